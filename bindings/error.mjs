@@ -1,4 +1,4 @@
-/** XLA's status codes by number (absl::StatusCode), which is how the core reports them. */
+/** ORDER STATUS: XLA's status codes by number (absl::StatusCode), which is how the core reports them. */
 export const STATUS_CODES = Object.freeze([
   'OK',
   'CANCELLED',

@@ -9,7 +9,7 @@ import { argumentsByName } from './named_arguments.mjs';
 import { boolean, copyList, count, isPlainObject, kind, signal } from './options.mjs';
 import { Shape } from './shape.mjs';
 
-const PROFILE_EVENT_BYTES = 56; // ProfileEvent in src/runtime/run.h
+const PROFILE_EVENT_BYTES = 56; // ORDER PROFILE_EVENT: ProfileEvent in src/runtime/devices.h
 const WAITED_FOR_HOST = -1; // in the same header
 const MAX_MS = 2 ** 31 - 1; // of a timer
 

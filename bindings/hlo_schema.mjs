@@ -21,7 +21,7 @@ const SHAPE = {
   6: ['isDynamicDimension', many('bool')],
 };
 
-/** PrimitiveType, by number. */
+/** ORDER TYPE: PrimitiveType, by number. */
 export const PRIMITIVE_TYPES = {
   1: 'pred', 2: 's8', 3: 's16', 4: 's32', 5: 's64', 6: 'u8', 7: 'u16', 8: 'u32', 9: 'u64',
   10: 'f16', 11: 'f32', 12: 'f64', 13: 'tuple', 14: 'opaque', 15: 'c64', 16: 'bf16', 17: 'token',

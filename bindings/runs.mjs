@@ -6,7 +6,7 @@
 import { keepAlive } from './keep_alive.mjs';
 import { waitingDevices } from './waiting.mjs';
 
-const RUN_DONE = 2; // RunState in src/runtime/run.h
+const RUN_DONE = 2; // RunState in src/runtime/devices.h
 const RUN_FAILED = 3;
 const PATIENCE_MS = 250; // with workers that were told to stop
 const SLICE_US = 8000; // half a frame of a page at 60 Hz

@@ -179,7 +179,7 @@ XLA_API void xla_run_time_out(Run *run, double ms);
 /* Who waited for what when the run could not go on, or was timed out: JSON; see runtime/waiting.h. */
 XLA_API char *xla_run_waiting(Run *run);
 XLA_API void xla_run_free(Run *run); /* a running run is cancelled first */
-/* Profile: `count` events; see ProfileEvent in runtime/run.h. */
+/* Profile: `count` events; see ProfileEvent in runtime/devices.h. */
 XLA_API const ProfileEvent *xla_run_profile(Run *run);
 XLA_API int xla_run_profile_count(Run *run);
 

@@ -4,6 +4,7 @@
  * from XLA.
  */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../bindings/index.mjs';
@@ -511,5 +512,63 @@ ENTRY main {
         }
       });
     }
+  }
+});
+
+/** ORDER LAPACK: the core's table of routines: [name, operands, [results and their types, of real and of complex numbers]]. */
+const LAPACK_ROWS = [...(await readFile(new URL('../src/hlo/ir/lapack_calls.def', import.meta.url), 'utf8'))
+  .matchAll(/^LAPACK\(\w+, \w+, "([^"|]+)[^"]*", "([^"]+)", "([^"]+)", "([^"]+)", (?:"([^"]+)"|NULL), (?:"([^"]+)"|NULL)\)/gm)]
+  .map(([, name, operands, results, types, ofComplex, complexTypes]) =>
+    [name, operands, [[results, types], [ofComplex ?? results, complexTypes ?? types]]]);
+
+describe('a routine of one type, called with numbers of another,', () => {
+  let client;
+  before(async () => { client = await Client.create({ threads: 2 }); });
+  after(() => client.dispose());
+
+  const N = 8;
+  const REALS = { f32: 'f32', f64: 'f64', c64: 'f32', c128: 'f64' };
+  const size = (letter) => (letter === 'p' ? N - 1 : N);
+  const arrayOf = (type, letters) => `${type}[${letters === '-' ? '' : [...letters].map(size)}]`;
+  const typeOf = (kind, type) =>
+    ({ n: type, r: REALS[type], c: REALS[type] === 'f32' ? 'c64' : 'c128', i: 's32' })[kind];
+
+  /** Shapes as the letter has them or as the type has them, and types likewise. */
+  function* programs(name, operands, results, letter, type) {
+    for (const [shapes] of results) {
+      for (const [, types] of results) {
+        const leaves = shapes.split(' ').map((letters, i) => arrayOf(typeOf(types[i] ?? 'i', type), letters));
+        const shape = leaves.length === 1 ? leaves[0] : `(${leaves.join(', ')})`;
+        const parameters = operands.split(' ').map((letters, i) => arrayOf(type, letters) + ` parameter(${i})`);
+        yield `HloModule m
+ENTRY main {
+${parameters.map((text, i) => `  p${i} = ${text}`).join('\n')}
+  ROOT r = ${shape} custom-call(${parameters.map((_, i) => `p${i}`)}),
+    custom_call_target="lapack_${letter}${name}_ffi", backend_config="{mode = 86 : ui8, sort = 78 : ui8}"
+}`;
+      }
+    }
+  }
+
+  test('the table is read', () => assert.ok(LAPACK_ROWS.length > 10));
+
+  for (const [name, operands, results] of LAPACK_ROWS.filter(([row]) => row !== 'tridiagonal_solve_perturbed')) {
+    test(`is refused, and harms nothing: ${name}`, async () => {
+      for (const [type, { letter }] of Object.entries(TYPES)) {
+        const wrong = type.startsWith('c') ? ['s', 'd'] : ['c', 'z'];
+        for (const other of wrong) {
+          for (const text of programs(name, operands, results, other, type)) {
+            const run = async () => {
+              const executable = await client.compile(client.parseHlo(text));
+              const lanes = type.startsWith('c') ? 2 : 1;
+              const List = REALS[type] === 'f32' ? Float32Array : Float64Array;
+              await executable.execute(operands.split(' ').map((letters) =>
+                List.from({ length: lanes * [...letters].reduce((n, one) => n * size(one), 1) }, (_, i) => Math.sin(i * i))));
+            };
+            await assert.rejects(run, { code: /^(UNIMPLEMENTED|INVALID_ARGUMENT)$/ }, `${letter} as ${other}: ${text}`);
+          }
+        }
+      }
+    });
   }
 });

@@ -53,21 +53,21 @@ bool error_name_op(Error *error, const char *operation) {
 
 const char *status_code_name(StatusCode code) {
   static const char *const names[] = {
-      "OK",
-      "CANCELLED",
-      "UNKNOWN",
-      "INVALID_ARGUMENT",
-      "DEADLINE_EXCEEDED",
-      "NOT_FOUND",
-      "ALREADY_EXISTS",
-      "PERMISSION_DENIED",
-      "RESOURCE_EXHAUSTED",
-      "FAILED_PRECONDITION",
-      "ABORTED",
-      "OUT_OF_RANGE",
-      "UNIMPLEMENTED",
-      "INTERNAL",
-      "UNAVAILABLE",
+      [STATUS_OK] = "OK",
+      [STATUS_CANCELLED] = "CANCELLED",
+      [STATUS_UNKNOWN] = "UNKNOWN",
+      [STATUS_INVALID_ARGUMENT] = "INVALID_ARGUMENT",
+      [STATUS_DEADLINE_EXCEEDED] = "DEADLINE_EXCEEDED",
+      [STATUS_NOT_FOUND] = "NOT_FOUND",
+      [STATUS_ALREADY_EXISTS] = "ALREADY_EXISTS",
+      [STATUS_PERMISSION_DENIED] = "PERMISSION_DENIED",
+      [STATUS_RESOURCE_EXHAUSTED] = "RESOURCE_EXHAUSTED",
+      [STATUS_FAILED_PRECONDITION] = "FAILED_PRECONDITION",
+      [STATUS_ABORTED] = "ABORTED",
+      [STATUS_OUT_OF_RANGE] = "OUT_OF_RANGE",
+      [STATUS_UNIMPLEMENTED] = "UNIMPLEMENTED",
+      [STATUS_INTERNAL] = "INTERNAL",
+      [STATUS_UNAVAILABLE] = "UNAVAILABLE",
   };
   size_t index = (size_t)code;
   return index < sizeof names / sizeof *names ? names[index] : "UNKNOWN";

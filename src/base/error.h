@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* The canonical status codes that XLA uses (absl::StatusCode), with the same numbers. */
+/* The canonical status codes that XLA uses (absl::StatusCode), with the same numbers. ORDER STATUS */
 typedef enum StatusCode {
   STATUS_OK = 0,
   STATUS_CANCELLED = 1,

@@ -6,7 +6,7 @@
 
 static inline int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
-/* Returns a / b, rounded up; b > 0. */
-static inline int64_t divide_up(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : a / b; }
+/* Returns a / b, rounded up; a >= 0. */
+static inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 #endif

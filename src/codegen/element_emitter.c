@@ -10,8 +10,11 @@
 
 /* --- Tables ---------------------------------------------------------------------- */
 
-/* SIMD instructions by lane kind; 0: none. */
+/* SIMD instructions by lane kind; 0: none. ORDER LANE_KIND */
 typedef short OpByLanes[LANES_F64 + 1];
+_Static_assert(LANES_MASK == 1 && LANES_I32 == 2 && LANES_I64 == 3 && LANES_F32 == 4 &&
+                   LANES_F64 == 5,
+               "the columns of the tables below");
 
 static const OpByLanes plain_ops[OPCODE_COUNT] = {
     [HLO_ABS] = {0, 0, I32X4_ABS, I64X2_ABS, F32X4_ABS, F64X2_ABS},

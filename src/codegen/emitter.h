@@ -25,6 +25,7 @@
 
 enum { MAX_PARTS = 4, NO_LOCAL = -1 };
 
+/* ORDER LANE_KIND */
 typedef enum LaneKind {
   LANES_NONE, /* a type that the emitter does not know */
   LANES_MASK,
@@ -106,6 +107,8 @@ static inline bool is_narrow_float(PrimitiveType type) {
 /* Emits an instruction; one of i32x4 becomes its counterpart for the present width of lanes. */
 void emit_simd(Emitter *e, int opcode);
 static inline void emit_local(Emitter *e, int local) { wasm_get(&e->function, local); }
+/* ORDER SIGNATURE */
+_Static_assert(SIGNATURE_VECTOR_3 == SIGNATURE_VECTOR + 2, "by arity");
 static inline void emit_call(Emitter *e, const char *name, int arity) {
   wasm_call(&e->function, name, (WasmSignature)(SIGNATURE_VECTOR + arity - 1));
 }

@@ -227,7 +227,7 @@ enum {
 
 /* --- Modules ---------------------------------------------------------------------------------- */
 
-/* The types of functions. */
+/* The types of functions. ORDER SIGNATURE: vectors follow each other by arity. */
 typedef enum WasmSignature {
   SIGNATURE_KERNEL, /* void(i32, i64, i64) */
   SIGNATURE_VECTOR, /* v128(v128) */

@@ -2,9 +2,20 @@
 #include "compile/program.h"
 
 const char *thunk_kind_name(ThunkKind kind) {
-  static const char *const names[] = {"eval",  "generated",   "kernel",     "copy",
-                                      "while", "conditional", "collective", "channel",
-                                      "host",  "region",      "rows"};
+  static const char *const names[] = {
+      [THUNK_EVAL] = "eval",
+      [THUNK_GENERATED] = "generated",
+      [THUNK_KERNEL] = "kernel",
+      [THUNK_COPY] = "copy",
+      [THUNK_WHILE] = "while",
+      [THUNK_CONDITIONAL] = "conditional",
+      [THUNK_COLLECTIVE] = "collective",
+      [THUNK_CHANNEL] = "channel",
+      [THUNK_HOST] = "host",
+      [THUNK_REGION] = "region",
+      [THUNK_ROWS] = "rows",
+  };
+  _Static_assert(sizeof names / sizeof *names == THUNK_KINDS, "a kind has no name");
   return names[kind];
 }
 

@@ -63,6 +63,7 @@ typedef enum ThunkKind {
   THUNK_HOST,
   THUNK_REGION,
   THUNK_ROWS,
+  THUNK_KINDS,
 } ThunkKind;
 
 typedef struct Thunk Thunk;

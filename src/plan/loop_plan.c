@@ -97,9 +97,8 @@ static void start_reduce(Planner *planner, const Instruction *reduce) {
 /* Returns the results from number `low` on whose windows have the same part in the padding. */
 static Part part_from(const WindowDimension *w, int64_t size, int64_t results, int64_t low) {
   int64_t at = low * w->stride - w->padding_low, step = w->window_dilation, last;
-  Part part = {.low = low, .high = low + 1, .first = divide_up(-at, step)};
-  if (part.first < 0) part.first = 0;
-  part.end = divide_up(size - at, step);
+  Part part = {.low = low, .high = low + 1, .first = divide_up(max_i64(-at, 0), step)};
+  part.end = size > at ? divide_up(size - at, step) : (size - at) / step;
   if (part.end > w->size) part.end = w->size;
   last = size - 1 + w->padding_low - (w->size - 1) * step; /* the position of a whole window */
   if (at >= 0 && part.end == w->size) part.high = last / w->stride + 1;

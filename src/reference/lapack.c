@@ -3,29 +3,10 @@
 */
 #include "reference/lapack.h"
 
-#include <string.h>
-
-typedef struct LapackName {
-  const char *names; /* custom_call.c's */
-  LapackRoutine *run;
-} LapackName;
-
-static const LapackName routines[] = {
-    {"getrf", lapack_getrf},
-    {"potrf", lapack_potrf},
-    {"trsm", lapack_trsm},
-    {"geqrf", lapack_geqrf},
-    {"geqp3", lapack_geqp3},
-    {"orgqr|ungqr", lapack_orgqr},
-    {"ormqr|unmqr", lapack_ormqr},
-    {"gehrd", lapack_gehrd},
-    {"sytrd|hetrd", lapack_sytrd},
-    {"gtsv", lapack_gtsv},
-    {"syevd|heevd", lapack_syevd},
-    {"gesdd|gesvd", lapack_gesdd},
-    {"gees", lapack_gees},
-    {"geev", lapack_geev},
-    {"tridiagonal_solve_perturbed", lapack_perturbed},
+static LapackRoutine *const routines[LAPACK_COUNT] = {
+#define LAPACK(ID, id, ...) lapack_##id,
+#include "hlo/ir/lapack_calls.def"
+#undef LAPACK
 };
 
 Matrix matrix_new(Arena *arena, int64_t rows, int64_t columns) {
@@ -107,13 +88,11 @@ static bool run(const Instruction *instruction, LapackRoutine *routine,
 bool lapack_eval(const Instruction *instruction, Literal *const *operands, Literal *result,
                  EvalContext *context) {
   LapackCallSizes sizes;
-  const char *names = lapack_call_sizes(instruction, &sizes);
-  size_t i = 0;
-  while (strcmp(names, routines[i].names) != 0) i++;
+  LapackRoutine *routine = routines[lapack_call_sizes(instruction, &sizes)];
   bool ok = true;
   for (int64_t batch = 0; ok && batch < sizes.batch; batch++) {
     ArenaMark mark = arena_mark(context->arena);
-    ok = run(instruction, routines[i].run, &sizes, batch, operands, result, context);
+    ok = run(instruction, routine, &sizes, batch, operands, result, context);
     arena_release(context->arena, mark);
   }
   return ok;

@@ -22,6 +22,7 @@ static const Pass pipeline[] = {
 };
 static const int pipeline_count = sizeof pipeline / sizeof *pipeline;
 
+/* ORDER PIPELINE */
 _Static_assert(sizeof pipeline / sizeof *pipeline <= 64, "a PassSet has a bit for each row");
 
 /* Rounds of simplification. Every round makes the program smaller, so only long chains of dependent

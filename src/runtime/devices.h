@@ -17,7 +17,7 @@ typedef enum ReplicaState {
   REPLICA_STOPPED, /* finished, or given up after the run failed */
 } ReplicaState;
 
-/* An event of a profile; times are from platform_now_us(). The bindings read this layout (56 bytes). A
+/* An event of a profile; times are from platform_now_us(). The bindings read this layout. A
 ** collective's event lasts from the arrival to the resumption. Until `ready_us` it waits for `waited_for`:
 ** the device that came last or sent the message, or the host. */
 enum { WAITED_FOR_HOST = -1, WAITED_FOR_NOBODY = -2 };
@@ -30,6 +30,8 @@ typedef struct ProfileEvent {
   int partition;
   int waited_for;
 } ProfileEvent;
+/* ORDER PROFILE_EVENT */
+_Static_assert(sizeof(void *) != 4 || sizeof(ProfileEvent) == 56, "the layout that bindings read");
 
 typedef struct Run Run;
 typedef struct Replica Replica;

@@ -196,14 +196,14 @@ static bool comparison_type_fits(ComparisonType comparison, TypeKind kind) {
 }
 
 const Shape *infer_compare(Inference *in) {
-  static const char *const names[] = {"default", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
   const Shape *shape = infer_binary(in);
   if (!shape) return NULL;
   PrimitiveType type = operand_shape(in, 0)->type;
   REQUIRE(in, comparison_type_fits(in->a->compare_type, type_kind(type)),
           "comparison type %s does not fit operands %s and %s; floating-point takes FLOAT or "
           "TOTALORDER, signed SIGNED, unsigned and pred UNSIGNED, complex FLOAT",
-          names[in->a->compare_type], text_operand(in, 0), text_operand(in, 1));
+          attribute_enum_name(ATTR_COMPARISON_TYPE, (int)in->a->compare_type), text_operand(in, 0),
+          text_operand(in, 1));
   bool equality = in->a->direction == COMPARE_EQ || in->a->direction == COMPARE_NE;
   REQUIRE(in, !type_is_complex(type) || equality,
           "operands %s and %s are complex, which have no order; direction must be EQ or NE",

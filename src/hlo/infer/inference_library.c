@@ -26,9 +26,8 @@ const Shape *infer_topk(Inference *in) {
 /* ---- FFT ---- */
 
 static bool check_fft_type(Inference *in) {
-  static const char *const names[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
   PrimitiveType type = operand_shape(in, 0)->type;
-  const char *name = names[in->a->fft_type];
+  const char *name = attribute_enum_name(ATTR_FFT_TYPE, (int)in->a->fft_type);
   if (in->a->fft_type == FFT_RFFT) {
     REQUIRE(in, type == F32 || type == F64,
             "fft_type=%s and operand %s has element type %s; it must be f32 or f64", name,

@@ -114,6 +114,7 @@ uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
   return hash;
 }
 
+/* ORDER ATTRIBUTE: a bit for each row, and one more. */
 enum { WORDS = 2 };
 _Static_assert(ATTRIBUTE_COUNT < WORDS * 64, "a row has no bit");
 

@@ -5,7 +5,6 @@
 
 enum { NONDEFAULT = 0, ALWAYS = 1, OPTIONAL = 2 };
 
-/* ORDER ATTRIBUTE */
 const AttributeRow attribute_rows[ATTRIBUTE_COUNT] = {
 #define ATTRIBUTE(name, field, kind, default_value, print) \
   ATTRIBUTE_AS(name, #name, field, kind, default_value, print)
@@ -58,14 +57,30 @@ const char *const *attribute_enum_names(AttributeKind kind, int *count) {
     return names;                                     \
   }
   switch (kind) {
-  case ATTR_COMPARISON_DIRECTION: NAMES("EQ", "NE", "GE", "GT", "LE", "LT")
-  case ATTR_COMPARISON_TYPE: NAMES(NULL, "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")
-  case ATTR_FFT_TYPE: NAMES("FFT", "IFFT", "RFFT", "IRFFT")
-  case ATTR_TRANSPOSE: NAMES("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")
-  case ATTR_RANDOM_DISTRIBUTION: NAMES("rng_uniform", "rng_normal")
-  case ATTR_RANDOM_ALGORITHM: NAMES("rng_default", "rng_three_fry", "rng_philox")
-  case ATTR_FUSION_KIND: NAMES("kLoop", "kInput", "kOutput", "kCustom")
+  case ATTR_COMPARISON_DIRECTION:
+    NAMES([COMPARE_EQ] = "EQ", [COMPARE_NE] = "NE", [COMPARE_GE] = "GE", [COMPARE_GT] = "GT",
+          [COMPARE_LE] = "LE", [COMPARE_LT] = "LT")
+  case ATTR_COMPARISON_TYPE:
+    NAMES([COMPARISON_FLOAT] = "FLOAT", [COMPARISON_TOTALORDER] = "TOTALORDER",
+          [COMPARISON_SIGNED] = "SIGNED", [COMPARISON_UNSIGNED] = "UNSIGNED")
+  case ATTR_FFT_TYPE:
+    NAMES([FFT_FFT] = "FFT", [FFT_IFFT] = "IFFT", [FFT_RFFT] = "RFFT", [FFT_IRFFT] = "IRFFT")
+  case ATTR_TRANSPOSE:
+    NAMES([NO_TRANSPOSE] = "NO_TRANSPOSE", [TRANSPOSE] = "TRANSPOSE", [ADJOINT] = "ADJOINT")
+  case ATTR_RANDOM_DISTRIBUTION: NAMES([RNG_UNIFORM] = "rng_uniform", [RNG_NORMAL] = "rng_normal")
+  case ATTR_RANDOM_ALGORITHM:
+    NAMES([RNG_DEFAULT] = "rng_default", [RNG_THREE_FRY] = "rng_three_fry",
+          [RNG_PHILOX] = "rng_philox")
+  case ATTR_FUSION_KIND:
+    NAMES([FUSION_LOOP] = "kLoop", [FUSION_INPUT] = "kInput", [FUSION_OUTPUT] = "kOutput",
+          [FUSION_CUSTOM] = "kCustom")
   default: *count = 0; return NULL;
   }
 #undef NAMES
+}
+
+const char *attribute_enum_name(AttributeKind kind, int value) {
+  int count;
+  const char *const *names = attribute_enum_names(kind, &count);
+  return value >= 0 && value < count && names[value] ? names[value] : "";
 }

@@ -247,6 +247,8 @@ const AttributeRow *attribute_next(const char **names);
 /* The text names of an enumeration's values, by value; NULL where text has none (then the
 ** attribute is left out). `count` is set. NULL for kinds that are no enumerations. */
 const char *const *attribute_enum_names(AttributeKind kind, int *count);
+/* Returns the name of a value; "" if it has none. */
+const char *attribute_enum_name(AttributeKind kind, int value);
 
 /* Sets every field to its default. */
 void attributes_init(Attributes *attributes);

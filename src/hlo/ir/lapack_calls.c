@@ -3,36 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
-** Shapes have one letter per dimension, after the dimensions of the batch. The first operand that has a
-** letter determines its size; k is min(m, n) and p is n - 1. "-" is a scalar.
-*/
+/* The second result and type list are for complex numbers, or NULL. */
 typedef struct Routine {
-  const char *names, *operands, *results; /* names: without the type's letter, separated by | */
+  const char *names, *operands, *results[2], *types[2];
 } Routine;
 
-static const Routine real_routines[] = {
-    {"getrf", "mn", "mn k -"},
-    {"potrf", "nn", "nn -"},
-    {"trsm", "qq mn", "mn"},
-    {"geqrf", "mn", "mn k"},
-    {"geqp3", "mn n", "mn n k"},
-    {"orgqr|ungqr", "mn t", "mn"},
-    {"ormqr|unmqr", "qt t mn", "mn"},
-    {"gehrd", "nn", "nn p -"},
-    {"sytrd|hetrd", "nn", "nn n p p -"},
-    {"gtsv", "n n n nr", "n n n nr -"},
-    {"tridiagonal_solve_perturbed", "n n n nr", "nr"}, /* jaxlib's own, without a type's letter */
-    {"syevd|heevd", "nn", "nn n -"},
-    {"gesdd|gesvd", "mn", "mn k mu vn -"},
-    {"gees", "nn", "nn nn n n - -"},
-    {"geev", "nn", "n n nn nn -"},
+static const Routine routines[LAPACK_COUNT] = {
+#define LAPACK(ID, id, names, operands, results, types, complex_results, complex_types) \
+  {names, operands, {results, complex_results}, {types, complex_types}},
+#include "hlo/ir/lapack_calls.def"
+#undef LAPACK
 };
-/* Routines that need no second vector of eigenvalues for complex numbers. */
-static const Routine complex_routines[] = {
-    {"gees", "nn", "nn nn n - -"},
-    {"geev", "nn", "n nn nn -"},
-};
+
+static const char *of_kind(const char *const lists[2], bool is_complex) {
+  return is_complex && lists[1] ? lists[1] : lists[0];
+}
 
 static bool has_name(const char *names, const char *name, size_t length) {
   for (;;) {
@@ -43,37 +28,31 @@ static bool has_name(const char *names, const char *name, size_t length) {
   }
 }
 
-static const Routine *find(const Routine *rows, size_t count, const char *name, size_t length) {
-  for (size_t i = 0; i < count; i++) {
-    if (has_name(rows[i].names, name, length)) return &rows[i];
-  }
-  return NULL;
+static LapackName find(const char *name, size_t length) {
+  int i = 0;
+  while (i < LAPACK_COUNT && !has_name(routines[i].names, name, length)) i++;
+  return (LapackName)i;
 }
 
-static const Routine *routine_of(const char *target) {
+/* Finds the routine that a call names: lapack_<type>NAME_ffi, or the one that has no type. */
+static LapackName named(const Instruction *instruction, bool *is_complex) {
+  const char *target = instruction->a->custom_call_target;
   static const char prefix[] = "lapack_", suffix[] = "_ffi";
   size_t size = strlen(target), ends = sizeof prefix - 1 + sizeof suffix - 1;
-  if (strcmp(target, "tridiagonal_solve_perturbed_ffi") == 0) {
-    return find(real_routines, sizeof real_routines / sizeof *real_routines, target, size - 4);
-  }
-  if (size <= ends + 1 || strncmp(target, prefix, sizeof prefix - 1) != 0) return NULL;
-  if (strcmp(target + size - (sizeof suffix - 1), suffix) != 0) return NULL;
+  *is_complex =
+      instruction->operand_count && type_is_complex(instruction->operands[0]->shape->type);
+  if (strcmp(target, "tridiagonal_solve_perturbed_ffi") == 0) return LAPACK_PERTURBED;
+  if (size <= ends + 1 || strncmp(target, prefix, sizeof prefix - 1) != 0) return LAPACK_COUNT;
+  if (strcmp(target + size - (sizeof suffix - 1), suffix) != 0) return LAPACK_COUNT;
   char type = target[sizeof prefix - 1];
-  const char *name = target + sizeof prefix;
-  size_t length = size - ends - 1;
-  if (!strchr("sdcz", type)) return NULL;
-  const Routine *found = NULL;
-  if (type == 'c' || type == 'z') {
-    found =
-        find(complex_routines, sizeof complex_routines / sizeof *complex_routines, name, length);
-  }
-  if (found) return found;
-  return find(real_routines, sizeof real_routines / sizeof *real_routines, name, length);
+  if (!strchr("sdcz", type)) return LAPACK_COUNT;
+  *is_complex = type == 'c' || type == 'z';
+  return find(target + sizeof prefix, size - ends - 1);
 }
 
-bool is_lapack_call(const Instruction *instruction) {
-  const char *target = instruction->a->custom_call_target;
-  return target && routine_of(target);
+LapackName lapack_call_name(const Instruction *instruction) {
+  bool is_complex;
+  return instruction->a->custom_call_target ? named(instruction, &is_complex) : LAPACK_COUNT;
 }
 
 bool is_library_call(const Instruction *instruction) {
@@ -167,8 +146,9 @@ static int result_count(const Instruction *instruction) {
   return shape->type == TUPLE ? shape->tuple_size : 1;
 }
 
-static bool bind_shapes(const Instruction *instruction, const Routine *routine, LetterSizes *sizes,
-                        Error *error) {
+static bool bind_shapes(const Instruction *instruction, const Routine *routine, bool is_complex,
+                        LetterSizes *sizes, Error *error) {
+  const char *returned = of_kind(routine->results, is_complex);
   const Shape *operands[LAPACK_OPERANDS], *results[LAPACK_RESULTS];
   int count = instruction->operand_count, outputs = result_count(instruction);
   sizes->batch = -1;
@@ -180,17 +160,19 @@ static bool bind_shapes(const Instruction *instruction, const Routine *routine, 
   int64_t m = sizes->of['m'], n = sizes->of['n'];
   sizes->of['k'] = m < n ? m : n;
   sizes->of['p'] = n > 0 ? n - 1 : 0;
-  if (ok && match_all(sizes, routine->results, results, outputs)) return true;
+  if (ok && match_all(sizes, returned, results, outputs)) return true;
   return error_set_op(error, STATUS_INVALID_ARGUMENT, "custom-call",
                       "%s of %s has operands or results of other shapes; it takes (%s) to (%s), "
                       "with k = min(m, n) and p = n - 1, after the dimensions of a batch",
                       instruction->name, instruction->a->custom_call_target, routine->operands,
-                      routine->results);
+                      returned);
 }
 
 bool lapack_call_check(const Instruction *instruction, Error *error) {
   LetterSizes sizes;
-  return bind_shapes(instruction, routine_of(instruction->a->custom_call_target), &sizes, error);
+  bool is_complex;
+  LapackName name = named(instruction, &is_complex);
+  return bind_shapes(instruction, &routines[name], is_complex, &sizes, error);
 }
 
 static const char *next_word(const char *letters) {
@@ -207,15 +189,19 @@ static void set_sizes(const LetterSizes *sizes, const char *letters, int64_t (*m
   }
 }
 
-const char *lapack_call_sizes(const Instruction *instruction, LapackCallSizes *out) {
-  const Routine *routine = routine_of(instruction->a->custom_call_target);
+LapackName lapack_call_sizes(const Instruction *instruction, LapackCallSizes *out) {
   LetterSizes sizes;
   Error error;
-  if (!bind_shapes(instruction, routine, &sizes, &error)) return NULL;
+  bool is_complex;
+  LapackName name = named(instruction, &is_complex);
+  const Routine *routine = &routines[name];
+  if (!bind_shapes(instruction, routine, is_complex, &sizes, &error)) return LAPACK_COUNT;
   out->batch = sizes.batch;
+  out->is_complex = is_complex;
+  out->types = of_kind(routine->types, is_complex);
   set_sizes(&sizes, routine->operands, out->operands);
-  set_sizes(&sizes, routine->results, out->results);
-  return routine->names;
+  set_sizes(&sizes, of_kind(routine->results, is_complex), out->results);
+  return name;
 }
 
 int64_t lapack_call_attribute(const char *config, const char *name, int64_t otherwise) {

@@ -22,19 +22,33 @@ bool is_csr_call(const Instruction *instruction);
 /* Fails with INVALID_ARGUMENT and the expected shapes if the shapes differ from these. */
 bool csr_call_check(const Instruction *instruction, CsrSizes *sizes, Error *error);
 
-/* Whether a custom-call names a LAPACK routine, with any shapes. */
-bool is_lapack_call(const Instruction *instruction);
+/* The routines of lapack_calls.def: LAPACK_POTRF, ... */
+typedef enum LapackName {
+#define LAPACK(ID, ...) LAPACK_##ID,
+#include "hlo/ir/lapack_calls.def"
+#undef LAPACK
+  LAPACK_COUNT
+} LapackName;
+
+/* Returns the routine that a custom-call names, whatever its shapes; LAPACK_COUNT if none. */
+LapackName lapack_call_name(const Instruction *instruction);
+static inline bool is_lapack_call(const Instruction *instruction) {
+  return lapack_call_name(instruction) != LAPACK_COUNT;
+}
 
 /* Fails with INVALID_ARGUMENT and the routine's expected shapes if the shapes differ from these. */
 bool lapack_call_check(const Instruction *instruction, Error *error);
 
-/* The rows and columns of the matrices of each operand and result; each has `batch` matrices. */
+/* The rows and columns of the matrices of each operand and result, which have `batch` matrices each; and the results'
+** types, as in lapack_calls.def. */
 enum { LAPACK_OPERANDS = 4, LAPACK_RESULTS = 6 };
 typedef struct LapackCallSizes {
   int64_t batch, operands[LAPACK_OPERANDS][2], results[LAPACK_RESULTS][2];
+  const char *types;
+  bool is_complex; /* by its name */
 } LapackCallSizes;
-/* Returns the routine's names without the type's letter, separated by |; NULL if the shapes do not match. */
-const char *lapack_call_sizes(const Instruction *instruction, LapackCallSizes *sizes);
+/* Returns the routine; LAPACK_COUNT if the shapes do not match. */
+LapackName lapack_call_sizes(const Instruction *instruction, LapackCallSizes *sizes);
 
 /* Returns an attribute of the backend_config: a number, which may be a LAPACK letter's code, or 1 for true:
 ** {uplo = 76 : ui8, left = true}. */

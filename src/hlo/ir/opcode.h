@@ -23,7 +23,7 @@ typedef enum OpCategory {
   TRANSFER,
 } OpCategory;
 
-/* The enumerators have a prefix, as names like ADD and AND are common. */
+/* ORDER OPCODE. The enumerators have a prefix, as names like ADD and AND are common. */
 typedef enum Opcode {
 #define OPCODE(name, text, arity, category, attributes) HLO_##name,
 #include "hlo/ir/opcodes.def"

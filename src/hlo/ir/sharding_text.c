@@ -388,12 +388,15 @@ bool scan_shardy(Scan *scan, const char *header, const char *manual_axes, int co
 
 /* ---- XLA's notation ---- */
 
-static const char *const kinds[] = {"replicated", "maximal", "tuple",    "other",
-                                    "manual",     "unknown", "unreduced"};
+static const char *const kinds[TILE_KINDS] = {
+    [TILES_REPLICATED] = "replicated", [TILES_MAXIMAL] = "maximal", [TILES_TUPLE] = "tuple",
+    [TILES_OTHER] = "other",           [TILES_MANUAL] = "manual",   [TILES_UNKNOWN] = "unknown",
+    [TILES_UNREDUCED] = "unreduced",
+};
 
 static bool scan_kind(Scan *scan, TileKind *kind) {
   Word word = scan_word(scan);
-  for (int i = 0; i < 7; i++) {
+  for (int i = 0; i < TILE_KINDS; i++) {
     if (!word_is(word, kinds[i])) continue;
     *kind = i;
     return true;

@@ -52,6 +52,7 @@ typedef enum TileKind { /* as OpSharding::Type of XLA */
                         TILES_MANUAL,
                         TILES_UNKNOWN,
                         TILES_UNREDUCED,
+                        TILE_KINDS,
 } TileKind;
 
 typedef struct Tiles {

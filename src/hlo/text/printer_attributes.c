@@ -162,12 +162,6 @@ static void print_shape_list(StrBuf *out, const ShapeList *list) {
   strbuf_append(out, "}");
 }
 
-static void print_enum(StrBuf *out, AttributeKind kind, int value) {
-  int count;
-  const char *const *names = attribute_enum_names(kind, &count);
-  strbuf_append(out, value >= 0 && value < count && names[value] ? names[value] : "");
-}
-
 /* ---- The table at work ---- */
 
 /* Whether the value is the attribute's default. */
@@ -214,7 +208,7 @@ static void print_value(const Printer *printer, const AttributeRow *row, const v
   case ATTR_CONV_DIMS: print_conv_dims(out, field); break;
   case ATTR_REPLICA_GROUPS: print_replica_groups(out, field); break;
   case ATTR_PAIR_LIST: print_pairs(out, field); break;
-  default: print_enum(out, row->kind, *(const int *)field);
+  default: strbuf_append(out, attribute_enum_name(row->kind, *(const int *)field));
   }
 }
 

@@ -53,7 +53,7 @@ enum { INTEGER_ROWS = 4 };
 #define MADD_F64(sum, x, y) wasm_f64x2_relaxed_madd(x, y, sum)
 #endif
 
-/* Exports of the module for fused multiply-add are known by number (fused.c). */
+/* Exports of the module for fused multiply-add are known by number. ORDER FUSED_LOOP */
 #ifdef XLA_RELAXED_SIMD
 #define LOOP
 #define EXPORT(number) __attribute__((export_name(number)))

@@ -31,22 +31,10 @@ typedef struct LinalgComplex {
 typedef enum LinalgRoutine {
   LINALG_CHOLESKY,         /* the operation: NaN for a matrix that has no factor */
   LINALG_TRIANGULAR_SOLVE, /* the operation */
-  /* LAPACK's: */
-  LINALG_POTRF,
-  LINALG_TRSM,
-  LINALG_GETRF,
-  LINALG_GEQRF,
-  LINALG_ORGQR,
-  LINALG_SYEVD,
-  LINALG_GESDD,
-  LINALG_ORMQR,
-  LINALG_GEQP3,
-  LINALG_GTSV,
-  LINALG_GTSV_PERTURBED, /* jaxlib's: for a matrix that may be singular */
-  LINALG_SYTRD,
-  LINALG_GEHRD,
-  LINALG_GEES,
-  LINALG_GEEV,
+/* Then the rows of lapack_calls.def: */
+#define LAPACK(ID, ...) LINALG_##ID,
+#include "hlo/ir/lapack_calls.def"
+#undef LAPACK
   LINALG_ROUTINES,
 } LinalgRoutine;
 

@@ -11,33 +11,13 @@
 #include "hlo/ir/lapack_calls.h"
 #include "kernels/linalg/linalg_wide.h"
 
+/* ORDER LAPACK */
+_Static_assert(LINALG_TRIANGULAR_SOLVE + LAPACK_COUNT + 1 == LINALG_ROUTINES,
+               "a kernel for each row");
+
 enum {
   MIN_WORK = 20000, /* min operations of a chunk, roughly */
   MAX_CHUNKS = 32,  /* each has its own memory */
-};
-
-typedef struct RoutineName {
-  const char *names; /* as in hlo/ir/lapack_calls.c */
-  LinalgRoutine routine;
-  const char *results[2]; /* n: number, r: its real part, c: complex, i: integer; [1]: if complex */
-} RoutineName;
-
-static const RoutineName routines[] = {
-    {"potrf", LINALG_POTRF, {"ni"}},
-    {"trsm", LINALG_TRSM, {"n"}},
-    {"getrf", LINALG_GETRF, {"nii"}},
-    {"geqrf", LINALG_GEQRF, {"nn"}},
-    {"orgqr|ungqr", LINALG_ORGQR, {"n"}},
-    {"syevd|heevd", LINALG_SYEVD, {"nri"}},
-    {"gesdd|gesvd", LINALG_GESDD, {"nrnni"}},
-    {"ormqr|unmqr", LINALG_ORMQR, {"n"}},
-    {"geqp3", LINALG_GEQP3, {"nin"}},
-    {"gtsv", LINALG_GTSV, {"nnnni"}},
-    {"tridiagonal_solve_perturbed", LINALG_GTSV_PERTURBED, {"n"}},
-    {"sytrd|hetrd", LINALG_SYTRD, {"nrrni"}},
-    {"gehrd", LINALG_GEHRD, {"nni"}},
-    {"gees", LINALG_GEES, {"nnrrii", "nnnii"}},
-    {"geev", LINALG_GEEV, {"rrcci", "nnni"}},
 };
 
 enum { BLOCK = LINALG_BLOCK };
@@ -55,7 +35,7 @@ static int64_t linalg_numbers_of(const LinalgPlan *p) {
   case LINALG_ORGQR: return 2 * rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
   case LINALG_GEQP3: return rows * columns + 3 * columns + 1;
   case LINALG_GTSV:
-  case LINALG_GTSV_PERTURBED: return 2 * p->in[3].rows * (3 + p->in[3].columns);
+  case LINALG_PERTURBED: return 2 * p->in[3].rows * (3 + p->in[3].columns);
   case LINALG_ORMQR: {
     int64_t lines = p->in[2].rows * p->in[2].columns / rows;
     return rows * (columns + lines) + steps + linalg_panel_numbers(rows, lines, steps);
@@ -148,14 +128,11 @@ static void set_wanted(LinalgPlan *p, const Instruction *x) {
 
 static bool set_call(LinalgPlan *p, const Instruction *x) {
   LapackCallSizes sizes;
-  const char *names = lapack_call_sizes(x, &sizes);
-  size_t i = 0, count = sizeof routines / sizeof *routines;
-  while (names && i < count && strcmp(names, routines[i].names) != 0) i++;
-  if (!names || i == count || sizes.batch == 0) return false;
+  LapackName name = lapack_call_sizes(x, &sizes);
+  if (name == LAPACK_COUNT || sizes.batch == 0) return false;
   bool is_complex = linalg_is_wide(x->operands[0]->shape->type);
-  const char *results = routines[i].results[is_complex];
-  if (!has_types(x, results ? results : routines[i].results[0], routines[i].routine)) return false;
-  p->routine = routines[i].routine;
+  p->routine = (LinalgRoutine)(LINALG_TRIANGULAR_SOLVE + 1 + name);
+  if (is_complex != sizes.is_complex || !has_types(x, sizes.types, p->routine)) return false;
   p->operands = x->operand_count;
   p->results = x->shape->type == TUPLE ? x->shape->tuple_size : 1;
   for (int k = 0; k < p->operands; k++) {
@@ -265,7 +242,7 @@ static LinalgEnd run_fast(const LinalgPlan *p, const LinalgData *data, uint8_t *
   if (p->routine == LINALG_GTSV) {
     return linalg_run_gtsv(p, data, linalg_is_wide(type) ? 2 : 1, (double *)memory, progress);
   }
-  if (p->routine == LINALG_GTSV_PERTURBED) {
+  if (p->routine == LINALG_PERTURBED) {
     return linalg_run_perturbed(p, data, linalg_is_wide(type) ? 2 : 1, (double *)memory, progress);
   }
   if (linalg_is_wide(type)) return linalg_run_c128(p, data, (LinalgComplex *)memory, progress);

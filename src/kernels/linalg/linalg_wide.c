@@ -321,7 +321,7 @@ bool linalg_store_vectors(const LinalgGeneral *g, uint8_t *out, bool from_left,
 static bool move_rows(const LinalgPlan *plan, const LinalgData *data, int parts, double *x,
                       bool loads, LinalgProgress *progress) {
   ptrdiff_t n = plan->in[3].rows;
-  int first = !loads && plan->routine == LINALG_GTSV_PERTURBED ? 3 : 0;
+  int first = !loads && plan->routine == LINALG_PERTURBED ? 3 : 0;
   for (ptrdiff_t i = progress->at; i < n; i++) {
     if (linalg_pauses(progress, i, LINALG_MOVE * (double)(3 + plan->in[3].columns))) return false;
     for (int k = first; k < 4; k++) {

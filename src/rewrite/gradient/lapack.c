@@ -6,15 +6,9 @@
 ** QR comes as two calls: geqrf gives R and reflectors, orgqr makes Q of the reflectors. The tangent of R is in geqrf's
 ** first result, and the part below the diagonal has none; that of Q is found from geqrf's operand.
 */
-#include <string.h>
-
 #include "base/min_max.h"
 #include "hlo/ir/lapack_calls.h"
 #include "rewrite/gradient/matrices.h"
-
-static bool calls(const Instruction *x, const char *routine) {
-  return is_lapack_call(x) && strstr(x->a->custom_call_target, routine);
-}
 
 static int64_t letter(const Instruction *x, const char *name, char otherwise) {
   return lapack_call_attribute(x->a->backend_config, name, otherwise);
@@ -28,7 +22,7 @@ static Instruction *with_mode(Linear *l, const Instruction *x, char mode, const 
   Attributes a = *x->a;
   const char *uplo = letter(x, "uplo", 'L') == 'U' ? "U" : "L";
   a.backend_config =
-      strstr(a.custom_call_target, "gesdd")
+      lapack_call_name(x) == LAPACK_GESDD
           ? arena_printf(l->arena, "{mode = %d : ui8}", mode)
           : arena_printf(l->arena, "{mode = %d : ui8, uplo = %d : ui8}", mode, *uplo);
   return make(&l->m, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
@@ -183,7 +177,8 @@ static void linearize_geqrf(Linear *l, Instruction *x) {
 static void linearize_orgqr(Linear *l, Instruction *x) {
   const Instruction *packed = x->operands[0];
   Instruction *geqrf = packed->opcode == HLO_GET_TUPLE_ELEMENT ? packed->operands[0] : NULL;
-  if (!geqrf || !calls(geqrf, "geqrf") || !shape_same_dims(packed->shape, x->shape)) {
+  if (!geqrf || lapack_call_name(geqrf) != LAPACK_GEQRF ||
+      !shape_same_dims(packed->shape, x->shape)) {
     refuse_derivative(l, x,
                       "makes more columns of Q than the matrix has, or of other reflectors "
                       "than those of geqrf");
@@ -287,19 +282,16 @@ static void linearize_gesdd(Linear *l, Instruction *x) {
 /* ---- The table ---- */
 
 void linearize_custom_call(Linear *l, Instruction *x) {
-  static const struct {
-    const char *name;
-    Linearization *rule;
-  } routines[] = {
-      {"potrf", linearize_potrf}, {"trsm", linearize_trsm},   {"getrf", linearize_getrf},
-      {"geqrf", linearize_geqrf}, {"orgqr", linearize_orgqr}, {"ungqr", linearize_orgqr},
-      {"syevd", linearize_syevd}, {"heevd", linearize_syevd}, {"gesdd", linearize_gesdd},
+  static Linearization *const rules[LAPACK_COUNT + 1] = {
+      [LAPACK_POTRF] = linearize_potrf, [LAPACK_TRSM] = linearize_trsm,
+      [LAPACK_GETRF] = linearize_getrf, [LAPACK_GEQRF] = linearize_geqrf,
+      [LAPACK_ORGQR] = linearize_orgqr, [LAPACK_SYEVD] = linearize_syevd,
+      [LAPACK_GESDD] = linearize_gesdd,
   };
-  for (size_t i = 0; i < sizeof routines / sizeof *routines; i++) {
-    if (calls(x, routines[i].name)) {
-      routines[i].rule(l, x);
-      return;
-    }
+  Linearization *rule = rules[lapack_call_name(x)];
+  if (rule) {
+    rule(l, x);
+    return;
   }
   const char *target = x->a->custom_call_target ? x->a->custom_call_target : "";
   refuse_derivative(l, x, arena_printf(l->arena, "calls \"%s\", which has no derivative", target));
