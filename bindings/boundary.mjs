@@ -3,7 +3,7 @@
  * check their arguments. This file handles values that throw when they are read (a getter, a Proxy,
  * a method without its object), and the engine's own limits.
  */
-import { COPY, isLimit, isXlaError, messageOf, ownCopy, XlaError } from './error.mjs';
+import { captureCall, COPY, enter, fromCall, invalidArgument, isLimit, isXlaError, messageOf, ownCopy, XlaError } from './error.mjs';
 
 /** Who constructs an object of this package's with this is the package. */
 export const PRIVATE = Symbol('xla-wasm');
@@ -22,64 +22,73 @@ const callersOwn = new WeakSet();
  * @returns {Result}
  */
 export function callersFunction(body) {
+  const outer = enter(undefined);
   try {
     return body();
   } catch (error) {
     if (error !== null && typeof error === 'object') callersOwn.add(error);
     throw error;
+  } finally {
+    enter(outer);
   }
 }
 
 /**
  * Guards a class's methods, static ones too.
  * @param {Function} Class
+ * @param {Record<string, { members?: readonly (string | symbol)[], isFast?: boolean }>} [methods] members, of an async
+ *   method: those of its result that tell, when they are called on the promise, that an await is missing
  */
-export function atBoundary(Class) {
+export function atBoundary(Class, methods = {}) {
   Object.defineProperty(Class.prototype, COPY, { value: ownCopy });
   for (const target of [Class, Class.prototype]) {
     for (const name of Reflect.ownKeys(target)) {
       if (name === 'constructor' || typeof name === 'symbol') continue;
       const { value } = Object.getOwnPropertyDescriptor(target, name);
-      if (typeof value === 'function') target[name] = guarded(value, name); // as enumerable as it was
+      if (typeof value === 'function') target[name] = guarded(value, name, Object.hasOwn(methods, name) ? methods[name] : undefined); // as enumerable as it was
     }
   }
 }
 
-/** A function that does as `method`, but fails with XlaErrors only. */
-export function guarded(method, name = method.name) {
+/**
+ * A function that does as `method`, but fails with XlaErrors only. The stack of an error begins at the caller's line:
+ * that of the call, also if the promise that it gave is rejected later.
+ * @param {Function} method
+ * @param {string} [name]
+ * @param {{ members?: readonly (string | symbol)[], isFast?: boolean }} [options] members: see atBoundary(); isFast: a run,
+ *   which captures the call itself if it takes time
+ */
+export function guarded(method, name = method.name, { members, isFast } = {}) {
+  const promise = members && reminder(name, members);
+  const isSlow = !isFast && method[Symbol.toStringTag] === 'AsyncFunction';
   const wrapped = {
     [name](...args) {
-      let result;
+      const outer = enter(wrapped);
+      if (outer) enter(outer); // the outermost counts
+      let result, call;
       try {
+        if (isSlow) call = captureCall();
         result = method.apply(this, args);
       } catch (error) {
         throw foreign(name, error, args);
+      } finally {
+        enter(outer);
       }
       if (!(result instanceof Promise)) return result;
-      return result.catch((error) => {
-        throw foreign(name, error, args);
+      const caught = result.catch((error) => {
+        throw fromCall(foreign(name, error, args), call);
       });
+      return promise ? Object.setPrototypeOf(caught, promise) : caught;
     },
   }[name];
   if (!method.length) return wrapped; // as of most methods, which are made when the package is loaded
   return Object.defineProperty(wrapped, 'length', { value: method.length, configurable: true });
 }
 
-/**
- * Makes the promises of an async method tell that an await is missing, when members of their result are called on them.
- * @param {object} target a class or a prototype, after atBoundary()
- * @param {string} method
- * @param {readonly (string | symbol)[]} members
- */
-export function remindOfAwait(target, method, members) {
-  const inner = target[method];
-  const prototype = Object.create(Promise.prototype, Object.fromEntries(members.map((member) => [member, { value() {
-    throw new XlaError('INVALID_ARGUMENT', `${method}: ${method}() gives a promise: write await before it`, { operation: method });
-  } }])));
-  Object.defineProperty(target, method, { ...Object.getOwnPropertyDescriptor(target, method), value: { [method](...args) {
-    return Object.setPrototypeOf(inner.apply(this, args), prototype);
-  } }[method] });
-}
+/** Promises that tell that an await is missing, when members of their result are called on them. */
+const reminder = (method, members) => Object.create(Promise.prototype, Object.fromEntries(members.map((member) => [member, { value() {
+  throw invalidArgument(method, `${method}() gives a promise: write await before it`);
+} }])));
 
 function foreign(operation, error, args) {
   if (isXlaError(error) || callersOwn.has(error)) return error;

@@ -1,6 +1,6 @@
 import { oneOf } from './arguments.mjs';
 import { batch, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from './batches.mjs';
-import { atBoundary, notConstructed, remindOfAwait } from './boundary.mjs';
+import { atBoundary, notConstructed } from './boundary.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { XlaBuilder } from './builder.mjs';
 import { Core } from './core.mjs';
@@ -557,7 +557,9 @@ function bytesOf(operation, value) {
   throw invalidArgument(operation, `${name} must be ${what}; got ${describe(value)}`);
 }
 
-atBoundary(Client);
-remindOfAwait(Client, 'create', ['builder', 'load', 'parseHlo', 'compile', 'buffer']);
-remindOfAwait(Client.prototype, 'load', ['toProto']);
-remindOfAwait(Client.prototype, 'compile', ['execute', 'executeReplicas', 'thunks']);
+atBoundary(Client, {
+  create: { members: ['builder', 'load', 'parseHlo', 'compile', 'buffer'] },
+  load: { members: ['toProto'] },
+  compile: { members: ['execute', 'executeReplicas', 'thunks'] },
+  launch: { isFast: true },
+});

@@ -41,10 +41,50 @@ export class XlaError extends Error {
     this.line = line;
     this.column = column;
     if (waiting) this.waiting = waiting;
+    if (entered && code !== 'INTERNAL') Error.captureStackTrace?.(this, entered);
   }
 }
+
+/**
+ * The public function that is on the stack, the outermost one; undefined in callbacks of the caller's. The stack of an
+ * error begins at its caller.
+ */
+let entered;
+
+/** Sets that function. @returns {Function | undefined} the one before, to be restored */
+export function enter(method) {
+  const before = entered;
+  entered = method;
+  return before;
+}
+
+const MAX_FRAMES = 8;
+
+/**
+ * Captures the place of the call that is on the stack, for errors that come when it has returned. It becomes text only
+ * if it is read. Measured: 4 us (Node 20, 2026-11), so only for what takes longer.
+ * @returns {{ stack?: string } | undefined} undefined where the engine cannot
+ */
+export function captureCall() {
+  if (!entered || !Error.captureStackTrace) return undefined;
+  const { stackTraceLimit } = Error, call = {};
+  Error.stackTraceLimit = Math.min(stackTraceLimit, MAX_FRAMES);
+  Error.captureStackTrace(call, entered);
+  Error.stackTraceLimit = stackTraceLimit;
+  return call;
+}
+
+/** Sets the stack of an error to that of a call. @returns the error */
+export function fromCall(error, call) {
+  const frames = isXlaError(error) && error.code !== 'INTERNAL' && /\n {4}at [^]*/.exec(call?.stack)?.[0];
+  if (frames) Object.defineProperty(error, 'stack', { value: `XlaError: ${error.message}${frames}`, writable: true, configurable: true });
+  return error;
+}
 // On the prototype, as the built-in errors have it: not one more field when an error is printed.
-Object.defineProperty(XlaError.prototype, 'name', { value: 'XlaError', configurable: true });
+Object.defineProperties(XlaError.prototype, {
+  name: { value: 'XlaError', configurable: true },
+  docs: { get() { return `xla-wasm/docs/errors.md#${this.waiting ? 'waiting' : String(this.code).toLowerCase()}`; }, configurable: true },
+});
 
 /** @returns {XlaError} to be thrown: a caller's mistake, which `operation` noticed */
 export function invalidArgument(operation, message) {

@@ -1,4 +1,4 @@
-import { atBoundary, remindOfAwait } from './boundary.mjs';
+import { atBoundary } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
 import {
   checkDonated, DONATE, donatedBuffers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
@@ -192,5 +192,4 @@ export class Executable extends Handle {
   }
 }
 
-atBoundary(Executable);
-remindOfAwait(Executable.prototype, 'execute', [Symbol.iterator, 'map']);
+atBoundary(Executable, { execute: { isFast: true }, executeReplicas: { isFast: true } });

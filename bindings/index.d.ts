@@ -48,6 +48,8 @@ export class XlaError extends Error {
   );
   readonly name: 'XlaError';
   readonly code: StatusCode;
+  /** The section of the documentation for errors of this kind: 'xla-wasm/docs/errors.md#invalid_argument'. */
+  readonly docs: string;
   /** HLO text name of the operation at fault: 'dot'. */
   readonly operation: string | undefined;
   /** 1-based position in HLO text, if there is text. */

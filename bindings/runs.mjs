@@ -3,6 +3,7 @@
  * the work itself, a slice at a time, and handles other events between slices. The first slice begins
  * with the run.
  */
+import { captureCall, fromCall } from './error.mjs';
 import { keepAlive } from './keep_alive.mjs';
 import { waitingDevices } from './waiting.mjs';
 
@@ -35,8 +36,9 @@ export class Runs {
       state = this.#core.call('xla_run_state', run);
     }
     if (state === RUN_DONE) return undefined;
+    const call = captureCall();
     return new Promise((resolve, reject) => {
-      this.#pending.set(run, { resolve, reject });
+      this.#pending.set(run, { resolve, reject: (error) => reject(fromCall(error, call)) });
       this.#release ??= keepAlive();
       this.look();
     });

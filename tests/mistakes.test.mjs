@@ -64,10 +64,6 @@ const MISTAKES = {
   'no await before create()': [() => Client.create({ threads: 0 }).builder('b'), /^create: .* write await before it$/],
   'no await before load()': [({ text }) => client.load(text).toProto(), /^load: .* write await before it$/],
   'no await before compile()': [({ text }) => client.compile(client.parseHlo(text)).execute([[1, 2, 3]]), /^compile: .* write await before it$/],
-  'no await before execute()': [({ vector }) => {
-    const [y] = vector.execute([[1, 2, 3]]);
-    return y;
-  }, /^execute: .* write await before it$/],
   'an array as an operand': [({ builder, op }) => builder.add(op, [1, 2]), /constant\(value, shape\)$/, ({ builder, op }) => builder.add(op, builder.constant([1, 2], 'f32[2]'))],
   'a typed array as an operand': [({ op }) => op.add(Float32Array.of(1, 2)), /constant\(value, shape\)$/],
   'a literal as an operand': [({ op }) => op.add(three()), /constant\(value, shape\)$/],

@@ -27,7 +27,7 @@ test('the tarball holds what users need, and nothing else', async () => {
     name.includes('.') && !['library.js', 'glue.mjs', 'order.mjs', 'bundle.mjs', 'page.mjs'].includes(name) && !name.startsWith('declarations'));
   const web = await readdir(join(ROOT, 'web'));
   const expected = [
-    'LICENSE', 'README.md', 'package.json',
+    'LICENSE', 'README.md', 'docs/errors.md', 'package.json',
     ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
     'build/dist/xla-wasm.js', 'build/dist/xla-wasm-formats.js',
     ...[

@@ -32,6 +32,7 @@ const GUIDES = [
   ['hosts', 'Headers, bundlers, hosts', at('docs/hosts.md'), 'docs/hosts.md'],
   ['speed', 'Speed and profiles', at('docs/guides/speed.md'), 'docs/guides/speed.md'],
   ['how-it-works', 'How it works', at('docs/guides/how-it-works.md'), 'docs/guides/how-it-works.md'],
+  ['errors', 'Errors', at('docs/errors.md'), 'docs/errors.md'],
   ['architecture', 'Why it is built so', at('docs/architecture.md'), 'docs/architecture.md'],
   ['operations', 'Operations', at('docs/operations.md'), 'docs/operations.md'],
   ['differences', 'Differences from XLA:CPU', at('docs/differences.md'), 'docs/differences.md'],
