@@ -309,6 +309,69 @@ describe('convolutions: lines of tiles, places of a unit, transposed operands', 
   }
 });
 
+describe('Fourier transforms of all small sizes, and around factors', () => {
+  for (const lines of [1, 8, 9]) {
+    test(`${lines} lines`, async () => {
+      for (const [type, near] of [['c64', 4e-6], ['c128', 1e-13]]) {
+        for (const n of [...list(130, (i) => i + 1), ...around(256, 512), 61 * 3, 59 * 61, 67 * 2]) {
+          if (lines > 1 && n > 70) continue;
+          const module = client.parseHlo(`ENTRY e { x = ${type}[${lines},${n}] parameter(0)\n ROOT r = ${type}[${lines},${n}] fft(x), fft_type=FFT, fft_length={${n}} }`);
+          const executable = await client.compile(module), [{ data: [...x] }] = [filled(module.parameters[0].shape, (i) => whole(i))];
+          const [{ data }] = await executable.execute([filled(module.parameters[0].shape, (i) => whole(i))]);
+          const angles = list(n, (i) => (-2 * Math.PI * i) / n), [cos, sin] = [angles.map(Math.cos), angles.map(Math.sin)];
+          for (const k of n < 300 ? list(n, (i) => i) : [0, 1, n >> 1, n - 1]) {
+            const line = (lines - 1) * 2 * n;
+            let [re, im] = [0, 0];
+            for (let i = 0; i < n; i++) {
+              const [a, b, t] = [x[line + 2 * i], x[line + 2 * i + 1], (i * k) % n];
+              re += a * cos[t] - b * sin[t];
+              im += a * sin[t] + b * cos[t];
+            }
+            const far = Math.hypot(data[line + 2 * k] - re, data[line + 2 * k + 1] - im);
+            assert.ok(far <= near * 3 * n, `${type}[${lines},${n}], element ${k}: ${far} away`);
+          }
+          executable.dispose();
+          module.dispose();
+        }
+      }
+    });
+  }
+});
+
+test('sparse matrices around chunks of rows', async () => {
+  const columns = 5, right = 4; // a row has 5 numbers: (5 + 1) * 4 = 24 operations
+  for (const type of ['f32', 's64']) {
+    for (const rows of [...around(833), 1667, 53_333, 53_334]) {
+      const nse = rows * columns, text = `ENTRY e { x = ${type}[${nse}] parameter(0)\n i = s32[${nse}] parameter(1)\n p = s32[${rows + 1}] parameter(2)\n y = ${type}[${columns},${right}] parameter(3)
+ ROOT r = ${type}[${rows},${right}] custom-call(x, p, i, y), custom_call_target="cpu_csr_sparse_dense_ffi", api_version=API_VERSION_TYPED_FFI, backend_config={} }`;
+      const module = client.parseHlo(text), shapes = module.parameters.map(({ shape }) => shape);
+      const values = [whole, (i) => (i * 3) % columns, (i) => i * columns, (i) => whole(i, 3)];
+      const executable = await client.compile(module);
+      const [{ data }] = await executable.execute(shapes.map((shape, k) => filled(shape, values[k])));
+      for (let row = 0; row < rows; row++) {
+        for (let column = 0; column < right; column++) {
+          let sum = 0;
+          for (let k = row * columns; k < (row + 1) * columns; k++) sum += whole(k) * whole(((k * 3) % columns) * right + column, 3);
+          if (Number(data[row * right + column]) !== sum) assert.fail(`${type}, ${rows} rows: row ${row}, column ${column}`);
+        }
+      }
+      executable.dispose();
+      module.dispose();
+    }
+  }
+});
+
+test('decimal numbers around the largest exact power of ten', async () => {
+  const numbers = [21, 22, 23, 24, 44, -21, -22, -23, -24, -44].flatMap((power) =>
+    ['1', '-7', '9007199254740991', '9007199254740993', '1.5', '123456789.25'].map((digits) => `${digits}e${power}`));
+  const module = client.parseHlo(`ENTRY e { ROOT r = f64[${numbers.length}] constant({${numbers.join(', ')}}) }`);
+  const [{ data }] = await (await client.compile(module)).execute([]);
+  assert.deepEqual([...data], numbers.map(Number));
+  const again = client.parseHlo(module.toString()); // as it is written
+  assert.deepEqual([...(await (await client.compile(again)).execute([]))[0].data], numbers.map(Number));
+  for (const each of [module, again]) each.dispose();
+});
+
 describe('quotients, and differences from the largest: how far they are apart', () => {
   for (const n of around(2, 3, 8)) {
     test(`${n} steps`, async () => {
