@@ -8,6 +8,10 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../bindings/index.mjs';
+import { around } from './parts.mjs';
+
+/** Sizes around vectors, packed panels, blocks and pieces that threads share: tests/thresholds.md. */
+const THRESHOLDS = around(8, 16, 32, 64).filter((n) => n < 70);
 
 const TYPES = {
   f32: { letter: 's', real: 'f32', lanes: 1, bound: 2e-5 },
@@ -119,7 +123,8 @@ describe('linear algebra in blocks', () => {
 
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
     // The last ones' columns are so long that they go by rows, some in a turn; three have squares of about m.
-    for (const [m, n] of [[450, 450], [300, 130], [130, 300], [40000, 40], [150000, 3]]) {
+    const square = THRESHOLDS.map((n) => [n, n]), high = THRESHOLDS.map((n) => [n, 5]), wide = THRESHOLDS.map((n) => [5, n]);
+    for (const [m, n] of [[450, 450], [300, 130], [130, 300], [40000, 40], [150000, 3], ...square, ...high, ...wide]) {
       const k = Math.min(m, n), shape = `${type}[${m},${n}]`;
       const x = random(m * n * lanes, real);
       const of = (data) => (i, j) => [data[(i * n + j) * lanes], lanes === 2 ? data[(i * n + j) * lanes + 1] : 0];
@@ -166,7 +171,7 @@ describe('linear algebra in blocks', () => {
   }
 
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
-    for (const n of [5, 75]) {
+    for (const n of [5, 75, ...THRESHOLDS]) {
       test(`eigenvectors of ${type}[2,${n},${n}]`, async () => {
         const x = random(2 * n * n * lanes, real);
         const [vectors, values, info] = await run(
@@ -188,7 +193,7 @@ describe('linear algebra in blocks', () => {
     }
     // The last ones' rotations are applied some columns after the others, or their columns go by slices.
     for (const [m, n, mode] of [
-      [70, 70, 'S'], [75, 40, 'A'], [40, 75, 'A'], [40, 75, 'S'], [6, 1, 'A'], [6000, 60, 'S'], [150000, 3, 'S'],
+      ...THRESHOLDS.map((n) => [n, n, 'S']), [70, 70, 'S'], [75, 40, 'A'], [40, 75, 'A'], [40, 75, 'S'], [6, 1, 'A'], [6000, 60, 'S'], [150000, 3, 'S'],
     ]) {
       const k = Math.min(m, n);
       const [u, v] = mode === 'A' ? [m, n] : [k, k];
@@ -249,7 +254,7 @@ describe('linear algebra in blocks', () => {
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
     const values = lanes === 2 ? (n) => [`${type}[${n}]`] : (n) => [`${type}[${n}]`, `${type}[${n}]`];
     const wide = real === 'f32' ? 'c64' : 'c128';
-    for (const n of [1, 2, 7, 40, 90]) {
+    for (const n of [1, 2, 40, 90, ...THRESHOLDS]) {
       test(`Hessenberg and Schur form, and eigenvectors, of ${type}[${n},${n}]`, async () => {
         const x = random(n * n * lanes, real);
         const a = matrix(x, n, n, lanes);
@@ -309,7 +314,7 @@ describe('linear algebra in blocks', () => {
         [line, line, line, `${type}[${batch},3,1]`, `s32[${batch}]`], '{}'), [below, d, above, b]);
       assert.deepEqual([...leaves[4]], [0, 2, 0, 0, 0]);
     });
-    for (const [m, n] of [[70, 50], [50, 70], [110, 100], [150000, 3]]) {
+    for (const [m, n] of [[70, 50], [50, 70], [110, 100], [150000, 3], ...THRESHOLDS.map((n) => [n, n])]) {
       test(`QR with pivoting of ${type}[${m},${n}], and products with its Q`, async () => {
         const k = Math.min(m, n);
         const x = random(m * n * lanes, real);

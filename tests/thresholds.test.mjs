@@ -7,49 +7,16 @@ import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../bindings/index.mjs';
 import { agrees, filled, whole } from './as_written.mjs';
+import { around, binary, less, literal, Parts } from './parts.mjs';
 
 const CLASSES = ['f32', 'f64', 'bf16', 'f16', 'f8e5m2', 's8', 'u16', 's32', 's64', 'c64', 'pred'];
 const REAL = CLASSES.filter((type) => !['c64', 'pred'].includes(type));
-const around = (...numbers) => [...new Set(numbers.flatMap((n) => [n - 1, n, n + 1, 2 * n]))].filter((n) => n > 0);
 
 let client;
 before(async () => {
   client = await Client.create({ threads: 0 });
 });
 after(() => client.dispose());
-
-const binary = (name, type, operation) => `${name} { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] ${operation}(a, b) }\n`;
-const less = (type) => `less { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }\n`;
-const literal = (type, value) => (type === 'c64' ? `(${value}, 0)` : type === 'pred' ? value > 0 : value);
-
-/** One program of many independent parts: each adds its lines and gives the names and shapes of its results. */
-class Parts {
-  lines = [];
-  results = [];
-  parameters = 0;
-
-  name() {
-    return `v${this.lines.length}`;
-  }
-
-  add(shape, what) {
-    const name = this.name();
-    this.lines.push(`${name} = ${shape} ${what}`);
-    return name;
-  }
-
-  parameter(shape) {
-    return this.add(shape, `parameter(${this.parameters++})`);
-  }
-
-  result(shape, name) {
-    this.results.push([shape, name]);
-  }
-
-  text(applied = '') {
-    return `HloModule m\n${applied}ENTRY e {\n ${this.lines.join('\n ')}\n ROOT r = (${this.results.map(([shape]) => shape)}) tuple(${this.results.map(([, name]) => name)})\n}`;
-  }
-}
 
 /** Tests of a class of types: `add(parts, type, n)` for each of the numbers. */
 function each(what, types, numbers, add, applied = () => '', value = whole) {

@@ -28,8 +28,8 @@ export const UNWRITTEN = {
   bitcast: 'it depends on layouts, which rules do not choose: tests/golden',
   domain: 'it does nothing: tests/golden',
   fusion: 'programs as people write them have none',
-  'dynamic-reshape': 'tests/dynamic.test.mjs has it',
-  rng: 'its numbers are not those of XLA: tests/builder.test.mjs',
+  'dynamic-reshape': 'tests/golden has its cases',
+  rng: 'its numbers are not those of XLA: tests/accepted.test.mjs',
   'rng-get-and-update-state': 'its numbers depend on the order of the whole program: tests/golden',
   'partition-id': 'fuzz-devices has programs of several partitions',
   ...Object.fromEntries(['after-all', 'add-dependency', 'infeed', 'outfeed', 'send', 'send-done', 'recv', 'recv-done']

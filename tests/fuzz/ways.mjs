@@ -18,6 +18,7 @@ import { compare, Host, leafOf } from './run.mjs';
 import { spell } from './spelling.mjs';
 
 const REDUCING_SECONDS = 60;
+const MAX_REFERENCE_MS = 4000;
 
 /** @typedef {{ name: string, host: string, options?: object, donates?: boolean, all?: boolean }} Way */
 
@@ -91,9 +92,11 @@ export class Ways {
     try {
       plain = await this.#assemble(program, outputs);
       all = await this.#assemble(program, values.length ? values : outputs);
+      const start = performance.now();
       [expected, expectedAll] = [await this.#reference(plain), await this.#reference(all)];
+      if (performance.now() - start > MAX_REFERENCE_MS) throw new Error('some of the ways would take as long');
     } catch {
-      this.totals.refused++; // what the evaluator refuses, too large a number of steps for example
+      this.totals.refused++; // the evaluator takes too many steps, or too long: sums of long windows, for example
       await this.hosts.single.restart();
       return;
     }
