@@ -332,6 +332,7 @@ golden: build $(VENV)/stamp
 fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/fuzz/fuzz.mjs --seconds $(SECONDS) $(ARGS)
 	@node tests/fuzz/gradients.mjs --seconds $(SECONDS)
+	@node tests/fuzz/batches.mjs --seconds $(SECONDS)
 
 # A million little changes to the corpus's programs: no text may crash the parser.
 fuzz-stablehlo: build
