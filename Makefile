@@ -352,6 +352,7 @@ golden: build $(VENV)/stamp
 fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/fuzz/fuzz.mjs --seconds $(SECONDS) $(ARGS)
 	@node tests/fuzz/gradients.mjs --seconds $(SECONDS)
+	@node tests/fuzz/batches.mjs --seconds $(SECONDS)
 
 # Makes a program with a fault small (tests/reduce/reduce.mjs): MODULE=program.hlo CHECK='command that sees the fault'.
 reduce: build

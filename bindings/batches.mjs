@@ -23,7 +23,7 @@ const dimensions = kind('a dimension number, null, or a list of them', (value) =
   isDimension(value) || value === NO_BATCH ? value : Array.isArray(value) ? copyList(value) : undefined);
 const dimensionsByName = kind('a dimension number, null, a list of them, or an object by name', (value) =>
   isPlainObject(value) ? { ...value } : dimensions(value));
-const VMAP_OPTIONS = { in: dimensionsByName, out: dimensions, size: count(0, Number.MAX_SAFE_INTEGER) };
+const VMAP_OPTIONS = { in: dimensionsByName, out: dimensions, size: count(0, 2 ** 31 - 1) };
 
 /** @returns {{ in: any, out: any, size?: number }} checked, with defaults */
 export function vmapOptions(options) {

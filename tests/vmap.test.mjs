@@ -193,6 +193,8 @@ ENTRY main {
   t = token[] after-all()
   o = token[] outfeed(x, t), outfeed_shape=f32[]
   ROOT r = f32[] copy(x) }`);
+    const large = client.parseHlo('HloModule m\nENTRY main {\n  ROOT x = f32[1000,1000] parameter(0)\n}');
+    const larger = client.parseHlo('HloModule m\nENTRY main {\n  x = f32[] parameter(0)\n  ROOT y = f32[1000,1000] broadcast(x), dimensions={}\n}');
     const dynamic = client.parseHlo(`HloModule m
 ENTRY main {
   x = f32[4] parameter(0)
@@ -215,7 +217,9 @@ ENTRY main {
       [() => client.vmap(pair, { out: [0, 1], size: 2 }), /out: result 1 of shape s32\[\] has rank 1 .* \[-1, 0\] or null; got 1/],
       [() => client.vmap(pair, { out: [0, 0, 0], size: 2 }), /out: the result of shape .* a list of 2/],
       [() => client.vmap(pair, { axes: 0, size: 2 }), /axes is not known here/],
-      [() => client.vmap(pair, { size: 2 ** 50 }), /^XlaError: vmap: .*2\^46 bytes/],
+      [() => client.vmap(pair, { size: 2 ** 31 }), /size must be an integer from 0 to 2147483647/],
+      [() => client.vmap(large, { size: 2 ** 31 - 1 }), /^XlaError: vmap: .*2\^46 bytes/],
+      [() => client.vmap(larger, { size: 2 ** 31 - 1 }), /^XlaError: vmap: broadcast "y" .* is too large for this batch/],
       [() => client.vmap(outfeed, { size: 2 }), /vmap: outfeed "o" of shape token\[\] writes the data of one run/],
       [() => client.vmap(dynamic, { size: 2 }), /vmap: set-dimension-size "r" of shape f32\[<=4\] has a size that/],
       [() => client.jacobian(client.parseHlo(PAIR.replaceAll('f32', 'c64'))), /parameter 0 "params.x" has shape c64\[2\]/],

@@ -71,7 +71,9 @@ static bool read_dimension(Request *r, int given, const Shape *source, const cha
 
 static bool check_counts(Request *r) {
   int in = parameter_leaf_count(r->entry), out = shape_leaves(r->entry->root->shape);
-  if (r->options->size < 0) return refuse(r, "size: a batch has 0 elements or more");
+  if (r->options->size < 0 || r->options->size > INT32_MAX) {
+    return refuse(r, "size: a batch has from 0 to %d elements", INT32_MAX);
+  }
   if (r->options->in_count != in) {
     return refuse(r, "in: %d dimensions are given for parameters with %d arrays",
                   r->options->in_count, in);
@@ -137,6 +139,7 @@ static bool add_parameters(Request *r) {
     const Shape *shape = parameter_shape(r, from->shape, name, &given, &next);
     if (r->all.failed) return false;
     Instruction *parameter = computation_add_parameter(b->m.computation, i, shape, from->name);
+    if (shape == from->shape) instruction_attributes(parameter)->sharding = from->a->sharding;
     b->map[from->id] = bring_to_front(r, parameter, dimensions);
   }
   return true;

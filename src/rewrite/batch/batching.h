@@ -106,6 +106,12 @@ Int64List shifted_after(Batching *b, int64_t first, Int64List list);
 /* Moves dimension `from` to `to`. */
 Instruction *move_dimension(Batching *b, Instruction *x, int from, int to);
 
+/* ---- products.c ---- */
+
+/* The rule of a triangular solve whose matrix is not batched; `left`: it is on the left. */
+Instruction *batch_shared_solve(Batching *b, const Instruction *x, Instruction **operands,
+                                bool left);
+
 /* ---- The rules, by file ---- */
 
 BatchRule batch_front, batch_elementwise, batch_same; /* walk.c */
@@ -113,7 +119,7 @@ BatchRule batch_map, batch_broadcast, batch_transpose, batch_slice, batch_pad, b
     batch_dimension_size, batch_reduce, batch_window, batch_generator,
     batch_custom_call;                                                            /* dimensions.c */
 BatchRule batch_dynamic_slice, batch_dynamic_update, batch_gather, batch_scatter; /* indexing.c */
-BatchRule batch_dot, batch_ragged_dot, batch_convolution;                         /* products.c */
+BatchRule batch_dot, batch_ragged_dot, batch_convolution, batch_triangular_solve; /* products.c */
 BatchRule batch_call, batch_conditional, batch_while;                             /* control.c */
 BatchRule batch_in_turn;                                                          /* in_turn.c */
 

@@ -1,4 +1,6 @@
 /* Rules of operations whose attributes name dimensions: movement, reductions, windows; and of calls of libraries. */
+#include <string.h>
+
 #include "hlo/ir/lapack_calls.h"
 #include "rewrite/batch/batching.h"
 
@@ -157,9 +159,21 @@ static const Shape *with_layouts(Batching *b, const Shape *source) {
   return shape_with_layout(b->arena, shape, layout);
 }
 
+static bool is_shared_solve(const Instruction *x, Instruction *const *operands) {
+  ShapeList layouts = x->a->operand_layout_constraints;
+  bool fits = layouts.count < 2 || layouts.items[1]->rank == x->shape->rank;
+  return strstr(x->a->custom_call_target, "trsm") && fits &&
+         !is_batched(operands[0], x->operands[0]);
+}
+
 /* LAPACK's routines take any number of matrices. */
 Instruction *batch_custom_call(Batching *b, const Instruction *x, Instruction **operands) {
-  if (!is_lapack_call(x)) return batch_in_turn(b, x, operands);
+  LapackCallSizes sizes;
+  if (!is_lapack_call(x) || !lapack_call_sizes(x, &sizes)) return batch_in_turn(b, x, operands);
+  if (is_shared_solve(x, operands)) {
+    bool left = lapack_call_attribute(x->a->backend_config, "side", 'L') == 'L';
+    return batch_shared_solve(b, x, operands, left);
+  }
   Attributes a = batched_attributes(x);
   const Shape **layouts = ARENA_ARRAY(b->arena, const Shape *, a.operand_layout_constraints.count);
   for (int k = 0; k < a.operand_layout_constraints.count; k++) {

@@ -1,4 +1,4 @@
-/* Rules of dot, ragged-dot and convolution. */
+/* Rules of dot, ragged-dot, convolution and triangular solve. */
 #include "rewrite/batch/batching.h"
 
 /* ---- Products ---- */
@@ -55,7 +55,7 @@ Instruction *batch_ragged_dot(Batching *b, const Instruction *x, Instruction **o
   return move_dimension(b, add_batched(b, x, HLO_RAGGED_DOT, shape, operands, 3, &a), at, 0);
 }
 
-/* ---- Convolution ---- */
+/* ---- Batches as parts of dimensions ---- */
 
 /* Makes the batch a part of dimension `dimension` of the source. In it, group g has the elements of group g of all
 ** elements of the batch: [size, groups * n] becomes [groups * size * n]. */
@@ -94,8 +94,11 @@ static const Shape *larger(Batching *b, const Shape *source, int64_t dimension) 
   int64_t dims[MAX_RANK];
   for (int d = 0; d < source->rank; d++) dims[d] = source->dims[d];
   dims[dimension] *= b->all->size;
-  return shape_of(&b->m, source->type, source->rank, dims);
+  const Shape *shape = shape_of(&b->m, source->type, source->rank, dims);
+  return source->layout ? shape_with_layout(b->arena, shape, source->layout) : shape;
 }
+
+/* ---- Convolution ---- */
 
 /*
 ** The batch becomes a part of
@@ -126,4 +129,27 @@ Instruction *batch_convolution(Batching *b, const Instruction *x, Instruction **
   const Shape *shape = larger(b, x->shape, out);
   Instruction *made = add_batched(b, x, HLO_CONVOLUTION, shape, operands, 2, &a);
   return take_apart(b, made, out, outer);
+}
+
+/* ---- Triangular solve ---- */
+
+/* The right-hand sides of all elements of the batch are those of one system: more columns, or rows. */
+Instruction *batch_shared_solve(Batching *b, const Instruction *x, Instruction **operands,
+                                bool left) {
+  int dimension = x->shape->rank - (left ? 1 : 2);
+  Attributes a = batched_attributes(x);
+  if (a.operand_layout_constraints.count == 2) {
+    const Shape **layouts = ARENA_ARRAY(b->arena, const Shape *, 2);
+    layouts[0] = a.operand_layout_constraints.items[0];
+    layouts[1] = larger(b, a.operand_layout_constraints.items[1], dimension);
+    a.operand_layout_constraints.items = layouts;
+  }
+  operands[1] = merge(b, operands[1], dimension, 1);
+  const Shape *shape = larger(b, x->shape, dimension);
+  return take_apart(b, add_batched(b, x, x->opcode, shape, operands, 2, &a), dimension, 1);
+}
+
+Instruction *batch_triangular_solve(Batching *b, const Instruction *x, Instruction **operands) {
+  if (is_batched(operands[0], x->operands[0])) return batch_front(b, x, operands);
+  return batch_shared_solve(b, x, operands, x->a->left_side);
 }
