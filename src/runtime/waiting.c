@@ -113,7 +113,7 @@ static const char *metadata_field(const Instruction *at, const char *field, int 
       quoted = !quoted;
     } else if (!quoted && (*c == '{' || *c == ' ') && !strncmp(c + 1, field, size) &&
                c[1 + size] == '=') {
-      const char *value = c + 1 + size + 1, *end = value;
+      const char *value = c + 1 + size + 1, *end;
       if (*value != '"') {
         *length = (int)strcspn(value, " }");
         return value;
