@@ -13,7 +13,7 @@ const emscripten = Object.fromEntries(
     .map((name) => [name, 'readonly']));
 
 export default [
-  { ignores: ['build/', 'node_modules/'] },
+  { ignores: ['build/', 'node_modules/', 'examples/**/*.jsx'] },
   js.configs.recommended,
   {
     languageOptions: { ecmaVersion: 2024, sourceType: 'module' },
@@ -30,7 +30,7 @@ export default [
   },
   // The bindings and the training program run in a page, in a worker and in Node.
   {
-    files: ['.ci/**', 'bindings/**', 'demo/**', 'tests/**', 'web/**', '*.mjs'],
+    files: ['.ci/**', 'bindings/**', 'demo/**', 'examples/**', 'tests/**', 'web/**', '*.mjs'],
     languageOptions: { globals: { ...globals.browser, ...globals.worker, ...globals.node } },
   },
   // The page has no Node.

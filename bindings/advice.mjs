@@ -3,6 +3,7 @@
  * look closely. Values are the caller's: whatever they do when they are read, the first error stays.
  */
 import { XlaError } from './error.mjs';
+import { tableOfNames } from './named_table.mjs';
 
 // Recognised by their members: an import of the classes would divide the package's bundle into more files.
 const has = (member) => (value) => typeof value?.[member] === 'function';
@@ -39,11 +40,15 @@ export const compileAdvice = (error, module) => advised(error, () => {
  * @param {XlaError} error of execute()
  * @param {readonly { name: string, shape: any }[]} parameters
  * @param {any} args of one device, as they were given
+ * @param {() => object} sides those of named arguments
  */
-export const executeAdvice = (error, parameters, args) => advised(error, () => {
+export const executeAdvice = (error, parameters, args, sides) => advised(error, () => {
   const names = parameters.map(({ name }) => name).slice(0, 3).join(', ');
   if (isPromise(args)) return 'await it';
   if (!Array.isArray(args)) {
+    if (/^execute: no argument is named/.test(error.message)) {
+      return tableOfNames(sides());
+    }
     if (args instanceof Map) return 'make an object of it: execute(Object.fromEntries(map))';
     if (isArgument(args)) return `the arguments are one list: execute([${names}])`;
     if (typeof args === 'number') return `the arguments are one list, or an object of names: execute([${names}])`;

@@ -65,6 +65,17 @@ export function quote(text) {
   return `"${escaped}"`;
 }
 
+/**
+ * The metadata of an instruction in HLO text: where it comes from. Undefined if nothing is known.
+ * @param {{ name?: string, file?: string, fileLine?: number }} location
+ */
+export function metadataText({ name, file, fileLine }) {
+  const fields = [
+    name && `op_name=${quote(name)}`, file && `source_file=${quote(file)}`, file && fileLine && `source_line=${fileLine}`,
+  ].filter(Boolean);
+  return fields.length ? `{${fields.join(' ')}}` : undefined;
+}
+
 const LETTERS = { n: 10, r: 13, t: 9, a: 7, b: 8, f: 12, v: 11 };
 
 /** The bytes that a string of HLO text, with its quotes, stands for: C's escapes. @returns {Uint8Array} */

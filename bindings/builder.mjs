@@ -1,9 +1,9 @@
 import { bindArguments, settleArguments } from './arguments.mjs';
-import { attributeText, cleanName } from './attribute_text.mjs';
+import { attributeText, cleanName, metadataText } from './attribute_text.mjs';
 import { batch, elementShapes, HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from './batches.mjs';
 import { atBoundary, guarded, notConstructed, PRIVATE } from './boundary.mjs';
 import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
-import { describe, invalidArgument, XlaError } from './error.mjs';
+import { describe, invalidArgument, placeOfCall, XlaError } from './error.mjs';
 import { differentiate, maxTrips } from './gradients.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
@@ -11,9 +11,10 @@ import { isLiteral, Literal, rowMajorData } from './literal.mjs';
 import { HloModule, takeShape } from './module.mjs';
 import { elementsOf, isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
-import { checkOptions, copyList, MAX_ENTRIES } from './options.mjs';
+import { boolean, checkOptions, copyList, MAX_ENTRIES } from './options.mjs';
 import { Shape } from './shape.mjs';
 
+const BUILDER_OPTIONS = { locations: boolean };
 const GRADIENT_OPTIONS = { maxTrips };
 
 /** Bytes from which on a constant is handed over instead of copied twice. */
@@ -45,17 +46,21 @@ export class XlaBuilder extends Handle {
   #scalars = new Map(); // handle -> Literal of scalar constants, which functions inside can repeat
   #around = null; // of a function that is traced: { builder, captures, sealed, operation }
 
+  #locations; // whether instructions get the places of the calls that made them
+
   get #depth() {
     return this.#around ? this.#around.builder.#depth + 1 : 0;
   }
 
   /** Not for callers: see client.builder(). */
-  constructor(core, name) {
+  constructor(core, name, options) {
     if (typeof core?.need !== 'function') throw notConstructed('XlaBuilder', 'client.builder()');
+    const { locations = false } = checkOptions('builder', options, BUILDER_OPTIONS);
     const cleaned = cleanName(checkName('builder', name));
     const pointer = core.scoped((copy) => core.need('xla_builder_new', copy(cleaned)));
     super(core, pointer, 'xla_builder_free');
     this.name = cleaned;
+    this.#locations = locations;
   }
 
   [INSPECT]() {
@@ -64,7 +69,7 @@ export class XlaBuilder extends Handle {
 
   /** A builder for a computation that this one is going to call. */
   createSubBuilder(name) {
-    return new XlaBuilder(coreOf(this), name);
+    return new XlaBuilder(coreOf(this), name, { locations: this.#locations });
   }
 
   /**
@@ -287,7 +292,8 @@ export class XlaBuilder extends Handle {
     const shapeText = String(shape);
     const call = (core, builder, copy) => {
       const importName = (module) => this.#import(opcode, module);
-      const text = Object.entries(attributes)
+      const metadata = attributes.metadata ?? (this.#locations ? metadataText({ name: `${this.name}/${opcode}`, ...placeOfCall() }) : undefined);
+      const text = Object.entries({ ...attributes, metadata })
         .filter(([, value]) => value !== undefined)
         .map(([name, value]) => `${name}=${attributeText(value, importName)}`)
         .join(', ');

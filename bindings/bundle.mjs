@@ -89,6 +89,12 @@ for (const { fileName, code } of files.output) {
   await writeFile(join(dirname(single), fileName), made.code);
 }
 
+/* The disassembler of `compile --wasm`, so that the command line needs no other package. */
+const parser = await rollup({ input: join(ROOT, 'node_modules/wasmparser/dist/esm/index.js'), logLevel: 'silent' });
+const { output: [{ code: parserCode }] } = await parser.generate({});
+const { code: smallParser } = await minifyCode('wasmparser.mjs', parserCode, { module: true, ...minify });
+await writeFile(join(outDir, 'wasmparser.mjs'), `/*! wasmparser. Copyright 2016 Mozilla Foundation. Apache-2.0, as LICENSE */\n${smallParser}`);
+
 // Declarations for TypeScript's CommonJS: the same text, by a name that says so.
 for (const [from, to] of [['index', 'index'], ['stablehlo/index', 'stablehlo'], ['train/index', 'train']]) {
   const text = await readFile(join(ROOT, `bindings/${from}.d.ts`), 'utf8');

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line: xla-wasm run MODULE and others. See USAGE. */
+/** The command line: xla-wasm run MODULE and others. See USAGE in cli_help.mjs. */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
@@ -7,59 +7,12 @@ import {
   argumentsOfDevices, convertWeights, isWeightsFile, placed, placesOf, readArrays, readModule, UsageError,
   writeOut, writeResults,
 } from './cli_files.mjs';
+import { COMMAND_NAMES, completionOf, helpOf, USAGE } from './cli_help.mjs';
 import { paint, progress, shown } from './cli_terminal.mjs';
 import { difference } from './difference.mjs';
 import { Client, Shape, toChromeTrace, XlaError } from './index.mjs';
 import { jsonOfLiteral } from './json.mjs';
 import { suggestion } from './names.mjs';
-
-const USAGE = `usage: xla-wasm run MODULE [options]
-       xla-wasm info|print|compile|convert|gradient|vmap MODULE [options]
-
-MODULE is HLO or StableHLO, whatever its form: text, a serialized proto, MLIR bytecode, the file of
-jax.export; compressed by gzip or not; a URL; "-": standard input.
-
-  run       runs it, and prints its results
-  info      prints its parameters and results; of a .npy, .npz or .safetensors file, the arrays
-  print     prints it as HLO text
-  compile   prints it as HLO text after all optimisations; with --steps what a device does, with
-            --wasm the generated WebAssembly (--output FILE.wasm: its bytes)
-  convert   writes it as --output FILE.hlo (text) or FILE.pb (a proto, for real XLA); or arrays in a
-            .npy, .npz or .safetensors file as another of these
-  gradient  prints the program of its gradient as HLO text: --wrt NAME (or a number, or a prefix of
-            names; again for more; default: all), --of N for result N, --value to keep the results,
-            --max-trips N for loops of unknown count, --output FILE.hlo or FILE.pb
-  vmap      prints the program for a batch of --size N elements: --in 0,null,... its dimension in each
-            parameter (or one for all, or NAME=0,...: default 0), --out likewise in the results,
-            --output as of gradient
-
-  --shape SHAPE       the next parameter's shape, for a program of unknown sizes: f32[8,128]
-  --elided zeros|random  values for constants that a dump leaves out, {...}: to see its speed
-  --replicas N        for N replicas (default: what the module states, or 1)
-  --partitions N      of N partitions each (default: what the module needs, or 1)
-  --threads N         use N threads; 0: none (default: as many as the machine has)
-  --disable NAME,...  leave these rewrites, stages or kernels out (run and compile; docs/passes.md)
-
-run:
-  --input FILE.npy    the next parameter's argument, the same on every device
-  --input NAME=FILE   the argument of the parameter of this name (or number)
-  --input NAME=VALUE  the same, as it is: 1.5 or [1, 2]
-  --input FILE.npz    arguments by name, or by the end of a name; FILE.safetensors too
-  --input NAME=FILE.npz  the same, with NAME in front of the names
-                      FILE may have {replica}, {partition} or {device} in it, as x.{replica}.npy:
-                      then each device has its own; with --output, too
-  --random            random numbers for the other parameters; --seed N for others (default 0)
-  --output FILE       write the first device's results as .npy, .npz or .safetensors
-  --json              print one line of JSON per device
-  --time N            run N times, and print the least and the median time
-  --profile FILE      write what ran when, as a Chrome trace
-  --check             compare the results with those of the evaluator, an operation at a time
-  --bisect            say which rewrite, stage, kernel or instruction makes them differ
-  --on pjrt           run on real XLA instead: needs Python with jax (PYTHON names another python3);
-                      with --check, compare with the simulated run, device by device
-  --platform cpu|gpu|tpu, --coordinator HOST:PORT --process I --processes N
-  --help              print this
-  --version           print the version`;
 
 const TEXT = { type: 'string' };
 const FLAG = { type: 'boolean', default: false };
@@ -87,6 +40,7 @@ const COMMANDS = {
   info: { run: info, options: ['json'] },
   print: { run: printModule, options: ['output'] },
   compile: { run: printCompiled, options: ['output', 'steps', 'wasm', 'disable'] },
+  explain: { run: explain, options: ['input', 'random', 'seed', 'json', 'output', 'disable'] },
   convert: { run: convert, options: ['output'] },
   gradient: { run: printGradient, options: ['output', 'wrt', 'of', 'value', 'max-trips'] },
   vmap: { run: printBatch, options: ['output', 'in', 'out', 'size'] },
@@ -94,16 +48,20 @@ const COMMANDS = {
 
 async function main(argv) {
   const { values, positionals, tokens } = parseCommandLine(argv);
-  if (values.help) return print(USAGE);
-  if (values.version) return print(await version());
   const [name, file, ...rest] = positionals;
+  if (values.help) return print(COMMAND_NAMES.includes(name) ? helpOf(name, optionsOf()[name]) : USAGE);
+  if (values.version) return print(await version());
+  if (name === 'completion') return printCompletion(file);
   const command = Object.hasOwn(COMMANDS, name ?? '') ? COMMANDS[name] : undefined;
-  if (!command) throw new UsageError(name ? unknown('command', name, Object.keys(COMMANDS)) : 'a command is missing');
+  if (!command) throw new UsageError(name ? unknown('command', name, COMMAND_NAMES) : 'a command is missing');
   if (file === undefined) throw new UsageError(`${name} needs the file of a module`);
   if (rest.length) throw new UsageError(`${name} takes one module, not "${rest[0]}" too`);
   const known = [...ALWAYS, ...command.options];
   const stray = tokens.find(({ kind, name: option }) => kind === 'option' && !known.includes(option));
-  if (stray) throw new UsageError(`${name} takes no --${stray.name}`);
+  if (stray) {
+    const near = known.find((option) => option.startsWith(stray.name)) ?? suggestion(stray.name, known);
+    throw new UsageError(`${name} takes no --${stray.name}${near ? `; did you mean --${near}?` : ''}`);
+  }
   countOption('replicas', values.replicas, 1);
   checkElsewhere(values);
   if (file === '-' && values.input.some((input) => /(^|=)-$/.test(input))) {
@@ -122,6 +80,15 @@ async function main(argv) {
   } finally {
     client.dispose();
   }
+}
+
+/** The options of each command. */
+const optionsOf = () => Object.fromEntries(COMMAND_NAMES.map((name) => [name, [...(COMMANDS[name]?.options ?? []), ...(COMMANDS[name] ? ALWAYS : ['help'])]]));
+
+function printCompletion(shell) {
+  const script = completionOf(shell ?? '', optionsOf());
+  if (!script) throw new UsageError(`completion is for bash, zsh or fish${shell ? `, not "${shell}"` : ''}`);
+  return print(script);
 }
 
 /** Refuses the options of --on pjrt without it. */
@@ -291,11 +258,22 @@ async function putWasm(executable, options) {
   const code = executable.generatedCode();
   if (!code) throw new UsageError('no WebAssembly was generated for this program: its steps (--steps) are all kernels');
   if (/\.wasm$/.test(options.output ?? '')) return writeOut(options.output, code);
-  const parser = await import('wasmparser').catch(() => {
-    throw new UsageError('the text needs a disassembler: npm install wasmparser; or write the bytes: --output FILE.wasm');
-  });
+  const parser = await import('../build/node/wasmparser.mjs');
   const { wasmText } = await import('./wasm_text.mjs');
   return put(options, wasmText(parser, code, executable.thunks()));
+}
+
+async function explain(client, module, options) {
+  const [replicas, partitions] = ['replicas', 'partitions'].map((name) => countOption(name, options[name], 1));
+  const executable = await compiled(client, module, options, { replicas, partitions });
+  const seed = countOption('seed', options.seed, 0) ?? 0;
+  const all = await argumentsOfDevices(options.input, module.parameters, executable, seed);
+  progress('running');
+  await executable.executeReplicas(all); // the engine compiles the code once more after this
+  const { events } = await executable.executeReplicas(all, { profile: true });
+  const { explanation, inWords } = await import('./cli_explain.mjs');
+  const explained = explanation(executable, events.filter(({ replica, partition }) => replica + partition === 0));
+  return put(options, options.json ? JSON.stringify(explained) : inWords(explained, module.name));
 }
 
 async function convert(_client, module, { output }) {

@@ -3,8 +3,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 
 import { bytesText, progress } from './cli_terminal.mjs';
 import { Literal, XlaError } from './index.mjs';
-import { missing, pairArguments } from './named_arguments.mjs';
-import { nearest } from './names.mjs';
+import { missing, pairArguments, sidesOf } from './named_arguments.mjs';
+import { distance } from './names.mjs';
+import { nearest, tableOfNames } from './named_table.mjs';
 import { readNpy, writeNpy } from './npy.mjs';
 import { Shape } from './shape.mjs';
 import { contentOf, whyNot } from './sources.mjs';
@@ -119,7 +120,8 @@ export async function readArguments(inputs, parameters, random) {
   }
   if (!unnamed.length && !args.includes(undefined)) return args;
   if (Object.keys(tree).length && !unnamed.length) {
-    throw new UsageError(missing('--input', parameters, pairs.map((pair, i) => pair ?? given(args[i])), tree).message);
+    const all = pairs.map((pair, i) => pair ?? given(args[i]));
+    throw new UsageError(`${missing('--input', parameters, all).message}; ${tableOfNames(sidesOf(parameters, tree, all))}`);
   }
   const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ') || 'none';
   const count = args.filter((value) => value !== undefined).length + unnamed.length;
@@ -151,7 +153,7 @@ function checkNamed(tree, pairs, parameters) {
   const stray = Object.keys(tree).find((name) => tree[name] instanceof GivenText && !used.has(tree[name]));
   if (stray === undefined) return;
   const names = parameters.map(({ name }) => name);
-  const near = nearest(stray, names, 3);
+  const near = nearest(stray, names, 3, distance);
   throw new UsageError(`there is no parameter "${stray}"; ${near.length < names.length ? 'the nearest are' : 'there are'} ${
     near.join(', ') || 'none'}`);
 }

@@ -132,10 +132,13 @@ export class Client {
 
   /**
    * @param {string} [name] by default a number tells builders apart
+   * @param {object} [options]
+   * @param {boolean} [options.locations] each instruction gets the file and line of the call that made it, which errors of
+   *   runs, profiles and traces then name (metadata={op_name source_file source_line}; Node, Chromium)
    * @returns {XlaBuilder}
    */
-  builder(name = `computation.${this.#builders++}`) {
-    return new XlaBuilder(this.#core, name);
+  builder(name = `computation.${this.#builders++}`, options = undefined) {
+    return new XlaBuilder(this.#core, name, options);
   }
 
   /**

@@ -74,6 +74,12 @@ export function captureCall() {
   return call;
 }
 
+/** The file and the line of the call that is on the stack. @returns {{ file?: string, fileLine?: number }} */
+export function placeOfCall() {
+  const [, file, line] = /\n {4}at (?:.*\()?(.*?):(\d+):\d+\)?(?:\n|$)/.exec(captureCall()?.stack) ?? [];
+  return file ? { file, fileLine: Number(line) } : {};
+}
+
 /** Sets the stack of an error to that of a call. @returns the error */
 export function fromCall(error, call) {
   const frames = isXlaError(error) && error.code !== 'INTERNAL' && /\n {4}at [^]*/.exec(call?.stack)?.[0];

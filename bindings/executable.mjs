@@ -6,6 +6,7 @@ import {
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
 import { signature } from './module.mjs';
+import { sidesOf } from './named_arguments.mjs';
 import { checkOptions, copyList } from './options.mjs';
 
 const RUN_OPTIONS = { ...EXECUTION_OPTIONS, donate: DONATE };
@@ -146,10 +147,14 @@ export class Executable extends Handle {
       run = this.#start(argsPerReplica, options.donate ?? new Set(), options.profile ?? false);
     } catch (error) {
       if (error.code !== 'INVALID_ARGUMENT') throw error;
-      throw (await import('./advice.mjs')).executeAdvice(error, this.parameters, argsPerReplica[0]);
+      throw (await import('./advice.mjs')).executeAdvice(
+        error, this.parameters, argsPerReplica[0], () => sidesOf(this.parameters, argsPerReplica[0]));
     }
-    return finishRun(core, run, options, this.partitions, () => Array.from({ length: count }, (_, device) =>
+    const result = await finishRun(core, run, options, this.partitions, () => Array.from({ length: count }, (_, device) =>
       outputsOf(core, run, device, this.resultShape, options.device)));
+    if (!options.profile) return result;
+    const { withPlaces } = await import('./locations.mjs');
+    return { ...result, events: withPlaces(result.events, this.toString()) };
   }
 
   /** Makes a new run with its arguments. The run owns the buffers that were uploaded for it. */

@@ -75,6 +75,10 @@ export interface WaitingDevice extends DevicePlace {
   readonly instruction: string;
   readonly operation: string;
   readonly line?: number;
+  /** Where the instruction comes from, if the program says it: "jit(f)/psum", "model.py", 12. */
+  readonly opName?: string;
+  readonly sourceFile?: string;
+  readonly sourceLine?: number;
   /** For members of a collective's group, for a message of a send's, or for the host. */
   readonly waitsFor: 'members' | 'message' | 'host';
   readonly channel?: number;
@@ -434,6 +438,9 @@ export interface ProfileEvent {
   readonly category: string;
   /** The instructions in a region, or in loops over the same rows, which are measured as a whole. */
   readonly holds?: readonly string[];
+  /** Where its instruction comes from, if the program says it: "jit(f)/add", "model.py:12". */
+  readonly opName?: string;
+  readonly source?: string;
   readonly replica: number;
   readonly partition: number;
   /** The thread that ran it. */
@@ -720,7 +727,13 @@ export class Client {
   readonly memoryInUse: number;
   /** Bytes that are allocated in the core's memory in all: programs and bookkeeping too. */
   readonly heapInUse: number;
-  builder(name?: string): XlaBuilder;
+  /**
+   * locations: each instruction gets the file and line of the call that made it, which errors of runs, profiles and
+   * traces then name.
+   * @example
+   * const b = client.builder('step', { locations: true });
+   */
+  builder(name?: string, options?: { locations?: boolean }): XlaBuilder;
   /**
    * Reads a program in any of these forms: HLO text, HLO protos, StableHLO as text or bytecode, the
    * file of `jax.export`; each also compressed by gzip. A string without a line break is a URL, in

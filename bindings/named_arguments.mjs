@@ -8,8 +8,8 @@
  *   3. Else a name belongs to the only one that ends with it, or with which it ends, at a boundary of parts.
  *   4. Else it is an error, which lists both sides.
  */
-import { describe, invalidArgument } from './error.mjs';
-import { nearest } from './names.mjs';
+import { invalidArgument } from './error.mjs';
+import { distance } from './names.mjs';
 import { isPlainObject } from './options.mjs';
 
 const plain = (name) => name.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '');
@@ -92,41 +92,30 @@ const ambiguous = (operation, name, paths) => invalidArgument(operation, `${path
   name}: ${paths.slice(0, 3).join(', ')}; give it by its whole name`);
 
 /**
+ * What named_table.mjs needs. Given, not imported by it: an import would divide the package's bundle into more files.
+ * @param {({ value: any, path: string[] } | undefined)[]} [pairs] those that are known
+ */
+export const sidesOf = (parameters, tree, pairs = pairArguments(parameters, tree, 'execute')) =>
+  ({ parameters, pairs, leaves: leavesOf(tree), plain, distance });
+
+/** @returns {XlaError} to be thrown: some parameters have no argument; advice.mjs adds a table of both sides */
+export function missing(operation, parameters, pairs) {
+  const lacking = parameters.filter((_, i) => !pairs[i]);
+  const names = lacking.slice(0, 3).map(({ name, shape }) => `${name}: ${shape}`).join(', ');
+  return invalidArgument(operation, `no argument is named ${names}${lacking.length > 3 ? ` and ${lacking.length - 3} more` : ''}`);
+}
+
+/**
  * @param {readonly { name: string, shape: any }[]} parameters
  * @param {Record<string, any>} tree
  * @returns {any[]} one argument for each parameter
  */
 export function argumentsByName(parameters, tree) {
   const pairs = pairArguments(parameters, tree, 'execute');
-  if (pairs.includes(undefined)) throw missing('execute', parameters, pairs, tree);
+  if (pairs.includes(undefined)) throw missing('execute', parameters, pairs);
   const used = new Set(pairs.map(({ path }) => path[0]));
   const unknown = Object.keys(tree).filter((key) => !used.has(key));
   if (!unknown.length) return pairs.map(({ value }) => value);
   const names = parameters.map(({ name }) => name).join(', ') || 'none';
   throw invalidArgument('execute', `there is no parameter ${unknown.join(', ')}; there are ${names}`);
 }
-
-const MAX_ROWS = 20;
-
-/** @returns {XlaError} to be thrown: some parameters have no argument. It lists both sides, with shapes */
-export function missing(operation, parameters, pairs, tree) {
-  const lacking = parameters.filter((_, i) => !pairs[i]);
-  const used = new Set(pairs.map((pair) => pair?.value));
-  const given = leavesOf(tree);
-  const free = given.filter(({ value }) => !used.has(value)).map(({ path, value }) => ({ name: path.join('.'), value }));
-  const near = nearest(plain(lacking[0].name), free.map(({ name }) => name), 3);
-  const rows = [
-    ...lacking.map(({ name, shape }) => [`${name}: ${shape}`, 'missing']),
-    ...parameters.map(({ name, shape }, i) => pairs[i] && [`${name}: ${shape}`, `${pairs[i].path.join('.')}: ${sizeOf(pairs[i].value)}`])
-      .filter(Boolean),
-    ...free.map(({ name, value }) => ['not used', `${name}: ${sizeOf(value)}`]),
-  ];
-  const width = Math.min(60, Math.max(...rows.map(([wanted]) => wanted.length)));
-  const lines = rows.slice(0, MAX_ROWS).map(([wanted, has]) => `\n  ${wanted.padEnd(width)}  ${has}`);
-  if (rows.length > MAX_ROWS) lines.push(`\n  and ${rows.length - MAX_ROWS} more`);
-  const names = lacking.slice(0, 3).map(({ name, shape }) => `${name}: ${shape}`).join(', ');
-  return invalidArgument(operation, `no argument is named ${names}${lacking.length > 3 ? ` and ${lacking.length - 3} more` : ''}` +
-    `${near.length ? `; the nearest given names are ${near.join(', ')}` : ''}. The program wants, and is given:${lines.join('')}`);
-}
-
-const sizeOf = (value) => (value?.shape ? String(value.shape) : describe(value));

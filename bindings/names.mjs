@@ -1,7 +1,6 @@
 /** Suggests known names in errors about unknown ones. */
 
 const MAX_LENGTH = 60;
-const MAX_KNOWN = 500;
 
 /**
  * The known name that is nearest to one that is not known: undefined if none is near, that is, if
@@ -22,20 +21,8 @@ export function suggestion(name, known) {
   return nearest;
 }
 
-/**
- * The known names that are nearest to one that is not known, the nearest first.
- * @param {string} name
- * @param {readonly string[]} known
- * @param {number} count how many, at most
- */
-export function nearest(name, known, count) {
-  const end = (text) => text.toLowerCase().slice(-MAX_LENGTH);
-  return known.slice(0, MAX_KNOWN).map((other) => ({ other, steps: distance(end(name), end(other)) }))
-    .sort((a, b) => a.steps - b.steps).slice(0, count).map(({ other }) => other);
-}
-
 /** Levenshtein's: how many letters must be put in, taken out or replaced. */
-function distance(from, to) {
+export function distance(from, to) {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i);
   for (let i = 0; i < from.length; i++) {
     const next = [i + 1];

@@ -17,7 +17,7 @@ export const toChromeTrace = guarded((events) => {
   [...devices.values()].forEach((own, pid) => {
     traceEvents.push({ name: 'process_name', ph: 'M', pid, tid: 0, args: { name: nameOf(own[0]) } });
     for (const event of own) {
-      const { name, category, worker: tid, startUs, endUs, waitedUs = 0, waitedFor, holds } = event;
+      const { name, category, worker: tid, startUs, endUs, waitedUs = 0, waitedFor, holds, opName, source } = event;
       const slice = { ph: 'X', pid, tid };
       if (waitedUs > 0) {
         traceEvents.push({
@@ -27,7 +27,7 @@ export const toChromeTrace = guarded((events) => {
       }
       traceEvents.push({
         ...slice, name, cat: category, ts: startUs + waitedUs, dur: endUs - startUs - waitedUs,
-        args: holds ? { holds } : {},
+        args: { ...(holds && { holds }), ...(opName && { opName }), ...(source && { source }) },
       });
     }
   });

@@ -18,8 +18,8 @@ export function waitingDevices({ partitions, places, meetings, waiting = [], fin
   const met = meetings?.map((meeting) => ({ waitsFor: 'members', ...meeting,
     arrived: meeting.arrived.map(arrived), missing: meeting.missing.map(missing) }));
   return waiting.map(([device, at, meeting, source]) => {
-    const { target, ...instruction } = places[at];
-    const what = { ...place(device), ...instruction };
+    const { target, sourceLine, ...instruction } = places[at];
+    const what = { ...place(device), ...instruction, ...(sourceLine && { sourceLine: Number(sourceLine) }) };
     if (meeting === FOR_HOST) return { ...what, waitsFor: 'host', ...(target && { target }) };
     if (meeting !== FOR_MESSAGE) return { ...what, ...met[meeting] };
     const sources = source === undefined ? [] : [missing(source)];

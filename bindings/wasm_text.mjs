@@ -1,4 +1,4 @@
-/** Writes the generated WebAssembly as text, with a disassembler that is not a part of this package. */
+/** Writes the generated WebAssembly as text, with the disassembler of the package wasmparser, which the bundle for Node holds. */
 
 /**
  * Returns for each exported function the kinds and names of the steps that call it. Equal functions

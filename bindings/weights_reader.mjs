@@ -64,7 +64,7 @@ function callMap(map, name, literal) {
   try {
     return map(name, literal);
   } catch (error) {
-    throw new XlaError('INVALID_ARGUMENT', `loadWeights: map fails for ${name}: ${messageOf(error)}`, { operation: 'loadWeights', cause: error });
+    throw new XlaError('INVALID_ARGUMENT', `loadWeights: map fails for ${name}: ${messageOf(error)}; it must be a function that returns [name, literal] or null`, { operation: 'loadWeights', cause: error });
   }
 }
 

@@ -63,7 +63,7 @@ describe('every link leads to a test of the operation', async () => {
   }
 });
 
-const listed = await Promise.all(['docs', 'tests', 'demo', 'web'].map(async (folder) =>
+const listed = await Promise.all(['docs', 'tests', 'demo', 'examples', 'web'].map(async (folder) =>
   (await readdir(new URL(folder, root), { recursive: true })).map((path) => `${folder}/${path}`)));
 const PAGES = ['README.md', ...listed.flat().filter((path) => path.endsWith('.md'))];
 

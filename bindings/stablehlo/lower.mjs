@@ -4,7 +4,7 @@
  * for the sizes of its arguments, as if it had been written for them.
  */
 import { emit as emitInto, header } from '../builder.mjs';
-import { bytesOfText, quote } from '../attribute_text.mjs';
+import { bytesOfText, metadataText } from '../attribute_text.mjs';
 import { XlaError } from '../error.mjs';
 import { shardingTextOfBytes } from '../hlo_proto_sharding.mjs';
 import { XlaOp } from '../op.mjs';
@@ -335,11 +335,7 @@ function shardingOf(value) {
 /** Shardings and names are kept as they are. */
 function common(operation) {
   const sharding = shardingOf(operation?.attributes['mhlo.sharding']);
-  const name = operation?.location().name;
-  return {
-    sharding,
-    metadata: name ? `{op_name=${quote(name)}}` : undefined,
-  };
+  return { sharding, metadata: operation && metadataText(operation.location()) };
 }
 
 function checkedArgument(shape, type, i) {

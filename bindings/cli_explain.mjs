@@ -1,0 +1,101 @@
+/** xla-wasm explain: what a program became, in words. */
+
+const INSTRUCTION = /^ *(?:ROOT )?%?(\S+) = (?:\([^]*?\)|\S+) ([\w-]+)\([^)]*\)(?:.*\bcalls=%?([\w.-]+))?/;
+const HELD = new Set(['parameter', 'constant', 'get-tuple-element', 'tuple']);
+
+/** What each instruction of a module's text computes: its opcode, or those in the computation of a fusion. */
+function operationsOf(text) {
+  const byComputation = new Map(), found = new Map();
+  let current = [];
+  for (const line of text.split('\n')) {
+    const [, computation] = /^(?:ENTRY )?%?([\w.-]+) .*\{$/.exec(line) ?? [];
+    if (computation) byComputation.set(computation, current = []);
+    const [, name, opcode, called] = INSTRUCTION.exec(line) ?? [];
+    if (!name || HELD.has(opcode)) continue;
+    current.push(opcode);
+    found.set(name, byComputation.get(called) ?? [opcode]);
+  }
+  return found;
+}
+
+/** The steps in a listing: executable.thunks(). */
+export function stepsOf(listing) {
+  return Array.from(listing.matchAll(/^( *)([\w-]+) (\S+?)(?: \[function \d+\])?: /gm), ([, indent, kind, name]) =>
+    ({ kind, name, depth: indent.length / 2 }));
+}
+
+const KINDS = {
+  generated: 'a loop of generated code', kernel: 'a hand-written kernel', region: 'a run of small steps, one generated function',
+  rows: 'loops that take turns over blocks of the same rows', eval: 'the evaluator, which is slow', copy: 'a copy',
+  collective: 'a collective', channel: 'a message between devices', while: 'a loop of the program', conditional: 'a branch of the program',
+  host: 'a call of the host', call: 'a call',
+};
+
+const GROUPS = new Set(['region', 'rows', 'while', 'conditional']); // of steps that are listed below them
+
+const counted = (names) => {
+  const counts = new Map();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].map(([name, count]) => (count > 1 ? `${count} ${name}` : name)).join(', ');
+};
+
+const UNITS = ['bytes', 'kB', 'MB', 'GB'];
+export function bytesInWords(bytes) {
+  const unit = bytes < 1000 ? 0 : Math.min(3, Math.floor(Math.log10(bytes) / 3));
+  return `${unit ? (bytes / 1000 ** unit).toPrecision(3) : bytes} ${UNITS[unit]}`;
+}
+
+const MAX_STEPS = 30;
+const MAX_BUFFERS = 5;
+
+/**
+ * @param {any} executable
+ * @param {object[]} events of a profile of the first device
+ * @returns {object} for --json; inWords() makes text of it
+ */
+export function explanation(executable, events) {
+  const operations = operationsOf(executable.toString());
+  const steps = stepsOf(executable.thunks());
+  const times = new Map();
+  for (const { name, startUs, endUs, waitedUs = 0, category, source, opName } of events) {
+    const before = times.get(name) ?? { us: 0, waitedUs: 0, times: 0, category, source, opName };
+    times.set(name, { ...before, us: before.us + endUs - startUs - waitedUs, waitedUs: before.waitedUs + waitedUs, times: before.times + 1 });
+  }
+  const total = [...times.values()].reduce((sum, { us }) => sum + us, 0);
+  const { buffers } = executable.memoryPlan();
+  return {
+    steps: steps.map(({ kind, name, depth }) => ({
+      kind, name, depth, operations: GROUPS.has(kind) ? [] : operations.get(name) ?? [],
+    })),
+    times: [...times].map(([name, time]) => ({ name, ...time, share: total ? time.us / total : 0 })).sort((a, b) => b.us - a.us),
+    totalUs: total,
+    memory: executable.memory,
+    largest: [...buffers].filter(({ place }) => place === 'arena').sort((a, b) => b.bytes - a.bytes).slice(0, MAX_BUFFERS)
+      .map(({ name, bytes, first, last }) => ({ name, bytes, first, last })),
+    devices: executable.replicas * executable.partitions,
+  };
+}
+
+/** @param {object} explained @param {string} name of the module */
+export function inWords({ steps, times, totalUs, memory, largest, devices }, name) {
+  const lines = [`${name} takes ${steps.length} step${steps.length === 1 ? '' : 's'} on ${devices === 1 ? 'one device' : `each of ${devices} devices`}.`, ''];
+  for (const { kind, name: own, depth, operations } of steps.slice(0, MAX_STEPS)) {
+    const what = operations.length ? `: ${counted(operations)}` : '';
+    lines.push(`${'  '.repeat(depth + 1)}${own}, ${KINDS[kind] ?? kind}${what}`);
+  }
+  if (steps.length > MAX_STEPS) lines.push(`  and ${steps.length - MAX_STEPS} more (--json has all)`);
+  lines.push('', `Time: ${(totalUs / 1000).toPrecision(3)} ms on the first device, in one run after a first one.`);
+  for (const { name: own, us, share, waitedUs, times: count, category, source, opName } of times.slice(0, 10)) {
+    const often = count > 1 ? `, ${count} times` : '';
+    const waits = waitedUs > 1 ? `, and waits ${waitedUs.toFixed(0)} us` : '';
+    const from = opName || source ? ` (${[opName, source].filter(Boolean).join(', ')})` : '';
+    lines.push(`  ${(100 * share).toFixed(1).padStart(5)} %  ${us.toFixed(1)} us  ${own}, ${KINDS[category] ?? category}${often}${waits}${from}`);
+  }
+  const slow = times.filter(({ category }) => category === 'eval');
+  if (slow.length) lines.push(`  Evaluated, because nothing faster runs it: ${slow.map(({ name: own }) => own).join(', ')} (docs/evaluated.md).`);
+  lines.push('', 'Memory of a device: ' + ['arguments', 'results', 'temporaries', 'constants', 'generatedCode']
+    .map((part) => `${part === 'generatedCode' ? 'generated code' : part} ${bytesInWords(memory[part])}`).join(', ') + '.');
+  if (memory.aliases) lines.push(`  ${bytesInWords(memory.aliases)} of the results lie in the memory of arguments.`);
+  for (const { name: own, bytes, first, last } of largest) lines.push(`  ${own}: ${bytesInWords(bytes)}, from step ${first} to ${last}`);
+  return lines.join('\n');
+}
