@@ -31,6 +31,6 @@ assert values[0] == 1024 and values[1] == math.inf and math.isnan(values[2])
 print(len(run('power.hlo', replicas=4, base=[1, 2, 3], exponent=[2, 2, 2])), 'devices')
 
 try:
-  run('power.hlo', base=[1, 2])
+  run('power.hlo', base=[1, 2, 3])
 except RuntimeError as error:
   print(error)
