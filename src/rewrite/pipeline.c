@@ -4,6 +4,7 @@
 
 #include "rewrite/dynamic/dimensions.h"
 #include "rewrite/effects.h"
+#include "rewrite/module_check.h"
 #include "rewrite/passes.h"
 
 #define NEEDED        true, false
@@ -48,6 +49,7 @@ static bool run_pass(const Pass *pass, Module *module, const PipelineOptions *op
   bool changed = pass->run ? pass->run(module) : pass->run_for(module, options->target);
   effects_check(effects, module, pass->name);
   effects_free(effects);
+  if (changed) module_check(module, pass->name);
   if (changed && options->watch) options->watch->changed(options->watch, pass->name, module);
   return changed;
 }
@@ -97,6 +99,7 @@ PipelineState pipeline_step(PipelineRun *run, const PipelineOptions *options, Er
     }
     next_round(run);
   }
+  module_check_rewritten(run->module);
   return PIPELINE_ENDED;
 }
 
