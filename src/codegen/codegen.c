@@ -1,6 +1,7 @@
 #include "codegen/codegen.h"
 
 #include "codegen/emitter.h"
+#include "codegen/fusion_check.h"
 #include "plan/reduction.h"
 
 static bool has_type(PrimitiveType type) { return lane_kind(type) != LANES_NONE; }
@@ -202,6 +203,9 @@ bool codegen_emit(const CodegenInput *input, bool shared_memory, ByteBuf *out, E
   Arena *arena = arena_new();
   bool ok = true;
   WrittenFunction *written = ARENA_ARRAY(arena, WrittenFunction, input->fusion_count);
+  for (int i = 0; i < input->fusion_count; i++) {
+    fusion_check(input->fusions[i].fusion, &codegen_target);
+  }
   for (int i = 0; i < input->region_count; i++) plan_region(&input->regions[i], arena, written);
   for (int i = 0; i < input->fusion_count && ok; i++) {
     if (written[i].uses == input->fusions[i].uses) {

@@ -5,6 +5,7 @@
 #include "base/step.h"
 #include "rewrite/dynamic/dimensions.h"
 #include "rewrite/effects.h"
+#include "rewrite/module_check.h"
 #include "rewrite/passes.h"
 
 #define NEEDED        true, false
@@ -63,6 +64,7 @@ static bool run_pass(const Pass *pass, Module *module, const PipelineOptions *op
   bool changed = pass->run ? pass->run(module) : pass->run_for(module, options->target);
   effects_check(effects, module, pass->name);
   effects_free(effects);
+  if (changed) module_check(module, pass->name);
 #ifdef XLA_FAULTS
   if (changed && step_is_wrong("", pass->name)) spoil(module);
 #endif
@@ -116,6 +118,7 @@ PipelineState pipeline_step(PipelineRun *run, const PipelineOptions *options, Er
     }
     next_round(run);
   }
+  module_check_rewritten(run->module);
   return PIPELINE_ENDED;
 }
 
