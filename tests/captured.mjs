@@ -126,13 +126,17 @@ export async function readRecords(folder, only = '') {
   return records.filter(isKnown);
 }
 
-/** Runs a record of one device. @returns {Promise<string[]>} the differences, by result */
-export async function runRecord(client, record) {
+/**
+ * Runs a record of one device.
+ * @param {object} [options] of the compilation
+ * @returns {Promise<string[]>} the differences, by result
+ */
+export async function runRecord(client, record, options = {}) {
   const args = record.args.map(literalOf);
   const source = record.bytes ? Buffer.from(record.bytes, 'base64') : Buffer.from(record.mlir);
   const shapes = record.bytes ? args.map(({ shape }) => shape.toString()) : undefined;
   const module = await client.load(source, { arguments: shapes });
-  const executable = await client.compile(module);
+  const executable = await client.compile(module, options);
   try {
     const results = await executable.execute(args, { timeoutMs: 60_000 });
     assert.equal(results.length, record.outs.length, 'number of results');

@@ -198,6 +198,18 @@ each('steps over the same rows', around(4, 32), (parts, n) => {
   parts.result(shape, value);
 }, { applied: () => binary('f', 'f32', 'maximum') });
 
+each('small groups of rows, and those without elements', [0, 1, 2, 3, 8], (parts, n) => {
+  for (const rows of [0, 1, 5]) {
+    const shape = `f32[${rows},${n}]`, x = parts.parameter(shape), z = parts.add('f32[]', 'constant(-9)');
+    let value = x;
+    for (let i = 0; i < 3; i++) {
+      const row = parts.add(`f32[${rows}]`, `reduce(${value}, ${z}), dimensions={1}, to_apply=f`);
+      value = parts.add(shape, `subtract(${parts.add(shape, `broadcast(${row}), dimensions={0}`)}, ${value})`);
+    }
+    parts.result(shape, value);
+  }
+}, { applied: () => binary('f', 'f32', 'maximum'), options: [{}, { disable: ['large-chunks'] }, { disable: ['regions', 'large-chunks'] }] });
+
 /* ---- Sizes ---- */
 
 each('chunks: elements of loops, of the evaluator, bytes of moves', [...around(16384), 32767, 32769, 65535, 65536, 65537, 131_071, 131_073], (parts, n, type) => {

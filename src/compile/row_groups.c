@@ -197,7 +197,7 @@ static void group_sequence(Program *program, ThunkSequence *sequence, bool place
     ArenaMark mark = arena_mark(scratch);
     Group group = {.program = program, .arena = scratch, .placed = placed, .small = small};
     int first, count = group_around(&group, sequence, begin, i, &first);
-    if (count > 1 && (small || group.bytes >= MIN_BYTES)) {
+    if (count > 1 && group.bytes >= (small ? 1 : MIN_BYTES)) {
       if (placed) {
         Thunk made = make_group(program->arena, &group, &thunks[first], count);
         while (begin < first) thunks[kept++] = thunks[begin++];

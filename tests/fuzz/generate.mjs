@@ -6,6 +6,7 @@ import { collectiveRules } from './rules_collective.mjs';
 import { controlRules } from './rules_control.mjs';
 import { dynamicRules } from './rules_dynamic.mjs';
 import { elementwiseRules } from './rules_elementwise.mjs';
+import { idiomRules } from './rules_idioms.mjs';
 import { indexingRules } from './rules_indexing.mjs';
 import { libraryRules } from './rules_library.mjs';
 import { loopRules } from './rules_loops.mjs';
@@ -20,7 +21,7 @@ const MAX_TRIES = 60;
 const OFTEN = ['unary', 'binary']; // many operations each
 const FAMILIES = [
   elementwiseRules, { ...elementwiseRules, ...refusedRules }, movementRules, indexingRules, reductionRules, libraryRules,
-  { ...controlRules, ...nestingRules }, dynamicRules, loopRules, loopRules,
+  { ...controlRules, ...nestingRules }, dynamicRules, loopRules, loopRules, idiomRules,
 ];
 
 const TOGETHER = { ...collectiveRules, ...refusedCollectiveRules };

@@ -95,7 +95,12 @@ export class Ways {
       const start = performance.now();
       [expected, expectedAll] = [await this.#reference(plain), await this.#reference(all)];
       if (performance.now() - start > MAX_REFERENCE_MS) throw new Error('some of the ways would take as long');
-    } catch {
+    } catch (error) {
+      const { code = 'REFUSED' } = error.cause ?? error;
+      if (['INTERNAL', 'UNAVAILABLE', 'UNIMPLEMENTED'].includes(code)) {
+        this.totals.differences++;
+        this.say(`\nThe reference fails, seed ${seed}: ${error.stack}\n${all?.hlo ?? ''}`);
+      }
       this.totals.refused++; // the evaluator takes too many steps, or too long: sums of long windows, for example
       await this.hosts.single.restart();
       return;
