@@ -19,6 +19,7 @@
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
 #   make fuzz SECONDS=60    random programs, here and on real XLA
 #   make reduce MODULE=program.hlo CHECK='...'  makes a program with a fault small
+#   make mutants COUNT=20   small changes to the core, each of which a fast test should notice (tests/mutants)
 #   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
 #   make fuzz-stablehlo SECONDS=60  mutants of StableHLO programs
 #   make fuzz-ways SECONDS=60  random programs, each compiled and run in all ways
@@ -34,7 +35,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo site test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz \
+.PHONY: build run demo site test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants \
   reduce fuzz-ways fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -213,7 +214,7 @@ $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
 $(B)/dist/xla-single.mjs: $(OBJECTS_single)
 
 # The core in which tests put faults (src/base/step.h): some files of the single-threaded build, compiled otherwise.
-FAULTY := base/step kernels/kernels rewrite/pipeline runtime/replica
+FAULTY := base/step kernels/list rewrite/pipeline runtime/replica
 FAULTY_OBJECTS := $(FAULTY:%=$(B)/obj/faulty/%.o)
 $(FAULTY_OBJECTS): $(B)/obj/faulty/%.o: src/%.c Makefile $(TOOLS_single)
 	@mkdir -p $(@D)
@@ -359,6 +360,10 @@ fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 reduce: build
 	$(if $(MODULE),,$(error reduce needs a program: make reduce MODULE=program.hlo CHECK='command that sees the fault'))
 	@node tests/reduce/reduce.mjs $(MODULE) $(if $(CHECK),--check '$(CHECK)') $(ARGS)
+
+# What the fast tests see: FILES='src/plan/fusible.c src/compile' are changed, COUNT times, drawn by SEED.
+mutants: $(B)/dist/xla-single.mjs $(B)/node/index.mjs
+	@node tests/mutants/mutants.mjs $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(FILES),--files '$(FILES)')
 
 # A million little changes to the corpus's programs: no text may crash the parser.
 fuzz-stablehlo: build
