@@ -427,7 +427,7 @@ lint-layers: $(OBJECTS_native) $(NODE_MODULES)
 # The fast part of test and lint, for one change of the core: the corpus in WebAssembly and most of it natively under
 # ASan, every broken rule, the builder, and clang-tidy of the .c files that differ from the last commit.
 CHECK_TESTS := $(patsubst %,tests/%.test.mjs,aliases api_version builder client docs effects \
-  errors examples golden literal overwrite shape)
+  errors examples golden literal order overwrite shape)
 CHECK_CORPUS := $(filter-out $(patsubst %,tests/golden/%.golden,dynamic_sweep convolution models programs), \
   $(wildcard tests/golden/*.golden))
 ifneq ($(filter check,$(MAKECMDGOALS)),)

@@ -17,11 +17,6 @@ static Instruction *sum_of(Batch *b, Instruction *array) {
   Dynamic *d = b->d;
   Arena *arena = d->computation->module->arena;
   PrimitiveType type = b->shape->type;
-  const Shape *scalar = shape_scalar(type);
-  Computation *add = module_add_computation(d->computation->module, "add");
-  Instruction *terms[] = {computation_add_parameter(add, 0, scalar, NULL),
-                          computation_add_parameter(add, 1, scalar, NULL)};
-  computation_add(add, HLO_ADD, scalar, terms, 2, NULL, NULL);
   int64_t *dimensions = ARENA_ARRAY(arena, int64_t, b->shape->rank);
   int count = 0;
   Instruction *zero = emit_constant(d, type, (Scalar){.f = 0});
@@ -36,7 +31,7 @@ static Instruction *sum_of(Batch *b, Instruction *array) {
   Attributes attributes;
   attributes_init(&attributes);
   attributes.dimensions = (Int64List){count, dimensions};
-  attributes.to_apply = add;
+  attributes.to_apply = module_add_reducer(d->computation->module, HLO_ADD, type);
   const Shape *features = shape_make(arena, type, 1, &b->shape->dims[b->feature], &error);
   return emit(d, HLO_REDUCE, features, (Instruction *[]){array, zero}, 2, &attributes);
 }

@@ -47,11 +47,6 @@ static Instruction *spread(const BatchNorm *b, Instruction *x) {
 
 /* Sums x over the elements of each feature */
 static Instruction *sum_of(const BatchNorm *b, Instruction *x) {
-  const Shape *scalar = shape_scalar(b->wide);
-  Computation *adder = module_add_computation(b->computation->module, "add");
-  Instruction *terms[] = {computation_add_parameter(adder, 0, scalar, NULL),
-                          computation_add_parameter(adder, 1, scalar, NULL)};
-  computation_add(adder, HLO_ADD, scalar, terms, 2, NULL, NULL);
   Attributes attributes;
   attributes_init(&attributes);
   int64_t *dimensions = ARENA_ARRAY(b->arena, int64_t, b->shape->rank);
@@ -60,7 +55,7 @@ static Instruction *sum_of(const BatchNorm *b, Instruction *x) {
     if (i != b->x->a->feature_index) dimensions[count++] = i;
   }
   attributes.dimensions = (Int64List){count, dimensions};
-  attributes.to_apply = adder;
+  attributes.to_apply = module_add_reducer(b->computation->module, HLO_ADD, b->wide);
   return add(b, HLO_REDUCE, b->features, (Instruction *[]){x, number(b, 0)}, 2, &attributes);
 }
 

@@ -82,17 +82,6 @@ static Instruction *spread(Instruction *dot, int side, Instruction *operand,
   return computation_add(dot->parent, HLO_BROADCAST, products, &operand, 1, &a, NULL);
 }
 
-static Computation *adder(Module *module, PrimitiveType type) {
-  Computation *computation = module_add_computation(module, "add_products");
-  const Shape *scalar = shape_scalar(type);
-  Instruction *operands[2];
-  for (int i = 0; i < 2; i++) {
-    operands[i] = computation_add_parameter(computation, i, scalar, i ? "y" : "x");
-  }
-  computation_add(computation, HLO_ADD, scalar, operands, 2, NULL, NULL);
-  return computation;
-}
-
 static void expand(Instruction *dot, Computation *add) {
   Computation *computation = dot->parent;
   Arena *arena = computation->module->arena;
@@ -175,7 +164,7 @@ static bool rewrite_dot(Instruction *x, void *data) {
   if (!is_plain_dot(x)) return false;
   PrimitiveType type = x->shape->type;
   if (is_small(x)) {
-    if (!adders[type]) adders[type] = adder(x->parent->module, type);
+    if (!adders[type]) adders[type] = module_add_reducer(x->parent->module, HLO_ADD, type);
     expand(x, adders[type]);
     return true;
   }

@@ -124,12 +124,7 @@ static Instruction *neutral(const Cut *c, int result) {
 }
 
 static Computation *widened(const Cut *c) {
-  Computation *wide = module_add_computation(c->computation->module, "wide");
-  const Shape *scalar = shape_scalar(c->wide);
-  Instruction *operands[] = {computation_add_parameter(wide, 0, scalar, "a"),
-                             computation_add_parameter(wide, 1, scalar, "b")};
-  computation_add(wide, reduce_operation(c->reduce), scalar, operands, 2, NULL, NULL);
-  return wide;
+  return module_add_reducer(c->computation->module, reduce_operation(c->reduce), c->wide);
 }
 
 static Instruction *converted(const Cut *c, Instruction *x) {
