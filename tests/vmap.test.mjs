@@ -195,6 +195,14 @@ ENTRY main {
   ROOT r = f32[] copy(x) }`);
     const large = client.parseHlo('HloModule m\nENTRY main {\n  ROOT x = f32[1000,1000] parameter(0)\n}');
     const larger = client.parseHlo('HloModule m\nENTRY main {\n  x = f32[] parameter(0)\n  ROOT y = f32[1000,1000] broadcast(x), dimensions={}\n}');
+    const feeding = client.parseHlo(`HloModule m
+read { t = token[] after-all()
+  ROOT i = (f32[], token[]) infeed(t) }
+ENTRY main {
+  x = f32[] parameter(0)
+  c = (f32[], token[]) call(), to_apply=read
+  y = f32[] get-tuple-element(c), index=0
+  ROOT r = f32[] add(x, y) }`);
     const dynamic = client.parseHlo(`HloModule m
 ENTRY main {
   x = f32[4] parameter(0)
@@ -221,6 +229,7 @@ ENTRY main {
       [() => client.vmap(large, { size: 2 ** 31 - 1 }), /^XlaError: vmap: .*2\^46 bytes/],
       [() => client.vmap(larger, { size: 2 ** 31 - 1 }), /^XlaError: vmap: broadcast "y" .* is too large for this batch/],
       [() => client.vmap(outfeed, { size: 2 }), /vmap: outfeed "o" of shape token\[\] writes the data of one run/],
+      [() => client.vmap(feeding, { size: 2 }), /vmap: infeed "i" of shape \(f32\[\], token\[\]\) reads the data of one run/],
       [() => client.vmap(dynamic, { size: 2 }), /vmap: set-dimension-size "r" of shape f32\[<=4\] has a size that/],
       [() => client.jacobian(client.parseHlo(PAIR.replaceAll('f32', 'c64'))), /parameter 0 "params.x" has shape c64\[2\]/],
       [() => client.hessian(pair), /result 0 has shape f32\[2\]/],
