@@ -58,10 +58,7 @@ async function main(argv) {
   if (rest.length) throw new UsageError(`${name} takes one module, not "${rest[0]}" too`);
   const known = [...ALWAYS, ...command.options];
   const stray = tokens.find(({ kind, name: option }) => kind === 'option' && !known.includes(option));
-  if (stray) {
-    const near = known.find((option) => option.startsWith(stray.name)) ?? suggestion(stray.name, known);
-    throw new UsageError(`${name} takes no --${stray.name}${near ? `; did you mean --${near}?` : ''}`);
-  }
+  if (stray) throw new UsageError(`${name} takes no --${stray.name}${meantOption(stray.name, known)}`);
   countOption('replicas', values.replicas, 1);
   checkElsewhere(values);
   if (file === '-' && values.input.some((input) => /(^|=)-$/.test(input))) {
@@ -103,6 +100,13 @@ function unknown(what, name, known) {
   return `there is no ${what} "${name}"${near ? `; did you mean ${near}?` : ''}`;
 }
 
+/** Suggests the option that begins so, or is near; or nothing. */
+function meantOption(option, known) {
+  const begun = known.filter((name) => name.startsWith(option));
+  const near = begun.length === 1 ? begun[0] : suggestion(option, known);
+  return near ? `; did you mean --${near}?` : '';
+}
+
 function parseCommandLine(argv) {
   try {
     return parseArgs({ args: argv, options: OPTIONS, allowPositionals: true, tokens: true });
@@ -111,9 +115,7 @@ function parseCommandLine(argv) {
     const [, dashed] = /use '(--[\w-]+=)-XYZ'/.exec(error.message) ?? [];
     if (dashed) throw new UsageError(`a value that begins with "-" is written after "=": ${dashed}-1`);
     if (!option) throw new UsageError(error.message.split('\n')[0]);
-    const begun = Object.keys(OPTIONS).filter((name) => name.startsWith(option));
-    const near = begun.length === 1 ? begun[0] : suggestion(option, Object.keys(OPTIONS));
-    throw new UsageError(`there is no option --${option}${near ? `; did you mean --${near}?` : ''}`);
+    throw new UsageError(`there is no option --${option}${meantOption(option, Object.keys(OPTIONS))}`);
   }
 }
 

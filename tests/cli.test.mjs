@@ -412,6 +412,7 @@ ENTRY e {
 
   test('mistakes', async () => {
     await fails(['run', axpy, '--out', 'x'], /run takes no --out; did you mean --output\?/);
+    await fails(['run', axpy, '--outp', 'x'], /there is no option --outp; did you mean --output\?/);
     await fails(['info', mlir], /say for which sizes the program is wanted: --shape/);
     await fails(['rum', axpy], /there is no command "rum"; did you mean run\?/);
     await fails(['run', axpy, '--outptu', 'x'], /there is no option --outptu; did you mean --output\?/);

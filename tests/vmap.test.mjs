@@ -195,6 +195,14 @@ ENTRY main {
   ROOT r = f32[] copy(x) }`);
     const large = client.parseHlo('HloModule m\nENTRY main {\n  ROOT x = f32[1000,1000] parameter(0)\n}');
     const larger = client.parseHlo('HloModule m\nENTRY main {\n  x = f32[] parameter(0)\n  ROOT y = f32[1000,1000] broadcast(x), dimensions={}\n}');
+    const feeding = client.parseHlo(`HloModule m
+read { t = token[] after-all()
+  ROOT i = (f32[], token[]) infeed(t) }
+ENTRY main {
+  x = f32[] parameter(0)
+  c = (f32[], token[]) call(), to_apply=read
+  y = f32[] get-tuple-element(c), index=0
+  ROOT r = f32[] add(x, y) }`);
     const dynamic = client.parseHlo(`HloModule m
 ENTRY main {
   x = f32[4] parameter(0)
@@ -221,6 +229,7 @@ ENTRY main {
       [() => client.vmap(large, { size: 2 ** 31 - 1 }), /^XlaError: vmap: .*2\^46 bytes/],
       [() => client.vmap(larger, { size: 2 ** 31 - 1 }), /^XlaError: vmap: broadcast "y" .* is too large for this batch/],
       [() => client.vmap(outfeed, { size: 2 }), /vmap: outfeed "o" of shape token\[\] writes the data of one run/],
+      [() => client.vmap(feeding, { size: 2 }), /vmap: infeed "i" of shape \(f32\[\], token\[\]\) reads the data of one run/],
       [() => client.vmap(dynamic, { size: 2 }), /vmap: set-dimension-size "r" of shape f32\[<=4\] has a size that/],
       [() => client.jacobian(client.parseHlo(PAIR.replaceAll('f32', 'c64'))), /parameter 0 "params.x" has shape c64\[2\]/],
       [() => client.hessian(pair), /result 0 has shape f32\[2\]/],
@@ -245,6 +254,52 @@ ENTRY main {
     const sometimes = client.parseHlo(text('conditional(p, x, x), true_computation=log, false_computation=same'));
     assert.throws(() => client.vmap(sometimes, { size: 3 }), /conditional "y" .* has a side effect, and depends on a predicate/);
     client.vmap(sometimes, { in: [0, null], size: 3 });
+  });
+
+  test('more cases of one computation than are written: calls, and a loop whose state rotates', async () => {
+    const scalars = 7, weights = Array.from({ length: scalars }, (_, k) => 2 ** k);
+    const lines = weights.map((weight, k) => `  p${k} = f32[] parameter(${k})
+  w${k} = f32[] constant(${weight})
+  y${k} = f32[] multiply(p${k}, w${k})
+  sum${k} = f32[] add(${k ? `sum${k - 1}` : 'zero'}, y${k})`);
+    const calls = Array.from({ length: 128 }, (_, bits) => `  call${bits} = f32[] call(${
+      weights.map((weight) => (bits & weight ? 'x' : 'y'))}), to_apply=weighted
+  t${bits} = f32[] add(${bits ? `t${bits - 1}` : 'zero'}, call${bits})`);
+    const called = client.parseHlo(`HloModule m
+weighted { zero = f32[] constant(0)
+${lines.join('\n')}
+  ROOT r = f32[] copy(sum${scalars - 1}) }
+ENTRY main {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  zero = f32[] constant(0)
+${calls.join('\n')}
+  ROOT r = f32[] copy(t127) }`);
+    const half = 127 * 64;
+    assert.deepEqual(await values(client.vmap(called, { in: [0, null], size: 3 }), [[1, 2, 3], 10]),
+      [[half * 11, half * 12, half * 13]]);
+    const n = 90, state = `(${'f32[], '.repeat(n)}s32[])`;
+    const looped = client.parseHlo(`HloModule m
+condition { s = ${state} parameter(0)
+  i = s32[] get-tuple-element(s), index=${n}
+  last = s32[] constant(3)
+  ROOT less = pred[] compare(i, last), direction=LT }
+body { s = ${state} parameter(0)
+${Array.from({ length: n }, (_, i) => `  g${i} = f32[] get-tuple-element(s), index=${i}`).join('\n')}
+  i = s32[] get-tuple-element(s), index=${n}
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  ROOT t = ${state} tuple(${Array.from({ length: n }, (_, i) => `g${(i + n - 1) % n}`)}, j) }
+ENTRY main {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  zero = s32[] constant(0)
+  init = ${state} tuple(x, ${'y, '.repeat(n - 1)}zero)
+  loop = ${state} while(init), condition=condition, body=body
+  a = f32[] get-tuple-element(loop), index=3
+  b = f32[] get-tuple-element(loop), index=4
+  ROOT r = (f32[], f32[]) tuple(a, b) }`);
+    assert.deepEqual(await values(client.vmap(looped, { in: [0, null], size: 3 }), [[1, 2, 3], 10]), [[1, 2, 3], [10, 10, 10]]);
   });
 
   test('calls that are used twice, forty levels deep, do not grow', () => {

@@ -4,8 +4,8 @@
  *     node tests/fuzz/batches.mjs [--seconds N] [--seed N] [--programs N] [--verbose]
  *
  * The programs run as they are written. Kernels for one matrix and for many round differently, so floats are compared
- * with a tolerance relative to the largest one; programs with narrow floats or random numbers are left out. Exit code 1
- * if any differed.
+ * with a tolerance relative to the largest one. Programs with narrow floats, random numbers or triangular solves are
+ * left out: a random triangular matrix makes a rounding error as large as the result. Exit code 1 if any differed.
  */
 import { parseArgs } from 'node:util';
 
@@ -67,7 +67,7 @@ function isNear(type, x, y) {
 }
 
 const isNarrow = ({ elementType }) => /^(bf16|f16|f8|f4)/.test(elementType);
-const isLeftOut = ({ name, shape }) => /^rng|reduce-precision/.test(name) || isNarrow(shape) || shape.isDynamic;
+const isLeftOut = ({ name, shape }) => /^rng|reduce-precision|triangular-solve/.test(name) || isNarrow(shape) || shape.isDynamic;
 
 /** Returns what is wrong, or the name of a total. */
 async function check(module, args, flags) {

@@ -48,7 +48,6 @@ static void batch(const char *name, const Module *module, int64_t size, int firs
     module_free(made);
   } else if (is_reason(&error)) {
     refused++;
-    if (getenv("REASONS")) printf("%s: %s\n", name, error.message);
   } else {
     failures++;
     printf("FAIL %s, leaves %d + %d k, size %d: %s\n", name, first, step, (int)size, error.message);

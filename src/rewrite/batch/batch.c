@@ -83,6 +83,19 @@ static bool check_counts(Request *r) {
                 r->options->out_count, out);
 }
 
+/* Some operations have no place in a batch, even where they do not depend on it. */
+static bool check_operations(Request *r) {
+  for (int c = 0; c < r->all.module->count; c++) {
+    const Computation *computation = r->all.module->computations[c];
+    for (int i = 0; i < computation->count; i++) {
+      const Instruction *x = computation->instructions[i];
+      const BatchRow *row = &batch_rows[x->opcode];
+      if (row->is_refused) no_batch(&r->b, x, row->none);
+    }
+  }
+  return !r->all.failed;
+}
+
 /* ---- Parameters ---- */
 
 static const Shape *with_batch(Request *r, const Shape *source, int dimension) {
@@ -201,8 +214,9 @@ static bool batch(Module *module, const BatchOptions *options, Error *error) {
   r.all = (Batch){.module = module, .size = options->size, .error = error};
   r.all.cases = ARENA_ARRAY(module->arena, Case *, module->numbers);
   module_keep_roots(module);
+  module_keep_reached(module);
   r.b = batch_begin(&r.all, r.entry);
-  if (!check_counts(&r) || !add_parameters(&r)) return false;
+  if (!check_counts(&r) || !check_operations(&r) || !add_parameters(&r)) return false;
   Instruction *root = batch_walk(&r.b);
   if (r.all.failed || !add_results(&r, root)) return false;
   take_entry(module, r.b.m.computation);

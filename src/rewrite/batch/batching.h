@@ -20,7 +20,7 @@ typedef struct BatchRow {
   bool shifts;      /* batch_front: the numbers in the attribute `dimensions` grow by one */
   bool is_source;   /* has no operands */
   const char *none; /* the reason for having no rule */
-  bool is_refused;  /* even if no operand is batched */
+  bool is_refused;  /* even if it does not depend on the batch */
 } BatchRow;
 extern const BatchRow batch_rows[OPCODE_COUNT];
 

@@ -260,7 +260,6 @@ static Instruction *visit(Batching *b, const Instruction *x) {
     operands[k] = b->map[x->operands[k]->id];
     any |= is_batched(operands[k], x->operands[k]);
   }
-  if (row->is_refused) return no_batch(b, x, row->none);
   if (!any) return keep(b, x, operands);
   if (row->none) return no_batch(b, x, row->none);
   if (touches_dynamic(x)) {
