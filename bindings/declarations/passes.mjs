@@ -51,7 +51,8 @@ export async function passesPage() {
     '## Compile', '', 'Parts of the later stages, which can be left out in the same way (`src/compile/switches.def`).', '',
     '| part | purpose |', '| --- | --- |', ...switches.map(([, name, purpose]) => `| \`${name}\` | ${purpose} |`), '',
     'A name such as `kernel-sort` leaves a kernel out: the next kernel that takes the instruction runs it, or else the',
-    'evaluator; only products, convolutions and other instructions that the evaluator lacks keep it. `client.optionalPasses` has all names.', '',
+    'evaluator. Products, convolutions and other instructions that the evaluator lacks keep their kernel.',
+    '`client.optionalPasses` has all names.', '',
   ].join('\n');
 }
 

@@ -59,7 +59,7 @@ export function generate(client, seed, { refused, only }) {
       refused(name, error);
     }
   }
-  for (let times = random.chance(0.6) ? random.between(1, 4) : 0; times > 0; times--) {
+  for (let times = random.chance(0.75) ? random.between(1, 5) : 0; times > 0; times--) {
     if (enclose(program, random)) program.rules.push('enclose');
   }
   return program;
