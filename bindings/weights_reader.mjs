@@ -1,5 +1,6 @@
 /** The part of weights.mjs that reads files, loaded at the first read. */
-import { describe, invalidArgument, messageOf, XlaError } from './error.mjs';
+import { callersFunction } from './boundary.mjs';
+import { describe, invalidArgument } from './error.mjs';
 import { isLiteral, Literal } from './literal.mjs';
 import { readNpy as npyOf } from './npy.mjs';
 import { checkOptions, count, kind, string } from './options.mjs';
@@ -60,11 +61,13 @@ export async function loadWeights(source, options) {
   return mapped;
 }
 
+/** Its errors reach the caller as they are. */
 function callMap(map, name, literal) {
   try {
-    return map(name, literal);
+    return callersFunction(() => map(name, literal));
   } catch (error) {
-    throw new XlaError('INVALID_ARGUMENT', `loadWeights: map fails for ${name}: ${messageOf(error)}; it must be a function that returns [name, literal] or null`, { operation: 'loadWeights', cause: error });
+    if (!(error instanceof TypeError) || !/\bnew\b/.test(error.message)) throw error;
+    throw invalidArgument('loadWeights', `map must be a function that returns [name, literal] or null; got the class ${map.name}`);
   }
 }
 
