@@ -1,5 +1,4 @@
 /** The part of weights.mjs that reads files, loaded at the first read. */
-import { callersFunction } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
 import { isLiteral, Literal } from './literal.mjs';
 import { readNpy as npyOf } from './npy.mjs';
@@ -49,7 +48,7 @@ export async function loadWeights(source, options) {
   if (!map) return read;
   const mapped = Object.create(null);
   for (const [name, literal] of Object.entries(read)) {
-    const pair = callMap(map, name, literal);
+    const pair = map(name, literal);
     if (pair === null || pair === undefined) continue;
     const [to, value] = Array.isArray(pair) ? pair : [];
     if (typeof to !== 'string' || !isLiteral(value)) {
@@ -59,16 +58,6 @@ export async function loadWeights(source, options) {
     mapped[to] = value;
   }
   return mapped;
-}
-
-/** Its errors reach the caller as they are. */
-function callMap(map, name, literal) {
-  try {
-    return callersFunction(() => map(name, literal));
-  } catch (error) {
-    if (!(error instanceof TypeError) || !/\bnew\b/.test(error.message)) throw error;
-    throw invalidArgument('loadWeights', `map must be a function that returns [name, literal] or null; got the class ${map.name}`);
-  }
 }
 
 const MAX_HEADER = 100_000_000;
