@@ -11,6 +11,7 @@
 #include "reference/eval.h"
 #include "runtime/channels.h"
 #include "runtime/host.h"
+#include "runtime/origin.h"
 #include "runtime/parallel.h"
 #include "runtime/run.h"
 
@@ -674,6 +675,7 @@ Outcome replica_run(Replica *replica, double deadline_us, Error *error) {
     }
     if (deadline_us && is_over(replica, deadline_us, &unclocked)) return OUTCOME_YIELD;
     Outcome outcome = step(replica, frame, error);
+    if (outcome == OUTCOME_FAILED) origin_append(replica->at->instruction, error);
     if (outcome != OUTCOME_DONE) return outcome;
   }
   return OUTCOME_DONE;
