@@ -105,6 +105,7 @@ ENTRY e {
       const error = await executable.execute([[1, 2]]).then(() => assert.fail('it ends'), (thrown) => thrown);
       assert.match(error.message, words);
       assert.match(error.message, / \(jit\(f\)\/call, f\.py:9\)/);
+      assert.match(error.cause.message, words);
     });
   }
 
