@@ -192,6 +192,7 @@ export class HostCalls {
       // Short enough to need no allocation: the host may have failed for want of memory.
       message = messageOf(error).slice(0, MAX_MESSAGE) || 'the host failed';
       code = codeOf(error);
+      if (this.#isAlive(call)) call.identity.cause ??= error;
     }
     if (!this.#isAlive(call)) return;
     try {

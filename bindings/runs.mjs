@@ -14,7 +14,7 @@ const SLICE_US = 8000; // half a frame of a page at 60 Hz
 
 export class Runs {
   #core;
-  #pending = new Map(); // run -> { resolve, reject }
+  #pending = new Map(); // run -> { resolve, reject, cause }
   #scheduled = false;
   #release = null;
   #since = 0; // when the first run started in this turn of the host
@@ -148,8 +148,9 @@ export class Runs {
 
   #error(run) {
     const waiting = waitingDevices(JSON.parse(this.#core.takeString(this.#core.call('xla_run_waiting', run))));
+    const { cause } = this.#pending.get(run) ?? {}; // what a host callback threw
     this.#core.call('xla_run_error', run);
-    return this.#core.lastError(waiting.length ? { waiting } : undefined);
+    return this.#core.lastError({ cause, ...(waiting.length && { waiting }) });
   }
 
   #settled() {

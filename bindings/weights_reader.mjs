@@ -1,5 +1,5 @@
 /** The part of weights.mjs that reads files, loaded at the first read. */
-import { describe, invalidArgument, messageOf, XlaError } from './error.mjs';
+import { describe, invalidArgument } from './error.mjs';
 import { isLiteral, Literal } from './literal.mjs';
 import { readNpy as npyOf } from './npy.mjs';
 import { checkOptions, count, kind, string } from './options.mjs';
@@ -48,7 +48,7 @@ export async function loadWeights(source, options) {
   if (!map) return read;
   const mapped = Object.create(null);
   for (const [name, literal] of Object.entries(read)) {
-    const pair = callMap(map, name, literal);
+    const pair = map(name, literal);
     if (pair === null || pair === undefined) continue;
     const [to, value] = Array.isArray(pair) ? pair : [];
     if (typeof to !== 'string' || !isLiteral(value)) {
@@ -58,14 +58,6 @@ export async function loadWeights(source, options) {
     mapped[to] = value;
   }
   return mapped;
-}
-
-function callMap(map, name, literal) {
-  try {
-    return map(name, literal);
-  } catch (error) {
-    throw new XlaError('INVALID_ARGUMENT', `loadWeights: map fails for ${name}: ${messageOf(error)}; it must be a function that returns [name, literal] or null`, { operation: 'loadWeights', cause: error });
-  }
 }
 
 const MAX_HEADER = 100_000_000;

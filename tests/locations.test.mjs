@@ -92,6 +92,33 @@ ENTRY e {
     });
   }
 
+  const META = 'metadata={op_name="jit(f)/call" source_file="f.py" source_line=9}';
+  const HOSTED = (target) => `HloModule hosted\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] custom-call(x), custom_call_target="${target}", ${META}\n}`;
+  for (const [target, callback, words] of [
+    ['unknown', undefined, /nothing is registered/],
+    ['throws', () => { throw new Error('mine'); }, /mine/],
+    ['wrong', () => [1, 2, 3], /needs 2 elements/],
+  ]) {
+    test(`a host callback: ${target}`, async () => {
+      if (callback) client.registerCustomCall(target, callback);
+      const executable = await client.compile(client.parseHlo(HOSTED(target)));
+      const error = await executable.execute([[1, 2]]).then(() => assert.fail('it ends'), (thrown) => thrown);
+      assert.match(error.message, words);
+      assert.match(error.message, / \(jit\(f\)\/call, f\.py:9\)/);
+      assert.match(error.cause.message, words);
+    });
+  }
+
+  test('a collective in which devices of one launch do not fit', async () => {
+    const text = (size) => `HloModule part\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[${size}] parameter(0)\n ROOT met = f32[${size}] all-reduce(x), channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, to_apply=add, ${META}\n}`;
+    const entries = await Promise.all([2, 3].map(async (size, replica) => ({
+      executable: await client.compile(client.parseHlo(text(size)), { replicas: 2 }), replica, arguments: [new Float32Array(size)],
+    })));
+    const error = await client.launch(entries).then(() => assert.fail('it ends'), (thrown) => thrown);
+    assert.match(error.message, / \(jit\(f\)\/call, f\.py:9\)/);
+  });
+
   test('of a builder, with the line of the call', async () => {
     const b = client.builder('meeting', { locations: true });
     const i = b.replicaId();

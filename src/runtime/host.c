@@ -1,5 +1,7 @@
 #include "runtime/host.h"
 
+#include "runtime/origin.h"
+
 Outcome host_call_arrive(Replica *replica, const Thunk *thunk) {
   Run *run = replica->run;
   scheduler_lock();
@@ -32,6 +34,7 @@ void host_call_done(HostCall *call, StatusCode code, const char *message) {
     if (message) {
       Error error;
       error_set_op(&error, code, opcode_name(call->parked_at->instruction->opcode), "%s", message);
+      origin_append(call->parked_at->instruction, &error);
       run_fail(run, &error);
     } else {
       replica_ready(call, WAITED_FOR_HOST);

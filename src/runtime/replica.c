@@ -12,6 +12,7 @@
 #include "runtime/channels.h"
 #include "runtime/devices.h"
 #include "runtime/host.h"
+#include "runtime/origin.h"
 #include "runtime/parallel.h"
 
 enum { MAX_STEP_LEAVES = 32 }; /* of a kernel that regions call without allocation */
@@ -676,6 +677,7 @@ Outcome replica_run(Replica *replica, double deadline_us, Error *error) {
     }
     if (deadline_us && is_over(replica, deadline_us, &unclocked)) return OUTCOME_YIELD;
     Outcome outcome = step(replica, frame, error);
+    if (outcome == OUTCOME_FAILED) origin_append(replica->at->instruction, error);
     if (outcome != OUTCOME_DONE) return outcome;
   }
   return OUTCOME_DONE;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "hlo/text/numbers.h"
+#include "runtime/origin.h"
 
 enum {
   MAX_SHOWN = 8,    /* devices in words, and members that one of them waits for */
@@ -99,50 +100,6 @@ static void append_text(const char *text, Error *error) {
   error_append(error, "%.*s%s", MAX_NAME, text, strlen(text) > MAX_NAME ? "..." : "");
 }
 
-/*
-** Finds a field in the text of an instruction's metadata, {op_name="jit(f)/add" source_file="f.py" source_line=3}.
-** Returns its value without quotes, and its length; NULL if there is none.
-*/
-static const char *metadata_field(const Instruction *at, const char *field, int *length) {
-  size_t size = strlen(field);
-  bool quoted = false;
-  for (const char *c = at->a->metadata ? at->a->metadata : ""; *c; c++) {
-    if (quoted && *c == '\\' && c[1]) {
-      c++;
-    } else if (*c == '"') {
-      quoted = !quoted;
-    } else if (!quoted && (*c == '{' || *c == ' ') && !strncmp(c + 1, field, size) &&
-               c[1 + size] == '=') {
-      const char *value = c + 1 + size + 1, *end;
-      if (*value != '"') {
-        *length = (int)strcspn(value, " }");
-        return value;
-      }
-      for (end = ++value; *end && *end != '"'; end++) {
-        if (*end == '\\' && end[1]) end++;
-      }
-      *length = (int)(end - value);
-      return value;
-    }
-  }
-  return NULL;
-}
-
-/* Says where an instruction comes from, if its metadata do: " (jit(f)/psum, f.py:3)". */
-static void append_origin(const Instruction *at, Error *error) {
-  int name_size = 0, file_size = 0, line_size = 0;
-  const char *name = metadata_field(at, "op_name", &name_size);
-  const char *file = metadata_field(at, "source_file", &file_size);
-  const char *line = metadata_field(at, "source_line", &line_size);
-  if (!name && !file) return;
-  error_append(error, " (%.*s%s", name_size < MAX_NAME ? name_size : MAX_NAME, name ? name : "",
-               name && file ? ", " : "");
-  int cut = file_size > MAX_NAME ? file_size - MAX_NAME : 0; /* a path's end says more */
-  if (file) error_append(error, "%.*s", file_size - cut, file + cut);
-  if (file && line) error_append(error, ":%.*s", line_size < 12 ? line_size : 12, line);
-  error_append(error, ")");
-}
-
 /* Describes the state of a device that others wait for. */
 static void append_state(const Waiting *device, Error *error) {
   if (device->state == REPLICA_STOPPED) error_append(error, " (which has finished)");
@@ -201,7 +158,7 @@ static void append_waiting(const Run *run, int device, int max_members, Error *e
     append_message(run, device, error);
   }
   if (at->line) error_append(error, ", on line %d", at->line);
-  append_origin(at, error);
+  origin_append(at, error);
 }
 
 /* Counts the waiting devices from `first` on by instruction. `left` is their number. */
@@ -285,7 +242,7 @@ static void print_string(StrBuf *out, const char *text) {
 /* Prints a field of the metadata, as it is in HLO text. */
 static void print_field(const Instruction *at, const char *field, const char *name, StrBuf *out) {
   int length;
-  const char *value = metadata_field(at, field, &length);
+  const char *value = origin_field(at, field, &length);
   if (!value) return;
   strbuf_printf(out, ",\"%s\":\"", name);
   for (int i = 0; i < length; i++) {

@@ -5,6 +5,7 @@ import {
   Literal,
   Shape,
   XlaError,
+  loadWeights,
   type Executable,
   type Buffer,
   type HloModule,
@@ -105,6 +106,17 @@ export function literals(): void {
   try {
     shape.multiIndex(linear);
   } catch (error) {
-    if (error instanceof XlaError && error.code === 'INVALID_ARGUMENT') console.log(error.line);
+    if (error instanceof XlaError && error.code === 'INVALID_ARGUMENT') console.log(error.line, error.docs);
   }
+}
+
+export async function fromTorch(client: Client): Promise<Literal[]> {
+  const weights = await loadWeights('model.safetensors', {
+    map: (name, array) => (name.endsWith('.weight') ? [name, array.transpose([1, 0]).convert('bf16')] : null),
+  });
+  const b = client.builder('placed', { locations: true });
+  const program = await client.compile(b.build(b.constantLiteral(weights.w ?? Literal.zeros('f32[2]'))));
+  const { events } = await program.execute([], { profile: true });
+  for (const { source, opName } of events) console.log(source, opName);
+  return program.execute({});
 }
