@@ -131,11 +131,11 @@ export async function allOpcodes() {
   return [...table.matchAll(/^OPCODE\(\w+, "([\w-]+)"/gm)].map(([, name]) => name);
 }
 
-/** Makes programs, and counts. */
-export async function collect(seconds, seed) {
+/** Makes programs, and counts: for some seconds, or as many as `most`. */
+export async function collect(seconds, seed, most = Infinity) {
   const client = await Client.create({ threads: 0 }), pairs = new Pairs(), end = Date.now() + 1000 * seconds;
   let programs = 0;
-  for (; Date.now() < end; programs++) {
+  for (; Date.now() < end && programs < most; programs++) {
     const program = generate(client, seed + programs, { refused: () => {} });
     const outputs = program.chooseOutputs();
     if (!outputs.length) continue;
