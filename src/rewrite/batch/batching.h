@@ -114,7 +114,7 @@ Instruction *batch_shared_solve(Batching *b, const Instruction *x, Instruction *
 
 /* ---- The rules, by file ---- */
 
-BatchRule batch_front, batch_elementwise, batch_same; /* walk.c */
+BatchRule batch_front; /* walk.c */
 BatchRule batch_map, batch_broadcast, batch_transpose, batch_slice, batch_pad, batch_reshape,
     batch_dimension_size, batch_reduce, batch_window, batch_generator,
     batch_custom_call;                                                            /* dimensions.c */

@@ -4,6 +4,8 @@
 
 /* ---- The table ---- */
 
+static BatchRule batch_elementwise, batch_same;
+
 #define ELEMENTWISE .rule = batch_elementwise
 #define FRONT       .rule = batch_front
 #define DIMENSIONS  .rule = batch_front, .shifts = true
@@ -156,7 +158,7 @@ Instruction *batch_front(Batching *b, const Instruction *x, Instruction **operan
 }
 
 /* A scalar among arrays (a predicate, or a bound of clamp) stays one, unless it is batched. */
-Instruction *batch_elementwise(Batching *b, const Instruction *x, Instruction **operands) {
+static Instruction *batch_elementwise(Batching *b, const Instruction *x, Instruction **operands) {
   for (int k = 0; k < x->operand_count; k++) {
     bool is_scalar = x->operands[k]->shape->rank < x->shape->rank;
     if (!is_scalar) {
@@ -171,7 +173,7 @@ Instruction *batch_elementwise(Batching *b, const Instruction *x, Instruction **
 }
 
 /* Its shape is that of its operands, of the first one, or of an element of that. */
-Instruction *batch_same(Batching *b, const Instruction *x, Instruction **operands) {
+static Instruction *batch_same(Batching *b, const Instruction *x, Instruction **operands) {
   Attributes a = batched_attributes(x);
   const Shape *shape = x->opcode == HLO_AFTER_ALL ? x->shape : operands[0]->shape;
   if (x->opcode == HLO_TUPLE_OP) {
