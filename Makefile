@@ -8,6 +8,7 @@
 #   make jax-suite DIR=...  all captured programs of a folder, against real XLA's results
 #   make hosts              the package in Node 22 and 24, Bun, Deno, with webpack, Rollup, esbuild, ...
 #   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
+#   make bench ARGS=ablate   what each rewrite, stage and kernel brings: each is switched off in turn
 #   make bench ARGS=collectives   of 2 to 256 devices, against a copy
 #   make bench ARGS=programs   whole programs, against native XLA on one thread
 #   make bench ARGS=operations   operations by element type, against that and those
@@ -312,6 +313,10 @@ $(PEERS): tests/bench/package.json tests/bench/package-lock.json
 ifeq ($(firstword $(ARGS)),programs)
 bench: build $(NODE_MODULES) $(VENV)/stamp $(PEERS)
 	@PYTHON=$(VENV)/bin/python node tests/bench/programs.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
+else ifeq ($(firstword $(ARGS)),ablate)
+bench: build $(VENV)/stamp
+	@$(if $(filter --operations,$(ARGS)),$(VENV)/bin/python tests/bench/operations/operations.py $(B)/operations)
+	@PYTHON=$(VENV)/bin/python node tests/bench/ablate.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
 else ifeq ($(firstword $(ARGS)),collectives)
 bench: build
 	@node tests/bench/collectives.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))

@@ -88,14 +88,14 @@ function bytesOfValues({ buffers }) {
 }
 
 /** One program with a client: compiled, run once, ready for rounds. */
-class Here {
-  static async prepare(client, programs, name, folder) {
+export class Here {
+  static async prepare(client, programs, name, folder, options) {
     const here = new Here();
     const text = readFileSync(`${programs}/${name}.hlo`, 'utf8');
     const start = performance.now();
     const module = client.parseHlo(text);
     here.parseMs = performance.now() - start;
-    here.executable = await client.compile(module);
+    here.executable = await client.compile(module, options);
     here.compileMs = performance.now() - start - here.parseMs;
     here.args = module.parameters.map(({ shape }, i) =>
       client.buffer(readNpy(readFileSync(`${folder}/${name}.in${i}.npy`), shape.elementType)));
