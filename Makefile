@@ -288,11 +288,12 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	$(Q)node_modules/.bin/vite build --config demo/vite.config.mjs
 	$(Q)touch $@
 
-# TESTS=tests/one.test.mjs runs only that. The reporter is one that tells last what failed.
+# TESTS=tests/one.test.mjs runs only that. The first reporter tells last what failed; the other writes how long files took.
 TESTS ?= $(wildcard tests/*.test.mjs)
 test: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
-	@node --test --test-reporter=spec --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
+	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/durations.mjs \
+	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
 
 # All captured programs of a folder (tests/captured/README.md).
 jax-suite: build

@@ -1,85 +1,14 @@
-/**
- * Tests the native core under sanitizers (make native native-tsan builds the programs): any bad
- * access, leak, undefined behaviour or data race makes the programs fail.
- */
+/** xla-run on HLO files, under sanitizers (make native native-tsan builds it). */
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
+import { OPTIONS, passes, TIMEOUT } from './native.mjs';
 import { lines, ROOT, run } from './program.mjs';
 
-const TIMEOUT = { timeout: 900000 };
 const BUILDS = { 'ASan and UBSan': 'build/native', ThreadSanitizer: 'build/native-tsan' };
-const OPTIONS = {
-  env: {
-    ...process.env,
-    ASAN_OPTIONS: 'detect_leaks=1:detect_stack_use_after_return=1',
-    UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
-    TSAN_OPTIONS: 'halt_on_error=1',
-  },
-};
-
-async function passes(program, args, seconds = 800) {
-  const { code, stdout, stderr } = await run(join(ROOT, program), args, { ...OPTIONS, seconds });
-  assert.equal(code, 0, `${program}:\n${stdout.slice(-3000)}\n${stderr.slice(0, 3000)}`);
-  return stdout;
-}
-
-/* ---- The golden corpus, and the programs of tests/native ---- */
-
-const corpus = (await readdir(join(ROOT, 'tests/golden')))
-  .filter((file) => file.endsWith('.golden'))
-  .map((file) => join('tests/golden', file));
-
-for (const [name, program, ...options] of [
-  ['evaluated, and compiled on one thread', 'build/native/golden', '-t', '1'],
-  ['compiled, on three threads', 'build/native/golden', '-c', '-t', '3'],
-  ['compiled, on three threads under ThreadSanitizer', 'build/native-tsan/golden', '-c', '-t', '3'],
-]) {
-  test(`the golden corpus: ${name}`, TIMEOUT, async () => {
-    const [summary] = lines(await passes(program, [...options, ...corpus])).slice(-1);
-    const [, passed, failed, skipped] =
-      summary.match(/^(\d+) passed, (\d+) failed, (\d+) skipped$/).map(Number);
-    assert.ok(passed > 3000, summary);
-    assert.equal(failed, 0);
-    assert.ok(skipped < passed / 100, summary);
-  });
-}
-
-test('the golden runner notices wrong results', TIMEOUT, async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'xla-wasm-native-'));
-  const file = join(folder, 'wrong.golden');
-  const hlo = 'HloModule m\nENTRY %e () -> s32[2] {\n  ROOT %i = s32[2] iota(), iota_dimension=0\n}\n';
-  const golden = (base64) =>
-    `case iota\nhlo ${hlo.length}\n${hlo}out 0 s32[2] ${base64}\nend\n`;
-  await writeFile(file, golden('AAAAAAEAAAA='));
-  assert.match(await passes('build/native/golden', [file]), /^1 passed, 0 failed/m);
-  await writeFile(file, golden('AAAAAAIAAAA='));
-  const { code, stdout } = await run('build/native/golden', [file]);
-  assert.equal(code, 1);
-  assert.match(stdout, /^FAIL .*iota: element 1 is 1, not 2$/m);
-  await rm(folder, { recursive: true });
-});
-
-const programs = (await readdir(join(ROOT, 'tests/native')))
-  .filter((file) => file.endsWith('.c') && file !== 'golden.c')
-  .map((file) => file.slice(0, -2));
-assert.ok(programs.includes('fp') && programs.includes('eval'));
-for (const program of programs) {
-  test(`tests/native/${program}.c`, TIMEOUT, () => passes(`build/native/${program}`, []));
-}
-for (const build of ['native', 'native-tsan']) {
-  for (const threads of ['0', '1', '3']) {
-    test(`memory that runs out, on ${threads} threads of ${build}`, TIMEOUT, () =>
-      passes(`build/${build}/exhaustion`, [threads]));
-  }
-}
-test('workers that die, under ThreadSanitizer', TIMEOUT, () =>
-  passes('build/native-tsan/worker_loss', []));
-
-/* ---- xla-run on HLO files ---- */
 
 const ADD = `%add (x: f32[], y: f32[]) -> f32[] {
   %x = f32[] parameter(0)

@@ -1,0 +1,36 @@
+/** Runs programs of the native core under sanitizers: a bad access, leak, undefined behaviour or data race makes them fail. */
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { lines, ROOT, run } from './program.mjs';
+
+export const TIMEOUT = { timeout: 900000 };
+export const OPTIONS = {
+  env: {
+    ...process.env,
+    ASAN_OPTIONS: 'detect_leaks=1:detect_stack_use_after_return=1',
+    UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
+    TSAN_OPTIONS: 'halt_on_error=1',
+  },
+};
+
+/** Asserts that a program of the checkout succeeds. @returns what it prints */
+export async function passes(program, args, seconds = 800) {
+  const { code, stdout, stderr } = await run(join(ROOT, program), args, { ...OPTIONS, seconds });
+  assert.equal(code, 0, `${program}:\n${stdout.slice(-3000)}\n${stderr.slice(0, 3000)}`);
+  return stdout;
+}
+
+const corpus = (await readdir(join(ROOT, 'tests/golden')))
+  .filter((file) => file.endsWith('.golden'))
+  .map((file) => join('tests/golden', file));
+
+/** Asserts that all cases of the corpus pass in a runner, but for less than a hundredth that it skips. */
+export async function passesCorpus(program, ...options) {
+  const [summary] = lines(await passes(program, [...options, ...corpus])).slice(-1);
+  const [, passed, failed, skipped] = summary.match(/^(\d+) passed, (\d+) failed, (\d+) skipped$/).map(Number);
+  assert.ok(passed > 3000, summary);
+  assert.equal(failed, 0);
+  assert.ok(skipped < passed / 100, summary);
+}
