@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/scope.h"
 #include "hlo/infer/verifier.h"
 #include "hlo/ir/sharding.h"
 
@@ -13,31 +14,38 @@ static void fail(const char *pass, const char *name, const char *what) {
   abort();
 }
 
-static void verify(const Module *module, const char *pass) {
-  Error error;
-  const Instruction *culprit = NULL;
-  if (verify_module_at(module, &culprit, &error)) return;
-  fail(pass, culprit ? culprit->name : module->name, error.message);
-}
-
 /* Verifies with instructions numbered by their places. Rewrites leave other numbers, and number them before they
 ** use the numbers; afterwards, instructions have theirs again, so that this check hides no missing numbering. */
-void module_check(const Module *module, const char *pass) {
+static bool verify(const Module *module, const Instruction **culprit, Error *error) {
   int count = 0, k = 0;
   for (int c = 0; c < module->count; c++) count += module->computations[c]->count;
-  int *ids = calloc((size_t)count + 1, sizeof *ids);
+  int *ids = scope_new((size_t)count, sizeof *ids);
   for (int c = 0; c < module->count; c++) {
     Computation *computation = module->computations[c];
     for (int i = 0; i < computation->count; i++) ids[k++] = computation->instructions[i]->id;
     computation_renumber(computation);
   }
-  verify(module, pass);
+  bool valid = verify_module_at(module, culprit, error);
   k = 0;
   for (int c = 0; c < module->count; c++) {
     const Computation *computation = module->computations[c];
     for (int i = 0; i < computation->count; i++) computation->instructions[i]->id = ids[k++];
   }
-  free(ids);
+  scope_free(ids);
+  return valid;
+}
+
+bool module_is_valid(const Module *module) {
+  Error error;
+  const Instruction *culprit = NULL;
+  return verify(module, &culprit, &error);
+}
+
+void module_check(const Module *module, const char *pass) {
+  Error error;
+  const Instruction *culprit = NULL;
+  if (verify(module, &culprit, &error)) return;
+  fail(pass, culprit ? culprit->name : module->name, error.message);
 }
 
 /* Operations that later stages do not know: a needed rewrite replaces each. */
@@ -62,12 +70,12 @@ static void mark_called(const Computation *computation, unsigned walk) {
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
     int count = instruction_called(x, NULL);
-    Computation **called = calloc((size_t)count + 1, sizeof *called);
+    Computation **called = scope_new((size_t)count, sizeof *called);
     instruction_called(x, called);
     for (int c = 0; c < count; c++) {
       if (computation_enter(called[c], walk)) mark_called(called[c], walk);
     }
-    free(called);
+    scope_free(called);
   }
 }
 

@@ -62,6 +62,7 @@ typedef struct PipelineOptions {
 typedef struct PipelineRun {
   Module *module;
   bool resolved;         /* dynamic dimensions */
+  bool checks;           /* rewrites, in builds that test: the module was valid */
   int phase, row, round; /* see pipeline.c */
   bool changed;          /* by this phase's rows */
   bool last_changed;     /* by those of the phase before */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/host/platform.h"
+#include "hlo/ir/sharding.h"
 #include "rewrite/rewrite.h"
 
 /* Limits of a program's growth, which is exponential if each level calls the next one twice. Calls beyond
@@ -106,6 +107,26 @@ static Instruction *element_of(const Instruction *x, const Instruction *tuple) {
   return same ? element : NULL;
 }
 
+/* Whether a parameter states the sharding of an array that an instruction of its computation takes shards of. */
+static bool states_shards(const Computation *callee, const Instruction *parameter) {
+  bool states = false;
+  for (int i = 0; i < callee->count && parameter->a->sharding; i++) {
+    const Instruction *x = callee->instructions[i];
+    states |= shard_call_kind(x) == TAKES_SHARDS && x->operands[0] == parameter;
+  }
+  return states;
+}
+
+/* Returns what stands for a parameter: the argument, or a copy of it that states the parameter's sharding. */
+static Instruction *argument_of(Computation *into, const Computation *callee,
+                                const Instruction *parameter, Instruction *argument) {
+  if (!states_shards(callee, parameter)) return argument;
+  Instruction *copy =
+      computation_add(into, HLO_COPY, argument->shape, &argument, 1, NULL, parameter->name);
+  instruction_attributes(copy)->sharding = parameter->a->sharding;
+  return copy;
+}
+
 /* Copies or moves the body of `callee` into `into`. Returns the instruction that replaces its root. */
 static Instruction *copy_body(Computation *into, const Computation *callee,
                               Instruction *const *arguments, const Instruction *map) {
@@ -116,7 +137,7 @@ static Instruction *copy_body(Computation *into, const Computation *callee,
   for (int i = 0; i < callee->count; i++) {
     Instruction *from = callee->instructions[i];
     if (from->opcode == HLO_PARAMETER) {
-      copies[i] = arguments[from->parameter_number];
+      copies[i] = argument_of(into, callee, from, arguments[from->parameter_number]);
       continue;
     }
     if (from->operand_count) copies[i] = element_of(from, copies[from->operands[0]->id]);
