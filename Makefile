@@ -249,12 +249,13 @@ WRAPPED := malloc calloc realloc aligned_alloc free
 LDFLAGS_exhaustion := $(WRAPPED:%=-Wl,--wrap=%)
 LDFLAGS_worker_loss := -Wl,--wrap=eval_instruction,--wrap=rendezvous_arrive
 
-$(NATIVE_TESTS): $(B)/native/%: tests/native/%.c $(filter-out %/main.o,$(OBJECTS_native))
+NATIVE_HEADERS := $(wildcard tests/native/*.h tests/native/*.def)
+$(NATIVE_TESTS): $(B)/native/%: tests/native/%.c $(NATIVE_HEADERS) $(filter-out %/main.o,$(OBJECTS_native))
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(CC_native) $(CFLAGS_native) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@
 
-$(TSAN_TESTS): $(B)/native-tsan/%: tests/native/%.c $(filter-out %/main.o,$(OBJECTS_native-tsan))
+$(TSAN_TESTS): $(B)/native-tsan/%: tests/native/%.c $(NATIVE_HEADERS) $(filter-out %/main.o,$(OBJECTS_native-tsan))
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(CC_native-tsan) $(CFLAGS_native-tsan) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@

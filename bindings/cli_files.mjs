@@ -94,8 +94,8 @@ export async function argumentsOfDevices(inputs, parameters, counts, seed) {
 
 /**
  * Arguments of --input. Files of several arrays and inputs with a name go to parameters by the rule of
- * named_arguments.mjs; files of one array without a name to the remaining parameters, in order. What then remains is
- * random on request.
+ * named_arguments.mjs. Files of one array without a name go to the remaining parameters, in order. If `random` is given,
+ * it makes the arguments of parameters that no input is for.
  * @param {string[]} inputs "x.npy", "name=x.npy", "name=1.5", "name=[1, 2]", "weights.npz", "name=weights.npz"
  * @param {() => number} [random] from 0 to 1
  */

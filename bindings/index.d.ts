@@ -782,7 +782,7 @@ export class Client {
   jvp(module: HloModule, options?: JvpOptions): HloModule;
   /**
    * The same program for a batch, as `jax.vmap`: parameters and results have one dimension more. It needs the batch's
-   * size. What does not depend on the batch is computed once.
+   * size. Values that do not depend on the batch are computed once.
    * @throws XlaError UNIMPLEMENTED, with the operation, if one that depends on the batch has no form for batches
    */
   vmap(module: HloModule, options: VmapOptions): HloModule;

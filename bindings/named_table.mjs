@@ -1,4 +1,4 @@
-/** The table of names in errors: what a program wants, and what it is given. Loaded when names do not fit. */
+/** The table in the error of names that do not fit: the program's parameters beside the given names. Loaded only for it. */
 import { describe } from './error.mjs';
 
 const MAX_LENGTH = 60;

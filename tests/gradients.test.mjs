@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 
 import { Client } from '../bindings/index.mjs';
+import { argument, assertClose, flat } from './from_jax.mjs';
 import { ROOT } from './program.mjs';
 
 const FUNCTIONS = JSON.parse(gunzipSync(await readFile(join(ROOT, 'tests/golden/gradients/functions.json.gz'))));
@@ -15,37 +16,6 @@ const OPTIONS = { 'loop-of-unknown-count': { maxTrips: 6 } };
 let client;
 before(async () => { client = await Client.create({ threads: 0 }); });
 after(() => client.dispose());
-
-/** Numbers of JSON, in which infinities and NaN are strings. */
-const number = (value) => (typeof value === 'string' ? Number(value.replace('inf', 'Infinity').replace('nan', 'NaN')) : value);
-
-/** Nested arrays of the values that an argument of this shape has. */
-function argument(shape, { data }) {
-  let at = 0;
-  const next = () => number(data[at++]);
-  const element = {
-    pred: () => Boolean(next()), s64: () => BigInt(next()), u64: () => BigInt(next()),
-    c64: () => [next(), next()], c128: () => [next(), next()],
-  }[shape.elementType] ?? next;
-  const build = (d) => (d === shape.rank ? element() : Array.from({ length: shape.dimensions[d] }, () => build(d + 1)));
-  return build(0);
-}
-
-const flat = (values) => (Array.isArray(values) ? values.flatMap(flat) : [Number(values)]);
-const TOLERANCES = { f64: 1e-12, c128: 1e-12, f16: 2e-3, bf16: 1e-2 };
-
-/** Compares with a tolerance relative to the largest number. */
-function assertClose(literal, { data }, what) {
-  const got = flat(literal.toArray());
-  const wanted = data.map(number);
-  assert.equal(got.length, wanted.length, what);
-  const largest = Math.max(1e-30, ...wanted.filter(Number.isFinite).map(Math.abs));
-  const tolerance = largest * (TOLERANCES[literal.shape.elementType] ?? 1e-5);
-  wanted.forEach((value, i) => {
-    const same = Object.is(got[i], value) || Math.abs(got[i] - value) <= tolerance || (isNaN(got[i]) && isNaN(value));
-    assert.ok(same, `${what}, element ${i}: ${got[i]}; JAX: ${value}`);
-  });
-}
 
 /** Runs a derivative of a function; returns its last results, as many as JAX has. */
 async function derivative(mode, { program, arguments: given, wrt, name, ...values }) {

@@ -6,55 +6,19 @@ import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 
 import { Client } from '../bindings/index.mjs';
+import { argument, assertClose } from './from_jax.mjs';
 import { ROOT } from './program.mjs';
 
 const FUNCTIONS = JSON.parse(gunzipSync(await readFile(join(ROOT, 'tests/golden/batches/functions.json.gz'))));
 const SIZE = 3;
-/** What JAX knows before it makes the program, and the program does not say. */
-const GRADIENT_OPTIONS = {};
 
 let client;
 before(async () => { client = await Client.create({ threads: 0 }); });
 after(() => client.dispose());
 
-/** Numbers of JSON, in which infinities and NaN are strings. */
-const number = (value) => (typeof value === 'string' ? Number(value.replace('inf', 'Infinity').replace('nan', 'NaN')) : value);
-
-/** Nested arrays of the values that an argument of this shape has. */
-function argument(shape, { data }) {
-  let at = 0;
-  const next = () => number(data[at++]);
-  const element = {
-    pred: () => Boolean(next()), s64: () => BigInt(data[at++]), u64: () => BigInt(data[at++]),
-    c64: () => [next(), next()], c128: () => [next(), next()],
-  }[shape.elementType] ?? next;
-  const build = (d) => (d === shape.rank ? element() : Array.from({ length: shape.dimensions[d] }, () => build(d + 1)));
-  return build(0);
-}
-
 /** The first element of a batch, or all of it. */
 const chosen = ({ shape, data }, flag) => (flag === 0 ? { shape, data }
   : { shape: shape.slice(1), data: data.slice(0, data.length / shape[0]) });
-
-const flat = (values) => (Array.isArray(values) ? values.flatMap(flat) : [values]);
-const TOLERANCES = { f64: 1e-12, c128: 1e-12, f16: 2e-3, bf16: 1e-2, f32: 1e-5, c64: 1e-5 };
-
-/** Compares with a tolerance relative to the largest number; integers exactly. */
-function assertClose(literal, { shape, data }, what) {
-  const complex = literal.shape.elementType.startsWith('c') ? 2 : 1;
-  assert.deepEqual(literal.shape.dimensions, complex === 2 ? shape.slice(0, -1) : shape, `${what}: shape`);
-  const tolerance = TOLERANCES[literal.shape.elementType];
-  const got = flat(literal.toArray());
-  assert.equal(got.length, data.length, what);
-  if (!tolerance) return assert.deepEqual(got.map(Number), data.map(Number), what);
-  const wanted = data.map(number);
-  const largest = Math.max(1e-30, ...wanted.filter(Number.isFinite).map(Math.abs));
-  return wanted.forEach((value, i) => {
-    const same = Object.is(got[i], value) || Math.abs(got[i] - value) <= largest * tolerance ||
-      (isNaN(got[i]) && isNaN(value)) || got[i] === value;
-    assert.ok(same, `${what}, element ${i}: ${got[i]}; JAX: ${value}`);
-  });
-}
 
 async function run(module, values) {
   const { parameters } = module;
@@ -97,7 +61,7 @@ describe('batches of batches, gradients and Jacobians', () => {
       const module = await client.parseStableHlo(program);
       const { wrt, in: flags } = gradient;
       const values = batches.map((value, k) => chosen(value, flags[k]));
-      const ofSum = (f) => client.gradient(summed(f), { wrt, ...GRADIENT_OPTIONS });
+      const ofSum = (f) => client.gradient(summed(f), { wrt });
       await assertRuns(client.vmap(ofSum(module), { in: flags, size: SIZE }), values, gradient.batch, 'batch of gradients');
       await assertRuns(ofSum(client.vmap(module, { in: flags, size: SIZE })), values, gradient.of_batch, 'gradient of a batch');
     });

@@ -18,8 +18,7 @@ const take = row(
     const dimension = axis === undefined ? 0 : axisOf('take', axis, rank);
     const size = dimensions[dimension];
     if (size === 0 && indices.shape.elementCount) throw invalidArgument('take', `axis ${dimension} of ${x.shape} has no elements to take`);
-    const wide = ['s64', 'u64'].includes(indices.shape.elementType) ? indices : b.convertElementType(indices, 's64');
-    const place = placed(b, b.convertElementType(wide, 's64'), size, mode);
+    const place = placed(b, b.convertElementType(indices, 's64'), size, mode);
     const inner = indices.shape.rank;
     const gathered = b.gather(x, b.reshape(place, [...indices.shape.dimensions, 1]), {
       offsetDims: dimensions.map((_, i) => i).filter((i) => i !== dimension).map((i) => (i < dimension ? i : i + inner - 1)),

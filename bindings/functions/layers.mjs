@@ -1,7 +1,9 @@
 /** Activations, normalisations and losses, with the names and definitions of jax.nn, Flax and Optax. */
 import { boolean, elementType, integer, number, op, optional, row } from '../arguments.mjs';
 import { invalidArgument } from '../error.mjs';
-import { axes, axesOf, axisOf, isInteger, kindOf, needFloats, spread } from './axes.mjs';
+import { Shape } from '../shape.mjs';
+import { ELEMENT_TYPES } from '../types.mjs';
+import { asWide, axes, axesOf, axisOf, inWide, isInteger, kindOf, needFloats, spread } from './axes.mjs';
 import { logSumExp, max, mean, sum, variance } from './reductions.mjs';
 
 /** A row of one operand of floats. */
@@ -37,17 +39,23 @@ const along = (name, make) => row(name, { operand: op, axis: optional(axes, -1) 
     return make(b, operand, axesOf(name, axis, operand.shape));
   });
 
+/** Whether the number of an element along a dimension is the index; `indices` have the other dimensions. */
+function isAt(b, indices, sizes, dimension) {
+  const isShort = ELEMENT_TYPES.get(indices.shape.elementType).bits < 32;
+  const wide = isShort ? b.convertElementType(indices, 's32') : indices; // 300 classes have no numbers in u8
+  const others = sizes.map((_, i) => i).filter((i) => i !== dimension);
+  return b.eq(b.broadcastInDim(wide, sizes, others), b.iota(Shape.array(wide.shape.elementType, sizes), dimension));
+}
+
 /** A new dimension of `classes`: 1 at the index, 0 elsewhere, and 0 everywhere for an index outside. */
 const oneHot = row(
   'oneHot', { indices: op, classes: integer, axis: optional(integer, -1), dtype: optional(elementType, 'f32') },
   (_emit, { indices, classes, axis, dtype }, b) => {
-    const { rank, dimensions, elementType: type } = indices.shape;
+    const { rank, dimensions } = indices.shape;
     if (!isInteger(indices)) throw invalidArgument('oneHot', `indices are ${indices.shape}; they must be integers`);
     const dimension = axisOf('oneHot', axis, rank + 1);
     const sizes = [...dimensions.slice(0, dimension), classes, ...dimensions.slice(dimension)];
-    const outer = dimensions.map((_, i) => (i < dimension ? i : i + 1));
-    const counted = b.broadcastInDim(b.iota(type, classes), sizes, [dimension]);
-    return b.convertElementType(b.eq(b.broadcastInDim(indices, sizes, outer), counted), dtype);
+    return b.convertElementType(isAt(b, indices, sizes, dimension), dtype);
   },
 );
 
@@ -63,13 +71,15 @@ const layerNorm = row(
       if (String(value.shape.dimensions) !== String(wanted)) {
         throw invalidArgument('layerNorm', `${name} is ${value.shape}; its dimensions must be those of the axes, [${wanted}]`);
       }
-      return b.broadcastInDim(value, [...x.shape.dimensions], dimensions);
+      return b.broadcastInDim(asWide(b, value), [...x.shape.dimensions], dimensions);
     };
-    const from = b.sub(x, spread(b, mean(b, x, dimensions), x, dimensions));
-    const inverse = b.rsqrt(b.add(variance(b, x, dimensions), epsilon));
-    let result = b.mul(from, spread(b, inverse, x, dimensions));
-    if (scale) result = b.mul(result, full('scale', scale));
-    return bias ? b.add(result, full('bias', bias)) : result;
+    return inWide(b, x, (floats) => {
+      const from = b.sub(floats, spread(b, mean(b, floats, dimensions), x, dimensions));
+      const inverse = b.rsqrt(b.add(variance(b, floats, dimensions), epsilon));
+      let result = b.mul(from, spread(b, inverse, x, dimensions));
+      if (scale) result = b.mul(result, full('scale', scale));
+      return bias ? b.add(result, full('bias', bias)) : result;
+    });
   },
 );
 
@@ -87,10 +97,7 @@ const crossEntropy = row(
         `dimensions [${rows}], or floats of the logits' dimensions`);
     }
     if (!isClass) return b.neg(sum(b, b.mul(labels, logSoftmax(b, logits, [dimension])), [dimension]));
-    const outer = rows.map((_, i) => (i < dimension ? i : i + 1));
-    const sizes = [...logits.shape.dimensions];
-    const counted = b.broadcastInDim(b.iota(labels.shape.elementType, sizes[dimension]), sizes, [dimension]);
-    const isLabel = b.eq(b.broadcastInDim(labels, sizes, outer), counted);
+    const isLabel = isAt(b, labels, [...logits.shape.dimensions], dimension);
     return b.sub(logSumExp(b, logits, [dimension]), sum(b, b.select(isLabel, logits, 0), [dimension]));
   },
 );

@@ -51,15 +51,8 @@ void module_check(const Module *module, const char *pass) {
 /* Operations that later stages do not know: a needed rewrite replaces each. */
 static const Opcode replaced[] = {HLO_BITCAST, HLO_SCAN, HLO_SCALED_DOT, HLO_SET_DIMENSION_SIZE};
 
-static bool is_dynamic(const Shape *shape) {
-  bool is = false;
-  for (int d = 0; shape->dynamic && d < shape->rank; d++) is |= shape->dynamic[d];
-  for (int i = 0; i < shape->tuple_size; i++) is |= is_dynamic(shape->elements[i]);
-  return is;
-}
-
 static void check_rewritten(const Instruction *x) {
-  if (is_dynamic(x->shape)) fail("pipeline", x->name, "its shape has a dynamic dimension");
+  if (shape_is_dynamic(x->shape)) fail("pipeline", x->name, "its shape has a dynamic dimension");
   if (shard_call_kind(x) != NO_SHARD_CALL) fail("pipeline", x->name, "it takes or joins shards");
   for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) {
     if (x->opcode == replaced[i]) fail("pipeline", x->name, "a rewrite should have replaced it");

@@ -57,7 +57,7 @@ static void spoil(Module *module) {
 }
 #endif
 
-/* `checks`: what it leaves is verified, in builds that test. */
+/* Runs a rewrite. `checks`: in builds that test, verifies the module that it leaves. */
 static bool run_pass(const Pass *pass, Module *module, const PipelineOptions *options,
                      bool checks) {
   step_begin("", pass->name);

@@ -5,14 +5,20 @@
 
 /* ---- Construction ---- */
 
-/* Returns whether the bytes of an array are within the limit. Dimensions of 0 count as 1, so that strides cannot
-** overflow either. The limit exceeds any machine's memory; sums over all arrays of a program stay below 2^63. */
-static bool bytes_fit(PrimitiveType type, int rank, const int64_t *dims) {
+/* The limit exceeds any machine's memory; sums over all arrays of a program stay below 2^63. */
+bool shape_bytes_fit(PrimitiveType type, int rank, const int64_t *dims) {
   int64_t bytes = type_bytes(type);
   for (int d = 0; d < rank; d++) {
     if (dims[d] && __builtin_mul_overflow(bytes, dims[d], &bytes)) return false;
   }
   return bytes <= INT64_C(1) << 46;
+}
+
+bool shape_is_dynamic(const Shape *shape) {
+  bool is = false;
+  for (int d = 0; shape->dynamic && d < shape->rank; d++) is |= shape->dynamic[d];
+  for (int i = 0; i < shape->tuple_size; i++) is |= shape_is_dynamic(shape->elements[i]);
+  return is;
 }
 
 const Shape *shape_make(Arena *arena, PrimitiveType type, int rank, const int64_t *dims,
@@ -35,7 +41,7 @@ const Shape *shape_make(Arena *arena, PrimitiveType type, int rank, const int64_
               type_name(type), rank, (long long)dims[d]);
     return NULL;
   }
-  if (!bytes_fit(type, rank, dims)) {
+  if (!shape_bytes_fit(type, rank, dims)) {
     error_set(error, STATUS_INVALID_ARGUMENT,
               "a %s array of rank %d has more than 2^46 bytes; make its dimensions smaller",
               type_name(type), rank);

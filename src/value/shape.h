@@ -62,6 +62,12 @@ int shape_leaves(const Shape *shape);    /* arrays and tokens in it, counted rec
 const Shape **shape_put_leaves(const Shape *shape, const Shape **out);
 const Shape *shape_leaf(const Shape *shape, int index);
 
+/* Whether any dimension of an array, or of some element of a tuple, is dynamic. */
+bool shape_is_dynamic(const Shape *shape);
+/* Whether the bytes of an array are within the limit of shapes. Dimensions of 0 count as 1, so that strides cannot overflow
+** either. */
+bool shape_bytes_fit(PrimitiveType type, int rank, const int64_t *dims);
+
 bool shape_same_dims(const Shape *a, const Shape *b);  /* rank and sizes */
 bool shape_compatible(const Shape *a, const Shape *b); /* all but layout and dynamic flags */
 bool shape_equal(const Shape *a, const Shape *b);      /* everything */

@@ -89,7 +89,8 @@ function bytesOfValues({ buffers }) {
 
 /** One program with a client: compiled, run once, ready for rounds. */
 export class Here {
-  static async prepare(client, programs, name, folder, options) {
+  /** Its first run may take `timeoutMs`. */
+  static async prepare(client, programs, name, folder, { timeoutMs, ...options } = {}) {
     const here = new Here();
     const text = readFileSync(`${programs}/${name}.hlo`, 'utf8');
     const start = performance.now();
@@ -104,7 +105,7 @@ export class Here {
     here.values = bytesOfValues(here.executable.memoryPlan());
     here.evaluates = /^\s*eval\b/m.test(thunks);
     const first = performance.now();
-    const outputs = await here.executable.execute(here.args);
+    const outputs = await here.executable.execute(here.args, { timeoutMs });
     here.firstMs = performance.now() - first;
     here.apart = distance(outputs, folder, name);
     module.dispose();

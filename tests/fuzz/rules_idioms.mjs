@@ -1,6 +1,6 @@
 /**
- * Rules that write what people write and rewrites look for: products of transposes, of which a part is used, softmaxes,
- * logistic functions, sorts by computed keys, long sums, convolutions of many features.
+ * Rules for groups of operations that people write often, and that rewrites look for: products of transposes, parts of
+ * products, softmaxes, logistic functions, sorts by computed keys, long sums, convolutions of many features.
  */
 import { Shape } from '../../bindings/shape.mjs';
 import { DECIDED, isInexact, roundedSum } from './domain.mjs';

@@ -144,6 +144,22 @@ case('uniform', jax.random.uniform(key, (6,), jnp.float32, -3, 5), key, 'f32[6]'
 keep = jax.random.bernoulli(key, jnp.float32(0.75), (4, 5))
 case('dropout', jnp.where(keep, matrix / jnp.float32(0.75), 0), matrix, key, 0.25)
 
+for narrow in (jnp.float16, jnp.bfloat16):
+    large = jnp.round(normal(1003) * 10 + 100).astype(narrow)  # sums overflow in f16, the count is rounded in bf16
+    case('sum', jnp.sum(large / 8), large / 8)
+    case('mean', jnp.mean(large), large)
+    case('variance', jnp.var(large), large)
+    case('softmax', jax.nn.softmax(large[:40]), large[:40])
+    case('logSoftmax', jax.nn.log_softmax(large[:40]), large[:40])
+    case('logsumexp', jax.nn.logsumexp(large[:40]), large[:40])
+    row, by, plus = (x.astype(narrow) for x in (jnp.round(normal(1, 300) * 20 + 100), normal(300), normal(300)))
+    wide = standard(row.astype(jnp.float32), -1) * by + plus
+    case('layerNorm', wide.astype(narrow), row, -1, by, plus)
+    case('layerNorm', wide.astype(narrow), row, -1, by.astype(jnp.float32), plus)
+short, many = jnp.asarray([5, 250], jnp.uint8), normal(2, 300)
+case('oneHot', jax.nn.one_hot(short.astype(jnp.int32), 300, dtype=jnp.float32), short, 300)
+case('crossEntropy', -jnp.take_along_axis(jax.nn.log_softmax(many), short[:, None], 1)[:, 0], many, short)
+
 path = pathlib.Path(__file__).with_suffix('.json')
 path.write_text('[\n' + ',\n'.join(json.dumps(case) for case in cases) + '\n]\n')
 print(f'{len(cases)} cases in {path}')

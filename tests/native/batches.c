@@ -4,13 +4,7 @@
 **
 **   batches [FILE.golden...]        default: those of tests/golden
 */
-#include <glob.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "hlo/text/text.h"
+#include "corpus.h"
 #include "rewrite/batch/batch.h"
 
 static int batched, refused, failures;
@@ -54,53 +48,15 @@ static void batch(const char *name, const Module *module, int64_t size, int firs
   }
 }
 
-static void check(const char *name, const char *text, size_t length) {
-  Error error = {0};
-  Module *module = hlo_parse(text, length, &error);
-  if (!module) return; /* programs that are tested as wrong */
+static void check(const char *name, const Module *module) {
   batch(name, module, 2, 0, 1, 2);
   batch(name, module, 3, 0, 2, 2);
   batch(name, module, 3, 1, 2, 2);
   batch(name, module, 0, 0, 1, 1);
-  module_free(module);
-}
-
-static char *read_file(const char *path, size_t *length) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  fseek(file, 0, SEEK_END);
-  *length = (size_t)ftell(file);
-  rewind(file);
-  char *text = malloc(*length + 1);
-  *length = fread(text, 1, *length, file);
-  text[*length] = 0;
-  fclose(file);
-  return text;
-}
-
-/* Finds the cases: a line "case NAME", then later "hlo BYTES" and the text. */
-static void check_file(const char *path) {
-  size_t length;
-  char *text = read_file(path, &length), name[256] = "";
-  for (char *line = text; line && *line;) {
-    char *end = strchr(line, '\n');
-    if (!end) break;
-    long bytes = 0;
-    if (sscanf(line, "case %255s", name) != 1 && sscanf(line, "hlo %ld", &bytes) == 1) {
-      check(name, end + 1, (size_t)bytes);
-    }
-    line = end + 1 + bytes;
-  }
-  free(text);
 }
 
 int main(int count, char **arguments) {
-  glob_t files = {0};
-  for (int i = 1; i < count; i++) check_file(arguments[i]);
-  if (count == 1 && !glob("tests/golden/*.golden", 0, NULL, &files)) {
-    for (size_t i = 0; i < files.gl_pathc; i++) check_file(files.gl_pathv[i]);
-    globfree(&files);
-  }
+  check_corpus(count, arguments, check);
   printf("%d batched, %d refused, %d failures\n", batched, refused, failures);
   bool too_few = batched < 10 * refused;
   return failures != 0 || (count == 1 && too_few);

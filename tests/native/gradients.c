@@ -4,13 +4,7 @@
 **
 **   gradients [FILE.golden...]        default: those of tests/golden
 */
-#include <glob.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "hlo/text/text.h"
+#include "corpus.h"
 #include "rewrite/gradient/gradient.h"
 
 static int differentiated, refused, failures;
@@ -54,51 +48,13 @@ static void differentiate(const char *name, const Module *module, GradientMode m
   }
 }
 
-static void check(const char *name, const char *text, size_t length) {
-  Error error = {0};
-  Module *module = hlo_parse(text, length, &error);
-  if (!module) return; /* programs that are tested as wrong */
+static void check(const char *name, const Module *module) {
   differentiate(name, module, GRADIENT_JVP, 2);
   differentiate(name, module, GRADIENT_VJP, 2);
-  module_free(module);
-}
-
-static char *read_file(const char *path, size_t *length) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  fseek(file, 0, SEEK_END);
-  *length = (size_t)ftell(file);
-  rewind(file);
-  char *text = malloc(*length + 1);
-  *length = fread(text, 1, *length, file);
-  text[*length] = 0;
-  fclose(file);
-  return text;
-}
-
-/* Finds the cases: a line "case NAME", then later "hlo BYTES" and the text. */
-static void check_file(const char *path) {
-  size_t length;
-  char *text = read_file(path, &length), name[256] = "";
-  for (char *line = text; line && *line;) {
-    char *end = strchr(line, '\n');
-    if (!end) break;
-    long bytes = 0;
-    if (sscanf(line, "case %255s", name) != 1 && sscanf(line, "hlo %ld", &bytes) == 1) {
-      check(name, end + 1, (size_t)bytes);
-    }
-    line = end + 1 + bytes;
-  }
-  free(text);
 }
 
 int main(int count, char **arguments) {
-  glob_t files = {0};
-  for (int i = 1; i < count; i++) check_file(arguments[i]);
-  if (count == 1 && !glob("tests/golden/*.golden", 0, NULL, &files)) {
-    for (size_t i = 0; i < files.gl_pathc; i++) check_file(files.gl_pathv[i]);
-    globfree(&files);
-  }
+  check_corpus(count, arguments, check);
   printf("%d differentiated, %d refused, %d failures\n", differentiated, refused, failures);
   bool too_few =
       differentiated < 10 * refused; /* of the corpus, which has 13 for each that is refused */

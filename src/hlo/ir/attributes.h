@@ -185,8 +185,7 @@ struct Attributes {
   const Attributes *shared;
 };
 
-/* The grammars of attribute values in text. */
-/* The values of all lists begin with their count. */
+/* The grammars of attribute values in text. The values of all lists begin with their count. */
 typedef enum AttributeKind {
   ATTR_INT64,
   ATTR_BOOL,

@@ -3,6 +3,7 @@
 #include "hlo/infer/verifier.h"
 #include "hlo/ir/sharding.h"
 #include "rewrite/batch/batching.h"
+#include "rewrite/derive.h"
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
@@ -19,16 +20,9 @@ static bool divide(Module *module, Error *error) {
 
 /* Writes operations that have no rule with others that have one. Calls stay, but for asynchronous ones. */
 static bool prepare(Module *module, Error *error) {
-  static bool (*const passes[])(Module *) = {
-      pass_share_computations, pass_dead_code,          pass_expand_bitcasts,   pass_custom_calls,
-      pass_expand_scans,       pass_expand_scaled_dots, pass_expand_batch_norm,
-  };
   module_keep_roots(module);
   if (!divide(module, error)) return false;
-  for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-    module_keep_roots(module);
-    passes[i](module);
-  }
+  derive_begin(module);
   const Opcode *starts = ABOUT(HLO_ASYNC_START, HLO_ALL_GATHER_START, HLO_ALL_REDUCE_START,
                                HLO_COLLECTIVE_PERMUTE_START, HLO_COPY_START);
   if (module_has(module, starts)) pass_inline_calls(module);
@@ -199,16 +193,6 @@ static bool add_results(Request *r, Instruction *root) {
 
 /* ---- Modules ---- */
 
-/* The new entry replaces the old one; layouts and aliases were those of other parameters and results. */
-static void take_entry(Module *module, Computation *entry) {
-  module->entry = entry;
-  module->parameter_layouts = NULL;
-  module->result_layout = NULL;
-  module->alias_count = 0;
-  module_keep_reached(module);
-  pass_dead_code(module);
-}
-
 static bool batch(Module *module, const BatchOptions *options, Error *error) {
   Request r = {.options = options, .entry = module->entry};
   r.all = (Batch){.module = module, .size = options->size, .error = error};
@@ -219,7 +203,8 @@ static bool batch(Module *module, const BatchOptions *options, Error *error) {
   if (!check_counts(&r) || !check_operations(&r) || !add_parameters(&r)) return false;
   Instruction *root = batch_walk(&r.b);
   if (r.all.failed || !add_results(&r, root)) return false;
-  take_entry(module, r.b.m.computation);
+  derive_end(module, r.b.m.computation);
+  pass_dead_code(module);
   return true;
 }
 

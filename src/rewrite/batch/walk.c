@@ -197,18 +197,11 @@ Instruction *no_batch(Batching *b, const Instruction *x, const char *why) {
   return (Instruction *)x;
 }
 
-static bool is_dynamic(const Shape *shape) {
-  for (int i = 0; i < shape->tuple_size; i++) {
-    if (is_dynamic(shape->elements[i])) return true;
-  }
-  return shape->dynamic != NULL;
-}
-
 static bool touches_dynamic(const Instruction *x) {
   for (int k = 0; k < x->operand_count; k++) {
-    if (is_dynamic(x->operands[k]->shape)) return true;
+    if (shape_is_dynamic(x->operands[k]->shape)) return true;
   }
-  return is_dynamic(x->shape);
+  return shape_is_dynamic(x->shape);
 }
 
 /* Copies an instruction that does not depend on the batch. */
@@ -221,13 +214,12 @@ static Instruction *keep(Batching *b, const Instruction *x, Instruction **operan
   return kept;
 }
 
-/* Whether an array with some more dimensions and the batch is within the limits of shapes. */
+/* Whether an array with the batch, and up to two more dimensions that rules add, is within the limits of shapes. */
 static bool has_room(const Batching *b, const Shape *shape) {
-  int64_t bytes = type_bytes(shape->type) * max_i64(b->all->size, 1);
-  for (int d = 0; d < shape->rank; d++) {
-    if (shape->dims[d] && __builtin_mul_overflow(bytes, shape->dims[d], &bytes)) return false;
-  }
-  return shape->rank + 3 <= MAX_RANK && bytes <= INT64_C(1) << 46;
+  int64_t dims[MAX_RANK + 1] = {b->all->size};
+  if (shape->rank + 3 > MAX_RANK) return false;
+  for (int d = 0; d < shape->rank; d++) dims[d + 1] = shape->dims[d];
+  return shape_bytes_fit(shape->type, shape->rank + 1, dims);
 }
 
 static bool has_room_for_all(const Batching *b, const Instruction *x) {

@@ -390,13 +390,13 @@ static bool is_producer(const Fuser *fuser, const Instruction *x) {
          can_fuse(fuser->target, x);
 }
 
-/* Whether loops that read parts of an array can compute these, so that it need not be in memory: it counts, repeats
-** a scalar, or costs little more than reading it. */
-static bool is_made_up(const Fuser *fuser, const Instruction *x) {
+/* Whether loops that read parts of an array can compute those parts, so that the array need not be in memory: it is an iota,
+** a repeated scalar, or elementwise, cheap and only read by slices. */
+static bool is_computed_in_parts(const Fuser *fuser, const Instruction *x) {
   bool repeats = x->opcode == HLO_BROADCAST && elements(x->operands[0]) == 1 && is_smaller(x);
-  bool is_cheap = opcode_is_elementwise(x->opcode) && is_only_sliced(fuser, x) &&
-                  may_be_copied(x, fuser->users.count[x->id]);
-  return (x->opcode == HLO_IOTA || repeats || is_cheap) && can_fuse(fuser->target, x);
+  bool costs_little = opcode_is_elementwise(x->opcode) && is_only_sliced(fuser, x) &&
+                      may_be_copied(x, fuser->users.count[x->id]);
+  return (x->opcode == HLO_IOTA || repeats || costs_little) && can_fuse(fuser->target, x);
 }
 
 static bool has_producer(const Fuser *fuser, const Instruction *x) {
@@ -410,7 +410,7 @@ static bool has_producer(const Fuser *fuser, const Instruction *x) {
 static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
   switch (x->opcode) {
   case HLO_DYNAMIC_SLICE:
-    return is_producer(fuser, x->operands[0]) || is_made_up(fuser, x->operands[0]);
+    return is_producer(fuser, x->operands[0]) || is_computed_in_parts(fuser, x->operands[0]);
   case HLO_CONCATENATE:
   case HLO_PAD: return has_producer(fuser, x);
   case HLO_CONSTANT:

@@ -2,8 +2,8 @@
 
 #include "base/min_max.h"
 #include "hlo/infer/verifier.h"
+#include "rewrite/derive.h"
 #include "rewrite/gradient/body.h"
-#include "rewrite/passes.h"
 #include "rewrite/pipeline.h"
 #include "rewrite/rewrite.h"
 
@@ -11,17 +11,9 @@
 
 enum { MAX_ROUNDS = 8 };
 
-/* Writes operations that have no rule with others that have one, and simplifies, so that loops show their counts. Not
-** all of the pipeline's stage PREPARE: its other rows are about custom calls and roundings of the program that runs. */
+/* Writes operations that have no rule with others that have one, and simplifies, so that loops show their counts. */
 static void prepare(Module *module) {
-  static bool (*const passes[])(Module *) = {
-      pass_share_computations, pass_dead_code,          pass_expand_bitcasts,   pass_custom_calls,
-      pass_expand_scans,       pass_expand_scaled_dots, pass_expand_batch_norm,
-  };
-  for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-    module_keep_roots(module);
-    passes[i](module);
-  }
+  derive_begin(module);
   const PipelineOptions options = {0};
   int round = 0;
   while (round++ < MAX_ROUNDS && pipeline_run_stage(module, STAGE_SIMPLIFY, &options)) {}
@@ -259,15 +251,6 @@ static Computation *reverse_entry(Request *r) {
 
 /* ---- Modules ---- */
 
-/* The new entry replaces the old one; layouts and aliases were those of other results. */
-static void take_entry(Module *module, Computation *entry) {
-  module->entry = entry;
-  module->parameter_layouts = NULL;
-  module->result_layout = NULL;
-  module->alias_count = 0;
-  module_keep_reached(module);
-}
-
 static int64_t max_channel(const Module *module) {
   int64_t max = 0;
   for (int c = 0; c < module->count; c++) {
@@ -291,7 +274,7 @@ static bool differentiate(Module *module, const GradientOptions *options, Error 
   find_results(&r);
   Computation *entry = r.d.reverse ? reverse_entry(&r) : forward_entry(&r);
   if (!entry || r.d.failed) return false;
-  take_entry(module, entry);
+  derive_end(module, entry);
   return true;
 }
 
