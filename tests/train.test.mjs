@@ -124,3 +124,13 @@ test('clipByNorm scales all gradients together, and leaves small ones', async ()
     assert.deepEqual(results.flatMap(({ data }) => [...data]), wanted);
   }
 });
+
+test('clipByNorm of f16, bf16, complex and f64 gradients', async () => {
+  const b = client.builder('clip');
+  const types = ['f16[2]', 'bf16[2]', 'c64[]', 'f64[]'];
+  const executable = await client.compile(b.build(b.tuple(clipByNorm(b, types.map((type, i) => b.parameter(i, type)), 3000))));
+  const args = [[3000, 6000], [6000, 0], [3000, 6000], 0]; // the norm is that of (1, 2, 2, 0, 1, 2, 0) times 3000, sqrt(14)
+  const by = 1 / Math.sqrt(14);
+  const results = (await executable.execute(args)).flatMap((result) => [result.toArray()].flat());
+  [3000, 6000, 6000, 0, 3000, 6000, 0].forEach((value, i) => assert.ok(Math.abs(results[i] - value * by) <= value * 2 ** -8, `${results}`));
+});

@@ -1,6 +1,7 @@
 /** Training of a loss: optimisers, and a step that keeps its state on the device. `xla-wasm/train`. */
 import { atBoundary, callersFunction, guarded } from '../boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../error.mjs';
+import { inWide } from '../functions/axes.mjs';
 import { GRADIENT_OPTIONS, parameterNumbers } from '../gradients.mjs';
 import { HloModule } from '../module.mjs';
 import { isOp } from '../op.mjs';
@@ -83,10 +84,11 @@ export const clipByNorm = guarded((b, gradients, norm) => {
     throw invalidArgument('clipByNorm', `gradients must be a list of XlaOps; got ${describe(gradients)}`);
   }
   if (positive(norm) === undefined) throw invalidArgument('clipByNorm', `norm must be ${positive.wants}; got ${describe(norm)}`);
-  const squares = list.map((gradient) => b.convertElementType(b.reduceAll(gradient.mul(gradient), 0, 'add'), 'f32'));
-  const total = b.sqrt(squares.reduce((sum, one) => sum.add(one)));
-  const scale = b.min(b.div(b.constant(norm, 'f32[]'), b.max(total, b.constant(1e-30, 'f32[]'))), b.constant(1, 'f32[]'));
-  return list.map((gradient) => gradient.mul(b.convertElementType(scale, gradient.shape.elementType)));
+  const type = list.some(({ shape }) => /^(f64|c128)$/.test(shape.elementType)) ? 'f64' : 'f32'; // squares of f16 overflow
+  const sizes = list.map((gradient) => b.convertElementType(b.abs(gradient), type));
+  const total = b.sqrt(sizes.map((size) => b.reduceAll(size.mul(size), 0, 'add')).reduce((sum, one) => sum.add(one)));
+  const scale = b.min(b.div(b.constantR0(norm, type), b.max(total, 1e-30)), 1);
+  return list.map((gradient) => inWide(b, gradient, (wide) => wide.mul(b.convertElementType(scale, wide.shape.elementType))));
 }, 'clipByNorm');
 
 const { wrt, of, maxTrips } = GRADIENT_OPTIONS;
