@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../bindings/index.mjs';
-import { ELEMENT_TYPES } from '../bindings/types.mjs';
+import { ELEMENT_TYPES } from '../bindings/values/types.mjs';
 import { measure, readSweeps, runOperation, wanted } from './accuracy/accuracy.mjs';
 import { readPoints, worstError } from './accuracy/complex.mjs';
 

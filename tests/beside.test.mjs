@@ -1,5 +1,5 @@
 /**
- * The functions beside XLA's operations (bindings/functions) against JAX's results, from tests/golden/functions.py: as a
+ * The functions beside XLA's operations (bindings/builder/functions) against JAX's results, from tests/golden/functions.py: as a
  * builder's methods, and those whose first argument is an operand as methods of it. Also b.function().
  */
 import assert from 'node:assert/strict';

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
-import { randomLiteral, randomNumbers } from '../bindings/cli_files.mjs';
-import { Comparison } from '../bindings/bisect.mjs';
+import { randomLiteral, randomNumbers } from '../bindings/cli/files.mjs';
+import { Comparison } from '../bindings/cli/bisect.mjs';
 import { faultyClient } from './faulty.mjs';
 import { run, ROOT } from './program.mjs';
 
@@ -134,7 +134,7 @@ WebAssembly.Module = function (bytes) {
 };`);
   });
   after(() => rm(folder, { recursive: true }));
-  const command = (options, ...args) => run(process.execPath, [...options, join(ROOT, 'bindings/cli.mjs'), 'run', file, '--random', ...args]);
+  const command = (options, ...args) => run(process.execPath, [...options, join(ROOT, 'bindings/cli/index.mjs'), 'run', file, '--random', ...args]);
 
   test('--check: the results agree', async () => {
     const { code, stdout, stderr } = await command([], '--check', '--json');

@@ -9,7 +9,7 @@ import {
   Buffer, Client, Executable, HloModule, Layout, Literal, readNpy, readNpz, readSafetensors, Shape, writeNpy, writeNpz,
   writeSafetensors, XlaBuilder, XlaError, XlaOp,
 } from '../bindings/index.mjs';
-import { OPERATIONS } from '../bindings/operations.mjs';
+import { OPERATIONS } from '../bindings/builder/operations.mjs';
 import { ADD, attack, attackAll, checkError, detached, disposed, hostile, trap, TRAPS } from './hostile.mjs';
 
 for (const threads of [0, 1]) {

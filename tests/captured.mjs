@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
 
-import { Literal } from '../bindings/literal.mjs';
-import { ELEMENT_TYPES } from '../bindings/types.mjs';
+import { Literal } from '../bindings/values/literal.mjs';
+import { ELEMENT_TYPES } from '../bindings/values/types.mjs';
 import { difference } from './golden.mjs';
 
 /** NumPy's names of element types that are not XLA's; the others are `f` + what follows `float`, and so on. */

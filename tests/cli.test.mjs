@@ -7,10 +7,10 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { paint } from '../bindings/cli_terminal.mjs';
+import { paint } from '../bindings/cli/terminal.mjs';
 import { file, header } from './npy.mjs';
 
-const CLI = fileURLToPath(new URL('../bindings/cli.mjs', import.meta.url));
+const CLI = fileURLToPath(new URL('../bindings/cli/index.mjs', import.meta.url));
 
 let folder;
 before(async () => {

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 
-import { COMMAND_NAMES, USAGE } from '../bindings/cli_help.mjs';
+import { COMMAND_NAMES, USAGE } from '../bindings/cli/help.mjs';
 import { run } from './program.mjs';
 
-const xlaWasm = (...args) => run('bindings/cli.mjs', args);
+const xlaWasm = (...args) => run('bindings/cli/index.mjs', args);
 const bash = promisify(execFile);
 
 const LAYER = `HloModule layer

@@ -7,9 +7,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../bindings/index.mjs';
-import { Literal } from '../bindings/literal.mjs';
-import { Shape } from '../bindings/shape.mjs';
-import { ELEMENT_TYPES } from '../bindings/types.mjs';
+import { Literal } from '../bindings/values/literal.mjs';
+import { Shape } from '../bindings/values/shape.mjs';
+import { ELEMENT_TYPES } from '../bindings/values/types.mjs';
 
 const FLOATS = ['f32', 'f64', 'f16', 'bf16', 'f8e5m2', 'f8e4m3fn'];
 const INTEGERS = ['s4', 'u4', 's8', 'u8', 's16', 'u16', 's32', 'u32', 's64', 'u64'];

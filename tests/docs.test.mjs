@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 
-import { PASSES_PAGE, passesPage } from '../bindings/declarations/passes.mjs';
-import { OPERATIONS, XLA_OPERATIONS } from '../bindings/operations.mjs';
+import { PASSES_PAGE, passesPage } from '../bindings/tools/declarations/passes.mjs';
+import { OPERATIONS, XLA_OPERATIONS } from '../bindings/builder/operations.mjs';
 import { run } from './program.mjs';
 
 const root = new URL('../', import.meta.url);
@@ -92,7 +92,7 @@ test('the listings of docs/architecture.md are those of its program', async () =
   const [program, after, steps, exported] = blocks.slice(first).map(({ text }) => text);
   const file = join(await mkdtemp(join(tmpdir(), 'xla-wasm-docs-')), 'layer.hlo');
   await writeFile(file, program);
-  const printed = async (...args) => (await run('bindings/cli.mjs', ['compile', file, '--threads', '0', ...args])).stdout;
+  const printed = async (...args) => (await run('bindings/cli/index.mjs', ['compile', file, '--threads', '0', ...args])).stdout;
   assert.ok((await printed()).includes(after));
   assert.equal(await printed('--steps'), steps);
   const lines = (await printed('--wasm')).split('\n').map((line) => line.trim());

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
-import { Core } from '../bindings/core.mjs';
+import { Core } from '../bindings/host/core.mjs';
 import { Client, XlaError } from '../bindings/index.mjs';
 
 // { op, rule, hlo, message } where the parser finds it; { op, rule, builder, message } where the

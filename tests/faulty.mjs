@@ -2,7 +2,7 @@
 import { pathToFileURL } from 'node:url';
 
 import { Client } from '../bindings/index.mjs';
-import { coreOf } from '../bindings/handle.mjs';
+import { coreOf } from '../bindings/objects/handle.mjs';
 import { ROOT } from './program.mjs';
 
 const FOLDER = new URL('build/faulty/', pathToFileURL(ROOT));

@@ -10,7 +10,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 import * as all from '../bindings/index.mjs';
-import { OPERATIONS } from '../bindings/operations.mjs';
+import { OPERATIONS } from '../bindings/builder/operations.mjs';
 import * as stablehlo from '../bindings/stablehlo/index.mjs';
 import * as train from '../bindings/train/index.mjs';
 import { ADD, attack, checkError, checkWords, hostile } from './hostile.mjs';

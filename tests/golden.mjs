@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 
-import { Literal } from '../bindings/literal.mjs';
-import { Shape } from '../bindings/shape.mjs';
-import { ELEMENT_TYPES } from '../bindings/types.mjs';
+import { Literal } from '../bindings/values/literal.mjs';
+import { Shape } from '../bindings/values/shape.mjs';
+import { ELEMENT_TYPES } from '../bindings/values/types.mjs';
 
 /**
  * @typedef {object} GoldenCase

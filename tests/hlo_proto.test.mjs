@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import { Client, Literal, Shape, XlaError } from '../bindings/index.mjs';
-import { ELEMENT_TYPES } from '../bindings/types.mjs';
+import { ELEMENT_TYPES } from '../bindings/values/types.mjs';
 import { checkCase, readGolden } from './golden.mjs';
 
 const folder = new URL('./golden/', import.meta.url);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { HloModule, Literal, XlaError, XlaOp } from '../bindings/index.mjs';
-import { describe, STATUS_CODES } from '../bindings/error.mjs';
+import { describe, STATUS_CODES } from '../bindings/base/error.mjs';
 
 /** A program to attack with. */
 export const ADD = `HloModule add

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { Literal } from '../bindings/literal.mjs';
-import { Layout } from '../bindings/shape.mjs';
-import { ELEMENT_TYPES } from '../bindings/types.mjs';
+import { Literal } from '../bindings/values/literal.mjs';
+import { Layout } from '../bindings/values/shape.mjs';
+import { ELEMENT_TYPES } from '../bindings/values/types.mjs';
 
 const refuses = (body, pattern) =>
   assert.throws(body, (error) => error.code === 'INVALID_ARGUMENT' && pattern.test(error.message));

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../bindings/index.mjs';
-import { Literal } from '../bindings/literal.mjs';
-import { Shape } from '../bindings/shape.mjs';
+import { Literal } from '../bindings/values/literal.mjs';
+import { Shape } from '../bindings/values/shape.mjs';
 
 const TYPES = ['u8', 'u16', 's32', 'u64', 'c128'];
 

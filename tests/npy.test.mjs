@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { readNpy } from '../bindings/npy.mjs';
+import { readNpy } from '../bindings/formats/npy.mjs';
 import { file, header } from './npy.mjs';
 
 const refuses = (body, pattern) =>

@@ -7,9 +7,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { STATUS_CODES } from '../bindings/error.mjs';
-import { PRIMITIVE_TYPES } from '../bindings/hlo_schema.mjs';
-import { ELEMENT_TYPES } from '../bindings/types.mjs';
+import { STATUS_CODES } from '../bindings/base/error.mjs';
+import { PRIMITIVE_TYPES } from '../bindings/formats/hlo_schema.mjs';
+import { ELEMENT_TYPES } from '../bindings/values/types.mjs';
 import { ROOT } from './program.mjs';
 
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');

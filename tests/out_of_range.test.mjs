@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { Client, Literal } from '../bindings/index.mjs';
-import { readNpy, writeNpy } from '../bindings/npy.mjs';
-import { ELEMENT_TYPES } from '../bindings/types.mjs';
+import { readNpy, writeNpy } from '../bindings/formats/npy.mjs';
+import { ELEMENT_TYPES } from '../bindings/values/types.mjs';
 
 let client;
 before(async () => {

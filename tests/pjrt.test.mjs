@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { Client, Literal, writeNpy } from '../bindings/index.mjs';
 import { buildTraining } from '../demo/train/model.mjs';
 
-const CLI = fileURLToPath(new URL('../bindings/cli.mjs', import.meta.url));
+const CLI = fileURLToPath(new URL('../bindings/cli/index.mjs', import.meta.url));
 const PYTHON = process.env.PYTHON ?? fileURLToPath(new URL('../build/venv/bin/python', import.meta.url));
 
 /** A pipeline of four stages: each works on the previous stage's value of the step before. */

@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import * as parser from 'wasmparser';
 
 import { Client } from '../bindings/index.mjs';
-import { wasmText } from '../bindings/wasm_text.mjs';
+import { wasmText } from '../bindings/cli/wasm_text.mjs';
 
 const HEADER = 'HloModule m\n';
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { Worker } from 'node:worker_threads';
 import { describe, test } from 'node:test';
 
-import { Core } from '../bindings/core.mjs';
+import { Core } from '../bindings/host/core.mjs';
 import { Client, XlaError } from '../bindings/index.mjs';
 import { startedClient, threadsOf } from './started.mjs';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { Layout, Shape } from '../bindings/shape.mjs';
+import { Layout, Shape } from '../bindings/values/shape.mjs';
 
 const refuses = (body, pattern) =>
   assert.throws(body, (error) => error.code === 'INVALID_ARGUMENT' && pattern.test(error.message));

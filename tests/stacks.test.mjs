@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import { Client, Literal, readNpz, Shape, XlaError } from '../bindings/index.mjs';
-import { STATUS_CODES } from '../bindings/error.mjs';
+import { STATUS_CODES } from '../bindings/base/error.mjs';
 import { adam, trainStep } from '../bindings/train/index.mjs';
 
 const DIVERGED = `HloModule diverged, replica_count=2

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Core } from '../bindings/core.mjs';
+import { Core } from '../bindings/host/core.mjs';
 import { Client, XlaError } from '../bindings/index.mjs';
 
 const HLO = `HloModule m

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { deflateRawSync, gzipSync } from 'node:zlib';
 
-import { readArguments } from '../bindings/cli_files.mjs';
+import { readArguments } from '../bindings/cli/files.mjs';
 import {
   Client, Literal, loadWeights, readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors, XlaError,
 } from '../bindings/index.mjs';

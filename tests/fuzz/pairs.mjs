@@ -10,9 +10,9 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 
-import { HloLines, attributeOf, calledBy } from '../../bindings/hlo_lines.mjs';
+import { HloLines, attributeOf, calledBy } from '../../bindings/objects/hlo_lines.mjs';
 import { Client } from '../../bindings/index.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { generate } from './generate.mjs';
 import { buildModule } from './program.mjs';
 import { spell } from './spelling.mjs';
