@@ -289,17 +289,17 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	$(Q)node_modules/.bin/vite build --config demo/vite.config.mjs
 	$(Q)touch $@
 
-# TESTS=tests/one.test.mjs runs only that. The first reporter tells last what failed; the other writes how long files took.
-TESTS ?= $(wildcard tests/*.test.mjs)
+# TESTS=tests/core/sort.test.mjs runs only that. The first reporter tells last what failed; the other writes how long files took.
+TESTS ?= $(wildcard tests/*/*.test.mjs)
 test: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
-	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
-	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/durations.mjs \
+	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
+	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
 	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
 
 # All captured programs of a folder (tests/captured/README.md).
 jax-suite: build
 	$(if $(DIR),,$(error jax-suite needs a folder of captured programs: make jax-suite DIR=...))
-	@node tests/jax_suite.mjs $(DIR) $(ARGS)
+	@node tests/support/jax_suite.mjs $(DIR) $(ARGS)
 
 # What it compares with is installed for it alone.
 PEERS := $(B)/bench/node_modules/.package-lock.json
@@ -433,8 +433,8 @@ lint-layers: $(OBJECTS_native) $(NODE_MODULES)
 
 # The fast part of test and lint, for one change of the core: the corpus in WebAssembly and most of it natively under
 # ASan, every broken rule, the builder, and clang-tidy of the .c files that differ from the last commit.
-CHECK_TESTS := $(patsubst %,tests/%.test.mjs,aliases api_version builder client docs effects \
-  errors examples golden literal order overwrite shape)
+CHECK_TESTS := $(patsubst %,tests/%.test.mjs,$(addprefix api/,api_version builder client errors literal shape) \
+  core/aliases core/effects core/overwrite corpus/examples corpus/golden project/docs project/order)
 CHECK_CORPUS := $(filter-out $(patsubst %,tests/golden/%.golden,dynamic_sweep convolution models programs), \
   $(wildcard tests/golden/*.golden))
 ifneq ($(filter check,$(MAKECMDGOALS)),)

@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
 import { build, minify as minifyCode } from 'vite';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const [outDir, single] = process.argv.slice(2);
 
 /** Puts all modules that are always loaded into one file; the bundler would make a file of each shared part. */

@@ -29,7 +29,7 @@ export const UNWRITTEN = {
   domain: 'it does nothing: tests/golden',
   fusion: 'programs as people write them have none',
   'dynamic-reshape': 'tests/golden has its cases',
-  rng: 'its numbers are not those of XLA: tests/accepted.test.mjs',
+  rng: 'its numbers are not those of XLA: tests/api/accepted.test.mjs',
   'rng-get-and-update-state': 'its numbers depend on the order of the whole program: tests/golden',
   'partition-id': 'fuzz-devices has programs of several partitions',
   ...Object.fromEntries(['after-all', 'add-dependency', 'infeed', 'outfeed', 'send', 'send-done', 'recv', 'recv-done']

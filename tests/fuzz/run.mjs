@@ -1,7 +1,7 @@
 /** Runs a module here and compares with what real XLA answered. */
 import { Client } from '../../bindings/index.mjs';
 import { Shape } from '../../bindings/values/shape.mjs';
-import { difference } from '../golden.mjs';
+import { difference } from '../support/golden.mjs';
 import { Random } from './random.mjs';
 import { HOST_TARGET, reverseElements } from './rules_loops.mjs';
 

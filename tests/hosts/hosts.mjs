@@ -7,9 +7,9 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
-import { launch, newPage } from '../browser.mjs';
-import { ROOT } from '../program.mjs';
-import { ISOLATED, output, pack, project, removeProjects, serveFolder } from '../project.mjs';
+import { launch, newPage } from '../support/browser.mjs';
+import { ROOT } from '../support/program.mjs';
+import { ISOLATED, output, pack, project, removeProjects, serveFolder } from '../support/project.mjs';
 
 const TOOLS = join(ROOT, 'build/hosts/node_modules');
 const tool = (name) => join(TOOLS, '.bin', name);
@@ -241,8 +241,8 @@ export default {
 test('docs/hosts.md has no row without a test here', async () => {
   const page = await readFile(join(ROOT, 'docs/hosts.md'), 'utf8');
   const tests = await readFile(new URL(import.meta.url), 'utf8')
-    + (await Promise.all((await readdir(join(ROOT, 'tests')))
-      .filter((file) => /^(package|page).*\.mjs$/.test(file))
+    + (await Promise.all((await readdir(join(ROOT, 'tests'), { recursive: true }))
+      .filter((file) => /^(page\/|project\/package).*\.mjs$/.test(file))
       .map((file) => readFile(join(ROOT, 'tests', file), 'utf8')))).join();
   for (const [, name] of page.matchAll(/^\| (\w+)\b.* \|$/gm)) {
     if (/^(host|bundler)$/.test(name)) continue;
