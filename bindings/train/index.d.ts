@@ -39,6 +39,8 @@ export interface TrainStepOptions extends Pick<GradientOptions, 'of' | 'maxTrips
   optimiser?: Optimiser;
   /** The largest norm of all gradients together; see clipByNorm(). */
   maxNorm?: number;
+  /** Gradients are averaged over the replicas, whose weights stay the same therefore. By default false. */
+  average?: boolean;
 }
 
 /** Compiles one step of training: the loss, its gradient, and the optimiser's update, as one program. */
@@ -48,11 +50,16 @@ export interface TrainStep {
   /** Sets the weights, in the order in which wrt names them, and the optimiser's state to zeros. */
   start(values: readonly LiteralLike[]): Promise<void>;
   /**
-   * One step, with the arguments of the other parameters, in their order; the loss program's results. Await it before
-   * the next call. The weights of a step that was cancelled are lost.
+   * One step, with the arguments of the other parameters, in their order, the same on all devices; the loss program's
+   * results on the first one. Await it before the next call. The weights of a step that was cancelled are lost.
    */
   run(args: readonly Argument[], options?: Omit<ExecuteOptions, 'device' | 'donate' | 'profile'>): Promise<Literal[]>;
-  /** The weights by the names of their parameters. */
+  /**
+   * One step with arguments of each device's own; the results of each. The weights are each device's own, too, unless
+   * `average` is set.
+   */
+  runReplicas(argsPerReplica: readonly (readonly Argument[])[], options?: Omit<ExecuteOptions, 'device' | 'donate' | 'profile'>): Promise<Literal[][]>;
+  /** The weights on the first device, by the names of their parameters. */
   weights(): Record<string, Literal>;
   dispose(): void;
   [Symbol.dispose](): void;

@@ -94,7 +94,7 @@ export const clipByNorm = guarded((b, gradients, norm) => {
 const { wrt, of, maxTrips } = GRADIENT_OPTIONS;
 const optimiser = kind('an optimiser, as sgd() or adam() returns', (value) =>
   (typeof value?.update === 'function' && Number.isInteger(value.slots) && value.slots >= 0 ? value : undefined));
-const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive };
+const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive, average: boolean };
 
 /**
  * Compiles one step of training: the loss, its gradient by the weights, and the optimiser's update, as one program.
@@ -105,28 +105,30 @@ const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive };
  * @param {Optimiser} [options.optimiser] by default adam()
  * @param {number} [options.of] the number of the result that is the loss, by default 0
  * @param {number} [options.maxNorm] the largest norm of all gradients together; see clipByNorm()
+ * @param {boolean} [options.average] gradients are averaged over the replicas, whose weights stay the same therefore
  * @param {number} [options.maxTrips] as of client.gradient()
  * @returns {Promise<TrainStep>}
  */
 export const trainStep = guarded(async (client, loss, options) => {
   if (typeof client?.gradient !== 'function') throw invalidArgument('trainStep', `client must be a Client; got ${describe(client)}`);
   if (!(loss instanceof HloModule)) throw invalidArgument('trainStep', `loss must be an HloModule; got ${describe(loss)}`);
-  const { optimiser = adam(), maxNorm, ...how } = checkOptions('trainStep', options, STEP_OPTIONS);
+  const { optimiser = adam(), maxNorm, average = false, ...how } = checkOptions('trainStep', options, STEP_OPTIONS);
   if (how.wrt === undefined) throw invalidArgument('trainStep', 'wrt must name the weights; got undefined');
   const gradient = client.gradient(loss, { ...how, value: true });
   try {
     const plan = planOf(loss, how.wrt, optimiser);
-    const executable = await compiled(client, buildStep(client, gradient, plan, optimiser, maxNorm));
-    const zeros = await compiled(client, buildZeros(client, plan));
+    const mesh = { replicas: loss.replicaCount, partitions: loss.partitionCount };
+    const executable = await compiled(client, buildStep(client, gradient, plan, { optimiser, maxNorm, average }), mesh);
+    const zeros = await compiled(client, buildZeros(client, plan), executable);
     return new TrainStep(client, executable, zeros, plan);
   } finally {
     gradient.dispose();
   }
 }, 'trainStep');
 
-async function compiled(client, module) {
+async function compiled(client, module, { replicas, partitions }) {
   try {
-    return await client.compile(module);
+    return await client.compile(module, { replicas, partitions });
   } finally {
     module.dispose();
   }
@@ -148,7 +150,7 @@ function buildZeros(client, { state }) {
   return b.build(b.tuple([...state.map(zeros), b.constant(0, 'f32[]')]));
 }
 
-function buildStep(client, gradient, { parameters, results, weights, rest }, optimiser, maxNorm) {
+function buildStep(client, gradient, { parameters, results, weights, rest }, { optimiser, maxNorm, average }) {
   const b = client.builder('train_step');
   const values = [];
   let count = 0;
@@ -159,14 +161,22 @@ function buildStep(client, gradient, { parameters, results, weights, rest }, opt
   const step = add('f32[]', 'step');
   for (const number of rest) values[number] = add(parameters[number].shape, parameters[number].name);
   const made = [...b.call(gradient, values)];
-  const raw = made.splice(results);
-  const gradients = maxNorm ? clipByNorm(b, raw, maxNorm) : raw;
+  let gradients = made.splice(results);
+  if (average) gradients = averages(b, gradients);
+  if (maxNorm) gradients = clipByNorm(b, gradients, maxNorm);
   const next = step.add(1);
   const updated = weights.map((number, i) =>
     update(optimiser, b, { weight: values[number], gradient: gradients[i], state: state[i], step: next }));
   return b.build(b.tuple([
     ...updated.map(([weight]) => weight), ...updated.flatMap(([, ...slots]) => slots), next, ...made,
   ]));
+}
+
+/** The averages over the replicas. The count of replicas is a sum too, since compile() chooses it. */
+function averages(b, values) {
+  const count = b.crossReplicaSum(b.constant(1, 'f32[]'));
+  return values.map((value) => inWide(b, b.crossReplicaSum(value), (wide) =>
+    wide.div(b.convertElementType(count, wide.shape.elementType))));
 }
 
 /** Calls the optimiser, which may be the caller's own. Its results are the arguments of the next step. */
@@ -185,7 +195,7 @@ class TrainStep {
   #executable;
   #zeros; // makes the state before the first step
   #plan;
-  #state = []; // Buffers: weights, the optimiser's state, the number of the step
+  #state = []; // of each device, Buffers: weights, the optimiser's state, the number of the step
 
   constructor(client, executable, zeros, plan) {
     this.#client = client;
@@ -201,39 +211,61 @@ class TrainStep {
   async start(values) {
     const { parameters, weights } = this.#plan;
     const list = listOfLength('start', 'values', values, weights.length, 'weight');
-    const zeros = await this.#zeros.execute([], { device: true });
+    const zeros = await this.#zeros.executeReplicas(this.#onAll([]), { device: true });
     this.#release();
-    this.#state = [...list.map((value, i) => this.#client.buffer(value, parameters[weights[i]].shape)), ...zeros];
+    this.#state = zeros.map((own) => [...list.map((value, i) => this.#client.buffer(value, parameters[weights[i]].shape)), ...own]);
   }
 
   /**
-   * One step, with the arguments of the parameters that are no weights, in their order. The weights of a step that was
-   * cancelled are lost.
-   * @returns {Promise<object[]>} the results of the loss program, as Literals
+   * One step, with the arguments of the parameters that are no weights, in their order, the same on all devices. The
+   * weights of a step that was cancelled are lost.
+   * @returns {Promise<object[]>} the results of the loss program on the first device, as Literals
    */
   async run(args, options) {
     const list = listOfLength('run', 'args', args, this.#plan.rest.length, 'parameter that is no weight');
+    const [outputs] = await this.#run(this.#onAll(list), options);
+    return outputs;
+  }
+
+  /**
+   * One step with arguments of each device's own. The weights are each device's own, too, unless `average` is set.
+   * @returns {Promise<object[][]>} the results of each device
+   */
+  async runReplicas(argsPerReplica, options) {
+    const all = listOfLength('runReplicas', 'argsPerReplica', argsPerReplica, this.#onAll().length, 'device');
+    return this.#run(all.map((args) =>
+      listOfLength('runReplicas', 'arguments', args, this.#plan.rest.length, 'parameter that is no weight')), options);
+  }
+
+  async #run(argsPerReplica, options) {
     const state = this.#held('run');
-    const donate = state.map((_, i) => i);
+    const count = state[0].length;
+    const donate = state[0].map((_, i) => i);
     this.#state = []; // until the step is done: its memory is that of the results
     try {
-      const outputs = await this.#executable.execute([...state, ...list], { ...options, device: true, donate });
-      this.#state = outputs.splice(0, state.length);
-      return outputs.map((buffer) => {
+      const args = argsPerReplica.map((own, device) => [...state[device], ...own]);
+      const outputs = await this.#executable.executeReplicas(args, { ...options, device: true, donate });
+      this.#state = outputs.map((own) => own.splice(0, count));
+      return outputs.map((own) => own.map((buffer) => {
         const literal = buffer.toLiteral();
         buffer.dispose();
         return literal;
-      });
+      }));
     } catch (error) {
-      if (!state[0].disposed) this.#state = state; // the run did not begin
+      if (!state[0][0].disposed) this.#state = state; // the run did not begin
       throw error;
     }
   }
 
-  /** The weights as Literals, by the names of their parameters. */
+  #onAll(value) {
+    const { replicas, partitions } = this.#executable;
+    return new Array(replicas * partitions).fill(value);
+  }
+
+  /** The weights on the first device as Literals, by the names of their parameters. */
   weights() {
     const { parameters, weights } = this.#plan;
-    const state = this.#held('weights');
+    const [state] = this.#held('weights');
     return Object.fromEntries(weights.map((number, i) => [parameters[number].name, state[i].toLiteral()]));
   }
 
@@ -244,7 +276,7 @@ class TrainStep {
   }
 
   #release() {
-    for (const buffer of this.#state) buffer.dispose();
+    for (const buffer of this.#state.flat()) buffer.dispose();
     this.#state = [];
   }
 

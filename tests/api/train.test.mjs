@@ -134,3 +134,48 @@ test('clipByNorm of f16, bf16, complex and f64 gradients', async () => {
   const results = (await executable.execute(args)).flatMap((result) => [result.toArray()].flat());
   [3000, 6000, 6000, 0, 3000, 6000, 0].forEach((value, i) => assert.ok(Math.abs(results[i] - value * by) <= value * 2 ** -8, `${results}`));
 });
+
+describe('on several devices', () => {
+  /** The mean of (w - x)^2 over x. */
+  function lossOf(b, x) {
+    const apart = b.sub(b.parameter(1, x, 'x'), b.parameter(0, 'f64[]', 'w'));
+    return b.build(b.mean(apart.mul(apart)));
+  }
+  const DATA = [[1, 2], [3, 4], [5, 6], [7, 0]];
+
+  test('each has its data, all have the same weights: those of one device with all data', async () => {
+    const many = await Client.create({ replicas: 4, threads: 0 });
+    const options = { wrt: 'w', optimiser: adam({ learningRate: 0.1 }) };
+    const step = await trainStep(many, lossOf(many.builder('loss'), 'f64[2]'), { ...options, average: true });
+    const wanted = await trainStep(client, lossOf(client.builder('all'), 'f64[8]'), options);
+    await Promise.all([step.start([1]), wanted.start([1])]);
+    for (let i = 0; i < 5; i++) {
+      const losses = (await step.runReplicas(DATA.map((own) => [own]))).map(([{ data }]) => data[0]);
+      const [{ data: [loss] }] = await wanted.run([DATA.flat()]);
+      const mean = losses.reduce((sum, own) => sum + own) / 4;
+      assert.ok(Math.abs(mean - loss) < 1e-12 * loss, `${mean}, not ${loss}`);
+    }
+    const [own, all] = [step, wanted].map((each) => each.weights().w.data[0]);
+    assert.ok(Math.abs(own - all) < 1e-12, `${own}, not ${all}`);
+    await assert.rejects(step.runReplicas([DATA[0]]), /argsPerReplica must be a list of 4, one for each device/);
+    many.dispose();
+  });
+
+  test('a client of several replicas trains a loss that knows nothing of them', async () => {
+    const many = await Client.create({ replicas: 3, threads: 0 });
+    const step = await trainStep(many, lossOf(many.builder('loss'), 'f64[2]'), { wrt: 'w', optimiser: sgd({ learningRate: 0.25 }) });
+    await step.start([0]);
+    const losses = [];
+    for (let i = 0; i < 3; i++) losses.push((await step.run([[2, 2]]))[0].data[0]);
+    assert.deepEqual(losses, [4, 1, 0.25]);
+    many.dispose();
+  });
+
+  test('the devices are those that the loss states', async () => {
+    const loss = client.parseHlo(LOSS.replace('HloModule loss', 'HloModule loss, replica_count=2'));
+    const step = await trainStep(client, loss, { wrt: 'params' });
+    await step.start([WEIGHTS]);
+    assert.equal((await step.runReplicas(TARGETS.slice(0, 2).map((target) => [target]))).length, 2);
+    assert.ok(step.weights()['params.w'].data.every((w, i) => w !== WEIGHTS[i]));
+  });
+});
