@@ -73,7 +73,7 @@ if (count(FROM) || count(TO) !== 4) throw new Error('the builds are not where th
 const FORMATS = 'xla-wasm-formats';
 const page = await rollup({
   input: { [basename(single, '.js')]: join(ROOT, 'bindings/page.mjs') },
-  plugins: [moved('../')],
+  plugins: [moved('./')],
   logLevel: 'silent', // of circles between modules, which are meant
   preserveEntrySignatures: 'allow-extension', // or the code of the entry would be another file
 });
@@ -98,5 +98,5 @@ await writeFile(join(outDir, 'wasmparser.mjs'), `/*! wasmparser. Copyright 2016 
 // Declarations for TypeScript's CommonJS: the same text, by a name that says so.
 for (const [from, to] of [['index', 'index'], ['stablehlo/index', 'stablehlo'], ['train/index', 'train']]) {
   const text = await readFile(join(ROOT, `bindings/${from}.d.ts`), 'utf8');
-  await writeFile(join(outDir, `${to}.d.cts`), text.replace("'../index.js'", "'../index.cjs'"));
+  await writeFile(join(outDir, `${to}.d.cts`), text.replace("'../index.js'", "'./index.cjs'"));
 }

@@ -159,9 +159,9 @@ typedef struct FftPairs {
 void fft_pairs_f32(const FftPairs *pairs, const float *from, float *to);
 void fft_pairs_f64(const FftPairs *pairs, const double *from, double *to);
 
-/* Transforms one line in planes re and im, for planning. memory: two more planes of `room` elements. Returns false if it
-** continues in another turn. */
-bool fft_alone_f64(const FftTransform *transform, double *re, double *im, double *memory,
+/* Transforms one line in planes *re and *im, for planning. memory: two more planes of `room` elements. Returns false if it
+** continues in another turn; else *re and *im are the planes with the result, the given ones or those of `memory`. */
+bool fft_alone_f64(const FftTransform *transform, double **re, double **im, double *memory,
                    FftTurn *turn);
 
 #endif

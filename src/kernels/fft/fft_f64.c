@@ -4,15 +4,13 @@
 #define NAMED(name)  name##_f64
 #include "kernels/fft/fft_lines.h"
 
-bool fft_alone_f64(const FftTransform *transform, double *re, double *im, double *memory,
+bool fft_alone_f64(const FftTransform *transform, double **re, double **im, double *memory,
                    FftTurn *turn) {
-  Planes planes = {re, im}, other = {memory, memory + transform->room};
+  Planes planes = {*re, *im}, other = {memory, memory + transform->room};
   turn->at = 0;
   run_transform(transform, &planes, &other, 1, turn);
   if (turn->left == 0) return false;
-  for (int64_t k = 0; planes.re != re && k < transform->length; k++) {
-    re[k] = planes.re[k];
-    im[k] = planes.im[k];
-  }
+  *re = planes.re;
+  *im = planes.im;
   return true;
 }

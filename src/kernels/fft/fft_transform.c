@@ -213,7 +213,7 @@ static bool fill_convolution(Preparation *preparation) {
   case CHIRP: go_on(c, c->exact->length - c->t->length + 1, fill_chirp); return false;
   case TRANSFORM:
     c->turn.left = TURN_PIECES;
-    if (fft_alone_f64(c->exact, c->re, c->im, c->memory, &c->turn)) c->state = SPECTRUM;
+    if (fft_alone_f64(c->exact, &c->re, &c->im, c->memory, &c->turn)) c->state = SPECTRUM;
     return false;
   default: go_on(c, c->exact->length, fill_spectrum); return c->state > SPECTRUM;
   }
