@@ -181,7 +181,7 @@ MODULE_OPTIONS := noExitRuntime locateFile wasmBinary instantiateWasm wasmMemory
 LDFLAGS := -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node --no-entry \
   -sALLOW_MEMORY_GROWTH -sIMPORTED_MEMORY -sMAXIMUM_MEMORY=4GB -sALLOW_TABLE_GROWTH -sSTACK_SIZE=1MB \
   -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -sWASM_BIGINT -sEXPORTED_FUNCTIONS=_malloc,_free \
-  -sINCOMING_MODULE_JS_API=$(call list,$(MODULE_OPTIONS)) --js-library bindings/library.js \
+  -sINCOMING_MODULE_JS_API=$(call list,$(MODULE_OPTIONS)) --js-library bindings/host/library.js \
   -lexports.js -Wl,--stack-first -sBINARYEN_EXTRA_PASSES=-Oz,--skip-pass=memory-packing
 LDFLAGS_threads := $(LDFLAGS) -sPTHREAD_POOL_SIZE=0 \
   -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS) PThread) -Wno-pthreads-mem-growth
@@ -196,20 +196,20 @@ build: $(DIST) $(FOR_NODE)
 $(FOR_NODE): $(shell find bindings -name '*.mjs' -o -name '*.d.ts') | $(NODE_MODULES)
 	@printf '  %-7s %s\n' BUNDLE $(@D)
 	@mkdir -p $(dir $(FOR_PAGES))
-	$(Q)node bindings/bundle.mjs $(@D) $(FOR_PAGES)
+	$(Q)node bindings/tools/bundle.mjs $(@D) $(FOR_PAGES)
 
 # Linked elsewhere and moved, so that a reader of the build never sees glue and WebAssembly
 # that do not fit together. Linked with -O2, since -O3 inlines once more, which costs 10 kB of the
 # download and gives nothing (212 operations: 1.003); -Oz brings a libc that copies byte by byte, and
 # is only the last pass therefore (2 kB less, 1.00). Data keep their zeros, which compress to less than
 # the code that would fill in others (0.6 kB).
-$(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: bindings/library.js \
-    bindings/glue.mjs bindings/order.mjs $(B)/obj/sources | $(NODE_MODULES)
+$(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: bindings/host/library.js \
+    bindings/tools/glue.mjs bindings/tools/order.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(CC_$*) $(CFLAGS_$*) -O2 $(filter %.o,$^) $(LDFLAGS_$*) -o $(LINKED)
-	$(Q)node bindings/order.mjs $(TOOLCHAIN)/binaryen/bin/wasm-opt $(LINKED:.mjs=.wasm)
-	$(Q)node bindings/glue.mjs $(LINKED)
+	$(Q)node bindings/tools/order.mjs $(TOOLCHAIN)/binaryen/bin/wasm-opt $(LINKED:.mjs=.wasm)
+	$(Q)node bindings/tools/glue.mjs $(LINKED)
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
 $(B)/dist/xla-single.mjs: $(OBJECTS_single)
@@ -224,11 +224,11 @@ $(FAULTY_OBJECTS): $(B)/obj/faulty/%.o: src/%.c Makefile $(TOOLS_single)
 -include $(FAULTY_OBJECTS:.o=.d)
 FAULTY_CORE := $(B)/faulty/xla-single.mjs
 $(FAULTY_CORE): $(FAULTY_OBJECTS) $(filter-out $(FAULTY:%=$(B)/obj/single/%.o),$(OBJECTS_single)) \
-    bindings/library.js bindings/glue.mjs $(B)/obj/sources | $(NODE_MODULES)
+    bindings/host/library.js bindings/tools/glue.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(CC_single) $(CFLAGS_single) -O1 $(filter %.o,$^) $(LDFLAGS_single) -o $@
-	$(Q)node bindings/glue.mjs $@
+	$(Q)node bindings/tools/glue.mjs $@
 
 # --- linking: native -------------------------------------------------------------------------------
 
@@ -293,13 +293,13 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 TESTS ?= $(wildcard tests/*.test.mjs)
 test: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
-	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/durations.mjs \
+	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
 	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
 
 # All captured programs of a folder (tests/captured/README.md).
 jax-suite: build
 	$(if $(DIR),,$(error jax-suite needs a folder of captured programs: make jax-suite DIR=...))
-	@node tests/jax_suite.mjs $(DIR) $(ARGS)
+	@node tests/support/jax_suite.mjs $(DIR) $(ARGS)
 
 # What it compares with is installed for it alone.
 PEERS := $(B)/bench/node_modules/.package-lock.json
@@ -348,8 +348,8 @@ bench: build $(NODE_MODULES) $(PEERS) $(TOOLCHAIN)/browser.stamp
 endif
 
 declarations:
-	@node bindings/declarations/generate.mjs
-	@node bindings/declarations/passes.mjs
+	@node bindings/tools/declarations/generate.mjs
+	@node bindings/tools/declarations/passes.mjs
 
 golden: build $(VENV)/stamp
 	@$(VENV)/bin/python tests/golden/generate.py $(ARGS)

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 
 // What is in scope of the functions of a --js-library file: what Emscripten always has, and what the
 // file itself defines or depends on, all of which is written there as $name.
-const library = readFileSync(new URL('bindings/library.js', import.meta.url), 'utf8');
+const library = readFileSync(new URL('bindings/host/library.js', import.meta.url), 'utf8');
 const emscripten = Object.fromEntries(
   ['addToLibrary', 'Module', 'PThread', 'HEAP8', 'HEAPU8', 'HEAP32', 'HEAPU32', 'HEAPF32', 'HEAPF64',
    'HEAP64', 'wasmMemory', 'wasmTable', 'wasmExports', '_malloc', '_free', 'ENVIRONMENT_IS_PTHREAD',
@@ -39,7 +39,7 @@ export default [
     languageOptions: { globals: { ...globals.serviceworker, process: 'off', Buffer: 'off' } },
   },
   {
-    files: ['bindings/library.js'],
+    files: ['bindings/host/library.js'],
     languageOptions: { sourceType: 'script', globals: emscripten },
   },
 ];

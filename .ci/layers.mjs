@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 
 import { parseAst } from 'vite';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const TABLES = 'docs/architecture.md';
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
 const list = (folder, pattern) => readdirSync(join(ROOT, folder), { recursive: true })

@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 
 import { POLICY } from './policy.mjs';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const SITE = join(ROOT, 'build', 'site');
 /** What else may be asked for; everything else of the checkout stays unserved. */
 const FOLDERS = ['bindings', 'web', join('build', 'dist')];

@@ -23,7 +23,7 @@
 ** The version of all that the bindings rely on: the functions of this header, and the layouts and
 ** numbers that they stand for (ProfileEvent, RunState, WorkerLoss, StatusCode). The bindings have the same
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
-** tests/api_version.test.mjs notices.
+** tests/api/api_version.test.mjs notices.
 */
 enum { XLA_API_VERSION = 7 };
 XLA_API int xla_api_version(void);

@@ -2,7 +2,7 @@
  * Decodes large constants of MLIR text from hexadecimal to bytes, once. The rest then fits a string,
  * however long the text is (engines' strings end at 512 MB).
  */
-import { XlaError } from '../error.mjs';
+import { XlaError } from '../base/error.mjs';
 
 /** The length of a text from which on this pays, and the length of hexadecimal digits. */
 const LARGE_TEXT = 1 << 20;

@@ -3,8 +3,8 @@
  * themselves as a current MLIR writes them, into the form of ir.mjs.
  * Source: mlir.llvm.org/docs/BytecodeFormat
  */
-import { textOfBytes } from '../attribute_text.mjs';
-import { XlaError } from '../error.mjs';
+import { textOfBytes } from '../base/attribute_text.mjs';
+import { XlaError } from '../base/error.mjs';
 import { ATTRIBUTES, TYPES } from './encodings.mjs';
 import { NO_BLOCKS, currentName, Dictionary, flattened, malformed, MAX_LEVELS, Opaque, Value } from './ir.mjs';
 import { PROPERTIES } from './properties.mjs';

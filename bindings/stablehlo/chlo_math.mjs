@@ -3,7 +3,7 @@
  * Each takes a `Maths` and its operands, all of one type of floats.
  * Coefficients: Cephes (S. L. Moshier); C. Lanczos, "A precision approximation of the gamma function", g = 7, n = 9.
  */
-import { erfInv } from '../functions/erf_inv.mjs';
+import { erfInv } from '../builder/functions/erf_inv.mjs';
 
 /* ---- Trigonometric and hyperbolic functions ---- */
 

@@ -1,5 +1,5 @@
 /** Lowers the collectives of replicas and partitions. */
-import { Shape } from '../shape.mjs';
+import { Shape } from '../values/shape.mjs';
 import { malformed, Struct } from './ir.mjs';
 import { promoting } from './operations.mjs';
 import { groupsOfMesh } from './sharding.mjs';

@@ -1,6 +1,6 @@
 /** The context that an operation's row gets: operands, attributes, and methods that make HLO. */
-import { XlaError } from '../error.mjs';
-import { ELEMENT_TYPES } from '../types.mjs';
+import { XlaError } from '../base/error.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
 import { Dense, Float, Integer, malformed, nameOf, UNIT } from './ir.mjs';
 import { foreignText, isStatic, shapeOf, storageType, typeText } from './types.mjs';
 
@@ -9,7 +9,7 @@ export class Context {
    * @param {import('./lower.mjs').Lowering} lowering
    * @param {import('./frame.mjs').Frame} frame
    * @param {import('./ir.mjs').Operation} operation
-   * @param {import('../op.mjs').XlaOp[]} operands
+   * @param {import('../builder/op.mjs').XlaOp[]} operands
    */
   constructor(lowering, frame, operation, operands) {
     this.lowering = lowering;

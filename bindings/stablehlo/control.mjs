@@ -1,6 +1,6 @@
 /** Lowers control flow, calls, tuples, and transfers to the host and other programs. */
-import { configText, quote } from '../attribute_text.mjs';
-import { Shape } from '../shape.mjs';
+import { configText, quote } from '../base/attribute_text.mjs';
+import { Shape } from '../values/shape.mjs';
 import { numbersOf } from './context.mjs';
 import { Frame, tupled, untupled } from './frame.mjs';
 import { Dense, Dictionary, malformed, nameOf } from './ir.mjs';

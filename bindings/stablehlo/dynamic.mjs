@@ -2,7 +2,7 @@
  * Lowers operations whose sizes are operands. A program is lowered for given sizes of its arguments,
  * which determine all other sizes: see known.mjs.
  */
-import { Shape } from '../shape.mjs';
+import { Shape } from '../values/shape.mjs';
 import { malformed } from './ir.mjs';
 import { broadcastInDim, convolution, gather, iota, pad, slice } from './operations.mjs';
 

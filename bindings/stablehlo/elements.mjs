@@ -1,6 +1,6 @@
 /** Reads elements of constants, from MLIR's bytes and from the numbers of its text. */
-import { invalidArgument } from '../error.mjs';
-import { ELEMENT_TYPES, narrowOfBytes, refusal } from '../types.mjs';
+import { invalidArgument } from '../base/error.mjs';
+import { ELEMENT_TYPES, narrowOfBytes, refusal } from '../values/types.mjs';
 
 /** Bytes from which on elements are copied only when they are read. */
 const LARGE = 65536;

@@ -3,12 +3,12 @@
  * reader. Sources: MLIR's BuiltinDialectBytecode.td; StableHLO's VhloBytecode.cpp and
  * StablehloBytecode.cpp, whose codes never change.
  */
-import { XlaError } from '../error.mjs';
+import { XlaError } from '../base/error.mjs';
 import { elementsOfBytes } from './elements.mjs';
 import { Dense, DenseArray, Dictionary, nameOf, Opaque, Struct, SymbolName, UNIT } from './ir.mjs';
 import { scalarOf } from './syntax.mjs';
 import { COMPLEX, FOREIGN, foreignTensor, scalarType, storageType, tensor, typeText } from './types.mjs';
-import { ELEMENT_TYPES } from '../types.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
 
 /* ---- Parts ---- */
 

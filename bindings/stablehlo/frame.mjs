@@ -5,9 +5,9 @@ export class Frame {
   constructor(builder, outer = null) {
     this.builder = builder;
     this.outer = outer;
-    /** @type {Map<import('./ir.mjs').Value, import('../op.mjs').XlaOp>} */
+    /** @type {Map<import('./ir.mjs').Value, import('../builder/op.mjs').XlaOp>} */
     this.values = new Map();
-    /** Known integers, from which sizes are computed. @type {Map<import('../op.mjs').XlaOp, any[]>} */
+    /** Known integers, from which sizes are computed. @type {Map<import('../builder/op.mjs').XlaOp, any[]>} */
     this.known = new Map();
   }
 

@@ -2,23 +2,23 @@
  * The entry of the StableHLO reader, `xla-wasm/stablehlo`. client.load() and client.parseStableHlo()
  * import it at first use.
  */
-import { guarded } from '../boundary.mjs';
-import { describe, invalidArgument } from '../error.mjs';
-import { LOAD_OPTIONS, RENAME } from '../load_options.mjs';
-import { checkOptions } from '../options.mjs';
+import { guarded } from '../base/boundary.mjs';
+import { describe, invalidArgument } from '../base/error.mjs';
+import { LOAD_OPTIONS, RENAME } from '../objects/load_options.mjs';
+import { checkOptions } from '../base/options.mjs';
 import { isBytecode as hasMagic, readBytecode } from './bytecode.mjs';
 import { lower } from './lower.mjs';
 import { readText } from './text.mjs';
 
 /**
  * Reads StableHLO, with CHLO, as text or as MLIR bytecode.
- * @param {import('../client.mjs').Client} client
+ * @param {import('../api/client.mjs').Client} client
  * @param {string | Uint8Array} source bytes are bytecode or UTF-8
  * @param {object} [options]
- * @param {(import('../shape.mjs').Shape | string)[]} [options.arguments] shapes of the arguments, for
+ * @param {(import('../values/shape.mjs').Shape | string)[]} [options.arguments] shapes of the arguments, for
  *   programs of unknown sizes
  * @param {'zeros' | 'random'} [options.elided] values for constants that the text leaves out
- * @returns {import('../module.mjs').HloModule}
+ * @returns {import('../objects/module.mjs').HloModule}
  */
 export const parseStableHlo = guarded((client, source, options) => {
   if (typeof client?.builder !== 'function') {

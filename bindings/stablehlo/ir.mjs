@@ -14,8 +14,8 @@
  *   attributes of the operation, as in VHLO.
  * - Location: a function that gives { line, column, name, file, fileLine } as far as they are known.
  */
-import { XlaError } from '../error.mjs';
-import { ELEMENT_TYPES } from '../types.mjs';
+import { XlaError } from '../base/error.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
 import { storageType } from './types.mjs';
 
 /** The max nesting of types, attributes and regions. */

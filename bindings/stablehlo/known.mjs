@@ -3,8 +3,8 @@
  * from them. Programs with symbolic dimensions compute sizes by ordinary operations on small arrays of
  * integers. Only the operations that such programs use are folded.
  */
-import { Literal } from '../literal.mjs';
-import { ELEMENT_TYPES } from '../types.mjs';
+import { Literal } from '../values/literal.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
 import { numbersOf } from './context.mjs';
 
 const MOST = 4096; // elements that are kept

@@ -2,7 +2,7 @@
  * Layouts of the program's arguments and results: row-major unless the program states others, as in PJRT, even if
  * the operation that makes a result has another layout.
  */
-import { emit } from '../builder.mjs';
+import { emit } from '../builder/builder.mjs';
 import { numbersOf } from './context.mjs';
 import { Dictionary, malformed } from './ir.mjs';
 

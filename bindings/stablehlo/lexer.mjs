@@ -1,5 +1,5 @@
 /** Reads tokens of MLIR text, and makes errors with line and column. */
-import { textOfBytes } from '../attribute_text.mjs';
+import { textOfBytes } from '../base/attribute_text.mjs';
 import { bytesOfHex } from './blobs.mjs';
 import { malformed, MAX_LEVELS } from './ir.mjs';
 

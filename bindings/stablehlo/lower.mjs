@@ -3,12 +3,12 @@
  * tables (operations.mjs and others). The core infers shapes, so a program of unknown sizes is lowered
  * for the sizes of its arguments, as if it had been written for them.
  */
-import { emit as emitInto, header } from '../builder.mjs';
-import { bytesOfText, metadataText } from '../attribute_text.mjs';
-import { XlaError } from '../error.mjs';
-import { shardingTextOfBytes } from '../hlo_proto_sharding.mjs';
-import { XlaOp } from '../op.mjs';
-import { Shape } from '../shape.mjs';
+import { emit as emitInto, header } from '../builder/builder.mjs';
+import { bytesOfText, metadataText } from '../base/attribute_text.mjs';
+import { XlaError } from '../base/error.mjs';
+import { shardingTextOfBytes } from '../formats/hlo_proto_sharding.mjs';
+import { XlaOp } from '../builder/op.mjs';
+import { Shape } from '../values/shape.mjs';
 import { chlo } from './chlo.mjs';
 import { collectives } from './collectives.mjs';
 import { control } from './control.mjs';
@@ -34,12 +34,12 @@ const MAX_CALLS = 200; // in each other
 const ENDS = new Set(['stablehlo.return', 'func.return']);
 
 /**
- * @param {import('../client.mjs').Client} client
+ * @param {import('../api/client.mjs').Client} client
  * @param {import('./ir.mjs').Module} module
  * @param {object} [options]
  * @param {(Shape | string)[]} [options.arguments] the sizes for which a program of unknown sizes is
  *   wanted
- * @returns {import('../module.mjs').HloModule}
+ * @returns {import('../objects/module.mjs').HloModule}
  */
 export function lower(client, module, options = {}) {
   const lowering = new Lowering(client, module, options);

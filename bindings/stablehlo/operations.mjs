@@ -2,11 +2,11 @@
  * Lowers StableHLO's operations on arrays to HLO, one row each.
  * Source: openxla.org/stablehlo/spec
  */
-import { paddingText, sliceText } from '../attribute_text.mjs';
-import { constantOfBytes } from '../builder.mjs';
-import { Literal } from '../literal.mjs';
-import { Shape } from '../shape.mjs';
-import { ELEMENT_TYPES } from '../types.mjs';
+import { paddingText, sliceText } from '../base/attribute_text.mjs';
+import { constantOfBytes } from '../builder/builder.mjs';
+import { Literal } from '../values/literal.mjs';
+import { Shape } from '../values/shape.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
 import { scalarValue } from './context.mjs';
 import { Dense, malformed } from './ir.mjs';
 import { isQuantized, REAL, shapeOf } from './types.mjs';

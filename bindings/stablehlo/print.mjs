@@ -2,9 +2,9 @@
  * Prints attributes and types as MLIR does; XLA writes them so into the backend_config of a custom call.
  * The rules are those of MLIR's AsmPrinter.
  */
-import { bytesOfText } from '../attribute_text.mjs';
-import { XlaError } from '../error.mjs';
-import { ELEMENT_TYPES } from '../types.mjs';
+import { bytesOfText } from '../base/attribute_text.mjs';
+import { XlaError } from '../base/error.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
 import { Dense, DenseArray, Dictionary, Float, Integer, Opaque, SymbolName, UNIT } from './ir.mjs';
 import { REAL, scalarType, storageType, typeText } from './types.mjs';
 

@@ -1,6 +1,6 @@
 /** Reads meshes and shardings, of Shardy (sdy) and of XLA itself, and lowers manual computations. */
-import { quote } from '../attribute_text.mjs';
-import { Shape } from '../shape.mjs';
+import { quote } from '../base/attribute_text.mjs';
+import { Shape } from '../values/shape.mjs';
 import { numbersOf } from './context.mjs';
 import { Dictionary, Integer, malformed, nameOf, Opaque, Struct } from './ir.mjs';
 import { shapeOf } from './types.mjs';

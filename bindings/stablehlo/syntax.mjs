@@ -1,5 +1,5 @@
 /** Reads types and attributes of MLIR text. */
-import { XlaError } from '../error.mjs';
+import { XlaError } from '../base/error.mjs';
 import { elementsOfBytes, elementsOfText, madeUpElements } from './elements.mjs';
 import { Dense, DenseArray, Dictionary, Float, Integer, Opaque, Struct, SymbolName, UNIT } from './ir.mjs';
 import { Lexer } from './lexer.mjs';

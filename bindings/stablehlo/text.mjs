@@ -3,7 +3,7 @@
  * A pretty operation is operands, words and clauses (`dims = [0]`) in any order up to the colon;
  * tables say which attribute a clause is. The few that are otherwise have a function each.
  */
-import { XlaError } from '../error.mjs';
+import { XlaError } from '../base/error.mjs';
 import { withoutBlobs } from './blobs.mjs';
 import { currentName, Dictionary, flattened, NO_BLOCKS, Opaque, Value } from './ir.mjs';
 import { MOVES } from './sharding.mjs';

@@ -10,9 +10,9 @@
  * - { kind: 'token' }, { kind: 'none' }, { kind: 'tuple' | 'future', types }
  * - { kind: 'function', inputs, results }, { kind: 'opaque', text }
  */
-import { invalidArgument, XlaError } from '../error.mjs';
-import { Shape } from '../shape.mjs';
-import { ELEMENT_TYPES } from '../types.mjs';
+import { invalidArgument, XlaError } from '../base/error.mjs';
+import { Shape } from '../values/shape.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
 
 /** MLIR's names of element types that differ from HLO's. */
 const INTEGERS = { i: 's', si: 's', ui: 'u' };

@@ -1,11 +1,11 @@
 /** Training of a loss: optimisers, and a step that keeps its state on the device. `xla-wasm/train`. */
-import { atBoundary, callersFunction, guarded } from '../boundary.mjs';
-import { describe, invalidArgument, XlaError } from '../error.mjs';
-import { inWide } from '../functions/axes.mjs';
-import { GRADIENT_OPTIONS, parameterNumbers } from '../gradients.mjs';
-import { HloModule } from '../module.mjs';
-import { isOp } from '../op.mjs';
-import { boolean, checkOptions, copyList, kind } from '../options.mjs';
+import { atBoundary, callersFunction, guarded } from '../base/boundary.mjs';
+import { describe, invalidArgument, XlaError } from '../base/error.mjs';
+import { inWide } from '../builder/functions/axes.mjs';
+import { GRADIENT_OPTIONS, parameterNumbers } from '../objects/gradients.mjs';
+import { HloModule } from '../objects/module.mjs';
+import { isOp } from '../builder/op.mjs';
+import { boolean, checkOptions, copyList, kind } from '../base/options.mjs';
 
 const number = (wants, holds) => kind(`a ${wants}`, (value) => (Number.isFinite(value) && holds(value) ? value : undefined));
 const positive = number('positive number', (value) => value > 0);
@@ -73,8 +73,8 @@ function decayed(weightDecay, { learningRate = 1e-3, b1 = 0.9, b2 = 0.999, epsil
 
 /**
  * Scales gradients so that the norm of all of them together is at most `norm` (Pascanu et al., 2013).
- * @param {import('../builder.mjs').XlaBuilder} b
- * @param {import('../op.mjs').XlaOp[]} gradients values of b
+ * @param {import('../builder/builder.mjs').XlaBuilder} b
+ * @param {import('../builder/op.mjs').XlaOp[]} gradients values of b
  * @param {number} norm
  */
 export const clipByNorm = guarded((b, gradients, norm) => {
@@ -98,7 +98,7 @@ const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive };
 
 /**
  * Compiles one step of training: the loss, its gradient by the weights, and the optimiser's update, as one program.
- * @param {import('../client.mjs').Client} client
+ * @param {import('../api/client.mjs').Client} client
  * @param {HloModule} loss a program whose result, or whose result number `of`, is the loss
  * @param {object} options
  * @param {number | string | (number | string)[]} options.wrt the weights. They are named as for client.gradient()

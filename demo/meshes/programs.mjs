@@ -1,7 +1,7 @@
 /**
  * Programs for several devices: some that work together, and some that hang. Each is { name, text,
  * program, mesh, inputs, hangs }; a `program` may be several, for devices of their own (see
- * shared/loaded_program.mjs). tests/meshes.test.mjs runs them all.
+ * shared/loaded_program.mjs). tests/runtime/meshes.test.mjs runs them all.
  */
 
 const ADD = `add {

@@ -7,9 +7,9 @@
 import {
   Client, Literal, readNpy, readNpz, readSafetensors, writeNpz, writeSafetensors,
 } from '../../bindings/index.mjs';
-import { pairArguments } from '../../bindings/named_arguments.mjs';
-import { isText, kindOfText } from '../../bindings/program_text.mjs';
-import { gunzip, isGzip, programsOfJaxExport } from '../../bindings/sources.mjs';
+import { pairArguments } from '../../bindings/objects/named_arguments.mjs';
+import { isText, kindOfText } from '../../bindings/formats/program_text.mjs';
+import { gunzip, isGzip, programsOfJaxExport } from '../../bindings/host/sources.mjs';
 import { makeArgument } from '../shared/inputs.mjs';
 import { serve, transfer } from '../shared/rpc.mjs';
 import { SAMPLE } from './sample.mjs';

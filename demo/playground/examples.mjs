@@ -1,6 +1,6 @@
 /**
  * An example for every operation of the specification, each with two sentences, as programs in HLO
- * text; and a few larger programs. tests/examples.test.mjs runs them all.
+ * text; and a few larger programs. tests/corpus/examples.test.mjs runs them all.
  *
  * Each is { operation, text, program, inputs, mesh }: `inputs` has an entry for each parameter, what
  * it is filled with ('iota', 'random', 'zeros', 'ones') or its elements; `mesh` is absent for one

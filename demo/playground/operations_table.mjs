@@ -4,8 +4,8 @@
  */
 import { readFile } from 'node:fs/promises';
 
-import { DOCS } from '../../bindings/declarations/operations.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { DOCS } from '../../bindings/tools/declarations/operations.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { EXAMPLES } from './examples.mjs';
 
 const read = (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');

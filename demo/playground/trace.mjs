@@ -4,7 +4,7 @@
  * So it works for any program.
  */
 import { Literal } from '../../bindings/index.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { runProgram } from '../shared/run_program.mjs';
 
 const MAX_SOURCES = 320;

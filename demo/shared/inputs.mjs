@@ -1,6 +1,6 @@
 /** Makes arguments: zeros, ones, 0 1 2 ..., random numbers. */
 import { Literal, Shape } from '../../bindings/index.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { randomNumbers } from './random.mjs';
 
 /** The fills of an input. */

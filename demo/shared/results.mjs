@@ -1,5 +1,5 @@
 /** Arrays, shown as their shape suggests: as numbers, a table, a heat map, a plot or an image. */
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { h, select } from './dom.mjs';
 import { heatMap, putImage, rangeOf, RAMPS } from './draw.mjs';
 import { element as elementText, plural } from './format.mjs';

@@ -1,6 +1,6 @@
 /** Runs a program once with made-up arguments, and serves its infeeds and outfeeds. */
 import { Literal, Shape } from '../../bindings/index.mjs';
-import { readNpy } from '../../bindings/npy.mjs';
+import { readNpy } from '../../bindings/formats/npy.mjs';
 import { FILLS, makeArgument } from './inputs.mjs';
 
 /** An input in short ('iota', or elements), or how it came over, as makeArgument and Literal want it. */

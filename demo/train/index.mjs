@@ -1,5 +1,5 @@
 /** Train: a perceptron learns digits on simulated devices. All computing is in worker.mjs. */
-import { profileTimes } from '../../bindings/profile.mjs';
+import { profileTimes } from '../../bindings/objects/profile.mjs';
 import { bytes, plural, whole } from '../shared/format.mjs';
 import { h, select } from '../shared/dom.mjs';
 import { createPlot } from '../shared/plot.mjs';

@@ -30,7 +30,7 @@ void waiting_report_deadlock(const Run *run, Error *error);
 void waiting_report_timeout(const Run *run, double ms, Error *error);
 
 /*
-** Prints the record as JSON, from which bindings/waiting.mjs makes error.waiting. Its size is linear in devices
+** Prints the record as JSON, from which bindings/host/waiting.mjs makes error.waiting. Its size is linear in devices
 ** and instructions:
 **   partitions
 **   places: { instruction, operation, line, channel, target } at which devices wait; the last three if any

@@ -57,7 +57,7 @@ ${Array.from({ length: operands }, (_, i) => `  p${i} = ${type}[${points}] param
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {
   const client = await Client.create({ threads: 0 });
-  for (const entry of await readPoints(process.argv[2] ?? new URL('./complex.bin', import.meta.url))) {
+  for (const entry of await readPoints(process.argv[2] ?? new URL('complex.bin', import.meta.url))) {
     const { modulus, part, at } = await worstError(client, entry);
     console.log(`| \`${entry.function}\` of ${entry.type} | ${modulus.toFixed(2)} | ${part.toFixed(2)} |`,
       process.env.VERBOSE ? at : '');

@@ -9,7 +9,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import { readNpy } from '../../bindings/npy.mjs';
+import { readNpy } from '../../bindings/formats/npy.mjs';
 import { clocks } from './clocks.mjs';
 
 const PYTHON = process.env.PYTHON ?? fileURLToPath(new URL('../../build/venv/bin/python', import.meta.url));

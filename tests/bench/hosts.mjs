@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { serve } from '../../demo/serve.mjs';
-import { launch, newPage } from '../browser.mjs';
+import { launch, newPage } from '../support/browser.mjs';
 
 const PATIENCE = 60000; // ms
 

@@ -22,7 +22,7 @@ import { Pair } from './pair.mjs';
 import { Peer, PEERS, preparePeers } from './peers.mjs';
 import { probe } from './probes.mjs';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PROGRAMS = fileURLToPath(new URL('../../build/operations', import.meta.url));
 const PAGE = new URL('operations/README.md', import.meta.url);
 const ROUND_MS = 50;

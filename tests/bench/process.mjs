@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-import { readNpy } from '../../bindings/npy.mjs';
+import { readNpy } from '../../bindings/formats/npy.mjs';
 import { digestOf } from './digest.mjs';
 import { Subject } from './subject.mjs';
 

@@ -10,7 +10,7 @@
  * where the adding starts. `tolerance` is set where the bits are not decided: such values are
  * moved, never computed with.
  */
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 
 /** Bits of the mantissa, exponent past the largest value, exponent of the smallest normal value. */
 const FORMATS = {

@@ -3,7 +3,7 @@
  * each operation that a rule can write also occurs inside each of these, and, as steps are enclosed again, at any
  * depth. The results stay the same: a loop computes them in each iteration from operands that it does not change.
  */
-import { Literal } from '../../bindings/literal.mjs';
+import { Literal } from '../../bindings/values/literal.mjs';
 import { binaryComputation, identity } from './scalars.mjs';
 import { numbersTo } from './values.mjs';
 

@@ -10,8 +10,8 @@ import { readdir } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
 import { Client } from '../../bindings/index.mjs';
-import { readRecords, runRecord } from '../captured.mjs';
-import { argumentsOf, difference, literalOf, readGolden } from '../golden.mjs';
+import { readRecords, runRecord } from '../support/captured.mjs';
+import { argumentsOf, difference, literalOf, readGolden } from '../support/golden.mjs';
 import { Random } from './random.mjs';
 
 const FOLDER = new URL('../golden/', import.meta.url);

@@ -1,7 +1,7 @@
 /**
  * Programs that real XLA:CPU is known to compute wrongly. The fuzzer compares them with the evaluator instead.
  */
-import { attributeOf, HloLines } from '../../bindings/hlo_lines.mjs';
+import { attributeOf, HloLines } from '../../bindings/objects/hlo_lines.mjs';
 
 const WRAPS = new Set(['add', 'subtract', 'multiply', 'divide', 'negate', 'abs', 'not', 'shift-left', 'power']);
 const PASSES = new Set([

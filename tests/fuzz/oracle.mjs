@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const SCRIPT = fileURLToPath(new URL('./oracle.py', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('oracle.py', import.meta.url));
 const PATIENCE = 60_000; // ms; the first answer waits for Python to import jax
 
 export class Oracle {

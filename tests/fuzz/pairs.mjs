@@ -10,9 +10,9 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 
-import { HloLines, attributeOf, calledBy } from '../../bindings/hlo_lines.mjs';
+import { HloLines, attributeOf, calledBy } from '../../bindings/objects/hlo_lines.mjs';
 import { Client } from '../../bindings/index.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { generate } from './generate.mjs';
 import { buildModule } from './program.mjs';
 import { spell } from './spelling.mjs';
@@ -29,7 +29,7 @@ export const UNWRITTEN = {
   domain: 'it does nothing: tests/golden',
   fusion: 'programs as people write them have none',
   'dynamic-reshape': 'tests/golden has its cases',
-  rng: 'its numbers are not those of XLA: tests/accepted.test.mjs',
+  rng: 'its numbers are not those of XLA: tests/api/accepted.test.mjs',
   'rng-get-and-update-state': 'its numbers depend on the order of the whole program: tests/golden',
   'partition-id': 'fuzz-devices has programs of several partitions',
   ...Object.fromEntries(['after-all', 'add-dependency', 'infeed', 'outfeed', 'send', 'send-done', 'recv', 'recv-done']

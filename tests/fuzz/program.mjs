@@ -2,8 +2,8 @@
  * A program that grows by steps. A step remembers how it was built, so that the shrinker can build
  * any part of the program again.
  */
-import { Literal } from '../../bindings/literal.mjs';
-import { Shape } from '../../bindings/shape.mjs';
+import { Literal } from '../../bindings/values/literal.mjs';
+import { Shape } from '../../bindings/values/shape.mjs';
 import { DECIDED, isInexact } from './domain.mjs';
 import {
   flavourDomain, integersWithin, randomDimensions, randomFlavour, randomLiteral, randomType,
@@ -13,7 +13,7 @@ import {
  * @typedef {object} Step
  * @property {string} name the operation
  * @property {Step[]} operands
- * @property {import('../../bindings/shape.mjs').Shape} shape
+ * @property {import('../../bindings/values/shape.mjs').Shape} shape
  * @property {object} domain see domain.mjs; of tuples: a list
  * @property {(b: object, operands: object[]) => object} build
  * @property {(b: object, operands: object[]) => object} [ask] the same in operations that XLA:CPU

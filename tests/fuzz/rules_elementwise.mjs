@@ -1,6 +1,6 @@
 /** Rules that add element-wise operations, conversions and maps to a program. */
-import { Literal } from '../../bindings/literal.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { Literal } from '../../bindings/values/literal.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import {
   BYTES, COMPLEX, DECIDED, domain, FLOATS, FLOATS_8, INTEGERS, isComplex, isFloat, isInexact,
   mantissaOf, MOVED_ONLY, POWERS, productOf, SIGNED, union,

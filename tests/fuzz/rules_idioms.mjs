@@ -2,7 +2,7 @@
  * Rules for groups of operations that people write often, and that rewrites look for: products of transposes, parts of
  * products, softmaxes, logistic functions, sorts by computed keys, long sums, convolutions of many features.
  */
-import { Shape } from '../../bindings/shape.mjs';
+import { Shape } from '../../bindings/values/shape.mjs';
 import { DECIDED, isInexact, roundedSum } from './domain.mjs';
 import { moved } from './program.mjs';
 import { takeElements } from './rules_movement.mjs';

@@ -1,6 +1,6 @@
 /** Rules that add library operations: transforms, factorisations, random bits, normalisation. */
-import { Literal } from '../../bindings/literal.mjs';
-import { Shape } from '../../bindings/shape.mjs';
+import { Literal } from '../../bindings/values/literal.mjs';
+import { Shape } from '../../bindings/values/shape.mjs';
 import { DECIDED, epsilonOf } from './domain.mjs';
 import { takeElements } from './rules_movement.mjs';
 import { count, numbersTo, randomDimensions, randomLiteral } from './values.mjs';

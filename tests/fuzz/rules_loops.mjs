@@ -3,7 +3,7 @@
  * the host, collectives and other control flow, with state that is dead, constant, swapped or the same in each
  * iteration.
  */
-import { Literal } from '../../bindings/literal.mjs';
+import { Literal } from '../../bindings/values/literal.mjs';
 import { BYTES, COMPLEX, DECIDED, FLOATS, isInexact, union } from './domain.mjs';
 import { computed } from './rules_elementwise.mjs';
 import { takeElements } from './rules_movement.mjs';

@@ -1,5 +1,5 @@
 /** Rules that add operations which only move elements, by place or by index. */
-import { Shape } from '../../bindings/shape.mjs';
+import { Shape } from '../../bindings/values/shape.mjs';
 import { COMPLEX, DECIDED, isInexact, union } from './domain.mjs';
 import { moved } from './program.mjs';
 import {

@@ -1,7 +1,7 @@
 /** Rules that add reductions, windows, contractions and library operations. */
-import { Literal } from '../../bindings/literal.mjs';
-import { Shape } from '../../bindings/shape.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { Literal } from '../../bindings/values/literal.mjs';
+import { Shape } from '../../bindings/values/shape.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import {
   BYTES, companionTypes, DECIDED, FLOATS, INTEGERS, isExact, isInexact, productOf, roundedSum, sumOf,
   union, withOpenZeros,

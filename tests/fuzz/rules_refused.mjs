@@ -2,9 +2,9 @@
  * Rules that add operations that XLA:CPU refuses or crashes on. XLA runs the operation's definition
  * in other operations instead.
  */
-import { Literal } from '../../bindings/literal.mjs';
-import { Shape } from '../../bindings/shape.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { Literal } from '../../bindings/values/literal.mjs';
+import { Shape } from '../../bindings/values/shape.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { BYTES, COMPLEX, DECIDED, FLOATS, withOpenZeros } from './domain.mjs';
 import { moved } from './program.mjs';
 import { computed } from './rules_elementwise.mjs';

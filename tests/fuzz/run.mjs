@@ -1,7 +1,7 @@
 /** Runs a module here and compares with what real XLA answered. */
 import { Client } from '../../bindings/index.mjs';
-import { Shape } from '../../bindings/shape.mjs';
-import { difference } from '../golden.mjs';
+import { Shape } from '../../bindings/values/shape.mjs';
+import { difference } from '../support/golden.mjs';
 import { Random } from './random.mjs';
 import { HOST_TARGET, reverseElements } from './rules_loops.mjs';
 
@@ -39,7 +39,7 @@ export class Host {
     return this.varies ? randomOptions(new Random(seed), (await this.client()).optionalPasses) : {};
   }
 
-  /** @returns {Promise<import('../../bindings/literal.mjs').Literal[][]>} leaves per replica */
+  /** @returns {Promise<import('../../bindings/values/literal.mjs').Literal[][]>} leaves per replica */
   async run(job) {
     return this.runWith(job, await this.options(job.seed));
   }

@@ -1,6 +1,6 @@
 /** Small computations of scalars, for the operations that call one. */
-import { Literal } from '../../bindings/literal.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { Literal } from '../../bindings/values/literal.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { isComplex, isFloat, isInteger, sumOf } from './domain.mjs';
 
 /** A computation `(x, y) -> b[method](x, y)`. */

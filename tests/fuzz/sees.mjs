@@ -9,7 +9,7 @@
  */
 import { parseArgs } from 'node:util';
 
-import { faultyClient } from '../faulty.mjs';
+import { faultyClient } from '../support/faulty.mjs';
 import { generate } from './generate.mjs';
 import { buildModule } from './program.mjs';
 import { HOST_TARGET, reverseElements } from './rules_loops.mjs';

@@ -1,5 +1,5 @@
 /** Makes a program that disagrees with XLA as small as it can. */
-import { literalOf } from '../golden.mjs';
+import { literalOf } from '../support/golden.mjs';
 import { needed } from './program.mjs';
 
 const MAX_ROUNDS = 40;

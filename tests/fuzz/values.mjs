@@ -1,7 +1,7 @@
 /** Random element types, shapes and elements. */
-import { Literal } from '../../bindings/literal.mjs';
-import { Shape } from '../../bindings/shape.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { Literal } from '../../bindings/values/literal.mjs';
+import { Shape } from '../../bindings/values/shape.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import {
   COMPLEX, componentOf, DECIDED, FLOATS, FLOATS_8, INTEGERS, isInexact, mantissaOf, POWERS,
 } from './domain.mjs';

@@ -5,7 +5,7 @@
 import { readdir } from 'node:fs/promises';
 
 import { Client } from '../../bindings/index.mjs';
-import { readGolden } from '../golden.mjs';
+import { readGolden } from '../support/golden.mjs';
 
 const folder = new URL('./', import.meta.url);
 const client = await Client.create({ threads: 0 });

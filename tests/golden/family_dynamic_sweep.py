@@ -1,5 +1,5 @@
 """Every operation that XLA:CPU runs on an operand of dynamic size, the size and the elements that
-are there of each result. What XLA refuses is in tests/dynamic.test.mjs. Left out are programs in
+are there of each result. What XLA refuses is in tests/api/dynamic.test.mjs. Left out are programs in
 which XLA looks at what lies past a size: see README.md."""
 
 import re

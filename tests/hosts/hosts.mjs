@@ -7,9 +7,9 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
-import { launch, newPage } from '../browser.mjs';
-import { ROOT } from '../program.mjs';
-import { ISOLATED, output, pack, project, removeProjects, serveFolder } from '../project.mjs';
+import { launch, newPage } from '../support/browser.mjs';
+import { ROOT } from '../support/program.mjs';
+import { ISOLATED, output, pack, project, removeProjects, serveFolder } from '../support/project.mjs';
 
 const TOOLS = join(ROOT, 'build/hosts/node_modules');
 const tool = (name) => join(TOOLS, '.bin', name);

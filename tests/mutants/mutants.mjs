@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { Random } from '../fuzz/random.mjs';
-import { ROOT } from '../program.mjs';
+import { ROOT } from '../support/program.mjs';
 import { applied, lineOf, mutationsOf } from './mutate.mjs';
 
 const { values: options } = parseArgs({

@@ -1,6 +1,6 @@
 /*
 ** Makes a batch of all programs of the golden corpus: of every parameter, of every second one, and of the results once
-** more. Each must become a valid module, or be refused with a reason. (tests/vmap.test.mjs compares values with JAX's.)
+** more. Each must become a valid module, or be refused with a reason. (tests/api/vmap.test.mjs compares values with JAX's.)
 **
 **   batches [FILE.golden...]        default: those of tests/golden
 */

@@ -2,8 +2,8 @@
  * Changes that make a program smaller. Each takes the reduction (reducer.mjs), tries candidates, and keeps those with
  * the fault.
  */
-import { attributeOf, calledBy } from '../../bindings/hlo_lines.mjs';
-import { Shape } from '../../bindings/shape.mjs';
+import { attributeOf, calledBy } from '../../bindings/objects/hlo_lines.mjs';
+import { Shape } from '../../bindings/values/shape.mjs';
 
 const isArray = (shape) => /^[a-z]\w*\[/.test(shape) && !shape.includes('<=');
 const plainOf = (shape) => shape.replace(/\{[^}]*\}$/, '');

@@ -4,10 +4,10 @@
  * A candidate is a changed copy of the program. It must be read by the parser, and the check must find the fault in
  * it. So an edit needs no knowledge of what an operation allows: a wrong candidate is refused.
  */
-import { HloLines } from '../../bindings/hlo_lines.mjs';
-import { Literal } from '../../bindings/literal.mjs';
-import { Shape } from '../../bindings/shape.mjs';
-import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { HloLines } from '../../bindings/objects/hlo_lines.mjs';
+import { Literal } from '../../bindings/values/literal.mjs';
+import { Shape } from '../../bindings/values/shape.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { EDITS, literalText } from './edits.mjs';
 
 const MAX_FITTED = 200; // shapes of one candidate
@@ -27,7 +27,7 @@ export class Reduction {
   checks = 0;
 
   /**
-   * @param {import('../../bindings/client.mjs').Client} client that reads programs
+   * @param {import('../../bindings/api/client.mjs').Client} client that reads programs
    * @param {Case} first
    * @param {object} options
    * @param {(candidate: Case) => Promise<boolean>} options.check whether the fault is there

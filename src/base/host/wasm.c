@@ -1,5 +1,5 @@
 /*
-** Implements platform.h for WebAssembly under a JavaScript host. bindings/library.js does the parts that only
+** Implements platform.h for WebAssembly under a JavaScript host. bindings/host/library.js does the parts that only
 ** JavaScript can do: instantiate modules, catch traps, post messages.
 */
 #include <emscripten.h>
@@ -14,7 +14,7 @@
 #include "base/host/lock.h"
 #include "base/host/platform.h"
 
-/* bindings/library.js */
+/* bindings/host/library.js */
 extern void xla_js_notify(void);
 extern void xla_js_broken(const char *message);
 extern bool xla_js_module_validate(const uint8_t *bytes, size_t size);
@@ -63,7 +63,7 @@ void platform_notify(void) { xla_js_notify(); }
 
 bool platform_has_codegen(void) { return true; }
 
-/* The record of a module; bindings/library.js reads it. A module's number is its record's address divided by 8. */
+/* The record of a module; bindings/host/library.js reads it. A module's number is its record's address divided by 8. */
 typedef struct ModuleRecord {
   uint32_t serial; /* odd, never used twice; anything else: the module was released */
   uint32_t size;

@@ -34,7 +34,7 @@ static Name read_word(LiteralReader *r) {
   return (Name){start, (size_t)(r->at - start), start};
 }
 
-/* The rule for every way in: refusal() in bindings/types.mjs says it in the same words. */
+/* The rule for every way in: refusal() in bindings/values/types.mjs says it in the same words. */
 static bool out_of_range(LiteralReader *r, Name word) {
   PrimitiveType type = r->shape->type;
   if (type_kind(type) == KIND_SIGNED || type_kind(type) == KIND_UNSIGNED) {

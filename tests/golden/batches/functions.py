@@ -1,4 +1,4 @@
-"""The functions whose batches tests/vmap.test.mjs compares with JAX's: (name, function, arguments).
+"""The functions whose batches tests/api/vmap.test.mjs compares with JAX's: (name, function, arguments).
 
 Those of tests/golden/gradients are there, too; these are about integers, indices, control flow, and whole programs.
 """

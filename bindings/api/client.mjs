@@ -1,0 +1,568 @@
+import { oneOf } from '../builder/arguments.mjs';
+import { batch, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from '../builder/batches.mjs';
+import { atBoundary, notConstructed } from '../base/boundary.mjs';
+import { Buffer, upload } from '../objects/buffer.mjs';
+import { XlaBuilder } from '../builder/builder.mjs';
+import { Core } from '../host/core.mjs';
+import { describe, invalidArgument, XlaError } from '../base/error.mjs';
+import { Executable } from '../objects/executable.mjs';
+import { EXECUTION_OPTIONS, throwIfAborted } from '../objects/execution.mjs';
+import { coreOf, pointerOf } from '../objects/handle.mjs';
+import { INSPECT } from '../base/inspect.mjs';
+import { Literal } from '../values/literal.mjs';
+import { ELIDED, HLO_OPTIONS, LOAD_OPTIONS } from '../objects/load_options.mjs';
+import { assets, MIN_MEMORY } from '../host/loader.mjs';
+import { launch, MAX_DEVICES } from '../objects/launch.mjs';
+import { differentiate } from '../objects/gradients.mjs';
+import { HloModule } from '../objects/module.mjs';
+import { boolean, checkOptions, copyList, count, kind, unknownName } from '../base/options.mjs';
+import { isText, kindOfText } from '../formats/program_text.mjs';
+import { nextTurn } from '../host/runs.mjs';
+import { Shape } from '../values/shape.mjs';
+
+const MAX_THREADS = 256;
+
+/**
+ * The error for a fault of the compiler: it holds the program and a workaround.
+ * @param {string} step the rewrite or stage that trapped, or kernel-NAME
+ * @param {boolean} isOptional whether it can be left out
+ */
+function ownFault(operation, { message, cause }, module, step, isOptional) {
+  const workaround = isOptional ? `Without this step the program may compile: { disable: ['${step}'] }`
+    : 'Without some rewrites the program may compile: { disable: client.optionalPasses }';
+  const error = new XlaError('INTERNAL', `${operation}: ${message}, in the step ${step}. This is a fault of xla-wasm, and ` +
+    'other programs of this client are not affected. Please report it with the text of the program (error.module). ' +
+    workaround, { operation, cause });
+  error.step = step;
+  return Object.defineProperty(error, 'module', { value: module.toString() }); // not shown when the error is printed
+}
+
+const notModule = (operation, module) =>
+  invalidArgument(operation, `module must be an HloModule, of build(), load() or parseHlo(); got ${describe(module)}`);
+
+const replicas = count(1, MAX_DEVICES);
+const CREATE_OPTIONS = {
+  replicas,
+  threads: count(0, MAX_THREADS),
+  maxMemory: count(MIN_MEMORY, 2 ** 32),
+  assets,
+  fusedMultiplyAdd: oneOf('auto', 'never'),
+};
+/** How long a compilation goes on before other events get their turn: a frame of a page has 16 ms. */
+const TURN_MS = 8;
+const PASSES_OPTIONS = {
+  replicas, partitions: count(1, MAX_DEVICES), optimize: boolean, inPlace: boolean,
+  disable: kind('an array of names', (value) =>
+    (Array.isArray(value) && value.every((name) => typeof name === 'string') ? copyList(value) : undefined)),
+};
+const COMPILE_OPTIONS = { ...PASSES_OPTIONS, signal: EXECUTION_OPTIONS.signal, timeoutMs: EXECUTION_OPTIONS.timeoutMs };
+const [AS_WRITTEN, KEEPING_OPERANDS] = [1, 2]; // COMPILE_… in src/api.h
+const TRANSFER_OPTIONS = {
+  replica: count(0, MAX_DEVICES - 1), partition: count(0, MAX_DEVICES - 1),
+};
+
+/**
+ * Builds, compiles and runs programs: an instance of the core with memory and threads of its own. All
+ * objects that a client makes belong to it and are freed with it.
+ */
+export class Client {
+  #core;
+  #replicas;
+  #builders = 1;
+
+  /** Not for callers: see Client.create(). */
+  constructor(core, replicas) {
+    if (!(core instanceof Core)) throw notConstructed('Client', 'await Client.create()');
+    this.#core = core;
+    this.#replicas = replicas;
+  }
+
+  /**
+   * @param {object} [options]
+   * @param {number} [options.replicas] on how many replicas programs run, where neither compile()
+   *   nor the module says so (default 1)
+   * @param {number} [options.threads] how many threads share the work of all replicas: by default
+   *   as many as the machine runs at once; in Node they start beside what comes next. 0: none, the
+   *   work is done in slices between other events. So it is too where there is no shared memory, as in a page that is not cross-origin
+   *   isolated.
+   * @param {number} [options.maxMemory] how many bytes of memory everything of this client may take
+   *   together; by default as many as WebAssembly can address, 4 GB. What does not fit fails with
+   *   RESOURCE_EXHAUSTED, and the client goes on.
+   * @param {string | URL | ((name: string) => string | URL)} [options.assets] where the files of the
+   *   package's folder build/dist are served, for bundlers that do not take them along by themselves:
+   *   the folder, or a function from a file's name to its address
+   * @param {'auto' | 'never'} [options.fusedMultiplyAdd] whether dots and convolutions of floats
+   *   round a product and its sum together where the engine can do that (relaxed SIMD), which is
+   *   faster: 'auto', the default. With 'never' results are the same bits on every machine. With
+   *   either they are the same for any number of threads.
+   */
+  static async create(options) {
+    const { replicas = 1, ...rest } = checkOptions('client', options, CREATE_OPTIONS);
+    const { threads, maxMemory, assets, fusedMultiplyAdd } = rest;
+    return new Client(await Core.create(threads, maxMemory, assets, fusedMultiplyAdd), replicas);
+  }
+
+  /** Number of worker threads; 0 where there are none: see create(). */
+  get threads() {
+    return this.#core.threads;
+  }
+
+  get replicas() {
+    return this.#replicas;
+  }
+
+  get disposed() {
+    return this.#core.disposed;
+  }
+
+  /** Bytes that live device buffers and the memory of runs take. */
+  get memoryInUse() {
+    return this.#core.call('xla_memory_in_use');
+  }
+
+  /** Bytes that are allocated in the core's memory in all: programs and bookkeeping too. */
+  get heapInUse() {
+    return this.#core.call('xla_heap_in_use');
+  }
+
+  [INSPECT]() {
+    if (this.disposed) return 'Client { disposed }';
+    return `Client { replicas: ${this.replicas}, threads: ${this.threads} }`;
+  }
+
+  /**
+   * @param {string} [name] by default a number tells builders apart
+   * @param {object} [options]
+   * @param {boolean} [options.locations] each instruction gets the file and line of the call that made it, which errors of
+   *   runs, profiles and traces then name (metadata={op_name source_file source_line}; Node, Chromium)
+   * @returns {XlaBuilder}
+   */
+  builder(name = `computation.${this.#builders++}`, options = undefined) {
+    return new XlaBuilder(this.#core, name, options);
+  }
+
+  /**
+   * Reads a program in any of these forms: HLO text, a serialized HloModuleProto, HloProto or
+   * HloSnapshot, StableHLO as text or as MLIR bytecode (portable artifacts), the file of JAX's
+   * `jax.export`; each also compressed by gzip.
+   * @param {any} source text, bytes, a File or Blob, a Response, a URL; in Node also a path
+   * @param {object} [options]
+   * @param {(Shape | string)[]} [options.arguments] shapes of the arguments: for StableHLO programs
+   *   of unknown sizes, which are read for these
+   * @param {'zeros' | 'random'} [options.elided] values for the constants that a dump leaves out, as {...} or
+   *   dense_resource<__elided__>: so its speed can be seen; without it, such a program is refused
+   * @param {number} [options.maxBytes] how much compressed data may become: by default 200 times as much as they
+   *   are (1 MB at least), 4 GiB at most
+   * @returns {Promise<HloModule>}
+   */
+  async load(source, options) {
+    const checked = checkOptions('load', options, { ...LOAD_OPTIONS, maxBytes: count(1, Number.MAX_SAFE_INTEGER) });
+    const { load } = await import('./loading.mjs');
+    return load(this, source, checked);
+  }
+
+  /**
+   * Reads a module from HLO text, as XLA and JAX print it.
+   * @param {string | Uint8Array} text or its UTF-8 bytes
+   * @param {object} [options]
+   * @param {'zeros' | 'random'} [options.elided] as of load()
+   * @returns {HloModule}
+   */
+  parseHlo(text, options) {
+    const { elided } = checkOptions('parseHlo', options, HLO_OPTIONS);
+    const bytes = typeof text === 'string'
+      ? new TextEncoder().encode(text) : bytesOf('parseHlo', text);
+    const head = new TextDecoder().decode(bytes.subarray(0, 2000));
+    if (kindOfText(head) === 'stablehlo') {
+      throw invalidArgument(
+        'parseHlo', 'this is StableHLO, not HLO text: use parseStableHlo() or load()');
+    }
+    if (bytes.length && !isText(bytes) && typeof text !== 'string') {
+      throw invalidArgument(
+        'parseHlo', 'these bytes are no text: use parseHloProto(), parseStableHlo() or load()');
+    }
+    const pointer = this.#core.scoped((copy) =>
+      // The text may hold NULs, so its length is given; and it may be empty.
+      this.#core.need('xla_module_parse', copy(bytes), bytes.length, ELIDED[elided] ?? 0));
+    return new HloModule(this.#core, pointer);
+  }
+
+  /**
+   * Reads a module from StableHLO (with CHLO), as text or as MLIR bytecode.
+   * @param {string | Uint8Array} source text, its UTF-8 bytes, or bytecode
+   * @param {object} [options] as of load()
+   * @returns {Promise<HloModule>}
+   */
+  async parseStableHlo(source, options) {
+    const checked = checkOptions('parseStableHlo', options, LOAD_OPTIONS);
+    const given = typeof source === 'string' ? source : bytesOf('parseStableHlo', source);
+    const { isBytecode, parseStableHlo } = await stablehlo();
+    if (typeof given !== 'string' && !isBytecode(given) && !isText(given)) {
+      throw invalidArgument(
+        'parseStableHlo', 'these bytes are no MLIR bytecode: use parseHloProto() or load()');
+    }
+    return parseStableHlo(this, given, checked);
+  }
+
+  /**
+   * Reads a module from a serialized HloModuleProto (JAX's `as_serialized_hlo_module_proto()`), or
+   * an HloProto or HloSnapshot, as XLA dumps them to files.
+   * @param {Uint8Array} bytes
+   * @returns {Promise<HloModule>}
+   */
+  async parseHloProto(bytes) {
+    const given = bytesOf('parseHloProto', bytes);
+    if (given.length && isText(given)) {
+      throw invalidArgument(
+        'parseHloProto', 'these bytes are text: use parseHlo(), parseStableHlo() or load()');
+    }
+    const { hloTextOfProto } = await import('../formats/hlo_proto.mjs');
+    const { text, data } = hloTextOfProto(given);
+    try {
+      const core = this.#core;
+      const bytes = new TextEncoder().encode(text);
+      return core.giving(data, (pointers) => core.scoped((copy) => {
+        const [list, sizes] = [pointers, data.map((view) => view.byteLength)];
+        return new HloModule(core, core.need(
+          'xla_module_parse_with_data', copy(bytes), bytes.length,
+          copy(Uint32Array.from(list)), copy(Uint32Array.from(sizes)), list.length));
+      }));
+    } catch (error) {
+      // A place in a text that the caller has never seen.
+      const { code, message, operation } = error;
+      throw error.line ? new XlaError(code, message, { operation }) : error;
+    }
+  }
+
+  /**
+   * @param {HloModule} module from a builder's build(), parseHlo() or parseHloProto()
+   * @param {object} [options]
+   * @param {number} [options.replicas] by default what the module states, or else 1; the client's
+   *   where the module states no mesh at all
+   * @param {number} [options.partitions] by default what the module needs, or else 1
+   * @param {boolean} [options.optimize] false: each operation by itself, as it is written; slow
+   * @param {boolean} [options.inPlace] false: no result takes the memory of its operand
+   * @param {string[]} [options.disable] rewrites, stages and kernels to leave out, of `optionalPasses`, for
+   *   finding faults
+   * @param {AbortSignal} [options.signal] ends the compilation, which fails with CANCELLED
+   * @param {number} [options.timeoutMs] after this time it fails with DEADLINE_EXCEEDED
+   * @returns {Promise<Executable>} for replicas x partitions devices
+   */
+  async compile(module, options) {
+    if (!(module instanceof HloModule)) {
+      throw (await import('../objects/advice.mjs')).compileAdvice(notModule('compile', module), module);
+    }
+    const { parameters, resultShape } = this.#own('compile', module);
+    const asked = checkOptions('compile', options, COMPILE_OPTIONS);
+    throwIfAborted(asked.signal, 'the compilation');
+    const compilation = this.#compileBy('xla_compile_begin', 'compile', module, asked);
+    const pointer = await this.#finish(compilation, module, asked);
+    return new Executable(this.#core, pointer, {
+      replicas: this.#core.call('xla_executable_replicas', pointer),
+      partitions: this.#core.call('xla_executable_partitions', pointer),
+      parameters,
+      resultShape,
+    });
+  }
+
+  /** Goes on with a compilation in turns, between which other events get theirs. Returns the executable's pointer. */
+  async #finish(compilation, module, { signal, timeoutMs = Infinity }) {
+    const core = this.#core;
+    const end = performance.now() + timeoutMs;
+    let open = true;
+    try {
+      while (core.call('xla_compile_go_on', compilation, TURN_MS)) {
+        await nextTurn();
+        throwIfAborted(signal, 'the compilation');
+        if (performance.now() >= end) {
+          throw new XlaError('DEADLINE_EXCEEDED', `compile: it takes longer than timeoutMs = ${timeoutMs} ms`);
+        }
+      }
+      open = false;
+      return core.need('xla_compile_end', compilation);
+    } catch (error) {
+      if (open && !core.disposed) core.call('xla_compile_end', compilation);
+      throw this.#explained('compile', error, module);
+    }
+  }
+
+  /**
+   * Returns a module's text after each pass of the compiler.
+   * @param {HloModule} module
+   * @param {object} [options] as of compile()
+   * @returns {{ pass: string, text: string }[]} for each pass that changed something, in order, the
+   *   module after it as HLO text; 'dynamic-dimensions', with which it begins, always
+   */
+  passes(module, options) {
+    this.#own('passes', module);
+    const asked = checkOptions('passes', options, PASSES_OPTIONS);
+    const pointer = this.#compileBy('xla_compile_passes', 'passes', module, asked);
+    return this.#core.takeString(pointer).split('\f').slice(1).map((snapshot) => {
+      const end = snapshot.indexOf('\n');
+      return { pass: snapshot.slice(0, end), text: snapshot.slice(end + 1) };
+    });
+  }
+
+  /**
+   * Differentiates a program whose result is a number: the new program's results are its gradient.
+   * @param {HloModule} module
+   * @param {object} [options]
+   * @param {number | string | readonly (number | string)[]} [options.wrt] by which parameters: numbers, names, or
+   *   prefixes of names ('params' means params.w and params.b); by default all that hold floating-point or complex
+   *   numbers
+   * @param {number} [options.of] which result is differentiated, where there are several; by default the first. It
+   *   must be a real floating-point scalar
+   * @param {boolean} [options.value] true: all results of the program come first, then the gradient
+   * @param {number} [options.maxTrips] for while loops whose number of iterations is not known before the run: an upper
+   *   bound. A loop that makes more of them has gradients that are NaN
+   * @returns {HloModule} it can be compiled, printed, and differentiated again
+   */
+  gradient(module, options) {
+    return differentiate(this.#own('gradient', module), 'gradient', options);
+  }
+
+  /**
+   * The vector-Jacobian product: as gradient(), for results of any shape. The new program has one more parameter for
+   * each floating-point result, at the end: its cotangent.
+   * @param {HloModule} module
+   * @param {object} [options] wrt, value, maxTrips: as of gradient()
+   * @returns {HloModule}
+   */
+  vjp(module, options) {
+    return differentiate(this.#own('vjp', module), 'vjp', options);
+  }
+
+  /**
+   * The Jacobian-vector product. The new program has one more parameter for each of `wrt`, at the end: its tangent. Its
+   * results are those of the program, then the tangents of the floating-point ones.
+   * @param {HloModule} module
+   * @param {object} [options] wrt: as of gradient()
+   * @returns {HloModule}
+   */
+  jvp(module, options) {
+    return differentiate(this.#own('jvp', module), 'jvp', options);
+  }
+
+  /**
+   * The same program for a batch, as jax.vmap: from HLO to HLO.
+   * @param {HloModule} module
+   * @param {object} options
+   * @param {any} [options.in] the dimension of the batch in the parameters: a number for all (default 0), or a list with
+   *   an entry for each: a number, null if it is the same for the whole batch, or a list for a tuple's elements; or an
+   *   object with such entries by name (or prefix of names), and null for the others
+   * @param {any} [options.out] the dimension of the batch in the results: a number for all (default 0), or a list
+   * @param {number} [options.size] the number of elements in the batch
+   * @returns {HloModule} it can be compiled, printed, differentiated, and mapped again
+   */
+  vmap(module, options) {
+    return batch(this.#own('vmap', module), vmapOptions(options));
+  }
+
+  /**
+   * The Jacobian, as jax.jacrev or jax.jacfwd: the new program has the same parameters. Its results are, for each
+   * floating-point result and for each of wrt, an array with the dimensions of the result, then of the parameter.
+   * @param {HloModule} module
+   * @param {object} [options] wrt, maxTrips: as of gradient()
+   * @param {'reverse' | 'forward'} [options.mode] by rows (the default: for few results) or by columns (for few parameters)
+   * @returns {HloModule}
+   */
+  jacobian(module, options) {
+    const asked = checkOptions('jacobian', options, JACOBIAN_OPTIONS);
+    const { parameters } = this.#own('jacobian', module);
+    const b = this.builder('jacobian');
+    const args = parameters.map(({ shape, name }, number) => b.parameter(number, shape.withoutLayout(), name));
+    return b.build(b.tuple(jacobianOf(b, module, args, asked).flat()));
+  }
+
+  /**
+   * The Hessian of a real scalar, as jax.hessian: the Jacobian of the gradient. Its results are, for each pair of wrt,
+   * an array with the dimensions of both.
+   * @param {HloModule} module
+   * @param {object} [options] wrt, of, maxTrips: as of gradient()
+   * @returns {HloModule}
+   */
+  hessian(module, options) {
+    const gradient = differentiate(this.#own('hessian', module), 'gradient', options);
+    return this.jacobian(gradient, { wrt: options?.wrt, mode: 'forward' });
+  }
+
+  #own(operation, module) {
+    if (!(module instanceof HloModule)) throw notModule(operation, module);
+    if (coreOf(module) !== this.#core) {
+      throw invalidArgument(operation, 'the module belongs to another client; load it by this one');
+    }
+    return module;
+  }
+
+  /**
+   * The names of what compile() can leave out, in the order in which it runs: rewrites, later stages, and kernels
+   * as kernel-NAME.
+   */
+  get optionalPasses() {
+    return this.#core.takeString(this.#core.call('xla_optional_passes')).split(',');
+  }
+
+  /** Calls the core with a module, the numbers of replicas and partitions (0: as it says), flags and names. */
+  #compileBy(call, operation, module, asked) {
+    const isOpen = !module.replicaCount && !module.partitionCount;
+    const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
+    const how = (asked.optimize === false ? AS_WRITTEN : 0) + (asked.inPlace === false ? KEEPING_OPERANDS : 0);
+    const disable = this.#disabled(operation, asked.disable ?? []).join();
+    try {
+      return this.#core.scoped((copy) => this.#core.need(
+        call, pointerOf(module), replicas, asked.partitions ?? 0, how, disable ? copy(disable) : 0));
+    } catch (error) {
+      throw this.#explained(operation, error, module);
+    }
+  }
+
+  /** The error of a call that compiles: of a trap, with the step. */
+  #explained(operation, error, module) {
+    if (error.code !== 'INTERNAL' || module.disposed || this.disposed) return error;
+    const step = this.#core.string(this.#core.call('xla_compile_step'));
+    return ownFault(operation, error, module, step, this.optionalPasses.includes(step));
+  }
+
+  #disabled(operation, names) {
+    const known = names.length ? this.optionalPasses : [];
+    const other = names.find((name) => !known.includes(name));
+    if (other !== undefined) throw unknownName(operation, other, known, 'disable: ');
+    return names;
+  }
+
+  /**
+   * Runs several programs at once, as the devices of one mesh: they meet in collectives and channels
+   * of the same channel_id. Each is compiled for the whole mesh.
+   * @param {readonly object[]} entries one for each device, in any order: { executable, replica,
+   *   partition, arguments }; by default the entry's number is the replica, the partition 0
+   * @param {object} [options] device, profile, seed, signal, timeoutMs: as of executeReplicas
+   * @returns {Promise<any[][]>} the results of each entry
+   */
+  async launch(entries, options) {
+    return launch(this.#core, entries, options);
+  }
+
+  /**
+   * Puts an array on the device.
+   * @param {any} value whatever Literal.from() takes
+   * @param {Shape | string} [shape]
+   * @returns {Buffer}
+   */
+  buffer(value, shape) {
+    const source = value instanceof Buffer ? value.toLiteral() : value;
+    if (shape !== undefined) return upload(this.#core, source, Shape.of(shape));
+    const literal = Literal.from(source);
+    return upload(this.#core, literal, literal.shape);
+  }
+
+  /**
+   * Registers the callback that runs for a custom-call target. A second registration of a name replaces
+   * the first.
+   * @param {string} target the custom_call_target
+   * @param {(call: object) => any} callback gets { operands: Literal[], resultShapes: Shape[],
+   *   replica: number, partition: number, backendConfig: string, backendConfigBytes: Uint8Array } and returns, or
+   *   promises, the result: whatever Literal.from() takes, or an array of these where the result is a tuple. What it throws fails
+   *   the run.
+   */
+  registerCustomCall(target, callback) {
+    this.#core.hostCalls.register(target, callback);
+  }
+
+  /**
+   * Queues a value for an infeed. Tuples are arrays of their leaves.
+   * @param {any} value whatever Literal.from() takes
+   * @param {object} [options]
+   * @param {number} [options.replica] whose infeed (default 0)
+   * @param {number} [options.partition] (default 0)
+   */
+  transferToInfeed(value, options) {
+    const device = checkOptions('transferToInfeed', options, TRANSFER_OPTIONS);
+    if (value === undefined || value === null) {
+      throw invalidArgument('transferToInfeed', `value must be one that Literal.from() takes; got ${describe(value)}`);
+    }
+    this.#core.hostCalls.pushInfeed(device, value);
+  }
+
+  /**
+   * Returns the value of a device's next outfeed, in order.
+   * @param {object} [options]
+   * @param {number} [options.replica] whose outfeed (default 0)
+   * @param {number} [options.partition] (default 0)
+   * @returns {Promise<Literal | Literal[]>} an array of the leaves of tuples
+   */
+  async transferFromOutfeed(options) {
+    const device = checkOptions('transferFromOutfeed', options, TRANSFER_OPTIONS);
+    return this.#core.hostCalls.takeOutfeed(device);
+  }
+
+  /**
+   * Iterates over the values of a device's outfeeds, without end: for `for await`.
+   * @param {object} [options] as of transferFromOutfeed
+   * @returns {AsyncIterableIterator<Literal | Literal[]>}
+   */
+  outfeed(options) {
+    const device = checkOptions('outfeed', options, TRANSFER_OPTIONS);
+    const { hostCalls } = this.#core;
+    return {
+      next: async () => ({ value: await hostCalls.takeOutfeed(device), done: false }),
+      return: async (value) => ({ value, done: true }),
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    };
+  }
+
+  /**
+   * Queues a source of values for a device's infeeds, after values and sources that were queued before.
+   * Each value is read when an infeed asks for it.
+   * @param {Iterable<any> | AsyncIterable<any>} source of values as of transferToInfeed; its errors
+   *   fail the run that asked
+   * @param {object} [options] as of transferToInfeed
+   */
+  infeed(source, options) {
+    const device = checkOptions('infeed', options, TRANSFER_OPTIONS);
+    this.#core.hostCalls.addInfeedSource(device, source);
+  }
+
+  /**
+   * Ends the threads and frees all memory. Pending runs reject with CANCELLED; later calls throw
+   * FAILED_PRECONDITION.
+   */
+  dispose() {
+    this.#core.dispose();
+  }
+}
+
+if (Symbol.dispose) {
+  Object.defineProperty(Client.prototype, Symbol.dispose, {
+    value() {
+      this.dispose();
+    },
+  });
+  Object.defineProperty(Client.prototype, Symbol.asyncDispose, {
+    async value() {
+      this.dispose();
+    },
+  });
+}
+
+/** Loads the StableHLO reader at first use. The literal path lets bundlers make it a file of its own. */
+const stablehlo = () => import('../stablehlo/index.mjs');
+
+/** Bytes of any kind, Node's Buffers too. */
+function bytesOf(operation, value) {
+  if (ArrayBuffer.isView(value) && value.BYTES_PER_ELEMENT === 1) {
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  }
+  const [name, what] = {
+    parseHloProto: ['bytes', 'a Uint8Array'], parseHlo: ['text', 'HLO text or its bytes'],
+  }[operation] ?? ['source', 'text or a Uint8Array'];
+  throw invalidArgument(operation, `${name} must be ${what}; got ${describe(value)}`);
+}
+
+atBoundary(Client, {
+  create: { members: ['builder', 'load', 'parseHlo', 'compile', 'buffer'] },
+  load: { members: ['toProto'] },
+  compile: { members: ['execute', 'executeReplicas', 'thunks'] },
+  launch: { isFast: true },
+});

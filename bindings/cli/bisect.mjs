@@ -1,0 +1,128 @@
+/** Compares a compiled program with the evaluator, and finds the step of the compilation that makes a difference. */
+import { difference } from '../objects/difference.mjs';
+import { HloLines } from '../objects/hlo_lines.mjs';
+
+const leavesOf = (results) => results.map((outputs) => outputs.flatMap((output) => output.leaves()).filter(Boolean));
+
+/** A program with its arguments, which is compiled in several ways. */
+export class Comparison {
+  #client;
+  #module;
+  #all;
+  #counts;
+  #wanted;
+
+  /**
+   * @param {import('../api/client.mjs').Client} client
+   * @param {import('../objects/module.mjs').HloModule} module
+   * @param {any[][]} all the arguments of each device
+   * @param {{ replicas?: number, partitions?: number }} counts of devices
+   */
+  constructor(client, module, all, counts) {
+    this.#client = client;
+    this.#module = module;
+    this.#all = all;
+    this.#counts = counts;
+  }
+
+  /** The results of a compilation with these options: leaves, by device. */
+  async run(options) {
+    const executable = await this.#client.compile(this.#module, { ...this.#counts, ...options });
+    try {
+      return leavesOf(await executable.executeReplicas(this.#all));
+    } finally {
+      if (!this.#client.disposed) executable.dispose();
+    }
+  }
+
+  /**
+   * Compares with the evaluator, which runs the program as it is written, an operation at a time.
+   * @param {readonly string[]} [disable]
+   * @returns {Promise<string | undefined>} the difference; or why the compiled program does not run
+   */
+  async difference(disable) {
+    this.#wanted ??= await this.run({ optimize: false });
+    let got;
+    try {
+      got = await this.run({ disable });
+    } catch (error) {
+      if (this.#client.disposed) throw error;
+      return error.message;
+    }
+    for (const [device, leaves] of got.entries()) {
+      const problem = difference(leaves, this.#wanted[device]);
+      if (problem) return got.length > 1 ? `device ${device}: ${problem}` : problem;
+    }
+    return undefined;
+  }
+
+  /**
+   * Says which step makes a difference.
+   * @returns {Promise<string[]>} sentences
+   */
+  async bisect() {
+    const names = this.#client.optionalPasses;
+    const isWrong = async (disable) => Boolean(await this.difference(disable));
+    if (!await isWrong([])) return ['The results agree with the evaluator.'];
+    if (await isWrong(names)) {
+      return ['The difference stays when all optional steps are left out.', ...await this.#firstWrong(names)];
+    }
+    const single = [];
+    for (const name of names) if (!await isWrong([name])) single.push(name);
+    const report = single.length ? oneOf(single) : await this.#several(names, isWrong);
+    return [...report, ...await this.#firstWrong([])];
+  }
+
+  /** The least steps that are left out together to make it right, where no single one does. */
+  async #several(names, isWrong) {
+    let set = names;
+    for (const name of names) {
+      const smaller = set.filter((other) => other !== name);
+      if (!await isWrong(smaller)) set = smaller;
+    }
+    return [`The difference goes when these are left out together: --disable ${set.join()}.`];
+  }
+
+  /** The first instruction of the entry whose value differs when all values are results. */
+  async #firstWrong(disable) {
+    const program = HloLines.parse(this.#module.toString());
+    const shown = program.entry.instructions.filter(({ opcode, shape }) =>
+      opcode !== 'parameter' && opcode !== 'constant' && /^[a-z]\w*\[/.test(shape) && !shape.includes('<='));
+    if (!shown.length) return [];
+    program.entry.instructions.push({
+      name: 'all.values', opcode: 'tuple', operands: shown.map(({ name }) => name), inside: '', attributes: [],
+      shape: `(${shown.map(({ shape }) => shape).join(', ')})`,
+    });
+    program.entry.root = 'all.values';
+    const module = this.#client.parseHlo(String(program));
+    try {
+      const all = new Comparison(this.#client, module, this.#all, this.#counts);
+      const [wanted, got] = [await all.run({ optimize: false }), await all.run({ disable })];
+      const at = shown.findIndex((_, i) =>
+        wanted.some((leaves, device) => difference([got[device][i]], [leaves[i]])));
+      if (at < 0) return ['No value differs when all values of the entry are results.'];
+      return [`The first value that differs, when all are results, is ${shown[at].name}, of ${shown[at].opcode}.`,
+        ...await this.#stepsOf(shown[at].name, disable)];
+    } catch (error) {
+      if (this.#client.disposed) throw error;
+      return [`With all values as results it does not run: ${error.message}`];
+    } finally {
+      if (!this.#client.disposed) module.dispose();
+    }
+  }
+
+  /** The steps of the program that name an instruction. */
+  async #stepsOf(name, disable) {
+    const executable = await this.#client.compile(this.#module, { ...this.#counts, disable });
+    const lines = executable.thunks().split('\n').filter((line) => line.split(/[\s:]+/).includes(name));
+    executable.dispose();
+    return lines.length ? [`Its steps: ${lines.map((line) => line.trim()).join('; ')}.`] : [];
+  }
+}
+
+/** Of several steps the last one is at fault, as a rule: those before make what it changes. */
+function oneOf(names) {
+  const last = names.at(-1), before = names.slice(0, -1);
+  return [`The difference goes without ${last}: --disable ${last}.`,
+    ...(before.length ? [`It also goes without ${before.join(', ')}, which run earlier.`] : [])];
+}

@@ -1,0 +1,368 @@
+#!/usr/bin/env node
+/** The command line: xla-wasm run MODULE and others. See USAGE in cli_help.mjs. */
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+
+import {
+  argumentsOfDevices, convertWeights, isWeightsFile, placed, placesOf, readArrays, readModule, UsageError,
+  writeOut, writeResults,
+} from './files.mjs';
+import { COMMAND_NAMES, completionOf, helpOf, USAGE } from './help.mjs';
+import { paint, progress, shown } from './terminal.mjs';
+import { difference } from '../objects/difference.mjs';
+import { Client, Shape, toChromeTrace, XlaError } from '../index.mjs';
+import { jsonOfLiteral } from '../values/json.mjs';
+import { suggestion } from '../base/names.mjs';
+
+const TEXT = { type: 'string' };
+const FLAG = { type: 'boolean', default: false };
+const LIST = { type: 'string', multiple: true, default: [] };
+const OPTIONS = {
+  in: TEXT, out: TEXT, size: TEXT,
+  input: LIST, shape: LIST, elided: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
+  on: TEXT, check: FLAG, bisect: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
+  processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
+  wasm: FLAG, disable: TEXT, wrt: LIST, of: TEXT, value: FLAG, 'max-trips': TEXT,
+  help: { ...FLAG, short: 'h' },
+  version: FLAG,
+};
+
+const ALWAYS = ['shape', 'elided', 'threads', 'replicas', 'partitions', 'help', 'version'];
+/** Each command's description and options. */
+const COMMANDS = {
+  run: {
+    run,
+    options: [
+      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'bisect', 'disable',
+      'platform', 'coordinator', 'process', 'processes',
+    ],
+  },
+  info: { run: info, options: ['json'] },
+  print: { run: printModule, options: ['output'] },
+  compile: { run: printCompiled, options: ['output', 'steps', 'wasm', 'disable'] },
+  explain: { run: explain, options: ['input', 'random', 'seed', 'json', 'output', 'disable'] },
+  convert: { run: convert, options: ['output'] },
+  gradient: { run: printGradient, options: ['output', 'wrt', 'of', 'value', 'max-trips'] },
+  vmap: { run: printBatch, options: ['output', 'in', 'out', 'size'] },
+};
+
+async function main(argv) {
+  const { values, positionals, tokens } = parseCommandLine(argv);
+  const [name, file, ...rest] = positionals;
+  if (values.help) return print(COMMAND_NAMES.includes(name) ? helpOf(name, optionsOf()[name]) : USAGE);
+  if (values.version) return print(await version());
+  if (name === 'completion') return printCompletion(file);
+  const command = Object.hasOwn(COMMANDS, name ?? '') ? COMMANDS[name] : undefined;
+  if (!command) throw new UsageError(name ? unknown('command', name, COMMAND_NAMES) : 'a command is missing');
+  if (file === undefined) throw new UsageError(`${name} needs the file of a module`);
+  if (rest.length) throw new UsageError(`${name} takes one module, not "${rest[0]}" too`);
+  const known = [...ALWAYS, ...command.options];
+  const stray = tokens.find(({ kind, name: option }) => kind === 'option' && !known.includes(option));
+  if (stray) throw new UsageError(`${name} takes no --${stray.name}${meantOption(stray.name, known)}`);
+  countOption('replicas', values.replicas, 1);
+  checkElsewhere(values);
+  if (file === '-' && values.input.some((input) => /(^|=)-$/.test(input))) {
+    throw new UsageError('standard input is the module or an argument, not both');
+  }
+  if (name === 'convert' && isWeightsFile(file)) return convertWeights(file, values.output);
+  if (name === 'info' && isWeightsFile(file)) return printArrays(await readArrays(file), values.json);
+  if (values.elided !== undefined && !['zeros', 'random'].includes(values.elided)) {
+    throw new UsageError(`--elided is zeros or random, not "${values.elided}"`);
+  }
+  const client = await Client.create({ threads: countOption('threads', values.threads, 0) });
+  try {
+    const shapes = values.shape.length ? values.shape.map((shape) => Shape.of(shape)) : undefined;
+    const module = await readModule(client, file, shapes, values.elided);
+    return await command.run(client, module, values);
+  } finally {
+    client.dispose();
+  }
+}
+
+/** The options of each command. */
+const optionsOf = () => Object.fromEntries(COMMAND_NAMES.map((name) => [name, [...(COMMANDS[name]?.options ?? []), ...(COMMANDS[name] ? ALWAYS : ['help'])]]));
+
+function printCompletion(shell) {
+  const script = completionOf(shell ?? '', optionsOf());
+  if (!script) throw new UsageError(`completion is for bash, zsh or fish${shell ? `, not "${shell}"` : ''}`);
+  return print(script);
+}
+
+/** Refuses the options of --on pjrt without it. */
+function checkElsewhere(values) {
+  const stray = ['platform', 'coordinator', 'process', 'processes'].find((option) => values[option]);
+  if (stray && values.on === undefined) throw new UsageError(`--${stray} goes with --on pjrt`);
+  if (values.bisect && values.on !== undefined) throw new UsageError('--bisect compares with the evaluator, not --on pjrt');
+}
+
+function unknown(what, name, known) {
+  const near = suggestion(name, known);
+  return `there is no ${what} "${name}"${near ? `; did you mean ${near}?` : ''}`;
+}
+
+/** Suggests the option that begins so, or is near; or nothing. */
+function meantOption(option, known) {
+  const begun = known.filter((name) => name.startsWith(option));
+  const near = begun.length === 1 ? begun[0] : suggestion(option, known);
+  return near ? `; did you mean --${near}?` : '';
+}
+
+function parseCommandLine(argv) {
+  try {
+    return parseArgs({ args: argv, options: OPTIONS, allowPositionals: true, tokens: true });
+  } catch (error) {
+    const [, option] = /Unknown option '--([^']+)'/.exec(error.message) ?? [];
+    const [, dashed] = /use '(--[\w-]+=)-XYZ'/.exec(error.message) ?? [];
+    if (dashed) throw new UsageError(`a value that begins with "-" is written after "=": ${dashed}-1`);
+    if (!option) throw new UsageError(error.message.split('\n')[0]);
+    throw new UsageError(`there is no option --${option}${meantOption(option, Object.keys(OPTIONS))}`);
+  }
+}
+
+/* ---- Commands ---- */
+
+async function run(client, module, options) {
+  const replicas = countOption('replicas', options.replicas, 1);
+  const partitions = countOption('partitions', options.partitions, 1);
+  const seed = countOption('seed', options.seed, 0) ?? 0;
+  const times = countOption('time', options.time, 1);
+  const argumentsOf = (counts) =>
+    argumentsOfDevices(options.input, module.parameters, counts, options.random ? seed : undefined);
+  if (options.on !== undefined) return runElsewhere(client, module, argumentsOf, options);
+  const executable = await compiled(client, module, options, { replicas, partitions });
+  const all = await argumentsOf(executable);
+  progress('running');
+  if (times !== undefined) await time(executable, all, times);
+  const profile = options.profile !== undefined;
+  const made = await executable.executeReplicas(all, { profile });
+  const results = profile ? made.outputs : made;
+  if (profile) await writeOut(options.profile, JSON.stringify(toChromeTrace(made.events)));
+  if (options.output !== undefined) {
+    const places = placesOf(executable);
+    const own = results.map((_, device) => placed(options.output, places[device]));
+    for (const file of new Set(own)) await writeResults(file, results[own.indexOf(file)]);
+  }
+  if (options.output === undefined || options.json) {
+    await printResults(results, options.json, executable.partitions);
+  }
+  if (options.check || options.bisect) await check(client, module, all, executable, options);
+}
+
+/** Compares with the evaluator. */
+async function check(client, module, all, { replicas, partitions }, options) {
+  progress('running in the evaluator');
+  const { Comparison } = await import('./bisect.mjs');
+  const comparison = new Comparison(client, module, all, { replicas, partitions });
+  const problem = await comparison.difference(options.disable?.split(','));
+  if (!problem) return say('the results agree with the evaluator');
+  progress('looking for the step that makes the difference');
+  if (options.bisect) for (const line of await comparison.bisect()) await print(line);
+  throw new XlaError('DATA_LOSS', `the results differ from the evaluator: ${problem}`);
+}
+
+function compiled(client, module, { disable }, counts) {
+  progress('compiling');
+  return client.compile(module, { ...counts, disable: disable?.split(',') });
+}
+
+async function runElsewhere(client, module, argumentsOf, options) {
+  if (options.on !== 'pjrt') throw new UsageError(`--on ${options.on}: there is only pjrt`);
+  const { runOnPjrt } = await import('./pjrt.mjs');
+  const count = (name, least) => countOption(name, options[name], least);
+  const where = {
+    replicas: count('replicas', 1) ?? module.replicaCount ?? 1,
+    partitions: count('partitions', 1) ?? module.partitionCount ?? 1,
+    process: count('process', 0), processes: count('processes', 1),
+    coordinator: options.coordinator, platform: options.platform,
+  };
+  if (where.processes > 1 && (!where.coordinator || where.process === undefined)) {
+    throw new UsageError('several processes need --coordinator HOST:PORT and --process I');
+  }
+  const all = await argumentsOf(where);
+  progress('running on PJRT');
+  const made = await runOnPjrt(client, module, all, where);
+  await printResults([...made.values()], options.json, where.partitions, [...made.keys()]);
+  if (!options.check) return;
+  const { replicas, partitions } = where;
+  const executable = await compiled(client, module, options, { replicas, partitions });
+  const simulated = await executable.executeReplicas(all);
+  for (const [device, results] of made) {
+    const leaves = simulated[device].flatMap((output) => output.leaves()).filter(Boolean);
+    const problem = difference(leaves, results);
+    if (problem) throw new XlaError('DATA_LOSS', `device ${device} differs from real XLA: ${problem}`);
+  }
+  say(`${made.size} devices agree with the simulated run`);
+}
+
+/** On standard error, so that results are all of standard output. */
+async function time(executable, args, count) {
+  const times = [];
+  for (let i = 0; i < count; i++) {
+    progress(`running ${i + 1} of ${count}`);
+    const start = performance.now();
+    await executable.executeReplicas(args);
+    times.push(performance.now() - start);
+  }
+  times.sort((a, b) => a - b);
+  const [least, median] = [times[0], times[count >> 1]].map((ms) => `${ms.toPrecision(3)} ms`);
+  say(`${count} runs: least ${least}, median ${median}`);
+}
+
+function say(text) {
+  progress();
+  process.stderr.write(`${shown(process.stderr, text)}\n`);
+}
+
+async function info(client, module, { json }) {
+  const { name, replicaCount, partitionCount, parameters, resultShape } = module;
+  if (json) {
+    const counts = { replicas: replicaCount, partitions: partitionCount };
+    return print(JSON.stringify({ name, ...counts, parameters, result: resultShape, vjpOrder: vjpOrder(module) }));
+  }
+  const faint = (text) => paint(process.stdout, 'faint', text);
+  const counts = [[replicaCount, 'replicas'], [partitionCount, 'partitions']]
+    .map(([count, what]) => (count ? `, ${count} ${what}` : '')).join('');
+  await printPainted(`${paint(process.stdout, 'bold', name)}${counts}`);
+  for (const [i, parameter] of parameters.entries()) {
+    await printPainted(`${faint(`parameter ${i}`)}  ${paint(process.stdout, 'cyan', parameter.name)}: ${parameter.shape}`);
+  }
+  const results = resultShape.isTuple ? resultShape.tupleShapes : [resultShape];
+  for (const [i, shape] of results.entries()) await printPainted(`${faint(`result ${i}`)}  ${shape}`);
+  const order = vjpOrder(module);
+  if (order) await printPainted(`${faint('vjp')}  with its vector-Jacobian product, of order ${order} (module.vjp)`);
+}
+
+/** Counts the vector-Jacobian products in a file of jax.export, each of the one before. */
+const vjpOrder = ({ vjp }) => (vjp ? 1 + vjpOrder(vjp) : 0);
+
+async function printArrays(arrays, json) {
+  const shapes = Object.entries(arrays).map(([name, { shape }]) => [name, String(shape.withoutLayout())]);
+  if (json) return print(JSON.stringify(Object.fromEntries(shapes)));
+  for (const [name, shape] of shapes) await printPainted(`${paint(process.stdout, 'cyan', name)}: ${shape}`);
+}
+
+const put = (options, text) =>
+  (options.output === undefined ? print(text.trimEnd()) : writeOut(options.output, `${text.trimEnd()}\n`));
+
+function printModule(_client, module, options) {
+  return put(options, module.toString());
+}
+
+async function printCompiled(client, module, options) {
+  const replicas = countOption('replicas', options.replicas, 1);
+  const partitions = countOption('partitions', options.partitions, 1);
+  const executable = await compiled(client, module, options, { replicas, partitions });
+  if (options.wasm) return putWasm(executable, options);
+  return put(options, options.steps ? executable.thunks() : executable.toString());
+}
+
+async function putWasm(executable, options) {
+  const code = executable.generatedCode();
+  if (!code) throw new UsageError('no WebAssembly was generated for this program: its steps (--steps) are all kernels');
+  if (/\.wasm$/.test(options.output ?? '')) return writeOut(options.output, code);
+  const parser = await import('../../build/node/wasmparser.mjs');
+  const { wasmText } = await import('./wasm_text.mjs');
+  return put(options, wasmText(parser, code, executable.thunks()));
+}
+
+async function explain(client, module, options) {
+  const [replicas, partitions] = ['replicas', 'partitions'].map((name) => countOption(name, options[name], 1));
+  const executable = await compiled(client, module, options, { replicas, partitions });
+  const seed = countOption('seed', options.seed, 0) ?? 0;
+  const all = await argumentsOfDevices(options.input, module.parameters, executable, seed);
+  progress('running');
+  await executable.executeReplicas(all); // the engine compiles the code once more after this
+  const { events } = await executable.executeReplicas(all, { profile: true });
+  const { explanation, inWords } = await import('./explain.mjs');
+  const explained = explanation(executable, events.filter(({ replica, partition }) => replica + partition === 0));
+  return put(options, options.json ? JSON.stringify(explained) : inWords(explained, module.name));
+}
+
+async function convert(_client, module, { output }) {
+  const form = /\.(\w+)$/.exec(output ?? '')?.[1];
+  if (form === 'pb') return writeOut(output, await module.toProto());
+  if (form === 'hlo' || form === 'txt') return writeOut(output, module.toString());
+  throw new UsageError('convert needs --output FILE.hlo or FILE.pb');
+}
+
+function printGradient(client, module, options) {
+  const gradient = client.gradient(module, {
+    wrt: options.wrt.length ? options.wrt.map((name) => (/^\d+$/.test(name) ? Number(name) : name)) : undefined,
+    of: countOption('of', options.of, 0),
+    value: options.value,
+    maxTrips: countOption('max-trips', options['max-trips'], 1),
+  });
+  return options.output === undefined ? printModule(client, gradient, options) : convert(client, gradient, options);
+}
+
+function printBatch(client, module, options) {
+  const batch = client.vmap(module, {
+    in: dimensionsOption('in', options.in),
+    out: dimensionsOption('out', options.out),
+    size: countOption('size', options.size, 0),
+  });
+  return options.output === undefined ? printModule(client, batch, options) : convert(client, batch, options);
+}
+
+/** "0", "0,null" or "x=0,params=1" */
+function dimensionsOption(name, text) {
+  if (text === undefined) return undefined;
+  const entries = text.split(',').map((entry) => {
+    const [, key, dimension] = /^(?:(.*)=)?(-?\d{1,9}|null)$/.exec(entry) ?? [];
+    if (dimension === undefined || (key === undefined) === text.includes('=')) {
+      throw new UsageError(`--${name} must be dimensions or null, such as 0,null or x=0,w=1; got "${text}"`);
+    }
+    return [key, dimension === 'null' ? null : Number(dimension)];
+  });
+  if (text.includes('=')) return Object.fromEntries(entries);
+  return entries.length === 1 ? entries[0][1] : entries.map(([, dimension]) => dimension);
+}
+
+function countOption(name, text, least) {
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text);
+  throw new UsageError(`--${name} must be a number from ${least} on; got "${text}"`);
+}
+
+/** @param {number[]} [devices] the numbers of those that the results are of, replica-major */
+async function printResults(results, json, partitions, devices = [...results.keys()]) {
+  for (const [i, outputs] of results.entries()) {
+    const place = { replica: Math.floor(devices[i] / partitions) };
+    if (partitions > 1) place.partition = devices[i] % partitions;
+    if (json) {
+      const line = outputs.map(jsonOfLiteral).join(',');
+      await print(`${JSON.stringify(place).slice(0, -1)},"outputs":[${line}]}`);
+    } else {
+      const name = Object.entries(place).map((pair) => pair.join(' ')).join(', ');
+      if (results.length > 1) await printPainted(paint(process.stdout, 'bold', name));
+      for (const output of outputs) await print(output.toString());
+    }
+  }
+}
+
+async function version() {
+  const file = new URL('../../package.json', import.meta.url);
+  return JSON.parse(await readFile(file, 'utf8')).version;
+}
+
+const print = (line) => printPainted(shown(process.stdout, line));
+
+/** Waits until the line is out: a pipe may be slow, and the process must not end before. */
+function printPainted(line) {
+  progress();
+  return new Promise((resolve) => process.stdout.write(`${line}\n`, resolve));
+}
+
+// The reader has closed the pipe, as `| head` does: no error.
+process.stdout.on('error', (error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  const isExpected = error instanceof UsageError || error instanceof XlaError;
+  const text = isExpected ? error.message : (error.stack ?? String(error));
+  const hint = error instanceof UsageError ? ' (see xla-wasm --help)' : '';
+  progress();
+  process.stderr.write(`${paint(process.stderr, 'red', 'error:')} ${shown(process.stderr, text.trim().replace(/\s*\n\s*/g, '; '))}${hint}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,290 @@
+/**
+ * One instance of the core (src/api.h), and its interface to JavaScript: calls, strings, memory,
+ * errors. Only this file, the loader and the workers use Emscripten's glue.
+ */
+import { isLimit, STATUS_CODES, XlaError } from '../base/error.mjs';
+import { HostCalls } from './host_calls.mjs';
+import { hardwareConcurrency, hasSharedMemory, instantiate, isNode } from './loader.mjs';
+import { Runs } from './runs.mjs';
+import { Workers } from './workers.mjs';
+
+const API_VERSION = 7; // XLA_API_VERSION in src/api.h
+const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
+const DYING_MS = 2200; // Chromium gives a worker that was ended 2 s
+const STACK_SCRATCH = 4096; // bytes; larger copies go to the heap
+
+export class Core {
+  #glue;
+  #heap = new Uint8Array(0);
+  #workers = null;
+  #end = new XlaError('FAILED_PRECONDITION', 'the client was disposed');
+
+  /** Number of worker threads; 0 in the single-threaded build. */
+  threads = 0;
+  /** Resolved when they have loaded the core. */
+  started = Promise.resolve();
+  /** A promise while workers may be dying: a run that starts before would die with them. */
+  workersSettle = null;
+
+  constructor(glue) {
+    this.#glue = glue;
+    this.runs = new Runs(this);
+    this.hostCalls = new HostCalls(this);
+    glue.onXlaNotify = () => this.runs.look();
+    // Later, when the call of the core that it comes from has ended.
+    glue.onXlaBroken = (reason) => queueMicrotask(() => this.fail(reason));
+  }
+
+  /**
+   * @param {number} [threads] worker threads; 0 for the single-threaded build
+   * @param {number} [maxMemory] bytes of linear memory, at most
+   * @param {string | URL | Function} [assets] where the package's files are: see loader.mjs
+   * @param {'auto' | 'never'} [fusedMultiplyAdd] as in Client.create
+   */
+  static async create(threads, maxMemory, assets, fusedMultiplyAdd = 'auto') {
+    const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
+    const build = wanted > 0 ? 'threads' : 'single';
+    const core = new Core(await instantiate(build, maxMemory, assets));
+    try {
+      core.#checkVersion(build);
+      core.call('xla_allow_fused_multiply_add', fusedMultiplyAdd === 'auto' ? 1 : 0);
+      await core.#expect(wanted);
+    } catch (error) {
+      core.dispose();
+      throw error;
+    }
+    return core;
+  }
+
+  /** Checks the versions: bindings and builds of different versions would misread each other's data. */
+  #checkVersion(build) {
+    const version = this.#glue._xla_api_version?.() ?? 0;
+    if (version === API_VERSION) return;
+    throw new XlaError('FAILED_PRECONDITION',
+      `the build xla-${build} and the bindings are of different versions of the package (interface ` +
+      `${version}, and ${API_VERSION}): serve both from the same one; in a clone, run make`);
+  }
+
+  /**
+   * Starts the threads. They take as long to start as all else before a first result. So Node starts them when the
+   * host is idle and create() does not wait; they then take up pending work, and a thread that cannot load ends the
+   * client. In a page create() waits for them.
+   */
+  async #expect(threads) {
+    this.threads = this.call('xla_expect_threads', threads);
+    if (!threads) return;
+    if (!this.threads) throw new XlaError('RESOURCE_EXHAUSTED', `no memory for ${threads} threads`);
+    this.started = isNode ? nextTurn().then(() => this.#start(threads)) : this.#start(threads);
+    this.started.catch(({ message }) => this.fail(message));
+    if (!isNode) await this.started;
+  }
+
+  async #start(threads) {
+    if (this.disposed) return;
+    const workers = await Workers.create(this.#glue.PThread, this);
+    if (this.disposed) return;
+    this.#workers = workers;
+    const started = await workers.start(threads);
+    if (!this.disposed) this.threads = started;
+  }
+
+  /** Handles a worker that did not report in time. A page's worker lives on after its end: see workers.mjs. */
+  suspectWorkers() {
+    if (isNode || this.workersSettle) return;
+    this.workersSettle = new Promise((resolve) => { setTimeout(resolve, DYING_MS); }).then(() => {
+      this.workersSettle = null;
+    });
+  }
+
+  get disposed() {
+    return this.#glue === null;
+  }
+
+  /** Throws an XlaError if the instance has failed or was disposed. */
+  check() {
+    this.#alive();
+  }
+
+  /** Ends all threads. The memory goes when the garbage collector has seen the instance. */
+  dispose() {
+    this.#stop(new XlaError('CANCELLED', 'the client was disposed'));
+  }
+
+  /**
+   * Marks the core as broken: pending runs and all later calls fail.
+   * @param {string} reason
+   * @returns {XlaError}
+   */
+  fail(reason) {
+    const error = new XlaError('UNAVAILABLE', `${reason}; create another client`);
+    if (!this.disposed) this.#end = error;
+    this.#stop(error);
+    return error;
+  }
+
+  #stop(error) {
+    if (this.disposed) return;
+    this.#workers?.terminate();
+    this.#workers = null; // it has the glue, and the glue the memory
+    this.#glue = null;
+    this.#heap = null;
+    this.runs.abandon(error);
+    this.hostCalls.abandon(error);
+  }
+
+  #alive() {
+    if (this.disposed) throw this.#end;
+    return this.#glue;
+  }
+
+  /**
+   * Calls a function of api.h. An exception of the core becomes an XlaError, and the core can be called again; after
+   * a trap of the engine only if the function is one of CONTAINED.
+   * @returns {number} pointers are unsigned
+   */
+  call(name, ...args) {
+    const glue = this.#alive();
+    const stack = glue.stackSave();
+    glue._xla_call_begin();
+    try {
+      const result = glue[`_${name}`](...args);
+      glue._xla_call_end();
+      return result < 0 && Number.isInteger(result) ? result >>> 0 : result;
+    } catch (error) {
+      glue.stackRestore(stack);
+      throw this.#trapped(error, name);
+    }
+  }
+
+  /** The error for an exception from the core: a trap, platform_trap(), or the end of the engine's stack. */
+  #trapped(error, name) {
+    if (error?.xlaCode === UNAVAILABLE || !this.#glue._xla_call_abandon()) {
+      return this.fail(`the core is broken: ${error.message}`);
+    }
+    if (error?.xlaCode) return new XlaError(STATUS_CODES[error.xlaCode], error.message);
+    if (error instanceof WebAssembly.RuntimeError) {
+      if (CONTAINED.test(name)) return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
+      return this.fail(`the core trapped: ${error.message}`);
+    }
+    if (isLimit(error)) {
+      return new XlaError('RESOURCE_EXHAUSTED', `out of stack: ${error.message}`, { cause: error });
+    }
+    return error;
+  }
+
+  /** As call, for functions that return NULL on failure: throws the core's last error. */
+  need(name, ...args) {
+    const result = this.call(name, ...args);
+    if (!result) throw this.lastError();
+    return result;
+  }
+
+  /** @param {object} [more] details that the core's error has not */
+  lastError(more) {
+    return new XlaError(
+      STATUS_CODES[this.call('xla_error_code')] ?? 'UNKNOWN',
+      this.string(this.call('xla_error_message')),
+      {
+        operation: this.string(this.call('xla_error_operation')) || undefined,
+        line: this.call('xla_error_line') || undefined,
+        column: this.call('xla_error_column') || undefined,
+        ...more,
+      },
+    );
+  }
+
+  /** Linear memory. Ask anew after each call: it may have grown. */
+  get heap() {
+    const { buffer } = this.#alive().wasmMemory;
+    if (this.#heap.buffer !== buffer) this.#heap = new Uint8Array(buffer);
+    return this.#heap;
+  }
+
+  /** A typed array over linear memory. */
+  view(TypedArray, pointer, length) {
+    return new TypedArray(this.heap.buffer, pointer, length);
+  }
+
+  /** A copy of the NUL-terminated string at `pointer`. */
+  string(pointer) {
+    const { heap } = this;
+    // slice, not subarray: TextDecoder does not take shared memory.
+    return new TextDecoder().decode(heap.slice(pointer, heap.indexOf(0, pointer)));
+  }
+
+  /** As string, and frees it. */
+  takeString(pointer) {
+    try {
+      return this.string(pointer);
+    } finally {
+      this.call('xla_free', pointer);
+    }
+  }
+
+  /**
+   * Copies views into memory that the core takes over, and calls `body` with the pointers. If body
+   * throws, they are freed.
+   * @param {ArrayBufferView[]} views
+   */
+  giving(views, body) {
+    const glue = this.#alive();
+    const pointers = [];
+    try {
+      for (const view of views) {
+        const pointer = glue._malloc(Math.max(view.byteLength, 1)) >>> 0;
+        if (!pointer) {
+          throw new XlaError('RESOURCE_EXHAUSTED', `cannot allocate ${view.byteLength} bytes`);
+        }
+        pointers.push(pointer);
+        this.heap.set(bytesOf(view), pointer);
+      }
+      return body(pointers);
+    } catch (error) {
+      if (!this.disposed) for (const pointer of pointers) glue._free(pointer);
+      throw error;
+    }
+  }
+
+  /**
+   * Calls `body` with a function that copies its argument into the core's memory (a string as
+   * NUL-terminated UTF-8, null as NULL, any view byte by byte) and returns the pointer. The copies
+   * live until body returns.
+   */
+  scoped(body) {
+    const glue = this.#alive();
+    const stack = glue.stackSave();
+    const allocated = [];
+    const copy = (value) => {
+      if (value === null || value === undefined) return 0;
+      const bytes = typeof value === 'string' ? encodeString(value) : bytesOf(value);
+      const pointer = allocate(glue, bytes.length, allocated);
+      this.heap.set(bytes, pointer);
+      return pointer;
+    };
+    try {
+      return body(copy);
+    } finally {
+      for (const pointer of allocated) glue._free(pointer);
+      glue.stackRestore(stack);
+    }
+  }
+}
+
+/**
+ * Functions of api.h that only read existing objects and make a new one. When they trap, the new object is freed
+ * with its scope, and the client goes on. A trap of any other function leaves runs in an unknown state.
+ */
+const CONTAINED = /^xla_(compile_\w+|module_parse\w*|module_print\w*|module_differentiate|executable_(print|thunks|code|memory))$/;
+
+const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
+
+function allocate(glue, size, allocated) {
+  if (size <= STACK_SCRATCH) return glue.stackAlloc(size) >>> 0;
+  const pointer = glue._malloc(size) >>> 0;
+  if (!pointer) throw new XlaError('RESOURCE_EXHAUSTED', `cannot allocate ${size} bytes`);
+  allocated.push(pointer);
+  return pointer;
+}
+
+const encodeString = (text) => new TextEncoder().encode(`${text}\0`);
+const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);

@@ -1,0 +1,246 @@
+/**
+ * Serves running programs' requests to the host: infeeds, outfeeds, custom calls. The device waits for
+ * its answer; the others go on.
+ */
+import { bytesOfText, unquotedBytes } from '../base/attribute_text.mjs';
+import { describe, invalidArgument, isXlaError, messageOf, STATUS_CODES, XlaError } from '../base/error.mjs';
+import { Literal, rowMajorData } from '../values/literal.mjs';
+import { Shape } from '../values/shape.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
+
+const MAX_MESSAGE = 1000;
+
+/** The values of one feed of one device, and the calls that wait for values. Either list or both are empty. */
+class Feed {
+  values = [];
+  waiting = [];
+  sources = []; // iterators, asked when there are no values
+}
+
+export class HostCalls {
+  #core;
+  #targets = new Map(); // custom_call_target -> function
+  #infeeds = new Map(); // device -> Feed of values; calls wait
+  #outfeeds = new Map(); // device -> Feed of values; promises wait
+
+  constructor(core) {
+    this.#core = core;
+  }
+
+  register(target, callback) {
+    this.#core.check();
+    if (typeof target !== 'string' || !target) {
+      throw invalidArgument('registerCustomCall', `target must be a name; got ${describe(target)}`);
+    }
+    if (typeof callback !== 'function') {
+      throw invalidArgument('registerCustomCall', `callback must be a function; got ${describe(callback)}`);
+    }
+    this.#targets.set(target, callback);
+  }
+
+  /** A value for the next infeed of a device: { replica, partition }. */
+  pushInfeed(device, value) {
+    this.#core.check();
+    const feed = feedOf(this.#infeeds, device);
+    feed.waiting = feed.waiting.filter((call) => this.#isAlive(call));
+    const call = feed.waiting.shift();
+    if (call) this.#answer(call, () => value);
+    else feed.values.push(value);
+  }
+
+  /** Adds a source for infeeds that find no value: an iterable, asynchronous or not. */
+  addInfeedSource(device, source) {
+    this.#core.check();
+    const iterator = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
+    if (typeof iterator?.next !== 'function') {
+      throw invalidArgument('infeed', `source must be an iterable of values; got ${describe(source)}`);
+    }
+    const feed = feedOf(this.#infeeds, device);
+    feed.sources.push(iterator);
+    for (const call of feed.waiting.splice(0)) this.#pull(feed, call);
+  }
+
+  /** Answers an infeed from its sources; if they are empty, the infeed waits. */
+  async #pull(feed, call) {
+    while (feed.sources.length && !feed.values.length) {
+      const [source] = feed.sources;
+      let done, value;
+      try {
+        ({ done, value } = await source.next());
+      } catch (error) {
+        feed.sources = feed.sources.filter((other) => other !== source);
+        return this.#answer(call, () => Promise.reject(error));
+      }
+      if (!done) {
+        feed.values.push(value);
+      } else {
+        feed.sources = feed.sources.filter((other) => other !== source);
+      }
+    }
+    if (!this.#isAlive(call)) return undefined; // the value is for the next one
+    if (feed.values.length) return this.#answer(call, () => feed.values.shift());
+    feed.waiting.push(call);
+    return undefined;
+  }
+
+  /** @returns {Promise<any>} the value of a device's next outfeed */
+  takeOutfeed(device) {
+    this.#core.check();
+    const feed = feedOf(this.#outfeeds, device);
+    if (feed.values.length) return Promise.resolve(feed.values.shift());
+    return new Promise((resolve, reject) => feed.waiting.push({ resolve, reject }));
+  }
+
+  /** Rejects all that wait for an outfeed, since none will come. */
+  abandon(error) {
+    for (const feed of this.#outfeeds.values()) {
+      feed.waiting.splice(0).forEach(({ reject }) => reject(error));
+    }
+  }
+
+  /**
+   * Serves waiting calls of a run, for at most the given number of milliseconds.
+   * @returns {boolean} whether there may be more
+   */
+  serve(run, ms) {
+    const end = performance.now() + ms;
+    for (let pointer; (pointer = this.#core.call('xla_run_host_call', run));) {
+      this.#serveOne(this.#read(run, pointer));
+      if (performance.now() > end) return true;
+    }
+    return false;
+  }
+
+  #read(run, pointer) {
+    const core = this.#core;
+    const ask = (name, ...args) => core.call(`xla_host_call_${name}`, pointer, ...args);
+    const leaves = (kind) =>
+      Array.from({ length: ask(`${kind}_count`) }, (_, leaf) => ({
+        shape: Shape.parse(core.takeString(ask(`${kind}_shape`, leaf))),
+        data: ask(`${kind}_data`, leaf),
+      })).filter(({ data }) => data !== 0); // tokens have none
+    return {
+      run,
+      identity: core.runs.identity(run),
+      pointer,
+      replica: ask('replica'),
+      partition: ask('partition'),
+      opcode: core.string(ask('opcode')),
+      target: core.string(ask('target')),
+      config: configBytes(core.string(ask('backend_config'))),
+      operands: leaves('operand'),
+      results: leaves('result'),
+    };
+  }
+
+  #serveOne(call) {
+    switch (call.opcode) {
+      case 'infeed': {
+        const feed = feedOf(this.#infeeds, call);
+        if (!call.results.length) this.#answer(call, () => []); // of an empty tuple: nothing is read
+        else if (feed.values.length) this.#answer(call, () => feed.values.shift());
+        else if (feed.sources.length) this.#pull(feed, call);
+        else feed.waiting.push(call);
+        return;
+      }
+      case 'outfeed': {
+        const feed = feedOf(this.#outfeeds, call);
+        const value = single(call.operands.map((leaf) => this.#literal(leaf)));
+        if (feed.waiting.length) feed.waiting.shift().resolve(value);
+        else feed.values.push(value);
+        this.#answer(call, () => []);
+        return;
+      }
+      default:
+        this.#answer(call, () => this.#callTarget(call));
+    }
+  }
+
+  #callTarget({ opcode, target, config, operands, results, replica, partition }) {
+    const callback = this.#targets.get(target);
+    if (opcode !== 'custom-call' || !callback) {
+      const wanted = opcode === 'custom-call' ? `the target "${target}"` : `${opcode} to the host`;
+      throw new XlaError('UNIMPLEMENTED',
+        `nothing is registered for ${wanted}; client.registerCustomCall() does it`);
+    }
+    return callback({
+      operands: operands.map((leaf) => this.#literal(leaf)),
+      resultShapes: results.map(({ shape }) => shape),
+      replica,
+      partition,
+      backendConfig: decoder.decode(config),
+      backendConfigBytes: config,
+    });
+  }
+
+  #literal({ shape, data }) {
+    const type = ELEMENT_TYPES.get(shape.elementType);
+    const plain = Shape.array(shape.elementType, shape.dimensions);
+    const view = this.#core.view(type.Array, data, plain.elementCount * type.lanes);
+    return new Literal(plain, view.slice());
+  }
+
+  /** Ends a call with the result or the error of `produce`, now or later. */
+  async #answer(call, produce) {
+    let message = null;
+    let code = 0;
+    try {
+      const value = await produce();
+      if (!this.#isAlive(call)) return;
+      this.#write(call, value);
+    } catch (error) {
+      // Short enough to need no allocation: the host may have failed for want of memory.
+      message = messageOf(error).slice(0, MAX_MESSAGE) || 'the host failed';
+      code = codeOf(error);
+      if (this.#isAlive(call)) call.identity.cause ??= error;
+    }
+    if (!this.#isAlive(call)) return;
+    try {
+      const core = this.#core;
+      core.scoped((copy) => core.call('xla_host_call_done', call.pointer, code, copy(message)));
+      core.runs.look();
+    } catch (error) {
+      this.#core.runs.fail(call.run, error);
+    }
+  }
+
+  /** A run that ended took its calls with it. */
+  #isAlive({ run, identity }) {
+    return !this.#core.disposed && this.#core.runs.identity(run) === identity;
+  }
+
+  #write(call, value) {
+    const { opcode, results } = call;
+    const values = results.length === 1 ? [value] : results.length === 0 ? [] : value;
+    if (!Array.isArray(values) || values.length !== results.length) {
+      throw invalidArgument(opcode,
+        `needs ${results.length} values, one per array of the result; got ${describe(value)}`);
+    }
+    const elements = results.map(({ shape }, i) =>
+      rowMajorData(values[i], Shape.array(shape.elementType, shape.dimensions)));
+    if (!this.#isAlive(call)) return; // the values were the caller's, and could do anything
+    results.forEach(({ shape, data }, i) => {
+      const type = ELEMENT_TYPES.get(shape.elementType);
+      this.#core.view(type.Array, data, elements[i].length).set(elements[i]);
+    });
+  }
+}
+
+/** The code of an error that fails a run: its own if it is an XlaError, else the host's. */
+function codeOf(error) {
+  const isOurs = isXlaError(error) && STATUS_CODES.includes(error.code);
+  return STATUS_CODES.indexOf(isOurs && error.code !== 'OK' ? error.code : 'INTERNAL');
+}
+
+function feedOf(feeds, { replica = 0, partition = 0 }) {
+  const device = `${replica}.${partition}`;
+  if (!feeds.has(device)) feeds.set(device, new Feed());
+  return feeds.get(device);
+}
+
+/** The bytes of a backend_config, which is a string or, such as JSON, stands there as it is. */
+const configBytes = (text) => (text.startsWith('"') ? unquotedBytes(text) : bytesOfText(text));
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+const single = (values) => (values.length === 1 ? values[0] : values);

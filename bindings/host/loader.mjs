@@ -1,0 +1,147 @@
+/**
+ * Chooses and loads one of the two builds. The build with threads needs shared memory, which a page
+ * has only if it is cross-origin isolated. A build is a WebAssembly file and its Emscripten glue.
+ */
+import { messageOf, XlaError } from '../base/error.mjs';
+import { kind } from '../base/options.mjs';
+
+// Spelled out, so that bundlers see the files. The glue is an asset to them, like the WebAssembly:
+// its workers start from its own address, and it must not become part of a chunk. In functions, as
+// import.meta.url is empty where a bundler makes a script of it all.
+const FILES = {
+  'xla-threads.mjs': () => new URL('../../build/dist/xla-threads.mjs', import.meta.url),
+  'xla-threads.wasm': () => new URL('../../build/dist/xla-threads.wasm', import.meta.url),
+  'xla-single.mjs': () => new URL('../../build/dist/xla-single.mjs', import.meta.url),
+  'xla-single.wasm': () => new URL('../../build/dist/xla-single.wasm', import.meta.url),
+};
+
+/** Where the files of dist/ are: the folder's address, or a function from a file's name to its. */
+export const assets = kind('a URL, a path or a function from file names to these', (value) =>
+  typeof value === 'function' || typeof value === 'string' || value?.href
+    ? value : undefined);
+
+const REMEDY = "if a bundler left this file behind, serve the package's folder build/dist " +
+  '(importable as xla-wasm/dist/...) and say where it is: Client.create({ assets: "/that/folder/" })';
+
+/** @returns {XlaError} to be thrown: a file of the package cannot be loaded */
+function cannotLoad(file, why, cause) {
+  return new XlaError('UNAVAILABLE', `cannot load ${file}: ${why}; ${REMEDY}`, { cause });
+}
+
+/** The base of relative addresses: the page's, the script's, or in Node the current folder. */
+function baseAddress() {
+  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+  return base ?? (isNode ? `file://${globalThis.process.cwd()}/` : undefined);
+}
+
+function addressOf(name, assets) {
+  try {
+    if (assets === undefined) return FILES[name]();
+    if (typeof assets === 'function') return new URL(assets(name), baseAddress());
+    return new URL(name, new URL(String(assets).replace(/\/?$/, '/'), baseAddress()));
+  } catch (error) {
+    throw cannotLoad(name, messageOf(error), error);
+  }
+}
+
+const hadWorker = Object.hasOwn(globalThis, 'Worker');
+// By way of globalThis: bundlers would give a page a process of their own.
+export const isNode = typeof globalThis.process?.versions?.node === 'string';
+
+/** Imports a module of Node's in a way that bundlers for browsers do not follow. */
+export function importNode(name) {
+  return import(/* @vite-ignore */ /* webpackIgnore: true */ `node:${name}`);
+}
+
+export function hasSharedMemory() {
+  return typeof SharedArrayBuffer === 'function' && globalThis.crossOriginIsolated !== false;
+}
+
+/** How many threads this machine runs at once. */
+export async function hardwareConcurrency() {
+  if (!isNode) return globalThis.navigator?.hardwareConcurrency ?? 1;
+  const os = await importNode('os');
+  return os.availableParallelism();
+}
+
+const PAGE = 65536;
+
+/**
+ * A fresh instance of a build, as its glue makes it.
+ * @param {'threads' | 'single'} build
+ * @param {number} [maxMemory] bytes of linear memory, at most; at least MIN_MEMORY
+ * @param {string | URL | ((name: string) => string | URL)} [assets] where the files are
+ */
+export async function instantiate(build, maxMemory, assets) {
+  const compiling = compiledModule(addressOf(`xla-${build}.wasm`, assets)); // beside all the rest
+  const factory = await importGlue(addressOf(`xla-${build}.mjs`, assets));
+  try {
+    return await new Promise((resolve, reject) => {
+      const instantiateWasm = (imports, receive) => {
+        compiling
+          .then(async (module) => receive(await WebAssembly.instantiate(module, imports), module))
+          .catch(reject);
+        return {}; // the exports come later
+      };
+      const options = { noExitRuntime: true, instantiateWasm };
+      if (maxMemory) options.wasmMemory = newMemory(maxMemory, build === 'threads');
+      factory(options).then(resolve, reject);
+    });
+  } catch (error) {
+    if (error instanceof XlaError) throw error;
+    throw new XlaError('RESOURCE_EXHAUSTED', `cannot start WebAssembly: ${error.message}`, {
+      cause: error,
+    });
+  } finally {
+    if (isNode && !hadWorker) delete globalThis.Worker; // see workers.mjs
+  }
+}
+
+async function importGlue({ href }) {
+  let glue;
+  try {
+    glue = await import(/* @vite-ignore */ /* webpackIgnore: true */ href);
+  } catch (error) {
+    throw cannotLoad(href, messageOf(error), error);
+  }
+  if (typeof glue.default === 'function') return glue.default;
+  throw cannotLoad(href, 'it is no build of this package');
+}
+
+/** The initial memory of an instance: the glue's INITIAL_MEMORY. */
+export const MIN_MEMORY = 2 ** 24;
+
+function newMemory(most, shared) {
+  const maximum = Math.floor(most / PAGE);
+  return new WebAssembly.Memory({ initial: MIN_MEMORY / PAGE, maximum, shared });
+}
+
+const compiled = new Map(); // by address: clients share the compiled module, not the instance
+
+function compiledModule(url) {
+  const { href } = url;
+  if (!compiled.has(href)) {
+    const promise = compile(url);
+    compiled.set(href, promise);
+    promise.catch(() => compiled.delete(href)); // the network may be back next time
+  }
+  return compiled.get(href);
+}
+
+async function compile(url) {
+  try {
+    if (url.protocol === 'file:') {
+      // At once: half a millisecond, where promises take five.
+      const { readFileSync } = globalThis.process.getBuiltinModule?.('fs') ?? await importNode('fs');
+      return await WebAssembly.compile(readFileSync(url));
+    }
+    const response = await fetch(url);
+    if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
+    // Streaming wants the right content type, which not every server sends.
+    return response.headers.get('content-type')?.startsWith('application/wasm')
+      ? await WebAssembly.compileStreaming(response)
+      : await WebAssembly.compile(await response.arrayBuffer());
+  } catch (error) {
+    throw cannotLoad(url.href, messageOf(error), error);
+  }
+}

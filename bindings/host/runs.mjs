@@ -1,0 +1,177 @@
+/**
+ * The pending runs. With threads, the core says when to look at them. Without threads, the host does
+ * the work itself, a slice at a time, and handles other events between slices. The first slice begins
+ * with the run.
+ */
+import { captureCall, fromCall } from '../base/error.mjs';
+import { keepAlive } from './keep_alive.mjs';
+import { waitingDevices } from './waiting.mjs';
+
+const RUN_DONE = 2; // RunState in src/runtime/devices.h
+const RUN_FAILED = 3;
+const PATIENCE_MS = 250; // with workers that were told to stop
+const SLICE_US = 8000; // half a frame of a page at 60 Hz
+
+export class Runs {
+  #core;
+  #pending = new Map(); // run -> { resolve, reject, cause }
+  #scheduled = false;
+  #release = null;
+  #since = 0; // when the first run started in this turn of the host
+
+  constructor(core) {
+    this.#core = core;
+  }
+
+  /**
+   * Starts a run of xla_run_new's.
+   * @returns {Promise<void> | undefined} resolved when it is done, rejected with its XlaError when it
+   *   failed; undefined if it is done already, as those that take no time are
+   */
+  start(run) {
+    const time = this.#time();
+    let state = this.#core.call('xla_run_start', run);
+    if (state !== RUN_DONE && time > 0) {
+      this.#core.call('xla_step', time);
+      state = this.#core.call('xla_run_state', run);
+    }
+    if (state === RUN_DONE) return undefined;
+    const call = captureCall();
+    return new Promise((resolve, reject) => {
+      this.#pending.set(run, { resolve, reject: (error) => reject(fromCall(error, call)) });
+      this.#release ??= keepAlive();
+      this.look();
+    });
+  }
+
+  /** Microseconds of the slice that are left for a run that starts now, without threads. A run that ends within
+   * them need not wait for the host's other events. */
+  #time() {
+    if (this.#core.threads || this.#pending.size) return 0;
+    const now = performance.now();
+    if (!this.#since) {
+      this.#since = now;
+      nextTask(() => {
+        this.#since = 0;
+      });
+    }
+    return SLICE_US - (now - this.#since) * 1e3;
+  }
+
+  /**
+   * Looks at the pending runs, soon. Callable at any time, from within a call of the core too.
+   * @param {boolean} [yields] lets the host's other events happen before
+   */
+  look(yields = !this.#core.threads) {
+    if (this.#scheduled || !this.#pending.size) return;
+    this.#scheduled = true;
+    const later = yields ? nextTask : queueMicrotask;
+    later(() => {
+      this.#scheduled = false;
+      if (this.#pending.size) this.#work();
+    });
+  }
+
+  /**
+   * Identifies a pending run more strictly than its handle, an address that a later run may reuse.
+   * Undefined when the run is no longer pending.
+   */
+  identity(run) {
+    return this.#pending.get(run);
+  }
+
+  /**
+   * Ends a run that was cancelled or timed out, soon, whatever its workers do. A worker that was ended from outside
+   * does not report any more; one in a long step reports late, and the run is freed then.
+   */
+  expire(run) {
+    const pending = this.#pending.get(run);
+    if (!pending || !this.#core.threads) return;
+    const isPending = () => this.#pending.get(run) === pending;
+    setTimeout(() => {
+      if (!isPending()) return;
+      this.#core.suspectWorkers();
+      this.#checkSafely(run);
+      setTimeout(() => {
+        if (isPending()) this.#checkSafely(run);
+        if (isPending()) this.fail(run, this.#error(run));
+      }, PATIENCE_MS);
+    }, PATIENCE_MS);
+  }
+
+  /** Rejects a run whose host callback failed. The waiting caller then frees the run, which cancels it. */
+  fail(run, error) {
+    const pending = this.#pending.get(run);
+    this.#pending.delete(run);
+    this.#settled();
+    pending?.reject(error);
+  }
+
+  /** Rejects all pending runs, since no later look will come. */
+  abandon(error) {
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+    this.#settled();
+  }
+
+  #work() {
+    let more = false;
+    try {
+      if (this.#core.threads === 0) more = Boolean(this.#core.call('xla_step', SLICE_US));
+    } catch (error) {
+      this.abandon(error);
+    }
+    for (const run of [...this.#pending.keys()]) this.#checkSafely(run);
+    if (more) this.look();
+  }
+
+  #checkSafely(run) {
+    try {
+      this.#check(run);
+    } catch (error) {
+      this.fail(run, error);
+    }
+  }
+
+  #check(run) {
+    if (!this.#pending.has(run)) return; // abandoned meanwhile
+    if (this.#core.hostCalls.serve(run, SLICE_US / 1e3)) this.look(true);
+    const state = this.#core.call('xla_run_state', run);
+    if (state !== RUN_DONE && state !== RUN_FAILED) return;
+    const error = state === RUN_FAILED ? this.#error(run) : null;
+    if (error?.code === 'UNAVAILABLE') return this.#core.fail(error.message); // all that is pending
+    const { resolve, reject } = this.#pending.get(run);
+    this.#pending.delete(run);
+    this.#settled();
+    return error ? reject(error) : resolve();
+  }
+
+  #error(run) {
+    const waiting = waitingDevices(JSON.parse(this.#core.takeString(this.#core.call('xla_run_waiting', run))));
+    const { cause } = this.#pending.get(run) ?? {}; // what a host callback threw
+    this.#core.call('xla_run_error', run);
+    return this.#core.lastError({ cause, ...(waiting.length && { waiting }) });
+  }
+
+  #settled() {
+    if (this.#pending.size) return;
+    this.#release?.();
+    this.#release = null;
+  }
+}
+
+/** Runs `task` after the events that are queued now. Browsers would clamp a timer to 4 ms. */
+const nextTask = typeof setImmediate === 'function' ? (task) => setImmediate(task) : viaChannel();
+
+/** A promise that is kept after the events that are queued now. */
+export const nextTurn = () => new Promise(nextTask);
+
+function viaChannel() {
+  const tasks = [];
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => tasks.shift()();
+  return (task) => {
+    tasks.push(task);
+    port2.postMessage(0);
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * Advice for mistakes at a run or a compilation: what to write instead. Loaded when one of them fails, so that it may
+ * look closely. Values are the caller's: whatever they do when they are read, the first error stays.
+ */
+import { XlaError } from '../base/error.mjs';
+import { tableOfNames } from './named_table.mjs';
+
+// Recognised by their members: an import of the classes would divide the package's bundle into more files.
+const has = (member) => (value) => typeof value?.[member] === 'function';
+const isPromise = has('then'), isBuffer = has('toLiteral'), isLiteral = has('inLayout');
+const isBuilder = has('createSubBuilder'), isExecutable = has('executeReplicas');
+const isOp = (value) => value?.handle !== undefined;
+const isBytes = (value) => ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
+const isArgument = (value) => isLiteral(value) || isBuffer(value) || ArrayBuffer.isView(value);
+
+/** The error with advice, if there is any. @param {() => string | undefined} find */
+function advised(error, find) {
+  let advice;
+  try {
+    advice = find();
+  } catch {
+    // The value cannot be looked at.
+  }
+  if (!advice) return error;
+  const { code, message, operation, cause } = error;
+  return new XlaError(code, `${message}; ${advice}`, { operation, cause });
+}
+
+/** @param {XlaError} error of compile() @param {any} module what was given as a module */
+export const compileAdvice = (error, module) => advised(error, () => {
+  if (isPromise(module)) return 'await it: client.compile(await client.load(source))';
+  if (typeof module === 'string' || isBytes(module)) return 'read it first: client.compile(await client.load(text))';
+  if (isOp(module)) return 'end its builder: client.compile(builder.build(result))';
+  if (isBuilder(module)) return 'end it: client.compile(builder.build(result))';
+  if (isExecutable(module)) return 'it is compiled already: call its execute()';
+  return undefined;
+});
+
+/**
+ * @param {XlaError} error of execute()
+ * @param {readonly { name: string, shape: any }[]} parameters
+ * @param {any} args of one device, as they were given
+ * @param {() => object} sides those of named arguments
+ */
+export const executeAdvice = (error, parameters, args, sides) => advised(error, () => {
+  const names = parameters.map(({ name }) => name).slice(0, 3).join(', ');
+  if (isPromise(args)) return 'await it';
+  if (!Array.isArray(args)) {
+    if (/^execute: no argument is named/.test(error.message)) {
+      return tableOfNames(sides());
+    }
+    if (args instanceof Map) return 'make an object of it: execute(Object.fromEntries(map))';
+    if (isArgument(args)) return `the arguments are one list: execute([${names}])`;
+    if (typeof args === 'number') return `the arguments are one list, or an object of names: execute([${names}])`;
+    return undefined;
+  }
+  if (args.length !== parameters.length) {
+    if (!args.length) return undefined;
+    const isOne = parameters.length === 1 && parameters[0].shape.rank > 0 && args.every((item) => typeof item === 'number');
+    return isOne ? `these numbers are one argument, and the arguments are a list: execute([[${args.slice(0, 3)}${args.length > 3 ? ', ...' : ''}]])` : undefined;
+  }
+  const number = Number(/^execute: argument (\d+) /.exec(error.message)?.[1] ?? NaN);
+  return Number.isNaN(number) ? undefined : valueAdvice(args[number], parameters[number].shape);
+});
+
+function valueAdvice(value, shape) {
+  if (isPromise(value)) return 'await it';
+  if (value === undefined || value === null) return 'the argument is missing';
+  if (typeof value === 'string') return 'a text is no argument: read it by JSON.parse(), or a file by readNpy()';
+  if (!shape.isArray) return undefined;
+  if (Array.isArray(value) && value.length === 1 && isArgument(value[0])) {
+    return 'this is a list of results, as execute() returns it: take the first, as in const [y] = await executable.execute(…)';
+  }
+  const own = isLiteral(value) || isBuffer(value) ? value.shape : undefined;
+  const dimensions = own?.dimensions ?? dimensionsOf(value);
+  const literal = isBuffer(value) ? 'buffer.toLiteral()' : 'literal';
+  const steps = [];
+  if (own && own.elementType !== shape.elementType) steps.push(`.convert('${shape.elementType}')`);
+  if (String(dimensions) !== String(shape.dimensions)) {
+    const permutation = own && permutationOf(dimensions, shape.dimensions);
+    if (!permutation) return shapeAdvice(value, dimensions, shape);
+    steps.push(`.transpose([${permutation}])`);
+  }
+  return steps.length ? `make it fit by ${literal}${steps.join('')}` : undefined;
+}
+
+function shapeAdvice(value, dimensions, shape) {
+  if (!dimensions) return undefined;
+  const text = (list) => String(list.filter((size) => size !== 1));
+  if (Array.isArray(value) && permutationOf(dimensions, shape.dimensions)) {
+    return `its dimensions are [${dimensions}], in another order: Literal.from(value).transpose([${permutationOf(dimensions, shape.dimensions)}])`;
+  }
+  if (text(dimensions) === text(shape.dimensions) && dimensions.length < shape.rank) {
+    return `it lacks ${shape.rank - dimensions.length === 1 ? 'a dimension' : 'dimensions'} of 1, such as a batch: put it into [ ], or reshape it`;
+  }
+  const count = dimensions.reduce((product, size) => product * size, 1);
+  if (count === shape.elementCount && Array.isArray(value)) {
+    return `it has as many elements in dimensions [${dimensions}]: a typed array of all of them fits, row-major`;
+  }
+  return undefined;
+}
+
+/** Of nested arrays, by their first elements. */
+function dimensionsOf(value) {
+  const dimensions = [];
+  for (let inner = value; Array.isArray(inner) && dimensions.length < 16; inner = inner[0]) dimensions.push(inner.length);
+  return Array.isArray(value) ? dimensions : undefined;
+}
+
+/** The permutation that makes dimensions of others; the reverse, or the only one there is. */
+function permutationOf(from, to) {
+  if (from.length !== to.length || from.length < 2 || from.length > 8) return undefined;
+  if ([...from].reverse().join() === to.join()) return [...from.keys()].reverse();
+  const left = [...from.keys()];
+  const order = to.map((size) => left.splice(left.findIndex((i) => from[i] === size), 1)[0]);
+  return order.every((i, k) => from[i] === to[k]) && new Set(from).size === from.length ? order : undefined;
+}

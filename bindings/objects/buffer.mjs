@@ -1,0 +1,65 @@
+import { atBoundary } from '../base/boundary.mjs';
+import { invalidArgument } from '../base/error.mjs';
+import { coreOf, Handle, pointerOf } from './handle.mjs';
+import { INSPECT } from '../base/inspect.mjs';
+import { Literal, rowMajorData, shortText } from '../values/literal.mjs';
+import { Shape } from '../values/shape.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
+
+/**
+ * An array on the device, that is, in the core's memory: an argument or a result that does not
+ * cross to JavaScript and back. dispose() it when it is no longer needed.
+ */
+export class Buffer extends Handle {
+  /** Not for callers: see client.buffer() and Executable's { device: true }. */
+  constructor(core, pointer, shape) {
+    super(core, pointer, 'xla_buffer_free');
+    this.shape = shape;
+    Object.freeze(this);
+  }
+
+  /** A copy on the host. */
+  toLiteral() {
+    return new Literal(this.shape, this.view().slice());
+  }
+
+  /** The elements as numbers, bigints, booleans and [re, im], nested as the dimensions are. */
+  toArray() {
+    return this.toLiteral().toArray();
+  }
+
+  [INSPECT]() {
+    if (this.disposed) return `Buffer { ${this.shape}, disposed }`;
+    return `Buffer { ${shortText(this.shape, this.view())} }`;
+  }
+
+  /**
+   * The elements in place, row-major, without a copy; writing to the view changes the buffer. It is
+   * valid until the next call into this package (memory may grow, and the buffer may be disposed), so
+   * use it at once.
+   */
+  view() {
+    const type = ELEMENT_TYPES.get(this.shape.elementType);
+    const core = coreOf(this);
+    const data = core.call('xla_buffer_data', pointerOf(this));
+    return core.view(type.Array, data, this.shape.elementCount * type.lanes);
+  }
+}
+
+atBoundary(Buffer);
+
+/**
+ * A new buffer.
+ * @param {any} value whatever Literal.from() takes for the shape
+ * @param {Shape} shape
+ */
+export function upload(core, value, shape) {
+  let data = rowMajorData(value, shape);
+  if (!data) throw invalidArgument('buffer', `${shape} is not the shape of an array`);
+  if (data.buffer === core.heap.buffer) data = data.slice(); // a view(), lost if memory grows
+  const dense = Shape.array(shape.elementType, shape.dimensions);
+  const pointer = core.scoped((copy) => core.need('xla_buffer_new', copy(String(dense))));
+  const buffer = new Buffer(core, pointer, dense);
+  buffer.view().set(data);
+  return buffer;
+}

@@ -1,0 +1,46 @@
+/** Compares results of two ways to run a program. */
+import { ELEMENT_TYPES } from '../values/types.mjs';
+
+/** Of an element, and of the largest in its array: sums cancel. */
+const RELATIVE = 1e-4;
+const OF_LARGEST = 1e-5;
+/** Units in the last place by which results of narrow floats may differ, and the distance of 1 to the next number. */
+const UNITS = 4;
+const EPSILON = {
+  f16: 2 ** -10, bf16: 2 ** -7, f8e5m2: 1 / 4, f8e5m2fnuz: 1 / 4, f8e4m3: 1 / 8, f8e4m3fn: 1 / 8, f8e4m3fnuz: 1 / 8,
+  f8e4m3b11fnuz: 1 / 8, f8e3m4: 1 / 16, f4e2m1fn: 1 / 2, f8e8m0fnu: 1,
+};
+
+const numbers = (value) => (Array.isArray(value) ? value : [value]);
+
+/**
+ * What differs between two devices' results: integers and predicates by a bit, floats by more than
+ * sums in another order do. undefined: nothing.
+ */
+export function difference(got, want) {
+  if (got.length !== want.length) return `${got.length} results, not ${want.length}`;
+  for (const [i, literal] of got.entries()) {
+    const other = want[i];
+    if (!literal.shape.compatible(other.shape)) return `result ${i}: ${literal.shape}, not ${other.shape}`;
+    const problem = differentElement(literal.inLayout(null), other.inLayout(null));
+    if (problem) return `result ${i}, ${problem}`;
+  }
+  return undefined;
+}
+
+function differentElement({ shape, data }, { data: expected }) {
+  const { kind, read } = ELEMENT_TYPES.get(shape.elementType);
+  const unit = UNITS * (EPSILON[shape.elementType] ?? 0), relative = Math.max(RELATIVE, unit), ofLargest = Math.max(OF_LARGEST, unit);
+  const isExact = kind !== 'float' && kind !== 'complex';
+  let largest = 0;
+  for (let k = 0; !isExact && k < shape.elementCount; k++) {
+    for (const x of numbers(read(expected, k))) if (Number.isFinite(x)) largest = Math.max(largest, Math.abs(x));
+  }
+  const isNear = (x, y) => x === y || (x !== x && y !== y) ||
+    (!isExact && Math.abs(x - y) <= relative * Math.abs(y) + ofLargest * largest);
+  for (let k = 0; k < shape.elementCount; k++) {
+    const [x, y] = [numbers(read(data, k)), numbers(read(expected, k))];
+    if (!x.every((part, lane) => isNear(part, y[lane]))) return `element ${k}: ${x}, not ${y}`;
+  }
+  return undefined;
+}

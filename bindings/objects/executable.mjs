@@ -1,0 +1,200 @@
+import { atBoundary } from '../base/boundary.mjs';
+import { describe, invalidArgument } from '../base/error.mjs';
+import {
+  checkDonated, DONATE, donatedBuffers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
+} from './execution.mjs';
+import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
+import { INSPECT } from '../base/inspect.mjs';
+import { signature } from './module.mjs';
+import { sidesOf } from './named_arguments.mjs';
+import { checkOptions, copyList } from '../base/options.mjs';
+
+const RUN_OPTIONS = { ...EXECUTION_OPTIONS, donate: DONATE };
+
+/** As in api.h. */
+const MEMORY = ['arguments', 'results', 'aliases', 'temporaries', 'constants', 'generatedCode', 'temporariesGiven'];
+
+/** A compiled program, which can run any number of times. */
+export class Executable extends Handle {
+  /** Not for callers: see client.compile(). */
+  constructor(core, pointer, { replicas, partitions, parameters, resultShape }) {
+    super(core, pointer, 'xla_executable_free');
+    /** Number of replicas that it runs on. */
+    this.replicas = replicas;
+    /** Number of partitions of each replica. */
+    this.partitions = partitions;
+    /** Name and shape of each parameter. */
+    this.parameters = Object.freeze(parameters.map(Object.freeze));
+    this.resultShape = resultShape;
+    Object.freeze(this);
+  }
+
+  /**
+   * Runs on all devices with the same arguments.
+   * @param {readonly any[]} [args] one per parameter: whatever Literal.from() takes for its shape,
+   *   or a Buffer (for a tuple: an array of such); dynamic dimensions may be shorter than bounds
+   * @param {object} [options] see executeReplicas
+   * @returns {Promise<any[]>} the results on the first device: the elements of a tuple, or one array
+   */
+  async execute(args = [], options) {
+    const checked = checkOptions('execute', options, RUN_OPTIONS);
+    const result = await this.#execute(new Array(this.#devices).fill(args), checked, 1);
+    if (!checked.profile) return result.outputs[0];
+    return { outputs: result.outputs[0], events: result.events };
+  }
+
+  /**
+   * Runs with arguments of each device's own.
+   * @param {readonly (readonly any[])[]} argsPerReplica one entry for each device, replica-major:
+   *   those of replica 0's partitions, then those of replica 1's
+   * @param {object} [options]
+   * @param {boolean} [options.device] results stay on the device, as Buffers instead of Literals
+   * @param {readonly number[]} [options.donate] numbers of parameters whose Buffers are given away:
+   *   disposed here, their memory that of results where the program allows it; see `memory`
+   * @param {boolean} [options.profile] resolves to { outputs, events } instead
+   * @param {number} [options.seed] of the rng operations, an integer (default 0): the same numbers
+   *   in each run with the same seed, others on each replica
+   * @param {AbortSignal} [options.signal] cancels the run: it rejects with CANCELLED
+   * @param {number} [options.timeoutMs] rejects with DEADLINE_EXCEEDED if it is not done by then; the
+   *   error's `waiting` says who waits for what
+   * @returns {Promise<any[][]>} the results of each device, in the same order
+   */
+  async executeReplicas(argsPerReplica, options) {
+    const checked = checkOptions('execute', options, RUN_OPTIONS);
+    if (!Array.isArray(argsPerReplica) || argsPerReplica.length !== this.#devices) {
+      throw invalidArgument(
+        'execute',
+        `argsPerReplica needs an array of ${this.#devices} arrays of arguments, one per ${this.#noun}; ` +
+          `got ${describe(argsPerReplica)}`,
+      );
+    }
+    const result = await this.#execute(copyList(argsPerReplica), checked, this.#devices);
+    return checked.profile ? result : result.outputs;
+  }
+
+  get #devices() {
+    return this.replicas * this.partitions;
+  }
+
+  /** The noun for a device in errors. */
+  get #noun() {
+    if (this.partitions === 1) return 'replica';
+    return this.replicas === 1 ? 'partition' : 'device';
+  }
+
+  [INSPECT]() {
+    const replicas = this.replicas === 1 ? '' : `, ${this.replicas} replicas`;
+    const partitions = this.partitions === 1 ? '' : `, ${this.partitions} partitions`;
+    return `Executable { ${signature(this)}${replicas}${partitions}${this.disposed ? ', disposed' : ''} }`;
+  }
+
+  /** The optimised module as HLO text. */
+  toString() {
+    return coreOf(this).takeString(coreOf(this).call('xla_executable_print', pointerOf(this)));
+  }
+
+  /**
+   * The memory of a run, in bytes on each device: `arguments`; `results`; `aliases`, the part of the results
+   * in the memory of arguments that are donated or were uploaded for the call; `temporaries` with the
+   * kernels' working memory; `temporariesGiven`, the same if all arguments are donated. All runs share
+   * `constants` and `generatedCode`.
+   */
+  get memory() {
+    const core = coreOf(this);
+    return Object.fromEntries(MEMORY.map((name, kind) =>
+      [name, core.call('xla_executable_bytes', pointerOf(this), kind)]));
+  }
+
+  /** The steps that a replica takes, one a line, for people. */
+  thunks() {
+    return coreOf(this).takeString(coreOf(this).call('xla_executable_thunks', pointerOf(this)));
+  }
+
+  /** The WebAssembly module that was generated for it; null if none was. @returns {Uint8Array | null} */
+  generatedCode() {
+    const core = coreOf(this);
+    const pointer = core.call('xla_executable_code', pointerOf(this));
+    if (!pointer) return null;
+    return core.view(Uint8Array, pointer + 4, core.view(Uint32Array, pointer, 1)[0]).slice();
+  }
+
+  /**
+   * The plan of a device's memory: where each buffer is, and when.
+   * @returns {{ arenaBytes: number, buffers: object[] }} buffers: { name, works, place, offset, bytes,
+   *   first, last }. name: its instruction; works: whether it is working memory of the instruction's kernel;
+   *   place: 'arena' or 'result0' (at `offset`; temporaries may use it before the result), 'parameter0' or
+   *   'constant0'; first, last: the numbers of the first and the last step that use it
+   */
+  memoryPlan() {
+    const core = coreOf(this);
+    const text = core.takeString(core.call('xla_executable_memory', pointerOf(this)));
+    const [arenaBytes, ...lines] = text.trim().split('\n');
+    const buffers = [...new Set(lines)].map((line) => {
+      const [name, place, ...numbers] = line.split(' ');
+      const [bytes, first, last] = numbers.map(Number);
+      const [where, offset = 0] = place.split('@');
+      return { name: name === '-' ? '' : name.replace('+', ''), works: name.startsWith('+'), place: where || 'arena', offset: Number(offset), bytes, first, last };
+    });
+    return { arenaBytes: Number(arenaBytes), buffers };
+  }
+
+  /** @param {number} count of devices whose results are wanted */
+  async #execute(argsPerReplica, options, count) {
+    const core = coreOf(this);
+    throwIfAborted(options.signal);
+    let run;
+    try {
+      run = this.#start(argsPerReplica, options.donate ?? new Set(), options.profile ?? false);
+    } catch (error) {
+      if (error.code !== 'INVALID_ARGUMENT') throw error;
+      throw (await import('./advice.mjs')).executeAdvice(
+        error, this.parameters, argsPerReplica[0], () => sidesOf(this.parameters, argsPerReplica[0]));
+    }
+    const result = await finishRun(core, run, options, this.partitions, () => Array.from({ length: count }, (_, device) =>
+      outputsOf(core, run, device, this.resultShape, options.device)));
+    if (!options.profile) return result;
+    const { withPlaces } = await import('./locations.mjs');
+    return { ...result, events: withPlaces(result.events, this.toString()) };
+  }
+
+  /** Makes a new run with its arguments. The run owns the buffers that were uploaded for it. */
+  #start(argsPerReplica, donate, profile) {
+    const core = coreOf(this);
+    pointerOf(this); // not disposed?
+    const uploads = [];
+    try {
+      const leaves = this.#flatten(argsPerReplica, uploads);
+      checkDonated('execute', this.parameters, donate);
+      const shared = this.#devices > 1 && new Set(argsPerReplica).size < this.#devices;
+      const isGiven = ({ parameter }) => donate.has(parameter);
+      const donated = donatedBuffers('execute', leaves, isGiven, shared);
+      const executable = pointerOf(this); // now that nothing looks at the caller's values any more
+      const pointers = new Uint32Array(leaves.length); // whose `from` is slow, and this runs at every call
+      leaves.forEach(({ buffer }, i) => {
+        if (buffer) pointers[i] = pointerOf(buffer);
+      });
+      // Buffers that several devices share must stay. Others that were uploaded for this run are donated to it.
+      if (!shared) for (const buffer of uploads) donated.add(buffer);
+      const flags = donated.size ? Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer))) : null;
+      const run = core.scoped((copy) =>
+        core.need('xla_run_new', executable, copy(pointers), copy(flags), profile));
+      donated.forEach(forget);
+      return run;
+    } finally {
+      for (const buffer of uploads) buffer.dispose(); // the run has references of its own
+    }
+  }
+
+  /** The leaves of all arguments, device by device: { buffer, parameter }. */
+  #flatten(argsPerReplica, uploads) {
+    const flattened = new Map(); // shared arguments are uploaded once
+    return argsPerReplica.flatMap((args) => {
+      if (!flattened.has(args)) {
+        flattened.set(args, leavesOf(coreOf(this), this.parameters, args, uploads));
+      }
+      return flattened.get(args);
+    });
+  }
+}
+
+atBoundary(Executable, { execute: { isFast: true }, executeReplicas: { isFast: true } });

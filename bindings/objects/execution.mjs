@@ -1,0 +1,211 @@
+/** The steps that all executions share: arguments in, waiting for the end, results out. */
+import { Buffer, upload } from './buffer.mjs';
+import { onAbort } from '../base/cancellation.mjs';
+import { actualShape } from '../values/dynamic.mjs';
+import { describe, invalidArgument, XlaError } from '../base/error.mjs';
+import { coreOf, pointerOf } from './handle.mjs';
+import { isLiteral, Literal } from '../values/literal.mjs';
+import { argumentsByName } from './named_arguments.mjs';
+import { boolean, copyList, count, isPlainObject, kind, signal } from '../base/options.mjs';
+import { Shape } from '../values/shape.mjs';
+
+const PROFILE_EVENT_BYTES = 56; // ORDER PROFILE_EVENT: ProfileEvent in src/runtime/devices.h
+const WAITED_FOR_HOST = -1; // in the same header
+const MAX_MS = 2 ** 31 - 1; // of a timer
+
+export const EXECUTION_OPTIONS = {
+  device: boolean,
+  profile: boolean,
+  seed: count(0, Number.MAX_SAFE_INTEGER),
+  signal,
+  timeoutMs: count(0, MAX_MS),
+};
+
+/** A set of numbers of parameters, each given once. */
+export const DONATE = kind('an array of different numbers of parameters', (value) => {
+  const numbers = Array.isArray(value) ? copyList(value) : [NaN], set = new Set(numbers);
+  return numbers.every(Number.isInteger) && set.size === numbers.length ? set : undefined;
+});
+
+/* ---- Arguments ---- */
+
+/**
+ * The leaves of one device's arguments: { buffer, parameter }.
+ * @param {Buffer[]} uploads where the Buffers that are made for this run are added
+ */
+export function leavesOf(core, parameters, given, uploads) {
+  const args = isPlainObject(given) ? argumentsByName(parameters, given) : given;
+  if (!Array.isArray(args) || args.length !== parameters.length) {
+    const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ');
+    throw invalidArgument(
+      'execute',
+      `args needs an array of ${parameters.length} arguments (${wanted}); got ` +
+        (Array.isArray(args) ? `${args.length}` : describe(args)),
+    );
+  }
+  return copyList(args).flatMap((value, parameter) => {
+    const { name, shape } = parameters[parameter];
+    try {
+      const buffers = buffersOf(core, value, shape, uploads);
+      return buffers.map((buffer) => ({ buffer, parameter }));
+    } catch (error) {
+      if (!(error instanceof XlaError) || error.code !== 'INVALID_ARGUMENT') throw error;
+      const why = error.message.replace(/^literal: (value: )?/, '');
+      throw invalidArgument('execute', `argument ${parameter} (${name}): ${why}`);
+    }
+  });
+}
+
+/** The buffers of a value: null for a token. */
+function buffersOf(core, value, shape, uploads) {
+  if (shape.isTuple) {
+    const elements = isLiteral(value) ? value.elements : value;
+    if (!Array.isArray(elements) || elements.length !== shape.tupleShapes.length) {
+      throw invalidArgument('', `${shape} needs an array of ${shape.tupleShapes.length}`);
+    }
+    return copyList(elements).flatMap((element, i) =>
+      buffersOf(core, element, shape.tupleShapes[i], uploads));
+  }
+  if (!shape.isArray) return [null];
+  if (value instanceof Buffer) return [checkBuffer(value, shape, core)];
+  const buffer = upload(core, value, actualShape(value, shape));
+  uploads.push(buffer);
+  return [buffer];
+}
+
+function checkBuffer(buffer, shape, core) {
+  if (coreOf(buffer) !== core) throw invalidArgument('', 'the Buffer belongs to another client: give its values, buffer.toLiteral(), or make it with client.buffer() of this one');
+  pointerOf(buffer); // not disposed?
+  if (shape.accepts(buffer.shape)) return buffer;
+  throw invalidArgument('', `${shape} does not fit a Buffer of ${buffer.shape}`);
+}
+
+/* ---- Donated arguments ---- */
+
+/** @param {Set<number>} donate numbers of parameters */
+export function checkDonated(operation, parameters, donate) {
+  for (const number of donate) {
+    if (parameters[number]) continue;
+    throw invalidArgument(operation, `donate: there is no parameter ${describe(number)}`);
+  }
+}
+
+/**
+ * The caller's Buffers that are donated.
+ * @param {(leaf: object) => boolean} isGiven whether a leaf is
+ * @param {boolean} [shared] whether several devices have the same arguments
+ */
+export function donatedBuffers(operation, leaves, isGiven, shared = false) {
+  const donated = new Set();
+  const refuse = () => {
+    throw invalidArgument(operation, 'a donated Buffer can be an argument only once');
+  };
+  for (const leaf of leaves) {
+    if (!leaf.buffer || !isGiven(leaf)) continue;
+    if (shared || donated.has(leaf.buffer)) refuse();
+    donated.add(leaf.buffer);
+  }
+  if (leaves.some((leaf) => donated.has(leaf.buffer) && !isGiven(leaf))) refuse();
+  return donated;
+}
+
+/* ---- The run ---- */
+
+/**
+ * Runs to the end and returns the result of `takeOutputs`. The run is freed in any case.
+ * @param {number} partitions of the mesh
+ * @returns {Promise<{ outputs: any, events: object[] }>}
+ */
+export async function finishRun(core, run, options, partitions, takeOutputs) {
+  const end = (name, ...args) => {
+    try {
+      if (core.disposed) return;
+      core.call(name, run, ...args);
+      core.runs.expire(run);
+    } catch (error) {
+      core.runs.fail(run, error);
+    }
+  };
+  const { signal, timeoutMs } = options;
+  let timer, release;
+  try {
+    release = onAbort(signal, () => end('xla_run_cancel'));
+    if (core.workersSettle) await core.workersSettle;
+    throwIfAborted(signal); // meanwhile
+    if (options.seed) core.call('xla_run_seed', run, options.seed);
+    const running = core.runs.start(run);
+    if (running && timeoutMs !== undefined) {
+      timer = setTimeout(() => end('xla_run_time_out', timeoutMs), timeoutMs);
+    }
+    await running;
+    return { outputs: takeOutputs(), events: options.profile ? readProfile(core, run, partitions) : [] };
+  } catch (error) {
+    if (error.code === 'CANCELLED') throwIfAborted(signal);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    if (!core.disposed) core.call('xla_run_free', run);
+    release?.(); // last: the signal may be no AbortSignal of the host's, and throw
+  }
+}
+
+export function throwIfAborted(signal, what = 'the run') {
+  if (!signal?.aborted) return;
+  throw new XlaError('CANCELLED', `${what} was cancelled`, { cause: signal.reason });
+}
+
+/* ---- Results ---- */
+
+/** The results on one device: the elements of a tuple, or one array. */
+export function outputsOf(core, run, number, resultShape, onDevice = false) {
+  let leaf = 0;
+  const take = (shape) => {
+    if (shape.isTuple) {
+      const elements = shape.tupleShapes.map(take);
+      return onDevice ? elements : Literal.tuple(elements);
+    }
+    const at = leaf++;
+    if (!shape.isArray) return onDevice ? null : new Literal(shape, null);
+    const pointer = core.need('xla_run_result', run, number, at);
+    const buffer = new Buffer(core, pointer, shapeOfResult(core, pointer, shape));
+    if (onDevice) return buffer;
+    try {
+      return buffer.toLiteral().inLayout(shape.layout);
+    } finally {
+      buffer.dispose();
+    }
+  };
+  return resultShape.isTuple ? resultShape.tupleShapes.map(take) : [take(resultShape)];
+}
+
+/** The actual shape of a result with dynamic dimensions. */
+function shapeOfResult(core, pointer, shape) {
+  if (!shape.isDynamic) return shape.withoutLayout();
+  return Shape.parse(core.takeString(core.call('xla_buffer_shape', pointer)));
+}
+
+function readProfile(core, run, partitions) {
+  const length = core.call('xla_run_profile_count', run);
+  const events = core.call('xla_run_profile', run);
+  return Array.from({ length }, (_, i) => {
+    const at = events + i * PROFILE_EVENT_BYTES;
+    const [startUs, readyUs, endUs] = core.view(Float64Array, at, 3);
+    const [replica, worker, name, category, holds, partition] = core.view(Uint32Array, at + 24, 6);
+    const [waitedFor] = core.view(Int32Array, at + 48, 1);
+    return {
+      name: core.string(name),
+      category: core.string(category),
+      replica,
+      partition,
+      worker,
+      startUs,
+      endUs,
+      ...(waitedFor >= WAITED_FOR_HOST && {
+        waitedUs: readyUs - startUs,
+        waitedFor: waitedFor === WAITED_FOR_HOST ? 'host' : {
+          replica: Math.floor(waitedFor / partitions), partition: waitedFor % partitions },
+      }),
+      ...(holds && { holds: core.string(holds).split('\n') }),
+    };
+  });
+}

@@ -1,0 +1,127 @@
+import { atBoundary } from '../base/boundary.mjs';
+import { XlaError } from '../base/error.mjs';
+import { coreOf, Handle, pointerOf } from './handle.mjs';
+import { INSPECT } from '../base/inspect.mjs';
+import { Shape } from '../values/shape.mjs';
+
+/** setVjp(module, vjp): for load(). */
+let setVjp;
+export { setVjp };
+
+/** Bytes from which on a constant goes into a proto as it lies in memory, not through text. */
+const APART = 4096;
+
+/**
+ * A program: a list of computations. The entry computation takes the parameters and returns the
+ * result. A module comes from a builder's build(), client.parseHlo() or client.parseHloProto(), and is
+ * immutable. As an argument of an operation that calls a computation (XLA's XlaComputation), it
+ * stands for its entry computation.
+ */
+export class HloModule extends Handle {
+  #vjp = null; // an HloModule, or the error of reading it
+
+  /** Not for callers. */
+  constructor(core, pointer) {
+    super(core, pointer, 'xla_module_free');
+  }
+
+  static {
+    setVjp = (module, vjp) => {
+      module.#vjp = vjp;
+    };
+  }
+
+  get name() {
+    return coreOf(this).string(coreOf(this).call('xla_module_name', pointerOf(this)));
+  }
+
+  /** The number of replicas that the text states, or undefined. */
+  get replicaCount() {
+    return coreOf(this).call('xla_module_replica_count', pointerOf(this)) || undefined;
+  }
+
+  /** The number of partitions that the text states, or that its shard_maps are for; or undefined. */
+  get partitionCount() {
+    return coreOf(this).call('xla_module_partition_count', pointerOf(this)) || undefined;
+  }
+
+  /** Names and shapes of the entry computation's parameters; with the layouts that it asks for. */
+  get parameters() {
+    const core = coreOf(this);
+    const pointer = pointerOf(this);
+    const count = core.call('xla_module_parameter_count', pointer);
+    return Array.from({ length: count }, (_, number) => ({
+      name: core.string(core.call('xla_module_parameter_name', pointer, number)),
+      shape: takeShape(core, core.call('xla_module_parameter_shape', pointer, number)),
+    }));
+  }
+
+  /** Shape of the result, with the layout that the entry computation asks for. */
+  get resultShape() {
+    return takeShape(coreOf(this), coreOf(this).call('xla_module_result_shape', pointerOf(this)));
+  }
+
+  /**
+   * The program's vector-Jacobian product, where it comes from a file of jax.export that holds one
+   * (`exported.serialize(vjp_order=1)`); else null. Its parameters are those of the program, then a cotangent of each
+   * result; its results are the cotangents of the parameters. With vjp_order=2 it has a `vjp` itself. A module of its
+   * own: dispose() of one does not dispose the other.
+   * @returns {HloModule | null}
+   * @throws {XlaError} if the file holds one that cannot be read
+   */
+  get vjp() {
+    if (this.#vjp instanceof Error) throw this.#vjp;
+    return this.#vjp;
+  }
+
+  [INSPECT]() {
+    if (this.disposed) return 'HloModule { disposed }';
+    return `HloModule { ${this.name}${signature(this)} }`;
+  }
+
+  /**
+   * The program as a serialized HloModuleProto, which real XLA loads. Shardings are left out.
+   * @returns {Promise<Uint8Array>}
+   */
+  async toProto() {
+    return protoOf(this);
+  }
+
+  /** The program as HLO text. */
+  toString() {
+    const core = coreOf(this);
+    const pointer = core.call('xla_module_print', pointerOf(this));
+    try {
+      return core.takeString(pointer);
+    } catch (error) {
+      if (error instanceof XlaError) throw error;
+      throw new XlaError(
+        'RESOURCE_EXHAUSTED', 'toString: the text is longer than a string can be; use toProto()', { cause: error });
+    }
+  }
+}
+
+atBoundary(HloModule);
+
+/**
+ * A module as a proto.
+ * @param {HloModule} module
+ * @param {{ manual?: boolean }} [options] manual: every instruction says sharding={manual}, so that
+ *   XLA's partitioner leaves it as it is, on every device
+ */
+export async function protoOf(module, options) {
+  const { protoOfHloText } = await import('../formats/hlo_to_proto.mjs');
+  const core = coreOf(module);
+  const text = core.takeString(core.call('xla_module_print_apart', pointerOf(module), APART));
+  return protoOfHloText(text, (address, size) => core.view(Uint8Array, address, size), options);
+}
+
+/** '(x: f32[2]) -> f32[2]' */
+export function signature({ parameters, resultShape }) {
+  const list = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ');
+  return `(${list}) -> ${resultShape}`;
+}
+
+export function takeShape(core, pointer) {
+  return Shape.parse(core.takeString(pointer));
+}

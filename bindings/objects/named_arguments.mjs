@@ -1,0 +1,121 @@
+/**
+ * Arguments by name: an object, or a tree of objects and arrays, whose leaves are arguments. One rule holds wherever
+ * names of values meet names of parameters: execute(), --input, the page that opens programs.
+ *
+ *   1. A name is compared without the characters between its parts: JAX's "params['w1']" is "params__w1__.1" in HLO
+ *      text, params.w1 in a tree, params/w1 in a file.
+ *   2. Equal names belong together.
+ *   3. Else a name belongs to the only one that ends with it, or with which it ends, at a boundary of parts.
+ *   4. Else it is an error, which lists both sides.
+ */
+import { invalidArgument } from '../base/error.mjs';
+import { distance } from '../base/names.mjs';
+import { isPlainObject } from '../base/options.mjs';
+
+const plain = (name) => name.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '');
+
+/** The forms of a parameter's name: as it is, and without the number that XLA appends to make it unique. */
+const formsOf = (name) => [plain(name), plain(name.replace(/\.\d+$/, ''))];
+
+/** The values of a tree that a name can mean, each with its path and the key at the top that leads to it. */
+function meant(node, rest, path, found) {
+  if (rest === '') {
+    found.push({ value: node, path });
+    return;
+  }
+  if (!isPlainObject(node) && !Array.isArray(node)) return;
+  for (const key of Object.keys(node)) {
+    const own = plain(key);
+    if (rest !== own && !rest.startsWith(`${own}_`)) continue;
+    meant(node[key], rest.slice(own.length + 1), [...path, key], found);
+  }
+}
+
+const isArgument = (value) => !isPlainObject(value) &&
+  !(Array.isArray(value) && value.length && value.every((item) => item !== null && typeof item === 'object' && !Array.isArray(item)));
+
+/** All arguments of a tree, as meant() has them. A list of numbers is an argument, a list of arrays of any class is a tree. */
+function leavesOf(node, path = [], found = [], around = new Set()) {
+  if (path.length && isArgument(node)) {
+    found.push({ value: node, path });
+  } else if (!around.has(node)) { // a tree may be a part of itself
+    around.add(node);
+    for (const key of Object.keys(node)) leavesOf(node[key], [...path, key], found, around);
+  }
+  return found;
+}
+
+const endsWith = (name, end) => end !== '' && name.endsWith(`_${end}`);
+
+/**
+ * Pairs parameters with the arguments of a tree.
+ * @param {readonly { name: string, shape: any }[]} parameters
+ * @param {Record<string, any>} tree
+ * @param {string} operation for errors
+ * @returns {({ value: any, path: string[] } | undefined)[]} one for each parameter
+ */
+export function pairArguments(parameters, tree, operation) {
+  const pairs = parameters.map(({ name }) => {
+    for (const form of formsOf(name)) {
+      const found = [];
+      meant(tree, form, [], found);
+      if (found.length > 1) throw ambiguous(operation, name, found.map(({ path }) => path.join('.')));
+      if (found.length) return found[0];
+    }
+    return undefined;
+  });
+  if (!pairs.includes(undefined)) return pairs;
+  const taken = new Set(pairs.map((pair) => pair?.value));
+  const rest = leavesOf(tree).filter(({ value }) => !taken.has(value))
+    .map((leaf) => ({ ...leaf, form: plain(leaf.path.join('.')) }));
+  const takers = new Map();
+  parameters.forEach(({ name }, i) => {
+    if (pairs[i]) return;
+    for (const form of formsOf(name)) {
+      const found = rest.filter((leaf) => endsWith(form, leaf.form) || endsWith(leaf.form, form));
+      if (found.length > 1) throw ambiguous(operation, name, found.map(({ path }) => path.join('.')));
+      if (!found.length) continue;
+      const [leaf] = found;
+      if (takers.has(leaf)) {
+        throw invalidArgument(operation, `the name ${leaf.path.join('.')} can mean the parameters ${takers.get(leaf)} and ${
+          name}: write more of the name`);
+      }
+      takers.set(leaf, name);
+      pairs[i] = leaf;
+      break;
+    }
+  });
+  return pairs;
+}
+
+const ambiguous = (operation, name, paths) => invalidArgument(operation, `${paths.length} arguments can be meant by the name ${
+  name}: ${paths.slice(0, 3).join(', ')}; give it by its whole name`);
+
+/**
+ * What named_table.mjs needs. Given, not imported by it: an import would divide the package's bundle into more files.
+ * @param {({ value: any, path: string[] } | undefined)[]} [pairs] those that are known
+ */
+export const sidesOf = (parameters, tree, pairs = pairArguments(parameters, tree, 'execute')) =>
+  ({ parameters, pairs, leaves: leavesOf(tree), plain, distance });
+
+/** @returns {XlaError} to be thrown: some parameters have no argument; advice.mjs adds a table of both sides */
+export function missing(operation, parameters, pairs) {
+  const lacking = parameters.filter((_, i) => !pairs[i]);
+  const names = lacking.slice(0, 3).map(({ name, shape }) => `${name}: ${shape}`).join(', ');
+  return invalidArgument(operation, `no argument is named ${names}${lacking.length > 3 ? ` and ${lacking.length - 3} more` : ''}`);
+}
+
+/**
+ * @param {readonly { name: string, shape: any }[]} parameters
+ * @param {Record<string, any>} tree
+ * @returns {any[]} one argument for each parameter
+ */
+export function argumentsByName(parameters, tree) {
+  const pairs = pairArguments(parameters, tree, 'execute');
+  if (pairs.includes(undefined)) throw missing('execute', parameters, pairs);
+  const used = new Set(pairs.map(({ path }) => path[0]));
+  const unknown = Object.keys(tree).filter((key) => !used.has(key));
+  if (!unknown.length) return pairs.map(({ value }) => value);
+  const names = parameters.map(({ name }) => name).join(', ') || 'none';
+  throw invalidArgument('execute', `there is no parameter ${unknown.join(', ')}; there are ${names}`);
+}

@@ -1,0 +1,59 @@
+/**
+ * docs/passes.md: the table of rewrites, from src/rewrite/pipeline.def.
+ *
+ *     node bindings/tools/declarations/passes.mjs
+ */
+import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+
+const TABLE = new URL('../../../src/rewrite/pipeline.def', import.meta.url);
+export const PASSES_PAGE = new URL('../../../docs/passes.md', import.meta.url);
+
+const STAGES = {
+  PREPARE: ['Prepare', 'Runs once. Leaves fewer kinds of operations, on every machine.'],
+  EXPAND: ['Expand', 'Runs once. Leaves operations that generated code and kernels have.'],
+  SIMPLIFY: ['Simplify', 'Repeats until nothing changes; and once more after *Loops*, if that changed anything.'],
+  UNROLL: ['Unroll', 'Is part of the first repetition of *Simplify*.'],
+  LOOPS: ['Loops', 'Runs once.'],
+  FUSE: ['Fuse', 'Runs once.'],
+};
+
+const ROW = /^PASS(?:_FOR)?\((\w+), (\w+), "([\w-]+)", \w+,\s*(ANY|ABOUT\([^)]*\)),\s*"([^"]*)"\)/gm;
+
+function operations(about) {
+  const names = about.match(/HLO_\w+/g) ?? [];
+  return names.map((name) => `\`${name.slice(4).toLowerCase().replaceAll('_', '-')}\``).join(', ') || 'all';
+}
+
+const SWITCHES = new URL('../../../src/compile/switches.def', import.meta.url);
+const SWITCH = /^SWITCH\("([\w-]+)", \w+,\s*"([^"]*)"\)/gm;
+
+/** @returns {Promise<string>} the page */
+export async function passesPage() {
+  const rows = [...(await readFile(TABLE, 'utf8')).matchAll(ROW)];
+  const sections = Object.entries(STAGES).flatMap(([stage, [title, when]]) => [
+    `## ${title}`, '', when, '',
+    '| rewrite | optional | about | why, and why there |', '| --- | --- | --- | --- |',
+    ...rows.filter(([, of]) => of === stage).map(([, , need, name, about, why]) =>
+      `| \`${name}\` | ${need.includes('OPTIONAL') ? 'yes' : ''} | ${operations(about)} | ${why} |`),
+    '',
+  ]);
+  const switches = [...(await readFile(SWITCHES, 'utf8')).matchAll(SWITCH)];
+  return [
+    '# Rewrites', '',
+    'What happens to a module between `parseHlo` and code, in order. The table is `src/rewrite/pipeline.def`; this',
+    'page is made from it by `make declarations`. Dynamic dimensions are resolved before the first row.', '',
+    '`client.passes(module)` gives the module after each rewrite that changed it. `client.compile(module,',
+    '{ disable: [\'fuse-loops\'] })` and `xla-wasm run --disable fuse-loops` leave optional rewrites out: the results',
+    'are the same, only slower. If leaving one out makes a wrong result right, the fault is in that rewrite:',
+    '`xla-wasm run --bisect` finds it.', '',
+    ...sections,
+    '## Compile', '', 'Parts of the later stages, which can be left out in the same way (`src/compile/switches.def`).', '',
+    '| part | purpose |', '| --- | --- |', ...switches.map(([, name, purpose]) => `| \`${name}\` | ${purpose} |`), '',
+    'A name such as `kernel-sort` leaves a kernel out: the next kernel that takes the instruction runs it, or else the',
+    'evaluator. Products, convolutions and other instructions that the evaluator lacks keep their kernel.',
+    '`client.optionalPasses` has all names.', '',
+  ].join('\n');
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await writeFile(PASSES_PAGE, await passesPage());

@@ -1,0 +1,26 @@
+/**
+ * Makes emcc's glue fit to be shipped: node bindings/tools/glue.mjs FILE...
+ *
+ * A thread starts from the glue's own address, as a bundler may have given the file another name, and must
+ * not try to bundle it into itself. Node's own modules are taken at once where that is possible: each import()
+ * takes a millisecond of the time to a first result. And names are made short, which emcc leaves to tools it
+ * does not bring.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+
+import { minify } from 'vite';
+
+const BY_NAME = /new URL\("xla-[a-z]+\.mjs", *import\.meta\.url\)/g;
+const OF_NODE = /await import\(['"](module|worker_threads)['"]\)/g;
+const OTHER_NAME = /new Worker\((?!new URL\(import\.meta\.url\))/;
+
+for (const file of process.argv.slice(2)) {
+  const source = readFileSync(file, 'utf8').replaceAll(BY_NAME, 'new URL(import.meta.url)')
+    .replaceAll(OF_NODE, (imported, name) => `(process.getBuiltinModule?.('${name}') ?? ${imported})`);
+  if (OTHER_NAME.test(source)) {
+    throw new Error(`${file}: this emcc's glue starts its workers in a way that is not known here`);
+  }
+  const { code, errors } = await minify(file, source, { module: true, compress: true, mangle: { toplevel: true } });
+  if (errors.length) throw new Error(`${file}: ${errors[0].message}`);
+  writeFileSync(file, code);
+}

@@ -1,0 +1,108 @@
+/**
+ * Puts similar functions of a module next to each other: node bindings/tools/order.mjs WASM_OPT FILE...
+ *
+ * gzip finds repetitions within 32 kB only, and a module is 25 times as long. So the next function is always the one
+ * that has most in common, for its length, with the functions just before it. wasm-opt moves them, by temporary names.
+ * Measured: 3 kB less to download.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+
+import { BinaryReader, BinaryReaderState } from 'wasmparser';
+
+/** Bytes of functions that the next one is compared with: gzip's window, less the function itself. */
+const WINDOW = 30_000;
+/** Bytes in a row that count as something in common: the best of 4 to 8. */
+const PHRASE = 6;
+/** Phrases in more functions than this are ignored: they occur everywhere. */
+const COMMON = 200;
+/** The common phrases are divided by the function's length to the power of this: the best of 0.5 to 1. */
+const DISCOUNT = 0.7;
+
+/** The levels are for how code is written, as it was before: without them it would grow by 2 kB. */
+const MOVE = ['--reorder-functions-by-name', '--optimize-level=2', '--shrink-level=2'];
+const FEATURES = ['threads', 'simd', 'bulk-memory', 'mutable-globals', 'sign-ext', 'nontrapping-float-to-int'];
+
+/** The bytes of each function's body. */
+function bodiesOf(bytes) {
+  const reader = new BinaryReader();
+  reader.setData(bytes.buffer, bytes.byteOffset, bytes.length);
+  const bodies = [];
+  while (reader.read()) {
+    if (reader.state !== BinaryReaderState.BEGIN_FUNCTION_BODY) continue;
+    const start = reader.position;
+    reader.skipFunctionBody();
+    reader.read();
+    bodies.push(bytes.subarray(start, reader.position));
+  }
+  return bodies;
+}
+
+/** The numbers of the phrases in each body that it has in common with a few others. */
+function phrasesOf(bodies) {
+  const numbers = new Map();
+  const phrases = bodies.map((body) => {
+    const found = new Set();
+    for (let at = 0; at + PHRASE <= body.length; at++) {
+      const text = body.latin1Slice(at, at + PHRASE);
+      if (!numbers.has(text)) numbers.set(text, numbers.size);
+      found.add(numbers.get(text));
+    }
+    return found;
+  });
+  const uses = new Uint32Array(numbers.size);
+  for (const found of phrases) for (const phrase of found) uses[phrase]++;
+  return { phrases: phrases.map((found) => [...found].filter((x) => uses[x] > 1 && uses[x] < COMMON)), uses };
+}
+
+/** The functions in the order in which they shall stand. */
+function order(bodies) {
+  const { phrases, uses } = phrasesOf(bodies);
+  const users = Array.from(uses, () => []);
+  phrases.forEach((found, index) => found.forEach((phrase) => users[phrase].push(index)));
+
+  const left = new Set(bodies.keys());
+  const shared = new Uint32Array(bodies.length); // Phrases that each function shares with those in the window,
+  const inWindow = new Uint32Array(uses.length); // and how often a phrase is there.
+  const worth = (index) => shared[index] / bodies[index].length ** DISCOUNT;
+  const result = [];
+  let first = 0; // Of the window,
+  let size = 0; // in bytes.
+  while (left.size > 0) {
+    let next;
+    for (const index of left) if (next === undefined || worth(index) > worth(next)) next = index;
+    left.delete(next);
+    result.push(next);
+    size += bodies[next].length;
+    for (const phrase of phrases[next]) if (inWindow[phrase]++ === 0) for (const user of users[phrase]) shared[user]++;
+    for (; size > WINDOW && first + 1 < result.length; first++) {
+      const gone = result[first];
+      size -= bodies[gone].length;
+      for (const phrase of phrases[gone]) if (--inWindow[phrase] === 0) for (const user of users[phrase]) shared[user]--;
+    }
+  }
+  return result;
+}
+
+function leb(value) {
+  return value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)];
+}
+const vector = (bytes) => [...leb(bytes.length), ...bytes];
+const name = (text) => vector(Buffer.from(text));
+
+/** A section that gives the functions, imports first, these names. */
+function nameSection(names) {
+  const functions = [...leb(names.length), ...names.flatMap((text, index) => [...leb(index), ...name(text)])];
+  return Buffer.from([0, ...vector([...name('name'), 1, ...vector(functions)])]);
+}
+
+const [wasmOpt, ...files] = process.argv.slice(2);
+for (const file of files) {
+  const bytes = readFileSync(file);
+  const imports = WebAssembly.Module.imports(new WebAssembly.Module(bytes)).filter(({ kind }) => kind === 'function');
+  const ranks = [];
+  order(bodiesOf(bytes)).forEach((index, rank) => (ranks[index] = imports.length + rank));
+  const names = [...imports.keys(), ...ranks].map((rank) => `f${String(rank).padStart(6, '0')}`);
+  writeFileSync(file, Buffer.concat([bytes, nameSection(names)]));
+  execFileSync(wasmOpt, [file, ...FEATURES.map((x) => `--enable-${x}`), ...MOVE, '-o', file]);
+}

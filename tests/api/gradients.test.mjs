@@ -1,0 +1,267 @@
+/** Tests that derivatives are those of JAX: of functions by golden/gradients, and what callers may ask for. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+
+import { Client } from '../../bindings/index.mjs';
+import { argument, assertClose, flat } from '../support/from_jax.mjs';
+import { ROOT } from '../support/program.mjs';
+
+const FUNCTIONS = JSON.parse(gunzipSync(await readFile(join(ROOT, 'tests/golden/gradients/functions.json.gz'))));
+/** What JAX knows before it makes the program, and the program does not say. */
+const OPTIONS = { 'loop-of-unknown-count': { maxTrips: 6 } };
+
+let client;
+before(async () => { client = await Client.create({ threads: 0 }); });
+after(() => client.dispose());
+
+/** Runs a derivative of a function; returns its last results, as many as JAX has. */
+async function derivative(mode, { program, arguments: given, wrt, name, ...values }) {
+  const module = await client.parseStableHlo(program);
+  const derived = client[mode](module, { wrt, ...(mode === 'vjp' ? OPTIONS[name] : {}) });
+  const { parameters } = derived;
+  const more = mode === 'jvp' ? values.tangents : values.cotangents;
+  const executable = await client.compile(derived);
+  const args = [...given, ...more].map((value, i) => argument(parameters[i].shape, value));
+  return (await executable.execute(args)).slice(-values[mode].length);
+}
+
+describe("derivatives equal JAX's", () => {
+  for (const mode of ['jvp', 'vjp']) {
+    for (const entry of FUNCTIONS.filter((f) => f[mode])) {
+      test(`${mode} of ${entry.name}`, async () => {
+        const results = await derivative(mode, entry);
+        entry[mode].forEach((wanted, i) => assertClose(results[i], wanted, `${mode} ${i}`));
+      });
+    }
+  }
+});
+
+/** (x, w) -> (sum(tanh(w x)), w x) */
+const LOSS = `HloModule loss
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY main {
+  x = f32[2] parameter(0)
+  params.w = f32[2] parameter(1)
+  params.n = s32[] parameter(2)
+  y = f32[2] multiply(params.w, x)
+  t = f32[2] tanh(y)
+  zero = f32[] constant(0)
+  loss = f32[] reduce(t, zero), dimensions={0}, to_apply=add
+  ROOT r = (f32[], f32[2]) tuple(loss, y) }`;
+
+async function run(module, args) {
+  const executable = await client.compile(module);
+  return (await executable.execute(args)).map((literal) => literal.toArray());
+}
+
+const slope = (x) => 1 - Math.tanh(x) ** 2;
+const close = (got, wanted) => flat(got).forEach((x, i) => assert.ok(Math.abs(x - flat(wanted)[i]) < 1e-5, `${got}`));
+
+describe('requests', () => {
+  test('gradient by numbers, names and prefixes; values first if asked for', async () => {
+    const loss = client.parseHlo(LOSS);
+    const wanted = [0.5 * slope(0.5), 2 * slope(-2)];
+    for (const wrt of [1, 'params.w', 'params', [1], ['params']]) {
+      const module = client.gradient(loss, { wrt });
+      close(await run(module, [[0.5, 2], [1, -1], 3]), [wanted]);
+    }
+    const all = client.gradient(loss, { value: true });
+    const [value, y, dx, dw] = await run(all, [[0.5, 2], [1, -1], 3]);
+    close([value, y, dx, dw],
+      [Math.tanh(0.5) + Math.tanh(-2), [0.5, -2], [slope(0.5), -slope(-2)], wanted]);
+  });
+
+  test('a gradient is a program: it is printed, parsed, and differentiated again', async () => {
+    const loss = client.parseHlo(LOSS);
+    const first = client.gradient(loss, { wrt: 'params.w' });
+    const again = client.parseHlo(first.toString());
+    assert.equal(again.toString(), first.toString());
+    const product = client.jvp(again, { wrt: 1 });
+    const [, second] = await run(product, [[0.5, 2], [1, -1], 3, [1, 1]]);
+    const curve = (x, w) => -2 * Math.tanh(w * x) * slope(w * x) * x * x;
+    close(second, [curve(0.5, 1), curve(2, -1)]);
+  });
+
+  test('zeros for a parameter that the loss does not depend on; tuples keep their form', async () => {
+    const module = client.parseHlo(`HloModule m
+ENTRY main {
+  p = (f32[2], (s32[], f32[])) parameter(0)
+  q = f32[3] parameter(1)
+  x = f32[2] get-tuple-element(p), index=0
+  y = f32[1] slice(x), slice={[1:2]}
+  ROOT r = f32[] reshape(y) }`);
+    const gradient = client.gradient(module);
+    assert.equal(String(gradient.resultShape), '((f32[2], (s32[], f32[])), f32[3])');
+    const executable = await client.compile(gradient);
+    const [tuple, zeros] = await executable.execute([[[5, 6], [7, 8]], [1, 2, 3]]);
+    assert.deepEqual(tuple.elements[0].toArray(), [0, 1]);
+    assert.deepEqual(zeros.toArray(), [0, 0, 0]);
+  });
+
+  test('a loop of unknown count needs a bound, and says NaN beyond it', async () => {
+    const module = client.parseHlo(`HloModule m
+condition { s = (s32[], s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=1
+  ROOT less = pred[] compare(i, n), direction=LT }
+body { s = (s32[], s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=1
+  x = f32[] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  y = f32[] multiply(x, x)
+  ROOT t = (s32[], s32[], f32[]) tuple(next, n, y) }
+ENTRY main {
+  n = s32[] parameter(0)
+  x = f32[] parameter(1)
+  zero = s32[] constant(0)
+  init = (s32[], s32[], f32[]) tuple(zero, n, x)
+  loop = (s32[], s32[], f32[]) while(init), condition=condition, body=body
+  ROOT r = f32[] get-tuple-element(loop), index=2 }`);
+    assert.throws(() => client.gradient(module), /while .*maxTrips/);
+    const bounded = client.gradient(module, { maxTrips: 3 });
+    const executable = await client.compile(bounded);
+    for (const [n, wanted] of [[0, 1], [1, 3], [3, 8 * 1.5 ** 7], [4, NaN]]) {
+      const [{ data: [got] }] = await executable.execute([n, 1.5]);
+      assert.ok(Object.is(got, wanted) || Math.abs(got - wanted) < 1e-4 * wanted, `${n}: ${got}`);
+    }
+  });
+
+  test('refusals name the operation, and come only if a result needs it', async () => {
+    const text = (root) => `HloModule m
+ENTRY main {
+  x = f32[2] parameter(0)
+  i = s32[] parameter(1)
+  y = f32[2] custom-call(x), custom_call_target="mine"
+  z = f32[2] sine(x)
+  one = f32[1] slice(${root}), slice={[0:1]}
+  loss = f32[] reshape(one)
+  ROOT r = (f32[], f32[2]) tuple(loss, y) }`;
+    const good = client.parseHlo(text('z'));
+    const bad = client.parseHlo(text('y'));
+    client.gradient(good).dispose();
+    for (const [call, message] of [
+      [() => client.gradient(bad), /gradient: custom-call "y" of shape f32\[2\] calls "mine"/],
+      [() => client.gradient(good, { wrt: 1 }), /parameter 1 "i" of shape s32\[\]/],
+      [() => client.gradient(good, { wrt: 2 }), /no parameter 2; the program has 2/],
+      [() => client.gradient(good, { wrt: 'xx' }), /no parameter is named "xx".*x/],
+      [() => client.gradient(good, { of: 1 }), /result 1 has shape f32\[2\].*vjp/],
+      [() => client.gradient(good, { of: 2 }), /no result 2; the program has 2/],
+      [() => client.gradient(good, { with: 1 }), /with/],
+    ]) assert.throws(call, message);
+  });
+});
+
+describe('in a builder', () => {
+  test('gradients are values to go on with: one step of gradient descent', async () => {
+    const b = client.builder('step');
+    const x = b.parameter(0, 'f32[2]', 'x');
+    const w = b.parameter(1, 'f32[2]', 'w');
+    const y = b.tanh(b.mul(w, x));
+    const loss = b.reduceAll(y, b.constant(0, 'f32[]'), (f, p, q) => f.add(p, q));
+    const [dw, dy] = b.gradient(loss, [w, y]);
+    const dx = b.gradient(loss, x);
+    const module = b.build(b.tuple([b.sub(w, b.mul(dw, b.constant(0.5, 'f32[]'))), dy, dx]));
+    const [next, ones, slopes] = await run(module, [[0.5, 2], [1, -1]]);
+    close(next, [1 - 0.25 * slope(0.5), -1 - slope(-2)]);
+    assert.deepEqual(ones, [1, 1]);
+    close(slopes, [slope(0.5), -slope(-2)]);
+  });
+
+  test('of a gradient', async () => {
+    const b = client.builder('second');
+    const x = b.parameter(0, 'f32[]', 'x');
+    const cube = b.mul(x, b.mul(x, x));
+    const second = b.gradient(b.gradient(cube, x), x);
+    close(await run(b.build(second), [3]), [18]);
+  });
+
+  test('host calls, random numbers and collectives beside it are not done again', async () => {
+    let calls = 0;
+    client.registerCustomCall('numbers', () => [1 + calls++, 2]);
+    const b = client.builder('effects');
+    const w = b.parameter(0, 'f32[2]', 'w');
+    const noise = b.customCall('numbers', [], 'f32[2]');
+    const random = b.rngUniform(b.constant(0, 'f32[]'), b.constant(1, 'f32[]'), 'f32[2]');
+    b.allReduce(w, (f, x, y) => f.add(x, y));
+    const loss = b.reduceAll(w.mul(noise).mul(random), 0, 'add');
+    const module = b.build(b.tuple([b.gradient(loss, w), noise, random]));
+    assert.equal(module.toString().match(/ all-reduce\(/g).length, 1);
+    const [slopes, given, drawn] = await run(module, [[3, 4]]);
+    assert.equal(calls, 1);
+    close(slopes, given.map((x, i) => x * drawn[i]));
+    assert.notEqual(drawn[0], drawn[1]);
+  });
+
+  test('a value that an effect hides is refused', () => {
+    const b = client.builder('hidden');
+    const w = b.parameter(0, 'f32[]', 'w');
+    const made = b.customCall('numbers', [w], 'f32[]');
+    assert.throws(() => b.gradient(made, w), /custom-call ".*" of shape f32\[\] calls "numbers"|depends on custom-call/);
+  });
+
+  test('wrong arguments are named', () => {
+    const b = client.builder('wrong');
+    const x = b.parameter(0, 'f32[2]', 'x');
+    const other = client.builder('other').parameter(0, 'f32[]');
+    for (const [call, message] of [
+      [() => b.gradient(x, x), /result 0 has shape f32\[2\]/],
+      [() => b.gradient(other, x), /loss must be an XlaOp of this builder/],
+      [() => b.gradient(x, [other]), /wrt must be an XlaOp of this builder/],
+      [() => b.gradient(x, []), /empty list/],
+      [() => b.gradient(b.reduceAll(x, b.constant(0, 'f32[]'), (f, p, q) => f.add(p, q)), b.constant(1, 's32[]')),
+        /wrt: "constant.* is no array of floating-point/],
+    ]) assert.throws(call, message);
+  });
+});
+
+describe('collectives', () => {
+  const ADDER = 'add { a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b) }';
+  const program = (operation) => `HloModule m, replica_count=2
+${ADDER}
+ENTRY main {
+  x = f32[2] parameter(0)
+  ROOT y = ${operation} }`;
+  /** J^T c = sum over devices: <c, J t> of all devices equals <J^T c, t> of all devices. */
+  for (const [name, operation] of [
+    ['all-reduce', 'f32[2] all-reduce(x), replica_groups={{0,1}}, to_apply=add'],
+    ['all-gather', 'f32[4] all-gather(x), replica_groups={{0,1}}, dimensions={0}'],
+    ['reduce-scatter', 'f32[1] reduce-scatter(x), replica_groups={{0,1}}, dimensions={0}, to_apply=add'],
+    ['all-to-all', 'f32[2] all-to-all(x), replica_groups={{0,1}}, dimensions={0}'],
+    ['collective-permute', 'f32[2] collective-permute(x), source_target_pairs={{0,1}}'],
+    ['collective-broadcast', 'f32[2] collective-broadcast(x), replica_groups={{1,0}}'],
+  ]) {
+    test(`${name}: forward and reverse mode agree over the devices`, async () => {
+      const module = client.parseHlo(program(operation));
+      const tangents = [[1, 2], [3, 5]];
+      const onAll = async (derived, more) => {
+        const executable = await client.compile(derived);
+        const results = await executable.executeReplicas(more.map((own) => [[0.5, 1.5], own]));
+        return results.map((own) => own.at(-1).toArray());
+      };
+      const forward = await onAll(client.jvp(module), tangents);
+      const cotangents = forward.map((own, device) => own.map((_, i) => 7 * device + i + 1));
+      const backward = await onAll(client.vjp(module), cotangents);
+      const product = (xs, ys) => flat(xs).reduce((sum, x, i) => sum + x * flat(ys)[i], 0);
+      assert.equal(product(forward, cotangents), product(backward, tangents));
+      assert.notEqual(product(forward, cotangents), 0);
+    });
+  }
+});
+
+test('memory returns to where it began', () => {
+  const loss = client.parseHlo(LOSS);
+  client.gradient(loss, { wrt: 1 }).dispose();
+  const before = client.heapInUse;
+  for (let i = 0; i < 20; i++) {
+    client.gradient(loss, { wrt: 1 }).dispose();
+    assert.throws(() => client.gradient(loss, { of: 1 }));
+  }
+  assert.equal(client.heapInUse, before);
+});

@@ -1,0 +1,130 @@
+/** Frequent mistakes: each error says what to write instead. And what it says works: the remedies are run, too. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { Client, Literal, Shape, XlaError } from '../../bindings/index.mjs';
+
+let client, other, given;
+const identity = (shape) => `HloModule m\nENTRY e {\n  x = ${shape} parameter(0)\n  ROOT r = ${shape} copy(x)\n}`;
+before(async () => {
+  [client, other] = [await Client.create({ threads: 0 }), await Client.create({ threads: 0 })];
+  const compiled = async (shape) => client.compile(client.parseHlo(identity(shape)));
+  const builder = client.builder('b');
+  const disposed = { executable: await compiled('f32[3]'), buffer: client.buffer([1, 2, 3]), module: client.parseHlo(identity('f32[3]')) };
+  for (const thing of Object.values(disposed)) thing.dispose();
+  given = {
+    vector: await compiled('f32[3]'), half: await compiled('bf16[3]'), matrix: await compiled('f32[2,3]'), batch: await compiled('f32[1,3]'),
+    kernel: await compiled('f32[2,3,4,5]'), builder, op: builder.parameter(0, 'f32[2]'), disposed, text: identity('f32[3]'),
+  };
+});
+after(() => {
+  client.dispose();
+  other.dispose();
+});
+
+const three = () => Literal.from([1, 2, 3], 'f32[3]');
+const column = () => Literal.from([[1, 4], [2, 5], [3, 6]], 'f32[3,2]');
+
+/** name: [the mistake, the error's words, what the error says to write, if it can be tried by itself] */
+const MISTAKES = {
+  'a literal of f32 for bf16': [({ half }) => half.execute([three()]), /literal\.convert\('bf16'\)$/, ({ half }) => half.execute([three().convert('bf16')])],
+  'a buffer of f32 for bf16': [({ half }) => half.execute([client.buffer(three())]), /buffer\.toLiteral\(\)\.convert\('bf16'\)$/,
+    ({ half }) => half.execute([client.buffer(three()).toLiteral().convert('bf16')])],
+  'numbers instead of a list of arguments': [({ vector }) => vector.execute([1, 2, 3]), /a list: execute\(\[\[1,2,3\]\]\)$/, ({ vector }) => vector.execute([[1, 2, 3]])],
+  'an array instead of a list of arguments': [({ vector }) => vector.execute(Float32Array.of(1, 2, 3)), /one list: execute\(\[x\]\)$/, ({ vector }) => vector.execute([three()])],
+  'a literal instead of a list of arguments': [({ vector }) => vector.execute(three()), /one list: execute\(\[x\]\)$/],
+  'a Map of arguments': [({ vector }) => vector.execute(new Map([['x', [1, 2, 3]]])), /Object\.fromEntries\(map\)/,
+    ({ vector }) => vector.execute(Object.fromEntries(new Map([['x', [1, 2, 3]]])))],
+  'a promise of an argument': [({ vector }) => vector.execute([Promise.resolve([1, 2, 3])]), /await it$/],
+  'a list of results as an argument': [async ({ vector }) => vector.execute([await vector.execute([[1, 2, 3]])]), /take the first, as in const \[y\] = await/,
+    async ({ vector }) => vector.execute([(await vector.execute([[1, 2, 3]]))[0]])],
+  'an argument that is undefined': [({ vector }) => vector.execute([undefined]), /the argument is missing$/],
+  'a text as an argument': [({ vector }) => vector.execute(['[1, 2, 3]']), /JSON\.parse/, ({ vector }) => vector.execute([JSON.parse('[1, 2, 3]')])],
+  'a transposed literal': [({ matrix }) => matrix.execute([column()]), /literal\.transpose\(\[1,0\]\)$/, ({ matrix }) => matrix.execute([column().transpose([1, 0])])],
+  'a transposed literal of another type': [({ matrix }) => matrix.execute([column().convert('f64')]), /literal\.convert\('f32'\)\.transpose\(\[1,0\]\)$/,
+    ({ matrix }) => matrix.execute([column().convert('f64').convert('f32').transpose([1, 0])])],
+  'a transposed list': [({ matrix }) => matrix.execute([[[1, 4], [2, 5], [3, 6]]]), /Literal\.from\(value\)\.transpose\(\[1,0\]\)$/,
+    ({ matrix }) => matrix.execute([Literal.from([[1, 4], [2, 5], [3, 6]]).transpose([1, 0])])],
+  'dimensions in another order': [({ kernel }) => kernel.execute([Literal.zeros('f32[5,4,2,3]')]), /literal\.transpose\(\[2,3,1,0\]\)$/,
+    ({ kernel }) => kernel.execute([Literal.zeros('f32[5,4,2,3]').transpose([2, 3, 1, 0])])],
+  'a flat list': [({ matrix }) => matrix.execute([[1, 2, 3, 4, 5, 6]]), /a typed array of all of them fits, row-major$/,
+    ({ matrix }) => matrix.execute([Float32Array.from([1, 2, 3, 4, 5, 6])])],
+  'a batch of one is forgotten': [({ batch }) => batch.execute([three()]), /lacks a dimension of 1, such as a batch/],
+  'a buffer of another client': [({ vector }) => vector.execute([other.buffer([1, 2, 3])]), /another client: give its values, buffer\.toLiteral\(\)/,
+    ({ vector }) => vector.execute([other.buffer([1, 2, 3]).toLiteral()])],
+  'a module of another client': [() => other.compile(client.parseHlo(given.text)), /another client; load it by this one$/],
+  'a disposed executable': [({ disposed }) => disposed.executable.execute([[1, 2, 3]]), /Executable was disposed; compile its module again/],
+  'a disposed buffer': [({ vector, disposed }) => vector.execute([disposed.buffer]), /Buffer was disposed, or donated to a run; keep the Buffers/],
+  'a disposed module': [({ disposed }) => client.compile(disposed.module), /HloModule was disposed; load or build it again/],
+  'compile a promise': [({ text }) => client.compile(client.load(text)), /await it: client\.compile\(await client\.load/, async ({ text }) => client.compile(await client.load(text))],
+  'compile a text': [({ text }) => client.compile(text), /client\.compile\(await client\.load\(text\)\)$/],
+  'compile an operation': [({ op }) => client.compile(op), /client\.compile\(builder\.build\(result\)\)$/],
+  'compile a builder': [({ builder }) => client.compile(builder), /client\.compile\(builder\.build\(result\)\)$/],
+  'compile an executable': [({ vector }) => client.compile(vector), /it is compiled already: call its execute\(\)$/],
+  'no await before create()': [() => Client.create({ threads: 0 }).builder('b'), /^create: .* write await before it$/],
+  'no await before load()': [({ text }) => client.load(text).toProto(), /^load: .* write await before it$/],
+  'no await before compile()': [({ text }) => client.compile(client.parseHlo(text)).execute([[1, 2, 3]]), /^compile: .* write await before it$/],
+  'an array as an operand': [({ builder, op }) => builder.add(op, [1, 2]), /constant\(value, shape\)$/, ({ builder, op }) => builder.add(op, builder.constant([1, 2], 'f32[2]'))],
+  'a typed array as an operand': [({ op }) => op.add(Float32Array.of(1, 2)), /constant\(value, shape\)$/],
+  'a literal as an operand': [({ op }) => op.add(three()), /constant\(value, shape\)$/],
+  'an element type in numpy\'s words': [({ builder, op }) => builder.convertElementType(op, 'float64'), /did you mean f64\?$/],
+};
+
+describe('each mistake is told with its remedy', () => {
+  for (const [name, [mistake, words, remedy]] of Object.entries(MISTAKES)) {
+    test(name, async () => {
+      const error = await (async () => mistake(given))().then(() => assert.fail('it is accepted'), (thrown) => thrown);
+      assert.ok(error instanceof XlaError, error.stack);
+      assert.match(error.message, words);
+      await remedy?.(given);
+    });
+  }
+});
+
+describe('shapes in other words', () => {
+  const SHAPES = {
+    'float32[2]': 'f32[2]', 'int64[2,3]': 's64[2,3]', 'f32(2,3)': 'f32[2,3]', 'float32(2, 3)': 'f32[2,3]', 'tensor<2x3xf32>': 'f32[2,3]', 'tensor<i32>': 's32[]',
+    '2x3xbf16': 'bf16[2,3]', f32: 'f32[]', bool: 'pred[]', '(2, 3)': 'f32[2,3]', 'bfloat16[4]': 'bf16[4]',
+  };
+  for (const [given, meant] of Object.entries(SHAPES)) {
+    test(given, () => {
+      assert.throws(() => Shape.parse(given), (error) => error instanceof XlaError && error.message.endsWith(`did you mean ${meant}?`));
+      assert.equal(String(Shape.parse(meant)), meant);
+    });
+  }
+  test('a list of sizes', () => assert.throws(() => client.builder().parameter(0, [2, 3]), /did you mean "f32\[2,3\]"\?$/));
+  test('nothing is suggested for what is no shape', () => {
+    for (const text of ['', 'x', '[]', 'f33[2]', 'tensor<2x3>', 'f32[2', '2x3']) {
+      assert.throws(() => Shape.parse(text), (error) => error instanceof XlaError && !/did you mean(?! f(16|32|64)\[2\]\?$)/.test(error.message), text);
+    }
+  });
+});
+
+describe('convert() and transpose() of literals', () => {
+  test('convert by value, and refuse values that the type does not hold', () => {
+    assert.deepEqual(Literal.from([1.5, -2, 1 + 2 ** -9], 'f32[3]').convert('bf16').toArray(), [1.5, -2, 1]);
+    assert.deepEqual(Literal.from([1, 2], 'f32[2]').convert('s64').toArray(), [1n, 2n]);
+    assert.deepEqual(Literal.from([1n, 2n], 's64[2]').convert('f32').toArray(), [1, 2]);
+    assert.deepEqual(Literal.from([true, false], 'pred[2]').convert('s32').toArray(), [1, 0]);
+    assert.deepEqual(Literal.from([1, 2], 'f32[2]').convert('c64').toArray(), [[1, 0], [2, 0]]);
+    assert.throws(() => Literal.from([1.5], 'f32[1]').convert('s32'), /cannot hold 1\.5, which is entry 0: it holds whole numbers/);
+    assert.throws(() => Literal.from([300], 's32[1]').convert('u8'), /cannot hold 300/);
+    assert.throws(() => three().convert('float16'), /did you mean f16\?/);
+    assert.throws(() => Literal.tuple([three()]).convert('f32'), /is no array/);
+  });
+
+  test('transpose as XLA does, of any layout', async () => {
+    const b = client.builder('transpose');
+    const exe = await client.compile(b.build(b.transpose(b.parameter(0, 'f32[2,3,4]'), [2, 0, 1])));
+    const value = Literal.from(Float32Array.from({ length: 24 }, (_, i) => i), 'f32[2,3,4]');
+    const [expected] = await exe.execute([value]);
+    for (const from of [value, value.inLayout([0, 2, 1]), value.inLayout([0, 1, 2])]) {
+      assert.equal(String(from.transpose([2, 0, 1])), String(expected));
+    }
+    const pairs = Literal.from([[[1, 2], [3, 4]]], 'c64[1,2]').transpose();
+    assert.deepEqual(pairs.toArray(), [[[1, 2]], [[3, 4]]]);
+    for (const wrong of [[0, 1], [0, 0, 1], [0, 1, 3], 'x', [2, 1, 0.5]]) {
+      assert.throws(() => value.transpose(wrong), /permutation must be an array that names each of the 3 dimensions of f32\[2,3,4\] once/);
+    }
+  });
+});

@@ -1,0 +1,425 @@
+/**
+ * Tests rewrites for speed that depend on shapes, which lists of operations (native/passes.c) cannot show: the
+ * HLO text after a pass, and that the program still computes the same.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { execute } from '../support/execute.mjs';
+import { ADD, afterPass, client, isClose, wave } from '../support/passes.mjs';
+
+const NARROWED = {
+  'the last row of a product': {
+    entry: 'd = f32[64,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}',
+    slice: ['f32[1,32]', '[63:64], [0:32]'],
+    has: /f32\[1,32\] dot\(/,
+  },
+  'columns of a product': {
+    entry: 'd = f32[64,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}',
+    slice: ['f32[64,3]', '[0:64], [2:11:4]'],
+    has: /f32\[64,9\] dot\(/,
+  },
+  'a row of two layers': {
+    entry: `a = f32[64,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      b = f32[64,32] tanh(a)
+      z = f32[] constant(0)
+      m = f32[64] reduce(b, z), dimensions={1}, to_apply=add
+      n = f32[64,32] broadcast(m), dimensions={0}
+      c = f32[64,32] subtract(b, n)
+      v = f32[32,40] reshape(w)
+      d = f32[64,40] dot(c, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}`,
+    slice: ['f32[1,40]', '[5:6], [0:40]'],
+    has: /f32\[1,32\] dot\((?:.|\n)*f32\[1,40\] dot\(/,
+  },
+  'a query of attention, through reshapes and transposes': {
+    entry: `h = f32[64,4,10] reshape(x)
+      t = f32[4,64,10] transpose(h), dimensions={1,0,2}
+      s = f32[4,64,64] dot(t, t), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+      o = f32[4,64,10] dot(s, t), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}
+      u = f32[64,4,10] transpose(o), dimensions={1,0,2}
+      d = f32[64,40] reshape(u)`,
+    slice: ['f32[2,40]', '[10:12], [0:40]'],
+    has: /f32\[4,2,64\] dot\((?:.|\n)*f32\[4,2,10\] dot\(/,
+  },
+  'part of what two users want': {
+    entry: `a = f32[64,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      l = f32[10,32] slice(a), slice={[3:13], [0:32]}
+      m = f32[10,32] slice(a), slice={[9:19], [0:32]}
+      d = f32[10,32] multiply(l, m)`,
+    slice: ['f32[10,32]', '[0:10], [0:32]'],
+    has: /f32\[16,32\] dot\(/,
+  },
+};
+
+const KEPT = {
+  'a product that is used as a whole': `a = f32[64,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      l = f32[32,32] slice(a), slice={[0:32], [0:32]}
+      m = f32[32,32] slice(a), slice={[32:64], [0:32]}
+      ROOT d = f32[32,32] add(l, m)`,
+  'a reshape that a part does not fit': `a = f32[64,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      b = f32[32,64] reshape(a)
+      ROOT d = f32[32,1] slice(b), slice={[0:32], [0:1]}`,
+  'little work': `p = f32[4,4] slice(x), slice={[0:4], [0:4]}
+      a = f32[4,4] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      ROOT d = f32[1,4] slice(a), slice={[0:1], [0:4]}`,
+};
+
+const program = (entry) => `HloModule m
+${ADD}ENTRY e {
+  x = f32[64,40] parameter(0)
+  w = f32[40,32] parameter(1)
+  ${entry}
+}`;
+const arguments_ = () => [wave(64 * 40, 0), wave(40 * 32, 1)];
+
+for (const [name, { entry, slice: [shape, bounds], has }] of Object.entries(NARROWED)) {
+  test(`narrow: ${name}`, async () => {
+    const text = program(`${entry}\n  ROOT r = ${shape} slice(d), slice={${bounds}}`);
+    const narrowed = afterPass(text, 'narrow');
+    assert.ok(narrowed, 'the pass changes the program');
+    assert.match(narrowed.replace(/\{[\d,]*\}/g, ''), has);
+    const [rows, columns] = [...bounds.matchAll(/\[(\d+):(\d+)(?::(\d+))?\]/g)]
+      .map(([, ...numbers]) => numbers.map((n) => Number(n ?? 1)));
+    const [whole] = await execute(client, program(entry.replace(/\bd = /, 'ROOT d = ')), arguments_());
+    const wanted = whole.slice(rows[0], rows[1]).filter((_, i) => i % rows[2] === 0)
+      .map((row) => row.slice(columns[0], columns[1]).filter((_, i) => i % columns[2] === 0));
+    const [part] = await execute(client, text, arguments_());
+    part.forEach((row, i) => row.forEach((value, k) =>
+      assert.ok(isClose(value, wanted[i][k]), `${value} at ${i}, ${k}, not ${wanted[i][k]}`)));
+    assert.deepEqual([part.length, part[0].length], [wanted.length, wanted[0].length]);
+  });
+}
+
+for (const [name, entry] of Object.entries(KEPT)) {
+  test(`narrow leaves as it is ${name}`, () => assert.equal(afterPass(program(entry), 'narrow'), null));
+}
+
+/* ---- Dynamic slices, read where they are ---- */
+
+/** Lines on x f32[20,30] and the starts i and j; and element (r, c) of the result, from x's `at`. */
+const SLICED = {
+  'before an element-wise operation': ['5,7', `d = f32[5,7] dynamic-slice(x, i, j), dynamic_slice_sizes={5,7}
+    ROOT r = f32[5,7] negate(d)`, (at, i, j, r, c) => -at(i(15) + r, j(23) + c)],
+  'after it, which is computed there only': ['5,7', `n = f32[20,30] negate(x)
+    ROOT r = f32[5,7] dynamic-slice(n, i, j), dynamic_slice_sizes={5,7}`, (at, i, j, r, c) => -at(i(15) + r, j(23) + c)],
+  'between': ['5,7', `n = f32[20,30] negate(x)
+    d = f32[5,7] dynamic-slice(n, i, j), dynamic_slice_sizes={5,7}
+    ROOT r = f32[5,7] add(d, d)`, (at, i, j, r, c) => -2 * at(i(15) + r, j(23) + c)],
+  'of a slice, whose start is a constant too': ['3,7', `z = s32[] constant(-4)
+    m = s32[] constant(99)
+    d = f32[9,30] dynamic-slice(x, i, z), dynamic_slice_sizes={9,30}
+    e = f32[3,7] dynamic-slice(d, i, m), dynamic_slice_sizes={3,7}
+    ROOT r = f32[3,7] negate(e)`, (at, i, j, r, c) => -at(i(11) + i(6) + r, 23 + c)],
+  'turned, reversed and reshaped': ['7,5', `d = f32[5,7] dynamic-slice(x, i, j), dynamic_slice_sizes={5,7}
+    t = f32[7,5] transpose(d), dimensions={1,0}
+    v = f32[7,5] reverse(t), dimensions={0}
+    k = f32[35] reshape(v)
+    w = f32[35] negate(k)
+    ROOT r = f32[7,5] reshape(w)`, (at, i, j, r, c) => -at(i(15) + c, j(23) + 6 - r)],
+  'of a reshape': ['5,7', `f = f32[600] reshape(x)
+    d = f32[35] dynamic-slice(f, j), dynamic_slice_sizes={35}
+    n = f32[35] negate(d)
+    ROOT r = f32[5,7] reshape(n)`, (at, i, j, r, c) => -at(0, j(565) + 7 * r + c)],
+  'one row for all, and an index for all': ['4,30', `k = f32[30] iota(), iota_dimension=0
+    e = f32[1] dynamic-slice(k, j), dynamic_slice_sizes={1}
+    o = f32[] reshape(e)
+    ob = f32[4,30] broadcast(o), dimensions={}
+    z = s32[] constant(0)
+    d = f32[1,30] dynamic-slice(x, i, z), dynamic_slice_sizes={1,30}
+    q = f32[30] reshape(d)
+    b = f32[4,30] broadcast(q), dimensions={1}
+    ROOT r = f32[4,30] add(b, ob)`, (at, i, j, r, c) => at(i(19), c) + j(29)],
+  'reduced': ['5,1', `d = f32[5,7] dynamic-slice(x, i, j), dynamic_slice_sizes={5,7}
+    z = f32[] constant(0)
+    s = f32[5] reduce(d, z), dimensions={1}, to_apply=add
+    ROOT r = f32[5,1] reshape(s)`, (at, i, j, r) => [0, 1, 2, 3, 4, 5, 6].reduce((sum, c) => sum + at(i(15) + r, j(23) + c), 0)],
+};
+for (const [name, [shape, entry, element]] of Object.entries(SLICED)) {
+  test(`fuse-loops: a dynamic slice ${name}`, async () => {
+    const x = wave(600, 0), [rows, columns] = shape.split(',').map(Number);
+    for (const type of ['s32', 's8', 'u8', 's64', 'u64', 'u16']) {
+      const mixed = type.startsWith('s') ? entry.replaceAll('s32[]', `${type}[]`) : entry.replace('-4', '0').replaceAll('s32[]', `${type}[]`);
+      const text = `HloModule m\n${ADD}ENTRY e {\n  x = f32[20,30] parameter(0)\n  i = ${type}[] parameter(1)\n  j = ${type}[] parameter(2)\n    ${mixed}\n}`;
+      const fused = afterPass(text, 'fuse-loops'), main = fused.slice(fused.indexOf('ENTRY'));
+      assert.match(main, / fusion\(/);
+      assert.doesNotMatch(main, / dynamic-slice\(/);
+      for (const [i, j] of [[0, 0], [3, 20], [13, 99], ...type.startsWith('s') ? [[-1, 5], [2, -99]] : []]) {
+        const clamp = (start) => (most) => Math.min(Math.max(start, 0), most);
+        const wide = type.endsWith('64') ? BigInt : Number;
+        const [got] = await execute(client, text, [x, wide(i), wide(j)]);
+        got.forEach((row, r) => row.forEach((value, c) => {
+          const wanted = element((a, b) => x[30 * a + b], clamp(i), clamp(j), r, c);
+          assert.ok(isClose(value, wanted), `${value} at ${r}, ${c} of ${shape} from ${i}, ${j}, not ${wanted}`);
+        }));
+        assert.equal(got.length * got[0].length, rows * columns);
+      }
+    }
+  });
+}
+
+test('fuse-loops: a dynamic slice of many chunks', async () => {
+  const text = `HloModule m\nENTRY e {\n  x = f32[300,1000] parameter(0)\n  i = s32[] parameter(1)
+  d = f32[201,701] dynamic-slice(x, i, i), dynamic_slice_sizes={201,701}\n  ROOT r = f32[201,701] negate(d)\n}`;
+  const x = wave(300_000, 0), [got] = await execute(client, text, [x, 77]);
+  assert.ok(got.every((row, r) => row.every((value, c) => value === -x[1000 * (77 + r) + 77 + c])));
+});
+
+test('fuse-loops: a dynamic slice of an array that the same iteration updates is taken before', async () => {
+  const text = `HloModule m
+more {
+  s = (s32[], f32[40,500]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(39)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+turn {
+  s = (s32[], f32[40,500]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[40,500] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  z = s32[] constant(0)
+  d = f32[1,500] dynamic-slice(x, i, z), dynamic_slice_sizes={1,500}
+  e = f32[1,500] dynamic-slice(x, j, z), dynamic_slice_sizes={1,500}
+  f = f32[1,500] add(d, e)
+  y = f32[40,500] dynamic-update-slice(x, f, j, z)
+  ROOT r = (s32[], f32[40,500]) tuple(j, y)
+}
+ENTRY e {
+  x = f32[40,500] parameter(0)
+  zero = s32[] constant(0)
+  t = (s32[], f32[40,500]) tuple(zero, x)
+  w = (s32[], f32[40,500]) while(t), condition=more, body=turn
+  ROOT r = f32[40,500] get-tuple-element(w), index=1
+}`;
+  const module = client.parseHlo(text), executable = await client.compile(module);
+  assert.doesNotMatch(executable.thunks().split('body')[1], /copy .*result0/);
+  const x = wave(20_000, 0), wanted = Float32Array.from(x);
+  for (let i = 500; i < x.length; i++) wanted[i] += wanted[i - 500];
+  const [got] = await executable.execute([x]);
+  assert.deepEqual(got.data, wanted);
+  executable.dispose();
+  module.dispose();
+});
+
+/* ---- Small products ---- */
+
+const BIG = { s64: BigInt64Array, u64: BigUint64Array };
+const whole = (type, count) => (BIG[type]
+  ? BIG[type].from({ length: count }, (_, i) => BigInt((i * 7) % 5))
+  : Array.from({ length: count }, (_, i) => ((i * 7) % 5)));
+const nested = (flat, dims) => {
+  const [first, ...rest] = dims;
+  if (first === undefined) return flat[0];
+  const part = flat.length / first;
+  return Array.from({ length: first }, (_, i) => nested(flat.slice(i * part, (i + 1) * part), rest));
+};
+const size = (dims) => dims.reduce((a, b) => a * b, 1);
+
+/** lhs, rhs, contracted, batch, result */
+const PRODUCTS = [
+  [[10], [10], [[0], [0]], [[], []], []],
+  [[3, 5], [5], [[1], [0]], [[], []], [3]],
+  [[3, 5], [3], [[0], [0]], [[], []], [5]],
+  [[3, 4], [4, 5], [[1], [0]], [[], []], [3, 5]],
+  [[3, 4], [5, 3], [[0], [1]], [[], []], [4, 5]],
+  [[2, 3, 4], [4, 2, 2], [[2], [0]], [[0], [1]], [2, 3, 2]],
+  [[2, 3, 4], [4, 3], [[1, 2], [1, 0]], [[], []], [2]],
+  [[4], [6], [[], []], [[], []], [4, 6]],
+  [[4, 1], [1, 6], [[1], [0]], [[], []], [4, 6]],
+];
+for (const type of ['f32', 'f64', 's32', 'u64']) {
+  test(`small-dots: ${type}`, async () => {
+    for (const [lhs, rhs, [lc, rc], [lb, rb], result] of PRODUCTS) {
+      const attributes = `lhs_contracting_dims={${lc}}, rhs_contracting_dims={${rc}}` +
+        (lb.length ? `, lhs_batch_dims={${lb}}, rhs_batch_dims={${rb}}` : '');
+      const dot = `dot(x, y), ${attributes}`;
+      const shape = `${type}[${result}]`;
+      const header = `HloModule m\nENTRY e {\n  x = ${type}[${lhs}] parameter(0)\n  y = ${type}[${rhs}] parameter(1)\n`;
+      const text = `${header}  ROOT d = ${shape} ${dot}\n}`;
+      assert.doesNotMatch(afterPass(text, 'small-dots'), / dot\(/);
+      const args = [nested(whole(type, size(lhs)), lhs), nested(whole(type, size(rhs)), rhs)];
+      const [got] = await execute(client, text, args);
+      const [wanted] = await execute(client, text.replace('ROOT d', 'd').replace(/\}$/,
+        `  b = ${shape} opt-barrier(d)\n  ROOT s = ${shape} copy(b)\n}`), args);
+      assert.deepEqual(got, wanted);
+      assert.deepEqual([got].flat(Infinity).map(Number), product(args, lhs, rhs, lc, rc, lb, rb));
+    }
+  });
+}
+
+/** Computes dot by its definition, in the order of the result's elements. */
+function product([x, y], lhs, rhs, lc, rc, lb, rb) {
+  const at = (array, index) => Number(index.reduce((part, i) => part[i], array));
+  const free = (dims, ...without) => dims.map((_, d) => d).filter((d) => !without.flat().includes(d));
+  const [lf, rf] = [free(lhs, lc, lb), free(rhs, rc, rb)];
+  const all = (sizes) => sizes.reduce((list, n) => list.flatMap((index) =>
+    Array.from({ length: n }, (_, i) => [...index, i])), [[]]);
+  return all([...lb.map((d) => lhs[d]), ...lf.map((d) => lhs[d]), ...rf.map((d) => rhs[d])]).map((index) =>
+    all(lc.map((d) => lhs[d])).reduce((sum, k) => {
+      const l = [], r = [];
+      lb.forEach((d, i) => { l[d] = index[i]; });
+      rb.forEach((d, i) => { r[d] = index[i]; });
+      lf.forEach((d, i) => { l[d] = index[lb.length + i]; });
+      rf.forEach((d, i) => { r[d] = index[lb.length + lf.length + i]; });
+      lc.forEach((d, i) => { l[d] = k[i]; });
+      rc.forEach((d, i) => { r[d] = k[i]; });
+      return sum + at(x, l) * at(y, r);
+    }, 0));
+}
+
+test('small-dots: a product of one, which may be -0', async () => {
+  const text = `HloModule m\nENTRY e {\n  x = f32[3,1] parameter(0)\n  y = f32[1,2] parameter(1)
+  ROOT d = f32[3,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}`;
+  const [d] = await execute(client, text, [[[-0], [1], [-2]], [[3, 0]]]);
+  assert.deepEqual(d, [[-0, -0], [3, 0], [-6, -0]]);
+});
+
+/* As XLA:CPU has it: 0. */
+for (const [type, denormal] of [['f32', -1e-40], ['bf16', 1e-39]]) {
+  test(`denormals of large matrices of ${type} are taken for 0`, async () => {
+    const text = `HloModule m\nENTRY e {\n  x = ${type}[128,128] parameter(0)\n  y = ${type}[128,128] parameter(1)
+  ROOT d = ${type}[128,128] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}`;
+    const all = (value) => Array.from({ length: 128 }, () => new Array(128).fill(value));
+    for (const args of [[all(denormal), all(1e10)], [all(1e10), all(denormal)]]) {
+      assert.deepEqual((await execute(client, text, args))[0], all(0));
+    }
+  });
+}
+
+/* ---- Reductions written out, in regions ---- */
+
+const REDUCED = [
+  [[7], [0]], [[8], [0]], [[3], [0]], [[3, 5], [0]], [[3, 5], [1]], [[2, 9], [1]], [[9, 2], [0]],
+  [[2, 9], [0]], [[2, 3, 4], [0, 2]], [[2, 3, 4], [1]], [[2, 2, 6], [0, 1]], [[3, 4], [0, 1]], [[5], []],
+];
+const TYPES = ['f32', 'f64', 's32', 's8', 'u16', 's64', 'f16', 'bf16', 'f8e4m3fn', 'c64', 'pred'];
+for (const type of TYPES) {
+  test(`a reduction of ${type} in a region`, async () => {
+    for (const opcode of type === 'pred' ? ['and', 'or'] : type === 'c64' ? ['add'] : ['add', 'maximum', 'multiply']) {
+      for (const [dims, over] of REDUCED) {
+        const kept = dims.filter((_, d) => !over.includes(d));
+        const computation = `f {\n a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] ${opcode}(a, b)\n}\n`;
+        const header = `HloModule m\n${ADD}${computation}ENTRY e {\n  x = ${type}[${dims}] parameter(0)\n  i = ${type}[] parameter(1)\n`;
+        const reduce = `${type}[${kept}] reduce(x, i), dimensions={${over}}, to_apply=f`;
+        const alone = `${header}  ROOT r = ${reduce}\n}`;
+        const more = `${header}  z = f32[] constant(0)\n  k = f32[5] iota(), iota_dimension=0
+  s = f32[] reduce(k, z), dimensions={0}, to_apply=add\n  r = ${reduce}\n  ROOT t = (${type}[${kept}], f32[]) tuple(r, s)\n}`;
+        const element = (n) => (type === 'c64' ? [n, 1 - n] : type === 'pred' ? n > 0 : type === 's64' ? BigInt(n) : n);
+        const x = nested(Array.from({ length: size(dims) }, (_, n) => element((n * 5) % 3)), dims);
+        const [wanted] = await execute(client, alone, [x, element(1)]);
+        const [got] = await execute(client, more, [x, element(1)]);
+        assert.deepEqual(got, wanted, `${opcode} of [${dims}] over {${over}}`);
+      }
+    }
+  });
+}
+
+test('a reduction of two arrays in a region', async () => {
+  const text = `HloModule m
+${ADD}most {
+  x = f32[] parameter(0)
+  i = s32[] parameter(1)
+  y = f32[] parameter(2)
+  j = s32[] parameter(3)
+  more = pred[] compare(x, y), direction=GE
+  v = f32[] select(more, x, y)
+  k = s32[] select(more, i, j)
+  ROOT r = (f32[], s32[]) tuple(v, k)
+}
+ENTRY e {
+  x = f32[3,7] parameter(0)
+  i = s32[3,7] iota(), iota_dimension=1
+  low = f32[] constant(-inf)
+  none = s32[] constant(-1)
+  m = (f32[3], s32[3]) reduce(x, i, low, none), dimensions={1}, to_apply=most
+  v = f32[3] get-tuple-element(m), index=0
+  k = s32[3] get-tuple-element(m), index=1
+  z = f32[] constant(0)
+  s = f32[] reduce(v, z), dimensions={0}, to_apply=add
+  ROOT r = (f32[3], s32[3], f32[]) tuple(v, k, s)
+}`;
+  const x = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 3, 5, 8, 9, 7], [9, 3, 2, 3, 8, 4, 6]];
+  assert.deepEqual(await execute(client, text, [x]), [[9, 9, 9], [5, 5, 0], 27]);
+});
+
+test('logistic: the quotient that XLA:CPU makes is found, unless its parts have other users', async () => {
+  const program = (type, root) => `HloModule m
+ENTRY e {
+  x = ${type}[9] parameter(0)
+  c = ${type}[] constant(1)
+  one = ${type}[9] broadcast(c), dimensions={}
+  n = ${type}[9] negate(x)
+  p = ${type}[9] exponential(n)
+  s = ${type}[9] add(p, one)
+  l = ${type}[9] divide(one, s)
+  ${root}
+}
+`;
+  const x = wave(9, 0.2).map((value) => 9 * value);
+  for (const [type, root, found] of [
+    ['f32', 'ROOT r = f32[9] multiply(l, x)', true], ['f64', 'ROOT r = f64[9] negate(l)', true],
+    ['f32', 'ROOT r = f32[9] multiply(l, p)', false], ['bf16', 'ROOT r = bf16[9] negate(l)', false],
+  ]) {
+    const text = afterPass(program(type, root), 'logistic');
+    if (!found) {
+      assert.equal(text, null, `${type} ${root}`);
+      continue;
+    }
+    assert.match(text, / logistic\(/);
+    const [got] = await execute(client, program(type, root), [Array.from(x)]);
+    got.forEach((value, i) => {
+      const y = 1 / (1 + Math.exp(-x[i]));
+      assert.ok(isClose(value, type === 'f32' ? y * x[i] : -y), `${value} of ${x[i]}`);
+    });
+  }
+});
+
+/** A loop of h = h W, or h times W transposed; `next` is W in the next iteration. */
+const products = ({ rows, size, turns, turned = false, next = 'w' }) => `HloModule products
+condition { s = (s32[], f32[${rows},${size}], f32[${size},${size}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(${turns})
+  ROOT r = pred[] compare(i, n), direction=LT }
+body { s = (s32[], f32[${rows},${size}], f32[${size},${size}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  h = f32[${rows},${size}] get-tuple-element(s), index=1
+  w = f32[${size},${size}] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  v = f32[${size},${size}] sine(w)
+  d = f32[${rows},${size}] dot(h, w), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}}
+  ROOT r = (s32[], f32[${rows},${size}], f32[${size},${size}]) tuple(j, d, ${next}) }
+ENTRY e { h = f32[${rows},${size}] parameter(0)
+  w = f32[${size},${size}] parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[${rows},${size}], f32[${size},${size}]) tuple(zero, h, w)
+  u = (s32[], f32[${rows},${size}], f32[${size},${size}]) while(t), condition=condition, body=body
+  ROOT r = f32[${rows},${size}] get-tuple-element(u), index=1 }`;
+
+for (const [rows, size, turned] of [[8, 72, false], [12, 72, true], [32, 320, false], [16, 320, true]]) {
+  test(`hoist-loops: ${rows} rows by a matrix of ${size}, ${turned ? 'columns' : 'rows'} in a line, in panels`, async () => {
+    const program = products({ rows, size, turned, turns: 5 });
+    assert.match(afterPass(program, 'hoist-loops'), new RegExp(`f32\\[${rows},${size / 8},8\\]\\S* dot\\(`));
+    const h = Array.from({ length: rows }, (_, i) => Array.from({ length: size }, (_, k) => Math.fround(Math.sin(i * 7 + k * 3))));
+    const w = Array.from({ length: size }, (_, k) => Array.from({ length: size }, (_, j) => Math.fround(Math.cos(k * 5 + j * 11 + k * j) / 8)));
+    let expected = h;
+    for (let turn = 0; turn < 5; turn++) {
+      expected = expected.map((row) => w.map((_, j) => row.reduce((sum, x, k) => sum + x * (turned ? w[j][k] : w[k][j]), 0)));
+    }
+    const most = Math.max(...expected.flat().map(Math.abs));
+    const [result] = await execute(client, program, [h, w]);
+    result.forEach((row, i) => row.forEach((x, j) =>
+      assert.ok(Math.abs(x - expected[i][j]) < 1e-5 * most, `[${i},${j}]: ${x}, not ${expected[i][j]}`)));
+  });
+}
+
+for (const [what, options] of Object.entries({
+  'few rows': { rows: 4, size: 72, turns: 9 },
+  'few turns': { rows: 8, size: 72, turns: 3 },
+  'a small matrix': { rows: 8, size: 64, turns: 9 },
+  'a matrix of 64 MB': { rows: 8, size: 4096, turns: 9 },
+  'a matrix of another turn': { rows: 8, size: 72, turns: 9, next: 'v' },
+})) {
+  test(`hoist-loops: no panels for ${what}`, () => assert.equal(afterPass(products(options), 'hoist-loops'), null));
+}

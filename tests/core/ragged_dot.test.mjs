@@ -1,0 +1,168 @@
+/**
+ * ragged-dot: groups of rows, of the depth and of batches, with one list of sizes and with one for each index before
+ * the ragged dimension; sizes that sum up to less or to more than the dimension, and below 0. Expected results
+ * follow the definition, element by element, in small whole numbers, which every type adds up exactly.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+
+import { Client, Literal } from '../../bindings/index.mjs';
+
+const clients = [];
+before(async () => {
+  for (const threads of [0, 2]) clients.push(await Client.create({ threads }));
+});
+after(() => clients.forEach((client) => client.dispose()));
+
+const product = (sizes) => sizes.reduce((x, y) => x * y, 1);
+const numbers = (count, f) => Array.from({ length: count }, (_, i) => f(i));
+
+/** Index to place of an array of named dimensions, such as { b: 2, m: 9 }: { b: 1, m: 3 } to 12. */
+const placeOf = (dims) => (index) => Object.keys(dims).reduce((at, name) => at * dims[name] + index[name], 0);
+
+/** Every index of named dimensions, the last one fastest. */
+function* indices(dims) {
+  const names = Object.keys(dims);
+  for (let at = 0; at < product(Object.values(dims)); at++) {
+    let rest = at;
+    const index = {};
+    for (const name of [...names].reverse()) {
+      index[name] = rest % dims[name];
+      rest = Math.floor(rest / dims[name]);
+    }
+    yield index;
+  }
+}
+
+/** The group that `at` of a list is in, or -1. */
+function groupOf(list, at) {
+  let end = 0;
+  return list.findIndex((size) => at < (end += Math.max(size, 0)));
+}
+
+/** `c`: lhs, rhs, and the dimensions before the group in `lists`, all named; `ragged` of lhs. */
+function expected(c) {
+  const ofRows = !c.contracted.includes(c.ragged), placeX = placeOf(c.lhs), placeY = placeOf(c.rhs);
+  const placeList = placeOf({ ...c.lists, g: c.groups });
+  return [...indices(c.result)].map((index) => {
+    let sum = 0;
+    for (const k of indices(Object.fromEntries(c.contracted.map((name) => [name, c.lhs[name]])))) {
+      const full = { ...index, ...k };
+      if (!c.batch.includes(c.ragged)) {
+        const first = placeList({ ...full, g: 0 });
+        const group = groupOf(c.sizes.slice(first, first + c.groups), full[c.ragged]);
+        if (ofRows ? group < 0 : group !== index.g) continue;
+        full.g = group;
+      }
+      sum += c.x[placeX(full)] * c.y[placeY(full)];
+    }
+    return sum;
+  });
+}
+
+function textOf(c, type, sizeType) {
+  const shape = (dims) => `${type}[${Object.values(dims)}]`;
+  const at = (dims, names) => names.map((name) => Object.keys(dims).indexOf(name));
+  const list = (name, places) => (places.length ? `, ${name}={${places}}` : '');
+  return `HloModule m
+ENTRY e {
+  x = ${shape(c.lhs)} parameter(0)
+  y = ${shape(c.rhs)} parameter(1)
+  s = ${sizeType}[${[...Object.values(c.lists), c.groups]}] parameter(2)
+  ROOT r = ${shape(c.result)} ragged-dot(x, y, s)${list('lhs_batch_dims', at(c.lhs, c.batch))}${
+    list('lhs_contracting_dims', at(c.lhs, c.contracted))}${list('rhs_batch_dims', at(c.rhs, c.batch))}${
+    list('rhs_contracting_dims', at(c.rhs, c.contracted))}${list('lhs_ragged_dims', at(c.lhs, [c.ragged]))}${
+    'g' in c.rhs ? list('rhs_group_dims', at(c.rhs, ['g'])) : ''}
+}`;
+}
+
+const literal = (values, dims, type) => {
+  const nest = (at, [size, ...rest], count) =>
+    numbers(size, (i) => (rest.length ? nest(at + i * (count / size), rest, count / size) : values[at + i]));
+  return Literal.from(nest(0, dims, product(dims)), `${type}[${dims}]`);
+};
+
+async function check(c, type, sizeType, name) {
+  const signed = type[0] !== 'u';
+  const values = (dims, factor) => numbers(product(Object.values(dims)), (i) =>
+    ((i * factor + (i >> 3)) % 5 === 0 ? 1 : 0) - (signed && (i * factor) % 7 === 0 ? 1 : 0));
+  c = { batch: [], lists: {}, ...c, x: values(c.lhs, 3), y: values(c.rhs, 11) };
+  const want = expected(c), text = textOf(c, type, sizeType);
+  for (const client of clients) {
+    const exe = await client.compile(client.parseHlo(text));
+    assert.doesNotMatch(exe.thunks(), /^\s*eval/m, name);
+    const args = [[c.x, c.lhs, type], [c.y, c.rhs, type], [c.sizes, { ...c.lists, g: c.groups }, sizeType]];
+    const [got] = await exe.execute(args.map(([v, dims, of]) => literal(v, Object.values(dims), of)));
+    const flat = got.toArray().flat(type[0] === 'c' ? Object.keys(c.result).length - 1 : Infinity);
+    assert.deepEqual(flat.map((v) => (Array.isArray(v) ? v[0] : Number(v))), want, `${name} ${text}`);
+  }
+}
+
+/** Lists of sizes for a dimension of 90: all of it, less, more, none, below 0. */
+const SIZES = [[40, 0, 50], [7, 33, 9], [60, 60, 60], [0, 0, 0], [-5, 20, -1]];
+const CASES = {
+  'rows': { lhs: { m: 90, k: 20 }, rhs: { g: 3, k: 20, n: 17 }, result: { m: 90, n: 17 } },
+  'rows times one column': { lhs: { k: 20, m: 90 }, rhs: { g: 3, k: 20 }, result: { m: 90 } },
+  'rows, the group last': { lhs: { k: 6, m: 90, h: 2 }, rhs: { n: 9, k: 6, g: 3 }, result: { m: 90, h: 2, n: 9 } },
+  'rows of batches': {
+    lhs: { b: 2, m: 90, k: 6 }, rhs: { g: 3, b: 2, k: 6, n: 40 }, batch: ['b'], result: { b: 2, m: 90, n: 40 },
+  },
+  'rows, a list for each batch and row before': {
+    lhs: { h: 2, b: 2, m: 90, k: 4 }, rhs: { g: 3, b: 2, n: 8, k: 4 }, batch: ['b'], lists: { b: 2, h: 2 },
+    result: { b: 2, h: 2, m: 90, n: 8 },
+  },
+  'depth': {
+    lhs: { m: 12, k: 90 }, rhs: { k: 90, n: 21 }, ragged: 'k', result: { g: 3, m: 12, n: 21 },
+  },
+  'depth of two dimensions, of batches': {
+    lhs: { k: 90, b: 2, c: 3, m: 5 }, rhs: { b: 2, n: 4, c: 3, k: 90 }, batch: ['b'], ragged: 'k',
+    contracted: ['c', 'k'], result: { g: 3, b: 2, m: 5, n: 4 },
+  },
+  'depth, a list for each batch and number before': {
+    lhs: { b: 2, c: 3, k: 90, m: 5 }, rhs: { b: 2, c: 3, k: 90, n: 8 }, batch: ['b'], ragged: 'k',
+    contracted: ['c', 'k'], lists: { b: 2, c: 3 }, result: { g: 3, b: 2, m: 5, n: 8 },
+  },
+  'batches': {
+    lhs: { b: 90, m: 2, k: 3 }, rhs: { b: 90, k: 3, n: 4 }, batch: ['b'], ragged: 'b', result: { b: 90, m: 2, n: 4 },
+  },
+};
+
+for (const [name, c] of Object.entries(CASES)) {
+  test(`ragged-dot: ${name}`, async () => {
+    const all = name === 'rows' || name === 'depth';
+    for (const [i, type] of ['f32', 'f64', 'f16', 'bf16', 'c64', 's32', 's64', 'u8'].entries()) {
+      if (!all && i % 3) continue;
+      const lists = product(Object.values(c.lists ?? {}));
+      const sizes = numbers(lists, (list) => SIZES[(i + list) % SIZES.length]).flat();
+      const sizeType = sizes.some((size) => size < 0) ? ['s8', 's32', 's64'][i % 3] : ['u8', 's16', 'u64'][i % 3];
+      await check({ ragged: 'm', contracted: ['k'], ...c, groups: 3, sizes }, type, sizeType, `${name} of ${type}`);
+    }
+  });
+}
+
+test('ragged-dot: more groups than rows', async () => {
+  const some = { lhs: { m: 3, k: 4 }, contracted: ['k'], ragged: 'm', result: { m: 3, n: 5 } };
+  const sizes = numbers(40, (g) => (g % 13 === 5 ? 1 : 0));
+  await check({ ...some, rhs: { g: 40, k: 4, n: 5 }, groups: 40, sizes }, 'f32', 's32', 'more');
+});
+
+test('ragged-dot without threads: the event loop turns, and a signal ends it', async () => {
+  const client = clients[0];
+  const exe = await client.compile(client.parseHlo(`HloModule m
+ENTRY e {
+  x = f32[20000,300] parameter(0)
+  y = f32[16,300,300] parameter(1)
+  s = s32[16] parameter(2)
+  ROOT r = f32[20000,300] ragged-dot(x, y, s), lhs_contracting_dims={1}, rhs_contracting_dims={1},
+    lhs_ragged_dims={0}, rhs_group_dims={0}
+}`));
+  const args = [new Float32Array(6e6), new Float32Array(16 * 9e4), new Int32Array(16).fill(1250)];
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  await exe.execute(args);
+  clearInterval(timer);
+  assert.ok(turns > 1, `${turns} turns`);
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 5);
+  await assert.rejects(exe.execute(args, { signal: stop.signal }));
+});

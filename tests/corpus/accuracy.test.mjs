@@ -1,0 +1,180 @@
+/**
+ * Tests transcendental functions against correctly rounded results (tests/accuracy/README.md). For f16
+ * and bf16 all values are tried against f64, whose own error is negligible there.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { Client } from '../../bindings/index.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
+import { measure, readSweeps, runOperation, wanted } from '../accuracy/accuracy.mjs';
+import { readPoints, worstError } from '../accuracy/complex.mjs';
+
+/** In units in the last place. The project promises 4; accuracy/README.md has the measured errors. */
+const BOUND = { f32: 2.5, f64: 2.5, f16: 1, bf16: 1 };
+const FORMATS = {
+  f32: { mantissa: 23, least: -126 },
+  f16: { mantissa: 10, least: -14 },
+  bf16: { mantissa: 7, least: -126 },
+};
+
+const folder = new URL('../accuracy/', import.meta.url);
+const sweeps = [];
+for (const type of ['f32', 'f64']) {
+  sweeps.push(...(await readSweeps(new URL(`${type}.bin`, folder), type)));
+}
+
+let client;
+before(async () => {
+  client = await Client.create({ threads: 0 });
+});
+after(() => client.dispose());
+
+for (const type of ['f32', 'f64']) {
+  describe(type, () => {
+    for (const sweep of sweeps.filter((one) => one.type === type)) {
+      test(sweep.name, async () => {
+        const got = await runOperation(client, sweep.name, type, sweep.operands);
+        const { worst, at, wrong } = measure(sweep, got);
+        const points = [...wrong, at].map((i) =>
+          `(${sweep.operands.map((x) => x[i])}) is ${got[i]}, should be ${sweep.results[i]}`);
+        assert.equal(wrong.length, 0, points[0]);
+        assert.ok(worst <= BOUND[type], `${worst} ulp: ${points.at(-1)}`);
+      });
+    }
+  });
+}
+
+/** Spacing of the format's numbers around a finite one. */
+function unit({ mantissa, least }, value) {
+  const exponent = value === 0 ? least : Math.max(Math.floor(Math.log2(Math.abs(value))), least);
+  return 2 ** (exponent - mantissa);
+}
+
+/** Rounds to infinity, or so nearly that either will do. */
+const overflows = (largest, want) => Math.abs(want) > largest;
+
+for (const type of ['f16', 'bf16']) {
+  describe(`${type}, all values`, () => {
+    const bits = Uint16Array.from({ length: 1 << 16 }, (_, i) => i);
+    const { read } = ELEMENT_TYPES.get(type);
+    const values = Float64Array.from(bits, (_, i) => read(bits, i));
+    const largest = values.reduce((most, x) => (Number.isFinite(x) ? Math.max(most, x) : most), 0);
+    const unary = sweeps.filter((one) => one.type === 'f64' && one.operands.length === 1);
+    for (const { name } of unary) {
+      test(name, async () => {
+        const got = await runOperation(client, name, type, [bits]);
+        const truth = await runOperation(client, name, 'f64', [values]);
+        for (const [i, exact] of truth.entries()) {
+          const value = read(got, i);
+          const want = wanted(name, type, exact);
+          const text = `(${values[i]}) is ${value}, should be ${want}`;
+          if (overflows(largest, want)) {
+            assert.ok(Math.abs(value) >= largest && value > 0 === want > 0, text);
+          } else if (Number.isNaN(want) || want === 0) {
+            assert.ok(Object.is(value, want), text);
+          } else {
+            assert.ok(Math.abs(value - want) <= BOUND[type] * unit(FORMATS[type], want), text);
+          }
+        }
+      });
+    }
+  });
+}
+
+/** Those that are written out in generated code; the others' sweeps are in tests/native. */
+const WRITTEN_OUT = {
+  exponential: { function: Math.exp, bound: 1 },
+  'exponential-minus-one': { function: Math.expm1, bound: 2 },
+  log: { function: Math.log, bound: 1 },
+  'log-plus-one': { function: Math.log1p, bound: 1 },
+  logistic: { function: (x) => (x < 0 ? Math.exp(x) : 1) / (1 + Math.exp(-Math.abs(x))), bound: 2.5 },
+  tanh: { function: Math.tanh, bound: 2.5 },
+  asin: { function: Math.asin, bound: 2.5 },
+  acos: { function: Math.acos, bound: 2.5 },
+};
+const OF_TWO = { atan2: { function: Math.atan2, bound: 2.5 }, remainder: { function: (x, y) => x % y, bound: 0 } };
+
+describe('f32, a sweep over bit patterns', () => {
+  const step = 6007; // prime: all kinds of last bits
+  const operands = new Float32Array(
+    Uint32Array.from({ length: Math.floor(2 ** 32 / step) }, (_, i) => i * step).buffer);
+  // Any bits with any other; and with bits of nearly the same size
+  const others = operands.map((_, i) => operands[(i * 7919) % operands.length]);
+  const bits = new Uint32Array(operands.buffer);
+  const near = new Float32Array(bits.map((b, i) => b + (((i * 40_503) % 4096) - 2048) * 4096).buffer);
+  const CASES = [
+    ...Object.entries(WRITTEN_OUT).map(([name, row]) => [name, row, []]),
+    ...Object.entries(OF_TWO).flatMap(([name, row]) => [others, near].map((more) => [name, row, [more]])),
+  ];
+  for (const [name, { function: exactly, bound }, more] of CASES) {
+    test(name, async () => {
+      const got = await runOperation(client, name, 'f32', [operands, ...more]);
+      let worst = 0;
+      let at = 0;
+      got.forEach((value, i) => {
+        const want = wanted(name, 'f32', exactly(operands[i], ...more.map((list) => list[i])));
+        const isSpecial = !Number.isFinite(value) || !Number.isFinite(Math.fround(want));
+        const error = isSpecial
+          ? Object.is(value, Math.fround(want)) ? 0 : Infinity
+          : Math.abs(value - want) / unit(FORMATS.f32, want);
+        if (error > worst) [worst, at] = [error, i];
+      });
+      assert.ok(worst <= bound, `${worst} ulp: (${[operands, ...more].map((list) => list[at])}) is ${got[at]}`);
+    });
+  }
+});
+
+describe('conversions from f32 to narrower floats, a sweep over bit patterns', () => {
+  const operands = new Float32Array(
+    Uint32Array.from({ length: 65_536 }, (_, i) => (i * 65_537 + (i & 3)) >>> 0).buffer);
+  for (const type of ['f16', 'bf16', 'f8e5m2', 'f8e4m3', 'f8e3m4', 'f8e4m3fn', 'f8e4m3b11fnuz',
+    'f8e5m2fnuz', 'f8e4m3fnuz']) {
+    test(type, async () => {
+      const { Array: TypedArray, read } = ELEMENT_TYPES.get(type);
+      const sign = 1 << (8 * TypedArray.BYTES_PER_ELEMENT - 1);
+      const all = TypedArray.from({ length: sign }, (_, i) => i);
+      const magnitudes = Float64Array.from(all, (_, i) => read(all, i));
+      const special = magnitudes.findIndex((x) => !Number.isFinite(x)); // -1: none but -0
+      const finite = special < 0 ? magnitudes : magnitudes.subarray(0, special);
+      const past = special < 0 ? NaN : magnitudes[special];
+      const nearest = (x) => { // the bits of a magnitude; of a tie, the even ones
+        let [low, high] = [0, finite.length];
+        while (high - low > 1) {
+          const middle = (low + high) >> 1;
+          if (finite[middle] <= x) low = middle;
+          else high = middle;
+        }
+        const above = high < finite.length ? finite[high]
+          : 2 * finite[low] - finite[low - 1]; // where overflow begins
+        const [down, up] = [x - finite[low], above - x];
+        return down < up || (down === up && low % 2 === 0) ? low : low + 1;
+      };
+      const got = await runOperation(client, 'convert', type, [operands], 'f32');
+      operands.forEach((x, i) => {
+        const bits = Number.isNaN(x) ? -1 : nearest(Math.abs(x));
+        const size = bits < 0 ? NaN : bits < finite.length ? finite[bits] : past;
+        const want = x < 0 || (Object.is(x, -0)) ? -size : size;
+        const value = read(got, i);
+        const same = want === 0 && special < 0 ? Object.is(value, 0) : Object.is(value, want);
+        assert.ok(same, `${x} is ${value}, should be ${want}`);
+      });
+    });
+  }
+});
+
+/* ---- Complex functions: units in the last place of the modulus ---- */
+
+const COMPLEX_GOAL = { power: 8, else: 4 };
+
+test('complex functions', { timeout: 60000 }, async (t) => {
+  const client = await Client.create({ threads: 0 });
+  for (const entry of await readPoints(new URL('complex.bin', folder))) {
+    await t.test(`${entry.function} of ${entry.type}`, async () => {
+      const { modulus, at } = await worstError(client, entry);
+      const most = COMPLEX_GOAL[entry.function] ?? COMPLEX_GOAL.else;
+      assert.ok(modulus <= most, `off by ${modulus} ulp at ${at}`);
+    });
+  }
+  client.dispose();
+});

@@ -1,0 +1,38 @@
+/**
+ * The golden corpus: programs whose operands and results real XLA made, run here, on one client
+ * with threads and on one without.
+ */
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+
+import { Client } from '../../bindings/index.mjs';
+import { checkCase, readGolden } from '../support/golden.mjs';
+
+const folder = new URL('../golden/', import.meta.url);
+const wanted = process.env.GOLDEN ?? ''; // GOLDEN=dot.f32 runs the cases whose names contain it
+const files = (await readdir(folder)).filter((file) => file.endsWith('.golden')).sort();
+const families = [];
+for (const file of files) {
+  const cases = await readGolden(new URL(file, folder));
+  families.push({ file, cases: cases.filter(({ name }) => name.includes(wanted)) });
+}
+
+for (const threads of [2, 0]) {
+  describe(`golden corpus, ${threads} threads`, () => {
+    let client;
+    before(async () => {
+      client = await Client.create({ threads });
+    });
+    after(() => client.dispose());
+    for (const { file, cases } of families.filter((family) => family.cases.length)) {
+      describe(file, () => {
+        for (const golden of cases) {
+          test(golden.name, { timeout: 60_000 }, () =>
+            checkCase(client, golden, client.parseHlo(golden.hlo)));
+        }
+      });
+    }
+    test('no memory leaks', () => assert.equal(client.memoryInUse, 0));
+  });
+}

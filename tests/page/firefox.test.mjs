@@ -1,0 +1,144 @@
+/** The page in real headless Firefox, with and without shared memory. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
+import { serve } from '../../demo/serve.mjs';
+import { VIEWS } from '../../demo/views.mjs';
+import { Firefox, firefoxPath } from '../support/firefox.mjs';
+
+const skip = firefoxPath() ? false : 'there is no Firefox: .ci/toolchain browser installs it';
+
+const number = (id) => `Number(document.getElementById('${id}')?.textContent.replaceAll(',', ''))`;
+
+for (const isolated of [true, false]) {
+  describe(`in Firefox, ${isolated ? 'isolated' : 'not isolated'}`, { skip, timeout: 900000 }, () => {
+    let firefox, server;
+    before(async () => {
+      server = await serve({ port: 0, isolated, folders: ['tests'] });
+      firefox = await Firefox.launch();
+      await firefox.resize(390, 844);
+    });
+    after(async () => {
+      await firefox?.close();
+      await server?.close();
+    });
+
+    test('trains', async () => {
+      await firefox.goto(`${server.address}#train`);
+      assert.equal(await firefox.evaluate('crossOriginIsolated'), isolated);
+      await firefox.until("document.getElementById('start')?.disabled === false");
+      await firefox.click('#start');
+      await firefox.until(`${number('step')} > 300`);
+      await firefox.click('#start');
+      assert.ok(await firefox.evaluate(number('loss')) < 1);
+      assert.match(await firefox.evaluate("document.getElementById('mistakes').textContent"), /of these 480/);
+    });
+
+    test('plays', async () => {
+      await firefox.goto(`${server.address}#playground`);
+      const turn = "Number(document.getElementById('play-status')?.dataset.turn ?? -1)";
+      const shown = "document.querySelector('[role=tabpanel]:not([hidden])').textContent";
+      await firefox.until(`${turn} > 0`);
+      for (const [example, tab, says] of [
+        ['Softmax', 'results', /f32\[8,24\]/], ['Softmax', 'code', /\(module/], ['Softmax', 'module', /fuse-loops/],
+        ['transpose', 'picture', /comes from x\[/], ['Mandelbrot set', 'memory', /share an arena/],
+        ['all-reduce', 'timeline', /collective/], ['A loop by the builder', 'results', /from -10/],
+      ]) {
+        const before = await firefox.evaluate(turn);
+        await firefox.choose('#example', example);
+        await firefox.until(`${turn} > ${before}`);
+        await firefox.click(`[data-tab=${tab}]`);
+        await firefox.until(`${says}.test(${shown})`);
+        assert.equal(await firefox.evaluate("document.getElementById('play-problem').hidden"), true, example);
+      }
+    });
+
+    test('opens', async () => {
+      await firefox.goto(`${server.address}#open`);
+      await firefox.until("document.querySelector('#sample')");
+      await firefox.click('#sample');
+      await firefox.until("document.querySelector('#run')");
+      await firefox.click('#run');
+      await firefox.until("document.querySelector('#outcome:not([hidden]) .result')");
+    });
+
+    test('meets and hangs', async () => {
+      await firefox.goto(`${server.address}#meshes`);
+      await firefox.until("document.querySelector('.together, .message')");
+      await firefox.choose('#mesh-program', 'Hangs: a ring of receivers');
+      await firefox.until("document.querySelectorAll('path.waits').length === 4");
+      assert.match(await firefox.evaluate("document.getElementById('mesh-problem').textContent"), /deadlock/);
+    });
+
+    test('every exhibit of the gallery', async () => {
+      const figure = (title) => `document.querySelector('[data-figure="${title}"]')`;
+      /* How many colours the stage has, and a sum over them. */
+      await firefox.goto(`${server.address}#gallery/life`);
+      await firefox.evaluate(`void (window.look = () => {
+        const stage = document.getElementById('stage');
+        const context = new OffscreenCanvas(stage.width, stage.height).getContext('2d');
+        context.drawImage(stage, 0, 0);
+        const pixels = new Uint32Array(context.getImageData(0, 0, stage.width, stage.height).data.buffer);
+        return { colours: new Set(pixels).size, sum: pixels.reduce((a, b) => (a * 31 + b) % 1e9, 0) };
+      })`);
+      for (const { id, kind } of EXHIBITS) {
+        await firefox.evaluate(`location.hash = 'gallery/${id}'`);
+        await firefox.until(`document.querySelector('[data-exhibit=${id}]') && ${figure('Program')}`);
+        if (kind === 'gpt') {
+          await firefox.until("document.getElementById('written').textContent.length > 200");
+        } else if (kind === 'digits') {
+          await firefox.evaluate(`void (() => {
+            const stage = document.getElementById('stage');
+            const box = stage.getBoundingClientRect();
+            const point = (type, y) => stage.dispatchEvent(new PointerEvent(type, { pointerId: 1, clientX: box.left + box.width * 0.5, clientY: box.top + box.height * y }));
+            stage.setPointerCapture = () => {};
+            point('pointerdown', 0.2);
+            for (let y = 0.25; y < 0.8; y += 0.05) point('pointermove', y);
+            point('pointerup', 0.8);
+          })()`);
+          await firefox.until("document.getElementById('digit').textContent.startsWith('This is a 1,')");
+        } else {
+          await firefox.until(`${figure('One step')} && window.look().colours > 3`);
+        }
+        if (kind === 'field') {
+          const before = await firefox.evaluate('window.look().sum');
+          await firefox.until(`window.look().sum !== ${before}`);
+        }
+      }
+    });
+
+    test('guides', async () => {
+      await firefox.goto(`${server.address}#guides/from-jax`);
+      await firefox.until("document.querySelector('.guide h1')?.textContent.startsWith('From JAX')");
+    });
+
+    test('no view scrolls sideways', async () => {
+      for (const { id } of VIEWS) {
+        await firefox.evaluate(`location.hash = '${id}'`);
+        await firefox.until(`document.querySelector('.view-${id} > *')`);
+        const width = await firefox.evaluate('document.documentElement.scrollWidth');
+        assert.ok(width <= 390, `${id}: ${width}`);
+      }
+    });
+
+    /* Firefox's `new Worker` in a worker can wait for ever while the page is busy: see web/lend.mjs. */
+    test('threads of a worker, while the page is busy', async () => {
+      await firefox.goto(`${server.address}#guides`);
+      const threads = await firefox.evaluate(`new Promise(async (resolve, reject) => {
+        const { lendWorkers } = await import('/web/lend.mjs');
+        const worker = lendWorkers(new Worker('/tests/support/lent_clients.mjs', { type: 'module' }));
+        const slices = setInterval(() => { for (const end = performance.now() + 12; performance.now() < end;); }, 16);
+        worker.onmessage = ({ data }) => {
+          clearInterval(slices);
+          worker.terminate();
+          resolve(data);
+        };
+        worker.onerror = (error) => reject(error.message);
+      })`);
+      assert.equal(threads, isolated ? 2 : 0);
+    });
+
+    test('complained of nothing', () => assert.deepEqual(firefox.complaints, []));
+  });
+}

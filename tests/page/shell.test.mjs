@@ -1,0 +1,165 @@
+/** Tests the page's shell: its download size, the view that an address shows, themes, isolation by a worker. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+
+import { serve } from '../../demo/serve.mjs';
+import { VIEWS } from '../../demo/views.mjs';
+import { launch, newPage } from '../support/browser.mjs';
+
+const MAX_BYTES = 150_000; // of the first view, gzipped, without the runtime and the digits
+
+let browser, server;
+before(async () => {
+  browser = await launch();
+  server = await serve({ port: 0 });
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+async function open(address, options) {
+  const opened = await newPage(browser, options);
+  await opened.page.goto(address);
+  return opened;
+}
+
+const ready = (page) =>
+  page.waitForFunction(() => document.getElementById('start')?.disabled === false);
+
+test('the first view is small', async () => {
+  const { page } = await newPage(browser);
+  const asked = new Set();
+  page.on('response', (response) => asked.add(new URL(response.url()).pathname));
+  await page.goto(server.address);
+  await ready(page);
+  const runtime = /\.wasm$|xla-[a-z]+-.*\.mjs$|digits/;
+  const files = [...asked].filter((path) => !runtime.test(path) && path !== '/favicon.ico');
+  assert.ok(files.some((file) => file.endsWith('.css')) && files.length > 4, `${files}`);
+  let sum = 0;
+  for (const file of files) {
+    const path = file === '/' ? 'index.html' : file.slice(1);
+    sum += gzipSync(await readFile(new URL(`../../build/site/${path}`, import.meta.url))).length;
+  }
+  assert.ok(sum <= MAX_BYTES, `${sum} bytes: ${files}`);
+  await page.close();
+});
+
+describe('addresses', () => {
+  for (const { id, title } of VIEWS) {
+    test(`#${id} shows ${title}`, async () => {
+      const { page, complaints } = await open(`${server.address}#${id}`,
+        { viewport: { width: 390, height: 844 } });
+      await page.waitForSelector(`.view-${id} > *`);
+      assert.equal(await page.title(), `${title} · xla-wasm`);
+      assert.equal(await page.textContent('nav [aria-current]'), title);
+      await page.waitForTimeout(300);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= 390, `scrolls sideways: ${width}`);
+      assert.deepEqual(complaints, []);
+      await page.close();
+    });
+  }
+
+  test('views follow the address, and ignore an unreadable one', async () => {
+    const { page, complaints } = await open(`${server.address}#nowhere/at-all`);
+    await page.waitForSelector('.view-train > *');
+    for (const { id } of [...VIEWS].reverse()) {
+      await page.evaluate((to) => { location.hash = `${to}/!!`; }, id);
+      await page.waitForSelector(`.view-${id} > *`);
+      assert.equal(await page.locator('.view').count(), 1);
+    }
+    // What a worker was loading when it was ended is no complaint.
+    assert.deepEqual(complaints.filter((text) => !/: net::ERR_(ABORTED|BLOCKED)/.test(text)), []);
+    await page.close();
+  });
+
+  test('the state of a view is in the address', async () => {
+    const { page } = await open(`${server.address}#train`);
+    await ready(page);
+    await page.selectOption('#replicas', '2');
+    await page.waitForFunction(() => location.hash.startsWith('#train/'));
+    const second = await open(page.url());
+    await ready(second.page);
+    assert.equal(await second.page.inputValue('#replicas'), '2');
+    await page.close();
+    await second.page.close();
+  });
+});
+
+test('light or dark is chosen by a button, and remembered', async () => {
+  const context = await browser.newContext({ colorScheme: 'light' });
+  const { page } = await newPage(context);
+  await page.goto(server.address);
+  const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+  assert.equal(await theme(), 'light');
+  await page.click('#theme');
+  assert.equal(await theme(), 'dark');
+  await page.reload();
+  assert.equal(await theme(), 'dark');
+  await page.waitForFunction(() => document.getElementById('theme').title);
+  await page.click('#theme');
+  await page.emulateMedia({ colorScheme: 'dark' }); // as the system has it again
+  await page.waitForFunction(() => document.documentElement.dataset.theme === 'dark');
+  await context.close();
+});
+
+test('a static host without headers: the service worker adds them', async () => {
+  const host = await serve({ port: 0, isolated: 'by worker' });
+  const context = await browser.newContext();
+  const { page } = await newPage(context);
+  await page.goto(host.address);
+  await page.waitForFunction(() => window.crossOriginIsolated);
+  await ready(page);
+  assert.match(await page.textContent('#status'), /worker thread/);
+  await context.close();
+  await host.close();
+});
+
+test('a state that is written late does not take the address back', async () => {
+  const { page } = await newPage(browser);
+  await page.addInitScript(() => {
+    const later = window.setTimeout;
+    window.due = [];
+    window.setTimeout = (f, ms, ...args) => later((...given) => { if (ms === 200) window.due.push(() => f(...given)); else f(...given); }, ms, ...args);
+  });
+  await page.goto(`${server.address}#gallery`);
+  await page.waitForFunction(() => window.due.length);
+  await page.evaluate(() => {
+    location.hash = 'guides';
+    window.due.at(-1)(); // before the page hears of it
+  });
+  await page.waitForSelector('.view-guides > *');
+  await page.close();
+});
+
+test('a closed view leaks nothing', async () => {
+  const { page } = await open(`${server.address}#train`);
+  await ready(page);
+  const session = await page.context().newCDPSession(page);
+  const heap = async () => {
+    await session.send('HeapProfiler.collectGarbage');
+    const { usedSize } = await session.send('Runtime.getHeapUsage');
+    return usedSize;
+  };
+  const round = async () => {
+    for (const { id } of VIEWS) {
+      await page.evaluate((to) => { location.hash = to; }, id);
+      // Not waitForSelector: the handle that it gives would keep the view that is left.
+      await page.waitForFunction((of) => Boolean(document.querySelector(of)), `.view-${id} > *`);
+      await page.waitForTimeout(150);
+    }
+  };
+  for (let i = 0; i < 6; i++) await round(); // until the engine has compiled what it will
+  const before = await heap();
+  for (let i = 0; i < 4; i++) await round();
+  const grown = (await heap()) - before;
+  assert.ok(grown < 1_000_000, `${grown} bytes more`);
+  await page.evaluate(() => { location.hash = 'open'; });
+  // One that is compiling ends when it has; then only this view's own is left.
+  for (let i = 0; i < 100 && page.workers().length > 1; i++) await page.waitForTimeout(100);
+  assert.equal(page.workers().length, 1);
+  await page.close();
+});

@@ -1,0 +1,106 @@
+/**
+ * Tests the documents against the code. In docs/operations.md each operation has a row, no builder
+ * method is left out, and each link to a test leads to one that contains the operation. No document
+ * has a dead link, and the README stays short.
+ */
+import assert from 'node:assert/strict';
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, test } from 'node:test';
+
+import { PASSES_PAGE, passesPage } from '../../bindings/tools/declarations/passes.mjs';
+import { OPERATIONS, XLA_OPERATIONS } from '../../bindings/builder/operations.mjs';
+import { run } from '../support/program.mjs';
+
+const root = new URL('../../', import.meta.url);
+const read = (path) => readFile(new URL(path, root), 'utf8');
+
+const opcodes = [...(await read('src/hlo/ir/opcodes.def')).matchAll(/^OPCODE\(\w+, "([\w-]+)"/gm)]
+  .map(([, name]) => name);
+
+/** Rows by operation: the builder methods it names, the files it links to. */
+const rows = new Map([...(await read('docs/operations.md')).matchAll(/^\| `([\w-]+)` \| (.*) \| (\[.*) \|$/gm)]
+  .map(([, name, methods, links]) => [name, {
+    methods: [...methods.matchAll(/`(\w+)`/g)].map(([, method]) => method),
+    files: [...links.matchAll(/\]\((\S+)\)/g)].map(([, path]) => path.replace('../', '')),
+  }]));
+
+test('every operation has a row, every row an operation', () => {
+  assert.ok(opcodes.length > 100);
+  assert.deepEqual([...rows.keys()].sort(), [...opcodes].sort());
+});
+
+test('every builder method is in the row of what it makes', () => {
+  for (const [method, { opcode }] of Object.entries(XLA_OPERATIONS)) {
+    const row = [...rows].find(([, { methods }]) => methods.includes(method));
+    assert.ok(row, `no row has ${method}`);
+    if (opcode) assert.equal(row[0], opcode, method); // those of several forms have it inside
+  }
+});
+
+test('every function beside the operations is listed with its definition', async () => {
+  const [, table] = (await read('docs/operations.md')).split('## Functions beside the operations');
+  const names = Array.from(table.matchAll(/^\| `(\w+)` \| \S/gm), ([, name]) => name);
+  assert.deepEqual(names.sort(), Object.keys(OPERATIONS).filter((name) => !XLA_OPERATIONS[name]).sort());
+});
+
+describe('every link leads to a test of the operation', async () => {
+  const texts = new Map();
+  for (const [name, { files }] of rows) {
+    test(name, async () => {
+      assert.ok(files.length > 0);
+      for (const file of files) {
+        if (!texts.has(file)) texts.set(file, await read(file));
+        const called = new RegExp(`(\\s|')${name}\\(|"${name}"`);
+        const methods = rows.get(name).methods.map((method) => `.${method}(`);
+        const text = texts.get(file);
+        assert.ok(
+          called.test(text) || methods.some((method) => text.includes(method)),
+          `${file} has no ${name}`);
+      }
+    });
+  }
+});
+
+const listed = await Promise.all(['docs', 'tests', 'demo', 'examples', 'web'].map(async (folder) =>
+  (await readdir(new URL(folder, root), { recursive: true })).map((path) => `${folder}/${path}`)));
+const PAGES = ['README.md', ...listed.flat().filter((path) => path.endsWith('.md'))];
+
+/** As GitHub makes them of headings. */
+const anchorsOf = (text) => Array.from(text.matchAll(/^#+ (.*)$/gm), ([, heading]) =>
+  heading.toLowerCase().replace(/[^\w\- ]/g, '').replaceAll(' ', '-'));
+
+for (const page of PAGES) {
+  test(`${page} has no dead link`, async () => {
+    for (const [, link] of (await read(page)).matchAll(/\]\((?!https?:)(\S+?)\)/g)) {
+      const [path, anchor] = link.split('#');
+      const target = path ? new URL(path, new URL(page, root)) : new URL(page, root);
+      await assert.doesNotReject(access(target), `${link} leads nowhere`);
+      if (anchor) assert.ok(anchorsOf(await readFile(target, 'utf8')).includes(anchor), link);
+    }
+  });
+}
+
+test('docs/passes.md is what make declarations writes', async () => {
+  assert.equal(await readFile(PASSES_PAGE, 'utf8'), await passesPage());
+});
+
+test('the listings of docs/architecture.md are those of its program', async () => {
+  const blocks = [...(await read('docs/architecture.md')).matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, kind, text]) => ({ kind, text }));
+  const first = blocks.findIndex(({ kind }) => kind === 'hlo');
+  const [program, after, steps, exported] = blocks.slice(first).map(({ text }) => text);
+  const file = join(await mkdtemp(join(tmpdir(), 'xla-wasm-docs-')), 'layer.hlo');
+  await writeFile(file, program);
+  const printed = async (...args) => (await run('bindings/cli/index.mjs', ['compile', file, '--threads', '0', ...args])).stdout;
+  assert.ok((await printed()).includes(after));
+  assert.equal(await printed('--steps'), steps);
+  const lines = (await printed('--wasm')).split('\n').map((line) => line.trim());
+  assert.deepEqual(lines.filter((line) => /^\(export/.test(line)), exported.trim().split('\n'));
+  await rm(dirname(file), { recursive: true });
+});
+
+test('the README is read to the end', async () => {
+  const size = (await read('README.md')).length;
+  assert.ok(size < 11_000, `${size} characters; details go into pages beside what they describe`);
+});

@@ -1,0 +1,151 @@
+/** Runs the projects of examples/ with the packed tarball, as users do who copy one. */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { cp, readdir, readFile, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+
+import { launch, newPage } from '../support/browser.mjs';
+import { ROOT } from '../support/program.mjs';
+import { ISOLATED, output, pack, project, removeProjects, serveFolder } from '../support/project.mjs';
+
+const EXAMPLES = join(ROOT, 'examples');
+const names = (await readdir(EXAMPLES, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+const MAX_LINES = 150;
+
+let browser;
+before(async () => {
+  await pack();
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  await removeProjects();
+});
+
+/** A copy of an example with the package installed; `others`: packages that it wants, of this clone. */
+async function copyOf(name, others = []) {
+  const path = await project(`example-${name}`, {});
+  await cp(join(EXAMPLES, name), path, { recursive: true });
+  for (const other of others) await symlink(join(ROOT, 'node_modules', other), join(path, 'node_modules', other));
+  return path;
+}
+
+describe('each example', () => {
+  for (const name of names) {
+    test(`${name} is small, has a README with a picture, and is listed`, async () => {
+      const files = (await readdir(join(EXAMPLES, name), { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+      const texts = await Promise.all(files.map((file) => readFile(join(file.parentPath ?? file.path, file.name), 'utf8')));
+      const code = files.map((file, i) => (/README|package\.json/.test(file.name) ? 0 : texts[i].split('\n').length));
+      assert.ok(code.reduce((sum, lines) => sum + lines) <= MAX_LINES, `${code}`);
+      const description = JSON.parse(await readFile(join(EXAMPLES, name, 'package.json'), 'utf8'));
+      assert.equal(description.name, `xla-wasm-example-${name}`);
+      assert.ok(description.scripts.start && description.dependencies['xla-wasm']);
+      assert.match(await readFile(join(EXAMPLES, name, 'README.md'), 'utf8'), /^# .*\n\n```text\n/);
+      assert.ok((await readFile(join(EXAMPLES, 'README.md'), 'utf8')).includes(`(${name}/README.md)`));
+    });
+  }
+});
+
+/** softmax(x w + b), from the example's own numbers. */
+function flowerKind(text, x) {
+  const [w, bias] = Array.from(text.matchAll(/dense<(\[.*?\])>/g), ([, list]) => JSON.parse(list));
+  const powers = bias.map((b, k) => Math.exp(b + x.reduce((sum, value, i) => sum + value * w[i][k], 0)));
+  const total = powers.reduce((sum, power) => sum + power);
+  return powers.map((power) => power / total);
+}
+
+test('node-server: answers are right, and requests share runs', { timeout: 60_000 }, async () => {
+  const path = await copyOf('node-server');
+  const server = spawn(process.execPath, ['server.mjs'], { cwd: path, env: { ...process.env, PORT: '0' } });
+  try {
+    const [, address] = await new Promise((resolve, reject) => {
+      server.stdout.on('data', (data) => resolve(/(http:\S+),/.exec(data) ?? reject(new Error(`${data}`))));
+      server.stderr.on('data', (data) => reject(new Error(`${data}`)));
+    });
+    const ask = async (body) => {
+      const response = await fetch(address, { method: 'POST', body });
+      return { status: response.status, ...await response.json() };
+    };
+    const model = await readFile(join(path, 'model.mlir'), 'utf8');
+    const flowers = Array.from({ length: 40 }, (_, i) => [5 + i / 20, 3 - i / 50, 1.4 + i / 10, 0.2 + i / 20]);
+    const answers = await Promise.all(flowers.map((x) => ask(JSON.stringify({ x }))));
+    answers.forEach(({ status, probabilities }, i) => {
+      assert.equal(status, 200);
+      flowerKind(model, flowers[i]).forEach((expected, k) => assert.ok(Math.abs(probabilities[k] - expected) < 1e-5, `${flowers[i]}`));
+    });
+    assert.ok(Math.max(...answers.map(({ runs }) => runs)) < 20, 'requests were put together');
+    for (const wrong of ['', '{"x": [1, 2, 3]}', '{"x": [1, 2, 3, "4"]}', '{"y": 1}']) {
+      assert.equal((await ask(wrong)).status, 400, wrong);
+    }
+    assert.equal((await fetch(address.replace('predict', ''))).status, 404);
+  } finally {
+    server.kill();
+  }
+});
+
+test('mesh-lesson: the deadlock names the line, the mended program gives means', { timeout: 60_000 }, async () => {
+  const path = await copyOf('mesh-lesson');
+  const printed = (await output(process.execPath, ['lesson.mjs'], { cwd: path })).trim().split('\n');
+  const source = (await readFile(join(path, 'lesson.mjs'), 'utf8')).split('\n');
+  const line = source.findIndex((text) => text.includes('only the replicas that have data')) + 1;
+  assert.equal(printed[0], 'FAILED_PRECONDITION');
+  assert.match(printed[1], /deadlock: no replica can go on: replica 0 waits at all-reduce .* for replica 3 \(which has finished\)/);
+  assert.deepEqual(printed.slice(2, 5), [0, 1, 2].map((replica) => `replica ${replica} waits at line ${line} for replica 3`));
+  assert.deepEqual(printed.slice(5), [0, 1, 2, 3].map((replica) => `replica ${replica}: 3,4`));
+});
+
+test('python: drives the command line', { timeout: 60_000 }, async () => {
+  const path = await copyOf('python');
+  const printed = (await output('python3', ['drive.py'], { cwd: path })).trim().split('\n');
+  assert.deepEqual(printed.slice(0, 2), ['f32[3] [1024.0, inf, nan]', '4 devices']);
+  assert.match(printed[2], /^error: .*no argument is named exponent: f32\[3\]/);
+});
+
+test('offline-page: goes on when the server has ended', { timeout: 60_000 }, async () => {
+  const path = await copyOf('offline-page');
+  await cp(join(path, 'node_modules/xla-wasm/build/dist'), join(path, 'xla'), { recursive: true });
+  const server = await serveFolder(path, {});
+  const { page, complaints } = await newPage(browser);
+  const resultOf = async (numbers) => {
+    await page.fill('#numbers', numbers);
+    const expected = numbers.split(' ').map((x) => Math.sqrt(x).toFixed(3)).join(' ');
+    await page.waitForFunction((text) => document.getElementById('result').textContent === text, expected, { timeout: 10_000 });
+  };
+  try {
+    await page.goto(server.address);
+    await resultOf('1 2 4 9');
+    await page.waitForFunction(() => document.getElementById('state').textContent !== '', null, { timeout: 10_000 });
+    await page.reload(); // the worker takes over
+    await resultOf('16 25');
+    assert.deepEqual(complaints, []);
+  } finally {
+    await server.close();
+  }
+  await page.reload();
+  await resultOf('36 49 2');
+  await page.close();
+});
+
+test('vite-react: classifies what is drawn', { timeout: 120_000 }, async () => {
+  const path = await copyOf('vite-react', ['react', 'react-dom', 'scheduler', 'vite']);
+  await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/vite/bin/vite.js'), 'build'], { cwd: path });
+  const server = await serveFolder(join(path, 'dist'), ISOLATED);
+  const { page, complaints } = await newPage(browser);
+  try {
+    await page.goto(server.address);
+    const strokes = {
+      horizontal: (k) => [3, k + 1], vertical: (k) => [k + 1, 5], diagonal: (k) => [k + 1, k + 1],
+    };
+    for (const [kind, place] of Object.entries(strokes)) {
+      await page.click('text=Clear');
+      for (let k = 0; k < 8; k++) await page.click(`[aria-label="row ${place(k)[0]}, column ${place(k)[1]}"]`);
+      await page.waitForFunction((text) => new RegExp(`${text}: (9\\d|100) %`).test(document.getElementById('kinds').textContent), kind, { timeout: 10_000 });
+    }
+    assert.deepEqual(complaints, []);
+  } finally {
+    await page.close();
+    await server.close();
+  }
+});

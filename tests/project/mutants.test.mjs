@@ -1,0 +1,36 @@
+/** What a mutant of the core may be (tests/mutants/mutate.mjs): each kind of change, and no change of what is no code. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { applied, lineOf, mutationsOf } from '../mutants/mutate.mjs';
+
+const TEXT = `#define MAX 5 + 6
+/* a < b && 7 */
+static int f(int a, int b) {
+  const char *s = "1 < 2";
+  if (a < b && g(a)) return a + 3;
+  use(a);
+  use(b);
+  a = b;
+  b = 0x10;
+  return a - 'c';
+}
+`;
+const changes = mutationsOf(TEXT).map((mutation) => [lineOf(TEXT, mutation.at), mutation.kind, applied(TEXT, mutation)]);
+const linesOf = (kind) => changes.filter((change) => change[1] === kind).map(([line, , text]) => text.split('\n')[line - 1].trim());
+
+test('each kind of change', () => {
+  assert.deepEqual(linesOf('comparison'), ['if (a <= b && g(a)) return a + 3;']);
+  assert.deepEqual(linesOf('logic'), ['if (a < b || g(a)) return a + 3;']);
+  assert.deepEqual(linesOf('number'), ['if (a < b && g(a)) return a + 4;']);
+  assert.deepEqual(linesOf('arithmetic'), ['if (a < b && g(a)) return a - 3;', "return a + 'c';"]);
+  assert.deepEqual(linesOf('condition'), ['if (false && (a < b && g(a))) return a + 3;']);
+  assert.deepEqual(linesOf('call'), [';', ';']);
+  assert.deepEqual(linesOf('order'), ['use(b); use(a);', 'a = b; use(b);', 'b = 0x10; a = b;']);
+});
+
+test('comments, strings and preprocessor lines stay', () => {
+  for (const [, , text] of changes) {
+    assert.deepEqual(text.split('\n').slice(0, 4), TEXT.split('\n').slice(0, 4));
+  }
+});

@@ -1,0 +1,65 @@
+/**
+ * Tests tables and enumerations that must agree. Each place of one has the same word, ORDER and a name, and a test or
+ * a static assertion beside one of the places checks the agreement.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+import { STATUS_CODES } from '../../bindings/base/error.mjs';
+import { PRIMITIVE_TYPES } from '../../bindings/formats/hlo_schema.mjs';
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
+import { ROOT } from '../support/program.mjs';
+
+const read = (path) => readFileSync(join(ROOT, path), 'utf8');
+const files = (folder, pattern) => readdirSync(join(ROOT, folder), { recursive: true })
+  .filter((path) => pattern.test(path)).map((path) => `${folder}/${path}`);
+
+test('a word that marks an order stands at two places, and one of them is checked', () => {
+  const places = new Map();
+  const sources = [...files('src', /\.(c|h|def)$/), ...files('bindings', /\.mjs$/), ...files('tests', /\.(mjs|c)$/)];
+  for (const file of sources) {
+    for (const [text, word] of read(file).matchAll(/ORDER ([A-Z][A-Z_]+)[^]{0,200}/g)) {
+      const isChecked = file.startsWith('tests/') || /^[^]*?\n_Static_assert/.test(text.split('\n\n')[0]);
+      places.set(word, [...(places.get(word) ?? []), { file, isChecked }]);
+    }
+  }
+  assert.ok(places.size >= 10);
+  for (const [word, found] of places) {
+    const list = found.map(({ file }) => file).join(', ');
+    assert.ok(found.length >= 2, `ORDER ${word} stands in ${list} only`);
+    assert.ok(found.some(({ isChecked }) => isChecked), `nothing checks ORDER ${word}: ${list}`);
+  }
+});
+
+/* ORDER OPCODE */
+test('derivatives stand in the order of operations', () => {
+  const rows = (path, pattern) => [...read(path).matchAll(pattern)].map(([, name]) => name);
+  assert.deepEqual(rows('src/rewrite/gradient/rules.def', /^DERIVATIVE\((\w+),/gm),
+    rows('src/hlo/ir/opcodes.def', /^OPCODE\((\w+),/gm));
+});
+
+/* ORDER STATUS */
+test('status codes have the same numbers in the core and in the bindings', () => {
+  const codes = [...read('src/base/error.h').matchAll(/^ {2}STATUS_(\w+) = (\d+),/gm)];
+  assert.ok(codes.length > 10);
+  for (const [, name, number] of codes) assert.equal(STATUS_CODES[number], name);
+});
+
+/* ORDER TYPE */
+test('element types have the same names, numbers and sizes in the core and in the bindings', () => {
+  const rows = [...read('src/value/types.def').matchAll(/^TYPE\(\w+, "(\w+)", (\d+), (\d+), (\d+), KIND_(\w+)\)/gm)];
+  assert.ok(rows.length > 25);
+  for (const [, name, number, bytes, bits, kind] of rows) {
+    assert.equal(PRIMITIVE_TYPES[number], name);
+    if (['TUPLE', 'OPAQUE', 'TOKEN'].includes(kind)) continue;
+    const type = ELEMENT_TYPES.get(name);
+    assert.deepEqual({ bytes: type.bytes, bits: type.bits, kind: type.kind },
+      { bytes: Number(bytes), bits: Number(bits), kind: kind.toLowerCase() }, name);
+  }
+  const names = rows.map(([, name]) => name);
+  for (const name of ELEMENT_TYPES.keys()) assert.ok(names.includes(name), `the core has no ${name}`);
+});
+
+/* ORDER PIPELINE: docs.test.mjs compares the page of rewrites with the table. */

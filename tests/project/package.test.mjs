@@ -1,0 +1,376 @@
+/** Tests the npm package: its contents, and its use by an empty project, tsc and Vite. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { copyFile, cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+
+import { build } from 'vite';
+
+import { downloadSize } from '../bench/packages.mjs';
+import { launch, newPage } from '../support/browser.mjs';
+import { ROOT, run } from '../support/program.mjs';
+import { ISOLATED, output, pack, project, removeProjects, serveFolder } from '../support/project.mjs';
+
+let packed; // what npm pack says
+
+before(async () => {
+  packed = await pack();
+});
+after(removeProjects);
+
+test('the tarball holds what users need, and nothing else', async () => {
+  const inBindings = await readdir(join(ROOT, 'bindings'), { recursive: true });
+  const bindings = inBindings.filter((name) => 
+    name.includes('.') && !['library.js', 'glue.mjs', 'order.mjs', 'bundle.mjs', 'page.mjs'].includes(name) && !name.startsWith('declarations'));
+  const web = await readdir(join(ROOT, 'web'));
+  const expected = [
+    'LICENSE', 'README.md', 'docs/errors.md', 'package.json',
+    ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
+    'build/dist/xla-wasm.js', 'build/dist/xla-wasm-formats.js',
+    ...[
+      'index', 'advice', 'bindings', 'functions', 'loading', 'locations', 'sources', 'stablehlo', 'train', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
+      'hlo_proto_sharding', 'proto_text',
+    ].flatMap((name) => [`build/node/${name}.mjs`, ...(name === 'index' ? [] : [`build/node/${name}.mjs.map`])]),
+    'build/node/wasmparser.mjs', 'build/node/index.d.cts', 'build/node/stablehlo.d.cts', 'build/node/train.d.cts',
+    ...bindings.map((name) => `bindings/${name}`),
+    ...web.map((name) => `web/${name}`),
+  ];
+  assert.deepEqual(packed.files.map(({ path }) => path).sort(), expected.sort());
+  assert.ok(packed.size < 1.85e6, `${packed.size} bytes`);
+  const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  assert.deepEqual(dependencies ?? {}, {});
+});
+
+test('publint and Are The Types Wrong? have no complaint', async () => {
+  const tool = (name) => join(ROOT, 'node_modules/.bin', name);
+  await output(tool('publint'), [packed.path, '--strict']);
+  await output(tool('attw'), [packed.path, '--exclude-entrypoints', 'dist/*', 'web/*']);
+});
+
+test("a stack trace has the sources' places, with --enable-source-maps", async () => {
+  // An error of the caller's own keeps all frames; those of the package begin at the caller.
+  const program = `import { Client } from './build/node/index.mjs';
+    const client = await Client.create({ threads: 0 }), b = client.builder();
+    try { b.map([b.parameter(0, 'f32[2]')], () => { throw new Error('mine'); }, [0]); } catch (e) { console.log(e.stack); }
+    client.dispose();`;
+  const stack = await output(process.execPath, ['--enable-source-maps', '--input-type=module', '-e', program], { cwd: ROOT });
+  assert.match(stack, /bindings\/boundary\.mjs:\d+:\d+/);
+});
+
+test('a page downloads at most 488 kB, gzipped, to use it', async () => {
+  const bytes = await downloadSize();
+  assert.ok(bytes <= 488e3, `${bytes} bytes`);
+});
+
+const AXPY = `HloModule axpy
+ENTRY %main (x: f32[2,3], v: f32[3]) -> f32[2,3] {
+  %x = f32[2,3] parameter(0)
+  %v = f32[3] parameter(1)
+  %b = f32[2,3] broadcast(%v), dimensions={1}
+  ROOT %r = f32[2,3] add(%x, %b)
+}
+`;
+
+test('Node gets the same modules in fewer files', async () => {
+  const [node, all] = await Promise.all(
+    ['build/node/', 'bindings/'].map((folder) => import(pathToFileURL(join(ROOT, `${folder}index.mjs`)))));
+  assert.deepEqual(Object.keys(node), Object.keys(all));
+  for (const [name, { name: own }] of Object.entries(node)) assert.equal(own, name);
+  const { parseStableHlo, ...more } = await import(pathToFileURL(join(ROOT, 'build/node/stablehlo.mjs')));
+  assert.deepEqual(Object.keys(more), Object.keys(await import('../../bindings/stablehlo/index.mjs'))
+    .filter((name) => name !== 'parseStableHlo'));
+  const client = await node.Client.create({ threads: 0 });
+  const text = 'func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }';
+  assert.ok(parseStableHlo(client, text) instanceof node.HloModule); // of the same classes
+  client.dispose();
+});
+
+describe('an empty project that installs it', () => {
+  let path;
+  before(async () => {
+    path = await project('empty', { 'axpy.hlo': AXPY });
+  });
+
+  test("runs README's example, with the output that README shows", { timeout: 60000 }, async () => {
+    const readme = await readFile(join(path, 'node_modules/xla-wasm/README.md'), 'utf8');
+    const [, example, , expected] =
+      readme.match(/```js\n([^]*?)```([^]*?)```(?:text|console)?\n([^]*?)```/);
+    assert.match(example, /from 'xla-wasm'/);
+    await writeFile(join(path, 'example.mjs'), example);
+    assert.equal(await output(process.execPath, ['example.mjs'], { cwd: path }), expected);
+  });
+
+  test('has the command line', { timeout: 60000 }, async () => {
+    const args = ['run', 'axpy.hlo', '--json'];
+    const { code, stdout, stderr } =
+      await run(join(path, 'node_modules/.bin/xla-wasm'), args, { cwd: path });
+    assert.equal(code, 1);
+    assert.equal(stdout, '');
+    assert.match(stderr, /^error: [^\n]*2[^\n]*\n$/); // it wants two inputs
+    await writeFile(join(path, 'iota.hlo'), 'HloModule m\nENTRY %e () -> s32[3] {\n' +
+      '  ROOT %i = s32[3] iota(), iota_dimension=0\n}\n');
+    assert.equal(
+      await output(join(path, 'node_modules/.bin/xla-wasm'), ['run', 'iota.hlo', '--json'], { cwd: path }),
+      '{"replica":0,"outputs":[{"shape":"s32[3]","data":[0,1,2]}]}\n');
+  });
+
+  const tsc = (file, options) => run(join(ROOT, 'node_modules/.bin/tsc'), [
+    '--noEmit', '--strict', '--skipLibCheck', 'false', '--target', 'es2022', '--types', '',
+    '--noUncheckedIndexedAccess', '--lib', 'es2022,dom', ...options, file], { cwd: path });
+  const MODULES = [
+    ['--module', 'nodenext'],
+    ['--module', 'esnext', '--moduleResolution', 'bundler'],
+  ];
+  for (const options of MODULES) {
+    test(`is typed: tsc --strict ${options.join(' ')}`, { timeout: 60000 }, async () => {
+      await writeFile(join(path, 'right.ts'), `
+        import { Client, Literal, type XlaOp } from 'xla-wasm';
+        const client = await Client.create({ replicas: 4, threads: 2 });
+        const b = client.builder('axpy');
+        const x: XlaOp = b.parameter(0, 'f32[2,3]', 'x');
+        const v = b.parameter(1, 'f32[3]', 'v');
+        const exe = await client.compile(b.build(b.add(x, v, [1])));
+        const [y] = await exe.execute([[[1, 2, 3], [4, 5, 6]], [7, 8, 9]]);
+        const rows: Literal[][] = await exe.executeReplicas([[1, 2], [3, 4]]);
+        console.log(y.shape.toString(), y.toArray(), rows.length);
+      `);
+      const right = await tsc('right.ts', options);
+      assert.equal(right.code, 0, right.stdout);
+      await writeFile(join(path, 'wrong.ts'), `
+        import { Client } from 'xla-wasm';
+        const client = await Client.create({ replicas: 'four' });
+        client.builder('x').add('1', 2);
+        client.compile('HloModule');
+        export const n: number = client.parseHlo('').name;
+      `);
+      const wrong = await tsc('wrong.ts', options);
+      assert.notEqual(wrong.code, 0);
+      for (const line of [3, 4, 5, 6]) assert.match(wrong.stdout, new RegExp(`wrong.ts\\(${line},`));
+    });
+  }
+});
+
+/* ---- A site made by Vite ---- */
+
+const SITE = {
+  'index.html': `<!doctype html><html><head><link rel="icon" href="data:,"></head>
+<body><script type="module" src="main.js"></script></body></html>`,
+  'main.js': `
+import { Client } from 'xla-wasm';
+async function main() {
+  const client = await Client.create({ replicas: 3, threads: 2 });
+  const s = client.builder('add');
+  const add = s.build(s.add(s.parameter(0, 'f32[]', 'x'), s.parameter(1, 'f32[]', 'y')));
+  const b = client.builder('main');
+  const x = b.parameter(0, 'f32[2]', 'x');
+  const id = b.convertElementType(b.replicaId(), 'f32');
+  const exe = await client.compile(b.build(b.allReduce(b.exp(b.mul(x, id, [])), add)));
+  const [sum] = await exe.execute([[0, 1]]);
+  return { threads: client.threads, sum: sum.toArray() };
+}
+main().then((result) => { document.title = JSON.stringify(result); },
+  (error) => { document.title = JSON.stringify({ error: String(error.stack) }); });
+`,
+};
+describe('a site that Vite makes of it', () => {
+  let dist, browser;
+  before(async () => {
+    const path = await project('site', SITE);
+    dist = join(path, 'dist');
+    const warnings = [];
+    const customLogger = {
+      info() {}, warn: (text) => warnings.push(text), warnOnce: (text) => warnings.push(text),
+      error: (text) => warnings.push(text), clearScreen() {}, hasErrorLogged: () => false,
+      hasWarned: false,
+    };
+    await build({ root: path, configFile: false, customLogger });
+    assert.deepEqual(warnings, []);
+    const script = join(path, 'node_modules/xla-wasm/web/isolation.js');
+    await copyFile(script, join(dist, 'isolation.js'));
+    const html = await readFile(join(dist, 'index.html'), 'utf8');
+    await writeFile(join(dist, 'isolated.html'),
+      html.replace('<head>', '<head><script src="isolation.js"></script>'));
+    browser = await launch();
+  });
+  after(() => browser?.close());
+
+  for (const [name, headers, threads] of [['with', ISOLATED, 2], ['without', {}, 0]]) {
+    test(`runs ${name} shared memory`, { timeout: 60000 }, async () => {
+      const server = await serveFolder(dist, headers);
+      const { page, complaints } = await newPage(browser);
+      await page.goto(server.address);
+      await page.waitForFunction(() => document.title !== '', null, { timeout: 30000 })
+        .catch((error) => assert.fail(`${error.message} ${complaints}`));
+      const result = JSON.parse(await page.title());
+      assert.equal(result.error, undefined);
+      assert.equal(result.threads, threads);
+      assert.equal(result.sum[0], 3);
+      assert.ok(Math.abs(result.sum[1] - (1 + Math.E + Math.E ** 2)) < 1e-5, `${result.sum}`);
+      assert.deepEqual(complaints, []);
+      await page.close();
+      await server.close();
+    });
+  }
+
+  test('gets shared memory by web/isolation.js, without headers', { timeout: 60000 }, async () => {
+    const server = await serveFolder(dist, {});
+    const { page, complaints } = await newPage(browser);
+    await page.goto(`${server.address}isolated.html`);
+    await page.waitForFunction(() => crossOriginIsolated && document.title !== '', null,
+      { timeout: 30000 });
+    assert.equal(JSON.parse(await page.title()).threads, 2);
+    // The reload may cut requests off.
+    assert.deepEqual(complaints.filter((complaint) => !complaint.includes('ERR_ABORTED')), []);
+    await page.close();
+    await server.close();
+  });
+});
+
+/* ---- Where the files are ---- */
+
+describe("the package's files", () => {
+  let path, browser, server;
+  const MAIN = (options) => `
+import { Client } from '/node_modules/xla-wasm/bindings/index.mjs';
+${SITE['main.js'].replace(/import .*/, '').replace('threads: 2', `threads: 2, ${options}`)}`;
+  const page = (script) => `<!doctype html><link rel="icon" href="data:,">
+<script type="module" src="${script}"></script>`;
+  before(async () => {
+    path = await project('files', {
+      'elsewhere.html': page('elsewhere.js'), 'elsewhere.js': MAIN("assets: 'moved/'"),
+      'chosen.html': page('chosen.js'), 'chosen.js': MAIN("assets: (name) => '/moved/' + name"),
+      'missing.html': page('missing.js'), 'missing.js': MAIN("assets: '/nowhere'"),
+    });
+    await cp(join(path, 'node_modules/xla-wasm/build/dist'), join(path, 'moved'), { recursive: true });
+    server = await serveFolder(path, { ...ISOLATED, 'Access-Control-Allow-Origin': '*',
+      'Cross-Origin-Resource-Policy': 'cross-origin' });
+    browser = await launch();
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  async function resultOf(address) {
+    const { page: tab, complaints } = await newPage(browser);
+    await tab.goto(address);
+    await tab.waitForFunction(() => document.title !== '', null, { timeout: 30000 })
+      .catch((error) => assert.fail(`${error.message} ${complaints}`));
+    const result = JSON.parse(await tab.title());
+    await tab.close();
+    return result;
+  }
+
+  for (const name of ['elsewhere', 'chosen']) {
+    test(`are where assets says: ${name}`, { timeout: 60000 }, async () => {
+      assert.deepEqual((await resultOf(`${server.address}${name}.html`)).threads, 2);
+    });
+  }
+  test('that are missing are named, with the remedy', { timeout: 60000 }, async () => {
+    const { error } = await resultOf(`${server.address}missing.html`);
+    assert.match(error, /XlaError: cannot load \S+\/nowhere\/xla-threads\.\w+: .*assets/);
+  });
+  test('in Node, too', async () => {
+    const { Client } = await import(join(path, 'node_modules/xla-wasm/bindings/index.mjs'));
+    for (const assets of [join(path, 'moved'), pathToFileURL(join(path, 'moved')),
+      (name) => pathToFileURL(join(path, 'moved', name))]) {
+      (await Client.create({ threads: 1, assets })).dispose();
+    }
+    await assert.rejects(Client.create({ threads: 1, assets: join(path, 'nowhere') }),
+      { code: 'UNAVAILABLE', message: /cannot load .*nowhere\/xla-threads.*assets/ });
+    await assert.rejects(Client.create({ assets: () => Symbol('s') }), { code: 'UNAVAILABLE' });
+  });
+
+  /** A page that takes the package from one file; its title tells the result, or the error. */
+  const ONE_FILE = (map = '') => `<!doctype html><link rel="icon" href="data:,">
+<script type="importmap">{ "imports": { "xla-wasm": "./xla/xla-wasm.js" }${map} }</script>
+<script type="module">
+  import { adam, Client } from 'xla-wasm';
+
+  const client = await Client.create({ threads: 2 });
+  const b = client.builder();
+  const square = await client.compile(b.build(b.mul(b.parameter(0, 'f32[2]'), 2)));
+  const [y] = await square.execute([[1, 2]]);
+  document.title = JSON.stringify({ threads: client.threads, twice: y.toArray(), train: typeof adam });
+</script>`;
+  const asOneFile = async (name, map) => {
+    const site = await project(name, { 'index.html': ONE_FILE(map) });
+    await cp(join(site, 'node_modules/xla-wasm/build/dist'), join(site, 'xla'), { recursive: true });
+    return site;
+  };
+
+  test('as one file: three requests to a first result', { timeout: 60000 }, async () => {
+    const site = await asOneFile('one-file');
+    for (const [headers, threads] of [[ISOLATED, 2], [{}, 0]]) {
+      const other = await serveFolder(site, headers);
+      const { page: tab, complaints } = await newPage(browser);
+      const requests = new Set();
+      tab.on('request', (request) => requests.add(request.url().replace(other.address, '')));
+      try {
+        await tab.goto(other.address);
+        await tab.waitForFunction(() => document.title !== '', null, { timeout: 30000 });
+        assert.deepEqual(JSON.parse(await tab.title()), { threads, twice: [2, 4], train: 'function' });
+        assert.deepEqual(complaints, []);
+        const build = threads ? 'threads' : 'single';
+        assert.deepEqual([...requests].filter((url) => url && !url.startsWith('data:')).sort(),
+          [`xla/xla-${build}.mjs`, `xla/xla-${build}.wasm`, 'xla/xla-wasm.js']);
+      } finally {
+        await tab.close();
+        await other.close();
+      }
+    }
+  });
+
+  test('as one file it is no larger than what a bundler makes', async () => {
+    const gzipped = async (file) => gzipSync(await readFile(join(ROOT, 'build/dist', file)), { level: 9 }).length;
+    const sizes = await Promise.all(['xla-wasm.js', 'xla-threads.mjs', 'xla-threads.wasm'].map(gzipped));
+    assert.ok(sizes.reduce((sum, size) => sum + size) <= await downloadSize(), `${sizes}`);
+  });
+
+  test('a file with another integrity hash is refused', { timeout: 60000 }, async () => {
+    const site = await asOneFile('integrity', ', "integrity": { "./xla/xla-wasm.js": "sha384-oqVuAfXRKap7fdgcCY5uykM6+R9GqQ8K/uxy9rx7HNQlGYl1kPzQho1wx4JwY8wC" }');
+    const other = await serveFolder(site, ISOLATED);
+    const { page: tab, complaints } = await newPage(browser);
+    await tab.goto(other.address);
+    for (let i = 0; i < 100 && !complaints.length; i++) await tab.waitForTimeout(50);
+    assert.match(complaints.join('\n'), /digest in the 'integrity' attribute for resource '\S+xla-wasm\.js'/);
+    await tab.close();
+    await other.close();
+  });
+
+  test('by an import map, under a content security policy', { timeout: 60000 }, async () => {
+    const map = JSON.stringify({ imports: {
+      'xla-wasm': '/node_modules/xla-wasm/bindings/index.mjs' } });
+    const site = await project('import-map', {
+      'map.html': page('main.js').replace('<script', `<script type="importmap">${map}</script><script`),
+      'main.js': MAIN('').replace('/node_modules/xla-wasm/bindings/index.mjs', 'xla-wasm'),
+    });
+    const hash = createHash('sha256').update(map).digest('base64');
+    for (const [headers, threads] of [[ISOLATED, 2], [{}, 0]]) {
+      const other = await serveFolder(site, {
+        ...headers,
+        'Content-Security-Policy': "default-src 'none'; connect-src 'self'; img-src data:; " +
+          `worker-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'sha256-${hash}'`,
+      });
+      const result = await resultOf(`${other.address}map.html`);
+      assert.equal(result.error, undefined);
+      assert.equal(result.threads, threads);
+      await other.close();
+    }
+  });
+
+  test('come from another origin, with threads', { timeout: 60000 }, async () => {
+    const main = MAIN('').replace('/node_modules', `${server.address}node_modules`);
+    const site = await project('other', { 'index.html': page('main.js'), 'main.js': main });
+    for (const [headers, threads] of [[ISOLATED, 2], [{}, 0]]) {
+      const other = await serveFolder(site, headers);
+      const result = await resultOf(other.address);
+      assert.equal(result.error, undefined);
+      assert.equal(result.threads, threads);
+      await other.close();
+    }
+  });
+});

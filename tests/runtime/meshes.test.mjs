@@ -1,0 +1,82 @@
+/** Tests the programs of the page's meshes: some work; the others hang, and the error names the waiting devices. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+
+import { Client } from '../../bindings/index.mjs';
+import { meetingsOf } from '../../demo/meshes/meetings.mjs';
+import { MESH_PROGRAMS } from '../../demo/meshes/programs.mjs';
+import { loadProgram } from '../../demo/shared/loaded_program.mjs';
+import { runProgram } from '../../demo/shared/run_program.mjs';
+
+let client;
+before(async () => {
+  client = await Client.create({ threads: 2 });
+});
+after(() => client?.dispose());
+
+for (const { name, program, mesh, inputs, hangs } of MESH_PROGRAMS) {
+  test(name, async () => {
+    const loaded = await loadProgram(client, program, { mesh });
+    assert.equal(loaded.parameters.length, inputs.length);
+    const run = () => runProgram(loaded, { inputs, timeoutMs: 5000 });
+    if (!hangs) {
+      const { events } = await run();
+      assert.ok(meetingsOf(loaded, events).length > 0);
+      return;
+    }
+    const error = await run().then(() => assert.fail('it ran through'), (failure) => failure);
+    assert.match(error.message, /deadlock/);
+    for (const { line, missing } of error.waiting) {
+      assert.match(program.split('\n')[line - 1], /all-reduce|recv/);
+      assert.ok(missing.length > 0);
+    }
+  });
+}
+
+test('who meets whom, in each group mode', async () => {
+  const { program, mesh } = MESH_PROGRAMS.find(({ name }) => name.includes('group modes'));
+  const loaded = await loadProgram(client, program, { mesh });
+  const { events, outputs } = await runProgram(loaded);
+  const meetings = meetingsOf(loaded, events);
+  const of = (name) => meetings.filter((meeting) => meeting.name === name)
+    .map(({ devices }) => [...devices].sort((a, b) => a - b)).sort((a, b) => a[0] - b[0]);
+  assert.deepEqual(of('replicas'), [[0, 4], [1, 5], [2, 6], [3, 7]]);
+  assert.deepEqual(of('everyone'), [[0, 1, 2, 3, 4, 5, 6, 7]]);
+  assert.deepEqual(of('rows'), [[0, 1, 2, 3], [4, 5, 6, 7]]);
+  const arrows = meetings.filter(({ name }) => name === 'partitions').flatMap(({ pairs }) => pairs);
+  assert.deepEqual(arrows.sort(), [[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4]].sort());
+  // What came out agrees: sums over those who met.
+  const number = (device) => Math.floor(device / 4) * 10 + (device % 4);
+  outputs.forEach((leaves, device) => {
+    const sums = ['replicas', 'everyone', 'rows'].map((name) =>
+      of(name).find((devices) => devices.includes(device)).reduce((sum, one) => sum + number(one), 0));
+    assert.deepEqual(leaves.slice(0, 3).map((literal) => literal.data[0]), sums);
+  });
+});
+
+test('several programs in one text: whose devices, whose parameters, which lines', async () => {
+  const sum = (name, body, more = '') => `HloModule ${name}${more}
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY e {
+  p = f32[] parameter(0)
+  x = f32[] ${body}
+  ROOT r_${name} = f32[] all-reduce(x), replica_groups={}, channel_id=5, to_apply=add
+}
+`;
+  const text = `// the first\n${sum('one', 'negate(p)')}\n${sum('other', 'multiply(p, p)', ', replica_count=2')}`;
+  const loaded = await loadProgram(client, text);
+  assert.deepEqual(loaded.parts.map(({ first, count }) => [first, count]), [[0, 1], [1, 2]]);
+  assert.deepEqual(loaded.parameters.map(({ name }) => name), ['one.p', 'other.p']);
+  const { outputs, events } = await runProgram(loaded, { inputs: [{ value: 3 }, { value: 5 }] });
+  assert.deepEqual(outputs.map(([literal]) => literal.data[0]), [47, 47, 47]); // -3 + 25 + 25
+  const [meeting, ...others] = meetingsOf(loaded, events);
+  assert.deepEqual([...meeting.devices].sort(), [0, 1, 2]);
+  assert.equal(others.length, 0);
+  loaded.dispose();
+  const broken = text.replace('multiply(p, p)', 'multiply(p, q)');
+  const line = broken.split('\n').findIndex((one) => one.includes('(p, q)')) + 1;
+  await assert.rejects(loadProgram(client, broken), (error) => error.line === line);
+  await assert.rejects(loadProgram(client, text, { mesh: { replicas: 4 } }), /replica_count/);
+});

@@ -1,0 +1,66 @@
+/** The views of the page in the states in which they show most. */
+import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
+
+/**
+ * @param {object} page of Playwright's
+ * @returns {{ started: () => Promise<void>, played: () => Promise<void>, scenes: [string, string, () => Promise<void>][] }}
+ *   `started`, `played`: waits for the first of the training view and of the playground; `scenes`: the name of each,
+ *   its address, and what leads there from a fresh page
+ */
+export function scenesOf(page) {
+  const started = () => page.waitForFunction(() => document.getElementById('start')?.disabled === false);
+  const played = () => page.waitForFunction(() => {
+    const { turn, asked } = document.getElementById('play-status')?.dataset ?? {};
+    return turn !== undefined && turn === asked;
+  });
+  const tab = (id, inside) => async () => {
+    await played();
+    await page.click(`[data-tab="${id}"]`);
+    await page.waitForSelector(`[data-panel="${id}"] ${inside}`);
+  };
+
+  const scenes = [
+    ['train', 'train', async () => {
+      await started();
+      await page.click('#start');
+      await page.waitForFunction(() => Number(document.getElementById('step').textContent) > 20);
+      await page.click('#start');
+    }],
+    ['playground', 'playground', played],
+    ['playground, indices', 'playground', async () => {
+      await played();
+      await page.selectOption('#example', 'gather');
+      await tab('picture', '.cell')();
+    }],
+    ['playground, module', 'playground', tab('module', 'pre')],
+    ['playground, timeline', 'playground', tab('timeline', 'td')],
+    ['playground, memory', 'playground', async () => {
+      await played();
+      await page.selectOption('#example', 'Mandelbrot set');
+      await tab('memory', '.plan')();
+    }],
+    ['playground, an error', 'playground', async () => {
+      await played();
+      await page.click('.cm-content');
+      await page.keyboard.type('x');
+      await page.waitForSelector('#play-problem:not([hidden])');
+    }],
+    ['meshes', 'meshes', () => page.waitForSelector('.together')],
+    ['meshes, a deadlock', 'meshes', async () => {
+      await page.waitForSelector('.together');
+      await page.selectOption('#mesh-program', { label: 'Hangs: a ring of receivers' });
+      await page.waitForSelector('path.waits');
+    }],
+    ...EXHIBITS.map(({ id }) => [`gallery, ${id}`, `gallery/${id}`, () => page.waitForSelector('[data-figure="Program"]')]),
+    ['open', 'open', () => page.waitForSelector('#drop')],
+    ['open, a run', 'open', async () => {
+      await page.click('#sample');
+      await page.click('#run');
+      await page.click('#outcome [data-tab="profile"]');
+      await page.waitForSelector('#outcome [data-panel="profile"] td');
+    }],
+    ['guides', 'guides/how-it-works', () => page.waitForSelector('.guide h2')],
+    ['guides, the API', 'guides/api', () => page.waitForSelector('.guide h2')],
+  ];
+  return { started, played, scenes };
+}
