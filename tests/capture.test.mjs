@@ -1,0 +1,60 @@
+/**
+ * The pytest plugin that captures programs (tests/capture): five jitted functions are captured with real JAX, and run here
+ * with the results that it wrote. Needs the environment of `make golden`, with pytest.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+import { readRecords } from './support/captured.mjs';
+import { lines, ROOT, run } from './support/program.mjs';
+
+const PYTHON = process.env.PYTHON ?? join(ROOT, 'build/venv/bin/python');
+
+function hasPytest() {
+  try {
+    execFileSync(PYTHON, ['-c', 'import jax, pytest'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const skip = existsSync(PYTHON) && hasPytest() ? false : 'needs jax and pytest: make build/venv/stamp';
+
+describe('five jitted functions', { skip }, () => {
+  let folder;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'xla-wasm-capture-'));
+    const { code, stdout } = await run(PYTHON, ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-p', 'capture_programs', '--capture-to', folder,
+      'tests/capture/test_five.py'], { seconds: 300, env: { ...process.env, PYTHONPATH: join(ROOT, 'tests/capture') } });
+    assert.equal(code, 0, stdout);
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  test('each is captured with its operands and results', async () => {
+    const records = await readRecords(pathToFileURL(`${folder}/`));
+    const of = (name) => records.filter((record) => record.test.includes(name) && /affine|lambda/.test(record.name))
+      .map(({ args, outs }) => [args, outs].map((list) => list.map(({ dtype, shape }) => `${dtype}[${shape}]`).join(' ')));
+    assert.deepEqual(of('product'), [['float32[2,3] float32[3,4] float32[]', 'float32[2,4]']]);
+    assert.deepEqual(of('numbers_of_python'), [['int32[] float32[]', 'float32[]']]);
+    assert.deepEqual(of('bfloat16'), [['bfloat16[5]', 'bfloat16[5] bfloat16[]']]);
+    assert.deepEqual(of('complex64'), [['complex64[5]', 'complex64[5] float32[]']]);
+    assert.deepEqual(of('random_key'), [['uint32[2]', 'float32[3]']]);
+    assert.deepEqual(of('donated'), [['float32[4]', 'float32[4]']]);
+    const [donated] = records.filter((record) => record.test.includes('donated') && /lambda/.test(record.name));
+    assert.deepEqual(Array.from(new Float32Array(new Uint8Array(Buffer.from(donated.args[0].data, 'base64')).buffer)), [1, 1, 1, 1]);
+  });
+
+  test('make jax-suite runs them', async () => {
+    const { code, stdout } = await run(process.execPath, ['tests/support/jax_suite.mjs', folder], { seconds: 300 });
+    const [, agree, count] = /^(\d+) of (\d+) agree$/.exec(lines(stdout).at(-1)) ?? [];
+    assert.equal(code, 0, stdout);
+    assert.ok(Number(count) >= 12 && agree === count, stdout);
+  });
+});

@@ -1,0 +1,175 @@
+"""A pytest plugin that writes the programs that tests compile with JAX, their operands, and the results of XLA.
+
+    PYTHONPATH=tests/capture pytest -p capture_programs --capture-to DIR [--capture-min-operations N] TESTS
+
+Each program is one JSON object a line in DIR/capture-PID.jsonl.gz; tests/captured/README.md has the form, and
+`make jax-suite DIR=...` runs them. A program is written once, with the operands of its first run. Left out, and counted:
+programs of several devices, with host callbacks or ordered effects, of other types than arrays, or larger than
+MAX_BYTES.
+
+Tested with jax 0.10.2. It replaces three functions of jax's own: the one that compiles a module, the one that runs what
+was compiled, and the one that lets later runs go past Python.
+"""
+
+import base64
+import collections
+import gzip
+import hashlib
+import json
+import os
+import re
+
+import ml_dtypes  # noqa: F401 (gives NumPy the name bfloat16)
+import numpy as np
+
+# Types that numbers of Python and NumPy's wider arrays become.
+NAMES = {'i1': 'bool', 'bf16': 'bfloat16', 'f16': 'float16', 'f32': 'float32', 'f64': 'float64', 'complex<f32>': 'complex64',
+         'complex<f64>': 'complex128', **{f'i{n}': f'int{n}' for n in (8, 16, 32, 64)},
+         **{f'ui{n}': f'uint{n}' for n in (8, 16, 32, 64)}}
+MAX_BYTES = 4 << 20  # of a program's text, and of all its operands and results
+HOST_CALL = re.compile(r'xla_(ffi_)?(partitioned_)?python_cpu_callback|SendToHost|RecvFromHost')
+
+
+class Capture:
+  """Keeps what was compiled, by executable, and writes each program when it first runs."""
+
+  def __init__(self, folder, min_operations):
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f'capture-{os.getpid()}.jsonl.gz')
+    self.out = gzip.open(path, 'wt', encoding='utf-8')
+    self.min_operations = min_operations
+    self.test = ''
+    self.programs = {}  # by id() of the executable, which is kept with it
+    self.seen = set()
+    self.left_out = collections.Counter()
+
+  def close(self):
+    self.out.close()
+
+  def compiled(self, executable, module, devices):
+    """Notes the text and the types of the operands of a module."""
+    self.programs[id(executable)] = None
+    if devices.size != 1:
+      self.left_out['of several devices'] += 1
+      return
+    text = module.operation.get_asm(enable_debug_info=False)
+    if len(text) > MAX_BYTES:
+      self.left_out['large'] += 1
+    elif HOST_CALL.search(text):
+      self.left_out['calls the host'] += 1
+    elif len(re.findall(r'= "?(?:stablehlo|chlo|mhlo)\.', text)) >= self.min_operations:
+      self.programs[id(executable)] = (executable, text, operand_types(module))
+
+  def run(self, replicated, args):
+    """Returns what is known of a program before it runs: donated operands are gone after. None: not to be written."""
+    known = self.programs.get(id(replicated.xla_executable))
+    if not known or replicated.ordered_effects or replicated.mut:
+      return None
+    text = known[1]
+    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+    if key in self.seen:
+      return None
+    self.seen.add(key)
+    kept = [x for i, x in enumerate(args) if i in replicated.kept_var_idx]
+    types = known[2]
+    if len(kept) != len(types):
+      raise ValueError('the program has other operands')
+    return {'id': key, 'name': replicated.name, 'test': self.test,
+            'args': [array(x, NAMES.get(name)) for x, name in zip(kept, types)], 'mlir': text}
+
+  def write(self, record, results):
+    record['outs'] = [array(x) for x in results]
+    if size(record['args']) + size(record['outs']) > MAX_BYTES:
+      self.left_out['large'] += 1
+      return
+    self.out.write(json.dumps({name: record[name] for name in ('id', 'name', 'test', 'args', 'outs', 'mlir')}) + '\n')
+    self.out.flush()
+
+
+def operand_types(module):
+  """The element types of the operands, as MLIR writes them."""
+  main = next(op for op in module.body.operations if op.attributes['sym_name'].value == 'main')
+  return [str(value.type.element_type) for value in main.regions[0].blocks[0].arguments]
+
+
+def array(x, dtype=None):
+  """An operand or a result: row-major bytes in base64."""
+  kept = np.asarray(getattr(x, '_base_array', x))  # of random keys
+  if dtype is not None and kept.dtype.name != dtype:
+    kept = kept.astype(np.dtype(dtype))
+  if kept.dtype.kind not in 'biufcV' or kept.dtype.names:
+    raise TypeError(f'no array of numbers: {kept.dtype}')
+  data = np.ascontiguousarray(kept).tobytes()
+  return {'dtype': kept.dtype.name, 'shape': list(kept.shape), 'data': base64.b64encode(data).decode()}
+
+
+def size(arrays):
+  return sum(len(one['data']) for one in arrays)
+
+
+def install(capture):
+  """Puts `capture` between jax and XLA."""
+  from jax._src import compiler, pjit
+  from jax._src.interpreters import pxla
+
+  compile_module, execute = compiler.compile_or_get_cached, pxla.ExecuteReplicated.__call__
+
+  def compile_or_get_cached(backend, computation, devices, *rest, **options):
+    executable = compile_module(backend, computation, devices, *rest, **options)
+    capture.compiled(executable, computation, devices)
+    return executable
+
+  def call(self, *args):
+    record = None
+    try:
+      record = capture.run(self, args)
+    except (TypeError, ValueError, RuntimeError) as error:
+      capture.left_out[type(error).__name__] += 1
+    results = execute(self, *args)
+    if record:
+      try:
+        capture.write(record, results)
+      except (TypeError, ValueError, RuntimeError) as error:
+        capture.left_out[type(error).__name__] += 1
+    return results
+
+  compiler.compile_or_get_cached = compile_or_get_cached
+  pxla.ExecuteReplicated.__call__ = call
+  pjit._get_fastpath_data = lambda *args, **options: None
+
+
+# ---- pytest ----
+
+def pytest_addoption(parser):
+  group = parser.getgroup('capture', 'programs that tests compile with JAX')
+  group.addoption('--capture-to', metavar='DIR', help='write the programs, their operands and results there')
+  group.addoption('--capture-min-operations', metavar='N', type=int, default=1,
+                  help='leave out programs with fewer operations (1)')
+
+
+def pytest_configure(config):
+  folder = config.getoption('--capture-to')
+  if not folder:
+    return
+  config.capture_of_programs = Capture(folder, config.getoption('--capture-min-operations'))
+  install(config.capture_of_programs)
+
+
+def pytest_runtest_setup(item):
+  capture = getattr(item.config, 'capture_of_programs', None)
+  if capture:
+    capture.test = item.nodeid
+
+
+def pytest_terminal_summary(terminalreporter, config):
+  capture = getattr(config, 'capture_of_programs', None)
+  if not capture:
+    return
+  reasons = ', '.join(f'{count} {reason}' for reason, count in sorted(capture.left_out.items()))
+  terminalreporter.write_line(f'captured {len(capture.seen)} programs; left out: {reasons or "none"}')
+
+
+def pytest_unconfigure(config):
+  capture = getattr(config, 'capture_of_programs', None)
+  if capture:
+    capture.close()
