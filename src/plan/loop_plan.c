@@ -132,7 +132,7 @@ static int64_t box_count(const Instruction *reduce, int64_t most) {
   Part part;
   for (int i = 0; i < shape->rank && boxes <= most; i++) {
     const WindowDimension *w = &reduce->a->window.items[i];
-    if (w->base_dilation != 1 || w->window_reversal) return 0;
+    if (w->base_dilation != 1) return 0;
     boxes *= find_part(w, shape->dims[i], result->dims[i], -1, &part);
   }
   return boxes <= most ? boxes : 0;
@@ -155,12 +155,15 @@ static void start_reduce_window(Planner *planner, const Instruction *reduce, int
     planner->place_map[i].coefficient[i] = 1;
     planner->place_map[i].constant = parts[i].low;
     add_loop(planner, parts[i].high - parts[i].low, i, w->stride);
+    int64_t first = w->window_reversal ? parts[i].end - 1 : parts[i].first;
     planner->root_map[i].constant =
-        parts[i].low * w->stride + parts[i].first * w->window_dilation - w->padding_low;
+        parts[i].low * w->stride + first * w->window_dilation - w->padding_low;
   }
   for (int i = 0; i < result->rank; i++) {
-    if (window->items[i].size == 1) continue;
-    add_loop(planner, parts[i].end - parts[i].first, i, window->items[i].window_dilation);
+    const WindowDimension *w = &window->items[i];
+    if (w->size == 1) continue;
+    int64_t step = w->window_reversal ? -w->window_dilation : w->window_dilation;
+    add_loop(planner, parts[i].end - parts[i].first, i, step);
     planner->plan->reduced++;
   }
 }

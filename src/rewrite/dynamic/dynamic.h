@@ -108,9 +108,4 @@ bool reshape_next_group(const Shape *operand, const Shape *result, ReshapeGroup 
 ** mostly itself with operands whose padding is neutral; NULL with an error. */
 Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result);
 
-/* ---- batch_norm.c ---- */
-
-/* Rewrites batch-norm-training and -grad; `sizes` are those of the operand. */
-Instruction *dynamic_batch_norm(Dynamic *d, Instruction *instruction, Sizes sizes);
-
 #endif

@@ -4,6 +4,7 @@
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/dynamic/dynamic.h"
+#include "rewrite/expand/expand_batch_norm.h"
 
 static Arena *arena_of(const Dynamic *d) { return d->computation->module->arena; }
 
@@ -401,6 +402,20 @@ static Instruction *rewrite_reshape(Dynamic *d, Instruction *reshape, Sizes oper
   return emit(d, HLO_RESHAPE, reshape->shape, reshape->operands, 1, NULL);
 }
 
+/* Expands a batch norm whose statistics count only elements within the sizes. */
+static void mask_batch_norm(Dynamic *d, Instruction *x, Sizes sizes) {
+  const Shape *shape = x->operands[0]->shape;
+  Instruction *count = size_of(d, 1), *mask = NULL;
+  for (int i = 0; i < shape->rank; i++) {
+    if (i == x->a->feature_index) continue;
+    count = emit_binary(d, HLO_MULTIPLY, count, size_or_bound(d, sizes[i], shape->dims[i]));
+    if (!sizes[i]) continue;
+    Instruction *within = emit_mask(d, shape, i, sizes[i]);
+    mask = mask ? emit_binary(d, HLO_AND, mask, within) : within;
+  }
+  expand_batch_norm(x, count, mask);
+}
+
 /* ---- All ---- */
 
 Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
@@ -443,7 +458,7 @@ Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operan
     return size ? sort_padding_last(d, instruction, size) : instruction;
   }
   case HLO_BATCH_NORM_TRAINING:
-  case HLO_BATCH_NORM_GRAD: return dynamic_batch_norm(d, instruction, result);
+  case HLO_BATCH_NORM_GRAD: mask_batch_norm(d, instruction, result); return instruction;
   case HLO_RESHAPE:
   case HLO_DYNAMIC_RESHAPE: return rewrite_reshape(d, instruction, operands[0], result);
   default: return instruction;

@@ -51,7 +51,8 @@ static bool plan_pooling(Pooling *p, Instruction *x) {
   for (int i = 0; i < operand->rank; i++) {
     const WindowDimension *w = &x->a->window.items[i];
     if (w->size != w->stride || w->padding_low || w->padding_high > 0 || w->base_dilation != 1 ||
-        w->window_dilation != 1 || source->dims[i] == 0 || p->rank + 2 > MAX_SPLIT_RANK) {
+        w->window_dilation != 1 || w->window_reversal || source->dims[i] == 0 ||
+        p->rank + 2 > MAX_SPLIT_RANK) {
       return false;
     }
     p->covered[i] = source->dims[i] * w->size;
