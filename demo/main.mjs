@@ -1,4 +1,5 @@
 /** The shell: shows the view that the address names, and keeps the theme. Views do everything else. */
+import * as home from './home/index.mjs';
 import { h } from './shared/dom.mjs';
 import { pack, unpack } from './shared/address.mjs';
 import * as theme from './shared/theme.mjs';
@@ -7,8 +8,11 @@ import { VIEWS } from './views.mjs';
 const WRITE_MS = 200; /* delay from a change of state to the address: browsers limit how often it is written */
 
 const main = document.getElementById('view');
-const tabs = new Map(VIEWS.map(({ id, title }) => [id, h('a', { href: `#${id}` }, title)]));
-document.getElementById('views').append(...tabs.values());
+const [HOME, ...others] = VIEWS;
+const brand = document.querySelector('.brand');
+const links = others.map(({ id, title }) => [id, h('a', { href: `#${id}` }, title)]);
+const tabs = new Map([[HOME.id, brand], ...links]);
+document.getElementById('views').append(...links.map(([, tab]) => tab));
 
 let shown = null; /* { view, mounted, written } */
 let turn = 0; /* of showing: a later one overtakes */
@@ -73,14 +77,14 @@ async function show() {
     else tab.removeAttribute('aria-current');
   });
   tabs.get(view.id).scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  document.title = `${view.title} · xla-wasm`;
+  document.title = view === HOME ? 'xla-wasm: XLA programs in your page' : `${view.title} · xla-wasm`;
   const element = h('div', { class: `view view-${view.id}` });
   main.replaceChildren(element);
   main.classList.add('loading');
   const { session, context } = contextOf(view);
   shown = session;
   try {
-    const { mount } = await view.load();
+    const { mount } = await (view === HOME ? home : view.load());
     if (number !== turn) return;
     const mounted = await mount(element, { ...context, state });
     if (session.gone) mounted.dispose(); /* it was left while it mounted */

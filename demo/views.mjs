@@ -8,13 +8,15 @@
  * or, where `plain` says so, text as it stands. `setState(state)` writes it there. `link(state, id)`
  * promises an address with that state, of this view or of another. `theme` is shared/theme.mjs's.
  * Where the address changes to another state of the view that is shown, `update(state)` is called,
- * or without one the view is mounted anew. `mount` may be async.
+ * or without one the view is mounted anew. `mount` may be async. The first is the landing page, which comes with the shell (main.mjs); its link is the brand.
  */
+
 export const VIEWS = [
-  { id: 'train', title: 'Train', load: () => import('./train/index.mjs') },
+  { id: 'home', title: 'Home' },
   { id: 'playground', title: 'Playground', load: () => import('./playground/index.mjs') },
-  { id: 'meshes', title: 'Meshes', load: () => import('./meshes/index.mjs') },
-  { id: 'gallery', title: 'Gallery', plain: true, load: () => import('./gallery/index.mjs') },
-  { id: 'open', title: 'Open', load: () => import('./open/index.mjs') },
   { id: 'guides', title: 'Guides', plain: true, load: () => import('./guides/index.mjs') },
+  { id: 'gallery', title: 'Gallery', plain: true, load: () => import('./gallery/index.mjs') },
+  { id: 'train', title: 'Digits', load: () => import('./train/index.mjs') },
+  { id: 'meshes', title: 'Meshes', load: () => import('./meshes/index.mjs') },
+  { id: 'open', title: 'Open', load: () => import('./open/index.mjs') },
 ];

@@ -2,12 +2,15 @@
  * The page as files for any static host: `make site` puts them into build/site. Addresses are
  * relative, so that the folder may be served from anywhere.
  */
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
-import { apiReference } from './guides/api.mjs';
+import { searchData } from './guides/search_data.mjs';
+import { facts } from './home/facts.mjs';
 import { operationsTable } from './playground/operations_table.mjs';
 import { POLICY } from './policy.mjs';
+import { apiDeclarations } from './reference/declarations.mjs';
+import { operationsReference } from './reference/operations_data.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -22,6 +25,10 @@ function furtherFiles() {
     name: 'further-files',
     apply: 'build',
     async generateBundle() {
+      /* What the Python of a guide wrote, for the JavaScript after it. */
+      for (const name of ['training']) {
+        for (const file of (await readdir(here(`../tests/guides/${name}`))).filter((one) => !/\.(py|txt)$/.test(one))) files[`files/${name}/${file}`] = `../tests/guides/${name}/${file}`;
+      }
       for (const [fileName, path] of Object.entries(files)) {
         this.emitFile({ type: 'asset', fileName, source: await readFile(here(path)) });
       }
@@ -36,7 +43,10 @@ function furtherFiles() {
 
 /** What is made of the sources of the core when the site is built. */
 function virtualModules() {
-  const modules = { 'virtual:operations': operationsTable, 'virtual:api': apiReference };
+  const modules = {
+    'virtual:operations': operationsTable, 'virtual:reference': operationsReference, 'virtual:api': apiDeclarations,
+    'virtual:search': searchData, 'virtual:facts': facts,
+  };
   return {
     name: 'virtual-modules',
     resolveId: (id) => (modules[id] ? `\0${id}` : undefined),

@@ -1,9 +1,11 @@
-/** Guides: the Markdown pages of docs/, with links into the playground. */
+/** Guides: the Markdown pages of docs/, whose code runs where it stands, the references, and a search over all. */
 import MarkdownIt from 'markdown-it';
-import API from 'virtual:api';
 
 import { codePieces } from '../shared/code_colours.mjs';
 import { h } from '../shared/dom.mjs';
+import { createRunnable, endRuns } from '../shared/runnable.mjs';
+import { GUIDES, slug } from './pages.mjs';
+import { createSearch } from './search.mjs';
 import './guides.css';
 
 const pages = import.meta.glob(['../../docs/**/*.md', '../../tests/bench/README.md', '../../tests/bench/programs/README.md', '../../tests/accuracy/README.md'], { query: '?raw', import: 'default' });
@@ -14,38 +16,14 @@ const STYLE = /<style>(.*?)<\/style>/s;
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(STYLE.exec(Object.values(PICTURES)[0])[1]);
 document.adoptedStyleSheets.push(sheet);
-const at = (path) => pages[`../../${path}`];
 
-/** In the order of the list: name in the address, title, text. */
-const GUIDES = [
-  ['getting-started', 'Getting started', at('docs/guides/getting-started.md'), 'docs/guides/getting-started.md'],
-  ['from-jax', 'From JAX to a page', at('docs/guides/from-jax.md'), 'docs/guides/from-jax.md'],
-  ['from-frameworks', 'From a framework to a page', at('docs/guides/from-frameworks.md'), 'docs/guides/from-frameworks.md'],
-  ['from-keras', 'From Keras 3', at('docs/guides/from-keras.md'), 'docs/guides/from-keras.md'],
-  ['from-tensorflow-js', 'From TensorFlow.js', at('docs/guides/from-tensorflow-js.md'), 'docs/guides/from-tensorflow-js.md'],
-  ['from-onnxruntime-web', 'From onnxruntime-web', at('docs/guides/from-onnxruntime-web.md'), 'docs/guides/from-onnxruntime-web.md'],
-  ['no-build', 'No build step', at('docs/guides/no-build.md'), 'docs/guides/no-build.md'],
-  ['weights', 'Weights', at('docs/guides/weights.md'), 'docs/guides/weights.md'],
-  ['training', 'Train in the page', at('docs/guides/training.md'), 'docs/guides/training.md'],
-  ['batches', 'Batches and Jacobians', at('docs/guides/batches.md'), 'docs/guides/batches.md'],
-  ['meshes', 'Meshes and collectives', at('docs/meshes.md'), 'docs/meshes.md'],
-  ['hosts', 'Headers, bundlers, hosts', at('docs/hosts.md'), 'docs/hosts.md'],
-  ['speed', 'Speed and profiles', at('docs/guides/speed.md'), 'docs/guides/speed.md'],
-  ['how-it-works', 'How it works', at('docs/guides/how-it-works.md'), 'docs/guides/how-it-works.md'],
-  ['errors', 'Errors', at('docs/errors.md'), 'docs/errors.md'],
-  ['architecture', 'Why it is built so', at('docs/architecture.md'), 'docs/architecture.md'],
-  ['operations', 'Operations', at('docs/operations.md'), 'docs/operations.md'],
-  ['differences', 'Differences from XLA:CPU', at('docs/differences.md'), 'docs/differences.md'],
-  ['evaluated', 'What is evaluated', at('docs/evaluated.md'), 'docs/evaluated.md'],
-  ['benchmarks', 'How fast', at('tests/bench/README.md'), 'tests/bench/README.md'],
-  ['programs', 'Whole programs', at('tests/bench/programs/README.md'), 'tests/bench/programs/README.md'],
-  ['accuracy', 'How exact', at('tests/accuracy/README.md'), 'tests/accuracy/README.md'],
-  ['api', 'API reference', async () => API, 'bindings/index.d.ts'],
-].map(([name, title, load, path]) => ({ name, title, load, path }));
+/* These have views of their own. */
+const REFERENCES = {
+  api: async () => (await import('../reference/api.mjs')).showApi,
+  operations: async () => (await import('../reference/operations.mjs')).showOperations,
+};
 
 const byPath = new Map(GUIDES.map((guide) => [guide.path, guide]));
-
-const slug = (text) => text.toLowerCase().replace(/[^\w\- ]/g, '').replaceAll(' ', '-');
 
 /** The path of a link, seen from the page it is on. */
 function resolve(from, link) {
@@ -101,44 +79,109 @@ function render(text, path) {
     '<p><a class="see" data-example="$1" data-tab="$2" href="#playground">See it in the playground: $1</a></p>');
 }
 
-/** Splits the address after #guides/ into a page and an optional heading. */
+/** Splits the address after #guides/ into a page and what comes after it: a heading, or the page's own. */
 function parseState(state) {
-  const [name, anchor] = (state ?? '').split('/');
-  return { guide: GUIDES.find((one) => one.name === name) ?? GUIDES[0], anchor };
+  const [name, ...rest] = (state ?? '').split('/');
+  return { guide: GUIDES.find((one) => one.name === name) ?? GUIDES[0], rest };
 }
 
-export async function mount(element, { state, link }) {
-  const list = h('nav', { class: 'list', 'aria-label': 'Guides' }, GUIDES.map(({ name, title }) => h('a', { href: `#guides/${name}`, dataset: { name } }, title)));
-  const article = h('article', { class: 'guide' });
-  element.append(h('div', { class: 'columns' }, list, article));
-  let shown = null;
-  let gone = false;
+/** Whether a block runs in a page: its imports are the package's. */
+const runsHere = (code) => Array.from(code.matchAll(/^import .* from '([^']+)';?$/gm)).every(([, name]) => /^xla-wasm(\/train)?$/.test(name)) &&
+  !/^\/\/ \w+\.mjs$/m.test(code);
 
-  const show = async (wanted) => {
-    const { guide, anchor } = parseState(wanted);
-    if (guide !== shown) {
-      const text = await guide.load();
-      if (gone) return;
-      shown = guide;
-      article.innerHTML = render(text, guide.path); // the repository's own pages, with html off
-      for (const code of article.querySelectorAll('pre')) code.tabIndex = 0; /* so that it can be scrolled */
-      for (const entry of list.children) {
-        if (entry.dataset.name === guide.name) {
+/** Makes a page's blocks of JavaScript run, each after those above it. @returns {{ dispose: () => void }[]} */
+function makeRunnable(article, { name }, link) {
+  const base = new URL(`files/${name}/`, document.baseURI).href;
+  let before = '';
+  return Array.from(article.querySelectorAll('pre > code.language-js')).filter((code) => runsHere(code.textContent)).map((code) => {
+    const text = code.textContent;
+    const block = createRunnable({ code: text, before, base, link });
+    code.parentNode.replaceWith(block.element);
+    before += `${before && '\n'}${text}`;
+    return block;
+  });
+}
+
+function createList() {
+  const sections = [...new Set(GUIDES.map(({ section }) => section))];
+  const links = new Map(GUIDES.map(({ name, title }) => [name, h('a', { href: `#guides/${name}`, dataset: { name } }, title)]));
+  return {
+    element: h('nav', { class: 'list', 'aria-label': 'Guides' }, sections.map((section) => [h('p', { class: 'heading' }, section),
+      GUIDES.filter((guide) => guide.section === section).map(({ name }) => links.get(name))])),
+    mark(name) {
+      for (const [of, entry] of links) {
+        if (of === name) {
           entry.setAttribute('aria-current', 'page');
           entry.scrollIntoView({ block: 'nearest', inline: 'center' });
         } else {
           entry.removeAttribute('aria-current');
         }
       }
-      for (const see of article.querySelectorAll('.see')) {
-        const { example, tab } = see.dataset;
-        link({ example, tab }, 'playground').then((address) => { see.href = address; });
-      }
+    },
+  };
+}
+
+export async function mount(element, { state, link }) {
+  const list = createList();
+  const search = createSearch();
+  const article = h('article', { class: 'guide' });
+  element.append(h('div', { class: 'columns' }, h('div', { class: 'side' }, search.input, list.element), h('div', {}, search.hits, article)));
+  let shown = null;
+  let parts = []; /* of the page that is shown, to be disposed of */
+  let turn = 0;
+  const clear = () => {
+    parts.forEach((part) => part.dispose());
+    parts = [];
+  };
+
+  const showGuide = async (guide, number) => {
+    const text = await pages[`../../${guide.path}`]();
+    if (number !== turn) return;
+    clear();
+    article.innerHTML = render(text, guide.path); // the repository's own pages, with html off
+    parts = makeRunnable(article, guide, link);
+    for (const code of article.querySelectorAll('pre')) code.tabIndex = 0; /* so that it can be scrolled */
+    for (const see of article.querySelectorAll('.see')) {
+      const { example, tab } = see.dataset;
+      link({ example, tab }, 'playground').then((address) => { see.href = address; });
     }
+  };
+  const showReference = async (guide, rest, number) => {
+    const fill = await REFERENCES[guide.name]();
+    if (number !== turn) return;
+    clear();
+    parts = [fill(article, rest, link)];
+  };
+  const show = async (wanted) => {
+    const number = ++turn;
+    const { guide, rest } = parseState(wanted);
+    search.close();
+    const key = REFERENCES[guide.name] ? `${guide.name}/${rest[0] ?? ''}` : guide.name;
+    if (key !== shown) {
+      await (REFERENCES[guide.name] ? showReference(guide, rest, number) : showGuide(guide, number));
+      if (number !== turn) return;
+      shown = key;
+      list.mark(guide.name);
+    }
+    const anchor = REFERENCES[guide.name] ? rest[1] : rest[0];
     const target = anchor ? article.querySelector(`[id="${CSS.escape(anchor)}"]`) : null;
     if (target) target.scrollIntoView();
     else window.scrollTo(0, 0);
   };
   await show(state);
-  return { update: show, dispose() { gone = true; } };
+  const onSlash = (event) => {
+    if (event.key !== '/' || event.target.closest?.('input, textarea, select, .editor')) return;
+    event.preventDefault();
+    search.input.focus();
+  };
+  document.addEventListener('keydown', onSlash);
+  return {
+    update: show,
+    dispose() {
+      turn = Infinity;
+      document.removeEventListener('keydown', onSlash);
+      clear();
+      endRuns();
+    },
+  };
 }

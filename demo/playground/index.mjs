@@ -229,7 +229,9 @@ class Playground {
   async source() {
     const { language, text } = this.state;
     if (language !== 'javascript') return { source: text, kind: language, shown: [] };
-    const { text: source, shown } = await this.runner.run(text);
+    const lines = [];
+    const { text: source, shown } = await this.runner.run(text, { base: document.baseURI, onprint: (line) => lines.push(line) });
+    if (lines.length) shown.push({ name: 'printed', type: 'text', text: lines.join('\n') });
     return { source, kind: 'hlo', shown };
   }
 

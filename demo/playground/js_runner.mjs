@@ -26,15 +26,17 @@ export function createRunner() {
     /**
      * Runs code; ends a run that is still going on.
      * @param {string} code see js_worker.mjs
+     * @param {object} [options] `base` and `from`, as there; `onprint`, which gets each text that it prints
      * @returns {Promise<{ text: string | null, shown: object[] }>}
      */
-    async run(code) {
+    async run(code, { onprint, ...options } = {}) {
       end();
       const worker = spare ?? start();
       spare = null;
       running = worker;
+      worker.on('printed', (text) => onprint?.(text));
       try {
-        return await worker.call('run', code);
+        return await worker.call('run', code, options);
       } finally {
         if (running === worker) spare ??= start();
       }

@@ -31,7 +31,7 @@ export function numbersOf(array, from = 0, count = countOf(array) - from) {
 /* ---- Each kind of view: (array, slice) -> an element, with dispose() where it must end ---- */
 
 /** Nested brackets, as NumPy prints them. */
-function numbersText(array) {
+export function numbersText(array) {
   const { dimensions } = array;
   const total = countOf(array);
   let index = 0;
@@ -154,6 +154,7 @@ function suitable(array) {
 
 /** One array with its shape and a choice of views. */
 function showArray(array, name, remembered) {
+  if (array.type === 'text') return { element: h('section', { class: 'result' }, h('header', {}, h('strong', {}, name)), h('pre', { class: 'numbers' }, array.text)) };
   if (!ELEMENT_TYPES.has(array.type)) return { element: h('p', { class: 'soft' }, `${name}: ${array.text}`) };
   const choices = suitable(array);
   const chosen = choices.includes(remembered.view) ? remembered.view : choices[0];

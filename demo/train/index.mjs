@@ -55,9 +55,9 @@ function layout({ replicas, threads, batch }) {
   const elements = [
     h('div', { class: 'lead' },
       h('h1', {}, 'A network learns to read, in this page'),
-      h('p', {}, 'An XLA program, compiled to WebAssembly here, trains a 784-128-10 perceptron on 8,000 ' +
-        'handwritten digits. Every replica has its own copy of the weights; each step ends in an ',
-      h('em', {}, 'all-reduce'), ' of the gradients. Change the devices while it runs.')),
+      h('p', {}, 'You see a 784-128-10 perceptron that learns 8,000 handwritten digits when you press Start. Every replica ' +
+        'has its own copy of the weights; each step of the XLA program ends in an ', h('em', {}, 'all-reduce'),
+      ' of the gradients. Below: the loss, one step of each device, and the digits that it still gets wrong. Draw one of your own; change the devices while it runs.')),
     h('section', { class: 'controls', 'aria-label': 'Controls' },
       part.start, part.again, part.replicas, part.threads, part.batch, part.status),
     h('dl', { id: 'numbers', class: 'figures' },

@@ -93,7 +93,7 @@ async function timelineShows(page, replicas, condition) {
 
 async function open(server, options) {
   const opened = await newPage(browser, options);
-  await opened.page.goto(server.address);
+  await opened.page.goto(`${server.address}#train`);
   await opened.page.waitForFunction(() =>
     document.getElementById('start')?.disabled === false ||
     document.getElementById('status')?.classList.contains('problem'));
@@ -187,7 +187,7 @@ for (const { name, isolated, status, least } of SCENES) {
     test('by touch, and by a digit of the test', async () => {
       const context = await browser.newContext({ hasTouch: true, viewport: PHONE });
       const touched = await newPage(context);
-      await touched.page.goto(server.address);
+      await touched.page.goto(`${server.address}#train`);
       await touched.page.waitForFunction(() => document.getElementById('start')?.disabled === false);
       await touched.page.locator('#pad').scrollIntoViewIfNeeded();
       const session = await context.newCDPSession(touched.page);

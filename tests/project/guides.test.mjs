@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 
 import { EXAMPLES, PROGRAMS } from '../../demo/playground/examples.mjs';
-import { apiReference } from '../../demo/guides/api.mjs';
+import { apiReference } from '../demo/guides/api.mjs';
 
 const folder = new URL('../../docs/guides/', import.meta.url);
 const guides = (await readdir(folder)).filter((name) => name.endsWith('.md'));

@@ -20,6 +20,7 @@ export function scenesOf(page) {
   };
 
   const scenes = [
+    ['home', 'home', () => page.waitForFunction(() => document.querySelector('.output')?.textContent.startsWith('y ='))],
     ['train', 'train', async () => {
       await started();
       await page.click('#start');

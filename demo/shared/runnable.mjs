@@ -1,0 +1,130 @@
+/**
+ * A block of code that runs where it stands: Run, an editor, what it printed, and a link into the playground.
+ *
+ *     const block = createRunnable({ code, link });
+ *     article.append(block.element);
+ *     block.dispose();
+ *
+ * All blocks of a page share one runner, whose workers start with the first run.
+ */
+import { codeElement } from './code_colours.mjs';
+import { h } from './dom.mjs';
+
+let runner = null; /* promised */
+const runnerOf = async () => {
+  runner ??= import('../playground/js_runner.mjs').then(({ createRunner }) => createRunner());
+  return runner;
+};
+
+/** Ends the workers of the blocks. The next run starts others. */
+export async function endRuns() {
+  const ended = runner;
+  runner = null;
+  (await ended)?.dispose();
+}
+
+/** An array as text: rows of a matrix on lines of their own. */
+async function textOf(array) {
+  const { numbersText } = await import('./results.mjs');
+  return `${array.name}: ${array.text}\n${numbersText(array)}`;
+}
+
+/**
+ * @param {object} options
+ * @param {string} options.code
+ * @param {string} [options.before] code that runs before it, silently
+ * @param {string} [options.base] where its relative addresses begin
+ * @param {boolean} [options.reserves] whether the place of its output is there before the first run
+ * @param {boolean} [options.live] whether it runs again after each change
+ * @param {(state: object, view: string) => Promise<string>} options.link as of a view's context
+ * @param {string} [options.label] for those who hear the page
+ * @returns {{ element: HTMLElement, run: () => Promise<void>, dispose: () => void }}
+ */
+export function createRunnable({ code, before = '', base, reserves = false, live = false, link, label = 'Program' }) {
+  let text = code;
+  let editor = null;
+  let timer = 0;
+  let turn = 0;
+  let disposed = false;
+  const shown = codeElement(text, 'js', label);
+  const source = h('div', { class: 'source' }, shown);
+  const output = h('output', { class: reserves ? 'output' : 'output empty' }, reserves ? '\u00a0' : '');
+  const runButton = h('button', { type: 'button', class: 'run', onclick: () => run() }, 'Run');
+  const edit = h('button', { type: 'button', class: 'edit', onclick: () => openEditor() }, 'Edit');
+  const took = h('span', { class: 'soft' });
+  const open = h('a', { class: 'button open', href: '#playground' }, 'Open in the playground');
+  const element = h('div', { class: 'runnable' }, source, h('div', { class: 'bar' }, runButton, edit, took, open), output);
+
+  const showLink = async () => {
+    const address = await link({ text: before ? `${before}\n${text}` : text, language: 'javascript' }, 'playground');
+    open.href = address;
+  };
+
+  async function openEditor() {
+    edit.hidden = true;
+    const [{ createEditor }, height] = [await import('../playground/editor.mjs'), source.offsetHeight];
+    if (disposed || editor) return;
+    source.style.minHeight = `${height}px`;
+    shown.hidden = true;
+    const parent = h('div', { class: 'editor' });
+    source.append(parent);
+    editor = createEditor(parent, { text, language: 'javascript', onchange: changed });
+    editor.focus();
+  }
+
+  function changed(next) {
+    text = next;
+    showLink();
+    clearTimeout(timer);
+    if (live) timer = setTimeout(run, 300);
+  }
+
+  async function run() {
+    clearTimeout(timer);
+    const number = ++turn;
+    const lines = [];
+    const isStale = () => disposed || number !== turn;
+    const show = (className) => {
+      output.className = className;
+      output.textContent = lines.join('\n');
+    };
+    element.classList.add('running');
+    const began = performance.now();
+    const from = before ? before.split('\n').length + 1 : 0;
+    try {
+      const { shown: arrays } = await (await runnerOf()).run(before ? `${before}\n${text}` : text, {
+        base, from,
+        onprint(line) {
+          if (isStale()) return;
+          lines.push(line);
+          show('output');
+        },
+      });
+      for (const array of arrays) lines.push(await textOf(array));
+      if (isStale()) return;
+      if (!lines.length) lines.push('It printed nothing.');
+      show('output');
+      took.textContent = `ran in ${Math.round(performance.now() - began)} ms`;
+      editor?.showError(null);
+    } catch (error) {
+      if (isStale() || error.code === 'CANCELLED') return;
+      const line = error.line ? error.line - (from ? from - 1 : 0) : 0;
+      lines.push(`${line > 0 ? `${line}:${error.column} ` : ''}${error.message}`);
+      show('output problem');
+      took.textContent = '';
+      if (line > 0) editor?.showError({ ...error, message: error.message, line });
+    } finally {
+      if (number === turn) element.classList.remove('running');
+    }
+  }
+
+  showLink();
+  return {
+    element, run,
+    dispose() {
+      disposed = true;
+      clearTimeout(timer);
+      editor?.dispose();
+    },
+  };
+}
