@@ -649,6 +649,32 @@ export interface VjpOptions extends JvpOptions {
    * iterations has gradients that are NaN.
    */
   maxTrips?: number;
+  /**
+   * What while loops save for the way back: the values that the derivative needs ('none', the default), the state of
+   * each iteration ('all'), or that of every sqrt(n)-th one ('sqrt'). Values that are not saved are computed again.
+   */
+  checkpoint?: 'none' | 'sqrt' | 'all';
+}
+
+/** An XlaOp for each value; null for those that have no derivative. */
+export type Derivatives = readonly (XlaOp | null)[];
+
+/**
+ * Adds a derivative to a builder: gets the leaves of a call's operands and results, and the cotangents of the results
+ * (vjp) or the tangents of the operands (jvp). Returns one derivative for each operand (vjp) or result (jvp); null is zero.
+ */
+export type GradientRule = (
+  b: XlaBuilder,
+  operands: readonly XlaOp[],
+  results: readonly XlaOp[],
+  seeds: readonly XlaOp[],
+  call: { target: string; backendConfig: string },
+) => XlaOp | Derivatives;
+
+export interface GradientRules {
+  vjp?: GradientRule;
+  /** In reverse mode it serves where there is no vjp, and must be linear in the tangents. */
+  jvp?: GradientRule;
 }
 
 export interface GradientOptions extends VjpOptions {
@@ -801,6 +827,11 @@ export class Client {
    * values for a tuple. An error of the callback fails the run.
    */
   registerCustomCall(target: string, callback: (call: CustomCall) => unknown): void;
+  /**
+   * Registers the derivative of a custom-call target, or of a computation that is called by name. gradient(), vjp(),
+   * jvp() and the builder's gradient() use it.
+   */
+  registerGradient(target: string, rules: GradientRules): void;
   /** Queues a value for the next infeed of a device (default 0); tuples as arrays of leaves. */
   transferToInfeed(value: unknown, options?: DeviceOptions): void;
   /** Returns the value of a device's (default 0) next outfeed; tuples as arrays of leaves. */
@@ -1722,8 +1753,8 @@ export class XlaBuilder extends Handle {
     name?: string,
   ): (...operands: XlaOp[]) => XlaOp;
   /** The gradient of a real scalar by other values of this builder, from which it was computed; each of its value's shape. */
-  gradient(loss: XlaOp, wrt: XlaOp, options?: { maxTrips?: number }): XlaOp;
-  gradient(loss: XlaOp, wrt: readonly XlaOp[], options?: { maxTrips?: number }): XlaOp[];
+  gradient(loss: XlaOp, wrt: XlaOp, options?: Pick<VjpOptions, 'maxTrips' | 'checkpoint'>): XlaOp;
+  gradient(loss: XlaOp, wrt: readonly XlaOp[], options?: Pick<VjpOptions, 'maxTrips' | 'checkpoint'>): XlaOp[];
   /**
    * A function for batches, as `jax.vmap`. It calls `fn` with values of one element's shape; `fn` may use values of this
    * builder, which are the same for all elements. `size` is needed only if no argument has the batch.

@@ -128,10 +128,19 @@ XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const
                      broadcast_dimensions, &last_error);
 }
 
+static Module *wanted_rule; /* by the last derivative */
+
 XLA_API Instruction *xla_builder_gradient(Builder *builder, const Instruction *of,
-                                          Instruction *const *wrt, int count,
-                                          double max_iterations) {
-  return builder_gradient(builder, of, wrt, count, (int64_t)max_iterations, &last_error);
+                                          Instruction *const *wrt, int count, double max_iterations,
+                                          int checkpoint, const char *rule_names,
+                                          Module *const *rules, int rule_count) {
+  GivenRules given = {rule_names, rule_count, rules, NULL};
+  GradientOptions options = {.max_iterations = (int64_t)max_iterations,
+                             .checkpoint = (Checkpoint)checkpoint,
+                             .rules = &given};
+  Instruction *call = builder_gradient(builder, of, wrt, count, &options, &last_error);
+  wanted_rule = given.wanted;
+  return call;
 }
 
 XLA_API const char *xla_builder_import(Builder *builder, const Module *module) {
@@ -176,9 +185,26 @@ XLA_API char *xla_module_print_apart(const Module *module, int apart) {
 }
 
 XLA_API Module *xla_module_differentiate(const Module *module, int mode, const int *wrt, int count,
-                                         int of, bool value, double max_iterations) {
-  GradientOptions options = {(GradientMode)mode, count, wrt, of, value, (int64_t)max_iterations};
-  return module_differentiate(module, &options, &last_error);
+                                         int of, bool value, double max_iterations, int checkpoint,
+                                         const char *rule_names, Module *const *rules,
+                                         int rule_count) {
+  GivenRules given = {rule_names, rule_count, rules, NULL};
+  GradientOptions options = {(GradientMode)mode,     count, wrt, of, value, (int64_t)max_iterations,
+                             (Checkpoint)checkpoint, &given};
+  Module *derivative = module_differentiate(module, &options, &last_error);
+  wanted_rule = given.wanted;
+  return derivative;
+}
+
+XLA_API Module *xla_wanted_rule(void) {
+  Module *wanted = wanted_rule;
+  wanted_rule = NULL;
+  return wanted;
+}
+
+XLA_API const char *xla_module_backend_config(const Module *module) {
+  const char *config = module->entry->root->a->backend_config;
+  return config ? config : "";
 }
 
 XLA_API Module *xla_module_batch(const Module *module, const int *in, int in_count, const int *out,

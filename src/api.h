@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
 ** tests/api/api_version.test.mjs notices.
 */
-enum { XLA_API_VERSION = 7 };
+enum { XLA_API_VERSION = 8 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
@@ -78,10 +78,11 @@ XLA_API const char *xla_instruction_name(const Instruction *instruction);
 XLA_API bool xla_builder_header(Builder *builder, const char *text);
 XLA_API char *xla_instruction_shape(const Instruction *instruction);
 /* Adds the gradients of a scalar by `count` other values: a tuple; see builder_gradient in
-** rewrite/gradient/gradient.h. */
+** rewrite/gradient/gradient.h. The last arguments are those of xla_module_differentiate. */
 XLA_API Instruction *xla_builder_gradient(Builder *builder, const Instruction *of,
-                                          Instruction *const *wrt, int count,
-                                          double max_iterations);
+                                          Instruction *const *wrt, int count, double max_iterations,
+                                          int checkpoint, const char *rule_names,
+                                          Module *const *rules, int rule_count);
 /* Ends the builder (which stays a handle to be freed) and returns its module. */
 XLA_API Module *xla_builder_build(Builder *builder, Instruction *root);
 
@@ -102,9 +103,16 @@ XLA_API char *xla_module_parameter_shape(const Module *module, int number); /* w
 XLA_API const char *xla_module_parameter_name(const Module *module, int number);
 XLA_API char *xla_module_result_shape(const Module *module);
 /* A new module, of derivatives: see module_differentiate in rewrite/gradient/gradient.h. `mode`: a GradientMode;
-** `wrt`: `count` numbers of parameters; `max_iterations`: 0 for none. */
+** `wrt`: `count` numbers of parameters; `max_iterations`: 0 for none; `checkpoint`: a Checkpoint; `rule_names`, `rules`:
+** the names, and the `rule_count` pairs, of GivenRules in rewrite/gradient/given.h. */
 XLA_API Module *xla_module_differentiate(const Module *module, int mode, const int *wrt, int count,
-                                         int of, bool value, double max_iterations);
+                                         int of, bool value, double max_iterations, int checkpoint,
+                                         const char *rule_names, Module *const *rules,
+                                         int rule_count);
+/* After a failure of the last two: a program of one call whose rule is wanted, which the caller frees; NULL: none is. */
+XLA_API Module *xla_wanted_rule(void);
+/* The backend_config of a module's result, as its text has it; "": none. */
+XLA_API const char *xla_module_backend_config(const Module *module);
 /* A new module, for a batch: see module_batch in rewrite/batch/batch.h. `in` and `out`: the dimension of the batch in
 ** each leaf of the parameters and of the result; NO_BATCH for none. */
 XLA_API Module *xla_module_batch(const Module *module, const int *in, int in_count, const int *out,

@@ -13,6 +13,7 @@ import { Literal } from '../values/literal.mjs';
 import { ELIDED, HLO_OPTIONS, LOAD_OPTIONS } from '../objects/load_options.mjs';
 import { assets, MIN_MEMORY } from '../host/loader.mjs';
 import { launch, MAX_DEVICES } from '../objects/launch.mjs';
+import { GradientRules } from '../gradient_rules.mjs';
 import { differentiate } from '../objects/gradients.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from '../base/options.mjs';
@@ -74,6 +75,7 @@ export class Client {
   constructor(core, replicas) {
     if (!(core instanceof Core)) throw notConstructed('Client', 'await Client.create()');
     this.#core = core;
+    core.gradientRules = new GradientRules(core, (name) => new XlaBuilder(core, name));
     this.#replicas = replicas;
   }
 
@@ -315,6 +317,9 @@ export class Client {
    * @param {boolean} [options.value] true: all results of the program come first, then the gradient
    * @param {number} [options.maxTrips] for while loops whose number of iterations is not known before the run: an upper
    *   bound. A loop that makes more of them has gradients that are NaN
+   * @param {'none' | 'sqrt' | 'all'} [options.checkpoint] what while loops save for the way back: the values that the
+   *   derivative needs ('none'), or the state of each iteration ('all'), or that of every sqrt(n)-th one ('sqrt'). What is
+   *   not saved is computed again
    * @returns {HloModule} it can be compiled, printed, and differentiated again
    */
   gradient(module, options) {
@@ -325,7 +330,7 @@ export class Client {
    * The vector-Jacobian product: as gradient(), for results of any shape. The new program has one more parameter for
    * each floating-point result, at the end: its cotangent.
    * @param {HloModule} module
-   * @param {object} [options] wrt, value, maxTrips: as of gradient()
+   * @param {object} [options] wrt, value, maxTrips, checkpoint: as of gradient()
    * @returns {HloModule}
    */
   vjp(module, options) {
@@ -466,6 +471,23 @@ export class Client {
    */
   registerCustomCall(target, callback) {
     this.#core.hostCalls.register(target, callback);
+  }
+
+  /**
+   * Registers the derivative of a custom-call target, or of a computation that is called by name: "clip" in
+   * `jax.jit(clip)`, also where its name ends in a number. gradient(), vjp(), jvp() and b.gradient() use it. A second
+   * registration of a name replaces the first. StableHLO is read with short functions inlined: register before reading.
+   * @param {string} target the custom_call_target, or the computation's name
+   * @param {object} rules functions that add the derivative to a builder. They get lists of XlaOps, the leaves of
+   *   operands and of results, then the seeds, with null for values that have no derivative; and
+   *   { target, backendConfig }. They return a list, in which null is zero
+   * @param {Function} [rules.vjp] (b, operands, results, cotangents) => cotangents of the operands
+   * @param {Function} [rules.jvp] (b, operands, results, tangents) => tangents of the results. Reverse mode transposes it
+   *   if there is no vjp
+   */
+  registerGradient(target, rules) {
+    this.#core.check();
+    this.#core.gradientRules.register(target, rules);
   }
 
   /**

@@ -1,6 +1,7 @@
 /** Programs for batches: client.vmap(), b.vmap(), and the Jacobians that are made with it. */
 import { describe, invalidArgument } from '../base/error.mjs';
-import { differentiate, isFloat, maxTrips, meantBy, parameterNumbers, wrt } from '../objects/gradients.mjs';
+import { isFloat } from '../gradient_rules.mjs';
+import { differentiate, maxTrips, meantBy, parameterNumbers, wrt } from '../objects/gradients.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';

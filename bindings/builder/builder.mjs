@@ -4,7 +4,7 @@ import { batch, elementShapes, HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf, vm
 import { atBoundary, guarded, notConstructed, PRIVATE } from '../base/boundary.mjs';
 import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
 import { describe, invalidArgument, placeOfCall, XlaError } from '../base/error.mjs';
-import { differentiate, maxTrips } from '../objects/gradients.mjs';
+import { checkpoint, CHECKPOINTS, differentiate, maxTrips } from '../objects/gradients.mjs';
 import { coreOf, Handle, pointerOf } from '../objects/handle.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { isLiteral, Literal, rowMajorData } from '../values/literal.mjs';
@@ -15,7 +15,7 @@ import { boolean, checkOptions, copyList, MAX_ENTRIES } from '../base/options.mj
 import { Shape } from '../values/shape.mjs';
 
 const BUILDER_OPTIONS = { locations: boolean };
-const GRADIENT_OPTIONS = { maxTrips };
+const GRADIENT_OPTIONS = { maxTrips, checkpoint };
 
 /** Bytes from which on a constant is handed over instead of copied twice. */
 const LARGE = 65536;
@@ -160,6 +160,7 @@ export class XlaBuilder extends Handle {
    * @param {XlaOp | XlaOp[]} wrt
    * @param {object} [options]
    * @param {number} [options.maxTrips] as of client.gradient()
+   * @param {string} [options.checkpoint] the same
    * @returns {XlaOp | XlaOp[]} one value for each of `wrt`, of its shape; a list if wrt is one
    */
   gradient(loss, wrt, options) {
@@ -171,8 +172,9 @@ export class XlaBuilder extends Handle {
     }
     if (!list.length) throw invalidArgument('gradient', 'wrt must have at least one value; got an empty list');
     const handles = Uint32Array.from(list, ({ handle }) => handle);
-    const tuple = this.#add((core, builder, copy) =>
-      core.need('xla_builder_gradient', builder, loss.handle, copy(handles), list.length, asked.maxTrips ?? 0));
+    const tuple = this.#add((core, builder) => core.gradientRules.apply(false, (copy, ...rules) =>
+      core.call('xla_builder_gradient', builder, loss.handle, copy(handles), list.length, asked.maxTrips ?? 0,
+        CHECKPOINTS.indexOf(asked.checkpoint ?? 'none'), ...rules)));
     const gradients = list.map((_, i) => this.getTupleElement(tuple, i));
     return Array.isArray(wrt) ? gradients : gradients[0];
   }

@@ -8,7 +8,7 @@ import { hardwareConcurrency, hasSharedMemory, instantiate, isNode } from './loa
 import { Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
 
-const API_VERSION = 7; // XLA_API_VERSION in src/api.h
+const API_VERSION = 8; // XLA_API_VERSION in src/api.h
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const DYING_MS = 2200; // Chromium gives a worker that was ended 2 s
 const STACK_SCRATCH = 4096; // bytes; larger copies go to the heap
@@ -25,6 +25,8 @@ export class Core {
   started = Promise.resolve();
   /** A promise while workers may be dying: a run that starts before would die with them. */
   workersSettle = null;
+  /** The client's GradientRules. */
+  gradientRules;
 
   constructor(glue) {
     this.#glue = glue;

@@ -1,5 +1,6 @@
 /** Differentiates modules: client.gradient(), vjp() and jvp(). */
 import { describe, invalidArgument } from '../base/error.mjs';
+import { isFloat } from '../gradient_rules.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { HloModule } from './module.mjs';
 import { suggestion } from '../base/names.mjs';
@@ -12,6 +13,9 @@ export const wrt = kind('numbers or names of parameters', (value) => {
   return list.length && list.every(isReference) ? list : undefined;
 });
 export const maxTrips = count(1, 2 ** 31 - 1);
+/** Checkpoint in src/rewrite/gradient/gradient.h. */
+export const CHECKPOINTS = ['none', 'sqrt', 'all'];
+export const checkpoint = kind("'none', 'sqrt' or 'all'", (value) => (CHECKPOINTS.includes(value) ? value : undefined));
 const REVERSE = { wrt, value: boolean, maxTrips };
 export const GRADIENT_OPTIONS = { ...REVERSE, of: count(0, 2 ** 20) };
 /** Modes: GradientMode in src/rewrite/gradient/gradient.h. */
@@ -32,14 +36,11 @@ export function differentiate(module, operation, options) {
   const asked = checkOptions(operation, options, known);
   const numbers = parameterNumbers(operation, module.parameters, asked.wrt);
   const core = coreOf(module);
-  const pointer = core.scoped((copy) => core.need(
+  const pointer = core.gradientRules.apply(operation === 'jvp', (copy, ...rules) => core.call(
     'xla_module_differentiate', pointerOf(module), mode, copy(Int32Array.from(numbers)), numbers.length,
-    asked.of ?? 0, asked.value ?? false, asked.maxTrips ?? 0));
+    asked.of ?? 0, asked.value ?? false, asked.maxTrips ?? 0, CHECKPOINTS.indexOf(asked.checkpoint ?? 'none'), ...rules));
   return new HloModule(core, pointer);
 }
-
-/** Whether an array, or some part of a tuple, holds floating-point or complex numbers. */
-export const isFloat = (shape) => (shape.isTuple ? shape.tupleShapes.some(isFloat) : /^(b?f|c)\d/.test(shape.elementType));
 
 /**
  * The numbers of the parameters that are meant; by default all of floating-point or complex numbers.

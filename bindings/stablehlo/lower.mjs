@@ -7,6 +7,7 @@ import { emit as emitInto, header } from '../builder/builder.mjs';
 import { bytesOfText, metadataText } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
 import { shardingTextOfBytes } from '../formats/hlo_proto_sharding.mjs';
+import { coreOf } from '../objects/handle.mjs';
 import { XlaOp } from '../builder/op.mjs';
 import { Shape } from '../values/shape.mjs';
 import { chlo } from './chlo.mjs';
@@ -175,7 +176,9 @@ export class Lowering {
     this.#depth++;
     try {
       const isOnce = this.#calls.get(name) === 1;
-      if (this.isDynamic || isOnce || region.operations.length <= SMALL) {
+      const isShort = isOnce || region.operations.length <= SMALL;
+      const hasRule = coreOf(frame.builder).gradientRules.has(name);
+      if (this.isDynamic || (isShort && !hasRule)) {
         return this.#inline(frame, region, operands);
       }
       return this.#called(name, frame, region, operands);

@@ -11,7 +11,7 @@ import { Client } from '../../bindings/index.mjs';
 import { ROOT } from '../support/program.mjs';
 
 /** Of the interface of that version: its declarations, without comments, includes and white space. */
-const KNOWN = { version: 7, digest: 'a4961a9bbcf8d686' };
+const KNOWN = { version: 8, digest: 'a8a83f64a6095805' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],

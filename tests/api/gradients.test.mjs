@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 
-import { Client } from '../../bindings/index.mjs';
+import { Client, Literal } from '../../bindings/index.mjs';
 import { argument, assertClose, flat } from '../support/from_jax.mjs';
 import { ROOT } from '../support/program.mjs';
 
@@ -14,8 +14,28 @@ const FUNCTIONS = JSON.parse(gunzipSync(await readFile(join(ROOT, 'tests/golden/
 const OPTIONS = { 'loop-of-unknown-count': { maxTrips: 6 } };
 
 let client;
-before(async () => { client = await Client.create({ threads: 0 }); });
+before(async () => {
+  client = await Client.create({ threads: 0 });
+  registerRules();
+});
 after(() => client.dispose());
+
+/** The functions and rules of golden/gradients/rules.py. */
+function registerRules() {
+  const alike = ({ operands: [first, ...more] }, f) =>
+    new Literal(first.shape, first.data.map((x, i) => f(x, ...more.map(({ data }) => data[i]))));
+  client.registerCustomCall('test.wave', (call) => alike(call, (x, y) => Math.sin(x) * y));
+  client.registerGradient('test.wave', { vjp: (b, [, y], _, [g]) => [g.mul(y).mul(b.constant(3, 'f32[]')), g.mul(b.constant(5, 'f32[]'))] });
+  client.registerCustomCall('test.cube', (call) => alike(call, (x) => x ** 3));
+  client.registerGradient('test.cube', { jvp: (b, [x], _, [t]) => [b.constant(7, 'f32[]').mul(x).mul(t)] });
+  client.registerCustomCall('test.halves', ({ operands: [x, i] }) =>
+    [alike({ operands: [x] }, (v) => v * 2), alike({ operands: [i] }, (v) => v + 1), alike({ operands: [x] }, (v) => v - 1)]);
+  client.registerGradient('test.halves', { vjp: (b, [x], _, [g, , h]) => [g.mul(x).sub(h), null] });
+  client.registerCustomCall('test.turn', ({ operands: [z] }) =>
+    new Literal(z.shape, z.data.map((_, i) => (i % 2 ? z.data[i - 1] : -z.data[i + 1]))));
+  client.registerGradient('test.turn', { vjp: (b, [z], _, [g]) => [g.mul(z)] });
+  client.registerGradient('gentle', { vjp: (b, _operands, _results, [g]) => [g.mul(b.constant(11, 'f32[]'))] });
+}
 
 /** Runs a derivative of a function; returns its last results, as many as JAX has. */
 async function derivative(mode, { program, arguments: given, wrt, name, ...values }) {

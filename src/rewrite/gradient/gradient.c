@@ -12,7 +12,8 @@
 enum { MAX_ROUNDS = 8 };
 
 /* Writes operations that have no rule with others that have one, and simplifies, so that loops show their counts. */
-static void prepare(Module *module) {
+static void prepare(Module *module, const GivenRules *rules) {
+  given_keep_calls(module, rules);
   derive_begin(module);
   const PipelineOptions options = {0};
   int round = 0;
@@ -263,9 +264,12 @@ static int64_t max_channel(const Module *module) {
 
 static bool differentiate(Module *module, const GradientOptions *options, Error *error) {
   Request r = {.options = options, .entry = module->entry};
-  r.d = (Differentiation){
-      module, options->mode != GRADIENT_JVP, options->max_iterations, error, false, 0};
-  r.d.channels = max_channel(module);
+  r.d = (Differentiation){.module = module,
+                          .reverse = options->mode != GRADIENT_JVP,
+                          .max_iterations = options->max_iterations,
+                          .rules = options->rules,
+                          .error = error,
+                          .channels = max_channel(module)};
   module_keep_roots(module);
   linear_begin(&r.l, &r.d, r.entry);
   if (!check_parameters(&r) || !check_result(&r)) return false;
@@ -274,13 +278,14 @@ static bool differentiate(Module *module, const GradientOptions *options, Error 
   find_results(&r);
   Computation *entry = r.d.reverse ? reverse_entry(&r) : forward_entry(&r);
   if (!entry || r.d.failed) return false;
+  given_restore_calls(module);
   derive_end(module, entry);
   return true;
 }
 
 Module *module_differentiate(const Module *module, const GradientOptions *options, Error *error) {
   Module *copy = module_clone(module);
-  prepare(copy);
+  prepare(copy, options->rules);
   if (differentiate(copy, options, error) && verify_module(copy, error)) return copy;
   module_free(copy);
   return NULL;

@@ -27,6 +27,7 @@
 #define XLA_REWRITE_GRADIENT_GRADIENT_H
 
 #include "hlo/infer/builder.h"
+#include "rewrite/gradient/given.h"
 
 typedef enum GradientMode {
   /* Results: those of f, then the tangents of its floating-point results. One more parameter for each of `wrt`, at
@@ -38,6 +39,13 @@ typedef enum GradientMode {
   GRADIENT_OF_SCALAR,
 } GradientMode;
 
+/* What the stacks of a loop save in reverse mode (loops.c). */
+typedef enum Checkpoint {
+  CHECKPOINT_NONE, /* the values that the transposition of the body needs */
+  CHECKPOINT_SQRT, /* these for a part of the iterations, and the state between the parts */
+  CHECKPOINT_ALL,  /* the state of each iteration; the body is done again from it */
+} Checkpoint;
+
 typedef struct GradientOptions {
   GradientMode mode;
   int wrt_count;
@@ -46,6 +54,8 @@ typedef struct GradientOptions {
   bool value;     /* the results of f come before the cotangents */
   /* For while loops whose count is unknown, in reverse mode; 0: they are refused. */
   int64_t max_iterations;
+  Checkpoint checkpoint;
+  GivenRules *rules; /* may be NULL */
 } GradientOptions;
 
 /*
@@ -58,9 +68,9 @@ Module *module_differentiate(const Module *module, const GradientOptions *option
 ** Adds the gradient of `of`, a real scalar of a builder's computation, by `wrt`, other values of it: a call, whose
 ** result is a tuple with one element for each. The call computes again what `of` is made of; the compiler finds that it is
 ** the same. Values with a side effect (infeed, rng, host calls) are its arguments instead; collectives that `of` depends
-** on are done again. NULL with an error, as above.
+** on are done again. Of the options, `max_iterations` and later ones count. NULL with an error, as above.
 */
 Instruction *builder_gradient(Builder *builder, const Instruction *of, Instruction *const *wrt,
-                              int count, int64_t max_iterations, Error *error);
+                              int count, const GradientOptions *options, Error *error);
 
 #endif

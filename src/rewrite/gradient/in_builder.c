@@ -83,8 +83,40 @@ static void find_dependent(Snapshot *s, int first_change) {
   }
 }
 
+static int place_of_copy(const Snapshot *s, const Instruction *x) {
+  int place = 0;
+  while (s->copies[place] != x) place++;
+  return place;
+}
+
+/* Makes an instruction of the builder an argument of the call. Returns its parameter. */
+static Instruction *give(Snapshot *s, Instruction *built) {
+  ARENA_PUSH(s->module->arena, s->given, s->given_count, s->given_capacity, built);
+  return computation_add_parameter(s->c, s->c->parameter_count,
+                                   shape_copy(s->module->arena, built->shape), NULL);
+}
+
+static void push_results(Snapshot *s, Instruction *built, Instruction ***out) {
+  if (!shape_is_tuple(built->shape)) {
+    *(*out)++ = give(s, built);
+    return;
+  }
+  for (int i = 0; i < built->shape->tuple_size; i++) {
+    push_results(s, computation_add_element(built->parent, built, i), out);
+  }
+}
+
+/* Gives a host call that depends on a change, and has a rule, the results that it has in the builder. */
+static void give_results(Snapshot *s, Instruction *x, const Computation *built) {
+  int count = shape_leaves(x->shape);
+  Instruction **values = ARENA_ARRAY(s->module->arena, Instruction *, count), **next = values;
+  push_results(s, built->instructions[place_of_copy(s, x)], &next);
+  given_set_values(s->module, x, values, count);
+}
+
 /* Drops instructions that the root does not need, and makes given values parameters. */
-static bool keep_needed(Snapshot *s, const Computation *built, Error *error) {
+static bool keep_needed(Snapshot *s, const Computation *built, const GivenRules *rules,
+                        Error *error) {
   Computation *c = s->c;
   int count = c->count, kept = 0;
   bool *needed = ARENA_ARRAY(s->module->arena, bool, count);
@@ -95,18 +127,18 @@ static bool keep_needed(Snapshot *s, const Computation *built, Error *error) {
     if (!needed[i]) continue;
     if (is_given(s, x)) {
       needed[i] = false;
-      int place = 0;
-      while (s->copies[place] != x) place++;
-      ARENA_PUSH(s->module->arena, s->given, s->given_count, s->given_capacity,
-                 built->instructions[place]);
-      replace_uses(c, x, computation_add_parameter(c, c->parameter_count, x->shape, x->name));
+      replace_uses(c, x, give(s, built->instructions[place_of_copy(s, x)]));
+    } else if (x->opcode == HLO_CUSTOM_CALL && given_has_rule(rules, x)) {
+      give_results(s, x, built);
     } else if (instruction_reaches(x, is_host_effect)) {
       return error_set_op(error, STATUS_UNIMPLEMENTED, "gradient",
                           "the value depends on %s \"%s\", which reaches the host or draws random "
                           "numbers; the gradient would do it again",
                           opcode_name(x->opcode), x->name);
     }
-    for (int k = 0; needed[i] && k < x->operand_count; k++) needed[x->operands[k]->id] = true;
+    for (int k = 0; needed[i] && k < x->operand_count; k++) {
+      if (x->operands[k]->id < count) needed[x->operands[k]->id] = true;
+    }
   }
   for (int i = 0; i < c->count; i++) {
     Instruction *x = c->instructions[i];
@@ -121,7 +153,8 @@ static bool keep_needed(Snapshot *s, const Computation *built, Error *error) {
 
 /* Copies what is built so far, with `of` as its result, and changes of `wrt` as further parameters. */
 static bool take_snapshot(Snapshot *s, const Computation *built, const Instruction *of,
-                          Instruction *const *wrt, int count, Error *error) {
+                          Instruction *const *wrt, int count, const GivenRules *rules,
+                          Error *error) {
   *s = (Snapshot){.module = module_new("gradient")};
   Computation *c = s->c = module_clone_computation(s->module, built, NULL);
   s->module->entry = c;
@@ -137,14 +170,17 @@ static bool take_snapshot(Snapshot *s, const Computation *built, const Instructi
   }
   computation_sort(c);
   find_dependent(s, parameters);
-  return keep_needed(s, built, error);
+  return keep_needed(s, built, rules, error);
 }
 
-static Module *differentiate(const Snapshot *s, int first, int count, int64_t max_iterations,
+static Module *differentiate(const Snapshot *s, int first, int count, const GradientOptions *asked,
                              Error *error) {
   int *numbers = ARENA_ARRAY(s->module->arena, int, count);
   for (int k = 0; k < count; k++) numbers[k] = first + k;
-  GradientOptions options = {GRADIENT_OF_SCALAR, count, numbers, 0, false, max_iterations};
+  GradientOptions options = *asked;
+  options.mode = GRADIENT_OF_SCALAR;
+  options.wrt_count = count;
+  options.wrt = numbers;
   return module_differentiate(s->module, &options, error);
 }
 
@@ -172,13 +208,13 @@ static Instruction *add_call(Builder *builder, const Snapshot *s, const Module *
 }
 
 Instruction *builder_gradient(Builder *builder, const Instruction *of, Instruction *const *wrt,
-                              int count, int64_t max_iterations, Error *error) {
+                              int count, const GradientOptions *options, Error *error) {
   Computation *c = builder->computation;
   if (!check_parameters(c, error) || !check_values(wrt, count, error)) return NULL;
   Snapshot s;
   Module *gradient = NULL;
-  if (take_snapshot(&s, c, of, wrt, count, error)) {
-    gradient = differentiate(&s, c->parameter_count, count, max_iterations, error);
+  if (take_snapshot(&s, c, of, wrt, count, options->rules, error)) {
+    gradient = differentiate(&s, c->parameter_count, count, options, error);
   }
   Instruction *call = gradient ? add_call(builder, &s, gradient, wrt, count, error) : NULL;
   module_free(gradient);

@@ -294,5 +294,9 @@ void linearize_custom_call(Linear *l, Instruction *x) {
     return;
   }
   const char *target = x->a->custom_call_target ? x->a->custom_call_target : "";
-  refuse_derivative(l, x, arena_printf(l->arena, "calls \"%s\", which has no derivative", target));
+  refuse_derivative(l, x,
+                    arena_printf(l->arena,
+                                 "calls \"%s\", which has no derivative; registerGradient "
+                                 "gives it one",
+                                 target));
 }

@@ -10,6 +10,7 @@
 
 #include "hlo/ir/module.h"
 #include "hlo/ir/shorthand.h"
+#include "rewrite/gradient/given.h"
 #include "rewrite/make.h"
 
 typedef struct Linear Linear;
@@ -40,6 +41,7 @@ typedef struct Differentiation {
   Module *module;
   bool reverse;
   int64_t max_iterations;
+  GivenRules *rules; /* may be NULL */
   Error *error;
   bool failed;
   int64_t channels; /* the largest channel_id so far */
@@ -139,7 +141,7 @@ Linearization linearize_abs, linearize_relu, linearize_bilinear, linearize_scatt
     linearize_elements, linearize_identity, linearize_collective, linearize_all_reduce,
     linearize_convert, linearize_custom_call;
 Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
-    replace_reduce_window;
+    replace_reduce_window, replace_custom_call;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,
     transpose_divide, transpose_select, transpose_convert, transpose_real, transpose_imag,
     transpose_complex, transpose_same, transpose_broadcast, transpose_reshape, transpose_transpose,

@@ -1,6 +1,8 @@
 """Writes the functions of functions.py, with JAX's derivatives, to functions.json.gz:
 
-    build/venv/bin/python tests/golden/gradients/generate.py
+    build/venv/bin/python tests/golden/gradients/generate.py [PATTERN]
+
+With a pattern, only functions whose name it matches are made again, and the others stay.
 
 A list of { name, program (StableHLO), arguments, wrt (numbers of the arguments of floating-point type), tangents (of
 these), jvp (the tangents of the results), cotangents (of the results), vjp (those of the arguments) }. Arrays are
@@ -11,6 +13,8 @@ vjp are null where JAX refuses.
 import gzip
 import json
 import os
+import re
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +22,8 @@ import numpy as np
 
 jax.config.update('jax_enable_x64', True)
 
-from functions import CASES, random  # noqa: E402: it makes arrays of 64 bits
+from functions import CASES, complex_, random, real  # noqa: E402: it makes arrays of 64 bits
+from rules import rule_cases  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -49,15 +54,17 @@ def tangent(x):
 def attempt(name, mode, compute):
   try:
     return compute()
-  except (ValueError, NotImplementedError) as error:
+  except (TypeError, ValueError, NotImplementedError) as error:
     print(f'{name}: no {mode} by JAX: {str(error)[:70]}')
     return None
 
 
-def entry(name, function, arguments):
+def entry(name, function, arguments, lowered=None):
+  """`lowered`: the function whose program is written, if that is another one."""
   leaves, tree = jax.tree.flatten(arguments)
   leaves = [jnp.asarray(leaf) for leaf in leaves]
   flat = lambda *xs: jax.tree.leaves(function(*jax.tree.unflatten(tree, xs)))
+  written = lambda *xs: jax.tree.leaves((lowered or function)(*jax.tree.unflatten(tree, xs)))
   wrt = [i for i, x in enumerate(leaves) if is_float(x)]
 
   def of_floats(*xs):
@@ -72,7 +79,7 @@ def entry(name, function, arguments):
   arrays = lambda xs: xs and [array(x) for x in xs]
   return {
       'name': name,
-      'program': jax.jit(flat, keep_unused=True).lower(*leaves).as_text(),
+      'program': jax.jit(written, keep_unused=True).lower(*leaves).as_text(),
       'arguments': arrays(leaves),
       'wrt': wrt,
       'tangents': arrays(tangents),
@@ -82,7 +89,13 @@ def entry(name, function, arguments):
   }
 
 
-entries = [entry(*case) for case in CASES]
-with gzip.GzipFile(os.path.join(HERE, 'functions.json.gz'), 'wb', mtime=0) as file:
+FILE = os.path.join(HERE, 'functions.json.gz')
+pattern = sys.argv[1] if len(sys.argv) > 1 else None
+kept = {}
+if pattern:
+  with gzip.open(FILE) as file:
+    kept = {entry['name']: entry for entry in json.load(file) if not re.search(pattern, entry['name'])}
+entries = [kept.get(case[0]) or entry(*case) for case in CASES + rule_cases(real, complex_)]
+with gzip.GzipFile(FILE, 'wb', mtime=0) as file:
   file.write(json.dumps(entries, separators=(',', ':')).encode())
 print(f'{len(entries)} functions')

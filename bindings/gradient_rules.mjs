@@ -1,0 +1,120 @@
+/** Derivative rules that callers register: client.registerGradient(). The core's part is rewrite/gradient/given.h. */
+import { unquoted } from './base/attribute_text.mjs';
+import { callersFunction } from './base/boundary.mjs';
+import { describe, invalidArgument, XlaError } from './base/error.mjs';
+import { pointerOf } from './objects/handle.mjs';
+import { HloModule } from './objects/module.mjs';
+import { isOp } from './builder/op.mjs';
+import { checkOptions, copyList, kind } from './base/options.mjs';
+
+const OPERATION = 'registerGradient';
+const rule = kind('a function that adds the derivative to a builder', (value) =>
+  typeof value === 'function' ? value : undefined);
+
+/** Whether an array, or some part of a tuple, holds floating-point or complex numbers. */
+export const isFloat = (shape) => (shape.isTuple ? shape.tupleShapes.some(isFloat) : /^(b?f|c)\d/.test(shape.elementType));
+
+export class GradientRules {
+  #core;
+  #newBuilder;
+  #rules = new Map(); // name -> { vjp, jvp }
+
+  /**
+   * @param {import('./host/core.mjs').Core} core
+   * @param {(name: string) => any} newBuilder
+   */
+  constructor(core, newBuilder) {
+    this.#core = core;
+    this.#newBuilder = newBuilder;
+  }
+
+  register(target, rules) {
+    if (typeof target !== 'string' || !target || target.includes('\n')) {
+      throw invalidArgument(OPERATION, `target must be a name; got ${describe(target)}`);
+    }
+    const checked = checkOptions(OPERATION, rules ?? {}, { vjp: rule, jvp: rule });
+    if (!checked.vjp && !checked.jvp) {
+      throw invalidArgument(OPERATION, `"${target}" needs a vjp (for gradients), a jvp (for forward mode), or both; got ${describe(rules)}`);
+    }
+    this.#rules.set(target, checked);
+  }
+
+  /** Whether a computation has a rule: by its name, also without the numbers that make names unique. */
+  has(name) {
+    return this.#rules.has(name) || (/.[._]\d+$/.test(name) && this.has(name.replace(/[._]\d+$/, '')));
+  }
+
+  /**
+   * Calls a function of the core that differentiates. When it wants the rule of a call, adds that, and calls it again.
+   * @param {boolean} isForward
+   * @param {(copy: Function, ...rules: any[]) => number} call gets the arguments for the core's rules; returns 0 if it failed
+   * @returns {number} what it returned
+   */
+  apply(isForward, call) {
+    const core = this.#core, modules = [];
+    try {
+      for (;;) {
+        const names = this.#rules.size ? ['', ...this.#rules.keys(), ''].join('\n') : null;
+        const pointers = Uint32Array.from(modules, pointerOf);
+        const result = core.scoped((copy) => call(copy, copy(names), copy(pointers), pointers.length / 2));
+        if (result) return result;
+        const error = core.lastError(), wanted = core.call('xla_wanted_rule');
+        if (!wanted) throw error;
+        modules.push(new HloModule(core, wanted));
+        modules.push(this.#programOf(modules.at(-1), isForward));
+      }
+    } finally {
+      modules.forEach((module) => module.dispose());
+    }
+  }
+
+  /** The rule for one call, as a program: "vjp" or "jvp". */
+  #programOf(call, isForward) {
+    const target = call.name;
+    const { vjp, jvp } = this.#rules.get(target);
+    if (isForward && !jvp) {
+      throw new XlaError('UNIMPLEMENTED', `"${target}" has a rule for gradients only, and forward mode needs its jvp: ` +
+        `client.registerGradient("${target}", { vjp, jvp })`, { operation: 'gradient' });
+    }
+    const kindOf = isForward || !vjp ? 'jvp' : 'vjp';
+    const operands = call.parameters.flatMap(({ shape }) => shape.leaves());
+    const results = call.resultShape.leaves();
+    const [seeded, wanted] = kindOf === 'vjp' ? [results, operands] : [operands, results];
+    const b = this.#newBuilder(kindOf);
+    try {
+      let next = 0;
+      const parameters = (shapes) => shapes.map((shape) => b.parameter(next++, shape.withoutLayout()));
+      const own = [parameters(operands), parameters(results)];
+      const seeds = seeded.map((shape) => (isFloat(shape) ? parameters([shape])[0] : null));
+      const config = this.#core.string(this.#core.call('xla_module_backend_config', pointerOf(call)));
+      const backendConfig = config.startsWith('"') ? unquoted(config) : config;
+      const fn = kindOf === 'vjp' ? vjp : jvp;
+      const returned = callersFunction(() => fn(b, ...own, seeds, { target, backendConfig }));
+      return b.build(b.tuple(checkReturned(b, returned, wanted, `the ${kindOf} of "${target}"`)));
+    } catch (error) {
+      b.dispose();
+      throw error;
+    }
+  }
+}
+
+/** The derivatives that a rule returned, one for each floating-point value; null, if allowed, is zero. */
+function checkReturned(b, returned, shapes, what) {
+  const list = Array.isArray(returned) ? copyList(returned) : [returned];
+  const fail = (text) => invalidArgument(OPERATION, `${what} ${text}`);
+  const all = shapes.map((shape) => (isFloat(shape) ? String(shape.withoutLayout()) : 'null')).join(', ');
+  if (list.length !== shapes.length) {
+    throw fail(`must return ${shapes.length === 1 ? 'one derivative' : `a list of ${shapes.length} derivatives`} (${all}); got ${describe(returned)}`);
+  }
+  return list.flatMap((value, i) => {
+    const shape = shapes[i].withoutLayout(), isNone = value === null || value === undefined;
+    if (!isFloat(shape)) {
+      if (isNone) return [];
+      throw fail(`must return null for value ${i} of shape ${shape}, which has no derivative; got ${describe(value)}`);
+    }
+    if (isNone) return [b.broadcast(b.constantR0(shape.elementType.startsWith('c') ? [0, 0] : 0, shape.elementType), shape.dimensions)];
+    if (!isOp(value) || value.builder !== b) throw fail(`must return XlaOps of its builder (${all}); value ${i} is ${describe(value)}`);
+    if (!value.shape.withoutLayout().equals(shape)) throw fail(`must return the shapes (${all}); value ${i} is ${value.shape}`);
+    return [value];
+  });
+}

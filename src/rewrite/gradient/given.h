@@ -1,0 +1,38 @@
+/*
+** Derivative rules that the caller gives, for custom calls and for computations that are called by name.
+**
+** A rule is the program of one call's derivative, for its shapes. Parameters and results are the leaves of the call's
+** operands and results, so tuples are taken apart:
+**
+**   module "vjp": (operands, results, cotangents of floating-point results) -> (cotangents of floating-point operands)
+**   module "jvp": (operands, results, tangents of floating-point operands) -> (tangents of floating-point results)
+**
+** Forward mode takes a jvp. Reverse mode takes either; a jvp must be linear in the tangents, and is transposed.
+*/
+#ifndef XLA_REWRITE_GRADIENT_GIVEN_H
+#define XLA_REWRITE_GRADIENT_GIVEN_H
+
+#include "hlo/ir/module.h"
+
+typedef struct GivenRules {
+  /* Names that have rules: custom_call_targets, or computations without the numbers that make names unique. Each name
+  ** is between two newlines. */
+  const char *names;
+  int count;
+  Module *const *items; /* pairs: a call, which `wanted` named before, and its rule */
+  /* Set by a failure: a program of one call, for which a rule is wanted; the caller frees it. */
+  Module *wanted;
+} GivenRules;
+
+/* Whether a custom call or a call has a rule in `rules`, which may be NULL. */
+bool given_has_rule(const GivenRules *rules, const Instruction *x);
+
+/* Makes custom calls of calls that have a rule, so that they are not inlined; the second undoes it. */
+void given_keep_calls(Module *module, const GivenRules *rules);
+void given_restore_calls(Module *module);
+
+/* Makes a custom call return `values`, the leaves of its result, which are operands at the end: it is not done again. */
+void given_set_values(Module *module, Instruction *call, Instruction *const *values, int count);
+bool given_has_values(const Instruction *x);
+
+#endif
