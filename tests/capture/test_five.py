@@ -1,4 +1,4 @@
-"""Five jitted functions for the test of the plugin: tests/capture.test.mjs. Run them with: pytest -p capture_programs --capture-to DIR."""
+"""Five jitted functions for the test of the plugin: tests/project/capture.test.mjs. Run them with: pytest -p capture_programs --capture-to DIR."""
 
 import jax
 import jax.numpy as jnp

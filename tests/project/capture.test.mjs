@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
-import { readRecords } from './support/captured.mjs';
-import { lines, ROOT, run } from './support/program.mjs';
+import { readRecords } from '../support/captured.mjs';
+import { lines, ROOT, run } from '../support/program.mjs';
 
 const PYTHON = process.env.PYTHON ?? join(ROOT, 'build/venv/bin/python');
 
