@@ -21,6 +21,7 @@
 #   make fuzz SECONDS=60    random programs, here and on real XLA
 #   make reduce MODULE=program.hlo CHECK='...'  makes a program with a fault small
 #   make mutants COUNT=20   small changes to the core, each of which a fast test should notice (tests/mutants)
+#   make old-faults         old faults, put back one at a time, and which test of make check sees each
 #   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
 #   make fuzz-stablehlo SECONDS=60  mutants of StableHLO programs
 #   make fuzz-ways SECONDS=60  random programs, each compiled and run in all ways
@@ -36,7 +37,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo site test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants \
+.PHONY: build run demo site test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
   reduce fuzz-ways fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -48,7 +49,8 @@ SHARED := $(filter-out src/main.c src/base/host/wasm.c src/base/host/native.c,$(
 # Textbook routines that kernels are held against, natively, and that nothing else needs: the oracle. lint-layers
 # compares the list with the folder.
 TEXTBOOK := $(patsubst %,src/reference/%.c,dot fft fft_plan lapack lapack_eigen lapack_factor lapack_schur linalg scan)
-WASM_SOURCES := $(filter-out $(TEXTBOOK),$(SHARED)) $(filter src/base/host/wasm.c,$(SOURCES))
+# CHECKED=1, for tests/mutants: WebAssembly with the checks of test builds, linked in a second.
+WASM_SOURCES := $(filter-out $(if $(CHECKED),,$(TEXTBOOK)),$(SHARED)) $(filter src/base/host/wasm.c,$(SOURCES))
 NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/base/host/native.c,$(SOURCES))
 C_FILES := $(sort $(shell find src tests -name '*.[ch]'))
 
@@ -76,7 +78,7 @@ WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
 # Formats without floats: those of the C library take 9 kB of the download. hlo/text/numbers.h prints floats.
 NO_FLOAT_FORMATS := -Dsnprintf=sniprintf -Dvsnprintf=vsniprintf
-WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)
+WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) $(if $(CHECKED),-DXLA_CHECKS) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
 CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
 
@@ -182,7 +184,7 @@ LDFLAGS := -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node --no-entry \
   -sALLOW_MEMORY_GROWTH -sIMPORTED_MEMORY -sMAXIMUM_MEMORY=4GB -sALLOW_TABLE_GROWTH -sSTACK_SIZE=1MB \
   -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -sWASM_BIGINT -sEXPORTED_FUNCTIONS=_malloc,_free \
   -sINCOMING_MODULE_JS_API=$(call list,$(MODULE_OPTIONS)) --js-library bindings/host/library.js \
-  -lexports.js -Wl,--stack-first -sBINARYEN_EXTRA_PASSES=-Oz,--skip-pass=memory-packing
+  -lexports.js -Wl,--stack-first $(if $(CHECKED),,-sBINARYEN_EXTRA_PASSES=-Oz,--skip-pass=memory-packing)
 LDFLAGS_threads := $(LDFLAGS) -sPTHREAD_POOL_SIZE=0 \
   -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS) PThread) -Wno-pthreads-mem-growth
 LDFLAGS_single := $(LDFLAGS) -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS))
@@ -207,8 +209,8 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
     bindings/tools/glue.mjs bindings/tools/order.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
-	$(Q)$(CC_$*) $(CFLAGS_$*) -O2 $(filter %.o,$^) $(LDFLAGS_$*) -o $(LINKED)
-	$(Q)node bindings/tools/order.mjs $(TOOLCHAIN)/binaryen/bin/wasm-opt $(LINKED:.mjs=.wasm)
+	$(Q)$(CC_$*) $(CFLAGS_$*) $(if $(CHECKED),-O1,-O2) $(filter %.o,$^) $(LDFLAGS_$*) -o $(LINKED)
+	$(if $(CHECKED),,$(Q)node bindings/tools/order.mjs $(TOOLCHAIN)/binaryen/bin/wasm-opt $(LINKED:.mjs=.wasm))
 	$(Q)node bindings/tools/glue.mjs $(LINKED)
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
@@ -369,8 +371,12 @@ reduce: build
 	@node tests/reduce/reduce.mjs $(MODULE) $(if $(CHECK),--check '$(CHECK)') $(ARGS)
 
 # What the fast tests see: FILES='src/plan/fusible.c src/compile' are changed, COUNT times, drawn by SEED.
-mutants: $(B)/dist/xla-single.mjs $(B)/node/index.mjs
+mutants: $(DIST) $(B)/node/index.mjs
 	@node tests/mutants/mutants.mjs $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(FILES),--files '$(FILES)')
+
+# Old faults, put back one at a time: which test of make check sees each, and how soon.
+old-faults: $(DIST) $(B)/node/index.mjs
+	@node tests/mutants/old_faults.mjs --tests '$(CHECK_TESTS)' $(if $(ONLY),--only '$(ONLY)')
 
 # A million little changes to the corpus's programs: no text may crash the parser.
 fuzz-stablehlo: build
@@ -433,8 +439,9 @@ lint-layers: $(OBJECTS_native) $(NODE_MODULES)
 
 # The fast part of test and lint, for one change of the core: the corpus in WebAssembly and most of it natively under
 # ASan, every broken rule, the builder, and clang-tidy of the .c files that differ from the last commit.
-CHECK_TESTS := $(patsubst %,tests/%.test.mjs,$(addprefix api/,api_version builder client errors literal shape) \
-  core/aliases core/effects core/overwrite corpus/examples corpus/golden project/docs project/order)
+CHECK_TESTS := $(patsubst %,tests/%.test.mjs,$(addprefix api/,api_version attributes builder client errors literal \
+  out_of_range shape) core/aliases core/effects core/overwrite corpus/examples corpus/golden project/docs \
+  project/old_faults project/order runtime/sharding runtime/yielding)
 CHECK_CORPUS := $(filter-out $(patsubst %,tests/golden/%.golden,dynamic_sweep convolution models programs), \
   $(wildcard tests/golden/*.golden))
 ifneq ($(filter check,$(MAKECMDGOALS)),)

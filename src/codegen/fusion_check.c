@@ -36,6 +36,8 @@ void fusion_check(const Instruction *fusion, const Target *target) {
     if (x->a->control_predecessors.count) fail(fusion, x, "it waits for an instruction");
     if (x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT) continue;
     if (x->opcode == HLO_TUPLE_OP && x == fused->root) continue;
+    if (x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0] == root)
+      continue; /* of several reductions */
     if (!can_fuse(target, x)) fail(fusion, x, "there is no code for it");
     if (combines(x) && x != root) fail(fusion, x, "it is not the root");
   }

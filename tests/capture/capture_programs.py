@@ -36,7 +36,7 @@ class Capture:
   def __init__(self, folder, min_operations):
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f'capture-{os.getpid()}.jsonl.gz')
-    self.out = gzip.open(path, 'wt', encoding='utf-8')
+    self.out = open(path, 'wb')  # of a gzip member for each program: what is there is whole, even if the tests are ended
     self.min_operations = min_operations
     self.test = ''
     self.programs = {}  # by id() of the executable, which is kept with it
@@ -82,7 +82,8 @@ class Capture:
     if size(record['args']) + size(record['outs']) > MAX_BYTES:
       self.left_out['large'] += 1
       return
-    self.out.write(json.dumps({name: record[name] for name in ('id', 'name', 'test', 'args', 'outs', 'mlir')}) + '\n')
+    line = json.dumps({name: record[name] for name in ('id', 'name', 'test', 'args', 'outs', 'mlir')})
+    self.out.write(gzip.compress(f'{line}\n'.encode()))
     self.out.flush()
 
 

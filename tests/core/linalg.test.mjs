@@ -12,6 +12,8 @@ import { around } from '../support/parts.mjs';
 
 /** Sizes around vectors, packed panels, blocks and pieces that threads share: tests/project/thresholds.md. */
 const THRESHOLDS = around(8, 16, 32, 64).filter((n) => n < 70);
+/** Sizes around those of factors: a strip, blocks of XLA's, rows together, the largest one that is LU's by vectors. */
+const OF_FACTORS = [95, 96, 97, 127, 128, 129, 192, 239, 240, 241, 256, 399, 400, 401];
 
 const TYPES = {
   f32: { letter: 's', real: 'f32', lanes: 1, bound: 2e-5 },
@@ -124,7 +126,7 @@ describe('linear algebra in blocks', () => {
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
     // The last ones' columns are so long that they go by rows, some in a turn; three have squares of about m.
     const square = THRESHOLDS.map((n) => [n, n]), high = THRESHOLDS.map((n) => [n, 5]), wide = THRESHOLDS.map((n) => [5, n]);
-    for (const [m, n] of [[450, 450], [300, 130], [130, 300], [40000, 40], [150000, 3], ...square, ...high, ...wide]) {
+    for (const [m, n] of [[450, 450], [300, 130], [130, 300], [40000, 40], [150000, 3], ...square, ...high, ...wide, ...OF_FACTORS.map((n) => [n, n])]) {
       const k = Math.min(m, n), shape = `${type}[${m},${n}]`;
       const x = random(m * n * lanes, real);
       const of = (data) => (i, j) => [data[(i * n + j) * lanes], lanes === 2 ? data[(i * n + j) * lanes + 1] : 0];

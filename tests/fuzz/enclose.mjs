@@ -91,6 +91,18 @@ const CONSTRUCTS = {
   call, conditional, loop: (random) => loop(random, false, true), condition: (random, isAlone) => loop(random, true, isAlone),
 };
 
+/** Puts members into a construct, one of `wanted`, if these are legal. @returns {boolean} whether it could */
+function encloseIn(program, random, members, wanted) {
+  const { steps } = program, inside = new Set(members);
+  const operands = [...new Set(members.flatMap((step) => step.operands))].filter((step) => !inside.has(step));
+  const users = (step) => steps.filter((other) => other.operands.includes(step));
+  const results = members.filter((step) => !users(step).length || users(step).some((user) => !inside.has(user)));
+  const isLooped = results.every(isPlain) && operands.every(({ shape }) => shape.isArray);
+  const names = wanted.filter((name) => isLooped || name === 'call' || name === 'conditional');
+  if (!names.length) return false;
+  return program.enclose(members, operands, results, CONSTRUCTS[random.pick(names)](random, program.replicas === 1));
+}
+
 /**
  * Encloses a random range of a program's steps.
  * @param {import('./program.mjs').Program} program
@@ -101,13 +113,28 @@ export function enclose(program, random) {
   const { steps } = program;
   const first = random.between(0, steps.length - 1), last = Math.min(steps.length - 1, first + random.between(0, 6));
   const members = steps.slice(first, last + 1).filter(({ literals }) => !literals);
-  if (!members.length) return false;
-  const inside = new Set(members);
-  const operands = [...new Set(members.flatMap((step) => step.operands))].filter((step) => !inside.has(step));
-  const users = (step) => steps.filter((other) => other.operands.includes(step));
-  const results = members.filter((step) => !users(step).length || users(step).some((user) => !inside.has(user)));
-  const names = ['call', 'conditional'];
-  if (results.every(isPlain) && operands.every(({ shape }) => shape.isArray)) names.push('loop', 'condition', 'condition');
-  const construct = CONSTRUCTS[random.pick(names)](random, program.replicas === 1);
-  return program.enclose(members, operands, results, construct);
+  return members.length > 0 && encloseIn(program, random, members, ['call', 'conditional', 'loop', 'condition', 'condition']);
+}
+
+/** A step and those that make arrays of its result: elements of its tuple, the end of what it starts. */
+function withEnds(steps, step) {
+  const members = [step];
+  for (const member of members) {
+    if (member.shape.isArray) continue;
+    members.push(...steps.filter((user) => user.operands.includes(member) && !members.includes(user)));
+  }
+  return members.sort((a, b) => steps.indexOf(a) - steps.indexOf(b));
+}
+
+const MAX_REPEATED = 8;
+
+/**
+ * Adds copies of some of a program's steps in every construct, each step by itself. So an operation of a type that is rare
+ * occurs in all of them soon after it occurs at all.
+ */
+export function encloseEach(program, random) {
+  const steps = [...program.steps], own = steps.filter(({ literals, name }) => !literals && name !== 'get-tuple-element');
+  for (const step of random.shuffle(own).slice(0, MAX_REPEATED)) {
+    for (const construct of Object.keys(CONSTRUCTS)) encloseIn(program, random, program.copy(withEnds(steps, step)), [construct]);
+  }
 }

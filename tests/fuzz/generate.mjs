@@ -1,5 +1,5 @@
 /** Makes random valid programs from a seed and a program's number. */
-import { enclose } from './enclose.mjs';
+import { enclose, encloseEach } from './enclose.mjs';
 import { Program } from './program.mjs';
 import { Random } from './random.mjs';
 import { collectiveRules } from './rules_collective.mjs';
@@ -58,6 +58,11 @@ export function generate(client, seed, { refused, only }) {
     } catch (error) {
       refused(name, error);
     }
+  }
+  if (random.chance(0.4)) {
+    encloseEach(program, random);
+    program.rules.push('encloseEach');
+    return program;
   }
   for (let times = random.chance(0.75) ? random.between(1, 5) : 0; times > 0; times--) {
     if (enclose(program, random)) program.rules.push('enclose');

@@ -49,6 +49,16 @@ export class Program {
     return this.addParameter(literals, domain);
   }
 
+  /** Adds copies of steps, which use each other's copies. @returns {Step[]} */
+  copy(steps) {
+    const copies = new Map();
+    for (const step of steps) {
+      const operands = step.operands.map((operand) => copies.get(operand) ?? operand);
+      copies.set(step, this.add(step.name, operands, step.domain, step.build, step.ask));
+    }
+    return [...copies.values()];
+  }
+
   addParameter(literals, domain) {
     const { shape } = literals[0];
     const number = this.steps.filter((step) => step.literals).length;

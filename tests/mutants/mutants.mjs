@@ -4,19 +4,19 @@
  *     make mutants [COUNT=20] [SEED=1] [FILES='src/plan/*.c']
  *
  * Mutants are drawn at random from all changes (mutate.mjs) to files of compile/, rewrite/, plan/, codegen/, runtime/ and
- * the planning half of kernels/. Each is built for one thread in a copy of the checkout, build/mutants. A mutant that does
- * not compile, or makes the same WebAssembly, is none, and another is drawn. It is killed by a test that fails or that
- * takes too long. The last line is "K of N killed"; build/mutants/survivors.txt has the changes that no test saw.
+ * the planning half of kernels/: from each folder in turn, so that each has as many. Each is built in a tree of its own
+ * (tree.mjs). A mutant that does not compile, or makes the same WebAssembly, is none, and another is drawn. It is killed
+ * by a test that fails or that takes too long. The tests that killed most per second come first. The last line is
+ * "K of N killed"; build/mutants/SEED.txt has all lines.
  */
-import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cp, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { Random } from '../fuzz/random.mjs';
 import { ROOT } from '../support/program.mjs';
 import { applied, lineOf, mutationsOf } from './mutate.mjs';
+import { build, digest, EVERY, inTree, makeTree, run } from './tree.mjs';
 
 const { values: options } = parseArgs({
   options: { count: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' }, files: { type: 'string', default: '' } },
@@ -24,50 +24,35 @@ const { values: options } = parseArgs({
 const FOLDERS = ['compile', 'rewrite', 'plan', 'codegen', 'runtime'];
 /** Files of kernels that plan; the others compute, and tests of their results are elsewhere. */
 const PLANS = /^kernels\/(list|kernels|elements)\.c$|_plan\.c$|_rows\.c$|kernels\/(contraction\/(dot|direct)|convolution\/(convolution|window)|fft\/fft|linalg\/linalg|sort\/order_key)\.c$/;
-/** Written natively with vectors of their own, not part of the core's decisions. */
-const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder)\.c$/;
-/** In the order in which they find most. */
-const TESTS = ['golden', 'reductions', 'regions', 'loop_state', 'in_place', 'aliases', 'effects', 'siblings', 'rows', 'windows', 'thresholds', 'runtime',
-  'collective_shapes', 'captured', 'gradients', 'devices', 'compiling', 'errors'];
-const MAX_SECONDS = 300; // of one test file
+/** Written natively with vectors of their own, or checks of test builds: not part of the core's decisions. */
+const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder|plan_check|fusion_check|module_check|rewrite\/effects)\.c$/;
+const TESTS = ['aliases', 'applied', 'builder', 'captured', 'codegen', 'collective_shapes', 'divergence', 'dynamic', 'effects', 'epilogues', 'errors', 'golden',
+  'in_place', 'library_calls', 'loop_state', 'lowering', 'maps', 'mesh_types', 'movement', 'old_faults', 'order', 'overwrite', 'ragged_dot', 'ranks',
+  'reductions', 'regions', 'rows', 'sharding', 'short_rows', 'siblings', 'sort', 'stacks', 'thresholds', 'thresholds_programs', 'topk', 'vmap',
+  'windows', 'yielding'];
 
-const TREE = join(ROOT, 'build/mutants/tree');
-const WASM = join(TREE, 'build/dist/xla-single.wasm');
+/** By test: seconds that it takes without a mutant, what fails then (it wants threads), and how many mutants it killed. */
+const record = new Map();
 
-const run = (command, args, limit) => new Promise((resolve) => {
-  const child = spawn(command, args, { cwd: TREE, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, MAKEFLAGS: '', XLA_MUTANT: '1' } });
-  let output = '';
-  const end = (code) => {
-    clearTimeout(timer);
-    resolve({ code, output });
-  };
-  const timer = setTimeout(() => child.kill('SIGKILL'), 1000 * limit);
-  const look = (data) => {
-    output += data;
-    if (/^\s*not ok/m.test(output)) child.kill('SIGKILL');
-  };
-  child.stdout.on('data', look);
-  child.stderr.on('data', look);
-  child.on('close', (code) => end(code ?? 1));
-});
-
-/** A copy with what was built, so that a changed file is all that is compiled. */
-async function makeTree() {
-  await rm(TREE, { recursive: true, force: true });
-  await mkdir(join(TREE, 'build/obj'), { recursive: true });
-  const copies = ['src', 'bindings', 'tests', 'web', '.ci', 'Makefile', 'package.json', 'package-lock.json', 'docs', 'build/dist', 'build/node', 'build/obj/single', 'build/obj/sources'];
-  for (const path of copies) await cp(join(ROOT, path), join(TREE, path), { recursive: true, preserveTimestamps: true });
-  for (const path of ['node_modules', 'build/toolchain']) await symlink(join(ROOT, path), join(TREE, path));
+/** Runs each test without a mutant. */
+async function measure() {
+  for (const name of TESTS) {
+    const started = Date.now();
+    const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], 150, EVERY);
+    if (code === 2) console.log(`${name} without a mutant: not over after 150 s`);
+    else record.set(name, { seconds: (Date.now() - started) / 1000, known: failed, kills: 0 });
+    if (failed.length) console.log(`${name} without a mutant: ${failed.length} tests fail`);
+  }
 }
 
-const build = () => run('make', ['--no-print-directory', 'build/dist/xla-single.mjs'], 300);
-const digest = async () => createHash('sha256').update(await readFile(WASM)).digest('hex');
-
-/** The first test that fails, or undefined. */
+/** The first test that fails, or undefined. The likeliest in the shortest time is first. */
 async function killer() {
-  for (const name of TESTS) {
-    const { code } = await run(process.execPath, [`tests/${name}.test.mjs`], MAX_SECONDS);
-    if (code !== 0) return name;
+  const worth = ({ seconds, kills }) => (kills + 0.3) / (seconds + 0.5);
+  for (const [name, test] of [...record].sort(([, a], [, b]) => worth(b) - worth(a))) {
+    const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], 20 + 5 * test.seconds, test.known);
+    if (code === 0 || (test.known.length && code === 1 && !failed.length)) continue;
+    test.kills++;
+    return name;
   }
   return undefined;
 }
@@ -79,44 +64,59 @@ async function filesOf() {
   return all.filter((path) => FOLDERS.includes(path.split('/')[0]) || PLANS.test(path));
 }
 
+const folderOf = (path) => path.split('/')[0];
+
+/** Draws mutations without end, from each folder in turn. */
+function* drawn(texts, random) {
+  const folders = grouped([...texts.keys()]);
+  const all = [...folders.values()].map((files) => files.flatMap((path) => mutationsOf(texts.get(path)).map((mutation) => ({ path, ...mutation }))));
+  while (all.some((list) => list.length)) {
+    for (const list of all) if (list.length) yield list.splice(random.between(0, list.length - 1), 1)[0];
+  }
+}
+
+function grouped(paths) {
+  const groups = new Map();
+  for (const path of paths) groups.set(folderOf(path), [...groups.get(folderOf(path)) ?? [], path]);
+  return groups;
+}
+
 async function main() {
   const started = Date.now(), seconds = () => Math.round((Date.now() - started) / 1000);
+  const log = join(ROOT, `build/mutants/${options.seed}.txt`);
   const files = await filesOf();
   if (!files.length) throw new Error(`no file of src is one of ${options.files}`);
-  await makeTree();
-  const texts = new Map(await Promise.all(files.map(async (path) => [path, await readFile(join(ROOT, 'src', path), 'utf8')])));
-  const all = files.flatMap((path) => mutationsOf(texts.get(path)).map((mutation) => ({ path, ...mutation })));
-  const first = await build();
-  if (first.code) throw new Error(`the core does not build:\n${first.output}`);
-  const [right, wrong] = [await digest(), await killer()];
-  if (wrong) throw new Error(`tests/${wrong}.test.mjs fails without a mutant`);
-  console.log(`${all.length} changes to ${files.length} files; the tests pass without one (${seconds()} s)`);
+  await makeTree('tree');
+  const texts = new Map(await Promise.all(files.map(async (path) => [path, await readFile(inTree(`src/${path}`), 'utf8')])));
+  const right = await digest();
+  await measure();
+  console.log(`${files.length} files, ${record.size} tests (${seconds()} s)`);
+  await mkdir(join(ROOT, 'build/mutants'), { recursive: true });
+  await writeFile(log, '');
 
-  const random = new Random(Number(options.seed)), byFolder = new Map(), survivors = [];
-  let [drawn, killed] = [0, 0];
-  while (drawn < Number(options.count) && all.length) {
-    const [mutation] = all.splice(random.between(0, all.length - 1), 1);
-    const text = texts.get(mutation.path), file = join(TREE, 'src', mutation.path);
+  const byFolder = new Map();
+  let [count, killed] = [0, 0];
+  for (const mutation of drawn(texts, new Random(Number(options.seed)))) {
+    if (count >= Number(options.count)) break;
+    const text = texts.get(mutation.path), file = inTree(`src/${mutation.path}`);
     const place = `src/${mutation.path}:${lineOf(text, mutation.at)}`;
     const change = `${mutation.kind}: ${JSON.stringify(text.slice(mutation.at, mutation.at + mutation.length))} -> ${JSON.stringify(mutation.text)}`;
     await writeFile(file, applied(text, mutation));
     const { code } = await build();
     if (!code && (await digest()) !== right) {
       const before = Date.now(), by = await killer();
-      const folder = mutation.path.split('/')[0], counts = byFolder.get(folder) ?? [0, 0];
-      byFolder.set(folder, [counts[0] + Boolean(by), counts[1] + 1]);
-      drawn++;
+      const counts = byFolder.get(folderOf(mutation.path)) ?? [0, 0];
+      byFolder.set(folderOf(mutation.path), [counts[0] + Boolean(by), counts[1] + 1]);
+      count++;
       killed += Boolean(by);
-      if (!by) survivors.push(`${place} ${change}`);
-      console.log(`${by ? `killed by ${by}` : 'SURVIVES'} in ${Math.round((Date.now() - before) / 1000)} s: ${place} ${change}`);
+      const line = `${by ? `killed by ${by}` : 'SURVIVES'} in ${Math.round((Date.now() - before) / 1000)} s: ${place} ${change}`;
+      console.log(line);
+      await appendFile(log, `${line}\n`);
     }
     await writeFile(file, text);
-    const now = new Date();
-    await utimes(file, now, now);
   }
-  await writeFile(join(ROOT, 'build/mutants/survivors.txt'), survivors.map((line) => `${line}\n`).join(''));
-  for (const [folder, [dead, count]] of [...byFolder].sort()) console.log(`${folder.padEnd(10)} ${dead} of ${count}`);
-  console.log(`${killed} of ${drawn} killed (seed ${options.seed}, ${seconds()} s)`);
+  for (const [folder, [dead, all]] of [...byFolder].sort()) console.log(`${folder.padEnd(10)} ${dead} of ${all}`);
+  console.log(`${killed} of ${count} killed (seed ${options.seed}, ${seconds()} s)`);
 }
 
 await main();

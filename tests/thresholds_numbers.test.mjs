@@ -1,0 +1,132 @@
+/**
+ * Tests thresholds that the other two files do not reach, on both sides: chunks of collectives, of scatters, gathers and
+ * updates, bytes of constants that are folded, siblings that stay in the cache, long lines of Fourier transforms.
+ * tests/project/thresholds.md says which test meets which number.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { Client } from '../bindings/index.mjs';
+import { agrees, whole } from './support/as_written.mjs';
+import { around, binary, Parts } from './support/parts.mjs';
+
+let client;
+before(async () => {
+  client = await Client.create({ threads: 0 });
+});
+after(() => client.dispose());
+
+const list = (n, of) => Array.from({ length: n }, (_, i) => of(i));
+
+describe('collectives of two devices around chunks', () => {
+  const value = (i, device) => ((i * 7) % 5) - 2 + 3 * device;
+  const reducers = `${['f32', 's32', 's8', 'bf16', 'f64'].map((type) => binary(`add_${type}`, type, 'add')).join('')}
+odd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n two = f32[] constant(2)\n c = f32[] multiply(b, two)\n ROOT r = f32[] add(a, c) }\n`;
+  /* The operation on `x`, of n elements a device; the shape of its result; element i of device d. */
+  const KINDS = {
+    'all-reduce': [(type) => `all-reduce(x), replica_groups={}, to_apply=add_${type}`, (n) => n, (i) => value(i, 0) + value(i, 1)],
+    'all-reduce by a computation': [() => 'all-reduce(x), replica_groups={}, to_apply=odd', (n) => n, (i) => value(i, 0) + 2 * value(i, 1)],
+    'reduce-scatter': [(type) => `reduce-scatter(x), replica_groups={}, dimensions={0}, to_apply=add_${type}`, (n) => n / 2, (i, d, n) => value(i + (d * n) / 2, 0) + value(i + (d * n) / 2, 1)],
+    'all-gather': [() => 'all-gather(x), replica_groups={}, dimensions={0}', (n) => 2 * n, (i, d, n) => value(i % n, Math.floor(i / n))],
+    'all-to-all': [() => 'all-to-all(x), replica_groups={}, dimensions={0}', (n) => n, (i, d, n) => value((i % (n / 2)) + (d * n) / 2, Math.floor(i / (n / 2)))],
+    'collective-permute': [() => 'collective-permute(x), source_target_pairs={{0,1},{1,0}}', (n) => n, (i, d) => value(i, 1 - d)],
+  };
+  for (const [kind, [operation, count, wanted]] of Object.entries(KINDS)) {
+    for (const type of kind.includes('computation') ? ['f32'] : ['f32', 's32', 's8', 'bf16', 'f64']) {
+      test(`${kind} of ${type}`, async () => {
+        for (const size of around(512, 1024, 2048, 4096, 32768, 65536, 262144)) {
+          const n = size + (size % 2);
+          const text = `HloModule m\n${reducers}ENTRY e { x = ${type}[${n}] parameter(0)\n ROOT y = ${type}[${count(n)}] ${operation(type)} }`;
+          const module = client.parseHlo(text), executable = await client.compile(module, { replicas: 2 });
+          const results = await executable.executeReplicas([0, 1].map((d) => [list(n, (i) => value(i, d))]));
+          results.forEach(([y], d) => {
+            const got = y.toArray(), wrong = got.findIndex((element, i) => element !== wanted(i, d, n));
+            assert.equal(wrong, -1, `${n}: element ${wrong} of device ${d} is ${got[wrong]}, not ${wanted(wrong, d, n)}`);
+            assert.equal(got.length, count(n));
+          });
+          executable.dispose();
+          module.dispose();
+        }
+      });
+    }
+  }
+});
+
+/** Tests `add(parts, n, type)`, a program of its own for each number and type. */
+function each(what, types, numbers, add, applied = () => '') {
+  describe(what, () => {
+    for (const n of numbers) {
+      test(`${n}`, async () => {
+        for (const type of types) {
+          const parts = new Parts();
+          add(parts, n, type);
+          await agrees(client, parts.text(applied(type)), whole);
+        }
+      });
+    }
+  });
+}
+
+each('constants that are folded, around 64 kB', ['s8', 'f32', 's64'], around(65536), (parts, bytes, type) => {
+  const n = Math.ceil(bytes / { s8: 1, f32: 4, s64: 8 }[type]);
+  const c = parts.add(`${type}[${n}]`, 'iota(), iota_dimension=0'), r = parts.add(`${type}[${n}]`, `reverse(${c}), dimensions={0}`);
+  const s = parts.add(`${type}[${n}]`, `sort(${r}), dimensions={0}, to_apply=less`);
+  parts.result(`${type}[${n}]`, parts.add(`${type}[${n}]`, `add(${s}, ${parts.parameter(`${type}[${n}]`)})`));
+}, (type) => `less { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }\n`);
+
+each('siblings around 64 kB and of 64 elements', ['f32', 's8'], [...around(64), ...around(65536)], (parts, bytes, type) => {
+  const n = Math.ceil(bytes / { s8: 1, f32: 4 }[type]), inputs = list(7, () => parts.parameter(`${type}[${n}]`));
+  inputs.forEach((x, k) => {
+    const y = inputs[(k + 1) % inputs.length];
+    parts.result(`${type}[${n}]`, parts.add(`${type}[${n}]`, `add(${x}, ${y})`));
+    parts.result(`${type}[${n}]`, parts.add(`${type}[${n}]`, `multiply(${x}, ${y})`));
+    parts.result(`${type}[]`, parts.add(`${type}[]`, `reduce(${x}, ${parts.add(`${type}[]`, 'constant(0)')}), dimensions={0}, to_apply=f`));
+  });
+}, (type) => binary('f', type, type === 's8' ? 'add' : 'maximum'));
+
+each('scatters and gathers around 65,536 elements', ['f32', 's8', 's64'], around(65536), (parts, n, type) => {
+  const x = parts.parameter(`${type}[${n}]`), i = parts.add(`s32[${n}]`, 'iota(), iota_dimension=0');
+  const back = parts.add(`s32[${n}]`, `reverse(${i}), dimensions={0}`);
+  const scattered = parts.add(`${type}[${n}]`, `scatter(${x}, ${back}, ${x}), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f`);
+  parts.result(`${type}[${n}]`, scattered);
+  parts.result(`${type}[${n}]`, parts.add(`${type}[${n}]`, `gather(${scattered}, ${back}), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}`));
+  const pairs = parts.add(`${type}[${n},2]`, `concatenate(${[0, 1].map(() => parts.add(`${type}[${n},1]`, `reshape(${x})`))}), dimensions={1}`);
+  parts.result(`${type}[${n},2]`, parts.add(`${type}[${n},2]`, `gather(${pairs}, ${back}), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,2}`));
+}, (type) => binary('f', type, 'add'));
+
+each('updates of 1 MB', ['f32', 's8'], around(1 << 20), (parts, bytes, type) => {
+  const n = Math.ceil(bytes / { s8: 1, f32: 4 }[type]), x = parts.parameter(`${type}[${n + 5}]`), i = parts.parameter('s32[]');
+  const update = parts.add(`${type}[${n}]`, `negate(${parts.parameter(`${type}[${n}]`)})`);
+  parts.result(`${type}[${n + 5}]`, parts.add(`${type}[${n + 5}]`, `dynamic-update-slice(${x}, ${update}, ${i})`));
+  parts.result(`${type}[${n + 5}]`, x);
+});
+
+describe('Fourier transforms of long lines', () => {
+  const SIZES = [4096, 8191, 8192, 8193, 8400, 16383, 16384, 16385, 16640, 32768, 65536, 131072];
+  for (const [type, bound] of [['c64', 2e-6], ['c128', 1e-14]]) {
+    for (const lines of [1, 3, 4, 5]) {
+      test(`${lines} lines of ${type}`, async () => {
+        for (const n of SIZES) {
+          const text = `HloModule m\nENTRY e { x = ${type}[${lines},${n}] parameter(0)\n ROOT y = ${type}[${lines},${n}] fft(x), fft_type=FFT, fft_length={${n}} }`;
+          const executable = await client.compile(client.parseHlo(text));
+          // Impulses, whose transforms are known: of line l at places l + 1 and n - 3.
+          const data = new (type === 'c64' ? Float32Array : Float64Array)(2 * lines * n);
+          for (let l = 0; l < lines; l++) {
+            data[2 * (l * n + l + 1)] = 2;
+            data[2 * (l * n + n - 3) + 1] = 1;
+          }
+          const [{ data: got }] = await executable.execute([data]);
+          for (let l = 0; l < lines; l++) {
+            for (const k of [0, 1, 2, 63, 64, 1023, 4095, n >> 1, n - 2, n - 1]) {
+              const [a, b] = [(-2 * Math.PI * ((k * (l + 1)) % n)) / n, (-2 * Math.PI * ((k * (n - 3)) % n)) / n];
+              const wanted = [2 * Math.cos(a) - Math.sin(b), 2 * Math.sin(a) + Math.cos(b)];
+              const at = 2 * (l * n + k), error = Math.hypot(got[at] - wanted[0], got[at + 1] - wanted[1]);
+              assert.ok(error < bound * Math.log2(n), `${n}, line ${l}, ${k}: ${got[at]}, ${got[at + 1]}, not ${wanted}`);
+            }
+          }
+          executable.dispose();
+        }
+      });
+    }
+  }
+});
