@@ -6,9 +6,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { Client } from '../bindings/index.mjs';
-import { agrees, whole } from './support/as_written.mjs';
-import { around, binary, Parts } from './support/parts.mjs';
+import { Client } from '../../bindings/index.mjs';
+import { agrees, whole } from '../support/as_written.mjs';
+import { around, binary, Parts } from '../support/parts.mjs';
 
 let client;
 before(async () => {

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 
-import { shown } from '../bindings/cli/terminal.mjs';
-import { Client } from '../bindings/index.mjs';
+import { shown } from '../../bindings/cli/terminal.mjs';
+import { Client } from '../../bindings/index.mjs';
 
 let client;
 before(async () => { client = await Client.create({ threads: 0 }); });
