@@ -1,6 +1,6 @@
 /**
  * Examples of the API reference for everything that makes no operation. A comment after what a line prints says it:
- * tests/reference.test.mjs runs them all, and compares.
+ * tests/project/reference.test.mjs runs them all, and compares.
  */
 import { EXAMPLES, programOf } from './examples.mjs';
 

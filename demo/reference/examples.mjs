@@ -1,6 +1,6 @@
 /**
  * An example for each method that makes an operation: the parameters with their values, and an expression of them.
- * tests/reference.test.mjs runs each, and compares with real XLA (tests/guides/examples.json, by examples.py).
+ * tests/project/reference.test.mjs runs each, and compares with real XLA (tests/guides/examples.json, by examples.py).
  *
  * [method, { parameter: [shape, value] }, expression]; with `replicas` a value is a list, one for each replica.
  */

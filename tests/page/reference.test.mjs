@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { GUIDES } from '../demo/guides/pages.mjs';
-import { assertFits, openSite, PHONE } from './support/browser.mjs';
+import { GUIDES } from '../../demo/guides/pages.mjs';
+import { assertFits, openSite, PHONE } from '../support/browser.mjs';
 
 let page, complaints, address, close;
 before(async () => {

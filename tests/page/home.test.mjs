@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { assertFits, openSite, PHONE, replaceText } from './support/browser.mjs';
+import { assertFits, openSite, PHONE, replaceText } from '../support/browser.mjs';
 
 let page, complaints, address, close;
 before(async () => {

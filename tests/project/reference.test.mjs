@@ -7,17 +7,17 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 
-import * as xla from '../bindings/index.mjs';
-import * as train from '../bindings/train/index.mjs';
-import { EXAMPLES as OF_OPERATIONS } from '../demo/playground/examples.mjs';
-import { classExamples } from '../demo/reference/class_examples.mjs';
-import { apiDeclarations } from '../demo/reference/declarations.mjs';
-import { EXAMPLES, WITHOUT } from '../demo/reference/examples.mjs';
-import { operationsReference, stableHloNames } from '../demo/reference/operations_data.mjs';
-import { plain, runExample } from './guides/examples.mjs';
+import * as xla from '../../bindings/index.mjs';
+import * as train from '../../bindings/train/index.mjs';
+import { EXAMPLES as OF_OPERATIONS } from '../../demo/playground/examples.mjs';
+import { classExamples } from '../../demo/reference/class_examples.mjs';
+import { apiDeclarations } from '../../demo/reference/declarations.mjs';
+import { EXAMPLES, WITHOUT } from '../../demo/reference/examples.mjs';
+import { operationsReference, stableHloNames } from '../../demo/reference/operations_data.mjs';
+import { plain, runExample } from '../guides/examples.mjs';
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
-const expected = JSON.parse(await readFile(new URL('guides/examples.json', import.meta.url), 'utf8'));
+const expected = JSON.parse(await readFile(new URL('../guides/examples.json', import.meta.url), 'utf8'));
 
 /** XLA:CPU does not run these through StableHLO; the specification names the function. Devices get that of replica 0. */
 const BY_DEFINITION = { acos: Math.acos, acosh: Math.acosh, asin: Math.asin, asinh: Math.asinh, atanh: Math.atanh, cosh: Math.cosh, sinh: Math.sinh,
