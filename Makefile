@@ -37,7 +37,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo site test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
+.PHONY: build run demo site lighthouse test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
   reduce fuzz-ways fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -277,6 +277,10 @@ run: build $(NODE_MODULES)
 
 demo: site
 	@node demo/serve.mjs $(ARGS)
+
+# ARGS="train guides/api": these pages only; --desktop: not as of a phone.
+lighthouse: site $(TOOLCHAIN)/browser.stamp
+	@node tests/support/lighthouse.mjs $(ARGS)
 
 $(B)/digits.bin.gz: demo/train/pack_digits.mjs demo/train/digits.mjs $(NODE_MODULES)
 	$(Q)node $< $@

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Serves the page that `make site` made, on localhost, with the headers that make it cross-origin
- * isolated, and with its policy.
+ * isolated, and with its policy; compressed, as static hosts do.
  *
  *     node demo/serve.mjs [--port N] [--no-isolation]
  */
@@ -11,6 +11,7 @@ import { createServer } from 'node:http';
 import { extname, join, normalize, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { createGzip } from 'node:zlib';
 
 import { POLICY } from './policy.mjs';
 
@@ -73,9 +74,11 @@ export async function serve({ port = 8080, isolated = true, folders = [] } = {})
       response.writeHead(404, headers).end(hint);
       return;
     }
-    const type = TYPES[extname(file)] ?? 'application/octet-stream';
-    response.writeHead(200, { ...headers, 'Content-Type': type });
-    createReadStream(file).pipe(response);
+    const type = TYPES[extname(file)];
+    const isCompressed = type && /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
+    response.writeHead(200, { ...headers, 'Content-Type': type ?? 'application/octet-stream', ...(isCompressed && { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }) });
+    const stream = createReadStream(file);
+    (isCompressed ? stream.pipe(createGzip()) : stream).pipe(response);
   });
   await new Promise((resolve, reject) => {
     server.once('error', reject);

@@ -26,7 +26,7 @@ function furtherFiles() {
     apply: 'build',
     async generateBundle() {
       /* What the Python of a guide wrote, for the JavaScript after it. */
-      for (const name of ['training']) {
+      for (const name of ['training', 'own-drawings']) {
         for (const file of (await readdir(here(`../tests/guides/${name}`))).filter((one) => !/\.(py|txt)$/.test(one))) files[`files/${name}/${file}`] = `../tests/guides/${name}/${file}`;
       }
       for (const [fileName, path] of Object.entries(files)) {

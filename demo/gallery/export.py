@@ -35,8 +35,16 @@ def content_of(function, shapes):
     return 'hlo.gz', gzip.compress(text.encode(), mtime=0)
 
 
+def programs_of(name):
+    try:
+        return importlib.import_module(f'programs.{name}').PROGRAMS
+    except ModuleNotFoundError as error:
+        print(f'{name} is left out: it needs {error.name}')
+        return {}
+
+
 def export(name):
-    for program, (function, arguments) in importlib.import_module(f'programs.{name}').PROGRAMS.items():
+    for program, (function, arguments) in programs_of(name).items():
         shapes = jax.tree.map(argument, arguments)
         with jax.enable_x64('f64' in str(arguments)):
             suffix, content = content_of(function, shapes)

@@ -105,14 +105,21 @@ function makeRunnable(article, { name }, link) {
 function createList() {
   const sections = [...new Set(GUIDES.map(({ section }) => section))];
   const links = new Map(GUIDES.map(({ name, title }) => [name, h('a', { href: `#guides/${name}`, dataset: { name } }, title)]));
+  const wide = matchMedia('(min-width: 761px)');
+  const menu = h('details', { class: 'menu' }, h('summary', {}, 'All pages'), h('nav', { class: 'list', 'aria-label': 'Guides' }, sections.map((section) => [h('p', { class: 'heading' }, section),
+      GUIDES.filter((guide) => guide.section === section).map(({ name }) => links.get(name))])));
+  const adapt = () => { menu.open = wide.matches; };
+  adapt();
+  wide.addEventListener('change', adapt);
   return {
-    element: h('nav', { class: 'list', 'aria-label': 'Guides' }, sections.map((section) => [h('p', { class: 'heading' }, section),
-      GUIDES.filter((guide) => guide.section === section).map(({ name }) => links.get(name))])),
+    element: menu,
+    dispose: () => wide.removeEventListener('change', adapt),
     mark(name) {
+      adapt();
       for (const [of, entry] of links) {
         if (of === name) {
           entry.setAttribute('aria-current', 'page');
-          entry.scrollIntoView({ block: 'nearest', inline: 'center' });
+          if (wide.matches) entry.scrollIntoView({ block: 'nearest' });
         } else {
           entry.removeAttribute('aria-current');
         }
@@ -180,6 +187,7 @@ export async function mount(element, { state, link }) {
     dispose() {
       turn = Infinity;
       document.removeEventListener('keydown', onSlash);
+      list.dispose();
       clear();
       endRuns();
     },

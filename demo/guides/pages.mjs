@@ -13,6 +13,7 @@ const PAGES = {
   Guides: [
     ['weights', 'Weights', 'docs/guides/weights.md'],
     ['training', 'Train in the page', 'docs/guides/training.md'],
+    ['own-drawings', 'Teach a model in the page', 'docs/guides/own-drawings.md'],
     ['batches', 'Batches and Jacobians', 'docs/guides/batches.md'],
     ['meshes', 'Meshes and collectives', 'docs/meshes.md'],
     ['speed', 'Speed and profiles', 'docs/guides/speed.md'],

@@ -9,7 +9,11 @@ import workerAddress from './js_worker.mjs?worker&url';
 const startOpaque = () => new Worker(`data:text/javascript,${encodeURIComponent(
   `import ${JSON.stringify(new URL(workerAddress, import.meta.url).href)};`)}`, { type: 'module' });
 
-export function createRunner() {
+/**
+ * @param {object} [options]
+ * @param {boolean} [options.spares] whether a spare worker starts after each run; else by warm()
+ */
+export function createRunner({ spares = true } = {}) {
   let running = null;
   let spare = null;
 
@@ -38,10 +42,14 @@ export function createRunner() {
       try {
         return await worker.call('run', code, options);
       } finally {
-        if (running === worker) spare ??= start();
+        if (running === worker && spares) spare ??= start();
       }
     },
     stop: end,
+    /** Starts the worker of the next run. */
+    warm() {
+      spare ??= start();
+    },
     dispose() {
       end();
       spare?.terminate();

@@ -12,7 +12,7 @@ import { h } from './dom.mjs';
 
 let runner = null; /* promised */
 const runnerOf = async () => {
-  runner ??= import('../playground/js_runner.mjs').then(({ createRunner }) => createRunner());
+  runner ??= import('../playground/js_runner.mjs').then(({ createRunner }) => createRunner({ spares: false }));
   return runner;
 };
 
@@ -70,6 +70,7 @@ export function createRunnable({ code, before = '', base, reserves = false, live
     source.append(parent);
     editor = createEditor(parent, { text, language: 'javascript', onchange: changed });
     editor.focus();
+    (await runnerOf()).warm();
   }
 
   function changed(next) {
@@ -114,6 +115,7 @@ export function createRunnable({ code, before = '', base, reserves = false, live
       took.textContent = '';
       if (line > 0) editor?.showError({ ...error, message: error.message, line });
     } finally {
+      if (editor && !isStale()) (await runnerOf()).warm();
       if (number === turn) element.classList.remove('running');
     }
   }

@@ -32,7 +32,8 @@ export const SCENES = [
   { page: 'docs/guides/from-keras.md', name: 'keras' },
   { page: 'docs/guides/from-tensorflow-js.md', name: 'tensorflow-js' },
   { page: 'docs/guides/training.md', name: 'training' },
-  ...DOCUMENTS.filter((page) => !/README|from-(frameworks|keras|tensorflow-js|jax)|training/.test(page)).map((page) => ({ page })),
+  { page: 'docs/guides/own-drawings.md', name: 'own-drawings' },
+  ...DOCUMENTS.filter((page) => !/README|from-(frameworks|keras|tensorflow-js|jax)|training|own-drawings/.test(page)).map((page) => ({ page })),
 ];
 
 /** Blocks that no scene runs, and why: [document, section, language, reason] */
@@ -41,6 +42,7 @@ export const ELSEWHERE = [
   ['docs/guides/from-frameworks.md', 'PyTorch', 'html', 'as its Python'],
   ['docs/guides/from-frameworks.md', 'TensorFlow', 'python', 'TensorFlow is half a gigabyte; tests/golden/exports has programs of it'],
   ['docs/guides/from-frameworks.md', 'TensorFlow', 'html', 'as its Python'],
+  ['docs/guides/own-drawings.md', 'Export the model', 'python', 'Flax is not there; demo/gallery/export.py made the file of the same model'],
   ['docs/guides/from-jax.md', '1. Train, and export', 'python', 'page_guides.test.mjs runs it'],
   ['docs/guides/from-jax.md', '2. The page', 'html', 'page_guides.test.mjs runs it'],
   ['docs/guides/from-jax.md', '3. Look at it', 'sh', 'npm install, and a server'],

@@ -27,7 +27,7 @@ test('every guide is there, and none scrolls the page sideways', async () => {
   const names = await page.locator('.list a').evaluateAll((links) => links.map((link) => link.dataset.name));
   assert.ok(names.length > 10, `${names}`);
   for (const name of names) {
-    await page.click(`.list a[data-name="${name}"]`);
+    await page.locator(`.list a[data-name="${name}"]`).evaluate((link) => link.click());
     await page.waitForFunction((of) => document.querySelector('.list [aria-current]')?.dataset.name === of, name);
     assert.ok((await page.textContent('.guide')).length > 300, name);
     await assertFits(page, name);
@@ -36,7 +36,7 @@ test('every guide is there, and none scrolls the page sideways', async () => {
 });
 
 test('links lead to other guides and their headings, addresses restore', async () => {
-  await page.click('.list a[data-name="from-jax"]');
+  await page.locator('.list a[data-name="from-jax"]').evaluate((link) => link.click());
   await heading('From JAX to a page in ten minutes');
   await page.click('.guide a[href="#guides/hosts/threads-in-a-page"]');
   await heading('Hosts and bundlers');
@@ -46,7 +46,7 @@ test('links lead to other guides and their headings, addresses restore', async (
 });
 
 test('examples open in the playground', async () => {
-  await page.click('.list a[data-name="how-it-works"]');
+  await page.locator('.list a[data-name="how-it-works"]').evaluate((link) => link.click());
   await heading('How it works');
   await page.waitForFunction(() => document.querySelector('.see[data-example="Softmax"]').href.length > 60);
   await page.click('.see[data-example="Softmax"]');

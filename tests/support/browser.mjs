@@ -9,13 +9,13 @@ import { serve } from '../../demo/serve.mjs';
 import { ISOLATED } from './project.mjs';
 
 // In a container as root there is no sandbox; and no test may reach out of the machine.
-const ARGUMENTS = [
+export const ARGUMENTS = [
   '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking',
   '--disable-component-update', '--disable-sync', '--no-first-run',
 ];
 
 /** The browser that `.ci/toolchain browser` finds or installs. */
-function executablePath() {
+export function executablePath() {
   const { CHROMIUM, PATH } = process.env;
   const names = [CHROMIUM ?? 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
   const paths = names.flatMap((name) => PATH.split(delimiter).map((folder) => join(folder, name)));

@@ -61,7 +61,26 @@ export function scenesOf(page) {
       await page.waitForSelector('#outcome [data-panel="profile"] td');
     }],
     ['guides', 'guides/how-it-works', () => page.waitForSelector('.guide h2')],
+    ['guides, code that ran', 'guides/getting-started', async () => {
+      await page.click('.runnable .run');
+      await page.waitForFunction(() => /ran in/.test(document.querySelector('.runnable').textContent));
+      await page.click('.runnable .edit');
+      await page.waitForSelector('.cm-content');
+    }],
+    ['guides, a search', 'guides/training', async () => {
+      await page.fill('#search', 'gradient');
+      await page.waitForSelector('.hits a');
+    }],
     ['guides, the API', 'guides/api', () => page.waitForSelector('.guide h2')],
+    ['guides, a class', 'guides/api/Client', async () => {
+      await page.click('#compile summary');
+      await page.waitForSelector('.runnable');
+    }],
+    ['guides, operations', 'guides/operations', () => page.waitForSelector('.guide h2')],
+    ['guides, an operation', 'guides/operations/gather', async () => {
+      await page.waitForSelector('.live .result .cell');
+      await page.click('.rules summary');
+    }],
   ];
   return { started, played, scenes };
 }
