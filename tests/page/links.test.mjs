@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { VIEWS } from '../demo/views.mjs';
-import { openSite } from './support/browser.mjs';
+import { VIEWS } from '../../demo/views.mjs';
+import { openSite } from '../support/browser.mjs';
 
-const SITE = fileURLToPath(new URL('../build/site', import.meta.url));
+const SITE = fileURLToPath(new URL('../../build/site', import.meta.url));
 
 let page, address, close;
 before(async () => {
