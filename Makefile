@@ -20,6 +20,7 @@
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
 #   make fuzz SECONDS=60    random programs, here and on real XLA
 #   make reduce MODULE=program.hlo CHECK='...'  makes a program with a fault small
+#   make release VERSION=0.2.0   version, changelog, checks in a clean clone, commit, tag, tarball
 #   make mutants COUNT=20   small changes to the core, each of which a fast test should notice (tests/mutants)
 #   make old-faults         old faults, put back one at a time, and which test of make check sees each
 #   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
@@ -38,7 +39,7 @@ SECONDS ?= 60
 
 .DEFAULT_GOAL := build
 .PHONY: build run demo site lighthouse test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
-  reduce fuzz-ways fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices clean \
+  reduce fuzz-ways fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices release clean \
   distclean FORCE
 .DELETE_ON_ERROR:
 
@@ -459,6 +460,11 @@ check: build $(B)/native/golden $(B)/native/tables lint-format lint-js lint-laye
 	@tail -1 $(B)/check.log
 	@echo "Left out: $$(($(words $(TESTS)) - $(words $(CHECK_TESTS)))) of $(words $(TESTS)) test files," \
 	  "ThreadSanitizer, the other native tests, Chromium, types: make test and make lint have them."
+
+# --- release -----------------------------------------------------------------------------------------
+
+release:
+	@node .ci/release.mjs $(VERSION) $(ARGS)
 
 # --- cleaning ----------------------------------------------------------------------------------------
 
