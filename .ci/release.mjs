@@ -5,7 +5,7 @@
  * packs. Only then main gets the commit and the tag vVERSION; the tarball goes to build/release/. Nothing is published:
  * a public forge does that when the tag arrives (.github/workflows/publish.yml).
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,9 +21,10 @@ const { values: { checks }, positionals: [version] } = parseArgs({
 const show = (cwd, command, ...args) => execFileSync(command, args, { cwd, stdio: 'inherit' });
 const ask = (cwd, command, ...args) => execFileSync(command, args, { cwd, encoding: 'utf8' }).trim();
 
+class Refusal extends Error {}
+
 function refuse(why) {
-  console.error(`release: ${why}`);
-  process.exit(2);
+  throw new Refusal(why);
 }
 
 /** Whether version a, such as 1.10.0, comes after b. */
@@ -65,7 +66,7 @@ function release() {
     show(ROOT, 'git', 'clone', '--quiet', '.', folder);
     for (const key of ['user.name', 'user.email']) show(folder, 'git', 'config', key, ask(ROOT, 'git', 'config', key));
     writeVersion(folder);
-    show(folder, 'bash', '-c', checks);
+    if (spawnSync('bash', ['-c', checks], { cwd: folder, stdio: 'inherit' }).status !== 0) refuse(`the checks failed: ${checks}`);
     const to = join(ROOT, 'build/release');
     mkdirSync(to, { recursive: true });
     show(folder, 'make', '--no-print-directory', 'build');
@@ -78,4 +79,12 @@ function release() {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) release();
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    release();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    console.error(`release: ${error.message}`);
+    process.exitCode = 2;
+  }
+}
