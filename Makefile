@@ -377,7 +377,7 @@ reduce: build
 
 # What the fast tests see: FILES='src/plan/fusible.c src/compile' are changed, COUNT times, drawn by SEED.
 mutants: $(DIST) $(B)/node/index.mjs
-	@node tests/mutants/mutants.mjs $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(FILES),--files '$(FILES)')
+	@node tests/mutants/mutants.mjs $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(FILES),--files '$(FILES)') $(ARGS)
 
 # Old faults, put back one at a time: which test of make check sees each, and how soon.
 old-faults: $(DIST) $(B)/node/index.mjs

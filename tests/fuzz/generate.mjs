@@ -30,7 +30,13 @@ const repeated = (name) => (OFTEN.includes(name) ? [name, name, name, name] : [n
 const namesOf = (rules, only) => Object.keys(rules)
   .filter((name) => !only || only.includes(name)).flatMap(repeated);
 
+/** Each rule once, but for those of many operations. */
+const ALL = Object.keys(Object.assign({}, ...FAMILIES, TOGETHER)).flatMap((name) => repeated(name).concat(OFTEN.includes(name) ? repeated(name) : []));
+
 /**
+ * Two programs of five sweep: they have two steps of one rule, any as often as any other, and put each into every
+ * construct. The others are of all rules, some as often as people write them.
+ *
  * @param {object} client whose builder builds it
  * @param {number} seed
  * @param {object} options
@@ -40,6 +46,8 @@ const namesOf = (rules, only) => Object.keys(rules)
  */
 export function generate(client, seed, { refused, only }) {
   const random = new Random(seed);
+  const isSweep = !only && random.chance(0.4);
+  if (isSweep) only = [random.pick(ALL)];
   const together = only ? namesOf(TOGETHER, only).length > 0 : false;
   const replicas = together || random.chance(0.08) ? random.pick([2, 2, 3, 4, 4, 8]) : 1;
   const program = new Program(client, random, replicas);
@@ -49,7 +57,7 @@ export function generate(client, seed, { refused, only }) {
   for (let i = random.between(1, 2); i > 0; i--) {
     program.fresh(randomType(random), randomDimensions(random));
   }
-  const wanted = random.between(1, 12);
+  const wanted = isSweep ? 2 : random.between(1, 12);
   for (let tries = 0; program.rules.length < wanted && tries < MAX_TRIES; tries++) {
     const rules = random.pick(families);
     const name = random.pick(namesOf(rules, only));
@@ -59,7 +67,7 @@ export function generate(client, seed, { refused, only }) {
       refused(name, error);
     }
   }
-  if (random.chance(0.4)) {
+  if (isSweep) {
     encloseEach(program, random);
     program.rules.push('encloseEach');
     return program;

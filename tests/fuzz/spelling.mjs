@@ -33,7 +33,7 @@ const INSTRUCTION = /^ {2}(ROOT )?([\w.-]+) = (\(.*?\)|\S+) ([a-z][\w-]*)\((\(.*
 const DEFINITION = /^ {2}(?:ROOT )?([\w.-]+) = (\(.*?\)|\S+) /;
 const COMPUTATION = /^(ENTRY )?([\w.-]+) (\(.*\) )?\{$/;
 /** Computations of instructions that run one by one, not of elements. */
-const RUNS = /^(fuzz|body|branch_\d|called|update)[.\d]*$/;
+const RUNS = /^(fuzz|body|again|branch_\d|called|update)[.\d]*$/;
 const NEVER = [
   'parameter', 'constant', 'tuple', 'get-tuple-element', 'after-all', 'set-dimension-size',
   'get-dimension-size', 'replica-id', 'opt-barrier', 'while', 'conditional', 'call',

@@ -7,7 +7,8 @@
  * the planning half of kernels/: from each folder in turn, so that each has as many. Each is built in a tree of its own
  * (tree.mjs). A mutant that does not compile, or makes the same WebAssembly, is none, and another is drawn. It is killed
  * by a test that fails or that takes too long. The tests that killed most per second come first. The last line is
- * "K of N killed"; build/mutants/SEED.txt has all lines.
+ * "K of N killed"; build/mutants/SEED.txt has all lines. ARGS: --slow tries the slower tests, too; --tree NAME is another
+ * copy, for a second run beside the first.
  */
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,24 +20,27 @@ import { applied, lineOf, mutationsOf } from './mutate.mjs';
 import { build, digest, EVERY, inTree, makeTree, run } from './tree.mjs';
 
 const { values: options } = parseArgs({
-  options: { count: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' }, files: { type: 'string', default: '' } },
+  options: { count: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' }, files: { type: 'string', default: '' },
+    tree: { type: 'string', default: 'tree' }, slow: { type: 'boolean', default: false } },
 });
 const FOLDERS = ['compile', 'rewrite', 'plan', 'codegen', 'runtime'];
 /** Files of kernels that plan; the others compute, and tests of their results are elsewhere. */
 const PLANS = /^kernels\/(list|kernels|elements)\.c$|_plan\.c$|_rows\.c$|kernels\/(contraction\/(dot|direct)|convolution\/(convolution|window)|fft\/fft|linalg\/linalg|sort\/order_key)\.c$/;
 /** Written natively with vectors of their own, or checks of test builds: not part of the core's decisions. */
 const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder|plan_check|fusion_check|module_check|rewrite\/effects)\.c$/;
-const TESTS = ['aliases', 'applied', 'builder', 'captured', 'codegen', 'collective_shapes', 'divergence', 'dynamic', 'effects', 'epilogues', 'errors', 'golden',
-  'in_place', 'library_calls', 'loop_state', 'lowering', 'maps', 'mesh_types', 'movement', 'old_faults', 'order', 'overwrite', 'ragged_dot', 'ranks',
-  'reductions', 'regions', 'rows', 'sharding', 'short_rows', 'siblings', 'sort', 'stacks', 'thresholds', 'thresholds_programs', 'topk', 'vmap',
-  'windows', 'yielding'];
+/** Some 50 s of one core in all, if none fails. */
+const FAST = ['aliases', 'builder', 'dynamic', 'effects', 'epilogues', 'errors', 'golden', 'in_place', 'loop_state', 'old_faults', 'order', 'overwrite',
+  'reductions', 'regions', 'rows', 'short_rows', 'siblings', 'thresholds', 'windows'];
+/** For what FAST does not see, if --slow is given. */
+const SLOW = ['applied', 'captured', 'codegen', 'collective_shapes', 'divergence', 'library_calls', 'lowering', 'maps', 'mesh_types', 'movement', 'ragged_dot',
+  'ranks', 'sharding', 'sort', 'stacks', 'thresholds_numbers', 'thresholds_programs', 'topk', 'vmap', 'yielding'];
 
 /** By test: seconds that it takes without a mutant, what fails then (it wants threads), and how many mutants it killed. */
 const record = new Map();
 
 /** Runs each test without a mutant. */
 async function measure() {
-  for (const name of TESTS) {
+  for (const name of [...FAST, ...options.slow ? SLOW : []]) {
     const started = Date.now();
     const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], 150, EVERY);
     if (code === 2) console.log(`${name} without a mutant: not over after 150 s`);
@@ -86,7 +90,7 @@ async function main() {
   const log = join(ROOT, `build/mutants/${options.seed}.txt`);
   const files = await filesOf();
   if (!files.length) throw new Error(`no file of src is one of ${options.files}`);
-  await makeTree('tree');
+  await makeTree(options.tree);
   const texts = new Map(await Promise.all(files.map(async (path) => [path, await readFile(inTree(`src/${path}`), 'utf8')])));
   const right = await digest();
   await measure();
