@@ -35,10 +35,7 @@ Instruction *make_binary(Maker *m, Opcode opcode, Instruction *x, Instruction *y
 }
 
 Instruction *make_compare(Maker *m, ComparisonDirection direction, Instruction *x, Instruction *y) {
-  Attributes a;
-  attributes_init(&a);
-  a.direction = direction;
-  return make(m, HLO_COMPARE, NULL, (Instruction *[]){x, y}, 2, &a);
+  return make(m, HLO_COMPARE, NULL, (Instruction *[]){x, y}, 2, ATTRIBUTES(.direction = direction));
 }
 
 Instruction *make_select(Maker *m, Instruction *p, Instruction *x, Instruction *y) {
@@ -74,10 +71,8 @@ Instruction *make_number(Maker *m, const Shape *shape, double value) {
 Instruction *make_zeros(Maker *m, const Shape *shape) { return make_number(m, shape, 0); }
 
 Instruction *make_iota(Maker *m, PrimitiveType type, const Shape *like, int64_t dimension) {
-  Attributes a;
-  attributes_init(&a);
-  a.iota_dimension = dimension;
-  return make(m, HLO_IOTA, shape_of(m, type, like->rank, like->dims), NULL, 0, &a);
+  return make(m, HLO_IOTA, shape_of(m, type, like->rank, like->dims), NULL, 0,
+              ATTRIBUTES(.iota_dimension = dimension));
 }
 
 /* ---- Movement ---- */
@@ -103,11 +98,9 @@ Int64List other_dimensions(Maker *m, int rank, Int64List dimensions) {
 }
 
 Instruction *make_broadcast(Maker *m, Instruction *x, const Shape *shape, Int64List dimensions) {
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = dimensions;
+  const Attributes *a = ATTRIBUTES(.dimensions = dimensions);
   const Shape *to = shape_of(m, x->shape->type, shape->rank, shape->dims);
-  return make(m, HLO_BROADCAST, to, &x, 1, &a);
+  return make(m, HLO_BROADCAST, to, &x, 1, a);
 }
 
 Instruction *make_spread(Maker *m, Instruction *x, const Shape *shape, Int64List dropped) {
@@ -126,12 +119,11 @@ Instruction *make_transpose(Maker *m, Instruction *x, const int64_t *order) {
 Instruction *make_reduce(Maker *m, Opcode opcode, Instruction *x, double start,
                          Int64List dimensions) {
   if (!dimensions.count) return x;
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = dimensions;
-  a.to_apply = module_add_reducer(m->computation->module, opcode, x->shape->type);
+  const Attributes *a =
+      ATTRIBUTES(.dimensions = dimensions,
+                 .to_apply = module_add_reducer(m->computation->module, opcode, x->shape->type));
   Instruction *init = make_number(m, shape_scalar(x->shape->type), start);
-  return make(m, HLO_REDUCE, NULL, (Instruction *[]){x, init}, 2, &a);
+  return make(m, HLO_REDUCE, NULL, (Instruction *[]){x, init}, 2, a);
 }
 
 Instruction *make_sum(Maker *m, Instruction *x, Int64List dimensions) {
@@ -143,12 +135,11 @@ Instruction *make_pad(Maker *m, Instruction *x, const PaddingDimension *padding)
   bool moves = false;
   for (int d = 0; d < rank; d++) moves |= padding[d].low || padding[d].high || padding[d].interior;
   if (!moves) return x;
-  Attributes a;
-  attributes_init(&a);
-  a.padding =
-      (PaddingConfig){rank, arena_copy(arena_of(m), padding, sizeof *padding * (size_t)rank)};
+  const Attributes *a =
+      ATTRIBUTES(.padding = (PaddingConfig){
+                     rank, arena_copy(arena_of(m), padding, sizeof *padding * (size_t)rank)});
   Instruction *zero = make_number(m, shape_scalar(x->shape->type), 0);
-  return make(m, HLO_PAD, NULL, (Instruction *[]){x, zero}, 2, &a);
+  return make(m, HLO_PAD, NULL, (Instruction *[]){x, zero}, 2, a);
 }
 
 Instruction *make_slice(Maker *m, Instruction *x, const SliceDimension *slice) {
@@ -158,10 +149,9 @@ Instruction *make_slice(Maker *m, Instruction *x, const SliceDimension *slice) {
     cuts |= slice[d].start || slice[d].limit != x->shape->dims[d] || slice[d].stride != 1;
   }
   if (!cuts) return x;
-  Attributes a;
-  attributes_init(&a);
-  a.slice = (SliceConfig){rank, arena_copy(arena_of(m), slice, sizeof *slice * (size_t)rank)};
-  return make(m, HLO_SLICE, NULL, &x, 1, &a);
+  return make(m, HLO_SLICE, NULL, &x, 1,
+              ATTRIBUTES(.slice = (SliceConfig){
+                             rank, arena_copy(arena_of(m), slice, sizeof *slice * (size_t)rank)}));
 }
 
 /* ---- Tuples ---- */

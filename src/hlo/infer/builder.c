@@ -66,10 +66,8 @@ static Instruction *add_shaped(Operation *op, Opcode opcode, const Dims *dims, I
                                Int64List dimensions) {
   const Shape *shape = dims_shape(&op->in, operand->shape->type, dims);
   if (!shape) return NULL;
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.dimensions = dimensions;
-  return computation_add(op->builder->computation, opcode, shape, &operand, 1, &attributes, NULL);
+  return computation_add(op->builder->computation, opcode, shape, &operand, 1,
+                         ATTRIBUTES(.dimensions = dimensions), NULL);
 }
 
 /* Broadcasts a scalar to `target`. */

@@ -27,14 +27,16 @@ int list_index(Int64List list, int64_t value) {
   return i < list.count ? i : -1;
 }
 
+const Attributes *attributes_default(Attributes *attributes) {
+  attributes->feature_group_count = attributes->batch_group_count = 1;
+  attributes->largest = true;
+  attributes->inferred_dimension = attributes->cross_program_prefetch_index = -1;
+  return attributes;
+}
+
 void attributes_init(Attributes *attributes) {
-  *attributes = (Attributes){
-      .feature_group_count = 1,
-      .batch_group_count = 1,
-      .largest = true,
-      .inferred_dimension = -1,
-      .cross_program_prefetch_index = -1,
-  };
+  *attributes = (Attributes){0};
+  attributes_default(attributes);
 }
 
 const AttributeRow *attribute_next(const char **names) {

@@ -249,7 +249,11 @@ const char *const *attribute_enum_names(AttributeKind kind, int *count);
 /* Returns the name of a value; "" if it has none. */
 const char *attribute_enum_name(AttributeKind kind, int value);
 
-/* Sets every field to its default. */
+/* attributes_init: sets every field to its default. attributes_default: sets those whose default is not zero. */
 void attributes_init(Attributes *attributes);
+const Attributes *attributes_default(Attributes *attributes);
+/* Points to attributes whose fields are as listed, or their defaults: ATTRIBUTES(.to_apply = f). It lives as long as
+** the block. */
+#define ATTRIBUTES(...) attributes_default(&(Attributes){__VA_ARGS__})
 
 #endif

@@ -3,11 +3,8 @@
 static Arena *arena_of(const Computation *computation) { return computation->module->arena; }
 
 Instruction *computation_add_element(Computation *computation, Instruction *tuple, int64_t index) {
-  Attributes a;
-  attributes_init(&a);
-  a.tuple_index = index;
   return computation_add(computation, HLO_GET_TUPLE_ELEMENT, tuple->shape->elements[index], &tuple,
-                         1, &a, NULL);
+                         1, ATTRIBUTES(.tuple_index = index), NULL);
 }
 
 Instruction *computation_add_tuple(Computation *computation, Instruction *const *elements,
@@ -36,11 +33,9 @@ Instruction *computation_add_transpose(Computation *computation, Instruction *x,
     moves |= order[d] != d;
   }
   if (!moves) return x;
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = (Int64List){rank, items};
+  const Attributes *a = ATTRIBUTES(.dimensions = (Int64List){rank, items});
   const Shape *shape = shape_make(arena, x->shape->type, rank, dims, NULL);
-  return computation_add(computation, HLO_TRANSPOSE, shape, &x, 1, &a, NULL);
+  return computation_add(computation, HLO_TRANSPOSE, shape, &x, 1, a, NULL);
 }
 
 Instruction *computation_add_range(Computation *computation, Instruction *x, int64_t dimension,

@@ -253,9 +253,7 @@ static Instruction *finish_async_start(Parser *p, Draft *d, const Attributes *at
     return NULL;
   }
   if (!d->has_wrapped) return add_instruction(p, d, attributes);
-  Attributes outer;
-  attributes_init(&outer);
-  outer.calls = wrap(p, d, attributes);
+  Attributes outer = *ATTRIBUTES(.calls = wrap(p, d, attributes));
   if (!outer.calls) return NULL;
   outer.async_execution_thread = attributes->async_execution_thread;
   outer.sharding = attributes->sharding;

@@ -124,10 +124,8 @@ static Computation *end(Batching *inner, Instruction *root) {
 }
 
 static Instruction *call_with(Batching *b, Computation *computation, Instruction *operand) {
-  Attributes a;
-  attributes_init(&a);
-  a.to_apply = computation;
-  return make(&b->m, HLO_CALL, computation->root->shape, &operand, 1, &a);
+  return make(&b->m, HLO_CALL, computation->root->shape, &operand, 1,
+              ATTRIBUTES(.to_apply = computation));
 }
 
 /* Returns whether the condition holds for any element. */

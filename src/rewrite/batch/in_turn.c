@@ -69,11 +69,9 @@ static Instruction *take(Turns *t, Instruction *counter, Instruction *leaf) {
   put_starts(t, counter, rank, operands + 1);
   int64_t *sizes = arena_copy(t->b->arena, leaf->shape->dims, sizeof *sizes * (size_t)rank);
   sizes[0] = 1;
-  Attributes a;
-  attributes_init(&a);
-  a.slice_sizes = (Int64List){rank, sizes};
+  const Attributes *a = ATTRIBUTES(.slice_sizes = (Int64List){rank, sizes});
   const Shape *shape = shape_of(m, leaf->shape->type, rank, sizes);
-  Instruction *slice = make(m, HLO_DYNAMIC_SLICE, shape, operands, rank + 1, &a);
+  Instruction *slice = make(m, HLO_DYNAMIC_SLICE, shape, operands, rank + 1, a);
   return computation_add_reshape(m->computation, slice, rank - 1, sizes + 1);
 }
 
@@ -137,11 +135,8 @@ Instruction *batch_in_turn(Batching *b, const Instruction *x, Instruction **oper
   Turns t = {b, x, operands, shape_leaves(x->shape), NULL, b->m, NULL};
   Instruction *init = initial_state(&t);
   t.state = init->shape;
-  Attributes a;
-  attributes_init(&a);
-  a.condition = make_condition(&t);
-  a.body = make_body(&t);
-  Instruction *loop = make(&b->m, HLO_WHILE, init->shape, &init, 1, &a);
+  Instruction *loop = make(&b->m, HLO_WHILE, init->shape, &init, 1,
+                           ATTRIBUTES(.condition = make_condition(&t), .body = make_body(&t)));
   Instruction *const *results = leaves_of(b, loop) + 1;
   return value_from_leaves(&b->m, x->shape, &results);
 }

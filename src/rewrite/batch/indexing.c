@@ -57,10 +57,8 @@ static Instruction *start_array(Batching *b, const Starts *s, const int64_t *lim
                          : make_broadcast(m, one, shape, (Int64List){0});
   }
   if (s->count == 1) return columns[0];
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = list_of(m, 1, (int64_t[]){1});
-  return make(m, HLO_CONCATENATE, shape_of(m, type, 2, all), columns, s->count, &a);
+  return make(m, HLO_CONCATENATE, shape_of(m, type, 2, all), columns, s->count,
+              ATTRIBUTES(.dimensions = list_of(m, 1, (int64_t[]){1})));
 }
 
 /* Returns the list first, first + 1, ... */

@@ -26,10 +26,8 @@ Instruction *emit_splat(Dynamic *d, Instruction *scalar, const Shape *shape) {
 }
 
 Instruction *emit_iota(Dynamic *d, const Shape *shape, int64_t dimension) {
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.iota_dimension = dimension;
-  return emit(d, HLO_IOTA, plain_shape(d, shape, S32), NULL, 0, &attributes);
+  return emit(d, HLO_IOTA, plain_shape(d, shape, S32), NULL, 0,
+              ATTRIBUTES(.iota_dimension = dimension));
 }
 
 Instruction *emit_element(Dynamic *d, Instruction *tuple, int64_t index) {
@@ -43,19 +41,15 @@ const Shape *plain_shape(Dynamic *d, const Shape *shape, PrimitiveType type) {
 }
 
 Instruction *emit_mask(Dynamic *d, const Shape *shape, int64_t dimension, Instruction *size) {
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.direction = COMPARE_LT;
+  const Attributes *attributes = ATTRIBUTES(.direction = COMPARE_LT);
   Instruction *operands[] = {emit_iota(d, shape, dimension), emit_splat(d, size, shape)};
-  return emit(d, HLO_COMPARE, plain_shape(d, shape, PRED), operands, 2, &attributes);
+  return emit(d, HLO_COMPARE, plain_shape(d, shape, PRED), operands, 2, attributes);
 }
 
 Instruction *emit_is_one(Dynamic *d, Instruction *size) {
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.direction = COMPARE_EQ;
+  const Attributes *attributes = ATTRIBUTES(.direction = COMPARE_EQ);
   Instruction *operands[] = {size, size_of(d, 1)};
-  return emit(d, HLO_COMPARE, shape_scalar(PRED), operands, 2, &attributes);
+  return emit(d, HLO_COMPARE, shape_scalar(PRED), operands, 2, attributes);
 }
 
 Instruction *emit_choice(Dynamic *d, Instruction *condition, Instruction *then,

@@ -53,9 +53,7 @@ static Instruction *first_everywhere(Dynamic *d, Instruction *array, int64_t dim
     dims[count++] = shape->dims[i];
   }
   Error error;
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.slice = (SliceConfig){shape->rank, slice};
+  Attributes attributes = *ATTRIBUTES(.slice = (SliceConfig){shape->rank, slice});
   const Shape *row_shape = shape_make(arena, shape->type, shape->rank, row, &error);
   const Shape *flat_shape = shape_make(arena, shape->type, count, dims, &error);
   Instruction *first = emit(d, HLO_SLICE, row_shape, &array, 1, &attributes);
@@ -159,12 +157,10 @@ static void pad_with_identity(Dynamic *d, Instruction *instruction, Instruction 
   Instruction *matrix = instruction->operands[0];
   const Shape *shape = plain_shape(d, matrix->shape, matrix->shape->type);
   int row = shape->rank - 2, column = shape->rank - 1;
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.direction = COMPARE_EQ;
+  const Attributes *attributes = ATTRIBUTES(.direction = COMPARE_EQ);
   Instruction *places[] = {emit_iota(d, shape, row), emit_iota(d, shape, column)};
   const Shape *flags = plain_shape(d, shape, PRED);
-  Instruction *identity = emit(d, HLO_COMPARE, flags, places, 2, &attributes);
+  Instruction *identity = emit(d, HLO_COMPARE, flags, places, 2, attributes);
   identity = emit(d, HLO_CONVERT, shape, &identity, 1, NULL);
   Instruction *there =
       emit_binary(d, HLO_AND, emit_mask(d, shape, row, size), emit_mask(d, shape, column, size));
@@ -226,10 +222,8 @@ static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
   const Shape *shape = plain_shape(d, update->shape, update->shape->type);
   Instruction *slice_operands[MAX_RANK + 1] = {base};
   for (int i = 0; i < rank; i++) slice_operands[i + 1] = start_of(d, instruction, 2, i);
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.slice_sizes = (Int64List){rank, shape->dims};
-  Instruction *below = emit(d, HLO_DYNAMIC_SLICE, shape, slice_operands, rank + 1, &attributes);
+  Instruction *below = emit(d, HLO_DYNAMIC_SLICE, shape, slice_operands, rank + 1,
+                            ATTRIBUTES(.slice_sizes = (Int64List){rank, shape->dims}));
   for (int i = 0; i < rank; i++) {
     if (!operands[1][i]) continue;
     update = emit_choice(d, emit_mask(d, shape, i, operands[1][i]), update, below);
@@ -274,9 +268,7 @@ static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) 
     }
   }
   if (!moves) return reverse;
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.padding = (PaddingConfig){rank, padding};
+  Attributes attributes = *ATTRIBUTES(.padding = (PaddingConfig){rank, padding});
   Error error;
   const Shape *wide_shape = shape_make(arena_of(d), shape->type, rank, wide, &error);
   Instruction *pad_operands[] = {reverse, zero(d, shape->type)};

@@ -29,10 +29,8 @@ static Instruction *with(Computation *c, Opcode opcode, Instruction *x, int64_t 
 
 static Instruction *compare(Computation *c, ComparisonDirection direction, Instruction *x,
                             Instruction *y) {
-  Attributes a;
-  attributes_init(&a);
-  a.direction = direction;
-  return computation_add(c, HLO_COMPARE, shape_scalar(PRED), (Instruction *[]){x, y}, 2, &a, NULL);
+  return computation_add(c, HLO_COMPARE, shape_scalar(PRED), (Instruction *[]){x, y}, 2,
+                         ATTRIBUTES(.direction = direction), NULL);
 }
 
 static Instruction *both(Computation *c, Instruction *x, Instruction *y) {
@@ -79,12 +77,10 @@ static Instruction *iota(Computation *c, int64_t count) {
 
 static Instruction *element(Computation *c, Instruction *array, Instruction *at) {
   static const int64_t one = 1;
-  Attributes a;
-  attributes_init(&a);
-  a.slice_sizes = (Int64List){1, &one};
+  const Attributes *a = ATTRIBUTES(.slice_sizes = (Int64List){1, &one});
   const Shape *shape = shape_make(c->module->arena, array->shape->type, 1, &one, NULL);
   Instruction *slice =
-      computation_add(c, HLO_DYNAMIC_SLICE, shape, (Instruction *[]){array, at}, 2, &a, NULL);
+      computation_add(c, HLO_DYNAMIC_SLICE, shape, (Instruction *[]){array, at}, 2, a, NULL);
   return computation_add_reshape(c, slice, 0, NULL);
 }
 
@@ -113,12 +109,9 @@ static Computation *step_for(const Computation *caller, const char *name, Instru
 /* Calls `to_apply` on `arguments` and returns the parts of the result. */
 static void call(Computation *c, Computation *to_apply, Instruction **arguments,
                  Instruction **parts) {
-  Attributes a;
-  attributes_init(&a);
-  a.to_apply = to_apply;
   add_parts(c,
             computation_add(c, HLO_CALL, to_apply->root->shape, arguments,
-                            to_apply->parameter_count, &a, NULL),
+                            to_apply->parameter_count, ATTRIBUTES(.to_apply = to_apply), NULL),
             parts);
 }
 

@@ -30,10 +30,7 @@ static bool count(Instruction *x, void *data) {
       computation_add(computation, x->opcode, shape, bytes, 2, x->a, x->name),
       computation_add(computation, HLO_BROADCAST, shape, &zero, 1, NULL, NULL),
   };
-  Attributes a;
-  attributes_init(&a);
-  a.direction = COMPARE_NE;
-  instruction_become(x, HLO_COMPARE, sides, 2, &a);
+  instruction_become(x, HLO_COMPARE, sides, 2, ATTRIBUTES(.direction = COMPARE_NE));
   return true;
 }
 

@@ -27,12 +27,10 @@ typedef struct Applied {
 Instruction *add_scan(Computation *computation, Computation *to_apply, const Shape *shape,
                       Instruction *const *operands, int count, int carries) {
   static const int64_t first = 0;
-  Attributes a;
-  attributes_init(&a);
-  a.to_apply = to_apply;
-  a.dimensions = (Int64List){1, &first};
-  a.num_carries = carries;
-  return computation_add(computation, HLO_SCAN, shape, operands, count, &a, NULL);
+  return computation_add(computation, HLO_SCAN, shape, operands, count,
+                         ATTRIBUTES(.to_apply = to_apply, .dimensions = (Int64List){1, &first},
+                                    .num_carries = carries),
+                         NULL);
 }
 
 void add_parts(Computation *computation, Instruction *x, Instruction **parts) {
@@ -115,14 +113,12 @@ static Computation *step_of(const Applied *e) {
   Computation *to_apply = e->x->a->to_apply;
   Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
   Computation *step = module_add_computation(e->x->parent->module, "reduce_step");
-  Attributes a;
-  attributes_init(&a);
-  a.to_apply = to_apply;
+  const Attributes *a = ATTRIBUTES(.to_apply = to_apply);
   for (int i = 0; i < 2 * e->count; i++) {
     int k = (i + e->count) % (2 * e->count);
     operands[k] = computation_add_parameter(step, i, to_apply->parameters[k]->shape, "p");
   }
-  computation_add(step, HLO_CALL, to_apply->root->shape, operands, 2 * e->count, &a, NULL);
+  computation_add(step, HLO_CALL, to_apply->root->shape, operands, 2 * e->count, a, NULL);
   return step;
 }
 
@@ -184,14 +180,12 @@ static Computation *result_alone(const Applied *e, int result) {
   if (!shape_is_tuple(to_apply->root->shape)) return to_apply;
   Computation *alone = module_add_computation(e->x->parent->module, "reduce_result");
   Instruction **arguments = ARENA_ARRAY(e->arena, Instruction *, to_apply->parameter_count);
-  Attributes a;
-  attributes_init(&a);
-  a.to_apply = to_apply;
+  const Attributes *a = ATTRIBUTES(.to_apply = to_apply);
   for (int i = 0; i < to_apply->parameter_count; i++) {
     arguments[i] = computation_add_parameter(alone, i, to_apply->parameters[i]->shape, "p");
   }
   Instruction *all = computation_add(alone, HLO_CALL, to_apply->root->shape, arguments,
-                                     to_apply->parameter_count, &a, NULL);
+                                     to_apply->parameter_count, a, NULL);
   computation_add_element(alone, all, result);
   return alone;
 }
@@ -211,11 +205,9 @@ static void map_reduce(const Applied *e) {
     operands[count + i] = x->operands[i];
   }
   for (int i = 0; i < count; i++) {
-    Attributes a;
-    attributes_init(&a);
-    a.to_apply = result_alone(e, i);
+    const Attributes *a = ATTRIBUTES(.to_apply = result_alone(e, i));
     const Shape *of = shape_with_type(e->arena, shape, operands[i]->shape->type);
-    results[i] = computation_add(e->computation, HLO_MAP, of, operands, 2 * count, &a, NULL);
+    results[i] = computation_add(e->computation, HLO_MAP, of, operands, 2 * count, a, NULL);
   }
   become_parts(x, results, count);
 }

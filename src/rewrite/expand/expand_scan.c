@@ -70,12 +70,10 @@ static Computation *condition(const Expansion *e, const Shape *state) {
   Computation *c = module_add_computation(e->x->parent->module, "scan_condition");
   Expansion in = {e->x, e->scan, e->arena, c};
   Instruction *parameter = computation_add_parameter(c, 0, state, "state");
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.direction = COMPARE_LT;
+  const Attributes *attributes = ATTRIBUTES(.direction = COMPARE_LT);
   Instruction *operands[] = {computation_add_element(in.computation, parameter, INDEX),
                              add_index(&in, e->scan.length)};
-  add(&in, HLO_COMPARE, shape_scalar(PRED), operands, 2, &attributes);
+  add(&in, HLO_COMPARE, shape_scalar(PRED), operands, 2, attributes);
   return c;
 }
 
@@ -149,11 +147,8 @@ static void add_loop(const Expansion *e, Instruction **results) {
     state[first_output(scan) + i] = add_zeros(e, scan_result(e->x->shape, i));
   }
   Instruction *init = computation_add_tuple(e->computation, state, state_size(scan));
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.condition = condition(e, init->shape);
-  attributes.body = body(e, init->shape);
-  attributes.metadata = e->x->a->metadata;
+  Attributes attributes = *ATTRIBUTES(.condition = condition(e, init->shape),
+                                      .body = body(e, init->shape), .metadata = e->x->a->metadata);
   InstructionList before = e->x->a->control_predecessors; /* which the scan keeps as well */
   before.items = arena_copy(e->arena, before.items, sizeof *before.items * (size_t)before.count);
   attributes.control_predecessors = before;

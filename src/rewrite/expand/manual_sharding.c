@@ -70,9 +70,8 @@ static void meet_along(Joining *j, const Placement *p, GridAxis axis, Attributes
 static Instruction *look_up(Computation *computation, Literal *table) {
   Arena *arena = computation->module->arena;
   int64_t one = 1;
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.slice_sizes = (Int64List){1, arena_copy(arena, &one, sizeof one)};
+  Attributes attributes =
+      *ATTRIBUTES(.slice_sizes = (Int64List){1, arena_copy(arena, &one, sizeof one)});
   Instruction *operands[] = {
       computation_add_constant(computation, table, NULL),
       add(computation, HLO_PARTITION_ID, shape_scalar(U32), NULL, 0, NULL),
@@ -108,10 +107,8 @@ static Instruction *take_block(Instruction *whole, const Shape *shape, const Pla
     operands[1 + d] = p->blocks[d] > 1 ? own_start(whole->parent, p, d, shape->dims[d])
                                        : scalar_zero(whole->parent, S32);
   }
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.slice_sizes = (Int64List){shape->rank, shape->dims};
-  return add(whole->parent, HLO_DYNAMIC_SLICE, shape, operands, 1 + shape->rank, &attributes);
+  return add(whole->parent, HLO_DYNAMIC_SLICE, shape, operands, 1 + shape->rank,
+             ATTRIBUTES(.slice_sizes = (Int64List){shape->rank, shape->dims}));
 }
 
 /* Returns `x` on the partition of the first addend, else zeros. A maximum's addends are all equal. */

@@ -23,13 +23,11 @@ static Instruction *splat(Computation *computation, const Shape *like, double va
 
 /* Replaces elements below the min normal number by zero. */
 static Instruction *flushed(Instruction *x) {
-  Attributes a;
-  attributes_init(&a);
-  a.direction = COMPARE_LT;
+  const Attributes *a = ATTRIBUTES(.direction = COMPARE_LT);
   Instruction *sides[] = {x, splat(x->parent, x->shape, 0x1p-126)};
-  Instruction *is_less = computation_add(x->parent, HLO_COMPARE,
-                                         shape_with_type(x->parent->module->arena, x->shape, PRED),
-                                         sides, 2, &a, NULL);
+  Instruction *is_less =
+      computation_add(x->parent, HLO_COMPARE,
+                      shape_with_type(x->parent->module->arena, x->shape, PRED), sides, 2, a, NULL);
   Instruction *choice[] = {is_less, splat(x->parent, x->shape, 0), x};
   return computation_add(x->parent, HLO_SELECT, x->shape, choice, 3, NULL, NULL);
 }

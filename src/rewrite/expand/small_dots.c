@@ -76,10 +76,8 @@ static Instruction *spread(Instruction *dot, int side, Instruction *operand,
   }
   operand = computation_add_transpose(dot->parent, operand, order);
   if (count == products->rank) return operand;
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = (Int64List){count, sorted};
-  return computation_add(dot->parent, HLO_BROADCAST, products, &operand, 1, &a, NULL);
+  return computation_add(dot->parent, HLO_BROADCAST, products, &operand, 1,
+                         ATTRIBUTES(.dimensions = (Int64List){count, sorted}), NULL);
 }
 
 static void expand(Instruction *dot, Computation *add) {
@@ -105,11 +103,8 @@ static void expand(Instruction *dot, Computation *add) {
   reduced[0] = computation_add(computation, HLO_MULTIPLY, products, factors, 2, NULL, NULL);
   reduced[1] = computation_add_constant(computation,
                                         literal_new(arena, shape_scalar(dot->shape->type)), NULL);
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = (Int64List){contracted, summed};
-  a.to_apply = add;
-  instruction_become(dot, HLO_REDUCE, reduced, 2, &a);
+  instruction_become(dot, HLO_REDUCE, reduced, 2,
+                     ATTRIBUTES(.dimensions = (Int64List){contracted, summed}, .to_apply = add));
 }
 
 /* Slices one element of the contracted dimension, which stays as size 1. */
@@ -126,11 +121,9 @@ static Instruction *term_of(Instruction *dot, int side, int64_t term) {
         (SliceDimension){is_term ? term : 0, is_term ? term + 1 : operand->shape->dims[d], 1};
     dims[d] = slices[d].limit - slices[d].start;
   }
-  Attributes a;
-  attributes_init(&a);
-  a.slice = (SliceConfig){rank, slices};
+  const Attributes *a = ATTRIBUTES(.slice = (SliceConfig){rank, slices});
   const Shape *shape = shape_make(arena, operand->shape->type, rank, dims, NULL);
-  return computation_add(dot->parent, HLO_SLICE, shape, &operand, 1, &a, NULL);
+  return computation_add(dot->parent, HLO_SLICE, shape, &operand, 1, a, NULL);
 }
 
 static void write_out(Instruction *dot) {

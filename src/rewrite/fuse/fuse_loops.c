@@ -511,13 +511,10 @@ static void make_fusions(Fuser *fuser) {
   }
   for (int i = 0; i < fuser->groups.count; i++) {
     const Group *group = fuser->groups.items[i];
-    Attributes attributes;
-    attributes_init(&attributes);
-    attributes.calls = group->fused;
-    attributes.fusion_kind = FUSION_LOOP;
+    const Attributes *attributes = ATTRIBUTES(.calls = group->fused, .fusion_kind = FUSION_LOOP);
     Instruction *inputs[MAX_INPUTS];
     for (int k = 0; k < group->input_count; k++) inputs[k] = group->inputs[k].x;
-    instruction_become(group->members[0], HLO_FUSION, inputs, group->input_count, &attributes);
+    instruction_become(group->members[0], HLO_FUSION, inputs, group->input_count, attributes);
   }
 }
 

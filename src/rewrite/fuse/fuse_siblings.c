@@ -380,10 +380,8 @@ static void add_root(Computation *fused, Instruction **roots, int count, const S
     const Shape *of_sums = sums == count ? shape : shape_tuple(arena, sums, shapes);
     Instruction *reduction = add_reduction(fused, roots, sums, of_sums);
     for (int i = 0; i < sums && sums < count; i++) {
-      Attributes a;
-      attributes_init(&a);
-      a.tuple_index = i;
-      roots[i] = computation_add(fused, HLO_GET_TUPLE_ELEMENT, shapes[i], &reduction, 1, &a, NULL);
+      roots[i] = computation_add(fused, HLO_GET_TUPLE_ELEMENT, shapes[i], &reduction, 1,
+                                 ATTRIBUTES(.tuple_index = i), NULL);
     }
   }
   if (sums < count) computation_add(fused, HLO_TUPLE_OP, shape, roots, count, NULL, NULL);

@@ -88,12 +88,9 @@ static Instruction *repeated(Instruction *x, int64_t times) {
     dims[d] = x->shape->dims[d];
   }
   dims[rank] = times;
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = (Int64List){rank, items};
-  Instruction *wide =
-      computation_add(x->parent, HLO_BROADCAST,
-                      shape_make(arena, x->shape->type, rank + 1, dims, NULL), &x, 1, &a, NULL);
+  Instruction *wide = computation_add(x->parent, HLO_BROADCAST,
+                                      shape_make(arena, x->shape->type, rank + 1, dims, NULL), &x,
+                                      1, ATTRIBUTES(.dimensions = (Int64List){rank, items}), NULL);
   dims[rank - 1] *= times;
   return computation_add(x->parent, HLO_RESHAPE,
                          shape_make(arena, x->shape->type, rank, dims, NULL), &wide, 1, NULL, NULL);

@@ -142,10 +142,7 @@ static Instruction **reduced(const Cut *c, Instruction **operands, int added, In
   int64_t dims[MAX_RANK], *over = ARENA_ARRAY(c->arena, int64_t, shape->rank);
   int64_t *left = ARENA_ARRAY(c->arena, int64_t, shape->rank);
   int rank = 0;
-  Attributes a;
-  attributes_init(&a);
-  a.to_apply = c->combine;
-  a.dimensions = (Int64List){0, over};
+  Attributes a = *ATTRIBUTES(.to_apply = c->combine, .dimensions = (Int64List){0, over});
   *kept = (Int64List){0, left};
   for (int d = 0; d < shape->rank; d++) {
     bool is_reduced = list_has(c->reduce->a->dimensions, d <= c->along ? d : d - added);

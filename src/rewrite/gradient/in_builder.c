@@ -201,10 +201,9 @@ static Instruction *add_call(Builder *builder, const Snapshot *s, const Module *
   for (int i = 0; i < parameters; i++) operands[i] = c->parameters[i];
   for (int k = 0; k < count; k++) operands[parameters + k] = add_no_change(c, wrt[k]->shape);
   for (int i = 0; i < s->given_count; i++) operands[parameters + count + i] = s->given[i];
-  Attributes a;
-  attributes_init(&a);
-  a.to_apply = builder_import(builder, gradient->entry);
-  return builder_add(builder, HLO_CALL, NULL, operands, all, &a, (Int64List){-1, NULL}, error);
+  return builder_add(builder, HLO_CALL, NULL, operands, all,
+                     ATTRIBUTES(.to_apply = builder_import(builder, gradient->entry)),
+                     (Int64List){-1, NULL}, error);
 }
 
 Instruction *builder_gradient(Builder *builder, const Instruction *of, Instruction *const *wrt,

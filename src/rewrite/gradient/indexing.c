@@ -9,10 +9,8 @@ static Instruction *read_slice(Linear *l, Instruction *from, const Shape *shape,
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, rank + 1);
   operands[0] = from;
   for (int d = 0; d < rank; d++) operands[d + 1] = starts[d];
-  Attributes a;
-  attributes_init(&a);
-  a.slice_sizes = list_of(&l->m, rank, shape->dims);
-  return make(&l->m, HLO_DYNAMIC_SLICE, NULL, operands, rank + 1, &a);
+  return make(&l->m, HLO_DYNAMIC_SLICE, NULL, operands, rank + 1,
+              ATTRIBUTES(.slice_sizes = list_of(&l->m, rank, shape->dims)));
 }
 
 static Instruction *write_slice(Linear *l, Instruction *into, Instruction *update,
@@ -76,18 +74,17 @@ void transpose_gather(Linear *l, Instruction *x, Instruction *const *ct) {
                                      g->slice_sizes.items, g->index_vector_dim);
   Instruction *clamp[] = {make_zeros(&l->m, indices->shape), indices, limits};
   indices = make(&l->m, HLO_CLAMP, NULL, clamp, 3, NULL);
-  Attributes a;
-  attributes_init(&a);
-  a.update_window_dims = g->offset_dims;
-  a.inserted_window_dims = g->collapsed_slice_dims;
-  a.scatter_dims_to_operand_dims = g->start_index_map;
-  a.input_batching_dims = g->operand_batching_dims;
-  a.scatter_indices_batching_dims = g->start_indices_batching_dims;
-  a.index_vector_dim = g->index_vector_dim;
-  a.indices_are_sorted = g->indices_are_sorted;
-  a.to_apply = module_add_reducer(l->d->module, HLO_ADD, from->shape->type);
+  const Attributes *a =
+      ATTRIBUTES(.update_window_dims = g->offset_dims,
+                 .inserted_window_dims = g->collapsed_slice_dims,
+                 .scatter_dims_to_operand_dims = g->start_index_map,
+                 .input_batching_dims = g->operand_batching_dims,
+                 .scatter_indices_batching_dims = g->start_indices_batching_dims,
+                 .index_vector_dim = g->index_vector_dim,
+                 .indices_are_sorted = g->indices_are_sorted,
+                 .to_apply = module_add_reducer(l->d->module, HLO_ADD, from->shape->type));
   Instruction *operands[] = {take_cotangent(l, from), indices, ct[0]};
-  add_cotangent(l, from, make(&l->m, HLO_SCATTER, NULL, operands, 3, &a));
+  add_cotangent(l, from, make(&l->m, HLO_SCATTER, NULL, operands, 3, a));
 }
 
 Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64_t dimension) {
@@ -202,17 +199,15 @@ static Instruction *gather_updates(Linear *l, const Instruction *x, Instruction 
     bool is_one = list_has(s->inserted_window_dims, d) || list_has(s->input_batching_dims, d);
     sizes[d] = is_one ? 1 : x->operands[2]->shape->dims[s->update_window_dims.items[next++]];
   }
-  Attributes a;
-  attributes_init(&a);
-  a.offset_dims = s->update_window_dims;
-  a.collapsed_slice_dims = s->inserted_window_dims;
-  a.start_index_map = s->scatter_dims_to_operand_dims;
-  a.operand_batching_dims = s->input_batching_dims;
-  a.start_indices_batching_dims = s->scatter_indices_batching_dims;
-  a.index_vector_dim = s->index_vector_dim;
-  a.slice_sizes = list_of(&l->m, rank, sizes);
+  const Attributes *a = ATTRIBUTES(.offset_dims = s->update_window_dims,
+                                   .collapsed_slice_dims = s->inserted_window_dims,
+                                   .start_index_map = s->scatter_dims_to_operand_dims,
+                                   .operand_batching_dims = s->input_batching_dims,
+                                   .start_indices_batching_dims = s->scatter_indices_batching_dims,
+                                   .index_vector_dim = s->index_vector_dim,
+                                   .slice_sizes = list_of(&l->m, rank, sizes));
   Instruction *operands[] = {from, x->operands[1]};
-  Instruction *found = make(&l->m, HLO_GATHER, NULL, operands, 2, &a);
+  Instruction *found = make(&l->m, HLO_GATHER, NULL, operands, 2, a);
   Instruction *inside = updates_inside(l, x, sizes);
   return make_select(&l->m, inside, found, make_zeros(&l->m, found->shape));
 }

@@ -76,11 +76,8 @@ static Computation *condition_of(Linear *l, const Loop *loop, const Shape *state
 
 static Instruction *add_while(Linear *l, Computation *condition, Computation *body,
                               Instruction *init) {
-  Attributes a;
-  attributes_init(&a);
-  a.condition = condition;
-  a.body = body;
-  return make(&l->m, HLO_WHILE, init->shape, &init, 1, &a);
+  return make(&l->m, HLO_WHILE, init->shape, &init, 1,
+              ATTRIBUTES(.condition = condition, .body = body));
 }
 
 static Instruction *state_of(Linear *l, const Loop *loop, Instruction *made) {
@@ -240,11 +237,9 @@ static Instruction *add_read(Linear *l, Computation *to, Instruction *stack, con
   const Shape *entry = stacked(l, shape, 1);
   Instruction **operands = entry_indices(l, to, 1, shape, at);
   operands[0] = stack;
-  Attributes a;
-  attributes_init(&a);
-  a.slice_sizes = (Int64List){entry->rank, entry->dims};
   Instruction *read =
-      computation_add(to, HLO_DYNAMIC_SLICE, entry, operands, shape->rank + 2, &a, NULL);
+      computation_add(to, HLO_DYNAMIC_SLICE, entry, operands, shape->rank + 2,
+                      ATTRIBUTES(.slice_sizes = (Int64List){entry->rank, entry->dims}), NULL);
   return computation_add_reshape(to, read, shape->rank, shape->dims);
 }
 
@@ -285,10 +280,8 @@ static Computation *backward_condition(Linear *l, const Loop *loop, const Shape 
   Instruction *step = computation_add_element(c, parameter, STATE_STEP);
   Instruction *end = loop->counted ? add_s32(c, loop->size)
                                    : computation_add_element(c, parameter, STATE_ITERATIONS);
-  Attributes a;
-  attributes_init(&a);
-  a.direction = COMPARE_LT;
-  computation_add(c, HLO_COMPARE, shape_scalar(PRED), (Instruction *[]){step, end}, 2, &a, NULL);
+  computation_add(c, HLO_COMPARE, shape_scalar(PRED), (Instruction *[]){step, end}, 2,
+                  ATTRIBUTES(.direction = COMPARE_LT), NULL);
   return c;
 }
 

@@ -66,11 +66,7 @@ Instruction *matrix_of_columns(Linear *l, Instruction *vector, const Shape *shap
 
 Instruction *matrix_solve(Linear *l, Instruction *a, Instruction *b, bool left, bool lower,
                           bool unit_diagonal, Transpose op) {
-  Attributes how;
-  attributes_init(&how);
-  how.left_side = left;
-  how.lower = lower;
-  how.unit_diagonal = unit_diagonal;
-  how.transpose_a = op;
-  return make(&l->m, HLO_TRIANGULAR_SOLVE, NULL, (Instruction *[]){a, b}, 2, &how);
+  return make(&l->m, HLO_TRIANGULAR_SOLVE, NULL, (Instruction *[]){a, b}, 2,
+              ATTRIBUTES(.left_side = left, .lower = lower, .unit_diagonal = unit_diagonal,
+                         .transpose_a = op));
 }

@@ -67,10 +67,8 @@ void transpose_dot(Linear *l, Instruction *x, Instruction *const *ct) {
 
 static Instruction *make_reverse(Linear *l, Instruction *x, const int64_t *dimensions, int count) {
   if (!count) return x;
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = list_of(&l->m, count, dimensions);
-  return make(&l->m, HLO_REVERSE, NULL, &x, 1, &a);
+  return make(&l->m, HLO_REVERSE, NULL, &x, 1,
+              ATTRIBUTES(.dimensions = list_of(&l->m, count, dimensions)));
 }
 
 /* Reverses the kernel in those spatial dimensions whose reversal flag is `flag`. */

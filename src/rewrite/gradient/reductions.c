@@ -24,12 +24,11 @@ static Instruction *products_before(Linear *l, Instruction *rows, bool after) {
   WindowDimension window[] = {{1, 1, 0, 0, 1, 1, false}, {n, 1, 0, 0, 1, 1, false}};
   window[1].padding_low = after ? -1 : n;
   window[1].padding_high = after ? n : -1;
-  Attributes a;
-  attributes_init(&a);
-  a.window = (Window){2, arena_copy(l->arena, window, sizeof window)};
-  a.to_apply = module_add_reducer(l->d->module, HLO_MULTIPLY, rows->shape->type);
+  const Attributes *a =
+      ATTRIBUTES(.window = (Window){2, arena_copy(l->arena, window, sizeof window)},
+                 .to_apply = module_add_reducer(l->d->module, HLO_MULTIPLY, rows->shape->type));
   Instruction *one = make_number(&l->m, shape_scalar(rows->shape->type), 1);
-  return make(&l->m, HLO_REDUCE_WINDOW, NULL, (Instruction *[]){rows, one}, 2, &a);
+  return make(&l->m, HLO_REDUCE_WINDOW, NULL, (Instruction *[]){rows, one}, 2, a);
 }
 
 /* Products: each tangent times the product of all other elements, which is that of those before and those after. */
@@ -96,11 +95,9 @@ static Computation *picker(Linear *l, const Shape *element, ComparisonDirection 
   const Shape *scalar = shape_scalar(element->type);
   Instruction *p[4];
   for (int i = 0; i < 4; i++) p[i] = computation_add_parameter(c, i, scalar, NULL);
-  Attributes a;
-  attributes_init(&a);
-  a.direction = direction;
-  Instruction *first = computation_add(c, HLO_COMPARE, shape_scalar(PRED),
-                                       (Instruction *[]){p[0], p[2]}, 2, &a, NULL);
+  Instruction *first =
+      computation_add(c, HLO_COMPARE, shape_scalar(PRED), (Instruction *[]){p[0], p[2]}, 2,
+                      ATTRIBUTES(.direction = direction), NULL);
   Instruction *results[2];
   for (int i = 0; i < 2; i++) {
     results[i] = computation_add(c, HLO_SELECT, scalar, (Instruction *[]){first, p[i], p[i + 2]}, 3,
@@ -113,10 +110,7 @@ static Computation *picker(Linear *l, const Shape *element, ComparisonDirection 
 /* For each window over `of`, returns the element of `by` at the place of the selected element. */
 static Instruction *pick(Linear *l, Instruction *of, Instruction *by, Window window,
                          ComparisonDirection direction, const Shape *result) {
-  Attributes a;
-  attributes_init(&a);
-  a.window = window;
-  a.to_apply = picker(l, of->shape, direction);
+  const Attributes *a = ATTRIBUTES(.window = window, .to_apply = picker(l, of->shape, direction));
   bool largest = direction == COMPARE_GE || direction == COMPARE_GT;
   double start = largest ? -__builtin_inf() : __builtin_inf(); /* is selected by no window */
   const Shape *scalar = shape_scalar(of->shape->type);
@@ -124,7 +118,7 @@ static Instruction *pick(Linear *l, Instruction *of, Instruction *by, Window win
                              make_number(&l->m, scalar, 0)};
   const Shape *shapes[] = {result, result};
   Instruction *both =
-      make(&l->m, HLO_REDUCE_WINDOW, shape_tuple(l->arena, 2, shapes), operands, 4, &a);
+      make(&l->m, HLO_REDUCE_WINDOW, shape_tuple(l->arena, 2, shapes), operands, 4, a);
   return make_element(l, both, 1);
 }
 
@@ -182,17 +176,13 @@ static Instruction *spread_windows(Linear *l, Instruction *x, Instruction *ct) {
 static Instruction *scatter_selected(Linear *l, Instruction *of, Instruction *ct, Window window,
                                      ComparisonDirection direction) {
   PrimitiveType type = of->shape->type;
-  Attributes a;
-  attributes_init(&a);
-  a.window = window;
-  a.select = module_add_computation(l->d->module, "select");
+  Attributes a =
+      *ATTRIBUTES(.window = window, .select = module_add_computation(l->d->module, "select"));
   Instruction *p[2];
   for (int i = 0; i < 2; i++)
     p[i] = computation_add_parameter(a.select, i, shape_scalar(type), NULL);
-  Attributes compare;
-  attributes_init(&compare);
-  compare.direction = direction;
-  computation_add(a.select, HLO_COMPARE, shape_scalar(PRED), p, 2, &compare, NULL);
+  computation_add(a.select, HLO_COMPARE, shape_scalar(PRED), p, 2,
+                  ATTRIBUTES(.direction = direction), NULL);
   a.scatter = module_add_reducer(l->d->module, HLO_ADD, type);
   Instruction *operands[] = {of, ct, make_number(&l->m, shape_scalar(type), 0)};
   return make(&l->m, HLO_SELECT_AND_SCATTER, of->shape, operands, 3, &a);

@@ -98,9 +98,8 @@ static Instruction **ranges(const Tree *t, Instruction **x, int64_t dimension, i
 /* Joins y, and then z, along a dimension. */
 static Instruction **join(const Tree *t, Instruction **y, Instruction **z, int64_t dimension) {
   Instruction **joined = ARENA_ARRAY(t->arena, Instruction *, t->count);
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = (Int64List){1, arena_copy(t->arena, &dimension, sizeof dimension)};
+  const Attributes *a =
+      ATTRIBUTES(.dimensions = (Int64List){1, arena_copy(t->arena, &dimension, sizeof dimension)});
   for (int i = 0; i < t->count; i++) {
     int64_t dims[MAX_RANK];
     const Shape *shape = y[i]->shape;
@@ -108,7 +107,7 @@ static Instruction **join(const Tree *t, Instruction **y, Instruction **z, int64
     dims[dimension] += z[i]->shape->dims[dimension];
     shape = shape_of(&t->l->m, shape->type, shape->rank, dims);
     joined[i] =
-        computation_add(t->to, HLO_CONCATENATE, shape, (Instruction *[]){y[i], z[i]}, 2, &a, NULL);
+        computation_add(t->to, HLO_CONCATENATE, shape, (Instruction *[]){y[i], z[i]}, 2, a, NULL);
   }
   return joined;
 }
@@ -194,14 +193,12 @@ static Instruction **padded(const Tree *t) {
     items[d] = (PaddingDimension){w->padding_low, w->padding_high, w->base_dilation - 1};
     dims[d] = w->padding_low + dilated + w->padding_high;
   }
-  Attributes a;
-  attributes_init(&a);
-  a.padding = (PaddingConfig){window.count, items};
+  const Attributes *a = ATTRIBUTES(.padding = (PaddingConfig){window.count, items});
   Instruction **result = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
     const Shape *shape = shape_of(&t->l->m, t->values[i]->shape->type, window.count, dims);
     Instruction *operands[] = {t->values[i], t->inits[i]};
-    result[i] = computation_add(t->to, HLO_PAD, shape, operands, 2, &a, NULL);
+    result[i] = computation_add(t->to, HLO_PAD, shape, operands, 2, a, NULL);
   }
   return result;
 }
@@ -216,13 +213,11 @@ static Instruction **at_place(const Tree *t, Instruction **from, const int64_t *
     int64_t start = at * w->window_dilation, span = (like->dims[d] - 1) * w->stride + 1;
     items[d] = (SliceDimension){start, start + span, w->stride};
   }
-  Attributes a;
-  attributes_init(&a);
-  a.slice = (SliceConfig){like->rank, items};
+  const Attributes *a = ATTRIBUTES(.slice = (SliceConfig){like->rank, items});
   Instruction **result = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
     const Shape *shape = shape_with_type(t->arena, like, from[i]->shape->type);
-    result[i] = computation_add(t->to, HLO_SLICE, shape, &from[i], 1, &a, NULL);
+    result[i] = computation_add(t->to, HLO_SLICE, shape, &from[i], 1, a, NULL);
   }
   return result;
 }

@@ -181,11 +181,9 @@ static int64_t state_size(const Loop *l) { return l->loop->shape->tuple_size + l
 
 /* Adds an element with initial value `value` to the state. lengthen_loop changes the state's shape. */
 static Instruction *add_element(Loop *l, Instruction *value) {
-  Attributes a;
-  attributes_init(&a);
-  a.tuple_index = state_size(l);
+  const Attributes *a = ATTRIBUTES(.tuple_index = state_size(l));
   l->added[l->count++] = value;
-  return add(l->body, HLO_GET_TUPLE_ELEMENT, value->shape, &l->state, 1, &a);
+  return add(l->body, HLO_GET_TUPLE_ELEMENT, value->shape, &l->state, 1, a);
 }
 
 static void hoist(Loop *l, Instruction *x) {

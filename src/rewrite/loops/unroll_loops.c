@@ -40,13 +40,11 @@ static bool unroll_loops(Computation *computation) {
         !is_plain_body(loop->a->body)) {
       continue;
     }
-    Attributes attributes;
-    attributes_init(&attributes);
-    attributes.to_apply = loop->a->body;
+    const Attributes *attributes = ATTRIBUTES(.to_apply = loop->a->body);
     Instruction *state = loop->operands[0];
     for (int i = 0; i < counted.iterations; i++) {
       state =
-          computation_add(computation, HLO_CALL, loop->shape, &state, 1, &attributes, loop->name);
+          computation_add(computation, HLO_CALL, loop->shape, &state, 1, attributes, loop->name);
     }
     rewrite_replace(&rewrite, loop, state);
   }

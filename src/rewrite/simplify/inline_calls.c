@@ -185,11 +185,9 @@ static Instruction *make_synchronous(Inliner *inliner, Instruction *start, const
 
 /* Turns a fusion beyond the limits into a call, as no pass has checked that its loops have a plan. */
 static void make_call(Instruction *fusion) {
-  Attributes call;
-  attributes_init(&call);
-  call.to_apply = fusion->a->calls;
-  call.control_predecessors = fusion->a->control_predecessors;
-  instruction_become(fusion, HLO_CALL, fusion->operands, fusion->operand_count, &call);
+  instruction_become(fusion, HLO_CALL, fusion->operands, fusion->operand_count,
+                     ATTRIBUTES(.to_apply = fusion->a->calls,
+                                .control_predecessors = fusion->a->control_predecessors));
 }
 
 /* Returns the instruction that replaces `instruction` in the new list. `done_shape`, by a start's id: the

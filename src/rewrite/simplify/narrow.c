@@ -224,11 +224,8 @@ static Instruction *part_of(const Narrower *n, Instruction *x, const Range *box)
   if (is_full(rest, whole->shape)) return whole;
   SliceDimension *items = ARENA_ARRAY(arena, SliceDimension, rank);
   for (int d = 0; d < rank; d++) items[d] = (SliceDimension){rest[d].low, rest[d].high, 1};
-  Attributes a;
-  attributes_init(&a);
-  a.slice = (SliceConfig){rank, items};
   return computation_add(n->computation, HLO_SLICE, box_shape(arena, x->shape->type, rest, rank),
-                         &whole, 1, &a, NULL);
+                         &whole, 1, ATTRIBUTES(.slice = (SliceConfig){rank, items}), NULL);
 }
 
 static Attributes attributes_of_part(Arena *arena, const Instruction *x, const Instruction *part) {

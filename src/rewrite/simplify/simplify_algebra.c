@@ -302,11 +302,9 @@ static Instruction *dynamic_slice(Instruction *x) {
     start = start < 0 ? 0 : start > last ? last : start;
     slices[i] = (SliceDimension){start, start + size, 1};
   }
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.slice = (SliceConfig){rank, slices};
+  const Attributes *attributes = ATTRIBUTES(.slice = (SliceConfig){rank, slices});
   Instruction *source = x->operands[0];
-  instruction_become(x, HLO_SLICE, &source, 1, &attributes);
+  instruction_become(x, HLO_SLICE, &source, 1, attributes);
   return x;
 }
 
@@ -361,11 +359,9 @@ static Instruction *conditional(Instruction *x) {
   conditional_branches(x, branches, &predicated);
   int64_t taken = predicated ? !value.u : value.i;
   if (taken < 0 || taken >= count) taken = count - 1;
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.to_apply = branches[taken];
+  const Attributes *attributes = ATTRIBUTES(.to_apply = branches[taken]);
   Instruction *argument = x->operands[taken + 1];
-  instruction_become(x, HLO_CALL, &argument, 1, &attributes);
+  instruction_become(x, HLO_CALL, &argument, 1, attributes);
   return x;
 }
 

@@ -94,9 +94,7 @@ static void write_scan(const Scan *s, Instruction *x) {
   blocks = reshaped(s, blocks, shape_along(s, s->blocks, BLOCK));
   Instruction *inner = scanned(s, blocks, s->along + 1);
   Instruction *sides[] = {inner, carried(s, inner)};
-  Attributes map;
-  attributes_init(&map);
-  map.to_apply = x->a->to_apply;
+  Attributes map = *ATTRIBUTES(.to_apply = x->a->to_apply);
   int64_t *all = ARENA_ARRAY(s->arena, int64_t, s->rank + 1);
   for (int d = 0; d <= s->rank; d++) all[d] = d;
   map.dimensions = (Int64List){s->rank + 1, all};

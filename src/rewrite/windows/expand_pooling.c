@@ -130,11 +130,9 @@ static void add_common(const Pooling *p, Common *common) {
 
 /* Whether a place has an element: it is not negative. */
 static Instruction *add_is_place(Computation *c, Instruction *place) {
-  Attributes compare;
-  attributes_init(&compare);
-  compare.direction = COMPARE_GE;
+  const Attributes *compare = ATTRIBUTES(.direction = COMPARE_GE);
   Instruction *operands[] = {place, computation_add_number(c, place->shape->type, (Scalar){0})};
-  return computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, &compare, NULL);
+  return computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, compare, NULL);
 }
 
 Computation *pooling_chooser(const Instruction *x, bool padded, PoolingChooser *last) {
@@ -148,11 +146,8 @@ Computation *pooling_chooser(const Instruction *x, bool padded, PoolingChooser *
   Instruction *at = computation_add_parameter(c, 1, place, "at");
   Instruction *candidate = computation_add_parameter(c, 2, value, "candidate");
   Instruction *there = computation_add_parameter(c, 3, place, "there");
-  Attributes call;
-  attributes_init(&call);
-  call.to_apply = x->a->select;
-  Instruction *better =
-      computation_add(c, HLO_CALL, pred, (Instruction *[]){best, candidate}, 2, &call, NULL);
+  Instruction *better = computation_add(c, HLO_CALL, pred, (Instruction *[]){best, candidate}, 2,
+                                        ATTRIBUTES(.to_apply = x->a->select), NULL);
   Instruction *keep = computation_add(
       c, HLO_AND, pred, (Instruction *[]){better, add_is_place(c, at)}, 2, NULL, NULL);
   if (padded) {
@@ -172,15 +167,15 @@ Computation *pooling_chooser(const Instruction *x, bool padded, PoolingChooser *
 /* Returns the place of the selected element of each window. */
 static Instruction *add_selection(const Pooling *p, Instruction *split, Common *common) {
   const Shape *source = p->x->operands[1]->shape;
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.dimensions = (Int64List){
-      p->window_rank, arena_copy(p->arena, p->inner, sizeof(int64_t) * (size_t)p->window_rank)};
-  attributes.to_apply = pooling_chooser(p->x, false, &common->chooser);
+  const Attributes *attributes =
+      ATTRIBUTES(.dimensions = (Int64List){p->window_rank,
+                                           arena_copy(p->arena, p->inner,
+                                                      sizeof(int64_t) * (size_t)p->window_rank)},
+                 .to_apply = pooling_chooser(p->x, false, &common->chooser));
   const Shape *indices = shape_with_type(p->arena, source, S32);
   const Shape *both = shape_tuple(p->arena, 2, (const Shape *[]){source, indices});
   Instruction *operands[] = {split, common->places, common->first, common->nowhere};
-  Instruction *reduce = add(p, HLO_REDUCE, both, operands, 4, &attributes);
+  Instruction *reduce = add(p, HLO_REDUCE, both, operands, 4, attributes);
   return computation_add_element(p->computation, reduce, 1);
 }
 

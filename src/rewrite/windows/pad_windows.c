@@ -44,13 +44,11 @@ Window window_unpadded(Arena *arena, const Window *window, PaddingConfig *paddin
 
 Instruction *add_padded(Computation *computation, Instruction *operand, Instruction *value,
                         PaddingConfig padding) {
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.padding = padding;
+  const Attributes *attributes = ATTRIBUTES(.padding = padding);
   const Shape *shape = padded_shape(computation->module->arena, operand->shape, &padding);
   if (!shape) return NULL;
   Instruction *operands[] = {operand, value};
-  return computation_add(computation, HLO_PAD, shape, operands, 2, &attributes, NULL);
+  return computation_add(computation, HLO_PAD, shape, operands, 2, attributes, NULL);
 }
 
 static bool pad_operand(Computation *computation, Instruction *reduce, const Target *target,
