@@ -17,6 +17,7 @@ export const VIEWS = [
   { id: 'guides', title: 'Guides', plain: true, load: () => import('./guides/index.mjs') },
   { id: 'gallery', title: 'Gallery', plain: true, load: () => import('./gallery/index.mjs') },
   { id: 'train', title: 'Digits', load: () => import('./train/index.mjs') },
+  { id: 'fit', title: 'Fit', load: () => import('./fit/index.mjs') },
   { id: 'meshes', title: 'Meshes', load: () => import('./meshes/index.mjs') },
   { id: 'open', title: 'Open', load: () => import('./open/index.mjs') },
 ];

@@ -4,7 +4,7 @@
  *
  *   'field'   step(state..., inputs...) -> state..., picture: a frame a step, `size` [width, height]
  *   'picture' the same without a state: a frame when something changes
- *   'digits', 'gpt'   stages of their own
+ *   'digits', 'teach', 'gpt'   stages of their own
  *
  * `sliders` and `choices` are inputs: [id, label, least, most, step, value], and [id, label, texts, value];
  * `inputs(values, pointer)` makes the arguments after the state of them and of the pointer: x, y of 0
@@ -63,6 +63,10 @@ export const EXHIBITS = [
   {
     id: 'digits', title: 'Digits', kind: 'digits',
     about: 'A small convolutional net, trained by a script of the repository on 8,000 digits. Draw one; what glows on the right counts for the answer, and what is blue against it: the gradient.',
+  },
+  {
+    id: 'teach', title: 'Teach it', kind: 'teach',
+    about: 'The same net as a Flax model that was exported forward only. Draw five digits as you write them, and say which they are: its gradient is made here, and ten steps teach it yours.',
   },
   {
     id: 'gpt', title: 'GPT that writes', kind: 'gpt',

@@ -12,6 +12,7 @@ const STAGES = {
   field: () => import('./stage.mjs'),
   picture: () => import('./stage.mjs'),
   digits: () => import('./digits.mjs'),
+  teach: () => import('./teach.mjs'),
   gpt: () => import('./gpt.mjs'),
 };
 

@@ -624,18 +624,19 @@ for (const from of [-10, 0, 10]) show(await executable.execute([from]), \`from \
 return module;
 `;
 
-const GRADIENT = `// Any program can be differentiated. Change the function, and look at the module: it has y and dy/dx.
-const b = client.builder('function');
-const x = b.parameter(0, 'f32[]', 'x');
-const y = x.mul(x).sin().mul(0.5);
-const program = b.build(y);
+const GRADIENT = `// Type a function of x. The first result is its values from -3 to 3, the second its derivative there.
+const f = (b, x) => x.mul(2).sin().mul(x.mul(x).neg().exp());
 
-for (const order of [1, 2, 3]) {
-  let derivative = program;
-  for (let i = 0; i < order; i++) derivative = client.gradient(derivative);
-  show(await (await client.compile(derivative)).execute([1]), \`derivative \${order} at 1\`);
-}
-return client.gradient(program, { value: true });
+const b = client.builder('function');
+const x = b.linspace(b.constant(-3, 'f32[]'), 3, 121);
+const y = b.vmap(f)(x);
+const slope = b.vmap((one, at) => one.gradient(f(one, at), at))(x);
+
+// The same of one number, as HLO: the program, and the program of its gradient.
+const one = client.builder('one');
+const forward = one.build(f(one, one.parameter(0, 'f32[]', 'x')));
+console.log(\`\${forward}\n\${client.gradient(forward)}\`);
+return b.build(b.tuple([y, slope]));
 `;
 
 /** Larger programs, to begin with: { name, language, text, program, inputs, mesh }. */
@@ -645,5 +646,5 @@ export const PROGRAMS = [
   { name: 'A layer in StableHLO', language: 'stablehlo', text: 'What JAX and PyTorch export. It is read into HLO, and then goes the same way.', program: LAYER, inputs: ['random', 'random', 'zeros'] },
   { name: 'Attention by the builder', language: 'javascript', text: 'JavaScript that builds a program with XlaBuilder\'s operations. It runs in a worker, which can be stopped.', program: BUILDER, inputs: ['random', 'random', 'random'] },
   { name: 'A loop by the builder', language: 'javascript', text: 'Bodies of loops are functions: they get a builder and the state, and may use what is around them. What is shown comes below the results.', program: DESCENT, inputs: [0] },
-  { name: 'A gradient', language: 'javascript', text: 'Programs are differentiated as they come, from a model of JAX to a line of your own. The gradient is a program, too.', program: GRADIENT, inputs: [1] },
+  { name: 'A gradient', language: 'javascript', text: 'Type a function: its values and its derivative stand side by side, and below them both programs. Any program is differentiated so, one of JAX too.', program: GRADIENT, inputs: [] },
 ];

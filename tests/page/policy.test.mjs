@@ -11,7 +11,7 @@ import { openSite, replaceText } from '../support/browser.mjs';
 import { scenesOf } from '../support/scenes.mjs';
 
 /** One or two scenes of each view; the guides have a test of their own. */
-const SCENES = ['home', 'train', 'playground, indices', 'playground, memory', 'meshes', `gallery, ${EXHIBITS[0].id}`, 'open, a run'];
+const SCENES = ['home', 'train', 'fit', 'playground, indices', 'playground, memory', 'meshes', `gallery, ${EXHIBITS[0].id}`, 'open, a run'];
 
 /** Code for the playground that shows whether `expression` worked, and how many violations came in its worker. */
 const attempt = (expression) => `let seen = 0;

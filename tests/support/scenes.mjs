@@ -46,6 +46,7 @@ export function scenesOf(page) {
       await page.keyboard.type('x');
       await page.waitForSelector('#play-problem:not([hidden])');
     }],
+    ['fit', 'fit', () => page.waitForFunction(() => Number(document.getElementById('fit-loss').textContent) < 0.1)],
     ['meshes', 'meshes', () => page.waitForSelector('.together')],
     ['meshes, a deadlock', 'meshes', async () => {
       await page.waitForSelector('.together');

@@ -17,6 +17,7 @@ def forward(variables, image):
     return Digits().apply(variables, image)
 
 
+# --- Shapes
 IMAGE = 'f32[28,28]'
 VARIABLES = jax.eval_shape(Digits().init, jax.random.key(0), jax.ShapeDtypeStruct((28, 28), 'float32'))
 PROGRAMS = {'forward': (forward, [jax.tree.map(lambda w: f'f32[{",".join(map(str, w.shape))}]', VARIABLES), IMAGE])}
