@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
-import { readSafetensors } from '../bindings/index.mjs';
-import { assertFits, openSite, PHONE } from './support/browser.mjs';
+import { readSafetensors } from '../../bindings/index.mjs';
+import { assertFits, openSite, PHONE } from '../support/browser.mjs';
 
 let page, complaints, address, close;
 before(async () => {
@@ -116,7 +116,7 @@ describe('the model that learns', () => {
     const [download] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);
     const saved = await readSafetensors(new Uint8Array(await readFile(await download.path())));
     assert.deepEqual(Object.keys(saved).sort(), ['Conv_0.bias', 'Conv_0.kernel', 'Conv_1.bias', 'Conv_1.kernel', 'Dense_0.bias', 'Dense_0.kernel', 'Dense_1.bias', 'Dense_1.kernel']);
-    const before = await readSafetensors(new Uint8Array(await readFile(new URL('../demo/gallery/programs/digits.safetensors', import.meta.url))));
+    const before = await readSafetensors(new Uint8Array(await readFile(new URL('../../demo/gallery/programs/digits.safetensors', import.meta.url))));
     assert.equal(String(saved['Dense_0.kernel'].shape), 'f32[784,32]');
     assert.notDeepEqual([...saved['Dense_1.bias'].data], [...before.bias4.convert('f32').data]);
   });
