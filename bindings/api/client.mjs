@@ -13,7 +13,7 @@ import { Literal } from '../values/literal.mjs';
 import { ELIDED, HLO_OPTIONS, LOAD_OPTIONS } from '../objects/load_options.mjs';
 import { assets, MIN_MEMORY } from '../host/loader.mjs';
 import { launch, MAX_DEVICES } from '../objects/launch.mjs';
-import { GradientRules } from '../gradient_rules.mjs';
+import { GradientRules } from '../builder/gradient_rules.mjs';
 import { differentiate } from '../objects/gradients.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from '../base/options.mjs';

@@ -1,11 +1,11 @@
 /** Derivative rules that callers register: client.registerGradient(). The core's part is rewrite/gradient/given.h. */
-import { unquoted } from './base/attribute_text.mjs';
-import { callersFunction } from './base/boundary.mjs';
-import { describe, invalidArgument, XlaError } from './base/error.mjs';
-import { pointerOf } from './objects/handle.mjs';
-import { HloModule } from './objects/module.mjs';
-import { isOp } from './builder/op.mjs';
-import { checkOptions, copyList, kind } from './base/options.mjs';
+import { unquoted } from '../base/attribute_text.mjs';
+import { callersFunction } from '../base/boundary.mjs';
+import { describe, invalidArgument, XlaError } from '../base/error.mjs';
+import { pointerOf } from '../objects/handle.mjs';
+import { HloModule } from '../objects/module.mjs';
+import { isOp } from './op.mjs';
+import { checkOptions, copyList, kind } from '../base/options.mjs';
 
 const OPERATION = 'registerGradient';
 const rule = kind('a function that adds the derivative to a builder', (value) =>
@@ -20,7 +20,7 @@ export class GradientRules {
   #rules = new Map(); // name -> { vjp, jvp }
 
   /**
-   * @param {import('./host/core.mjs').Core} core
+   * @param {import('../host/core.mjs').Core} core
    * @param {(name: string) => any} newBuilder
    */
   constructor(core, newBuilder) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { Client } from '../bindings/index.mjs';
+import { Client } from '../../bindings/index.mjs';
 
 let client;
 before(async () => { client = await Client.create({ threads: 0 }); });
