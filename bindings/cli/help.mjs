@@ -58,6 +58,7 @@ gradient:
   --of N              of result N (default 0)
   --value             keep the results, before the gradient
   --max-trips N       an upper bound of iterations, for loops of unknown count
+  --checkpoint WHAT   loops save all (none, the default), each state (all), or every sqrt(n)-th (sqrt)
 
 vmap:
   --in 0,null,...     the dimension of the batch in each parameter (or one for all, or NAME=0,...; default 0)

@@ -22,7 +22,7 @@ const OPTIONS = {
   input: LIST, shape: LIST, elided: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
   on: TEXT, check: FLAG, bisect: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
   processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
-  wasm: FLAG, disable: TEXT, wrt: LIST, of: TEXT, value: FLAG, 'max-trips': TEXT,
+  wasm: FLAG, disable: TEXT, wrt: LIST, of: TEXT, value: FLAG, 'max-trips': TEXT, checkpoint: TEXT,
   help: { ...FLAG, short: 'h' },
   version: FLAG,
 };
@@ -42,7 +42,7 @@ const COMMANDS = {
   compile: { run: printCompiled, options: ['output', 'steps', 'wasm', 'disable'] },
   explain: { run: explain, options: ['input', 'random', 'seed', 'json', 'output', 'disable'] },
   convert: { run: convert, options: ['output'] },
-  gradient: { run: printGradient, options: ['output', 'wrt', 'of', 'value', 'max-trips'] },
+  gradient: { run: printGradient, options: ['output', 'wrt', 'of', 'value', 'max-trips', 'checkpoint'] },
   vmap: { run: printBatch, options: ['output', 'in', 'out', 'size'] },
 };
 
@@ -291,6 +291,7 @@ function printGradient(client, module, options) {
     of: countOption('of', options.of, 0),
     value: options.value,
     maxTrips: countOption('max-trips', options['max-trips'], 1),
+    checkpoint: options.checkpoint,
   });
   return options.output === undefined ? printModule(client, gradient, options) : convert(client, gradient, options);
 }

@@ -16,7 +16,7 @@ export const maxTrips = count(1, 2 ** 31 - 1);
 /** Checkpoint in src/rewrite/gradient/gradient.h. */
 export const CHECKPOINTS = ['none', 'sqrt', 'all'];
 export const checkpoint = kind("'none', 'sqrt' or 'all'", (value) => (CHECKPOINTS.includes(value) ? value : undefined));
-const REVERSE = { wrt, value: boolean, maxTrips };
+const REVERSE = { wrt, value: boolean, maxTrips, checkpoint };
 export const GRADIENT_OPTIONS = { ...REVERSE, of: count(0, 2 ** 20) };
 /** Modes: GradientMode in src/rewrite/gradient/gradient.h. */
 const KINDS = {

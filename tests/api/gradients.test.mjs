@@ -38,13 +38,13 @@ function registerRules() {
 }
 
 /** Runs a derivative of a function; returns its last results, as many as JAX has. */
-async function derivative(mode, { program, arguments: given, wrt, name, ...values }) {
+async function derivative(mode, { program, arguments: given, wrt, name, ...values }, more = {}) {
   const module = await client.parseStableHlo(program);
-  const derived = client[mode](module, { wrt, ...(mode === 'vjp' ? OPTIONS[name] : {}) });
+  const derived = client[mode](module, { wrt, ...(mode === 'vjp' ? { ...OPTIONS[name], ...more } : {}) });
   const { parameters } = derived;
-  const more = mode === 'jvp' ? values.tangents : values.cotangents;
+  const seeds = mode === 'jvp' ? values.tangents : values.cotangents;
   const executable = await client.compile(derived);
-  const args = [...given, ...more].map((value, i) => argument(parameters[i].shape, value));
+  const args = [...given, ...seeds].map((value, i) => argument(parameters[i].shape, value));
   return (await executable.execute(args)).slice(-values[mode].length);
 }
 
@@ -57,6 +57,62 @@ describe("derivatives equal JAX's", () => {
       });
     }
   }
+});
+
+describe("with checkpoints, derivatives of loops equal JAX's", () => {
+  const loops = FUNCTIONS.filter(({ vjp, program }) => vjp && program.includes('stablehlo.while'));
+  for (const checkpoint of ['sqrt', 'all']) {
+    for (const entry of loops) {
+      test(`${checkpoint}: ${entry.name}`, async () => {
+        const results = await derivative('vjp', entry, { checkpoint });
+        entry.vjp.forEach((wanted, i) => assertClose(results[i], wanted, `vjp ${i}`));
+      });
+    }
+  }
+
+  /** 1,000 iterations of several operations on 256 numbers: each saves values that the derivative needs. */
+  const deep = () => {
+    const b = client.builder('deep');
+    const x = b.parameter(0, 'f32[256]', 'x');
+    const [, last] = b.while(
+      (c, i) => c.lt(i, c.constant(1000, 's32[]')),
+      (c, i, y) => [c.add(i, c.constant(1, 's32[]')), c.sin(c.mul(y, c.cos(c.mul(c.tanh(y), c.exp(y)))))],
+      [b.constant(0, 's32[]'), x]);
+    return b.build(b.reduceAll(last, 0, 'add'));
+  };
+
+  test('they save memory: that of 1,000 iterations falls to that of 32 states and 32 iterations', async () => {
+    const module = deep(), bytes = {};
+    for (const checkpoint of ['none', 'all', 'sqrt']) {
+      const { memory } = await client.compile(client.gradient(module, { checkpoint }));
+      bytes[checkpoint] = memory.temporaries;
+    }
+    assert.ok(bytes.none >= 4 * 1000 * 1024, `none: ${bytes.none}`);
+    assert.ok(bytes.all < 1.2 * 1000 * 1024, `all: ${bytes.all}`);
+    assert.ok(bytes.sqrt < 8 * 32 * 1024, `sqrt: ${bytes.sqrt}`);
+  });
+
+  test('an effect in a loop happens once in each iteration, whatever is saved', async () => {
+    for (const checkpoint of ['none', 'sqrt', 'all']) {
+      let calls = 0;
+      client.registerCustomCall('seen', ({ operands: [x] }) => { calls++; return x; });
+      client.registerGradient('seen', { vjp: (_b, _operands, results, [g]) => [g.mul(results[0])] });
+      const b = client.builder('seen');
+      const x = b.parameter(0, 'f32[]', 'x');
+      const [, last] = b.while(
+        (c, i) => c.lt(i, c.constant(9, 's32[]')),
+        (c, i, y) => [c.add(i, c.constant(1, 's32[]')), c.customCall('seen', [c.mul(y, y)], 'f32[]')],
+        [b.constant(0, 's32[]'), x]);
+      const [slope] = await run(client.gradient(b.build(last), { checkpoint }), [0.999]);
+      const wanted = Array.from({ length: 9 }, (_, i) => 2 * 0.999 ** (2 ** i) * 0.999 ** (2 ** (i + 1))).reduce((p, q) => p * q);
+      assert.ok(Math.abs(slope - wanted) <= 1e-4 * wanted, `${checkpoint}: ${slope}, ${wanted}`);
+      assert.equal(calls, 9, checkpoint);
+    }
+  });
+
+  test('other words are refused', () => {
+    assert.throws(() => client.gradient(deep(), { checkpoint: 'half' }), /checkpoint must be 'none', 'sqrt' or 'all'/);
+  });
 });
 
 /** (x, w) -> (sum(tanh(w x)), w x) */
@@ -175,6 +231,23 @@ ENTRY main {
       [() => client.gradient(good, { of: 2 }), /no result 2; the program has 2/],
       [() => client.gradient(good, { with: 1 }), /with/],
     ]) assert.throws(call, message);
+  });
+});
+
+describe('results of LAPACK that the matrix does not determine', () => {
+  const of = (call, shapes, index) => client.parseHlo(`HloModule m
+ENTRY main {
+  x = f64[4,3] parameter(0)
+  r = (${shapes}) custom-call(x), custom_call_target=${call}
+  ROOT y = ${shapes.split(', ')[index]} get-tuple-element(r), index=${index} }`);
+  const svd = (index) => of('"lapack_dgesdd_ffi", backend_config={mode = 65 : ui8}', 'f64[4,3], f64[3], f64[4,4], f64[3,3], s32[]', index);
+  const qr = (index) => of('"lapack_dgeqrf_ffi"', 'f64[4,3], f64[3]', index);
+
+  test('are refused: singular vectors of full matrices, factors of reflectors', () => {
+    for (const index of [2, 3]) assert.throws(() => client.vjp(svd(index)), /singular vectors .*full_matrices=False/);
+    client.vjp(svd(1)).dispose();
+    assert.throws(() => client.vjp(qr(1)), /factors of reflectors/);
+    client.vjp(qr(0)).dispose();
   });
 });
 

@@ -9,12 +9,14 @@ int parameter_leaves(const Computation *computation) {
 }
 
 /* Adds stand-ins for the leaves of one parameter, from number `at` on, and the value that they make up. */
-static void add_parameter(Body *b, const Instruction *parameter, const bool *active, int at) {
+static void add_parameter(Body *b, const Instruction *parameter, const bool *active,
+                          Literal *const *literals, int at) {
   Linear *l = &b->l;
   int count = shape_leaves(parameter->shape);
   for (int i = at; i < at + count; i++) {
     const Shape *shape = shape_leaf(parameter->shape, i - at);
     b->inputs[i] = computation_add(l->m.computation, HLO_PARAMETER, shape, NULL, 0, NULL, NULL);
+    b->inputs[i]->literal = literals ? literals[i] : NULL;
     if (!active[i]) continue;
     b->tangents[i] = linear_stand_in(l, shape, true);
     set_tangent(l, b->inputs[i], b->tangents[i]);
@@ -37,7 +39,8 @@ void note_elements(Linear *l, Instruction *value) {
   }
 }
 
-bool body_linearize(Body *b, Differentiation *d, const Computation *source, const bool *active) {
+bool body_linearize(Body *b, Differentiation *d, const Computation *source, const bool *active,
+                    Literal *const *literals) {
   *b = (Body){.input_count = parameter_leaves(source)};
   Linear *l = &b->l;
   linear_begin(l, d, source);
@@ -46,7 +49,7 @@ bool body_linearize(Body *b, Differentiation *d, const Computation *source, cons
   int at = 0;
   for (int i = 0; i < source->parameter_count; i++) {
     const Instruction *parameter = source->parameters[i];
-    add_parameter(b, parameter, active, at);
+    add_parameter(b, parameter, active, literals, at);
     note_elements(l, l->map[parameter->id]);
     at += shape_leaves(parameter->shape);
   }

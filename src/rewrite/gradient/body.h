@@ -16,8 +16,10 @@ typedef struct Body {
   Instruction **cotangents;      /* after body_transpose: those of the parameters; NULL: zero */
 } Body;
 
-/* Builds the working computation. `active` says which leaves of the parameters have tangents. */
-bool body_linearize(Body *b, Differentiation *d, const Computation *source, const bool *active);
+/* Builds the working computation. `active` says which leaves of the parameters have tangents; `literals` has the values of
+** those that are known before the run, and may be NULL. */
+bool body_linearize(Body *b, Differentiation *d, const Computation *source, const bool *active,
+                    Literal *const *literals);
 /* Transposes it for results whose flag in `active` is set. */
 bool body_transpose(Body *b, const bool *active);
 

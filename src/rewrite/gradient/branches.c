@@ -53,15 +53,17 @@ static int input_number(Branches *s, Instruction *tangent) {
 static bool linearize_branch(Branches *s, Branch *branch, const Computation *computation) {
   int count = parameter_leaves(computation);
   bool *active = ARENA_ARRAY(s->l->arena, bool, count);
+  Literal **literals = ARENA_ARRAY(s->l->arena, Literal *, count);
   branch->tangents = ARENA_ARRAY(s->l->arena, int, count);
   for (int i = 0; i < count; i++) {
     int leaf = i;
     Instruction *operand = operand_of(s, branch, &leaf);
     Instruction *tangent = tangent_leaf(s->l, operand, leaf);
     active[i] = tangent != NULL;
+    literals[i] = leaf_literal(operand, leaf);
     branch->tangents[i] = tangent ? input_number(s, tangent) : -1;
   }
-  if (!body_linearize(&branch->body, s->l->d, computation, active)) return false;
+  if (!body_linearize(&branch->body, s->l->d, computation, active, literals)) return false;
   for (int i = 0; i < branch->body.result_count; i++) {
     s->active[i] |= branch->body.result_tangents[i] != NULL;
   }
@@ -286,7 +288,7 @@ static bool cut_branches(Branches *s) {
     Branch *branch = &s->items[i];
     if (!body_transpose(&branch->body, s->active)) return false;
     branch->cut =
-        cut_primal(&branch->body.l, branch->body.cotangents, branch->body.input_count, NULL);
+        cut_primal(&branch->body.l, branch->body.cotangents, branch->body.input_count, NULL, false);
     take_slots(s, branch);
   }
   return true;

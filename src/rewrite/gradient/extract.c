@@ -1,6 +1,8 @@
 #include "rewrite/gradient/extract.h"
 
+#include "hlo/ir/lapack_calls.h"
 #include "rewrite/passes.h"
+#include "rewrite/rewrite.h"
 
 Extraction extract_begin(Linear *from, const char *name) {
   Extraction e = {from, module_add_computation(from->d->module, name), NULL, NULL};
@@ -118,7 +120,21 @@ static void find_backward(Linear *l, bool *depends) {
   }
 }
 
-Cut cut_primal(Linear *l, Instruction *const *outputs, int count, const bool *invariant) {
+bool instruction_acts(const Instruction *x) {
+  bool calls_host = x->opcode == HLO_CUSTOM_CALL && !is_library_call(x);
+  return calls_host || opcode_category(x->opcode) == COLLECTIVE || instruction_has_own_effect(x);
+}
+
+/* Whether a value cannot be computed again inside a body: a parameter, or the result of an operation that acts. */
+static bool is_given(const Instruction *x) {
+  const Instruction *from = x;
+  while (from->opcode == HLO_GET_TUPLE_ELEMENT) from = from->operands[0];
+  if (!shape_is_array(x->shape)) return false;
+  return from->opcode == HLO_PARAMETER || instruction_reaches(from, instruction_acts);
+}
+
+Cut cut_primal(Linear *l, Instruction *const *outputs, int count, const bool *invariant,
+               bool recompute) {
   int n = l->m.computation->count;
   bool *depends = ARENA_ARRAY(l->arena, bool, n), *needed = ARENA_ARRAY(l->arena, bool, n);
   find_backward(l, depends);
@@ -129,7 +145,7 @@ Cut cut_primal(Linear *l, Instruction *const *outputs, int count, const bool *in
   for (int i = n - 1; i >= 0; i--) {
     Instruction *x = l->m.computation->instructions[i];
     if (!needed[i] || (invariant && invariant[i])) continue;
-    if (!depends[i] && !is_done_again(x)) {
+    if (!depends[i] && (recompute ? is_given(x) : !is_done_again(x))) {
       ARENA_PUSH(l->arena, cut.saved, cut.count, cut.capacity, x);
       continue;
     }

@@ -267,6 +267,7 @@ static bool differentiate(Module *module, const GradientOptions *options, Error 
   r.d = (Differentiation){.module = module,
                           .reverse = options->mode != GRADIENT_JVP,
                           .max_iterations = options->max_iterations,
+                          .checkpoint = options->checkpoint,
                           .rules = options->rules,
                           .error = error,
                           .channels = max_channel(module)};

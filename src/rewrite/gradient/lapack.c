@@ -171,6 +171,7 @@ static void linearize_geqrf(Linear *l, Instruction *x) {
   QrTangents tangents = qr_tangents(l, q, r_of(l, x), tangent_of(l, x->operands[0]));
   PaddingDimension padding[MAX_RANK] = {{0}};
   padding[rank - 2].high = packed->shape->dims[rank - 2] - packed->shape->dims[rank - 1];
+  refuse_derivative(l, x, "has factors of reflectors as a result, of which Q can be made only");
   set_tangent_leaf(l, x, 0, make_pad(&l->m, tangents.r, padding));
 }
 
@@ -252,6 +253,11 @@ static void linearize_gesdd(Linear *l, Instruction *x) {
   Instruction *tv = matrix_product(l, t, v);
   Instruction *inner = matrix_product(l, matrix_adjoint(l, u), tv);
   Instruction *ds = matrix_diagonal(l, inner);
+  if (!thin) {
+    refuse_derivative(l, x,
+                      "has singular vectors beyond the smaller dimension, which the matrix does "
+                      "not determine; compute the thin ones (full_matrices=False)");
+  }
   set_tangent_leaf(l, x, 1, make_convert(&l->m, ds, s->shape->type));
   if (!thin) return;
   Instruction *squares = make_binary(&l->m, HLO_MULTIPLY, s, s);

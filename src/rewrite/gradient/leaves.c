@@ -6,6 +6,18 @@ Instruction *make_element(Linear *l, Instruction *tuple, int64_t index) {
   return computation_add_element(l->m.computation, tuple, index);
 }
 
+Literal *leaf_literal(const Instruction *x, int leaf) {
+  if (shape_is_array(x->shape)) {
+    return x->opcode == HLO_CONSTANT || x->opcode == HLO_PARAMETER ? x->literal : NULL;
+  }
+  if (x->opcode != HLO_TUPLE_OP) return NULL;
+  int k = 0;
+  for (; leaf >= shape_leaves(x->operands[k]->shape); k++) {
+    leaf -= shape_leaves(x->operands[k]->shape);
+  }
+  return leaf_literal(x->operands[k], leaf);
+}
+
 void make_leaves(Linear *l, Instruction *x, Instruction **out) {
   if (!shape_is_tuple(x->shape)) {
     *out = x;

@@ -10,7 +10,7 @@
 
 #include "hlo/ir/module.h"
 #include "hlo/ir/shorthand.h"
-#include "rewrite/gradient/given.h"
+#include "rewrite/gradient/gradient.h"
 #include "rewrite/make.h"
 
 typedef struct Linear Linear;
@@ -37,10 +37,21 @@ struct Rule {
 };
 extern const Rule derivative_rules[OPCODE_COUNT];
 
+/* How a loop is differentiated, if not as the options say; see segments.c. */
+typedef struct CheckpointPlan {
+  const Instruction *loop;
+  Checkpoint checkpoint;
+  int64_t max_iterations;
+} CheckpointPlan;
+
 typedef struct Differentiation {
   Module *module;
   bool reverse;
   int64_t max_iterations;
+  Checkpoint checkpoint;
+  CheckpointPlan *plans;
+  int plan_count, plan_capacity;
+  int recomputed;    /* how many of the bodies around are done again in the second loop */
   GivenRules *rules; /* may be NULL */
   Error *error;
   bool failed;
@@ -123,9 +134,18 @@ Instruction *add_formula(Linear *l, const char *formula, Instruction *instructio
 Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **operands);
 Instruction *replace_by_shifts(Linear *l, const Instruction *x, Instruction **operands);
 
+/* ---- segments.c: loops in segments of about sqrt(n) iterations ---- */
+
+CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop);
+/* Writes a loop of `iterations` (or at most so many, if not `counted`) as a loop over segments, and differentiates it. */
+Instruction *replace_by_segments(Linear *l, const Instruction *x, Instruction **operands,
+                                 int64_t iterations, bool counted);
+
 /* ---- leaves.c ---- */
 
 Instruction *make_element(Linear *l, Instruction *tuple, int64_t index);
+/* Returns the value of a leaf if it is known before the run (trips.h); else NULL. */
+Literal *leaf_literal(const Instruction *x, int leaf);
 /* Writes the leaves of x, each as an array; there are shape_leaves(x->shape) of them. */
 void make_leaves(Linear *l, Instruction *x, Instruction **out);
 /* Makes a value of this shape from its leaves, and moves the pointer past them. */

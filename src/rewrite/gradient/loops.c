@@ -12,23 +12,32 @@
 **     (k, cx) = while (0, cx): cx = transposition of body, for stacks[i - 1 - k]; k = k + 1
 **
 ** Not saved: values that all iterations share, and cheap functions of these and of the loop's counter.
-** n is known if the loop counts between constants. Otherwise the caller gives a max; a loop that makes more iterations
-** has cotangents that are NaN.
+** n is known if the condition depends on constants only (trips.h). Otherwise the caller gives a max; a loop that makes
+** more iterations has cotangents that are NaN.
+**
+** Checkpoints: with CHECKPOINT_ALL only the state is saved, and the second loop does the body again. A loop in such a body
+** is done again as well, for its stacks alone: its values and its stacks are then two loops.
 */
 #include "plan/counted_loop.h"
 #include "rewrite/gradient/body.h"
-#include "rewrite/passes.h"
+#include "rewrite/gradient/trips.h"
+#include "rewrite/rewrite.h"
+
+enum { MIN_SEGMENTED = 4 }; /* iterations of a loop that is worth segments */
 
 typedef struct Loop {
   const Instruction *x; /* in the source */
   Instruction *init;
   int count;    /* leaves of the state */
   bool *active; /* which have tangents in some iteration */
-  Body body;
+  CheckpointPlan plan;
+  Literal **literals; /* of leaves that the loop does not change: the value if it is known */
+  Body body, condition;
   bool counted;
   CountedLoop counter;
-  int counter_leaf;
-  int64_t size; /* of the stacks */
+  int counter_leaf; /* -1: none */
+  bool *kept;       /* which the loop with the stacks has in its state */
+  int64_t size;     /* of the stacks */
   Cut cut;
   Values inputs; /* tangents of the active leaves, before the loop */
   /* After the first loop, in the computation around it: */
@@ -39,8 +48,12 @@ typedef struct Loop {
 
 /* An iteration may give a tangent to a leaf that had none: the body is differentiated until all are found. */
 static bool loop_linearize(Linear *l, Loop *loop) {
+  bool recomputed = loop->plan.checkpoint == CHECKPOINT_ALL;
   for (;;) {
-    if (!body_linearize(&loop->body, l->d, loop->x->a->body, loop->active)) return false;
+    l->d->recomputed += recomputed;
+    bool done = body_linearize(&loop->body, l->d, loop->x->a->body, loop->active, loop->literals);
+    l->d->recomputed -= recomputed;
+    if (!done) return false;
     bool changed = false;
     for (int i = 0; i < loop->count; i++) {
       if (!loop->body.result_tangents[i] || loop->active[i]) continue;
@@ -50,10 +63,38 @@ static bool loop_linearize(Linear *l, Loop *loop) {
   }
 }
 
+/* Whether the body returns element i of a tuple of arrays as it is. */
+static bool is_carried(const Instruction *loop, int i) {
+  const Instruction *root = loop->a->body->root;
+  if (root->opcode != HLO_TUPLE_OP || !shape_is_array(root->operands[i]->shape)) return false;
+  const Instruction *x = root->operands[i];
+  return x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0]->opcode == HLO_PARAMETER &&
+         x->a->tuple_index == i;
+}
+
+static void find_literals(Linear *l, Loop *loop) {
+  loop->literals = ARENA_ARRAY(l->arena, Literal *, loop->count);
+  if (!shape_is_tuple(loop->x->shape) || loop->x->shape->tuple_size != loop->count) return;
+  for (int i = 0; i < loop->count; i++) {
+    if (is_carried(loop->x, i)) loop->literals[i] = leaf_literal(loop->init, i);
+  }
+}
+
 static bool loop_begin(Linear *l, Loop *loop, const Instruction *x, Instruction *init) {
-  *loop = (Loop){.x = x, .init = init, .count = shape_leaves(x->shape), .counter_leaf = -1};
+  *loop = (Loop){.x = x,
+                 .init = init,
+                 .count = shape_leaves(x->shape),
+                 .plan = checkpoint_plan(l->d, x),
+                 .counter_leaf = -1};
   loop->active = ARENA_ARRAY(l->arena, bool, loop->count);
-  for (int i = 0; i < loop->count; i++) loop->active[i] = tangent_leaf(l, init, i) != NULL;
+  loop->kept = ARENA_ARRAY(l->arena, bool, loop->count);
+  for (int i = 0; i < loop->count; i++) {
+    loop->active[i] = tangent_leaf(l, init, i) != NULL;
+    loop->kept[i] = true;
+  }
+  find_literals(l, loop);
+  bool *none = ARENA_ARRAY(l->arena, bool, loop->count);
+  if (!body_linearize(&loop->condition, l->d, x->a->condition, none, loop->literals)) return false;
   if (!loop_linearize(l, loop)) return false;
   for (int i = 0; i < loop->count; i++) {
     if (!loop->active[i]) continue;
@@ -63,14 +104,20 @@ static bool loop_begin(Linear *l, Loop *loop, const Instruction *x, Instruction 
   return true;
 }
 
+/* Binds the leaves that are kept to the first elements of a new state. Returns how many there are. */
+static int bind_state(const Loop *loop, Packed *p, const Body *b) {
+  int next = 0;
+  for (int i = 0; i < loop->count; i++) {
+    if (loop->kept[i]) extract_bind(&p->e, b->inputs[i], packed_element(p, next++));
+  }
+  return next;
+}
+
 /* The condition, for a state that begins with the leaves of the old one. */
-static Computation *condition_of(Linear *l, const Loop *loop, const Shape *state) {
-  Body b;
-  bool *none = ARENA_ARRAY(l->arena, bool, loop->count);
-  if (!body_linearize(&b, l->d, loop->x->a->condition, none)) return loop->x->a->condition;
-  Packed p = packed_begin(&b, "condition", state);
-  for (int i = 0; i < loop->count; i++) extract_bind(&p.e, b.inputs[i], packed_element(&p, i));
-  p.e.to->root = extract(&p.e, b.results[0]);
+static Computation *condition_of(Loop *loop, const Shape *state) {
+  Packed p = packed_begin(&loop->condition, "condition", state);
+  bind_state(loop, &p, &loop->condition);
+  p.e.to->root = extract(&p.e, loop->condition.results[0]);
   return p.e.to;
 }
 
@@ -80,9 +127,14 @@ static Instruction *add_while(Linear *l, Computation *condition, Computation *bo
               ATTRIBUTES(.condition = condition, .body = body));
 }
 
+/* Leaves that the loop does not change are those before it. */
 static Instruction *state_of(Linear *l, const Loop *loop, Instruction *made) {
   Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
-  for (int i = 0; i < loop->count; i++) leaves[i] = make_element(l, made, i);
+  make_leaves(l, loop->init, leaves);
+  for (int i = 0; i < loop->count; i++) {
+    bool same = loop->body.results[i] == loop->body.inputs[i];
+    if (!same) leaves[i] = make_element(l, made, i);
+  }
   Instruction *const *next = leaves;
   return make_from_leaves(l, loop->x->shape, &next);
 }
@@ -92,7 +144,9 @@ static Values initial_state(Linear *l, const Loop *loop) {
   Values state = {0};
   Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
   make_leaves(l, loop->init, leaves);
-  for (int i = 0; i < loop->count; i++) values_push(l, &state, leaves[i]);
+  for (int i = 0; i < loop->count; i++) {
+    if (loop->kept[i]) values_push(l, &state, leaves[i]);
+  }
   return state;
 }
 
@@ -116,7 +170,7 @@ static Instruction *replace_forward(Linear *l, Loop *loop) {
   }
   extract_effects(&p.e);
   computation_add_tuple(p.e.to, next.items, next.count);
-  Instruction *made = add_while(l, condition_of(l, loop, init->shape), p.e.to, init);
+  Instruction *made = add_while(l, condition_of(loop, init->shape), p.e.to, init);
   Instruction *value = state_of(l, loop, made);
   at = loop->count;
   for (int i = 0; i < loop->count; i++) {
@@ -166,24 +220,35 @@ static bool *find_known(Linear *l, Loop *loop) {
   return known;
 }
 
-static bool loop_cut(Linear *l, Loop *loop) {
+/* Finds the number of iterations, or the bound that is given. */
+static bool loop_count(Linear *l, Loop *loop) {
   loop->counted = counted_loop_find(loop->x, &loop->counter);
-  loop->size = loop->counted ? loop->counter.iterations : l->d->max_iterations;
-  if (!loop->counted && !loop->size) {
-    no_derivative(l, loop->x,
-                  "is a loop that does not count between constants, so its number of iterations is "
-                  "not known; give maxTrips, an upper bound, or use jvp, which needs none");
-    return false;
-  }
   if (loop->counted) {
+    loop->size = loop->counter.iterations;
     loop->counter_leaf = 0;
     for (int64_t i = 0; i < loop->counter.element; i++) {
       loop->counter_leaf += shape_leaves(loop->x->shape->elements[i]);
     }
+    return true;
   }
+  Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
+  make_leaves(l, loop->init, leaves);
+  int64_t trips = count_trips(&loop->condition, &loop->body, leaves);
+  loop->counted = trips >= 0;
+  loop->size = loop->counted ? trips : loop->plan.max_iterations;
+  if (loop->size || loop->counted) return true;
+  no_derivative(l, loop->x,
+                "is a loop whose condition depends on more than constants, so its number of "
+                "iterations is not known; give maxTrips, an upper bound, or use jvp, which needs "
+                "none");
+  return false;
+}
+
+static bool loop_cut(Linear *l, Loop *loop) {
   if (!body_transpose(&loop->body, loop->active)) return false;
   bool *known = find_known(l, loop);
-  loop->cut = cut_primal(&loop->body.l, loop->body.cotangents, loop->count, known);
+  loop->cut = cut_primal(&loop->body.l, loop->body.cotangents, loop->count, known,
+                         loop->plan.checkpoint == CHECKPOINT_ALL);
   return true;
 }
 
@@ -243,6 +308,16 @@ static Instruction *add_read(Linear *l, Computation *to, Instruction *stack, con
   return computation_add_reshape(to, read, shape->rank, shape->dims);
 }
 
+/* Keeps those leaves of the state that the stacks depend on. */
+static bool keep_for_stacks(Loop *loop) {
+  for (int i = 0; i < loop->count; i++) loop->kept[i] = false;
+  bool found = find_inputs(&loop->condition, loop->condition.results[0], loop->kept);
+  for (int i = 0; i < loop->cut.count; i++) {
+    found &= find_inputs(&loop->body, loop->cut.saved[i], loop->kept);
+  }
+  return found & find_state(&loop->body, loop->kept);
+}
+
 static Instruction *add_first_loop(Linear *l, Loop *loop) {
   Body *b = &loop->body;
   Values state = initial_state(l, loop), next = {0};
@@ -253,20 +328,20 @@ static Instruction *add_first_loop(Linear *l, Loop *loop) {
   }
   Instruction *init = values_tuple(l, &state);
   Packed p = packed_begin(b, "forward", init->shape);
+  int first = bind_state(loop, &p, b);
   for (int i = 0; i < loop->count; i++) {
-    extract_bind(&p.e, b->inputs[i], packed_element(&p, i));
+    if (loop->kept[i]) values_push(l, &next, extract(&p.e, b->results[i]));
   }
-  for (int i = 0; i < loop->count; i++) values_push(l, &next, extract(&p.e, b->results[i]));
-  Instruction *at = packed_element(&p, loop->count);
+  Instruction *at = packed_element(&p, first);
   values_push(l, &next, add_binary(p.e.to, HLO_ADD, at, add_s32(p.e.to, 1)));
   for (int i = 0; i < loop->cut.count; i++) {
-    Instruction *stack = packed_element(&p, loop->count + 1 + i);
+    Instruction *stack = packed_element(&p, first + 1 + i);
     Instruction *value = extract(&p.e, loop->cut.saved[i]);
     values_push(l, &next, add_push(l, p.e.to, stack, value, at));
   }
   extract_effects(&p.e);
   computation_add_tuple(p.e.to, next.items, next.count);
-  return add_while(l, condition_of(l, loop, init->shape), p.e.to, init);
+  return add_while(l, condition_of(loop, init->shape), p.e.to, init);
 }
 
 /* ---- Reverse: the second loop ---- */
@@ -363,19 +438,37 @@ static void transpose_while(Linear *l, Instruction *x, Instruction *const *ct) {
   }
 }
 
+/* Adds the first loop. Returns the value of x, and in *stacks the loop with the stacks, which begin at element *first. */
+static Instruction *add_values(Linear *l, Loop *loop, Instruction **stacks, int *first) {
+  bool acts = instruction_reaches(loop->x, instruction_acts);
+  bool apart = l->d->recomputed && !acts && keep_for_stacks(loop);
+  if (!apart) {
+    for (int i = 0; i < loop->count; i++) loop->kept[i] = true;
+  }
+  *stacks = add_first_loop(l, loop);
+  *first = (*stacks)->shape->tuple_size - loop->cut.count;
+  if (!apart) return state_of(l, loop, *stacks);
+  Instruction *whole = keep_instruction(l, loop->x, &loop->init);
+  Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
+  make_leaves(l, whole, leaves);
+  return state_of(l, loop, computation_add_tuple(l->m.computation, leaves, loop->count));
+}
+
 static Instruction *replace_reverse(Linear *l, Loop *loop) {
   if (!loop_cut(l, loop)) return loop->init;
   if (loop->counted && loop->size == 0) return loop->init;
-  Instruction *made = add_first_loop(l, loop), *value = state_of(l, loop, made);
+  Instruction *made;
+  int first;
+  Instruction *value = add_values(l, loop, &made, &first);
   Instruction **before = ARENA_ARRAY(l->arena, Instruction *, loop->count);
   make_leaves(l, loop->init, before);
   for (int i = 0; i < loop->count; i++) {
     bool same = loop->body.results[i] == loop->body.inputs[i];
     values_push(l, &loop->fixed, same ? before[i] : NULL);
   }
-  loop->iterations = make_element(l, made, loop->count);
+  loop->iterations = make_element(l, made, first - 1);
   for (int i = 0; i < loop->cut.count; i++) {
-    values_push(l, &loop->stacks, make_element(l, made, loop->count + 1 + i));
+    values_push(l, &loop->stacks, make_element(l, made, first + i));
   }
   set_linear_results(l, value, loop->active, &loop->inputs, transpose_while, loop);
   return value;
@@ -384,5 +477,10 @@ static Instruction *replace_reverse(Linear *l, Loop *loop) {
 Instruction *replace_while(Linear *l, const Instruction *x, Instruction **operands) {
   Loop *loop = ARENA_NEW(l->arena, Loop);
   if (!loop_begin(l, loop, x, operands[0])) return operands[0];
-  return l->d->reverse ? replace_reverse(l, loop) : replace_forward(l, loop);
+  if (!l->d->reverse) return replace_forward(l, loop);
+  if (!loop_count(l, loop)) return operands[0];
+  bool splits = loop->plan.checkpoint == CHECKPOINT_SQRT && loop->size >= MIN_SEGMENTED &&
+                !instruction_reaches(x, instruction_acts);
+  if (splits) return replace_by_segments(l, x, operands, loop->size, loop->counted);
+  return replace_reverse(l, loop);
 }

@@ -22,6 +22,7 @@ import numpy as np
 
 jax.config.update('jax_enable_x64', True)
 
+from counts import count_cases  # noqa: E402
 from functions import CASES, complex_, random, real  # noqa: E402: it makes arrays of 64 bits
 from rules import rule_cases  # noqa: E402
 
@@ -90,12 +91,13 @@ def entry(name, function, arguments, lowered=None):
 
 
 FILE = os.path.join(HERE, 'functions.json.gz')
+ALL = CASES + rule_cases(real, complex_) + count_cases(real)
 pattern = sys.argv[1] if len(sys.argv) > 1 else None
 kept = {}
 if pattern:
   with gzip.open(FILE) as file:
     kept = {entry['name']: entry for entry in json.load(file) if not re.search(pattern, entry['name'])}
-entries = [kept.get(case[0]) or entry(*case) for case in CASES + rule_cases(real, complex_)]
+entries = [kept.get(case[0]) or entry(*case) for case in ALL]
 with gzip.GzipFile(FILE, 'wb', mtime=0) as file:
   file.write(json.dumps(entries, separators=(',', ':')).encode())
 print(f'{len(entries)} functions')
