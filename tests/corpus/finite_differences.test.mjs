@@ -13,9 +13,9 @@ import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
-import { Client, Literal } from '../bindings/index.mjs';
-import { Random } from './fuzz/random.mjs';
-import { argumentsOf, literalOf, readGolden } from './support/golden.mjs';
+import { Client, Literal } from '../../bindings/index.mjs';
+import { Random } from '../fuzz/random.mjs';
+import { argumentsOf, literalOf, readGolden } from '../support/golden.mjs';
 
 const STEP = 1e-6, TOLERANCE = 1e-6;
 const MAX_ELEMENTS = 20_000;
@@ -33,7 +33,7 @@ const EXCEPTIONS = [
 /** These read one triangle: their derivative is that for symmetric directions, as in JAX. */
 const HERMITIAN = /\bcholesky\(|"lapack_\w*(potrf|syevd|heevd)/;
 
-const folder = new URL('golden/', import.meta.url);
+const folder = new URL('../golden/', import.meta.url);
 const files = (await readdir(folder)).filter((file) => file.endsWith('.golden')).sort();
 
 /** The program with floats of 64 bits. */
