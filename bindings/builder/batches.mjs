@@ -1,6 +1,6 @@
 /** Programs for batches: client.vmap(), b.vmap(), and the Jacobians that are made with it. */
 import { describe, invalidArgument } from '../base/error.mjs';
-import { isFloat } from './gradient_rules.mjs';
+import { isFloat } from '../values/shape.mjs';
 import { differentiate, maxTrips, meantBy, parameterNumbers, wrt } from '../objects/gradients.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';

@@ -4,15 +4,13 @@ import { callersFunction } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
 import { pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
-import { isOp } from './op.mjs';
 import { checkOptions, copyList, kind } from '../base/options.mjs';
+import { isFloat } from '../values/shape.mjs';
+import { isOp } from './op.mjs';
 
 const OPERATION = 'registerGradient';
 const rule = kind('a function that adds the derivative to a builder', (value) =>
   typeof value === 'function' ? value : undefined);
-
-/** Whether an array, or some part of a tuple, holds floating-point or complex numbers. */
-export const isFloat = (shape) => (shape.isTuple ? shape.tupleShapes.some(isFloat) : /^(b?f|c)\d/.test(shape.elementType));
 
 export class GradientRules {
   #core;

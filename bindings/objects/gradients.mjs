@@ -1,6 +1,6 @@
 /** Differentiates modules: client.gradient(), vjp() and jvp(). */
 import { describe, invalidArgument } from '../base/error.mjs';
-import { isFloat } from '../builder/gradient_rules.mjs';
+import { isFloat } from '../values/shape.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { HloModule } from './module.mjs';
 import { suggestion } from '../base/names.mjs';

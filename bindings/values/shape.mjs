@@ -337,6 +337,9 @@ export class Shape {
 
 const product = (numbers) => numbers.reduce((a, b) => a * b, 1);
 
+/** Whether an array, or some part of a tuple, holds floating-point or complex numbers. */
+export const isFloat = (shape) => (shape.isTuple ? shape.tupleShapes.some(isFloat) : /^(b?f|c)\d/.test(shape.elementType));
+
 function sameNumbers(a, b) {
   return a.length === b.length && a.every((n, i) => n === b[i]);
 }

@@ -14,7 +14,7 @@ static bool has_mark(const Instruction *x, const char *mark) {
   return attributes && !strcmp(attributes, mark);
 }
 
-bool given_has_values(const Instruction *x) { return has_mark(x, with_values); }
+static bool has_values(const Instruction *x) { return has_mark(x, with_values); }
 
 /* ---- Names ---- */
 
@@ -264,7 +264,7 @@ static void push_leaves(Linear *l, Instruction *x, Values *out) {
 
 /* Adds the value of a call: the call itself, or values that it has as operands. */
 static Instruction *add_value(Linear *l, const Instruction *x, Instruction **operands) {
-  if (!given_has_values(x)) {
+  if (!has_values(x)) {
     Instruction *value = keep_instruction(l, x, operands);
     if (has_mark(value, kept_call)) restore_call(value);
     return value;
@@ -276,7 +276,7 @@ static Instruction *add_value(Linear *l, const Instruction *x, Instruction **ope
 Instruction *replace_custom_call(Linear *l, const Instruction *x, Instruction **operands) {
   Instruction *value = add_value(l, x, operands);
   bool any = false;
-  int count = x->operand_count - (given_has_values(x) ? shape_leaves(x->shape) : 0);
+  int count = x->operand_count - (has_values(x) ? shape_leaves(x->shape) : 0);
   for (int k = 0; k < count; k++) any |= has_tangent(l, operands[k]);
   if (!any || !any_derivative(x->shape)) return value;
   if (!given_has_rule(l->d->rules, x)) {
@@ -286,7 +286,7 @@ Instruction *replace_custom_call(Linear *l, const Instruction *x, Instruction **
   }
   Given *given = ARENA_NEW(l->arena, Given);
   Instruction *call = (Instruction *)x;
-  if (given_has_values(x)) {
+  if (has_values(x)) {
     call = ARENA_NEW(l->arena, Instruction);
     *call = *x;
     call->operand_count = count;

@@ -12,17 +12,7 @@
 #ifndef XLA_REWRITE_GRADIENT_GIVEN_H
 #define XLA_REWRITE_GRADIENT_GIVEN_H
 
-#include "hlo/ir/module.h"
-
-typedef struct GivenRules {
-  /* Names that have rules: custom_call_targets, or computations without the numbers that make names unique. Each name
-  ** is between two newlines. */
-  const char *names;
-  int count;
-  Module *const *items; /* pairs: a call, which `wanted` named before, and its rule */
-  /* Set by a failure: a program of one call, for which a rule is wanted; the caller frees it. */
-  Module *wanted;
-} GivenRules;
+#include "rewrite/gradient/options.h"
 
 /* Whether a custom call or a call has a rule in `rules`, which may be NULL. */
 bool given_has_rule(const GivenRules *rules, const Instruction *x);
@@ -33,6 +23,5 @@ void given_restore_calls(Module *module);
 
 /* Makes a custom call return `values`, the leaves of its result, which are operands at the end: it is not done again. */
 void given_set_values(Module *module, Instruction *call, Instruction *const *values, int count);
-bool given_has_values(const Instruction *x);
 
 #endif

@@ -4,6 +4,7 @@
 #include "hlo/infer/verifier.h"
 #include "rewrite/derive.h"
 #include "rewrite/gradient/body.h"
+#include "rewrite/gradient/given.h"
 #include "rewrite/pipeline.h"
 #include "rewrite/rewrite.h"
 

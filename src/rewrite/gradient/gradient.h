@@ -27,7 +27,7 @@
 #define XLA_REWRITE_GRADIENT_GRADIENT_H
 
 #include "hlo/infer/builder.h"
-#include "rewrite/gradient/given.h"
+#include "rewrite/gradient/options.h"
 
 typedef enum GradientMode {
   /* Results: those of f, then the tangents of its floating-point results. One more parameter for each of `wrt`, at
@@ -38,13 +38,6 @@ typedef enum GradientMode {
   /* As GRADIENT_VJP for the result `of`, a real scalar, whose cotangent is 1. */
   GRADIENT_OF_SCALAR,
 } GradientMode;
-
-/* What the stacks of a loop save in reverse mode (loops.c). */
-typedef enum Checkpoint {
-  CHECKPOINT_NONE, /* the values that the transposition of the body needs */
-  CHECKPOINT_SQRT, /* these for a part of the iterations, and the state between the parts */
-  CHECKPOINT_ALL,  /* the state of each iteration; the body is done again from it */
-} Checkpoint;
 
 typedef struct GradientOptions {
   GradientMode mode;

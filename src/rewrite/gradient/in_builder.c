@@ -7,6 +7,7 @@
 */
 #include "hlo/ir/lapack_calls.h"
 #include "hlo/ir/shorthand.h"
+#include "rewrite/gradient/given.h"
 #include "rewrite/gradient/gradient.h"
 #include "rewrite/gradient/linear.h"
 #include "rewrite/rewrite.h"

@@ -10,7 +10,7 @@
 
 #include "hlo/ir/module.h"
 #include "hlo/ir/shorthand.h"
-#include "rewrite/gradient/gradient.h"
+#include "rewrite/gradient/options.h"
 #include "rewrite/make.h"
 
 typedef struct Linear Linear;
