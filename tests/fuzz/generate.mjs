@@ -31,7 +31,8 @@ const namesOf = (rules, only) => Object.keys(rules)
   .filter((name) => !only || only.includes(name)).flatMap(repeated);
 
 /** Each rule once, but for those of many operations. */
-const ALL = Object.keys(Object.assign({}, ...FAMILIES, TOGETHER)).flatMap((name) => repeated(name).concat(OFTEN.includes(name) ? repeated(name) : []));
+const MANY = [...OFTEN, 'transcendental'];
+const ALL = Object.keys(Object.assign({}, ...FAMILIES, TOGETHER)).flatMap((name) => new Array(MANY.includes(name) ? 8 : 1).fill(name));
 
 /**
  * Two programs of five sweep: they have two steps of one rule, any as often as any other, and put each into every

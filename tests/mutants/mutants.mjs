@@ -10,6 +10,7 @@
  * "K of N killed"; build/mutants/SEED.txt has all lines. ARGS: --slow tries the slower tests, too; --tree NAME is another
  * copy, for a second run beside the first.
  */
+import { createHash } from 'node:crypto';
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -29,7 +30,7 @@ const PLANS = /^kernels\/(list|kernels|elements)\.c$|_plan\.c$|_rows\.c$|kernels
 /** Written natively with vectors of their own, or checks of test builds: not part of the core's decisions. */
 const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder|plan_check|fusion_check|module_check|rewrite\/effects)\.c$/;
 /** Some 50 s of one core in all, if none fails. */
-const FAST = ['aliases', 'builder', 'dynamic', 'effects', 'epilogues', 'errors', 'golden', 'in_place', 'loop_state', 'old_faults', 'order', 'overwrite',
+const FAST = ['aliases', 'builder', 'dynamic', 'effects', 'epilogues', 'errors', 'golden', 'loop_state', 'old_faults', 'order', 'overwrite',
   'reductions', 'regions', 'rows', 'short_rows', 'siblings', 'thresholds', 'windows'];
 /** For what FAST does not see, if --slow is given. */
 const SLOW = ['applied', 'captured', 'codegen', 'collective_shapes', 'divergence', 'library_calls', 'lowering', 'maps', 'mesh_types', 'movement', 'ragged_dot',
@@ -38,15 +39,23 @@ const SLOW = ['applied', 'captured', 'codegen', 'collective_shapes', 'divergence
 /** By test: seconds that it takes without a mutant, what fails then (it wants threads), and how many mutants it killed. */
 const record = new Map();
 
-/** Runs each test without a mutant. */
-async function measure() {
-  for (const name of [...FAST, ...options.slow ? SLOW : []]) {
-    const started = Date.now();
-    const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], 150, EVERY);
-    if (code === 2) console.log(`${name} without a mutant: not over after 150 s`);
-    else record.set(name, { seconds: (Date.now() - started) / 1000, known: failed, kills: 0 });
-    if (failed.length) console.log(`${name} without a mutant: ${failed.length} tests fail`);
+/** Runs each test without a mutant; or reads what that gave, if the core and the tests were the same. */
+async function measure(right) {
+  const names = [...FAST, ...options.slow ? SLOW : []], file = join(ROOT, 'build/mutants/measured.json'), hash = createHash('sha256').update(right);
+  for (const name of names) hash.update(await readFile(inTree(`tests/${name}.test.mjs`)));
+  const key = hash.digest('hex'), kept = JSON.parse(await readFile(file, 'utf8').catch(() => '{}'));
+  if (!kept[key]) {
+    kept[key] = [];
+    for (const name of names) {
+      const started = Date.now();
+      const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], 150, EVERY);
+      if (code === 2) console.log(`${name} without a mutant: not over after 150 s`);
+      else kept[key].push([name, { seconds: (Date.now() - started) / 1000, known: failed, kills: 0 }]);
+      if (failed.length) console.log(`${name} without a mutant: ${failed.length} tests fail`);
+    }
+    await writeFile(file, JSON.stringify(kept));
   }
+  for (const [name, test] of kept[key]) record.set(name, test);
 }
 
 /** The first test that fails, or undefined. The likeliest in the shortest time is first. */
@@ -65,7 +74,7 @@ async function filesOf() {
   const all = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((path) => path.endsWith('.c') && !LEFT_OUT.test(path)).sort();
   const wanted = options.files.split(/\s+/).filter(Boolean).map((path) => path.replace(/^src\//, ''));
   if (wanted.length) return all.filter((path) => wanted.some((one) => path === one || path.startsWith(`${one}/`)));
-  return all.filter((path) => FOLDERS.includes(path.split('/')[0]) || PLANS.test(path));
+  return all.filter((path) => FOLDERS.includes(folderOf(path)) || (folderOf(path) === 'kernels' && PLANS.test(path)));
 }
 
 const folderOf = (path) => path.split('/')[0];
@@ -93,7 +102,7 @@ async function main() {
   await makeTree(options.tree);
   const texts = new Map(await Promise.all(files.map(async (path) => [path, await readFile(inTree(`src/${path}`), 'utf8')])));
   const right = await digest();
-  await measure();
+  await measure(right);
   console.log(`${files.length} files, ${record.size} tests (${seconds()} s)`);
   await mkdir(join(ROOT, 'build/mutants'), { recursive: true });
   await writeFile(log, '');

@@ -47,7 +47,6 @@ static bool plan_pooling(Pooling *p, Instruction *x) {
   const Shape *operand = x->operands[0]->shape, *source = x->operands[1]->shape;
   *p = (Pooling){.computation = x->parent, .x = x, .arena = x->parent->module->arena};
   p->window_size = 1;
-  if (!shape_is_static_array(operand) || shape_elements(operand) == 0) return false;
   for (int i = 0; i < operand->rank; i++) {
     const WindowDimension *w = &x->a->window.items[i];
     if (w->size != w->stride || w->padding_low || w->padding_high > 0 || w->base_dilation != 1 ||
