@@ -11,6 +11,7 @@ import { Workers } from './workers.mjs';
 const API_VERSION = 8; // XLA_API_VERSION in src/api.h
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const DYING_MS = 2200; // Chromium gives a worker that was ended 2 s
+const IDLE_MS = 100; // of a page, before its threads start
 const STACK_SCRATCH = 4096; // bytes; larger copies go to the heap
 
 export class Core {
@@ -23,6 +24,8 @@ export class Core {
   threads = 0;
   /** Resolved when they have loaded the core. */
   started = Promise.resolve();
+  /** Starts the threads now, where they have not been yet. */
+  needThreads = () => {};
   /** A promise while workers may be dying: a run that starts before would die with them. */
   workersSettle = null;
   /** The client's GradientRules. */
@@ -50,7 +53,7 @@ export class Core {
     try {
       core.#checkVersion(build);
       core.call('xla_allow_fused_multiply_add', fusedMultiplyAdd === 'auto' ? 1 : 0);
-      await core.#expect(wanted);
+      core.#expect(wanted);
     } catch (error) {
       core.dispose();
       throw error;
@@ -68,17 +71,20 @@ export class Core {
   }
 
   /**
-   * Starts the threads. They take as long to start as all else before a first result. So Node starts them when the
-   * host is idle and create() does not wait; they then take up pending work, and a thread that cannot load ends the
-   * client. In a page create() waits for them.
+   * Starts the threads later. They take as long to start as all else before a first result, so create() does not wait:
+   * in Node until the host is idle, in a page until a run needs them or for 100 ms. They then take up pending work; a
+   * thread that cannot load ends the client.
    */
-  async #expect(threads) {
+  #expect(threads) {
     this.threads = this.call('xla_expect_threads', threads);
     if (!threads) return;
     if (!this.threads) throw new XlaError('RESOURCE_EXHAUSTED', `no memory for ${threads} threads`);
-    this.started = isNode ? nextTurn().then(() => this.#start(threads)) : this.#start(threads);
+    const soon = isNode ? nextTurn() : new Promise((resolve) => {
+      this.needThreads = resolve;
+      setTimeout(resolve, IDLE_MS);
+    });
+    this.started = soon.then(() => this.#start(threads));
     this.started.catch(({ message }) => this.fail(message));
-    if (!isNode) await this.started;
   }
 
   async #start(threads) {

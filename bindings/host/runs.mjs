@@ -36,6 +36,7 @@ export class Runs {
       state = this.#core.call('xla_run_state', run);
     }
     if (state === RUN_DONE) return undefined;
+    this.#core.needThreads();
     const call = captureCall();
     return new Promise((resolve, reject) => {
       this.#pending.set(run, { resolve, reject: (error) => reject(fromCall(error, call)) });

@@ -83,8 +83,8 @@ function entryPage(element, entry, link) {
     signature(code, `Declaration of ${name}`),
     ...(members.length ? [] : [example('')].filter(Boolean)),
     ...(members.length > 8 ? [h('p', { class: 'contents' }, members.flatMap((member) => [h('a', { href: addressOf(name, member.name === 'constructor' ? 'new' : member.name) }, member.name), ' ']))] : []),
-    ...section('Properties', members.filter((member) => !member.isMethod)).flat(),
-    ...section('Methods', methods).flat());
+    ...section('Methods', methods).flat(),
+    ...section('Properties', members.filter((member) => !member.isMethod)).flat());
   return parts;
 }
 

@@ -148,6 +148,48 @@ test('runs', async () => { expect(await main(Client)).toEqual({ threads: 2, sum:
   });
 });
 
+/** Copies an example of the repository, with the package beside it. */
+async function example(name, path) {
+  await cp(join(ROOT, 'examples', name), path, { recursive: true });
+  return path;
+}
+
+describe('examples', () => {
+  test('deno-script', LONG, async () => {
+    const path = await example('deno-script', await project('example-deno-script', {}));
+    const [plane, error] = (await output(tool('deno'), ['run', '--allow-read', '--allow-net', '--node-modules-dir=manual', 'main.ts'], { cwd: path, seconds: SECONDS })).split('\n');
+    assert.equal(plane, 'y = 2.00 x1 + -0.50 x2 + 1.00'); // the rows are on that plane
+    assert.match(error, /^mean squared error 0\.0000, \d+ threads$/);
+    await output(tool('deno'), ['check', '--node-modules-dir=manual', 'main.ts'], { cwd: path, seconds: SECONDS });
+  });
+
+  test('next-page', LONG, async () => {
+    const folder = join(ROOT, 'build/hosts/next-page'), packages = await project('example-next-page', {});
+    await rm(folder, { recursive: true, force: true });
+    await example('next-page', folder);
+    await cp(join(packages, 'node_modules'), join(folder, 'node_modules'), { recursive: true });
+    await output(process.execPath, [join(TOOLS, 'next/dist/bin/next'), 'build'],
+      { cwd: folder, seconds: SECONDS, env: { ...process.env, EXPORT: '1', NEXT_TELEMETRY_DISABLED: '1' } });
+    const server = await serveFolder(join(folder, 'out'), ISOLATED);
+    const { page: tab, complaints } = await newPage(browser);
+    try {
+      await tab.goto(server.address);
+      const roughness = async (width) => {
+        const before = await tab.textContent('#roughness');
+        await tab.fill('input', String(width));
+        await tab.waitForFunction((old) => /^Roughness/.test(document.getElementById('roughness').textContent) && document.getElementById('roughness').textContent !== old, before);
+        return Number((await tab.textContent('#roughness')).split(' ')[1]);
+      };
+      const rough = await roughness(1), smooth = await roughness(30);
+      assert.ok(smooth < rough / 10, `${rough}, ${smooth}`);
+      assert.deepEqual(complaints, []);
+    } finally {
+      await tab.close();
+      await server.close();
+    }
+  });
+});
+
 describe('bundlers', () => {
   test('webpack', LONG, async () => {
     const path = await project('webpack', {

@@ -34,6 +34,29 @@ describe('in Chromium', () => {
     });
   }
 
+  test('a first result comes before the threads, which then start', { timeout: 60000 }, async () => {
+    const { sum, before, ms, after: later, threads } = await inPage(async () => {
+      let started = 0;
+      globalThis.Worker = class extends globalThis.Worker {
+        constructor(...args) {
+          super(...args);
+          started++;
+        }
+      };
+      const { Client } = await import('/bindings/index.mjs');
+      const client = await Client.create({ threads: 2 });
+      const began = performance.now();
+      const executable = await client.compile(client.parseHlo('ENTRY e { x = f32[] parameter(0)\n ROOT y = f32[] add(x, x) }'));
+      const [y] = await executable.execute([3]);
+      const atFirst = started;
+      const took = performance.now() - began;
+      for (let i = 0; i < 100 && started < 2; i++) await new Promise((resolve) => { setTimeout(resolve, 50); });
+      return { sum: y.data[0], before: atFirst, ms: took, after: started, threads: client.threads };
+    });
+    assert.deepEqual([sum, later, threads], [6, 2, 2]);
+    assert.ok(before === 0 || ms > 100, `${before} workers after ${ms} ms`); // they do not wait longer
+  });
+
   for (const how of ['timeoutMs', 'signal', 'neither']) {
     for (const count of [1, 2]) {
       test(`${count} of 2 workers ended from outside, a run with ${how}`, { timeout: 60000 }, async () => {
@@ -59,7 +82,7 @@ async function endWorkers({ how, count }) {
       workers.push(this);
     }
   };
-  const { Client } = await import('/bindings/index.mjs');
+  const { startedClient } = await import('/tests/support/started.mjs');
   const text = (turns) => `HloModule m
 more { s = (s32[], f32[65536]) parameter(0)
  i = s32[] get-tuple-element(s), index=0
@@ -78,7 +101,7 @@ ENTRY e { p = f32[65536] parameter(0)
  w = (s32[], f32[65536]) while(t), condition=more, body=turn
  ROOT r = f32[65536] get-tuple-element(w), index=1 }`;
   const pause = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
-  const client = await Client.create({ threads: 2 });
+  const client = await startedClient({ threads: 2 });
   const [long, short] = await Promise.all([how === 'neither' ? 15_000 : 1e8, 100].map((turns) => client.compile(client.parseHlo(text(turns)))));
   const args = [new Float32Array(65536)];
   const abort = new AbortController();

@@ -103,6 +103,19 @@ test('python: drives the command line', { timeout: 60_000 }, async () => {
   assert.match(printed[2], /^error: .*no argument is named exponent: f32\[3\]/);
 });
 
+test('notebook-cell: the cells give what the notebook shows', { timeout: 60_000 }, async () => {
+  const path = await copyOf('notebook-cell');
+  const outputsOf = (text) => JSON.parse(text).cells.map(({ outputs = [] }) => outputs.flatMap(({ text: lines }) => lines).join(''));
+  const shown = outputsOf(await readFile(join(path, 'notebook.ipynb'), 'utf8'));
+  await output(process.execPath, ['make.mjs'], { cwd: path });
+  const ran = outputsOf(await readFile(join(path, 'notebook.ipynb'), 'utf8'));
+  assert.deepEqual(ran, shown);
+  const f = (x) => x * x - 3 * x + Math.sin(4 * x), slope = (x) => 2 * x - 3 + 4 * Math.cos(4 * x);
+  assert.equal(ran[3], [0, 1, 2].map((x) => `${x} ${f(x).toFixed(3)} ${slope(x).toFixed(3)}\n`).join(''));
+  const minimum = Number(ran[5].trim().split(' ').at(-1));
+  assert.ok(Math.abs(slope(minimum)) < 1e-3, `${minimum}`);
+});
+
 test('offline-page: goes on when the server has ended', { timeout: 60_000 }, async () => {
   const path = await copyOf('offline-page');
   await cp(join(path, 'node_modules/xla-wasm/build/dist'), join(path, 'xla'), { recursive: true });
