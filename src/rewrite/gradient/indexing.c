@@ -264,6 +264,33 @@ static void linearize_scatter_extremum(Linear *l, Instruction *x) {
   set_tangent(l, x, make_binary(&l->m, HLO_DIVIDE, sum, count));
 }
 
+/* Any computation f(element, update), if no two updates have the same place: the element becomes f(its old value, u). */
+static void linearize_scatter_computation(Linear *l, Instruction *x) {
+  Instruction *t = tangent_of(l, x->operands[0]), *updates = x->operands[2], *sum = NULL;
+  if (!x->a->unique_indices) {
+    refuse_derivative(l, x,
+                      "updates by a computation other than add, multiply, maximum, minimum, or the "
+                      "update itself, at indices that may be equal; state unique_indices=true");
+    return;
+  }
+  Instruction *before = gather_updates(l, x, x->operands[0]);
+  if (t) set_tangent(l, before, gather_updates(l, x, t));
+  Instruction *after = inline_for_arrays(l, x, (Instruction *[]){before, updates});
+  if (!after) {
+    refuse_derivative(l, x, "updates by a computation that is not element-wise");
+    return;
+  }
+  Computation *set = module_add_computation(l->d->module, "set");
+  for (int i = 0; i < 2; i++) {
+    Instruction *parameter = computation_add_parameter(set, i, shape_scalar(x->shape->type), NULL);
+    if (i) set->root = parameter;
+  }
+  if (t) sum = scatter(l, x, set, t, make_zeros(&l->m, updates->shape));
+  Instruction *change = tangent_of(l, after);
+  if (change) sum = make_plus(&l->m, sum, scatter_sum(l, x, change));
+  set_tangent(l, x, sum);
+}
+
 void linearize_scatter(Linear *l, Instruction *x) {
   Computation *apply = x->a->to_apply;
   Opcode opcode = computation_simple_binary(apply);
@@ -282,9 +309,7 @@ void linearize_scatter(Linear *l, Instruction *x) {
   } else if (opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM) {
     linearize_scatter_extremum(l, x);
   } else {
-    refuse_derivative(l, x,
-                      "updates by a computation other than add, multiply, maximum, minimum, or the "
-                      "update itself");
+    linearize_scatter_computation(l, x);
   }
 }
 

@@ -134,6 +134,9 @@ Instruction *add_formula(Linear *l, const char *formula, Instruction *instructio
 Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **operands);
 Instruction *replace_by_shifts(Linear *l, const Instruction *x, Instruction **operands);
 
+/* Applies the computation of a scatter to two arrays, with their tangents; NULL if it is not element-wise. */
+Instruction *inline_for_arrays(Linear *l, const Instruction *x, Instruction **operands);
+
 /* ---- segments.c: loops in segments of about sqrt(n) iterations ---- */
 
 CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop);

@@ -127,6 +127,19 @@ static Instruction *refuse(Linear *l, const Instruction *x, Instruction **operan
   return kept;
 }
 
+Instruction *inline_for_arrays(Linear *l, const Instruction *x, Instruction **operands) {
+  if (!is_elementwise(x->a->to_apply)) return NULL;
+  Tree t = {.l = l, .arena = l->arena, .x = x, .count = 1};
+  t.to = module_add_computation(l->d->module, "update");
+  Instruction *parameters[2];
+  for (int i = 0; i < 2; i++) {
+    parameters[i] = computation_add_parameter(t.to, i, operands[i]->shape, NULL);
+  }
+  t.to->keeps_root = true;
+  t.to->root = combine(&t, &parameters[0], &parameters[1])[0];
+  return linear_inline(l, t.to, operands);
+}
+
 /* Moves the reduced dimensions to the end, and makes one of them. */
 static Instruction *in_rows(const Tree *t, Instruction *x) {
   Int64List inner = t->x->a->dimensions;
