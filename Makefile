@@ -302,6 +302,7 @@ test: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
 	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
 	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
+	@awk '$$1 > 60 { print "Over 60 s, so it keeps a core busy at the end: tests/" $$2 " (" $$1 " s)" }' $(B)/durations.txt
 
 # All captured programs of a folder (tests/captured/README.md).
 jax-suite: build
