@@ -36,6 +36,8 @@ const FAST = ['aliases', 'builder', 'dynamic', 'effects', 'epilogues', 'errors',
 const SLOW = ['applied', 'captured', 'codegen', 'collective_shapes', 'divergence', 'library_calls', 'lowering', 'maps', 'mesh_types', 'movement', 'ragged_dot',
   'ranks', 'sharding', 'sort', 'stacks', 'thresholds_numbers', 'thresholds_programs', 'topk', 'vmap', 'yielding'];
 
+const MAX_SECONDS = 60; // of a core, for one test file
+
 /** By test: seconds that it takes without a mutant, what fails then (it wants threads), and how many mutants it killed. */
 const record = new Map();
 
@@ -48,8 +50,8 @@ async function measure(right) {
     kept[key] = [];
     for (const name of names) {
       const started = Date.now();
-      const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], 150, EVERY);
-      if (code === 2) console.log(`${name} without a mutant: not over after 150 s`);
+      const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], MAX_SECONDS, EVERY);
+      if (code === 2) console.log(`${name} without a mutant: not over after ${MAX_SECONDS} s`);
       else kept[key].push([name, { seconds: (Date.now() - started) / 1000, known: failed, kills: 0 }]);
       if (failed.length) console.log(`${name} without a mutant: ${failed.length} tests fail`);
     }
@@ -62,7 +64,7 @@ async function measure(right) {
 async function killer() {
   const worth = ({ seconds, kills }) => (kills + 0.3) / (seconds + 0.5);
   for (const [name, test] of [...record].sort(([, a], [, b]) => worth(b) - worth(a))) {
-    const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], 20 + 5 * test.seconds, test.known);
+    const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], MAX_SECONDS, test.known);
     if (code === 0 || (test.known.length && code === 1 && !failed.length)) continue;
     test.kills++;
     return name;

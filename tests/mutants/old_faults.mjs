@@ -13,7 +13,7 @@ import { build, digest, EVERY, makeTree, replace, run } from './tree.mjs';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string', default: '' }, tests: { type: 'string' } } });
 const TESTS = options.tests.split(/\s+/).filter(Boolean);
-const MAX_SECONDS = 200;
+const MAX_SECONDS = 100; // of a core
 
 const faults = JSON.parse(await readFile(new URL('old_faults.json', import.meta.url), 'utf8'));
 
