@@ -320,6 +320,7 @@ typedef struct ScatterPlan {
 
 void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter);
 void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan);
+int *new_vectors(Emitter *e, int count); /* locals */
 
 /* --- element_emitter.c --- */
 

@@ -545,12 +545,6 @@ static void emit_results_across(Emitter *e, void *data) {
 
 /* --- The kernel ------------------------------------------------------------------------------- */
 
-static int *new_locals(Emitter *e, int count) {
-  int *locals = ARENA_ARRAY(e->plan->arena, int, count);
-  for (int i = 0; i < count; i++) locals[i] = wasm_local(&e->function, WASM_V128);
-  return locals;
-}
-
 /* Emits cumulative lines that are not adjacent. Several go at once, as each step waits for the one before; as
 ** scalars, as vectors would have to be assembled and split. */
 static void emit_lines_apart(Emitter *e, const Reducer *reducer) {
@@ -587,8 +581,8 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
   if (e->plan->kept_count && reducer.unroll > 2) reducer.unroll = 2;
   int accumulated = reducer.along ? e->plan->output_count : 1; /* per unrolled step */
   while (reducer.unroll > 1 && reducer.unroll * accumulated > MAX_UNROLL) reducer.unroll /= 2;
-  reducer.accumulators = new_locals(e, (MAX_UNROLL + 1) * locals);
-  reducer.values = new_locals(e, locals);
+  reducer.accumulators = new_vectors(e, (MAX_UNROLL + 1) * locals);
+  reducer.values = new_vectors(e, locals);
   reducer.steps = wasm_local(&e->function, WASM_I32);
   if (reducer.along) {
     emit_counted_loop(e, rows->count, 1, emit_result_along, &reducer);

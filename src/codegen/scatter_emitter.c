@@ -338,7 +338,7 @@ static void emit_range(Emitter *e, Scatterer *s) {
   wasm_set(f, s->left);
 }
 
-static int *new_locals(Emitter *e, int count) {
+int *new_vectors(Emitter *e, int count) {
   int *locals = ARENA_ARRAY(e->plan->arena, int, count);
   for (int i = 0; i < count; i++) locals[i] = wasm_local(&e->function, WASM_V128);
   return locals;
@@ -350,8 +350,8 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan) {
   Scatterer s = {.plan = plan};
   s.place = wasm_local(f, WASM_I32);
   s.count = wasm_local(f, WASM_I32);
-  s.accumulators = new_locals(e, count * MAX_PARTS);
-  s.values = new_locals(e, count * MAX_PARTS);
+  s.accumulators = new_vectors(e, count * MAX_PARTS);
+  s.values = new_vectors(e, count * MAX_PARTS);
   emit_bases(e);
   wasm_get(f, 1); /* begin */
   wasm_op(f, OP_I64_EQZ);

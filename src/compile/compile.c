@@ -1,5 +1,6 @@
 /* Compiles a module to a program: runs the passes, then makes thunks, plans memory and generates code, step by step. */
 #include "base/host/platform.h"
+#include "base/min_max.h"
 #include "base/step.h"
 #include "codegen/codegen.h"
 #include "compile/collective_check.h"
@@ -35,20 +36,18 @@ static void state_shapes(Program *program, const StatedShapes *stated) {
   shape_put_leaves(stated->result, program->result_shapes);
 }
 
-static int max_int(int a, int b) { return a > b ? a : b; }
-
 static int sequence_depth(const ThunkSequence *sequence) {
   int depth = 0;
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
-    if (thunk_has_steps(thunk)) depth = max_int(depth, sequence_depth(thunk->steps));
+    if (thunk_has_steps(thunk)) depth = (int)max_i64(depth, sequence_depth(thunk->steps));
     if (thunk->kind == THUNK_WHILE) {
-      depth = max_int(depth, sequence_depth(thunk->condition));
-      depth = max_int(depth, sequence_depth(thunk->body));
+      depth = (int)max_i64(depth, sequence_depth(thunk->condition));
+      depth = (int)max_i64(depth, sequence_depth(thunk->body));
     }
     if (thunk->kind != THUNK_CONDITIONAL) continue;
     for (int b = 0; b < thunk->branch_count; b++) {
-      depth = max_int(depth, sequence_depth(&thunk->branches[b]));
+      depth = (int)max_i64(depth, sequence_depth(&thunk->branches[b]));
     }
   }
   return depth + 1;

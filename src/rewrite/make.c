@@ -135,9 +135,8 @@ Instruction *make_pad(Maker *m, Instruction *x, const PaddingDimension *padding)
   bool moves = false;
   for (int d = 0; d < rank; d++) moves |= padding[d].low || padding[d].high || padding[d].interior;
   if (!moves) return x;
-  const Attributes *a =
-      ATTRIBUTES(.padding = (PaddingConfig){
-                     rank, arena_copy(arena_of(m), padding, sizeof *padding * (size_t)rank)});
+  const Attributes *a = ATTRIBUTES(.padding = {rank, arena_copy(arena_of(m), padding,
+                                                                sizeof *padding * (size_t)rank)});
   Instruction *zero = make_number(m, shape_scalar(x->shape->type), 0);
   return make(m, HLO_PAD, NULL, (Instruction *[]){x, zero}, 2, a);
 }
@@ -149,9 +148,9 @@ Instruction *make_slice(Maker *m, Instruction *x, const SliceDimension *slice) {
     cuts |= slice[d].start || slice[d].limit != x->shape->dims[d] || slice[d].stride != 1;
   }
   if (!cuts) return x;
-  return make(m, HLO_SLICE, NULL, &x, 1,
-              ATTRIBUTES(.slice = (SliceConfig){
-                             rank, arena_copy(arena_of(m), slice, sizeof *slice * (size_t)rank)}));
+  return make(
+      m, HLO_SLICE, NULL, &x, 1,
+      ATTRIBUTES(.slice = {rank, arena_copy(arena_of(m), slice, sizeof *slice * (size_t)rank)}));
 }
 
 /* ---- Tuples ---- */

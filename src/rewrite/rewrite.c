@@ -172,7 +172,7 @@ bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *wa
   return instruction_reaches_on(instruction, instruction_has_own_effect, walk);
 }
 
-static bool is_element(const Instruction *x, const Instruction *tuple) {
+bool is_element_of(const Instruction *x, const Instruction *tuple) {
   return x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0] == tuple;
 }
 
@@ -182,7 +182,7 @@ bool has_only_elements(const Instruction *tuple) {
     const Instruction *x = computation->instructions[i];
     if (x->a->control_predecessors.count) return false;
     for (int k = 0; k < x->operand_count; k++) {
-      if (x->operands[k] == tuple && !is_element(x, tuple)) return false;
+      if (x->operands[k] == tuple && !is_element_of(x, tuple)) return false;
     }
   }
   return computation->root != tuple;
@@ -196,7 +196,7 @@ void renumber_element(Instruction *element, const int *number) {
 void renumber_elements(const Instruction *tuple, const int *number) {
   for (int i = 0; i < tuple->parent->count; i++) {
     Instruction *x = tuple->parent->instructions[i];
-    if (is_element(x, tuple)) renumber_element(x, number);
+    if (is_element_of(x, tuple)) renumber_element(x, number);
   }
 }
 

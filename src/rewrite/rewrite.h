@@ -49,6 +49,7 @@ typedef struct Users {
 } Users;
 Users find_users(Arena *arena, Computation *computation);
 
+bool is_element_of(const Instruction *x, const Instruction *tuple); /* a get-tuple-element */
 /* Whether every use of a tuple in its computation is a get-tuple-element, and there are no control edges. */
 bool has_only_elements(const Instruction *tuple);
 /* Changes the index of a get-tuple-element from i to number[i]. */

@@ -34,17 +34,17 @@ void literal_copy_data(const Literal *from, Literal *to) {
   }
 }
 
-/* ---- Layouts ---- */
-
-static int64_t physical_width(const Shape *shape, int dimension) {
-  const Layout *layout = shape->layout;
-  return layout && layout->padded_dimensions ? layout->padded_dimensions[dimension]
-                                             : shape->dims[dimension];
+Literal *literal_copy(Arena *arena, const Literal *from) {
+  Literal *copy = literal_new(arena, shape_copy(arena, from->shape));
+  literal_copy_data(from, copy);
+  return copy;
 }
+
+/* ---- Layouts ---- */
 
 int64_t shape_physical_bytes(const Shape *shape) {
   int64_t bytes = type_bytes(shape->type);
-  for (int d = 0; d < shape->rank; d++) bytes *= physical_width(shape, d);
+  for (int d = 0; d < shape->rank; d++) bytes *= shape_physical_width(shape, d);
   return bytes;
 }
 
@@ -89,7 +89,7 @@ static void layout_strides(const Shape *shape, int64_t *strides) {
   for (int i = 0; i < shape->rank; i++) {
     int d = shape->layout ? shape->layout->minor_to_major[i] : shape->rank - 1 - i;
     strides[d] = stride;
-    stride *= physical_width(shape, d);
+    stride *= shape_physical_width(shape, d);
   }
 }
 

@@ -19,6 +19,8 @@ struct Literal {
 Literal *literal_new(Arena *arena, const Shape *shape);
 /* Returns a literal over the caller's memory. */
 Literal *literal_view(Arena *arena, const Shape *shape, void *data);
+/* Returns a copy, with its shape. */
+Literal *literal_copy(Arena *arena, const Literal *from);
 void literal_copy_data(const Literal *from, Literal *to); /* compatible shapes */
 
 /* Convert an array's data to the physical order of `shape`'s layout (with padding), and back. `physical` has

@@ -181,7 +181,7 @@ static int minor_dimension(const Shape *shape, int i) {
   return shape->layout ? shape->layout->minor_to_major[i] : shape->rank - 1 - i;
 }
 
-static int64_t physical_width(const Shape *shape, int d) {
+int64_t shape_physical_width(const Shape *shape, int d) {
   const Layout *layout = shape->layout;
   return layout && layout->padded_dimensions ? layout->padded_dimensions[d] : shape->dims[d];
 }
@@ -190,7 +190,7 @@ bool shape_equal(const Shape *a, const Shape *b) {
   if (a->type != b->type || a->tuple_size != b->tuple_size || !shape_same_dims(a, b)) return false;
   for (int d = 0; d < a->rank; d++) {
     if (minor_dimension(a, d) != minor_dimension(b, d)) return false;
-    if (physical_width(a, d) != physical_width(b, d)) return false;
+    if (shape_physical_width(a, d) != shape_physical_width(b, d)) return false;
     if ((a->dynamic && a->dynamic[d]) != (b->dynamic && b->dynamic[d])) return false;
   }
   for (int i = 0; i < a->tuple_size; i++) {
@@ -202,7 +202,7 @@ bool shape_equal(const Shape *a, const Shape *b) {
 bool shape_is_default_layout(const Shape *shape) {
   for (int d = 0; d < shape->rank; d++) {
     if (minor_dimension(shape, d) != shape->rank - 1 - d) return false;
-    if (physical_width(shape, d) != shape->dims[d]) return false;
+    if (shape_physical_width(shape, d) != shape->dims[d]) return false;
   }
   for (int i = 0; i < shape->tuple_size; i++) {
     if (!shape_is_default_layout(shape->elements[i])) return false;

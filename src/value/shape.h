@@ -88,4 +88,7 @@ const char *shape_str(Arena *arena, const Shape *shape);
 ** other suffixes; keeps only minor_to_major. Failure: NULL and `error` (column = offset + 1). */
 const Shape *shape_parse(Arena *arena, const char *text, const char **end, Error *error);
 
+/* Returns the size of a dimension in memory: its layout may pad it. */
+int64_t shape_physical_width(const Shape *shape, int dimension);
+
 #endif

@@ -368,16 +368,10 @@ Instruction *builder_parameter(Builder *builder, int64_t number, const Shape *sh
                                    text_name(arena, name, NULL));
 }
 
-static Literal *copy_literal(Arena *arena, const Literal *literal) {
-  Literal *copy = literal_new(arena, shape_copy(arena, literal->shape));
-  literal_copy_data(literal, copy);
-  return copy;
-}
-
 Instruction *builder_constant(Builder *builder, const Literal *literal, Error *error) {
   if (!check_open(builder, "constant", error)) return NULL;
   return computation_add_constant(builder->computation,
-                                  copy_literal(builder->module->arena, literal), NULL);
+                                  literal_copy(builder->module->arena, literal), NULL);
 }
 
 Instruction *builder_constant_of(Builder *builder, const Literal *literal, Error *error) {

@@ -3,6 +3,8 @@
 ** if the module states the number of replicas or partitions.
 */
 #include "hlo/infer/inference_rules.h"
+
+#include "base/min_max.h"
 #include "hlo/ir/mesh.h"
 
 static GroupMode mode_of(const Inference *in) {
@@ -17,7 +19,7 @@ static int64_t participants(const Inference *in) {
   int64_t partitions = module ? module->num_partitions : 0;
   GroupMode mode = mode_of(in);
   if (mode != FLATTENED_ID) return group_mode_ids(mode, replicas, partitions);
-  return group_mode_ids(mode, max_int64(replicas, 1), max_int64(partitions, 1));
+  return group_mode_ids(mode, max_i64(replicas, 1), max_i64(partitions, 1));
 }
 
 /* Checks the ids in groups: `complete` groups have every id exactly once; others may have any existing
@@ -86,7 +88,7 @@ static bool spans_partitions(const Inference *in) {
 static int64_t group_size(const Inference *in) {
   const ReplicaGroups *groups = &in->a->replica_groups;
   const Computation *parent = in->instruction->parent;
-  int64_t partitions = parent ? max_int64(parent->module->num_partitions, 1) : 1;
+  int64_t partitions = parent ? max_i64(parent->module->num_partitions, 1) : 1;
   int64_t size = groups->count > 0 ? groups->groups[0].count : participants(in);
   return spans_partitions(in) ? size * partitions : size;
 }
@@ -296,7 +298,7 @@ static bool check_pairs(Inference *in) {
         "source_target_pairs contains {%lld,%lld}; replica ids must not be negative and must be "
         "less than the number of replicas",
         (long long)p.source, (long long)p.target);
-    largest = max_int64(largest, max_int64(p.source, p.target));
+    largest = max_i64(largest, max_i64(p.source, p.target));
   }
   /* Ids are small if the replica count is stated. Otherwise they must not determine an allocation. */
   bool small = largest < (int64_t)1 << 20;

@@ -1,6 +1,8 @@
 /* Infers the shapes of operations that only move elements. */
 #include "hlo/infer/inference_rules.h"
 
+#include "base/min_max.h"
+
 /* HLO's broadcast keeps sizes: operand dimension i becomes result dimension dimensions[i]. The list
 ** need not ascend (then it also transposes). */
 const Shape *infer_broadcast(Inference *in) {
@@ -182,7 +184,7 @@ const Shape *infer_pad(Inference *in) {
     const int64_t most = INT64_C(1) << 60; /* so that no element's index overflows */
     bool overflow =
         p.low < -most || p.low > most || p.high < -most || p.high > most || p.interior > most ||
-        __builtin_mul_overflow(max_int64(size - 1, 0), p.interior, &interior) ||
+        __builtin_mul_overflow(max_i64(size - 1, 0), p.interior, &interior) ||
         __builtin_add_overflow(size, interior, &size) ||
         __builtin_add_overflow(size, p.low, &size) || __builtin_add_overflow(size, p.high, &size);
     REQUIRE(in, !overflow,

@@ -84,8 +84,6 @@ static inline const Shape *operand_shape(const Inference *in, int index) {
 static inline bool dimension_is_dynamic(const Shape *shape, int64_t dimension) {
   return shape->dynamic && shape->dynamic[dimension];
 }
-static inline int64_t min_int64(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t max_int64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* A list of dimensions under construction. */
 typedef struct Dims {

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "hlo/infer/inference_rules.h"
+
+#include "base/min_max.h"
 #include "hlo/ir/sharding.h"
 
 static bool check_token(Inference *in, int index) {
@@ -91,7 +93,7 @@ static bool check_shard_call(Inference *in) {
   if (!parent || shard_call_kind(in->instruction) == NO_SHARD_CALL) return true;
   if (shard_call_is_stated_later(in->instruction)) return true; /* executable.c checks it again */
   const char *problem;
-  int64_t partitions = max_int64(parent->module->num_partitions, 1);
+  int64_t partitions = max_i64(parent->module->num_partitions, 1);
   bool good = shard_call_placements(in->arena, in->instruction, partitions, &problem) != NULL;
   return good || broken(in, "%s", problem);
 }

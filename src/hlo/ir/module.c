@@ -259,12 +259,6 @@ static void copy_attributes(Arena *arena, Attributes *a) {
 #undef COPY_ITEMS
 }
 
-static Literal *copy_literal(Arena *arena, const Literal *literal) {
-  Literal *copy = literal_new(arena, shape_copy(arena, literal->shape));
-  literal_copy_data(literal, copy);
-  return copy;
-}
-
 static Computation *clone_called(Module *target, Computation *called, Computation **copies) {
   return called ? module_clone_computation(target, called, copies) : NULL;
 }
@@ -311,7 +305,7 @@ static Instruction *clone_instruction(Computation *into, const Instruction *from
         computation_add(into, from->opcode, shape, operands, from->operand_count, &a, from->name);
   }
   copy->line = from->line;
-  if (from->literal) copy->literal = copy_literal(arena, from->literal);
+  if (from->literal) copy->literal = literal_copy(arena, from->literal);
   return copy;
 }
 

@@ -33,7 +33,7 @@ Instruction *computation_add_transpose(Computation *computation, Instruction *x,
     moves |= order[d] != d;
   }
   if (!moves) return x;
-  const Attributes *a = ATTRIBUTES(.dimensions = (Int64List){rank, items});
+  const Attributes *a = ATTRIBUTES(.dimensions = {rank, items});
   const Shape *shape = shape_make(arena, x->shape->type, rank, dims, NULL);
   return computation_add(computation, HLO_TRANSPOSE, shape, &x, 1, a, NULL);
 }
@@ -44,14 +44,12 @@ Instruction *computation_add_range(Computation *computation, Instruction *x, int
   Arena *arena = arena_of(computation);
   int64_t *dims = arena_copy(arena, shape->dims, sizeof *dims * (size_t)shape->rank);
   SliceDimension *items = ARENA_ARRAY(arena, SliceDimension, shape->rank);
-  Attributes a;
-  attributes_init(&a);
   for (int d = 0; d < shape->rank; d++) items[d] = (SliceDimension){0, dims[d], 1};
   items[dimension] = (SliceDimension){begin, end, 1};
   dims[dimension] = end - begin;
-  a.slice = (SliceConfig){shape->rank, items};
   return computation_add(computation, HLO_SLICE,
-                         shape_make(arena, shape->type, shape->rank, dims, NULL), &x, 1, &a, NULL);
+                         shape_make(arena, shape->type, shape->rank, dims, NULL), &x, 1,
+                         ATTRIBUTES(.slice = {shape->rank, items}), NULL);
 }
 
 Instruction *computation_add_number(Computation *computation, PrimitiveType type, Scalar value) {

@@ -14,8 +14,6 @@ enum {
   WANTED_UNITS = 16,
 };
 
-static int64_t round_up(int64_t a, int64_t step) { return divide_up(a, step) * step; }
-
 /* Returns the number of columns that are contiguous in both arrays. */
 static int64_t run_of(const Contraction *c) {
   return c->columns.count ? c->columns.items[c->columns.count - 1].size : 1;

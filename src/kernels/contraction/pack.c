@@ -49,9 +49,8 @@ void depth_init(Depth *depth, const Axes *axes, Operand operand, int64_t first, 
 
 /* ---- Lanes of 4 and of 8 bytes, from lines whose elements are lanes already ---- */
 
-/* Transposes 4 lines of `count` contiguous lanes: out[k * width + line]. */
-static void turn4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d,
-                  int count, uint32_t *out, int width) {
+void turn4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d, int count,
+           uint32_t *out, int width) {
   int k = 0;
   for (; k + 4 <= count; k += 4, out += 4 * width) {
     v128_t w = wasm_v128_load(a + k), x = wasm_v128_load(b + k);

@@ -48,4 +48,8 @@ int panel_depth(const Arithmetic *arithmetic, int count);
 void pack(const Side *side, const size_t *line, int64_t lines, const Depth *depth, uint8_t *out,
           size_t stride);
 
+/* Transposes 4 lines of `count` contiguous lanes of 4 bytes: out[k * width + line]. */
+void turn4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d, int count,
+           uint32_t *out, int width);
+
 #endif

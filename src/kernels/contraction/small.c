@@ -1,6 +1,8 @@
 /* Multiplies small matrices in place or from copies in the first cache: see small.h. */
 #include "kernels/contraction/small.h"
+
 #include "base/min_max.h"
+#include "kernels/contraction/pack.h"
 
 #include <string.h>
 #include <wasm_simd128.h>
@@ -8,8 +10,6 @@
 enum {
   COPY_BYTES = 16384, /* max bytes of each copy, so that they stay in the first cache */
 };
-
-static int64_t round_up(int64_t a, int64_t step) { return divide_up(a, step) * step; }
 
 /* ---- Planning ---- */
 
@@ -59,28 +59,13 @@ static void copy_lhs(const Small *s, const uint8_t *from, uint8_t *copy) {
 }
 
 /* Transposes lines of 4-byte lanes along the depth into rows of columns. */
-static void turn_lines(const float *from, int64_t line, int64_t columns, int64_t depth, float *out,
-                       int64_t padded) {
+static void turn_lines(const uint32_t *from, int64_t line, int64_t columns, int64_t depth,
+                       uint32_t *out, int64_t padded) {
   for (int64_t j = 0; j < columns; j += 4) {
-    const float *a = from + j * line, *b = a + (j + 1 < columns ? line : 0);
-    const float *c = a + (j + 2 < columns ? 2 * line : 0);
-    const float *d = a + (j + 3 < columns ? 3 * line : 0);
-    float *to = out + j;
-    int64_t k = 0;
-    for (; k + 4 <= depth; k += 4, to += 4 * padded) {
-      v128_t w = wasm_v128_load(a + k), x = wasm_v128_load(b + k);
-      v128_t y = wasm_v128_load(c + k), z = wasm_v128_load(d + k);
-      v128_t wx = wasm_i32x4_shuffle(w, x, 0, 4, 1, 5), yz = wasm_i32x4_shuffle(y, z, 0, 4, 1, 5);
-      wasm_v128_store(to, wasm_i64x2_shuffle(wx, yz, 0, 2));
-      wasm_v128_store(to + padded, wasm_i64x2_shuffle(wx, yz, 1, 3));
-      wx = wasm_i32x4_shuffle(w, x, 2, 6, 3, 7);
-      yz = wasm_i32x4_shuffle(y, z, 2, 6, 3, 7);
-      wasm_v128_store(to + 2 * padded, wasm_i64x2_shuffle(wx, yz, 0, 2));
-      wasm_v128_store(to + 3 * padded, wasm_i64x2_shuffle(wx, yz, 1, 3));
-    }
-    for (; k < depth; k++, to += padded) {
-      wasm_v128_store(to, wasm_f32x4_make(a[k], b[k], c[k], d[k]));
-    }
+    const uint32_t *a = from + j * line, *b = a + (j + 1 < columns ? line : 0);
+    const uint32_t *c = a + (j + 2 < columns ? 2 * line : 0);
+    const uint32_t *d = a + (j + 3 < columns ? 3 * line : 0);
+    turn4(a, b, c, d, (int)depth, out + j, (int)padded);
   }
 }
 
@@ -138,7 +123,7 @@ static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
   size_t bytes = (size_t)type_bytes(loader->from);
   size_t stride = (size_t)(s->padded * arithmetic->lane_bytes);
   if (s->turns_rhs) {
-    turn_lines((const float *)from, column, columns, count, (float *)copy, s->padded);
+    turn_lines((const uint32_t *)from, column, columns, count, (uint32_t *)copy, s->padded);
     return;
   }
   if (s->is_few) {

@@ -28,8 +28,6 @@ enum {
 
 /* ---- Planning ---- */
 
-static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Returns the size of equal parts: a multiple of `step`, at most `most`. */
 static int64_t equal_parts(int64_t size, int64_t most, int64_t step) {
   int64_t parts = divide_up(size, most < step ? step : most / step * step);
@@ -51,21 +49,21 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
                   arithmetic->lane_elements > 1;
   int64_t most_lines = SUM_BYTES / (vectors * bytes);
   if (converts && !along_depth) {
-    most_lines = at_most(most_lines, MATRIX_BYTES / (CONVERTED_ROWS * bytes));
+    most_lines = min_i64(most_lines, MATRIX_BYTES / (CONVERTED_ROWS * bytes));
   }
   /* A unit is several lines along the depth, or a range of columns of several rows. */
   int64_t wanted = along_depth ? UNIT_ELEMENTS / depth + 1 : MIN_COLUMNS;
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
   plan->tile[LHS] = plan->lines[LHS];
   plan->tiles[LHS] = 1;
-  plan->tile[RHS] = equal_parts(lines, at_most(wanted, most_lines), 16);
+  plan->tile[RHS] = equal_parts(lines, min_i64(wanted, most_lines), 16);
   plan->tiles[RHS] = divide_up(lines, plan->tile[RHS]);
-  int64_t tile = at_most(plan->tile[RHS], lines);
-  plan->splits = at_most(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
+  int64_t tile = min_i64(plan->tile[RHS], lines);
+  plan->splits = min_i64(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
   if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
   int64_t split = divide_up(divide_up(depth, plan->splits), 32) * 32;
   int64_t most_depth = VECTOR_BYTES / (vectors * bytes);
-  if (converts) most_depth = at_most(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
+  if (converts) most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
   plan->depth_block = equal_parts(split, most_depth, 32);
   plan->blocks = divide_up(split, plan->depth_block) * plan->splits;
   return true;
@@ -105,7 +103,7 @@ static void load_complex(const Loader *loader, const uint8_t *from, int64_t stri
   bool narrow = loader->element == C64;
   size_t step = (size_t)(narrow ? 4 : 8) * (along_depth ? 2 : 1);
   for (int64_t k = 0; k < count; k += SOME) {
-    int64_t some = at_most(count - k, SOME);
+    int64_t some = min_i64(count - k, SOME);
     load_elements(loader, from + (size_t)(k * stride) * (size_t)type_bytes(loader->from), stride,
                   some, pairs);
     (narrow ? split_c64 : split_c128)(pairs, some, along_depth, first + (size_t)k * step,
@@ -164,7 +162,7 @@ static void load_pairs(const Loader *loader, const uint8_t *from, size_t stride,
   size_t bytes = (size_t)type_bytes(loader->from);
   for (int64_t k = 0; k < rows; k += 2) {
     for (int64_t j = 0; j < columns; j += SOME) {
-      int64_t count = at_most(columns - j, SOME);
+      int64_t count = min_i64(columns - j, SOME);
       const uint8_t *at = from + (size_t)k * stride + (size_t)j * bytes;
       load_elements(loader, at, 1, count, (uint8_t *)row[0]);
       if (k + 1 < rows)
@@ -200,7 +198,7 @@ static void add_by_depth(const Block *block, const Vectors *vectors) {
   size_t row_bytes = (size_t)(columns * arithmetic->lane_bytes);
   int64_t some = CONVERTED_ROWS * lanes;
   for (int64_t k = 0; k < block->depth; k += some) {
-    int64_t count = at_most(block->depth - k, some);
+    int64_t count = min_i64(block->depth - k, some);
     const uint8_t *from = block->data + (size_t)k * block->stride;
     if (lanes == 2) {
       load_pairs(&block->loader, from, block->stride, count, columns, converted);
@@ -228,7 +226,7 @@ static void add_by_columns(const Block *block, const Vectors *vectors) {
   _Alignas(16) uint8_t converted[MATRIX_BYTES];
   size_t bytes = (size_t)type_bytes(arithmetic->element);
   for (int64_t j = 0; j < block->columns; j += LINES) {
-    int64_t count = at_most(block->columns - j, LINES);
+    int64_t count = min_i64(block->columns - j, LINES);
     for (int64_t i = 0; i < count; i++) {
       uint8_t *line = converted + (size_t)i * LINE_BYTES;
       load_elements(&block->loader, block->data + (size_t)(j + i) * block->stride, 1, block->depth,
@@ -274,7 +272,7 @@ static void store_row(const Arithmetic *arithmetic, const uint8_t *sums, int64_t
     return;
   }
   for (int64_t j = 0; j < count; j += SOME) {
-    int64_t some = at_most(count - j, SOME);
+    int64_t some = min_i64(count - j, SOME);
     const uint8_t *from = sums + (size_t)j * from_bytes;
     if (!sums_are_results(arithmetic, to)) {
       store_sums(arithmetic, from, some, to, converted);
@@ -299,7 +297,7 @@ static void store_block(const Contraction *c, const Block *block, int64_t rows, 
       continue;
     }
     for (int64_t j = 0; j < block->columns; j += SOME) {
-      int64_t some = at_most(block->columns - j, SOME);
+      int64_t some = min_i64(block->columns - j, SOME);
       const uint8_t *first = sums + (size_t)j * real_bytes * (along_depth ? 1 : 2);
       (arithmetic->sum == C64 ? combine_c64 : combine_c128)(first, first + block->sums_stride, some,
                                                             along_depth, pairs);
@@ -329,7 +327,7 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
   block.sums_stride = (size_t)(sums_of_row + 15) & ~(size_t)15;
   clear(arithmetic, c->keeps_negative_zero, sums, (size_t)(rows * reals) * block.sums_stride);
   for (int64_t k = unit->depth; k < unit->depth_end; k += plan->depth_block) {
-    block.depth = at_most(unit->depth_end - k, plan->depth_block);
+    block.depth = min_i64(unit->depth_end - k, plan->depth_block);
     const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
     block.data = data[RHS] + (offset[RHS] + (size_t)(k * rhs_depth + first * column)) * rhs_bytes;
     Vectors vectors = load_vectors(c, arithmetic, rows, lhs, block.depth, along_depth, buffer);

@@ -239,11 +239,9 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
 static LinalgEnd run_fast(const LinalgPlan *p, const LinalgData *data, uint8_t *memory,
                           LinalgProgress *progress) {
   PrimitiveType type = p->type;
-  if (p->routine == LINALG_GTSV) {
-    return linalg_run_gtsv(p, data, linalg_is_wide(type) ? 2 : 1, (double *)memory, progress);
-  }
-  if (p->routine == LINALG_PERTURBED) {
-    return linalg_run_perturbed(p, data, linalg_is_wide(type) ? 2 : 1, (double *)memory, progress);
+  if (p->routine == LINALG_GTSV || p->routine == LINALG_PERTURBED) {
+    int parts = linalg_is_wide(type) ? 2 : 1;
+    return linalg_run_tridiagonal(p, data, parts, (double *)memory, progress);
   }
   if (linalg_is_wide(type)) return linalg_run_c128(p, data, (LinalgComplex *)memory, progress);
   return type == F32 && p->routine < LINALG_ORMQR

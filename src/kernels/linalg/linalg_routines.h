@@ -26,19 +26,19 @@ static double *doubles_at(Number *memory) {
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-#if IS_COMPLEX
-static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
-  if (!plan->narrow) return ((const Number *)data)[i];
-  const float *x = (const float *)data + 2 * i;
-  return (Number){x[0], x[1]};
-}
-
 static void put_real(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, double x) {
   if (plan->narrow) {
     ((float *)data)[i] = (float)x;
   } else {
     ((double *)data)[i] = x;
   }
+}
+
+#if IS_COMPLEX
+static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
+  if (!plan->narrow) return ((const Number *)data)[i];
+  const float *x = (const float *)data + 2 * i;
+  return (Number){x[0], x[1]};
 }
 
 static void put(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, Number x) {
@@ -50,14 +50,6 @@ static void put(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, Number x) {
 static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
   if (!IS_NARROW && plan->narrow) return ((const float *)data)[i];
   return ((const Number *)data)[i];
-}
-
-static void put_real(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, double x) {
-  if (plan->narrow) {
-    ((float *)data)[i] = (float)x;
-  } else {
-    ((double *)data)[i] = x;
-  }
 }
 
 static void put(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, Number x) {

@@ -374,43 +374,6 @@ static void eliminate(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff
   dl[0] = second;
 }
 
-LinalgEnd linalg_run_gtsv(const LinalgPlan *plan, const LinalgData *data, int parts, double *memory,
-                          LinalgProgress *progress) {
-  enum { LOADS, ELIMINATES, SUBSTITUTES };
-  ptrdiff_t n = plan->in[3].rows, columns = plan->in[3].columns;
-  Wide *dl = (Wide *)memory, *d = dl + n, *du = d + n, *b = du + n;
-  double work = 40 + 8 * (double)columns;
-  if (progress->stage == LOADS && !move_rows(plan, data, parts, memory, true, progress)) {
-    return LINALG_PAUSED;
-  }
-  if (progress->stage == ELIMINATES) {
-    for (ptrdiff_t i = progress->at; i < n && !progress->info; i++) {
-      if (linalg_pauses(progress, i, work)) return LINALG_PAUSED;
-      bool is_last = i + 1 == n;
-      if (d[i] == 0 && (is_last || dl[i] == 0)) {
-        progress->info = i + 1;
-      } else if (!is_last) {
-        eliminate(dl + i, d + i, du + i, b + i * columns, n - i, columns,
-                  size_of(d[i]) < size_of(dl[i]));
-      }
-    }
-    linalg_stage_ends(progress);
-  }
-  if (progress->stage == SUBSTITUTES) {
-    for (ptrdiff_t i = n - 1 - progress->at; i >= 0 && !progress->info; i--) {
-      if (linalg_pauses(progress, n - 1 - i, work)) return LINALG_PAUSED;
-      Wide *x = b + i * columns;
-      if (i + 1 < n) subtract(x, du[i], x + columns, columns);
-      if (i + 2 < n) subtract(x, dl[i], x + 2 * columns, columns);
-      for (ptrdiff_t j = 0; j < columns; j++) x[j] = over(x[j], d[i]);
-    }
-    linalg_stage_ends(progress);
-  }
-  if (!move_rows(plan, data, parts, memory, false, progress)) return LINALG_PAUSED;
-  *(int32_t *)data->out[4] = (int32_t)progress->info;
-  return LINALG_DONE;
-}
-
 /* --- Tridiagonal systems that may be singular --------------------------------------------------- */
 
 static double length_of(Wide x) { return hypot(creal(x), cimag(x)); }
@@ -449,12 +412,15 @@ static void eliminate_scaled(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, 
   progress->norm[1] = fmax(progress->norm[1], largest);
 }
 
-LinalgEnd linalg_run_perturbed(const LinalgPlan *plan, const LinalgData *data, int parts,
-                               double *memory, LinalgProgress *progress) {
+/* --- Both ------------------------------------------------------------------------------------- */
+
+LinalgEnd linalg_run_tridiagonal(const LinalgPlan *plan, const LinalgData *data, int parts,
+                                 double *memory, LinalgProgress *progress) {
   enum { LOADS, ELIMINATES, SUBSTITUTES };
+  bool perturbs = plan->routine == LINALG_PERTURBED;
   ptrdiff_t n = plan->in[3].rows, columns = plan->in[3].columns;
   Wide *dl = (Wide *)memory, *d = dl + n, *du = d + n, *b = du + n;
-  double work = 60 + 8 * (double)columns;
+  double work = 50 + 8 * (double)columns;
   if (progress->stage == LOADS && !move_rows(plan, data, parts, memory, true, progress)) {
     return LINALG_PAUSED;
   }
@@ -463,9 +429,17 @@ LinalgEnd linalg_run_perturbed(const LinalgPlan *plan, const LinalgData *data, i
       progress->norm[0] = length_of(d[0]) + (n > 1 ? length_of(du[0]) : 0);
       progress->norm[1] = fmax(length_of(d[0]), n > 1 ? length_of(du[0]) : 0);
     }
-    for (ptrdiff_t i = progress->at; i + 1 < n; i++) {
+    for (ptrdiff_t i = progress->at; i < n && !progress->info; i++) {
       if (linalg_pauses(progress, i, work)) return LINALG_PAUSED;
-      eliminate_scaled(dl + i, d + i, du + i, b + i * columns, n - i, columns, progress);
+      Wide *x = b + i * columns;
+      bool is_last = i + 1 == n;
+      if (perturbs && !is_last) {
+        eliminate_scaled(dl + i, d + i, du + i, x, n - i, columns, progress);
+      } else if (!perturbs && d[i] == 0 && (is_last || dl[i] == 0)) {
+        progress->info = i + 1;
+      } else if (!is_last) {
+        eliminate(dl + i, d + i, du + i, x, n - i, columns, size_of(d[i]) < size_of(dl[i]));
+      }
     }
     progress->norm[1] = fmax(progress->norm[1], length_of(d[n - 1]));
     linalg_stage_ends(progress);
@@ -473,15 +447,17 @@ LinalgEnd linalg_run_perturbed(const LinalgPlan *plan, const LinalgData *data, i
   double by = progress->norm[1] * (plan->narrow ? FLT_EPSILON : DBL_EPSILON);
   double safe = plan->narrow ? FLT_MIN : DBL_MIN;
   if (progress->stage == SUBSTITUTES) {
-    for (ptrdiff_t i = n - 1 - progress->at; i >= 0; i--) {
+    for (ptrdiff_t i = n - 1 - progress->at; i >= 0 && !progress->info; i--) {
       if (linalg_pauses(progress, n - 1 - i, work)) return LINALG_PAUSED;
       Wide *x = b + i * columns;
       if (i + 1 < n) subtract(x, du[i], x + columns, columns);
       if (i + 2 < n) subtract(x, dl[i], x + 2 * columns, columns);
-      Wide pivot = grown(d[i], by, safe, x, columns);
+      Wide pivot = perturbs ? grown(d[i], by, safe, x, columns) : d[i];
       for (ptrdiff_t j = 0; j < columns; j++) x[j] = over(x[j], pivot);
     }
     linalg_stage_ends(progress);
   }
-  return move_rows(plan, data, parts, memory, false, progress) ? LINALG_DONE : LINALG_PAUSED;
+  if (!move_rows(plan, data, parts, memory, false, progress)) return LINALG_PAUSED;
+  if (!perturbs) *(int32_t *)data->out[4] = (int32_t)progress->info;
+  return LINALG_DONE;
 }

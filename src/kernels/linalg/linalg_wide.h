@@ -38,16 +38,12 @@ bool linalg_store_vectors(const LinalgGeneral *g, uint8_t *out, bool from_left,
 /* If `flips`, transforms T and Z so that their right eigenvectors are the matrix's left ones: a stage. */
 bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress);
 
-/* Runs gtsv. memory: 2 (3 + columns) rows doubles. */
-LinalgEnd linalg_run_gtsv(const LinalgPlan *plan, const LinalgData *data, int parts, double *memory,
-                          LinalgProgress *progress);
-
 /*
-** Runs tridiagonal_solve_perturbed: solves T x = b where T may be singular, for example to find an eigenvector.
-** If a pivot is so small that x would overflow, it grows by about the rounding error of U's largest number (LAPACK's
-** lagtf and lagts). memory: as for gtsv.
+** Runs gtsv, or tridiagonal_solve_perturbed: that solves T x = b where T may be singular, for example to find an
+** eigenvector. If a pivot is so small that x would overflow, it grows by about the rounding error of U's largest number
+** (LAPACK's lagtf and lagts). memory: 2 (3 + columns) rows doubles.
 */
-LinalgEnd linalg_run_perturbed(const LinalgPlan *plan, const LinalgData *data, int parts,
-                               double *memory, LinalgProgress *progress);
+LinalgEnd linalg_run_tridiagonal(const LinalgPlan *plan, const LinalgData *data, int parts,
+                                 double *memory, LinalgProgress *progress);
 
 #endif

@@ -14,7 +14,7 @@ enum { PIECE = 1 << 16, PIECE_ELEMENTS = 256, TILE = 16, STRIP = 4 * TILE, MAX_I
 
 /* --- The boxes of operations ------------------------------------------------------------------ */
 
-static void byte_strides(const Shape *shape, int64_t *strides) {
+void byte_strides(const Shape *shape, int64_t *strides) {
   shape_strides(shape, strides);
   for (int d = 0; d < shape->rank; d++) strides[d] *= type_bytes(shape->type);
 }

@@ -14,6 +14,8 @@ typedef struct Box {
   int64_t sizes[MAX_RANK], from_strides[MAX_RANK], to_strides[MAX_RANK], from, to;
 } Box;
 
+/* Finds the distances of neighbours in each dimension, in bytes. */
+void byte_strides(const Shape *shape, int64_t *strides);
 /* Returns the box of the shape `sizes` at the start of arrays of shapes `from` and `to`. */
 Box box_between(const Shape *sizes, const Shape *from, const Shape *to);
 /* Returns the box of operand number `operand` of a concatenate. *at: its start along the concatenated

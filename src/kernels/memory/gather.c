@@ -37,11 +37,6 @@ static int find(Int64List list, int64_t value) {
   return -1;
 }
 
-static void byte_strides(const Shape *shape, int64_t *strides) {
-  shape_strides(shape, strides);
-  for (int d = 0; d < shape->rank; d++) strides[d] *= type_bytes(shape->type);
-}
-
 /* Plans the window. Its dimensions are offset_dims in the result; in the operand, those that are neither
 ** collapsed nor batching. */
 static void plan_window(GatherPlan *plan, const Attributes *a, const Shape *operand,

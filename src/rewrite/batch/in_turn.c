@@ -69,7 +69,7 @@ static Instruction *take(Turns *t, Instruction *counter, Instruction *leaf) {
   put_starts(t, counter, rank, operands + 1);
   int64_t *sizes = arena_copy(t->b->arena, leaf->shape->dims, sizeof *sizes * (size_t)rank);
   sizes[0] = 1;
-  const Attributes *a = ATTRIBUTES(.slice_sizes = (Int64List){rank, sizes});
+  const Attributes *a = ATTRIBUTES(.slice_sizes = {rank, sizes});
   const Shape *shape = shape_of(m, leaf->shape->type, rank, sizes);
   Instruction *slice = make(m, HLO_DYNAMIC_SLICE, shape, operands, rank + 1, a);
   return computation_add_reshape(m->computation, slice, rank - 1, sizes + 1);

@@ -21,10 +21,6 @@ struct CalleeMemo {
   Computation *made;
 };
 
-static Sizes no_sizes(Dynamic *d, const Shape *shape) {
-  return ARENA_ARRAY(d->scratch, Instruction *, size_count(shape));
-}
-
 /* ---- Values packed with their sizes ---- */
 
 /* Makes (value, size, ...), with a size for every entry that is dynamic in `which`. */

@@ -19,7 +19,7 @@ int shape_dynamic_dimensions(const Shape *shape) {
   return count;
 }
 
-static Sizes no_sizes(Dynamic *d, const Shape *shape) {
+Sizes no_sizes(Dynamic *d, const Shape *shape) {
   return ARENA_ARRAY(d->scratch, Instruction *, size_count(shape));
 }
 

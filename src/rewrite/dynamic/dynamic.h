@@ -54,6 +54,8 @@ bool dynamic_refuse(Dynamic *d, const Instruction *instruction, int operand, int
 void dynamic_begin(Dynamic *d, Computation *computation);
 bool dynamic_walk(Dynamic *d);
 
+Sizes no_sizes(Dynamic *d, const Shape *shape); /* static ones */
+
 /* ---- control.c ---- */
 
 /* Handles while, conditional, call and fusion: finds the sizes of the result and, if not dry, the

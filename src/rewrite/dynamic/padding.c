@@ -53,14 +53,12 @@ static Instruction *first_everywhere(Dynamic *d, Instruction *array, int64_t dim
     dims[count++] = shape->dims[i];
   }
   Error error;
-  Attributes attributes = *ATTRIBUTES(.slice = (SliceConfig){shape->rank, slice});
+  Attributes attributes = *ATTRIBUTES(.slice = {shape->rank, slice});
   const Shape *row_shape = shape_make(arena, shape->type, shape->rank, row, &error);
   const Shape *flat_shape = shape_make(arena, shape->type, count, dims, &error);
   Instruction *first = emit(d, HLO_SLICE, row_shape, &array, 1, &attributes);
   first = emit(d, HLO_RESHAPE, flat_shape, &first, 1, NULL);
-  attributes_init(&attributes);
-  attributes.dimensions = (Int64List){count, others};
-  return emit(d, HLO_BROADCAST, shape, &first, 1, &attributes);
+  return emit(d, HLO_BROADCAST, shape, &first, 1, ATTRIBUTES(.dimensions = {count, others}));
 }
 
 /* Broadcasts operands of size 1 in a dimension where another operand has more. */
@@ -223,7 +221,7 @@ static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
   Instruction *slice_operands[MAX_RANK + 1] = {base};
   for (int i = 0; i < rank; i++) slice_operands[i + 1] = start_of(d, instruction, 2, i);
   Instruction *below = emit(d, HLO_DYNAMIC_SLICE, shape, slice_operands, rank + 1,
-                            ATTRIBUTES(.slice_sizes = (Int64List){rank, shape->dims}));
+                            ATTRIBUTES(.slice_sizes = {rank, shape->dims}));
   for (int i = 0; i < rank; i++) {
     if (!operands[1][i]) continue;
     update = emit_choice(d, emit_mask(d, shape, i, operands[1][i]), update, below);
@@ -268,14 +266,13 @@ static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) 
     }
   }
   if (!moves) return reverse;
-  Attributes attributes = *ATTRIBUTES(.padding = (PaddingConfig){rank, padding});
+  Attributes attributes = *ATTRIBUTES(.padding = {rank, padding});
   Error error;
   const Shape *wide_shape = shape_make(arena_of(d), shape->type, rank, wide, &error);
   Instruction *pad_operands[] = {reverse, zero(d, shape->type)};
   slice[0] = emit(d, HLO_PAD, wide_shape, pad_operands, 2, &attributes);
-  attributes_init(&attributes);
-  attributes.slice_sizes = (Int64List){rank, shape->dims};
-  return emit(d, HLO_DYNAMIC_SLICE, shape, slice, rank + 1, &attributes);
+  return emit(d, HLO_DYNAMIC_SLICE, shape, slice, rank + 1,
+              ATTRIBUTES(.slice_sizes = {rank, shape->dims}));
 }
 
 /* ---- Sort ---- */
@@ -377,14 +374,11 @@ static Instruction *repack_reshape(Dynamic *d, Instruction *reshape, Sizes opera
   Instruction *flat = emit(d, HLO_RESHAPE, flat_shape, &from, 1, NULL);
   Instruction *rank = rank_of_elements(d, shape, result);
   Instruction *places = place_of_elements(d, rank, from->shape, operand);
-  Attributes attributes;
-  attributes_init(&attributes);
   ones[0] = 1;
-  attributes.slice_sizes = (Int64List){1, ones};
-  int64_t *zeros = ARENA_ARRAY(arena, int64_t, 1);
-  attributes.collapsed_slice_dims = attributes.start_index_map = (Int64List){1, zeros};
-  attributes.index_vector_dim = shape->rank;
-  return emit(d, HLO_GATHER, shape, (Instruction *[]){flat, places}, 2, &attributes);
+  const Int64List first = {1, ARENA_ARRAY(arena, int64_t, 1)};
+  return emit(d, HLO_GATHER, shape, (Instruction *[]){flat, places}, 2,
+              ATTRIBUTES(.slice_sizes = {1, ones}, .collapsed_slice_dims = first,
+                         .start_index_map = first, .index_vector_dim = shape->rank));
 }
 
 static Instruction *rewrite_reshape(Dynamic *d, Instruction *reshape, Sizes operand, Sizes result) {

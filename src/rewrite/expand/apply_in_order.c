@@ -77,7 +77,7 @@ static Instruction *iota(Computation *c, int64_t count) {
 
 static Instruction *element(Computation *c, Instruction *array, Instruction *at) {
   static const int64_t one = 1;
-  const Attributes *a = ATTRIBUTES(.slice_sizes = (Int64List){1, &one});
+  const Attributes *a = ATTRIBUTES(.slice_sizes = {1, &one});
   const Shape *shape = shape_make(c->module->arena, array->shape->type, 1, &one, NULL);
   Instruction *slice =
       computation_add(c, HLO_DYNAMIC_SLICE, shape, (Instruction *[]){array, at}, 2, a, NULL);
@@ -379,12 +379,11 @@ static Computation *merge_level(const Instruction *x, Instruction **operands, in
 
 static Instruction *in_order(Computation *c, Instruction *line, Instruction *order) {
   static const int64_t zero = 0, one = 1;
-  Attributes a;
-  attributes_init(&a);
-  a.collapsed_slice_dims = a.start_index_map = (Int64List){1, &zero};
-  a.slice_sizes = (Int64List){1, &one};
-  a.index_vector_dim = 1;
-  return computation_add(c, HLO_GATHER, line->shape, (Instruction *[]){line, order}, 2, &a, NULL);
+  const Int64List first = {1, &zero};
+  return computation_add(c, HLO_GATHER, line->shape, (Instruction *[]){line, order}, 2,
+                         ATTRIBUTES(.collapsed_slice_dims = first, .start_index_map = first,
+                                    .slice_sizes = {1, &one}, .index_vector_dim = 1),
+                         NULL);
 }
 
 /* One line of each operand -> these lines, sorted. */

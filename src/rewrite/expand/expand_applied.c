@@ -27,10 +27,9 @@ typedef struct Applied {
 Instruction *add_scan(Computation *computation, Computation *to_apply, const Shape *shape,
                       Instruction *const *operands, int count, int carries) {
   static const int64_t first = 0;
-  return computation_add(computation, HLO_SCAN, shape, operands, count,
-                         ATTRIBUTES(.to_apply = to_apply, .dimensions = (Int64List){1, &first},
-                                    .num_carries = carries),
-                         NULL);
+  return computation_add(
+      computation, HLO_SCAN, shape, operands, count,
+      ATTRIBUTES(.to_apply = to_apply, .dimensions = {1, &first}, .num_carries = carries), NULL);
 }
 
 void add_parts(Computation *computation, Instruction *x, Instruction **parts) {

@@ -36,7 +36,7 @@ static Instruction *add_repeat(const Expansion *e, Instruction *x, int d, int64_
   for (int i = d + 1; i < rank; i++) inner *= dims[i];
   dims[d] *= times;
   const int64_t apart[] = {outer, n, inner}, repeated[] = {outer, n, times, inner};
-  const Attributes *attributes = ATTRIBUTES(.dimensions = (Int64List){3, places});
+  const Attributes *attributes = ATTRIBUTES(.dimensions = {3, places});
   x = add(e, HLO_RESHAPE, shape_make(e->arena, type, 3, apart, NULL), &x, 1, NULL);
   x = add(e, HLO_BROADCAST, shape_make(e->arena, type, 4, repeated, NULL), &x, 1, attributes);
   return add(e, HLO_RESHAPE, shape_make(e->arena, type, rank, dims, NULL), &x, 1, NULL);

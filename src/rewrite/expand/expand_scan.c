@@ -92,11 +92,10 @@ static Instruction **add_step(const Expansion *e, Instruction **state, Instructi
     arguments[i] = add(e, HLO_RESHAPE, shape, &arguments[i], 1, NULL);
   }
   for (int i = 0; i < scan->carries; i++) arguments[scan->inputs + i] = state[FIRST_CARRY + i];
-  attributes_init(&attributes);
-  attributes.to_apply = to_apply;
   const Shape *result = computation_result_shape(to_apply);
   int count = scan->outputs + scan->carries;
-  Instruction *call = add(e, HLO_CALL, result, arguments, e->x->operand_count, &attributes);
+  Instruction *call =
+      add(e, HLO_CALL, result, arguments, e->x->operand_count, ATTRIBUTES(.to_apply = to_apply));
   Instruction **results = ARENA_ARRAY(e->arena, Instruction *, count);
   for (int i = 0; i < count; i++) {
     results[i] = shape_is_tuple(result) ? computation_add_element(e->computation, call, i) : call;

@@ -34,11 +34,10 @@ static Computation *make_comparator(const Instruction *x) {
   for (int i = 0; i < 4; i++) {
     parameters[i] = computation_add_parameter(c, i, shape_scalar(i < 2 ? type : S32), NULL);
   }
-  Attributes a;
-  attributes_init(&a);
-  a.direction = x->a->largest ? COMPARE_GT : COMPARE_LT;
-  a.compare_type = type_is_floating(type) ? COMPARISON_TOTALORDER : COMPARISON_DEFAULT;
-  computation_add(c, HLO_COMPARE, shape_scalar(PRED), parameters, 2, &a, NULL);
+  const Attributes *a = ATTRIBUTES(.direction = x->a->largest ? COMPARE_GT : COMPARE_LT,
+                                   .compare_type = type_is_floating(type) ? COMPARISON_TOTALORDER
+                                                                          : COMPARISON_DEFAULT);
+  computation_add(c, HLO_COMPARE, shape_scalar(PRED), parameters, 2, a, NULL);
   return c;
 }
 
@@ -51,11 +50,9 @@ static bool expand(Instruction *x, void *data) {
   a.is_stable = true; /* for the kernel */
   Instruction *chosen = computation_add(x->parent, HLO_TOPK, x->shape, x->operands, 1, &a, NULL);
   for (int i = 0; i < 2; i++) parts[i] = computation_add_element(x->parent, chosen, i);
-  attributes_init(&a);
-  a.dimensions = (Int64List){1, arena_copy(arena, &last, sizeof last)};
-  a.is_stable = true;
-  a.to_apply = make_comparator(x);
-  Instruction *sorted = computation_add(x->parent, HLO_SORT, x->shape, parts, 2, &a, NULL);
+  const Attributes *order = ATTRIBUTES(.dimensions = {1, arena_copy(arena, &last, sizeof last)},
+                                       .is_stable = true, .to_apply = make_comparator(x));
+  Instruction *sorted = computation_add(x->parent, HLO_SORT, x->shape, parts, 2, order, NULL);
   for (int i = 0; i < 2; i++) parts[i] = computation_add_element(x->parent, sorted, i);
   instruction_become(x, HLO_TUPLE_OP, parts, 2, NULL);
   return true;

@@ -70,8 +70,7 @@ static void meet_along(Joining *j, const Placement *p, GridAxis axis, Attributes
 static Instruction *look_up(Computation *computation, Literal *table) {
   Arena *arena = computation->module->arena;
   int64_t one = 1;
-  Attributes attributes =
-      *ATTRIBUTES(.slice_sizes = (Int64List){1, arena_copy(arena, &one, sizeof one)});
+  Attributes attributes = *ATTRIBUTES(.slice_sizes = {1, arena_copy(arena, &one, sizeof one)});
   Instruction *operands[] = {
       computation_add_constant(computation, table, NULL),
       add(computation, HLO_PARTITION_ID, shape_scalar(U32), NULL, 0, NULL),
@@ -108,7 +107,7 @@ static Instruction *take_block(Instruction *whole, const Shape *shape, const Pla
                                        : scalar_zero(whole->parent, S32);
   }
   return add(whole->parent, HLO_DYNAMIC_SLICE, shape, operands, 1 + shape->rank,
-             ATTRIBUTES(.slice_sizes = (Int64List){shape->rank, shape->dims}));
+             ATTRIBUTES(.slice_sizes = {shape->rank, shape->dims}));
 }
 
 /* Returns `x` on the partition of the first addend, else zeros. A maximum's addends are all equal. */

@@ -77,7 +77,7 @@ static Instruction *spread(Instruction *dot, int side, Instruction *operand,
   operand = computation_add_transpose(dot->parent, operand, order);
   if (count == products->rank) return operand;
   return computation_add(dot->parent, HLO_BROADCAST, products, &operand, 1,
-                         ATTRIBUTES(.dimensions = (Int64List){count, sorted}), NULL);
+                         ATTRIBUTES(.dimensions = {count, sorted}), NULL);
 }
 
 static void expand(Instruction *dot, Computation *add) {
@@ -104,7 +104,7 @@ static void expand(Instruction *dot, Computation *add) {
   reduced[1] = computation_add_constant(computation,
                                         literal_new(arena, shape_scalar(dot->shape->type)), NULL);
   instruction_become(dot, HLO_REDUCE, reduced, 2,
-                     ATTRIBUTES(.dimensions = (Int64List){contracted, summed}, .to_apply = add));
+                     ATTRIBUTES(.dimensions = {contracted, summed}, .to_apply = add));
 }
 
 /* Slices one element of the contracted dimension, which stays as size 1. */
@@ -121,7 +121,7 @@ static Instruction *term_of(Instruction *dot, int side, int64_t term) {
         (SliceDimension){is_term ? term : 0, is_term ? term + 1 : operand->shape->dims[d], 1};
     dims[d] = slices[d].limit - slices[d].start;
   }
-  const Attributes *a = ATTRIBUTES(.slice = (SliceConfig){rank, slices});
+  const Attributes *a = ATTRIBUTES(.slice = {rank, slices});
   const Shape *shape = shape_make(arena, operand->shape->type, rank, dims, NULL);
   return computation_add(dot->parent, HLO_SLICE, shape, &operand, 1, a, NULL);
 }

@@ -434,9 +434,7 @@ static void merge(Merger *m, const Cluster *cluster, Instruction **of_input) {
   Instruction *fusion = computation_add(m->computation, HLO_FUSION, fused->root->shape,
                                         cluster->inputs, cluster->input_count, &a, wanted[0]->name);
   for (int i = 0; i < count; i++) {
-    attributes_init(&a);
-    a.tuple_index = i;
-    instruction_become(wanted[i], HLO_GET_TUPLE_ELEMENT, &fusion, 1, &a);
+    instruction_become(wanted[i], HLO_GET_TUPLE_ELEMENT, &fusion, 1, ATTRIBUTES(.tuple_index = i));
   }
 }
 

@@ -90,7 +90,7 @@ static Instruction *repeated(Instruction *x, int64_t times) {
   dims[rank] = times;
   Instruction *wide = computation_add(x->parent, HLO_BROADCAST,
                                       shape_make(arena, x->shape->type, rank + 1, dims, NULL), &x,
-                                      1, ATTRIBUTES(.dimensions = (Int64List){rank, items}), NULL);
+                                      1, ATTRIBUTES(.dimensions = {rank, items}), NULL);
   dims[rank - 1] *= times;
   return computation_add(x->parent, HLO_RESHAPE,
                          shape_make(arena, x->shape->type, rank, dims, NULL), &wide, 1, NULL, NULL);
@@ -116,7 +116,7 @@ static void reorder(Instruction *x, bool features_last, int64_t multiplier) {
     places[i] = (features_last ? 1 : 2) + i;
     taps[i] = i;
   }
-  Attributes a = *x->a, transpose;
+  Attributes a = *x->a;
   ConvDims *to = &a.conv_dims;
   to->input_batch = to->output_batch = 0;
   to->input_feature = to->output_feature = features_last ? rank - 1 : 1;
@@ -144,9 +144,7 @@ static void reorder(Instruction *x, bool features_last, int64_t multiplier) {
   const Shape *shape = shape_make(arena, x->shape->type, rank, out_dims, NULL);
   Instruction *convolution =
       computation_add(x->parent, HLO_CONVOLUTION, shape, operands, 2, &a, NULL);
-  attributes_init(&transpose);
-  transpose.dimensions = (Int64List){rank, back};
-  instruction_become(x, HLO_TRANSPOSE, &convolution, 1, &transpose);
+  instruction_become(x, HLO_TRANSPOSE, &convolution, 1, ATTRIBUTES(.dimensions = {rank, back}));
 }
 
 static bool order(Instruction *x, void *data) {

@@ -142,7 +142,7 @@ static Instruction **reduced(const Cut *c, Instruction **operands, int added, In
   int64_t dims[MAX_RANK], *over = ARENA_ARRAY(c->arena, int64_t, shape->rank);
   int64_t *left = ARENA_ARRAY(c->arena, int64_t, shape->rank);
   int rank = 0;
-  Attributes a = *ATTRIBUTES(.to_apply = c->combine, .dimensions = (Int64List){0, over});
+  Attributes a = *ATTRIBUTES(.to_apply = c->combine, .dimensions = {0, over});
   *kept = (Int64List){0, left};
   for (int d = 0; d < shape->rank; d++) {
     bool is_reduced = list_has(c->reduce->a->dimensions, d <= c->along ? d : d - added);
@@ -168,24 +168,21 @@ static Instruction **reduced(const Cut *c, Instruction **operands, int added, In
 /* Concatenates the results of the pieces and of the remaining elements along dimension `at`. */
 static Instruction *with_rest(const Cut *c, Instruction *pieces, Instruction *rest, int at) {
   const Shape *shape = pieces->shape;
-  Attributes a;
-  attributes_init(&a);
   int64_t *dims = arena_copy(c->arena, shape->dims, sizeof *dims * (size_t)shape->rank);
   dims[at] = 1;
   Instruction *both[] = {pieces, NULL};
   both[1] = computation_add_reshape(c->computation, rest, shape->rank, dims);
   dims[at] = c->pieces + 1;
-  a.dimensions = (Int64List){1, arena_copy(c->arena, &(int64_t){at}, sizeof(int64_t))};
+  const Attributes *a =
+      ATTRIBUTES(.dimensions = {1, arena_copy(c->arena, &(int64_t){at}, sizeof(int64_t))});
   const Shape *all = shape_make(c->arena, shape->type, shape->rank, dims, NULL);
-  return add(c, HLO_CONCATENATE, all, both, 2, &a);
+  return add(c, HLO_CONCATENATE, all, both, 2, a);
 }
 
 static void cut(Cut *c) {
   Instruction *x = c->reduce, **operands = ARENA_ARRAY(c->arena, Instruction *, 2 * c->count);
   Instruction **rests = ARENA_ARRAY(c->arena, Instruction *, 2 * c->count);
-  Attributes a;
   Int64List kept, kept_of_rest;
-  attributes_init(&a);
   c->combine = c->wide != PRIMITIVE_TYPE_INVALID ? widened(c) : x->a->to_apply;
   for (int i = 0; i < c->count; i++) {
     Instruction *operand = converted(c, x->operands[i]);
@@ -200,14 +197,13 @@ static void cut(Cut *c) {
     operands[i] = c->rest ? with_rest(c, results[i], rests[i], at) : results[i];
     operands[c->count + i] = converted(c, x->operands[c->count + i]);
   }
-  a.to_apply = c->combine;
-  a.dimensions = kept;
+  const Attributes *a = ATTRIBUTES(.to_apply = c->combine, .dimensions = kept);
   if (c->wide == PRIMITIVE_TYPE_INVALID) {
-    instruction_become(x, HLO_REDUCE, operands, 2 * c->count, &a);
+    instruction_become(x, HLO_REDUCE, operands, 2 * c->count, a);
     return;
   }
   const Shape *wide = shape_with_type(c->arena, x->shape, c->wide);
-  Instruction *total = add(c, HLO_REDUCE, wide, operands, 2, &a);
+  Instruction *total = add(c, HLO_REDUCE, wide, operands, 2, a);
   instruction_become(x, HLO_CONVERT, &total, 1, NULL);
 }
 

@@ -110,8 +110,8 @@ static Instruction *is_sender(Linear *l, const Instruction *x) {
   Opcode number = x->a->channel_id ? HLO_PARTITION_ID : HLO_REPLICA_ID;
   Instruction *operands[] = {entries, make(&l->m, number, shape_scalar(U32), NULL, 0, NULL)};
   static const int64_t one = 1;
-  Instruction *entry = make(&l->m, HLO_DYNAMIC_SLICE, NULL, operands, 2,
-                            ATTRIBUTES(.slice_sizes = (Int64List){1, &one}));
+  Instruction *entry =
+      make(&l->m, HLO_DYNAMIC_SLICE, NULL, operands, 2, ATTRIBUTES(.slice_sizes = {1, &one}));
   return make_reshape(&l->m, entry, shape_scalar(PRED));
 }
 

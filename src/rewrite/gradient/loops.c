@@ -302,9 +302,8 @@ static Instruction *add_read(Linear *l, Computation *to, Instruction *stack, con
   const Shape *entry = stacked(l, shape, 1);
   Instruction **operands = entry_indices(l, to, 1, shape, at);
   operands[0] = stack;
-  Instruction *read =
-      computation_add(to, HLO_DYNAMIC_SLICE, entry, operands, shape->rank + 2,
-                      ATTRIBUTES(.slice_sizes = (Int64List){entry->rank, entry->dims}), NULL);
+  Instruction *read = computation_add(to, HLO_DYNAMIC_SLICE, entry, operands, shape->rank + 2,
+                                      ATTRIBUTES(.slice_sizes = {entry->rank, entry->dims}), NULL);
   return computation_add_reshape(to, read, shape->rank, shape->dims);
 }
 

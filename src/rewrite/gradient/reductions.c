@@ -25,7 +25,7 @@ static Instruction *products_before(Linear *l, Instruction *rows, bool after) {
   window[1].padding_low = after ? -1 : n;
   window[1].padding_high = after ? n : -1;
   const Attributes *a =
-      ATTRIBUTES(.window = (Window){2, arena_copy(l->arena, window, sizeof window)},
+      ATTRIBUTES(.window = {2, arena_copy(l->arena, window, sizeof window)},
                  .to_apply = module_add_reducer(l->d->module, HLO_MULTIPLY, rows->shape->type));
   Instruction *one = make_number(&l->m, shape_scalar(rows->shape->type), 1);
   return make(&l->m, HLO_REDUCE_WINDOW, NULL, (Instruction *[]){rows, one}, 2, a);

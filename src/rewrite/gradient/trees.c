@@ -99,7 +99,7 @@ static Instruction **ranges(const Tree *t, Instruction **x, int64_t dimension, i
 static Instruction **join(const Tree *t, Instruction **y, Instruction **z, int64_t dimension) {
   Instruction **joined = ARENA_ARRAY(t->arena, Instruction *, t->count);
   const Attributes *a =
-      ATTRIBUTES(.dimensions = (Int64List){1, arena_copy(t->arena, &dimension, sizeof dimension)});
+      ATTRIBUTES(.dimensions = {1, arena_copy(t->arena, &dimension, sizeof dimension)});
   for (int i = 0; i < t->count; i++) {
     int64_t dims[MAX_RANK];
     const Shape *shape = y[i]->shape;
@@ -206,7 +206,7 @@ static Instruction **padded(const Tree *t) {
     items[d] = (PaddingDimension){w->padding_low, w->padding_high, w->base_dilation - 1};
     dims[d] = w->padding_low + dilated + w->padding_high;
   }
-  const Attributes *a = ATTRIBUTES(.padding = (PaddingConfig){window.count, items});
+  const Attributes *a = ATTRIBUTES(.padding = {window.count, items});
   Instruction **result = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
     const Shape *shape = shape_of(&t->l->m, t->values[i]->shape->type, window.count, dims);
@@ -226,7 +226,7 @@ static Instruction **at_place(const Tree *t, Instruction **from, const int64_t *
     int64_t start = at * w->window_dilation, span = (like->dims[d] - 1) * w->stride + 1;
     items[d] = (SliceDimension){start, start + span, w->stride};
   }
-  const Attributes *a = ATTRIBUTES(.slice = (SliceConfig){like->rank, items});
+  const Attributes *a = ATTRIBUTES(.slice = {like->rank, items});
   Instruction **result = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
     const Shape *shape = shape_with_type(t->arena, like, from[i]->shape->type);

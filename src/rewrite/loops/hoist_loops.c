@@ -267,10 +267,9 @@ static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
     sliced[1 + d] = d == dimension ? index : zero;
     sizes[d] = d == dimension ? 1 : all->dims[d];
   }
-  attributes_init(&a);
-  a.slice_sizes = (Int64List){rank, sizes};
   const Shape *shape = shape_make(arena, all->type, rank, sizes, NULL);
-  Instruction *own = add(l->body, HLO_DYNAMIC_SLICE, shape, sliced, rank + 1, &a);
+  Instruction *own = add(l->body, HLO_DYNAMIC_SLICE, shape, sliced, rank + 1,
+                         ATTRIBUTES(.slice_sizes = {rank, sizes}));
   instruction_become(dot, HLO_RESHAPE, &own, 1, NULL);
   return true;
 }

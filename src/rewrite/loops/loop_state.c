@@ -20,10 +20,6 @@ typedef struct State {
   bool *live; /* by element */
 } State;
 
-static bool is_element(const Instruction *x, const Instruction *tuple) {
-  return x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0] == tuple;
-}
-
 static bool find_state(State *s, Instruction *loop, const Users *users) {
   const Computation *body = loop->a->body, *condition = loop->a->condition;
   if (loop->a->control_predecessors.count || !shape_is_tuple(loop->shape) || body->callers > 1 ||
@@ -46,7 +42,7 @@ static bool find_state(State *s, Instruction *loop, const Users *users) {
                .user_count = users->count[loop->id],
                .size = loop->shape->tuple_size};
   for (int u = 0; u < s->user_count; u++) {
-    if (!is_element(s->users[u], loop)) return false;
+    if (!is_element_of(s->users[u], loop)) return false;
   }
   return true;
 }
@@ -59,7 +55,7 @@ static bool skip_passed_on(State *s) {
     Instruction *user = s->users[u];
     int64_t index = user->a->tuple_index;
     const Instruction *next = s->root->operands[index];
-    bool is_same = is_element(next, s->inside) && next->a->tuple_index == index;
+    bool is_same = is_element_of(next, s->inside) && next->a->tuple_index == index;
     Instruction *before = is_same ? tuple_element(s->init, index) : NULL;
     if (before && shape_equal(before->shape, user->shape)) {
       instruction_become(user, shape_is_array(user->shape) ? HLO_COPY : HLO_OPTIMIZATION_BARRIER,
@@ -85,8 +81,8 @@ static bool are_twins(const State *s, int i, int j) {
   }
   for (int k = 0; k < 2; k++) {
     const Instruction *x = a->operands[k], *y = b->operands[k];
-    bool own = is_element(x, s->inside) && x->a->tuple_index == i && is_element(y, s->inside) &&
-               y->a->tuple_index == j;
+    bool own = is_element_of(x, s->inside) && x->a->tuple_index == i &&
+               is_element_of(y, s->inside) && y->a->tuple_index == j;
     if (own && a->operands[1 - k] == b->operands[1 - k]) return true;
   }
   return false;
@@ -96,7 +92,7 @@ static void read_instead(const Computation *computation, const Instruction *stat
                          int now) {
   for (int i = 0; i < computation->count; i++) {
     Instruction *x = computation->instructions[i];
-    if (is_element(x, state) && x->a->tuple_index == of)
+    if (is_element_of(x, state) && x->a->tuple_index == of)
       instruction_attributes(x)->tuple_index = now;
   }
 }
@@ -145,7 +141,7 @@ static void mark_all(State *s, Marks *m) {
   for (int u = 0; u < s->user_count; u++) mark_element(s, m, s->users[u]->a->tuple_index);
   for (int i = 0; i < condition->count; i++) {
     const Instruction *x = condition->instructions[i];
-    if (is_element(x, s->tested)) mark_element(s, m, x->a->tuple_index);
+    if (is_element_of(x, s->tested)) mark_element(s, m, x->a->tuple_index);
   }
   unsigned walk = module_walk(body->module);
   for (int i = 0; i < body->count; i++) {
@@ -154,7 +150,7 @@ static void mark_all(State *s, Marks *m) {
   }
   while (m->depth) {
     const Instruction *x = m->stack[--m->depth];
-    if (is_element(x, s->inside)) mark_element(s, m, x->a->tuple_index);
+    if (is_element_of(x, s->inside)) mark_element(s, m, x->a->tuple_index);
     for (int k = 0; k < x->operand_count; k++) mark(m, x->operands[k]);
   }
 }

@@ -225,7 +225,7 @@ static Instruction *part_of(const Narrower *n, Instruction *x, const Range *box)
   SliceDimension *items = ARENA_ARRAY(arena, SliceDimension, rank);
   for (int d = 0; d < rank; d++) items[d] = (SliceDimension){rest[d].low, rest[d].high, 1};
   return computation_add(n->computation, HLO_SLICE, box_shape(arena, x->shape->type, rest, rank),
-                         &whole, 1, ATTRIBUTES(.slice = (SliceConfig){rank, items}), NULL);
+                         &whole, 1, ATTRIBUTES(.slice = {rank, items}), NULL);
 }
 
 static Attributes attributes_of_part(Arena *arena, const Instruction *x, const Instruction *part) {

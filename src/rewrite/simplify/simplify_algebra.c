@@ -302,7 +302,7 @@ static Instruction *dynamic_slice(Instruction *x) {
     start = start < 0 ? 0 : start > last ? last : start;
     slices[i] = (SliceDimension){start, start + size, 1};
   }
-  const Attributes *attributes = ATTRIBUTES(.slice = (SliceConfig){rank, slices});
+  const Attributes *attributes = ATTRIBUTES(.slice = {rank, slices});
   Instruction *source = x->operands[0];
   instruction_become(x, HLO_SLICE, &source, 1, attributes);
   return x;

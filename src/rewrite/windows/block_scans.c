@@ -44,14 +44,12 @@ static Instruction *reshaped(const Scan *s, Instruction *x, const Shape *shape) 
 }
 
 static Instruction *padded(const Scan *s, Instruction *x, int64_t low, int64_t high) {
-  Attributes a;
-  attributes_init(&a);
   PaddingDimension *items = ARENA_ARRAY(s->arena, PaddingDimension, s->rank);
   items[s->along] = (PaddingDimension){low, high, 0};
-  a.padding = (PaddingConfig){s->rank, items};
   Instruction *operands[] = {x, s->init};
   const Shape *shape = shape_along(s, x->shape->dims[s->along] + low + high, 0);
-  return computation_add(s->computation, HLO_PAD, shape, operands, 2, &a, NULL);
+  return computation_add(s->computation, HLO_PAD, shape, operands, 2,
+                         ATTRIBUTES(.padding = {s->rank, items}), NULL);
 }
 
 /* Accumulates x along a dimension, in the same direction. */

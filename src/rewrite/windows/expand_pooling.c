@@ -167,9 +167,9 @@ Computation *pooling_chooser(const Instruction *x, bool padded, PoolingChooser *
 static Instruction *add_selection(const Pooling *p, Instruction *split, Common *common) {
   const Shape *source = p->x->operands[1]->shape;
   const Attributes *attributes =
-      ATTRIBUTES(.dimensions = (Int64List){p->window_rank,
-                                           arena_copy(p->arena, p->inner,
-                                                      sizeof(int64_t) * (size_t)p->window_rank)},
+      ATTRIBUTES(.dimensions = {p->window_rank,
+                                arena_copy(p->arena, p->inner,
+                                           sizeof(int64_t) * (size_t)p->window_rank)},
                  .to_apply = pooling_chooser(p->x, false, &common->chooser));
   const Shape *indices = shape_with_type(p->arena, source, S32);
   const Shape *both = shape_tuple(p->arena, 2, (const Shape *[]){source, indices});
@@ -183,17 +183,14 @@ static Instruction *add_spread(const Pooling *p, const Common *common, Instructi
   Instruction *init = common->init;
   Instruction *source = add_broadcast(p, p->x->operands[1], p->outer);
   Instruction *at = add_broadcast(p, selected, p->outer);
-  Attributes compare, map;
-  attributes_init(&compare);
-  attributes_init(&map);
-  compare.direction = COMPARE_EQ;
-  map.to_apply = p->x->a->scatter;
   int64_t *all = ARENA_ARRAY(p->arena, int64_t, p->rank);
   for (int i = 0; i < p->rank; i++) all[i] = i;
-  map.dimensions = (Int64List){p->rank, all};
   Instruction *here =
-      add(p, HLO_COMPARE, split_shape(p, PRED), (Instruction *[]){common->places, at}, 2, &compare);
-  Instruction *updated = add(p, HLO_MAP, init->shape, (Instruction *[]){init, source}, 2, &map);
+      add(p, HLO_COMPARE, split_shape(p, PRED), (Instruction *[]){common->places, at}, 2,
+          ATTRIBUTES(.direction = COMPARE_EQ));
+  Instruction *updated =
+      add(p, HLO_MAP, init->shape, (Instruction *[]){init, source}, 2,
+          ATTRIBUTES(.to_apply = p->x->a->scatter, .dimensions = {p->rank, all}));
   return add(p, HLO_SELECT, init->shape, (Instruction *[]){here, updated, init}, 3, NULL);
 }
 
@@ -205,15 +202,12 @@ static void finish(const Pooling *p, Instruction *spread) {
     instruction_become(p->x, HLO_RESHAPE, &spread, 1, NULL);
     return;
   }
-  Attributes attributes;
-  attributes_init(&attributes);
   PaddingDimension *padding = ARENA_ARRAY(p->arena, PaddingDimension, shape->rank);
   for (int i = 0; i < shape->rank; i++) padding[i].high = shape->dims[i] - p->covered[i];
-  attributes.padding = (PaddingConfig){shape->rank, padding};
   Instruction *operands[] = {
       computation_add_reshape(p->computation, spread, covered->rank, covered->dims),
       p->x->operands[2]};
-  instruction_become(p->x, HLO_PAD, operands, 2, &attributes);
+  instruction_become(p->x, HLO_PAD, operands, 2, ATTRIBUTES(.padding = {shape->rank, padding}));
 }
 
 static bool expand(Instruction *x, void *common) {

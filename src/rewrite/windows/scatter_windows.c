@@ -56,14 +56,12 @@ static void scatter_source(Computation *computation, Instruction *x, Instruction
       computation_add(computation, HLO_BROADCAST, flat, &x->operands[2], 1, NULL, NULL);
   Instruction *operands[] = {init, places, x->operands[1]};
   static const int64_t zero[] = {0};
-  Attributes attributes;
-  attributes_init(&attributes);
   Int64List first = {1, arena_copy(arena, zero, sizeof zero)};
-  attributes.inserted_window_dims = attributes.scatter_dims_to_operand_dims = first;
-  attributes.index_vector_dim = places->shape->rank;
-  attributes.to_apply = x->a->scatter;
+  const Attributes *attributes =
+      ATTRIBUTES(.inserted_window_dims = first, .scatter_dims_to_operand_dims = first,
+                 .index_vector_dim = places->shape->rank, .to_apply = x->a->scatter);
   Instruction *scatter =
-      computation_add(computation, HLO_SCATTER, flat, operands, 3, &attributes, NULL);
+      computation_add(computation, HLO_SCATTER, flat, operands, 3, attributes, NULL);
   instruction_become(x, HLO_RESHAPE, &scatter, 1, NULL);
 }
 
