@@ -5,6 +5,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
+import { GUIDES } from './guides/pages.mjs';
 import { searchData } from './guides/search_data.mjs';
 import { facts } from './home/facts.mjs';
 import { operationsTable } from './playground/operations_table.mjs';
@@ -26,7 +27,7 @@ function furtherFiles() {
     apply: 'build',
     async generateBundle() {
       /* What the Python of a guide wrote, for the JavaScript after it. */
-      for (const name of ['training', 'own-drawings']) {
+      for (const name of GUIDES.map((guide) => guide.files).filter(Boolean)) {
         for (const file of (await readdir(here(`../tests/guides/${name}`))).filter((one) => !/\.(py|txt)$/.test(one))) files[`files/${name}/${file}`] = `../tests/guides/${name}/${file}`;
       }
       for (const [fileName, path] of Object.entries(files)) {

@@ -89,16 +89,27 @@ function parseState(state) {
 const runsHere = (code) => Array.from(code.matchAll(/^import .* from '([^']+)';?$/gm)).every(([, name]) => /^xla-wasm(\/train)?$/.test(name)) &&
   !/^\/\/ \w+\.mjs$/m.test(code);
 
-/** Makes a page's blocks of JavaScript run, each after those above it. @returns {{ dispose: () => void }[]} */
-function makeRunnable(article, { name }, link) {
-  const base = new URL(`files/${name}/`, document.baseURI).href;
-  let before = '';
-  return Array.from(article.querySelectorAll('pre > code.language-js')).filter((code) => runsHere(code.textContent)).map((code) => {
-    const text = code.textContent;
-    const block = createRunnable({ code: text, before, base, link });
-    code.parentNode.replaceWith(block.element);
-    before += `${before && '\n'}${text}`;
-    return block;
+/** The JavaScript of a block that runs here, or undefined. Of an HTML page it is the script, if that needs no elements. */
+function codeOf({ className, textContent: text }) {
+  if (className === 'language-js') return runsHere(text) ? text : undefined;
+  const script = className === 'language-html' ? /^<script type="module">\n([^]*)^<\/script>$/m.exec(text)?.[1].replace(/^ {2}/gm, '') : undefined;
+  return script && script.includes('console.log') && !/\bdocument\b/.test(script) && runsHere(script) ? script : undefined;
+}
+
+/**
+ * Makes a page's blocks of code run, each after those above it; an HTML page is a program of its own.
+ * @returns {{ dispose: () => void }[]}
+ */
+function makeRunnable(article, { files }, link) {
+  let above = '';
+  return Array.from(article.querySelectorAll('pre > code')).flatMap((element) => {
+    const code = codeOf(element);
+    if (!code) return [];
+    const isPage = element.className === 'language-html';
+    const block = createRunnable({ code, before: isPage ? '' : above, files, link, ...(isPage && { shown: element.textContent, language: 'html' }) });
+    if (!isPage) above += `${above && '\n'}${code}`;
+    element.parentNode.replaceWith(block.element);
+    return [block];
   });
 }
 

@@ -1,19 +1,22 @@
-/** The pages of the guides, in the order of their list: [name in the address, title, file]. No import: Node reads it, too. */
+/**
+ * The pages of the guides, in the order of their list: [name in the address, title, file], and the folder of tests/guides
+ * whose files their code reads. No import: Node reads it, too.
+ */
 const PAGES = {
   Start: [
     ['getting-started', 'Getting started', 'docs/guides/getting-started.md'],
     ['from-jax', 'From JAX to a page', 'docs/guides/from-jax.md'],
-    ['from-frameworks', 'From a framework to a page', 'docs/guides/from-frameworks.md'],
-    ['from-keras', 'From Keras 3', 'docs/guides/from-keras.md'],
-    ['from-tensorflow-js', 'From TensorFlow.js', 'docs/guides/from-tensorflow-js.md'],
+    ['from-frameworks', 'From a framework to a page', 'docs/guides/from-frameworks.md', 'flax'],
+    ['from-keras', 'From Keras 3', 'docs/guides/from-keras.md', 'keras'],
+    ['from-tensorflow-js', 'From TensorFlow.js', 'docs/guides/from-tensorflow-js.md', 'tensorflow-js'],
     ['from-onnxruntime-web', 'From onnxruntime-web', 'docs/guides/from-onnxruntime-web.md'],
     ['no-build', 'No build step', 'docs/guides/no-build.md'],
     ['hosts', 'Headers, bundlers, hosts', 'docs/hosts.md'],
   ],
   Guides: [
     ['weights', 'Weights', 'docs/guides/weights.md'],
-    ['training', 'Train in the page', 'docs/guides/training.md'],
-    ['own-drawings', 'Teach a model in the page', 'docs/guides/own-drawings.md'],
+    ['training', 'Train in the page', 'docs/guides/training.md', 'training'],
+    ['own-drawings', 'Teach a model in the page', 'docs/guides/own-drawings.md', 'own-drawings'],
     ['batches', 'Batches and Jacobians', 'docs/guides/batches.md'],
     ['meshes', 'Meshes and collectives', 'docs/meshes.md'],
     ['speed', 'Speed and profiles', 'docs/guides/speed.md'],
@@ -36,8 +39,8 @@ const PAGES = {
   ],
 };
 
-/** { section, name, title, path } of each page. */
-export const GUIDES = Object.entries(PAGES).flatMap(([section, pages]) => pages.map(([name, title, path]) => ({ section, name, title, path })));
+/** { section, name, title, path, files } of each page. */
+export const GUIDES = Object.entries(PAGES).flatMap(([section, pages]) => pages.map(([name, title, path, files]) => ({ section, name, title, path, files })));
 
 /** The anchor of a heading. */
 export const slug = (text) => text.toLowerCase().replace(/[^\w\- ]/g, '').replaceAll(' ', '-');

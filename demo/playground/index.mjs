@@ -3,8 +3,10 @@ import { h, select } from '../shared/dom.mjs';
 import { duration, plural, whole } from '../shared/format.mjs';
 import { createPrograms } from '../shared/programs.mjs';
 import { createResults } from '../shared/results.mjs';
+import { baseOf } from '../shared/runnable.mjs';
 import { createTabs } from '../shared/tabs.mjs';
 import { readThreads, selectThreads } from '../shared/threads.mjs';
+import { trusted } from '../shared/trusted.mjs';
 import { legend, stepName, Timeline } from '../shared/timeline.mjs';
 import { createPasses } from './differences.mjs';
 import { createEditor } from './editor.mjs';
@@ -65,7 +67,7 @@ function readState(state) {
     return { seed: 0, tab: state.tab, ...stateOfExample(state.example) };
   }
   if (typeof state?.text !== 'string') return { seed: 0, ...stateOfExample(PROGRAMS[0].name) };
-  const { text, language, inputs, mesh, seed, tab, example, threads } = state;
+  const { text, language, inputs, mesh, seed, tab, example, threads, files } = state;
   return {
     text,
     language: LANGUAGES.some(([id]) => id === language) ? language : 'hlo',
@@ -74,17 +76,20 @@ function readState(state) {
     seed: Number.isSafeInteger(seed) ? seed : 0,
     threads: readThreads(threads),
     tab,
+    files: typeof files === 'string' && /^[\w-]+$/.test(files) ? files : undefined,
     example: examplesByName.has(example) ? example : undefined,
   };
 }
+
+/** Whether JavaScript from an address runs at once, without a click on Run: an example's, or what this page opened. */
+const isOwn = ({ text, example }) => text === examplesByName.get(example)?.program || trusted.has(text);
 
 class Playground {
   constructor(element, { state, setState, link }) {
     this.setState = setState;
     this.link = link;
     this.state = readState(state);
-    /* JavaScript from an address runs after a click on Run; an example's JavaScript is the page's own. */
-    this.isTrusted = this.state.text === examplesByName.get(this.state.example)?.program;
+    this.isTrusted = isOwn(this.state);
     this.programs = createPrograms();
     this.program = null; /* the compiled program, or several that meet */
     this.part = 0; /* the number of the one that the tabs show */
@@ -156,9 +161,9 @@ class Playground {
 
   /* ---- What changes it ---- */
 
-  load(state) {
+  load(state, isTrusted = true) {
     const tab = this.tabs.selected();
-    this.isTrusted = true;
+    this.isTrusted = isTrusted;
     this.state = { tab, ...state };
     this.editor.setText(state.text, state.language);
     this.showState();
@@ -230,7 +235,7 @@ class Playground {
     const { language, text } = this.state;
     if (language !== 'javascript') return { source: text, kind: language, shown: [] };
     const lines = [];
-    const { text: source, shown } = await this.runner.run(text, { base: document.baseURI, onprint: (line) => lines.push(line) });
+    const { text: source, shown } = await this.runner.run(text, { base: baseOf(this.state.files), onprint: (line) => lines.push(line) });
     if (lines.length) shown.push({ name: 'printed', type: 'text', text: lines.join('\n') });
     return { source, kind: 'hlo', shown };
   }
@@ -417,6 +422,9 @@ export function mount(element, context) {
   const playground = new Playground(element, context);
   return {
     dispose: () => playground.dispose(),
-    update: (state) => playground.load(readState(state)),
+    update(state) {
+      const next = readState(state);
+      playground.load(next, isOwn(next));
+    },
   };
 }

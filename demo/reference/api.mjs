@@ -64,7 +64,7 @@ function entryPage(element, entry, link) {
   const example = (member) => {
     const code = exampleOf(entry.name, member);
     if (!code) return null;
-    const part = opening('Example', () => createRunnable({ code, base: document.baseURI, link, label: `Example of ${member}` }));
+    const part = opening('Example', () => createRunnable({ code, link, label: `Example of ${member}` }));
     parts.push(part);
     return part.element;
   };

@@ -9,12 +9,16 @@
  */
 import { codeElement } from './code_colours.mjs';
 import { h } from './dom.mjs';
+import { trusted } from './trusted.mjs';
 
 let runner = null; /* promised */
 const runnerOf = async () => {
   runner ??= import('../playground/js_runner.mjs').then(({ createRunner }) => createRunner({ spares: false }));
   return runner;
 };
+
+/** The address at which relative addresses of code begin. */
+export const baseOf = (files) => (files ? new URL(`files/${files}/`, document.baseURI).href : document.baseURI);
 
 /** Ends the workers of the blocks. The next run starts others. */
 export async function endRuns() {
@@ -32,31 +36,33 @@ async function textOf(array) {
 /**
  * @param {object} options
  * @param {string} options.code
+ * @param {string} [options.shown] what is shown instead of the code until it is edited, in `language`
  * @param {string} [options.before] code that runs before it, silently
- * @param {string} [options.base] where its relative addresses begin
+ * @param {string} [options.files] the folder of the site's files/ at which its relative addresses begin; else the site's own
  * @param {boolean} [options.reserves] whether the place of its output is there before the first run
  * @param {boolean} [options.live] whether it runs again after each change
  * @param {(state: object, view: string) => Promise<string>} options.link as of a view's context
  * @param {string} [options.label] for those who hear the page
  * @returns {{ element: HTMLElement, run: () => Promise<void>, dispose: () => void }}
  */
-export function createRunnable({ code, before = '', base, reserves = false, live = false, link, label = 'Program' }) {
+export function createRunnable({ code, shown: given = code, language = 'js', before = '', files, reserves = false, live = false, link, label = 'Program' }) {
   let text = code;
   let editor = null;
   let timer = 0;
   let turn = 0;
   let disposed = false;
-  const shown = codeElement(text, 'js', label);
+  const shown = codeElement(given, language, label);
   const source = h('div', { class: 'source' }, shown);
   const output = h('output', { class: reserves ? 'output' : 'output empty' }, reserves ? '\u00a0' : '');
   const runButton = h('button', { type: 'button', class: 'run', onclick: () => run() }, 'Run');
   const edit = h('button', { type: 'button', class: 'edit', onclick: () => openEditor() }, 'Edit');
   const took = h('span', { class: 'soft' });
-  const open = h('a', { class: 'button open', href: '#playground' }, 'Open in the playground');
+  const open = h('a', { class: 'button open', href: '#playground', onclick: () => trusted.add(whole()) }, 'Open in the playground');
   const element = h('div', { class: 'runnable' }, source, h('div', { class: 'bar' }, runButton, edit, took, open), output);
 
+  const whole = () => (before ? `${before}\n${text}` : text);
   const showLink = async () => {
-    const address = await link({ text: before ? `${before}\n${text}` : text, language: 'javascript' }, 'playground');
+    const address = await link({ text: whole(), language: 'javascript', files }, 'playground');
     open.href = address;
   };
 
@@ -93,8 +99,8 @@ export function createRunnable({ code, before = '', base, reserves = false, live
     const began = performance.now();
     const from = before ? before.split('\n').length + 1 : 0;
     try {
-      const { shown: arrays } = await (await runnerOf()).run(before ? `${before}\n${text}` : text, {
-        base, from,
+      const { shown: arrays } = await (await runnerOf()).run(whole(), {
+        base: baseOf(files), from,
         onprint(line) {
           if (isStale()) return;
           lines.push(line);

@@ -319,6 +319,12 @@ show(stored, 'stored');`;
   await second.page.locator('input[type="number"]').first().fill('3');
   await second.page.waitForTimeout(1000);
   assert.deepEqual(asked, []);
+  // Nor another address, while the playground is open.
+  const elsewhere = await language(`${code}\n`);
+  await second.page.evaluate((state) => { location.hash = `playground/${state}`; }, elsewhere);
+  await second.page.waitForFunction(() => document.getElementById('play-status').textContent.includes('came with the link'));
+  await second.page.waitForTimeout(500);
+  assert.deepEqual(asked, []);
   const before = await second.page.evaluate(() => Number(document.getElementById('play-status').dataset.turn));
   await second.page.click('#run');
   await settled(second.page, before);

@@ -100,7 +100,16 @@ test('code of the guides runs where it stands, and prints what its comments say'
       }
     }
   }
-  assert.ok(blocks >= 15, `${blocks}`);
+  assert.ok(blocks >= 25, `${blocks}`);
+});
+
+test('code that reads files of a guide finds them in the playground, too', async () => {
+  await page.goto('about:blank');
+  await page.goto(`${address}#guides/from-keras`);
+  await page.waitForSelector('.runnable');
+  await page.waitForFunction(() => document.querySelector('.runnable .open').hash.length > 100);
+  await page.click('.runnable .open');
+  await page.waitForFunction(() => /printed\s*\[ [\d.]+, /.test(document.querySelector('[data-panel="results"]')?.textContent ?? ''));
 });
 
 test('the search finds guides, exports and operations, by keyboard', async () => {

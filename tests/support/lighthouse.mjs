@@ -10,7 +10,7 @@ import { chromium } from 'playwright-core';
 import { serve } from '../../demo/serve.mjs';
 import { ARGUMENTS, executablePath } from './browser.mjs';
 
-const PAGES = ['', 'playground', 'guides', 'guides/api', 'guides/api/Client', 'guides/operations', 'guides/operations/gather', 'gallery/life', 'train', 'meshes', 'open'];
+const PAGES = ['', 'playground', 'guides', 'guides/api', 'guides/api/Client', 'guides/operations', 'guides/operations/gather', 'gallery/life', 'gallery/teach', 'train', 'fit', 'meshes', 'open'];
 const CATEGORIES = ['performance', 'accessibility', 'best-practices', 'seo'];
 const TRIES = 3;
 const LEAST = { landing: 95, others: 90 };
