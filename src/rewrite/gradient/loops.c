@@ -233,14 +233,23 @@ static bool loop_count(Linear *l, Loop *loop) {
   }
   Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
   make_leaves(l, loop->init, leaves);
-  int64_t trips = count_trips(&loop->condition, &loop->body, leaves);
+  int unknown;
+  int64_t trips = count_trips(&loop->condition, &loop->body, leaves, &unknown);
   loop->counted = trips >= 0;
   loop->size = loop->counted ? trips : loop->plan.max_iterations;
   if (loop->size || loop->counted) return true;
+  const char *why =
+      unknown < 0 ? ""
+                  : arena_printf(
+                        l->arena,
+                        ", as its condition depends on element %d of the state, of shape %s, which "
+                        "does not begin with a constant",
+                        unknown, shape_str(l->arena, leaves[unknown]->shape));
   no_derivative(l, loop->x,
-                "is a loop whose condition depends on more than constants, so its number of "
-                "iterations is not known; give maxTrips, an upper bound, or use jvp, which needs "
-                "none");
+                arena_printf(l->arena,
+                             "is a loop whose number of iterations is not known before the run%s; "
+                             "give maxTrips, an upper bound, or use jvp, which needs none",
+                             why));
   return false;
 }
 

@@ -87,7 +87,8 @@ static int64_t run(const Computation *condition, const Computation *body, Scalar
   return trips;
 }
 
-int64_t count_trips(Body *condition, Body *body, Instruction *const *init) {
+int64_t count_trips(Body *condition, Body *body, Instruction *const *init, int *unknown) {
+  *unknown = -1;
   Arena *arena = body->l.arena;
   int n = body->input_count, count = 0;
   bool *leaves = ARENA_ARRAY(arena, bool, n);
@@ -98,7 +99,10 @@ int64_t count_trips(Body *condition, Body *body, Instruction *const *init) {
   for (int i = 0; i < n; i++) {
     if (!leaves[i]) continue;
     Literal *literal = leaf_literal(init[i], 0);
-    if (!shape_is_scalar(init[i]->shape) || !literal) return -1;
+    if (!shape_is_scalar(init[i]->shape) || !literal) {
+      *unknown = i;
+      return -1;
+    }
     state[count] = scalar_load(init[i]->shape->type, literal->data, 0);
     next[count++] = body->results[i];
   }

@@ -17,7 +17,8 @@ bool find_inputs(Body *b, const Instruction *x, bool *leaves);
 /* Adds the leaves of the state that those with a flag depend on, in any iteration. False as above. */
 bool find_state(Body *body, bool *leaves);
 
-/* Returns -1 if the count is not known, or above MAX_COUNTED_TRIPS. `init`: the leaves of the state before the loop. */
-int64_t count_trips(Body *condition, Body *body, Instruction *const *init);
+/* Returns -1 if the count is not known, or above MAX_COUNTED_TRIPS. `init`: the leaves of the state before the loop.
+** *unknown: a leaf that the condition depends on and that does not begin with a constant; -1: there is none. */
+int64_t count_trips(Body *condition, Body *body, Instruction *const *init, int *unknown);
 
 #endif
