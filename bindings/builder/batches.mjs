@@ -36,7 +36,7 @@ export function vmapOptions(options) {
  * The dimension of the batch in each leaf of a value.
  * @param {any} given a number for all leaves, null for none, or a list for the elements of a tuple
  * @param {Shape} shape
- * @param {string} what is meant, for errors
+ * @param {string} what names the argument, for errors
  * @returns {number[]}
  */
 function leafDimensions(given, shape, what) {

@@ -12,7 +12,7 @@ jax.export; compressed by gzip or not; a URL; "-": standard input.
   info      prints its parameters and results; of a .npy, .npz or .safetensors file, the arrays
   print     prints it as HLO text
   compile   prints it as HLO text after all optimisations
-  explain   says in words what it became: which operations are one loop, where time and memory go
+  explain   describes the compiled program: which operations are one loop, where time and memory go
   convert   writes it as --output FILE.hlo (text) or FILE.pb (a proto, for real XLA); or arrays in a
             .npy, .npz or .safetensors file as another of these
   gradient  prints the program of its gradient as HLO text; --output FILE.hlo or FILE.pb writes it
@@ -36,7 +36,7 @@ run:
                       then each device has its own; with --output, too
   --random            random numbers for the other parameters
   --seed N            other random numbers (default 0)
-  --output FILE       write what is printed, or the first device's results as .npy, .npz, .safetensors
+  --output FILE       write the output, or the first device's results as .npy, .npz, .safetensors
   --json              print one line of JSON per device
   --time N            run N times, and print the least and the median time
   --profile FILE      write what ran when, as a Chrome trace

@@ -20,7 +20,7 @@ export function nearest(name, known, count, distance) {
 
 /**
  * @param {object} sides of sidesOf()
- * @returns {string} what follows "no argument is named x"
+ * @returns {string} the text after "no argument is named x"
  */
 export function tableOfNames({ parameters, pairs, leaves, plain, distance }) {
   const lacking = parameters.filter((_, i) => !pairs[i]);

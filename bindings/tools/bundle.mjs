@@ -5,7 +5,7 @@
  * other, half a millisecond each, and there are fifty: a third of the time from the import to the first result.
  *
  * FILE, in the folder with the builds, is for a page without a bundler: one request instead of 60. Beside it is a file
- * of what is loaded on demand, such as the reader of StableHLO.
+ * of parts that are loaded on demand, such as the reader of StableHLO.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';

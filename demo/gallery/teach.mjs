@@ -80,7 +80,7 @@ export function createStage(element, exhibit, urls, tell) {
     keys.forEach((key) => { key.disabled = true; });
     teach.disabled = false;
     judge().then((right) => {
-      status.textContent = `${examples.length} of ${EXAMPLES} examples; it knows ${right} of them. Below each: what it is, and what the model takes it for.`;
+      status.textContent = `${examples.length} of ${EXAMPLES} examples; it knows ${right} of them. Below each: its digit, and what the model takes it for.`;
     }, problem);
   };
 

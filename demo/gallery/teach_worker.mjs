@@ -22,7 +22,7 @@ let model;
 let program;
 let first; /* the weights of the file, in the order of the model's parameters */
 let weights;
-let fit = null; /* { count, step }: the training step for so many images */
+let fit = null; /* { count, step }: the training step for `count` images */
 
 /** The name in Flax of a parameter: variables__params____Conv_0____kernel__ is Conv_0.kernel. */
 const flaxName = ({ name }) => Object.values(NAMES).find((own) => name.includes(own.replace('.', '____')));

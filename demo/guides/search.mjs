@@ -1,4 +1,4 @@
-/** The search over the site: an index that is made when somebody begins to type. */
+/** The search over the site: an index that is made at the first key. */
 import MiniSearch from 'minisearch';
 
 import { h } from '../shared/dom.mjs';

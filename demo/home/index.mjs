@@ -1,4 +1,4 @@
-/** The landing page: what this is, for whom, at which cost; a program that runs; where to go on. */
+/** The landing page: a summary, the cost, a program that runs, and links. */
 import FACTS from 'virtual:facts';
 
 import { h } from '../shared/dom.mjs';

@@ -97,7 +97,7 @@ export async function loadProgram(client, source, { kind = 'any', mesh = {} } = 
   const began = performance.now();
   const texts = typeof source === 'string' && kind !== 'stablehlo' ? splitModules(source) : [source];
   if (texts.length > 1 && mesh.replicas) {
-    throw new Error('Several programs say themselves how many replicas each has: replica_count=2 behind the name of a module.');
+    throw new Error('Several programs state their own replicas: replica_count=2 after the name of a module.');
   }
   const parts = [];
   try {

@@ -171,7 +171,7 @@ typedef struct CompileOptions {
   PassWatch *watch; /* of the passes; may be NULL */
 } CompileOptions;
 
-/* switches.c: reads a comma-separated list of what is switched off: optional rewrites, parts of switches.def, and
+/* switches.c: reads a comma-separated list of parts to switch off: optional rewrites, parts of switches.def, and
 ** kernels as kernel-NAME; NULL is an empty one. Returns false with INVALID_ARGUMENT if a name is none of these. */
 bool compile_options_disable(CompileOptions *options, const char *names, Error *error);
 /* Appends a comma-separated list of these names, in the order in which the parts run. */

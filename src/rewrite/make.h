@@ -2,7 +2,7 @@
 ** Adds instructions whose shapes are inferred from their operands. Rewrites that make whole programs use it: gradients
 ** and batches.
 **
-** A failure is kept, so that rules need not check each call: the first one is in `error`, and what is added after it
+** A failure is kept, so that rules need not check each call: the first one is in `error`, and instructions added after it
 ** is valid memory, but no valid program.
 */
 #ifndef XLA_REWRITE_MAKE_H

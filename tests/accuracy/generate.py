@@ -21,7 +21,7 @@ INF = math.inf
 c_pow = ctypes.CDLL('libm.so.6').pow  # NumPy has an opinion of its own on -inf ** 0.5
 c_pow.restype, c_pow.argtypes = ctypes.c_double, [ctypes.c_double] * 2
 UNARY = {
-    # name: (function, function for zeros and what is not finite, ranges by type: f32, f64)
+    # name: (function, function for zeros and values that are not finite, ranges by type: f32, f64)
     'exponential': (mpmath.exp, np.exp, (-104, 89), (-746, 710)),
     'exponential-minus-one': (mpmath.expm1, np.expm1, (-20, 89), (-40, 710)),
     'log': (mpmath.log, np.log, (0, 3), (0, 3)),

@@ -131,7 +131,7 @@ describe('b.function', () => {
     executable.dispose();
   });
 
-  test('what is no function, and what is no operand, is refused', () => {
+  test('values that are no function or no operand are refused', () => {
     const b = client.builder('wrong');
     assert.throws(() => b.function(3), /function: fn must be a function .*; got 3/);
     assert.throws(() => b.function((inner, x) => x)(3), /function: argument 0 must be an XlaOp of this builder; got 3/);

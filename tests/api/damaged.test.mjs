@@ -1,5 +1,5 @@
 /**
- * Reads truncated, changed and malicious files of every format. Each error must come soon and say what is
+ * Reads truncated, changed and malicious files of every format. Each error must come soon and name the
  * wrong; memory stays within the size that the file could mean; the client goes on.
  */
 import assert from 'node:assert/strict';

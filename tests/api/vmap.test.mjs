@@ -137,7 +137,7 @@ ENTRY main {
     assert.deepEqual(await values(client.vmap(convolution, { size: 0 }), [[], [], []]), [[]]);
   });
 
-  test('what does not depend on the batch is computed once', () => {
+  test('values that do not depend on the batch are computed once', () => {
     const module = client.parseHlo(`HloModule m
 ENTRY main {
   x = f32[8] parameter(0)

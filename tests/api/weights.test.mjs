@@ -172,7 +172,7 @@ describe('one rule for names, in execute() and in the command line', () => {
     assert.equal((await executable.execute({ params: { 'a.w': a, 'b.w': b, 'c.w': b } })).length, 2, 'a tree may hold more');
   });
 
-  test('an error lists what the program wants and what is given, with shapes', async () => {
+  test('an error lists wanted and given arguments, with shapes', async () => {
     const executable = await client.compile(client.parseHlo(two));
     const weights = { 'a.w': Literal.from([1, 2], 'f32[2]'), 'B.w_': Literal.from([1, 2, 3], 'f32[3]'), other: Literal.from(1, 's32[]') };
     const error = await executable.execute(weights).catch((e) => e);

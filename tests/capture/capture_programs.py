@@ -36,7 +36,7 @@ class Capture:
   def __init__(self, folder, min_operations):
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f'capture-{os.getpid()}.jsonl.gz')
-    self.out = open(path, 'wb')  # of a gzip member for each program: what is there is whole, even if the tests are ended
+    self.out = open(path, 'wb')  # a gzip member for each program: each is complete, even if the tests are ended
     self.min_operations = min_operations
     self.test = ''
     self.programs = {}  # by id() of the executable, which is kept with it
@@ -61,7 +61,7 @@ class Capture:
       self.programs[id(executable)] = (executable, text, operand_types(module))
 
   def run(self, replicated, args):
-    """Returns what is known of a program before it runs: donated operands are gone after. None: not to be written."""
+    """Returns a program's text and operands before it runs: donated operands are gone after. None: not to be written."""
     known = self.programs.get(id(replicated.xla_executable))
     if not known or replicated.ordered_effects or replicated.mut:
       return None

@@ -52,7 +52,7 @@ function isNear(type, x, y) {
 
 const LEFT_OUT = /\b(bf16|f16|f8\w+|f4\w+)\[|<=|\b(rng[\w-]*|reduce-precision|triangular-solve)\(|"fuzz\./;
 
-/** Returns an outcome, or what is wrong. Some arguments have the batch. */
+/** Returns an outcome, or a description of the fault. Some arguments have the batch. */
 async function check(client, module, args, random) {
   if (!args.length) return 'agreed';
   const flags = args.map(() => random.between(0, 2) > 0);

@@ -49,7 +49,7 @@ async function run(client, derived, args) {
   }
 }
 
-/** Returns an outcome, or what is wrong. */
+/** Returns an outcome, or a description of the fault. */
 async function check(client, module, args, random) {
   const parameters = module.parameters.map(({ shape }) => shape);
   const wrt = parameters.flatMap((shape, i) => (isFloat(shape) ? [i] : []));
@@ -65,7 +65,7 @@ async function check(client, module, args, random) {
   const [right, rightSize] = add(backward.map((x, i) => product(x, tangents[i])));
   if (!Number.isFinite(left) || !Number.isFinite(right)) return 'infinite';
   const tolerance = Math.max(...[...results, ...wrt.map((i) => parameters[i])].map(({ elementType }) => TOLERANCES[elementType]));
-  /* Terms of a derivative may cancel, as those of a softmax of one column: what is left is then of the size of the results' rounding. */
+  /* Terms of a derivative may cancel, as those of a softmax of one column: the rest is then as small as the results' rounding. */
   const sizes = values.map((y, i) => 4 * EPSILONS[y.shape.elementType] * product(y, cotangents[i])[1]).filter(Number.isFinite);
   const rounding = sizes.reduce((sum, size) => sum + size, 1e-30);
   if (Math.abs(left - right) <= tolerance * Math.max(leftSize, rightSize) + rounding) return 'agreed';

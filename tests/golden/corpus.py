@@ -87,7 +87,7 @@ class Family:
       if restyle:
         text = printed(text, name)
       results = harness.run(text, operands, replicas, partitions, check)
-    except Exception as error:  # what XLA refuses is a finding, not a crash
+    except Exception as error:  # a refusal of XLA's is a finding, not a crash
       return self.fail(name, error)
     if function:
       tol = reference.tolerance(function, operands[0], results[0], tol)

@@ -1,4 +1,4 @@
-"""Dynamic dimensions with a static bound: what is past the size takes no part in a reduction."""
+"""Dynamic dimensions with a static bound: elements past the size take no part in a reduction."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Floats of 16 bits and less, integers of 4 and less: what is rounded or cut at every step, exactly."""
+"""Floats of 16 bits and less, integers of 4 and less: their rounding and wrapping at every step, exactly."""
 
 import numpy as np
 

@@ -34,7 +34,7 @@ def partly(function, mesh, axes, inputs, outputs):
 
 
 def nested(mesh, outer, inner):
-  """Sums of what the inner computation has, then of what the outer one has."""
+  """Sums over the inner computation's devices, then over the outer one's."""
   def block(x):
     return x * lax.psum(x.sum(), 'b')
 

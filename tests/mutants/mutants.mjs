@@ -32,7 +32,7 @@ const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder
 /** Some 50 s of one core in all, if none fails. */
 const FAST = ['aliases', 'builder', 'dynamic', 'effects', 'epilogues', 'errors', 'golden', 'loop_state', 'old_faults', 'order', 'overwrite',
   'reductions', 'regions', 'rows', 'short_rows', 'siblings', 'thresholds', 'windows'];
-/** For what FAST does not see, if --slow is given. */
+/** For mutants that FAST does not see, if --slow is given. */
 const SLOW = ['applied', 'captured', 'codegen', 'collective_shapes', 'divergence', 'library_calls', 'lowering', 'maps', 'mesh_types', 'movement', 'ragged_dot',
   'ranks', 'sharding', 'sort', 'stacks', 'thresholds_numbers', 'thresholds_programs', 'topk', 'vmap', 'yielding'];
 

@@ -136,7 +136,7 @@ static const Row rows[] = {
      "ROOT r = s32[2,3] get-tuple-element(t), index=1",
      ""},
     {"a call", NEGATE, "ROOT r = f32[2,3] call(x), to_apply=f", "negate"},
-    {"a fusion that somebody else made", NEGATE, "ROOT r = f32[2,3] fusion(x), kind=kLoop, calls=f",
+    {"a fusion of another compiler", NEGATE, "ROOT r = f32[2,3] fusion(x), kind=kLoop, calls=f",
      "negate"},
     {"a map",
      "m {\n  a = f32[] parameter(0)\n  c = f32[] constant(2)\n  ROOT r = f32[] add(a, c)\n}\n",
@@ -193,7 +193,7 @@ static const Row rows[] = {
      "a = pred[2,3] compare(x, y), direction=LT\nb = pred[2,3] compare(x, y), direction=LE\n"
      "ROOT r = pred[2,3] and(a, b)",
      "compare compare and"},
-    {"nobody needs it", "", "a = f32[2,3] exponential(x)\nROOT r = f32[2,3] abs(x)", "abs"},
+    {"unused", "", "a = f32[2,3] exponential(x)\nROOT r = f32[2,3] abs(x)", "abs"},
     {"a side effect", "",
      "t = token[] after-all()\no = token[] outfeed(x, t)\nROOT r = f32[2,3] abs(x)",
      "after-all outfeed abs"},

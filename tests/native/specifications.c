@@ -1,5 +1,5 @@
 /*
-** Tests that the checks between stages find what they are about. Each row is a module that breaks a specification
+** Tests that the checks between stages find each fault. Each row is a module that breaks a specification
 ** (rewrite/module_check.h, codegen/fusion_check.h); the check, in a process of its own, must abort with these words.
 */
 #include <stdio.h>

@@ -25,7 +25,7 @@ function splitLink(href) {
   return { at: ['#guides', name, ...rest.slice(0, own)].filter(Boolean).join('/'), anchor: rest.slice(own).join('/') };
 }
 
-/** Shows a page, and returns where it is and what is in it. */
+/** Shows a page, and returns its address and its text. */
 async function visit(at) {
   await page.evaluate((hash) => { location.hash = hash; }, at);
   const [view, name, entry] = at.slice(1).split('/');

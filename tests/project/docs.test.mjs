@@ -26,7 +26,7 @@ const rows = new Map([...(await read('docs/operations.md')).matchAll(/^\| `([\w-
     files: [...links.matchAll(/\]\((\S+)\)/g)].map(([, path]) => path.replace('../', '')),
   }]));
 
-test('opcodes.def says what the result of each operation is', async () => {
+test('opcodes.def defines the result of each operation', async () => {
   const rows = (await read('src/hlo/ir/opcodes.def')).split(/^(?=OPCODE\()/m).slice(1);
   assert.equal(rows.length, opcodes.length);
   assert.deepEqual(rows.filter((row) => !/^OPCODE\([^()]*\)\s+\/\* \S.* \*\/$/m.test(row)), []);

@@ -141,7 +141,7 @@ test('offline-page: goes on when the server has ended', { timeout: 60_000 }, asy
   await page.close();
 });
 
-test('vite-react: classifies what is drawn', { timeout: 120_000 }, async () => {
+test('vite-react: classifies drawings', { timeout: 120_000 }, async () => {
   const path = await copyOf('vite-react', ['react', 'react-dom', 'scheduler', 'vite']);
   await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/vite/bin/vite.js'), 'build'], { cwd: path });
   const server = await serveFolder(join(path, 'dist'), ISOLATED);

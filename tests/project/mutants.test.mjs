@@ -1,4 +1,4 @@
-/** What a mutant of the core may be (tests/mutants/mutate.mjs): each kind of change, and no change of what is no code. */
+/** What a mutant of the core may be (tests/mutants/mutate.mjs): each kind of change, and no change outside of code. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

@@ -2,7 +2,7 @@
  * Makes a program with a fault smaller while the fault stays: the search. edits.mjs has the changes.
  *
  * A candidate is a changed copy of the program. It must be read by the parser, and the check must find the fault in
- * it. So an edit needs no knowledge of what an operation allows: a wrong candidate is refused.
+ * it. So an edit need not know an operation's rules: a wrong candidate is refused.
  */
 import { HloLines } from '../../bindings/objects/hlo_lines.mjs';
 import { Literal } from '../../bindings/values/literal.mjs';

@@ -59,9 +59,9 @@ Module *module_differentiate(const Module *module, const GradientOptions *option
 
 /*
 ** Adds the gradient of `of`, a real scalar of a builder's computation, by `wrt`, other values of it: a call, whose
-** result is a tuple with one element for each. The call computes again what `of` is made of; the compiler finds that it is
-** the same. Values with a side effect (infeed, rng, host calls) are its arguments instead; collectives that `of` depends
-** on are done again. Of the options, `max_iterations` and later ones count. NULL with an error, as above.
+** result is a tuple with one element for each. The call computes the operands of `of` again; common subexpressions are
+** removed later. Values with a side effect (infeed, rng, host calls) are its arguments instead; collectives that `of`
+** depends on are done again. Of the options, `max_iterations` and later ones count. NULL with an error, as above.
 */
 Instruction *builder_gradient(Builder *builder, const Instruction *of, Instruction *const *wrt,
                               int count, const GradientOptions *options, Error *error);

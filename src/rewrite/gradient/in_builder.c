@@ -152,7 +152,7 @@ static bool keep_needed(Snapshot *s, const Computation *built, const GivenRules 
   return computation_sort(c);
 }
 
-/* Copies what is built so far, with `of` as its result, and changes of `wrt` as further parameters. */
+/* Copies the unfinished computation, with `of` as its result, and changes of `wrt` as further parameters. */
 static bool take_snapshot(Snapshot *s, const Computation *built, const Instruction *of,
                           Instruction *const *wrt, int count, const GivenRules *rules,
                           Error *error) {

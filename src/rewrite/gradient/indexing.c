@@ -66,7 +66,7 @@ static Instruction *index_limits(Linear *l, Instruction *indices, const Shape *o
   return make_broadcast(&l->m, limits, indices->shape, list_of(&l->m, 1, &vector_dim));
 }
 
-/* gather clamps its indices, scatter leaves out what is out of range: so they are clamped first. */
+/* gather clamps its indices, scatter leaves out those out of range: so they are clamped first. */
 void transpose_gather(Linear *l, Instruction *x, Instruction *const *ct) {
   Instruction *from = x->operands[0], *indices = x->operands[1];
   const Attributes *g = x->a;

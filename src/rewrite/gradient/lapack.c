@@ -171,7 +171,7 @@ static void linearize_geqrf(Linear *l, Instruction *x) {
   QrTangents tangents = qr_tangents(l, q, r_of(l, x), tangent_of(l, x->operands[0]));
   PaddingDimension padding[MAX_RANK] = {{0}};
   padding[rank - 2].high = packed->shape->dims[rank - 2] - packed->shape->dims[rank - 1];
-  refuse_derivative(l, x, "has factors of reflectors as a result, of which Q can be made only");
+  refuse_derivative(l, x, "has factors of reflectors as a result, from which only Q can be made");
   set_tangent_leaf(l, x, 0, make_pad(&l->m, tangents.r, padding));
 }
 

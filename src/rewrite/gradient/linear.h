@@ -124,7 +124,7 @@ bool linear_transpose(Linear *l);
 
 /* ---- formula.c ---- */
 
-/* Adds what a formula says: t is `tangent`; x, y and w are the operands of `instruction`; z is its result. */
+/* Adds the instructions of a formula: t is `tangent`; x, y and w are the operands of `instruction`; z is its result. */
 Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
                          Instruction *tangent);
 
@@ -140,7 +140,7 @@ Instruction *inline_for_arrays(Linear *l, const Instruction *x, Instruction **op
 /* ---- segments.c: loops in segments of about sqrt(n) iterations ---- */
 
 CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop);
-/* Writes a loop of `iterations` (or at most so many, if not `counted`) as a loop over segments, and differentiates it. */
+/* Writes a loop of `iterations` (an upper bound, if not `counted`) as a loop over segments, and differentiates it. */
 Instruction *replace_by_segments(Linear *l, const Instruction *x, Instruction **operands,
                                  int64_t iterations, bool counted);
 

@@ -112,7 +112,7 @@ for pair in ('f32 bf16', 'bf16 f32', 'f32 f16', 'f16 f32', 'f32 s32', 's32 f32',
     row(f'{source} to {target}', lambda x, target=target: lax.convert_element_type(x, DTYPES[target]),
         how(source, **limits))
 
-# --- Reductions, and what is made of them ---
+# --- Reductions, and functions made of them ---
 
 row('sums of rows 4096x1024', lambda x: jnp.sum(x, 1), normal(shape=(4096, 1024)), peer='sumRows')
 row('sums of columns 4096x1024', lambda x: jnp.sum(x, 0), normal(shape=(4096, 1024)), peer='sumColumns')

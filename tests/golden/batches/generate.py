@@ -3,7 +3,7 @@
     build/venv/bin/python tests/golden/batches/generate.py [name...]
 
 It takes ten minutes; with names, only these functions are asked again. A list of { name, program (StableHLO), arguments (of a batch: one dimension more, the first), in: lists with 0 for each
-argument that has the batch, and null for one of which the first element is taken, maps: for each of these lists the
+argument that has the batch, and null for one that is given by its first element, maps: for each of these lists the
 results of jax.vmap }, where some have more:
   twice     the results of jax.vmap of jax.vmap: [first, second] lists, arguments with two dimensions more
   gradient  of the sum of all floating-point results, by the arguments of floating-point type: wrt, of_batch: the gradient

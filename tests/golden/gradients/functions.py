@@ -300,6 +300,6 @@ case('silu', jax.nn.silu, real(9))
 case('softplus', jax.nn.softplus, real(9))
 case('embedding', lambda e, i: (e[i] ** 2).sum(), real(10, 4), np.int32([[1, 2], [2, 9]]))
 
-# JAX has no derivative of apply; that of what it means is the same.
+# JAX has no derivative of apply; that of its meaning is the same.
 CASES.append(('scatter-apply', lambda x: x.at[ints(1, 3)].set(jnp.sin(x[ints(1, 3)]) * 2), (real(5, 3),),
               lambda x: x.at[ints(1, 3)].apply(lambda v: jnp.sin(v) * 2, unique_indices=True)))
