@@ -224,7 +224,7 @@ export function createResults(element) {
     };
     const many = run.outputs[device].length > 1;
     parts.push(...run.outputs[device].map((array, i) => leaf(array, many ? `result ${i}` : '', `r${i}`)));
-    if (!run.outputs[device].length) parts.push(h('p', { class: 'soft' }, 'An empty tuple.'));
+    if (!run.outputs[device].length && !run.outfeeds.length) parts.push(h('p', { class: 'soft' }, 'An empty tuple.'));
     for (const [i, { device: of, name, leaves }] of run.outfeeds.entries()) {
       parts.push(...leaves.map((array) => leaf(array, name ?? `outfeed of replica ${of.replica}`, `o${i}`)));
     }

@@ -109,7 +109,7 @@ test('code that reads files of a guide finds them in the playground, too', async
   await page.waitForSelector('.runnable');
   await page.waitForFunction(() => document.querySelector('.runnable .open').hash.length > 100);
   await page.click('.runnable .open');
-  await page.waitForFunction(() => /printed\s*\[ [\d.]+, /.test(document.querySelector('[data-panel="results"]')?.textContent ?? ''));
+  await page.waitForFunction(() => /printed\s*\[ \[ [\d.]+, /.test(document.querySelector('[data-panel="results"]')?.textContent ?? ''));
 });
 
 test('the search finds guides, exports and operations, by keyboard', async () => {
