@@ -367,3 +367,23 @@ ENTRY e { x = f32[40] parameter(0)\n k = s32[] parameter(1)\n z = s32[] constant
     });
   });
 }
+
+test('the listing of steps has those of conditions, bodies and branches below them', async () => {
+  const client = await Client.create({ threads: 0 });
+  const executable = await client.compile(client.parseHlo(`HloModule m
+more { s = (s32[], f32[]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(3)\n ROOT p = pred[] compare(i, n), direction=LT }
+turn { s = (s32[], f32[]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n v = f32[] get-tuple-element(s), index=1\n one = s32[] constant(1)
+ j = s32[] add(i, one)\n u = f32[] sine(v)\n ROOT t = (s32[], f32[]) tuple(j, u) }
+low { x = f32[] parameter(0)\n ROOT y = f32[] negate(x) }\nhigh { x = f32[] parameter(0)\n ROOT y = f32[] cosine(x) }
+ENTRY e { x = f32[] parameter(0)\n z = s32[] constant(0)\n p = pred[] parameter(1)\n t = (s32[], f32[]) tuple(z, x)
+ w = (s32[], f32[]) while(t), condition=more, body=turn\n v = f32[] get-tuple-element(w), index=1
+ ROOT c = f32[] conditional(p, v, v), true_computation=low, false_computation=high }`), { optimize: false });
+  const lines = executable.thunks().split('\n').map((line) => /^( *)(\w+ ?\d*)/.exec(line)).map((found) => [found?.[1].length, found?.[2].trim()]);
+  const below = (name) => {
+    const at = lines.findIndex(([, word]) => word === name), [indent] = lines[at] ?? [];
+    return lines.slice(at + 1).filter((_, k, rest) => rest.slice(0, k + 1).every(([own]) => own > indent)).map(([own, word]) => [own - indent, word]);
+  };
+  assert.deepEqual(below('while').map(([, word]) => word).filter((word) => /condition|body/.test(word)), ['condition', 'body']);
+  for (const name of ['condition', 'body', 'branch 0', 'branch 1']) assert.ok(below(name).some(([deep, word]) => deep === 2 && word === 'eval'), `${name}: ${executable.thunks()}`);
+  client.dispose();
+});

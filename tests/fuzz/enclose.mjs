@@ -126,7 +126,7 @@ function withEnds(steps, step) {
   return members.sort((a, b) => steps.indexOf(a) - steps.indexOf(b));
 }
 
-const MAX_REPEATED = 8;
+const MAX_REPEATED = 5;
 
 /**
  * Adds copies of some of a program's steps in every construct, each step by itself. So an operation of a type that is rare
