@@ -11,6 +11,7 @@ import './fit.css';
 
 const RADIUS = 8; /* of a point, in pixels */
 const STEP = 0.05; /* of a key */
+const FIGURES_MS = 200; /* so that they can be read */
 const WIDTHS = [[4, '4 neurons'], [16, '16 neurons'], [48, '48 neurons']];
 const RATES = [0.005, 0.02, 0.05];
 const FIRST = Array.from({ length: 9 }, (_, i) => [-0.9 + 0.225 * i, 0.6 * Math.sin(4 * (-0.9 + 0.225 * i))]);
@@ -34,6 +35,7 @@ class Fit {
     this.state = readState(state);
     this.curve = null;
     this.chosen = -1;
+    this.said = 0; /* when the figures were written */
     this.worker = connect(new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
     this.worker.on('fit', (told) => this.show(told));
     this.worker.on('problem', (message) => this.problem(new Error(message)));
@@ -97,10 +99,12 @@ class Fit {
 
   show({ curve, loss, step, rate }) {
     this.curve = curve;
+    this.kept.redraw();
+    if (performance.now() - this.said < FIGURES_MS) return;
+    this.said = performance.now();
     document.getElementById('fit-loss').textContent = loss.toExponential(1);
     document.getElementById('fit-step').textContent = whole(step);
     document.getElementById('fit-rate').textContent = whole(Math.round(rate));
-    this.kept.redraw();
   }
 
   /* ---- Drawing ---- */

@@ -9,7 +9,7 @@ import { serve, tell } from '../shared/rpc.mjs';
 import { buildSteps, POINTS, shapesOf } from './program.mjs';
 
 const STEPS = 25; /* of one run */
-const FRAME_MS = 16;
+const FRAME_MS = 32;
 
 let client;
 let program;
