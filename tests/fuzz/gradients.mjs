@@ -12,6 +12,7 @@ import { fuzzDerived } from './derived.mjs';
 const TOLERANCES = { f32: 2e-3, c64: 2e-3, f64: 1e-8, c128: 1e-8 };
 /** The distance from 1 to the next number. */
 const EPSILONS = { f32: 2 ** -23, c64: 2 ** -23, f64: 2 ** -52, c128: 2 ** -52 };
+const CHECKPOINTS = ['none', 'sqrt', 'all'];
 const LIMIT = { timeoutMs: 20_000 };
 
 const isFloat = ({ elementType }) => elementType in TOLERANCES;
@@ -60,7 +61,7 @@ async function check(client, module, args, random) {
   const outputs = await run(client, client.jvp(module, { wrt }), [...args, ...tangents]);
   const forward = outputs.slice(-results.length);
   const values = outputs.slice(0, -results.length).filter(({ shape }) => isFloat(shape));
-  const backward = await run(client, client.vjp(module, { wrt, maxTrips: 64 }), [...args, ...cotangents]);
+  const backward = await run(client, client.vjp(module, { wrt, maxTrips: 64, checkpoint: CHECKPOINTS[random.between(0, 2)] }), [...args, ...cotangents]);
   const [left, leftSize] = add(forward.map((y, i) => product(y, cotangents[i])));
   const [right, rightSize] = add(backward.map((x, i) => product(x, tangents[i])));
   if (!Number.isFinite(left) || !Number.isFinite(right)) return 'infinite';
