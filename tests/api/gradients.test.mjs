@@ -348,6 +348,29 @@ ENTRY main {
   }
 });
 
+describe('complex functions, in all quadrants, against finite differences', () => {
+  const points = [[0.3, 0.4], [1.5, 0.2], [-1.5, -0.3], [-0.4, 0.3], [0.2, -1.7], [-0.2, -1.7]];
+  const STEP = 1e-6;
+  const FUNCTIONS = [
+    'acos', 'acosh', 'asin', 'asinh', 'atanh', 'cos', 'cosh', 'exp', 'expm1', 'log', 'log1p', 'logistic', 'neg', 'rsqrt',
+    'sin', 'sinh', 'sqrt', 'tan', 'tanh',
+  ];
+  for (const name of FUNCTIONS) {
+    test(name, async () => {
+      const b = client.builder(name);
+      const module = b.build(b[name](b.parameter(0, `c128[${points.length}]`, 'x')));
+      const value = await client.compile(module), derivative = await client.compile(client.jvp(module));
+      const at = async (shift) => (await value.execute([points.map(([re, im]) => [re + shift, im])]))[0].toArray();
+      const [above, below] = [await at(STEP), await at(-STEP)];
+      const [, tangents] = await derivative.execute([points, points.map(() => [1, 0])]);
+      tangents.toArray().forEach((tangent, i) => tangent.forEach((part, k) => {
+        const wanted = (above[i][k] - below[i][k]) / (2 * STEP);
+        assert.ok(Math.abs(part - wanted) <= 1e-7, `at ${points[i]}: ${tangent}, part ${k} not ${wanted}`);
+      }));
+    });
+  }
+});
+
 test('memory returns to where it began', () => {
   const loss = client.parseHlo(LOSS);
   client.gradient(loss, { wrt: 1 }).dispose();
