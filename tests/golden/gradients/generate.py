@@ -24,6 +24,7 @@ jax.config.update('jax_enable_x64', True)
 
 from counts import count_cases  # noqa: E402
 from functions import CASES, complex_, random, real  # noqa: E402: it makes arrays of 64 bits
+from others import OTHERS  # noqa: E402
 from rules import rule_cases  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -91,7 +92,7 @@ def entry(name, function, arguments, lowered=None):
 
 
 FILE = os.path.join(HERE, 'functions.json.gz')
-ALL = CASES + rule_cases(real, complex_) + count_cases(real)
+ALL = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS
 pattern = sys.argv[1] if len(sys.argv) > 1 else None
 kept = {}
 if pattern:
