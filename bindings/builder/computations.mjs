@@ -228,7 +228,7 @@ export function map(emit, { operands, computation: apply, dimensions }, b) {
     if (value.shape.isScalar) return first.rank ? b.broadcast(value, first.dimensions) : value;
     throw invalidArgument(
       'map',
-      `the function uses ${value} from outside; besides its parameters it can use only scalars`,
+      `the function uses ${value} from outside; besides its parameters it can use scalars only`,
     );
   });
   return emit([...operands, ...outer], { ...attributes, to_apply: module });
