@@ -4,7 +4,7 @@
  *
  *     make bench ARGS="ablate [--only PATTERN] [--switches PATTERN] [--rounds N] [--operations] [--write]"
  *
- * --operations: the single operations of operations/ too. --write: puts the table into tests/bench/ABLATION.md.
+ * --operations: the single operations of operations/ too. --write: puts the table into tests/bench/ABLATION.md; sections after it stay.
  *
  * A ratio is the time without by the time with it, on one thread, the median over rounds in turns. A program that takes
  * longer than LIMIT_MS without it counts as if it took that long. Lines are those of the files that define it. Temporaries are the memory of a run's values.
@@ -19,6 +19,7 @@ import { Client } from '../../bindings/index.mjs';
 import { circumstances, geometric, Here, median, Native } from './against_native.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const PAGE = join(ROOT, 'tests/bench/ABLATION.md');
 const LIMIT_MS = 20_000;
 const [PROGRAMS, OPERATIONS] = [join(ROOT, 'tests/bench/programs/'), join(ROOT, 'build/operations/')];
 
@@ -121,7 +122,10 @@ try {
     native.close();
   }
   console.log(page());
-  if (given.write) writeFileSync(join(ROOT, 'tests/bench/ABLATION.md'), page());
+  if (given.write) {
+    const [, byHand = ''] = readFileSync(PAGE, 'utf8').split(/^(?=## )/m);
+    writeFileSync(PAGE, `${page().trimEnd()}\n\n${byHand}`);
+  }
 } finally {
   client.dispose();
   rmSync(folder, { recursive: true });
