@@ -1,9 +1,9 @@
 /** client.load(): a program in whatever form it comes. Loaded itself when it is first called. */
 import { invalidArgument, XlaError } from '../base/error.mjs';
-import { RENAME } from '../objects/load_options.mjs';
-import { setVjp } from '../objects/module.mjs';
 import { isText, kindOfText } from '../formats/program_text.mjs';
 import { contentOf, gunzip, isGzip, programsOfJaxExport, refusal } from '../host/sources.mjs';
+import { RENAME } from '../objects/load_options.mjs';
+import { setVjp } from '../objects/module.mjs';
 
 /**
  * @param {import('./client.mjs').Client} client

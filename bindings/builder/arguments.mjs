@@ -4,11 +4,11 @@
  * wants it, or undefined if the argument is not of the kind. `kind.wants` describes the kind.
  */
 import { describe, invalidArgument } from '../base/error.mjs';
-import { isLiteral } from '../values/literal.mjs';
-import { isOp } from './op.mjs';
 import { boolean, copyList, isPlainObject, kind, string, unknownName } from '../base/options.mjs';
+import { isLiteral } from '../values/literal.mjs';
 import { isShape, MAX_RANK, Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, meantType } from '../values/types.mjs';
+import { isOp } from './op.mjs';
 
 const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 

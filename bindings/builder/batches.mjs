@@ -1,10 +1,10 @@
 /** Programs for batches: client.vmap(), b.vmap(), and the Jacobians that are made with it. */
 import { describe, invalidArgument } from '../base/error.mjs';
-import { isFloat } from '../values/shape.mjs';
+import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
 import { differentiate, maxTrips, meantBy, parameterNumbers, wrt } from '../objects/gradients.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
-import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
+import { isFloat } from '../values/shape.mjs';
 import { Shape } from '../values/shape.mjs';
 
 /** NO_BATCH in src/rewrite/batch/batch.h. */

@@ -1,18 +1,18 @@
-import { bindArguments, settleArguments } from './arguments.mjs';
 import { attributeText, cleanName, metadataText } from '../base/attribute_text.mjs';
-import { batch, elementShapes, HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from './batches.mjs';
 import { atBoundary, guarded, notConstructed, PRIVATE } from '../base/boundary.mjs';
-import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
 import { describe, invalidArgument, placeOfCall, XlaError } from '../base/error.mjs';
+import { INSPECT } from '../base/inspect.mjs';
+import { boolean, checkOptions, copyList, MAX_ENTRIES } from '../base/options.mjs';
 import { checkpoint, CHECKPOINTS, differentiate, maxTrips } from '../objects/gradients.mjs';
 import { coreOf, Handle, pointerOf } from '../objects/handle.mjs';
-import { INSPECT } from '../base/inspect.mjs';
-import { isLiteral, Literal, rowMajorData } from '../values/literal.mjs';
 import { HloModule, takeShape } from '../objects/module.mjs';
+import { isLiteral, Literal, rowMajorData } from '../values/literal.mjs';
+import { Shape } from '../values/shape.mjs';
+import { bindArguments, settleArguments } from './arguments.mjs';
+import { batch, elementShapes, HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from './batches.mjs';
+import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
 import { elementsOf, isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
-import { boolean, checkOptions, copyList, MAX_ENTRIES } from '../base/options.mjs';
-import { Shape } from '../values/shape.mjs';
 
 const BUILDER_OPTIONS = { locations: boolean };
 const GRADIENT_OPTIONS = { maxTrips, checkpoint };

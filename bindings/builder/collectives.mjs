@@ -1,11 +1,11 @@
 /** The rows of collectives, and of transfers to the host and to other programs. */
+import { quote } from '../base/attribute_text.mjs';
+import { invalidArgument } from '../base/error.mjs';
+import { Shape } from '../values/shape.mjs';
 import {
   boolean, integer, integerLists, op, ops, optional, pairs, row, shape, string,
 } from './arguments.mjs';
-import { quote } from '../base/attribute_text.mjs';
 import { combiner, scalarsOf } from './computations.mjs';
-import { invalidArgument } from '../base/error.mjs';
-import { Shape } from '../values/shape.mjs';
 
 /* ---- Collectives ---- */
 

@@ -4,13 +4,13 @@
  * other arguments. Bodies of while, conditional, call and map may use values from outside: these
  * become parameters of the computation, and operands of the operation, by themselves.
  */
-import { listOf } from './arguments.mjs';
 import { callersFunction } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
-import { HloModule } from '../objects/module.mjs';
-import { elementsOf, isOp } from './op.mjs';
 import { kind, unknownName } from '../base/options.mjs';
+import { HloModule } from '../objects/module.mjs';
 import { Shape } from '../values/shape.mjs';
+import { listOf } from './arguments.mjs';
+import { elementsOf, isOp } from './op.mjs';
 
 /** The result of a builder's build(), or any module: its entry computation. */
 export const computation = kind('a computation', (value) =>

@@ -2,9 +2,9 @@
 import { unquoted } from '../base/attribute_text.mjs';
 import { callersFunction } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
+import { checkOptions, copyList, kind } from '../base/options.mjs';
 import { pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
-import { checkOptions, copyList, kind } from '../base/options.mjs';
 import { isFloat } from '../values/shape.mjs';
 import { isOp } from './op.mjs';
 

@@ -3,20 +3,20 @@
  * documented arguments in the documented order, each with its kind; and their lowering to HLO. The
  * core checks the shapes.
  */
+import { paddingText, sliceText } from '../base/attribute_text.mjs';
+import { describe, invalidArgument } from '../base/error.mjs';
+import { copyList } from '../base/options.mjs';
+import { Shape } from '../values/shape.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
 import {
   boolean, booleans, elementType, index, indices, integer, integers, number, oneOf, op,
   operandLike, operandOfShape, operandsLike, opOrOps, ops, optional, overloaded, precision, record,
   row, shape,
 } from './arguments.mjs';
-import { paddingText, sliceText } from '../base/attribute_text.mjs';
 import { collectives } from './collectives.mjs';
 import { body, combiner, map, scalarsOf } from './computations.mjs';
-import { describe, invalidArgument } from '../base/error.mjs';
 import { functionsBeside } from './functions/index.mjs';
-import { copyList } from '../base/options.mjs';
-import { Shape } from '../values/shape.mjs';
 import { structure } from './structure_operations.mjs';
-import { ELEMENT_TYPES } from '../values/types.mjs';
 import { windowOperations } from './window_operations.mjs';
 
 /* ---- Element-wise ---- */

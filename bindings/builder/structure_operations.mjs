@@ -1,14 +1,14 @@
 /** The rows of sources, tuples, calls and control flow. */
-import {
-  boolean, either, elementType, integer, oneOf, op, opOrOps, ops, optional, overloaded, row, shape, string,
-} from './arguments.mjs';
 import { quote } from '../base/attribute_text.mjs';
-import {
-  bodies, body, call, combiner, computation, conditionalOfMany, conditionalOfTwo, whileLoop,
-} from './computations.mjs';
 import { copyList } from '../base/options.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
+import {
+  boolean, either, elementType, integer, oneOf, op, opOrOps, ops, optional, overloaded, row, shape, string,
+} from './arguments.mjs';
+import {
+  bodies, body, call, combiner, computation, conditionalOfMany, conditionalOfTwo, whileLoop,
+} from './computations.mjs';
 
 const apiVersion = oneOf('API_VERSION_ORIGINAL', 'API_VERSION_STATUS_RETURNING', 'API_VERSION_STATUS_RETURNING_UNIFIED',
   'API_VERSION_TYPED_FFI');

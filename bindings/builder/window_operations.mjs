@@ -1,12 +1,12 @@
 /** The rows of the operations that slide a window: convolutions, reduce-window and its gradient. */
+import { convolutionLabels, makePadding, windowText } from '../base/attribute_text.mjs';
+import { describe, invalidArgument } from '../base/error.mjs';
+import { Shape } from '../values/shape.mjs';
 import {
   booleans, either, elementType, integer, integers, op, operandLike, operandsLike, opOrOps, optional,
   padding, pairs, precision, record, row, string,
 } from './arguments.mjs';
-import { convolutionLabels, makePadding, windowText } from '../base/attribute_text.mjs';
 import { combiner, scalarsOf } from './computations.mjs';
-import { describe, invalidArgument } from '../base/error.mjs';
-import { Shape } from '../values/shape.mjs';
 
 /** Elements that a window spans, with its holes. */
 const dilated = (size, dilation = 1) => (size > 0 ? (size - 1) * dilation + 1 : 0);

@@ -1,16 +1,16 @@
 /** The command line's files: modules in, arguments in, results out. */
 import { readFile, writeFile } from 'node:fs/promises';
 
-import { bytesText, progress } from './terminal.mjs';
+import { distance } from '../base/names.mjs';
+import { readNpy, writeNpy } from '../formats/npy.mjs';
+import { readNpz, readSafetensors, writeNpz, writeSafetensors } from '../formats/weights.mjs';
+import { contentOf, whyNot } from '../host/sources.mjs';
 import { Literal, XlaError } from '../index.mjs';
 import { missing, pairArguments, sidesOf } from '../objects/named_arguments.mjs';
-import { distance } from '../base/names.mjs';
 import { nearest, tableOfNames } from '../objects/named_table.mjs';
-import { readNpy, writeNpy } from '../formats/npy.mjs';
 import { Shape } from '../values/shape.mjs';
-import { contentOf, whyNot } from '../host/sources.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
-import { readNpz, readSafetensors, writeNpz, writeSafetensors } from '../formats/weights.mjs';
+import { bytesText, progress } from './terminal.mjs';
 
 export class UsageError extends Error {}
 

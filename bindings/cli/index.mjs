@@ -3,16 +3,16 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
+import { suggestion } from '../base/names.mjs';
+import { Client, Shape, toChromeTrace, XlaError } from '../index.mjs';
+import { difference } from '../objects/difference.mjs';
+import { jsonOfLiteral } from '../values/json.mjs';
 import {
   argumentsOfDevices, convertWeights, isWeightsFile, placed, placesOf, readArrays, readModule, UsageError,
   writeOut, writeResults,
 } from './files.mjs';
 import { COMMAND_NAMES, completionOf, helpOf, USAGE } from './help.mjs';
 import { paint, progress, shown } from './terminal.mjs';
-import { difference } from '../objects/difference.mjs';
-import { Client, Shape, toChromeTrace, XlaError } from '../index.mjs';
-import { jsonOfLiteral } from '../values/json.mjs';
-import { suggestion } from '../base/names.mjs';
 
 const TEXT = { type: 'string' };
 const FLAG = { type: 'boolean', default: false };

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { UsageError } from './files.mjs';
 import { Literal, Shape, XlaError } from '../index.mjs';
 import { protoOf } from '../objects/module.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
+import { UsageError } from './files.mjs';
 
 const SCRIPT = fileURLToPath(new URL('pjrt.py', import.meta.url));
 

@@ -5,9 +5,9 @@
  */
 import { cleanName, configText, convolutionLabels, paddingText, quote, textOfBytes } from '../base/attribute_text.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
-import { HLO_MODULE, WRAPPER } from './hlo_schema.mjs';
 import { largeElements, literalText, shapeText } from './hlo_proto_literal.mjs';
 import { iotaText, shardingText } from './hlo_proto_sharding.mjs';
+import { HLO_MODULE, WRAPPER } from './hlo_schema.mjs';
 import { decode } from './protobuf.mjs';
 
 const list = (values = []) => `{${values.join(',')}}`;

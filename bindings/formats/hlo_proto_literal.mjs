@@ -1,9 +1,9 @@
 /** Shapes and literals of HLO protos as HLO text. */
 import { invalidArgument } from '../base/error.mjs';
-import { PRIMITIVE_TYPES } from './hlo_schema.mjs';
 import { Literal, rowMajor } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, narrowOfBytes } from '../values/types.mjs';
+import { PRIMITIVE_TYPES } from './hlo_schema.mjs';
 
 /** @returns {Shape} */
 function shapeOf({ elementType = 0, dimensions = [], isDynamicDimension, tupleShapes, layout }) {

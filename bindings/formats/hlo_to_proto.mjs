@@ -4,11 +4,11 @@
  */
 import { bytesOfText, unquoted, unquotedBytes } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
-import { HLO_MODULE, PRIMITIVE_TYPES } from './hlo_schema.mjs';
 import { Literal } from '../values/literal.mjs';
-import { encode } from './protobuf.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
+import { HLO_MODULE, PRIMITIVE_TYPES } from './hlo_schema.mjs';
+import { encode } from './protobuf.mjs';
 
 const TYPE_NUMBERS = new Map(Object.entries(PRIMITIVE_TYPES).map(([number, name]) => [name, Number(number)]));
 

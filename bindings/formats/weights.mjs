@@ -6,10 +6,10 @@
  */
 import { guarded } from '../base/boundary.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
-import { isLiteral } from '../values/literal.mjs';
-import { writeNpy as npyBytes } from './npy.mjs';
 import { isPlainObject } from '../base/options.mjs';
+import { isLiteral } from '../values/literal.mjs';
 import { SAFETENSORS } from '../values/types.mjs';
+import { writeNpy as npyBytes } from './npy.mjs';
 import { joined, viewOf, zip } from './zip.mjs';
 
 /**

@@ -1,11 +1,11 @@
 /** The part of weights.mjs that reads files, loaded at the first read. */
 import { describe, invalidArgument } from '../base/error.mjs';
-import { isLiteral, Literal } from '../values/literal.mjs';
-import { readNpy as npyOf } from './npy.mjs';
 import { checkOptions, count, kind, string } from '../base/options.mjs';
-import { Shape } from '../values/shape.mjs';
 import { contentOf } from '../host/sources.mjs';
+import { isLiteral, Literal } from '../values/literal.mjs';
+import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, SAFETENSORS } from '../values/types.mjs';
+import { readNpy as npyOf } from './npy.mjs';
 import { unzip } from './unzip.mjs';
 import { viewOf } from './zip.mjs';
 

@@ -1,10 +1,10 @@
 import { atBoundary } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
-import { coreOf, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { Literal, rowMajorData, shortText } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
+import { coreOf, Handle, pointerOf } from './handle.mjs';
 
 /**
  * An array on the device, that is, in the core's memory: an argument or a result that does not

@@ -1,13 +1,13 @@
 import { atBoundary } from '../base/boundary.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
+import { INSPECT } from '../base/inspect.mjs';
+import { checkOptions, copyList } from '../base/options.mjs';
 import {
   checkDonated, DONATE, donatedBuffers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
 } from './execution.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
-import { INSPECT } from '../base/inspect.mjs';
 import { signature } from './module.mjs';
 import { sidesOf } from './named_arguments.mjs';
-import { checkOptions, copyList } from '../base/options.mjs';
 
 const RUN_OPTIONS = { ...EXECUTION_OPTIONS, donate: DONATE };
 

@@ -1,13 +1,13 @@
 /** The steps that all executions share: arguments in, waiting for the end, results out. */
-import { Buffer, upload } from './buffer.mjs';
 import { onAbort } from '../base/cancellation.mjs';
-import { actualShape } from '../values/dynamic.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
-import { coreOf, pointerOf } from './handle.mjs';
-import { isLiteral, Literal } from '../values/literal.mjs';
-import { argumentsByName } from './named_arguments.mjs';
 import { boolean, copyList, count, isPlainObject, kind, signal } from '../base/options.mjs';
+import { actualShape } from '../values/dynamic.mjs';
+import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
+import { Buffer, upload } from './buffer.mjs';
+import { coreOf, pointerOf } from './handle.mjs';
+import { argumentsByName } from './named_arguments.mjs';
 
 const PROFILE_EVENT_BYTES = 56; // ORDER PROFILE_EVENT: ProfileEvent in src/runtime/devices.h
 const WAITED_FOR_HOST = -1; // in the same header

@@ -1,10 +1,10 @@
 /** Differentiates modules: client.gradient(), vjp() and jvp(). */
 import { describe, invalidArgument } from '../base/error.mjs';
+import { suggestion } from '../base/names.mjs';
+import { boolean, checkOptions, copyList, count, kind } from '../base/options.mjs';
 import { isFloat } from '../values/shape.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { HloModule } from './module.mjs';
-import { suggestion } from '../base/names.mjs';
-import { boolean, checkOptions, copyList, count, kind } from '../base/options.mjs';
 
 const isReference = (value) => typeof value === 'string' || (Number.isInteger(value) && value >= 0);
 

@@ -1,12 +1,12 @@
 /** Several executables as the devices of one run. */
 import { describe, invalidArgument } from '../base/error.mjs';
+import { checkOptions, copyList, count, kind } from '../base/options.mjs';
 import { Executable } from './executable.mjs';
 import {
   checkDonated, DONATE, donatedBuffers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf,
   throwIfAborted,
 } from './execution.mjs';
 import { coreOf, forget, pointerOf } from './handle.mjs';
-import { checkOptions, copyList, count, kind } from '../base/options.mjs';
 
 export const MAX_DEVICES = 4096; // as in src/hlo/ir/mesh.h
 

@@ -1,8 +1,8 @@
 import { atBoundary } from '../base/boundary.mjs';
 import { XlaError } from '../base/error.mjs';
-import { coreOf, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { Shape } from '../values/shape.mjs';
+import { coreOf, Handle, pointerOf } from './handle.mjs';
 
 /** setVjp(module, vjp): for load(). */
 let setVjp;

@@ -1,6 +1,6 @@
 /** CHLO: the operations of client libraries, decomposed into HLO's as XLA does. */
-import { ELEMENT_TYPES } from '../values/types.mjs';
 import { Maths } from '../builder/functions/maths.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
 import { complexFunctions, realFunctions } from './chlo_math.mjs';
 import { malformed } from './ir.mjs';
 import { broadcastInDim, constantOfDense, operations, precisions } from './operations.mjs';

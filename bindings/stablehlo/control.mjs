@@ -2,10 +2,10 @@
 import { configText, quote } from '../base/attribute_text.mjs';
 import { Shape } from '../values/shape.mjs';
 import { numbersOf } from './context.mjs';
+import { custom } from './custom_calls.mjs';
 import { Frame, tupled, untupled } from './frame.mjs';
 import { Dense, Dictionary, malformed, nameOf } from './ir.mjs';
 import { dictionaryText } from './print.mjs';
-import { custom } from './custom_calls.mjs';
 import { shapeOf } from './types.mjs';
 
 /* ---- Regions that use values from outside ---- */

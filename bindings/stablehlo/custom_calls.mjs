@@ -1,6 +1,6 @@
 /** Custom calls that stand for operations which StableHLO lacks. */
-import { Shape } from '../values/shape.mjs';
 import { XlaError } from '../base/error.mjs';
+import { Shape } from '../values/shape.mjs';
 import { numbersOf } from './context.mjs';
 import { Dictionary, malformed, nameOf } from './ir.mjs';
 import { reduceWindow, rngBitGenerator } from './operations.mjs';

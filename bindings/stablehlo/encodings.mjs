@@ -4,11 +4,11 @@
  * StablehloBytecode.cpp, whose codes never change.
  */
 import { XlaError } from '../base/error.mjs';
+import { ELEMENT_TYPES } from '../values/types.mjs';
 import { elementsOfBytes } from './elements.mjs';
 import { Dense, DenseArray, Dictionary, nameOf, Opaque, Struct, SymbolName, UNIT } from './ir.mjs';
 import { scalarOf } from './syntax.mjs';
 import { COMPLEX, FOREIGN, foreignTensor, scalarType, storageType, tensor, typeText } from './types.mjs';
-import { ELEMENT_TYPES } from '../values/types.mjs';
 
 /* ---- Parts ---- */
 

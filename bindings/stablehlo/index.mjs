@@ -4,8 +4,8 @@
  */
 import { guarded } from '../base/boundary.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
-import { LOAD_OPTIONS, RENAME } from '../objects/load_options.mjs';
 import { checkOptions } from '../base/options.mjs';
+import { LOAD_OPTIONS, RENAME } from '../objects/load_options.mjs';
 import { isBytecode as hasMagic, readBytecode } from './bytecode.mjs';
 import { lower } from './lower.mjs';
 import { readText } from './text.mjs';

@@ -3,24 +3,24 @@
  * tables (operations.mjs and others). The core infers shapes, so a program of unknown sizes is lowered
  * for the sizes of its arguments, as if it had been written for them.
  */
-import { emit as emitInto, header } from '../builder/builder.mjs';
 import { bytesOfText, metadataText } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
+import { emit as emitInto, header } from '../builder/builder.mjs';
+import { XlaOp } from '../builder/op.mjs';
 import { shardingTextOfBytes } from '../formats/hlo_proto_sharding.mjs';
 import { coreOf } from '../objects/handle.mjs';
-import { XlaOp } from '../builder/op.mjs';
 import { Shape } from '../values/shape.mjs';
 import { chlo } from './chlo.mjs';
 import { collectives } from './collectives.mjs';
+import { Context } from './context.mjs';
 import { control } from './control.mjs';
 import { dynamic } from './dynamic.mjs';
+import { Frame, tupled, untupled } from './frame.mjs';
 import { malformed, nameOf } from './ir.mjs';
 import { constantOfKnown, foldKnown } from './known.mjs';
+import { EntryLayouts, inLayout, laidOutBy } from './layouts.mjs';
 import { ARITY, operations } from './operations.mjs';
 import { quantized, throughFloats } from './quantized.mjs';
-import { Context } from './context.mjs';
-import { Frame, tupled, untupled } from './frame.mjs';
-import { EntryLayouts, inLayout, laidOutBy } from './layouts.mjs';
 import { checkShardings, headerOf, sharded } from './sharding.mjs';
 import { isQuantized, isStatic, shapeOf, storageType, typeText } from './types.mjs';
 

@@ -1,11 +1,11 @@
 /** Training of a loss: optimisers, and a step that keeps its state on the device. `xla-wasm/train`. */
 import { atBoundary, callersFunction, guarded } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
+import { boolean, checkOptions, copyList, kind } from '../base/options.mjs';
 import { inWide } from '../builder/functions/axes.mjs';
+import { isOp } from '../builder/op.mjs';
 import { GRADIENT_OPTIONS, parameterNumbers } from '../objects/gradients.mjs';
 import { HloModule } from '../objects/module.mjs';
-import { isOp } from '../builder/op.mjs';
-import { boolean, checkOptions, copyList, kind } from '../base/options.mjs';
 
 const number = (wants, holds) => kind(`a ${wants}`, (value) => (Number.isFinite(value) && holds(value) ? value : undefined));
 const positive = number('positive number', (value) => value > 0);

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
-import { randomLiteral, randomNumbers } from '../../bindings/cli/files.mjs';
 import { Comparison } from '../../bindings/cli/bisect.mjs';
+import { randomLiteral, randomNumbers } from '../../bindings/cli/files.mjs';
 import { faultyClient } from '../support/faulty.mjs';
 import { run, ROOT } from '../support/program.mjs';
 

@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
+import { OPERATIONS } from '../../bindings/builder/operations.mjs';
 import {
   Buffer, Client, Executable, HloModule, Layout, Literal, readNpy, readNpz, readSafetensors, Shape, writeNpy, writeNpz,
   writeSafetensors, XlaBuilder, XlaError, XlaOp,
 } from '../../bindings/index.mjs';
-import { OPERATIONS } from '../../bindings/builder/operations.mjs';
 import { ADD, attack, attackAll, checkError, detached, disposed, hostile, trap, TRAPS } from '../support/hostile.mjs';
 
 for (const threads of [0, 1]) {

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
-import { DECLARATIONS, disagreements, generate } from '../../bindings/tools/declarations/generate.mjs';
 import {
   Buffer, Client, Executable, HloModule, Layout, Literal, Shape, XlaBuilder, XlaOp,
 } from '../../bindings/index.mjs';
+import { DECLARATIONS, disagreements, generate } from '../../bindings/tools/declarations/generate.mjs';
 
 let client;
 before(async () => {

@@ -9,8 +9,8 @@ import { after, before, describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-import * as all from '../../bindings/index.mjs';
 import { OPERATIONS } from '../../bindings/builder/operations.mjs';
+import * as all from '../../bindings/index.mjs';
 import * as stablehlo from '../../bindings/stablehlo/index.mjs';
 import * as train from '../../bindings/train/index.mjs';
 import { ADD, attack, checkError, checkWords, hostile } from '../support/hostile.mjs';

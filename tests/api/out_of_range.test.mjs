@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { Client, Literal } from '../../bindings/index.mjs';
 import { readNpy, writeNpy } from '../../bindings/formats/npy.mjs';
+import { Client, Literal } from '../../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 
 let client;

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
-import { Client, Literal, readNpz, Shape, XlaError } from '../../bindings/index.mjs';
 import { STATUS_CODES } from '../../bindings/base/error.mjs';
+import { Client, Literal, readNpz, Shape, XlaError } from '../../bindings/index.mjs';
 import { adam, trainStep } from '../../bindings/train/index.mjs';
 
 const DIVERGED = `HloModule diverged, replica_count=2

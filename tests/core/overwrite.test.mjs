@@ -6,8 +6,8 @@
 import { after, before, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
-import { agrees } from '../support/as_written.mjs';
 import { Random } from '../fuzz/random.mjs';
+import { agrees } from '../support/as_written.mjs';
 
 const PROGRAMS = Number(process.env.PROGRAMS ?? 300), SEED = Number(process.env.SEED ?? 1);
 const TYPES = ['f32', 'f64', 'c64', 'c128', 'bf16', 'f16', 'f8e5m2', 'f8e4m3fn', 's8', 'u8', 's16', 'u16', 's32', 'u32', 's64', 'u64', 'pred'];

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { Client, Literal } from '../../bindings/index.mjs';
-import { ROOT } from '../support/program.mjs';
-import { output } from '../support/project.mjs';
 import { Differential } from '../reduce/check.mjs';
 import { corner, Reduction } from '../reduce/reducer.mjs';
+import { ROOT } from '../support/program.mjs';
+import { output } from '../support/project.mjs';
 
 const { Module } = WebAssembly;
 const MAX = [0xfd, 0xe9, 0x01], MIN_OPCODE = 0xe8; // f32x4.max, f32x4.min

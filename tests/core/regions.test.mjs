@@ -8,8 +8,8 @@ import { describe, test } from 'node:test';
 
 import * as parser from 'wasmparser';
 
-import { Client } from '../../bindings/index.mjs';
 import { wasmText } from '../../bindings/cli/wasm_text.mjs';
+import { Client } from '../../bindings/index.mjs';
 
 const HEADER = 'HloModule m\n';
 

@@ -10,10 +10,10 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
-import { agrees, filled } from '../support/as_written.mjs';
 import { goldenCase } from '../fuzz/golden_file.mjs';
 import { Random } from '../fuzz/random.mjs';
 import { leafOf } from '../fuzz/run.mjs';
+import { agrees, filled } from '../support/as_written.mjs';
 import { lines, run } from '../support/program.mjs';
 
 const PROGRAMS = Number(process.env.PROGRAMS ?? 60), SEED = Number(process.env.SEED ?? 1);

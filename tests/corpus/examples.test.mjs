@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import * as xla from '../../bindings/index.mjs';
+import { EXAMPLES, PROGRAMS } from '../../demo/playground/examples.mjs';
 import { trace } from '../../demo/playground/trace.mjs';
 import { loadProgram } from '../../demo/shared/loaded_program.mjs';
 import { runProgram } from '../../demo/shared/run_program.mjs';
-import { EXAMPLES, PROGRAMS } from '../../demo/playground/examples.mjs';
 
 const table = await readFile(new URL('../../src/hlo/ir/opcodes.def', import.meta.url), 'utf8');
 const operations = Array.from(table.matchAll(/^OPCODE\(\w+, "([^"]+)"/gm), ([, name]) => name);

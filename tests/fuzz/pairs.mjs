@@ -10,8 +10,8 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 
-import { HloLines, attributeOf, calledBy } from '../../bindings/objects/hlo_lines.mjs';
 import { Client } from '../../bindings/index.mjs';
+import { HloLines, attributeOf, calledBy } from '../../bindings/objects/hlo_lines.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { generate } from './generate.mjs';
 import { buildModule } from './program.mjs';

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 
-import { PASSES_PAGE, passesPage } from '../../bindings/tools/declarations/passes.mjs';
 import { OPERATIONS, XLA_OPERATIONS } from '../../bindings/builder/operations.mjs';
+import { PASSES_PAGE, passesPage } from '../../bindings/tools/declarations/passes.mjs';
 import { run } from '../support/program.mjs';
 
 const root = new URL('../../', import.meta.url);

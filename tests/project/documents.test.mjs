@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { inspect, promisify } from 'node:util';
 
-import { launch, newPage } from '../support/browser.mjs';
 import { blocksOf, DOCUMENTS, ELSEWHERE, isElsewhere, pythonOf, ROOT, SCENES, sceneOf } from '../guides/documents.mjs';
+import { launch, newPage } from '../support/browser.mjs';
 import { ISOLATED, serveFolder } from '../support/project.mjs';
 
 const execute = promisify(execFile);

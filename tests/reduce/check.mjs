@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 
 import { randomLiteral, randomNumbers } from '../../bindings/cli/files.mjs';
-import { difference } from '../../bindings/objects/difference.mjs';
-import { Client } from '../../bindings/index.mjs';
 import { writeNpz } from '../../bindings/formats/weights.mjs';
+import { Client } from '../../bindings/index.mjs';
+import { difference } from '../../bindings/objects/difference.mjs';
 import { Reduction } from './reducer.mjs';
 
 const PATIENCE_MS = 20_000;

@@ -12,8 +12,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
 import { readArguments, readModule } from '../../bindings/cli/files.mjs';
-import { Client } from '../../bindings/index.mjs';
 import { writeNpz } from '../../bindings/formats/weights.mjs';
+import { Client } from '../../bindings/index.mjs';
 import { commandCheck, Differential } from './check.mjs';
 import { Reduction } from './reducer.mjs';
 

@@ -1,8 +1,8 @@
 /** Invalid values, and the check of their outcome: an XlaError of a fitting code, at once. */
 import assert from 'node:assert/strict';
 
-import { HloModule, Literal, XlaError, XlaOp } from '../../bindings/index.mjs';
 import { describe, STATUS_CODES } from '../../bindings/base/error.mjs';
+import { HloModule, Literal, XlaError, XlaOp } from '../../bindings/index.mjs';
 
 /** A program to attack with. */
 export const ADD = `HloModule add

@@ -1,7 +1,7 @@
 /** Creates clients whose threads have started, for tests of threads and memory: in Node create() does not wait. */
-import { coreOf } from '../../bindings/objects/handle.mjs';
-import { Client } from '../../bindings/index.mjs';
 import { keepAlive } from '../../bindings/host/keep_alive.mjs';
+import { Client } from '../../bindings/index.mjs';
+import { coreOf } from '../../bindings/objects/handle.mjs';
 
 /** Resolved when a core's threads have loaded. */
 export const threadsOf = (core) => core.started.finally(keepAlive());

@@ -1,6 +1,6 @@
 /** Functions that choose, join and multiply arrays, with the names and definitions of jax.numpy. */
-import { boolean, either, integer, integers, op, operandLike, ops, oneOf, optional, row } from '../arguments.mjs';
 import { invalidArgument } from '../../base/error.mjs';
+import { boolean, either, integer, integers, op, operandLike, ops, oneOf, optional, row } from '../arguments.mjs';
 import { axisOf, isFloating, isInteger, lowest, together } from './axes.mjs';
 import { einsum } from './einsum.mjs';
 

@@ -2,10 +2,10 @@
  * Axes of an array, as JAX and NumPy number them: a negative one counts from the last dimension. Shared by the
  * functions that reduce, or go along, some of an operand's dimensions.
  */
-import { either, integer, integers } from '../arguments.mjs';
 import { invalidArgument } from '../../base/error.mjs';
 import { Shape } from '../../values/shape.mjs';
 import { ELEMENT_TYPES } from '../../values/types.mjs';
+import { either, integer, integers } from '../arguments.mjs';
 
 export const axes = either(integer, integers);
 

@@ -5,8 +5,8 @@
  * no other operand and not in the result is summed up first. Of two operands, a label of both is contracted if nothing
  * later needs it; else it is a batch dimension. '...' stands for further dimensions, which broadcast.
  */
-import { ops, row, string } from '../arguments.mjs';
 import { invalidArgument } from '../../base/error.mjs';
+import { ops, row, string } from '../arguments.mjs';
 import { iotaLike } from './axes.mjs';
 import { sum } from './reductions.mjs';
 

@@ -2,8 +2,8 @@
  * Functions that people expect beside XLA's operations, a row each as in operations.mjs: they are written out in
  * operations when they are called, so the core, and every other XLA, knows nothing of them.
  */
-import { isOp } from '../op.mjs';
 import { overloaded } from '../arguments.mjs';
+import { isOp } from '../op.mjs';
 import { arrays } from './arrays.mjs';
 import { sums } from './einsum.mjs';
 import { layers } from './layers.mjs';

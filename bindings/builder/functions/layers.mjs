@@ -1,8 +1,8 @@
 /** Activations, normalisations and losses, with the names and definitions of jax.nn, Flax and Optax. */
-import { boolean, elementType, integer, number, op, optional, row } from '../arguments.mjs';
 import { invalidArgument } from '../../base/error.mjs';
 import { Shape } from '../../values/shape.mjs';
 import { ELEMENT_TYPES } from '../../values/types.mjs';
+import { boolean, elementType, integer, number, op, optional, row } from '../arguments.mjs';
 import { asWide, axes, axesOf, axisOf, inWide, isInteger, kindOf, needFloats, spread } from './axes.mjs';
 import { logSumExp, max, mean, sum, variance } from './reductions.mjs';
 

@@ -2,10 +2,10 @@
  * Random numbers with the bits of jax.random, of its default generator (threefry2x32, partitionable). A key is u32[2].
  * Source: J. K. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), and JAX's use of it.
  */
-import { either, integer, number, op, optional, row } from '../arguments.mjs';
 import { invalidArgument } from '../../base/error.mjs';
 import { Shape } from '../../values/shape.mjs';
 import { ELEMENT_TYPES } from '../../values/types.mjs';
+import { either, integer, number, op, optional, row } from '../arguments.mjs';
 import { needFloats } from './axes.mjs';
 import { erfInv } from './erf_inv.mjs';
 import { Maths } from './maths.mjs';

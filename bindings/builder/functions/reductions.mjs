@@ -1,6 +1,6 @@
 /** Reductions along axes, with JAX's names and definitions. Without `axis` they reduce the whole array. */
-import { boolean, integer, op, optional, row } from '../arguments.mjs';
 import { invalidArgument } from '../../base/error.mjs';
+import { boolean, integer, op, optional, row } from '../arguments.mjs';
 import { asFloat, axes, axesOf, axisOf, highest, inWide, iotaLike, kindOf, lowest, needFloats, shaped, spread } from './axes.mjs';
 
 const parameters = { operand: op, axis: optional(axes), keepDims: optional(boolean, false) };
