@@ -92,6 +92,20 @@ describe("with checkpoints, derivatives of loops equal JAX's", () => {
     assert.ok(bytes.sqrt < 8 * 32 * 1024, `sqrt: ${bytes.sqrt}`);
   });
 
+  test('loops of 1 to 17 iterations: the same gradient, whatever is saved', async () => {
+    for (let count = 1; count <= 17; count++) {
+      const b = client.builder('short');
+      const x = b.parameter(0, 'f64[2]', 'x');
+      const [, last] = b.while((c, i) => i.lt(count), (c, i, y) => [i.add(1), c.sin(y).mul(x)], [b.constant(0, 's32[]'), x]);
+      const module = b.build(b.reduceAll(last, 0, 'add'));
+      const wanted = flat((await run(client.gradient(module), [[0.9, 1.3]]))[0]);
+      for (const checkpoint of ['sqrt', 'all']) {
+        const got = flat((await run(client.gradient(module, { checkpoint }), [[0.9, 1.3]]))[0]);
+        got.forEach((value, k) => assert.ok(Math.abs(value - wanted[k]) <= 1e-13 * Math.abs(wanted[k]), `${count}, ${checkpoint}: ${got}`));
+      }
+    }
+  });
+
   test('an effect in a loop happens once in each iteration, whatever is saved', async () => {
     for (const checkpoint of ['none', 'sqrt', 'all']) {
       let calls = 0;
