@@ -25,7 +25,7 @@ Literal *literal_view(Arena *arena, const Shape *shape, void *data) {
 }
 
 void literal_copy_data(const Literal *from, Literal *to) {
-  if (shape_is_array(from->shape) && from->data != to->data) {
+  if (shape_is_array(from->shape) && to->data && from->data != to->data) {
     size_t bytes = (size_t)shape_bytes(from->shape);
     if (bytes) memcpy(to->data, from->data, bytes);
   }
