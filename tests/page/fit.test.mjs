@@ -13,7 +13,10 @@ before(async () => {
 after(() => close?.());
 
 describe('the curve', () => {
-  const below = (limit) => page.waitForFunction((wanted) => Number(document.getElementById('fit-loss').textContent) < wanted, limit);
+  const below = (limit) => page.waitForFunction((wanted) => {
+    const text = document.getElementById('fit-loss')?.textContent; // null while the page loads
+    return text && Number(text) < wanted;
+  }, limit);
   /** How far the curve is from where it should be at x, in parts of the height. */
   const curveAt = (x) => page.evaluate((part) => {
     const canvas = document.getElementById('fit');
@@ -64,6 +67,8 @@ describe('the curve', () => {
 
   test('it pauses, starts anew with another width, and fits a phone', async () => {
     const step = () => page.evaluate(() => Number(document.getElementById('fit-step').textContent.replaceAll(',', '')));
+    // Enough that a new start is seen before it has come as far.
+    await page.waitForFunction(() => Number(document.getElementById('fit-step').textContent.replaceAll(',', '')) > 3000);
     await page.click('#fit-play');
     await page.waitForTimeout(300);
     const before = await step();
