@@ -1,5 +1,5 @@
 /*
-** Makes programs that are derived from another one: what gradients and batches have in common.
+** The common steps of gradients and batches, which make a program out of another one.
 */
 #ifndef XLA_REWRITE_DERIVE_H
 #define XLA_REWRITE_DERIVE_H

@@ -120,9 +120,14 @@ static void find_backward(Linear *l, bool *depends) {
   }
 }
 
-bool instruction_acts(const Instruction *x) {
+bool is_host_effect(const Instruction *x) {
   bool calls_host = x->opcode == HLO_CUSTOM_CALL && !is_library_call(x);
-  return calls_host || opcode_category(x->opcode) == COLLECTIVE || instruction_has_own_effect(x);
+  bool meets = opcode_category(x->opcode) == COLLECTIVE;
+  return calls_host || (instruction_has_own_effect(x) && !meets);
+}
+
+bool instruction_acts(const Instruction *x) {
+  return is_host_effect(x) || opcode_category(x->opcode) == COLLECTIVE;
 }
 
 /* Whether a value cannot be computed again inside a body: a parameter, or the result of an operation that acts. */

@@ -18,6 +18,8 @@ void extract_bind(Extraction *e, const Instruction *x, Instruction *copy);
 Instruction *extract(Extraction *e, Instruction *x);
 /* Copies the primal instructions that have side effects, whoever uses them. */
 void extract_effects(Extraction *e);
+/* Whether an operation reaches the host, or draws random numbers. */
+bool is_host_effect(const Instruction *x);
 /* Whether an operation reaches the host or other devices, so that it must not be done again. */
 bool instruction_acts(const Instruction *x);
 /* Adds an array of zeros to the target. */

@@ -120,14 +120,12 @@ static Module *program_of(const Instruction *x) {
     operands[k] =
         computation_add_parameter(entry, k, shape_copy(module->arena, x->operands[k]->shape), NULL);
   }
-  Attributes a;
-  attributes_init(&a);
-  a.custom_call_target = arena_printf(module->arena, "%s", x->a->custom_call_target);
-  if (x->a->backend_config) {
-    a.backend_config = arena_printf(module->arena, "%s", x->a->backend_config);
-  }
-  entry->root = computation_add(entry, HLO_CUSTOM_CALL, shape_copy(module->arena, x->shape),
-                                operands, x->operand_count, &a, NULL);
+  const char *config = x->a->backend_config;
+  entry->root = computation_add(
+      entry, HLO_CUSTOM_CALL, shape_copy(module->arena, x->shape), operands, x->operand_count,
+      ATTRIBUTES(.custom_call_target = arena_strdup(module->arena, x->a->custom_call_target),
+                 .backend_config = config ? arena_strdup(module->arena, config) : NULL),
+      NULL);
   return module;
 }
 

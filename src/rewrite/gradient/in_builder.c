@@ -5,8 +5,8 @@
 ** The gradient is a call that computes again what lies between. What must not be done twice (infeed, random numbers, host
 ** calls) is an argument of the call. Collectives are done again, as their derivatives are collectives, too.
 */
-#include "hlo/ir/lapack_calls.h"
 #include "hlo/ir/shorthand.h"
+#include "rewrite/gradient/extract.h"
 #include "rewrite/gradient/given.h"
 #include "rewrite/gradient/gradient.h"
 #include "rewrite/gradient/linear.h"
@@ -60,12 +60,6 @@ typedef struct Snapshot {
   Instruction **given;  /* the builder's instructions whose values are arguments of the call */
   int given_count, given_capacity;
 } Snapshot;
-
-static bool is_host_effect(const Instruction *x) {
-  bool calls_host = x->opcode == HLO_CUSTOM_CALL && !is_library_call(x);
-  bool meets = opcode_category(x->opcode) == COLLECTIVE;
-  return calls_host || (instruction_has_own_effect(x) && !meets);
-}
 
 /* Whether x comes from an operation that must not be done again, and that no change reaches. */
 static bool is_given(const Snapshot *s, const Instruction *x) {

@@ -1,13 +1,13 @@
 /*
 ** Differentiates a loop in segments of about sqrt(n) iterations (Griewank, 1992):
 **
-**     S = while (S0): body                         n iterations
+**     the loop      S = while (S0): body          n iterations
+**     becomes       S = while (S0): while: body   n / k segments of k iterations
+**                   S = while (S): body           the rest
 **
-**     S = while (S0): while: body                  n / k segments, of which the state at the beginning is saved,
-**                                                  of k iterations, which are done again, and then saved as usual
-**     S = while (S): body                          the rest, saved as usual
-**
-** So sqrt(n) states and the values of sqrt(n) iterations are saved, instead of those of n; each iteration is done twice.
+** The outer loop saves the state at the beginning of each segment. A segment is done again for the cotangents, and then
+** saves what any loop saves. So sqrt(n) states and the values of sqrt(n) iterations are saved, instead of those of n;
+** each iteration is done twice.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/gradient/linear.h"
@@ -32,27 +32,9 @@ typedef struct Segments {
   const Shape *state;
 } Segments;
 
-/* Copies a computation's instructions for this argument. Returns its result. */
-static Instruction *copy_body(Linear *l, Computation *to, const Computation *from,
-                              Instruction *argument) {
-  Instruction **map = ARENA_ARRAY(l->arena, Instruction *, from->count);
-  computation_renumber((Computation *)from);
-  for (int i = 0; i < from->count; i++) {
-    const Instruction *x = from->instructions[i];
-    if (x->opcode == HLO_PARAMETER) {
-      map[i] = argument;
-      continue;
-    }
-    Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
-    for (int k = 0; k < x->operand_count; k++) operands[k] = map[x->operands[k]->id];
-    map[i] = computation_add(to, x->opcode, x->shape, operands, x->operand_count, x->a, x->name);
-    map[i]->literal = x->literal;
-    map[i]->line = x->line;
-    if (x->a->control_predecessors.count) {
-      instruction_attributes(map[i])->control_predecessors = (InstructionList){0};
-    }
-  }
-  return map[from->root->id];
+static Instruction *add_call(Computation *to, Computation *callee, Instruction *argument) {
+  return computation_add(to, HLO_CALL, callee->root->shape, &argument, 1,
+                         ATTRIBUTES(.to_apply = callee), NULL);
 }
 
 static Instruction *add_s32(Computation *c, int64_t value) {
@@ -64,17 +46,15 @@ static Computation *condition_for(const Segments *s, int64_t size, bool outer) {
   Computation *c = module_add_computation(s->l->d->module, "condition");
   Instruction *parameter = computation_add_parameter(c, 0, s->state, NULL);
   if (!s->counted && outer) {
-    c->root = copy_body(s->l, c, s->source->a->condition, computation_add_element(c, parameter, 1));
+    c->root = add_call(c, s->source->a->condition, computation_add_element(c, parameter, 1));
     return c;
   }
   Instruction *operands[] = {computation_add_element(c, parameter, 0), add_s32(c, size)};
-  Attributes a;
-  attributes_init(&a);
-  a.direction = COMPARE_LT;
-  Instruction *less = computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, &a, NULL);
+  Instruction *less = computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2,
+                                      ATTRIBUTES(.direction = COMPARE_LT), NULL);
   if (s->counted) return c;
   Instruction *state = computation_add_element(c, parameter, 1);
-  Instruction *both[] = {less, copy_body(s->l, c, s->source->a->condition, state)};
+  Instruction *both[] = {less, add_call(c, s->source->a->condition, state)};
   computation_add(c, HLO_AND, shape_scalar(PRED), both, 2, NULL, NULL);
   return c;
 }
@@ -87,17 +67,15 @@ static Instruction *add_loop(const Segments *s, Computation *to, Instruction *st
   Instruction *step[] = {computation_add_element(body, parameter, 0), add_s32(body, 1)};
   Instruction *before = computation_add_element(body, parameter, 1);
   Instruction *after = inner ? add_loop(s, body, before, inner, 0, CHECKPOINT_NONE)
-                             : copy_body(s->l, body, s->source->a->body, before);
+                             : add_call(body, s->source->a->body, before);
   Instruction *next[] = {computation_add(body, HLO_ADD, step[0]->shape, step, 2, NULL, NULL),
                          after};
   body->root = computation_add_tuple(body, next, 2);
-  Attributes a;
-  attributes_init(&a);
-  a.condition = condition_for(s, size, inner != 0);
-  a.body = body;
+  Computation *condition = condition_for(s, size, inner != 0);
   Instruction *first[] = {add_s32(to, 0), state};
   Instruction *init = computation_add_tuple(to, first, 2);
-  Instruction *loop = computation_add(to, HLO_WHILE, s->state, &init, 1, &a, NULL);
+  Instruction *loop = computation_add(to, HLO_WHILE, s->state, &init, 1,
+                                      ATTRIBUTES(.condition = condition, .body = body), NULL);
   set_plan(s->l, loop, checkpoint, size);
   return computation_add_element(to, loop, 1);
 }
