@@ -291,7 +291,7 @@ each('small products in batches', around(4, 8, 16, 32), (parts, n, type) => {
   }
 }, { applied: (type) => binary('f', type, 'add'), types: ['f32', 's32', 'f64', 's64'] });
 
-each('products and reductions of which a part is used', around(2, 4, 128), (parts, n) => {
+each('products and reductions that are used in part', around(2, 4, 128), (parts, n) => {
   const x = parts.parameter('f32[64,9]'), w = parts.parameter('f32[9,128]'), z = parts.add('f32[]', 'constant(0)');
   const dot = parts.add('f32[64,128]', `dot(${x}, ${w}), lhs_contracting_dims={1}, rhs_contracting_dims={0}`);
   const [rows, columns] = [Math.max(1, Math.floor(64 / n)), Math.max(1, Math.floor(128 / n))];
