@@ -30,11 +30,18 @@ const PLANS = /^kernels\/(list|kernels|elements)\.c$|_plan\.c$|_rows\.c$|kernels
 /** Written natively with vectors of their own, or checks of test builds: not part of the core's decisions. */
 const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder|plan_check|fusion_check|module_check|rewrite\/effects)\.c$/;
 /** Some 50 s of one core in all, if none fails. */
-const FAST = ['aliases', 'builder', 'dynamic', 'effects', 'epilogues', 'errors', 'golden', 'loop_state', 'old_faults', 'order', 'overwrite',
-  'reductions', 'regions', 'rows', 'short_rows', 'siblings', 'thresholds', 'windows'];
+const FAST = [
+  'core/aliases', 'api/builder', 'api/dynamic', 'core/effects', 'core/epilogues', 'api/errors', 'corpus/golden',
+  'core/loop_state', 'project/old_faults', 'project/order', 'core/overwrite', 'core/reductions', 'core/regions',
+  'core/rows', 'core/short_rows', 'core/siblings', 'core/thresholds', 'core/windows',
+];
 /** For mutants that FAST does not see, if --slow is given. */
-const SLOW = ['applied', 'captured', 'codegen', 'collective_shapes', 'divergence', 'library_calls', 'lowering', 'maps', 'mesh_types', 'movement', 'ragged_dot',
-  'ranks', 'sharding', 'sort', 'stacks', 'thresholds_numbers', 'thresholds_programs', 'topk', 'vmap', 'yielding'];
+const SLOW = [
+  'core/applied', 'corpus/captured', 'core/codegen', 'runtime/collective_shapes', 'core/divergence',
+  'core/library_calls', 'core/lowering', 'core/maps', 'runtime/mesh_types', 'core/movement', 'core/ragged_dot',
+  'core/ranks', 'runtime/sharding', 'core/sort', 'api/stacks', 'core/thresholds_numbers', 'core/thresholds_programs',
+  'core/topk', 'api/vmap', 'runtime/yielding',
+];
 
 const MAX_SECONDS = 60; // of a core, for one test file
 
