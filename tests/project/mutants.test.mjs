@@ -1,8 +1,11 @@
 /** What a mutant of the core may be (tests/mutants/mutate.mjs): each kind of change, and no change outside of code. */
 import assert from 'node:assert/strict';
+import { access, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { applied, lineOf, mutationsOf } from '../mutants/mutate.mjs';
+import { ROOT } from '../support/program.mjs';
 
 const TEXT = `#define MAX 5 + 6
 /* a < b && 7 */
@@ -32,5 +35,17 @@ test('each kind of change', () => {
 test('comments, strings and preprocessor lines stay', () => {
   for (const [, , text] of changes) {
     assert.deepEqual(text.split('\n').slice(0, 4), TEXT.split('\n').slice(0, 4));
+  }
+});
+
+test('the tests that mutants and old faults are shown to are there', async () => {
+  const read = (path) => readFile(join(ROOT, path), 'utf8');
+  const lists = Array.from((await read('tests/mutants/mutants.mjs')).matchAll(/^const (?:FAST|SLOW) = \[([^\]]*)\]/gm), ([, names]) => names);
+  assert.equal(lists.length, 2);
+  const names = lists.flatMap((list) => Array.from(list.matchAll(/'([^']+)'/g), ([, name]) => name));
+  const faults = JSON.parse(await read('tests/mutants/old_faults.json'));
+  for (const name of [...names, ...faults.map(({ test: seenBy }) => seenBy)]) await access(join(ROOT, `tests/${name}.test.mjs`));
+  for (const { point, changes } of faults) {
+    for (const { file, now } of changes) assert.equal((await read(file)).split(now).length, 2, `${point}: ${file} has changed`);
   }
 });
