@@ -436,3 +436,24 @@ ENTRY e {
   }
   client.dispose();
 });
+
+test('sums of narrow floats that leave their range, as XLA rounds them', async () => {
+  const client = await Client.create({ threads: 0 });
+  const x = [1, 100, 110, 224, 232, 233, 240, 447, 448, 464, 480, 1e9, -300, -1e9];
+  const [inf, nan] = [Infinity, NaN];
+  const WANTED = {
+    f8e4m3fn: [2, 192, 224, 448, 448, nan, nan, nan, nan, nan, nan, nan, nan, nan],
+    f8e5m2: [2, 192, 224, 448, 448, 448, 512, 896, 896, 896, 1024, inf, -640, -inf],
+    f8e4m3b11fnuz: [2, ...new Array(13).fill(nan)],
+    f8e4m3: [2, 192, 224, ...new Array(9).fill(inf), -inf, -inf],
+    f8e3m4: [2, ...new Array(11).fill(inf), -inf, -inf],
+    f16: [2, 200, 220, 448, 464, 466, 480, 894, 896, 928, 960, inf, -600, -inf],
+  };
+  for (const [type, wanted] of Object.entries(WANTED)) {
+    const b = client.builder(type);
+    const narrow = b.convertElementType(b.parameter(0, `f32[${x.length}]`), type);
+    const executable = await client.compile(b.build(b.convertElementType(narrow.add(narrow), 'f32')));
+    assert.deepEqual((await executable.execute([x]))[0].toArray(), wanted, type);
+  }
+  client.dispose();
+});

@@ -143,3 +143,23 @@ ENTRY e {
     assert.deepEqual(values.toArray(), x.map((row, r) => row.map((_, c) => x[r][best(r, c)])));
   });
 });
+
+test('windows over all that came before, with strides and holes', async () => {
+  for (const stride of [1, 2, 3]) {
+    for (const holes of [1, 2]) {
+      for (const backwards of [false, true]) {
+        const x = Array.from({ length: 9 }, (_, i) => i * i + 1);
+        const wide = Array.from({ length: 8 * holes + 1 }, (_, i) => (i % holes ? 0 : x[i / holes]));
+        const size = wide.length, results = Math.floor((size - 1) / stride) + 1;
+        const executable = await client.compile(client.parseHlo(`HloModule m\nf { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }
+ENTRY e { x = f32[9] parameter(0)\n z = f32[] constant(0)
+ ROOT r = f32[${results}] reduce-window(x, z), window={size=${size} stride=${stride} pad=${backwards ? `0_${size - 1}` : `${size - 1}_0`} lhs_dilate=${holes}}, to_apply=f }`));
+        const [{ data }] = await executable.execute([x]);
+        const wanted = Array.from({ length: results }, (_, i) =>
+          (backwards ? wide.slice(i * stride) : wide.slice(0, i * stride + 1)).reduce((a, b) => a + b, 0));
+        assert.deepEqual([...data], wanted, `stride ${stride}, holes ${holes}, backwards ${backwards}`);
+        executable.dispose();
+      }
+    }
+  }
+});
