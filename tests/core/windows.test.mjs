@@ -163,3 +163,21 @@ ENTRY e { x = f32[9] parameter(0)\n z = f32[] constant(0)
     }
   }
 });
+
+test('windows over all that came before, in two dimensions, reversed, dilated', async () => {
+  const [rows, columns] = [5, 6];
+  const x = Array.from({ length: rows }, (_, i) => Array.from({ length: columns }, (_, j) => i * i + 3 * j + 1));
+  for (const [what, window, wanted] of [
+    ['two dimensions', 'size=5x6 pad=4_0x5_0', (i, j) => [x.slice(0, i + 1).map((row) => row.slice(0, j + 1))]],
+    ['reversed', 'size=1x6 pad=0_0x5_0 rhs_reversal=0x1', (i, j) => x[i].slice(0, j + 1)],
+    ['dilated', 'size=1x6 pad=0_0x10_0 rhs_dilate=1x2', (i, j) => x[i].slice(0, j + 1).filter((_, k) => (j - k) % 2 === 0)],
+  ]) {
+    const executable = await client.compile(client.parseHlo(`HloModule m\nf { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }
+ENTRY e { x = f32[${rows},${columns}] parameter(0)\n z = f32[] constant(0)
+ ROOT r = f32[${rows},${columns}] reduce-window(x, z), window={${window}}, to_apply=f }`));
+    const [y] = await executable.execute([x]);
+    const sums = x.map((row, i) => row.map((_, j) => wanted(i, j).flat(2).reduce((a, b) => a + b, 0)));
+    assert.deepEqual(y.toArray(), sums, what);
+    executable.dispose();
+  }
+});
