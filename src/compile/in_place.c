@@ -77,6 +77,56 @@ static bool join(const Program *program, LogicalBuffer *later, LogicalBuffer *ea
   return true;
 }
 
+/* Returns the number of the shape's leaf at an index; -1: none. */
+static int leaf_at(const Shape *shape, const Int64List *index) {
+  int leaf = 0;
+  for (int i = 0; i < index->count; i++) {
+    int64_t at = index->items[i];
+    if (!shape_is_tuple(shape) || at < 0 || at >= shape->tuple_size) return -1;
+    for (int k = 0; k < at; k++) leaf += shape_leaves(shape->elements[k]);
+    shape = shape->elements[at];
+  }
+  return shape_is_tuple(shape) ? -1 : leaf;
+}
+
+/* Finds the leaves, of all parameters and of the result, that an entry of input_output_alias pairs. */
+static bool alias_leaves(const Module *module, const Alias *alias, int *parameter, int *result) {
+  if (alias->parameter < 0 || alias->parameter >= module->entry->parameter_count) return false;
+  int first = 0;
+  for (int p = 0; p < alias->parameter; p++) {
+    first += shape_leaves(module->entry->parameters[p]->shape);
+  }
+  int at = leaf_at(module->entry->parameters[alias->parameter]->shape, &alias->parameter_index);
+  *parameter = first + at;
+  *result = leaf_at(module->entry->root->shape, &alias->output_index);
+  return at >= 0 && *result >= 0;
+}
+
+static bool is_alias(const Program *program, const LogicalBuffer *result,
+                     const LogicalBuffer *operand) {
+  int parameter, leaf, slot = SLOT_FIRST_PARAMETER;
+  for (int i = 0; is_result(program, result) && i < program->module->alias_count; i++) {
+    if (!alias_leaves(program->module, &program->module->aliases[i], &parameter, &leaf)) continue;
+    if (operand->slot == slot + parameter &&
+        result->slot == slot + program->parameter_leaves + leaf) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Whether result r of a thunk should rather take this parameter's memory than the one that it has so far: the declared
+** one, else the first that no earlier result takes. */
+static bool is_better(const Program *program, const Thunk *thunk, int r,
+                      const LogicalBuffer *operand) {
+  const LogicalBuffer *result = thunk->results[r], *so_far = result->may_take;
+  if (is_alias(program, result, operand)) return true;
+  for (int i = 0; i < r; i++) {
+    if (thunk->results[i]->may_take == operand) return false;
+  }
+  return !so_far || (operand->slot < so_far->slot && !is_alias(program, result, so_far));
+}
+
 static void join_results(const Program *program, const Thunk *thunk) {
   for (int r = 0; r < thunk->result_count; r++) {
     LogicalBuffer *result = thunk->results[r];
@@ -90,7 +140,7 @@ static void join_results(const Program *program, const Thunk *thunk) {
       if (!is_free && !is_parameter(program, operand)) continue;
       if (!thunk_may_overwrite(thunk, i, r)) continue;
       if (!is_free) {
-        result->may_take = operand;
+        if (is_better(program, thunk, r, operand)) result->may_take = operand;
       } else if (result->may_take && is_result(program, result)) {
         result->may_take_else = operand;
       } else if (join(program, result, operand)) {
@@ -198,32 +248,14 @@ static void note_donors(const Program *program, Donors *donors) {
   }
 }
 
-/* Returns the number of the shape's leaf at an index; -1: none. */
-static int leaf_at(const Shape *shape, const Int64List *index) {
-  int leaf = 0;
-  for (int i = 0; i < index->count; i++) {
-    int64_t at = index->items[i];
-    if (!shape_is_tuple(shape) || at < 0 || at >= shape->tuple_size) return -1;
-    for (int k = 0; k < at; k++) leaf += shape_leaves(shape->elements[k]);
-    shape = shape->elements[at];
-  }
-  return shape_is_tuple(shape) ? -1 : leaf;
-}
-
 /* Notes the pairs of input_output_alias, which take precedence. */
 static void note_aliases(const Program *program, Donors *donors) {
   const Module *module = program->module;
   for (int i = 0; i < module->alias_count; i++) {
-    const Alias *alias = &module->aliases[i];
-    if (alias->parameter < 0 || alias->parameter >= module->entry->parameter_count) continue;
-    int first = 0;
-    for (int p = 0; p < alias->parameter; p++) {
-      first += shape_leaves(module->entry->parameters[p]->shape);
-    }
-    int p = leaf_at(module->entry->parameters[alias->parameter]->shape, &alias->parameter_index);
-    int r = leaf_at(module->entry->root->shape, &alias->output_index);
-    if (p < 0 || r < 0 || donors->donor[r] >= 0 || donors->taken[first + p]) continue;
-    if (may_take(donors->results[r], donors->parameters[first + p])) give(donors, r, first + p);
+    int p, r;
+    if (!alias_leaves(module, &module->aliases[i], &p, &r)) continue;
+    if (donors->donor[r] >= 0 || donors->taken[p]) continue;
+    if (may_take(donors->results[r], donors->parameters[p])) give(donors, r, p);
   }
 }
 

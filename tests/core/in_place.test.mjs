@@ -232,6 +232,29 @@ test('a training step holds its weights once', async () => {
   assert.deepEqual(made.map((result) => result.toLiteral().data[77]), [1.5, 1.5]);
 });
 
+describe('of two arguments that a result may take the memory of', () => {
+  const sum = (alias) => `HloModule m${alias}
+ENTRY e {
+  a = f32[1000] parameter(0)
+  b = f32[1000] parameter(1)
+  ROOT y = f32[1000] add(a, b)
+}`;
+  for (const [what, alias, donated] of [
+    ['it takes the first', '', 0],
+    ['it takes the declared one: the first', ', input_output_alias={ {}: (0, {}, may-alias) }', 0],
+    ['it takes the declared one: the second', ', input_output_alias={ {}: (1, {}, may-alias) }', 1],
+  ]) {
+    test(what, async () => {
+      const executable = await client.compile(client.parseHlo(sum(alias)));
+      const buffers = [1, 2].map((value) => client.buffer(new Float32Array(1000).fill(value), 'f32[1000]'));
+      const place = buffers[donated].view().byteOffset;
+      const [y] = await executable.execute(buffers, { device: true, donate: [donated] });
+      assert.equal(y.view().byteOffset, place);
+      assert.equal(y.view()[999], 3);
+    });
+  }
+});
+
 test('an array of more than 2 GB', { timeout: 300_000 }, async () => {
   const own = await Client.create({ threads: 0 });
   const n = 600_000_000;
