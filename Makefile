@@ -125,8 +125,9 @@ OBJECTS_single := $(call objects,single,$(WASM_SOURCES))
 OBJECTS_native := $(call objects,native,$(NATIVE_SOURCES))
 OBJECTS_native-tsan := $(call objects,native-tsan,$(NATIVE_SOURCES))
 
-CC_threads := $(EMCC)
-CC_single := $(EMCC)
+# emcc starts Python for each file; these are clang with the flags that emcc would give it. emcc links.
+CC_threads := $(B)/toolchain/bin/cc-threads
+CC_single := $(B)/toolchain/bin/cc-single
 CC_native := $(NATIVE_CC)
 CC_native-tsan := $(NATIVE_CC)
 TOOLS_threads := $(TOOLCHAIN)/build.stamp
@@ -210,7 +211,7 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
     bindings/tools/glue.mjs bindings/tools/order.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
-	$(Q)$(CC_$*) $(CFLAGS_$*) $(if $(CHECKED),-O1,-O2) $(filter %.o,$^) $(LDFLAGS_$*) -o $(LINKED)
+	$(Q)$(EMCC) $(CFLAGS_$*) $(if $(CHECKED),-O1,-O2) $(filter %.o,$^) $(LDFLAGS_$*) -o $(LINKED)
 	$(if $(CHECKED),,$(Q)node bindings/tools/order.mjs $(TOOLCHAIN)/binaryen/bin/wasm-opt $(LINKED:.mjs=.wasm))
 	$(Q)node bindings/tools/glue.mjs $(LINKED)
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
@@ -230,7 +231,7 @@ $(FAULTY_CORE): $(FAULTY_OBJECTS) $(filter-out $(FAULTY:%=$(B)/obj/single/%.o),$
     bindings/host/library.js bindings/tools/glue.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
-	$(Q)$(CC_single) $(CFLAGS_single) -O1 $(filter %.o,$^) $(LDFLAGS_single) -o $@
+	$(Q)$(EMCC) $(CFLAGS_single) -O1 $(filter %.o,$^) $(LDFLAGS_single) -o $@
 	$(Q)node bindings/tools/glue.mjs $@
 
 # --- linking: native -------------------------------------------------------------------------------
@@ -419,14 +420,17 @@ format: $(TOOLCHAIN)/lint.stamp
 # One file at a time, so that they run side by side and only changed files are checked again.
 # wasm.c includes Emscripten's headers; Emscripten's own clang checks it.
 TIDY := $(patsubst src/%.c,$(B)/tidy/%.ok,$(NATIVE_SOURCES))
+# The analyzer follows a function's paths for 50,000 states; by itself it takes 225,000. With all its checks on, that is
+# 53 reports instead of 55 in the 16 files that take longest, in 18 % of the time (2026-11-27).
 TIDY_CFLAGS := $(filter-out -g -O1,$(NATIVE_CFLAGS))
+TIDY_EFFORT := -Xclang -analyzer-config -Xclang max-nodes=50000
 lint-tidy: $(TIDY)
 
 $(B)/tidy/%.ok: src/%.c .clang-tidy $(TOOLCHAIN)/lint.stamp $(TOOLS_native)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' TIDY $<
 	$(Q)$(NATIVE_CC) $(TIDY_CFLAGS) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
-	$(Q)clang-tidy-19 --quiet $< -- $(TIDY_CFLAGS) 2>$@.log || { cat $@.log >&2; exit 1; }
+	$(Q)clang-tidy-19 --quiet $< -- $(TIDY_CFLAGS) $(TIDY_EFFORT) 2>$@.log || { cat $@.log >&2; exit 1; }
 	$(Q)touch $@
 -include $(TIDY:.ok=.d)
 
