@@ -228,8 +228,8 @@ static void eliminate(const Solve *s, ptrdiff_t row, ptrdiff_t from, ptrdiff_t t
 /* Solves strip by strip of vectors, and block by block of rows. */
 static bool solve(const Solve *s, LinalgProgress *progress) {
   const LinalgPlan *p = s->p;
-  ptrdiff_t n = s->s.n, blocks = (n + s->block - 1) / s->block;
-  ptrdiff_t strips = (s->s.vectors + STRIP - 1) / STRIP;
+  ptrdiff_t n = s->s.n, blocks = divide_up(n, s->block);
+  ptrdiff_t strips = divide_up(s->s.vectors, STRIP);
   for (ptrdiff_t at = progress->at; at < strips * blocks; at++, progress->lines = 0) {
     ptrdiff_t first = at / blocks * STRIP, count = min_i64(STRIP, s->s.vectors - first);
     ptrdiff_t begin = (s->s.forward ? at % blocks : blocks - 1 - at % blocks) * s->block;

@@ -146,8 +146,8 @@ ROUTINE static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *s
     if (!progress->has_panel) progress->info = cholesky_panel(a, n, stride, k, y);
     if (progress->info && progress->lines == 0) break;
     progress->has_panel = true;
-    if (!linalg_share_in_turns(progress, k, (rest + BLOCK - 1) / BLOCK, 1,
-                               (double)rest * BLOCK * BLOCK, update_below, &of)) {
+    if (!linalg_share_in_turns(progress, k, divide_up(rest, BLOCK), 1, (double)rest * BLOCK * BLOCK,
+                               update_below, &of)) {
       return false;
     }
     progress->has_panel = ahead;
@@ -469,7 +469,7 @@ ROUTINE static bool reflect_long(const Lines *all, ptrdiff_t lines, ptrdiff_t so
                                  LinalgProgress *progress) {
   enum { SLICE = 4096 };
   ptrdiff_t size = all->p->size, slices = max_i64(size / SLICE, 1), steps = 2 * slices;
-  for (; progress->lines < (lines + some - 1) / some * steps; progress->lines++) {
+  for (; progress->lines < divide_up(lines, some) * steps; progress->lines++) {
     ptrdiff_t step = progress->lines % steps, first = progress->lines / steps * some;
     ptrdiff_t count = min_i64(some, lines - first), row = step % slices * SLICE;
     ptrdiff_t end = (step + 1) % slices == 0 ? size : row + SLICE;

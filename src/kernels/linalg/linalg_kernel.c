@@ -226,12 +226,12 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   int64_t chunks = p->batch;
   if (work < MIN_WORK) chunks = (int64_t)((double)p->batch * work / MIN_WORK) + 1;
   if (chunks > MAX_CHUNKS) chunks = MAX_CHUNKS;
-  p->per_chunk = (p->batch + chunks - 1) / chunks;
-  if (p->in_lanes) p->per_chunk = (p->per_chunk + LINALG_LANES - 1) & -LINALG_LANES;
+  p->per_chunk = divide_up(p->batch, chunks);
+  if (p->in_lanes) p->per_chunk = round_up(p->per_chunk, LINALG_LANES);
   p->kernel.is_long = work * (double)p->per_chunk > LINALG_TURN;
   int *all = kernel_phases(&p->kernel, arena, PHASES);
   all[PHASE_BEGIN] = 1;
-  all[PHASE_RUN] = (int)((p->batch + p->per_chunk - 1) / p->per_chunk);
+  all[PHASE_RUN] = (int)divide_up(p->batch, p->per_chunk);
   p->kernel.scratch_bytes = all[PHASE_RUN] * memory_bytes(p);
   return &p->kernel;
 }

@@ -278,7 +278,7 @@ FOR_SIZE static bool solve_strips(const Number *t, bool unit, Number *x, LinalgS
     ptrdiff_t fit = (ptrdiff_t)(TURN / (2.0 * BLOCK * (double)s.n)) / STRIP_COLUMNS;
     rows = BLOCK, some = min_i64(max_i64(fit, 1), LARGE_STRIPS) * STRIP_COLUMNS;
   }
-  ptrdiff_t strips = (s.vectors + some - 1) / some, blocks = (s.n + rows - 1) / rows;
+  ptrdiff_t strips = divide_up(s.vectors, some), blocks = divide_up(s.n, rows);
   for (ptrdiff_t k = progress->at; k < strips * blocks; k++) {
     ptrdiff_t first = k / blocks * some, count = min_i64(some, s.vectors - first);
     ptrdiff_t row = k % blocks * rows, end = min_i64(row + rows, s.n);
