@@ -1,7 +1,7 @@
 /*
 ** Plans and runs cholesky, triangular-solve and the custom calls of LAPACK's routines. A chunk computes several
-** matrices of the batch, one after the other. For a singular or non-finite matrix the result depends on XLA's order
-** of operations; linalg_exact.c follows it.
+** matrices of the batch, one after the other. For a triangular matrix that is singular or not finite the result depends
+** on XLA's order of operations; linalg_exact.c follows it.
 */
 #include "kernels/linalg/linalg.h"
 
@@ -253,11 +253,11 @@ static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, uint8_t *m
                          LinalgProgress *progress) {
   progress->work = progress->looked = 0;
   if (!progress->exactly) {
-    LinalgEnd ended = is_fast(p->type) ? run_fast(p, data, memory, progress) : LINALG_XLA_DECIDES;
+    LinalgEnd ended = run_fast(p, data, memory, progress);
     if (ended != LINALG_XLA_DECIDES) return ended;
     *progress = (LinalgProgress){progress->call, progress->matrix, .exactly = true};
   }
-  return linalg_run_exactly(p, data, (double *)memory, progress);
+  return linalg_solve_as_xla(p, data, (double *)memory, progress);
 }
 
 static LinalgData matrix_of(const KernelCall *call, int64_t number) {
