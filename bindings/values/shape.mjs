@@ -1,11 +1,9 @@
 import { atBoundary, guarded, notConstructed, PRIVATE } from '../base/boundary.mjs';
+import { MAX_NESTING, MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { checkOptions, copyList, kind } from '../base/options.mjs';
 import { ELEMENT_TYPES, meantType } from './types.mjs';
-
-export const MAX_RANK = 64; // the core's
-const MAX_NESTING = 100; // of tuples; the core's parser has the same
 
 /** The values that fill a layout's padding, by XLA's names. */
 const PADDING_VALUES = ['ZERO_PAD', 'ONE_PAD', 'LOWEST_PAD', 'HIGHEST_PAD', 'UNKNOWN_PAD'];
