@@ -406,7 +406,12 @@ function checkSizes(operation, what, sizes) {
   );
 }
 
-/* ---- The parser: shape = '(' shapes ')' | type '[' sizes ']' [ '{' layout '}' ] ---- */
+/*
+ * ---- The parser: shape = '(' shapes ')' | type '[' sizes ']' [ '{' layout '}' ] ----
+ *
+ * The only one in JavaScript. The core has its own; it is not used here, since shapes are made before a client has
+ * loaded the core, and without one.
+ */
 
 function fail({ text, at }, problem) {
   const rest = text.slice(at, at + 20);
