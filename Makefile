@@ -16,7 +16,7 @@
 #   make native-tsan        build/native-tsan: the core under ThreadSanitizer
 #   make lint               clang-format, clang-tidy, eslint, tsc
 #   make format             rewrites the C sources as clang-format wants them
-#   make declarations       writes bindings/index.d.ts and docs/passes.md anew, from the tables that they follow
+#   make declarations       writes the files that follow from tables: operations.d.ts, constants.mjs, docs/passes.md
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
 #   make fuzz SECONDS=60    random programs, here and on real XLA
 #   make reduce MODULE=program.hlo CHECK='...'  makes a program with a fault small
@@ -357,8 +357,7 @@ bench: build $(NODE_MODULES) $(PEERS) $(TOOLCHAIN)/browser.stamp
 endif
 
 declarations:
-	@node bindings/tools/declarations/generate.mjs
-	@node bindings/tools/declarations/passes.mjs
+	@node bindings/tools/declarations/write.mjs
 
 golden: build $(VENV)/stamp
 	@$(VENV)/bin/python tests/golden/generate.py $(ARGS)

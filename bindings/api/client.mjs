@@ -1,4 +1,5 @@
 import { atBoundary, notConstructed } from '../base/boundary.mjs';
+import { COMPILE_AS_WRITTEN, COMPILE_KEEPING_OPERANDS, ELIDED_REFUSED, MAX_DEVICES } from '../base/constants.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from '../base/options.mjs';
@@ -15,7 +16,7 @@ import { Executable } from '../objects/executable.mjs';
 import { EXECUTION_OPTIONS, throwIfAborted } from '../objects/execution.mjs';
 import { differentiate } from '../objects/gradients.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
-import { launch, MAX_DEVICES } from '../objects/launch.mjs';
+import { launch } from '../objects/launch.mjs';
 import { ELIDED, HLO_OPTIONS, LOAD_OPTIONS } from '../objects/load_options.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { Literal } from '../values/literal.mjs';
@@ -57,7 +58,6 @@ const PASSES_OPTIONS = {
     (Array.isArray(value) && value.every((name) => typeof name === 'string') ? copyList(value) : undefined)),
 };
 const COMPILE_OPTIONS = { ...PASSES_OPTIONS, signal: EXECUTION_OPTIONS.signal, timeoutMs: EXECUTION_OPTIONS.timeoutMs };
-const [AS_WRITTEN, KEEPING_OPERANDS] = [1, 2]; // COMPILE_… in src/api.h
 const TRANSFER_OPTIONS = {
   replica: count(0, MAX_DEVICES - 1), partition: count(0, MAX_DEVICES - 1),
 };
@@ -185,7 +185,7 @@ export class Client {
     }
     const pointer = this.#core.scoped((copy) =>
       // The text may hold NULs, so its length is given; and it may be empty.
-      this.#core.need('xla_module_parse', copy(bytes), bytes.length, ELIDED[elided] ?? 0));
+      this.#core.need('xla_module_parse', copy(bytes), bytes.length, ELIDED[elided] ?? ELIDED_REFUSED));
     return new HloModule(this.#core, pointer);
   }
 
@@ -411,7 +411,7 @@ export class Client {
   #compileBy(call, operation, module, asked) {
     const isOpen = !module.replicaCount && !module.partitionCount;
     const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
-    const how = (asked.optimize === false ? AS_WRITTEN : 0) + (asked.inPlace === false ? KEEPING_OPERANDS : 0);
+    const how = (asked.optimize === false ? COMPILE_AS_WRITTEN : 0) + (asked.inPlace === false ? COMPILE_KEEPING_OPERANDS : 0);
     const disable = this.#disabled(operation, asked.disable ?? []).join();
     try {
       return this.#core.scoped((copy) => this.#core.need(

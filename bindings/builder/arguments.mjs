@@ -3,10 +3,11 @@
  * parameters. A kind is a function: it returns the argument in the form in which the operation's row
  * wants it, or undefined if the argument is not of the kind. `kind.wants` describes the kind.
  */
+import { MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { boolean, copyList, isPlainObject, kind, string, unknownName } from '../base/options.mjs';
 import { isLiteral } from '../values/literal.mjs';
-import { isShape, MAX_RANK, Shape } from '../values/shape.mjs';
+import { isShape, Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, meantType } from '../values/types.mjs';
 import { isOp } from './op.mjs';
 

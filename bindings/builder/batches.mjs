@@ -1,4 +1,5 @@
 /** Programs for batches: client.vmap(), b.vmap(), and the Jacobians that are made with it. */
+import { NO_BATCH } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
 import { differentiate, maxTrips, meantBy, parameterNumbers, wrt } from '../objects/gradients.mjs';
@@ -6,9 +7,6 @@ import { coreOf, pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { isFloat } from '../values/shape.mjs';
 import { Shape } from '../values/shape.mjs';
-
-/** NO_BATCH in src/rewrite/batch/batch.h. */
-const NO_BATCH = -(2 ** 31);
 
 const isDimension = (value) => Number.isInteger(value) && Math.abs(value) < 2 ** 31;
 

@@ -174,7 +174,7 @@ export class XlaBuilder extends Handle {
     const handles = Uint32Array.from(list, ({ handle }) => handle);
     const tuple = this.#add((core, builder) => core.gradientRules.apply(false, (copy, ...rules) =>
       core.call('xla_builder_gradient', builder, loss.handle, copy(handles), list.length, asked.maxTrips ?? 0,
-        CHECKPOINTS.indexOf(asked.checkpoint ?? 'none'), ...rules)));
+        CHECKPOINTS[asked.checkpoint ?? 'none'], ...rules)));
     const gradients = list.map((_, i) => this.getTupleElement(tuple, i));
     return Array.isArray(wrt) ? gradients : gradients[0];
   }

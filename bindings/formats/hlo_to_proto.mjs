@@ -7,6 +7,7 @@ import { XlaError } from '../base/error.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
+import { closing, readLines, split } from './hlo_lines.mjs';
 import { HLO_MODULE, PRIMITIVE_TYPES } from './hlo_schema.mjs';
 import { encode } from './protobuf.mjs';
 
@@ -15,36 +16,6 @@ const TYPE_NUMBERS = new Map(Object.entries(PRIMITIVE_TYPES).map(([number, name]
 const internal = (problem) => new XlaError('INTERNAL', `toProto: ${problem}`);
 
 /* ---- Text ---- */
-
-/** Parts between commas that stand in no bracket and no string. */
-export function split(text) {
-  const parts = [];
-  let [depth, start] = [0, 0];
-  for (let i = 0; i < text.length; i++) {
-    const c = text[i];
-    if (c === '"') {
-      for (i++; i < text.length && text[i] !== '"'; i++) if (text[i] === '\\') i++;
-    } else if ('{[('.includes(c)) depth++;
-    else if ('}])'.includes(c)) depth--;
-    else if (c === ',' && depth === 0) {
-      parts.push(text.slice(start, i).trim());
-      start = i + 1;
-    }
-  }
-  const last = text.slice(start).trim();
-  return last ? [...parts, last] : parts;
-}
-
-/** Where the bracket that stands at `at` is closed. */
-export function closing(text, at) {
-  for (let depth = 0, i = at; i < text.length; i++) {
-    const c = text[i];
-    if (c === '"') for (i++; i < text.length && text[i] !== '"'; i++) if (text[i] === '\\') i++;
-    if ('{[('.includes(c)) depth++;
-    if ('}])'.includes(c) && --depth === 0) return i;
-  }
-  throw internal(`nothing closes ${text.slice(at, at + 40)}`);
-}
 
 const inside = (text) => text.slice(1, -1);
 const list = (text) => split(inside(text)).map(Number);
@@ -370,32 +341,21 @@ class Builder {
     return unique;
   }
 
-  instruction(line, known) {
-    const isRoot = line.startsWith('ROOT ');
-    const text = isRoot ? line.slice(5) : line;
-    const equals = text.indexOf(' = ');
-    const name = text.slice(0, equals).replace('%', '');
-    const rest = text.slice(equals + 3);
-    const shapeEnd = rest.startsWith('(') ? closing(rest, 0) + 1 : rest.indexOf(' ');
-    const open = rest.indexOf('(', shapeEnd);
-    const close = closing(rest, open);
-    const shape = Shape.parse(rest.slice(0, shapeEnd));
-    const opcode = rest.slice(shapeEnd, open).trim();
-    const args = rest.slice(open + 1, close);
-    const attributes = attributesOf(split(rest.slice(close + 1).replace(/^,/, '')));
+  instruction({ name, shape: shapeText, opcode, operands, inside: args, attributes }, known) {
+    const shape = Shape.parse(shapeText);
     const id = ++this.#id;
     known.set(name, id);
     const message = { name: this.#unique(name), opcode, shape: shapeMessage(shape), id };
     if (this.manual) message.sharding = manualSharding(opcode, shape);
     if (opcode === 'parameter') message.parameterNumber = Number(args);
     else if (opcode === 'constant') message.literal = literalMessage(args, shape, this.memory);
-    else message.operands = split(args).map((operand) => this.#operand(operand, known));
-    return { message: this.#attributed(message, opcode, attributes, known), isRoot, shape };
+    else message.operands = operands.map((operand) => this.#operand(operand, known));
+    return this.#attributed(message, opcode, attributesOf(attributes), known);
   }
 
-  #operand(text, known) {
-    const id = known.get(text.slice(text.lastIndexOf(' ') + 1).replace('%', ''));
-    if (id === undefined) throw internal(`operand ${text}`);
+  #operand(name, known) {
+    const id = known.get(name);
+    if (id === undefined) throw internal(`operand ${name}`);
     return id;
   }
 
@@ -417,26 +377,19 @@ class Builder {
     return message;
   }
 
-  computation(header, lines) {
-    const isEntry = header.startsWith('ENTRY ');
-    const name = header.replace('ENTRY ', '').split(' ')[0].replace('%', '');
+  computation({ name, isEntry, instructions: lines, root }) {
     const id = this.#computations.size + 1;
     this.#computations.set(name, id);
     const known = new Map();
-    const made = lines.map((line) => this.instruction(line, known));
-    const root = made.find(({ isRoot }) => isRoot) ?? made.at(-1);
-    const parameters = made.filter(({ message }) => message.opcode === 'parameter')
-      .sort((a, b) => a.message.parameterNumber - b.message.parameterNumber);
+    const instructions = lines.map((line) => this.instruction(line, known));
+    const result = instructions[lines.findIndex((line) => line.name === root)] ?? instructions.at(-1);
+    const parameters = instructions.filter(({ opcode }) => opcode === 'parameter')
+      .sort((a, b) => a.parameterNumber - b.parameterNumber);
     const programShape = {
-      parameters: parameters.map(({ message }) => message.shape), result: root.message.shape,
-      parameterNames: parameters.map(({ message }) => message.name),
+      parameters: parameters.map(({ shape }) => shape), result: result.shape,
+      parameterNames: parameters.map((parameter) => parameter.name),
     };
-    return {
-      isEntry,
-      message: {
-        name, id, instructions: made.map(({ message }) => message), rootId: root.message.id, programShape,
-      },
-    };
+    return { isEntry, message: { name, id, instructions, rootId: result.id, programShape } };
   }
 }
 
@@ -470,18 +423,10 @@ function aliasMessage(text) {
  * @returns {Uint8Array} a serialized HloModuleProto
  */
 export function protoOfHloText(text, memory, options) {
-  const lines = text.split('\n');
-  const header = split(lines[0]);
+  const { header, computations: read } = readLines(text);
   const attributes = attributesOf(header.slice(1));
   const builder = new Builder(memory, options);
-  const computations = [];
-  for (let i = 1; i < lines.length; i++) {
-    if (!lines[i].endsWith('{')) continue;
-    const start = ++i;
-    while (i < lines.length && !lines[i].startsWith('}')) i++;
-    const body = lines.slice(start, i).map((line) => line.trim()).filter(Boolean);
-    computations.push(builder.computation(lines[start - 1], body));
-  }
+  const computations = read.map((lines) => builder.computation(lines));
   const entry = computations.find(({ isEntry }) => isEntry);
   if (!entry) throw internal('no entry computation');
   const layout = attributes.entry_computation_layout;

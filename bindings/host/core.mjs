@@ -2,13 +2,13 @@
  * One instance of the core (src/api.h), and its interface to JavaScript: calls, strings, memory,
  * errors. Only this file, the loader and the workers use Emscripten's glue.
  */
+import { XLA_API_VERSION } from '../base/constants.mjs';
 import { isLimit, STATUS_CODES, XlaError } from '../base/error.mjs';
 import { HostCalls } from './host_calls.mjs';
 import { hardwareConcurrency, hasSharedMemory, instantiate, isNode } from './loader.mjs';
 import { Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
 
-const API_VERSION = 8; // XLA_API_VERSION in src/api.h
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const DYING_MS = 2200; // Chromium gives a worker that was ended 2 s
 const IDLE_MS = 100; // of a page, before its threads start
@@ -64,10 +64,10 @@ export class Core {
   /** Checks the versions: bindings and builds of different versions would misread each other's data. */
   #checkVersion(build) {
     const version = this.#glue._xla_api_version?.() ?? 0;
-    if (version === API_VERSION) return;
+    if (version === XLA_API_VERSION) return;
     throw new XlaError('FAILED_PRECONDITION',
       `the build xla-${build} and the bindings are of different versions of the package (interface ` +
-      `${version}, and ${API_VERSION}): serve both from the same one; in a clone, run make`);
+      `${version}, and ${XLA_API_VERSION}): serve both from the same one; in a clone, run make`);
   }
 
   /**

@@ -3,12 +3,11 @@
  * the work itself, a slice at a time, and handles other events between slices. The first slice begins
  * with the run.
  */
+import { RUN_DONE, RUN_FAILED } from '../base/constants.mjs';
 import { captureCall, fromCall } from '../base/error.mjs';
 import { keepAlive } from './keep_alive.mjs';
 import { waitingDevices } from './waiting.mjs';
 
-const RUN_DONE = 2; // RunState in src/runtime/devices.h
-const RUN_FAILED = 3;
 const PATIENCE_MS = 250; // with workers that were told to stop
 const SLICE_US = 8000; // half a frame of a page at 60 Hz
 

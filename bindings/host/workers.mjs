@@ -2,11 +2,11 @@
  * Starts the worker threads of an instance and watches them. The glue would lose a worker's error;
  * here it fails the run that the worker was busy with, and another worker takes its place.
  */
+import { WORKER_BROKE_SCHEDULER } from '../base/constants.mjs';
 import { XlaError } from '../base/error.mjs';
 import { importNode, isNode } from './loader.mjs';
 
 const MAX_FAILURES = 3;
-const BROKEN = 2; // WorkerLoss in src/runtime/scheduler.h
 
 export class Workers {
   #glue; // the glue's PThread
@@ -83,7 +83,7 @@ export class Workers {
     this.#forget(worker);
     try {
       const loss = this.#spawning(() => this.#core.call('xla_worker_lost', number));
-      if (loss === BROKEN) this.#core.fail('a worker thread died in the middle of the core');
+      if (loss === WORKER_BROKE_SCHEDULER) this.#core.fail('a worker thread died in the middle of the core');
     } catch {
       // No thread could be started; or the call waited for another thread that has died, too.
     }

@@ -1,5 +1,6 @@
 /** The steps that all executions share: arguments in, waiting for the end, results out. */
 import { onAbort } from '../base/cancellation.mjs';
+import { WAITED_FOR_HOST } from '../base/constants.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
 import { boolean, copyList, count, isPlainObject, kind, signal } from '../base/options.mjs';
 import { actualShape } from '../values/dynamic.mjs';
@@ -10,7 +11,6 @@ import { coreOf, pointerOf } from './handle.mjs';
 import { argumentsByName } from './named_arguments.mjs';
 
 const PROFILE_EVENT_BYTES = 56; // ORDER PROFILE_EVENT: ProfileEvent in src/runtime/devices.h
-const WAITED_FOR_HOST = -1; // in the same header
 const MAX_MS = 2 ** 31 - 1; // of a timer
 
 export const EXECUTION_OPTIONS = {

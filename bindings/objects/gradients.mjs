@@ -1,4 +1,7 @@
 /** Differentiates modules: client.gradient(), vjp() and jvp(). */
+import {
+  CHECKPOINT_ALL, CHECKPOINT_NONE, CHECKPOINT_SQRT, GRADIENT_JVP, GRADIENT_OF_SCALAR, GRADIENT_VJP,
+} from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { suggestion } from '../base/names.mjs';
 import { boolean, checkOptions, copyList, count, kind } from '../base/options.mjs';
@@ -13,16 +16,14 @@ export const wrt = kind('numbers or names of parameters', (value) => {
   return list.length && list.every(isReference) ? list : undefined;
 });
 export const maxTrips = count(1, 2 ** 31 - 1);
-/** Checkpoint in src/rewrite/gradient/gradient.h. */
-export const CHECKPOINTS = ['none', 'sqrt', 'all'];
-export const checkpoint = kind("'none', 'sqrt' or 'all'", (value) => (CHECKPOINTS.includes(value) ? value : undefined));
+export const CHECKPOINTS = { none: CHECKPOINT_NONE, sqrt: CHECKPOINT_SQRT, all: CHECKPOINT_ALL };
+export const checkpoint = kind("'none', 'sqrt' or 'all'", (value) => (typeof value === 'string' && Object.hasOwn(CHECKPOINTS, value) ? value : undefined));
 const REVERSE = { wrt, value: boolean, maxTrips, checkpoint };
 export const GRADIENT_OPTIONS = { ...REVERSE, of: count(0, 2 ** 20) };
-/** Modes: GradientMode in src/rewrite/gradient/gradient.h. */
 const KINDS = {
-  jvp: { mode: 0, options: { wrt } },
-  vjp: { mode: 1, options: REVERSE },
-  gradient: { mode: 2, options: GRADIENT_OPTIONS },
+  jvp: { mode: GRADIENT_JVP, options: { wrt } },
+  vjp: { mode: GRADIENT_VJP, options: REVERSE },
+  gradient: { mode: GRADIENT_OF_SCALAR, options: GRADIENT_OPTIONS },
 };
 
 /**
@@ -38,7 +39,7 @@ export function differentiate(module, operation, options) {
   const core = coreOf(module);
   const pointer = core.gradientRules.apply(operation === 'jvp', (copy, ...rules) => core.call(
     'xla_module_differentiate', pointerOf(module), mode, copy(Int32Array.from(numbers)), numbers.length,
-    asked.of ?? 0, asked.value ?? false, asked.maxTrips ?? 0, CHECKPOINTS.indexOf(asked.checkpoint ?? 'none'), ...rules));
+    asked.of ?? 0, asked.value ?? false, asked.maxTrips ?? 0, CHECKPOINTS[asked.checkpoint ?? 'none'], ...rules));
   return new HloModule(core, pointer);
 }
 

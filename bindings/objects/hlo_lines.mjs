@@ -1,25 +1,10 @@
 /**
- * A program's HLO text as data: computations of instructions, which tools change and write again. It reads the form
- * that HloModule.toString() prints.
- *
- * @typedef {object} Line an instruction
- * @property {string} name
- * @property {string} shape as text
- * @property {string} opcode
- * @property {string[]} operands names; none for parameters and constants
- * @property {string} inside the text between the parentheses of a parameter or constant
- * @property {string[]} attributes "to_apply=add"
- *
- * @typedef {object} Lines a computation
- * @property {string} name
- * @property {boolean} isEntry
- * @property {Line[]} instructions operands before users
- * @property {string} root the name of its result
+ * A program as lines of HLO text (formats/hlo_lines.mjs), which tools change and write again.
+ * @typedef {import('../formats/hlo_lines.mjs').Line} Line
+ * @typedef {import('../formats/hlo_lines.mjs').Lines} Lines
  */
-import { closing, split } from '../formats/hlo_to_proto.mjs';
+import { readLines } from '../formats/hlo_lines.mjs';
 
-const COMPUTATION = /^(ENTRY )?(\S+) \{$/;
-const INSTRUCTION = /^ {2}(ROOT )?(\S+) = /;
 /** Attributes of the module that would not hold for a changed one. */
 const OF_WHOLE = /^(entry_computation_layout|input_output_alias|buffer_donor|allow_spmd_sharding_propagation\w*)=/;
 const CALLED = /^(to_apply|calls|condition|body|select|scatter|branch_computations|true_computation|false_computation|called_computations)=(.*)$/;
@@ -27,14 +12,7 @@ const CALLED = /^(to_apply|calls|condition|body|select|scatter|branch_computatio
 export class HloLines {
   /** @param {string} text of HloModule.toString() */
   static parse(text) {
-    const [first, ...rest] = text.split('\n');
-    const [name, ...header] = split(first);
-    const computations = [];
-    for (const line of rest) {
-      const [, entry, computation] = COMPUTATION.exec(line) ?? [];
-      if (computation) computations.push({ name: computation, isEntry: Boolean(entry), instructions: [], root: '' });
-      else if (INSTRUCTION.test(line)) addLine(computations.at(-1), line);
-    }
+    const { header: [name, ...header], computations } = readLines(text);
     return new HloLines([name, ...header.filter((part) => !OF_WHOLE.test(part))].join(', '), computations);
   }
 
@@ -85,19 +63,6 @@ export class HloLines {
     for (const parameter of parameters) parameter.inside = String(number++);
     return this;
   }
-}
-
-function addLine(computation, text) {
-  const [head, root, name] = INSTRUCTION.exec(text);
-  const shapeEnd = text[head.length] === '(' ? closing(text, head.length) + 1 : text.indexOf(' ', head.length);
-  const open = text.indexOf('(', shapeEnd), close = closing(text, open);
-  const inside = text.slice(open + 1, close), opcode = text.slice(shapeEnd + 1, open);
-  const isLeaf = opcode === 'parameter' || opcode === 'constant';
-  computation.instructions.push({
-    name, shape: text.slice(head.length, shapeEnd), opcode, operands: isLeaf ? [] : split(inside),
-    inside: isLeaf ? inside : '', attributes: split(text.slice(close + 1).replace(/^, /, '')),
-  });
-  if (root) computation.root = name;
 }
 
 function lineText({ name, shape, opcode, operands, inside, attributes }, isRoot) {

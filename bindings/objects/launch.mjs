@@ -1,4 +1,5 @@
 /** Several executables as the devices of one run. */
+import { MAX_DEVICES } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, kind } from '../base/options.mjs';
 import { Executable } from './executable.mjs';
@@ -7,8 +8,6 @@ import {
   throwIfAborted,
 } from './execution.mjs';
 import { coreOf, forget, pointerOf } from './handle.mjs';
-
-export const MAX_DEVICES = 4096; // as in src/hlo/ir/mesh.h
 
 const number = count(0, MAX_DEVICES - 1);
 const ENTRY = {

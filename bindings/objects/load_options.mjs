@@ -1,11 +1,12 @@
 /** The options of the functions that read programs. */
+import { ELIDED_RANDOM, ELIDED_ZEROS } from '../base/constants.mjs';
 import { copyList, kind } from '../base/options.mjs';
 import { Shape } from '../values/shape.mjs';
 
-export const ELIDED = { zeros: 1, random: 2 }; // ElidedLiterals in src/hlo/text/text.h
+export const ELIDED = { zeros: ELIDED_ZEROS, random: ELIDED_RANDOM };
 
 export const HLO_OPTIONS = {
-  elided: kind("'zeros' or 'random'", (value) => (Object.hasOwn(ELIDED, value) ? value : undefined)),
+  elided: kind("'zeros' or 'random'", (value) => (typeof value === 'string' && Object.hasOwn(ELIDED, value) ? value : undefined)),
 };
 export const LOAD_OPTIONS = {
   ...HLO_OPTIONS,

@@ -3,7 +3,7 @@ import { Maths } from '../builder/functions/maths.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
 import { complexFunctions, realFunctions } from './chlo_math.mjs';
 import { malformed } from './ir.mjs';
-import { broadcastInDim, constantOfDense, operations, precisions } from './operations.mjs';
+import { arities, broadcastInDim, constantOfDense, ELEMENTWISE, operations, precisions } from './operations.mjs';
 import { COMPLEX, REAL } from './types.mjs';
 
 /** Functions that are computed in f32 where the type is narrower. */
@@ -163,11 +163,11 @@ function together(c, operands) {
     ? x : broadcastInDim(c.b, x, sizes, places[i])));
 }
 
-const BROADCASTING = [
-  'add', 'and', 'atan2', 'complex', 'divide', 'maximum', 'minimum', 'multiply', 'or', 'power',
-  'remainder', 'shift_left', 'shift_right_arithmetic', 'shift_right_logical', 'subtract', 'xor',
-  'compare', 'select', 'next_after', 'polygamma', 'zeta',
-];
+/** Operations that are also there as broadcast_NAME. */
+const BROADCASTING = {
+  2: `${ELEMENTWISE[2]} compare next_after polygamma zeta`,
+  3: 'select',
+};
 
 const functions = Object.fromEntries(
   Object.keys(realFunctions).map((name) => [`chlo.${name}`, computed(name)]));
@@ -177,7 +177,7 @@ const plain = {
   'chlo.next_after': nextAfter,
 };
 
-const broadcasting = Object.fromEntries(BROADCASTING.map((name) => {
+const broadcasting = Object.fromEntries(Object.values(BROADCASTING).join(' ').split(' ').map((name) => {
   const row = operations[`stablehlo.${name}`] ?? plain[`chlo.${name}`];
   return [`chlo.broadcast_${name}`, (c) => {
     c.in = together(c, c.in);
@@ -233,3 +233,12 @@ export const chlo = {
   'chlo.constant_like': constantLike,
 };
 
+export const chloArity = {
+  ...arities('chlo.', {
+    1: 'acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc is_inf is_neg_inf is_pos_inf ' +
+      'lgamma sinh square tan constant_like top_k',
+    2: 'next_after polygamma zeta mulhi',
+    3: 'ragged_dot',
+  }),
+  ...arities('chlo.broadcast_', BROADCASTING),
+};

@@ -10,7 +10,7 @@ import { XlaOp } from '../builder/op.mjs';
 import { shardingTextOfBytes } from '../formats/hlo_proto_sharding.mjs';
 import { coreOf } from '../objects/handle.mjs';
 import { Shape } from '../values/shape.mjs';
-import { chlo } from './chlo.mjs';
+import { chlo, chloArity } from './chlo.mjs';
 import { collectives } from './collectives.mjs';
 import { Context } from './context.mjs';
 import { control } from './control.mjs';
@@ -19,13 +19,14 @@ import { Frame, tupled, untupled } from './frame.mjs';
 import { malformed, nameOf } from './ir.mjs';
 import { constantOfKnown, foldKnown } from './known.mjs';
 import { EntryLayouts, inLayout, laidOutBy } from './layouts.mjs';
-import { ARITY, operations } from './operations.mjs';
+import { arity, operations } from './operations.mjs';
 import { quantized, throughFloats } from './quantized.mjs';
 import { checkShardings, headerOf, sharded } from './sharding.mjs';
 import { isQuantized, isStatic, shapeOf, storageType, typeText } from './types.mjs';
 
 /** @type {Record<string, (c: Context) => any>} by name, what an operation becomes */
 const ROWS = { ...operations, ...control, ...collectives, ...dynamic, ...chlo, ...quantized, ...sharded };
+const ARITY = { ...arity, ...chloArity };
 
 /** The max operations of a function that is inlined. */
 const SMALL = 4;
@@ -286,8 +287,8 @@ export class Lowering {
     const row = ROWS[operation.name];
     if (!row) throw unknownOperation(operation.name);
     const { length } = operation.operands;
-    const arity = ARITY.get(operation.name);
-    if (arity !== undefined && length !== arity) throw malformed(`takes ${arity} operands, not ${length}`);
+    const wanted = ARITY[operation.name];
+    if (wanted !== undefined && length !== wanted) throw malformed(`takes ${wanted} operands, not ${length}`);
     const operands = operation.operands.map((value) => this.value(frame, value));
     const context = new Context(this, frame, operation, operands);
     const isThroughFloats = !quantized[operation.name] &&

@@ -13,15 +13,14 @@ import { isQuantized, REAL, shapeOf } from './types.mjs';
 
 /* ---- Element-wise ---- */
 
-/** Most have HLO's name, with hyphens. */
-const ELEMENTWISE = [
-  'abs', 'cbrt', 'ceil', 'count_leading_zeros', 'cosine', 'exponential', 'exponential_minus_one',
-  'floor', 'imag', 'is_finite', 'log', 'log_plus_one', 'logistic', 'negate', 'not', 'popcnt',
-  'real', 'round_nearest_afz', 'round_nearest_even', 'rsqrt', 'sign', 'sine', 'sqrt', 'tan',
-  'tanh', 'add', 'and', 'atan2', 'complex', 'divide', 'maximum', 'minimum', 'multiply', 'or',
-  'power', 'remainder', 'shift_left', 'shift_right_arithmetic', 'shift_right_logical', 'subtract',
-  'xor', 'clamp', 'select',
-];
+/** Operations with HLO's name, with hyphens there, by their number of operands. */
+export const ELEMENTWISE = {
+  1: 'abs cbrt ceil count_leading_zeros cosine exponential exponential_minus_one floor imag is_finite log ' +
+    'log_plus_one logistic negate not popcnt real round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh',
+  2: 'add and atan2 complex divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic ' +
+    'shift_right_logical subtract xor',
+  3: 'clamp select',
+};
 
 /** The one of two complex numbers that comes first or last by real part, then by imaginary part. */
 function lexicographic({ b, in: [x, y] }, comparison) {
@@ -37,7 +36,7 @@ const OF_COMPLEX = {
   cbrt: (c) => c.b.pow(c.x, c.b.constant([1 / 3, 0], `${c.x.shape.elementType}[]`)),
 };
 
-const elementwise = Object.fromEntries(ELEMENTWISE.map((name) => {
+const elementwise = Object.fromEntries(Object.values(ELEMENTWISE).flatMap((names) => names.split(' ')).map((name) => {
   const opcode = name.replaceAll('_', '-');
   return [`stablehlo.${name}`, (c) =>
     (OF_COMPLEX[name] && REAL[c.x.shape.elementType] ? OF_COMPLEX[name](c) : c.emit(opcode, c.in))];
@@ -475,36 +474,23 @@ function getDimensionSize(c) {
 const setDimensionSize = (c) =>
   c.emit('set-dimension-size', c.in, { dimensions: [c.int('dimension')] });
 
-/** The number of operands of operations that take a fixed number. */
+/** The number of operands of other operations that take a fixed number. */
 const COUNTS = {
   0: 'constant iota create_token partition_id replica_id',
-  1: 'abs cbrt ceil count_leading_zeros cosine exponential exponential_minus_one floor imag is_finite ' +
-    'log log_plus_one logistic negate not popcnt real round_nearest_afz round_nearest_even rsqrt ' +
-    'sign sine sqrt tan tanh convert bitcast_convert reduce_precision broadcast broadcast_in_dim ' +
-    'reshape transpose reverse slice cholesky fft rng_bit_generator get_dimension_size dynamic_iota ' +
-    'uniform_quantize uniform_dequantize get_tuple_element infeed recv collective_permute ' +
-    'reduce_scatter unary_einsum case if async_done',
-  2: 'add and atan2 complex divide maximum minimum multiply or power remainder shift_left ' +
-    'shift_right_arithmetic shift_right_logical subtract xor compare dot dot_general einsum ' +
-    'convolution pad gather torch_index_select triangular_solve set_dimension_size ' +
+  1: 'convert bitcast_convert reduce_precision broadcast broadcast_in_dim reshape transpose reverse slice cholesky fft ' +
+    'rng_bit_generator get_dimension_size dynamic_iota uniform_quantize uniform_dequantize get_tuple_element infeed recv ' +
+    'collective_permute reduce_scatter unary_einsum case if async_done',
+  2: 'compare dot dot_general einsum convolution pad gather torch_index_select triangular_solve set_dimension_size ' +
     'dynamic_broadcast_in_dim dynamic_reshape',
-  3: 'clamp select select_and_scatter rng batch_norm_training dynamic_gather dynamic_conv',
+  3: 'select_and_scatter rng batch_norm_training dynamic_gather dynamic_conv',
   4: 'real_dynamic_slice',
   5: 'batch_norm_grad batch_norm_inference dynamic_pad',
 };
-const CHLO_COUNTS = {
-  1: 'acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc is_inf is_neg_inf ' +
-    'is_pos_inf lgamma sinh square tan constant_like top_k',
-  2: 'next_after polygamma zeta mulhi broadcast_add broadcast_and broadcast_atan2 broadcast_compare ' +
-    'broadcast_complex broadcast_divide broadcast_maximum broadcast_minimum broadcast_multiply ' +
-    'broadcast_next_after broadcast_or broadcast_polygamma broadcast_power broadcast_remainder ' +
-    'broadcast_shift_left broadcast_shift_right_arithmetic broadcast_shift_right_logical ' +
-    'broadcast_subtract broadcast_xor broadcast_zeta',
-  3: 'broadcast_select ragged_dot',
-};
-const counted = (dialect, counts) => Object.entries(counts).flatMap(([count, names]) =>
-  names.split(' ').map((name) => [`${dialect}.${name}`, Number(count)]));
-export const ARITY = new Map([...counted('stablehlo', COUNTS), ...counted('chlo', CHLO_COUNTS)]);
+
+/** The number of operands by name, of lists of names by number. */
+export const arities = (prefix, counts) => Object.fromEntries(Object.entries(counts).flatMap(([count, names]) =>
+  names.split(' ').map((name) => [`${prefix}${name}`, Number(count)])));
+export const arity = { ...arities('stablehlo.', ELEMENTWISE), ...arities('stablehlo.', COUNTS) };
 
 export const operations = {
   ...elementwise,

@@ -96,7 +96,9 @@ const { code: smallParser } = await minifyCode('wasmparser.mjs', parserCode, { m
 await writeFile(join(outDir, 'wasmparser.mjs'), `/*! wasmparser. Copyright 2016 Mozilla Foundation. Apache-2.0, as LICENSE */\n${smallParser}`);
 
 // Declarations for TypeScript's CommonJS: the same text, by a name that says so.
-for (const [from, to] of [['index', 'index'], ['stablehlo/index', 'stablehlo'], ['train/index', 'train']]) {
+for (const [from, to] of Object.entries({
+  'index': 'index', 'operations': 'operations', 'stablehlo/index': 'stablehlo', 'train/index': 'train',
+})) {
   const text = await readFile(join(ROOT, `bindings/${from}.d.ts`), 'utf8');
-  await writeFile(join(outDir, `${to}.d.cts`), text.replace("'../index.js'", "'./index.cjs'"));
+  await writeFile(join(outDir, `${to}.d.cts`), text.replace(/'\.\.?\/(\w+)\.js'/g, "'./$1.cjs'"));
 }

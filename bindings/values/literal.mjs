@@ -1,8 +1,9 @@
 import { atBoundary, guarded } from '../base/boundary.mjs';
+import { MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { copyList } from '../base/options.mjs';
-import { MAX_RANK, Shape } from './shape.mjs';
+import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES, firstOutside, isNarrow, refusal, typeOfTypedArray, typeOfValue } from './types.mjs';
 
 /**

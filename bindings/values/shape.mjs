@@ -1,11 +1,9 @@
 import { atBoundary, guarded, notConstructed, PRIVATE } from '../base/boundary.mjs';
+import { MAX_NESTING, MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { checkOptions, copyList, kind } from '../base/options.mjs';
 import { ELEMENT_TYPES, meantType } from './types.mjs';
-
-export const MAX_RANK = 64; // the core's
-const MAX_NESTING = 100; // of tuples; the core's parser has the same
 
 /** The values that fill a layout's padding, by XLA's names. */
 const PADDING_VALUES = ['ZERO_PAD', 'ONE_PAD', 'LOWEST_PAD', 'HIGHEST_PAD', 'UNKNOWN_PAD'];
@@ -408,7 +406,12 @@ function checkSizes(operation, what, sizes) {
   );
 }
 
-/* ---- The parser: shape = '(' shapes ')' | type '[' sizes ']' [ '{' layout '}' ] ---- */
+/*
+ * ---- The parser: shape = '(' shapes ')' | type '[' sizes ']' [ '{' layout '}' ] ----
+ *
+ * The only one in JavaScript. The core has its own; it is not used here, since shapes are made before a client has
+ * loaded the core, and without one.
+ */
 
 function fail({ text, at }, problem) {
   const rest = text.slice(at, at + 20);

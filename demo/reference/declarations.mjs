@@ -6,6 +6,8 @@ import { readFile } from 'node:fs/promises';
 
 import { parseSync } from 'vite';
 
+import { packageDeclarations } from '../../bindings/tools/declarations/generate.mjs';
+
 /** The packages' names and their declarations. */
 export const PACKAGES = {
   'xla-wasm': 'bindings/index.d.ts',
@@ -94,7 +96,7 @@ export function declarationsOf(text, from) {
 
 /** @returns {Promise<object[]>} the declarations of all packages */
 export async function apiDeclarations() {
-  const lists = await Promise.all(Object.entries(PACKAGES).map(async ([from, path]) =>
-    declarationsOf(await readFile(new URL(`../../${path}`, import.meta.url), 'utf8'), from)));
+  const lists = await Promise.all(Object.entries(PACKAGES).map(async ([from, path]) => declarationsOf(
+    from === 'xla-wasm' ? await packageDeclarations() : await readFile(new URL(`../../${path}`, import.meta.url), 'utf8'), from)));
   return lists.flat();
 }

@@ -412,7 +412,7 @@ static void emit_set_identity(Emitter *e, const int *accumulators) {
   for (int r = 0; r < e->plan->output_count; r++) {
     PrimitiveType type = output_type(e, r);
     Scalar neutral = {.u = 0};
-    reduce_neutral(reduce_operation_of(e->plan->reduce, r), type, &neutral);
+    opcode_neutral(reduce_operation_of(e->plan->reduce, r), type, &neutral);
     for (int part = 0; part < lane_parts(lane_kind(type)); part++) {
       emit_scalar(e, type, neutral, part);
       wasm_set(&e->function, accumulators[r * MAX_PARTS + part]);

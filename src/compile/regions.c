@@ -293,7 +293,7 @@ static bool comes_back(const ThunkSequence *sequence) {
 static int64_t short_chunks(const Thunk *thunk) {
   int64_t chunks = 0;
   if (thunk->kind == THUNK_GENERATED && !thunk->work.is_long) {
-    chunks = (thunk->work.units + thunk->work.chunk - 1) / thunk->work.chunk;
+    chunks = divide_up(thunk->work.units, thunk->work.chunk);
   }
   if (thunk->kind == THUNK_KERNEL && !thunk->plan->is_long) {
     for (int i = 0; i < thunk->plan->phases; i++) chunks = max_i64(chunks, thunk->plan->chunks[i]);

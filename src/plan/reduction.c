@@ -1,16 +1,9 @@
 #include "plan/reduction.h"
 
+/* Operations that may be reordered are those with a neutral element. */
 static bool may_be_reordered(Opcode opcode) {
-  switch (opcode) {
-  case HLO_ADD:
-  case HLO_AND:
-  case HLO_MAXIMUM:
-  case HLO_MINIMUM:
-  case HLO_MULTIPLY:
-  case HLO_OR:
-  case HLO_XOR: return true;
-  default: return false;
-  }
+  Scalar neutral;
+  return opcode_neutral(opcode, F32, &neutral);
 }
 
 Opcode reduce_operation(const Instruction *reduce) {
@@ -44,22 +37,6 @@ Opcode reduce_operation_of(const Instruction *reduce, int result) {
   return x->opcode;
 }
 
-bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x) {
-  bool is_float = type_is_floating(type) || type_is_complex(type);
-  switch (opcode) {
-  case HLO_ADD: *x = is_float ? (Scalar){.f = -0.0, .im = -0.0} : (Scalar){.u = 0}; return true;
-  case HLO_MULTIPLY: *x = scalar_one(type); return true;
-  case HLO_MAXIMUM: *x = scalar_lowest(type); return true;
-  case HLO_MINIMUM: *x = scalar_highest(type); return true;
-  case HLO_AND:
-    *x = type_kind(type) == KIND_SIGNED ? (Scalar){.i = -1} : scalar_highest(type);
-    return true;
-  case HLO_OR:
-  case HLO_XOR: *x = (Scalar){.u = 0}; return true;
-  default: return false;
-  }
-}
-
 static bool is_maximum(Opcode opcode) { return opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM; }
 
 bool reduction_has_order(const Instruction *reduce) {
@@ -77,7 +54,7 @@ bool reduction_has_order(const Instruction *reduce) {
 bool reduce_window_neutral(const Instruction *reduce, Scalar *x) {
   Opcode opcode = computation_simple_binary(reduce->a->to_apply);
   PrimitiveType type = reduce->operands[0]->shape->type;
-  return reduce->operand_count == 2 && reduce_neutral(opcode, type, x) &&
+  return reduce->operand_count == 2 && opcode_neutral(opcode, type, x) &&
          !(opcode == HLO_MULTIPLY && type_is_complex(type));
 }
 

@@ -19,10 +19,6 @@ bool reduces_apart(const Instruction *reduce);
 ** step, except in maxima and minima. */
 bool reduction_has_order(const Instruction *reduce);
 
-/* Finds x with f(x, y) = y for all y, for such an operation; false if there is none. For a sum of floats it is -0,
-** as 0 + -0 is 0. */
-bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x);
-
 /* Finds the neutral value that pads windows of one operand. Products of complex numbers have none: infinity
 ** times 1 + 0i has a part that is NaN. */
 bool reduce_window_neutral(const Instruction *reduce, Scalar *x);

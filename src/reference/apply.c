@@ -174,11 +174,6 @@ static Scalar bitcast(PrimitiveType from, PrimitiveType to, Scalar x) {
   return scalar_load(to, memory, 0);
 }
 
-static Scalar clamp(PrimitiveType type, Scalar low, Scalar x, Scalar high) {
-  return scalar_binary_opcode(HLO_MINIMUM, type, scalar_binary_opcode(HLO_MAXIMUM, type, x, low),
-                              high);
-}
-
 static bool run_call(const EvalApply *apply, const Step *step, Scalar *result) {
   const Instruction *instruction = step->instruction;
   Arena *arena = apply->context->arena;
@@ -200,7 +195,7 @@ static bool run_step(const EvalApply *apply, const Step *step) {
   case STEP_UNARY: *to = scalar_unary(instruction, step->type, x); break;
   case STEP_BINARY: *to = scalar_binary(instruction, step->type, x, y); break;
   case STEP_SELECT: *to = x.u ? y : z; break;
-  case STEP_CLAMP: *to = clamp(step->type, x, y, z); break;
+  case STEP_CLAMP: *to = scalar_clamp(step->type, x, y, z); break;
   case STEP_CONVERT: *to = scalar_convert(step->type, instruction->shape->type, x); break;
   case STEP_BITCAST: *to = bitcast(step->type, instruction->shape->type, x); break;
   case STEP_COPY: *to = x; break;

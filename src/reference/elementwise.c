@@ -154,12 +154,10 @@ bool eval_clamp(const Instruction *instruction, Literal *const *operands, Litera
   int low_step = !shape_is_scalar(low->shape), high_step = !shape_is_scalar(high->shape);
   int64_t count = shape_elements(result->shape);
   for (int64_t i = 0; i < count; i++) {
-    Scalar value = scalar_load(type, x->data, i);
-    value =
-        scalar_binary_opcode(HLO_MAXIMUM, type, value, scalar_load(type, low->data, i * low_step));
-    value = scalar_binary_opcode(HLO_MINIMUM, type, value,
-                                 scalar_load(type, high->data, i * high_step));
-    scalar_store(type, result->data, i, value);
+    Scalar from = scalar_load(type, low->data, i * low_step);
+    Scalar to = scalar_load(type, high->data, i * high_step);
+    scalar_store(type, result->data, i,
+                 scalar_clamp(type, from, scalar_load(type, x->data, i), to));
   }
   return true;
 }

@@ -6,6 +6,7 @@
 */
 #include <math.h>
 
+#include "base/min_max.h"
 #include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
 
@@ -187,7 +188,7 @@ static void apply_inverse(Solve *s, int64_t begin, int64_t size) {
 
 /* Solves blocks of `block` unknowns, one after the other; blocks of one are divided by the diagonal. */
 static void solve_vector(Solve *s, int64_t block) {
-  int64_t n = s->a.size, blocks = (n + block - 1) / block;
+  int64_t n = s->a.size, blocks = divide_up(n, block);
   bool forward = s->lower != s->transposed;
   for (int64_t i = 0; i < blocks; i++) {
     int64_t begin = (forward ? i : blocks - 1 - i) * block;

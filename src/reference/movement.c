@@ -1,6 +1,7 @@
 /* Evaluates operations that move elements of any type unchanged. */
 #include <string.h>
 
+#include "base/min_max.h"
 #include "reference/eval.h"
 #include "reference/strided.h"
 
@@ -131,7 +132,7 @@ bool eval_concatenate(const Instruction *instruction, Literal *const *operands, 
 /* Finds which of `size` elements, at low, low + step, low + 2 step, ..., lie within 0 ... limit - 1. */
 static int64_t kept_by_padding(int64_t low, int64_t step, int64_t size, int64_t limit,
                                int64_t *first) {
-  *first = low < 0 ? (-low + step - 1) / step : 0;
+  *first = low < 0 ? divide_up(-low, step) : 0;
   int64_t end = low < limit ? (limit - 1 - low) / step + 1 : 0;
   if (end > size) end = size;
   return end > *first ? end - *first : 0;

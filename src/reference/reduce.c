@@ -13,6 +13,7 @@
 */
 #include <string.h>
 
+#include "base/min_max.h"
 #include "reference/eval.h"
 
 enum { LEVEL_WINDOW = 32 };
@@ -32,7 +33,7 @@ static void targets_init(Targets *targets, const Shape *shape, const int64_t *wi
   targets->count = 1;
   for (int d = shape->rank - 1; d >= 0; d--) {
     int64_t size = shape->dims[d], width = window[d] ? window[d] : size;
-    targets->sizes[d] = window[d] ? (size + width - 1) / width : 1;
+    targets->sizes[d] = window[d] ? divide_up(size, width) : 1;
     int64_t low = (targets->sizes[d] * width - size) / 2;
     targets->dimension[d] = ARENA_ARRAY(arena, int64_t, size);
     for (int64_t i = 0; i < size; i++) {

@@ -69,10 +69,3 @@ void literal_fill(Literal *literal, const void *element) {
     filled += more;
   }
 }
-
-int64_t clamped_start(const Literal *indices, int64_t index, int64_t limit) {
-  PrimitiveType type = indices->shape->type;
-  Scalar start = scalar_load(type, indices->data, index);
-  if (type_kind(type) == KIND_SIGNED && start.i < 0) return 0;
-  return start.u > (uint64_t)limit ? limit : start.i;
-}

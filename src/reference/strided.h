@@ -7,6 +7,7 @@
 
 #include "reference/walk.h"
 #include "value/literal.h"
+#include "value/scalar.h"
 
 /* The arrays' indices in a Walk. */
 enum { TO = 0, FROM = 1 };
@@ -33,6 +34,9 @@ void literal_fill(Literal *literal, const void *element);
 
 /* Returns a start index of dynamic-slice and similar operations: element `index` of an array of integers,
 ** clamped to 0 ... limit so that the slice lies inside its operand. */
-int64_t clamped_start(const Literal *indices, int64_t index, int64_t limit);
+static inline int64_t clamped_start(const Literal *indices, int64_t index, int64_t limit) {
+  PrimitiveType type = indices->shape->type;
+  return scalar_clamped_index(type, scalar_load(type, indices->data, index), limit);
+}
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/min_max.h"
 #include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
 #include "runtime/devices.h"
@@ -50,14 +51,9 @@ typedef struct Reducer {
 } Reducer;
 
 static bool has_identity(const Reducer *reducer, Scalar *identity) {
-  *identity = (Scalar){0};
-  switch (reducer->opcode) {
-  case HLO_ADD: return true;
-  case HLO_MULTIPLY: *identity = scalar_one(reducer->type); return true;
-  case HLO_MAXIMUM: *identity = scalar_lowest(reducer->type); return true;
-  case HLO_MINIMUM: *identity = scalar_highest(reducer->type); return true;
-  default: return false;
-  }
+  if (!opcode_neutral(reducer->opcode, reducer->type, identity)) return false;
+  if (reducer->opcode == HLO_ADD) *identity = (Scalar){0};
+  return true;
 }
 
 /* Sums of the common types, in explicit vectors, as the compiler does not vectorise when it optimises for
@@ -420,7 +416,7 @@ static bool perform(const Thunk *thunk, Replica *const *replicas, int count, Fra
   for (; *ok && frame->phase < thunk->result_count; frame->phase++, frame->chunk = 0) {
     Meeting meeting = meeting_of(thunk, replicas, count, frame->phase);
     meeting.error = error;
-    ChunkLoop all = {.chunks = (int)((all_bytes(&meeting) + meeting.chunk - 1) / meeting.chunk),
+    ChunkLoop all = {.chunks = (int)divide_up(all_bytes(&meeting), meeting.chunk),
                      .body = run_chunk,
                      .argument = &meeting,
                      .stop = &replicas[0]->run->failing,

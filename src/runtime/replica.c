@@ -211,7 +211,7 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
   }
   ArenaMark mark = arena_mark(replica->scratch);
   GeneratedLoops loops = generated_loops(replica, thunk);
-  int64_t chunks = (loops.rows + loops.block - 1) / loops.block;
+  int64_t chunks = divide_up(loops.rows, loops.block);
   ChunkLoop all = chunk_loop(replica, chunks, run_generated_chunk, &loops);
   all.in_order = thunk->kind == THUNK_GENERATED && thunk->work.in_order;
   *ok = parallel_for(&all, &frame->chunk, error);
@@ -323,7 +323,7 @@ static bool eval_chunks(const Thunk *thunk, EvalLoop *loop, ChunkLoop *chunks) {
   if (x->opcode == HLO_MAP) loop->some = max_i64(1, min_i64(loop->count / MAP_CHUNKS, loop->some));
   loop->some = max_i64(loop->some, loop->count / MAX_CHUNKS);
   if (loop->count <= loop->some) return false;
-  *chunks = chunk_loop(loop->replica, (loop->count + loop->some - 1) / loop->some,
+  *chunks = chunk_loop(loop->replica, divide_up(loop->count, loop->some),
                        by_elements ? run_eval_chunk : run_eval_part, loop);
   chunks->in_order = !apart || thunk->in_order;
   return true;
@@ -468,8 +468,7 @@ static bool run_copy(Replica *replica, Frame *frame, const Thunk *thunk, bool *o
   CopyLoop copy = {replica_pointer(replica, from), replica_pointer(replica, to), from->bytes};
   *ok = true;
   if (copy.from == copy.to) return true; /* a donated argument's memory may be both */
-  ChunkLoop all =
-      chunk_loop(replica, (copy.bytes + COPY_BYTES - 1) / COPY_BYTES, run_copy_chunk, &copy);
+  ChunkLoop all = chunk_loop(replica, divide_up(copy.bytes, COPY_BYTES), run_copy_chunk, &copy);
   *ok = parallel_for(&all, &frame->chunk, error);
   return !*ok || frame->chunk >= all.chunks;
 }

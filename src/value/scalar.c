@@ -201,3 +201,8 @@ Scalar scalar_one(PrimitiveType type) {
   bool is_float = type_is_floating(type) || type_is_complex(type);
   return is_float ? (Scalar){.f = 1} : (Scalar){.i = 1};
 }
+
+int64_t scalar_clamped_index(PrimitiveType type, Scalar index, int64_t max) {
+  if (type_kind(type) == KIND_SIGNED && index.i < 0) return 0;
+  return index.u > (uint64_t)max ? max : index.i;
+}

@@ -47,4 +47,7 @@ Scalar scalar_lowest(PrimitiveType type);
 Scalar scalar_highest(PrimitiveType type);
 Scalar scalar_one(PrimitiveType type);
 
+/* Returns an index of an integer type, clamped to [0, max]: starts of slices and gathered windows. */
+int64_t scalar_clamped_index(PrimitiveType type, Scalar index, int64_t max);
+
 #endif

@@ -3,13 +3,12 @@
  * broadcasting pages, or can be worked out by hand.
  */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import {
   Buffer, Client, Executable, HloModule, Layout, Literal, Shape, XlaBuilder, XlaOp,
 } from '../../bindings/index.mjs';
-import { DECLARATIONS, disagreements, generate } from '../../bindings/tools/declarations/generate.mjs';
+import { disagreements, packageDeclarations } from '../../bindings/tools/declarations/generate.mjs';
 
 let client;
 before(async () => {
@@ -59,11 +58,8 @@ const refuses = (body, pattern, operation) =>
   });
 
 describe('the declarations', async () => {
-  const text = await readFile(DECLARATIONS, 'utf8');
-  test('are what the table of operations says: make declarations', () => {
-    assert.deepEqual(disagreements(), []);
-    assert.equal(generate(text), text);
-  });
+  const text = await packageDeclarations();
+  test('have a sentence for each operation of the table', () => assert.deepEqual(disagreements(), []));
   for (const Class of [Buffer, Client, Executable, HloModule, Layout, Literal, Shape, XlaBuilder,
     XlaOp]) {
     test(`name the members of ${Class.name}, and nothing else`, () => {

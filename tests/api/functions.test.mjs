@@ -12,6 +12,7 @@ import { runInNewContext } from 'node:vm';
 import { OPERATIONS } from '../../bindings/builder/operations.mjs';
 import * as all from '../../bindings/index.mjs';
 import * as stablehlo from '../../bindings/stablehlo/index.mjs';
+import { packageDeclarations } from '../../bindings/tools/declarations/generate.mjs';
 import * as train from '../../bindings/train/index.mjs';
 import { ADD, attack, checkError, checkWords, hostile } from '../support/hostile.mjs';
 
@@ -102,9 +103,9 @@ const RIGHT = {
   trainStep: ({ client, loss }) => [client, loss, { wrt: 0, optimiser: train.sgd(), of: 0, maxNorm: 1, maxTrips: 1 }],
 };
 
-const DECLARED = await Promise.all(['index.d.ts', 'stablehlo/index.d.ts', 'train/index.d.ts'].map((path) =>
+const DECLARED = await Promise.all(['stablehlo/index.d.ts', 'train/index.d.ts'].map((path) =>
   readFile(new URL(`../../bindings/${path}`, import.meta.url), 'utf8')));
-const declared = DECLARED.join('\n').replace(/\/\*.*?\*\//gs, '');
+const declared = [await packageDeclarations(), ...DECLARED].join('\n').replace(/\/\*.*?\*\//gs, '');
 
 /** The names of a function's parameters, as they are declared. `name`: Class.method or function */
 function parametersOf(name) {

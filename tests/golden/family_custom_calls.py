@@ -41,6 +41,9 @@ def factorizations(type_):
   yield 'potrf', jnp.linalg.cholesky, [definite(type_, 3, 2, 2)]
   yield 'potrf.upper', lambda x: linalg.cholesky(x), [definite(type_, 4)]
   yield 'potrf.indefinite', jnp.linalg.cholesky, [-definite(type_, 3)]
+  infinite = np.array(definite(type_, 4))
+  infinite[1, 1] = np.inf
+  yield 'potrf.infinite', lambda x: lax.linalg.cholesky(x, symmetrize_input=False), [infinite]
   yield 'geqrf', lambda x: jnp.linalg.qr(x), [matrix(type_, 5, 3)]
   yield 'geqrf.wide', lambda x: jnp.linalg.qr(x), [matrix(type_, 3, 5)]
   yield 'geqrf.complete', lambda x: jnp.linalg.qr(x, mode='complete'), [matrix(type_, 4, 3)]

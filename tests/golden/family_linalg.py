@@ -42,6 +42,25 @@ def positive(type_, batch, n):
   return (y.real if type_[0] == 'f' else y).astype(DTYPES[type_])
 
 
+def at(*places):
+  def edit(x):
+    for i, j, value in places:
+      x[i, j] = value
+  return edit
+
+
+SPECIAL_PIVOTS = {
+    'ordinary': at(),
+    'infinite-pivot': at((1, 1, np.inf)),
+    'infinite-last-pivot': at((-1, -1, np.inf)),
+    'infinite-pivot-and-number': at((1, 1, np.inf), (3, 1, np.inf)),
+    'infinite-number': at((3, 1, np.inf)),
+    'nan-pivot': at((2, 2, np.nan)),
+    'zero-last-pivot': at((-1, slice(None), 0)),
+    'infinite-then-negative-pivot': at((1, 1, np.inf), (-1, -1, -1)),
+}
+
+
 @family
 def cholesky(f):
   for type_ in EPSILON:
@@ -58,6 +77,37 @@ def cholesky(f):
               tol=f'abs {8 * n * EPSILON[type_]:.3g} rel 0')
   f.hlo('cholesky.indefinite', None, 'r = f32[2,2] cholesky(p0), lower=true',
         np.array([[1, 2], [2, 1]], np.float32))
+  # XLA goes on after an infinite pivot: a later one is finite if the column's other numbers are.
+  for type_ in [*EPSILON, 'f16', 'bf16']:
+    epsilon = EPSILON.get(type_, 2.0**-7 if type_ == 'bf16' else 2.0**-10)
+    for n in (5, 40) if type_ == 'f32' else (5,):
+      x = positive('f32', (), n)
+      for tag, edit in SPECIAL_PIVOTS.items():
+        y = np.array(x)
+        edit(y)
+        y = y.astype(DTYPES[type_])
+        f.hlo(f'cholesky.{type_}.{n}x{n}.{tag}', None,
+              f'r = {type_}[{n},{n}] cholesky(p0), lower=true', y,
+              tol=f'abs {8 * n * epsilon:.3g} rel 0')
+  # XLA does not divide the last pivot if it is alone in its block of 128.
+  for pivot in (0, np.inf):
+    f.hlo(f'cholesky.129x129.last-pivot-{pivot}', None, '''row = s32[129] iota(), iota_dimension=0
+rows = s32[129,129] broadcast(row), dimensions={0}
+columns = s32[129,129] broadcast(row), dimensions={1}
+is_diagonal = pred[129,129] compare(rows, columns), direction=EQ
+last = s32[] constant(128)
+lasts = s32[129] broadcast(last), dimensions={}
+is_last = pred[129] compare(row, lasts), direction=EQ
+one = f32[] constant(1)
+ones = f32[129] broadcast(one), dimensions={}
+pivot = f32[129] broadcast(p0), dimensions={}
+pivots = f32[129] select(is_last, pivot, ones)
+diagonal = f32[129,129] broadcast(pivots), dimensions={0}
+zero = f32[] constant(0)
+zeros = f32[129,129] broadcast(zero), dimensions={}
+a = f32[129,129] select(is_diagonal, diagonal, zeros)
+l = f32[129,129] cholesky(a), lower=true
+r = f32[2,2] slice(l), slice={[127:129], [127:129]}''', np.float32(pivot))
   f.jax_tpu('jnp.cholesky', jnp.linalg.cholesky, positive('f32', (), 4), tol='abs 4e-6 rel 0')
   x = positive('f32', (), 3)
   f.jax_tpu('cho-solve', lambda x, b: linalg.cho_solve((jnp.linalg.cholesky(x), True), b), x,

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 
 import { OPERATIONS, XLA_OPERATIONS } from '../../bindings/builder/operations.mjs';
-import { PASSES_PAGE, passesPage } from '../../bindings/tools/declarations/passes.mjs';
+import { GENERATED } from '../../bindings/tools/declarations/write.mjs';
 import { run } from '../support/program.mjs';
 
 const root = new URL('../../', import.meta.url);
@@ -88,9 +88,10 @@ for (const page of PAGES) {
   });
 }
 
-test('docs/passes.md is what make declarations writes', async () => {
-  assert.equal(await readFile(PASSES_PAGE, 'utf8'), await passesPage());
-});
+for (const [file, textOf] of GENERATED) {
+  const path = file.href.slice(root.href.length);
+  test(`${path} is what make declarations writes`, async () => assert.equal(await readFile(file, 'utf8'), await textOf()));
+}
 
 test('the listings of docs/architecture.md are those of its program', async () => {
   const blocks = [...(await read('docs/architecture.md')).matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, kind, text]) => ({ kind, text }));

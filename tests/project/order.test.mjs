@@ -9,6 +9,7 @@ import { test } from 'node:test';
 
 import { STATUS_CODES } from '../../bindings/base/error.mjs';
 import { PRIMITIVE_TYPES } from '../../bindings/formats/hlo_schema.mjs';
+import { arity } from '../../bindings/stablehlo/operations.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { ROOT } from '../support/program.mjs';
 
@@ -38,6 +39,14 @@ test('derivatives stand in the order of operations', () => {
   const rows = (path, pattern) => [...read(path).matchAll(pattern)].map(([, name]) => name);
   assert.deepEqual(rows('src/rewrite/gradient/rules.def', /^DERIVATIVE\((\w+),/gm),
     rows('src/hlo/ir/opcodes.def', /^OPCODE\((\w+),/gm));
+});
+
+test('StableHLO\'s operations with HLO\'s name take as many operands', () => {
+  const rows = [...read('src/hlo/ir/opcodes.def').matchAll(/^OPCODE\(\w+, "([\w-]+)", (\w+),/gm)];
+  const known = rows.map(([, name, count]) => [name, Number(count), arity[`stablehlo.${name.replaceAll('-', '_')}`]])
+    .filter(([, count, own]) => !Number.isNaN(count) && own !== undefined);
+  assert.ok(known.length > 60, `${known.length}`);
+  for (const [name, count, own] of known) assert.equal(own, count, `${name}, in bindings/stablehlo/operations.mjs`);
 });
 
 /* ORDER STATUS */

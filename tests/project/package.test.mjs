@@ -34,7 +34,7 @@ test('the tarball holds what users need, and nothing else', async () => {
       'index', 'advice', 'bindings', 'functions', 'loading', 'locations', 'sources', 'stablehlo', 'train', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
       'hlo_proto_sharding', 'proto_text',
     ].flatMap((name) => [`build/node/${name}.mjs`, ...(name === 'index' ? [] : [`build/node/${name}.mjs.map`])]),
-    'build/node/wasmparser.mjs', 'build/node/index.d.cts', 'build/node/stablehlo.d.cts', 'build/node/train.d.cts',
+    'build/node/wasmparser.mjs', 'build/node/index.d.cts', 'build/node/operations.d.cts', 'build/node/stablehlo.d.cts', 'build/node/train.d.cts',
     ...bindings.map((name) => `bindings/${name}`),
     ...web.map((name) => `web/${name}`),
   ];

@@ -1,16 +1,26 @@
 /**
- * The parts of index.d.ts that follow from the table of operations: the methods of XlaBuilder and
- * XlaOp, and the interfaces of dimension numbers. They stand between markers.
- *
- *     node bindings/tools/declarations/generate.mjs
+ * bindings/operations.d.ts: the declarations that follow from the table of operations, which the classes XlaBuilder and
+ * XlaOp of index.d.ts merge with; and the interfaces of dimension numbers.
  */
-import { readFile, writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { readFile } from 'node:fs/promises';
 
 import { isMethodOfOps, OPERATIONS } from '../../builder/operations.mjs';
 import { DOCS, FIELD_DOCS } from './operations.mjs';
 
-export const DECLARATIONS = new URL('../../index.d.ts', import.meta.url);
+const INDEX = new URL('../../index.d.ts', import.meta.url);
+export const OPERATIONS_FILE = new URL('../../operations.d.ts', import.meta.url);
+
+const HEAD = `/** Written by \`make declarations\` from the table of operations, bindings/builder/operations.mjs. */
+import type {
+  Body, Combiner, ElementType, Operand, PaddingConfig, Precision, ShapeLike, XlaComputation, XlaOp,
+} from './index.js';
+
+type Integers = readonly number[] | readonly bigint[] | Int32Array | Uint32Array | BigInt64Array;
+type Operands = XlaOp | readonly XlaOp[];
+type Pairs = readonly (readonly [number, number])[];
+type Padding = 'SAME' | 'VALID' | 'same' | 'valid' | Pairs;
+`;
+
 const WIDTH = 100;
 
 /** Text broken into lines, as a doc comment at an indent. */
@@ -96,22 +106,26 @@ function interfaces() {
   ]);
 }
 
-const PARTS = {
-  'dimension numbers': interfaces,
-  'operations of a builder': () => methods(0, () => true),
-  'operations of an operand': () => methods(1, isMethodOfOps),
-};
+/** @returns {string} the file */
+export function operationsFile() {
+  const all = (name, list) => ['', `export interface ${name} {`, ...list, '}'];
+  return [
+    HEAD, ...interfaces(),
+    ...all('BuilderOperations', methods(0, () => true)),
+    ...all('OpOperations', methods(1, isMethodOfOps)),
+  ].join('\n') + '\n';
+}
 
-/** The declarations as the table wants them. */
-export function generate(text) {
-  for (const [name, lines] of Object.entries(PARTS)) {
-    const [begin, end] = [`/* begin: ${name} */`, `/* end: ${name} */`];
-    const [at, to] = [text.indexOf(begin), text.indexOf(end)];
-    if (at < 0 || to < at) throw new Error(`index.d.ts has no ${begin} ... ${end}`);
-    const indent = text.slice(text.lastIndexOf('\n', to) + 1, to);
-    text = `${text.slice(0, at + begin.length)}\n${lines().join('\n')}\n${indent}${text.slice(to)}`;
+/** The package's declarations in one text: each class has the members of the interface that it merges with. */
+export async function packageDeclarations() {
+  let text = await readFile(INDEX, 'utf8'), operations = operationsFile().slice(HEAD.length);
+  for (const [merging, name, source] of text.matchAll(/(?:\/\*\*.*\*\/\n)?export interface (\w+) extends (\w+) \{\}\n/g)) {
+    const [whole, members] = operations.match(new RegExp(`export interface ${source} \\{\n([^]*?)^\\}\n`, 'm'));
+    operations = operations.replace(whole, '');
+    const end = text.indexOf('\n}\n', text.search(new RegExp(`^export class ${name}\\b`, 'm'))) + 1;
+    text = `${text.slice(0, end)}${members}${text.slice(end).replace(merging, '')}`;
   }
-  return text;
+  return `${text}\n${operations}`;
 }
 
 /** What the documentation and the table disagree about. */
@@ -120,10 +134,4 @@ export function disagreements() {
   const unknown = Object.keys(DOCS).filter((name) => !OPERATIONS[name]);
   return [...undocumented.map((name) => `${name} has no doc`),
     ...unknown.map((name) => `${name} is no operation`)];
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const wrong = disagreements();
-  if (wrong.length) throw new Error(wrong.join(', '));
-  await writeFile(DECLARATIONS, generate(await readFile(DECLARATIONS, 'utf8')));
 }

@@ -1,5 +1,5 @@
 /**
- * What index.d.ts says of the operations, by method, and of the fields of dimension numbers, by
+ * What operations.d.ts says of the operations, by method, and of the fields of dimension numbers, by
  * interface and field. `make declarations` puts it there, with the arguments from the table of
  * operations. Not part of the package.
  */

@@ -1,10 +1,7 @@
 /**
  * docs/passes.md: the table of rewrites, from src/rewrite/pipeline.def.
- *
- *     node bindings/tools/declarations/passes.mjs
  */
-import { readFile, writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { readFile } from 'node:fs/promises';
 
 const TABLE = new URL('../../../src/rewrite/pipeline.def', import.meta.url);
 export const PASSES_PAGE = new URL('../../../docs/passes.md', import.meta.url);
@@ -55,5 +52,3 @@ export async function passesPage() {
     '`client.optionalPasses` has all names.', '',
   ].join('\n');
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) await writeFile(PASSES_PAGE, await passesPage());

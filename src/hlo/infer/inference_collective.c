@@ -164,7 +164,7 @@ static bool shard_count(Inference *in, const Shape *stated, bool grows, int64_t 
   if (stated && d < stated->rank && shards_follow_stated(in, size)) {
     int64_t from = operand_shape(in, 0)->dims[d], to = stated->dims[d];
     int64_t large = grows ? to : from, small = grows ? from : to;
-    size = small > 0 ? (large + small - 1) / small : 1;
+    size = small > 0 ? divide_up(large, small) : 1;
   }
   REQUIRE(in, size > 0,
           "replica_groups is empty and the module does not state replica_count; state one of them, "

@@ -19,3 +19,19 @@ bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {
   }
   return false;
 }
+
+bool opcode_neutral(Opcode opcode, PrimitiveType type, Scalar *x) {
+  bool is_float = type_is_floating(type) || type_is_complex(type);
+  switch (opcode) {
+  case HLO_ADD: *x = is_float ? (Scalar){.f = -0.0, .im = -0.0} : (Scalar){.u = 0}; return true;
+  case HLO_MULTIPLY: *x = scalar_one(type); return true;
+  case HLO_MAXIMUM: *x = scalar_lowest(type); return true;
+  case HLO_MINIMUM: *x = scalar_highest(type); return true;
+  case HLO_AND:
+    *x = type_kind(type) == KIND_SIGNED ? (Scalar){.i = -1} : scalar_highest(type);
+    return true;
+  case HLO_OR:
+  case HLO_XOR: *x = (Scalar){.u = 0}; return true;
+  default: return false;
+  }
+}

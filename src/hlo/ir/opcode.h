@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "value/scalar.h"
+
 enum { VARIADIC = -1 };
 
 typedef enum OpCategory {
@@ -49,5 +51,9 @@ static inline bool opcode_is_elementwise(Opcode opcode) {
 
 /* Returns false if there is no such operation. */
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode);
+
+/* Finds x with f(x, y) = y for all y, for an operation f that reductions may reorder; false for other operations. For
+** a sum of floats it is -0, as 0 + -0 is 0. */
+bool opcode_neutral(Opcode opcode, PrimitiveType type, Scalar *x);
 
 #endif

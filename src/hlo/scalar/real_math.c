@@ -353,6 +353,11 @@ Scalar scalar_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar 
   }
 }
 
+Scalar scalar_clamp(PrimitiveType type, Scalar low, Scalar x, Scalar high) {
+  Scalar from_low = scalar_binary_opcode(HLO_MAXIMUM, type, x, low);
+  return scalar_binary_opcode(HLO_MINIMUM, type, from_low, high);
+}
+
 Scalar scalar_binary(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y) {
   if (instruction->opcode == HLO_COMPARE) {
     return (Scalar){.u = compare(instruction, type, x, y)};

@@ -11,6 +11,9 @@ Scalar scalar_unary(const Instruction *instruction, PrimitiveType type, Scalar x
 Scalar scalar_binary(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y);
 Scalar scalar_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar y);
 
+/* Returns min(max(x, low), high). */
+Scalar scalar_clamp(PrimitiveType type, Scalar low, Scalar x, Scalar high);
+
 /* Ends the call with INTERNAL: the operation has no element rule, because a row of opcodes.def was added
 ** without one. */
 _Noreturn void scalar_missing(Opcode opcode);

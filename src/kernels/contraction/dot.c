@@ -131,8 +131,7 @@ static int64_t units_of(const DotPlan *p, int64_t size) {
   const ContractionPlan *plan = &p->plan;
   if (!p->ragged.by_rows) return plan->units_per_part;
   int64_t lines = axes_size(&p->contraction.rows) * size;
-  return (lines + plan->tile[LHS] - 1) / plan->tile[LHS] *
-         (plan->units_per_part / plan->tiles[LHS]);
+  return divide_up(lines, plan->tile[LHS]) * (plan->units_per_part / plan->tiles[LHS]);
 }
 
 /* Reads the parts' sizes. A size below 0 counts as 0; sizes are clamped to the end of the dimension. */

@@ -254,7 +254,7 @@ static void copy_chunk(const Convolution *conv, const uint8_t *lhs, uint8_t *cop
 static int64_t lhs_chunks(const Convolution *conv) {
   if (!conv->copies) return 0;
   CopyRows rows = copy_rows(conv);
-  return (rows.count + rows_per_chunk(&rows) - 1) / rows_per_chunk(&rows);
+  return divide_up(rows.count, rows_per_chunk(&rows));
 }
 
 static void copy_rhs_chunk(const Convolution *conv, const uint8_t *rhs, uint8_t *copy,

@@ -264,7 +264,7 @@ static void run_stages(const FftTransform *t, Planes *x, Planes *y, int64_t lane
   int64_t s = lanes;
   for (int i = 0; i < t->stages; i++) {
     const FftStage *stage = &t->stage[i];
-    int64_t wide = min_i64(s, FFT_PIECE), high = (FFT_PIECE + wide - 1) / wide;
+    int64_t wide = min_i64(s, FFT_PIECE), high = divide_up(FFT_PIECE, wide);
     for (int64_t p = 0; p < stage->rest; p += high) {
       for (int64_t q = 0; q < s; q += wide) {
         Piece piece = {p, min_i64(p + high, stage->rest), q, min_i64(q + wide, s)};
@@ -610,7 +610,7 @@ static void multiply_lanes(const FftPass *pass, int64_t block, Planes x) {
 /* Returns the first line of a tile. *left: the number of lines from there to the end of its group. */
 static int64_t tile_line(const FftPass *pass, int64_t tile, int64_t *left) {
   int64_t lines = (int64_t)pass->lanes * fft_lines_per_lane(pass);
-  int64_t tiles = (pass->group + lines - 1) / lines, line = tile % tiles * lines;
+  int64_t tiles = divide_up(pass->group, lines), line = tile % tiles * lines;
   *left = pass->group - line;
   return tile / tiles * pass->group + line;
 }

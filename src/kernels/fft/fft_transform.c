@@ -255,7 +255,7 @@ bool fft_runs_alone(const FftTransform *transform, PrimitiveType real) {
 
 int64_t fft_tiles(const FftPass *pass) {
   int64_t lines = (int64_t)pass->lanes * fft_lines_per_lane(pass);
-  return pass->lines / pass->group * ((pass->group + lines - 1) / lines);
+  return pass->lines / pass->group * divide_up(pass->group, lines);
 }
 
 int64_t fft_tile_bytes(const FftPass *pass, PrimitiveType real) {

@@ -105,13 +105,12 @@ static void share_range(const LinalgProgress *progress, SharedRange range, ptrdi
                         double work) {
   ptrdiff_t count = range.end - range.first;
   int parts = work < MAX_PARTS * PART_WORK ? (int)(work / PART_WORK) : MAX_PARTS;
-  ptrdiff_t size = parts > 1 ? (count + parts - 1) / parts : count;
-  range.size = (size + multiple - 1) / multiple * multiple;
+  ptrdiff_t size = parts > 1 ? divide_up(count, parts) : count;
+  range.size = round_up(size, multiple);
   if (range.size >= count) {
     range.body(range.argument, range.first, range.end);
   } else {
-    progress->call->share(progress->call, (int)((count + range.size - 1) / range.size), run_part,
-                          &range);
+    progress->call->share(progress->call, (int)divide_up(count, range.size), run_part, &range);
   }
 }
 

@@ -6,7 +6,7 @@
 ** XLA's CPU backend gives, from LAPACK or from its own expansion of the operation.
 **
 ** linalg_kernel.c plans a routine. It computes the matrices of a batch one by one; small ones go LINALG_LANES at a time
-** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128. Each function is written once and
+** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128, narrower floats in f64. Each function is written once and
 ** included for each type: linalg_numbers.h, linalg_factor.h, linalg_schur.h, linalg_routines.h.
 **
 ** Invariant: a routine is a sequence of stages, and LinalgProgress holds all that a stage needs to continue. So a stage
@@ -165,7 +165,7 @@ bool linalg_share_rows(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t rows, d
 typedef enum LinalgEnd {
   LINALG_DONE,
   LINALG_PAUSED,
-  LINALG_XLA_DECIDES, /* the matrix is singular or not finite: compute as XLA does */
+  LINALG_XLA_DECIDES, /* the triangular matrix is singular or not finite: compute as XLA does */
 } LinalgEnd;
 
 LinalgEnd linalg_run_f32(const LinalgPlan *plan, const LinalgData *data, float *memory,
@@ -175,10 +175,10 @@ LinalgEnd linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double 
 LinalgEnd linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory,
                           LinalgProgress *progress);
 
-/* linalg_exact.c: results as XLA computes them, for any matrix and float type. The numbers are doubles or pairs. */
+/* linalg_exact.c: triangular-solve by blocks, as XLA computes it. The numbers are doubles or pairs. */
 int64_t linalg_exact_numbers(const LinalgPlan *plan);
-LinalgEnd linalg_run_exactly(const LinalgPlan *plan, const LinalgData *data, double *memory,
-                             LinalgProgress *progress);
+LinalgEnd linalg_solve_as_xla(const LinalgPlan *plan, const LinalgData *data, double *memory,
+                              LinalgProgress *progress);
 
 /* linalg_lanes.c: LINALG_LANES matrices at once. Returns a bit for each matrix that has no result yet. The numbers are
 ** doubles; 0 if matrices go one by one. */

@@ -1,10 +1,8 @@
 /*
-** Computes cholesky and triangular-solve as XLA:CPU expands them, in its blocks of 128. Used for matrices that are
-** singular or not finite, where the expansion decides which results are NaN, and for float types without a faster
-** routine. All in double, real or complex. reference/linalg.c does the same operations in the same order, for one
-** vector at a time.
+** Computes triangular-solve as XLA:CPU expands it: inverts diagonal blocks of 128. Used for matrices that are singular
+** or not finite, where the expansion decides which results are NaN. All in double, real or complex. reference/linalg.c,
+** the oracle, does the same operations in the same order, for one vector at a time.
 */
-#include <math.h>
 #include <string.h>
 
 #include "base/min_max.h"
@@ -15,14 +13,11 @@ enum { STRIP = 128 }; /* vectors at once */
 
 static int parts_of(const LinalgPlan *p) { return type_is_complex(p->type) ? 2 : 1; }
 
-static ptrdiff_t block_of(const LinalgPlan *p) {
-  return p->by_blocks ? min_i64(XLA_BLOCK, p->in[0].rows) : 1;
-}
+static ptrdiff_t block_of(const LinalgPlan *p) { return min_i64(XLA_BLOCK, p->in[0].rows); }
 
 int64_t linalg_exact_numbers(const LinalgPlan *p) {
   int64_t n = p->in[0].rows, strip = min_i64(linalg_systems(p).vectors, STRIP), block = block_of(p);
-  if (p->routine == LINALG_CHOLESKY) return n * n + n;
-  return p->routine == LINALG_TRIANGULAR_SOLVE ? n * block + (n + block) * strip : 0;
+  return p->by_blocks ? n * block + (n + block) * strip : 0;
 }
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
@@ -56,64 +51,6 @@ static void subtract(const LinalgPlan *p, double *y, Scalar a, const double *x, 
                              (const LinalgComplex *)x, count);
   }
 }
-
-/* --- cholesky --------------------------------------------------------------------------------- */
-
-/* Computes column j of L: divides the remaining column of A by the root of its pivot's real part. info: set if the root
-** is NaN. A root of 0 gives 0 / 0 on the diagonal, except in a 1x1 block, where XLA does not divide. */
-static void make_column(const LinalgPlan *p, double *l, ptrdiff_t j, double *conjugates,
-                        LinalgProgress *progress) {
-  ptrdiff_t n = p->in[0].rows;
-  Scalar root = {.f = sqrt(get(p, l, j * (n + 1)).f)};
-  bool is_alone = j % XLA_BLOCK == 0 && j + 1 == n;
-  progress->info |= root.f != root.f;
-  for (ptrdiff_t i = j; i < n; i++) {
-    Scalar value = is_alone ? root : divide(p, get(p, l, i * n + j), root);
-    set(p, l, i * n + j, value);
-    set(p, conjugates, i, conjugate(value));
-  }
-}
-
-static LinalgEnd run_cholesky(const LinalgPlan *p, const LinalgData *data, double *l,
-                              LinalgProgress *progress) {
-  enum { LOADS, FACTORS };
-  ptrdiff_t n = p->in[0].rows, parts = parts_of(p);
-  double *conjugates = l + n * n * parts;
-  if (progress->stage == LOADS) {
-    for (ptrdiff_t i = progress->at; i < n; i++) {
-      if (linalg_pauses(progress, i, LINALG_MOVE * (double)i)) return LINALG_PAUSED;
-      for (ptrdiff_t j = 0; j <= i; j++) {
-        set(p, l, i * n + j, scalar_load(p->type, data->in[0], p->lower ? i * n + j : j * n + i));
-      }
-    }
-    linalg_stage_ends(progress);
-  }
-  if (progress->stage == FACTORS) {
-    for (ptrdiff_t j = progress->at; j < n && !progress->info; j++) {
-      if (progress->lines == 0) make_column(p, l, j, conjugates, progress), progress->lines = j + 1;
-      for (; progress->lines < n; progress->lines++) {
-        ptrdiff_t i = progress->lines, count = i - j;
-        if (linalg_pauses(progress, j, 2.0 * (double)(parts * count) + LINALG_MOVE))
-          return LINALG_PAUSED;
-        subtract(p, l + (i * n + j + 1) * parts, get(p, l, i * n + j), conjugates + (j + 1) * parts,
-                 count);
-      }
-      progress->lines = 0;
-    }
-    linalg_stage_ends(progress);
-  }
-  for (ptrdiff_t i = progress->at; i < n; i++) {
-    if (linalg_pauses(progress, i, LINALG_MOVE * (double)n)) return LINALG_PAUSED;
-    for (ptrdiff_t j = 0; j < n; j++) {
-      Scalar value = {.f = progress->info ? NAN : 0};
-      if (!progress->info && j <= i) value = get(p, l, i * n + j);
-      scalar_store(p->type, data->out[0], p->lower ? i * n + j : j * n + i, value);
-    }
-  }
-  return LINALG_DONE;
-}
-
-/* --- triangular-solve ------------------------------------------------------------------------- */
 
 /* A solve of T y = r for each vector, where T is A, its transpose or its adjoint. */
 typedef struct Solve {
@@ -180,7 +117,7 @@ static void end_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size) {
 }
 
 static bool invert_blocks(const Solve *s, LinalgProgress *progress) {
-  for (ptrdiff_t at = progress->at; s->block > 1 && at < s->s.n; at++) {
+  for (ptrdiff_t at = progress->at; at < s->s.n; at++) {
     ptrdiff_t i = at % s->block, begin = at - i, size = min_i64(s->block, s->s.n - begin);
     if (linalg_pauses(progress, at, (double)(size * size * s->parts))) return false;
     if (i == 0) begin_inverse(s, begin, size);
@@ -220,16 +157,13 @@ static void eliminate(const Solve *s, ptrdiff_t row, ptrdiff_t from, ptrdiff_t t
   for (ptrdiff_t k = from; k < to; k++) {
     subtract(p, y, factor_at(s, row, k), vectors_at(s, s->x, k), count);
   }
-  for (ptrdiff_t v = 0; s->block == 1 && !p->unit && v < count; v++) {
-    set(p, y, v, divide(p, get(p, y, v), factor_at(s, row, row)));
-  }
 }
 
 /* Solves strip by strip of vectors, and block by block of rows. */
 static bool solve(const Solve *s, LinalgProgress *progress) {
   const LinalgPlan *p = s->p;
-  ptrdiff_t n = s->s.n, blocks = (n + s->block - 1) / s->block;
-  ptrdiff_t strips = (s->s.vectors + STRIP - 1) / STRIP;
+  ptrdiff_t n = s->s.n, blocks = divide_up(n, s->block);
+  ptrdiff_t strips = divide_up(s->s.vectors, STRIP);
   for (ptrdiff_t at = progress->at; at < strips * blocks; at++, progress->lines = 0) {
     ptrdiff_t first = at / blocks * STRIP, count = min_i64(STRIP, s->s.vectors - first);
     ptrdiff_t begin = (s->s.forward ? at % blocks : blocks - 1 - at % blocks) * s->block;
@@ -241,7 +175,7 @@ static bool solve(const Solve *s, LinalgProgress *progress) {
       eliminate(s, begin + progress->lines, from, to, first, count);
     }
     progress->work += of_vectors * (double)(size * size);
-    if (s->block > 1) apply_inverse(s, begin, size, count);
+    apply_inverse(s, begin, size, count);
     for (ptrdiff_t i = begin; i < begin + size; i++) {
       for (ptrdiff_t v = 0; v < count; v++) {
         scalar_store(p->type, s->data->out[0], i * s->s.step + (first + v) * s->s.next,
@@ -252,8 +186,8 @@ static bool solve(const Solve *s, LinalgProgress *progress) {
   return linalg_stage_ends(progress);
 }
 
-static LinalgEnd run_triangular_solve(const LinalgPlan *p, const LinalgData *data, double *memory,
-                                      LinalgProgress *progress) {
+LinalgEnd linalg_solve_as_xla(const LinalgPlan *p, const LinalgData *data, double *memory,
+                              LinalgProgress *progress) {
   enum { INVERTS, SOLVES };
   Solve s = {.p = p, .data = data, .s = linalg_systems(p), .inverse = memory};
   s.parts = parts_of(p);
@@ -262,10 +196,4 @@ static LinalgEnd run_triangular_solve(const LinalgPlan *p, const LinalgData *dat
   s.part = vectors_at(&s, s.x, s.s.n);
   bool ends = (progress->stage > INVERTS || invert_blocks(&s, progress)) && solve(&s, progress);
   return ends ? LINALG_DONE : LINALG_PAUSED;
-}
-
-LinalgEnd linalg_run_exactly(const LinalgPlan *p, const LinalgData *data, double *memory,
-                             LinalgProgress *progress) {
-  return p->routine == LINALG_CHOLESKY ? run_cholesky(p, data, memory, progress)
-                                       : run_triangular_solve(p, data, memory, progress);
 }

@@ -73,7 +73,8 @@ static bool solve_vectors(const Number *t, ptrdiff_t n, bool unit, Number *x, pt
 
 /* --- Cholesky --------------------------------------------------------------------------------- */
 
-/* Factors the diagonal block of `size` rows at a. Returns the first row (from 1) without a positive pivot, or 0. */
+/* Factors the diagonal block of `size` rows at a. Returns the first row (from 1) without a positive pivot, or 0. An
+** infinite pivot is positive: LAPACK and XLA go on after it. */
 static ptrdiff_t cholesky_block(Number *a, ptrdiff_t size, ptrdiff_t stride) {
   for (ptrdiff_t i = 0; i < size; i++) {
     Number *row = a + i * stride;
@@ -83,9 +84,8 @@ static ptrdiff_t cholesky_block(Number *a, ptrdiff_t size, ptrdiff_t stride) {
       row[j] = scaled(sum, 1 / real(above[j]));
     }
     double pivot = real(row[i]) - real(short_inner(row, row, i, true));
-    bool is_positive = pivot > 0 && pivot - pivot == 0;
-    row[i] = number(is_positive ? sqrt(pivot) : pivot);
-    if (!is_positive) return i + 1;
+    row[i] = number(pivot > 0 ? sqrt(pivot) : pivot);
+    if (!(pivot > 0)) return i + 1;
   }
   return 0;
 }
@@ -134,8 +134,8 @@ static void update_below(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   }
 }
 
-/* Factors A = L L^H in place, in the lower triangle. info: the first column (from 1) whose pivot is not a positive
-** number, or 0. The factorisation stops there and leaves the pivot on the diagonal. scratch: 2 BLOCK n. */
+/* Factors A = L L^H in place, in the lower triangle. info: the first column (from 1) whose pivot is not positive, or 0.
+** The factorisation stops there and leaves the pivot on the diagonal. scratch: 2 BLOCK n. */
 ROUTINE static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scratch,
                              LinalgProgress *progress) {
   for (ptrdiff_t k = progress->at; k < n; k += BLOCK) {
@@ -146,8 +146,8 @@ ROUTINE static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *s
     if (!progress->has_panel) progress->info = cholesky_panel(a, n, stride, k, y);
     if (progress->info && progress->lines == 0) break;
     progress->has_panel = true;
-    if (!linalg_share_in_turns(progress, k, (rest + BLOCK - 1) / BLOCK, 1,
-                               (double)rest * BLOCK * BLOCK, update_below, &of)) {
+    if (!linalg_share_in_turns(progress, k, divide_up(rest, BLOCK), 1, (double)rest * BLOCK * BLOCK,
+                               update_below, &of)) {
       return false;
     }
     progress->has_panel = ahead;
@@ -469,7 +469,7 @@ ROUTINE static bool reflect_long(const Lines *all, ptrdiff_t lines, ptrdiff_t so
                                  LinalgProgress *progress) {
   enum { SLICE = 4096 };
   ptrdiff_t size = all->p->size, slices = max_i64(size / SLICE, 1), steps = 2 * slices;
-  for (; progress->lines < (lines + some - 1) / some * steps; progress->lines++) {
+  for (; progress->lines < divide_up(lines, some) * steps; progress->lines++) {
     ptrdiff_t step = progress->lines % steps, first = progress->lines / steps * some;
     ptrdiff_t count = min_i64(some, lines - first), row = step % slices * SLICE;
     ptrdiff_t end = (step + 1) % slices == 0 ? size : row + SLICE;

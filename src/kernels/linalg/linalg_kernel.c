@@ -1,7 +1,7 @@
 /*
 ** Plans and runs cholesky, triangular-solve and the custom calls of LAPACK's routines. A chunk computes several
-** matrices of the batch, one after the other. For a singular or non-finite matrix the result depends on XLA's order
-** of operations; linalg_exact.c follows it.
+** matrices of the batch, one after the other. For a triangular matrix that is singular or not finite the result depends
+** on XLA's order of operations; linalg_exact.c follows it.
 */
 #include "kernels/linalg/linalg.h"
 
@@ -226,12 +226,12 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   int64_t chunks = p->batch;
   if (work < MIN_WORK) chunks = (int64_t)((double)p->batch * work / MIN_WORK) + 1;
   if (chunks > MAX_CHUNKS) chunks = MAX_CHUNKS;
-  p->per_chunk = (p->batch + chunks - 1) / chunks;
-  if (p->in_lanes) p->per_chunk = (p->per_chunk + LINALG_LANES - 1) & -LINALG_LANES;
+  p->per_chunk = divide_up(p->batch, chunks);
+  if (p->in_lanes) p->per_chunk = round_up(p->per_chunk, LINALG_LANES);
   p->kernel.is_long = work * (double)p->per_chunk > LINALG_TURN;
   int *all = kernel_phases(&p->kernel, arena, PHASES);
   all[PHASE_BEGIN] = 1;
-  all[PHASE_RUN] = (int)((p->batch + p->per_chunk - 1) / p->per_chunk);
+  all[PHASE_RUN] = (int)divide_up(p->batch, p->per_chunk);
   p->kernel.scratch_bytes = all[PHASE_RUN] * memory_bytes(p);
   return &p->kernel;
 }
@@ -253,11 +253,11 @@ static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, uint8_t *m
                          LinalgProgress *progress) {
   progress->work = progress->looked = 0;
   if (!progress->exactly) {
-    LinalgEnd ended = is_fast(p->type) ? run_fast(p, data, memory, progress) : LINALG_XLA_DECIDES;
+    LinalgEnd ended = run_fast(p, data, memory, progress);
     if (ended != LINALG_XLA_DECIDES) return ended;
     *progress = (LinalgProgress){progress->call, progress->matrix, .exactly = true};
   }
-  return linalg_run_exactly(p, data, (double *)memory, progress);
+  return linalg_solve_as_xla(p, data, (double *)memory, progress);
 }
 
 static LinalgData matrix_of(const KernelCall *call, int64_t number) {

@@ -10,6 +10,7 @@
 #include "base/min_max.h"
 #include "kernels/contraction/lanes.h"
 #include "kernels/linalg/linalg.h"
+#include "value/scalar.h"
 
 #if IS_NARROW
 typedef float Real;

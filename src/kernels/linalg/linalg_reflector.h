@@ -20,9 +20,7 @@ typedef struct Slice {
   bool is_last;
 } Slice;
 
-static ptrdiff_t slices_of(ptrdiff_t rows) {
-  return rows <= SLICE ? 1 : (rows + SLICE - 1) / SLICE;
-}
+static ptrdiff_t slices_of(ptrdiff_t rows) { return rows <= SLICE ? 1 : divide_up(rows, SLICE); }
 
 static ptrdiff_t slices_of_passes(ptrdiff_t rows, ptrdiff_t passes) {
   return rows <= SLICE ? 1 : passes * slices_of(rows);

@@ -174,7 +174,7 @@ __attribute__((minsize)) static Iteration *iteration_in(double *scratch, const I
 
 /* Returns the columns of a part: an equal share, rounded up to a multiple of 16. */
 static ptrdiff_t columns_of(ptrdiff_t columns, ptrdiff_t parts) {
-  return ((columns + parts - 1) / parts + 15) & -16;
+  return round_up(divide_up(columns, parts), 16);
 }
 
 static bool iteration_part(void *argument, int part) {

@@ -46,14 +46,20 @@ static void put(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, Number x) {
   put_real(plan, data, 2 * i + 1, x.im);
 }
 #else
-/* Loads a number. f32 data may be computed in f64: routines for general matrices have no f32 version. */
+/* Loads a number. Computed in f64: f32 by routines for general matrices, which have no f32 version, and narrower
+** floats. */
 static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
   if (!IS_NARROW && plan->narrow) return ((const float *)data)[i];
+  if (!IS_NARROW && plan->type != F64) return scalar_load(plan->type, data, i).f;
   return ((const Number *)data)[i];
 }
 
 static void put(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, Number x) {
-  put_real(plan, data, i, x);
+  if (IS_NARROW || plan->narrow || plan->type == F64) {
+    put_real(plan, data, i, x);
+  } else {
+    scalar_store(plan->type, data, i, (Scalar){.f = x});
+  }
 }
 #endif
 
@@ -171,6 +177,13 @@ ROUTINE static bool conjugates(Number *x, ptrdiff_t count, LinalgProgress *progr
 
 /* --- Cholesky and triangular systems ---------------------------------------------------------- */
 
+/* Returns the operation's diagonal element for a root x. XLA divides the pivot by it, except in a 1x1 block: 0 / 0 and
+** infinity / infinity are NaN, in both parts. */
+static Number divided_by_root(Number x, ptrdiff_t i, ptrdiff_t n) {
+  bool is_alone = i % XLA_BLOCK == 0 && i + 1 == n, divides = is_zero(x) || isinf(real(x));
+  return divides && !is_alone ? times(number(NAN), number(NAN)) : x;
+}
+
 /* Runs cholesky and potrf. The upper form is the transpose in the operation, the adjoint in LAPACK. */
 FOR_SIZE static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData *data,
                                        Number *memory, LinalgProgress *progress) {
@@ -191,19 +204,16 @@ FOR_SIZE static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData 
   if (progress->stage == FACTORS && !cholesky(a, n, stride, memory + n * stride, progress)) {
     return LINALG_PAUSED;
   }
-  bool is_nan = false;
-  if (progress->info && !is_lapack) {
-    Number *pivot = &a[(progress->info - 1) * (stride + 1)];
-    if (real(*pivot) > 0) return LINALG_XLA_DECIDES; /* infinite: later pivots may be finite */
-    is_nan = progress->info < n || real(*pivot) != 0;
-    *pivot = number(n % XLA_BLOCK == 1 ? 0 : NAN); /* XLA does not divide a 1x1 block */
-  }
+  /* XLA: NaN if a pivot is NaN or negative; or 0, since that makes the next pivot NaN. */
+  bool is_nan =
+      !is_lapack && progress->info && (progress->info < n || real(a[(n - 1) * (stride + 1)]) != 0);
   for (ptrdiff_t i = progress->at; i < n; i++) {
     if (pauses_to_move(progress, i, n)) return LINALG_PAUSED;
     for (ptrdiff_t j = 0; j < n; j++) {
       ptrdiff_t to = plan->lower ? i * n + j : j * n + i;
       Number x = j > i ? is_lapack ? get(plan, data->in[0], to) : number(0) : a[i * stride + j];
       if (is_nan) x = number(NAN);
+      if (i == j && !is_lapack) x = divided_by_root(x, i, n);
       put(plan, data->out[0], to, is_lapack && !plan->lower && j <= i ? conjugate(x) : x);
     }
   }
@@ -278,7 +288,7 @@ FOR_SIZE static bool solve_strips(const Number *t, bool unit, Number *x, LinalgS
     ptrdiff_t fit = (ptrdiff_t)(TURN / (2.0 * BLOCK * (double)s.n)) / STRIP_COLUMNS;
     rows = BLOCK, some = min_i64(max_i64(fit, 1), LARGE_STRIPS) * STRIP_COLUMNS;
   }
-  ptrdiff_t strips = (s.vectors + some - 1) / some, blocks = (s.n + rows - 1) / rows;
+  ptrdiff_t strips = divide_up(s.vectors, some), blocks = divide_up(s.n, rows);
   for (ptrdiff_t k = progress->at; k < strips * blocks; k++) {
     ptrdiff_t first = k / blocks * some, count = min_i64(some, s.vectors - first);
     ptrdiff_t row = k % blocks * rows, end = min_i64(row + rows, s.n);

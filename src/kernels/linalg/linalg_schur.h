@@ -157,7 +157,7 @@ ROUTINE static bool hessenberg(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdiff
     }
     Number factor = count > 0 ? tau[k] : number(0);
     Sides all = {.a = a, .stride = stride, .from = k / WIDTH * WIDTH, .rows = rows};
-    all.end = (n + WIDTH - 1) / WIDTH * WIDTH;
+    all.end = round_up(n, WIDTH);
     all.v = old, all.conj_v = old_conj, all.z = old_z, all.w = old_w;
     all.next_v = new, all.next_w = new_w, all.next_z = new_z;
     ptrdiff_t parts = all.parts = high < MIN_ROWS ? 1 : PARTS;
@@ -359,7 +359,7 @@ static void turn_beside(const void *argument, ptrdiff_t unit, ptrdiff_t end) {
 }
 
 static FOR_SIZE ptrdiff_t strips(ptrdiff_t count) {
-  return count > 0 ? (count + STRIP - 1) / STRIP : 0;
+  return count > 0 ? divide_up(count, STRIP) : 0;
 }
 
 /* --- One step --------------------------------------------------------------------------------- */
@@ -372,7 +372,7 @@ typedef struct Active {
 static FOR_SIZE void begin_window(const Schur *s, const Active *a, ptrdiff_t k, Beside *b) {
   b->count = 0;
   b->first = k;
-  b->begin = min_i64((k + WINDOW + SPAN + STRIP - 1) / STRIP * STRIP, a->end);
+  b->begin = min_i64(round_up(k + WINDOW + SPAN, STRIP), a->end);
 }
 
 static FOR_SIZE void end_window(const Schur *s, const Active *a, Beside *b,

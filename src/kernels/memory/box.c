@@ -143,19 +143,13 @@ void box_plan(BoxMove *move, const Box *original, int width) {
 
 /* --- Start indices ---------------------------------------------------------------------------- */
 
-int64_t clamped_index(PrimitiveType type, const uint8_t *data, int64_t index, int64_t most) {
-  Scalar start = scalar_load(type, data, index);
-  bool is_unsigned = type_kind(type) == KIND_UNSIGNED;
-  if (is_unsigned ? start.u > (uint64_t)most : start.i > most) return most;
-  return start.i < 0 ? 0 : start.i;
-}
-
 int64_t dynamic_start(const Instruction *instruction, const uint8_t *const *operands, int first,
                       int d, int64_t limit, int64_t size) {
   bool vector = instruction->operands[first]->shape->rank == 1;
   int operand = vector ? first : first + d;
   PrimitiveType type = instruction->operands[operand]->shape->type;
-  return clamped_index(type, operands[operand], vector ? d : 0, limit - size);
+  Scalar start = scalar_load(type, operands[operand], vector ? d : 0);
+  return scalar_clamped_index(type, start, limit - size);
 }
 
 /* --- Elements --------------------------------------------------------------------------------- */

@@ -29,7 +29,6 @@ Box box_transposed(const Instruction *transpose);
 ** `limit`. The indices are the operands from `first` on: scalars, or in the old form one vector. */
 int64_t dynamic_start(const Instruction *instruction, const uint8_t *const *operands, int first,
                       int d, int64_t limit, int64_t size);
-int64_t clamped_index(PrimitiveType type, const uint8_t *data, int64_t index, int64_t most);
 
 /* The plan to move a box, in units of about equal work. */
 typedef struct BoxMove {

@@ -116,7 +116,8 @@ static int64_t window_start(const GatherPlan *plan, const uint8_t *indices, int6
       index = ((const int32_t *)indices)[at + c->index];
       index = index < 0 ? 0 : index > c->most ? c->most : index;
     } else {
-      index = clamped_index(plan->index_type, indices, at + c->index, c->most);
+      Scalar start = scalar_load(plan->index_type, indices, at + c->index);
+      index = scalar_clamped_index(plan->index_type, start, c->most);
     }
     offset += index * c->stride;
   }

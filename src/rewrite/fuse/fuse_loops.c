@@ -276,7 +276,7 @@ static void set_inputs(Fuser *fuser, Group *group, const Input *inputs, int coun
 static bool is_cheap(const Instruction *x, const Group *group, int64_t computed) {
   if (computed <= elements(x) || is_free(x)) return true;
   return (elements(x) == 1 || !is_smaller_than_root(x, group)) &&
-         may_be_copied(x, (int)((computed + elements(x) - 1) / elements(x)));
+         may_be_copied(x, (int)divide_up(computed, elements(x)));
 }
 
 static void note_read(Input *input, int64_t steps) {

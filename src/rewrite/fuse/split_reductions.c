@@ -119,7 +119,7 @@ static Instruction *neutral(const Cut *c, int result) {
   Instruction *init = c->reduce->operands[c->count + result];
   PrimitiveType type = c->wide != PRIMITIVE_TYPE_INVALID ? c->wide : init->shape->type;
   Scalar value;
-  if (!reduce_neutral(reduce_operation_of(c->reduce, result), type, &value)) return init;
+  if (!opcode_neutral(reduce_operation_of(c->reduce, result), type, &value)) return init;
   return computation_add_number(c->computation, type, value);
 }
 

@@ -9,6 +9,7 @@
 ** saves what any loop saves. So sqrt(n) states and the values of sqrt(n) iterations are saved, instead of those of n;
 ** each iteration is done twice.
 */
+#include "base/min_max.h"
 #include "hlo/ir/shorthand.h"
 #include "rewrite/gradient/linear.h"
 
@@ -91,7 +92,7 @@ Instruction *replace_by_segments(Linear *l, const Instruction *x, Instruction **
   const Shape *elements[] = {shape_scalar(S32), x->shape};
   Segments s = {l, x, counted, shape_tuple(l->arena, 2, elements)};
   int64_t size = square_root(iterations);
-  int64_t count = counted ? iterations / size : (iterations + size - 1) / size;
+  int64_t count = counted ? iterations / size : divide_up(iterations, size);
   Computation *c = module_add_computation(l->d->module, "segments");
   Instruction *state = computation_add_parameter(c, 0, x->shape, NULL);
   state = add_loop(&s, c, state, count, size, CHECKPOINT_ALL);

@@ -297,9 +297,7 @@ static Instruction *dynamic_slice(Instruction *x) {
     Scalar value;
     int64_t size = x->shape->dims[i], last = operand->dims[i] - size;
     if (!splat_value(x->operands[i + 1], &value)) return NULL;
-    bool is_signed = type_kind(x->operands[i + 1]->shape->type) == KIND_SIGNED;
-    int64_t start = is_signed ? value.i : value.u > INT64_MAX ? INT64_MAX : (int64_t)value.u;
-    start = start < 0 ? 0 : start > last ? last : start;
+    int64_t start = scalar_clamped_index(x->operands[i + 1]->shape->type, value, last);
     slices[i] = (SliceDimension){start, start + size, 1};
   }
   const Attributes *attributes = ATTRIBUTES(.slice = {rank, slices});

@@ -9,6 +9,7 @@
 **
 ** and the mirror image where it is cumulative from the end.
 */
+#include "base/min_max.h"
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
 #include "rewrite/passes.h"
@@ -121,7 +122,7 @@ static bool block_scans(Computation *computation) {
     s.init = x->operands[1];
     s.rank = x->shape->rank;
     s.length = x->shape->dims[s.along];
-    s.blocks = (s.length + BLOCK - 1) / BLOCK;
+    s.blocks = divide_up(s.length, BLOCK);
     if (s.length <= BLOCK || x->a->window.items[s.along].size != s.length) continue;
     write_scan(&s, x);
     changed = true;

@@ -9,6 +9,7 @@
 **
 ** Reductions of several operands have one level. (reference/reduce.c does the same, one element at a time.)
 */
+#include "base/min_max.h"
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
 #include "rewrite/expand/applied.h"
@@ -32,7 +33,7 @@ static Window level_window(const Instruction *reduce, const Shape *shape, bool i
   for (int d = 0; d < shape->rank; d++) {
     int64_t size = shape->dims[d], width = !list_has(reduce->a->dimensions, d) ? 1 : size;
     if (!is_last && width > LEVEL_WINDOW) width = LEVEL_WINDOW;
-    dims[d] = (size + width - 1) / width;
+    dims[d] = divide_up(size, width);
     int64_t padding = dims[d] * width - size;
     items[d] = (WindowDimension){.size = width,
                                  .stride = width,

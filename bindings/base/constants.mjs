@@ -1,0 +1,21 @@
+/** The core's constants, written by `make declarations` (bindings/tools/declarations/constants.mjs). */
+export const XLA_API_VERSION = 8;
+export const COMPILE_AS_WRITTEN = 1;
+export const COMPILE_KEEPING_OPERANDS = 2;
+export const MAX_RANK = 64;
+export const MAX_DEVICES = 4096;
+export const MAX_NESTING = 100;
+export const ELIDED_REFUSED = 0;
+export const ELIDED_ZEROS = 1;
+export const ELIDED_RANDOM = 2;
+export const NO_BATCH = -2147483648;
+export const GRADIENT_JVP = 0;
+export const GRADIENT_VJP = 1;
+export const GRADIENT_OF_SCALAR = 2;
+export const CHECKPOINT_NONE = 0;
+export const CHECKPOINT_SQRT = 1;
+export const CHECKPOINT_ALL = 2;
+export const RUN_DONE = 2;
+export const RUN_FAILED = 3;
+export const WAITED_FOR_HOST = -1;
+export const WORKER_BROKE_SCHEDULER = 2;
