@@ -1,16 +1,19 @@
 /**
- * Measures what the tests see: makes small changes to the core, one at a time, and runs the fast tests until one fails.
+ * Measures what the tests see: makes small changes to the core, one at a time, and runs tests until one fails.
  *
- *     make mutants [COUNT=20] [SEED=1] [FILES='src/plan/*.c']
+ *     make mutants [COUNT=20] [SEED=1] [FILES='src/plan/fusible.c src/compile'] [ARGS='--slow --again']
  *
  * Mutants are drawn at random from all changes (mutate.mjs) to files of compile/, rewrite/, plan/, codegen/, runtime/ and
  * the planning half of kernels/: from each folder in turn, so that each has as many. Each is built in a tree of its own
- * (tree.mjs). A mutant that does not compile, or makes the same WebAssembly, is none, and another is drawn. It is killed
- * by a test that fails or that takes too long. The tests that killed most per second come first. The last line is
- * "K of N killed"; build/mutants/SEED.txt has all lines. ARGS: --slow tries the slower tests, too; --tree NAME is another
- * copy, for a second run beside the first.
+ * (tree.mjs). A mutant that does not compile, or makes the same object file, is none, and another is drawn. It meets the
+ * tests that reach its block (reach.mjs), first some of each file, then all; it is killed by one that fails or takes too
+ * long. The last line is "K of N killed".
+ *
+ * build/mutants/SEED.jsonl has a line for each; a run that was stopped goes on after the last. ARGS: --slow tries the
+ * slower tests, too; --again tries the survivors of the file again, on the core and the tests as they are now; --keep takes
+ * what the tests reached from the measurement before, though the core has changed since; --tree NAME is another copy, for
+ * a second run beside the first.
  */
-import { createHash } from 'node:crypto';
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -18,127 +21,173 @@ import { parseArgs } from 'node:util';
 import { Random } from '../fuzz/random.mjs';
 import { ROOT } from '../support/program.mjs';
 import { applied, lineOf, mutationsOf } from './mutate.mjs';
-import { build, digest, EVERY, inTree, makeTree, run } from './tree.mjs';
+import { measured } from './reach.mjs';
+import { build, inTree, makeTree, objectOf, run } from './tree.mjs';
 
 const { values: options } = parseArgs({
   options: { count: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' }, files: { type: 'string', default: '' },
-    tree: { type: 'string', default: 'tree' }, slow: { type: 'boolean', default: false } },
+    tree: { type: 'string', default: 'tree' }, slow: { type: 'boolean', default: false }, again: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false } },
 });
 const FOLDERS = ['compile', 'rewrite', 'plan', 'codegen', 'runtime'];
 /** Files of kernels that plan; the others compute, and tests of their results are elsewhere. */
 const PLANS = /^kernels\/(list|kernels|elements)\.c$|_plan\.c$|_rows\.c$|kernels\/(contraction\/(dot|direct)|convolution\/(convolution|window)|fft\/fft|linalg\/linalg|sort\/order_key)\.c$/;
 /** Written natively with vectors of their own, or checks of test builds: not part of the core's decisions. */
 const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder|plan_check|fusion_check|module_check|rewrite\/effects)\.c$/;
-/** Some 50 s of one core in all, if none fails. */
+/** Some 40 s of one core in all, if none fails. */
 const FAST = [
   'core/aliases', 'api/builder', 'api/dynamic', 'core/effects', 'core/epilogues', 'api/errors', 'corpus/golden',
   'core/loop_state', 'project/old_faults', 'project/order', 'core/overwrite', 'core/reductions', 'core/regions',
   'core/rows', 'core/short_rows', 'core/siblings', 'core/thresholds', 'core/windows',
 ];
-/** For mutants that FAST does not see, if --slow is given. */
+/** For mutants that FAST does not see, if --slow is given: whatever needs no threads, processes, page or clock. */
 const SLOW = [
-  'core/applied', 'corpus/captured', 'core/codegen', 'runtime/collective_shapes', 'core/divergence',
-  'core/library_calls', 'core/lowering', 'core/maps', 'runtime/mesh_types', 'core/movement', 'core/ragged_dot',
-  'core/ranks', 'runtime/sharding', 'core/sort', 'api/stacks', 'core/thresholds_numbers', 'core/thresholds_programs',
-  'core/topk', 'api/vmap', 'runtime/yielding',
+  'core/applied', 'corpus/captured', 'core/codegen', 'runtime/collective_shapes', 'core/divergence', 'core/doubled',
+  'core/in_place', 'core/library_calls', 'core/linalg', 'core/lowering', 'core/maps', 'runtime/mesh_types', 'core/movement',
+  'core/ragged_dot', 'core/ranges', 'core/ranks', 'core/reduce', 'runtime/sharding', 'core/sort', 'api/stacks',
+  'core/thresholds_numbers', 'core/thresholds_programs', 'core/topk', 'api/vmap', 'core/ways', 'core/zero_sizes',
 ];
+const FIRST_MS = 2000; // of the first tests that a mutant meets
+const FIRST_OF_FILE = 4;
+const START_MS = 100; // of a test file, beside its tests
 
-const MAX_SECONDS = 60; // of a core, for one test file
+const folderOf = (path) => path.split('/')[0];
+const nameOf = ({ path, kind, source, column, text, nth }) => JSON.stringify([path, kind, source, column, text, nth]);
 
-/** By test: seconds that it takes without a mutant, what fails then (it wants threads), and how many mutants it killed. */
-const record = new Map();
-
-/** Runs each test without a mutant; or reads what that gave, if the core and the tests were the same. */
-async function measure(right) {
-  const names = [...FAST, ...options.slow ? SLOW : []], file = join(ROOT, 'build/mutants/measured.json'), hash = createHash('sha256').update(right);
-  for (const name of names) hash.update(await readFile(inTree(`tests/${name}.test.mjs`)));
-  const key = hash.digest('hex'), kept = JSON.parse(await readFile(file, 'utf8').catch(() => '{}'));
-  if (!kept[key]) {
-    kept[key] = [];
-    for (const name of names) {
-      const started = Date.now();
-      const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], MAX_SECONDS, EVERY);
-      if (code === 2) console.log(`${name} without a mutant: not over after ${MAX_SECONDS} s`);
-      else kept[key].push([name, { seconds: (Date.now() - started) / 1000, known: failed, kills: 0 }]);
-      if (failed.length) console.log(`${name} without a mutant: ${failed.length} tests fail`);
-    }
-    await writeFile(file, JSON.stringify(kept));
-  }
-  for (const [name, test] of kept[key]) record.set(name, test);
-}
-
-/** The first test that fails, or undefined. The likeliest in the shortest time is first. */
-async function killer() {
-  const worth = ({ seconds, kills }) => (kills + 0.3) / (seconds + 0.5);
-  for (const [name, test] of [...record].sort(([, a], [, b]) => worth(b) - worth(a))) {
-    const { code, failed } = await run(process.execPath, [`tests/${name}.test.mjs`], MAX_SECONDS, test.known);
-    if (code === 0 || (test.known.length && code === 1 && !failed.length)) continue;
-    test.kills++;
-    return name;
-  }
-  return undefined;
-}
-
+/** All files that are changed. */
 async function filesOf() {
   const all = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((path) => path.endsWith('.c') && !LEFT_OUT.test(path)).sort();
-  const wanted = options.files.split(/\s+/).filter(Boolean).map((path) => path.replace(/^src\//, ''));
-  if (wanted.length) return all.filter((path) => wanted.some((one) => path === one || path.startsWith(`${one}/`)));
   return all.filter((path) => FOLDERS.includes(folderOf(path)) || (folderOf(path) === 'kernels' && PLANS.test(path)));
 }
 
-const folderOf = (path) => path.split('/')[0];
+function isWanted(path) {
+  const wanted = options.files.split(/\s+/).filter(Boolean).map((one) => one.replace(/^src\//, ''));
+  return !wanted.length || wanted.some((one) => path === one || path.startsWith(`${one}/`));
+}
+
+/** Mutations of a file, each with its line and the number of equal lines before, which find it when the file has changed. */
+function mutationsIn(path, text) {
+  const seen = new Map();
+  return mutationsOf(text).map((mutation) => {
+    const start = text.lastIndexOf('\n', mutation.at - 1) + 1;
+    const one = { ...mutation, path, line: lineOf(text, mutation.at), source: text.slice(start).split('\n', 1)[0], column: mutation.at - start, nth: 0 };
+    const name = nameOf(one);
+    one.nth = seen.get(name) ?? 0;
+    seen.set(name, one.nth + 1);
+    return one;
+  });
+}
 
 /** Draws mutations without end, from each folder in turn. */
 function* drawn(texts, random) {
-  const folders = grouped([...texts.keys()]);
-  const all = [...folders.values()].map((files) => files.flatMap((path) => mutationsOf(texts.get(path)).map((mutation) => ({ path, ...mutation }))));
+  const folders = new Map();
+  for (const [path, text] of texts) folders.set(folderOf(path), [...folders.get(folderOf(path)) ?? [], ...mutationsIn(path, text)]);
+  const all = [...folders.values()];
   while (all.some((list) => list.length)) {
     for (const list of all) if (list.length) yield list.splice(random.between(0, list.length - 1), 1)[0];
   }
 }
 
-function grouped(paths) {
-  const groups = new Map();
-  for (const path of paths) groups.set(folderOf(path), [...groups.get(folderOf(path)) ?? [], path]);
-  return groups;
+/** The mutations of lines that a run before wrote, where they stand now. */
+function* found(texts, lines) {
+  for (const line of lines) {
+    const mutation = mutationsIn(line.path, texts.get(line.path) ?? '').find((one) => nameOf(one) === nameOf(line));
+    if (mutation) yield mutation;
+    else console.log(`is no more: src/${line.path}:${line.line} ${line.source.trim()}`);
+  }
 }
 
+/** Some tests of each file, and the others: lists of [file, names], the quickest file first. */
+function choices(tests, random) {
+  const files = new Map();
+  for (const test of tests) files.set(test.file, [...files.get(test.file) ?? [], test]);
+  const first = [], others = [];
+  let budget = FIRST_MS;
+  const cost = (list) => list.reduce((sum, { ms }) => sum + ms, START_MS);
+  for (const [file, list] of [...files].sort(([, a], [, b]) => cost(a) - cost(b))) {
+    const left = [...list], some = [];
+    while (left.length && some.length < FIRST_OF_FILE && budget > 0) {
+      const [one] = left.splice(random.between(0, left.length - 1), 1);
+      if (one.ms > FIRST_MS / 4 || one.name === null) continue;
+      some.push(one.name);
+      budget -= one.ms + START_MS / FIRST_OF_FILE;
+    }
+    const rest = list.map(({ name }) => name).filter((name) => !some.includes(name));
+    if (some.length) first.push([file, some]);
+    if (rest.length) others.push([file, rest.includes(null) ? null : rest]);
+  }
+  return [first, others].filter((list) => list.length);
+}
+
+/** The first test that fails, or undefined. */
+async function killer(tests, random) {
+  const seconds = tests.reduce((sum, { ms }) => sum + ms, 0) / 1000;
+  for (const choice of choices(tests, random)) {
+    const file = inTree('build/choice.json');
+    await writeFile(file, JSON.stringify(choice));
+    const { code, failed } = await run(process.execPath, ['tests/mutants/part.mjs', file], 20 + 5 * seconds);
+    if (code) return failed[0] ?? 'a test that does not end';
+  }
+  return undefined;
+}
+
+/** Builds and tests a mutant. Returns what to write about it. */
+async function tried(mutation, text, reach) {
+  const file = inTree(`src/${mutation.path}`), random = new Random(mutation.at);
+  const undo = await objectOf(mutation.path);
+  try {
+    await writeFile(file, applied(text, mutation));
+    const { code } = await build(mutation.path);
+    if (code || (await undo.isSame())) return { none: true };
+    if ((await build()).code) return { none: true };
+    const started = Date.now(), tests = reach(mutation.path, text, mutation.at);
+    const [fast, slow] = [true, false].map((isFast) => tests.filter((test) => FAST.includes(test.file.slice('tests/'.length, -'.test.mjs'.length)) === isFast));
+    const byFast = await killer(fast, random), bySlow = byFast || !options.slow ? undefined : await killer(slow, random);
+    return { by: byFast ?? bySlow ?? null, slow: Boolean(bySlow), tests: tests.length, seconds: Math.round((Date.now() - started) / 1000) };
+  } finally {
+    await writeFile(file, text);
+    await undo.restore();
+  }
+}
+
+function print({ path, line, kind, from, text, by, slow, tests, seconds }) {
+  const change = `${kind}: ${JSON.stringify(from)} -> ${JSON.stringify(text)}`;
+  console.log(`${by ? `killed by ${slow ? 'slower ' : ''}${by}` : 'SURVIVES'} (${tests} tests, ${seconds} s): src/${path}:${line} ${change}`);
+}
+
+/** By folder: mutants, those that the fast tests kill, and the slower ones. */
+function table(lines) {
+  for (const folder of [...new Set(lines.map(({ path }) => folderOf(path)))].sort()) {
+    const list = lines.filter(({ path }) => folderOf(path) === folder), killed = list.filter(({ by }) => by);
+    console.log(`${folder.padEnd(10)} ${killed.length} of ${list.length}${options.slow ? `, ${killed.filter(({ slow }) => slow).length} by the slower tests` : ''}`);
+  }
+}
+
+const readLines = async (file) => (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(Boolean).map((line) => JSON.parse(line));
+
 async function main() {
-  const started = Date.now(), seconds = () => Math.round((Date.now() - started) / 1000);
-  const log = join(ROOT, `build/mutants/${options.seed}.txt`);
-  const files = await filesOf();
+  const started = Date.now(), all = await filesOf(), files = all.filter(isWanted), log = join(ROOT, `build/mutants/${options.seed}.jsonl`);
   if (!files.length) throw new Error(`no file of src is one of ${options.files}`);
+  await mkdir(join(ROOT, 'build/mutants'), { recursive: true });
+  const reach = await measured(all, [...FAST, ...options.slow ? SLOW : []], options.keep);
   await makeTree(options.tree);
   const texts = new Map(await Promise.all(files.map(async (path) => [path, await readFile(inTree(`src/${path}`), 'utf8')])));
-  const right = await digest();
-  await measure(right);
-  console.log(`${files.length} files, ${record.size} tests (${seconds()} s)`);
-  await mkdir(join(ROOT, 'build/mutants'), { recursive: true });
-  await writeFile(log, '');
+  console.log(`${files.length} files (${Math.round((Date.now() - started) / 1000)} s)`);
 
-  const byFolder = new Map();
-  let [count, killed] = [0, 0];
-  for (const mutation of drawn(texts, new Random(Number(options.seed)))) {
-    if (count >= Number(options.count)) break;
-    const text = texts.get(mutation.path), file = inTree(`src/${mutation.path}`);
-    const place = `src/${mutation.path}:${lineOf(text, mutation.at)}`;
-    const change = `${mutation.kind}: ${JSON.stringify(text.slice(mutation.at, mutation.at + mutation.length))} -> ${JSON.stringify(mutation.text)}`;
-    await writeFile(file, applied(text, mutation));
-    const { code } = await build();
-    if (!code && (await digest()) !== right) {
-      const before = Date.now(), by = await killer();
-      const counts = byFolder.get(folderOf(mutation.path)) ?? [0, 0];
-      byFolder.set(folderOf(mutation.path), [counts[0] + Boolean(by), counts[1] + 1]);
-      count++;
-      killed += Boolean(by);
-      const line = `${by ? `killed by ${by}` : 'SURVIVES'} in ${Math.round((Date.now() - before) / 1000)} s: ${place} ${change}`;
-      console.log(line);
-      await appendFile(log, `${line}\n`);
-    }
-    await writeFile(file, text);
+  const before = await readLines(log), known = new Map(options.again ? [] : before.map((line) => [nameOf(line), line]));
+  const survivors = before.filter(({ none, by }) => !none && !by), lines = [];
+  const source = options.again ? found(texts, survivors) : drawn(texts, new Random(Number(options.seed)));
+  for (const mutation of source) {
+    if (!options.again && lines.length >= Number(options.count)) break;
+    const text = texts.get(mutation.path), old = known.get(nameOf(mutation));
+    const line = old ?? { ...mutation, from: text.slice(mutation.at, mutation.at + mutation.length), ...await tried(mutation, text, reach) };
+    if (!old) await appendFile(options.again ? log.replace('.jsonl', '.again.jsonl') : log, `${JSON.stringify(line)}\n`);
+    if (line.none) continue;
+    lines.push(line);
+    print(line);
   }
-  for (const [folder, [dead, all]] of [...byFolder].sort()) console.log(`${folder.padEnd(10)} ${dead} of ${all}`);
-  console.log(`${killed} of ${count} killed (seed ${options.seed}, ${seconds()} s)`);
+  table(lines);
+  console.log(`${lines.filter(({ by }) => by).length} of ${lines.length} killed (seed ${options.seed}, ${Math.round((Date.now() - started) / 1000)} s)`);
 }
 
 await main();

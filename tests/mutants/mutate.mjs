@@ -11,7 +11,7 @@
  */
 
 /** Blanks comments, strings, characters and preprocessor lines, so that places stay the same. */
-function codeOf(text) {
+export function codeOf(text) {
   const blank = (part) => part.replace(/[^\n]/g, ' ');
   return text.replace(/\/\*[^]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|^[ \t]*#(?:.*\\\n)*.*$/gm, blank);
 }

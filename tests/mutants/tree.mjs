@@ -61,6 +61,16 @@ async function copyFile(path) {
   else if (!old.equals(text)) await writeFile(join(TREE, path), text);
 }
 
+/** Tests that run with several numbers of threads do so once: the tree has none. */
+async function withoutThreads(path) {
+  const file = inTree(path), text = await readFile(file, 'utf8');
+  if (!/clients\[[1-9]\]/.test(text)) await writeIfOther(file, text.replace(/for \(const threads of \[[\d, ]+\]\)/g, 'for (const threads of [0])'));
+}
+
+async function writeIfOther(file, text) {
+  if ((await readFile(file, 'utf8')) !== text) await writeFile(file, text);
+}
+
 /** Makes the tree, or brings it up to date. Each client of its tests is the single-threaded one, which is built. */
 export async function makeTree(name) {
   TREE = join(ROOT, 'build/mutants', name);
@@ -71,6 +81,7 @@ export async function makeTree(name) {
   await mkdir(join(TREE, 'build/dist'), { recursive: true });
   for (const end of ['mjs', 'wasm']) await cp(join(ROOT, `build/dist/xla-threads.${end}`), join(TREE, `build/dist/xla-threads.${end}`));
   for (const path of ['node_modules', 'build/toolchain']) await symlink(join(ROOT, path), join(TREE, path)).catch(() => {});
+  for (const path of await readdir(inTree('tests'), { recursive: true })) if (path.endsWith('.test.mjs')) await withoutThreads(`tests/${path}`);
   await replace('bindings/host/core.mjs', 'const wanted = hasSharedMemory()', 'const wanted = false');
   const { code, output } = await build();
   if (code) throw new Error(`the core does not build:\n${output}`);
@@ -84,6 +95,16 @@ export async function replace(path, from, to) {
   return () => writeFile(file, text);
 }
 
-/** Never makes the modules of npm, which are the checkout's own. */
-export const build = () => run('make', ['--no-print-directory', '-o', 'node_modules/.package-lock.json', '-j2', 'CHECKED=1', 'build/dist/xla-single.mjs'], 1200);
+const objectPath = (path) => `build/obj/single/${path.replace(/c$/, 'o')}`;
+
+/** Makes the core, or the object file of one source below src. Never makes the modules of npm, which are the checkout's own. */
+export const build = (path) => run('make', ['--no-print-directory', '-o', 'node_modules/.package-lock.json', '-j2', 'CHECKED=1',
+  path ? objectPath(path) : 'build/dist/xla-single.mjs'], 1200);
+
+/** The object file of a source, as it is now: whether it is the same later, and a function that puts it back. */
+export async function objectOf(path) {
+  const file = inTree(objectPath(path)), bytes = await readFile(file);
+  return { isSame: async () => bytes.equals(await readFile(file)), restore: () => writeFile(file, bytes) };
+}
+
 export const digest = async () => createHash('sha256').update(await readFile(inTree('build/dist/xla-single.wasm'))).digest('hex');

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { applied, lineOf, mutationsOf } from '../mutants/mutate.mjs';
+import { blockAt, blocksOf } from '../mutants/reach.mjs';
 import { ROOT } from '../support/program.mjs';
 
 const TEXT = `#define MAX 5 + 6
@@ -36,6 +37,27 @@ test('comments, strings and preprocessor lines stay', () => {
   for (const [, , text] of changes) {
     assert.deepEqual(text.split('\n').slice(0, 4), TEXT.split('\n').slice(0, 4));
   }
+});
+
+const BLOCKS = `enum { N = 4 };
+int f(int a) {
+  if (a > 1) {
+    g(a);
+  } else {
+    h(a);
+  }
+  switch (a) {
+    case 1: return 1;
+    default: return i(a);
+  }
+}
+int k(int a) { return l(a); }
+`;
+
+test('the block of a place: the innermost that begins before it', () => {
+  const blocks = blocksOf(BLOCKS), of = (text) => blockAt(BLOCKS, blocks, BLOCKS.indexOf(text));
+  assert.equal(blocks.length, 5); // f, if, else, case, default
+  assert.deepEqual(['4', 'a > 1', 'g(a)', 'h(a)', 'switch', 'return 1', 'i(a)', 'l(a)'].map(of), [-1, 0, 1, 2, 0, 3, 4, -1]);
 });
 
 test('the tests that mutants and old faults are shown to are there', async () => {
