@@ -34,6 +34,7 @@ function registerRules() {
   client.registerCustomCall('test.turn', ({ operands: [z] }) =>
     new Literal(z.shape, z.data.map((_, i) => (i % 2 ? z.data[i - 1] : -z.data[i + 1]))));
   client.registerGradient('test.turn', { vjp: (b, [z], _, [g]) => [g.mul(z)] });
+  client.registerGradient('again', { recompute: true });
   client.registerGradient('gentle', { vjp: (b, _operands, _results, [g]) => [g.mul(b.constant(11, 'f32[]'))] });
 }
 
@@ -122,6 +123,23 @@ describe("with checkpoints, derivatives of loops equal JAX's", () => {
       assert.ok(Math.abs(slope - wanted) <= 1e-4 * wanted, `${checkpoint}: ${slope}, ${wanted}`);
       assert.equal(calls, 9, checkpoint);
     }
+  });
+
+  test('a loop that calls the host saves its states and their results only, also with sqrt', async () => {
+    client.registerCustomCall('kept', ({ operands: [x] }) => x);
+    client.registerGradient('kept', { vjp: (_b, _operands, _results, [g]) => [g] });
+    const bytes = {};
+    for (const checkpoint of ['none', 'sqrt']) {
+      const b = client.builder('kept'), x = b.parameter(0, 'f32[256]', 'x');
+      const [, last] = b.while((c, i) => i.lt(100), (c, i, y) => {
+        y = c.customCall('kept', [y], 'f32[256]');
+        for (let k = 0; k < 6; k++) y = y.sin().mul(y.cos());
+        return [i.add(1), y];
+      }, [b.constant(0, 's32[]'), x]);
+      const { memory } = await client.compile(client.gradient(b.build(b.reduceAll(last, 0, 'add')), { checkpoint }));
+      bytes[checkpoint] = memory.temporaries;
+    }
+    assert.ok(bytes.sqrt < 2.3 * 100 * 1024 && bytes.none > 5 * 100 * 1024, JSON.stringify(bytes));
   });
 
   test('other words are refused', () => {

@@ -168,7 +168,7 @@ Linearization linearize_abs, linearize_relu, linearize_bilinear, linearize_scatt
     linearize_elements, linearize_identity, linearize_collective, linearize_all_reduce,
     linearize_convert, linearize_custom_call, linearize_ragged_dot;
 Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
-    replace_reduce_window, replace_custom_call;
+    replace_reduce_window, replace_custom_call, replace_recomputed;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,
     transpose_divide, transpose_select, transpose_convert, transpose_real, transpose_imag,
     transpose_complex, transpose_same, transpose_broadcast, transpose_reshape, transpose_transpose,
