@@ -681,6 +681,11 @@ export interface GradientRules {
   vjp?: GradientRule;
   /** In reverse mode it serves where there is no vjp, and must be linear in the tangents. */
   jvp?: GradientRule;
+  /**
+   * Instead of these, true for a function that the program calls by name: reverse mode saves its operands only, and
+   * computes its values again, as `jax.checkpoint` does.
+   */
+  recompute?: boolean;
 }
 
 export interface GradientOptions extends VjpOptions {

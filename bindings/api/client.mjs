@@ -484,6 +484,8 @@ export class Client {
    * @param {Function} [rules.vjp] (b, operands, results, cotangents) => cotangents of the operands
    * @param {Function} [rules.jvp] (b, operands, results, tangents) => tangents of the results. Reverse mode transposes it
    *   if there is no vjp
+   * @param {boolean} [rules.recompute] instead of these: reverse mode saves the operands only, and computes the values
+   *   again, as jax.checkpoint does
    */
   registerGradient(target, rules) {
     this.#core.check();

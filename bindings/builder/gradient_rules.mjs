@@ -2,7 +2,7 @@
 import { unquoted } from '../base/attribute_text.mjs';
 import { callersFunction } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
-import { checkOptions, copyList, kind } from '../base/options.mjs';
+import { boolean, checkOptions, copyList, kind } from '../base/options.mjs';
 import { pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { isFloat } from '../values/shape.mjs';
@@ -30,9 +30,9 @@ export class GradientRules {
     if (typeof target !== 'string' || !target || target.includes('\n')) {
       throw invalidArgument(OPERATION, `target must be a name; got ${describe(target)}`);
     }
-    const checked = checkOptions(OPERATION, rules ?? {}, { vjp: rule, jvp: rule });
-    if (!checked.vjp && !checked.jvp) {
-      throw invalidArgument(OPERATION, `"${target}" needs a vjp (for gradients), a jvp (for forward mode), or both; got ${describe(rules)}`);
+    const checked = checkOptions(OPERATION, rules ?? {}, { vjp: rule, jvp: rule, recompute: boolean });
+    if (checked.recompute ? checked.vjp || checked.jvp : !checked.vjp && !checked.jvp) {
+      throw invalidArgument(OPERATION, `"${target}" needs a vjp (for gradients), a jvp (for forward mode), or both; or recompute, alone; got ${describe(rules)}`);
     }
     this.#rules.set(target, checked);
   }
@@ -52,7 +52,8 @@ export class GradientRules {
     const core = this.#core, modules = [];
     try {
       for (;;) {
-        const names = this.#rules.size ? ['', ...this.#rules.keys(), ''].join('\n') : null;
+        const listed = [...this.#rules].map(([name, { recompute }]) => (recompute ? `~${name}` : name));
+        const names = listed.length ? ['', ...listed, ''].join('\n') : null;
         const pointers = Uint32Array.from(modules, pointerOf);
         const result = core.scoped((copy) => call(copy, copy(names), copy(pointers), pointers.length / 2));
         if (result) return result;

@@ -76,6 +76,7 @@ describe('registerGradient', () => {
       [() => client.registerGradient(7, rule), /target must be a name; got 7/],
       [() => client.registerGradient('mine', {}), /"mine" needs a vjp .* a jvp/],
       [() => client.registerGradient('mine'), /"mine" needs a vjp/],
+      [() => client.registerGradient('mine', { vjp: () => [], recompute: true }), /"mine" needs .* recompute, alone/],
       [() => client.registerGradient('mine', { vjp: 1 }), /vjp must be a function/],
       [() => client.registerGradient('mine', { vjq: () => 1 }), /vjq is not known here; did you mean vjp/],
     ]) assert.throws(call, message);
@@ -108,6 +109,47 @@ describe('in a builder', () => {
     const [value, slopes] = await (await client.compile(module)).execute([[1, 2]]);
     assert.equal(value.toArray(), 50);
     assert.deepEqual(slopes.toArray(), [10 * 2 * 1, 40 * 2 * 2]);
+    assert.equal(calls, 1);
+  });
+});
+
+describe('registerGradient with recompute', () => {
+  /** Twelve layers of four products and sines each. */
+  const deep = () => {
+    const b = client.builder('deep'), w = b.parameter(1, 'f32[8,8]', 'w');
+    const layer = b.function((_b, x, v) => {
+      for (let i = 0; i < 4; i++) x = x.add(x.dot(v).sin());
+      return x;
+    }, 'layer');
+    let x = b.parameter(0, 'f32[512,8]', 'x');
+    for (let i = 0; i < 12; i++) x = layer(x, w);
+    return b.build(b.reduceAll(x, 0, 'add'));
+  };
+  const args = [new Float32Array(512 * 8).map((_, i) => Math.cos(i)), new Float32Array(64).map((_, i) => Math.sin(i))];
+
+  test('saves the operands of calls: temporaries fall to a third, and the gradient is the same', async () => {
+    const module = deep();
+    const saving = await client.compile(client.gradient(module));
+    client.registerGradient('layer', { recompute: true });
+    const again = await client.compile(client.gradient(module));
+    const [wanted, got] = await Promise.all([saving, again].map((executable) => executable.execute(args)));
+    got.forEach(({ data }, i) => {
+      const largest = Math.max(...wanted[i].data.map(Math.abs));
+      data.forEach((x, k) => assert.ok(Math.abs(x - wanted[i].data[k]) <= 1e-5 * largest, `${i}, ${k}: ${x}`));
+    });
+    assert.ok(again.memory.temporaries * 3 < saving.memory.temporaries,
+      `${again.memory.temporaries} of ${saving.memory.temporaries}`);
+  });
+
+  test('host calls inside happen once', async () => {
+    let calls = 0;
+    client.registerCustomCall('counted', ({ operands: [x] }) => { calls++; return x; });
+    client.registerGradient('counted', { vjp: (_b, _operands, results, [g]) => [g.mul(results[0])] });
+    client.registerGradient('hosted', { recompute: true });
+    const b = client.builder('host'), x = b.parameter(0, 'f32[]', 'x');
+    const hosted = b.function((c, y) => c.customCall('counted', [y.mul(y)], 'f32[]').sin(), 'hosted');
+    const [slope] = await (await client.compile(client.gradient(b.build(hosted(x))))).execute([0.5]);
+    assert.ok(Math.abs(slope.data[0] - Math.cos(0.25) * 0.25 * 2 * 0.5) < 1e-6, `${slope.data}`);
     assert.equal(calls, 1);
   });
 });

@@ -34,6 +34,7 @@ function registerRules() {
   client.registerCustomCall('test.turn', ({ operands: [z] }) =>
     new Literal(z.shape, z.data.map((_, i) => (i % 2 ? z.data[i - 1] : -z.data[i + 1]))));
   client.registerGradient('test.turn', { vjp: (b, [z], _, [g]) => [g.mul(z)] });
+  client.registerGradient('again', { recompute: true });
   client.registerGradient('gentle', { vjp: (b, _operands, _results, [g]) => [g.mul(b.constant(11, 'f32[]'))] });
 }
 
@@ -122,6 +123,23 @@ describe("with checkpoints, derivatives of loops equal JAX's", () => {
       assert.ok(Math.abs(slope - wanted) <= 1e-4 * wanted, `${checkpoint}: ${slope}, ${wanted}`);
       assert.equal(calls, 9, checkpoint);
     }
+  });
+
+  test('a loop that calls the host saves its states and their results only, also with sqrt', async () => {
+    client.registerCustomCall('kept', ({ operands: [x] }) => x);
+    client.registerGradient('kept', { vjp: (_b, _operands, _results, [g]) => [g] });
+    const bytes = {};
+    for (const checkpoint of ['none', 'sqrt']) {
+      const b = client.builder('kept'), x = b.parameter(0, 'f32[256]', 'x');
+      const [, last] = b.while((c, i) => i.lt(100), (c, i, y) => {
+        y = c.customCall('kept', [y], 'f32[256]');
+        for (let k = 0; k < 6; k++) y = y.sin().mul(y.cos());
+        return [i.add(1), y];
+      }, [b.constant(0, 's32[]'), x]);
+      const { memory } = await client.compile(client.gradient(b.build(b.reduceAll(last, 0, 'add')), { checkpoint }));
+      bytes[checkpoint] = memory.temporaries;
+    }
+    assert.ok(bytes.sqrt < 2.3 * 100 * 1024 && bytes.none > 5 * 100 * 1024, JSON.stringify(bytes));
   });
 
   test('other words are refused', () => {
@@ -255,13 +273,70 @@ ENTRY main {
   r = (${shapes}) custom-call(x), custom_call_target=${call}
   ROOT y = ${shapes.split(', ')[index]} get-tuple-element(r), index=${index} }`);
   const svd = (index) => of('"lapack_dgesdd_ffi", backend_config={mode = 65 : ui8}', 'f64[4,3], f64[3], f64[4,4], f64[3,3], s32[]', index);
-  const qr = (index) => of('"lapack_dgeqrf_ffi"', 'f64[4,3], f64[3]', index);
 
-  test('are refused: singular vectors of full matrices, factors of reflectors', () => {
+  test('are refused: singular vectors of full matrices, factors of tridiagonal matrices', () => {
     for (const index of [2, 3]) assert.throws(() => client.vjp(svd(index)), /singular vectors .*full_matrices=False/);
     client.vjp(svd(1)).dispose();
-    assert.throws(() => client.vjp(qr(1)), /factors of reflectors/);
-    client.vjp(qr(0)).dispose();
+    const shapes = 'f64[3], f64[3], f64[3], f64[3,1], s32[]';
+    const solve = (index) => client.parseHlo(`HloModule m
+ENTRY main {
+  d = f64[3] parameter(0)
+  b = f64[3,1] parameter(1)
+  r = (${shapes}) custom-call(d, d, d, b), custom_call_target="lapack_dgtsv_ffi"
+  ROOT y = ${shapes.split(', ')[index]} get-tuple-element(r), index=${index} }`);
+    assert.throws(() => client.vjp(solve(1), { wrt: 0 }), /has factors as results, of which only X has a derivative/);
+    client.vjp(solve(3), { wrt: 0 }).dispose();
+  });
+
+  test('are not waited for: the gradient of R is finite where reflectors have none', async () => {
+    const module = client.parseHlo(`HloModule m
+ENTRY main {
+  x = f64[3,3] parameter(0)
+  r = (f64[3,3], f64[3]) custom-call(x), custom_call_target="lapack_dgeqrf_ffi"
+  packed = f64[3,3] get-tuple-element(r), index=0
+  row = s32[3,3] iota(), iota_dimension=0
+  column = s32[3,3] iota(), iota_dimension=1
+  inside = pred[3,3] compare(row, column), direction=LE
+  zero = f64[] constant(0)
+  zeros = f64[3,3] broadcast(zero), dimensions={}
+  ROOT y = f64[3,3] select(inside, packed, zeros) }`);
+    const upper = [[2, 1, 3], [0, 1, 1], [0, 0, 3]], seeds = [[1, 2, 3], [9, 4, 5], [9, 9, 6]];
+    const cotangents = (await run(client.vjp(module), [upper, seeds])).at(-1);
+    assert.ok(flat(cotangents).every(Number.isFinite), `${cotangents}`);
+  });
+});
+
+describe('scatters of several arrays', () => {
+  const text = (results) => `HloModule m
+update { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] parameter(2)
+  d = f32[] parameter(3)
+  sum = f32[] add(a, c)
+  max = f32[] maximum(b, d)
+  mixed = f32[] add(max, a)
+  ROOT t = (f32[], f32[]) tuple(${results}) }
+ENTRY main {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  u = f32[3] parameter(2)
+  v = f32[3] parameter(3)
+  i = s32[3,1] constant({{2}, {0}, {2}})
+  r = (f32[4], f32[4]) scatter(x, y, i, u, v), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=update
+  p = f32[4] get-tuple-element(r), index=0
+  q = f32[4] get-tuple-element(r), index=1
+  ROOT z = f32[4] multiply(p, q) }`;
+
+  test('are differentiated array by array', async () => {
+    const derived = client.vjp(client.parseHlo(text('sum, max')), { wrt: [0, 1, 2, 3] });
+    const results = (await run(derived, [[1, 2, 3, 4], [5, 6, 7, 8], [1, 2, 3], [4, 9, 7.5], [1, 1, 1, 1]])).slice(-4);
+    /* p = [3, 2, 7, 4], q = [9, 6, 7.5, 8] */
+    assert.deepEqual(results, [[9, 6, 7.5, 8], [0, 2, 0, 4], [7.5, 9, 7.5], [0, 3, 7]]);
+  });
+
+  test('are refused if an array depends on another', () => {
+    assert.throws(() => client.vjp(client.parseHlo(text('sum, mixed'))), /one of which depends on another/);
   });
 });
 

@@ -40,12 +40,13 @@ function groupOf(list, at) {
   return list.findIndex((size) => at < (end += Math.max(size, 0)));
 }
 
-/** `c`: lhs, rhs, and the dimensions before the group in `lists`, all named; `ragged` of lhs. */
-function expected(c) {
+/** The products of a result, as places [result, lhs, rhs]. `c`: lhs, rhs, and the dimensions before the group in `lists`,
+ * all named; `ragged` of lhs. */
+function* terms(c) {
   const ofRows = !c.contracted.includes(c.ragged), placeX = placeOf(c.lhs), placeY = placeOf(c.rhs);
   const placeList = placeOf({ ...c.lists, g: c.groups });
-  return [...indices(c.result)].map((index) => {
-    let sum = 0;
+  let at = 0;
+  for (const index of indices(c.result)) {
     for (const k of indices(Object.fromEntries(c.contracted.map((name) => [name, c.lhs[name]])))) {
       const full = { ...index, ...k };
       if (!c.batch.includes(c.ragged)) {
@@ -54,10 +55,26 @@ function expected(c) {
         if (ofRows ? group < 0 : group !== index.g) continue;
         full.g = group;
       }
-      sum += c.x[placeX(full)] * c.y[placeY(full)];
+      yield [at, placeX(full), placeY(full)];
     }
-    return sum;
-  });
+    at++;
+  }
+}
+
+function expected(c) {
+  const sums = numbers(product(Object.values(c.result)), () => 0);
+  for (const [at, x, y] of terms(c)) sums[at] += c.x[x] * c.y[y];
+  return sums;
+}
+
+/** The cotangents of lhs and rhs for those of the result. */
+function expectedVjp(c, seeds) {
+  const [dx, dy] = [c.x, c.y].map((values) => values.map(() => 0));
+  for (const [at, x, y] of terms(c)) {
+    dx[x] += seeds[at] * c.y[y];
+    dy[y] += seeds[at] * c.x[x];
+  }
+  return [dx, dy];
 }
 
 function textOf(c, type, sizeType) {
@@ -98,6 +115,19 @@ async function check(c, type, sizeType, name) {
   }
 }
 
+async function checkDerivatives(c, type, name) {
+  const values = (dims, factor) => numbers(product(Object.values(dims)), (i) => ((i * factor + (i >> 2)) % 5) - 2);
+  c = { batch: [], lists: {}, ...c, x: values(c.lhs, 3), y: values(c.rhs, 11) };
+  const seeds = values(c.result, 7), module = clients[0].parseHlo(textOf(c, type, 's32'));
+  const args = [[c.x, c.lhs, type], [c.y, c.rhs, type], [c.sizes, { ...c.lists, g: c.groups }, 's32']]
+    .map(([v, dims, of]) => literal(v, Object.values(dims), of));
+  const run = async (derived, ...more) => (await (await clients[0].compile(derived)).execute([...args, ...more])).slice(-2);
+  const results = await run(clients[0].vjp(module, { wrt: [0, 1] }), literal(seeds, Object.values(c.result), type));
+  results.forEach((got, i) => assert.deepEqual(got.toArray().flat(Infinity).map((v) => v + 0), expectedVjp(c, seeds)[i], `${name} ${i}`));
+  const [, tangent] = await run(clients[0].jvp(module, { wrt: [0] }), args[0]);
+  assert.deepEqual(tangent.toArray().flat(Infinity).map((v) => v + 0), expected(c), `${name}: linear in the lhs`);
+}
+
 /** Lists of sizes for a dimension of 90: all of it, less, more, none, below 0. */
 const SIZES = [[40, 0, 50], [7, 33, 9], [60, 60, 60], [0, 0, 0], [-5, 20, -1]];
 const CASES = {
@@ -136,6 +166,15 @@ for (const [name, c] of Object.entries(CASES)) {
       const sizes = numbers(lists, (list) => SIZES[(i + list) % SIZES.length]).flat();
       const sizeType = sizes.some((size) => size < 0) ? ['s8', 's32', 's64'][i % 3] : ['u8', 's16', 'u64'][i % 3];
       await check({ ragged: 'm', contracted: ['k'], ...c, groups: 3, sizes }, type, sizeType, `${name} of ${type}`);
+    }
+  });
+}
+
+for (const [name, c] of Object.entries(CASES)) {
+  test(`ragged-dot, derivatives: ${name}`, async () => {
+    for (const [i, type] of ['f32', 'f64'].entries()) {
+      const sizes = numbers(product(Object.values(c.lists ?? {})), (list) => SIZES[(i + list) % SIZES.length]).flat();
+      await checkDerivatives({ ragged: 'm', contracted: ['k'], ...c, groups: 3, sizes }, type, `${name} of ${type}`);
     }
   });
 }

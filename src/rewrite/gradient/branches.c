@@ -6,6 +6,9 @@
 ** Reverse mode: each branch also returns the values that its transposition needs. They lie in slots, which the
 ** branches share: a branch fills the slots that it has no use for with zeros. The cotangents then come from a second
 ** conditional, by the same predicate or index, on the slots and the cotangents of the results.
+**
+** A call that is recomputed saves its operands only, as jax.checkpoint does. The second call does the first one again,
+** after an optimization barrier, so that their equal instructions are not shared.
 */
 #include "rewrite/gradient/body.h"
 
@@ -23,7 +26,7 @@ typedef struct Branches {
   Instruction **operands;
   int count;
   Branch *items;
-  bool predicated;
+  bool predicated, recomputed;
   int result_count; /* leaves */
   bool *active;     /* by leaf of the result: whether some branch gives it a tangent */
   Values inputs;    /* tangents of the branches' operands, each once */
@@ -70,8 +73,9 @@ static bool linearize_branch(Branches *s, Branch *branch, const Computation *com
   return true;
 }
 
-static bool branches_begin(Branches *s, Linear *l, const Instruction *x, Instruction **operands) {
-  *s = (Branches){.l = l, .x = x, .operands = operands, .count = 1};
+static bool branches_begin(Branches *s, Linear *l, const Instruction *x, Instruction **operands,
+                           bool recomputed) {
+  *s = (Branches){.l = l, .x = x, .operands = operands, .count = 1, .recomputed = recomputed};
   Computation **computations;
   if (is_call(s)) {
     computations = ARENA_ARRAY(l->arena, Computation *, 1);
@@ -86,7 +90,10 @@ static bool branches_begin(Branches *s, Linear *l, const Instruction *x, Instruc
   s->active = ARENA_ARRAY(l->arena, bool, s->result_count);
   for (int i = 0; i < s->count; i++) {
     s->items[i].first = is_call(s) ? 0 : 1 + i;
-    if (!linearize_branch(s, &s->items[i], computations[i])) return false;
+    l->d->recomputed += recomputed;
+    bool done = linearize_branch(s, &s->items[i], computations[i]);
+    l->d->recomputed -= recomputed;
+    if (!done) return false;
   }
   return true;
 }
@@ -271,6 +278,9 @@ static void transpose_branches(Linear *l, Instruction *x, Instruction *const *ct
     leaf++;
   }
   Instruction *tuple = values_tuple(l, &values);
+  if (s->recomputed) {
+    tuple = make(&l->m, HLO_OPTIMIZATION_BARRIER, tuple->shape, &tuple, 1, NULL);
+  }
   Computation **computations = ARENA_ARRAY(l->arena, Computation *, s->count);
   Instruction **tuples = ARENA_ARRAY(l->arena, Instruction *, s->count);
   for (int i = 0; i < s->count; i++) {
@@ -287,8 +297,8 @@ static bool cut_branches(Branches *s) {
   for (int i = 0; i < s->count; i++) {
     Branch *branch = &s->items[i];
     if (!body_transpose(&branch->body, s->active)) return false;
-    branch->cut =
-        cut_primal(&branch->body.l, branch->body.cotangents, branch->body.input_count, NULL, false);
+    branch->cut = cut_primal(&branch->body.l, branch->body.cotangents, branch->body.input_count,
+                             NULL, s->recomputed);
     take_slots(s, branch);
   }
   return true;
@@ -312,16 +322,21 @@ static Instruction *replace_reverse(Branches *s) {
   return value;
 }
 
-static Instruction *replace(Linear *l, const Instruction *x, Instruction **operands) {
+static Instruction *replace(Linear *l, const Instruction *x, Instruction **operands,
+                            bool recomputed) {
   Branches s;
-  if (!branches_begin(&s, l, x, operands)) return operands[0];
+  if (!branches_begin(&s, l, x, operands, recomputed)) return operands[0];
   return l->d->reverse ? replace_reverse(&s) : replace_forward(&s);
 }
 
 Instruction *replace_conditional(Linear *l, const Instruction *x, Instruction **operands) {
-  return replace(l, x, operands);
+  return replace(l, x, operands, false);
 }
 
 Instruction *replace_call(Linear *l, const Instruction *x, Instruction **operands) {
-  return replace(l, x, operands);
+  return replace(l, x, operands, false);
+}
+
+Instruction *replace_recomputed(Linear *l, const Instruction *x, Instruction **operands) {
+  return replace(l, x, operands, true);
 }

@@ -18,11 +18,12 @@ static bool has_values(const Instruction *x) { return has_mark(x, with_values); 
 
 /* ---- Names ---- */
 
-static bool is_listed(const char *names, const char *name, size_t length) {
+static const char *entry_of(const char *names, const char *name, size_t length) {
   for (const char *at = names; (at = strchr(at, '\n')) && at[1]; at++) {
-    if (!strncmp(at + 1, name, length) && at[1 + length] == '\n') return true;
+    const char *entry = at[1] == '~' ? at + 2 : at + 1;
+    if (!strncmp(entry, name, length) && entry[length] == '\n') return entry;
   }
-  return false;
+  return NULL;
 }
 
 /* Returns the length of a name without a number at its end: "clip_5" and "clip.5" are "clip". */
@@ -32,7 +33,7 @@ static size_t stem_length(const char *name, size_t length) {
   return end > 1 && end < length && strchr("._", name[end - 1]) ? end - 1 : length;
 }
 
-/* Returns the listed name of a call, and its length; NULL: it has no rule. */
+/* Returns the entry with the name of a call, and its length; NULL: it has no rule. */
 static const char *rule_name(const GivenRules *rules, const Instruction *x, size_t *length) {
   if (!rules || !rules->names) return NULL;
   const char *name = x->opcode == HLO_CUSTOM_CALL ? x->a->custom_call_target
@@ -41,7 +42,8 @@ static const char *rule_name(const GivenRules *rules, const Instruction *x, size
   if (!name) return NULL;
   *length = strlen(name);
   for (;;) {
-    if (is_listed(rules->names, name, *length)) return name;
+    const char *entry = entry_of(rules->names, name, *length);
+    if (entry) return entry;
     size_t shorter = x->opcode == HLO_CALL ? stem_length(name, *length) : *length;
     if (shorter == *length) return NULL;
     *length = shorter;
@@ -271,7 +273,18 @@ static Instruction *add_value(Linear *l, const Instruction *x, Instruction **ope
   return make_from_leaves(l, x->shape, &values);
 }
 
+/* A call whose values are computed again. */
+static Instruction *replace_kept(Linear *l, const Instruction *x, Instruction **operands) {
+  Instruction *call = ARENA_NEW(l->arena, Instruction);
+  *call = *x;
+  restore_call(call);
+  return replace_recomputed(l, call, operands);
+}
+
 Instruction *replace_custom_call(Linear *l, const Instruction *x, Instruction **operands) {
+  size_t length;
+  const char *entry = has_mark(x, kept_call) ? rule_name(l->d->rules, x, &length) : NULL;
+  if (entry && entry[-1] == '~') return replace_kept(l, x, operands);
   Instruction *value = add_value(l, x, operands);
   bool any = false;
   int count = x->operand_count - (has_values(x) ? shape_leaves(x->shape) : 0);

@@ -1,5 +1,5 @@
 /* Operations that read or write at indices which the program computes. Indices have no tangents. */
-#include "rewrite/gradient/linear.h"
+#include "rewrite/gradient/extract.h"
 
 /* ---- Slices at computed places ---- */
 
@@ -291,14 +291,52 @@ static void linearize_scatter_computation(Linear *l, Instruction *x) {
   set_tangent(l, x, sum);
 }
 
+/* Returns the computation of array i of n alone; NULL if it also depends on other arrays. */
+static Computation *own_update(Linear *l, Computation *c, int i, int n) {
+  Linear from = {.d = l->d, .arena = l->arena, .m = {.computation = c}};
+  if (c->root->opcode != HLO_TUPLE_OP) return NULL;
+  computation_renumber(c);
+  Extraction e = extract_begin(&from, "update");
+  for (int k = 0; k < 2; k++) {
+    const Instruction *parameter = c->parameters[k * n + i];
+    extract_bind(&e, parameter, computation_add_parameter(e.to, k, parameter->shape, NULL));
+  }
+  e.to->root = extract(&e, c->root->operands[i]);
+  e.to->keeps_root = true;
+  for (int k = 0; k < 2 * n; k++) {
+    if (k % n != i && e.map[c->parameters[k]->id]) return NULL;
+  }
+  return e.to;
+}
+
+/* Several arrays at the same indices are several scatters, if no array depends on another. */
+static void linearize_several(Linear *l, Instruction *x) {
+  int n = x->operand_count / 2;
+  for (int i = 0; i < n; i++) {
+    Attributes a = *x->a;
+    if (!has_derivative(x->shape->elements[i])) continue;
+    a.to_apply = own_update(l, x->a->to_apply, i, n);
+    if (!a.to_apply) {
+      refuse_derivative(l, x, "updates several arrays, one of which depends on another");
+      return;
+    }
+    Instruction *operands[] = {x->operands[i], x->operands[n], x->operands[n + 1 + i]};
+    if (!has_tangent(l, operands[0]) && !has_tangent(l, operands[2])) continue;
+    Instruction *one = make(&l->m, HLO_SCATTER, x->shape->elements[i], operands, 3, &a);
+    linearize_scatter(l, one);
+    set_tangent_leaf(l, x, i, tangent_of(l, one));
+  }
+}
+
 void linearize_scatter(Linear *l, Instruction *x) {
+  if (x->operand_count != 3) {
+    linearize_several(l, x);
+    return;
+  }
   Computation *apply = x->a->to_apply;
   Opcode opcode = computation_simple_binary(apply);
-  Instruction *t = x->operand_count == 3 ? tangent_of(l, x->operands[0]) : NULL;
-  Instruction *u = x->operand_count == 3 ? tangent_of(l, x->operands[2]) : NULL;
-  if (x->operand_count != 3) {
-    refuse_derivative(l, x, "updates several arrays at once");
-  } else if (returns_update(apply)) {
+  Instruction *t = tangent_of(l, x->operands[0]), *u = tangent_of(l, x->operands[2]);
+  if (returns_update(apply)) {
     linearize_set(l, x);
   } else if (opcode == HLO_ADD) {
     if (!t) t = make_zeros(&l->m, x->shape);

@@ -1,10 +1,7 @@
 /*
 ** The LAPACK routines that programs of JAX call, under their names there (hlo/ir/lapack_calls.h). The formulas are those
-** of JAX's decompositions; for LU, QR, SVD and eigenvalues see also Giles (2008) and Townsend, "Differentiating the
-** singular value decomposition" (2016).
-**
-** QR comes as two calls: geqrf gives R and reflectors, orgqr makes Q of the reflectors. The tangent of R is in geqrf's
-** first result, and the part below the diagonal has none; that of Q is found from geqrf's operand.
+** of JAX's decompositions; for LU, SVD and eigenvalues see also Giles (2008) and Townsend, "Differentiating the singular
+** value decomposition" (2016). Those of QR and tridiagonal solves have files of their own: qr.c, tridiagonal.c.
 */
 #include "base/min_max.h"
 #include "hlo/ir/lapack_calls.h"
@@ -16,16 +13,20 @@ static int64_t letter(const Instruction *x, const char *name, char otherwise) {
 
 static Instruction *result(Linear *l, Instruction *x, int i) { return make_element(l, x, i); }
 
-/* Makes the same call with another mode, and results of other shapes where `shape` says so. */
+/* Makes the same call with other options. */
+static Instruction *with_options(Linear *l, const Instruction *x, const char *options,
+                                 const Shape *shape) {
+  Attributes a = *x->a;
+  a.backend_config = options;
+  return make(&l->m, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
+}
+
+/* The same with another mode, and results of other shapes where `shape` says so. */
 static Instruction *with_mode(Linear *l, const Instruction *x, char mode, const Shape *shape) {
   if (letter(x, "mode", mode) == mode && shape == x->shape) return (Instruction *)x;
-  Attributes a = *x->a;
   const char *uplo = letter(x, "uplo", 'L') == 'U' ? "U" : "L";
-  a.backend_config =
-      lapack_call_name(x) == LAPACK_GESDD
-          ? arena_printf(l->arena, "{mode = %d : ui8}", mode)
-          : arena_printf(l->arena, "{mode = %d : ui8, uplo = %d : ui8}", mode, *uplo);
-  return make(&l->m, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
+  return with_options(
+      l, x, arena_printf(l->arena, "{mode = %d : ui8, uplo = %d : ui8}", mode, *uplo), shape);
 }
 
 /* ---- Triangular factors ---- */
@@ -78,115 +79,26 @@ static Instruction *row_order(Linear *l, Instruction *pivots, int64_t rows) {
   return order;
 }
 
-/* Makes a square matrix of a triangle of x: zeros are added or rows and columns are cut, and the diagonal becomes 1
-** outside of x (and everywhere for a unit triangle). */
-static Instruction *squared(Linear *l, Instruction *x, int64_t n, bool lower) {
-  int rank = x->shape->rank;
-  int64_t rows = x->shape->dims[rank - 2], columns = x->shape->dims[rank - 1];
-  PaddingDimension padding[MAX_RANK] = {{0}};
-  padding[rank - 2].high = n - rows;
-  padding[rank - 1].high = n - columns;
-  Instruction *part = matrix_part(l, x, lower ? COMPARE_GT : COMPARE_LE);
-  Instruction *square = make_pad(&l->m, part, padding);
-  Instruction *place = make_iota(&l->m, S32, square->shape, rank - 1);
-  double from = lower ? 0 : (double)min_i64(rows, columns);
-  Instruction *outside =
-      make_compare(&l->m, COMPARE_GE, place, make_number(&l->m, place->shape, from));
-  Instruction *on = matrix_compare(l, square->shape, COMPARE_EQ);
-  return make_select(&l->m, make_binary(&l->m, HLO_AND, outside, on),
-                     make_number(&l->m, square->shape, 1), square);
-}
-
-/* P A = L U: with X = L^-1 P dA U^-1, dL = L tril(X, -1) and dU = triu(X) U. */
+/* P A = L U. With more columns than rows, A = (A1, A2) and U = (U1, U2), dU2 = L^-1 (P dA2 - dL U2). */
 static void linearize_getrf(Linear *l, Instruction *x) {
   Instruction *factors = result(l, x, 0), *t = tangent_of(l, x->operands[0]);
   int rank = factors->shape->rank;
-  int64_t rows = factors->shape->dims[rank - 2], columns = factors->shape->dims[rank - 1];
+  int64_t rows = matrix_rows(t), columns = matrix_columns(t), k = min_i64(rows, columns);
   Instruction *order = row_order(l, result(l, x, 1), rows);
-  Int64List dropped = list_of(&l->m, 1, (int64_t[]){rank - 1});
   const Shape *places = shape_with_type(l->arena, factors->shape, S32);
-  t = take_along(l, t, make_spread(&l->m, order, places, dropped), rank - 2);
-  Instruction *lower = squared(l, factors, rows, true);
-  Instruction *upper = squared(l, factors, columns, false);
-  Instruction *inner = matrix_solve(l, lower, t, true, true, true, NO_TRANSPOSE);
-  inner = matrix_solve(l, upper, inner, false, false, false, NO_TRANSPOSE);
-  Instruction *left = matrix_product(l, lower, matrix_part(l, inner, COMPARE_GT));
-  Instruction *right = matrix_product(l, matrix_part(l, inner, COMPARE_LE), upper);
-  set_tangent_leaf(l, x, 0, make_binary(&l->m, HLO_ADD, left, right));
-}
-
-/* ---- QR ---- */
-
-typedef struct QrTangents {
-  Instruction *q, *r;
-} QrTangents;
-
-/* A = Q R, where A has at least as many rows as columns: with X = Q^H dA R^-1 and W = tril(X, -1), dO = W - W^H (its
-** diagonal is the imaginary one of X), dQ = Q (dO - X) + dA R^-1 and dR = (X - dO) R. */
-static QrTangents qr_tangents(Linear *l, Instruction *q, Instruction *r, Instruction *t) {
-  Instruction *scaled = matrix_solve(l, r, t, false, false, false, NO_TRANSPOSE);
-  Instruction *x = matrix_product(l, matrix_adjoint(l, q), scaled);
-  Instruction *w = matrix_part(l, x, COMPARE_GT);
-  Instruction *turn = make_binary(&l->m, HLO_SUBTRACT, w, matrix_adjoint(l, w));
-  if (type_is_complex(x->shape->type)) {
-    Instruction *imag = make_unary(&l->m, HLO_IMAG, matrix_part(l, x, COMPARE_EQ));
-    turn = make_binary(&l->m, HLO_ADD, turn,
-                       make_binary(&l->m, HLO_COMPLEX, make_zeros(&l->m, imag->shape), imag));
+  t = take_along(l, t, matrix_of_rows(l, order, places), rank - 2);
+  Instruction *lower = matrix_unit_lower(l, factors, k);
+  Instruction *square = matrix_part(l, matrix_block(l, factors, k, 0, k), COMPARE_LE);
+  LuTangents d = lu_tangents(l, lower, square, matrix_block(l, t, rows, 0, k));
+  if (columns > k) {
+    Instruction *rest = matrix_product(l, d.lower, matrix_block(l, factors, rows, k, columns));
+    rest = make_binary(&l->m, HLO_SUBTRACT, matrix_block(l, t, rows, k, columns), rest);
+    rest = matrix_solve(l, lower, rest, true, true, true, NO_TRANSPOSE);
+    d.upper = matrix_beside(l, d.upper, rest);
   }
-  Instruction *rest = make_binary(&l->m, HLO_SUBTRACT, x, turn);
-  Instruction *turned = matrix_product(l, q, make_unary(&l->m, HLO_NEGATE, rest));
-  return (QrTangents){make_binary(&l->m, HLO_ADD, turned, scaled), matrix_product(l, rest, r)};
-}
-
-/* R, the upper triangle of the first rows of geqrf's first result. */
-static Instruction *r_of(Linear *l, Instruction *geqrf) {
-  Instruction *packed = result(l, geqrf, 0);
-  int rank = packed->shape->rank;
-  SliceDimension slice[MAX_RANK];
-  for (int d = 0; d < rank; d++) slice[d] = (SliceDimension){0, packed->shape->dims[d], 1};
-  slice[rank - 2].limit = packed->shape->dims[rank - 1];
-  return matrix_part(l, make_slice(&l->m, packed, slice), COMPARE_LE);
-}
-
-static bool is_tall(const Instruction *geqrf) {
-  const Shape *shape = geqrf->operands[0]->shape;
-  return shape->dims[shape->rank - 2] >= shape->dims[shape->rank - 1];
-}
-
-static void linearize_geqrf(Linear *l, Instruction *x) {
-  if (!is_tall(x)) {
-    refuse_derivative(l, x, "factors a matrix with more columns than rows");
-    return;
-  }
-  Instruction *packed = result(l, x, 0);
-  int rank = packed->shape->rank;
-  Attributes a = *x->a;
-  a.custom_call_target =
-      arena_printf(l->arena, "lapack_%c%s_ffi", x->a->custom_call_target[sizeof "lapack_" - 1],
-                   type_is_complex(packed->shape->type) ? "ungqr" : "orgqr");
-  a.operand_layout_constraints = (ShapeList){0};
-  a.output_to_operand_aliasing = NULL;
-  Instruction *operands[] = {packed, result(l, x, 1)};
-  Instruction *q = make(&l->m, HLO_CUSTOM_CALL, packed->shape, operands, 2, &a);
-  QrTangents tangents = qr_tangents(l, q, r_of(l, x), tangent_of(l, x->operands[0]));
-  PaddingDimension padding[MAX_RANK] = {{0}};
-  padding[rank - 2].high = packed->shape->dims[rank - 2] - packed->shape->dims[rank - 1];
-  refuse_derivative(l, x, "has factors of reflectors as a result, from which only Q can be made");
-  set_tangent_leaf(l, x, 0, make_pad(&l->m, tangents.r, padding));
-}
-
-static void linearize_orgqr(Linear *l, Instruction *x) {
-  const Instruction *packed = x->operands[0];
-  Instruction *geqrf = packed->opcode == HLO_GET_TUPLE_ELEMENT ? packed->operands[0] : NULL;
-  if (!geqrf || lapack_call_name(geqrf) != LAPACK_GEQRF ||
-      !shape_same_dims(packed->shape, x->shape)) {
-    refuse_derivative(l, x,
-                      "makes more columns of Q than the matrix has, or of other reflectors "
-                      "than those of geqrf");
-    return;
-  }
-  Instruction *t = tangent_of(l, geqrf->operands[0]);
-  if (t) set_tangent(l, x, qr_tangents(l, x, r_of(l, geqrf), t).q);
+  set_tangent_leaf(l, x, 0,
+                   make_binary(&l->m, HLO_ADD, matrix_padded(l, d.lower, rows, columns),
+                               matrix_padded(l, d.upper, rows, columns)));
 }
 
 /* ---- Eigenvalues of hermitian matrices ---- */
@@ -213,6 +125,63 @@ static void linearize_syevd(Linear *l, Instruction *x) {
   Instruction *turn = matrix_product(l, v, make_binary(&l->m, HLO_MULTIPLY, factors, inner));
   if (call == x) set_tangent_leaf(l, x, 0, turn);
   set_tangent_leaf(l, x, 1, make_convert(&l->m, matrix_diagonal(l, inner), w->shape->type));
+}
+
+/* ---- Eigenvalues of other matrices ---- */
+
+/* The tangents of eigenvectors V: U = V (F * X), where F = 1 / (w_j - w_i), and multiples c of V. LAPACK's vectors have
+** the length 1, and their largest element is real: c = -real(v^H u) - i imag(u_k) / v_k, where v_k is that element. */
+static Instruction *eigenvector_tangent(Linear *l, Instruction *v, Instruction *w,
+                                        Instruction *inner) {
+  Maker *m = &l->m;
+  int row = v->shape->rank - 2;
+  Int64List rows = list_of(m, 1, (int64_t[]){row});
+  Instruction *f = inverse_differences(l, w, v->shape);
+  Instruction *u = matrix_product(l, v, make_binary(m, HLO_MULTIPLY, f, inner));
+  Instruction *sizes = make_unary(m, HLO_ABS, v), *place = make_iota(m, S32, sizes->shape, row);
+  Instruction *max = make_reduce(m, HLO_MAXIMUM, sizes, 0, rows);
+  Instruction *hit = make_compare(m, COMPARE_EQ, sizes, make_spread(m, max, sizes->shape, rows));
+  int64_t n = v->shape->dims[row];
+  Instruction *end = make_number(m, place->shape, (double)n);
+  Instruction *first =
+      make_reduce(m, HLO_MINIMUM, make_select(m, hit, place, end), (double)n, rows);
+  hit = make_compare(m, COMPARE_EQ, place, make_spread(m, first, place->shape, rows));
+  Instruction *zeros = make_zeros(m, sizes->shape);
+  Instruction *at = make_select(m, hit, make_unary(m, HLO_REAL, v), zeros);
+  Instruction *across = make_select(m, hit, make_unary(m, HLO_IMAG, u), zeros);
+  Instruction *along =
+      make_unary(m, HLO_REAL, make_binary(m, HLO_MULTIPLY, make_conjugate(m, v), u));
+  across = make_binary(m, HLO_DIVIDE, make_sum(m, across, rows), make_sum(m, at, rows));
+  Instruction *c = make_binary(m, HLO_COMPLEX, make_sum(m, along, rows), across);
+  Instruction *turn = make_binary(m, HLO_MULTIPLY, v, make_spread(m, c, v->shape, rows));
+  return make_binary(m, HLO_SUBTRACT, u, turn);
+}
+
+/* A V = V diag(w) and W^H A = diag(w) W^H: with X = V^-1 dA V, where V^-1 = W^H with its rows divided by those of
+** diag(W^H V), dw = diag(X). W are the eigenvectors of A^H, whose eigenvalues are conj(w). */
+static void linearize_geev(Linear *l, Instruction *x) {
+  Maker *m = &l->m;
+  static const char options[] = "{compute_left = 86 : ui8, compute_right = 86 : ui8}"; /* 'V' */
+  bool left = letter(x, "compute_left", 'V') == 'V', right = letter(x, "compute_right", 'V') == 'V';
+  Instruction *call = left && right ? x : with_options(l, x, options, x->shape);
+  bool is_real = x->shape->tuple_size == 5;
+  int at = is_real ? 2 : 1; /* of W, before V */
+  Instruction *w = result(l, call, 0), *vl = result(l, call, at), *vr = result(l, call, at + 1);
+  if (is_real) w = make_binary(m, HLO_COMPLEX, w, result(l, call, 1));
+  Instruction *t = make_convert(m, tangent_of(l, x->operands[0]), vr->shape->type);
+  Instruction *lengths = matrix_diagonal(l, matrix_product(l, matrix_adjoint(l, vl), vr));
+  Instruction *inner = matrix_product(l, matrix_adjoint(l, vl), matrix_product(l, t, vr));
+  inner = make_binary(m, HLO_DIVIDE, inner, matrix_of_rows(l, lengths, inner->shape));
+  Instruction *dw = matrix_diagonal(l, inner);
+  set_tangent_leaf(l, x, 0, is_real ? make_unary(m, HLO_REAL, dw) : dw);
+  if (is_real) set_tangent_leaf(l, x, 1, make_unary(m, HLO_IMAG, dw));
+  if (right) set_tangent_leaf(l, x, at + 1, eigenvector_tangent(l, vr, w, inner));
+  if (!left) return;
+  Instruction *other =
+      matrix_product(l, matrix_adjoint(l, vr), matrix_product(l, matrix_adjoint(l, t), vl));
+  other = make_binary(m, HLO_DIVIDE, other,
+                      matrix_of_rows(l, make_conjugate(m, lengths), other->shape));
+  set_tangent_leaf(l, x, at, eigenvector_tangent(l, vl, make_conjugate(m, w), other));
 }
 
 /* ---- Singular values ---- */
@@ -292,9 +261,12 @@ void linearize_custom_call(Linear *l, Instruction *x) {
       [LAPACK_POTRF] = linearize_potrf, [LAPACK_TRSM] = linearize_trsm,
       [LAPACK_GETRF] = linearize_getrf, [LAPACK_GEQRF] = linearize_geqrf,
       [LAPACK_ORGQR] = linearize_orgqr, [LAPACK_SYEVD] = linearize_syevd,
-      [LAPACK_GESDD] = linearize_gesdd,
+      [LAPACK_GESDD] = linearize_gesdd, [LAPACK_GEEV] = linearize_geev,
+      [LAPACK_ORMQR] = linearize_ormqr, [LAPACK_GEQP3] = linearize_geqrf,
+      [LAPACK_GTSV] = linearize_gtsv,   [LAPACK_PERTURBED] = linearize_gtsv,
   };
   Linearization *rule = rules[lapack_call_name(x)];
+  if (is_csr_call(x)) rule = linearize_csr;
   if (rule) {
     rule(l, x);
     return;

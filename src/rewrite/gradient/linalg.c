@@ -1,4 +1,4 @@
-/* Cholesky and triangular solve. Source: Giles, "An extended collection of matrix derivative results for forward and
+/* Cholesky, LU and triangular solve. Source: Giles, "An extended collection of matrix derivative results for forward and
 ** reverse mode automatic differentiation" (2008). */
 #include "rewrite/gradient/matrices.h"
 
@@ -17,6 +17,17 @@ Instruction *cholesky_tangent(Linear *l, Instruction *factor, Instruction *t, bo
 
 void linearize_cholesky(Linear *l, Instruction *x) {
   set_tangent(l, x, cholesky_tangent(l, x, tangent_of(l, x->operands[0]), x->a->lower));
+}
+
+/* With X = L1^-1 dA U^-1, where L1 is the first rows of L: dL = dA U^-1 - L triu(X) and dU = triu(X) U. */
+LuTangents lu_tangents(Linear *l, Instruction *lower, Instruction *upper, Instruction *t) {
+  int64_t n = matrix_columns(lower);
+  Instruction *scaled = matrix_solve(l, upper, t, false, false, false, NO_TRANSPOSE);
+  Instruction *top = matrix_block(l, lower, n, 0, n), *inner = matrix_block(l, scaled, n, 0, n);
+  inner = matrix_solve(l, top, inner, true, true, true, NO_TRANSPOSE);
+  inner = matrix_part(l, inner, COMPARE_LE);
+  Instruction *dl = make_binary(&l->m, HLO_SUBTRACT, scaled, matrix_product(l, lower, inner));
+  return (LuTangents){matrix_part(l, dl, COMPARE_GT), matrix_product(l, inner, upper)};
 }
 
 /*

@@ -86,6 +86,10 @@ void linear_bind(Linear *l, const Instruction *parameter, Instruction *value);
 bool linear_walk(Linear *l);
 /* Adds another computation's instructions, with their tangents, for these operands. Returns its result. */
 Instruction *linear_inline(Linear *l, const Computation *computation, Instruction **operands);
+/* Writes the result of x by other operations, on operands that are parameters of a computation. */
+typedef Instruction *Definition(Linear *l, const Instruction *x, Instruction **operands);
+/* Gives x the tangents that its definition has. The definition's values are dead code where no tangent needs them. */
+void linearize_by_definition(Linear *l, Instruction *x, Definition *define);
 /* Adds a value that stands for a tangent (linear) or cotangent (not linear) until it is copied elsewhere. */
 Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear);
 
@@ -162,9 +166,9 @@ Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64
 Linearization linearize_abs, linearize_relu, linearize_bilinear, linearize_scatter,
     linearize_select_and_scatter, linearize_topk, linearize_cholesky, linearize_triangular_solve,
     linearize_elements, linearize_identity, linearize_collective, linearize_all_reduce,
-    linearize_convert, linearize_custom_call;
+    linearize_convert, linearize_custom_call, linearize_ragged_dot;
 Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
-    replace_reduce_window, replace_custom_call;
+    replace_reduce_window, replace_custom_call, replace_recomputed;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,
     transpose_divide, transpose_select, transpose_convert, transpose_real, transpose_imag,
     transpose_complex, transpose_same, transpose_broadcast, transpose_reshape, transpose_transpose,

@@ -243,6 +243,22 @@ Instruction *linear_inline(Linear *l, const Computation *computation, Instructio
   return result;
 }
 
+void linearize_by_definition(Linear *l, Instruction *x, Definition *define) {
+  Computation *around = l->m.computation;
+  Computation *c = l->m.computation = module_add_computation(l->d->module, "definition");
+  Instruction **parameters = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
+  for (int k = 0; k < x->operand_count; k++) {
+    parameters[k] = computation_add_parameter(c, k, x->operands[k]->shape, NULL);
+  }
+  c->root = define(l, x, parameters);
+  c->keeps_root = true;
+  l->m.computation = around;
+  Instruction *defined = linear_inline(l, c, x->operands);
+  for (int i = 0; i < shape_leaves(x->shape); i++) {
+    set_tangent_leaf(l, x, i, tangent_leaf(l, defined, i));
+  }
+}
+
 /* ---- Rules ---- */
 
 void linearize_identity(Linear *l, Instruction *x) {

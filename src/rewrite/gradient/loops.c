@@ -16,7 +16,8 @@
 ** more iterations has cotangents that are NaN.
 **
 ** Checkpoints: with CHECKPOINT_ALL only the state is saved, and the second loop does the body again. A loop in such a body
-** is done again as well, for its stacks alone: its values and its stacks are then two loops.
+** is done again as well, for its stacks alone: its values and its stacks are then two loops. CHECKPOINT_SQRT is that of
+** loops in segments (segments.c); loops with operations that must not be done twice have CHECKPOINT_ALL instead.
 */
 #include "plan/counted_loop.h"
 #include "rewrite/gradient/body.h"
@@ -86,6 +87,9 @@ static bool loop_begin(Linear *l, Loop *loop, const Instruction *x, Instruction 
                  .count = shape_leaves(x->shape),
                  .plan = checkpoint_plan(l->d, x),
                  .counter_leaf = -1};
+  /* Segments would do operations twice that act on the host or on other devices. */
+  bool acts = l->d->reverse && instruction_reaches(x, instruction_acts);
+  if (acts && loop->plan.checkpoint == CHECKPOINT_SQRT) loop->plan.checkpoint = CHECKPOINT_ALL;
   loop->active = ARENA_ARRAY(l->arena, bool, loop->count);
   loop->kept = ARENA_ARRAY(l->arena, bool, loop->count);
   for (int i = 0; i < loop->count; i++) {
@@ -487,8 +491,7 @@ Instruction *replace_while(Linear *l, const Instruction *x, Instruction **operan
   if (!loop_begin(l, loop, x, operands[0])) return operands[0];
   if (!l->d->reverse) return replace_forward(l, loop);
   if (!loop_count(l, loop)) return operands[0];
-  bool splits = loop->plan.checkpoint == CHECKPOINT_SQRT && loop->size >= MIN_SEGMENTED &&
-                !instruction_reaches(x, instruction_acts);
+  bool splits = loop->plan.checkpoint == CHECKPOINT_SQRT && loop->size >= MIN_SEGMENTED;
   if (splits) return replace_by_segments(l, x, operands, loop->size, loop->counted);
   return replace_reverse(l, loop);
 }

@@ -45,15 +45,46 @@ Instruction *matrix_half(Linear *l, Instruction *x, bool lower) {
   return make_select(&l->m, matrix_compare(l, x->shape, COMPARE_EQ), half, inside);
 }
 
-Instruction *matrix_diagonal(Linear *l, Instruction *x) {
+int64_t matrix_rows(const Instruction *x) { return x->shape->dims[x->shape->rank - 2]; }
+int64_t matrix_columns(const Instruction *x) { return x->shape->dims[x->shape->rank - 1]; }
+
+Instruction *matrix_block(Linear *l, Instruction *x, int64_t rows, int64_t first, int64_t end) {
   int rank = x->shape->rank;
-  int64_t rows = x->shape->dims[rank - 2], columns = x->shape->dims[rank - 1];
   SliceDimension slice[MAX_RANK];
   for (int d = 0; d < rank; d++) slice[d] = (SliceDimension){0, x->shape->dims[d], 1};
-  slice[rank - 2].limit = slice[rank - 1].limit = min_i64(rows, columns);
-  Instruction *square = make_slice(&l->m, x, slice);
+  slice[rank - 2].limit = rows;
+  slice[rank - 1] = (SliceDimension){first, end, 1};
+  return make_slice(&l->m, x, slice);
+}
+
+Instruction *matrix_padded(Linear *l, Instruction *x, int64_t rows, int64_t columns) {
+  PaddingDimension padding[MAX_RANK] = {{0}};
+  int rank = x->shape->rank;
+  padding[rank - 2].high = rows - matrix_rows(x);
+  padding[rank - 1].high = columns - matrix_columns(x);
+  return make_pad(&l->m, x, padding);
+}
+
+Instruction *matrix_beside(Linear *l, Instruction *x, Instruction *y) {
+  return make(&l->m, HLO_CONCATENATE, NULL, (Instruction *[]){x, y}, 2,
+              ATTRIBUTES(.dimensions = list_of(&l->m, 1, (int64_t[]){x->shape->rank - 1})));
+}
+
+Instruction *matrix_with_diagonal(Linear *l, Instruction *x, double value) {
+  return make_select(&l->m, matrix_compare(l, x->shape, COMPARE_EQ),
+                     make_number(&l->m, x->shape, value), x);
+}
+
+Instruction *matrix_unit_lower(Linear *l, Instruction *x, int64_t columns) {
+  x = matrix_block(l, x, matrix_rows(x), 0, columns);
+  return matrix_with_diagonal(l, matrix_part(l, x, COMPARE_GT), 1);
+}
+
+Instruction *matrix_diagonal(Linear *l, Instruction *x) {
+  int64_t n = min_i64(matrix_rows(x), matrix_columns(x));
+  Instruction *square = matrix_block(l, x, n, 0, n);
   return make_sum(&l->m, matrix_part(l, square, COMPARE_EQ),
-                  list_of(&l->m, 1, (int64_t[]){rank - 1}));
+                  list_of(&l->m, 1, (int64_t[]){x->shape->rank - 1}));
 }
 
 Instruction *matrix_of_rows(Linear *l, Instruction *vector, const Shape *shape) {

@@ -13,6 +13,17 @@ Instruction *matrix_compare(Linear *l, const Shape *shape, ComparisonDirection d
 Instruction *matrix_part(Linear *l, Instruction *x, ComparisonDirection direction);
 /* The triangle with half of the diagonal, and zeros elsewhere. */
 Instruction *matrix_half(Linear *l, Instruction *x, bool lower);
+/* The first rows, of columns [first, end). */
+Instruction *matrix_block(Linear *l, Instruction *x, int64_t rows, int64_t first, int64_t end);
+/* Adds rows and columns of zeros, up to these numbers. */
+Instruction *matrix_padded(Linear *l, Instruction *x, int64_t rows, int64_t columns);
+/* Adds columns. */
+Instruction *matrix_beside(Linear *l, Instruction *x, Instruction *y);
+Instruction *matrix_with_diagonal(Linear *l, Instruction *x, double value);
+/* The part of the first columns below the diagonal, with ones on it. */
+Instruction *matrix_unit_lower(Linear *l, Instruction *x, int64_t columns);
+int64_t matrix_rows(const Instruction *x);
+int64_t matrix_columns(const Instruction *x);
 /* The diagonal as [..., min(rows, columns)]. */
 Instruction *matrix_diagonal(Linear *l, Instruction *x);
 /* Broadcasts a vector of each row (column) over the columns (rows) of `shape`. */
@@ -27,5 +38,17 @@ Instruction *cholesky_tangent(Linear *l, Instruction *factor, Instruction *t, bo
 /* The tangent of op(a)^-1 b or b op(a)^-1, which is x; ta and tb may be NULL, but not both. */
 Instruction *solve_tangent(Linear *l, Instruction *x, Instruction *a, Instruction *ta,
                            Instruction *tb, const Attributes *how);
+
+typedef struct LuTangents {
+  Instruction *lower, *upper;
+} LuTangents;
+/* Those of A = L U, where L is a unit triangle with at least as many rows as columns, and U is square. */
+LuTangents lu_tangents(Linear *l, Instruction *lower, Instruction *upper, Instruction *t);
+
+/* ---- Rules of library calls, in files of their own ---- */
+
+Linearization linearize_geqrf, linearize_orgqr, linearize_ormqr; /* qr.c */
+Linearization linearize_gtsv;                                    /* tridiagonal.c */
+Linearization linearize_csr;                                     /* sparse.c */
 
 #endif

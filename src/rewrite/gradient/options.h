@@ -7,7 +7,7 @@
 /* Derivative rules that the caller gives: see given.h. */
 typedef struct GivenRules {
   /* Names that have rules: custom_call_targets, or computations without the numbers that make names unique. Each name
-  ** is between two newlines. */
+  ** is between two newlines. One after a ~ is that of a computation whose values reverse mode computes again. */
   const char *names;
   int count;
   Module *const *items; /* pairs: a call, which `wanted` named before, and its rule */

@@ -22,6 +22,7 @@ import numpy as np
 
 jax.config.update('jax_enable_x64', True)
 
+from calls import CALLS  # noqa: E402
 from counts import count_cases  # noqa: E402
 from functions import CASES, complex_, random, real  # noqa: E402: it makes arrays of 64 bits
 from others import OTHERS  # noqa: E402
@@ -92,7 +93,7 @@ def entry(name, function, arguments, lowered=None):
 
 
 FILE = os.path.join(HERE, 'functions.json.gz')
-ALL = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS
+ALL = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS
 pattern = sys.argv[1] if len(sys.argv) > 1 else None
 kept = {}
 if pattern:

@@ -1,7 +1,7 @@
 """More functions for generate.py, beside those of functions.py, written by someone who had not read the rules.
 
 Left out, as the values cannot agree: betainc, gammainc and random.gamma, whose derivatives are custom rules of JAX that
-an export does not keep; eig and tridiagonal_solve, which are refused; complex arccosh (docs/differences.md).
+an export does not keep; complex arccosh (docs/differences.md).
 """
 
 import jax

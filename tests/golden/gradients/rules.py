@@ -56,6 +56,14 @@ def gentle(x):
   return gentle_function(x)
 
 
+@jax.checkpoint
+@jax.jit
+def again(x, w):
+  """The test registers it with { recompute: true }. It has a loop, a branch and two results."""
+  y = lax.fori_loop(0, 3, lambda i, c: jnp.sin(c * w + i.astype(c.dtype)), x)
+  return lax.cond(y[0] > 0, lambda y: y * w, lambda y: y * 2, y), y.sum()
+
+
 def rule_cases(real, complex_):
   cases = []
 
@@ -72,4 +80,7 @@ def rule_cases(real, complex_):
   case('conditional', forms(lambda f: lambda p, x, y: lax.cond(p > 0, f, lambda x, y: x * y, x, y), wave), np.int32(1), real(3), real(3))
   case('second', forms(lambda f: jax.grad(lambda x, y: f(x, y).sum()), wave), real(3), real(3))
   case('name', (lambda x, y: gentle(x) * gentle(2 * y).sum() + gentle(y).sum(),) * 2, real(3), real(2))
+  case('recompute', (lambda x, w: again(again(x, w)[0] * 2, w),) * 2, real(3), real(3))
+  case('recompute-scan', (lambda x, w: lax.scan(lambda c, _: again(c, w), x, None, length=3),) * 2, real(3) / 4, real(3) / 4)
+  case('recompute-second', (jax.grad(lambda x, w: again(again(x, w)[0], w)[1]),) * 2, real(3), real(3))
   return cases
