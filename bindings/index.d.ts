@@ -631,8 +631,11 @@ export interface CustomCall {
 export type ProgramSource = string | Uint8Array | ArrayBuffer | Blob | Response | URL;
 
 export interface LoadOptions {
-  /** Shapes of the arguments, for StableHLO programs of unknown sizes: they are read for these. */
-  arguments?: readonly (Shape | string)[];
+  /**
+   * Shapes of the arguments, for StableHLO programs of unknown sizes: those of unknown sizes by name, or a list of them,
+   * or a list of all.
+   */
+  arguments?: readonly (Shape | string)[] | { readonly [name: string]: Shape | string };
   /** Values for the constants that a dump leaves out ({...}); without it, such a program is refused. */
   elided?: 'zeros' | 'random';
   /** Of load(): bytes that compressed data may become; by default 200 times as many, 4 GiB at most. */

@@ -1,6 +1,6 @@
 import { atBoundary, notConstructed } from '../base/boundary.mjs';
 import { COMPILE_AS_WRITTEN, COMPILE_KEEPING_OPERANDS, ELIDED_REFUSED, MAX_DEVICES } from '../base/constants.mjs';
-import { describe, invalidArgument, XlaError } from '../base/error.mjs';
+import { describe, invalidArgument, withPlace, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from '../base/options.mjs';
 import { oneOf } from '../builder/arguments.mjs';
@@ -40,7 +40,7 @@ function ownFault(operation, { message, cause }, module, step, isOptional) {
 }
 
 const notModule = (operation, module) =>
-  invalidArgument(operation, `module must be an HloModule, of build(), load() or parseHlo(); got ${describe(module)}`);
+  invalidArgument(operation, `module must be an HloModule, of build(), load() or parseHlo(); got ${describe(module)}${typeof module?.then === 'function' ? '; await it' : ''}`);
 
 const replicas = count(1, MAX_DEVICES);
 const CREATE_OPTIONS = {
@@ -183,10 +183,13 @@ export class Client {
       throw invalidArgument(
         'parseHlo', 'these bytes are no text: use parseHloProto(), parseStableHlo() or load()');
     }
-    const pointer = this.#core.scoped((copy) =>
-      // The text may hold NULs, so its length is given; and it may be empty.
-      this.#core.need('xla_module_parse', copy(bytes), bytes.length, ELIDED[elided] ?? ELIDED_REFUSED));
-    return new HloModule(this.#core, pointer);
+    try {
+      return new HloModule(this.#core, this.#core.scoped((copy) =>
+        // The text may hold NULs, so its length is given; and it may be empty.
+        this.#core.need('xla_module_parse', copy(bytes), bytes.length, ELIDED[elided] ?? ELIDED_REFUSED)));
+    } catch (error) {
+      throw withPlace(error);
+    }
   }
 
   /**
@@ -203,7 +206,11 @@ export class Client {
       throw invalidArgument(
         'parseStableHlo', 'these bytes are no MLIR bytecode: use parseHloProto() or load()');
     }
-    return parseStableHlo(this, given, checked);
+    try {
+      return parseStableHlo(this, given, checked);
+    } catch (error) {
+      throw withPlace(error);
+    }
   }
 
   /**

@@ -1,5 +1,5 @@
 /** client.load(): a program in whatever form it comes. Loaded itself when it is first called. */
-import { invalidArgument, XlaError } from '../base/error.mjs';
+import { invalidArgument, withPlace, XlaError } from '../base/error.mjs';
 import { isText, kindOfText } from '../formats/program_text.mjs';
 import { contentOf, gunzip, isGzip, programsOfJaxExport, refusal } from '../host/sources.mjs';
 import { RENAME } from '../objects/load_options.mjs';
@@ -28,7 +28,12 @@ export async function load(client, source, { maxBytes, ...options }) {
 /** The first program, with the next ones as its vector-Jacobian products. */
 async function loadWithGradients(client, [program, ...vjps], options, forward, order = 0) {
   const { parseStableHlo } = await import('../stablehlo/index.mjs');
-  const module = parseStableHlo(client, program, { ...options, [RENAME]: forward && namesAfter(forward, order) });
+  let module;
+  try {
+    module = parseStableHlo(client, program, { ...options, [RENAME]: forward && namesAfter(forward, order) });
+  } catch (error) {
+    throw withPlace(error);
+  }
   if (vjps.length) setVjp(module, await loadWithGradients(client, vjps, options, module, order + 1).catch((error) => error));
   return module;
 }

@@ -86,6 +86,13 @@ export function fromCall(error, call) {
   if (frames) Object.defineProperty(error, 'stack', { value: `XlaError: ${error.message}${frames}`, writable: true, configurable: true });
   return error;
 }
+/** The error with the place in the text at the end of its message, where an uncaught one shows it. */
+export function withPlace(error) {
+  if (!isXlaError(error) || !error.line || error.waiting) return error;
+  const { code, message, operation, line, column, cause } = error;
+  return new XlaError(code, `${message} (line ${line}, column ${column ?? 1})`, { operation, line, column, cause });
+}
+
 // On the prototype, as the built-in errors have it: not one more field when an error is printed.
 Object.defineProperties(XlaError.prototype, {
   name: { value: 'XlaError', configurable: true },

@@ -52,14 +52,18 @@ export function combiner(shapesOf) {
 export const scalarsOf = (...lists) =>
   lists.flat().map(({ shape }) => Shape.array((shape.leaves()[0] ?? shape).elementType));
 
+/** Names of reductions elsewhere, and of the operation that reduces so: the nearest spelling would be another's. */
+const REDUCTIONS = {
+  sum: 'add', plus: 'add', total: 'add', prod: 'mul', product: 'mul', times: 'mul', multiply: 'mul', maximum: 'max', amax: 'max',
+  minimum: 'min', amin: 'min', any: 'or', all: 'and', some: 'or', every: 'and',
+};
+const AVERAGES = ['mean', 'average', 'avg'];
+
 /** The computation of one operation on the parameters: in a comparator, on the first two. */
 function namedComputation(name, shapes, context) {
   const { operation, argument, elementwise } = context;
   const arity = elementwise.get(name);
-  if (arity === undefined) {
-    throw unknownName(operation, `"${name}"`, Array.from(elementwise.keys(), (n) => `"${n}"`),
-      `${argument}: `);
-  }
+  if (arity === undefined) throw unknownOperation(name, shapes.length, context);
   const isComparator = shapes.length > arity && operation === 'sort';
   if (arity !== shapes.length && !isComparator) {
     throw invalidArgument(
@@ -70,6 +74,17 @@ function namedComputation(name, shapes, context) {
   }
   const apply = (b, ...parameters) => b[name](...parameters.slice(0, arity));
   return context.trace(apply, shapes, { name, sealed: true }).module;
+}
+
+/** @returns {XlaError} to be thrown: no operation of this name combines so many values */
+function unknownOperation(name, arity, { operation, argument, elementwise }) {
+  const word = name.toLowerCase();
+  if (AVERAGES.includes(word)) {
+    return invalidArgument(operation, `${argument}: "${name}" does not combine two values: use "add", and divide by the count`);
+  }
+  const known = Object.hasOwn(REDUCTIONS, word) ? [REDUCTIONS[word]]
+    : [...elementwise.keys()].filter((other) => elementwise.get(other) === Math.min(arity, 2));
+  return unknownName(operation, `"${name}"`, known.map((other) => `"${other}"`), `${argument}: `, known.length === 1);
 }
 
 /**

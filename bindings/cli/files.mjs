@@ -44,7 +44,8 @@ export async function readModule(client, file, shapes, elided) {
   } catch (error) {
     if (!error.line) {
       if (/say for which sizes/.test(error.message)) {
-        throw new UsageError(error.message.replace(/, as in load.*/, `: --shape f32[8,128], once for each parameter`));
+        throw new UsageError(error.message.replace(/, as in load\(source, \{ arguments: \{ (.*) \} \}\)/, (_, shapes) =>
+          `: ${shapes.replace(/([^ ]+): '([^']*)',?/g, '--shape $1=$2')}`));
       }
       if (/^load: /.test(error.message)) {
         const text = error.message.replace('load', file).replace(/(not a program): [^]*\bread\w+\(\)$/, '$1: give it to one, by --input');
@@ -54,7 +55,7 @@ export async function readModule(client, file, shapes, elided) {
     }
     const { code, operation, line, column } = error;
     const place = `${file}:${line}:${column ?? 1}`;
-    const message = error.message.replace(/load it with \{ elided: 'zeros' \} or 'random'/, 'give --elided zeros or random');
+    const message = error.message.replace(/ \(line \d+, column \d+\)/, '').replace(/load it with \{ elided: 'zeros' \} or 'random'/, 'give --elided zeros or random');
     throw new XlaError(code, `${place}: ${message}`, { operation, line, column });
   }
 }
@@ -116,7 +117,7 @@ export async function readArguments(inputs, parameters, random) {
     if (!pairs[i] && unnamed.length) args[i] = await readArgument(unnamed.shift(), i, parameter);
     else if (pairs[i]?.value instanceof GivenText) args[i] = await readArgument(pairs[i].value.text, i, parameter);
     else if (pairs[i]) args[i] = fitting(pairs[i], i, parameter);
-    else if (random) args[i] = randomLiteral(parameter.shape, random);
+    else if (random) args[i] = randomLiteral(parameter.shape, random, VARIANCE.test(parameter.name));
   }
   if (!unnamed.length && !args.includes(undefined)) return args;
   if (Object.keys(tree).length && !unnamed.length) {
@@ -125,7 +126,7 @@ export async function readArguments(inputs, parameters, random) {
   }
   const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ') || 'none';
   const count = args.filter((value) => value !== undefined).length + unnamed.length;
-  throw new UsageError(`the module has ${parameters.length} parameters (${wanted}); ${count} --input were given`);
+  throw new UsageError(`the module has ${parameters.length} parameters (${wanted}); ${count} --input were given: give ${parameters.length > count ? 'the others too, or --random' : 'fewer'}`);
 }
 
 /** A file or a value of an input with a name, which is read once its parameter's shape is known. */
@@ -213,15 +214,18 @@ export function randomNumbers(seed) {
   };
 }
 
-/** Floats from -1 to 1, integers from 0 to 9, predicates. */
-export function randomLiteral(shape, random) {
-  if (shape.isTuple) return shape.tupleShapes.map((part) => randomLiteral(part, random));
+/** Names of variances, of which normalisations take the root. */
+const VARIANCE = /(^|[^a-z])var(iance)?([^a-z]|$)/i;
+
+/** Floats from -1 to 1, or from 0 to 1 if they shall be positive; integers from 0 to 9, predicates. */
+export function randomLiteral(shape, random, positive = false) {
+  if (shape.isTuple) return shape.tupleShapes.map((part) => randomLiteral(part, random, positive));
   if (!shape.isArray) return null;
   const plain = Shape.array(shape.elementType, shape.dimensions);
   const { kind, bits, write, Array: Natural, lanes } = ELEMENT_TYPES.get(shape.elementType);
   const data = new Natural(plain.elementCount * lanes);
   const most = Math.min(10, 2 ** (bits - (kind === 'signed' ? 1 : 0)));
-  const float = () => 2 * random() - 1;
+  const float = () => (positive ? random() : 2 * random() - 1);
   const values = {
     pred: () => random() < 0.5, float, complex: () => [float(), float()],
     signed: () => Math.floor(most * random()), unsigned: () => Math.floor(most * random()),

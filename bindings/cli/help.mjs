@@ -19,7 +19,7 @@ jax.export; compressed by gzip or not; a URL; "-": standard input.
   vmap      prints the program for a batch as HLO text; --output FILE.hlo or FILE.pb writes it
   completion  prints a script that completes commands, options and files in a shell
 
-  --shape SHAPE       the next parameter's shape, for a program of unknown sizes: f32[8,128]
+  --shape NAME=SHAPE  a parameter's shape, for a program of unknown sizes: x=f32[8,128]
   --elided zeros|random  values for constants that a dump leaves out, {...}: to see its speed
   --replicas N        for N replicas (default: what the module states, or 1)
   --partitions N      of N partitions each (default: what the module needs, or 1)
@@ -63,7 +63,7 @@ gradient:
 vmap:
   --in 0,null,...     the dimension of the batch in each parameter (or one for all, or NAME=0,...; default 0)
   --out 0,...         the same in the results
-  --size N            how many elements it has, if no parameter has it
+  --size N            how many elements it has, which the program does not say
 
   --help              print this, or the help of a command
   --version           print the version
@@ -88,7 +88,7 @@ const EXAMPLES = {
   explain: [['model.hlo', 'with random arguments'], ['model.hlo --input x.npy', 'with your own'], ['model.hlo --json', 'the same for programs']],
   convert: [['model.mlir --output model.pb', 'a proto for real XLA'], ['w.npz --output w.safetensors', 'arrays in another form']],
   gradient: [['loss.hlo --wrt params --value', 'the loss and its gradient'], ['loss.hlo --output step.hlo', 'into a file']],
-  vmap: [['model.hlo --in 0,null', 'many inputs, the same weights'], ['model.hlo --size 8 --output batch.hlo', 'into a file']],
+  vmap: [['model.hlo --in 0,null --size 8', 'many inputs, the same weights'], ['model.hlo --size 8 --output batch.hlo', 'into a file']],
   completion: [['bash > ~/.local/share/bash-completion/completions/xla-wasm', 'bash'], ['zsh > ~/.zfunc/_xla-wasm', 'zsh'],
     ['fish > ~/.config/fish/completions/xla-wasm.fish', 'fish']],
 };

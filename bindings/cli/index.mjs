@@ -49,7 +49,8 @@ const COMMANDS = {
 async function main(argv) {
   const { values, positionals, tokens } = parseCommandLine(argv);
   const [name, file, ...rest] = positionals;
-  if (values.help) return print(COMMAND_NAMES.includes(name) ? helpOf(name, optionsOf()[name]) : USAGE);
+  if (values.help && name !== undefined && !COMMAND_NAMES.includes(name)) throw new UsageError(unknown('command', name, COMMAND_NAMES));
+  if (values.help) return print(name !== undefined ? helpOf(name, optionsOf()[name]) : USAGE);
   if (values.version) return print(await version());
   if (name === 'completion') return printCompletion(file);
   const command = Object.hasOwn(COMMANDS, name ?? '') ? COMMANDS[name] : undefined;
@@ -71,7 +72,7 @@ async function main(argv) {
   }
   const client = await Client.create({ threads: countOption('threads', values.threads, 0) });
   try {
-    const shapes = values.shape.length ? values.shape.map((shape) => Shape.of(shape)) : undefined;
+    const shapes = shapesOption(values.shape);
     const module = await readModule(client, file, shapes, values.elided);
     return await command.run(client, module, values);
   } finally {
@@ -86,6 +87,15 @@ function printCompletion(shell) {
   const script = completionOf(shell ?? '', optionsOf());
   if (!script) throw new UsageError(`completion is for bash, zsh or fish${shell ? `, not "${shell}"` : ''}`);
   return print(script);
+}
+
+/** "f32[8,128]", in the order of the parameters; or "x=f32[8,128]" */
+function shapesOption(texts) {
+  if (!texts.length) return undefined;
+  const entries = texts.map((text) => /^(?:(.*)=)?(.*)$/.exec(text).slice(1));
+  if (new Set(entries.map(([name]) => name === undefined)).size > 1) throw new UsageError('--shape: all have a name, or none');
+  const shapes = entries.map(([name, shape]) => [name, Shape.of(shape)]);
+  return shapes[0][0] === undefined ? shapes.map(([, shape]) => shape) : Object.fromEntries(shapes);
 }
 
 /** Refuses the options of --on pjrt without it. */
@@ -145,19 +155,26 @@ async function run(client, module, options) {
   if (options.output === undefined || options.json) {
     await printResults(results, options.json, executable.partitions);
   }
-  if (options.check || options.bisect) await check(client, module, all, executable, options);
+  if (options.check || options.bisect) await check(client, module, all, executable, options, results);
 }
 
 /** Compares with the evaluator. */
-async function check(client, module, all, { replicas, partitions }, options) {
+async function check(client, module, all, { replicas, partitions }, options, results) {
   progress('running in the evaluator');
   const { Comparison } = await import('./bisect.mjs');
   const comparison = new Comparison(client, module, all, { replicas, partitions });
   const problem = await comparison.difference(options.disable?.split(','));
-  if (!problem) return say('the results agree with the evaluator');
+  if (!problem) return say(`the results agree with the evaluator${noNumbers(results)}`);
   progress('looking for the step that makes the difference');
   if (options.bisect) for (const line of await comparison.bisect()) await print(line);
   throw new XlaError('DATA_LOSS', `the results differ from the evaluator: ${problem}`);
+}
+
+/** Tells of a result without any number, whose comparison says nothing. */
+function noNumbers(results) {
+  const leaves = results.flatMap((outputs) => outputs.flatMap((output) => output.leaves())).filter(Boolean);
+  const number = leaves.findIndex(({ data }) => data.length && data.every?.((x) => Number.isNaN(x)));
+  return number < 0 ? '' : `, but result ${number} has only NaN, which compares nothing: give other values by --input`;
 }
 
 function compiled(client, module, { disable }, counts) {
@@ -191,7 +208,7 @@ async function runElsewhere(client, module, argumentsOf, options) {
     const problem = difference(leaves, results);
     if (problem) throw new XlaError('DATA_LOSS', `device ${device} differs from real XLA: ${problem}`);
   }
-  say(`${made.size} devices agree with the simulated run`);
+  say(`${made.size} ${made.size === 1 ? 'device agrees' : 'devices agree'} with the simulated run`);
 }
 
 /** On standard error, so that results are all of standard output. */
@@ -270,10 +287,10 @@ async function explain(client, module, options) {
   const executable = await compiled(client, module, options, { replicas, partitions });
   const seed = countOption('seed', options.seed, 0) ?? 0;
   const all = await argumentsOfDevices(options.input, module.parameters, executable, seed);
+  const { explanation, inWords, medianRun } = await import('./explain.mjs');
   progress('running');
   await executable.executeReplicas(all); // the engine compiles the code once more after this
-  const { events } = await executable.executeReplicas(all, { profile: true });
-  const { explanation, inWords } = await import('./explain.mjs');
+  const events = await medianRun(async () => (await executable.executeReplicas(all, { profile: true })).events);
   const explained = explanation(executable, events.filter(({ replica, partition }) => replica + partition === 0));
   return put(options, options.json ? JSON.stringify(explained) : inWords(explained, module.name));
 }
@@ -364,6 +381,6 @@ try {
   const text = isExpected ? error.message : (error.stack ?? String(error));
   const hint = error instanceof UsageError ? ' (see xla-wasm --help)' : '';
   progress();
-  process.stderr.write(`${paint(process.stderr, 'red', 'error:')} ${shown(process.stderr, text.trim().replace(/\s*\n\s*/g, '; '))}${hint}\n`);
+  process.stderr.write(`${paint(process.stderr, 'red', 'error:')} ${shown(process.stderr, text.trim().replace(/\s*\n(?! {2})\s*/g, '; '))}${hint}\n`);
   process.exitCode = 1;
 }

@@ -5,7 +5,7 @@ import { contentOf } from '../host/sources.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, SAFETENSORS } from '../values/types.mjs';
-import { readNpy as npyOf } from './npy.mjs';
+import { hintOf, readNpy as npyOf } from './npy.mjs';
 import { unzip } from './unzip.mjs';
 import { viewOf } from './zip.mjs';
 
@@ -66,7 +66,7 @@ export async function readSafetensors(source, options) {
   const bytes = await bytesOf('readSafetensors', source, options);
   const fail = (problem) => invalidArgument('readSafetensors', problem);
   const length = bytes.length >= 8 ? Number(viewOf(bytes).getBigUint64(0, true)) : Infinity;
-  if (length > MAX_HEADER || length > bytes.length - 8) throw fail('this is no safetensors file');
+  if (length > MAX_HEADER || length > bytes.length - 8) throw fail(`this is no safetensors file${hintOf(bytes)}`);
   let header;
   try {
     header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));

@@ -45,10 +45,14 @@ export const compileAdvice = (error, module) => advised(error, () => {
 export const executeAdvice = (error, parameters, args, sides) => advised(error, () => {
   const names = parameters.map(({ name }) => name).slice(0, 3).join(', ');
   if (isPromise(args)) return 'await it';
+  const number = Number(/^execute: argument (\d+) /.exec(error.message)?.[1] ?? NaN);
   if (!Array.isArray(args)) {
+    const promised = Object.keys(args).find((name) => isPromise(args[name]));
+    if (promised !== undefined) return `${promised} is a Promise: await it`;
     if (/^execute: no argument is named/.test(error.message)) {
       return tableOfNames(sides());
     }
+    if (!Number.isNaN(number)) return valueAdvice(sides().pairs[number]?.value, parameters[number].shape);
     if (args instanceof Map) return 'make an object of it: execute(Object.fromEntries(map))';
     if (isArgument(args)) return `the arguments are one list: execute([${names}])`;
     if (typeof args === 'number') return `the arguments are one list, or an object of names: execute([${names}])`;
@@ -59,7 +63,6 @@ export const executeAdvice = (error, parameters, args, sides) => advised(error, 
     const isOne = parameters.length === 1 && parameters[0].shape.rank > 0 && args.every((item) => typeof item === 'number');
     return isOne ? `these numbers are one argument, and the arguments are a list: execute([[${args.slice(0, 3)}${args.length > 3 ? ', ...' : ''}]])` : undefined;
   }
-  const number = Number(/^execute: argument (\d+) /.exec(error.message)?.[1] ?? NaN);
   return Number.isNaN(number) ? undefined : valueAdvice(args[number], parameters[number].shape);
 });
 

@@ -1,7 +1,7 @@
 import { atBoundary } from '../base/boundary.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
-import { checkOptions, copyList } from '../base/options.mjs';
+import { checkOptions, copyList, isPlainObject } from '../base/options.mjs';
 import {
   checkDonated, DONATE, donatedBuffers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
 } from './execution.mjs';
@@ -10,6 +10,11 @@ import { signature } from './module.mjs';
 import { sidesOf } from './named_arguments.mjs';
 
 const RUN_OPTIONS = { ...EXECUTION_OPTIONS, donate: DONATE };
+
+function runOptions(options) {
+  if (options === undefined || isPlainObject(options)) return checkOptions('execute', options, RUN_OPTIONS);
+  throw invalidArgument('execute', `options must be an object; got ${describe(options)}; the arguments are one list: execute([a, b])`);
+}
 
 /** As in api.h. */
 const MEMORY = ['arguments', 'results', 'aliases', 'temporaries', 'constants', 'generatedCode', 'temporariesGiven'];
@@ -37,7 +42,7 @@ export class Executable extends Handle {
    * @returns {Promise<any[]>} the results on the first device: the elements of a tuple, or one array
    */
   async execute(args = [], options) {
-    const checked = checkOptions('execute', options, RUN_OPTIONS);
+    const checked = runOptions(options);
     const result = await this.#execute(new Array(this.#devices).fill(args), checked, 1);
     if (!checked.profile) return result.outputs[0];
     return { outputs: result.outputs[0], events: result.events };
@@ -60,7 +65,7 @@ export class Executable extends Handle {
    * @returns {Promise<any[][]>} the results of each device, in the same order
    */
   async executeReplicas(argsPerReplica, options) {
-    const checked = checkOptions('execute', options, RUN_OPTIONS);
+    const checked = runOptions(options);
     if (!Array.isArray(argsPerReplica) || argsPerReplica.length !== this.#devices) {
       throw invalidArgument(
         'execute',

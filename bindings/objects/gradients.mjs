@@ -65,7 +65,7 @@ export function parameterNumbers(operation, parameters, references) {
 const path = (name) => name.replace(/[^A-Za-z0-9]+/g, '.').replace(/^\.+|\.+$/g, '');
 
 /**
- * The numbers of the parameters that a number, a name, or a prefix of names means.
+ * The numbers of the parameters that a number, a name, a prefix of names, or the end of one name means.
  * @param {string} operation for errors
  * @param {string} argument the same
  * @param {readonly { name: string, shape: any }[]} parameters
@@ -85,6 +85,8 @@ export function meantBy(operation, argument, parameters, reference, fits = () =>
   const found = exact.length ? exact : numbered.filter(({ number, name }) =>
     `${path(name)}.`.startsWith(prefix) && fits(parameters[number]));
   if (found.length) return found.map(({ number }) => number);
+  const ending = numbered.filter(({ name }) => `.${path(name)}`.endsWith(`.${path(reference)}`));
+  if (ending.length === 1) return [ending[0].number];
   const near = suggestion(reference, names);
   throw invalidArgument(operation, `${argument}: no parameter is named ${describe(reference)}, or begins with it` +
     `${near ? `; did you mean ${near}?` : `; there are ${names.join(', ') || 'none'}`}`);

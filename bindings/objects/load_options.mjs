@@ -1,6 +1,6 @@
 /** The options of the functions that read programs. */
 import { ELIDED_RANDOM, ELIDED_ZEROS } from '../base/constants.mjs';
-import { copyList, kind } from '../base/options.mjs';
+import { copyList, isPlainObject, kind } from '../base/options.mjs';
 import { Shape } from '../values/shape.mjs';
 
 export const ELIDED = { zeros: ELIDED_ZEROS, random: ELIDED_RANDOM };
@@ -10,8 +10,10 @@ export const HLO_OPTIONS = {
 };
 export const LOAD_OPTIONS = {
   ...HLO_OPTIONS,
-  arguments: kind('an array of shapes', (value) =>
-    (Array.isArray(value) ? copyList(value).map((shape) => Shape.of(shape)) : undefined)),
+  arguments: kind('an array of shapes, or an object of them by name', (value) => {
+    if (isPlainObject(value)) return Object.fromEntries(Object.entries(value).map(([name, shape]) => [name, Shape.of(shape)]));
+    return Array.isArray(value) ? copyList(value).map((shape) => Shape.of(shape)) : undefined;
+  }),
 };
 
 /**

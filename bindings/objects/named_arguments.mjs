@@ -3,7 +3,7 @@
  * names of values meet names of parameters: execute(), --input, the page that opens programs.
  *
  *   1. A name is compared without the characters between its parts: JAX's "params['w1']" is "params__w1__.1" in HLO
- *      text, params.w1 in a tree, params/w1 in a file.
+ *      text, params.w1 in a tree, params/w1 in a file. Flax's nnx appends .value, which may be left out.
  *   2. Equal names belong together.
  *   3. Else a name belongs to the only one that ends with it, or with which it ends, at a boundary of parts.
  *   4. Else it is an error, which lists both sides.
@@ -14,8 +14,15 @@ import { isPlainObject } from '../base/options.mjs';
 
 const plain = (name) => name.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '');
 
-/** The forms of a parameter's name: as it is, and without the number that XLA appends to make it unique. */
-const formsOf = (name) => [plain(name), plain(name.replace(/\.\d+$/, ''))];
+/** The forms of a parameter's name: as it is, without the number that XLA appends to make it unique, without .value. */
+function formsOf(name) {
+  const numberless = name.replace(/\.\d+$/, '');
+  return [...new Set([name, numberless, numberless.replace(/\.value$/, '')].map(plain))];
+}
+
+/** A parameter's name as a path: params__Conv_0____w__.1 is params.Conv_0.w. */
+export const pathOf = (name) => name.replace(/\.\d+$/, '').replace(/[^A-Za-z0-9]+/g, (between) => (between === '_' ? '_' : '.'))
+  .replace(/^[._]+|[._]+$/g, '').replace(/\.value$/, '');
 
 /** The values of a tree that a name can mean, each with its path and the key at the top that leads to it. */
 function meant(node, rest, path, found) {
@@ -96,7 +103,14 @@ const ambiguous = (operation, name, paths) => invalidArgument(operation, `${path
  * @param {({ value: any, path: string[] } | undefined)[]} [pairs] those that are known
  */
 export const sidesOf = (parameters, tree, pairs = pairArguments(parameters, tree, 'execute')) =>
-  ({ parameters, pairs, leaves: leavesOf(tree), plain, distance });
+  ({ parameters, pairs, leaves: leavesOf(tree), plain, distance, inside: () => insideOf(parameters, tree) });
+
+/** The key at the top of a tree without which the most names would fit: { key, count }. */
+function insideOf(parameters, tree) {
+  const counts = Object.keys(tree).filter((key) => isPlainObject(tree[key]))
+    .map((key) => ({ key, count: pairArguments(parameters, tree[key], 'execute').filter(Boolean).length }));
+  return counts.sort((a, b) => b.count - a.count)[0];
+}
 
 /** @returns {XlaError} to be thrown: some parameters have no argument; advice.mjs adds a table of both sides */
 export function missing(operation, parameters, pairs) {
@@ -108,14 +122,15 @@ export function missing(operation, parameters, pairs) {
 /**
  * @param {readonly { name: string, shape: any }[]} parameters
  * @param {Record<string, any>} tree
+ * @param {string} [operation] for errors
  * @returns {any[]} one argument for each parameter
  */
-export function argumentsByName(parameters, tree) {
-  const pairs = pairArguments(parameters, tree, 'execute');
-  if (pairs.includes(undefined)) throw missing('execute', parameters, pairs);
+export function argumentsByName(parameters, tree, operation = 'execute') {
+  const pairs = pairArguments(parameters, tree, operation);
+  if (pairs.includes(undefined)) throw missing(operation, parameters, pairs);
   const used = new Set(pairs.map(({ path }) => path[0]));
   const unknown = Object.keys(tree).filter((key) => !used.has(key));
   if (!unknown.length) return pairs.map(({ value }) => value);
   const names = parameters.map(({ name }) => name).join(', ') || 'none';
-  throw invalidArgument('execute', `there is no parameter ${unknown.join(', ')}; there are ${names}`);
+  throw invalidArgument(operation, `there is no parameter ${unknown.join(', ')}; there are ${names}`);
 }

@@ -22,10 +22,14 @@ export function nearest(name, known, count, distance) {
  * @param {object} sides of sidesOf()
  * @returns {string} the text after "no argument is named x"
  */
-export function tableOfNames({ parameters, pairs, leaves, plain, distance }) {
+export function tableOfNames({ parameters, pairs, leaves, plain, distance, inside }) {
   const lacking = parameters.filter((_, i) => !pairs[i]);
   const used = new Set(pairs.map((pair) => pair?.value));
   const free = leaves.filter(({ value }) => !used.has(value)).map(({ path, value }) => ({ name: path.join('.'), value }));
+  const better = inside();
+  if (better?.count > pairs.filter(Boolean).length) {
+    return `without "${better.key}" in front, ${better.count} of the ${parameters.length} names would fit`;
+  }
   const near = nearest(plain(lacking[0].name), free.map(({ name }) => name), 3, distance);
   const rows = [
     ...lacking.map(({ name, shape }) => [`${name}: ${shape}`, 'missing']),

@@ -5,11 +5,12 @@
  */
 import { bytesOfText, metadataText } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
+import { suggestion } from '../base/names.mjs';
 import { emit as emitInto, header } from '../builder/builder.mjs';
 import { XlaOp } from '../builder/op.mjs';
 import { shardingTextOfBytes } from '../formats/hlo_proto_sharding.mjs';
 import { coreOf } from '../objects/handle.mjs';
-import { Shape } from '../values/shape.mjs';
+import { pairArguments, pathOf } from '../objects/named_arguments.mjs';
 import { chlo, chloArity } from './chlo.mjs';
 import { collectives } from './collectives.mjs';
 import { Context } from './context.mjs';
@@ -39,7 +40,7 @@ const ENDS = new Set(['stablehlo.return', 'func.return']);
  * @param {import('../api/client.mjs').Client} client
  * @param {import('./ir.mjs').Module} module
  * @param {object} [options]
- * @param {(Shape | string)[]} [options.arguments] the sizes for which a program of unknown sizes is
+ * @param {(import('../values/shape.mjs').Shape | string)[]} [options.arguments] the sizes for which a program of unknown sizes is
  *   wanted
  * @returns {import('../objects/module.mjs').HloModule}
  */
@@ -133,11 +134,11 @@ export class Lowering {
   entry() {
     const main = this.#main();
     const region = main.regions[0];
-    const shapes = this.#argumentShapes(region.arguments);
+    const own = region.arguments.map((value, i) => value.location?.().name ?? this.#nameInside(region, value) ?? `arg${i}`);
+    const shapes = this.#argumentShapes(region.arguments, own);
     const layouts = new EntryLayouts(this.module, main);
     const builder = this.builder(this.module.name);
     const frame = new Frame(builder);
-    const own = region.arguments.map((value, i) => value.location?.().name ?? this.#nameInside(region, value) ?? `arg${i}`);
     const names = this.#options.rename?.(own, shapes) ?? own;
     region.arguments.forEach((value, i) => {
       frame.set(value, builder.parameter(i, laidOutBy(shapes[i], layouts.of('parameter', i)), names[i]));
@@ -153,17 +154,32 @@ export class Lowering {
     return callee?.regions[0]?.arguments[call.operands.indexOf(value)]?.location?.().name;
   }
 
-  #argumentShapes(values) {
-    const given = this.#options.arguments;
-    if (given && given.length !== values.length) {
-      throw malformed(`arguments has ${given.length} shapes; the program takes ${values.length}`);
-    }
+  #argumentShapes(values, names) {
+    const given = this.#givenShapes(values, names);
     return values.map(({ type }, i) => {
-      if (given) return checkedArgument(Shape.of(given[i]), type, i);
+      if (given[i]) return checkedArgument(given[i], type, `argument ${i} (${names[i]})`);
       if (isStatic(type)) return shapeOf(type, `argument ${i}`);
-      throw malformed(`argument ${i} is ${typeText(type)}: say for which sizes the program is ` +
-        "wanted, as in load(source, { arguments: ['f32[8,128]', ...] })");
+      const missing = names.filter((_, k) => !given[k] && !isStatic(values[k].type)).slice(0, 3);
+      throw malformed(`argument ${i} (${names[i]}) is ${typeText(type)}: say for which sizes the program is wanted, as in ` +
+        `load(source, { arguments: { ${missing.map((name) => `${pathOf(name)}: 'f32[8,128]'`).join(', ')} } })`);
     });
+  }
+
+  /** The shapes of the option `arguments`: by name, a list for all arguments, or one for those of unknown sizes. */
+  #givenShapes(values, names) {
+    const given = this.#options.arguments ?? [];
+    if (!Array.isArray(given)) {
+      const pairs = pairArguments(names.map((name) => ({ name })), given, 'load');
+      const used = new Set(pairs.map((pair) => pair?.value));
+      const stray = Object.keys(given).find((name) => !used.has(given[name]));
+      if (stray !== undefined) throw malformed(`arguments: there is no argument ${stray}; there are ${names.join(', ') || 'none'}`);
+      return pairs.map((pair) => pair?.value);
+    }
+    const unknown = values.flatMap(({ type }, i) => (isStatic(type) ? [] : [i]));
+    if (!given.length || given.length === values.length) return given;
+    if (given.length === unknown.length) return values.map((_, i) => given[unknown.indexOf(i)]);
+    throw malformed(`arguments has ${given.length} shapes; the program takes ${values.length}, of which ${unknown.length} ` +
+      `are of unknown sizes: ${unknown.map((i) => names[i]).join(', ') || 'none'}`);
   }
 
   /** The results of a function with these operands. */
@@ -342,12 +358,12 @@ function common(operation) {
   return { sharding, metadata: operation && metadataText(operation.location()) };
 }
 
-function checkedArgument(shape, type, i) {
+function checkedArgument(shape, type, what) {
   const fits = type.kind === 'tensor' && shape.isArray && shape.elementType === storageType(type) &&
     (!type.dimensions || (type.dimensions.length === shape.rank && type.dimensions.every((n, d) =>
       (n >= 0 ? n === shape.dimensions[d] : !(type.bounds?.[d] < shape.dimensions[d])))));
   if (fits || type.kind === 'token') return shape;
-  throw malformed(`arguments[${i}] is ${shape}; the program takes ${typeText(type)}`);
+  throw malformed(`arguments: ${what} is given as ${shape}; the program takes ${typeText(type)}`);
 }
 
 /** Checks the declared type against the inferred shape; undeclared parts match anything. */
@@ -361,6 +377,8 @@ function checkResult(op, type) {
 }
 
 function unknownOperation(name) {
+  const near = suggestion(name, Object.keys(ROWS));
+  if (near) return new XlaError('INVALID_ARGUMENT', `there is no operation ${name}; did you mean ${near}?`, { operation: name });
   return new XlaError('UNIMPLEMENTED', `there is no way to run ${name}: programs must be StableHLO ` +
     'with CHLO', { operation: name });
 }

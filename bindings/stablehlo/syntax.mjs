@@ -1,5 +1,6 @@
 /** Reads types and attributes of MLIR text. */
 import { XlaError } from '../base/error.mjs';
+import { meantType } from '../values/types.mjs';
 import { elementsOfBytes, elementsOfText, madeUpElements } from './elements.mjs';
 import { Dense, DenseArray, Dictionary, Float, Integer, Opaque, Struct, SymbolName, UNIT } from './ir.mjs';
 import { Lexer } from './lexer.mjs';
@@ -134,7 +135,8 @@ export class Syntax extends Lexer {
     const word = this.identifier('a type of elements');
     const elementType = this.#elementTypeNamed(word);
     if (elementType) return elementType;
-    const { message } = this.fail(`there are no arrays of ${word}`, start);
+    const meant = meantType(word)?.replace(/^s(?=\d)/, 'i').replace(/^u(?=\d)/, 'ui').replace('pred', 'i1');
+    const { message } = this.fail(`there are no arrays of ${word}${meant ? `; did you mean ${meant}?` : ''}`, start);
     throw new XlaError('UNIMPLEMENTED', message, this.placeOf(start));
   }
 

@@ -4,11 +4,25 @@
  * tables say which attribute a clause is. The few that are otherwise have a function each.
  */
 import { XlaError } from '../base/error.mjs';
+import { suggestion } from '../base/names.mjs';
 import { withoutBlobs } from './blobs.mjs';
 import { currentName, Dictionary, flattened, NO_BLOCKS, Opaque, Value } from './ir.mjs';
 import { MOVES } from './sharding.mjs';
 import { Syntax } from './syntax.mjs';
 import { scalarType, tensor, typeText } from './types.mjs';
+
+/** The message about a word without "=": after an unknown name with two lists, it is the x between these. */
+function strayWord(word, attributes, bare) {
+  const last = Object.keys(attributes).at(-1);
+  const pairs = Object.keys(PAIRS);
+  if (word !== 'x' || !Array.isArray(attributes[last])) return `"${word}" does not belong to ${bare}`;
+  return `${bare} has no ${last}; ${meantName(last, pairs)}`;
+}
+
+const meantName = (name, known) => {
+  const near = suggestion(name, known);
+  return near ? `did you mean ${near}?` : `there are ${known.join(', ')}`;
+};
 
 /** The attribute that a clause gives; others are called as they are. */
 const CLAUSES = {
@@ -354,7 +368,7 @@ class Reader extends Syntax {
     const word = this.identifier();
     if (!this.accept('=')) {
       const name = words.shift();
-      if (!name) throw this.fail(`"${word}" does not belong to ${bare}`, start);
+      if (!name) throw this.fail(strayWord(word, attributes, bare), start);
       attributes[name] = word;
     } else if (PAIRS[word]) {
       const [lhs, rhs] = PAIRS[word];

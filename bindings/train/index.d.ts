@@ -1,6 +1,6 @@
 /** Training of a loss: optimisers, and a step that keeps its state on the device. */
 import type {
-  Argument, Client, ExecuteOptions, GradientOptions, HloModule, Literal, LiteralLike, XlaBuilder, XlaOp,
+  Arguments, Client, ExecuteOptions, GradientOptions, HloModule, Literal, LiteralLike, XlaBuilder, XlaOp,
 } from '../index.js';
 
 /** Makes new weights. Its state is `slots` arrays of each weight's shape, zeros at first. */
@@ -12,12 +12,15 @@ export interface Optimiser {
   ): XlaOp[];
 }
 
+/** A number, or a schedule: a function of a builder and the number of the step, f32[], from 1 on, that returns an f32[]. */
+export type LearningRate = number | ((b: XlaBuilder, step: XlaOp) => XlaOp);
+
 /** v = momentum v + g, w = w - learningRate v; by default without momentum, and a rate of 0.01. */
-export function sgd(options?: { learningRate?: number; momentum?: number; nesterov?: boolean }): Optimiser;
+export function sgd(options?: { learningRate?: LearningRate; momentum?: number; nesterov?: boolean }): Optimiser;
 
 export interface AdamOptions {
   /** By default 0.001. */
-  learningRate?: number;
+  learningRate?: LearningRate;
   /** By default 0.9 and 0.999. */
   b1?: number;
   b2?: number;
@@ -47,20 +50,25 @@ export interface TrainStepOptions extends Pick<GradientOptions, 'of' | 'maxTrips
 export function trainStep(client: Client, loss: HloModule, options: TrainStepOptions): Promise<TrainStep>;
 
 export interface TrainStep {
-  /** Sets the weights, in the order in which wrt names them, and the optimiser's state to zeros. */
-  start(values: readonly LiteralLike[]): Promise<void>;
   /**
-   * One step, with the arguments of the other parameters, in their order, the same on all devices; the loss program's
+   * Sets the weights: a list in the order in which wrt names them, or an object with their names, as execute() takes it.
+   * The optimiser's state is zeros, unless `values` is what state() returned.
+   */
+  start(values: readonly LiteralLike[] | { readonly [name: string]: unknown }): Promise<void>;
+  /**
+   * One step, with the arguments of the other parameters, in their order or by name, the same on all devices; the loss program's
    * results on the first one. Await it before the next call. The weights of a step that was cancelled are lost.
    */
-  run(args: readonly Argument[], options?: Omit<ExecuteOptions, 'device' | 'donate' | 'profile'>): Promise<Literal[]>;
+  run(args: Arguments, options?: Omit<ExecuteOptions, 'device' | 'donate' | 'profile'>): Promise<Literal[]>;
   /**
    * One step with arguments of each device's own; the results of each. The weights are each device's own, too, unless
    * `average` is set.
    */
-  runReplicas(argsPerReplica: readonly (readonly Argument[])[], options?: Omit<ExecuteOptions, 'device' | 'donate' | 'profile'>): Promise<Literal[][]>;
-  /** The weights on the first device, by the names of their parameters. */
+  runReplicas(argsPerReplica: readonly Arguments[], options?: Omit<ExecuteOptions, 'device' | 'donate' | 'profile'>): Promise<Literal[][]>;
+  /** The weights on the first device, by the paths of their parameters, such as params.Dense_0.kernel. */
   weights(): Record<string, Literal>;
+  /** The weights and the optimiser's state, for a later start(): save it by writeSafetensors(). */
+  state(): Record<string, Literal>;
   dispose(): void;
   [Symbol.dispose](): void;
 }

@@ -1,17 +1,21 @@
 /** Training of a loss: optimisers, and a step that keeps its state on the device. `xla-wasm/train`. */
 import { atBoundary, callersFunction, guarded } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
-import { boolean, checkOptions, copyList, kind } from '../base/options.mjs';
+import { boolean, checkOptions, copyList, isPlainObject, kind } from '../base/options.mjs';
 import { inWide } from '../builder/functions/axes.mjs';
 import { isOp } from '../builder/op.mjs';
 import { GRADIENT_OPTIONS, parameterNumbers } from '../objects/gradients.mjs';
 import { HloModule } from '../objects/module.mjs';
+import { argumentsByName, pathOf } from '../objects/named_arguments.mjs';
+import { Shape } from '../values/shape.mjs';
 
 const number = (wants, holds) => kind(`a ${wants}`, (value) => (Number.isFinite(value) && holds(value) ? value : undefined));
 const positive = number('positive number', (value) => value > 0);
 const part = number('number from 0 up to 1, without 1', (value) => value >= 0 && value < 1);
 const notNegative = number('number that is at least 0', (value) => value >= 0);
-const ADAM_OPTIONS = { learningRate: positive, b1: part, b2: part, epsilon: positive };
+const rate = kind('a positive number, or a function (b, step) => XlaOp', (value) =>
+  (typeof value === 'function' ? value : positive(value)));
+const ADAM_OPTIONS = { learningRate: rate, b1: part, b2: part, epsilon: positive };
 
 /**
  * An optimiser: { slots, update }. `slots` is the number of arrays of state that it keeps for each weight, zeros at
@@ -21,20 +25,33 @@ const ADAM_OPTIONS = { learningRate: positive, b1: part, b2: part, epsilon: posi
  */
 
 /**
+ * The step against `along`: learningRate along, where the rate may be a function of the builder and the step, f32[], that
+ * returns an f32[] of the builder's: a schedule.
+ */
+function scaled(b, along, learningRate, step) {
+  if (typeof learningRate === 'number') return along.mul(learningRate);
+  const now = callersFunction(() => learningRate(b, step));
+  if (!isOp(now) || !now.shape.isScalar) {
+    throw invalidArgument('learningRate', `the function must return an XlaOp of one number; got ${describe(now)}`);
+  }
+  return b.mul(along, b.convertElementType(now, along.shape.elementType), []);
+}
+
+/**
  * Stochastic gradient descent: v = momentum v + g, w = w - learningRate v. With `nesterov` the step is along
  * g + momentum v (Sutskever et al., 2013).
  * @returns {Optimiser}
  */
 export const sgd = guarded((options) => {
   const { learningRate = 0.01, momentum = 0, nesterov = false } =
-    checkOptions('sgd', options, { learningRate: positive, momentum: part, nesterov: boolean });
+    checkOptions('sgd', options, { learningRate: rate, momentum: part, nesterov: boolean });
   return {
     slots: momentum ? 1 : 0,
-    update(b, { weight, gradient, state: [velocity] }) {
-      if (!momentum) return [weight.sub(gradient.mul(learningRate))];
+    update(b, { weight, gradient, state: [velocity], step }) {
+      if (!momentum) return [weight.sub(scaled(b, gradient, learningRate, step))];
       const next = velocity.mul(momentum).add(gradient);
       const along = nesterov ? next.mul(momentum).add(gradient) : next;
-      return [weight.sub(along.mul(learningRate)), next];
+      return [weight.sub(scaled(b, along, learningRate, step)), next];
     },
   };
 }, 'sgd');
@@ -66,7 +83,7 @@ function decayed(weightDecay, { learningRate = 1e-3, b1 = 0.9, b2 = 0.999, epsil
       const size = b.sqrt(b.div(nextSquare, correction(b2), [])).add(epsilon);
       let along = b.div(b.div(nextMean, correction(b1), []), size);
       if (weightDecay) along = along.add(weight.mul(weightDecay));
-      return [weight.sub(along.mul(learningRate)), nextMean, nextSquare];
+      return [weight.sub(scaled(b, along, learningRate, step)), nextMean, nextSquare];
     },
   };
 }
@@ -111,7 +128,9 @@ const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive, average:
  */
 export const trainStep = guarded(async (client, loss, options) => {
   if (typeof client?.gradient !== 'function') throw invalidArgument('trainStep', `client must be a Client; got ${describe(client)}`);
-  if (!(loss instanceof HloModule)) throw invalidArgument('trainStep', `loss must be an HloModule; got ${describe(loss)}`);
+  if (!(loss instanceof HloModule)) {
+    throw invalidArgument('trainStep', `loss must be an HloModule; got ${describe(loss)}${typeof loss?.then === 'function' ? '; await it' : ''}`);
+  }
   const { optimiser = adam(), maxNorm, average = false, ...how } = checkOptions('trainStep', options, STEP_OPTIONS);
   if (how.wrt === undefined) throw invalidArgument('trainStep', 'wrt must name the weights; got undefined');
   const gradient = client.gradient(loss, { ...how, value: true });
@@ -134,20 +153,28 @@ async function compiled(client, module, { replicas, partitions }) {
   }
 }
 
-/** Which parameters are weights, and the shapes of the optimiser's state: those of one weight, then the next. */
+/**
+ * Which parameters are weights. `own` has a name and a shape for each, `state` the same for the optimiser's state: that of
+ * one weight, then the next, at last the number of the step.
+ */
 function planOf(loss, wrt, { slots }) {
   const parameters = loss.parameters.map(({ name, shape }) => ({ name, shape: shape.withoutLayout() }));
   const weights = parameterNumbers('trainStep', loss.parameters, wrt);
   const rest = parameters.map((_, number) => number).filter((number) => !weights.includes(number));
-  const state = weights.flatMap((number) => new Array(slots).fill(parameters[number].shape));
-  return { parameters, results: loss.resultShape.isTuple ? loss.resultShape.tupleShapes.length : 1, weights, rest, state };
+  const paths = weights.map((number) => pathOf(parameters[number].name));
+  const names = new Set(paths).size === paths.length ? paths : weights.map((number) => parameters[number].name);
+  const state = weights.flatMap((number, i) => Array.from({ length: slots }, (_, slot) =>
+    ({ name: `optimiser.${slot}.${names[i]}`, shape: parameters[number].shape })));
+  state.push({ name: 'optimiser.step', shape: Shape.array('f32', []) });
+  const own = weights.map((number, i) => ({ name: names[i], shape: parameters[number].shape }));
+  return { parameters, results: loss.resultShape.isTuple ? loss.resultShape.tupleShapes.length : 1, weights, rest, own, state };
 }
 
 /** The state before the first step. */
 function buildZeros(client, { state }) {
   const b = client.builder('zeros');
-  const zeros = ({ elementType, dimensions }) => b.broadcast(b.constant(0, `${elementType}[]`), [...dimensions]);
-  return b.build(b.tuple([...state.map(zeros), b.constant(0, 'f32[]')]));
+  return b.build(b.tuple(state.map(({ shape: { elementType, dimensions } }) =>
+    b.broadcast(b.constant(0, `${elementType}[]`), [...dimensions]))));
 }
 
 function buildStep(client, gradient, { parameters, results, weights, rest }, { optimiser, maxNorm, average }) {
@@ -205,25 +232,42 @@ class TrainStep {
   }
 
   /**
-   * Sets the weights, and the optimiser's state to zeros.
-   * @param {any[]} values in the order in which wrt names them
+   * Sets the weights, and the optimiser's state: to zeros, unless `values` is what state() returned.
+   * @param {any[] | Record<string, any>} values in the order in which wrt names them; or by name, as of execute()
    */
   async start(values) {
-    const { parameters, weights } = this.#plan;
-    const list = listOfLength('start', 'values', values, weights.length, 'weight');
-    const zeros = await this.#zeros.executeReplicas(this.#onAll([]), { device: true });
+    const { own, state } = this.#plan;
+    const isWhole = isPlainObject(values) && Object.hasOwn(values, 'optimiser.step');
+    const wanted = isWhole ? [...own, ...state] : own;
+    const list = listOf('start', 'values', values, wanted, 'weight');
+    const zeros = isWhole ? this.#onAll([]) : await this.#zeros.executeReplicas(this.#onAll([]), { device: true });
     this.#release();
-    this.#state = zeros.map((own) => [...list.map((value, i) => this.#client.buffer(value, parameters[weights[i]].shape)), ...own]);
+    this.#state = [];
+    for (const zero of zeros) {
+      const given = [];
+      this.#state.push(given);
+      for (const [i, value] of list.entries()) given.push(this.#buffer(value, wanted[i]));
+      given.push(...zero);
+    }
+  }
+
+  #buffer(value, { name, shape }) {
+    try {
+      return this.#client.buffer(value, shape);
+    } catch (error) {
+      this.#release();
+      if (error.code !== 'INVALID_ARGUMENT') throw error;
+      throw invalidArgument('start', `${name}: ${error.message.replace(/^(\w+: )?(literal: )?(value: )?/, '')}`);
+    }
   }
 
   /**
-   * One step, with the arguments of the parameters that are no weights, in their order, the same on all devices. The
-   * weights of a step that was cancelled are lost.
+   * One step, with the arguments of the parameters that are no weights, in their order or by name, the same on all
+   * devices. The weights of a step that was cancelled are lost.
    * @returns {Promise<object[]>} the results of the loss program on the first device, as Literals
    */
   async run(args, options) {
-    const list = listOfLength('run', 'args', args, this.#plan.rest.length, 'parameter that is no weight');
-    const [outputs] = await this.#run(this.#onAll(list), options);
+    const [outputs] = await this.#run(this.#onAll(this.#rest('run', 'args', args)), options);
     return outputs;
   }
 
@@ -232,9 +276,13 @@ class TrainStep {
    * @returns {Promise<object[][]>} the results of each device
    */
   async runReplicas(argsPerReplica, options) {
-    const all = listOfLength('runReplicas', 'argsPerReplica', argsPerReplica, this.#onAll().length, 'device');
-    return this.#run(all.map((args) =>
-      listOfLength('runReplicas', 'arguments', args, this.#plan.rest.length, 'parameter that is no weight')), options);
+    const all = listOf('runReplicas', 'argsPerReplica', argsPerReplica, this.#onAll(), 'device');
+    return this.#run(all.map((args) => this.#rest('runReplicas', 'arguments', args)), options);
+  }
+
+  #rest(operation, argument, args) {
+    const { parameters, rest } = this.#plan;
+    return listOf(operation, argument, args, rest.map((number) => parameters[number]), 'parameter that is no weight');
   }
 
   async #run(argsPerReplica, options) {
@@ -262,11 +310,19 @@ class TrainStep {
     return new Array(replicas * partitions).fill(value);
   }
 
-  /** The weights on the first device as Literals, by the names of their parameters. */
+  /** The weights on the first device as Literals, by the paths of their parameters: params.Dense_0.kernel. */
   weights() {
-    const { parameters, weights } = this.#plan;
-    const [state] = this.#held('weights');
-    return Object.fromEntries(weights.map((number, i) => [parameters[number].name, state[i].toLiteral()]));
+    return this.#literals('weights', this.#plan.own);
+  }
+
+  /** The weights and the optimiser's state on the first device, for a later start(): save them as one file of arrays. */
+  state() {
+    return this.#literals('state', [...this.#plan.own, ...this.#plan.state]);
+  }
+
+  #literals(operation, parts) {
+    const [state] = this.#held(operation);
+    return Object.fromEntries(parts.map(({ name }, i) => [name, state[i].toLiteral()]));
   }
 
   #held(operation) {
@@ -297,7 +353,13 @@ if (Symbol.dispose) {
 
 atBoundary(TrainStep);
 
-function listOfLength(operation, argument, value, length, item) {
-  if (Array.isArray(value) && value.length === length) return copyList(value);
-  throw invalidArgument(operation, `${argument} must be a list of ${length}, one for each ${item}; got ${describe(value)}`);
+/** Values in the order of `wanted`: given so, or as an object by their names. */
+function listOf(operation, argument, value, wanted, item) {
+  const isNamed = wanted[0]?.name !== undefined;
+  if (isNamed && isPlainObject(value)) return argumentsByName(wanted, value, operation);
+  if (Array.isArray(value) && value.length === wanted.length) return copyList(value);
+  const wait = typeof value?.then === 'function' ? '; await it' : '';
+  throw invalidArgument(operation, `${argument} must be a list of ${wanted.length}, one for each ${item}${
+    isNamed ? `, or an object with ${wanted.slice(0, 3).map(({ name }) => name).join(', ')}${wanted.length > 3 ? ', ...' : ''}` : ''
+  }; got ${describe(value)}${wait}`);
 }

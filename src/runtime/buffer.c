@@ -5,6 +5,7 @@
 enum { ALIGNMENT = 64 };
 
 static _Atomic int64_t in_use;
+static _Atomic int64_t count; /* of what is allocated */
 
 int64_t memory_in_use(void) { return atomic_load(&in_use); }
 
@@ -15,18 +16,22 @@ void *memory_alloc(int64_t bytes, Error *error) {
   if (bytes >= 0 && (uint64_t)size <= SIZE_MAX - 65536)
     memory = aligned_alloc(ALIGNMENT, (size_t)size);
   if (!memory) {
-    error_set(error, STATUS_RESOURCE_EXHAUSTED,
-              "out of memory: %lld bytes do not fit; %lld bytes are in use by buffers",
-              (long long)bytes, (long long)memory_in_use());
+    error_set(
+        error, STATUS_RESOURCE_EXHAUSTED,
+        "out of memory: %lld bytes do not fit; %lld bytes are in use by %lld buffers: donate or "
+        "dispose() those that are not needed",
+        (long long)bytes, (long long)memory_in_use(), (long long)atomic_load(&count));
     return NULL;
   }
   atomic_fetch_add(&in_use, bytes);
+  atomic_fetch_add(&count, 1);
   return memory;
 }
 
 void memory_release(void *memory, int64_t bytes) {
   if (!memory) return;
   atomic_fetch_sub(&in_use, bytes);
+  atomic_fetch_sub(&count, 1);
   free(memory);
 }
 

@@ -35,10 +35,10 @@ void origin_append(const Instruction *at, Error *error) {
   const char *file = origin_field(at, "source_file", &file_size);
   const char *line = origin_field(at, "source_line", &line_size);
   if (!name && !file) return;
-  error_append(error, " (%.*s%s", name_size < MAX_NAME ? name_size : MAX_NAME, name ? name : "",
-               name && file ? ", " : "");
+  error_append(error, " (%.*s%s%s", name_size < MAX_NAME ? name_size : MAX_NAME, name ? name : "",
+               name_size > MAX_NAME ? "..." : "", name && file ? ", " : "");
   int cut = file_size > MAX_NAME ? file_size - MAX_NAME : 0; /* a path's end says more */
-  if (file) error_append(error, "%.*s", file_size - cut, file + cut);
+  if (file) error_append(error, "%s%.*s", cut ? "..." : "", file_size - cut, file + cut);
   if (file && line) error_append(error, ":%.*s", line_size < 12 ? line_size : 12, line);
   error_append(error, ")");
 }

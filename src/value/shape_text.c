@@ -217,7 +217,8 @@ static bool read_type(Reader *r, PrimitiveType *type) {
   if (!length) return fail(r, start, "expected a shape such as f32[2,3]");
   *type = type_from_name(start, (size_t)length);
   if (*type == PRIMITIVE_TYPE_INVALID || *type == TUPLE) {
-    return fail(r, start, "%.*s is no element type", length > 40 ? 40 : length, start);
+    return fail(r, start, "%.*s is no element type, as f32, s32 and pred are",
+                length > 40 ? 40 : length, start);
   }
   return true;
 }

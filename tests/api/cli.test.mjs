@@ -419,10 +419,11 @@ ENTRY e {
     await fails(['run', axpy, '--inptu', 'x'], /did you mean --input\?/);
     await fails(['run', axpy, '--input', '-1.5'], /a value that begins with "-" is written after "=": --input=-1/);
     await fails(['info', axpy, '--input', 'x'], /info takes no --input/);
+    await fails(['check', '--help'], /there is no command "check"/);
     await fails(['run', axpy, '--input', 'y=1'], /there is no parameter "y"; there are x, v/);
     await fails(['run', axpy, '--random', '--output', 'r.txt'], /written as \.npy, \.npz or \.safetensors/);
     await fails(['convert', axpy], /convert needs --output/);
-    await fails(['run', mlir], /scale\.mlir: argument 0 is|argument 0 is tensor<\?xf32>/);
+    await fails(['run', mlir], /argument 0 \(x\) is tensor<\?xf32>.*: --shape x=f32\[8,128\]/);
     await fails(['run', await write('page.html', '<!DOCTYPE html>')], /page\.html: this is an HTML page/);
   });
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { Client, Literal, Shape, XlaError } from '../../bindings/index.mjs';
+import { Client, Literal, readNpy, readSafetensors, Shape, XlaError } from '../../bindings/index.mjs';
 
 let client, other, given;
 const identity = (shape) => `HloModule m\nENTRY e {\n  x = ${shape} parameter(0)\n  ROOT r = ${shape} copy(x)\n}`;
@@ -67,6 +67,28 @@ const MISTAKES = {
   'an array as an operand': [({ builder, op }) => builder.add(op, [1, 2]), /constant\(value, shape\)$/, ({ builder, op }) => builder.add(op, builder.constant([1, 2], 'f32[2]'))],
   'a typed array as an operand': [({ op }) => op.add(Float32Array.of(1, 2)), /constant\(value, shape\)$/],
   'a literal as an operand': [({ op }) => op.add(three()), /constant\(value, shape\)$/],
+  'a promise among named arguments': [({ vector }) => vector.execute({ x: Promise.resolve([1, 2, 3]) }), /x is a Promise: await it$/],
+  'a promise of a whole tree': [({ vector }) => vector.execute({ variables: Promise.resolve({}) }), /variables is a Promise: await it$/],
+  'a named literal of f64': [({ vector }) => vector.execute({ x: three().convert('f64') }), /literal\.convert\('f32'\)$/,
+    ({ vector }) => vector.execute({ x: three().convert('f64').convert('f32') })],
+  'arguments one by one': [({ vector }) => vector.execute([1, 2, 3], [4, 5, 6]), /the arguments are one list: execute\(\[a, b\]\)$/],
+  'a gradient of a promise': [({ text }) => client.gradient(client.load(text)), /got a Promise; await it$/],
+  'reduce by sum': [({ builder, op }) => builder.reduce(op, 0, 'sum', [0]), /did you mean computation: "add"\?$/, ({ builder, op }) => builder.reduce(op, 0, 'add', [0])],
+  'reduce by prod': [({ builder, op }) => builder.reduce(op, 1, 'prod', [0]), /did you mean computation: "mul"\?$/, ({ builder, op }) => builder.reduce(op, 1, 'mul', [0])],
+  'all-reduce by sum': [({ builder, op }) => builder.allReduce(op, 'sum'), /did you mean computation: "add"\?$/, ({ builder, op }) => builder.allReduce(op, 'add')],
+  'all-reduce by mean': [({ builder, op }) => builder.allReduce(op, 'mean'), /use "add", and divide by the count$/],
+  'reduce by a misspelt operation': [({ builder, op }) => builder.reduce(op, 0, 'ad', [0]), /did you mean computation: "add"\?$/],
+  'a misspelt operation in HLO text': [() => client.parseHlo(given.text.replace('copy', 'cpoy')), /no operation called cpoy; did you mean copy\? \(line 4, column 19\)$/],
+  'a misspelt operation in StableHLO': [() => client.load('func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %y = stablehlo.cosin %x : tensor<2xf32>\n  return %y : tensor<2xf32>\n}'),
+    /did you mean stablehlo\.cosine\? \(line 2, column 3\)$/],
+  'an element type of Python in HLO text': [() => client.parseHlo(given.text.replace('f32[3] p', 'float[3] p')), /float is no element type, as f32, s32 and pred are \(line 3, /],
+  'an element type of Python in StableHLO': [() => client.load('func.func @main(%x: tensor<2xint>) -> tensor<2xi32> {\n  return %x : tensor<2xi32>\n}'), /did you mean i32\? \(line 1, /],
+  'a dot without dimensions': [() => client.parseHlo('HloModule m\nENTRY e {\n  x = f32[2,3] parameter(0)\n  y = f32[3,4] parameter(1)\n  ROOT r = f32[2,4] dot(x, y)\n}'),
+    /lhs_contracting_dims is missing/],
+  'a misspelt clause of dot_general': [() => client.load('func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {\n  %y = stablehlo.dot_general %x, %x, contracting_dim = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>\n  return %y : tensor<2x2xf32>\n}'),
+    /dot_general has no contracting_dim; did you mean contracting_dims\?/],
+  'a page instead of weights': [() => readSafetensors(new TextEncoder().encode('<!doctype html><html></html>')), /an HTML page: was the address not found \(404\)\?$/],
+  'a page instead of an array': [() => readNpy(new TextEncoder().encode('<html><head></head></html>')), /an HTML page: was the address not found \(404\)\?$/],
   'an element type in numpy\'s words': [({ builder, op }) => builder.convertElementType(op, 'float64'), /did you mean f64\?$/],
 };
 

@@ -463,9 +463,19 @@ describe('programs of unknown sizes', () => {
     assert.deepEqual(results, [x.flat(), x.map((row) => row.map((value) => 2 * value))]);
   });
 
+  test('sizes by name, or only those that are unknown', async () => {
+    const two = text.replace('(%x:', '(%first: tensor<1xf32>, %x:');
+    for (const shapes of [{ arg1: 'f32[2,3]' }, ['f32[2,3]'], ['f32[1]', 'f32[2,3]']]) {
+      const module = await client.load(two, { arguments: shapes });
+      assert.deepEqual(module.parameters.map(({ shape }) => String(shape.withoutLayout())), ['f32[1]', 'f32[2,3]']);
+      module.dispose();
+    }
+  });
+
   const refusals = {
-    'without sizes': [undefined, /argument 0 is tensor<\?x3xf32>: say for which sizes/],
-    'of other sizes': [['f32[2,4]'], /arguments\[0\] is f32\[2,4\]; the program takes tensor<\?x3xf32>/],
+    'without sizes': [undefined, /argument 0 \(arg0\) is tensor<\?x3xf32>: say for which sizes .* \{ arguments: \{ arg0: 'f32\[8,128\]' \} \}/],
+    'of other sizes': [['f32[2,4]'], /arguments: argument 0 \(arg0\) is given as f32\[2,4\]; the program takes tensor<\?x3xf32>/],
+    'a name that is none': [{ z: 'f32[2,3]' }, /arguments: there is no argument z; there are arg0/],
     'another number of them': [['f32[2,3]', 's32[]'], /arguments has 2 shapes; the program takes 1/],
     'an assertion of the program': [['f32[0,3]'], /needs a row; got 0/],
   };
@@ -478,7 +488,7 @@ describe('errors have a place', () => {
   const body = (lines) => `func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  ${lines}\n}`;
   const rows = [
     [body('%0 = stablehlo.add %x, %y : tensor<2xf32>\n return %0 : tensor<2xf32>'), 2, 26, /%y is not defined/],
-    [body('%0 = stablehlo.ad %x : tensor<2xf32>\n return %0 : tensor<2xf32>'), 2, 3, /no way to run stablehlo.ad/],
+    [body('%0 = stablehlo.ad %x : tensor<2xf32>\n return %0 : tensor<2xf32>'), 2, 3, /no operation stablehlo.ad; did you mean stablehlo.add\? \(line 2, column 3\)$/],
     [body('%0 = stablehlo.reshape %x : (tensor<2xf32>) -> tensor<3xf32>\n return %0 : tensor<3xf32>'), 2, 3, /reshape/],
     [body('%0 = stablehlo.abs %x : tensor<2xf33>'), 2, 36, /no arrays of f33/],
     [body('return %x : tensor<2xf32>').replace('}', ''), 3, 1, /nothing closes/],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { Client } from '../../bindings/index.mjs';
+import { Client, readSafetensors, writeSafetensors } from '../../bindings/index.mjs';
 import { adam, adamw, clipByNorm, sgd, trainStep } from '../../bindings/train/index.mjs';
 
 let client;
@@ -66,6 +66,51 @@ describe('trainStep', () => {
     });
   }
 
+  test('weights, state and arguments by name; a saved state goes on where it was', async () => {
+    const loss = client.parseHlo(LOSS);
+    const options = { wrt: 'params', optimiser: adam({ learningRate: 0.1 }) };
+    const first = await trainStep(client, loss, options), second = await trainStep(client, loss, options);
+    await first.start({ params: { w: WEIGHTS } });
+    await first.run({ x: TARGETS[0] });
+    const saved = await readSafetensors(writeSafetensors(first.state()));
+    assert.deepEqual(Object.keys(saved).sort(), ['optimiser.0.params.w', 'optimiser.1.params.w', 'optimiser.step', 'params.w']);
+    await second.start(saved);
+    for (const target of TARGETS.slice(1)) {
+      assert.deepEqual(await second.run({ x: target }), await first.run([target]));
+    }
+    assert.deepEqual(second.weights(), first.weights());
+    await assert.rejects(first.start({ 'params.v': WEIGHTS }), /start: no argument is named params\.w: f64\[3\]/);
+    await assert.rejects(first.start({ w: [1, 2] }), /start: params\.w: .*f64\[3\]|start: params\.w: needs an array of 3/);
+    for (const step of [first, second]) step.dispose();
+  });
+
+  test('weights of equal shapes go by their names', async () => {
+    const b = client.builder('line'); // loss = (10 x scale + bias)^2
+    const [bias, scale, x] = ['dense__bias__', 'dense__scale__', 'x'].map((name, i) => b.parameter(i, 'f64[]', name));
+    const y = x.mul(scale).mul(10).add(bias);
+    const step = await trainStep(client, b.build(y.mul(y)), { wrt: ['dense'] });
+    await step.start({ scale: 1, bias: 2 });
+    assert.equal((await step.run({ x: 1 }))[0].toArray(), 144);
+    assert.deepEqual(Object.keys(step.weights()), ['dense.bias', 'dense.scale']);
+    step.dispose();
+  });
+
+  test('a learning rate that changes', async () => {
+    const loss = client.parseHlo(LOSS);
+    const learningRate = (b, step) => b.div(b.constant(0.5, 'f32[]'), step);
+    const fit = await trainStep(client, loss, { wrt: 1, optimiser: sgd({ learningRate }) });
+    await fit.start([WEIGHTS]);
+    let wanted = WEIGHTS;
+    for (const [i, target] of TARGETS.entries()) {
+      await fit.run([target]);
+      wanted = wanted.map((w, k) => w - (0.5 / (i + 1)) * 2 * (w - target[k]));
+      fit.weights()['params.w'].data.forEach((w, k) => assert.ok(Math.abs(w - wanted[k]) < 1e-6, `${w}, not ${wanted[k]}`));
+    }
+    fit.dispose();
+    await assert.rejects(trainStep(client, loss, { wrt: 1, optimiser: sgd({ learningRate: () => 0.1 }) }),
+      /learningRate: the function must return an XlaOp of one number; got 0\.1/);
+  });
+
   test('leaves no memory behind', async () => {
     const loss = client.parseHlo(LOSS);
     const round = async () => {
@@ -89,7 +134,7 @@ describe('trainStep', () => {
     const step = await trainStep(client, loss, { wrt: 1 });
     await assert.rejects(step.run([TARGETS[0]]), /await start\(values\) first/);
     assert.throws(() => step.weights(), /await start\(values\) first/);
-    await assert.rejects(step.start([]), /values must be a list of 1, one for each weight/);
+    await assert.rejects(step.start([]), /values must be a list of 1, one for each weight, or an object with params\.w; got \[\]/);
     await step.start([WEIGHTS]);
     await assert.rejects(step.run(), /args must be a list of 1/);
     await assert.rejects(step.run([[1, 2]]), /x/);

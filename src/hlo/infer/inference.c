@@ -407,8 +407,10 @@ const Shape *infer_checked_shape(Arena *arena, const Instruction *instruction, E
   Inference in = inference_of(arena, instruction, error);
   const Shape *shape = infer(&in);
   if (!shape) return NULL;
+  bool is_outer = instruction->opcode == HLO_DOT && !instruction->a->lhs_contracting_dims.count;
   REQUIRE(&in, !in.stated || shape_compatible(in.stated, shape),
-          "the stated shape is %s, but the inferred shape is %s; they must be compatible",
-          text_shape(&in, in.stated), text_shape(&in, shape));
+          "the stated shape is %s, but the inferred shape is %s; they must be compatible%s",
+          text_shape(&in, in.stated), text_shape(&in, shape),
+          is_outer ? "; lhs_contracting_dims is missing" : "");
   return shape;
 }

@@ -8,6 +8,8 @@ const OpcodeRow opcode_rows[OPCODE_COUNT] = {
 #undef OPCODE
 };
 
+enum { MAX_NEAR = 60 }; /* letters of a word that another may be near to; no opcode has more */
+
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {
   if (length == 0) return false;
   for (int i = 0; i < OPCODE_COUNT; i++) {
@@ -18,6 +20,36 @@ bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {
     }
   }
   return false;
+}
+
+/* How many letters of a word must be put in, taken out or replaced to make another: Levenshtein's distance. */
+static int distance(const char *from, size_t length, const char *to) {
+  unsigned char row[MAX_NEAR + 1];
+  int count = (int)strlen(to);
+  for (int j = 0; j <= count; j++) row[j] = (unsigned char)j;
+  for (size_t i = 0; i < length; i++) {
+    int before = row[0]++;
+    for (int j = 0; j < count; j++) {
+      int replaced = before + (from[i] != to[j]);
+      before = row[j + 1];
+      int least = 1 + (row[j] < before ? row[j] : before);
+      row[j + 1] = (unsigned char)(replaced < least ? replaced : least);
+    }
+  }
+  return row[count];
+}
+
+const char *opcode_nearest(const char *name, size_t length) {
+  const char *nearest = NULL;
+  int least = 1 + (int)length / 3;
+  if (length > MAX_NEAR) return NULL;
+  for (int i = 0; i < OPCODE_COUNT; i++) {
+    int steps = distance(name, length, opcode_rows[i].name);
+    if (steps >= least + (nearest == NULL)) continue;
+    nearest = opcode_rows[i].name;
+    least = steps;
+  }
+  return nearest;
 }
 
 bool opcode_neutral(Opcode opcode, PrimitiveType type, Scalar *x) {

@@ -51,6 +51,8 @@ static inline bool opcode_is_elementwise(Opcode opcode) {
 
 /* Returns false if there is no such operation. */
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode);
+/* The opcode's name that a word may have been meant for; NULL if none is near. */
+const char *opcode_nearest(const char *name, size_t length);
 
 /* Finds x with f(x, y) = y for all y, for an operation f that reductions may reorder; false for other operations. For
 ** a sum of floats it is -0, as 0 + -0 is 0. */

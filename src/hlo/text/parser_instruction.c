@@ -46,8 +46,10 @@ static bool parse_opcode(Parser *p, Draft *d) {
   size_t length = lexer_length(lexer);
   if (!opcode_from_name(lexer->start, length, &d->opcode) &&
       !async_opcode(lexer->start, length, d)) {
-    return parser_error(p, lexer->start, "there is no operation called %.*s",
-                        length > 60 ? 60 : (int)length, lexer->start);
+    const char *meant = opcode_nearest(lexer->start, length);
+    return parser_error(p, lexer->start, "there is no operation called %.*s%s%s%s",
+                        length > 60 ? 60 : (int)length, lexer->start,
+                        meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
   }
   lexer_next(&p->lexer);
   return true;
