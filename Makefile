@@ -53,7 +53,7 @@ TEXTBOOK := $(patsubst %,src/reference/%.c,dot fft fft_plan lapack lapack_eigen 
 # CHECKED=1, for tests/mutants: WebAssembly with the checks of test builds, linked in a second.
 WASM_SOURCES := $(filter-out $(if $(CHECKED),,$(TEXTBOOK)),$(SHARED)) $(filter src/base/host/wasm.c,$(SOURCES))
 NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/base/host/native.c,$(SOURCES))
-C_FILES := $(sort $(shell find src tests -name '*.[ch]'))
+C_FILES := $(sort $(shell find src tests -name '*.[ch]' -o -name '*.inc'))
 
 # Contraction and fast-math would change the bits of results, which must be XLA's.
 CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \

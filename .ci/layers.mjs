@@ -7,6 +7,7 @@
  *   - a file that uses a room that its row does not name, and a name that no file needs;
  *   - a row that names a room below it, so that rooms would form a circle;
  *   - a file without a room, and files that include each other in a circle;
+ *   - a header with a function that is not inline: code for several types is an .inc, which a .c for each type includes;
  *   - a function that no other file uses, but that is not static. The compiler reports a static one that is dead;
  *   - a file of src/reference that only XLA_CHECKS code uses and that is no TEXTBOOK, and the other way round.
  */
@@ -51,7 +52,7 @@ class Uses {
 /* ---- What files include and call ---- */
 
 function includes(uses) {
-  for (const file of list('src', /\.(c|h|def)$/)) {
+  for (const file of list('src', /\.(c|h|inc|def)$/)) {
     uses.add(file);
     for (const [, path] of read(`src/${file}`).matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)) uses.add(file, path, 'includes');
   }
@@ -162,6 +163,15 @@ function checkCircles(uses, problems) {
   for (const file of edges.keys()) visit(file, []);
 }
 
+/** Functions in headers that a file would have a copy of. */
+function checkHeaders(problems) {
+  for (const file of list('src', /\.h$/)) {
+    for (const [, name] of read(`src/${file}`).matchAll(/^(?!.*\binline\b)\w[^;={}()]*\b(\w+)\([^;={}]*\) \{$/gm)) {
+      problems.push(`${file}: ${name} is not inline; put it into a .c, or into an .inc that a .c for each type includes`);
+    }
+  }
+}
+
 /** Functions and data with external linkage that no other file uses. */
 function checkLinkage(objects, problems) {
   const needed = new Set(objects.flatMap((object) => object.needed));
@@ -211,6 +221,7 @@ checkRooms('C', c, problems);
 checkRooms('JavaScript', js, problems);
 checkCircles(c, problems);
 checkCircles(js, problems);
+checkHeaders(problems);
 checkLinkage(objects, problems);
 checkTextbook(objects, textbook, problems);
 for (const problem of problems) console.error(problem);

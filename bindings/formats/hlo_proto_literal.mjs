@@ -43,17 +43,16 @@ function dataOf(proto, shape) {
   return new Natural(found.slice().buffer, 0, Math.floor(found.length / Natural.BYTES_PER_ELEMENT));
 }
 
-/** The bits of entry i, and how many of them are the mantissa. */
+/** A NaN's sign, and its payload where its type has one. */
 function nanBits(data, i, elementType) {
-  const mantissa = { f64: 52, c128: 52, f32: 23, c64: 23, bf16: 7, f16: 10, f8e5m2: 2, f8e4m3: 3,
-    f8e3m4: 4 }[elementType];
+  const { isIeee, mantissaBits } = ELEMENT_TYPES.get(elementType);
   const width = BigInt(8 * data.BYTES_PER_ELEMENT);
   const Words = { 8: BigUint64Array, 4: Uint32Array }[data.BYTES_PER_ELEMENT];
   const words = Words ? new Words(data.buffer, data.byteOffset, data.length) : data;
   const bits = BigInt(words[i]);
   return {
     negative: bits >> (width - 1n),
-    payload: mantissa === undefined ? 0n : bits & ((1n << BigInt(mantissa)) - 1n),
+    payload: isIeee ? bits & ((1n << BigInt(mantissaBits)) - 1n) : 0n,
   };
 }
 

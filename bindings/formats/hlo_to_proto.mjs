@@ -44,10 +44,6 @@ function shapeMessage(shape) {
   };
 }
 
-/** How many bits a type's mantissa has, where its NaNs have payloads. */
-const MANTISSA = {
-  f64: 52, c128: 52, f32: 23, c64: 23, bf16: 7, f16: 10, f8e5m2: 2, f8e4m3: 3, f8e3m4: 4,
-};
 const WORDS = { 8: BigUint64Array, 4: Uint32Array, 2: Uint16Array, 1: Uint8Array };
 
 /** "nan", "-nan(0x1)": quiet, unless the payload says otherwise. */
@@ -59,8 +55,9 @@ function writeNaN(data, i, text, elementType, part) {
   const words = new WORDS[size](data.buffer, data.byteOffset, data.length);
   const width = BigInt(8 * size);
   let value = BigInt(words[i]);
-  if (MANTISSA[elementType]) {
-    const mantissa = BigInt(MANTISSA[elementType]);
+  const { isIeee, mantissaBits } = ELEMENT_TYPES.get(elementType);
+  if (isIeee) {
+    const mantissa = BigInt(mantissaBits);
     const exponent = ((1n << (width - mantissa - 1n)) - 1n) << mantissa;
     value = exponent | BigInt(payload ?? 1n << (mantissa - 1n));
   }

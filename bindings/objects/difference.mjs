@@ -6,10 +6,7 @@ const RELATIVE = 1e-4;
 const OF_LARGEST = 1e-5;
 /** Units in the last place by which results of narrow floats may differ, and the distance of 1 to the next number. */
 const UNITS = 4;
-const EPSILON = {
-  f16: 2 ** -10, bf16: 2 ** -7, f8e5m2: 1 / 4, f8e5m2fnuz: 1 / 4, f8e4m3: 1 / 8, f8e4m3fn: 1 / 8, f8e4m3fnuz: 1 / 8,
-  f8e4m3b11fnuz: 1 / 8, f8e3m4: 1 / 16, f4e2m1fn: 1 / 2, f8e8m0fnu: 1,
-};
+const epsilonOf = ({ kind, bits, mantissaBits }) => (kind === 'float' && bits <= 16 ? 2 ** -mantissaBits : 0);
 
 const numbers = (value) => (Array.isArray(value) ? value : [value]);
 
@@ -29,8 +26,8 @@ export function difference(got, want) {
 }
 
 function differentElement({ shape, data }, { data: expected }) {
-  const { kind, read } = ELEMENT_TYPES.get(shape.elementType);
-  const unit = UNITS * (EPSILON[shape.elementType] ?? 0), relative = Math.max(RELATIVE, unit), ofLargest = Math.max(OF_LARGEST, unit);
+  const type = ELEMENT_TYPES.get(shape.elementType), { kind, read } = type;
+  const unit = UNITS * epsilonOf(type), relative = Math.max(RELATIVE, unit), ofLargest = Math.max(OF_LARGEST, unit);
   const isExact = kind !== 'float' && kind !== 'complex';
   let largest = 0;
   for (let k = 0; !isExact && k < shape.elementCount; k++) {

@@ -116,24 +116,19 @@ function elementText(data, i, elementType) {
 
 /* ---- Floats: as LLVM's APFloat writes them, whose last digit is not always the nearest ---- */
 
-/** The bits of the mantissa, the leading one among them: they decide how many digits are written. */
-const MANTISSA = {
-  f64: 53, f32: 24, f16: 11, bf16: 8, f8e5m2: 3, f8e5m2fnuz: 3, f8e3m4: 5, f8e8m0fnu: 1, f4e2m1fn: 2,
-};
-
 /**
  * Element i of `data`: six digits if they name the value, all digits if these have a point, and its
  * bits in hexadecimal otherwise.
  */
 function floatText(data, i, elementType) {
-  const { read, write } = ELEMENT_TYPES.get(elementType);
+  const { read, write, mantissaBits } = ELEMENT_TYPES.get(elementType);
   const value = read(data, i);
   if (Number.isFinite(value)) {
     const short = shortText(value);
     const cell = data.slice(i, i + 1);
     write(cell, 0, Number(short));
     if (Object.is(read(cell, 0), value)) return short;
-    const long = longText(value, 2 + Math.floor((MANTISSA[elementType] ?? 4) * 59 / 196));
+    const long = longText(value, 2 + Math.floor((mantissaBits + 1) * 59 / 196));
     if (long.includes('.')) return long;
   }
   const bytes = new Uint8Array(data.buffer, data.byteOffset + i * data.BYTES_PER_ELEMENT, data.BYTES_PER_ELEMENT);

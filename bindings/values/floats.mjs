@@ -119,8 +119,10 @@ function makeCodec(row) {
  *   decode: (bits: number) => number,
  *   lowest: number,
  *   highest: number,
+ *   mantissaBits: number,
+ *   isIeee: boolean,
  * }>}
  */
 export const FLOAT_CODECS = Object.fromEntries(
-  Object.entries(FORMATS).map(([type, row]) => [type, makeCodec(row)]),
+  Object.entries(FORMATS).map(([type, row]) => [type, { ...makeCodec(row), mantissaBits: row[1], isIeee: row[3] === 'ieee' }]),
 );

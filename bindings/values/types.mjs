@@ -17,6 +17,8 @@ import { FLOAT_CODECS } from './floats.mjs';
  * @property {(data: any, index: number, value: any) => boolean} write stores one; false and
  *   unchanged if the type has no such value
  * @property {[any, any] | null} limits the lowest and the highest value; null if complex
+ * @property {number} [mantissaBits] of floats, and of the parts of complex numbers
+ * @property {boolean} [isIeee] of these: infinities and NaNs have the highest exponent; NaNs have payloads
  */
 
 function integer(name, bits, kind, Array) {
@@ -51,6 +53,9 @@ function integer64(name, kind, Array) {
   };
 }
 
+/** What float formats of JavaScript's own have. */
+const IEEE = { 32: { mantissaBits: 23, isIeee: true }, 64: { mantissaBits: 52, isIeee: true } };
+
 function float(name, bits, Array) {
   return {
     read: (data, index) => data[index],
@@ -60,12 +65,12 @@ function float(name, bits, Array) {
       return true;
     },
     name, bits, bytes: bits / 8, kind: 'float', Array, lanes: 1,
-    limits: [-Infinity, Infinity],
+    limits: [-Infinity, Infinity], ...IEEE[bits],
   };
 }
 
 function floatBits(name, bits) {
-  const { encode, decode, lowest, highest } = FLOAT_CODECS[name];
+  const { encode, decode, lowest, highest, mantissaBits, isIeee } = FLOAT_CODECS[name];
   return {
     read: (data, index) => decode(data[index]),
     write(data, index, value) {
@@ -75,7 +80,7 @@ function floatBits(name, bits) {
     },
     name, bits, bytes: Math.ceil(bits / 8), kind: 'float', lanes: 1,
     Array: bits === 16 ? Uint16Array : Uint8Array,
-    limits: [lowest, highest],
+    limits: [lowest, highest], mantissaBits, isIeee,
   };
 }
 
@@ -91,6 +96,7 @@ function complex(name, bits, Array) {
       return true;
     },
     name, bits, bytes: bits / 8, kind: 'complex', Array, lanes: 2, limits: null,
+    ...IEEE[bits / 2],
   };
 }
 

@@ -175,7 +175,6 @@ static const Stage stages[] = {
     {"scaled dots", pass_expand_scaled_dots},
     {"preparing passes", prepare},
     {"loops", pass_unroll_loops},
-    {"pooling", pass_expand_pooling},
     {"scattered windows", pass_scatter_windows},
     {"sort keys", pass_sort_keys},
     {"padded windows", pass_pad_windows_for_code},

@@ -19,7 +19,7 @@ const files = (folder, pattern) => readdirSync(join(ROOT, folder), { recursive: 
 
 test('a word that marks an order stands at two places, and one of them is checked', () => {
   const places = new Map();
-  const sources = [...files('src', /\.(c|h|def)$/), ...files('bindings', /\.mjs$/), ...files('tests', /\.(mjs|c)$/)];
+  const sources = [...files('src', /\.(c|h|inc|def)$/), ...files('bindings', /\.mjs$/), ...files('tests', /\.(mjs|c)$/)];
   for (const file of sources) {
     for (const [text, word] of read(file).matchAll(/ORDER ([A-Z][A-Z_]+)[^]{0,200}/g)) {
       const isChecked = file.startsWith('tests/') || /^[^]*?\n_Static_assert/.test(text.split('\n\n')[0]);

@@ -22,7 +22,7 @@ const spaced = (text) => text.trim().replace(/\s+/g, ' ');
 /** 'plan/loop_plan.h MAX_LOOPS' -> values. */
 async function numbersOfSources() {
   const numbers = new Map();
-  for (const name of (await readdir(join(ROOT, 'src'), { recursive: true })).filter((file) => /\.[ch]$/.test(file))) {
+  for (const name of (await readdir(join(ROOT, 'src'), { recursive: true })).filter((file) => /\.([ch]|inc)$/.test(file))) {
     const text = (await readFile(join(ROOT, 'src', name), 'utf8')).replace(/\/\*[^]*?\*\//g, '');
     for (const [, number, value] of text.matchAll(NUMBER)) {
       if (!IS_LIMIT.test(number) && (OF_FORMATS.test(name) || !isNumber(spaced(value)))) continue;

@@ -52,15 +52,14 @@ function randomBits(operation, b, key, bits, dimensions) {
   return b.or(b.shiftLeft(wideHigh, 32), wideLow);
 }
 
-const MANTISSA = { f64: 52, f32: 23, f16: 10, bf16: 7 };
 const ONE = { f64: 0x3ffn << 52n, f32: 0x3f800000, f16: 0x3c00, bf16: 0x3f80 };
 
 /** Numbers in [low, high): random bits are the mantissa of a number in [1, 2). */
 function uniform(operation, b, key, shape, low, high) {
   const { elementType: type, dimensions } = shape;
-  const { bits } = ELEMENT_TYPES.get(type);
-  const drawn = MANTISSA[type] < 8 ? 8 : bits;
-  const random = b.shiftRightLogical(randomBits(operation, b, key, drawn, [...dimensions]), drawn - MANTISSA[type]);
+  const { bits, mantissaBits } = ELEMENT_TYPES.get(type);
+  const drawn = mantissaBits < 8 ? 8 : bits;
+  const random = b.shiftRightLogical(randomBits(operation, b, key, drawn, [...dimensions]), drawn - mantissaBits);
   const mantissa = drawn === bits ? random : b.convertElementType(random, `u${bits}`);
   const from1 = b.bitcastConvertType(b.or(mantissa, ONE[type]), type);
   const from0 = b.sub(from1, 1);
@@ -68,11 +67,11 @@ function uniform(operation, b, key, shape, low, high) {
 }
 
 /** The number after -1, towards 0. */
-const AFTER_MINUS_1 = { f64: -1 + 2 ** -53, f32: -1 + 2 ** -24, f16: -1 + 2 ** -11, bf16: -1 + 2 ** -8 };
+const afterMinus1 = (type) => -1 + 2 ** -(ELEMENT_TYPES.get(type).mantissaBits + 1);
 
 function normal(b, key, shape) {
   const { elementType: type } = shape;
-  const [low, high] = [AFTER_MINUS_1[type], 1].map((value) => b.constantR0(value, type));
+  const [low, high] = [afterMinus1(type), 1].map((value) => b.constantR0(value, type));
   const u = uniform('normal', b, key, shape, low, high);
   const wide = type === 'f64' ? 'f64' : 'f32';
   const inverse = erfInv(new Maths(b, wide), type === wide ? u : b.convertElementType(u, wide));
@@ -81,7 +80,7 @@ function normal(b, key, shape) {
 
 const shapeKind = Object.assign((value) => {
   const shape = Shape.of(value);
-  return shape.isArray && shape.elementType in MANTISSA ? shape : undefined;
+  return shape.isArray && shape.elementType in ONE ? shape : undefined;
 }, { wants: 'the shape of an array of f16, bf16, f32 or f64', type: 'ShapeLike' });
 
 const seedKey = row('key', { seed: integer }, (_emit, { seed }, b) => {

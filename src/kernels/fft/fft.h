@@ -1,5 +1,5 @@
 /*
-** Discrete Fourier transforms: fft.c plans them, fft_lines.h runs them, for f32 and for f64.
+** Discrete Fourier transforms: fft.c plans them, fft_lines.inc runs them, for f32 and for f64.
 **
 ** Comes in: FFT, IFFT, RFFT or IRFFT over one to three axes. Goes out: one pass over lines per axis
 ** (two for long lines), in chunks that threads share and that can pause.
@@ -16,7 +16,7 @@
 ** chirp (Bluestein), since jk = (j^2 + k^2 - (j - k)^2) / 2.
 **
 ** Invariant: tiles are done in the same pieces, whatever the chunks and turns, so the bits of a result
-** do not depend on them. Read next: fft.c, then fft_lines.h.
+** do not depend on them. Read next: fft.c, then fft_lines.inc.
 */
 #ifndef XLA_KERNELS_FFT_FFT_H
 #define XLA_KERNELS_FFT_FFT_H

@@ -1,5 +1,5 @@
-/* Fourier transforms of f32: see fft_lines.h. */
+/* Fourier transforms of f32: see fft_lines.inc. */
 #define REAL         float
 #define VECTOR_REALS 4
 #define NAMED(name)  name##_f32
-#include "kernels/fft/fft_lines.h"
+#include "kernels/fft/fft_lines.inc"

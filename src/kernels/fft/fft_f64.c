@@ -1,8 +1,8 @@
-/* Fourier transforms of f64: see fft_lines.h. */
+/* Fourier transforms of f64: see fft_lines.inc. */
 #define REAL         double
 #define VECTOR_REALS 2
 #define NAMED(name)  name##_f64
-#include "kernels/fft/fft_lines.h"
+#include "kernels/fft/fft_lines.inc"
 
 bool fft_alone_f64(const FftTransform *transform, double **re, double **im, double *memory,
                    FftTurn *turn) {

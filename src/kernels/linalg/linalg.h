@@ -7,7 +7,7 @@
 **
 ** linalg_kernel.c plans a routine. It computes the matrices of a batch one by one; small ones go LINALG_LANES at a time
 ** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128, narrower floats in f64. Each function is written once and
-** included for each type: linalg_numbers.h, linalg_factor.h, linalg_schur.h, linalg_routines.h.
+** included for each type: linalg_numbers.inc, linalg_factor.inc, linalg_schur.inc, linalg_routines.inc.
 **
 ** Invariant: a routine is a sequence of stages, and LinalgProgress holds all that a stage needs to continue. So a stage
 ** can return after about LINALG_TURN operations and go on in another turn; between turns other work runs, or the run is
@@ -15,7 +15,7 @@
 **
 ** The main trick: factorisations work on blocks of LINALG_BLOCK columns, so that most of the work is matrix products.
 **
-** Read next: linalg_routines.h (the stages of each routine), then linalg_factor.h (the factorisations).
+** Read next: linalg_routines.inc (the stages of each routine), then linalg_factor.inc (the factorisations).
 */
 #ifndef XLA_KERNELS_LINALG_LINALG_H
 #define XLA_KERNELS_LINALG_LINALG_H
@@ -118,7 +118,7 @@ enum {
   LINALG_TURN = 20 * 1000 * 1000, /* operations on reals in a turn, about */
   LINALG_MOVE = 8,   /* operations that a read and write of a large matrix's number counts as */
   LINALG_BLOCK = 32, /* columns in a block */
-  /* Max rows of a panel that is factored ahead: looks_ahead in linalg_factor.h. */
+  /* Max rows of a panel that is factored ahead: looks_ahead in linalg_factor.inc. */
   LINALG_AHEAD = LINALG_TURN / (16 * LINALG_BLOCK * LINALG_BLOCK) + LINALG_BLOCK + 1,
 };
 
@@ -186,12 +186,12 @@ enum { LINALG_LANES = 4 };
 int64_t linalg_lanes_numbers(const LinalgPlan *plan, PrimitiveType type);
 int linalg_run_lanes(const LinalgPlan *plan, const LinalgData *data, double *memory);
 
-/* linalg_numbers.h: y -= a x. */
+/* linalg_numbers.inc: y -= a x. */
 void linalg_subtract_row_f64(double *y, double a, const double *x, ptrdiff_t count);
 void linalg_subtract_row_c128(LinalgComplex *y, LinalgComplex a, const LinalgComplex *x,
                               ptrdiff_t count);
 
-/* linalg_numbers.h: c -= a b for leading rows; returns how many. */
+/* linalg_numbers.inc: c -= a b for leading rows; returns how many. */
 ptrdiff_t linalg_subtract_panels_f64(ptrdiff_t parts, ptrdiff_t rows, ptrdiff_t columns,
                                      const double *a, ptrdiff_t a_row, ptrdiff_t depth,
                                      const double *b, ptrdiff_t b_stride, double *c,

@@ -14,17 +14,4 @@ Window window_unpadded(Arena *arena, const Window *window, PaddingConfig *paddin
 Instruction *add_padded(Computation *computation, Instruction *operand, Instruction *value,
                         PaddingConfig padding);
 
-/* Makes a computation that reduces select-and-scatter's elements with their places:
-** (best, its place, candidate, its place) -> the selected one with its place. Place -1 means no element; if
-** `padded`, the candidate may have it too. The pass's last computation, all zero at first, is reused if it is
-** the same. */
-typedef struct PoolingChooser {
-  Computation *made;
-  const Computation *select;
-  PrimitiveType type;
-  bool padded;
-} PoolingChooser;
-Computation *pooling_chooser(const Instruction *select_and_scatter, bool padded,
-                             PoolingChooser *last);
-
 #endif

@@ -1,19 +1,77 @@
 /*
-** Splits select-and-scatter with overlapping or padded windows into the two steps of its name:
+** Splits select-and-scatter, the gradient of pooling, into the two steps of its name:
 **
 **     place    = 0, 1, 2, ... in the operand's shape
 **     (_, at)  = reduce-window((operand, place), by `select`)   in the source's shape
 **     result   = scatter(init, at, source, by `scatter`)        in one dimension
 **
 ** Padding has the place -1, which is out of bounds, so the scatter skips it.
+**
+** If windows lie side by side, an element is in one window, and both steps are loops, which fuse. A dimension of o
+** windows of k elements is two, [o, k]; for windows in one dimension:
+**
+**     place    = 0, 1, 2, ... in each window                      [k]
+**     (_, at)  = reduce((operand, place), along k, by `select`)   [o]
+**     result   = select(place == at, `scatter`(init, source), init)   [o, k]
+**
+** Elements after the last window get the initial value.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
-/* Returns every element's place in the operand, in row-major order. */
-static Instruction *add_places(Computation *computation, const Shape *shape) {
+enum { MAX_LOOP_RANK = 10 };
+
+/* A computation that reduces select-and-scatter's elements with their places:
+** (best, its place, candidate, its place) -> the selected one with its place. Place -1 means no element; if
+** `padded`, the candidate may have it too. The pass's last computation, all zero at first, is reused if it is
+** the same. */
+typedef struct PoolingChooser {
+  Computation *made;
+  const Computation *select;
+  PrimitiveType type;
+  bool padded;
+} PoolingChooser;
+
+/* Whether a place has an element: it is not negative. */
+static Instruction *add_is_place(Computation *c, Instruction *place) {
+  const Attributes *compare = ATTRIBUTES(.direction = COMPARE_GE);
+  Instruction *operands[] = {place, computation_add_number(c, place->shape->type, (Scalar){0})};
+  return computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, compare, NULL);
+}
+
+static Computation *pooling_chooser(const Instruction *x, bool padded, PoolingChooser *last) {
+  PrimitiveType type = x->shape->type;
+  const Computation *select = x->a->select;
+  if (last->select == select && last->type == type && last->padded == padded) return last->made;
+  Computation *c = module_add_computation(x->parent->module, "select_with_place");
+  *last = (PoolingChooser){c, select, type, padded};
+  const Shape *value = shape_scalar(type), *place = shape_scalar(S32), *pred = shape_scalar(PRED);
+  Instruction *best = computation_add_parameter(c, 0, value, "best");
+  Instruction *at = computation_add_parameter(c, 1, place, "at");
+  Instruction *candidate = computation_add_parameter(c, 2, value, "candidate");
+  Instruction *there = computation_add_parameter(c, 3, place, "there");
+  Instruction *better = computation_add(c, HLO_CALL, pred, (Instruction *[]){best, candidate}, 2,
+                                        ATTRIBUTES(.to_apply = x->a->select), NULL);
+  Instruction *keep = computation_add(
+      c, HLO_AND, pred, (Instruction *[]){better, add_is_place(c, at)}, 2, NULL, NULL);
+  if (padded) {
+    Instruction *none =
+        computation_add(c, HLO_NOT, pred, (Instruction *[]){add_is_place(c, there)}, 1, NULL, NULL);
+    keep = computation_add(c, HLO_OR, pred, (Instruction *[]){keep, none}, 2, NULL, NULL);
+  }
+  Instruction *results[] = {
+      computation_add(c, HLO_SELECT, value, (Instruction *[]){keep, best, candidate}, 3, NULL,
+                      NULL),
+      computation_add(c, HLO_SELECT, place, (Instruction *[]){keep, at, there}, 3, NULL, NULL),
+  };
+  computation_add_tuple(c, results, 2);
+  return c;
+}
+
+/* Returns the place of each element of an array, in row-major order. */
+static Instruction *add_all_places(Computation *computation, const Shape *shape) {
   Arena *arena = computation->module->arena;
   int64_t count = shape_elements(shape);
   Instruction *iota = computation_add(computation, HLO_IOTA,
@@ -21,15 +79,24 @@ static Instruction *add_places(Computation *computation, const Shape *shape) {
   return computation_add_reshape(computation, iota, shape->rank, shape->dims);
 }
 
+/* Sets `values` to the initial values of a reduction by pooling_chooser: any element, and the place of none. */
+static void add_no_element(Computation *computation, const Instruction *x, Instruction **values) {
+  values[0] = computation_add_number(computation, x->shape->type, (Scalar){0});
+  values[1] = computation_add_number(computation, S32, (Scalar){.i = -1});
+}
+
+/* Returns the shape of such a reduction's result. */
+static const Shape *with_places(Arena *arena, const Shape *elements) {
+  return shape_tuple(arena, 2, (const Shape *[]){elements, shape_with_type(arena, elements, S32)});
+}
+
 /* Returns the place of the element that each window selects, or NULL. */
 static Instruction *add_selection(Computation *computation, const Instruction *x,
                                   PoolingChooser *last) {
   Arena *arena = computation->module->arena;
   bool padded = window_is_padded(&x->a->window);
-  const Shape *source = x->operands[1]->shape, *places = shape_with_type(arena, source, S32);
-  Instruction *first = computation_add_number(computation, x->shape->type, (Scalar){0});
-  Instruction *nowhere = computation_add_number(computation, S32, (Scalar){.i = -1});
-  Instruction *operands[] = {x->operands[0], add_places(computation, x->shape), first, nowhere};
+  Instruction *operands[4] = {x->operands[0], add_all_places(computation, x->shape)};
+  add_no_element(computation, x, operands + 2);
   Attributes window;
   attributes_init(&window);
   window.window = x->a->window;
@@ -42,9 +109,9 @@ static Instruction *add_selection(Computation *computation, const Instruction *x
       if (!operands[i]) return NULL;
     }
   }
-  const Shape *both = shape_tuple(arena, 2, (const Shape *[]){source, places});
   Instruction *reduce =
-      computation_add(computation, HLO_REDUCE_WINDOW, both, operands, 4, &window, NULL);
+      computation_add(computation, HLO_REDUCE_WINDOW, with_places(arena, x->operands[1]->shape),
+                      operands, 4, &window, NULL);
   return computation_add_element(computation, reduce, 1);
 }
 
@@ -65,17 +132,123 @@ static void scatter_source(Computation *computation, Instruction *x, Instruction
   instruction_become(x, HLO_RESHAPE, &scatter, 1, NULL);
 }
 
-/* Whether it can become loops: a window needs twice the operand's rank. */
-static bool is_for_loops(const Instruction *x) {
-  const Shape *shape = x->shape;
-  enum { MAX_WINDOW_RANK = 5 };
-  return x->opcode == HLO_SELECT_AND_SCATTER && shape_is_static_array(shape) &&
-         shape->rank <= MAX_WINDOW_RANK && shape_elements(shape) > 0 &&
-         shape_elements(shape) <= INT32_MAX && shape_elements(x->operands[1]->shape) > 0;
+/* --- Windows side by side --------------------------------------------------------------------- */
+
+/* The shape in which each dimension is two: the windows, and the elements of a window. */
+typedef struct Split {
+  Computation *computation;
+  Arena *arena;
+  const Instruction *x; /* the select-and-scatter */
+  int rank;
+  int64_t dims[MAX_LOOP_RANK];
+  Int64List windows, elements; /* the dimensions that number the windows, and those of elements */
+  int64_t covered[MAX_LOOP_RANK]; /* elements of each dimension that the windows cover */
+} Split;
+
+/* Returns false if windows overlap, have gaps or padding, or if the shape has too many dimensions. */
+static bool split_init(Split *s, const Instruction *x) {
+  const Window *window = &x->a->window;
+  Arena *arena = x->parent->module->arena;
+  *s = (Split){.computation = x->parent, .arena = arena, .x = x};
+  if (window_is_padded(window)) return false;
+  int64_t *windows = ARENA_ARRAY(arena, int64_t, window->count);
+  int64_t *elements = ARENA_ARRAY(arena, int64_t, window->count);
+  s->windows.items = windows, s->elements.items = elements;
+  for (int i = 0; i < window->count; i++) {
+    const WindowDimension *w = &window->items[i];
+    int64_t count = x->operands[1]->shape->dims[i];
+    bool fits = w->size == w->stride && w->window_dilation == 1 && !w->window_reversal;
+    if (!fits || s->rank + 2 > MAX_LOOP_RANK) return false;
+    s->covered[i] = count * w->size;
+    windows[s->windows.count++] = s->rank;
+    s->dims[s->rank++] = count;
+    if (w->size == 1) continue;
+    elements[s->elements.count++] = s->rank;
+    s->dims[s->rank++] = w->size;
+  }
+  return s->elements.count > 0;
+}
+
+static Instruction *add_split(const Split *s, Opcode opcode, PrimitiveType type,
+                              Instruction *const *operands, int count,
+                              const Attributes *attributes) {
+  const Shape *shape = shape_make(s->arena, type, s->rank, s->dims, NULL);
+  return computation_add(s->computation, opcode, shape, operands, count, attributes, NULL);
+}
+
+/* Returns the operand's elements that windows cover, in the split shape. */
+static Instruction *add_covered(const Split *s) {
+  Instruction *x = s->x->operands[0];
+  for (int i = 0; i < x->shape->rank; i++) {
+    if (s->covered[i] == x->shape->dims[i]) continue;
+    x = computation_add_range(s->computation, x, i, 0, s->covered[i]);
+  }
+  return computation_add_reshape(s->computation, x, s->rank, s->dims);
+}
+
+/* Broadcasts to the split shape: dimension i of x becomes dimensions[i]. */
+static Instruction *add_broadcast(const Split *s, Instruction *x, Int64List dimensions) {
+  return add_split(s, HLO_BROADCAST, x->shape->type, &x, 1,
+                   ATTRIBUTES(.dimensions = {x->shape->rank, dimensions.items}));
+}
+
+/* Returns each element's place in its window. */
+static Instruction *add_places(const Split *s) {
+  int64_t dims[MAX_LOOP_RANK];
+  for (int i = 0; i < s->elements.count; i++) dims[i] = s->dims[s->elements.items[i]];
+  const Shape *window = shape_make(s->arena, S32, s->elements.count, dims, NULL);
+  return add_broadcast(s, add_all_places(s->computation, window), s->elements);
+}
+
+/* Returns the source's elements at the selected places, and the initial value elsewhere, in the split shape. */
+static Instruction *add_spread(const Split *s, PoolingChooser *last) {
+  const Instruction *x = s->x;
+  Instruction *places = add_places(s);
+  const Shape *source = x->operands[1]->shape;
+  Instruction *operands[4] = {add_covered(s), places};
+  add_no_element(s->computation, x, operands + 2);
+  const Attributes *reduction =
+      ATTRIBUTES(.dimensions = s->elements, .to_apply = pooling_chooser(x, false, last));
+  Instruction *reduce = computation_add(s->computation, HLO_REDUCE, with_places(s->arena, source),
+                                        operands, 4, reduction, NULL);
+  Instruction *at =
+      add_broadcast(s, computation_add_element(s->computation, reduce, 1), s->windows);
+  Instruction *here = add_split(s, HLO_COMPARE, PRED, (Instruction *[]){places, at}, 2,
+                                ATTRIBUTES(.direction = COMPARE_EQ));
+  Instruction *init = add_broadcast(s, x->operands[2], s->windows);
+  int64_t *all = ARENA_ARRAY(s->arena, int64_t, s->rank);
+  for (int i = 0; i < s->rank; i++) all[i] = i;
+  Instruction *updated =
+      add_split(s, HLO_MAP, source->type,
+                (Instruction *[]){init, add_broadcast(s, x->operands[1], s->windows)}, 2,
+                ATTRIBUTES(.to_apply = x->a->scatter, .dimensions = {s->rank, all}));
+  return add_split(s, HLO_SELECT, source->type, (Instruction *[]){here, updated, init}, 3, NULL);
+}
+
+static void spread_source(const Split *s, Instruction *x, PoolingChooser *last) {
+  int rank = x->shape->rank;
+  Instruction *spread = add_spread(s, last);
+  PaddingDimension *padding = ARENA_ARRAY(s->arena, PaddingDimension, rank);
+  for (int i = 0; i < rank; i++) padding[i].high = x->shape->dims[i] - s->covered[i];
+  Instruction *operands[] = {computation_add_reshape(s->computation, spread, rank, s->covered),
+                             x->operands[2]};
+  instruction_become(x, HLO_PAD, operands, 2, ATTRIBUTES(.padding = {rank, padding}));
 }
 
 static bool scatter_window(Instruction *x, void *last) {
-  Instruction *places = is_for_loops(x) ? add_selection(x->parent, x, last) : NULL;
+  const Shape *shape = x->shape;
+  if (x->opcode != HLO_SELECT_AND_SCATTER || !shape_is_static_array(shape) ||
+      shape_elements(shape) == 0 || shape_elements(shape) > INT32_MAX ||
+      shape_elements(x->operands[1]->shape) == 0) {
+    return false;
+  }
+  Split split;
+  if (split_init(&split, x)) {
+    spread_source(&split, x, last);
+    return true;
+  }
+  if (2 * shape->rank > MAX_LOOP_RANK) return false; /* the loop of reduce-window */
+  Instruction *places = add_selection(x->parent, x, last);
   if (places) scatter_source(x->parent, x, places);
   return places != NULL;
 }
