@@ -55,6 +55,15 @@ describe('parameters and results of dynamic size', () => {
     executable.dispose();
   });
 
+  test('of top-k: all dimensions but the last one', async () => {
+    const rows = [[[1, 5, 3], [4, 2, 9]], [[8, 7, 6], [0, 1, 0]]];
+    const lines = ['x = f32[<=4,<=3,3] parameter(0)', 't = (f32[<=4,<=3,2], s32[<=4,<=3,2]) topk(x), k=2, largest=true'];
+    const [[shape, values], [, indices]] = await run(lines, [rows]);
+    assert.equal(shape, 'f32[2,2,2]');
+    assert.deepEqual(values, [[[5, 3], [9, 4]], [[8, 7], [1, 0]]]);
+    assert.deepEqual(indices, [[[1, 2], [2, 0]], [[0, 1], [1, 0]]]);
+  });
+
   test('in any dimension, in tuples, beside static ones', async () => {
     const got = await run(
       [

@@ -12,7 +12,7 @@
  * build/mutants/SEED.jsonl has a line for each; a run that was stopped goes on after the last. ARGS: --slow tries the
  * slower tests, too; --again tries the survivors of the file again, on the core and the tests as they are now; --keep takes
  * what the tests reached from the measurement before, though the core has changed since; --quick leaves out tests that take
- * longer than 0.4 s; --tree NAME is another copy, for a second run beside the first.
+ * longer than 0.4 s; --native tries the native programs of the tests, too; --tree NAME is another copy, for a second run beside the first.
  */
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,12 +22,12 @@ import { Random } from '../fuzz/random.mjs';
 import { ROOT } from '../support/program.mjs';
 import { applied, lineOf, mutationsOf } from './mutate.mjs';
 import { measured } from './reach.mjs';
-import { build, inTree, makeTree, objectOf, run } from './tree.mjs';
+import { build, failingNative, inTree, makeTree, objectOf, run } from './tree.mjs';
 
 const { values: options } = parseArgs({
   options: { count: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' }, files: { type: 'string', default: '' },
     tree: { type: 'string', default: 'tree' }, slow: { type: 'boolean', default: false }, again: { type: 'boolean', default: false },
-    keep: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+    keep: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false }, native: { type: 'boolean', default: false } },
 });
 const FOLDERS = ['compile', 'rewrite', 'plan', 'codegen', 'runtime'];
 /** Files of kernels that plan; the others compute, and tests of their results are elsewhere. */
@@ -37,7 +37,7 @@ const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder
 /** Some 40 s of one core in all, if none fails. */
 const FAST = [
   'core/aliases', 'api/builder', 'api/dynamic', 'core/effects', 'core/epilogues', 'api/errors', 'corpus/golden',
-  'core/loop_state', 'project/old_faults', 'project/order', 'core/overwrite', 'core/reductions', 'core/regions',
+  'core/listing', 'core/loop_state', 'project/old_faults', 'project/order', 'core/overwrite', 'core/reductions', 'core/regions',
   'core/rows', 'core/short_rows', 'core/siblings', 'core/thresholds', 'core/windows',
 ];
 /** For mutants that FAST does not see, if --slow is given: whatever needs no threads, processes, page or clock. */
@@ -143,7 +143,8 @@ async function tried(mutation, text, reach) {
     const started = Date.now(), tests = reach(mutation.path, text, mutation.at);
     if (tests.length && (await build()).code) return { none: true };
     const [fast, slow] = [true, false].map((isFast) => tests.filter((test) => FAST.includes(test.file.slice('tests/'.length, -'.test.mjs'.length)) === isFast));
-    const byFast = await killer(fast, random), bySlow = byFast || !options.slow ? undefined : await killer(slow, random);
+    const byFast = await killer(fast, random);
+    const bySlow = byFast ? undefined : (options.slow && await killer(slow, random)) || (options.native && await failingNative()) || undefined;
     return { by: byFast ?? bySlow ?? null, slow: Boolean(bySlow), tests: tests.length, seconds: Math.round((Date.now() - started) / 1000) };
   } finally {
     await writeFile(file, text);
