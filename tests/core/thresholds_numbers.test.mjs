@@ -52,6 +52,26 @@ odd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n two = f32[] constant(2)\
   }
 });
 
+describe('convolutions whose windows mostly lie on padding', () => {
+  /* The padded operand is copied if it has at most 16 times the elements of operand and result, and 2^20 more. */
+  for (const [length, outputs] of [[16, 3], [1000, 1], [5000, 2]]) {
+    test(`${length} elements and ${outputs} features`, async () => {
+      const most = 16 * (2 * outputs + length) + (1 << 20);
+      for (const elements of [most - 1, most, most + 1, 2 * most]) {
+        const stride = elements - 2;
+        const text = `HloModule m\nENTRY e { x = f32[1,${length},1] parameter(0)\n w = f32[2,1,${outputs}] parameter(1)
+ ROOT c = f32[1,2,${outputs}] convolution(x, w), window={size=2 stride=${stride} pad=${elements - length}_0}, dim_labels=b0f_0io->b0f }`;
+        const module = client.parseHlo(text), executable = await client.compile(module), { arenaBytes } = executable.memoryPlan();
+        assert.ok(arenaBytes <= 4 * most + 64, `${elements} elements take ${arenaBytes} bytes`);
+        assert.equal(arenaBytes >= 4 * elements, elements <= most, `${elements} elements are copied up to ${most}`);
+        executable.dispose();
+        module.dispose();
+        await agrees(client, text);
+      }
+    });
+  }
+});
+
 /** Tests `add(parts, n, type)`, a program of its own for each number and type. */
 function each(what, types, numbers, add, applied = () => '') {
   describe(what, () => {
