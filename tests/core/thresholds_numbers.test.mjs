@@ -149,4 +149,29 @@ describe('Fourier transforms of long lines', () => {
       });
     }
   }
+  for (const [type, complex, bound] of [['f32', 'c64', 2e-6], ['f64', 'c128', 1e-14]]) {
+    for (const lines of [1, 3, 4, 5]) {
+      test(`${lines} lines of ${type}, and back`, async () => {
+        for (const n of [8192, 16380, 16382, 16384, 16386, 16800, 32766, 32768, 32770, 33280, 65536]) {
+          const half = n / 2 + 1;
+          const text = `HloModule m\nENTRY e { x = ${type}[${lines},${n}] parameter(0)\n y = ${complex}[${lines},${half}] fft(x), fft_type=RFFT, fft_length={${n}}
+ z = ${type}[${lines},${n}] fft(y), fft_type=IRFFT, fft_length={${n}}\n ROOT r = (${complex}[${lines},${half}], ${type}[${lines},${n}]) tuple(y, z) }`;
+          const executable = await client.compile(client.parseHlo(text)), x = new (type === 'f32' ? Float32Array : Float64Array)(lines * n);
+          for (let l = 0; l < lines; l++) [x[l * n + l + 1], x[l * n + n - 3]] = [2, 1];
+          const [{ data: got }, { data: back }] = await executable.execute([x]);
+          const most = bound * Math.log2(n);
+          for (let l = 0; l < lines; l++) {
+            for (const k of [0, 1, 2, 63, 4095, 4096, 4097, n >> 2, (n >> 2) + 1, half - 2, half - 1].filter((place) => place < half)) {
+              const [a, b] = [(-2 * Math.PI * ((k * (l + 1)) % n)) / n, (-2 * Math.PI * ((k * (n - 3)) % n)) / n];
+              const [re, im] = [2 * Math.cos(a) + Math.cos(b), 2 * Math.sin(a) + Math.sin(b)], at = 2 * (l * half + k);
+              assert.ok(Math.hypot(got[at] - re, got[at + 1] - im) < most, `${n}, line ${l}, ${k}: ${got[at]}, ${got[at + 1]}, not ${re}, ${im}`);
+            }
+          }
+          const wrong = back.findIndex((value, i) => !(Math.abs(value - x[i]) < most));
+          assert.equal(wrong, -1, `${n}: element ${wrong} is ${back[wrong]}, not ${x[wrong]}`);
+          executable.dispose();
+        }
+      });
+    }
+  }
 });
