@@ -42,7 +42,7 @@ const FAST = [
 ];
 /** For mutants that FAST does not see, if --slow is given: whatever needs no threads, processes, page or clock. */
 const SLOW = [
-  'api/accepted', 'core/applied', 'api/attributes', 'api/boundary', 'corpus/captured', 'core/codegen', 'runtime/collective_shapes',
+  'api/accepted', 'core/applied', 'api/attributes', 'api/boundary', 'corpus/captured', 'core/codegen', 'core/counters', 'runtime/collective_shapes',
   'runtime/contained', 'runtime/devices', 'core/divergence', 'core/doubled', 'corpus/evaluated', 'api/gradient_rules', 'api/gradients',
   'api/hlo_proto', 'core/in_place', 'api/launch', 'core/library_calls', 'core/linalg', 'api/literal', 'api/locations', 'core/lowering',
   'core/maps', 'runtime/memory', 'runtime/mesh', 'runtime/mesh_types', 'api/mistakes', 'core/movement', 'api/out_of_range',
