@@ -11,8 +11,8 @@
  *
  * build/mutants/SEED.jsonl has a line for each; a run that was stopped goes on after the last. ARGS: --slow tries the
  * slower tests, too; --again tries the survivors of the file again, on the core and the tests as they are now; --keep takes
- * what the tests reached from the measurement before, though the core has changed since; --quick leaves out tests that take
- * longer than 0.4 s; --native tries the native programs of the tests, too; --tree NAME is another copy, for a second run beside the first.
+ * what the tests reached from the measurement before, though the core has changed since; --quick runs some
+ * quick tests only, of 4 s, for a first look at many mutants; --only NAMES these test files; --native tries the native programs of the tests, too; --tree NAME is another copy, for a second run beside the first.
  */
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ import { build, failingNative, inTree, makeTree, objectOf, run } from './tree.mj
 const { values: options } = parseArgs({
   options: { count: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' }, files: { type: 'string', default: '' },
     tree: { type: 'string', default: 'tree' }, slow: { type: 'boolean', default: false }, again: { type: 'boolean', default: false },
-    keep: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false }, native: { type: 'boolean', default: false } },
+    keep: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false }, native: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
 });
 const FOLDERS = ['compile', 'rewrite', 'plan', 'codegen', 'runtime'];
 /** Files of kernels that plan; the others compute, and tests of their results are elsewhere. */
@@ -53,6 +53,7 @@ const SLOW = [
 const FIRST_MS = 2000; // of the first tests that a mutant meets
 const FIRST_OF_FILE = 4;
 const QUICK_MS = 400;
+const SOME_MS = 4000;
 const START_MS = 100; // of a test file, beside its tests
 
 const folderOf = (path) => path.split('/')[0];
@@ -119,9 +120,16 @@ function choices(tests, random) {
   return parts.filter((part) => part.size).map((part) => Array.from(part, ([file, names]) => [file, names.includes(null) ? null : names]));
 }
 
+/** Tests of some seconds, drawn at random. */
+function some(all, random) {
+  const left = [...all], list = [];
+  for (let ms = 0; left.length && ms < SOME_MS; ms += list.at(-1).ms) list.push(...left.splice(random.between(0, left.length - 1), 1));
+  return list;
+}
+
 /** The first test that fails, or undefined. */
 async function killer(all, random) {
-  const tests = options.quick ? all.filter(({ ms }) => ms < QUICK_MS) : all;
+  const tests = options.quick ? some(all.filter(({ ms }) => ms < QUICK_MS), random) : all;
   const seconds = tests.reduce((sum, { ms }) => sum + ms, 0) / 1000;
   for (const choice of choices(tests, random)) {
     const file = inTree('build/choice.json');
@@ -171,13 +179,14 @@ async function main() {
   const started = Date.now(), all = await filesOf(), files = all.filter(isWanted), log = join(ROOT, `build/mutants/${options.seed}.jsonl`);
   if (!files.length) throw new Error(`no file of src is one of ${options.files}`);
   await mkdir(join(ROOT, 'build/mutants'), { recursive: true });
-  const reach = await measured(all, [...FAST, ...options.slow ? SLOW : []], options.keep);
+  const names = options.only.split(/\s+/).filter(Boolean);
+  const reach = await measured(all, names.length ? names : [...FAST, ...options.slow ? SLOW : []], options.keep);
   await makeTree(options.tree);
   const texts = new Map(await Promise.all(files.map(async (path) => [path, await readFile(inTree(`src/${path}`), 'utf8')])));
   console.log(`${files.length} files (${Math.round((Date.now() - started) / 1000)} s)`);
 
   const before = await readLines(log), known = new Map(options.again || LINES ? [] : before.map((line) => [nameOf(line), line]));
-  const survivors = before.filter(({ none, by }) => !none && !by), lines = [];
+  const survivors = before.filter((line) => !line.none && !line.by && isWanted(line.path) && isWantedLine(line)), lines = [];
   const source = options.again ? found(texts, survivors) : drawn(texts, new Random(Number(options.seed)));
   for (const mutation of source) {
     if (!options.again && lines.length >= Number(options.count)) break;
