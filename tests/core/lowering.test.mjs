@@ -491,3 +491,20 @@ test('a kernel that is left out is that one', async () => {
     module.dispose();
   }
 });
+
+/** All orders of the numbers below n. */
+const orders = (n) => (n ? orders(n - 1).flatMap((order) => Array.from({ length: n }, (_, at) => order.toSpliced(at, 0, n - 1))) : [[]]);
+
+test('transposes of the operands and of the result of convolutions, in any order', async () => {
+  const sizes = { x: [2, 5, 6, 3], w: [3, 2, 3, 4], c: [2, 5, 7, 4] }; // b01f, 01io, b01f
+  for (const [n, of] of orders(4).entries()) {
+    const next = orders(4)[(n * 7 + 5) % 24], back = of.map((_, d) => of.indexOf(d)), nextBack = next.map((_, d) => next.indexOf(d));
+    const [x, w] = [back.map((d) => sizes.x[d]), nextBack.map((d) => sizes.w[d])], result = next.map((d) => sizes.c[d]);
+    const text = `ENTRY e { x = f32[${x}] parameter(0)\n w = f32[${w}] parameter(1)\n t = f32[${sizes.x}] transpose(x), dimensions={${of}}\n u = f32[${sizes.w}] transpose(w), dimensions={${next}}
+ c = f32[${sizes.c}] convolution(t, u), window={size=3x2 stride=1x1 pad=1_1x1_1}, dim_labels=b01f_01io->b01f\n ROOT r = f32[${result}] transpose(c), dimensions={${next}} }`;
+    const module = client.parseHlo(text);
+    assert.doesNotMatch(client.passes(module).at(-1).text, / transpose\(/, `${of}, ${next}`);
+    module.dispose();
+    await agrees(client, text);
+  }
+});

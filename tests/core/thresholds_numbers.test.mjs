@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
-import { agrees, whole } from '../support/as_written.mjs';
+import { agrees, filled, whole } from '../support/as_written.mjs';
 import { around, binary, Parts } from '../support/parts.mjs';
 
 let client;
@@ -119,6 +119,33 @@ each('updates of 1 MB', ['f32', 's8'], around(1 << 20), (parts, bytes, type) => 
   const update = parts.add(`${type}[${n}]`, `negate(${parts.parameter(`${type}[${n}]`)})`);
   parts.result(`${type}[${n + 5}]`, parts.add(`${type}[${n + 5}]`, `dynamic-update-slice(${x}, ${update}, ${i})`));
   parts.result(`${type}[${n + 5}]`, x);
+});
+
+describe('products of great depth, whose sums are split', () => {
+  for (const type of ['f32', 'f64', 's32', 'u32', 's64', 'c64', 'c128']) {
+    test(type, async () => {
+      for (const [rows, columns, depth] of [[1, 1, 100_003], [3, 5, 60_001], [8, 8, 32_768], [40, 4, 20_011]]) {
+        const module = client.parseHlo(`ENTRY e { x = ${type}[${rows},${depth}] parameter(0)\n y = ${type}[${columns},${depth}] parameter(1)
+ ROOT d = ${type}[${rows},${columns}] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1} }`);
+        const [x, y] = module.parameters.map(({ shape }, k) => filled(shape, (i) => whole(i, k))), executable = await client.compile(module);
+        const [{ data }] = await executable.execute([x, y]), parts = type[0] === 'c' ? 2 : 1;
+        const at = (literal, line, k) => Number(literal.data[parts * (line * depth + k)]), im = (literal, line, k) => (parts === 2 ? Number(literal.data[2 * (line * depth + k) + 1]) : 0);
+        for (let r = 0; r < rows; r++) {
+          for (let c = 0; c < columns; c++) {
+            let [re, imaginary] = [0, 0];
+            for (let k = 0; k < depth; k++) {
+              re += at(x, r, k) * at(y, c, k) - im(x, r, k) * im(y, c, k);
+              imaginary += at(x, r, k) * im(y, c, k) + im(x, r, k) * at(y, c, k);
+            }
+            const place = parts * (r * columns + c);
+            assert.deepEqual([Number(data[place]), parts === 2 ? data[place + 1] : 0], [re, imaginary], `${rows}x${columns}, depth ${depth}: ${r}, ${c}`);
+          }
+        }
+        executable.dispose();
+        module.dispose();
+      }
+    });
+  }
 });
 
 describe('Fourier transforms of long lines', () => {
