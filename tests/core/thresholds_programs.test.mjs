@@ -223,7 +223,7 @@ each('very many temporaries, with gaps between them', around(256), (parts, n) =>
   });
   const isEarly = (i) => i % 2 === 1 && i < 2 * n;
   let value = all[0];
-  for (const i of [...all.keys()].sort((a, b) => isEarly(b) - isEarly(a) || a - b)) value = sorted(parts.add('f32[16]', `maximum(${value}, ${all[i]})`));
+  for (const i of [...all.keys()].sort((a, b) => isEarly(b) - isEarly(a) || ((a * 7919) % rows) - ((b * 7919) % rows))) value = sorted(parts.add('f32[16]', `maximum(${value}, ${all[i]})`));
   parts.result('f32[16]', value);
 }, { applied: () => less('f32'), options: [{}, { disable: ['regions'] }] });
 
