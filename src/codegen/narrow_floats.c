@@ -35,11 +35,12 @@ static int64_t least_exponent(const FpFormat *format, int above) {
 /* --- bf16 is the upper half of f32 ------------------------------------------------------------ */
 
 /* Rounds to bf16, in the upper half, to nearest even: adds half of the last kept place before the cut, less
-** one if that place is even. NaN becomes quiet. */
+** one if that place is even. As in XLA, NaN keeps only its sign. */
 static Value bf16_rounded(Expression *m, Value x) {
   Value odd = both(m, shifted_right_unsigned(m, x, 16), integer(m, 1));
   Value number = integer_sum(m, integer_sum(m, x, odd), integer(m, 0x7fff));
-  return selected(m, is_equal(m, x, x), number, either(m, x, integer(m, 0x400000)));
+  Value nan = selected(m, integer(m, INT32_MIN), x, integer(m, 0x7fc00000));
+  return selected(m, is_equal(m, x, x), number, nan);
 }
 
 /* --- Scale factors are exponents of f32 ------------------------------------------------------- */
@@ -137,14 +138,15 @@ Value encoded(Expression *m, PrimitiveType type, Value x) {
   return selected(m, is_equal(m, x, x), bits, integer(m, sign_bit(format)));
 }
 
+/* NaN keeps its sign; in f16 its payload, too, as processors do and therefore XLA. */
 static Value encoded_or_nan(Expression *m, PrimitiveType type, Value x) {
   const FpFormat *format = narrow_format(type);
-  Value magnitude = absolute(m, x), infinity = integer(m, first_special(format));
-  Value payload =
-      both(m, shifted_right_unsigned(m, magnitude, dropped(format)), integer(m, all_ones(format)));
-  Value empty = expression_op(m, I32X4_EQ, 2, payload, infinity, -1);
-  Value quiet = integer(m, INT64_C(1) << (format->mantissa_bits - 1));
-  Value nan = either(m, payload, both(m, empty, quiet));
+  Value magnitude = absolute(m, x);
+  Value nan = integer(m, first_special(format) | INT64_C(1) << (format->mantissa_bits - 1));
+  if (type == F16) {
+    Value kept = shifted_right_unsigned(m, magnitude, dropped(format));
+    nan = either(m, nan, both(m, kept, integer(m, all_ones(format))));
+  }
   Value number = encoded_magnitude(m, format, magnitude);
   return with_encoded_sign(m, format, selected(m, is_equal(m, x, x), number, nan), x);
 }

@@ -96,7 +96,6 @@ static PlanResult map_group(Planner *planner, const Shape *result, const int *fr
     stride *= result->dims[from[i]];
   }
   for (int j = 0; j < to_count; j++) dims[j] = operand->dims[to[j]];
-  if (to_count == 0) return PLAN_OK;
   if (to_count == 1) {
     out[to[0]] = linear;
     return PLAN_OK;

@@ -55,6 +55,33 @@ describe('parameters and results of dynamic size', () => {
     executable.dispose();
   });
 
+  test('of top-k: all dimensions but the last one', async () => {
+    const rows = [[[1, 5, 3], [4, 2, 9]], [[8, 7, 6], [0, 1, 0]]];
+    const lines = ['x = f32[<=4,<=3,3] parameter(0)', 't = (f32[<=4,<=3,2], s32[<=4,<=3,2]) topk(x), k=2, largest=true'];
+    const [[shape, values], [, indices]] = await run(lines, [rows]);
+    assert.equal(shape, 'f32[2,2,2]');
+    assert.deepEqual(values, [[[5, 3], [9, 4]], [[8, 7], [1, 0]]]);
+    assert.deepEqual(indices, [[[1, 2], [2, 0]], [[0, 1], [1, 0]]]);
+  });
+
+  test('inside of computations whose parameters and results are static', async () => {
+    const inner = `sum_of_some { x = f32[4] parameter(0)\n n = s32[] parameter(1)\n y = f32[<=4] set-dimension-size(x, n), dimensions={0}
+ zero = f32[] constant(0)\n ROOT r = f32[] reduce(y, zero), dimensions={0}, to_apply=add }
+of_pair { t = (f32[4], s32[]) parameter(0)\n x = f32[4] get-tuple-element(t), index=0\n n = s32[] get-tuple-element(t), index=1\n ROOT r = f32[] call(x, n), to_apply=sum_of_some }
+none { t = (f32[4], s32[]) parameter(0)\n ROOT r = f32[] constant(-1) }
+more { t = (f32[4], s32[], f32[]) parameter(0)\n n = s32[] get-tuple-element(t), index=1\n z = s32[] constant(0)\n ROOT r = pred[] compare(n, z), direction=GT }
+turn { t = (f32[4], s32[], f32[]) parameter(0)\n x = f32[4] get-tuple-element(t), index=0\n n = s32[] get-tuple-element(t), index=1\n a = f32[] get-tuple-element(t), index=2
+ s = f32[] call(x, n), to_apply=sum_of_some\n b = f32[] add(a, s)\n one = s32[] constant(1)\n m = s32[] subtract(n, one)\n ROOT r = (f32[4], s32[], f32[]) tuple(x, m, b) }
+`;
+    const lines = ['x = f32[4] parameter(0)', 'n = s32[] parameter(1)', 'called = f32[] call(x, n), to_apply=sum_of_some', 't = (f32[4], s32[]) tuple(x, n)',
+      'two = s32[] constant(2)', 'p = pred[] compare(n, two), direction=GE', 'branch = f32[] conditional(p, t, t), true_computation=of_pair, false_computation=none',
+      'zero = f32[] constant(0)', 'u = (f32[4], s32[], f32[]) tuple(x, n, zero)', 'w = (f32[4], s32[], f32[]) while(u), condition=more, body=turn',
+      'all = f32[] get-tuple-element(w), index=2', 'r = (f32[], f32[], f32[]) tuple(called, branch, all)'];
+    for (const [n, wanted] of [[1, [1, -1, 1]], [2, [11, 11, 12]], [4, [1111, 1111, 1 + 11 + 111 + 1111]]]) {
+      assert.deepEqual((await run(lines, [[1, 10, 100, 1000], n], inner)).map(([, value]) => value), wanted);
+    }
+  });
+
   test('in any dimension, in tuples, beside static ones', async () => {
     const got = await run(
       [

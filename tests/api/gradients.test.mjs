@@ -266,6 +266,38 @@ ENTRY main {
   });
 });
 
+describe('loops and windows', () => {
+  test('a derivative of cumulative products and maxima takes memory for some arrays, in either direction', async () => {
+    const n = 2048;
+    for (const [name, init] of [['multiply', 1], ['maximum', '-inf']]) {
+      for (const pad of [`${n - 1}_0`, `0_${n - 1}`]) {
+        const module = client.gradient(client.parseHlo(`f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] ${name}(a, b) }
+add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }
+ENTRY e { x = f32[3,${n}] parameter(0)\n i = f32[] constant(${init})\n z = f32[] constant(0)
+ w = f32[3,${n}] reduce-window(x, i), window={size=1x${n} pad=0_0x${pad}}, to_apply=f\n ROOT r = f32[] reduce(w, z), dimensions={0,1}, to_apply=add }`));
+        const executable = await client.compile(module), { arenaBytes } = executable.memoryPlan();
+        assert.ok(arenaBytes < 40 * 3 * n * 4, `${name}, ${pad}: ${arenaBytes} bytes`);
+        executable.dispose();
+        module.dispose();
+      }
+    }
+  });
+
+  test('a loop whose body is a conditional by the first element of the state', async () => {
+    const S = '(pred[], f32[], s32[])';
+    const branch = (name, step) => `${name} { t = ${S} parameter(0)\n p = pred[] get-tuple-element(t), index=0\n x = f32[] get-tuple-element(t), index=1\n i = s32[] get-tuple-element(t), index=2
+ q = pred[] not(p)\n y = f32[] ${step}\n one = s32[] constant(1)\n j = s32[] add(i, one)\n ROOT r = ${S} tuple(q, y, j) }\n`;
+    const text = `${branch('yes', 'multiply(x, x)')}${branch('no', 'sine(x)')}more { t = ${S} parameter(0)\n i = s32[] get-tuple-element(t), index=2\n n = s32[] constant(4)\n ROOT r = pred[] compare(i, n), direction=LT }
+turn { t = ${S} parameter(0)\n p = pred[] get-tuple-element(t), index=0\n ROOT c = ${S} conditional(p, t, t), true_computation=yes, false_computation=no }
+ENTRY e { x = f32[] parameter(0)\n p = pred[] constant(true)\n z = s32[] constant(0)\n t = ${S} tuple(p, x, z)\n w = ${S} while(t), condition=more, body=turn\n ROOT r = f32[] get-tuple-element(w), index=1 }`;
+    const module = client.gradient(client.parseHlo(text), { value: true, maxTrips: 6 });
+    for (const x of [0.3, 1.1]) { // sin(sin(x^2)^2)
+      const s = Math.sin(x * x);
+      close(await run(module, [x]), [Math.sin(s * s), Math.cos(s * s) * 2 * s * Math.cos(x * x) * 2 * x]);
+    }
+  });
+});
+
 describe('results of LAPACK that the matrix does not determine', () => {
   const of = (call, shapes, index) => client.parseHlo(`HloModule m
 ENTRY main {

@@ -457,3 +457,22 @@ test('sums of narrow floats that leave their range, as XLA rounds them', async (
   }
   client.dispose();
 });
+
+test('bits of NaN in narrow floats, as XLA has them: one of each sign; f16 keeps the upper bits of others', async () => {
+  const client = await Client.create({ threads: 0 });
+  const x = Uint32Array.of(0x7f800001, 0xff800001, 0x7f802000, 0x7fc00000, 0x7f810000, 0x7fffffff, 0xffbfffff, 0x7fa00000);
+  const one = (bits, sign) => [bits, bits | sign, bits, bits, bits, bits, bits | sign, bits];
+  const WANTED = {
+    f16: [0x7e00, 0xfe00, 0x7e01, 0x7e00, 0x7e08, 0x7fff, 0xffff, 0x7f00], bf16: one(0x7fc0, 0x8000),
+    f8e5m2: one(0x7e, 0x80), f8e3m4: one(0x78, 0x80), f8e4m3: one(0x7c, 0x80),
+  };
+  for (const [type, wanted] of Object.entries(WANTED)) {
+    for (const options of type === 'f16' ? [{}] : [{}, { optimize: false }]) {
+      const bits = type.includes('16') ? 'u16' : 'u8', module = client.parseHlo(`ENTRY e { x = u32[8] parameter(0)
+  f = f32[8] bitcast-convert(x)\n n = ${type}[8] convert(f)\n ROOT r = ${bits}[8] bitcast-convert(n) }`);
+      const [{ data }] = await (await client.compile(module, options)).execute([x]);
+      assert.deepEqual([...data], wanted, type);
+    }
+  }
+  client.dispose();
+});

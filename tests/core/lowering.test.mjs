@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { agrees } from '../support/as_written.mjs';
 import { execute } from '../support/execute.mjs';
 import { ADD, afterPass, client, isClose, wave } from '../support/passes.mjs';
 
@@ -423,3 +424,87 @@ for (const [what, options] of Object.entries({
 })) {
   test(`hoist-loops: no panels for ${what}`, () => assert.equal(afterPass(products(options), 'hoist-loops'), null));
 }
+
+test('names of rewrites, parts and kernels that are left out: whole names only', async () => {
+  const module = client.parseHlo('ENTRY e { x = f32[3] parameter(0)\n ROOT y = f32[3] negate(x) }');
+  const names = client.optionalPasses;
+  assert.ok(names.some((name) => name.startsWith('kernel-')));
+  for (const name of names) {
+    (await client.compile(module, { disable: [name] })).dispose();
+    const others = [`${name}s`, name.slice(0, -1), `x${name.slice(1)}`, `${name.slice(0, -1)}_`, name.toUpperCase(), `kernel-${name}`];
+    for (const other of others.filter((one) => !names.includes(one))) {
+      await assert.rejects(client.compile(module, { disable: [other] }), (error) => error.code === 'INVALID_ARGUMENT', other);
+    }
+  }
+  module.dispose();
+});
+
+test('cumulative sums along any dimension are one loop with the operations before them', async () => {
+  for (const along of [0, 1, 2]) {
+    for (const backwards of [false, true]) {
+      const sizes = [6, 5, 7], size = sizes.map((n, d) => (d === along ? n : 1)).join('x');
+      const pad = sizes.map((n, d) => (d !== along ? '0_0' : backwards ? `0_${n - 1}` : `${n - 1}_0`)).join('x');
+      const text = `${ADD}ENTRY e { x = f32[6,5,7] parameter(0)\n z = f32[] constant(0)\n n = f32[6,5,7] negate(x)
+ s = f32[6,5,7] reduce-window(n, z), window={size=${size} pad=${pad}}, to_apply=add }`.replace(' s = ', ' ROOT s = ');
+      const module = client.parseHlo(text), executable = await client.compile(module);
+      assert.equal(executable.thunks().match(/^ *\w+ \S+/gm).filter((line) => !/arena|region/.test(line)).length, 1, `along ${along}: ${executable.thunks()}`);
+      await agrees(client, text);
+      executable.dispose();
+      module.dispose();
+    }
+  }
+});
+
+test('products of the rows of a sequence with an invariant matrix move before the loop, whole', async () => {
+  for (const rows of [[], [2]]) {
+    const row = `f32[${[...rows, 4]}]`, sequence = `f32[${[9, ...rows, 4]}]`, result = `f32[${[...rows, 3]}]`, sizes = [1, ...rows, 4];
+    const state = `(s32[], ${result}, ${sequence}, f32[4,3])`;
+    const text = `more { s = ${state} parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(9)\n ROOT r = pred[] compare(i, n), direction=LT }
+turn { s = ${state} parameter(0)\n i = s32[] get-tuple-element(s), index=0\n h = ${result} get-tuple-element(s), index=1\n x = ${sequence} get-tuple-element(s), index=2
+ w = f32[4,3] get-tuple-element(s), index=3\n zero = s32[] constant(0)\n one = s32[] constant(1)\n j = s32[] add(i, one)
+ p = f32[${sizes}] dynamic-slice(x, i, ${sizes.slice(1).map(() => 'zero')}), dynamic_slice_sizes={${sizes}}\n q = ${row} reshape(p)
+ d = ${result} dot(q, w), lhs_contracting_dims={${rows.length}}, rhs_contracting_dims={0}\n two = f32[] constant(0.5)\n b = ${result} broadcast(two), dimensions={}
+ m = ${result} multiply(h, b)\n a = ${result} add(m, d)\n ROOT t = ${state} tuple(j, a, x, w) }
+ENTRY e { x = ${sequence} parameter(0)\n w = f32[4,3] parameter(1)\n h = ${result} parameter(2)\n z = s32[] constant(0)\n t = ${state} tuple(z, h, x, w)
+ l = ${state} while(t), condition=more, body=turn\n ROOT r = ${result} get-tuple-element(l), index=1 }`;
+    const after = afterPass(text, 'hoist-loops');
+    assert.ok(after, `${sequence}: the pass changes the program`);
+    const [body] = /^turn[^\n]*\n(?: .*\n)*/m.exec(after);
+    assert.doesNotMatch(body, / dot\(/, sequence);
+    await agrees(client, text);
+  }
+});
+
+test('a kernel that is left out is that one', async () => {
+  const PROGRAMS = {
+    'kernel-move': 'ROOT r = f32[64,100] transpose(x), dimensions={1,0}',
+    'kernel-sort': 'ROOT r = f32[100,64] sort(x), dimensions={0}, to_apply=less',
+    'kernel-topk': 'ROOT r = (f32[100,2], s32[100,2]) topk(x), k=2, largest=true',
+  };
+  for (const [own, body] of Object.entries(PROGRAMS)) {
+    const module = client.parseHlo(`less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }\nENTRY e { x = f32[100,64] parameter(0)\n ${body} }`);
+    for (const name of Object.keys(PROGRAMS)) {
+      const executable = await client.compile(module, { disable: [name, 'regions'] });
+      assert.equal(/^ *kernel /m.test(executable.thunks()), name !== own, `${own} without ${name}: ${executable.thunks()}`);
+      executable.dispose();
+    }
+    module.dispose();
+  }
+});
+
+/** All orders of the numbers below n. */
+const orders = (n) => (n ? orders(n - 1).flatMap((order) => Array.from({ length: n }, (_, at) => order.toSpliced(at, 0, n - 1))) : [[]]);
+
+test('transposes of the operands and of the result of convolutions, in any order', async () => {
+  const sizes = { x: [2, 5, 6, 3], w: [3, 2, 3, 4], c: [2, 5, 7, 4] }; // b01f, 01io, b01f
+  for (const [n, of] of orders(4).entries()) {
+    const next = orders(4)[(n * 7 + 5) % 24], back = of.map((_, d) => of.indexOf(d)), nextBack = next.map((_, d) => next.indexOf(d));
+    const [x, w] = [back.map((d) => sizes.x[d]), nextBack.map((d) => sizes.w[d])], result = next.map((d) => sizes.c[d]);
+    const text = `ENTRY e { x = f32[${x}] parameter(0)\n w = f32[${w}] parameter(1)\n t = f32[${sizes.x}] transpose(x), dimensions={${of}}\n u = f32[${sizes.w}] transpose(w), dimensions={${next}}
+ c = f32[${sizes.c}] convolution(t, u), window={size=3x2 stride=1x1 pad=1_1x1_1}, dim_labels=b01f_01io->b01f\n ROOT r = f32[${result}] transpose(c), dimensions={${next}} }`;
+    const module = client.parseHlo(text);
+    assert.doesNotMatch(client.passes(module).at(-1).text, / transpose\(/, `${of}, ${next}`);
+    module.dispose();
+    await agrees(client, text);
+  }
+});

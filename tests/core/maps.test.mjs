@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
+import { agrees } from '../support/as_written.mjs';
 import { execute } from '../support/execute.mjs';
 
 const clients = [];
@@ -306,3 +307,16 @@ ENTRY e {
   n = f32[10,8] negate(g)
   ROOT s = f32[100,8] scatter(x, i, n), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
 }`), / gather\(/));
+
+test('concatenations and padding that reshapes fold into rows, cut inside of a row or between rows', async () => {
+  for (const [m, n] of [[3, 4], [4, 3], [2, 6], [5, 7]]) {
+    for (let a = 1; a < m * n; a++) {
+      const rest = m * n - a;
+      await agrees(clients[0], `ENTRY e { x = f32[${a}] parameter(0)\n y = f32[${rest}] parameter(1)\n v = f32[${n}] parameter(2)\n z = f32[] constant(-9)
+ b = f32[${m},${n}] broadcast(v), dimensions={1}\n c = f32[${m * n}] concatenate(x, y), dimensions={0}\n d = f32[${m},${n}] reshape(c)\n e = f32[${m},${n}] subtract(d, b)
+ p = f32[${m * n}] pad(x, z), padding=${rest}_0\n q = f32[${m},${n}] reshape(p)\n f = f32[${m},${n}] multiply(q, b)
+ g = f32[${m * n}] reverse(c), dimensions={0}\n h = f32[${m},${n}] reshape(g)\n k = f32[${m},${n}] add(h, b)
+ ROOT r = (f32[${m},${n}], f32[${m},${n}], f32[${m},${n}]) tuple(e, f, k) }`, (i, k) => i + 100 * k);
+    }
+  }
+});

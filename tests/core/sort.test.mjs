@@ -1,6 +1,6 @@
 /**
  * Sorts that no golden case can have: by comparators that are no orderings, where any permutation is
- * a right answer, but the same one for any number of threads.
+ * a right answer, but the same one for any number of threads; and which comparators are taken for orderings.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -82,6 +82,88 @@ describe('comparators that are no orderings', () => {
       const lines = [`ROOT r = pred[] compare(a, b), direction=${direction}`];
       const { positions } = await sorted(clients[0], program(300, lines, 'f32'), x);
       assert.deepEqual([...positions], order);
+    });
+  }
+});
+
+/** The forms of comparators of x (a, b), then y (c, d), then the positions (i, j); whether each is found to order by keys. */
+describe('comparators that are orderings', () => {
+  const x = Float32Array.from(random(300), (v) => v % 4), y = random(300).map((v) => (v >> 4) % 3);
+  const sortedBy = (less) => [...x.keys()].sort((i, j) => less(i, j) || i - j);
+  const byBoth = sortedBy((i, j) => x[i] - x[j] || y[j] - y[i]);
+  const byX = sortedBy((i, j) => x[i] - x[j]);
+  const PARTS = `less = pred[] compare(a, b), direction=LT
+  differ = pred[] compare(a, b), direction=NE
+  equal = pred[] compare(a, b), direction=EQ
+  swapped = pred[] compare(b, a), direction=EQ
+  at_most = pred[] compare(a, b), direction=LE
+  total = pred[] compare(a, b), direction=EQ, type=TOTALORDER
+  of_y = pred[] compare(c, d), direction=EQ
+  rest = pred[] compare(c, d), direction=GT
+  other = pred[] compare(d, c), direction=LT
+  s = pred[] and(equal, rest)\n  t = pred[] and(rest, equal)\n  u = pred[] and(swapped, rest)
+  v = pred[] and(total, rest)\n  w = pred[] and(of_y, rest)\n  z = pred[] and(differ, rest)\n  o = pred[] and(equal, other)`;
+  const ORDERS = {
+    'one key': ['compare(a, b), direction=LT', byX],
+    'one key, the right element first': ['compare(b, a), direction=GT', byX],
+    'one key, descending': ['compare(a, b), direction=GT', sortedBy((i, j) => x[j] - x[i])],
+    'one key, descending, the right element first': ['compare(b, a), direction=LT', sortedBy((i, j) => x[j] - x[i])],
+    'less, or equal and rest': ['or(less, s)', byBoth],
+    'less, or rest and equal': ['or(less, t)', byBoth],
+    'equal and rest, or less': ['or(s, less)', byBoth],
+    'less, or equal by exchanged operands': ['or(less, u)', byBoth],
+    'the second key by exchanged operands': ['or(less, o)', byBoth],
+    'if equal rest, else less': ['select(equal, rest, less)', byBoth],
+    'if differ less, else rest': ['select(differ, less, rest)', byBoth],
+  };
+  const NO_ORDERS = {
+    'at most, or equal and rest': 'or(at_most, s)',
+    'equal by another order of floats': 'or(less, v)',
+    'equal by another key': 'or(less, w)',
+    'less, or unequal and rest': 'or(less, z)',
+    'less and rest': 'and(less, rest)',
+    'if differ rest, else less': 'select(differ, rest, less)',
+    'if equal less, else rest': 'select(equal, less, rest)',
+    'equal': 'compare(a, b), direction=EQ',
+    'a key of one side': 'compare(a, a2), direction=LT',
+    'another key on each side': 'compare(a, b2), direction=LT',
+    'a constant': 'compare(two, two2), direction=LT',
+  };
+  const text = (root) => `HloModule sort
+
+less {
+  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = s32[] parameter(2)\n  d = s32[] parameter(3)
+  i = s32[] parameter(4)\n  j = s32[] parameter(5)\n  two = f32[] constant(2)\n  two2 = f32[] constant(2)
+  a2 = f32[] add(a, two)\n  b2 = f32[] subtract(b, two)
+  ${PARTS}
+  ROOT r = pred[] ${root}
+}
+
+ENTRY main {
+  x = f32[300] parameter(0)\n  y = s32[300] parameter(1)\n  p = s32[300] iota(), iota_dimension=0
+  ROOT r = (f32[300], s32[300], s32[300]) sort(x, y, p), dimensions={0}, is_stable=true, to_apply=less
+}
+`;
+  /** The positions, and whether the comparator is applied to arrays, as one without keys is. */
+  async function sorted(root) {
+    const client = await Client.create({ threads: 0 }), module = client.parseHlo(text(root));
+    try {
+      const isApplied = client.passes(module).some(({ pass }) => pass === 'batch-comparators');
+      const [, , positions] = await (await client.compile(module)).execute([x, y]);
+      return { isApplied, positions: [...positions.data] };
+    } finally {
+      client.dispose();
+    }
+  }
+
+  for (const [name, [root, wanted]] of Object.entries(ORDERS)) {
+    test(name, async () => assert.deepEqual(await sorted(root), { isApplied: false, positions: wanted }));
+  }
+  for (const [name, root] of Object.entries(NO_ORDERS)) {
+    test(`none: ${name}`, async () => {
+      const { isApplied, positions } = await sorted(root);
+      assert.ok(isApplied);
+      assert.deepEqual(positions.sort((i, j) => i - j), [...x.keys()]);
     });
   }
 });

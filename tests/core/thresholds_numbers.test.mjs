@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
-import { agrees, whole } from '../support/as_written.mjs';
+import { agrees, filled, whole } from '../support/as_written.mjs';
 import { around, binary, Parts } from '../support/parts.mjs';
 
 let client;
@@ -49,6 +49,26 @@ odd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n two = f32[] constant(2)\
         }
       });
     }
+  }
+});
+
+describe('convolutions whose windows mostly lie on padding', () => {
+  /* The padded operand is copied if it has at most 16 times the elements of operand and result, and 2^20 more. */
+  for (const [length, outputs] of [[16, 3], [1000, 1], [5000, 2]]) {
+    test(`${length} elements and ${outputs} features`, async () => {
+      const most = 16 * (2 * outputs + length) + (1 << 20);
+      for (const elements of [most - 1, most, most + 1, 2 * most]) {
+        const stride = elements - 2;
+        const text = `HloModule m\nENTRY e { x = f32[1,${length},1] parameter(0)\n w = f32[2,1,${outputs}] parameter(1)
+ ROOT c = f32[1,2,${outputs}] convolution(x, w), window={size=2 stride=${stride} pad=${elements - length}_0}, dim_labels=b0f_0io->b0f }`;
+        const module = client.parseHlo(text), executable = await client.compile(module), { arenaBytes } = executable.memoryPlan();
+        assert.ok(arenaBytes <= 4 * most + 64, `${elements} elements take ${arenaBytes} bytes`);
+        assert.equal(arenaBytes >= 4 * elements, elements <= most, `${elements} elements are copied up to ${most}`);
+        executable.dispose();
+        module.dispose();
+        await agrees(client, text);
+      }
+    });
   }
 });
 
@@ -101,6 +121,33 @@ each('updates of 1 MB', ['f32', 's8'], around(1 << 20), (parts, bytes, type) => 
   parts.result(`${type}[${n + 5}]`, x);
 });
 
+describe('products of great depth, whose sums are split', () => {
+  for (const type of ['f32', 'f64', 's32', 'u32', 's64', 'c64', 'c128']) {
+    test(type, async () => {
+      for (const [rows, columns, depth] of [[1, 1, 100_003], [3, 5, 60_001], [8, 8, 32_768], [40, 4, 20_011]]) {
+        const module = client.parseHlo(`ENTRY e { x = ${type}[${rows},${depth}] parameter(0)\n y = ${type}[${columns},${depth}] parameter(1)
+ ROOT d = ${type}[${rows},${columns}] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1} }`);
+        const [x, y] = module.parameters.map(({ shape }, k) => filled(shape, (i) => whole(i, k))), executable = await client.compile(module);
+        const [{ data }] = await executable.execute([x, y]), parts = type[0] === 'c' ? 2 : 1;
+        const at = (literal, line, k) => Number(literal.data[parts * (line * depth + k)]), im = (literal, line, k) => (parts === 2 ? Number(literal.data[2 * (line * depth + k) + 1]) : 0);
+        for (let r = 0; r < rows; r++) {
+          for (let c = 0; c < columns; c++) {
+            let [re, imaginary] = [0, 0];
+            for (let k = 0; k < depth; k++) {
+              re += at(x, r, k) * at(y, c, k) - im(x, r, k) * im(y, c, k);
+              imaginary += at(x, r, k) * im(y, c, k) + im(x, r, k) * at(y, c, k);
+            }
+            const place = parts * (r * columns + c);
+            assert.deepEqual([Number(data[place]), parts === 2 ? data[place + 1] : 0], [re, imaginary], `${rows}x${columns}, depth ${depth}: ${r}, ${c}`);
+          }
+        }
+        executable.dispose();
+        module.dispose();
+      }
+    });
+  }
+});
+
 describe('Fourier transforms of long lines', () => {
   const SIZES = [4096, 8191, 8192, 8193, 8400, 16383, 16384, 16385, 16640, 32768, 65536, 131072];
   for (const [type, bound] of [['c64', 2e-6], ['c128', 1e-14]]) {
@@ -124,6 +171,31 @@ describe('Fourier transforms of long lines', () => {
               assert.ok(error < bound * Math.log2(n), `${n}, line ${l}, ${k}: ${got[at]}, ${got[at + 1]}, not ${wanted}`);
             }
           }
+          executable.dispose();
+        }
+      });
+    }
+  }
+  for (const [type, complex, bound] of [['f32', 'c64', 2e-6], ['f64', 'c128', 1e-14]]) {
+    for (const lines of [1, 3, 4, 5]) {
+      test(`${lines} lines of ${type}, and back`, async () => {
+        for (const n of [8192, 16380, 16382, 16384, 16386, 16800, 32766, 32768, 32770, 33280, 65536]) {
+          const half = n / 2 + 1;
+          const text = `HloModule m\nENTRY e { x = ${type}[${lines},${n}] parameter(0)\n y = ${complex}[${lines},${half}] fft(x), fft_type=RFFT, fft_length={${n}}
+ z = ${type}[${lines},${n}] fft(y), fft_type=IRFFT, fft_length={${n}}\n ROOT r = (${complex}[${lines},${half}], ${type}[${lines},${n}]) tuple(y, z) }`;
+          const executable = await client.compile(client.parseHlo(text)), x = new (type === 'f32' ? Float32Array : Float64Array)(lines * n);
+          for (let l = 0; l < lines; l++) [x[l * n + l + 1], x[l * n + n - 3]] = [2, 1];
+          const [{ data: got }, { data: back }] = await executable.execute([x]);
+          const most = bound * Math.log2(n);
+          for (let l = 0; l < lines; l++) {
+            for (const k of [0, 1, 2, 63, 4095, 4096, 4097, n >> 2, (n >> 2) + 1, half - 2, half - 1].filter((place) => place < half)) {
+              const [a, b] = [(-2 * Math.PI * ((k * (l + 1)) % n)) / n, (-2 * Math.PI * ((k * (n - 3)) % n)) / n];
+              const [re, im] = [2 * Math.cos(a) + Math.cos(b), 2 * Math.sin(a) + Math.sin(b)], at = 2 * (l * half + k);
+              assert.ok(Math.hypot(got[at] - re, got[at + 1] - im) < most, `${n}, line ${l}, ${k}: ${got[at]}, ${got[at + 1]}, not ${re}, ${im}`);
+            }
+          }
+          const wrong = back.findIndex((value, i) => !(Math.abs(value - x[i]) < most));
+          assert.equal(wrong, -1, `${n}: element ${wrong} is ${back[wrong]}, not ${x[wrong]}`);
           executable.dispose();
         }
       });

@@ -100,6 +100,36 @@ each('short loops with long bodies', around(16, 32), (parts, n) => addLoop(parts
     loop(`b${n}`, 16, 's32[40]', `${chain(n, (v) => `s32[40] subtract(b, ${v})`)}\n y = s32[40] negate(v${n - 1})`)).join(''),
 });
 
+each('loops that sort several arrays', around(16), (parts, n) => {
+  const shapes = ['s32[]', ...list(n, () => 's32[9]')].join(', ');
+  const init = [parts.add('s32[]', 'constant(0)'), ...list(n, () => parts.parameter('s32[9]'))];
+  const w = parts.add(`(${shapes})`, `while(${parts.add(`(${shapes})`, `tuple(${init.join(', ')})`)}), condition=more${n}, body=turn${n}`);
+  list(n, (i) => parts.result('s32[9]', parts.add('s32[9]', `get-tuple-element(${w}), index=${i + 1}`)));
+}, { applied: () => around(16).map((n) => {
+  const shapes = list(n, () => 's32[9]').join(', ');
+  return `more${n} { s = (s32[], ${shapes}) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(4)\n ROOT r = pred[] compare(i, n), direction=LT }
+keys${n} { ${list(2 * n, (i) => `p${i} = s32[] parameter(${i})\n `).join('')}ROOT r = pred[] compare(p0, p1), direction=LT }
+turn${n} { s = (s32[], ${shapes}) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n one = s32[] constant(1)\n j = s32[] add(i, one)
+${list(n, (i) => ` x${i} = s32[9] get-tuple-element(s), index=${i + 1}`).join('\n')}
+ t = (${shapes}) sort(${list(n, (i) => `x${i}`).join(', ')}), dimensions={0}, is_stable=true, to_apply=keys${n}
+${list(n, (i) => ` y${i} = s32[9] get-tuple-element(t), index=${i}`).join('\n')}
+ ROOT r = (s32[], ${shapes}) tuple(j, ${list(n, (i) => `y${(i + 1) % n}`).join(', ')}) }\n`;
+}).join(''), value: (i, k) => (i * 7919 + k * 31) % 11 });
+
+each('loops that copy or evaluate arrays of some bytes', around(4096, 65536), (parts, n) => {
+  for (const [type, width] of [['s8', 1], ['f32', 4]]) {
+    addLoop(parts, `u${type}${n}`, `${type}[${Math.floor(n / width)}]`);
+    addLoop(parts, `v${type}${n}`, `${type}[${Math.floor(n / width / 2)}]`);
+  }
+}, {
+  applied: () => around(4096, 65536).flatMap((n) => [['s8', 1], ['f32', 4]].map(([type, width]) => {
+    const shape = `${type}[${Math.floor(n / width)}]`, half = `${type}[${Math.floor(n / width / 2)}]`;
+    return loop(`u${type}${n}`, 5, shape, ` p = ${type}[3] slice(a), slice={[1:4]}\n q = ${type}[3] negate(p)\n y = ${shape} dynamic-update-slice(b, q, i)`) +
+      loop(`v${type}${n}`, 5, half, ` p = ${half} reverse(a), dimensions={0}\n y = ${half} subtract(b, p)`);
+  })).join(''),
+  options: [{}, { disable: ['fuse-loops'] }],
+});
+
 each('loops with invariant operations: how many, how large', around(4, 16, 64), (parts, n) => {
   addLoop(parts, `c${n}`, 'f32[70]');
   addLoop(parts, `d${n}`, `f32[${n}]`);
@@ -133,11 +163,16 @@ each('siblings: reductions of the same array, small and large', around(4, 12, 16
 }, { applied: (type) => binary('f', type, 'maximum'), types: ['f32', 's8'] });
 
 each('operations before a reduction that is cut', around(8, 32), (parts, n) => {
-  const x = parts.parameter('f32[70001]'), y = parts.parameter('f32[70001]'), z = parts.add('f32[]', 'constant(0)');
+  const x = parts.parameter('f32[131101]'), y = parts.parameter('f32[131101]'), z = parts.add('f32[]', 'constant(0)');
   let value = x;
-  for (let i = 0; i < n; i++) value = parts.add('f32[70001]', `${i % 2 ? 'maximum' : 'minimum'}(${value}, ${y})`);
+  for (let i = 0; i < n; i++) value = parts.add('f32[131101]', `${i % 2 ? 'maximum' : 'minimum'}(${value}, ${y})`);
   parts.result('f32[]', parts.add('f32[]', `reduce(${value}, ${z}), dimensions={0}, to_apply=f`));
 }, { applied: () => binary('f', 'f32', 'add'), value: (i) => (i % 4096 === 9 ? 1 : 0) });
+
+each('constants that are reduced by computations of many instructions', [14, 15, 16, 17, 32], (parts, n) => {
+  const x = parts.add('s8[65535]', `constant({${list(65535, (i) => (i * 7) % 100)}})`), z = parts.add('s8[]', 'constant(-7)');
+  parts.result('s8[]', parts.add('s8[]', `reduce(${x}, ${z}), dimensions={0}, to_apply=most${n}`));
+}, { applied: () => [14, 15, 16, 17, 32].map((n) => `most${n} { a = s8[] parameter(0)\n b = s8[] parameter(1)\n${chain(n, (v) => `s8[] xor(${v}, b)`)}\n ROOT r = s8[] maximum(v${n - 1}, b)\n}\n`).join('') });
 
 each('calls of calls, and conditionals of constant predicates, in each other', around(8, 16), (parts, n) => {
   const x = parts.parameter('f32[9]');
@@ -179,6 +214,19 @@ each('results and temporaries: how many', around(4, 16, 256, 512), (parts, n) =>
   });
 }, { applied: () => less('f32') });
 
+each('very many temporaries, with gaps between them', around(256), (parts, n) => {
+  const rows = 1100, x = parts.parameter(`f32[${rows},16]`);
+  const sorted = (value) => parts.add('f32[16]', `sort(${value}), dimensions={0}, to_apply=less`);
+  const all = list(rows, (i) => {
+    const row = parts.add('f32[1,16]', `slice(${x}), slice={[${i}:${i + 1}],[0:16]}`);
+    return sorted(parts.add('f32[16]', `reshape(${row})`));
+  });
+  const isEarly = (i) => i % 2 === 1 && i < 2 * n;
+  let value = all[0];
+  for (const i of [...all.keys()].sort((a, b) => isEarly(b) - isEarly(a) || ((a * 7919) % rows) - ((b * 7919) % rows))) value = sorted(parts.add('f32[16]', `maximum(${value}, ${all[i]})`));
+  parts.result('f32[16]', value);
+}, { applied: () => less('f32'), options: [{}, { disable: ['regions'] }] });
+
 each('temporaries beside results: how large', around(1024, 8192, 16384), (parts, n) => {
   const shape = `f32[${n}]`, x = parts.parameter(shape), z = parts.add('f32[]', 'constant(0)');
   const sorted = parts.add(shape, `sort(${x}), dimensions={0}, to_apply=less`), back = parts.add(shape, `reverse(${sorted}), dimensions={0}`);
@@ -187,6 +235,20 @@ each('temporaries beside results: how large', around(1024, 8192, 16384), (parts,
   parts.result('f32[]', all);
   parts.result(shape, parts.add(shape, `subtract(${more}, ${parts.add(shape, `broadcast(${all}), dimensions={}`)})`));
 }, { applied: () => less('f32') + binary('f', 'f32', 'maximum') });
+
+each('another order, whose temporaries take a 16th less', around(14, 15, 16), (parts, n) => {
+  const small = 'f32[2048]', large = `f32[${2048 * n}]`, x = parts.parameter(small), y = parts.parameter(large), z = parts.add('f32[]', 'constant(-9)');
+  const early = parts.add(small, `sort(${x}), dimensions={0}, to_apply=less`), late = parts.add(large, `sort(${y}), dimensions={0}, to_apply=less`);
+  const most = parts.add('f32[]', `reduce(${parts.add(large, `reverse(${late}), dimensions={0}`)}, ${z}), dimensions={0}, to_apply=f`);
+  parts.result(small, parts.add(small, `subtract(${parts.add(small, `reverse(${early}), dimensions={0}`)}, ${parts.add(small, `broadcast(${most}), dimensions={}`)})`));
+}, { applied: () => less('f32') + binary('f', 'f32', 'maximum') });
+
+each('products of few rows, and steps over the same rows', [128, 255, 256, 257, 384, 512, 768, 1024, 2048], (parts, n) => {
+  const shape = `f32[${n},512]`, x = parts.parameter(`f32[${n},3]`), w = parts.parameter('f32[3,512]'), z = parts.add('f32[]', 'constant(-9)');
+  const y = parts.add(shape, `dot(${x}, ${w}), lhs_contracting_dims={1}, rhs_contracting_dims={0}`);
+  const row = parts.add(`f32[${n}]`, `reduce(${y}, ${z}), dimensions={1}, to_apply=f`);
+  parts.result(shape, parts.add(shape, `subtract(${parts.add(shape, `broadcast(${row}), dimensions={0}`)}, ${y})`));
+}, { applied: () => binary('f', 'f32', 'maximum') });
 
 each('steps over the same rows', around(4, 32), (parts, n) => {
   const shape = 'f32[1100,130]', x = parts.parameter(shape), z = parts.add('f32[]', 'constant(-9)');
@@ -228,6 +290,8 @@ each('pieces of a few bytes', around(16, 64, 256), (parts, n, type) => {
   parts.result(`${type}[7,${n}]`, parts.add(`${type}[7,${n}]`, `dynamic-update-slice(${x}, ${column}, ${j}, ${i})`));
   const t = parts.add(`${type}[${n},7]`, `transpose(${x}), dimensions={1,0}`);
   parts.result(`${type}[${n},14]`, parts.add(`${type}[${n},14]`, `concatenate(${t}, ${t}), dimensions={1}`));
+  const line = parts.parameter(`${type}[${n - 1}]`), zero = parts.add(`${type}[]`, `constant(${type === 'pred' ? false : type === 'c64' ? '(0, 0)' : 0})`);
+  parts.result(`${type}[${n}]`, parts.add(`${type}[${n}]`, `pad(${line}, ${zero}), padding=1_0`));
 }, { types: [...CLASSES, 'f64', 'c64', 'pred'], options: [{}, { disable: ['fuse-loops', 'in-place'] }, { disable: ['regions'] }] });
 
 each('transposes of 4096 elements', [[63, 64], [64, 63], [64, 64], [65, 64], [64, 65], [512, 7], [512, 8], [512, 9], [1024, 4], [8, 512], [7, 600], [2, 2048], [4096, 1]], (parts, [m, n], type) => {
@@ -244,7 +308,7 @@ each('lines of sorts and of the largest elements, by all elements', around(64, 1
 }, { applied: less, types: ['f32', 's32', 's8', 'f64'], value: (i) => ((i * 7919) % 1009) % 97 - 48 });
 
 describe('cumulative sums of few long lines', () => {
-  for (const n of around(16)) {
+  for (const n of around(4, 16)) {
     test(`${n}`, async () => {
       const steps = 5000, value = (i) => ((i * 7919) % 5) - 2; // the evaluator would add each window anew
       for (const type of ['f32', 's32']) {
@@ -385,14 +449,19 @@ test('decimal numbers around the largest exact power of ten', async () => {
 });
 
 describe('quotients, and differences from the largest: how far they are apart', () => {
-  for (const n of around(2, 3, 8)) {
+  for (const n of around(2, 3, 6, 8)) {
     test(`${n} steps`, async () => {
       const steps = list(n, (i) => ` w${i} = f32[4,20] ${i % 2 ? `select(q, ${i ? `w${i - 1}` : 'p'}, x)` : `multiply(${i ? `w${i - 1}` : 'p'}, two)`}`).join('\n');
       const around0 = list(n, (i) => ` m${i} = f32[4] ${i % 2 ? `maximum(${i ? `m${i - 1}` : 'm'}, low)` : `maximum(low, ${i ? `m${i - 1}` : 'm'})`}`).join('\n');
-      await agrees(client, `${binary('f', 'f32', 'maximum')}ENTRY e { x = f32[4,20] parameter(0)\n z = f32[] constant(-4)\n t = f32[] constant(2)
+      const text = (function_) => `${binary('f', 'f32', 'maximum')}ENTRY e { x = f32[4,20] parameter(0)\n z = f32[] constant(-4)\n t = f32[] constant(2)
  two = f32[4,20] broadcast(t), dimensions={}\n q = pred[4,20] compare(x, two), direction=LE\n p = f32[4,20] ceil(x)\n low = f32[4] broadcast(z), dimensions={}
  m = f32[4] reduce(x, z), dimensions={1}, to_apply=f\n${around0}\n b = f32[4,20] broadcast(m${n - 1}), dimensions={0}\n d = f32[4,20] subtract(x, b)
- e = f32[4,20] sign(d)\n${steps}\n v = f32[4,20] divide(w${n - 1}, two)\n ROOT r = (f32[4,20], f32[4,20]) tuple(e, v) }`);
+ e = f32[4,20] ${function_}(d)\n${steps}\n v = f32[4,20] divide(w${n - 1}, two)\n ROOT r = (f32[4,20], f32[4,20]) tuple(e, v) }`;
+      await agrees(client, text('sign'));
+      // The formula is the same if the sign of its operand is not known.
+      await agrees(client, text('exponential'), whole, {}, { disable: ['fuse-loops'] });
+      await agrees(client, `ENTRY e { x = f32[4,20] parameter(0)\n a = f32[4,20] abs(x)\n${list(n, (i) => ` p${i} = f32[4,20] multiply(${i ? `p${i - 1}` : 'a'}, a)`).join('\n')}
+ n = f32[4,20] negate(p${n - 1})\n ROOT e = f32[4,20] exponential(n) }`, whole, {}, { disable: ['fuse-loops'] });
     });
   }
 });

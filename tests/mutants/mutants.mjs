@@ -7,12 +7,12 @@
  * the planning half of kernels/: from each folder in turn, so that each has as many. Each is built in a tree of its own
  * (tree.mjs). A mutant that does not compile, or makes the same object file, is none, and another is drawn. It meets the
  * tests that reach its block (reach.mjs), first some of each file, then all; it is killed by one that fails or takes too
- * long. The last line is "K of N killed".
+ * long. The last line is "K of N killed". FILES may be lines, too: src/plan/fusible.c:12 tries all mutants of that line.
  *
  * build/mutants/SEED.jsonl has a line for each; a run that was stopped goes on after the last. ARGS: --slow tries the
  * slower tests, too; --again tries the survivors of the file again, on the core and the tests as they are now; --keep takes
- * what the tests reached from the measurement before, though the core has changed since; --tree NAME is another copy, for
- * a second run beside the first.
+ * what the tests reached from the measurement before, though the core has changed since; --quick runs some
+ * quick tests only, of 4 s, for a first look at many mutants; --only NAMES these test files; --native tries the native programs of the tests, too; --tree NAME is another copy, for a second run beside the first.
  */
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,12 +22,12 @@ import { Random } from '../fuzz/random.mjs';
 import { ROOT } from '../support/program.mjs';
 import { applied, lineOf, mutationsOf } from './mutate.mjs';
 import { measured } from './reach.mjs';
-import { build, inTree, makeTree, objectOf, run } from './tree.mjs';
+import { build, failingNative, inTree, makeTree, objectOf, run } from './tree.mjs';
 
 const { values: options } = parseArgs({
   options: { count: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' }, files: { type: 'string', default: '' },
     tree: { type: 'string', default: 'tree' }, slow: { type: 'boolean', default: false }, again: { type: 'boolean', default: false },
-    keep: { type: 'boolean', default: false } },
+    keep: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false }, native: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
 });
 const FOLDERS = ['compile', 'rewrite', 'plan', 'codegen', 'runtime'];
 /** Files of kernels that plan; the others compute, and tests of their results are elsewhere. */
@@ -37,18 +37,23 @@ const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder
 /** Some 40 s of one core in all, if none fails. */
 const FAST = [
   'core/aliases', 'api/builder', 'api/dynamic', 'core/effects', 'core/epilogues', 'api/errors', 'corpus/golden',
-  'core/loop_state', 'project/old_faults', 'project/order', 'core/overwrite', 'core/reductions', 'core/regions',
+  'core/listing', 'core/loop_state', 'project/old_faults', 'project/order', 'core/overwrite', 'core/reductions', 'core/regions',
   'core/rows', 'core/short_rows', 'core/siblings', 'core/thresholds', 'core/windows',
 ];
 /** For mutants that FAST does not see, if --slow is given: whatever needs no threads, processes, page or clock. */
 const SLOW = [
-  'core/applied', 'corpus/captured', 'core/codegen', 'runtime/collective_shapes', 'core/divergence', 'core/doubled',
-  'core/in_place', 'core/library_calls', 'core/linalg', 'core/lowering', 'core/maps', 'runtime/mesh_types', 'core/movement',
-  'core/ragged_dot', 'core/ranges', 'core/ranks', 'core/reduce', 'runtime/sharding', 'core/sort', 'api/stacks',
-  'core/thresholds_numbers', 'core/thresholds_programs', 'core/topk', 'api/vmap', 'core/ways', 'core/zero_sizes',
+  'api/accepted', 'core/applied', 'api/attributes', 'api/boundary', 'corpus/captured', 'core/codegen', 'core/counters', 'runtime/collective_shapes',
+  'runtime/contained', 'runtime/devices', 'core/divergence', 'core/doubled', 'corpus/evaluated', 'api/gradient_rules', 'api/gradients',
+  'api/hlo_proto', 'core/in_place', 'api/launch', 'core/library_calls', 'core/linalg', 'api/literal', 'api/locations', 'core/lowering',
+  'core/maps', 'runtime/memory', 'runtime/mesh', 'runtime/mesh_types', 'api/mistakes', 'core/movement', 'api/out_of_range',
+  'core/ragged_dot', 'core/ranges', 'core/ranks', 'core/reduce', 'runtime/runtime', 'api/shape', 'runtime/sharding', 'core/sort',
+  'api/stablehlo', 'api/stacks', 'core/thresholds_numbers', 'core/thresholds_programs', 'core/topk', 'api/vmap',
+  'corpus/vmap_corpus', 'core/zero_sizes',
 ];
 const FIRST_MS = 2000; // of the first tests that a mutant meets
 const FIRST_OF_FILE = 4;
+const QUICK_MS = 400;
+const SOME_MS = 4000;
 const START_MS = 100; // of a test file, beside its tests
 
 const folderOf = (path) => path.split('/')[0];
@@ -60,10 +65,11 @@ async function filesOf() {
   return all.filter((path) => FOLDERS.includes(folderOf(path)) || (folderOf(path) === 'kernels' && PLANS.test(path)));
 }
 
-function isWanted(path) {
-  const wanted = options.files.split(/\s+/).filter(Boolean).map((one) => one.replace(/^src\//, ''));
-  return !wanted.length || wanted.some((one) => path === one || path.startsWith(`${one}/`));
-}
+/** FILES: folders, files, or lines of files as path:line. */
+const WANTED = options.files.split(/\s+/).filter(Boolean).map((one) => one.replace(/^src\//, ''));
+const LINES = WANTED.some((one) => one.includes(':'));
+const isWanted = (path) => !WANTED.length || WANTED.some((one) => one.split(':')[0] === path || path.startsWith(`${one}/`));
+const isWantedLine = ({ path, line }) => !LINES || WANTED.includes(path) || WANTED.includes(`${path}:${line}`);
 
 /** Mutations of a file, each with its line and the number of equal lines before, which find it when the file has changed. */
 function mutationsIn(path, text) {
@@ -81,7 +87,7 @@ function mutationsIn(path, text) {
 /** Draws mutations without end, from each folder in turn. */
 function* drawn(texts, random) {
   const folders = new Map();
-  for (const [path, text] of texts) folders.set(folderOf(path), [...folders.get(folderOf(path)) ?? [], ...mutationsIn(path, text)]);
+  for (const [path, text] of texts) folders.set(folderOf(path), [...folders.get(folderOf(path)) ?? [], ...mutationsIn(path, text).filter(isWantedLine)]);
   const all = [...folders.values()];
   while (all.some((list) => list.length)) {
     for (const list of all) if (list.length) yield list.splice(random.between(0, list.length - 1), 1)[0];
@@ -97,30 +103,33 @@ function* found(texts, lines) {
   }
 }
 
-/** Some tests of each file, and the others: lists of [file, names], the quickest file first. */
+/** Some tests of each file, then all others that are quick, then the others: lists of [file, names]. */
 function choices(tests, random) {
-  const files = new Map();
-  for (const test of tests) files.set(test.file, [...files.get(test.file) ?? [], test]);
-  const first = [], others = [];
+  const parts = [new Map(), new Map(), new Map()], left = [...tests], ofFile = new Map();
+  const add = (part, { file, name }) => parts[part].set(file, [...parts[part].get(file) ?? [], name]);
   let budget = FIRST_MS;
-  const cost = (list) => list.reduce((sum, { ms }) => sum + ms, START_MS);
-  for (const [file, list] of [...files].sort(([, a], [, b]) => cost(a) - cost(b))) {
-    const left = [...list], some = [];
-    while (left.length && some.length < FIRST_OF_FILE && budget > 0) {
-      const [one] = left.splice(random.between(0, left.length - 1), 1);
-      if (one.ms > FIRST_MS / 4 || one.name === null) continue;
-      some.push(one.name);
-      budget -= one.ms + START_MS / FIRST_OF_FILE;
+  while (left.length) {
+    const [test] = left.splice(random.between(0, left.length - 1), 1), count = ofFile.get(test.file) ?? 0;
+    const isFirst = test.ms < QUICK_MS && count < FIRST_OF_FILE && budget > 0;
+    if (isFirst) {
+      ofFile.set(test.file, count + 1);
+      budget -= test.ms + START_MS / FIRST_OF_FILE;
     }
-    const rest = list.map(({ name }) => name).filter((name) => !some.includes(name));
-    if (some.length) first.push([file, some]);
-    if (rest.length) others.push([file, rest.includes(null) ? null : rest]);
+    add(isFirst ? 0 : test.ms < QUICK_MS ? 1 : 2, test);
   }
-  return [first, others].filter((list) => list.length);
+  return parts.filter((part) => part.size).map((part) => Array.from(part, ([file, names]) => [file, names.includes(null) ? null : names]));
+}
+
+/** Tests of some seconds, drawn at random. */
+function some(all, random) {
+  const left = [...all], list = [];
+  for (let ms = 0; left.length && ms < SOME_MS; ms += list.at(-1).ms) list.push(...left.splice(random.between(0, left.length - 1), 1));
+  return list;
 }
 
 /** The first test that fails, or undefined. */
-async function killer(tests, random) {
+async function killer(all, random) {
+  const tests = options.quick ? some(all.filter(({ ms }) => ms < QUICK_MS), random) : all;
   const seconds = tests.reduce((sum, { ms }) => sum + ms, 0) / 1000;
   for (const choice of choices(tests, random)) {
     const file = inTree('build/choice.json');
@@ -139,10 +148,11 @@ async function tried(mutation, text, reach) {
     await writeFile(file, applied(text, mutation));
     const { code } = await build(mutation.path);
     if (code || (await undo.isSame())) return { none: true };
-    if ((await build()).code) return { none: true };
     const started = Date.now(), tests = reach(mutation.path, text, mutation.at);
+    if (tests.length && (await build()).code) return { none: true };
     const [fast, slow] = [true, false].map((isFast) => tests.filter((test) => FAST.includes(test.file.slice('tests/'.length, -'.test.mjs'.length)) === isFast));
-    const byFast = await killer(fast, random), bySlow = byFast || !options.slow ? undefined : await killer(slow, random);
+    const byFast = await killer(fast, random);
+    const bySlow = byFast ? undefined : (options.slow && await killer(slow, random)) || (options.native && await failingNative()) || undefined;
     return { by: byFast ?? bySlow ?? null, slow: Boolean(bySlow), tests: tests.length, seconds: Math.round((Date.now() - started) / 1000) };
   } finally {
     await writeFile(file, text);
@@ -169,19 +179,20 @@ async function main() {
   const started = Date.now(), all = await filesOf(), files = all.filter(isWanted), log = join(ROOT, `build/mutants/${options.seed}.jsonl`);
   if (!files.length) throw new Error(`no file of src is one of ${options.files}`);
   await mkdir(join(ROOT, 'build/mutants'), { recursive: true });
-  const reach = await measured(all, [...FAST, ...options.slow ? SLOW : []], options.keep);
+  const names = options.only.split(/\s+/).filter(Boolean);
+  const reach = await measured(all, names.length ? names : [...FAST, ...options.slow ? SLOW : []], options.keep);
   await makeTree(options.tree);
   const texts = new Map(await Promise.all(files.map(async (path) => [path, await readFile(inTree(`src/${path}`), 'utf8')])));
   console.log(`${files.length} files (${Math.round((Date.now() - started) / 1000)} s)`);
 
-  const before = await readLines(log), known = new Map(options.again ? [] : before.map((line) => [nameOf(line), line]));
-  const survivors = before.filter(({ none, by }) => !none && !by), lines = [];
+  const before = await readLines(log), known = new Map(options.again || LINES ? [] : before.map((line) => [nameOf(line), line]));
+  const survivors = before.filter((line) => !line.none && !line.by && isWanted(line.path) && isWantedLine(line)), lines = [];
   const source = options.again ? found(texts, survivors) : drawn(texts, new Random(Number(options.seed)));
   for (const mutation of source) {
     if (!options.again && lines.length >= Number(options.count)) break;
     const text = texts.get(mutation.path), old = known.get(nameOf(mutation));
     const line = old ?? { ...mutation, from: text.slice(mutation.at, mutation.at + mutation.length), ...await tried(mutation, text, reach) };
-    if (!old) await appendFile(options.again ? log.replace('.jsonl', '.again.jsonl') : log, `${JSON.stringify(line)}\n`);
+    if (!old) await appendFile(LINES ? '/dev/null' : options.again ? log.replace('.jsonl', '.again.jsonl') : log, `${JSON.stringify(line)}\n`);
     if (line.none) continue;
     lines.push(line);
     print(line);

@@ -101,6 +101,18 @@ const objectPath = (path) => `build/obj/single/${path.replace(/c$/, 'o')}`;
 export const build = (path) => run('make', ['--no-print-directory', '-o', 'node_modules/.package-lock.json', '-j2', 'CHECKED=1',
   path ? objectPath(path) : 'build/dist/xla-single.mjs'], 1200);
 
+/** Native programs of the tests, under ASan and UBSan: lists of operations after each rewrite, tables, plans of kernels. */
+const NATIVE = ['passes', 'tables', 'kernels'];
+
+/** Makes these programs and runs them. @returns {Promise<string | undefined>} the first that fails, or undefined */
+export async function failingNative() {
+  const paths = NATIVE.map((name) => `build/native/${name}`);
+  const { code, output } = await run('make', ['--no-print-directory', '-o', 'node_modules/.package-lock.json', ...paths], 3000);
+  if (code) throw new Error(`native programs do not build:\n${output}`);
+  for (const name of NATIVE) if ((await run(inTree(`build/native/${name}`), [], 600)).code) return `native/${name}`;
+  return undefined;
+}
+
 /** The object file of a source, as it is now: whether it is the same later, and a function that puts it back. */
 export async function objectOf(path) {
   const file = inTree(objectPath(path)), bytes = await readFile(file);
