@@ -12,10 +12,13 @@ const OPERATION = 'registerGradient';
 const rule = kind('a function that adds the derivative to a builder', (value) =>
   typeof value === 'function' ? value : undefined);
 
+const zero = (_b, operands) => operands.map(() => null);
+
 export class GradientRules {
   #core;
   #newBuilder;
-  #rules = new Map(); // name -> { vjp, jvp }
+  /** name -> { vjp, jvp }. `jax.jit(lax.stop_gradient)` exports calls of that name, and lax.stop_gradient nothing. */
+  #rules = new Map([['stop_gradient', { vjp: zero, jvp: zero }]]);
 
   /**
    * @param {import('../host/core.mjs').Core} core

@@ -153,3 +153,15 @@ describe('registerGradient with recompute', () => {
     assert.equal(calls, 1);
   });
 });
+
+test('a function of the name stop_gradient has gradient zero, in a builder, in the file of another and in forward mode', async () => {
+  const b = client.builder('stopped'), x = b.parameter(0, 'f32[]', 'x');
+  const stop = b.function((_b, y) => y.mul(1), 'stop_gradient');
+  const module = b.build(stop(x.mul(x)).mul(x));
+  for (const [derived, more] of [
+    [client.gradient(module), []], [client.jvp(client.parseHlo(module.toString())), [1]],
+  ]) {
+    const results = await (await client.compile(derived)).execute([3, ...more]);
+    assert.equal(results.at(-1).data[0], 9);
+  }
+});

@@ -354,3 +354,36 @@ describe('in a builder', () => {
     ]) assert.throws(call, message);
   });
 });
+
+/** Operands and results of each routine in src/hlo/ir/lapack_calls.def, for matrices of 3 rows. */
+const M = 'f64[3,3]', V = 'f64[3]', INFO = 's32[]';
+const ROUTINES = {
+  potrf: [[M], [M, INFO]],
+  trsm: [[M, M], [M]],
+  getrf: [[M], [M, 's32[3]', INFO]],
+  geqrf: [[M], [M, V]],
+  orgqr: [[M, V], [M]],
+  syevd: [[M], [M, V, INFO]],
+  gesdd: [[M], [M, V, M, M, INFO]],
+  ormqr: [[M, V, M], [M]],
+  geqp3: [[M, 's32[3]'], [M, 's32[3]', V]],
+  gtsv: [[V, V, V, M], [V, V, V, M, INFO]],
+  sytrd: [[M], [M, V, 'f64[2]', 'f64[2]', INFO]],
+  gehrd: [[M], [M, 'f64[2]', INFO]],
+  gees: [[M], [M, M, V, V, INFO, INFO]],
+  geev: [[M], [V, V, 'c128[3,3]', 'c128[3,3]', INFO]],
+};
+
+test('routines of LAPACK take the batch as it is: none is called in a loop', () => {
+  for (const [name, [operands, results]] of Object.entries(ROUTINES)) {
+    const shape = results.length > 1 ? `(${results.join(', ')})` : results[0];
+    const names = operands.map((_, i) => `p${i}`);
+    const module = client.parseHlo(`HloModule m
+ENTRY main {
+  ${operands.map((of, i) => `p${i} = ${of} parameter(${i})`).join('\n  ')}
+  ROOT r = ${shape} custom-call(${names.join(', ')}), custom_call_target="lapack_d${name}_ffi" }`);
+    const text = client.vmap(module, { size: 5 }).toString();
+    assert.doesNotMatch(text, / while\(/, name);
+    assert.match(text, new RegExp(`lapack_d${name}_ffi`));
+  }
+});

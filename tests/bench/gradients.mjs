@@ -1,8 +1,9 @@
 /**
  * Gradients of losses exported from JAX (gradients/models.py): client.gradient() of the forward program against the
  * backward program that JAX put into the same file, both run here in turns, and both compared with native XLA's gradient.
+ * Batches of 64: client.vmap() of a function against JAX's vmap of it, in the same way, each compiled several times.
  *
- *     make bench ARGS="gradients [--only PATTERN] [--seconds N]"
+ *     make bench ARGS="gradients [--only PATTERN] [--seconds N] [--compilations N]"
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -12,17 +13,23 @@ import { Client } from '../../bindings/index.mjs';
 
 const FOLDER = fileURLToPath(new URL('../../build/gradients/', import.meta.url));
 const { values: options } = parseArgs({
-  options: { only: { type: 'string', default: '' }, seconds: { type: 'string', default: '1.5' } },
+  options: {
+    only: { type: 'string', default: '' }, seconds: { type: 'string', default: '1.5' },
+    compilations: { type: 'string', default: '3' },
+  },
 });
+
+/** The number of elements in a batch, as in models.py. */
+const SIZE = 64;
 
 const client = await Client.create({ threads: 0 });
 const bytesOf = (file) => new Uint8Array(readFileSync(FOLDER + file));
 const numbers = (file, type = 'f32') => new { f32: Float32Array, s32: Int32Array }[type](bytesOf(file).buffer);
 
-/** The largest difference, as a part of the largest number, over all gradients. */
-function difference(name, wrt, results) {
-  return Math.max(...wrt.map((number, i) => {
-    const wanted = numbers(`${name}.g${number}`);
+/** The largest difference, as a part of the largest number, over all results. */
+function difference(files, results) {
+  return Math.max(...files.map((file, i) => {
+    const wanted = numbers(file);
     const apart = wanted.reduce((most, x, k) => Math.max(most, Math.abs(x - results[i].data[k])), 0);
     return apart / wanted.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-30);
   }));
@@ -35,6 +42,9 @@ async function time(executable, args) {
   results.forEach((result) => result.dispose());
   return took;
 }
+
+const buffers = (name, shapes) => shapes.map(([type, dimensions], i) =>
+  client.buffer(numbers(`${name}.${i}`, type), `${type}[${dimensions}]`));
 
 /** Medians of both in milliseconds, in turns. */
 async function compare(pairs) {
@@ -55,23 +65,60 @@ async function measure(name, { wrt, shapes }) {
   const gradient = client.gradient(module, { wrt });
   const took = performance.now() - start;
   const [ours, theirs] = [await client.compile(gradient), await client.compile(module.vjp)];
-  const args = shapes.map(([type, dimensions], i) => client.buffer(numbers(`${name}.${i}`, type), `${type}[${dimensions}]`));
-  const apart = difference(name, wrt, await ours.execute(args));
+  const args = buffers(name, shapes);
+  const apart = difference(wrt.map((number) => `${name}.g${number}`), await ours.execute(args));
   const [own, jax] = await compare([[ours, args], [theirs, [...args, client.buffer(1, 'f32[]')]]]);
   const memory = ours.memory.temporaries / theirs.memory.temporaries;
   return { took, own, ratio: own / jax, memory, apart };
 }
 
-const models = Object.entries(JSON.parse(readFileSync(`${FOLDER}models.json`, 'utf8')));
-const chosen = models.filter(([name]) => new RegExp(options.only).test(name));
-console.log('| model | gradient | by JAX\'s own | temporaries | to differentiate | apart |');
-console.log('| --- | --: | --: | --: | --: | --: |');
-const ratios = [];
-for (const [name, model] of chosen) {
-  const { took, own, ratio, memory, apart } = await measure(name, model);
-  ratios.push(ratio);
-  console.log(`| ${name} | ${own.toPrecision(3)} ms | ${ratio.toFixed(2)} | ${memory.toFixed(2)} | ${took.toFixed(1)} ms | ${apart.toExponential(0)} |`);
+/** The median of the ratios of several compilations, as a program's place in memory matters, too. */
+async function measureBatch(name, { in: axes, shapes }) {
+  const one = await client.load(bytesOf(`${name}.bin`)), all = await client.load(bytesOf(`${name}.vmap.bin`));
+  const args = buffers(name, shapes), rows = [];
+  let apart;
+  for (let i = 0; i < Number(options.compilations); i++) {
+    const module = client.vmap(one, { in: axes, size: SIZE });
+    const [ours, theirs] = [await client.compile(module), await client.compile(all)];
+    const results = await ours.execute(args);
+    apart = difference(results.map((_, k) => `${name}.r${k}`), results);
+    const [own, jax] = await compare([[ours, args], [theirs, args]]);
+    rows.push({ own, ratio: own / jax });
+    [module, ours, theirs].forEach((each) => each.dispose());
+  }
+  rows.sort((x, y) => x.ratio - y.ratio);
+  return { ...rows[rows.length >> 1], apart };
 }
-const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
-console.log(`| geometric mean | | ${mean.toFixed(3)} | | | |`);
+
+const described = (file) => Object.entries(JSON.parse(readFileSync(`${FOLDER}${file}.json`, 'utf8')))
+  .filter(([name]) => new RegExp(options.only).test(name));
+const geometricMean = (ratios) => Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length).toFixed(3);
+
+async function gradients(models) {
+  console.log('| model | gradient | by JAX\'s own | temporaries | to differentiate | apart |');
+  console.log('| --- | --: | --: | --: | --: | --: |');
+  const ratios = [];
+  for (const [name, model] of models) {
+    const { took, own, ratio, memory, apart } = await measure(name, model);
+    ratios.push(ratio);
+    console.log(`| ${name} | ${own.toPrecision(3)} ms | ${ratio.toFixed(2)} | ${memory.toFixed(2)} | ${took.toFixed(1)} ms | ${apart.toExponential(0)} |`);
+  }
+  console.log(`| geometric mean | | ${geometricMean(ratios)} | | | |`);
+}
+
+async function batches(functions) {
+  console.log(`\n| batch of ${SIZE} | vmap | by JAX's own | apart |`);
+  console.log('| --- | --: | --: | --: |');
+  const ratios = [];
+  for (const [name, batch] of functions) {
+    const { own, ratio, apart } = await measureBatch(`batch_${name}`, batch);
+    ratios.push(ratio);
+    console.log(`| ${name} | ${(1000 * own).toFixed(0)} µs | ${ratio.toFixed(2)} | ${apart.toExponential(0)} |`);
+  }
+  console.log(`| geometric mean | | ${geometricMean(ratios)} | |`);
+}
+
+const models = described('models'), functions = described('batches');
+if (models.length) await gradients(models);
+if (functions.length) await batches(functions);
 client.dispose();

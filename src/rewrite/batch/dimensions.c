@@ -169,7 +169,9 @@ static bool is_shared_solve(const Instruction *x, Instruction *const *operands) 
 /* LAPACK's routines take any number of matrices. */
 Instruction *batch_custom_call(Batching *b, const Instruction *x, Instruction **operands) {
   LapackCallSizes sizes;
-  if (!is_lapack_call(x) || !lapack_call_sizes(x, &sizes)) return batch_in_turn(b, x, operands);
+  if (!is_lapack_call(x) || lapack_call_sizes(x, &sizes) == LAPACK_COUNT) {
+    return batch_in_turn(b, x, operands);
+  }
   if (is_shared_solve(x, operands)) {
     bool left = lapack_call_attribute(x->a->backend_config, "side", 'L') == 'L';
     return batch_shared_solve(b, x, operands, left);

@@ -1,9 +1,10 @@
-"""Exports losses with the backward programs that JAX makes of them, for gradients.mjs:
+"""Exports losses with the backward programs that JAX makes of them, and functions with JAX's vmap of them, for gradients.mjs:
 
     build/venv/bin/python tests/bench/gradients/models.py FOLDER
 
 Of each model FOLDER gets NAME.bin (of jax.export, with vjp_order=1), NAME.I (argument I) and NAME.gI (the gradient by
-it, by native XLA); models.json says their shapes.
+it, by native XLA); models.json says their shapes. Of each function it gets NAME.bin, NAME.vmap.bin, NAME.I (arguments of
+the batch) and NAME.rI (results); batches.json says their shapes, and which arguments are the same for all.
 """
 
 import json
@@ -62,6 +63,20 @@ def residual(p, x, y):
   return cross_entropy(x.mean((1, 2)) @ p['w'], y)
 
 
+def resnet18(p, x, y):
+  """Of He and others (2016), with the statistics of the batch."""
+  x = jax.nn.relu(normalised(convolution(x, p['stem'], 2), (0, 1, 2), *p['norm']))
+  x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), 'SAME')
+  for b in p['blocks']:
+    stride = 2 if 'down' in b else 1
+    h = jax.nn.relu(normalised(convolution(x, b['w1'], stride), (0, 1, 2), *b['n1']))
+    h = normalised(convolution(h, b['w2']), (0, 1, 2), *b['n2'])
+    if 'down' in b:
+      x = normalised(convolution(x, b['down'], 2), (0, 1, 2), *b['nd'])
+    x = jax.nn.relu(x + h)
+  return cross_entropy(x.mean((1, 2)) @ p['w'], y)
+
+
 HEADS = 4
 
 
@@ -92,6 +107,18 @@ def lstm(p, xs, y):
 
   zeros = jnp.zeros((xs.shape[1], p['u'].shape[0]))
   return jnp.mean((lax.scan(step, (zeros, zeros), xs)[1] @ p['o'] - y) ** 2)
+
+
+def gru(p, xs, y):
+  def step(h, x):
+    xz, xr, xn = jnp.split(x @ p['w'] + p['b'], 3, -1)
+    hz, hr, hn = jnp.split(h @ p['u'], 3, -1)
+    z = jax.nn.sigmoid(xz + hz)
+    h = (1 - z) * jnp.tanh(xn + jax.nn.sigmoid(xr + hr) * hn) + z * h
+    return h, h
+
+  zeros = jnp.zeros((xs.shape[1], p['u'].shape[0]))
+  return jnp.mean((lax.scan(step, zeros, xs)[1] @ p['o'] - y) ** 2)
 
 
 def neural_ode(p, x):
@@ -168,8 +195,50 @@ def u_net(p, x, y):
   return jnp.mean((convolution(jax.nn.relu(up(u2, p['e']) + h1), p['f']) - y) ** 2)
 
 
+def lbfgs_step(x, s, y):
+  """The loss after one step of L-BFGS, by the two-loop recursion over a history of steps s and changes y."""
+  loss = lambda x: (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+  rho = 1 / (s * y).sum(-1)
+
+  def first(q, pair):
+    s, y, r = pair
+    a = r * (s @ q)
+    return q - a * y, a
+
+  def second(q, pair):
+    s, y, r, a = pair
+    return q + s * (a - r * (y @ q)), None
+
+  q, a = lax.scan(first, jax.grad(loss)(x), (s, y, rho), reverse=True)
+  q, _ = lax.scan(second, q * (s[-1] @ y[-1]) / (y[-1] @ y[-1]), (s, y, rho, a))
+  return loss(x - 0.01 * q)
+
+
+def ray_marcher(p, light):
+  """Spheres above a plane: 24 steps along each ray, then the normal, by the gradient of the distance."""
+  u = jnp.linspace(-0.7, 0.7, 32)
+  rays = jnp.stack([*jnp.meshgrid(u, -u), jnp.ones((32, 32))], -1)
+  rays = rays / jnp.linalg.norm(rays, axis=-1, keepdims=True)
+
+  def distance(x):
+    spheres = jnp.linalg.norm(x[None] - p['centres'], axis=-1) - p['radii']
+    return jnp.minimum(-0.1 * jax.nn.logsumexp(-spheres / 0.1), x[1] + 1.0)
+
+  def march(ray):
+    t = lax.fori_loop(0, 24, lambda _, t: t + distance(ray * t), 0.1)
+    return jax.grad(distance)(ray * t) @ light * jnp.exp(-0.1 * t)
+
+  return jnp.mean(jax.vmap(jax.vmap(march))(rays) ** 2)
+
+
 def second_derivative(p, x):
   return (jax.grad(lambda x: jnp.tanh(x @ p['a']) @ p['b'])(x) ** 2).sum()
+
+
+def gpt_hessian(p, v, tokens):
+  """Its gradient by p is the product of the Hessian and v."""
+  slopes = jax.grad(transformer)(p, tokens)
+  return sum(jnp.vdot(a, b) for a, b in zip(jax.tree.leaves(slopes), jax.tree.leaves(v)))
 
 
 def layers(*sizes):
@@ -179,6 +248,17 @@ def layers(*sizes):
 def block(c):
   pair = lambda: (real(c), real(c))
   return real(3, 3, c, c, scale=0.06), pair(), real(3, 3, c, c, scale=0.06), pair()
+
+
+def resnet_block(c, to):
+  pair = lambda: (real(to), real(to))
+  b = {'w1': real(3, 3, c, to, scale=(9 * c) ** -0.5), 'n1': pair(), 'w2': real(3, 3, to, to, scale=(9 * to) ** -0.5), 'n2': pair()}
+  return b if c == to else {**b, 'down': real(1, 1, c, to, scale=c**-0.5), 'nd': pair()}
+
+
+def gpt(d, depth):
+  return {'embedding': real(256, d, scale=0.1), 'places': real(64, d, scale=0.1), 'n': (real(d), real(d)),
+          'layers': [attention_layer(d) for _ in range(depth)]}
 
 
 def attention_layer(d):
@@ -198,9 +278,7 @@ MODELS = {
                   'w': real(2048, 10, scale=0.05)}, *images(16, 32)),
     'residual': (residual, {'stem': real(3, 3, 3, 32, scale=0.2), 'blocks': [block(32) for _ in range(4)],
                             'w': real(32, 10)}, *images(8, 32)),
-    'transformer': (transformer, {'embedding': real(256, 128, scale=0.1), 'places': real(64, 128, scale=0.1),
-                                  'n': (real(128), real(128)), 'layers': [attention_layer(128) for _ in range(2)]},
-                    labels(256, (4, 64))),
+    'transformer': (transformer, gpt(128, 2), labels(256, (4, 64))),
     'lstm': (lstm, {'w': real(32, 256, scale=0.1), 'u': real(64, 256, scale=0.1), 'b': real(256), 'o': real(64, 1)},
              real(50, 16, 32), real(50, 16, 1)),
     'neural_ode': (neural_ode, {'a': real(8, 64, scale=0.3), 'b': real(64, 8, scale=0.1)}, real(128, 8)),
@@ -218,6 +296,17 @@ MODELS = {
                       'c': real(3, 3, 32, 64, scale=0.06), 'd': real(3, 3, 64, 32, scale=0.06),
                       'e': real(3, 3, 32, 16, scale=0.1), 'f': real(3, 3, 16, 3, scale=0.1)},
               real(4, 32, 32, 3), real(4, 32, 32, 3)),
+    'resnet18': (resnet18, {'stem': real(7, 7, 3, 64, scale=0.08), 'norm': (real(64), real(64)),
+                            'blocks': [resnet_block(*c) for c in ((64, 64), (64, 64), (64, 128), (128, 128), (128, 256),
+                                                                  (256, 256), (256, 512), (512, 512))],
+                            'w': real(512, 10, scale=0.04)}, *images(2, 64)),
+    'gru': (gru, {'w': real(32, 192, scale=0.1), 'u': real(64, 192, scale=0.1), 'b': real(192), 'o': real(64, 1)},
+            real(50, 16, 32), real(50, 16, 1)),
+    'lbfgs_step': (lbfgs_step, real(500), real(10, 500, scale=0.1), real(10, 500, scale=0.1) + 1),
+    'ray_marcher': (ray_marcher, {'centres': jnp.asarray([[-0.8, 0, 3], [0.6, 0.3, 3.5], [0, -0.4, 2.5]], jnp.float32),
+                                  'radii': jnp.asarray([0.7, 0.8, 0.4], jnp.float32)},
+                    jnp.asarray([0.4, 0.8, -0.4], jnp.float32)),
+    'gpt_hessian': (gpt_hessian, gpt(64, 1), gpt(64, 1), labels(256, (2, 32))),
     'second_derivative': (second_derivative, {'a': real(10, 32), 'b': real(32)}, real(10)),
 }
 
@@ -236,8 +325,92 @@ def write(folder, name, function, *arguments):
   return {'wrt': wrt, 'shapes': [[{'int32': 's32', 'float32': 'f32'}[str(x.dtype)], x.shape] for x in leaves]}
 
 
+# ---- Batches ----
+
+
+def definite(count, n):
+  a = real(count, n, n)
+  return a @ a.swapaxes(-1, -2) + n * jnp.eye(n)
+
+
+def rnn(w, u, xs):
+  return lax.scan(lambda h, x: (jnp.tanh(x @ w + h @ u),) * 2, jnp.zeros(u.shape[0]), xs)[1]
+
+
+def newton(c):
+  return lax.while_loop(lambda x: jnp.abs(x**3 - c) > 1e-3, lambda x: x - (x**3 - c) / (3 * x**2), jnp.float32(2))
+
+
+def small_perceptron(layers, x):
+  for w, b in layers[:-1]:
+    x = jnp.tanh(x @ w + b)
+  return x @ layers[-1][0] + layers[-1][1]
+
+
+def filtered(x, w):
+  return jax.nn.relu(lax.conv_general_dilated(x[None], w, (1, 1), 'SAME', dimension_numbers=('NHWC', 'HWIO', 'NHWC')))[0]
+
+
+def attended(q, k, v):
+  return jax.nn.softmax(q @ k.T / np.sqrt(q.shape[-1]), -1) @ v
+
+
+N = 64
+own_layers = [(real(N, a, b, scale=a**-0.5), real(N, b)) for a, b in ((8, 32), (32, 32), (32, 4))]
+# Name: the function, the arguments of all elements, and whether each argument has an entry for each element.
+BATCHES = {
+    'solve': (jnp.linalg.solve, (definite(N, 8), real(N, 8, 1)), (0, 0)),
+    'solve_shared': (jnp.linalg.solve, (definite(1, 16)[0], real(N, 16, 1)), (None, 0)),
+    'cholesky': (lambda a, b: jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(a), True), b),
+                 (definite(N, 12), real(N, 12)), (0, 0)),
+    'least_squares': (lambda a, b: lax.linalg.triangular_solve(jnp.linalg.qr(a)[1], jnp.linalg.qr(a)[0].T @ b[:, None], left_side=True),
+                      (real(N, 12, 4), real(N, 12)), (0, 0)),
+    'eigenvalues': (jnp.linalg.eigvalsh, (definite(N, 6),), (0,)),
+    'perceptron_inputs': (small_perceptron, (layers(8, 32, 32, 4), real(N, 8)), (None, 0)),
+    'perceptron_weights': (small_perceptron, (own_layers, real(8)), (0, None)),
+    'perceptron_both': (small_perceptron, (own_layers, real(N, 8)), (0, 0)),
+    'perceptron_slopes': (jax.grad(lambda p, x: (small_perceptron(p, x) ** 2).sum()), (layers(8, 32, 32, 4), real(N, 8)), (None, 0)),
+    'scan': (rnn, (real(8, 16, scale=0.3), real(16, 16, scale=0.2), real(N, 20, 8)), (None, None, 0)),
+    'scan_weights': (rnn, (real(8, 16, scale=0.3), real(N, 16, 16, scale=0.2), real(20, 8)), (None, 0, None)),
+    'cumulative': (lambda x: jnp.cumsum(x) * lax.cummax(x), (real(N, 200),), (0,)),
+    'while': (newton, (jnp.abs(real(N)) + 1,), (0,)),
+    'convolution': (filtered, (real(N, 8, 8, 3), real(3, 3, 3, 8)), (0, None)),
+    'convolution_weights': (filtered, (real(8, 8, 3), real(N, 3, 3, 3, 8)), (None, 0)),
+    'attention': (attended, (real(N, 16, 8), real(N, 16, 8), real(N, 16, 8)), (0, 0, 0)),
+    'sort': (lambda x: jnp.sort(x)[:5], (real(N, 50),), (0,)),
+    'gather': (lambda x, i: x[i] + x[::-1][i], (real(N, 40), labels(40, (N, 12))), (0, 0)),
+    'slices': (lambda x, i: lax.dynamic_update_slice(x, lax.dynamic_slice(x, (i,), (8,)) * 2, (i + 1,)),
+               (real(N, 40), labels(30, N)), (0, 0)),
+    'segments': (lambda x, i: jax.ops.segment_sum(x, i, 8), (real(N, 40), labels(8, (N, 40))), (0, 0)),
+}
+
+
+def exported(function, leaves):
+  return export.export(jax.jit(function))(*leaves).serialize()
+
+
+def write_batch(folder, name, function, arguments, axes):
+  leaves, tree = jax.tree.flatten(arguments)
+  each = [axis for axis, part in zip(axes, arguments) for _ in jax.tree.leaves(part)]
+  flat = lambda *xs: jax.tree.leaves(function(*jax.tree.unflatten(tree, xs)))
+  batched = jax.vmap(flat, each)
+  path = lambda suffix: os.path.join(folder, f'{name}.{suffix}')
+  with open(path('bin'), 'wb') as file:
+    file.write(exported(flat, [x if axis is None else x[0] for x, axis in zip(leaves, each)]))
+  with open(path('vmap.bin'), 'wb') as file:
+    file.write(exported(batched, leaves))
+  for i, x in enumerate(leaves):
+    np.asarray(x).tofile(path(i))
+  for i, x in enumerate(jax.jit(batched)(*leaves)):
+    np.asarray(x).tofile(path(f'r{i}'))
+  return {'in': each, 'shapes': [[{'int32': 's32', 'float32': 'f32'}[str(x.dtype)], x.shape] for x in leaves]}
+
+
 folder = sys.argv[1]
 os.makedirs(folder, exist_ok=True)
 described = {name: write(folder, name, *model) for name, model in MODELS.items()}
 with open(os.path.join(folder, 'models.json'), 'w') as file:
   json.dump(described, file)
+batches = {name: write_batch(folder, f'batch_{name}', *batch) for name, batch in BATCHES.items()}
+with open(os.path.join(folder, 'batches.json'), 'w') as file:
+  json.dump(batches, file)

@@ -26,6 +26,7 @@ from calls import CALLS  # noqa: E402
 from counts import count_cases  # noqa: E402
 from functions import CASES, complex_, random, real  # noqa: E402: it makes arrays of 64 bits
 from others import OTHERS  # noqa: E402
+from programs import PROGRAMS  # noqa: E402
 from rules import rule_cases  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -76,9 +77,10 @@ def entry(name, function, arguments, lowered=None):
 
   point = [leaves[i] for i in wrt]
   tangents = [tangent(x) for x in point]
-  cotangents = [tangent(y) for y in of_floats(*point)]
-  jvp = attempt(name, 'jvp', lambda: jax.jvp(of_floats, point, tangents)[1])
-  vjp = attempt(name, 'vjp', lambda: jax.vjp(of_floats, *point)[1](cotangents))
+  cotangents = [tangent(y) for y in jax.eval_shape(of_floats, *point)]
+  compiled = jax.jit if lowered is None else lambda f: f  # a `function` of its own may run in Python only
+  jvp = attempt(name, 'jvp', lambda: compiled(lambda p, t: jax.jvp(of_floats, p, t)[1])(point, tangents))
+  vjp = attempt(name, 'vjp', lambda: compiled(lambda p, t: jax.vjp(of_floats, *p)[1](t))(point, cotangents))
   arrays = lambda xs: xs and [array(x) for x in xs]
   return {
       'name': name,
@@ -93,7 +95,7 @@ def entry(name, function, arguments, lowered=None):
 
 
 FILE = os.path.join(HERE, 'functions.json.gz')
-ALL = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS
+ALL = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS
 pattern = sys.argv[1] if len(sys.argv) > 1 else None
 kept = {}
 if pattern:
