@@ -29,6 +29,8 @@ export const SCENES = [
   { page: 'README.md', name: 'readme' },
   { page: 'bindings/stablehlo/README.md', name: 'stablehlo' },
   { page: 'docs/guides/from-frameworks.md', section: 'Flax', name: 'flax' },
+  { page: 'docs/guides/from-frameworks.md', section: 'Flax NNX', name: 'flax-nnx' },
+  { page: 'docs/guides/from-frameworks.md', section: 'Batch norm and dropout', name: 'flax-training' },
   { page: 'docs/guides/from-keras.md', name: 'keras' },
   { page: 'docs/guides/from-tensorflow-js.md', name: 'tensorflow-js' },
   { page: 'docs/guides/training.md', name: 'training' },

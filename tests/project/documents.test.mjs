@@ -142,7 +142,7 @@ async function outputOf(page, address, isLoud, complaints) {
 /* ---- Command lines ---- */
 
 /** Not run here: they install, serve, or build. */
-const LEFT_OUT = /^(npm install|python3 -m http\.server|make\b|npm pack)/;
+const LEFT_OUT = /^(npm install|pip install|python3 -m http\.server|make\b|npm pack)/;
 
 async function testCommands(scene, { text }) {
   const folder = await folderOf(scene);
