@@ -6,9 +6,10 @@
  *
  *     <script src="isolation.js"></script>
  *
- * The first visit registers the worker and reloads the page once. Where service workers are not
- * allowed (plain http on another host than localhost, private windows of some browsers) nothing
- * happens, and xla-wasm uses its single-threaded build.
+ * A service worker reaches only pages of its own origin, in its own folder and below: copy this file
+ * beside the pages. The first visit registers the worker and reloads the page once. Where service
+ * workers are not allowed (plain http on another host than localhost, private windows of some browsers)
+ * nothing happens, and xla-wasm uses its single-threaded build.
  */
 (() => {
   const inWorker = typeof ServiceWorkerGlobalScope !== 'undefined'
@@ -27,8 +28,13 @@
   }
 
   if (window.crossOriginIsolated || !window.isSecureContext || !navigator.serviceWorker) return;
+  const script = document.currentScript?.src;
+  if (!script || !location.href.startsWith(new URL('.', script).href)) {
+    console.warn(`isolation.js adds no headers to this page: load it by <script src="isolation.js">, as a copy in the page's folder (${new URL('.', location.href)}) or above`);
+    return;
+  }
   const reloaded = 'xla-wasm isolation';
-  navigator.serviceWorker.register(document.currentScript.src).then(() => {
+  navigator.serviceWorker.register(script).then(() => {
     /* Once: if the headers don't take, reloading again would not help. */
     if (sessionStorage.getItem(reloaded)) return;
     sessionStorage.setItem(reloaded, '1');

@@ -87,7 +87,7 @@ function parseState(state) {
 
 /** Whether a block runs in a page: its imports are the package's. */
 const runsHere = (code) => Array.from(code.matchAll(/^import .* from '([^']+)';?$/gm)).every(([, name]) => /^xla-wasm(\/train)?$/.test(name)) &&
-  !/^\/\/ \w+\.mjs$/m.test(code);
+  !/^\/\/ [\w.]+\.mjs$/m.test(code);
 
 /** The JavaScript of a block that runs here, or undefined. Of an HTML page it is the script, if that needs no elements. */
 function codeOf({ className, textContent: text }) {

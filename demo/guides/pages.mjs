@@ -16,6 +16,7 @@ const PAGES = {
   Guides: [
     ['weights', 'Weights', 'docs/guides/weights.md'],
     ['training', 'Train in the page', 'docs/guides/training.md', 'training'],
+    ['batch-norm', 'Batch norm and dropout', 'docs/guides/batch-norm.md', 'batch-norm'],
     ['own-drawings', 'Teach a model in the page', 'docs/guides/own-drawings.md', 'own-drawings'],
     ['batches', 'Batches and Jacobians', 'docs/guides/batches.md'],
     ['meshes', 'Meshes and collectives', 'docs/meshes.md'],

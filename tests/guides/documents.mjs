@@ -29,11 +29,13 @@ export const SCENES = [
   { page: 'README.md', name: 'readme' },
   { page: 'bindings/stablehlo/README.md', name: 'stablehlo' },
   { page: 'docs/guides/from-frameworks.md', section: 'Flax', name: 'flax' },
+  { page: 'docs/guides/from-frameworks.md', section: 'Flax NNX', name: 'flax-nnx' },
+  { page: 'docs/guides/batch-norm.md', name: 'batch-norm' },
   { page: 'docs/guides/from-keras.md', name: 'keras' },
   { page: 'docs/guides/from-tensorflow-js.md', name: 'tensorflow-js' },
   { page: 'docs/guides/training.md', name: 'training' },
   { page: 'docs/guides/own-drawings.md', name: 'own-drawings' },
-  ...DOCUMENTS.filter((page) => !/README|from-(frameworks|keras|tensorflow-js|jax)|training|own-drawings/.test(page)).map((page) => ({ page })),
+  ...DOCUMENTS.filter((page) => !/README|from-(frameworks|keras|tensorflow-js|jax)|training|own-drawings|batch-norm/.test(page)).map((page) => ({ page })),
 ];
 
 /** Blocks that no scene runs, and why: [document, section, language, reason] */
@@ -46,16 +48,20 @@ export const ELSEWHERE = [
   ['docs/guides/from-jax.md', '1. Train, and export', 'python', 'page_guides.test.mjs runs it'],
   ['docs/guides/from-jax.md', '2. The page', 'html', 'page_guides.test.mjs runs it'],
   ['docs/guides/from-jax.md', '3. Look at it', 'sh', 'npm install, and a server'],
-  ['docs/hosts.md', 'Threads in a page', 'html', 'its worker wants a bundler; page_firefox.test.mjs runs lend.mjs'],
-  ['docs/hosts.md', 'Threads in a page', 'js', 'its worker wants a bundler; page_firefox.test.mjs runs lend.mjs'],
+  ['docs/hosts.md', 'Threads in a page', 'js', 'package.test.mjs builds a site with it'],
+  ['docs/hosts.md', 'A client in a worker', 'js', 'package.test.mjs builds a site of it'],
 ];
 export const isElsewhere = (page, { section, language }) =>
   ELSEWHERE.some(([of, at, kind]) => of === page && at === section && kind === language);
 
-/** The blocks of a scene, by language. */
+/** The name of the file that a block is, as its first line says: // worker.mjs */
+export const fileNameOf = ({ text }) => /^\/\/ (\w[\w.]*\.mjs)\n/.exec(text)?.[1];
+
+/** The blocks of a scene, by language; `files` are the scripts that pages load. */
 export async function sceneOf({ page, section }) {
   const all = (await blocksOf(page)).filter((block) => !isElsewhere(page, block) && (!section || block.section === section));
-  return Object.fromEntries(['python', 'js', 'html', 'sh'].map((language) => [language, all.filter((block) => block.language === language)]));
+  const groups = Object.fromEntries(['python', 'js', 'html', 'sh'].map((language) => [language, all.filter((block) => block.language === language)]));
+  return { ...groups, js: groups.js.filter((block) => !fileNameOf(block)), files: groups.js.filter(fileNameOf) };
 }
 
 export const pythonOf = async (scene) => (await sceneOf(scene)).python.map(({ text }) => text).join('\n');

@@ -1,6 +1,6 @@
 /**
  * Runs the Python of documents and keeps what it wrote: PYTHON=… node tests/guides/write.mjs NAME...
- * The Python needs the modules that the documents name: jax flatbuffers flax safetensors keras.
+ * The Python needs the modules that the documents name: jax flatbuffers flax optax safetensors keras.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';

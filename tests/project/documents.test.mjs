@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { inspect, promisify } from 'node:util';
 
-import { blocksOf, DOCUMENTS, ELSEWHERE, isElsewhere, pythonOf, ROOT, SCENES, sceneOf } from '../guides/documents.mjs';
+import { blocksOf, DOCUMENTS, ELSEWHERE, fileNameOf, isElsewhere, pythonOf, ROOT, SCENES, sceneOf } from '../guides/documents.mjs';
 import { launch, newPage } from '../support/browser.mjs';
 import { ISOLATED, serveFolder } from '../support/project.mjs';
 
@@ -100,6 +100,9 @@ async function testPage(scene, { text }) {
   const folder = await folderOf(scene);
   const dist = join(ROOT, 'build/dist');
   for (const at of ['xla', 'public/xla']) if (!existsSync(join(folder, at))) await cp(dist, join(folder, at), { recursive: true });
+  await cp(join(ROOT, 'web'), join(folder, 'xla/web'), { recursive: true });
+  await cp(join(ROOT, 'web/isolation.js'), join(folder, 'isolation.js'));
+  for (const script of (await sceneOf(scene)).files) await writeFile(join(folder, fileNameOf(script)), script.text);
   const hash = createHash('sha384').update(await readFile(join(dist, 'xla-wasm.js'))).digest('base64');
   const html = `${/importmap/.test(text) ? '' : `<script type="importmap">${MAP}</script>`}<link rel="icon" href="data:,">${text.replace('HASH', hash)}`;
   await writeFile(join(folder, 'index.html'), html);
@@ -139,7 +142,7 @@ async function outputOf(page, address, isLoud, complaints) {
 /* ---- Command lines ---- */
 
 /** Not run here: they install, serve, or build. */
-const LEFT_OUT = /^(npm install|python3 -m http\.server|make\b|npm pack)/;
+const LEFT_OUT = /^(npm install|pip install|python3 -m http\.server|make\b|npm pack)/;
 
 async function testCommands(scene, { text }) {
   const folder = await folderOf(scene);

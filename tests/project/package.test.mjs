@@ -1,15 +1,16 @@
 /** Tests the npm package: its contents, and its use by an empty project, tsc and Vite. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { copyFile, cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-import { build } from 'vite';
+import { build, createServer, preview } from 'vite';
 
 import { downloadSize } from '../bench/packages.mjs';
+import { blocksOf, fileNameOf } from '../guides/documents.mjs';
 import { launch, newPage } from '../support/browser.mjs';
 import { ROOT, run } from '../support/program.mjs';
 import { ISOLATED, output, pack, project, removeProjects, serveFolder } from '../support/project.mjs';
@@ -227,6 +228,69 @@ describe('a site that Vite makes of it', () => {
     await page.close();
     await server.close();
   });
+});
+
+test('web/isolation.js says so if it cannot reach the page', { timeout: 60000 }, async () => {
+  const path = await project('isolation', {});
+  const script = await readFile(join(ROOT, 'web/isolation.js'), 'utf8');
+  const folders = ['elsewhere', 'pages', 'pages/below'];
+  for (const folder of folders) await mkdir(join(path, folder), { recursive: true });
+  await writeFile(join(path, 'elsewhere/isolation.js'), script);
+  await writeFile(join(path, 'pages/isolation.js'), script);
+  const pages = { // and whether it can
+    'pages/beside.html': ['isolation.js', '', true], 'pages/below/below.html': ['../isolation.js', '', true],
+    'pages/elsewhere.html': ['/elsewhere/isolation.js', '', false], 'pages/module.html': ['isolation.js', 'type="module"', false],
+  };
+  const browser = await launch();
+  const server = await serveFolder(path, {});
+  try {
+    for (const [name, [src, type, isReached]] of Object.entries(pages)) {
+      await writeFile(join(path, name), `<!doctype html><link rel="icon" href="data:,"><script ${type} src="${src}"></script>`);
+      const context = await browser.newContext();
+      const { page, complaints } = await newPage(context);
+      await page.goto(`${server.address}${name}`);
+      if (isReached) await page.waitForFunction(() => crossOriginIsolated, null, { timeout: 30000 });
+      const warned = complaints.filter((text) => /^isolation\.js adds no headers to this page: .*\/pages\//.test(text));
+      assert.equal(warned.length, isReached ? 0 : 1, `${name}: ${complaints}`);
+      await context.close();
+    }
+  } finally {
+    await browser.close();
+    await server.close();
+  }
+});
+
+describe('a client in a worker, as docs/hosts.md has it', () => {
+  let path, browser;
+  const CONFIG = 'vite.config.mjs';
+  before(async () => {
+    const blocks = (await blocksOf('docs/hosts.md')).filter(fileNameOf).map((block) => [fileNameOf(block), block.text]);
+    path = await project('worker-site', { 'index.html': SITE['index.html'].replace('main.js', 'main.mjs'), ...Object.fromEntries(blocks) });
+    for (const name of [CONFIG, 'main.mjs', 'worker.mjs']) assert.ok(blocks.some(([is]) => is === name), name);
+    await build({ root: path, configFile: join(path, CONFIG), logLevel: 'silent' });
+    browser = await launch();
+  });
+  after(() => browser?.close());
+
+  for (const [name, start] of [
+    ['built', async (options) => preview({ ...options, preview: { port: 0 } })],
+    ['by the server of development', async (options) => (await createServer({ ...options, server: { port: 0, hmr: false } })).listen()],
+  ]) {
+    test(`runs, ${name}`, { timeout: 120000 }, async () => {
+      const server = await start({ root: path, configFile: join(path, CONFIG), logLevel: 'silent', cacheDir: join(path, '.vite') });
+      const { page, complaints } = await newPage(browser);
+      try {
+        const said = page.waitForEvent('console', { predicate: (message) => message.text() === '2 4 6', timeout: 60000 });
+        await page.goto(server.resolvedUrls.local[0]);
+        await said.catch((error) => assert.fail(`${error.message} ${complaints}`));
+        assert.equal(await page.evaluate(() => crossOriginIsolated), true);
+        assert.deepEqual(complaints.filter((text) => !/favicon/.test(text)), []);
+      } finally {
+        await page.close();
+        await server.close();
+      }
+    });
+  }
 });
 
 /* ---- Where the files are ---- */
