@@ -1,7 +1,7 @@
 /*
 ** Tests that no row of a table is missing. Each element-wise operation of opcodes.def has a value for every type
 ** that inference takes, and is emitted or listed here. Every operation has an inference rule, an evaluator rule, and a
-** derivative and a batching rule, or a reason for having none. Every function that generated code calls exists: otherwise this test does not link.
+** derivative and a batching rule, or a reason for having none. Every element type is stored and loaded. Every function that generated code calls exists: otherwise this test does not link.
 */
 #include <stdio.h>
 #include <string.h>
@@ -140,10 +140,25 @@ static void check_batching(Opcode opcode) {
   if (!needs_none) fail(opcode, "no batching rule, and no reason in rewrite/batch/rules.def");
 }
 
+/* Each element type is stored and loaded. */
+static void check_type(PrimitiveType type) {
+  _Alignas(16) unsigned char memory[16] = {0};
+  Scalar one = scalar_one(type), back;
+  scalar_store(type, memory, 0, one);
+  back = scalar_load(type, memory, 0);
+  if (back.u != one.u) {
+    failures++;
+    printf("%s: src/value/scalar.c does not store it\n", type_name(type));
+  }
+}
+
 int main(void) {
   int functions = 0;
   for (size_t i = 0; i < sizeof vector_functions / sizeof *vector_functions; i++) {
     functions += vector_functions[i] != NULL;
+  }
+  for (int type = 0; type < 64; type++) {
+    if (type_is_array((PrimitiveType)type)) check_type((PrimitiveType)type);
   }
   for (int opcode = 0; opcode < OPCODE_COUNT; opcode++) {
     OpCategory category = opcode_category((Opcode)opcode);
