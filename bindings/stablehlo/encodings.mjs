@@ -255,8 +255,8 @@ const VHLO_ATTRIBUTES = {
 
 const mesh = (axes, devices) => new Struct('mesh', { axes, device_ids: devices });
 
-/** The scalar types by VHLO's codes. */
-const VHLO_SCALARS = {
+/** ORDER TYPE: the scalar types by VHLO's codes. */
+export const VHLO_SCALARS = {
   0: 'pred', 2: 'bf16', 3: 'f16', 4: 'f32', 5: 'f64', 6: 'f8e4m3fn', 7: 'f8e5m2',
   10: 's4', 11: 's8', 12: 's16', 13: 's32', 14: 's64', 15: 'u4', 16: 'u8', 17: 'u16', 18: 'u32',
   19: 'u64', 27: 'f8e4m3fnuz', 28: 'f8e5m2fnuz', 29: 'f8e4m3b11fnuz', 31: 's2', 32: 'u2',

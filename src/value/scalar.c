@@ -23,6 +23,11 @@ const FpFormat *narrow_format(PrimitiveType type) {
   }
 }
 
+int type_mantissa_bits(PrimitiveType type) {
+  const FpFormat *format = narrow_format(type);
+  return format ? format->mantissa_bits : type == F64 ? 52 : 23;
+}
+
 static double bf16_to_double(uint16_t bits) {
   uint32_t wide = (uint32_t)bits << 16;
   float value;

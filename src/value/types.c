@@ -28,20 +28,6 @@ int type_bytes(PrimitiveType type) { return row_of(type)->bytes; }
 int type_bits(PrimitiveType type) { return row_of(type)->bits; }
 TypeKind type_kind(PrimitiveType type) { return row_of(type)->kind; }
 
-int type_mantissa_bits(PrimitiveType type) {
-  switch (type) {
-  case F64: return 52;
-  case F32: return 23;
-  case F16: return 10;
-  case BF16: return 7;
-  case F8E3M4: return 4;
-  case F8E5M2:
-  case F8E5M2FNUZ: return 2;
-  case F4E2M1FN: return 1;
-  default: return 3; /* the other types of 8 bits */
-  }
-}
-
 PrimitiveType type_from_name(const char *name, size_t length) {
   if (length == 0) return PRIMITIVE_TYPE_INVALID;
   for (int i = 1; i < PRIMITIVE_TYPE_END; i++) {

@@ -150,3 +150,6 @@ def layout(f):
         'r = s32[6]{0} reshape(c)', restyle=False)
   f.hlo('layout.tiled', ['f32[2,3]{1,0:T(8,128)}'], 'n = f32[2,3]{1,0:T(8,128)} negate(p0)\n'
         'r = f32[2,3]{1,0:T(2,128)(2,1)S(1)} abs(n)', x, restyle=False)
+  many = [2] * 11
+  f.hlo('many-dimensions', None, 'r = s8[2,2,2,1,2,2,2,2,2,2,2] slice(p0), slice={'
+        + ', '.join('[1:2]' if d == 3 else '[0:2]' for d in range(11)) + '}', count('s8', many))

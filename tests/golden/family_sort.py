@@ -372,6 +372,7 @@ def topk(f):
         np.array([np.nan, 1, -np.inf, np.inf, 0.0, -0.0, -1], np.float32))
   f.jax('top-k.zeros', lambda x: lax.top_k(x, 5),
         np.array([-0.0, 0.0, -np.nan, np.nan, -0.0, 1], np.float32))
+  f.jax('top-k.large', lambda x: lax.top_k(x, 70), rng('topk').integers(0, 50, 100).astype(np.float32))
   f.jax('top-k.zero', lambda x: lax.top_k(x, 0), np.array([3, 1, 2], np.float32))
   for largest in ('true', 'false'):
     f.hlo(f'topk.largest.{largest}', None,

@@ -1,7 +1,7 @@
 /*
-** Tests that no row of a table is missing. Each element-wise operation of opcodes.def has an evaluator rule for
-** every type that inference takes, and is emitted or listed here. Every operation has a derivative and a batching
-** rule, or a reason for having none. Every function that generated code calls exists: otherwise this test does not link.
+** Tests that no row of a table is missing. Each element-wise operation of opcodes.def has a value for every type
+** that inference takes, and is emitted or listed here. Every operation has an inference rule, an evaluator rule, and a
+** derivative and a batching rule, or a reason for having none. Every element type is stored and loaded. Every function that generated code calls exists: otherwise this test does not link.
 */
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,12 @@ static const struct {
 
 static int failures, rules;
 
-static void fail(Opcode opcode, PrimitiveType type, const char *what) {
+static void fail(Opcode opcode, const char *what) {
+  failures++;
+  printf("%s: %s\n", opcode_name(opcode), what);
+}
+
+static void fail_for(Opcode opcode, PrimitiveType type, const char *what) {
   failures++;
   printf("%s of %s: %s\n", opcode_name(opcode), type_name(type), what);
 }
@@ -81,14 +86,40 @@ static void check(Opcode opcode, PrimitiveType type) {
                                          (Int64List){.count = -1}, &error);
   if (instruction) {
     rules++;
-    if (!platform_try(apply, instruction, &error)) fail(opcode, type, error.message);
+    if (!platform_try(apply, instruction, &error)) fail_for(opcode, type, error.message);
     bool emits = can_fuse(&codegen_target, instruction);
     bool is_stored_only = type_computed_in(type) != type; /* rewrite/expand/normalize_floats.c */
     if (!emits && !is_stored_only && codegen_target.has_type(type) && !is_excepted(opcode, type)) {
-      fail(opcode, type, "the emitter does not write it");
+      fail_for(opcode, type,
+               "src/codegen does not write it; if it need not, add it to not_emitted in "
+               "tests/native/tables.c");
     }
   }
   builder_free(builder);
+}
+
+/* Each operation has an inference rule. */
+static void check_inference(Opcode opcode) {
+  Builder *builder = builder_new("row");
+  Error error = {0};
+  Attributes attributes;
+  attributes_init(&attributes);
+  builder_add(builder, opcode, NULL, NULL, 0, &attributes, (Int64List){.count = -1}, &error);
+  if (strstr(error.message, "no shape inference rule")) {
+    fail(opcode, "no inference rule in src/hlo/infer/inference.c");
+  }
+  builder_free(builder);
+}
+
+/* Each operation has an evaluator rule, unless it is an argument or needs other devices or the host. */
+static void check_evaluation(Opcode opcode) {
+  Instruction instruction = {.opcode = opcode};
+  OpCategory category = opcode_category(opcode);
+  bool needs_none = category == COLLECTIVE || category == TRANSFER || opcode == HLO_CUSTOM_CALL ||
+                    opcode == HLO_PARAMETER;
+  if (!needs_none && !eval_knows(&instruction)) {
+    fail(opcode, "no evaluator rule in src/reference/eval.c");
+  }
 }
 
 /* Each operation has a derivative, or the reason for having none. */
@@ -97,9 +128,8 @@ static void check_derivative(Opcode opcode) {
   bool some =
       rule->linear_operands || rule->linearize || rule->replace || rule->is_zero || rule->none;
   for (int k = 0; k < 3; k++) some |= rule->formulas[k] != NULL;
-  if (!some) fail(opcode, TUPLE, "no derivative, and no reason in rewrite/gradient/rules.def");
-  if (rule->linear_operands && !rule->transpose)
-    fail(opcode, TUPLE, "linear, but no transposition");
+  if (!some) fail(opcode, "no derivative, and no reason in rewrite/gradient/rules.def");
+  if (rule->linear_operands && !rule->transpose) fail(opcode, "linear, but no transposition");
 }
 
 /* Each operation has a batching rule, or the reason for having none. */
@@ -107,8 +137,19 @@ static void check_batching(Opcode opcode) {
   const BatchRow *row = &batch_rows[opcode];
   if (row->rule || row->none) return;
   bool needs_none = row->is_source && opcode_rows[opcode].arity == 0;
-  if (!needs_none)
-    fail(opcode, TUPLE, "no batching rule, and no reason in rewrite/batch/rules.def");
+  if (!needs_none) fail(opcode, "no batching rule, and no reason in rewrite/batch/rules.def");
+}
+
+/* Each element type is stored and loaded. */
+static void check_type(PrimitiveType type) {
+  _Alignas(16) unsigned char memory[16] = {0};
+  Scalar one = scalar_one(type), back;
+  scalar_store(type, memory, 0, one);
+  back = scalar_load(type, memory, 0);
+  if (back.u != one.u) {
+    failures++;
+    printf("%s: src/value/scalar.c does not store it\n", type_name(type));
+  }
 }
 
 int main(void) {
@@ -116,8 +157,13 @@ int main(void) {
   for (size_t i = 0; i < sizeof vector_functions / sizeof *vector_functions; i++) {
     functions += vector_functions[i] != NULL;
   }
+  for (int type = 0; type < 64; type++) {
+    if (type_is_array((PrimitiveType)type)) check_type((PrimitiveType)type);
+  }
   for (int opcode = 0; opcode < OPCODE_COUNT; opcode++) {
     OpCategory category = opcode_category((Opcode)opcode);
+    check_inference((Opcode)opcode);
+    check_evaluation((Opcode)opcode);
     check_derivative((Opcode)opcode);
     check_batching((Opcode)opcode);
     if (category != ELEMENTWISE_UNARY && category != ELEMENTWISE_BINARY) continue;

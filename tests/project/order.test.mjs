@@ -9,6 +9,7 @@ import { test } from 'node:test';
 
 import { STATUS_CODES } from '../../bindings/base/error.mjs';
 import { PRIMITIVE_TYPES } from '../../bindings/formats/hlo_schema.mjs';
+import { VHLO_SCALARS } from '../../bindings/stablehlo/encodings.mjs';
 import { arity } from '../../bindings/stablehlo/operations.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { ROOT } from '../support/program.mjs';
@@ -69,6 +70,15 @@ test('element types have the same names, numbers and sizes in the core and in th
   }
   const names = rows.map(([, name]) => name);
   for (const name of ELEMENT_TYPES.keys()) assert.ok(names.includes(name), `the core has no ${name}`);
+});
+
+test('StableHLO and the declarations name every element type', () => {
+  const names = [...ELEMENT_TYPES.values()].filter(({ kind }) => kind !== 'complex').map(({ name }) => name);
+  const missing = names.filter((name) => !Object.values(VHLO_SCALARS).includes(name));
+  assert.deepEqual(missing, [], 'in VHLO_SCALARS of bindings/stablehlo/encodings.mjs');
+  const [, union] = read('bindings/index.d.ts').match(/^export type ElementType =([^;]*);/m);
+  assert.deepEqual([...union.matchAll(/'(\w+)'/g)].map(([, name]) => name).sort(), [...ELEMENT_TYPES.keys()].sort(),
+    'ElementType in bindings/index.d.ts');
 });
 
 /* ORDER PIPELINE: docs.test.mjs compares the page of rewrites with the table. */

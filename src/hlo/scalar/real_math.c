@@ -15,7 +15,7 @@
 
 _Noreturn void scalar_missing(Opcode opcode) {
   char message[128];
-  snprintf(message, sizeof message, "%s: there is no rule for one element (src/value)",
+  snprintf(message, sizeof message, "%s: there is no rule for one element (src/hlo/scalar)",
            opcode_name(opcode));
   platform_trap(STATUS_INTERNAL, message);
 }
