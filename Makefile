@@ -449,7 +449,8 @@ lint-layers: $(OBJECTS_native) $(NODE_MODULES)
 # The fast part of test and lint, for one change of the core: the corpus in WebAssembly and most of it natively under
 # ASan, every broken rule, the builder, and clang-tidy of the .c files that differ from the last commit.
 CHECK_TESTS := $(patsubst %,tests/%.test.mjs,$(addprefix api/,api_version attributes builder client errors literal \
-  out_of_range shape) core/aliases core/effects core/overwrite corpus/examples corpus/golden project/docs \
+  out_of_range shape) core/aliases core/counters core/effects core/listing core/overwrite core/sort corpus/examples \
+  corpus/golden project/docs \
   project/old_faults project/order runtime/sharding runtime/yielding)
 CHECK_CORPUS := $(filter-out $(patsubst %,tests/golden/%.golden,dynamic_sweep convolution models programs), \
   $(wildcard tests/golden/*.golden))

@@ -467,6 +467,16 @@ ENTRY main {
       assert.notEqual(product(forward, cotangents), 0);
     });
   }
+
+  test('collectives of a derivative have channels of their own, wherever the function has some', () => {
+    const module = client.parseHlo(`HloModule m, replica_count=2
+inner { x = f32[2] parameter(0)\n ROOT g = f32[4] all-gather(x), channel_id=1, use_global_device_ids=true, replica_groups={{0,1}}, dimensions={0} }
+ENTRY main { x = f32[2] parameter(0)\n y = f32[4] call(x), to_apply=inner\n s = f32[2] slice(y), slice={[1:3]}
+ ROOT z = f32[4] all-gather(s), channel_id=2, use_global_device_ids=true, replica_groups={{0,1}}, dimensions={0} }`);
+    const derived = client.vjp(module), channels = [...derived.toString().matchAll(/channel_id=(\d+)/g)].map(([, id]) => Number(id));
+    assert.ok(channels.length >= 4, derived.toString());
+    assert.equal(new Set(channels).size, channels.length, derived.toString());
+  });
 });
 
 describe('complex functions, in all quadrants, against finite differences', () => {

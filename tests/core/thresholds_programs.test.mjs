@@ -333,6 +333,10 @@ describe('cumulative sums of few long lines', () => {
 each('functions of 8-bit floats, from tables', [2 ** 18 - 1, 2 ** 18, 2 ** 18 + 1], (parts, n) => {
   const x = parts.parameter(`f8e5m2[${n}]`);
   parts.result(`f8e5m2[${n}]`, parts.add(`f8e5m2[${n}]`, `exponential(${x})`));
+  for (const operation of ['subtract', 'divide', 'maximum']) {
+    const y = parts.parameter(`f8e5m2[${n}]`);
+    parts.result(`f8e5m2[${n}]`, parts.add(`f8e5m2[${n}]`, `${operation}(${x}, ${y})`));
+  }
 });
 
 each('windows of several ranks', [1, 2, 3, 4, 5, 6], (parts, rank) => {

@@ -36,17 +36,18 @@ const PLANS = /^kernels\/(list|kernels|elements)\.c$|_plan\.c$|_rows\.c$|kernels
 const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder|plan_check|fusion_check|module_check|rewrite\/effects)\.c$/;
 /** Some 40 s of one core in all, if none fails. */
 const FAST = [
-  'core/aliases', 'api/builder', 'api/dynamic', 'core/effects', 'core/epilogues', 'api/errors', 'corpus/golden',
-  'core/listing', 'core/loop_state', 'project/old_faults', 'project/order', 'core/overwrite', 'core/reductions', 'core/regions',
-  'core/rows', 'core/short_rows', 'core/siblings', 'core/thresholds', 'core/windows',
+  'core/aliases', 'api/builder', 'core/codegen', 'core/counters', 'api/dynamic', 'core/effects', 'core/epilogues',
+  'api/errors', 'corpus/golden', 'core/listing', 'core/loop_state', 'core/lowering', 'core/maps', 'project/old_faults',
+  'project/order', 'core/overwrite', 'core/ranks', 'core/reductions', 'core/regions', 'core/rows', 'core/short_rows',
+  'core/siblings', 'core/sort', 'core/thresholds', 'core/windows',
 ];
 /** For mutants that FAST does not see, if --slow is given: whatever needs no threads, processes, page or clock. */
 const SLOW = [
-  'api/accepted', 'core/applied', 'api/attributes', 'api/boundary', 'corpus/captured', 'core/codegen', 'core/counters', 'runtime/collective_shapes',
-  'runtime/contained', 'runtime/devices', 'core/divergence', 'core/doubled', 'corpus/evaluated', 'api/gradient_rules', 'api/gradients',
-  'api/hlo_proto', 'core/in_place', 'api/launch', 'core/library_calls', 'core/linalg', 'api/literal', 'api/locations', 'core/lowering',
-  'core/maps', 'runtime/memory', 'runtime/mesh', 'runtime/mesh_types', 'api/mistakes', 'core/movement', 'api/out_of_range',
-  'core/ragged_dot', 'core/ranges', 'core/ranks', 'core/reduce', 'runtime/runtime', 'api/shape', 'runtime/sharding', 'core/sort',
+  'api/accepted', 'core/applied', 'api/attributes', 'api/boundary', 'corpus/captured', 'runtime/collective_shapes',
+  'runtime/contained', 'runtime/devices', 'core/divergence', 'core/doubled', 'corpus/evaluated', 'api/gradient_rules',
+  'api/gradients', 'api/hlo_proto', 'core/in_place', 'api/launch', 'core/library_calls', 'core/linalg', 'api/literal',
+  'api/locations', 'runtime/memory', 'runtime/mesh', 'runtime/mesh_types', 'api/mistakes', 'core/movement',
+  'api/out_of_range', 'core/ragged_dot', 'core/ranges', 'core/reduce', 'runtime/runtime', 'api/shape', 'runtime/sharding',
   'api/stablehlo', 'api/stacks', 'core/thresholds_numbers', 'core/thresholds_programs', 'core/topk', 'api/vmap',
   'corpus/vmap_corpus', 'core/zero_sizes',
 ];
