@@ -141,6 +141,24 @@ describe('registerGradient with recompute', () => {
       `${again.memory.temporaries} of ${saving.memory.temporaries}`);
   });
 
+  test('a loop of calls saves its states once, and no weights, as with checkpoint all', async () => {
+    const STATE = 128 * 32 * 4, COUNT = 60;
+    const b = client.builder('loop'), w = b.parameter(1, 'f32[32,32]', 'w');
+    const layer = (_b, x, v) => {
+      for (let i = 0; i < 4; i++) x = x.dot(v).sin().mul(x);
+      return x;
+    };
+    const [, , last] = b.while((_c, i) => i.lt(COUNT), (c, i, v, x) => [i.add(1), v, c.function(layer, 'step')(x, v)],
+      [b.constant(0, 's32[]'), w, b.parameter(0, 'f32[128,32]', 'x')]);
+    const module = b.build(b.reduceAll(last, 0, 'add'));
+    const bytes = async (options) => (await client.compile(client.gradient(module, options))).memory.temporaries;
+    const all = await bytes({ checkpoint: 'all' }), none = await bytes();
+    client.registerGradient('step', { recompute: true });
+    const again = await bytes();
+    assert.ok(none > 10 * COUNT * STATE, `none: ${none}`);
+    for (const got of [all, again]) assert.ok(got < 1.3 * COUNT * STATE, `${got}`);
+  });
+
   test('host calls inside happen once', async () => {
     let calls = 0;
     client.registerCustomCall('counted', ({ operands: [x] }) => { calls++; return x; });

@@ -304,6 +304,21 @@ static bool cut_branches(Branches *s) {
   return true;
 }
 
+/* Returns the value of a slot. One that a call saves of its operands is the operand, which may be the same in all
+** iterations of a loop around it. */
+static Instruction *slot_value(Branches *s, int slot, Instruction *made) {
+  const Branch *branch = &s->items[0];
+  Values leaves = {0};
+  put_leaves(s, branch, &leaves);
+  for (int i = 0; i < branch->cut.count && is_call(s); i++) {
+    for (int k = 0; k < branch->body.input_count; k++) {
+      bool is_input = branch->cut.saved[i] == branch->body.inputs[k];
+      if (branch->slots[i] == slot && is_input) return leaves.items[k];
+    }
+  }
+  return make_element(s->l, made, s->result_count + slot);
+}
+
 static Instruction *replace_reverse(Branches *s) {
   Linear *l = s->l;
   if (!cut_branches(s)) return s->operands[0];
@@ -316,7 +331,7 @@ static Instruction *replace_reverse(Branches *s) {
   Saved *saved = ARENA_NEW(l->arena, Saved);
   saved->s = *s;
   for (int k = 0; k < s->slots.count; k++) {
-    values_push(l, &saved->slots, make_element(l, made, s->result_count + k));
+    values_push(l, &saved->slots, slot_value(s, k, made));
   }
   set_linear_results(l, value, s->active, &s->inputs, transpose_branches, saved);
   return value;

@@ -407,7 +407,11 @@ static Computation *backward_body(Linear *l, Loop *loop, const Shape *state) {
   for (int i = 0; i < loop->cut.count; i++, element++) {
     const Shape *shape = loop->cut.saved[i]->shape;
     Instruction *stack = packed_element(&p, element);
-    extract_bind(&p.e, loop->cut.saved[i], add_read(l, to, stack, shape, at));
+    Instruction *value = add_read(l, to, stack, shape, at);
+    if (loop->plan.checkpoint == CHECKPOINT_ALL) { /* else products of all entries may be hoisted */
+      value = computation_add(to, HLO_OPTIMIZATION_BARRIER, shape, &value, 1, NULL, NULL);
+    }
+    extract_bind(&p.e, loop->cut.saved[i], value);
   }
   for (int i = 0; i < loop->count; i++) {
     if (!loop->active[i]) continue;
