@@ -419,10 +419,10 @@ export interface ExecuteOptions {
   /** Results stay on the device, as Buffers instead of Literals. */
   device?: boolean;
   /**
-   * Numbers of parameters whose Buffers are donated: they are disposed, and results use their memory
-   * if the program allows it (`executable.memory.aliases`).
+   * Numbers or names, or prefixes of names, of parameters whose Buffers are donated: they are disposed, and results
+   * use their memory if the program allows it (`executable.memory.aliases`).
    */
-  donate?: readonly number[];
+  donate?: readonly (number | string)[];
   /** Resolve to { outputs, events }. */
   profile?: boolean;
   /**
@@ -745,7 +745,7 @@ export interface LaunchEntry {
   partition?: number;
   arguments?: readonly Argument[];
   /** As of execute(). */
-  donate?: readonly number[];
+  donate?: readonly (number | string)[];
 }
 
 /** Which device: by default the first. */
@@ -759,7 +759,10 @@ export class Client {
   private constructor();
   static create(options?: ClientOptions): Promise<Client>;
   readonly replicas: number;
-  /** Number of threads; 0 if there are none. */
+  /**
+   * Number of threads. It is 0 in a page that is not cross-origin isolated: that is, one that was sent without the headers
+   * Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp. The console says so once.
+   */
   readonly threads: number;
   /** Whether the client is over: disposed of, or failed with UNAVAILABLE. */
   readonly disposed: boolean;

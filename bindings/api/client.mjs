@@ -104,7 +104,7 @@ export class Client {
     return new Client(await Core.create(threads, maxMemory, assets, fusedMultiplyAdd), replicas);
   }
 
-  /** Number of worker threads; 0 where there are none: see create(). */
+  /** Number of worker threads; 0 where there are none, as in pages without cross-origin isolation: see create(). */
   get threads() {
     return this.#core.threads;
   }

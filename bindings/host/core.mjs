@@ -48,6 +48,7 @@ export class Core {
    */
   static async create(threads, maxMemory, assets, fusedMultiplyAdd = 'auto') {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
+    if (!hasSharedMemory() && threads !== 0) tellNoThreads(threads);
     const build = wanted > 0 ? 'threads' : 'single';
     const core = new Core(await instantiate(build, maxMemory, assets));
     try {
@@ -283,6 +284,16 @@ export class Core {
  * with its scope, and the client goes on. A trap of any other function leaves runs in an unknown state.
  */
 const CONTAINED = /^xla_(compile_\w+|module_parse\w*|module_print\w*|module_differentiate|executable_(print|thunks|code|memory))$/;
+
+let isTold = false;
+
+/** Says once, in the console, why there are no threads: as a warning if some were asked for. */
+function tellNoThreads(threads) {
+  if (isTold) return;
+  isTold = true;
+  console[threads ? 'warn' : 'info']('xla-wasm: no threads, as this page is not cross-origin isolated. Send the headers ' +
+    'Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp, or ask for { threads: 0 }.');
+}
 
 const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
 

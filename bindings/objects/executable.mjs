@@ -3,7 +3,7 @@ import { describe, invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { checkOptions, copyList, isPlainObject } from '../base/options.mjs';
 import {
-  checkDonated, DONATE, donatedBuffers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
+  DONATE, donatedBuffers, donatedNumbers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
 } from './execution.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
 import { signature } from './module.mjs';
@@ -163,13 +163,13 @@ export class Executable extends Handle {
   }
 
   /** Makes a new run with its arguments. The run owns the buffers that were uploaded for it. */
-  #start(argsPerReplica, donate, profile) {
+  #start(argsPerReplica, asked, profile) {
     const core = coreOf(this);
     pointerOf(this); // not disposed?
     const uploads = [];
     try {
       const leaves = this.#flatten(argsPerReplica, uploads);
-      checkDonated('execute', this.parameters, donate);
+      const donate = donatedNumbers('execute', this.parameters, asked);
       const shared = this.#devices > 1 && new Set(argsPerReplica).size < this.#devices;
       const isGiven = ({ parameter }) => donate.has(parameter);
       const donated = donatedBuffers('execute', leaves, isGiven, shared);

@@ -8,6 +8,7 @@ import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
+import { meantBy } from './meant.mjs';
 import { argumentsByName } from './named_arguments.mjs';
 
 const PROFILE_EVENT_BYTES = 56; // ORDER PROFILE_EVENT: ProfileEvent in src/runtime/devices.h
@@ -21,10 +22,10 @@ export const EXECUTION_OPTIONS = {
   timeoutMs: count(0, MAX_MS),
 };
 
-/** A set of numbers of parameters, each given once. */
-export const DONATE = kind('an array of different numbers of parameters', (value) => {
-  const numbers = Array.isArray(value) ? copyList(value) : [NaN], set = new Set(numbers);
-  return numbers.every(Number.isInteger) && set.size === numbers.length ? set : undefined;
+/** A set of numbers or names of parameters, each given once. */
+export const DONATE = kind('an array of different numbers or names of parameters', (value) => {
+  const list = Array.isArray(value) ? copyList(value) : [NaN], set = new Set(list);
+  return list.every((one) => Number.isInteger(one) || typeof one === 'string') && set.size === list.length ? set : undefined;
 });
 
 /* ---- Arguments ---- */
@@ -82,13 +83,12 @@ function checkBuffer(buffer, shape, core) {
 
 /* ---- Donated arguments ---- */
 
-/** @param {Set<number>} donate numbers of parameters */
-export function checkDonated(operation, parameters, donate) {
-  for (const number of donate) {
-    if (parameters[number]) continue;
-    throw invalidArgument(operation, `donate: there is no parameter ${describe(number)}`);
-  }
-}
+/**
+ * @param {Set<number | string>} donate of DONATE. A name can be a prefix of several
+ * @returns {Set<number>} the numbers of the parameters
+ */
+export const donatedNumbers = (operation, parameters, donate) => (donate.size
+  ? new Set([...donate].flatMap((reference) => meantBy(operation, 'donate', parameters, reference))) : donate);
 
 /**
  * The caller's Buffers that are donated.

@@ -2,11 +2,11 @@
 import {
   CHECKPOINT_ALL, CHECKPOINT_NONE, CHECKPOINT_SQRT, GRADIENT_JVP, GRADIENT_OF_SCALAR, GRADIENT_VJP,
 } from '../base/constants.mjs';
-import { describe, invalidArgument } from '../base/error.mjs';
-import { suggestion } from '../base/names.mjs';
+import { invalidArgument } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, count, kind } from '../base/options.mjs';
 import { isFloat } from '../values/shape.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
+import { meantBy } from './meant.mjs';
 import { HloModule } from './module.mjs';
 
 const isReference = (value) => typeof value === 'string' || (Number.isInteger(value) && value >= 0);
@@ -59,35 +59,4 @@ export function parameterNumbers(operation, parameters, references) {
   const fits = ({ shape }) => isFloat(shape);
   const found = references.flatMap((reference) => meantBy(operation, 'wrt', parameters, reference, fits));
   return [...new Set(found)];
-}
-
-/** The name as a path: JAX's "params__w1__.1" is params.w1. */
-const path = (name) => name.replace(/[^A-Za-z0-9]+/g, '.').replace(/^\.+|\.+$/g, '');
-
-/**
- * The numbers of the parameters that a number, a name, a prefix of names, or the end of one name means.
- * @param {string} operation for errors
- * @param {string} argument the same
- * @param {readonly { name: string, shape: any }[]} parameters
- * @param {number | string} reference
- * @param {(parameter: any) => boolean} [fits] which of those with the prefix
- * @returns {number[]}
- */
-export function meantBy(operation, argument, parameters, reference, fits = () => true) {
-  const names = parameters.map(({ name }) => name);
-  if (typeof reference === 'number') {
-    if (reference < parameters.length) return [reference];
-    throw invalidArgument(operation, `${argument}: there is no parameter ${reference}; the program has ${parameters.length}`);
-  }
-  const numbered = names.map((name, number) => ({ name, number }));
-  const exact = numbered.filter(({ name }) => name === reference);
-  const prefix = `${path(reference)}.`;
-  const found = exact.length ? exact : numbered.filter(({ number, name }) =>
-    `${path(name)}.`.startsWith(prefix) && fits(parameters[number]));
-  if (found.length) return found.map(({ number }) => number);
-  const ending = numbered.filter(({ name }) => `.${path(name)}`.endsWith(`.${path(reference)}`));
-  if (ending.length === 1) return [ending[0].number];
-  const near = suggestion(reference, names);
-  throw invalidArgument(operation, `${argument}: no parameter is named ${describe(reference)}, or begins with it` +
-    `${near ? `; did you mean ${near}?` : `; there are ${names.join(', ') || 'none'}`}`);
 }

@@ -4,7 +4,7 @@ import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, kind } from '../base/options.mjs';
 import { Executable } from './executable.mjs';
 import {
-  checkDonated, DONATE, donatedBuffers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf,
+  DONATE, donatedBuffers, donatedNumbers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf,
   throwIfAborted,
 } from './execution.mjs';
 import { coreOf, forget, pointerOf } from './handle.mjs';
@@ -43,7 +43,7 @@ export async function launch(core, entries, options) {
 
 function readEntry(core, entry, index) {
   const {
-    executable, replica = index, partition = 0, arguments: args = [], donate = new Set(),
+    executable, replica = index, partition = 0, arguments: args = [], donate: asked = new Set(),
   } = checkOptions('launch', entry, ENTRY);
   if (!executable) throw invalidArgument('launch', `entry ${index} has no executable`);
   if (coreOf(executable) !== core) {
@@ -56,7 +56,7 @@ function readEntry(core, entry, index) {
       `entry ${index} is for ${name}, but its executable was compiled for ${replicas} replicas` +
       ` and ${partitions} partitions; compile it for the mesh of the launch`);
   }
-  checkDonated('launch', parameters, donate);
+  const donate = donatedNumbers('launch', parameters, asked);
   const device = replica * partitions + partition;
   return { executable, device, name, args, donate, parameters, resultShape };
 }

@@ -55,6 +55,9 @@ export class Literal {
    * @param {Shape | string} [shape]
    */
   static from(value, shape) {
+    if (typeof shape === 'string' && ELEMENT_TYPES.has(shape)) {
+      throw invalidArgument('literal', `${shape} is an element type: the shape is ${shape}[${shapeOfValue(value).dimensions}]`);
+    }
     return makeLiteral(value, shape === undefined ? shapeOfValue(value) : Shape.of(shape), []);
   }
 

@@ -402,7 +402,8 @@ function checkSizes(operation, what, sizes) {
   }
   throw invalidArgument(
     operation,
-    `${what} must be an array of non-negative integers; got ${describe(sizes)}`,
+    `${what} must be an array of non-negative integers; got ${describe(sizes)}${
+      Array.isArray(sizes) && sizes.includes(-1) ? '; no size is inferred: give the number instead of -1' : ''}`,
   );
 }
 
@@ -458,7 +459,7 @@ function match(parser, regularExpression, what) {
 function parseList(parser, close, parseItem) {
   const items = [];
   while (!accept(parser, close)) {
-    if (items.length) expect(parser, ',');
+    if (items.length && !accept(parser, ',')) fail(parser, `should be "," or "${close}"`);
     items.push(parseItem(parser));
   }
   return items;

@@ -127,6 +127,18 @@ for (const { name, isolated, status, least } of SCENES) {
       assert.match(await page.textContent('#status'), status);
     });
 
+    test('the console says once why there are no threads', async () => {
+      const lines = [];
+      page.on('console', (message) => lines.push([message.type(), message.text()]));
+      await page.evaluate(async () => {
+        const { Client } = await import('/bindings/page.mjs');
+        for (const options of [{ threads: 0 }, { threads: 2 }, {}]) (await Client.create(options)).dispose();
+      });
+      const told = lines.filter(([, text]) => /no threads, as this page is not cross-origin isolated/.test(text));
+      assert.deepEqual(told.map(([type]) => type), isolated ? [] : ['warning']);
+      complaints.splice(0, complaints.length, ...complaints.filter((text) => !/no threads/.test(text)));
+    });
+
     test('trains, and the loss falls', async () => {
       await page.evaluate(() => {
         window.losses = [];
