@@ -266,6 +266,18 @@ ENTRY main {
   });
 });
 
+test('a rule for calls by name holds for the name with numbers after it', async () => {
+  const own = await Client.create({ threads: 0 });
+  own.registerGradient('soft', { vjp: (b, _operands, _results, [g]) => [g.mul(b.constant(11, 'f32[]'))] });
+  const slopeOf = async (name) => {
+    const module = own.gradient(own.parseHlo(`${name} { a = f32[] parameter(0)\n ROOT r = f32[] negate(a) }\nENTRY e { x = f32[] parameter(0)\n ROOT y = f32[] call(x), to_apply=${name} }`));
+    return (await (await own.compile(module)).execute([2]))[0].toArray();
+  };
+  for (const name of ['soft', 'soft.0', 'soft.1', 'soft.9', 'soft_9', 'soft.10', 'soft.90', 'soft_5.19']) assert.equal(await slopeOf(name), 11, name);
+  for (const name of ['soft9', 'softer', 'sof', 'soft.a', 'soft.9a', 'soft-9', 'a.soft']) assert.equal(await slopeOf(name), -1, name);
+  own.dispose();
+});
+
 describe('loops and windows', () => {
   test('a derivative of cumulative products and maxima takes memory for some arrays, in either direction', async () => {
     const n = 2048;

@@ -25,6 +25,14 @@ const KNOWN = {
   'a minimum': ['v = s32[] minimum(i, five)', 's32', FIRST, 5],
   'clamped from both sides': ['v = s32[] clamp(five, i, hundred)', 's32', 5, 100],
   'clamped to more than it is': ['k = s32[] add(hundred, j)\n v = s32[] clamp(five, j, k)', 's32', 5, TURNS],
+  'a maximum that is always the first': ['v = s32[] maximum(i, low)', 's32', FIRST, LAST],
+  'a maximum that is always the second': ['v = s32[] maximum(low, i)', 's32', FIRST, LAST],
+  'a minimum that is always the first': ['v = s32[] minimum(i, high)', 's32', FIRST, LAST],
+  'a minimum that is always the second': ['v = s32[] minimum(high, i)', 's32', FIRST, LAST],
+  'clamped to what it is': ['v = s32[] clamp(low, i, high)', 's32', FIRST, LAST],
+  'clamped to one less below': ['k = s32[] subtract(high, one)\n v = s32[] clamp(low, i, k)', 's32', FIRST, LAST - 1],
+  'a remainder by more than it is': ['k = s32[] add(high, high)\n v = s32[] remainder(j, k)', 's32', 0, TURNS],
+  'a remainder by as much as it is': ['k = s32[] constant(900)\n v = s32[] remainder(j, k)', 's32', 0, TURNS - 1],
   'one of two': ['p = pred[] parameter_is_odd\n v = s32[] select(p, i, five)', 's32', FIRST, LAST],
   'one of two, the first larger': ['p = pred[] parameter_is_odd\n k = s32[] add(i, hundred)\n v = s32[] select(p, k, five)', 's32', FIRST + 100, LAST + 100],
   'a remainder': ['v = s32[] remainder(j, hundred)', 's32', 0, 99],
@@ -58,7 +66,7 @@ function program(lines, type, comparisons) {
   return `HloModule m
 more { s = ${state} parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(${LAST + 1})\n ROOT r = pred[] compare(i, n), direction=LT }
 turn { s = ${state} parameter(0)\n i = s32[] get-tuple-element(s), index=0\n one = s32[] constant(1)\n five = s32[] constant(5)\n minus = s32[] constant(-2)
- hundred = s32[] constant(100)\n most = s32[] constant(${-FIRST})\n j = s32[] add(i, most)\n next = s32[] add(i, one)\n odd = s32[] and(i, one)
+ hundred = s32[] constant(100)\n low = s32[] constant(${FIRST})\n high = s32[] constant(${LAST})\n most = s32[] constant(${-FIRST})\n j = s32[] add(i, most)\n next = s32[] add(i, one)\n odd = s32[] and(i, one)
  ${body}\n${steps}\n ROOT t = ${state} tuple(next, ${comparisons.map((_, n) => `a${n}`).join(', ')}) }
 ENTRY e { z = s32[] parameter(0)\n f = s32[] constant(${FIRST})\n t = ${state} tuple(f, ${comparisons.map(() => 'z').join(', ')})\n ROOT w = ${state} while(t), condition=more, body=turn }
 `;

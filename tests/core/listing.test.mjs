@@ -85,3 +85,23 @@ test('memory that a kernel works in is its own while it runs', async () => {
   executable.dispose();
   module.dispose();
 });
+
+test('steps of loops and branches are indented below what they belong to, however deep', async () => {
+  const loop = (name, body) => `more_${name} { s = (s32[], f32[64,64]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(3)\n ROOT p = pred[] compare(i, n), direction=LT }
+${name} { s = (s32[], f32[64,64]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n x = f32[64,64] get-tuple-element(s), index=1\n one = s32[] constant(1)\n j = s32[] add(i, one)
+ ${body}\n ROOT t = (s32[], f32[64,64]) tuple(j, y) }\n`;
+  const call = (name) => `z = s32[] constant(0)\n u = (s32[], f32[64,64]) tuple(z, x)\n w = (s32[], f32[64,64]) while(u), condition=more_${name}, body=${name}\n y = f32[64,64] get-tuple-element(w), index=1`;
+  const text = `${loop('inner', 'y = f32[64,64] cholesky(x), lower=true')}${loop('middle', call('inner'))}${loop('outer', call('middle'))}
+ENTRY e { x = f32[64,64] parameter(0)\n ${call('outer').replace('y = ', 'ROOT y = ')} }`;
+  const module = client.parseHlo(text), executable = await client.compile(module, { disable: ['unroll-loops'] });
+  const lines = executable.thunks().split('\n').filter(Boolean).slice(1).map((line) => [/^ */.exec(line)[0].length, line.trim()]);
+  const parts = lines.flatMap(([, word], n) => (/^(condition|body)$/.test(word) ? [n] : []));
+  assert.equal(parts.length, 6, executable.thunks());
+  for (const n of parts) {
+    assert.equal(lines[n + 1][0], lines[n][0] + 2, executable.thunks());
+    assert.equal(lines.slice(0, n).findLast(([, word]) => /^while /.test(word))[0] < lines[n][0], true, executable.thunks());
+  }
+  assert.ok(Math.max(...lines.map(([deep]) => deep)) >= 12, executable.thunks());
+  executable.dispose();
+  module.dispose();
+});
