@@ -81,6 +81,8 @@ Int64List list_of(Maker *m, int count, const int64_t *items) {
   return (Int64List){count, arena_copy(arena_of(m), items, sizeof *items * (size_t)count)};
 }
 
+Int64List list_of_one(Maker *m, int64_t item) { return list_of(m, 1, &item); }
+
 const Shape *shape_of(Maker *m, PrimitiveType type, int rank, const int64_t *dims) {
   const Shape *shape = shape_make(arena_of(m), type, rank, dims, *m->failed ? NULL : m->error);
   if (shape) return shape;

@@ -50,6 +50,7 @@ Instruction *value_from_leaves(Maker *m, const Shape *form, Instruction *const *
 /* Returns all dimensions of a shape but those in the list, in order. */
 Int64List other_dimensions(Maker *m, int rank, Int64List dimensions);
 Int64List list_of(Maker *m, int count, const int64_t *items);
+Int64List list_of_one(Maker *m, int64_t item);
 /* Returns a shape of the same element type. */
 const Shape *shape_of(Maker *m, PrimitiveType type, int rank, const int64_t *dims);
 

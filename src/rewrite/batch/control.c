@@ -133,7 +133,7 @@ static Computation *any_condition(Batching *b, Computation *condition, const Sha
   Instruction *parameter;
   Batching inner = begin(b, "any", state, &parameter);
   Instruction *holds = call_with(&inner, condition, parameter);
-  return end(&inner, make_reduce(&inner.m, HLO_OR, holds, 0, list_of(&b->m, 1, (int64_t[]){0})));
+  return end(&inner, make_reduce(&inner.m, HLO_OR, holds, 0, list_of_one(&b->m, 0)));
 }
 
 /* Applies the body to the elements for which the condition holds. */

@@ -68,7 +68,7 @@ Instruction *batch_pad(Batching *b, const Instruction *x, Instruction **operands
   const Shape *mask = shape_with_type(b->arena, operand->shape, PRED);
   Instruction *inside = pad(b, x, make_number(m, mask, 1), make_zeros(m, shape_scalar(PRED)));
   Instruction *padded = pad(b, x, operand, make_zeros(m, shape_scalar(operand->shape->type)));
-  value = make_broadcast(m, value, padded->shape, list_of(m, 1, (int64_t[]){0}));
+  value = make_broadcast(m, value, padded->shape, list_of_one(m, 0));
   return make_select(m, inside, padded, value);
 }
 

@@ -58,7 +58,7 @@ static Instruction *start_array(Batching *b, const Starts *s, const int64_t *lim
   }
   if (s->count == 1) return columns[0];
   return make(m, HLO_CONCATENATE, shape_of(m, type, 2, all), columns, s->count,
-              ATTRIBUTES(.dimensions = list_of(m, 1, (int64_t[]){1})));
+              ATTRIBUTES(.dimensions = list_of_one(m, 1)));
 }
 
 /* Returns the list first, first + 1, ... */

@@ -101,8 +101,7 @@ Instruction *select_leaves(Batching *b, Instruction *predicate, Instruction *x, 
   Instruction **xs = leaves_of(b, x), **ys = leaves_of(b, y);
   for (int i = 0; i < shape_leaves(x->shape); i++) {
     if (!shape_is_array(xs[i]->shape)) continue;
-    Instruction *where =
-        make_broadcast(&b->m, predicate, xs[i]->shape, list_of(&b->m, 1, (int64_t[]){0}));
+    Instruction *where = make_broadcast(&b->m, predicate, xs[i]->shape, list_of_one(&b->m, 0));
     xs[i] = make_select(&b->m, where, xs[i], ys[i]);
   }
   Instruction *const *next = xs;
@@ -165,7 +164,7 @@ static Instruction *batch_elementwise(Batching *b, const Instruction *x, Instruc
       operands[k] = in_front(b, operands[k], x->operands[k]);
     } else if (is_batched(operands[k], x->operands[k])) {
       const Shape *shape = array_in_front(b, x->shape);
-      operands[k] = make_broadcast(&b->m, operands[k], shape, list_of(&b->m, 1, (int64_t[]){0}));
+      operands[k] = make_broadcast(&b->m, operands[k], shape, list_of_one(&b->m, 0));
     }
   }
   Attributes a = batched_attributes(x);

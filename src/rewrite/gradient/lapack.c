@@ -51,6 +51,12 @@ static void linearize_trsm(Linear *l, Instruction *x) {
 
 /* ---- LU ---- */
 
+/* The entry at one place, in all places. */
+static Instruction *entry_at(Linear *l, Instruction *x, Instruction *at, Int64List along) {
+  x = make_select(&l->m, at, x, make_zeros(&l->m, x->shape));
+  return make_spread(&l->m, make_sum(&l->m, x, along), x->shape, along);
+}
+
 /* Makes of pivots, from 1 on, the order of the rows: row i of the result is row order[i] of the matrix. */
 static Instruction *row_order(Linear *l, Instruction *pivots, int64_t rows) {
   int rank = pivots->shape->rank, last = rank - 1;
@@ -59,7 +65,7 @@ static Instruction *row_order(Linear *l, Instruction *pivots, int64_t rows) {
   dims[last] = rows;
   const Shape *shape = shape_of(&l->m, S32, rank, dims);
   Instruction *place = make_iota(&l->m, S32, shape, last), *order = place;
-  Int64List dropped = list_of(&l->m, 1, (int64_t[]){last});
+  Int64List dropped = list_of_one(&l->m, last);
   SliceDimension slice[MAX_RANK];
   for (int d = 0; d < rank; d++) slice[d] = (SliceDimension){0, pivots->shape->dims[d], 1};
   for (int64_t i = 0; i < count; i++) { /* exchanges entries i and pivots[i] */
@@ -70,11 +76,10 @@ static Instruction *row_order(Linear *l, Instruction *pivots, int64_t rows) {
         make_compare(&l->m, COMPARE_EQ, place, make_number(&l->m, shape, (double)i));
     Instruction *at_pivot =
         make_compare(&l->m, COMPARE_EQ, place, make_spread(&l->m, pivot, shape, dropped));
-    Instruction *zeros = make_zeros(&l->m, shape);
-    Instruction *first = make_sum(&l->m, make_select(&l->m, at_i, order, zeros), dropped);
-    Instruction *second = make_sum(&l->m, make_select(&l->m, at_pivot, order, zeros), dropped);
-    order = make_select(&l->m, at_pivot, make_spread(&l->m, first, shape, dropped), order);
-    order = make_select(&l->m, at_i, make_spread(&l->m, second, shape, dropped), order);
+    Instruction *first = entry_at(l, order, at_i, dropped);
+    Instruction *second = entry_at(l, order, at_pivot, dropped);
+    order = make_select(&l->m, at_pivot, first, order);
+    order = make_select(&l->m, at_i, second, order);
   }
   return order;
 }
@@ -135,7 +140,7 @@ static Instruction *eigenvector_tangent(Linear *l, Instruction *v, Instruction *
                                         Instruction *inner) {
   Maker *m = &l->m;
   int row = v->shape->rank - 2;
-  Int64List rows = list_of(m, 1, (int64_t[]){row});
+  Int64List rows = list_of_one(m, row);
   Instruction *f = inverse_differences(l, w, v->shape);
   Instruction *u = matrix_product(l, v, make_binary(m, HLO_MULTIPLY, f, inner));
   Instruction *sizes = make_unary(m, HLO_ABS, v), *place = make_iota(m, S32, sizes->shape, row);

@@ -22,8 +22,8 @@ Instruction *matrix_product(Linear *l, Instruction *x, Instruction *y) {
   Attributes a;
   attributes_init(&a);
   a.lhs_batch_dims = a.rhs_batch_dims = list_of(&l->m, batch, batches);
-  a.lhs_contracting_dims = list_of(&l->m, 1, (int64_t[]){batch + 1});
-  a.rhs_contracting_dims = list_of(&l->m, 1, (int64_t[]){batch});
+  a.lhs_contracting_dims = list_of_one(&l->m, batch + 1);
+  a.rhs_contracting_dims = list_of_one(&l->m, batch);
   a.operand_precision = "{highest,highest}";
   return make(&l->m, HLO_DOT, NULL, (Instruction *[]){x, y}, 2, &a);
 }
@@ -67,7 +67,7 @@ Instruction *matrix_padded(Linear *l, Instruction *x, int64_t rows, int64_t colu
 
 Instruction *matrix_beside(Linear *l, Instruction *x, Instruction *y) {
   return make(&l->m, HLO_CONCATENATE, NULL, (Instruction *[]){x, y}, 2,
-              ATTRIBUTES(.dimensions = list_of(&l->m, 1, (int64_t[]){x->shape->rank - 1})));
+              ATTRIBUTES(.dimensions = list_of_one(&l->m, x->shape->rank - 1)));
 }
 
 Instruction *matrix_with_diagonal(Linear *l, Instruction *x, double value) {
@@ -84,15 +84,15 @@ Instruction *matrix_diagonal(Linear *l, Instruction *x) {
   int64_t n = min_i64(matrix_rows(x), matrix_columns(x));
   Instruction *square = matrix_block(l, x, n, 0, n);
   return make_sum(&l->m, matrix_part(l, square, COMPARE_EQ),
-                  list_of(&l->m, 1, (int64_t[]){x->shape->rank - 1}));
+                  list_of_one(&l->m, x->shape->rank - 1));
 }
 
 Instruction *matrix_of_rows(Linear *l, Instruction *vector, const Shape *shape) {
-  return make_spread(&l->m, vector, shape, list_of(&l->m, 1, (int64_t[]){shape->rank - 1}));
+  return make_spread(&l->m, vector, shape, list_of_one(&l->m, shape->rank - 1));
 }
 
 Instruction *matrix_of_columns(Linear *l, Instruction *vector, const Shape *shape) {
-  return make_spread(&l->m, vector, shape, list_of(&l->m, 1, (int64_t[]){shape->rank - 2}));
+  return make_spread(&l->m, vector, shape, list_of_one(&l->m, shape->rank - 2));
 }
 
 Instruction *matrix_solve(Linear *l, Instruction *a, Instruction *b, bool left, bool lower,

@@ -46,7 +46,7 @@ static Instruction *matrix_tangent(Linear *l, Instruction *call) {
   int rank = t->shape->rank;
   const Shape *shape = shape_with_type(l->arena, t->shape, S32);
   Instruction *places =
-      make_spread(&l->m, make_element(l, call, 1), shape, list_of(&l->m, 1, (int64_t[]){rank - 2}));
+      make_spread(&l->m, make_element(l, call, 1), shape, list_of_one(&l->m, rank - 2));
   places = make_binary(&l->m, HLO_SUBTRACT, places, make_number(&l->m, shape, 1));
   return take_along(l, t, places, rank - 1);
 }
@@ -60,8 +60,8 @@ static QrTangents thin_tangents(Linear *l, Instruction *call, Instruction *q, In
 
 /* ---- Reflectors ---- */
 
-/* Whether x is known to be zero below the diagonal, as the cotangent of R is: a part of another array, selected by
-** comparing rows with columns. */
+/* Whether x is known to be zero below the diagonal, as the cotangent of R is. JAX's triu selects 0 where row - 1 is at
+** least the column. */
 static bool is_upper(const Instruction *x) {
   int row = x->shape->rank - 2;
   Scalar value;
@@ -81,10 +81,8 @@ static bool is_upper(const Instruction *x) {
   }
   bool compares = rows->opcode == HLO_IOTA && columns->opcode == HLO_IOTA &&
                   rows->a->dimensions.items[0] == row && columns->a->dimensions.items[0] == row + 1;
-  int zeros = test->a->direction == COMPARE_GE && offset >= -1  ? 1 /* JAX's triu */
-              : test->a->direction == COMPARE_LE && offset == 0 ? 2
-                                                                : 0;
-  return compares && zeros && splat_value(x->operands[zeros], &value) && value.f == 0;
+  return compares && test->a->direction == COMPARE_GE && offset >= -1 &&
+         splat_value(x->operands[1], &value) && value.f == 0;
 }
 
 /* Tangents below the diagonal, which a result that needs R only does without. They may be infinite there. */

@@ -29,8 +29,8 @@ static Instruction *group_ends(Linear *l, Instruction *sizes) {
   for (int d = 0; d < rank; d++) dims[d] = sizes->shape->dims[d];
   dims[rank] = dims[rank - 1];
   const Shape *pairs = shape_of(&l->m, S64, rank + 1, dims);
-  Int64List before = list_of(&l->m, 1, (int64_t[]){rank - 1});
-  Instruction *all = make_spread(&l->m, sizes, pairs, list_of(&l->m, 1, (int64_t[]){rank}));
+  Int64List before = list_of_one(&l->m, rank - 1);
+  Instruction *all = make_spread(&l->m, sizes, pairs, list_of_one(&l->m, rank));
   return make_sum(&l->m, matrix_part(l, all, COMPARE_LE), before);
 }
 
@@ -59,8 +59,7 @@ static Instruction *in_groups(Linear *l, const Instruction *x, Instruction *lhs,
   Instruction *begin = make_binary(m, HLO_SUBTRACT, end, sizes);
   begin = make_compare(m, COMPARE_GE, place, make_broadcast(m, begin, big, along));
   end = make_compare(m, COMPARE_LT, place, make_broadcast(m, end, big, along));
-  lhs = make_spread(m, lhs, shape_with_type(l->arena, big, lhs->shape->type),
-                    list_of(m, 1, (int64_t[]){rank}));
+  lhs = make_spread(m, lhs, shape_with_type(l->arena, big, lhs->shape->type), list_of_one(m, rank));
   return make_select(m, make_binary(m, HLO_AND, begin, end), lhs, make_zeros(m, lhs->shape));
 }
 
