@@ -58,6 +58,21 @@ async function evaluated({ method, arguments: list }, asMethod) {
   return results;
 }
 
+test('crossEntropy: negative labels count from the end, others out of range give NaN, of every type', async () => {
+  const logits = [[1, 2, 4], [1, 2, 4], [1, 2, 4], [1, 2, 4]];
+  const last = Math.log(Math.exp(1) + Math.exp(2) + Math.exp(4)) - 4;
+  for (const [type, labels, wanted] of [
+    ['s32', [-1, 2, 3, -4], [last, last, NaN, NaN]], ['s8', [-1, 2, 127, -128], [last, last, NaN, NaN]],
+    ['u8', [2, 3, 255, 0], [last, NaN, NaN, last + 3]], ['u32', [2, 3, 2 ** 32 - 1, 0], [last, NaN, NaN, last + 3]],
+    ['s64', [-1, 2, 2 ** 33, -4], [last, last, NaN, NaN]],
+  ]) {
+    const b = client.builder('loss');
+    const loss = b.crossEntropy(b.constant(logits, 'f32[4,3]'), b.constant(labels, `${type}[4]`));
+    const [{ data }] = await (await client.compile(b.build(loss))).execute([]);
+    wanted.forEach((value, i) => assert.ok(Object.is(value, data[i]) || Math.abs(value - data[i]) < 1e-6, `${type} ${labels[i]}: ${data[i]}, not ${value}`));
+  }
+});
+
 describe('functions beside the operations agree with JAX', () => {
   for (const method of new Set(cases.map((one) => one.method))) {
     test(method, async () => {

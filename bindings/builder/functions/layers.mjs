@@ -83,7 +83,10 @@ const layerNorm = row(
   },
 );
 
-/** One loss for each row of logits: logsumexp(logits) - logits[label], or -sum(labels logSoftmax(logits)). */
+/**
+ * One loss for each row of logits: logsumexp(logits) - logits[label], or -sum(labels logSoftmax(logits)). As in Optax, a
+ * negative label counts from the end, and the loss of one that is out of range is NaN.
+ */
 const crossEntropy = row(
   'crossEntropy', { logits: op, labels: op, axis: optional(integer, -1) },
   (_emit, { logits, labels, axis }, b) => {
@@ -97,8 +100,12 @@ const crossEntropy = row(
         `dimensions [${rows}], or floats of the logits' dimensions`);
     }
     if (!isClass) return b.neg(sum(b, b.mul(labels, logSoftmax(b, logits, [dimension])), [dimension]));
-    const isLabel = isAt(b, labels, [...logits.shape.dimensions], dimension);
-    return b.sub(logSumExp(b, logits, [dimension]), sum(b, b.select(isLabel, logits, 0), [dimension]));
+    const classes = logits.shape.dimensions[dimension];
+    const given = b.convertElementType(labels, /^(u32|[su]64)$/.test(labels.shape.elementType) ? 's64' : 's32');
+    const label = b.select(b.lt(given, 0), b.add(given, classes), given);
+    const isLabel = isAt(b, label, [...logits.shape.dimensions], dimension);
+    const loss = b.sub(logSumExp(b, logits, [dimension]), sum(b, b.select(isLabel, logits, 0), [dimension]));
+    return b.select(b.and(b.ge(label, 0), b.lt(label, classes)), loss, NaN);
   },
 );
 
