@@ -298,12 +298,12 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	$(Q)touch $@
 
 # TESTS=tests/core/sort.test.mjs runs only that. The first reporter tells last what failed; the other writes how long files took.
-# A file more than there are cores: many wait for a browser, a process or a timer.
+# (A file more than there are cores takes as long.)
 TESTS ?= $(wildcard tests/*/*.test.mjs)
 test: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
 	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
-	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(shell expr $(CORES) + 1) --test-timeout=1500000 $(TESTS)
+	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
 	@awk '$$1 > 60 { print "Over 60 s, so it keeps a core busy at the end: tests/" $$2 " (" $$1 " s)" }' $(B)/durations.txt
 
 # All captured programs of a folder (tests/captured/README.md).
