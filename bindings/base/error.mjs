@@ -86,6 +86,9 @@ export function fromCall(error, call) {
   if (frames) Object.defineProperty(error, 'stack', { value: `XlaError: ${error.message}${frames}`, writable: true, configurable: true });
   return error;
 }
+/** "got a value", as errors about arguments end: with advice for a value that was not awaited. */
+export const got = (value) => `got ${describe(value)}${typeof value?.then === 'function' ? '; await it' : ''}`;
+
 /** The error with the place in the text at the end of its message, where an uncaught one shows it. */
 export function withPlace(error) {
   if (!isXlaError(error) || !error.line || error.waiting) return error;

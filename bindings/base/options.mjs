@@ -78,12 +78,9 @@ export function checkOptions(operation, options, known) {
   return checked;
 }
 
-/**
- * @param {boolean} [isMeant] whether the only known name is meant, however far it is
- * @returns {XlaError} to be thrown: there is no option, or no field, of this name
- */
-export function unknownName(operation, name, known, prefix = '', isMeant = false) {
-  const nearest = isMeant ? known[0] : suggestion(name, known);
+/** @returns {XlaError} to be thrown: there is no option, or no field, of this name */
+export function unknownName(operation, name, known, prefix = '') {
+  const nearest = suggestion(name, known);
   const remedy = nearest
     ? `did you mean ${prefix}${nearest}?`
     : `there are ${known.join(', ') || 'none'}`;

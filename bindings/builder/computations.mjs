@@ -52,7 +52,7 @@ export function combiner(shapesOf) {
 export const scalarsOf = (...lists) =>
   lists.flat().map(({ shape }) => Shape.array((shape.leaves()[0] ?? shape).elementType));
 
-/** Names of reductions elsewhere, and of the operation that reduces so: the nearest spelling would be another's. */
+/** The operation for names that reductions have elsewhere: "sum" is spelled most like "sub". */
 const REDUCTIONS = {
   sum: 'add', plus: 'add', total: 'add', prod: 'mul', product: 'mul', times: 'mul', multiply: 'mul', maximum: 'max', amax: 'max',
   minimum: 'min', amin: 'min', any: 'or', all: 'and', some: 'or', every: 'and',
@@ -76,15 +76,17 @@ function namedComputation(name, shapes, context) {
   return context.trace(apply, shapes, { name, sealed: true }).module;
 }
 
-/** @returns {XlaError} to be thrown: no operation of this name combines so many values */
+/** @returns {XlaError} to be thrown: the name is that of no operation with `arity` operands */
 function unknownOperation(name, arity, { operation, argument, elementwise }) {
   const word = name.toLowerCase();
   if (AVERAGES.includes(word)) {
     return invalidArgument(operation, `${argument}: "${name}" does not combine two values: use "add", and divide by the count`);
   }
-  const known = Object.hasOwn(REDUCTIONS, word) ? [REDUCTIONS[word]]
-    : [...elementwise.keys()].filter((other) => elementwise.get(other) === Math.min(arity, 2));
-  return unknownName(operation, `"${name}"`, known.map((other) => `"${other}"`), `${argument}: `, known.length === 1);
+  if (Object.hasOwn(REDUCTIONS, word)) {
+    return invalidArgument(operation, `${argument}: "${name}" is not known here; did you mean "${REDUCTIONS[word]}"?`);
+  }
+  const known = [...elementwise.keys()].filter((other) => elementwise.get(other) === Math.min(arity, 2));
+  return unknownName(operation, `"${name}"`, known.map((other) => `"${other}"`), `${argument}: `);
 }
 
 /**

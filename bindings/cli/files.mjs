@@ -214,7 +214,7 @@ export function randomNumbers(seed) {
   };
 }
 
-/** Names of variances, of which normalisations take the root. */
+/** Matches names of variances: normalisations divide by the square root of one, which is NaN for a negative number. */
 const VARIANCE = /(^|[^a-z])var(iance)?([^a-z]|$)/i;
 
 /** Floats from -1 to 1, or from 0 to 1 if they shall be positive; integers from 0 to 9, predicates. */

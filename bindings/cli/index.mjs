@@ -173,7 +173,10 @@ async function check(client, module, all, { replicas, partitions }, options, res
 /** Tells of a result without any number, whose comparison says nothing. */
 function noNumbers(results) {
   const leaves = results.flatMap((outputs) => outputs.flatMap((output) => output.leaves())).filter(Boolean);
-  const number = leaves.findIndex(({ data }) => data.length && data.every?.((x) => Number.isNaN(x)));
+  const number = leaves.findIndex((leaf) => {
+    const values = leaf.shape.isArray ? [leaf.toArray()].flat(Infinity) : [];
+    return values.length > 0 && values.every(Number.isNaN);
+  });
   return number < 0 ? '' : `, but result ${number} has only NaN, which compares nothing: give other values by --input`;
 }
 

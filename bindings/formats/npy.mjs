@@ -56,13 +56,9 @@ export function readNpy(bytes, elementType) {
   return Literal.from(new TypedArray(raw.buffer), shape).inLayout(null);
 }
 
-/** What bytes are that are no weights: the answer to a wrong address is often a page. */
-export const hintOf = (bytes) => (/^\s*(<!doctype html|<html)/i.test(new TextDecoder().decode(bytes.subarray(0, 200)))
-  ? ' but an HTML page: was the address not found (404)?' : '');
-
 function readHeader(bytes) {
   if (bytes.length < 12 || !MAGIC.every((byte, i) => bytes[i] === byte)) {
-    throw invalidArgument('npy', `this is no .npy file${hintOf(bytes)}`);
+    throw invalidArgument('npy', 'this is no .npy file');
   }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = bytes[6];

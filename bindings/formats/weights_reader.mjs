@@ -1,11 +1,11 @@
 /** The part of weights.mjs that reads files, loaded at the first read. */
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, count, kind, string } from '../base/options.mjs';
-import { contentOf } from '../host/sources.mjs';
+import { contentOf, isPage, NO_PAGE } from '../host/sources.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, SAFETENSORS } from '../values/types.mjs';
-import { hintOf, readNpy as npyOf } from './npy.mjs';
+import { readNpy as npyOf } from './npy.mjs';
 import { unzip } from './unzip.mjs';
 import { viewOf } from './zip.mjs';
 
@@ -17,6 +17,7 @@ const READ_OPTIONS = {
 async function bytesOf(operation, source, options) {
   const { onProgress } = checkOptions(operation, options, READ_OPTIONS);
   const { content } = await contentOf(source, { operation, onProgress, isFile: true });
+  if (isPage(content)) throw invalidArgument(operation, `this is an HTML page: ${NO_PAGE}`);
   return content;
 }
 
@@ -66,7 +67,7 @@ export async function readSafetensors(source, options) {
   const bytes = await bytesOf('readSafetensors', source, options);
   const fail = (problem) => invalidArgument('readSafetensors', problem);
   const length = bytes.length >= 8 ? Number(viewOf(bytes).getBigUint64(0, true)) : Infinity;
-  if (length > MAX_HEADER || length > bytes.length - 8) throw fail(`this is no safetensors file${hintOf(bytes)}`);
+  if (length > MAX_HEADER || length > bytes.length - 8) throw fail('this is no safetensors file');
   let header;
   try {
     header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));

@@ -233,6 +233,10 @@ function bytecodeAt(bytes, view, vector) {
     ? bytes.subarray(start, end) : undefined;
 }
 
+/** Whether bytes are an HTML page, which is often the answer to a wrong address. */
+export const isPage = (bytes) => /^\s*(<!doctype html|<html)/i.test(ascii(bytes, 0, 200));
+export const NO_PAGE = 'was the address not found (404)?';
+
 /** Known formats that are no programs, by their first bytes: the name, and a remedy. */
 const OTHERS = [
   [(b) => startsWith(b, 0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59), 'a NumPy array', 'pass it as an argument: readNpy()'],
@@ -243,7 +247,7 @@ const OTHERS = [
   [(b) => startsWith(b, 0x7b) === false && /^.{7}\0\{"/s.test(ascii(b, 0, 12)), 'a safetensors file', 'it holds weights: readSafetensors()'],
   [(b) => ascii(b, 4, 8) === 'TFL3', 'a TFLite file', 'export the model to StableHLO (tf.function: jax2tf, or ' +
     'tf.mlir.experimental; ai_edge)'],
-  [(b) => /^\s*(<!doctype html|<html)/i.test(ascii(b, 0, 200)), 'an HTML page', 'was the address not found (404)?'],
+  [isPage, 'an HTML page', NO_PAGE],
   [(b) => /^\s*[{[]\s*["\d]/.test(ascii(b, 0, 60)), 'JSON', 'load the program itself'],
   [(b) => startsWith(b, 0x80, 2) || startsWith(b, 0x80, 4) || startsWith(b, 0x80, 5), 'a Python pickle',
     'export the model to StableHLO instead'],

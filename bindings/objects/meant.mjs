@@ -15,11 +15,11 @@ const path = (name) => name.replace(/[^A-Za-z0-9]+/g, '.').replace(/^\.+|\.+$/g,
  * @returns {number[]}
  */
 export function meantBy(operation, argument, parameters, reference, fits = () => true) {
-  const names = parameters.map(({ name }) => name);
   if (typeof reference === 'number') {
     if (parameters[reference]) return [reference];
     throw invalidArgument(operation, `${argument}: there is no parameter ${reference}; the program has ${parameters.length}`);
   }
+  const names = parameters.map(({ name }) => name);
   const numbered = names.map((name, number) => ({ name, number }));
   const exact = numbered.filter(({ name }) => name === reference);
   const prefix = `${path(reference)}.`;

@@ -16,8 +16,8 @@ const plain = (name) => name.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, 
 
 /** The forms of a parameter's name: as it is, without the number that XLA appends to make it unique, without .value. */
 function formsOf(name) {
-  const numberless = name.replace(/\.\d+$/, '');
-  return [...new Set([name, numberless, numberless.replace(/\.value$/, '')].map(plain))];
+  const numberless = name.replace(/\.\d+$/, ''), bare = numberless.replace(/\.value$/, '');
+  return [...new Set([name, numberless, bare])].map(plain);
 }
 
 /** A parameter's name as a path: params__Conv_0____w__.1 is params.Conv_0.w. */
@@ -107,9 +107,17 @@ export const sidesOf = (parameters, tree, pairs = pairArguments(parameters, tree
 
 /** The key at the top of a tree without which the most names would fit: { key, count }. */
 function insideOf(parameters, tree) {
-  const counts = Object.keys(tree).filter((key) => isPlainObject(tree[key]))
-    .map((key) => ({ key, count: pairArguments(parameters, tree[key], 'execute').filter(Boolean).length }));
+  const counts = Object.keys(tree).filter((key) => isPlainObject(tree[key])).map((key) => ({ key, count: countOf(parameters, tree[key]) }));
   return counts.sort((a, b) => b.count - a.count)[0];
+}
+
+/** How many parameters have an argument in a tree: none, if a name is ambiguous. */
+function countOf(parameters, tree) {
+  try {
+    return pairArguments(parameters, tree, 'execute').filter(Boolean).length;
+  } catch {
+    return 0;
+  }
 }
 
 /** @returns {XlaError} to be thrown: some parameters have no argument; advice.mjs adds a table of both sides */

@@ -1,6 +1,6 @@
 /** Training of a loss: optimisers, and a step that keeps its state on the device. `xla-wasm/train`. */
 import { atBoundary, callersFunction, guarded } from '../base/boundary.mjs';
-import { describe, invalidArgument, XlaError } from '../base/error.mjs';
+import { describe, got, invalidArgument, XlaError } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, isPlainObject, kind } from '../base/options.mjs';
 import { inWide } from '../builder/functions/axes.mjs';
 import { isOp } from '../builder/op.mjs';
@@ -128,9 +128,7 @@ const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive, average:
  */
 export const trainStep = guarded(async (client, loss, options) => {
   if (typeof client?.gradient !== 'function') throw invalidArgument('trainStep', `client must be a Client; got ${describe(client)}`);
-  if (!(loss instanceof HloModule)) {
-    throw invalidArgument('trainStep', `loss must be an HloModule; got ${describe(loss)}${typeof loss?.then === 'function' ? '; await it' : ''}`);
-  }
+  if (!(loss instanceof HloModule)) throw invalidArgument('trainStep', `loss must be an HloModule; ${got(loss)}`);
   const { optimiser = adam(), maxNorm, average = false, ...how } = checkOptions('trainStep', options, STEP_OPTIONS);
   if (how.wrt === undefined) throw invalidArgument('trainStep', 'wrt must name the weights; got undefined');
   const gradient = client.gradient(loss, { ...how, value: true });
@@ -242,13 +240,8 @@ class TrainStep {
     const list = listOf('start', 'values', values, wanted, 'weight');
     const zeros = isWhole ? this.#onAll([]) : await this.#zeros.executeReplicas(this.#onAll([]), { device: true });
     this.#release();
-    this.#state = [];
-    for (const zero of zeros) {
-      const given = [];
-      this.#state.push(given);
-      for (const [i, value] of list.entries()) given.push(this.#buffer(value, wanted[i]));
-      given.push(...zero);
-    }
+    this.#state = zeros.map((buffers) => [...buffers]);
+    for (const state of this.#state) list.forEach((value, i) => state.splice(i, 0, this.#buffer(value, wanted[i])));
   }
 
   #buffer(value, { name, shape }) {
@@ -358,8 +351,7 @@ function listOf(operation, argument, value, wanted, item) {
   const isNamed = wanted[0]?.name !== undefined;
   if (isNamed && isPlainObject(value)) return argumentsByName(wanted, value, operation);
   if (Array.isArray(value) && value.length === wanted.length) return copyList(value);
-  const wait = typeof value?.then === 'function' ? '; await it' : '';
   throw invalidArgument(operation, `${argument} must be a list of ${wanted.length}, one for each ${item}${
     isNamed ? `, or an object with ${wanted.slice(0, 3).map(({ name }) => name).join(', ')}${wanted.length > 3 ? ', ...' : ''}` : ''
-  }; got ${describe(value)}${wait}`);
+  }; ${got(value)}`);
 }

@@ -69,6 +69,7 @@ describe('trainStep', () => {
   test('weights, state and arguments by name; a saved state goes on where it was', async () => {
     const loss = client.parseHlo(LOSS);
     const options = { wrt: 'params', optimiser: adam({ learningRate: 0.1 }) };
+    const inUse = client.heapInUse;
     const first = await trainStep(client, loss, options), second = await trainStep(client, loss, options);
     await first.start({ params: { w: WEIGHTS } });
     await first.run({ x: TARGETS[0] });
@@ -81,7 +82,9 @@ describe('trainStep', () => {
     assert.deepEqual(second.weights(), first.weights());
     await assert.rejects(first.start({ 'params.v': WEIGHTS }), /start: no argument is named params\.w: f64\[3\]/);
     await assert.rejects(first.start({ w: [1, 2] }), /start: params\.w: .*f64\[3\]|start: params\.w: needs an array of 3/);
+    assert.throws(() => first.weights(), /await start\(values\) first/);
     for (const step of [first, second]) step.dispose();
+    assert.equal(client.heapInUse, inUse);
   });
 
   test('weights of equal shapes go by their names', async () => {

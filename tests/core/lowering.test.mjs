@@ -508,3 +508,16 @@ test('transposes of the operands and of the result of convolutions, in any order
     await agrees(client, text);
   }
 });
+
+test('a slice of nothing of a slice with strides stays within the operand', async () => {
+  const text = `ENTRY e { p = f32[2,5] parameter(0)
+ s = f32[1,1] slice(p), slice={[1:2:2], [4:5:9]}
+ ROOT r = f32[0,0] slice(s), slice={[1:1:1], [1:1:9]} }`;
+  const module = client.parseHlo(text);
+  const executable = await client.compile(module), printed = executable.toString();
+  assert.match(printed, /slice\(p\), slice=\{\[0:0\], \[0:0\]\}/);
+  client.parseHlo(printed).dispose();
+  client.jvp(module).dispose();
+  const huge = client.parseHlo(text.replace('[4:5:9]', '[4:5:4611686018427387904]').replace('[1:1:9]', '[0:1:4611686018427387904]').replace('f32[0,0]', 'f32[0,1]'));
+  assert.match((await client.compile(huge)).toString(), /\[4:5:1\]|\[4:5\]/);
+});

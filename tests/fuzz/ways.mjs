@@ -4,7 +4,8 @@
  *     node tests/fuzz/ways.mjs [--seconds N] [--seed N] [--programs N] [--rules NAME,NAME...]
  *
  * The reference is the evaluator, an operation at a time. Results that the specification decides must have its bits;
- * the bits of all results must be the same for 0, 1 and 4 threads. Program number i of seed s is the first of seed
+ * the bits of all results must be the same for 0, 1 and 4 threads. The program that a compilation prints must be valid
+ * HLO. Program number i of seed s is the first of seed
  * s + i. A program that differs is made small (tests/reduce) and printed. Exit code 1 if any did.
  */
 import { parseArgs } from 'node:util';
@@ -112,6 +113,25 @@ export class Ways {
       const problem = await this.#problem(way, job, way.all ? expectedAll : expected, bits);
       this.totals.runs++;
       if (problem) await this.#report(seed, way, job, problem);
+    }
+    const invalid = await this.#unreadable(plain);
+    if (!invalid) return;
+    this.totals.differences++;
+    this.say(`\nThe compiled program is invalid, seed ${seed}: ${invalid.message}\n${plain.hlo}`);
+  }
+
+  /** The error of the parser for what a compilation prints; undefined if it is valid. */
+  async #unreadable({ hlo, replicas }) {
+    const client = await this.hosts.single.client(), module = client.parseHlo(hlo);
+    const executable = await client.compile(module, { replicas });
+    module.dispose();
+    try {
+      client.parseHlo(executable.toString()).dispose();
+      return undefined;
+    } catch (error) {
+      return error;
+    } finally {
+      executable.dispose();
     }
   }
 

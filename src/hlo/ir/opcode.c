@@ -41,13 +41,13 @@ static int distance(const char *from, size_t length, const char *to) {
 
 const char *opcode_nearest(const char *name, size_t length) {
   const char *nearest = NULL;
-  int least = 1 + (int)length / 3;
+  int limit = length > 4 ? (int)(length + 1) / 3 + 1 : 2; /* a third of the letters, at least one */
   if (length > MAX_NEAR) return NULL;
   for (int i = 0; i < OPCODE_COUNT; i++) {
     int steps = distance(name, length, opcode_rows[i].name);
-    if (steps >= least + (nearest == NULL)) continue;
+    if (steps >= limit) continue;
     nearest = opcode_rows[i].name;
-    least = steps;
+    limit = steps;
   }
   return nearest;
 }

@@ -51,7 +51,7 @@ static inline bool opcode_is_elementwise(Opcode opcode) {
 
 /* Returns false if there is no such operation. */
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode);
-/* The opcode's name that a word may have been meant for; NULL if none is near. */
+/* Returns the name of the opcode that is spelled most like a word: NULL if none differs in less than a third of it. */
 const char *opcode_nearest(const char *name, size_t length);
 
 /* Finds x with f(x, y) = y for all y, for an operation f that reductions may reorder; false for other operations. For

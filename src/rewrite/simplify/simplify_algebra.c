@@ -251,10 +251,13 @@ static Instruction *slice(Instruction *x) {
   SliceDimension *composed = ARENA_ARRAY(x->parent->module->arena, SliceDimension, count);
   for (int i = 0; i < count; i++) {
     SliceDimension inner = operand->a->slice.items[i], outer = x->a->slice.items[i];
-    int64_t size = x->shape->dims[i], start = inner.start + outer.start * inner.stride;
-    int64_t stride = inner.stride * outer.stride;
-    int64_t limit = size ? start + (size - 1) * stride + 1 : start;
-    composed[i] = (SliceDimension){start, limit, stride};
+    int64_t size = x->shape->dims[i];
+    composed[i] =
+        (SliceDimension){0, 0, 1}; /* of nothing, whose start may lie outside of the operand */
+    if (!size) continue;
+    int64_t start = inner.start + outer.start * inner.stride;
+    int64_t stride = size > 1 ? inner.stride * outer.stride : 1;
+    composed[i] = (SliceDimension){start, start + (size - 1) * stride + 1, stride};
   }
   instruction_attributes(x)->slice.items = composed;
   return skip_operand(x);
