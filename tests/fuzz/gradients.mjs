@@ -50,6 +50,10 @@ async function run(client, derived, args) {
   }
 }
 
+/** Whether windows may have elements as infinite as their padding, where the modes differ (docs/differences.md). */
+const isAtPadding = (module, args) => / reduce-window\(/.test(module.toString()) &&
+  args.some(({ shape, data }) => isFloat(shape) && !data.every(Number.isFinite));
+
 /** Returns an outcome, or a description of the fault. */
 async function check(client, module, args, random) {
   const parameters = module.parameters.map(({ shape }) => shape);
@@ -70,6 +74,7 @@ async function check(client, module, args, random) {
   const sizes = values.map((y, i) => 4 * EPSILONS[y.shape.elementType] * product(y, cotangents[i])[1]).filter(Number.isFinite);
   const rounding = sizes.reduce((sum, size) => sum + size, 1e-30);
   if (Math.abs(left - right) <= tolerance * Math.max(leftSize, rightSize) + rounding) return 'agreed';
+  if (isAtPadding(module, args)) return 'infinite';
   return `<c, J t> = ${left}, <J^T c, t> = ${right}, of ${leftSize} and ${rightSize}`;
 }
 
