@@ -10,7 +10,8 @@ const FOLDER = new URL('build/faulty/', pathToFileURL(ROOT));
 /** @returns {Promise<{ client: Client, put: (step: string, traps?: boolean) => void }>} put('') takes the fault away */
 export async function faultyClient() {
   const client = await Client.create({ threads: 0, assets: FOLDER });
-  const core = coreOf(client.parseHlo('ENTRY e { ROOT x = f32[] parameter(0) }'));
+  const module = client.parseHlo('ENTRY e { ROOT x = f32[] parameter(0) }'), core = coreOf(module);
+  module.dispose(); // now, not when the garbage collector comes: tests measure the heap
   const put = (step, traps = false) => core.scoped((copy) => core.call('xla_put_fault', copy(step), traps));
   return { client, put };
 }
