@@ -15,9 +15,7 @@ const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 
 export function listOf(item, wants, type = `readonly ${item.type}[]`) {
   return kind(wants, (value, context) => {
-    if (!isList(value)) return undefined;
-    const items = copyList(value, context).map((entry) => item(entry, context));
-    return items.includes(undefined) ? undefined : items;
+    return isList(value) ? copyList(value, context, (entry) => item(entry, context)) : undefined;
   }, type);
 }
 

@@ -435,10 +435,15 @@ export class XlaBuilder extends Handle {
       });
     }
     // Of all operands' builders, that of the innermost function: only there all can be used.
-    const few = (value) => (value?.length > MAX_ENTRIES ? [] : value); // which is refused later
-    const innermost = (values) =>
-      values.flatMap(few).flatMap(few).filter(isOp).map(({ builder }) => builder)
-        .reduce((inner, builder) => (builder.#depth > inner.#depth ? builder : inner));
+    const innermost = (values) => {
+      let inner = null;
+      const look = (value, levels) => {
+        if (isOp(value)) inner = inner?.#depth >= value.builder.#depth ? inner : value.builder;
+        else if (levels > 0 && Array.isArray(value) && value.length <= MAX_ENTRIES) value.forEach((entry) => look(entry, levels - 1));
+      };
+      look(values, 3); // operands, lists of them, and lists of lists
+      return inner;
+    };
   }
 }
 

@@ -278,7 +278,31 @@ test('a rule for calls by name holds for the name with numbers after it', async 
   own.dispose();
 });
 
-describe('loops and windows', () => {
+describe('branches, loops and windows', () => {
+  test('a branch that is not taken adds nothing, however large its slope is', async () => {
+    const module = client.parseHlo(`HloModule branches
+      ENTRY e { x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        zeros = f32[4] constant({0, 0, 0, 0})
+        ones = f32[4] constant({1, 1, 1, 1})
+        positive = pred[4] compare(x, zeros), direction=GT
+        root = f32[4] sqrt(x)
+        over = f32[4] divide(y, root)
+        ratio = f32[4] subtract(over, root)
+        small = pred[4] compare(x, ones), direction=LT
+        log = f32[4] log(x)
+        inner = f32[4] select(small, ratio, log)
+        outer = f32[4] select(positive, inner, y)
+        zero = f32[] constant(0)
+        ROOT sum = f32[] reduce(outer, zero), dimensions={0}, to_apply=add }
+      add { a = f32[] parameter(0)
+        b = f32[] parameter(1)
+        ROOT s = f32[] add(a, b) }`);
+    const gradient = await client.compile(client.gradient(module, { wrt: ['x', 'y'] }));
+    const [byX, byY] = await gradient.execute([[0.25, 0, -1, 2], [3, 5, 7, 9]]);
+    assert.deepEqual(byX.toArray(), [-3 / (2 * 0.125) - 1, 0, 0, 0.5]);
+    assert.deepEqual(byY.toArray(), [2, 1, 1, 0]);
+  });
   test('a derivative of cumulative products and maxima takes memory for some arrays, in either direction', async () => {
     const n = 2048;
     for (const [name, init] of [['multiply', 1], ['maximum', '-inf']]) {

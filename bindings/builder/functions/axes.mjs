@@ -19,10 +19,13 @@ export function axisOf(operation, axis, rank) {
 /** The dimensions that an optional argument of one or several axes means, in order; without one, all. */
 export function axesOf(operation, axis, { rank }) {
   if (axis === undefined) return Array.from({ length: rank }, (_, i) => i);
-  const dimensions = [axis].flat().map((one) => axisOf(operation, one, rank)).sort((a, b) => a - b);
-  const twice = dimensions.find((dimension, i) => dimension === dimensions[i + 1]);
-  if (twice === undefined) return dimensions;
-  throw invalidArgument(operation, `axis ${twice} is stated twice`);
+  const dimensions = new Set();
+  for (const one of [axis].flat()) {
+    const dimension = axisOf(operation, one, rank);
+    if (dimensions.has(dimension)) throw invalidArgument(operation, `axis ${dimension} is stated twice`);
+    dimensions.add(dimension);
+  }
+  return [...dimensions].sort((a, b) => a - b);
 }
 
 /** Repeats a reduced value along the axes that were reduced, so that it has the operand's shape again. */

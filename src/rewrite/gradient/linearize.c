@@ -9,6 +9,7 @@
 #define LINEAR(bits)            .linear_operands = bits
 #define CODE(f)                 .linearize = f
 #define CODE_OR_FORMULA(f, ...) .linearize = f, .formulas = {__VA_ARGS__}
+#define CODE_OR_LINEAR(f, bits) .linearize = f, .linear_operands = bits
 #define REPLACE(f)              .replace = f
 #define ZERO                    .is_zero = true
 #define NONE(why)               .none = why
@@ -165,7 +166,6 @@ static void linearize_same(Linear *l, Instruction *x, unsigned linear_operands) 
 }
 
 static void linearize_formulas(Linear *l, Instruction *x, const Rule *rule) {
-  if (has_tangent(l, x)) return;
   Instruction *tangent = NULL;
   for (int k = 0; k < x->operand_count && k < 3; k++) {
     Instruction *from = tangent_of(l, x->operands[k]);
@@ -188,11 +188,13 @@ void linearize(Linear *l, Instruction *x, const Rule *rule) {
     refuse_derivative(l, x, "has a dynamic dimension; gradients need sizes that are known");
   } else if (rule->none) {
     refuse_derivative(l, x, rule->none);
-  } else if (rule->linear_operands) {
-    linearize_same(l, x, rule->linear_operands);
   } else {
     if (rule->linearize) rule->linearize(l, x);
-    linearize_formulas(l, x, rule);
+    if (has_tangent(l, x)) return;
+    if (rule->linear_operands)
+      linearize_same(l, x, rule->linear_operands);
+    else
+      linearize_formulas(l, x, rule);
   }
 }
 

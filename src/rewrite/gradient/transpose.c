@@ -80,16 +80,6 @@ void transpose_divide(Linear *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, x->operands[0], make_binary(&l->m, HLO_DIVIDE, ct[0], x->operands[1]));
 }
 
-void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
-  Instruction *p = x->operands[0], *zeros = make_zeros(&l->m, x->shape);
-  if (is_linear(l, x->operands[1])) {
-    add_cotangent(l, x->operands[1], make_select(&l->m, p, ct[0], zeros));
-  }
-  if (is_linear(l, x->operands[2])) {
-    add_cotangent(l, x->operands[2], make_select(&l->m, p, zeros, ct[0]));
-  }
-}
-
 /* A real number that became a complex one has the real part of its cotangent. */
 void transpose_convert(Linear *l, Instruction *x, Instruction *const *ct) {
   Instruction *from = x->operands[0], *cotangent = ct[0];

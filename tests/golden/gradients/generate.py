@@ -28,6 +28,7 @@ from functions import CASES, complex_, random, real  # noqa: E402: it makes arra
 from others import OTHERS  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
 from rules import rule_cases  # noqa: E402
+from special import SPECIAL  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -63,8 +64,8 @@ def attempt(name, mode, compute):
     return None
 
 
-def entry(name, function, arguments, lowered=None):
-  """`lowered`: the function whose program is written, if that is another one."""
+def entry(name, function, arguments, lowered=None, exported=None):
+  """`lowered`: the function whose program is written, if that is another one; `exported`: how, if not as it is lowered."""
   leaves, tree = jax.tree.flatten(arguments)
   leaves = [jnp.asarray(leaf) for leaf in leaves]
   flat = lambda *xs: jax.tree.leaves(function(*jax.tree.unflatten(tree, xs)))
@@ -84,7 +85,7 @@ def entry(name, function, arguments, lowered=None):
   arrays = lambda xs: xs and [array(x) for x in xs]
   return {
       'name': name,
-      'program': jax.jit(written, keep_unused=True).lower(*leaves).as_text(),
+      'program': exported(written)(*leaves) if exported else jax.jit(written, keep_unused=True).lower(*leaves).as_text(),
       'arguments': arrays(leaves),
       'wrt': wrt,
       'tangents': arrays(tangents),
@@ -95,7 +96,7 @@ def entry(name, function, arguments, lowered=None):
 
 
 FILE = os.path.join(HERE, 'functions.json.gz')
-ALL = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS
+ALL = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS + SPECIAL
 pattern = sys.argv[1] if len(sys.argv) > 1 else None
 kept = {}
 if pattern:

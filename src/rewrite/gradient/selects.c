@@ -1,0 +1,180 @@
+/*
+** The transposition of select.
+**
+** The cotangent of the branch that is not taken is 0. If the slope of that branch is infinite or NaN there, as that of
+** sqrt(x) in `x > 0 ? sqrt(x) : 0` is at 0, their product is NaN. Forward mode multiplies first and selects then, so it
+** is right. Therefore slopes are selected before they are multiplied by a cotangent, where a slope may be infinite:
+** for each tangent that comes into the element-wise expression below the select. Libraries write their functions with
+** such selects, and give JAX derivatives for them that an exported program does not contain.
+*/
+#include <math.h>
+
+#include "rewrite/gradient/linear.h"
+#include "rewrite/rewrite.h"
+
+/* Beyond these, each select is transposed by itself. */
+#define MAX_LEAVES 4
+#define MAX_REGION 1024
+#define MAX_LOOKED 64 /* instructions of a factor; a factor with more is taken for infinite */
+
+typedef struct Region {
+  Linear *l;
+  int number; /* of the region, from 1; notes say to which one an instruction was added last */
+  Instruction **items; /* operands before their users; the place is in the note, too */
+  int count, capacity;
+  Instruction *leaves[MAX_LEAVES]; /* the tangents that come in */
+  int leaf_count;
+  bool may_be_infinite;
+} Region;
+
+/* ---- Factors that may be infinite or NaN where their branch is not taken ---- */
+
+static bool is_finite_number(const Instruction *x, bool and_not_zero) {
+  Scalar value;
+  return splat_value(x, &value) && isfinite(value.f) && !(and_not_zero && value.f == 0);
+}
+
+static bool may_be_infinite(const Instruction *x, int *budget) {
+  if (--*budget < 0) return true;
+  int count = x->operand_count;
+  switch (x->opcode) {
+  case HLO_CONSTANT: {
+    Scalar value;
+    return splat_value(x, &value) && !isfinite(value.f);
+  }
+  case HLO_DIVIDE:
+    if (!is_finite_number(x->operands[1], true)) return true;
+    count = 1;
+    break;
+  case HLO_ACOS:
+  case HLO_ACOSH:
+  case HLO_ASIN:
+  case HLO_ATANH:
+  case HLO_CBRT:
+  case HLO_COSH:
+  case HLO_EXP:
+  case HLO_EXPM1:
+  case HLO_LOG:
+  case HLO_LOG1P:
+  case HLO_POWER:
+  case HLO_RSQRT:
+  case HLO_SINH:
+  case HLO_SQRT:
+  case HLO_TAN: return true;
+  case HLO_ABS:
+  case HLO_ADD:
+  case HLO_BROADCAST:
+  case HLO_CLAMP:
+  case HLO_CONVERT:
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM:
+  case HLO_MULTIPLY:
+  case HLO_NEGATE:
+  case HLO_RESHAPE:
+  case HLO_SELECT:
+  case HLO_SUBTRACT: break;
+  default: return false;
+  }
+  for (int k = 0; k < count; k++) {
+    if (may_be_infinite(x->operands[k], budget)) return true;
+  }
+  return false;
+}
+
+/* ---- The element-wise expression below a select ---- */
+
+static bool is_inside(Linear *l, const Instruction *x) {
+  if (note_of(l, x)->transpose) return false;
+  switch (x->opcode) {
+  case HLO_ADD:
+  case HLO_DIVIDE:
+  case HLO_MULTIPLY:
+  case HLO_NEGATE:
+  case HLO_SELECT:
+  case HLO_SUBTRACT: return x->operand_count > 0;
+  default: return false;
+  }
+}
+
+static void look_at_factor(Region *r, const Instruction *x) {
+  if (x->opcode != HLO_MULTIPLY && x->opcode != HLO_DIVIDE) return;
+  const Instruction *factor =
+      x->operands[x->opcode == HLO_DIVIDE || is_linear(r->l, x->operands[0])];
+  int budget = MAX_LOOKED;
+  r->may_be_infinite |=
+      x->opcode == HLO_DIVIDE ? !is_finite_number(factor, true) : may_be_infinite(factor, &budget);
+}
+
+/* Adds x and all below it. Returns false if they are too many. */
+static bool region_add(Region *r, Instruction *x) {
+  if (!is_linear(r->l, x) || note_of(r->l, x)->region == r->number) return true;
+  note_of(r->l, x)->region = r->number;
+  if (!is_inside(r->l, x)) {
+    if (r->leaf_count == MAX_LEAVES) return false;
+    note_of(r->l, x)->place = -1;
+    r->leaves[r->leaf_count++] = x;
+    return true;
+  }
+  for (int k = 0; k < x->operand_count; k++) {
+    if (!region_add(r, x->operands[k])) return false;
+  }
+  note_of(r->l, x)->place = r->count;
+  ARENA_PUSH(r->l->arena, r->items, r->count, r->capacity, x);
+  look_at_factor(r, x);
+  return r->count <= MAX_REGION;
+}
+
+/* ---- Slopes ---- */
+
+/* The slope of an item, from those of its operands. */
+static Instruction *combine(Linear *l, const Instruction *x, Instruction *const *of,
+                            Instruction *one) {
+  Maker *m = &l->m;
+  int k = of[0] ? 0 : 1;
+  switch (x->opcode) {
+  case HLO_ADD: return make_plus(m, of[0], of[1]);
+  case HLO_NEGATE: return of[0] ? make_unary(m, HLO_NEGATE, of[0]) : NULL;
+  case HLO_SUBTRACT: return make_plus(m, of[0], of[1] ? make_unary(m, HLO_NEGATE, of[1]) : NULL);
+  case HLO_DIVIDE: return of[0] ? make_binary(m, HLO_DIVIDE, of[0], x->operands[1]) : NULL;
+  case HLO_MULTIPLY:
+    if (!of[k] || of[k] == one) return of[k] ? x->operands[1 - k] : NULL;
+    return make_binary(m, HLO_MULTIPLY, of[k], x->operands[1 - k]);
+  default: /* select */
+    if (!of[1] && !of[2]) return NULL;
+    return make_select(m, x->operands[0], of[1] ? of[1] : make_zeros(m, x->shape),
+                       of[2] ? of[2] : make_zeros(m, x->shape));
+  }
+}
+
+static void add_by_slope(const Region *r, Instruction *leaf, Instruction *ct) {
+  Linear *l = r->l;
+  Instruction **slopes = ARENA_ARRAY(l->arena, Instruction *, r->count); /* NULL is zero */
+  Instruction *one = make_number(&l->m, ct->shape, 1);
+  for (int i = 0; i < r->count; i++) {
+    const Instruction *x = r->items[i];
+    Instruction *of[3] = {0};
+    for (int k = 0; k < x->operand_count; k++) {
+      if (!is_linear(l, x->operands[k])) continue;
+      int place = note_of(l, x->operands[k])->place;
+      of[k] = place >= 0 ? slopes[place] : x->operands[k] == leaf ? one : NULL;
+    }
+    slopes[i] = combine(l, x, of, one);
+  }
+  Instruction *slope = slopes[r->count - 1];
+  if (slope) add_cotangent(l, leaf, make_binary(&l->m, HLO_MULTIPLY, ct, slope));
+}
+
+void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
+  Region r = {.l = l, .number = ++l->regions};
+  if (region_add(&r, x) && r.may_be_infinite) {
+    for (int i = 0; i < r.leaf_count; i++) add_by_slope(&r, r.leaves[i], ct[0]);
+    return;
+  }
+  Instruction *p = x->operands[0], *zeros = make_zeros(&l->m, x->shape);
+  if (is_linear(l, x->operands[1])) {
+    add_cotangent(l, x->operands[1], make_select(&l->m, p, ct[0], zeros));
+  }
+  if (is_linear(l, x->operands[2])) {
+    add_cotangent(l, x->operands[2], make_select(&l->m, p, zeros, ct[0]));
+  }
+}

@@ -1,0 +1,133 @@
+/*
+** Smooth functions that are written with operations which have no derivative at 0.
+**
+** JAX has derivatives of its own for logaddexp (and so for softplus, log_sigmoid and the losses made of them), asinh,
+** bessel_i1e and xlogy (and so for many logpdf). An exported program has only their formulas, in which |x| has slope 1
+** at 0, sign(x) is 0 there, the maximum of equal numbers has slopes of 1/2, and a constant that stands in for 0 log(0)
+** has slope 0: together they give a wrong slope, as the result is smooth.
+*/
+#include "hlo/ir/attribute_compare.h"
+#include "rewrite/gradient/linear.h"
+#include "rewrite/rewrite.h"
+
+#define MAX_LOOKED 64
+
+static bool is_zero(const Instruction *x) {
+  Scalar value;
+  return splat_value(x, &value) && value.f == 0;
+}
+
+static const Instruction *operand_of(const Instruction *x, Opcode opcode) {
+  return x && x->opcode == opcode ? x->operands[0] : NULL;
+}
+
+/* Whether two instructions are one, or broadcast the same in the same way: JAX broadcasts operands once for each use. */
+static bool is_same(const Instruction *x, const Instruction *y) {
+  if (x == y) return true;
+  return x->opcode == HLO_BROADCAST && y->opcode == HLO_BROADCAST &&
+         attributes_same(HLO_BROADCAST, x->a, y->a) && is_same(x->operands[0], y->operands[0]);
+}
+
+/* Returns d, if x is log1p(exp(-|d|)). */
+static Instruction *exponent_of(const Instruction *x) {
+  x = operand_of(operand_of(operand_of(x, HLO_LOG1P), HLO_EXP), HLO_NEGATE);
+  return (Instruction *)operand_of(x, HLO_ABS);
+}
+
+/* Returns 1 if d is a - b, -1 if it is b - a, else 0. */
+static int sign_of_difference(const Instruction *d, const Instruction *a, const Instruction *b) {
+  if (is_same(d, a) && is_zero(b)) return 1;
+  if (is_same(d, b) && is_zero(a)) return -1;
+  if (d->opcode != HLO_SUBTRACT) return 0;
+  if (is_same(d->operands[0], a) && is_same(d->operands[1], b)) return 1;
+  return is_same(d->operands[0], b) && is_same(d->operands[1], a) ? -1 : 0;
+}
+
+/* max(a, b) + log1p(exp(-|a - b|)), which is log(exp(a) + exp(b)): the slopes are logistic(a - b) and logistic(b - a). */
+void linearize_log_sum(Linear *l, Instruction *x) {
+  if (type_kind(x->shape->type) != KIND_FLOAT) return;
+  int k = x->operands[0]->opcode == HLO_MAXIMUM ? 0 : 1;
+  Instruction *maximum = x->operands[k], *d = exponent_of(x->operands[1 - k]);
+  if (!d || maximum->opcode != HLO_MAXIMUM) return;
+  int sign = sign_of_difference(d, maximum->operands[0], maximum->operands[1]);
+  if (!sign) return;
+  Instruction *sum = NULL, *opposite = make_unary(&l->m, HLO_NEGATE, d);
+  for (int i = 0; i < 2; i++) {
+    Instruction *t = tangent_of(l, maximum->operands[i]);
+    if (!t) continue;
+    Instruction *slope = make_unary(&l->m, HLO_LOGISTIC, (sign > 0) == (i == 0) ? d : opposite);
+    sum = make_plus(&l->m, sum, make_binary(&l->m, HLO_MULTIPLY, t, slope));
+  }
+  set_tangent(l, x, sum);
+}
+
+/* Whether an element-wise expression has |of| inside. */
+static bool has_abs_of(const Instruction *x, const Instruction *of, int *budget) {
+  if (--*budget < 0) return false;
+  if (x->opcode == HLO_ABS) return is_same(x->operands[0], of);
+  if (x->opcode == HLO_PARAMETER) return false;
+  for (int k = 0; k < x->operand_count; k++) {
+    if (has_abs_of(x->operands[k], of, budget)) return true;
+  }
+  return false;
+}
+
+/* sign(x) g(|x|), an odd function: at 0 its slope is that of g. Elsewhere, sign(x) has slope 0. */
+void linearize_odd(Linear *l, Instruction *x) {
+  for (int k = 0; k < 2; k++) {
+    const Instruction *sign = x->operands[k];
+    Instruction *g = x->operands[1 - k], *t = tangent_of(l, g);
+    int budget = MAX_LOOKED;
+    if (sign->opcode != HLO_SIGN || !t || type_kind(x->shape->type) != KIND_FLOAT ||
+        !has_abs_of(g, sign->operands[0], &budget)) {
+      continue;
+    }
+    Instruction *zero = make_zeros(&l->m, x->shape);
+    Instruction *is_positive = make_compare(&l->m, COMPARE_GE, sign->operands[0], zero);
+    set_tangent(l, x, make_select(&l->m, is_positive, t, make_unary(&l->m, HLO_NEGATE, t)));
+  }
+}
+
+/* Whether x is 0 wherever p has this value. */
+static bool implies_zero(const Instruction *p, bool value, const Instruction *x) {
+  bool is_either = p->opcode == (value ? HLO_AND : HLO_OR);
+  if (is_either)
+    return implies_zero(p->operands[0], value, x) || implies_zero(p->operands[1], value, x);
+  if (p->opcode == HLO_NOT) return implies_zero(p->operands[0], !value, x);
+  if (p->opcode == HLO_BROADCAST && x->opcode == HLO_BROADCAST &&
+      attributes_same(HLO_BROADCAST, p->a, x->a)) {
+    return implies_zero(p->operands[0], value, x->operands[0]);
+  }
+  return p->opcode == HLO_COMPARE && p->a->direction == (value ? COMPARE_EQ : COMPARE_NE) &&
+         is_same(p->operands[0], x) && is_zero(p->operands[1]);
+}
+
+/* x == 0 ? 0 : x g, where g may be log(0): a product. At 0 its slope by x is g, where that is finite. */
+static void linearize_as_product(Linear *l, Instruction *select, bool is_second, int factor) {
+  const Instruction *product = select->operands[1 + is_second];
+  Instruction *x = product->operands[factor], *g = product->operands[1 - factor],
+              *p = select->operands[0];
+  Instruction *t = tangent_of(l, x), *by_g = tangent_of(l, g);
+  if (!t || !implies_zero(p, is_second, x)) return;
+  Maker *m = &l->m;
+  Instruction *zeros = make_zeros(m, x->shape), *is_finite = make_unary(m, HLO_IS_FINITE, g);
+  Instruction *selected = is_second ? make_select(m, p, zeros, g) : make_select(m, p, g, zeros);
+  Instruction *sum = make_binary(m, HLO_MULTIPLY, t, make_select(m, is_finite, g, selected));
+  if (by_g) {
+    Instruction *other = make_binary(m, HLO_MULTIPLY, x, by_g);
+    sum = make_plus(m, sum,
+                    is_second ? make_select(m, p, zeros, other) : make_select(m, p, other, zeros));
+  }
+  set_tangent(l, select, sum);
+}
+
+void linearize_xlogy(Linear *l, Instruction *select) {
+  if (type_kind(select->shape->type) != KIND_FLOAT) return;
+  for (int k = 1; k <= 2; k++) {
+    const Instruction *product = select->operands[k];
+    if (product->opcode != HLO_MULTIPLY || !is_zero(select->operands[3 - k])) continue;
+    for (int factor = 0; factor < 2; factor++) {
+      if (!has_tangent(l, select)) linearize_as_product(l, select, k == 2, factor);
+    }
+  }
+}

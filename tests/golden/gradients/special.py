@@ -1,0 +1,111 @@
+"""Functions for which JAX has rules of its own, and of which an exported program has only the formulas: selects whose
+other branch has an infinite slope, and formulas with |x| or sign(x) of functions that are smooth. The points are where
+formulas have kinks, poles or ties."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export
+
+SPECIAL = []
+S = jax.scipy.special
+N = jax.scipy.stats
+
+ALL = [0.0, 1e-20, -1e-20, 1e-3, -1e-3, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 3.5, -3.5, 7.75, -7.75, 8.0, 20.5, -20.5]
+POSITIVE = [1e-2, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 10.0, 50.0]
+INSIDE = [-0.99, -0.7, -0.5, -1e-3, -1e-20, 0.0, 1e-20, 1e-3, 0.5, 0.7, 0.99]
+UNIT = [1e-3, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999]
+
+
+def exported(function):
+  """Writes the program as jax.export does, which has no operation of CHLO; without places in the source."""
+
+  def written(*leaves):
+    program = export.export(jax.jit(function, keep_unused=True))(*leaves).mlir_module()
+    return re.sub(r'^#loc.*\n| loc\((#loc\d*|unknown|"[^"]*"(\(#loc\d*\))?)\)', '', program, flags=re.MULTILINE)
+
+  return written
+
+
+def case(name, function, *points, types=(np.float32, np.float64)):
+  for dtype in types:
+    arguments = [np.asarray(p, dtype) for p in points]
+    SPECIAL.append((f'special {name} {np.dtype(dtype).name}', function, arguments, None, exported))
+
+
+def ties(a):
+  """All pairs of some numbers, equal ones too."""
+  a = np.asarray(a)
+  return np.repeat(a, len(a)), np.tile(a, len(a))
+
+
+# ---- Smooth, with kinks in their formulas ----
+
+for name, function in {
+  'softplus': jax.nn.softplus,
+  'log-sigmoid': jax.nn.log_sigmoid,
+  'mish': jax.nn.mish,
+  'squareplus': jax.nn.squareplus,
+  'asinh': jnp.arcsinh,
+  'i1e': S.i1e,
+  'i1': lambda x: S.i1(x / 4),
+  'log-cosh': lambda x: jnp.logaddexp(x, -x),
+  'sech-logpdf': lambda x: N.logistic.logpdf(x),
+  'cbrt-of-square': lambda x: jnp.cbrt(x * x + 1),
+}.items():
+  case(name, function, ALL)
+case('logaddexp', jnp.logaddexp, *ties([-1.0, 0.0, 0.5, 3.0]))
+case('logaddexp-reversed', lambda a, b: jnp.logaddexp(b, a), *ties([-1.0, 0.0, 0.5, 3.0]))
+case('logaddexp-spread', lambda a, b: jnp.logaddexp(a[:, None], b[None, :]), [0.0, 1.0, 2.0], [2.0, 0.0])
+case('logaddexp-scalar', lambda a, b: jnp.logaddexp(a, b) * jnp.logaddexp(b, a), [0.0, 1.0, 2.0], 1.0)
+
+
+def cross_entropy(logits, labels):
+  """Optax's sigmoid_binary_cross_entropy."""
+  log_p, log_not_p = jax.nn.log_sigmoid(logits), jax.nn.log_sigmoid(-logits)
+  return -labels * log_p - (1.0 - labels) * log_not_p
+
+
+case('cross-entropy', cross_entropy, ALL, np.arange(len(ALL)) % 2)
+case('cross-entropy-of-zeros', lambda w, x: cross_entropy(x @ w, jnp.ones(3, x.dtype)).mean(), [0.0, 0.0], np.ones((3, 2)))
+
+# ---- Selects, whose other branch has a pole ----
+
+for name, function in {'erfc': S.erfc, 'erf': S.erf, 'i0e': S.i0e, 'log-ndtr': S.log_ndtr, 'ndtr': S.ndtr}.items():
+  case(name, function, [x for x in ALL if (x or name != 'i0e') and abs(x) < 20])
+for name, function in {
+  'gammaln': S.gammaln,
+  'digamma': S.digamma,
+  'polygamma': lambda x: S.polygamma(1, x),
+  'zeta': lambda x: S.zeta(x + 1.1, 1.0) * x,
+  'factorial': lambda x: S.factorial(x),
+  'entr': S.entr,
+  'betaln': lambda x: S.betaln(x, 2.0),
+  'xlogy': lambda x: S.xlogy(x, x),
+  'acosh': lambda x: jnp.arccosh(x + 1),
+  'gamma-logpdf': lambda x: N.gamma.logpdf(x, 1.0),
+  'gamma-logpdf-by-a': lambda a: N.gamma.logpdf(0.7, a),
+  'beta-logpdf': lambda a: N.beta.logpdf(0.3, a, 2.0),
+  't-logpdf': lambda df: N.t.logpdf(0.3, df),
+  'poisson-logpmf': lambda mu: N.poisson.logpmf(3, mu),
+  'dirichlet-logpdf': lambda a: N.dirichlet.logpdf(jnp.array([0.2, 0.5, 0.3], a.dtype), a[:3]),
+}.items():
+  if name not in ('zeta', 'factorial'):
+    case(name, function, POSITIVE)
+for name, function in {'erf-inv': S.erfinv, 'atanh': jnp.arctanh, 'asin': jnp.arcsin, 'acos': jnp.arccos}.items():
+  case(name, function, INSIDE)
+for name, function in {'ndtri': S.ndtri, 'logit': S.logit, 'logistic-ppf': N.logistic.ppf}.items():
+  case(name, function, UNIT)
+case('norm-ppf', N.norm.ppf, UNIT, types=(np.float64,))
+
+# ---- The same in programs ----
+
+case('bernoulli', lambda p, y: N.bernoulli.logpmf(y, p).sum(), UNIT, np.arange(len(UNIT)) % 2)
+case('beta-prior', lambda a, b, x: N.beta.logpdf(x, a, b).sum(), 1.0, 1.0, UNIT)
+case('probit-loss', lambda w, x: -S.log_ndtr(x @ w).sum(), [0.0, 0.0], [[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]])
+case('reparametrised', lambda m, s, u: (m + s * S.ndtri(u)).sum(), 0.5, 2.0, UNIT[2:])
+case('negative-binomial', lambda r, p: N.nbinom.logpmf(jnp.arange(5), r, p).sum(), 1.0, 0.5)
+case('in-a-loop', lambda x: jax.lax.scan(lambda c, y: (c + S.gammaln(c + y) * 1e-2, S.erfinv(y / 20)), x, jnp.arange(1.0, 6.0, dtype=x.dtype)), 1.0)
+case('second', jax.grad(lambda x: jnp.logaddexp(x, 0 * x).sum() + S.gammaln(x + 3).sum()), [0.0, 1.0, -1.0])
