@@ -121,7 +121,9 @@ $(VENV)/stamp: tests/golden/requirements.txt
 VARIANTS := threads single native native-tsan
 objects = $(patsubst src/%.c,$(B)/obj/$(1)/%.o,$(2))
 OBJECTS_threads := $(call objects,threads,$(WASM_SOURCES))
-OBJECTS_single := $(call objects,single,$(WASM_SOURCES))
+# The same code is in both cores, but for these files: atomic operations work in memory that is not shared, too.
+OWN_single := $(patsubst %,src/%.c,base/host/lock base/host/wasm base/scope kernels/contraction/fused runtime/scheduler)
+OBJECTS_single := $(call objects,single,$(OWN_single)) $(call objects,threads,$(filter-out $(OWN_single),$(WASM_SOURCES)))
 OBJECTS_native := $(call objects,native,$(NATIVE_SOURCES))
 OBJECTS_native-tsan := $(call objects,native-tsan,$(NATIVE_SOURCES))
 
@@ -221,13 +223,13 @@ $(B)/dist/xla-single.mjs: $(OBJECTS_single)
 # The core in which tests put faults (src/base/step.h): some files of the single-threaded build, compiled otherwise.
 FAULTY := base/step kernels/list rewrite/pipeline runtime/replica
 FAULTY_OBJECTS := $(FAULTY:%=$(B)/obj/faulty/%.o)
-$(FAULTY_OBJECTS): $(B)/obj/faulty/%.o: src/%.c Makefile $(TOOLS_single)
+$(FAULTY_OBJECTS): $(B)/obj/faulty/%.o: src/%.c Makefile $(TOOLS_threads)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' CC "faulty/$*.c"
-	$(Q)$(CC_single) $(CFLAGS_single) -DXLA_FAULTS -MMD -MP -c $< -o $@
+	$(Q)$(CC_threads) $(CFLAGS_threads) -DXLA_FAULTS -MMD -MP -c $< -o $@
 -include $(FAULTY_OBJECTS:.o=.d)
 FAULTY_CORE := $(B)/faulty/xla-single.mjs
-$(FAULTY_CORE): $(FAULTY_OBJECTS) $(filter-out $(FAULTY:%=$(B)/obj/single/%.o),$(OBJECTS_single)) \
+$(FAULTY_CORE): $(FAULTY_OBJECTS) $(filter-out $(FAULTY:%=$(B)/obj/threads/%.o),$(OBJECTS_single)) \
     bindings/host/library.js bindings/tools/glue.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@

@@ -95,7 +95,13 @@ export async function replace(path, from, to) {
   return () => writeFile(file, text);
 }
 
-const objectPath = (path) => `build/obj/single/${path.replace(/c$/, 'o')}`;
+/** Files that the Makefile compiles once for each core; the others are in both. */
+const OWN = /^OWN_single := .*patsubst %,src\/%.c,(.*)\)$/m.exec(await readFile(join(ROOT, 'Makefile'), 'utf8'))[1].split(' ');
+
+function objectPath(path) {
+  const name = path.replace(/\.c$/, '');
+  return `build/obj/${OWN.includes(name) ? 'single' : 'threads'}/${name}.o`;
+}
 
 /** Makes the core, or the object file of one source below src. Never makes the modules of npm, which are the checkout's own. */
 export const build = (path) => run('make', ['--no-print-directory', '-o', 'node_modules/.package-lock.json', '-j2', 'CHECKED=1',
