@@ -303,6 +303,24 @@ describe('branches, loops and windows', () => {
     assert.deepEqual(byX.toArray(), [-3 / (2 * 0.125) - 1, 0, 0, 0.5]);
     assert.deepEqual(byY.toArray(), [2, 1, 1, 0]);
   });
+
+  test('nor does one of many operands', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    const module = client.parseHlo(`HloModule branches
+      ENTRY e { x = f64[3] parameter(0)
+        ${names.map((name, i) => `${name} = f64[3] parameter(${i + 1})`).join('\n')}
+        zeros = f64[3] constant({0, 0, 0})
+        positive = pred[3] compare(x, zeros), direction=GT
+        root = f64[3] sqrt(x)
+        p0 = f64[3] divide(a, root)
+        ${names.slice(1).map((name, i) => `p${i + 1} = f64[3] multiply(p${i}, ${name})`).join('\n')}
+        ROOT r = f64[3] select(positive, p4, x) }`);
+    const wrt = ['x', ...names], values = [[4, 0, 0.25], ...names.map((_, i) => [i + 2, i + 2, i + 2])];
+    const slopes = await (await client.compile(client.vjp(module, { wrt }))).execute([...values, [1, 1, 1]]);
+    const product = 2 * 3 * 4 * 5 * 6;
+    assert.deepEqual(slopes[0].toArray(), [-product / 16, 1, -product * 4]);
+    names.forEach((_, i) => assert.deepEqual(slopes[i + 1].toArray(), [product / (i + 2) / 2, 0, product / (i + 2) * 2]));
+  });
   test('a derivative of cumulative products and maxima takes memory for some arrays, in either direction', async () => {
     const n = 2048;
     for (const [name, init] of [['multiply', 1], ['maximum', '-inf']]) {

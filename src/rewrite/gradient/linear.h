@@ -66,6 +66,7 @@ typedef struct Note {
   Transposition *transpose; /* instead of the opcode's */
   const void *data;         /* for that */
   int region, place;        /* see selects.c */
+  bool guarded;             /* a product of a cotangent 0 with this instruction's slope is 0 */
 } Note;
 
 struct Linear {
@@ -127,6 +128,11 @@ Instruction *cotangent_of(Linear *l, const Instruction *x);
 Instruction *take_cotangent(Linear *l, Instruction *x);
 /* Transposes all linear instructions, from the last one to the first one. */
 bool linear_transpose(Linear *l);
+
+/* ---- selects.c ---- */
+
+/* Returns the product of a cotangent and the slope of x, or 0 if x is guarded and the cotangent 0. */
+Instruction *guard_product(Linear *l, const Instruction *x, Instruction *ct, Instruction *product);
 
 /* ---- formula.c ---- */
 

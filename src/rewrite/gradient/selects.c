@@ -12,10 +12,9 @@
 #include "rewrite/gradient/linear.h"
 #include "rewrite/rewrite.h"
 
-/* Beyond these, each select is transposed by itself. */
-#define MAX_LEAVES 4
-#define MAX_REGION 1024
-#define MAX_LOOKED 64 /* instructions of a factor; a factor with more is taken for infinite */
+#define MAX_LEAVES 4    /* whose slopes are computed */
+#define MAX_REGION 1024 /* instructions; others are transposed as usual */
+#define MAX_LOOKED 64   /* instructions of a factor; a factor with more is taken for infinite */
 
 typedef struct Region {
   Linear *l;
@@ -96,32 +95,28 @@ static bool is_inside(Linear *l, const Instruction *x) {
   }
 }
 
-static void look_at_factor(Region *r, const Instruction *x) {
-  if (x->opcode != HLO_MULTIPLY && x->opcode != HLO_DIVIDE) return;
-  const Instruction *factor =
-      x->operands[x->opcode == HLO_DIVIDE || is_linear(r->l, x->operands[0])];
+/* Whether x multiplies by, or divides to, what may be infinite. */
+static bool has_pole(Linear *l, const Instruction *x) {
   int budget = MAX_LOOKED;
-  r->may_be_infinite |=
-      x->opcode == HLO_DIVIDE ? !is_finite_number(factor, true) : may_be_infinite(factor, &budget);
+  if (x->opcode == HLO_DIVIDE) return !is_finite_number(x->operands[1], true);
+  return x->opcode == HLO_MULTIPLY &&
+         may_be_infinite(x->operands[is_linear(l, x->operands[0])], &budget);
 }
 
-/* Adds x and all below it. Returns false if they are too many. */
-static bool region_add(Region *r, Instruction *x) {
-  if (!is_linear(r->l, x) || note_of(r->l, x)->region == r->number) return true;
+/* Adds x and all below it, while there is room. */
+static void region_add(Region *r, Instruction *x) {
+  if (!is_linear(r->l, x) || note_of(r->l, x)->region == r->number || r->count > MAX_REGION) return;
   note_of(r->l, x)->region = r->number;
   if (!is_inside(r->l, x)) {
-    if (r->leaf_count == MAX_LEAVES) return false;
     note_of(r->l, x)->place = -1;
-    r->leaves[r->leaf_count++] = x;
-    return true;
+    if (r->leaf_count < MAX_LEAVES) r->leaves[r->leaf_count] = x;
+    r->leaf_count++;
+    return;
   }
-  for (int k = 0; k < x->operand_count; k++) {
-    if (!region_add(r, x->operands[k])) return false;
-  }
+  for (int k = 0; k < x->operand_count; k++) region_add(r, x->operands[k]);
   note_of(r->l, x)->place = r->count;
   ARENA_PUSH(r->l->arena, r->items, r->count, r->capacity, x);
-  look_at_factor(r, x);
-  return r->count <= MAX_REGION;
+  r->may_be_infinite |= has_pole(r->l, x);
 }
 
 /* ---- Slopes ---- */
@@ -166,9 +161,13 @@ static void add_by_slope(const Region *r, Instruction *leaf, Instruction *ct) {
 
 void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
   Region r = {.l = l, .number = ++l->regions};
-  if (region_add(&r, x) && r.may_be_infinite) {
+  region_add(&r, x);
+  if (r.may_be_infinite && r.leaf_count <= MAX_LEAVES && r.count <= MAX_REGION) {
     for (int i = 0; i < r.leaf_count; i++) add_by_slope(&r, r.leaves[i], ct[0]);
     return;
+  }
+  for (int i = 0; r.may_be_infinite && i < r.count; i++) {
+    note_of(l, r.items[i])->guarded |= has_pole(l, r.items[i]);
   }
   Instruction *p = x->operands[0], *zeros = make_zeros(&l->m, x->shape);
   if (is_linear(l, x->operands[1])) {
@@ -177,4 +176,14 @@ void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
   if (is_linear(l, x->operands[2])) {
     add_cotangent(l, x->operands[2], make_select(&l->m, p, zeros, ct[0]));
   }
+}
+
+/* The product of a cotangent and a slope, for the transposition of x. */
+Instruction *guard_product(Linear *l, const Instruction *x, Instruction *ct, Instruction *product) {
+  if (!note_of(l, x)->guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;
+  Maker *m = &l->m;
+  Instruction *zeros = make_zeros(m, ct->shape), *is_finite = make_unary(m, HLO_IS_FINITE, product);
+  Instruction *is_masked = make_binary(m, HLO_AND, make_compare(m, COMPARE_EQ, ct, zeros),
+                                       make_unary(m, HLO_NOT, is_finite));
+  return make_select(m, is_masked, zeros, product);
 }

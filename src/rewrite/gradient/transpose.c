@@ -73,11 +73,12 @@ void transpose_subtract(Linear *l, Instruction *x, Instruction *const *ct) {
 void transpose_multiply(Linear *l, Instruction *x, Instruction *const *ct) {
   int k = is_linear(l, x->operands[0]) ? 0 : 1;
   Instruction *product = make_binary(&l->m, HLO_MULTIPLY, ct[0], x->operands[1 - k]);
-  add_cotangent(l, x->operands[k], product);
+  add_cotangent(l, x->operands[k], guard_product(l, x, ct[0], product));
 }
 
 void transpose_divide(Linear *l, Instruction *x, Instruction *const *ct) {
-  add_cotangent(l, x->operands[0], make_binary(&l->m, HLO_DIVIDE, ct[0], x->operands[1]));
+  Instruction *quotient = make_binary(&l->m, HLO_DIVIDE, ct[0], x->operands[1]);
+  add_cotangent(l, x->operands[0], guard_product(l, x, ct[0], quotient));
 }
 
 /* A real number that became a complex one has the real part of its cotangent. */
