@@ -293,17 +293,6 @@ void linearize_convert(Linear *l, Instruction *x) {
   set_tangent(l, x, make_convert(&l->m, tangent_of(l, x->operands[0]), x->shape->type));
 }
 
-/* max(x, 0): a relu. */
-void linearize_relu(Linear *l, Instruction *x) {
-  static const char *const formulas[] = {"x > 0 ? t : 0", "y > 0 ? t : 0"};
-  for (int k = 0; k < 2; k++) {
-    Instruction *t = tangent_of(l, x->operands[k]);
-    Scalar bound;
-    bool is_zero = splat_value(x->operands[1 - k], &bound) && bound.f == 0;
-    if (t && is_zero) set_tangent(l, x, add_formula(l, formulas[k], x, t));
-  }
-}
-
 /* |x|: the sign of x times t; for complex numbers, the real part of t conj(x) / |x|, which is 0 at 0. */
 void linearize_abs(Linear *l, Instruction *x) {
   Instruction *of = x->operands[0], *t = tangent_of(l, of);

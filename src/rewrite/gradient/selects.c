@@ -6,6 +6,9 @@
 ** is right. Therefore slopes are selected before they are multiplied by a cotangent, where a slope may be infinite:
 ** for each tangent that comes into the element-wise expression below the select. Libraries write their functions with
 ** such selects, and give JAX derivatives for them that an exported program does not contain.
+**
+** Where many tangents come in, as in loops over the terms of a series, a product of a cotangent that is 0 with a slope
+** that is not finite is 0 instead.
 */
 #include <math.h>
 

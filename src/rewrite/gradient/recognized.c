@@ -1,10 +1,10 @@
 /*
-** Smooth functions that are written with operations which have no derivative at 0.
+** Functions for which JAX has a derivative of its own, recognized by their formulas: an exported program has only these.
 **
-** JAX has derivatives of its own for logaddexp (and so for softplus, log_sigmoid and the losses made of them), asinh,
-** bessel_i1e and xlogy (and so for many logpdf). An exported program has only their formulas, in which |x| has slope 1
-** at 0, sign(x) is 0 there, the maximum of equal numbers has slopes of 1/2, and a constant that stands in for 0 log(0)
-** has slope 0: together they give a wrong slope, as the result is smooth.
+** Some are smooth, but written with operations that are not: logaddexp (and so softplus, log_sigmoid and the losses made
+** of them), asinh, bessel_i1e and xlogy (and so many logpdf). In their formulas, |x| has slope 1 at 0, sign(x) is 0
+** there, the maximum of equal numbers has slopes of 1/2, and a constant that stands in for 0 log(0) has slope 0: together
+** they give a wrong slope. Others have kinks, whose slope JAX chooses: relu and relu6.
 */
 #include "hlo/ir/attribute_compare.h"
 #include "rewrite/gradient/linear.h"
@@ -12,10 +12,12 @@
 
 #define MAX_LOOKED 64
 
-static bool is_zero(const Instruction *x) {
+static bool is_number(const Instruction *x, double number) {
   Scalar value;
-  return splat_value(x, &value) && value.f == 0;
+  return splat_value(x, &value) && value.f == number;
 }
+
+static bool is_zero(const Instruction *x) { return is_number(x, 0); }
 
 static const Instruction *operand_of(const Instruction *x, Opcode opcode) {
   return x && x->opcode == opcode ? x->operands[0] : NULL;
@@ -130,4 +132,33 @@ void linearize_xlogy(Linear *l, Instruction *select) {
       if (!has_tangent(l, select)) linearize_as_product(l, select, k == 2, factor);
     }
   }
+}
+
+/* ---- relu ---- */
+
+/* Whether the program has min(x, 0), too: then max(x, 0) + f(min(x, 0)), such as celu, which is smooth. */
+static bool has_minimum(const Linear *l, const Instruction *x) {
+  for (int i = 0; i < l->source->count; i++) {
+    const Instruction *y = l->source->instructions[i];
+    if (y->opcode == HLO_MINIMUM && l->map[y->operands[0]->id] == x && is_zero(y->operands[1]))
+      return true;
+  }
+  return false;
+}
+
+/* max(x, 0): slope 0 at 0. JAX writes relu in this order, and clip, whose slope at a bound is 1/2, in the other. */
+void linearize_relu(Linear *l, Instruction *x) {
+  Instruction *t = tangent_of(l, x->operands[0]);
+  if (!t || !is_zero(x->operands[1]) || has_minimum(l, x->operands[0])) return;
+  set_tangent(l, x, add_formula(l, "x > 0 ? t : 0", x, t));
+}
+
+/* min(max(x, 0), 6): slope 0 at both bounds. */
+void linearize_relu6(Linear *l, Instruction *x) {
+  const Instruction *relu = x->operands[0];
+  Instruction *t = tangent_of(l, relu);
+  if (!t || relu->opcode != HLO_MAXIMUM || !is_zero(relu->operands[1]) ||
+      !is_number(x->operands[1], 6))
+    return;
+  set_tangent(l, x, add_formula(l, "x < y ? t : 0", x, t));
 }
