@@ -21,13 +21,13 @@ function acosh(m, x) {
   return m.select(m.ge(x, m.largest / 2), m.add(m.log(x), Math.LN2), near);
 }
 
-/** sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2))) */
+/** sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2))); at 0 x, as the derivative of sign(x) y is 0 there */
 function asinh(m, x) {
   const size = m.abs(x);
   const square = m.mul(size, size);
   const near = m.log1p(m.add(size, m.div(square, m.add(m.sqrt(m.add(square, 1)), 1))));
   const far = m.add(m.log(size), Math.LN2);
-  return m.mul(m.sign(x), m.select(m.ge(size, Math.sqrt(m.largest)), far, near));
+  return m.select(m.eq(x, 0), x, m.mul(m.sign(x), m.select(m.ge(size, Math.sqrt(m.largest)), far, near)));
 }
 
 function atanh(m, x) {
@@ -251,9 +251,9 @@ function besselI1e(m, x) {
   const size = m.abs(x);
   const [near, far] = m.elementType === 'f64'
     ? [I1E_NEAR, I1E_FAR] : [I1E_NEAR.slice(-17), I1E_FAR.slice(-7)];
-  const small = m.mul(size, m.chebyshev(m.sub(m.mul(size, 0.5), 2), near));
+  const small = m.mul(x, m.chebyshev(m.sub(m.mul(size, 0.5), 2), near));
   const large = m.div(m.chebyshev(m.sub(m.div(32, size), 2), far), m.sqrt(size));
-  return m.mul(m.sign(x), m.select(m.le(size, 8), small, large));
+  return m.select(m.le(size, 8), small, m.mul(m.sign(x), large));
 }
 
 /* ---- Complex numbers: real and imaginary parts go in and come out ---- */

@@ -61,6 +61,7 @@ typedef struct Differentiation {
 /* Facts about an instruction of the working computation, by its id. */
 typedef struct Note {
   bool linear;
+  bool masked;              /* of a cotangent: a select has made some of its elements 0 */
   Instruction **tangents;   /* one for each leaf of the shape; NULL: all are zero */
   Instruction **cotangents; /* the same */
   Transposition *transpose; /* instead of the opcode's */
@@ -75,6 +76,7 @@ struct Linear {
   Maker m;           /* adds to the working computation */
   Note *notes;
   int note_count, note_capacity;
+  bool masked; /* of the instruction that is transposed now: what it adds is masked */
 };
 
 /* ---- linearize.c ---- */
@@ -163,10 +165,11 @@ Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64
 
 /* ---- The rules, by file ---- */
 
-Linearization linearize_abs, linearize_relu, linearize_bilinear, linearize_scatter,
-    linearize_select_and_scatter, linearize_topk, linearize_cholesky, linearize_triangular_solve,
-    linearize_elements, linearize_identity, linearize_collective, linearize_all_reduce,
-    linearize_convert, linearize_custom_call, linearize_ragged_dot;
+Linearization linearize_abs, linearize_relu, linearize_logaddexp, linearize_sigmoid,
+    linearize_bilinear, linearize_scatter, linearize_select_and_scatter, linearize_topk,
+    linearize_cholesky, linearize_triangular_solve, linearize_elements, linearize_identity,
+    linearize_collective, linearize_all_reduce, linearize_convert, linearize_custom_call,
+    linearize_ragged_dot;
 Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
     replace_reduce_window, replace_custom_call, replace_recomputed;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,

@@ -302,6 +302,54 @@ void linearize_relu(Linear *l, Instruction *x) {
   }
 }
 
+static bool is_splat(const Instruction *x, double value) {
+  Scalar number;
+  return type_kind(x->shape->type) == KIND_FLOAT && splat_value(x, &number) && number.f == value;
+}
+
+/* Returns the operand of an operation, or NULL if x is another one. */
+static const Instruction *operand_of(const Instruction *x, Opcode opcode) {
+  return x && x->opcode == opcode ? x->operands[0] : NULL;
+}
+
+/* Whether x is a - b. A subtrahend of 0 may be left out. */
+static bool is_difference(const Instruction *x, const Instruction *a, const Instruction *b) {
+  if (x->opcode == HLO_SUBTRACT) return x->operands[0] == a && x->operands[1] == b;
+  return x == a && is_splat(b, 0);
+}
+
+/* max(x, y) + log1p(e^-|x - y|) = log(e^x + e^y) = z: tx e^(x - z) + ty e^(y - z). */
+void linearize_logaddexp(Linear *l, Instruction *z) {
+  for (int k = 0; k < 2; k++) {
+    Instruction *larger = z->operands[k], *sum = NULL;
+    const Instruction *power = operand_of(operand_of(z->operands[1 - k], HLO_LOG1P), HLO_EXP);
+    const Instruction *size = operand_of(operand_of(power, HLO_NEGATE), HLO_ABS);
+    if (!size || larger->opcode != HLO_MAXIMUM) continue;
+    Instruction *const *of = larger->operands;
+    if (!is_difference(size, of[0], of[1]) && !is_difference(size, of[1], of[0])) continue;
+    for (int i = 0; i < 2; i++) {
+      Instruction *t = tangent_of(l, of[i]);
+      if (!t) continue;
+      Instruction *part = make_unary(&l->m, HLO_EXP, make_binary(&l->m, HLO_SUBTRACT, of[i], z));
+      sum = make_plus(&l->m, sum, make_binary(&l->m, HLO_MULTIPLY, t, part));
+    }
+    set_tangent(l, z, sum);
+    return;
+  }
+}
+
+/* 1 / (1 + e^u) = z: -tu z (1 - z), where e^u may be infinite. */
+void linearize_sigmoid(Linear *l, Instruction *z) {
+  const Instruction *sum = z->operands[1];
+  if (sum->opcode != HLO_ADD || !is_splat(z->operands[0], 1)) return;
+  for (int k = 0; k < 2; k++) {
+    const Instruction *u = operand_of(sum->operands[k], HLO_EXP);
+    Instruction *t = u ? tangent_of(l, u) : NULL;
+    if (t && is_splat(sum->operands[1 - k], 1))
+      set_tangent(l, z, add_formula(l, "t * (z * (z - 1))", z, t));
+  }
+}
+
 /* |x|: the sign of x times t; for complex numbers, the real part of t conj(x) / |x|, which is 0 at 0. */
 void linearize_abs(Linear *l, Instruction *x) {
   Instruction *of = x->operands[0], *t = tangent_of(l, of);

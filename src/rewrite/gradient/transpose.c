@@ -1,6 +1,7 @@
 /* Walks over the linear instructions from the last to the first, and turns cotangents of results into cotangents
 ** of operands. Rules that need no more than a few lines are here. */
 #include "rewrite/gradient/linear.h"
+#include "rewrite/rewrite.h"
 
 /* ---- Cotangents ---- */
 
@@ -19,7 +20,9 @@ static Instruction **cotangent_slot(Linear *l, Instruction *x, int leaf) {
 
 static void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent) {
   if (!cotangent || !is_linear(l, x)) return;
-  Instruction *sum = make_plus(&l->m, *cotangent_slot(l, x, leaf), cotangent);
+  Instruction *before = *cotangent_slot(l, x, leaf), *sum = make_plus(&l->m, before, cotangent);
+  bool masked = l->masked || (before && note_of(l, before)->masked);
+  if (masked) note_of(l, sum)->masked = true;
   *cotangent_slot(l, x, leaf) = sum;
 }
 
@@ -33,6 +36,30 @@ Instruction *take_cotangent(Linear *l, Instruction *x) {
   return before ? before : make_zeros(&l->m, x->shape);
 }
 
+/* ---- Masks ----
+**
+** A select gives its operands cotangents of 0 where it did not choose them. There the operand's own derivative may be
+** infinite: that of log(x) in x > 0 ? log(x) : 0, or of a series for large x in a function of all x. So 0 times it is 0.
+** Products of matrices are not watched. */
+
+static bool is_masked(Linear *l, const Instruction *x, Instruction *const *cotangents) {
+  if (x->opcode == HLO_SELECT) return true;
+  if (x->opcode == HLO_DOT || x->opcode == HLO_CONVOLUTION) return false;
+  for (int i = 0; i < shape_leaves(x->shape); i++) {
+    if (cotangents[i] && note_of(l, cotangents[i])->masked) return true;
+  }
+  return false;
+}
+
+/* Returns `value`, a product or quotient of a cotangent and `factor`; if the cotangent is masked, 0 where it is 0. */
+static Instruction *times_zero(Linear *l, Instruction *cotangent, const Instruction *factor,
+                               Instruction *value) {
+  Scalar number;
+  if (!l->masked || splat_value(factor, &number)) return value;
+  Instruction *zeros = make_zeros(&l->m, value->shape);
+  return make_select(&l->m, make_compare(&l->m, COMPARE_EQ, cotangent, zeros), zeros, value);
+}
+
 /* ---- The walk ---- */
 
 static void transpose(Linear *l, Instruction *x) {
@@ -42,6 +69,7 @@ static void transpose(Linear *l, Instruction *x) {
   for (int i = 0; i < shape_leaves(x->shape); i++) any |= note.cotangents[i] != NULL;
   Transposition *rule = note.transpose ? note.transpose : derivative_rules[x->opcode].transpose;
   if (any && !rule) no_derivative(l, x, "has no transposition");
+  l->masked = any && is_masked(l, x, note.cotangents);
   if (any && rule) rule(l, x, note.cotangents);
 }
 
@@ -72,12 +100,15 @@ void transpose_subtract(Linear *l, Instruction *x, Instruction *const *ct) {
 
 void transpose_multiply(Linear *l, Instruction *x, Instruction *const *ct) {
   int k = is_linear(l, x->operands[0]) ? 0 : 1;
-  Instruction *product = make_binary(&l->m, HLO_MULTIPLY, ct[0], x->operands[1 - k]);
-  add_cotangent(l, x->operands[k], product);
+  Instruction *factor = x->operands[1 - k];
+  Instruction *product = make_binary(&l->m, HLO_MULTIPLY, ct[0], factor);
+  add_cotangent(l, x->operands[k], times_zero(l, ct[0], factor, product));
 }
 
 void transpose_divide(Linear *l, Instruction *x, Instruction *const *ct) {
-  add_cotangent(l, x->operands[0], make_binary(&l->m, HLO_DIVIDE, ct[0], x->operands[1]));
+  Instruction *divisor = x->operands[1];
+  Instruction *quotient = make_binary(&l->m, HLO_DIVIDE, ct[0], divisor);
+  add_cotangent(l, x->operands[0], times_zero(l, ct[0], divisor, quotient));
 }
 
 void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
