@@ -1,7 +1,6 @@
 /* Walks over the linear instructions from the last to the first, and turns cotangents of results into cotangents
 ** of operands. Rules that need no more than a few lines are here. */
 #include "rewrite/gradient/linear.h"
-#include "rewrite/rewrite.h"
 
 /* ---- Cotangents ---- */
 
@@ -51,11 +50,21 @@ static bool is_masked(Linear *l, const Instruction *x, Instruction *const *cotan
   return false;
 }
 
-/* Returns `value`, a product or quotient of a cotangent and `factor`; if the cotangent is masked, 0 where it is 0. */
-static Instruction *times_zero(Linear *l, Instruction *cotangent, const Instruction *factor,
+/* Returns the value whose elements x has. */
+static const Instruction *elements_of(const Instruction *x) {
+  while (x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE || x->opcode == HLO_TRANSPOSE) {
+    x = x->operands[0];
+  }
+  return x;
+}
+
+/* Returns `value`, a product or quotient of a cotangent and a factor or divisor x; if the cotangent is masked, 0 where it
+** is 0. Constants, and arguments as factors, are taken for finite. */
+static Instruction *times_zero(Linear *l, Instruction *cotangent, const Instruction *x,
                                Instruction *value) {
-  Scalar number;
-  if (!l->masked || splat_value(factor, &number)) return value;
+  Opcode from = elements_of(x)->opcode;
+  bool is_argument = from == HLO_PARAMETER && value->opcode == HLO_MULTIPLY;
+  if (!l->masked || from == HLO_CONSTANT || is_argument) return value;
   Instruction *zeros = make_zeros(&l->m, value->shape);
   return make_select(&l->m, make_compare(&l->m, COMPARE_EQ, cotangent, zeros), zeros, value);
 }
