@@ -111,6 +111,8 @@ bool any_derivative(const Shape *shape);
 void no_derivative(Linear *l, const Instruction *x, const char *why);
 /* Gives x tangents that fail so when a result needs them: many programs compute an argmax that no loss depends on. */
 void refuse_derivative(Linear *l, Instruction *x, const char *why);
+/* The same for a leaf of x; the message names `from`. */
+void refuse_leaf(Linear *l, Instruction *x, int leaf, const Instruction *from, const char *why);
 /* Fails if x is such a tangent. */
 void check_refused(Linear *l, const Instruction *x);
 /* The rule of the table, for an instruction of the working computation. */

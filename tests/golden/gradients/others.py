@@ -606,3 +606,10 @@ case('points-sigmoid-f16', jax.nn.sigmoid, np.float16([0, 13, -13, 100, -100]))
 case('points-logaddexp-equal', jnp.logaddexp, np.float32([0, 2, -3, 1]), np.float32([0, 2, -3, 0]))
 case('points-sigmoid-of-masked', lambda x: jax.nn.sigmoid(jnp.where(x > 0, x, -1e9)), POINTS)
 case('points-logistic-loss-of-zeros', lambda x: -jnp.mean(jax.nn.log_sigmoid(x) * 0.25 + jax.nn.log_sigmoid(-x) * 0.75), np.zeros(6, np.float32))
+
+# ---- Loops of unknown length whose integers are needed only ----
+
+case('sampled-poisson', lambda x: x * jax.random.poisson(jax.random.key(3), jnp.abs(x) + 1), real(4))
+case('sampled-poisson-in-branch', lambda x: lax.cond(x.sum() > -9, lambda x: x * jax.random.poisson(jax.random.key(3), jnp.abs(x) + 1), jnp.sin, x), real(3))
+case('sampled-poisson-in-scan', lambda x: lax.scan(lambda c, _: (c * (0.5 + 0.1 * jax.random.poisson(jax.random.key(3), jnp.abs(c) + 1)), c), x, None, length=3), real(3))
+case('steps-of-while', lambda x: x * lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + jnp.abs(c[2]).sum(), c[1] + 1, c[2] * 1.1), (x[0], 0, x))[1], real(3))
