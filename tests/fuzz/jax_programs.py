@@ -30,7 +30,6 @@ jax.custom_jvp.__call__ = jax.custom_vjp.__call__ = lambda self, *args, **named:
 # Programs with other rules that they do not show have no record of a derivative.
 RULES_OF_JAX = re.compile(
     r'stop_gradient|custom_root|custom_linear_solve|sparse\.linalg|float8|gammainc|random\.(gamma|beta|dirichlet|t|binomial)\(')
-
 MAX_ELEMENTS = 600  # of a value
 DTYPES = ['float32'] * 8 + ['float64'] * 4 + ['bfloat16', 'float16', 'complex64', 'complex128', 'bool', 'int4', 'uint4',
           'int8', 'uint8', 'int16', 'uint16', 'int32', 'int32', 'int64', 'uint32', 'uint64', 'float8_e4m3fn']
@@ -235,7 +234,13 @@ def pulled_back(common, program, args, state):
     return jax.vjp(of_floats, *[given[i] for i in floats])[1](list(given[len(args):]))
 
   cotangents = [np.asarray(jnp.asarray(numbers(state, shapes[k].shape, shapes[k].dtype))) for k in outs]
-  return record(common, '-vjp', vjp, [*args, *cotangents], {'mode': 'vjp', 'options': {'wrt': floats, 'maxTrips': 300}})
+  made = record(common, '-vjp', vjp, [*args, *cotangents], {'mode': 'vjp', 'options': {'wrt': floats, 'maxTrips': 300}})
+  # JAX has NaN where a value that is not chosen has an infinite derivative (docs/differences.md).
+  return {**made, 'spread': [None if has_nan(y) else s for y, s in zip(made['outs'], made['spread'])]}
+
+
+def has_nan(y):
+  return bool(np.isnan(np.frombuffer(base64.b64decode(y['data']), np.dtype(y['dtype']))).any())
 
 
 def batched(common, program, args, rng):
