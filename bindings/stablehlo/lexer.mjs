@@ -27,6 +27,8 @@ function unescaped(body) {
 const CLOSE = { '<': '>', '(': ')', '[': ']', '{': '}' };
 
 export class Lexer {
+  #lineStarts;
+
   /**
    * @param {string} text
    * @param {Uint8Array[]} [blobs] what "0x@0" and so on stand for: see blobs.mjs
@@ -43,13 +45,16 @@ export class Lexer {
     return this.at >= this.text.length;
   }
 
-  /** 1-based line and column of an offset. */
+  /** 1-based line and column of an offset. Each operation is asked for its place: the lines are found once. */
   placeOf(at) {
-    const before = this.text.slice(0, at);
-    const last = before.lastIndexOf('\n');
-    let line = 1;
-    for (let i = before.indexOf('\n'); i >= 0; i = before.indexOf('\n', i + 1)) line++;
-    return { line, column: at - last };
+    this.#lineStarts ??= [0, ...Array.from(this.text.matchAll(/\n/g), ({ index }) => index + 1)];
+    let [low, high] = [0, this.#lineStarts.length];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this.#lineStarts[middle] <= at) low = middle;
+      else high = middle;
+    }
+    return { line: low + 1, column: at - this.#lineStarts[low] + 1 };
   }
 
   fail(problem, at = this.at) {

@@ -278,6 +278,49 @@ test('a rule for calls by name holds for the name with numbers after it', async 
   own.dispose();
 });
 
+describe('values that a select does not choose', () => {
+  /** Of sum(x > 0 ? f(x) : x), and of two selects, the inner one with other values. */
+  const programs = (formula) => [
+    [`ENTRY main { x = f32[3] parameter(0)
+      zero = f32[3] constant({0, 0, 0})
+      one = f32[3] constant({1, 1, 1})
+      p = pred[3] compare(x, zero), direction=GT
+      ${formula}
+      ROOT r = f32[3] select(p, y, x) }`, 0],
+    [`ENTRY main { x = f32[3] parameter(0)
+      zero = f32[3] constant({0, 0, 0})
+      one = f32[3] constant({1, 1, 1})
+      p = pred[3] compare(x, zero), direction=GT
+      ${formula}
+      q = pred[3] compare(x, one), direction=LT
+      inner = f32[3] select(q, y, one)
+      double = f32[3] add(inner, inner)
+      ROOT r = f32[3] select(p, double, x) }`, 1],
+  ];
+  const FORMULAS = {
+    log: ['y = f32[3] log(x)', (x) => 1 / x],
+    quotient: ['y = f32[3] divide(one, x)', (x) => -1 / (x * x)],
+    root: ['y = f32[3] rsqrt(x)', (x) => -0.5 * x ** -1.5],
+    'product of quotients': [`i = f32[3] divide(one, x)
+      j = f32[3] multiply(i, i)
+      y = f32[3] multiply(i, j)`, (x) => -3 * x ** -4],
+    'exponential that overflows': [`m = f32[3] negate(x)
+      k = f32[3] constant({100, 100, 100})
+      mk = f32[3] multiply(m, k)
+      e = f32[3] exponential(mk)
+      y = f32[3] multiply(e, x)`, (x) => Math.exp(-100 * x) * (1 - 100 * x)],
+  };
+  for (const [name, [formula, derivative]] of Object.entries(FORMULAS)) {
+    test(`have no part in the gradient, even if their derivative is infinite: ${name}`, async () => {
+      for (const [text, isNested] of programs(formula)) {
+        const [got] = await run(client.vjp(client.parseHlo(`HloModule m\n${text}`)), [[0, 0.25, -1], [3, 5, 7]]);
+        const wanted = [3, 5 * derivative(0.25) * (isNested ? 2 : 1), 7];
+        got.forEach((x, i) => assert.ok(Math.abs(x - wanted[i]) <= 1e-5 * Math.abs(wanted[i]), `${got}; not ${wanted}`));
+      }
+    });
+  }
+});
+
 describe('branches, loops and windows', () => {
   test('a branch that is not taken adds nothing, however large its slope is', async () => {
     const module = client.parseHlo(`HloModule branches

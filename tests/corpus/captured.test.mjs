@@ -1,14 +1,16 @@
-/** Programs of other people's tests, with real XLA's results: tests/captured/README.md. */
+/** Programs of other people's tests, and random ones of JAX, with real XLA's results: tests/captured/README.md. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
 import { readRecords, runRecord } from '../support/captured.mjs';
 
-const records = await readRecords(new URL('../captured/', import.meta.url), 'jax');
+const folder = new URL('../captured/', import.meta.url);
+const FILES = [["JAX's own tests", 'jax'], ['random programs', 'random']];
 
-for (const threads of [0, 2]) {
-  describe(`JAX's own tests, ${threads} threads`, () => {
+for (const [name, file, threads] of FILES.flatMap((row) => [[...row, 0], [...row, 2]])) {
+  const records = await readRecords(folder, file);
+  describe(`${name}, ${threads} threads`, () => {
     let client;
     before(async () => {
       client = await Client.create({ threads });
@@ -16,7 +18,7 @@ for (const threads of [0, 2]) {
     after(() => client.dispose());
 
     for (const record of records) {
-      test(`${record.test} ${record.id}`, { timeout: 120_000 }, async () => {
+      test(`${record.test.split('\n').at(-1)} ${record.id}`, { timeout: 120_000 }, async () => {
         assert.deepEqual(await runRecord(client, record), []);
       });
     }

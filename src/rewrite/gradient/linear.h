@@ -112,6 +112,8 @@ bool any_derivative(const Shape *shape);
 void no_derivative(Linear *l, const Instruction *x, const char *why);
 /* Gives x tangents that fail so when a result needs them: many programs compute an argmax that no loss depends on. */
 void refuse_derivative(Linear *l, Instruction *x, const char *why);
+/* The same for a leaf of x; the message names `from`. */
+void refuse_leaf(Linear *l, Instruction *x, int leaf, const Instruction *from, const char *why);
 /* Fails if x is such a tangent. */
 void check_refused(Linear *l, const Instruction *x);
 /* The rule of the table, for an instruction of the working computation. */
@@ -172,10 +174,10 @@ Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64
 /* ---- The rules, by file ---- */
 
 Linearization linearize_abs, linearize_relu, linearize_relu6, linearize_log_sum, linearize_odd,
-    linearize_xlogy, linearize_bilinear, linearize_scatter, linearize_select_and_scatter,
-    linearize_topk, linearize_cholesky, linearize_triangular_solve, linearize_elements,
-    linearize_identity, linearize_collective, linearize_all_reduce, linearize_convert,
-    linearize_custom_call, linearize_ragged_dot;
+    linearize_xlogy, linearize_sigmoid, linearize_bilinear, linearize_scatter,
+    linearize_select_and_scatter, linearize_topk, linearize_cholesky, linearize_triangular_solve,
+    linearize_elements, linearize_identity, linearize_collective, linearize_all_reduce,
+    linearize_convert, linearize_custom_call, linearize_ragged_dot;
 Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
     replace_reduce_window, replace_custom_call, replace_recomputed;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,

@@ -93,20 +93,22 @@ void check_refused(Linear *l, const Instruction *x) {
   no_derivative(l, refusal->x, refusal->why);
 }
 
-void refuse_derivative(Linear *l, Instruction *x, const char *why) {
+void refuse_leaf(Linear *l, Instruction *x, int leaf, const Instruction *from, const char *why) {
+  const Shape *shape = shape_leaf(x->shape, leaf);
+  if (!has_derivative(shape)) return;
   Refusal *refusal = ARENA_NEW(l->arena, Refusal);
-  *refusal = (Refusal){x, why};
-  for (int i = 0; i < shape_leaves(x->shape); i++) {
-    const Shape *shape = shape_leaf(x->shape, i);
-    if (!has_derivative(shape)) continue;
-    /* It has an operand, as only stand-ins have none. It is never copied. */
-    Instruction *tangent = make(&l->m, HLO_COPY, shape, &x, 1, NULL);
-    Note *note = note_of(l, tangent);
-    note->linear = true;
-    note->transpose = transpose_refused;
-    note->data = refusal;
-    set_tangent_leaf(l, x, i, tangent);
-  }
+  *refusal = (Refusal){from, why};
+  /* It has an operand, as only stand-ins have none. It is never copied. */
+  Instruction *tangent = make(&l->m, HLO_COPY, shape, &x, 1, NULL);
+  Note *note = note_of(l, tangent);
+  note->linear = true;
+  note->transpose = transpose_refused;
+  note->data = refusal;
+  set_tangent_leaf(l, x, leaf, tangent);
+}
+
+void refuse_derivative(Linear *l, Instruction *x, const char *why) {
+  for (int i = 0; i < shape_leaves(x->shape); i++) refuse_leaf(l, x, i, x, why);
 }
 
 /* ---- The walk ---- */

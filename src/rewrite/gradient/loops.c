@@ -224,8 +224,8 @@ static bool *find_known(Linear *l, Loop *loop) {
   return known;
 }
 
-/* Finds the number of iterations, or the bound that is given. */
-static bool loop_count(Linear *l, Loop *loop) {
+/* Finds the number of iterations, or the bound that is given. Returns NULL, or why there is none. */
+static const char *loop_count(Linear *l, Loop *loop) {
   loop->counted = counted_loop_find(loop->x, &loop->counter);
   if (loop->counted) {
     loop->size = loop->counter.iterations;
@@ -233,7 +233,7 @@ static bool loop_count(Linear *l, Loop *loop) {
     for (int64_t i = 0; i < loop->counter.element; i++) {
       loop->counter_leaf += shape_leaves(loop->x->shape->elements[i]);
     }
-    return true;
+    return NULL;
   }
   Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
   make_leaves(l, loop->init, leaves);
@@ -241,7 +241,7 @@ static bool loop_count(Linear *l, Loop *loop) {
   int64_t trips = count_trips(&loop->condition, &loop->body, leaves, &unknown);
   loop->counted = trips >= 0;
   loop->size = loop->counted ? trips : loop->plan.max_iterations;
-  if (loop->size || loop->counted) return true;
+  if (loop->size || loop->counted) return NULL;
   const char *why =
       unknown < 0 ? ""
                   : arena_printf(
@@ -249,12 +249,10 @@ static bool loop_count(Linear *l, Loop *loop) {
                         ", as its condition depends on element %d of the state, of shape %s, which "
                         "does not begin with a constant",
                         unknown, shape_str(l->arena, leaves[unknown]->shape));
-  no_derivative(l, loop->x,
-                arena_printf(l->arena,
-                             "is a loop whose number of iterations is not known before the run%s; "
-                             "give maxTrips, an upper bound, or use jvp, which needs none",
-                             why));
-  return false;
+  return arena_printf(l->arena,
+                      "is a loop whose number of iterations is not known before the run%s; give "
+                      "maxTrips, an upper bound, or use jvp, which needs none",
+                      why);
 }
 
 static bool loop_cut(Linear *l, Loop *loop) {
@@ -490,11 +488,21 @@ static Instruction *replace_reverse(Linear *l, Loop *loop) {
   return value;
 }
 
+/* Programs may need the integers of such a loop only: those of a sampler, for example. */
+static Instruction *refuse_loop(Linear *l, Loop *loop, const char *why) {
+  Instruction *value = keep_instruction(l, loop->x, &loop->init);
+  for (int i = 0; i < loop->count; i++) {
+    if (loop->active[i]) refuse_leaf(l, value, i, loop->x, why);
+  }
+  return value;
+}
+
 Instruction *replace_while(Linear *l, const Instruction *x, Instruction **operands) {
   Loop *loop = ARENA_NEW(l->arena, Loop);
   if (!loop_begin(l, loop, x, operands[0])) return operands[0];
   if (!l->d->reverse) return replace_forward(l, loop);
-  if (!loop_count(l, loop)) return operands[0];
+  const char *why = loop_count(l, loop);
+  if (why) return refuse_loop(l, loop, why);
   bool splits = loop->plan.checkpoint == CHECKPOINT_SQRT && loop->size >= MIN_SEGMENTED;
   if (splits) return replace_by_segments(l, x, operands, loop->size, loop->counted);
   return replace_reverse(l, loop);

@@ -4,7 +4,7 @@
 ** Some are smooth, but written with operations that are not: logaddexp (and so softplus, log_sigmoid and the losses made
 ** of them), asinh, bessel_i1e and xlogy (and so many logpdf). In their formulas, |x| has slope 1 at 0, sign(x) is 0
 ** there, the maximum of equal numbers has slopes of 1/2, and a constant that stands in for 0 log(0) has slope 0: together
-** they give a wrong slope. Others have kinks, whose slope JAX chooses: relu and relu6.
+** they give a wrong slope. That of a sigmoid divides infinities. Others have kinks, whose slope JAX chooses: relu and relu6.
 */
 #include "hlo/ir/attribute_compare.h"
 #include "rewrite/gradient/linear.h"
@@ -131,6 +131,19 @@ void linearize_xlogy(Linear *l, Instruction *select) {
     for (int factor = 0; factor < 2; factor++) {
       if (!has_tangent(l, select)) linearize_as_product(l, select, k == 2, factor);
     }
+  }
+}
+
+/* 1 / (1 + exp(u)) = z: -t z (1 - z), also where exp(u) is infinite. */
+void linearize_sigmoid(Linear *l, Instruction *z) {
+  const Instruction *sum = z->operands[1];
+  if (sum->opcode != HLO_ADD || !is_number(z->operands[0], 1)) return;
+  for (int k = 0; k < 2; k++) {
+    const Instruction *u = operand_of(sum->operands[k], HLO_EXP);
+    Instruction *t = u ? tangent_of(l, u) : NULL;
+    if (!t || !is_number(sum->operands[1 - k], 1) || type_kind(z->shape->type) != KIND_FLOAT)
+      continue;
+    set_tangent(l, z, add_formula(l, "t * (z * (z - 1))", z, t));
   }
 }
 

@@ -589,3 +589,27 @@ def ode(w, x):
 
 
 case('model-neural-ode', ode, real(4, 4), real(2, 4))
+
+# ---- Functions that programs write out in several formulas, at the points where those not chosen are infinite ----
+
+POINTS = np.float32([0, -0.0, 1e-3, -1e-3, 0.3, -0.3, 1, -1, 8, -8])
+FAR = np.float32([20, -20, 100, -100])
+for name, function in [('erfc', lax.erfc), ('gelu-exact', lambda x: jax.nn.gelu(x, approximate=False)), ('ndtr', jax.scipy.special.ndtr),
+                       ('log-ndtr', jax.scipy.special.log_ndtr), ('i1e', jax.scipy.special.i1e), ('arcsinh', jnp.arcsinh), ('sinh', jnp.sinh),
+                       ('sigmoid', jax.nn.sigmoid), ('silu', jax.nn.silu), ('softplus', jax.nn.softplus), ('log-sigmoid', jax.nn.log_sigmoid)]:
+  case(f'points-{name}', function, POINTS)
+  case(f'points-{name}-f64', function, POINTS.astype(np.float64))
+  if name not in ('sinh', 'log-ndtr'):
+    case(f'points-{name}-far', function, FAR)
+case('points-sinh-far', jnp.sinh, FAR[1:2])
+case('points-sigmoid-f16', jax.nn.sigmoid, np.float16([0, 13, -13, 100, -100]))
+case('points-logaddexp-equal', jnp.logaddexp, np.float32([0, 2, -3, 1]), np.float32([0, 2, -3, 0]))
+case('points-sigmoid-of-masked', lambda x: jax.nn.sigmoid(jnp.where(x > 0, x, -1e9)), POINTS)
+case('points-logistic-loss-of-zeros', lambda x: -jnp.mean(jax.nn.log_sigmoid(x) * 0.25 + jax.nn.log_sigmoid(-x) * 0.75), np.zeros(6, np.float32))
+
+# ---- Loops of unknown length whose integers are needed only ----
+
+case('sampled-poisson', lambda x: x * jax.random.poisson(jax.random.key(3), jnp.abs(x) + 1), real(4))
+case('sampled-poisson-in-branch', lambda x: lax.cond(x.sum() > -9, lambda x: x * jax.random.poisson(jax.random.key(3), jnp.abs(x) + 1), jnp.sin, x), real(3))
+case('sampled-poisson-in-scan', lambda x: lax.scan(lambda c, _: (c * (0.5 + 0.1 * jax.random.poisson(jax.random.key(3), jnp.abs(c) + 1)), c), x, None, length=3), real(3))
+case('steps-of-while', lambda x: x * lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + jnp.abs(c[2]).sum(), c[1] + 1, c[2] * 1.1), (x[0], 0, x))[1], real(3))
