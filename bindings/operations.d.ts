@@ -790,9 +790,9 @@ export interface BuilderOperations {
   /** The same value, across which no pass moves anything. */
   optimizationBarrier(operand: XlaOp): XlaOp;
   /**
-   * Calls the computation once per element of the inputs along a dimension, with the elements and
-   * the carries; it returns the elements of the outputs and the next carries. So the result is: the
-   * outputs, then the last carries.
+   * Calls the computation for each element of the inputs along a dimension: `(b, element, carry) =>
+   * [output, next]`. The result is a tuple: the outputs, then the last carries. jax.lax.scan has
+   * the carry first, in both.
    */
   scan(
     inputs: Operands,
@@ -1636,9 +1636,9 @@ export interface OpOperations {
   /** The same value, across which no pass moves anything. */
   optimizationBarrier(): XlaOp;
   /**
-   * Calls the computation once per element of the inputs along a dimension, with the elements and
-   * the carries; it returns the elements of the outputs and the next carries. So the result is: the
-   * outputs, then the last carries.
+   * Calls the computation for each element of the inputs along a dimension: `(b, element, carry) =>
+   * [output, next]`. The result is a tuple: the outputs, then the last carries. jax.lax.scan has
+   * the carry first, in both.
    */
   scan(
     inits: Operands,

@@ -260,10 +260,11 @@ export class XlaBuilder extends Handle {
    * @param {XlaOp} [root] the result; by default what was added last
    * @returns {HloModule}
    */
-  build(root) {
-    if (root !== undefined && (!isOp(root) || root.builder !== this)) {
-      const got = describe(root);
-      throw invalidArgument('build', `root must be an XlaOp of this builder; got ${got}`);
+  build(root, ...more) {
+    if (more.length || (root !== undefined && (!isOp(root) || root.builder !== this))) {
+      const several = more.length ? [root, ...more] : root;
+      const advice = Array.isArray(several) ? '; several results are one tuple: build(b.tuple([x, y]))' : '';
+      throw invalidArgument('build', `root must be an XlaOp of this builder; got ${describe(several)}${advice}`);
     }
     const core = coreOf(this);
     const { handle = 0 } = root ?? this.#last ?? {};

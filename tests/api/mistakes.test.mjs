@@ -1,6 +1,7 @@
 /** Frequent mistakes: each error says what to write instead. And what it says works: the remedies are run, too. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { inspect } from 'node:util';
 
 import { Client, Literal, readNpy, readSafetensors, Shape, XlaError } from '../../bindings/index.mjs';
 
@@ -67,6 +68,19 @@ const MISTAKES = {
   'an array as an operand': [({ builder, op }) => builder.add(op, [1, 2]), /constant\(value, shape\)$/, ({ builder, op }) => builder.add(op, builder.constant([1, 2], 'f32[2]'))],
   'a typed array as an operand': [({ op }) => op.add(Float32Array.of(1, 2)), /constant\(value, shape\)$/],
   'a literal as an operand': [({ op }) => op.add(three()), /constant\(value, shape\)$/],
+  'times with an operand': [({ builder, op }) => builder.sub(op, op * 2), /^JavaScript's operators cannot compute with an XlaOp: write x\.mul\(2\) for x \* 2/,
+    ({ builder, op }) => builder.sub(op, op.mul(2))],
+  'plus with an operand': [({ builder, op }) => builder.sub(op, op + 2), /operators cannot compute with an XlaOp/],
+  'a comparison of operands': [({ op }) => (op > 1 ? op : op.neg()), /x\.gt\(y\) for x > y/, ({ op }) => op.gt(1).select(op, op.neg())],
+  'an operand as a JavaScript number': [({ op }) => Math.max(op, 1), /operators cannot compute with an XlaOp/],
+  'arithmetic with a literal': [() => three() * 2, /operators cannot compute with a Literal: write y\.toArray\(\) for its numbers$/, () => three().toArray()[0] * 2],
+  'arithmetic with a buffer': [() => client.buffer(3) * 2, /cannot compute with a Buffer: write y\.toArray\(\)/, () => client.buffer(3).toArray() * 2],
+  'several results': [() => { const b = client.builder('b'); const x = b.parameter(0, 'f32[2]'); return b.build(x, x); }, /several results are one tuple: build\(b\.tuple\(\[x, y\]\)\)$/,
+    () => { const b = client.builder('b'); const x = b.parameter(0, 'f32[2]'); return b.build(b.tuple([x, x])); }],
+  'a list of results': [({ builder, op }) => builder.build([op, op]), /several results are one tuple: build\(b\.tuple\(\[x, y\]\)\)$/],
+  'a scan that returns the carry first': [() => { const b = client.builder('b'); return b.scan(b.parameter(0, 'f32[4,3]'), b.constant(0, 'f32[]'), (f, x, c) => [c.add(f.sum(x)), x], 0); },
+    /outputs come first, carries after them/, () => { const b = client.builder('b'); return b.scan(b.parameter(0, 'f32[4,3]'), b.constant(0, 'f32[]'), (f, x, c) => [x, c.add(f.sum(x))], 0); }],
+  'more devices than there are': [({ vector }) => vector.executeReplicas([[[1, 2, 3]], [[1, 2, 3]]]), /for 2 replicas write compile\(module, \{ replicas: 2 \}\)$/],
   'reshape to -1': [({ builder, op }) => builder.reshape(op, [-1]), /give the number instead of -1$/],
   'an element type as a shape': [({ builder }) => builder.constant([[1, 2], [3, 4]], 's32'), /the shape is s32\[2,2\]$/, ({ builder }) => builder.constant([[1, 2], [3, 4]], 's32[2,2]')],
   'donate a name that is none': [({ vector }) => vector.execute([[1, 2, 3]], { donate: ['y'] }), /donate: no parameter is named "y"/,
@@ -96,6 +110,13 @@ const MISTAKES = {
   'a page instead of an array': [() => readNpy(new TextEncoder().encode('<html><head></head></html>')), /this is an HTML page: was the address not found \(404\)\?$/],
   'an element type in numpy\'s words': [({ builder, op }) => builder.convertElementType(op, 'float64'), /did you mean f64\?$/],
 };
+
+test('operands, literals and buffers in texts and consoles', () => {
+  assert.equal(`${given.op}`, 'f32[2] p0');
+  assert.equal(String([given.op]), 'f32[2] p0');
+  assert.equal(`${three()}` + three(), 'f32[3] {1, 2, 3}'.repeat(2));
+  assert.match(inspect([given.op, three(), client.buffer(1)]), /XlaOp \{ f32\[2\] p0 \}/);
+});
 
 describe('each mistake is told with its remedy', () => {
   for (const [name, [mistake, words, remedy]] of Object.entries(MISTAKES)) {

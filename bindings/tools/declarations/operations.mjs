@@ -196,9 +196,8 @@ export const DOCS = {
   iota: '0, 1, 2, ... along a dimension.',
   optimizationBarrier: 'The same value, across which no pass moves anything.',
   scan:
-    'Calls the computation once per element of the inputs along a dimension, with the elements and ' +
-    'the carries; it returns the elements of the outputs and the next carries. So the result is: ' +
-    'the outputs, then the last carries.',
+    'Calls the computation for each element of the inputs along a dimension: `(b, element, carry) => [output, next]`. ' +
+    'The result is a tuple: the outputs, then the last carries. jax.lax.scan has the carry first, in both.',
   tuple: 'Puts values together.',
   while:
     'Calls the body as long as the condition is true. Functions get the elements of the state one ' +
