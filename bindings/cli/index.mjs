@@ -20,7 +20,7 @@ const LIST = { type: 'string', multiple: true, default: [] };
 const OPTIONS = {
   in: TEXT, out: TEXT, size: TEXT,
   input: LIST, shape: LIST, elided: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
-  on: TEXT, check: FLAG, bisect: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
+  on: TEXT, check: FLAG, bisect: FLAG, nans: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
   processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
   wasm: FLAG, disable: TEXT, wrt: LIST, of: TEXT, value: FLAG, 'max-trips': TEXT, checkpoint: TEXT,
   help: { ...FLAG, short: 'h' },
@@ -33,7 +33,7 @@ const COMMANDS = {
   run: {
     run,
     options: [
-      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'bisect', 'disable',
+      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'bisect', 'nans', 'disable',
       'platform', 'coordinator', 'process', 'processes',
     ],
   },
@@ -103,6 +103,7 @@ function checkElsewhere(values) {
   const stray = ['platform', 'coordinator', 'process', 'processes'].find((option) => values[option]);
   if (stray && values.on === undefined) throw new UsageError(`--${stray} goes with --on pjrt`);
   if (values.bisect && values.on !== undefined) throw new UsageError('--bisect compares with the evaluator, not --on pjrt');
+  if (values.nans && values.on !== undefined) throw new UsageError('--nans looks at the values of a run here, not --on pjrt');
 }
 
 function unknown(what, name, known) {
@@ -155,7 +156,22 @@ async function run(client, module, options) {
   if (options.output === undefined || options.json) {
     await printResults(results, options.json, executable.partitions);
   }
+  if (options.nans) await huntNans(client, module, all, executable, options);
   if (options.check || options.bisect) await check(client, module, all, executable, options, results);
+}
+
+/** Says which instruction made the first NaN of the results, or else the first infinity. */
+async function huntNans(client, module, all, { replicas, partitions }, { disable }) {
+  progress('looking for the first NaN');
+  const { NanHunt } = await import('./nans.mjs');
+  const hunt = new NanHunt(client, module, { replicas, partitions }, { disable: disable?.split(',') });
+  for (const kind of ['NaN', 'infinity']) {
+    const found = await hunt.find(kind, all);
+    if (!found) continue;
+    for (const line of found.lines) await print(line);
+    throw new XlaError('OUT_OF_RANGE', `${kind === 'NaN' ? 'a NaN' : 'an infinity'} in the results comes from ${found.name}`);
+  }
+  say('no result has a NaN or an infinity');
 }
 
 /** Compares with the evaluator. */
@@ -177,7 +193,7 @@ function noNumbers(results) {
     const values = leaf.shape.isArray ? [leaf.toArray()].flat(Infinity) : [];
     return values.length > 0 && values.every(Number.isNaN);
   });
-  return number < 0 ? '' : `, but result ${number} has only NaN, which compares nothing: give other values by --input`;
+  return number < 0 ? '' : `, but result ${number} has only NaN, which compares nothing: give other values by --input, or look for the first by --nans`;
 }
 
 function compiled(client, module, { disable }, counts) {
