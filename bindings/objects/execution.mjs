@@ -138,6 +138,8 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
       timer = setTimeout(() => end('xla_run_time_out', timeoutMs), timeoutMs);
     }
     await running;
+    const pause = core.runs.collect();
+    if (pause) await pause;
     return { outputs: takeOutputs(), events: options.profile ? readProfile(core, run, partitions) : [] };
   } catch (error) {
     if (error.code === 'CANCELLED') throwIfAborted(signal);
