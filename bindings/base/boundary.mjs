@@ -107,10 +107,17 @@ export function refuseOperators(Class, remedy, isText = false) {
 
 function foreign(operation, error, args) {
   if (isXlaError(error) || callersOwn.has(error)) return error;
+  if (isImport(error)) {
+    return new XlaError('UNAVAILABLE', `${operation}: a file of the package cannot be loaded: ${messageOf(error)}; serve all of its ` +
+      'files, of one version, and load the page again', { operation, cause: error });
+  }
   const [code, message] = isLimit(error)
     ? ['RESOURCE_EXHAUSTED', messageOf(error)] : ['INVALID_ARGUMENT', unreadableMessage(error, args)];
   return new XlaError(code, `${operation}: ${message}`, { operation, cause: error });
 }
+
+/** Whether a part of the package could not be imported: in the words of V8, Firefox, Safari, Node and Deno. */
+const isImport = (error) => /dynamically imported module|Importing a module script|^Cannot find (module|package)|^Module not found/.test(messageOf(error));
 
 /** Names the argument that cannot be read, if there is one. */
 function unreadableMessage(error, args) {

@@ -276,7 +276,7 @@ export class XlaBuilder extends Handle {
 
   #pointer() {
     if (!this.#built) return pointerOf(this);
-    throw new XlaError('FAILED_PRECONDITION', `builder "${this.name}" was built already`);
+    throw new XlaError('FAILED_PRECONDITION', `builder "${this.name}" was built already: begin another one, client.builder()`);
   }
 
   /** @param {(core: any, builder: number, copy: Function) => number} call */

@@ -1,7 +1,7 @@
 /** Training of a loss: optimisers, and a step that keeps its state on the device. `xla-wasm/train`. */
 import { atBoundary, callersFunction, guarded } from '../base/boundary.mjs';
 import { MAX_DEVICES } from '../base/constants.mjs';
-import { describe, got, invalidArgument, XlaError } from '../base/error.mjs';
+import { describe, got, invalidArgument, reasonOf, XlaError } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
 import { inWide } from '../builder/functions/axes.mjs';
 import { isOp } from '../builder/op.mjs';
@@ -261,7 +261,7 @@ class TrainStep {
     } catch (error) {
       this.#release();
       if (error.code !== 'INVALID_ARGUMENT') throw error;
-      throw invalidArgument('start', `${name}: ${error.message.replace(/^(\w+: )?(literal: )?(value: )?/, '')}`);
+      throw invalidArgument('start', `${name}: ${reasonOf(error)}`);
     }
   }
 
