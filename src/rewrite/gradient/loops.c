@@ -252,7 +252,8 @@ static bool loop_count(Linear *l, Loop *loop) {
   no_derivative(l, loop->x,
                 arena_printf(l->arena,
                              "is a loop whose number of iterations is not known before the run%s; "
-                             "give maxTrips, an upper bound, or use jvp, which needs none",
+                             "give an upper bound (maxTrips), use jvp, or export from JAX with "
+                             "serialize(vjp_order=1), which keeps JAX's own gradient: module.vjp",
                              why));
   return false;
 }
