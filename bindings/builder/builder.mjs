@@ -7,7 +7,7 @@ import { checkpoint, CHECKPOINTS, differentiate, maxTrips } from '../objects/gra
 import { coreOf, Handle, pointerOf } from '../objects/handle.mjs';
 import { HloModule, takeShape } from '../objects/module.mjs';
 import { isLiteral, Literal, rowMajorData } from '../values/literal.mjs';
-import { Shape } from '../values/shape.mjs';
+import { isFloat, Shape } from '../values/shape.mjs';
 import { bindArguments, settleArguments } from './arguments.mjs';
 import { batch, elementShapes, HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from './batches.mjs';
 import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
@@ -171,6 +171,9 @@ export class XlaBuilder extends Handle {
       throw invalidArgument('gradient', `${argument} must be an XlaOp of this builder; got ${describe(value)}`);
     }
     if (!list.length) throw invalidArgument('gradient', 'wrt must have at least one value; got an empty list');
+    if (!loss.shape.isScalar || !isFloat(loss.shape)) {
+      throw invalidArgument('gradient', `loss has shape ${loss.shape}; it must be one real number: b.sum(loss) or b.mean(loss)`);
+    }
     const handles = Uint32Array.from(list, ({ handle }) => handle);
     const tuple = this.#add((core, builder) => core.gradientRules.apply(false, (copy, ...rules) =>
       core.call('xla_builder_gradient', builder, loss.handle, copy(handles), list.length, asked.maxTrips ?? 0,

@@ -3,9 +3,11 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
+import { reasonOf } from '../base/error.mjs';
 import { suggestion } from '../base/names.mjs';
 import { Client, Shape, toChromeTrace, XlaError } from '../index.mjs';
 import { difference } from '../objects/difference.mjs';
+import { parameterNumbers } from '../objects/gradients.mjs';
 import { jsonOfLiteral } from '../values/json.mjs';
 import {
   argumentsOfDevices, convertWeights, isWeightsFile, placed, placesOf, readArrays, readModule, UsageError,
@@ -54,7 +56,7 @@ async function main(argv) {
   if (values.version) return print(await version());
   if (name === 'completion') return printCompletion(file);
   const command = Object.hasOwn(COMMANDS, name ?? '') ? COMMANDS[name] : undefined;
-  if (!command) throw new UsageError(name ? unknown('command', name, COMMAND_NAMES) : 'a command is missing');
+  if (!command) throw new UsageError(name ? unknown('command', name, COMMAND_NAMES) : `a command is missing; there are ${COMMAND_NAMES.join(', ')}`);
   if (file === undefined) throw new UsageError(`${name} needs the file of a module`);
   if (rest.length) throw new UsageError(`${name} takes one module, not "${rest[0]}" too`);
   const known = [...ALWAYS, ...command.options];
@@ -73,7 +75,10 @@ async function main(argv) {
   const client = await Client.create({ threads: countOption('threads', values.threads, 0) });
   try {
     const shapes = shapesOption(values.shape);
-    const module = await readModule(client, file, shapes, values.elided);
+    const module = await readModule(client, file, shapes, values.elided).catch((error) => {
+      if (name !== 'info' || !error.parameters) throw error;
+      return { name: 'a program of unknown sizes', parameters: error.parameters };
+    });
     return await command.run(client, module, values);
   } finally {
     client.dispose();
@@ -94,7 +99,14 @@ function shapesOption(texts) {
   if (!texts.length) return undefined;
   const entries = texts.map((text) => /^(?:(.*)=)?(.*)$/.exec(text).slice(1));
   if (new Set(entries.map(([name]) => name === undefined)).size > 1) throw new UsageError('--shape: all have a name, or none');
-  const shapes = entries.map(([name, shape]) => [name, Shape.of(shape)]);
+  const shapes = entries.map(([name, shape]) => {
+    try {
+      return [name, Shape.of(shape)];
+    } catch (error) {
+      throw new UsageError(`--shape ${name === undefined ? '' : `${name}=`}${shape}: ${reasonOf(error)}; a parameter's whole shape is wanted, ` +
+        `as in --shape x=f32[8,128] (xla-wasm info lists the parameters)`);
+    }
+  });
   return shapes[0][0] === undefined ? shapes.map(([, shape]) => shape) : Object.fromEntries(shapes);
 }
 
@@ -106,9 +118,14 @@ function checkElsewhere(values) {
   if (values.nans && values.on !== undefined) throw new UsageError('--nans looks at the values of a run here, not --on pjrt');
 }
 
+/** Options that are taken for commands. */
+const AS_OPTIONS = Object.fromEntries(['check', 'bisect', 'nans', 'profile', 'time'].map((option) => [option, `run MODULE --${option}`]));
+
 function unknown(what, name, known) {
-  const near = suggestion(name, known);
-  return `there is no ${what} "${name}"${near ? `; did you mean ${near}?` : ''}`;
+  if (Object.hasOwn(AS_OPTIONS, name)) return `there is no ${what} "${name}"; write ${AS_OPTIONS[name]}`;
+  const near = suggestion(name, [...known, ...Object.keys(AS_OPTIONS)]);
+  if (Object.hasOwn(AS_OPTIONS, near ?? '')) return unknown(what, near, known).replace(near, name);
+  return `there is no ${what} "${name}"; ${near ? `did you mean ${near}?` : `there are ${known.join(', ')}`}`;
 }
 
 /** Suggests the option that begins so, or is near; or nothing. */
@@ -262,8 +279,8 @@ async function info(client, module, { json }) {
   for (const [i, parameter] of parameters.entries()) {
     await printPainted(`${faint(`parameter ${i}`)}  ${paint(process.stdout, 'cyan', parameter.name)}: ${parameter.shape}`);
   }
-  const results = resultShape.isTuple ? resultShape.tupleShapes : [resultShape];
-  for (const [i, shape] of results.entries()) await printPainted(`${faint(`result ${i}`)}  ${shape}`);
+  if (!resultShape) return printPainted('Its results depend on the sizes that are open (?): give the shapes of these parameters by --shape.');
+  for (const [i, shape] of resultsOf(module).entries()) await printPainted(`${faint(`result ${i}`)}  ${shape}`);
   const order = vjpOrder(module);
   if (order) await printPainted(`${faint('vjp')}  with its vector-Jacobian product, of order ${order} (module.vjp)`);
 }
@@ -322,15 +339,22 @@ async function convert(_client, module, { output }) {
 }
 
 function printGradient(client, module, options) {
+  const wrt = options.wrt.length ? options.wrt.map((name) => (/^\d+$/.test(name) ? Number(name) : name)) : undefined;
   const gradient = client.gradient(module, {
-    wrt: options.wrt.length ? options.wrt.map((name) => (/^\d+$/.test(name) ? Number(name) : name)) : undefined,
+    wrt,
     of: countOption('of', options.of, 0),
     value: options.value,
     maxTrips: countOption('max-trips', options['max-trips'], 1),
     checkpoint: options.checkpoint,
   });
-  return options.output === undefined ? printModule(client, gradient, options) : convert(client, gradient, options);
+  if (options.output === undefined) return printModule(client, gradient, options);
+  const own = options.value ? resultsOf(module).length : 0, shapes = resultsOf(gradient);
+  const numbers = parameterNumbers('gradient', module.parameters, wrt);
+  say(shapes.map((shape, i) => `result ${i}: ${shape}${i < own ? '' : `, the gradient by ${module.parameters[numbers[i - own]].name}`}`).join('\n'));
+  return convert(client, gradient, options);
 }
+
+const resultsOf = ({ resultShape }) => (resultShape.isTuple ? resultShape.tupleShapes : [resultShape]);
 
 function printBatch(client, module, options) {
   const batch = client.vmap(module, {
@@ -393,12 +417,22 @@ function printPainted(line) {
 // The reader has closed the pipe, as `| head` does: no error.
 process.stdout.on('error', (error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
+/** Words of the API's errors, and the options that they are here. */
+const IN_OPTIONS = [
+  [/\(maxTrips\)/, '(--max-trips N)'],
+  [/, name another result of the program \(of\), or use client\.vjp\(\), which takes its cotangent/, ' or name another result by --of N'],
+  [/, use jvp, or export/, ', or export'], [/: module\.vjp$/, ''],
+  [/^vmap: size is missing/, 'vmap: --size N is missing'],
+  [/\{ disable: \['([^']*)'\] \}/, '--disable $1'], [/\{ disable: client\.optionalPasses \}/, '--disable with the names of docs/passes.md'],
+];
+const inOptions = (text) => IN_OPTIONS.reduce((said, [words, option]) => said.replace(words, option), text);
+
 try {
   await main(process.argv.slice(2));
 } catch (error) {
   const isExpected = error instanceof UsageError || error instanceof XlaError;
-  const text = isExpected ? error.message : (error.stack ?? String(error));
-  const hint = error instanceof UsageError ? ' (see xla-wasm --help)' : '';
+  const text = isExpected ? inOptions(error.message) : (error.stack ?? String(error));
+  const hint = error instanceof UsageError && !text.includes('\n') ? ' (see xla-wasm --help)' : '';
   progress();
   process.stderr.write(`${paint(process.stderr, 'red', 'error:')} ${shown(process.stderr, text.trim().replace(/\s*\n(?! {2})\s*/g, '; '))}${hint}\n`);
   process.exitCode = 1;

@@ -32,6 +32,7 @@ const ARITY = { ...arity, ...chloArity };
 /** The max operations of a function that is inlined. */
 const SMALL = 4;
 const MAX_CALLS = 200; // in each other
+const EXAMPLE_SIZE = 8;
 
 /** Operations that end a region with their operands as its results. */
 const ENDS = new Set(['stablehlo.return', 'func.return']);
@@ -159,9 +160,11 @@ export class Lowering {
     return values.map(({ type }, i) => {
       if (given[i]) return checkedArgument(given[i], type, `argument ${i} (${names[i]})`);
       if (isStatic(type)) return shapeOf(type, `argument ${i}`);
-      const missing = names.filter((_, k) => !given[k] && !isStatic(values[k].type)).slice(0, 3);
-      throw malformed(`argument ${i} (${names[i]}) is ${typeText(type)}: say for which sizes the program is wanted, as in ` +
-        `load(source, { arguments: { ${missing.map((name) => `${pathOf(name)}: 'f32[8,128]'`).join(', ')} } })`);
+      const missing = names.flatMap((name, k) => (given[k] || isStatic(values[k].type) ? [] : `${pathOf(name)}: '${openShape(values[k].type, EXAMPLE_SIZE)}'`));
+      const error = malformed(`argument ${i} (${names[i]}) is ${typeText(type)}: say for which sizes the program is wanted, ` +
+        `as in load(source, { arguments: { ${missing.slice(0, 8).join(', ')} } })`);
+      const parameters = names.map((name, k) => ({ name, shape: openShape(values[k].type, '?') }));
+      throw Object.defineProperty(error, 'parameters', { value: parameters }); // for xla-wasm info
     });
   }
 
@@ -374,6 +377,9 @@ function common(operation) {
   const sharding = shardingOf(operation?.attributes['mhlo.sharding']);
   return { sharding, metadata: operation && metadataText(operation.location()) };
 }
+
+/** The shape of a type as text, with `size` for sizes that are not known: f32[?,3]. */
+const openShape = (type, size) => (type.kind === 'tensor' ? `${storageType(type)}[${(type.dimensions ?? [-1]).map((n) => (n < 0 ? size : n))}]` : typeText(type));
 
 function checkedArgument(shape, type, what) {
   const fits = type.kind === 'tensor' && shape.isArray && shape.elementType === storageType(type) &&

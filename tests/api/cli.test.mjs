@@ -220,7 +220,7 @@ describe('usage', () => {
     await prints(['--version'], `${JSON.parse(text).version}\n`);
   });
   const mistakes = [
-    [[], /a command is missing \(see xla-wasm --help\)/],
+    [[], /a command is missing; there are run, info, .*completion \(see xla-wasm --help\)/],
     [['walk'], /there is no command "walk"/],
     [['run'], /run needs the file of a module/],
     [['run', 'a', 'b'], /run takes one module, not "b" too/],
@@ -322,7 +322,11 @@ ENTRY main {
     const { stdout } = await xlaWasm('gradient', square, '--wrt', 'params', '--value');
     assert.match(stdout, /^HloModule square[^]*ROOT .*\(f32\[\], f32\[\]\) tuple\(/);
     const to = path.join(folder, 'gradient.hlo');
-    await prints(['gradient', square, '--wrt', '0', '--output', to], '');
+    assert.deepEqual(await xlaWasm('gradient', square, '--wrt', '0', '--value', '--output', to),
+      { code: 0, stdout: '', stderr: 'result 0: f32[]\nresult 1: f32[], the gradient by params.x\n' });
+    assert.deepEqual(await xlaWasm('gradient', square, '--wrt', '0', '--output', to),
+      { code: 0, stdout: '', stderr: 'result 0: f32[], the gradient by params.x\n' });
+    await fails(['gradient', axpy], /real floating-point scalar: sum it up or name another result by --of N$/m);
     await prints(['run', to, '--input', 'params.x=3', '--input', 'n=0'], 'f32[] 6\n');
     const { code, stderr } = await xlaWasm('gradient', square, '--wrt', 'n');
     assert.equal(code, 1);
@@ -339,7 +343,7 @@ ENTRY main {
     await fails(['vmap', axpy, '--size', '2', '--in', '0,x=1'], /--in must be dimensions or null/);
     const { code, stderr } = await xlaWasm('vmap', axpy, '--in', '0');
     assert.equal(code, 1);
-    assert.match(stderr, /vmap: size is missing/);
+    assert.match(stderr, /vmap: --size N is missing/);
   });
 
   test('the generated WebAssembly', async () => {
@@ -413,17 +417,19 @@ ENTRY e {
   test('mistakes', async () => {
     await fails(['run', axpy, '--out', 'x'], /run takes no --out; did you mean --output\?/);
     await fails(['run', axpy, '--outp', 'x'], /there is no option --outp; did you mean --output\?/);
-    await fails(['info', mlir], /say for which sizes the program is wanted: --shape/);
+    assert.match((await xlaWasm('info', mlir)).stdout, /^a program of unknown sizes\nparameter 0 {2}x: f32\[\?\]\n[^]*give the shapes of these parameters by --shape/m);
+    await fails(['run', mlir, '--shape', 'n=16'], /--shape n=16: .*a parameter's whole shape is wanted, as in --shape x=f32\[8,128\]/);
+    await fails(['chek', axpy], /there is no command "chek"; write run MODULE --check/);
     await fails(['rum', axpy], /there is no command "rum"; did you mean run\?/);
     await fails(['run', axpy, '--outptu', 'x'], /there is no option --outptu; did you mean --output\?/);
     await fails(['run', axpy, '--inptu', 'x'], /did you mean --input\?/);
     await fails(['run', axpy, '--input', '-1.5'], /a value that begins with "-" is written after "=": --input=-1/);
     await fails(['info', axpy, '--input', 'x'], /info takes no --input/);
-    await fails(['check', '--help'], /there is no command "check"/);
+    await fails(['check', '--help'], /there is no command "check"; write run MODULE --check/);
     await fails(['run', axpy, '--input', 'y=1'], /there is no parameter "y"; there are x, v/);
     await fails(['run', axpy, '--random', '--output', 'r.txt'], /written as \.npy, \.npz or \.safetensors/);
     await fails(['convert', axpy], /convert needs --output/);
-    await fails(['run', mlir], /argument 0 \(x\) is tensor<\?xf32>.*: --shape x=f32\[8,128\]/);
+    await fails(['run', mlir], /argument 0 \(x\) is tensor<\?xf32>.*: --shape x=f32\[8\]/);
     await fails(['run', await write('page.html', '<!DOCTYPE html>')], /page\.html: this is an HTML page/);
   });
 });
