@@ -144,6 +144,10 @@ ENTRY e { x = f32[4] parameter(0)
 
 test('compile --wasm needs no other package', async () => {
   const { code, stdout } = await xlaWasm('compile', layer, '--wasm', '--threads', '0');
+  const functions = Array.from(stdout.matchAll(/^ *\(func (\S+) .*\n *(.*)/gm), ([, name, next]) => ({ name, isEmpty: next === ')' }));
+  assert.equal(new Set(functions.map(({ name }) => name)).size, functions.length, 'each function has a name of its own');
+  for (const { name, isEmpty } of functions) assert.equal(isEmpty, name.startsWith('$in_region'), name);
+  for (const [line] of stdout.matchAll(/^ *\(export "\d+" .*$/gm)) assert.match(line, /;; [\w.-]+(, [\w.-]+)*$/);
   assert.equal(code, 0);
   assert.match(stdout, /^\(module/);
   assert.match(stdout, /;; generated/);
