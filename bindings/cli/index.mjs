@@ -323,11 +323,17 @@ async function explain(client, module, options) {
   const executable = await compiled(client, module, options, { replicas, partitions });
   const seed = countOption('seed', options.seed, 0) ?? 0;
   const all = await argumentsOfDevices(options.input, module.parameters, executable, seed);
-  const { explanation, inWords, medianRun } = await import('./explain.mjs');
-  progress('running');
-  await executable.executeReplicas(all); // the engine compiles the code once more after this
-  const events = await medianRun(async () => (await executable.executeReplicas(all, { profile: true })).events);
-  const explained = explanation(executable, events.filter(({ replica, partition }) => replica + partition === 0));
+  const { explanation, inWords, isInRegions, medianRun } = await import('./explain.mjs');
+  const profiled = async (program) => {
+    progress('running');
+    await program.executeReplicas(all); // the engine compiles the code once more after this
+    const events = await medianRun(async () => (await program.executeReplicas(all, { profile: true })).events);
+    return events.filter(({ replica, partition }) => replica + partition === 0);
+  };
+  const events = await profiled(executable);
+  const disable = [...(options.disable?.split(',') ?? []), 'regions'].join();
+  const others = isInRegions(events) ? await profiled(await compiled(client, module, { disable }, { replicas, partitions })) : undefined;
+  const explained = explanation(executable, events, others);
   return put(options, options.json ? JSON.stringify(explained) : inWords(explained, module.name));
 }
 
