@@ -192,7 +192,7 @@ export const DOCS = {
     'values from outside, and then need no operands.',
   createToken: 'A token that comes after nothing.',
   customCall: 'Calls the function given to client.registerCustomCall().',
-  getTupleElement: 'An element of a tuple; or iterate it: `const [a, b] = op`.',
+  getTupleElement: 'An element of a tuple; or iterate it: `const [a, b] = op`, whose types are XlaOp | undefined with noUncheckedIndexedAccess.',
   iota: '0, 1, 2, ... along a dimension.',
   optimizationBarrier: 'The same value, across which no pass moves anything.',
   scan:
