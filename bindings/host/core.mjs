@@ -48,7 +48,7 @@ export class Core {
    */
   static async create(threads, maxMemory, assets, fusedMultiplyAdd = 'auto') {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
-    if (!hasSharedMemory() && threads !== 0) tellNoThreads(threads);
+    if (!hasSharedMemory() && threads !== 0 && !globalThis.xlaWasmReloads) tellNoThreads(threads); // web/isolation.js
     const build = wanted > 0 ? 'threads' : 'single';
     const core = new Core(await instantiate(build, maxMemory, assets));
     try {
