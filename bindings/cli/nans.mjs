@@ -9,6 +9,7 @@ import { ELEMENT_TYPES } from '../values/types.mjs';
 
 /** Computations with these are not run by themselves: they depend on other devices, the host, or the run. */
 const BOUND = /^(all-|collective-|reduce-scatter|ragged-all|(replica|partition)-id|infeed|outfeed|send|recv|rng|custom-call)/;
+const ONE = { replicas: 1, partitions: 1 }; // computations of the entry run on one device
 const MAX_DEPTH = 20, MAX_ITERATIONS = 1e6;
 const MAX_SHOWN = 6;
 
@@ -156,14 +157,14 @@ export class NanHunt {
     const called = calledBy(line).map((name) => this.#program.computation(name));
     const args = line.operands.map((name) => values.get(name));
     if (args.includes(undefined) || called.some((each) => !each || this.#isBound(each))) return undefined;
-    const into = (computation, own, step) => this.#find(computation, [own], {}, { kind, way: [...way, step], depth });
+    const into = (computation, own, step) => this.#find(computation, [own.map(plain)], ONE, { kind, way: [...way, step], depth });
     switch (line.opcode) {
-      case 'call': return into(called[0], args, `in the call ${line.name}`);
+      case 'call': case 'fusion': return into(called[0], args, `in the ${line.opcode} ${line.name}`);
       case 'conditional': {
         const [index, ...operands] = args, isPredicate = index.shape.elementType === 'pred';
         const chosen = isPredicate ? Number(!index.toArray()) : index.toArray();
         const branch = chosen >= 0 && chosen < called.length ? chosen : called.length - 1;
-        return into(called[branch], [plain(operands[branch])], `in branch ${branch} of ${line.name}`);
+        return into(called[branch], [operands[branch]], `in branch ${branch} of ${line.name}`);
       }
       case 'while': return this.#inLoop(line, args[0], { kind, into });
       default: return undefined;
@@ -182,7 +183,7 @@ export class NanHunt {
         const made = state.shape.isTuple ? next : next[0];
         const [before, after] = [leavesOf(state), state.shape.isTuple ? next.flatMap(leavesOf) : leavesOf(made)];
         if (after.some((leaf, k) => firstOf(leaf, KINDS[kind]) >= 0 && firstOf(before[k], KINDS[kind]) < 0)) {
-          return await into(body, [plain(state)], `in iteration ${i} of the loop ${line.name}`);
+          return await into(body, [state], `in iteration ${i} of the loop ${line.name}`);
         }
         state = state.shape.isTuple ? { shape: state.shape, elements: next, leaves: () => next.flatMap((each) => each.leaves()) } : made;
       }
@@ -196,7 +197,7 @@ export class NanHunt {
   async #compiled(computation) {
     const module = this.#client.parseHlo(String(this.#programOf(computation)));
     try {
-      return await this.#client.compile(module, this.#options);
+      return await this.#client.compile(module, { ...ONE, ...this.#options });
     } finally {
       module.dispose();
     }

@@ -36,6 +36,11 @@ const CASES = {
   l = f32[3] log(a)
   ROOT s = f32[3] sine(l) }
 ${entry(['y = f32[3] negate(x)', 'ROOT c = f32[3] call(y), to_apply=f']).replace(HEAD, '')}`, [[1, 2, 3]], [/^The first NaN is in the call c: l, of log, f32\[3\], element \[0\]/]],
+  'a fusion of a tuple': [`${HEAD}f { t = (f32[3], f32[3]) parameter(0)
+  a = f32[3] get-tuple-element(t), index=1
+  ROOT l = f32[3] log(a) }
+${entry(['n = f32[3] negate(x)', 't = (f32[3], f32[3]) tuple(x, n)', 'ROOT c = f32[3] fusion(t), kind=kLoop, calls=f']).replace(HEAD, '')}`, [[1, 2, 3]],
+  [/^The first NaN is in the fusion c: l, of log/]],
   'a branch': [`${HEAD}f { a = f32[3] parameter(0)
   ROOT l = f32[3] log(a) }
 g { a = f32[3] parameter(0)
