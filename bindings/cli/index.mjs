@@ -428,6 +428,7 @@ const IN_OPTIONS = [
   [/\(maxTrips\)/, '(--max-trips N)'],
   [/, name another result of the program \(of\), or use client\.vjp\(\), which takes its cotangent/, ' or name another result by --of N'],
   [/, use jvp, or export/, ', or export'], [/: module\.vjp$/, ''],
+  [/; (client\.registerCustomCall\(\)) does it/, '; only a program of the package can, by $1'],
   [/^vmap: size is missing/, 'vmap: --size N is missing'],
   [/\{ disable: \['([^']*)'\] \}/, '--disable $1'], [/\{ disable: client\.optionalPasses \}/, '--disable with the names of docs/passes.md'],
 ];

@@ -414,6 +414,37 @@ ENTRY e {
     assert.equal(stdout, '{"replica":0,"outputs":[{"shape":"f32[3]","data":[0,0,0]}]}\n');
   });
 
+  test('no error names an option that only the API has', async () => {
+    const loop = await write('loop.hlo', `HloModule loop
+body { t = (f32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(t), index=0
+  n = f32[] get-tuple-element(t), index=1
+  y = f32[] multiply(x, x)
+  ROOT u = (f32[], f32[]) tuple(y, n) }
+goes_on { t = (f32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(t), index=0
+  n = f32[] get-tuple-element(t), index=1
+  ROOT c = pred[] compare(x, n), direction=LT }
+ENTRY main { x = f32[] parameter(0)
+  n = f32[] parameter(1)
+  t = (f32[], f32[]) tuple(x, n)
+  w = (f32[], f32[]) while(t), condition=goes_on, body=body
+  ROOT r = f32[] get-tuple-element(w), index=0 }`);
+    const call = await write('call.hlo', 'HloModule call\nENTRY main {\n  x = f32[] parameter(0)\n  ROOT y = f32[] custom-call(x), custom_call_target="mine"\n}');
+    for (const [words, ...args] of [
+      [/give an upper bound \(--max-trips N\), or export from JAX with serialize\(vjp_order=1\), which keeps JAX's own gradient$/m, 'gradient', loop],
+      [/name another result by --of N$/m, 'gradient', axpy],
+      [/--size N is missing/, 'vmap', axpy, '--in', 'null'],
+      [/only a program of the package can, by client\.registerCustomCall\(\)$/m, 'run', call, '--random'],
+      [/--shape x=f32\[8\]/, 'run', mlir],
+    ]) {
+      const { code, stderr } = await xlaWasm(...args);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, words);
+      assert.doesNotMatch(stderr, /maxTrips|\(of\)|client\.vjp|optionalPasses|load\(source/);
+    }
+  });
+
   test('mistakes', async () => {
     await fails(['run', axpy, '--out', 'x'], /run takes no --out; did you mean --output\?/);
     await fails(['run', axpy, '--outp', 'x'], /there is no option --outp; did you mean --output\?/);
