@@ -13,6 +13,7 @@ import { batch, elementShapes, HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf, vm
 import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
 import { elementsOf, isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
+import { nameMissing } from './other_names.mjs';
 
 const BUILDER_OPTIONS = { locations: boolean };
 const GRADIENT_OPTIONS = { maxTrips, checkpoint };
@@ -438,8 +439,10 @@ export class XlaBuilder extends Handle {
         return innermost([this, ...values])[method](this, ...values);
       });
     }
+    nameMissing(XlaBuilder);
+    nameMissing(XlaOp);
     // Of all operands' builders, that of the innermost function: only there all can be used.
-    const few = (value) => (value?.length > MAX_ENTRIES ? [] : value); // which is refused later
+    const few = (value) => (!isOp(value) && value?.length > MAX_ENTRIES ? [] : value); // which is refused later
     const innermost = (values) =>
       values.flatMap(few).flatMap(few).filter(isOp).map(({ builder }) => builder)
         .reduce((inner, builder) => (builder.#depth > inner.#depth ? builder : inner));

@@ -95,6 +95,9 @@ const MISTAKES = {
     /^the run was cancelled$/],
   'a run whose client is disposed': [async () => { const c = await Client.create({ threads: 0 }); const e = await c.compile(c.parseHlo(given.text)); const run = e.execute([[1, 2, 3]]); c.dispose(); return run; },
     /^the client was disposed$/],
+  'numpy\'s name of a method': [({ op }) => op.multiply(2), /^multiply: there is no multiply; did you mean mul\?$/, ({ op }) => op.mul(2)],
+  'numpy\'s name of an operation': [({ builder, op }) => builder.subtract(op, op), /there is no subtract; did you mean sub\?$/, ({ builder, op }) => builder.sub(op, op)],
+  'a misspelt operation': [({ builder, op }) => builder.reshap(op, [2, 1]), /there is no reshap; did you mean reshape\?$/, ({ builder, op }) => builder.reshape(op, [2, 1])],
   'reshape to -1': [({ builder, op }) => builder.reshape(op, [-1]), /give the number instead of -1$/],
   'an element type as a shape': [({ builder }) => builder.constant([[1, 2], [3, 4]], 's32'), /the shape is s32\[2,2\]$/, ({ builder }) => builder.constant([[1, 2], [3, 4]], 's32[2,2]')],
   'donate a name that is none': [({ vector }) => vector.execute([[1, 2, 3]], { donate: ['y'] }), /donate: no parameter is named "y"/,
@@ -124,6 +127,16 @@ const MISTAKES = {
   'a page instead of an array': [() => readNpy(new TextEncoder().encode('<html><head></head></html>')), /this is an HTML page: was the address not found \(404\)\?$/],
   'an element type in numpy\'s words': [({ builder, op }) => builder.convertElementType(op, 'float64'), /did you mean f64\?$/],
 };
+
+test('properties that libraries look for are not there', async () => {
+  for (const thing of [given.op, given.builder]) {
+    for (const name of ['then', 'toJSON', 'length', 'nodeType', 'asymmetricMatch', '$$typeof', 'toLiteral', 'executeReplicas', 'inLayout']) {
+      assert.equal(thing[name], undefined, name);
+    }
+    assert.ok(thing instanceof Object && !('then' in thing));
+    assert.equal(await thing, thing);
+  }
+});
 
 test('a run that ends with its client is CANCELLED, with threads or without', async () => {
   for (const threads of [0, 2]) {
