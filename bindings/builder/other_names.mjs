@@ -1,7 +1,7 @@
 /** Names that operations have elsewhere, in numpy and TensorFlow; and the error of a method that does not exist. */
 import { guarded } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
-import { suggestion } from '../base/names.mjs';
+import { distance, suggestion } from '../base/names.mjs';
 
 /** Of reductions, too: "sum" is spelled most like "sub". */
 export const OTHER_NAMES = {
@@ -10,6 +10,13 @@ export const OTHER_NAMES = {
   subtract: 'sub', minus: 'sub', divide: 'div', power: 'pow', negative: 'neg', greater: 'gt', less: 'lt', equal: 'eq',
   astype: 'convertElementType', concatenate: 'concatInDim',
 };
+
+/** Only what is clearly a misspelt method: other libraries look for `get`, `size` and `type`. */
+function meantBy(name, known) {
+  if (Object.hasOwn(OTHER_NAMES, name)) return OTHER_NAMES[name];
+  const near = name.length > 4 && suggestion(name, known);
+  return near && distance(name, near) <= name.length / 4 ? near : undefined;
+}
 
 /**
  * Makes methods that do not exist name the one that is meant. A Proxy at the end of the prototypes answers for them:
@@ -20,7 +27,7 @@ export function nameMissing(Class) {
   const prototype = new Proxy(Object.create(Object.getPrototypeOf(Class.prototype)), {
     get(target, name, receiver) {
       if (typeof name !== 'string' || name in target) return Reflect.get(target, name, receiver);
-      if (!meant.has(name)) meant.set(name, Object.hasOwn(OTHER_NAMES, name) ? OTHER_NAMES[name] : suggestion(name, Object.getOwnPropertyNames(Class.prototype)));
+      if (!meant.has(name)) meant.set(name, meantBy(name, Object.getOwnPropertyNames(Class.prototype)));
       const near = meant.get(name);
       return near && guarded(() => { throw invalidArgument(name, `there is no ${name}; did you mean ${near}?`); }, name);
     },

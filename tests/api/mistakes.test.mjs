@@ -130,7 +130,7 @@ const MISTAKES = {
 
 test('properties that libraries look for are not there', async () => {
   for (const thing of [given.op, given.builder]) {
-    for (const name of ['then', 'toJSON', 'length', 'nodeType', 'asymmetricMatch', '$$typeof', 'toLiteral', 'executeReplicas', 'inLayout']) {
+    for (const name of ['then', 'toJSON', 'length', 'get', 'size', 'type', 'end', 'at', 'keys', 'ref', 'next', 'nodeType', 'asymmetricMatch', '$$typeof', 'toLiteral', 'executeReplicas', 'inLayout']) {
       assert.equal(thing[name], undefined, name);
     }
     assert.ok(thing instanceof Object && !('then' in thing));
