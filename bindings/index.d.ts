@@ -351,8 +351,8 @@ export class Literal<S extends string = string> {
 /* ---- What lives in the core ---- */
 
 /**
- * An object of a client. dispose(), `using` or the client's dispose() frees it, or at the latest the
- * garbage collector.
+ * An object of a client. dispose(), `using` or the client's dispose() frees it. The garbage collector frees an
+ * unreachable one, but late: dispose() of large ones.
  */
 declare abstract class Handle {
   readonly disposed: boolean;

@@ -51,7 +51,11 @@ export interface ConvolutionDimensionNumbers {
 }
 
 export interface BuilderOperations {
-  /** The absolute value; of complex numbers, the modulus. */
+  /**
+   * The absolute value; of complex numbers, the modulus.
+   * @example
+   * b.complex(x, y).abs() // JAX: jnp.abs(jax.lax.complex(x, y))
+   */
   abs(operand: XlaOp): XlaOp;
   /** The arc cosine. */
   acos(operand: XlaOp): XlaOp;
@@ -81,7 +85,11 @@ export interface BuilderOperations {
   expm1(operand: XlaOp): XlaOp;
   /** To the next integer down. */
   floor(operand: XlaOp): XlaOp;
-  /** The imaginary part. */
+  /**
+   * The imaginary part.
+   * @example
+   * b.complex(v, v.mul(0)).mul(b.constant([1, 2], 'c64[]'), []).imag() // JAX: (v * (1 + 2j)).imag
+   */
   imag(operand: XlaOp): XlaOp;
   /** Whether it is neither infinite nor NaN: pred. */
   isFinite(operand: XlaOp): XlaOp;
@@ -89,19 +97,39 @@ export interface BuilderOperations {
   log(operand: XlaOp): XlaOp;
   /** log(1 + x), exact near zero. */
   log1p(operand: XlaOp): XlaOp;
-  /** 1 / (1 + exp(-x)). */
+  /**
+   * 1 / (1 + exp(-x)).
+   * @example
+   * x.logistic() // JAX: jax.nn.sigmoid(x)
+   */
   logistic(operand: XlaOp): XlaOp;
-  /** The negative. */
+  /**
+   * The negative.
+   * @example
+   * x.neg() // JAX: -x
+   */
   neg(operand: XlaOp): XlaOp;
-  /** Of integers, each bit the other way; of predicates, the negation. */
+  /**
+   * Of integers, each bit the other way; of predicates, the negation.
+   * @example
+   * p.not() // JAX: ~p
+   */
   not(operand: XlaOp): XlaOp;
   /** Number of bits that are set. */
   populationCount(operand: XlaOp): XlaOp;
-  /** The real part. */
+  /**
+   * The real part.
+   * @example
+   * b.fft(b.complex(v, v.mul(0)), 'FFT', [3]).real() // JAX: jnp.fft.fft(v).real
+   */
   real(operand: XlaOp): XlaOp;
   /** To the nearest integer, ties away from zero. */
   round(operand: XlaOp): XlaOp;
-  /** To the nearest integer, ties to even ones. */
+  /**
+   * To the nearest integer, ties to even ones.
+   * @example
+   * x.roundNearestEven() // JAX: jnp.round(x)
+   */
   roundNearestEven(operand: XlaOp): XlaOp;
   /** 1 / sqrt(x). */
   rsqrt(operand: XlaOp): XlaOp;
@@ -111,7 +139,11 @@ export interface BuilderOperations {
   sin(operand: XlaOp): XlaOp;
   /** The hyperbolic sine. */
   sinh(operand: XlaOp): XlaOp;
-  /** The square root. */
+  /**
+   * The square root.
+   * @example
+   * b.variance(x, 0).sqrt() // JAX: x.std(axis=0)
+   */
   sqrt(operand: XlaOp): XlaOp;
   /** The tangent. */
   tan(operand: XlaOp): XlaOp;
@@ -119,19 +151,31 @@ export interface BuilderOperations {
   tanh(operand: XlaOp): XlaOp;
   /** The complex conjugate. */
   conj(operand: XlaOp): XlaOp;
-  /** The sum; of predicates, or. */
+  /**
+   * The sum; of predicates, or.
+   * @example
+   * x.add(y) // JAX: x + y
+   */
   add(
     lhs: Operand,
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-  /** The difference. */
+  /**
+   * The difference.
+   * @example
+   * x.mul(2).sub(1) // JAX: x * 2 - 1
+   */
   sub(
     lhs: Operand,
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-  /** The product; of predicates, and. */
+  /**
+   * The product; of predicates, and.
+   * @example
+   * x.mul(2).sub(1) // JAX: x * 2 - 1
+   */
   mul(
     lhs: Operand,
     rhs: Operand,
@@ -143,13 +187,21 @@ export interface BuilderOperations {
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-  /** The quotient; of integers, towards zero. x / 0 is -1 (all bits), the lowest / -1 itself. */
+  /**
+   * The quotient; of integers, towards zero. x / 0 is -1 (all bits), the lowest / -1 itself.
+   * @example
+   * y.mul(y).log().div(Math.LN10) // JAX: jnp.log10(y * y)
+   */
   div(
     lhs: Operand,
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-  /** What is left of the division, with the sign of lhs. */
+  /**
+   * What is left of the division, with the sign of lhs.
+   * @example
+   * x.rem(y) // JAX: jnp.fmod(x, y)
+   */
   rem(
     lhs: Operand,
     rhs: Operand,
@@ -158,6 +210,8 @@ export interface BuilderOperations {
   /**
    * The larger; NaN if one of them is. Of one operand: its largest element, along one axis or
    * several.
+   * @example
+   * x.max(y) // JAX: jnp.maximum(x, y)
    */
   max(
     lhs: Operand,
@@ -169,6 +223,8 @@ export interface BuilderOperations {
   /**
    * The smaller; NaN if one of them is. Of one operand: its smallest element, along one axis or
    * several.
+   * @example
+   * x.min(0) // JAX: jnp.minimum(x, 0)
    */
   min(
     lhs: Operand,
@@ -177,13 +233,21 @@ export interface BuilderOperations {
   ): XlaOp;
   min(operand: XlaOp, axis?: number | Integers, keepDims?: boolean): XlaOp;
   min(operand: XlaOp, options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
-  /** lhs to the power of rhs. */
+  /**
+   * lhs to the power of rhs.
+   * @example
+   * x.pow(3) // JAX: x ** 3
+   */
   pow(
     lhs: Operand,
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-  /** Bit by bit, or of predicates. */
+  /**
+   * Bit by bit, or of predicates.
+   * @example
+   * p.and(x.lt(2)) // JAX: jnp.logical_and(p, x < 2)
+   */
   and(
     lhs: Operand,
     rhs: Operand,
@@ -225,13 +289,21 @@ export interface BuilderOperations {
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-  /** The complex number lhs + i * rhs. */
+  /**
+   * The complex number lhs + i * rhs.
+   * @example
+   * b.complex(x, y).abs() // JAX: jnp.abs(jax.lax.complex(x, y))
+   */
   complex(
     lhs: Operand,
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-  /** Whether lhs equals rhs, element by element: pred. */
+  /**
+   * Whether lhs equals rhs, element by element: pred.
+   * @example
+   * x.eq(y) // JAX: x == y
+   */
   eq(
     lhs: Operand,
     rhs: Operand,
@@ -249,7 +321,11 @@ export interface BuilderOperations {
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-  /** Whether lhs is more than rhs, element by element: pred. */
+  /**
+   * Whether lhs is more than rhs, element by element: pred.
+   * @example
+   * x.gt(y) // JAX: x > y
+   */
   gt(
     lhs: Operand,
     rhs: Operand,
@@ -330,9 +406,17 @@ export interface BuilderOperations {
     direction: 'EQ' | 'NE' | 'GE' | 'GT' | 'LE' | 'LT',
     compareType?: 'FLOAT' | 'TOTALORDER' | 'SIGNED' | 'UNSIGNED' | { compareType?: 'FLOAT' | 'TOTALORDER' | 'SIGNED' | 'UNSIGNED' },
   ): XlaOp;
-  /** min(max(min, operand), max); the limits may be scalars. */
+  /**
+   * min(max(min, operand), max); the limits may be scalars.
+   * @example
+   * b.clamp(0, x, 1) // JAX: jnp.clip(x, 0, 1)
+   */
   clamp(min: Operand, operand: XlaOp, max: Operand): XlaOp;
-  /** Of each element, onTrue where pred is true, and onFalse elsewhere. */
+  /**
+   * Of each element, onTrue where pred is true, and onFalse elsewhere.
+   * @example
+   * p.select(x, y) // JAX: jnp.where(p, x, y)
+   */
   select(pred: XlaOp, onTrue: Operand, onFalse: Operand): XlaOp;
   /** Rounded as a float of fewer bits would be, in the same type. */
   reducePrecision(operand: XlaOp, exponentBits: number, mantissaBits: number): XlaOp;
@@ -342,19 +426,39 @@ export interface BuilderOperations {
     computation: XlaComputation | Body,
     dimensions?: Integers | { dimensions?: Integers },
   ): XlaOp;
-  /** The values in another type: floats become integers towards zero. */
+  /**
+   * The values in another type: floats become integers towards zero.
+   * @example
+   * x.convertElementType('s32') // JAX: x.astype(jnp.int32)
+   */
   convertElementType(operand: XlaOp, newElementType: ElementType): XlaOp;
-  /** The bits in another type. Narrower: the result has one more dimension; wider: one less. */
+  /**
+   * The bits in another type. Narrower: the result has one more dimension; wider: one less.
+   * @example
+   * x.bitcastConvertType('s32') // JAX: x.view(jnp.int32)
+   */
   bitcastConvertType(operand: XlaOp, newElementType: ElementType): XlaOp;
   /** To a narrower float or an integer, up or down as the random bits say. */
   stochasticConvertType(operand: XlaOp, random: XlaOp, newElementType: ElementType): XlaOp;
-  /** Repeats the operand; the new dimensions come first. */
+  /**
+   * Repeats the operand; the new dimensions come first.
+   * @example
+   * b.broadcast(b.constant(7, 'f32[]'), [2, 3]) // JAX: jnp.full((2, 3), 7.0)
+   */
   broadcast(operand: XlaOp, broadcastSizes: Integers): XlaOp;
-  /** Repeats the operand: its dimension i is dimension broadcastDimensions[i] of the result. */
+  /**
+   * Repeats the operand: its dimension i is dimension broadcastDimensions[i] of the result.
+   * @example
+   * b.broadcastInDim(v, [2, 3], [1]) // JAX: jnp.broadcast_to(v, (2, 3))
+   */
   broadcastInDim(operand: XlaOp, outDimSize: Integers, broadcastDimensions: Integers): XlaOp;
   /** Makes consecutive dimensions one. */
   collapse(operand: XlaOp, dimensions: Integers): XlaOp;
-  /** Puts the operands one after the other along a dimension. */
+  /**
+   * Puts the operands one after the other along a dimension.
+   * @example
+   * b.concatInDim([x, y], 1) // JAX: jnp.concatenate([x, y], axis=1)
+   */
   concatInDim(operands: readonly XlaOp[], dimension: number): XlaOp;
   /** The same array. */
   copy(operand: XlaOp): XlaOp;
@@ -365,13 +469,21 @@ export interface BuilderOperations {
     newSizeBounds: Integers,
     dimsAreDynamic: readonly boolean[],
   ): XlaOp;
-  /** A slice that starts where operands say: scalars, or one vector of them. It is moved inside. */
+  /**
+   * A slice that starts where operands say: scalars, or one vector of them. It is moved inside.
+   * @example
+   * v.dynamicSlice([n], [2]) // JAX: jax.lax.dynamic_slice(v, [n], [2])
+   */
   dynamicSlice(
     operand: XlaOp,
     startIndices: XlaOp | readonly Operand[],
     sizeIndices: Integers,
   ): XlaOp;
-  /** The operand with `update` in the place where operands say. */
+  /**
+   * The operand with `update` in the place where operands say.
+   * @example
+   * v.dynamicUpdateSlice(b.constant([9], 'f32[1]'), [n]) // JAX: v.at[n].set(9)
+   */
   dynamicUpdateSlice(
     operand: XlaOp,
     update: XlaOp,
@@ -393,7 +505,11 @@ export interface BuilderOperations {
   setDimensionSize(operand: XlaOp, size: Operand, dimension: number): XlaOp;
   /** Padding around and between the elements; negative: elements are cut off. */
   pad(operand: XlaOp, paddingValue: Operand, paddingConfig: PaddingConfig): XlaOp;
-  /** Padding before and after, in one dimension. */
+  /**
+   * Padding before and after, in one dimension.
+   * @example
+   * b.padInDim(x, 0, 1, 1, 2) // JAX: jnp.pad(x, ((0, 0), (1, 2)))
+   */
   padInDim(
     operand: XlaOp,
     paddingValue: Operand,
@@ -404,10 +520,16 @@ export interface BuilderOperations {
   /**
    * The same elements with other dimensions. `dimensions`: the order in which they are collapsed
    * first, the slowest varying first.
+   * @example
+   * v.reshape([1, 3]) // JAX: v[None, :]
    */
   reshape(operand: XlaOp, newSizes: Integers): XlaOp;
   reshape(operand: XlaOp, dimensions: Integers, newSizes: Integers): XlaOp;
-  /** The elements in reverse order along dimensions. */
+  /**
+   * The elements in reverse order along dimensions.
+   * @example
+   * x.rev([1]) // JAX: jnp.flip(x, axis=1)
+   */
   rev(operand: XlaOp, dimensions: Integers): XlaOp;
   /** The operand with updates combined in where the indices say. Several operands: a tuple. */
   scatter(
@@ -427,14 +549,22 @@ export interface BuilderOperations {
     dimensionNumbers: ScatterDimensionNumbers,
     options: { indicesAreSorted?: boolean; uniqueIndices?: boolean },
   ): XlaOp;
-  /** From start to limit, which is not in it, in steps. */
+  /**
+   * From start to limit, which is not in it, in steps.
+   * @example
+   * x.slice([0, 1], [2, 2]).reshape([2]) // JAX: x[0:2, 1]
+   */
   slice(
     operand: XlaOp,
     startIndices: Integers,
     limitIndices: Integers,
     strides?: Integers | { strides?: Integers },
   ): XlaOp;
-  /** A slice of one dimension. */
+  /**
+   * A slice of one dimension.
+   * @example
+   * x.sliceInDim(0, 2, 1, 1) // JAX: x[:, 0:2]
+   */
   sliceInDim(
     operand: XlaOp,
     startIndex: number,
@@ -442,7 +572,11 @@ export interface BuilderOperations {
     stride: number,
     dimno: number,
   ): XlaOp;
-  /** Dimension i of the result is dimension permutation[i] of the operand. */
+  /**
+   * Dimension i of the result is dimension permutation[i] of the operand.
+   * @example
+   * x.transpose([1, 0]) // JAX: x.T
+   */
   transpose(operand: XlaOp, permutation: Integers): XlaOp;
   /** The product of vectors and matrices. */
   dot(
@@ -502,6 +636,8 @@ export interface BuilderOperations {
   /**
    * Combines the elements along dimensions, in no particular order. Several operands: the result is
    * a tuple.
+   * @example
+   * b.reduce(x, 1, 'mul', [1]) // JAX: x.prod(axis=1)
    */
   reduce(
     operands: Operands,
@@ -514,6 +650,8 @@ export interface BuilderOperations {
   /**
    * Sorts along a dimension; -1 is the last. Several operands: the result is a tuple. The
    * comparator gets two elements of each.
+   * @example
+   * b.sort(x, 'lt', 1) // JAX: jnp.sort(x, axis=1)
    */
   sort(operands: Operands, comparator: Combiner, dimension?: number, isStable?: boolean): XlaOp;
   sort(
@@ -521,7 +659,11 @@ export interface BuilderOperations {
     comparator: Combiner,
     options: { dimension?: number; isStable?: boolean },
   ): XlaOp;
-  /** A tuple: the values and, as s32, their indices in the last dimension. */
+  /**
+   * A tuple: the values and, as s32, their indices in the last dimension.
+   * @example
+   * b.topK(x, 2) // JAX: jax.lax.top_k(x, 2)
+   */
   topK(operand: XlaOp, k: number, largest?: boolean | { largest?: boolean }): XlaOp;
   /** A convolution: batch, feature, spatial dimensions; the kernel: output, input, spatial. */
   conv(
@@ -715,9 +857,17 @@ export interface BuilderOperations {
     epsilon: number,
     featureIndex: number,
   ): XlaOp;
-  /** The triangular factor of a positive definite matrix. */
+  /**
+   * The triangular factor of a positive definite matrix.
+   * @example
+   * b.cholesky(b.eq(b.iota('s32[3,3]', 0), b.iota('s32[3,3]', 1)).convertElementType('f32').mul(4), true) // JAX: jnp.linalg.cholesky(jnp.eye(3) * 4)
+   */
   cholesky(a: XlaOp, lower?: boolean | { lower?: boolean }): XlaOp;
-  /** Fourier transforms of the last dimensions, as many as fftLength has. */
+  /**
+   * Fourier transforms of the last dimensions, as many as fftLength has.
+   * @example
+   * b.fft(b.complex(v, v.mul(0)), 'FFT', [3]).real() // JAX: jnp.fft.fft(v).real
+   */
   fft(operand: XlaOp, fftType: 'FFT' | 'IFFT' | 'RFFT' | 'IRFFT', fftLength: Integers): XlaOp;
   /** A tuple: the next state and the bits. */
   rngBitGenerator(
@@ -745,6 +895,8 @@ export interface BuilderOperations {
   /**
    * Calls one of several computations; an index out of range takes the last. Functions may use
    * values from outside, and then need no operands.
+   * @example
+   * b.conditional(n.gt(0), x, (f, a) => f.sin(a), x, (f, a) => f.cos(a)) // JAX: jax.lax.cond(n > 0, jnp.sin, jnp.cos, x)
    */
   conditional(
     pred: XlaOp,
@@ -782,17 +934,28 @@ export interface BuilderOperations {
     shape: ShapeLike,
     options: { opaque?: string; hasSideEffect?: boolean; operandShapesWithLayout?: readonly ShapeLike[]; computation?: XlaComputation; apiVersion?: 'API_VERSION_ORIGINAL' | 'API_VERSION_STATUS_RETURNING' | 'API_VERSION_STATUS_RETURNING_UNIFIED' | 'API_VERSION_TYPED_FFI' },
   ): XlaOp;
-  /** An element of a tuple; or iterate it: `const [a, b] = op`. */
+  /**
+   * An element of a tuple; or iterate it: `const [a, b] = op`, whose types are XlaOp | undefined
+   * with noUncheckedIndexedAccess.
+   * @example
+   * b.scan(v, b.constant(1, 'f32[]'), (f, e, c) => [c.mul(e), c.mul(e)], 0, { isAssociative: true }).getTupleElement(0) // JAX: jax.lax.associative_scan(jnp.multiply, v)
+   */
   getTupleElement(tupleData: XlaOp, index: number): XlaOp;
-  /** 0, 1, 2, ... along a dimension. */
+  /**
+   * 0, 1, 2, ... along a dimension.
+   * @example
+   * b.iota('s32', 3) // JAX: jnp.arange(3)
+   */
   iota(shape: ShapeLike, iotaDimension: number): XlaOp;
   iota(type: ElementType, size: number): XlaOp;
   /** The same value, across which no pass moves anything. */
   optimizationBarrier(operand: XlaOp): XlaOp;
   /**
-   * Calls the computation once per element of the inputs along a dimension, with the elements and
-   * the carries; it returns the elements of the outputs and the next carries. So the result is: the
-   * outputs, then the last carries.
+   * Calls the computation for each element of the inputs along a dimension: `(b, element, carry) =>
+   * [output, next]`. The result is a tuple: the outputs, then the last carries. jax.lax.scan has
+   * the carry first, in both.
+   * @example
+   * b.scan(v, b.constant(1, 'f32[]'), (f, e, c) => [c.mul(e), c.add(e)], 0) // JAX: jax.lax.scan(lambda c, e: (c + e, c * e), 1.0, v)[::-1]
    */
   scan(
     inputs: Operands,
@@ -815,6 +978,8 @@ export interface BuilderOperations {
   /**
    * Calls the body as long as the condition is true. Functions get the elements of the state one by
    * one, return the next ones in an array, and may use values from outside.
+   * @example
+   * b.while((f, s) => f.sum(s).lt(99), (f, s) => s.mul(2), v) // JAX: jax.lax.while_loop(lambda s: s.sum() < 99, lambda s: s * 2, v)
    */
   while(
     condition: XlaComputation | Body,
@@ -968,13 +1133,25 @@ export interface BuilderOperations {
   recvWithToken(token: XlaOp, shape: ShapeLike, channelHandle: number): XlaOp;
   /** A tuple: the data and a token. */
   recvFromHost(token: XlaOp, shape: ShapeLike, channelHandle: number): XlaOp;
-  /** The sum along one axis or several; without axis, of all elements. Predicates count as s32. */
+  /**
+   * The sum along one axis or several; without axis, of all elements. Predicates count as s32.
+   * @example
+   * b.sum(x) // JAX: x.sum()
+   */
   sum(operand: XlaOp, axis?: number | Integers, keepDims?: boolean): XlaOp;
   sum(operand: XlaOp, options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
-  /** The mean along one axis or several; without axis, of all elements. Of integers, f32. */
+  /**
+   * The mean along one axis or several; without axis, of all elements. Of integers, f32.
+   * @example
+   * b.mean(x, 0, true) // JAX: x.mean(axis=0, keepdims=True)
+   */
   mean(operand: XlaOp, axis?: number | Integers, keepDims?: boolean): XlaOp;
   mean(operand: XlaOp, options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
-  /** The mean of |x - mean|^2 along one axis or several; without axis, of all elements. */
+  /**
+   * The mean of |x - mean|^2 along one axis or several; without axis, of all elements.
+   * @example
+   * b.variance(x, 0).sqrt() // JAX: x.std(axis=0)
+   */
   variance(operand: XlaOp, axis?: number | Integers, keepDims?: boolean): XlaOp;
   variance(operand: XlaOp, options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
   /**
@@ -985,6 +1162,8 @@ export interface BuilderOperations {
   /**
    * The index (s32) of the first largest element along an axis, or in the flattened array; NaN
    * counts as the largest.
+   * @example
+   * b.argmax(x, 1) // JAX: x.argmax(axis=1)
    */
   argmax(operand: XlaOp, axis?: number, keepDims?: boolean): XlaOp;
   argmax(operand: XlaOp, options: { axis?: number; keepDims?: boolean }): XlaOp;
@@ -997,10 +1176,16 @@ export interface BuilderOperations {
   /**
    * Sums of all elements up to each one along an axis, or in the flattened array; in reverse, from
    * each one on.
+   * @example
+   * b.cumsum(x, 1) // JAX: x.cumsum(axis=1)
    */
   cumsum(operand: XlaOp, axis?: number, reverse?: boolean): XlaOp;
   cumsum(operand: XlaOp, options: { axis?: number; reverse?: boolean }): XlaOp;
-  /** max(x, 0) */
+  /**
+   * max(x, 0)
+   * @example
+   * b.relu(x) // JAX: jax.nn.relu(x)
+   */
   relu(operand: XlaOp): XlaOp;
   /**
    * x times the normal distribution function of x, approximated by a tanh unless approximate is
@@ -1011,13 +1196,19 @@ export interface BuilderOperations {
   silu(operand: XlaOp): XlaOp;
   /** log(1 + exp(x)), without overflow. */
   softplus(operand: XlaOp): XlaOp;
-  /** exp(x) / sum(exp(x)) along one axis or several: by default the last. */
+  /**
+   * exp(x) / sum(exp(x)) along one axis or several: by default the last.
+   * @example
+   * b.softmax(x) // JAX: jax.nn.softmax(x)
+   */
   softmax(operand: XlaOp, axis?: number | Integers | { axis?: number | Integers }): XlaOp;
   /** log(softmax(x)) along one axis or several: by default the last. */
   logSoftmax(operand: XlaOp, axis?: number | Integers | { axis?: number | Integers }): XlaOp;
   /**
    * A new dimension of `classes` elements, by default the last: 1 at the index and 0 elsewhere; all
    * 0 for an index outside.
+   * @example
+   * b.oneHot(i, 3) // JAX: jax.nn.one_hot(i, 3)
    */
   oneHot(indices: XlaOp, classes: number, axis?: number, dtype?: ElementType): XlaOp;
   oneHot(indices: XlaOp, classes: number, options: { axis?: number; dtype?: ElementType }): XlaOp;
@@ -1040,7 +1231,11 @@ export interface BuilderOperations {
    * A loss for each row of logits. Labels are integers, or floats that give each class its weight.
    */
   crossEntropy(logits: XlaOp, labels: XlaOp, axis?: number | { axis?: number }): XlaOp;
-  /** onTrue or onFalse, element by element; shapes are broadcast as NumPy's are. */
+  /**
+   * onTrue or onFalse, element by element; shapes are broadcast as NumPy's are.
+   * @example
+   * b.where(p, x, v) // JAX: jnp.where(p, x, v)
+   */
   where(pred: XlaOp, onTrue: Operand, onFalse: Operand): XlaOp;
   /**
    * Elements of an axis, or of the flattened array, at these indices. Beyond the ends: NaN (or the
@@ -1053,11 +1248,23 @@ export interface BuilderOperations {
     indices: XlaOp,
     options: { axis?: number; mode?: 'fill' | 'clip' | 'wrap' },
   ): XlaOp;
-  /** Joins arrays of one shape along a new axis. */
+  /**
+   * Joins arrays of one shape along a new axis.
+   * @example
+   * b.stack([x, y]) // JAX: jnp.stack([x, y])
+   */
   stack(arrays: readonly XlaOp[], axis?: number | { axis?: number }): XlaOp;
-  /** A tuple of equal parts of an axis, or of the parts between these indices. */
+  /**
+   * A tuple of equal parts of an axis, or of the parts between these indices.
+   * @example
+   * b.split(x, 3, 1) // JAX: jnp.split(x, 3, axis=1)
+   */
   split(operand: XlaOp, parts: number | Integers, axis?: number | { axis?: number }): XlaOp;
-  /** `count` values at equal distances from start to stop; without endpoint, stop is left out. */
+  /**
+   * `count` values at equal distances from start to stop; without endpoint, stop is left out.
+   * @example
+   * b.linspace(b.constant(0, 'f32[]'), 1, 5) // JAX: jnp.linspace(0, 1, 5)
+   */
   linspace(
     start: Operand,
     stop: Operand,
@@ -1069,7 +1276,11 @@ export interface BuilderOperations {
    * broadcast; a vector is a row on the left and a column on the right.
    */
   matmul(lhs: XlaOp, rhs: XlaOp): XlaOp;
-  /** The sum of products that the subscripts describe, as NumPy's: 'bij,bjk->bik'. */
+  /**
+   * The sum of products that the subscripts describe, as NumPy's: 'bij,bjk->bik'.
+   * @example
+   * b.einsum('ij,kj->ik', [x, y]) // JAX: jnp.einsum('ij,kj->ik', x, y)
+   */
   einsum(subscripts: string, operands: readonly XlaOp[]): XlaOp;
   /** The key u32[2] of jax.random.key(seed), for uniform() and the others. */
   key(seed: number): XlaOp;
@@ -1082,14 +1293,22 @@ export interface BuilderOperations {
    */
   uniform(key: XlaOp, shape: ShapeLike, low?: number, high?: number): XlaOp;
   uniform(key: XlaOp, shape: ShapeLike, options: { low?: number; high?: number }): XlaOp;
-  /** Random numbers of the standard normal distribution, from the bits of jax.random.normal(). */
+  /**
+   * Random numbers of the standard normal distribution, from the bits of jax.random.normal().
+   * @example
+   * b.normal(b.key(1), 'f32[2]') // JAX: jax.random.normal(jax.random.key(1), (2,))
+   */
   normal(key: XlaOp, shape: ShapeLike): XlaOp;
   /** Keeps each element with probability 1 - rate, divided by that; the others become 0. */
   dropout(operand: XlaOp, key: XlaOp, rate: number): XlaOp;
 }
 
 export interface OpOperations {
-  /** The absolute value; of complex numbers, the modulus. */
+  /**
+   * The absolute value; of complex numbers, the modulus.
+   * @example
+   * b.complex(x, y).abs() // JAX: jnp.abs(jax.lax.complex(x, y))
+   */
   abs(): XlaOp;
   /** The arc cosine. */
   acos(): XlaOp;
@@ -1119,7 +1338,11 @@ export interface OpOperations {
   expm1(): XlaOp;
   /** To the next integer down. */
   floor(): XlaOp;
-  /** The imaginary part. */
+  /**
+   * The imaginary part.
+   * @example
+   * b.complex(v, v.mul(0)).mul(b.constant([1, 2], 'c64[]'), []).imag() // JAX: (v * (1 + 2j)).imag
+   */
   imag(): XlaOp;
   /** Whether it is neither infinite nor NaN: pred. */
   isFinite(): XlaOp;
@@ -1127,19 +1350,39 @@ export interface OpOperations {
   log(): XlaOp;
   /** log(1 + x), exact near zero. */
   log1p(): XlaOp;
-  /** 1 / (1 + exp(-x)). */
+  /**
+   * 1 / (1 + exp(-x)).
+   * @example
+   * x.logistic() // JAX: jax.nn.sigmoid(x)
+   */
   logistic(): XlaOp;
-  /** The negative. */
+  /**
+   * The negative.
+   * @example
+   * x.neg() // JAX: -x
+   */
   neg(): XlaOp;
-  /** Of integers, each bit the other way; of predicates, the negation. */
+  /**
+   * Of integers, each bit the other way; of predicates, the negation.
+   * @example
+   * p.not() // JAX: ~p
+   */
   not(): XlaOp;
   /** Number of bits that are set. */
   populationCount(): XlaOp;
-  /** The real part. */
+  /**
+   * The real part.
+   * @example
+   * b.fft(b.complex(v, v.mul(0)), 'FFT', [3]).real() // JAX: jnp.fft.fft(v).real
+   */
   real(): XlaOp;
   /** To the nearest integer, ties away from zero. */
   round(): XlaOp;
-  /** To the nearest integer, ties to even ones. */
+  /**
+   * To the nearest integer, ties to even ones.
+   * @example
+   * x.roundNearestEven() // JAX: jnp.round(x)
+   */
   roundNearestEven(): XlaOp;
   /** 1 / sqrt(x). */
   rsqrt(): XlaOp;
@@ -1149,7 +1392,11 @@ export interface OpOperations {
   sin(): XlaOp;
   /** The hyperbolic sine. */
   sinh(): XlaOp;
-  /** The square root. */
+  /**
+   * The square root.
+   * @example
+   * b.variance(x, 0).sqrt() // JAX: x.std(axis=0)
+   */
   sqrt(): XlaOp;
   /** The tangent. */
   tan(): XlaOp;
@@ -1157,21 +1404,43 @@ export interface OpOperations {
   tanh(): XlaOp;
   /** The complex conjugate. */
   conj(): XlaOp;
-  /** The sum; of predicates, or. */
+  /**
+   * The sum; of predicates, or.
+   * @example
+   * x.add(y) // JAX: x + y
+   */
   add(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
-  /** The difference. */
+  /**
+   * The difference.
+   * @example
+   * x.mul(2).sub(1) // JAX: x * 2 - 1
+   */
   sub(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
-  /** The product; of predicates, and. */
+  /**
+   * The product; of predicates, and.
+   * @example
+   * x.mul(2).sub(1) // JAX: x * 2 - 1
+   */
   mul(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
   /** The upper half of the product of integers. */
   mulhi(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
-  /** The quotient; of integers, towards zero. x / 0 is -1 (all bits), the lowest / -1 itself. */
+  /**
+   * The quotient; of integers, towards zero. x / 0 is -1 (all bits), the lowest / -1 itself.
+   * @example
+   * y.mul(y).log().div(Math.LN10) // JAX: jnp.log10(y * y)
+   */
   div(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
-  /** What is left of the division, with the sign of lhs. */
+  /**
+   * What is left of the division, with the sign of lhs.
+   * @example
+   * x.rem(y) // JAX: jnp.fmod(x, y)
+   */
   rem(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
   /**
    * The larger; NaN if one of them is. Of one operand: its largest element, along one axis or
    * several.
+   * @example
+   * x.max(y) // JAX: jnp.maximum(x, y)
    */
   max(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
   max(axis?: number | Integers, keepDims?: boolean): XlaOp;
@@ -1179,13 +1448,23 @@ export interface OpOperations {
   /**
    * The smaller; NaN if one of them is. Of one operand: its smallest element, along one axis or
    * several.
+   * @example
+   * x.min(0) // JAX: jnp.minimum(x, 0)
    */
   min(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
   min(axis?: number | Integers, keepDims?: boolean): XlaOp;
   min(options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
-  /** lhs to the power of rhs. */
+  /**
+   * lhs to the power of rhs.
+   * @example
+   * x.pow(3) // JAX: x ** 3
+   */
   pow(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
-  /** Bit by bit, or of predicates. */
+  /**
+   * Bit by bit, or of predicates.
+   * @example
+   * p.and(x.lt(2)) // JAX: jnp.logical_and(p, x < 2)
+   */
   and(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
   /** Bit by bit, or of predicates. */
   or(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
@@ -1208,15 +1487,27 @@ export interface OpOperations {
   ): XlaOp;
   /** The angle of the point (rhs, lhs). */
   atan2(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
-  /** The complex number lhs + i * rhs. */
+  /**
+   * The complex number lhs + i * rhs.
+   * @example
+   * b.complex(x, y).abs() // JAX: jnp.abs(jax.lax.complex(x, y))
+   */
   complex(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
-  /** Whether lhs equals rhs, element by element: pred. */
+  /**
+   * Whether lhs equals rhs, element by element: pred.
+   * @example
+   * x.eq(y) // JAX: x == y
+   */
   eq(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
   /** Whether lhs does not equal rhs, element by element: pred. */
   ne(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
   /** Whether lhs is at least rhs, element by element: pred. */
   ge(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
-  /** Whether lhs is more than rhs, element by element: pred. */
+  /**
+   * Whether lhs is more than rhs, element by element: pred.
+   * @example
+   * x.gt(y) // JAX: x > y
+   */
   gt(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
   /** Whether lhs is at most rhs, element by element: pred. */
   le(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
@@ -1278,23 +1569,47 @@ export interface OpOperations {
     direction: 'EQ' | 'NE' | 'GE' | 'GT' | 'LE' | 'LT',
     compareType?: 'FLOAT' | 'TOTALORDER' | 'SIGNED' | 'UNSIGNED' | { compareType?: 'FLOAT' | 'TOTALORDER' | 'SIGNED' | 'UNSIGNED' },
   ): XlaOp;
-  /** min(max(min, operand), max); the limits may be scalars. */
+  /**
+   * min(max(min, operand), max); the limits may be scalars.
+   * @example
+   * b.clamp(0, x, 1) // JAX: jnp.clip(x, 0, 1)
+   */
   clamp(operand: XlaOp, max: Operand): XlaOp;
-  /** Of each element, onTrue where pred is true, and onFalse elsewhere. */
+  /**
+   * Of each element, onTrue where pred is true, and onFalse elsewhere.
+   * @example
+   * p.select(x, y) // JAX: jnp.where(p, x, y)
+   */
   select(onTrue: Operand, onFalse: Operand): XlaOp;
   /** Rounded as a float of fewer bits would be, in the same type. */
   reducePrecision(exponentBits: number, mantissaBits: number): XlaOp;
   /** Applies a computation of scalars to the elements. A function may use scalars from outside. */
   map(computation: XlaComputation | Body, dimensions?: Integers | { dimensions?: Integers }): XlaOp;
-  /** The values in another type: floats become integers towards zero. */
+  /**
+   * The values in another type: floats become integers towards zero.
+   * @example
+   * x.convertElementType('s32') // JAX: x.astype(jnp.int32)
+   */
   convertElementType(newElementType: ElementType): XlaOp;
-  /** The bits in another type. Narrower: the result has one more dimension; wider: one less. */
+  /**
+   * The bits in another type. Narrower: the result has one more dimension; wider: one less.
+   * @example
+   * x.bitcastConvertType('s32') // JAX: x.view(jnp.int32)
+   */
   bitcastConvertType(newElementType: ElementType): XlaOp;
   /** To a narrower float or an integer, up or down as the random bits say. */
   stochasticConvertType(random: XlaOp, newElementType: ElementType): XlaOp;
-  /** Repeats the operand; the new dimensions come first. */
+  /**
+   * Repeats the operand; the new dimensions come first.
+   * @example
+   * b.broadcast(b.constant(7, 'f32[]'), [2, 3]) // JAX: jnp.full((2, 3), 7.0)
+   */
   broadcast(broadcastSizes: Integers): XlaOp;
-  /** Repeats the operand: its dimension i is dimension broadcastDimensions[i] of the result. */
+  /**
+   * Repeats the operand: its dimension i is dimension broadcastDimensions[i] of the result.
+   * @example
+   * b.broadcastInDim(v, [2, 3], [1]) // JAX: jnp.broadcast_to(v, (2, 3))
+   */
   broadcastInDim(outDimSize: Integers, broadcastDimensions: Integers): XlaOp;
   /** Makes consecutive dimensions one. */
   collapse(dimensions: Integers): XlaOp;
@@ -1306,9 +1621,17 @@ export interface OpOperations {
     newSizeBounds: Integers,
     dimsAreDynamic: readonly boolean[],
   ): XlaOp;
-  /** A slice that starts where operands say: scalars, or one vector of them. It is moved inside. */
+  /**
+   * A slice that starts where operands say: scalars, or one vector of them. It is moved inside.
+   * @example
+   * v.dynamicSlice([n], [2]) // JAX: jax.lax.dynamic_slice(v, [n], [2])
+   */
   dynamicSlice(startIndices: XlaOp | readonly Operand[], sizeIndices: Integers): XlaOp;
-  /** The operand with `update` in the place where operands say. */
+  /**
+   * The operand with `update` in the place where operands say.
+   * @example
+   * v.dynamicUpdateSlice(b.constant([9], 'f32[1]'), [n]) // JAX: v.at[n].set(9)
+   */
   dynamicUpdateSlice(update: XlaOp, startIndices: XlaOp | readonly Operand[]): XlaOp;
   /** Slices from where the indices say, put together. */
   gather(
@@ -1325,15 +1648,25 @@ export interface OpOperations {
   setDimensionSize(size: Operand, dimension: number): XlaOp;
   /** Padding around and between the elements; negative: elements are cut off. */
   pad(paddingValue: Operand, paddingConfig: PaddingConfig): XlaOp;
-  /** Padding before and after, in one dimension. */
+  /**
+   * Padding before and after, in one dimension.
+   * @example
+   * b.padInDim(x, 0, 1, 1, 2) // JAX: jnp.pad(x, ((0, 0), (1, 2)))
+   */
   padInDim(paddingValue: Operand, dimno: number, padLo: number, padHi: number): XlaOp;
   /**
    * The same elements with other dimensions. `dimensions`: the order in which they are collapsed
    * first, the slowest varying first.
+   * @example
+   * v.reshape([1, 3]) // JAX: v[None, :]
    */
   reshape(newSizes: Integers): XlaOp;
   reshape(dimensions: Integers, newSizes: Integers): XlaOp;
-  /** The elements in reverse order along dimensions. */
+  /**
+   * The elements in reverse order along dimensions.
+   * @example
+   * x.rev([1]) // JAX: jnp.flip(x, axis=1)
+   */
   rev(dimensions: Integers): XlaOp;
   /** The operand with updates combined in where the indices say. Several operands: a tuple. */
   scatter(
@@ -1351,15 +1684,27 @@ export interface OpOperations {
     dimensionNumbers: ScatterDimensionNumbers,
     options: { indicesAreSorted?: boolean; uniqueIndices?: boolean },
   ): XlaOp;
-  /** From start to limit, which is not in it, in steps. */
+  /**
+   * From start to limit, which is not in it, in steps.
+   * @example
+   * x.slice([0, 1], [2, 2]).reshape([2]) // JAX: x[0:2, 1]
+   */
   slice(
     startIndices: Integers,
     limitIndices: Integers,
     strides?: Integers | { strides?: Integers },
   ): XlaOp;
-  /** A slice of one dimension. */
+  /**
+   * A slice of one dimension.
+   * @example
+   * x.sliceInDim(0, 2, 1, 1) // JAX: x[:, 0:2]
+   */
   sliceInDim(startIndex: number, limitIndex: number, stride: number, dimno: number): XlaOp;
-  /** Dimension i of the result is dimension permutation[i] of the operand. */
+  /**
+   * Dimension i of the result is dimension permutation[i] of the operand.
+   * @example
+   * x.transpose([1, 0]) // JAX: x.T
+   */
   transpose(permutation: Integers): XlaOp;
   /** The product of vectors and matrices. */
   dot(
@@ -1412,6 +1757,8 @@ export interface OpOperations {
   /**
    * Combines the elements along dimensions, in no particular order. Several operands: the result is
    * a tuple.
+   * @example
+   * b.reduce(x, 1, 'mul', [1]) // JAX: x.prod(axis=1)
    */
   reduce(
     initValues: Operand | readonly Operand[],
@@ -1423,10 +1770,16 @@ export interface OpOperations {
   /**
    * Sorts along a dimension; -1 is the last. Several operands: the result is a tuple. The
    * comparator gets two elements of each.
+   * @example
+   * b.sort(x, 'lt', 1) // JAX: jnp.sort(x, axis=1)
    */
   sort(comparator: Combiner, dimension?: number, isStable?: boolean): XlaOp;
   sort(comparator: Combiner, options: { dimension?: number; isStable?: boolean }): XlaOp;
-  /** A tuple: the values and, as s32, their indices in the last dimension. */
+  /**
+   * A tuple: the values and, as s32, their indices in the last dimension.
+   * @example
+   * b.topK(x, 2) // JAX: jax.lax.top_k(x, 2)
+   */
   topK(k: number, largest?: boolean | { largest?: boolean }): XlaOp;
   /** A convolution: batch, feature, spatial dimensions; the kernel: output, input, spatial. */
   conv(
@@ -1597,9 +1950,17 @@ export interface OpOperations {
     epsilon: number,
     featureIndex: number,
   ): XlaOp;
-  /** The triangular factor of a positive definite matrix. */
+  /**
+   * The triangular factor of a positive definite matrix.
+   * @example
+   * b.cholesky(b.eq(b.iota('s32[3,3]', 0), b.iota('s32[3,3]', 1)).convertElementType('f32').mul(4), true) // JAX: jnp.linalg.cholesky(jnp.eye(3) * 4)
+   */
   cholesky(lower?: boolean | { lower?: boolean }): XlaOp;
-  /** Fourier transforms of the last dimensions, as many as fftLength has. */
+  /**
+   * Fourier transforms of the last dimensions, as many as fftLength has.
+   * @example
+   * b.fft(b.complex(v, v.mul(0)), 'FFT', [3]).real() // JAX: jnp.fft.fft(v).real
+   */
   fft(fftType: 'FFT' | 'IFFT' | 'RFFT' | 'IRFFT', fftLength: Integers): XlaOp;
   /** Normally distributed; see execute's seed. */
   rngNormal(sigma: Operand, shape: ShapeLike): XlaOp;
@@ -1616,6 +1977,8 @@ export interface OpOperations {
   /**
    * Calls one of several computations; an index out of range takes the last. Functions may use
    * values from outside, and then need no operands.
+   * @example
+   * b.conditional(n.gt(0), x, (f, a) => f.sin(a), x, (f, a) => f.cos(a)) // JAX: jax.lax.cond(n > 0, jnp.sin, jnp.cos, x)
    */
   conditional(
     trueOperand: XlaOp,
@@ -1631,14 +1994,21 @@ export interface OpOperations {
     branchComputations: readonly (XlaComputation | Body)[],
     branchOperands?: readonly XlaOp[] | { branchOperands?: readonly XlaOp[] },
   ): XlaOp;
-  /** An element of a tuple; or iterate it: `const [a, b] = op`. */
+  /**
+   * An element of a tuple; or iterate it: `const [a, b] = op`, whose types are XlaOp | undefined
+   * with noUncheckedIndexedAccess.
+   * @example
+   * b.scan(v, b.constant(1, 'f32[]'), (f, e, c) => [c.mul(e), c.mul(e)], 0, { isAssociative: true }).getTupleElement(0) // JAX: jax.lax.associative_scan(jnp.multiply, v)
+   */
   getTupleElement(index: number): XlaOp;
   /** The same value, across which no pass moves anything. */
   optimizationBarrier(): XlaOp;
   /**
-   * Calls the computation once per element of the inputs along a dimension, with the elements and
-   * the carries; it returns the elements of the outputs and the next carries. So the result is: the
-   * outputs, then the last carries.
+   * Calls the computation for each element of the inputs along a dimension: `(b, element, carry) =>
+   * [output, next]`. The result is a tuple: the outputs, then the last carries. jax.lax.scan has
+   * the carry first, in both.
+   * @example
+   * b.scan(v, b.constant(1, 'f32[]'), (f, e, c) => [c.mul(e), c.add(e)], 0) // JAX: jax.lax.scan(lambda c, e: (c + e, c * e), 1.0, v)[::-1]
    */
   scan(
     inits: Operands,
@@ -1755,13 +2125,25 @@ export interface OpOperations {
   recvWithToken(shape: ShapeLike, channelHandle: number): XlaOp;
   /** A tuple: the data and a token. */
   recvFromHost(shape: ShapeLike, channelHandle: number): XlaOp;
-  /** The sum along one axis or several; without axis, of all elements. Predicates count as s32. */
+  /**
+   * The sum along one axis or several; without axis, of all elements. Predicates count as s32.
+   * @example
+   * b.sum(x) // JAX: x.sum()
+   */
   sum(axis?: number | Integers, keepDims?: boolean): XlaOp;
   sum(options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
-  /** The mean along one axis or several; without axis, of all elements. Of integers, f32. */
+  /**
+   * The mean along one axis or several; without axis, of all elements. Of integers, f32.
+   * @example
+   * b.mean(x, 0, true) // JAX: x.mean(axis=0, keepdims=True)
+   */
   mean(axis?: number | Integers, keepDims?: boolean): XlaOp;
   mean(options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
-  /** The mean of |x - mean|^2 along one axis or several; without axis, of all elements. */
+  /**
+   * The mean of |x - mean|^2 along one axis or several; without axis, of all elements.
+   * @example
+   * b.variance(x, 0).sqrt() // JAX: x.std(axis=0)
+   */
   variance(axis?: number | Integers, keepDims?: boolean): XlaOp;
   variance(options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
   /**
@@ -1772,6 +2154,8 @@ export interface OpOperations {
   /**
    * The index (s32) of the first largest element along an axis, or in the flattened array; NaN
    * counts as the largest.
+   * @example
+   * b.argmax(x, 1) // JAX: x.argmax(axis=1)
    */
   argmax(axis?: number, keepDims?: boolean): XlaOp;
   argmax(options: { axis?: number; keepDims?: boolean }): XlaOp;
@@ -1784,10 +2168,16 @@ export interface OpOperations {
   /**
    * Sums of all elements up to each one along an axis, or in the flattened array; in reverse, from
    * each one on.
+   * @example
+   * b.cumsum(x, 1) // JAX: x.cumsum(axis=1)
    */
   cumsum(axis?: number, reverse?: boolean): XlaOp;
   cumsum(options: { axis?: number; reverse?: boolean }): XlaOp;
-  /** max(x, 0) */
+  /**
+   * max(x, 0)
+   * @example
+   * b.relu(x) // JAX: jax.nn.relu(x)
+   */
   relu(): XlaOp;
   /**
    * x times the normal distribution function of x, approximated by a tanh unless approximate is
@@ -1798,13 +2188,19 @@ export interface OpOperations {
   silu(): XlaOp;
   /** log(1 + exp(x)), without overflow. */
   softplus(): XlaOp;
-  /** exp(x) / sum(exp(x)) along one axis or several: by default the last. */
+  /**
+   * exp(x) / sum(exp(x)) along one axis or several: by default the last.
+   * @example
+   * b.softmax(x) // JAX: jax.nn.softmax(x)
+   */
   softmax(axis?: number | Integers | { axis?: number | Integers }): XlaOp;
   /** log(softmax(x)) along one axis or several: by default the last. */
   logSoftmax(axis?: number | Integers | { axis?: number | Integers }): XlaOp;
   /**
    * A new dimension of `classes` elements, by default the last: 1 at the index and 0 elsewhere; all
    * 0 for an index outside.
+   * @example
+   * b.oneHot(i, 3) // JAX: jax.nn.one_hot(i, 3)
    */
   oneHot(classes: number, axis?: number, dtype?: ElementType): XlaOp;
   oneHot(classes: number, options: { axis?: number; dtype?: ElementType }): XlaOp;
@@ -1820,7 +2216,11 @@ export interface OpOperations {
    * A loss for each row of logits. Labels are integers, or floats that give each class its weight.
    */
   crossEntropy(labels: XlaOp, axis?: number | { axis?: number }): XlaOp;
-  /** onTrue or onFalse, element by element; shapes are broadcast as NumPy's are. */
+  /**
+   * onTrue or onFalse, element by element; shapes are broadcast as NumPy's are.
+   * @example
+   * b.where(p, x, v) // JAX: jnp.where(p, x, v)
+   */
   where(onTrue: Operand, onFalse: Operand): XlaOp;
   /**
    * Elements of an axis, or of the flattened array, at these indices. Beyond the ends: NaN (or the
@@ -1829,9 +2229,17 @@ export interface OpOperations {
    */
   take(indices: XlaOp, axis?: number, mode?: 'fill' | 'clip' | 'wrap'): XlaOp;
   take(indices: XlaOp, options: { axis?: number; mode?: 'fill' | 'clip' | 'wrap' }): XlaOp;
-  /** A tuple of equal parts of an axis, or of the parts between these indices. */
+  /**
+   * A tuple of equal parts of an axis, or of the parts between these indices.
+   * @example
+   * b.split(x, 3, 1) // JAX: jnp.split(x, 3, axis=1)
+   */
   split(parts: number | Integers, axis?: number | { axis?: number }): XlaOp;
-  /** `count` values at equal distances from start to stop; without endpoint, stop is left out. */
+  /**
+   * `count` values at equal distances from start to stop; without endpoint, stop is left out.
+   * @example
+   * b.linspace(b.constant(0, 'f32[]'), 1, 5) // JAX: jnp.linspace(0, 1, 5)
+   */
   linspace(stop: Operand, count: number, endpoint?: boolean | { endpoint?: boolean }): XlaOp;
   /**
    * NumPy's product: the last two dimensions are matrices, those before them batches, which are
@@ -1847,7 +2255,11 @@ export interface OpOperations {
    */
   uniform(shape: ShapeLike, low?: number, high?: number): XlaOp;
   uniform(shape: ShapeLike, options: { low?: number; high?: number }): XlaOp;
-  /** Random numbers of the standard normal distribution, from the bits of jax.random.normal(). */
+  /**
+   * Random numbers of the standard normal distribution, from the bits of jax.random.normal().
+   * @example
+   * b.normal(b.key(1), 'f32[2]') // JAX: jax.random.normal(jax.random.key(1), (2,))
+   */
   normal(shape: ShapeLike): XlaOp;
   /** Keeps each element with probability 1 - rate, divided by that; the others become 0. */
   dropout(key: XlaOp, rate: number): XlaOp;

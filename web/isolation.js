@@ -34,12 +34,15 @@
     return;
   }
   const reloaded = 'xla-wasm isolation';
+  /* Once: if the headers don't take, reloading again would not help. */
+  window.xlaWasmReloads = !sessionStorage.getItem(reloaded); /* a client says nothing of threads until then */
   navigator.serviceWorker.register(script).then(() => {
-    /* Once: if the headers don't take, reloading again would not help. */
-    if (sessionStorage.getItem(reloaded)) return;
+    if (!window.xlaWasmReloads) return;
     sessionStorage.setItem(reloaded, '1');
     navigator.serviceWorker.ready.then(() => location.reload());
-  }, () => {});
+  }, () => {
+    window.xlaWasmReloads = false;
+  });
 
   async function isolated(request) {
     const response = await fetch(request);

@@ -12,17 +12,17 @@ import { setVjp } from '../objects/module.mjs';
  * @returns {Promise<import('../objects/module.mjs').HloModule>}
  */
 export async function load(client, source, { maxBytes, ...options }) {
-  let { content } = await contentOf(source);
+  let { content, name } = await contentOf(source);
   if (typeof content !== 'string' && isGzip(content)) content = await gunzip(content, maxBytes);
-  if (typeof content === 'string') return loadText(client, content, kindOfText(content), options);
-  const refused = refusal(content);
+  if (typeof content === 'string') return loadText(client, content, kindOfText(content), options, name);
+  const refused = refusal(content, name);
   if (refused) throw refused;
   const { isBytecode } = await import('../stablehlo/index.mjs');
   const programs = isBytecode(content) ? [content] : programsOfJaxExport(content);
   if (programs.length) return loadWithGradients(client, programs, options);
   if (!isText(content)) return loadProto(client, content);
   const head = new TextDecoder().decode(content.subarray(0, 100000));
-  return loadText(client, content, kindOfText(head), options);
+  return loadText(client, content, kindOfText(head), options, name);
 }
 
 /** The first program, with the next ones as its vector-Jacobian products. */
@@ -71,13 +71,13 @@ async function loadProtoText(client, content) {
   return client.parseHloProto(protoOfText(typeof content === 'string' ? content : new TextDecoder().decode(content)));
 }
 
-function loadText(client, content, kind, options) {
+function loadText(client, content, kind, options, name) {
   const { elided } = options;
   if (kind === 'stablehlo') return client.parseStableHlo(content, options);
   if (kind === 'hlo') return client.parseHlo(content, { elided });
   if (kind === 'proto') return loadProtoText(client, content);
   const head = typeof content === 'string' ? new TextEncoder().encode(content.slice(0, 1000)) : content;
-  const refused = refusal(head);
+  const refused = refusal(head, name);
   if (refused) throw refused;
   try {
     return client.parseHlo(content, { elided });

@@ -3,7 +3,7 @@
  * check their arguments. This file handles values that throw when they are read (a getter, a Proxy,
  * a method without its object), and the engine's own limits.
  */
-import { captureCall, COPY, enter, fromCall, invalidArgument, isLimit, isXlaError, messageOf, ownCopy, XlaError } from './error.mjs';
+import { captureCall, COPY, describe, enter, fromCall, invalidArgument, isLimit, isXlaError, messageOf, ownCopy, XlaError } from './error.mjs';
 
 /** Who constructs an object of this package's with this is the package. */
 export const PRIVATE = Symbol('xla-wasm');
@@ -90,12 +90,34 @@ const reminder = (method, members) => Object.create(Promise.prototype, Object.fr
   throw invalidArgument(method, `${method}() gives a promise: write await before it`);
 } }])));
 
+/**
+ * Makes JavaScript's operators fail for objects of a class, which they take for NaN or for text. In a template, and for
+ * String(), an object stays its text.
+ * @param {Function} Class
+ * @param {string} remedy what to write instead
+ * @param {boolean} [isText] whether `+`, which also joins texts, takes the object's text
+ */
+export function refuseOperators(Class, remedy, isText = false) {
+  const value = guarded(function toPrimitive(hint) {
+    if (hint === 'string' || (isText && hint === 'default')) return this.toString();
+    throw invalidArgument('', `JavaScript's operators cannot compute with ${describe(this)}: ${remedy}`);
+  });
+  Object.defineProperty(Class.prototype, Symbol.toPrimitive, { value, configurable: true });
+}
+
 function foreign(operation, error, args) {
   if (isXlaError(error) || callersOwn.has(error)) return error;
+  if (isImport(error)) {
+    return new XlaError('UNAVAILABLE', `${operation}: a file of the package cannot be loaded: ${messageOf(error)}; serve all of its ` +
+      'files, of one version, and load the page again', { operation, cause: error });
+  }
   const [code, message] = isLimit(error)
     ? ['RESOURCE_EXHAUSTED', messageOf(error)] : ['INVALID_ARGUMENT', unreadableMessage(error, args)];
   return new XlaError(code, `${operation}: ${message}`, { operation, cause: error });
 }
+
+/** Whether a part of the package could not be imported: in the words of V8, Firefox, Safari, Node and Deno. */
+const isImport = (error) => /dynamically imported module|Importing a module script|^Cannot find (module|package)|^Module not found/.test(messageOf(error));
 
 /** Names the argument that cannot be read, if there is one. */
 function unreadableMessage(error, args) {

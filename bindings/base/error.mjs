@@ -109,6 +109,9 @@ export function invalidArgument(operation, message) {
   });
 }
 
+/** Why a literal cannot be made of a value, without the words that name the literal: for an error that names the argument. */
+export const reasonOf = ({ message }) => message.replace(/^(?:\w+: )?(?:literal: )?(?:value: )?/, '');
+
 const MAX_SHOWN = 60;
 
 /** Marks the package's classes with the copy they belong to: a program may load two copies. */

@@ -4,8 +4,9 @@
  * wants it, or undefined if the argument is not of the kind. `kind.wants` describes the kind.
  */
 import { MAX_RANK } from '../base/constants.mjs';
-import { describe, invalidArgument } from '../base/error.mjs';
+import { describe, invalidArgument, reasonOf } from '../base/error.mjs';
 import { boolean, copyList, isPlainObject, kind, string, unknownName } from '../base/options.mjs';
+import { coreOf } from '../objects/handle.mjs';
 import { isLiteral } from '../values/literal.mjs';
 import { isShape, Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, meantType } from '../values/types.mjs';
@@ -25,10 +26,12 @@ export const op = operandKind('an XlaOp', 'XlaOp', (value, context) => {
   if (!isOp(value)) return undefined;
   const own = value.builder === builder ? value : adopt(value, argument);
   if (own) return own;
+  const why = coreOf(value.builder) !== coreOf(builder) ? ': they are of two clients'
+    : value.builder.disposed ? ': the other one was built already' : '';
   throw invalidArgument(
     operation,
     `${argument} is an XlaOp of builder "${value.builder.name}"; ` +
-      `the operands of an operation are of its own builder, "${builder.name}"`,
+      `the operands of an operation are of its own builder, "${builder.name}"${why}`,
   );
 });
 export const ops = listOf(op, 'an array of XlaOps');
@@ -58,7 +61,9 @@ function constantOf(value, elementType, { builder, operation, argument }) {
   try {
     return builder.constantR0(value, elementType);
   } catch (error) {
-    throw invalidArgument(operation, `${argument}: ${error.message}`);
+    if (error.code !== 'INVALID_ARGUMENT') throw error;
+    const isFraction = typeof value === 'number' && !Number.isInteger(value) && /^[su]\d/.test(elementType);
+    throw invalidArgument(operation, `${argument}: ${reasonOf(error)}${isFraction ? "; convert the other operand: x.convertElementType('f32')" : ''}`);
   }
 }
 

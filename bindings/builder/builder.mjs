@@ -7,12 +7,13 @@ import { checkpoint, CHECKPOINTS, differentiate, maxTrips } from '../objects/gra
 import { coreOf, Handle, pointerOf } from '../objects/handle.mjs';
 import { HloModule, takeShape } from '../objects/module.mjs';
 import { isLiteral, Literal, rowMajorData } from '../values/literal.mjs';
-import { Shape } from '../values/shape.mjs';
+import { isFloat, Shape } from '../values/shape.mjs';
 import { bindArguments, settleArguments } from './arguments.mjs';
 import { batch, elementShapes, HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from './batches.mjs';
 import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
 import { elementsOf, isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
+import { nameMissing } from './other_names.mjs';
 
 const BUILDER_OPTIONS = { locations: boolean };
 const GRADIENT_OPTIONS = { maxTrips, checkpoint };
@@ -171,6 +172,9 @@ export class XlaBuilder extends Handle {
       throw invalidArgument('gradient', `${argument} must be an XlaOp of this builder; got ${describe(value)}`);
     }
     if (!list.length) throw invalidArgument('gradient', 'wrt must have at least one value; got an empty list');
+    if (!loss.shape.isScalar || !isFloat(loss.shape)) {
+      throw invalidArgument('gradient', `loss has shape ${loss.shape}; it must be one real number: b.sum(loss) or b.mean(loss)`);
+    }
     const handles = Uint32Array.from(list, ({ handle }) => handle);
     const tuple = this.#add((core, builder) => core.gradientRules.apply(false, (copy, ...rules) =>
       core.call('xla_builder_gradient', builder, loss.handle, copy(handles), list.length, asked.maxTrips ?? 0,
@@ -260,10 +264,11 @@ export class XlaBuilder extends Handle {
    * @param {XlaOp} [root] the result; by default what was added last
    * @returns {HloModule}
    */
-  build(root) {
-    if (root !== undefined && (!isOp(root) || root.builder !== this)) {
-      const got = describe(root);
-      throw invalidArgument('build', `root must be an XlaOp of this builder; got ${got}`);
+  build(root, ...more) {
+    if (more.length || (root !== undefined && (!isOp(root) || root.builder !== this))) {
+      const several = more.length ? [root, ...more] : root;
+      const advice = Array.isArray(several) ? '; several results are one tuple: build(b.tuple([x, y]))' : '';
+      throw invalidArgument('build', `root must be an XlaOp of this builder; got ${describe(several)}${advice}`);
     }
     const core = coreOf(this);
     const { handle = 0 } = root ?? this.#last ?? {};
@@ -275,7 +280,7 @@ export class XlaBuilder extends Handle {
 
   #pointer() {
     if (!this.#built) return pointerOf(this);
-    throw new XlaError('FAILED_PRECONDITION', `builder "${this.name}" was built already`);
+    throw new XlaError('FAILED_PRECONDITION', `builder "${this.name}" was built already: begin another one, client.builder()`);
   }
 
   /** @param {(core: any, builder: number, copy: Function) => number} call */
@@ -434,6 +439,8 @@ export class XlaBuilder extends Handle {
         return innermost([this, ...values])[method](this, ...values);
       });
     }
+    nameMissing(XlaBuilder);
+    nameMissing(XlaOp);
     // Of all operands' builders, that of the innermost function: only there all can be used.
     const innermost = (values) => {
       let inner = null;

@@ -11,6 +11,7 @@ import { HloModule } from '../objects/module.mjs';
 import { Shape } from '../values/shape.mjs';
 import { listOf } from './arguments.mjs';
 import { elementsOf, isOp } from './op.mjs';
+import { OTHER_NAMES } from './other_names.mjs';
 
 /** The result of a builder's build(), or any module: its entry computation. */
 export const computation = kind('a computation', (value) =>
@@ -52,11 +53,6 @@ export function combiner(shapesOf) {
 export const scalarsOf = (...lists) =>
   lists.flat().map(({ shape }) => Shape.array((shape.leaves()[0] ?? shape).elementType));
 
-/** The operation for names that reductions have elsewhere: "sum" is spelled most like "sub". */
-const REDUCTIONS = {
-  sum: 'add', plus: 'add', total: 'add', prod: 'mul', product: 'mul', times: 'mul', multiply: 'mul', maximum: 'max', amax: 'max',
-  minimum: 'min', amin: 'min', any: 'or', all: 'and', some: 'or', every: 'and',
-};
 const AVERAGES = ['mean', 'average', 'avg'];
 
 /** The computation of one operation on the parameters: in a comparator, on the first two. */
@@ -82,8 +78,8 @@ function unknownOperation(name, arity, { operation, argument, elementwise }) {
   if (AVERAGES.includes(word)) {
     return invalidArgument(operation, `${argument}: "${name}" does not combine two values: use "add", and divide by the count`);
   }
-  if (Object.hasOwn(REDUCTIONS, word)) {
-    return invalidArgument(operation, `${argument}: "${name}" is not known here; did you mean "${REDUCTIONS[word]}"?`);
+  if (Object.hasOwn(OTHER_NAMES, word)) {
+    return invalidArgument(operation, `${argument}: "${name}" is not known here; did you mean "${OTHER_NAMES[word]}"?`);
   }
   const known = [...elementwise.keys()].filter((other) => elementwise.get(other) === Math.min(arity, 2));
   return unknownName(operation, `"${name}"`, known.map((other) => `"${other}"`), `${argument}: `);

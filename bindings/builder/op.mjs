@@ -1,4 +1,4 @@
-import { atBoundary, notConstructed, PRIVATE } from '../base/boundary.mjs';
+import { atBoundary, notConstructed, PRIVATE, refuseOperators } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 
@@ -53,6 +53,7 @@ export class XlaOp {
   }
 }
 atBoundary(XlaOp);
+refuseOperators(XlaOp, 'write x.mul(2) for x * 2, x.gt(y) for x > y, and `${x}` in a text');
 
 /** Returns a tuple's elements, or a list of the value itself if it is no tuple. */
 export function elementsOf(op) {

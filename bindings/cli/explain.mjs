@@ -57,28 +57,45 @@ export function bytesInWords(bytes) {
 
 const MAX_STEPS = 30;
 const MAX_BUFFERS = 5;
+const MAX_TIMES = 10;
 
-/**
- * @param {any} executable
- * @param {object[]} events of a profile of the first device
- * @returns {object} for --json; inWords() makes text of it
- */
-export function explanation(executable, events) {
-  const operations = operationsOf(executable.toString());
-  const steps = stepsOf(executable.thunks());
+/** The time of each step, the longest first. */
+function timesOf(events) {
   const times = new Map();
   for (const { name, startUs, endUs, waitedUs = 0, category, source, opName } of events) {
     const before = times.get(name) ?? { us: 0, waitedUs: 0, times: 0, category, source, opName };
     times.set(name, { ...before, us: before.us + endUs - startUs - waitedUs, waitedUs: before.waitedUs + waitedUs, times: before.times + 1 });
   }
   const total = [...times.values()].reduce((sum, { us }) => sum + us, 0);
+  return [...times].map(([name, time]) => ({ name, ...time, share: total ? time.us / total : 0 })).sort((a, b) => b.us - a.us);
+}
+
+/** The share of the time from which on a region is taken apart. */
+const LARGE_SHARE = 0.2;
+
+/** Whether a profile says little, as a region has much of the time. */
+export const isInRegions = (events) => timesOf(events).some(({ category, share }) => category === 'region' && share >= LARGE_SHARE);
+
+/**
+ * @param {any} executable
+ * @param {object[]} events of a profile of the first device
+ * @param {object[]} [others] the same without regions
+ * @returns {object} for --json; inWords() makes text of it
+ */
+export function explanation(executable, events, others) {
+  const operations = operationsOf(executable.toString());
+  const steps = stepsOf(executable.thunks());
+  const times = timesOf(events), apart = others && timesOf(others);
+  const total = times.reduce((sum, { us }) => sum + us, 0);
+  const inRegions = new Set(steps.filter(({ kind, depth }) => depth && !GROUPS.has(kind)).map(({ name }) => name));
   const { buffers } = executable.memoryPlan();
   return {
     steps: steps.map(({ kind, name, depth }) => ({
       kind, name, depth, operations: GROUPS.has(kind) ? [] : operations.get(name) ?? [],
     })),
-    times: [...times].map(([name, time]) => ({ name, ...time, share: total ? time.us / total : 0 })).sort((a, b) => b.us - a.us),
+    times,
     totalUs: total,
+    apart: apart?.filter(({ name }) => inRegions.has(name)),
     memory: executable.memory,
     largest: [...buffers].filter(({ place }) => place === 'arena').sort((a, b) => b.bytes - a.bytes).slice(0, MAX_BUFFERS)
       .map(({ name, bytes, first, last }) => ({ name, bytes, first, last })),
@@ -86,8 +103,15 @@ export function explanation(executable, events) {
   };
 }
 
+function timeInWords({ name, us, share, waitedUs, times, category, source, opName }) {
+  const often = times > 1 ? `, ${times} times` : '';
+  const waits = waitedUs > 1 ? `, and waits ${waitedUs.toFixed(0)} us` : '';
+  const from = opName || source ? ` (${[opName, source].filter(Boolean).join(', ')})` : '';
+  return `  ${(100 * share).toFixed(1).padStart(5)} %  ${us.toFixed(1)} us  ${name}, ${KINDS[category] ?? category}${often}${waits}${from}`;
+}
+
 /** @param {object} explained @param {string} name of the module */
-export function inWords({ steps, times, totalUs, memory, largest, devices }, name) {
+export function inWords({ steps, times, totalUs, apart, memory, largest, devices }, name) {
   const lines = [`${name} takes ${steps.length} step${steps.length === 1 ? '' : 's'} on ${devices === 1 ? 'one device' : `each of ${devices} devices`}.`, ''];
   for (const { kind, name: own, depth, operations } of steps.slice(0, MAX_STEPS)) {
     const what = operations.length ? `: ${counted(operations)}` : '';
@@ -95,12 +119,8 @@ export function inWords({ steps, times, totalUs, memory, largest, devices }, nam
   }
   if (steps.length > MAX_STEPS) lines.push(`  and ${steps.length - MAX_STEPS} more (--json has all)`);
   lines.push('', `Time: ${(totalUs / 1000).toPrecision(3)} ms on the first device, in the median of some runs.`);
-  for (const { name: own, us, share, waitedUs, times: count, category, source, opName } of times.slice(0, 10)) {
-    const often = count > 1 ? `, ${count} times` : '';
-    const waits = waitedUs > 1 ? `, and waits ${waitedUs.toFixed(0)} us` : '';
-    const from = opName || source ? ` (${[opName, source].filter(Boolean).join(', ')})` : '';
-    lines.push(`  ${(100 * share).toFixed(1).padStart(5)} %  ${us.toFixed(1)} us  ${own}, ${KINDS[category] ?? category}${often}${waits}${from}`);
-  }
+  lines.push(...times.slice(0, MAX_TIMES).map(timeInWords));
+  if (apart?.length) lines.push('  When the small steps run one by one, as with --disable regions:', ...apart.slice(0, MAX_TIMES).map(timeInWords));
   const slow = times.filter(({ category }) => category === 'eval');
   if (slow.length) lines.push(`  Evaluated, because nothing faster runs it: ${slow.map(({ name: own }) => own).join(', ')} (docs/evaluated.md).`);
   lines.push('', 'Memory of a device: ' + ['arguments', 'results', 'temporaries', 'constants', 'generatedCode']

@@ -1,6 +1,7 @@
 /** The command line's files: modules in, arguments in, results out. */
 import { readFile, writeFile } from 'node:fs/promises';
 
+import { reasonOf } from '../base/error.mjs';
 import { distance } from '../base/names.mjs';
 import { readNpy, writeNpy } from '../formats/npy.mjs';
 import { readNpz, readSafetensors, writeNpz, writeSafetensors } from '../formats/weights.mjs';
@@ -43,9 +44,10 @@ export async function readModule(client, file, shapes, elided) {
     return await client.load(bytes, { arguments: shapes, elided });
   } catch (error) {
     if (!error.line) {
-      if (/say for which sizes/.test(error.message)) {
-        throw new UsageError(error.message.replace(/, as in load\(source, \{ arguments: \{ (.*) \} \}\)/, (_, shapes) =>
+      if (error.parameters) {
+        const usage = new UsageError(error.message.replace(/, as in load\(source, \{ arguments: \{ (.*) \} \}\)/, (_, shapes) =>
           `: ${shapes.replace(/([^ ]+): '([^']*)',?/g, '--shape $1=$2')}`));
+        throw Object.assign(usage, { parameters: error.parameters });
       }
       if (/^load: /.test(error.message)) {
         const text = error.message.replace('load', file).replace(/(not a program): [^]*\bread\w+\(\)$/, '$1: give it to one, by --input');
@@ -198,7 +200,7 @@ function inlineLiteral(text, shape, name) {
     const big = (x) => (Array.isArray(x) ? x.map(big) : BigInt(x));
     return Literal.from(isBig ? big(value) : value, shape);
   } catch (error) {
-    const why = error instanceof SyntaxError ? 'a value is a number or a list of them, as [[1, 2], [3, nan]]' : error.message;
+    const why = error instanceof SyntaxError ? 'a value is a number or a list of them, as [[1, 2], [3, nan]]' : reasonOf(error);
     throw new UsageError(`--input ${name}=${text}: ${why}`);
   }
 }

@@ -44,6 +44,8 @@ run:
   --check             compare the results with those of the evaluator, an operation at a time; with
                       --on pjrt: with the simulated run, device by device
   --bisect            say which rewrite, stage, kernel or instruction makes them differ
+  --nans              say which instruction makes the first NaN (or infinity) of the results, and of
+                      which operands; as jax_debug_nans
   --platform cpu|gpu|tpu  with --on pjrt: where
   --coordinator HOST:PORT  with --on pjrt: several processes, each with --process I --processes N
   --process I         with --coordinator: the number of this process
@@ -78,6 +80,7 @@ const EXAMPLES = {
     ['step.hlo --replicas 4 --random --profile trace.json', 'four devices, what ran when'],
     ['model.hlo --random --check', 'compared with the evaluator'],
     ['model.hlo --random --on pjrt --check', 'the same on real XLA, and compared'],
+    ['model.hlo --input x.npy --nans', 'where NaN begins'],
   ],
   info: [['model.jax', 'parameters and results'], ['weights.npz', 'names and shapes of arrays']],
   print: [['model.mlirbc --output model.hlo', 'StableHLO as HLO text']],

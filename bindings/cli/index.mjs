@@ -3,9 +3,11 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
+import { reasonOf } from '../base/error.mjs';
 import { suggestion } from '../base/names.mjs';
 import { Client, Shape, toChromeTrace, XlaError } from '../index.mjs';
 import { difference } from '../objects/difference.mjs';
+import { parameterNumbers } from '../objects/gradients.mjs';
 import { jsonOfLiteral } from '../values/json.mjs';
 import {
   argumentsOfDevices, convertWeights, isWeightsFile, placed, placesOf, readArrays, readModule, UsageError,
@@ -20,7 +22,7 @@ const LIST = { type: 'string', multiple: true, default: [] };
 const OPTIONS = {
   in: TEXT, out: TEXT, size: TEXT,
   input: LIST, shape: LIST, elided: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
-  on: TEXT, check: FLAG, bisect: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
+  on: TEXT, check: FLAG, bisect: FLAG, nans: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
   processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
   wasm: FLAG, disable: TEXT, wrt: LIST, of: TEXT, value: FLAG, 'max-trips': TEXT, checkpoint: TEXT,
   help: { ...FLAG, short: 'h' },
@@ -33,7 +35,7 @@ const COMMANDS = {
   run: {
     run,
     options: [
-      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'bisect', 'disable',
+      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'bisect', 'nans', 'disable',
       'platform', 'coordinator', 'process', 'processes',
     ],
   },
@@ -54,7 +56,7 @@ async function main(argv) {
   if (values.version) return print(await version());
   if (name === 'completion') return printCompletion(file);
   const command = Object.hasOwn(COMMANDS, name ?? '') ? COMMANDS[name] : undefined;
-  if (!command) throw new UsageError(name ? unknown('command', name, COMMAND_NAMES) : 'a command is missing');
+  if (!command) throw new UsageError(name ? unknown('command', name, COMMAND_NAMES) : `a command is missing; there are ${COMMAND_NAMES.join(', ')}`);
   if (file === undefined) throw new UsageError(`${name} needs the file of a module`);
   if (rest.length) throw new UsageError(`${name} takes one module, not "${rest[0]}" too`);
   const known = [...ALWAYS, ...command.options];
@@ -73,7 +75,10 @@ async function main(argv) {
   const client = await Client.create({ threads: countOption('threads', values.threads, 0) });
   try {
     const shapes = shapesOption(values.shape);
-    const module = await readModule(client, file, shapes, values.elided);
+    const module = await readModule(client, file, shapes, values.elided).catch((error) => {
+      if (name !== 'info' || !error.parameters) throw error;
+      return { name: 'a program of unknown sizes', parameters: error.parameters };
+    });
     return await command.run(client, module, values);
   } finally {
     client.dispose();
@@ -94,7 +99,14 @@ function shapesOption(texts) {
   if (!texts.length) return undefined;
   const entries = texts.map((text) => /^(?:(.*)=)?(.*)$/.exec(text).slice(1));
   if (new Set(entries.map(([name]) => name === undefined)).size > 1) throw new UsageError('--shape: all have a name, or none');
-  const shapes = entries.map(([name, shape]) => [name, Shape.of(shape)]);
+  const shapes = entries.map(([name, shape]) => {
+    try {
+      return [name, Shape.of(shape)];
+    } catch (error) {
+      throw new UsageError(`--shape ${name === undefined ? '' : `${name}=`}${shape}: ${reasonOf(error)}; a parameter's whole shape is wanted, ` +
+        `as in --shape x=f32[8,128] (xla-wasm info lists the parameters)`);
+    }
+  });
   return shapes[0][0] === undefined ? shapes.map(([, shape]) => shape) : Object.fromEntries(shapes);
 }
 
@@ -103,11 +115,17 @@ function checkElsewhere(values) {
   const stray = ['platform', 'coordinator', 'process', 'processes'].find((option) => values[option]);
   if (stray && values.on === undefined) throw new UsageError(`--${stray} goes with --on pjrt`);
   if (values.bisect && values.on !== undefined) throw new UsageError('--bisect compares with the evaluator, not --on pjrt');
+  if (values.nans && values.on !== undefined) throw new UsageError('--nans looks at the values of a run here, not --on pjrt');
 }
 
+/** Options that are taken for commands. */
+const AS_OPTIONS = Object.fromEntries(['check', 'bisect', 'nans', 'profile', 'time'].map((option) => [option, `run MODULE --${option}`]));
+
 function unknown(what, name, known) {
-  const near = suggestion(name, known);
-  return `there is no ${what} "${name}"${near ? `; did you mean ${near}?` : ''}`;
+  if (Object.hasOwn(AS_OPTIONS, name)) return `there is no ${what} "${name}"; write ${AS_OPTIONS[name]}`;
+  const near = suggestion(name, [...known, ...Object.keys(AS_OPTIONS)]);
+  if (Object.hasOwn(AS_OPTIONS, near ?? '')) return unknown(what, near, known).replace(near, name);
+  return `there is no ${what} "${name}"; ${near ? `did you mean ${near}?` : `there are ${known.join(', ')}`}`;
 }
 
 /** Suggests the option that begins so, or is near; or nothing. */
@@ -155,7 +173,22 @@ async function run(client, module, options) {
   if (options.output === undefined || options.json) {
     await printResults(results, options.json, executable.partitions);
   }
+  if (options.nans) await huntNans(client, module, all, executable, options);
   if (options.check || options.bisect) await check(client, module, all, executable, options, results);
+}
+
+/** Says which instruction made the first NaN of the results, or else the first infinity. */
+async function huntNans(client, module, all, { replicas, partitions }, { disable }) {
+  progress('looking for the first NaN');
+  const { NanHunt } = await import('./nans.mjs');
+  const hunt = new NanHunt(client, module, { replicas, partitions }, { disable: disable?.split(',') });
+  for (const kind of ['NaN', 'infinity']) {
+    const found = await hunt.find(kind, all);
+    if (!found) continue;
+    for (const line of found.lines) await print(line);
+    throw new XlaError('OUT_OF_RANGE', `${kind === 'NaN' ? 'a NaN' : 'an infinity'} in the results comes from ${found.name}`);
+  }
+  say('no result has a NaN or an infinity');
 }
 
 /** Compares with the evaluator. */
@@ -177,7 +210,7 @@ function noNumbers(results) {
     const values = leaf.shape.isArray ? [leaf.toArray()].flat(Infinity) : [];
     return values.length > 0 && values.every(Number.isNaN);
   });
-  return number < 0 ? '' : `, but result ${number} has only NaN, which compares nothing: give other values by --input`;
+  return number < 0 ? '' : `, but result ${number} has only NaN, which compares nothing: give other values by --input, or look for the first by --nans`;
 }
 
 function compiled(client, module, { disable }, counts) {
@@ -246,8 +279,8 @@ async function info(client, module, { json }) {
   for (const [i, parameter] of parameters.entries()) {
     await printPainted(`${faint(`parameter ${i}`)}  ${paint(process.stdout, 'cyan', parameter.name)}: ${parameter.shape}`);
   }
-  const results = resultShape.isTuple ? resultShape.tupleShapes : [resultShape];
-  for (const [i, shape] of results.entries()) await printPainted(`${faint(`result ${i}`)}  ${shape}`);
+  if (!resultShape) return printPainted('Its results depend on the sizes that are open (?): give the shapes of these parameters by --shape.');
+  for (const [i, shape] of resultsOf(module).entries()) await printPainted(`${faint(`result ${i}`)}  ${shape}`);
   const order = vjpOrder(module);
   if (order) await printPainted(`${faint('vjp')}  with its vector-Jacobian product, of order ${order} (module.vjp)`);
 }
@@ -290,11 +323,17 @@ async function explain(client, module, options) {
   const executable = await compiled(client, module, options, { replicas, partitions });
   const seed = countOption('seed', options.seed, 0) ?? 0;
   const all = await argumentsOfDevices(options.input, module.parameters, executable, seed);
-  const { explanation, inWords, medianRun } = await import('./explain.mjs');
-  progress('running');
-  await executable.executeReplicas(all); // the engine compiles the code once more after this
-  const events = await medianRun(async () => (await executable.executeReplicas(all, { profile: true })).events);
-  const explained = explanation(executable, events.filter(({ replica, partition }) => replica + partition === 0));
+  const { explanation, inWords, isInRegions, medianRun } = await import('./explain.mjs');
+  const profiled = async (program) => {
+    progress('running');
+    await program.executeReplicas(all); // the engine compiles the code once more after this
+    const events = await medianRun(async () => (await program.executeReplicas(all, { profile: true })).events);
+    return events.filter(({ replica, partition }) => replica + partition === 0);
+  };
+  const events = await profiled(executable);
+  const disable = [...(options.disable?.split(',') ?? []), 'regions'].join();
+  const others = isInRegions(events) ? await profiled(await compiled(client, module, { disable }, { replicas, partitions })) : undefined;
+  const explained = explanation(executable, events, others);
   return put(options, options.json ? JSON.stringify(explained) : inWords(explained, module.name));
 }
 
@@ -306,15 +345,22 @@ async function convert(_client, module, { output }) {
 }
 
 function printGradient(client, module, options) {
+  const wrt = options.wrt.length ? options.wrt.map((name) => (/^\d+$/.test(name) ? Number(name) : name)) : undefined;
   const gradient = client.gradient(module, {
-    wrt: options.wrt.length ? options.wrt.map((name) => (/^\d+$/.test(name) ? Number(name) : name)) : undefined,
+    wrt,
     of: countOption('of', options.of, 0),
     value: options.value,
     maxTrips: countOption('max-trips', options['max-trips'], 1),
     checkpoint: options.checkpoint,
   });
-  return options.output === undefined ? printModule(client, gradient, options) : convert(client, gradient, options);
+  if (options.output === undefined) return printModule(client, gradient, options);
+  const own = options.value ? resultsOf(module).length : 0, shapes = resultsOf(gradient);
+  const numbers = parameterNumbers('gradient', module.parameters, wrt);
+  say(shapes.map((shape, i) => `result ${i}: ${shape}${i < own ? '' : `, the gradient by ${module.parameters[numbers[i - own]].name}`}`).join('\n'));
+  return convert(client, gradient, options);
 }
+
+const resultsOf = ({ resultShape }) => (resultShape.isTuple ? resultShape.tupleShapes : [resultShape]);
 
 function printBatch(client, module, options) {
   const batch = client.vmap(module, {
@@ -377,12 +423,23 @@ function printPainted(line) {
 // The reader has closed the pipe, as `| head` does: no error.
 process.stdout.on('error', (error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
+/** Words of the API's errors, and the options that they are here. */
+const IN_OPTIONS = [
+  [/\(maxTrips\)/, '(--max-trips N)'],
+  [/, name another result of the program \(of\), or use client\.vjp\(\), which takes its cotangent/, ' or name another result by --of N'],
+  [/, use jvp, or export/, ', or export'], [/: module\.vjp$/, ''],
+  [/; (client\.registerCustomCall\(\)) does it/, '; only a program of the package can, by $1'],
+  [/^vmap: size is missing/, 'vmap: --size N is missing'],
+  [/\{ disable: \['([^']*)'\] \}/, '--disable $1'], [/\{ disable: client\.optionalPasses \}/, '--disable with the names of docs/passes.md'],
+];
+const inOptions = (text) => IN_OPTIONS.reduce((said, [words, option]) => said.replace(words, option), text);
+
 try {
   await main(process.argv.slice(2));
 } catch (error) {
   const isExpected = error instanceof UsageError || error instanceof XlaError;
-  const text = isExpected ? error.message : (error.stack ?? String(error));
-  const hint = error instanceof UsageError ? ' (see xla-wasm --help)' : '';
+  const text = isExpected ? inOptions(error.message) : (error.stack ?? String(error));
+  const hint = error instanceof UsageError && !text.includes('\n') ? ' (see xla-wasm --help)' : '';
   progress();
   process.stderr.write(`${paint(process.stderr, 'red', 'error:')} ${shown(process.stderr, text.trim().replace(/\s*\n(?! {2})\s*/g, '; '))}${hint}\n`);
   process.exitCode = 1;

@@ -13,6 +13,9 @@ function stepsOf(listing) {
   return steps;
 }
 
+/** Whether a function does nothing: a step that lies in a region, whose function has its code, leaves an empty one. */
+const isEmpty = (text, func) => new RegExp(`^ *\\(func \\${func} .*\\n *\\)$`, 'm').test(text);
+
 /**
  * @param {{ BinaryReader: any, WasmDisassembler: any }} parser the package wasmparser
  * @param {Uint8Array} code of a module
@@ -35,11 +38,13 @@ export function wasmText({ BinaryReader, WasmDisassembler }, code, listing) {
     if (!own.length) continue;
     notes.set(func, [...(notes.get(func) ?? []), ...own]);
     if (names.has(func)) continue;
-    const name = `$${own[0].name}`;
+    const name = isEmpty(text, func) ? '$in_region' : `$${own[0].name}`;
     names.set(func, [...names.values()].includes(name) ? `${name}_${number}` : name);
   }
+  const noteOf = (func) => (names.get(func).startsWith('$in_region') ? 'empty, as the code is in the function of a region: ' : '') +
+    notes.get(func).map(({ kind, name }) => `${kind} ${name}`).join(', ');
   return text
-    .replace(/^( *)(\(func (\$\w+))/gm, (line, indent, head, func) => (notes.has(func)
-      ? `\n${indent};; ${notes.get(func).map(({ kind, name }) => `${kind} ${name}`).join(', ')}\n${line}` : line))
+    .replace(/^( *)(\(func (\$\w+))/gm, (line, indent, head, func) => (notes.has(func) ? `\n${indent};; ${noteOf(func)}\n${line}` : line))
+    .replace(/^ *\(export "(\d+)".*$/gm, (line, number) => (steps.has(number) ? `${line} ;; ${steps.get(number).map(({ name }) => name).join(', ')}` : line))
     .replace(/\$func\d+\b/g, (func) => names.get(func) ?? func);
 }

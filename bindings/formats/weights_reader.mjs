@@ -1,7 +1,7 @@
 /** The part of weights.mjs that reads files, loaded at the first read. */
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, count, kind, string } from '../base/options.mjs';
-import { contentOf, isPage, NO_PAGE } from '../host/sources.mjs';
+import { contentOf, isPage, NO_PAGE, otherThanWeights } from '../host/sources.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, SAFETENSORS } from '../values/types.mjs';
@@ -16,8 +16,8 @@ const READ_OPTIONS = {
 /** The bytes of a source: bytes, a Blob, a Response, a URL; in Node also a path. */
 async function bytesOf(operation, source, options) {
   const { onProgress } = checkOptions(operation, options, READ_OPTIONS);
-  const { content } = await contentOf(source, { operation, onProgress, isFile: true });
-  if (isPage(content)) throw invalidArgument(operation, `this is an HTML page: ${NO_PAGE}`);
+  const { content, name } = await contentOf(source, { operation, onProgress, isFile: true });
+  if (isPage(content)) throw invalidArgument(operation, `${name ?? 'this'} is an HTML page: ${NO_PAGE}`);
   return content;
 }
 
@@ -67,7 +67,7 @@ export async function readSafetensors(source, options) {
   const bytes = await bytesOf('readSafetensors', source, options);
   const fail = (problem) => invalidArgument('readSafetensors', problem);
   const length = bytes.length >= 8 ? Number(viewOf(bytes).getBigUint64(0, true)) : Infinity;
-  if (length > MAX_HEADER || length > bytes.length - 8) throw fail('this is no safetensors file');
+  if (length > MAX_HEADER || length > bytes.length - 8) throw fail(`this is ${otherThanWeights(bytes) ?? 'no safetensors file'}`);
   let header;
   try {
     header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
@@ -91,6 +91,7 @@ function tensorOf(name, { dtype, shape: sizes, data_offsets: offsets }, data, fa
   const [start, end] = Array.isArray(offsets) ? offsets : [];
   const shape = Shape.array(elementType, sizes);
   if (!(start >= 0 && end <= data.length && end - start === shape.byteSize)) {
+    if (end > data.length) throw fail(`${name} would end at byte ${end} of the data, which ends at ${data.length}: is the file whole?`);
     throw fail(`${name}: ${describe(offsets)} is no place of ${shape}`);
   }
   const { Array: Natural } = ELEMENT_TYPES.get(elementType);

@@ -48,7 +48,7 @@ export class Core {
    */
   static async create(threads, maxMemory, assets, fusedMultiplyAdd = 'auto') {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
-    if (!hasSharedMemory() && threads !== 0) tellNoThreads(threads);
+    if (!hasSharedMemory() && threads !== 0 && !globalThis.xlaWasmReloads) tellNoThreads(threads); // web/isolation.js
     const build = wanted > 0 ? 'threads' : 'single';
     const core = new Core(await instantiate(build, maxMemory, assets));
     try {
@@ -170,7 +170,7 @@ export class Core {
     if (error?.xlaCode === UNAVAILABLE || !this.#glue._xla_call_abandon()) {
       return this.fail(`the core is broken: ${error.message}`);
     }
-    if (error?.xlaCode) return new XlaError(STATUS_CODES[error.xlaCode], error.message);
+    if (error?.xlaCode) return new XlaError(STATUS_CODES[error.xlaCode], this.#withBuffers(error.message));
     if (error instanceof WebAssembly.RuntimeError) {
       if (CONTAINED.test(name)) return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
       return this.fail(`the core trapped: ${error.message}`);
@@ -179,6 +179,12 @@ export class Core {
       return new XlaError('RESOURCE_EXHAUSTED', `out of stack: ${error.message}`, { cause: error });
     }
     return error;
+  }
+
+  /** Says which part of the memory buffers hold, if it is full. */
+  #withBuffers(message) {
+    if (!message.endsWith('out of memory')) return message;
+    return `${message}: buffers hold ${this.call('xla_memory_in_use')} bytes: donate or dispose() those that are not needed`;
   }
 
   /** As call, for functions that return NULL on failure: throws the core's last error. */
@@ -192,7 +198,7 @@ export class Core {
   lastError(more) {
     return new XlaError(
       STATUS_CODES[this.call('xla_error_code')] ?? 'UNKNOWN',
-      this.string(this.call('xla_error_message')),
+      this.#withBuffers(this.string(this.call('xla_error_message'))),
       {
         operation: this.string(this.call('xla_error_operation')) || undefined,
         line: this.call('xla_error_line') || undefined,

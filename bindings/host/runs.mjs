@@ -10,6 +10,7 @@ import { waitingDevices } from './waiting.mjs';
 
 const PATIENCE_MS = 250; // with workers that were told to stop
 const SLICE_US = 8000; // half a frame of a page at 60 Hz
+const GROWTH = 2 ** 26; // bytes of buffers, after which finalizers get a turn
 
 export class Runs {
   #core;
@@ -17,6 +18,7 @@ export class Runs {
   #scheduled = false;
   #release = null;
   #since = 0; // when the first run started in this turn of the host
+  #inUse = 0; // bytes of buffers when finalizers had their last turn, or fewer
 
   constructor(core) {
     this.#core = core;
@@ -41,6 +43,28 @@ export class Runs {
       this.#pending.set(run, { resolve, reject: (error) => reject(fromCall(error, call)) });
       this.#release ??= keepAlive();
       this.look();
+    });
+  }
+
+  /**
+   * Gives finalizers a turn when buffers have grown by GROWTH: they run between tasks, and a loop that awaits runs has no
+   * other task. So unreachable Buffers are freed when the garbage collector has found them.
+   * @returns {Promise<void> | undefined} undefined as long as no turn is due
+   */
+  collect() {
+    const core = this.#core, inUse = core.call('xla_memory_in_use');
+    this.#inUse = Math.min(this.#inUse, inUse);
+    if (inUse - this.#inUse < GROWTH) return undefined;
+    try {
+      new ArrayBuffer(GROWTH); // tells the collector, which sees only small objects; its pages are never touched
+    } catch {
+      // The host has no such memory: then the collector is at work.
+    }
+    return new Promise((resolve) => {
+      nextTask(() => {
+        if (!core.disposed) this.#inUse = core.call('xla_memory_in_use');
+        resolve();
+      });
     });
   }
 

@@ -102,7 +102,10 @@ async function bytesAt(address, operation, onProgress) {
   try {
     response = await fetch(address);
   } catch (error) {
-    throw new XlaError('NOT_FOUND', `${operation}: ${address}: ${error.message}`, { cause: error });
+    const { location } = globalThis;
+    const isOther = location?.origin && new URL(address, location.href).origin !== location.origin;
+    throw new XlaError('NOT_FOUND', `${operation}: ${address}: ${error.message}${isOther ? `; a server of another origin must ` +
+      'allow this page (CORS): the header Access-Control-Allow-Origin' : ''}`, { cause: error });
   }
   return bodyOf(response, operation, onProgress);
 }
@@ -272,8 +275,15 @@ function isOnnx(bytes) {
 }
 
 /** @returns {XlaError | undefined} the error for bytes that are no program */
-export function refusal(bytes, operation = 'load') {
+export function refusal(bytes, name, operation = 'load') {
   if (!bytes.length) return invalidArgument(operation, 'there is nothing: the source is empty');
   const found = OTHERS.find(([test]) => test(bytes));
-  return found && invalidArgument(operation, `this is ${found[1]}, not a program: ${found[2]}`);
+  return found && invalidArgument(operation, `${name ? `${name} is` : 'this is'} ${found[1]}, not a program: ${found[2]}`);
+}
+
+/** The format of a file that holds no weights: a program or another known one; undefined for others. */
+export function otherThanWeights(bytes) {
+  const found = OTHERS.find(([test]) => test(bytes));
+  if (found) return found[1] === 'a safetensors file' ? 'a safetensors file that is cut off' : found[1];
+  return startsWith(bytes, 0x4d, 0x4c, 0xef, 0x52) || programsOfJaxExport(bytes).length ? 'a program: load()' : undefined;
 }

@@ -2,7 +2,7 @@
  * Advice for mistakes at a run or a compilation: what to write instead. Loaded when one of them fails, so that it may
  * look closely. Values are the caller's: whatever they do when they are read, the first error stays.
  */
-import { XlaError } from '../base/error.mjs';
+import { fromCall, XlaError } from '../base/error.mjs';
 import { tableOfNames } from './named_table.mjs';
 
 // Recognised by their members: an import of the classes would divide the package's bundle into more files.
@@ -23,7 +23,8 @@ function advised(error, find) {
   }
   if (!advice) return error;
   const { code, message, operation, cause } = error;
-  return new XlaError(code, `${message}; ${advice}`, { operation, cause });
+  const own = message.replace(/; await it$/, '');
+  return fromCall(new XlaError(code, `${own}; ${advice}`, { operation, cause }), error);
 }
 
 /** @param {XlaError} error of compile() @param {any} module what was given as a module */

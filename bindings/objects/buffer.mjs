@@ -1,4 +1,4 @@
-import { atBoundary } from '../base/boundary.mjs';
+import { atBoundary, refuseOperators } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { Literal, rowMajorData, shortText } from '../values/literal.mjs';
@@ -47,6 +47,7 @@ export class Buffer extends Handle {
 }
 
 atBoundary(Buffer);
+refuseOperators(Buffer, 'write y.toArray() for its numbers', true);
 
 /**
  * A new buffer.

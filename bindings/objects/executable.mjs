@@ -67,10 +67,12 @@ export class Executable extends Handle {
   async executeReplicas(argsPerReplica, options) {
     const checked = runOptions(options);
     if (!Array.isArray(argsPerReplica) || argsPerReplica.length !== this.#devices) {
+      const advice = Array.isArray(argsPerReplica) && this.partitions === 1
+        ? `; for ${argsPerReplica.length} replicas write compile(module, { replicas: ${argsPerReplica.length} })` : '';
       throw invalidArgument(
         'execute',
         `argsPerReplica needs an array of ${this.#devices} arrays of arguments, one per ${this.#noun}; ` +
-          `got ${describe(argsPerReplica)}`,
+          `got ${describe(argsPerReplica)}${advice}`,
       );
     }
     const result = await this.#execute(copyList(argsPerReplica), checked, this.#devices);

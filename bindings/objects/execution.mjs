@@ -1,7 +1,7 @@
 /** The steps that all executions share: arguments in, waiting for the end, results out. */
 import { onAbort } from '../base/cancellation.mjs';
 import { WAITED_FOR_HOST } from '../base/constants.mjs';
-import { describe, invalidArgument, XlaError } from '../base/error.mjs';
+import { describe, invalidArgument, reasonOf, XlaError } from '../base/error.mjs';
 import { boolean, copyList, count, isPlainObject, kind, signal } from '../base/options.mjs';
 import { actualShape } from '../values/dynamic.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
@@ -51,8 +51,7 @@ export function leavesOf(core, parameters, given, uploads) {
       return buffers.map((buffer) => ({ buffer, parameter }));
     } catch (error) {
       if (!(error instanceof XlaError) || error.code !== 'INVALID_ARGUMENT') throw error;
-      const why = error.message.replace(/^literal: (value: )?/, '');
-      throw invalidArgument('execute', `argument ${parameter} (${name}): ${why}`);
+      throw invalidArgument('execute', `argument ${parameter} (${name}): ${reasonOf(error)}`);
     }
   });
 }
@@ -138,9 +137,13 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
       timer = setTimeout(() => end('xla_run_time_out', timeoutMs), timeoutMs);
     }
     await running;
+    throwIfAborted(signal); // a run that was done at once
+    const pause = core.runs.collect();
+    if (pause) await pause;
     return { outputs: takeOutputs(), events: options.profile ? readProfile(core, run, partitions) : [] };
   } catch (error) {
     if (error.code === 'CANCELLED') throwIfAborted(signal);
+    if (error.code === 'FAILED_PRECONDITION' && core.disposed) throw new XlaError('CANCELLED', error.message);
     throw error;
   } finally {
     clearTimeout(timer);

@@ -1,6 +1,6 @@
 /**
  * Objects that live in the core and are known here by pointer: builders, modules, executables, buffers.
- * dispose() or `using` frees one, or at the latest the garbage collector, once it is unreachable.
+ * dispose() or `using` frees one; the garbage collector frees an unreachable one, but late: see Runs.collect().
  * A client that is disposed frees all of its objects.
  */
 import { atBoundary, notConstructed } from '../base/boundary.mjs';

@@ -127,6 +127,9 @@ export function missing(operation, parameters, pairs) {
   return invalidArgument(operation, `no argument is named ${names}${lacking.length > 3 ? ` and ${lacking.length - 3} more` : ''}`);
 }
 
+const MAX_NAMES = 4;
+const some = (names) => `${names.slice(0, MAX_NAMES).join(', ') || 'none'}${names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''}`;
+
 /**
  * @param {readonly { name: string, shape: any }[]} parameters
  * @param {Record<string, any>} tree
@@ -139,6 +142,5 @@ export function argumentsByName(parameters, tree, operation = 'execute') {
   const used = new Set(pairs.map(({ path }) => path[0]));
   const unknown = Object.keys(tree).filter((key) => !used.has(key));
   if (!unknown.length) return pairs.map(({ value }) => value);
-  const names = parameters.map(({ name }) => name).join(', ') || 'none';
-  throw invalidArgument(operation, `there is no parameter ${unknown.join(', ')}; there are ${names}`);
+  throw invalidArgument(operation, `there is no parameter ${some(unknown)}; there are ${some(parameters.map(({ name }) => name))}`);
 }

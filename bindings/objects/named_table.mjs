@@ -40,7 +40,7 @@ export function tableOfNames({ parameters, pairs, leaves, plain, distance, insid
   const width = Math.min(60, Math.max(...rows.map(([wanted]) => wanted.length)));
   const lines = rows.slice(0, MAX_ROWS).map(([wanted, has]) => `\n  ${wanted.padEnd(width)}  ${has}`);
   if (rows.length > MAX_ROWS) lines.push(`\n  and ${rows.length - MAX_ROWS} more`);
-  return `${near.length ? `the nearest given names are ${near.join(', ')}. ` : ''}The program wants, and is given:${lines.join('')}`;
+  return `${near.length ? `the nearest given names are ${near.join(', ')}; ` : ''}the program wants, and is given:${lines.join('')}`;
 }
 
 const sizeOf = (value) => (value?.shape ? String(value.shape) : describe(value));

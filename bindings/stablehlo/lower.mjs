@@ -32,6 +32,7 @@ const ARITY = { ...arity, ...chloArity };
 /** The max operations of a function that is inlined. */
 const SMALL = 4;
 const MAX_CALLS = 200; // in each other
+const EXAMPLE_SIZE = 8;
 
 /** Operations that end a region with their operands as its results. */
 const ENDS = new Set(['stablehlo.return', 'func.return']);
@@ -143,7 +144,7 @@ export class Lowering {
     region.arguments.forEach((value, i) => {
       frame.set(value, builder.parameter(i, laidOutBy(shapes[i], layouts.of('parameter', i)), names[i]));
     });
-    const results = this.body(frame, region).map((op, i) => inLayout(builder, op, layouts.of('result', i)));
+    const results = this.#results(main, frame).map((op, i) => inLayout(builder, op, layouts.of('result', i)));
     return builder.build(tupled(builder, results));
   }
 
@@ -159,9 +160,11 @@ export class Lowering {
     return values.map(({ type }, i) => {
       if (given[i]) return checkedArgument(given[i], type, `argument ${i} (${names[i]})`);
       if (isStatic(type)) return shapeOf(type, `argument ${i}`);
-      const missing = names.filter((_, k) => !given[k] && !isStatic(values[k].type)).slice(0, 3);
-      throw malformed(`argument ${i} (${names[i]}) is ${typeText(type)}: say for which sizes the program is wanted, as in ` +
-        `load(source, { arguments: { ${missing.map((name) => `${pathOf(name)}: 'f32[8,128]'`).join(', ')} } })`);
+      const missing = names.flatMap((name, k) => (given[k] || isStatic(values[k].type) ? [] : `${pathOf(name)}: '${openShape(values[k].type, EXAMPLE_SIZE)}'`));
+      const error = malformed(`argument ${i} (${names[i]}) is ${typeText(type)}: say for which sizes the program is wanted, ` +
+        `as in load(source, { arguments: { ${missing.slice(0, 8).join(', ')} } })`);
+      const parameters = names.map((name, k) => ({ name, shape: openShape(values[k].type, '?') }));
+      throw Object.defineProperty(error, 'parameters', { value: parameters }); // for xla-wasm info
     });
   }
 
@@ -189,6 +192,7 @@ export class Lowering {
     if (region.arguments.length !== operands.length) {
       throw malformed(`@${name} takes ${region.arguments.length} operands, not ${operands.length}`);
     }
+    operands.forEach((op, i) => checkResult(op, region.arguments[i].type, `operand ${i} of @${name}`));
     if (this.#depth >= MAX_CALLS) throw malformed(`@${name} calls itself, or is called too deeply`);
     this.#depth++;
     try {
@@ -196,28 +200,29 @@ export class Lowering {
       const isShort = isOnce || region.operations.length <= SMALL;
       const hasRule = coreOf(frame.builder).gradientRules.has(name);
       if (this.isDynamic || (isShort && !hasRule)) {
-        return this.#inline(frame, region, operands);
+        return this.#inline(frame, target, operands);
       }
-      return this.#called(name, frame, region, operands);
+      return this.#called(name, frame, target, operands);
     } finally {
       this.#depth--;
     }
   }
 
-  #inline(frame, region, operands) {
+  #inline(frame, target, operands) {
     const inner = new Frame(frame.builder);
     inner.known = frame.known;
-    region.arguments.forEach((value, i) => inner.set(value, operands[i]));
-    return this.body(inner, region);
+    target.regions[0].arguments.forEach((value, i) => inner.set(value, operands[i]));
+    return this.#results(target, inner);
   }
 
-  #called(name, frame, region, operands) {
+  #called(name, frame, target, operands) {
+    const region = target.regions[0];
     if (!this.#made.has(name)) {
       const builder = this.builder(name);
       const inner = new Frame(builder);
       region.arguments.forEach((value, i) =>
         inner.set(value, builder.parameter(i, operands[i].shape, `arg${i}`)));
-      this.#made.set(name, this.keep(builder.build(tupled(builder, this.body(inner, region)))));
+      this.#made.set(name, this.keep(builder.build(tupled(builder, this.#results(target, inner)))));
       this.#made.get(name).resultCount = this.resultCount(region);
     }
     const computation = this.#made.get(name);
@@ -235,6 +240,21 @@ export class Lowering {
   }
 
   /* ---- Bodies ---- */
+
+  /** Lowers the body of a function. Its results must be those that the function declares. */
+  #results({ attributes, regions: [region] }, frame) {
+    const made = this.body(frame, region);
+    const { results } = attributes.function_type ?? {};
+    if (!results) return made;
+    const name = nameOf(attributes.sym_name), end = region.operations.find((operation) => ENDS.has(operation.name));
+    try {
+      if (made.length !== results.length) throw malformed(`@${name} returns ${made.length} result${made.length === 1 ? '' : 's'}; it declares ${results.length}`);
+      made.forEach((op, i) => checkResult(op, results[i], `result ${i} of @${name}`));
+    } catch (error) {
+      throw located(error, end);
+    }
+    return made;
+  }
 
   /** Lowers a region and returns the operands of its last operation. */
   body(frame, region) {
@@ -358,6 +378,9 @@ function common(operation) {
   return { sharding, metadata: operation && metadataText(operation.location()) };
 }
 
+/** The shape of a type as text, with `size` for sizes that are not known: f32[?,3]. */
+const openShape = (type, size) => (type.kind === 'tensor' ? `${storageType(type)}[${(type.dimensions ?? [-1]).map((n) => (n < 0 ? size : n))}]` : typeText(type));
+
 function checkedArgument(shape, type, what) {
   const fits = type.kind === 'tensor' && shape.isArray && shape.elementType === storageType(type) &&
     (!type.dimensions || (type.dimensions.length === shape.rank && type.dimensions.every((n, d) =>
@@ -367,13 +390,13 @@ function checkedArgument(shape, type, what) {
 }
 
 /** Checks the declared type against the inferred shape; undeclared parts match anything. */
-function checkResult(op, type) {
+function checkResult(op, type, noun = 'the result') {
   const { shape } = op;
   if (type.kind !== 'tensor' || !(op instanceof XlaOp)) return;
   const fits = shape.elementType === storageType(type) &&
     (!type.dimensions || (type.dimensions.length === shape.rank &&
       type.dimensions.every((n, i) => n < 0 || n === shape.dimensions[i])));
-  if (!fits) throw malformed(`the result is declared ${typeText(type)}, but is ${shape}`);
+  if (!fits) throw malformed(`${noun} is declared ${typeText(type)}, but is ${shape}`);
 }
 
 function unknownOperation(name) {

@@ -264,8 +264,15 @@ class Reader extends Syntax {
       ? this.list(')', () => this.region({ isolated })) : [];
     if (this.peek('{')) Object.assign(attributes, this.dictionary());
     this.expect(':');
-    const { results } = this.functionType();
-    return { operands, attributes, regions, results };
+    return { operands, attributes, regions, results: this.signature(operands) };
+  }
+
+  /** (types of the operands) -> types of the results, which are returned. */
+  signature(operands) {
+    const start = this.at;
+    const { inputs, results } = this.functionType();
+    this.checkOperands(inputs, operands, start);
+    return results;
   }
 
   #noBlocks() {
@@ -309,9 +316,8 @@ class Reader extends Syntax {
     if (this.peek('(')) {
       const inputs = this.#parenthesised();
       if (!this.accept('->')) return inputs;
-      const results = this.resultTypes();
-      this.#checkOperands(inputs, operands, start);
-      return results;
+      this.checkOperands(inputs, operands, start);
+      return this.resultTypes();
     }
     const types = [this.type()];
     while (this.accept(',')) types.push(this.type());
@@ -323,9 +329,11 @@ class Reader extends Syntax {
     return this.list(')', () => this.type());
   }
 
-  #checkOperands(types, operands, at) {
-    if (types.length === operands.length) return;
-    throw this.fail(`${types.length} types for ${operands.length} operands`, at);
+  /** Checks the types that an operation names for its operands against those with which they were defined. */
+  checkOperands(types, operands, at) {
+    if (types.length !== operands.length) throw this.fail(`${types.length} types for ${operands.length} operands`, at);
+    const i = types.findIndex((type, k) => typeText(type) !== typeText(operands[k].type));
+    if (i >= 0) throw this.fail(`operand ${i} is said to be ${typeText(types[i])}; it is ${typeText(operands[i].type)}`, at);
   }
 
   /** Reads an operation's own form. Operations of other dialects, which may have any syntax, are UNIMPLEMENTED. */
@@ -359,7 +367,9 @@ class Reader extends Syntax {
       else throw this.fail(`expected operands, attributes or ':', found ${this.found()}`);
     }
     let results = [];
+    const typesAt = this.at;
     if (this.accept(':')) results = this.#types(operands);
+    if (bare === 'return') this.checkOperands(results, operands, typesAt);
     return { operands, attributes, regions, results: resultsOf(bare, results, operands) };
   }
 
@@ -515,8 +525,7 @@ function call({ reader, operand }) {
   const operands = reader.list(')', operand);
   const attributes = reader.peek('{') ? reader.dictionary() : Object.create(null);
   reader.expect(':');
-  const { results } = reader.functionType();
-  return { operands, attributes: { ...attributes, callee }, results };
+  return { operands, attributes: { ...attributes, callee }, results: reader.signature(operands) };
 }
 
 function customCall({ reader, operand }) {
@@ -525,8 +534,7 @@ function customCall({ reader, operand }) {
   const operands = reader.list(')', operand);
   const attributes = reader.peek('{') ? reader.dictionary() : Object.create(null);
   reader.expect(':');
-  const { results } = reader.functionType();
-  return { operands, attributes: { ...attributes, call_target_name: target }, results };
+  return { operands, attributes: { ...attributes, call_target_name: target }, results: reader.signature(operands) };
 }
 
 function composite({ reader, operand }) {
@@ -539,7 +547,7 @@ function composite({ reader, operand }) {
   const regions = reader.accept('(') ? reader.list(')', () => reader.region({})) : [];
   const attributes = reader.peek('{') ? reader.dictionary() : Object.create(null);
   reader.expect(':');
-  return { operands, regions, attributes: { ...attributes, name }, results: reader.functionType().results };
+  return { operands, regions, attributes: { ...attributes, name }, results: reader.signature(operands) };
 }
 
 /** slice %a [0:2, 1:7:3] : ... */
@@ -579,10 +587,11 @@ function reduce(context) {
   const dimensions = reader.attribute();
   const more = reader.peek('{') ? reader.dictionary() : {};
   reader.expect(':');
-  const { results } = reader.functionType();
+  const operands = [...inputs, ...inits];
+  const results = reader.signature(operands);
   const region = inner === undefined ? reducer(context) : simpleReducer(inner, inputs[0], context);
   return {
-    operands: [...inputs, ...inits], attributes: { ...more, dimensions }, regions: [region], results,
+    operands, attributes: { ...more, dimensions }, regions: [region], results,
   };
 }
 
@@ -640,10 +649,9 @@ function whileLoop({ reader, define, operand, valueName }) {
     operands.push(operand());
   });
   const results = [];
+  const start = reader.at;
   if (reader.accept(':')) do results.push(reader.type()); while (reader.accept(','));
-  if (results.length !== operands.length) {
-    throw reader.fail(`${results.length} types for ${operands.length} operands of while`);
-  }
+  reader.checkOperands(results, operands, start);
   const attributes = reader.acceptWord('attributes') ? reader.dictionary() : {};
   const args = () => names.map(({ name, at }, i) => {
     const value = new Value(results[i]);
@@ -670,7 +678,8 @@ function topK({ reader, operand }) {
   reader.expect(')');
   if (reader.peek('{')) Object.assign(attributes, reader.dictionary());
   reader.expect(':');
-  reader.type();
+  const start = reader.at;
+  reader.checkOperands([reader.type()], operands, start);
   reader.expect('->');
   return { operands, attributes, results: reader.resultTypes() };
 }
@@ -694,10 +703,11 @@ function scan({ reader, operand }) {
   if (reader.acceptWord('attributes')) Object.assign(attributes, reader.dictionary());
   const region = reader.peek('{') ? reader.region({}) : undefined;
   reader.expect(':');
-  const { results } = reader.functionType();
+  const operands = [...inputs, ...inits];
+  const results = reader.signature(operands);
   const operandSegmentSizes = [inputs.length, inits.length];
   return {
-    operands: [...inputs, ...inits], regions: region ? [region] : [],
+    operands, regions: region ? [region] : [],
     attributes: { ...attributes, operandSegmentSizes }, results,
   };
 }
@@ -713,8 +723,11 @@ function listed({ reader, name, operand }) {
   }
   if (reader.peek('{')) Object.assign(attributes, reader.dictionary());
   const results = [];
+  const start = reader.at;
   if (reader.accept(':')) do results.push(reader.type()); while (reader.accept(','));
-  return { operands, attributes, results: name === 'stablehlo.return' ? [] : results };
+  if (name !== 'stablehlo.return') return { operands, attributes, results };
+  reader.checkOperands(results, operands, start);
+  return { operands, attributes, results: [] };
 }
 
 /** tuple %a, %b : tuple<...> */
@@ -805,7 +818,7 @@ function computed({ reader, name: operation, operand, define }) {
   const region = reader.region({ args, isolated: operation === 'sdy.named_computation' });
   if (reader.peek('{')) Object.assign(attributes, reader.dictionary());
   reader.expect(':');
-  return { operands, attributes, regions: [region], results: reader.functionType().results };
+  return { operands, attributes, regions: [region], results: reader.signature(operands) };
 }
 
 const SPECIAL = {

@@ -15,7 +15,7 @@ export interface Optimiser {
 /** A number, or a schedule: a function of a builder and the number of the step, f32[], from 1 on, that returns an f32[]. */
 export type LearningRate = number | ((b: XlaBuilder, step: XlaOp) => XlaOp);
 
-/** v = momentum v + g, w = w - learningRate v; by default without momentum, and a rate of 0.01. */
+/** v = momentum v + g, w = w - learningRate v. Defaults: learningRate 0.01, no momentum, not nesterov. */
 export function sgd(options?: { learningRate?: LearningRate; momentum?: number; nesterov?: boolean }): Optimiser;
 
 export interface AdamOptions {
@@ -29,7 +29,7 @@ export interface AdamOptions {
 }
 /** Adam (Kingma and Ba, 2015). */
 export function adam(options?: AdamOptions): Optimiser;
-/** Adam with decoupled weight decay (Loshchilov and Hutter, 2019); by default 0.01. */
+/** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). Defaults: adam's, and weightDecay 1e-4, as in Optax. */
 export function adamw(options?: AdamOptions & { weightDecay?: number }): Optimiser;
 
 /** Scales gradients so that the norm of all of them together is at most `norm`. */
@@ -44,6 +44,8 @@ export interface TrainStepOptions extends Pick<GradientOptions, 'of' | 'maxTrips
   maxNorm?: number;
   /** Gradients are averaged over the replicas, whose weights stay the same therefore. By default false. */
   average?: boolean;
+  /** As of client.compile(): by default the loss program's, or else the client's. */
+  replicas?: number;
 }
 
 /** Compiles one step of training: the loss, its gradient, and the optimiser's update, as one program. */

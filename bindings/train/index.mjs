@@ -1,7 +1,8 @@
 /** Training of a loss: optimisers, and a step that keeps its state on the device. `xla-wasm/train`. */
 import { atBoundary, callersFunction, guarded } from '../base/boundary.mjs';
-import { describe, got, invalidArgument, XlaError } from '../base/error.mjs';
-import { boolean, checkOptions, copyList, isPlainObject, kind } from '../base/options.mjs';
+import { MAX_DEVICES } from '../base/constants.mjs';
+import { describe, got, invalidArgument, reasonOf, XlaError } from '../base/error.mjs';
+import { boolean, checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
 import { inWide } from '../builder/functions/axes.mjs';
 import { isOp } from '../builder/op.mjs';
 import { GRADIENT_OPTIONS, parameterNumbers } from '../objects/gradients.mjs';
@@ -16,6 +17,12 @@ const notNegative = number('number that is at least 0', (value) => value >= 0);
 const rate = kind('a positive number, or a function (b, step) => XlaOp', (value) =>
   (typeof value === 'function' ? value : positive(value)));
 const ADAM_OPTIONS = { learningRate: rate, b1: part, b2: part, epsilon: positive };
+
+/** Optax's optimisers take the rate as their first argument; these take an object. */
+function optimiserOptions(name, options, known) {
+  if (rate(options) === undefined) return checkOptions(name, options, known);
+  throw invalidArgument(name, `options must be an object; got ${describe(options)}: write ${name}({ learningRate })`);
+}
 
 /**
  * An optimiser: { slots, update }. `slots` is the number of arrays of state that it keeps for each weight, zeros at
@@ -44,7 +51,7 @@ function scaled(b, along, learningRate, step) {
  */
 export const sgd = guarded((options) => {
   const { learningRate = 0.01, momentum = 0, nesterov = false } =
-    checkOptions('sgd', options, { learningRate: rate, momentum: part, nesterov: boolean });
+    optimiserOptions('sgd', options, { learningRate: rate, momentum: part, nesterov: boolean });
   return {
     slots: momentum ? 1 : 0,
     update(b, { weight, gradient, state: [velocity], step }) {
@@ -61,11 +68,14 @@ export const sgd = guarded((options) => {
  * w = w - learningRate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon) at step t.
  * @returns {Optimiser}
  */
-export const adam = guarded((options) => decayed(0, checkOptions('adam', options, ADAM_OPTIONS)), 'adam');
+export const adam = guarded((options) => decayed(0, optimiserOptions('adam', options, ADAM_OPTIONS)), 'adam');
 
-/** Adam with decoupled weight decay (Loshchilov and Hutter, 2019): w also loses learningRate weightDecay w. */
+/**
+ * Adam with decoupled weight decay (Loshchilov and Hutter, 2019): w also loses learningRate weightDecay w. By default
+ * weightDecay is 1e-4, as Optax has it.
+ */
 export const adamw = guarded((options) => {
-  const { weightDecay = 0.01, ...rest } = checkOptions('adamw', options, { ...ADAM_OPTIONS, weightDecay: notNegative });
+  const { weightDecay = 1e-4, ...rest } = optimiserOptions('adamw', options, { ...ADAM_OPTIONS, weightDecay: notNegative });
   return decayed(weightDecay, rest);
 }, 'adamw');
 
@@ -111,7 +121,7 @@ export const clipByNorm = guarded((b, gradients, norm) => {
 const { wrt, of, maxTrips } = GRADIENT_OPTIONS;
 const optimiser = kind('an optimiser, as sgd() or adam() returns', (value) =>
   (typeof value?.update === 'function' && Number.isInteger(value.slots) && value.slots >= 0 ? value : undefined));
-const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive, average: boolean };
+const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive, average: boolean, replicas: count(1, MAX_DEVICES) };
 
 /**
  * Compiles one step of training: the loss, its gradient by the weights, and the optimiser's update, as one program.
@@ -123,18 +133,19 @@ const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive, average:
  * @param {number} [options.of] the number of the result that is the loss, by default 0
  * @param {number} [options.maxNorm] the largest norm of all gradients together; see clipByNorm()
  * @param {boolean} [options.average] gradients are averaged over the replicas, whose weights stay the same therefore
+ * @param {number} [options.replicas] as of client.compile()
  * @param {number} [options.maxTrips] as of client.gradient()
  * @returns {Promise<TrainStep>}
  */
 export const trainStep = guarded(async (client, loss, options) => {
   if (typeof client?.gradient !== 'function') throw invalidArgument('trainStep', `client must be a Client; got ${describe(client)}`);
   if (!(loss instanceof HloModule)) throw invalidArgument('trainStep', `loss must be an HloModule; ${got(loss)}`);
-  const { optimiser = adam(), maxNorm, average = false, ...how } = checkOptions('trainStep', options, STEP_OPTIONS);
+  const { optimiser = adam(), maxNorm, average = false, replicas = loss.replicaCount, ...how } = checkOptions('trainStep', options, STEP_OPTIONS);
   if (how.wrt === undefined) throw invalidArgument('trainStep', 'wrt must name the weights; got undefined');
   const gradient = client.gradient(loss, { ...how, value: true });
   try {
     const plan = planOf(loss, how.wrt, optimiser);
-    const mesh = { replicas: loss.replicaCount, partitions: loss.partitionCount };
+    const mesh = { replicas, partitions: loss.partitionCount };
     const executable = await compiled(client, buildStep(client, gradient, plan, { optimiser, maxNorm, average }), mesh);
     const zeros = await compiled(client, buildZeros(client, plan), executable);
     return new TrainStep(client, executable, zeros, plan);
@@ -250,7 +261,7 @@ class TrainStep {
     } catch (error) {
       this.#release();
       if (error.code !== 'INVALID_ARGUMENT') throw error;
-      throw invalidArgument('start', `${name}: ${error.message.replace(/^(\w+: )?(literal: )?(value: )?/, '')}`);
+      throw invalidArgument('start', `${name}: ${reasonOf(error)}`);
     }
   }
 
@@ -353,5 +364,6 @@ function listOf(operation, argument, value, wanted, item) {
   if (Array.isArray(value) && value.length === wanted.length) return copyList(value);
   throw invalidArgument(operation, `${argument} must be a list of ${wanted.length}, one for each ${item}${
     isNamed ? `, or an object with ${wanted.slice(0, 3).map(({ name }) => name).join(', ')}${wanted.length > 3 ? ', ...' : ''}` : ''
-  }; ${got(value)}`);
+  }; ${got(value)}${item === 'device' && Array.isArray(value) ? `; for ${value.length} replicas write ` +
+    `trainStep(client, loss, { replicas: ${value.length}, … })` : ''}`);
 }

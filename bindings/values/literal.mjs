@@ -1,4 +1,4 @@
-import { atBoundary, guarded } from '../base/boundary.mjs';
+import { atBoundary, guarded, refuseOperators } from '../base/boundary.mjs';
 import { MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
@@ -466,3 +466,4 @@ function formatElement(value, elementType) {
 }
 
 atBoundary(Literal);
+refuseOperators(Literal, 'write y.toArray() for its numbers', true);

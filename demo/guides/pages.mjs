@@ -5,7 +5,7 @@
 const PAGES = {
   Start: [
     ['getting-started', 'Getting started', 'docs/guides/getting-started.md'],
-    ['from-jax', 'From JAX to a page', 'docs/guides/from-jax.md'],
+    ['from-jax', 'From JAX to a page', 'docs/guides/from-jax.md', 'any-size'],
     ['from-frameworks', 'From a framework to a page', 'docs/guides/from-frameworks.md', 'flax'],
     ['from-keras', 'From Keras 3', 'docs/guides/from-keras.md', 'keras'],
     ['from-tensorflow-js', 'From TensorFlow.js', 'docs/guides/from-tensorflow-js.md', 'tensorflow-js'],
@@ -19,7 +19,7 @@ const PAGES = {
     ['batch-norm', 'Batch norm and dropout', 'docs/guides/batch-norm.md', 'batch-norm'],
     ['own-drawings', 'Teach a model in the page', 'docs/guides/own-drawings.md', 'own-drawings'],
     ['batches', 'Batches and Jacobians', 'docs/guides/batches.md'],
-    ['meshes', 'Meshes and collectives', 'docs/meshes.md'],
+    ['meshes', 'Meshes and collectives', 'docs/meshes.md', 'meshes'],
     ['speed', 'Speed and profiles', 'docs/guides/speed.md'],
     ['how-it-works', 'How it works', 'docs/guides/how-it-works.md'],
   ],

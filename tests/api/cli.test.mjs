@@ -220,7 +220,7 @@ describe('usage', () => {
     await prints(['--version'], `${JSON.parse(text).version}\n`);
   });
   const mistakes = [
-    [[], /a command is missing \(see xla-wasm --help\)/],
+    [[], /a command is missing; there are run, info, .*completion \(see xla-wasm --help\)/],
     [['walk'], /there is no command "walk"/],
     [['run'], /run needs the file of a module/],
     [['run', 'a', 'b'], /run takes one module, not "b" too/],
@@ -322,7 +322,11 @@ ENTRY main {
     const { stdout } = await xlaWasm('gradient', square, '--wrt', 'params', '--value');
     assert.match(stdout, /^HloModule square[^]*ROOT .*\(f32\[\], f32\[\]\) tuple\(/);
     const to = path.join(folder, 'gradient.hlo');
-    await prints(['gradient', square, '--wrt', '0', '--output', to], '');
+    assert.deepEqual(await xlaWasm('gradient', square, '--wrt', '0', '--value', '--output', to),
+      { code: 0, stdout: '', stderr: 'result 0: f32[]\nresult 1: f32[], the gradient by params.x\n' });
+    assert.deepEqual(await xlaWasm('gradient', square, '--wrt', '0', '--output', to),
+      { code: 0, stdout: '', stderr: 'result 0: f32[], the gradient by params.x\n' });
+    await fails(['gradient', axpy], /real floating-point scalar: sum it up or name another result by --of N$/m);
     await prints(['run', to, '--input', 'params.x=3', '--input', 'n=0'], 'f32[] 6\n');
     const { code, stderr } = await xlaWasm('gradient', square, '--wrt', 'n');
     assert.equal(code, 1);
@@ -339,7 +343,7 @@ ENTRY main {
     await fails(['vmap', axpy, '--size', '2', '--in', '0,x=1'], /--in must be dimensions or null/);
     const { code, stderr } = await xlaWasm('vmap', axpy, '--in', '0');
     assert.equal(code, 1);
-    assert.match(stderr, /vmap: size is missing/);
+    assert.match(stderr, /vmap: --size N is missing/);
   });
 
   test('the generated WebAssembly', async () => {
@@ -410,20 +414,53 @@ ENTRY e {
     assert.equal(stdout, '{"replica":0,"outputs":[{"shape":"f32[3]","data":[0,0,0]}]}\n');
   });
 
+  test('no error names an option that only the API has', async () => {
+    const loop = await write('loop.hlo', `HloModule loop
+body { t = (f32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(t), index=0
+  n = f32[] get-tuple-element(t), index=1
+  y = f32[] multiply(x, x)
+  ROOT u = (f32[], f32[]) tuple(y, n) }
+goes_on { t = (f32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(t), index=0
+  n = f32[] get-tuple-element(t), index=1
+  ROOT c = pred[] compare(x, n), direction=LT }
+ENTRY main { x = f32[] parameter(0)
+  n = f32[] parameter(1)
+  t = (f32[], f32[]) tuple(x, n)
+  w = (f32[], f32[]) while(t), condition=goes_on, body=body
+  ROOT r = f32[] get-tuple-element(w), index=0 }`);
+    const call = await write('call.hlo', 'HloModule call\nENTRY main {\n  x = f32[] parameter(0)\n  ROOT y = f32[] custom-call(x), custom_call_target="mine"\n}');
+    for (const [words, ...args] of [
+      [/give an upper bound \(--max-trips N\), or export from JAX with serialize\(vjp_order=1\), which keeps JAX's own gradient$/m, 'gradient', loop],
+      [/name another result by --of N$/m, 'gradient', axpy],
+      [/--size N is missing/, 'vmap', axpy, '--in', 'null'],
+      [/only a program of the package can, by client\.registerCustomCall\(\)$/m, 'run', call, '--random'],
+      [/--shape x=f32\[8\]/, 'run', mlir],
+    ]) {
+      const { code, stderr } = await xlaWasm(...args);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, words);
+      assert.doesNotMatch(stderr, /maxTrips|\(of\)|client\.vjp|optionalPasses|load\(source/);
+    }
+  });
+
   test('mistakes', async () => {
     await fails(['run', axpy, '--out', 'x'], /run takes no --out; did you mean --output\?/);
     await fails(['run', axpy, '--outp', 'x'], /there is no option --outp; did you mean --output\?/);
-    await fails(['info', mlir], /say for which sizes the program is wanted: --shape/);
+    assert.match((await xlaWasm('info', mlir)).stdout, /^a program of unknown sizes\nparameter 0 {2}x: f32\[\?\]\n[^]*give the shapes of these parameters by --shape/m);
+    await fails(['run', mlir, '--shape', 'n=16'], /--shape n=16: .*a parameter's whole shape is wanted, as in --shape x=f32\[8,128\]/);
+    await fails(['chek', axpy], /there is no command "chek"; write run MODULE --check/);
     await fails(['rum', axpy], /there is no command "rum"; did you mean run\?/);
     await fails(['run', axpy, '--outptu', 'x'], /there is no option --outptu; did you mean --output\?/);
     await fails(['run', axpy, '--inptu', 'x'], /did you mean --input\?/);
     await fails(['run', axpy, '--input', '-1.5'], /a value that begins with "-" is written after "=": --input=-1/);
     await fails(['info', axpy, '--input', 'x'], /info takes no --input/);
-    await fails(['check', '--help'], /there is no command "check"/);
+    await fails(['check', '--help'], /there is no command "check"; write run MODULE --check/);
     await fails(['run', axpy, '--input', 'y=1'], /there is no parameter "y"; there are x, v/);
     await fails(['run', axpy, '--random', '--output', 'r.txt'], /written as \.npy, \.npz or \.safetensors/);
     await fails(['convert', axpy], /convert needs --output/);
-    await fails(['run', mlir], /argument 0 \(x\) is tensor<\?xf32>.*: --shape x=f32\[8,128\]/);
+    await fails(['run', mlir], /argument 0 \(x\) is tensor<\?xf32>.*: --shape x=f32\[8\]/);
     await fails(['run', await write('page.html', '<!DOCTYPE html>')], /page\.html: this is an HTML page/);
   });
 });

@@ -104,6 +104,15 @@ describe('completion', () => {
 });
 
 describe('explain', () => {
+  test('a region is taken apart where it has much of the time', async () => {
+    const { code, stdout, stderr } = await xlaWasm('explain', layer, '--threads', '0');
+    assert.equal(code, 0, stderr);
+    const [, whole, parts] = /^Time: [^\n]*\n([^]*?) {2}When the small steps run one by one[^\n]*\n([^]*?)\n\n/m.exec(stdout);
+    assert.match(whole, /a run of small steps/);
+    assert.doesNotMatch(parts, /a run of small steps/);
+    assert.ok(parts.split('\n').length > 1, parts);
+  });
+
   test('in words: steps with their operations, time, memory', async () => {
     const { code, stdout, stderr } = await xlaWasm('explain', layer, '--threads', '0');
     assert.equal(code, 0, stderr);
@@ -111,7 +120,7 @@ describe('explain', () => {
     assert.match(stdout, /h, a hand-written kernel: dot/);
     assert.match(stdout, /a loop of generated code: .*tanh.*/);
     assert.match(stdout, /Time: [\d.]+ ms on the first device/);
-    const shares = Array.from(stdout.matchAll(/^ +([\d.]+) % /gm), ([, share]) => Number(share));
+    const shares = Array.from(stdout.split('  When the small steps')[0].matchAll(/^ +([\d.]+) % /gm), ([, share]) => Number(share));
     assert.ok(shares.length && Math.abs(shares.reduce((sum, share) => sum + share) - 100) < 1, `${shares}`);
     const bytes = (32 * 64 + 64 * 64) * 4;
     assert.ok(stdout.includes(`arguments ${(bytes / 1000).toPrecision(3)} kB, results 128 bytes`), stdout);
@@ -144,6 +153,10 @@ ENTRY e { x = f32[4] parameter(0)
 
 test('compile --wasm needs no other package', async () => {
   const { code, stdout } = await xlaWasm('compile', layer, '--wasm', '--threads', '0');
+  const functions = Array.from(stdout.matchAll(/^ *\(func (\S+) .*\n *(.*)/gm), ([, name, next]) => ({ name, isEmpty: next === ')' }));
+  assert.equal(new Set(functions.map(({ name }) => name)).size, functions.length, 'each function has a name of its own');
+  for (const { name, isEmpty } of functions) assert.equal(isEmpty, name.startsWith('$in_region'), name);
+  for (const [line] of stdout.matchAll(/^ *\(export "\d+" .*$/gm)) assert.match(line, /;; [\w.-]+(, [\w.-]+)*$/);
   assert.equal(code, 0);
   assert.match(stdout, /^\(module/);
   assert.match(stdout, /;; generated/);

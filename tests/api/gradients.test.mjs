@@ -522,7 +522,7 @@ describe('in a builder', () => {
     const x = b.parameter(0, 'f32[2]', 'x');
     const other = client.builder('other').parameter(0, 'f32[]');
     for (const [call, message] of [
-      [() => b.gradient(x, x), /result 0 has shape f32\[2\]/],
+      [() => b.gradient(x, x), /loss has shape f32\[2\]; it must be one real number: b\.sum\(loss\)/],
       [() => b.gradient(other, x), /loss must be an XlaOp of this builder/],
       [() => b.gradient(x, [other]), /wrt must be an XlaOp of this builder/],
       [() => b.gradient(x, []), /empty list/],

@@ -1,8 +1,10 @@
 /** Frequent mistakes: each error says what to write instead. And what it says works: the remedies are run, too. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { inspect } from 'node:util';
 
-import { Client, Literal, readNpy, readSafetensors, Shape, XlaError } from '../../bindings/index.mjs';
+import { guarded } from '../../bindings/base/boundary.mjs';
+import { Client, Literal, readNpy, readSafetensors, Shape, writeSafetensors, XlaError } from '../../bindings/index.mjs';
 
 let client, other, given;
 const identity = (shape) => `HloModule m\nENTRY e {\n  x = ${shape} parameter(0)\n  ROOT r = ${shape} copy(x)\n}`;
@@ -56,7 +58,7 @@ const MISTAKES = {
   'a disposed executable': [({ disposed }) => disposed.executable.execute([[1, 2, 3]]), /Executable was disposed; compile its module again/],
   'a disposed buffer': [({ vector, disposed }) => vector.execute([disposed.buffer]), /Buffer was disposed, or donated to a run; keep the Buffers/],
   'a disposed module': [({ disposed }) => client.compile(disposed.module), /HloModule was disposed; load or build it again/],
-  'compile a promise': [({ text }) => client.compile(client.load(text)), /await it: client\.compile\(await client\.load/, async ({ text }) => client.compile(await client.load(text))],
+  'compile a promise': [({ text }) => client.compile(client.load(text)), /got a Promise; await it: client\.compile\(await client\.load/, async ({ text }) => client.compile(await client.load(text))],
   'compile a text': [({ text }) => client.compile(text), /client\.compile\(await client\.load\(text\)\)$/],
   'compile an operation': [({ op }) => client.compile(op), /client\.compile\(builder\.build\(result\)\)$/],
   'compile a builder': [({ builder }) => client.compile(builder), /client\.compile\(builder\.build\(result\)\)$/],
@@ -67,6 +69,35 @@ const MISTAKES = {
   'an array as an operand': [({ builder, op }) => builder.add(op, [1, 2]), /constant\(value, shape\)$/, ({ builder, op }) => builder.add(op, builder.constant([1, 2], 'f32[2]'))],
   'a typed array as an operand': [({ op }) => op.add(Float32Array.of(1, 2)), /constant\(value, shape\)$/],
   'a literal as an operand': [({ op }) => op.add(three()), /constant\(value, shape\)$/],
+  'times with an operand': [({ builder, op }) => builder.sub(op, op * 2), /^JavaScript's operators cannot compute with an XlaOp: write x\.mul\(2\) for x \* 2/,
+    ({ builder, op }) => builder.sub(op, op.mul(2))],
+  'plus with an operand': [({ builder, op }) => builder.sub(op, op + 2), /operators cannot compute with an XlaOp/],
+  'a comparison of operands': [({ op }) => (op > 1 ? op : op.neg()), /x\.gt\(y\) for x > y/, ({ op }) => op.gt(1).select(op, op.neg())],
+  'an operand as a JavaScript number': [({ op }) => Math.max(op, 1), /operators cannot compute with an XlaOp/],
+  'arithmetic with a literal': [() => three() * 2, /operators cannot compute with a Literal: write y\.toArray\(\) for its numbers$/, () => three().toArray()[0] * 2],
+  'arithmetic with a buffer': [() => client.buffer(3) * 2, /cannot compute with a Buffer: write y\.toArray\(\)/, () => client.buffer(3).toArray() * 2],
+  'several results': [() => { const b = client.builder('b'); const x = b.parameter(0, 'f32[2]'); return b.build(x, x); }, /several results are one tuple: build\(b\.tuple\(\[x, y\]\)\)$/,
+    () => { const b = client.builder('b'); const x = b.parameter(0, 'f32[2]'); return b.build(b.tuple([x, x])); }],
+  'a list of results': [({ builder, op }) => builder.build([op, op]), /several results are one tuple: build\(b\.tuple\(\[x, y\]\)\)$/],
+  'a scan that returns the carry first': [() => { const b = client.builder('b'); return b.scan(b.parameter(0, 'f32[4,3]'), b.constant(0, 'f32[]'), (f, x, c) => [c.add(f.sum(x)), x], 0); },
+    /outputs come first, carries after them/, () => { const b = client.builder('b'); return b.scan(b.parameter(0, 'f32[4,3]'), b.constant(0, 'f32[]'), (f, x, c) => [x, c.add(f.sum(x))], 0); }],
+  'more devices than there are': [({ vector }) => vector.executeReplicas([[[1, 2, 3]], [[1, 2, 3]]]), /for 2 replicas write compile\(module, \{ replicas: 2 \}\)$/],
+  'a fraction for an integer': [() => client.builder('b').parameter(0, 's32[]').mul(0.5), /^multiply: rhs: s32\[\] cannot hold 0\.5: .*; convert the other operand: x\.convertElementType\('f32'\)$/,
+    () => client.builder('b').parameter(0, 's32[]').convertElementType('f32').mul(0.5)],
+  'an operand of a builder that was built': [({ builder }) => { const b = client.builder('a'), x = b.parameter(0, 'f32[2]'); b.build(x); return builder.parameter(1, 'f32[2]').add(x); },
+    /rhs is an XlaOp of builder "a"; .* of its own builder, "b": the other one was built already$/],
+  'a builder that was built': [() => { const b = client.builder('a'), x = b.parameter(0, 'f32[2]'); b.build(x); return x.add(1); }, /^builder "a" was built already: begin another one, client\.builder\(\)$/],
+  'an operand of another client': [({ op }) => op.add(other.builder('o').parameter(0, 'f32[2]')), /of its own builder, "b": they are of two clients$/],
+  'a program instead of weights': [() => readSafetensors(new TextEncoder().encode('ML\u00efR is not written so')), /this is no safetensors file$/],
+  'weights that are cut off': [() => readSafetensors(writeSafetensors({ a: Literal.zeros('f32[100]') }).subarray(0, 300)), /a would end at byte 400 of the data, which ends at 228: is the file whole\?$/],
+  'weights that are cut off in their header': [() => readSafetensors(writeSafetensors({ a: Literal.zeros('f32[100]') }).subarray(0, 40)), /this is a safetensors file that is cut off$/],
+  'a run that is aborted at once': [({ vector }) => { const abort = new AbortController(); const run = vector.execute([[1, 2, 3]], { signal: abort.signal }); abort.abort(); return run; },
+    /^the run was cancelled$/],
+  'a run whose client is disposed': [async () => { const c = await Client.create({ threads: 0 }); const e = await c.compile(c.parseHlo(given.text)); const run = e.execute([[1, 2, 3]]); c.dispose(); return run; },
+    /^the client was disposed$/],
+  'numpy\'s name of a method': [({ op }) => op.multiply(2), /^multiply: there is no multiply; did you mean mul\?$/, ({ op }) => op.mul(2)],
+  'numpy\'s name of an operation': [({ builder, op }) => builder.subtract(op, op), /there is no subtract; did you mean sub\?$/, ({ builder, op }) => builder.sub(op, op)],
+  'a misspelt operation': [({ builder, op }) => builder.reshap(op, [2, 1]), /there is no reshap; did you mean reshape\?$/, ({ builder, op }) => builder.reshape(op, [2, 1])],
   'reshape to -1': [({ builder, op }) => builder.reshape(op, [-1]), /give the number instead of -1$/],
   'an element type as a shape': [({ builder }) => builder.constant([[1, 2], [3, 4]], 's32'), /the shape is s32\[2,2\]$/, ({ builder }) => builder.constant([[1, 2], [3, 4]], 's32[2,2]')],
   'donate a name that is none': [({ vector }) => vector.execute([[1, 2, 3]], { donate: ['y'] }), /donate: no parameter is named "y"/,
@@ -96,6 +127,36 @@ const MISTAKES = {
   'a page instead of an array': [() => readNpy(new TextEncoder().encode('<html><head></head></html>')), /this is an HTML page: was the address not found \(404\)\?$/],
   'an element type in numpy\'s words': [({ builder, op }) => builder.convertElementType(op, 'float64'), /did you mean f64\?$/],
 };
+
+test('properties that libraries look for are not there', async () => {
+  for (const thing of [given.op, given.builder]) {
+    for (const name of ['then', 'toJSON', 'length', 'get', 'size', 'type', 'end', 'at', 'keys', 'ref', 'next', 'nodeType', 'asymmetricMatch', '$$typeof', 'toLiteral', 'executeReplicas', 'inLayout']) {
+      assert.equal(thing[name], undefined, name);
+    }
+    assert.ok(thing instanceof Object && !('then' in thing));
+    assert.equal(await thing, thing);
+  }
+});
+
+test('a run that ends with its client is CANCELLED, with threads or without', async () => {
+  for (const threads of [0, 2]) {
+    const ending = await Client.create({ threads });
+    const executable = await ending.compile(ending.parseHlo(given.text));
+    const run = executable.execute([[1, 2, 3]]);
+    ending.dispose();
+    await assert.rejects(run, { code: 'CANCELLED' });
+  }
+});
+
+test('a part of the package that cannot be imported is UNAVAILABLE', () => assert.rejects(
+  guarded(async () => import('./no-such-part.mjs'), 'load')(), { code: 'UNAVAILABLE', operation: 'load', message: /^load: a file of the package cannot be loaded: Cannot find module/ }));
+
+test('operands, literals and buffers in texts and consoles', () => {
+  assert.equal(`${given.op}`, 'f32[2] p0');
+  assert.equal(String([given.op]), 'f32[2] p0');
+  assert.equal(`${three()}` + three(), 'f32[3] {1, 2, 3}'.repeat(2));
+  assert.match(inspect([given.op, three(), client.buffer(1)]), /XlaOp \{ f32\[2\] p0 \}/);
+});
 
 describe('each mistake is told with its remedy', () => {
   for (const [name, [mistake, words, remedy]] of Object.entries(MISTAKES)) {

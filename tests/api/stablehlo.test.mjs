@@ -76,7 +76,7 @@ describe('text', () => {
 
   test('other formats are named, with advice', async () => {
     const program = (body, type = 'tensor<2xf32>') =>
-      `func.func @main(%x: ${type}, %p: tensor<i1>) -> tensor<2xf32> {\n  ${body}\n  return %x : tensor<2xf32>\n}`;
+      `func.func @main(%x: ${type}, %p: tensor<i1>) -> ${type} {\n  ${body}\n  return %x : ${type}\n}`;
     for (const [text, message] of [
       [program('cf.br ^bb1(%x : tensor<2xf32>)\n^bb1(%y: tensor<2xf32>):'), /\(cf\) are not StableHLO: loops are stablehlo.while/],
       [program('%c = tensor.extract %p[] : tensor<i1>'), /tensor.extract is no operation of StableHLO or CHLO/],
@@ -473,7 +473,7 @@ describe('programs of unknown sizes', () => {
   });
 
   const refusals = {
-    'without sizes': [undefined, /argument 0 \(arg0\) is tensor<\?x3xf32>: say for which sizes .* \{ arguments: \{ arg0: 'f32\[8,128\]' \} \}/],
+    'without sizes': [undefined, /argument 0 \(arg0\) is tensor<\?x3xf32>: say for which sizes .* \{ arguments: \{ arg0: 'f32\[8,3\]' \} \}/],
     'of other sizes': [['f32[2,4]'], /arguments: argument 0 \(arg0\) is given as f32\[2,4\]; the program takes tensor<\?x3xf32>/],
     'a name that is none': [{ z: 'f32[2,3]' }, /arguments: there is no argument z; there are arg0/],
     'another number of them': [['f32[2,3]', 's32[]'], /arguments has 2 shapes; the program takes 1/],
@@ -505,6 +505,42 @@ describe('errors have a place', () => {
         return true;
       });
     });
+  }
+});
+
+/* MLIR's verifier refuses each of them, too (jaxlib 0.10.2). */
+describe('declared types are those of the values', () => {
+  const main = (body, results = 'tensor<3xf32>') => `func.func @main(%x: tensor<3xf32>, %m: tensor<2x3xf32>, %p: tensor<i1>, %z: tensor<f32>) -> ${results} {\n  ${body}\n}`;
+  const calls = (type, callee) => `${main(`%y = call @f(%x) : (tensor<3xf32>) -> ${type}\n  return %y : ${type}`, type)}\n${callee}`;
+  const identity = (type, results) => `func.func private @f(%a: ${type}) -> ${results} { return %a : ${type} }`;
+  const rows = {
+    'a result of main': [main('return %m : tensor<2x3xf32>'), /result 0 of @main is declared tensor<3xf32>, but is f32\[2,3\]/],
+    'the type after return': [main('return %m : tensor<3xf32>'), /operand 0 is said to be tensor<3xf32>; it is tensor<2x3xf32>/],
+    'more results than are returned': [main('return %x : tensor<3xf32>', '(tensor<3xf32>, tensor<3xf32>)'), /@main returns 1 result; it declares 2/],
+    'no results': [main('return %x : tensor<3xf32>', '()'), /@main returns 1 result; it declares 0/],
+    'types without values': [main('return %x : tensor<3xf32>, tensor<3xf32>'), /2 types for 1 operands/],
+    'a result of a called function': [calls('tensor<4xf32>', identity('tensor<3xf32>', 'tensor<4xf32>')), /result 0 of @f is declared tensor<4xf32>/],
+    'a result of a call': [calls('tensor<4xf32>', identity('tensor<3xf32>', 'tensor<3xf32>')), /call: the result is declared tensor<4xf32>/],
+    'an argument of a call': [calls('tensor<3xf32>', identity('tensor<4xf32>', 'tensor<4xf32>')), /operand 0 of @f is declared tensor<4xf32>, but is f32\[3\]/],
+    'an operand': [main('%y = "stablehlo.abs"(%m) : (tensor<3xf32>) -> tensor<2x3xf32>\n  return %x : tensor<3xf32>'), /operand 0 is said to be tensor<3xf32>/],
+    'an operand in the short form': [main('%y = stablehlo.reshape %m : (tensor<6xf32>) -> tensor<3x2xf32>\n  return %x : tensor<3xf32>'), /operand 0 is said to be tensor<6xf32>/],
+    'the state of a loop': [main('%y = stablehlo.while(%i = %m) : tensor<3xf32>\n cond { stablehlo.return %p : tensor<i1> } do { stablehlo.return %i : tensor<3xf32> }\n  return %y : tensor<3xf32>'),
+      /operand 0 is said to be tensor<3xf32>/],
+    'the next state of a loop': [main('%y = stablehlo.while(%i = %x) : tensor<3xf32>\n cond { stablehlo.return %p : tensor<i1> } do { stablehlo.return %m : tensor<2x3xf32> }\n  return %y : tensor<3xf32>'),
+      /while:.*f32\[2,3\]/],
+    'the type that a branch yields': [main('%y = "stablehlo.if"(%p) ({ stablehlo.return %x : tensor<3xf64> }, { stablehlo.return %x : tensor<3xf32> }) : (tensor<i1>) -> tensor<3xf32>\n  return %y : tensor<3xf32>'),
+      /operand 0 is said to be tensor<3xf64>/],
+    'the value that a branch yields': [main('%y = "stablehlo.if"(%p) ({ stablehlo.return %m : tensor<2x3xf32> }, { stablehlo.return %m : tensor<2x3xf32> }) : (tensor<i1>) -> tensor<3xf32>\n  return %y : tensor<3xf32>'),
+      /if: the result is declared tensor<3xf32>, but is f32\[2,3\]/],
+    'the value that a reducer yields': [main('%y = "stablehlo.reduce"(%x, %z) ({ ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n "stablehlo.return"(%p) : (tensor<i1>) -> () }) {dimensions = array<i64: 0>} : (tensor<3xf32>, tensor<f32>) -> tensor<f32>\n  return %x : tensor<3xf32>'),
+      /reduce/],
+  };
+  for (const [what, [text, message]] of Object.entries(rows)) {
+    test(what, () => assert.rejects(client.parseStableHlo(text), (error) => {
+      assert.ok(error instanceof XlaError && error.line > 0, error.stack);
+      assert.match(error.message, message);
+      return true;
+    }));
   }
 });
 

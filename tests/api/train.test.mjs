@@ -44,6 +44,34 @@ function adamFormula(decay) {
   };
 }
 
+/* The weights after these three steps by Optax 0.2.8 in f64, with its own defaults: optax.adamw(0.1) and others. */
+const OPTAX = {
+  sgd: [sgd({ learningRate: 0.1 }), [0.772, -1.064, 2.096]],
+  momentum: [sgd({ learningRate: 0.1, momentum: 0.9 }), [0.502, 0.016, 0.926]],
+  nesterov: [sgd({ learningRate: 0.1, momentum: 0.9, nesterov: true }), [0.479248, 0.234304, 0.832544]],
+  adam: [adam({ learningRate: 0.1 }), [0.7768234612763619, -1.7116906050958884, 2.7167613894634224]],
+  adamw: [adamw({ learningRate: 0.1 }), [0.7767981968613088, -1.7116339571026264, 2.71667537064231]],
+};
+
+describe('defaults are Optax\'s', () => {
+  for (const [name, [optimiser, wanted]] of Object.entries(OPTAX)) {
+    test(name, async () => {
+      const loss = client.parseHlo(LOSS);
+      const step = await trainStep(client, loss, { wrt: 'params', optimiser });
+      await step.start([WEIGHTS]);
+      for (const target of TARGETS) await step.run([target]);
+      const { data } = step.weights()['params.w'];
+      wanted.forEach((w, k) => assert.ok(Math.abs(data[k] - w) < 2e-6, `${data[k]}, not ${w}`));
+      step.dispose();
+      loss.dispose();
+    });
+  }
+
+  test('a rate in the place of the options', () => {
+    assert.throws(() => adamw(1e-2), /^XlaError: adamw: options must be an object; got 0.01: write adamw\(\{ learningRate \}\)$/);
+  });
+});
+
 describe('trainStep', () => {
   for (const [name, [optimiser, formula]] of Object.entries(FORMULAS)) {
     test(`${name}: weights and losses of three steps`, async () => {
@@ -217,6 +245,16 @@ describe('on several devices', () => {
     for (let i = 0; i < 3; i++) losses.push((await step.run([[2, 2]]))[0].data[0]);
     assert.deepEqual(losses, [4, 1, 0.25]);
     many.dispose();
+  });
+
+  test('the option replicas; without it the error names it', async () => {
+    const loss = client.parseHlo(LOSS), all = TARGETS.map((target) => [target]);
+    const one = await trainStep(client, loss, { wrt: 'params' });
+    await one.start([WEIGHTS]);
+    await assert.rejects(one.runReplicas(all), /a list of 1, one for each device; got .*; for 3 replicas write trainStep\(client, loss, \{ replicas: 3, … \}\)$/);
+    const three = await trainStep(client, loss, { wrt: 'params', replicas: 3, average: true });
+    await three.start([WEIGHTS]);
+    assert.equal((await three.runReplicas(all)).length, 3);
   });
 
   test('the devices are those that the loss states', async () => {

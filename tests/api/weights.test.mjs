@@ -176,7 +176,7 @@ describe('one rule for names, in execute() and in the command line', () => {
     const executable = await client.compile(client.parseHlo(two));
     const weights = { 'a.w': Literal.from([1, 2], 'f32[2]'), 'B.w_': Literal.from([1, 2, 3], 'f32[3]'), other: Literal.from(1, 's32[]') };
     const error = await executable.execute(weights).catch((e) => e);
-    assert.match(error.message, /no argument is named params__b____w__: f32\[3\]; the nearest given names are B\.w_, other\./);
+    assert.match(error.message, /no argument is named params__b____w__: f32\[3\]; the nearest given names are B\.w_, other;/);
     for (const row of ['params__b____w__: f32\\[3\\] +missing', 'params__a____w__: f32\\[2\\] +a\\.w: f32\\[2\\]', 'not used +B\\.w_: f32\\[3\\]', 'not used +other: s32\\[\\]']) {
       assert.match(error.message, new RegExp(row));
     }

@@ -30,12 +30,14 @@ export const SCENES = [
   { page: 'bindings/stablehlo/README.md', name: 'stablehlo' },
   { page: 'docs/guides/from-frameworks.md', section: 'Flax', name: 'flax' },
   { page: 'docs/guides/from-frameworks.md', section: 'Flax NNX', name: 'flax-nnx' },
+  { page: 'docs/guides/from-jax.md', section: 'A batch of any size', name: 'any-size' },
   { page: 'docs/guides/batch-norm.md', name: 'batch-norm' },
   { page: 'docs/guides/from-keras.md', name: 'keras' },
   { page: 'docs/guides/from-tensorflow-js.md', name: 'tensorflow-js' },
   { page: 'docs/guides/training.md', name: 'training' },
   { page: 'docs/guides/own-drawings.md', name: 'own-drawings' },
-  ...DOCUMENTS.filter((page) => !/README|from-(frameworks|keras|tensorflow-js|jax)|training|own-drawings|batch-norm/.test(page)).map((page) => ({ page })),
+  { page: 'docs/meshes.md', name: 'meshes' },
+  ...DOCUMENTS.filter((page) => !/README|from-(frameworks|keras|tensorflow-js|jax)|training|own-drawings|batch-norm|meshes/.test(page)).map((page) => ({ page })),
 ];
 
 /** Blocks that no scene runs, and why: [document, section, language, reason] */

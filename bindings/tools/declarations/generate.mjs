@@ -26,10 +26,10 @@ const WIDTH = 100;
 /** Text broken into lines, as a doc comment at an indent. */
 function comment(text, indent) {
   const oneLine = `${indent}/** ${text} */`;
-  if (oneLine.length <= WIDTH) return [oneLine];
+  if (oneLine.length <= WIDTH && !text.endsWith('\n')) return [oneLine];
   const lines = [];
   let line = `${indent} *`;
-  for (const word of text.split(' ')) {
+  for (const word of text.trim().split(' ')) {
     if (line.length + 1 + word.length > WIDTH) {
       lines.push(line);
       line = `${indent} *`;
@@ -70,9 +70,32 @@ function signatures(name, entries) {
   return [signature(name, declared), signature(name, [...required, options])];
 }
 
+/** Whether a text is one expression: it has no comma outside of brackets. */
+function isOne(text) {
+  let depth = 0;
+  for (const c of text) {
+    if ('([{'.includes(c)) depth++;
+    else if (')]}'.includes(c)) depth--;
+    else if (c === ',' && !depth) return false;
+  }
+  return true;
+}
+
+/**
+ * An example of each method that the table of JAX's names has one of: the shortest that begins with the method, or else
+ * the shortest that ends with it. jax_names.test.mjs compares them with JAX.
+ */
+function examplesOf(table) {
+  const rows = Array.from(table.matchAll(/^\| `(.*?)` \| `(.*)` \|$/gm), ([, jax, own]) => ({ jax, own }))
+    .filter(({ jax, own }) => isOne(jax) && isOne(own)).sort((a, b) => a.own.length - b.own.length);
+  return (name) => rows.find(({ own }) => new RegExp(`^\\w\\.${name}\\(`).test(own)) ?? rows.find(({ own }) => new RegExp(`\\.${name}\\([^()]*\\)$`).test(own));
+}
+const exampleOf = examplesOf(await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8'));
+
 /** A method's declarations. */
 function method(name, entry, skipped) {
-  const doc = comment(DOCS[name], '  ');
+  const example = exampleOf(name);
+  const doc = example ? [...comment(`${DOCS[name]}\n`, '  ').slice(0, -1), '   * @example', `   * ${example.own} // JAX: ${example.jax}`, '   */'] : comment(DOCS[name], '  ');
   const rows = entry.rows ?? [entry];
   const overloads = rows.flatMap(({ parameters }) =>
     signatures(name, Object.entries(parameters).slice(skipped)));

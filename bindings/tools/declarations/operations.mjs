@@ -192,13 +192,12 @@ export const DOCS = {
     'values from outside, and then need no operands.',
   createToken: 'A token that comes after nothing.',
   customCall: 'Calls the function given to client.registerCustomCall().',
-  getTupleElement: 'An element of a tuple; or iterate it: `const [a, b] = op`.',
+  getTupleElement: 'An element of a tuple; or iterate it: `const [a, b] = op`, whose types are XlaOp | undefined with noUncheckedIndexedAccess.',
   iota: '0, 1, 2, ... along a dimension.',
   optimizationBarrier: 'The same value, across which no pass moves anything.',
   scan:
-    'Calls the computation once per element of the inputs along a dimension, with the elements and ' +
-    'the carries; it returns the elements of the outputs and the next carries. So the result is: ' +
-    'the outputs, then the last carries.',
+    'Calls the computation for each element of the inputs along a dimension: `(b, element, carry) => [output, next]`. ' +
+    'The result is a tuple: the outputs, then the last carries. jax.lax.scan has the carry first, in both.',
   tuple: 'Puts values together.',
   while:
     'Calls the body as long as the condition is true. Functions get the elements of the state one ' +

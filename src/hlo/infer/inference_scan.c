@@ -86,7 +86,9 @@ static bool check_carries(Inference *in, int inputs, int outputs) {
             "parameter %d of to_apply=%%%s has shape %s; it must be %s, as the initial carry is",
             inputs + i, c->name, text_shape(in, parameter), text_shape(in, init));
     REQUIRE(in, shape_compatible(init, next),
-            "result %d of to_apply=%%%s has shape %s; it must be %s, as the initial carry is",
+            "result %d of to_apply=%%%s has shape %s; it must be %s, as the initial carry is: "
+            "outputs come "
+            "first, carries after them, in parameters and results",
             outputs + i, c->name, text_shape(in, next), text_shape(in, init));
   }
   return true;

@@ -39,15 +39,23 @@ static int distance(const char *from, size_t length, const char *to) {
   return row[count];
 }
 
+int near_limit(size_t length) {
+  if (length > MAX_NEAR) return 0;
+  return length > 4 ? (int)(length + 1) / 3 + 1 : 2; /* a third of the letters, at least one */
+}
+
+bool word_is_nearer(const char *word, size_t length, const char *other, int *limit) {
+  int steps = *limit > 0 ? distance(word, length, other) : 0;
+  if (steps >= *limit) return false;
+  *limit = steps;
+  return true;
+}
+
 const char *opcode_nearest(const char *name, size_t length) {
   const char *nearest = NULL;
-  int limit = length > 4 ? (int)(length + 1) / 3 + 1 : 2; /* a third of the letters, at least one */
-  if (length > MAX_NEAR) return NULL;
+  int limit = near_limit(length);
   for (int i = 0; i < OPCODE_COUNT; i++) {
-    int steps = distance(name, length, opcode_rows[i].name);
-    if (steps >= limit) continue;
-    nearest = opcode_rows[i].name;
-    limit = steps;
+    if (word_is_nearer(name, length, opcode_rows[i].name, &limit)) nearest = opcode_rows[i].name;
   }
   return nearest;
 }

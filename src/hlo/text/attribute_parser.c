@@ -473,17 +473,21 @@ static const AttributeRow *find_row(const char *names, const Lexer *lexer) {
 
 static bool unknown_attribute(Parser *p, const AttributeContext *context) {
   StrBuf accepted = {0};
+  const char *meant = NULL;
+  size_t length = lexer_length(&p->lexer);
+  int limit = near_limit(length);
   const char *lists[] = {opcode_rows[context->opcode].attributes, context->extra,
                          COMMON_ATTRIBUTES};
   for (int i = 0; i < 3; i++) {
     const char *names = lists[i];
     for (const AttributeRow *row; (row = attribute_next(&names));) {
       strbuf_printf(&accepted, "%s%s", accepted.length ? ", " : "", row->text);
+      if (word_is_nearer(p->lexer.start, length, row->text, &limit)) meant = row->text;
     }
   }
-  int length = lexer_length(&p->lexer) > 60 ? 60 : (int)lexer_length(&p->lexer);
-  parser_error(p, p->lexer.start, "it has no attribute %.*s; it takes %s", length, p->lexer.start,
-               accepted.text);
+  parser_error(p, p->lexer.start, "it has no attribute %.*s; %s %s%s",
+               length > 60 ? 60 : (int)length, p->lexer.start, meant ? "did you mean" : "it takes",
+               meant ? meant : accepted.text, meant ? "?" : "");
   strbuf_free(&accepted);
   return false;
 }
@@ -539,7 +543,7 @@ static bool check_required(Parser *p, const AttributeContext *context, const cha
 
 bool parse_attributes(Parser *p, const AttributeContext *context, bool leading, Attributes *out) {
   bool seen[ATTRIBUTE_COUNT] = {false};
-  const char *at = p->lexer.start;
+  const char *at = context->at ? context->at : p->lexer.start;
   if (!leading && p->lexer.kind != TOKEN_END && !parse_attribute(p, context, seen, out)) {
     return false;
   }
@@ -551,5 +555,5 @@ bool parse_attributes(Parser *p, const AttributeContext *context, bool leading, 
 
 bool require_no_attributes(Parser *p, const AttributeContext *context) {
   bool seen[ATTRIBUTE_COUNT] = {false};
-  return check_required(p, context, p->lexer.start, seen);
+  return check_required(p, context, context->at, seen);
 }

@@ -268,7 +268,7 @@ bool hlo_parse_attributes(Module *module, Opcode opcode, const char *text, Attri
   Parser p;
   parser_init(&p, module, text, strlen(text), error ? error : &ignored);
   p.operation = opcode_name(opcode);
-  AttributeContext context = {opcode, "", true, broadcast_dimensions};
+  AttributeContext context = {opcode, "", true, broadcast_dimensions, NULL};
   attributes_init(attributes);
   if (broadcast_dimensions) broadcast_dimensions->count = -1;
   bool good = parse_attributes(&p, &context, false, attributes) &&

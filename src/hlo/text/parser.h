@@ -122,6 +122,7 @@ typedef struct AttributeContext {
   const char *extra;   /* names of more attributes, as in opcodes.def; or "" */
   bool scalar_operand; /* the first operand is a scalar: then broadcast needs no dimensions */
   Int64List *broadcast_dimensions; /* XlaBuilder's broadcast_dimensions goes here; NULL: refused */
+  const char *at;                  /* the operation in the text; NULL: where the attributes begin */
 } AttributeContext;
 /* Parses (',' attribute)*, without the first comma if `leading` is false. Fails if a required one is absent. */
 bool parse_attributes(Parser *p, const AttributeContext *context, bool leading, Attributes *out);

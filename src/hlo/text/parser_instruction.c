@@ -186,6 +186,7 @@ static bool parse_draft_attributes(Parser *p, const Draft *d, Attributes *attrib
       .opcode = d->has_wrapped && d->opcode == HLO_ASYNC_START ? d->wrapped : d->opcode,
       .extra = d->has_wrapped ? "async_execution_thread" : "",
       .scalar_operand = d->count > 0 && shape_is_scalar(d->operands[0]->shape),
+      .at = d->opcode_at,
   };
   attributes_init(attributes);
   if (d->nested) return require_no_attributes(p, &context);

@@ -78,7 +78,8 @@ static bool check_result(const Request *r) {
   return refuse(
       r,
       "result %d has shape %s; the gradient of a program is that of a real floating-point "
-      "scalar: name another result with `of`, or use vjp, which takes its cotangent",
+      "scalar: sum it up, name another result of the program (of), or use client.vjp(), which "
+      "takes its cotangent",
       of, shape_str(r->l.arena, loss));
 }
 

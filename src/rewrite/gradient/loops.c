@@ -250,8 +250,9 @@ static const char *loop_count(Linear *l, Loop *loop) {
                         "does not begin with a constant",
                         unknown, shape_str(l->arena, leaves[unknown]->shape));
   return arena_printf(l->arena,
-                      "is a loop whose number of iterations is not known before the run%s; give "
-                      "maxTrips, an upper bound, or use jvp, which needs none",
+                      "is a loop whose number of iterations is not known before the run%s; give an "
+                      "upper bound (maxTrips), use jvp, or export from JAX with "
+                      "serialize(vjp_order=1), which keeps JAX's own gradient: module.vjp",
                       why);
 }
 
