@@ -10,7 +10,8 @@ const FOLDER = new URL('build/faulty/', pathToFileURL(ROOT));
 /** @returns {Promise<{ client: Client, put: (step: string, traps?: boolean) => void }>} put('') takes the fault away */
 export async function faultyClient() {
   const client = await Client.create({ threads: 0, assets: FOLDER });
-  const core = coreOf(client.parseHlo('ENTRY e { ROOT x = f32[] parameter(0) }'));
+  const module = client.parseHlo('ENTRY e { ROOT x = f32[] parameter(0) }'), core = coreOf(module);
+  module.dispose(); // else it goes at some time, and its memory with it
   const put = (step, traps = false) => core.scoped((copy) => core.call('xla_put_fault', copy(step), traps));
   return { client, put };
 }
