@@ -332,22 +332,28 @@ ENTRY main {
     client.vjp(solve(3), { wrt: 0 }).dispose();
   });
 
-  test('are not waited for: the gradient of R is finite where reflectors have none', async () => {
-    const module = client.parseHlo(`HloModule m
+  // The second form is jnp.triu's.
+  for (const triangle of ['inside = pred[3,3] compare(row, column), direction=LE\n  ROOT y = f64[3,3] select(inside, packed, zeros)',
+    `one = s32[] constant(-1)\n  ones = s32[3,3] broadcast(one), dimensions={}\n  above = s32[3,3] add(row, ones)
+  below = pred[3,3] compare(above, column), direction=GE\n  ROOT y = f64[3,3] select(below, zeros, packed)`]) {
+    test(`are not waited for: the gradient of R is finite where reflectors have none: ${/direction=../.exec(triangle)}`, async () => {
+      const module = client.parseHlo(`HloModule m
 ENTRY main {
   x = f64[3,3] parameter(0)
   r = (f64[3,3], f64[3]) custom-call(x), custom_call_target="lapack_dgeqrf_ffi"
   packed = f64[3,3] get-tuple-element(r), index=0
   row = s32[3,3] iota(), iota_dimension=0
   column = s32[3,3] iota(), iota_dimension=1
-  inside = pred[3,3] compare(row, column), direction=LE
   zero = f64[] constant(0)
   zeros = f64[3,3] broadcast(zero), dimensions={}
-  ROOT y = f64[3,3] select(inside, packed, zeros) }`);
-    const upper = [[2, 1, 3], [0, 1, 1], [0, 0, 3]], seeds = [[1, 2, 3], [9, 4, 5], [9, 9, 6]];
-    const cotangents = (await run(client.vjp(module), [upper, seeds])).at(-1);
-    assert.ok(flat(cotangents).every(Number.isFinite), `${cotangents}`);
-  });
+  ${triangle} }`);
+      const upper = [[2, 1, 3], [0, 1, 1], [0, 0, 3]], seeds = [[1, 2, 3], [9, 4, 5], [9, 9, 6]];
+      const derived = client.vjp(module), cotangents = (await run(derived, [upper, seeds])).at(-1);
+      assert.ok(flat(cotangents).every(Number.isFinite), `${cotangents}`);
+      // One with R; the others are the reflectors'.
+      if (triangle.includes('GE')) assert.equal(derived.toString().match(/ triangular-solve\(/g).length, 1, derived.toString());
+    });
+  }
 });
 
 describe('scatters of several arrays', () => {

@@ -106,6 +106,14 @@ for (const [threads, budget] of [[0, 'RESOURCE_EXHAUSTED'], [2, 'CANCELLED']]) {
   });
 }
 
+test('loops without end, applied to elements by the evaluator, part by part', TIMEOUT, async () => {
+  const other = await Client.create({ threads: 0 }), module = other.parseHlo(`${FOREVER}ENTRY e {
+  x = f32[40000] parameter(0)\n ROOT r = f32[40000] map(x, x), dimensions={0}, to_apply=own\n}`);
+  const executable = await other.compile(module, { optimize: false });
+  await assert.rejects(executable.execute([new Float32Array(40000)]), { code: 'RESOURCE_EXHAUSTED' });
+  other.dispose();
+});
+
 test('sizes whose product needs more than 32 bits', TIMEOUT, async () => {
   const text = `HloModule m
 %add (a: f32[], b: f32[]) -> f32[] {
