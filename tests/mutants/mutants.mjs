@@ -53,7 +53,7 @@ const SLOW = [
   'api/locations', 'runtime/memory', 'runtime/mesh', 'runtime/mesh_types', 'api/mistakes', 'core/movement',
   'api/out_of_range', 'core/ragged_dot', 'core/ranges', 'core/reduce', 'runtime/runtime', 'api/shape', 'runtime/sharding',
   'api/stablehlo', 'api/stacks', 'core/thresholds_numbers', 'core/thresholds_programs', 'core/topk', 'api/vmap',
-  'corpus/vmap_corpus', 'core/zero_sizes',
+  'corpus/vmap_corpus', 'runtime/waiting', 'core/zero_sizes',
 ];
 /** For --threads: tests of what only threads, deadlines or failing allocations show. */
 const THREADED = [
@@ -77,6 +77,9 @@ async function filesOf() {
   const all = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((path) => path.endsWith('.c') && !LEFT_OUT.test(path)).sort();
   return all.filter((path) => FOLDERS.includes(folderOf(path)) || (folderOf(path) === 'kernels' && PLANS.test(path)));
 }
+
+const ONLY = options.only.split(/\s+/).filter(Boolean);
+let threaded = []; // the test files of --threads that pass without a mutant
 
 /** FILES: folders, files, or lines of files as path:line. */
 const WANTED = options.files.split(/\s+/).filter(Boolean).map((one) => one.replace(/^src\//, ''));
@@ -164,6 +167,17 @@ async function killerOf(names) {
   return undefined;
 }
 
+/** Those of the files that pass now. */
+async function passing(names) {
+  const list = [];
+  for (const name of names) {
+    const by = await killerOf([name]);
+    if (by) console.log(`without a mutant: ${by}`);
+    else list.push(name);
+  }
+  return list;
+}
+
 async function killerNatively() {
   const { code, output } = await buildNative();
   if (code) throw new Error(`native programs do not build:\n${output}`);
@@ -182,7 +196,7 @@ async function tried(mutation, text, reach) {
     if ((tests.length || options.threads) && (await build()).code) return { none: true };
     const [fast, slow] = [true, false].map((isFast) => tests.filter((test) => FAST.includes(test.file.slice('tests/'.length, -'.test.mjs'.length)) === isFast));
     const byFast = await killer(fast, random);
-    const bySlow = byFast ? undefined : (options.slow && await killer(slow, random)) || (options.threads && await killerOf(THREADED)) ||
+    const bySlow = byFast ? undefined : (options.slow && await killer(slow, random)) || (options.threads && await killerOf(threaded)) ||
       (options.native && await killerNatively()) || undefined;
     return { by: byFast ?? bySlow ?? null, slow: Boolean(bySlow), tests: tests.length, seconds: Math.round((Date.now() - started) / 1000) };
   } finally {
@@ -210,10 +224,10 @@ async function main() {
   const started = Date.now(), all = await filesOf(), files = all.filter(isWanted), log = join(ROOT, `build/mutants/${options.seed}.jsonl`);
   if (!files.length) throw new Error(`no file of src is one of ${options.files}`);
   await mkdir(join(ROOT, 'build/mutants'), { recursive: true });
-  const names = options.only.split(/\s+/).filter(Boolean);
   const isReached = !options.threads && !(options.native && !options.slow);
-  const reach = isReached ? await measured(all, names.length ? names : [...FAST, ...options.slow ? SLOW : []], options.keep) : () => [];
+  const reach = isReached ? await measured(all, ONLY.length ? ONLY : [...FAST, ...options.slow ? SLOW : []], options.keep) : () => [];
   await makeTree(options.tree, options.threads ? 'threads' : 'single');
+  if (options.threads) threaded = await passing(ONLY.length ? ONLY : THREADED);
   const texts = new Map(await Promise.all(files.map(async (path) => [path, await readFile(inTree(`src/${path}`), 'utf8')])));
   console.log(`${files.length} files (${Math.round((Date.now() - started) / 1000)} s)`);
 

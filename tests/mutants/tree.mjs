@@ -12,7 +12,7 @@ import { ROOT } from '../support/program.mjs';
 let TREE, VARIANT = 'single'; // makeTree() sets them
 /** A path of the tree. */
 export const inTree = (path) => join(TREE, path);
-const FOLDERS = ['src', 'bindings', 'tests', 'web', '.ci', 'docs'];
+const FOLDERS = ['src', 'bindings', 'tests', 'web', 'demo', '.ci', 'docs'];
 const FILES = ['Makefile', 'package.json', 'package-lock.json'];
 
 const FAILED = /^ *not ok \d+ - (.*)$/gm;
