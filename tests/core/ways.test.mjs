@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { allOpcodes, collect, UNWRITTEN } from '../fuzz/pairs.mjs';
+import { collect } from '../fuzz/aims.mjs';
+import { allOpcodes, UNWRITTEN } from '../fuzz/pairs.mjs';
 import { Ways } from '../fuzz/ways.mjs';
 
 const SECONDS = 45;
