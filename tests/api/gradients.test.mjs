@@ -295,6 +295,18 @@ ENTRY e { x = f32[3,${n}] parameter(0)\n i = f32[] constant(${init})\n z = f32[]
     }
   });
 
+  test('a loop whose state has an empty tuple, then a tuple whose first element changes', async () => {
+    const S = '((), (f32[], f32[], s32[]))', U = '(f32[], f32[], s32[])';
+    const module = client.parseHlo(`HloModule m
+more { t = ${S} parameter(0)\n u = ${U} get-tuple-element(t), index=1\n i = s32[] get-tuple-element(u), index=2\n n = s32[] constant(3)\n ROOT c = pred[] compare(i, n), direction=LT }
+turn { t = ${S} parameter(0)\n e = () get-tuple-element(t), index=0\n u = ${U} get-tuple-element(t), index=1\n a = f32[] get-tuple-element(u), index=0
+ x = f32[] get-tuple-element(u), index=1\n i = s32[] get-tuple-element(u), index=2\n two = f32[] constant(2)\n b = f32[] multiply(a, two)\n y = f32[] multiply(x, a)
+ one = s32[] constant(1)\n j = s32[] add(i, one)\n v = ${U} tuple(b, y, j)\n ROOT r = ${S} tuple(e, v) }
+ENTRY main { x = f32[] parameter(0)\n a = f32[] constant(3)\n z = s32[] constant(0)\n e = () tuple()\n u = ${U} tuple(a, x, z)\n t = ${S} tuple(e, u)
+ w = ${S} while(t), condition=more, body=turn\n v = ${U} get-tuple-element(w), index=1\n ROOT y = f32[] get-tuple-element(v), index=1 }`);
+    close(await run(client.gradient(module, { value: true, maxTrips: 4 }), [2]), [2 * 3 * 6 * 12, 3 * 6 * 12]);
+  });
+
   test('a loop whose body is a conditional by the first element of the state', async () => {
     const S = '(pred[], f32[], s32[])';
     const branch = (name, step) => `${name} { t = ${S} parameter(0)\n p = pred[] get-tuple-element(t), index=0\n x = f32[] get-tuple-element(t), index=1\n i = s32[] get-tuple-element(t), index=2
@@ -485,6 +497,18 @@ ENTRY main {
       assert.notEqual(product(forward, cotangents), 0);
     });
   }
+
+  test('channels of a derivative are above those of the branches of a conditional', () => {
+    const gather = (x, channel) => `f32[4] all-gather(${x}), channel_id=${channel}, use_global_device_ids=true, replica_groups={{0,1}}, dimensions={0}`;
+    const module = client.parseHlo(`HloModule m, replica_count=2
+first { x = f32[2] parameter(0)\n ROOT g = ${gather('x', 9)} }
+second { x = f32[2] parameter(0)\n ROOT g = f32[4] concatenate(x, x), dimensions={0} }
+ENTRY main { x = f32[2] parameter(0)\n p = pred[] parameter(1)\n y = f32[4] conditional(p, x, x), true_computation=first, false_computation=second
+ s = f32[2] slice(y), slice={[1:3]}\n ROOT z = ${gather('s', 2)} }`);
+    const text = client.vjp(module, { wrt: [0] }).toString();
+    const made = [...text.matchAll(/ reduce-scatter\(.*channel_id=(\d+)/g)].map(([, id]) => Number(id));
+    assert.ok(made.length === 2 && made.every((id) => id > 9), text);
+  });
 
   test('collectives of a derivative have channels of their own, wherever the function has some', () => {
     const module = client.parseHlo(`HloModule m, replica_count=2
