@@ -42,7 +42,8 @@ async function ready(threads, text = HLO, shape = 'f32[64,64]', devices = 1) {
     const module = core.need('xla_module_parse', copy(text), text.length);
     return [compiled(core, module, devices), core.need('xla_buffer_new', copy(shape))];
   });
-  const newRun = () => core.scoped((copy) => core.need('xla_run_new', executable, copy(new Uint32Array(devices).fill(buffer)), 0, 0));
+  const newRun = (argument = buffer) =>
+    core.scoped((copy) => core.need('xla_run_new', executable, copy(new Uint32Array(devices).fill(argument)), 0, 0));
   const runs = async (run = newRun()) => {
     try {
       await core.runs.start(run);
@@ -231,4 +232,11 @@ test('a trap in generated code, in a loop, on one of several replicas: others go
   assert.deepEqual((await sum.execute(args))[0].data, new Float32Array(40).fill(3));
   wrong.dispose();
   client.dispose();
+});
+
+test('the core itself refuses arguments of other shapes, and missing ones', async () => {
+  const { core, newRun } = await ready(0), other = core.scoped((copy) => core.need('xla_buffer_new', copy('f32[2]')));
+  assert.throws(() => newRun(other), { code: 'INVALID_ARGUMENT', message: /^execute: argument leaf 0 of replica 0 is f32\[2\], which does not fit parameter f32\[64,64\]$/ });
+  assert.throws(() => newRun(0), { code: 'INVALID_ARGUMENT', message: /^execute: argument leaf 0 of replica 0 is missing; f32\[64,64\] is expected$/ });
+  core.dispose();
 });
