@@ -20,6 +20,7 @@ import { allOpcodes, classOf, Pairs } from './pairs.mjs';
 import { buildModule } from './program.mjs';
 import { spell } from './spelling.mjs';
 
+const PROGRAMS_OF_CLIENT = 200;
 const MAX_TRIES = 12; // of one aim, for what it should bring
 const TYPES = [...ELEMENT_TYPES.keys()].filter((name) => name !== 'token');
 /** The types of each class. */
@@ -79,9 +80,14 @@ export class Aims {
 
 /** Makes programs, and counts: for some seconds, or as many as `most`. */
 export async function collect(seconds, seed, most = Infinity) {
-  const client = await Client.create({ threads: 0 }), aims = new Aims(), end = Date.now() + 1000 * seconds;
+  let client = await Client.create({ threads: 0 });
+  const aims = new Aims(), end = Date.now() + 1000 * seconds;
   let programs = 0;
   for (; Date.now() < end && programs < most; programs++) {
+    if (programs % PROGRAMS_OF_CLIENT === PROGRAMS_OF_CLIENT - 1) { // builders go with their client
+      client.dispose();
+      client = await Client.create({ threads: 0 });
+    }
     const aim = aims.next(seed + programs), program = generate(client, seed + programs, { refused: () => {}, aim });
     const outputs = program.chooseOutputs();
     if (!outputs.length) continue;
