@@ -58,7 +58,7 @@ export function generate(client, seed, { refused, only, aim }) {
   const program = new Program(client, random, replicas);
   const families = (replicas > 1 ? [...FAMILIES, TOGETHER, TOGETHER] : FAMILIES)
     .filter((rules) => namesOf(rules, only).length);
-  program.spelling = randomSpelling(random);
+  program.spelling = aim && random.chance(0.4) ? { seed: random.bits(), layouts: false, asynchronous: true } : randomSpelling(random);
   for (let i = random.between(1, 2); i > 0; i--) {
     program.fresh(randomType(random), randomDimensions(random));
   }
