@@ -338,7 +338,7 @@ static PlanResult operand_map(Planner *planner, const Instruction *instruction, 
   case HLO_PAD:
     memcpy(out, map, sizeof *out * (size_t)shape->rank);
     if (instruction->opcode == HLO_PAD) return map_pad(planner, instruction, out, from);
-    if (instruction->opcode == HLO_COPY) return PLAN_OK;
+    if (instruction->opcode != HLO_CONCATENATE) return PLAN_OK;
     return map_concatenate(planner, instruction, &out[a->dimensions.items[0]], from);
   default: return map_reshape(planner, shape, map, operand, out); /* reshape */
   }
