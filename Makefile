@@ -397,7 +397,7 @@ fuzz-ways: build
 
 # The combinations of constructs, operations and types that the random programs have; nothing is run.
 fuzz-pairs: build
-	@node tests/fuzz/pairs.mjs --seconds $(SECONDS) $(ARGS)
+	@node tests/fuzz/aims.mjs --seconds $(SECONDS) $(ARGS)
 
 fuzz-devices: build
 	@node tests/fuzz/devices.mjs --seconds $(SECONDS) $(ARGS)

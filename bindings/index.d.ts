@@ -764,7 +764,7 @@ export class Client {
    * Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp. The console says so once.
    */
   readonly threads: number;
-  /** Whether the client is over: disposed of, or failed with UNAVAILABLE. */
+  /** Whether the client is over: disposed of, or broken, so that every call fails with UNAVAILABLE or INTERNAL. */
   readonly disposed: boolean;
   /** Bytes that live device buffers and the memory of runs take. */
   readonly memoryInUse: number;

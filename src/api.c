@@ -27,8 +27,12 @@ XLA_API void xla_free(void *memory) { scope_free(memory); }
 XLA_API void xla_call_begin(void) { call_scope = scope_begin(); }
 XLA_API void xla_call_end(void) { scope_commit(call_scope); }
 
-XLA_API bool xla_call_abandon(void) {
-  if (!scheduler_is_sound()) return false;
+XLA_API bool xla_call_abandon(Run *run, const HostCall *call) {
+  Error error;
+  error_set(&error, STATUS_INTERNAL,
+            "the core trapped. This is a fault of xla-wasm; please report the program");
+  if (!run && call) run = call->run;
+  if (!scheduler_recover(run ? &run->group : NULL, &error)) return false;
   scope_abandon(call_scope);
   return true;
 }

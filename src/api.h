@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
 ** tests/api/api_version.test.mjs notices.
 */
-enum { XLA_API_VERSION = 8 };
+enum { XLA_API_VERSION = 9 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
@@ -40,12 +40,12 @@ XLA_API void xla_free(void *memory);
 
 /*
 ** Around each call (not nested): _begin before it, _end when it has returned. Where it trapped
-** instead, _abandon frees what it had allocated; false: it trapped in the middle of what a lock
-** protects, and nothing may be called again.
+** instead, _abandon frees what it had allocated. If the call had the scheduler's lock, the run that it
+** handled fails: `run`, or that of `call` (either may be NULL). False: nothing may be called again.
 */
 XLA_API void xla_call_begin(void);
 XLA_API void xla_call_end(void);
-XLA_API bool xla_call_abandon(void);
+XLA_API bool xla_call_abandon(Run *run, const HostCall *call);
 
 /* The last error: status code number, line and column (0: none), operation ("" if none), text. */
 XLA_API int xla_error_code(void);

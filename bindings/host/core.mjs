@@ -37,7 +37,7 @@ export class Core {
     this.hostCalls = new HostCalls(this);
     glue.onXlaNotify = () => this.runs.look();
     // Later, when the call of the core that it comes from has ended.
-    glue.onXlaBroken = (reason) => queueMicrotask(() => this.fail(reason));
+    glue.onXlaBroken = (reason) => queueMicrotask(() => this.break(reason));
   }
 
   /**
@@ -122,13 +122,19 @@ export class Core {
   /**
    * Marks the core as broken: pending runs and all later calls fail.
    * @param {string} reason
+   * @param {string} [code]
    * @returns {XlaError}
    */
-  fail(reason) {
-    const error = new XlaError('UNAVAILABLE', `${reason}; create another client`);
+  fail(reason, code = 'UNAVAILABLE') {
+    const error = new XlaError(code, `${reason}; create another client`);
     if (!this.disposed) this.#end = error;
     this.#stop(error);
     return error;
+  }
+
+  /** As fail, by a fault of the core's own. */
+  break(reason) {
+    return this.fail(`${reason}. ${REPORT}`, 'INTERNAL');
   }
 
   #stop(error) {
@@ -147,8 +153,8 @@ export class Core {
   }
 
   /**
-   * Calls a function of api.h. An exception of the core becomes an XlaError, and the core can be called again; after
-   * a trap of the engine only if the function is one of CONTAINED.
+   * Calls a function of api.h. An exception of the core becomes an XlaError, and the core can be called again, but for
+   * what #trapped() says.
    * @returns {number} pointers are unsigned
    */
   call(name, ...args) {
@@ -161,19 +167,24 @@ export class Core {
       return result < 0 && Number.isInteger(result) ? result >>> 0 : result;
     } catch (error) {
       glue.stackRestore(stack);
-      throw this.#trapped(error, name);
+      throw this.#trapped(error, name, args[0]);
     }
   }
 
-  /** The error for an exception from the core: a trap, platform_trap(), or the end of the engine's stack. */
-  #trapped(error, name) {
-    if (error?.xlaCode === UNAVAILABLE || !this.#glue._xla_call_abandon()) {
-      return this.fail(`the core is broken: ${error.message}`);
+  /**
+   * The error for an exception from the core: a trap, platform_trap(), or the end of the engine's stack. What the call
+   * had allocated goes. The client goes on, unless the call trapped in malloc or in THREADS, or another thread died with
+   * a lock.
+   */
+  #trapped(error, name, handle) {
+    if (error?.xlaCode === UNAVAILABLE) return this.fail(`the core is broken: ${error.message}`);
+    const goesOn = this.#abandon(OF_RUN.test(name) ? handle : 0, OF_HOST_CALL.test(name) ? handle : 0);
+    if (!goesOn || (error instanceof WebAssembly.RuntimeError && THREADS.test(name))) {
+      return this.break(`the core is broken: ${error.message}`);
     }
     if (error?.xlaCode) return new XlaError(STATUS_CODES[error.xlaCode], this.#withBuffers(error.message));
     if (error instanceof WebAssembly.RuntimeError) {
-      if (CONTAINED.test(name)) return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
-      return this.fail(`the core trapped: ${error.message}`);
+      return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
     }
     if (isLimit(error)) {
       return new XlaError('RESOURCE_EXHAUSTED', `out of stack: ${error.message}`, { cause: error });
@@ -185,6 +196,14 @@ export class Core {
   #withBuffers(message) {
     if (!message.endsWith('out of memory')) return message;
     return `${message}: buffers hold ${this.call('xla_memory_in_use')} bytes: donate or dispose() those that are not needed`;
+  }
+
+  #abandon(run, hostCall) {
+    try {
+      return this.#glue._xla_call_abandon(run, hostCall);
+    } catch {
+      return false; // it trapped, too
+    }
   }
 
   /** As call, for functions that return NULL on failure: throws the core's last error. */
@@ -285,11 +304,11 @@ export class Core {
   }
 }
 
-/**
- * Functions of api.h that only read existing objects and make a new one. When they trap, the new object is freed
- * with its scope, and the client goes on. A trap of any other function leaves runs in an unknown state.
- */
-const CONTAINED = /^xla_(compile_\w+|module_parse\w*|module_print\w*|module_differentiate|executable_(print|thunks|code|memory))$/;
+/** Functions of api.h that take the scheduler's lock for a run, or for a call of the host by a run: their first handle. */
+const OF_RUN = /^xla_run_(?!new)/, OF_HOST_CALL = /^xla_host_call_done$/;
+/** Functions of api.h that start and replace threads: without them runs would wait for ever. */
+const THREADS = /^xla_(expect_threads|start|worker_lost)$/;
+const REPORT = 'This is a fault of xla-wasm; please report the program';
 
 let isTold = false;
 

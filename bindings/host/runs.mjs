@@ -33,7 +33,9 @@ export class Runs {
     const time = this.#time();
     let state = this.#core.call('xla_run_start', run);
     if (state !== RUN_DONE && time > 0) {
-      this.#core.call('xla_step', time);
+      try {
+        this.#core.call('xla_step', time);
+      } catch { /* a trap, perhaps in another run: if it failed none, the next step meets it again */ }
       state = this.#core.call('xla_run_state', run);
     }
     if (state === RUN_DONE) return undefined;
@@ -143,10 +145,21 @@ export class Runs {
     try {
       if (this.#core.threads === 0) more = Boolean(this.#core.call('xla_step', SLICE_US));
     } catch (error) {
-      this.abandon(error);
+      more = this.#survive(error);
     }
     for (const run of [...this.#pending.keys()]) this.#checkSafely(run);
     if (more) this.look();
+  }
+
+  /**
+   * Goes on after a step that trapped, if it failed the run that it was in. @returns {boolean} whether others may have
+   * work left
+   */
+  #survive(error) {
+    const before = this.#pending.size;
+    for (const run of this.#core.disposed ? [] : [...this.#pending.keys()]) this.#checkSafely(run);
+    if (this.#pending.size === before) this.abandon(error);
+    return this.#pending.size > 0;
   }
 
   #checkSafely(run) {
@@ -163,7 +176,6 @@ export class Runs {
     const state = this.#core.call('xla_run_state', run);
     if (state !== RUN_DONE && state !== RUN_FAILED) return;
     const error = state === RUN_FAILED ? this.#error(run) : null;
-    if (error?.code === 'UNAVAILABLE') return this.#core.fail(error.message); // all that is pending
     const { resolve, reject } = this.#pending.get(run);
     this.#pending.delete(run);
     this.#settled();

@@ -55,7 +55,7 @@ export class Workers {
       const glueListener = worker.onmessage;
       worker.onmessage = (event) => {
         if (event.data?.cmd === 'xlaNotify') return this.#core.runs.look();
-        if (event.data?.cmd === 'xlaBroken') return this.#core.fail(event.data.reason);
+        if (event.data?.cmd === 'xlaBroken') return this.#core.break(event.data.reason);
         if (event.data?.cmd === 'xlaLock') return released(event.data.name).then(() => lost());
         glueListener(event);
         if (event.data?.cmd !== 'loaded') return;

@@ -11,6 +11,23 @@
 
 enum { FIRST_BLOCK = 4096, LARGEST_STEP = 1 << 20 };
 
+/* Under AddressSanitizer, what follows a piece of a block is poisoned, so that tests see an access beyond an array. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define XLA_POISONS 1
+#endif
+#endif
+#ifdef XLA_POISONS
+#include <sanitizer/asan_interface.h>
+enum { GAP = 16 };
+static void poison(void *memory, size_t bytes) { ASAN_POISON_MEMORY_REGION(memory, bytes); }
+static void unpoison(void *memory, size_t bytes) { ASAN_UNPOISON_MEMORY_REGION(memory, bytes); }
+#else
+enum { GAP = 0 };
+static void poison(void *memory, size_t bytes) { (void)memory, (void)bytes; }
+static void unpoison(void *memory, size_t bytes) { (void)memory, (void)bytes; }
+#endif
+
 typedef struct Block {
   struct Block *previous;
   size_t size, used;
@@ -29,6 +46,7 @@ static Block *block_new(Block *previous, size_t size) {
   if (!block) return NULL;
   /* Clears the block at once. Measured: compiling takes 1.02x as long if each piece is cleared when allocated. */
   memset(block->data, 0, size);
+  poison(block->data, size);
   block->previous = previous;
   block->size = size;
   block->used = 0;
@@ -69,7 +87,7 @@ void arena_free(Arena *arena) {
 
 void *arena_try_alloc(Arena *arena, uint64_t wanted) {
   if (wanted > SIZE_MAX / 4) return NULL;
-  size_t bytes = ((size_t)wanted + 15) & ~(size_t)15;
+  size_t bytes = (((size_t)wanted + 15) & ~(size_t)15) + GAP;
   Block *block = arena->last;
   if (block->size - block->used < bytes) {
     size_t size = block->size < LARGEST_STEP ? block->size * 2 : LARGEST_STEP;
@@ -85,6 +103,7 @@ void *arena_try_alloc(Arena *arena, uint64_t wanted) {
   }
   void *memory = block->data + block->used;
   block->used += bytes;
+  unpoison(memory, (size_t)wanted);
   return memory;
 }
 
@@ -140,7 +159,9 @@ char *arena_printf(Arena *arena, const char *format, ...) {
 }
 
 static void clear(Block *block, size_t from) {
+  unpoison(block->data + from, block->used - from);
   memset(block->data + from, 0, block->used - from);
+  poison(block->data + from, block->used - from);
   block->used = from;
 }
 

@@ -254,18 +254,14 @@ static void emit_store_results(Emitter *e, const Reducer *reducer, const int *ac
 
 /* --- The reduced loops ------------------------------------------------------------------------ */
 
-/* Stores the running accumulators as results. */
+/* Stores the running accumulators as results. (Each step has rounded them.) */
 static void emit_store_running(Emitter *e, const Reducer *reducer, const int *accumulators) {
   for (int r = 0; r < e->plan->output_count; r++) {
     const LoopNode *place = e->plan->places[r];
     const int *parts = accumulators + (ptrdiff_t)r * MAX_PARTS;
-    if (is_narrow_float(output_type(e, r)) || reducer->ordered) {
+    if (reducer->ordered) {
       wasm_get(&e->function, parts[0]);
-      if (reducer->ordered) {
-        emit_turn_order(e);
-      } else {
-        emit_round(e, output_type(e, r));
-      }
+      emit_turn_order(e);
       parts = reducer->values + (ptrdiff_t)r * MAX_PARTS;
       wasm_set(&e->function, parts[0]);
     }

@@ -98,11 +98,7 @@ static bool turns_rows(const Instruction *x) {
 }
 
 bool is_plain(Opcode opcode) {
-  switch (opcode) {
-  case HLO_IOTA: return true;
-  case HLO_BITCAST: return false; /* it depends on layouts */
-  default: return opcode_is_elementwise(opcode) || is_index_operation(opcode);
-  }
+  return opcode == HLO_IOTA || opcode_is_elementwise(opcode) || is_index_operation(opcode);
 }
 
 /* Whether padding is only outside. Interior padding would make one box per element. */
@@ -150,7 +146,6 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   case HLO_PAD: return is_padded_around(instruction);
   case HLO_TRANSPOSE: return !turns_rows(instruction);
   case HLO_DYNAMIC_SLICE: return can_slice(instruction);
-  case HLO_BITCAST: return false; /* one that is still there depends on layouts */
   default: break;
   }
   if (is_index_operation(instruction->opcode)) return true;

@@ -113,7 +113,6 @@ bool reads_parameter(const LoopNode *node, int parameter) {
 
 bool is_index_operation(Opcode opcode) {
   switch (opcode) {
-  case HLO_BITCAST:
   case HLO_BROADCAST:
   case HLO_CONCATENATE:
   case HLO_COPY:

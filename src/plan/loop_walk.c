@@ -338,9 +338,9 @@ static PlanResult operand_map(Planner *planner, const Instruction *instruction, 
   case HLO_PAD:
     memcpy(out, map, sizeof *out * (size_t)shape->rank);
     if (instruction->opcode == HLO_PAD) return map_pad(planner, instruction, out, from);
-    if (instruction->opcode == HLO_COPY) return PLAN_OK;
+    if (instruction->opcode != HLO_CONCATENATE) return PLAN_OK;
     return map_concatenate(planner, instruction, &out[a->dimensions.items[0]], from);
-  default: return map_reshape(planner, shape, map, operand, out); /* reshape, bitcast */
+  default: return map_reshape(planner, shape, map, operand, out); /* reshape */
   }
 }
 
@@ -394,8 +394,7 @@ static PlanResult skip_index_operations(Planner *planner, const Instruction **at
   for (int turn = 0; !planner->is_input(*at, planner->data) && is_index_operation((*at)->opcode);
        turn ^= 1) {
     const Instruction *operand = (*at)->operands[0];
-    bool reshapes = (*at)->opcode == HLO_RESHAPE || (*at)->opcode == HLO_BITCAST;
-    if (reshapes && planner->is_input(operand, planner->data)) {
+    if ((*at)->opcode == HLO_RESHAPE && planner->is_input(operand, planner->data)) {
       *node = input_node(planner, *at, *map, operand);
       return PLAN_OK;
     }

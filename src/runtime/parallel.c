@@ -62,7 +62,7 @@ static bool try_chunks(SharedWork *work, Error *error) {
   if (ok) {
     scope_commit(scope);
   } else {
-    scheduler_check_sound();
+    scheduler_need_recovery(error);
     scope_abandon(scope);
   }
   return ok;

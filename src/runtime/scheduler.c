@@ -22,8 +22,9 @@ typedef struct Worker {
   void *reserve; /* keeps memory for its start free until then: see prepare_worker */
   int index;
   bool idle;
-  Task *running;    /* NULL once parked: then another thread may run the task */
-  TaskGroup *holds; /* the group whose code it is in */
+  Task *running;      /* NULL once parked: then another thread may run the task */
+  TaskGroup *holds;   /* the group whose code it is in, without the lock */
+  TaskGroup *settles; /* the group whose turn it settles, with the lock */
   LoopShare share;
   Error error;
 } Worker;
@@ -58,12 +59,36 @@ void scheduler_unlock(void) {
 
 void scheduler_notify(void) { scheduler.notify = true; }
 
-bool scheduler_is_sound(void) { return !lock_is_mine(&scheduler.lock) && !platform_heap_is_mine(); }
+static void unqueue(const TaskGroup *group) {
+  Task **link = &scheduler.first, *last = NULL;
+  while (*link) {
+    if ((*link)->group == group) {
+      *link = (*link)->queue_next;
+    } else {
+      last = *link;
+      link = &last->queue_next;
+    }
+  }
+  scheduler.last = last;
+}
 
-/* Traps again after a trap inside a lock, whose state cannot be repaired. The thread dies of it, and the host
-** finds the lock held. */
-void scheduler_check_sound(void) {
-  if (!scheduler_is_sound()) platform_trap(STATUS_UNAVAILABLE, "a thread trapped in a lock");
+bool scheduler_recover(TaskGroup *called, const Error *error) {
+  if (platform_heap_is_mine()) return false;
+  if (!lock_is_mine(&scheduler.lock)) return true;
+  Worker *self = current_worker();
+  TaskGroup *group = self->settles ? self->settles : self->holds ? self->holds : called;
+  if (!group || self->share.owns || self->share.helps) return false;
+  self->settles = self->holds = NULL;
+  self->running = NULL;
+  unqueue(group);
+  group->kind->give_up(group, error);
+  scheduler_unlock();
+  return true;
+}
+
+void scheduler_need_recovery(const Error *error) {
+  if (!scheduler_recover(NULL, error))
+    platform_trap(STATUS_UNAVAILABLE, "a thread trapped in a lock");
 }
 
 static void event_signal(Event *event) {
@@ -157,7 +182,7 @@ static Outcome try_turn(Turn *turn) {
   int scope = scope_begin_untracked();
   bool ok = platform_try(run_turn, turn, turn->error);
   if (!ok) {
-    scheduler_check_sound();
+    scheduler_need_recovery(turn->error);
     turn->outcome = OUTCOME_TRAPPED;
   }
   scope_abandon(scope);
@@ -177,6 +202,7 @@ static void run_task(Worker *self, Task *task, double deadline_us) {
   scheduler_lock();
   group->holds--;
   self->holds = NULL;
+  self->settles = group;
   bool is_ours = self->running != NULL;
   self->running = NULL;
   if (!is_ours) {
@@ -186,6 +212,7 @@ static void run_task(Worker *self, Task *task, double deadline_us) {
   } else {
     group->kind->settle(group, task, outcome, &self->error);
   }
+  self->settles = NULL;
 }
 
 bool scheduler_step(double deadline_us) {
@@ -245,10 +272,9 @@ void scheduler_fail_task(Task *task, int worker) {
 
 /* ---- Workers ---- */
 
-static void *worker_main(void *argument) {
+/* Runs tasks and helps with loops, for ever. */
+static void work(void *argument) {
   Worker *self = argument;
-  this_worker = self;
-  lock_set_thread(THREAD_HOST + 1 + self->index);
   scheduler_lock();
   for (;;) {
     /* Prefers a whole task to helping with a loop: larger pieces need less synchronisation. */
@@ -263,6 +289,12 @@ static void *worker_main(void *argument) {
       scheduler.idle--;
     }
   }
+}
+
+static void *worker_main(void *argument) {
+  this_worker = argument;
+  lock_set_thread(THREAD_HOST + 1 + this_worker->index);
+  for (Error error; !platform_try(work, this_worker, &error);) scheduler_need_recovery(&error);
   return NULL;
 }
 

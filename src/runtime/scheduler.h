@@ -27,6 +27,9 @@ typedef struct TaskKind {
   ** `task` is NULL if it parked, as another thread may run it by now. May end and free the group; then it
   ** releases the lock meanwhile. */
   void (*settle)(TaskGroup *group, Task *task, Outcome outcome, Error *error);
+  /* Called with the lock held when a thread trapped with it in the group's code: fails the group, whose state is
+  ** unknown. Its memory is never freed, as other threads may be in its code. */
+  void (*give_up)(TaskGroup *group, const Error *error);
 } TaskKind;
 
 /* The owner embeds these in structs of its own. */
@@ -52,7 +55,7 @@ int scheduler_current_worker(void); /* the number of this thread; 0 on the host'
 
 /*
 ** One lock protects the queue, the groups, and the state that the owners of tasks share. It is held briefly,
-** never while computing. No code may allocate or trap while it holds the lock: a trap does not release it.
+** never while computing. No code may allocate while it holds the lock.
 */
 void scheduler_lock(void);
 void scheduler_unlock(void);
@@ -60,9 +63,14 @@ void scheduler_unlock(void);
 /* With the lock held: requests a platform_notify() when it is released. */
 void scheduler_notify(void);
 
-/* Whether this thread holds no lock, as required after a caught trap; and the same, with a trap if not. */
-bool scheduler_is_sound(void);
-void scheduler_check_sound(void);
+/*
+** Called after a caught trap. If this thread holds the lock, gives up the group in whose code it trapped, for the reason
+** `error`, and releases the lock: `called`, or the group of the thread's task. False if the thread cannot go on: it
+** trapped in malloc, whose lists are then unknown, or with the lock but in no group's code, or in the list of shared loops.
+*/
+bool scheduler_recover(TaskGroup *called, const Error *error);
+/* The same, but traps again if the thread cannot go on. It dies of that, and the host finds the lock held. */
+void scheduler_need_recovery(const Error *error);
 
 /* With the lock held: make a parked task active again and queue it. The thread that runs a task calls
 ** scheduler_park(), and must not touch the task afterwards. */

@@ -2,6 +2,8 @@
 ** Handles the outcomes of devices' turns: parks and resumes devices, and ends runs. All functions are called
 ** with the scheduler's lock held.
 */
+#include <limits.h>
+
 #include "runtime/channels.h"
 #include "runtime/devices.h"
 #include "runtime/waiting.h"
@@ -90,4 +92,15 @@ static void settle(TaskGroup *group, Task *task, Outcome outcome, Error *error) 
   scheduler_lock();
 }
 
-const TaskKind replica_task = {run_turn, settle};
+/* Fails a run whose state is unknown. Nothing destroys it, since it counts as held. */
+static void give_up(TaskGroup *group, const Error *error) {
+  Run *run = (Run *)group;
+  run->error = *error;
+  run->has_waiting = false;
+  run->failing = true;
+  run->state = RUN_FAILED;
+  group->holds = INT_MAX / 2;
+  scheduler_end(group);
+}
+
+const TaskKind replica_task = {run_turn, settle, give_up};

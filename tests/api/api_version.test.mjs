@@ -11,7 +11,7 @@ import { Client } from '../../bindings/index.mjs';
 import { ROOT } from '../support/program.mjs';
 
 /** Of the interface of that version: its declarations, without comments, includes and white space. */
-const KNOWN = { version: 8, digest: 'a8a83f64a6095805' };
+const KNOWN = { version: 9, digest: '87d57d9346082ecb' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],

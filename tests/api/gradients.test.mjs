@@ -380,6 +380,18 @@ ENTRY e { x = f32[3,${n}] parameter(0)\n i = f32[] constant(${init})\n z = f32[]
     }
   });
 
+  test('a loop whose state has an empty tuple, then a tuple whose first element changes', async () => {
+    const S = '((), (f32[], f32[], s32[]))', U = '(f32[], f32[], s32[])';
+    const module = client.parseHlo(`HloModule m
+more { t = ${S} parameter(0)\n u = ${U} get-tuple-element(t), index=1\n i = s32[] get-tuple-element(u), index=2\n n = s32[] constant(3)\n ROOT c = pred[] compare(i, n), direction=LT }
+turn { t = ${S} parameter(0)\n e = () get-tuple-element(t), index=0\n u = ${U} get-tuple-element(t), index=1\n a = f32[] get-tuple-element(u), index=0
+ x = f32[] get-tuple-element(u), index=1\n i = s32[] get-tuple-element(u), index=2\n two = f32[] constant(2)\n b = f32[] multiply(a, two)\n y = f32[] multiply(x, a)
+ one = s32[] constant(1)\n j = s32[] add(i, one)\n v = ${U} tuple(b, y, j)\n ROOT r = ${S} tuple(e, v) }
+ENTRY main { x = f32[] parameter(0)\n a = f32[] constant(3)\n z = s32[] constant(0)\n e = () tuple()\n u = ${U} tuple(a, x, z)\n t = ${S} tuple(e, u)
+ w = ${S} while(t), condition=more, body=turn\n v = ${U} get-tuple-element(w), index=1\n ROOT y = f32[] get-tuple-element(v), index=1 }`);
+    close(await run(client.gradient(module, { value: true, maxTrips: 4 }), [2]), [2 * 3 * 6 * 12, 3 * 6 * 12]);
+  });
+
   test('a loop whose body is a conditional by the first element of the state', async () => {
     const S = '(pred[], f32[], s32[])';
     const branch = (name, step) => `${name} { t = ${S} parameter(0)\n p = pred[] get-tuple-element(t), index=0\n x = f32[] get-tuple-element(t), index=1\n i = s32[] get-tuple-element(t), index=2
@@ -417,22 +429,28 @@ ENTRY main {
     client.vjp(solve(3), { wrt: 0 }).dispose();
   });
 
-  test('are not waited for: the gradient of R is finite where reflectors have none', async () => {
-    const module = client.parseHlo(`HloModule m
+  // The second form is jnp.triu's.
+  for (const triangle of ['inside = pred[3,3] compare(row, column), direction=LE\n  ROOT y = f64[3,3] select(inside, packed, zeros)',
+    `one = s32[] constant(-1)\n  ones = s32[3,3] broadcast(one), dimensions={}\n  above = s32[3,3] add(row, ones)
+  below = pred[3,3] compare(above, column), direction=GE\n  ROOT y = f64[3,3] select(below, zeros, packed)`]) {
+    test(`are not waited for: the gradient of R is finite where reflectors have none: ${/direction=../.exec(triangle)}`, async () => {
+      const module = client.parseHlo(`HloModule m
 ENTRY main {
   x = f64[3,3] parameter(0)
   r = (f64[3,3], f64[3]) custom-call(x), custom_call_target="lapack_dgeqrf_ffi"
   packed = f64[3,3] get-tuple-element(r), index=0
   row = s32[3,3] iota(), iota_dimension=0
   column = s32[3,3] iota(), iota_dimension=1
-  inside = pred[3,3] compare(row, column), direction=LE
   zero = f64[] constant(0)
   zeros = f64[3,3] broadcast(zero), dimensions={}
-  ROOT y = f64[3,3] select(inside, packed, zeros) }`);
-    const upper = [[2, 1, 3], [0, 1, 1], [0, 0, 3]], seeds = [[1, 2, 3], [9, 4, 5], [9, 9, 6]];
-    const cotangents = (await run(client.vjp(module), [upper, seeds])).at(-1);
-    assert.ok(flat(cotangents).every(Number.isFinite), `${cotangents}`);
-  });
+  ${triangle} }`);
+      const upper = [[2, 1, 3], [0, 1, 1], [0, 0, 3]], seeds = [[1, 2, 3], [9, 4, 5], [9, 9, 6]];
+      const derived = client.vjp(module), cotangents = (await run(derived, [upper, seeds])).at(-1);
+      assert.ok(flat(cotangents).every(Number.isFinite), `${cotangents}`);
+      // One with R; the others are the reflectors'.
+      if (triangle.includes('GE')) assert.equal(derived.toString().match(/ triangular-solve\(/g).length, 1, derived.toString());
+    });
+  }
 });
 
 describe('scatters of several arrays', () => {
@@ -564,6 +582,18 @@ ENTRY main {
       assert.notEqual(product(forward, cotangents), 0);
     });
   }
+
+  test('channels of a derivative are above those of the branches of a conditional', () => {
+    const gather = (x, channel) => `f32[4] all-gather(${x}), channel_id=${channel}, use_global_device_ids=true, replica_groups={{0,1}}, dimensions={0}`;
+    const module = client.parseHlo(`HloModule m, replica_count=2
+first { x = f32[2] parameter(0)\n ROOT g = ${gather('x', 9)} }
+second { x = f32[2] parameter(0)\n ROOT g = f32[4] concatenate(x, x), dimensions={0} }
+ENTRY main { x = f32[2] parameter(0)\n p = pred[] parameter(1)\n y = f32[4] conditional(p, x, x), true_computation=first, false_computation=second
+ s = f32[2] slice(y), slice={[1:3]}\n ROOT z = ${gather('s', 2)} }`);
+    const text = client.vjp(module, { wrt: [0] }).toString();
+    const made = [...text.matchAll(/ reduce-scatter\(.*channel_id=(\d+)/g)].map(([, id]) => Number(id));
+    assert.ok(made.length === 2 && made.every((id) => id > 9), text);
+  });
 
   test('collectives of a derivative have channels of their own, wherever the function has some', () => {
     const module = client.parseHlo(`HloModule m, replica_count=2

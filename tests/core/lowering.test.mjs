@@ -527,3 +527,28 @@ test('a slice of nothing of a slice with strides stays within the operand', asyn
   const huge = client.parseHlo(text.replace('[4:5:9]', '[4:5:4611686018427387904]').replace('[1:1:9]', '[0:1:4611686018427387904]').replace('f32[0,0]', 'f32[0,1]'));
   assert.match((await client.compile(huge)).toString(), /\[4:5:1\]|\[4:5\]/);
 });
+
+test('a transpose that keeps rows is a part of loops; one that turns rows into columns is a kernel', async () => {
+  const sizes = [30, 40, 64];
+  const cases = ['f32', 'f64', 'bf16'].flatMap((type) => [[type, [1, 0, 2], false], [type, [2, 1, 0], true], [type, [0, 2, 1], true]]);
+  for (const [type, order, isKernel] of cases) {
+    const result = `${type}[${order.map((d) => sizes[d])}]`;
+    const text = `ENTRY e { x = ${type}[${sizes}] parameter(0)\n n = ${type}[${sizes}] negate(x)\n t = ${result} transpose(n), dimensions={${order}}\n ROOT r = ${result} abs(t) }`;
+    const module = client.parseHlo(text), executable = await client.compile(module);
+    assert.equal(/kernel t/.test(executable.thunks()), isKernel, executable.thunks());
+    assert.equal(executable.thunks().match(/generated/g).length, isKernel ? 2 : 1, executable.thunks());
+    executable.dispose();
+    module.dispose();
+    await agrees(client, text);
+  }
+});
+
+test('a scatter of more elements than an index counts is no loop', async () => {
+  const n = 2 ** 31 + 8, module = client.parseHlo(`HloModule m\n${ADD}
+ENTRY e { x = f32[8] parameter(0)\n u = f32[] parameter(1)\n z = s32[] constant(3)\n i = s32[${n},1] broadcast(z), dimensions={}\n v = f32[${n}] broadcast(u), dimensions={}
+ ROOT r = f32[8] scatter(x, i, v), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }`);
+  const executable = await client.compile(module);
+  assert.match(executable.thunks(), /eval r \[scatter\]/);
+  executable.dispose();
+  module.dispose();
+});

@@ -320,3 +320,24 @@ test('concatenations and padding that reshapes fold into rows, cut inside of a r
     }
   }
 });
+
+test('slices of reshaped arrays that begin inside of a row and end in the next one', async () => {
+  const OF_ROWS = {
+    'a transpose': 'm = f32[3,4] transpose(w), dimensions={1,0}', 'a reversal': 'm = f32[3,4] reverse(x), dimensions={1}',
+    'a broadcast': 'm = f32[3,4] broadcast(v), dimensions={1}', 'a broadcast along rows': 'm = f32[3,4] broadcast(u), dimensions={0}',
+    padding: 'm = f32[3,4] pad(y, z), padding=0_0x1_0', 'a concatenation': 'm = f32[3,4] concatenate(y, t), dimensions={1}',
+    'a slice': 'm = f32[3,4] slice(b), slice={[1:4],[0:8:2]}', 'an iota': 'i = s32[3,4] iota(), iota_dimension=1\n m = f32[3,4] convert(i)',
+  };
+  for (const entry of Object.values(OF_ROWS)) {
+    for (let size = 1; size <= 4; size++) {
+      for (let from = 0; from + size <= 12; from++) {
+        for (const [first, last, step, count] of [[from, from + size, 1, size], [from % 2, 12, 2, 6]]) {
+          await agrees(clients[0], `ENTRY e { x = f32[3,4] parameter(0)\n w = f32[4,3] parameter(1)\n v = f32[4] parameter(2)\n u = f32[3] parameter(3)
+ y = f32[3,3] parameter(4)\n t = f32[3,1] parameter(5)\n b = f32[5,8] parameter(6)\n q = f32[${count}] parameter(7)\n z = f32[] constant(-9)\n ${entry}
+ n = f32[3,4] negate(m)\n r = f32[12] reshape(n)\n s = f32[${count}] slice(r), slice={[${first}:${last}:${step}]}\n k = f32[${count}] reverse(s), dimensions={0}
+ a = f32[${count}] add(s, q)\n c = f32[${count}] add(k, q)\n ROOT p = (f32[${count}], f32[${count}]) tuple(a, c) }`, (i, k) => i + 100 * k);
+        }
+      }
+    }
+  }
+});

@@ -146,3 +146,20 @@ test('small products of each rank, with one contracted dimension or several', as
     }
   }
 });
+
+test('windows of each sort along two neighbours, among twelve dimensions', async () => {
+  const sizes = [2, 1, 2, 1, 2, 1, 2, 6, 6, 1, 2, 1], neighbours = [7, 8];
+  const plain = { size: 1, stride: 1, pad: '0_0', lhs_dilate: 1, rhs_dilate: 1, rhs_reversal: 0 };
+  for (const sort of [{ size: 3 }, { stride: 2 }, { lhs_dilate: 2 }, { pad: '1_0' }, { pad: '0_2' }, { size: 2, rhs_dilate: 3 },
+    { size: 2, rhs_reversal: 1 }, { size: 2, pad: '1_1', stride: 2 }, { size: 2, lhs_dilate: 2, pad: '0_1' }]) {
+    const all = sizes.map((_, d) => (neighbours.includes(d) ? { ...plain, ...sort } : plain));
+    const result = sizes.map((size, d) => {
+      const w = all[d], [low, high] = w.pad.split('_').map(Number);
+      return Math.floor(((size - 1) * w.lhs_dilate + 1 + low + high - (w.size - 1) * w.rhs_dilate - 1) / w.stride) + 1;
+    });
+    const window = Object.keys(plain).map((key) => `${key}=${all.map((w) => w[key]).join('x')}`).join(' ');
+    await agrees(clients[0], `add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }
+ENTRY e { x = f32[${sizes}] parameter(0)\n z = f32[] constant(0)\n n = f32[${sizes}] negate(x)
+ ROOT w = f32[${result}] reduce-window(n, z), window={${window}}, to_apply=add }`);
+  }
+});

@@ -4,6 +4,7 @@
  * depth. The results stay the same: a loop computes them in each iteration from operands that it does not change.
  */
 import { Literal } from '../../bindings/values/literal.mjs';
+import { DECIDED } from './domain.mjs';
 import { binaryComputation, identity } from './scalars.mjs';
 import { numbersTo } from './values.mjs';
 
@@ -135,6 +136,15 @@ const MAX_REPEATED = 5;
 export function encloseEach(program, random) {
   const steps = [...program.steps], own = steps.filter(({ literals, name }) => !literals && name !== 'get-tuple-element');
   for (const step of random.shuffle(own).slice(0, MAX_REPEATED)) {
-    for (const construct of Object.keys(CONSTRUCTS)) encloseIn(program, random, program.copy(withEnds(steps, step)), [construct]);
+    for (const construct of Object.keys(CONSTRUCTS)) encloseIn(program, random, withSizes(program, program.copy(withEnds(steps, step))), [construct]);
   }
+}
+
+/** Loops carry no dynamic array: they have the sizes of those that would be results. */
+function withSizes(program, members) {
+  const used = new Set(members.flatMap(({ operands }) => operands));
+  const dynamic = members.filter((step) => !used.has(step) && step.shape.isArray && step.shape.isDynamic);
+  const sizes = dynamic.flatMap((step) => step.shape.dynamicDimensions.flatMap((is, d) => (is
+    ? [program.add('get-dimension-size', [step], DECIDED, (b, [a]) => b.getDimensionSize(a, d))] : [])));
+  return [...members, ...sizes];
 }

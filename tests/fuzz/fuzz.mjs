@@ -4,7 +4,8 @@
  *     PYTHON=build/venv/bin/python node tests/fuzz/fuzz.mjs [--seconds N] [--seed N] [--programs N]
  *       [--rules NAME,NAME...] [--verbose] [--no-xla]
  *
- * Program number i of seed s is always the same: `--seed s+i --programs 1` runs it, with the same --rules.
+ * Program number i of seed s is always the same: `--seed s+i --programs 1` runs it, with the same --rules, and the --aim
+ * that is printed.
  * --rules limits the generator to rules of these names. A program that disagrees is shrunk, printed, and
  * written to build/fuzz/ as a golden case. Exit code 1 if any disagreed. Each program also runs with a
  * random subset of the optional rewrites left out. With --no-xla, compiled programs are compared with
@@ -15,6 +16,7 @@ import { parseArgs } from 'node:util';
 
 import { Differential, reduceJob } from '../reduce/check.mjs';
 import { Evaluator } from './evaluator.mjs';
+import { Aims } from './aims.mjs';
 import { generate } from './generate.mjs';
 import { goldenCase } from './golden_file.mjs';
 import { knownFault } from './known_faults.mjs';
@@ -31,12 +33,14 @@ const { values: options } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1e9) },
     programs: { type: 'string', default: 'Infinity' },
     rules: { type: 'string' },
+    aim: { type: 'string' },
     verbose: { type: 'boolean', default: false },
     'no-xla': { type: 'boolean', default: false },
   },
 });
 const deadline = Date.now() + 1000 * Number(options.seconds);
 const firstSeed = Number(options.seed);
+const aims = new Aims(options.rules ? 'none' : options.aim);
 const REDUCING_SECONDS = 60;
 
 const oracle = new Oracle(process.env.PYTHON ?? 'build/venv/bin/python');
@@ -64,7 +68,7 @@ async function assemble({ steps, replicas }, { outputs, cuts, spelling }) {
   const asked = built.steps.some((step) => step.ask)
     ? textOf(buildModule(client, steps, outputs, cuts, true)) : text;
   return {
-    asked, hlo: spell(text, spelling), replicas, literals: built.literals, steps: built.steps,
+    asked, text, hlo: spell(text, spelling), replicas, literals: built.literals, steps: built.steps,
     isSpelt: Boolean(spelling),
     outputs: outputs.map(({ domain, shape: { isDynamic } }) =>
       ({ tolerance: domain.tolerance ?? 'exact', isDynamic })),
@@ -137,7 +141,7 @@ async function minimise(program, outputs, seed) {
 async function report(seed, program, outputs, problem) {
   totals.disagreements++;
   const wrong = problem.outputs?.map((i) => outputs[i]) ?? outputs;
-  console.log(`\nDISAGREEMENT, seed ${seed}: ${problem.text}`);
+  console.log(`\nDISAGREEMENT, seed ${seed} --aim ${program.aim}: ${problem.text}`);
   const best = await minimise(program, wrong, seed);
   const job = { ...await assemble(program, best), seed };
   const reply = await ask(job);
@@ -175,7 +179,8 @@ const clip = (text) => {
 /** Generates program `seed` and asks XLA; the answer comes while the next is generated. */
 async function prepare(seed) {
   const client = await hosts[0].client();
-  const program = generate(client, seed, {
+  const aim = aims.next(seed), program = generate(client, seed, {
+    aim,
     refused: (name, error) => count(refusals, `builder, ${name}: ${error.message}`, seed),
     only: options.rules?.split(','),
   });
@@ -183,6 +188,8 @@ async function prepare(seed) {
   if (!outputs.length) return null;
   const job = await assemble(program, { outputs, cuts: new Map(), spelling: program.spelling });
   job.seed = seed;
+  program.aim = aim ?? 'none';
+  aims.note(job.text, aim);
   return { seed, program, outputs, job, reply: ask(job) };
 }
 

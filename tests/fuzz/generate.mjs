@@ -32,7 +32,9 @@ const namesOf = (rules, only) => Object.keys(rules)
 
 /** Each rule once, but for those of many operations. */
 const MANY = [...OFTEN, 'transcendental'];
-const ALL = Object.keys(Object.assign({}, ...FAMILIES, TOGETHER)).flatMap((name) => new Array(MANY.includes(name) ? 8 : 1).fill(name));
+/** The names of all rules. */
+export const RULES = Object.keys(Object.assign({}, ...FAMILIES, TOGETHER));
+const ALL = RULES.flatMap((name) => new Array(MANY.includes(name) ? 8 : 1).fill(name));
 
 /**
  * Two programs of five sweep: they have two steps of one rule, any as often as any other, and put each into every
@@ -43,22 +45,24 @@ const ALL = Object.keys(Object.assign({}, ...FAMILIES, TOGETHER)).flatMap((name)
  * @param {object} options
  * @param {(name: string, error: Error) => void} options.refused told of what the builder refuses
  * @param {string[]} [options.only] the rules to use, if not all
+ * @param {string} [options.aim] 'rule/type': sweeps with this rule, and this element type where the rule takes it (aims.mjs)
  * @returns {Program}
  */
-export function generate(client, seed, { refused, only }) {
-  const random = new Random(seed);
-  const isSweep = !only && random.chance(0.4);
-  if (isSweep) only = [random.pick(ALL)];
+export function generate(client, seed, { refused, only, aim }) {
+  const random = new Random(seed), [rule, type] = aim?.split('/') ?? [];
+  random.type = type;
+  const isSweep = Boolean(aim) || (!only && random.chance(0.4));
+  if (isSweep) only = [rule ?? random.pick(ALL)];
   const together = only ? namesOf(TOGETHER, only).length > 0 : false;
   const replicas = together || random.chance(0.08) ? random.pick([2, 2, 3, 4, 4, 8]) : 1;
   const program = new Program(client, random, replicas);
   const families = (replicas > 1 ? [...FAMILIES, TOGETHER, TOGETHER] : FAMILIES)
     .filter((rules) => namesOf(rules, only).length);
-  program.spelling = randomSpelling(random);
+  program.spelling = aim && random.chance(0.4) ? { seed: random.bits(), layouts: false, asynchronous: true } : randomSpelling(random);
   for (let i = random.between(1, 2); i > 0; i--) {
     program.fresh(randomType(random), randomDimensions(random));
   }
-  const wanted = isSweep ? 2 : random.between(1, 12);
+  const wanted = aim && MANY.includes(rule) ? 5 : isSweep ? 2 : random.between(1, 12);
   for (let tries = 0; program.rules.length < wanted && tries < MAX_TRIES; tries++) {
     const rules = random.pick(families);
     const name = random.pick(namesOf(rules, only));

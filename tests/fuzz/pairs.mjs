@@ -1,21 +1,12 @@
 /**
- * Counts the combinations that random programs have: a construct, an operation in it, the class of its element type.
- *
- *     node tests/fuzz/pairs.mjs [--seconds N] [--seed N]
- *
- * It only makes the programs, and prints a table: for each construct the combinations that occur in it, of those that
- * occur anywhere, and those that it lacks; and the operations that no rule writes.
+ * The combinations that programs have: a construct, an operation in it, the class of its element type. The table has for
+ * each construct those that occur in it, of those that occur anywhere, and those that it lacks; and the operations that no
+ * rule writes.
  */
 import { readFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
-import { fileURLToPath } from 'node:url';
 
-import { Client } from '../../bindings/index.mjs';
 import { HloLines, attributeOf, calledBy } from '../../bindings/objects/hlo_lines.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
-import { generate } from './generate.mjs';
-import { buildModule } from './program.mjs';
-import { spell } from './spelling.mjs';
 
 /** Constructs that run their computations instruction by instruction. Others apply theirs to elements. */
 const CONSTRUCTS = ['entry', 'while body', 'while condition', 'conditional', 'call'];
@@ -80,12 +71,16 @@ export function* pairsOf(text) {
 export class Pairs {
   #counts = new Map(); // construct -> 'opcode, class' -> how often
 
+  /** Counts those of a program. @returns {Set<string>} its operations by class of type */
   add(text) {
+    const keys = new Set();
     for (const [construct, opcode, of] of pairsOf(text)) {
       if (!this.#counts.has(construct)) this.#counts.set(construct, new Map());
       const own = this.#counts.get(construct), key = `${opcode} of ${of}`;
       own.set(key, (own.get(key) ?? 0) + 1);
+      keys.add(key);
     }
+    return keys;
   }
 
   /** The combinations that a construct has; those of constructs that run instructions, if none is given. */
@@ -101,6 +96,11 @@ export class Pairs {
   missing(construct) {
     const own = this.keys(construct);
     return [...this.keys()].filter((key) => !own.has(key)).sort();
+  }
+
+  /** 'construct|operation of class' that occur elsewhere. */
+  lacking() {
+    return CONSTRUCTS.flatMap((construct) => this.missing(construct).map((key) => `${construct}|${key}`));
   }
 
   /** @param {readonly string[]} opcodes all that there are */
@@ -129,30 +129,4 @@ export class Pairs {
 export async function allOpcodes() {
   const table = await readFile(new URL('../../src/hlo/ir/opcodes.def', import.meta.url), 'utf8');
   return [...table.matchAll(/^OPCODE\(\w+, "([\w-]+)"/gm)].map(([, name]) => name);
-}
-
-/** Makes programs, and counts: for some seconds, or as many as `most`. */
-export async function collect(seconds, seed, most = Infinity) {
-  const client = await Client.create({ threads: 0 }), pairs = new Pairs(), end = Date.now() + 1000 * seconds;
-  let programs = 0;
-  for (; Date.now() < end && programs < most; programs++) {
-    const program = generate(client, seed + programs, { refused: () => {} });
-    const outputs = program.chooseOutputs();
-    if (!outputs.length) continue;
-    const { module } = buildModule(client, program.steps, outputs, new Map());
-    const spelt = client.parseHlo(spell(module.toString(), program.spelling));
-    pairs.add(spelt.toString());
-    for (const each of [module, spelt]) each.dispose();
-  }
-  client.dispose();
-  return { pairs, programs };
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({
-    options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: '1' } },
-  });
-  const { pairs, programs } = await collect(Number(values.seconds), Number(values.seed));
-  console.log(pairs.report(await allOpcodes()));
-  console.log(`\n${programs} programs`);
 }

@@ -1,6 +1,8 @@
 /** Random numbers that a seed determines. */
 export class Random {
   #state;
+  /** The element type that typeOf() prefers, if there is one. */
+  type;
 
   constructor(seed) {
     this.#state = (seed ^ 0x9e3779b9) >>> 0;
@@ -32,6 +34,11 @@ export class Random {
 
   pick(list) {
     return list[this.between(0, list.length - 1)];
+  }
+
+  /** An element type of a list: mostly the preferred one, if it is there. */
+  typeOf(types) {
+    return this.type && types.includes(this.type) && this.chance(0.9) ? this.type : this.pick(types);
   }
 
   shuffle(list) {

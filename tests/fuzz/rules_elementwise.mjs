@@ -43,8 +43,14 @@ const UNARY = {
   optimizationBarrier: { types: ['pred', ...INTEGERS, ...FLOATS], domain: (_, d) => d },
 };
 
+/** An operation of a table: one that takes the type that the program should have, if there is one. */
+function operationOf(random, table) {
+  const names = Object.keys(table), own = names.filter((name) => table[name].types.includes(random.type));
+  return random.pick(own.length ? own : names);
+}
+
 function unary(p, random) {
-  const name = random.pick(Object.keys(UNARY));
+  const name = operationOf(random, UNARY);
   const row = UNARY[name];
   const x = p.decided(row.types);
   const result = x && row.domain(x.shape.elementType, x.domain);
@@ -157,7 +163,7 @@ function binaryOperands(p, random, x) {
 }
 
 function binary(p, random) {
-  const name = random.pick(Object.keys(BINARY));
+  const name = operationOf(random, BINARY);
   const row = BINARY[name];
   const x = p.decided(row.types);
   if (!x) return null;

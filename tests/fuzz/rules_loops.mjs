@@ -5,6 +5,7 @@
  */
 import { Literal } from '../../bindings/values/literal.mjs';
 import { BYTES, COMPLEX, DECIDED, FLOATS, isInexact, union } from './domain.mjs';
+import { moved } from './program.mjs';
 import { computed } from './rules_elementwise.mjs';
 import { takeElements } from './rules_movement.mjs';
 import { binaryComputation, identity, randomChange } from './scalars.mjs';
@@ -326,7 +327,13 @@ function scan(p, random) {
   return takeElements(p, step);
 }
 
-export const loopRules = { until, siblings, scanLoop, scan };
+/** A call of the host, by itself. */
+function hostCall(p, random) {
+  const x = p.any(), asReshaped = random.chance(0.5);
+  return x && p.add('custom-call', [x], moved(x), (b, [a]) => reversedByHost(b, a, { asReshaped }), (b, [a]) => reversedByHost(b, a, { isAsked: true }));
+}
+
+export const loopRules = { until, siblings, scanLoop, scan, hostCall };
 
 /** The host's answer to the custom call. */
 export function reverseElements({ operands: [x] }) {

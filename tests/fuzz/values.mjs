@@ -9,6 +9,7 @@ import {
 const MAX_ELEMENTS = 3000;
 
 export function randomType(random) {
+  if (random.type && random.chance(0.9)) return random.type;
   const family = random.pick([
     INTEGERS, INTEGERS, INTEGERS, ['f32'], ['f32'], FLOATS, FLOATS, FLOATS, ['pred'], COMPLEX,
     FLOATS_8, ['s32', 'u32', 's64', POWERS],

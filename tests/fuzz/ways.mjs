@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 
 import { Differential, reduceJob } from '../reduce/check.mjs';
+import { Aims } from './aims.mjs';
 import { generate } from './generate.mjs';
 import { buildModule } from './program.mjs';
 import { Random } from './random.mjs';
@@ -59,9 +60,10 @@ export class Ways {
   totals = { programs: 0, runs: 0, refused: 0, differences: 0 };
   hosts = { single: new Host('single', 0), one: new Host('one', 1), four: new Host('four', 4) };
 
-  /** @param {{ only?: string[], say?: (text: string) => void }} [options] only: rules */
-  constructor({ only, say = console.log } = {}) {
+  /** @param {{ only?: string[], aim?: string, say?: (text: string) => void }} [options] only: rules; aim: of all programs */
+  constructor({ only, aim, say = console.log } = {}) {
     this.only = only;
+    this.aims = new Aims(only ? 'none' : aim);
     this.say = say;
   }
 
@@ -69,10 +71,10 @@ export class Ways {
   async #assemble({ steps, replicas, spelling }, outputs) {
     const client = await this.hosts.single.client();
     const { module, literals } = buildModule(client, steps, outputs, new Map());
-    const hlo = spell(module.toString(), spelling);
+    const text = module.toString(), hlo = spell(text, spelling);
     module.dispose();
     return {
-      hlo, replicas, literals, isSpelt: Boolean(spelling),
+      hlo, text, replicas, literals, isSpelt: Boolean(spelling),
       outputs: outputs.map(({ domain, shape: { isDynamic } }) => ({ tolerance: domain.tolerance ?? 'exact', isDynamic })),
     };
   }
@@ -85,13 +87,15 @@ export class Ways {
   /** Runs program number `seed` in all ways. */
   async check(seed) {
     const client = await this.hosts.single.client();
-    const program = generate(client, seed, { refused: () => {}, only: this.only });
+    const aim = this.aims.next(seed), program = generate(client, seed, { refused: () => {}, only: this.only, aim });
+    const number = `${seed} --aim ${aim ?? 'none'}`;
     const outputs = program.chooseOutputs();
     if (!outputs.length) return;
     const values = program.steps.filter(({ shape, literals }) => shape.isArray && !shape.isDynamic && !literals);
     let plain, all, expected, expectedAll;
     try {
       plain = await this.#assemble(program, outputs);
+      this.aims.note(plain.text, aim);
       all = await this.#assemble(program, values.length ? values : outputs);
       const start = performance.now();
       [expected, expectedAll] = [await this.#reference(plain), await this.#reference(all)];
@@ -100,7 +104,7 @@ export class Ways {
       const { code = 'REFUSED' } = error.cause ?? error;
       if (['INTERNAL', 'UNAVAILABLE', 'UNIMPLEMENTED'].includes(code)) {
         this.totals.differences++;
-        this.say(`\nThe reference fails, seed ${seed}: ${error.stack}\n${all?.hlo ?? ''}`);
+        this.say(`\nThe reference fails, seed ${number}: ${error.stack}\n${all?.hlo ?? ''}`);
       }
       this.totals.refused++; // the evaluator takes too many steps, or too long: sums of long windows, for example
       await this.hosts.single.restart();
@@ -112,12 +116,12 @@ export class Ways {
       const job = way.all ? all : plain;
       const problem = await this.#problem(way, job, way.all ? expectedAll : expected, bits);
       this.totals.runs++;
-      if (problem) await this.#report(seed, way, job, problem);
+      if (problem) await this.#report(number, way, job, problem);
     }
     const invalid = await this.#unreadable(plain);
     if (!invalid) return;
     this.totals.differences++;
-    this.say(`\nThe compiled program is invalid, seed ${seed}: ${invalid.message}\n${plain.hlo}`);
+    this.say(`\nThe compiled program is invalid, seed ${number}: ${invalid.message}\n${plain.hlo}`);
   }
 
   /** The error of the parser for what a compilation prints; undefined if it is valid. */
@@ -150,9 +154,9 @@ export class Ways {
     }
   }
 
-  async #report(seed, way, job, problem) {
+  async #report(number, way, job, problem) {
     this.totals.differences++;
-    this.say(`\nDIFFERENCE, seed ${seed}, ${way.name} ${JSON.stringify(way.options ?? {})}: ${problem}`);
+    this.say(`\nDIFFERENCE, seed ${number}, ${way.name} ${JSON.stringify(way.options ?? {})}: ${problem}`);
     const differential = new Differential({
       replicas: job.replicas, create: () => this.hosts[way.host].newClient(), compile: way.options ?? {},
     });
@@ -191,11 +195,11 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({
     options: {
       seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: String(Date.now() % 1e9) },
-      programs: { type: 'string', default: 'Infinity' }, rules: { type: 'string' },
+      programs: { type: 'string', default: 'Infinity' }, rules: { type: 'string' }, aim: { type: 'string' },
     },
   });
   console.log(`seed ${values.seed}`);
-  const { differences } = await new Ways({ only: values.rules?.split(',') })
+  const { differences } = await new Ways({ only: values.rules?.split(','), aim: values.aim })
     .run({ seed: Number(values.seed), seconds: Number(values.seconds), programs: Number(values.programs) });
   process.exitCode = differences ? 1 : 0;
 }

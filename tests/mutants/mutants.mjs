@@ -12,7 +12,10 @@
  * build/mutants/SEED.jsonl has a line for each; a run that was stopped goes on after the last. ARGS: --slow tries the
  * slower tests, too; --again tries the survivors of the file again, on the core and the tests as they are now; --keep takes
  * what the tests reached from the measurement before, though the core has changed since; --quick runs some
- * quick tests only, of 4 s, for a first look at many mutants; --only NAMES these test files; --native tries the native programs of the tests, too; --tree NAME is another copy, for a second run beside the first.
+ * quick tests only, of 4 s, for a first look at many mutants; --only NAMES these test files; --tree NAME is another copy,
+ * for a second run beside the first. --threads changes the build with threads instead, and runs the tests of THREADED;
+ * --native runs those of NATIVE, too: the core under ASan and UBSan, and under ThreadSanitizer. Both take minutes for each
+ * mutant, and are for survivors: with --again.
  */
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,12 +25,13 @@ import { Random } from '../fuzz/random.mjs';
 import { ROOT } from '../support/program.mjs';
 import { applied, lineOf, mutationsOf } from './mutate.mjs';
 import { measured } from './reach.mjs';
-import { build, failingNative, inTree, makeTree, objectOf, run } from './tree.mjs';
+import { build, buildNative, inTree, makeTree, objectOf, run } from './tree.mjs';
 
 const { values: options } = parseArgs({
   options: { count: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' }, files: { type: 'string', default: '' },
     tree: { type: 'string', default: 'tree' }, slow: { type: 'boolean', default: false }, again: { type: 'boolean', default: false },
-    keep: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false }, native: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
+    keep: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false }, native: { type: 'boolean', default: false }, threads: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' } },
 });
 const FOLDERS = ['compile', 'rewrite', 'plan', 'codegen', 'runtime'];
 /** Files of kernels that plan; the others compute, and tests of their results are elsewhere. */
@@ -49,8 +53,16 @@ const SLOW = [
   'api/locations', 'runtime/memory', 'runtime/mesh', 'runtime/mesh_types', 'api/mistakes', 'core/movement',
   'api/out_of_range', 'core/ragged_dot', 'core/ranges', 'core/reduce', 'runtime/runtime', 'api/shape', 'runtime/sharding',
   'api/stablehlo', 'api/stacks', 'core/thresholds_numbers', 'core/thresholds_programs', 'core/topk', 'api/vmap',
-  'corpus/vmap_corpus', 'core/zero_sizes',
+  'corpus/vmap_corpus', 'runtime/waiting', 'core/zero_sizes',
 ];
+/** For --threads: tests of what only threads, deadlines or failing allocations show. */
+const THREADED = [
+  'core/slices', 'runtime/yielding', 'runtime/traps', 'runtime/waiting', 'runtime/exhaustion', 'runtime/compiling', 'runtime/lifetime',
+  'runtime/killed', 'runtime/runtime', 'runtime/meshes', 'runtime/memory', 'api/profile', 'api/client', 'core/sort', 'core/linalg', 'core/reductions', 'corpus/golden',
+];
+/** For --native: tests of the programs under sanitizers. */
+const NATIVE = ['native/programs', 'native/run', 'corpus/native_corpus', 'native/races'];
+const MOST_SECONDS = 300; // of a core, of one of these files
 const FIRST_MS = 2000; // of the first tests that a mutant meets
 const FIRST_OF_FILE = 4;
 const QUICK_MS = 400;
@@ -65,6 +77,9 @@ async function filesOf() {
   const all = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((path) => path.endsWith('.c') && !LEFT_OUT.test(path)).sort();
   return all.filter((path) => FOLDERS.includes(folderOf(path)) || (folderOf(path) === 'kernels' && PLANS.test(path)));
 }
+
+const ONLY = options.only.split(/\s+/).filter(Boolean);
+let threaded = []; // the test files of --threads that pass without a mutant
 
 /** FILES: folders, files, or lines of files as path:line. */
 const WANTED = options.files.split(/\s+/).filter(Boolean).map((one) => one.replace(/^src\//, ''));
@@ -141,6 +156,34 @@ async function killer(all, random) {
   return undefined;
 }
 
+/** The first test of these files that fails, or undefined; a file has a process of its own. */
+async function killerOf(names) {
+  for (const name of names) {
+    const file = inTree('build/choice.json');
+    await writeFile(file, JSON.stringify([[`tests/${name}.test.mjs`, null]]));
+    const { code, failed } = await run(process.execPath, ['tests/mutants/part.mjs', file], MOST_SECONDS, { patience: 3 });
+    if (code) return `${name}: ${failed[0] ?? 'it does not end'}`;
+  }
+  return undefined;
+}
+
+/** Those of the files that pass now. */
+async function passing(names) {
+  const list = [];
+  for (const name of names) {
+    const by = await killerOf([name]);
+    if (by) console.log(`without a mutant: ${by}`);
+    else list.push(name);
+  }
+  return list;
+}
+
+async function killerNatively() {
+  const { code, output } = await buildNative();
+  if (code) throw new Error(`native programs do not build:\n${output}`);
+  return killerOf(NATIVE);
+}
+
 /** Builds and tests a mutant. Returns what to write about it. */
 async function tried(mutation, text, reach) {
   const file = inTree(`src/${mutation.path}`), random = new Random(mutation.at);
@@ -150,10 +193,11 @@ async function tried(mutation, text, reach) {
     const { code } = await build(mutation.path);
     if (code || (await undo.isSame())) return { none: true };
     const started = Date.now(), tests = reach(mutation.path, text, mutation.at);
-    if (tests.length && (await build()).code) return { none: true };
+    if ((tests.length || options.threads) && (await build()).code) return { none: true };
     const [fast, slow] = [true, false].map((isFast) => tests.filter((test) => FAST.includes(test.file.slice('tests/'.length, -'.test.mjs'.length)) === isFast));
     const byFast = await killer(fast, random);
-    const bySlow = byFast ? undefined : (options.slow && await killer(slow, random)) || (options.native && await failingNative()) || undefined;
+    const bySlow = byFast ? undefined : (options.slow && await killer(slow, random)) || (options.threads && await killerOf(threaded)) ||
+      (options.native && await killerNatively()) || undefined;
     return { by: byFast ?? bySlow ?? null, slow: Boolean(bySlow), tests: tests.length, seconds: Math.round((Date.now() - started) / 1000) };
   } finally {
     await writeFile(file, text);
@@ -180,9 +224,10 @@ async function main() {
   const started = Date.now(), all = await filesOf(), files = all.filter(isWanted), log = join(ROOT, `build/mutants/${options.seed}.jsonl`);
   if (!files.length) throw new Error(`no file of src is one of ${options.files}`);
   await mkdir(join(ROOT, 'build/mutants'), { recursive: true });
-  const names = options.only.split(/\s+/).filter(Boolean);
-  const reach = await measured(all, names.length ? names : [...FAST, ...options.slow ? SLOW : []], options.keep);
-  await makeTree(options.tree);
+  const isReached = !options.threads && !(options.native && !options.slow);
+  const reach = isReached ? await measured(all, ONLY.length ? ONLY : [...FAST, ...options.slow ? SLOW : []], options.keep) : () => [];
+  await makeTree(options.tree, options.threads ? 'threads' : 'single');
+  if (options.threads) threaded = await passing(ONLY.length ? ONLY : THREADED);
   const texts = new Map(await Promise.all(files.map(async (path) => [path, await readFile(inTree(`src/${path}`), 'utf8')])));
   console.log(`${files.length} files (${Math.round((Date.now() - started) / 1000)} s)`);
 

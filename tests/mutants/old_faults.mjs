@@ -25,7 +25,7 @@ async function seenBy(first) {
   const path = `tests/${first}.test.mjs`;
   if (!TESTS.includes(path)) throw new Error(`${path} is no test of make check`);
   for (const test of [path, ...TESTS.filter((other) => other !== path)]) {
-    const { code, failed } = await run(process.execPath, [test], MAX_SECONDS, known.get(test));
+    const { code, failed } = await run(process.execPath, [test], MAX_SECONDS, { known: known.get(test) });
     if (failed.length || code > (known.get(test).length ? 1 : 0)) return test;
   }
   return undefined;
@@ -34,7 +34,7 @@ async function seenBy(first) {
 async function main() {
   await makeTree('old_faults');
   const right = await digest();
-  for (const test of TESTS) known.set(test, (await run(process.execPath, [test], MAX_SECONDS, EVERY)).failed);
+  for (const test of TESTS) known.set(test, (await run(process.execPath, [test], MAX_SECONDS, { known: EVERY })).failed);
   let unseen = 0;
   for (const { point, fault, changes, test } of faults) {
     if (options.only && !options.only.split(' ').includes(point)) continue;

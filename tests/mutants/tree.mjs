@@ -1,6 +1,6 @@
 /**
  * A copy of the checkout, build/mutants/NAME, whose core is changed, built and tested: with the checks of test builds,
- * for one thread, linked in a second.
+ * for one thread or with threads, linked in a second.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,24 +9,24 @@ import { join } from 'node:path';
 
 import { ROOT } from '../support/program.mjs';
 
-let TREE; // makeTree() sets it
+let TREE, VARIANT = 'single'; // makeTree() sets them
 /** A path of the tree. */
 export const inTree = (path) => join(TREE, path);
-const FOLDERS = ['src', 'bindings', 'tests', 'web', '.ci', 'docs'];
+const FOLDERS = ['src', 'bindings', 'tests', 'web', 'demo', '.ci', 'docs'];
 const FILES = ['Makefile', 'package.json', 'package-lock.json'];
 
 const FAILED = /^ *not ok \d+ - (.*)$/gm;
 
 /**
  * Runs a program in the tree, until it ends, a test fails that is not `known` to fail, or it has had `limit` seconds of a
- * core: time that other processes take does not count, until it is 20 times that.
+ * core: time that other processes take does not count, until it is `patience` times that.
  * @returns {Promise<{ code: number, output: string, failed: string[] }>} code: 2 if it was ended; failed: not known to
  */
-export function run(command, args, limit, known = []) {
+export function run(command, args, limit, { known = [], patience = 20 } = {}) {
   return new Promise((resolve) => {
     const child = spawn('sh', ['-c', `ulimit -t ${Math.ceil(limit)}; exec "$0" "$@"`, command, ...args], { cwd: TREE, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, MAKEFLAGS: '' } });
     let output = '';
-    const timer = setTimeout(() => child.kill('SIGKILL'), 20_000 * limit);
+    const timer = setTimeout(() => child.kill('SIGKILL'), 1000 * patience * limit);
     const failed = () => Array.from(output.matchAll(FAILED), ([, name]) => name).filter((name) => !known.includes(name));
     const look = (data) => {
       output += data;
@@ -67,22 +67,31 @@ async function withoutThreads(path) {
   if (!/clients\[[1-9]\]/.test(text)) await writeIfOther(file, text.replace(/for \(const threads of \[[\d, ]+\]\)/g, 'for (const threads of [0])'));
 }
 
+async function withoutThreadsAll() {
+  for (const path of await readdir(inTree('tests'), { recursive: true })) if (path.endsWith('.test.mjs')) await withoutThreads(`tests/${path}`);
+  await replace('bindings/host/core.mjs', 'const wanted = hasSharedMemory()', 'const wanted = false');
+}
+
 async function writeIfOther(file, text) {
   if ((await readFile(file, 'utf8')) !== text) await writeFile(file, text);
 }
 
-/** Makes the tree, or brings it up to date. Each client of its tests is the single-threaded one, which is built. */
-export async function makeTree(name) {
+/**
+ * Makes the tree, or brings it up to date. Each client of its tests is the single-threaded one, which is built; with
+ * `variant` 'threads', the build with threads is the one that is changed, and the tests are as they are.
+ */
+export async function makeTree(name, variant = 'single') {
   TREE = join(ROOT, 'build/mutants', name);
+  VARIANT = variant;
   await mkdir(join(TREE, 'build'), { recursive: true });
   for (const path of FILES) await copyFile(path);
   for (const path of FOLDERS) await copyFolder(path);
   await cp(join(ROOT, 'build/node'), join(TREE, 'build/node'), { recursive: true });
   await mkdir(join(TREE, 'build/dist'), { recursive: true });
-  for (const end of ['mjs', 'wasm']) await cp(join(ROOT, `build/dist/xla-threads.${end}`), join(TREE, `build/dist/xla-threads.${end}`));
+  const other = `build/dist/xla-${variant === 'single' ? 'threads' : 'single'}`;
+  for (const end of ['mjs', 'wasm']) await cp(join(ROOT, `${other}.${end}`), join(TREE, `${other}.${end}`));
   for (const path of ['node_modules', 'build/toolchain']) await symlink(join(ROOT, path), join(TREE, path)).catch(() => {});
-  for (const path of await readdir(inTree('tests'), { recursive: true })) if (path.endsWith('.test.mjs')) await withoutThreads(`tests/${path}`);
-  await replace('bindings/host/core.mjs', 'const wanted = hasSharedMemory()', 'const wanted = false');
+  if (variant === 'single') await withoutThreadsAll();
   const { code, output } = await build();
   if (code) throw new Error(`the core does not build:\n${output}`);
 }
@@ -100,24 +109,15 @@ const OWN = /^OWN_single := .*patsubst %,src\/%.c,(.*)\)$/m.exec(await readFile(
 
 function objectPath(path) {
   const name = path.replace(/\.c$/, '');
-  return `build/obj/${OWN.includes(name) ? 'single' : 'threads'}/${name}.o`;
+  return `build/obj/${OWN.includes(name) ? VARIANT : 'threads'}/${name}.o`;
 }
+const make = (targets, limit) => run('make', ['--no-print-directory', '-o', 'node_modules/.package-lock.json', '-j2', 'CHECKED=1', ...targets], limit);
 
 /** Makes the core, or the object file of one source below src. Never makes the modules of npm, which are the checkout's own. */
-export const build = (path) => run('make', ['--no-print-directory', '-o', 'node_modules/.package-lock.json', '-j2', 'CHECKED=1',
-  path ? objectPath(path) : 'build/dist/xla-single.mjs'], 1200);
+export const build = (path) => make([path ? objectPath(path) : `build/dist/xla-${VARIANT}.mjs`], 1200);
 
-/** Native programs of the tests, under ASan and UBSan: lists of operations after each rewrite, tables, plans of kernels. */
-const NATIVE = ['passes', 'tables', 'kernels'];
-
-/** Makes these programs and runs them. @returns {Promise<string | undefined>} the first that fails, or undefined */
-export async function failingNative() {
-  const paths = NATIVE.map((name) => `build/native/${name}`);
-  const { code, output } = await run('make', ['--no-print-directory', '-o', 'node_modules/.package-lock.json', ...paths], 3000);
-  if (code) throw new Error(`native programs do not build:\n${output}`);
-  for (const name of NATIVE) if ((await run(inTree(`build/native/${name}`), [], 600)).code) return `native/${name}`;
-  return undefined;
-}
+/** Makes the native programs under ASan and UBSan, and under ThreadSanitizer. */
+export const buildNative = () => make(['native', 'native-tsan'], 6000);
 
 /** The object file of a source, as it is now: whether it is the same later, and a function that puts it back. */
 export async function objectOf(path) {
@@ -125,4 +125,4 @@ export async function objectOf(path) {
   return { isSame: async () => bytes.equals(await readFile(file)), restore: () => writeFile(file, bytes) };
 }
 
-export const digest = async () => createHash('sha256').update(await readFile(inTree('build/dist/xla-single.wasm'))).digest('hex');
+export const digest = async () => createHash('sha256').update(await readFile(inTree(`build/dist/xla-${VARIANT}.wasm`))).digest('hex');

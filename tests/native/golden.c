@@ -361,6 +361,7 @@ static Verdict run_executable(const Case *c, Executable *executable, Arena *aren
                  : NULL;
   Verdict verdict = FAILED;
   if (run) {
+    run_seed(run, 0); /* the default */
     run_start(run);
     scheduler_wait(&run->group);
     if (run_state(run) == RUN_DONE) {
@@ -377,6 +378,14 @@ static Verdict run_executable(const Case *c, Executable *executable, Arena *aren
   return verdict;
 }
 
+/* Lists steps and memory: for the sanitizers (tests/core/listing.test.mjs reads such lists). */
+static void list(const Executable *executable) {
+  StrBuf out = {0};
+  program_print_thunks(executable->program, &out);
+  program_print_memory(executable->program, &out);
+  strbuf_free(&out);
+}
+
 static Verdict compile_and_run(const Case *c, const Module *module, Arena *arena, char *why,
                                size_t size) {
   Error error = {0};
@@ -386,6 +395,7 @@ static Verdict compile_and_run(const Case *c, const Module *module, Arena *arena
     snprintf(why, size, "%s: %s", status_code_name(error.code), error.message);
     return FAILED;
   }
+  list(executable);
   Verdict verdict = SKIPPED;
   if (calls_host(&executable->program->entry)) {
     snprintf(why, size, "calls the host");

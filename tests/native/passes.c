@@ -234,6 +234,11 @@ static const Row rows[] = {
      "w = (s32[], f32[2,3]) while(s), condition=below, body=twice\n"
      "ROOT r = f32[2,3] get-tuple-element(w), index=1",
      "constant tuple while get-tuple-element"},
+    {"products that are summed along rows and kept", ADD,
+     "z = f32[] constant(0)\nm = f32[2,3] multiply(x, y)\nc = f32[2,3] cosine(m)\n"
+     "s = f32[2] reduce(c, z), dimensions={1}, to_apply=add\nROOT t = (f32[2], f32[2,3]) tuple(s, "
+     "c)",
+     "constant multiply cosine reduce tuple"},
     {"windows over padding", ADD,
      "z = f32[] constant(0)\nROOT r = f32[2,3] reduce-window(x, z), "
      "window={size=2x3 pad=1_0x1_1}, to_apply=add",

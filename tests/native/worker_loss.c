@@ -2,6 +2,7 @@
 ** Tests worker threads that die: in an instruction, in a chunk of another worker's loop, in a loop that others
 ** help with, with a replica just parked, and with the scheduler's lock. Their tasks fail, and a parked replica
 ** goes on elsewhere. With the lock held the scheduler is lost; calls then report that instead of waiting.
+** A thread that traps with the lock lives on, and the run fails.
 **
 ** Linked with --wrap for eval_instruction and rendezvous_arrive, which this program intercepts.
 */
@@ -24,6 +25,7 @@ typedef enum Death {
   IN_THUNK,
   IN_CHUNK_AS_OWNER,
   IN_CHUNK_AS_HELPER,
+  TRAP_WITH_LOCK, /* no death */
   WITH_LOCK,
 } Death;
 
@@ -56,6 +58,11 @@ bool __wrap_eval_instruction(const Instruction *instruction, Literal *const *ope
   int worker = scheduler_current_worker();
   if (instruction->opcode != HLO_SIN || context->replica_id != 0) {
     return __real_eval_instruction(instruction, operands, result, context);
+  }
+  Death trap = TRAP_WITH_LOCK;
+  if (atomic_compare_exchange_strong(&death, &trap, NO_DEATH)) {
+    scheduler_lock();
+    platform_trap(STATUS_INTERNAL, "trapped, as if it died");
   }
   die_if(IN_THUNK);
   die_if(WITH_LOCK);
@@ -148,6 +155,7 @@ int main(void) {
                                       "in an instruction",
                                       "as the owner of a loop",
                                       "as the helper in a loop",
+                                      "no thread, which traps with the lock",
                                       "with the lock"};
   Error error = {0};
   scheduler_start(2);

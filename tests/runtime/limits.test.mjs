@@ -106,6 +106,17 @@ for (const [threads, budget] of [[0, 'RESOURCE_EXHAUSTED'], [2, 'CANCELLED']]) {
   });
 }
 
+test('an error in one of many parts of an evaluated step fails the run', TIMEOUT, async () => {
+  for (const threads of [0, 2]) {
+    const other = await Client.create({ threads }), module = other.parseHlo(`ENTRY e { x = f32[100000] parameter(0)
+ n = u32[100000] iota(), iota_dimension=0\n ROOT y = u8[100000] stochastic-convert(x, n) }`);
+    const executable = await other.compile(module);
+    await assert.rejects(executable.execute([new Float32Array(100000)]),
+      { code: 'UNIMPLEMENTED', message: /f32 cannot become u8; only signed integers are defined/ });
+    other.dispose();
+  }
+});
+
 test('sizes whose product needs more than 32 bits', TIMEOUT, async () => {
   const text = `HloModule m
 %add (a: f32[], b: f32[]) -> f32[] {

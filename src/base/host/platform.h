@@ -71,8 +71,9 @@ typedef int (*GeneratedRegion)(void *context, uint8_t *const *slots, int resume,
 GeneratedKernel platform_module_function(int module, int function);
 
 /* Calls `function(argument)`. If it traps, restores this thread's stack and returns false with the reason in
-** `error`. Natively, platform_trap() is the only trap. A trap of the engine itself gives INTERNAL. If a worker's
-** stack overflowed, the host is told that the instance is broken. Every task on every thread runs inside a platform_try(). */
+** `error`. Natively, platform_trap() is the only trap. A trap of the engine itself gives INTERNAL, a worker's stack that
+** overflowed RESOURCE_EXHAUSTED; if it overwrote data below, the host is told that the instance is broken. Every task on
+** every thread runs inside a platform_try(). */
 bool platform_try(void (*function)(void *), void *argument, Error *error);
 
 /* Returns the thread that is in malloc (see lock.h), or THREAD_NONE; always THREAD_NONE natively and in the

@@ -122,31 +122,44 @@ GeneratedKernel platform_module_function(int module, int function) {
 
 /*
 ** The host's stack lies at the bottom of memory (--stack-first), so that an overflow traps. A worker's stack is on
-** the heap, above other data. Its last words are a guard: if they are overwritten, the stack overflowed.
+** the heap, above other data. Its last words are a guard. If its upper words are overwritten, the stack overflowed;
+** if its lower half is, too, so may be the data below.
 */
-enum { GUARD_WORDS = 64, GUARD = 0x57acced5 };
+enum { GUARD_WORDS = 4096, UPPER_WORDS = 64, GUARD = 0x57acced5 };
 static _Thread_local uint32_t *stack_guard;
+
+static void fill_stack_guard(void) {
+  for (int i = 0; i < GUARD_WORDS; i++) stack_guard[i] = GUARD;
+}
 
 static void set_stack_guard(void) {
   if (stack_guard || lock_thread() == THREAD_HOST) return;
   stack_guard = (uint32_t *)emscripten_stack_get_end();
-  for (int i = 0; i < GUARD_WORDS; i++) stack_guard[i] = GUARD;
+  fill_stack_guard();
 }
 
-static bool stack_guard_stands(void) {
-  for (int i = 0; stack_guard && i < GUARD_WORDS; i++) {
+static bool guard_stands(int begin, int end) {
+  for (int i = begin; i < end; i++) {
     if (stack_guard[i] != GUARD) return false;
   }
   return true;
+}
+
+/* Reports an overflow of this worker's stack: an error of the run, or of the whole instance. */
+static bool stack_overflowed(Error *error) {
+  bool is_contained = guard_stands(0, GUARD_WORDS / 2);
+  fill_stack_guard();
+  if (is_contained) return error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of stack, on a worker");
+  xla_js_broken("a worker's stack overflowed");
+  return error_set(error, STATUS_INTERNAL, "a worker's stack overflowed");
 }
 
 bool platform_try(void (*function)(void *), void *argument, Error *error) {
   char message[256];
   set_stack_guard();
   int code = xla_js_try(function, argument, message, sizeof message);
-  if (!stack_guard_stands()) {
-    xla_js_broken("a worker's stack overflowed");
-    return error_set(error, STATUS_UNAVAILABLE, "a worker's stack overflowed");
+  if (stack_guard && !guard_stands(GUARD_WORDS - UPPER_WORDS, GUARD_WORDS)) {
+    return stack_overflowed(error);
   }
   if (code == STATUS_OK) return true;
   return error_set(error, (StatusCode)code, "%s", message);

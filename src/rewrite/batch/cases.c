@@ -2,7 +2,6 @@
 ** Finds which values depend on the batch, before they are written: a fixed point for the state of a loop, and for a
 ** branch the union with the other branches. A computation has a *case* for each set of batched leaves of its parameters.
 */
-#include "base/min_max.h"
 #include "rewrite/batch/batching.h"
 
 /* Cases of one computation, before the one with all leaves is taken instead. */
@@ -164,7 +163,7 @@ const Case *case_of(Batch *all, const Computation *source, const bool *in) {
   Case **list = &all->cases[source->number];
   int count = parameter_leaf_count(source), seen = 0;
   Case *found = find_case(*list, in, count, &seen);
-  bool *flags = arena_copy(all->module->arena, in, (size_t)max_i64(count, 1) * sizeof *flags);
+  bool *flags = arena_copy(all->module->arena, in, (size_t)count * sizeof *flags);
   if (!found && seen >= MAX_CASES) {
     bool *next = flags;
     for (int i = 0; i < source->parameter_count; i++) {

@@ -80,7 +80,7 @@ static bool is_upper(const Instruction *x) {
     rows = rows->operands[0];
   }
   bool compares = rows->opcode == HLO_IOTA && columns->opcode == HLO_IOTA &&
-                  rows->a->dimensions.items[0] == row && columns->a->dimensions.items[0] == row + 1;
+                  rows->a->iota_dimension == row && columns->a->iota_dimension == row + 1;
   return compares && test->a->direction == COMPARE_GE && offset >= -1 &&
          splat_value(x->operands[1], &value) && value.f == 0;
 }

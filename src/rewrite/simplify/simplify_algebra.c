@@ -179,16 +179,6 @@ static Instruction *copy(Instruction *x) {
   return shape_compatible(x->shape, x->operands[0]->shape) ? x->operands[0] : NULL;
 }
 
-static Instruction *bitcast(Instruction *x) {
-  Instruction *operand = x->operands[0];
-  if (!shape_is_default_layout(x->shape) || !shape_is_default_layout(operand->shape) ||
-      x->shape->type != operand->shape->type ||
-      shape_elements(x->shape) != shape_elements(operand->shape)) {
-    return NULL;
-  }
-  return become_unary(x, HLO_RESHAPE, operand);
-}
-
 static Instruction *reshape(Instruction *x) {
   Instruction *operand = x->operands[0];
   if (shape_same_dims(x->shape, operand->shape)) return operand;
@@ -391,7 +381,6 @@ static Rule *const rules[OPCODE_COUNT] = {
     [HLO_SELECT] = select_rule,
     [HLO_CONVERT] = convert,
     [HLO_COPY] = copy,
-    [HLO_BITCAST] = bitcast,
     [HLO_RESHAPE] = reshape,
     [HLO_TRANSPOSE] = transpose,
     [HLO_BROADCAST] = broadcast,
