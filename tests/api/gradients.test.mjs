@@ -347,6 +347,20 @@ describe('branches, loops and windows', () => {
     assert.deepEqual(byY.toArray(), [2, 1, 1, 0]);
   });
 
+  test('long chains and doubled predicates below a select take no time and no stack', async () => {
+    const lines = Array.from({ length: 20_000 }, (_, i) => `v${i + 1} = f32[2] multiply(v${i}, e)`);
+    const doubled = Array.from({ length: 64 }, (_, i) => `q${i + 1} = pred[2] or(q${i}, q${i})`);
+    const module = client.parseHlo(`HloModule chain
+      ENTRY e { v0 = f32[2] parameter(0)
+        zeros = f32[2] constant({0, 0})
+        e = f32[2] exponential(zeros)
+        q0 = pred[2] compare(v0, zeros), direction=NE
+        ${[...lines, ...doubled].join('\n')}
+        ROOT r = f32[2] select(q64, v20000, zeros) }`);
+    const [slope] = await (await client.compile(client.vjp(module), { optimize: false })).execute([[2, 0], [3, 5]]);
+    assert.deepEqual(slope.toArray(), [3, 0]);
+  });
+
   test('nor does one of many operands', async () => {
     const names = ['a', 'b', 'c', 'd', 'e'];
     const module = client.parseHlo(`HloModule branches

@@ -66,7 +66,8 @@ typedef struct Note {
   Transposition *transpose; /* instead of the opcode's */
   const void *data;         /* for that */
   int region, place;        /* see selects.c */
-  bool guarded;             /* a product of a cotangent 0 with this instruction's slope is 0 */
+  enum { POLE_UNKNOWN, NO_POLE, HAS_POLE } pole; /* of the slope of an element-wise instruction */
+  bool guarded; /* a product of a cotangent 0 with this instruction's slope is 0 */
 } Note;
 
 struct Linear {

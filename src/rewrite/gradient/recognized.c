@@ -91,14 +91,16 @@ void linearize_odd(Linear *l, Instruction *x) {
 }
 
 /* Whether x is 0 wherever p has this value. */
-static bool implies_zero(const Instruction *p, bool value, const Instruction *x) {
-  bool is_either = p->opcode == (value ? HLO_AND : HLO_OR);
-  if (is_either)
-    return implies_zero(p->operands[0], value, x) || implies_zero(p->operands[1], value, x);
-  if (p->opcode == HLO_NOT) return implies_zero(p->operands[0], !value, x);
+static bool implies_zero(const Instruction *p, bool value, const Instruction *x, int *budget) {
+  if (--*budget < 0) return false;
+  if (p->opcode == (value ? HLO_AND : HLO_OR)) {
+    return implies_zero(p->operands[0], value, x, budget) ||
+           implies_zero(p->operands[1], value, x, budget);
+  }
+  if (p->opcode == HLO_NOT) return implies_zero(p->operands[0], !value, x, budget);
   if (p->opcode == HLO_BROADCAST && x->opcode == HLO_BROADCAST &&
       attributes_same(HLO_BROADCAST, p->a, x->a)) {
-    return implies_zero(p->operands[0], value, x->operands[0]);
+    return implies_zero(p->operands[0], value, x->operands[0], budget);
   }
   return p->opcode == HLO_COMPARE && p->a->direction == (value ? COMPARE_EQ : COMPARE_NE) &&
          is_same(p->operands[0], x) && is_zero(p->operands[1]);
@@ -110,7 +112,8 @@ static void linearize_as_product(Linear *l, Instruction *select, bool is_second,
   Instruction *x = product->operands[factor], *g = product->operands[1 - factor],
               *p = select->operands[0];
   Instruction *t = tangent_of(l, x), *by_g = tangent_of(l, g);
-  if (!t || !implies_zero(p, is_second, x)) return;
+  int budget = MAX_LOOKED;
+  if (!t || !implies_zero(p, is_second, x, &budget)) return;
   Maker *m = &l->m;
   Instruction *zeros = make_zeros(m, x->shape), *is_finite = make_unary(m, HLO_IS_FINITE, g);
   Instruction *selected = is_second ? make_select(m, p, zeros, g) : make_select(m, p, g, zeros);

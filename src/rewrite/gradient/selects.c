@@ -26,6 +26,7 @@ typedef struct Region {
   int count, capacity;
   Instruction *leaves[MAX_LEAVES]; /* the tangents that come in */
   int leaf_count;
+  int visited; /* at most MAX_REGION, else the region is cut off */
   bool may_be_infinite;
 } Region;
 
@@ -98,17 +99,23 @@ static bool is_inside(Linear *l, const Instruction *x) {
   }
 }
 
-/* Whether x multiplies by, or divides to, what may be infinite. */
+/* Whether x multiplies by, or divides to, a number that may be infinite. */
 static bool has_pole(Linear *l, const Instruction *x) {
+  Note *note = note_of(l, x);
+  if (note->pole) return note->pole == HAS_POLE;
   int budget = MAX_LOOKED;
-  if (x->opcode == HLO_DIVIDE) return !is_finite_number(x->operands[1], true);
-  return x->opcode == HLO_MULTIPLY &&
-         may_be_infinite(x->operands[is_linear(l, x->operands[0])], &budget);
+  bool has = x->opcode == HLO_DIVIDE
+                 ? !is_finite_number(x->operands[1], true)
+                 : x->opcode == HLO_MULTIPLY &&
+                       may_be_infinite(x->operands[is_linear(l, x->operands[0])], &budget);
+  note_of(l, x)->pole = has ? HAS_POLE : NO_POLE;
+  return has;
 }
 
 /* Adds x and all below it, while there is room. */
 static void region_add(Region *r, Instruction *x) {
-  if (!is_linear(r->l, x) || note_of(r->l, x)->region == r->number || r->count > MAX_REGION) return;
+  if (!is_linear(r->l, x) || note_of(r->l, x)->region == r->number) return;
+  if (++r->visited > MAX_REGION) return;
   note_of(r->l, x)->region = r->number;
   if (!is_inside(r->l, x)) {
     note_of(r->l, x)->place = -1;
@@ -165,7 +172,7 @@ static void add_by_slope(const Region *r, Instruction *leaf, Instruction *ct) {
 void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
   Region r = {.l = l, .number = ++l->regions};
   region_add(&r, x);
-  if (r.may_be_infinite && r.leaf_count <= MAX_LEAVES && r.count <= MAX_REGION) {
+  if (r.may_be_infinite && r.leaf_count <= MAX_LEAVES && r.visited <= MAX_REGION) {
     for (int i = 0; i < r.leaf_count; i++) add_by_slope(&r, r.leaves[i], ct[0]);
     return;
   }
