@@ -40,18 +40,13 @@ export const signal = kind('an AbortSignal', (value) =>
  * does. Not for the elements of literals, which may be many.
  * @param {ArrayLike<any>} list
  * @param {{ operation?: string, argument?: string }} [context] for errors
- * @param {(entry: any) => any} [convert] what is copied of an entry; undefined ends the copying
- * @returns {any[] | undefined} undefined if an entry was converted to it
  */
-export function copyList(list, { operation = '', argument = 'a list' } = {}, convert = undefined) {
+export function copyList(list, { operation = '', argument = 'a list' } = {}) {
   if (list.length > MAX_ENTRIES) {
     throw invalidArgument(operation, `${argument} must have at most ${MAX_ENTRIES} entries; got ${list.length}`);
   }
   const copy = new Array(list.length);
-  for (let i = 0; i < copy.length; i++) {
-    copy[i] = convert ? convert(list[i]) : list[i];
-    if (convert && copy[i] === undefined) return undefined;
-  }
+  for (let i = 0; i < copy.length; i++) copy[i] = list[i];
   return copy;
 }
 

@@ -16,7 +16,10 @@ const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 
 export function listOf(item, wants, type = `readonly ${item.type}[]`) {
   return kind(wants, (value, context) => {
-    return isList(value) ? copyList(value, context, (entry) => item(entry, context)) : undefined;
+    if (!isList(value)) return undefined;
+    const items = copyList(value, context);
+    const isOther = items.some((entry, i) => (items[i] = item(entry, context)) === undefined);
+    return isOther ? undefined : items;
   }, type);
 }
 

@@ -11,7 +11,7 @@
 
 enum { FIRST_BLOCK = 4096, LARGEST_STEP = 1 << 20 };
 
-/* Under AddressSanitizer, what follows a piece of a block is poisoned, so that tests see an access beyond an array. */
+/* Under AddressSanitizer, the bytes after each allocation are poisoned, so that tests see an access beyond an array. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define XLA_POISONS 1

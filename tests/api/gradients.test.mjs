@@ -347,37 +347,59 @@ describe('branches, loops and windows', () => {
     assert.deepEqual(byY.toArray(), [2, 1, 1, 0]);
   });
 
-  test('long chains and doubled predicates below a select take no time and no stack', async () => {
-    const lines = Array.from({ length: 20_000 }, (_, i) => `v${i + 1} = f32[2] multiply(v${i}, e)`);
-    const doubled = Array.from({ length: 64 }, (_, i) => `q${i + 1} = pred[2] or(q${i}, q${i})`);
-    const module = client.parseHlo(`HloModule chain
-      ENTRY e { v0 = f32[2] parameter(0)
-        zeros = f32[2] constant({0, 0})
-        e = f32[2] exponential(zeros)
-        q0 = pred[2] compare(v0, zeros), direction=NE
-        ${[...lines, ...doubled].join('\n')}
-        ROOT r = f32[2] select(q64, v20000, zeros) }`);
-    const [slope] = await (await client.compile(client.vjp(module), { optimize: false })).execute([[2, 0], [3, 5]]);
-    assert.deepEqual(slope.toArray(), [3, 0]);
+  for (const length of [1021, 1022, 1023, 1024, 2048, 20_000]) {
+    test(`long chains below a select take no time and no stack: ${length} products`, async () => {
+      const lines = Array.from({ length }, (_, i) => `v${i + 1} = f32[2] multiply(v${i}, e)`);
+      const doubled = Array.from({ length: 64 }, (_, i) => `q${i + 1} = pred[2] or(q${i}, q${i})`);
+      const module = client.parseHlo(`HloModule chain
+        ENTRY e { v0 = f32[2] parameter(0)
+          zeros = f32[2] constant({0, 0})
+          e = f32[2] exponential(zeros)
+          q0 = pred[2] compare(v0, zeros), direction=NE
+          ${[...lines, ...doubled].join('\n')}
+          ROOT r = f32[2] select(q64, v${length}, zeros) }`);
+      const [slope] = await (await client.compile(client.vjp(module), { optimize: false })).execute([[2, 0], [3, 5]]);
+      assert.deepEqual(slope.toArray(), [3, 0]);
+    });
+  }
+
+  for (const count of [2, 3, 4, 5, 8]) {
+    test(`a branch of many operands adds nothing either: ${count + 1}`, async () => {
+      const names = Array.from({ length: count }, (_, i) => `y${i}`);
+      const module = client.parseHlo(`HloModule branches
+        ENTRY e { x = f64[3] parameter(0)
+          ${names.map((name, i) => `${name} = f64[3] parameter(${i + 1})`).join('\n')}
+          zeros = f64[3] constant({0, 0, 0})
+          positive = pred[3] compare(x, zeros), direction=GT
+          root = f64[3] sqrt(x)
+          p0 = f64[3] divide(y0, root)
+          ${names.slice(1).map((name, i) => `p${i + 1} = f64[3] multiply(p${i}, ${name})`).join('\n')}
+          ROOT r = f64[3] select(positive, p${count - 1}, x) }`);
+      const wrt = ['x', ...names], values = [[4, 0, 0.25], ...names.map((_, i) => [2 ** i, 2 ** i, 2 ** i])];
+      const slopes = await (await client.compile(client.vjp(module, { wrt }))).execute([...values, [1, 1, 1]]);
+      const product = 2 ** (count * (count - 1) / 2);
+      assert.deepEqual(slopes[0].toArray(), [-product / 16, 1, -product * 4]);
+      names.forEach((_, i) => assert.deepEqual(slopes[i + 1].toArray(), [product / 2 ** i / 2, 0, product / 2 ** i * 2]));
+    });
+  }
+
+  test('factors of many operations below a select', async () => {
+    for (const length of [62, 63, 64, 65, 128]) {
+      const lines = Array.from({ length }, (_, i) => `v${i + 1} = f32[2] add(v${i}, y)`);
+      const module = client.parseHlo(`HloModule factor
+        ENTRY e { x = f32[2] parameter(0)
+          y = f32[2] parameter(1)
+          v0 = f32[2] parameter(2)
+          zeros = f32[2] constant({0, 0})
+          p = pred[2] compare(x, zeros), direction=GT
+          ${lines.join('\n')}
+          product = f32[2] multiply(x, v${length})
+          ROOT r = f32[2] select(p, product, y) }`);
+      const slopes = await (await client.compile(client.vjp(module, { wrt: ['x', 'y'] }))).execute([[2, -1], [3, 5], [1, 1], [1, 1]]);
+      assert.deepEqual(slopes.map((slope) => slope.toArray()), [[1 + 3 * length, 0], [2 * length, 1]]);
+    }
   });
 
-  test('nor does one of many operands', async () => {
-    const names = ['a', 'b', 'c', 'd', 'e'];
-    const module = client.parseHlo(`HloModule branches
-      ENTRY e { x = f64[3] parameter(0)
-        ${names.map((name, i) => `${name} = f64[3] parameter(${i + 1})`).join('\n')}
-        zeros = f64[3] constant({0, 0, 0})
-        positive = pred[3] compare(x, zeros), direction=GT
-        root = f64[3] sqrt(x)
-        p0 = f64[3] divide(a, root)
-        ${names.slice(1).map((name, i) => `p${i + 1} = f64[3] multiply(p${i}, ${name})`).join('\n')}
-        ROOT r = f64[3] select(positive, p4, x) }`);
-    const wrt = ['x', ...names], values = [[4, 0, 0.25], ...names.map((_, i) => [i + 2, i + 2, i + 2])];
-    const slopes = await (await client.compile(client.vjp(module, { wrt }))).execute([...values, [1, 1, 1]]);
-    const product = 2 * 3 * 4 * 5 * 6;
-    assert.deepEqual(slopes[0].toArray(), [-product / 16, 1, -product * 4]);
-    names.forEach((_, i) => assert.deepEqual(slopes[i + 1].toArray(), [product / (i + 2) / 2, 0, product / (i + 2) * 2]));
-  });
   test('a derivative of cumulative products and maxima takes memory for some arrays, in either direction', async () => {
     const n = 2048;
     for (const [name, init] of [['multiply', 1], ['maximum', '-inf']]) {

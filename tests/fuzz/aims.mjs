@@ -1,10 +1,10 @@
 /**
- * Chooses what random programs should have: the combinations of construct, operation and class of element type that no
- * program has had yet (pairs.mjs).
+ * Chooses aims of random programs, so that all combinations of construct, operation and class of element type occur
+ * (pairs.mjs).
  *
  *     node tests/fuzz/aims.mjs [--seconds N] [--seed N]
  *
- * makes programs, without running them, and prints the table of what they have.
+ * makes programs, without running them, and prints the table of their combinations.
  *
  * An aim is a rule and an element type: 'unary/f8e4m3fn'. generate() then makes a program of that rule, of that type where
  * it can, and puts each step into every construct. Which rules write an operation is learned from the programs that have
@@ -21,7 +21,7 @@ import { buildModule } from './program.mjs';
 import { spell } from './spelling.mjs';
 
 const PROGRAMS_OF_CLIENT = 200;
-const MAX_TRIES = 12; // of one aim, for what it should bring
+const MAX_TRIES = 12; // of one aim, for one combination
 const TYPES = [...ELEMENT_TYPES.keys()].filter((name) => name !== 'token');
 /** The types of each class. */
 const CLASSES = new Map();
@@ -69,7 +69,7 @@ export class Aims {
     return ways[seed % ways.length];
   }
 
-  /** Notes what a program has. @param {string} text of its module @param {string} [aim] that it was made for */
+  /** Notes a program's combinations. @param {string} text its module @param {string} [aim] */
   note(text, aim) {
     const keys = this.pairs.add(text);
     if (!aim) return;

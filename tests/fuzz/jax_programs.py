@@ -126,7 +126,7 @@ class Function:
         self.add(text, names)
 
   def apply(self, template, kinds, cut):
-    """Adds a line that applies functions (#) to values (@0, @1) of these kinds, without so many leading dimensions."""
+    """Adds a line that applies functions (#) to values (@0, @1) of these kinds; cut: how many leading dimensions each loses."""
     names = [self.pick(kind) for kind in kinds]
     if None in names:
       return

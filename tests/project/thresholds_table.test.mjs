@@ -9,7 +9,7 @@ import { test } from 'node:test';
 
 import { ROOT } from '../support/program.mjs';
 
-const NUMBER = /\b([A-Z][A-Z0-9_]+)\s*=(?!=)\s*([^,;}/\n]+)/g;
+const NUMBER = /(?:#define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+(?=[\dIU(])|\b([A-Z][A-Z0-9_]+)\s*=(?!=)\s*)([^,;}/\n]+)/g;
 /** Files of numbers that other formats or interfaces give, but for their limits. */
 const OF_FORMATS = /^(api|codegen\/wasm_encoder|base\/error|value\/types|hlo\/text\/lexer)\.[ch]$/;
 const IS_LIMIT = /^(MAX|MIN)_/;
@@ -24,7 +24,8 @@ async function numbersOfSources() {
   const numbers = new Map();
   for (const name of (await readdir(join(ROOT, 'src'), { recursive: true })).filter((file) => /\.([ch]|inc)$/.test(file))) {
     const text = (await readFile(join(ROOT, 'src', name), 'utf8')).replace(/\/\*[^]*?\*\//g, '');
-    for (const [, number, value] of text.matchAll(NUMBER)) {
+    for (const [, defined, named, value] of text.matchAll(NUMBER)) {
+      const number = defined ?? named;
       if (!IS_LIMIT.test(number) && (OF_FORMATS.test(name) || !isNumber(spaced(value)))) continue;
       const key = `${name} ${number}`;
       numbers.set(key, [...numbers.get(key) ?? [], spaced(value)]);

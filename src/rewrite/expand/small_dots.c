@@ -1,15 +1,15 @@
 /*
-** Writes small dots, and batches of small ones, as sums of products. A kernel's call would cost more than the dot, and loops
-** fuse with their neighbours. For a batch of small matrices the sums are unrolled, so the lanes are several matrices
-** (short_rows.c).
+** Writes small dots, outer products and batches of inner products as sums of products. A kernel's call would cost more
+** than the dot, and loops fuse with their neighbours. For a batch of small matrices the sums are unrolled, so the lanes are
+** several matrices (short_rows.c).
 **
 **     dot(f32[3,4] x, f32[4] y)    reduce(multiply(x, broadcast(y)), 0), dimensions={1}
 **     dot(f32[n,3,2] x, f32[n,2] y)    0 + x[:,:,0] y[:,0] + x[:,:,1] y[:,1]
-**     dot(f32[n] x, f32[n] y), lhs_batch_dims={0}    multiply(x, y)
+**     dot(f32[m,1] x, f32[1,n] y)    reduce(multiply(broadcast(x), broadcast(y)), 0), dimensions={1}
 **     dot(f32[n,99] x, f32[n,99] y), lhs_batch_dims={0}    reduce(multiply(x, y), 0), dimensions={1}
 **
-** The last two, of n >= 16, as JAX writes products of sparse matrices. Measured: 20 times and 2 to 7 times as fast as a
-** call for each (Intel Xeon, 2026-11).
+** The last is for n >= 16. Measured against the kernel, without threads: outer products take 0.26 (f32) to 1.01 (c64) of
+** its time, batches of inner products 0.2 (4,096 of 64) to 1.03 (bf16) (Intel Xeon, 2026-11).
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/passes.h"

@@ -1,16 +1,20 @@
 /*
-** Functions for which JAX has a derivative of its own, recognized by their formulas: an exported program has only these.
+** Recognizes functions for which JAX has a derivative of its own: an exported program contains only their formulas.
 **
-** Some are smooth, but written with operations that are not: logaddexp (and so softplus, log_sigmoid and the losses made
-** of them), asinh, bessel_i1e and xlogy (and so many logpdf). In their formulas, |x| has slope 1 at 0, sign(x) is 0
-** there, the maximum of equal numbers has slopes of 1/2, and a constant that stands in for 0 log(0) has slope 0: together
-** they give a wrong slope. That of a sigmoid divides infinities. Others have kinks, whose slope JAX chooses: relu and relu6.
+** Some functions are smooth, though operations of their formulas are not. |x| has slope 1 at 0, sign(x) is 0 there, and
+** each of two equal operands of a maximum has slope 1/2. Added up, these give a wrong slope for logaddexp (and softplus,
+** log_sigmoid and losses made of them), asinh and bessel_i1e. xlogy selects a constant at 0, which has slope 0. In a
+** sigmoid, infinities are divided.
+**
+** relu and relu6 have kinks; JAX chooses their slopes there.
 */
 #include "hlo/ir/attribute_compare.h"
 #include "rewrite/gradient/linear.h"
 #include "rewrite/rewrite.h"
 
-#define MAX_LOOKED 64
+enum {
+  MAX_LOOKED = 64
+}; /* instructions of an expression; of a larger one, the formula is not recognized */
 
 static bool is_number(const Instruction *x, double number) {
   Scalar value;

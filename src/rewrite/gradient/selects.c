@@ -15,9 +15,9 @@
 #include "rewrite/gradient/linear.h"
 #include "rewrite/rewrite.h"
 
-#define MAX_LEAVES 4    /* whose slopes are computed */
-#define MAX_REGION 1024 /* instructions; others are transposed as usual */
-#define MAX_LOOKED 64   /* instructions of a factor; a factor with more is taken for infinite */
+/* Tangents whose slopes are computed; instructions of a region, the others are transposed as usual; and instructions of a
+** factor that are looked at, one with more is taken for infinite. */
+enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
 
 typedef struct Region {
   Linear *l;
@@ -99,7 +99,7 @@ static bool is_inside(Linear *l, const Instruction *x) {
   }
 }
 
-/* Whether x multiplies by, or divides to, a number that may be infinite. */
+/* Whether the slope of x may be infinite. */
 static bool has_pole(Linear *l, const Instruction *x) {
   Note *note = note_of(l, x);
   if (note->pole) return note->pole == HAS_POLE;
