@@ -18,8 +18,11 @@ export function listOf(item, wants, type = `readonly ${item.type}[]`) {
   return kind(wants, (value, context) => {
     if (!isList(value)) return undefined;
     const items = copyList(value, context);
-    const isOther = items.some((entry, i) => (items[i] = item(entry, context)) === undefined);
-    return isOther ? undefined : items;
+    for (let i = 0; i < items.length; i++) {
+      items[i] = item(items[i], context);
+      if (items[i] === undefined) return undefined;
+    }
+    return items;
   }, type);
 }
 

@@ -364,7 +364,7 @@ describe('branches, loops and windows', () => {
   }
 
   for (const count of [2, 3, 4, 5, 8]) {
-    test(`a branch of many operands adds nothing either: ${count + 1}`, async () => {
+    test(`a branch that is not taken adds no NaN: ${count + 1} operands`, async () => {
       const names = Array.from({ length: count }, (_, i) => `y${i}`);
       const module = client.parseHlo(`HloModule branches
         ENTRY e { x = f64[3] parameter(0)
@@ -397,6 +397,27 @@ describe('branches, loops and windows', () => {
           ROOT r = f32[2] select(p, product, y) }`);
       const slopes = await (await client.compile(client.vjp(module, { wrt: ['x', 'y'] }))).execute([[2, -1], [3, 5], [1, 1], [1, 1]]);
       assert.deepEqual(slopes.map((slope) => slope.toArray()), [[1 + 3 * length, 0], [2 * length, 1]]);
+    }
+  });
+
+  test('x log(y) is recognized below a conjunction of at most 63 operations', async () => {
+    // Where x is 0, its slope by x is log(y), as in JAX's xlogy. Of a longer conjunction, it is that of the constant: 0.
+    for (const length of [1, 62, 63, 64, 128]) {
+      const lines = Array.from({ length }, (_, i) => `q${i + 1} = pred[2] and(q${i}, p)`);
+      const module = client.parseHlo(`HloModule xlogy
+        ENTRY e { x = f32[2] parameter(0)
+          y = f32[2] parameter(1)
+          p = pred[2] parameter(2)
+          zero = f32[] constant(0)
+          zeros = f32[2] broadcast(zero), dimensions={}
+          q0 = pred[2] compare(x, zeros), direction=EQ
+          ${lines.join('\n')}
+          log = f32[2] log(y)
+          product = f32[2] multiply(x, log)
+          ROOT r = f32[2] select(q${length}, zeros, product) }`);
+      const vjp = await client.compile(client.vjp(module, { wrt: ['x'] }));
+      const [slope] = await vjp.execute([[0, 2], [1024, 1], [true, true], [1, 1]]);
+      assert.deepEqual(slope.toArray(), [length <= 63 ? Math.fround(Math.log(1024)) : 0, 0]);
     }
   });
 

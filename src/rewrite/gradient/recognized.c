@@ -12,9 +12,8 @@
 #include "rewrite/gradient/linear.h"
 #include "rewrite/rewrite.h"
 
-enum {
-  MAX_LOOKED = 64
-}; /* instructions of an expression; of a larger one, the formula is not recognized */
+/* Instructions of an expression that are looked at; in a larger expression, the formula is not recognized. */
+enum { MAX_LOOKED = 64 };
 
 static bool is_number(const Instruction *x, double number) {
   Scalar value;

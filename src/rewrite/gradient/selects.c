@@ -15,8 +15,8 @@
 #include "rewrite/gradient/linear.h"
 #include "rewrite/rewrite.h"
 
-/* Tangents whose slopes are computed; instructions of a region, the others are transposed as usual; and instructions of a
-** factor that are looked at, one with more is taken for infinite. */
+/* MAX_LEAVES: tangents whose slopes are computed. MAX_REGION: instructions of a region; those beyond it are transposed as
+** usual. MAX_LOOKED: instructions of a factor that are looked at; a factor of more instructions counts as infinite. */
 enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
 
 typedef struct Region {
