@@ -400,6 +400,11 @@ export class HloModule extends Handle {
    * @throws {XlaError} if the file holds one that cannot be read
    */
   readonly vjp: HloModule | null;
+  /**
+   * Names of the results, as paths: "logits" or "features.0" of a JAX export that returns a dictionary. Empty where the
+   * source names none. The order is that of the results: JAX sorts the keys of dictionaries.
+   */
+  readonly resultNames: readonly string[];
   /** HLO text. */
   toString(): string;
   /** A serialized HloModuleProto, which real XLA loads. Shardings are left out. */

@@ -3,7 +3,7 @@ import { invalidArgument, withPlace, XlaError } from '../base/error.mjs';
 import { isText, kindOfText } from '../formats/program_text.mjs';
 import { contentOf, gunzip, isGzip, programsOfJaxExport, refusal } from '../host/sources.mjs';
 import { RENAME } from '../objects/load_options.mjs';
-import { setVjp } from '../objects/module.mjs';
+import { annotate } from '../objects/module.mjs';
 
 /**
  * @param {import('./client.mjs').Client} client
@@ -34,7 +34,7 @@ async function loadWithGradients(client, [program, ...vjps], options, forward, o
   } catch (error) {
     throw withPlace(error);
   }
-  if (vjps.length) setVjp(module, await loadWithGradients(client, vjps, options, module, order + 1).catch((error) => error));
+  if (vjps.length) annotate(module, { vjp: await loadWithGradients(client, vjps, options, module, order + 1).catch((error) => error) });
   return module;
 }
 

@@ -91,6 +91,20 @@ const reminder = (method, members) => Object.create(Promise.prototype, Object.fr
 } }])));
 
 /**
+ * Makes members fail that callers expect, but that a class does not have. They are no members: its prototype inherits them.
+ * @param {Function} Class
+ * @param {Record<string, string>} remedies what to write instead, by member
+ */
+export function lacks(Class, remedies) {
+  const missing = Object.create(Object.getPrototypeOf(Class.prototype));
+  for (const [member, remedy] of Object.entries(remedies)) {
+    const get = () => { throw invalidArgument('', `${Class.name} has no ${member}: ${remedy}`); };
+    Object.defineProperty(missing, member, { get });
+  }
+  Object.setPrototypeOf(Class.prototype, missing);
+}
+
+/**
  * Makes JavaScript's operators fail for objects of a class, which they take for NaN or for text. In a template, and for
  * String(), an object stays its text.
  * @param {Function} Class

@@ -234,16 +234,16 @@ export function bindArguments(parameters, values, context) {
   const byName = rest.length && values.length === required + 1 && isPlainObject(last);
   const positional =
     byName && !parameters[rest[0]].takesObject ? values.slice(0, required) : values;
+  const bound = {};
+  names.forEach((name, i) => {
+    bound[name] = bindOne(parameters[name], positional[i], { ...context, argument: name });
+  });
   if (positional.length > names.length) {
     throw invalidArgument(
       context.operation,
       `${values.length} arguments are more than the ${names.length} there are: ${names.join(', ')}`,
     );
   }
-  const bound = {};
-  names.forEach((name, i) => {
-    bound[name] = bindOne(parameters[name], positional[i], { ...context, argument: name });
-  });
   if (positional === values) return bound;
   const optionals = Object.fromEntries(rest.map((name) => [name, parameters[name]]));
   return Object.assign(bound, bindByName(optionals, last, (name) => name, context));
@@ -281,11 +281,10 @@ function bindOne(argumentKind, value, context) {
   }
   const converted = argumentKind(value, context);
   if (converted !== undefined) return converted;
-  const isConstant = argumentKind.isOperand && (isList(value) || isLiteral(value));
-  throw invalidArgument(
-    operation,
-    `${argument} must be ${argumentKind.wants}; got ${describe(value)}${isConstant ? '; make an operand of it by constant(value, shape)' : ''}`,
-  );
+  const isConstant = argumentKind.isOperand && (isList(value) || isLiteral(value) || isScalar(value));
+  const advice = isConstant ? '; make an operand of it by constant(value, shape)'
+    : argumentKind.wants === integers.wants && Number.isInteger(value) ? `; an array is written in [ ]: [${value}, ...]` : '';
+  throw invalidArgument(operation, `${argument} must be ${argumentKind.wants}; got ${describe(value)}${advice}`);
 }
 
 /**

@@ -8,7 +8,7 @@ export const OTHER_NAMES = {
   sum: 'add', plus: 'add', total: 'add', prod: 'mul', product: 'mul', times: 'mul', multiply: 'mul', maximum: 'max', amax: 'max',
   minimum: 'min', amin: 'min', any: 'or', all: 'and', some: 'or', every: 'and',
   subtract: 'sub', minus: 'sub', divide: 'div', power: 'pow', negative: 'neg', greater: 'gt', less: 'lt', equal: 'eq',
-  astype: 'convertElementType', concatenate: 'concatInDim',
+  astype: 'convertElementType', concatenate: 'concatInDim', sigmoid: 'logistic',
 };
 
 /** Only what is clearly a misspelt method: other libraries look for `get`, `size` and `type`. */

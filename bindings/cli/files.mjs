@@ -40,7 +40,6 @@ export async function readModule(client, file, shapes, elided) {
   progress(`reading ${file === '-' ? 'standard input' : file}`);
   const bytes = await readInput(file);
   try {
-    if (!bytes.length) return client.parseHlo(bytes);
     return await client.load(bytes, { arguments: shapes, elided });
   } catch (error) {
     if (!error.line) {
@@ -50,7 +49,7 @@ export async function readModule(client, file, shapes, elided) {
         throw Object.assign(usage, { parameters: error.parameters });
       }
       if (/^load: /.test(error.message)) {
-        const text = error.message.replace('load', file).replace(/(not a program): [^]*\bread\w+\(\)$/, '$1: give it to one, by --input');
+        const text = error.message.replace(/^load(: the source)?/, file).replace(/(not a program): [^]*\bread\w+\(\)$/, '$1: give it to one, by --input');
         throw new UsageError(text);
       }
       throw error;

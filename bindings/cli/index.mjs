@@ -267,10 +267,10 @@ function say(text) {
 }
 
 async function info(client, module, { json }) {
-  const { name, replicaCount, partitionCount, parameters, resultShape } = module;
+  const { name, replicaCount, partitionCount, parameters, resultShape, resultNames } = module;
   if (json) {
     const counts = { replicas: replicaCount, partitions: partitionCount };
-    return print(JSON.stringify({ name, ...counts, parameters, result: resultShape, vjpOrder: vjpOrder(module) }));
+    return print(JSON.stringify({ name, ...counts, parameters, result: resultShape, resultNames, vjpOrder: vjpOrder(module) }));
   }
   const faint = (text) => paint(process.stdout, 'faint', text);
   const counts = [[replicaCount, 'replicas'], [partitionCount, 'partitions']]
@@ -280,7 +280,10 @@ async function info(client, module, { json }) {
     await printPainted(`${faint(`parameter ${i}`)}  ${paint(process.stdout, 'cyan', parameter.name)}: ${parameter.shape}`);
   }
   if (!resultShape) return printPainted('Its results depend on the sizes that are open (?): give the shapes of these parameters by --shape.');
-  for (const [i, shape] of resultsOf(module).entries()) await printPainted(`${faint(`result ${i}`)}  ${shape}`);
+  for (const [i, shape] of resultsOf(module).entries()) {
+    const name = resultNames[i] ? `${paint(process.stdout, 'cyan', resultNames[i])}: ` : '';
+    await printPainted(`${faint(`result ${i}`)}  ${name}${shape}`);
+  }
   const order = vjpOrder(module);
   if (order) await printPainted(`${faint('vjp')}  with its vector-Jacobian product, of order ${order} (module.vjp)`);
 }

@@ -1,6 +1,6 @@
 /** Reads zips, as NumPy's .npz files are. Source: PKWARE's APPNOTE.TXT */
 import { invalidArgument, XlaError } from '../base/error.mjs';
-import { damage, inflate, unpackLimit } from '../host/sources.mjs';
+import { damage, inflate, otherThanWeights, unpackLimit } from '../host/sources.mjs';
 import { CENTRAL, END, LOCAL, viewOf } from './zip.mjs';
 
 const END_64 = 0x06064b50;
@@ -13,7 +13,7 @@ const bad = (problem) => invalidArgument('readNpz', problem);
  */
 export async function unzip(bytes, maxBytes) {
   const view = viewOf(bytes);
-  const { count, start } = directoryOf(view);
+  const { count, start } = directoryOf(view, bytes);
   const files = [];
   const limit = unpackLimit('readNpz', bytes.length, maxBytes);
   let rest = bytes.length; // that no file has
@@ -37,7 +37,7 @@ export async function unzip(bytes, maxBytes) {
   return files;
 }
 
-function directoryOf(view) {
+function directoryOf(view, bytes) {
   const last = view.byteLength - 22;
   for (let at = last; at >= 0 && at > last - 66000; at--) {
     if (view.getUint32(at, true) !== END) continue;
@@ -47,7 +47,7 @@ function directoryOf(view) {
     if (far < 0 || far + 56 > view.byteLength || view.getUint32(far, true) !== END_64) break;
     return { count: Number(view.getBigUint64(far + 32, true)), start: Number(view.getBigUint64(far + 48, true)) };
   }
-  throw bad('this is no .npz file: a zip');
+  throw bad(`this is ${otherThanWeights(bytes, 'readNpz') ?? 'no .npz file: a zip'}`);
 }
 
 /** Sizes beyond 4 GB, or that NumPy wrote so all the same. */

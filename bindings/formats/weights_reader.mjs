@@ -23,7 +23,10 @@ async function bytesOf(operation, source, options) {
 
 export async function readNpy(source, options) {
   const { elementType, ...others } = checkOptions('readNpy', options, { ...READ_OPTIONS, elementType: string });
-  return npyOf(await bytesOf('readNpy', source, others), elementType);
+  const bytes = await bytesOf('readNpy', source, others);
+  const other = bytes[0] === 0x93 ? undefined : otherThanWeights(bytes, 'readNpy');
+  if (other) throw invalidArgument('readNpy', `this is ${other}`);
+  return npyOf(bytes, elementType);
 }
 
 export async function readNpz(source, options) {
@@ -67,7 +70,7 @@ export async function readSafetensors(source, options) {
   const bytes = await bytesOf('readSafetensors', source, options);
   const fail = (problem) => invalidArgument('readSafetensors', problem);
   const length = bytes.length >= 8 ? Number(viewOf(bytes).getBigUint64(0, true)) : Infinity;
-  if (length > MAX_HEADER || length > bytes.length - 8) throw fail(`this is ${otherThanWeights(bytes) ?? 'no safetensors file'}`);
+  if (length > MAX_HEADER || length > bytes.length - 8) throw fail(`this is ${otherThanWeights(bytes, 'readSafetensors') ?? 'no safetensors file'}`);
   let header;
   try {
     header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));

@@ -276,14 +276,22 @@ function isOnnx(bytes) {
 
 /** @returns {XlaError | undefined} the error for bytes that are no program */
 export function refusal(bytes, name, operation = 'load') {
-  if (!bytes.length) return invalidArgument(operation, 'there is nothing: the source is empty');
+  if (!bytes.length) return invalidArgument(operation, `${name ?? 'the source'} is empty`);
   const found = OTHERS.find(([test]) => test(bytes));
   return found && invalidArgument(operation, `${name ? `${name} is` : 'this is'} ${found[1]}, not a program: ${found[2]}`);
 }
 
-/** The format of a file that holds no weights: a program or another known one; undefined for others. */
-export function otherThanWeights(bytes) {
+/**
+ * What a file is that a function for weights cannot read: of another format, which another function may read; undefined
+ * if it is not known.
+ * @param {Uint8Array} bytes
+ * @param {string} operation the function
+ */
+export function otherThanWeights(bytes, operation) {
   const found = OTHERS.find(([test]) => test(bytes));
-  if (found) return found[1] === 'a safetensors file' ? 'a safetensors file that is cut off' : found[1];
+  if (found) {
+    const [reader] = /read\w+/.exec(found[2]) ?? [];
+    return found[1] + (reader === operation ? ' that is cut off' : reader ? `: ${reader}() reads it` : '');
+  }
   return startsWith(bytes, 0x4d, 0x4c, 0xef, 0x52) || programsOfJaxExport(bytes).length ? 'a program: load()' : undefined;
 }

@@ -55,17 +55,25 @@ export const executeAdvice = (error, parameters, args, sides) => advised(error, 
     }
     if (!Number.isNaN(number)) return valueAdvice(sides().pairs[number]?.value, parameters[number].shape);
     if (args instanceof Map) return 'make an object of it: execute(Object.fromEntries(map))';
-    if (isArgument(args)) return `the arguments are one list: execute([${names}])`;
+    if (isArgument(args)) return byName(parameters) ?? `the arguments are one list: execute([${names}])`;
     if (typeof args === 'number') return `the arguments are one list, or an object of names: execute([${names}])`;
     return undefined;
   }
   if (args.length !== parameters.length) {
-    if (!args.length) return undefined;
     const isOne = parameters.length === 1 && parameters[0].shape.rank > 0 && args.every((item) => typeof item === 'number');
-    return isOne ? `these numbers are one argument, and the arguments are a list: execute([[${args.slice(0, 3)}${args.length > 3 ? ', ...' : ''}]])` : undefined;
+    return isOne ? `these numbers are one argument, and the arguments are a list: execute([[${args.slice(0, 3)}${args.length > 3 ? ', ...' : ''}]])` : byName(parameters);
   }
   return Number.isNaN(number) ? undefined : valueAdvice(args[number], parameters[number].shape);
 });
+
+const MANY = 3; // parameters, which are easier to give by name
+
+/** The form of an object of names: of JAX's `params['w']` and `params['b']` it says `params`. */
+function byName(parameters) {
+  const heads = [...new Set(parameters.map(({ name }) => name.split(/[^A-Za-z0-9_]|__/)[0]))];
+  if (parameters.length <= MANY || heads.length > 2 * MANY || heads.includes('')) return undefined;
+  return `by name it is execute({ ${heads.join(', ')} })`;
+}
 
 function valueAdvice(value, shape) {
   if (isPromise(value)) return 'await it';
@@ -91,6 +99,10 @@ function valueAdvice(value, shape) {
 function shapeAdvice(value, dimensions, shape) {
   if (!dimensions) return undefined;
   const text = (list) => String(list.filter((size) => size !== 1));
+  if (dimensions.length && dimensions.length === shape.rank && dimensions.every((size, i) => i === 0 || size === shape.dimensions[i])) {
+    return `the program is for ${shape.dimensions[0]} in dimension 0; if that is a batch, export the program with a symbolic size, ` +
+      'or that of one example and client.vmap() it';
+  }
   if (Array.isArray(value) && permutationOf(dimensions, shape.dimensions)) {
     return `its dimensions are [${dimensions}], in another order: Literal.from(value).transpose([${permutationOf(dimensions, shape.dimensions)}])`;
   }

@@ -1,4 +1,4 @@
-import { atBoundary, refuseOperators } from '../base/boundary.mjs';
+import { atBoundary, lacks, refuseOperators } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { Literal, rowMajorData, shortText } from '../values/literal.mjs';
@@ -47,6 +47,7 @@ export class Buffer extends Handle {
 }
 
 atBoundary(Buffer);
+lacks(Buffer, { data: 'write y.toLiteral().data for a copy, or y.view() for the elements in place' });
 refuseOperators(Buffer, 'write y.toArray() for its numbers', true);
 
 /**

@@ -204,4 +204,5 @@ export class Executable extends Handle {
   }
 }
 
-atBoundary(Executable, { execute: { isFast: true }, executeReplicas: { isFast: true } });
+const RUN = { isFast: true, members: [Symbol.iterator] };
+atBoundary(Executable, { execute: RUN, executeReplicas: RUN });

@@ -9,7 +9,7 @@ import { Shape } from '../values/shape.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { meantBy } from './meant.mjs';
-import { argumentsByName } from './named_arguments.mjs';
+import { argumentsByName, firstOf } from './named_arguments.mjs';
 
 const PROFILE_EVENT_BYTES = 56; // ORDER PROFILE_EVENT: ProfileEvent in src/runtime/devices.h
 const MAX_MS = 2 ** 31 - 1; // of a timer
@@ -37,11 +37,10 @@ export const DONATE = kind('an array of different numbers or names of parameters
 export function leavesOf(core, parameters, given, uploads) {
   const args = isPlainObject(given) ? argumentsByName(parameters, given) : given;
   if (!Array.isArray(args) || args.length !== parameters.length) {
-    const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ');
     throw invalidArgument(
       'execute',
-      `args needs an array of ${parameters.length} arguments (${wanted}); got ` +
-        (Array.isArray(args) ? `${args.length}` : describe(args)),
+      `args needs an array of ${parameters.length} arguments (${firstOf(parameters.map(({ name, shape }) => `${name}: ${shape}`))}); ` +
+        `got ${Array.isArray(args) ? args.length : describe(args)}`,
     );
   }
   return copyList(args).flatMap((value, parameter) => {

@@ -1,12 +1,12 @@
-import { atBoundary } from '../base/boundary.mjs';
+import { atBoundary, lacks } from '../base/boundary.mjs';
 import { XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { Shape } from '../values/shape.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 
-/** setVjp(module, vjp): for load(). */
-let setVjp;
-export { setVjp };
+/** annotate(module, { vjp, resultNames }) sets what its source says beside the program: for load(). */
+let annotate;
+export { annotate };
 
 /** Bytes from which on a constant goes into a proto as it lies in memory, not through text. */
 const APART = 4096;
@@ -18,7 +18,7 @@ const APART = 4096;
  * stands for its entry computation.
  */
 export class HloModule extends Handle {
-  #vjp = null; // an HloModule, or the error of reading it
+  #notes = { vjp: null, resultNames: [] }; // vjp: an HloModule, or the error of reading it
 
   /** Not for callers. */
   constructor(core, pointer) {
@@ -26,9 +26,7 @@ export class HloModule extends Handle {
   }
 
   static {
-    setVjp = (module, vjp) => {
-      module.#vjp = vjp;
-    };
+    annotate = (module, notes) => Object.assign(module.#notes, notes);
   }
 
   get name() {
@@ -70,8 +68,18 @@ export class HloModule extends Handle {
    * @throws {XlaError} if the file holds one that cannot be read
    */
   get vjp() {
-    if (this.#vjp instanceof Error) throw this.#vjp;
-    return this.#vjp;
+    const { vjp } = this.#notes;
+    if (vjp instanceof Error) throw vjp;
+    return vjp;
+  }
+
+  /**
+   * Names of the results, as paths: "logits" or "features.0" of a JAX export that returns a dictionary. Empty where the
+   * source names none. They are in the order of the results: JAX's of leaves, in which the keys of dictionaries are sorted.
+   * @returns {readonly string[]}
+   */
+  get resultNames() {
+    return this.#notes.resultNames;
   }
 
   [INSPECT]() {
@@ -102,6 +110,7 @@ export class HloModule extends Handle {
 }
 
 atBoundary(HloModule);
+lacks(HloModule, { execute: 'compile it first: (await client.compile(module)).execute(args)' });
 
 /**
  * A module as a proto.

@@ -123,12 +123,12 @@ function countOf(parameters, tree) {
 /** @returns {XlaError} to be thrown: some parameters have no argument; advice.mjs adds a table of both sides */
 export function missing(operation, parameters, pairs) {
   const lacking = parameters.filter((_, i) => !pairs[i]);
-  const names = lacking.slice(0, 3).map(({ name, shape }) => `${name}: ${shape}`).join(', ');
-  return invalidArgument(operation, `no argument is named ${names}${lacking.length > 3 ? ` and ${lacking.length - 3} more` : ''}`);
+  return invalidArgument(operation, `no argument is named ${firstOf(lacking.map(({ name, shape }) => `${name}: ${shape}`))}`);
 }
 
 const MAX_NAMES = 4;
-const some = (names) => `${names.slice(0, MAX_NAMES).join(', ') || 'none'}${names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''}`;
+/** The first of a list of names, as text for an error. */
+export const firstOf = (names) => `${names.slice(0, MAX_NAMES).join(', ') || 'none'}${names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''}`;
 
 /**
  * @param {readonly { name: string, shape: any }[]} parameters
@@ -142,5 +142,5 @@ export function argumentsByName(parameters, tree, operation = 'execute') {
   const used = new Set(pairs.map(({ path }) => path[0]));
   const unknown = Object.keys(tree).filter((key) => !used.has(key));
   if (!unknown.length) return pairs.map(({ value }) => value);
-  throw invalidArgument(operation, `there is no parameter ${some(unknown)}; there are ${some(parameters.map(({ name }) => name))}`);
+  throw invalidArgument(operation, `there is no parameter ${firstOf(unknown)}; there are ${firstOf(parameters.map(({ name }) => name))}`);
 }

@@ -10,6 +10,7 @@ import { emit as emitInto, header } from '../builder/builder.mjs';
 import { XlaOp } from '../builder/op.mjs';
 import { shardingTextOfBytes } from '../formats/hlo_proto_sharding.mjs';
 import { coreOf } from '../objects/handle.mjs';
+import { annotate } from '../objects/module.mjs';
 import { pairArguments, pathOf } from '../objects/named_arguments.mjs';
 import { chlo, chloArity } from './chlo.mjs';
 import { collectives } from './collectives.mjs';
@@ -145,7 +146,9 @@ export class Lowering {
       frame.set(value, builder.parameter(i, laidOutBy(shapes[i], layouts.of('parameter', i)), names[i]));
     });
     const results = this.#results(main, frame).map((op, i) => inLayout(builder, op, layouts.of('result', i)));
-    return builder.build(tupled(builder, results));
+    const module = builder.build(tupled(builder, results));
+    annotate(module, { resultNames: resultNamesOf(main) });
+    return module;
   }
 
   /** The name of an argument in the function that it is passed on to, as by exports of unknown sizes. */
@@ -175,7 +178,10 @@ export class Lowering {
       const pairs = pairArguments(names.map((name) => ({ name })), given, 'load');
       const used = new Set(pairs.map((pair) => pair?.value));
       const stray = Object.keys(given).find((name) => !used.has(given[name]));
-      if (stray !== undefined) throw malformed(`arguments: there is no argument ${stray}; there are ${names.join(', ') || 'none'}`);
+      if (stray !== undefined) {
+        const open = names.filter((_, i) => !isStatic(values[i].type));
+        throw malformed(`arguments: there is no argument ${stray}; ${open.length ? `those of unknown sizes are ${open.join(', ')}` : 'none has an unknown size'}`);
+      }
       return pairs.map((pair) => pair?.value);
     }
     const unknown = values.flatMap(({ type }, i) => (isStatic(type) ? [] : [i]));
@@ -379,6 +385,14 @@ function common(operation) {
 }
 
 /** The shape of a type as text, with `size` for sizes that are not known: f32[?,3]. */
+/** The paths in JAX's names of results: "features.0" of `result['features'][0]`. None, if they are numbers only. */
+function resultNamesOf(main) {
+  const { res_attrs: all } = main.attributes;
+  const infos = (Array.isArray(all) ? all : []).map((attributes) => attributes?.entries?.['jax.result_info']);
+  const names = infos.map((info) => (typeof info === 'string' ? pathOf(info.replace(/^result\b/, '')) : ''));
+  return names.includes('') || names.every((name) => /^[\d.]+$/.test(name)) ? [] : names;
+}
+
 const openShape = (type, size) => (type.kind === 'tensor' ? `${storageType(type)}[${(type.dimensions ?? [-1]).map((n) => (n < 0 ? size : n))}]` : typeText(type));
 
 function checkedArgument(shape, type, what) {

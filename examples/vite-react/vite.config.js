@@ -1,5 +1,8 @@
 /** React's JSX needs no plug-in; threads need these two headers. */
+const headers = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
+
 export default {
-  server: { headers: { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' } },
+  server: { headers },
+  preview: { headers },
   oxc: { jsx: { runtime: 'automatic' } },
 };

@@ -4,10 +4,12 @@ import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 
 import { guarded } from '../../bindings/base/boundary.mjs';
-import { Client, Literal, readNpy, readSafetensors, Shape, writeSafetensors, XlaError } from '../../bindings/index.mjs';
+import { Client, Literal, readNpy, readNpz, readSafetensors, Shape, writeNpy, writeNpz, writeSafetensors, XlaError } from '../../bindings/index.mjs';
 
 let client, other, given;
 const identity = (shape) => `HloModule m\nENTRY e {\n  x = ${shape} parameter(0)\n  ROOT r = ${shape} copy(x)\n}`;
+const MANY = `HloModule m\nENTRY e {${['a', 'b', 'c', 'd'].map((name, i) => `\n  params__${name} = f32[2] parameter(${i})`).join('')}
+  x = f32[2] parameter(4)\n  ROOT r = f32[2] add(params__a, x)\n}`;
 before(async () => {
   [client, other] = [await Client.create({ threads: 0 }), await Client.create({ threads: 0 })];
   const compiled = async (shape) => client.compile(client.parseHlo(identity(shape)));
@@ -16,7 +18,7 @@ before(async () => {
   for (const thing of Object.values(disposed)) thing.dispose();
   given = {
     vector: await compiled('f32[3]'), half: await compiled('bf16[3]'), matrix: await compiled('f32[2,3]'), batch: await compiled('f32[1,3]'),
-    kernel: await compiled('f32[2,3,4,5]'), builder, op: builder.parameter(0, 'f32[2]'), disposed, text: identity('f32[3]'),
+    kernel: await compiled('f32[2,3,4,5]'), many: await client.compile(client.parseHlo(MANY)), builder, op: builder.parameter(0, 'f32[2]'), disposed, text: identity('f32[3]'),
   };
 });
 after(() => {
@@ -125,6 +127,27 @@ const MISTAKES = {
     /dot_general has no contracting_dim; did you mean contracting_dims\?/],
   'a page instead of weights': [() => readSafetensors(new TextEncoder().encode('<!doctype html><html></html>')), /this is an HTML page: was the address not found \(404\)\?$/],
   'a page instead of an array': [() => readNpy(new TextEncoder().encode('<html><head></head></html>')), /this is an HTML page: was the address not found \(404\)\?$/],
+  'one argument of many': [({ many }) => many.execute([[1, 2, 3]]), /an array of 5 arguments \(params__a: f32\[2\], .* and 1 more\); got 1; by name it is execute\(\{ params, x \}\)$/,
+    ({ many }) => many.execute({ params: { a: [1, 2], b: [1, 2], c: [1, 2], d: [1, 2] }, x: [1, 2] })],
+  'an array of many arguments': [({ many }) => many.execute(Float32Array.of(1, 2)), /by name it is execute\(\{ params, x \}\)$/],
+  'a batch of another size': [({ matrix }) => matrix.execute([[[1, 2, 3]]]), /^execute: argument 0 \(x\): .*; the program is for 2 in dimension 0; if that is a batch, /],
+  'execute() of a module': [({ text }) => client.parseHlo(text).execute([[1, 2, 3]]), /^HloModule has no execute: compile it first: \(await client\.compile\(module\)\)\.execute\(args\)$/,
+    async ({ text }) => (await client.compile(client.parseHlo(text))).execute([[1, 2, 3]])],
+  'data of a buffer': [() => client.buffer([1, 2, 3]).data, /^Buffer has no data: write y\.toLiteral\(\)\.data for a copy/, () => client.buffer([1, 2, 3]).toLiteral().data],
+  'no await before execute()': [({ vector }) => { const [y] = vector.execute([[1, 2, 3]]); return y; }, /^execute: execute\(\) gives a promise: write await before it$/],
+  'a row without broadcast_dimensions': [({ builder }) => { const x = builder.parameter(7, 'f32[2,3,4]'); return x.add(builder.parameter(8, 'f32[2,4]')); }, /pass broadcast_dimensions \[0,2\] or reshape/,
+    () => { const b = client.builder('b'); return b.parameter(0, 'f32[2,3,4]').add(b.parameter(1, 'f32[2,4]'), [0, 2]); }],
+  'a row that fits nowhere': [() => { const b = client.builder('b'); return b.parameter(0, 'f32[2,3,4]').add(b.parameter(1, 'f32[4,2]')); }, /pass broadcast_dimensions or reshape/],
+  'PyTorch\'s sigmoid': [({ op }) => op.sigmoid(), /^sigmoid: there is no sigmoid; did you mean logistic\?$/, ({ op }) => op.logistic()],
+  'a number where only operands are': [({ builder }) => builder.exp(1), /^exponential: operand must be an XlaOp; got 1; make an operand of it by constant\(value, shape\)$/,
+    ({ builder }) => builder.exp(builder.constant(1, 'f32[]'))],
+  'dimensions one by one': [({ op }) => op.reshape(2, 1), /an array is written in \[ \]: \[2, \.\.\.\]$/, ({ op }) => op.reshape([2, 1])],
+  'a permutation one by one': [({ builder }) => builder.constant([[1]], 'f32[1,1]').transpose(1, 0), /an array is written in \[ \]: \[1, \.\.\.\]$/],
+  'readNpz() of one array': [() => readNpz(writeNpy(three())), /^readNpz: this is a NumPy array: readNpy\(\) reads it$/, () => readNpy(writeNpy(three()))],
+  'readNpy() of several': [() => readNpy(writeNpz({ a: three() })), /this is NumPy arrays in a zip \(\.npz\): readNpz\(\) reads it$/],
+  'readNpz() of safetensors': [() => readNpz(writeSafetensors({ a: three() })), /this is a safetensors file: readSafetensors\(\) reads it$/],
+  'readSafetensors() of a zip': [() => readSafetensors(writeNpz({ a: three() })), /readNpz\(\) reads it$/],
+  'an empty source': [() => client.load(new Uint8Array(0)), /^load: the source is empty$/],
   'an element type in numpy\'s words': [({ builder, op }) => builder.convertElementType(op, 'float64'), /did you mean f64\?$/],
 };
 

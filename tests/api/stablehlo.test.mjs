@@ -475,13 +475,38 @@ describe('programs of unknown sizes', () => {
   const refusals = {
     'without sizes': [undefined, /argument 0 \(arg0\) is tensor<\?x3xf32>: say for which sizes .* \{ arguments: \{ arg0: 'f32\[8,3\]' \} \}/],
     'of other sizes': [['f32[2,4]'], /arguments: argument 0 \(arg0\) is given as f32\[2,4\]; the program takes tensor<\?x3xf32>/],
-    'a name that is none': [{ z: 'f32[2,3]' }, /arguments: there is no argument z; there are arg0/],
+    'a name that is none': [{ z: 'f32[2,3]' }, /arguments: there is no argument z; those of unknown sizes are arg0/],
     'another number of them': [['f32[2,3]', 's32[]'], /arguments has 2 shapes; the program takes 1/],
     'an assertion of the program': [['f32[0,3]'], /needs a row; got 0/],
   };
   for (const [what, [shapes, message]] of Object.entries(refusals)) {
     test(`refuse: ${what}`, () => assert.rejects(client.load(text, { arguments: shapes }), message));
   }
+});
+
+describe('names of results', () => {
+  const named = (...infos) => `func.func public @main(%x: tensor<f32>) -> (${infos.map((info) => `tensor<f32> {jax.result_info = "${info}"}`)}) {
+    return ${infos.map(() => '%x')} : ${infos.map(() => 'tensor<f32>')}\n}`;
+  const CASES = [
+    // As JAX 0.10.2 writes them.
+    [["result['features'][0]", "result['features'][1]", "result['logits']"], ['features.0', 'features.1', 'logits']],
+    [['result[0]', "result[1]['mean']"], ['0', '1.mean']],
+    [['result'], []],
+    [['result[0]', 'result[1]'], []],
+    // As older versions do.
+    [["['b']", '.count'], ['b', 'count']],
+    [['', ''], []],
+  ];
+  for (const [infos, names] of CASES) {
+    test(infos.join(' ') || 'none', async () => assert.deepEqual((await client.load(named(...infos))).resultNames, names));
+  }
+
+  test('of an export', async () => {
+    const bytes = await readFile(new URL('../guides/batch-norm/loss.jax', import.meta.url));
+    assert.deepEqual((await client.load(bytes)).resultNames, ['0', '1.BatchNorm_0.mean', '1.BatchNorm_0.var']);
+  });
+
+  test('of a program without', () => assert.deepEqual(client.parseHlo('HloModule m\nENTRY e { ROOT r = f32[] constant(1) }').resultNames, []));
 });
 
 describe('errors have a place', () => {

@@ -138,12 +138,25 @@ static bool check_equal_ranks(Inference *in, const Shape *shape, Int64List dimen
   return true;
 }
 
+/* Dimensions that would fit, " [1]", for an error; the last ones that do, as NumPy has it. */
+static const char *text_fitting(Inference *in, const Shape *lower, const Shape *higher) {
+  const char *text = "]";
+  int d = higher->rank;
+  for (int i = lower->rank - 1; i >= 0; i--) {
+    do {
+      if (--d < i) return "";
+    } while (higher->dims[d] != lower->dims[i]);
+    text = arena_printf(in->arena, "%s%d%s", i ? "," : " [", d, text);
+  }
+  return text;
+}
+
 static bool check_in_dim(Inference *in, const Shape *lower, const Shape *higher,
                          Int64List dimensions) {
   REQUIRE(
       in, lower->rank == 0 || dimensions.count > 0,
-      "operands %s and %s have different ranks; pass broadcast_dimensions or reshape one of them",
-      text_operand(in, 0), text_operand(in, 1));
+      "operands %s and %s have different ranks; pass broadcast_dimensions%s or reshape one of them",
+      text_operand(in, 0), text_operand(in, 1), text_fitting(in, lower, higher));
   REQUIRE(in, dimensions.count <= 0 || dimensions.count == lower->rank,
           "broadcast_dimensions=%s has %d entries for operands %s and %s; its size must be %d, the "
           "rank of the lower-rank operand",
