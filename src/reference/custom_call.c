@@ -19,8 +19,10 @@ static void csr_eval(const CsrSizes *sizes, Literal *const *operands, Literal *r
   for (int64_t i = 0; i < sizes->rows * sizes->columns; i++) {
     int64_t row = i / sizes->columns, column = i % sizes->columns;
     Scalar sum = {0};
-    for (int64_t k = index_at(operands[1], row); k < index_at(operands[1], row + 1); k++) {
-      int64_t inner = k < 0 || k >= sizes->entries ? -1 : index_at(operands[2], k);
+    int64_t first = index_at(operands[1], row), end = index_at(operands[1], row + 1);
+    if (end > sizes->entries) end = sizes->entries;
+    for (int64_t k = first < 0 ? 0 : first; k < end; k++) {
+      int64_t inner = index_at(operands[2], k);
       if (inner < 0 || inner >= sizes->inner) continue;
       Scalar x = scalar_load(type, operands[0]->data, k);
       Scalar y = scalar_load(type, operands[3]->data, inner * sizes->columns + column);
