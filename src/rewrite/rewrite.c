@@ -1,5 +1,7 @@
 #include "rewrite/rewrite.h"
 
+#include <string.h>
+
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
 
@@ -64,11 +66,18 @@ void instruction_become(Instruction *instruction, Opcode opcode, Instruction *co
   instruction->operand_count = operand_count;
 }
 
+/* Whether all elements of a constant have the same bits, and there is one. */
+static bool has_equal_elements(const Instruction *constant) {
+  if (!shape_is_array(constant->shape)) return false;
+  size_t element = (size_t)type_bytes(constant->shape->type);
+  size_t bytes = (size_t)shape_bytes(constant->shape);
+  const char *data = constant->literal->data;
+  return bytes >= element && !memcmp(data, data + element, bytes - element);
+}
+
 bool splat_value(const Instruction *x, Scalar *value) {
   while (x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE) x = x->operands[0];
-  if (x->opcode != HLO_CONSTANT || !shape_is_array(x->shape) || shape_elements(x->shape) != 1) {
-    return false;
-  }
+  if (x->opcode != HLO_CONSTANT || !has_equal_elements(x)) return false;
   *value = scalar_load(x->shape->type, x->literal->data, 0);
   return true;
 }

@@ -39,8 +39,8 @@ function registerRules() {
 }
 
 /** Runs a derivative of a function; returns its last results, as many as JAX has. */
-async function derivative(mode, { program, arguments: given, wrt, name, ...values }, more = {}) {
-  const module = await client.parseStableHlo(program);
+async function derivative(mode, { program, arguments: given, wrt, name, ...values }, { module, ...more } = {}) {
+  module ??= await client.parseStableHlo(program);
   const derived = client[mode](module, { wrt, ...(mode === 'vjp' ? { ...OPTIONS[name], ...more } : {}) });
   const { parameters } = derived;
   const seeds = mode === 'jvp' ? values.tangents : values.cotangents;
@@ -58,6 +58,30 @@ describe("derivatives equal JAX's", () => {
       });
     }
   }
+});
+
+/** HLO text in which broadcasts of constants are constants of all elements: constant({0, 0}). */
+const spelledOut = (text) => text.split('\n}').map((computation) => {
+  const values = new Map([...computation.matchAll(/^ *(%?\S+) = \w+\[\] constant\((\([^)]*\)|[^)]*)\)/gm)].map(([, name, value]) => [name, value]));
+  return computation.replace(/= (\w+\[([\d,]+)\]\S*) broadcast\((?:\w+\[\] )?(\S+)\), dimensions=\{\}/g, (whole, shape, sizes, name) => {
+    const dimensions = sizes.split(',').map(Number);
+    if (!values.has(name) || dimensions.reduce((product, size) => product * size, 1) > 1000) return whole;
+    const literal = dimensions.reduceRight((inner, size) => `{${Array(size).fill(inner).join(', ')}}`, values.get(name));
+    return `= ${shape} constant(${literal})`;
+  });
+}).join('\n}');
+
+test("derivatives equal JAX's if constants are written as arrays", async () => {
+  let programs = 0;
+  for (const entry of FUNCTIONS.filter(({ vjp }) => vjp)) {
+    const module = await client.parseStableHlo(entry.program);
+    const text = String(module), other = spelledOut(text);
+    if (text === other) continue;
+    programs++;
+    const results = await derivative('vjp', entry, { module: client.parseHlo(other) });
+    entry.vjp.forEach((wanted, i) => assertClose(results[i], wanted, `${entry.name}: vjp ${i}`));
+  }
+  assert.ok(programs > 100, `${programs} programs`);
 });
 
 describe("with checkpoints, derivatives of loops equal JAX's", () => {

@@ -37,14 +37,20 @@ static bool is_finite_number(const Instruction *x, bool and_not_zero) {
   return splat_value(x, &value) && isfinite(value.f) && !(and_not_zero && value.f == 0);
 }
 
+static bool is_finite_constant(const Instruction *x) {
+  int64_t size = shape_elements(x->shape);
+  if (!type_is_floating(x->shape->type)) return true;
+  for (int64_t i = 0; i < size; i++) {
+    if (!isfinite(scalar_load(x->shape->type, x->literal->data, i).f)) return false;
+  }
+  return true;
+}
+
 static bool may_be_infinite(const Instruction *x, int *budget) {
   if (--*budget < 0) return true;
   int count = x->operand_count;
   switch (x->opcode) {
-  case HLO_CONSTANT: {
-    Scalar value;
-    return splat_value(x, &value) && !isfinite(value.f);
-  }
+  case HLO_CONSTANT: return !is_finite_constant(x);
   case HLO_DIVIDE:
     if (!is_finite_number(x->operands[1], true)) return true;
     count = 1;
