@@ -6,8 +6,8 @@
  *
  * makes programs, without running them, and prints the table of their combinations.
  *
- * An aim is a rule and an element type: 'unary/f8e4m3fn'. generate() then makes a program of that rule, of that type where
- * it can, and puts each step into every construct. Which rules write an operation is learned from the programs that have
+ * An aim is a rule, an element type and perhaps an operation: 'unary/f8e4m3fn/abs'. generate() then makes a program of that
+ * rule, of that type and operation where it can, and puts each step into every construct. Which rules write an operation is learned from the programs that have
  * only one rule. So program `seed` of an aim is always the same one, whatever came before.
  */
 import { fileURLToPath } from 'node:url';
@@ -33,7 +33,7 @@ export class Aims {
   #tries = new Map(); // of 'rule/class', or of 'construct|operation of class'
   #rules = new Map(); // 'operation of class' -> 'rule/class' of programs that had it
 
-  /** @param {string} [fixed] the aim of all programs: 'rule/type', or 'none' */
+  /** @param {string} [fixed] the aim of all programs: 'rule/type/opcode', or 'none' */
   constructor(fixed) {
     this.#fixed = fixed;
   }
@@ -44,11 +44,13 @@ export class Aims {
     if (seed % 2) return undefined;
     const untried = RULES.flatMap((rule) => [...CLASSES.keys()].map((of) => `${rule}/${of}`)).filter((way) => !this.#tries.has(way));
     const missing = this.#missing();
-    const way = seed % 4 && missing.length || !untried.length ? this.#wayTo(missing, seed) : untried[seed % 97 % untried.length];
+    const isWanted = Boolean(seed % 4 && missing.length) || !untried.length;
+    const way = isWanted ? this.#wayTo(missing, seed) : untried[seed % 97 % untried.length];
     if (!way) return undefined;
     this.#count(way);
     const [rule, of] = way.split('/'), types = CLASSES.get(of);
-    return `${rule}/${types[Math.floor(seed / 4) % types.length]}`;
+    const opcode = isWanted ? `/${/\|(\S+) of /.exec(missing[0])[1]}` : '';
+    return `${rule}/${types[Math.floor(seed / 4) % types.length]}${opcode}`;
   }
 
   #count(key) {

@@ -1,4 +1,5 @@
 /** Makes random valid programs from a seed and a program's number. */
+import { OPERATIONS } from '../../bindings/builder/operations.mjs';
 import { enclose, encloseEach } from './enclose.mjs';
 import { Program } from './program.mjs';
 import { Random } from './random.mjs';
@@ -36,6 +37,9 @@ const MANY = [...OFTEN, 'transcendental'];
 export const RULES = Object.keys(Object.assign({}, ...FAMILIES, TOGETHER));
 const ALL = RULES.flatMap((name) => new Array(MANY.includes(name) ? 8 : 1).fill(name));
 
+/** The builder's methods that write an operation. */
+const methodsOf = (opcode) => Object.keys(OPERATIONS).filter((name) => OPERATIONS[name].opcode === opcode);
+
 /**
  * Two programs of five sweep: they have two steps of one rule, any as often as any other, and put each into every
  * construct. The others are of all rules, some as often as people write them.
@@ -45,12 +49,14 @@ const ALL = RULES.flatMap((name) => new Array(MANY.includes(name) ? 8 : 1).fill(
  * @param {object} options
  * @param {(name: string, error: Error) => void} options.refused told of what the builder refuses
  * @param {string[]} [options.only] the rules to use, if not all
- * @param {string} [options.aim] 'rule/type': sweeps with this rule, and this element type where the rule takes it (aims.mjs)
+ * @param {string} [options.aim] 'rule/type/opcode': sweeps with this rule, and this element type and operation where the rule
+ *   has a choice (aims.mjs)
  * @returns {Program}
  */
 export function generate(client, seed, { refused, only, aim }) {
-  const random = new Random(seed), [rule, type] = aim?.split('/') ?? [];
+  const random = new Random(seed), [rule, type, opcode] = aim?.split('/') ?? [];
   random.type = type;
+  random.methods = methodsOf(opcode);
   const isSweep = Boolean(aim) || (!only && random.chance(0.4));
   if (isSweep) only = [rule ?? random.pick(ALL)];
   const together = only ? namesOf(TOGETHER, only).length > 0 : false;
@@ -58,7 +64,7 @@ export function generate(client, seed, { refused, only, aim }) {
   const program = new Program(client, random, replicas);
   const families = (replicas > 1 ? [...FAMILIES, TOGETHER, TOGETHER] : FAMILIES)
     .filter((rules) => namesOf(rules, only).length);
-  program.spelling = aim && random.chance(0.4) ? { seed: random.bits(), layouts: false, asynchronous: true } : randomSpelling(random);
+  program.spelling = aim && (/-(start|done)$/.test(opcode) || random.chance(0.4)) ? { seed: random.bits(), layouts: false, asynchronous: true } : randomSpelling(random);
   for (let i = random.between(1, 2); i > 0; i--) {
     program.fresh(randomType(random), randomDimensions(random));
   }

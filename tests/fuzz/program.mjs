@@ -146,7 +146,7 @@ export class Program {
     return this.any(
       ({ shape, domain }) => !domain.tolerance && domain.lowest !== -Infinity &&
         (!types || types.includes(shape.elementType)),
-      () => (types ? this.random.typeOf(types) : randomType(this.random)),
+      () => (types ? this.random.pick(types) : randomType(this.random)),
     );
   }
 

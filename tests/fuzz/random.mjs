@@ -1,8 +1,9 @@
 /** Random numbers that a seed determines. */
 export class Random {
   #state;
-  /** The element type that typeOf() prefers, if there is one. */
+  /** The element type that is preferred wherever there is a choice of types; and the methods, for those of operations. */
   type;
+  methods = [];
 
   constructor(seed) {
     this.#state = (seed ^ 0x9e3779b9) >>> 0;
@@ -32,13 +33,11 @@ export class Random {
     return this.fraction() < probability;
   }
 
+  /** An element of a list: mostly one that is preferred, if there is one. */
   pick(list) {
-    return list[this.between(0, list.length - 1)];
-  }
-
-  /** An element type of a list: mostly the preferred one, if it is there. */
-  typeOf(types) {
-    return this.type && types.includes(this.type) && this.chance(0.9) ? this.type : this.pick(types);
+    const wanted = this.type && this.chance(0.9) ? list.filter((one) => one === this.type || this.methods.includes(one)) : [];
+    const from = wanted.length ? wanted : list;
+    return from[this.between(0, from.length - 1)];
   }
 
   shuffle(list) {

@@ -51,7 +51,7 @@ function allReduce(p, random) {
 
 /** Arrays of one type and any sizes; with a channel, XLA:CPU finds no layout for the tuple. */
 function allReduceTuple(p, random) {
-  const type = random.typeOf(TYPES);
+  const type = random.pick(TYPES);
   const arrays = [p.decided([type]), p.decided([type])];
   const how = arrays.includes(null) ? null
     : reducing(random, type, union(type, arrays.map(({ domain }) => domain)), p.replicas);
@@ -100,7 +100,7 @@ function allGather(p, random) {
 function allGatherTuple(p, random) {
   const x = p.any(({ shape, domain }) =>
     !domain.tolerance && TYPES.includes(shape.elementType) && count(shape.dimensions) > 0,
-  () => random.typeOf(TYPES), 1);
+  () => random.pick(TYPES), 1);
   if (!x) return null;
   const arrays = [x, p.like(x, random.pick(['s32', 'f32', 'u8', x.shape.elementType]))];
   const together = randomGroups(p, random);

@@ -30,6 +30,8 @@ export const SCENES = [
   { page: 'bindings/stablehlo/README.md', name: 'stablehlo' },
   { page: 'docs/guides/from-frameworks.md', section: 'Flax', name: 'flax' },
   { page: 'docs/guides/from-frameworks.md', section: 'Flax NNX', name: 'flax-nnx' },
+  { page: 'docs/guides/from-frameworks.md', section: 'PyTorch', name: 'pytorch' },
+  { page: 'docs/guides/from-frameworks.md', section: 'TensorFlow', name: 'tensorflow' },
   { page: 'docs/guides/from-jax.md', section: 'A batch of any size', name: 'any-size' },
   { page: 'docs/guides/batch-norm.md', name: 'batch-norm' },
   { page: 'docs/guides/from-keras.md', name: 'keras' },
@@ -42,10 +44,6 @@ export const SCENES = [
 
 /** Blocks that no scene runs, and why: [document, section, language, reason] */
 export const ELSEWHERE = [
-  ['docs/guides/from-frameworks.md', 'PyTorch', 'python', 'torch_xla is half a gigabyte; tests/golden/exports has programs of it'],
-  ['docs/guides/from-frameworks.md', 'PyTorch', 'html', 'as its Python'],
-  ['docs/guides/from-frameworks.md', 'TensorFlow', 'python', 'TensorFlow is half a gigabyte; tests/golden/exports has programs of it'],
-  ['docs/guides/from-frameworks.md', 'TensorFlow', 'html', 'as its Python'],
   ['docs/guides/own-drawings.md', 'Export the model', 'python', 'Flax is not there; demo/gallery/export.py made the file of the same model'],
   ['docs/guides/from-jax.md', '1. Train, and export', 'python', 'page_guides.test.mjs runs it'],
   ['docs/guides/from-jax.md', '2. The page', 'html', 'page_guides.test.mjs runs it'],

@@ -1,6 +1,7 @@
 /**
  * Runs the Python of documents and keeps what it wrote: PYTHON=… node tests/guides/write.mjs NAME...
- * The Python needs the modules that the documents name: jax flatbuffers flax optax safetensors keras.
+ * The Python needs the modules that the documents name: jax flatbuffers flax optax safetensors keras; for pytorch torch and
+ * torch_xla (2.9), for tensorflow tensorflow-cpu (2.21).
  */
 import { execFile } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
