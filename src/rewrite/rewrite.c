@@ -1,5 +1,7 @@
 #include "rewrite/rewrite.h"
 
+#include <string.h>
+
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
 
@@ -64,12 +66,24 @@ void instruction_become(Instruction *instruction, Opcode opcode, Instruction *co
   instruction->operand_count = operand_count;
 }
 
+/* Whether each element of the result is one of operand 0. */
+static bool only_moves(Opcode opcode) {
+  return opcode == HLO_BROADCAST || opcode == HLO_COPY || opcode == HLO_RESHAPE ||
+         opcode == HLO_REVERSE || opcode == HLO_SLICE || opcode == HLO_TRANSPOSE;
+}
+
 bool splat_value(const Instruction *x, Scalar *value) {
-  while (x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE) x = x->operands[0];
-  if (x->opcode != HLO_CONSTANT || !shape_is_array(x->shape) || shape_elements(x->shape) != 1) {
-    return false;
-  }
-  *value = scalar_load(x->shape->type, x->literal->data, 0);
+  PrimitiveType type = x->shape->type;
+  while (only_moves(x->opcode)) x = x->operands[0];
+  if (x->opcode == HLO_CONVERT) x = x->operands[0];
+  while (only_moves(x->opcode)) x = x->operands[0];
+  if (x->opcode != HLO_CONSTANT || !x->literal || !shape_is_array(x->shape)) return false;
+  int64_t rest = shape_bytes(x->shape) - type_bytes(x->shape->type);
+  const char *data = x->literal->data;
+  /* Each element is equal to the next. */
+  if (rest < 0 || memcmp(data, data + type_bytes(x->shape->type), (size_t)rest) != 0) return false;
+  *value = scalar_load(x->shape->type, data, 0);
+  if (type != x->shape->type) *value = scalar_convert(x->shape->type, type, *value);
   return true;
 }
 
