@@ -66,19 +66,26 @@ void instruction_become(Instruction *instruction, Opcode opcode, Instruction *co
   instruction->operand_count = operand_count;
 }
 
-/* Whether all elements of a constant have the same bits, and there is one. */
-static bool has_equal_elements(const Instruction *constant) {
-  if (!shape_is_array(constant->shape)) return false;
-  size_t element = (size_t)type_bytes(constant->shape->type);
-  size_t bytes = (size_t)shape_bytes(constant->shape);
-  const char *data = constant->literal->data;
-  return bytes >= element && !memcmp(data, data + element, bytes - element);
+/* Whether each element of the result is one of operand 0. */
+static bool only_moves(Opcode opcode) {
+  return opcode == HLO_BROADCAST || opcode == HLO_COPY || opcode == HLO_RESHAPE ||
+         opcode == HLO_REVERSE || opcode == HLO_SLICE || opcode == HLO_TRANSPOSE;
 }
 
 bool splat_value(const Instruction *x, Scalar *value) {
-  while (x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE) x = x->operands[0];
-  if (x->opcode != HLO_CONSTANT || !has_equal_elements(x)) return false;
-  *value = scalar_load(x->shape->type, x->literal->data, 0);
+  PrimitiveType type = x->shape->type;
+  while (only_moves(x->opcode)) x = x->operands[0];
+  if (x->opcode == HLO_CONVERT) x = x->operands[0];
+  while (only_moves(x->opcode)) x = x->operands[0];
+  if (x->opcode != HLO_CONSTANT || !x->literal || !shape_is_array(x->shape)) return false;
+  int element = type_bytes(x->shape->type);
+  int64_t rest = shape_bytes(x->shape) - element;
+  const char *data = x->literal->data;
+  bool is_splat =
+      rest >= 0 && !memcmp(data, data + element, (size_t)rest); /* each equals the next */
+  if (!is_splat) return false;
+  *value = scalar_load(x->shape->type, data, 0);
+  if (type != x->shape->type) *value = scalar_convert(x->shape->type, type, *value);
   return true;
 }
 

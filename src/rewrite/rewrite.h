@@ -39,7 +39,8 @@ bool rewrite_end(Rewrite *rewrite);
 void instruction_become(Instruction *instruction, Opcode opcode, Instruction *const *operands,
                         int operand_count, const Attributes *attributes);
 
-/* Finds the value of all elements of a constant, or of a broadcast one; false if they differ, or it is neither. */
+/* Finds the value of all elements of a constant, which may be moved (broadcast, sliced ...) or converted. Returns false if
+** x is another operation or its elements differ. */
 bool splat_value(const Instruction *x, Scalar *value);
 
 /* The users of each instruction of a computation, by id (it is renumbered): a list, with one entry per use. */

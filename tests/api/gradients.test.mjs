@@ -424,6 +424,34 @@ describe('branches, loops and windows', () => {
     }
   });
 
+  test('a constant has many spellings, and formulas are recognized with each of them', async () => {
+    // JAX's slopes at 0: log(1024) of xlogy, 0 of relu; a product with an infinite factor that is not selected has slope 0.
+    const spellings = (number, other) => [
+      `c = f32[2] constant({${number}, ${number}})`,
+      `s = f32[] constant(${number})\n c = f32[2] broadcast(s), dimensions={}`,
+      `s = f32[1] constant({${number}})\n v = f32[] reshape(s)\n c = f32[2] broadcast(v), dimensions={}`,
+      `s = f64[] constant(${number})\n w = f64[2] broadcast(s), dimensions={}\n c = f32[2] convert(w)`,
+      `s = f32[] constant(${number})\n w = f32[3,2] broadcast(s), dimensions={}\n v = f32[1,2] slice(w), slice={[1:2],[0:2]}\n c = f32[2] reshape(v)`,
+      ...(other ? [`c = f32[2] constant({${number}, ${other}})`] : []),
+    ];
+    const slopes = async (constant, body) => {
+      const module = client.parseHlo(`ENTRY e { x = f32[2] parameter(0)\n y = f32[2] parameter(1)\n ${constant}\n ${body} }`);
+      const vjp = await client.compile(client.vjp(module, { wrt: ['x'] }));
+      return (await vjp.execute([[0, 2], [1024, 1], [1, 1]]))[0].toArray();
+    };
+    for (const constant of spellings(0)) {
+      const xlogy = await slopes(constant, `p = pred[2] compare(x, c), direction=EQ\n log = f32[2] log(y)
+        product = f32[2] multiply(x, log)\n ROOT r = f32[2] select(p, c, product)`);
+      assert.deepEqual(xlogy, [Math.fround(Math.log(1024)), 0], constant);
+      assert.deepEqual(await slopes(constant, 'ROOT r = f32[2] maximum(x, c)'), [0, 1], constant);
+    }
+    for (const constant of spellings('inf', 1)) {
+      const selected = await slopes(constant, `p = pred[2] compare(x, y), direction=GT\n product = f32[2] multiply(x, c)
+        sum = f32[2] add(product, x)\n none = pred[2] not(p)\n q = pred[2] and(p, none)\n ROOT r = f32[2] select(q, sum, x)`);
+      assert.deepEqual(selected, [1, 1], constant);
+    }
+  });
+
   test('x log(y) is recognized below a conjunction of at most 63 operations', async () => {
     // Where x is 0, its slope by x is log(y), as in JAX's xlogy. Of a longer conjunction, it is that of the constant: 0.
     for (const length of [1, 62, 63, 64, 128]) {

@@ -37,20 +37,18 @@ static bool is_finite_number(const Instruction *x, bool and_not_zero) {
   return splat_value(x, &value) && isfinite(value.f) && !(and_not_zero && value.f == 0);
 }
 
-static bool is_finite_constant(const Instruction *x) {
-  int64_t size = shape_elements(x->shape);
-  if (!type_is_floating(x->shape->type)) return true;
-  for (int64_t i = 0; i < size; i++) {
-    if (!isfinite(scalar_load(x->shape->type, x->literal->data, i).f)) return false;
+static bool has_infinite_element(const Instruction *constant) {
+  for (int64_t i = 0; constant->literal && i < shape_elements(constant->shape); i++) {
+    if (!isfinite(scalar_load(constant->shape->type, constant->literal->data, i).f)) return true;
   }
-  return true;
+  return false;
 }
 
 static bool may_be_infinite(const Instruction *x, int *budget) {
   if (--*budget < 0) return true;
   int count = x->operand_count;
   switch (x->opcode) {
-  case HLO_CONSTANT: return !is_finite_constant(x);
+  case HLO_CONSTANT: return type_is_floating(x->shape->type) && has_infinite_element(x);
   case HLO_DIVIDE:
     if (!is_finite_number(x->operands[1], true)) return true;
     count = 1;
@@ -72,17 +70,16 @@ static bool may_be_infinite(const Instruction *x, int *budget) {
   case HLO_TAN: return true;
   case HLO_ABS:
   case HLO_ADD:
-  case HLO_BROADCAST:
   case HLO_CLAMP:
   case HLO_CONVERT:
   case HLO_MAXIMUM:
   case HLO_MINIMUM:
   case HLO_MULTIPLY:
   case HLO_NEGATE:
-  case HLO_RESHAPE:
   case HLO_SELECT:
   case HLO_SUBTRACT: break;
-  default: return false;
+  default:
+    if (opcode_category(x->opcode) != MOVEMENT) return false;
   }
   for (int k = 0; k < count; k++) {
     if (may_be_infinite(x->operands[k], budget)) return true;
