@@ -129,7 +129,43 @@ static void linearize_as_product(Linear *l, Instruction *select, bool is_second,
   set_tangent(l, select, sum);
 }
 
+/* Whether a factor of x is the sine of a value that is 0 wherever p has this value. */
+static bool has_sine_of_zero(const Instruction *p, bool value, const Instruction *x, int *budget) {
+  if (--*budget < 0) return false;
+  if (x->opcode == HLO_SIN) return implies_zero(p, value, x->operands[0], budget);
+  if (x->opcode == HLO_NEGATE) return has_sine_of_zero(p, value, x->operands[0], budget);
+  if (x->opcode != HLO_MULTIPLY && x->opcode != HLO_SELECT) return false;
+  bool is_select = x->opcode == HLO_SELECT;
+  bool first = has_sine_of_zero(p, value, x->operands[is_select], budget);
+  return first == is_select ? has_sine_of_zero(p, value, x->operands[is_select + 1], budget)
+                            : first;
+}
+
+/* Whether x is a shorter form of y where p has this value: the same, with 0 for products with the sine of 0. */
+static bool is_short_form(const Instruction *p, bool value, const Instruction *x,
+                          const Instruction *y, int *budget) {
+  if (x->opcode == HLO_COMPLEX && y->opcode == HLO_COMPLEX) {
+    return is_short_form(p, value, x->operands[0], y->operands[0], budget) &&
+           is_short_form(p, value, x->operands[1], y->operands[1], budget);
+  }
+  return is_same(x, y) || (is_zero(x) && has_sine_of_zero(p, value, y, budget));
+}
+
+/* exp, sin and cos of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */
+static void linearize_short_form(Linear *l, Instruction *select) {
+  for (int k = 1; k <= 2; k++) {
+    int budget = MAX_LOOKED;
+    Instruction *t = tangent_of(l, select->operands[k]);
+    if (t && !has_tangent(l, select) &&
+        is_short_form(select->operands[0], k == 2, select->operands[3 - k], select->operands[k],
+                      &budget)) {
+      set_tangent(l, select, t);
+    }
+  }
+}
+
 void linearize_xlogy(Linear *l, Instruction *select) {
+  linearize_short_form(l, select);
   if (type_kind(select->shape->type) != KIND_FLOAT) return;
   for (int k = 1; k <= 2; k++) {
     const Instruction *product = select->operands[k];
@@ -150,6 +186,17 @@ void linearize_sigmoid(Linear *l, Instruction *z) {
     if (!t || !is_number(sum->operands[1 - k], 1) || type_kind(z->shape->type) != KIND_FLOAT)
       continue;
     set_tangent(l, z, add_formula(l, "t * (z * (z - 1))", z, t));
+  }
+}
+
+/* log(x / (1 - x)): t / (x (1 - x)), also where the quotient is 0 or infinite. */
+void linearize_logit(Linear *l, Instruction *log) {
+  Instruction *quotient = log->operands[0];
+  if (quotient->opcode != HLO_DIVIDE) return;
+  Instruction *x = quotient->operands[0], *rest = quotient->operands[1], *t = tangent_of(l, x);
+  if (t && rest->opcode == HLO_SUBTRACT && is_number(rest->operands[0], 1) &&
+      is_same(rest->operands[1], x) && type_kind(x->shape->type) == KIND_FLOAT) {
+    set_tangent(l, log, add_formula(l, "t / (x * y)", quotient, t));
   }
 }
 
