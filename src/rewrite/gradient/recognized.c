@@ -129,16 +129,16 @@ static void linearize_as_product(Linear *l, Instruction *select, bool is_second,
   set_tangent(l, select, sum);
 }
 
-/* Whether a factor of x is the sine of a value that is 0 wherever p has this value. */
+/* Whether x, or both branches of a select, has the sine of a value that is 0 wherever p has this value as a factor. */
 static bool has_sine_of_zero(const Instruction *p, bool value, const Instruction *x, int *budget) {
   if (--*budget < 0) return false;
   if (x->opcode == HLO_SIN) return implies_zero(p, value, x->operands[0], budget);
-  if (x->opcode == HLO_NEGATE) return has_sine_of_zero(p, value, x->operands[0], budget);
-  if (x->opcode != HLO_MULTIPLY && x->opcode != HLO_SELECT) return false;
   bool is_select = x->opcode == HLO_SELECT;
-  bool first = has_sine_of_zero(p, value, x->operands[is_select], budget);
-  return first == is_select ? has_sine_of_zero(p, value, x->operands[is_select + 1], budget)
-                            : first;
+  if (!is_select && x->opcode != HLO_NEGATE && x->opcode != HLO_MULTIPLY) return false;
+  for (int k = is_select; k < x->operand_count; k++) {
+    if (has_sine_of_zero(p, value, x->operands[k], budget) != is_select) return !is_select;
+  }
+  return is_select;
 }
 
 /* Whether x is a shorter form of y where p has this value: the same, with 0 for products with the sine of 0. */
@@ -151,21 +151,15 @@ static bool is_short_form(const Instruction *p, bool value, const Instruction *x
   return is_same(x, y) || (is_zero(x) && has_sine_of_zero(p, value, y, budget));
 }
 
-/* exp, sin and cos of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */
-static void linearize_short_form(Linear *l, Instruction *select) {
+void linearize_xlogy(Linear *l, Instruction *select) {
+  /* exp, sin and cos of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */
   for (int k = 1; k <= 2; k++) {
     int budget = MAX_LOOKED;
-    Instruction *t = tangent_of(l, select->operands[k]);
-    if (t && !has_tangent(l, select) &&
-        is_short_form(select->operands[0], k == 2, select->operands[3 - k], select->operands[k],
-                      &budget)) {
-      set_tangent(l, select, t);
+    Instruction *x = select->operands[3 - k], *y = select->operands[k];
+    if (is_short_form(select->operands[0], k == 2, x, y, &budget)) {
+      return set_tangent(l, select, tangent_of(l, y));
     }
   }
-}
-
-void linearize_xlogy(Linear *l, Instruction *select) {
-  linearize_short_form(l, select);
   if (type_kind(select->shape->type) != KIND_FLOAT) return;
   for (int k = 1; k <= 2; k++) {
     const Instruction *product = select->operands[k];
