@@ -129,7 +129,37 @@ static void linearize_as_product(Linear *l, Instruction *select, bool is_second,
   set_tangent(l, select, sum);
 }
 
+/* Whether x, or both branches of a select, has the sine of a value that is 0 wherever p has this value as a factor. */
+static bool has_sine_of_zero(const Instruction *p, bool value, const Instruction *x, int *budget) {
+  if (--*budget < 0) return false;
+  if (x->opcode == HLO_SIN) return implies_zero(p, value, x->operands[0], budget);
+  bool is_select = x->opcode == HLO_SELECT;
+  if (!is_select && x->opcode != HLO_NEGATE && x->opcode != HLO_MULTIPLY) return false;
+  for (int k = is_select; k < x->operand_count; k++) {
+    if (has_sine_of_zero(p, value, x->operands[k], budget) != is_select) return !is_select;
+  }
+  return is_select;
+}
+
+/* Whether x is a shorter form of y where p has this value: the same, with 0 for products with the sine of 0. */
+static bool is_short_form(const Instruction *p, bool value, const Instruction *x,
+                          const Instruction *y, int *budget) {
+  if (x->opcode == HLO_COMPLEX && y->opcode == HLO_COMPLEX) {
+    return is_short_form(p, value, x->operands[0], y->operands[0], budget) &&
+           is_short_form(p, value, x->operands[1], y->operands[1], budget);
+  }
+  return is_same(x, y) || (is_zero(x) && has_sine_of_zero(p, value, y, budget));
+}
+
 void linearize_xlogy(Linear *l, Instruction *select) {
+  /* exp, sin and cos of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */
+  for (int k = 1; k <= 2; k++) {
+    int budget = MAX_LOOKED;
+    Instruction *x = select->operands[3 - k], *y = select->operands[k];
+    if (is_short_form(select->operands[0], k == 2, x, y, &budget)) {
+      return set_tangent(l, select, tangent_of(l, y));
+    }
+  }
   if (type_kind(select->shape->type) != KIND_FLOAT) return;
   for (int k = 1; k <= 2; k++) {
     const Instruction *product = select->operands[k];
@@ -150,6 +180,17 @@ void linearize_sigmoid(Linear *l, Instruction *z) {
     if (!t || !is_number(sum->operands[1 - k], 1) || type_kind(z->shape->type) != KIND_FLOAT)
       continue;
     set_tangent(l, z, add_formula(l, "t * (z * (z - 1))", z, t));
+  }
+}
+
+/* log(x / (1 - x)): t / (x (1 - x)), also where the quotient is 0 or infinite. */
+void linearize_logit(Linear *l, Instruction *log) {
+  Instruction *quotient = log->operands[0];
+  if (quotient->opcode != HLO_DIVIDE) return;
+  Instruction *x = quotient->operands[0], *rest = quotient->operands[1], *t = tangent_of(l, x);
+  if (t && rest->opcode == HLO_SUBTRACT && is_number(rest->operands[0], 1) &&
+      is_same(rest->operands[1], x) && type_kind(x->shape->type) == KIND_FLOAT) {
+    set_tangent(l, log, add_formula(l, "t / (x * y)", quotient, t));
   }
 }
 

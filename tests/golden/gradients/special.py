@@ -71,6 +71,13 @@ def cross_entropy(logits, labels):
 case('cross-entropy', cross_entropy, ALL, np.arange(len(ALL)) % 2)
 case('cross-entropy-of-zeros', lambda w, x: cross_entropy(x @ w, jnp.ones(3, x.dtype)).mean(), [0.0, 0.0], np.ones((3, 2)))
 
+# ---- Selects of a shorter form where a part of a complex number is 0 ----
+
+AXES = [0, 1, -1, 1j, -1j, 0.5j, 1 + 1j, -2 + 0.3j]
+for name in ['exp', 'sin', 'cos', 'tan', 'sinh', 'cosh', 'tanh', 'expm1', 'sinc']:
+  case(f'complex-{name}', getattr(jnp, name), AXES, types=(np.complex64, np.complex128))
+case('phases', lambda x: jnp.exp(1j * x), [0.0, 0.5, -2.0])
+
 # ---- Selects, whose other branch has a pole ----
 
 for name, function in {'erfc': S.erfc, 'erf': S.erf, 'i0e': S.i0e, 'log-ndtr': S.log_ndtr, 'ndtr': S.ndtr}.items():
@@ -98,6 +105,7 @@ for name, function in {'erf-inv': S.erfinv, 'atanh': jnp.arctanh, 'asin': jnp.ar
   case(name, function, INSIDE)
 for name, function in {'ndtri': S.ndtri, 'logit': S.logit, 'logistic-ppf': N.logistic.ppf}.items():
   case(name, function, UNIT)
+case('logit-at-1', S.logit, [0.0, 1.0])
 case('norm-ppf', N.norm.ppf, UNIT, types=(np.float64,))
 
 # ---- The same in programs ----
