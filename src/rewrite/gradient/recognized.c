@@ -8,6 +8,8 @@
 **
 ** relu and relu6 have kinks; JAX chooses their slopes there.
 */
+#include <math.h>
+
 #include "hlo/ir/attribute_compare.h"
 #include "rewrite/gradient/linear.h"
 #include "rewrite/rewrite.h"
@@ -33,10 +35,27 @@ static bool is_same(const Instruction *x, const Instruction *y) {
          attributes_same(HLO_BROADCAST, x->a, y->a) && is_same(x->operands[0], y->operands[0]);
 }
 
-/* Returns d, if x is log1p(exp(-|d|)). */
-static Instruction *exponent_of(const Instruction *x) {
-  x = operand_of(operand_of(operand_of(x, HLO_LOG1P), HLO_EXP), HLO_NEGATE);
-  return (Instruction *)operand_of(x, HLO_ABS);
+/* The other operand of a product with a number, which becomes the factor of a value; x itself, if it is none. */
+static const Instruction *without_factor(const Instruction *x, double *value,
+                                         Instruction **factor) {
+  Scalar number;
+  for (int k = 0; x && x->opcode == HLO_MULTIPLY && k < 2; k++) {
+    if (!splat_value(x->operands[k], &number)) continue;
+    *value *= number.f;
+    *factor = x->operands[k];
+    return x->operands[1 - k];
+  }
+  return x;
+}
+
+/* Returns d, if x is log1p(exp(-|d|)), or log1p(exp(-|d| k)) / k, as of powers of 2; then `scale` is k, else it stays. */
+static Instruction *exponent_of(const Instruction *x, Instruction **scale) {
+  double product = 1;
+  x = without_factor(x, &product, scale);
+  x = operand_of(operand_of(x, HLO_LOG1P), HLO_EXP);
+  x = operand_of(without_factor(x, &product, scale), HLO_NEGATE);
+  bool is_one = fabs(product - 1) < 0.01; /* k and 1 / k are rounded, to 8 bits in bf16 */
+  return is_one ? (Instruction *)operand_of(x, HLO_ABS) : NULL;
 }
 
 /* Returns 1 if d is a - b, -1 if it is b - a, else 0. */
@@ -48,14 +67,17 @@ static int sign_of_difference(const Instruction *d, const Instruction *a, const 
   return is_same(d->operands[0], b) && is_same(d->operands[1], a) ? -1 : 0;
 }
 
-/* max(a, b) + log1p(exp(-|a - b|)), which is log(exp(a) + exp(b)): the slopes are logistic(a - b) and logistic(b - a). */
+/* max(a, b) + log1p(exp(-|a - b|)), which is log(exp(a) + exp(b)): the slopes are logistic(a - b) and logistic(b - a).
+** The same of powers of 2. */
 void linearize_log_sum(Linear *l, Instruction *x) {
   if (type_kind(x->shape->type) != KIND_FLOAT) return;
   int k = x->operands[0]->opcode == HLO_MAXIMUM ? 0 : 1;
-  Instruction *maximum = x->operands[k], *d = exponent_of(x->operands[1 - k]);
+  Instruction *scale = NULL, *maximum = x->operands[k];
+  Instruction *d = exponent_of(x->operands[1 - k], &scale);
   if (!d || maximum->opcode != HLO_MAXIMUM) return;
   int sign = sign_of_difference(d, maximum->operands[0], maximum->operands[1]);
   if (!sign) return;
+  if (scale) d = make_binary(&l->m, HLO_MULTIPLY, d, scale);
   Instruction *sum = NULL, *opposite = make_unary(&l->m, HLO_NEGATE, d);
   for (int i = 0; i < 2; i++) {
     Instruction *t = tangent_of(l, maximum->operands[i]);
@@ -93,6 +115,23 @@ void linearize_odd(Linear *l, Instruction *x) {
   }
 }
 
+/* Whether x is (u - v) (u + v). */
+static bool is_of_squares(const Instruction *x) {
+  if (x->opcode != HLO_MULTIPLY) return false;
+  const Instruction *minus = x->operands[0], *plus = x->operands[1];
+  return minus->opcode == HLO_SUBTRACT && plus->opcode == HLO_ADD &&
+         is_same(minus->operands[0], plus->operands[0]) &&
+         is_same(minus->operands[1], plus->operands[1]);
+}
+
+/* Whether x is 0 where two values are equal: x and 0, or |u| and |v|. */
+static bool is_zero_if_equal(const Instruction *x, const Instruction *a, const Instruction *b) {
+  if (!is_of_squares(x)) return is_same(a, x) && is_zero(b);
+  const Instruction *u = operand_of(a, HLO_ABS), *v = operand_of(b, HLO_ABS);
+  return u && v && is_same(u, x->operands[0]->operands[0]) &&
+         is_same(v, x->operands[0]->operands[1]);
+}
+
 /* Whether x is 0 wherever p has this value. */
 static bool implies_zero(const Instruction *p, bool value, const Instruction *x, int *budget) {
   if (--*budget < 0) return false;
@@ -106,7 +145,7 @@ static bool implies_zero(const Instruction *p, bool value, const Instruction *x,
     return implies_zero(p->operands[0], value, x->operands[0], budget);
   }
   return p->opcode == HLO_COMPARE && p->a->direction == (value ? COMPARE_EQ : COMPARE_NE) &&
-         is_same(p->operands[0], x) && is_zero(p->operands[1]);
+         is_zero_if_equal(x, p->operands[0], p->operands[1]);
 }
 
 /* x == 0 ? 0 : x g, where g may be log(0): a product. At 0 its slope by x is g, where that is finite. */
@@ -141,18 +180,21 @@ static bool has_sine_of_zero(const Instruction *p, bool value, const Instruction
   return is_select;
 }
 
-/* Whether x is a shorter form of y where p has this value: the same, with 0 for products with the sine of 0. */
+/* Whether x is a shorter form of y where p has this value: the same, with 0 for products with the sine of 0, and for the
+** difference of equal squares. */
 static bool is_short_form(const Instruction *p, bool value, const Instruction *x,
                           const Instruction *y, int *budget) {
   if (x->opcode == HLO_COMPLEX && y->opcode == HLO_COMPLEX) {
     return is_short_form(p, value, x->operands[0], y->operands[0], budget) &&
            is_short_form(p, value, x->operands[1], y->operands[1], budget);
   }
-  return is_same(x, y) || (is_zero(x) && has_sine_of_zero(p, value, y, budget));
+  if (is_same(x, y)) return true;
+  return is_zero(x) && (is_of_squares(y) ? implies_zero(p, value, y, budget)
+                                         : has_sine_of_zero(p, value, y, budget));
 }
 
 void linearize_xlogy(Linear *l, Instruction *select) {
-  /* exp, sin and cos of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */
+  /* exp, sin, cos and square of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */
   for (int k = 1; k <= 2; k++) {
     int budget = MAX_LOOKED;
     Instruction *x = select->operands[3 - k], *y = select->operands[k];

@@ -57,6 +57,7 @@ for name, function in {
 }.items():
   case(name, function, ALL)
 case('logaddexp', jnp.logaddexp, *ties([-1.0, 0.0, 0.5, 3.0]))
+case('logaddexp2', jnp.logaddexp2, *ties([-1.0, 0.0, 0.5, 3.0]))
 case('logaddexp-reversed', lambda a, b: jnp.logaddexp(b, a), *ties([-1.0, 0.0, 0.5, 3.0]))
 case('logaddexp-spread', lambda a, b: jnp.logaddexp(a[:, None], b[None, :]), [0.0, 1.0, 2.0], [2.0, 0.0])
 case('logaddexp-scalar', lambda a, b: jnp.logaddexp(a, b) * jnp.logaddexp(b, a), [0.0, 1.0, 2.0], 1.0)
@@ -74,7 +75,7 @@ case('cross-entropy-of-zeros', lambda w, x: cross_entropy(x @ w, jnp.ones(3, x.d
 # ---- Selects of a shorter form where a part of a complex number is 0 ----
 
 AXES = [0, 1, -1, 1j, -1j, 0.5j, 1 + 1j, -2 + 0.3j]
-for name in ['exp', 'sin', 'cos', 'tan', 'sinh', 'cosh', 'tanh', 'expm1', 'sinc']:
+for name in ['exp', 'sin', 'cos', 'tan', 'sinh', 'cosh', 'tanh', 'expm1', 'sinc', 'square']:
   case(f'complex-{name}', getattr(jnp, name), AXES, types=(np.complex64, np.complex128))
 case('phases', lambda x: jnp.exp(1j * x), [0.0, 0.5, -2.0])
 
