@@ -1,7 +1,5 @@
 #include "rewrite/rewrite.h"
 
-#include <string.h>
-
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
 
@@ -77,14 +75,9 @@ bool splat_value(const Instruction *x, Scalar *value) {
   while (only_moves(x->opcode)) x = x->operands[0];
   if (x->opcode == HLO_CONVERT) x = x->operands[0];
   while (only_moves(x->opcode)) x = x->operands[0];
-  if (x->opcode != HLO_CONSTANT || !x->literal || !shape_is_array(x->shape)) return false;
-  int element = type_bytes(x->shape->type);
-  int64_t rest = shape_bytes(x->shape) - element;
-  const char *data = x->literal->data;
-  bool is_splat =
-      rest >= 0 && !memcmp(data, data + element, (size_t)rest); /* each equals the next */
-  if (!is_splat) return false;
-  *value = scalar_load(x->shape->type, data, 0);
+  if (x->opcode != HLO_CONSTANT || !x->literal) return false;
+  if (!literal_is_splat(x->literal)) return false;
+  *value = scalar_load(x->shape->type, x->literal->data, 0);
   if (type != x->shape->type) *value = scalar_convert(x->shape->type, type, *value);
   return true;
 }

@@ -34,6 +34,19 @@ void literal_copy_data(const Literal *from, Literal *to) {
   }
 }
 
+bool literal_is_splat(Literal *literal) {
+  if (literal->splat == 0) {
+    const Shape *shape = literal->shape;
+    size_t element = (size_t)type_bytes(shape->type), bytes = (size_t)shape_bytes(shape);
+    const char *data = literal->data;
+    /* Each element is compared with the next one. */
+    bool is_splat =
+        shape_is_array(shape) && bytes && !memcmp(data, data + element, bytes - element);
+    literal->splat = is_splat ? 1 : -1;
+  }
+  return literal->splat > 0;
+}
+
 Literal *literal_copy(Arena *arena, const Literal *from) {
   Literal *copy = literal_new(arena, shape_copy(arena, from->shape));
   literal_copy_data(from, copy);

@@ -13,6 +13,7 @@ struct Literal {
   const Shape *shape;
   void *data;         /* arrays: shape_bytes(shape) bytes, row-major */
   Literal **elements; /* tuples: shape->tuple_size of them */
+  signed char splat;  /* what literal_is_splat() found: 1 or -1; 0 if nothing has asked */
 };
 
 /* Returns a zeroed literal of `shape`; the arena holds its data, too. */
@@ -22,6 +23,10 @@ Literal *literal_view(Arena *arena, const Shape *shape, void *data);
 /* Returns a copy, with its shape. */
 Literal *literal_copy(Arena *arena, const Literal *from);
 void literal_copy_data(const Literal *from, Literal *to); /* compatible shapes */
+
+/* Whether all elements of an array have the same bits, and there is one. Compares them once: the data of a constant of an
+** instruction must not change after that. */
+bool literal_is_splat(Literal *literal);
 
 /* Convert an array's data to the physical order of `shape`'s layout (with padding), and back. `physical` has
 ** shape_physical_bytes(shape) bytes; `dense` is row-major. */

@@ -6,6 +6,9 @@
 ** log_sigmoid and losses made of them), asinh and bessel_i1e. xlogy selects a constant at 0, which has slope 0. In a
 ** sigmoid, infinities are divided.
 **
+** exp, sin, cos and square of a complex number select a shorter form where a part of it, or of the result, is 0; the slope
+** is that of the general form.
+**
 ** relu and relu6 have kinks; JAX chooses their slopes there.
 */
 #include <math.h>
@@ -168,16 +171,19 @@ static void linearize_as_product(Linear *l, Instruction *select, bool is_second,
   set_tangent(l, select, sum);
 }
 
-/* Whether x, or both branches of a select, has the sine of a value that is 0 wherever p has this value as a factor. */
+/* Whether x is a product with sin(y), and y is 0 wherever p has this value. Of a select, both branches must be. */
 static bool has_sine_of_zero(const Instruction *p, bool value, const Instruction *x, int *budget) {
   if (--*budget < 0) return false;
-  if (x->opcode == HLO_SIN) return implies_zero(p, value, x->operands[0], budget);
-  bool is_select = x->opcode == HLO_SELECT;
-  if (!is_select && x->opcode != HLO_NEGATE && x->opcode != HLO_MULTIPLY) return false;
-  for (int k = is_select; k < x->operand_count; k++) {
-    if (has_sine_of_zero(p, value, x->operands[k], budget) != is_select) return !is_select;
+  Instruction *const *of = x->operands;
+  switch (x->opcode) {
+  case HLO_SIN: return implies_zero(p, value, of[0], budget);
+  case HLO_NEGATE: return has_sine_of_zero(p, value, of[0], budget);
+  case HLO_MULTIPLY:
+    return has_sine_of_zero(p, value, of[0], budget) || has_sine_of_zero(p, value, of[1], budget);
+  case HLO_SELECT:
+    return has_sine_of_zero(p, value, of[1], budget) && has_sine_of_zero(p, value, of[2], budget);
+  default: return false;
   }
-  return is_select;
 }
 
 /* Whether x is a shorter form of y where p has this value: the same, with 0 for products with the sine of 0, and for the
