@@ -3,6 +3,7 @@
  * relative, so that the folder may be served from anywhere.
  */
 import { readdir, readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { GUIDES } from './guides/pages.mjs';
@@ -27,8 +28,12 @@ function furtherFiles() {
     apply: 'build',
     async generateBundle() {
       /* What the Python of a guide wrote, for the JavaScript after it. */
-      for (const name of GUIDES.map((guide) => guide.files).filter(Boolean)) {
-        for (const file of (await readdir(here(`../tests/guides/${name}`))).filter((one) => !/\.(py|txt)$/.test(one))) files[`files/${name}/${file}`] = `../tests/guides/${name}/${file}`;
+      for (const [name, folder] of GUIDES.flatMap((guide) => guide.folders.map((folder) => [guide.name, `../tests/guides/${folder}`]))) {
+        const all = await readdir(here(folder), { recursive: true, withFileTypes: true });
+        for (const entry of all.filter((one) => !one.isDirectory() && !/\.(py|txt)$/.test(one.name))) {
+          const path = relative(here(folder), join(entry.parentPath ?? entry.path, entry.name));
+          files[`files/${name}/${path}`] = `${folder}/${path}`;
+        }
       }
       for (const [fileName, path] of Object.entries(files)) {
         this.emitFile({ type: 'asset', fileName, source: await readFile(here(path)) });

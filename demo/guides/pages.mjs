@@ -1,12 +1,12 @@
 /**
- * The pages of the guides, in the order of their list: [name in the address, title, file], and the folder of tests/guides
- * whose files their code reads. No import: Node reads it, too.
+ * The pages of the guides, in the order of their list: [name in the address, title, file], and the folders of
+ * tests/guides whose files their code reads. No import: Node reads it, too.
  */
 const PAGES = {
   Start: [
     ['getting-started', 'Getting started', 'docs/guides/getting-started.md'],
     ['from-jax', 'From JAX to a page', 'docs/guides/from-jax.md', 'any-size'],
-    ['from-frameworks', 'From a framework to a page', 'docs/guides/from-frameworks.md', 'flax'],
+    ['from-frameworks', 'From a framework to a page', 'docs/guides/from-frameworks.md', 'flax pytorch tensorflow'],
     ['from-keras', 'From Keras 3', 'docs/guides/from-keras.md', 'keras'],
     ['from-tensorflow-js', 'From TensorFlow.js', 'docs/guides/from-tensorflow-js.md', 'tensorflow-js'],
     ['from-onnxruntime-web', 'From onnxruntime-web', 'docs/guides/from-onnxruntime-web.md'],
@@ -40,8 +40,9 @@ const PAGES = {
   ],
 };
 
-/** { section, name, title, path, files } of each page. */
-export const GUIDES = Object.entries(PAGES).flatMap(([section, pages]) => pages.map(([name, title, path, files]) => ({ section, name, title, path, files })));
+/** { section, name, title, path, folders, files } of each page; files: the folder of the site's files/ that has those of all folders. */
+export const GUIDES = Object.entries(PAGES).flatMap(([section, pages]) => pages.map(([name, title, path, folders]) =>
+  ({ section, name, title, path, folders: folders?.split(' ') ?? [], files: folders && name })));
 
 /** The anchor of a heading. */
 export const slug = (text) => text.toLowerCase().replace(/[^\w\- ]/g, '').replaceAll(' ', '-');
