@@ -176,6 +176,13 @@ const TABLE = {
     replicaCount: added('console.log(module.replicaCount); // undefined'),
     partitionCount: added('console.log(module.partitionCount); // undefined'),
     vjp: added('console.log(module.vjp); // null'),
+    resultNames: client(`
+      const module = await client.load(\`
+        func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {jax.result_info = "result['copy']"}, tensor<2xf32> {jax.result_info = "result['twice']"}) {
+          %y = stablehlo.add %x, %x : tensor<2xf32>
+          return %x, %y : tensor<2xf32>, tensor<2xf32>
+        }\`);
+      console.log(module.resultNames); // ['copy', 'twice']`),
   },
   Buffer: {
     toLiteral: client(`
