@@ -91,7 +91,8 @@ const reminder = (method, members) => Object.create(Promise.prototype, Object.fr
 } }])));
 
 /**
- * Makes members fail that callers expect, but that a class does not have. They are no members: its prototype inherits them.
+ * Makes members fail that callers expect, but that a class does not have. They stand in a prototype above that of the
+ * class, so they are not among its own.
  * @param {Function} Class
  * @param {Record<string, string>} remedies what to write instead, by member
  */

@@ -282,8 +282,8 @@ export function refusal(bytes, name, operation = 'load') {
 }
 
 /**
- * What a file is that a function for weights cannot read: of another format, which another function may read; undefined
- * if it is not known.
+ * The format of a file that a function for weights cannot read, and the function that reads it, if there is one.
+ * Undefined if the format is not known.
  * @param {Uint8Array} bytes
  * @param {string} operation the function
  */

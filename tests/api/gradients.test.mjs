@@ -452,6 +452,17 @@ describe('branches, loops and windows', () => {
     }
   });
 
+  test('a sum of exponentials is recognized only if its factors are reciprocal', async () => {
+    for (const [inside, outside] of [[1, 1], [0.6931472, 1.442695], [1, 0.995], [0.6931472, 1.45]]) {
+      const module = client.parseHlo(`ENTRY e { a = f32[] parameter(0)\n b = f32[] parameter(1)\n m = f32[] maximum(a, b)
+        d = f32[] subtract(a, b)\n u = f32[] abs(d)\n n = f32[] negate(u)\n k = f32[] constant(${inside})\n c = f32[] constant(${outside})
+        s = f32[] multiply(n, k)\n e = f32[] exponential(s)\n l = f32[] log-plus-one(e)\n w = f32[] multiply(l, c)\n ROOT r = f32[] add(m, w) }`);
+      const [slope] = await (await client.compile(client.gradient(module, { wrt: ['a'] }))).execute([2, 1]);
+      const expected = 1 - inside * outside / (1 + Math.exp(inside));
+      assert.ok(Math.abs(slope.toArray() - expected) < 1e-6, `${inside}, ${outside}: ${slope.toArray()} instead of ${expected}`);
+    }
+  });
+
   test('x log(y) is recognized below a conjunction of at most 63 operations', async () => {
     // Where x is 0, its slope by x is log(y), as in JAX's xlogy. Of a longer conjunction, it is that of the constant: 0.
     for (const length of [1, 62, 63, 64, 128]) {

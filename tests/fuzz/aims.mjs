@@ -7,8 +7,9 @@
  * makes programs, without running them, and prints the table of their combinations.
  *
  * An aim is a rule, an element type and perhaps an operation: 'unary/f8e4m3fn/abs'. generate() then makes a program of that
- * rule, of that type and operation where it can, and puts each step into every construct. Which rules write an operation is learned from the programs that have
- * only one rule. So program `seed` of an aim is always the same one, whatever came before.
+ * rule, of that type and operation where it can, and puts each step into every construct. Which rules write an operation
+ * is learned from the programs that have only one rule. So program `seed` of an aim is always the same one, whatever came
+ * before.
  */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';

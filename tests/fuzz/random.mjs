@@ -1,7 +1,7 @@
 /** Random numbers that a seed determines. */
 export class Random {
   #state;
-  /** The element type that is preferred wherever there is a choice of types; and the methods, for those of operations. */
+  /** The element type that pick() prefers, and the builder's methods; without a type it prefers none. */
   type;
   methods = [];
 

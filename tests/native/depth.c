@@ -126,7 +126,7 @@ FOR_TARGET(pass_pad_windows)
 FOR_TARGET(pass_batch_comparators)
 FOR_TARGET(pass_fuse_loops)
 
-/* Stages return whether it may have changed the module. */
+/* Each stage returns whether it may have changed the module. */
 
 static bool prepare(Module *module) {
   pipeline_run_stage(module, STAGE_PREPARE, &(PipelineOptions){0});

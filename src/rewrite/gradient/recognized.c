@@ -38,7 +38,8 @@ static bool is_same(const Instruction *x, const Instruction *y) {
          attributes_same(HLO_BROADCAST, x->a, y->a) && is_same(x->operands[0], y->operands[0]);
 }
 
-/* The other operand of a product with a number, which becomes the factor of a value; x itself, if it is none. */
+/* Returns the operand of a product with a number, multiplies `value` by the number, and sets `factor` to it. Returns x if
+** it is no such product. */
 static const Instruction *without_factor(const Instruction *x, double *value,
                                          Instruction **factor) {
   Scalar number;
@@ -51,14 +52,14 @@ static const Instruction *without_factor(const Instruction *x, double *value,
   return x;
 }
 
-/* Returns d, if x is log1p(exp(-|d|)), or log1p(exp(-|d| k)) / k, as of powers of 2; then `scale` is k, else it stays. */
+/* Returns d, if x is log1p(exp(-|d|)) or log1p(exp(-|d| k)) / k, as for powers of 2; sets `scale` to k. k and 1 / k are
+** rounded. */
 static Instruction *exponent_of(const Instruction *x, Instruction **scale) {
-  double product = 1;
+  double product = 1, rounding = ldexp(1, 1 - type_mantissa_bits(x->shape->type));
   x = without_factor(x, &product, scale);
   x = operand_of(operand_of(x, HLO_LOG1P), HLO_EXP);
   x = operand_of(without_factor(x, &product, scale), HLO_NEGATE);
-  bool is_one = fabs(product - 1) < 0.01; /* k and 1 / k are rounded, to 8 bits in bf16 */
-  return is_one ? (Instruction *)operand_of(x, HLO_ABS) : NULL;
+  return fabs(product - 1) <= rounding ? (Instruction *)operand_of(x, HLO_ABS) : NULL;
 }
 
 /* Returns 1 if d is a - b, -1 if it is b - a, else 0. */
@@ -199,7 +200,7 @@ static bool is_short_form(const Instruction *p, bool value, const Instruction *x
                                          : has_sine_of_zero(p, value, y, budget));
 }
 
-void linearize_xlogy(Linear *l, Instruction *select) {
+void linearize_select(Linear *l, Instruction *select) {
   /* exp, sin, cos and square of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */
   for (int k = 1; k <= 2; k++) {
     int budget = MAX_LOOKED;
