@@ -95,11 +95,13 @@ addToLibrary({
     }
   },
 
-  // Says that nothing may be called again: a stack overflowed into other data.
+  // Says that nothing may be called again: a stack overflowed into other data. A worker stops here. If it went on, its
+  // run could end before the host has the message, with an error that does not say that the client ends.
   $xlaTellBroken: (reason) => {
     const isWorker = typeof ENVIRONMENT_IS_PTHREAD === 'boolean' && ENVIRONMENT_IS_PTHREAD;
-    if (isWorker) postMessage({ cmd: 'xlaBroken', reason });
-    else Module['onXlaBroken']?.(reason);
+    if (!isWorker) return Module['onXlaBroken']?.(reason);
+    postMessage({ cmd: 'xlaBroken', reason });
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // until the host terminates it
   },
 
   xla_js_broken__deps: ['$xlaTellBroken', '$UTF8ToString'],
