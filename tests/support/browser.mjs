@@ -17,7 +17,7 @@ export const ARGUMENTS = [
 /** The browser that `.ci/toolchain browser` finds or installs. */
 export function executablePath() {
   const { CHROMIUM, PATH } = process.env;
-  const names = [CHROMIUM ?? 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+  const names = [CHROMIUM ?? 'chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
   const paths = names.flatMap((name) => PATH.split(delimiter).map((folder) => join(folder, name)));
   const found = [CHROMIUM, ...paths].find((path) => path?.includes('/') && existsSync(path));
   if (!found) throw new Error('there is no Chromium: .ci/toolchain browser installs it');
