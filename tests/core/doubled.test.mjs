@@ -89,14 +89,14 @@ const FORMS = [
   ...Object.entries(OF_SCALARS)];
 const ENTRY = (use) => `ENTRY e {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ${use}\n}`;
 
-/** Compiles and runs, for 2 s at most; returns the outcome. */
+/** Compiles and runs, for 0.3 s at most; returns the outcome. */
 async function ends(text) {
   const start = process.cpuUsage();
   let code = 'OK', executable;
   const module = client.parseHlo(text);
   try {
     executable = await client.compile(module);
-    await executable.execute([1, 1], { signal: AbortSignal.timeout(2000) });
+    await executable.execute([1, 1], { signal: AbortSignal.timeout(300) });
   } catch (error) {
     code = error.code;
     assert.ok(CODES.includes(code) && error.message.length > 20, `${code}: ${error.message}`);
@@ -117,7 +117,7 @@ for (const [what, text] of ALL) {
   test(`${what}, twice each, ${LEVELS} levels deep`, { timeout: 60000 }, async (t) => {
     const { code, seconds } = await ends(text);
     t.diagnostic(`${code} after ${seconds.toFixed(2)} s`);
-    assert.ok(seconds < MAX_SECONDS + 4, `${seconds} s`); // two threads of two seconds, where it runs
+    assert.ok(seconds < MAX_SECONDS, `${seconds} s`);
   });
 }
 
