@@ -243,6 +243,13 @@ void linearize_logit(Linear *l, Instruction *log) {
   }
 }
 
+/* x to the power of a number, such as an integer: the slope of x to the power 0 is 0, also at 0. */
+void linearize_power(Linear *l, Instruction *x) {
+  Instruction *t = tangent_of(l, x->operands[0]);
+  if (!t || tangent_of(l, x->operands[1])) return;
+  set_tangent(l, x, add_formula(l, "t * (y == 0 ? 0 : y * power(x, y - 1))", x, t));
+}
+
 /* ---- relu ---- */
 
 /* Whether the program has min(x, 0), too: then max(x, 0) + f(min(x, 0)), such as celu, which is smooth. */

@@ -109,6 +109,25 @@ for name, function in {'ndtri': S.ndtri, 'logit': S.logit, 'logistic-ppf': N.log
 case('logit-at-1', S.logit, [0.0, 1.0])
 case('norm-ppf', N.norm.ppf, UNIT, types=(np.float64,))
 
+# ---- Functions whose names an export keeps, at their poles and beyond ----
+
+for name in ['arcsin', 'arccos', 'arctanh']:
+  case(f'{name}-beyond', getattr(jnp, name), [1.0, -1.0, 2.0, -2.0])
+case('arccosh-at-1', jnp.arccosh, [1.0, 2.0])
+case('sinh-and-cosh', lambda x: jnp.sinh(x) * jnp.cosh(x), ALL)
+case('gelu-exact', lambda x: jax.nn.gelu(x, approximate=False), ALL)
+
+# ---- Integer powers ----
+
+case('powers', lambda x: x[:, None] ** jnp.arange(4), [0.0, -0.0, 1.0, -1.5, 2.0])
+case('powers-by-integers', lambda x: x ** jnp.array([0, 0, 1, 2, -1]), [0.0, 2.0, 0.0, 0.0, 3.0])
+
+# ---- Infinite cotangents of constants ----
+
+case('logsumexp-of-infinity', jax.nn.logsumexp, [np.inf, 0.0, 2.0])
+case('expon-logcdf', N.expon.logcdf, [0.0, 0.5, -1.0, 2.0])
+case('log-of-masked', lambda x: jnp.log(jnp.where(x > 0, 1 / (1 + x), 0)), [0.0, 0.5, -0.5, 2.0, -3.0])
+
 # ---- The same in programs ----
 
 case('bernoulli', lambda p, y: N.bernoulli.logpmf(y, p).sum(), UNIT, np.arange(len(UNIT)) % 2)
