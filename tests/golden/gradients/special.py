@@ -77,6 +77,9 @@ case('cross-entropy-of-zeros', lambda w, x: cross_entropy(x @ w, jnp.ones(3, x.d
 AXES = [0, 1, -1, 1j, -1j, 0.5j, 1 + 1j, -2 + 0.3j]
 for name in ['exp', 'sin', 'cos', 'tan', 'sinh', 'cosh', 'tanh', 'expm1', 'sinc', 'square']:
   case(f'complex-{name}', getattr(jnp, name), AXES, types=(np.complex64, np.complex128))
+DIAGONALS = [1 + 1j, -1 + 1j, 2 - 2j, -3 - 3j, 1 + 2j, -2]
+for name in ['sqrt', 'log', 'log1p', 'arcsin', 'arctanh']:
+  case(f'complex-{name}-on-diagonals', getattr(jnp, name), DIAGONALS, types=(np.complex64, np.complex128))
 case('phases', lambda x: jnp.exp(1j * x), [0.0, 0.5, -2.0])
 
 # ---- Selects, whose other branch has a pole ----
@@ -122,6 +125,9 @@ case('gelu-exact', lambda x: jax.nn.gelu(x, approximate=False), ALL)
 case('powers', lambda x: x[:, None] ** jnp.arange(4), [0.0, -0.0, 1.0, -1.5, 2.0])
 case('powers-by-integers', lambda x: x ** jnp.array([0, 0, 1, 2, -1]), [0.0, 2.0, 0.0, 0.0, 3.0])
 
+for n in [2, 3, 4]:
+  case(f'power-of-minus-{n}', lambda x, n=n: x**-n, [0.0, -0.0, 1.0, -2.0, np.inf, -np.inf])
+
 # ---- Infinite cotangents of constants ----
 
 case('logsumexp-of-infinity', jax.nn.logsumexp, [np.inf, 0.0, 2.0])
@@ -131,6 +137,7 @@ case('log-of-masked', lambda x: jnp.log(jnp.where(x > 0, 1 / (1 + x), 0)), [0.0,
 # ---- The same in programs ----
 
 case('bernoulli', lambda p, y: N.bernoulli.logpmf(y, p).sum(), UNIT, np.arange(len(UNIT)) % 2)
+case('safe-entropy', lambda p: -jnp.where(p == 0, 0, p * (jnp.log(jnp.where(p == 0, 1, p)) + 2)), [0.0, 0.25, 0.75])
 case('beta-prior', lambda a, b, x: N.beta.logpdf(x, a, b).sum(), 1.0, 1.0, UNIT)
 case('probit-loss', lambda w, x: -S.log_ndtr(x @ w).sum(), [0.0, 0.0], [[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]])
 case('reparametrised', lambda m, s, u: (m + s * S.ndtri(u)).sum(), 0.5, 2.0, UNIT[2:])
