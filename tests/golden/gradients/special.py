@@ -125,6 +125,7 @@ case('gelu-exact', lambda x: jax.nn.gelu(x, approximate=False), ALL)
 case('powers', lambda x: x[:, None] ** jnp.arange(4), [0.0, -0.0, 1.0, -1.5, 2.0])
 case('powers-by-integers', lambda x: x ** jnp.array([0, 0, 1, 2, -1]), [0.0, 2.0, 0.0, 0.0, 3.0])
 
+case('complex-powers', lambda x: x[:, None] ** jnp.arange(4), [0, 1, -1, 1j, -2 + 0.3j], types=(np.complex64, np.complex128))
 for n in [2, 3, 4]:
   case(f'power-of-minus-{n}', lambda x, n=n: x**-n, [0.0, -0.0, 1.0, -2.0, np.inf, -np.inf])
 
