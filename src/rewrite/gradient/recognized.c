@@ -167,9 +167,14 @@ static void linearize_as_product(Linear *l, Instruction *select, bool is_second,
   Instruction *selected = is_second ? make_select(m, p, zeros, g) : make_select(m, p, g, zeros);
   Instruction *sum = make_binary(m, HLO_MULTIPLY, t, make_select(m, is_finite, g, selected));
   if (by_g) {
-    Instruction *other = make_binary(m, HLO_MULTIPLY, x, by_g);
-    sum = make_plus(m, sum,
-                    is_second ? make_select(m, p, zeros, other) : make_select(m, p, other, zeros));
+    Instruction *product_by_g = make_binary(m, HLO_MULTIPLY, x, by_g);
+    Instruction *other =
+        is_second ? make_select(m, p, zeros, product_by_g) : make_select(m, p, product_by_g, zeros);
+    /* A logarithm that is finite has a finite slope, so the product has derivatives at 0, too. */
+    if (g->opcode == HLO_LOG || g->opcode == HLO_LOG1P) {
+      other = make_select(m, is_finite, product_by_g, other);
+    }
+    sum = make_plus(m, sum, other);
   }
   set_tangent(l, select, sum);
 }
@@ -202,6 +207,27 @@ static bool is_short_form(const Instruction *p, bool value, const Instruction *x
                                          : has_sine_of_zero(p, value, y, budget));
 }
 
+/* x == 0 ? 1 : sin(z) / z, where z is x times a number: the difference cos z - sin(z) / z cancels near 0. */
+static void linearize_sinc(Linear *l, Instruction *select) {
+  const Instruction *quotient = select->operands[2], *p = select->operands[0];
+  if (quotient->opcode != HLO_DIVIDE) return;
+  Instruction *y = quotient->operands[1];
+  if (operand_of(quotient->operands[0], HLO_SIN) != y || y->opcode != HLO_SELECT ||
+      !is_same(y->operands[0], p)) {
+    return;
+  }
+  double number = 1;
+  Instruction *z = y->operands[2], *factor = NULL, *t = tangent_of(l, z);
+  int budget = MAX_LOOKED;
+  if (!t || !implies_zero(p, true, without_factor(z, &number, &factor), &budget)) return;
+  set_tangent(
+      l, select,
+      add_formula(l,
+                  "t * (abs(w) < 0.3 ? w * (w * w * (1 / 30 - w * w * (1 / 840 - w * w * "
+                  "(1 / 45360 - w * w / 3991680))) - 1 / 3) : (cosine(w) - sine(w) / w) / w)",
+                  y, t));
+}
+
 /* Whether p is |re z| == |im z|. */
 static bool is_diagonal(const Instruction *p) {
   if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_EQ) return false;
@@ -223,6 +249,7 @@ void linearize_select(Linear *l, Instruction *select) {
     }
   }
   if (type_kind(select->shape->type) != KIND_FLOAT) return;
+  linearize_sinc(l, select);
   for (int k = 1; k <= 2; k++) {
     const Instruction *product = select->operands[k];
     if (product->opcode != HLO_MULTIPLY || !is_zero(select->operands[3 - k])) continue;
@@ -257,16 +284,17 @@ static int power_of(const Instruction *x, Instruction **value, int *budget) {
   return more ? n + more : 0;
 }
 
-/* z = c / x^n: -n t z / x, also where x is 0 or infinite. */
+/* z = c / x^n: the slope by x is -n z / x, also where x is 0 or infinite. */
 static void linearize_negative_power(Linear *l, Instruction *z) {
-  Instruction *x = NULL;
+  Instruction *x = NULL, *by_c = tangent_of(l, z->operands[0]);
   int budget = MAX_LOOKED, n = power_of(z->operands[1], &x, &budget);
   Instruction *t = n > 1 ? tangent_of(l, x) : NULL;
-  if (!t || tangent_of(l, z->operands[0]) || type_kind(z->shape->type) != KIND_FLOAT) return;
+  if (!t || type_kind(z->shape->type) != KIND_FLOAT) return;
   Maker *m = &l->m;
   Instruction *slope = make_binary(m, HLO_DIVIDE, z, x);
   slope = make_binary(m, HLO_MULTIPLY, make_number(m, z->shape, -n), slope);
-  set_tangent(l, z, make_binary(m, HLO_MULTIPLY, t, slope));
+  if (by_c) by_c = make_binary(m, HLO_DIVIDE, by_c, z->operands[1]);
+  set_tangent(l, z, make_plus(m, by_c, make_binary(m, HLO_MULTIPLY, t, slope)));
 }
 
 void linearize_divide(Linear *l, Instruction *z) {

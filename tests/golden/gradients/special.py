@@ -120,6 +120,11 @@ case('arccosh-at-1', jnp.arccosh, [1.0, 2.0])
 case('sinh-and-cosh', lambda x: jnp.sinh(x) * jnp.cosh(x), ALL)
 case('gelu-exact', lambda x: jax.nn.gelu(x, approximate=False), ALL)
 
+case('sinc', jnp.sinc, [0.0, 0.1, -0.5, 1.0, 2.5])
+case('sinc-near-0', jnp.sinc, [0.05, -0.05, 0.09, 0.1], types=(np.float64,))
+case('xlogy-at-0', S.xlogy, [0.0, 0.0, 1.0, 2.0], [0.5, 2.0, 1.0, 3.0])
+case('xlog1py-at-0', S.xlog1py, [0.0, 0.0, 1.0, 2.0], [0.5, 2.0, 1.0, 3.0])
+
 # ---- Integer powers ----
 
 case('powers', lambda x: x[:, None] ** jnp.arange(4), [0.0, -0.0, 1.0, -1.5, 2.0])
