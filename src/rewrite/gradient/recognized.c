@@ -320,6 +320,30 @@ void linearize_power(Linear *l, Instruction *x) {
   set_tangent(l, x, add_formula(l, "t * (y == 0 ? 0 : y * power(x, y - 1))", x, t));
 }
 
+/* ---- Bits ---- */
+
+/* The bits of x, with those of the exponent replaced, as in frexp and ldexp: z = x 2^k, of slope z / x. */
+void linearize_bits(Linear *l, Instruction *z) {
+  const Instruction *set = z->operands[0], *kept = operand_of(set, HLO_OR),
+                    *bits = operand_of(kept, HLO_AND);
+  if (tangent_of(l, set)) {
+    return refuse_derivative(l, z, "reads bits as another type, which has no derivative");
+  }
+  Instruction *x = (Instruction *)operand_of(bits, HLO_BITCAST_CONVERT);
+  Instruction *t = x && x->shape->type == z->shape->type ? tangent_of(l, x) : NULL;
+  if (!t) return;
+  Scalar keep, put;
+  if (!splat_value(kept->operands[1], &keep) || !splat_value(set->operands[1], &put)) return;
+  uint64_t sign = UINT64_C(1) << (type_bits(z->shape->type) - 1), all = sign | (sign - 1);
+  uint64_t exponent = sign - (UINT64_C(1) << type_mantissa_bits(z->shape->type));
+  if (((keep.u | exponent) & all) != all || (put.u & all & ~exponent)) return;
+  /* The slope is a power of 2, which has derivative 0: so have its bits. */
+  Instruction *slope = make_binary(&l->m, HLO_DIVIDE, z, x);
+  slope = make(&l->m, HLO_BITCAST_CONVERT, set->shape, &slope, 1, NULL);
+  slope = make(&l->m, HLO_BITCAST_CONVERT, z->shape, &slope, 1, NULL);
+  set_tangent(l, z, make_binary(&l->m, HLO_MULTIPLY, t, slope));
+}
+
 /* ---- relu ---- */
 
 /* Whether the program has min(x, 0), too: then max(x, 0) + f(min(x, 0)), such as celu, which is smooth. */

@@ -7,7 +7,7 @@ import re
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import export
+from jax import export, lax
 
 SPECIAL = []
 S = jax.scipy.special
@@ -124,6 +124,13 @@ case('sinc', jnp.sinc, [0.0, 0.1, -0.5, 1.0, 2.5])
 case('sinc-near-0', jnp.sinc, [0.05, -0.05, 0.09, 0.1], types=(np.float64,))
 case('xlogy-at-0', S.xlogy, [0.0, 0.0, 1.0, 2.0], [0.5, 2.0, 1.0, 3.0])
 case('xlog1py-at-0', S.xlog1py, [0.0, 0.0, 1.0, 2.0], [0.5, 2.0, 1.0, 3.0])
+
+# ---- Bits ----
+
+case('frexp', lambda x: jnp.frexp(x)[0] * x, [0.7, -3.0, 1e-20, 100.0])
+case('ldexp', lambda x: jnp.ldexp(x, jnp.array([0, 3, -2, 5])), [0.7, -3.0, 0.0, 100.0])
+SPECIAL.append(('special frexp bfloat16', lambda x: jnp.frexp(x)[0] * x, [jnp.array([0.75, -3.0, 96.0], jnp.bfloat16)], None, exported))
+case('bits-of-mantissa', lambda x: lax.bitcast_convert_type(lax.bitcast_convert_type(x, f'int{8 * x.dtype.itemsize}') & -8, x.dtype) * x, [0.7, -3.0])
 
 # ---- Integer powers ----
 
