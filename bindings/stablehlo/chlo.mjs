@@ -7,11 +7,14 @@ import { arities, broadcastInDim, constantOfDense, ELEMENTWISE, operations, prec
 import { COMPLEX, REAL } from './types.mjs';
 
 /** Functions that are computed in f32 where the type is narrower. */
-const WIDENED = new Set([
-  'bessel_i1e', 'cosh', 'sinh', 'digamma', 'erf_inv', 'erfc', 'lgamma', 'polygamma', 'zeta',
-]);
+const WIDENED = new Set(['bessel_i1e', 'digamma', 'erf_inv', 'erfc', 'lgamma', 'polygamma', 'zeta']);
 
 const isNarrow = (elementType) => ELEMENT_TYPES.get(elementType).bits < 32;
+
+/** Functions that HLO has, too. Of complex numbers, the formulas of the first five are faster. */
+const OF_HLO = ['acos', 'acosh', 'asin', 'asinh', 'atanh', 'cosh', 'sinh', 'erf'];
+
+const ofHlo = (name) => (c) => (REAL[c.x.shape.elementType] && complexFunctions[name] ? ofComplex(c, name) : c.b[name](c.x));
 
 /** Real or complex, and widened where XLA widens. */
 function computed(name) {
@@ -34,22 +37,7 @@ function ofComplex(c, name) {
     const [re, im] = complexFunctions[name](m, c.b.real(c.x), c.b.imag(c.x));
     return c.b.complex(re, im);
   }
-  if (name === 'cosh' || name === 'sinh') return hyperbolic(c, name);
   throw malformed(`is not of complex numbers: ${c.x.shape}`);
-}
-
-/** The formulas of the real functions, in complex numbers. */
-function hyperbolic(c, name) {
-  const { b, x } = c;
-  const half = b.constant([0.5, 0], `${x.shape.elementType}[]`);
-  const shift = b.log(half);
-  const [plus, minus] = [b.exp(b.add(x, shift)), b.exp(b.sub(b.neg(x), b.neg(shift)))];
-  if (name === 'cosh') return b.add(plus, minus);
-  const e = b.expm1(x);
-  const one = b.constant([1, 0], `${x.shape.elementType}[]`);
-  const near = b.mul(half, b.add(e, b.div(e, b.add(e, one))));
-  const isNear = b.lt(b.abs(x), b.constantR0(1, REAL[x.shape.elementType]));
-  return b.select(isNear, near, b.sub(plus, minus));
 }
 
 const test = (value, absolute) => (c) => {
@@ -169,11 +157,11 @@ const BROADCASTING = {
   3: 'select',
 };
 
-const functions = Object.fromEntries(
-  Object.keys(realFunctions).map((name) => [`chlo.${name}`, computed(name)]));
+const rows = (names, row, dialect = 'chlo') => Object.fromEntries(names.map((name) => [`${dialect}.${name}`, row(name)]));
 
 const plain = {
-  ...functions,
+  ...rows(Object.keys(realFunctions), computed),
+  ...rows(OF_HLO, ofHlo),
   'chlo.next_after': nextAfter,
 };
 
@@ -206,21 +194,25 @@ const mhlo = {
   'mhlo.add_dependency': (c) => c.emit('add-dependency', c.in),
   'mhlo.bitcast': (c) => c.emit('bitcast', [c.x], {}, c.shape()),
   'mhlo.copy': (c) => c.emit('copy', [c.x]),
-  'mhlo.erf': (c) => c.b.erf(c.x),
   'mhlo.topk': (c) => c.b.topK(c.x, c.int('k'), !c.has('largest') || c.bool('largest')),
   'mhlo.ragged_dot': raggedDot,
   'mhlo.scan': scan,
   'mhlo.stochastic_convert': (c) => c.b.stochasticConvertType(c.in[0], c.in[1], c.elementType()),
-  ...Object.fromEntries(['acos', 'acosh', 'asin', 'asinh', 'atanh', 'cosh', 'sinh'].map((name) =>
-    [`mhlo.${name}`, (c) => c.b[name](c.x)])),
+  ...rows(OF_HLO, (name) => (c) => c.b[name](c.x), 'mhlo'),
 };
+
+/** JAX exports functions of CHLO as composites. Real ones that HLO has become its operations, as their slopes are exact. */
+function composite(c) {
+  const name = OF_HLO.find((known) => c.string('name', '') === `chlo.${known}`);
+  const isKnown = name && c.in.length === 1 && ELEMENT_TYPES.get(c.x.shape.elementType)?.kind === 'float';
+  return isKnown ? c.b[name](c.x) : c.lowering.call(c.string('decomposition'), c.frame, c.in);
+}
 
 export const chlo = {
   ...mhlo,
   ...plain,
   ...broadcasting,
   'chlo.tan': (c) => c.b.tan(c.x),
-  'chlo.erf': (c) => c.b.erf(c.x),
   'chlo.conj': conj,
   'chlo.is_inf': test(Infinity, true),
   'chlo.is_pos_inf': test(Infinity, false),
@@ -231,6 +223,7 @@ export const chlo = {
   'chlo.scan': scan,
   'chlo.constant': (c) => constantOfDense(c.b, c.attribute('value'), c.name),
   'chlo.constant_like': constantLike,
+  'stablehlo.composite': composite,
 };
 
 export const chloArity = {

@@ -5,46 +5,6 @@
  */
 import { erfInv } from '../builder/functions/erf_inv.mjs';
 
-/* ---- Trigonometric and hyperbolic functions ---- */
-
-const acos = (m, x) => m.atan2(m.sqrt(m.mul(m.sub(1, x), m.add(x, 1))), x);
-
-function asin(m, x) {
-  const half = m.atan2(x, m.add(m.sqrt(m.mul(m.sub(1, x), m.add(x, 1))), 1));
-  return m.add(half, half);
-}
-
-/** log1p(sqrt(x - 1) (sqrt(x + 1) + sqrt(x - 1))), and log 2 + log x if that overflows */
-function acosh(m, x) {
-  const root = m.sqrt(m.sub(x, 1));
-  const near = m.log1p(m.mul(root, m.add(m.sqrt(m.add(x, 1)), root)));
-  return m.select(m.ge(x, m.largest / 2), m.add(m.log(x), Math.LN2), near);
-}
-
-/** sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2))) */
-function asinh(m, x) {
-  const size = m.abs(x);
-  const square = m.mul(size, size);
-  const near = m.log1p(m.add(size, m.div(square, m.add(m.sqrt(m.add(square, 1)), 1))));
-  const far = m.add(m.log(size), Math.LN2);
-  return m.mul(m.sign(x), m.select(m.ge(size, Math.sqrt(m.largest)), far, near));
-}
-
-function atanh(m, x) {
-  const value = m.mul(m.sub(m.log1p(x), m.log1p(m.neg(x))), 0.5);
-  return m.select(m.gt(m.abs(x), 1), NaN, value);
-}
-
-/** e^(x - log 2) + e^(-x - log 2), which overflows only if cosh x does */
-const cosh = (m, x) => m.add(m.exp(m.sub(x, Math.LN2)), m.exp(m.sub(m.neg(x), Math.LN2)));
-
-function sinh(m, x) {
-  const far = m.sub(m.exp(m.sub(x, Math.LN2)), m.exp(m.sub(m.neg(x), Math.LN2)));
-  const e = m.expm1(x);
-  const near = m.mul(m.add(e, m.div(e, m.add(e, 1))), 0.5);
-  return m.select(m.lt(m.abs(x), 1), near, far);
-}
-
 /* ---- The complementary error function ---- */
 
 const ERFC_F32 = {
@@ -355,7 +315,7 @@ export const complexFunctions = {
 };
 
 export const realFunctions = {
-  acos, acosh, asin, asinh, atanh, cosh, sinh, erfc, digamma, lgamma, polygamma, zeta,
+  erfc, digamma, lgamma, polygamma, zeta,
   atan: (m, x) => m.atan2(x, 1),
   bessel_i1e: besselI1e,
   erf_inv: erfInv,

@@ -119,7 +119,6 @@ function inlined(c, region) {
 /* ---- Calls ---- */
 
 const call = (c) => c.lowering.call(c.string('callee'), c.frame, c.in);
-const composite = (c) => c.lowering.call(c.string('decomposition'), c.frame, c.in);
 
 const API_VERSIONS = [
   undefined, undefined, 'API_VERSION_STATUS_RETURNING', 'API_VERSION_STATUS_RETURNING_UNIFIED',
@@ -284,7 +283,6 @@ export const control = {
   'stablehlo.case': caseOf,
   'stablehlo.if': ifThen,
   'func.call': call,
-  'stablehlo.composite': composite,
   'stablehlo.custom_call': customCall,
   'stablehlo.infeed': infeed,
   'stablehlo.outfeed': outfeed,

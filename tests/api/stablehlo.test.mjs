@@ -156,6 +156,24 @@ describe('text', () => {
     assert.deepEqual(await run(text, [[1, -2]]), [[33, 14], [-6, -4]]);
   });
 
+  test('composites of functions that HLO has', async () => {
+    const text = (type) => `module {
+      func.func @main(%x: tensor<2x${type}>) -> tensor<2x${type}> {
+        %0 = stablehlo.composite "chlo.asin" %x {decomposition = @formula, version = 1 : i32} : (tensor<2x${type}>) -> tensor<2x${type}>
+        return %0 : tensor<2x${type}>
+      }
+      func.func private @formula(%x: tensor<2x${type}>) -> tensor<2x${type}> {
+        %0 = stablehlo.negate %x : tensor<2x${type}>
+        return %0 : tensor<2x${type}>
+      }
+    }`;
+    const opcodes = async (type) => String(await client.parseStableHlo(text(type))).match(/ (asin|negate)\(/g);
+    assert.deepEqual(await opcodes('f64'), [' asin(']);
+    assert.deepEqual(await opcodes('bf16'), [' asin(']);
+    assert.deepEqual(await opcodes('complex<f32>'), [' negate('], 'the formula is faster');
+    assert.deepEqual(await opcodes('i32'), [' negate(']);
+  });
+
   test('quantised types', async () => {
     const q = '!quant.uniform<i8:f32, 0.5:-1>';
     const text = `func.func @main(%x: tensor<3xf32>, %y: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi8>) {

@@ -216,6 +216,8 @@ static Instruction *visit(Linear *l, const Instruction *from) {
   Instruction *element = from->operand_count ? element_in(from, operands[0]) : NULL;
   if (element) return element;
   const Rule *rule = &derivative_rules[from->opcode];
+  /* The operand may hold the bits of a float that has a tangent. */
+  any |= from->opcode == HLO_BITCAST_CONVERT && !from->shape->dynamic;
   bool is_constant = !any || !any_derivative(from->shape);
   if (is_constant && from->opcode != HLO_CUSTOM_CALL) return keep_instruction(l, from, operands);
   if (rule->replace) return rule->replace(l, from, operands);

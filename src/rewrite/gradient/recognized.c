@@ -92,13 +92,12 @@ void linearize_log_sum(Linear *l, Instruction *x) {
   set_tangent(l, x, sum);
 }
 
-/* Whether an element-wise expression has |of| inside. */
-static bool has_abs_of(const Instruction *x, const Instruction *of, int *budget) {
+/* Whether an expression has this operation inside, with this first operand. */
+static bool has_inside(const Instruction *x, Opcode opcode, const Instruction *first, int *budget) {
   if (--*budget < 0) return false;
-  if (x->opcode == HLO_ABS) return is_same(x->operands[0], of);
-  if (x->opcode == HLO_PARAMETER) return false;
+  if (x->opcode == opcode && is_same(x->operands[0], first)) return true;
   for (int k = 0; k < x->operand_count; k++) {
-    if (has_abs_of(x->operands[k], of, budget)) return true;
+    if (has_inside(x->operands[k], opcode, first, budget)) return true;
   }
   return false;
 }
@@ -110,7 +109,7 @@ void linearize_odd(Linear *l, Instruction *x) {
     Instruction *g = x->operands[1 - k], *t = tangent_of(l, g);
     int budget = MAX_LOOKED;
     if (sign->opcode != HLO_SIGN || !t || type_kind(x->shape->type) != KIND_FLOAT ||
-        !has_abs_of(g, sign->operands[0], &budget)) {
+        !has_inside(g, HLO_ABS, sign->operands[0], &budget)) {
       continue;
     }
     Instruction *zero = make_zeros(&l->m, x->shape);
@@ -152,22 +151,30 @@ static bool implies_zero(const Instruction *p, bool value, const Instruction *x,
          is_zero_if_equal(x, p->operands[0], p->operands[1]);
 }
 
-/* x == 0 ? 0 : x g, where g may be log(0): a product. At 0 its slope by x is g, where that is finite. */
+/* x == 0 ? 0 : x g, where g may be log(0): a product. At 0 its slope by x is g, where that is finite. A program whose g
+** has another value for x == 0 keeps the slope of its select. */
 static void linearize_as_product(Linear *l, Instruction *select, bool is_second, int factor) {
   const Instruction *product = select->operands[1 + is_second];
   Instruction *x = product->operands[factor], *g = product->operands[1 - factor],
               *p = select->operands[0];
   Instruction *t = tangent_of(l, x), *by_g = tangent_of(l, g);
-  int budget = MAX_LOOKED;
-  if (!t || !implies_zero(p, is_second, x, &budget)) return;
+  int budget = MAX_LOOKED, budget_of_g = MAX_LOOKED;
+  if (!t || !implies_zero(p, is_second, x, &budget) || has_inside(g, HLO_SELECT, p, &budget_of_g)) {
+    return;
+  }
   Maker *m = &l->m;
   Instruction *zeros = make_zeros(m, x->shape), *is_finite = make_unary(m, HLO_IS_FINITE, g);
   Instruction *selected = is_second ? make_select(m, p, zeros, g) : make_select(m, p, g, zeros);
   Instruction *sum = make_binary(m, HLO_MULTIPLY, t, make_select(m, is_finite, g, selected));
   if (by_g) {
-    Instruction *other = make_binary(m, HLO_MULTIPLY, x, by_g);
-    sum = make_plus(m, sum,
-                    is_second ? make_select(m, p, zeros, other) : make_select(m, p, other, zeros));
+    Instruction *product_by_g = make_binary(m, HLO_MULTIPLY, x, by_g);
+    Instruction *other =
+        is_second ? make_select(m, p, zeros, product_by_g) : make_select(m, p, product_by_g, zeros);
+    /* A logarithm that is finite has a finite slope, so the product has derivatives at 0, too. */
+    if (g->opcode == HLO_LOG || g->opcode == HLO_LOG1P) {
+      other = make_select(m, is_finite, product_by_g, other);
+    }
+    sum = make_plus(m, sum, other);
   }
   set_tangent(l, select, sum);
 }
@@ -200,7 +207,39 @@ static bool is_short_form(const Instruction *p, bool value, const Instruction *x
                                          : has_sine_of_zero(p, value, y, budget));
 }
 
+/* x == 0 ? 1 : sin(z) / z, where z is x times a number: the difference cos z - sin(z) / z cancels near 0. */
+static void linearize_sinc(Linear *l, Instruction *select) {
+  const Instruction *quotient = select->operands[2], *p = select->operands[0];
+  if (quotient->opcode != HLO_DIVIDE) return;
+  Instruction *y = quotient->operands[1];
+  if (operand_of(quotient->operands[0], HLO_SIN) != y || y->opcode != HLO_SELECT ||
+      !is_same(y->operands[0], p)) {
+    return;
+  }
+  double number = 1;
+  Instruction *z = y->operands[2], *factor = NULL, *t = tangent_of(l, z);
+  int budget = MAX_LOOKED;
+  if (!t || !implies_zero(p, true, without_factor(z, &number, &factor), &budget)) return;
+  set_tangent(
+      l, select,
+      add_formula(l,
+                  "t * (abs(w) < 0.3 ? w * (w * w * (1 / 30 - w * w * (1 / 840 - w * w * "
+                  "(1 / 45360 - w * w / 3991680))) - 1 / 3) : (cosine(w) - sine(w) / w) / w)",
+                  y, t));
+}
+
+/* Whether p is |re z| == |im z|. */
+static bool is_diagonal(const Instruction *p) {
+  if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_EQ) return false;
+  const Instruction *z = operand_of(operand_of(p->operands[0], HLO_ABS), HLO_REAL);
+  return z && z == operand_of(operand_of(p->operands[1], HLO_ABS), HLO_IMAG);
+}
+
 void linearize_select(Linear *l, Instruction *select) {
+  /* The square root of complex numbers, as JAX exports it: on diagonals, the form without the imaginary part. */
+  if (is_diagonal(select->operands[0])) {
+    return set_tangent(l, select, tangent_of(l, select->operands[2]));
+  }
   /* exp, sin, cos and square of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */
   for (int k = 1; k <= 2; k++) {
     int budget = MAX_LOOKED;
@@ -210,6 +249,7 @@ void linearize_select(Linear *l, Instruction *select) {
     }
   }
   if (type_kind(select->shape->type) != KIND_FLOAT) return;
+  linearize_sinc(l, select);
   for (int k = 1; k <= 2; k++) {
     const Instruction *product = select->operands[k];
     if (product->opcode != HLO_MULTIPLY || !is_zero(select->operands[3 - k])) continue;
@@ -220,7 +260,7 @@ void linearize_select(Linear *l, Instruction *select) {
 }
 
 /* 1 / (1 + exp(u)) = z: -t z (1 - z), also where exp(u) is infinite. */
-void linearize_sigmoid(Linear *l, Instruction *z) {
+static void linearize_sigmoid(Linear *l, Instruction *z) {
   const Instruction *sum = z->operands[1];
   if (sum->opcode != HLO_ADD || !is_number(z->operands[0], 1)) return;
   for (int k = 0; k < 2; k++) {
@@ -232,6 +272,36 @@ void linearize_sigmoid(Linear *l, Instruction *z) {
   }
 }
 
+/* Returns n if x is the n-th power of a value, as products; sets `value` to it. */
+static int power_of(const Instruction *x, Instruction **value, int *budget) {
+  if (--*budget < 0) return 0;
+  if (x->opcode != HLO_MULTIPLY) {
+    if (!*value) *value = (Instruction *)x;
+    return x == *value;
+  }
+  int n = power_of(x->operands[0], value, budget);
+  int more = n ? power_of(x->operands[1], value, budget) : 0;
+  return more ? n + more : 0;
+}
+
+/* z = c / x^n: the slope by x is -n z / x, also where x is 0 or infinite. */
+static void linearize_negative_power(Linear *l, Instruction *z) {
+  Instruction *x = NULL, *by_c = tangent_of(l, z->operands[0]);
+  int budget = MAX_LOOKED, n = power_of(z->operands[1], &x, &budget);
+  Instruction *t = n > 1 ? tangent_of(l, x) : NULL;
+  if (!t || type_kind(z->shape->type) != KIND_FLOAT) return;
+  Maker *m = &l->m;
+  Instruction *slope = make_binary(m, HLO_DIVIDE, z, x);
+  slope = make_binary(m, HLO_MULTIPLY, make_number(m, z->shape, -n), slope);
+  if (by_c) by_c = make_binary(m, HLO_DIVIDE, by_c, z->operands[1]);
+  set_tangent(l, z, make_plus(m, by_c, make_binary(m, HLO_MULTIPLY, t, slope)));
+}
+
+void linearize_divide(Linear *l, Instruction *z) {
+  linearize_sigmoid(l, z);
+  if (!has_tangent(l, z)) linearize_negative_power(l, z);
+}
+
 /* log(x / (1 - x)): t / (x (1 - x)), also where the quotient is 0 or infinite. */
 void linearize_logit(Linear *l, Instruction *log) {
   Instruction *quotient = log->operands[0];
@@ -241,6 +311,37 @@ void linearize_logit(Linear *l, Instruction *log) {
       is_same(rest->operands[1], x) && type_kind(x->shape->type) == KIND_FLOAT) {
     set_tangent(l, log, add_formula(l, "t / (x * y)", quotient, t));
   }
+}
+
+/* x to the power of a number, such as an integer: the slope of x to the power 0 is 0, also at 0. */
+void linearize_power(Linear *l, Instruction *x) {
+  Instruction *t = tangent_of(l, x->operands[0]);
+  if (!t || tangent_of(l, x->operands[1])) return;
+  set_tangent(l, x, add_formula(l, "t * (y == 0 ? 0 : y * power(x, y - 1))", x, t));
+}
+
+/* ---- Bits ---- */
+
+/* The bits of x, with those of the exponent replaced, as in frexp and ldexp: z = x 2^k, of slope z / x. */
+void linearize_bits(Linear *l, Instruction *z) {
+  const Instruction *set = z->operands[0], *kept = operand_of(set, HLO_OR),
+                    *bits = operand_of(kept, HLO_AND);
+  if (tangent_of(l, set)) {
+    return refuse_derivative(l, z, "reads bits as another type, which has no derivative");
+  }
+  Instruction *x = (Instruction *)operand_of(bits, HLO_BITCAST_CONVERT);
+  Instruction *t = x && x->shape->type == z->shape->type ? tangent_of(l, x) : NULL;
+  if (!t) return;
+  Scalar keep, put;
+  if (!splat_value(kept->operands[1], &keep) || !splat_value(set->operands[1], &put)) return;
+  uint64_t sign = UINT64_C(1) << (type_bits(z->shape->type) - 1), all = sign | (sign - 1);
+  uint64_t exponent = sign - (UINT64_C(1) << type_mantissa_bits(z->shape->type));
+  if (((keep.u | exponent) & all) != all || (put.u & all & ~exponent)) return;
+  /* The slope is a power of 2, which has derivative 0: so have its bits. */
+  Instruction *slope = make_binary(&l->m, HLO_DIVIDE, z, x);
+  slope = make(&l->m, HLO_BITCAST_CONVERT, set->shape, &slope, 1, NULL);
+  slope = make(&l->m, HLO_BITCAST_CONVERT, z->shape, &slope, 1, NULL);
+  set_tangent(l, z, make_binary(&l->m, HLO_MULTIPLY, t, slope));
 }
 
 /* ---- relu ---- */

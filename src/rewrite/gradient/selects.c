@@ -173,22 +173,22 @@ static void add_by_slope(const Region *r, Instruction *leaf, Instruction *ct) {
 }
 
 void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
+  Instruction *const *of = x->operands, *zeros = make_zeros(&l->m, x->shape);
+  Instruction *then = is_linear(l, of[1]) ? make_select(&l->m, of[0], ct[0], zeros) : NULL;
+  Instruction *other = is_linear(l, of[2]) ? make_select(&l->m, of[0], zeros, ct[0]) : NULL;
   Region r = {.l = l, .number = ++l->regions};
   region_add(&r, x);
   if (r.may_be_infinite && r.leaf_count <= MAX_LEAVES && r.visited <= MAX_REGION) {
-    for (int i = 0; i < r.leaf_count; i++) add_by_slope(&r, r.leaves[i], ct[0]);
+    /* If one branch is constant, an infinite cotangent counts as 0 there. */
+    Instruction *masked = then && other ? ct[0] : then ? then : other;
+    for (int i = 0; i < r.leaf_count; i++) add_by_slope(&r, r.leaves[i], masked);
     return;
   }
   for (int i = 0; r.may_be_infinite && i < r.count; i++) {
     note_of(l, r.items[i])->guarded |= has_pole(l, r.items[i]);
   }
-  Instruction *p = x->operands[0], *zeros = make_zeros(&l->m, x->shape);
-  if (is_linear(l, x->operands[1])) {
-    add_cotangent(l, x->operands[1], make_select(&l->m, p, ct[0], zeros));
-  }
-  if (is_linear(l, x->operands[2])) {
-    add_cotangent(l, x->operands[2], make_select(&l->m, p, zeros, ct[0]));
-  }
+  if (then) add_cotangent(l, of[1], then);
+  if (other) add_cotangent(l, of[2], other);
 }
 
 /* The product of a cotangent and a slope, for the transposition of x. */

@@ -5,7 +5,8 @@
 With a pattern, only functions whose name it matches are made again, and the others stay.
 
 A list of { name, program (StableHLO), arguments, wrt (numbers of the arguments of floating-point type), tangents (of
-these), jvp (the tangents of the results), cotangents (of the results), vjp (those of the arguments) }. Arrays are
+these), jvp (the tangents of the results), cotangents (of the results), vjp (those of the arguments) }; special functions
+have second, too: the tangents of vjp's results, with these tangents of the arguments. Arrays are
 { shape, data }, row-major. A complex number is two numbers, and numbers that JSON does not have are strings. jvp and
 vjp are null where JAX refuses.
 """
@@ -83,6 +84,8 @@ def entry(name, function, arguments, lowered=None, exported=None):
   jvp = attempt(name, 'jvp', lambda: compiled(lambda p, t: jax.jvp(of_floats, p, t)[1])(point, tangents))
   vjp = attempt(name, 'vjp', lambda: compiled(lambda p, t: jax.vjp(of_floats, *p)[1](t))(point, cotangents))
   arrays = lambda xs: xs and [array(x) for x in xs]
+  of_second = lambda p, t: jax.jvp(lambda *q: jax.vjp(of_floats, *q)[1](cotangents), p, t)[1]
+  second = vjp and exported and attempt(name, 'second', lambda: jax.jit(of_second)(point, tangents))
   return {
       'name': name,
       'program': exported(written)(*leaves) if exported else jax.jit(written, keep_unused=True).lower(*leaves).as_text(),
@@ -92,6 +95,7 @@ def entry(name, function, arguments, lowered=None, exported=None):
       'jvp': arrays(jvp),
       'cotangents': arrays(cotangents),
       'vjp': arrays(vjp),
+      **({'second': arrays(second)} if second else {}),
   }
 
 

@@ -7,7 +7,7 @@ import re
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import export
+from jax import export, lax
 
 SPECIAL = []
 S = jax.scipy.special
@@ -77,6 +77,9 @@ case('cross-entropy-of-zeros', lambda w, x: cross_entropy(x @ w, jnp.ones(3, x.d
 AXES = [0, 1, -1, 1j, -1j, 0.5j, 1 + 1j, -2 + 0.3j]
 for name in ['exp', 'sin', 'cos', 'tan', 'sinh', 'cosh', 'tanh', 'expm1', 'sinc', 'square']:
   case(f'complex-{name}', getattr(jnp, name), AXES, types=(np.complex64, np.complex128))
+DIAGONALS = [1 + 1j, -1 + 1j, 2 - 2j, -3 - 3j, 1 + 2j, -2]
+for name in ['sqrt', 'log', 'log1p', 'arcsin', 'arctanh']:
+  case(f'complex-{name}-on-diagonals', getattr(jnp, name), DIAGONALS, types=(np.complex64, np.complex128))
 case('phases', lambda x: jnp.exp(1j * x), [0.0, 0.5, -2.0])
 
 # ---- Selects, whose other branch has a pole ----
@@ -109,9 +112,45 @@ for name, function in {'ndtri': S.ndtri, 'logit': S.logit, 'logistic-ppf': N.log
 case('logit-at-1', S.logit, [0.0, 1.0])
 case('norm-ppf', N.norm.ppf, UNIT, types=(np.float64,))
 
+# ---- Functions whose names an export keeps, at their poles and beyond ----
+
+for name in ['arcsin', 'arccos', 'arctanh']:
+  case(f'{name}-beyond', getattr(jnp, name), [1.0, -1.0, 2.0, -2.0])
+case('arccosh-at-1', jnp.arccosh, [1.0, 2.0])
+case('sinh-and-cosh', lambda x: jnp.sinh(x) * jnp.cosh(x), ALL)
+case('gelu-exact', lambda x: jax.nn.gelu(x, approximate=False), ALL)
+
+case('sinc', jnp.sinc, [0.0, 0.1, -0.5, 1.0, 2.5])
+case('sinc-near-0', jnp.sinc, [0.05, -0.05, 0.09, 0.1], types=(np.float64,))
+case('xlogy-at-0', S.xlogy, [0.0, 0.0, 1.0, 2.0], [0.5, 2.0, 1.0, 3.0])
+case('xlog1py-at-0', S.xlog1py, [0.0, 0.0, 1.0, 2.0], [0.5, 2.0, 1.0, 3.0])
+
+# ---- Bits ----
+
+case('frexp', lambda x: jnp.frexp(x)[0] * x, [0.7, -3.0, 1e-20, 100.0])
+case('ldexp', lambda x: jnp.ldexp(x, jnp.array([0, 3, -2, 5])), [0.7, -3.0, 0.0, 100.0])
+SPECIAL.append(('special frexp bfloat16', lambda x: jnp.frexp(x)[0] * x, [jnp.array([0.75, -3.0, 96.0], jnp.bfloat16)], None, exported))
+case('bits-of-mantissa', lambda x: lax.bitcast_convert_type(lax.bitcast_convert_type(x, f'int{8 * x.dtype.itemsize}') & -8, x.dtype) * x, [0.7, -3.0])
+
+# ---- Integer powers ----
+
+case('powers', lambda x: x[:, None] ** jnp.arange(4), [0.0, -0.0, 1.0, -1.5, 2.0])
+case('powers-by-integers', lambda x: x ** jnp.array([0, 0, 1, 2, -1]), [0.0, 2.0, 0.0, 0.0, 3.0])
+
+case('complex-powers', lambda x: x[:, None] ** jnp.arange(4), [0, 1, -1, 1j, -2 + 0.3j], types=(np.complex64, np.complex128))
+for n in [2, 3, 4]:
+  case(f'power-of-minus-{n}', lambda x, n=n: x**-n, [0.0, -0.0, 1.0, -2.0, np.inf, -np.inf])
+
+# ---- Infinite cotangents of constants ----
+
+case('logsumexp-of-infinity', jax.nn.logsumexp, [np.inf, 0.0, 2.0])
+case('expon-logcdf', N.expon.logcdf, [0.0, 0.5, -1.0, 2.0])
+case('log-of-masked', lambda x: jnp.log(jnp.where(x > 0, 1 / (1 + x), 0)), [0.0, 0.5, -0.5, 2.0, -3.0])
+
 # ---- The same in programs ----
 
 case('bernoulli', lambda p, y: N.bernoulli.logpmf(y, p).sum(), UNIT, np.arange(len(UNIT)) % 2)
+case('safe-entropy', lambda p: -jnp.where(p == 0, 0, p * (jnp.log(jnp.where(p == 0, 1, p)) + 2)), [0.0, 0.25, 0.75])
 case('beta-prior', lambda a, b, x: N.beta.logpdf(x, a, b).sum(), 1.0, 1.0, UNIT)
 case('probit-loss', lambda w, x: -S.log_ndtr(x @ w).sum(), [0.0, 0.0], [[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]])
 case('reparametrised', lambda m, s, u: (m + s * S.ndtri(u)).sum(), 0.5, 2.0, UNIT[2:])
