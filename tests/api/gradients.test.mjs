@@ -512,6 +512,23 @@ ENTRY main { x = f32[] parameter(0)\n a = f32[] constant(3)\n z = s32[] constant
     close(await run(client.gradient(module, { value: true, maxTrips: 4 }), [2]), [2 * 3 * 6 * 12, 3 * 6 * 12]);
   });
 
+  test('a loop whose state has an empty tuple, then one whose first element says how often an inner loop runs', async () => {
+    const U = '(s32[], f32[])', S = `((), ${U})`, I = '(s32[], s32[], f32[])';
+    const module = client.parseHlo(`HloModule m
+below { s = ${I} parameter(0)\n k = s32[] get-tuple-element(s), index=0\n n = s32[] get-tuple-element(s), index=1\n ROOT c = pred[] compare(k, n), direction=LT }
+square { s = ${I} parameter(0)\n k = s32[] get-tuple-element(s), index=0\n n = s32[] get-tuple-element(s), index=1\n x = f32[] get-tuple-element(s), index=2
+ y = f32[] multiply(x, x)\n one = s32[] constant(1)\n j = s32[] add(k, one)\n ROOT t = ${I} tuple(j, n, y) }
+more { t = ${S} parameter(0)\n u = ${U} get-tuple-element(t), index=1\n i = s32[] get-tuple-element(u), index=0\n n = s32[] constant(3)\n ROOT c = pred[] compare(i, n), direction=LT }
+turn { t = ${S} parameter(0)\n e = () get-tuple-element(t), index=0\n u = ${U} get-tuple-element(t), index=1\n i = s32[] get-tuple-element(u), index=0\n x = f32[] get-tuple-element(u), index=1
+ both = ((), f32[]) tuple(e, x)\n held = ((), f32[]) opt-barrier(both)\n a = f32[] get-tuple-element(held), index=1
+ zero = s32[] constant(0)\n s = ${I} tuple(zero, i, a)\n w = ${I} while(s), condition=below, body=square\n y = f32[] get-tuple-element(w), index=2
+ one = s32[] constant(1)\n j = s32[] add(i, one)\n v = ${U} tuple(j, y)\n ROOT r = ${S} tuple(e, v) }
+ENTRY main { x = f32[] parameter(0)\n z = s32[] constant(0)\n e = () tuple()\n u = ${U} tuple(z, x)\n t = ${S} tuple(e, u)
+ w = ${S} while(t), condition=more, body=turn\n v = ${U} get-tuple-element(w), index=1\n ROOT y = f32[] get-tuple-element(v), index=1 }`);
+    // No iteration of the inner loop, then one, then two: x^8.
+    close(await run(client.gradient(module, { value: true, maxTrips: 4 }), [1.5]), [1.5 ** 8, 8 * 1.5 ** 7]);
+  });
+
   test('a loop whose body is a conditional by the first element of the state', async () => {
     const S = '(pred[], f32[], s32[])';
     const branch = (name, step) => `${name} { t = ${S} parameter(0)\n p = pred[] get-tuple-element(t), index=0\n x = f32[] get-tuple-element(t), index=1\n i = s32[] get-tuple-element(t), index=2
