@@ -145,7 +145,7 @@ static bool fold(Computation *body, CountedLoop counter) {
   for (int i = 0; i < rewrite.count; i++) {
     Instruction *x = body->instructions[i], *to = NULL;
     ranges[i] = NOTHING;
-    if (!shape_is_static_array(x->shape)) {
+    if (!shape_is_array(x->shape)) {
       rewrite_visit(&rewrite, i);
       continue;
     }

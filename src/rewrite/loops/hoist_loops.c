@@ -59,13 +59,12 @@ static bool is_state(const Loop *l, const Instruction *x) {
 static bool is_passed_on(const Loop *l, const Instruction *x) {
   if (!is_state(l, x) || x->a->tuple_index >= l->root->operand_count) return false;
   const Instruction *next = l->root->operands[x->a->tuple_index];
-  return is_state(l, next) && next->a->tuple_index == x->a->tuple_index &&
-         shape_is_static_array(x->shape);
+  return is_state(l, next) && next->a->tuple_index == x->a->tuple_index && shape_is_array(x->shape);
 }
 
 /* Whether an instruction computes one array from others, without a side effect. */
 static bool is_pure(const Instruction *x) {
-  if (!shape_is_static_array(x->shape) || x->a->control_predecessors.count) return false;
+  if (!shape_is_array(x->shape) || x->a->control_predecessors.count) return false;
   if (is_plain(x->opcode)) return true;
   switch (x->opcode) {
   case HLO_CHOLESKY:
@@ -375,7 +374,7 @@ static bool hoist_from(Instruction *loop) {
     Instruction *x = body->instructions[i];
     if (l.same[i] && l.escapes[i] && takes_time(x)) {
       hoist(&l, x);
-    } else if (x->opcode == HLO_DOT && shape_is_static_array(x->shape) && turns > 1) {
+    } else if (x->opcode == HLO_DOT && turns > 1) {
       if (!hoist_rows(&l, x, 0, turns) && !hoist_rows(&l, x, 1, turns) && turns >= MIN_TURNS) {
         hoist_panels(&l, x);
       }

@@ -402,9 +402,9 @@ static Rule *const rules[OPCODE_COUNT] = {
 static bool is_simple(const Instruction *x) {
   OpCategory category = opcode_category(x->opcode);
   if (category == STRUCTURE || category == CONTROL) return true;
-  if (!shape_is_static_array(x->shape)) return false;
+  if (!shape_is_array(x->shape)) return false;
   for (int i = 0; i < x->operand_count; i++) {
-    if (!shape_is_static_array(x->operands[i]->shape)) return false;
+    if (!shape_is_array(x->operands[i]->shape)) return false;
   }
   return true;
 }
