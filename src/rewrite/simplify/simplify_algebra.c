@@ -38,8 +38,7 @@ static bool is_all_ones(const Instruction *x) {
   switch (type_kind(x->shape->type)) {
   case KIND_PRED: return value.u == 1;
   case KIND_SIGNED: return value.i == -1;
-  case KIND_UNSIGNED: return value.u == UINT64_MAX >> (64 - bits);
-  default: return false;
+  default: return value.u == UINT64_MAX >> (64 - bits);
   }
 }
 
