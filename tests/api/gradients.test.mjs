@@ -328,6 +328,13 @@ describe('values that a select does not choose', () => {
     'product of quotients': [`i = f32[3] divide(one, x)
       j = f32[3] multiply(i, i)
       y = f32[3] multiply(i, j)`, (x) => -3 * x ** -4],
+    'cube root': ['y = f32[3] cbrt(x)', (x) => x ** (-2 / 3) / 3],
+    acosh: ['a = f32[3] add(x, one)\n y = f32[3] acosh(a)', (x) => ((x + 1) ** 2 - 1) ** -0.5],
+    ...Object.fromEntries([['acos', (a) => -((1 - a * a) ** -0.5)], ['asin', (a) => (1 - a * a) ** -0.5], ['atanh', (a) => 1 / (1 - a * a)]].map(
+      ([name, derivative]) => [name, [`a = f32[3] subtract(x, one)\n y = f32[3] ${name}(a)`, (x) => derivative(x - 1)]])),
+    ...Object.fromEntries([['cosh', Math.sinh], ['sinh', Math.cosh]].map(([name, derivative]) =>
+      [`${name} that overflows`, [`k = f32[3] constant({-100, -100, -100})\n a = f32[3] multiply(x, k)\n y = f32[3] ${name}(a)`,
+        (x) => -100 * derivative(-100 * x)]])),
     'exponential that overflows': [`m = f32[3] negate(x)
       k = f32[3] constant({100, 100, 100})
       mk = f32[3] multiply(m, k)

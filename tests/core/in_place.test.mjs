@@ -255,6 +255,24 @@ ENTRY e {
   }
 });
 
+test('a declared pair names elements of tuples', async () => {
+  const executable = await client.compile(client.parseHlo(`HloModule m, input_output_alias={ {1}: (1, {0}, may-alias) }
+ENTRY e {
+  a = f32[1000] parameter(0)
+  p = (f32[1000], f32[1000]) parameter(1)
+  b = f32[1000] get-tuple-element(p), index=0
+  c = f32[1000] get-tuple-element(p), index=1
+  n = f32[1000] subtract(a, c)
+  s = f32[1000] add(b, c)
+  ROOT t = (f32[1000], f32[1000]) tuple(n, s)
+}`));
+  const [a, b, c] = [1, 2, 3].map((value) => client.buffer(new Float32Array(1000).fill(value), 'f32[1000]'));
+  const place = b.view().byteOffset;
+  const [n, s] = await executable.execute([a, [b, c]], { device: true, donate: [0, 1] });
+  assert.equal(s.view().byteOffset, place);
+  assert.deepEqual([n.view()[999], s.view()[999]], [-2, 5]);
+});
+
 test('an array of more than 2 GB', { timeout: 300_000 }, async () => {
   const own = await Client.create({ threads: 0 });
   const n = 600_000_000;
