@@ -265,6 +265,23 @@ ENTRY main {
     }
   });
 
+  test('a parameter that is a tuple has a tangent that is one', async () => {
+    const module = client.parseHlo(`HloModule m
+ENTRY main { p = (f32[2], f32[2]) parameter(0)\n x = f32[2] get-tuple-element(p), index=0\n y = f32[2] get-tuple-element(p), index=1\n ROOT r = f32[2] multiply(x, y) }`);
+    const executable = await client.compile(client.jvp(module));
+    const results = await executable.execute([[[1, 2], [3, 4]], [[1, 1], [10, 10]]]);
+    assert.deepEqual(results.map((x) => x.toArray()), [[3, 8], [13, 24]]);
+  });
+
+  test('a scatter of products in an array without elements', async () => {
+    const module = client.vjp(client.parseHlo(`HloModule m
+mul { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] multiply(a, b) }
+ENTRY main { x = f32[3,0] parameter(0)\n u = f32[2,0] parameter(1)\n i = s32[2,1] constant({{0},{1}})
+ ROOT r = f32[3,0] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, unique_indices=true, to_apply=mul }`));
+    const results = await (await client.compile(module)).execute([[[], [], []], [[], []], [[], [], []]]);
+    assert.deepEqual(results.map(({ shape }) => String(shape)), ['f32[3,0]', 'f32[2,0]']);
+  });
+
   test('refusals name the operation, and come only if a result needs it', async () => {
     const text = (root) => `HloModule m
 ENTRY main {
@@ -672,6 +689,15 @@ describe('in a builder', () => {
     assert.notEqual(drawn[0], drawn[1]);
   });
 
+  test('a computation that is called states an order of its own', async () => {
+    const called = client.parseHlo(`HloModule m
+ENTRY square { x = f32[] parameter(0)\n y = f32[] negate(x)\n z = f32[] multiply(x, x), control-predecessors={y}\n ROOT r = f32[] multiply(z, y) }`);
+    const b = client.builder('loss'), w = b.parameter(0, 'f32[]');
+    const loss = b.call(called, [w]), [slope] = b.gradient(loss, [w]);
+    const executable = await client.compile(b.build(b.tuple([loss, slope])));
+    close(await executable.execute([2]).then((list) => list.map((x) => x.toArray())), [-8, -12]);
+  });
+
   test('a value that an effect hides is refused', () => {
     const b = client.builder('hidden');
     const w = b.parameter(0, 'f32[]', 'w');
@@ -724,6 +750,26 @@ ENTRY main {
       const product = (xs, ys) => flat(xs).reduce((sum, x, i) => sum + x * flat(ys)[i], 0);
       assert.equal(product(forward, cotangents), product(backward, tangents));
       assert.notEqual(product(forward, cotangents), 0);
+    });
+  }
+
+  /** 2 a + b of the pair that a collective of x and y gives; tangents and cotangents by hand. */
+  for (const [name, operation, forward, backward] of [
+    ['all-reduce', 'all-reduce(x, y), replica_groups={{0,1}}, to_apply=add', [[17, 1212], [17, 1212]], [[18, 9], [18, 9]]],
+    ['all-to-all', 'all-to-all(x, y), replica_groups={{0,1}}', [[6, 102], [9, 1020]], [[6, 12], [3, 6]]],
+  ]) {
+    test(`${name} of two arrays`, async () => {
+      const module = client.parseHlo(`HloModule m, replica_count=2
+${ADDER}
+ENTRY main { x = f32[1] parameter(0)\n y = f32[1] parameter(1)\n t = (f32[1], f32[1]) ${operation}\n a = f32[1] get-tuple-element(t), index=0
+ b = f32[1] get-tuple-element(t), index=1\n two = f32[1] constant({2})\n c = f32[1] multiply(a, two)\n ROOT r = f32[1] add(c, b) }`);
+      const onBoth = async (derived, lists) => {
+        const executable = await client.compile(derived), results = await executable.executeReplicas(lists.map((list) => list.map((x) => [x])));
+        executable.dispose();
+        return results.map((own) => own.map((literal) => literal.toArray()[0]));
+      };
+      assert.deepEqual(await onBoth(client.jvp(module), [[1, 2, 1, 10], [4, 5, 100, 1000]]), forward);
+      assert.deepEqual(await onBoth(client.vjp(module), [[1, 2, 3], [4, 5, 6]]), backward);
     });
   }
 
