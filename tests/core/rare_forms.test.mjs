@@ -107,3 +107,27 @@ test('a call that spells a function, of a type that it does not have, is the hos
   const [same] = await executable.execute([[1, 2]]);
   assert.deepEqual(same.toArray(), [1, 2]);
 });
+
+describe('branches in branches that cannot be written out, with a part of the host or of other devices in them', () => {
+  const LEAVES = {
+    'all-reduce': 'y = f32[2] all-reduce(p), replica_groups={}, to_apply=add',
+    infeed: 't = token[] after-all()\n v = (f32[2], token[]) infeed(t)\n y = f32[2] get-tuple-element(v), index=0',
+    outfeed: 't = token[] after-all()\n o = token[] outfeed(p, t), outfeed_shape=f32[2]\n y = f32[2] negate(p)',
+    send: `t = token[] after-all()\n s = (f32[2], u32[], token[]) send(p, t), channel_id=1, is_host_transfer=true
+ d = token[] send-done(s), channel_id=1, is_host_transfer=true\n y = f32[2] negate(p)`,
+    recv: `t = token[] after-all()\n s = (f32[2], u32[], token[]) recv(t), channel_id=1, is_host_transfer=true
+ d = (f32[2], token[]) recv-done(s), channel_id=1, is_host_transfer=true\n y = f32[2] get-tuple-element(d), index=0`,
+    'custom-call': 'y = f32[2] custom-call(p), custom_call_target="mine"',
+  };
+  for (const [name, lines] of Object.entries(LEAVES)) {
+    test(name, async () => {
+      const level = (k) => `l${k} {\n p = f32[2] parameter(0)\n s = f32[1] slice(p), slice={[0:1]}\n q = f32[] reshape(s)\n i = s32[] convert(q)
+ c = f32[2] conditional(i, p, p), branch_computations={l${k - 1}, l${k - 1}}\n ROOT d = f32[2] conditional(i, c, c), branch_computations={l${k - 1}, l${k - 1}}\n}\n`;
+      const levels = Array.from({ length: 25 }, (_, k) => level(k + 1)).join('');
+      const module = client.parseHlo(`HloModule m\n${ADD}l0 {\n p = f32[2] parameter(0)\n ${lines}\n ROOT r = f32[2] add(y, p)\n}
+${levels}ENTRY e {\n x = f32[2] parameter(0)\n ROOT r = f32[2] call(x), to_apply=l25\n}`);
+      await assert.rejects(client.compile(module), (error) => error.code === 'RESOURCE_EXHAUSTED' &&
+        /conditional: .* calls computations that call others, which written out are more than \d+ instructions/.test(error.message));
+    });
+  }
+});
