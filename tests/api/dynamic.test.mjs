@@ -326,6 +326,17 @@ describe('control flow carries sizes', () => {
   const loop = ['t = (s32[], f32[<=5]) tuple(zero, x)',
     'r = (s32[], f32[<=5]) while(t), condition=condition, body=body'];
 
+  test('while, whose condition or body has an operation that needs static sizes', async () => {
+    const lines = ['x = f32[<=5] parameter(0)', 'zero = s32[] constant(0)', ...loop];
+    for (const [from, to] of [
+      ['n = s32[] get-dimension-size(x), dimensions={0}\n    two', 'held = f32[<=5] custom-call(x), custom_call_target="mine"\n    n = s32[] get-dimension-size(held), dimensions={0}\n    two'],
+      ['y = f32[<=5] negate(x)\n    z', 'y = f32[<=5] custom-call(x), custom_call_target="mine"\n    z'],
+    ]) {
+      assert.ok(LOOP.includes(from));
+      await assert.rejects(compile(lines, LOOP.replace(from, to)), /custom-call: .* is dynamic in dimension 0; /);
+    }
+  });
+
   test('while, whose body makes it smaller', async () => {
     const lines = ['x = f32[<=5] parameter(0)', 'zero = s32[] constant(0)', ...loop];
     const got = await run(lines, [[1, 2, 3, 4]], LOOP);

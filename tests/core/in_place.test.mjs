@@ -255,6 +255,32 @@ ENTRY e {
   }
 });
 
+test('a kept value that a loop writes overwrites no argument whose other elements it reads later', async () => {
+  for (const [name, line, wanted] of [
+    ['reversed columns', 'y = f32[64,8] reverse(x), dimensions={1}', (i, k) => 8 * i + 7 - k],
+    ['the same elements', 'y = f32[64,8] copy(x)', (i, k) => 8 * i + k],
+  ]) {
+    const executable = await client.compile(client.parseHlo(`HloModule m
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[64,8] parameter(0)
+  z = f32[] constant(0)
+  ${line}
+  k = f32[64,8] negate(y)
+  s = f32[64] reduce(k, z), dimensions={1}, to_apply=add
+  ROOT t = (f32[64], f32[64,8]) tuple(s, k)
+}`));
+    const argument = client.buffer(Float32Array.from({ length: 512 }, (_, i) => i), 'f32[64,8]');
+    const [sums, kept] = await executable.execute([argument], { device: true, donate: [0] });
+    assert.deepEqual([...kept.view()], Array.from({ length: 512 }, (_, i) => -wanted(i >> 3, i & 7)), name);
+    assert.deepEqual([...sums.view()], Array.from({ length: 64 }, (_, i) => -(64 * i + 28)), name);
+  }
+});
+
 test('a declared pair names elements of tuples', async () => {
   const executable = await client.compile(client.parseHlo(`HloModule m, input_output_alias={ {1}: (1, {0}, may-alias) }
 ENTRY e {

@@ -26,8 +26,20 @@ turn {\n s = (s32[], s32[]) parameter(0)\n i = s32[] get-tuple-element(s), index
  ${line}\n n = s32[] constant(4)\n c = s32[] minimum(v, n)\n m = s32[] add(k, c)\n ROOT t = (s32[], s32[]) tuple(j, m)\n}\n`;
 const LOOP = 'x = s32[] parameter(0)\n z = s32[] constant(0)\n s = (s32[], s32[]) tuple(z, x)\n w = (s32[], s32[]) while(s), condition=more, body=turn\n ROOT r = s32[] get-tuple-element(w), index=1';
 
+/** Three turns of v = v + k, k = k + 1, of small numbers. */
+const SMALL = (type) => {
+  const state = `(s32[], ${type}[], ${type}[5])`, element = (shape, i) => `${shape} get-tuple-element(s), index=${i}`;
+  return [`more {\n s = ${state} parameter(0)\n i = ${element('s32[]', 0)}\n n = s32[] constant(300)\n ROOT r = pred[] compare(i, n), direction=LT\n}
+turn {\n s = ${state} parameter(0)\n i = ${element('s32[]', 0)}\n k = ${element(`${type}[]`, 1)}\n v = ${element(`${type}[5]`, 2)}\n one = s32[] constant(1)\n j = s32[] add(i, one)
+ n = s32[] constant(3)\n p = pred[] compare(i, n), direction=LT\n c = ${type}[] convert(p)\n b = ${type}[5] broadcast(k), dimensions={}\n q = pred[5] broadcast(p), dimensions={}
+ w = ${type}[5] add(v, b)\n x = ${type}[5] select(q, w, v)\n m = ${type}[] add(k, c)\n ROOT t = ${state} tuple(j, m, x)\n}\n`,
+  `v = ${type}[5] parameter(0)\n k = ${type}[] parameter(1)\n z = s32[] constant(0)\n s = ${state} tuple(z, k, v)\n w = ${state} while(s), condition=more, body=turn\n ROOT r = ${type}[5] get-tuple-element(w), index=2`,
+  [[1, 2, 3, 4, 5], 2], [10, 11, 12, 13, 14]];
+};
+
 /** Computations, lines, arguments, results. */
 const FORMS = {
+  ...Object.fromEntries(['u8', 's8', 'u16', 's16', 'f16', 'bf16'].map((type) => [`a loop that adds a number of ${type} to a small array`, SMALL(type)])),
   'a conversion of complex numbers to their own type': ['', 'x = c64[2] parameter(0)\n y = c64[2] negate(x)\n c = c64[2] convert(y)\n i = f32[2] imag(c)\n ROOT r = f32[2] negate(i)',
     [[[1, 2], [3, 4]]], [2, 4]],
   'a sum and a maximum of 8-bit floats in one reduction': [F8, `x = f32[3,6] parameter(0)\n y = f8e5m2[3,6] convert(x)\n z = f8e5m2[] constant(0)
