@@ -14,16 +14,19 @@
  * Three kinds of aims take turns: each rule with each class of types; a program that had an operation, again, for each
  * construct that lacks the operation; and operations with classes of types that they never had, by rules that write them.
  */
+import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { Client } from '../../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
+import { readGolden } from '../support/golden.mjs';
 import { generate, RULES } from './generate.mjs';
 import { allOpcodes, classOf, Pairs, pairsOf } from './pairs.mjs';
 import { buildModule } from './program.mjs';
 import { spell } from './spelling.mjs';
 
+const GOLDEN = new URL('../golden/', import.meta.url);
 const PROGRAMS_OF_CLIENT = 200;
 const MAX_TRIES = 12; // for one combination
 const MAX_SOURCES = 4;
@@ -165,6 +168,21 @@ export async function collect(seconds, seed, most = Infinity) {
   return { pairs: aims.pairs, programs };
 }
 
+/** The combinations of the golden corpus. */
+async function golden() {
+  const client = await Client.create({ threads: 0 }), pairs = new Pairs();
+  for (const file of await readdir(GOLDEN)) {
+    if (!file.endsWith('.golden')) continue;
+    for (const { hlo } of await readGolden(new URL(file, GOLDEN))) {
+      const module = client.parseHlo(hlo);
+      pairs.add(module.toString());
+      module.dispose();
+    }
+  }
+  client.dispose();
+  return pairs;
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({
     options: {
@@ -174,5 +192,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   });
   const { pairs, programs } = await collect(Number(values.seconds), Number(values.seed), Number(values.programs));
   console.log(pairs.report(await allOpcodes()));
+  console.log(`\n${pairs.unwritten(await golden())}`);
   console.log(`\n${programs} programs; ${pairs.lacking().length} combinations are missing`);
 }

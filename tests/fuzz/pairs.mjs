@@ -125,6 +125,18 @@ export class Pairs {
     return lines.join('\n');
   }
 
+  /** Operations of classes of types that `others` have, and no program here; those of UNWRITTEN are left out. */
+  unwritten(others) {
+    const own = this.keys(), classes = new Map();
+    for (const key of [...others.keys()].filter((one) => !own.has(one)).sort()) {
+      const [opcode, of] = key.split(/ of (.*)/);
+      if (!UNWRITTEN[opcode]) classes.set(of, [...classes.get(of) ?? [], opcode]);
+    }
+    const lines = ['| class | the golden corpus has these operations of it, and no rule writes them |', '| --- | --- |'];
+    for (const [of, list] of [...classes].sort()) lines.push(`| ${of} | ${list.join(', ')} |`);
+    return lines.join('\n');
+  }
+
   unmade(opcodes) {
     const made = new Set([...this.#counts.values()].flatMap((own) => [...own.keys()]).map((key) => key.split(' of ')[0]));
     return opcodes.filter((name) => !made.has(name) && !STRUCTURE.has(name));
