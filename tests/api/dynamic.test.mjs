@@ -224,6 +224,8 @@ describe('elements past the size take no part', () => {
     'copy, in two steps': [['s = (f32[<=5], f32[<=5], u32[]) copy-start(x)', 'b = f32[<=5] copy-done(s)', 'y = f32[<=5] negate(b)'], [-3, -1, -2]],
     'a call, in two steps': [['s = ((f32[<=5]), f32[<=5], s32[]) async-start(x), calls=opposite', 'b = f32[<=5] async-done(s)', 'y = f32[<=5] add(b, b)'],
       [-6, -2, -4]],
+    'map, after a copy in two steps': [['s = (f32[<=5], f32[<=5], u32[]) copy-start(x)', 'b = f32[<=5] copy-done(s)',
+      'y = f32[<=5] map(b, b), dimensions={0}, to_apply=add'], [6, 2, 4]],
     'the bits of elements': [['c = s32[<=5] convert(x)', 'y = u8[<=5,4] bitcast-convert(c)'], [[3, 0, 0, 0], [1, 0, 0, 0], [2, 0, 0, 0]]],
     'the size is set again': [['four = s32[] constant(4)',
       'y = f32[<=5] set-dimension-size(x, four), dimensions={0}'], [3, 1, 2, 9]],

@@ -273,6 +273,14 @@ ENTRY main { p = (f32[2], f32[2]) parameter(0)\n x = f32[2] get-tuple-element(p)
     assert.deepEqual(results.map((x) => x.toArray()), [[3, 8], [13, 24]]);
   });
 
+  test('arrays without elements that are sorted', async () => {
+    const module = client.vjp(client.parseHlo(`HloModule m
+before { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }
+ENTRY main { x = f32[3,0] parameter(0)\n ROOT r = f32[3,0] sort(x), dimensions={0}, to_apply=before }`));
+    const [slope] = await (await client.compile(module)).execute([[[], [], []], [[], [], []]]);
+    assert.equal(String(slope.shape), 'f32[3,0]');
+  });
+
   test('a scatter of products in an array without elements', async () => {
     const module = client.vjp(client.parseHlo(`HloModule m
 mul { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] multiply(a, b) }
@@ -349,6 +357,13 @@ describe('values that a select does not choose', () => {
     acosh: ['a = f32[3] add(x, one)\n y = f32[3] acosh(a)', (x) => ((x + 1) ** 2 - 1) ** -0.5],
     ...Object.fromEntries([['acos', (a) => -((1 - a * a) ** -0.5)], ['asin', (a) => (1 - a * a) ** -0.5], ['atanh', (a) => 1 / (1 - a * a)]].map(
       ([name, derivative]) => [name, [`a = f32[3] subtract(x, one)\n y = f32[3] ${name}(a)`, (x) => derivative(x - 1)]])),
+    // Their values are NaN where x = -1.
+    ...Object.fromEntries([['acos', 'subtract', (a) => -((1 - a * a) ** -0.5)], ['asin', 'subtract', (a) => (1 - a * a) ** -0.5],
+      ['atanh', 'subtract', (a) => 1 / (1 - a * a)], ['acosh', 'add', (a) => (a * a - 1) ** -0.5], ['cbrt', 'add', (a) => a ** (-2 / 3) / 3]].map(
+      ([name, shift, derivative]) => [`a product with ${name}`, [`a = f32[3] ${shift}(x, one)\n f = f32[3] ${name}(a)\n y = f32[3] multiply(x, f)`, (x) => {
+        const a = shift === 'add' ? x + 1 : x - 1;
+        return Math[name](a) + x * derivative(a);
+      }]])),
     ...Object.fromEntries([['cosh', Math.sinh], ['sinh', Math.cosh]].map(([name, derivative]) =>
       [`${name} that overflows`, [`k = f32[3] constant({-100, -100, -100})\n a = f32[3] multiply(x, k)\n y = f32[3] ${name}(a)`,
         (x) => -100 * derivative(-100 * x)]])),

@@ -390,6 +390,9 @@ const FORMS = {
   'a list of indices, the same for all': ['', SLICE, [0, null], [LINES, [1]], [[2, 3], [6, 7]]],
   'a fusion': ['f {\n a = f32[4] parameter(0)\n ROOT r = f32[4] multiply(a, a)\n}\n',
     'x = f32[4] parameter(0)\n ROOT r = f32[4] fusion(x), kind=kLoop, calls=f', [0], [LINES], [[1, 4, 9, 16], [25, 36, 49, 64]]],
+  'a fusion in a branch': ['f {\n a = f32[4] parameter(0)\n ROOT r = f32[4] multiply(a, a)\n}\nyes {\n a = f32[4] parameter(0)\n ROOT r = f32[4] fusion(a), kind=kLoop, calls=f\n}\nno {\n ROOT a = f32[4] parameter(0)\n}\n',
+    'x = f32[4] parameter(0)\n p = pred[] parameter(1)\n ROOT r = f32[4] conditional(p, x, x), true_computation=yes, false_computation=no',
+    [0, 0], [LINES, [true, false]], [[1, 4, 9, 16], [5, 6, 7, 8]]],
   'groups of rows of the same sizes': ['', RAGGED, [0, null, null], [ROWS, GROUPS, [1, 2]], [[[21], [4300], [6500]], [[56], [3400], [1200]]]],
   'groups of rows of sizes of their own': ['', RAGGED, [0, null, 0], [ROWS, GROUPS, [[1, 2], [2, 1]]], [[[21], [4300], [6500]], [[56], [34], [1200]]]],
 };

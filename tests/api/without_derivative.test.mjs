@@ -53,6 +53,10 @@ const REFUSED = {
     LOOP, UNKNOWN, 'reverse'],
   'a loop whose end the host knows': [loop(' m = s32[] custom-call(i), custom_call_target="end"\n ROOT r = pred[] compare(i, m), direction=LT'),
     LOOP, UNKNOWN, 'reverse'],
+  'bits that are read as another type': ['', 'y = f32[2,2] reshape(x)\n ROOT r = f64[2] bitcast-convert(y)',
+    /bitcast-convert "r" of shape f64\[2\] reads bits as another type, which has no derivative/],
+  'a map of a computation of arrays': [ARRAYS, 'ROOT r = f32[4] map(x, x), dimensions={0}, to_apply=arrays',
+    /map "r" of shape f32\[4\] applies a computation that is not made of element-wise operations/],
   'an array of dynamic size': ['', `n = s32[] constant(2)\n d = f32[<=4] set-dimension-size(x, n), dimensions={0}
  ROOT r = f32[<=4] sine(d)`, /has a dynamic dimension; gradients need sizes that are known/],
 };

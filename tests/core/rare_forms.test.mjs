@@ -67,7 +67,7 @@ const FORMS = {
 for (const [name, [computations, lines, args, wanted]] of Object.entries(FORMS)) {
   test(name, async () => {
     const module = client.parseHlo(`HloModule m\n${computations}ENTRY e {\n ${lines}\n}`);
-    const simple = client.optionalPasses.filter((each) => /simplify|copies/.test(each));
+    const simple = client.optionalPasses.filter((each) => /simplify|unroll/.test(each));
     for (const options of [{}, { disable: client.optionalPasses }, { disable: simple }, { optimize: false }]) {
       const executable = await client.compile(module, options), [result] = await executable.execute(args);
       assert.deepEqual(result.toArray(), wanted, JSON.stringify(options));
