@@ -273,6 +273,18 @@ ENTRY main { p = (f32[2], f32[2]) parameter(0)\n x = f32[2] get-tuple-element(p)
     assert.deepEqual(results.map((x) => x.toArray()), [[3, 8], [13, 24]]);
   });
 
+  test('slices at a list of indices', async () => {
+    const read = client.vjp(client.parseHlo(`HloModule m
+ENTRY main { x = f32[3,4] parameter(0)\n i = s32[2] parameter(1)\n a = f32[1,2] dynamic-slice(x, i), dynamic_slice_sizes={1,2}
+ j = s32[2] constant({0, 2})\n b = f32[1,2] dynamic-slice(x, j), dynamic_slice_sizes={1,2}\n ROOT r = f32[1,2] multiply(a, b) }`), { wrt: [0] });
+    const x = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]];
+    const run2 = async (module, args) => (await (await client.compile(module)).execute(args)).map((y) => y.toArray());
+    assert.deepEqual(await run2(read, [x, [1, 1], [[1, 10]]]), [[[0, 0, 6, 70], [0, 3, 40, 0], [0, 0, 0, 0]]]);
+    const write = client.vjp(client.parseHlo(`HloModule m
+ENTRY main { x = f32[2,3] parameter(0)\n u = f32[1,2] parameter(1)\n i = s32[2] parameter(2)\n ROOT r = f32[2,3] dynamic-update-slice(x, u, i) }`), { wrt: [0, 1] });
+    assert.deepEqual(await run2(write, [[[1, 2, 3], [4, 5, 6]], [[7, 8]], [1, 1], [[1, 2, 3], [4, 5, 6]]]), [[[1, 2, 3], [4, 0, 0]], [[5, 6]]]);
+  });
+
   test('arrays without elements that are sorted', async () => {
     const module = client.vjp(client.parseHlo(`HloModule m
 before { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }

@@ -192,13 +192,8 @@ static void hoist(Loop *l, Instruction *x) {
 
 /* ---- Rows of a sequence ---- */
 
-static bool is_constant(const Instruction *x, int64_t *value) {
-  if (x->opcode != HLO_CONSTANT || !shape_is_scalar(x->shape) ||
-      type_kind(x->shape->type) != KIND_SIGNED) {
-    return false;
-  }
-  *value = scalar_load(x->shape->type, x->literal->data, 0).i;
-  return true;
+static bool is_zero_index(const Instruction *x) {
+  return x->opcode == HLO_CONSTANT && scalar_load(x->shape->type, x->literal->data, 0).i == 0;
 }
 
 /* Returns the dynamic-slice of one row of a sequence that x is, reshaped or not; NULL if x is none. */
@@ -207,11 +202,11 @@ static const Instruction *row_of(const Loop *l, const Instruction *x) {
   while (x->opcode == HLO_RESHAPE) x = x->operands[0];
   if (x->opcode != HLO_DYNAMIC_SLICE || !is_passed_on(l, x->operands[0])) return NULL;
   const Shape *sequence = x->operands[0]->shape;
-  int64_t at;
   if (sequence->rank != row->rank + 1 || x->a->slice_sizes.items[0] != 1) return NULL;
+  if (x->operand_count != 1 + sequence->rank) return NULL; /* one vector of indices */
   for (int d = 1; d < sequence->rank; d++) {
     if (row->dims[d - 1] != sequence->dims[d]) return NULL;
-    if (!is_constant(x->operands[1 + d], &at) || at != 0) return NULL;
+    if (!is_zero_index(x->operands[1 + d])) return NULL;
   }
   return l->same[x->operands[1]->id] ? NULL : x;
 }
