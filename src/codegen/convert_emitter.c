@@ -260,7 +260,6 @@ void emit_index_to_value(Emitter *e, PrimitiveType type, int part) {
     return;
   }
   switch (lane_kind(type)) {
-  case LANES_MASK: emit_bits_to_value(e, PRED); break;
   case LANES_I32: emit_round(e, type); break;
   case LANES_I64: emit_widen(e, false, part); break;
   case LANES_F32:

@@ -14,13 +14,10 @@ static int width(const FpFormat *format) {
 }
 static int64_t all_ones(const FpFormat *format) { return (INT64_C(1) << (width(format) - 1)) - 1; }
 static int64_t sign_bit(const FpFormat *format) { return all_ones(format) + 1; }
-/* Returns the smallest magnitude that is no finite number. If only -0 is NaN, that is beyond all ones. */
+/* Returns the smallest magnitude that is no finite number: of FP_IEEE, infinity; of FP_FN, NaN. */
 static int64_t first_special(const FpFormat *format) {
-  switch (format->specials) {
-  case FP_IEEE: return all_ones(format) & -(INT64_C(1) << format->mantissa_bits);
-  case FP_FN: return all_ones(format);
-  default: return all_ones(format) + 1;
-  }
+  bool has_infinity = format->specials == FP_IEEE;
+  return all_ones(format) & -(has_infinity ? INT64_C(1) << format->mantissa_bits : 1);
 }
 /* Returns the power of two above all numbers of the format, as bits of f32. */
 static int64_t limit(const FpFormat *format) {

@@ -2,11 +2,11 @@
 
 #include "plan/reduction.h"
 
-static bool is_static_array(const Target *target, const Shape *shape) {
+static bool fits_loops(const Target *target, const Shape *shape) {
   if (!shape_is_array(shape) || !target->has_type(shape->type)) return false;
   if (shape->rank > MAX_DIMENSIONS) return false;
   for (int i = 0; i < shape->rank; i++) {
-    if (shape->dims[i] == 0 || (shape->dynamic && shape->dynamic[i])) return false;
+    if (shape->dims[i] == 0) return false;
   }
   return true;
 }
@@ -48,11 +48,11 @@ static bool can_reduce(const Target *target, const Instruction *reduce) {
   int count = reduce->operand_count / 2;
   for (int i = 0; i < reduce->operand_count; i++) {
     const Shape *shape = reduce->operands[i]->shape;
-    if (!is_static_array(target, shape)) return false;
+    if (!fits_loops(target, shape)) return false;
     if (i < count && !shape_same_dims(shape, reduce->operands[0]->shape)) return false;
   }
   const Shape *result = shape_is_tuple(reduce->shape) ? reduce->shape->elements[0] : reduce->shape;
-  if (!is_static_array(target, result) || !can_combine(target, reduce->a->to_apply)) return false;
+  if (!fits_loops(target, result) || !can_combine(target, reduce->a->to_apply)) return false;
   if (reduction_has_order(reduce)) return false;
   if (reduce->opcode == HLO_REDUCE) return reduce->a->dimensions.count > 0;
   bool backwards;
@@ -67,7 +67,7 @@ static bool can_scatter(const Target *target, const Instruction *scatter) {
   int count = scatter->operand_count / 2;
   if (!is_indexed(scatter)) return false;
   for (int i = 0; i < scatter->operand_count; i++) {
-    if (!is_static_array(target, scatter->operands[i]->shape)) return false;
+    if (!fits_loops(target, scatter->operands[i]->shape)) return false;
   }
   return type_bytes(scatter->operands[count]->shape->type) >= 1 &&
          can_combine(target, scatter->a->to_apply);
@@ -135,9 +135,9 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
     return can_reduce(target, instruction);
   }
   if (instruction->opcode == HLO_SCATTER) return can_scatter(target, instruction);
-  if (!is_static_array(target, instruction->shape)) return false;
+  if (!fits_loops(target, instruction->shape)) return false;
   for (int i = 0; i < instruction->operand_count; i++) {
-    if (!is_static_array(target, instruction->operands[i]->shape)) return false;
+    if (!fits_loops(target, instruction->operands[i]->shape)) return false;
   }
   switch (instruction->opcode) {
   case HLO_CONSTANT: return shape_elements(instruction->shape) == 1;

@@ -78,7 +78,8 @@ bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *wa
 ** After module_add_computation, it restores the order. */
 bool module_keep_reached(Module *module);
 
-/* Whether a shape is an array of static size. */
+/* Whether a shape is an array of static size. All arrays are, once dynamic dimensions are resolved: before the first row
+** of the pipeline. */
 bool shape_is_static_array(const Shape *shape);
 
 #endif

@@ -15,10 +15,6 @@ bool buffer_fits(const Buffer *buffer, const Shape *shape) {
 ** `d` on, which take `source_bytes` and `target_bytes` in each. */
 static void copy_common(const Buffer *from, const uint8_t *source, int64_t source_bytes,
                         const Buffer *to, uint8_t *target, int64_t target_bytes, int d) {
-  if (d == from->rank) {
-    memcpy(target, source, (size_t)type_bytes(from->type));
-    return;
-  }
   int64_t count = from->dims[d] < to->dims[d] ? from->dims[d] : to->dims[d];
   if (count == 0) return;
   int64_t source_stride = source_bytes / from->dims[d], target_stride = target_bytes / to->dims[d];

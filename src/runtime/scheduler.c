@@ -298,13 +298,6 @@ static void *worker_main(void *argument) {
   return NULL;
 }
 
-static void free_worker(Worker *worker) {
-  if (!worker) return;
-  free(worker->stack);
-  free(worker->reserve);
-  free(worker);
-}
-
 /* Allocates a stack if the platform asks for it. A failed allocation is then an error, not a trap, and a dead
 ** thread's stack is reused. */
 static bool give_stack(Worker *worker) {
@@ -316,12 +309,12 @@ static bool give_stack(Worker *worker) {
 /* Allocates all memory of a worker before it starts, as memory may be exhausted by then. */
 static Worker *prepare_worker(int index) {
   Worker *worker = calloc(1, sizeof *worker);
+  size_t reserved = platform_thread_bytes();
   if (!worker) return NULL;
   worker->index = index;
-  size_t reserved = platform_thread_bytes();
-  if (reserved) worker->reserve = malloc(reserved);
-  if (give_stack(worker) && (!reserved || worker->reserve)) return worker;
-  free_worker(worker);
+  if (give_stack(worker) && (!reserved || (worker->reserve = malloc(reserved)))) return worker;
+  free(worker->stack);
+  free(worker);
   return NULL;
 }
 

@@ -169,6 +169,7 @@ describe('elements past the size take no part', () => {
   const SIZED = ['p = f32[5] parameter(0)', 'n = s32[] parameter(1)',
     'x = f32[<=5] set-dimension-size(p, n), dimensions={0}'];
   const VALUES = [3, 1, 2, 9, 8];
+  const OPPOSITE = 'opposite {\n  a = f32[<=5] parameter(0)\n  ROOT r = f32[<=5] negate(a)\n}\n';
   const cases = {
     concatenate: [['y = f32[<=10] concatenate(x, x), dimensions={0}'], [3, 1, 2, 3, 1, 2]],
     reverse: [['y = f32[<=5] reverse(x), dimensions={0}'], [2, 1, 3]],
@@ -214,12 +215,24 @@ describe('elements past the size take no part', () => {
         'y = f32[<=5] add(x, f)'],
       [6, 4, 5],
     ],
+    barrier: [['b = f32[<=5] opt-barrier(x)', 'y = f32[<=5] negate(b)'], [-3, -1, -2]],
+    domain: [['b = f32[<=5] domain(x), domain={kind="sharding", entry={replicated}, exit={replicated}}', 'y = f32[<=5] negate(b)'], [-3, -1, -2]],
+    'an order by a token': [['t = token[] after-all()', 'b = f32[<=5] add-dependency(x, t)', 'y = f32[<=5] negate(b)'], [-3, -1, -2]],
+    'all-reduce': [['b = f32[<=5] all-reduce(x), replica_groups={}, to_apply=add', 'y = f32[<=5] negate(b)'], [-3, -1, -2]],
+    'all-reduce, in two steps': [['s = f32[<=5] all-reduce-start(x), replica_groups={}, to_apply=add',
+      'b = f32[<=5] all-reduce-done(s)', 'y = f32[<=5] negate(b)'], [-3, -1, -2]],
+    'copy, in two steps': [['s = (f32[<=5], f32[<=5], u32[]) copy-start(x)', 'b = f32[<=5] copy-done(s)', 'y = f32[<=5] negate(b)'], [-3, -1, -2]],
+    'a call, in two steps': [['s = ((f32[<=5]), f32[<=5], s32[]) async-start(x), calls=opposite', 'b = f32[<=5] async-done(s)', 'y = f32[<=5] add(b, b)'],
+      [-6, -2, -4]],
+    'map, after a copy in two steps': [['s = (f32[<=5], f32[<=5], u32[]) copy-start(x)', 'b = f32[<=5] copy-done(s)',
+      'y = f32[<=5] map(b, b), dimensions={0}, to_apply=add'], [6, 2, 4]],
+    'the bits of elements': [['c = s32[<=5] convert(x)', 'y = u8[<=5,4] bitcast-convert(c)'], [[3, 0, 0, 0], [1, 0, 0, 0], [2, 0, 0, 0]]],
     'the size is set again': [['four = s32[] constant(4)',
       'y = f32[<=5] set-dimension-size(x, four), dimensions={0}'], [3, 1, 2, 9]],
   };
   for (const [name, [lines, expected]] of Object.entries(cases)) {
     test(name, async () => {
-      const [[, got]] = await run([...SIZED, ...lines], [VALUES, 3]);
+      const [[, got]] = await run([...SIZED, ...lines], [VALUES, 3], OPPOSITE);
       assert.deepEqual(got, expected);
     });
   }
@@ -242,6 +255,16 @@ describe('elements past the size take no part', () => {
     const got = await run(lines, [[[[1, 2, 3, 4, 5]]], 3]);
     assert.deepEqual(got, [['f32[1,1,3]', [[[21, 32, 3]]]]]);
   });
+});
+
+test('the window of a convolution', async () => {
+  const lines = (window) => ['x = f32[1,1,6] parameter(0)', 'p = f32[1,1,3] parameter(1)', 'n = s32[] parameter(2)',
+    'k = f32[1,1,<=3] set-dimension-size(p, n), dimensions={2}',
+    `y = f32[1,1,<=2] convolution(x, k), window={size=3 stride=3${window}}, dim_labels=bf0_oi0->bf0`];
+  for (const [size, wanted] of [[3, [321, 654]], [2, [21, 54]], [1, [1, 4]]]) {
+    assert.deepEqual(await run(lines(''), [[[[1, 2, 3, 4, 5, 6]]], [[[1, 10, 100]]], size]), [['f32[1,1,2]', [[wanted]]]]);
+  }
+  await assert.rejects(compile(lines(' rhs_reversal=1')), /operand 1 .* is dynamic in dimension 2; a window dimension that is reversed must be static/);
 });
 
 describe('batch normalisation counts elements within the size', () => {
@@ -304,6 +327,17 @@ describe('control flow carries sizes', () => {
   }`;
   const loop = ['t = (s32[], f32[<=5]) tuple(zero, x)',
     'r = (s32[], f32[<=5]) while(t), condition=condition, body=body'];
+
+  test('while, whose condition or body has an operation that needs static sizes', async () => {
+    const lines = ['x = f32[<=5] parameter(0)', 'zero = s32[] constant(0)', ...loop];
+    for (const [from, to] of [
+      ['n = s32[] get-dimension-size(x), dimensions={0}\n    two', 'held = f32[<=5] custom-call(x), custom_call_target="mine"\n    n = s32[] get-dimension-size(held), dimensions={0}\n    two'],
+      ['y = f32[<=5] negate(x)\n    z', 'y = f32[<=5] custom-call(x), custom_call_target="mine"\n    z'],
+    ]) {
+      assert.ok(LOOP.includes(from));
+      await assert.rejects(compile(lines, LOOP.replace(from, to)), /custom-call: .* is dynamic in dimension 0; /);
+    }
+  });
 
   test('while, whose body makes it smaller', async () => {
     const lines = ['x = f32[<=5] parameter(0)', 'zero = s32[] constant(0)', ...loop];

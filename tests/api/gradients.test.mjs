@@ -288,6 +288,43 @@ ENTRY main {
     }
   });
 
+  test('a parameter that is a tuple has a tangent that is one', async () => {
+    const module = client.parseHlo(`HloModule m
+ENTRY main { p = (f32[2], f32[2]) parameter(0)\n x = f32[2] get-tuple-element(p), index=0\n y = f32[2] get-tuple-element(p), index=1\n ROOT r = f32[2] multiply(x, y) }`);
+    const executable = await client.compile(client.jvp(module));
+    const results = await executable.execute([[[1, 2], [3, 4]], [[1, 1], [10, 10]]]);
+    assert.deepEqual(results.map((x) => x.toArray()), [[3, 8], [13, 24]]);
+  });
+
+  test('slices at a list of indices', async () => {
+    const read = client.vjp(client.parseHlo(`HloModule m
+ENTRY main { x = f32[3,4] parameter(0)\n i = s32[2] parameter(1)\n a = f32[1,2] dynamic-slice(x, i), dynamic_slice_sizes={1,2}
+ j = s32[2] constant({0, 2})\n b = f32[1,2] dynamic-slice(x, j), dynamic_slice_sizes={1,2}\n ROOT r = f32[1,2] multiply(a, b) }`), { wrt: [0] });
+    const x = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]];
+    const run2 = async (module, args) => (await (await client.compile(module)).execute(args)).map((y) => y.toArray());
+    assert.deepEqual(await run2(read, [x, [1, 1], [[1, 10]]]), [[[0, 0, 6, 70], [0, 3, 40, 0], [0, 0, 0, 0]]]);
+    const write = client.vjp(client.parseHlo(`HloModule m
+ENTRY main { x = f32[2,3] parameter(0)\n u = f32[1,2] parameter(1)\n i = s32[2] parameter(2)\n ROOT r = f32[2,3] dynamic-update-slice(x, u, i) }`), { wrt: [0, 1] });
+    assert.deepEqual(await run2(write, [[[1, 2, 3], [4, 5, 6]], [[7, 8]], [1, 1], [[1, 2, 3], [4, 5, 6]]]), [[[1, 2, 3], [4, 0, 0]], [[5, 6]]]);
+  });
+
+  test('arrays without elements that are sorted', async () => {
+    const module = client.vjp(client.parseHlo(`HloModule m
+before { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }
+ENTRY main { x = f32[3,0] parameter(0)\n ROOT r = f32[3,0] sort(x), dimensions={0}, to_apply=before }`));
+    const [slope] = await (await client.compile(module)).execute([[[], [], []], [[], [], []]]);
+    assert.equal(String(slope.shape), 'f32[3,0]');
+  });
+
+  test('a scatter of products in an array without elements', async () => {
+    const module = client.vjp(client.parseHlo(`HloModule m
+mul { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] multiply(a, b) }
+ENTRY main { x = f32[3,0] parameter(0)\n u = f32[2,0] parameter(1)\n i = s32[2,1] constant({{0},{1}})
+ ROOT r = f32[3,0] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, unique_indices=true, to_apply=mul }`));
+    const results = await (await client.compile(module)).execute([[[], [], []], [[], []], [[], [], []]]);
+    assert.deepEqual(results.map(({ shape }) => String(shape)), ['f32[3,0]', 'f32[2,0]']);
+  });
+
   test('refusals name the operation, and come only if a result needs it', async () => {
     const text = (root) => `HloModule m
 ENTRY main {
@@ -351,6 +388,20 @@ describe('values that a select does not choose', () => {
     'product of quotients': [`i = f32[3] divide(one, x)
       j = f32[3] multiply(i, i)
       y = f32[3] multiply(i, j)`, (x) => -3 * x ** -4],
+    'cube root': ['y = f32[3] cbrt(x)', (x) => x ** (-2 / 3) / 3],
+    acosh: ['a = f32[3] add(x, one)\n y = f32[3] acosh(a)', (x) => ((x + 1) ** 2 - 1) ** -0.5],
+    ...Object.fromEntries([['acos', (a) => -((1 - a * a) ** -0.5)], ['asin', (a) => (1 - a * a) ** -0.5], ['atanh', (a) => 1 / (1 - a * a)]].map(
+      ([name, derivative]) => [name, [`a = f32[3] subtract(x, one)\n y = f32[3] ${name}(a)`, (x) => derivative(x - 1)]])),
+    // Their values are NaN where x = -1.
+    ...Object.fromEntries([['acos', 'subtract', (a) => -((1 - a * a) ** -0.5)], ['asin', 'subtract', (a) => (1 - a * a) ** -0.5],
+      ['atanh', 'subtract', (a) => 1 / (1 - a * a)], ['acosh', 'add', (a) => (a * a - 1) ** -0.5], ['cbrt', 'add', (a) => a ** (-2 / 3) / 3]].map(
+      ([name, shift, derivative]) => [`a product with ${name}`, [`a = f32[3] ${shift}(x, one)\n f = f32[3] ${name}(a)\n y = f32[3] multiply(x, f)`, (x) => {
+        const a = shift === 'add' ? x + 1 : x - 1;
+        return Math[name](a) + x * derivative(a);
+      }]])),
+    ...Object.fromEntries([['cosh', Math.sinh], ['sinh', Math.cosh]].map(([name, derivative]) =>
+      [`${name} that overflows`, [`k = f32[3] constant({-100, -100, -100})\n a = f32[3] multiply(x, k)\n y = f32[3] ${name}(a)`,
+        (x) => -100 * derivative(-100 * x)]])),
     'exponential that overflows': [`m = f32[3] negate(x)
       k = f32[3] constant({100, 100, 100})
       mk = f32[3] multiply(m, k)
@@ -535,6 +586,23 @@ ENTRY main { x = f32[] parameter(0)\n a = f32[] constant(3)\n z = s32[] constant
     close(await run(client.gradient(module, { value: true, maxTrips: 4 }), [2]), [2 * 3 * 6 * 12, 3 * 6 * 12]);
   });
 
+  test('a loop whose state has an empty tuple, then one whose first element says how often an inner loop runs', async () => {
+    const U = '(s32[], f32[])', S = `((), ${U})`, I = '(s32[], s32[], f32[])';
+    const module = client.parseHlo(`HloModule m
+below { s = ${I} parameter(0)\n k = s32[] get-tuple-element(s), index=0\n n = s32[] get-tuple-element(s), index=1\n ROOT c = pred[] compare(k, n), direction=LT }
+square { s = ${I} parameter(0)\n k = s32[] get-tuple-element(s), index=0\n n = s32[] get-tuple-element(s), index=1\n x = f32[] get-tuple-element(s), index=2
+ y = f32[] multiply(x, x)\n one = s32[] constant(1)\n j = s32[] add(k, one)\n ROOT t = ${I} tuple(j, n, y) }
+more { t = ${S} parameter(0)\n u = ${U} get-tuple-element(t), index=1\n i = s32[] get-tuple-element(u), index=0\n n = s32[] constant(3)\n ROOT c = pred[] compare(i, n), direction=LT }
+turn { t = ${S} parameter(0)\n e = () get-tuple-element(t), index=0\n u = ${U} get-tuple-element(t), index=1\n i = s32[] get-tuple-element(u), index=0\n x = f32[] get-tuple-element(u), index=1
+ both = ((), f32[]) tuple(e, x)\n held = ((), f32[]) opt-barrier(both)\n a = f32[] get-tuple-element(held), index=1
+ zero = s32[] constant(0)\n s = ${I} tuple(zero, i, a)\n w = ${I} while(s), condition=below, body=square\n y = f32[] get-tuple-element(w), index=2
+ one = s32[] constant(1)\n j = s32[] add(i, one)\n v = ${U} tuple(j, y)\n ROOT r = ${S} tuple(e, v) }
+ENTRY main { x = f32[] parameter(0)\n z = s32[] constant(0)\n e = () tuple()\n u = ${U} tuple(z, x)\n t = ${S} tuple(e, u)
+ w = ${S} while(t), condition=more, body=turn\n v = ${U} get-tuple-element(w), index=1\n ROOT y = f32[] get-tuple-element(v), index=1 }`);
+    // No iteration of the inner loop, then one, then two: x^8.
+    close(await run(client.gradient(module, { value: true, maxTrips: 4 }), [1.5]), [1.5 ** 8, 8 * 1.5 ** 7]);
+  });
+
   test('a loop whose body is a conditional by the first element of the state', async () => {
     const S = '(pred[], f32[], s32[])';
     const branch = (name, step) => `${name} { t = ${S} parameter(0)\n p = pred[] get-tuple-element(t), index=0\n x = f32[] get-tuple-element(t), index=1\n i = s32[] get-tuple-element(t), index=2
@@ -671,6 +739,15 @@ describe('in a builder', () => {
     assert.notEqual(drawn[0], drawn[1]);
   });
 
+  test('a computation that is called states an order of its own', async () => {
+    const called = client.parseHlo(`HloModule m
+ENTRY square { x = f32[] parameter(0)\n y = f32[] negate(x)\n z = f32[] multiply(x, x), control-predecessors={y}\n ROOT r = f32[] multiply(z, y) }`);
+    const b = client.builder('loss'), w = b.parameter(0, 'f32[]');
+    const loss = b.call(called, [w]), [slope] = b.gradient(loss, [w]);
+    const executable = await client.compile(b.build(b.tuple([loss, slope])));
+    close(await executable.execute([2]).then((list) => list.map((x) => x.toArray())), [-8, -12]);
+  });
+
   test('a value that an effect hides is refused', () => {
     const b = client.builder('hidden');
     const w = b.parameter(0, 'f32[]', 'w');
@@ -723,6 +800,26 @@ ENTRY main {
       const product = (xs, ys) => flat(xs).reduce((sum, x, i) => sum + x * flat(ys)[i], 0);
       assert.equal(product(forward, cotangents), product(backward, tangents));
       assert.notEqual(product(forward, cotangents), 0);
+    });
+  }
+
+  /** 2 a + b of the pair that a collective of x and y gives; tangents and cotangents by hand. */
+  for (const [name, operation, forward, backward] of [
+    ['all-reduce', 'all-reduce(x, y), replica_groups={{0,1}}, to_apply=add', [[17, 1212], [17, 1212]], [[18, 9], [18, 9]]],
+    ['all-to-all', 'all-to-all(x, y), replica_groups={{0,1}}', [[6, 102], [9, 1020]], [[6, 12], [3, 6]]],
+  ]) {
+    test(`${name} of two arrays`, async () => {
+      const module = client.parseHlo(`HloModule m, replica_count=2
+${ADDER}
+ENTRY main { x = f32[1] parameter(0)\n y = f32[1] parameter(1)\n t = (f32[1], f32[1]) ${operation}\n a = f32[1] get-tuple-element(t), index=0
+ b = f32[1] get-tuple-element(t), index=1\n two = f32[1] constant({2})\n c = f32[1] multiply(a, two)\n ROOT r = f32[1] add(c, b) }`);
+      const onBoth = async (derived, lists) => {
+        const executable = await client.compile(derived), results = await executable.executeReplicas(lists.map((list) => list.map((x) => [x])));
+        executable.dispose();
+        return results.map((own) => own.map((literal) => literal.toArray()[0]));
+      };
+      assert.deepEqual(await onBoth(client.jvp(module), [[1, 2, 1, 10], [4, 5, 100, 1000]]), forward);
+      assert.deepEqual(await onBoth(client.vjp(module), [[1, 2, 3], [4, 5, 6]]), backward);
     });
   }
 

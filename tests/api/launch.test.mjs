@@ -92,6 +92,15 @@ for (const threads of [0, 2]) {
       for (const [y] of results) assert.deepEqual(y.toArray(), [24, 34]);
     });
 
+    withClient('a message of another size', async (client, compile) => {
+      const pairs = 'frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}';
+      const program = (steps) => `HloModule m\nENTRY e {\n x = f32[2] parameter(0)\n t = token[] after-all()\n ${steps}\n}`;
+      const sender = await compile(program(`s = (f32[2], u32[], token[]) send(x, t), channel_id=1, ${pairs}\n d = token[] send-done(s), channel_id=1\n ROOT r = f32[2] copy(x)`), { replicas: 2 });
+      const receiver = await compile(program(`v = (f32[3], u32[], token[]) recv(t), channel_id=1, ${pairs}\n d = (f32[3], token[]) recv-done(v), channel_id=1\n ROOT r = f32[3] get-tuple-element(d), index=0`), { replicas: 2 });
+      const entries = [sender, receiver].map((executable) => ({ executable, arguments: [[1, 2]] }));
+      await refused(client.launch(entries), /recv-done: replica 1 receives 12 bytes on channel 1 but 8 were sent/);
+    });
+
     withClient('what a launch refuses', async (client, compile) => {
       const two = await compile(sum('two', 'negate(p)'), { replicas: 2 });
       const three = await compile(sum('three', 'negate(p)'), { replicas: 3 });

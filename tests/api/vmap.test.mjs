@@ -374,6 +374,46 @@ const ROUTINES = {
   geev: [[M], [V, V, 'c128[3,3]', 'c128[3,3]', INFO]],
 };
 
+/** Computations, lines, dimensions of the batch, arguments and results. */
+const RAGGED = `x = f32[3,2] parameter(0)\n y = f32[2,2,1] parameter(1)\n s = s32[2] parameter(2)
+ ROOT r = f32[3,1] ragged-dot(x, y, s), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}`;
+const ROWS = [[[1, 2], [3, 4], [5, 6]], [[6, 5], [4, 3], [2, 1]]], GROUPS = [[[1], [10]], [[100], [1000]]];
+const SLICE = 'x = f32[4] parameter(0)\n i = s32[1] parameter(1)\n ROOT r = f32[2] dynamic-slice(x, i), dynamic_slice_sizes={2}';
+const LINES = [[1, 2, 3, 4], [5, 6, 7, 8]];
+const FORMS = {
+  'the size of a dimension': ['', `x = f32[4] parameter(0)\n n = s32[] get-dimension-size(x), dimensions={0}\n c = f32[] convert(n)
+ d = f32[4] broadcast(c), dimensions={}\n ROOT r = f32[4] multiply(x, d)`, [0], [LINES], [[4, 8, 12, 16], [20, 24, 28, 32]]],
+  map: ['sum {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b)\n}\n',
+    'x = f32[4] parameter(0)\n y = f32[4] parameter(1)\n ROOT r = f32[4] map(x, y), dimensions={0}, to_apply=sum',
+    [0, null], [LINES, [10, 20, 30, 40]], [[11, 22, 33, 44], [15, 26, 37, 48]]],
+  'a list of indices': ['', SLICE, [0, 0], [LINES, [[1], [2]]], [[2, 3], [7, 8]]],
+  'a list of indices, the same for all': ['', SLICE, [0, null], [LINES, [1]], [[2, 3], [6, 7]]],
+  'a fusion': ['f {\n a = f32[4] parameter(0)\n ROOT r = f32[4] multiply(a, a)\n}\n',
+    'x = f32[4] parameter(0)\n ROOT r = f32[4] fusion(x), kind=kLoop, calls=f', [0], [LINES], [[1, 4, 9, 16], [25, 36, 49, 64]]],
+  'a fusion in a branch': ['f {\n a = f32[4] parameter(0)\n ROOT r = f32[4] multiply(a, a)\n}\nyes {\n a = f32[4] parameter(0)\n ROOT r = f32[4] fusion(a), kind=kLoop, calls=f\n}\nno {\n ROOT a = f32[4] parameter(0)\n}\n',
+    'x = f32[4] parameter(0)\n p = pred[] parameter(1)\n ROOT r = f32[4] conditional(p, x, x), true_computation=yes, false_computation=no',
+    [0, 0], [LINES, [true, false]], [[1, 4, 9, 16], [5, 6, 7, 8]]],
+  'groups of rows of the same sizes': ['', RAGGED, [0, null, null], [ROWS, GROUPS, [1, 2]], [[[21], [4300], [6500]], [[56], [3400], [1200]]]],
+  'groups of rows of sizes of their own': ['', RAGGED, [0, null, 0], [ROWS, GROUPS, [[1, 2], [2, 1]]], [[[21], [4300], [6500]], [[56], [34], [1200]]]],
+};
+for (const [name, [computations, lines, dimensions, values, wanted]] of Object.entries(FORMS)) {
+  test(`batches of ${name}`, async () => {
+    const module = client.vmap(client.parseHlo(`HloModule m\n${computations}ENTRY e {\n ${lines}\n}`), { in: dimensions, size: 2 });
+    const executable = await client.compile(module), [result] = await executable.execute(values);
+    assert.deepEqual(result.toArray(), wanted);
+    executable.dispose();
+  });
+}
+
+test('dynamic sizes are refused in parameters, and where they meet the batch', () => {
+  const program = (lines) => client.parseHlo(`HloModule m\nENTRY e {\n ${lines}\n}`);
+  assert.throws(() => client.vmap(program('ROOT x = f32[<=4] parameter(0)'), { size: 2 }),
+    /in: parameter 0 "x" of shape f32\[<=4\] has a dynamic dimension; vmap needs sizes that are known/);
+  assert.throws(() => client.vmap(program(`x = f32[4] parameter(0)\n y = f32[4] parameter(1)\n n = s32[] constant(2)
+ d = f32[<=4] set-dimension-size(y, n), dimensions={0}\n ROOT r = f32[<=8] concatenate(d, x), dimensions={0}`), { in: [0, null], size: 2 }),
+  /concatenate "r" of shape f32\[<=8\] has a dynamic dimension/);
+});
+
 test('routines of LAPACK take the batch as it is: none is called in a loop', () => {
   for (const [name, [operands, results]] of Object.entries(ROUTINES)) {
     const shape = results.length > 1 ? `(${results.join(', ')})` : results[0];

@@ -255,6 +255,50 @@ ENTRY e {
   }
 });
 
+test('a kept value that a loop writes overwrites no argument whose other elements it reads later', async () => {
+  for (const [name, line, wanted] of [
+    ['reversed columns', 'y = f32[64,8] reverse(x), dimensions={1}', (i, k) => 8 * i + 7 - k],
+    ['the same elements', 'y = f32[64,8] copy(x)', (i, k) => 8 * i + k],
+  ]) {
+    const executable = await client.compile(client.parseHlo(`HloModule m
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[64,8] parameter(0)
+  z = f32[] constant(0)
+  ${line}
+  k = f32[64,8] negate(y)
+  s = f32[64] reduce(k, z), dimensions={1}, to_apply=add
+  ROOT t = (f32[64], f32[64,8]) tuple(s, k)
+}`));
+    const argument = client.buffer(Float32Array.from({ length: 512 }, (_, i) => i), 'f32[64,8]');
+    const [sums, kept] = await executable.execute([argument], { device: true, donate: [0] });
+    assert.deepEqual([...kept.view()], Array.from({ length: 512 }, (_, i) => -wanted(i >> 3, i & 7)), name);
+    assert.deepEqual([...sums.view()], Array.from({ length: 64 }, (_, i) => -(64 * i + 28)), name);
+  }
+});
+
+test('a declared pair names elements of tuples', async () => {
+  const executable = await client.compile(client.parseHlo(`HloModule m, input_output_alias={ {1}: (1, {0}, may-alias) }
+ENTRY e {
+  a = f32[1000] parameter(0)
+  p = (f32[1000], f32[1000]) parameter(1)
+  b = f32[1000] get-tuple-element(p), index=0
+  c = f32[1000] get-tuple-element(p), index=1
+  n = f32[1000] subtract(a, c)
+  s = f32[1000] add(b, c)
+  ROOT t = (f32[1000], f32[1000]) tuple(n, s)
+}`));
+  const [a, b, c] = [1, 2, 3].map((value) => client.buffer(new Float32Array(1000).fill(value), 'f32[1000]'));
+  const place = b.view().byteOffset;
+  const [n, s] = await executable.execute([a, [b, c]], { device: true, donate: [0, 1] });
+  assert.equal(s.view().byteOffset, place);
+  assert.deepEqual([n.view()[999], s.view()[999]], [-2, 5]);
+});
+
 test('an array of more than 2 GB', { timeout: 300_000 }, async () => {
   const own = await Client.create({ threads: 0 });
   const n = 600_000_000;

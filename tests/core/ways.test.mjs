@@ -30,7 +30,7 @@ test('a wrong instruction of generated code is seen, and the program made small'
     const ways = new Ways({ only: ['binary'], say: (text) => said.push(text) });
     for (let seed = 1; !ways.totals.differences && seed < 300; seed++) await ways.check(seed);
     for (const host of Object.values(ways.hosts)) await host.restart();
-    assert.match(said[0], /^\nDIFFERENCE, seed \d+ --aim none, as it is/);
+    assert.match(said[0], /^\nDIFFERENCE, seed \d+ --aim 'none', as it is/);
     assert.match(said[1], /maximum\(/);
     assert.ok(said[1].split('\n').filter((line) => / = /.test(line)).length <= 6, said[1]);
   } finally {
@@ -39,10 +39,12 @@ test('a wrong instruction of generated code is seen, and the program made small'
 });
 
 test('rules write every operation, inside loops, conditions, branches and calls, or a table says why not', async () => {
-  const { pairs } = await collect(Infinity, 1, 500);
+  const { pairs } = await collect(Infinity, 1, 250);
   const unmade = pairs.unmade(await allOpcodes()).filter((name) => !UNWRITTEN[name]);
   assert.ok(unmade.length <= 12, unmade.join()); // rare ones; they are other ones when a rule changes
-  for (const construct of ['while body', 'while condition', 'conditional', 'call']) {
-    assert.ok(pairs.keys(construct).size > pairs.keys('entry').size / 4, construct);
+  // 150 seconds of programs have all (make fuzz-pairs); these have almost all of the operations that they have at all.
+  for (const construct of ['entry', 'while body', 'while condition', 'conditional', 'call']) {
+    const missing = pairs.missing(construct);
+    assert.ok(missing.length < pairs.keys().size / 20, `${construct} lacks ${missing.join()}`);
   }
 });

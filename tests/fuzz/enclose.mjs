@@ -4,7 +4,6 @@
  * depth. The results stay the same: a loop computes them in each iteration from operands that it does not change.
  */
 import { Literal } from '../../bindings/values/literal.mjs';
-import { DECIDED } from './domain.mjs';
 import { binaryComputation, identity } from './scalars.mjs';
 import { numbersTo } from './values.mjs';
 
@@ -89,7 +88,7 @@ function loop(random, inCondition, isAlone) {
 }
 
 const CONSTRUCTS = {
-  call, conditional, loop: (random) => loop(random, false, true), condition: (random, isAlone) => loop(random, true, isAlone),
+  call, conditional, 'while body': (random) => loop(random, false, true), 'while condition': (random, isAlone) => loop(random, true, isAlone),
 };
 
 /** Puts members into a construct, one of `wanted`, if these are legal. @returns {boolean} whether it could */
@@ -114,7 +113,7 @@ export function enclose(program, random) {
   const { steps } = program;
   const first = random.between(0, steps.length - 1), last = Math.min(steps.length - 1, first + random.between(0, 6));
   const members = steps.slice(first, last + 1).filter(({ literals }) => !literals);
-  return members.length > 0 && encloseIn(program, random, members, ['call', 'conditional', 'loop', 'condition', 'condition']);
+  return members.length > 0 && encloseIn(program, random, members, [...Object.keys(CONSTRUCTS), 'while condition']);
 }
 
 /** A step and those that make arrays of its result: elements of its tuple, the end of what it starts. */
@@ -140,11 +139,23 @@ export function encloseEach(program, random) {
   }
 }
 
-/** Loops carry no dynamic array: they have the sizes of those that would be results. */
+/**
+ * Adds a copy of all steps of a program in a construct; if that is not legal, of those that are, each by itself.
+ * @param {string} construct one of CONSTRUCTS, or 'entry': in none
+ */
+export function encloseAll(program, random, construct) {
+  const steps = program.steps.filter(({ literals }) => !literals);
+  const put = (own) => {
+    const members = withSizes(program, program.copy(own));
+    return construct === 'entry' || encloseIn(program, random, members, [construct]);
+  };
+  if (!put(steps)) steps.filter(({ name }) => name !== 'get-tuple-element').forEach((step) => put(withEnds(steps, step)));
+  program.rules.push('encloseAll');
+}
+
+/** Loops carry no dynamic array: they have the sizes of those that would be results, and their elements with zeros past these. */
 function withSizes(program, members) {
   const used = new Set(members.flatMap(({ operands }) => operands));
   const dynamic = members.filter((step) => !used.has(step) && step.shape.isArray && step.shape.isDynamic);
-  const sizes = dynamic.flatMap((step) => step.shape.dynamicDimensions.flatMap((is, d) => (is
-    ? [program.add('get-dimension-size', [step], DECIDED, (b, [a]) => b.getDimensionSize(a, d))] : [])));
-  return [...members, ...sizes];
+  return [...members, ...dynamic.flatMap((step) => [...program.sizesOf(step), program.withZeros(step)])];
 }

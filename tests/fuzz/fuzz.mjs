@@ -141,7 +141,7 @@ async function minimise(program, outputs, seed) {
 async function report(seed, program, outputs, problem) {
   totals.disagreements++;
   const wrong = problem.outputs?.map((i) => outputs[i]) ?? outputs;
-  console.log(`\nDISAGREEMENT, seed ${seed} --aim ${program.aim}: ${problem.text}`);
+  console.log(`\nDISAGREEMENT, seed ${seed} --aim '${program.aim}': ${problem.text}`);
   const best = await minimise(program, wrong, seed);
   const job = { ...await assemble(program, best), seed };
   const reply = await ask(job);
@@ -179,18 +179,18 @@ const clip = (text) => {
 /** Generates program `seed` and asks XLA; the answer comes while the next is generated. */
 async function prepare(seed) {
   const client = await hosts[0].client();
-  const aim = aims.next(seed), program = generate(client, seed, {
-    aim,
-    refused: (name, error) => count(refusals, `builder, ${name}: ${error.message}`, seed),
+  const way = aims.next(seed), program = generate(client, way.seed, {
+    aim: way.aim,
+    refused: (name, error) => count(refusals, `builder, ${name}: ${error.message}`, way.seed),
     only: options.rules?.split(','),
   });
   const outputs = program.chooseOutputs();
   if (!outputs.length) return null;
   const job = await assemble(program, { outputs, cuts: new Map(), spelling: program.spelling });
-  job.seed = seed;
-  program.aim = aim ?? 'none';
-  aims.note(job.text, aim);
-  return { seed, program, outputs, job, reply: ask(job) };
+  job.seed = way.seed;
+  program.aim = way.aim ?? 'none';
+  aims.note(client.parseHlo(job.hlo), way);
+  return { seed: way.seed, program, outputs, job, reply: ask(job) };
 }
 
 async function finish({ seed, program, outputs, job, reply: promised }) {

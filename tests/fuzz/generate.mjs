@@ -1,6 +1,6 @@
 /** Makes random valid programs from a seed and a program's number. */
 import { OPERATIONS } from '../../bindings/builder/operations.mjs';
-import { enclose, encloseEach } from './enclose.mjs';
+import { enclose, encloseAll, encloseEach } from './enclose.mjs';
 import { Program } from './program.mjs';
 import { Random } from './random.mjs';
 import { collectiveRules } from './rules_collective.mjs';
@@ -40,6 +40,12 @@ const ALL = RULES.flatMap((name) => new Array(MANY.includes(name) ? 8 : 1).fill(
 /** The builder's methods that write an operation. */
 const methodsOf = (opcode) => Object.keys(OPERATIONS).filter((name) => OPERATIONS[name].opcode === opcode);
 
+/** The parts of an aim: 'rule/type/opcode@construct:asynchronous', of which all but the first may be missing. */
+function partsOf(aim = '') {
+  const [, rule, type, opcode, construct, asynchronous] = /^([^/@]*)\/?([^/@]*)\/?([^/@]*)@?([^:]*):?(.*)$/.exec(aim);
+  return { rule, type, opcode, construct, asynchronous };
+}
+
 /**
  * Two programs of five sweep: they have two steps of one rule, any as often as any other, and put each into every
  * construct. The others are of all rules, some as often as people write them.
@@ -49,26 +55,29 @@ const methodsOf = (opcode) => Object.keys(OPERATIONS).filter((name) => OPERATION
  * @param {object} options
  * @param {(name: string, error: Error) => void} options.refused told of what the builder refuses
  * @param {string[]} [options.only] the rules to use, if not all
- * @param {string} [options.aim] 'rule/type/opcode': sweeps with this rule, and this element type and operation where the rule
- *   has a choice (aims.mjs)
+ * @param {string} [options.aim] 'rule/type/opcode@construct:asynchronous': sweeps with this rule, and this element type and
+ *   operation where the rule has a choice (aims.mjs). It puts all steps into the construct, too, and writes the operation
+ *   as its start and its end.
  * @returns {Program}
  */
 export function generate(client, seed, { refused, only, aim }) {
-  const random = new Random(seed), [rule, type, opcode] = aim?.split('/') ?? [];
+  const random = new Random(seed), { rule, type, opcode, construct, asynchronous } = partsOf(aim);
   random.type = type;
   random.methods = methodsOf(opcode);
-  const isSweep = Boolean(aim) || (!only && random.chance(0.4));
-  if (isSweep) only = [rule ?? random.pick(ALL)];
+  const isSweep = Boolean(rule) || (!only && random.chance(0.4));
+  if (isSweep) only = [rule || random.pick(ALL)];
   const together = only ? namesOf(TOGETHER, only).length > 0 : false;
   const replicas = together || random.chance(0.08) ? random.pick([2, 2, 3, 4, 4, 8]) : 1;
   const program = new Program(client, random, replicas);
   const families = (replicas > 1 ? [...FAMILIES, TOGETHER, TOGETHER] : FAMILIES)
     .filter((rules) => namesOf(rules, only).length);
-  program.spelling = aim && (/-(start|done)$/.test(opcode) || random.chance(0.4)) ? { seed: random.bits(), layouts: false, asynchronous: true } : randomSpelling(random);
+  program.spelling = rule && random.chance(0.4) ? { seed: random.bits(), layouts: false, asynchronous: true } : randomSpelling(random);
+  if (asynchronous) program.spelling = { seed, layouts: false, asynchronous: true, always: asynchronous.replace(/-(start|done)$/, '') };
+  else if (construct) program.spelling = null;
   for (let i = random.between(1, 2); i > 0; i--) {
     program.fresh(randomType(random), randomDimensions(random));
   }
-  const wanted = aim && MANY.includes(rule) ? 5 : isSweep ? 2 : random.between(1, 12);
+  const wanted = rule && MANY.includes(rule) ? 5 : isSweep ? 2 : random.between(1, 12);
   for (let tries = 0; program.rules.length < wanted && tries < MAX_TRIES; tries++) {
     const rules = random.pick(families);
     const name = random.pick(namesOf(rules, only));
@@ -81,9 +90,9 @@ export function generate(client, seed, { refused, only, aim }) {
   if (isSweep) {
     encloseEach(program, random);
     program.rules.push('encloseEach');
-    return program;
   }
-  for (let times = random.chance(0.75) ? random.between(1, 5) : 0; times > 0; times--) {
+  if (construct) encloseAll(program, new Random(seed), construct); // other numbers would enclose other steps below
+  for (let times = !isSweep && random.chance(0.75) ? random.between(1, 5) : 0; times > 0; times--) {
     if (enclose(program, random)) program.rules.push('enclose');
   }
   return program;

@@ -30,7 +30,12 @@ export const UNWRITTEN = {
 
 const STRUCTURE = new Set(['parameter', 'constant', 'tuple', 'get-tuple-element']);
 
-/** 'f32', 'f64', 'narrow float', 'byte float', 'integer', 'narrow integer', 'pred', 'complex'; of tuples, of the first part. */
+/** Operations whose arrays are of any types: they have the class of each. Others have that of the first. */
+const CARRIES = new Set(['while', 'conditional', 'call']);
+const classesOf = (opcode, shape) => CARRIES.has(opcode)
+  ? new Set(Array.from(shape.matchAll(/[a-z]\w*\[/g), ([array]) => classOf(array))) : [classOf(shape)];
+
+/** The class of an array's type; of tuples, of the first part. */
 export function classOf(shape) {
   const name = /[a-z]\w*(?=\[)/.exec(shape)?.[0] ?? 'token', type = ELEMENT_TYPES.get(name);
   if (!type || name === 'token') return 'token';
@@ -63,7 +68,8 @@ export function* pairsOf(text) {
   const program = HloLines.parse(text), roles = rolesOf(program);
   for (const { name, instructions } of program.computations) {
     for (const { opcode, shape } of instructions) {
-      if (!STRUCTURE.has(opcode)) yield [roles.get(name) ?? 'other', opcode, classOf(shape)];
+      if (STRUCTURE.has(opcode)) continue;
+      for (const of of classesOf(opcode, shape)) yield [roles.get(name) ?? 'other', opcode, of];
     }
   }
 }
@@ -116,6 +122,18 @@ export class Pairs {
     }
     lines.push('', '| no rule writes | because |', '| --- | --- |');
     for (const name of this.unmade(opcodes)) lines.push(`| ${name} | ${UNWRITTEN[name] ?? 'it is rare'} |`);
+    return lines.join('\n');
+  }
+
+  /** Operations of classes of types that `others` have, and no program here; those of UNWRITTEN are left out. */
+  unwritten(others) {
+    const own = this.keys(), classes = new Map();
+    for (const key of [...others.keys()].filter((one) => !own.has(one)).sort()) {
+      const [opcode, of] = key.split(/ of (.*)/);
+      if (!UNWRITTEN[opcode]) classes.set(of, [...classes.get(of) ?? [], opcode]);
+    }
+    const lines = ['| class | the golden corpus has these operations of it, and no rule writes them |', '| --- | --- |'];
+    for (const [of, list] of [...classes].sort()) lines.push(`| ${of} | ${list.join(', ')} |`);
     return lines.join('\n');
   }
 

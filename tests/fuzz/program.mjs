@@ -136,8 +136,10 @@ export class Program {
     const found = this.steps.filter(
       (step) => isStatic(step) && (rank === undefined || step.shape.rank === rank) &&
         accepts(step));
-    if (found.length && this.random.chance(0.85)) return this.random.pick(found.slice(-6));
-    const step = this.fresh(makeType(), randomDimensions(this.random, rank));
+    const type = makeType(), isAimed = type === this.random.type;
+    const own = found.filter(({ shape }) => shape.elementType === type);
+    if ((isAimed ? own : found).length && this.random.chance(0.85)) return this.random.pick((isAimed ? own : found).slice(-6));
+    const step = this.fresh(type, randomDimensions(this.random, rank));
     return accepts(step) ? step : null;
   }
 
@@ -171,7 +173,7 @@ export class Program {
     const whole = this.random.chance(0.4);
     const results = this.#withOdd(chosen, candidates);
     return results.flatMap((step) => (isStatic(step) ? [step]
-      : [whole ? this.#withZeros(step) : step, ...this.#sizes(step)]));
+      : [whole ? this.withZeros(step) : step, ...this.sizesOf(step)]));
   }
 
   /** Adds results that are parameters, constants, or results already, now and then. */
@@ -185,7 +187,7 @@ export class Program {
   }
 
   /** A dynamic array as one of its bound: zeros past the sizes. */
-  #withZeros(step) {
+  withZeros(step) {
     const { elementType, dimensions, dynamicDimensions } = step.shape;
     return this.add('select', [step], moved(step), (b, [a]) =>
       dynamicDimensions.reduce((whole, dynamic, i) => {
@@ -198,7 +200,7 @@ export class Program {
   }
 
   /** XLA gives a dynamic array without its sizes: they are results of their own. */
-  #sizes(step) {
+  sizesOf(step) {
     return step.shape.dynamicDimensions.flatMap((dynamic, i) => (!dynamic ? [] : this.add(
       'get-dimension-size', [step], DECIDED, (b, [a]) => b.getDimensionSize(a, i))));
   }

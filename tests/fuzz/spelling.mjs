@@ -6,7 +6,10 @@
 import { Random } from './random.mjs';
 import { numbersTo } from './values.mjs';
 
-/** @returns {{ seed: number, layouts: boolean, asynchronous: boolean } | null} */
+/**
+ * `always`: an operation whose every instruction becomes a start and a done; 'async': each that can be.
+ * @returns {{ seed: number, layouts: boolean, asynchronous: boolean, always?: string } | null}
+ */
 export function randomSpelling(random) {
   if (random.chance(0.8)) return null;
   const layouts = random.chance(0.5);
@@ -16,7 +19,7 @@ export function randomSpelling(random) {
 export function spell(text, spelling) {
   if (!spelling) return text;
   const random = new Random(spelling.seed);
-  const started = spelling.asynchronous ? startAndDo(random, text) : text;
+  const started = spelling.asynchronous ? startAndDo(random, text, spelling.always) : text;
   return spelling.layouts ? withLayouts(random, started) : started;
 }
 
@@ -48,7 +51,7 @@ const STARTS = {
   copy: (shape) => `(${shape}, ${shape}, u32[])`,
 };
 
-function startAndDo(random, text) {
+function startAndDo(random, text, always) {
   const lines = [];
   let begin = 0; // of the computation that is read: those that it calls go before it
   const shapes = new Map(); // of the computation that is read
@@ -73,8 +76,8 @@ function startAndDo(random, text) {
       instruction.root || instruction.operands.includes(needed) || random.chance(0.2));
     pending = pending.filter((each) => !ready.includes(each));
     lines.push(...ready.map(({ done }) => done));
-    const form = NEVER.includes(instruction.opcode) || random.chance(0.6)
-      ? null : asynchronous(random, instruction);
+    const isWanted = [instruction.opcode, 'async'].includes(always) || random.chance(0.4);
+    const form = isWanted && !NEVER.includes(instruction.opcode) ? asynchronous(random, instruction) : null;
     if (!form) {
       lines.push(line);
     } else {

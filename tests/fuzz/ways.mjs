@@ -87,15 +87,15 @@ export class Ways {
   /** Runs program number `seed` in all ways. */
   async check(seed) {
     const client = await this.hosts.single.client();
-    const aim = this.aims.next(seed), program = generate(client, seed, { refused: () => {}, only: this.only, aim });
-    const number = `${seed} --aim ${aim ?? 'none'}`;
+    const source = this.aims.next(seed), { aim } = source, program = generate(client, source.seed, { refused: () => {}, only: this.only, aim });
+    const number = `${source.seed} --aim '${aim ?? 'none'}'`;
     const outputs = program.chooseOutputs();
     if (!outputs.length) return;
     const values = program.steps.filter(({ shape, literals }) => shape.isArray && !shape.isDynamic && !literals);
     let plain, all, expected, expectedAll;
     try {
       plain = await this.#assemble(program, outputs);
-      this.aims.note(plain.text, aim);
+      this.aims.note(client.parseHlo(plain.hlo), source);
       all = await this.#assemble(program, values.length ? values : outputs);
       const start = performance.now();
       [expected, expectedAll] = [await this.#reference(plain), await this.#reference(all)];
@@ -112,7 +112,7 @@ export class Ways {
     }
     this.totals.programs++;
     const bits = new Map(); // of the ways that differ by threads alone
-    for (const way of waysOf(seed, client.optionalPasses)) {
+    for (const way of waysOf(source.seed, client.optionalPasses)) {
       const job = way.all ? all : plain;
       const problem = await this.#problem(way, job, way.all ? expectedAll : expected, bits);
       this.totals.runs++;

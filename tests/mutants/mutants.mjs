@@ -48,12 +48,13 @@ const FAST = [
 /** For mutants that FAST does not see, if --slow is given: whatever needs no threads, processes, page or clock. */
 const SLOW = [
   'api/accepted', 'core/applied', 'api/attributes', 'api/boundary', 'corpus/captured', 'runtime/collective_shapes',
-  'runtime/contained', 'runtime/devices', 'core/divergence', 'core/doubled', 'corpus/evaluated', 'api/gradient_rules',
-  'api/gradients', 'api/hlo_proto', 'core/in_place', 'api/launch', 'core/library_calls', 'core/linalg', 'api/literal',
-  'api/locations', 'runtime/memory', 'runtime/mesh', 'runtime/mesh_types', 'api/mistakes', 'core/movement',
-  'api/out_of_range', 'core/ragged_dot', 'core/ranges', 'core/reduce', 'runtime/runtime', 'api/shape', 'runtime/sharding',
-  'api/stablehlo', 'api/stacks', 'core/thresholds_numbers', 'core/thresholds_programs', 'core/topk', 'api/vmap',
-  'corpus/vmap_corpus', 'runtime/waiting', 'core/zero_sizes',
+  'api/comforts', 'runtime/contained', 'runtime/devices', 'core/divergence', 'core/doubled', 'corpus/evaluated', 'corpus/examples',
+  'corpus/exports', 'corpus/finite_differences', 'api/functions', 'api/gradient_rules', 'api/gradients', 'api/hlo_proto',
+  'core/in_place', 'core/large_operands', 'core/rare_forms', 'api/launch', 'core/library_calls', 'runtime/limits', 'core/linalg', 'api/literal',
+  'api/locations', 'runtime/memory', 'runtime/mesh', 'runtime/mesh_types', 'api/mistakes', 'core/movement', 'api/nans', 'api/npy',
+  'api/out_of_range', 'api/pjrt', 'core/ragged_dot', 'core/ranges', 'core/reduce', 'corpus/rewrites', 'runtime/runtime',
+  'api/shape', 'runtime/sharding', 'api/stablehlo', 'api/stacks', 'core/thresholds_numbers',
+  'core/thresholds_programs', 'core/topk', 'api/train', 'api/vmap', 'corpus/vmap_corpus', 'runtime/waiting', 'api/without_derivative', 'core/zero_sizes',
 ];
 /** For --threads: tests of what only threads, deadlines or failing allocations show. */
 const THREADED = [

@@ -4,13 +4,18 @@
  *
  * A block is the body of a function, of an if, of a loop, or what follows a case: wherever `) {`, `else {`, `do {` or
  * `case X:` stands, a mark is put in, which sets a byte and, the first time in a test, tells JavaScript (part.mjs).
+ *
+ *     make mutants COUNT=0 ARGS=--slow && node tests/mutants/reach.mjs
+ *
+ * measures, and prints the blocks that no test reached: the file, the line and its text.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { ROOT } from '../support/program.mjs';
-import { codeOf } from './mutate.mjs';
+import { codeOf, lineOf } from './mutate.mjs';
 import { build, inTree, makeTree, run } from './tree.mjs';
 
 const OPENS = /\) \{(?= *\n)|\b(?:else|do) \{(?= *\n)|(?<=\n *)(?:case [^:?\n]+|default):/g;
@@ -159,3 +164,25 @@ export async function measured(paths, names, isKept) {
   const byPath = new Map(files);
   return (path, text, at) => reaching(byPath, reports, path, text, at);
 }
+
+/** Prints the blocks that no measured test reached. */
+async function printUnreached() {
+  const { files } = await readJson('files.json'), reached = new Set();
+  let [count, all] = [0, 0];
+  for (const name of (await readdir(folder)).filter((file) => file !== 'files.json')) {
+    for (const { blocks } of (await readJson(name)).report) blocks.forEach((block) => reached.add(block));
+  }
+  for (const [path, { first, text, blocks }] of files) {
+    const lines = text.split('\n');
+    blocks.forEach((at, i) => {
+      if (reached.has(first + i)) return;
+      const line = lineOf(text, at);
+      console.log(`src/${path}:${line} ${lines[line - 1].trim()}`);
+      count++;
+    });
+    all += blocks.length;
+  }
+  console.log(`${count} of ${all} blocks`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await printUnreached();

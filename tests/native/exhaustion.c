@@ -261,9 +261,19 @@ static void exhaust(int program, bool all, const StrBuf *expected) {
   check_unharmed(program, -1, expected);
 }
 
-int main(int count, char **arguments) {
+/* Asks for one thread more than there is memory for, which is two allocations each: the others start. */
+static int start_threads(int wanted) {
+  long before = atomic_load(&live), refused_one = 2 * wanted + 2;
+  refuse(refused_one, refused_one);
+  int expected = scheduler_expect(wanted + 1);
   refuse(1L << 40, 0);
-  int threads = scheduler_start(count > 1 ? atoi(arguments[1]) : 2);
+  if (expected != wanted) fail(-1, refused_one, "threads", "the others are not kept");
+  if (atomic_load(&live) != before + 1 + 2 * wanted) fail(-1, refused_one, "kept memory", "");
+  return scheduler_start(wanted);
+}
+
+int main(int count, char **arguments) {
+  int threads = start_threads(count > 1 ? atoi(arguments[1]) : 2);
   for (int program = 0; program < PROGRAMS; program++) {
     Error error = {0};
     StrBuf expected = {0};

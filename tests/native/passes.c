@@ -302,6 +302,14 @@ static const Lowered loops[] = {
            "rhs_contracting_dims={0}\n  b = f32[2] add(a, e)\n"),
       RUN_LOOP, "constant constant broadcast tuple while get-tuple-element"},
      "constant fusion fusion tuple while get-tuple-element"},
+    {{"a row of a sequence by a list of indices",
+      LOOP("  o = s32[1] constant({0})\n  k = s32[1] reshape(i)\n"
+           "  l = s32[2] concatenate(k, o), dimensions={0}\n"
+           "  d = f32[1,3] dynamic-slice(xs, l), dynamic_slice_sizes={1,3}\n"
+           "  c = f32[3] reshape(d)\n  e = f32[2] dot(c, w), lhs_contracting_dims={0}, "
+           "rhs_contracting_dims={1}\n  b = f32[2] add(a, e)\n"),
+      RUN_LOOP, "constant constant broadcast tuple while get-tuple-element"},
+     "constant fusion tuple while get-tuple-element"},
     {{"the same product in each turn",
       LOOP("  v = f32[2,40,3] broadcast(w), dimensions={0,2}\n"
            "  m = f32[2,2,40] dot(xs, v), lhs_contracting_dims={1}, rhs_contracting_dims={2}\n"

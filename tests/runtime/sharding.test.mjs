@@ -135,6 +135,28 @@ describe("the block of a device in XLA's notation, by", () => {
     });
   }
 
+  test('a function that is inlined early, as another array has a dynamic size, and is copied in two steps', async () => {
+    const text = `HloModule m, num_partitions=2
+f {
+  p = f32[4] parameter(0), sharding={devices=[2]<=[2]}
+  s = f32[2] custom-call(p), custom_call_target="SPMDFullToShardShape", sharding={manual}
+  i = u32[] partition-id()
+  j = f32[] convert(i)
+  k = f32[2] broadcast(j), dimensions={}
+  n = f32[2] add(s, k)
+  ROOT r = f32[4] custom-call(n), custom_call_target="SPMDShardToFullShape", sharding={devices=[2]<=[2]}
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  n = s32[] constant(3)
+  d = f32[<=4] set-dimension-size(x, n), dimensions={0}
+  a = (f32[<=4], f32[<=4], u32[]) copy-start(d)
+  b = f32[<=4] copy-done(a)
+  ROOT r = f32[4] call(x), to_apply=f
+}`;
+    for (const y of await run(text, [[1, 2, 3, 4]], { partitions: 2 })) assert.deepEqual(y, [1, 2, 4, 5]);
+  });
+
   test('there and back, without a number of partitions in the header', async () => {
     const text = `HloModule m
 ENTRY e {

@@ -211,12 +211,14 @@ for (const threads of [0, 2]) {
     test('a callback that never answers', { timeout: 20000 }, async () => {
       const client = await startedClient({ threads });
       try {
-        client.registerCustomCall('never', () => new Promise(() => {}));
-        const error = await failure(client, program(`  x = f32[2] parameter(0)
-  ROOT c = f32[2] custom-call(x), custom_call_target="never"`), { timeoutMs: 50 });
-        assert.equal(error.code, 'DEADLINE_EXCEEDED');
-        assert.match(error.message, /the callback of "never" has not answered/);
-        assert.deepEqual(error.waiting.map((w) => w.target), ['never', 'never']);
+        for (const name of ['never', 'a "b\\c"']) {
+          client.registerCustomCall(name, () => new Promise(() => {}));
+          const error = await failure(client, program(`  x = f32[2] parameter(0)
+  ROOT c = f32[2] custom-call(x), custom_call_target=${JSON.stringify(name)}`), { timeoutMs: 50 });
+          assert.equal(error.code, 'DEADLINE_EXCEEDED');
+          assert.ok(error.message.includes(`the callback of "${name}" has not answered`), error.message);
+          assert.deepEqual(error.waiting.map((w) => w.target), [name, name]);
+        }
       } finally {
         client.dispose();
       }

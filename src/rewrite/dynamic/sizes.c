@@ -512,7 +512,6 @@ bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, 
   case HLO_REDUCE_WINDOW: return infer_reduce_window(d, instruction, operands, result), true;
   case HLO_TUPLE_OP: return infer_tuple(instruction, operands, result), true;
   case HLO_GET_TUPLE_ELEMENT: return infer_element(instruction, operands, result), true;
-  case HLO_AFTER_ALL: return true;
   default: return refuse_dynamic(d, instruction, operands);
   }
 }

@@ -11,8 +11,8 @@
 
 static bool is_of_predicates(const Instruction *x) {
   if (x->opcode != HLO_DOT && x->opcode != HLO_CONVOLUTION) return false;
-  return shape_is_static_array(x->shape) && x->shape->type == PRED &&
-         x->operands[0]->shape->type == PRED && x->operands[1]->shape->type == PRED;
+  return x->shape->type == PRED && x->operands[0]->shape->type == PRED &&
+         x->operands[1]->shape->type == PRED;
 }
 
 static bool count(Instruction *x, void *data) {

@@ -81,8 +81,7 @@ enum { MAX_STEPS = 1 << 18 };
 
 bool applies_more(const Instruction *x, const Computation *to_apply) {
   for (int i = 0; i < x->operand_count; i++) {
-    const Shape *shape = x->operands[i]->shape;
-    if (!shape_is_static_array(shape) || shape_elements(shape) == 0) return false;
+    if (shape_elements(x->operands[i]->shape) == 0) return false;
   }
   bool has_more = to_apply->size > MAX_STEPS;
   for (int i = 0; i < to_apply->count && !has_more; i++) {
@@ -165,7 +164,7 @@ static bool is_over_nothing(const Instruction *reduce) {
   if (reduce->a->dimensions.count || reduce->a->control_predecessors.count) return false;
   for (int i = 0; i < reduce->operand_count; i++) {
     const Shape *shape = reduce->operands[i]->shape;
-    if (!shape_is_static_array(shape) || shape_elements(shape) == 0 ||
+    if (shape_elements(shape) == 0 ||
         shape->type != reduce->a->to_apply->parameters[i]->shape->type) {
       return false;
     }

@@ -16,10 +16,7 @@ enum {
 };
 
 static bool is_large(const Instruction *x) {
-  if (x->opcode != HLO_TOPK || x->a->control_predecessors.count ||
-      !shape_is_static_array(x->operands[0]->shape)) {
-    return false;
-  }
+  if (x->opcode != HLO_TOPK || x->a->control_predecessors.count) return false;
   const Shape *shape = x->operands[0]->shape;
   int64_t k = x->a->k, size = shape->dims[shape->rank - 1];
   return x->shape->elements[1]->type == S32 && shape_elements(shape) > 0 && k >= LEAST &&

@@ -27,10 +27,6 @@ static bool is_plain_dot(const Instruction *dot) {
   const Shape *lhs = dot->operands[0]->shape, *rhs = dot->operands[1]->shape;
   PrimitiveType type = dot->shape->type;
   if (!has_whole_products(type) || lhs->type != type || rhs->type != type) return false;
-  if (!shape_is_static_array(dot->shape) || !shape_is_static_array(lhs) ||
-      !shape_is_static_array(rhs)) {
-    return false;
-  }
   int loops = dot->shape->rank + dot->a->lhs_contracting_dims.count;
   return shape_elements(dot->shape) > 0 && loops <= MAX_DIMENSIONS;
 }

@@ -151,7 +151,7 @@ static void replace_sort(Extraction *e) {
 }
 
 static bool extract_keys(Instruction *sort, void *data) {
-  if (sort->opcode != HLO_SORT || !shape_is_static_array(sort->operands[0]->shape)) return false;
+  if (sort->opcode != HLO_SORT) return false;
   Extraction e = {.sort = sort, .arena = sort->parent->module->arena};
   e.order = comparator_order(sort->a->to_apply);
   for (int i = 0; i < e.order.count; i++) {

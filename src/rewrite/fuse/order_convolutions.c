@@ -30,8 +30,7 @@ typedef struct Sizes {
 } Sizes;
 
 static bool sizes_of(const Instruction *x, Sizes *sizes) {
-  if (x->opcode != HLO_CONVOLUTION || !shape_is_static_array(x->shape) ||
-      !shape_is_static_array(x->operands[0]->shape) || type_is_complex(x->shape->type) ||
+  if (x->opcode != HLO_CONVOLUTION || type_is_complex(x->shape->type) ||
       x->a->batch_group_count != 1 || x->a->conv_dims.spatial == 0 || x->shape->rank == MAX_RANK ||
       !shape_elements(x->shape)) {
     return false;

@@ -137,9 +137,6 @@ static bool keep_needed(Snapshot *s, const Computation *built, const GivenRules 
   }
   for (int i = 0; i < c->count; i++) {
     Instruction *x = c->instructions[i];
-    if (x->a->control_predecessors.count) {
-      instruction_attributes(x)->control_predecessors = (InstructionList){0};
-    }
     if (i >= count || needed[i] || x->opcode == HLO_PARAMETER) c->instructions[kept++] = x;
   }
   c->count = kept;

@@ -3,30 +3,37 @@
 
 /* ---- Slices at computed places ---- */
 
-static Instruction *read_slice(Linear *l, Instruction *from, const Shape *shape,
-                               Instruction *const *starts) {
-  int rank = shape->rank;
-  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, rank + 1);
-  operands[0] = from;
-  for (int d = 0; d < rank; d++) operands[d + 1] = starts[d];
-  return make(&l->m, HLO_DYNAMIC_SLICE, NULL, operands, rank + 1,
-              ATTRIBUTES(.slice_sizes = list_of(&l->m, rank, shape->dims)));
+/* The start indices of a slice: x's operands from number `first` on, one for each dimension or one list of all. */
+typedef struct Starts {
+  Instruction *const *items;
+  int count;
+} Starts;
+
+static Starts starts_of(const Instruction *x, int first) {
+  return (Starts){x->operands + first, x->operand_count - first};
 }
 
-static Instruction *write_slice(Linear *l, Instruction *into, Instruction *update,
-                                Instruction *const *starts) {
-  int rank = update->shape->rank;
-  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, rank + 2);
+static Instruction *read_slice(Linear *l, Instruction *from, const Shape *shape, Starts starts) {
+  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, starts.count + 1);
+  operands[0] = from;
+  for (int i = 0; i < starts.count; i++) operands[i + 1] = starts.items[i];
+  return make(&l->m, HLO_DYNAMIC_SLICE, NULL, operands, starts.count + 1,
+              ATTRIBUTES(.slice_sizes = list_of(&l->m, shape->rank, shape->dims)));
+}
+
+static Instruction *write_slice(Linear *l, Instruction *into, Instruction *update, Starts starts) {
+  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, starts.count + 2);
   operands[0] = into;
   operands[1] = update;
-  for (int d = 0; d < rank; d++) operands[d + 2] = starts[d];
-  return make(&l->m, HLO_DYNAMIC_UPDATE_SLICE, NULL, operands, rank + 2, NULL);
+  for (int i = 0; i < starts.count; i++) operands[i + 2] = starts.items[i];
+  return make(&l->m, HLO_DYNAMIC_UPDATE_SLICE, NULL, operands, starts.count + 2, NULL);
 }
 
 /* Adds into the cotangent that is there already, in place: a loop that reads one slice an iteration then works on as
 ** much as one slice an iteration. */
 void transpose_dynamic_slice(Linear *l, Instruction *x, Instruction *const *ct) {
-  Instruction *from = x->operands[0], *const *starts = &x->operands[1];
+  Instruction *from = x->operands[0];
+  Starts starts = starts_of(x, 1);
   Instruction *before = cotangent_of(l, from), *sum = take_cotangent(l, from);
   Instruction *part = ct[0];
   if (before) part = make_plus(&l->m, read_slice(l, sum, x->shape, starts), part);
@@ -34,7 +41,8 @@ void transpose_dynamic_slice(Linear *l, Instruction *x, Instruction *const *ct) 
 }
 
 void transpose_dynamic_update_slice(Linear *l, Instruction *x, Instruction *const *ct) {
-  Instruction *const *starts = &x->operands[2], *update = x->operands[1];
+  Instruction *update = x->operands[1];
+  Starts starts = starts_of(x, 2);
   if (is_linear(l, update)) {
     add_cotangent(l, update, read_slice(l, ct[0], update->shape, starts));
   }

@@ -95,8 +95,7 @@ static int always(const Instruction *compare, Range a, Range b) {
   case COMPARE_GT: return more ? 1 : no_more ? 0 : -1;
   case COMPARE_GE: return no_less ? 1 : less ? 0 : -1;
   case COMPARE_EQ: return equal ? 1 : less || more ? 0 : -1;
-  case COMPARE_NE: return less || more ? 1 : equal ? 0 : -1;
-  default: return -1;
+  default: return less || more ? 1 : equal ? 0 : -1; /* COMPARE_NE */
   }
 }
 
@@ -145,7 +144,7 @@ static bool fold(Computation *body, CountedLoop counter) {
   for (int i = 0; i < rewrite.count; i++) {
     Instruction *x = body->instructions[i], *to = NULL;
     ranges[i] = NOTHING;
-    if (!shape_is_static_array(x->shape)) {
+    if (!shape_is_array(x->shape)) {
       rewrite_visit(&rewrite, i);
       continue;
     }

@@ -59,13 +59,12 @@ static bool is_state(const Loop *l, const Instruction *x) {
 static bool is_passed_on(const Loop *l, const Instruction *x) {
   if (!is_state(l, x) || x->a->tuple_index >= l->root->operand_count) return false;
   const Instruction *next = l->root->operands[x->a->tuple_index];
-  return is_state(l, next) && next->a->tuple_index == x->a->tuple_index &&
-         shape_is_static_array(x->shape);
+  return is_state(l, next) && next->a->tuple_index == x->a->tuple_index && shape_is_array(x->shape);
 }
 
 /* Whether an instruction computes one array from others, without a side effect. */
 static bool is_pure(const Instruction *x) {
-  if (!shape_is_static_array(x->shape) || x->a->control_predecessors.count) return false;
+  if (!shape_is_array(x->shape) || x->a->control_predecessors.count) return false;
   if (is_plain(x->opcode)) return true;
   switch (x->opcode) {
   case HLO_CHOLESKY:
@@ -193,13 +192,8 @@ static void hoist(Loop *l, Instruction *x) {
 
 /* ---- Rows of a sequence ---- */
 
-static bool is_constant(const Instruction *x, int64_t *value) {
-  if (x->opcode != HLO_CONSTANT || !shape_is_scalar(x->shape) ||
-      type_kind(x->shape->type) != KIND_SIGNED) {
-    return false;
-  }
-  *value = scalar_load(x->shape->type, x->literal->data, 0).i;
-  return true;
+static bool is_zero_index(const Instruction *x) {
+  return x->opcode == HLO_CONSTANT && scalar_load(x->shape->type, x->literal->data, 0).i == 0;
 }
 
 /* Returns the dynamic-slice of one row of a sequence that x is, reshaped or not; NULL if x is none. */
@@ -208,11 +202,11 @@ static const Instruction *row_of(const Loop *l, const Instruction *x) {
   while (x->opcode == HLO_RESHAPE) x = x->operands[0];
   if (x->opcode != HLO_DYNAMIC_SLICE || !is_passed_on(l, x->operands[0])) return NULL;
   const Shape *sequence = x->operands[0]->shape;
-  int64_t at;
   if (sequence->rank != row->rank + 1 || x->a->slice_sizes.items[0] != 1) return NULL;
+  if (x->operand_count != 1 + sequence->rank) return NULL; /* one vector of indices */
   for (int d = 1; d < sequence->rank; d++) {
     if (row->dims[d - 1] != sequence->dims[d]) return NULL;
-    if (!is_constant(x->operands[1 + d], &at) || at != 0) return NULL;
+    if (!is_zero_index(x->operands[1 + d])) return NULL;
   }
   return l->same[x->operands[1]->id] ? NULL : x;
 }
@@ -375,7 +369,7 @@ static bool hoist_from(Instruction *loop) {
     Instruction *x = body->instructions[i];
     if (l.same[i] && l.escapes[i] && takes_time(x)) {
       hoist(&l, x);
-    } else if (x->opcode == HLO_DOT && shape_is_static_array(x->shape) && turns > 1) {
+    } else if (x->opcode == HLO_DOT && turns > 1) {
       if (!hoist_rows(&l, x, 0, turns) && !hoist_rows(&l, x, 1, turns) && turns >= MIN_TURNS) {
         hoist_panels(&l, x);
       }

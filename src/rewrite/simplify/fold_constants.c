@@ -12,7 +12,7 @@ enum {
 };
 
 static bool worth_folding(const Instruction *instruction) {
-  if (instruction->operand_count == 0 || !shape_is_static_array(instruction->shape)) return false;
+  if (instruction->operand_count == 0 || !shape_is_array(instruction->shape)) return false;
   if (!opcode_is_elementwise(instruction->opcode) && instruction->opcode != HLO_REDUCE &&
       opcode_category(instruction->opcode) != MOVEMENT) {
     return false; /* contractions and such are expensive */
@@ -20,7 +20,7 @@ static bool worth_folding(const Instruction *instruction) {
   int64_t result = shape_bytes(instruction->shape), operands = 0;
   for (int i = 0; i < instruction->operand_count; i++) {
     const Instruction *operand = instruction->operands[i];
-    if (operand->opcode != HLO_CONSTANT || !shape_is_static_array(operand->shape)) return false;
+    if (operand->opcode != HLO_CONSTANT || !shape_is_array(operand->shape)) return false;
     operands += shape_bytes(operand->shape);
   }
   /* The widest element has 16 bytes, so a change of type alone is allowed. */

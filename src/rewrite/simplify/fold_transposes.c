@@ -9,9 +9,7 @@
 #include "base/scope.h"
 #include "rewrite/rewrite.h"
 
-static bool is_transpose(const Instruction *x) {
-  return x->opcode == HLO_TRANSPOSE && shape_is_static_array(x->shape);
-}
+static bool is_transpose(const Instruction *x) { return x->opcode == HLO_TRANSPOSE; }
 
 static Int64List mapped(const Instruction *x, Int64List list, const int64_t *to) {
   int64_t *items = ARENA_ARRAY(x->parent->module->arena, int64_t, list.count);

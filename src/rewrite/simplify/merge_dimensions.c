@@ -220,7 +220,7 @@ static void merge_iota(Instruction *x, Arena *arena) {
 }
 
 static bool is_array(const Shape *shape) {
-  bool is = shape_is_array(shape) && !shape->dynamic;
+  bool is = shape_is_array(shape);
   for (int d = 0; is && d < shape->rank; d++) is = shape->dims[d] > 0;
   return is;
 }

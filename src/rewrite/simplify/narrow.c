@@ -166,7 +166,7 @@ static void use(const Narrower *n, const Instruction *x, const Range *box) {
 
 static bool can_narrow(const Instruction *x, const Range *box) {
   Range out[MAX_RANK];
-  if (!shape_is_static_array(x->shape) || x->operand_count == 0 || is_full(box, x->shape) ||
+  if (!shape_is_array(x->shape) || x->operand_count == 0 || is_full(box, x->shape) ||
       MIN_PART * box_elements(box, x->shape->rank) > shape_elements(x->shape)) {
     return false;
   }

@@ -38,8 +38,7 @@ static bool is_all_ones(const Instruction *x) {
   switch (type_kind(x->shape->type)) {
   case KIND_PRED: return value.u == 1;
   case KIND_SIGNED: return value.i == -1;
-  case KIND_UNSIGNED: return value.u == UINT64_MAX >> (64 - bits);
-  default: return false;
+  default: return value.u == UINT64_MAX >> (64 - bits);
   }
 }
 
@@ -402,9 +401,9 @@ static Rule *const rules[OPCODE_COUNT] = {
 static bool is_simple(const Instruction *x) {
   OpCategory category = opcode_category(x->opcode);
   if (category == STRUCTURE || category == CONTROL) return true;
-  if (!shape_is_static_array(x->shape)) return false;
+  if (!shape_is_array(x->shape)) return false;
   for (int i = 0; i < x->operand_count; i++) {
-    if (!shape_is_static_array(x->operands[i]->shape)) return false;
+    if (!shape_is_array(x->operands[i]->shape)) return false;
   }
   return true;
 }

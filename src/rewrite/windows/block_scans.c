@@ -105,7 +105,7 @@ static void write_scan(const Scan *s, Instruction *x) {
 
 static bool is_rounded(const Instruction *x) {
   if (x->opcode != HLO_REDUCE_WINDOW || x->operand_count != 2) return false;
-  if (!shape_is_static_array(x->shape) || x->shape->rank == MAX_RANK) return false;
+  if (x->shape->rank == MAX_RANK) return false;
   Opcode opcode = reduce_operation(x);
   return type_is_floating(x->shape->type) && type_bits(x->shape->type) <= 16 &&
          opcode != HLO_MAXIMUM && opcode != HLO_MINIMUM;

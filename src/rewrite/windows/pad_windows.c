@@ -72,7 +72,7 @@ static bool pad_operand(Computation *computation, Instruction *reduce, const Tar
 static bool pad_window(Instruction *x, void *data) {
   const Target *target = data;
   Scalar neutral;
-  if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) return false;
+  if (x->opcode != HLO_REDUCE_WINDOW) return false;
   return window_is_padded(&x->a->window) && reduce_window_neutral(x, &neutral) &&
          !can_fuse(target, x) && pad_operand(x->parent, x, target, neutral);
 }

@@ -73,10 +73,7 @@ static bool has_levels(const Instruction *x) {
   for (int i = 0; i < x->operand_count / 2; i++) {
     const Shape *shape = x->operands[i]->shape;
     const Shape *result = shape_is_tuple(x->shape) ? x->shape->elements[i] : x->shape;
-    if (!shape_is_static_array(shape) || !shape_is_static_array(result) ||
-        shape->type != result->type || shape_elements(shape) == 0) {
-      return false;
-    }
+    if (shape->type != result->type || shape_elements(shape) == 0) return false;
   }
   return true;
 }

@@ -237,9 +237,8 @@ static void spread_source(const Split *s, Instruction *x, PoolingChooser *last) 
 
 static bool scatter_window(Instruction *x, void *last) {
   const Shape *shape = x->shape;
-  if (x->opcode != HLO_SELECT_AND_SCATTER || !shape_is_static_array(shape) ||
-      shape_elements(shape) == 0 || shape_elements(shape) > INT32_MAX ||
-      shape_elements(x->operands[1]->shape) == 0) {
+  if (x->opcode != HLO_SELECT_AND_SCATTER || shape_elements(shape) == 0 ||
+      shape_elements(shape) > INT32_MAX || shape_elements(x->operands[1]->shape) == 0) {
     return false;
   }
   Split split;
