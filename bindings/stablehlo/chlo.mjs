@@ -1,4 +1,4 @@
-/** CHLO: the operations of client libraries, decomposed into HLO's as XLA does. */
+/** CHLO: the operations of client libraries, as operations of HLO or decomposed into them as XLA does. */
 import { Maths } from '../builder/functions/maths.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
 import { complexFunctions, realFunctions } from './chlo_math.mjs';

@@ -4,7 +4,7 @@
 ** Some functions are smooth, though operations of their formulas are not. |x| has slope 1 at 0, sign(x) is 0 there, and
 ** each of two equal operands of a maximum has slope 1/2. Added up, these give a wrong slope for logaddexp (and softplus,
 ** log_sigmoid and losses made of them), asinh and bessel_i1e. xlogy selects a constant at 0, which has slope 0. In a
-** sigmoid, infinities are divided.
+** sigmoid and in x^-n, infinities are divided; in the slope of sinc, equal numbers are subtracted. frexp sets bits.
 **
 ** exp, sin, cos and square of a complex number select a shorter form where a part of it, or of the result, is 0; the slope
 ** is that of the general form.
