@@ -1,6 +1,6 @@
 /**
- * Writes a program as other texts of the same meaning: with other layouts, and with operations as
- * pairs of start and done. XLA does not get these texts: its client takes neither layouts of inner
+ * Writes a program as other texts of the same meaning: with other layouts, with start indices as one vector, and with
+ * operations as pairs of start and done. XLA does not get these texts: its client takes neither layouts of inner
  * instructions nor scheduled programs.
  */
 import { Random } from './random.mjs';
@@ -20,13 +20,36 @@ export function spell(text, spelling) {
   if (!spelling) return text;
   const random = new Random(spelling.seed);
   const started = spelling.asynchronous ? startAndDo(random, text, spelling.always) : text;
-  return spelling.layouts ? withLayouts(random, started) : started;
+  const written = random.chance(0.5) ? withVectors(started) : started;
+  return spelling.layouts ? withLayouts(random, written) : written;
 }
 
 /** Each array in a layout of its own, also where XLA would want two to be the same. */
 function withLayouts(random, text) {
   return text.replace(/(\w\[[\d,<=]*\])\{([\d,]+)\}/g, (_, array, layout) =>
     `${array}{${random.shuffle(layout.split(','))}}`);
+}
+
+/* ---- Start indices as one vector, the older form ---- */
+
+const FIRST_START = { 'dynamic-slice': 1, 'dynamic-update-slice': 2 };
+
+function withVectors(text) {
+  const shapes = new Map(); // of the computation that is read
+  return text.split('\n').flatMap((line) => {
+    if (COMPUTATION.test(line)) shapes.clear();
+    const [, defined, shape] = DEFINITION.exec(line) ?? [], [, , name, , opcode, list] = INSTRUCTION.exec(line) ?? [];
+    if (defined) shapes.set(defined, shape);
+    const first = FIRST_START[opcode], operands = list?.split(', ') ?? [], starts = operands.slice(first);
+    const types = new Set(starts.map((operand) => shapes.get(operand)));
+    if (!first || types.size !== 1) return [line];
+    const type = [...types][0].replace('[]', ''), parts = starts.map((_, i) => `${name}.start${i}`);
+    return [
+      ...parts.map((part, i) => `  ${part} = ${type}[1] reshape(${starts[i]})`),
+      `  ${name}.starts = ${type}[${starts.length}] concatenate(${parts.join(', ')}), dimensions={0}`,
+      line.replace(`(${list})`, `(${[...operands.slice(0, first), `${name}.starts`].join(', ')})`),
+    ];
+  }).join('\n');
 }
 
 /* ---- Asynchronous forms ---- */
