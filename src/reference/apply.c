@@ -33,13 +33,13 @@ struct EvalApply {
   struct EvalApply *next; /* of the context's list */
   const Computation *computation;
   EvalContext *context;
+  Opcode simple; /* op(p0, p1); OPCODE_COUNT otherwise */
+  PrimitiveType simple_type;
   bool planned;
-  bool single; /* its only step is a binary operation on two parameters */
-  int step_count, result_count, input_count;
+  int step_count, result_count;
   Step *steps;
   Scalar *registers; /* one per instruction, by its id */
   int *results;      /* registers of the root's leaves */
-  int *inputs;       /* numbers of the parameters that are read */
 };
 
 static EvalApply *new_apply(const Computation *computation, EvalContext *context);
@@ -116,29 +116,6 @@ static void plan_results(EvalApply *apply) {
   }
 }
 
-static void plan_inputs(EvalApply *apply) {
-  const Computation *computation = apply->computation;
-  bool *is_read = ARENA_ARRAY(apply->context->arena, bool, computation->count);
-  for (int i = 0; i < apply->step_count; i++) {
-    const Instruction *instruction = apply->steps[i].instruction;
-    for (int k = 0; k < instruction->operand_count; k++)
-      is_read[instruction->operands[k]->id] = true;
-  }
-  for (int i = 0; i < apply->result_count; i++) is_read[apply->results[i]] = true;
-  apply->inputs = ARENA_ARRAY(apply->context->arena, int, computation->parameter_count);
-  for (int i = 0; i < computation->parameter_count; i++) {
-    if (is_read[computation->parameters[i]->id]) apply->inputs[apply->input_count++] = i;
-  }
-}
-
-static bool is_single(const EvalApply *apply) {
-  const Step *step = apply->steps;
-  if (apply->step_count != 1 || step->kind != STEP_BINARY || apply->result_count != 1) return false;
-  const Instruction *instruction = step->instruction;
-  return apply->results[0] == step->to && instruction->operands[0]->opcode == HLO_PARAMETER &&
-         instruction->operands[1]->opcode == HLO_PARAMETER;
-}
-
 static bool all_scalar(const Computation *computation) {
   for (int i = 0; i < computation->parameter_count; i++) {
     if (!shape_is_scalar(computation->parameters[i]->shape)) return false;
@@ -149,16 +126,18 @@ static bool all_scalar(const Computation *computation) {
 static bool plan(EvalApply *apply) {
   const Computation *computation = apply->computation;
   Arena *arena = apply->context->arena;
+  apply->simple = computation_simple_binary(computation);
+  if (apply->simple != OPCODE_COUNT) {
+    apply->simple_type = computation->parameters[0]->shape->type;
+    return true;
+  }
   apply->planned = all_scalar(computation);
   apply->steps = ARENA_ARRAY(arena, Step, computation->count);
   apply->registers = ARENA_ARRAY(arena, Scalar, computation->count);
   for (int i = 0; apply->planned && i < computation->count; i++) {
     if (!plan_step(apply, computation->instructions[i])) return false;
   }
-  if (!apply->planned) return true;
-  plan_results(apply);
-  plan_inputs(apply);
-  apply->single = is_single(apply);
+  if (apply->planned) plan_results(apply);
   return true;
 }
 
@@ -229,9 +208,8 @@ static bool run_step(const EvalApply *apply, const Step *step) {
 static bool run_plan(const EvalApply *apply, const Scalar *arguments, Scalar *results) {
   const Computation *computation = apply->computation;
   if (!evaluation_spend(apply->context, apply->step_count)) return false;
-  for (int i = 0; i < apply->input_count; i++) {
-    int number = apply->inputs[i];
-    apply->registers[computation->parameters[number]->id] = arguments[number];
+  for (int i = 0; i < computation->parameter_count; i++) {
+    apply->registers[computation->parameters[i]->id] = arguments[i];
   }
   for (int i = 0; i < apply->step_count; i++) {
     if (!run_step(apply, &apply->steps[i])) return false;
@@ -267,27 +245,11 @@ static bool run_whole(const EvalApply *apply, const Scalar *arguments, Scalar *r
   return value != NULL;
 }
 
-static Scalar run_single(const EvalApply *apply, const Scalar *arguments) {
-  const Step *step = apply->steps;
-  const Instruction *instruction = step->instruction;
-  return scalar_binary(instruction, step->type,
-                       arguments[instruction->operands[0]->parameter_number],
-                       arguments[instruction->operands[1]->parameter_number]);
-}
-
 bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results) {
-  if (apply->single) {
-    *results = run_single(apply, arguments);
+  if (apply->simple != OPCODE_COUNT) {
+    *results = scalar_binary_opcode(apply->simple, apply->simple_type, arguments[0], arguments[1]);
     return true;
   }
   return apply->planned ? run_plan(apply, arguments, results)
                         : run_whole(apply, arguments, results);
-}
-
-bool eval_apply_reads(const EvalApply *apply, int argument) {
-  if (!apply->planned) return true;
-  for (int i = 0; i < apply->input_count; i++) {
-    if (apply->inputs[i] == argument) return true;
-  }
-  return false;
 }

@@ -58,12 +58,10 @@ bool evaluation_is_over(const Evaluation *evaluation);
 
 /* Applies a computation to scalars: `arguments` and the result as Scalars of the parameters' and
 ** root's types; a tuple root gives `result_count` scalars. Used by reduce, sort, scatter, map....
-** eval_apply_new analyses the computation once; one binary operation on two parameters has a fast path, which
-** spends no steps. An argument that it does not read (eval_apply_reads) need not be set. */
+** eval_apply_new analyses the computation once; `op(p0, p1)` has a fast path. */
 typedef struct EvalApply EvalApply;
 EvalApply *eval_apply_new(const Computation *computation, EvalContext *context);
 bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results);
-bool eval_apply_reads(const EvalApply *apply, int argument);
 
 /* scatter.c's places: the windows of updates, and the number of elements in each. */
 int64_t scatter_places(const Instruction *scatter, int64_t *elements);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "reference/eval.h"
-#include "reference/evaluation.h"
 #include "reference/merge_sort.h"
 #include "reference/walk.h"
 
@@ -36,36 +35,22 @@ bool merge_sort(int64_t *order, int64_t *scratch, int64_t size, LessRule *less, 
 
 typedef struct Line {
   int count;      /* operands */
-  int read_count; /* those that the comparator reads */
-  int *read;
   int64_t size;   /* elements */
   Scalar *values; /* values[i * count + k]: element i of operand k */
   int64_t *order, *scratch;
-  EvalContext *context;
   EvalApply *comparator;
   Scalar *arguments; /* 2 * count: left and right of operand 0, left and right of operand 1, ... */
 } Line;
 
 static int is_less(void *state, int64_t left, int64_t right) {
   const Line *line = state;
-  if (!evaluation_spend(line->context, 0)) return -1;
-  for (int i = 0; i < line->read_count; i++) {
-    int k = line->read[i];
+  for (int k = 0; k < line->count; k++) {
     line->arguments[2 * k] = line->values[left * line->count + k];
     line->arguments[2 * k + 1] = line->values[right * line->count + k];
   }
   Scalar answer;
   if (!eval_apply(line->comparator, line->arguments, &answer)) return -1;
   return answer.u != 0;
-}
-
-static void list_read(Line *line) {
-  line->read = ARENA_ARRAY(line->context->arena, int, line->count);
-  for (int k = 0; k < line->count; k++) {
-    bool is_read =
-        eval_apply_reads(line->comparator, 2 * k) || eval_apply_reads(line->comparator, 2 * k + 1);
-    if (is_read) line->read[line->read_count++] = k;
-  }
 }
 
 static void load_line(Line *line, Literal *const *operands, int64_t at, int64_t stride) {
@@ -98,16 +83,14 @@ bool eval_sort(const Instruction *instruction, Literal *const *operands, Literal
   const Shape *shape = operands[0]->shape;
   int64_t strides[MAX_RANK], size = shape->dims[dimension];
   shape_strides(shape, strides);
-  Line line = {.count = count,
-               .size = size,
-               .values = ARENA_ARRAY(context->arena, Scalar, size * count),
-               .order = ARENA_ARRAY(context->arena, int64_t, size),
-               .scratch = ARENA_ARRAY(context->arena, int64_t, size),
-               .context = context,
-               .comparator = eval_apply_new(instruction->a->to_apply, context),
-               .arguments = ARENA_ARRAY(context->arena, Scalar, 2 * count)};
+  Line line = {count,
+               size,
+               ARENA_ARRAY(context->arena, Scalar, size * count),
+               ARENA_ARRAY(context->arena, int64_t, size),
+               ARENA_ARRAY(context->arena, int64_t, size),
+               eval_apply_new(instruction->a->to_apply, context),
+               ARENA_ARRAY(context->arena, Scalar, 2 * count)};
   if (!line.comparator) return false;
-  list_read(&line);
   Walk walk;
   walk_init(&walk);
   for (int d = 0; d < shape->rank; d++) {
