@@ -74,7 +74,8 @@ What \`make bench ARGS="programs --write"\` measured ${circumstances()}. Program
 to one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
 native's, round by round, or, on one thread, by that of a package that runs the same model as its own users would
 write it ([models.mjs](../models.mjs)); **bold**, and we are slower. Temporaries are those of a run that is given no
-argument's memory; "of values", without the working memory of kernels (packed operands), which native does not tell either. "Apart" is how far results are from native's, as a
+argument's memory; "of values", without the kernels' working memory (packed operands), which native does not report
+either. "Apart" is how far results are from native's, as a
 part of the largest element: solvers that choose their steps take others where a last bit differs.
 
 ${table(results)}
