@@ -88,7 +88,7 @@ CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
 SIMD_HEADER := $(B)/include/wasm_simd128.h
 NATIVE_CFLAGS := $(CFLAGS) -I$(dir $(SIMD_HEADER)) -DSIMDE_ENABLE_NATIVE_ALIASES= \
   -g -O1 -fno-omit-frame-pointer -pthread -Wno-psabi -DXLA_CHECKS
-# Scalars are returned by value, a million of them a second; a check of their frames takes a third of the evaluator's time.
+# These functions return scalars by value. The check for uses of returned frames takes a third of the evaluator's time.
 BY_VALUE := reference/% hlo/scalar/% value/%
 CFLAGS_native = $(NATIVE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
   $(if $(filter $(BY_VALUE),$*),-fsanitize-address-use-after-return=never)
@@ -422,8 +422,8 @@ lint-format: $(TOOLCHAIN)/lint.stamp
 format: $(TOOLCHAIN)/lint.stamp
 	$(Q)clang-format-19 -i $(C_FILES)
 
-# One file at a time, so that they run side by side and only changed files are checked again: those whose native object
-# is newer, which knows the headers.
+# One file at a time, so that they run side by side and only changed files are checked again. A native object is newer if
+# one of its headers has changed.
 # wasm.c includes Emscripten's headers; Emscripten's own clang checks it.
 TIDY := $(patsubst src/%.c,$(B)/tidy/%.ok,$(NATIVE_SOURCES))
 # The analyzer follows a function's paths for 50,000 states; by itself it takes 225,000. With all its checks on, that is
@@ -455,7 +455,7 @@ lint-layers: $(OBJECTS_native) $(NODE_MODULES)
 # ASan, every broken rule, the builder, and clang-tidy of the .c files that differ from the last commit.
 CHECK_TESTS := $(patsubst %,tests/%.test.mjs,$(addprefix api/,api_version attributes builder client errors literal \
   out_of_range shape) core/aliases core/counters core/effects core/listing core/overwrite core/sort corpus/examples \
-  corpus/golden project/docs \
+  corpus/golden core/regions project/docs \
   project/old_faults project/order runtime/sharding runtime/yielding)
 CHECK_CORPUS := $(filter-out $(patsubst %,tests/golden/%.golden,dynamic_sweep convolution models programs), \
   $(wildcard tests/golden/*.golden))

@@ -198,13 +198,14 @@ static void emit_target_at(RegionEmitter *r, const Place *place, int64_t at, int
   wasm_op(f, OP_I32_ADD);
 }
 
-/* Pushes a vector that repeats the `bytes` bytes there. */
-static void emit_bytes(RegionEmitter *r, const Place *place, int64_t at, int shift, int bytes) {
+/* Pushes a vector that repeats the `bytes` bytes there, at least in its first `live` bytes. */
+static void emit_bytes(RegionEmitter *r, const Place *place, int64_t at, int shift, int bytes,
+                       int live) {
   WasmFunction *f = &r->function;
   if (is_held(r->cells, place)) {
     int64_t from[16];
     for (int k = 0; k < 16; k++) from[k] = at + k % bytes;
-    emit_held(f, r->cells, place, from, place->bytes == bytes ? bytes : 16);
+    emit_held(f, r->cells, place, from, live);
     return;
   }
   emit_target_at(r, place, at, shift);
@@ -263,7 +264,7 @@ static void emit_move(RegionEmitter *r, const RegionMove *move, const RegionStep
   int value = NO_LOCAL;
   if (move->element) {
     value = wasm_local(f, WASM_V128);
-    emit_bytes(r, from, move->from, NO_LOCAL, move->element);
+    emit_bytes(r, from, move->from, NO_LOCAL, move->element, 16);
     wasm_set(f, value);
   } else if (move->bytes > MAX_WRITTEN) {
     emit_target_at(r, to, move->to, to_shift);
@@ -279,7 +280,7 @@ static void emit_move(RegionEmitter *r, const RegionMove *move, const RegionStep
     if (move->element) {
       wasm_get(f, value);
     } else {
-      emit_bytes(r, from, move->from + done, from_shift, piece->bytes);
+      emit_bytes(r, from, move->from + done, from_shift, piece->bytes, piece->bytes);
     }
     emit_to(r, to, move->to + done, piece);
   }

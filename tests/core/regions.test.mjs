@@ -4,7 +4,7 @@
  * continued there, and can be cancelled.
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 
 import * as parser from 'wasmparser';
 
@@ -386,4 +386,38 @@ ENTRY e { x = f32[] parameter(0)\n z = s32[] constant(0)\n p = pred[] parameter(
   assert.deepEqual(below('while').map(([, word]) => word).filter((word) => /condition|body/.test(word)), ['condition', 'body']);
   for (const name of ['condition', 'body', 'branch 0', 'branch 1']) assert.ok(below(name).some(([deep, word]) => deep === 2 && word === 'eval'), `${name}: ${executable.thunks()}`);
   client.dispose();
+});
+
+/** How a loop's body computes the value that pads: from the loop's state i, v and a. */
+const PADDING = {
+  'its state': (t) => `w = ${t}[] copy(v)`,
+  'a sum of two scalars': (t) => `w = ${t}[] add(v, v)`,
+  'the counter': (t) => `x = ${t}[] convert(i)\n  w = ${t}[] add(v, x)`,
+  'an element at a computed place': (t) => `s = ${t}[1,1] dynamic-slice(a, i, i), dynamic_slice_sizes={1,1}\n  w = ${t}[] reshape(s)`,
+  'the last element': (t) => `s = ${t}[1,1] slice(a), slice={[0:1],[1:2]}\n  w = ${t}[] reshape(s)`,
+  'a sum of elements': (t) => `z = ${t}[] constant(0)\n  w = ${t}[] reduce(a, z), dimensions={0,1}, to_apply=sum`,
+};
+describe('a pad in a loop has its padding value everywhere', async () => {
+  const client = await Client.create({ threads: 0 });
+  after(() => client.dispose());
+  for (const t of ['s8', 'f8e4m3fn', 'u16', 'bf16', 's32', 'f32', 'u64', 'f64']) {
+    for (const [name, computed] of Object.entries(PADDING)) {
+      test(`${t}, ${name}`, async () => {
+        const state = `(s32[], ${t}[], ${t}[2,3], ${t}[1,2])`;
+        const executable = await client.compile(client.parseHlo(`${HEADER}
+sum { a = ${t}[] parameter(0)\n b = ${t}[] parameter(1)\n ROOT r = ${t}[] add(a, b) }
+more { p = ${state} parameter(0)\n i = s32[] get-tuple-element(p), index=0\n n = s32[] constant(3)\n ROOT r = pred[] compare(i, n), direction=LT }
+turn { p = ${state} parameter(0)\n i = s32[] get-tuple-element(p), index=0\n v = ${t}[] get-tuple-element(p), index=1\n a = ${t}[1,2] get-tuple-element(p), index=3
+  one = s32[] constant(1)\n j = s32[] add(i, one)
+  ${computed(t)}
+  q = ${t}[2,3] pad(a, w), padding=0_1x1_0\n ROOT r = ${state} tuple(j, w, q, a) }
+ENTRY e { a = ${t}[1,2] parameter(0)\n v = ${t}[] parameter(1)\n zero = s32[] constant(0)\n q = ${t}[2,3] broadcast(v), dimensions={}
+  s = ${state} tuple(zero, v, q, a)\n w = ${state} while(s), condition=more, body=turn
+  x = ${t}[] get-tuple-element(w), index=1\n y = ${t}[2,3] get-tuple-element(w), index=2\n ROOT r = (${t}[], ${t}[2,3]) tuple(x, y) }`));
+        const [value, padded] = (await executable.execute([[[1, 2]], 5])).map((x) => x.toArray());
+        assert.deepEqual(padded, [[value, 1, 2], [value, value, value]].map((row) => row.map((x) => (t === 'u64' ? BigInt(x) : x))));
+        executable.dispose();
+      });
+    }
+  }
 });

@@ -40,7 +40,7 @@ const ALL = RULES.flatMap((name) => new Array(MANY.includes(name) ? 8 : 1).fill(
 /** The builder's methods that write an operation. */
 const methodsOf = (opcode) => Object.keys(OPERATIONS).filter((name) => OPERATIONS[name].opcode === opcode);
 
-/** The parts of an aim: 'rule/type/opcode@construct:asynchronous', of which all but the first may be missing. */
+/** The parts of an aim: 'rule/type/opcode@construct:asynchronous'. Only the rule is always there. */
 function partsOf(aim = '') {
   const [, rule, type, opcode, construct, asynchronous] = /^([^/@]*)\/?([^/@]*)\/?([^/@]*)@?([^:]*):?(.*)$/.exec(aim);
   return { rule, type, opcode, construct, asynchronous };

@@ -228,16 +228,21 @@ static void linearize_sinc(Linear *l, Instruction *select) {
                   y, t));
 }
 
-/* Whether p is |re z| == |im z|. */
-static bool is_diagonal(const Instruction *p) {
+/* Whether a select is of |re z| == |im z|, and then of 1, or of a square root of |re z| or |im z|. */
+static bool is_root_on_diagonal(const Instruction *select) {
+  const Instruction *p = select->operands[0];
+  const Instruction *then = select->operands[1];
+  int of_re = MAX_LOOKED, of_im = MAX_LOOKED;
   if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_EQ) return false;
   const Instruction *z = operand_of(operand_of(p->operands[0], HLO_ABS), HLO_REAL);
-  return z && z == operand_of(operand_of(p->operands[1], HLO_ABS), HLO_IMAG);
+  return z && z == operand_of(operand_of(p->operands[1], HLO_ABS), HLO_IMAG) &&
+         (is_number(then, 1) || has_inside(then, HLO_SQRT, p->operands[0], &of_re) ||
+          has_inside(then, HLO_SQRT, p->operands[1], &of_im));
 }
 
 void linearize_select(Linear *l, Instruction *select) {
   /* The square root of complex numbers, as JAX exports it: on diagonals, the form without the imaginary part. */
-  if (is_diagonal(select->operands[0])) {
+  if (is_root_on_diagonal(select)) {
     return set_tangent(l, select, tangent_of(l, select->operands[2]));
   }
   /* exp, sin, cos and square of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */

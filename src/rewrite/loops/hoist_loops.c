@@ -203,7 +203,7 @@ static const Instruction *row_of(const Loop *l, const Instruction *x) {
   if (x->opcode != HLO_DYNAMIC_SLICE || !is_passed_on(l, x->operands[0])) return NULL;
   const Shape *sequence = x->operands[0]->shape;
   if (sequence->rank != row->rank + 1 || x->a->slice_sizes.items[0] != 1) return NULL;
-  if (x->operand_count != 1 + sequence->rank) return NULL; /* one vector of indices */
+  if (!shape_is_scalar(x->operands[1]->shape)) return NULL; /* one vector of indices */
   for (int d = 1; d < sequence->rank; d++) {
     if (row->dims[d - 1] != sequence->dims[d]) return NULL;
     if (!is_zero_index(x->operands[1 + d])) return NULL;
