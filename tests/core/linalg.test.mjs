@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
+import { assertNear, Matrix } from '../support/matrix.mjs';
 import { around } from '../support/parts.mjs';
 
 /** Sizes around vectors, packed panels, blocks and pieces that threads share: tests/project/thresholds.md. */
@@ -29,52 +30,6 @@ ${parameters.map((dims, i) => `  p${i} = ${type}[${dims}] parameter(${i})`).join
     custom_call_target="lapack_${TYPES[type].letter}${routine}_ffi", backend_config="${config}"
 }
 `;
-
-/** Complex numbers as pairs, whatever the type: rows of [re, im]. */
-function matrix(data, rows, columns, lanes, from = 0) {
-  const at = (i, part) => (part < lanes ? data[(from + i) * lanes + part] : 0);
-  return Array.from({ length: rows }, (_, i) => Array.from({ length: columns }, (__, j) =>
-    [at(i * columns + j, 0), at(i * columns + j, 1)]));
-}
-
-const adjoint = (a) => a[0].map((_, j) => a.map((row) => [row[j][0], -row[j][1]]));
-
-/** One part of a row's or a column's numbers, in an array that is fast to read. */
-const partOf = (numbers, part) => {
-  const values = new Float64Array(numbers.length);
-  for (let i = 0; i < values.length; i++) values[i] = numbers[i][part];
-  return values;
-};
-
-function product(a, b) {
-  const columns = b[0].map((_, j) => b.map((row) => row[j])).map((column) => [partOf(column, 0), partOf(column, 1)]);
-  return a.map((row) => {
-    const x = partOf(row, 0), xi = partOf(row, 1);
-    return columns.map(([y, yi]) => {
-      let re = 0, im = 0;
-      for (let k = 0; k < y.length; k++) {
-        re += x[k] * y[k] - xi[k] * yi[k];
-        im += x[k] * yi[k] + xi[k] * y[k];
-      }
-      return [re, im];
-    });
-  });
-}
-
-const scaleColumns = (a, by) => a.map((row) =>
-  row.map(([re, im], j) => [re * (by[j] ?? 0), im * (by[j] ?? 0)]));
-
-const identity = (n) => Array.from({ length: n }, (_, i) =>
-  Array.from({ length: n }, (__, j) => [Number(i === j), 0]));
-
-function assertNear(a, b, bound, what) {
-  let most = 0;
-  a.forEach((row, i) => row.forEach(([re, im], j) => {
-    const error = Math.hypot(re - b[i][j][0], im - b[i][j][1]);
-    most = error <= most ? most : error;
-  }));
-  assert.ok(most <= bound, `${what}: off by ${most}`);
-}
 
 function random(count, real) {
   let state = 1;
@@ -118,10 +73,9 @@ describe('linear algebra in blocks', () => {
     });
   }
 
-  /* M v, or M^H v, of numbers [re, im], where M's parts are at(i, j, part). Equations of factors are tested on a vector. */
-  function applied(rows, columns, at, v, isAdjoint) {
+  /* M v, or M^H v, of vectors [real parts, imaginary parts], where M's parts are at(i, j, part). Equations of factors are tested on a vector. */
+  function applied(rows, columns, at, [x, y], isAdjoint) {
     const sums = [0, 1].map(() => new Float64Array(isAdjoint ? columns : rows));
-    const [x, y] = [0, 1].map((part) => partOf(v, part));
     for (let i = 0; i < rows; i++) {
       for (let j = 0; j < columns; j++) {
         const re = at(i, j, 0), im = isAdjoint ? -at(i, j, 1) : at(i, j, 1);
@@ -130,7 +84,7 @@ describe('linear algebra in blocks', () => {
         sums[1][to] += re * y[from] + im * x[from];
       }
     }
-    return Array.from(sums[0], (re, i) => [re, sums[1][i]]);
+    return sums;
   }
 
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
@@ -140,10 +94,11 @@ describe('linear algebra in blocks', () => {
       const k = Math.min(m, n), shape = `${type}[${m},${n}]`;
       const x = random(m * n * lanes, real);
       const of = (data) => (i, j, part) => (part < lanes ? data[(i * n + j) * lanes + part] : 0);
-      const vector = Array.from({ length: n }, (_, i) => [Math.sin(i + 1), Math.cos(3 * i)]);
-      const assertSame = (left, right, size) => left.forEach(([re, im], i) => assert.ok(
-        Math.hypot(re - right[i][0], im - right[i][1]) <= bound * size,
-        `row ${i}: ${re}, ${im} is not ${right[i]}`));
+      const vector = [(i) => Math.sin(i + 1), (i) => Math.cos(3 * i)].map((part) => Float64Array.from({ length: n }, (_, i) => part(i)));
+      const assertSame = (left, right, size) => left[0].forEach((re, i) => {
+        const near = Math.hypot(re - right[0][i], left[1][i] - right[1][i]) <= bound * size;
+        if (!near) assert.fail(`row ${i}: ${re}, ${left[1][i]} is not ${right[0][i]}, ${right[1][i]}`);
+      });
       test(`L U of ${shape}`, async () => {
         const [lu, pivots, info] = await run(call(type, 'getrf', [`${m},${n}`],
           [shape, `s32[${k}]`, 's32[]'], ''), [x]);
@@ -152,7 +107,7 @@ describe('linear algebra in blocks', () => {
         const upper = applied(k, n, (i, j, part) => (j >= i ? at(i, j, part) : 0), vector);
         const made = applied(m, k, (i, j, part) => (j < i ? at(i, j, part) : Number(i === j && part === 0)), upper);
         const wanted = applied(m, n, of(x), vector);
-        pivots.forEach((p, i) => ([wanted[i], wanted[p - 1]] = [wanted[p - 1], wanted[i]]));
+        for (const part of wanted) pivots.forEach((p, i) => ([part[i], part[p - 1]] = [part[p - 1], part[i]]));
         assertSame(made, wanted, n);
         for (let i = 0; i < m; i++) {
           for (let j = 0; j < Math.min(i, k); j++) {
@@ -181,6 +136,9 @@ describe('linear algebra in blocks', () => {
     }
   }
 
+  const below = (a, k) => a.where((i, j) => j < i - k);
+  const upTo = (a, k) => a.where((i, j) => j >= i - k);
+
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
     for (const n of [5, 75, ...THRESHOLDS]) {
       test(`eigenvectors of ${type}[2,${n},${n}]`, async () => {
@@ -191,14 +149,13 @@ describe('linear algebra in blocks', () => {
             '{mode = 86 : ui8, uplo = 76 : ui8}'), [x]);
         assert.deepEqual([...info], [0, 0]);
         for (const batch of [0, 1]) {
-          const given = matrix(x, n, n, lanes, batch * n * n);
-          const a = given.map((row, i) => row.map((_, j) =>
-            i === j ? [given[i][i][0], 0] : i > j ? given[i][j] : [given[j][i][0], -given[j][i][1]]));
-          const v = matrix(vectors, n, n, lanes, batch * n * n);
+          const lower = Matrix.from(x, n, n, lanes, batch * n * n), upper = lower.adjoint;
+          const a = Matrix.of(n, n, (i, j, part) => (i === j && part ? 0 : (i < j ? upper : lower).at(i, j, part)));
+          const v = Matrix.from(vectors, n, n, lanes, batch * n * n);
           const d = values.subarray(batch * n, (batch + 1) * n);
           assert.ok(d.every((value, i) => i === 0 || d[i - 1] <= value), 'ascending');
-          assertNear(product(a, v), scaleColumns(v, d), bound * n, 'A V = V D');
-          assertNear(product(adjoint(v), v), identity(n), bound, 'V^H V = 1');
+          assertNear(a.times(v), v.scaleColumns(d), bound * n, 'A V = V D');
+          assertNear(v.adjoint.times(v), Matrix.identity(n), bound, 'V^H V = 1');
         }
       });
     }
@@ -216,13 +173,12 @@ describe('linear algebra in blocks', () => {
           `{mode = ${mode.charCodeAt(0)} : ui8}`), [x]);
         assert.equal(info[0], 0);
         assert.ok(s.every((value, i) => value >= 0 && (i === 0 || s[i - 1] >= value)), 'descending');
-        const a = matrix(x, m, n, lanes);
-        const l = matrix(left, m, u, lanes);
-        const r = matrix(right, v, n, lanes);
-        assertNear(product(scaleColumns(l, s).map((row) => row.slice(0, k)), r.slice(0, k)), a,
-          bound * n, 'U S V^H = A');
-        assertNear(product(adjoint(l), l), identity(u), bound, 'U^H U = 1');
-        assertNear(product(r, adjoint(r)), identity(v), bound, 'V^H V = 1');
+        const a = Matrix.from(x, m, n, lanes);
+        const l = Matrix.from(left, m, u, lanes);
+        const r = Matrix.from(right, v, n, lanes);
+        assertNear(l.scaleColumns(s).leading(m, k).times(r.leading(k, n)), a, bound * n, 'U S V^H = A');
+        assertNear(l.adjoint.times(l), Matrix.identity(u), bound, 'U^H U = 1');
+        assertNear(r.times(r.adjoint), Matrix.identity(v), bound, 'V^H V = 1');
       });
     }
     test(`singular vectors of ${type}[90,90] that is of rank 1, or a few numbers`, async () => {
@@ -235,10 +191,10 @@ describe('linear algebra in blocks', () => {
         const [, s, left, right, info] = await run(call(type, 'gesdd', [`${n},${n}`], [`${type}[${n},${n}]`,
           `${real}[${n}]`, `${type}[${n},${n}]`, `${type}[${n},${n}]`, 's32[]'], '{mode = 65 : ui8}'), [x]);
         assert.equal(info[0], 0);
-        const l = matrix(left, n, n, lanes);
-        const r = matrix(right, n, n, lanes);
-        assertNear(product(scaleColumns(l, s), r), matrix(x, n, n, lanes), bound * n, 'U S V^H = A');
-        assertNear(product(adjoint(l), l), identity(n), bound, 'U^H U = 1');
+        const l = Matrix.from(left, n, n, lanes);
+        const r = Matrix.from(right, n, n, lanes);
+        assertNear(l.scaleColumns(s).times(r), Matrix.from(x, n, n, lanes), bound * n, 'U S V^H = A');
+        assertNear(l.adjoint.times(l), Matrix.identity(n), bound, 'U^H U = 1');
       }
     });
     test(`QR of ${type}[90,70]`, async () => {
@@ -249,18 +205,12 @@ describe('linear algebra in blocks', () => {
       const orgqr = lanes === 2 ? 'ungqr' : 'orgqr';
       const text = call(type, orgqr, [`${m},${n}`, `${n}`], [`${type}[${m},${n}]`], '{}');
       const [data] = await run(text.replace(/\(([^(]*)\) custom/, '$1 custom'), [packed, tau]);
-      const q = matrix(data, m, n, lanes);
-      const upper = matrix(packed, m, n, lanes).slice(0, n)
-        .map((row, i) => row.map((value, j) => (j < i ? [0, 0] : value)));
-      assertNear(product(q, upper), matrix(x, m, n, lanes), bound, 'Q R = A');
-      assertNear(product(adjoint(q), q), identity(n), bound, 'Q^H Q = 1');
+      const q = Matrix.from(data, m, n, lanes);
+      const upper = upTo(Matrix.from(packed, m, n, lanes).leading(n, n), 0);
+      assertNear(q.times(upper), Matrix.from(x, m, n, lanes), bound, 'Q R = A');
+      assertNear(q.adjoint.times(q), Matrix.identity(n), bound, 'Q^H Q = 1');
     });
   }
-
-  const below = (a, k) => a.map((row, i) => row.map((x, j) => (j < i - k ? x : [0, 0])));
-  const upTo = (a, k) => a.map((row, i) => row.map((x, j) => (j < i - k ? [0, 0] : x)));
-  const trace = (a) => a.reduce(([re, im], row, i) => [re + row[i][0], im + row[i][1]], [0, 0]);
-  const transposed = (a) => a[0].map((_, j) => a.map((row) => row[j]));
 
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
     const values = lanes === 2 ? (n) => [`${type}[${n}]`] : (n) => [`${type}[${n}]`, `${type}[${n}]`];
@@ -268,7 +218,7 @@ describe('linear algebra in blocks', () => {
     for (const n of [1, 2, 40, 90, ...THRESHOLDS]) {
       test(`Hessenberg and Schur form, and eigenvectors, of ${type}[${n},${n}]`, async () => {
         const x = random(n * n * lanes, real);
-        const a = matrix(x, n, n, lanes);
+        const a = Matrix.from(x, n, n, lanes);
         const square = `${type}[${n},${n}]`;
         const [h] = await run(call(type, 'gehrd', [`${n},${n}`], [square, `${type}[${n - 1}]`, 's32[]'],
           `{low = 1 : i32, high = ${n} : i32}`), [x]);
@@ -276,26 +226,24 @@ describe('linear algebra in blocks', () => {
         const [tData, zData, ...rest] = await run(call(type, 'gees', [`${n},${n}`],
           [square, square, ...values(n), 's32[]', 's32[]'], '{mode = 86 : ui8, sort = 78 : ui8}'), [x]);
         assert.equal(rest.at(-1)[0], 0);
-        const t = matrix(tData, n, n, lanes);
-        const z = matrix(zData, n, n, lanes);
-        assertNear(product(adjoint(z), z), identity(n), bound, 'Z^H Z = 1');
-        assertNear(product(product(z, t), adjoint(z)), a, bound * n, 'Z T Z^H = A');
-        assertNear(below(t, lanes === 2 ? 0 : 1), below(identity(n), 0), 0, 'T is (nearly) triangular');
-        const hessenberg = upTo(matrix(h, n, n, lanes), 1);
-        assertNear([[trace(hessenberg)]], [[trace(a)]], bound * n, 'trace of H');
-        assert.ok(Math.abs(Math.hypot(...hessenberg.flat(2)) - Math.hypot(...a.flat(2))) < bound * n, 'norm of H');
+        const t = Matrix.from(tData, n, n, lanes);
+        const z = Matrix.from(zData, n, n, lanes);
+        assertNear(z.adjoint.times(z), Matrix.identity(n), bound, 'Z^H Z = 1');
+        assertNear(z.times(t).times(z.adjoint), a, bound * n, 'Z T Z^H = A');
+        assertNear(below(t, lanes === 2 ? 0 : 1), new Matrix(n, n), 0, 'T is (nearly) triangular');
+        const hessenberg = upTo(Matrix.from(h, n, n, lanes), 1);
+        assert.ok(Math.hypot(...hessenberg.trace.map((part, i) => part - a.trace[i])) <= bound * n, 'trace of H');
+        assert.ok(Math.abs(hessenberg.norm - a.norm) < bound * n, 'norm of H');
         const vectors = `${wide}[${n},${n}]`;
         const leaves = await run(call(type, 'geev', [`${n},${n}`], [...values(n), vectors, vectors, 's32[]'],
           '{compute_left = 86 : ui8, compute_right = 86 : ui8}'), [x]);
-        const w = Array.from({ length: n }, (_, i) => (lanes === 2
-          ? [leaves[0][2 * i], leaves[0][2 * i + 1]] : [leaves[0][i], leaves[1][i]]));
-        const [l, r] = [leaves.at(-3), leaves.at(-2)].map((data) => matrix(data, n, n, 2));
-        const diagonal = identity(n).map((row, i) => row.map((_, j) => (i === j ? w[i] : [0, 0])));
-        assertNear(product(a, r), product(r, diagonal), bound * n, 'A R = R W');
-        assertNear(product(adjoint(l), a), product(diagonal, adjoint(l)), bound * n, 'L^H A = W L^H');
+        const w = (i, part) => (lanes === 2 ? leaves[0][2 * i + part] : leaves[part][i]);
+        const [l, r] = [leaves.at(-3), leaves.at(-2)].map((data) => Matrix.from(data, n, n, 2));
+        const diagonal = Matrix.of(n, n, (i, j, part) => (i === j ? w(i, part) : 0));
+        assertNear(a.times(r), r.times(diagonal), bound * n, 'A R = R W');
+        assertNear(l.adjoint.times(a), diagonal.times(l.adjoint), bound * n, 'L^H A = W L^H');
         for (const v of [l, r]) {
-          transposed(v).forEach((column) => assert.ok(
-            Math.abs(Math.hypot(...column.flat()) - 1) < bound, 'of length 1'));
+          for (let j = 0; j < n; j++) assert.ok(Math.abs(Matrix.of(n, 1, (i, _, part) => v.at(i, j, part)).norm - 1) < bound, 'of length 1');
         }
       });
     }
@@ -307,12 +255,11 @@ describe('linear algebra in blocks', () => {
       const leaves = await run(call(type, 'gtsv', [`${n}`, `${n}`, `${n}`, `${n},${m}`],
         [line, line, line, `${type}[${n},${m}]`, 's32[]'], '{}'), [dl, d, du, b]);
       assert.equal(leaves[4][0], 0);
-      const [l, c, u] = [dl, d, du].map((data) => matrix(data, n, 1, lanes).map(([x]) => x));
-      const full = identity(n).map((row, i) => row.map((_, j) =>
-        (j === i ? c[i] : j === i - 1 ? l[i] : j === i + 1 ? u[i] : [0, 0])));
-      const x = matrix(leaves[3], n, m, lanes);
-      const size = Math.max(...x.flat(2).map(Math.abs));
-      assertNear(product(full, x), matrix(b, n, m, lanes), bound * n * Math.max(size, 1), 'T X = B');
+      const diagonals = [dl, d, du].map((data) => Matrix.from(data, n, 1, lanes)); // below, on and above the main one
+      const full = Matrix.of(n, n, (i, j, part) => diagonals[j - i + 1]?.at(i, 0, part) ?? 0);
+      const x = Matrix.from(leaves[3], n, m, lanes);
+      const size = Math.max(...x.parts.flatMap((part) => [...part].map(Math.abs)));
+      assertNear(full.times(x), Matrix.from(b, n, m, lanes), bound * n * Math.max(size, 1), 'T X = B');
     });
     test(`which of some tridiagonal systems of ${type} are singular`, async () => {
       const batch = 5;
@@ -337,11 +284,10 @@ describe('linear algebra in blocks', () => {
         const size = m > 1000 ? Math.sqrt(m) : 1; // of the numbers of R: a column's norm
         assert.equal(order[0], n, 'the chosen column comes first');
         assert.deepEqual([...order].sort((p, q) => p - q), Array.from({ length: n }, (_, i) => i + 1));
-        const all = matrix(packed, m, n, lanes);
-        const upper = upTo(all, 0);
-        const sizes = upper.slice(0, k).map((row, i) => Math.hypot(...row[i]));
+        const upper = upTo(Matrix.from(packed, m, n, lanes), 0);
+        const sizes = Array.from({ length: k }, (_, i) => Math.hypot(upper.at(i, i, 0), upper.at(i, i, 1)));
         assert.ok(sizes.every((size, i) => i < 2 || sizes[i - 1] >= size * (1 - 1e-4)), 'descending');
-        const permuted = transposed(Array.from(order, (j) => transposed(matrix(x, m, n, lanes))[j - 1]));
+        const a = Matrix.from(x, m, n, lanes), permuted = Matrix.of(m, n, (i, j, part) => a.at(i, order[j] - 1, part));
         const name = lanes === 2 ? 'unmqr' : 'ormqr';
         const reflectors = new packed.constructor(m * k * lanes);
         for (let i = 0; i < m; i++) {
@@ -350,13 +296,13 @@ describe('linear algebra in blocks', () => {
         const times = async (c, rows, columns, left, transpose) => {
           const text = call(type, name, [`${m},${k}`, `${k}`, `${rows},${columns}`], [`${type}[${rows},${columns}]`],
             `{left = ${left}, transpose = ${transpose}}`);
-          const data = new packed.constructor(c.flatMap((row) => row.flatMap((y) => y.slice(0, lanes))));
+          const data = c.data(packed.constructor, lanes);
           const [result] = await run(text.replace(/\(([^(]*)\) custom/, '$1 custom'), [reflectors, tau, data]);
-          return matrix(result, rows, columns, lanes);
+          return Matrix.from(result, rows, columns, lanes);
         };
         assertNear(await times(upper, m, n, true, false), permuted, bound * n * size, 'Q R = A P');
         assertNear(await times(permuted, m, n, true, true), upper, bound * n * size, 'Q^H A P = R');
-        assertNear(await times(adjoint(upper), n, m, false, true), adjoint(permuted), bound * n * size, 'R^H Q^H = (A P)^H');
+        assertNear(await times(upper.adjoint, n, m, false, true), permuted.adjoint, bound * n * size, 'R^H Q^H = (A P)^H');
       });
     }
     test(`QR of long columns of ${type} whose squares overflow or vanish`, async () => {
@@ -405,7 +351,7 @@ describe('linear algebra in blocks', () => {
       '{compute_left = 78 : ui8, compute_right = 86 : ui8}');
     const zeros = await run(text, [new Float64Array(n * n)]);
     assert.deepEqual([...zeros[0]], [0, 0, 0, 0]);
-    assertNear(matrix(zeros[3], n, n, 2), identity(n), 0, 'of zeros');
+    assertNear(Matrix.from(zeros[3], n, n, 2), Matrix.identity(n), 0, 'of zeros');
     const jordan = await run(text, [Float64Array.from({ length: 16 }, (_, i) => (i % 5 === 1 ? 1 : i % 5 === 0 ? 2 : 0))]);
     assert.deepEqual([...jordan[0]], [2, 2, 2, 2]);
     assert.ok(jordan[3].every(Number.isFinite));
@@ -447,7 +393,8 @@ describe('linear algebra in blocks', () => {
       ['f32[2,3]', 'f32[2]', 'f32[2,2]', 'f32[3,3]', 's32[]'], '{mode = 65 : ui8}');
     const none = await run(svd, [new Float32Array(6)]);
     assert.deepEqual([...none[1]], [0, 0]);
-    assertNear(product(adjoint(matrix(none[3], 3, 3, 1)), matrix(none[3], 3, 3, 1)), identity(3), 1e-6);
+    const vectors = Matrix.from(none[3], 3, 3, 1);
+    assertNear(vectors.adjoint.times(vectors), Matrix.identity(3), 1e-6, 'V^H V = 1');
     const infinite = await run(svd, [Float32Array.of(1, 2, Infinity, 0, 0, 0)]);
     assert.ok(infinite[1].every(Number.isNaN));
   });
