@@ -11,10 +11,11 @@ static void linearize_extremum(Linear *l, Instruction *x) {
   Instruction *here = make_compare(&l->m, COMPARE_EQ, of, result);
   Instruction *ones = make_convert(&l->m, here, of->shape->type);
   Instruction *count = make_sum(&l->m, ones, dimensions);
-  Instruction *one = make_number(&l->m, x->shape, 1);
-  count =
-      make_binary(&l->m, HLO_MAXIMUM, count, one); /* none, if the initial value is the result */
-  Instruction *sum = make_sum(&l->m, make_binary(&l->m, HLO_MULTIPLY, t, ones), dimensions);
+  /* None equals the result if that is the initial value, whose slope is 0, or a NaN, whose slope is a NaN: 0 / 0. */
+  Instruction *is_number = make_compare(&l->m, COMPARE_EQ, x, x);
+  count = make_binary(&l->m, HLO_MAXIMUM, count, make_convert(&l->m, is_number, x->shape->type));
+  Instruction *sum =
+      make_sum(&l->m, make_select(&l->m, here, t, make_zeros(&l->m, of->shape)), dimensions);
   set_tangent(l, x, make_binary(&l->m, HLO_DIVIDE, sum, count));
 }
 

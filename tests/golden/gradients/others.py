@@ -613,3 +613,12 @@ case('sampled-poisson', lambda x: x * jax.random.poisson(jax.random.key(3), jnp.
 case('sampled-poisson-in-branch', lambda x: lax.cond(x.sum() > -9, lambda x: x * jax.random.poisson(jax.random.key(3), jnp.abs(x) + 1), jnp.sin, x), real(3))
 case('sampled-poisson-in-scan', lambda x: lax.scan(lambda c, _: (c * (0.5 + 0.1 * jax.random.poisson(jax.random.key(3), jnp.abs(c) + 1)), c), x, None, length=3), real(3))
 case('steps-of-while', lambda x: x * lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + jnp.abs(c[2]).sum(), c[1] + 1, c[2] * 1.1), (x[0], 0, x))[1], real(3))
+
+# ---- Slopes of results that are NaN ----
+
+NAN = np.float32([[1, np.nan, 2], [3, 3, 2]])
+for name, function in [('max', lambda x: jnp.max(x, 1)), ('min', lambda x: jnp.min(x, 0)), ('max-all', jnp.max), ('sum-of-squares', lambda x: (x * x).sum(1)),
+                       ('softmax', jax.nn.softmax), ('logsumexp', lambda x: jax.nn.logsumexp(x, axis=1)), ('maximum', lambda x: jnp.maximum(x, 2)),
+                       ('relu', jax.nn.relu), ('clip', lambda x: jnp.clip(x, 0, 2.5)), ('prod', lambda x: jnp.prod(x, 1)), ('ptp', jnp.ptp),
+                       ('norm', lambda x: jnp.linalg.norm(x, axis=1)), ('abs', jnp.abs), ('nanmax', lambda x: jnp.nanmax(x, 1))]:
+  case(f'nan-{name}', function, NAN)
