@@ -38,7 +38,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo site lighthouse test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
+.PHONY: build run demo site lighthouse tested test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
   reduce fuzz-ways fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices release clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -302,10 +302,11 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	$(Q)node_modules/.bin/vite build --config demo/vite.config.mjs
 	$(Q)touch $@
 
-# TESTS=tests/core/sort.test.mjs runs only that. The first reporter tells last what failed; the other writes how long files took.
+# `tested` builds what is tested. TESTS=tests/core/sort.test.mjs runs only that. The first reporter tells last what failed; the other writes how long files took.
 # (One file more than there are cores took 983 s instead of 897.)
 TESTS ?= $(wildcard tests/*/*.test.mjs)
-test: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
+tested: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
+test: tested
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
 	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
 	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
