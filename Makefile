@@ -88,6 +88,8 @@ CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
 SIMD_HEADER := $(B)/include/wasm_simd128.h
 NATIVE_CFLAGS := $(CFLAGS) -I$(dir $(SIMD_HEADER)) -DSIMDE_ENABLE_NATIVE_ALIASES= \
   -gline-tables-only -O1 -fno-omit-frame-pointer -pthread -Wno-psabi -DXLA_CHECKS
+# lld links in half the time of GNU ld.
+NATIVE_LDFLAGS := -fuse-ld=lld -Wl,--build-id=none
 # These functions return scalars by value. The check for uses of returned frames takes a third of the evaluator's time.
 BY_VALUE := reference/% hlo/scalar/% value/%
 CFLAGS_native = $(NATIVE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
@@ -250,7 +252,7 @@ native-tsan: $(B)/native-tsan/xla-run $(TSAN_TESTS)
 $(B)/native/xla-run $(B)/native-tsan/xla-run: $(B)/%/xla-run: $(B)/obj/sources
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
-	$(Q)$(CC_$*) $(CFLAGS_$*) $(filter %.o,$^) -lm -o $@
+	$(Q)$(CC_$*) $(CFLAGS_$*) $(NATIVE_LDFLAGS) $(filter %.o,$^) -lm -o $@
 $(B)/native/xla-run: $(OBJECTS_native)
 $(B)/native-tsan/xla-run: $(OBJECTS_native-tsan)
 
@@ -262,12 +264,12 @@ NATIVE_HEADERS := $(wildcard tests/native/*.h tests/native/*.def)
 $(NATIVE_TESTS): $(B)/native/%: tests/native/%.c $(NATIVE_HEADERS) $(filter-out %/main.o,$(OBJECTS_native))
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
-	$(Q)$(CC_native) $(CFLAGS_native) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@
+	$(Q)$(CC_native) $(CFLAGS_native) $(NATIVE_LDFLAGS) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@
 
 $(TSAN_TESTS): $(B)/native-tsan/%: tests/native/%.c $(NATIVE_HEADERS) $(filter-out %/main.o,$(OBJECTS_native-tsan))
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
-	$(Q)$(CC_native-tsan) $(CFLAGS_native-tsan) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@
+	$(Q)$(CC_native-tsan) $(CFLAGS_native-tsan) $(NATIVE_LDFLAGS) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@
 
 # libFuzzer wants everything compiled for it.
 PARSER_SOURCES := $(filter-out src/base/host/wasm.c,$(filter $(patsubst %,src/%/%,base value hlo),$(SOURCES)))

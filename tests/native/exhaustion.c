@@ -66,7 +66,8 @@ static void refuse(long first, long last) {
   "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n"
 
 static const char *const programs[] = {
-    /* Element-wise, dot, sort and reduce with computations of their own. */
+    /* Element-wise, dot, sort and reduce with computations of their own. Threads share the loops over 40,000 elements
+    ** and the all-reduce of 4,000, which is 36 chunks with allocations of their own. */
     "HloModule mixed\n" ADD "less {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
     "  ROOT r = pred[] compare(a, b), direction=LT\n}\n"
     "odd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = f32[] multiply(a, b)\n"
@@ -77,7 +78,9 @@ static const char *const programs[] = {
     "  s = f32[2,2] sort(d), dimensions={1}, to_apply=less\n"
     "  r = f32[2] reduce(s, zero), dimensions={0}, to_apply=add\n"
     "  long = f32[40000] broadcast(zero), dimensions={}\n"
-    "  all = f32[40000] all-reduce(long), replica_groups={}, to_apply=odd\n"
+    "  moved = f32[40000] collective-permute(long), source_target_pairs={{0,1},{1,2},{2,0}}\n"
+    "  some = f32[4000] slice(moved), slice={[8000:12000]}\n"
+    "  all = f32[4000] all-reduce(some), replica_groups={}, to_apply=odd\n"
     "  few = f32[4] slice(all), slice={[100:104]}\n"
     "  ROOT t = (f32[2], f32[2,2], f32[4]) tuple(r, s, few)\n}\n",
     /* Loops with collectives inside, in groups, and by channel. */
