@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { after, describe, test } from 'node:test';
 
-import { assertFits, loadAnew, openSite, PHONE } from '../support/browser.mjs';
+import { assertFits, loadAnew, openSite, PHONE, showView } from '../support/browser.mjs';
 import { scenesOf } from '../support/scenes.mjs';
 
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -34,8 +34,7 @@ describe('rules of accessibility', { timeout: 300000 }, () => {
     test(name, async () => {
       await page.setViewportSize(DESK);
       await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
-      await loadAnew(page, `${address}#${hash}`);
-      await page.waitForSelector('.view > *');
+      await showView(page, hash);
       await lead();
       const found = [];
       for (const [scheme, size] of [['light', DESK], ['dark', PHONE]]) {
