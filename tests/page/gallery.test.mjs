@@ -195,7 +195,7 @@ describe('the gallery', { timeout: 300000 }, () => {
         await page.waitForTimeout(pause);
       }
     };
-    await visit(600);
+    await visit(250);
     await visit(100);
     const before = await memory('life');
     for (let i = 0; i < 5; i++) await visit(i % 2 ? 60 : 250);
