@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
 import { POLICY } from '../../demo/policy.mjs';
-import { openSite, replaceText, showView } from '../support/browser.mjs';
+import { loadAnew, openSite, replaceText } from '../support/browser.mjs';
 import { scenesOf } from '../support/scenes.mjs';
 
 /** One or two scenes of each view; the guides have a test of their own. */
@@ -29,16 +29,19 @@ test('allows no inline script, no inline style and no eval', () => {
 
 for (const [host, server] of [['the dev server', {}], ['a static host', { isolated: 'by worker' }]]) {
   describe(host, { timeout: 300000 }, () => {
-    let page, complaints, close;
+    let page, complaints, address, close;
     before(async () => {
-      ({ page, complaints, close } = await openSite('train', { server, viewport: { width: 1280, height: 900 } }));
+      ({ page, complaints, address, close } = await openSite('train', { server, viewport: { width: 1280, height: 900 } }));
       await page.waitForFunction(() => window.crossOriginIsolated);
       await page.waitForSelector('.view > *');
       complaints.length = 0; // the service worker may have reloaded the page
     });
     after(() => close?.());
 
-    const goTo = (hash) => showView(page, hash);
+    const goTo = async (hash) => {
+      await loadAnew(page, `${address}#${hash}`);
+      await page.waitForSelector('.view > *');
+    };
     /** The complaints, without those about files that a worker was loading when its view was left. */
     const taken = () => complaints.splice(0).filter((text) => !/: net::ERR_(ABORTED|BLOCKED)/.test(text));
 
