@@ -5,13 +5,12 @@
  *
  *     node demo/serve.mjs [--port N] [--no-isolation]
  */
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { extname, join, normalize, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
-import { createGzip } from 'node:zlib';
+import { parseArgs, promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 
 import { POLICY } from './policy.mjs';
 
@@ -36,7 +35,21 @@ const SECURITY = { 'Content-Security-Policy': POLICY };
 /** What static hosts send, too: the playground's JavaScript runs in workers of an opaque origin, which load it. */
 const FOR_OPAQUE = { 'Access-Control-Allow-Origin': '*' };
 
-/** The file for a URL path: of the site, or else of the checkout. Or null. */
+/** The names of files that never change: Vite puts a hash of the contents into each. */
+const IMMUTABLE = new RegExp(`^assets\\${sep}.*-[\\w-]{8}(\\.[\\w.]+)?$`);
+
+/** Compressed files by path: { tag, bytes }, where `tag` is the ETag of what was compressed and `bytes` a promise. */
+const compressed = new Map();
+
+/** Compresses a file, once for each change of it. */
+function gzipped(file, tag) {
+  if (compressed.get(file)?.tag !== tag) {
+    compressed.set(file, { tag, bytes: readFile(file).then(promisify(gzip)) });
+  }
+  return compressed.get(file).bytes;
+}
+
+/** The file for a URL path, of the site or else of the checkout, with its ETag: { name, file, tag }. Or null. */
 async function fileFor(path, folders) {
   const name = normalize(decodeURIComponent(path)).replace(/^[/\\]+/, '') || 'index.html';
   if (name.startsWith('..')) return null;
@@ -44,7 +57,7 @@ async function fileFor(path, folders) {
   if (folders.some((folder) => name.startsWith(folder + sep))) files.push(join(ROOT, name));
   for (const file of files) {
     const found = await stat(file).catch(() => null);
-    if (found?.isFile()) return file;
+    if (found?.isFile()) return { name, file, tag: `"${found.mtimeMs.toString(36)}-${found.size}"` };
   }
   return null;
 }
@@ -68,17 +81,23 @@ export async function serve({ port = 8080, isolated = true, folders = [] } = {})
       response.writeHead(200, { ...headers, 'Content-Type': TYPES['.js'] }).end();
       return;
     }
-    const file = await fileFor(path, [...FOLDERS, ...folders]).catch(() => null);
-    if (!file) {
+    const found = await fileFor(path, [...FOLDERS, ...folders]).catch(() => null);
+    if (!found) {
       const hint = path === '/' ? 'the page is not built: make site\n' : 'not found\n';
       response.writeHead(404, headers).end(hint);
       return;
     }
+    const { name, file, tag } = found;
     const type = TYPES[extname(file)];
     const isCompressed = type && /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
-    response.writeHead(200, { ...headers, 'Content-Type': type ?? 'application/octet-stream', ...(isCompressed && { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }) });
-    const stream = createReadStream(file);
-    (isCompressed ? stream.pipe(createGzip()) : stream).pipe(response);
+    Object.assign(headers, { ETag: tag, 'Content-Type': type ?? 'application/octet-stream', ...(isCompressed && { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }) });
+    if (IMMUTABLE.test(name)) headers['Cache-Control'] = 'max-age=31536000, immutable';
+    if (request.headers['if-none-match'] === tag) {
+      response.writeHead(304, headers).end();
+      return;
+    }
+    const bytes = await (isCompressed ? gzipped(file, tag) : readFile(file));
+    response.writeHead(200, { ...headers, 'Content-Length': bytes.length }).end(bytes);
   });
   await new Promise((resolve, reject) => {
     server.once('error', reject);

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { after, describe, test } from 'node:test';
 
-import { assertFits, openSite, PHONE } from '../support/browser.mjs';
+import { assertFits, loadAnew, openSite, PHONE, showView } from '../support/browser.mjs';
 import { scenesOf } from '../support/scenes.mjs';
 
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -30,12 +30,15 @@ async function violations() {
 }
 
 describe('rules of accessibility', { timeout: 300000 }, () => {
+  let shown; // the name of the view
   for (const [name, hash, lead] of scenes) {
     test(name, async () => {
       await page.setViewportSize(DESK);
       await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
-      await page.goto('about:blank');
-      await page.goto(`${address}#${hash}`);
+      // The first scene of a view is without the styles of others. The rest need not load and compile axe-core again.
+      const view = hash.split('/')[0];
+      await (view === shown ? showView(page, hash) : loadAnew(page, `${address}#${hash}`));
+      shown = view;
       await page.waitForSelector('.view > *');
       await lead();
       const found = [];
@@ -59,8 +62,7 @@ describe('rules of accessibility', { timeout: 300000 }, () => {
 describe('by keyboard', () => {
   const open = async (hash, size = DESK) => {
     await page.setViewportSize(size);
-    await page.goto('about:blank');
-    await page.goto(`${address}#${hash}`);
+    await loadAnew(page, `${address}#${hash}`);
     await page.waitForSelector('.view > *');
   };
   const focused = () => page.evaluate(() => {

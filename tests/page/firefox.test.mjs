@@ -11,18 +11,22 @@ const skip = firefoxPath() ? false : 'there is no Firefox: .ci/toolchain browser
 
 const number = (id) => `Number(document.getElementById('${id}')?.textContent.replaceAll(',', ''))`;
 
+let firefox;
+before(async () => {
+  if (skip) return;
+  firefox = await Firefox.launch();
+  await firefox.resize(390, 844);
+});
+after(() => firefox?.close());
+
 for (const isolated of [true, false]) {
   describe(`in Firefox, ${isolated ? 'isolated' : 'not isolated'}`, { skip, timeout: 900000 }, () => {
-    let firefox, server;
+    let server;
     before(async () => {
       server = await serve({ port: 0, isolated, folders: ['tests'] });
-      firefox = await Firefox.launch();
-      await firefox.resize(390, 844);
+      firefox.complaints.length = 0;
     });
-    after(async () => {
-      await firefox?.close();
-      await server?.close();
-    });
+    after(() => server?.close());
 
     test('trains', async () => {
       await firefox.goto(`${server.address}#train`);

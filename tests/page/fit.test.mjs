@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import { readSafetensors } from '../../bindings/index.mjs';
-import { assertFits, openSite, PHONE } from '../support/browser.mjs';
+import { assertFits, loadAnew, openSite, PHONE } from '../support/browser.mjs';
 
 let page, complaints, address, close;
 before(async () => {
@@ -48,8 +48,7 @@ describe('the curve', () => {
   });
 
   test('by keyboard: points are chosen, moved, removed; the address has them', async () => {
-    await page.goto('about:blank');
-    await page.goto(`${address}#fit`);
+    await loadAnew(page, `${address}#fit`);
     await below(0.05);
     await page.focus('#fit');
     await page.keyboard.press('ArrowRight');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { serve } from '../../demo/serve.mjs';
-import { launch, newPage, PHONE } from '../support/browser.mjs';
+import { launch, loadAnew, newPage, PHONE } from '../support/browser.mjs';
 
 let browser;
 before(async () => {
@@ -31,7 +31,7 @@ async function stroke(page, points) {
   const at = ([x, y]) => [box.x + x * box.width, box.y + y * box.height];
   await page.mouse.move(...at(points[0]));
   await page.mouse.down();
-  for (const point of points.slice(1)) await page.mouse.move(...at(point), { steps: 3 });
+  for (const point of points.slice(1)) await page.mouse.move(...at(point));
   await page.mouse.up();
 }
 
@@ -91,13 +91,17 @@ async function timelineShows(page, replicas, condition) {
   assert.fail(JSON.stringify(rows));
 }
 
+async function ready(page) {
+  await page.waitForFunction(() =>
+    document.getElementById('start')?.disabled === false ||
+    document.getElementById('status')?.classList.contains('problem'));
+  assert.doesNotMatch(await page.textContent('#status'), /wrong/);
+}
+
 async function open(server, options) {
   const opened = await newPage(browser, options);
   await opened.page.goto(`${server.address}#train`);
-  await opened.page.waitForFunction(() =>
-    document.getElementById('start')?.disabled === false ||
-    document.getElementById('status')?.classList.contains('problem'));
-  assert.doesNotMatch(await opened.page.textContent('#status'), /wrong/);
+  await ready(opened.page);
   return opened;
 }
 
@@ -196,6 +200,29 @@ for (const { name, isolated, status, least } of SCENES) {
       await isRecognised(page, ZERO, 0);
     });
 
+    test('pauses, and goes on', async () => {
+      await page.click('#start');
+      assert.equal(await page.textContent('#start'), 'Start');
+      await page.waitForTimeout(400); // what was under way
+      const step = await number(page, '#step');
+      await page.waitForTimeout(500);
+      assert.equal(await number(page, '#step'), step);
+      await isRecognised(page, ONE, 1); // while it pauses
+      await page.click('#start');
+      await until(page, '#step', `> ${step + 50}`);
+    });
+
+    test('quick clicks leave one training loop', async () => {
+      for (let i = 0; i < 6; i++) await page.click('#start'); // ends as it began: running
+      const step = await number(page, '#step');
+      await until(page, '#step', `> ${step + 50}`);
+      await page.click('#start');
+      await page.waitForTimeout(400);
+      const stopped = await number(page, '#step');
+      await page.waitForTimeout(400);
+      assert.equal(await number(page, '#step'), stopped);
+    });
+
     test('by touch, and by a digit of the test', async () => {
       const context = await browser.newContext({ hasTouch: true, viewport: PHONE });
       const touched = await newPage(context);
@@ -219,29 +246,6 @@ for (const { name, isolated, status, least } of SCENES) {
       await touched.page.waitForFunction(() => /^This is a \d,/.test(document.getElementById('answer').textContent));
       assert.deepEqual(touched.complaints, []);
       await context.close();
-    });
-
-    test('pauses, and goes on', async () => {
-      await page.click('#start');
-      assert.equal(await page.textContent('#start'), 'Start');
-      await page.waitForTimeout(400); // what was under way
-      const step = await number(page, '#step');
-      await page.waitForTimeout(500);
-      assert.equal(await number(page, '#step'), step);
-      await isRecognised(page, ONE, 1); // while it pauses
-      await page.click('#start');
-      await until(page, '#step', `> ${step + 50}`);
-    });
-
-    test('quick clicks leave one training loop', async () => {
-      for (let i = 0; i < 6; i++) await page.click('#start'); // ends as it began: running
-      const step = await number(page, '#step');
-      await until(page, '#step', `> ${step + 50}`);
-      await page.click('#start');
-      await page.waitForTimeout(400);
-      const stopped = await number(page, '#step');
-      await page.waitForTimeout(400);
-      assert.equal(await number(page, '#step'), stopped);
     });
 
     test('goes on with other devices and threads, and starts anew', async () => {
@@ -290,12 +294,23 @@ for (const { name, isolated, status, least } of SCENES) {
 }
 
 describe('the page fits', () => {
+  let server, page, complaints;
+  before(async () => {
+    server = await serve({ port: 0 });
+    ({ page, complaints } = await open(server));
+  });
+  after(async () => {
+    await page?.close();
+    await server?.close();
+  });
+
   for (const [width, height] of [[1200, 900], [390, 844]]) {
     for (const colorScheme of ['light', 'dark']) {
       test(`${width} x ${height}, ${colorScheme}`, async () => {
-        const server = await serve({ port: 0 });
-        const { page, complaints } = await open(server,
-          { viewport: { width, height }, colorScheme });
+        await page.setViewportSize({ width, height });
+        await page.emulateMedia({ colorScheme });
+        await loadAnew(page, `${server.address}#train`);
+        await ready(page);
         await page.click('#start');
         await until(page, '#step', '> 50');
         const { scrollWidth, boxes } = await page.evaluate(() => ({
@@ -315,8 +330,6 @@ describe('the page fits', () => {
           }
         });
         assert.deepEqual(complaints, []);
-        await page.close();
-        await server.close();
       });
     }
   }

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
 import { POLICY } from '../../demo/policy.mjs';
-import { openSite, replaceText } from '../support/browser.mjs';
+import { loadAnew, openSite, replaceText } from '../support/browser.mjs';
 import { scenesOf } from '../support/scenes.mjs';
 
 /** One or two scenes of each view; the guides have a test of their own. */
@@ -39,8 +39,7 @@ for (const [host, server] of [['the dev server', {}], ['a static host', { isolat
     after(() => close?.());
 
     const goTo = async (hash) => {
-      await page.goto('about:blank');
-      await page.goto(`${address}#${hash}`);
+      await loadAnew(page, `${address}#${hash}`);
       await page.waitForSelector('.view > *');
     };
     /** The complaints, without those about files that a worker was loading when its view was left. */

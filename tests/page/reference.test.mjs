@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { GUIDES } from '../../demo/guides/pages.mjs';
-import { assertFits, openSite, PHONE } from '../support/browser.mjs';
+import { assertFits, loadAnew, openSite, PHONE, showView } from '../support/browser.mjs';
 
 let page, complaints, address, close;
 before(async () => {
@@ -82,8 +82,7 @@ test('code of the guides runs where it stands, and prints what its comments say'
   const compact = (text) => text.replaceAll(/\s+/g, '').replaceAll(/Float32Array\(\d+\)/g, '');
   let blocks = 0;
   for (const { name } of GUIDES.filter(({ path }) => /guides|meshes/.test(path))) {
-    await page.goto('about:blank');
-    await page.goto(`${address}#guides/${name}`);
+    await showView(page, `guides/${name}`);
     await page.waitForSelector('.guide h1');
     for (let i = 0; i < await page.locator('.runnable').count(); i++, blocks++) {
       const block = page.locator('.runnable').nth(i);
@@ -104,8 +103,7 @@ test('code of the guides runs where it stands, and prints what its comments say'
 });
 
 test('code that reads files of a guide finds them in the playground, too', async () => {
-  await page.goto('about:blank');
-  await page.goto(`${address}#guides/from-keras`);
+  await loadAnew(page, `${address}#guides/from-keras`);
   await page.waitForSelector('.runnable');
   await page.waitForFunction(() => document.querySelector('.runnable .open').hash.length > 100);
   await page.click('.runnable .open');

