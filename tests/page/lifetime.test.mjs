@@ -60,7 +60,7 @@ describe('in Chromium', () => {
   for (const how of ['timeoutMs', 'signal', 'neither']) {
     for (const count of [1, 2]) {
       test(`${count} of 2 workers ended from outside, a run with ${how}`, { timeout: 60000 }, async () => {
-        const { first, ms, next, threads } = await inPage(endWorkers, { how, count });
+        const { first, ms, next, threads } = await outsideOfTheCore(() => inPage(endWorkers, { how, count }));
         const codes = { timeoutMs: ['DEADLINE_EXCEEDED'], signal: ['CANCELLED'], neither: ['INTERNAL'] }[how];
         // On a busy machine, the worker that ends may hold no part of the run: the other then finishes it.
         if (how === 'neither' && count === 1) codes.push('OK');
@@ -72,6 +72,16 @@ describe('in Chromium', () => {
     }
   }
 });
+
+/** Tries again if a worker had the core's lock when it ended: then the client ends, too, and says so. */
+async function outsideOfTheCore(attempt, tries = 3) {
+  try {
+    return await attempt();
+  } catch (error) {
+    if (tries === 1 || !/died in the middle of the core/.test(error.message)) throw error;
+    return outsideOfTheCore(attempt, tries - 1);
+  }
+}
 
 /** Runs in the page: the outcome of a long run whose workers end, its time, and whether later runs work. */
 async function endWorkers({ how, count }) {
