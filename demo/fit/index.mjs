@@ -35,7 +35,7 @@ class Fit {
     this.state = readState(state);
     this.curve = null;
     this.chosen = -1;
-    this.said = 0; /* when the figures were written */
+    this.said = -Infinity; /* when the figures were written */
     this.worker = connect(new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
     this.worker.on('fit', (told) => this.show(told));
     this.worker.on('problem', (message) => this.problem(new Error(message)));

@@ -46,7 +46,7 @@ function createFigures() {
 
 /** Passes a stage's facts to the figures: see stage.mjs. */
 function teller(figures, exhibit) {
-  let shown = 0;
+  let shown = -Infinity; /* the first ones, even right after the page began */
   return (facts) => {
     if (facts.compileMs !== undefined) {
       figures.set('Compiled in', duration(facts.compileMs * 1000));
