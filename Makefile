@@ -304,7 +304,8 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	$(Q)node_modules/.bin/vite build --config demo/vite.config.mjs
 	$(Q)touch $@
 
-# `tested` builds what is tested. TESTS=tests/core/sort.test.mjs runs only that. The first reporter tells last what failed; the other writes how long files took.
+# `tested` builds what the tests need. TESTS=tests/core/sort.test.mjs runs only that file. The first reporter tells last what
+# failed; the other writes how long files took.
 # (One file more than there are cores took 983 s instead of 897.)
 TESTS ?= $(wildcard tests/*/*.test.mjs)
 tested: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp

@@ -96,7 +96,12 @@ export async function serve({ port = 8080, isolated = true, folders = [] } = {})
       response.writeHead(304, headers).end();
       return;
     }
-    const bytes = await (isCompressed ? gzipped(file, tag) : readFile(file));
+    const bytes = await (isCompressed ? gzipped(file, tag) : readFile(file)).catch(() => null);
+    if (!bytes) { // it went while it was read: the site is being built
+      compressed.delete(file);
+      response.writeHead(404).end('not found\n');
+      return;
+    }
     response.writeHead(200, { ...headers, 'Content-Length': bytes.length }).end(bytes);
   });
   await new Promise((resolve, reject) => {

@@ -2,23 +2,20 @@
 import assert from 'node:assert/strict';
 
 import { Literal } from '../../bindings/index.mjs';
-
-/* Arrays that literals take as they are; numbers of other types are converted one by one. */
-const ARRAYS = {
-  s8: Int8Array, s16: Int16Array, s32: Int32Array, s64: BigInt64Array, u8: Uint8Array, u16: Uint16Array, u32: Uint32Array,
-  u64: BigUint64Array, pred: Uint8Array, f32: Float32Array, f64: Float64Array, c64: Float32Array, c128: Float64Array,
-};
+import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 
 /** A literal of `shape`, a Shape, whose element number i is `value(i)`; of unsigned types, its magnitude. */
 export function filled(shape, value) {
-  const { elementType: type, elementCount: count } = shape, isUnsigned = type.startsWith('u');
-  const numbers = new Float64Array(type.startsWith('c') ? 2 * count : count); // always of one kind, which is faster
+  const { Array: OwnArray, kind, bits, lanes } = ELEMENT_TYPES.get(shape.elementType);
+  const numbers = new Float64Array(lanes * shape.elementCount); // one kind of array for all types, which is faster
   for (let i = 0; i < numbers.length; i++) {
     const number = value(i);
-    numbers[i] = type === 'pred' ? Number(number > 0) : isUnsigned ? Math.abs(number) : number;
+    numbers[i] = kind === 'pred' ? Number(number > 0) : kind === 'unsigned' ? Math.abs(number) : number;
   }
-  const ArrayType = ARRAYS[type] ?? Float64Array;
-  return Literal.from(/^[su]64$/.test(type) ? ArrayType.from(numbers, BigInt) : new ArrayType(numbers), shape);
+  if (kind.endsWith('signed') && bits === 64) return Literal.from(OwnArray.from(numbers, BigInt), shape);
+  /* Literal.from() encodes numbers of narrow types; the others' array holds numbers as they are. */
+  const isNarrow = (kind === 'float' && bits < 32) || (kind.endsWith('signed') && bits < 8);
+  return Literal.from(isNarrow ? numbers : new OwnArray(numbers), shape);
 }
 
 /** Small whole numbers: their sums are exact in any order. */

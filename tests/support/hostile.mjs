@@ -60,8 +60,8 @@ function shifty() {
 }
 
 /**
- * As much as someone may pass by mistake in place of a number or of options: so many that looking at all pairs takes longer
- * than SOON. Ten times as many only take longer.
+ * Large values, which someone may pass by mistake in place of a number or of options. Code that compares each element with
+ * each other one takes longer than SOON for them.
  */
 const MANY = {
   bytes: new Uint8Array(2e5), floats: new Float64Array(1e5), entries: new Array(1e5).fill(1), word: 'x'.repeat(1e6),

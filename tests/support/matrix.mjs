@@ -20,7 +20,7 @@ export class Matrix {
     return made;
   }
 
-  /** From the numbers of a literal, the first of which is number `from`; `lanes` is 2 for complex numbers, else 1. */
+  /** Reads a literal's data, from element `from` on. `lanes` is how many numbers an element has: 2 if complex, else 1. */
   static from(data, rows, columns, lanes, from = 0) {
     return Matrix.of(rows, columns, (i, j, part) => (part < lanes ? data[(from + i * columns + j) * lanes + part] : 0));
   }
