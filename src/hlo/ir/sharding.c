@@ -110,6 +110,16 @@ static bool read_manual(Scan *scan, const char *text, Tiles *tiles) {
   return (manual && !unreduced) || scan_fail(scan, "sharding=%s of the shard is not manual", text);
 }
 
+/* Returns the number of devices that a manual sharding of a shard leaves to a partitioner; 1 if all axes are manual. */
+static int64_t automatic_devices(const Tiles *manual) {
+  int64_t devices = 1;
+  for (int i = 0; manual->kind == TILES_OTHER && i < manual->rank; i++) {
+    int reason = i - (manual->rank - manual->trailing);
+    if (reason < 0 || manual->reasons[reason] != TILES_MANUAL) devices *= manual->sizes[i];
+  }
+  return devices;
+}
+
 typedef struct Cut { /* of a dimension of the whole array, into shards */
   const Tiles *manual;
   const Shape *whole, *shard;
@@ -144,9 +154,13 @@ static bool read_other(Scan *scan, const Tiles *tiles, const Cut *cut, Sharding 
     if (d >= rank && tiles->reasons[d - rank] == TILES_UNREDUCED) {
       digits_push(scan->arena, &out->addends, digit);
     }
+    if (d >= rank && tiles->reasons[d - rank] == TILES_REPLICATED) {
+      digits_push(scan->arena, &out->copies, digit);
+    }
     digit.stride *= digit.size;
   }
   out->positions = digit.stride;
+  out->knows_copies = automatic_devices(cut->manual) == 1 || !out->copies.count;
   return true;
 }
 
@@ -164,15 +178,21 @@ static bool read_tiles(Scan *scan, const Instruction *call, ShardCallKind kind, 
   if (!read_manual(scan, takes ? call->a->sharding : operand->a->sharding, &manual)) return false;
   Cut cut = {&manual, takes ? operand->shape : call->shape, takes ? call->shape : operand->shape};
   *out = (Sharding){.positions = 1, .rank = -1, .reduction = HLO_ADD};
+  Digit all = {partitions, 1};
   switch (tiles.kind) {
   case TILES_OTHER: return read_other(scan, &tiles, &cut, out);
   case TILES_REPLICATED:
+    out->knows_copies = partitions && automatic_devices(&manual) == 1;
+    if (!out->knows_copies) return true;
+    out->positions = partitions;
+    digits_push(scan->arena, &out->copies, all);
+    return true;
   case TILES_MANUAL: return true;
   case TILES_UNREDUCED:
     if (!partitions)
       return scan_fail(scan, "%s of how many partitions? State num_partitions", text);
     out->positions = partitions;
-    Digit all = {partitions, 1};
+    out->knows_copies = true;
     digits_push(scan->arena, &out->addends, all);
     return true;
   default: return scan_fail(scan, "sharding=%s does not say which partition has which shard", text);
@@ -283,6 +303,17 @@ static const Placement *place_operand(Scan *scan, const Instruction *call, Shard
   return place(scan, sharding, takes ? operand : result, takes ? result : operand);
 }
 
+bool scan_shard_call(Scan *scan, const Instruction *call, int64_t partitions, Sharding *shardings) {
+  const Target *target = target_of(call);
+  int count = call->operand_count;
+  if (count != result_count(call)) {
+    return scan_fail(scan, "%d operands, but %d results", count, result_count(call));
+  }
+  if (target->is_shardy) return read_shardy(scan, call, target->kind, shardings);
+  if (count != 1) return scan_fail(scan, "%d operands; it takes one", count);
+  return read_tiles(scan, call, target->kind, partitions, shardings);
+}
+
 const Placement *const *shard_call_placements(Arena *arena, const Instruction *call,
                                               int64_t partitions, const char **problem) {
   const Target *target = target_of(call);
@@ -290,12 +321,7 @@ const Placement *const *shard_call_placements(Arena *arena, const Instruction *c
   int count = call->operand_count;
   Sharding *shardings = ARENA_ARRAY(arena, Sharding, count);
   const Placement **placements = ARENA_ARRAY(arena, const Placement *, count);
-  bool good = count == result_count(call) ||
-              scan_fail(&scan, "%d operands, but %d results", count, result_count(call));
-  good = good &&
-         (target->is_shardy || count == 1 || scan_fail(&scan, "%d operands; it takes one", count));
-  good = good && (target->is_shardy ? read_shardy(&scan, call, target->kind, shardings)
-                                    : read_tiles(&scan, call, target->kind, partitions, shardings));
+  bool good = scan_shard_call(&scan, call, partitions, shardings);
   for (int i = 0; good && i < count; i++) {
     placements[i] = place_operand(&scan, call, target->kind, i, &shardings[i]);
     good = placements[i] != NULL;

@@ -99,14 +99,19 @@ def entry(name, function, arguments, lowered=None, exported=None):
   }
 
 
-FILE = os.path.join(HERE, 'functions.json.gz')
-ALL = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS + SPECIAL
-pattern = sys.argv[1] if len(sys.argv) > 1 else None
-kept = {}
-if pattern:
-  with gzip.open(FILE) as file:
-    kept = {entry['name']: entry for entry in json.load(file) if not re.search(pattern, entry['name'])}
-entries = [kept.get(case[0]) or entry(*case) for case in ALL]
-with gzip.GzipFile(FILE, 'wb', mtime=0) as file:
-  file.write(json.dumps(entries, separators=(',', ':')).encode())
-print(f'{len(entries)} functions')
+def main():
+  path = os.path.join(HERE, 'functions.json.gz')
+  cases = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS + SPECIAL
+  pattern = sys.argv[1] if len(sys.argv) > 1 else None
+  kept = {}
+  if pattern:
+    with gzip.open(path) as file:
+      kept = {entry['name']: entry for entry in json.load(file) if not re.search(pattern, entry['name'])}
+  entries = [kept.get(case[0]) or entry(*case) for case in cases]
+  with gzip.GzipFile(path, 'wb', mtime=0) as file:
+    file.write(json.dumps(entries, separators=(',', ':')).encode())
+  print(f'{len(entries)} functions')
+
+
+if __name__ == '__main__':
+  main()
