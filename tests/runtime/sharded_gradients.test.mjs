@@ -42,3 +42,20 @@ for (const form of ['shardy', 'before', 'hlo']) {
     }
   });
 }
+
+/** Two elements of a batch: the values, and a multiple of them. */
+const pair = ({ shape, data }, factor) =>
+  ({ shape: [2, ...shape], data: [...data, ...data.map((x) => (factor === 1 ? x : x * factor))] });
+
+describe("derivatives of batches of sharded programs equal JAX's", () => {
+  for (const entry of FUNCTIONS.filter(({ name }) => !/^narrow/.test(name))) {
+    const { name, wrt } = entry;
+    test(`${name}: vjp of a batch, and a batch of vjps`, async () => {
+      const module = await client.load(entry.program.shardy);
+      const args = [...entry.arguments.map((x) => pair(x, 1)), ...entry.cotangents.map((x) => pair(x, 3))];
+      const wanted = entry.vjp.map((x) => pair(x, 3));
+      await compare(client.vjp(client.vmap(module, { size: 2 }), { wrt }), entry, args, wanted);
+      await compare(client.vmap(client.vjp(module, { wrt }), { size: 2 }), entry, args, wanted);
+    });
+  }
+});

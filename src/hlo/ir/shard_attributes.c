@@ -10,7 +10,7 @@
 enum { MAX_BOUNDS = 64 };
 
 typedef struct Axes {
-  int count;                  /* of bounds; axis i is position / bounds[i] % (bounds[i + 1] / bounds[i]) */
+  int count; /* of bounds; axis i is position / bounds[i] % (bounds[i + 1] / bounds[i]) */
   int64_t bounds[MAX_BOUNDS]; /* ascending; 1, ..., the number of positions */
 } Axes;
 

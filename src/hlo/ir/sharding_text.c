@@ -390,7 +390,8 @@ static void copy_wholes(Scan *scan, Sharding *shardings, int count) {
     s->knows_copies = true;
     s->positions = other->positions;
     s->devices = other->devices;
-    for (int d = 0; d < other->rank; d++) digits_append(scan->arena, &s->copies, &other->dimensions[d]);
+    for (int d = 0; d < other->rank; d++)
+      digits_append(scan->arena, &s->copies, &other->dimensions[d]);
     digits_append(scan->arena, &s->copies, &other->addends);
     digits_append(scan->arena, &s->copies, &other->copies);
   }
@@ -595,8 +596,10 @@ static int64_t product(const int64_t *sizes, int count) {
   return result;
 }
 
+int64_t tiles_count(const Tiles *tiles) { return product(tiles->sizes, tiles->rank); }
+
 const int64_t *tiles_devices(Scan *scan, const Tiles *tiles) {
-  int64_t count = product(tiles->sizes, tiles->rank);
+  int64_t count = tiles_count(tiles);
   bool is_iota = !tiles->devices;
   if (!count || count != (is_iota ? product(tiles->iota_sizes, tiles->iota_rank) : tiles->count)) {
     scan_fail(scan, "not equally many tiles and devices, or more than %d", MAX_DEVICES);

@@ -75,6 +75,8 @@ typedef struct Tiles {
 } Tiles;
 
 bool scan_tiles(Scan *scan, Tiles *tiles);
+/* Returns the number of tiles; 0 if there are more than MAX_DEVICES. */
+int64_t tiles_count(const Tiles *tiles);
 /* By position; NULL with a problem where the tile assignment is no permutation of that many. */
 const int64_t *tiles_devices(Scan *scan, const Tiles *tiles);
 

@@ -65,8 +65,10 @@ void linearize_all_reduce(Linear *l, Instruction *x) {
   } else if (is_extreme && x->opcode == HLO_ALL_REDUCE) {
     for (int k = 0; k < x->operand_count; k++) linearize_extreme(l, x, k);
   } else {
-    refuse_derivative(l, x, "combines by a computation that has no derivative here; add has one, and maximum and "
-                            "minimum of an all-reduce");
+    refuse_derivative(
+        l, x,
+        "combines by a computation that has no derivative here; add has one, and maximum and "
+        "minimum of an all-reduce");
   }
 }
 
@@ -75,8 +77,7 @@ void linearize_all_reduce(Linear *l, Instruction *x) {
 static void transpose_shard_call(Linear *l, Instruction *x, Instruction *const *ct) {
   const char *problem;
   const Shape *shape = x->operands[0]->shape;
-  const Attributes *a =
-      shard_call_attributes(l->arena, x, 0, 1, SHARD_CALL_TRANSPOSED, &problem);
+  const Attributes *a = shard_call_attributes(l->arena, x, 0, 1, SHARD_CALL_TRANSPOSED, &problem);
   if (!a) {
     no_derivative(l, x, problem);
     return;
