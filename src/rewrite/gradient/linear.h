@@ -42,6 +42,8 @@ typedef struct CheckpointPlan {
   const Instruction *loop;
   Checkpoint checkpoint;
   int64_t max_iterations;
+  Literal *const
+      *literals; /* of the leaves of its state, as body_linearize takes them; NULL: not known */
 } CheckpointPlan;
 
 typedef struct Differentiation {
@@ -155,13 +157,16 @@ Instruction *inline_for_arrays(Linear *l, const Instruction *x, Instruction **op
 /* ---- segments.c: loops in segments of about sqrt(n) iterations ---- */
 
 CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop);
-/* Writes a loop of `iterations` (an upper bound, if not `counted`) as a loop over segments, and differentiates it. */
+/* Writes a loop of `iterations` (an upper bound, if not `counted`) as a loop over segments, and differentiates it.
+** `literals` are those of the leaves of its state. */
 Instruction *replace_by_segments(Linear *l, const Instruction *x, Instruction **operands,
-                                 int64_t iterations, bool counted);
+                                 int64_t iterations, bool counted, Literal *const *literals);
 
 /* ---- leaves.c ---- */
 
 Instruction *make_element(Linear *l, Instruction *tuple, int64_t index);
+/* Returns the array that a leaf of tuple instructions is; NULL if another instruction makes the tuple. */
+Instruction *leaf_array(Instruction *x, int leaf);
 /* Returns the value of a leaf if it is known before the run (trips.h); else NULL. */
 Literal *leaf_literal(const Instruction *x, int leaf);
 /* Writes the leaves of x, each as an array; there are shape_leaves(x->shape) of them. */

@@ -79,7 +79,8 @@ def entry(name, function, arguments, lowered=None, exported=None):
 
   point = [leaves[i] for i in wrt]
   tangents = [tangent(x) for x in point]
-  cotangents = [tangent(y) for y in jax.eval_shape(of_floats, *point)]
+  shapes = jax.eval_shape(of_floats, *point) if lowered is None else of_floats(*point)
+  cotangents = [tangent(y) for y in shapes]
   compiled = jax.jit if lowered is None else lambda f: f  # a `function` of its own may run in Python only
   jvp = attempt(name, 'jvp', lambda: compiled(lambda p, t: jax.jvp(of_floats, p, t)[1])(point, tangents))
   vjp = attempt(name, 'vjp', lambda: compiled(lambda p, t: jax.vjp(of_floats, *p)[1](t))(point, cotangents))
