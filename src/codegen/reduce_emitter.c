@@ -8,34 +8,19 @@
 ** type. Each step of a window is rounded, as in XLA.
 **
 ** Long sums of floats are added in blocks of blocks, so that rounding errors grow with the logarithm of their
-** length. There are accumulators at several levels. After BLOCK steps those of the first level are added into those
-** of the second and start again, after BLOCK * BLOCK steps those of the second into the third, and so on. Steps are
-** counted over all reduced loops. The number of levels depends on shapes alone.
+** length, as in XLA. There are accumulators at several levels. After BLOCK steps those of the first level are added
+** into those of the second and start again; after BLOCK blocks the second into the third; and so on. Blocks are
+** counted over all reduced loops. A cumulative sum is that of the blocks before and of the present one.
+** extreme_emitter.c emits maxima and minima.
 */
 #include "base/min_max.h"
-#include "codegen/emitter.h"
+#include "codegen/reducer.h"
 #include "plan/reduction.h"
 
 enum { MAX_UNROLL = 8, LINES_APART = 4 };
 /* Of sums that round: steps to a block, and the length from which there are blocks. */
 enum { BLOCK = 32, MIN_BLOCKED = 2 * BLOCK, MAX_LEVELS = 5 };
 enum { VALUES = 3 }; /* at once, while a group is added */
-
-typedef struct Reducer {
-  Rows *rows;
-  bool along;
-  int ordered;       /* cumulative maxima and minima: the instruction on order keys; else 0 */
-  int extreme;       /* the instruction of a maximum or minimum in three parts; else 0 */
-  int unroll;        /* vectors of elements of a result, or vectors of results, at once */
-  int group;         /* along: vectors that are added to each other before they are added to an accumulator */
-  int levels;        /* of accumulators */
-  int64_t block_rows; /* rows of the innermost loop to a block, a power of 2; 0: a row has several blocks */
-  int blocks, block; /* locals: the number of complete blocks (or rows); steps left in the present one */
-  int *accumulators; /* locals: [levels][MAX_UNROLL + 1][output_count][MAX_PARTS]; */
-  int *values;       /* locals: [VALUES][output_count][MAX_PARTS] */
-  int steps;         /* a local: the remaining steps of the innermost loop */
-  int64_t *at;       /* in unrolled code: the loops' indices; else NULL */
-} Reducer;
 
 /* Returns a level's accumulators of one unrolled vector; the tail's follow the last one's. */
 static int *level_accumulator(const Emitter *e, const Reducer *reducer, int level, int u) {
@@ -114,116 +99,14 @@ static void emit_combined(Emitter *e, const int *accumulators, const int *values
   e->unrounded = false;
 }
 
-/* --- Largest and smallest ----------------------------------------------------------------------
-**
-** The result is NaN if any element is, and a zero has the right sign. f32x4.max and min take an engine eight
-** instructions for that; the machine's own instruction, pmax or pmin, handles neither. So pmax or pmin is
-** used, with two more accumulators: whether there was a NaN, and all signs. If the result is 0, a maximum is
-** negative if all elements are, and a minimum if any is. */
-
-enum { EXTREME, NANS, SIGNS };
-
-static int extreme_instruction(const LoopPlan *plan) {
-  return plan->extreme == HLO_MAXIMUM ? F32X4_PMAX : plan->extreme == HLO_MINIMUM ? F32X4_PMIN : 0;
-}
-
-/* Starts the three accumulators from the accumulator's value. */
-static void emit_begin_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
-  if (!reducer->extreme) return;
-  emit_local(e, accumulator[EXTREME]);
-  emit_local(e, accumulator[EXTREME]);
-  emit_simd(e, F32X4_NE);
-  wasm_set(&e->function, accumulator[NANS]);
-  emit_local(e, accumulator[EXTREME]);
-  wasm_set(&e->function, accumulator[SIGNS]);
-}
-
-static void emit_more_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
-  int value = reducer->values[0];
-  emit_local(e, accumulator[EXTREME]);
-  emit_local(e, value);
-  emit_simd(e, reducer->extreme);
-  wasm_set(&e->function, accumulator[EXTREME]);
-  emit_local(e, accumulator[NANS]);
-  emit_local(e, value);
-  emit_local(e, value);
-  emit_simd(e, F32X4_NE);
-  emit_simd(e, V128_OR);
-  wasm_set(&e->function, accumulator[NANS]);
-  emit_local(e, accumulator[SIGNS]);
-  emit_local(e, value);
-  emit_simd(e, reducer->extreme == F32X4_PMAX ? V128_AND : V128_OR);
-  wasm_set(&e->function, accumulator[SIGNS]);
-}
-
-/* Joins two accumulators' three parts into the first one's. */
+/* Joins two accumulators into the first one. */
 static void emit_join(Emitter *e, const Reducer *reducer, const int *accumulators,
                       const int *more) {
-  if (!reducer->extreme) {
+  if (reducer->extreme) {
+    emit_join_extremes(e, reducer, accumulators, more);
+  } else {
     emit_combined(e, accumulators, more);
-    return;
   }
-  int signs = reducer->extreme == F32X4_PMAX ? V128_AND : V128_OR;
-  int instructions[] = {[EXTREME] = reducer->extreme, [NANS] = V128_OR, [SIGNS] = signs};
-  for (int part = EXTREME; part <= SIGNS; part++) {
-    emit_local(e, accumulators[part]);
-    emit_local(e, more[part]);
-    emit_simd(e, instructions[part]);
-    wasm_set(&e->function, accumulators[part]);
-  }
-}
-
-/* Computes the result of the three parts. x + 0 is never -0. */
-static void emit_end_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
-  if (!reducer->extreme) return;
-  emit_local(e, accumulator[EXTREME]);
-  emit_splat32(e, 0);
-  emit_simd(e, F32X4_ADD);
-  emit_local(e, accumulator[EXTREME]);
-  emit_splat32(e, 0);
-  emit_simd(e, F32X4_EQ);
-  emit_local(e, accumulator[SIGNS]);
-  emit_simd(e, V128_AND);
-  emit_splat32(e, 0x80000000);
-  emit_simd(e, V128_AND);
-  emit_simd(e, V128_OR);
-  emit_local(e, accumulator[NANS]);
-  emit_simd(e, V128_OR);
-  wasm_set(&e->function, accumulator[EXTREME]);
-}
-
-/* Returns the integer instruction for a cumulative maximum or minimum, or 0. Each step waits for the one before,
-** and so for those eight instructions; on order keys it is one. The key of a float is its bits as an integer; of
-** a negative float, with all bits but the sign flipped. A NaN gets the key that wins. */
-static int ordered_instruction(const LoopPlan *plan) {
-  if (!plan->cumulative || plan->output_count != 1) return 0;
-  if (lane_kind(node_type(plan->outputs[0])) != LANES_F32) return 0;
-  Opcode opcode = reduce_operation(plan->reduce);
-  return opcode == HLO_MAXIMUM ? I32X4_MAX_S : opcode == HLO_MINIMUM ? I32X4_MIN_S : 0;
-}
-
-/* Converts a float's bits to its key, and back. */
-static void emit_turn_order(Emitter *e) {
-  int x = emit_keep(e);
-  emit_shift(e, I32X4_SHR_S, 31);
-  emit_splat32(e, 0x7fffffff);
-  emit_simd(e, V128_AND);
-  emit_local(e, x);
-  emit_simd(e, V128_XOR);
-  wasm_local_release(&e->function, x);
-}
-
-/* Replaces the float in a local by its key. */
-static void emit_ordered(Emitter *e, const Reducer *reducer, int value) {
-  if (!reducer->ordered) return;
-  emit_local(e, value);
-  emit_turn_order(e);
-  emit_splat32(e, reducer->ordered == I32X4_MAX_S ? 0x7fffffff : 0x80000000);
-  emit_local(e, value);
-  emit_local(e, value);
-  emit_simd(e, F32X4_EQ);
-  emit_simd(e, V128_BITSELECT);
-  wasm_set(&e->function, value);
 }
 
 /* Stores the values that have an element per step. */
