@@ -26,6 +26,7 @@
 #   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
 #   make fuzz-stablehlo SECONDS=60  mutants of StableHLO programs
 #   make fuzz-ways SECONDS=60  random programs, each compiled and run in all ways
+#   make fuzz-slopes SECONDS=60  slopes at zeros, ties and poles, against JAX and finite differences
 #   make fuzz-devices SECONDS=60  random programs of several devices, against a simulation
 #   make clean              removes what was built, keeps the toolchain
 #
@@ -39,7 +40,7 @@ SECONDS ?= 60
 
 .DEFAULT_GOAL := build
 .PHONY: build run demo site lighthouse tested test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
-  reduce fuzz-ways fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices release clean \
+  reduce fuzz-ways fuzz-slopes fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices release clean \
   distclean FORCE
 .DELETE_ON_ERROR:
 
@@ -403,6 +404,9 @@ fuzz-ways: build
 	@node tests/fuzz/ways.mjs --seconds $(SECONDS) $(ARGS)
 
 # The combinations of constructs, operations and types that the random programs have; nothing is run.
+fuzz-slopes: build $(VENV)/stamp
+	@PYTHON=$(VENV)/bin/python node tests/fuzz/slopes.mjs --seconds $(SECONDS) $(ARGS)
+
 fuzz-pairs: build
 	@node tests/fuzz/aims.mjs --seconds $(SECONDS) $(ARGS)
 

@@ -58,5 +58,7 @@ export function parameterNumbers(operation, parameters, references) {
   }
   const fits = ({ shape }) => isFloat(shape);
   const found = references.flatMap((reference) => meantBy(operation, 'wrt', parameters, reference, fits));
-  return [...new Set(found)];
+  const twice = found.find((number, i) => found.indexOf(number) < i);
+  if (twice === undefined) return found;
+  throw invalidArgument(operation, `wrt has parameter ${twice} ${JSON.stringify(parameters[twice].name)} twice; name each once`);
 }

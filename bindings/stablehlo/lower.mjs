@@ -32,7 +32,7 @@ const ARITY = { ...arity, ...chloArity };
 
 /** The max operations of a function that is inlined. */
 const SMALL = 4;
-const MAX_CALLS = 200; // in each other
+const MAX_CALLS = 1000; // in each other
 const EXAMPLE_SIZE = 8;
 
 /** Operations that end a region with their operands as its results. */

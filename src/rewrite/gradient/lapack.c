@@ -192,22 +192,29 @@ static void linearize_geev(Linear *l, Instruction *x) {
 
 /* ---- Singular values ---- */
 
-/* The matrix diag(s) x or x diag(s). */
-static Instruction *scaled(Linear *l, Instruction *x, Instruction *s, bool columns, Opcode opcode) {
+/* Divides the columns, or the rows, of a matrix by the singular values. */
+static Instruction *divided(Linear *l, Instruction *x, Instruction *s, bool columns) {
   Instruction *factors =
       columns ? matrix_of_columns(l, s, x->shape) : matrix_of_rows(l, s, x->shape);
-  return make_binary(&l->m, opcode, x, make_convert(&l->m, factors, x->shape->type));
+  return make_binary(&l->m, HLO_DIVIDE, x, make_convert(&l->m, factors, x->shape->type));
 }
 
 /* The part of dU that lies outside the columns of U: (dA V - U U^H dA V) / s. */
 static Instruction *outside(Linear *l, Instruction *u, Instruction *product, Instruction *s) {
   Instruction *inside = matrix_product(l, u, matrix_product(l, matrix_adjoint(l, u), product));
-  return scaled(l, make_binary(&l->m, HLO_SUBTRACT, product, inside), s, true, HLO_DIVIDE);
+  return divided(l, make_binary(&l->m, HLO_SUBTRACT, product, inside), s, true);
+}
+
+/* s_j / (s_i + s_j). */
+static Instruction *shares(Linear *l, Instruction *s, const Shape *shape) {
+  Instruction *columns = matrix_of_columns(l, s, shape);
+  Instruction *sum = make_binary(&l->m, HLO_ADD, matrix_of_rows(l, s, shape), columns);
+  return make_convert(&l->m, make_binary(&l->m, HLO_DIVIDE, columns, sum), shape->type);
 }
 
 /* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
 ** dU = U (F * (X S + S X^H)) and dV = V (F * (S X + X^H S)), and the parts outside. For complex numbers, U also turns
-** by the imaginary diagonal of X / s. */
+** by the imaginary diagonal of X / s. As squares may overflow, F S is written as s_j / (s_i + s_j) / (s_j - s_i). */
 static void linearize_gesdd(Linear *l, Instruction *x) {
   const Shape *matrix = x->operands[0]->shape, *shapes[5];
   int rank = matrix->rank;
@@ -235,17 +242,18 @@ static void linearize_gesdd(Linear *l, Instruction *x) {
   }
   set_tangent_leaf(l, x, 1, make_convert(&l->m, ds, s->shape->type));
   if (!thin) return;
-  Instruction *squares = make_binary(&l->m, HLO_MULTIPLY, s, s);
   Instruction *factors =
-      make_convert(&l->m, inverse_differences(l, squares, inner->shape), matrix->type);
-  Instruction *right = scaled(l, inner, s, true, HLO_MULTIPLY);
-  Instruction *left = scaled(l, inner, s, false, HLO_MULTIPLY);
-  right = make_binary(&l->m, HLO_ADD, right, matrix_adjoint(l, right));
-  left = make_binary(&l->m, HLO_ADD, left, matrix_adjoint(l, left));
+      make_convert(&l->m, inverse_differences(l, s, inner->shape), matrix->type);
+  Instruction *share = shares(l, s, inner->shape), *other = matrix_transposed(l, share);
+  Instruction *adjoint = matrix_adjoint(l, inner);
+  Instruction *right = make_binary(&l->m, HLO_ADD, make_binary(&l->m, HLO_MULTIPLY, inner, share),
+                                   make_binary(&l->m, HLO_MULTIPLY, adjoint, other));
+  Instruction *left = make_binary(&l->m, HLO_ADD, make_binary(&l->m, HLO_MULTIPLY, inner, other),
+                                  make_binary(&l->m, HLO_MULTIPLY, adjoint, share));
   Instruction *turn_u = make_binary(&l->m, HLO_MULTIPLY, factors, right);
   if (type_is_complex(matrix->type)) {
     Instruction *imag = make_binary(&l->m, HLO_SUBTRACT, inner, matrix_adjoint(l, inner));
-    imag = matrix_part(l, scaled(l, imag, s, false, HLO_DIVIDE), COMPARE_EQ);
+    imag = matrix_part(l, divided(l, imag, s, false), COMPARE_EQ);
     imag = make_binary(&l->m, HLO_MULTIPLY, imag, make_number(&l->m, imag->shape, 0.5));
     turn_u = make_binary(&l->m, HLO_ADD, turn_u, imag);
   }

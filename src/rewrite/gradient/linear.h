@@ -147,9 +147,14 @@ Instruction *add_formula(Linear *l, const char *formula, Instruction *instructio
 
 /* ---- trees.c: reductions by any computation ---- */
 
-/* As a Replacement, for reduce and reduce-window. */
+/* As a Replacement, for reduce and reduce-window; windows are reduced by `apply`. */
 Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **operands);
-Instruction *replace_by_shifts(Linear *l, const Instruction *x, Instruction **operands);
+Instruction *replace_by_windows(Linear *l, const Instruction *x, Instruction **operands,
+                                Computation *apply);
+/* Whether a reduce-window of one array is a scan along one of its dimensions. */
+bool has_cumulative_dimension(const Instruction *x);
+/* Whether an initial value is known to change no product, maximum or minimum. */
+bool is_neutral(Opcode opcode, const Instruction *init);
 
 /* Applies the computation of a scatter to two arrays, with their tangents; NULL if it is not element-wise. */
 Instruction *inline_for_arrays(Linear *l, const Instruction *x, Instruction **operands);

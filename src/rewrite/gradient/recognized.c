@@ -25,6 +25,11 @@ static bool is_number(const Instruction *x, double number) {
   return splat_value(x, &value) && value.f == number;
 }
 
+static bool is_integer(const Instruction *x, int64_t number) {
+  Scalar value;
+  return splat_value(x, &value) && value.i == number;
+}
+
 static bool is_zero(const Instruction *x) { return is_number(x, 0); }
 
 static const Instruction *operand_of(const Instruction *x, Opcode opcode) {
@@ -102,19 +107,40 @@ static bool has_inside(const Instruction *x, Opcode opcode, const Instruction *f
   return false;
 }
 
-/* sign(x) g(|x|), an odd function: at 0 its slope is that of g. Elsewhere, sign(x) has slope 0. */
+/* Whether g consists of element-wise operations on x and numbers. */
+static bool is_function_of(Linear *l, const Instruction *g, const Instruction *x) {
+  bool *needed = ARENA_ARRAY(l->arena, bool, g->id + 1);
+  needed[g->id] = true;
+  for (int id = g->id; id >= 0; id--) {
+    const Instruction *y = l->m.computation->instructions[id];
+    if (!needed[id] || is_same(y, x) || y->opcode == HLO_CONSTANT) continue;
+    if (!opcode_is_elementwise(y->opcode) && y->opcode != HLO_BROADCAST) return false;
+    for (int k = 0; k < y->operand_count; k++) needed[y->operands[k]->id] = true;
+  }
+  return true;
+}
+
+/* Whether x is a select by a comparison of |of| with a number, as in the formulas of asinh and bessel_i1e. */
+static bool is_by_size(const Instruction *x, const Instruction *of) {
+  const Instruction *size = x->opcode == HLO_SELECT ? operand_of(x->operands[0], HLO_COMPARE) : NULL;
+  const Instruction *inner = operand_of(size, HLO_ABS);
+  Scalar number;
+  return inner && is_same(inner, of) && splat_value(x->operands[0]->operands[1], &number);
+}
+
+/* sign(x) g(|x|), where g is 0 at 0 and a formula by the size of x: at 0 the slope is that of g. Other products with a
+** sign have the slope 0 there, as in JAX. */
 void linearize_odd(Linear *l, Instruction *x) {
   for (int k = 0; k < 2; k++) {
     const Instruction *sign = x->operands[k];
     Instruction *g = x->operands[1 - k], *t = tangent_of(l, g);
-    int budget = MAX_LOOKED;
     if (sign->opcode != HLO_SIGN || !t || type_kind(x->shape->type) != KIND_FLOAT ||
-        !has_inside(g, HLO_ABS, sign->operands[0], &budget)) {
+        !is_by_size(g, sign->operands[0]) || !is_function_of(l, g, sign->operands[0])) {
       continue;
     }
-    Instruction *zero = make_zeros(&l->m, x->shape);
-    Instruction *is_positive = make_compare(&l->m, COMPARE_GE, sign->operands[0], zero);
-    set_tangent(l, x, make_select(&l->m, is_positive, t, make_unary(&l->m, HLO_NEGATE, t)));
+    const char *formula =
+        k ? "t * (y == 0 ? (x == 0 ? 1 : 0) : y)" : "t * (x == 0 ? (y == 0 ? 1 : 0) : x)";
+    set_tangent(l, x, add_formula(l, formula, x, t));
   }
 }
 
@@ -327,12 +353,30 @@ void linearize_power(Linear *l, Instruction *x) {
 
 /* ---- Bits ---- */
 
-/* The bits of x, with those of the exponent replaced, as in frexp and ldexp: z = x 2^k, of slope z / x. */
+/* Whether integers have the bits of a number that has a tangent, plus or minus 1. */
+static bool counts_on(Linear *l, const Instruction *x, int *budget) {
+  if (--*budget < 0) return false;
+  const Instruction *step = x->opcode == HLO_ADD ? x->operands[1] : NULL;
+  if (step && step->opcode == HLO_SELECT && is_integer(step->operands[1], -1) &&
+      is_integer(step->operands[2], 1)) {
+    const Instruction *of = operand_of(x->operands[0], HLO_BITCAST_CONVERT);
+    return of && tangent_of(l, of);
+  }
+  for (int k = 1; x->opcode == HLO_SELECT && k <= 2; k++) {
+    if (counts_on(l, x->operands[k], budget)) return true;
+  }
+  return false;
+}
+
+/* The bits of x, with those of the exponent replaced, as in frexp and ldexp: z = x 2^k, of slope z / x. Bits that are read
+** as another type have the slope 0, and those of the same type 1. JAX refuses nextafter. */
 void linearize_bits(Linear *l, Instruction *z) {
   const Instruction *set = z->operands[0], *kept = operand_of(set, HLO_OR),
                     *bits = operand_of(kept, HLO_AND);
-  if (tangent_of(l, set)) {
-    return refuse_derivative(l, z, "reads bits as another type, which has no derivative");
+  int budget = MAX_LOOKED;
+  if (set->shape->type == z->shape->type) return set_tangent(l, z, tangent_of(l, set));
+  if (counts_on(l, set, &budget)) {
+    return refuse_derivative(l, z, "is the next number (nextafter), which has no derivative");
   }
   Instruction *x = (Instruction *)operand_of(bits, HLO_BITCAST_CONVERT);
   Instruction *t = x && x->shape->type == z->shape->type ? tangent_of(l, x) : NULL;

@@ -11,47 +11,12 @@ static void linearize_extremum(Linear *l, Instruction *x) {
   Instruction *here = make_compare(&l->m, COMPARE_EQ, of, result);
   Instruction *ones = make_convert(&l->m, here, of->shape->type);
   Instruction *count = make_sum(&l->m, ones, dimensions);
-  /* None equals the result if that is the initial value, whose slope is 0, or a NaN, whose slope is a NaN: 0 / 0. */
+  /* None equals the result if there is none, with slope 0, or if it is a NaN, whose slope is a NaN: 0 / 0. */
   Instruction *is_number = make_compare(&l->m, COMPARE_EQ, x, x);
   count = make_binary(&l->m, HLO_MAXIMUM, count, make_convert(&l->m, is_number, x->shape->type));
   Instruction *sum =
       make_sum(&l->m, make_select(&l->m, here, t, make_zeros(&l->m, of->shape)), dimensions);
   set_tangent(l, x, make_binary(&l->m, HLO_DIVIDE, sum, count));
-}
-
-/* Multiplies all elements before each one along the only dimension, or all after it. */
-static Instruction *products_before(Linear *l, Instruction *rows, bool after) {
-  int64_t n = rows->shape->dims[1];
-  WindowDimension window[] = {{1, 1, 0, 0, 1, 1, false}, {n, 1, 0, 0, 1, 1, false}};
-  window[1].padding_low = after ? -1 : n;
-  window[1].padding_high = after ? n : -1;
-  const Attributes *a =
-      ATTRIBUTES(.window = {2, arena_copy(l->arena, window, sizeof window)},
-                 .to_apply = module_add_reducer(l->d->module, HLO_MULTIPLY, rows->shape->type));
-  Instruction *one = make_number(&l->m, shape_scalar(rows->shape->type), 1);
-  return make(&l->m, HLO_REDUCE_WINDOW, NULL, (Instruction *[]){rows, one}, 2, a);
-}
-
-/* Products: each tangent times the product of all other elements, which is that of those before and those after. */
-static void linearize_product(Linear *l, Instruction *x) {
-  Instruction *of = x->operands[0], *t = tangent_of(l, of);
-  int rank = of->shape->rank;
-  Int64List inner = x->a->dimensions, outer = other_dimensions(&l->m, rank, inner);
-  int64_t order[MAX_RANK], sizes[2] = {1, 1};
-  for (int i = 0; i < outer.count; i++) order[i] = outer.items[i];
-  for (int i = 0; i < inner.count; i++) order[outer.count + i] = inner.items[i];
-  for (int i = 0; i < rank; i++) sizes[i >= outer.count] *= of->shape->dims[order[i]];
-  if (sizes[0] * sizes[1] == 0) return;
-  const Shape *flat = shape_of(&l->m, of->shape->type, 2, sizes);
-  Instruction *rows = make_reshape(&l->m, make_transpose(&l->m, of, order), flat);
-  Instruction *tangents = make_reshape(&l->m, make_transpose(&l->m, t, order), flat);
-  Instruction *others = make_binary(&l->m, HLO_MULTIPLY, products_before(l, rows, false),
-                                    products_before(l, rows, true));
-  static const int64_t last = 1;
-  Instruction *sum =
-      make_sum(&l->m, make_binary(&l->m, HLO_MULTIPLY, tangents, others), (Int64List){1, &last});
-  Instruction *init = make_broadcast(&l->m, x->operands[1], x->shape, (Int64List){0});
-  set_tangent(l, x, make_binary(&l->m, HLO_MULTIPLY, make_reshape(&l->m, sum, x->shape), init));
 }
 
 static void linearize_sum(Linear *l, Instruction *x) {
@@ -61,25 +26,47 @@ static void linearize_sum(Linear *l, Instruction *x) {
   set_tangent(l, x, sum);
 }
 
-/* Whether a reduction has a rule of its own; else it is written with other operations (trees.c). */
-static bool has_rule(Linear *l, const Instruction *x, Instruction **operands, bool products) {
+/* Returns the operation of a sum, a maximum or a minimum of one array, which have rules of their own; else 0: other
+** reductions are written with other operations (trees.c). */
+static Opcode simple_reduction(const Instruction *x) {
   Opcode opcode = computation_simple_binary(x->a->to_apply);
-  if (x->operand_count != 2) return false;
-  if (opcode == HLO_ADD) return true;
-  bool known =
-      opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM || (products && opcode == HLO_MULTIPLY);
-  return known && !tangent_of(l, operands[1]);
+  bool has_rule = opcode == HLO_ADD || opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM;
+  return has_rule && x->operand_count == 2 ? opcode : OPCODE_COUNT;
+}
+
+/* Copies a maximum or minimum, with an initial value that no element is beyond. */
+static Instruction *keep_extremum(Linear *l, const Instruction *from, Instruction **operands) {
+  bool largest = simple_reduction(from) == HLO_MAXIMUM;
+  const Shape *scalar = operands[1]->shape;
+  double neutral = largest ? -__builtin_inf() : __builtin_inf();
+  Instruction *changed[] = {operands[0], make_number(&l->m, scalar, neutral)};
+  return keep_instruction(l, from, changed);
+}
+
+/* The initial value counts once for each result: maximum(init, x), with the slopes of a maximum. */
+static Instruction *with_init(Linear *l, Instruction *x, const Instruction *from,
+                              Instruction **operands) {
+  Opcode opcode = simple_reduction(from);
+  if (is_neutral(opcode, operands[1])) return x;
+  Instruction *init = make_broadcast(&l->m, operands[1], x->shape, (Int64List){0});
+  Instruction *t = tangent_of(l, operands[1]);
+  if (t) set_tangent(l, init, make_broadcast(&l->m, t, x->shape, (Int64List){0}));
+  Instruction *result = make_binary(&l->m, opcode, init, x);
+  linearize(l, result, &derivative_rules[opcode]);
+  return result;
 }
 
 Instruction *replace_reduce(Linear *l, const Instruction *from, Instruction **operands) {
-  if (!has_rule(l, from, operands, true)) return replace_by_tree(l, from, operands);
-  Instruction *x = keep_instruction(l, from, operands);
-  switch (computation_simple_binary(x->a->to_apply)) {
-  case HLO_ADD: linearize_sum(l, x); break;
-  case HLO_MULTIPLY: linearize_product(l, x); break;
-  default: linearize_extremum(l, x); break;
+  Opcode opcode = simple_reduction(from);
+  if (opcode == OPCODE_COUNT) return replace_by_tree(l, from, operands);
+  if (opcode == HLO_ADD) {
+    Instruction *x = keep_instruction(l, from, operands);
+    linearize_sum(l, x);
+    return x;
   }
-  return x;
+  Instruction *x = keep_extremum(l, from, operands);
+  if (has_tangent(l, operands[0])) linearize_extremum(l, x);
+  return with_init(l, x, from, operands);
 }
 
 /* Of a sum. */
@@ -133,21 +120,65 @@ static bool comparison_of(const Computation *select, ComparisonDirection *direct
   return plain && *direction != COMPARE_EQ && *direction != COMPARE_NE;
 }
 
-Instruction *replace_reduce_window(Linear *l, const Instruction *from, Instruction **operands) {
-  if (!has_rule(l, from, operands, false)) return replace_by_shifts(l, from, operands);
-  Instruction *x = keep_instruction(l, from, operands), *t = tangent_of(l, x->operands[0]);
-  Opcode opcode = computation_simple_binary(x->a->to_apply);
-  if (opcode != HLO_ADD) {
-    ComparisonDirection direction = opcode == HLO_MAXIMUM ? COMPARE_GE : COMPARE_LE;
-    set_tangent(l, x, pick(l, x->operands[0], t, x->a->window, direction, x->shape));
-  } else {
-    Instruction *init = tangent_of(l, x->operands[1]), *sum = NULL;
-    Instruction *ops[] = {t, make_number(&l->m, shape_scalar(x->shape->type), 0)};
-    if (t) sum = make(&l->m, HLO_REDUCE_WINDOW, x->shape, ops, 2, x->a);
-    if (init) sum = make_plus(&l->m, sum, make_broadcast(&l->m, init, x->shape, (Int64List){0}));
-    set_tangent(l, x, sum);
+static void linearize_window_sum(Linear *l, Instruction *x) {
+  Instruction *t = tangent_of(l, x->operands[0]), *init = tangent_of(l, x->operands[1]);
+  Instruction *sum = NULL, *ops[] = {t, make_number(&l->m, shape_scalar(x->shape->type), 0)};
+  if (t) sum = make(&l->m, HLO_REDUCE_WINDOW, x->shape, ops, 2, x->a);
+  if (init) sum = make_plus(&l->m, sum, make_broadcast(&l->m, init, x->shape, (Int64List){0}));
+  set_tangent(l, x, sum);
+}
+
+/* Windows of more comparisons than this for each element are reduced in a tree. */
+enum { MAX_COMPARISONS = 64 };
+
+/* Whether windows overlap so much, or have holes that select-and-scatter does not have. */
+static bool needs_tree(const Instruction *x) {
+  double places = 1;
+  for (int d = 0; d < x->a->window.count; d++) {
+    places *= (double)x->a->window.items[d].size;
+    if (x->a->window.items[d].base_dilation != 1) return true;
   }
-  return x;
+  double results = (double)shape_elements(x->shape);
+  return places * results > MAX_COMPARISONS * (double)shape_elements(x->operands[0]->shape);
+}
+
+/* Makes a computation that returns its first operand if that is a NaN or `direction` holds, else the second one. */
+static Computation *chooser(Linear *l, PrimitiveType type, ComparisonDirection direction) {
+  Computation *c = module_add_computation(l->d->module, "choose");
+  const Shape *scalar = shape_scalar(type), *pred = shape_scalar(PRED);
+  Instruction *p[2];
+  for (int i = 0; i < 2; i++) p[i] = computation_add_parameter(c, i, scalar, NULL);
+  Instruction *is_first = computation_add(c, HLO_COMPARE, pred, p, 2,
+                                          ATTRIBUTES(.direction = direction), NULL);
+  Instruction *is_nan = computation_add(c, HLO_COMPARE, pred, (Instruction *[]){p[0], p[0]}, 2,
+                                        ATTRIBUTES(.direction = COMPARE_NE), NULL);
+  Instruction *first =
+      computation_add(c, HLO_OR, pred, (Instruction *[]){is_first, is_nan}, 2, NULL, NULL);
+  c->root = computation_add(c, HLO_SELECT, scalar, (Instruction *[]){first, p[0], p[1]}, 3, NULL,
+                            NULL);
+  return c;
+}
+
+/* As JAX has it, equal elements of a cumulative window share the slope in the order of a scan; of others, the first one
+** has it. */
+Instruction *replace_reduce_window(Linear *l, const Instruction *from, Instruction **operands) {
+  Opcode opcode = simple_reduction(from);
+  if (opcode == OPCODE_COUNT || (opcode != HLO_ADD && has_cumulative_dimension(from))) {
+    return replace_by_windows(l, from, operands, from->a->to_apply);
+  }
+  if (opcode == HLO_ADD) {
+    Instruction *x = keep_instruction(l, from, operands);
+    linearize_window_sum(l, x);
+    return x;
+  }
+  ComparisonDirection direction = opcode == HLO_MAXIMUM ? COMPARE_GE : COMPARE_LE;
+  Instruction *x = keep_extremum(l, from, operands), *t = tangent_of(l, operands[0]);
+  if (t && needs_tree(from)) {
+    x = replace_by_windows(l, x, x->operands, chooser(l, x->shape->type, direction));
+  } else if (t) {
+    set_tangent(l, x, pick(l, x->operands[0], t, x->a->window, direction, x->shape));
+  }
+  return with_init(l, x, from, operands);
 }
 
 /* Spreads the cotangent of a sum over windows: a sum over windows of ct, in which strides and base dilations change

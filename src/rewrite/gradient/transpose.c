@@ -91,13 +91,17 @@ void transpose_convert(Linear *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, from, make_convert(&l->m, cotangent, from->shape->type));
 }
 
+/* The operand may be real: then it is its own real part, and its imaginary part is 0. */
 void transpose_real(Linear *l, Instruction *x, Instruction *const *ct) {
   Instruction *zeros = make_zeros(&l->m, x->shape);
-  add_cotangent(l, x->operands[0], make_binary(&l->m, HLO_COMPLEX, ct[0], zeros));
+  bool is_real = type_kind(x->operands[0]->shape->type) == KIND_FLOAT;
+  add_cotangent(l, x->operands[0],
+                is_real ? ct[0] : make_binary(&l->m, HLO_COMPLEX, ct[0], zeros));
 }
 
 /* The convention is JAX's: cotangents are not conjugated, so that of the imaginary part has the sign of i * i. */
 void transpose_imag(Linear *l, Instruction *x, Instruction *const *ct) {
+  if (type_kind(x->operands[0]->shape->type) == KIND_FLOAT) return;
   Instruction *zeros = make_zeros(&l->m, x->shape), *imag = make_unary(&l->m, HLO_NEGATE, ct[0]);
   add_cotangent(l, x->operands[0], make_binary(&l->m, HLO_COMPLEX, zeros, imag));
 }
