@@ -18,8 +18,9 @@
 #include "plan/reduction.h"
 
 enum { MAX_UNROLL = 8, LINES_APART = 4 };
-/* Of sums that round: steps to a block, and the length from which there are blocks. */
-enum { BLOCK = 32, MIN_BLOCKED = 2 * BLOCK, MAX_LEVELS = 5 };
+/* Of sums that round: steps to a block, or blocks to one of the next level; and the length from which there are blocks.
+** Those of cumulative sums are longer, as the processor predicts the end of each block wrongly. */
+enum { BLOCK = 32, CUMULATIVE_BLOCK = 64, MIN_BLOCKED = 2 * BLOCK, MAX_LEVELS = 5 };
 enum { VALUES = 3 }; /* at once, while a group is added */
 
 /* Returns a level's accumulators of one unrolled vector; the tail's follow the last one's. */
@@ -203,6 +204,10 @@ static int64_t steps_of_row(const Emitter *e, const Reducer *reducer) {
   return max_i64(size / step + size % step / LANES, size % LANES);
 }
 
+static int64_t block_steps(const Emitter *e) {
+  return e->plan->cumulative ? CUMULATIVE_BLOCK : BLOCK;
+}
+
 /* Chooses the groups and levels. */
 static void plan_blocks(const Emitter *e, Reducer *reducer) {
   int64_t rows = 1, blocks, steps;
@@ -214,9 +219,10 @@ static void plan_blocks(const Emitter *e, Reducer *reducer) {
   if (!e->plan->in_blocks || steps_of_row(e, reducer) * rows <= MIN_BLOCKED) return;
   if (reducer->along && reducer->unroll > 2) reducer->group = reducer->unroll / 2;
   steps = steps_of_row(e, reducer);
-  if (steps <= BLOCK) reducer->block_rows = 1;
+  if (steps <= BLOCK) reducer->block_rows = 1; /* cumulative ones have one row */
   while (reducer->block_rows && 2 * reducer->block_rows * steps <= BLOCK) reducer->block_rows *= 2;
-  blocks = reducer->block_rows ? rows / reducer->block_rows : rows * divide_up(steps, BLOCK);
+  blocks =
+      reducer->block_rows ? rows / reducer->block_rows : rows * divide_up(steps, block_steps(e));
   for (; blocks > 1 && reducer->levels < MAX_LEVELS; blocks /= BLOCK) reducer->levels++;
 }
 
@@ -396,10 +402,10 @@ static void emit_blocks(Emitter *e, Reducer *reducer, int64_t step) {
     return;
   }
   wasm_block(f, OP_LOOP);
-  wasm_get(f, reducer->steps); /* block = min(steps, BLOCK * step) */
-  wasm_i32(f, BLOCK * step);
+  wasm_get(f, reducer->steps); /* block = min(steps, block_steps * step) */
+  wasm_i32(f, block_steps(e) * step);
   wasm_get(f, reducer->steps);
-  wasm_i32(f, BLOCK * step);
+  wasm_i32(f, block_steps(e) * step);
   wasm_op(f, OP_I32_LT_S);
   wasm_op(f, OP_SELECT);
   wasm_set(f, reducer->block);
