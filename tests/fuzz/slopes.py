@@ -246,12 +246,20 @@ def random_window(r, shape):
   return window, some(0.4, 3), padding, some(0.2, 2), some(0.2, 2), None
 
 
+def is_scan(shape, size, strides, padding, base):
+  """Whether a window has the form of a scan, whose slopes at ties are others."""
+  moves = [(n, w, p) for n, w, p in zip(shape, size, padding) if w > 1 or p != (0, 0)]
+  return len(moves) == 1 and max(strides + base) == 1 and moves[0][1] >= moves[0][0] and 0 in moves[0][2]
+
+
 def window(r, chain):
   name = r.choice(list(LAWS))
   law, neutral = LAWS[name]
   x = chain.pick(r, True, lambda x: x.ndim > 0)
   shape = chain.values[x].shape
   size, strides, padding, base, holes, cumulative = random_window(r, shape)
+  if not cumulative and is_scan(shape, size, strides, padding, base):
+    return False
   found = places(shape, size, strides, padding, base, holes)
   if not found or name in ('second maximum', 'logaddexp') and cumulative is None:
     return False
@@ -265,14 +273,14 @@ def window(r, chain):
     return lax.reduce_window(x, init, law, *form)
 
   def reference(x, init):
-    extreme = {'maximum': (lax.cummax, lax.max, -np.inf), 'minimum': (lax.cummin, lax.min, np.inf)}.get(name)
+    extreme = {'maximum': (lax.cummax, lax.max, lax.ge), 'minimum': (lax.cummin, lax.min, lax.le)}.get(name)
     if extreme:
-      scan, join, neutral = extreme
+      scan, join, compare = extreme
       if cumulative:
         found = scan(x, axis=cumulative[0], reverse=cumulative[1])
-      elif max(base) > 1:  # JAX's own rule is for those without
-        spread = lax.pad(x, np.float64(neutral), [(0, 0, b - 1) for b in base])
-        found = lax.reduce_window(spread, neutral, join, size, strides, padding, None, holes)
+      elif max(base + holes) > 1:  # JAX's own rule, the first of equal elements, is for those without
+        first = lambda a, b: lax.select(compare(a, b), a, b)
+        found = fold(first, neutral, jnp.where(valid, x.ravel()[elements], 1.0), valid).reshape(counts)
       else:
         found = lax.reduce_window(x, neutral, join, *form)
       return found if isinstance(init, float) and init == neutral else join(jnp.broadcast_to(init, found.shape), found)
@@ -307,7 +315,7 @@ def pool(r, chain):
   """The derivative of a window's maximum: select-and-scatter."""
   x = chain.pick(r, True, lambda x: x.ndim > 0)
   shape = chain.values[x].shape
-  size = [r.randint(1, min(n, 3)) for n in shape]
+  size = [r.randint(1, max(1, min(n - 1, 3))) for n in shape]  # others may be scans
   strides = [r.randint(1, 2) for _ in shape]
   law, start = r.choice([(lax.max, -np.inf), (lax.min, np.inf)])
 

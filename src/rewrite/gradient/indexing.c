@@ -220,6 +220,15 @@ static Instruction *gather_updates(Linear *l, const Instruction *x, Instruction 
   return make_select(&l->m, inside, found, make_zeros(&l->m, found->shape));
 }
 
+/* Makes a computation that returns an update. */
+static Computation *setter(Linear *l, PrimitiveType type) {
+  Computation *set = module_add_computation(l->d->module, "set");
+  for (int i = 0; i < 2; i++) {
+    set->root = computation_add_parameter(set, i, shape_scalar(type), NULL);
+  }
+  return set;
+}
+
 /* Of several updates of one element the last one stays. To know it, the updates' numbers are scattered, too. */
 static Instruction *kept_updates(Linear *l, const Instruction *x, Instruction *t) {
   if (x->a->unique_indices) return t;
@@ -227,10 +236,8 @@ static Instruction *kept_updates(Linear *l, const Instruction *x, Instruction *t
   int64_t count = shape_elements(shape);
   const Shape *flat = shape_of(&l->m, S32, 1, &count);
   Instruction *numbers = make_reshape(&l->m, make_iota(&l->m, S32, flat, 0), shape);
-  Computation *set = module_add_computation(l->d->module, "set");
-  for (int i = 0; i < 2; i++) computation_add_parameter(set, i, shape_scalar(S32), NULL);
   Instruction *none = make_number(&l->m, shape_with_type(l->arena, x->operands[0]->shape, S32), -1);
-  Instruction *last = gather_updates(l, x, scatter(l, x, set, none, numbers));
+  Instruction *last = gather_updates(l, x, scatter(l, x, setter(l, S32), none, numbers));
   Instruction *kept = make_compare(&l->m, COMPARE_EQ, last, numbers);
   return make_select(&l->m, kept, t, make_zeros(&l->m, shape));
 }
@@ -243,19 +250,102 @@ static void linearize_set(Linear *l, Instruction *x) {
   set_tangent(l, x, sum);
 }
 
-static void linearize_scatter_product(Linear *l, Instruction *x) {
+static void linearize_unique_product(Linear *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]), *u = tangent_of(l, x->operands[2]);
   Instruction *sum = NULL;
   if (t) sum = scatter(l, x, x->a->to_apply, t, x->operands[2]);
-  if (u && !x->a->unique_indices) {
-    refuse_derivative(l, x, "multiplies at indices that may be equal; state unique_indices=true");
-    return;
-  }
   if (u) {
     Instruction *before = gather_updates(l, x, x->operands[0]);
     sum = make_plus(&l->m, sum, scatter_sum(l, x, make_binary(&l->m, HLO_MULTIPLY, u, before)));
   }
   set_tangent(l, x, sum);
+}
+
+/* Makes a computation (f, x, g, y) -> (f | g, g ? y : x y): products of runs, each of which begins where its flag is set. */
+static Computation *products_of_runs(Linear *l, PrimitiveType type) {
+  Computation *c = module_add_computation(l->d->module, "products");
+  const Shape *number = shape_scalar(type), *pred = shape_scalar(PRED);
+  Instruction *p[4];
+  for (int i = 0; i < 4; i++) p[i] = computation_add_parameter(c, i, i % 2 ? number : pred, NULL);
+  Instruction *product =
+      computation_add(c, HLO_MULTIPLY, number, (Instruction *[]){p[1], p[3]}, 2, NULL, NULL);
+  Instruction *results[] = {
+      computation_add(c, HLO_OR, pred, (Instruction *[]){p[0], p[2]}, 2, NULL, NULL),
+      computation_add(c, HLO_SELECT, number, (Instruction *[]){p[2], p[3], product}, 3, NULL,
+                      NULL)};
+  c->root = computation_add_tuple(c, results, 2);
+  c->keeps_root = true;
+  return c;
+}
+
+/* Sorts numbers, of which 0 is none, and values with them. Writes both to `out`. */
+static void sort_by_number(Linear *l, Instruction *numbers, Instruction *values,
+                           Instruction **out) {
+  Computation *c = module_add_computation(l->d->module, "less");
+  Instruction *p[4];
+  for (int i = 0; i < 4; i++) {
+    const Shape *scalar = shape_scalar((i < 2 ? numbers : values)->shape->type);
+    p[i] = computation_add_parameter(c, i, scalar, NULL);
+  }
+  c->root = computation_add(c, HLO_COMPARE, shape_scalar(PRED), p, 2,
+                            ATTRIBUTES(.direction = COMPARE_LT), NULL);
+  c->keeps_root = true;
+  const Shape *shapes[] = {numbers->shape, values->shape};
+  Instruction *sorted =
+      make(&l->m, HLO_SORT, shape_tuple(l->arena, 2, shapes), (Instruction *[]){numbers, values}, 2,
+           ATTRIBUTES(.dimensions = list_of_one(&l->m, 0), .is_stable = true, .to_apply = c));
+  for (int i = 0; i < 2; i++) out[i] = make_element(l, sorted, i);
+}
+
+/* Whether each number differs from the one before it, or from the one after it. */
+static Instruction *differs(Linear *l, Instruction *numbers, bool after) {
+  PaddingDimension shift[] = {{after ? -1 : 1, after ? 1 : -1, 0}};
+  return make_compare(&l->m, COMPARE_NE, numbers, make_pad(&l->m, numbers, shift));
+}
+
+/* Sorts updates by their places, and multiplies those of each place: then no place has two updates. */
+static Instruction *define_scatter_product(Linear *l, const Instruction *x,
+                                           Instruction **operands) {
+  Maker *m = &l->m;
+  Instruction same = *x, *into = operands[0], *updates = operands[2], *sorted[2];
+  PrimitiveType type = updates->shape->type;
+  int64_t size = shape_elements(into->shape), count = shape_elements(updates->shape), one = 1;
+  same.operands = operands;
+  Instruction *numbers = make_iota(m, S32, shape_of(m, S32, 1, &size), 0);
+  numbers = make_binary(m, HLO_ADD, numbers, make_number(m, numbers->shape, 1));
+  numbers = make_reshape(m, numbers, shape_with_type(l->arena, into->shape, S32));
+  const Shape *line = shape_of(m, type, 1, &count), *line_of_numbers = shape_of(m, S32, 1, &count);
+  numbers = make_reshape(m, gather_updates(l, &same, numbers), line_of_numbers);
+  sort_by_number(l, numbers, make_reshape(m, updates, line), sorted);
+  numbers = sorted[0];
+  WindowDimension *window = ARENA_NEW(l->arena, WindowDimension);
+  *window = (WindowDimension){count, 1, count - 1, 0, 1, 1, false};
+  Instruction *scan[] = {differs(l, numbers, false), sorted[1],
+                         make_zeros(m, shape_scalar(PRED)), make_number(m, shape_scalar(type), 1)};
+  const Shape *shapes[] = {shape_of(m, PRED, 1, &count), line};
+  Instruction *products =
+      make(m, HLO_REDUCE_WINDOW, shape_tuple(l->arena, 2, shapes), scan, 4,
+           ATTRIBUTES(.window = {1, window}, .to_apply = products_of_runs(l, type)));
+  Instruction *none = make_zeros(m, line_of_numbers), *minus_one = make_number(m, none->shape, -1);
+  Instruction *places = make_select(m, differs(l, numbers, true), numbers, none);
+  Instruction *flat[] = {make_reshape(m, into, shape_of(m, type, 1, &size)),
+                         make_binary(m, HLO_ADD, places, minus_one), make_element(l, products, 1)};
+  Int64List first = list_of_one(m, 0);
+  Instruction *result =
+      make(m, HLO_SCATTER, NULL, flat, 3,
+           ATTRIBUTES(.inserted_window_dims = first, .scatter_dims_to_operand_dims = first,
+                      .index_vector_dim = one, .unique_indices = true,
+                      .to_apply = reducer(l, HLO_MULTIPLY, updates)));
+  return make_reshape(m, result, x->shape);
+}
+
+static void linearize_scatter_product(Linear *l, Instruction *x) {
+  bool is_empty = !shape_elements(x->shape) || !shape_elements(x->operands[2]->shape);
+  if (x->a->unique_indices || is_empty || !has_tangent(l, x->operands[2])) {
+    linearize_unique_product(l, x);
+  } else {
+    linearize_by_definition(l, x, define_scatter_product);
+  }
 }
 
 /* Max and min: the operand's element and the updates that equal the result share its tangent equally. */
@@ -272,31 +362,52 @@ static void linearize_scatter_extremum(Linear *l, Instruction *x) {
   set_tangent(l, x, make_binary(&l->m, HLO_DIVIDE, sum, count));
 }
 
-/* Any computation f(element, update), if no two updates have the same place: the element becomes f(its old value, u). */
+/* Returns the scatter of array i of several, without adding it: for its operands, its indices and its shape. */
+static Instruction *one_of(Linear *l, const Instruction *x, int i) {
+  int n = x->operand_count / 2;
+  Instruction *one = ARENA_NEW(l->arena, Instruction);
+  *one = *x;
+  one->operands = ARENA_ARRAY(l->arena, Instruction *, 3);
+  one->operands[0] = x->operands[i];
+  one->operands[1] = x->operands[n];
+  one->operands[2] = x->operands[n + 1 + i];
+  one->operand_count = 3;
+  one->shape = x->operands[i]->shape;
+  return one;
+}
+
+/* Any computation f(elements, updates) of one or more arrays, if no two updates have the same place: an element becomes
+** f(its old value, u). */
 static void linearize_scatter_computation(Linear *l, Instruction *x) {
-  Instruction *t = tangent_of(l, x->operands[0]), *updates = x->operands[2], *sum = NULL;
+  int n = x->operand_count / 2;
+  Instruction **arrays = ARENA_ARRAY(l->arena, Instruction *, 2 * n);
+  Instruction **after = ARENA_ARRAY(l->arena, Instruction *, n);
   if (!x->a->unique_indices) {
     refuse_derivative(l, x,
-                      "updates by a computation other than add, multiply, maximum, minimum, or the "
-                      "update itself, at indices that may be equal; state unique_indices=true");
+                      n > 1 ? "updates several arrays, one of which depends on another, at indices "
+                              "that may be equal; state unique_indices=true"
+                            : "updates by a computation other than add, multiply, maximum, "
+                              "minimum, or the update itself, at indices that may be equal; state "
+                              "unique_indices=true");
     return;
   }
-  Instruction *before = gather_updates(l, x, x->operands[0]);
-  if (t) set_tangent(l, before, gather_updates(l, x, t));
-  Instruction *after = inline_for_arrays(l, x, (Instruction *[]){before, updates});
-  if (!after) {
+  for (int i = 0; i < n; i++) {
+    Instruction *t = tangent_of(l, x->operands[i]), *one = one_of(l, x, i);
+    arrays[i] = gather_updates(l, one, x->operands[i]);
+    arrays[n + i] = x->operands[n + 1 + i];
+    if (t) set_tangent(l, arrays[i], gather_updates(l, one, t));
+  }
+  if (!inline_for_arrays(l, x, n, arrays, after)) {
     refuse_derivative(l, x, "updates by a computation that is not element-wise");
     return;
   }
-  Computation *set = module_add_computation(l->d->module, "set");
-  for (int i = 0; i < 2; i++) {
-    Instruction *parameter = computation_add_parameter(set, i, shape_scalar(x->shape->type), NULL);
-    if (i) set->root = parameter;
+  for (int i = 0; i < n; i++) {
+    Instruction *t = tangent_of(l, x->operands[i]), *one = one_of(l, x, i), *sum = NULL;
+    Instruction *change = tangent_of(l, after[i]), *zeros = make_zeros(&l->m, arrays[n + i]->shape);
+    if (t) sum = scatter(l, one, setter(l, one->shape->type), t, zeros);
+    if (change) sum = make_plus(&l->m, sum, scatter_sum(l, one, change));
+    set_tangent_leaf(l, x, i, sum);
   }
-  if (t) sum = scatter(l, x, set, t, make_zeros(&l->m, updates->shape));
-  Instruction *change = tangent_of(l, after);
-  if (change) sum = make_plus(&l->m, sum, scatter_sum(l, x, change));
-  set_tangent(l, x, sum);
 }
 
 /* Returns the computation of array i of n alone; NULL if it also depends on other arrays. */
@@ -320,14 +431,15 @@ static Computation *own_update(Linear *l, Computation *c, int i, int n) {
 /* Several arrays at the same indices are several scatters, if no array depends on another. */
 static void linearize_several(Linear *l, Instruction *x) {
   int n = x->operand_count / 2;
+  Computation **apply = ARENA_ARRAY(l->arena, Computation *, n);
+  for (int i = 0; i < n; i++) {
+    apply[i] = own_update(l, x->a->to_apply, i, n);
+    if (!apply[i]) return linearize_scatter_computation(l, x);
+  }
   for (int i = 0; i < n; i++) {
     Attributes a = *x->a;
     if (!has_derivative(x->shape->elements[i])) continue;
-    a.to_apply = own_update(l, x->a->to_apply, i, n);
-    if (!a.to_apply) {
-      refuse_derivative(l, x, "updates several arrays, one of which depends on another");
-      return;
-    }
+    a.to_apply = apply[i];
     Instruction *operands[] = {x->operands[i], x->operands[n], x->operands[n + 1 + i]};
     if (!has_tangent(l, operands[0]) && !has_tangent(l, operands[2])) continue;
     Instruction *one = make(&l->m, HLO_SCATTER, x->shape->elements[i], operands, 3, &a);

@@ -151,13 +151,15 @@ Instruction *add_formula(Linear *l, const char *formula, Instruction *instructio
 Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **operands);
 Instruction *replace_by_windows(Linear *l, const Instruction *x, Instruction **operands,
                                 Computation *apply);
-/* Whether a reduce-window of one array is a scan along one of its dimensions. */
-bool has_cumulative_dimension(const Instruction *x);
+/* Whether the windows are those of a scan along one dimension. */
+bool is_scan(const Instruction *x);
 /* Whether an initial value is known to change no product, maximum or minimum. */
 bool is_neutral(Opcode opcode, const Instruction *init);
 
-/* Applies the computation of a scatter to two arrays, with their tangents; NULL if it is not element-wise. */
-Instruction *inline_for_arrays(Linear *l, const Instruction *x, Instruction **operands);
+/* Applies the computation of a scatter to arrays, `count` old ones and as many updates, with their tangents. Returns false
+** if it is not element-wise. */
+bool inline_for_arrays(Linear *l, const Instruction *x, int count, Instruction **operands,
+                       Instruction **results);
 
 /* ---- segments.c: loops in segments of about sqrt(n) iterations ---- */
 

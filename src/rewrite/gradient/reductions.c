@@ -163,7 +163,7 @@ static Computation *chooser(Linear *l, PrimitiveType type, ComparisonDirection d
 ** has it. */
 Instruction *replace_reduce_window(Linear *l, const Instruction *from, Instruction **operands) {
   Opcode opcode = simple_reduction(from);
-  if (opcode == OPCODE_COUNT || (opcode != HLO_ADD && has_cumulative_dimension(from))) {
+  if (opcode == OPCODE_COUNT || (opcode != HLO_ADD && is_scan(from))) {
     return replace_by_windows(l, from, operands, from->a->to_apply);
   }
   if (opcode == HLO_ADD) {

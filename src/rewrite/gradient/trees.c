@@ -155,17 +155,18 @@ static Instruction *refuse(Linear *l, const Instruction *x, Instruction **operan
   return kept;
 }
 
-Instruction *inline_for_arrays(Linear *l, const Instruction *x, Instruction **operands) {
-  if (!is_elementwise(x->a->to_apply)) return NULL;
-  Tree t = {.l = l, .arena = l->arena, .x = x, .apply = x->a->to_apply, .count = 1};
+bool inline_for_arrays(Linear *l, const Instruction *x, int count, Instruction **operands,
+                       Instruction **results) {
+  if (!is_elementwise(x->a->to_apply)) return false;
+  Tree t = {.l = l, .arena = l->arena, .x = x, .apply = x->a->to_apply, .count = count};
   t.to = module_add_computation(l->d->module, "update");
-  Instruction *parameters[2];
-  for (int i = 0; i < 2; i++) {
+  Instruction **parameters = ARENA_ARRAY(l->arena, Instruction *, 2 * count);
+  for (int i = 0; i < 2 * count; i++) {
     parameters[i] = computation_add_parameter(t.to, i, operands[i]->shape, NULL);
   }
-  t.to->keeps_root = true;
-  t.to->root = combine(&t, &parameters[0], &parameters[1])[0];
-  return linear_inline(l, t.to, operands);
+  Instruction *all = put_in_place(&t, combine(&t, parameters, parameters + count), operands);
+  for (int i = 0; i < count; i++) results[i] = count == 1 ? all : all->operands[i];
+  return true;
 }
 
 /* Moves the reduced dimensions to the end, and makes one of them. */
@@ -367,12 +368,19 @@ static bool is_cumulative(const Instruction *x, int d, bool *reversed) {
          (w->padding_low == 0 || w->padding_high == 0);
 }
 
-bool has_cumulative_dimension(const Instruction *x) {
+static bool is_trivial(const WindowDimension *w) {
+  return w->size == 1 && w->stride == 1 && w->base_dilation == 1 && !w->padding_low &&
+         !w->padding_high;
+}
+
+bool is_scan(const Instruction *x) {
+  int cumulative = 0, trivial = 0;
   bool reversed;
   for (int d = 0; d < x->a->window.count; d++) {
-    if (is_cumulative(x, d, &reversed)) return true;
+    trivial += is_trivial(&x->a->window.items[d]);
+    cumulative += is_cumulative(x, d, &reversed);
   }
-  return false;
+  return cumulative == 1 && trivial == x->a->window.count - 1;
 }
 
 static Instruction **reverse(const Tree *t, Instruction **x, int64_t d) {
@@ -432,9 +440,10 @@ static Instruction **combine_windows(Tree *t) {
   const Attributes *a = t->x->a;
   Instruction **x = t->values, *masks[MAX_RANK] = {0};
   for (int d = a->window.count - 1; d >= 0; d--) {
-    bool reversed = false, is_scan = is_cumulative(t->x, d, &reversed);
-    t->backwards = is_scan ? reversed : a->window.items[d].window_reversal;
-    if (is_scan) {
+    bool reversed = false, is_all = is_cumulative(t->x, d, &reversed);
+    if (is_trivial(&a->window.items[d])) continue;
+    t->backwards = is_all ? reversed : a->window.items[d].window_reversal;
+    if (is_all) {
       x = reversed ? reverse(t, scan(t, reverse(t, x, d), d), d) : scan(t, x, d);
     } else {
       Masked sum = slide(t, pad_along(t, x, d), d);
