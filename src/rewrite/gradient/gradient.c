@@ -4,6 +4,7 @@
 #include "hlo/infer/verifier.h"
 #include "rewrite/derive.h"
 #include "rewrite/gradient/body.h"
+#include "rewrite/gradient/functions.h"
 #include "rewrite/gradient/given.h"
 #include "rewrite/pipeline.h"
 #include "rewrite/rewrite.h"
@@ -16,6 +17,7 @@ enum { MAX_ROUNDS = 8 };
 static void prepare(Module *module, const GivenRules *rules) {
   given_keep_calls(module, rules);
   derive_begin(module);
+  functions_keep(module);
   const PipelineOptions options = {0};
   int round = 0;
   while (round++ < MAX_ROUNDS && pipeline_run_stage(module, STAGE_SIMPLIFY, &options)) {}
