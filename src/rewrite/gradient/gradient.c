@@ -5,6 +5,7 @@
 #include "hlo/ir/shard_attributes.h"
 #include "rewrite/derive.h"
 #include "rewrite/gradient/body.h"
+#include "rewrite/gradient/functions.h"
 #include "rewrite/gradient/given.h"
 #include "rewrite/pipeline.h"
 #include "rewrite/rewrite.h"
@@ -18,6 +19,7 @@ static bool prepare(Module *module, const GivenRules *rules, Error *error) {
   if (!module_state_shardings(module, error)) return error_name_op(error, "gradient");
   given_keep_calls(module, rules);
   derive_begin(module);
+  functions_keep(module);
   const PipelineOptions options = {0};
   int round = 0;
   while (round++ < MAX_ROUNDS && pipeline_run_stage(module, STAGE_SIMPLIFY, &options)) {}

@@ -145,6 +145,14 @@ Instruction *guard_product(Linear *l, const Instruction *x, Instruction *ct, Ins
 Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
                          Instruction *tangent);
 
+/* The same for values that need not be those of one instruction, and are arrays of `shape` or scalars. */
+typedef struct FormulaNames {
+  const Shape *shape;
+  Instruction *const *operands, *const *results;
+  Instruction *tangent, *again; /* as far as the formula has them */
+} FormulaNames;
+Instruction *add_named_formula(Linear *l, const char *formula, const FormulaNames *names);
+
 /* ---- trees.c: reductions by any computation ---- */
 
 /* As a Replacement, for reduce and reduce-window; windows are reduced by `apply`. */
