@@ -48,8 +48,9 @@ export const executeAdvice = (error, parameters, args, sides) => advised(error, 
   if (isPromise(args)) return 'await it';
   const number = Number(/^execute: argument (\d+) /.exec(error.message)?.[1] ?? NaN);
   if (!Array.isArray(args)) {
-    const promised = Object.keys(args).find((name) => isPromise(args[name]));
-    if (promised !== undefined) return `${promised} is a Promise: await it`;
+    const isTree = typeof args === 'object' && !ArrayBuffer.isView(args);
+    const promised = isTree && Object.keys(args).find((name) => isPromise(args[name]));
+    if (isTree && promised !== undefined) return `${promised} is a Promise: await it`;
     if (/^execute: no argument is named/.test(error.message)) {
       return tableOfNames(sides());
     }
@@ -60,12 +61,13 @@ export const executeAdvice = (error, parameters, args, sides) => advised(error, 
     return undefined;
   }
   if (args.length !== parameters.length) {
-    const isOne = parameters.length === 1 && parameters[0].shape.rank > 0 && args.every((item) => typeof item === 'number');
+    const isOne = parameters.length === 1 && parameters[0].shape.rank > 0 && args.slice(0, SHOWN).findIndex((item) => typeof item !== 'number') < 0;
     return isOne ? `these numbers are one argument, and the arguments are a list: execute([[${args.slice(0, 3)}${args.length > 3 ? ', ...' : ''}]])` : byName(parameters);
   }
   return Number.isNaN(number) ? undefined : valueAdvice(args[number], parameters[number].shape);
 });
 
+const SHOWN = 1000; // of a list that may be sparse and long
 const MANY = 3; // parameters, which are easier to give by name
 
 /** The form of an object of names: of JAX's `params['w']` and `params['b']` it says `params`. */

@@ -243,7 +243,7 @@ function allocate(shape) {
     return new type.Array(shape.linearSize * type.lanes);
   } catch (error) {
     const code = shape.byteSize > Number.MAX_SAFE_INTEGER ? 'INVALID_ARGUMENT' : 'RESOURCE_EXHAUSTED';
-    throw new XlaError(code, `literal: ${shape} is too large: ${error.message}`, { cause: error });
+    throw new XlaError(code, `literal: ${shape} is too large: its ${shape.byteSize} bytes are more than an array holds here`, { cause: error });
   }
 }
 
@@ -329,7 +329,8 @@ function copyTypedArray(target, source, at, count) {
   const natural = kind === type.Array.name || (kind === 'Float16Array' && type.name === 'f16');
   const length = count * (natural ? type.lanes : 1);
   if (kind === 'DataView' || source.length !== length) {
-    throw problem(target, `needs ${length} entries; got ${describe(source)} of ${source.length}`);
+    const got = kind === 'DataView' ? ', whose elements have no type: give a typed array of its buffer' : ` of ${source.length}`;
+    throw problem(target, `needs ${length} entries; got ${describe(source)}${got}`);
   }
   if (kind === 'Float16Array') source = new Uint16Array(source.buffer, source.byteOffset, length);
   // Not every byte is a predicate or a 4-bit integer.
@@ -358,6 +359,7 @@ function shapeOfValue(value) {
   }
   const vectorType = typeOfTypedArray(inner);
   if (vectorType) return Shape.array(vectorType, [...dimensions, inner.length]);
+  if (inner === undefined && dimensions.at(-1) > 0) throw invalidArgument('literal', `element 0 of an array of ${dimensions.at(-1)} is missing`);
   if (Array.isArray(inner)) {
     throw invalidArgument('literal', `the arrays of ${describe(value)} are nested deeper than ` +
       `${MAX_RANK} levels, which is the highest rank`);

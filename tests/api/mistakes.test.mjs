@@ -239,3 +239,100 @@ describe('convert() and transpose() of literals', () => {
     }
   });
 });
+
+/* ---- Values of every kind, to every public function ---- */
+
+const revoked = (target) => {
+  const { proxy, revoke } = Proxy.revocable(target, {});
+  revoke();
+  return proxy;
+};
+const transferred = (view) => {
+  structuredClone(view.buffer ?? view, { transfer: [view.buffer ?? view] });
+  return view;
+};
+const bad = () => { throw new Error('a getter of the caller'); };
+/** @type {Record<string, () => any>} */
+const ODD_VALUES = {
+  'undefined': () => undefined, 'null': () => null, 'NaN': () => NaN, 'a huge number': () => 2 ** 60, 'a huge bigint': () => 10n ** 30n, 'a symbol': () => Symbol('s'),
+  'a long text': () => 'x'.repeat(1e6), 'a function': () => () => 1, 'an object': () => ({}), 'an object without a prototype': () => Object.create(null),
+  'a sparse array': () => new Array(1e9), 'a sparse array with an end': () => Object.assign([], { 5e7: 1 }), 'nothing in an array': () => [null, undefined],
+  'lists of other sizes': () => [[1], [2, 3]], 'a part of itself': () => { const list = []; list.push(list); return list; }, 'a deep list': () => { let list = []; for (let i = 0; i < 1e5; i++) list = [list]; return list; },
+  'a Map': () => new Map([[1, 2]]), 'a Set': () => new Set([1]), 'a Date': () => new Date(0), 'a DataView': () => new DataView(new ArrayBuffer(12)), 'memory': () => new ArrayBuffer(12),
+  'frozen numbers': () => Object.freeze([1, 2, 3]), 'a frozen object': () => Object.freeze({ a: 1 }), 'a Proxy of numbers': () => new Proxy([1, 2, 3], {}),
+  'a Proxy that throws': () => new Proxy([], { get: bad }), 'a Proxy without keys': () => new Proxy({}, { ownKeys: bad }), 'a revoked list': () => revoked([]), 'a revoked object': () => revoked({}),
+  'getters that throw': () => ({ get a() { return bad(); }, get length() { return bad(); }, get shape() { return bad(); }, get elementType() { return bad(); } }),
+  'an element that throws': () => Object.defineProperty([1, 2, 3], 1, { get: bad }), 'text that throws': () => ({ toString: bad, [Symbol.toPrimitive]: bad }),
+  'numbers of no memory': () => transferred(new Float32Array(3)), 'no memory': () => transferred(new ArrayBuffer(12)), 'a class of arrays': () => (class extends Array {}).from([1, 2, 3]),
+  'a class of typed arrays': () => new (class extends Float32Array {})(3), 'a length only': () => ({ length: 1e9 }), 'a negative length': () => ({ length: -1 }), 'a generator': () => (function* () { yield 1; })(),
+  'a huge shape': () => 'f32[99999999999]', 'a huger shape': () => 'f32[9999999,9999999,9999999]', 'no Shape': () => Object.create(Shape.prototype), 'no Literal': () => Object.create(Literal.prototype),
+  'no Buffer': () => Object.create(Object.getPrototypeOf(client.buffer(1))), 'a promise': () => Promise.resolve(1), 'a class': () => Literal,
+};
+const FORMS = [(value) => [value], (value) => ['f32[3]', value], (value) => [[1, 2, 3], value], (value) => [[value]], (value) => [{ a: value }], (value) => [given.op, value]];
+
+/** What the engine says of the inside of a function; not what a getter of the caller's says. */
+const INSIDE = /Cannot read propert|is not iterable|is not a function|Invalid (array|typed array|string) length|of undefined\b|of null\b|Cannot convert|Maximum call stack|detached ArrayBuffer|Cannot mix|private member|incompatible receiver/;
+const SLOWEST = 1000; // ms of processor time
+
+/** A promise, or an error if it is not settled in time. */
+async function soon(promise) {
+  let timer;
+  const late = new Promise((resolve) => { timer = setTimeout(() => resolve(new Error('no answer')), 10_000); });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+function methodsOf(thing, name) {
+  const names = new Set();
+  for (let at = thing; at && at !== Object.prototype && at !== Function.prototype; at = Object.getPrototypeOf(at)) {
+    for (const [key, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) if (typeof value === 'function') names.add(key);
+  }
+  return [...names].filter((key) => !/^(constructor|dispose|registerCustomCall|registerGradient|prototype|transferFromOutfeed)$/.test(key)).map((key) => [`${name}.${key}`, (...args) => thing[key](...args)]);
+}
+
+describe('sizes, memory and objects that do not fit', () => {
+  const CASES = {
+    'a sparse list of arguments': [({ vector }) => vector.execute(new Array(1e9)), /args needs an array of 1 arguments \(x: f32\[3\]\); got 1000000000$/],
+    'a sparse argument': [({ vector }) => vector.execute([new Array(1e9)]), /f32\[3\] needs 3 elements in dimension 0; got 1000000000/],
+    'a sparse literal': [() => Literal.from(new Array(1e9)), /^literal: element 0 of an array of 1000000000 is missing$/],
+    'a long text of arguments': [({ vector }) => vector.execute('x'.repeat(1e6)), /args needs an array of 1 arguments/],
+    'many numbers as arguments': [({ vector }) => vector.execute(new Float32Array(2e7)), /the arguments are one list: execute\(\[x\]\)$/],
+    'a DataView': [() => client.buffer(new DataView(new ArrayBuffer(12)), 'f32[3]'), /got a DataView, whose elements have no type: give a typed array of its buffer$/],
+    'a shape that no array holds': [() => Literal.zeros('f32[99999999999]'), /^literal: f32\[99999999999\] is too large: its 399999999996 bytes are more than an array holds here$/],
+    'no Buffer': [() => client.buffer(Object.create(Object.getPrototypeOf(client.buffer(1)))), /the object does not fit; objects of this package's classes must be made by it/],
+    'memory that was transferred': [() => readNpz(transferred(new ArrayBuffer(12))), /^readNpz: the arguments do not fit: got an ArrayBuffer; .* memory must not have been transferred away$/],
+  };
+  for (const [name, [mistake, words]] of Object.entries(CASES)) {
+    test(name, async () => {
+      const began = process.cpuUsage();
+      const error = await (async () => mistake(given))().then(() => assert.fail('it is accepted'), (thrown) => thrown);
+      assert.ok(process.cpuUsage(began).user < SLOWEST * 1000);
+      assert.ok(error instanceof XlaError, error.stack);
+      assert.match(error.message, words);
+    });
+  }
+});
+
+describe('values of every kind: an XlaError soon, in words of the caller', () => {
+  const things = () => ({
+    Literal, Shape, module: client.parseHlo(given.text), literal: three(), buffer: client.buffer([1, 2, 3]), shape: Shape.of('f32[3]'),
+  });
+  for (const name of ['Literal', 'Shape', 'module', 'literal', 'buffer', 'shape']) {
+    test(name, { timeout: 240_000 }, async () => {
+      const faults = new Map();
+      for (const [method, call] of methodsOf(things()[name], name)) {
+        for (const [value, make] of Object.entries(ODD_VALUES)) {
+          for (const form of FORMS) {
+            const args = form(make()), began = process.cpuUsage();
+            const error = await soon((async () => call(...args))().then(() => undefined, (thrown) => thrown));
+            const { user, system } = process.cpuUsage(began), ms = (user + system) / 1000;
+            const message = error instanceof XlaError ? error.message : error && `not an XlaError: ${error.stack}`;
+            const isCallers = message?.includes('cannot be read (');
+            const fault = ms > SLOWEST ? `${Math.round(ms)} ms` : message && !isCallers && (INSIDE.test(message) || !(error instanceof XlaError)) ? message : undefined;
+            if (fault) faults.set(`${method}: ${value}`, fault.slice(0, 200));
+          }
+        }
+      }
+      assert.deepEqual(Object.fromEntries([...faults].slice(0, 10)), {});
+    });
+  }
+});

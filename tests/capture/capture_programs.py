@@ -1,10 +1,11 @@
-"""A pytest plugin that writes the programs that tests compile with JAX, their operands, and the results of XLA.
+"""Writes the programs that tests or a script compile with JAX, their operands, and the results of XLA: README.md.
 
-    PYTHONPATH=tests/capture pytest -p capture_programs --capture-to DIR [--capture-min-operations N] TESTS
+    PYTHONPATH=tests/capture pytest -p capture_programs --capture-to DIR [--capture-min-operations N] [--capture-limit N] TESTS
+    python tests/capture/capture_programs.py DIR SCRIPT [ARGUMENTS]
 
 Each program is one JSON object a line in DIR/capture-PID.jsonl.gz; tests/captured/README.md has the form, and
-`make jax-suite DIR=...` runs them. A program is written once, with the operands of its first run. Left out, and counted:
-programs of several devices, with host callbacks or ordered effects, of other types than arrays, or larger than
+`make jax-suite DIR=...` runs them. A program is written once, with the operands of its first run. Programs that differ in
+numbers only are one. Left out, and counted: programs of several devices, those beyond the limit of a test, with host callbacks or ordered effects, of other types than arrays, or larger than
 MAX_BYTES.
 
 Tested with jax 0.10.2. It replaces three functions of jax's own: the one that compiles a module, the one that runs what
@@ -18,6 +19,9 @@ import hashlib
 import json
 import os
 import re
+import runpy
+import sys
+import time
 
 import ml_dtypes  # noqa: F401 (gives NumPy the name bfloat16)
 import numpy as np
@@ -27,20 +31,26 @@ NAMES = {'i1': 'bool', 'bf16': 'bfloat16', 'f16': 'float16', 'f32': 'float32', '
          'complex<f64>': 'complex128', **{f'i{n}': f'int{n}' for n in (8, 16, 32, 64)},
          **{f'ui{n}': f'uint{n}' for n in (8, 16, 32, 64)}}
 MAX_BYTES = 4 << 20  # of a program's text, and of all its operands and results
+NUMBERS = re.compile(r'dense<[^<>]*>|(?<= )-?\d+\.\d+(e[+-]\d+)?')  # what programs that are merged may differ in
+TIMES = 3  # runs of which the least time is written
 HOST_CALL = re.compile(r'xla_(ffi_)?(partitioned_)?python_cpu_callback|SendToHost|RecvFromHost')
 
 
 class Capture:
   """Keeps what was compiled, by executable, and writes each program when it first runs."""
 
-  def __init__(self, folder, min_operations):
+  def __init__(self, folder, min_operations=1, limit=0):
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f'capture-{os.getpid()}.jsonl.gz')
     self.out = open(path, 'wb')  # a gzip member for each program: each is complete, even if the tests are ended
     self.min_operations = min_operations
+    self.limit = limit  # programs of a test; 0: no limit
     self.test = ''
+    self.of_test = collections.Counter()
+    self.written = 0
     self.programs = {}  # by id() of the executable, which is kept with it
     self.seen = set()
+    self.shapes = set()  # texts without their numbers
     self.left_out = collections.Counter()
 
   def close(self):
@@ -70,6 +80,15 @@ class Capture:
     if key in self.seen:
       return None
     self.seen.add(key)
+    shape = hashlib.sha256(NUMBERS.sub('#', text).encode()).hexdigest()
+    if shape in self.shapes:
+      self.left_out['differ in numbers only'] += 1
+      return None
+    if self.limit and self.of_test[self.test] >= self.limit:
+      self.left_out['beyond the limit of a test'] += 1
+      return None
+    self.shapes.add(shape)
+    self.of_test[self.test] += 1
     kept = [x for i, x in enumerate(args) if i in replicated.kept_var_idx]
     types = known[2]
     if len(kept) != len(types):
@@ -82,9 +101,15 @@ class Capture:
     if size(record['args']) + size(record['outs']) > MAX_BYTES:
       self.left_out['large'] += 1
       return
-    line = json.dumps({name: record[name] for name in ('id', 'name', 'test', 'args', 'outs', 'mlir')})
+    names = ('id', 'name', 'test', 'versions', 'seconds', 'spread', 'args', 'outs', 'mlir')
+    line = json.dumps({name: record[name] for name in names if name in record})
     self.out.write(gzip.compress(f'{line}\n'.encode()))
     self.out.flush()
+    self.written += 1
+
+  def summary(self):
+    reasons = ', '.join(f'{count} {reason}' for reason, count in sorted(self.left_out.items()))
+    return f'captured {len(self.seen)} programs, written {self.written}; left out: {reasons or "none"}'
 
 
 def operand_types(module):
@@ -104,8 +129,55 @@ def array(x, dtype=None):
   return {'dtype': kept.dtype.name, 'shape': list(kept.shape), 'data': base64.b64encode(data).decode()}
 
 
+def moved(x):
+  """An operand whose numbers are one unit in the last place away, up and down in turn; others as they are."""
+  kept = np.asarray(x)
+  if kept.dtype.kind != 'f' or kept.dtype.itemsize < 4 or not kept.size:
+    return x
+  up = np.where(np.arange(kept.size).reshape(kept.shape) % 2, np.inf, -np.inf).astype(kept.dtype)
+  return np.nextafter(kept, up)
+
+
+def spread(results, others):
+  """How far each result moves, as a part of its greatest number; None: it holds no floats, or none that is finite."""
+  far = []
+  for one, other in zip(results, others):
+    a, b = np.asarray(one), np.asarray(other)
+    if a.dtype.kind not in 'fc' or not a.size:
+      far.append(None)
+      continue
+    largest, difference = np.abs(a[np.isfinite(a)]), np.abs(a - b)
+    difference = difference[np.isfinite(difference)]
+    far.append(float(difference.max() / largest.max()) if largest.size and difference.size and largest.max() else None)
+  return far
+
+
+def versions():
+  import jax
+  import jaxlib
+  return {'jax': jax.__version__, 'jaxlib': jaxlib.__version__, 'numpy': np.__version__, 'python': sys.version.split()[0]}
+
+
 def size(arrays):
   return sum(len(one['data']) for one in arrays)
+
+
+def donates(text):
+  """Whether an operand's memory becomes a result's, so that the program cannot run again."""
+  return 'tf.aliasing_output' in text or 'jax.buffer_donor' in text
+
+
+def measure(record, results, args, run):
+  """Adds XLA's own time, and how far the results move when the operands move in their last place."""
+  import jax
+  times = []
+  for _ in range(TIMES):
+    begin = time.perf_counter()
+    jax.block_until_ready(run(args))
+    times.append(time.perf_counter() - begin)
+  near = [x if getattr(getattr(x, 'dtype', None), 'kind', '') != 'f' else
+          jax.device_put(moved(x), x.sharding) if hasattr(x, 'sharding') else moved(x) for x in args]
+  record.update(versions=versions(), seconds=min(times), spread=spread(results, run(near)))
 
 
 def install(capture):
@@ -129,6 +201,11 @@ def install(capture):
     results = execute(self, *args)
     if record:
       try:
+        if not donates(record['mlir']):
+          try:
+            measure(record, results, args, lambda operands: execute(self, *operands))
+          except Exception:  # pylint: disable=broad-except
+            capture.left_out['measurements'] += 1  # the program is written without them
         capture.write(record, results)
       except (TypeError, ValueError, RuntimeError) as error:
         capture.left_out[type(error).__name__] += 1
@@ -146,13 +223,15 @@ def pytest_addoption(parser):
   group.addoption('--capture-to', metavar='DIR', help='write the programs, their operands and results there')
   group.addoption('--capture-min-operations', metavar='N', type=int, default=1,
                   help='leave out programs with fewer operations (1)')
+  group.addoption('--capture-limit', metavar='N', type=int, default=0, help='write at most N programs of a test (0: all)')
 
 
 def pytest_configure(config):
   folder = config.getoption('--capture-to')
   if not folder:
     return
-  config.capture_of_programs = Capture(folder, config.getoption('--capture-min-operations'))
+  config.capture_of_programs = Capture(
+      folder, config.getoption('--capture-min-operations'), config.getoption('--capture-limit'))
   install(config.capture_of_programs)
 
 
@@ -166,11 +245,31 @@ def pytest_terminal_summary(terminalreporter, config):
   capture = getattr(config, 'capture_of_programs', None)
   if not capture:
     return
-  reasons = ', '.join(f'{count} {reason}' for reason, count in sorted(capture.left_out.items()))
-  terminalreporter.write_line(f'captured {len(capture.seen)} programs; left out: {reasons or "none"}')
+  terminalreporter.write_line(capture.summary())
 
 
 def pytest_unconfigure(config):
   capture = getattr(config, 'capture_of_programs', None)
   if capture:
     capture.close()
+
+
+# ---- Scripts ----
+
+def main(folder, script, *arguments):
+  capture = Capture(folder)
+  capture.test = script
+  install(capture)
+  sys.argv = [script, *arguments]
+  sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+  try:
+    runpy.run_path(script, run_name='__main__')
+  finally:
+    capture.close()
+    print(capture.summary(), file=sys.stderr)
+
+
+if __name__ == '__main__':
+  if len(sys.argv) < 3:
+    sys.exit('usage: capture_programs.py DIR SCRIPT [ARGUMENTS]')
+  main(*sys.argv[1:])

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -41,6 +41,8 @@ describe('five jitted functions', { skip }, () => {
     const records = await readRecords(pathToFileURL(`${folder}/`));
     const of = (name) => records.filter((record) => record.test.includes(name) && /affine|lambda/.test(record.name))
       .map(({ args, outs }) => [args, outs].map((list) => list.map(({ dtype, shape }) => `${dtype}[${shape}]`).join(' ')));
+    const [affine] = records.filter(({ name }) => /affine/.test(name));
+    assert.ok(affine.seconds > 0 && affine.versions.jax && affine.spread[0] > 0 && affine.spread[0] < 1e-5, JSON.stringify(affine.spread));
     assert.deepEqual(of('product'), [['float32[2,3] float32[3,4] float32[]', 'float32[2,4]']]);
     assert.deepEqual(of('numbers_of_python'), [['int32[] float32[]', 'float32[]']]);
     assert.deepEqual(of('bfloat16'), [['bfloat16[5]', 'bfloat16[5] bfloat16[]']]);
@@ -49,6 +51,15 @@ describe('five jitted functions', { skip }, () => {
     assert.deepEqual(of('donated'), [['float32[4]', 'float32[4]']]);
     const [donated] = records.filter((record) => record.test.includes('donated') && /lambda/.test(record.name));
     assert.deepEqual(Array.from(new Float32Array(new Uint8Array(Buffer.from(donated.args[0].data, 'base64')).buffer)), [1, 1, 1, 1]);
+  });
+
+  test('a script: programs that differ in numbers only are one, and the count is of what is written', async () => {
+    const script = join(folder, 'script.py'), to = join(folder, 'of-a-script');
+    await writeFile(script, 'import jax\nimport numpy as np\nfor n in (1.5, 2.5):\n  jax.jit(lambda x: x * n)(np.ones(3, np.float32))\n');
+    const { code, stderr } = await run(PYTHON, [join(ROOT, 'tests/capture/capture_programs.py'), to, script], { seconds: 300 });
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /captured 2 programs, written 1; left out: 1 differ in numbers only/);
+    assert.equal((await readRecords(pathToFileURL(`${to}/`))).length, 1);
   });
 
   test('make jax-suite runs them', async () => {
