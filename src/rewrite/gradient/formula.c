@@ -49,8 +49,8 @@ static Instruction *log_gamma(Reader *r, Instruction *x) {
       "771.3234287776531 / (x + 3) - 176.6150291621406 / (x + 4) + 12.507343278686905 / (x + 5) - "
       "0.13857109526572012 / (x + 6) + 0.000009984369578019572 / (x + 7) + "
       "0.00000015056327351493116 / (x + 8)) - log(x)";
-  return add_named_formula(
-      r->l, formula, &(FormulaNames){.shape = r->names->shape, .operands = &x, .tangent = x});
+  return add_named_formula(r->l, formula,
+                           &(FormulaNames){.shape = r->names->shape, .operands = &x, .tangent = x});
 }
 
 static Instruction *named(Reader *r, const char *name, size_t length) {

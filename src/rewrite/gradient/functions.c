@@ -181,8 +181,7 @@ Instruction *replace_known(Linear *l, const Instruction *x, Instruction **operan
     if (!t || !f->slopes[0][k]) continue;
     if (!again) again = add_again(l, f, value, operands);
     for (int i = 0; i < f->results; i++) {
-      Instruction *more =
-          add_slope(l, f, i, k, operands, results, again, results[0]->shape, t);
+      Instruction *more = add_slope(l, f, i, k, operands, results, again, results[0]->shape, t);
       tangents[i] = make_plus(&l->m, tangents[i], more);
     }
   }

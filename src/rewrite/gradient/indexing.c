@@ -320,8 +320,8 @@ static Instruction *define_scatter_product(Linear *l, const Instruction *x,
   numbers = sorted[0];
   WindowDimension *window = ARENA_NEW(l->arena, WindowDimension);
   *window = (WindowDimension){count, 1, count - 1, 0, 1, 1, false};
-  Instruction *scan[] = {differs(l, numbers, false), sorted[1],
-                         make_zeros(m, shape_scalar(PRED)), make_number(m, shape_scalar(type), 1)};
+  Instruction *scan[] = {differs(l, numbers, false), sorted[1], make_zeros(m, shape_scalar(PRED)),
+                         make_number(m, shape_scalar(type), 1)};
   const Shape *shapes[] = {shape_of(m, PRED, 1, &count), line};
   Instruction *products =
       make(m, HLO_REDUCE_WINDOW, shape_tuple(l->arena, 2, shapes), scan, 4,

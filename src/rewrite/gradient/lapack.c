@@ -242,8 +242,7 @@ static void linearize_gesdd(Linear *l, Instruction *x) {
   }
   set_tangent_leaf(l, x, 1, make_convert(&l->m, ds, s->shape->type));
   if (!thin) return;
-  Instruction *factors =
-      make_convert(&l->m, inverse_differences(l, s, inner->shape), matrix->type);
+  Instruction *factors = make_convert(&l->m, inverse_differences(l, s, inner->shape), matrix->type);
   Instruction *share = shares(l, s, inner->shape), *other = matrix_transposed(l, share);
   Instruction *adjoint = matrix_adjoint(l, inner);
   Instruction *right = make_binary(&l->m, HLO_ADD, make_binary(&l->m, HLO_MULTIPLY, inner, share),

@@ -121,8 +121,7 @@ static void add_candidates(Search *s) {
 typedef enum Kind { CONSTANT_VALUE, OF_LEAVES, OF_OTHERS } Kind;
 
 /* Lists the values that depend on nothing but leaves and come after the loop, of the last leaf's shape. */
-static int find_roots(const Search *s, Instruction *const *leaves, int count,
-                      Instruction **roots) {
+static int find_roots(const Search *s, Instruction *const *leaves, int count, Instruction **roots) {
   Computation *c = s->c;
   const Instruction *last = leaves[count - 1];
   signed char *kind = ARENA_ARRAY(c->module->arena, signed char, c->count);

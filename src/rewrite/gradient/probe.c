@@ -18,7 +18,8 @@ enum { SIDES = 3, WHOLE = 64, MAX_STEPS = 1 << 22 };
 
 typedef struct Shrinker {
   Module *module;
-  const Shape *from; /* its dimensions, next to each other in any array, become one of SIDES elements */
+  const Shape
+      *from; /* its dimensions, next to each other in any array, become one of SIDES elements */
   Error error;
   bool failed;
 } Shrinker;
@@ -275,13 +276,12 @@ static bool make_slopes(Probe *p, bool calls) {
   Linear l = {.arena = p->module->arena, .m = {p->slopes, &error, &failed}};
   Instruction *operands[MAX_OPERANDS], *results[MAX_RESULTS] = {NULL}, *again = NULL;
   for (int k = 0; k < f->operands; k++) {
-    operands[k] =
-        computation_add_parameter(p->slopes, k, p->function->parameters[k]->shape, NULL);
+    operands[k] = computation_add_parameter(p->slopes, k, p->function->parameters[k]->shape, NULL);
   }
   if (calls) {
     const Shape *shape = p->function->root->shape;
-    Instruction *call = make(&l.m, HLO_CALL, shape, operands, f->operands,
-                             ATTRIBUTES(.to_apply = p->function));
+    Instruction *call =
+        make(&l.m, HLO_CALL, shape, operands, f->operands, ATTRIBUTES(.to_apply = p->function));
     again = add_again(&l, f, call, operands);
     for (int i = 0; i < f->results; i++) {
       results[i] = shape_is_tuple(shape) ? computation_add_element(p->slopes, call, i) : call;
@@ -332,7 +332,7 @@ static bool probe_begin(Probe *p, const KnownFunction *f, Computation *function)
 /* Returns the last of `count` results for which slopes hold, or -1; with `each`, all must have their own slopes. */
 static int find_result(Probe *p, int count, bool each) {
   Arena *arena = p->module->arena;
-  double *values = ARENA_ARRAY(arena, double, POINTS * count * SIDES);
+  double *values = ARENA_ARRAY(arena, double, POINTS *count *SIDES);
   double slopes[POINTS][MAX_RESULTS * SIDES];
   for (int i = 0; i < POINTS; i++) {
     if (!run_at(p, p->function, i, count, values + i * count * SIDES)) return -1;

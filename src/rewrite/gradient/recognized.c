@@ -122,7 +122,8 @@ static bool is_function_of(Linear *l, const Instruction *g, const Instruction *x
 
 /* Whether x is a select by a comparison of |of| with a number, as in the formulas of asinh and bessel_i1e. */
 static bool is_by_size(const Instruction *x, const Instruction *of) {
-  const Instruction *size = x->opcode == HLO_SELECT ? operand_of(x->operands[0], HLO_COMPARE) : NULL;
+  const Instruction *size =
+      x->opcode == HLO_SELECT ? operand_of(x->operands[0], HLO_COMPARE) : NULL;
   const Instruction *inner = operand_of(size, HLO_ABS);
   Scalar number;
   return inner && is_same(inner, of) && splat_value(x->operands[0]->operands[1], &number);
@@ -274,7 +275,8 @@ static void linearize_i0e(Linear *l, Instruction *select) {
     return;
   }
   Instruction *x = (Instruction *)operand_of(p->operands[0], HLO_ABS);
-  const Instruction *u = operand_of(half->operands[is_number(half->operands[0], 0.5)], HLO_SUBTRACT);
+  const Instruction *u =
+      operand_of(half->operands[is_number(half->operands[0], 0.5)], HLO_SUBTRACT);
   Scalar last;
   if (!x || !u || u->opcode != HLO_ADD || !splat_value(u->operands[1], &last) ||
       fabs(last.f - 0.6767952744094761) > 1e-7) {
@@ -285,7 +287,8 @@ static void linearize_i0e(Linear *l, Instruction *select) {
     Instruction *t = tangent_of(l, select->operands[1 + k]);
     ts[k] = t ? t : make_zeros(&l->m, select->shape);
   }
-  Instruction *zeros = make_zeros(&l->m, x->shape), *t = make_select(&l->m, select->operands[0], ts[0], ts[1]);
+  Instruction *zeros = make_zeros(&l->m, x->shape),
+              *t = make_select(&l->m, select->operands[0], ts[0], ts[1]);
   set_tangent(l, select, make_select(&l->m, make_compare(&l->m, COMPARE_EQ, x, zeros), zeros, t));
 }
 

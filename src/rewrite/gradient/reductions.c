@@ -148,14 +148,14 @@ static Computation *chooser(Linear *l, PrimitiveType type, ComparisonDirection d
   const Shape *scalar = shape_scalar(type), *pred = shape_scalar(PRED);
   Instruction *p[2];
   for (int i = 0; i < 2; i++) p[i] = computation_add_parameter(c, i, scalar, NULL);
-  Instruction *is_first = computation_add(c, HLO_COMPARE, pred, p, 2,
-                                          ATTRIBUTES(.direction = direction), NULL);
+  Instruction *is_first =
+      computation_add(c, HLO_COMPARE, pred, p, 2, ATTRIBUTES(.direction = direction), NULL);
   Instruction *is_nan = computation_add(c, HLO_COMPARE, pred, (Instruction *[]){p[0], p[0]}, 2,
                                         ATTRIBUTES(.direction = COMPARE_NE), NULL);
   Instruction *first =
       computation_add(c, HLO_OR, pred, (Instruction *[]){is_first, is_nan}, 2, NULL, NULL);
-  c->root = computation_add(c, HLO_SELECT, scalar, (Instruction *[]){first, p[0], p[1]}, 3, NULL,
-                            NULL);
+  c->root =
+      computation_add(c, HLO_SELECT, scalar, (Instruction *[]){first, p[0], p[1]}, 3, NULL, NULL);
   return c;
 }
 

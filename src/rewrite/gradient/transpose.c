@@ -95,8 +95,7 @@ void transpose_convert(Linear *l, Instruction *x, Instruction *const *ct) {
 void transpose_real(Linear *l, Instruction *x, Instruction *const *ct) {
   Instruction *zeros = make_zeros(&l->m, x->shape);
   bool is_real = type_kind(x->operands[0]->shape->type) == KIND_FLOAT;
-  add_cotangent(l, x->operands[0],
-                is_real ? ct[0] : make_binary(&l->m, HLO_COMPLEX, ct[0], zeros));
+  add_cotangent(l, x->operands[0], is_real ? ct[0] : make_binary(&l->m, HLO_COMPLEX, ct[0], zeros));
 }
 
 /* The convention is JAX's: cotangents are not conjugated, so that of the imaginary part has the sign of i * i. */

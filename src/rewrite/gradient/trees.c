@@ -201,8 +201,9 @@ static Instruction **broadcast_inits(const Tree *t, const Shape *like) {
   Instruction **inits = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
     const Shape *shape = shape_with_type(t->arena, like, t->inits[i]->shape->type);
-    inits[i] = like->rank ? computation_add(t->to, HLO_BROADCAST, shape, &t->inits[i], 1, NULL, NULL)
-                          : t->inits[i];
+    inits[i] = like->rank
+                   ? computation_add(t->to, HLO_BROADCAST, shape, &t->inits[i], 1, NULL, NULL)
+                   : t->inits[i];
   }
   return inits;
 }
@@ -284,8 +285,7 @@ static Masked combine_masked(const Tree *t, Masked x, Masked y, int d) {
   Masked result = all_valid(combine_in_order(t, x.values, y.values));
   if (!x.valid) return result;
   Instruction **one = select_along(t, x.valid, d, x.values, y.values);
-  result.values =
-      select_along(t, both(t, HLO_AND, x.valid, y.valid), d, result.values, one);
+  result.values = select_along(t, both(t, HLO_AND, x.valid, y.valid), d, result.values, one);
   result.valid = both(t, HLO_OR, x.valid, y.valid);
   return result;
 }
@@ -326,7 +326,7 @@ static Masked pad_along(const Tree *t, Instruction **x, int d) {
   for (int i = 0; i < t->count; i++) {
     PrimitiveType type = x[i]->shape->type;
     Scalar one = type_is_floating(type) || type_kind(type) == KIND_COMPLEX ? (Scalar){.f = 1}
-                                                                         : (Scalar){.u = 1};
+                                                                           : (Scalar){.u = 1};
     Instruction *operands[] = {x[i], computation_add_number(t->to, type, one)};
     shape = shape_of(&t->l->m, type, shape->rank, dims);
     result.values[i] = computation_add(t->to, HLO_PAD, shape, operands, 2, a, NULL);

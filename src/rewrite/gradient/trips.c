@@ -1,7 +1,10 @@
 #include "rewrite/gradient/trips.h"
 
+#include <string.h>
+
 #include "base/min_max.h"
 #include "base/scope.h"
+#include "hlo/ir/attribute_compare.h"
 #include "reference/eval.h"
 #include "rewrite/rewrite.h"
 
@@ -147,6 +150,8 @@ typedef struct Part {
 typedef struct Parts {
   Body *condition, *loop;
   Arena *arena;
+  Instruction *
+      active; /* a value of the condition: the loop goes on while any of its elements holds; NULL */
   int count, capacity;
   Part *items;
 } Parts;
@@ -177,8 +182,10 @@ static void add_parts(Parts *parts, Body *body, Instruction *x, int late) {
     return;
   case HLO_REDUCE: {
     Opcode opcode = computation_simple_binary(x->a->to_apply);
-    bool any = opcode == HLO_AND || (opcode == HLO_OR && is_false(x->operands[1]));
-    if (any && x->operand_count == 2) add_parts(parts, body, x->operands[0], late);
+    bool any = opcode == HLO_OR && is_false(x->operands[1]);
+    if (x->operand_count != 2 || (!any && opcode != HLO_AND)) return;
+    if (any && body == parts->condition && x == body->results[0]) parts->active = x->operands[0];
+    add_parts(parts, body, x->operands[0], late);
     return;
   }
   case HLO_BROADCAST:
@@ -193,9 +200,140 @@ static void add_parts(Parts *parts, Body *body, Instruction *x, int late) {
   default: break;
   }
   Part part = {body, x, late};
-  if (shape_is_scalar(x->shape)) {
-    ARENA_PUSH(parts->arena, parts->items, parts->count, parts->capacity, part);
+  ARENA_PUSH(parts->arena, parts->items, parts->count, parts->capacity, part);
+}
+
+/* ---- Elements of arrays ----
+**
+** Loops of a batch go on until no element is active, and an element that is not active keeps its state. So an element that
+** is active in the last iteration was so in all, and the loop makes as many iterations as that element's own loop. Where
+** all elements begin with the same number, that loop has one number in place of each array. */
+
+/* Whether two values are the same operations on the same elements of the state; false after `*budget` operations. */
+static bool same_value(const Body *b, const Instruction *x, const Body *c, const Instruction *y,
+                       int *budget) {
+  if (x->opcode != y->opcode || !shape_compatible(x->shape, y->shape) ||
+      x->operand_count != y->operand_count || --*budget < 0) {
+    return false;
   }
+  if (x->opcode == HLO_PARAMETER) return input_of(b, x) == input_of(c, y);
+  if (x->opcode == HLO_CONSTANT) {
+    size_t bytes = (size_t)shape_bytes(x->shape);
+    return x->literal && y->literal && !memcmp(x->literal->data, y->literal->data, bytes);
+  }
+  bool same = has_value_here(x) && attributes_same(x->opcode, x->a, y->a);
+  for (int k = 0; k < x->operand_count && same; k++) {
+    same = same_value(b, x->operands[k], c, y->operands[k], budget);
+  }
+  return same;
+}
+
+/* Returns the value that an active element of `x` has: of a select by `active`, the first. */
+static Instruction *active_value(const Parts *parts, const Body *body, Instruction *x) {
+  while (parts->active && x->opcode == HLO_SELECT) {
+    const Instruction *p = x->operands[0];
+    while (p->opcode == HLO_BROADCAST) p = p->operands[0];
+    int budget = 256;
+    if (!same_value(parts->condition, parts->active, body, p, &budget)) break;
+    x = x->operands[1];
+  }
+  return x;
+}
+
+enum { MAX_ELEMENT_OPERANDS = 3 };
+
+static bool is_moved(const Instruction *x) {
+  return x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE || x->opcode == HLO_COPY;
+}
+
+/* Copies an element of a value to `to`, in which the state's leaves are `state`; NULL if it is not made element by
+** element of numbers. `map`: copies by id. Sets the flags of the leaves that it depends on. */
+static Instruction *copy_element(const Parts *parts, Body *body, Instruction *x, Computation *to,
+                                 Instruction *const *state, Instruction **map, bool *leaves) {
+  Computation *c = body->l.m.computation;
+  x = active_value(parts, body, x);
+  bool *needed = ARENA_ARRAY(parts->arena, bool, x->id + 1);
+  Instruction *from[MAX_ELEMENT_OPERANDS];
+  needed[x->id] = true;
+  for (int i = x->id; i >= 0; i--) {
+    const Instruction *at = c->instructions[i];
+    for (int k = 0; needed[i] && k < at->operand_count; k++) {
+      needed[active_value(parts, body, at->operands[k])->id] = true;
+    }
+  }
+  for (int i = 0; i <= x->id; i++) {
+    const Instruction *at = c->instructions[i];
+    if (!needed[i] || map[i]) continue;
+    int leaf = at->opcode == HLO_PARAMETER ? input_of(body, at) : -1;
+    Scalar number;
+    if (at->operand_count > MAX_ELEMENT_OPERANDS) return NULL;
+    for (int k = 0; k < at->operand_count; k++) {
+      from[k] = map[active_value(parts, body, at->operands[k])->id];
+    }
+    if (leaf >= 0) {
+      leaves[leaf] = true;
+      map[i] = state[leaf];
+    } else if (at->opcode == HLO_CONSTANT && at->literal && splat_value(at, &number)) {
+      map[i] = computation_add_number(to, at->shape->type, number);
+    } else if (is_moved(at)) {
+      map[i] = from[0];
+    } else if (opcode_is_elementwise(at->opcode) && shape_is_array(at->shape)) {
+      const Shape *shape = shape_scalar(at->shape->type);
+      map[i] = computation_add(to, at->opcode, shape, from, at->operand_count, at->a, NULL);
+    } else {
+      return NULL;
+    }
+  }
+  return map[x->id];
+}
+
+/* Begins a computation with a number for each leaf of the state. */
+static Computation *begin_elements(const Parts *parts, const char *name, Instruction **state) {
+  Computation *to = module_add_computation(parts->loop->l.d->module, name);
+  for (int i = 0; i < parts->loop->input_count; i++) {
+    PrimitiveType type = parts->loop->inputs[i]->shape->type;
+    state[i] = computation_add_parameter(to, i, shape_scalar(type), NULL);
+  }
+  return to;
+}
+
+/* Counts how long a part holds for an element that is active in all iterations; -1: not known. */
+static int64_t count_element(const Parts *parts, const Part *part, Instruction *const *init,
+                             int64_t limit) {
+  Body *loop = parts->loop;
+  int n = loop->input_count, size = loop->l.m.computation->count;
+  Arena *arena = parts->arena;
+  bool *leaves = ARENA_ARRAY(arena, bool, n);
+  Instruction **state = ARENA_ARRAY(arena, Instruction *, n);
+  Instruction **next = ARENA_ARRAY(arena, Instruction *, n);
+  Scalar *start = ARENA_ARRAY(arena, Scalar, n);
+  for (int i = 0; i < n; i++) {
+    if (!shape_is_array(loop->inputs[i]->shape)) return -1;
+  }
+  Computation *test = begin_elements(parts, "holds", state);
+  Instruction **map = ARENA_ARRAY(arena, Instruction *, part->body->l.m.computation->count);
+  test->root = copy_element(parts, part->body, part->value, test, state, map, leaves);
+  if (!test->root) return -1;
+  Computation *step = begin_elements(parts, "step", state);
+  map = ARENA_ARRAY(arena, Instruction *, size);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int i = 0; i < n; i++) {
+      if (!leaves[i] || next[i]) continue;
+      if (!splat_value(init[i], &start[i])) return -1;
+      next[i] = copy_element(parts, loop, loop->results[i], step, state, map, leaves);
+      if (!next[i]) return -1;
+      changed = true;
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    if (!next[i]) next[i] = state[i];
+  }
+  step->root = computation_add_tuple(step, next, n);
+  computation_renumber(test);
+  computation_renumber(step);
+  int64_t trips = run(test, step, start, n, limit);
+  return trips < 0 ? -1 : trips + part->late;
 }
 
 /* ---- Counting ---- */
@@ -263,8 +401,10 @@ Trips count_trips(Linear *around, Body *condition, Body *body, Instruction *cons
   add_parts(&parts, condition, whole.value, 0);
   for (int i = 0; i < parts.count; i++) {
     int ignored;
-    int64_t max =
-        count_part(around, &parts.items[i], body, init, MAX_COUNTED_TRIPS, &several, &ignored);
+    const Part *part = &parts.items[i];
+    int64_t max = shape_is_scalar(part->value->shape)
+                      ? count_part(around, part, body, init, MAX_COUNTED_TRIPS, &several, &ignored)
+                      : count_element(&parts, part, init, MAX_COUNTED_TRIPS);
     if (max >= 0 && (trips.max < 0 || max < trips.max)) trips.max = max;
   }
   if (trips.max < 0 && trips.unknown < 0) {

@@ -93,6 +93,21 @@ def count_cases(real):
       lambda s: (s[0] + np.int32(1), jnp.where(s[2], s[1] * 0.7, s[1]), both(s[2], both(s[0] < 30, jnp.abs(s[1]) > 0.2))),
       (np.int32(0), x, jnp.ones(3, bool)))[1])
 
+  # Loops of a batch: each element has a counter of its own.
+  def batched(name, condition, following=lambda i: i + np.int32(1)):
+    def build(loop):
+      def solve(x, y):
+        return loop(lambda s: condition(s[0], jnp.abs(s[1])), lambda s: (following(s[0]), s[1] * 0.7 + 0.01 * x), (np.int32(0), y))[1]
+      if loop is unrolled:
+        return lambda x: jnp.stack([solve(v, v) for v in x])
+      return lambda x: jax.vmap(solve)(x, x)
+    case(f'batch-{name}', build)
+
+  batched('first', lambda i, e: both(i < 40, e > 0.2))
+  batched('last', lambda i, e: both(e > 0.2, i < 40))
+  batched('reached', lambda i, e: both(e > 1e-9, i < 7))
+  batched('steps', lambda i, e: both(both(e > 0.2, i * 2 < 61), e < 1e9), lambda i: i + np.int32(3))
+
   # The bound of an inner loop comes from the counter of the outer one.
   def triangle(name, first, condition):
     def build(loop):
