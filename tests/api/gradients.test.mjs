@@ -107,6 +107,21 @@ test("derivatives equal JAX's if constants are written as arrays", async () => {
   assert.ok(programs > 100, `${programs} programs`);
 });
 
+describe("derivatives of batches of loops whose count has a bound equal JAX's", () => {
+  /** Two elements of a batch: the values, and a multiple of them. */
+  const pair = ({ shape, data }, factor) => ({ shape: [2, ...shape], data: [...data, ...data.map((x) => x * factor)] });
+  for (const { name, program, wrt, vjp, cotangents, ...values } of FUNCTIONS.filter((f) => /^count-(batch|bound|outer)/.test(f.name))) {
+    if (name === 'count-bound-flags') continue; // a flag for each element in a batch: no bound is found
+    test(name, async () => {
+      const derived = client.vjp(client.vmap(await client.parseStableHlo(program), { size: 2 }), { wrt });
+      const args = [...values.arguments.map((x) => pair(x, 1)), ...cotangents.map((x) => pair(x, 3))];
+      const executable = await client.compile(derived);
+      const results = await executable.execute(args.map((value, i) => argument(derived.parameters[i].shape, value)));
+      vjp.forEach((wanted, i) => assertClose(results[i], pair(wanted, 3), `result ${i}`));
+    });
+  }
+});
+
 describe("with checkpoints, derivatives of loops equal JAX's", () => {
   const loops = FUNCTIONS.filter(({ vjp, program }) => vjp && program.includes('stablehlo.while'));
   for (const checkpoint of ['sqrt', 'all']) {

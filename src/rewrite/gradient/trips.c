@@ -147,11 +147,14 @@ typedef struct Part {
   int late;
 } Part;
 
+enum { MAX_ACTIVE = 4 }; /* batches of batches */
+
 typedef struct Parts {
   Body *condition, *loop;
   Arena *arena;
-  Instruction *
-      active; /* a value of the condition: the loop goes on while any of its elements holds; NULL */
+  /* Values of the condition: the loop goes on while any element of each holds. */
+  Instruction *active[MAX_ACTIVE];
+  int active_count, max_active;
   int count, capacity;
   Part *items;
 } Parts;
@@ -168,46 +171,11 @@ static int input_of(const Body *b, const Instruction *x) {
   return i;
 }
 
-/* Adds the predicates that must hold if an element of `x` does. */
-static void add_parts(Parts *parts, Body *body, Instruction *x, int late) {
-  switch (x->opcode) {
-  case HLO_AND:
-    add_parts(parts, body, x->operands[0], late);
-    add_parts(parts, body, x->operands[1], late);
-    return;
-  case HLO_SELECT:
-    if (!is_false(x->operands[2])) break;
-    add_parts(parts, body, x->operands[0], late);
-    add_parts(parts, body, x->operands[1], late);
-    return;
-  case HLO_REDUCE: {
-    Opcode opcode = computation_simple_binary(x->a->to_apply);
-    bool any = opcode == HLO_OR && is_false(x->operands[1]);
-    if (x->operand_count != 2 || (!any && opcode != HLO_AND)) return;
-    if (any && body == parts->condition && x == body->results[0]) parts->active = x->operands[0];
-    add_parts(parts, body, x->operands[0], late);
-    return;
-  }
-  case HLO_BROADCAST:
-  case HLO_RESHAPE:
-  case HLO_COPY: add_parts(parts, body, x->operands[0], late); return;
-  case HLO_PARAMETER: /* a part of the state: it was made by the iteration before */
-    if (!late && x->shape->type == PRED) {
-      int leaf = input_of(body, x);
-      add_parts(parts, parts->loop, parts->loop->results[leaf], 1);
-    }
-    break;
-  default: break;
-  }
-  Part part = {body, x, late};
-  ARENA_PUSH(parts->arena, parts->items, parts->count, parts->capacity, part);
-}
-
 /* ---- Elements of arrays ----
 **
-** Loops of a batch go on until no element is active, and an element that is not active keeps its state. So an element that
-** is active in the last iteration was so in all, and the loop makes as many iterations as that element's own loop. Where
-** all elements begin with the same number, that loop has one number in place of each array. */
+** Loops of a batch go on until no element is active, and an element that is not active keeps its state (keeps_inactive). So
+** an element that is active in the last iteration was so in all, and the loop makes as many iterations as that element's
+** own loop. Where all elements begin with the same number, that loop has one number in place of each array. */
 
 /* Whether two values are the same operations on the same elements of the state; false after `*budget` operations. */
 static bool same_value(const Body *b, const Instruction *x, const Body *c, const Instruction *y,
@@ -228,17 +196,82 @@ static bool same_value(const Body *b, const Instruction *x, const Body *c, const
   return same;
 }
 
-/* Returns the value that an active element of `x` has: of a select by `active`, the first. */
-static Instruction *active_value(const Parts *parts, const Body *body, Instruction *x) {
-  while (parts->active && x->opcode == HLO_SELECT) {
-    const Instruction *p = x->operands[0];
-    while (p->opcode == HLO_BROADCAST) p = p->operands[0];
+static bool is_active(const Parts *parts, const Body *body, const Instruction *p) {
+  while (p->opcode == HLO_BROADCAST) p = p->operands[0];
+  for (int i = 0; i < parts->active_count; i++) {
     int budget = 256;
-    if (!same_value(parts->condition, parts->active, body, p, &budget)) break;
-    x = x->operands[1];
+    if (same_value(parts->condition, parts->active[i], body, p, &budget)) return true;
   }
+  return false;
+}
+
+/* Returns the value that an active element of `x` has: of a select by a value in `active`, the first. */
+static Instruction *active_value(const Parts *parts, const Body *body, Instruction *x) {
+  while (x->opcode == HLO_SELECT && is_active(parts, body, x->operands[0])) x = x->operands[1];
   return x;
 }
+
+/* Whether an element that is not active stays so: all leaves that it depends on are kept then. */
+static bool keeps_inactive(const Parts *parts) {
+  Body *loop = parts->loop;
+  bool *leaves = ARENA_ARRAY(parts->arena, bool, loop->input_count);
+  for (int i = 0; i < parts->active_count; i++) {
+    if (!find_inputs(parts->condition, parts->active[i], leaves)) return false;
+  }
+  for (int i = 0; i < loop->input_count; i++) {
+    const Instruction *x = loop->results[i], *input = loop->inputs[i];
+    int selects = 0;
+    if (!leaves[i] || x == input) continue;
+    for (; x->opcode == HLO_SELECT && is_active(parts, loop, x->operands[0]); selects++) {
+      if (x->operands[2] != input) return false;
+      x = x->operands[1];
+    }
+    if (selects != parts->active_count) return false;
+  }
+  return true;
+}
+
+/* ---- The parts ---- */
+
+/* Adds the predicates that must hold if an element of `x` does. */
+static void add_parts(Parts *parts, Body *body, Instruction *x, int late) {
+  x = active_value(parts, body, x);
+  switch (x->opcode) {
+  case HLO_AND:
+    add_parts(parts, body, x->operands[0], late);
+    add_parts(parts, body, x->operands[1], late);
+    return;
+  case HLO_SELECT:
+    if (!is_false(x->operands[2])) break;
+    add_parts(parts, body, x->operands[0], late);
+    add_parts(parts, body, x->operands[1], late);
+    return;
+  case HLO_REDUCE: {
+    Opcode opcode = computation_simple_binary(x->a->to_apply);
+    bool any = opcode == HLO_OR && is_false(x->operands[1]);
+    if (x->operand_count != 2 || (!any && opcode != HLO_AND)) return;
+    if (any && body == parts->condition && parts->active_count < parts->max_active) {
+      parts->active[parts->active_count++] = x->operands[0];
+    }
+    add_parts(parts, body, x->operands[0], late);
+    return;
+  }
+  case HLO_BROADCAST:
+  case HLO_RESHAPE:
+  case HLO_COPY: add_parts(parts, body, x->operands[0], late); return;
+  case HLO_PARAMETER: /* a part of the state: it was made by the iteration before */
+    if (!late && x->shape->type == PRED) {
+      int leaf = input_of(body, x);
+      add_parts(parts, parts->loop, parts->loop->results[leaf], 1);
+    }
+    break;
+  default: break;
+  }
+  Part part = {body, x, late};
+  ARENA_PUSH(parts->arena, parts->items, parts->count, parts->capacity, part);
+}
+
+/* ---- Counting elements ---- */
 
 enum { MAX_ELEMENT_OPERANDS = 3 };
 
@@ -392,13 +425,18 @@ static int64_t count_part(Linear *around, const Part *part, Body *loop, Instruct
 
 Trips count_trips(Linear *around, Body *condition, Body *body, Instruction *const *init) {
   Trips trips = {-1, false, -1, 0};
-  Parts parts = {.condition = condition, .loop = body, .arena = body->l.arena};
+  Parts parts = {
+      .condition = condition, .loop = body, .arena = body->l.arena, .max_active = MAX_ACTIVE};
   Part whole = {condition, condition->results[0], 0};
   bool several = false;
   trips.max = count_part(around, &whole, body, init, MAX_COUNTED_TRIPS, &several, &trips.unknown);
   trips.exact = trips.max >= 0 && !several;
   if (trips.max >= 0) return trips;
   add_parts(&parts, condition, whole.value, 0);
+  if (!keeps_inactive(&parts)) { /* then there are none, and no parts that follow from them */
+    parts.count = parts.active_count = parts.max_active = 0;
+    add_parts(&parts, condition, whole.value, 0);
+  }
   for (int i = 0; i < parts.count; i++) {
     int ignored;
     const Part *part = &parts.items[i];

@@ -6,7 +6,8 @@
 ** change, by two counters, in floating-point numbers.
 **
 ** An upper bound follows from each part of a condition that must hold, if that part depends on constants only:
-** `i < n` in `i < n && error > tolerance`. A part of the state may be such a condition, made by the iteration before.
+** `i < n` in `i < n && error > tolerance`. A part of the state may be such a condition, made by the iteration before. In a
+** batch, the counter of an element that is still active is the same for all elements.
 **
 ** What a loop begins with may be the counter of a loop around it: then it is run for each value of that counter.
 */
