@@ -2,8 +2,8 @@
  * Measures the errors of long sums, on each path that adds, in units of roundoff: of the result's difference from the
  * exact sum, relative to the sum of the terms' absolute values.
  *
- *   node tests/accuracy/sums.mjs          prints README.md's tables
- *   node tests/accuracy/sums.mjs --xla    asks real XLA:CPU (sums.py) and writes its errors to sums.json
+ *   node tests/accuracy/sums.mjs [PATHS]   prints README.md's table; PATHS is a regular expression
+ *   node tests/accuracy/sums.mjs --xla     asks real XLA:CPU (sums.py) and writes its errors to sums.json
  */
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -454,12 +454,12 @@ async function askXla() {
 }
 
 /** Prints, for each path and type, the worst error over all numbers: ours, and XLA's. */
-async function printTable() {
+async function printTable(only) {
   const client = await Client.create({ threads: 0 }), table = await readTable();
   const powers = [10, 16, 20, 26];
   console.log(`| path | type | ${powers.map((power) => `2^${power}`).join(' | ')} |`);
   console.log(`| --- | --- |${' --: |'.repeat(powers.length)}`);
-  for (const [path, row] of Object.entries({ ...PATHS, ...KERNEL_PATHS })) {
+  for (const [path, row] of Object.entries({ ...PATHS, ...KERNEL_PATHS }).filter(([name]) => only.test(name))) {
     for (const type of row.types ?? ['f32']) {
       const worst = {};
       for (const which of cases({ [path]: { ...row, types: [type] } })) {
@@ -477,5 +477,5 @@ async function printTable() {
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {
-  await (process.argv.includes('--xla') ? askXla() : printTable());
+  await (process.argv[2] === '--xla' ? askXla() : printTable(new RegExp(process.argv[2] ?? '.')));
 }
