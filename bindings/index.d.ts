@@ -641,6 +641,10 @@ export interface LoadOptions {
    * or a list of all.
    */
   arguments?: readonly (Shape | string)[] | { readonly [name: string]: Shape | string };
+  /** Of StableHLO: the function that runs, instead of @main (or of the only public one). */
+  entry?: string;
+  /** Of exports for several platforms: the one whose code runs, by its name in the file's list; by default 'cpu'. */
+  platform?: string;
   /** Values for the constants that a dump leaves out ({...}); without it, such a program is refused. */
   elided?: 'zeros' | 'random';
   /** Of load(): bytes that compressed data may become; by default 200 times as many, 4 GiB at most. */

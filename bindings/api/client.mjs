@@ -151,6 +151,8 @@ export class Client {
    * @param {object} [options]
    * @param {(Shape | string)[]} [options.arguments] shapes of the arguments: for StableHLO programs
    *   of unknown sizes, which are read for these
+   * @param {string} [options.entry] of StableHLO: the function that runs, instead of @main
+   * @param {string} [options.platform] of exports for several platforms: which one; by default 'cpu'
    * @param {'zeros' | 'random'} [options.elided] values for the constants that a dump leaves out, as {...} or
    *   dense_resource<__elided__>: so its speed can be seen; without it, such a program is refused
    * @param {number} [options.maxBytes] how much compressed data may become: by default 200 times as much as they

@@ -2,13 +2,14 @@
 import { invalidArgument, withPlace, XlaError } from '../base/error.mjs';
 import { isText, kindOfText } from '../formats/program_text.mjs';
 import { contentOf, gunzip, isGzip, programsOfJaxExport, refusal } from '../host/sources.mjs';
-import { RENAME } from '../objects/load_options.mjs';
+import { PLATFORMS, RENAME } from '../objects/load_options.mjs';
 import { annotate } from '../objects/module.mjs';
 
 /**
  * @param {import('./client.mjs').Client} client
  * @param {any} source as of client.load()
- * @param {{ maxBytes?: number, arguments?: import('../values/shape.mjs').Shape[], elided?: 'zeros' | 'random' }} options as of client.load()
+ * @param {{ maxBytes?: number, arguments?: import('../values/shape.mjs').Shape[],
+ *   elided?: 'zeros' | 'random', entry?: string, platform?: string }} options as of client.load()
  * @returns {Promise<import('../objects/module.mjs').HloModule>}
  */
 export async function load(client, source, { maxBytes, ...options }) {
@@ -18,19 +19,22 @@ export async function load(client, source, { maxBytes, ...options }) {
   const refused = refusal(content, name);
   if (refused) throw refused;
   const { isBytecode } = await import('../stablehlo/index.mjs');
-  const programs = isBytecode(content) ? [content] : programsOfJaxExport(content);
+  const programs = isBytecode(content) ? [{ program: content }] : programsOfJaxExport(content);
   if (programs.length) return loadWithGradients(client, programs, options);
-  if (!isText(content)) return loadProto(client, content);
+  if (!isText(content)) {
+    refuseChoices(options, 'an HLO proto');
+    return loadProto(client, content);
+  }
   const head = new TextDecoder().decode(content.subarray(0, 100000));
   return loadText(client, content, kindOfText(head), options, name);
 }
 
 /** The first program, with the next ones as its vector-Jacobian products. */
-async function loadWithGradients(client, [program, ...vjps], options, forward, order = 0) {
+async function loadWithGradients(client, [{ program, platforms }, ...vjps], options, forward, order = 0) {
   const { parseStableHlo } = await import('../stablehlo/index.mjs');
   let module;
   try {
-    module = parseStableHlo(client, program, { ...options, [RENAME]: forward && namesAfter(forward, order) });
+    module = parseStableHlo(client, program, { ...options, [RENAME]: forward && namesAfter(forward, order), [PLATFORMS]: platforms });
   } catch (error) {
     throw withPlace(error);
   }
@@ -56,6 +60,12 @@ function namesAfter(forward, order) {
   };
 }
 
+/** Options that choose a part of a StableHLO program have no meaning for HLO. */
+function refuseChoices({ entry, platform }, what) {
+  if (entry !== undefined) throw invalidArgument('load', `entry is for StableHLO, whose functions have names; ${what} says itself where it begins`);
+  if (platform !== undefined) throw invalidArgument('load', `platform is for files of jax.export; ${what} is for one platform`);
+}
+
 async function loadProto(client, bytes) {
   try {
     return await client.parseHloProto(bytes);
@@ -74,6 +84,7 @@ async function loadProtoText(client, content) {
 function loadText(client, content, kind, options, name) {
   const { elided } = options;
   if (kind === 'stablehlo') return client.parseStableHlo(content, options);
+  refuseChoices(options, 'HLO');
   if (kind === 'hlo') return client.parseHlo(content, { elided });
   if (kind === 'proto') return loadProtoText(client, content);
   const head = typeof content === 'string' ? new TextEncoder().encode(content.slice(0, 1000)) : content;

@@ -35,12 +35,20 @@ async function readStandardInput() {
   return Buffer.concat(chunks);
 }
 
-/** With the place in the file in front, as compilers have it. */
-export async function readModule(client, file, shapes, elided) {
+/** As the command line says what load() says. */
+const inOptions = (text) => text.replace(/load it with \{ elided: 'zeros' \} or 'random'/, 'give --elided zeros or random')
+  .replace(/, as in load\(source, \{ entry: '(.*)' \}\)/, ': --function $1').replace(/, as in load\(source, \{ platform: '(.*)' \}\)/, ': --platform $1')
+  .replace(/^load: entry/, '--function').replace(/^(load: )?platform(?= is|: )/, '--platform');
+
+/**
+ * With the place in the file in front, as compilers have it.
+ * @param {object} [choices] options of load()
+ */
+export async function readModule(client, file, choices) {
   progress(`reading ${file === '-' ? 'standard input' : file}`);
   const bytes = await readInput(file);
   try {
-    return await client.load(bytes, { arguments: shapes, elided });
+    return await client.load(bytes, choices);
   } catch (error) {
     if (!error.line) {
       if (error.parameters) {
@@ -48,6 +56,8 @@ export async function readModule(client, file, shapes, elided) {
           `: ${shapes.replace(/([^ ]+): '([^']*)',?/g, '--shape $1=$2')}`));
         throw Object.assign(usage, { parameters: error.parameters });
       }
+      const own = inOptions(error.message);
+      if (own !== error.message) throw new UsageError(own);
       if (/^load: /.test(error.message)) {
         const text = error.message.replace(/^load(: the source)?/, file).replace(/(not a program): [^]*\bread\w+\(\)$/, '$1: give it to one, by --input');
         throw new UsageError(text);
@@ -56,7 +66,7 @@ export async function readModule(client, file, shapes, elided) {
     }
     const { code, operation, line, column } = error;
     const place = `${file}:${line}:${column ?? 1}`;
-    const message = error.message.replace(/ \(line \d+, column \d+\)/, '').replace(/load it with \{ elided: 'zeros' \} or 'random'/, 'give --elided zeros or random');
+    const message = inOptions(error.message).replace(/ \(line \d+, column \d+\)/, '');
     throw new XlaError(code, `${place}: ${message}`, { operation, line, column });
   }
 }

@@ -21,6 +21,8 @@ jax.export; compressed by gzip or not; a URL; "-": standard input.
 
   --shape NAME=SHAPE  a parameter's shape, for a program of unknown sizes: x=f32[8,128]
   --elided zeros|random  values for constants that a dump leaves out, {...}: to see its speed
+  --function NAME     of StableHLO: the function that runs (default: main, or the only public one)
+  --platform NAME     of an export for several platforms: which one (default: cpu)
   --replicas N        for N replicas (default: what the module states, or 1)
   --partitions N      of N partitions each (default: what the module needs, or 1)
   --threads N         use N threads; 0: none (default: as many as the machine has)
@@ -46,7 +48,7 @@ run:
   --bisect            say which rewrite, stage, kernel or instruction makes them differ
   --nans              say which instruction makes the first NaN (or infinity) of the results, and of
                       which operands; as jax_debug_nans
-  --platform cpu|gpu|tpu  with --on pjrt: where
+  --platform cpu|gpu|tpu  where real XLA runs, with --on pjrt
   --coordinator HOST:PORT  with --on pjrt: several processes, each with --process I --processes N
   --process I         with --coordinator: the number of this process
   --processes N       with --coordinator: how many there are
@@ -120,7 +122,7 @@ export function helpOf(command, options) {
 /* ---- Completion ---- */
 
 const FILES = ['input', 'output', 'profile'];
-const WORDS = { elided: 'zeros random', on: 'pjrt', platform: 'cpu gpu tpu' };
+const WORDS = { elided: 'zeros random', on: 'pjrt', platform: 'cpu gpu tpu cuda rocm' };
 const SHELLS = {
   bash: (commands) => `# Completion of xla-wasm for bash.
 _xla_wasm() {

@@ -21,7 +21,7 @@ const FLAG = { type: 'boolean', default: false };
 const LIST = { type: 'string', multiple: true, default: [] };
 const OPTIONS = {
   in: TEXT, out: TEXT, size: TEXT,
-  input: LIST, shape: LIST, elided: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
+  input: LIST, shape: LIST, elided: TEXT, function: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
   on: TEXT, check: FLAG, bisect: FLAG, nans: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
   processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
   wasm: FLAG, disable: TEXT, wrt: LIST, of: TEXT, value: FLAG, 'max-trips': TEXT, checkpoint: TEXT,
@@ -29,14 +29,14 @@ const OPTIONS = {
   version: FLAG,
 };
 
-const ALWAYS = ['shape', 'elided', 'threads', 'replicas', 'partitions', 'help', 'version'];
+const ALWAYS = ['shape', 'elided', 'function', 'platform', 'threads', 'replicas', 'partitions', 'help', 'version'];
 /** Each command's description and options. */
 const COMMANDS = {
   run: {
     run,
     options: [
       'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'bisect', 'nans', 'disable',
-      'platform', 'coordinator', 'process', 'processes',
+      'coordinator', 'process', 'processes',
     ],
   },
   info: { run: info, options: ['json'] },
@@ -75,7 +75,9 @@ async function main(argv) {
   const client = await Client.create({ threads: countOption('threads', values.threads, 0) });
   try {
     const shapes = shapesOption(values.shape);
-    const module = await readModule(client, file, shapes, values.elided).catch((error) => {
+    const platform = values.on === undefined ? values.platform : undefined;
+    const choices = { arguments: shapes, elided: values.elided, entry: values.function, platform };
+    const module = await readModule(client, file, choices).catch((error) => {
       if (name !== 'info' || !error.parameters) throw error;
       return { name: 'a program of unknown sizes', parameters: error.parameters };
     });
@@ -112,7 +114,7 @@ function shapesOption(texts) {
 
 /** Refuses the options of --on pjrt without it. */
 function checkElsewhere(values) {
-  const stray = ['platform', 'coordinator', 'process', 'processes'].find((option) => values[option]);
+  const stray = ['coordinator', 'process', 'processes'].find((option) => values[option]);
   if (stray && values.on === undefined) throw new UsageError(`--${stray} goes with --on pjrt`);
   if (values.bisect && values.on !== undefined) throw new UsageError('--bisect compares with the evaluator, not --on pjrt');
   if (values.nans && values.on !== undefined) throw new UsageError('--nans looks at the values of a run here, not --on pjrt');

@@ -5,6 +5,7 @@
  */
 import { cleanName, configText, convolutionLabels, paddingText, quote, textOfBytes } from '../base/attribute_text.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
+import { comparisonOf } from '../values/types.mjs';
 import { largeElements, literalText, shapeText } from './hlo_proto_literal.mjs';
 import { iotaText, shardingText } from './hlo_proto_sharding.mjs';
 import { HLO_MODULE, WRAPPER } from './hlo_schema.mjs';
@@ -176,9 +177,9 @@ const ATTRIBUTES = {
   'collective-broadcast': (i) => ({ ...channel(i), replica_groups: replicaGroups(i) }),
   'collective-permute': permuting,
   'collective-permute-start': permuting,
-  'compare': (i) => ({
+  'compare': (i, [operand]) => ({
     direction: i.direction,
-    type: i.comparisonType === 'TOTALORDER' ? i.comparisonType : undefined,
+    type: comparisonOf(i.comparisonType, operand && /^\w+/.exec(shapeText(operand.shape))?.[0]),
   }),
   'concatenate': dimensions,
   'convolution': (i) => ({
@@ -336,7 +337,7 @@ class Writer {
     const operands = (i.operands ?? []).map(operand);
     const attributes = {
       ...calledComputations(i, operands.map(({ shape }) => shape), (id) => this.#name(id, i)),
-      ...ATTRIBUTES[i.opcode]?.(i),
+      ...ATTRIBUTES[i.opcode]?.(i, operands),
       'sharding': shardingText(i.sharding),
       'frontend_attributes': dictionary(i.frontendAttributes),
       'control-predecessors': i.controlPredecessors &&

@@ -12,7 +12,7 @@ export function kindOfText(text) {
   if (/^HloModule\b/.test(head) || /^(ENTRY\b|%?[\w.-]+\s*(\([^\n]*\)\s*->[^\n]*)?\{)/.test(head)) {
     return /^module\b/.test(head) ? 'stablehlo' : 'hlo';
   }
-  if (/^(module\b|"builtin\.module"|func\.func\b|"func\.func"|"?vhlo\.func_v\d|#\w+\s*=|!\w+\s*=|sdy\.mesh\b|\{-#)/.test(head)) return 'stablehlo';
+  if (/^(module\b|"?(builtin\.module|func\.func|vhlo\.func_v\d+|sdy\.mesh)\b|#\w+\s*=|!\w+\s*=|\{-#)/.test(head)) return 'stablehlo';
   return /^(ROOT\s|%?[\w.-]+\s*=\s*\(?[a-z]\w*\[)/.test(head) ? 'hlo' : undefined;
 }
 

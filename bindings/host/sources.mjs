@@ -193,9 +193,10 @@ export async function gunzip(bytes, maxBytes) {
  * Programs in the flatbuffer that jax.export's serialize() writes (jax/_src/export/serialization.fbs): the first is
  * the exported function, each next one the vector-Jacobian product of the one before. Empty for other bytes.
  * The table's fields move between versions, so they are recognised: the program is a vector that begins as MLIR
- * bytecode does, and the vector-Jacobian product is a table that holds such a vector.
+ * bytecode does, its platforms are a vector of names, and the vector-Jacobian product is a table that holds such a
+ * program.
  * @param {Uint8Array} bytes
- * @returns {Uint8Array[]}
+ * @returns {{ program: Uint8Array, platforms: string[] | undefined }[]}
  */
 export function programsOfJaxExport(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -205,7 +206,7 @@ export function programsOfJaxExport(bytes) {
     const fields = fieldsOf(view, table);
     const program = fields.map((field) => bytecodeAt(bytes, view, field)).find(Boolean);
     if (!program) break;
-    programs.push(program);
+    programs.push({ program, platforms: fields.map((field) => namesAt(bytes, view, field)).find(Boolean) });
     table = fields.find((field) => field > table && // or a damaged file might lead in circles
       fieldsOf(view, field).some((inner) => bytecodeAt(bytes, view, inner))) ?? 0;
   }
@@ -234,6 +235,22 @@ function bytecodeAt(bytes, view, vector) {
   const start = vector + 4, end = start + view.getUint32(vector, true);
   return end <= bytes.length && startsWith(bytes.subarray(start), 0x4d, 0x4c, 0xef, 0x52)
     ? bytes.subarray(start, end) : undefined;
+}
+
+const MAX_PLATFORMS = 16;
+
+/** The vector of strings at `vector`, if each is a platform's name: letters in a string that a NUL ends. */
+function namesAt(bytes, view, vector) {
+  if (vector + 8 > bytes.length) return undefined;
+  const count = view.getUint32(vector, true);
+  if (count < 1 || count > MAX_PLATFORMS || vector + 4 + 4 * count > bytes.length) return undefined;
+  const names = Array.from({ length: count }, (_, i) => {
+    const at = vector + 4 + 4 * i, string = at + view.getUint32(at, true);
+    if (string + 4 > bytes.length) return '';
+    const end = string + 4 + view.getUint32(string, true);
+    return end < bytes.length && bytes[end] === 0 ? ascii(bytes, string + 4, Math.min(end, string + 68)) : '';
+  });
+  return names.every((name) => /^[A-Za-z][A-Za-z_]*$/.test(name)) ? names : undefined;
 }
 
 /** Whether bytes are an HTML page, which is often the answer to a wrong address. */

@@ -8,8 +8,11 @@ export const ELIDED = { zeros: ELIDED_ZEROS, random: ELIDED_RANDOM };
 export const HLO_OPTIONS = {
   elided: kind("'zeros' or 'random'", (value) => (typeof value === 'string' && Object.hasOwn(ELIDED, value) ? value : undefined)),
 };
+const name = (what) => kind(`the name of a ${what}`, (value) => (typeof value === 'string' && value !== '' ? value : undefined));
 export const LOAD_OPTIONS = {
   ...HLO_OPTIONS,
+  entry: name('function'),
+  platform: name('platform'),
   arguments: kind('an array of shapes, or an object of them by name', (value) => {
     if (isPlainObject(value)) return Object.fromEntries(Object.entries(value).map(([name, shape]) => [name, Shape.of(shape)]));
     return Array.isArray(value) ? copyList(value).map((shape) => Shape.of(shape)) : undefined;
@@ -21,3 +24,5 @@ export const LOAD_OPTIONS = {
  * Not a string, so that no caller can give it.
  */
 export const RENAME = Symbol('rename');
+/** The same: the platforms that an export is for, in its order. */
+export const PLATFORMS = Symbol('platforms');

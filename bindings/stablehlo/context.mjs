@@ -139,11 +139,16 @@ export class Context {
     return this.frame.known.get(this.in[i]);
   }
 
+  /** The elements of an operand of integers, if they are known or a constant. */
+  integers(i) {
+    return (this.known(i) ?? constantOf(this.operation.operands[i]))?.map(Number);
+  }
+
   /** An operand of sizes or indices, which have to be known. */
   sizes(i) {
     if (i < 0 || i >= this.in.length) throw malformed(`has no operand ${i}`);
-    const known = this.known(i) ?? constantOf(this.operation.operands[i]);
-    if (known) return known.map(Number);
+    const known = this.integers(i);
+    if (known) return known;
     throw new XlaError('UNIMPLEMENTED', `operand ${i} does not follow from the sizes of the ` +
       "program's arguments", { operation: this.name });
   }

@@ -92,8 +92,8 @@ function branches(c) {
 function caseOf(c) {
   const known = c.known(0);
   const { regions } = c.operation;
-  // For the sizes of this lowering, only one of the branches may be valid.
-  if (known && c.lowering.isDynamic) {
+  // For the sizes or the platform of this lowering, only one of the branches may be valid.
+  if (known && c.lowering.folds) {
     const index = Number(known[0]);
     return inlined(c, regions[index >= 0 && index < regions.length ? index : regions.length - 1]);
   }
@@ -104,7 +104,7 @@ function caseOf(c) {
 
 function ifThen(c) {
   const known = c.known(0);
-  if (known && c.lowering.isDynamic) return inlined(c, c.region(known[0] ? 0 : 1));
+  if (known && c.lowering.folds) return inlined(c, c.region(known[0] ? 0 : 1));
   const { operand, computations } = branches(c);
   if (computations.length !== 2) throw malformed('needs two branches');
   return c.emit('conditional', [c.x, operand, operand], {

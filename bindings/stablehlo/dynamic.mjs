@@ -4,6 +4,7 @@
  */
 import { Shape } from '../values/shape.mjs';
 import { malformed } from './ir.mjs';
+import { differences } from './known.mjs';
 import { broadcastInDim, convolution, gather, iota, pad, slice } from './operations.mjs';
 
 function rowsOf(list) {
@@ -28,8 +29,25 @@ const dynamicBroadcast = (c) =>
 
 const dynamicIota = (c) => iota(c, Shape.array(c.elementType(), checkedSizes(c.sizes(0))));
 
+/**
+ * A slice. Where its start is not known before the run, it is a dynamic slice of limit - start elements, or of as many as
+ * the result declares.
+ */
 function realDynamicSlice(c) {
-  return slice(c, c.sizes(1), c.sizes(2), c.sizes(3));
+  const strides = c.sizes(3);
+  if (c.integers(1) && c.integers(2)) return slice(c, c.sizes(1), c.sizes(2), strides);
+  const [x, start, limit] = c.in;
+  const { dimensions } = c.type();
+  const between = differences(c, limit, start) ?? [];
+  const sizes = strides.map((stride, d) => between[d] ?? (dimensions?.[d] >= 0 ? Math.max((dimensions[d] - 1) * stride + 1, 0) : undefined));
+  if (sizes.includes(undefined)) return slice(c, c.sizes(1), c.sizes(2), strides); // which says what is not known
+  sizes.forEach((size, d) => {
+    if (size >= 0 && size <= x.shape.dimensions[d]) return;
+    throw malformed(`limit - start is ${size} in dimension ${d}; ${x.shape} has ${x.shape.dimensions[d]}`);
+  });
+  const starts = strides.map((_, d) => c.b.reshape(c.b.sliceInDim(start, d, d + 1, 1, 0), []));
+  const whole = c.b.dynamicSlice(x, starts, sizes);
+  return strides.every((stride) => stride === 1) ? whole : slice({ x: whole, emit: (...rest) => c.emit(...rest) }, sizes.map(() => 0), sizes, strides);
 }
 
 export const dynamic = {

@@ -365,6 +365,16 @@ const STABLEHLO_ATTRIBUTES = {
   22: (r) => mesh(r.attribute(), r.atEnd || !r.byte() ? undefined : r.attribute()),
 };
 
+/** Source: XLA's mhlo_bytecode.cc. Codes 1 to 13 are StableHLO's. */
+const MHLO_ATTRIBUTES = {
+  ...Object.fromEntries(Array.from({ length: 13 }, (_, i) => [i + 1, STABLEHLO_ATTRIBUTES[i + 1]])),
+  14: words('sharding'),
+  15: words('kLoop', 'kInput', 'kOutput', 'kCustom'),
+  16: alias,
+  17: ACCURACY,
+  18: accuracy,
+};
+
 /* ---- Shardy, as its text. Source: shardy/dialect/sdy/ir/bytecode.td ---- */
 
 const textsOf = (r) => r.list(() => {
@@ -421,6 +431,7 @@ export const ATTRIBUTES = {
   builtin: BUILTIN_ATTRIBUTES,
   vhlo: VHLO_ATTRIBUTES,
   stablehlo: STABLEHLO_ATTRIBUTES,
+  mhlo: MHLO_ATTRIBUTES,
   chlo: { 0: DIRECTIONS, 1: COMPARISONS },
 };
 
@@ -428,4 +439,5 @@ export const TYPES = {
   builtin: BUILTIN_TYPES,
   vhlo: VHLO_TYPES,
   stablehlo: { 0: () => ({ kind: 'token' }), 1: typesOf('future') },
+  mhlo: { 0: () => ({ kind: 'token' }), 1: typesOf('future') },
 };

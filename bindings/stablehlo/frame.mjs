@@ -9,6 +9,8 @@ export class Frame {
     this.values = new Map();
     /** Known integers, from which sizes are computed. @type {Map<import('../builder/op.mjs').XlaOp, any[]>} */
     this.known = new Map();
+    /** How others follow from values that are not known: see known.mjs. */
+    this.terms = new Map();
   }
 
   set(value, op) {

@@ -5,7 +5,7 @@
 import { guarded } from '../base/boundary.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions } from '../base/options.mjs';
-import { LOAD_OPTIONS, RENAME } from '../objects/load_options.mjs';
+import { LOAD_OPTIONS, PLATFORMS, RENAME } from '../objects/load_options.mjs';
 import { isBytecode as hasMagic, readBytecode } from './bytecode.mjs';
 import { lower } from './lower.mjs';
 import { readText } from './text.mjs';
@@ -18,6 +18,8 @@ import { readText } from './text.mjs';
  * @param {(import('../values/shape.mjs').Shape | string)[]} [options.arguments] shapes of the arguments, for
  *   programs of unknown sizes
  * @param {'zeros' | 'random'} [options.elided] values for constants that the text leaves out
+ * @param {string} [options.entry] the function that runs, instead of @main
+ * @param {string} [options.platform] of an export for several platforms
  * @returns {import('../objects/module.mjs').HloModule}
  */
 export const parseStableHlo = guarded((client, source, options) => {
@@ -29,7 +31,7 @@ export const parseStableHlo = guarded((client, source, options) => {
     throw invalidArgument('parseStableHlo', `source must be text or a Uint8Array; got ${describe(source)}`);
   }
   const isText = typeof source === 'string' || !hasMagic(source);
-  return lower(client, isText ? readText(source, checked.elided) : readBytecode(source), { ...checked, rename: options?.[RENAME] });
+  return lower(client, isText ? readText(source, checked.elided) : readBytecode(source), { ...checked, rename: options?.[RENAME], platforms: options?.[PLATFORMS] });
 }, 'parseStableHlo');
 
 export const isBytecode = guarded(hasMagic, 'isBytecode');

@@ -119,14 +119,75 @@ export function constantOfKnown(builder, { shape }, list) {
   return builder.constantLiteral(new Literal(shape, data));
 }
 
-/** Records the known values of an operation's results. */
+/** Records the known values of an operation's results; or how they follow from values that are not known. */
 export function foldKnown(c, results) {
   const [result] = results;
   if (results.length !== 1 || !result?.shape || !isInteger(result)) return;
   if (c.frame.known.has(result)) return;
   const list = fold(c, result);
-  if (!list) return;
-  c.frame.known.set(result, list.map((value) => wrap(value, result.shape.elementType)));
+  if (list) c.frame.known.set(result, list.map((value) => wrap(value, result.shape.elementType)));
+  else setTerms(c, result);
+}
+
+/* ---- Differences of values that are not known ---- */
+
+const MOST_TERMS = 64; // elements of lists of indices
+
+/** An element that is not known: element `at` of the value `of`, plus a known number. */
+class Term {
+  constructor(of, at, plus) {
+    this.of = of;
+    this.at = at;
+    this.plus = plus;
+  }
+}
+
+const plus = (x, y) => (x instanceof Term ? new Term(x.of, x.at, x.plus + y) : x + y);
+
+/** The elements of an operation's operand, each a number or a Term. */
+function termsOf({ frame }, op) {
+  const found = frame.known.get(op) ?? frame.terms.get(op);
+  if (found || !op.shape.isArray || op.shape.isDynamic || op.shape.elementCount > MOST_TERMS) return found;
+  return Array.from({ length: op.shape.elementCount }, (_, at) => new Term(op, at, 0n));
+}
+
+const isKnown = (list) => list.every((item) => !(item instanceof Term));
+
+/** The operations by which indices are put together. Sums and differences have a side that is known. */
+const TERMS = {
+  add: (c, x, y) => {
+    if (!isKnown(x) && !isKnown(y)) return undefined;
+    return isKnown(y) ? perElement(plus)(c, x, y) : perElement(plus)(c, y, x);
+  },
+  subtract: (c, x, y) => (isKnown(y) ? perElement((a, b) => plus(a, -b))(c, x, y) : undefined),
+  ...Object.fromEntries(['reshape', 'dynamic_reshape', 'concatenate', 'slice', 'transpose', 'broadcast_in_dim',
+    'dynamic_broadcast_in_dim', 'convert'].map((name) => [name, ROWS[name]])),
+};
+
+function setTerms(c, result) {
+  const name = c.name.replace('stablehlo.', '');
+  if (!Object.hasOwn(TERMS, name) || result.shape.elementCount > MOST_TERMS) return;
+  const operands = name.startsWith('dynamic_') ? c.in.slice(0, 1) : c.in;
+  const lists = operands.map((op) => isInteger(op) && termsOf(c, op));
+  if (lists.includes(false) || lists.includes(undefined)) return;
+  const made = TERMS[name](c, ...lists);
+  const list = typeof made === 'function' ? made(result) : made;
+  if (list) c.frame.terms.set(result, list);
+}
+
+/**
+ * The differences of two lists of integers of which neither need be known: of a + 2 and a it is 2.
+ * @returns {(number | undefined)[] | undefined} undefined: they cannot be compared, or an element of them
+ */
+export function differences(c, left, right) {
+  const [x, y] = [left, right].map((op) => isInteger(op) && termsOf(c, op));
+  if (!x || !y || x.length !== y.length) return undefined;
+  return x.map((a, i) => {
+    const b = y[i];
+    if (!(a instanceof Term) && !(b instanceof Term)) return Number(a) - Number(b);
+    const isSame = a instanceof Term && b instanceof Term && a.of === b.of && a.at === b.at;
+    return isSame ? Number(a.plus - b.plus) : undefined;
+  });
 }
 
 function fold(c, result) {

@@ -37,6 +37,9 @@ const MAX_CALLS = 200; // in each other
 const CALLS_AT_ONCE = 50;
 const EXAMPLE_SIZE = 8;
 
+/** JAX's name of the argument that says for which of an export's platforms the program runs. */
+const PLATFORM = '_platform_index';
+
 /** Operations that end a region with their operands as its results. */
 const ENDS = new Set(['stablehlo.return', 'func.return']);
 
@@ -46,6 +49,9 @@ const ENDS = new Set(['stablehlo.return', 'func.return']);
  * @param {object} [options]
  * @param {(import('../values/shape.mjs').Shape | string)[]} [options.arguments] the sizes for which a program of unknown sizes is
  *   wanted
+ * @param {string} [options.entry] another function than @main
+ * @param {string} [options.platform] which of the platforms that the file is for; by default the CPU
+ * @param {string[]} [options.platforms] these, as an export lists them
  * @returns {import('../objects/module.mjs').HloModule}
  */
 export function lower(client, module, options = {}) {
@@ -76,13 +82,18 @@ export class Lowering {
     }
     this.header = headerOf(module);
     this.isDynamic = false;
+    this.folds = false; // whether integers are computed while the program is lowered
     for (const operation of this.#functions.values()) {
       this.#check(operation);
       this.#callees.set(nameOf(operation.attributes.sym_name), this.#survey(operation.regions));
     }
   }
 
+<<<<<<< HEAD
   /** Counts calls, and detects unknown sizes. Returns the functions that are called. */
+=======
+  /** Counts calls, and detects unknown sizes, and sizes that are operands. */
+>>>>>>> 915ab1d24fa885a322c27fea1ecfb93890a2ed82
   #survey(regions) {
     const pending = [...regions], callees = [];
     while (pending.length) {
@@ -91,11 +102,16 @@ export class Lowering {
       for (const operation of region.operations) {
         this.#check(operation);
         const callee = nameOf(operation.attributes.callee ?? operation.attributes.decomposition);
+<<<<<<< HEAD
         if (callee !== undefined) {
           this.#calls.set(callee, (this.#calls.get(callee) ?? 0) + 1);
           callees.push(callee);
         }
         this.isDynamic ||= operation.results.some(({ type }) => !isStatic(type));
+=======
+        if (callee !== undefined) this.#calls.set(callee, (this.#calls.get(callee) ?? 0) + 1);
+        this.isDynamic ||= Object.hasOwn(dynamic, operation.name) || operation.results.some(({ type }) => !isStatic(type));
+>>>>>>> 915ab1d24fa885a322c27fea1ecfb93890a2ed82
         pending.push(...operation.regions);
       }
     }
@@ -150,26 +166,56 @@ export class Lowering {
   }
 
   #main() {
-    if (this.#functions.has('main')) return this.function('main');
-    const open = [...this.#functions].filter(([, f]) => f.attributes.sym_visibility !== 'private');
-    if (open.length === 1) return this.function(open[0][0]);
-    const names = [...this.#functions.keys()].map((name) => `@${name}`).join(', ') || 'none';
-    throw malformed(`the program has no function @main; it has ${names}`);
+    const wanted = this.#options.entry?.replace(/^@/, '') ?? 'main';
+    if (this.#functions.has(wanted)) return this.function(wanted);
+    const open = [...this.#functions].filter(([, f]) => f.attributes.sym_visibility !== 'private').map(([name]) => name);
+    const isGiven = this.#options.entry !== undefined;
+    if (!isGiven && open.length === 1) return this.function(open[0]);
+    const near = isGiven ? suggestion(wanted, [...this.#functions.keys()]) : undefined;
+    const names = open.length ? `public ones are ${open.map((name) => `@${name}`).join(', ')}` : 'none is public';
+    const remedy = open.length ? `: choose one, as in load(source, { entry: '${near ?? open[0]}' })` : '';
+    throw malformed(`the program has no function @${wanted}; ${near ? `did you mean @${near}? ` : ''}${names}${remedy}`);
+  }
+
+  /** The number of the platform for which the program is lowered; undefined if it has no such argument, or keeps it. */
+  #platformNumber(isAsked) {
+    const { platform, platforms } = this.#options;
+    if (!platforms) {
+      if (platform === undefined) return undefined;
+      throw malformed(isAsked ? `platform: the source does not list its platforms; leave platform out and give their number as the argument ${PLATFORM}`
+        : 'platform: only files of jax.export list the platforms that they are for');
+    }
+    const wanted = platform ?? 'cpu';
+    const number = platforms.findIndex((name) => name === wanted || (wanted === 'gpu' && /^(cuda|rocm)$/.test(name)));
+    if (number < 0 && (isAsked || platform !== undefined)) {
+      throw malformed(`the program was exported for ${platforms.join(', ')}, not for ${wanted}: choose one, as in load(source, { platform: '${platforms[0]}' })`);
+    }
+    return isAsked ? number : undefined;
   }
 
   entry() {
     const main = this.#main();
     if (!this.isDynamic) this.#makeDeep();
     const region = main.regions[0];
-    const own = region.arguments.map((value, i) => value.location?.().name ?? this.#nameInside(region, value) ?? `arg${i}`);
-    const shapes = this.#argumentShapes(region.arguments, own);
+    const number = this.#platformNumber(region.arguments.some((_, i) => isPlatform(main, i)));
+    this.folds = this.isDynamic || number !== undefined;
+    const values = region.arguments.filter((_, i) => number === undefined || !isPlatform(main, i));
+    const place = (value) => region.arguments.indexOf(value);
+    const own = values.map((value, i) => value.location?.().name ?? this.#nameInside(region, value) ??
+      (isPlatform(main, place(value)) ? PLATFORM : `arg${i}`));
+    const shapes = this.#argumentShapes(values, own);
     const layouts = new EntryLayouts(this.module, main);
     const builder = this.builder(this.module.name);
     const frame = new Frame(builder);
     const names = this.#options.rename?.(own, shapes) ?? own;
-    region.arguments.forEach((value, i) => {
-      frame.set(value, builder.parameter(i, laidOutBy(shapes[i], layouts.of('parameter', i)), names[i]));
+    values.forEach((value, i) => {
+      frame.set(value, builder.parameter(i, laidOutBy(shapes[i], layouts.of('parameter', place(value))), names[i]));
     });
+    for (const value of region.arguments.filter((one) => !values.includes(one))) {
+      const constant = builder.constantR0(number, shapeOf(value.type, 'the platform').elementType);
+      frame.set(value, constant);
+      frame.known.set(constant, [BigInt(number)]);
+    }
     const results = this.#results(main, frame).map((op, i) => inLayout(builder, op, layouts.of('result', i)));
     const module = builder.build(tupled(builder, results));
     annotate(module, { resultNames: resultNamesOf(main) });
@@ -230,7 +276,12 @@ export class Lowering {
       const isOnce = this.#calls.get(name) === 1;
       const isShort = isOnce || region.operations.length <= SMALL;
       const hasRule = coreOf(frame.builder).gradientRules.has(name);
+<<<<<<< HEAD
       if (this.isDynamic || (isShort && !hasRule && !this.#made.has(name))) {
+=======
+      const takesPlatform = this.folds && region.arguments.some((_, i) => isPlatform(target, i));
+      if (this.isDynamic || takesPlatform || (isShort && !hasRule)) {
+>>>>>>> 915ab1d24fa885a322c27fea1ecfb93890a2ed82
         return this.#inline(frame, target, operands);
       }
       return this.#called(name, frame, operands);
@@ -242,6 +293,7 @@ export class Lowering {
   #inline(frame, target, operands) {
     const inner = new Frame(frame.builder);
     inner.known = frame.known;
+    inner.terms = frame.terms;
     target.regions[0].arguments.forEach((value, i) => inner.set(value, operands[i]));
     return this.#results(target, inner);
   }
@@ -362,7 +414,7 @@ export class Lowering {
         operation.results.some(({ type }) => isQuantized(type)));
     const made = isThroughFloats ? throughFloats(context, row) : row(context);
     const results = Array.isArray(made) ? made : this.#split(context, made);
-    if (this.isDynamic) foldKnown(context, results);
+    if (this.folds) foldKnown(context, results);
     return results;
   }
 
@@ -408,7 +460,10 @@ function common(operation) {
   return { sharding, metadata: operation && metadataText(operation.location()) };
 }
 
-/** The shape of a type as text, with `size` for sizes that are not known: f32[?,3]. */
+/** Whether an argument of a function is the number of the platform. */
+const isPlatform = ({ attributes: { arg_attrs: all } }, i) =>
+  Array.isArray(all) && all[i]?.entries?.['jax.global_constant'] === PLATFORM;
+
 /** The paths in JAX's names of results: "features.0" of `result['features'][0]`. None, if they are numbers only. */
 function resultNamesOf(main) {
   const { res_attrs: all } = main.attributes;
@@ -417,6 +472,7 @@ function resultNamesOf(main) {
   return names.includes('') || names.every((name) => /^[\d.]+$/.test(name)) ? [] : names;
 }
 
+/** The shape of a type as text, with `size` for sizes that are not known: f32[?,3]. */
 const openShape = (type, size) => (type.kind === 'tensor' ? `${storageType(type)}[${(type.dimensions ?? [-1]).map((n) => (n < 0 ? size : n))}]` : typeText(type));
 
 function checkedArgument(shape, type, what) {

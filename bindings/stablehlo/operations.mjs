@@ -6,7 +6,7 @@ import { paddingText, sliceText } from '../base/attribute_text.mjs';
 import { constantOfBytes } from '../builder/builder.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
-import { ELEMENT_TYPES } from '../values/types.mjs';
+import { comparisonOf, ELEMENT_TYPES } from '../values/types.mjs';
 import { scalarValue } from './context.mjs';
 import { Dense, malformed } from './ir.mjs';
 import { isQuantized, REAL, shapeOf } from './types.mjs';
@@ -42,13 +42,12 @@ const elementwise = Object.fromEntries(Object.values(ELEMENTWISE).flatMap((names
     (OF_COMPLEX[name] && REAL[c.x.shape.elementType] ? OF_COMPLEX[name](c) : c.emit(opcode, c.in))];
 }));
 
-const isFloat = (elementType) => ELEMENT_TYPES.get(elementType)?.kind === 'float';
-
 function compare(c) {
   const type = c.string('compare_type', 'NOTYPE');
   const direction = c.string('comparison_direction');
-  const total = type === 'TOTALORDER' && isFloat(c.x.shape.elementType);
-  return c.emit('compare', c.in, { direction, type: total ? type : undefined });
+  const isDefault = type === 'NOTYPE' || c.operation.operands.some((operand) => isQuantized(operand.type));
+  // The core refuses what does not fit.
+  return c.emit('compare', c.in, { direction, type: isDefault ? undefined : comparisonOf(type, c.x.shape.elementType) });
 }
 
 /** Converts; from complex to real numbers it takes the real part. */

@@ -6,6 +6,77 @@ function table(dialect, rows) {
   return Object.entries(rows).flatMap(([attributes, names]) =>
     names.split(' ').map((name) => [`${dialect}.${name}`, attributes.split(' ')]));
 }
+const STABLEHLO = {
+  value: 'constant',
+  iota_dimension: 'iota dynamic_iota',
+  'result_accuracy?': 'cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine ' +
+    'sqrt tan tanh',
+  'infeed_config? layout?': 'infeed',
+  'outfeed_config?': 'outfeed',
+  'channel_handle is_host_transfer? source_target_pairs?': 'send recv',
+  'all_gather_dim channel_handle? replica_groups use_global_device_ids?': 'all_gather',
+  'channel_handle? replica_groups use_global_device_ids?': 'all_reduce',
+  'channel_handle? replica_groups scatter_dimension use_global_device_ids?': 'reduce_scatter',
+  'channel_handle? concat_dimension replica_groups split_count split_dimension': 'all_to_all',
+  dimensions: 'reduce map reverse',
+  index: 'get_tuple_element',
+  'compare_type? comparison_direction': 'compare',
+  'limit_indices start_indices strides': 'slice',
+  slice_sizes: 'dynamic_slice',
+  'epsilon feature_index': 'batch_norm_grad batch_norm_inference batch_norm_training',
+  broadcast_sizes: 'broadcast',
+  broadcast_dimensions: 'broadcast_in_dim',
+  'broadcast_dimensions known_expanding_dimensions? known_nonexpanding_dimensions?': 'dynamic_broadcast_in_dim',
+  'lower?': 'cholesky',
+  dimension: 'concatenate get_dimension_size set_dimension_size',
+  'channel_handle? has_dynamic_root+ replica_groups': 'collective_broadcast',
+  'channel_handle? has_dynamic_root+ replica_groups use_global_device_ids?': 'collective_reduce',
+  'channel_handle? source_target_pairs': 'collective_permute',
+  'composite_attributes? decomposition name version?': 'composite',
+  ['batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? ' +
+    'precision_config? rhs_dilation? window_reversal? window_strides?']: 'convolution',
+  replica_groups: 'cross-replica-sum',
+  ['api_version? backend_config? call_target_name called_computations? has_side_effect? ' +
+    'operand_layouts? output_operand_aliases? result_layouts? result_tilings?']: 'custom_call',
+  'algorithm? dot_dimension_numbers precision_config?': 'dot_general',
+  einsum_config: 'einsum unary_einsum',
+  'fft_length fft_type': 'fft',
+  'dimension_numbers indices_are_sorted? slice_sizes': 'gather',
+  'indices_are_sorted? scatter_dimension_numbers unique_indices?': 'scatter',
+  'padding? window_dimensions? window_strides?': 'select_and_scatter',
+  'dimension? is_stable?': 'sort',
+  'edge_padding_high edge_padding_low interior_padding': 'pad',
+  permutation: 'transpose',
+  'left_side lower transpose_a unit_diagonal': 'triangular_solve',
+  'base_dilations? padding? window_dilations? window_dimensions window_strides?': 'reduce_window',
+  'batch_dims dim': 'torch_index_select',
+  rng_distribution: 'rng',
+  rng_algorithm: 'rng_bit_generator',
+  'exponent_bits mantissa_bits': 'reduce_precision',
+  'dimension_numbers indices_are_sorted?': 'dynamic_gather',
+  ['batch_group_count dimension_numbers feature_group_count lhs_dilation? ' +
+    'precision_config? rhs_dilation? window_reversal? window_strides?']: 'dynamic_conv',
+  'precision_config?': 'dot',
+};
+
+/** What MHLO has besides, or has otherwise. */
+const MHLO = {
+  'called_computation execution_thread?': 'async_start',
+  'channel_handle? replica_groups': 'collective_broadcast',
+  ['batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? ' +
+    'precision_config? rhs_dilation? window_reversal? window_strides?']: 'convolution dynamic_conv',
+  'cross_program_prefetch_index?': 'copy',
+  ['api_version? backend_config? call_target_name called_computations? custom_call_schedule? ' +
+    'has_side_effect? operand_layouts? output_operand_aliases? result_layouts?']: 'custom_call',
+  'entry_metadata exit_metadata kind': 'domain',
+  'fusion_kind? output_operand_aliases?': 'fusion',
+  'precision_config? ragged_dot_dimension_numbers': 'ragged_dot',
+  'dimension is_associative? is_reverse? scan_dim_size?': 'scan',
+  'k largest?': 'topk',
+  tag: 'trace',
+  delta: 'xla.rng_get_and_update_state',
+};
+
 export const PROPERTIES = new Map([
   ...table('vhlo', {
     'all_gather_dim channel_id replica_groups use_global_device_ids': 'all_gather_v1 all_gather_v2',
@@ -85,58 +156,9 @@ export const PROPERTIES = new Map([
     permutation: 'transpose_v1',
     'left_side lower transpose_a unit_diagonal': 'triangular_solve_v1',
   }),
-  ...table('stablehlo', {
-    value: 'constant',
-    iota_dimension: 'iota dynamic_iota',
-    'result_accuracy?': 'cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine ' +
-      'sqrt tan tanh',
-    'infeed_config? layout?': 'infeed',
-    'outfeed_config?': 'outfeed',
-    'channel_handle is_host_transfer? source_target_pairs?': 'send recv',
-    'all_gather_dim channel_handle? replica_groups use_global_device_ids?': 'all_gather',
-    'channel_handle? replica_groups use_global_device_ids?': 'all_reduce',
-    'channel_handle? replica_groups scatter_dimension use_global_device_ids?': 'reduce_scatter',
-    'channel_handle? concat_dimension replica_groups split_count split_dimension': 'all_to_all',
-    dimensions: 'reduce map reverse',
-    index: 'get_tuple_element',
-    'compare_type? comparison_direction': 'compare',
-    'limit_indices start_indices strides': 'slice',
-    slice_sizes: 'dynamic_slice',
-    'epsilon feature_index': 'batch_norm_grad batch_norm_inference batch_norm_training',
-    broadcast_sizes: 'broadcast',
-    broadcast_dimensions: 'broadcast_in_dim',
-    'broadcast_dimensions known_expanding_dimensions? known_nonexpanding_dimensions?': 'dynamic_broadcast_in_dim',
-    'lower?': 'cholesky',
-    dimension: 'concatenate get_dimension_size set_dimension_size',
-    'channel_handle? has_dynamic_root+ replica_groups': 'collective_broadcast',
-    'channel_handle? has_dynamic_root+ replica_groups use_global_device_ids?': 'collective_reduce',
-    'channel_handle? source_target_pairs': 'collective_permute',
-    'composite_attributes? decomposition name version?': 'composite',
-    ['batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? ' +
-      'precision_config? rhs_dilation? window_reversal? window_strides?']: 'convolution',
-    replica_groups: 'cross-replica-sum',
-    ['api_version? backend_config? call_target_name called_computations? has_side_effect? ' +
-      'operand_layouts? output_operand_aliases? result_layouts? result_tilings?']: 'custom_call',
-    'algorithm? dot_dimension_numbers precision_config?': 'dot_general',
-    einsum_config: 'einsum unary_einsum',
-    'fft_length fft_type': 'fft',
-    'dimension_numbers indices_are_sorted? slice_sizes': 'gather',
-    'indices_are_sorted? scatter_dimension_numbers unique_indices?': 'scatter',
-    'padding? window_dimensions? window_strides?': 'select_and_scatter',
-    'dimension? is_stable?': 'sort',
-    'edge_padding_high edge_padding_low interior_padding': 'pad',
-    permutation: 'transpose',
-    'left_side lower transpose_a unit_diagonal': 'triangular_solve',
-    'base_dilations? padding? window_dilations? window_dimensions window_strides?': 'reduce_window',
-    'batch_dims dim': 'torch_index_select',
-    rng_distribution: 'rng',
-    rng_algorithm: 'rng_bit_generator',
-    'exponent_bits mantissa_bits': 'reduce_precision',
-    'dimension_numbers indices_are_sorted?': 'dynamic_gather',
-    ['batch_group_count dimension_numbers feature_group_count lhs_dilation? ' +
-      'precision_config? rhs_dilation? window_reversal? window_strides?']: 'dynamic_conv',
-    'precision_config?': 'dot',
-  }),
+  ...table('stablehlo', STABLEHLO),
+  ...table('mhlo', { ...STABLEHLO, ...MHLO }),
+  ...table('arith', { value: 'constant' }),
   ...table('chlo', {
     'broadcast_dimensions?': 'broadcast_zeta broadcast_complex broadcast_add broadcast_and broadcast_atan2 ' +
       'broadcast_divide broadcast_maximum broadcast_minimum broadcast_multiply ' +
@@ -148,9 +170,6 @@ export const PROPERTIES = new Map([
     'precision_config? ragged_dot_dimension_numbers': 'ragged_dot',
     'is_stable+ k': 'top_k',
     'dimension is_associative? is_reverse? scan_dim_size?': 'scan',
-  }),
-  ...table('mhlo', {
-    'dimension is_associative? is_reverse? num_carries?': 'scan',
   }),
   ...table('func', {
     'arg_attrs? function_type no_inline? res_attrs? sym_name sym_visibility?': 'func',

@@ -251,11 +251,12 @@ export class Syntax extends Lexer {
     return new SymbolName(parts.join('::'));
   }
 
-  /** { key = value, unit } */
-  dictionary() {
+  /** { key = value, unit }; with a comma after the last entry, where MLIR takes one */
+  dictionary(takesLastComma = false) {
     this.expect('{');
     const entries = Object.create(null);
     this.list('}', () => {
+      if (takesLastComma && this.peek('}')) return;
       const key = this.peek('"') ? this.string() : this.dotted('a name');
       entries[key] = this.accept('=') ? this.#valueOf(key) : UNIT;
     });
@@ -491,6 +492,7 @@ export class Syntax extends Lexer {
     }
     const [dialect, ...rest] = name.split('.');
     if (!this.accept('<')) return new Opaque(`#${name}`);
+    if (dialect === 'sdy') return shardyAttribute(name, this.balanced('<'));
     if (!STRUCTURED.has(dialect)) return new Opaque(`#${name}<${this.balanced('<')}>`);
     // #stablehlo<precision HIGH> or #stablehlo.precision<HIGH>
     const kind = rest.length ? rest.join('.') : this.identifier('the name of an attribute');
@@ -586,6 +588,14 @@ export function scalarOf(elementType, data, type) {
     return new Integer(Number.isSafeInteger(value) ? value : data[0], type);
   }
   return new Float(data, type);
+}
+
+/** An attribute of Shardy's in one spelling: the names of attributes within it are left out, as MLIR prints it. */
+export const shardyText = (body) => body.replace(/#sdy\.sharding\s*</g, '<').replace(/#sdy\.mesh\s*</g, 'mesh<');
+
+function shardyAttribute(name, body) {
+  const isInner = name === 'sdy' && /^(sharding|sharding_per_value|mesh)\s*</.test(body); // #sdy<mesh<...>>
+  return new Opaque(isInner ? `#sdy.${shardyText(body)}` : `#${name}<${shardyText(body)}>`);
 }
 
 /** <[b, 0, f]x[0, i, o]->[b, 0, f]> */

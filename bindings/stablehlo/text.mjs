@@ -8,7 +8,7 @@ import { suggestion } from '../base/names.mjs';
 import { withoutBlobs } from './blobs.mjs';
 import { currentName, Dictionary, flattened, NO_BLOCKS, Opaque, Value } from './ir.mjs';
 import { MOVES } from './sharding.mjs';
-import { Syntax } from './syntax.mjs';
+import { shardyText, Syntax } from './syntax.mjs';
 import { scalarType, tensor, typeText } from './types.mjs';
 
 /** The message about a word without "=": after an unknown name with two lists, it is the x between these. */
@@ -386,7 +386,7 @@ class Reader extends Syntax {
       this.expectWord('x');
       attributes[rhs] = this.attribute();
     } else if (word === 'window') {
-      for (const [key, value] of Object.entries(this.dictionary())) {
+      for (const [key, value] of Object.entries(this.dictionary(true))) {
         attributes[WINDOW[key] ?? key] = value;
       }
     } else if (word === 'dim_numbers') {
@@ -399,7 +399,7 @@ class Reader extends Syntax {
       this.expect('<');
       const { fields } = this.struct('dot_algorithm');
       Object.assign(attributes, fields);
-    } else attributes[CLAUSES[bare]?.[word] ?? word] = this.fieldValue();
+    } else attributes[CLAUSES[bare]?.[word] ?? word] = this.peek('"') ? this.string() : this.fieldValue();
   }
 
   /** Calls one of the functions after the class with the private methods that it needs. */
@@ -740,16 +740,16 @@ function tuple(context) {
 function mesh({ reader }) {
   const sym_name = reader.symbol().name;
   reader.expect('=');
-  reader.expect('<');
-  const mesh = new Opaque(`#sdy.mesh<${reader.balanced('<')}>`);
+  const mesh = shardy(reader, 'mesh');
   const more = reader.peek('{') ? reader.dictionary() : {};
   return { attributes: { ...more, sym_name, mesh }, results: [] };
 }
 
-/** The sharding of one value, <@mesh, [{}]>, without the name of the attribute. */
-function sharding(reader) {
+/** <@mesh, [{}]>, where the operation says that it is a sharding; or with its name; or an alias. */
+function shardy(reader, kind) {
+  if (reader.peek('#')) return reader.attribute();
   reader.expect('<');
-  return new Opaque(`#sdy.sharding<${reader.balanced('<')}>`);
+  return new Opaque(`#sdy.${kind}<${shardyText(reader.balanced('<'))}>`);
 }
 
 /**
@@ -764,11 +764,11 @@ function moved({ reader, name, operand, types }) {
     else reader.identifier('an operand');
   }
   const operands = [operand()];
-  if (reader.peek('<')) attributes.sharding = sharding(reader);
+  if (reader.peek('<')) attributes.sharding = shardy(reader, 'sharding');
   while (!reader.peek(':') && !reader.peek('{')) {
     const key = reader.identifier();
     reader.expect('=');
-    attributes[key] = reader.peek('<') ? sharding(reader) : reader.fieldValue();
+    attributes[key] = /[<#]/.test(reader.text[reader.at]) ? shardy(reader, 'sharding') : reader.fieldValue();
   }
   if (reader.peek('{')) Object.assign(attributes, reader.dictionary());
   reader.expect(':');
@@ -792,7 +792,7 @@ function computed({ reader, name: operation, operand, define }) {
     const isAxes = key === 'manual_axes';
     const open = isAxes ? '{' : '[';
     reader.expect(open);
-    const text = reader.balanced(open);
+    const text = shardyText(reader.balanced(open));
     attributes[key] = new Opaque(isAxes ? `#sdy<manual_axes{${text}}>` : `#sdy.sharding_per_value<[${text}]>`);
   }
   reader.expect('(');

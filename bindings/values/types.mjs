@@ -145,6 +145,11 @@ const ROWS = [
 /** All array element types by name. @type {ReadonlyMap<string, ElementType>} */
 export const ELEMENT_TYPES = new Map(ROWS.map((row) => [row.name, Object.freeze(row)]));
 
+const COMPARISONS = { float: 'FLOAT', complex: 'FLOAT', signed: 'SIGNED', unsigned: 'UNSIGNED', pred: 'UNSIGNED' };
+
+/** A comparison's type, unless it is what the operands' type means by itself: that is left out, as XLA prints it. */
+export const comparisonOf = (type, elementType) => (type === COMPARISONS[ELEMENT_TYPES.get(elementType)?.kind] ? undefined : type || undefined);
+
 /**
  * Describes why an element type cannot hold a value. All inputs use this rule; the core has the same one for HLO
  * text (out_of_range in literal_parser.c).

@@ -1,5 +1,6 @@
 #include "codegen/codegen.h"
 
+#include "base/min_max.h"
 #include "codegen/emitter.h"
 #include "codegen/fusion_check.h"
 #include "plan/reduction.h"
@@ -44,15 +45,16 @@ static bool is_along(const Instruction *root) {
 }
 
 /* Returns the steps of all lines per call. A cumulative reduction of few long lines continues in each call where
-** the last one ended. 0: a call computes whole lines. */
+** the last one ended: from a rounded result, so there are few calls. 0: a call computes whole lines. */
 static int64_t steps_per_call(const Instruction *root) {
-  enum { MAX_LINES = 16, ELEMENTS = 1 << 16 };
+  enum { MAX_LINES = 16, ELEMENTS = 1 << 16, MAX_CALLS = 64 };
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
   if (along < 0) return 0;
   int64_t line = root->operands[0]->shape->dims[along];
   int64_t elements = shape_elements(root->operands[0]->shape), lines = elements / line;
-  return lines <= MAX_LINES && elements > ELEMENTS ? ELEMENTS / lines : 0;
+  if (lines > MAX_LINES || elements <= ELEMENTS) return 0;
+  return max_i64(ELEMENTS / lines, divide_up(line, MAX_CALLS));
 }
 
 CodegenWork codegen_work(const Instruction *fusion) {

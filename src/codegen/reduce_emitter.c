@@ -6,27 +6,36 @@
 **
 ** Narrow floats are accumulated in f32 and rounded at the end, as a reduce may keep more precision than its
 ** type. Each step of a window is rounded, as in XLA.
+**
+** Long sums of floats are added in blocks of blocks, so that rounding errors grow with the logarithm of their
+** length, as in XLA. There are accumulators at several levels. After BLOCK steps those of the first level are added
+** into those of the second and start again; after BLOCK blocks the second into the third; and so on. Blocks are
+** counted over all reduced loops. A cumulative sum is that of the blocks before and of the present one.
+** extreme_emitter.c emits maxima and minima.
 */
-#include "codegen/emitter.h"
+#include "base/min_max.h"
+#include "codegen/reducer.h"
 #include "plan/reduction.h"
 
 enum { MAX_UNROLL = 8, LINES_APART = 4 };
+/* Of sums that round: steps to a block, or blocks to one of the next level; and the length from which there are blocks.
+** Those of cumulative sums are longer, as the processor predicts the end of each block wrongly. */
+enum { BLOCK = 32, CUMULATIVE_BLOCK = 64, MIN_BLOCKED = 2 * BLOCK, MAX_LEVELS = 5 };
+enum { VALUES = 3 }; /* at once, while a group is added */
 
-typedef struct Reducer {
-  Rows *rows;
-  bool along;
-  int ordered;       /* cumulative maxima and minima: the instruction on order keys; else 0 */
-  int extreme;       /* the instruction of a maximum or minimum in three parts; else 0 */
-  int unroll;        /* accumulators per result, or vectors of results */
-  int *accumulators; /* locals: [unroll + 1][output_count][MAX_PARTS]; */
-  int *values;       /* locals: [output_count][MAX_PARTS] */
-  int steps;         /* a local: the remaining steps of the innermost loop */
-  int64_t *at;       /* in unrolled code: the loops' indices; else NULL */
-} Reducer;
+/* Returns a level's accumulators of one unrolled vector; the tail's follow the last one's. */
+static int *level_accumulator(const Emitter *e, const Reducer *reducer, int level, int u) {
+  ptrdiff_t number = (ptrdiff_t)level * (MAX_UNROLL + 1) + u;
+  return reducer->accumulators + number * e->plan->output_count * MAX_PARTS;
+}
 
-/* Returns the accumulators of one unrolled vector; the tail's follow the last one's. */
 static int *accumulator(const Emitter *e, const Reducer *reducer, int u) {
-  return reducer->accumulators + (ptrdiff_t)u * e->plan->output_count * MAX_PARTS;
+  return level_accumulator(e, reducer, 0, u);
+}
+
+/* Returns the number of accumulators per level and result. */
+static int sums_at_once(const Reducer *reducer) {
+  return reducer->along ? reducer->unroll / reducer->group : reducer->unroll;
 }
 
 static PrimitiveType output_type(const Emitter *e, int r) { return node_type(e->plan->outputs[r]); }
@@ -91,116 +100,14 @@ static void emit_combined(Emitter *e, const int *accumulators, const int *values
   e->unrounded = false;
 }
 
-/* --- Largest and smallest ----------------------------------------------------------------------
-**
-** The result is NaN if any element is, and a zero has the right sign. f32x4.max and min take an engine eight
-** instructions for that; the machine's own instruction, pmax or pmin, handles neither. So pmax or pmin is
-** used, with two more accumulators: whether there was a NaN, and all signs. If the result is 0, a maximum is
-** negative if all elements are, and a minimum if any is. */
-
-enum { EXTREME, NANS, SIGNS };
-
-static int extreme_instruction(const LoopPlan *plan) {
-  return plan->extreme == HLO_MAXIMUM ? F32X4_PMAX : plan->extreme == HLO_MINIMUM ? F32X4_PMIN : 0;
-}
-
-/* Starts the three accumulators from the accumulator's value. */
-static void emit_begin_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
-  if (!reducer->extreme) return;
-  emit_local(e, accumulator[EXTREME]);
-  emit_local(e, accumulator[EXTREME]);
-  emit_simd(e, F32X4_NE);
-  wasm_set(&e->function, accumulator[NANS]);
-  emit_local(e, accumulator[EXTREME]);
-  wasm_set(&e->function, accumulator[SIGNS]);
-}
-
-static void emit_more_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
-  int value = reducer->values[0];
-  emit_local(e, accumulator[EXTREME]);
-  emit_local(e, value);
-  emit_simd(e, reducer->extreme);
-  wasm_set(&e->function, accumulator[EXTREME]);
-  emit_local(e, accumulator[NANS]);
-  emit_local(e, value);
-  emit_local(e, value);
-  emit_simd(e, F32X4_NE);
-  emit_simd(e, V128_OR);
-  wasm_set(&e->function, accumulator[NANS]);
-  emit_local(e, accumulator[SIGNS]);
-  emit_local(e, value);
-  emit_simd(e, reducer->extreme == F32X4_PMAX ? V128_AND : V128_OR);
-  wasm_set(&e->function, accumulator[SIGNS]);
-}
-
-/* Joins two accumulators' three parts into the first one's. */
+/* Joins two accumulators into the first one. */
 static void emit_join(Emitter *e, const Reducer *reducer, const int *accumulators,
                       const int *more) {
-  if (!reducer->extreme) {
+  if (reducer->extreme) {
+    emit_join_extremes(e, reducer, accumulators, more);
+  } else {
     emit_combined(e, accumulators, more);
-    return;
   }
-  int signs = reducer->extreme == F32X4_PMAX ? V128_AND : V128_OR;
-  int instructions[] = {[EXTREME] = reducer->extreme, [NANS] = V128_OR, [SIGNS] = signs};
-  for (int part = EXTREME; part <= SIGNS; part++) {
-    emit_local(e, accumulators[part]);
-    emit_local(e, more[part]);
-    emit_simd(e, instructions[part]);
-    wasm_set(&e->function, accumulators[part]);
-  }
-}
-
-/* Computes the result of the three parts. x + 0 is never -0. */
-static void emit_end_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
-  if (!reducer->extreme) return;
-  emit_local(e, accumulator[EXTREME]);
-  emit_splat32(e, 0);
-  emit_simd(e, F32X4_ADD);
-  emit_local(e, accumulator[EXTREME]);
-  emit_splat32(e, 0);
-  emit_simd(e, F32X4_EQ);
-  emit_local(e, accumulator[SIGNS]);
-  emit_simd(e, V128_AND);
-  emit_splat32(e, 0x80000000);
-  emit_simd(e, V128_AND);
-  emit_simd(e, V128_OR);
-  emit_local(e, accumulator[NANS]);
-  emit_simd(e, V128_OR);
-  wasm_set(&e->function, accumulator[EXTREME]);
-}
-
-/* Returns the integer instruction for a cumulative maximum or minimum, or 0. Each step waits for the one before,
-** and so for those eight instructions; on order keys it is one. The key of a float is its bits as an integer; of
-** a negative float, with all bits but the sign flipped. A NaN gets the key that wins. */
-static int ordered_instruction(const LoopPlan *plan) {
-  if (!plan->cumulative || plan->output_count != 1) return 0;
-  if (lane_kind(node_type(plan->outputs[0])) != LANES_F32) return 0;
-  Opcode opcode = reduce_operation(plan->reduce);
-  return opcode == HLO_MAXIMUM ? I32X4_MAX_S : opcode == HLO_MINIMUM ? I32X4_MIN_S : 0;
-}
-
-/* Converts a float's bits to its key, and back. */
-static void emit_turn_order(Emitter *e) {
-  int x = emit_keep(e);
-  emit_shift(e, I32X4_SHR_S, 31);
-  emit_splat32(e, 0x7fffffff);
-  emit_simd(e, V128_AND);
-  emit_local(e, x);
-  emit_simd(e, V128_XOR);
-  wasm_local_release(&e->function, x);
-}
-
-/* Replaces the float in a local by its key. */
-static void emit_ordered(Emitter *e, const Reducer *reducer, int value) {
-  if (!reducer->ordered) return;
-  emit_local(e, value);
-  emit_turn_order(e);
-  emit_splat32(e, reducer->ordered == I32X4_MAX_S ? 0x7fffffff : 0x80000000);
-  emit_local(e, value);
-  emit_local(e, value);
-  emit_simd(e, F32X4_EQ);
-  emit_simd(e, V128_BITSELECT);
-  wasm_set(&e->function, value);
 }
 
 /* Stores the values that have an element per step. */
@@ -210,14 +117,21 @@ static void emit_kept(Emitter *e) {
   }
 }
 
-/* Combines the present elements into the accumulators. */
-static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accumulators) {
+/* Computes the present elements into locals, and stores those that are kept. */
+static void emit_elements(Emitter *e, const int *values) {
   for (int r = 0; r < e->plan->output_count; r++) {
     for (int part = 0; part < parts_now(e, r); part++) {
       emit_value(e, e->plan->outputs[r], part);
-      wasm_set(&e->function, reducer->values[r * MAX_PARTS + part]);
+      wasm_set(&e->function, values[r * MAX_PARTS + part]);
     }
   }
+  emit_kept(e);
+  end_elements(e);
+}
+
+/* Combines the present elements into the accumulators. */
+static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accumulators) {
+  emit_elements(e, reducer->values);
   if (reducer->ordered) {
     emit_ordered(e, reducer, reducer->values[0]);
     emit_local(e, accumulators[0]);
@@ -229,8 +143,20 @@ static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accum
   } else {
     emit_combined(e, accumulators, reducer->values);
   }
-  emit_kept(e);
-  end_elements(e);
+}
+
+/* Adds `count` vectors from number `first` on into value number `slot`, by halves. */
+static void emit_group(Emitter *e, const Reducer *reducer, int first, int count, int slot) {
+  ptrdiff_t size = (ptrdiff_t)e->plan->output_count * MAX_PARTS;
+  const int *values = reducer->values + slot * size;
+  if (count == 1) {
+    e->lane_zero = (int64_t)first * lanes_now(e);
+    emit_elements(e, values);
+    return;
+  }
+  emit_group(e, reducer, first, count / 2, slot);
+  emit_group(e, reducer, first + count / 2, count / 2, slot + 1);
+  emit_combined(e, values, values + size);
 }
 
 /* Rounds and stores results, `lane_zero` after the output pointers. */
@@ -252,10 +178,157 @@ static void emit_store_results(Emitter *e, const Reducer *reducer, const int *ac
   }
 }
 
+/* --- Blocks of sums --------------------------------------------------------------------------- */
+
+static void emit_set_identity(Emitter *e, const int *accumulators) {
+  for (int r = 0; r < e->plan->output_count; r++) {
+    PrimitiveType type = output_type(e, r);
+    Scalar neutral = {.u = 0};
+    opcode_neutral(reduce_operation_of(e->plan->reduce, r), type, &neutral);
+    for (int part = 0; part < lane_parts(lane_kind(type)); part++) {
+      emit_scalar(e, type, neutral, part);
+      wasm_set(&e->function, accumulators[r * MAX_PARTS + part]);
+    }
+  }
+}
+
+/* Whether rows have elements that a tail's accumulators take. */
+static bool has_row_tail(const Emitter *e, const Reducer *reducer) {
+  return reducer->along && e->plan->sizes[e->plan->rank - 1] % LANES != 0;
+}
+
+/* Returns the most steps of a row's loop that go to one accumulator: to the first one, or to the tail's. */
+static int64_t steps_of_row(const Emitter *e, const Reducer *reducer) {
+  int64_t size = e->plan->sizes[e->plan->rank - 1], step = (int64_t)reducer->unroll * LANES;
+  if (!reducer->along) return size;
+  return max_i64(size / step + size % step / LANES, size % LANES);
+}
+
+static int64_t block_steps(const Emitter *e) {
+  return e->plan->cumulative ? CUMULATIVE_BLOCK : BLOCK;
+}
+
+/* Chooses the groups and levels. */
+static void plan_blocks(const Emitter *e, Reducer *reducer) {
+  int64_t rows = 1, blocks, steps;
+  for (int k = e->plan->rank - e->plan->reduced; k < e->plan->rank - 1; k++) {
+    rows *= e->plan->sizes[k];
+  }
+  reducer->levels = reducer->group = 1;
+  reducer->block_rows = 0;
+  if (!e->plan->in_blocks || steps_of_row(e, reducer) * rows <= MIN_BLOCKED) return;
+  if (reducer->along && reducer->unroll > 2) reducer->group = reducer->unroll / 2;
+  steps = steps_of_row(e, reducer);
+  if (steps <= BLOCK) reducer->block_rows = 1; /* cumulative ones have one row */
+  while (reducer->block_rows && 2 * reducer->block_rows * steps <= BLOCK) reducer->block_rows *= 2;
+  blocks =
+      reducer->block_rows ? rows / reducer->block_rows : rows * divide_up(steps, block_steps(e));
+  for (; blocks > 1 && reducer->levels < MAX_LEVELS; blocks /= BLOCK) reducer->levels++;
+}
+
+/* Returns, of a cumulative sum, what the elements before the present block add up to. */
+static int *base(const Emitter *e, const Reducer *reducer, int u) {
+  return level_accumulator(e, reducer, reducer->levels, u);
+}
+
+/* Allocates the accumulators of all levels; those above the first only as far as they are needed. */
+static void new_accumulators(Emitter *e, Reducer *reducer) {
+  int locals = e->plan->output_count * MAX_PARTS, level = (MAX_UNROLL + 1) * locals;
+  bool cumulative = e->plan->cumulative && reducer->levels > 1;
+  int count = level * (reducer->levels + cumulative);
+  int64_t unroll = cumulative ? max_i64(reducer->unroll, LINES_APART) : reducer->unroll;
+  int *all = ARENA_ARRAY(e->plan->arena, int, count);
+  for (int i = 0; i < count; i++) {
+    int u = i % level / locals, parts = node_parts(e->plan->outputs[i % locals / MAX_PARTS]);
+    bool needed = u < unroll || u == MAX_UNROLL;
+    if (i >= level && !(needed && i % MAX_PARTS < parts)) continue;
+    all[i] = wasm_local(&e->function, WASM_V128);
+  }
+  reducer->accumulators = all;
+}
+
+/* Starts the levels above the first. */
+static void emit_begin_blocks(Emitter *e, const Reducer *reducer) {
+  if (reducer->levels == 1) return;
+  for (int level = 1; level < reducer->levels + e->plan->cumulative; level++) {
+    for (int u = 0; u < sums_at_once(reducer); u++) {
+      emit_set_identity(e, level_accumulator(e, reducer, level, u));
+    }
+    if (has_row_tail(e, reducer)) {
+      emit_set_identity(e, level_accumulator(e, reducer, level, MAX_UNROLL));
+    }
+  }
+  wasm_i32(&e->function, 0);
+  wasm_set(&e->function, reducer->blocks);
+}
+
+/* Adds an accumulator into that of the next level, and starts it again. */
+static void emit_raise_one(Emitter *e, const Reducer *reducer, int level, int u) {
+  int *accumulators = level_accumulator(e, reducer, level, u);
+  emit_combined(e, level_accumulator(e, reducer, level + 1, u), accumulators);
+  emit_set_identity(e, accumulators);
+}
+
+/* Raises a level's sums if the number of complete blocks is a multiple of `period`, a power of 2. */
+static void emit_raise(Emitter *e, const Reducer *reducer, int level, int64_t period) {
+  WasmFunction *f = &e->function;
+  bool one_lane = e->one_lane;
+  if (period > 1) {
+    wasm_get(f, reducer->blocks);
+    wasm_i32(f, period - 1);
+    wasm_op(f, OP_I32_AND);
+    wasm_op(f, OP_I32_EQZ);
+    wasm_block(f, OP_IF);
+  }
+  for (int u = 0; u < sums_at_once(reducer); u++) emit_raise_one(e, reducer, level, u);
+  if (has_row_tail(e, reducer)) {
+    e->one_lane = true;
+    emit_raise_one(e, reducer, level, MAX_UNROLL);
+    e->one_lane = one_lane;
+  }
+  if (level + 2 < reducer->levels) emit_raise(e, reducer, level + 1, period * BLOCK);
+  if (period > 1) wasm_op(f, OP_END);
+}
+
+/* Copies accumulators. */
+static void emit_copy(Emitter *e, const int *to, const int *from) {
+  for (int r = 0; r < e->plan->output_count; r++) {
+    for (int part = 0; part < parts_now(e, r); part++) {
+      emit_local(e, from[r * MAX_PARTS + part]);
+      wasm_set(&e->function, to[r * MAX_PARTS + part]);
+    }
+  }
+}
+
+/* Counts a block that is complete, or a row. */
+static void emit_count_block(Emitter *e, const Reducer *reducer) {
+  emit_advance(e, reducer->blocks, 1);
+  emit_raise(e, reducer, 0, reducer->block_rows ? reducer->block_rows : 1);
+  for (int u = 0; u < reducer->unroll && e->plan->cumulative; u++) {
+    emit_copy(e, base(e, reducer, u), level_accumulator(e, reducer, 1, u));
+    for (int level = 2; level < reducer->levels; level++) {
+      emit_combined(e, base(e, reducer, u), level_accumulator(e, reducer, level, u));
+    }
+  }
+}
+
+/* Adds the sums of all levels into the first level's accumulator. */
+static void emit_end_blocks(Emitter *e, const Reducer *reducer, int u) {
+  for (int level = 1; level < reducer->levels; level++) {
+    emit_combined(e, accumulator(e, reducer, u), level_accumulator(e, reducer, level, u));
+  }
+}
+
 /* --- The reduced loops ------------------------------------------------------------------------ */
 
 /* Stores the running accumulators as results. (Each step has rounded them.) */
-static void emit_store_running(Emitter *e, const Reducer *reducer, const int *accumulators) {
+static void emit_store_running(Emitter *e, const Reducer *reducer, int u) {
+  const int *accumulators = accumulator(e, reducer, u);
+  if (reducer->levels > 1) {
+    emit_copy(e, reducer->values, base(e, reducer, u));
+    emit_combined(e, reducer->values, accumulators);
+    accumulators = reducer->values;
+  }
   for (int r = 0; r < e->plan->output_count; r++) {
     const LoopNode *place = e->plan->places[r];
     const int *parts = accumulators + (ptrdiff_t)r * MAX_PARTS;
@@ -275,10 +348,15 @@ static void emit_store_running(Emitter *e, const Reducer *reducer, const int *ac
 /* Emits one iteration. */
 static void emit_step(Emitter *e, void *data) {
   const Reducer *reducer = data;
-  for (int u = 0; u < reducer->unroll; u++) {
+  for (int u = 0; u < sums_at_once(reducer); u++) {
     e->lane_zero = (int64_t)u * lanes_now(e);
-    emit_accumulate(e, reducer, accumulator(e, reducer, u));
-    if (e->plan->cumulative) emit_store_running(e, reducer, accumulator(e, reducer, u));
+    if (reducer->group > 1) {
+      emit_group(e, reducer, u * reducer->group, reducer->group, 0);
+      emit_combined(e, accumulator(e, reducer, u), reducer->values);
+    } else {
+      emit_accumulate(e, reducer, accumulator(e, reducer, u));
+    }
+    if (e->plan->cumulative) emit_store_running(e, reducer, u);
   }
   e->lane_zero = 0;
   emit_advance_leaves(e, reducer->along ? lanes_now(e) * reducer->unroll : 1);
@@ -298,8 +376,8 @@ static void emit_go_on(Emitter *e, const Reducer *reducer) {
   emit_advance(e, e->first_step, -1);
   emit_pointers(e, reducer->rows->indices);
   emit_advance(e, e->first_step, 1);
-  for (int u = 0; u < reducer->unroll; u++) {
-    const int *parts = accumulator(e, reducer, u);
+  for (int u = 0; u < sums_at_once(reducer); u++) {
+    const int *parts = level_accumulator(e, reducer, reducer->levels - 1, u);
     e->lane_zero = (int64_t)u * lanes_now(e);
     for (int r = 0; r < e->plan->output_count; r++) {
       for (int part = 0; part < parts_now(e, r); part++) {
@@ -308,15 +386,49 @@ static void emit_go_on(Emitter *e, const Reducer *reducer) {
       }
     }
     emit_ordered(e, reducer, parts[0]);
+    if (reducer->levels == 1) continue;
+    emit_copy(e, base(e, reducer, u), parts);
+    emit_set_identity(e, accumulator(e, reducer, u));
   }
   e->lane_zero = 0;
+  wasm_op(f, OP_END);
+}
+
+/* Emits the loop over `step` elements at a time, block by block if a row has several. */
+static void emit_blocks(Emitter *e, Reducer *reducer, int64_t step) {
+  WasmFunction *f = &e->function;
+  if (reducer->levels == 1 || reducer->block_rows) {
+    emit_counted_loop(e, reducer->steps, step, emit_step, reducer);
+    return;
+  }
+  wasm_block(f, OP_LOOP);
+  wasm_get(f, reducer->steps); /* block = min(steps, block_steps * step) */
+  wasm_i32(f, block_steps(e) * step);
+  wasm_get(f, reducer->steps);
+  wasm_i32(f, block_steps(e) * step);
+  wasm_op(f, OP_I32_LT_S);
+  wasm_op(f, OP_SELECT);
+  wasm_set(f, reducer->block);
+  wasm_get(f, reducer->steps);
+  wasm_get(f, reducer->block);
+  wasm_op(f, OP_I32_SUB);
+  wasm_set(f, reducer->steps);
+  emit_counted_loop(e, reducer->block, step, emit_step, reducer);
+  emit_count_block(e, reducer);
+  wasm_get(f, reducer->steps);
+  wasm_get(f, reducer->block); /* fewer than a step are left */
+  wasm_op(f, OP_I32_ADD);
+  wasm_tee(f, reducer->steps);
+  wasm_i32(f, step);
+  wasm_op(f, OP_I32_GE_S);
+  wasm_branch(f, OP_BR_IF, 0);
   wasm_op(f, OP_END);
 }
 
 static void emit_innermost(Emitter *e, const Reducer *reducer) {
   int64_t size = e->plan->sizes[e->plan->rank - 1];
   Reducer unrolled = *reducer, single = *reducer;
-  single.unroll = 1;
+  single.unroll = single.group = 1;
   if (e->by_steps) emit_go_on(e, reducer);
   emit_pointers(e, reducer->rows->indices);
   emit_level(e, LEVEL_ROW);
@@ -327,12 +439,12 @@ static void emit_innermost(Emitter *e, const Reducer *reducer) {
   }
   wasm_set(&e->function, reducer->steps);
   if (!reducer->along) {
-    emit_counted_loop(e, reducer->steps, 1, emit_step, &unrolled);
+    emit_blocks(e, &unrolled, 1);
     return;
   }
   int lanes = lanes_now(e), dense = e->dense;
   int64_t step = lanes * reducer->unroll;
-  if (size >= step) emit_counted_loop(e, reducer->steps, step, emit_step, &unrolled);
+  if (size >= step) emit_blocks(e, &unrolled, step);
   if (size % step >= lanes) emit_counted_loop(e, reducer->steps, lanes, emit_step, &single);
   if (size % lanes == 0) return;
   e->one_lane = true;
@@ -356,6 +468,7 @@ static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k) {
   wasm_set(f, *index);
   wasm_block(f, OP_LOOP);
   emit_reduced_loops(e, reducer, k + 1);
+  if (reducer->block_rows && k == e->plan->rank - 2) emit_count_block(e, reducer);
   emit_advance(e, *index, 1);
   wasm_get(f, *index);
   wasm_i32(f, e->plan->sizes[k]);
@@ -403,18 +516,6 @@ static void emit_reduced(Emitter *e, const Reducer *reducer) {
 }
 
 /* --- Along ------------------------------------------------------------------------------------ */
-
-static void emit_set_identity(Emitter *e, const int *accumulators) {
-  for (int r = 0; r < e->plan->output_count; r++) {
-    PrimitiveType type = output_type(e, r);
-    Scalar neutral = {.u = 0};
-    opcode_neutral(reduce_operation_of(e->plan->reduce, r), type, &neutral);
-    for (int part = 0; part < lane_parts(lane_kind(type)); part++) {
-      emit_scalar(e, type, neutral, part);
-      wasm_set(&e->function, accumulators[r * MAX_PARTS + part]);
-    }
-  }
-}
 
 /* Combines dense lanes into the first one, and extends its value to a lane of 32 bits. */
 static void emit_combine_dense(Emitter *e, const Reducer *reducer, const int *total) {
@@ -470,7 +571,7 @@ static void emit_total_along(Emitter *e, const Reducer *reducer) {
   int dense = e->dense;
   e->one_lane = false;
   bool has_tail = e->plan->sizes[e->plan->rank - 1] % lanes_now(e) != 0;
-  for (int u = 0; u < reducer->unroll; u++) {
+  for (int u = 0; u < sums_at_once(reducer); u++) {
     emit_set_identity(e, accumulator(e, reducer, u));
     emit_begin_extreme(e, reducer, accumulator(e, reducer, u));
   }
@@ -480,14 +581,19 @@ static void emit_total_along(Emitter *e, const Reducer *reducer) {
     emit_begin_extreme(e, reducer, tail);
   }
   e->dense = dense;
+  emit_begin_blocks(e, reducer);
   emit_reduced(e, reducer);
-  for (int distance = 1; distance < reducer->unroll; distance *= 2) {
-    for (int u = 0; u + distance < reducer->unroll; u += 2 * distance) {
+  for (int u = 0; u < sums_at_once(reducer); u++) emit_end_blocks(e, reducer, u);
+  for (int distance = 1; distance < sums_at_once(reducer); distance *= 2) {
+    for (int u = 0; u + distance < sums_at_once(reducer); u += 2 * distance) {
       emit_join(e, reducer, accumulator(e, reducer, u), accumulator(e, reducer, u + distance));
     }
   }
   emit_combine_lanes(e, reducer, total);
-  if (has_tail) emit_join(e, reducer, total, tail);
+  if (has_tail) {
+    emit_end_blocks(e, reducer, MAX_UNROLL);
+    emit_join(e, reducer, total, tail);
+  }
   emit_end_extreme(e, reducer, total);
   for (int r = 0; r < e->plan->output_count; r++) {
     emit_value(e, e->plan->inits[r], 0);
@@ -510,7 +616,7 @@ static void emit_result_along(Emitter *e, void *data) {
 /* --- Across ----------------------------------------------------------------------------------- */
 
 static void emit_totals_across(Emitter *e, const Reducer *reducer) {
-  for (int u = 0; u < reducer->unroll; u++) {
+  for (int u = 0; u < sums_at_once(reducer); u++) {
     for (int r = 0; r < e->plan->output_count; r++) {
       for (int part = 0; part < parts_now(e, r); part++) {
         emit_value(e, e->plan->inits[r], part);
@@ -520,8 +626,10 @@ static void emit_totals_across(Emitter *e, const Reducer *reducer) {
     emit_begin_extreme(e, reducer, accumulator(e, reducer, u));
     emit_ordered(e, reducer, accumulator(e, reducer, u)[0]);
   }
+  emit_begin_blocks(e, reducer);
   emit_reduced(e, reducer);
-  for (int u = 0; u < reducer->unroll; u++) {
+  for (int u = 0; u < sums_at_once(reducer); u++) {
+    if (!e->plan->cumulative) emit_end_blocks(e, reducer, u);
     emit_end_extreme(e, reducer, accumulator(e, reducer, u));
   }
 }
@@ -563,6 +671,13 @@ static void emit_vectors_across(Emitter *e, const Reducer *reducer, int unroll) 
   }
 }
 
+/* Returns the registers that hold the sums of one vector of results. */
+static int accumulated_parts(const Emitter *e) {
+  int parts = 0;
+  for (int r = 0; r < e->plan->output_count; r++) parts += node_parts(e->plan->outputs[r]);
+  return e->plan->cumulative ? 2 * parts : parts;
+}
+
 static void emit_reduce_row(Emitter *e, Rows *rows) {
   int locals = e->plan->output_count * MAX_PARTS;
   int64_t row = e->plan->sizes[rows->rank - 1], steps = e->plan->sizes[e->plan->rank - 1];
@@ -577,9 +692,14 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
   if (e->plan->kept_count && reducer.unroll > 2) reducer.unroll = 2;
   int accumulated = reducer.along ? e->plan->output_count : 1; /* per unrolled step */
   while (reducer.unroll > 1 && reducer.unroll * accumulated > MAX_UNROLL) reducer.unroll /= 2;
-  reducer.accumulators = new_vectors(e, (MAX_UNROLL + 1) * locals);
-  reducer.values = new_vectors(e, locals);
+  plan_blocks(e, &reducer);
+  int parts = !reducer.along && reducer.levels > 1 ? accumulated_parts(e) : 0;
+  while (reducer.unroll > 1 && reducer.unroll * parts > MAX_UNROLL) reducer.unroll /= 2;
+  new_accumulators(e, &reducer);
+  reducer.values = new_vectors(e, VALUES * locals);
   reducer.steps = wasm_local(&e->function, WASM_I32);
+  reducer.block = wasm_local(&e->function, WASM_I32);
+  reducer.blocks = wasm_local(&e->function, WASM_I32);
   if (reducer.along) {
     emit_counted_loop(e, rows->count, 1, emit_result_along, &reducer);
     e->dense = 0;
@@ -640,7 +760,7 @@ void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *ou
   const LoopPlan *plan = e->plan;
   int locals = plan->output_count * MAX_PARTS, row = plan->rank - plan->reduced - 1;
   Rows rows = {.rank = row + 1, .outputs = outputs};
-  Reducer reducer = {.rows = &rows, .unroll = 1, .at = indices};
+  Reducer reducer = {.rows = &rows, .unroll = 1, .group = 1, .levels = 1, .at = indices};
   reducer.along = loop_plan_goes_along(plan);
   reducer.extreme = extreme_instruction(plan);
   reducer.accumulators = written_accumulators(e, locals);

@@ -63,6 +63,7 @@ enum {
   OP_I32_MUL = 0x6c,
   OP_I32_DIV_U = 0x6e,
   OP_I32_REM_U = 0x70,
+  OP_I32_AND = 0x71,
   OP_I32_OR = 0x72,
   OP_I32_SHL = 0x74,
   OP_I64_ADD = 0x7c,

@@ -72,6 +72,7 @@ typedef struct LoopPlan {
   LoopNode **places; /* of a box, or cumulative: addresses of each step's results; else NULL */
   Opcode extreme;    /* a maximum or minimum computed in three parts; else OPCODE_COUNT */
   bool cumulative;   /* each reduced step has a result */
+  bool in_blocks;    /* sums round, and may be added in blocks of blocks */
   /* Of a reduction: results with an element per step. They follow the reduced results. */
   int kept_count;
   LoopNode **kept, **kept_places; /* the values, and their addresses */

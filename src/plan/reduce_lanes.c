@@ -56,8 +56,26 @@ static bool goes_along(const LoopPlan *plan) {
   return plan->sizes[last] >= min || plan->sizes[row] < LANES;
 }
 
+/* Whether elements may be added in blocks of blocks, and some result rounds: a sum of floats. The neutral element
+** begins each block. Windows of narrow floats are rounded at every step, in XLA's order. */
+static bool adds_in_blocks(const Instruction *reduce) {
+  bool rounds = false;
+  for (int r = 0; r < reduce->operand_count / 2; r++) {
+    PrimitiveType type = reduce->operands[r]->shape->type;
+    Opcode opcode = reduce_operation_of(reduce, r);
+    Scalar neutral;
+    if (!opcode_neutral(opcode, type, &neutral)) return false;
+    bool is_float = type_is_floating(type), is_complex = type_is_complex(type);
+    if (is_complex && opcode != HLO_ADD) return false;
+    if (is_float && type_bits(type) < (reduce->opcode == HLO_REDUCE ? 16 : 32)) return false;
+    rounds |= opcode == HLO_ADD && (is_float || is_complex);
+  }
+  return rounds;
+}
+
 void loop_plan_choose_lanes(LoopPlan *plan) {
   int last = plan->rank - 1;
   plan->extreme = extreme_of(plan);
+  plan->in_blocks = adds_in_blocks(plan->reduce);
   loop_plan_reorder(plan, goes_along(plan) ? last : plan->rank - plan->reduced - 1, last);
 }

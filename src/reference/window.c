@@ -5,6 +5,8 @@
 **   (p * stride + w * window_dilation - padding_low) / base_dilation,
 ** if the division leaves no remainder and the element exists (a reversed window counts w from the
 ** other end). Padding is ignored: a result over padding only is the initial value.
+**
+** Sums of f32 and of its complex numbers are added in double and rounded once, so that long windows are exact.
 */
 #include "reference/window.h"
 
@@ -88,6 +90,20 @@ typedef struct Fold {
   Scalar *arguments; /* 2 * count: accumulators, then elements */
 } Fold;
 
+static bool is_sum_in_double(const Instruction *window) {
+  PrimitiveType type = window->operands[0]->shape->type;
+  return (type == F32 || type == C64) && computation_simple_binary(window->a->to_apply) == HLO_ADD;
+}
+
+static bool add_element(void *state, int64_t at, int64_t position) {
+  const Fold *fold = state;
+  const Literal *operand = fold->operands[0];
+  Scalar element = scalar_load(operand->shape->type, operand->data, at);
+  fold->arguments[0].f += element.f;
+  fold->arguments[0].im += element.im;
+  return true;
+}
+
 static bool fold_element(void *state, int64_t at, int64_t position) {
   const Fold *fold = state;
   for (int k = 0; k < fold->count; k++) {
@@ -109,6 +125,7 @@ bool eval_reduce_window(const Instruction *instruction, Literal *const *operands
   Fold fold = {count, operands, eval_apply_new(instruction->a->to_apply, context),
                ARENA_ARRAY(context->arena, Scalar, 3 * count)};
   if (!fold.apply) return false;
+  ElementRule *rule = is_sum_in_double(instruction) ? add_element : fold_element;
   Placed placed;
   place_over(&placed, &instruction->a->window, operands[0]->shape, results[0]->shape->dims,
              context->arena);
@@ -118,7 +135,7 @@ bool eval_reduce_window(const Instruction *instruction, Literal *const *operands
       const Literal *initial = operands[count + k];
       fold.arguments[k] = scalar_load(initial->shape->type, initial->data, 0);
     }
-    if (!placed_elements(&placed, fold_element, &fold)) return false;
+    if (!placed_elements(&placed, rule, &fold)) return false;
     for (int k = 0; k < count; k++) {
       scalar_store(results[k]->shape->type, results[k]->data, i, fold.arguments[k]);
     }

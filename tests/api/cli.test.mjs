@@ -464,3 +464,12 @@ ENTRY main { x = f32[] parameter(0)
     await fails(['run', await write('page.html', '<!DOCTYPE html>')], /page\.html: this is an HTML page/);
   });
 });
+
+test('--function and --platform choose a part of a program', async () => {
+  const [add, multiply] = ['add', 'multiply'].map((operation, i) => `func.func @${'ab'[i]}(%x: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.${operation} %x, %x : tensor<2xf32>  return %0 : tensor<2xf32> }`);
+  const two = await write('two.mlir', `module { ${add} ${multiply} }`);
+  await prints(['run', two, '--function', 'b', '--input', 'arg0=[3, 4]'], 'f32[2] {9, 16}\n');
+  await fails(['run', two], /^error: the program has no function @main; public ones are @a, @b: choose one: --function a /);
+  await fails(['run', two, '--function', 'a', '--platform', 'tpu'], /^error: --platform: only files of jax\.export /);
+});

@@ -38,7 +38,7 @@ after(() => rm(folder, { recursive: true }));
 /** The options that a help lists. */
 const optionsIn = (text) => [...new Set(Array.from(text.matchAll(/^ {2}--([\w-]+)/gm), ([, name]) => name))];
 
-const TAKES_VALUE = ['input', 'seed', 'output', 'time', 'profile', 'on', 'platform', 'coordinator', 'process', 'processes', 'wrt', 'of', 'max-trips', 'checkpoint', 'disable'];
+const TAKES_VALUE = ['input', 'seed', 'output', 'time', 'profile', 'on', 'platform', 'function', 'coordinator', 'process', 'processes', 'wrt', 'of', 'max-trips', 'checkpoint', 'disable'];
 
 describe('help', () => {
   test('names every command and every option', async () => {

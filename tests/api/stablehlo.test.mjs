@@ -9,9 +9,9 @@ import { checkCase, readGolden } from '../support/golden.mjs';
 
 const folder = new URL('../golden/', import.meta.url);
 
-/** The programs in stablehlo.gz, whose format is in golden/stablehlo.py. */
-async function readPrograms() {
-  const bytes = gunzipSync(await readFile(new URL('stablehlo.gz', folder)));
+/** The programs in stablehlo.gz and dialects.gz, whose format is in golden/stablehlo.py and golden/dialects.py. */
+async function readPrograms(file) {
+  const bytes = gunzipSync(await readFile(new URL(file, folder)));
   const programs = [];
   for (let at = 0; at < bytes.length;) {
     const end = bytes.indexOf(10, at);
@@ -22,7 +22,7 @@ async function readPrograms() {
   return programs;
 }
 
-const programs = await readPrograms();
+const programs = [...await readPrograms('stablehlo.gz'), ...await readPrograms('dialects.gz')];
 const families = new Map();
 for (const { family } of programs) {
   if (families.has(family)) continue;

@@ -68,6 +68,26 @@ for (const [dims, reduced] of [
   });
 }
 
+/* Whole numbers, which no order of adding rounds: a sum that a block loses or adds twice is wrong. */
+test('sums of floats that begin and end within blocks of 32 steps', async () => {
+  for (const type of ['f32', 'f64']) {
+    for (const [dims, reduced] of [
+      [[65, 20], [0]], [[2049, 37], [0]], [[33 * 32 + 1, 3], [0]], [[70, 3, 25], [0, 2]], [[5, 33, 40], [0, 2]],
+      [[300, 3, 2], [0, 2]], [[9, 11, 13, 6], [0, 1, 2]], [[2, 4099], [1]], [[3, 8 * 4 * 33 + 5], [1]], [[67, 2, 131], [0, 2]],
+    ]) {
+      const x = whole(dims.reduce((a, b) => a * b, 1)), squares = x.map((v) => v * v % 1000);
+      const to = `${type}[${dims.filter((_, d) => !reduced.includes(d))}]`, shape = `${type}[${dims}]`;
+      const results = await run(`HloModule m\n${binary('add', type)}\nENTRY e {\n x = ${shape} parameter(0)
+        y = ${shape} parameter(1)\n z = ${type}[] constant(7)\n d = ${shape} subtract(y, x)
+        a = ${to} reduce(x, z), dimensions={${reduced}}, to_apply=f
+        b = ${to} reduce(d, z), dimensions={${reduced}}, to_apply=f
+        ROOT r = (${to}, ${to}, ${shape}) tuple(a, b, d)\n}`, [x, squares]);
+      const difference = squares.map((v, i) => v - x[i]);
+      assert.deepEqual(results.slice(0, 2), [sums(x, dims, reduced, 7), sums(difference, dims, reduced, 7)], `${shape} ${reduced}`);
+    }
+  }
+});
+
 test('an initial value counts once, whatever is neutral', async () => {
   const x = whole(200003, 3);
   for (const [type, name, init, expected] of [

@@ -9,6 +9,7 @@ import { Client } from '../../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { measure, readSweeps, runOperation, wanted } from '../accuracy/accuracy.mjs';
 import { readPoints, worstError } from '../accuracy/complex.mjs';
+import { allowed, cases, keyOf, makeCase, measure as measureSum, PATHS, readTable } from '../accuracy/sums.mjs';
 
 /** In units in the last place. The project promises 4; accuracy/README.md has the measured errors. */
 const BOUND = { f32: 2.5, f64: 2.5, f16: 1, bf16: 1 };
@@ -177,4 +178,23 @@ test('complex functions', { timeout: 60000 }, async (t) => {
     });
   }
   client.dispose();
+});
+
+/* ---- Sums: units of roundoff, relative to the sum of absolute values ---- */
+
+const LONG_SUMS = [
+  { path: 'all of a vector', type: 'f32', numbers: 'equal', n: 2 ** 20 },
+  { path: 'columns, 3', type: 'f32', numbers: 'equal', n: 2 ** 20 },
+  { path: 'cumulative', type: 'f32', numbers: 'equal', n: 2 ** 20 },
+];
+
+test('sums', { timeout: 120_000 }, async (t) => {
+  const table = await readTable();
+  for (const { path, type, numbers, n } of [...cases(PATHS, 'test'), ...LONG_SUMS]) {
+    const which = { path, type, numbers, n };
+    await t.test(keyOf(which), async () => {
+      const error = await measureSum(client, makeCase(path, type, numbers, n)), most = allowed(table, which);
+      assert.ok(error <= most, `off by ${error} units of roundoff; ${most} are allowed`);
+    });
+  }
 });

@@ -114,12 +114,15 @@ export function productOf(type, a, b) {
 /** The same numbers, but zeros may have either sign. */
 export const withOpenZeros = (d) => ({ ...d, tolerance: 'abs 0 rel 0' });
 
+const BLOCK = 64; // at most as many terms are added one by one: src/codegen/sum_blocks.c
+
 /**
- * The domain of sums whose order of adding is open: the error of each is at most (count + 2) units
- * in the last place of the largest partial sum, on both sides.
+ * The domain of sums whose order of adding is open: in blocks of blocks, on both sides. The error of each is at most a unit
+ * in the last place of the largest partial sum for each addition that a term goes through.
  */
 export function roundedSum(type, term, count) {
   const largest = 2 ** term.highest * Math.max(count, 1);
-  const tolerance = `abs ${2 * (count + 2) * epsilonOf(type) * largest} rel 0`;
+  const additions = Math.min(count, BLOCK + Math.log2(Math.max(count, 1))) + 2;
+  const tolerance = `abs ${2 * additions * epsilonOf(type) * largest} rel 0`;
   return { lowest: term.lowest, highest: term.highest + 20, special: 2, tolerance };
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/min_max.h"
 #include "hlo/ir/sharding_text.h"
 
 /* ---- Calls ---- */
@@ -110,6 +111,61 @@ static bool read_manual(Scan *scan, const char *text, Tiles *tiles) {
   return (manual && !unreduced) || scan_fail(scan, "sharding=%s of the shard is not manual", text);
 }
 
+/* Writes the manual digits of a shard's sharding. Returns false if all its digits are manual. */
+static bool some_manual(Scan *scan, const Tiles *manual, Digits *digits) {
+  int64_t stride = 1;
+  bool all = true;
+  for (int i = manual->rank - 1; manual->kind == TILES_OTHER && i >= 0; i--) {
+    int reason = i - (manual->rank - manual->trailing);
+    bool is_manual = reason >= 0 && manual->reasons[reason] == TILES_MANUAL;
+    Digit digit = {manual->sizes[i], stride};
+    if (is_manual) digits_push(scan->arena, digits, digit);
+    all &= is_manual || manual->sizes[i] == 1;
+    stride *= manual->sizes[i];
+  }
+  return !all;
+}
+
+/* Keeps of the copies' digits what is manual, which only a grid in the same order tells. */
+static bool keep_manual(Scan *scan, const Tiles *tiles, const Tiles *manual, Sharding *out) {
+  Digits digits = {0}, kept = {0};
+  out->knows_copies = !out->copies.count || !some_manual(scan, manual, &digits);
+  if (out->knows_copies) return true;
+  const int64_t *devices = tiles_devices(scan, manual);
+  if (!devices) return false;
+  out->knows_copies = tiles_count(tiles) == tiles_count(manual);
+  for (int64_t i = 0; out->knows_copies && i < out->positions; i++) {
+    out->knows_copies = devices[i] == out->devices[i];
+  }
+  for (int i = 0; i < digits.count; i++) {
+    for (int k = 0; k < out->copies.count; k++) {
+      const Digit *x = &digits.items[i], *y = &out->copies.items[k];
+      int64_t low = max_i64(x->stride, y->stride);
+      int64_t high = min_i64(x->stride * x->size, y->stride * y->size);
+      Digit both = {high / low, low};
+      if (high > low) digits_push(scan->arena, &kept, both);
+    }
+  }
+  out->copies = kept;
+  return true;
+}
+
+/* Reads {replicated}: all devices of the shard's sharding have the array. */
+static bool read_replicated(Scan *scan, const Tiles *manual, int64_t partitions, Sharding *out) {
+  Digits digits = {0};
+  Digit all = {partitions, 1};
+  if (some_manual(scan, manual, &digits)) {
+    out->devices = tiles_devices(scan, manual);
+    out->positions = tiles_count(manual);
+    out->copies = digits;
+  } else {
+    out->positions = max_i64(partitions, 1);
+    if (partitions) digits_push(scan->arena, &out->copies, all);
+  }
+  out->knows_copies = partitions || digits.count;
+  return !scan->problem;
+}
+
 typedef struct Cut { /* of a dimension of the whole array, into shards */
   const Tiles *manual;
   const Shape *whole, *shard;
@@ -144,10 +200,13 @@ static bool read_other(Scan *scan, const Tiles *tiles, const Cut *cut, Sharding 
     if (d >= rank && tiles->reasons[d - rank] == TILES_UNREDUCED) {
       digits_push(scan->arena, &out->addends, digit);
     }
+    if (d >= rank && tiles->reasons[d - rank] == TILES_REPLICATED) {
+      digits_push(scan->arena, &out->copies, digit);
+    }
     digit.stride *= digit.size;
   }
   out->positions = digit.stride;
-  return true;
+  return keep_manual(scan, tiles, cut->manual, out);
 }
 
 /* The sharding is of the whole array, which a Sharding call beside this one states. */
@@ -166,12 +225,13 @@ static bool read_tiles(Scan *scan, const Instruction *call, ShardCallKind kind, 
   *out = (Sharding){.positions = 1, .rank = -1, .reduction = HLO_ADD};
   switch (tiles.kind) {
   case TILES_OTHER: return read_other(scan, &tiles, &cut, out);
-  case TILES_REPLICATED:
+  case TILES_REPLICATED: return read_replicated(scan, &manual, partitions, out);
   case TILES_MANUAL: return true;
   case TILES_UNREDUCED:
     if (!partitions)
       return scan_fail(scan, "%s of how many partitions? State num_partitions", text);
     out->positions = partitions;
+    out->knows_copies = true;
     Digit all = {partitions, 1};
     digits_push(scan->arena, &out->addends, all);
     return true;
@@ -283,6 +343,17 @@ static const Placement *place_operand(Scan *scan, const Instruction *call, Shard
   return place(scan, sharding, takes ? operand : result, takes ? result : operand);
 }
 
+bool scan_shard_call(Scan *scan, const Instruction *call, int64_t partitions, Sharding *shardings) {
+  const Target *target = target_of(call);
+  int count = call->operand_count;
+  if (count != result_count(call)) {
+    return scan_fail(scan, "%d operands, but %d results", count, result_count(call));
+  }
+  if (target->is_shardy) return read_shardy(scan, call, target->kind, shardings);
+  if (count != 1) return scan_fail(scan, "%d operands; it takes one", count);
+  return read_tiles(scan, call, target->kind, partitions, shardings);
+}
+
 const Placement *const *shard_call_placements(Arena *arena, const Instruction *call,
                                               int64_t partitions, const char **problem) {
   const Target *target = target_of(call);
@@ -290,12 +361,7 @@ const Placement *const *shard_call_placements(Arena *arena, const Instruction *c
   int count = call->operand_count;
   Sharding *shardings = ARENA_ARRAY(arena, Sharding, count);
   const Placement **placements = ARENA_ARRAY(arena, const Placement *, count);
-  bool good = count == result_count(call) ||
-              scan_fail(&scan, "%d operands, but %d results", count, result_count(call));
-  good = good &&
-         (target->is_shardy || count == 1 || scan_fail(&scan, "%d operands; it takes one", count));
-  good = good && (target->is_shardy ? read_shardy(&scan, call, target->kind, shardings)
-                                    : read_tiles(&scan, call, target->kind, partitions, shardings));
+  bool good = scan_shard_call(&scan, call, partitions, shardings);
   for (int i = 0; good && i < count; i++) {
     placements[i] = place_operand(&scan, call, target->kind, i, &shardings[i]);
     good = placements[i] != NULL;

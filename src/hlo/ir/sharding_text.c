@@ -181,6 +181,10 @@ void digits_push(Arena *arena, Digits *digits, Digit digit) {
   ARENA_PUSH(arena, digits->items, digits->count, digits->capacity, digit);
 }
 
+void digits_append(Arena *arena, Digits *digits, const Digits *more) {
+  for (int i = 0; i < more->count; i++) digits_push(arena, digits, more->items[i]);
+}
+
 typedef struct Axis {
   Word name;
   int64_t size, stride; /* in positions */
@@ -343,6 +347,56 @@ static bool scan_unreduced(Scan *scan, Shardy *s, Sharding *out) {
   return true;
 }
 
+/* Returns the uppermost digit of an axis that ends at or below `top`; NULL if there is none. */
+static const Digit *upper_digit(const Digits *digits, const Axis *axis, int64_t top,
+                                const Digit *best) {
+  for (int i = 0; i < digits->count; i++) {
+    const Digit *digit = &digits->items[i];
+    int64_t end = digit->stride * digit->size;
+    bool fits = digit->size > 1 && digit->stride >= axis->stride && end <= top;
+    if (fits && (!best || digit->stride > best->stride)) best = digit;
+  }
+  return best;
+}
+
+/* Adds the parts of manual axes that divide neither the array nor its addends. */
+static void add_copies(Scan *scan, const Shardy *s, Sharding *out) {
+  out->knows_copies = s->mesh.count > 0;
+  for (int i = 0; i < s->mesh.count; i++) {
+    const Axis *axis = &s->mesh.axes[i];
+    if (!is_manual(scan, s, axis->name)) continue;
+    for (int64_t top = axis->stride * axis->size; top > axis->stride;) {
+      const Digit *next = upper_digit(&out->addends, axis, top, NULL);
+      for (int d = 0; d < out->rank; d++) {
+        next = upper_digit(&out->dimensions[d], axis, top, next);
+      }
+      int64_t end = next ? next->stride * next->size : axis->stride;
+      Digit unused = {top / end, end};
+      if (end < top) digits_push(scan->arena, &out->copies, unused);
+      top = next ? next->stride : axis->stride;
+    }
+  }
+}
+
+/* An array on a mesh without axes is whole on all devices of the manual axes, which another array's mesh has. */
+static void copy_wholes(Scan *scan, Sharding *shardings, int count) {
+  const Sharding *other = NULL;
+  for (int i = 0; i < count && !other; i++) {
+    if (shardings[i].knows_copies) other = &shardings[i];
+  }
+  for (int i = 0; i < count && other; i++) {
+    Sharding *s = &shardings[i];
+    if (s->knows_copies) continue;
+    s->knows_copies = true;
+    s->positions = other->positions;
+    s->devices = other->devices;
+    for (int d = 0; d < other->rank; d++)
+      digits_append(scan->arena, &s->copies, &other->dimensions[d]);
+    digits_append(scan->arena, &s->copies, &other->addends);
+    digits_append(scan->arena, &s->copies, &other->copies);
+  }
+}
+
 /* <@mesh, [{"x"}, {}], replicated={"y"}, unreduced={"z"}> */
 static bool sharding_item(Scan *scan, void *data) {
   Shardy *s = data;
@@ -365,7 +419,11 @@ static bool sharding_item(Scan *scan, void *data) {
   s->rank = s->rank_capacity = 0;
   s->dimensions = NULL;
   if (!expect(scan, ",") || !scan_list(scan, "[", "]", dimension_item, s)) return false;
-  *out = (Sharding){s->mesh.positions, s->mesh.devices, s->rank, s->dimensions, {0}, HLO_ADD};
+  *out = (Sharding){.positions = s->mesh.positions,
+                    .devices = s->mesh.devices,
+                    .rank = s->rank,
+                    .dimensions = s->dimensions,
+                    .reduction = HLO_ADD};
   while (accept(scan, ",")) {
     if (accept(scan, "replicated")) {
       if (!expect(scan, "=") || !scan_digits(scan, s)) return false;
@@ -373,6 +431,7 @@ static bool sharding_item(Scan *scan, void *data) {
       return false;
     }
   }
+  add_copies(scan, s, out);
   return expect(scan, ">");
 }
 
@@ -383,7 +442,9 @@ bool scan_shardy(Scan *scan, const char *header, const char *manual_axes, int co
       !scan_list(scan, "[", "]", sharding_item, &s) || !expect(scan, ">")) {
     return false;
   }
-  return s.count == count || scan_fail(scan, "%d shardings for %d arrays", s.count, count);
+  if (s.count != count) return scan_fail(scan, "%d shardings for %d arrays", s.count, count);
+  copy_wholes(scan, shardings, count);
+  return true;
 }
 
 /* ---- XLA's notation ---- */
@@ -535,8 +596,10 @@ static int64_t product(const int64_t *sizes, int count) {
   return result;
 }
 
+int64_t tiles_count(const Tiles *tiles) { return product(tiles->sizes, tiles->rank); }
+
 const int64_t *tiles_devices(Scan *scan, const Tiles *tiles) {
-  int64_t count = product(tiles->sizes, tiles->rank);
+  int64_t count = tiles_count(tiles);
   bool is_iota = !tiles->devices;
   if (!count || count != (is_iota ? product(tiles->iota_sizes, tiles->iota_rank) : tiles->count)) {
     scan_fail(scan, "not equally many tiles and devices, or more than %d", MAX_DEVICES);

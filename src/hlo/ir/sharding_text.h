@@ -1,6 +1,6 @@
 /*
 ** Parses the two notations of shardings (see sharding.h) into one form: digits of a position in a grid of
-** devices. Private to sharding.c and sharding_text.c.
+** devices. Private to sharding.c, sharding_text.c and shard_attributes.c.
 */
 #ifndef XLA_HLO_IR_SHARDING_TEXT_H
 #define XLA_HLO_IR_SHARDING_TEXT_H
@@ -17,6 +17,7 @@ typedef struct Digits { /* the major one first */
   Digit *items;
 } Digits;
 void digits_push(Arena *arena, Digits *digits, Digit digit);
+void digits_append(Arena *arena, Digits *digits, const Digits *more);
 
 typedef struct Sharding {
   int64_t positions;      /* of the grid */
@@ -24,7 +25,9 @@ typedef struct Sharding {
   int rank;               /* -1: any rank */
   Digits *dimensions;     /* the digits that divide each */
   Digits addends;
-  Opcode reduction; /* of the addends */
+  Opcode reduction;  /* of the addends */
+  Digits copies;     /* manual digits by which devices with the same block differ */
+  bool knows_copies; /* false: the text does not say which of the other digits are manual */
 } Sharding;
 
 /* The reader's position; `problem` is NULL until an error. */
@@ -42,6 +45,9 @@ const char *dictionary_value(Arena *arena, const char *dictionary, const char *k
 ** module's, which states the meshes. */
 bool scan_shardy(Scan *scan, const char *header, const char *manual_axes, int count,
                  Sharding *shardings);
+
+/* Reads the shardings of a call's operands, in either notation; see shard_call_placements. */
+bool scan_shard_call(Scan *scan, const Instruction *call, int64_t partitions, Sharding *shardings);
 
 /* XLA's notation. */
 typedef enum TileKind { /* as OpSharding::Type of XLA */
@@ -69,6 +75,8 @@ typedef struct Tiles {
 } Tiles;
 
 bool scan_tiles(Scan *scan, Tiles *tiles);
+/* Returns the number of tiles; 0 if there are more than MAX_DEVICES. */
+int64_t tiles_count(const Tiles *tiles);
 /* By position; NULL with a problem where the tile assignment is no permutation of that many. */
 const int64_t *tiles_devices(Scan *scan, const Tiles *tiles);
 

@@ -24,6 +24,11 @@ enum {
   CONVERTED_ROWS = 8,    /* converted at a time; or half as many lines */
   UNIT_ELEMENTS = 65536, /* of the matrix in a unit, if there are enough */
   MIN_COLUMNS = 1024,    /* read of a row before the next row */
+  /* Sums of a block are added to those of MAX_BLOCKS blocks, and these to the total: so the error of a sum does not grow
+  ** with the depth. */
+  MAX_ROWS = 256,  /* of a block, and */
+  MAX_LINE = 1024, /* max elements of a line, of which a loop adds up every fourth, or fewer */
+  MAX_BLOCKS = 64,
 };
 
 /* ---- Planning ---- */
@@ -62,7 +67,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   plan->splits = min_i64(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
   if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
   int64_t split = divide_up(divide_up(depth, plan->splits), 32) * 32;
-  int64_t most_depth = VECTOR_BYTES / (vectors * bytes);
+  int64_t most_depth = min_i64(VECTOR_BYTES / (vectors * bytes), along_depth ? MAX_LINE : MAX_ROWS);
   if (converts) most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
   plan->depth_block = equal_parts(split, most_depth, 32);
   plan->blocks = divide_up(split, plan->depth_block) * plan->splits;
@@ -306,12 +311,29 @@ static void store_block(const Contraction *c, const Block *block, int64_t rows, 
   }
 }
 
+/* Adds sums of reals to other ones, and clears them. */
+static void move_sums(const Arithmetic *arithmetic, bool negative_zero, uint8_t *sums,
+                      uint8_t *totals, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += 16) {
+    v128_t x = wasm_v128_load(totals + i), y = wasm_v128_load(sums + i);
+    switch (arithmetic->lanes) {
+    case LANES_F32: x = wasm_f32x4_add(x, y); break;
+    case LANES_F64: x = wasm_f64x2_add(x, y); break;
+    case LANES_S64: x = wasm_i64x2_add(x, y); break;
+    default: x = wasm_i32x4_add(x, y); break;
+    }
+    wasm_v128_store(totals + i, x);
+  }
+  clear(arithmetic, negative_zero, sums, bytes);
+}
+
 /* ---- A unit ---- */
 
 void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Unit *unit,
                      const size_t offset[3], const uint8_t *const data[2], PrimitiveType to,
                      uint8_t *out) {
-  _Alignas(16) uint8_t sums[SUM_BYTES + MAX_VECTORS * 16], buffer[VECTOR_BYTES];
+  enum { LEVELS = 3 };
+  _Alignas(16) uint8_t sums[LEVELS][SUM_BYTES + MAX_VECTORS * 16], buffer[VECTOR_BYTES];
   const Arithmetic *arithmetic = plan->arithmetic;
   bool along_depth = is_along_depth(c);
   int64_t rows = unit->lines[LHS], first = unit->first[RHS], reals = arithmetic->reals;
@@ -322,17 +344,24 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
                  .loader = loader_for(c->type[RHS], arithmetic, c->type[OUT]),
                  .stride = (size_t)(along_depth ? column : rhs_depth) * rhs_bytes,
                  .columns = unit->lines[RHS],
-                 .sums = sums};
+                 .sums = sums[0]};
   int64_t sums_of_row = block.columns * (along_depth ? 1 : reals) * arithmetic->lane_bytes;
   block.sums_stride = (size_t)(sums_of_row + 15) & ~(size_t)15;
-  clear(arithmetic, c->keeps_negative_zero, sums, (size_t)(rows * reals) * block.sums_stride);
-  for (int64_t k = unit->depth; k < unit->depth_end; k += plan->depth_block) {
+  size_t bytes = (size_t)(rows * reals) * block.sums_stride;
+  bool keeps = c->keeps_negative_zero;
+  int levels = unit->depth_end - unit->depth <= plan->depth_block ? 1 : LEVELS;
+  for (int level = 0; level < levels; level++) clear(arithmetic, keeps, sums[level], bytes);
+  for (int64_t k = unit->depth, blocks = 1; k < unit->depth_end; k += plan->depth_block, blocks++) {
     block.depth = min_i64(unit->depth_end - k, plan->depth_block);
     const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
     block.data = data[RHS] + (offset[RHS] + (size_t)(k * rhs_depth + first * column)) * rhs_bytes;
     Vectors vectors = load_vectors(c, arithmetic, rows, lhs, block.depth, along_depth, buffer);
     (along_depth ? add_by_columns : add_by_depth)(&block, &vectors);
+    if (levels > 1) move_sums(arithmetic, keeps, sums[0], sums[1], bytes);
+    if (blocks % MAX_BLOCKS == 0) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
   }
+  if (levels > 1) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
+  block.sums = sums[levels - 1];
   size_t at = offset[OUT] + (size_t)(first * axes_stride(&c->columns, OUT));
   store_block(c, &block, rows, along_depth, to, out + at * (size_t)type_bytes(to));
 }

@@ -20,11 +20,13 @@
 #include "kernels/kernels.h"
 
 enum {
-  MIN_GROUPS = 4,         /* one vector of f32 */
-  MAX_LANES = 128,        /* in a unit, so that a small kernel stays in the first cache */
-  MIN_LANES = 16,         /* a cache line of f32 */
-  MAX_PLACES = 64,        /* in a unit, along the last dimension */
-  LISTED = 64,            /* taps of the other dimensions listed at a time */
+  MIN_GROUPS = 4,  /* one vector of f32 */
+  MAX_LANES = 128, /* in a unit, so that a small kernel stays in the first cache */
+  MIN_LANES = 16,  /* a cache line of f32 */
+  MAX_PLACES = 64, /* in a unit, along the last dimension */
+  LISTED = 64,     /* max taps of the other dimensions listed at a time */
+  MAX_TERMS =
+      256, /* products added one after the other, so that errors do not grow with the taps */
   UNIT_PRODUCTS = 100000, /* multiplications in a unit, or in a chunk of small units, about */
   WANTED_UNITS = 16,
   COPY_ELEMENTS = 16 * 1024,
@@ -42,6 +44,7 @@ typedef struct Depthwise {
   Line lines[MAX_RANK]; /* in order; without spatial dimensions, one of size 1 */
   int64_t lhs_stride[MAX_RANK], rhs_stride[MAX_RANK], out_stride[MAX_RANK];
   int64_t taps, rows; /* taps times inputs; outer places */
+  int64_t listed;     /* taps of the outer dimensions listed at a time */
   int64_t lanes, lane_blocks, places, place_blocks, units, units_per_chunk;
 } Depthwise;
 
@@ -98,6 +101,7 @@ static void set_lines(Depthwise *d) {
 
 static void set_units(Depthwise *d) {
   const Line *last = &d->lines[d->outer];
+  d->listed = min_i64(LISTED, max_i64(1, MAX_TERMS / max_i64(1, last->taps)));
   int64_t products = d->taps + 1;
   d->lanes = d->groups < MAX_LANES ? d->groups : MAX_LANES;
   d->places = UNIT_PRODUCTS / (products * d->lanes);
@@ -259,6 +263,21 @@ static void add_place(const LaneKernels *kernels, const Work *work, const uint8_
   kernels->rest(lhs, rhs, sums, lane, work->lanes, taps);
 }
 
+/* Adds the next place, or four of them. */
+static void add_places(const Work *work, const LaneKernels *kernels, const uint8_t *lhs,
+                       const uint8_t *rhs, uint8_t *sums, bool four, const Taps *taps,
+                       const Steps *steps) {
+  if (!four) {
+    add_place(kernels, work, lhs, rhs, sums, 0, taps);
+    return;
+  }
+  int64_t lane = kernels->four_places(lhs, rhs, sums, work->lanes, taps, steps);
+  for (int i = 0; i < 4 && lane < work->lanes; i++) {
+    add_place(kernels, work, lhs + (size_t)i * steps->lhs * work->bytes, rhs,
+              sums + (size_t)i * steps->sums * work->bytes, lane, taps);
+  }
+}
+
 /* Adds all places of one class, with the listed outer taps. Four consecutive places that have all taps
 ** share the loads of the rhs. */
 static void add_class(const Depthwise *d, const Work *work, Taps *taps, int64_t class) {
@@ -280,16 +299,16 @@ static void add_class(const Depthwise *d, const Work *work, Taps *taps, int64_t 
     const uint8_t *rhs = work->rhs + (base + (size_t)place.first_tap * tap) * work->bytes;
     int64_t p = class + q * line->classes - work->first;
     uint8_t *sums = work->sums + (size_t)p * work->place * work->bytes;
-    taps->inner = place.taps;
-    if (four) {
-      int64_t lane = kernels->four_places(lhs, rhs, sums, work->lanes, taps, &steps);
-      for (int i = 0; i < 4 && lane < work->lanes; i++) {
-        add_place(kernels, work, lhs + (size_t)i * steps.lhs * work->bytes, rhs,
-                  sums + (size_t)i * steps.sums * work->bytes, lane, taps);
-      }
-    } else {
-      add_place(kernels, work, lhs, rhs, sums, 0, taps);
-    }
+    bool adds = taps->adds;
+    int64_t done = 0;
+    do { /* at least once: no taps give zeros */
+      taps->inner = min_i64(place.taps - done, MAX_TERMS);
+      taps->adds = adds || done;
+      add_places(work, kernels, lhs + (size_t)(done * taps->lhs_step) * work->bytes,
+                 rhs + (size_t)(done * taps->rhs_step) * work->bytes, sums, four, taps, &steps);
+      done += taps->inner;
+    } while (done < place.taps);
+    taps->adds = adds;
     q += four ? 4 : 1;
   }
 }
@@ -318,7 +337,7 @@ static Row row_of(const Depthwise *d, int64_t row) {
 
 /* Lists the taps of the outer dimensions and inputs from number `first` on. */
 static void list_taps(const Depthwise *d, const Row *row, int64_t first, Taps *taps) {
-  taps->count = row->taps - first < LISTED ? (int)(row->taps - first) : LISTED;
+  taps->count = (int)min_i64(row->taps - first, d->listed);
   taps->adds = first > 0;
   for (int k = 0; k < taps->count; k++) {
     int64_t rest = first + k, input = rest % d->inputs, lhs = input * d->lhs_input;
@@ -360,7 +379,7 @@ static void run_unit(const Depthwise *d, const uint8_t *lhs, const uint8_t *rhs,
   do { /* at least once: no taps give zeros */
     list_taps(d, &row, listed, &taps);
     for (int64_t c = 0; c < line_classes(last); c++) add_class(d, &work, &taps, c);
-    listed += LISTED;
+    listed += d->listed;
   } while (listed < row.taps);
   for (int64_t p = 0; p < work.end - work.first && !direct; p++) {
     size_t at = out + (size_t)(work.first + p) * out_place;

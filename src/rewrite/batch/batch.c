@@ -1,7 +1,7 @@
 #include "rewrite/batch/batch.h"
 
 #include "hlo/infer/verifier.h"
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_attributes.h"
 #include "rewrite/batch/batching.h"
 #include "rewrite/derive.h"
 #include "rewrite/passes.h"
@@ -9,19 +9,10 @@
 
 /* ---- Before: fewer kinds of operations ---- */
 
-/* Writes manual computations as one device's program. So the module states for how many partitions it is. */
-static bool divide(Module *module, Error *error) {
-  PartitionNeeds needs;
-  if (!partition_needs(module, &needs, error)) return error_name_op(error, "vmap");
-  if (!module->num_partitions) module->num_partitions = needs.shard_devices;
-  pass_manual_sharding(module);
-  return true;
-}
-
 /* Writes operations that have no rule with others that have one. Calls stay, but for asynchronous ones. */
 static bool prepare(Module *module, Error *error) {
   module_keep_roots(module);
-  if (!divide(module, error)) return false;
+  if (!module_state_shardings(module, error)) return error_name_op(error, "vmap");
   derive_begin(module);
   const Opcode *starts = ABOUT(HLO_ASYNC_START, HLO_ALL_GATHER_START, HLO_ALL_REDUCE_START,
                                HLO_COLLECTIVE_PERMUTE_START, HLO_COPY_START);

@@ -122,5 +122,6 @@ BatchRule batch_dynamic_slice, batch_dynamic_update, batch_gather, batch_scatter
 BatchRule batch_dot, batch_ragged_dot, batch_convolution, batch_triangular_solve; /* products.c */
 BatchRule batch_call, batch_conditional, batch_while;                             /* control.c */
 BatchRule batch_in_turn;                                                          /* in_turn.c */
+BatchRule batch_shard_call;                                                       /* shards.c */
 
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "hlo/ir/lapack_calls.h"
+#include "hlo/ir/sharding.h"
 #include "rewrite/batch/batching.h"
 
 static Instruction *add_like(Batching *b, const Instruction *x, Instruction **operands,
@@ -169,6 +170,7 @@ static bool is_shared_solve(const Instruction *x, Instruction *const *operands) 
 /* LAPACK's routines take any number of matrices. */
 Instruction *batch_custom_call(Batching *b, const Instruction *x, Instruction **operands) {
   LapackCallSizes sizes;
+  if (shard_call_kind(x) != NO_SHARD_CALL) return batch_shard_call(b, x, operands);
   if (!is_lapack_call(x) || lapack_call_sizes(x, &sizes) == LAPACK_COUNT) {
     return batch_in_turn(b, x, operands);
   }

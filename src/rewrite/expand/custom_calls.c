@@ -1,6 +1,7 @@
 /*
 ** Replaces custom calls that spell an operation of XLA's by that operation, and removes those that are
-** hints to a partitioner. LAPACK's stay: kernels run them (kernels/linalg/linalg_kernel.c).
+** hints to a partitioner or to a converter. LAPACK's stay: kernels run them (kernels/linalg/linalg_kernel.c).
+** Factorisations that XLA expands on every backend become LAPACK's, which have the same results.
 */
 #include <string.h>
 
@@ -17,6 +18,7 @@ static const char *const hints[] = {
     "LayoutConstraint",
     "MoveToDevice",
     "MoveToHost",
+    "mark_tensor", /* the bounds of composites, by LiteRT and torch_xla */
 };
 
 typedef struct Spelling {
@@ -81,8 +83,96 @@ static bool is_floating_unary(const Instruction *x) {
          shape_compatible(x->shape, x->operands[0]->shape);
 }
 
+/* ---- Factorisations ---- */
+
+static Instruction *converted(Instruction *x, PrimitiveType type) {
+  if (x->shape->type == type) return x;
+  return computation_add(x->parent, HLO_CONVERT,
+                         shape_with_type(x->parent->module->arena, x->shape, type), &x, 1, NULL,
+                         NULL);
+}
+
+/* "lower,sorts,iterations,tolerance", in quotes: one triangle is read. Sorted values are a valid order for a call that does not sort. */
+static const char *eigh_config(const char *config) {
+  return config && config[strspn(config, "\" ")] == '0' ? "{mode = 86 : ui8, uplo = 85 : ui8}"
+                                                        : "{mode = 86 : ui8, uplo = 76 : ui8}";
+}
+
+/* The routine of LAPACK's without its type; NULL: another call. */
+static const char *routine_of(const Instruction *x, bool is_complex) {
+  const char *target = x->a->custom_call_target;
+  int results = shape_is_tuple(x->shape) ? x->shape->tuple_size : 1;
+  if (strcmp(target, "Qr") == 0 && x->operand_count == 1 && results == 2) return "geqrf";
+  if (strcmp(target, "Eigh") == 0 && x->operand_count == 1 && results == 2) {
+    return is_complex ? "heevd" : "syevd";
+  }
+  if (strcmp(target, "ProductOfElementaryHouseholderReflectors") == 0 && x->operand_count == 2 &&
+      results == 1) {
+    return is_complex ? "ungqr" : "orgqr";
+  }
+  return NULL;
+}
+
+/* The result of a routine for these results: of f32 for narrower floats, and with LAPACK's status. */
+static const Shape *routine_shape(Arena *arena, const Shape *shape, bool is_narrow,
+                                  bool has_status) {
+  if (!shape_is_tuple(shape)) return is_narrow ? shape_with_type(arena, shape, F32) : shape;
+  const Shape *parts[3];
+  for (int i = 0; i < 2; i++) {
+    parts[i] = routine_shape(arena, shape->elements[i], is_narrow, false);
+  }
+  const Shape *values = parts[1];
+  int rank = values->rank > 0 ? values->rank - 1 : 0;
+  Error error;
+  parts[2] = has_status ? shape_make(arena, S32, rank, values->dims, &error) : NULL;
+  return shape_tuple(arena, has_status ? 3 : 2, parts);
+}
+
+static bool factorise(Instruction *x) {
+  Arena *arena = x->parent->module->arena;
+  PrimitiveType type = x->operand_count ? x->operands[0]->shape->type : TUPLE;
+  bool is_narrow = type == F16 || type == BF16;
+  char letter = is_narrow || type == F32 ? 's'
+                : type == F64            ? 'd'
+                : type == C64            ? 'c'
+                : type == C128           ? 'z'
+                                         : 0;
+  const char *routine = letter ? routine_of(x, letter == 'c' || letter == 'z') : NULL;
+  if (!routine) return false;
+  bool is_eigh = strcmp(x->a->custom_call_target, "Eigh") == 0;
+  if (shape_is_tuple(x->shape) &&
+      !(shape_is_array(x->shape->elements[0]) && shape_is_array(x->shape->elements[1]))) {
+    return false;
+  }
+  Attributes attributes, element;
+  attributes_init(&attributes);
+  attributes_init(&element);
+  attributes.custom_call_target = arena_printf(arena, "lapack_%c%s_ffi", letter, routine);
+  attributes.backend_config = is_eigh ? eigh_config(x->a->backend_config) : "{}";
+  Instruction *operands[2], *parts[2];
+  for (int i = 0; i < x->operand_count; i++) {
+    operands[i] = is_narrow ? converted(x->operands[i], F32) : x->operands[i];
+  }
+  Instruction *call = computation_add(x->parent, HLO_CUSTOM_CALL,
+                                      routine_shape(arena, x->shape, is_narrow, is_eigh), operands,
+                                      x->operand_count, &attributes, NULL);
+  if (!shape_is_tuple(x->shape)) {
+    instruction_become(x, is_narrow ? HLO_CONVERT : HLO_COPY, &call, 1, NULL);
+    return true;
+  }
+  for (int i = 0; i < 2; i++) {
+    element.tuple_index = i;
+    Instruction *part = computation_add(x->parent, HLO_GET_TUPLE_ELEMENT, call->shape->elements[i],
+                                        &call, 1, &element, NULL);
+    parts[i] = is_narrow ? converted(part, type) : part;
+  }
+  instruction_become(x, HLO_TUPLE_OP, parts, 2, NULL);
+  return true;
+}
+
 static bool rename_call(Instruction *x, void *data) {
   if (x->opcode != HLO_CUSTOM_CALL || !x->a->custom_call_target) return false;
+  if (factorise(x)) return true;
   Attributes attributes;
   attributes_init(&attributes);
   if (is_hint(x) && gives_nothing(x)) {

@@ -17,7 +17,8 @@ typedef struct Body {
 } Body;
 
 /* Builds the working computation. `active` says which leaves of the parameters have tangents; `literals` has the values of
-** those that are known before the run, and may be NULL. */
+** those that are known before the run, and may be NULL. A scalar may have several, in one dimension: in the iterations of a
+** loop around it. */
 bool body_linearize(Body *b, Differentiation *d, const Computation *source, const bool *active,
                     Literal *const *literals);
 /* Transposes it for results whose flag in `active` is set. */

@@ -11,6 +11,7 @@
 ** after an optimization barrier, so that their equal instructions are not shared.
 */
 #include "rewrite/gradient/body.h"
+#include "rewrite/gradient/trips.h"
 
 typedef struct Branch {
   Body body;
@@ -64,6 +65,7 @@ static bool linearize_branch(Branches *s, Branch *branch, const Computation *com
     Instruction *tangent = tangent_leaf(s->l, operand, leaf);
     active[i] = tangent != NULL;
     literals[i] = leaf_literal(operand, leaf);
+    if (!literals[i]) literals[i] = values_around(s->l, leaf_array(operand, leaf));
     branch->tangents[i] = tangent ? input_number(s, tangent) : -1;
   }
   if (!body_linearize(&branch->body, s->l->d, computation, active, literals)) return false;

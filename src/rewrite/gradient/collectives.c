@@ -1,6 +1,14 @@
-/* Collectives. The loss of a program on several devices is the sum over the devices' losses; so the cotangent of a value
-** that came from another device goes back to that device. */
+/*
+** Collectives, and the calls by which a manual computation (JAX's shard_map) takes shards of whole arrays and joins them.
+**
+** The loss of a program on several devices is the sum over the devices' losses; so the cotangent of a value that came
+** from another device goes back to that device. A whole array is one array, though all devices have it: the cotangent of
+** a whole operand is the sum over the devices that took the same block of it, and devices that joined the same block
+** share the cotangent of the whole result equally.
+*/
 #include "base/min_max.h"
+#include "hlo/ir/shard_attributes.h"
+#include "hlo/ir/sharding.h"
 #include "rewrite/gradient/linear.h"
 
 /* A collective that is added has a channel of its own. */
@@ -28,13 +36,84 @@ void linearize_collective(Linear *l, Instruction *x) {
   }
 }
 
+/* Returns the sum over the devices that meet in x. */
+static Instruction *sum_of_group(Linear *l, const Instruction *x, Instruction *value) {
+  Attributes a = own_channel(l, x->a);
+  a.to_apply = module_add_reducer(l->d->module, HLO_ADD, value->shape->type);
+  return make(&l->m, HLO_ALL_REDUCE, value->shape, &value, 1, &a);
+}
+
+/* The tangent of a maximum or minimum is the mean over the devices that have it. */
+static void linearize_extreme(Linear *l, Instruction *x, int leaf) {
+  Instruction *operand = x->operands[leaf], *t = tangent_of(l, operand);
+  if (!t) return;
+  Instruction *z = shape_is_tuple(x->shape) ? make_element(l, x, leaf) : x;
+  const Shape *shape = operand->shape;
+  Instruction *has = make_compare(&l->m, COMPARE_EQ, operand, z);
+  Instruction *count = sum_of_group(l, x, make_convert(&l->m, has, shape->type));
+  Instruction *part = make_select(&l->m, has, t, make_zeros(&l->m, shape));
+  Instruction *mean = make_binary(&l->m, HLO_DIVIDE, sum_of_group(l, x, part), count);
+  set_tangent_leaf(l, x, leaf, mean);
+}
+
+/* Of all-reduce and reduce-scatter. */
 void linearize_all_reduce(Linear *l, Instruction *x) {
-  if (computation_simple_binary(x->a->to_apply) == HLO_ADD) {
+  Opcode opcode = computation_simple_binary(x->a->to_apply);
+  bool is_extreme = opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM;
+  if (opcode == HLO_ADD) {
     linearize_collective(l, x);
+  } else if (is_extreme && x->opcode == HLO_ALL_REDUCE) {
+    for (int k = 0; k < x->operand_count; k++) linearize_extreme(l, x, k);
   } else {
-    refuse_derivative(l, x, "combines by a computation other than add");
+    refuse_derivative(
+        l, x,
+        "combines by a computation that has no derivative here; add has one, and maximum and "
+        "minimum of an all-reduce");
   }
 }
+
+/* ---- Shards of whole arrays ---- */
+
+static void transpose_shard_call(Linear *l, Instruction *x, Instruction *const *ct) {
+  const char *problem;
+  const Shape *shape = x->operands[0]->shape;
+  const Attributes *a = shard_call_attributes(l->arena, x, 0, 1, SHARD_CALL_TRANSPOSED, &problem);
+  if (!a) {
+    no_derivative(l, x, problem);
+    return;
+  }
+  Instruction *back = make(&l->m, HLO_CUSTOM_CALL, shape, ct, 1, a);
+  if (shard_call_kind(x) == JOINS_SHARDS) {
+    double share = 1.0 / (double)shard_call_copies(l->arena, x, 0);
+    if (share != 1) {
+      back = make_binary(&l->m, HLO_MULTIPLY, back, make_number(&l->m, shape, share));
+    }
+  }
+  add_cotangent(l, x->operands[0], back);
+}
+
+/* Takes or joins the shards of each tangent by itself. */
+void linearize_shard_call(Linear *l, Instruction *x) {
+  for (int k = 0; k < x->operand_count; k++) {
+    Instruction *t = tangent_of(l, x->operands[k]);
+    if (!t) continue;
+    const char *problem;
+    const Attributes *a = shard_call_attributes(l->arena, x, k, 1, SHARD_CALL_LINEAR, &problem);
+    if (!a) {
+      refuse_derivative(l, x, problem);
+      return;
+    }
+    Instruction *made = make(&l->m, HLO_CUSTOM_CALL, shard_call_result(x, k), &t, 1, a);
+    note_of(l, made)->transpose = transpose_shard_call;
+    if (shape_is_tuple(x->shape)) {
+      set_tangent_leaf(l, x, k, made);
+    } else {
+      set_tangent(l, x, made);
+    }
+  }
+}
+
+/* ---- Transpositions of collectives ---- */
 
 /* Adds the operation that goes back, for the cotangent of each operand by itself. */
 static void go_back(Linear *l, Instruction *x, Instruction *const *ct, Opcode opcode,

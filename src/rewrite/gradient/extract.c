@@ -1,6 +1,7 @@
 #include "rewrite/gradient/extract.h"
 
 #include "hlo/ir/lapack_calls.h"
+#include "hlo/ir/sharding.h"
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
@@ -120,15 +121,17 @@ static void find_backward(Linear *l, bool *depends) {
   }
 }
 
-bool is_host_effect(const Instruction *x) {
-  bool calls_host = x->opcode == HLO_CUSTOM_CALL && !is_library_call(x);
-  bool meets = opcode_category(x->opcode) == COLLECTIVE;
-  return calls_host || (instruction_has_own_effect(x) && !meets);
+/* Whether x exchanges values among devices. */
+static bool meets(const Instruction *x) {
+  return opcode_category(x->opcode) == COLLECTIVE || shard_call_kind(x) != NO_SHARD_CALL;
 }
 
-bool instruction_acts(const Instruction *x) {
-  return is_host_effect(x) || opcode_category(x->opcode) == COLLECTIVE;
+bool is_host_effect(const Instruction *x) {
+  bool calls_host = x->opcode == HLO_CUSTOM_CALL && !is_library_call(x);
+  return !meets(x) && (calls_host || instruction_has_own_effect(x));
 }
+
+bool instruction_acts(const Instruction *x) { return is_host_effect(x) || meets(x); }
 
 /* Whether a value cannot be computed again inside a body: a parameter, or the result of an operation that acts. */
 static bool is_given(const Instruction *x) {

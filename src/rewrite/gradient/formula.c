@@ -8,8 +8,9 @@
 **   product  = factor { ( "*" | "/" ) factor }
 **   factor   = "-" factor | number | name | name "(" choice { "," choice } ")" | "(" choice ")"
 **
-** t is the tangent, and x, y, w are the operands; z is the result; pi is the number. Another name is an operation, as
-** HLO text spells it. All values are arrays of the result's shape, or predicates of its dimensions.
+** t is the tangent, and x, y, w, v are the operands; z is the result, u a second one; pi is the number; `again` is a call of
+** the same function (functions.h). lgamma(x) is the logarithm of the gamma function, for positive x. Another name is an
+** operation, as HLO text spells it. All values are arrays of the result's shape, or predicates of its dimensions.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 
 typedef struct Reader {
   Linear *l;
-  Instruction *instruction, *tangent;
+  const FormulaNames *names;
   const char *at;
 } Reader;
 
@@ -34,21 +35,36 @@ static bool takes(Reader *r, const char *token) {
 
 /* Scalars among the operands of clamp and select count for each element. */
 static Instruction *spread(Reader *r, Instruction *x) {
-  const Shape *shape = r->instruction->shape;
+  const Shape *shape = r->names->shape;
   if (x->shape->rank == shape->rank) return x;
   return make_broadcast(&r->l->m, x, shape, (Int64List){0});
 }
 
+/* By C. Lanczos, of x + 1: the gamma function of x is that by x. */
+static Instruction *log_gamma(Reader *r, Instruction *x) {
+  static const char formula[] =
+      "(x + 0.5 - (x + 7.5) / (log-plus-one(x / 7.5) + 2.0149030205422647)) * "
+      "(log-plus-one(x / 7.5) + 2.0149030205422647) + 0.9189385332046727 + "
+      "log(0.9999999999998099 + 676.5203681218851 / (x + 1) - 1259.1392167224028 / (x + 2) + "
+      "771.3234287776531 / (x + 3) - 176.6150291621406 / (x + 4) + 12.507343278686905 / (x + 5) - "
+      "0.13857109526572012 / (x + 6) + 0.000009984369578019572 / (x + 7) + "
+      "0.00000015056327351493116 / (x + 8)) - log(x)";
+  return add_named_formula(
+      r->l, formula, &(FormulaNames){.shape = r->names->shape, .operands = &x, .tangent = x});
+}
+
 static Instruction *named(Reader *r, const char *name, size_t length) {
-  static const char operands[] = "xyw";
+  static const char operands[] = "xywv";
+  const FormulaNames *names = r->names;
   if (length == 1) {
     const char *operand = strchr(operands, *name);
-    if (operand) return spread(r, r->instruction->operands[operand - operands]);
-    return *name == 't' ? spread(r, r->tangent) : r->instruction;
+    if (operand) return spread(r, names->operands[operand - operands]);
+    return *name == 't' ? spread(r, names->tangent) : names->results[*name == 'u'];
   }
   if (length == 2 && !memcmp(name, "pi", 2)) {
-    return make_number(&r->l->m, r->instruction->shape, 3.14159265358979323846);
+    return make_number(&r->l->m, names->shape, 3.14159265358979323846);
   }
+  if (length == 5 && !memcmp(name, "again", 5)) return names->again;
   Opcode opcode = OPCODE_COUNT;
   opcode_from_name(name, length, &opcode);
   Instruction *operands_of[3];
@@ -57,6 +73,7 @@ static Instruction *named(Reader *r, const char *name, size_t length) {
   do operands_of[count++] = choice(r);
   while (takes(r, ","));
   takes(r, ")");
+  if (opcode == OPCODE_COUNT) return log_gamma(r, operands_of[0]);
   return make(&r->l->m, opcode, NULL, operands_of, count, NULL);
 }
 
@@ -86,7 +103,7 @@ static Instruction *factor(Reader *r) {
   char *end;
   double value = strtod(r->at, &end);
   r->at = end;
-  return make_number(&r->l->m, r->instruction->shape, value);
+  return make_number(&r->l->m, r->names->shape, value);
 }
 
 static Instruction *product(Reader *r) {
@@ -144,9 +161,17 @@ static Instruction *choice(Reader *r) {
   return make_select(&r->l->m, condition, then, choice(r));
 }
 
-Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
-                         Instruction *tangent) {
-  Reader r = {l, instruction, tangent, formula};
+Instruction *add_named_formula(Linear *l, const char *formula, const FormulaNames *names) {
+  Reader r = {l, names, formula};
   while (*r.at == ' ') r.at++;
   return choice(&r);
+}
+
+Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
+                         Instruction *tangent) {
+  return add_named_formula(l, formula,
+                           &(FormulaNames){.shape = instruction->shape,
+                                           .operands = instruction->operands,
+                                           .results = &instruction,
+                                           .tangent = tangent});
 }

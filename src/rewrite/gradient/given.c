@@ -4,6 +4,7 @@
 
 #include "hlo/ir/shorthand.h"
 #include "rewrite/gradient/body.h"
+#include "rewrite/gradient/functions.h"
 
 /* Marks, in frontend_attributes. A program that has them was made here. */
 static const char kept_call[] = "{xla_wasm_gradient=\"call\"}";
@@ -26,8 +27,7 @@ static const char *entry_of(const char *names, const char *name, size_t length) 
   return NULL;
 }
 
-/* Returns the length of a name without a number at its end: "clip_5" and "clip.5" are "clip". */
-static size_t stem_length(const char *name, size_t length) {
+size_t given_stem_length(const char *name, size_t length) {
   size_t end = length;
   while (end && name[end - 1] >= '0' && name[end - 1] <= '9') end--;
   return end > 1 && end < length && strchr("._", name[end - 1]) ? end - 1 : length;
@@ -44,7 +44,7 @@ static const char *rule_name(const GivenRules *rules, const Instruction *x, size
   for (;;) {
     const char *entry = entry_of(rules->names, name, *length);
     if (entry) return entry;
-    size_t shorter = x->opcode == HLO_CALL ? stem_length(name, *length) : *length;
+    size_t shorter = x->opcode == HLO_CALL ? given_stem_length(name, *length) : *length;
     if (shorter == *length) return NULL;
     *length = shorter;
   }
@@ -65,15 +65,19 @@ void given_keep_calls(Module *module, const GivenRules *rules) {
       size_t length;
       const char *name = x->opcode == HLO_CALL ? rule_name(rules, x, &length) : NULL;
       if (!name) continue;
-      Attributes *a = instruction_attributes(x);
-      a->custom_call_target = arena_printf(module->arena, "%.*s", (int)length, name);
-      a->frontend_attributes = kept_call;
-      x->opcode = HLO_CUSTOM_CALL;
+      given_keep_call(x, name, length);
     }
   }
 }
 
-static void restore_call(Instruction *x) {
+void given_keep_call(Instruction *call, const char *name, size_t length) {
+  Attributes *a = instruction_attributes(call);
+  a->custom_call_target = arena_printf(call->parent->module->arena, "%.*s", (int)length, name);
+  a->frontend_attributes = kept_call;
+  call->opcode = HLO_CUSTOM_CALL;
+}
+
+void given_restore_call(Instruction *x) {
   Attributes *a = instruction_attributes(x);
   a->custom_call_target = a->frontend_attributes = NULL;
   x->opcode = HLO_CALL;
@@ -84,7 +88,7 @@ void given_restore_calls(Module *module) {
     const Computation *computation = module->computations[c];
     for (int i = 0; i < computation->count; i++) {
       Instruction *x = computation->instructions[i];
-      if (has_mark(x, kept_call)) restore_call(x);
+      if (has_mark(x, kept_call)) given_restore_call(x);
     }
   }
 }
@@ -266,7 +270,7 @@ static void push_leaves(Linear *l, Instruction *x, Values *out) {
 static Instruction *add_value(Linear *l, const Instruction *x, Instruction **operands) {
   if (!has_values(x)) {
     Instruction *value = keep_instruction(l, x, operands);
-    if (has_mark(value, kept_call)) restore_call(value);
+    if (has_mark(value, kept_call)) given_restore_call(value);
     return value;
   }
   Instruction *const *values = operands + x->operand_count - shape_leaves(x->shape);
@@ -277,7 +281,7 @@ static Instruction *add_value(Linear *l, const Instruction *x, Instruction **ope
 static Instruction *replace_kept(Linear *l, const Instruction *x, Instruction **operands) {
   Instruction *call = ARENA_NEW(l->arena, Instruction);
   *call = *x;
-  restore_call(call);
+  given_restore_call(call);
   return replace_recomputed(l, call, operands);
 }
 
@@ -285,6 +289,9 @@ Instruction *replace_custom_call(Linear *l, const Instruction *x, Instruction **
   size_t length;
   const char *entry = has_mark(x, kept_call) ? rule_name(l->d->rules, x, &length) : NULL;
   if (entry && entry[-1] == '~') return replace_kept(l, x, operands);
+  const KnownFunction *known =
+      has_mark(x, kept_call) && !entry ? known_function(x->a->custom_call_target) : NULL;
+  if (known) return replace_known(l, x, operands, known);
   Instruction *value = add_value(l, x, operands);
   bool any = false;
   int count = x->operand_count - (has_values(x) ? shape_leaves(x->shape) : 0);

@@ -2,8 +2,10 @@
 
 #include "base/min_max.h"
 #include "hlo/infer/verifier.h"
+#include "hlo/ir/shard_attributes.h"
 #include "rewrite/derive.h"
 #include "rewrite/gradient/body.h"
+#include "rewrite/gradient/functions.h"
 #include "rewrite/gradient/given.h"
 #include "rewrite/pipeline.h"
 #include "rewrite/rewrite.h"
@@ -13,12 +15,15 @@
 enum { MAX_ROUNDS = 8 };
 
 /* Writes operations that have no rule with others that have one, and simplifies, so that loops show their counts. */
-static void prepare(Module *module, const GivenRules *rules) {
+static bool prepare(Module *module, const GivenRules *rules, Error *error) {
+  if (!module_state_shardings(module, error)) return error_name_op(error, "gradient");
   given_keep_calls(module, rules);
   derive_begin(module);
+  functions_keep(module);
   const PipelineOptions options = {0};
   int round = 0;
   while (round++ < MAX_ROUNDS && pipeline_run_stage(module, STAGE_SIMPLIFY, &options)) {}
+  return true;
 }
 
 /* ---- The request ---- */
@@ -288,8 +293,10 @@ static bool differentiate(Module *module, const GradientOptions *options, Error 
 
 Module *module_differentiate(const Module *module, const GradientOptions *options, Error *error) {
   Module *copy = module_clone(module);
-  prepare(copy, options->rules);
-  if (differentiate(copy, options, error) && verify_module(copy, error)) return copy;
+  if (prepare(copy, options->rules, error) && differentiate(copy, options, error) &&
+      verify_module(copy, error)) {
+    return copy;
+  }
   module_free(copy);
   return NULL;
 }

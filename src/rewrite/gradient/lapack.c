@@ -5,6 +5,7 @@
 */
 #include "base/min_max.h"
 #include "hlo/ir/lapack_calls.h"
+#include "hlo/ir/sharding.h"
 #include "rewrite/gradient/matrices.h"
 
 static int64_t letter(const Instruction *x, const char *name, char otherwise) {
@@ -280,6 +281,7 @@ void linearize_custom_call(Linear *l, Instruction *x) {
   };
   Linearization *rule = rules[lapack_call_name(x)];
   if (is_csr_call(x)) rule = linearize_csr;
+  if (shard_call_kind(x) != NO_SHARD_CALL) rule = linearize_shard_call;
   if (rule) {
     rule(l, x);
     return;

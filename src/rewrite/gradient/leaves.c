@@ -6,16 +6,21 @@ Instruction *make_element(Linear *l, Instruction *tuple, int64_t index) {
   return computation_add_element(l->m.computation, tuple, index);
 }
 
+Instruction *leaf_array(Instruction *x, int leaf) {
+  while (x->opcode == HLO_TUPLE_OP) {
+    int k = 0;
+    for (; leaf >= shape_leaves(x->operands[k]->shape); k++) {
+      leaf -= shape_leaves(x->operands[k]->shape);
+    }
+    x = x->operands[k];
+  }
+  return shape_is_array(x->shape) ? x : NULL;
+}
+
 Literal *leaf_literal(const Instruction *x, int leaf) {
-  if (shape_is_array(x->shape)) {
-    return x->opcode == HLO_CONSTANT || x->opcode == HLO_PARAMETER ? x->literal : NULL;
-  }
-  if (x->opcode != HLO_TUPLE_OP) return NULL;
-  int k = 0;
-  for (; leaf >= shape_leaves(x->operands[k]->shape); k++) {
-    leaf -= shape_leaves(x->operands[k]->shape);
-  }
-  return leaf_literal(x->operands[k], leaf);
+  const Instruction *array = leaf_array((Instruction *)x, leaf);
+  if (!array || !array->literal || array->literal->shape->rank != array->shape->rank) return NULL;
+  return array->opcode == HLO_CONSTANT || array->opcode == HLO_PARAMETER ? array->literal : NULL;
 }
 
 void make_leaves(Linear *l, Instruction *x, Instruction **out) {

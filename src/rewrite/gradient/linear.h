@@ -42,6 +42,8 @@ typedef struct CheckpointPlan {
   const Instruction *loop;
   Checkpoint checkpoint;
   int64_t max_iterations;
+  Literal *const
+      *literals; /* of the leaves of its state, as body_linearize takes them; NULL: not known */
 } CheckpointPlan;
 
 typedef struct Differentiation {
@@ -143,6 +145,14 @@ Instruction *guard_product(Linear *l, const Instruction *x, Instruction *ct, Ins
 Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
                          Instruction *tangent);
 
+/* The same for values that need not be those of one instruction, and are arrays of `shape` or scalars. */
+typedef struct FormulaNames {
+  const Shape *shape;
+  Instruction *const *operands, *const *results;
+  Instruction *tangent, *again; /* as far as the formula has them */
+} FormulaNames;
+Instruction *add_named_formula(Linear *l, const char *formula, const FormulaNames *names);
+
 /* ---- trees.c: reductions by any computation ---- */
 
 /* As a Replacement, for reduce and reduce-window; windows are reduced by `apply`. */
@@ -162,13 +172,16 @@ bool inline_for_arrays(Linear *l, const Instruction *x, int count, Instruction *
 /* ---- segments.c: loops in segments of about sqrt(n) iterations ---- */
 
 CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop);
-/* Writes a loop of `iterations` (an upper bound, if not `counted`) as a loop over segments, and differentiates it. */
+/* Writes a loop of `iterations` (an upper bound, if not `counted`) as a loop over segments, and differentiates it.
+** `literals` are those of the leaves of its state. */
 Instruction *replace_by_segments(Linear *l, const Instruction *x, Instruction **operands,
-                                 int64_t iterations, bool counted);
+                                 int64_t iterations, bool counted, Literal *const *literals);
 
 /* ---- leaves.c ---- */
 
 Instruction *make_element(Linear *l, Instruction *tuple, int64_t index);
+/* Returns the array that a leaf of tuple instructions is; NULL if another instruction makes the tuple. */
+Instruction *leaf_array(Instruction *x, int leaf);
 /* Returns the value of a leaf if it is known before the run (trips.h); else NULL. */
 Literal *leaf_literal(const Instruction *x, int leaf);
 /* Writes the leaves of x, each as an array; there are shape_leaves(x->shape) of them. */
@@ -186,7 +199,7 @@ Linearization linearize_abs, linearize_relu, linearize_relu6, linearize_log_sum,
     linearize_bilinear, linearize_scatter, linearize_select_and_scatter, linearize_topk,
     linearize_cholesky, linearize_triangular_solve, linearize_elements, linearize_identity,
     linearize_collective, linearize_all_reduce, linearize_convert, linearize_custom_call,
-    linearize_ragged_dot;
+    linearize_shard_call, linearize_ragged_dot;
 Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
     replace_reduce_window, replace_custom_call, replace_recomputed;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,

@@ -12,8 +12,8 @@
 **     (k, cx) = while (0, cx): cx = transposition of body, for stacks[i - 1 - k]; k = k + 1
 **
 ** Not saved: values that all iterations share, and cheap functions of these and of the loop's counter.
-** n is known if the condition depends on constants only (trips.h). Otherwise the caller gives a max; a loop that makes
-** more iterations has cotangents that are NaN.
+** n is known if the condition depends on constants only, and has an upper bound if a part of it does (trips.h). Otherwise
+** the caller gives a max; a loop that makes more iterations has cotangents that are NaN.
 **
 ** Checkpoints: with CHECKPOINT_ALL only the state is saved, and the second loop does the body again. A loop in such a body
 ** is done again as well, for its stacks alone: its values and its stacks are then two loops. CHECKPOINT_SQRT is that of
@@ -34,7 +34,8 @@ typedef struct Loop {
   CheckpointPlan plan;
   Literal **literals; /* of leaves that the loop does not change: the value if it is known */
   Body body, condition;
-  bool counted;
+  bool counted; /* `size` is the number of iterations, else an upper bound, */
+  bool proven;  /* which the program cannot exceed */
   CountedLoop counter;
   int counter_leaf; /* -1: none */
   bool *kept;       /* which the loop with the stacks has in its state */
@@ -73,11 +74,32 @@ static bool is_carried(const Instruction *loop, int i) {
          x->a->tuple_index == i;
 }
 
+/* Returns the values of a counter in all iterations; NULL if there are too many. */
+static Literal *counter_values(Linear *l, const CountedLoop *counter, PrimitiveType type) {
+  if (counter->iterations > MAX_VALUES_AROUND) return NULL;
+  Literal *values = literal_new(l->arena, shape_of(&l->m, type, 1, &counter->iterations));
+  for (int64_t i = 0; i < counter->iterations; i++) {
+    scalar_store(type, values->data, i, (Scalar){.i = counter->first + i * counter->step});
+  }
+  return values;
+}
+
 static void find_literals(Linear *l, Loop *loop) {
   loop->literals = ARENA_ARRAY(l->arena, Literal *, loop->count);
+  for (int i = 0; loop->plan.literals && i < loop->count; i++) {
+    loop->literals[i] = loop->plan.literals[i];
+  }
   if (!shape_is_tuple(loop->x->shape) || loop->x->shape->tuple_size != loop->count) return;
+  CountedLoop counter;
+  bool counts = counted_loop_find(loop->x, &counter);
   for (int i = 0; i < loop->count; i++) {
-    if (is_carried(loop->x, i)) loop->literals[i] = leaf_literal(loop->init, i);
+    const Shape *shape = loop->x->shape->elements[i];
+    if (counts && counter.element == i) {
+      loop->literals[i] = counter_values(l, &counter, shape->type);
+    } else if (is_carried(loop->x, i)) {
+      loop->literals[i] = leaf_literal(loop->init, i);
+      if (!loop->literals[i]) loop->literals[i] = values_around(l, leaf_array(loop->init, i));
+    }
   }
 }
 
@@ -237,18 +259,22 @@ static const char *loop_count(Linear *l, Loop *loop) {
   }
   Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
   make_leaves(l, loop->init, leaves);
-  int unknown;
-  int64_t trips = count_trips(&loop->condition, &loop->body, leaves, &unknown);
-  loop->counted = trips >= 0;
-  loop->size = loop->counted ? trips : loop->plan.max_iterations;
-  if (loop->size || loop->counted) return NULL;
-  const char *why =
-      unknown < 0 ? ""
-                  : arena_printf(
-                        l->arena,
-                        ", as its condition depends on element %d of the state, of shape %s, which "
-                        "does not begin with a constant",
-                        unknown, shape_str(l->arena, leaves[unknown]->shape));
+  Trips trips = count_trips(l, &loop->condition, &loop->body, leaves);
+  int64_t given = loop->plan.max_iterations;
+  loop->counted = trips.exact || trips.max == 0;
+  loop->proven = trips.max >= 0 && (!given || trips.max <= given);
+  loop->size = loop->proven ? trips.max : given;
+  if (loop->size || loop->proven) return NULL;
+  const char *why = "";
+  if (trips.many) {
+    why = arena_printf(l->arena, ", as it makes %lld, more than the %d that are counted",
+                       (long long)trips.many, MAX_COUNTED_TRIPS);
+  } else if (trips.unknown >= 0) {
+    why = arena_printf(l->arena,
+                       ", as its condition depends on element %d of the state, of shape %s, which "
+                       "does not begin with a constant",
+                       trips.unknown, shape_str(l->arena, leaves[trips.unknown]->shape));
+  }
   return arena_printf(l->arena,
                       "is a loop whose number of iterations is not known before the run%s; give an "
                       "upper bound (maxTrips), use jvp, or export from JAX with "
@@ -425,7 +451,7 @@ static Computation *backward_body(Linear *l, Loop *loop, const Shape *state) {
 
 /* NaN, if the loop made more iterations than its stacks have entries. */
 static Instruction *checked(Linear *l, const Loop *loop, Instruction *cotangent) {
-  if (loop->counted) return cotangent;
+  if (loop->counted || loop->proven) return cotangent;
   Instruction *max = make_number(&l->m, shape_scalar(S32), (double)loop->size);
   Instruction *more = make_compare(&l->m, COMPARE_GT, loop->iterations, max);
   return make_select(&l->m, more, make_number(&l->m, cotangent->shape, __builtin_nan("")),
@@ -505,6 +531,6 @@ Instruction *replace_while(Linear *l, const Instruction *x, Instruction **operan
   const char *why = loop_count(l, loop);
   if (why) return refuse_loop(l, loop, why);
   bool splits = loop->plan.checkpoint == CHECKPOINT_SQRT && loop->size >= MIN_SEGMENTED;
-  if (splits) return replace_by_segments(l, x, operands, loop->size, loop->counted);
+  if (splits) return replace_by_segments(l, x, operands, loop->size, loop->counted, loop->literals);
   return replace_reverse(l, loop);
 }

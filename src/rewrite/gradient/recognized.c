@@ -266,6 +266,29 @@ static bool is_root_on_diagonal(const Instruction *select) {
           has_inside(then, HLO_SQRT, p->operands[1], &of_im));
 }
 
+/* |x| <= 8 ? (u - v) / 2 : w, where u ends with the last coefficient of bessel_i0e: the slope at 0 is 0, as of JAX's rule. */
+static void linearize_i0e(Linear *l, Instruction *select) {
+  const Instruction *p = select->operands[0], *half = select->operands[1];
+  if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_LE || !is_number(p->operands[1], 8) ||
+      half->opcode != HLO_MULTIPLY) {
+    return;
+  }
+  Instruction *x = (Instruction *)operand_of(p->operands[0], HLO_ABS);
+  const Instruction *u = operand_of(half->operands[is_number(half->operands[0], 0.5)], HLO_SUBTRACT);
+  Scalar last;
+  if (!x || !u || u->opcode != HLO_ADD || !splat_value(u->operands[1], &last) ||
+      fabs(last.f - 0.6767952744094761) > 1e-7) {
+    return;
+  }
+  Instruction *ts[2];
+  for (int k = 0; k < 2; k++) {
+    Instruction *t = tangent_of(l, select->operands[1 + k]);
+    ts[k] = t ? t : make_zeros(&l->m, select->shape);
+  }
+  Instruction *zeros = make_zeros(&l->m, x->shape), *t = make_select(&l->m, select->operands[0], ts[0], ts[1]);
+  set_tangent(l, select, make_select(&l->m, make_compare(&l->m, COMPARE_EQ, x, zeros), zeros, t));
+}
+
 void linearize_select(Linear *l, Instruction *select) {
   /* The square root of complex numbers, as JAX exports it: on diagonals, the form without the imaginary part. */
   if (is_root_on_diagonal(select)) {
@@ -281,6 +304,7 @@ void linearize_select(Linear *l, Instruction *select) {
   }
   if (type_kind(select->shape->type) != KIND_FLOAT) return;
   linearize_sinc(l, select);
+  if (!has_tangent(l, select)) linearize_i0e(l, select);
   for (int k = 1; k <= 2; k++) {
     const Instruction *product = select->operands[k];
     if (product->opcode != HLO_MULTIPLY || !is_zero(select->operands[3 - k])) continue;

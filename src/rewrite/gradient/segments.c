@@ -17,12 +17,7 @@ CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop
   for (int i = 0; i < d->plan_count; i++) {
     if (d->plans[i].loop == loop) return d->plans[i];
   }
-  return (CheckpointPlan){loop, d->checkpoint, d->max_iterations};
-}
-
-static void set_plan(Linear *l, const Instruction *loop, Checkpoint checkpoint, int64_t max) {
-  CheckpointPlan plan = {loop, checkpoint, max};
-  ARENA_PUSH(l->arena, l->d->plans, l->d->plan_count, l->d->plan_capacity, plan);
+  return (CheckpointPlan){loop, d->checkpoint, d->max_iterations, NULL};
 }
 
 /* A loop with the state (step, state of `source`), which makes at most `size` iterations. */
@@ -31,7 +26,15 @@ typedef struct Segments {
   const Instruction *source;
   bool counted;
   const Shape *state;
+  Literal *const *literals; /* of the leaves of the state */
 } Segments;
+
+static void set_plan(const Segments *s, const Instruction *loop, Checkpoint checkpoint,
+                     int64_t max) {
+  Differentiation *d = s->l->d;
+  CheckpointPlan plan = {loop, checkpoint, max, s->literals};
+  ARENA_PUSH(s->l->arena, d->plans, d->plan_count, d->plan_capacity, plan);
+}
 
 static Instruction *add_call(Computation *to, Computation *callee, Instruction *argument) {
   return computation_add(to, HLO_CALL, callee->root->shape, &argument, 1,
@@ -77,7 +80,7 @@ static Instruction *add_loop(const Segments *s, Computation *to, Instruction *st
   Instruction *init = computation_add_tuple(to, first, 2);
   Instruction *loop = computation_add(to, HLO_WHILE, s->state, &init, 1,
                                       ATTRIBUTES(.condition = condition, .body = body), NULL);
-  set_plan(s->l, loop, checkpoint, size);
+  set_plan(s, loop, checkpoint, size);
   return computation_add_element(to, loop, 1);
 }
 
@@ -88,9 +91,12 @@ static int64_t square_root(int64_t n) {
 }
 
 Instruction *replace_by_segments(Linear *l, const Instruction *x, Instruction **operands,
-                                 int64_t iterations, bool counted) {
+                                 int64_t iterations, bool counted, Literal *const *literals) {
   const Shape *elements[] = {shape_scalar(S32), x->shape};
-  Segments s = {l, x, counted, shape_tuple(l->arena, 2, elements)};
+  int leaves = shape_leaves(x->shape);
+  Literal **known = ARENA_ARRAY(l->arena, Literal *, leaves + 1);
+  for (int i = 0; i < leaves; i++) known[i + 1] = literals[i];
+  Segments s = {l, x, counted, shape_tuple(l->arena, 2, elements), known};
   int64_t size = square_root(iterations);
   int64_t count = counted ? iterations / size : divide_up(iterations, size);
   Computation *c = module_add_computation(l->d->module, "segments");

@@ -73,6 +73,48 @@ def count_cases(real):
         lambda s: s[0] < 3, lambda s: (s[0] + np.int32(1), s[1], inner(x, s[2], s[1])), (np.int32(0), np.int32(4), x))[2]
   case('nested-bound', nested)
 
+  # Bounds: the number of iterations depends on the numbers, and cannot exceed what one part of the condition says.
+  def bounded(name, condition, one=np.int32(1)):
+    case(f'bound-{name}', lambda loop: lambda x: loop(
+        lambda s: condition(s[0], jnp.abs(s[1]).max()), lambda s: (s[0] + one, s[1] * 0.7 + 0.01 * x), (np.int32(0), x))[1])
+
+  both = jnp.logical_and
+  bounded('first', lambda i, e: both(i < 40, e > 0.2))
+  bounded('last', lambda i, e: both(e > 0.2, i < 40))
+  bounded('reached', lambda i, e: both(e > 1e-9, 7 > i))
+  bounded('nested', lambda i, e: both(both(e > 0.2, e < 1e9), both(i < 40, i != 33)))
+  bounded('selected', lambda i, e: jnp.where(i < 9, e > 0.2, False))
+  bounded('of-none', lambda i, e: both(i < 0, e > 0.2))
+  case('bound-flag', lambda loop: lambda x: loop(
+      lambda s: s[2], lambda s: (s[0] + np.int32(1), s[1] * 0.7, both(s[0] < 30, jnp.abs(s[1]).max() > 0.2)),
+      (np.int32(0), x, jnp.bool_(True)))[1])
+  case('bound-flags', lambda loop: lambda x: loop(
+      lambda s: jnp.any(s[2]),
+      lambda s: (s[0] + np.int32(1), jnp.where(s[2], s[1] * 0.7, s[1]), both(s[2], both(s[0] < 30, jnp.abs(s[1]) > 0.2))),
+      (np.int32(0), x, jnp.ones(3, bool)))[1])
+
+  # The bound of an inner loop comes from the counter of the outer one.
+  def triangle(name, first, condition):
+    def build(loop):
+      def inner(x, c, i):
+        return loop(lambda s: condition(s[0], s[2]), lambda s: (s[0] + np.int32(1), jnp.sin(s[1]) * x + 0.1, s[2]), (first(i), c, i))[1]
+      return lambda x: loop(lambda s: s[0] < 5, lambda s: (s[0] + np.int32(1), inner(x, s[1], s[0])), (np.int32(0), x))[1]
+    case(f'outer-{name}', build)
+
+  zero = lambda i: jnp.int32(0)
+  triangle('counter', zero, lambda j, i: j < i)
+  triangle('counter-or-equal', zero, lambda j, i: j <= i)
+  triangle('rest', zero, lambda j, i: j < 5 - i)
+  triangle('start', lambda i: i, lambda j, i: j < 5)
+  triangle('start-after', lambda i: i + np.int32(1), lambda j, i: j < 2 * i + 3)
+  case('outer-of-outer', lambda loop: lambda x: loop(
+      lambda s: s[0] < 4, lambda s: (s[0] + np.int32(1), loop(
+          lambda t: t[0] < t[2], lambda t: (t[0] + np.int32(1), loop(
+              lambda u: u[0] < u[2], lambda u: (u[0] + np.int32(1), jnp.sin(u[1]) * x + 0.1, u[2]),
+              (jnp.int32(0), t[1], t[2]))[1], t[2]),
+          (jnp.int32(0), s[1], s[0]))[1]),
+      (np.int32(0), x))[1])
+
   xs = real(10, 3)
   for unroll in (1, 3, 4):
     scan = lambda w, xs, unroll=unroll: lax.scan(lambda c, v: (jnp.tanh(c * w + v), c), w, xs, unroll=unroll)

@@ -80,7 +80,8 @@ def entry(name, function, arguments, lowered=None, exported=None):
 
   point = [leaves[i] for i in wrt]
   tangents = [tangent(x) for x in point]
-  cotangents = [tangent(y) for y in jax.eval_shape(of_floats, *point)]
+  shapes = jax.eval_shape(of_floats, *point) if lowered is None else of_floats(*point)
+  cotangents = [tangent(y) for y in shapes]
   compiled = jax.jit if lowered is None else lambda f: f  # a `function` of its own may run in Python only
   jvp = attempt(name, 'jvp', lambda: compiled(lambda p, t: jax.jvp(of_floats, p, t)[1])(point, tangents))
   vjp = attempt(name, 'vjp', lambda: compiled(lambda p, t: jax.vjp(of_floats, *p)[1](t))(point, cotangents))
@@ -100,14 +101,19 @@ def entry(name, function, arguments, lowered=None, exported=None):
   }
 
 
-FILE = os.path.join(HERE, 'functions.json.gz')
-ALL = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS + SPECIAL + list(chain_cases())
-pattern = sys.argv[1] if len(sys.argv) > 1 else None
-kept = {}
-if pattern:
-  with gzip.open(FILE) as file:
-    kept = {entry['name']: entry for entry in json.load(file) if not re.search(pattern, entry['name'])}
-entries = [kept.get(case[0]) or entry(*case) for case in ALL]
-with gzip.GzipFile(FILE, 'wb', mtime=0) as file:
-  file.write(json.dumps(entries, separators=(',', ':')).encode())
-print(f'{len(entries)} functions')
+def main():
+  path = os.path.join(HERE, 'functions.json.gz')
+  cases = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS + SPECIAL + list(chain_cases())
+  pattern = sys.argv[1] if len(sys.argv) > 1 else None
+  kept = {}
+  if pattern:
+    with gzip.open(path) as file:
+      kept = {entry['name']: entry for entry in json.load(file) if not re.search(pattern, entry['name'])}
+  entries = [kept.get(case[0]) or entry(*case) for case in cases]
+  with gzip.GzipFile(path, 'wb', mtime=0) as file:
+    file.write(json.dumps(entries, separators=(',', ':')).encode())
+  print(f'{len(entries)} functions')
+
+
+if __name__ == '__main__':
+  main()
