@@ -32,7 +32,9 @@ const ARITY = { ...arity, ...chloArity };
 
 /** The max operations of a function that is inlined. */
 const SMALL = 4;
-const MAX_CALLS = 1000; // in each other
+const MAX_CALLS = 200; // in each other
+/** Of deeper calls, each so many functions high is made before those that call it. */
+const CALLS_AT_ONCE = 50;
 const EXAMPLE_SIZE = 8;
 
 /** JAX's name of the argument that says for which of an export's platforms the program runs. */
@@ -65,6 +67,7 @@ export class Lowering {
   #client;
   #functions = new Map(); // name -> operation
   #calls = new Map(); // name -> how many
+  #callees = new Map(); // name -> names
   #made = new Map(); // name -> HloModule
   #garbage = [];
   #depth = 0;
@@ -82,24 +85,54 @@ export class Lowering {
     this.folds = false; // whether integers are computed while the program is lowered
     for (const operation of this.#functions.values()) {
       this.#check(operation);
-      this.#survey(operation.regions);
+      this.#callees.set(nameOf(operation.attributes.sym_name), this.#survey(operation.regions));
     }
   }
 
+<<<<<<< HEAD
+  /** Counts calls, and detects unknown sizes. Returns the functions that are called. */
+=======
   /** Counts calls, and detects unknown sizes, and sizes that are operands. */
+>>>>>>> 915ab1d24fa885a322c27fea1ecfb93890a2ed82
   #survey(regions) {
-    const pending = [...regions];
+    const pending = [...regions], callees = [];
     while (pending.length) {
       const region = pending.pop();
       this.isDynamic ||= region.arguments.some(({ type }) => !isStatic(type));
       for (const operation of region.operations) {
         this.#check(operation);
         const callee = nameOf(operation.attributes.callee ?? operation.attributes.decomposition);
+<<<<<<< HEAD
+        if (callee !== undefined) {
+          this.#calls.set(callee, (this.#calls.get(callee) ?? 0) + 1);
+          callees.push(callee);
+        }
+        this.isDynamic ||= operation.results.some(({ type }) => !isStatic(type));
+=======
         if (callee !== undefined) this.#calls.set(callee, (this.#calls.get(callee) ?? 0) + 1);
         this.isDynamic ||= Object.hasOwn(dynamic, operation.name) || operation.results.some(({ type }) => !isStatic(type));
+>>>>>>> 915ab1d24fa885a322c27fea1ecfb93890a2ed82
         pending.push(...operation.regions);
       }
     }
+    return callees;
+  }
+
+  /** Makes some of the functions that call others so deeply that the stack would not do: the inner ones first. */
+  #makeDeep() {
+    const heights = new Map(), pending = [...this.#functions.keys()].map((name) => [name, false]);
+    while (pending.length) {
+      const [name, isDone] = pending.pop(), callees = this.#callees.get(name) ?? [];
+      if (isDone) {
+        heights.set(name, 1 + Math.max(0, ...callees.map((callee) => heights.get(callee))));
+      } else if (!heights.has(name)) {
+        heights.set(name, 0); // a function that calls itself is found later
+        pending.push([name, true], ...callees.map((callee) => [callee, false]));
+      }
+    }
+    const deep = [...heights].filter(([, height]) => height % CALLS_AT_ONCE === 0).sort(([, a], [, b]) => a - b);
+    if (Math.max(...heights.values()) <= MAX_CALLS) return;
+    for (const [name] of deep) this.#make(name, this.function(name).regions[0].arguments.map(({ type }) => shapeOf(type, `an argument of @${name}`)));
   }
 
   #check(operation) {
@@ -162,6 +195,7 @@ export class Lowering {
 
   entry() {
     const main = this.#main();
+    if (!this.isDynamic) this.#makeDeep();
     const region = main.regions[0];
     const number = this.#platformNumber(region.arguments.some((_, i) => isPlatform(main, i)));
     this.folds = this.isDynamic || number !== undefined;
@@ -242,11 +276,15 @@ export class Lowering {
       const isOnce = this.#calls.get(name) === 1;
       const isShort = isOnce || region.operations.length <= SMALL;
       const hasRule = coreOf(frame.builder).gradientRules.has(name);
+<<<<<<< HEAD
+      if (this.isDynamic || (isShort && !hasRule && !this.#made.has(name))) {
+=======
       const takesPlatform = this.folds && region.arguments.some((_, i) => isPlatform(target, i));
       if (this.isDynamic || takesPlatform || (isShort && !hasRule)) {
+>>>>>>> 915ab1d24fa885a322c27fea1ecfb93890a2ed82
         return this.#inline(frame, target, operands);
       }
-      return this.#called(name, frame, target, operands);
+      return this.#called(name, frame, operands);
     } finally {
       this.#depth--;
     }
@@ -260,19 +298,18 @@ export class Lowering {
     return this.#results(target, inner);
   }
 
-  #called(name, frame, target, operands) {
-    const region = target.regions[0];
-    if (!this.#made.has(name)) {
-      const builder = this.builder(name);
-      const inner = new Frame(builder);
-      region.arguments.forEach((value, i) =>
-        inner.set(value, builder.parameter(i, operands[i].shape, `arg${i}`)));
-      this.#made.set(name, this.keep(builder.build(tupled(builder, this.#results(target, inner)))));
-      this.#made.get(name).resultCount = this.resultCount(region);
-    }
+  #called(name, frame, operands) {
+    if (!this.#made.has(name)) this.#make(name, operands.map(({ shape }) => shape));
     const computation = this.#made.get(name);
     const result = frame.builder.call(computation, operands);
     return computation.resultCount === 1 ? [result] : untupled(frame.builder, result);
+  }
+
+  #make(name, shapes) {
+    const target = this.function(name), region = target.regions[0], builder = this.builder(name), inner = new Frame(builder);
+    region.arguments.forEach((value, i) => inner.set(value, builder.parameter(i, shapes[i], `arg${i}`)));
+    this.#made.set(name, this.keep(builder.build(tupled(builder, this.#results(target, inner)))));
+    this.#made.get(name).resultCount = this.resultCount(region);
   }
 
   resultCount(region) {

@@ -6,7 +6,6 @@ import { Client } from '../../bindings/index.mjs';
 
 const combiner = (name, root) => `${name} {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n${root}\n}\n`;
 const ADD = combiner('add', ' ROOT r = f32[] add(a, b)'), MAX = combiner('max', ' ROOT r = f32[] maximum(a, b)');
-const MULTIPLY = combiner('mul', ' ROOT r = f32[] multiply(a, b)');
 /** A sum of two arrays: no element-wise computation. */
 const ARRAYS = `${ADD}${combiner('arrays', ` z = f32[] constant(0)
  c = f32[2] broadcast(a), dimensions={}\n d = f32[] reduce(c, z), dimensions={0}, to_apply=add\n ROOT r = f32[] multiply(d, b)`)}`;
@@ -29,8 +28,6 @@ const REFUSED = {
     /all-reduce "r" of shape f32\[4\] combines by a computation other than add/],
   'a collective-broadcast to some devices': ['', 'ROOT r = f32[4] collective-broadcast(x), replica_groups={{1,2}}',
     /collective-broadcast ".*" of shape f32\[4\] has replica_groups that leave out devices/, 'reverse'],
-  'products at indices that may be equal': [MULTIPLY, scatter('mul'),
-    /scatter "r" .* multiplies at indices that may be equal; state unique_indices=true/],
   'updates by a computation at indices that may be equal': [ARRAYS, scatter('arrays'),
     /scatter "r" .* updates by a computation other than add, .*unique_indices=true/],
   'updates by a computation of arrays': [ARRAYS, scatter('arrays', ', unique_indices=true'),
@@ -39,9 +36,6 @@ const REFUSED = {
     /reduce "r" .* reduces by a computation that is not element-wise/],
   'windows that a computation of arrays reduces': [ARRAYS, 'z = f32[] constant(1)\n ROOT r = f32[3] reduce-window(x, z), window={size=2}, to_apply=arrays',
     /reduce-window "r" .* reduces windows by a computation that is not element-wise/],
-  'windows of many places': [combiner('odd', ' c = f32[] multiply(a, b)\n ROOT r = f32[] sine(c)'),
-    `z = f32[] constant(1)\n y = f32[4,4000] broadcast(x), dimensions={0}\n ROOT r = f32[4,1] reduce-window(y, z), window={size=1x4000}, to_apply=odd`,
-    /reduce-window "r" .* reduces windows of more than 512 elements by a computation other than add, maximum and minimum/],
   'windows that are selected by a computation': [`${ADD}select {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] sine(a)\n ROOT r = pred[] compare(c, b), direction=GE\n}\n`,
     `z = f32[] constant(0)\n s = f32[2] slice(x), slice={[0:2]}\n ROOT r = f32[4] select-and-scatter(x, s, z), window={size=2 stride=2}, select=select, scatter=add`,
     /select-and-scatter "r" .* does not select by a comparison/],
@@ -53,8 +47,6 @@ const REFUSED = {
     LOOP, UNKNOWN, 'reverse'],
   'a loop whose end the host knows': [loop(' m = s32[] custom-call(i), custom_call_target="end"\n ROOT r = pred[] compare(i, m), direction=LT'),
     LOOP, UNKNOWN, 'reverse'],
-  'bits that are read as another type': ['', 'y = f32[2,2] reshape(x)\n ROOT r = f64[2] bitcast-convert(y)',
-    /bitcast-convert "r" of shape f64\[2\] reads bits as another type, which has no derivative/],
   'a map of a computation of arrays': [ARRAYS, 'ROOT r = f32[4] map(x, x), dimensions={0}, to_apply=arrays',
     /map "r" of shape f32\[4\] applies a computation that is not made of element-wise operations/],
   'an array of dynamic size': ['', `n = s32[] constant(2)\n d = f32[<=4] set-dimension-size(x, n), dimensions={0}

@@ -22,22 +22,21 @@ import random
 import sys
 import warnings
 
-# The operations that are written shall run, and compile fast.
-os.environ.setdefault('XLA_FLAGS', ' '.join([
-    '--xla_disable_hlo_passes=algsimp,simplification,constant_folding',
-    '--xla_backend_optimization_level=0',
-    '--xla_llvm_disable_expensive_passes=true',
-    '--xla_cpu_parallel_codegen_split_count=1',
-]))
-
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-from jax import lax  # noqa: E402
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 jax.config.update('jax_enable_x64', True)
 warnings.simplefilter('ignore')
 
+# The operations that are written shall run, and compile fast.
+FLAGS = ' '.join([
+    '--xla_disable_hlo_passes=algsimp,simplification,constant_folding',
+    '--xla_backend_optimization_level=0',
+    '--xla_llvm_disable_expensive_passes=true',
+    '--xla_cpu_parallel_codegen_split_count=1',
+])
 GRID = 2.0 ** -16
 NUMBERS = [0.0, 0.0, 0.0, 1.0, 1.0, -1.0, 2.0, 0.5, -0.5, 3.0, -2.0, 0.25, 1.5, -1.5]
 LARGEST = 1e6
@@ -523,6 +522,7 @@ def main():
   parser.add_argument('--seed', type=int, default=1)
   parser.add_argument('--programs', type=int, default=10**9)
   options = parser.parse_args()
+  os.environ.setdefault('XLA_FLAGS', FLAGS)  # JAX reads them before it computes
   for seed in range(options.seed, options.seed + options.programs):
     try:
       made = record(seed)

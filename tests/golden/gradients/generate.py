@@ -24,6 +24,7 @@ import numpy as np
 jax.config.update('jax_enable_x64', True)
 
 from calls import CALLS  # noqa: E402
+from chains import chain_cases  # noqa: E402
 from counts import count_cases  # noqa: E402
 from functions import CASES, complex_, random, real  # noqa: E402: it makes arrays of 64 bits
 from others import OTHERS  # noqa: E402
@@ -102,7 +103,7 @@ def entry(name, function, arguments, lowered=None, exported=None):
 
 def main():
   path = os.path.join(HERE, 'functions.json.gz')
-  cases = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS + SPECIAL
+  cases = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS + SPECIAL + list(chain_cases())
   pattern = sys.argv[1] if len(sys.argv) > 1 else None
   kept = {}
   if pattern:
