@@ -111,7 +111,8 @@ static bool is_float_array(const Shape *shape, const Shape *like) {
          !shape->dynamic && (shape->rank == 0 || shape_same_dims(shape, like));
 }
 
-/* Whether operands and results are as many as the function has, of one type, and of one shape or scalars. */
+/* Whether operands and results are as many as the function has, of one type, and of one shape or scalars. Operands but the
+** last one may be integers. */
 static bool has_signature(const KnownFunction *f, const Instruction *call) {
   const Shape *shape = call->shape;
   int results = shape_is_tuple(shape) ? shape->tuple_size : 1;
@@ -121,7 +122,11 @@ static bool has_signature(const KnownFunction *f, const Instruction *call) {
   for (int i = 0; i < results && shape_is_tuple(shape); i++) {
     fits &= shape->elements[i]->rank == like->rank && is_float_array(shape->elements[i], like);
   }
-  for (int k = 0; k < f->operands; k++) fits &= is_float_array(call->operands[k]->shape, like);
+  for (int k = 0; k < f->operands; k++) {
+    const Shape *operand = call->operands[k]->shape;
+    bool is_integer = (operand->type == S32 || operand->type == S64) && operand->rank == 0;
+    fits &= is_float_array(operand, like) || (is_integer && k < f->operands - 1);
+  }
   return fits && shape_elements(like) > 0;
 }
 
