@@ -1,6 +1,7 @@
 /* The table of functions with known derivatives, and their calls. */
 #include "rewrite/gradient/functions.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "rewrite/gradient/body.h"
@@ -32,6 +33,9 @@ static const KnownFunction functions[] = {
      2,
      {{"t * (x == 0 ? 1 : sine(x) / x)"}, {"t * (cosine(x) / x)"}},
      .points = {{0.7}, {2.3}, {-5.1}}},
+    /* A caller that needs one result may call a function with one. */
+    {"sici", 1, 1, {{"t * (x == 0 ? 1 : sine(x) / x)"}}, .points = {{0.7}, {2.3}, {-5.1}}},
+    {"sici", 1, 1, {{"t * (cosine(x) / x)"}}, .points = {{0.7}, {2.3}, {-5.1}}},
     {"expi", 1, 1, {{"t * (exponential(x) / x)"}}, .points = {{0.6}, {2.2}, {-0.8}}},
     {"expn",
      2,
@@ -95,13 +99,22 @@ static const KnownFunction functions[] = {
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-const KnownFunction *known_function(const char *name) {
+const KnownFunction *known_function(const char *name, const KnownFunction *after) {
   size_t length = given_stem_length(name, strlen(name));
-  for (int i = 0; i < FUNCTIONS; i++) {
+  for (int i = after ? (int)(after - functions) + 1 : 0; i < FUNCTIONS; i++) {
     const KnownFunction *f = &functions[i];
     if (strlen(f->name) == length && !strncmp(f->name, name, length)) return f;
   }
   return NULL;
+}
+
+void keep_known(Instruction *call, const KnownFunction *f) {
+  const char *row = arena_printf(call->parent->module->arena, "%d", (int)(f - functions));
+  given_keep_call(call, row, strlen(row));
+}
+
+const KnownFunction *kept_function(const Instruction *call) {
+  return &functions[atoi(call->a->custom_call_target)];
 }
 
 /* ---- Calls that stay ---- */
@@ -130,20 +143,31 @@ static bool has_signature(const KnownFunction *f, const Instruction *call) {
   return fits && shape_elements(like) > 0;
 }
 
+static const KnownFunction no_function;
+
+/* Returns the function that a call is, or no_function. */
+static const KnownFunction *find_rule(const Instruction *call) {
+  const KnownFunction *f = NULL;
+  while ((f = known_function(call->a->to_apply->name, f))) {
+    if (has_signature(f, call) && slopes_hold(f, call)) return f;
+  }
+  return &no_function;
+}
+
 void functions_keep(Module *module) {
   functions_outline(module);
-  /* By the number of a computation: 1 if its slopes hold, -1 if not. */
-  int numbers = module->numbers;
-  signed char *verdicts = ARENA_ARRAY(module->arena, signed char, numbers);
+  /* By the number of a computation. */
+  const KnownFunction **verdicts =
+      ARENA_ARRAY(module->arena, const KnownFunction *, module->numbers);
   for (int c = 0, count = module->count; c < count; c++) {
     const Computation *computation = module->computations[c];
     for (int i = 0; i < computation->count; i++) {
       Instruction *x = computation->instructions[i];
-      const KnownFunction *f = x->opcode == HLO_CALL ? known_function(x->a->to_apply->name) : NULL;
-      if (!f || !has_signature(f, x)) continue;
-      signed char *verdict = &verdicts[x->a->to_apply->number];
-      if (!*verdict) *verdict = slopes_hold(f, x) ? 1 : -1;
-      if (*verdict > 0) given_keep_call(x, f->name, strlen(f->name));
+      if (x->opcode != HLO_CALL) continue;
+      const Computation *to = x->a->to_apply;
+      if (!verdicts[to->number]) verdicts[to->number] = find_rule(x);
+      const KnownFunction *f = verdicts[to->number];
+      if (f != &no_function) keep_known(x, f);
     }
   }
   module_keep_reached(module);

@@ -27,8 +27,12 @@ typedef struct KnownFunction {
   void (*place)(const double *operands, double *points);
 } KnownFunction;
 
-/* Returns the function with a name, without a number at its end; NULL: there is none. */
-const KnownFunction *known_function(const char *name);
+/* Returns the next function with a name, without a number at its end; NULL: there is none. `after` is NULL at first. */
+const KnownFunction *known_function(const char *name, const KnownFunction *after);
+
+/* Marks a call, so that it is not inlined; the function of a marked call. */
+void keep_known(Instruction *call, const KnownFunction *function);
+const KnownFunction *kept_function(const Instruction *call);
 
 /* Marks calls of functions with known derivatives, in a module whose calls are not inlined yet. */
 void functions_keep(Module *module);

@@ -7,11 +7,9 @@
 ** the loop, and has the function's slopes at a few points (probe.c).
 */
 #include <math.h>
-#include <string.h>
 
 #include "hlo/ir/shorthand.h"
 #include "rewrite/gradient/functions.h"
-#include "rewrite/gradient/given.h"
 #include "rewrite/rewrite.h"
 
 enum { MAX_CANDIDATES = 12, MAX_ROOTS = 256, MAX_TRIALS = 100, MAX_NEAR = 4096 };
@@ -175,14 +173,14 @@ static bool try_leaves(Search *s, const KnownFunction *f, Instruction **leaves) 
   if (root < 0) return false;
   Computation *to = outlined(s->c, f->name, leaves, f->operands, roots + root, 1);
   instruction_become(roots[root], HLO_CALL, leaves, f->operands, ATTRIBUTES(.to_apply = to));
-  given_keep_call(roots[root], f->name, strlen(f->name));
+  keep_known(roots[root], f);
   computation_sort(s->c);
   return true;
 }
 
 /* Tries all lists of candidates as the operands of a function. */
 static bool try_function(Search *s, const char *name) {
-  const KnownFunction *f = known_function(name);
+  const KnownFunction *f = known_function(name, NULL);
   int lists = 1;
   s->trials = 0;
   for (int k = 0; k < f->operands; k++) lists *= s->count;
@@ -230,10 +228,10 @@ static void outline_arc_tangent(Computation *c, Instruction *x) {
   Instruction *part = find_near(x, HLO_REAL, &real), *z = part ? part->operands[0] : NULL;
   if (!z || z->shape->type != x->shape->type || !shape_same_dims(z->shape, x->shape)) return;
   for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-    if (!values_hold(known_function(names[n]), c, z, x)) continue;
+    if (!values_hold(known_function(names[n], NULL), c, z, x)) continue;
     Computation *to = outlined(c, names[n], &z, 1, &x, 1);
     instruction_become(x, HLO_CALL, &z, 1, ATTRIBUTES(.to_apply = to));
-    given_keep_call(x, names[n], strlen(names[n]));
+    keep_known(x, known_function(names[n], NULL));
     return;
   }
 }
