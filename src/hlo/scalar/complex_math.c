@@ -126,7 +126,7 @@ static Complex reciprocal_root(Complex z) {
 
 /* e^x times a factor of at most 1, where e^x alone may overflow. */
 static double exp_times(double x, double factor) {
-  if (x < 709 || isinf(x)) return times(factor, exp(x));
+  if (x < 709 || isinf(x) || factor == 0) return times(factor, exp(x));
   double half = exp(x / 2);
   return factor * half * half;
 }

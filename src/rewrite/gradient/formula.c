@@ -33,9 +33,11 @@ static bool takes(Reader *r, const char *token) {
   return true;
 }
 
-/* Scalars among the operands of clamp and select count for each element. */
+/* Scalars among the operands of clamp and select count for each element. Integers are taken as floats. */
 static Instruction *spread(Reader *r, Instruction *x) {
   const Shape *shape = r->names->shape;
+  bool is_integer = type_kind(x->shape->type) == KIND_SIGNED;
+  if (is_integer && has_derivative(shape)) x = make_convert(&r->l->m, x, shape->type);
   if (x->shape->rank == shape->rank) return x;
   return make_broadcast(&r->l->m, x, shape, (Int64List){0});
 }

@@ -1,6 +1,7 @@
 /* The table of functions with known derivatives, and their calls. */
 #include "rewrite/gradient/functions.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "rewrite/gradient/body.h"
@@ -32,6 +33,9 @@ static const KnownFunction functions[] = {
      2,
      {{"t * (x == 0 ? 1 : sine(x) / x)"}, {"t * (cosine(x) / x)"}},
      .points = {{0.7}, {2.3}, {-5.1}}},
+    /* A caller that needs one result may call a function with one. */
+    {"sici", 1, 1, {{"t * (x == 0 ? 1 : sine(x) / x)"}}, .points = {{0.7}, {2.3}, {-5.1}}},
+    {"sici", 1, 1, {{"t * (cosine(x) / x)"}}, .points = {{0.7}, {2.3}, {-5.1}}},
     {"expi", 1, 1, {{"t * (exponential(x) / x)"}}, .points = {{0.6}, {2.2}, {-0.8}}},
     {"expn",
      2,
@@ -76,17 +80,41 @@ static const KnownFunction functions[] = {
        "(lgamma(x) + lgamma(y) - lgamma(x + y)))"}},
      .points = {{2.1, 3.2, 0.2}, {0.7, 1.4, 0.45}, {2.1, 3.2, 0.7}},
      .place = place_beta},
+    /* Of complex numbers: a point, and the value there. */
+    {"complex_atan",
+     1,
+     1,
+     {{"t / (x * x + 1)"}},
+     .points = {{0.5, 0.25, 0.484254490329966, 0.200586618131234},
+                {-0.3, 1.5, -1.36030103966877, 0.731422107455266},
+                {2, -0.75, 1.1492038297107, -0.138250137204176}}},
+    {"complex_atanh",
+     1,
+     1,
+     {{"1 / (1 + x) * (t / (1 - x))"}},
+     .points = {{0.5, 0.25, 0.500370000052531, 0.314398143207716},
+                {-0.3, 1.5, -0.0908057007274659, 0.995437397582047},
+                {2, -0.75, 0.452890524131059, -1.37153510396169}}},
 };
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-const KnownFunction *known_function(const char *name) {
+const KnownFunction *known_function(const char *name, const KnownFunction *after) {
   size_t length = given_stem_length(name, strlen(name));
-  for (int i = 0; i < FUNCTIONS; i++) {
+  for (int i = after ? (int)(after - functions) + 1 : 0; i < FUNCTIONS; i++) {
     const KnownFunction *f = &functions[i];
     if (strlen(f->name) == length && !strncmp(f->name, name, length)) return f;
   }
   return NULL;
+}
+
+void keep_known(Instruction *call, const KnownFunction *f) {
+  const char *row = arena_printf(call->parent->module->arena, "%d", (int)(f - functions));
+  given_keep_call(call, row, strlen(row));
+}
+
+const KnownFunction *kept_function(const Instruction *call) {
+  return &functions[atoi(call->a->custom_call_target)];
 }
 
 /* ---- Calls that stay ---- */
@@ -96,7 +124,8 @@ static bool is_float_array(const Shape *shape, const Shape *like) {
          !shape->dynamic && (shape->rank == 0 || shape_same_dims(shape, like));
 }
 
-/* Whether operands and results are as many as the function has, of one type, and of one shape or scalars. */
+/* Whether operands and results are as many as the function has, of one type, and of one shape or scalars. Operands but the
+** last one may be integers. */
 static bool has_signature(const KnownFunction *f, const Instruction *call) {
   const Shape *shape = call->shape;
   int results = shape_is_tuple(shape) ? shape->tuple_size : 1;
@@ -106,24 +135,39 @@ static bool has_signature(const KnownFunction *f, const Instruction *call) {
   for (int i = 0; i < results && shape_is_tuple(shape); i++) {
     fits &= shape->elements[i]->rank == like->rank && is_float_array(shape->elements[i], like);
   }
-  for (int k = 0; k < f->operands; k++) fits &= is_float_array(call->operands[k]->shape, like);
+  for (int k = 0; k < f->operands; k++) {
+    const Shape *operand = call->operands[k]->shape;
+    bool is_integer = (operand->type == S32 || operand->type == S64) && operand->rank == 0;
+    fits &= is_float_array(operand, like) || (is_integer && k < f->operands - 1);
+  }
   return fits && shape_elements(like) > 0;
+}
+
+static const KnownFunction no_function;
+
+/* Returns the function that a call is, or no_function. */
+static const KnownFunction *find_rule(const Instruction *call) {
+  const KnownFunction *f = NULL;
+  while ((f = known_function(call->a->to_apply->name, f))) {
+    if (has_signature(f, call) && slopes_hold(f, call)) return f;
+  }
+  return &no_function;
 }
 
 void functions_keep(Module *module) {
   functions_outline(module);
-  /* By the number of a computation: 1 if its slopes hold, -1 if not. */
-  int numbers = module->numbers;
-  signed char *verdicts = ARENA_ARRAY(module->arena, signed char, numbers);
+  /* By the number of a computation. */
+  const KnownFunction **verdicts =
+      ARENA_ARRAY(module->arena, const KnownFunction *, module->numbers);
   for (int c = 0, count = module->count; c < count; c++) {
     const Computation *computation = module->computations[c];
     for (int i = 0; i < computation->count; i++) {
       Instruction *x = computation->instructions[i];
-      const KnownFunction *f = x->opcode == HLO_CALL ? known_function(x->a->to_apply->name) : NULL;
-      if (!f || !has_signature(f, x)) continue;
-      signed char *verdict = &verdicts[x->a->to_apply->number];
-      if (!*verdict) *verdict = slopes_hold(f, x) ? 1 : -1;
-      if (*verdict > 0) given_keep_call(x, f->name, strlen(f->name));
+      if (x->opcode != HLO_CALL) continue;
+      const Computation *to = x->a->to_apply;
+      if (!verdicts[to->number]) verdicts[to->number] = find_rule(x);
+      const KnownFunction *f = verdicts[to->number];
+      if (f != &no_function) keep_known(x, f);
     }
   }
   module_keep_reached(module);

@@ -27,8 +27,12 @@ typedef struct KnownFunction {
   void (*place)(const double *operands, double *points);
 } KnownFunction;
 
-/* Returns the function with a name, without a number at its end; NULL: there is none. */
-const KnownFunction *known_function(const char *name);
+/* Returns the next function with a name, without a number at its end; NULL: there is none. `after` is NULL at first. */
+const KnownFunction *known_function(const char *name, const KnownFunction *after);
+
+/* Marks a call, so that it is not inlined; the function of a marked call. */
+void keep_known(Instruction *call, const KnownFunction *function);
+const KnownFunction *kept_function(const Instruction *call);
 
 /* Marks calls of functions with known derivatives, in a module whose calls are not inlined yet. */
 void functions_keep(Module *module);
@@ -55,13 +59,17 @@ bool slopes_hold(const KnownFunction *f, const Instruction *call);
 int find_root(const KnownFunction *f, Computation *c, Instruction *const *leaves,
               Instruction *const *roots, int count);
 
+/* Whether an instruction, as a function of a complex leaf, has the values of a function of complex numbers. */
+bool values_hold(const KnownFunction *f, Computation *c, Instruction *leaf, Instruction *root);
+
 /* ---- outline.c ---- */
 
 /* Makes calls of functions that were written into their callers. */
 void functions_outline(Module *module);
 
 /* Copies the instructions that `roots` depend on, up to `leaves`, into a new computation, whose parameters the leaves are.
-** Leaves that are numbers stay numbers in it. Its root is a tuple, if there are several roots. */
+** Leaves that are numbers stay numbers in it. Its root is a tuple, if there are several roots. NULL: they depend on another
+** parameter. */
 Computation *outlined(Computation *c, const char *name, Instruction *const *leaves, int leaf_count,
                       Instruction *const *roots, int root_count);
 

@@ -289,9 +289,8 @@ Instruction *replace_custom_call(Linear *l, const Instruction *x, Instruction **
   size_t length;
   const char *entry = has_mark(x, kept_call) ? rule_name(l->d->rules, x, &length) : NULL;
   if (entry && entry[-1] == '~') return replace_kept(l, x, operands);
-  const KnownFunction *known =
-      has_mark(x, kept_call) && !entry ? known_function(x->a->custom_call_target) : NULL;
-  if (known) return replace_known(l, x, operands, known);
+  bool is_known = has_mark(x, kept_call) && !given_has_rule(l->d->rules, x);
+  if (is_known) return replace_known(l, x, operands, kept_function(x));
   Instruction *value = add_value(l, x, operands);
   bool any = false;
   int count = x->operand_count - (has_values(x) ? shape_leaves(x->shape) : 0);

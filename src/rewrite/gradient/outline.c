@@ -1,19 +1,18 @@
 /*
-** Finds functions that exporters write into their callers: the incomplete gamma and beta functions of JAX, by their loops.
+** Finds functions that exporters write into their callers: the incomplete gamma and beta functions of JAX, by their loops;
+** arc tangents of complex numbers, by their parts.
 **
-** Such a loop goes on while elements are not exact yet, and begins with the function's operands. So operands are looked for
+** A loop goes on while elements are not exact yet, and begins with the function's operands. So operands are looked for
 ** among the initial values, and numbers also in the loop's body. The function's value is the last one that depends on nothing but these operands, comes after
 ** the loop, and has the function's slopes at a few points (probe.c).
 */
 #include <math.h>
-#include <string.h>
 
 #include "hlo/ir/shorthand.h"
 #include "rewrite/gradient/functions.h"
-#include "rewrite/gradient/given.h"
 #include "rewrite/rewrite.h"
 
-enum { MAX_CANDIDATES = 12, MAX_ROOTS = 256, MAX_TRIALS = 100 };
+enum { MAX_CANDIDATES = 12, MAX_ROOTS = 256, MAX_TRIALS = 100, MAX_NEAR = 4096 };
 
 Computation *outlined(Computation *c, const char *name, Instruction *const *leaves, int leaf_count,
                       Instruction *const *roots, int root_count) {
@@ -36,6 +35,7 @@ Computation *outlined(Computation *c, const char *name, Instruction *const *leav
   for (int i = 0; i < c->count; i++) {
     const Instruction *x = c->instructions[i];
     if (!needed[i] || map[i]) continue;
+    if (x->opcode == HLO_PARAMETER) return NULL;
     Instruction **operands = ARENA_ARRAY(arena, Instruction *, x->operand_count);
     for (int k = 0; k < x->operand_count; k++) operands[k] = map[x->operands[k]->id];
     map[i] = computation_add(to, x->opcode, x->shape, operands, x->operand_count, x->a, NULL);
@@ -172,14 +172,14 @@ static bool try_leaves(Search *s, const KnownFunction *f, Instruction **leaves) 
   if (root < 0) return false;
   Computation *to = outlined(s->c, f->name, leaves, f->operands, roots + root, 1);
   instruction_become(roots[root], HLO_CALL, leaves, f->operands, ATTRIBUTES(.to_apply = to));
-  given_keep_call(roots[root], f->name, strlen(f->name));
+  keep_known(roots[root], f);
   computation_sort(s->c);
   return true;
 }
 
 /* Tries all lists of candidates as the operands of a function. */
 static bool try_function(Search *s, const char *name) {
-  const KnownFunction *f = known_function(name);
+  const KnownFunction *f = known_function(name, NULL);
   int lists = 1;
   s->trials = 0;
   for (int k = 0; k < f->operands; k++) lists *= s->count;
@@ -203,6 +203,38 @@ static bool *find_live(const Computation *c) {
   return live;
 }
 
+/* ---- Complex numbers ---- */
+
+/* Returns an instruction of this operation that x depends on; NULL: none is near. */
+static Instruction *find_near(Instruction *x, Opcode opcode, int *budget) {
+  if (--*budget < 0) return NULL;
+  if (x->opcode == opcode) return x;
+  for (int k = 0; k < x->operand_count; k++) {
+    Instruction *found = find_near(x->operands[k], opcode, budget);
+    if (found) return found;
+  }
+  return NULL;
+}
+
+/* One part is a logarithm, and one an angle. */
+static void outline_arc_tangent(Computation *c, Instruction *x) {
+  static const char *const names[] = {"complex_atan", "complex_atanh"};
+  int log = MAX_NEAR, angle = MAX_NEAR, real = MAX_NEAR;
+  if (x->opcode != HLO_COMPLEX || x->shape->dynamic || !shape_elements(x->shape) ||
+      !find_near(x, HLO_LOG1P, &log) || !find_near(x, HLO_ATAN2, &angle)) {
+    return;
+  }
+  Instruction *part = find_near(x, HLO_REAL, &real), *z = part ? part->operands[0] : NULL;
+  if (!z || z->shape->type != x->shape->type || !shape_same_dims(z->shape, x->shape)) return;
+  for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+    if (!values_hold(known_function(names[n], NULL), c, z, x)) continue;
+    Computation *to = outlined(c, names[n], &z, 1, &x, 1);
+    instruction_become(x, HLO_CALL, &z, 1, ATTRIBUTES(.to_apply = to));
+    keep_known(x, known_function(names[n], NULL));
+    return;
+  }
+}
+
 void functions_outline(Module *module) {
   /* igammac has igamma inside. */
   static const char *const names[] = {"igammac", "igamma", "betainc"};
@@ -211,6 +243,7 @@ void functions_outline(Module *module) {
     computation_renumber(computation);
     for (int i = 0, last = computation->count; i < last; i++) {
       Search s = {.c = computation, .loop = computation->instructions[i]};
+      outline_arc_tangent(computation, s.loop);
       if (!goes_on_by_flags(s.loop)) continue;
       if (!find_live(computation)[i]) continue;
       add_candidates(&s);

@@ -393,3 +393,32 @@ int find_root(const KnownFunction *f, Computation *c, Instruction *const *leaves
   use_numbers(&p, function, leaves);
   return find_result(&p, count, false);
 }
+
+bool values_hold(const KnownFunction *f, Computation *c, Instruction *leaf, Instruction *root) {
+  const Computation *function = outlined(c, "probe", &leaf, 1, &root, 1);
+  Shrinker s = {.module = c->module, .from = leaf->shape};
+  if (function && shape_elements(leaf->shape) > WHOLE) {
+    const Shape *small = small_shape(&s, leaf->shape);
+    function = shrink(&s, function, &small);
+  }
+  bool holds = function != NULL;
+  for (int i = 0; i < POINTS && holds; i++) {
+    const double *point = f->points[i];
+    Error error = {0};
+    Arena *scratch = arena_new();
+    EvalContext context = {.arena = scratch, .error = &error};
+    Literal *argument = literal_new(scratch, function->parameters[0]->shape);
+    for (int64_t k = 0; k < shape_elements(argument->shape); k++) {
+      scalar_store(argument->shape->type, argument->data, k,
+                   (Scalar){.f = point[0], .im = point[1]});
+    }
+    const Literal *value = eval_computation(function, &argument, &context);
+    holds = value != NULL;
+    if (holds) {
+      Scalar z = scalar_load(value->shape->type, value->data, 0);
+      holds = fabs(z.f - point[2]) < 1e-5 && fabs(z.im - point[3]) < 1e-5;
+    }
+    arena_free(scratch);
+  }
+  return holds;
+}

@@ -1,0 +1,83 @@
+"""Writes known.json.gz: functions for which JAX has rules of its own, as HLO text, with JAX's values and slopes.
+
+    build/venv/bin/python tests/golden/gradients/known.py
+
+A list of { name, hlo, type, arguments, value, vjp (by a cotangent of ones) }. Numbers that JSON does not have are
+strings. Points are ordinary ones, zeros, ends of domains and infinities.
+"""
+
+import gzip
+import json
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+jax.config.update('jax_enable_x64', True)
+S = jax.scipy.special
+N = jax.scipy.stats
+ALL = [0.0, 1e-3, -1e-3, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 3.5, 7.75, -8.0, 20.5]
+POSITIVE = [0.0, 1e-20, 1e-2, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 10.0, 50.0]
+UNIT = [0.0, 1e-3, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999, 1.0]
+CASES = []
+
+
+def case(name, function, points, types=(np.float32,)):
+  for dtype in types:
+    CASES.append((f'{name} {np.dtype(dtype).name}', function, np.asarray(points, dtype)))
+
+
+case('sici', lambda x: S.sici(x)[0], ALL)
+case('fresnel', lambda x: S.fresnel(x)[0], [0.5, 1.0, 2.0, 3.0, 7.0, -5.0])
+case('i0e', S.i0e, ALL)
+case('i1e', S.i1e, ALL)
+for a, b in ((2.0, 3.0), (0.5, 0.5), (1.0, 1.0), (10.0, 2.5)):
+  case(f'betainc-{a}-{b}', lambda x, a=a, b=b: S.betainc(a, b, x), UNIT)
+for a in (0.5, 2.5, 3.0, 30.0):
+  case(f'gammainc-{a}', lambda x, a=a: S.gammainc(a, x), POSITIVE)
+  case(f'gammaincc-{a}', lambda x, a=a: S.gammaincc(a, x), POSITIVE)
+case('gamma-cdf', lambda x: N.gamma.cdf(x, 2.5), POSITIVE[2:])
+case('beta-cdf', lambda x: N.beta.cdf(x, 2.0, 3.0), UNIT)
+case('chi2-sf', lambda x: N.chi2.sf(x, 3.0), POSITIVE[2:])
+case('poisson-cdf', lambda mu: N.poisson.cdf(3, mu), [0.5, 1.0, 4.0])
+case('gammaincc-of-a-product', lambda x: S.gammaincc(2.5, 2 * x) * x, POSITIVE[2:])
+case('betainc-of-many', lambda x: S.betainc(2.0, 3.0, x), np.linspace(0, 1, 200).reshape(20, 10))
+case('gammaincc-of-one', lambda x: S.gammaincc(2.5, x), 1.5)
+case('erf-inv', S.erfinv, [1.0, -1.0, 0.5])
+
+
+def far(largest):
+  return [0.5 + 0.5j, -0.3 + 1.5j, 3e5 - 2e5j, 1e10 + 1e9j, 1e10, 1e15 + 1j, largest * (1 - 0.5j)]
+
+
+for name in ('arctan', 'arctanh'):
+  for dtype, largest in ((np.complex64, 1e16), (np.complex128, 1e100)):
+    CASES.append((f'{name} {np.dtype(dtype).name}', getattr(jnp, name), np.asarray(far(largest), dtype)))
+
+
+def numbers(x):
+  x = np.asarray(x)
+  x = np.stack([x.real, x.imag], -1) if x.dtype.kind == 'c' else x
+  return [v if np.isfinite(v) else str(v) for v in x.astype(np.float64).ravel().tolist()]
+
+
+TYPES = {'float32': 'f32', 'float64': 'f64', 'complex64': 'c64', 'complex128': 'c128'}
+entries = []
+for name, function, points in CASES:
+  x = jnp.asarray(points)
+  # JAX's complex64 loses digits far out, so slopes come from complex128.
+  exact = jnp.asarray(points.astype(np.complex128)) if points.dtype.kind == 'c' else x
+  value, slope = jax.jit(lambda x, g, function=function: (function(x), jax.vjp(function, x)[1](g)[0]))(exact, jnp.ones_like(exact))
+  lowered = jax.jit(lambda x, function=function: function(x)).lower(x)
+  entries.append({
+      'name': name,
+      'hlo': lowered.compiler_ir('hlo').as_hlo_text(print_large_constants=True),
+      'type': f'{TYPES[points.dtype.name]}[{",".join(map(str, points.shape))}]',
+      'arguments': numbers(points),
+      'value': numbers(value),
+      'vjp': numbers(slope),
+  })
+with gzip.GzipFile(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'known.json.gz'), 'wb', mtime=0) as file:
+  file.write(json.dumps(entries, separators=(',', ':')).encode())
+print(f'{len(entries)} functions')
