@@ -89,11 +89,7 @@ export class Lowering {
     }
   }
 
-<<<<<<< HEAD
-  /** Counts calls, and detects unknown sizes. Returns the functions that are called. */
-=======
-  /** Counts calls, and detects unknown sizes, and sizes that are operands. */
->>>>>>> 915ab1d24fa885a322c27fea1ecfb93890a2ed82
+  /** Counts calls, and detects unknown sizes, and sizes that are operands. Returns the functions that are called. */
   #survey(regions) {
     const pending = [...regions], callees = [];
     while (pending.length) {
@@ -102,16 +98,11 @@ export class Lowering {
       for (const operation of region.operations) {
         this.#check(operation);
         const callee = nameOf(operation.attributes.callee ?? operation.attributes.decomposition);
-<<<<<<< HEAD
         if (callee !== undefined) {
           this.#calls.set(callee, (this.#calls.get(callee) ?? 0) + 1);
           callees.push(callee);
         }
-        this.isDynamic ||= operation.results.some(({ type }) => !isStatic(type));
-=======
-        if (callee !== undefined) this.#calls.set(callee, (this.#calls.get(callee) ?? 0) + 1);
         this.isDynamic ||= Object.hasOwn(dynamic, operation.name) || operation.results.some(({ type }) => !isStatic(type));
->>>>>>> 915ab1d24fa885a322c27fea1ecfb93890a2ed82
         pending.push(...operation.regions);
       }
     }
@@ -195,10 +186,10 @@ export class Lowering {
 
   entry() {
     const main = this.#main();
-    if (!this.isDynamic) this.#makeDeep();
     const region = main.regions[0];
     const number = this.#platformNumber(region.arguments.some((_, i) => isPlatform(main, i)));
     this.folds = this.isDynamic || number !== undefined;
+    if (!this.folds) this.#makeDeep();
     const values = region.arguments.filter((_, i) => number === undefined || !isPlatform(main, i));
     const place = (value) => region.arguments.indexOf(value);
     const own = values.map((value, i) => value.location?.().name ?? this.#nameInside(region, value) ??
@@ -276,12 +267,8 @@ export class Lowering {
       const isOnce = this.#calls.get(name) === 1;
       const isShort = isOnce || region.operations.length <= SMALL;
       const hasRule = coreOf(frame.builder).gradientRules.has(name);
-<<<<<<< HEAD
-      if (this.isDynamic || (isShort && !hasRule && !this.#made.has(name))) {
-=======
       const takesPlatform = this.folds && region.arguments.some((_, i) => isPlatform(target, i));
-      if (this.isDynamic || takesPlatform || (isShort && !hasRule)) {
->>>>>>> 915ab1d24fa885a322c27fea1ecfb93890a2ed82
+      if (this.isDynamic || takesPlatform || (isShort && !hasRule && !this.#made.has(name))) {
         return this.#inline(frame, target, operands);
       }
       return this.#called(name, frame, operands);
