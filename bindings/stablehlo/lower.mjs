@@ -186,10 +186,10 @@ export class Lowering {
 
   entry() {
     const main = this.#main();
-    if (!this.isDynamic) this.#makeDeep();
     const region = main.regions[0];
     const number = this.#platformNumber(region.arguments.some((_, i) => isPlatform(main, i)));
     this.folds = this.isDynamic || number !== undefined;
+    if (!this.folds) this.#makeDeep();
     const values = region.arguments.filter((_, i) => number === undefined || !isPlatform(main, i));
     const place = (value) => region.arguments.indexOf(value);
     const own = values.map((value, i) => value.location?.().name ?? this.#nameInside(region, value) ??
