@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "rewrite/gradient/body.h"
-#include "rewrite/gradient/given.h"
+#include "rewrite/gradient/kept_calls.h"
 #include "rewrite/rewrite.h"
 
 /* ---- The table ---- */
@@ -100,7 +100,7 @@ static const KnownFunction functions[] = {
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 const KnownFunction *known_function(const char *name, const KnownFunction *after) {
-  size_t length = given_stem_length(name, strlen(name));
+  size_t length = name_stem_length(name, strlen(name));
   for (int i = after ? (int)(after - functions) + 1 : 0; i < FUNCTIONS; i++) {
     const KnownFunction *f = &functions[i];
     if (strlen(f->name) == length && !strncmp(f->name, name, length)) return f;
@@ -110,7 +110,7 @@ const KnownFunction *known_function(const char *name, const KnownFunction *after
 
 void keep_known(Instruction *call, const KnownFunction *f) {
   const char *row = arena_printf(call->parent->module->arena, "%d", (int)(f - functions));
-  given_keep_call(call, row, strlen(row));
+  keep_call(call, row, strlen(row));
 }
 
 const KnownFunction *kept_function(const Instruction *call) {
@@ -214,7 +214,7 @@ static void add_as_written(Linear *l, const KnownFunction *f, Instruction *value
 Instruction *replace_known(Linear *l, const Instruction *x, Instruction **operands,
                            const KnownFunction *f) {
   Instruction *value = keep_instruction(l, x, operands);
-  given_restore_call(value);
+  restore_kept_call(value);
   Instruction *results[MAX_RESULTS] = {value}, *tangents[MAX_RESULTS] = {NULL};
   for (int i = 0; i < f->results && shape_is_tuple(x->shape); i++) {
     results[i] = make_element(l, value, i);

@@ -5,17 +5,12 @@
 #include "hlo/ir/shorthand.h"
 #include "rewrite/gradient/body.h"
 #include "rewrite/gradient/functions.h"
+#include "rewrite/gradient/kept_calls.h"
 
-/* Marks, in frontend_attributes. A program that has them was made here. */
-static const char kept_call[] = "{xla_wasm_gradient=\"call\"}";
+/* A mark, in frontend_attributes: see kept_calls.h. */
 static const char with_values[] = "{xla_wasm_gradient=\"values\"}";
 
-static bool has_mark(const Instruction *x, const char *mark) {
-  const char *attributes = x->opcode == HLO_CUSTOM_CALL ? x->a->frontend_attributes : NULL;
-  return attributes && !strcmp(attributes, mark);
-}
-
-static bool has_values(const Instruction *x) { return has_mark(x, with_values); }
+static bool has_values(const Instruction *x) { return has_gradient_mark(x, with_values); }
 
 /* ---- Names ---- */
 
@@ -25,12 +20,6 @@ static const char *entry_of(const char *names, const char *name, size_t length) 
     if (!strncmp(entry, name, length) && entry[length] == '\n') return entry;
   }
   return NULL;
-}
-
-size_t given_stem_length(const char *name, size_t length) {
-  size_t end = length;
-  while (end && name[end - 1] >= '0' && name[end - 1] <= '9') end--;
-  return end > 1 && end < length && strchr("._", name[end - 1]) ? end - 1 : length;
 }
 
 /* Returns the entry with the name of a call, and its length; NULL: it has no rule. */
@@ -44,7 +33,7 @@ static const char *rule_name(const GivenRules *rules, const Instruction *x, size
   for (;;) {
     const char *entry = entry_of(rules->names, name, *length);
     if (entry) return entry;
-    size_t shorter = x->opcode == HLO_CALL ? given_stem_length(name, *length) : *length;
+    size_t shorter = x->opcode == HLO_CALL ? name_stem_length(name, *length) : *length;
     if (shorter == *length) return NULL;
     *length = shorter;
   }
@@ -65,30 +54,7 @@ void given_keep_calls(Module *module, const GivenRules *rules) {
       size_t length;
       const char *name = x->opcode == HLO_CALL ? rule_name(rules, x, &length) : NULL;
       if (!name) continue;
-      given_keep_call(x, name, length);
-    }
-  }
-}
-
-void given_keep_call(Instruction *call, const char *name, size_t length) {
-  Attributes *a = instruction_attributes(call);
-  a->custom_call_target = arena_printf(call->parent->module->arena, "%.*s", (int)length, name);
-  a->frontend_attributes = kept_call;
-  call->opcode = HLO_CUSTOM_CALL;
-}
-
-void given_restore_call(Instruction *x) {
-  Attributes *a = instruction_attributes(x);
-  a->custom_call_target = a->frontend_attributes = NULL;
-  x->opcode = HLO_CALL;
-}
-
-void given_restore_calls(Module *module) {
-  for (int c = 0; c < module->count; c++) {
-    const Computation *computation = module->computations[c];
-    for (int i = 0; i < computation->count; i++) {
-      Instruction *x = computation->instructions[i];
-      if (has_mark(x, kept_call)) given_restore_call(x);
+      keep_call(x, name, length);
     }
   }
 }
@@ -270,7 +236,7 @@ static void push_leaves(Linear *l, Instruction *x, Values *out) {
 static Instruction *add_value(Linear *l, const Instruction *x, Instruction **operands) {
   if (!has_values(x)) {
     Instruction *value = keep_instruction(l, x, operands);
-    if (has_mark(value, kept_call)) given_restore_call(value);
+    if (is_kept_call(value)) restore_kept_call(value);
     return value;
   }
   Instruction *const *values = operands + x->operand_count - shape_leaves(x->shape);
@@ -281,15 +247,15 @@ static Instruction *add_value(Linear *l, const Instruction *x, Instruction **ope
 static Instruction *replace_kept(Linear *l, const Instruction *x, Instruction **operands) {
   Instruction *call = ARENA_NEW(l->arena, Instruction);
   *call = *x;
-  given_restore_call(call);
+  restore_kept_call(call);
   return replace_recomputed(l, call, operands);
 }
 
 Instruction *replace_custom_call(Linear *l, const Instruction *x, Instruction **operands) {
   size_t length;
-  const char *entry = has_mark(x, kept_call) ? rule_name(l->d->rules, x, &length) : NULL;
+  const char *entry = is_kept_call(x) ? rule_name(l->d->rules, x, &length) : NULL;
   if (entry && entry[-1] == '~') return replace_kept(l, x, operands);
-  bool is_known = has_mark(x, kept_call) && !given_has_rule(l->d->rules, x);
+  bool is_known = is_kept_call(x) && !given_has_rule(l->d->rules, x);
   if (is_known) return replace_known(l, x, operands, kept_function(x));
   Instruction *value = add_value(l, x, operands);
   bool any = false;

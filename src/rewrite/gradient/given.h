@@ -17,16 +17,8 @@
 /* Whether a custom call or a call has a rule in `rules`, which may be NULL. */
 bool given_has_rule(const GivenRules *rules, const Instruction *x);
 
-/* Makes custom calls of calls that have a rule, so that they are not inlined; the second undoes it. */
+/* Keeps the calls that have a rule (kept_calls.h). */
 void given_keep_calls(Module *module, const GivenRules *rules);
-void given_restore_calls(Module *module);
-
-/* The same for one call, and the name of its rule. */
-void given_keep_call(Instruction *call, const char *name, size_t length);
-void given_restore_call(Instruction *call);
-
-/* Returns the length of a name without a number at its end: "clip_5" and "clip.5" are "clip". */
-size_t given_stem_length(const char *name, size_t length);
 
 /* Makes a custom call return `values`, the leaves of its result, which are operands at the end: it is not done again. */
 void given_set_values(Module *module, Instruction *call, Instruction *const *values, int count);

@@ -7,6 +7,7 @@
 #include "rewrite/gradient/body.h"
 #include "rewrite/gradient/functions.h"
 #include "rewrite/gradient/given.h"
+#include "rewrite/gradient/kept_calls.h"
 #include "rewrite/pipeline.h"
 #include "rewrite/rewrite.h"
 
@@ -286,7 +287,7 @@ static bool differentiate(Module *module, const GradientOptions *options, Error 
   find_results(&r);
   Computation *entry = r.d.reverse ? reverse_entry(&r) : forward_entry(&r);
   if (!entry || r.d.failed) return false;
-  given_restore_calls(module);
+  restore_kept_calls(module);
   derive_end(module, entry);
   return true;
 }
