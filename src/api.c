@@ -9,6 +9,7 @@
 #include "hlo/text/text.h"
 #include "kernels/contraction/lanes.h"
 #include "rewrite/batch/batch.h"
+#include "rewrite/gradient/functions.h"
 #include "rewrite/gradient/gradient.h"
 #include "runtime/scheduler.h"
 #include "runtime/waiting.h"
@@ -145,6 +146,10 @@ XLA_API Instruction *xla_builder_gradient(Builder *builder, const Instruction *o
   Instruction *call = builder_gradient(builder, of, wrt, count, &options, &last_error);
   wanted_rule = given.wanted;
   return call;
+}
+
+XLA_API bool xla_has_known_derivative(const char *function) {
+  return known_function(function, NULL) != NULL;
 }
 
 XLA_API const char *xla_builder_import(Builder *builder, const Module *module) {

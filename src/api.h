@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
 ** tests/api/api_version.test.mjs notices.
 */
-enum { XLA_API_VERSION = 9 };
+enum { XLA_API_VERSION = 10 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
@@ -83,6 +83,8 @@ XLA_API Instruction *xla_builder_gradient(Builder *builder, const Instruction *o
                                           Instruction *const *wrt, int count, double max_iterations,
                                           int checkpoint, const char *rule_names,
                                           Module *const *rules, int rule_count);
+/* Whether gradients have a rule for functions of that name. Importers keep calls of these as calls. */
+XLA_API bool xla_has_known_derivative(const char *function);
 /* Ends the builder (which stays a handle to be freed) and returns its module. */
 XLA_API Module *xla_builder_build(Builder *builder, Instruction *root);
 

@@ -19,6 +19,7 @@ export class GradientRules {
   #newBuilder;
   /** name -> { vjp, jvp }. `jax.jit(lax.stop_gradient)` exports calls of that name, and lax.stop_gradient nothing. */
   #rules = new Map([['stop_gradient', { vjp: zero, jvp: zero }]]);
+  #known = new Map(); // name -> whether the core has a rule
 
   /**
    * @param {import('../host/core.mjs').Core} core
@@ -40,9 +41,15 @@ export class GradientRules {
     this.#rules.set(target, checked);
   }
 
-  /** Whether a computation has a rule: by its name, also without the numbers that make names unique. */
+  /** Whether a computation has a rule: by its name, also without the numbers that make names unique. The core has some. */
   has(name) {
-    return this.#rules.has(name) || (/.[._]\d+$/.test(name) && this.has(name.replace(/[._]\d+$/, '')));
+    return this.#rules.has(name) || (/.[._]\d+$/.test(name) && this.has(name.replace(/[._]\d+$/, ''))) || this.#isKnown(name);
+  }
+
+  #isKnown(name) {
+    const core = this.#core;
+    if (!this.#known.has(name)) this.#known.set(name, core.scoped((copy) => Boolean(core.call('xla_has_known_derivative', copy(name)))));
+    return this.#known.get(name);
   }
 
   /**

@@ -37,9 +37,9 @@ function assertNear(got, want, tolerance, what) {
 const tolerance = (type) => (/32|c64/.test(type) ? 2e-4 : 1e-6);
 
 describe("slopes equal JAX's", () => {
-  for (const { name, hlo, type, arguments: given, value, vjp } of FUNCTIONS) {
-    test(name, async () => {
-      const module = client.parseHlo(hlo), x = filled(type, given.map(number));
+  for (const [form, { name, type, arguments: given, value, vjp, [form]: program }] of FUNCTIONS.flatMap((f) => [['hlo', f], ['stablehlo', f]])) {
+    test(`${name}: ${form}`, async () => {
+      const module = await client.load(program), x = filled(type, given.map(number));
       const one = filled(type, given.map((_, i) => (type.startsWith('c') ? 1 - (i % 2) : 1)));
       const [first] = await run(module, [x]);
       assertNear(first.data, value, tolerance(type), 'value');

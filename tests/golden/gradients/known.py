@@ -2,7 +2,7 @@
 
     build/venv/bin/python tests/golden/gradients/known.py
 
-A list of { name, hlo, type, arguments, value, vjp (by a cotangent of ones) }. Numbers that JSON does not have are
+A list of { name, hlo, stablehlo, type, arguments, value, vjp (by a cotangent of ones) }. Numbers that JSON does not have are
 strings. Points are ordinary ones, zeros, ends of domains and infinities.
 """
 
@@ -73,6 +73,7 @@ for name, function, points in CASES:
   entries.append({
       'name': name,
       'hlo': lowered.compiler_ir('hlo').as_hlo_text(print_large_constants=True),
+      'stablehlo': lowered.as_text(),
       'type': f'{TYPES[points.dtype.name]}[{",".join(map(str, points.shape))}]',
       'arguments': numbers(points),
       'value': numbers(value),
