@@ -254,10 +254,6 @@ export const PATHS = {
   'cumulative, three lines': { make: cumulative((n) => [3, n], 1), most: 20 },
   'scatter into one': { make: scatter(1), types: ['f32', 'f64'], most: 20 },
   'scatter rows into one': { make: scatter(8), most: 20 },
-};
-
-/** Paths of kernels written by hand. */
-export const KERNEL_PATHS = {
   'dot 1 x n x 1': { make: product1(1), types: WIDE_TYPES, most: 20 },
   'dot 1 x n x 8': { make: product1(8), most: 20 },
 };
@@ -293,7 +289,7 @@ function termDims(made) {
 }
 
 export function makeCase(path, type, numbers, n) {
-  return { ...{ ...PATHS, ...KERNEL_PATHS }[path].make(type, n), path, type, numbers, n };
+  return { ...PATHS[path].make(type, n), path, type, numbers, n };
 }
 
 /** The operand, and its values as doubles. */
@@ -439,7 +435,7 @@ async function askXla() {
   const root = new URL('../../', import.meta.url).pathname, folder = `${root}build/sums`;
   const file = new URL('sums.json', import.meta.url), table = {}, { run, end } = xla(root);
   await mkdir(folder, { recursive: true });
-  for (const which of cases({ ...PATHS, ...KERNEL_PATHS })) {
+  for (const which of cases(PATHS)) {
     const { path, type, numbers, n } = which, one = makeCase(path, type, numbers, n);
     const { data, values } = operandOf(one), { Array: Typed } = ELEMENT_TYPES.get(type);
     await writeFile(`${folder}/operand`, new Uint8Array(data.buffer));
@@ -459,7 +455,7 @@ async function printTable(only) {
   const powers = [10, 16, 20, 26];
   console.log(`| path | type | ${powers.map((power) => `2^${power}`).join(' | ')} |`);
   console.log(`| --- | --- |${' --: |'.repeat(powers.length)}`);
-  for (const [path, row] of Object.entries({ ...PATHS, ...KERNEL_PATHS }).filter(([name]) => only.test(name))) {
+  for (const [path, row] of Object.entries(PATHS).filter(([name]) => only.test(name))) {
     for (const type of row.types ?? ['f32']) {
       const worst = {};
       for (const which of cases({ [path]: { ...row, types: [type] } })) {

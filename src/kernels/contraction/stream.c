@@ -26,8 +26,8 @@ enum {
   MIN_COLUMNS = 1024,    /* read of a row before the next row */
   /* Sums of a block are added to those of MAX_BLOCKS blocks, and these to the total: so the error of a sum does not grow
   ** with the depth. */
-  MAX_ROWS = 256,  /* of a block, and */
-  MAX_LINE = 1024, /* max elements of a line, of which a loop adds up every fourth, or fewer */
+  MAX_ROWS = 256,    /* of a block, and */
+  LINE_BYTES = 2048, /* of a line, of which a loop adds up every fourth number or fewer */
   MAX_BLOCKS = 64,
 };
 
@@ -39,7 +39,9 @@ static int64_t equal_parts(int64_t size, int64_t most, int64_t step) {
   return divide_up(divide_up(size, parts), step) * step;
 }
 
+/* Whether lanes go along the depth: columns are apart, or there is one. */
 static bool is_along_depth(const Contraction *c) {
+  if (c->columns.count == 0) return c->depth.count == 1 && axes_stride(&c->depth, RHS) == 1;
   return c->columns.count == 1 && axes_stride(&c->columns, RHS) != 1;
 }
 
@@ -67,7 +69,8 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   plan->splits = min_i64(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
   if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
   int64_t split = divide_up(divide_up(depth, plan->splits), 32) * 32;
-  int64_t most_depth = min_i64(VECTOR_BYTES / (vectors * bytes), along_depth ? MAX_LINE : MAX_ROWS);
+  int64_t most_depth =
+      min_i64(VECTOR_BYTES / (vectors * bytes), along_depth ? LINE_BYTES / bytes : MAX_ROWS);
   if (converts) most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
   plan->depth_block = equal_parts(split, most_depth, 32);
   plan->blocks = divide_up(split, plan->depth_block) * plan->splits;
@@ -220,7 +223,7 @@ static void add_by_depth(const Block *block, const Vectors *vectors) {
 }
 
 static void add_by_columns(const Block *block, const Vectors *vectors) {
-  enum { LINES = CONVERTED_ROWS / 2, LINE_BYTES = MATRIX_BYTES / LINES };
+  enum { LINES = CONVERTED_ROWS / 2, STRIDE = MATRIX_BYTES / LINES };
   const Arithmetic *arithmetic = block->arithmetic;
   StreamLoop *loop = lanes_of(arithmetic->lanes)->by_columns;
   if (!block->loader.run && block->depth % arithmetic->lane_elements == 0) {
@@ -233,14 +236,14 @@ static void add_by_columns(const Block *block, const Vectors *vectors) {
   for (int64_t j = 0; j < block->columns; j += LINES) {
     int64_t count = min_i64(block->columns - j, LINES);
     for (int64_t i = 0; i < count; i++) {
-      uint8_t *line = converted + (size_t)i * LINE_BYTES;
+      uint8_t *line = converted + (size_t)i * STRIDE;
       load_elements(&block->loader, block->data + (size_t)(j + i) * block->stride, 1, block->depth,
                     line);
       memset(line + (size_t)block->depth * bytes, 0,
              (size_t)(block->depth % arithmetic->lane_elements) * bytes);
     }
     loop(vectors->count, (int)count, vectors->depth, vectors->data, vectors->stride, converted,
-         LINE_BYTES, block->sums + (size_t)(j * arithmetic->lane_bytes), block->sums_stride);
+         STRIDE, block->sums + (size_t)(j * arithmetic->lane_bytes), block->sums_stride);
   }
 }
 
