@@ -50,6 +50,11 @@ def is_exact(x):
 # ---- Element by element ----
 
 # The second item says whether there is a kink or a pole.
+def of_array(f):
+  """A function along a dimension; numbers have none."""
+  return lambda x: f(x) if x.ndim else x
+
+
 UNARY = {
     'abs': (jnp.abs, True),
     'relu': (jax.nn.relu, True),
@@ -93,16 +98,16 @@ UNARY = {
     'safe reciprocal': (lambda x: jnp.where(x == 0, 0.0, 1 / jnp.where(x == 0, 1.0, x)), True),
     'select': (lambda x: jnp.where(x >= 0, x * x, -x), True),
     'norm': (lambda x: jnp.sqrt(jnp.sum(x * x) + 1) * x, False),
-    'softmax': (lambda x: jax.nn.softmax(x, axis=-1), True),
-    'logsumexp': (lambda x: jax.nn.logsumexp(x, axis=-1), True),
-    'variance': (lambda x: jnp.var(x, axis=0), False),
-    'median': (lambda x: jnp.median(x, axis=-1), True),
+    'softmax': (of_array(lambda x: jax.nn.softmax(x, axis=-1)), True),
+    'logsumexp': (of_array(lambda x: jax.nn.logsumexp(x, axis=-1)), True),
+    'variance': (of_array(lambda x: jnp.var(x, axis=0)), False),
+    'median': (of_array(lambda x: jnp.median(x, axis=-1)), True),
     'modulus of complex': (lambda x: jnp.abs(lax.complex(x, x * x)), True),
     'square of complex': (lambda x: jnp.real(lax.complex(x, 1 - x) ** 2), False),
     'imaginary part': (lambda x: jnp.imag(jnp.exp(lax.complex(x, 2 * x)) * 1j), False),
     'conjugate': (lambda x: jnp.imag(jnp.conj(lax.complex(x, x * x)) * lax.complex(x, x)), False),
     'converted to complex': (lambda x: jnp.real(x.astype('complex128') * (2 + 1j)), False),
-    'fft': (lambda x: jnp.real(jnp.fft.fft(x)) - jnp.imag(jnp.fft.ifft(x)), False),
+    'fft': (of_array(lambda x: jnp.real(jnp.fft.fft(x)) - jnp.imag(jnp.fft.ifft(x))), False),
 }
 BINARY = {
     'add': (jnp.add, False),
