@@ -674,13 +674,17 @@ ENTRY main {
     assert.deepEqual(await dot({ threads: 3 }), auto);
   });
 
-  test("'never' rounds products, one after the other", async () => {
+  test("'never' rounds products, and adds 64 of them one after the other", async () => {
     const never = await dot({ threads: 0, fusedMultiplyAdd: 'never' });
     assert.deepEqual(await dot({ threads: 2, fusedMultiplyAdd: 'never' }), never);
     const a = floats(70 * 300);
     const b = floats(300 * 90);
     let sum = 0; // of row 1, column 2
-    for (let k = 0; k < 300; k++) sum = Math.fround(sum + Math.fround(a[300 + k] * b[k * 90 + 2]));
+    for (let first = 0; first < 300; first += 64) {
+      let block = 0;
+      for (let k = first; k < Math.min(first + 64, 300); k++) block = Math.fround(block + Math.fround(a[300 + k] * b[k * 90 + 2]));
+      sum = Math.fround(sum + block);
+    }
     assert.equal(never.readFloatLE(4 * (90 + 2)), sum);
   });
 
