@@ -55,7 +55,10 @@ ${Array.from({ length: operands }, (_, i) => `  p${i} = ${type}[${points}] param
   return worst;
 }
 
-/** The worst errors of one function's values and slopes, of extremes.py's points. @returns {Promise<[string, number, number[]][]>} */
+/**
+ * The worst errors of one function's values and slopes, of extremes.py's points.
+ * @returns {Promise<[string, number, number[]][]>}
+ */
 export async function worstAtExtremes(client, { type, function: name, points, numbers }) {
   const module = client.parseHlo(`HloModule m
 ENTRY e {
@@ -64,7 +67,8 @@ ENTRY e {
 }`);
   const executable = await client.compile(client.jvp(module));
   const Parts = type === 'c64' ? Float32Array : Float64Array;
-  const literal = (part) => new Literal(module.parameters[0].shape, Parts.from({ length: 2 * points }, (_, i) => part(i >> 1, i & 1)));
+  const literal = (part) => new Literal(
+    module.parameters[0].shape, Parts.from({ length: 2 * points }, (_, i) => part(i >> 1, i & 1)));
   const results = await executable.execute([literal((i, k) => numbers[6 * i + k]), literal((_, k) => 1 - k)]);
   const worst = results.map(({ data }, result) => {
     let [most, at] = [0, null];
