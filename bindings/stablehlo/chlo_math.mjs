@@ -4,6 +4,7 @@
  * Coefficients: Cephes (S. L. Moshier); C. Lanczos, "A precision approximation of the gamma function", g = 7, n = 9.
  */
 import { erfInv } from '../builder/functions/erf_inv.mjs';
+import { Maths } from '../builder/functions/maths.mjs';
 
 /* ---- The complementary error function ---- */
 
@@ -138,7 +139,8 @@ const ZETA = [
 ];
 const ZETA_STEPS = 9;
 
-function zeta(m, x, q) {
+/** sum (q + k)^-x over k >= 0, for x > 1 and q >= 0 */
+function positiveZeta(m, x, q) {
   const minus = m.neg(x);
   let at = q;
   let sum = m.pow(q, minus);
@@ -158,8 +160,34 @@ function zeta(m, x, q) {
   }
   const bernoulli = m.mul(power, m.add(m.mul(m.div(x, at), m.add(tail, 1 / ZETA.at(-1))), 0.5));
   const accurate = m.add(m.add(sum, integral), bernoulli);
-  const isEnough = m.lt(m.abs(power), m.mul(m.abs(sum), m.least));
-  return zetaEdges(m, x, q, m.select(isEnough, sum, accurate));
+  const isEnough = m.le(m.abs(power), m.mul(m.abs(sum), m.least));
+  return m.select(isEnough, sum, accurate);
+}
+
+/** [f, 1 - f] of the part f = q - floor(q), the smaller one exact. */
+function parts(m, q) {
+  const near = m.sub(q, m.floor(m.add(q, 0.5)));
+  const isBelow = m.lt(near, 0);
+  return [m.select(isBelow, m.add(near, 1), near), m.select(isBelow, m.neg(near), m.sub(1, near))];
+}
+
+/**
+ * Reflects q below 0, where XLA's formula has no digits: with the part f = q - floor(q), the terms below 0 are
+ * (-1)^x times those from 1 - f to -q, so zeta(q) = zeta(f) + (-1)^x (zeta(1 - f) - zeta(1 - q)).
+ * The two reflected sums are computed only if an element is below 0.
+ */
+function zeta(m, x, q) {
+  const isLow = m.lt(q, 0);
+  const value = positiveZeta(m, x, m.select(isLow, parts(m, q)[0], q));
+  const isAnyLow = m.b.reduce(isLow, false, 'or', q.shape.dimensions.map((_, d) => d));
+  const reflect = (b) => {
+    const inner = new Maths(b, m.elementType);
+    const sign = inner.sub(1, inner.mul(inner.rem(x, 2), 2));
+    const terms = (from) => inner.mul(sign, positiveZeta(inner, x, from));
+    const below = inner.sub(inner.add(value, terms(parts(inner, q)[1])), terms(inner.sub(1, q)));
+    return inner.select(inner.lt(q, 0), below, value);
+  };
+  return zetaEdges(m, x, q, m.b.conditional(isAnyLow, reflect, () => value));
 }
 
 function zetaEdges(m, x, q, inside) {
@@ -167,8 +195,7 @@ function zetaEdges(m, x, q, inside) {
   let value = m.select(m.lt(x, 1), NaN, inside);
   const isLow = m.le(q, 0);
   value = m.select(m.and(isLow, m.not(isWhole(x))), NaN, value);
-  const isEven = m.and(isWhole(x), m.eq(m.rem(x, 2), 0));
-  value = m.select(m.and(isLow, isWhole(q)), m.select(isEven, Infinity, NaN), value);
+  value = m.select(m.and(isLow, isWhole(q)), m.select(m.lt(x, 1), NaN, Infinity), value);
   return m.select(m.eq(x, 1), Infinity, value);
 }
 

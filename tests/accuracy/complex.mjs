@@ -20,7 +20,7 @@ export async function readPoints(file) {
   const data = bytes.buffer.slice(bytes.byteOffset + end + 1, bytes.byteOffset + bytes.length);
   let at = 0;
   return JSON.parse(bytes.subarray(0, end).toString()).map((entry) => {
-    const count = entry.points * (2 * entry.operands + 2);
+    const count = entry.points * (2 * entry.operands + (entry.slopes ? 4 : 2));
     const numbers = new Float64Array(data, at, count);
     at += 8 * count;
     return { ...entry, numbers };
@@ -52,6 +52,36 @@ ${Array.from({ length: operands }, (_, i) => `  p${i} = ${type}[${points}] param
   }
   executable.dispose();
   module.dispose();
+  return worst;
+}
+
+/**
+ * The worst errors of one function's values and slopes, of extremes.py's points.
+ * @returns {Promise<[string, number, number[]][]>}
+ */
+export async function worstAtExtremes(client, { type, function: name, points, numbers }) {
+  const module = client.parseHlo(`HloModule m
+ENTRY e {
+  p0 = ${type}[${points}] parameter(0)
+  ROOT r = ${type}[${points}] ${name}(p0)
+}`);
+  const executable = await client.compile(client.jvp(module));
+  const Parts = type === 'c64' ? Float32Array : Float64Array;
+  const literal = (part) => new Literal(
+    module.parameters[0].shape, Parts.from({ length: 2 * points }, (_, i) => part(i >> 1, i & 1)));
+  const results = await executable.execute([literal((i, k) => numbers[6 * i + k]), literal((_, k) => 1 - k)]);
+  const worst = results.map(({ data }, result) => {
+    let [most, at] = [0, null];
+    for (let i = 0; i < points; i++) {
+      const [re, im] = numbers.subarray(6 * i + 2 + 2 * result);
+      const off = Math.hypot(data[2 * i] - re, data[2 * i + 1] - im), least = 2 ** DIGITS[type][1];
+      const isFlushed = Math.hypot(re, im) < least && off <= least;
+      const error = isFlushed ? 0 : off / ulpOf(type, Math.hypot(re, im));
+      if (!(error <= most)) [most, at] = [error, [...numbers.subarray(6 * i, 6 * i + 2)]];
+    }
+    return [['value', 'slope'][result], most, at];
+  });
+  executable.dispose();
   return worst;
 }
 

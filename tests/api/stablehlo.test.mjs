@@ -345,6 +345,56 @@ describe('what HLO says otherwise', () => {
     got.flat().forEach((value, i) => assert.ok(Math.abs(value - want.flat()[i]) < 1e-14, `${got}, not ${want}`));
   });
 
+  /* By mpmath with 60 digits; at poles and infinities by SciPy 1.17.1. */
+  describe('zeta and polygamma below zero', () => {
+    const X = [-16.5, -9.5, -8.5, -2.25, -0.5, -0.125, -100.25, 0.25, 3.75];
+    const POLYGAMMA = {
+      1: [9.810797812993576, 9.769687445030232, 9.75860711262026, 19.37941051186914, 8.934802200544679,
+        66.00574095792491, 19.729283325349364, 17.19732915450711, 0.3053398526902531],
+      2: [-0.0034572203720343105, -0.00997514424771517, -0.012307845807709338, 123.89694977406016, -0.82879664423432,
+        1020.541052766333, 124.0250082069177, -129.32773993753693, -0.09254633851589927],
+      3: [194.81777568693104, 194.81619198176773, 194.81545533916983, 1558.4550231887144, 193.40909103400244,
+        24586.858905496254, 1558.5454545884686, 1538.7821440091884, 0.05570526074539451],
+      4: [-7.163194669369115e-05, -0.0005950601190094067, -0.0009052254233853626, 24481.479910902563,
+        -3.4742498266672253, 786384.0070758504, 24481.574782764288, -24584.375388637935, -0.04995784901655511],
+    };
+    const FACTORIAL = [1, 1, 2, 6, 24];
+    const EDGES = [-0, -1, -2, -1e6, -Infinity, -1e20, Infinity];
+    const of = (name, type, { length }) => `func.func @main(%n: tensor<${length}x${type}>, %x: tensor<${length}x${type}>) -> tensor<${length}x${type}> {
+      %0 = chlo.${name} %n, %x : tensor<${length}x${type}>, tensor<${length}x${type}> -> tensor<${length}x${type}>
+      return %0 : tensor<${length}x${type}> }`;
+    const near = (got, want, error, sizes = want) => got.forEach((value, i) => assert.ok(
+      Math.abs(value - want[i]) <= error * Math.abs(sizes[i]), `at ${X[i]}: ${value}, not ${want[i]}`));
+    /** The largest term of polygamma(n, x), to which reverse mode, whose sums are in another order, is exact. */
+    const largestTerm = (n) => X.map((x) => FACTORIAL[n] / Math.abs(x - Math.min(0, Math.round(x))) ** (n + 1));
+
+    for (const [type, error] of [['f64', 1e-14], ['f32', 2e-6]]) {
+      for (const n of [1, 2, 3]) {
+        test(`polygamma(${n}, x) of ${type} and its slope`, async () => {
+          const orders = X.map(() => n), ones = X.map(() => 1);
+          const module = await client.load(of('polygamma', type, X));
+          const forward = await client.compile(client.jvp(module, { wrt: 1 }));
+          const [value, slope] = (await forward.execute([orders, X, ones])).map((result) => result.toArray());
+          const backward = await client.compile(client.vjp(module, { wrt: 1 }));
+          const [cotangent] = (await backward.execute([orders, X, ones])).map((result) => result.toArray());
+          near(value, POLYGAMMA[n], error);
+          near(slope, POLYGAMMA[n + 1], 3 * error);
+          near(cotangent, POLYGAMMA[n + 1], 3 * error, largestTerm(n + 1));
+        });
+      }
+
+      test(`poles and infinities of ${type}`, async () => {
+        const values = (name, n) => run(of(name, type, EDGES), [EDGES.map(() => n), EDGES]);
+        const poles = (pole) => [...Array(6).fill(pole), 0];
+        assert.deepEqual(await values('polygamma', 1), [poles(Infinity)]);
+        assert.deepEqual(await values('zeta', 2), [poles(Infinity)]);
+        assert.deepEqual(await values('zeta', 3), [poles(Infinity)]);
+        const [even] = await values('polygamma', 2);
+        assert.deepEqual(even.map((x) => x + 0), poles(-Infinity));
+      });
+    }
+  });
+
   test('types that HLO lacks, where nothing is computed with them', async () => {
     const text = `module attributes {a = tf32} {
       func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }

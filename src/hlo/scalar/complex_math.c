@@ -262,7 +262,8 @@ static Complex arc_hyperbolic_cosine(Complex z) {
 static Complex arc_hyperbolic_tangent(Complex z) {
   double x = fabs(z.f), r = hypot(1 - x, z.im);
   if (r > 0x1p500) return make(z.f / r / r, copysign(HALF_PI, z.im));
-  double re = copysign(log1p(4 * x / r / r) / 4, z.f);
+  bool at_pole = r < 0x1p-500; /* where the square of r underflows: ln(4 / r^2) / 4 */
+  double re = copysign(at_pole ? (log(2) - log(r)) / 2 : log1p(4 * x / r / r) / 4, z.f);
   return make(re, atan2(2 * z.im, -add_squares(-1, z.f, z.im)) / 2);
 }
 

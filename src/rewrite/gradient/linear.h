@@ -27,8 +27,9 @@ typedef void Linearization(Linear *l, Instruction *x);
 typedef Instruction *Replacement(Linear *l, const Instruction *x, Instruction **operands);
 
 struct Rule {
-  const char *formulas[3];  /* of the tangent, for each operand; see formula.c */
-  unsigned linear_operands; /* a bit for each operand in which the operation itself is linear */
+  const char *formulas[3];     /* of the tangent, for each operand; see formula.c */
+  const char *complex_formula; /* of the only operand, if it is complex and needs one of its own */
+  unsigned linear_operands;    /* a bit for each operand in which the operation itself is linear */
   Linearization *linearize;
   Replacement *replace;
   bool is_zero;     /* the derivative is 0 wherever it exists */

@@ -6,6 +6,7 @@
 
 #define ALL                     0xffffffffu
 #define FORMULA(...)            .formulas = {__VA_ARGS__}
+#define BY_TYPE(real, complex)  .formulas = {real}, .complex_formula = complex
 #define LINEAR(bits)            .linear_operands = bits
 #define CODE(f)                 .linearize = f
 #define CODE_OR_FORMULA(f, ...) .linearize = f, .formulas = {__VA_ARGS__}
@@ -172,7 +173,9 @@ static void linearize_formulas(Linear *l, Instruction *x, const Rule *rule) {
   for (int k = 0; k < x->operand_count && k < 3; k++) {
     Instruction *from = tangent_of(l, x->operands[k]);
     if (!from || !rule->formulas[k]) continue;
-    tangent = make_plus(&l->m, tangent, add_formula(l, rule->formulas[k], x, from));
+    bool is_complex = rule->complex_formula && type_is_complex(x->shape->type);
+    const char *formula = is_complex ? rule->complex_formula : rule->formulas[k];
+    tangent = make_plus(&l->m, tangent, add_formula(l, formula, x, from));
   }
   set_tangent(l, x, tangent);
 }
