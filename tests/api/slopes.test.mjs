@@ -261,3 +261,16 @@ test('1,000 calls in each other', async () => {
   const [slope] = await run(client.gradient(module), [0.5]);
   assert.ok(Math.abs(slope - Math.cos(0.5)) < 1e-6);
 });
+
+/* By mpmath, -x / y^2. The square of y overflows in c64. */
+test('complex quotients have slopes where the square of the divisor overflows', async () => {
+  const module = entry(['x = c64[1] parameter(0)', 'y = c64[1] parameter(1)', 'ROOT r = c64[1] divide(x, y)']);
+  const [, jvp] = await run(client.jvp(module, { wrt: 1 }), [[[2e30, 0]], [[0, 1e20]], [[1, 0]]]);
+  assert.ok(Math.abs(jvp[0][0] / 2e-10 - 1) < 1e-6 && jvp[0][1] + 0 === 0, `${jvp}`);
+});
+
+/* By JAX 0.10.2 on the CPU. */
+test('complex roots of -infinity are +i infinity on both edges', async () => {
+  const module = entry(['x = c64[2] parameter(0)', 'ROOT r = c64[2] sqrt(x)']);
+  assert.deepEqual(await run(module, [[[-Infinity, 0], [-Infinity, -0]]]), [[[0, Infinity], [0, Infinity]]]);
+});

@@ -106,10 +106,10 @@ static Complex square_root(Complex z) {
   return finite_square_root(z);
 }
 
-/* Computes the root as XLA:CPU: on the branch cut both zeros give +i, except at infinity. */
+/* Computes the root as XLA:CPU: on the branch cut both zeros give +i. */
 static Complex xla_square_root(Complex z) {
   Complex root = square_root(z);
-  bool lower_edge = z.im == 0 && z.f < 0 && isfinite(z.f);
+  bool lower_edge = z.im == 0 && z.f < 0;
   return lower_edge ? make(root.f, fabs(root.im)) : root;
 }
 

@@ -355,7 +355,19 @@ static void linearize_negative_power(Linear *l, Instruction *z) {
   set_tangent(l, z, make_plus(m, by_c, make_binary(m, HLO_MULTIPLY, t, slope)));
 }
 
+/* Complex x / y: the slope by y divides twice, as the square of y may overflow. */
+static void linearize_complex_quotient(Linear *l, Instruction *z) {
+  Instruction *by_x = tangent_of(l, z->operands[0]), *by_y = tangent_of(l, z->operands[1]);
+  if (by_x) by_x = add_formula(l, "t / y", z, by_x);
+  if (by_y) by_y = add_formula(l, "-t * (z / y)", z, by_y);
+  set_tangent(l, z, make_plus(&l->m, by_x, by_y));
+}
+
 void linearize_divide(Linear *l, Instruction *z) {
+  if (type_is_complex(z->shape->type)) {
+    linearize_complex_quotient(l, z);
+    return;
+  }
   linearize_sigmoid(l, z);
   if (!has_tangent(l, z)) linearize_negative_power(l, z);
 }
