@@ -1,5 +1,5 @@
 /** The part of weights.mjs that reads files, loaded at the first read. */
-import { describe, invalidArgument } from '../base/error.mjs';
+import { describe, invalidArgument, messageOf, XlaError } from '../base/error.mjs';
 import { checkOptions, count, kind, string } from '../base/options.mjs';
 import { contentOf, isPage, NO_PAGE, otherThanWeights } from '../host/sources.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
@@ -43,6 +43,15 @@ const LOAD_OPTIONS = {
   ...READ_OPTIONS, maxBytes: count(1, Number.MAX_SAFE_INTEGER), map: READ_OPTIONS.onProgress,
 };
 
+/** What the caller's function makes of an array; its error is the cause of one that names the array. */
+function mappedBy(map, name, literal) {
+  try {
+    return map(name, literal);
+  } catch (error) {
+    throw new XlaError('INVALID_ARGUMENT', `loadWeights: map fails for ${name}: ${messageOf(error)}`, { operation: 'loadWeights', cause: error });
+  }
+}
+
 export async function loadWeights(source, options) {
   const { map, maxBytes, onProgress } = checkOptions('loadWeights', options, LOAD_OPTIONS);
   const bytes = await bytesOf('loadWeights', source, { onProgress });
@@ -52,7 +61,7 @@ export async function loadWeights(source, options) {
   if (!map) return read;
   const mapped = Object.create(null);
   for (const [name, literal] of Object.entries(read)) {
-    const pair = map(name, literal);
+    const pair = mappedBy(map, name, literal);
     if (pair === null || pair === undefined) continue;
     const [to, value] = Array.isArray(pair) ? pair : [];
     if (typeof to !== 'string' || !isLiteral(value)) {
