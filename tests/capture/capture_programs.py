@@ -139,16 +139,16 @@ def moved(x):
 
 
 def spread(results, others):
-  """How far each result moves, as a part of its greatest number; None: it holds no floats, or none that is finite."""
+  """How far each result moves. 0: not at all; None: integers or what is not finite change, so any value may be right."""
   far = []
   for one, other in zip(results, others):
     a, b = np.asarray(one), np.asarray(other)
-    if a.dtype.kind not in 'fc' or not a.size:
-      far.append(None)
-      continue
-    largest, difference = np.abs(a[np.isfinite(a)]), np.abs(a - b)
-    difference = difference[np.isfinite(difference)]
-    far.append(float(difference.max() / largest.max()) if largest.size and difference.size and largest.max() else None)
+    if a.dtype.kind in 'fc':
+      finite = np.isfinite(a)
+      same = np.array_equal(finite, np.isfinite(b)) and np.array_equal(a[~finite], b[~finite], equal_nan=True)
+      far.append(float(np.abs(a[finite] - b[finite]).max(initial=0)) if same else None)
+    else:
+      far.append(0.0 if np.array_equal(a, b) else None)
   return far
 
 
