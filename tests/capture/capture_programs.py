@@ -39,12 +39,14 @@ HOST_CALL = re.compile(r'xla_(ffi_)?(partitioned_)?python_cpu_callback|SendToHos
 class Capture:
   """Keeps what was compiled, by executable, and writes each program when it first runs."""
 
-  def __init__(self, folder, min_operations=1, limit=0):
+  def __init__(self, folder, min_operations=1, limit=0, sample=1, seconds=0):
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f'capture-{os.getpid()}.jsonl.gz')
     self.out = open(path, 'wb')  # a gzip member for each program: each is complete, even if the tests are ended
     self.min_operations = min_operations
     self.limit = limit  # programs of a test; 0: no limit
+    self.sample = sample  # one of so many programs is written
+    self.end = time.monotonic() + seconds if seconds else float('inf')
     self.test = ''
     self.of_test = collections.Counter()
     self.written = 0
@@ -86,6 +88,12 @@ class Capture:
       return None
     if self.limit and self.of_test[self.test] >= self.limit:
       self.left_out['beyond the limit of a test'] += 1
+      return None
+    if int(key, 16) % self.sample:
+      self.left_out['not of the sample'] += 1
+      return None
+    if time.monotonic() > self.end:
+      self.left_out['after the time'] += 1
       return None
     self.shapes.add(shape)
     self.of_test[self.test] += 1
@@ -139,16 +147,16 @@ def moved(x):
 
 
 def spread(results, others):
-  """How far each result moves, as a part of its greatest number; None: it holds no floats, or none that is finite."""
+  """How far each result moves. 0: not at all; None: integers or what is not finite change, so any value may be right."""
   far = []
   for one, other in zip(results, others):
     a, b = np.asarray(one), np.asarray(other)
-    if a.dtype.kind not in 'fc' or not a.size:
-      far.append(None)
-      continue
-    largest, difference = np.abs(a[np.isfinite(a)]), np.abs(a - b)
-    difference = difference[np.isfinite(difference)]
-    far.append(float(difference.max() / largest.max()) if largest.size and difference.size and largest.max() else None)
+    if a.dtype.kind in 'fc':
+      finite = np.isfinite(a)
+      same = np.array_equal(finite, np.isfinite(b)) and np.array_equal(a[~finite], b[~finite], equal_nan=True)
+      far.append(float(np.abs(a[finite] - b[finite]).max(initial=0)) if same else None)
+    else:
+      far.append(0.0 if np.array_equal(a, b) else None)
   return far
 
 
@@ -224,6 +232,8 @@ def pytest_addoption(parser):
   group.addoption('--capture-min-operations', metavar='N', type=int, default=1,
                   help='leave out programs with fewer operations (1)')
   group.addoption('--capture-limit', metavar='N', type=int, default=0, help='write at most N programs of a test (0: all)')
+  group.addoption('--capture-sample', metavar='N', type=int, default=1, help='write one of N programs, by their hash (1: all)')
+  group.addoption('--capture-seconds', metavar='N', type=float, default=0, help='write nothing after N seconds (0: no limit)')
 
 
 def pytest_configure(config):
@@ -231,7 +241,8 @@ def pytest_configure(config):
   if not folder:
     return
   config.capture_of_programs = Capture(
-      folder, config.getoption('--capture-min-operations'), config.getoption('--capture-limit'))
+      folder, config.getoption('--capture-min-operations'), config.getoption('--capture-limit'),
+      max(1, config.getoption('--capture-sample')), config.getoption('--capture-seconds'))
   install(config.capture_of_programs)
 
 
