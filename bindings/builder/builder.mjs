@@ -76,14 +76,14 @@ export class XlaBuilder extends Handle {
   /**
    * @param {number} number 0, 1, ... without gaps
    * @param {Shape | string} shape
-   * @param {string} [name]
+   * @param {string} [name] p and the number, if none is given
    */
-  parameter(number, shape, name = `p${number}`) {
+  parameter(number, shape, name) {
     if (!Number.isInteger(number) || number < 0 || number > 0x7fffffff) {
       throw invalidArgument('parameter', `number must be an integer from 0 to 2147483647; got ${describe(number)}`);
     }
     const text = String(Shape.of(shape));
-    const cleaned = cleanName(checkName('parameter', name));
+    const cleaned = cleanName(checkName('parameter', name ?? `p${number}`));
     const op = this.#add((core, builder, copy) =>
       core.need('xla_builder_parameter', builder, number, copy(text), copy(cleaned)));
     this.#parameters = Math.max(this.#parameters, number + 1);

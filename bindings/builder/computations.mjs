@@ -17,7 +17,8 @@ import { OTHER_NAMES } from './other_names.mjs';
 export const computation = kind('a computation', (value) =>
   value instanceof HloModule ? value : undefined, 'XlaComputation');
 
-const isFunction = (value) => typeof value === 'function';
+/** A class is no function that can be called. */
+const isFunction = (value) => typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value));
 
 /** A computation, or a function that builds one; which parameters it gets, its operation says. */
 export const body = kind('a computation or a function that builds one', (value, context) =>

@@ -10,7 +10,7 @@
  */
 import { invalidArgument } from '../base/error.mjs';
 import { distance } from '../base/names.mjs';
-import { isPlainObject } from '../base/options.mjs';
+import { isPlainObject, MAX_ENTRIES } from '../base/options.mjs';
 
 const plain = (name) => name.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '');
 
@@ -38,8 +38,11 @@ function meant(node, rest, path, found) {
   }
 }
 
-const isArgument = (value) => !isPlainObject(value) &&
-  !(Array.isArray(value) && value.length && value.every((item) => item !== null && typeof item === 'object' && !Array.isArray(item)));
+/** Whether a list holds arguments. A sparse one, which takes long to walk, is an argument itself, and is refused as such. */
+const isTree = (list) => 0 in list && list.length <= MAX_ENTRIES &&
+  list.every((item) => item !== null && typeof item === 'object' && !Array.isArray(item));
+
+const isArgument = (value) => !isPlainObject(value) && !(Array.isArray(value) && isTree(value));
 
 /** All arguments of a tree, as meant() has them. A list of numbers is an argument, a list of arrays of any class is a tree. */
 function leavesOf(node, path = [], found = [], around = new Set()) {

@@ -293,6 +293,7 @@ describe('sizes, memory and objects that do not fit', () => {
   const CASES = {
     'a sparse list of arguments': [({ vector }) => vector.execute(new Array(1e9)), /args needs an array of 1 arguments \(x: f32\[3\]\); got 1000000000$/],
     'a sparse argument': [({ vector }) => vector.execute([new Array(1e9)]), /f32\[3\] needs 3 elements in dimension 0; got 1000000000/],
+    'a sparse argument by its name': [({ vector }) => vector.execute({ x: new Array(1e9) }), /f32\[3\] needs 3 elements in dimension 0; got 1000000000/],
     'a sparse literal': [() => Literal.from(new Array(1e9)), /^literal: element 0 of an array of 1000000000 is missing$/],
     'a long text of arguments': [({ vector }) => vector.execute('x'.repeat(1e6)), /args needs an array of 1 arguments/],
     'many numbers as arguments': [({ vector }) => vector.execute(new Float32Array(2e7)), /the arguments are one list: execute\(\[x\]\)$/],
@@ -315,8 +316,9 @@ describe('sizes, memory and objects that do not fit', () => {
 describe('values of every kind: an XlaError soon, in words of the caller', () => {
   const things = () => ({
     Literal, Shape, module: client.parseHlo(given.text), literal: three(), buffer: client.buffer([1, 2, 3]), shape: Shape.of('f32[3]'),
+    executable: given.vector, operand: given.op, builder: client.builder('c'),
   });
-  for (const name of ['Literal', 'Shape', 'module', 'literal', 'buffer', 'shape']) {
+  for (const name of ['Literal', 'Shape', 'module', 'literal', 'buffer', 'shape', 'executable', 'operand', 'builder']) {
     test(name, { timeout: 240_000 }, async () => {
       const faults = new Map();
       for (const [method, call] of methodsOf(things()[name], name)) {

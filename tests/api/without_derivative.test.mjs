@@ -24,8 +24,8 @@ const UNKNOWN = /while "w" of shape .* is a loop whose number of iterations is n
 
 /** Of x f32[4]: computations, lines, the message; whether only reverse mode refuses it. */
 const REFUSED = {
-  'an all-reduce by maximum': [MAX, 'ROOT r = f32[4] all-reduce(x), replica_groups={}, to_apply=max',
-    /all-reduce "r" of shape f32\[4\] combines by a computation other than add/],
+  'a reduce-scatter by maximum': [MAX, 'ROOT r = f32[4] reduce-scatter(x), replica_groups={{0}}, dimensions={0}, to_apply=max',
+    /reduce-scatter "r" of shape f32\[4\] combines by a computation that has no derivative here/],
   'a collective-broadcast to some devices': ['', 'ROOT r = f32[4] collective-broadcast(x), replica_groups={{1,2}}',
     /collective-broadcast ".*" of shape f32\[4\] has replica_groups that leave out devices/, 'reverse'],
   'updates by a computation at indices that may be equal': [ARRAYS, scatter('arrays'),
