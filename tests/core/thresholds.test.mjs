@@ -215,6 +215,16 @@ describe('products', () => {
   }
 });
 
+test('convolutions of long windows of single features', async () => {
+  for (const type of ['f32', 's8', 'f64']) {
+    for (const [high, wide] of [[1, 63], [1, 64], [1, 65], [1, 255], [1, 256], [1, 257], [1, 513], [16, 16], [17, 16], [65, 4], [130, 2]]) {
+      await agrees(client, `HloModule m\nENTRY e { x = ${type}[2,${high + 1},${wide + 4},5] parameter(0)\n w = ${type}[${high},${wide},1,5] parameter(1)
+ ROOT c = ${type}[2,2,5,5] convolution(x, w), window={size=${high}x${wide}}, dim_labels=b01f_01io->b01f, feature_group_count=5 }`,
+      (i) => ((i * 7) % 5 === 0 ? 1 - (i % 2) * 2 : 0));
+    }
+  }
+});
+
 test('convolutions around vectors, groups and features', async () => {
   for (const type of ['f32', 'bf16', 's8', 'f64']) {
     for (const [inputs, outputs, groups] of [[3, 4, 1], [4, 5, 1], [8, 8, 1], [15, 16, 1], [16, 16, 1], [17, 15, 1], [3, 3, 3], [4, 4, 4], [5, 5, 5], [16, 16, 16], [8, 8, 2], [129, 129, 129]]) {
