@@ -153,14 +153,17 @@ enum { MAX_TERMS = 64 };
             for (int v = 0; v < (VECTORS); v++) sum[i][v] = madd(sum[i][v], x, b[v]);             \
           }                                                                                       \
         }                                                                                         \
-        for (int i = 0; i < (ROWS); i++) {                                                        \
-          real *to = (real *)(out + row[i].out), *second = to + last;                             \
-          for (int v = 0; v < (VECTORS) && begin > at; v++) {                                     \
-            const real *from = (VECTORS) == 2 && v == 1 ? second : to + first + v * LANES;        \
-            sum[i][v] = add(sum[i][v], wasm_v128_load(from));                                     \
-          }                                                                                       \
+        for (int i = 0; i < (ROWS) && begin > at; i++) {                                          \
+          const real *from = (const real *)(out + row[i].out);                                    \
           for (int v = 0; v < (VECTORS); v++) {                                                   \
-            wasm_v128_store((VECTORS) == 2 && v == 1 ? second : to + first + v * LANES,           \
+            int column = (VECTORS) == 2 && v == 1 ? last : first + v * LANES;                     \
+            sum[i][v] = add(sum[i][v], wasm_v128_load(from + column));                            \
+          }                                                                                       \
+        }                                                                                         \
+        for (int i = 0; i < (ROWS); i++) {                                                        \
+          real *to = (real *)(out + row[i].out);                                                  \
+          for (int v = 0; v < (VECTORS); v++) {                                                   \
+            wasm_v128_store(to + ((VECTORS) == 2 && v == 1 ? last : first + v * LANES),           \
                             sum[i][v]);                                                           \
           }                                                                                       \
         }                                                                                         \

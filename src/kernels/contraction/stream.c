@@ -27,7 +27,7 @@ enum {
   /* Sums of a block are added to those of MAX_BLOCKS blocks, and these to the total: so the error of a sum does not grow
   ** with the depth. */
   MAX_ROWS = 256,    /* of a block, and */
-  LINE_BYTES = 2048, /* of a line, of which a loop adds up every fourth number or fewer */
+  LINE_BYTES = 4096, /* of a line of reals, of which a loop adds up every fourth or fewer */
   MAX_BLOCKS = 64,
 };
 
@@ -69,8 +69,8 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   plan->splits = min_i64(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
   if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
   int64_t split = divide_up(divide_up(depth, plan->splits), 32) * 32;
-  int64_t most_depth =
-      min_i64(VECTOR_BYTES / (vectors * bytes), along_depth ? LINE_BYTES / bytes : MAX_ROWS);
+  int64_t most_depth = min_i64(VECTOR_BYTES / (vectors * bytes),
+                               along_depth ? LINE_BYTES / (bytes * arithmetic->reals) : MAX_ROWS);
   if (converts) most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
   plan->depth_block = equal_parts(split, most_depth, 32);
   plan->blocks = divide_up(split, plan->depth_block) * plan->splits;
