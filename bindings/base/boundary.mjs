@@ -150,7 +150,8 @@ const notTaken = (args) => (args.length ? `the arguments do not fit: got ${args.
 const [MAX_DEPTH, MAX_KEYS] = [3, 100];
 const { values: valuesOf } = Object.getPrototypeOf(Uint8Array.prototype);
 
-function isUnreadable(value, depth = 0) {
+/** Whether a value's properties or elements cannot be read: a revoked Proxy, a getter that throws, a detached buffer. */
+export function isUnreadable(value, depth = 0) {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
   try {
     // Both throw if the buffer was transferred, or became too short.

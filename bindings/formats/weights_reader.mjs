@@ -1,4 +1,5 @@
 /** The part of weights.mjs that reads files, loaded at the first read. */
+import { isUnreadable } from '../base/boundary.mjs';
 import { describe, invalidArgument, messageOf, XlaError } from '../base/error.mjs';
 import { checkOptions, count, kind, string } from '../base/options.mjs';
 import { contentOf, isPage, NO_PAGE, otherThanWeights } from '../host/sources.mjs';
@@ -48,6 +49,7 @@ function mappedBy(map, name, literal) {
   try {
     return map(name, literal);
   } catch (error) {
+    if (isUnreadable(map)) throw error; // it is no function of the caller's, and the boundary says so
     throw new XlaError('INVALID_ARGUMENT', `loadWeights: map fails for ${name}: ${messageOf(error)}`, { operation: 'loadWeights', cause: error });
   }
 }
