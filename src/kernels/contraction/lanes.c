@@ -120,8 +120,8 @@ EXPORT("7") StreamLoop by_columns_f64;
 
 /* ---- Without packing ---- */
 
-/* So many products are added one after the other; their sum is then added to those before. So the error of a sum does not
-** grow with the depth. */
+/* Products that are added one after the other: a block. Its sum is then added to that of the blocks before, so the error of
+** a sum does not grow with the depth. */
 enum { MAX_TERMS = 64 };
 
 /* Computes ROWS rows, VECTORS vectors of columns at a time, until fewer than LEAST columns are left. Returns the first
