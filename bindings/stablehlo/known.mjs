@@ -176,7 +176,7 @@ function setTerms(c, result) {
 }
 
 /**
- * The differences of two lists of integers of which neither need be known: of a + 2 and a it is 2.
+ * The differences of two lists of integers, which may be unknown themselves: the difference of a + 2 and a is 2.
  * @returns {(number | undefined)[] | undefined} undefined: they cannot be compared, or an element of them
  */
 export function differences(c, left, right) {

@@ -33,7 +33,7 @@ const ARITY = { ...arity, ...chloArity };
 /** The max operations of a function that is inlined. */
 const SMALL = 4;
 const MAX_CALLS = 200; // in each other
-/** Of deeper calls, each so many functions high is made before those that call it. */
+/** Calls that are deeper than this are made from the inside out: a function at each multiple of this height first. */
 const CALLS_AT_ONCE = 50;
 const EXAMPLE_SIZE = 8;
 

@@ -59,7 +59,7 @@ const STABLEHLO = {
   'precision_config?': 'dot',
 };
 
-/** What MHLO has besides, or has otherwise. */
+/** Properties that MHLO adds to those of StableHLO, or encodes differently. */
 const MHLO = {
   'called_computation execution_thread?': 'async_start',
   'channel_handle? replica_groups': 'collective_broadcast',

@@ -150,7 +150,7 @@ ENTRY e { p = @[${list(dims)}] parameter(0)
   };
 };
 
-/** Sums and sums of squares beside them, of which `result` is measured. */
+/** A sum and a sum of squares of the same numbers; `result` says which one is measured. */
 const siblings = (shape, over, result) => (type, n) => {
   const dims = shape(n), kept = list(dims.filter((_, d) => !over.includes(d)));
   return {

@@ -27,7 +27,7 @@ enum {
   /* Sums of a block are added to those of MAX_BLOCKS blocks, and these to the total: so the error of a sum does not grow
   ** with the depth. */
   MAX_ROWS = 256,    /* of a block, and */
-  LINE_BYTES = 4096, /* of a line of reals, of which a loop adds up every fourth or fewer */
+  LINE_BYTES = 4096, /* max bytes of a line; complex lines have half */
   MAX_BLOCKS = 64,
 };
 
