@@ -48,9 +48,8 @@ SECONDS ?= 60
 
 SOURCES := $(sort $(shell find src -name '*.c'))
 SHARED := $(filter-out src/main.c src/base/host/wasm.c src/base/host/native.c,$(SOURCES))
-# Textbook routines that kernels are held against, natively, and that nothing else needs: the oracle. lint-layers
-# compares the list with the folder.
-TEXTBOOK := $(patsubst %,src/reference/%.c,dot fft fft_plan lapack lapack_eigen lapack_factor lapack_schur linalg scan)
+# The textbook routines, which tests compare kernels with, are in native builds and in CHECKED ones.
+TEXTBOOK := $(wildcard src/reference/textbook/*.c)
 # CHECKED=1, for tests/mutants: WebAssembly with the checks of test builds, linked in a second.
 WASM_SOURCES := $(filter-out $(if $(CHECKED),,$(TEXTBOOK)),$(SHARED)) $(filter src/base/host/wasm.c,$(SOURCES))
 NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/base/host/native.c,$(SOURCES))
@@ -66,18 +65,17 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 # or next to nothing: winograd 1.01. Lanes and box do; depthwise would take 1.17 times, short rows of FFTs 1.15.
 # Factors of f32 and f64 are for the same: at -Oz systems of 64 take 1.4 times, and functions that both have are
 # one only if both are compiled alike.
-SMALL := base value hlo plan rewrite reference codegen compile runtime api
+SMALL := base value hlo plan rewrite derive reference codegen compile runtime api
 PLANS := $(addprefix kernels/, kernels list contraction/contraction_plan contraction/contraction_rows contraction/direct \
   contraction/dot contraction/elements convolution/convolution convolution/window fft/fft linalg/linalg linalg/linalg_c128 \
   linalg/linalg_exact linalg/linalg_kernel linalg/linalg_wide sort/order_key)
-FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real)
 COMPACT := $(addprefix kernels/, contraction/contraction contraction/pack contraction/small contraction/stream \
   contraction/tiles convolution/winograd fft/fft_transform linalg/linalg_f32 linalg/linalg_f64 linalg/linalg_lanes \
   linalg/linalg_rotate memory/box memory/gather memory/move memory/update_slice random/rng sort/select sort/sort \
-  sort/sort_merge) base/arena base/names hlo/text/lexer hlo/ir/attribute_compare hlo/ir/module rewrite/rewrite \
+  sort/sort_merge) base/arena base/names hlo/text/lexer hlo/ir/attribute_compare hlo/ir/module rewrite/base/rewrite \
   $(addprefix rewrite/simplify/, common_subexpressions dead_code)
-WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if \
-  $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
+WASM_LEVEL = $(if $(filter $(COMPACT),$*),-Os,$(if \
+  $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2))
 # Formats without floats: those of the C library take 9 kB of the download. hlo/text/numbers.h prints floats.
 NO_FLOAT_FORMATS := -Dsnprintf=sniprintf -Dvsnprintf=vsniprintf
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) $(if $(CHECKED),-DXLA_CHECKS) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)
@@ -458,7 +456,7 @@ lint-types: $(NODE_MODULES)
 # Who may include whom; functions that no other file uses.
 lint-layers: $(OBJECTS_native) $(NODE_MODULES)
 	@printf '  %-7s %s\n' LAYERS docs/architecture.md
-	$(Q)node .ci/layers.mjs $(B)/obj/native $(TEXTBOOK)
+	$(Q)node .ci/layers.mjs $(B)/obj/native
 
 # The fast part of test and lint, for one change of the core: the corpus in WebAssembly and most of it natively under
 # ASan, every broken rule, the builder, and clang-tidy of the .c files that differ from the last commit.

@@ -1,6 +1,5 @@
 /**
- * Checks who uses whom: node .ci/layers.mjs OBJECTS TEXTBOOK..., the folder with the objects of a native build, and the
- * source files that only builds that test have (the Makefile's TEXTBOOK).
+ * Checks who uses whom: node .ci/layers.mjs OBJECTS, the folder with the objects of a native build.
  *
  * The tables of docs/architecture.md ("Who may include whom") list rooms. A row names the rooms that its own may use,
  * by includes, imports or calls; calls, since a declaration of one's own needs no include. The check fails for
@@ -8,8 +7,7 @@
  *   - a row that names a room below it, so that rooms would form a circle;
  *   - a file without a room, and files that include each other in a circle;
  *   - a header with a function that is not inline: code for several types is an .inc, which a .c for each type includes;
- *   - a function that no other file uses, but that is not static. The compiler reports a static one that is dead;
- *   - a file of src/reference that only XLA_CHECKS code uses and that is no TEXTBOOK, and the other way round.
+ *   - a function that no other file uses, but that is not static. The compiler reports a static one that is dead.
  */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -190,28 +188,8 @@ function checkLinkage(objects, problems) {
   }
 }
 
-/**
- * The textbook is the files whose functions only textbooks use, and code that XLA_CHECKS encloses. With a file that is
- * missing from the list, the download would hold a second implementation of a kernel.
- */
-function checkTextbook(objects, textbook, problems) {
-  const isTextbook = (file) => textbook.includes(`src/${file}`);
-  const checked = (file) => new Set([...read(`src/${file}`).matchAll(/^#ifdef XLA_CHECKS\b([^]*?)^#(?:else|endif)/gm)]
-    .flatMap(([, part]) => part.match(/\w+/g)));
-  const needed = new Set(objects.filter(({ file }) => !isTextbook(file)).flatMap((object) => {
-    const inChecks = checked(object.file);
-    return object.needed.filter((name) => !inChecks.has(name));
-  }));
-  for (const { file, defined } of objects.filter((object) => object.file.startsWith('reference/'))) {
-    const used = defined.filter((name) => needed.has(name));
-    if (isTextbook(file) && used.length) problems.push(`src/${file}: ${used[0]} is used outside TEXTBOOK (Makefile) and XLA_CHECKS`);
-    if (!isTextbook(file) && !used.length) problems.push(`src/${file}: only XLA_CHECKS code uses it; add it to TEXTBOOK (Makefile)`);
-  }
-}
-
 const problems = [];
-const [folder, ...textbook] = process.argv.slice(2);
-const objects = symbols(folder);
+const objects = symbols(process.argv[2]);
 const c = new Uses();
 const js = new Uses();
 includes(c);
@@ -223,6 +201,5 @@ checkCircles(c, problems);
 checkCircles(js, problems);
 checkHeaders(problems);
 checkLinkage(objects, problems);
-checkTextbook(objects, textbook, problems);
 for (const problem of problems) console.error(problem);
 process.exitCode = problems.length ? 1 : 0;

@@ -78,7 +78,7 @@ XLA_API const char *xla_instruction_name(const Instruction *instruction);
 XLA_API bool xla_builder_header(Builder *builder, const char *text);
 XLA_API char *xla_instruction_shape(const Instruction *instruction);
 /* Adds the gradients of a scalar by `count` other values: a tuple; see builder_gradient in
-** rewrite/gradient/gradient.h. The last arguments are those of xla_module_differentiate. */
+** derive/gradient/gradient.h. The last arguments are those of xla_module_differentiate. */
 XLA_API Instruction *xla_builder_gradient(Builder *builder, const Instruction *of,
                                           Instruction *const *wrt, int count, double max_iterations,
                                           int checkpoint, const char *rule_names,
@@ -104,9 +104,9 @@ XLA_API int xla_module_parameter_count(const Module *module);
 XLA_API char *xla_module_parameter_shape(const Module *module, int number); /* with layout if any */
 XLA_API const char *xla_module_parameter_name(const Module *module, int number);
 XLA_API char *xla_module_result_shape(const Module *module);
-/* A new module, of derivatives: see module_differentiate in rewrite/gradient/gradient.h. `mode`: a GradientMode;
+/* A new module, of derivatives: see module_differentiate in derive/gradient/gradient.h. `mode`: a GradientMode;
 ** `wrt`: `count` numbers of parameters; `max_iterations`: 0 for none; `checkpoint`: a Checkpoint; `rule_names`, `rules`:
-** the names, and the `rule_count` pairs, of GivenRules in rewrite/gradient/options.h. */
+** the names, and the `rule_count` pairs, of GivenRules in derive/gradient/options.h. */
 XLA_API Module *xla_module_differentiate(const Module *module, int mode, const int *wrt, int count,
                                          int of, bool value, double max_iterations, int checkpoint,
                                          const char *rule_names, Module *const *rules,
@@ -115,7 +115,7 @@ XLA_API Module *xla_module_differentiate(const Module *module, int mode, const i
 XLA_API Module *xla_wanted_rule(void);
 /* The backend_config of a module's result, as its text has it; "": none. */
 XLA_API const char *xla_module_backend_config(const Module *module);
-/* A new module, for a batch: see module_batch in rewrite/batch/batch.h. `in` and `out`: the dimension of the batch in
+/* A new module, for a batch: see module_batch in derive/batch/batch.h. `in` and `out`: the dimension of the batch in
 ** each leaf of the parameters and of the result; NO_BATCH for none. */
 XLA_API Module *xla_module_batch(const Module *module, const int *in, int in_count, const int *out,
                                  int out_count, double size);

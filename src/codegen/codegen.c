@@ -1,8 +1,16 @@
 #include "codegen/codegen.h"
 
 #include "base/min_max.h"
-#include "codegen/emitter.h"
+#include "codegen/formulas/lanes.h"
 #include "codegen/fusion_check.h"
+#include "codegen/loops/element_emitter.h"
+#include "codegen/loops/emitter.h"
+#include "codegen/loops/loop_emitter.h"
+#include "codegen/loops/overwrite.h"
+#include "codegen/loops/reduce_emitter.h"
+#include "codegen/loops/scatter_emitter.h"
+#include "codegen/loops/value_emitter.h"
+#include "codegen/region_emitter.h"
 #include "plan/reduction.h"
 
 static bool has_type(PrimitiveType type) { return lane_kind(type) != LANES_NONE; }
@@ -55,6 +63,10 @@ static int64_t steps_per_call(const Instruction *root) {
   int64_t elements = shape_elements(root->operands[0]->shape), lines = elements / line;
   if (lines > MAX_LINES || elements <= ELEMENTS) return 0;
   return max_i64(ELEMENTS / lines, divide_up(line, MAX_CALLS));
+}
+
+bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
+  return fusion_may_overwrite(fusion, operand, result);
 }
 
 CodegenWork codegen_work(const Instruction *fusion) {

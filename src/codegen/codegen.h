@@ -23,8 +23,8 @@
 #ifndef XLA_CODEGEN_CODEGEN_H
 #define XLA_CODEGEN_CODEGEN_H
 
-#include "codegen/bytebuf.h"
-#include "codegen/region.h"
+#include "codegen/regions/region.h"
+#include "codegen/wasm/bytebuf.h"
 #include "plan/fusible.h"
 
 /* The operations that fusions may hold: for rewrite/. */

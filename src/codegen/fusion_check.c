@@ -1,9 +1,9 @@
 #include "codegen/fusion_check.h"
 
-#ifdef XLA_CHECKS
-
 #include <stdio.h>
 #include <stdlib.h>
+
+#ifdef XLA_CHECKS
 
 static void fail(const Instruction *fusion, const Instruction *x, const char *what) {
   fprintf(stderr, "fusion %s: %s %s: %s\n", fusion->name, opcode_name(x->opcode), x->name, what);

@@ -3,7 +3,13 @@
 ** they are stored to memory where a region returns after an iteration of a loop. Other values go through
 ** memory: the next step finds them in the first-level cache.
 */
-#include "codegen/emitter.h"
+#include "codegen/region_emitter.h"
+
+#include "codegen/loops/emitter.h"
+#include "codegen/loops/leaf_emitter.h"
+#include "codegen/loops/math_emitter.h"
+#include "codegen/loops/reduce_emitter.h"
+#include "codegen/loops/value_emitter.h"
 
 typedef struct RegionEmitter {
   WasmFunction function;

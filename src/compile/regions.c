@@ -1,5 +1,5 @@
 /*
-** Joins thunks into regions (codegen/region.h). A region is a run, as long as possible, of steps too small to
+** Joins thunks into regions (codegen/regions/region.h). A region is a run, as long as possible, of steps too small to
 ** share (one chunk each), and of loops and branches of such steps. Steps that a replica may have to wait for
 ** stay thunks.
 */

@@ -13,7 +13,7 @@
 #include "hlo/ir/lapack_calls.h"
 #include "kernels/list.h"
 #include "reference/eval.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 struct ThunkMaker {
   Program *program;

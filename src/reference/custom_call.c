@@ -1,38 +1,8 @@
-/* Evaluates library calls that no kernel runs: empty ones; in native builds, all. */
+/* Evaluates library calls: empty ones itself, others by the rule that a build has added for them. */
 #include <string.h>
 
 #include "hlo/ir/lapack_calls.h"
-#include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
-#include "value/scalar.h"
-#ifdef XLA_CHECKS
-#include "reference/lapack.h"
-#endif
-
-#ifdef XLA_CHECKS
-static int64_t index_at(const Literal *literal, int64_t i) {
-  return scalar_load(literal->shape->type, literal->data, i).i;
-}
-
-static void csr_eval(const CsrSizes *sizes, Literal *const *operands, Literal *result) {
-  PrimitiveType type = result->shape->type;
-  for (int64_t i = 0; i < sizes->rows * sizes->columns; i++) {
-    int64_t row = i / sizes->columns, column = i % sizes->columns;
-    Scalar sum = {0};
-    int64_t first = index_at(operands[1], row), end = index_at(operands[1], row + 1);
-    if (end > sizes->entries) end = sizes->entries;
-    for (int64_t k = first < 0 ? 0 : first; k < end; k++) {
-      int64_t inner = index_at(operands[2], k);
-      if (inner < 0 || inner >= sizes->inner) continue;
-      Scalar x = scalar_load(type, operands[0]->data, k);
-      Scalar y = scalar_load(type, operands[3]->data, inner * sizes->columns + column);
-      sum =
-          scalar_binary_opcode(HLO_ADD, type, sum, scalar_binary_opcode(HLO_MULTIPLY, type, x, y));
-    }
-    scalar_store(type, result->data, i, sum);
-  }
-}
-#endif
 
 static bool is_empty(const Instruction *instruction) {
   for (int i = 0; i < instruction->operand_count; i++) {
@@ -57,15 +27,9 @@ bool eval_custom_call(const Instruction *instruction, Literal *const *operands, 
     }
     return true;
   }
-#ifdef XLA_CHECKS
-  if (is_csr) {
-    csr_eval(&sizes, operands, result);
-    return true;
-  }
-  return lapack_eval(instruction, operands, result, context);
-#else
+  EvalRule *routine = eval_added_rule(HLO_CUSTOM_CALL);
+  if (routine) return routine(instruction, operands, result, context);
   return error_set_op(context->error, STATUS_UNIMPLEMENTED, "custom-call",
                       "%s: %s has types, sizes or attributes that the routine does not take",
                       instruction->name, instruction->a->custom_call_target);
-#endif
 }

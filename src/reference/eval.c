@@ -2,8 +2,9 @@
 
 #include "hlo/ir/lapack_calls.h"
 
-/* The rule of each opcode. rule_of adds those of the element-wise categories. */
-static EvalRule *const rules[OPCODE_COUNT] = {
+/* The rule of each opcode. rule_of adds those of the element-wise categories, eval_add_rule those of operations that
+** kernels run. */
+static EvalRule *rules[OPCODE_COUNT] = {
     [HLO_CONVERT] = eval_convert,
     [HLO_STOCHASTIC_CONVERT] = eval_convert,
     [HLO_BITCAST_CONVERT] = eval_bitcast_convert,
@@ -32,15 +33,6 @@ static EvalRule *const rules[OPCODE_COUNT] = {
     [HLO_GET_DIMENSION_SIZE] = eval_get_dimension_size,
     [HLO_SET_DIMENSION_SIZE] = eval_set_dimension_size,
 
-#ifdef XLA_CHECKS /* Else kernels run them all, or passes rewrite them. */
-    [HLO_DOT] = eval_dot,
-    [HLO_RAGGED_DOT] = eval_ragged_dot,
-    [HLO_SCALED_DOT] = eval_scaled_dot,
-    [HLO_FFT] = eval_fft,
-    [HLO_CHOLESKY] = eval_cholesky,
-    [HLO_TRIANGULAR_SOLVE] = eval_triangular_solve,
-    [HLO_SCAN] = eval_scan,
-#endif
     [HLO_CONVOLUTION] = eval_convolution,
     [HLO_REDUCE] = eval_reduce,
     [HLO_REDUCE_WINDOW] = eval_reduce_window,
@@ -81,11 +73,13 @@ static EvalRule *rule_of(const Instruction *instruction) {
   return elementwise ? eval_elementwise : rules[opcode];
 }
 
+void eval_add_rule(Opcode opcode, EvalRule *rule) { rules[opcode] = rule; }
+
+EvalRule *eval_added_rule(Opcode opcode) { return rules[opcode]; }
+
 bool eval_knows(const Instruction *instruction) {
-#ifndef XLA_CHECKS
-  /* Without the textbook routines, eval_custom_call runs only calls that no kernel takes. */
-  if (instruction->opcode == HLO_CUSTOM_CALL) return false;
-#endif
+  /* Without an added rule, eval_custom_call runs only empty calls. */
+  if (instruction->opcode == HLO_CUSTOM_CALL && !rules[HLO_CUSTOM_CALL]) return false;
   return rule_of(instruction) != NULL;
 }
 

@@ -21,7 +21,7 @@
 #define RNG_STATE_START      UINT64_C(0x7012395)
 #define RNG_STATE_OF_REPLICA (UINT64_C(1) << 48)
 
-/* Whether an instruction has a rule: otherwise kernels or the runtime run it. */
+/* Whether an instruction has a rule; otherwise kernels or the runtime run it. */
 bool eval_knows(const Instruction *instruction);
 /*
 ** Computes `instruction`. operands[i] has the shape of the i-th operand; `result` has the
@@ -76,9 +76,14 @@ EvalRule eval_elementwise, eval_convert, eval_bitcast_convert, eval_select, eval
     eval_iota, eval_constant, eval_replica_id, eval_bitcast, eval_broadcast, eval_concatenate,
     eval_copy, eval_dynamic_slice, eval_dynamic_update_slice, eval_gather, eval_pad, eval_reshape,
     eval_reverse, eval_slice, eval_transpose, eval_get_dimension_size, eval_set_dimension_size,
-    eval_dot, eval_ragged_dot, eval_scaled_dot, eval_convolution, eval_reduce, eval_reduce_window,
-    eval_select_and_scatter, eval_scatter, eval_sort, eval_topk, eval_fft, eval_cholesky,
-    eval_triangular_solve, eval_batch_norm, eval_rng, eval_rng_bit_generator, eval_rng_state,
-    eval_structure, eval_control, eval_scan, eval_custom_call;
+    eval_convolution, eval_reduce, eval_reduce_window, eval_select_and_scatter, eval_scatter,
+    eval_sort, eval_topk, eval_batch_norm, eval_rng, eval_rng_bit_generator, eval_rng_state,
+    eval_structure, eval_control, eval_custom_call;
+
+/* Adds a rule for an operation that kernels run in the download: reference/textbook does, in builds that have it.
+** Called before any evaluation. */
+void eval_add_rule(Opcode opcode, EvalRule *rule);
+/* Returns the rule for an opcode; NULL if there is none. */
+EvalRule *eval_added_rule(Opcode opcode);
 
 #endif

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/step.h"
+#include "rewrite/base/effects.h"
+#include "rewrite/base/module_check.h"
+#include "rewrite/base/passes.h"
 #include "rewrite/dynamic/dimensions.h"
-#include "rewrite/effects.h"
-#include "rewrite/module_check.h"
-#include "rewrite/passes.h"
 
 #define NEEDED        true, false
 #define OPTIONAL      false, false
@@ -19,7 +19,7 @@ static const Pass pipeline[] = {
   {STAGE_##stage, name, function, NULL, about, need},
 #define PASS_FOR(stage, need, name, function, about, why) \
   {STAGE_##stage, name, NULL, function, about, need},
-#include "rewrite/pipeline.def"
+#include "rewrite/base/passes.def"
 };
 static const int pipeline_count = sizeof pipeline / sizeof *pipeline;
 

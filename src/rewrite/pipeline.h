@@ -22,7 +22,7 @@
 
 #include "base/strbuf.h"
 #include "plan/fusible.h"
-#include "rewrite/passes.h"
+#include "rewrite/base/passes.h"
 
 typedef enum PassStage {
   STAGE_PREPARE,

@@ -498,7 +498,7 @@ static bool run_step(Replica *replica, const Thunk *thunk, Error *error) {
   return true;
 }
 
-/* Called by regions; see codegen/region.h. */
+/* Called by regions; see codegen/regions/region.h. */
 int xla_region_step(Replica *replica, const Thunk *thunk);
 __attribute__((used, visibility("default"))) int xla_region_step(Replica *replica,
                                                                  const Thunk *thunk) {

@@ -40,7 +40,7 @@ function linesOfSwitches() {
   const files = readdirSync(join(ROOT, 'src'), { recursive: true }).filter((path) => path.endsWith('.c'));
   const texts = files.map((path) => readFileSync(join(ROOT, 'src', path), 'utf8'));
   const count = (pattern) => texts.filter((text) => pattern.test(text)).reduce((sum, text) => sum + text.split('\n').length - 1, 0);
-  const table = readFileSync(join(ROOT, 'src/rewrite/pipeline.def'), 'utf8');
+  const table = readFileSync(join(ROOT, 'src/rewrite/base/passes.def'), 'utf8');
   const lines = new Map();
   for (const [, name, fn] of table.matchAll(/OPTIONAL, "([\w-]+)", (\w+)/g)) lines.set(name, count(new RegExp(`^bool ${fn}\\(`, 'm')));
   for (const [, name] of readFileSync(join(ROOT, 'src/compile/switches.def'), 'utf8').matchAll(/^SWITCH\("([\w-]+)"/gm)) lines.set(name, 0);

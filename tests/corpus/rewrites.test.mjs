@@ -1,5 +1,5 @@
 /**
- * Tests that each rewrite of src/rewrite/pipeline.def has a program that it changes and whose results real XLA made:
+ * Tests that each rewrite of src/rewrite/base/passes.def has a program that it changes and whose results real XLA made:
  * in the golden corpus. Else a test names the rewrite.
  */
 import assert from 'node:assert/strict';
@@ -43,7 +43,7 @@ test('each rewrite changes a program of the corpus, or is named by a test', asyn
   assert.ok(names.size > 30);
   const left = await changing(names), named = await namedByTests();
   const forgotten = [...left].filter((name) => !named.has(name));
-  assert.deepEqual(forgotten, [], 'rewrites of src/rewrite/pipeline.def without a program: add one to tests/golden/family_*.py');
+  assert.deepEqual(forgotten, [], 'rewrites of src/rewrite/base/passes.def without a program: add one to tests/golden/family_*.py');
 });
 
 /* XLA's client takes no bitcast, but XLA's dumps have them: the expected values are the elements in memory order. */

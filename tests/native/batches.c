@@ -5,7 +5,7 @@
 **   batches [FILE.golden...]        default: those of tests/golden
 */
 #include "corpus.h"
-#include "rewrite/batch/batch.h"
+#include "derive/batch/batch.h"
 
 static int batched, refused, failures;
 

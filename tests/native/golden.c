@@ -15,8 +15,8 @@
 
 #include "hlo/text/text.h"
 #include "reference/eval.h"
+#include "rewrite/base/passes.h"
 #include "rewrite/dynamic/dimensions.h"
-#include "rewrite/passes.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 

@@ -5,7 +5,7 @@
 **   gradients [FILE.golden...]        default: those of tests/golden
 */
 #include "corpus.h"
-#include "rewrite/gradient/gradient.h"
+#include "derive/gradient/gradient.h"
 
 static int differentiated, refused, failures;
 

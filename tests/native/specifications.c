@@ -1,6 +1,6 @@
 /*
 ** Tests that the checks between stages find each fault. Each row is a module that breaks a specification
-** (rewrite/module_check.h, codegen/fusion_check.h); the check, in a process of its own, must abort with these words.
+** (rewrite/base/module_check.h, codegen/fusion_check.h); the check, in a process of its own, must abort with these words.
 */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "codegen/codegen.h"
 #include "codegen/fusion_check.h"
 #include "hlo/text/text.h"
-#include "rewrite/module_check.h"
+#include "rewrite/base/module_check.h"
 
 #define LESS                                                                                      \
   "less {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = pred[] compare(a, b), " \

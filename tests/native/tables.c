@@ -8,16 +8,16 @@
 
 #include "base/host/platform.h"
 #include "codegen/codegen.h"
-#include "codegen/vector_functions.h"
+#include "derive/batch/batching.h"
+#include "derive/gradient/linear.h"
 #include "hlo/infer/builder.h"
 #include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
-#include "rewrite/batch/batching.h"
-#include "rewrite/gradient/linear.h"
+#include "vectors/vector_functions.h"
 
 #define VECTOR_FUNCTION(name, arity) (const void *)name,
 static const void *const vector_functions[] = {
-#include "codegen/vector_functions.def"
+#include "vectors/vector_functions.def"
 };
 #undef VECTOR_FUNCTION
 
@@ -128,7 +128,7 @@ static void check_derivative(Opcode opcode) {
   bool some =
       rule->linear_operands || rule->linearize || rule->replace || rule->is_zero || rule->none;
   for (int k = 0; k < 3; k++) some |= rule->formulas[k] != NULL;
-  if (!some) fail(opcode, "no derivative, and no reason in rewrite/gradient/rules.def");
+  if (!some) fail(opcode, "no derivative, and no reason in derive/gradient/rules.def");
   if (rule->linear_operands && !rule->transpose) fail(opcode, "linear, but no transposition");
 }
 
@@ -137,7 +137,7 @@ static void check_batching(Opcode opcode) {
   const BatchRow *row = &batch_rows[opcode];
   if (row->rule || row->none) return;
   bool needs_none = row->is_source && opcode_rows[opcode].arity == 0;
-  if (!needs_none) fail(opcode, "no batching rule, and no reason in rewrite/batch/rules.def");
+  if (!needs_none) fail(opcode, "no batching rule, and no reason in derive/batch/rules.def");
 }
 
 /* Each element type is stored and loaded. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codegen/vector_functions.h"
+#include "vectors/vector_functions.h"
 
 typedef struct Row {
   const char *name;

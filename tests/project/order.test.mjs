@@ -38,7 +38,7 @@ test('a word that marks an order stands at two places, and one of them is checke
 /* ORDER OPCODE */
 test('derivatives stand in the order of operations', () => {
   const rows = (path, pattern) => [...read(path).matchAll(pattern)].map(([, name]) => name);
-  assert.deepEqual(rows('src/rewrite/gradient/rules.def', /^DERIVATIVE\((\w+),/gm),
+  assert.deepEqual(rows('src/derive/gradient/rules.def', /^DERIVATIVE\((\w+),/gm),
     rows('src/hlo/ir/opcodes.def', /^OPCODE\((\w+),/gm));
 });
 

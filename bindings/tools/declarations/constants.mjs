@@ -12,9 +12,9 @@ const USED = {
   'hlo/ir/mesh.h': ['MAX_DEVICES'],
   'hlo/text/parser.h': ['MAX_NESTING'],
   'hlo/text/text.h': ['ELIDED_REFUSED', 'ELIDED_ZEROS', 'ELIDED_RANDOM'],
-  'rewrite/batch/batch.h': ['NO_BATCH'],
-  'rewrite/gradient/gradient.h': ['GRADIENT_JVP', 'GRADIENT_VJP', 'GRADIENT_OF_SCALAR'],
-  'rewrite/gradient/options.h': ['CHECKPOINT_NONE', 'CHECKPOINT_SQRT', 'CHECKPOINT_ALL'],
+  'derive/batch/batch.h': ['NO_BATCH'],
+  'derive/gradient/gradient.h': ['GRADIENT_JVP', 'GRADIENT_VJP', 'GRADIENT_OF_SCALAR'],
+  'derive/gradient/options.h': ['CHECKPOINT_NONE', 'CHECKPOINT_SQRT', 'CHECKPOINT_ALL'],
   'runtime/devices.h': ['RUN_DONE', 'RUN_FAILED', 'WAITED_FOR_HOST'],
   'runtime/scheduler.h': ['WORKER_BROKE_SCHEDULER'],
 };

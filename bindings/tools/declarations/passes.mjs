@@ -1,5 +1,5 @@
 /**
- * docs/passes.md: the table of rewrites, from src/rewrite/pipeline.def.
+ * docs/passes.md: the table of rewrites, from src/rewrite/base/passes.def.
  */
 import { readFile } from 'node:fs/promises';
 
@@ -38,7 +38,7 @@ export async function passesPage() {
   const switches = [...(await readFile(SWITCHES, 'utf8')).matchAll(SWITCH)];
   return [
     '# Rewrites', '',
-    'What happens to a module between `parseHlo` and code, in order. The table is `src/rewrite/pipeline.def`; this',
+    'What happens to a module between `parseHlo` and code, in order. The table is `src/rewrite/base/passes.def`; this',
     'page is made from it by `make declarations`. Dynamic dimensions are resolved before the first row.', '',
     '`client.passes(module)` gives the module after each rewrite that changed it. `client.compile(module,',
     '{ disable: [\'fuse-loops\'] })` and `xla-wasm run --disable fuse-loops` leave optional rewrites out: the results',

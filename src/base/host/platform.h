@@ -62,7 +62,7 @@ const uint32_t *platform_module_code(int module);
 /* The C type of a generated kernel; codegen/codegen.h describes the arguments. */
 typedef void (*GeneratedKernel)(uint8_t *const *buffers, int64_t begin, int64_t end);
 
-/* The C type of a generated region; see codegen/region.h. */
+/* The C type of a generated region; see codegen/regions/region.h. */
 typedef int (*GeneratedRegion)(void *context, uint8_t *const *slots, int resume, int fuel);
 
 /* Returns this thread's function `function` (exports are named "0", "1", ...) of a registered module, or NULL if

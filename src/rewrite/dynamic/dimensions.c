@@ -1,9 +1,9 @@
 #include "rewrite/dynamic/dimensions.h"
 
 #include "hlo/ir/shorthand.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 #include "rewrite/dynamic/dynamic.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
 
 /* Flags the sizes that the shape declares dynamic. */
 static bool *put_flags(const Shape *shape, bool *out) {

@@ -9,9 +9,9 @@
 **                       a scan over places: each takes the next element of the left or right run
 */
 #include "hlo/ir/shorthand.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 #include "rewrite/expand/applied.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
 
 /* ---- Scalars ---- */
 

@@ -6,8 +6,8 @@
 ** The inner dot is S32: it counts the positions where both hold, which are fewer than 2^31.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 static bool is_of_predicates(const Instruction *x) {
   if (x->opcode != HLO_DOT && x->opcode != HLO_CONVOLUTION) return false;

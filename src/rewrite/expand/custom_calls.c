@@ -5,7 +5,7 @@
 */
 #include <string.h>
 
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 /* Calls that annotate the placement of data and return their operand; some return nothing. */
 static const char *const hints[] = {

@@ -12,7 +12,7 @@
 #include "rewrite/expand/applied.h"
 
 #include "hlo/ir/shorthand.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 typedef struct Applied {
   Instruction *x;

@@ -4,9 +4,9 @@
 */
 #include "rewrite/expand/expand_batch_norm.h"
 
-#include "rewrite/make.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/make.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 typedef struct BatchNorm {
   Maker m;

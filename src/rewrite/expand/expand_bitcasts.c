@@ -4,7 +4,7 @@
 ** layout. XLA's optimised modules have many. Bitcasts that change the elements' width stay, for the
 ** evaluator.
 */
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 /* Returns dimension number `i` in memory order, from the outermost on. */
 static int in_memory(const Shape *shape, int i) {

@@ -7,7 +7,7 @@
 ** As in XLA's evaluator, operands and scales are first rounded to the type of the result, and
 ** products and sums of narrow floats are computed in f32.
 */
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 typedef struct Expansion {
   Instruction *x; /* the scaled-dot */

@@ -10,7 +10,7 @@
 */
 #include "hlo/ir/scan.h"
 #include "hlo/ir/shorthand.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 typedef struct Expansion {
   Instruction *x; /* the scan */

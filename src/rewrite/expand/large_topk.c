@@ -6,8 +6,8 @@
 ** For a small k, kernels/sort/topk.c keeps a list of the best elements so far.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 enum {
   ALWAYS = 1024, /* a k from this on is large; */

@@ -9,7 +9,7 @@
 
 #include "hlo/ir/sharding.h"
 #include "hlo/ir/shorthand.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 typedef struct Joining { /* of a module */
   Module *module;

@@ -8,8 +8,8 @@
 ** flushes to zero, as hlo/scalar/real_math.c does. Operations that only compare or move elements stay.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 static Instruction *convert(Instruction *x, PrimitiveType type) {
   const Shape *shape = shape_with_type(x->parent->module->arena, x->shape, type);

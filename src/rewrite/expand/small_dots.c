@@ -12,8 +12,8 @@
 ** its time, batches of inner products 0.2 (4,096 of 64) to 1.03 (bf16) (Intel Xeon, 2026-11).
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 enum { MAX_PRODUCTS = 64, MAX_TERMS = 4, MIN_BATCH = 16, MAX_OF_BATCH = 32 };
 

@@ -11,8 +11,8 @@
 ** attribute `calls`, which kernels/sort/sort_merge.c calls.
 */
 #include "plan/comparator.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 typedef struct Extraction {
   Instruction *sort;

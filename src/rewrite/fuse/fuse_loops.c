@@ -22,8 +22,8 @@
 #include "base/min_max.h"
 #include "base/scope.h"
 #include "plan/reduction.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 enum { MAX_MEMBERS = 512, MAX_INPUTS = 48, MAX_COPIES = 3 };
 

@@ -18,8 +18,8 @@
 ** earlier if it reads no value computed in between. Otherwise the two loops stay apart.
 */
 #include "plan/reduction.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 enum {
   MAX_INPUTS = 48,
@@ -58,7 +58,7 @@ typedef struct Merger {
 
 /* ---- Conditions for merging ---- */
 
-/* Whether a reduction is a sum. Maxima, minima and reductions of bytes are faster alone (codegen/reduce_emitter.c). */
+/* Whether a reduction is a sum. Maxima, minima and reductions of bytes are faster alone (codegen/loops/reduce_emitter.c). */
 static bool is_sum(const Instruction *root) {
   Opcode opcode = reduce_operation(root);
   PrimitiveType type = root->shape->type;

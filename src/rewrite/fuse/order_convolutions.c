@@ -10,8 +10,8 @@
 ** Runs after the passes that fold transposes into convolutions.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 enum {
   VECTOR_BYTES = 16,

@@ -15,8 +15,8 @@
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 enum {
   LONG = 1 << 17, /* elements per result: longer reductions are split; */

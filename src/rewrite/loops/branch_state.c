@@ -9,7 +9,7 @@
 */
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 /* Finds the elements of a tuple that these users read. Returns their number. */
 static int find_live(Instruction *const *users, int count, bool *live) {

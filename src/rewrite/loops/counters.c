@@ -17,8 +17,8 @@
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
 #include "plan/counted_loop.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 /* The range of all elements of a value; empty: unknown. */
 typedef struct Range {

@@ -20,8 +20,8 @@
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
 #include "plan/counted_loop.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 #include "value/scalar.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include "base/scope.h"
 #include "hlo/ir/attribute_compare.h"
 #include "hlo/ir/shorthand.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 typedef struct State {
   Instruction *loop, *inside, *tested; /* the parameters of body and condition */

@@ -6,8 +6,8 @@
 **     while(init), i < n, i = i + 1      body(... body(body(init)))
 */
 #include "plan/counted_loop.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 enum {
   MAX_ITERATIONS = 16,

@@ -7,7 +7,7 @@
 
 #include "base/scope.h"
 #include "hlo/ir/attribute_compare.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 /* An open-addressing hash set of instructions. */
 typedef struct InstructionSet {

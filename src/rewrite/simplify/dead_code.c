@@ -3,7 +3,7 @@
 ** without a caller. Parameters stay: they are the computation's signature.
 */
 #include "base/scope.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 static void mark_operands(const Instruction *instruction, bool *live) {
   for (int i = 0; i < instruction->operand_count; i++) live[instruction->operands[i]->id] = true;

@@ -1,14 +1,14 @@
 /*
 ** Marks differences that are at most 0 or NaN: a number minus the max of numbers that include it, as in every
 ** softmax. Their exponential needs no code for large x. The mark is needed because the loop that computes the
-** difference does not see the max's operands. codegen/math_emitter.c finds other ranges of exponentials.
+** difference does not see the max's operands. codegen/loops/math_emitter.c finds other ranges of exponentials.
 */
 #include <string.h>
 
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 /* Maps a reshape: along[d] becomes the dimension of the difference for dimension d of `from`, given those of `to`.
 ** Returns false if more than dimensions of size 1 differ. */

@@ -3,7 +3,7 @@
 ** small. A constant is read from memory, so folding a broadcast or an iota would make the program slower.
 */
 #include "reference/eval.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 enum {
   LARGEST_RESULT = 64 << 10, /* bytes */

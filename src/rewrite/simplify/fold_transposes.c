@@ -7,7 +7,7 @@
 ** transposes, as they are fast in one order only.
 */
 #include "base/scope.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 static bool is_transpose(const Instruction *x) { return x->opcode == HLO_TRANSPOSE; }
 

@@ -7,7 +7,7 @@
 
 #include "base/host/platform.h"
 #include "hlo/ir/sharding.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 /* Limits of a program's growth, which is exponential if each level calls the next one twice. Calls beyond
 ** the limits stay, and the evaluator runs them. */

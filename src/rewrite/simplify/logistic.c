@@ -8,8 +8,8 @@
 ** a broadcast value. Other quotients are divided here, so that their bits are exact.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 static bool is_one(const Instruction *x) {
   Scalar value;

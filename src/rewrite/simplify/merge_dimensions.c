@@ -6,8 +6,8 @@
 **     reshape(slice(reshape(x) of f32[4,2,2]), slice={[0:4], [1:2], [0:2]})
 */
 #include "plan/loop_plan.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 /* Maps each dimension of an array to its merged dimension, in order. */
 typedef struct Merging {

@@ -9,8 +9,8 @@
 ** in which only element-wise loops would shrink stays as it is: fusion with the slices narrows these loops.
 */
 #include "base/scope.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 enum {
   MIN_PART = 2,       /* min ratio of all elements to those used, for a value to be narrowed */

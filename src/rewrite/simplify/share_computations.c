@@ -5,7 +5,7 @@
 */
 #include "base/scope.h"
 #include "hlo/ir/attribute_compare.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 
 typedef struct Sharer {
   size_t mask;

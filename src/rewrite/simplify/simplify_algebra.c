@@ -8,7 +8,7 @@
 */
 
 #include "hlo/ir/shorthand.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/rewrite.h"
 #include "value/scalar.h"
 
 typedef Instruction *Rule(Instruction *x);

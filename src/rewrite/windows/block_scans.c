@@ -12,8 +12,8 @@
 #include "base/min_max.h"
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 
 enum { BLOCK = 16 }; /* of XLA:CPU's ReduceWindowRewriter */
 

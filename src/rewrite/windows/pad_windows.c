@@ -6,8 +6,8 @@
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
 bool window_is_padded(const Window *window) {

@@ -12,9 +12,9 @@
 #include "base/min_max.h"
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 #include "rewrite/expand/applied.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
 
 enum { LEVEL_WINDOW = 32 }; /* of XLA:CPU's TreeReductionRewriter */
 

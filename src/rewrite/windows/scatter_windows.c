@@ -17,8 +17,8 @@
 ** Elements after the last window get the initial value.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/passes.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
 enum { MAX_LOOP_RANK = 10 };

@@ -1,0 +1,76 @@
+#include "codegen/formulas/expression.h"
+
+#include <assert.h>
+#include <string.h>
+
+static Value add_node(Expression *m, ExpressionNode node) {
+  assert(m->count < MAX_VALUES);
+  for (int i = 0; i < node.count; i++) m->nodes[node.operands[i]].uses++;
+  m->nodes[m->count] = node;
+  return m->count++;
+}
+
+Value expression_input(Expression *m, int local) {
+  return add_node(m, (ExpressionNode){.kind = EXPRESSION_INPUT, .local = local});
+}
+
+Value expression_word(Expression *m, uint64_t bits) {
+  return add_node(m,
+                  (ExpressionNode){.kind = EXPRESSION_CONSTANT, .bits = bits, .local = NO_LOCAL});
+}
+
+Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c) {
+  return add_node(m, (ExpressionNode){.kind = EXPRESSION_SIMD,
+                                      .op = op,
+                                      .count = count,
+                                      .operands = {a, b, c},
+                                      .local = NO_LOCAL});
+}
+
+Value expression_shift(Expression *m, int op, Value a, int amount) {
+  return add_node(m, (ExpressionNode){.kind = EXPRESSION_SHIFT,
+                                      .op = op,
+                                      .count = 1,
+                                      .operands = {a},
+                                      .bits = (uint64_t)amount,
+                                      .local = NO_LOCAL});
+}
+
+Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l) {
+  return add_node(m, (ExpressionNode){.kind = EXPRESSION_SHUFFLE,
+                                      .count = 2,
+                                      .operands = {a, b},
+                                      .bits = (uint64_t)(i | j << 8 | k << 16 | l << 24),
+                                      .local = NO_LOCAL});
+}
+
+Value expression_call(Expression *m, const char *name, int count, const Value *operands) {
+  ExpressionNode node = {.kind = EXPRESSION_CALL, .count = count, .name = name, .local = NO_LOCAL};
+  for (int i = 0; i < count; i++) node.operands[i] = operands[i];
+  return add_node(m, node);
+}
+
+Value constant(Expression *m, double value) {
+  float narrow = (float)value;
+  uint64_t bits = 0;
+  if (m->wide) {
+    memcpy(&bits, &value, sizeof value);
+  } else {
+    memcpy(&bits, &narrow, sizeof narrow);
+    bits |= bits << 32;
+  }
+  return expression_word(m, bits);
+}
+
+Value integer(Expression *m, int64_t value) {
+  uint64_t bits = (uint64_t)value;
+  return expression_word(m, m->wide ? bits : (bits & UINT32_MAX) | bits << 32);
+}
+
+Value polynomial(Expression *m, Value x, const double *coefficients, int count) {
+  Value total = constant(m, coefficients[0]);
+  for (int i = 1; i < count; i++) {
+    total = sum(m, product(m, total, x), constant(m, coefficients[i]));
+  }
+  return total;
+}

@@ -1,0 +1,114 @@
+/*
+** Formulas over vectors, and their code. A formula is built as a graph of values, by functions that read like
+** the formula. emit_expression() then emits it: a value used once stays on WebAssembly's stack, others get a
+** local for their live range. Constants are hoisted by emit_math_constants() (emitter.h).
+**
+** A formula computes in lanes of 32 bits or, if `wide`, of 64; operations named without a type are then those of
+** f64x2 and i64x2.
+*/
+#ifndef XLA_CODEGEN_FORMULAS_EXPRESSION_H
+#define XLA_CODEGEN_FORMULAS_EXPRESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "codegen/wasm/instructions.h"
+
+enum { MAX_VALUES = 640, MAX_INPUTS = 4, MAX_RESULTS = 2, NO_LOCAL = -1 };
+
+typedef int Value; /* index of a node */
+
+typedef enum ExpressionKind {
+  EXPRESSION_INPUT,
+  EXPRESSION_CONSTANT,
+  EXPRESSION_SIMD,    /* the instruction `op` */
+  EXPRESSION_SHIFT,   /* the same, of all lanes by `bits` */
+  EXPRESSION_SHUFFLE, /* of 32-bit lanes: the bytes of `bits` */
+  EXPRESSION_CALL,    /* of the vector function `name` */
+} ExpressionKind;
+
+typedef struct ExpressionNode {
+  ExpressionKind kind;
+  int op, count;
+  Value operands[MAX_INPUTS];
+  uint64_t bits; /* of a constant: in each half of the vector */
+  const char *name;
+  int uses, local;
+} ExpressionNode;
+
+typedef struct Expression {
+  bool wide;
+  bool of_difference; /* the input is a difference of numbers, most likely not all tiny */
+  int count;
+  ExpressionNode nodes[MAX_VALUES];
+} Expression;
+
+/* --- Building --- */
+
+Value expression_input(Expression *m, int local);    /* NO_LOCAL if only constants are hoisted */
+Value expression_word(Expression *m, uint64_t bits); /* of each 64 bits of the vector */
+Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c);
+Value expression_shift(Expression *m, int op, Value a, int amount);
+Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l);
+Value expression_call(Expression *m, const char *name, int count, const Value *operands);
+
+/* Puts a float or an integer into all lanes; of f64x2 or i64x2 if wide. */
+Value constant(Expression *m, double value);
+Value integer(Expression *m, int64_t value);
+
+#define UNARY_OPERATION(name, narrow_op, wide_op)                             \
+  static inline Value name(Expression *m, Value a) {                          \
+    return expression_op(m, m->wide ? (wide_op) : (narrow_op), 1, a, -1, -1); \
+  }
+#define BINARY_OPERATION(name, narrow_op, wide_op)                           \
+  static inline Value name(Expression *m, Value a, Value b) {                \
+    return expression_op(m, m->wide ? (wide_op) : (narrow_op), 2, a, b, -1); \
+  }
+#define SHIFT_OPERATION(name, narrow_op, wide_op)                             \
+  static inline Value name(Expression *m, Value a, int amount) {              \
+    return expression_shift(m, m->wide ? (wide_op) : (narrow_op), a, amount); \
+  }
+
+UNARY_OPERATION(absolute, F32X4_ABS, F64X2_ABS)
+UNARY_OPERATION(negated, F32X4_NEG, F64X2_NEG)
+UNARY_OPERATION(square_root, F32X4_SQRT, F64X2_SQRT)
+UNARY_OPERATION(not_of, V128_NOT, V128_NOT)
+BINARY_OPERATION(sum, F32X4_ADD, F64X2_ADD)
+BINARY_OPERATION(difference, F32X4_SUB, F64X2_SUB)
+BINARY_OPERATION(product, F32X4_MUL, F64X2_MUL)
+BINARY_OPERATION(quotient, F32X4_DIV, F64X2_DIV)
+BINARY_OPERATION(is_less, F32X4_LT, F64X2_LT)
+BINARY_OPERATION(is_equal, F32X4_EQ, F64X2_EQ)
+BINARY_OPERATION(is_unequal, F32X4_NE, F64X2_NE)
+/* b < a ? b : a, and a < b ? b : a: NaN if a is. One instruction, where min and max are six. */
+BINARY_OPERATION(minimum, F32X4_PMIN, F64X2_PMIN)
+BINARY_OPERATION(maximum, F32X4_PMAX, F64X2_PMAX)
+BINARY_OPERATION(integer_sum, I32X4_ADD, I64X2_ADD)
+BINARY_OPERATION(integer_difference, I32X4_SUB, I64X2_SUB)
+BINARY_OPERATION(integer_less, I32X4_LT_S, I64X2_LT_S)
+BINARY_OPERATION(both, V128_AND, V128_AND)
+BINARY_OPERATION(either, V128_OR, V128_OR)
+BINARY_OPERATION(exclusive, V128_XOR, V128_XOR)
+BINARY_OPERATION(without, V128_ANDNOT, V128_ANDNOT) /* a & ~b */
+SHIFT_OPERATION(shifted_left, I32X4_SHL, I64X2_SHL)
+SHIFT_OPERATION(shifted_right, I32X4_SHR_S, I64X2_SHR_S)
+SHIFT_OPERATION(shifted_right_unsigned, I32X4_SHR_U, I64X2_SHR_U)
+
+#undef UNARY_OPERATION
+#undef BINARY_OPERATION
+#undef SHIFT_OPERATION
+
+/* Bit by bit: mask ? yes : no */
+static inline Value selected(Expression *m, Value mask, Value yes, Value no) {
+  return expression_op(m, V128_BITSELECT, 3, yes, no, mask);
+}
+
+/* Builds a polynomial by Horner's rule, highest coefficient first. */
+Value polynomial(Expression *m, Value x, const double *coefficients, int count);
+#define POLYNOMIAL(m, x, ...)                                                             \
+  __extension__({                                                                         \
+    static const double coefficients_[] = {__VA_ARGS__};                                  \
+    polynomial(m, x, coefficients_, (int)(sizeof coefficients_ / sizeof *coefficients_)); \
+  })
+
+#endif

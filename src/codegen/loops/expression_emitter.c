@@ -1,0 +1,99 @@
+#include "codegen/loops/expression_emitter.h"
+
+/* --- Constants, set before the loops ---------------------------------------------------------- */
+
+static int constant_local(const Emitter *e, uint64_t bits) {
+  for (int i = 0; i < e->math_count; i++) {
+    if (e->math[i].bits == bits) return e->math[i].local;
+  }
+  return NO_LOCAL;
+}
+
+static void emit_hoisted(Emitter *e, uint64_t bits) {
+  int local = constant_local(e, bits);
+  if (local == NO_LOCAL) {
+    emit_splat64(e, bits);
+  } else {
+    wasm_get(&e->function, local);
+  }
+}
+
+void hoist_constants(Emitter *e, const Expression *m) {
+  for (int i = 0; i < m->count; i++) {
+    uint64_t bits = m->nodes[i].bits;
+    if (m->nodes[i].kind != EXPRESSION_CONSTANT || constant_local(e, bits) != NO_LOCAL) continue;
+    MathConstant constant = {bits, wasm_local(&e->function, WASM_V128)};
+    emit_splat64(e, bits);
+    wasm_set(&e->function, constant.local);
+    ARENA_PUSH(e->plan->arena, e->math, e->math_count, e->math_capacity, constant);
+  }
+}
+
+/* --- Writing ---------------------------------------------------------------------------------- */
+
+static void emit_node(Emitter *e, Expression *m, Value value);
+
+static void emit_code(Emitter *e, const ExpressionNode *node) {
+  WasmFunction *f = &e->function;
+  uint64_t lanes = node->bits;
+  switch (node->kind) {
+  case EXPRESSION_CONSTANT: emit_hoisted(e, node->bits); break;
+  case EXPRESSION_SIMD: wasm_simd(f, node->op); break;
+  case EXPRESSION_SHIFT: emit_shift(e, node->op, (int)node->bits); break;
+  case EXPRESSION_SHUFFLE:
+    wasm_shuffle32(f, lanes & 7, lanes >> 8 & 7, lanes >> 16 & 7, lanes >> 24 & 7);
+    break;
+  case EXPRESSION_CALL: wasm_call(f, node->name, node->count); break;
+  default: break;
+  }
+}
+
+/* Pushes a value for one of its users; the last one frees the local. */
+static void emit_node(Emitter *e, Expression *m, Value value) {
+  ExpressionNode *node = &m->nodes[value];
+  if (node->local != NO_LOCAL) {
+    wasm_get(&e->function, node->local);
+    if (--node->uses == 0 && node->kind != EXPRESSION_INPUT) {
+      wasm_local_release(&e->function, node->local);
+    }
+    return;
+  }
+  for (int i = 0; i < node->count; i++) emit_node(e, m, node->operands[i]);
+  emit_code(e, node);
+  if (node->uses > 1 && node->kind != EXPRESSION_CONSTANT) node->local = emit_keep(e);
+  node->uses--;
+}
+
+void emit_expression(Emitter *e, Expression *m, const Value *results, int count, int *locals) {
+  /* Values that no result needs must not keep their operands in locals. */
+  for (int i = 0; i < count; i++) m->nodes[results[i]].uses++;
+  for (Value v = m->count - 1; v >= 0; v--) {
+    if (m->nodes[v].uses > 0) continue;
+    for (int i = 0; i < m->nodes[v].count; i++) m->nodes[m->nodes[v].operands[i]].uses--;
+  }
+  for (int i = 0; i < count; i++) {
+    emit_node(e, m, results[i]);
+    locals[i] = wasm_local(&e->function, WASM_V128);
+    wasm_set(&e->function, locals[i]);
+  }
+}
+
+/* --- Lanes that are computed another way ------------------------------------------------------ */
+
+void begin_exception(Emitter *e, int where) {
+  wasm_get(&e->function, where);
+  wasm_simd(&e->function, I32X4_BITMASK);
+  wasm_block(&e->function, OP_IF);
+}
+
+void end_exception(Emitter *e, int where, int instead, int result) {
+  WasmFunction *f = &e->function;
+  wasm_get(f, instead);
+  wasm_get(f, result);
+  wasm_get(f, where);
+  wasm_simd(f, V128_BITSELECT);
+  wasm_set(f, result);
+  wasm_op(f, OP_END);
+  wasm_local_release(f, instead);
+  wasm_local_release(f, where);
+}

@@ -1,0 +1,599 @@
+/*
+** Emits leaves: the pointers into arrays that move along the loops, and the loads and stores of four lanes.
+*/
+#include "codegen/loops/leaf_emitter.h"
+
+#include "codegen/formulas/lanes.h"
+#include "codegen/loops/lane_emitter.h"
+
+/* --- Leaves ----------------------------------------------------------------------------------- */
+
+int64_t lane_stride(const Emitter *e, const LoopNode *leaf) {
+  return leaf->offset.coefficient[e->plan->lane_loop];
+}
+
+bool has_wide_counter(const LoopNode *leaf) {
+  const Instruction *x = leaf->instruction;
+  return leaf->kind == NODE_IOTA && lane_kind(node_type(leaf)) == LANES_I64 &&
+         x->shape->dims[x->a->iota_dimension] > INT32_MAX;
+}
+
+/* Returns the index of the kernel's buffer that a leaf is in. */
+static int buffer_of(const Emitter *e, const LoopNode *leaf) {
+  return leaf->kind == NODE_RESULT ? e->operand_count + leaf->result
+                                   : leaf->instruction->parameter_number;
+}
+
+bool is_in_memory(const LoopNode *leaf) {
+  return leaf->kind == NODE_INPUT || leaf->kind == NODE_RESULT || leaf->kind == NODE_GATHERED;
+}
+
+int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
+  WasmFunction *f = &e->function;
+  int64_t offset = elements * type_bytes(node_type(node));
+  if (node->level == LEVEL_CALL) {
+    wasm_get(f, e->bases[buffer_of(e, node)]);
+    return offset + node->offset.constant * type_bytes(node_type(node));
+  }
+  wasm_get(f, e->nodes[node->id].pointer);
+  if (offset >= 0) return offset;
+  wasm_i32(f, offset);
+  wasm_op(f, OP_I32_ADD);
+  return 0;
+}
+
+bool is_held_leaf(const Emitter *e, const LoopNode *leaf) {
+  return is_in_memory(leaf) && e->places && is_held(e->cells, &e->places[buffer_of(e, leaf)]);
+}
+
+/* Pushes lanes from number `lane` on, or one component of complex ones; lane 0 is `elements` after the
+** pointer. Dead lanes repeat the last live one: memory there may hold denormals, which are slow. */
+static void emit_held_lanes(Emitter *e, const LoopNode *leaf, int64_t elements, int64_t stride,
+                            int lane, int component) {
+  int64_t from[16];
+  const Place *place = &e->places[buffer_of(e, leaf)];
+  int whole = type_bytes(node_type(leaf)), last = e->one_lane ? 0 : e->tail ? e->tail - 1 : LANES;
+  int bytes = type_is_complex(node_type(leaf)) ? whole / 2 : whole, width = bytes == 8 ? 8 : 4;
+  for (int k = 0; k < 16; k++) {
+    int at = lane + k / width < last ? lane + k / width : last;
+    from[k] = e->nodes[leaf->id].at + (elements + at * stride) * whole + k % width +
+              (int64_t)component * bytes;
+    if (k % width >= bytes) from[k] = -1;
+  }
+  bool is_scalar = e->one_lane && place->bytes == bytes;
+  emit_held(&e->function, e->cells, place, from, is_scalar ? bytes : 16);
+}
+
+/* Pushes a part of a leaf in cells, without extending narrow elements. */
+static void emit_held_leaf(Emitter *e, const LoopNode *leaf, int part) {
+  bool complex = type_is_complex(node_type(leaf));
+  int bytes = type_bytes(node_type(leaf)), lanes = bytes == (complex ? 16 : 8) ? 2 : LANES;
+  int64_t stride = leaf->level < LEVEL_ELEMENT ? 0 : lane_stride(e, leaf);
+  emit_held_lanes(e, leaf, e->lane_zero * stride, stride, (complex ? part / 2 : part) * lanes,
+                  complex ? part % 2 : 0);
+}
+
+/* Whether the bits above a narrow element are copies of its sign. Those of f16 are, for bits_function(). */
+static bool extends_sign(PrimitiveType type) {
+  return type == F16 || type_kind(type) == KIND_SIGNED;
+}
+
+static void emit_extend(Emitter *e, PrimitiveType type) {
+  int bits = 8 * type_bytes(type);
+  if (bits >= 32) return;
+  emit_shift(e, I32X4_SHL, 32 - bits);
+  emit_shift(e, extends_sign(type) ? I32X4_SHR_S : I32X4_SHR_U, 32 - bits);
+}
+
+/* Loads an element of less than 32 bits as an i32. */
+static void emit_load_extended(Emitter *e, PrimitiveType type, int64_t offset) {
+  bool with_sign = extends_sign(type);
+  int byte = with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U;
+  int half = with_sign ? OP_I32_LOAD16_S : OP_I32_LOAD16_U;
+  wasm_memory(&e->function, type_bytes(type) == 1 ? byte : half, offset);
+}
+
+void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements) {
+  if (is_held_leaf(e, node)) {
+    emit_held_lanes(e, node, elements, 0, 0, 0);
+    emit_extend(e, node_type(node));
+    wasm_extract_lane(&e->function, I32X4_EXTRACT_LANE, 0);
+    return;
+  }
+  int64_t offset = emit_address(e, node, elements);
+  emit_load_extended(e, node_type(node), offset);
+}
+
+/* Pushes one element in all lanes. */
+static void emit_load_splat(Emitter *e, const LoopNode *node, int64_t elements) {
+  WasmFunction *f = &e->function;
+  int bytes = type_bytes(node_type(node));
+  if (bytes < 4) {
+    emit_load_narrow(e, node, elements);
+    wasm_simd(f, I32X4_SPLAT);
+  } else {
+    int64_t offset = emit_address(e, node, elements);
+    wasm_simd_memory(f, bytes == 4 ? V128_LOAD32_SPLAT : V128_LOAD64_SPLAT, offset);
+  }
+}
+
+/* Pushes four adjacent elements. */
+static void emit_load_vector(Emitter *e, const LoopNode *node, int part) {
+  WasmFunction *f = &e->function;
+  bool with_sign = extends_sign(node_type(node));
+  int64_t offset = emit_address(e, node, e->lane_zero);
+  switch (e->dense ? 16 : type_bytes(node_type(node))) {
+  case 1:
+    wasm_simd_memory(f, V128_LOAD32_ZERO, offset);
+    wasm_simd(f, with_sign ? I16X8_EXTEND_LOW_I8X16_S : I16X8_EXTEND_LOW_I8X16_U);
+    wasm_simd(f, with_sign ? I32X4_EXTEND_LOW_I16X8_S : I32X4_EXTEND_LOW_I16X8_U);
+    break;
+  case 2: wasm_simd_memory(f, with_sign ? V128_LOAD16X4_S : V128_LOAD16X4_U, offset); break;
+  default: wasm_simd_memory(f, V128_LOAD, offset + 16 * part);
+  }
+}
+
+/* Returns the bytes from the first of four elements to the end of the last. */
+static int64_t span_of(const Emitter *e, const LoopNode *leaf) {
+  int64_t steps = (LANES - 1) * lane_stride(e, leaf);
+  return ((steps < 0 ? -steps : steps) + 1) * type_bytes(node_type(leaf));
+}
+
+bool is_close(const Emitter *e, const LoopNode *leaf) {
+  return leaf->kind == NODE_INPUT && span_of(e, leaf) <= 16;
+}
+
+/* Pushes four elements that lie within one vector, by loading both ends of that range. */
+static void emit_load_close(Emitter *e, const LoopNode *node) {
+  WasmFunction *f = &e->function;
+  PrimitiveType type = node_type(node);
+  int64_t stride = lane_stride(e, node), first = e->lane_zero * stride, low = first;
+  if (stride < 0) low += (LANES - 1) * stride;
+  int bytes = type_bytes(type), span = (int)span_of(e, node), half = span > 8 ? 8 : 4;
+  uint8_t lanes[16];
+  for (int i = 0; i < 16; i++) { /* each at the upper end of its lane */
+    int within = i % 4 < 4 - bytes ? 0 : i % 4 - (4 - bytes);
+    int at = (int)(first + i / 4 * stride - low) * bytes + within;
+    lanes[i] = (uint8_t)(at < half ? at : at - span + 2 * half);
+  }
+  int64_t offset = emit_address(e, node, low) + span - half;
+  wasm_simd_memory(f, half == 8 ? V128_LOAD64_ZERO : V128_LOAD32_ZERO, emit_address(e, node, low));
+  wasm_simd_memory_lane(f, half == 8 ? V128_LOAD64_LANE : V128_LOAD32_LANE, offset, 1);
+  emit_twice(e);
+  wasm_shuffle8(f, lanes);
+  if (bytes < 4) emit_shift(e, extends_sign(type) ? I32X4_SHR_S : I32X4_SHR_U, 32 - 8 * bytes);
+}
+
+/* Pushes four elements that are not adjacent. */
+static void emit_load_strided(Emitter *e, const LoopNode *node, int part) {
+  WasmFunction *f = &e->function;
+  int bytes = type_bytes(node_type(node)), lanes = bytes == 8 ? 2 : 4;
+  int64_t stride = lane_stride(e, node), first = (e->lane_zero + part * lanes) * stride;
+  if (bytes < 4) {
+    emit_load_splat(e, node, first);
+    for (int lane = 1; lane < lanes; lane++) {
+      emit_load_narrow(e, node, first + lane * stride);
+      wasm_extract_lane(f, I32X4_REPLACE_LANE, lane);
+    }
+    return;
+  }
+  int64_t offsets[LANES];
+  for (int lane = lanes - 1; lane > 0; lane--) { /* the addresses go below the vector */
+    offsets[lane] = emit_address(e, node, first + lane * stride);
+  }
+  emit_load_splat(e, node, first);
+  int opcode = bytes == 4 ? V128_LOAD32_LANE : V128_LOAD64_LANE;
+  for (int lane = 1; lane < lanes; lane++) wasm_simd_memory_lane(f, opcode, offsets[lane], lane);
+}
+
+static void emit_indexed_address(Emitter *e, const LoopNode *leaf, int64_t elements, int64_t size) {
+  emit_load_narrow(e, leaf, elements);
+  wasm_i32(&e->function, size);
+  wasm_op(&e->function, OP_I32_MUL);
+}
+
+void emit_load_indexed(Emitter *e, const LoopNode *leaf, int64_t address, int64_t size) {
+  WasmFunction *f = &e->function;
+  bool one = leaf->level < LEVEL_ELEMENT || lane_stride(e, leaf) == 0;
+  int64_t stride = one ? 0 : lane_stride(e, leaf), first = e->lane_zero * stride;
+  int lanes = one || e->one_lane ? 1 : LANES;
+  for (int lane = lanes - 1; lane >= 0; lane--) { /* the addresses go below the vector */
+    emit_indexed_address(e, leaf, first + lane * stride, size);
+  }
+  wasm_simd_memory(f, V128_LOAD32_SPLAT, address);
+  for (int lane = 1; lane < lanes; lane++)
+    wasm_simd_memory_lane(f, V128_LOAD32_LANE, address, lane);
+}
+
+/* Whether each lane of a gathered node has an address of its own. */
+static bool is_scattered(const LoopNode *node) {
+  bool is = false;
+  for (int k = 0; k < node->operand_count; k++) is |= node->operands[k]->level == LEVEL_ELEMENT;
+  return is && node->kind == NODE_GATHERED;
+}
+
+/* Clamps an i64 that was read as `type` to 0 .. `most`, and converts it to i32. */
+static void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
+  int index = wasm_local(f, WASM_I64);
+  wasm_set(f, index);
+  if (type_kind(type) == KIND_SIGNED) { /* max(index, 0) */
+    wasm_get(f, index);
+    wasm_i64(f, 0);
+    wasm_get(f, index);
+    wasm_i64(f, 0);
+    wasm_op(f, OP_I64_GT_S);
+    wasm_op(f, OP_SELECT);
+    wasm_set(f, index);
+  }
+  wasm_get(f, index); /* min(index, most), unsigned */
+  wasm_i64(f, most);
+  wasm_get(f, index);
+  wasm_i64(f, most);
+  wasm_op(f, OP_I64_LT_U);
+  wasm_op(f, OP_SELECT);
+  wasm_local_release(f, index);
+}
+
+/* Adds to the address on the stack the offset by component `k` of a gathered node's index in `lane`. */
+static void emit_add_component(Emitter *e, const LoopNode *node, int k, int lane) {
+  WasmFunction *f = &e->function;
+  PrimitiveType type = node_type(node->operands[k]);
+  bool is_wide = lane_kind(type) == LANES_I64;
+  emit_value(e, node->operands[k], is_wide ? lane / 2 : 0);
+  if (is_wide) {
+    wasm_extract_lane(f, I64X2_EXTRACT_LANE, lane % 2);
+    emit_clamped(f, type, node->limits[k]);
+    wasm_op(f, OP_I32_WRAP_I64);
+  } else {
+    if (is_signed(type)) {
+      emit_splat32(e, 0);
+      emit_simd(e, I32X4_MAX_S);
+    }
+    emit_splat32(e, (uint32_t)node->limits[k]);
+    emit_simd(e, I32X4_MIN_U);
+    wasm_extract_lane(f, I32X4_EXTRACT_LANE, lane);
+  }
+  wasm_i32(f, node->strides[k] * type_bytes(node_type(node)));
+  wasm_op(f, OP_I32_MUL);
+  wasm_op(f, OP_I32_ADD);
+}
+
+static int64_t emit_scattered_address(Emitter *e, const LoopNode *node, int lane) {
+  int64_t offset = emit_address(e, node, (e->lane_zero + lane) * lane_stride(e, node));
+  for (int k = 0; k < node->operand_count; k++) emit_add_component(e, node, k, lane);
+  return offset;
+}
+
+/* Pushes elements at any addresses, loaded one by one. */
+static void emit_load_scattered(Emitter *e, const LoopNode *node, int part) {
+  WasmFunction *f = &e->function;
+  int bytes = type_bytes(node_type(node)), lanes = bytes == 8 ? 2 : LANES, first = part * lanes;
+  int64_t offsets[LANES];
+  int live = e->one_lane ? 1 : lanes;
+  if (bytes < 4) {
+    for (int lane = 0; lane < live; lane++) {
+      offsets[0] = emit_scattered_address(e, node, first + lane);
+      emit_load_extended(e, node_type(node), offsets[0]);
+      if (lane == 0) {
+        emit_simd(e, I32X4_SPLAT);
+      } else {
+        wasm_extract_lane(f, I32X4_REPLACE_LANE, lane);
+      }
+    }
+    return;
+  }
+  for (int lane = live - 1; lane >= 0; lane--) { /* the addresses go below the vector */
+    offsets[lane] = emit_scattered_address(e, node, first + lane);
+  }
+  wasm_simd_memory(f, bytes == 4 ? V128_LOAD32_SPLAT : V128_LOAD64_SPLAT, offsets[0]);
+  int opcode = bytes == 4 ? V128_LOAD32_LANE : V128_LOAD64_LANE;
+  for (int lane = 1; lane < live; lane++) wasm_simd_memory_lane(f, opcode, offsets[lane], lane);
+}
+
+void emit_load_bits(Emitter *e, const LoopNode *node, int part) {
+  if (is_scattered(node)) {
+    emit_load_scattered(e, node, part);
+  } else if (is_held_leaf(e, node)) {
+    emit_held_leaf(e, node, part);
+    emit_extend(e, node_type(node));
+  } else if (node->level < LEVEL_ELEMENT || lane_stride(e, node) == 0) {
+    emit_load_splat(e, node, 0);
+  } else if (e->one_lane) {
+    emit_load_splat(e, node, e->lane_zero * lane_stride(e, node));
+  } else if (lane_stride(e, node) == 1) {
+    emit_load_vector(e, node, part);
+  } else if (is_close(e, node)) {
+    emit_load_close(e, node);
+  } else {
+    emit_load_strided(e, node, part);
+  }
+}
+
+/* --- Nodes ------------------------------------------------------------------------------------ */
+
+void init_node(Emitter *e, const LoopNode *node) {
+  e->nodes[node->id] = (NodeState){.value = {NO_LOCAL, NO_LOCAL, NO_LOCAL, NO_LOCAL},
+                                   .kept = node->uses > 1,
+                                   .pointer = NO_LOCAL};
+  if (is_in_memory(node) && node->level == LEVEL_CALL) {
+    e->nodes[node->id].at = node->offset.constant * type_bytes(node_type(node));
+  }
+  for (int k = 0; k < node->operand_count; k++) {
+    /* Several parts of a user read one part of an operand. */
+    const LoopNode *operand = node->operands[k];
+    if (node_parts(node) > node_parts(operand) || type_is_complex(node_type(operand))) {
+      e->nodes[operand->id].kept = true;
+    }
+    if (node->kind == NODE_GATHERED) e->nodes[operand->id].kept = true; /* for several lanes */
+  }
+}
+
+void forget_value(Emitter *e, const LoopNode *node) {
+  for (int part = 0; part < MAX_PARTS; part++) {
+    int *local = &e->nodes[node->id].value[part];
+    if (*local != NO_LOCAL) wasm_local_release(&e->function, *local);
+    *local = NO_LOCAL;
+  }
+}
+
+/* Forgets the values of the elements just computed. */
+void end_elements(Emitter *e) {
+  for (int i = 0; i < e->plan->count; i++) {
+    if (e->plan->nodes[i]->level == LEVEL_ELEMENT) forget_value(e, e->plan->nodes[i]);
+  }
+}
+
+void end_combining(Emitter *e) {
+  for (int i = 0; i < e->plan->combine_count; i++) forget_value(e, e->plan->combine[i]);
+}
+
+/* --- Pointers --------------------------------------------------------------------------------- */
+
+/* Pushes the address of buffer number `index`. */
+void emit_buffer(Emitter *e, int64_t index) {
+  if (e->places) {
+    emit_place(&e->function, &e->places[index], 0);
+    return;
+  }
+  wasm_get(&e->function, 0);
+  wasm_memory(&e->function, OP_I32_LOAD, 4 * index); /* pointers are of 32 bits */
+}
+
+void emit_written_outputs(Emitter *e, int64_t position, const int *outputs) {
+  WasmFunction *f = &e->function;
+  for (int i = 0; i < e->plan->output_count; i++) {
+    int64_t at = position * type_bytes(node_type(e->plan->outputs[i]));
+    e->stored_at[i] = at;
+    if (outputs[i] < NO_LOCAL) continue;
+    emit_buffer(e, e->operand_count + i);
+    wasm_i32(f, at);
+    wasm_op(f, OP_I32_ADD);
+    wasm_set(f, outputs[i]);
+  }
+}
+
+/* A unit of a leaf's pointer: bytes of memory, or one step of an iota. */
+static int64_t pointer_unit(const LoopNode *leaf) {
+  return leaf->kind == NODE_IOTA ? 1 : type_bytes(node_type(leaf));
+}
+
+void emit_load_integer(WasmFunction *f, PrimitiveType type) {
+  int bytes = type_bytes(type), narrow = OP_I64_LOAD8_S + (type_kind(type) != KIND_SIGNED);
+  /* The opcode for twice the bytes is 2 higher. */
+  wasm_memory(f, bytes == 8 ? OP_I64_LOAD : narrow + (bytes & 6), 0);
+}
+
+void emit_integer(WasmFunction *f, const Cells *cells, const Place *place, PrimitiveType type) {
+  int bytes = type_bytes(type), is_unsigned = type_kind(type) != KIND_SIGNED;
+  if (!is_held(cells, place)) {
+    emit_place(f, place, 0);
+    emit_load_integer(f, type);
+    return;
+  }
+  int64_t from[16];
+  for (int k = 0; k < 16; k++) from[k] = k % bytes;
+  emit_held(f, cells, place, from, place->bytes == bytes ? bytes : 16);
+  int opcode = bytes == 8   ? I64X2_EXTRACT_LANE
+               : bytes == 4 ? I32X4_EXTRACT_LANE
+               : bytes == 2 ? I16X8_EXTRACT_LANE_S + is_unsigned
+                            : I8X16_EXTRACT_LANE_S + is_unsigned;
+  wasm_extract_lane(f, opcode, 0);
+  if (bytes < 8) wasm_op(f, OP_I64_EXTEND_I32_S + is_unsigned);
+}
+
+void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in_range) {
+  if (!in_range) emit_clamped(f, type, most);
+  if (most <= INT32_MAX) wasm_op(f, OP_I32_WRAP_I64);
+}
+
+/* Returns the type of the local that holds a start. */
+static int start_type(const LoopStart *start) {
+  return start->limit > INT32_MAX ? WASM_I64 : WASM_I32;
+}
+
+void emit_bases(Emitter *e) {
+  int count = e->operand_count + e->plan->output_count + e->plan->kept_count;
+  e->bases = ARENA_ARRAY(e->plan->arena, int, count);
+  for (int i = 0; i < count; i++) e->bases[i] = NO_LOCAL;
+  for (int i = 0; i < e->plan->count; i++) {
+    const LoopNode *leaf = e->plan->nodes[i];
+    if (!is_in_memory(leaf) || is_held_leaf(e, leaf)) continue;
+    int *base = &e->bases[buffer_of(e, leaf)];
+    if (*base != NO_LOCAL) continue;
+    *base = wasm_local(&e->function, WASM_I32);
+    emit_buffer(e, buffer_of(e, leaf));
+    wasm_set(&e->function, *base);
+  }
+  for (int s = 0; s < e->plan->start_count; s++) {
+    const LoopStart *start = &e->plan->starts[s];
+    e->starts[s] = wasm_local(&e->function, start_type(start));
+    if (e->places) {
+      emit_integer(&e->function, e->cells, &e->places[buffer_of(e, start->leaf)],
+                   node_type(start->leaf));
+    } else {
+      wasm_get(&e->function, e->bases[buffer_of(e, start->leaf)]);
+      emit_load_integer(&e->function, node_type(start->leaf));
+    }
+    emit_slice_start(&e->function, node_type(start->leaf), start->limit, start->in_range);
+    wasm_set(&e->function, e->starts[s]);
+  }
+}
+
+/* Adds `by` to a local. */
+void emit_advance(Emitter *e, int local, int64_t by) {
+  wasm_get(&e->function, local);
+  wasm_i32(&e->function, by);
+  wasm_op(&e->function, OP_I32_ADD);
+  wasm_set(&e->function, local);
+}
+
+/* Returns the type of a leaf's pointer. */
+static int pointer_type(const LoopNode *leaf) {
+  return has_wide_counter(leaf) ? WASM_I64 : WASM_I32;
+}
+
+static void emit_number(WasmFunction *f, int type, int64_t number) {
+  if (type == WASM_I64) {
+    wasm_i64(f, number);
+  } else {
+    wasm_i32(f, number);
+  }
+}
+
+/* Adds factor * local, of type `from`, to the number on the stack, of type `to`. */
+static void emit_add_product(WasmFunction *f, int local, int from, int64_t factor, int to) {
+  wasm_get(f, local);
+  if (from != to) wasm_op(f, to == WASM_I64 ? OP_I64_EXTEND_I32_S : OP_I32_WRAP_I64);
+  emit_number(f, to, factor);
+  wasm_op(f, to == WASM_I64 ? OP_I64_MUL : OP_I32_MUL);
+  wasm_op(f, to == WASM_I64 ? OP_I64_ADD : OP_I32_ADD);
+}
+
+/* Pushes the pointer to a leaf's element: `units` after its array's start, plus its slices' starts. */
+static void emit_pointer(Emitter *e, const LoopNode *leaf, int64_t units) {
+  int type = pointer_type(leaf);
+  emit_number(&e->function, type, units * pointer_unit(leaf));
+  for (int s = 0; s < e->plan->start_count; s++) {
+    int64_t factor = leaf->offset.start[s] * pointer_unit(leaf);
+    if (!factor) continue;
+    emit_add_product(&e->function, e->starts[s], start_type(&e->plan->starts[s]), factor, type);
+  }
+  if (!is_in_memory(leaf)) return;
+  wasm_get(&e->function, e->bases[buffer_of(e, leaf)]);
+  wasm_op(&e->function, OP_I32_ADD);
+  if (leaf->kind != NODE_GATHERED || is_scattered(leaf)) return;
+  for (int k = 0; k < leaf->operand_count; k++) emit_add_component(e, leaf, k, 0);
+}
+
+static void emit_set_pointer(Emitter *e, const LoopNode *leaf) {
+  int *pointer = &e->nodes[leaf->id].pointer;
+  if (*pointer == NO_LOCAL) *pointer = wasm_local(&e->function, pointer_type(leaf));
+  wasm_set(&e->function, *pointer);
+}
+
+/* Forgets the values of the row before; called before pointers are set. */
+static void forget_row(Emitter *e) {
+  for (int i = 0; i < e->plan->count; i++) {
+    if (e->plan->nodes[i]->level >= LEVEL_ROW) forget_value(e, e->plan->nodes[i]);
+  }
+}
+
+static bool has_pointer(const LoopNode *node) { return is_leaf(node) && node->level != LEVEL_CALL; }
+
+void emit_pointers_at(Emitter *e, const int64_t *indices) {
+  forget_row(e);
+  for (int i = 0; i < e->plan->count; i++) {
+    const LoopNode *leaf = e->plan->nodes[i];
+    if (!has_pointer(leaf)) continue;
+    int64_t units = leaf->offset.constant;
+    for (int k = 0; k < e->plan->rank; k++) units += leaf->offset.coefficient[k] * indices[k];
+    e->nodes[i].at = units * pointer_unit(leaf);
+    if (is_held_leaf(e, leaf)) continue;
+    emit_pointer(e, leaf, units);
+    emit_set_pointer(e, leaf);
+  }
+}
+
+/* Sets the pointers of leaves from the loop indices; NO_LOCAL stands for index 0. */
+void emit_pointers(Emitter *e, const int *indices) {
+  WasmFunction *f = &e->function;
+  forget_row(e);
+  for (int i = 0; i < e->plan->count; i++) {
+    const LoopNode *leaf = e->plan->nodes[i];
+    if (!has_pointer(leaf)) continue;
+    int64_t unit = pointer_unit(leaf);
+    emit_pointer(e, leaf, leaf->offset.constant);
+    for (int k = 0; k < e->plan->rank; k++) {
+      int64_t coefficient = leaf->offset.coefficient[k];
+      if (coefficient == 0 || indices[k] == NO_LOCAL) continue;
+      emit_add_product(f, indices[k], WASM_I32, coefficient * unit, pointer_type(leaf));
+    }
+    emit_set_pointer(e, leaf);
+  }
+}
+
+void emit_advance_leaves(Emitter *e, int64_t steps) {
+  for (int i = 0; i < e->plan->count; i++) {
+    const LoopNode *leaf = e->plan->nodes[i];
+    if (!is_leaf(leaf) || leaf->level < LEVEL_ELEMENT) continue;
+    int64_t by = steps * leaf->offset.coefficient[e->plan->time_loop] * pointer_unit(leaf);
+    e->nodes[i].at += by;
+    if (!by || is_held_leaf(e, leaf)) continue;
+    wasm_get(&e->function, e->nodes[i].pointer);
+    emit_number(&e->function, pointer_type(leaf), by);
+    wasm_op(&e->function, has_wide_counter(leaf) ? OP_I64_ADD : OP_I32_ADD);
+    wasm_set(&e->function, e->nodes[i].pointer);
+  }
+}
+
+/* --- Stores ----------------------------------------------------------------------------------- */
+
+/* Packs elements that fill `bytes` of each lane: lane 0's bytes, lane 1's bytes, ... */
+static void emit_pack_lanes(Emitter *e, int bytes) {
+  uint8_t lanes[16];
+  for (int i = 0; i < 16; i++) lanes[i] = (uint8_t)(4 * (i / bytes % LANES) + i % bytes);
+  int x = wasm_local(&e->function, WASM_V128);
+  wasm_tee(&e->function, x);
+  wasm_get(&e->function, x);
+  wasm_local_release(&e->function, x);
+  wasm_shuffle8(&e->function, lanes);
+}
+
+int store_lane_op(int bytes) {
+  switch (bytes) {
+  case 1: return V128_STORE8_LANE;
+  case 2: return V128_STORE16_LANE;
+  case 4: return V128_STORE32_LANE;
+  default: return V128_STORE64_LANE;
+  }
+}
+
+void emit_target(Emitter *e, int pointer) {
+  if (pointer > NO_LOCAL) wasm_get(&e->function, pointer);
+}
+
+void emit_store_bytes(Emitter *e, int pointer, int64_t offset, int bytes) {
+  WasmFunction *f = &e->function;
+  if (pointer < NO_LOCAL) {
+    int result = held_result(pointer);
+    offset += e->stored_at[result];
+    emit_hold(f, e->cells, &e->places[e->operand_count + result], offset, bytes);
+  } else if (bytes == 16) {
+    wasm_simd_memory(f, V128_STORE, offset);
+  } else {
+    wasm_simd_memory_lane(f, store_lane_op(bytes), offset, 0);
+  }
+}
+
+int64_t first_stored(const Emitter *e) {
+  return e->one_lane && e->apart ? e->lane_zero * e->apart : e->lane_zero;
+}
+
+void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointer) {
+  int bytes = type_bytes(type);
+  if (!e->one_lane && bytes < 4 && !e->dense) emit_pack_lanes(e, bytes);
+  int lanes = e->tail && !e->one_lane ? e->tail : lanes_now(e);
+  int stored = bytes < 8 ? lanes * bytes : lanes * bytes - 16 * part;
+  if (stored > 16) stored = 16;
+  emit_store_bytes(e, pointer, first_stored(e) * bytes + 16 * part, stored);
+}

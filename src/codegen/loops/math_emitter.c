@@ -1,0 +1,247 @@
+/*
+** Inlines frequent functions into loops. A call costs half as much as the function that it calls, and a called
+** function builds its constants for each vector, three instructions apiece. Inlined functions have them built
+** once, before the loops.
+*/
+#include "codegen/loops/math_emitter.h"
+
+#include <string.h>
+
+#include "codegen/formulas/lanes.h"
+#include "codegen/formulas/math_functions.h"
+#include "codegen/loops/complex_emitter.h"
+#include "codegen/loops/expression_emitter.h"
+
+/* --- Ranges ----------------------------------------------------------------------------------- */
+
+enum { NOT_POSITIVE = 1, NOT_NEGATIVE = 2, EITHER = 3 };
+
+/* Returns the known bounds of a float in all elements: at most 0, at least 0; NaN satisfies both. */
+static int sign_of(const LoopNode *node, int depth) {
+  const Instruction *x = node->instruction;
+  if (!type_is_floating(node_type(node)) || depth == 0) return 0;
+  if (node->kind == NODE_CONSTANT) {
+    double value = scalar_load(node_type(node), x->literal->data, 0).f;
+    return (value <= 0 ? NOT_POSITIVE : 0) | (value >= 0 ? NOT_NEGATIVE : 0);
+  }
+  if (node->kind != NODE_OPERATION || node->operand_count == 0) return 0;
+  if (x->opcode == HLO_SUBTRACT) return x->a->at_most_zero ? NOT_POSITIVE : 0;
+  int a = sign_of(node->operands[0], depth - 1), b = 0;
+  if (node->operand_count > 1) b = sign_of(node->operands[1], depth - 1);
+  switch (x->opcode) {
+  case HLO_ABS:
+  case HLO_EXP:
+  case HLO_LOGISTIC: return NOT_NEGATIVE;
+  case HLO_NEGATE: return a == NOT_POSITIVE || a == NOT_NEGATIVE ? EITHER - a : a;
+  case HLO_MULTIPLY:
+    if (node->operands[0] == node->operands[1]) return NOT_NEGATIVE;
+    if (a == 0 || b == 0) return 0;
+    return a == EITHER || b == EITHER ? EITHER : a == b ? NOT_NEGATIVE : NOT_POSITIVE;
+  default: return 0;
+  }
+}
+
+/* Returns a node's formula. e^(x - max(x)), as in every softmax, has a formula of its own. */
+static Formula *formula_of(const LoopNode *node) {
+  Opcode opcode = node->instruction->opcode;
+  if (opcode == HLO_EXP && node->operands[0]->kind == NODE_OPERATION &&
+      node->operands[0]->instruction->a->at_most_zero) {
+    return exponential_of_difference;
+  }
+  return math_formula(opcode, lane_kind(node_type(node)));
+}
+
+/* Returns the operands of a function for which its formula does not hold, if they may occur. */
+static const Exception *exception_of(const LoopNode *node) {
+  enum { MAX_DEPTH = 6 };
+  Opcode opcode = node->instruction->opcode;
+  if (opcode == HLO_EXP && sign_of(node->operands[0], MAX_DEPTH) & NOT_POSITIVE) return NULL;
+  return math_exception(opcode, lane_kind(node_type(node)));
+}
+
+/* --- Constants -------------------------------------------------------------------------------- */
+
+/* Hoists the constants of a narrow float's conversions, and of XLA's intermediate rounding. */
+static void hoist_of_type(Emitter *e, PrimitiveType type) {
+  if (!is_narrow_float(type)) return;
+  Expression m = {0};
+  Value x = expression_input(&m, NO_LOCAL);
+  decoded(&m, type, x);
+  encoded(&m, type, x);
+  rounded(&m, type, x);
+  hoist_constants(e, &m);
+}
+
+static bool is_wide(LaneKind kind) { return kind == LANES_F64 || kind == LANES_I64; }
+
+static Scalar second_constant(const LoopNode *node) {
+  return scalar_load(node_type(node), node->operands[1]->instruction->literal->data, 0);
+}
+
+bool is_with_constant(const LoopNode *node) {
+  return node->operand_count == 2 && node->operands[1]->kind == NODE_CONSTANT &&
+         has_constant_formula(node->instruction->opcode, node_type(node), second_constant(node));
+}
+
+static Value formula_with_constant(Expression *m, const LoopNode *node, Value x) {
+  return constant_formula(m, node->instruction->opcode, node_type(node), second_constant(node), x);
+}
+
+static void hoist_of_two(Emitter *e, const BinaryFunction *function) {
+  Expression m = {0};
+  Value x = expression_input(&m, NO_LOCAL);
+  function->formula(&m, x, x);
+  if (function->where) function->where(&m, x, x);
+  hoist_constants(e, &m);
+}
+
+static void hoist_of_node(Emitter *e, const LoopNode *node) {
+  hoist_of_type(e, node_type(node));
+  if (node->kind != NODE_OPERATION) return;
+  const BinaryFunction *of_bits = bits_function(node->instruction->opcode, node_type(node));
+  if (of_bits) hoist_of_two(e, of_bits);
+  if (node->operand_count > 0) hoist_complex_constants(e, node);
+  LaneKind kind = lane_kind(node_type(node));
+  Formula *formula = formula_of(node);
+  bool with_constant = is_with_constant(node);
+  const BinaryFunction *binary = math_binary_function(node->instruction->opcode, node_type(node));
+  if (binary && !with_constant) hoist_of_two(e, binary);
+  if (!with_constant && (!formula || binary)) return;
+  Expression m = {.wide = is_wide(kind)};
+  Value x = expression_input(&m, NO_LOCAL);
+  if (with_constant) {
+    formula_with_constant(&m, node, x);
+  } else {
+    formula(&m, x);
+    const Exception *exception = exception_of(node);
+    if (exception) exception->where(&m, x);
+  }
+  hoist_constants(e, &m);
+}
+
+void emit_math_constants(Emitter *e) {
+  for (int i = 0; i < e->plan->count; i++) hoist_of_node(e, e->plan->nodes[i]);
+  for (int i = 0; i < e->plan->combine_count; i++) hoist_of_node(e, e->plan->combine[i]);
+}
+
+/* --- Functions -------------------------------------------------------------------------------- */
+
+bool has_math(Opcode opcode, LaneKind kind) { return math_formula(opcode, kind) != NULL; }
+
+/* Replaces the input on top of the stack by a value computed from it. */
+static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
+  int result;
+  emit_expression(e, m, &value, 1, &result);
+  wasm_get(&e->function, result);
+  wasm_local_release(&e->function, result);
+  wasm_local_release(&e->function, input);
+}
+
+/* Emits a formula; returns the local with the result. Not inlined, as expressions take much stack. */
+__attribute__((noinline)) static int emit_formula(Emitter *e, bool wide, Formula *formula,
+                                                  int input) {
+  Expression m = {.wide = wide};
+  Value value = formula(&m, expression_input(&m, input));
+  int result;
+  emit_expression(e, &m, &value, 1, &result);
+  return result;
+}
+
+static void emit_exception(Emitter *e, bool wide, const Exception *exception, int input,
+                           int result) {
+  int where = emit_formula(e, wide, exception->where, input);
+  begin_exception(e, where);
+  end_exception(e, where, emit_formula(e, wide, exception->instead, input), result);
+}
+
+void emit_math(Emitter *e, const LoopNode *node) {
+  LaneKind kind = lane_kind(node_type(node));
+  bool wide = kind == LANES_F64;
+  Formula *formula = formula_of(node);
+  int x = emit_take(e), result = emit_formula(e, wide, formula, x);
+  const Exception *exception = exception_of(node);
+  if (exception) emit_exception(e, wide, exception, x, result);
+  wasm_get(&e->function, result);
+  wasm_local_release(&e->function, result);
+  wasm_local_release(&e->function, x);
+}
+
+__attribute__((noinline)) static int emit_of_two(Emitter *e, OfTwo *formula, const int *inputs) {
+  Expression m = {0};
+  Value x = expression_input(&m, inputs[0]), y = expression_input(&m, inputs[1]);
+  Value value = formula(&m, x, y);
+  int result;
+  emit_expression(e, &m, &value, 1, &result);
+  return result;
+}
+
+void emit_binary_function(Emitter *e, const BinaryFunction *function, const char *name) {
+  WasmFunction *f = &e->function;
+  int y = emit_take(e), x = emit_take(e), inputs[] = {x, y};
+  int result = emit_of_two(e, function->formula, inputs);
+  if (function->where) {
+    int where = emit_of_two(e, function->where, inputs);
+    begin_exception(e, where);
+    if (!function->instead) {
+      wasm_get(f, x);
+      wasm_get(f, y);
+      emit_call(e, name, 2);
+    }
+    int instead = function->instead ? emit_of_two(e, function->instead, inputs) : emit_take(e);
+    end_exception(e, where, instead, result);
+  }
+  wasm_get(f, result);
+  wasm_local_release(f, result);
+  wasm_local_release(f, x);
+  wasm_local_release(f, y);
+}
+
+void emit_with_constant(Emitter *e, const LoopNode *node) {
+  Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
+  int x = emit_take(e);
+  emit_value_of(e, &m, x, formula_with_constant(&m, node, expression_input(&m, x)));
+}
+
+/* --- Functions that are called ------------------------------------------------------------------ */
+
+/* A vector function, of f32x4 and f64x2. */
+static const char *const float_functions[OPCODE_COUNT][2] = {
+#define FLOAT_FUNCTION(opcode, name) [opcode] = {"xla_" name "_f32x4", "xla_" name "_f64x2"}
+    [HLO_ACOS] = {NULL, "xla_acos_f64x2"}, FLOAT_FUNCTION(HLO_ACOSH, "acosh"),
+    [HLO_ASIN] = {NULL, "xla_asin_f64x2"}, FLOAT_FUNCTION(HLO_ASINH, "asinh"),
+    FLOAT_FUNCTION(HLO_ATAN2, "atan2"),    FLOAT_FUNCTION(HLO_ATANH, "atanh"),
+    FLOAT_FUNCTION(HLO_COS, "cos"),        FLOAT_FUNCTION(HLO_COSH, "cosh"),
+    FLOAT_FUNCTION(HLO_POWER, "power"),    FLOAT_FUNCTION(HLO_REMAINDER, "remainder"),
+    FLOAT_FUNCTION(HLO_SIN, "sin"),        FLOAT_FUNCTION(HLO_SINH, "sinh"),
+    FLOAT_FUNCTION(HLO_TAN, "tan"),
+#undef FLOAT_FUNCTION
+};
+
+/* A vector function, of s32x4, u32x4, s64x2 and u64x2. */
+static const char *const integer_functions[OPCODE_COUNT][4] = {
+#define FOR_BOTH(name) \
+  {"xla_" name "_i32x4", "xla_" name "_i32x4", "xla_" name "_i64x2", "xla_" name "_i64x2"}
+    [HLO_CLZ] = {[2] = "xla_clz_i64x2", "xla_clz_i64x2"}, /* of 32 bits see math_functions.c */
+    [HLO_DIVIDE] = {[2] = "xla_divide_s64x2", "xla_divide_u64x2"},
+    [HLO_POWER] = FOR_BOTH("power"),
+    [HLO_REMAINDER] = {[2] = "xla_remainder_s64x2", "xla_remainder_u64x2"},
+    [HLO_SHIFT_LEFT] = FOR_BOTH("shl"),
+    [HLO_SHIFT_RIGHT_ARITHMETIC] = FOR_BOTH("shr_s"),
+    [HLO_SHIFT_RIGHT_LOGICAL] = FOR_BOTH("shr_u"),
+#undef FOR_BOTH
+};
+
+const char *vector_function(Opcode opcode, PrimitiveType type) {
+  switch (lane_kind(type)) {
+  case LANES_F32: return float_functions[opcode][0];
+  case LANES_F64: return float_functions[opcode][1];
+  case LANES_I32: return integer_functions[opcode][!is_signed(type)];
+  case LANES_I64: return integer_functions[opcode][2 + !is_signed(type)];
+  default: return NULL;
+  }
+}
+
+bool is_long_function(Opcode opcode, PrimitiveType type) {
+  return opcode == HLO_SQRT || opcode == HLO_RSQRT || has_math(opcode, lane_kind(type)) ||
+         vector_function(opcode, type);
+}

@@ -1,0 +1,25 @@
+/* Functions: written into the loop as formulas, or called. */
+#ifndef XLA_CODEGEN_LOOPS_MATH_EMITTER_H
+#define XLA_CODEGEN_LOOPS_MATH_EMITTER_H
+
+#include "codegen/formulas/math_functions.h"
+#include "codegen/loops/emitter.h"
+
+/* Sets the constants of all inlined functions among the plan's nodes, before any loop. */
+void emit_math_constants(Emitter *e);
+/* Whether a function is inlined; and replaces the operand on the stack by its result. */
+bool has_math(Opcode opcode, LaneKind kind);
+void emit_math(Emitter *e, const LoopNode *node);
+/* The same for an operation whose second operand is a constant. */
+bool is_with_constant(const LoopNode *node);
+void emit_with_constant(Emitter *e, const LoopNode *node);
+
+/* Returns the name of the vector function that computes an operation on lanes of a type; NULL if there is none. */
+const char *vector_function(Opcode opcode, PrimitiveType type);
+/* Whether a function takes more than a few instructions. */
+bool is_long_function(Opcode opcode, PrimitiveType type);
+
+/* Replaces two operands on the stack by the result; `name` is the vector function. */
+void emit_binary_function(Emitter *e, const BinaryFunction *function, const char *name);
+
+#endif

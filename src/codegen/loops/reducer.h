@@ -1,0 +1,47 @@
+/* The state of the code that emits a reduction: reduce_emitter.c and extreme_emitter.c share it. */
+#ifndef XLA_CODEGEN_LOOPS_REDUCER_H
+#define XLA_CODEGEN_LOOPS_REDUCER_H
+
+#include "codegen/loops/loop_emitter.h"
+
+typedef struct Reducer {
+  Rows *rows;
+  bool along;
+  int ordered; /* cumulative maxima and minima: the instruction on order keys; else 0 */
+  int extreme; /* the instruction of a maximum or minimum in three parts; else 0 */
+  int unroll;  /* vectors of elements of a result, or vectors of results, at once */
+  int group;   /* along: vectors that are added to each other before an accumulator gets them */
+  int levels;  /* of accumulators */
+  int64_t block_rows; /* rows of the innermost loop in a block, a power of 2; 0: a row has blocks */
+  int blocks, block;  /* locals: complete blocks, or rows; steps left in the present block */
+  int *accumulators;  /* locals: [levels][MAX_UNROLL + 1][output_count][MAX_PARTS]; */
+  int *values;        /* locals: [VALUES][output_count][MAX_PARTS] */
+  int steps;          /* a local: the remaining steps of the innermost loop */
+  int64_t *at;        /* in unrolled code: the loops' indices; else NULL */
+} Reducer;
+
+/* --- extreme_emitter.c: maxima and minima of floats --- */
+
+/* The accumulators of an extreme. */
+enum { EXTREME, NANS, SIGNS };
+
+/* Returns the instruction for a maximum or minimum in three parts, or 0. */
+int extreme_instruction(const LoopPlan *plan);
+/* Starts the three accumulators from the first one's value. */
+void emit_begin_extreme(Emitter *e, const Reducer *reducer, const int *accumulator);
+/* Accumulates the present value. */
+void emit_more_extreme(Emitter *e, const Reducer *reducer, const int *accumulator);
+/* Joins two accumulators' three parts into the first one's. */
+void emit_join_extremes(Emitter *e, const Reducer *reducer, const int *accumulator,
+                        const int *more);
+/* Computes the result of the three parts. */
+void emit_end_extreme(Emitter *e, const Reducer *reducer, const int *accumulator);
+
+/* Returns the integer instruction for a cumulative maximum or minimum, or 0. */
+int ordered_instruction(const LoopPlan *plan);
+/* Converts the float's bits on the stack to its order key, and back. */
+void emit_turn_order(Emitter *e);
+/* Replaces the float in a local by its key. */
+void emit_ordered(Emitter *e, const Reducer *reducer, int value);
+
+#endif

@@ -1,0 +1,21 @@
+/* The values of a loop's nodes, each computed where it is first needed. */
+#ifndef XLA_CODEGEN_LOOPS_VALUE_EMITTER_H
+#define XLA_CODEGEN_LOOPS_VALUE_EMITTER_H
+
+#include "codegen/loops/emitter.h"
+
+/* Initialises the nodes' states; called first in each kernel. */
+void init_nodes(Emitter *e);
+/* Computes the nodes that vary at `level` and are used at a deeper one. */
+void emit_level(Emitter *e, LoopLevel level);
+/* Stores a node's value at first_stored(). */
+void emit_store(Emitter *e, const LoopNode *node, int pointer);
+/* The same for a value whose parts are in locals. */
+void emit_store_locals(Emitter *e, PrimitiveType type, const int *parts, int pointer);
+/* The same, with lanes `stride` elements apart. */
+void emit_store_apart(Emitter *e, PrimitiveType type, const int *parts, int pointer,
+                      int64_t stride);
+/* Stores all results in memory or cells; `pointers` are those of results outside places. */
+void emit_store_outputs(Emitter *e, const int *pointers);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+** Regions: runs of small steps, with the loops and branches in them, as one generated function.
+**
+**     int region(void *context, uint8_t *const *slots, int resume, int fuel)
+**
+** `slots` is the replica's table of slots, in which all buffers have fixed places. The result is 0 at the
+** region's end, or -1 if a call failed. Each iteration of a loop takes `fuel`. At zero the region stores its
+** locals and returns the loop's number (from 1); a call with `resume` = that number continues there. Two
+** reasons: a run can be cancelled, and engines replace baseline code only at function entry.
+*/
+#ifndef XLA_CODEGEN_REGIONS_REGION_H
+#define XLA_CODEGEN_REGIONS_REGION_H
+
+#include "hlo/ir/module.h"
+
+/* The place of a buffer: slots[slot] plus an offset; and its live range, the times of first and last use.
+** Buffers with disjoint live ranges may share memory. */
+typedef struct Place {
+  int slot;
+  int64_t offset, bytes;
+  int first, last;
+} Place;
+
+typedef enum RegionStepKind {
+  REGION_LOOP, /* a fusion: inlined if it is small enough, else a call of its function */
+  REGION_MOVE, /* moves of bytes between places */
+  REGION_CALL, /* a call of xla_region_step(context, step), which returns whether it succeeded */
+  REGION_WHILE,
+  REGION_CONDITIONAL,
+} RegionStepKind;
+
+/* Copies `bytes` bytes from one place of the step's list to another: by memory.copy, or a few moves. A fill
+** repeats the first `element` bytes of its source. */
+typedef struct RegionMove {
+  int from_place, to_place;
+  int64_t from, to, bytes; /* from, to: added to the places' offsets */
+  int element;             /* 0: not a fill */
+  bool is_fixed;           /* the step's shift does not apply */
+} RegionMove;
+
+/* A shift of all moves' sources (or targets): a start index times a stride in bytes. The index is clamped to
+** [0, most] unless it is known to be in that range. */
+typedef struct RegionStart {
+  Place place;
+  PrimitiveType type;
+  int64_t most, stride;
+  bool in_range;
+} RegionStart;
+
+typedef struct RegionStep RegionStep;
+typedef struct RegionSteps {
+  int count, capacity;
+  RegionStep *items;
+} RegionSteps;
+
+struct LoopPlans;
+
+struct RegionStep {
+  RegionStepKind kind;
+  int64_t cost; /* in fuel; one unit is about a nanosecond */
+  /* Of a loop: its operands and results; of moves: their places; else: the predicate or index. */
+  const Place *places;
+  int place_count;
+  int first_loop, end_loop; /* the numbers of the loops in it; a while's own is the first */
+  int begin, end;           /* the times of the steps in it */
+  union {
+    struct {
+      const Instruction *fusion;
+      int function;            /* its number among the fusions */
+      int64_t units;           /* of its CodegenWork */
+      struct LoopPlans *plans; /* the emitter's, of an inlined loop; else NULL */
+    };
+    struct {
+      int move_count, start_count;
+      RegionMove *moves;
+      RegionStart *starts;
+      bool shifts_target;
+    };
+    const void *call; /* the call's `step` argument */
+    struct {
+      RegionSteps condition, body; /* there are no loops in the condition */
+    };
+    struct {
+      RegionSteps *branches; /* of a predicated one: the true one, the false one */
+      int branch_count;
+      bool predicated;
+    };
+  };
+};
+
+typedef struct Region {
+  RegionSteps steps;
+  Place list;         /* memory for the pointers of a call, four bytes each */
+  bool is_open_ended; /* a step may take far longer than its cost: fuel follows the clock */
+} Region;
+
+#endif

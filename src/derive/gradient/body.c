@@ -1,0 +1,124 @@
+#include "derive/gradient/body.h"
+
+int parameter_leaves(const Computation *computation) {
+  int count = 0;
+  for (int i = 0; i < computation->parameter_count; i++) {
+    count += shape_leaves(computation->parameters[i]->shape);
+  }
+  return count;
+}
+
+/* Adds stand-ins for the leaves of one parameter, from number `at` on, and the value that they make up. */
+static void add_parameter(Body *b, const Instruction *parameter, const bool *active,
+                          Literal *const *literals, int at) {
+  Linear *l = &b->l;
+  int count = shape_leaves(parameter->shape);
+  for (int i = at; i < at + count; i++) {
+    const Shape *shape = shape_leaf(parameter->shape, i - at);
+    b->inputs[i] = computation_add(l->m.computation, HLO_PARAMETER, shape, NULL, 0, NULL, NULL);
+    b->inputs[i]->literal = literals ? literals[i] : NULL;
+    if (!active[i]) continue;
+    b->tangents[i] = linear_stand_in(l, shape, true);
+    set_tangent(l, b->inputs[i], b->tangents[i]);
+  }
+  Instruction *const *leaves = &b->inputs[at];
+  Instruction *value = make_from_leaves(l, parameter->shape, &leaves);
+  linear_bind(l, parameter, value);
+  for (int i = 0; i < count; i++) set_tangent_leaf(l, value, i, b->tangents[at + i]);
+}
+
+void note_elements(Linear *l, Instruction *value) {
+  if (value->opcode != HLO_TUPLE_OP) return;
+  int leaf = 0;
+  for (int i = 0; i < value->operand_count; i++) {
+    int count = shape_leaves(value->operands[i]->shape);
+    for (int k = 0; k < count; k++, leaf++) {
+      set_tangent_leaf(l, value->operands[i], k, tangent_leaf(l, value, leaf));
+    }
+    note_elements(l, value->operands[i]);
+  }
+}
+
+bool body_linearize(Body *b, Differentiation *d, const Computation *source, const bool *active,
+                    Literal *const *literals) {
+  *b = (Body){.input_count = parameter_leaves(source)};
+  Linear *l = &b->l;
+  linear_begin(l, d, source);
+  b->inputs = ARENA_ARRAY(l->arena, Instruction *, b->input_count);
+  b->tangents = ARENA_ARRAY(l->arena, Instruction *, b->input_count);
+  int at = 0;
+  for (int i = 0; i < source->parameter_count; i++) {
+    const Instruction *parameter = source->parameters[i];
+    add_parameter(b, parameter, active, literals, at);
+    note_elements(l, l->map[parameter->id]);
+    at += shape_leaves(parameter->shape);
+  }
+  if (!linear_walk(l)) return false;
+  Instruction *root = l->map[source->root->id];
+  b->result_count = shape_leaves(root->shape);
+  b->results = ARENA_ARRAY(l->arena, Instruction *, b->result_count);
+  b->result_tangents = ARENA_ARRAY(l->arena, Instruction *, b->result_count);
+  make_leaves(l, root, b->results);
+  for (int i = 0; i < b->result_count; i++) b->result_tangents[i] = tangent_leaf(l, root, i);
+  return true;
+}
+
+bool body_transpose(Body *b, const bool *active) {
+  Linear *l = &b->l;
+  b->seeds = ARENA_ARRAY(l->arena, Instruction *, b->result_count);
+  b->cotangents = ARENA_ARRAY(l->arena, Instruction *, b->input_count);
+  for (int i = 0; i < b->result_count; i++) {
+    if (!active[i]) continue;
+    b->seeds[i] = linear_stand_in(l, b->results[i]->shape, false);
+    if (b->result_tangents[i]) add_cotangent(l, b->result_tangents[i], b->seeds[i]);
+  }
+  if (!linear_transpose(l)) return false;
+  for (int i = 0; i < b->input_count; i++) {
+    if (b->tangents[i]) b->cotangents[i] = cotangent_of(l, b->tangents[i]);
+  }
+  return true;
+}
+
+/* ---- New computations ---- */
+
+Packed packed_begin(Body *b, const char *name, const Shape *tuple) {
+  Packed p = {extract_begin(&b->l, name), NULL};
+  p.parameter = computation_add_parameter(p.e.to, 0, tuple, NULL);
+  return p;
+}
+
+Instruction *packed_element(Packed *p, int index) {
+  return computation_add_element(p->e.to, p->parameter, index);
+}
+
+Instruction *packed_copy(Packed *p, Instruction *x, const Shape *shape) {
+  return x ? extract(&p->e, x) : extract_zeros(&p->e, shape);
+}
+
+void values_push(Linear *l, Values *values, Instruction *x) {
+  ARENA_PUSH(l->arena, values->items, values->count, values->capacity, x);
+}
+
+Instruction *values_tuple(Linear *l, const Values *values) {
+  return computation_add_tuple(l->m.computation, values->items, values->count);
+}
+
+void set_linear_results(Linear *l, Instruction *value, const bool *active, const Values *inputs,
+                        Transposition *transpose, const void *data) {
+  int count = 0, leaves = shape_leaves(value->shape);
+  const Shape **shapes = ARENA_ARRAY(l->arena, const Shape *, leaves);
+  for (int i = 0; i < leaves; i++) {
+    if (active[i]) shapes[count++] = shape_leaf(value->shape, i);
+  }
+  /* Its shape is not that of its operands: it stands for the whole, and is never copied. */
+  Instruction *all = make(&l->m, HLO_TUPLE_OP, shape_tuple(l->arena, count, shapes), inputs->items,
+                          inputs->count, NULL);
+  Note *note = note_of(l, all);
+  note->linear = true;
+  note->transpose = transpose;
+  note->data = data;
+  for (int i = 0, next = 0; i < leaves; i++) {
+    if (active[i]) set_tangent_leaf(l, value, i, make_element(l, all, next++));
+  }
+  note_elements(l, value);
+}

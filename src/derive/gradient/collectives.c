@@ -1,0 +1,223 @@
+/*
+** Collectives, and the calls by which a manual computation (JAX's shard_map) takes shards of whole arrays and joins them.
+**
+** The loss of a program on several devices is the sum over the devices' losses; so the cotangent of a value that came
+** from another device goes back to that device. A whole array is one array, though all devices have it: the cotangent of
+** a whole operand is the sum over the devices that took the same block of it, and devices that joined the same block
+** share the cotangent of the whole result equally.
+*/
+#include "base/min_max.h"
+#include "derive/gradient/linear.h"
+#include "hlo/ir/shard_attributes.h"
+#include "hlo/ir/sharding.h"
+
+/* A collective that is added has a channel of its own. */
+static Attributes own_channel(Linear *l, const Attributes *from) {
+  Attributes a = *from;
+  if (a.channel_id) a.channel_id = ++l->d->channels;
+  return a;
+}
+
+/* For operations whose result k is linear in the operands together. */
+void linearize_collective(Linear *l, Instruction *x) {
+  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
+  for (int k = 0; k < x->operand_count; k++) {
+    Instruction *t = tangent_of(l, x->operands[k]);
+    operands[k] = t ? t : make_zeros(&l->m, x->operands[k]->shape);
+  }
+  Attributes a = own_channel(l, x->a);
+  Instruction *made = make(&l->m, x->opcode, x->shape, operands, x->operand_count, &a);
+  if (!shape_is_tuple(x->shape)) {
+    set_tangent(l, x, made);
+    return;
+  }
+  for (int k = 0; k < x->operand_count; k++) {
+    if (has_derivative(x->shape->elements[k])) set_tangent_leaf(l, x, k, make_element(l, made, k));
+  }
+}
+
+/* Returns the sum over the devices that meet in x. */
+static Instruction *sum_of_group(Linear *l, const Instruction *x, Instruction *value) {
+  Attributes a = own_channel(l, x->a);
+  a.to_apply = module_add_reducer(l->d->module, HLO_ADD, value->shape->type);
+  return make(&l->m, HLO_ALL_REDUCE, value->shape, &value, 1, &a);
+}
+
+/* The tangent of a maximum or minimum is the mean over the devices that have it. */
+static void linearize_extreme(Linear *l, Instruction *x, int leaf) {
+  Instruction *operand = x->operands[leaf], *t = tangent_of(l, operand);
+  if (!t) return;
+  Instruction *z = shape_is_tuple(x->shape) ? make_element(l, x, leaf) : x;
+  const Shape *shape = operand->shape;
+  Instruction *has = make_compare(&l->m, COMPARE_EQ, operand, z);
+  Instruction *count = sum_of_group(l, x, make_convert(&l->m, has, shape->type));
+  Instruction *part = make_select(&l->m, has, t, make_zeros(&l->m, shape));
+  Instruction *mean = make_binary(&l->m, HLO_DIVIDE, sum_of_group(l, x, part), count);
+  set_tangent_leaf(l, x, leaf, mean);
+}
+
+/* Of all-reduce and reduce-scatter. */
+void linearize_all_reduce(Linear *l, Instruction *x) {
+  Opcode opcode = computation_simple_binary(x->a->to_apply);
+  bool is_extreme = opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM;
+  if (opcode == HLO_ADD) {
+    linearize_collective(l, x);
+  } else if (is_extreme && x->opcode == HLO_ALL_REDUCE) {
+    for (int k = 0; k < x->operand_count; k++) linearize_extreme(l, x, k);
+  } else {
+    refuse_derivative(
+        l, x,
+        "combines by a computation that has no derivative here; add has one, and maximum and "
+        "minimum of an all-reduce");
+  }
+}
+
+/* ---- Shards of whole arrays ---- */
+
+static void transpose_shard_call(Linear *l, Instruction *x, Instruction *const *ct) {
+  const char *problem;
+  const Shape *shape = x->operands[0]->shape;
+  const Attributes *a = shard_call_attributes(l->arena, x, 0, 1, SHARD_CALL_TRANSPOSED, &problem);
+  if (!a) {
+    no_derivative(l, x, problem);
+    return;
+  }
+  Instruction *back = make(&l->m, HLO_CUSTOM_CALL, shape, ct, 1, a);
+  if (shard_call_kind(x) == JOINS_SHARDS) {
+    double share = 1.0 / (double)shard_call_copies(l->arena, x, 0);
+    if (share != 1) {
+      back = make_binary(&l->m, HLO_MULTIPLY, back, make_number(&l->m, shape, share));
+    }
+  }
+  add_cotangent(l, x->operands[0], back);
+}
+
+/* Takes or joins the shards of each tangent by itself. */
+void linearize_shard_call(Linear *l, Instruction *x) {
+  for (int k = 0; k < x->operand_count; k++) {
+    Instruction *t = tangent_of(l, x->operands[k]);
+    if (!t) continue;
+    const char *problem;
+    const Attributes *a = shard_call_attributes(l->arena, x, k, 1, SHARD_CALL_LINEAR, &problem);
+    if (!a) {
+      refuse_derivative(l, x, problem);
+      return;
+    }
+    Instruction *made = make(&l->m, HLO_CUSTOM_CALL, shard_call_result(x, k), &t, 1, a);
+    note_of(l, made)->transpose = transpose_shard_call;
+    if (shape_is_tuple(x->shape)) {
+      set_tangent_leaf(l, x, k, made);
+    } else {
+      set_tangent(l, x, made);
+    }
+  }
+}
+
+/* ---- Transpositions of collectives ---- */
+
+/* Adds the operation that goes back, for the cotangent of each operand by itself. */
+static void go_back(Linear *l, Instruction *x, Instruction *const *ct, Opcode opcode,
+                    const Attributes *from) {
+  for (int k = 0; k < x->operand_count; k++) {
+    if (!ct[k] || !is_linear(l, x->operands[k])) continue;
+    const Shape *shape = x->operands[k]->shape;
+    Attributes a = own_channel(l, from);
+    if (opcode == HLO_REDUCE_SCATTER || opcode == HLO_ALL_REDUCE) {
+      a.to_apply = module_add_reducer(l->d->module, HLO_ADD, shape->type);
+    }
+    add_cotangent(l, x->operands[k], make(&l->m, opcode, shape, &ct[k], 1, &a));
+  }
+}
+
+/* Several operands of all-to-all are the parts for each device: they go back together. */
+static void go_back_together(Linear *l, Instruction *x, Instruction *const *ct) {
+  int count = x->operand_count;
+  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count);
+  for (int k = 0; k < count; k++) {
+    operands[k] = ct[k] ? ct[k] : make_zeros(&l->m, x->operands[k]->shape);
+  }
+  Attributes a = own_channel(l, x->a);
+  Instruction *back = make(&l->m, HLO_ALL_TO_ALL, x->shape, operands, count, &a);
+  for (int k = 0; k < count; k++) add_cotangent(l, x->operands[k], make_element(l, back, k));
+}
+
+/* all-reduce and all-to-all are their own transposition. */
+void transpose_collective(Linear *l, Instruction *x, Instruction *const *ct) {
+  if (x->opcode == HLO_ALL_TO_ALL && shape_is_tuple(x->shape)) {
+    go_back_together(l, x, ct);
+  } else {
+    go_back(l, x, ct, x->opcode, x->a);
+  }
+}
+
+void transpose_all_gather(Linear *l, Instruction *x, Instruction *const *ct) {
+  go_back(l, x, ct, HLO_REDUCE_SCATTER, x->a);
+}
+
+void transpose_reduce_scatter(Linear *l, Instruction *x, Instruction *const *ct) {
+  Attributes a = *x->a;
+  a.to_apply = NULL;
+  go_back(l, x, ct, HLO_ALL_GATHER, &a);
+}
+
+void transpose_collective_permute(Linear *l, Instruction *x, Instruction *const *ct) {
+  Attributes a = *x->a;
+  Pair *pairs = ARENA_ARRAY(l->arena, Pair, a.source_target_pairs.count);
+  for (int i = 0; i < a.source_target_pairs.count; i++) {
+    Pair pair = a.source_target_pairs.items[i];
+    pairs[i] = (Pair){pair.target, pair.source};
+  }
+  a.source_target_pairs.items = pairs;
+  go_back(l, x, ct, HLO_COLLECTIVE_PERMUTE, &a);
+}
+
+/* pred[]: whether this device is the first of its group, whose value collective-broadcast sends. Its number is looked up
+** in a table; numbers beyond the table have the last entry, which is false. */
+static Instruction *is_sender(Linear *l, const Instruction *x) {
+  ReplicaGroups groups = x->a->replica_groups;
+  int64_t max = 0; /* without groups, device 0 sends to all */
+  for (int i = 0; i < groups.count; i++) {
+    if (groups.groups[i].count) max = max_i64(max, groups.groups[i].items[0]);
+  }
+  int64_t size = max + 2;
+  Literal *table = literal_new(l->arena, shape_of(&l->m, PRED, 1, &size));
+  if (!groups.count) ((uint8_t *)table->data)[0] = 1;
+  for (int i = 0; i < groups.count; i++) {
+    if (groups.groups[i].count) ((uint8_t *)table->data)[groups.groups[i].items[0]] = 1;
+  }
+  Instruction *entries = computation_add_constant(l->m.computation, table, NULL);
+  Opcode number = x->a->channel_id ? HLO_PARTITION_ID : HLO_REPLICA_ID;
+  Instruction *operands[] = {entries, make(&l->m, number, shape_scalar(U32), NULL, 0, NULL)};
+  static const int64_t one = 1;
+  Instruction *entry =
+      make(&l->m, HLO_DYNAMIC_SLICE, NULL, operands, 2, ATTRIBUTES(.slice_sizes = {1, &one}));
+  return make_reshape(&l->m, entry, shape_scalar(PRED));
+}
+
+/* Whether the groups list the devices 0 to n - 1, as those of all-reduce must. */
+static bool lists_all(const ReplicaGroups *groups) {
+  int64_t max = -1, count = 0;
+  for (int i = 0; i < groups->count; i++) {
+    count += groups->groups[i].count;
+    for (int k = 0; k < groups->groups[i].count; k++)
+      max = max_i64(max, groups->groups[i].items[k]);
+  }
+  return count == max + 1;
+}
+
+/* The sender gets the sum of its group's cotangents, the others get nothing. */
+void transpose_collective_broadcast(Linear *l, Instruction *x, Instruction *const *ct) {
+  if (!lists_all(&x->a->replica_groups)) {
+    no_derivative(l, x, "has replica_groups that leave out devices");
+    return;
+  }
+  Instruction *sender = is_sender(l, x);
+  for (int k = 0; k < x->operand_count; k++) {
+    if (!ct[k] || !is_linear(l, x->operands[k])) continue;
+    Attributes a = own_channel(l, x->a);
+    const Shape *shape = x->operands[k]->shape;
+    a.to_apply = module_add_reducer(l->d->module, HLO_ADD, shape->type);
+    Instruction *sum = make(&l->m, HLO_ALL_REDUCE, shape, &ct[k], 1, &a);
+    add_cotangent(l, x->operands[k], make_select(&l->m, sender, sum, make_zeros(&l->m, shape)));
+  }
+}

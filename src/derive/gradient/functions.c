@@ -1,0 +1,238 @@
+/* The table of functions with known derivatives, and their calls. */
+#include "derive/gradient/functions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "derive/gradient/body.h"
+#include "derive/gradient/kept_calls.h"
+#include "rewrite/base/rewrite.h"
+
+/* ---- The table ---- */
+
+/* Around the mean of the gamma distribution. */
+static void place_gamma(const double *operands, double *points) {
+  points[0] = 0.6 * operands[0];
+  points[1] = 1.2 * operands[0];
+  points[2] = 1.7 * operands[0];
+}
+
+/* Around the mean of the beta distribution. */
+static void place_beta(const double *operands, double *points) {
+  double mean = operands[0] / (operands[0] + operands[1]);
+  points[0] = 0.8 * mean;
+  points[1] = mean;
+  points[2] = mean + 0.2 * (1 - mean);
+}
+
+#define GAMMA_POINTS {{1.6, 0.6}, {0.7, 0.9}, {2.4, 2.9}}
+
+static const KnownFunction functions[] = {
+    {"sici",
+     1,
+     2,
+     {{"t * (x == 0 ? 1 : sine(x) / x)"}, {"t * (cosine(x) / x)"}},
+     .points = {{0.7}, {2.3}, {-5.1}}},
+    /* A caller that needs one result may call a function with one. */
+    {"sici", 1, 1, {{"t * (x == 0 ? 1 : sine(x) / x)"}}, .points = {{0.7}, {2.3}, {-5.1}}},
+    {"sici", 1, 1, {{"t * (cosine(x) / x)"}}, .points = {{0.7}, {2.3}, {-5.1}}},
+    {"expi", 1, 1, {{"t * (exponential(x) / x)"}}, .points = {{0.6}, {2.2}, {-0.8}}},
+    {"expn",
+     2,
+     1,
+     {{NULL, "-t * again"}},
+     .again = {"x - 1", "y"},
+     .points = {{2, 0.6}, {3, 1.7}, {2, 1.2}}},
+    {"hyp1f1",
+     3,
+     1,
+     {{NULL, NULL, "t * (x / y * again)"}},
+     .again = {"x + 1", "y + 1", "w"},
+     .points = {{1.5, 2.5, 0.7}, {0.6, 1.3, -1.2}, {2, 3, 2.1}}},
+    {"hyp2f1",
+     4,
+     1,
+     {{NULL, NULL, NULL, "t * (x * y / w * again)"}},
+     .again = {"x + 1", "y + 1", "w + 1", "v"},
+     .points = {{0.6, 1.2, 2.3, 0.4}, {1.5, 0.7, 1.9, -0.3}, {0.6, 1.2, 2.3, 0.2}}},
+    {"sincospisquaredhalf",
+     1,
+     2,
+     {{"t * (pi * x * u)"}, {"-t * (pi * x * z)"}},
+     .points = {{0.4}, {0.7}, {-0.9}}},
+    {"igamma",
+     2,
+     1,
+     {{NULL, "t * exponential((x - 1) * log(y) - y - lgamma(x))"}},
+     .points = GAMMA_POINTS,
+     .place = place_gamma},
+    {"igammac",
+     2,
+     1,
+     {{NULL, "-t * exponential((x - 1) * log(y) - y - lgamma(x))"}},
+     .points = GAMMA_POINTS,
+     .place = place_gamma},
+    {"betainc",
+     3,
+     1,
+     {{NULL, NULL,
+       "t * exponential((y - 1) * log-plus-one(-w) + (x - 1) * log(w) - "
+       "(lgamma(x) + lgamma(y) - lgamma(x + y)))"}},
+     .points = {{2.1, 3.2, 0.2}, {0.7, 1.4, 0.45}, {2.1, 3.2, 0.7}},
+     .place = place_beta},
+    /* Of complex numbers: a point, and the value there. */
+    {"complex_atan",
+     1,
+     1,
+     {{"t / (x * x + 1)"}},
+     .points = {{0.5, 0.25, 0.484254490329966, 0.200586618131234},
+                {-0.3, 1.5, -1.36030103966877, 0.731422107455266},
+                {2, -0.75, 1.1492038297107, -0.138250137204176}}},
+    {"complex_atanh",
+     1,
+     1,
+     {{"1 / (1 + x) * (t / (1 - x))"}},
+     .points = {{0.5, 0.25, 0.500370000052531, 0.314398143207716},
+                {-0.3, 1.5, -0.0908057007274659, 0.995437397582047},
+                {2, -0.75, 0.452890524131059, -1.37153510396169}}},
+};
+
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+const KnownFunction *known_function(const char *name, const KnownFunction *after) {
+  size_t length = name_stem_length(name, strlen(name));
+  for (int i = after ? (int)(after - functions) + 1 : 0; i < FUNCTIONS; i++) {
+    const KnownFunction *f = &functions[i];
+    if (strlen(f->name) == length && !strncmp(f->name, name, length)) return f;
+  }
+  return NULL;
+}
+
+void keep_known(Instruction *call, const KnownFunction *f) {
+  const char *row = arena_printf(call->parent->module->arena, "%d", (int)(f - functions));
+  keep_call(call, row, strlen(row));
+}
+
+const KnownFunction *kept_function(const Instruction *call) {
+  return &functions[atoi(call->a->custom_call_target)];
+}
+
+/* ---- Calls that stay ---- */
+
+static bool is_float_array(const Shape *shape, const Shape *like) {
+  return (shape->type == F32 || shape->type == F64) && shape->type == like->type &&
+         !shape->dynamic && (shape->rank == 0 || shape_same_dims(shape, like));
+}
+
+/* Whether operands and results are as many as the function has, of one type, and of one shape or scalars. Operands but the
+** last one may be integers. */
+static bool has_signature(const KnownFunction *f, const Instruction *call) {
+  const Shape *shape = call->shape;
+  int results = shape_is_tuple(shape) ? shape->tuple_size : 1;
+  if (call->operand_count != f->operands || results != f->results) return false;
+  const Shape *like = shape_is_tuple(shape) ? shape->elements[0] : shape;
+  bool fits = is_float_array(like, like) && like->rank <= 8;
+  for (int i = 0; i < results && shape_is_tuple(shape); i++) {
+    fits &= shape->elements[i]->rank == like->rank && is_float_array(shape->elements[i], like);
+  }
+  for (int k = 0; k < f->operands; k++) {
+    const Shape *operand = call->operands[k]->shape;
+    bool is_integer = (operand->type == S32 || operand->type == S64) && operand->rank == 0;
+    fits &= is_float_array(operand, like) || (is_integer && k < f->operands - 1);
+  }
+  return fits && shape_elements(like) > 0;
+}
+
+static const KnownFunction no_function;
+
+/* Returns the function that a call is, or no_function. */
+static const KnownFunction *find_rule(const Instruction *call) {
+  const KnownFunction *f = NULL;
+  while ((f = known_function(call->a->to_apply->name, f))) {
+    if (has_signature(f, call) && slopes_hold(f, call)) return f;
+  }
+  return &no_function;
+}
+
+void functions_keep(Module *module) {
+  functions_outline(module);
+  /* By the number of a computation. */
+  const KnownFunction **verdicts =
+      ARENA_ARRAY(module->arena, const KnownFunction *, module->numbers);
+  for (int c = 0, count = module->count; c < count; c++) {
+    const Computation *computation = module->computations[c];
+    for (int i = 0; i < computation->count; i++) {
+      Instruction *x = computation->instructions[i];
+      if (x->opcode != HLO_CALL) continue;
+      const Computation *to = x->a->to_apply;
+      if (!verdicts[to->number]) verdicts[to->number] = find_rule(x);
+      const KnownFunction *f = verdicts[to->number];
+      if (f != &no_function) keep_known(x, f);
+    }
+  }
+  module_keep_reached(module);
+}
+
+/* ---- Tangents ---- */
+
+Instruction *add_slope(Linear *l, const KnownFunction *f, int result, int operand,
+                       Instruction *const *operands, Instruction *const *results,
+                       Instruction *again, const Shape *shape, Instruction *tangent) {
+  return add_named_formula(l, f->slopes[result][operand],
+                           &(FormulaNames){shape, operands, results, tangent, again});
+}
+
+Instruction *add_again(Linear *l, const KnownFunction *f, const Instruction *call,
+                       Instruction *const *operands) {
+  if (!f->again[0]) return NULL;
+  Instruction *other[MAX_OPERANDS];
+  for (int k = 0; k < f->operands; k++) {
+    other[k] = add_named_formula(
+        l, f->again[k], &(FormulaNames){.shape = operands[k]->shape, .operands = operands});
+  }
+  return make(&l->m, HLO_CALL, call->shape, other, f->operands, call->a);
+}
+
+/* Adds the tangents that the computation has, by operands for which there is no formula. */
+static void add_as_written(Linear *l, const KnownFunction *f, Instruction *value,
+                           Instruction *const *operands, Instruction **tangents) {
+  Instruction *used[MAX_OPERANDS];
+  bool any = false;
+  for (int k = 0; k < f->operands; k++) {
+    bool is_written = !f->slopes[0][k];
+    any |= is_written && has_tangent(l, operands[k]);
+    Instruction *operand = operands[k];
+    used[k] = is_written ? operand : make(&l->m, HLO_COPY, operand->shape, &operand, 1, NULL);
+  }
+  if (!any) return;
+  Instruction *defined = linear_inline(l, value->a->to_apply, used);
+  for (int i = 0; i < f->results; i++) {
+    tangents[i] = make_plus(&l->m, tangents[i], tangent_leaf(l, defined, i));
+  }
+}
+
+Instruction *replace_known(Linear *l, const Instruction *x, Instruction **operands,
+                           const KnownFunction *f) {
+  Instruction *value = keep_instruction(l, x, operands);
+  restore_kept_call(value);
+  Instruction *results[MAX_RESULTS] = {value}, *tangents[MAX_RESULTS] = {NULL};
+  for (int i = 0; i < f->results && shape_is_tuple(x->shape); i++) {
+    results[i] = make_element(l, value, i);
+  }
+  Instruction *again = NULL;
+  for (int k = 0; k < f->operands; k++) {
+    Instruction *t = tangent_of(l, operands[k]);
+    if (!t || !f->slopes[0][k]) continue;
+    if (!again) again = add_again(l, f, value, operands);
+    for (int i = 0; i < f->results; i++) {
+      Instruction *more = add_slope(l, f, i, k, operands, results, again, results[0]->shape, t);
+      tangents[i] = make_plus(&l->m, tangents[i], more);
+    }
+  }
+  add_as_written(l, f, value, operands, tangents);
+  for (int i = 0; i < f->results; i++) {
+    set_tangent_leaf(l, value, i, tangents[i]);
+    if (results[i] != value) set_tangent(l, results[i], tangents[i]);
+  }
+  return value;
+}

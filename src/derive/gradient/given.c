@@ -1,0 +1,287 @@
+#include "derive/gradient/given.h"
+
+#include <string.h>
+
+#include "derive/gradient/body.h"
+#include "derive/gradient/functions.h"
+#include "derive/gradient/kept_calls.h"
+#include "hlo/ir/shorthand.h"
+
+/* A mark, in frontend_attributes: see kept_calls.h. */
+static const char with_values[] = "{xla_wasm_gradient=\"values\"}";
+
+static bool has_values(const Instruction *x) { return has_gradient_mark(x, with_values); }
+
+/* ---- Names ---- */
+
+static const char *entry_of(const char *names, const char *name, size_t length) {
+  for (const char *at = names; (at = strchr(at, '\n')) && at[1]; at++) {
+    const char *entry = at[1] == '~' ? at + 2 : at + 1;
+    if (!strncmp(entry, name, length) && entry[length] == '\n') return entry;
+  }
+  return NULL;
+}
+
+/* Returns the entry with the name of a call, and its length; NULL: it has no rule. */
+static const char *rule_name(const GivenRules *rules, const Instruction *x, size_t *length) {
+  if (!rules || !rules->names) return NULL;
+  const char *name = x->opcode == HLO_CUSTOM_CALL ? x->a->custom_call_target
+                     : x->opcode == HLO_CALL      ? x->a->to_apply->name
+                                                  : NULL;
+  if (!name) return NULL;
+  *length = strlen(name);
+  for (;;) {
+    const char *entry = entry_of(rules->names, name, *length);
+    if (entry) return entry;
+    size_t shorter = x->opcode == HLO_CALL ? name_stem_length(name, *length) : *length;
+    if (shorter == *length) return NULL;
+    *length = shorter;
+  }
+}
+
+bool given_has_rule(const GivenRules *rules, const Instruction *x) {
+  size_t length;
+  return rule_name(rules, x, &length) != NULL;
+}
+
+/* ---- Calls ---- */
+
+void given_keep_calls(Module *module, const GivenRules *rules) {
+  for (int c = 0; rules && c < module->count; c++) {
+    const Computation *computation = module->computations[c];
+    for (int i = 0; i < computation->count; i++) {
+      Instruction *x = computation->instructions[i];
+      size_t length;
+      const char *name = x->opcode == HLO_CALL ? rule_name(rules, x, &length) : NULL;
+      if (!name) continue;
+      keep_call(x, name, length);
+    }
+  }
+}
+
+void given_set_values(Module *module, Instruction *call, Instruction *const *values, int count) {
+  int before = call->operand_count;
+  Instruction **operands = ARENA_ARRAY(module->arena, Instruction *, before + count);
+  for (int i = 0; i < before; i++) operands[i] = call->operands[i];
+  for (int i = 0; i < count; i++) operands[before + i] = values[i];
+  call->operands = operands;
+  call->operand_count += count;
+  instruction_attributes(call)->frontend_attributes = with_values;
+}
+
+/* ---- Rules ---- */
+
+static bool is_same_text(const char *x, const char *y) { return !strcmp(x ? x : "", y ? y : ""); }
+
+static bool is_same_call(const Instruction *x, const Instruction *y) {
+  bool same = is_same_text(x->a->custom_call_target, y->a->custom_call_target) &&
+              is_same_text(x->a->backend_config, y->a->backend_config) &&
+              x->operand_count == y->operand_count && shape_compatible(x->shape, y->shape);
+  for (int k = 0; same && k < x->operand_count; k++) {
+    same = shape_compatible(x->operands[k]->shape, y->operands[k]->shape);
+  }
+  return same;
+}
+
+/* Makes the program of one call, for which the caller is to give a rule. */
+static Module *program_of(const Instruction *x) {
+  Module *module = module_new(x->a->custom_call_target);
+  Computation *entry = module->entry = module_add_computation(module, "main");
+  Instruction **operands = ARENA_ARRAY(module->arena, Instruction *, x->operand_count);
+  for (int k = 0; k < x->operand_count; k++) {
+    operands[k] =
+        computation_add_parameter(entry, k, shape_copy(module->arena, x->operands[k]->shape), NULL);
+  }
+  const char *config = x->a->backend_config;
+  entry->root = computation_add(
+      entry, HLO_CUSTOM_CALL, shape_copy(module->arena, x->shape), operands, x->operand_count,
+      ATTRIBUTES(.custom_call_target = arena_strdup(module->arena, x->a->custom_call_target),
+                 .backend_config = config ? arena_strdup(module->arena, config) : NULL),
+      NULL);
+  return module;
+}
+
+/* Returns the rule of a call; NULL, with the call in `wanted`, if it is not there yet. */
+static const Module *rule_of(Linear *l, const Instruction *x) {
+  GivenRules *rules = l->d->rules;
+  for (int i = 0; i < rules->count; i++) {
+    if (is_same_call(rules->items[2 * i]->entry->root, x)) return rules->items[2 * i + 1];
+  }
+  if (!l->d->failed) rules->wanted = program_of(x);
+  no_derivative(l, x, "has a rule, which is not there yet");
+  return NULL;
+}
+
+/* A call with the leaves of its operands and results. */
+typedef struct Given {
+  const Module *rule;
+  const Instruction *x;
+  Values operands, results;
+} Given;
+
+/* Whether a linear instruction is linear in the operands that depend on tangents, and can be transposed. */
+static bool is_transposable(Linear *l, const Instruction *x) {
+  const Rule *rule = &derivative_rules[x->opcode];
+  unsigned allowed = rule->linear_operands ? rule->linear_operands : ~0u;
+  if (x->opcode == HLO_DIVIDE) allowed = 1;
+  int count = 0;
+  for (int k = 0; k < x->operand_count; k++) {
+    if (!is_linear(l, x->operands[k])) continue;
+    if (!(allowed >> (k < 31 ? k : 31) & 1)) return false;
+    count++;
+  }
+  bool is_product =
+      x->opcode == HLO_MULTIPLY || x->opcode == HLO_DOT || x->opcode == HLO_CONVOLUTION;
+  if (is_product && count > 1) return false;
+  if (x->opcode == HLO_REDUCE && computation_simple_binary(x->a->to_apply) != HLO_ADD) return false;
+  return rule->transpose != NULL || x->opcode == HLO_TUPLE_OP;
+}
+
+/* Adds the instructions of a rule, for these arguments. Returns its results. */
+static Instruction **apply_rule(Linear *l, const Given *given, const Values *arguments) {
+  Computation *rule = module_clone_computation(l->d->module, given->rule->entry, NULL);
+  computation_renumber(rule);
+  Instruction **map = ARENA_ARRAY(l->arena, Instruction *, rule->count);
+  for (int i = 0; i < rule->parameter_count; i++) {
+    map[rule->parameters[i]->id] = arguments->items[i];
+  }
+  for (int i = 0; i < rule->count && !l->d->failed; i++) {
+    const Instruction *from = rule->instructions[i];
+    if (from->opcode == HLO_PARAMETER) continue;
+    Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, from->operand_count);
+    for (int k = 0; k < from->operand_count; k++) operands[k] = map[from->operands[k]->id];
+    map[i] = keep_instruction(l, from, operands);
+    if (l->d->reverse && is_linear(l, map[i]) && !is_transposable(l, map[i])) {
+      no_derivative(l, given->x,
+                    arena_printf(l->arena,
+                                 "has a jvp rule that is not linear in the tangents at %s; reverse "
+                                 "mode transposes it, or takes a vjp: register one",
+                                 opcode_name(from->opcode)));
+    }
+  }
+  return l->d->failed ? NULL : map[rule->root->id]->operands;
+}
+
+static Values arguments_of(Linear *l, const Given *given) {
+  Values arguments = {0};
+  for (int i = 0; i < given->operands.count; i++) {
+    values_push(l, &arguments, given->operands.items[i]);
+  }
+  for (int i = 0; i < given->results.count; i++) {
+    values_push(l, &arguments, given->results.items[i]);
+  }
+  return arguments;
+}
+
+static void transpose_given(Linear *l, Instruction *x, Instruction *const *ct) {
+  const Given *given = note_of(l, x)->data;
+  Values arguments = arguments_of(l, given);
+  int next = 0, input = 0;
+  for (int i = 0; i < given->results.count; i++) {
+    const Shape *shape = given->results.items[i]->shape;
+    if (!has_derivative(shape)) continue;
+    values_push(l, &arguments, ct[next] ? ct[next] : make_zeros(&l->m, shape));
+    next++;
+  }
+  Instruction **cotangents = apply_rule(l, given, &arguments);
+  next = 0;
+  for (int k = 0; cotangents && k < given->operands.count; k++) {
+    Instruction *operand = given->operands.items[k];
+    if (!has_derivative(operand->shape)) continue;
+    if (tangent_of(l, operand)) add_cotangent(l, x->operands[input++], cotangents[next]);
+    next++;
+  }
+}
+
+static void use_vjp(Linear *l, const Given *given, Instruction *value) {
+  Values inputs = {0};
+  bool *active = ARENA_ARRAY(l->arena, bool, given->results.count);
+  for (int k = 0; k < given->operands.count; k++) {
+    Instruction *tangent = tangent_of(l, given->operands.items[k]);
+    if (tangent) values_push(l, &inputs, tangent);
+  }
+  for (int i = 0; i < given->results.count; i++) {
+    active[i] = has_derivative(given->results.items[i]->shape);
+  }
+  set_linear_results(l, value, active, &inputs, transpose_given, given);
+}
+
+static void use_jvp(Linear *l, const Given *given, Instruction *value) {
+  Values arguments = arguments_of(l, given);
+  for (int k = 0; k < given->operands.count; k++) {
+    Instruction *operand = given->operands.items[k], *tangent = tangent_of(l, operand);
+    if (!has_derivative(operand->shape)) continue;
+    values_push(l, &arguments, tangent ? tangent : make_zeros(&l->m, operand->shape));
+  }
+  Instruction **tangents = apply_rule(l, given, &arguments);
+  for (int i = 0, next = 0; tangents && i < given->results.count; i++) {
+    if (!has_derivative(given->results.items[i]->shape)) continue;
+    set_tangent_leaf(l, value, i, tangents[next++]);
+  }
+  note_elements(l, value);
+}
+
+/* Adds the leaves of a value, which get its tangents. */
+static void push_leaves(Linear *l, Instruction *x, Values *out) {
+  int count = shape_leaves(x->shape);
+  Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, count);
+  make_leaves(l, x, leaves);
+  for (int i = 0; i < count; i++) {
+    if (leaves[i] != x) set_tangent(l, leaves[i], tangent_leaf(l, x, i));
+    values_push(l, out, leaves[i]);
+  }
+}
+
+/* Adds the value of a call: the call itself, or values that it has as operands. */
+static Instruction *add_value(Linear *l, const Instruction *x, Instruction **operands) {
+  if (!has_values(x)) {
+    Instruction *value = keep_instruction(l, x, operands);
+    if (is_kept_call(value)) restore_kept_call(value);
+    return value;
+  }
+  Instruction *const *values = operands + x->operand_count - shape_leaves(x->shape);
+  return make_from_leaves(l, x->shape, &values);
+}
+
+/* A call whose values are computed again. */
+static Instruction *replace_kept(Linear *l, const Instruction *x, Instruction **operands) {
+  Instruction *call = ARENA_NEW(l->arena, Instruction);
+  *call = *x;
+  restore_kept_call(call);
+  return replace_recomputed(l, call, operands);
+}
+
+Instruction *replace_custom_call(Linear *l, const Instruction *x, Instruction **operands) {
+  size_t length;
+  const char *entry = is_kept_call(x) ? rule_name(l->d->rules, x, &length) : NULL;
+  if (entry && entry[-1] == '~') return replace_kept(l, x, operands);
+  bool is_known = is_kept_call(x) && !given_has_rule(l->d->rules, x);
+  if (is_known) return replace_known(l, x, operands, kept_function(x));
+  Instruction *value = add_value(l, x, operands);
+  bool any = false;
+  int count = x->operand_count - (has_values(x) ? shape_leaves(x->shape) : 0);
+  for (int k = 0; k < count; k++) any |= has_tangent(l, operands[k]);
+  if (!any || !any_derivative(x->shape)) return value;
+  if (!given_has_rule(l->d->rules, x)) {
+    static const Rule library = {.linearize = linearize_custom_call};
+    linearize(l, value, &library);
+    return value;
+  }
+  Given *given = ARENA_NEW(l->arena, Given);
+  Instruction *call = (Instruction *)x;
+  if (has_values(x)) {
+    call = ARENA_NEW(l->arena, Instruction);
+    *call = *x;
+    call->operand_count = count;
+  }
+  *given = (Given){rule_of(l, call), x, {0}, {0}};
+  if (!given->rule) return value;
+  for (int k = 0; k < count; k++) push_leaves(l, operands[k], &given->operands);
+  push_leaves(l, value, &given->results);
+  if (!strcmp(given->rule->name, "jvp")) {
+    use_jvp(l, given, value);
+  } else {
+    use_vjp(l, given, value);
+  }
+  return value;
+}

@@ -1,0 +1,26 @@
+/*
+** Derivative rules that the caller gives, for custom calls and for computations that are called by name.
+**
+** A rule is the program of one call's derivative, for its shapes. Parameters and results are the leaves of the call's
+** operands and results, so tuples are taken apart:
+**
+**   module "vjp": (operands, results, cotangents of floating-point results) -> (cotangents of floating-point operands)
+**   module "jvp": (operands, results, tangents of floating-point operands) -> (tangents of floating-point results)
+**
+** Forward mode takes a jvp. Reverse mode takes either; a jvp must be linear in the tangents, and is transposed.
+*/
+#ifndef XLA_DERIVE_GRADIENT_GIVEN_H
+#define XLA_DERIVE_GRADIENT_GIVEN_H
+
+#include "derive/gradient/options.h"
+
+/* Whether a custom call or a call has a rule in `rules`, which may be NULL. */
+bool given_has_rule(const GivenRules *rules, const Instruction *x);
+
+/* Keeps the calls that have a rule (kept_calls.h). */
+void given_keep_calls(Module *module, const GivenRules *rules);
+
+/* Makes a custom call return `values`, the leaves of its result, which are operands at the end: it is not done again. */
+void given_set_values(Module *module, Instruction *call, Instruction *const *values, int count);
+
+#endif

@@ -1,0 +1,294 @@
+/*
+** The LAPACK routines that programs of JAX call, under their names there (hlo/ir/lapack_calls.h). The formulas are those
+** of JAX's decompositions; for LU, SVD and eigenvalues see also Giles (2008) and Townsend, "Differentiating the singular
+** value decomposition" (2016). Those of QR and tridiagonal solves have files of their own: qr.c, tridiagonal.c.
+*/
+#include "base/min_max.h"
+#include "derive/gradient/matrices.h"
+#include "hlo/ir/lapack_calls.h"
+#include "hlo/ir/sharding.h"
+
+static int64_t letter(const Instruction *x, const char *name, char otherwise) {
+  return lapack_call_attribute(x->a->backend_config, name, otherwise);
+}
+
+static Instruction *result(Linear *l, Instruction *x, int i) { return make_element(l, x, i); }
+
+/* Makes the same call with other options. */
+static Instruction *with_options(Linear *l, const Instruction *x, const char *options,
+                                 const Shape *shape) {
+  Attributes a = *x->a;
+  a.backend_config = options;
+  return make(&l->m, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
+}
+
+/* The same with another mode, and results of other shapes where `shape` says so. */
+static Instruction *with_mode(Linear *l, const Instruction *x, char mode, const Shape *shape) {
+  if (letter(x, "mode", mode) == mode && shape == x->shape) return (Instruction *)x;
+  const char *uplo = letter(x, "uplo", 'L') == 'U' ? "U" : "L";
+  return with_options(
+      l, x, arena_printf(l->arena, "{mode = %d : ui8, uplo = %d : ui8}", mode, *uplo), shape);
+}
+
+/* ---- Triangular factors ---- */
+
+static void linearize_potrf(Linear *l, Instruction *x) {
+  bool lower = letter(x, "uplo", 'L') == 'L';
+  Instruction *factor = matrix_part(l, result(l, x, 0), lower ? COMPARE_GE : COMPARE_LE);
+  set_tangent_leaf(l, x, 0, cholesky_tangent(l, factor, tangent_of(l, x->operands[0]), lower));
+}
+
+static void linearize_trsm(Linear *l, Instruction *x) {
+  Attributes how;
+  attributes_init(&how);
+  int64_t op = letter(x, "trans_x", 'N');
+  how.left_side = letter(x, "side", 'L') == 'L';
+  how.lower = letter(x, "uplo", 'L') == 'L';
+  how.unit_diagonal = letter(x, "diag", 'N') == 'U';
+  how.transpose_a = op == 'T' ? TRANSPOSE : op == 'C' ? ADJOINT : NO_TRANSPOSE;
+  Instruction *ta = tangent_of(l, x->operands[0]), *tb = tangent_of(l, x->operands[1]);
+  set_tangent(l, x, solve_tangent(l, x, x->operands[0], ta, tb, &how));
+}
+
+/* ---- LU ---- */
+
+/* The entry at one place, in all places. */
+static Instruction *entry_at(Linear *l, Instruction *x, Instruction *at, Int64List along) {
+  x = make_select(&l->m, at, x, make_zeros(&l->m, x->shape));
+  return make_spread(&l->m, make_sum(&l->m, x, along), x->shape, along);
+}
+
+/* Makes of pivots, from 1 on, the order of the rows: row i of the result is row order[i] of the matrix. */
+static Instruction *row_order(Linear *l, Instruction *pivots, int64_t rows) {
+  int rank = pivots->shape->rank, last = rank - 1;
+  int64_t dims[MAX_RANK], count = pivots->shape->dims[last];
+  for (int d = 0; d < rank; d++) dims[d] = pivots->shape->dims[d];
+  dims[last] = rows;
+  const Shape *shape = shape_of(&l->m, S32, rank, dims);
+  Instruction *place = make_iota(&l->m, S32, shape, last), *order = place;
+  Int64List dropped = list_of_one(&l->m, last);
+  SliceDimension slice[MAX_RANK];
+  for (int d = 0; d < rank; d++) slice[d] = (SliceDimension){0, pivots->shape->dims[d], 1};
+  for (int64_t i = 0; i < count; i++) { /* exchanges entries i and pivots[i] */
+    slice[last] = (SliceDimension){i, i + 1, 1};
+    Instruction *pivot = make_sum(&l->m, make_slice(&l->m, pivots, slice), dropped);
+    pivot = make_binary(&l->m, HLO_SUBTRACT, pivot, make_number(&l->m, pivot->shape, 1));
+    Instruction *at_i =
+        make_compare(&l->m, COMPARE_EQ, place, make_number(&l->m, shape, (double)i));
+    Instruction *at_pivot =
+        make_compare(&l->m, COMPARE_EQ, place, make_spread(&l->m, pivot, shape, dropped));
+    Instruction *first = entry_at(l, order, at_i, dropped);
+    Instruction *second = entry_at(l, order, at_pivot, dropped);
+    order = make_select(&l->m, at_pivot, first, order);
+    order = make_select(&l->m, at_i, second, order);
+  }
+  return order;
+}
+
+/* P A = L U. With more columns than rows, A = (A1, A2) and U = (U1, U2), dU2 = L^-1 (P dA2 - dL U2). */
+static void linearize_getrf(Linear *l, Instruction *x) {
+  Instruction *factors = result(l, x, 0), *t = tangent_of(l, x->operands[0]);
+  int rank = factors->shape->rank;
+  int64_t rows = matrix_rows(t), columns = matrix_columns(t), k = min_i64(rows, columns);
+  Instruction *order = row_order(l, result(l, x, 1), rows);
+  const Shape *places = shape_with_type(l->arena, factors->shape, S32);
+  t = take_along(l, t, matrix_of_rows(l, order, places), rank - 2);
+  Instruction *lower = matrix_unit_lower(l, factors, k);
+  Instruction *square = matrix_part(l, matrix_block(l, factors, k, 0, k), COMPARE_LE);
+  LuTangents d = lu_tangents(l, lower, square, matrix_block(l, t, rows, 0, k));
+  if (columns > k) {
+    Instruction *rest = matrix_product(l, d.lower, matrix_block(l, factors, rows, k, columns));
+    rest = make_binary(&l->m, HLO_SUBTRACT, matrix_block(l, t, rows, k, columns), rest);
+    rest = matrix_solve(l, lower, rest, true, true, true, NO_TRANSPOSE);
+    d.upper = matrix_beside(l, d.upper, rest);
+  }
+  set_tangent_leaf(l, x, 0,
+                   make_binary(&l->m, HLO_ADD, matrix_padded(l, d.lower, rows, columns),
+                               matrix_padded(l, d.upper, rows, columns)));
+}
+
+/* ---- Eigenvalues of hermitian matrices ---- */
+
+/* 1 / (y - x) for two vectors, in all pairs (row x, column y), and 0 on the diagonal. */
+static Instruction *inverse_differences(Linear *l, Instruction *v, const Shape *shape) {
+  Instruction *rows = matrix_of_rows(l, v, shape), *columns = matrix_of_columns(l, v, shape);
+  Instruction *difference = make_binary(&l->m, HLO_SUBTRACT, columns, rows);
+  Instruction *diagonal = matrix_compare(l, shape, COMPARE_EQ),
+              *ones = make_number(&l->m, rows->shape, 1);
+  Instruction *inverse =
+      make_binary(&l->m, HLO_DIVIDE, ones, make_select(&l->m, diagonal, ones, difference));
+  return make_select(&l->m, diagonal, make_zeros(&l->m, rows->shape), inverse);
+}
+
+/* A V = V diag(w): with X = V^H dA V, dw = diag(X) and dV = V (F * X), where F = 1 / (w_j - w_i). */
+static void linearize_syevd(Linear *l, Instruction *x) {
+  Instruction *call = with_mode(l, x, 'V', x->shape);
+  Instruction *v = result(l, call, 0), *w = result(l, call, 1);
+  Instruction *t = tangent_of(l, x->operands[0]);
+  Instruction *inner = matrix_product(l, matrix_adjoint(l, v), matrix_product(l, t, v));
+  Instruction *factors = inverse_differences(l, w, inner->shape);
+  factors = make_convert(&l->m, factors, inner->shape->type);
+  Instruction *turn = matrix_product(l, v, make_binary(&l->m, HLO_MULTIPLY, factors, inner));
+  if (call == x) set_tangent_leaf(l, x, 0, turn);
+  set_tangent_leaf(l, x, 1, make_convert(&l->m, matrix_diagonal(l, inner), w->shape->type));
+}
+
+/* ---- Eigenvalues of other matrices ---- */
+
+/* The tangents of eigenvectors V: U = V (F * X), where F = 1 / (w_j - w_i), and multiples c of V. LAPACK's vectors have
+** the length 1, and their largest element is real: c = -real(v^H u) - i imag(u_k) / v_k, where v_k is that element. */
+static Instruction *eigenvector_tangent(Linear *l, Instruction *v, Instruction *w,
+                                        Instruction *inner) {
+  Maker *m = &l->m;
+  int row = v->shape->rank - 2;
+  Int64List rows = list_of_one(m, row);
+  Instruction *f = inverse_differences(l, w, v->shape);
+  Instruction *u = matrix_product(l, v, make_binary(m, HLO_MULTIPLY, f, inner));
+  Instruction *sizes = make_unary(m, HLO_ABS, v), *place = make_iota(m, S32, sizes->shape, row);
+  Instruction *max = make_reduce(m, HLO_MAXIMUM, sizes, 0, rows);
+  Instruction *hit = make_compare(m, COMPARE_EQ, sizes, make_spread(m, max, sizes->shape, rows));
+  int64_t n = v->shape->dims[row];
+  Instruction *end = make_number(m, place->shape, (double)n);
+  Instruction *first =
+      make_reduce(m, HLO_MINIMUM, make_select(m, hit, place, end), (double)n, rows);
+  hit = make_compare(m, COMPARE_EQ, place, make_spread(m, first, place->shape, rows));
+  Instruction *zeros = make_zeros(m, sizes->shape);
+  Instruction *at = make_select(m, hit, make_unary(m, HLO_REAL, v), zeros);
+  Instruction *across = make_select(m, hit, make_unary(m, HLO_IMAG, u), zeros);
+  Instruction *along =
+      make_unary(m, HLO_REAL, make_binary(m, HLO_MULTIPLY, make_conjugate(m, v), u));
+  across = make_binary(m, HLO_DIVIDE, make_sum(m, across, rows), make_sum(m, at, rows));
+  Instruction *c = make_binary(m, HLO_COMPLEX, make_sum(m, along, rows), across);
+  Instruction *turn = make_binary(m, HLO_MULTIPLY, v, make_spread(m, c, v->shape, rows));
+  return make_binary(m, HLO_SUBTRACT, u, turn);
+}
+
+/* A V = V diag(w) and W^H A = diag(w) W^H: with X = V^-1 dA V, where V^-1 = W^H with its rows divided by those of
+** diag(W^H V), dw = diag(X). W are the eigenvectors of A^H, whose eigenvalues are conj(w). */
+static void linearize_geev(Linear *l, Instruction *x) {
+  Maker *m = &l->m;
+  static const char options[] = "{compute_left = 86 : ui8, compute_right = 86 : ui8}"; /* 'V' */
+  bool left = letter(x, "compute_left", 'V') == 'V', right = letter(x, "compute_right", 'V') == 'V';
+  Instruction *call = left && right ? x : with_options(l, x, options, x->shape);
+  bool is_real = x->shape->tuple_size == 5;
+  int at = is_real ? 2 : 1; /* of W, before V */
+  Instruction *w = result(l, call, 0), *vl = result(l, call, at), *vr = result(l, call, at + 1);
+  if (is_real) w = make_binary(m, HLO_COMPLEX, w, result(l, call, 1));
+  Instruction *t = make_convert(m, tangent_of(l, x->operands[0]), vr->shape->type);
+  Instruction *lengths = matrix_diagonal(l, matrix_product(l, matrix_adjoint(l, vl), vr));
+  Instruction *inner = matrix_product(l, matrix_adjoint(l, vl), matrix_product(l, t, vr));
+  inner = make_binary(m, HLO_DIVIDE, inner, matrix_of_rows(l, lengths, inner->shape));
+  Instruction *dw = matrix_diagonal(l, inner);
+  set_tangent_leaf(l, x, 0, is_real ? make_unary(m, HLO_REAL, dw) : dw);
+  if (is_real) set_tangent_leaf(l, x, 1, make_unary(m, HLO_IMAG, dw));
+  if (right) set_tangent_leaf(l, x, at + 1, eigenvector_tangent(l, vr, w, inner));
+  if (!left) return;
+  Instruction *other =
+      matrix_product(l, matrix_adjoint(l, vr), matrix_product(l, matrix_adjoint(l, t), vl));
+  other = make_binary(m, HLO_DIVIDE, other,
+                      matrix_of_rows(l, make_conjugate(m, lengths), other->shape));
+  set_tangent_leaf(l, x, at, eigenvector_tangent(l, vl, make_conjugate(m, w), other));
+}
+
+/* ---- Singular values ---- */
+
+/* Divides the columns, or the rows, of a matrix by the singular values. */
+static Instruction *divided(Linear *l, Instruction *x, Instruction *s, bool columns) {
+  Instruction *factors =
+      columns ? matrix_of_columns(l, s, x->shape) : matrix_of_rows(l, s, x->shape);
+  return make_binary(&l->m, HLO_DIVIDE, x, make_convert(&l->m, factors, x->shape->type));
+}
+
+/* The part of dU that lies outside the columns of U: (dA V - U U^H dA V) / s. */
+static Instruction *outside(Linear *l, Instruction *u, Instruction *product, Instruction *s) {
+  Instruction *inside = matrix_product(l, u, matrix_product(l, matrix_adjoint(l, u), product));
+  return divided(l, make_binary(&l->m, HLO_SUBTRACT, product, inside), s, true);
+}
+
+/* s_j / (s_i + s_j). */
+static Instruction *shares(Linear *l, Instruction *s, const Shape *shape) {
+  Instruction *columns = matrix_of_columns(l, s, shape);
+  Instruction *sum = make_binary(&l->m, HLO_ADD, matrix_of_rows(l, s, shape), columns);
+  return make_convert(&l->m, make_binary(&l->m, HLO_DIVIDE, columns, sum), shape->type);
+}
+
+/* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
+** dU = U (F * (X S + S X^H)) and dV = V (F * (S X + X^H S)), and the parts outside. For complex numbers, U also turns
+** by the imaginary diagonal of X / s. As squares may overflow, F S is written as s_j / (s_i + s_j) / (s_j - s_i). */
+static void linearize_gesdd(Linear *l, Instruction *x) {
+  const Shape *matrix = x->operands[0]->shape, *shapes[5];
+  int rank = matrix->rank;
+  int64_t m = matrix->dims[rank - 2], n = matrix->dims[rank - 1], k = min_i64(m, n), dims[MAX_RANK];
+  for (int i = 0; i < 5; i++) shapes[i] = x->shape->elements[i];
+  for (int d = 0; d < rank; d++) dims[d] = matrix->dims[d];
+  dims[rank - 1] = k;
+  shapes[2] = shape_of(&l->m, matrix->type, rank, dims);
+  dims[rank - 2] = k;
+  dims[rank - 1] = n;
+  shapes[3] = shape_of(&l->m, matrix->type, rank, dims);
+  bool thin = letter(x, "mode", 'S') == 'S' ||
+              (letter(x, "mode", 'S') != 'N' && shape_same_dims(shapes[2], x->shape->elements[2]) &&
+               shape_same_dims(shapes[3], x->shape->elements[3]));
+  Instruction *call = thin ? x : with_mode(l, x, 'S', shape_tuple(l->arena, 5, shapes));
+  Instruction *t = tangent_of(l, x->operands[0]), *s = result(l, call, 1), *u = result(l, call, 2);
+  Instruction *v = matrix_adjoint(l, result(l, call, 3));
+  Instruction *tv = matrix_product(l, t, v);
+  Instruction *inner = matrix_product(l, matrix_adjoint(l, u), tv);
+  Instruction *ds = matrix_diagonal(l, inner);
+  if (!thin) {
+    refuse_derivative(l, x,
+                      "has singular vectors beyond the smaller dimension, which the matrix does "
+                      "not determine; compute the thin ones (full_matrices=False)");
+  }
+  set_tangent_leaf(l, x, 1, make_convert(&l->m, ds, s->shape->type));
+  if (!thin) return;
+  Instruction *factors = make_convert(&l->m, inverse_differences(l, s, inner->shape), matrix->type);
+  Instruction *share = shares(l, s, inner->shape), *other = matrix_transposed(l, share);
+  Instruction *adjoint = matrix_adjoint(l, inner);
+  Instruction *right = make_binary(&l->m, HLO_ADD, make_binary(&l->m, HLO_MULTIPLY, inner, share),
+                                   make_binary(&l->m, HLO_MULTIPLY, adjoint, other));
+  Instruction *left = make_binary(&l->m, HLO_ADD, make_binary(&l->m, HLO_MULTIPLY, inner, other),
+                                  make_binary(&l->m, HLO_MULTIPLY, adjoint, share));
+  Instruction *turn_u = make_binary(&l->m, HLO_MULTIPLY, factors, right);
+  if (type_is_complex(matrix->type)) {
+    Instruction *imag = make_binary(&l->m, HLO_SUBTRACT, inner, matrix_adjoint(l, inner));
+    imag = matrix_part(l, divided(l, imag, s, false), COMPARE_EQ);
+    imag = make_binary(&l->m, HLO_MULTIPLY, imag, make_number(&l->m, imag->shape, 0.5));
+    turn_u = make_binary(&l->m, HLO_ADD, turn_u, imag);
+  }
+  Instruction *du = matrix_product(l, u, turn_u);
+  Instruction *dv = matrix_product(l, v, make_binary(&l->m, HLO_MULTIPLY, factors, left));
+  if (m > n) du = make_binary(&l->m, HLO_ADD, du, outside(l, u, tv, s));
+  if (n > m) {
+    Instruction *tu = matrix_product(l, matrix_adjoint(l, t), u);
+    dv = make_binary(&l->m, HLO_ADD, dv, outside(l, v, tu, s));
+  }
+  set_tangent_leaf(l, x, 2, du);
+  set_tangent_leaf(l, x, 3, matrix_adjoint(l, dv));
+}
+
+/* ---- The table ---- */
+
+void linearize_custom_call(Linear *l, Instruction *x) {
+  static Linearization *const rules[LAPACK_COUNT + 1] = {
+      [LAPACK_POTRF] = linearize_potrf, [LAPACK_TRSM] = linearize_trsm,
+      [LAPACK_GETRF] = linearize_getrf, [LAPACK_GEQRF] = linearize_geqrf,
+      [LAPACK_ORGQR] = linearize_orgqr, [LAPACK_SYEVD] = linearize_syevd,
+      [LAPACK_GESDD] = linearize_gesdd, [LAPACK_GEEV] = linearize_geev,
+      [LAPACK_ORMQR] = linearize_ormqr, [LAPACK_GEQP3] = linearize_geqrf,
+      [LAPACK_GTSV] = linearize_gtsv,   [LAPACK_PERTURBED] = linearize_gtsv,
+  };
+  Linearization *rule = rules[lapack_call_name(x)];
+  if (is_csr_call(x)) rule = linearize_csr;
+  if (shard_call_kind(x) != NO_SHARD_CALL) rule = linearize_shard_call;
+  if (rule) {
+    rule(l, x);
+    return;
+  }
+  const char *target = x->a->custom_call_target ? x->a->custom_call_target : "";
+  refuse_derivative(l, x,
+                    arena_printf(l->arena,
+                                 "calls \"%s\", which has no derivative; registerGradient "
+                                 "gives it one",
+                                 target));
+}

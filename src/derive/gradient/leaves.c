@@ -1,0 +1,45 @@
+/* Takes tuples apart into their leaves, and puts them together. */
+#include "derive/gradient/linear.h"
+
+Instruction *make_element(Linear *l, Instruction *tuple, int64_t index) {
+  if (tuple->opcode == HLO_TUPLE_OP && !note_of(l, tuple)->transpose) return tuple->operands[index];
+  return computation_add_element(l->m.computation, tuple, index);
+}
+
+Instruction *leaf_array(Instruction *x, int leaf) {
+  while (x->opcode == HLO_TUPLE_OP) {
+    int k = 0;
+    for (; leaf >= shape_leaves(x->operands[k]->shape); k++) {
+      leaf -= shape_leaves(x->operands[k]->shape);
+    }
+    x = x->operands[k];
+  }
+  return shape_is_array(x->shape) ? x : NULL;
+}
+
+Literal *leaf_literal(const Instruction *x, int leaf) {
+  const Instruction *array = leaf_array((Instruction *)x, leaf);
+  if (!array || !array->literal || array->literal->shape->rank != array->shape->rank) return NULL;
+  return array->opcode == HLO_CONSTANT || array->opcode == HLO_PARAMETER ? array->literal : NULL;
+}
+
+void make_leaves(Linear *l, Instruction *x, Instruction **out) {
+  if (!shape_is_tuple(x->shape)) {
+    *out = x;
+    return;
+  }
+  for (int i = 0; i < x->shape->tuple_size; i++) {
+    Instruction *element = make_element(l, x, i);
+    make_leaves(l, element, out);
+    out += shape_leaves(element->shape);
+  }
+}
+
+Instruction *make_from_leaves(Linear *l, const Shape *shape, Instruction *const **leaves) {
+  if (!shape_is_tuple(shape)) return *(*leaves)++;
+  Instruction **elements = ARENA_ARRAY(l->arena, Instruction *, shape->tuple_size);
+  for (int i = 0; i < shape->tuple_size; i++) {
+    elements[i] = make_from_leaves(l, shape->elements[i], leaves);
+  }
+  return computation_add_tuple(l->m.computation, elements, shape->tuple_size);
+}

@@ -1,0 +1,215 @@
+/*
+** Declares what the derivative rules share: the working computation, and functions that add instructions to it.
+**
+** An instruction of the working computation is *linear* if it depends on a tangent, else *primal*. Adding one finds
+** this out from its operands. Rules for linearization write linear instructions only with operations that have a
+** transposition in rules.def.
+*/
+#ifndef XLA_DERIVE_GRADIENT_LINEAR_H
+#define XLA_DERIVE_GRADIENT_LINEAR_H
+
+#include "derive/gradient/options.h"
+#include "hlo/ir/module.h"
+#include "hlo/ir/shorthand.h"
+#include "rewrite/base/make.h"
+
+typedef struct Linear Linear;
+typedef struct Rule Rule;
+
+/* Adds the cotangents of x's operands; `cotangents` has one for each leaf of x's shape, not all NULL. */
+typedef void Transposition(Linear *l, Instruction *x, Instruction *const *cotangents);
+
+/* Sets the tangents of x. Some operand of x has a tangent, and x is in the working computation. */
+typedef void Linearization(Linear *l, Instruction *x);
+
+/* The same for an instruction of the source. The rule itself adds it to the working computation, with these operands,
+** or other instructions in its place. Returns the one with the result of x. */
+typedef Instruction *Replacement(Linear *l, const Instruction *x, Instruction **operands);
+
+struct Rule {
+  const char *formulas[3];     /* of the tangent, for each operand; see formula.c */
+  const char *complex_formula; /* of the only operand, if it is complex and needs one of its own */
+  unsigned linear_operands;    /* a bit for each operand in which the operation itself is linear */
+  Linearization *linearize;
+  Replacement *replace;
+  bool is_zero;     /* the derivative is 0 wherever it exists */
+  const char *none; /* why there is no derivative */
+  Transposition *transpose;
+};
+extern const Rule derivative_rules[OPCODE_COUNT];
+
+/* How a loop is differentiated, if not as the options say; see segments.c. */
+typedef struct CheckpointPlan {
+  const Instruction *loop;
+  Checkpoint checkpoint;
+  int64_t max_iterations;
+  Literal *const
+      *literals; /* of the leaves of its state, as body_linearize takes them; NULL: not known */
+} CheckpointPlan;
+
+typedef struct Differentiation {
+  Module *module;
+  bool reverse;
+  int64_t max_iterations;
+  Checkpoint checkpoint;
+  CheckpointPlan *plans;
+  int plan_count, plan_capacity;
+  int recomputed;    /* how many of the bodies around are done again in the second loop */
+  GivenRules *rules; /* may be NULL */
+  Error *error;
+  bool failed;
+  int64_t channels; /* the largest channel_id so far */
+} Differentiation;
+
+/* Facts about an instruction of the working computation, by its id. */
+typedef struct Note {
+  bool linear;
+  Instruction **tangents;   /* one for each leaf of the shape; NULL: all are zero */
+  Instruction **cotangents; /* the same */
+  Transposition *transpose; /* instead of the opcode's */
+  const void *data;         /* for that */
+  int region, place;        /* see selects.c */
+  enum { POLE_UNKNOWN, NO_POLE, HAS_POLE } pole; /* of the slope of an element-wise instruction */
+  bool guarded; /* a product of a cotangent 0 with this instruction's slope is 0 */
+} Note;
+
+struct Linear {
+  Differentiation *d;
+  Arena *arena;
+  const Computation *source;
+  Instruction **map; /* by id in the source: the instruction of the working computation */
+  Maker m;           /* adds to the working computation */
+  Note *notes;
+  int note_count, note_capacity;
+  int regions; /* how many selects.c has looked at */
+};
+
+/* ---- linearize.c ---- */
+
+/* Begins a working computation for `source`. Parameters are added by the caller, with linear_bind. */
+void linear_begin(Linear *l, Differentiation *d, const Computation *source);
+void linear_bind(Linear *l, const Instruction *parameter, Instruction *value);
+/* Adds all instructions of the source, with their tangents. Returns false with the error in l->d. */
+bool linear_walk(Linear *l);
+/* Adds another computation's instructions, with their tangents, for these operands. Returns its result. */
+Instruction *linear_inline(Linear *l, const Computation *computation, Instruction **operands);
+/* Writes the result of x by other operations, on operands that are parameters of a computation. */
+typedef Instruction *Definition(Linear *l, const Instruction *x, Instruction **operands);
+/* Gives x the tangents that its definition has. The definition's values are dead code where no tangent needs them. */
+void linearize_by_definition(Linear *l, Instruction *x, Definition *define);
+/* Adds a value that stands for a tangent (linear) or cotangent (not linear) until it is copied elsewhere. */
+Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear);
+
+/* The facts about an instruction. The pointer is good until the next call. */
+Note *note_of(Linear *l, const Instruction *x);
+bool is_linear(Linear *l, const Instruction *x);
+/* Returns a tangent of an array, or of a leaf of a tuple; NULL is zero. */
+Instruction *tangent_of(Linear *l, const Instruction *x);
+Instruction *tangent_leaf(Linear *l, const Instruction *x, int leaf);
+void set_tangent(Linear *l, const Instruction *x, Instruction *tangent);
+void set_tangent_leaf(Linear *l, const Instruction *x, int leaf, Instruction *tangent);
+bool has_tangent(Linear *l, const Instruction *x);
+/* Whether an array can have a tangent: it holds floats or complex numbers. The second is for tuples, too. */
+bool has_derivative(const Shape *shape);
+bool any_derivative(const Shape *shape);
+/* Fails with UNIMPLEMENTED, the instruction, and this reason. */
+void no_derivative(Linear *l, const Instruction *x, const char *why);
+/* Gives x tangents that fail so when a result needs them: many programs compute an argmax that no loss depends on. */
+void refuse_derivative(Linear *l, Instruction *x, const char *why);
+/* The same for a leaf of x; the message names `from`. */
+void refuse_leaf(Linear *l, Instruction *x, int leaf, const Instruction *from, const char *why);
+/* Fails if x is such a tangent. */
+void check_refused(Linear *l, const Instruction *x);
+/* The rule of the table, for an instruction of the working computation. */
+void linearize(Linear *l, Instruction *x, const Rule *rule);
+/* Copies an instruction of the source, with these operands. */
+Instruction *keep_instruction(Linear *l, const Instruction *from, Instruction *const *operands);
+
+/* ---- transpose.c ---- */
+
+/* Adds to the cotangent of a linear instruction; of a primal one, nothing. `cotangent` may be NULL. */
+void add_cotangent(Linear *l, Instruction *x, Instruction *cotangent);
+Instruction *cotangent_of(Linear *l, const Instruction *x);
+/* The same, but takes the cotangent out, zeros if there is none, so that a rule can put a larger one there. */
+Instruction *take_cotangent(Linear *l, Instruction *x);
+/* Transposes all linear instructions, from the last one to the first one. */
+bool linear_transpose(Linear *l);
+
+/* ---- selects.c ---- */
+
+/* Returns the product of a cotangent and the slope of x, or 0 if x is guarded and the cotangent 0. */
+Instruction *guard_product(Linear *l, const Instruction *x, Instruction *ct, Instruction *product);
+
+/* ---- formula.c ---- */
+
+/* Adds the instructions of a formula: t is `tangent`; x, y and w are the operands of `instruction`; z is its result. */
+Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
+                         Instruction *tangent);
+
+/* The same for values that need not be those of one instruction, and are arrays of `shape` or scalars. */
+typedef struct FormulaNames {
+  const Shape *shape;
+  Instruction *const *operands, *const *results;
+  Instruction *tangent, *again; /* as far as the formula has them */
+} FormulaNames;
+Instruction *add_named_formula(Linear *l, const char *formula, const FormulaNames *names);
+
+/* ---- trees.c: reductions by any computation ---- */
+
+/* As a Replacement, for reduce and reduce-window; windows are reduced by `apply`. */
+Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **operands);
+Instruction *replace_by_windows(Linear *l, const Instruction *x, Instruction **operands,
+                                Computation *apply);
+/* Whether the windows are those of a scan along one dimension. */
+bool is_scan(const Instruction *x);
+/* Whether an initial value is known to change no product, maximum or minimum. */
+bool is_neutral(Opcode opcode, const Instruction *init);
+
+/* Applies the computation of a scatter to arrays, `count` old ones and as many updates, with their tangents. Returns false
+** if it is not element-wise. */
+bool inline_for_arrays(Linear *l, const Instruction *x, int count, Instruction **operands,
+                       Instruction **results);
+
+/* ---- segments.c: loops in segments of about sqrt(n) iterations ---- */
+
+CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop);
+/* Writes a loop of `iterations` (an upper bound, if not `counted`) as a loop over segments, and differentiates it.
+** `literals` are those of the leaves of its state. */
+Instruction *replace_by_segments(Linear *l, const Instruction *x, Instruction **operands,
+                                 int64_t iterations, bool counted, Literal *const *literals);
+
+/* ---- leaves.c ---- */
+
+Instruction *make_element(Linear *l, Instruction *tuple, int64_t index);
+/* Returns the array that a leaf of tuple instructions is; NULL if another instruction makes the tuple. */
+Instruction *leaf_array(Instruction *x, int leaf);
+/* Returns the value of a leaf if it is known before the run (trips.h); else NULL. */
+Literal *leaf_literal(const Instruction *x, int leaf);
+/* Writes the leaves of x, each as an array; there are shape_leaves(x->shape) of them. */
+void make_leaves(Linear *l, Instruction *x, Instruction **out);
+/* Makes a value of this shape from its leaves, and moves the pointer past them. */
+Instruction *make_from_leaves(Linear *l, const Shape *shape, Instruction *const **leaves);
+
+/* Returns elements along one dimension at the places in `places`, an array of the result's shape. */
+Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64_t dimension);
+
+/* ---- The rules, by file ---- */
+
+Linearization linearize_abs, linearize_relu, linearize_relu6, linearize_log_sum, linearize_odd,
+    linearize_select, linearize_divide, linearize_logit, linearize_power, linearize_bits,
+    linearize_bilinear, linearize_scatter, linearize_select_and_scatter, linearize_topk,
+    linearize_cholesky, linearize_triangular_solve, linearize_elements, linearize_identity,
+    linearize_collective, linearize_all_reduce, linearize_convert, linearize_custom_call,
+    linearize_shard_call, linearize_ragged_dot;
+Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
+    replace_reduce_window, replace_custom_call, replace_recomputed;
+Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,
+    transpose_divide, transpose_select, transpose_convert, transpose_real, transpose_imag,
+    transpose_complex, transpose_same, transpose_broadcast, transpose_reshape, transpose_transpose,
+    transpose_slice, transpose_pad, transpose_concatenate, transpose_reduce, transpose_element,
+    transpose_dynamic_slice, transpose_dynamic_update_slice, transpose_gather, transpose_scatter,
+    transpose_dot, transpose_convolution, transpose_reduce_window, transpose_select_and_scatter,
+    transpose_fft, transpose_triangular_solve, transpose_collective, transpose_all_gather,
+    transpose_reduce_scatter, transpose_collective_permute, transpose_collective_broadcast;
+
+#endif

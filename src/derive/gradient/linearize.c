@@ -1,0 +1,328 @@
+/* Walks over a computation, and adds each instruction with its tangent. The simplest rules are here, too. */
+#include "derive/gradient/linear.h"
+#include "rewrite/base/rewrite.h"
+
+/* ---- The table ---- */
+
+#define ALL                     0xffffffffu
+#define FORMULA(...)            .formulas = {__VA_ARGS__}
+#define BY_TYPE(real, complex)  .formulas = {real}, .complex_formula = complex
+#define LINEAR(bits)            .linear_operands = bits
+#define CODE(f)                 .linearize = f
+#define CODE_OR_FORMULA(f, ...) .linearize = f, .formulas = {__VA_ARGS__}
+#define CODE_OR_LINEAR(f, bits) .linearize = f, .linear_operands = bits
+#define REPLACE(f)              .replace = f
+#define ZERO                    .is_zero = true
+#define NONE(why)               .none = why
+
+const Rule derivative_rules[OPCODE_COUNT] = {
+#define DERIVATIVE(opcode, linearization, transposition) \
+  [HLO_##opcode] = {linearization, .transpose = transposition},
+#include "derive/gradient/rules.def"
+};
+
+/* ---- Notes ---- */
+
+/* An instruction is linear if one of its operands is. */
+static bool depends_on_tangent(const Linear *l, const Instruction *x) {
+  for (int k = 0; k < x->operand_count; k++) {
+    if (l->notes[x->operands[k]->id].linear) return true;
+  }
+  return false;
+}
+
+Note *note_of(Linear *l, const Instruction *x) {
+  while (l->note_count <= x->id) {
+    Note note = {.linear = depends_on_tangent(l, l->m.computation->instructions[l->note_count])};
+    ARENA_PUSH(l->arena, l->notes, l->note_count, l->note_capacity, note);
+  }
+  return &l->notes[x->id];
+}
+
+bool is_linear(Linear *l, const Instruction *x) { return note_of(l, x)->linear; }
+
+Instruction *tangent_leaf(Linear *l, const Instruction *x, int leaf) {
+  Note *note = note_of(l, x);
+  return note->tangents ? note->tangents[leaf] : NULL;
+}
+
+Instruction *tangent_of(Linear *l, const Instruction *x) { return tangent_leaf(l, x, 0); }
+
+void set_tangent_leaf(Linear *l, const Instruction *x, int leaf, Instruction *tangent) {
+  if (!tangent) return;
+  Note *note = note_of(l, x);
+  if (!note->tangents) {
+    note->tangents = ARENA_ARRAY(l->arena, Instruction *, shape_leaves(x->shape));
+  }
+  note->tangents[leaf] = tangent;
+}
+
+void set_tangent(Linear *l, const Instruction *x, Instruction *tangent) {
+  set_tangent_leaf(l, x, 0, tangent);
+}
+
+bool has_tangent(Linear *l, const Instruction *x) { return note_of(l, x)->tangents != NULL; }
+
+bool has_derivative(const Shape *shape) {
+  TypeKind kind = type_kind(shape->type);
+  return kind == KIND_FLOAT || kind == KIND_COMPLEX;
+}
+
+void no_derivative(Linear *l, const Instruction *x, const char *why) {
+  if (l->d->failed) return;
+  l->d->failed = true;
+  error_set_op(l->d->error, STATUS_UNIMPLEMENTED, "gradient", "%s \"%s\" of shape %s %s",
+               opcode_name(x->opcode), x->name, shape_str(l->arena, x->shape), why);
+}
+
+/* ---- Refusals ---- */
+
+typedef struct Refusal {
+  const Instruction *x;
+  const char *why;
+} Refusal;
+
+static void transpose_refused(Linear *l, Instruction *x, Instruction *const *cotangents) {
+  (void)cotangents;
+  check_refused(l, x);
+}
+
+void check_refused(Linear *l, const Instruction *x) {
+  Note *note = note_of(l, x);
+  if (note->transpose != transpose_refused) return;
+  const Refusal *refusal = note->data;
+  no_derivative(l, refusal->x, refusal->why);
+}
+
+void refuse_leaf(Linear *l, Instruction *x, int leaf, const Instruction *from, const char *why) {
+  const Shape *shape = shape_leaf(x->shape, leaf);
+  if (!has_derivative(shape)) return;
+  Refusal *refusal = ARENA_NEW(l->arena, Refusal);
+  *refusal = (Refusal){from, why};
+  /* It has an operand, as only stand-ins have none. It is never copied. */
+  Instruction *tangent = make(&l->m, HLO_COPY, shape, &x, 1, NULL);
+  Note *note = note_of(l, tangent);
+  note->linear = true;
+  note->transpose = transpose_refused;
+  note->data = refusal;
+  set_tangent_leaf(l, x, leaf, tangent);
+}
+
+void refuse_derivative(Linear *l, Instruction *x, const char *why) {
+  for (int i = 0; i < shape_leaves(x->shape); i++) refuse_leaf(l, x, i, x, why);
+}
+
+/* ---- The walk ---- */
+
+void linear_begin(Linear *l, Differentiation *d, const Computation *source) {
+  *l = (Linear){.d = d, .arena = d->module->arena, .source = source};
+  l->m = (Maker){module_add_computation(d->module, "differentiated"), d->error, &d->failed};
+  l->map = ARENA_ARRAY(l->arena, Instruction *, source->count);
+  computation_renumber((Computation *)source);
+}
+
+void linear_bind(Linear *l, const Instruction *parameter, Instruction *value) {
+  l->map[parameter->id] = value;
+}
+
+Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear) {
+  Instruction *x =
+      computation_add(l->m.computation, HLO_CONSTANT, shape, NULL, 0, NULL, "stand_in");
+  note_of(l, x)->linear = linear;
+  return x;
+}
+
+/* Control dependencies are left out: the order of the list expresses them. */
+Instruction *keep_instruction(Linear *l, const Instruction *from, Instruction *const *operands) {
+  Instruction *x = computation_add(l->m.computation, from->opcode, from->shape, operands,
+                                   from->operand_count, from->a, from->name);
+  if (x->a->control_predecessors.count) {
+    instruction_attributes(x)->control_predecessors = (InstructionList){0};
+  }
+  x->literal = from->literal;
+  x->line = from->line;
+  return x;
+}
+
+bool any_derivative(const Shape *shape) {
+  if (!shape_is_tuple(shape)) return has_derivative(shape);
+  for (int i = 0; i < shape->tuple_size; i++) {
+    if (any_derivative(shape->elements[i])) return true;
+  }
+  return false;
+}
+
+/* Applies the operation to the tangents of the operands in which it is linear. */
+static void linearize_same(Linear *l, Instruction *x, unsigned linear_operands) {
+  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
+  bool any = false;
+  for (int k = 0; k < x->operand_count; k++) {
+    operands[k] = x->operands[k];
+    if (!(linear_operands >> (k < 31 ? k : 31) & 1)) continue;
+    Instruction *tangent = tangent_of(l, x->operands[k]);
+    any |= tangent != NULL;
+    operands[k] = tangent ? tangent : make_zeros(&l->m, x->operands[k]->shape);
+  }
+  if (any) {
+    set_tangent(l, x, make(&l->m, x->opcode, x->shape, operands, x->operand_count, x->a));
+  }
+}
+
+static void linearize_formulas(Linear *l, Instruction *x, const Rule *rule) {
+  Instruction *tangent = NULL;
+  for (int k = 0; k < x->operand_count && k < 3; k++) {
+    Instruction *from = tangent_of(l, x->operands[k]);
+    if (!from || !rule->formulas[k]) continue;
+    bool is_complex = rule->complex_formula && type_is_complex(x->shape->type);
+    const char *formula = is_complex ? rule->complex_formula : rule->formulas[k];
+    tangent = make_plus(&l->m, tangent, add_formula(l, formula, x, from));
+  }
+  set_tangent(l, x, tangent);
+}
+
+static bool is_dynamic(const Instruction *x) {
+  if (x->shape->dynamic) return true;
+  for (int k = 0; k < x->operand_count; k++) {
+    if (x->operands[k]->shape->dynamic) return true;
+  }
+  return false;
+}
+
+void linearize(Linear *l, Instruction *x, const Rule *rule) {
+  if (is_dynamic(x)) {
+    refuse_derivative(l, x, "has a dynamic dimension; gradients need sizes that are known");
+  } else if (rule->none) {
+    refuse_derivative(l, x, rule->none);
+  } else {
+    if (rule->linearize) rule->linearize(l, x);
+    if (has_tangent(l, x)) return;
+    if (rule->linear_operands)
+      linearize_same(l, x, rule->linear_operands);
+    else
+      linearize_formulas(l, x, rule);
+  }
+}
+
+/* Returns the element that a get-tuple-element takes out of a tuple instruction, or NULL. */
+static Instruction *element_in(const Instruction *x, const Instruction *tuple) {
+  if (x->opcode != HLO_GET_TUPLE_ELEMENT || tuple->opcode != HLO_TUPLE_OP) return NULL;
+  return tuple->operands[x->a->tuple_index];
+}
+
+static Instruction *visit(Linear *l, const Instruction *from) {
+  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, from->operand_count);
+  bool any = false;
+  for (int k = 0; k < from->operand_count; k++) {
+    operands[k] = l->map[from->operands[k]->id];
+    any |= has_tangent(l, operands[k]);
+  }
+  Instruction *element = from->operand_count ? element_in(from, operands[0]) : NULL;
+  if (element) return element;
+  const Rule *rule = &derivative_rules[from->opcode];
+  /* The operand may hold the bits of a float that has a tangent. */
+  any |= from->opcode == HLO_BITCAST_CONVERT && !from->shape->dynamic;
+  bool is_constant = !any || !any_derivative(from->shape);
+  if (is_constant && from->opcode != HLO_CUSTOM_CALL) return keep_instruction(l, from, operands);
+  if (rule->replace) return rule->replace(l, from, operands);
+  Instruction *x = keep_instruction(l, from, operands);
+  linearize(l, x, rule);
+  return x;
+}
+
+bool linear_walk(Linear *l) {
+  for (int i = 0; i < l->source->count && !l->d->failed; i++) {
+    const Instruction *from = l->source->instructions[i];
+    if (from->opcode != HLO_PARAMETER) l->map[i] = visit(l, from);
+  }
+  return !l->d->failed;
+}
+
+Instruction *linear_inline(Linear *l, const Computation *computation, Instruction **operands) {
+  const Computation *source = l->source;
+  Instruction **map = l->map;
+  computation_renumber((Computation *)computation);
+  l->source = computation;
+  l->map = ARENA_ARRAY(l->arena, Instruction *, computation->count);
+  for (int i = 0; i < computation->parameter_count; i++) {
+    linear_bind(l, computation->parameters[i], operands[i]);
+  }
+  Instruction *result = linear_walk(l) ? l->map[computation->root->id] : operands[0];
+  l->source = source;
+  l->map = map;
+  return result;
+}
+
+void linearize_by_definition(Linear *l, Instruction *x, Definition *define) {
+  Computation *around = l->m.computation;
+  Computation *c = l->m.computation = module_add_computation(l->d->module, "definition");
+  Instruction **parameters = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
+  for (int k = 0; k < x->operand_count; k++) {
+    parameters[k] = computation_add_parameter(c, k, x->operands[k]->shape, NULL);
+  }
+  c->root = define(l, x, parameters);
+  c->keeps_root = true;
+  l->m.computation = around;
+  Instruction *defined = linear_inline(l, c, x->operands);
+  for (int i = 0; i < shape_leaves(x->shape); i++) {
+    set_tangent_leaf(l, x, i, tangent_leaf(l, defined, i));
+  }
+}
+
+/* ---- Rules ---- */
+
+void linearize_identity(Linear *l, Instruction *x) {
+  for (int i = 0; i < shape_leaves(x->shape); i++) {
+    set_tangent_leaf(l, x, i, tangent_leaf(l, x->operands[0], i));
+  }
+}
+
+/* tuple: the leaves of the operands in order; get-tuple-element: those of one element. */
+void linearize_elements(Linear *l, Instruction *x) {
+  int leaf = 0;
+  if (x->opcode == HLO_TUPLE_OP) {
+    for (int k = 0; k < x->operand_count; k++) {
+      for (int i = 0; i < shape_leaves(x->operands[k]->shape); i++) {
+        set_tangent_leaf(l, x, leaf++, tangent_leaf(l, x->operands[k], i));
+      }
+    }
+    return;
+  }
+  const Shape *tuple = x->operands[0]->shape;
+  for (int64_t i = 0; i < x->a->tuple_index; i++) leaf += shape_leaves(tuple->elements[i]);
+  for (int i = 0; i < shape_leaves(x->shape); i++) {
+    set_tangent_leaf(l, x, i, tangent_leaf(l, x->operands[0], leaf + i));
+  }
+}
+
+/* From a complex number to a real one, the imaginary part is dropped. */
+void linearize_convert(Linear *l, Instruction *x) {
+  if (!has_derivative(x->operands[0]->shape)) return;
+  set_tangent(l, x, make_convert(&l->m, tangent_of(l, x->operands[0]), x->shape->type));
+}
+
+/* |x|: the sign of x times t; for complex numbers, the real part of t conj(x) / |x|, which is 0 at 0. */
+void linearize_abs(Linear *l, Instruction *x) {
+  Instruction *of = x->operands[0], *t = tangent_of(l, of);
+  if (type_kind(of->shape->type) == KIND_FLOAT) {
+    set_tangent(l, x, add_formula(l, "x >= 0 ? t : -t", x, t));
+    return;
+  }
+  Instruction *zero = make_zeros(&l->m, x->shape), *one = make_number(&l->m, x->shape, 1);
+  Instruction *length = make_select(&l->m, make_compare(&l->m, COMPARE_EQ, x, zero), one, x);
+  Instruction *direction = make_binary(&l->m, HLO_DIVIDE, make_conjugate(&l->m, of),
+                                       make_convert(&l->m, length, of->shape->type));
+  set_tangent(l, x, make_unary(&l->m, HLO_REAL, make_binary(&l->m, HLO_MULTIPLY, t, direction)));
+}
+
+/* d(xy) = tx y + x ty, where the operation may be any that is linear in each of its two operands. */
+void linearize_bilinear(Linear *l, Instruction *x) {
+  Instruction *sum = NULL;
+  for (int k = 0; k < 2; k++) {
+    Instruction *tangent = tangent_of(l, x->operands[k]);
+    if (!tangent) continue;
+    Instruction *operands[] = {x->operands[0], x->operands[1]};
+    operands[k] = tangent;
+    sum = make_plus(&l->m, sum, make(&l->m, x->opcode, x->shape, operands, 2, x->a));
+  }
+  set_tangent(l, x, sum);
+}

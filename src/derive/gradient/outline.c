@@ -1,0 +1,257 @@
+/*
+** Finds functions that exporters write into their callers: the incomplete gamma and beta functions of JAX, by their loops;
+** arc tangents of complex numbers, by their parts.
+**
+** A loop goes on while elements are not exact yet, and begins with the function's operands. So operands are looked for
+** among the initial values, and numbers also in the loop's body. The function's value is the last one that depends on nothing but these operands, comes after
+** the loop, and has the function's slopes at a few points (probe.c).
+*/
+#include <math.h>
+
+#include "derive/gradient/functions.h"
+#include "hlo/ir/shorthand.h"
+#include "rewrite/base/rewrite.h"
+
+enum { MAX_CANDIDATES = 12, MAX_ROOTS = 256, MAX_TRIALS = 100, MAX_NEAR = 4096 };
+
+Computation *outlined(Computation *c, const char *name, Instruction *const *leaves, int leaf_count,
+                      Instruction *const *roots, int root_count) {
+  Arena *arena = c->module->arena;
+  Computation *to = module_add_computation(c->module, name);
+  Instruction **map = ARENA_ARRAY(arena, Instruction *, c->count);
+  bool *needed = ARENA_ARRAY(arena, bool, c->count);
+  Scalar number;
+  for (int k = 0; k < leaf_count; k++) {
+    Instruction *parameter = computation_add_parameter(to, k, leaves[k]->shape, NULL);
+    if (!splat_value(leaves[k], &number)) map[leaves[k]->id] = parameter;
+  }
+  for (int i = 0; i < root_count; i++) needed[roots[i]->id] = true;
+  for (int i = c->count - 1; i >= 0; i--) {
+    const Instruction *x = c->instructions[i];
+    for (int k = 0; needed[i] && !map[i] && k < x->operand_count; k++) {
+      needed[x->operands[k]->id] = true;
+    }
+  }
+  for (int i = 0; i < c->count; i++) {
+    const Instruction *x = c->instructions[i];
+    if (!needed[i] || map[i]) continue;
+    if (x->opcode == HLO_PARAMETER) return NULL;
+    Instruction **operands = ARENA_ARRAY(arena, Instruction *, x->operand_count);
+    for (int k = 0; k < x->operand_count; k++) operands[k] = map[x->operands[k]->id];
+    map[i] = computation_add(to, x->opcode, x->shape, operands, x->operand_count, x->a, NULL);
+    map[i]->literal = x->literal;
+    if (x->a->control_predecessors.count) {
+      instruction_attributes(map[i])->control_predecessors = (InstructionList){0};
+    }
+  }
+  Instruction **results = ARENA_ARRAY(arena, Instruction *, root_count);
+  for (int i = 0; i < root_count; i++) results[i] = map[roots[i]->id];
+  to->root = root_count == 1 ? results[0] : computation_add_tuple(to, results, root_count);
+  to->keeps_root = true;
+  computation_renumber(to);
+  return to;
+}
+
+/* ---- The loop ---- */
+
+/* Numbers below are tolerances. */
+static const double SMALLEST = 1e-5;
+
+/* Whether the condition reads a predicate of the state. */
+static bool goes_on_by_flags(const Instruction *x) {
+  if (x->opcode != HLO_WHILE || x->operands[0]->opcode != HLO_TUPLE_OP) return false;
+  const Computation *condition = x->a->condition;
+  for (int i = 0; i < condition->count; i++) {
+    const Instruction *at = condition->instructions[i];
+    if (at->opcode == HLO_GET_TUPLE_ELEMENT && at->shape->type == PRED) return true;
+  }
+  return false;
+}
+
+typedef struct Search {
+  Computation *c;
+  Instruction *loop;
+  bool *live; /* by id: the computation's root depends on it */
+  Instruction *candidates[MAX_CANDIDATES];
+  int count, trials;
+} Search;
+
+static void add_candidate(Search *s, Instruction *x) {
+  if (x->shape->type != F32 && x->shape->type != F64) return;
+  Scalar value, other;
+  bool is_number = splat_value(x, &value);
+  if (is_number && !(fabs(value.f) > SMALLEST && isfinite(value.f))) return;
+  for (int i = 0; i < s->count; i++) {
+    Instruction *y = s->candidates[i];
+    if (y == x || (is_number && splat_value(y, &other) && value.f == other.f)) return;
+  }
+  if (s->count < MAX_CANDIDATES) s->candidates[s->count++] = x;
+}
+
+/* Numbers of the body become constants of the computation around it. */
+static void add_numbers(Search *s) {
+  const Computation *body = s->loop->a->body;
+  for (int i = 0; i < body->count; i++) {
+    const Instruction *x = body->instructions[i];
+    bool is_float = x->shape->type == F32 || x->shape->type == F64;
+    if (x->opcode != HLO_CONSTANT || !is_float || x->shape->rank) continue;
+    Scalar value = scalar_load(x->shape->type, x->literal->data, 0);
+    add_candidate(s, computation_add_number(s->c, x->shape->type, value));
+  }
+  computation_renumber(s->c);
+}
+
+/* Operands may be exchanged before the loop. */
+static void add_candidates(Search *s) {
+  const Instruction *init = s->loop->operands[0];
+  for (int i = 0; i < init->operand_count; i++) {
+    Instruction *x = init->operands[i];
+    if (!shape_is_array(x->shape)) continue;
+    if (x->opcode == HLO_SELECT) {
+      add_candidate(s, x->operands[1]);
+      add_candidate(s, x->operands[2]);
+    }
+    add_candidate(s, x);
+  }
+}
+
+/* ---- The function around it ---- */
+
+/* What a value depends on: constants; also leaves; also other values. */
+typedef enum Kind { CONSTANT_VALUE, OF_LEAVES, OF_OTHERS } Kind;
+
+/* Lists the values that depend on nothing but leaves and come after the loop, of the last leaf's shape. */
+static int find_roots(const Search *s, Instruction *const *leaves, int count, Instruction **roots) {
+  Computation *c = s->c;
+  const Instruction *last = leaves[count - 1];
+  signed char *kind = ARENA_ARRAY(c->module->arena, signed char, c->count);
+  bool *after = ARENA_ARRAY(c->module->arena, bool, c->count);
+  int found = 0;
+  for (int k = 0; k < count; k++) kind[leaves[k]->id] = OF_LEAVES;
+  for (int i = 0; i < c->count; i++) {
+    Instruction *x = c->instructions[i];
+    bool is_leaf = kind[i] == OF_LEAVES;
+    if (x->opcode == HLO_PARAMETER && !is_leaf) kind[i] = OF_OTHERS;
+    for (int k = 0; k < x->operand_count && is_leaf; k++) {
+      if (kind[x->operands[k]->id] == OF_LEAVES) return 0;
+    }
+    for (int k = 0; k < x->operand_count && !is_leaf; k++) {
+      int operand = x->operands[k]->id;
+      if (kind[operand] > kind[i]) kind[i] = kind[operand];
+      after[i] |= after[operand];
+    }
+    if (!is_leaf && (instruction_has_side_effect(x) || opcode_category(x->opcode) == COLLECTIVE)) {
+      kind[i] = OF_OTHERS;
+    }
+    after[i] |= x == s->loop;
+    if (x == s->loop && kind[i] != OF_LEAVES) return 0;
+    if (!after[i] || kind[i] != OF_LEAVES || !s->live[i] || x->shape->type != last->shape->type ||
+        !shape_same_dims(x->shape, last->shape)) {
+      continue;
+    }
+    if (found < MAX_ROOTS) roots[found++] = x;
+  }
+  return found;
+}
+
+static bool try_leaves(Search *s, const KnownFunction *f, Instruction **leaves) {
+  Scalar value;
+  Instruction *roots[MAX_ROOTS];
+  const Shape *shape = leaves[f->operands - 1]->shape;
+  if (splat_value(leaves[f->operands - 1], &value)) return false;
+  for (int k = 0; k < f->operands; k++) {
+    const Shape *other = leaves[k]->shape;
+    if (other->type != shape->type || (other->rank && !shape_same_dims(other, shape))) return false;
+    for (int i = 0; i < k; i++) {
+      if (leaves[i] == leaves[k] && !splat_value(leaves[k], &value)) return false;
+    }
+  }
+  int count = find_roots(s, leaves, f->operands, roots);
+  if (!count || s->trials++ >= MAX_TRIALS) return false;
+  int root = find_root(f, s->c, leaves, roots, count);
+  if (root < 0) return false;
+  Computation *to = outlined(s->c, f->name, leaves, f->operands, roots + root, 1);
+  instruction_become(roots[root], HLO_CALL, leaves, f->operands, ATTRIBUTES(.to_apply = to));
+  keep_known(roots[root], f);
+  computation_sort(s->c);
+  return true;
+}
+
+/* Tries all lists of candidates as the operands of a function. */
+static bool try_function(Search *s, const char *name) {
+  const KnownFunction *f = known_function(name, NULL);
+  int lists = 1;
+  s->trials = 0;
+  for (int k = 0; k < f->operands; k++) lists *= s->count;
+  for (int number = 0; number < lists; number++) {
+    Instruction *leaves[MAX_OPERANDS];
+    for (int k = 0, rest = number; k < f->operands; k++, rest /= s->count) {
+      leaves[k] = s->candidates[rest % s->count];
+    }
+    if (try_leaves(s, f, leaves)) return true;
+  }
+  return false;
+}
+
+static bool *find_live(const Computation *c) {
+  bool *live = ARENA_ARRAY(c->module->arena, bool, c->count);
+  live[c->root->id] = true;
+  for (int i = c->count - 1; i >= 0; i--) {
+    const Instruction *x = c->instructions[i];
+    for (int k = 0; live[i] && k < x->operand_count; k++) live[x->operands[k]->id] = true;
+  }
+  return live;
+}
+
+/* ---- Complex numbers ---- */
+
+/* Returns an instruction of this operation that x depends on; NULL: none is near. */
+static Instruction *find_near(Instruction *x, Opcode opcode, int *budget) {
+  if (--*budget < 0) return NULL;
+  if (x->opcode == opcode) return x;
+  for (int k = 0; k < x->operand_count; k++) {
+    Instruction *found = find_near(x->operands[k], opcode, budget);
+    if (found) return found;
+  }
+  return NULL;
+}
+
+/* One part is a logarithm, and one an angle. */
+static void outline_arc_tangent(Computation *c, Instruction *x) {
+  static const char *const names[] = {"complex_atan", "complex_atanh"};
+  int log = MAX_NEAR, angle = MAX_NEAR, real = MAX_NEAR;
+  if (x->opcode != HLO_COMPLEX || x->shape->dynamic || !shape_elements(x->shape) ||
+      !find_near(x, HLO_LOG1P, &log) || !find_near(x, HLO_ATAN2, &angle)) {
+    return;
+  }
+  Instruction *part = find_near(x, HLO_REAL, &real), *z = part ? part->operands[0] : NULL;
+  if (!z || z->shape->type != x->shape->type || !shape_same_dims(z->shape, x->shape)) return;
+  for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+    if (!values_hold(known_function(names[n], NULL), c, z, x)) continue;
+    Computation *to = outlined(c, names[n], &z, 1, &x, 1);
+    instruction_become(x, HLO_CALL, &z, 1, ATTRIBUTES(.to_apply = to));
+    keep_known(x, known_function(names[n], NULL));
+    return;
+  }
+}
+
+void functions_outline(Module *module) {
+  /* igammac has igamma inside. */
+  static const char *const names[] = {"igammac", "igamma", "betainc"};
+  for (int c = 0, count = module->count; c < count; c++) {
+    Computation *computation = module->computations[c];
+    computation_renumber(computation);
+    for (int i = 0, last = computation->count; i < last; i++) {
+      Search s = {.c = computation, .loop = computation->instructions[i]};
+      outline_arc_tangent(computation, s.loop);
+      if (!goes_on_by_flags(s.loop)) continue;
+      if (!find_live(computation)[i]) continue;
+      add_candidates(&s);
+      add_numbers(&s);
+      s.live = find_live(computation);
+      for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        if (try_function(&s, names[n])) break;
+      }
+    }
+  }
+}

@@ -1,0 +1,202 @@
+/*
+** The transposition of select.
+**
+** The cotangent of the branch that is not taken is 0. If the slope of that branch is infinite or NaN there, as that of
+** sqrt(x) in `x > 0 ? sqrt(x) : 0` is at 0, their product is NaN. Forward mode multiplies first and selects then, so it
+** is right. Therefore slopes are selected before they are multiplied by a cotangent, where a slope may be infinite:
+** for each tangent that comes into the element-wise expression below the select. Libraries write their functions with
+** such selects, and give JAX derivatives for them that an exported program does not contain.
+**
+** Where many tangents come in, as in loops over the terms of a series, a product of a cotangent that is 0 with a slope
+** that is not finite is 0 instead.
+*/
+#include <math.h>
+
+#include "derive/gradient/linear.h"
+#include "rewrite/base/rewrite.h"
+
+/* MAX_LEAVES: tangents whose slopes are computed. MAX_REGION: instructions of a region; those beyond it are transposed as
+** usual. MAX_LOOKED: instructions of a factor that are looked at; a factor of more instructions counts as infinite. */
+enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
+
+typedef struct Region {
+  Linear *l;
+  int number; /* of the region, from 1; notes say to which one an instruction was added last */
+  Instruction **items; /* operands before their users; the place is in the note, too */
+  int count, capacity;
+  Instruction *leaves[MAX_LEAVES]; /* the tangents that come in */
+  int leaf_count;
+  int visited; /* at most MAX_REGION, else the region is cut off */
+  bool may_be_infinite;
+} Region;
+
+/* ---- Factors that may be infinite or NaN where their branch is not taken ---- */
+
+static bool is_finite_number(const Instruction *x, bool and_not_zero) {
+  Scalar value;
+  return splat_value(x, &value) && isfinite(value.f) && !(and_not_zero && value.f == 0);
+}
+
+static bool has_infinite_element(const Instruction *constant) {
+  for (int64_t i = 0; constant->literal && i < shape_elements(constant->shape); i++) {
+    if (!isfinite(scalar_load(constant->shape->type, constant->literal->data, i).f)) return true;
+  }
+  return false;
+}
+
+static bool may_be_infinite(const Instruction *x, int *budget) {
+  if (--*budget < 0) return true;
+  int count = x->operand_count;
+  switch (x->opcode) {
+  case HLO_CONSTANT: return type_is_floating(x->shape->type) && has_infinite_element(x);
+  case HLO_DIVIDE:
+    if (!is_finite_number(x->operands[1], true)) return true;
+    count = 1;
+    break;
+  case HLO_ACOS:
+  case HLO_ACOSH:
+  case HLO_ASIN:
+  case HLO_ATANH:
+  case HLO_CBRT:
+  case HLO_COSH:
+  case HLO_EXP:
+  case HLO_EXPM1:
+  case HLO_LOG:
+  case HLO_LOG1P:
+  case HLO_POWER:
+  case HLO_RSQRT:
+  case HLO_SINH:
+  case HLO_SQRT:
+  case HLO_TAN: return true;
+  case HLO_ABS:
+  case HLO_ADD:
+  case HLO_CLAMP:
+  case HLO_CONVERT:
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM:
+  case HLO_MULTIPLY:
+  case HLO_NEGATE:
+  case HLO_SELECT:
+  case HLO_SUBTRACT: break;
+  default:
+    if (opcode_category(x->opcode) != MOVEMENT) return false;
+  }
+  for (int k = 0; k < count; k++) {
+    if (may_be_infinite(x->operands[k], budget)) return true;
+  }
+  return false;
+}
+
+/* ---- The element-wise expression below a select ---- */
+
+static bool is_inside(Linear *l, const Instruction *x) {
+  if (note_of(l, x)->transpose) return false;
+  switch (x->opcode) {
+  case HLO_ADD:
+  case HLO_DIVIDE:
+  case HLO_MULTIPLY:
+  case HLO_NEGATE:
+  case HLO_SELECT:
+  case HLO_SUBTRACT: return x->operand_count > 0;
+  default: return false;
+  }
+}
+
+/* Whether the slope of x may be infinite. */
+static bool has_pole(Linear *l, const Instruction *x) {
+  Note *note = note_of(l, x);
+  if (note->pole) return note->pole == HAS_POLE;
+  int budget = MAX_LOOKED;
+  bool has = x->opcode == HLO_DIVIDE
+                 ? !is_finite_number(x->operands[1], true)
+                 : x->opcode == HLO_MULTIPLY &&
+                       may_be_infinite(x->operands[is_linear(l, x->operands[0])], &budget);
+  note_of(l, x)->pole = has ? HAS_POLE : NO_POLE;
+  return has;
+}
+
+/* Adds x and all below it, while there is room. */
+static void region_add(Region *r, Instruction *x) {
+  if (!is_linear(r->l, x) || note_of(r->l, x)->region == r->number) return;
+  if (++r->visited > MAX_REGION) return;
+  note_of(r->l, x)->region = r->number;
+  if (!is_inside(r->l, x)) {
+    note_of(r->l, x)->place = -1;
+    if (r->leaf_count < MAX_LEAVES) r->leaves[r->leaf_count] = x;
+    r->leaf_count++;
+    return;
+  }
+  for (int k = 0; k < x->operand_count; k++) region_add(r, x->operands[k]);
+  note_of(r->l, x)->place = r->count;
+  ARENA_PUSH(r->l->arena, r->items, r->count, r->capacity, x);
+  r->may_be_infinite |= has_pole(r->l, x);
+}
+
+/* ---- Slopes ---- */
+
+/* The slope of an item, from those of its operands. */
+static Instruction *combine(Linear *l, const Instruction *x, Instruction *const *of,
+                            Instruction *one) {
+  Maker *m = &l->m;
+  int k = of[0] ? 0 : 1;
+  switch (x->opcode) {
+  case HLO_ADD: return make_plus(m, of[0], of[1]);
+  case HLO_NEGATE: return of[0] ? make_unary(m, HLO_NEGATE, of[0]) : NULL;
+  case HLO_SUBTRACT: return make_plus(m, of[0], of[1] ? make_unary(m, HLO_NEGATE, of[1]) : NULL);
+  case HLO_DIVIDE: return of[0] ? make_binary(m, HLO_DIVIDE, of[0], x->operands[1]) : NULL;
+  case HLO_MULTIPLY:
+    if (!of[k] || of[k] == one) return of[k] ? x->operands[1 - k] : NULL;
+    return make_binary(m, HLO_MULTIPLY, of[k], x->operands[1 - k]);
+  default: /* select */
+    if (!of[1] && !of[2]) return NULL;
+    return make_select(m, x->operands[0], of[1] ? of[1] : make_zeros(m, x->shape),
+                       of[2] ? of[2] : make_zeros(m, x->shape));
+  }
+}
+
+static void add_by_slope(const Region *r, Instruction *leaf, Instruction *ct) {
+  Linear *l = r->l;
+  Instruction **slopes = ARENA_ARRAY(l->arena, Instruction *, r->count); /* NULL is zero */
+  Instruction *one = make_number(&l->m, ct->shape, 1);
+  for (int i = 0; i < r->count; i++) {
+    const Instruction *x = r->items[i];
+    Instruction *of[3] = {0};
+    for (int k = 0; k < x->operand_count; k++) {
+      if (!is_linear(l, x->operands[k])) continue;
+      int place = note_of(l, x->operands[k])->place;
+      of[k] = place >= 0 ? slopes[place] : x->operands[k] == leaf ? one : NULL;
+    }
+    slopes[i] = combine(l, x, of, one);
+  }
+  Instruction *slope = slopes[r->count - 1];
+  if (slope) add_cotangent(l, leaf, make_binary(&l->m, HLO_MULTIPLY, ct, slope));
+}
+
+void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
+  Instruction *const *of = x->operands, *zeros = make_zeros(&l->m, x->shape);
+  Instruction *then = is_linear(l, of[1]) ? make_select(&l->m, of[0], ct[0], zeros) : NULL;
+  Instruction *other = is_linear(l, of[2]) ? make_select(&l->m, of[0], zeros, ct[0]) : NULL;
+  Region r = {.l = l, .number = ++l->regions};
+  region_add(&r, x);
+  if (r.may_be_infinite && r.leaf_count <= MAX_LEAVES && r.visited <= MAX_REGION) {
+    /* If one branch is constant, an infinite cotangent counts as 0 there. */
+    Instruction *masked = then && other ? ct[0] : then ? then : other;
+    for (int i = 0; i < r.leaf_count; i++) add_by_slope(&r, r.leaves[i], masked);
+    return;
+  }
+  for (int i = 0; r.may_be_infinite && i < r.count; i++) {
+    note_of(l, r.items[i])->guarded |= has_pole(l, r.items[i]);
+  }
+  if (then) add_cotangent(l, of[1], then);
+  if (other) add_cotangent(l, of[2], other);
+}
+
+/* The product of a cotangent and a slope, for the transposition of x. */
+Instruction *guard_product(Linear *l, const Instruction *x, Instruction *ct, Instruction *product) {
+  if (!note_of(l, x)->guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;
+  Maker *m = &l->m;
+  Instruction *zeros = make_zeros(m, ct->shape), *is_finite = make_unary(m, HLO_IS_FINITE, product);
+  Instruction *is_masked = make_binary(m, HLO_AND, make_compare(m, COMPARE_EQ, ct, zeros),
+                                       make_unary(m, HLO_NOT, is_finite));
+  return make_select(m, is_masked, zeros, product);
+}

@@ -1,0 +1,85 @@
+/*
+** Rewrites a computation in one walk, in linear time. A pass visits each instruction after its operands,
+** and may change it in place or replace it. Later instructions of the walk then use the replacement.
+**
+**     Rewrite rewrite;
+**     rewrite_begin(&rewrite, computation);
+**     for (int i = 0; i < rewrite.count; i++) {
+**       Instruction *instruction = rewrite_visit(&rewrite, i);
+**       ... rewrite_replace(&rewrite, instruction, instruction->operands[0]);
+**     }
+**     changed |= rewrite_end(&rewrite);
+**
+** Replaced instructions stay, unused, until pass_dead_code removes them.
+*/
+#ifndef XLA_REWRITE_BASE_REWRITE_H
+#define XLA_REWRITE_BASE_REWRITE_H
+
+#include "rewrite/base/passes.h"
+#include "value/scalar.h"
+
+typedef struct Rewrite {
+  Computation *computation;
+  int count;        /* instructions when the walk began */
+  Instruction **to; /* by id: the replacement; NULL: it stays */
+  bool layouts_matter, changed;
+} Rewrite;
+
+void rewrite_begin(Rewrite *rewrite, Computation *computation);
+/* Returns instruction number `index`, with replaced operands updated. */
+Instruction *rewrite_visit(Rewrite *rewrite, int index);
+/* Replaces `from` by `to`, which is new or was visited and has the same dimensions and types. Returns false
+** and changes nothing if a bitcast depends on a different layout. */
+bool rewrite_replace(Rewrite *rewrite, Instruction *from, Instruction *to);
+/* Sorts new instructions. Returns whether anything changed; a pass sets `changed` itself for changes in
+** place. */
+bool rewrite_end(Rewrite *rewrite);
+
+/* Turns `instruction` into another operation, keeping its name, shape and users. */
+void instruction_become(Instruction *instruction, Opcode opcode, Instruction *const *operands,
+                        int operand_count, const Attributes *attributes);
+
+/* Finds the value of all elements of a constant, which may be moved (broadcast, sliced ...) or converted. Returns false if
+** x is another operation or its elements differ. */
+bool splat_value(const Instruction *x, Scalar *value);
+
+/* The users of each instruction of a computation, by id (it is renumbered): a list, with one entry per use. */
+typedef struct Users {
+  int *count;
+  Instruction ***lists;
+} Users;
+Users find_users(Arena *arena, Computation *computation);
+
+bool is_element_of(const Instruction *x, const Instruction *tuple); /* a get-tuple-element */
+/* Whether every use of a tuple in its computation is a get-tuple-element, and there are no control edges. */
+bool has_only_elements(const Instruction *tuple);
+/* Changes the index of a get-tuple-element from i to number[i]. */
+void renumber_element(Instruction *element, const int *number);
+void renumber_elements(const Instruction *tuple, const int *number);
+/* Returns a tuple's element: the tuple instruction's operand, or a new get-tuple-element. */
+Instruction *tuple_element(Instruction *tuple, int64_t index);
+
+/* Runs a pass over each computation of a module. */
+bool for_each_computation(Module *module, bool (*pass)(Computation *computation));
+
+/* Replaces an instruction in place, and may add instructions and computations for it. Returns whether it did. */
+typedef bool RewriteVisit(Instruction *x, void *data);
+/* Visits each instruction of a module, without those that visits add. Then restores the order of changed computations,
+** and of the module if computations were added. Returns whether a visit changed anything. */
+bool rewrite_each(Module *module, RewriteVisit *visit, void *data);
+
+/* Whether `is` holds for the instruction or for one that it calls, directly or indirectly. */
+bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *));
+/* Whether an instruction has a side effect, for several instructions in one walk: `*walk` starts as module_walk(), and
+** each computation is visited once for all of them. No other walk may run meanwhile. */
+bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *walk);
+
+/* Keeps the computations that the entry reaches, callees before callers. Returns whether it dropped any.
+** After module_add_computation, it restores the order. */
+bool module_keep_reached(Module *module);
+
+/* Whether a shape is an array of static size. All arrays are, once dynamic dimensions are resolved: before the first row
+** of the pipeline. */
+bool shape_is_static_array(const Shape *shape);
+
+#endif
