@@ -225,7 +225,7 @@ $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
 $(B)/dist/xla-single.mjs: $(OBJECTS_single)
 
 # The core in which tests put faults (src/base/step.h): some files of the single-threaded build, compiled otherwise.
-FAULTY := base/step kernels/list rewrite/pipeline runtime/replica
+FAULTY := base/step kernels/list rewrite/pipeline runtime/device
 FAULTY_OBJECTS := $(FAULTY:%=$(B)/obj/faulty/%.o)
 $(FAULTY_OBJECTS): $(B)/obj/faulty/%.o: src/%.c Makefile $(TOOLS_threads)
 	@mkdir -p $(@D)

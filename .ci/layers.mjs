@@ -5,7 +5,8 @@
  * by includes, imports or calls; calls, since a declaration of one's own needs no include. The check fails for
  *   - a file that uses a room that its row does not name, and a name that no file needs;
  *   - a row that names a room below it, so that rooms would form a circle;
- *   - a file without a room, and files that include each other in a circle;
+ *   - a file without a room; files that include each other in a circle, or that call each other in one that the page
+ *     gives no reason for;
  *   - a header with a function that is not inline: code for several types is an .inc, which a .c for each type includes;
  *   - a function that no other file uses, but that is not static. The compiler reports a static one that is dead.
  */
@@ -138,27 +139,49 @@ function checkRooms(heading, uses, problems) {
   }
 }
 
-/** Circles between files, with a .c and its .h as one. Calls do not count: rules call each other through tables. */
-function checkCircles(uses, problems) {
-  const unit = (file) => file.replace(/\.[ch]$/, '');
-  const edges = new Map();
-  for (const [file, own] of uses.files) {
-    const to = edges.get(unit(file)) ?? new Set();
-    for (const [other, how] of own) if (!how.startsWith('calls') && unit(other) !== unit(file)) to.add(unit(other));
-    edges.set(unit(file), to);
-  }
-  const state = new Map(); // 1: on the path, 2: done
-  const visit = (file, path) => {
-    if (state.get(file) === 2) return;
-    if (state.get(file) === 1) {
-      problems.push(`${[...path.slice(path.indexOf(file)), file].join(' > ')}: these files include each other`);
-      return;
+/** The files of each circle of `edges`: Tarjan's strongly connected components of more than one file. */
+function circles(edges) {
+  const number = new Map(), lowest = new Map(), path = [], found = [];
+  const visit = (file) => {
+    number.set(file, number.size);
+    lowest.set(file, number.get(file));
+    path.push(file);
+    for (const other of edges.get(file) ?? []) {
+      if (!number.has(other)) visit(other);
+      if (path.includes(other)) lowest.set(file, Math.min(lowest.get(file), lowest.get(other)));
     }
-    state.set(file, 1);
-    for (const other of edges.get(file) ?? []) visit(other, [...path, file]);
-    state.set(file, 2);
+    if (lowest.get(file) !== number.get(file)) return;
+    const circle = path.splice(path.indexOf(file));
+    if (circle.length > 1) found.push(circle);
   };
-  for (const file of edges.keys()) visit(file, []);
+  for (const file of edges.keys()) if (!number.has(file)) visit(file);
+  return found;
+}
+
+/**
+ * Circles between files, with a .c and its .h as one: of includes none, of calls those alone that the table of the
+ * architecture page gives a reason for.
+ */
+function checkCircles(uses, problems) {
+  const allowed = rooms('Circles of calls');
+  const edges = (counts) => {
+    const unit = (file) => file.replace(/\.[ch]$/, '');
+    const found = new Map([...uses.files.keys()].map((file) => [unit(file), new Set()]));
+    for (const [file, own] of uses.files) {
+      for (const [other, how] of own) if (counts(how) && unit(other) !== unit(file)) found.get(unit(file)).add(unit(other));
+    }
+    return found;
+  };
+  for (const circle of circles(edges((how) => !how.startsWith('calls')))) {
+    problems.push(`${circle.join(', ')}: these files include each other`);
+  }
+  const unused = new Set(allowed);
+  for (const circle of circles(edges((how) => how.startsWith('calls')))) {
+    const row = allowed.find(({ files }) => circle.every((file) => files.some((name) => file === name || dirname(file) === name)));
+    unused.delete(row);
+    if (!row) problems.push(`${circle.join(', ')}: these files call each other; "Circles of calls" in ${TABLES} has no reason for it`);
+  }
+  return [...unused].map(({ name }) => name);
 }
 
 /** Functions in headers that a file would have a copy of. */
@@ -197,7 +220,7 @@ imports(js);
 calls(c, objects);
 checkRooms('C', c, problems);
 checkRooms('JavaScript', js, problems);
-checkCircles(c, problems);
+for (const name of checkCircles(c, problems)) problems.push(`${TABLES}: there is no circle of calls in ${name} any more`);
 checkCircles(js, problems);
 checkHeaders(problems);
 checkLinkage(objects, problems);

@@ -451,11 +451,11 @@ XLA_API char *xla_host_call_result_shape(const HostCall *call, int leaf) {
 }
 
 XLA_API const void *xla_host_call_operand_data(const HostCall *call, int leaf) {
-  return replica_pointer(call, call->parked_at->operands[leaf]);
+  return device_pointer(call, call->parked_at->operands[leaf]);
 }
 
 XLA_API void *xla_host_call_result_data(const HostCall *call, int leaf) {
-  return replica_pointer(call, call->parked_at->results[leaf]);
+  return device_pointer(call, call->parked_at->results[leaf]);
 }
 
 XLA_API void xla_host_call_done(HostCall *call, int code, const char *message) {

@@ -109,7 +109,7 @@ static bool read_inputs(const Options *options, const Executable *executable, Ar
 
 static void print_results(Run *run, Arena *arena) {
   for (int r = 0; r < run->device_count; r++) {
-    const Program *program = run->replicas[r].executable->program;
+    const Program *program = run->devices[r].executable->program;
     for (int i = 0; i < program->result_leaves - program->hidden_results; i++) {
       Error error = {0};
       Buffer *buffer = run_result(run, r, i, &error);

@@ -9,7 +9,7 @@
 ** allocates all its buffers when it is created.
 **
 ** Read next: thunks.c (thunks and live ranges), in_place.c and buffer_plan.c (memory), then row_groups.c and
-** regions.c (groups of thunks that run faster together). runtime/replica.c runs the thunks.
+** regions.c (groups of thunks that run faster together). runtime/device.c runs the thunks.
 **
 ** Values live in logical buffers (XLA's term): one per array leaf that some instruction defines.
 ** Tuples are never materialised: a tuple is its leaves. The buffer plan (buffer_plan.c) gives each

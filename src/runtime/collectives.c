@@ -1,6 +1,6 @@
 /*
 ** Computes the collectives, once all members of a group have arrived: one leaf of the results after the
-** other, in chunks. `replicas` are in group order, and so is every reduction: ((r0 op r1) op r2) ...,
+** other, in chunks. `devices` are in group order, and so is every reduction: ((r0 op r1) op r2) ...,
 ** element by element, on any thread.
 */
 #include <stdatomic.h>
@@ -22,8 +22,8 @@ enum {
 
 /* Returns a member's operand. Members that meet on a channel may be at different instructions, with buffers
 ** of their own. */
-static uint8_t *operand_of(Replica *const *replicas, int member, int leaf) {
-  return replica_pointer(replicas[member], replicas[member]->parked_at->operands[leaf]);
+static uint8_t *operand_of(Device *const *devices, int member, int leaf) {
+  return device_pointer(devices[member], devices[member]->parked_at->operands[leaf]);
 }
 
 /* Returns the operand's shape. The buffer's may differ, as a reshape or bitcast shares its operand's. */
@@ -31,8 +31,8 @@ static const Shape *operand_shape(const Thunk *thunk, int leaf) {
   return thunk->instruction->operands[leaf]->shape;
 }
 
-static uint8_t *result_of(Replica *const *replicas, int member, int leaf) {
-  return replica_pointer(replicas[member], replicas[member]->parked_at->results[leaf]);
+static uint8_t *result_of(Device *const *devices, int member, int leaf) {
+  return device_pointer(devices[member], devices[member]->parked_at->results[leaf]);
 }
 
 /*
@@ -135,7 +135,7 @@ static bool reduce(const Reducer *reducer, uint8_t *to, uint8_t *const *operands
 */
 typedef struct Meeting {
   const Thunk *thunk;
-  Replica *const *replicas;
+  Device *const *devices;
   int count, leaf;
   uint8_t **operands, **results; /* of the members */
   int64_t bytes;                 /* of one member's result */
@@ -195,7 +195,7 @@ static bool fill_blocks(Meeting *m, const Reducer *reducer, int to, int64_t begi
 /* Tuple form: one operand per member. */
 static bool fill_all_to_all(Meeting *m, const Reducer *reducer, int to, int64_t begin,
                             int64_t end) {
-  const uint8_t *x = operand_of(m->replicas, m->leaf, to);
+  const uint8_t *x = operand_of(m->devices, m->leaf, to);
   memcpy(m->results[to] + begin, x + begin, (size_t)(end - begin));
   return true;
 }
@@ -224,15 +224,14 @@ typedef struct Entry {
 
 static Entry entry_of(const Meeting *m, int from, int64_t i) {
   PrimitiveType type = operand_shape(m->thunk, INPUT_OFFSETS)->type;
-  return (Entry){scalar_load(type, operand_of(m->replicas, from, INPUT_OFFSETS), i).i,
-                 scalar_load(type, operand_of(m->replicas, from, SEND_SIZES), i).i,
-                 scalar_load(type, operand_of(m->replicas, from, OUTPUT_OFFSETS), i).i};
+  return (Entry){scalar_load(type, operand_of(m->devices, from, INPUT_OFFSETS), i).i,
+                 scalar_load(type, operand_of(m->devices, from, SEND_SIZES), i).i,
+                 scalar_load(type, operand_of(m->devices, from, OUTPUT_OFFSETS), i).i};
 }
 
 static bool fill_ragged(Meeting *m, const Reducer *reducer, int to, int64_t begin, int64_t end) {
   int64_t entries = shape_elements(operand_shape(m->thunk, INPUT_OFFSETS)) / m->count;
-  memcpy(m->results[to] + begin, operand_of(m->replicas, to, OUTPUT) + begin,
-         (size_t)(end - begin));
+  memcpy(m->results[to] + begin, operand_of(m->devices, to, OUTPUT) + begin, (size_t)(end - begin));
   for (int from = 0; from < m->count; from++) {
     for (int64_t i = to * entries; i < (to + 1) * entries; i++) {
       Entry entry = entry_of(m, from, i);
@@ -263,7 +262,7 @@ static bool check_ragged(const Meeting *m, Error *error) {
           error, "ragged-all-to-all",
           "entry %lld of %s moves %lld rows from %lld to %lld, which "
           "is outside of the input's %lld or the output's %lld rows",
-          (long long)i, mesh_device_name(m->replicas[from]->run->mesh, m->replicas[from]->id, name),
+          (long long)i, mesh_device_name(m->devices[from]->run->mesh, m->devices[from]->id, name),
           (long long)e.rows, (long long)e.begin, (long long)e.at, (long long)input,
           (long long)output);
     }
@@ -321,19 +320,19 @@ static void find_operands(Meeting *m) {
   Fill *fill = fill_of(m->thunk);
   int leaf = fill == fill_ragged ? INPUT : m->leaf;
   for (int i = 0; i < m->count; i++) {
-    m->results[i] = result_of(m->replicas, i, m->leaf);
+    m->results[i] = result_of(m->devices, i, m->leaf);
     bool has_own = fill != fill_permuted && fill != fill_all_to_all;
-    m->operands[i] = has_own ? operand_of(m->replicas, i, leaf) : NULL;
+    m->operands[i] = has_own ? operand_of(m->devices, i, leaf) : NULL;
   }
   for (int p = 0; p < pairs.count; p++) {
-    m->operands[pairs.items[p].target] = operand_of(m->replicas, (int)pairs.items[p].source, leaf);
+    m->operands[pairs.items[p].target] = operand_of(m->devices, (int)pairs.items[p].source, leaf);
   }
 }
 
-static Meeting meeting_of(const Thunk *thunk, Replica *const *replicas, int count, int leaf) {
-  Arena *arena = replicas[0]->scratch;
+static Meeting meeting_of(const Thunk *thunk, Device *const *devices, int count, int leaf) {
+  Arena *arena = devices[0]->scratch;
   Meeting m = {.thunk = thunk,
-               .replicas = replicas,
+               .devices = devices,
                .count = count,
                .leaf = leaf,
                .operands = ARENA_ARRAY(arena, uint8_t *, count),
@@ -369,7 +368,7 @@ static bool run_chunk(void *argument, int chunk) {
   Error error;
   int64_t steps = EVAL_STEPS_ALONE;
   EvalContext context = {.error = &error,
-                         .cancelled = &m->replicas[0]->run->failing,
+                         .cancelled = &m->devices[0]->run->failing,
                          .budget = scheduler_workers() ? NULL : &steps};
   bool ok = true;
   if (reducer.computation && reducer.opcode == OPCODE_COUNT) {
@@ -383,31 +382,31 @@ static bool run_chunk(void *argument, int chunk) {
   return true;
 }
 
-void collective_stay_out(const Thunk *thunk, Replica *replica) {
+void collective_stay_out(const Thunk *thunk, Device *device) {
   for (int leaf = 0; leaf < thunk->result_count; leaf++) {
     const LogicalBuffer *to = thunk->results[leaf];
-    memset(replica_pointer(replica, to), 0, (size_t)to->bytes);
+    memset(device_pointer(device, to), 0, (size_t)to->bytes);
   }
 }
 
 /* The rest is checked when the program is compiled: compile/collective_check.c. */
-static bool check(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
-  const Meeting first = {.thunk = thunk, .replicas = replicas, .count = count};
+static bool check(const Thunk *thunk, Device *const *devices, int count, Error *error) {
+  const Meeting first = {.thunk = thunk, .devices = devices, .count = count};
   return fill_of(thunk) != fill_ragged || check_ragged(&first, error);
 }
 
 /* Returns whether it is over: *ok says whether it succeeded. Else the frame says where it goes on. */
-static bool perform(const Thunk *thunk, Replica *const *replicas, int count, Frame *frame,
+static bool perform(const Thunk *thunk, Device *const *devices, int count, Frame *frame,
                     double deadline_us, bool *ok, Error *error) {
   bool begins = frame->phase == 0 && frame->chunk == 0;
-  *ok = !begins || check(thunk, replicas, count, error);
+  *ok = !begins || check(thunk, devices, count, error);
   for (; *ok && frame->phase < thunk->result_count; frame->phase++, frame->chunk = 0) {
-    Meeting meeting = meeting_of(thunk, replicas, count, frame->phase);
+    Meeting meeting = meeting_of(thunk, devices, count, frame->phase);
     meeting.error = error;
     ChunkLoop all = {.chunks = (int)divide_up(all_bytes(&meeting), meeting.chunk),
                      .body = run_chunk,
                      .argument = &meeting,
-                     .stop = &replicas[0]->run->failing,
+                     .stop = &devices[0]->run->failing,
                      .deadline_us = deadline_us};
     *ok = parallel_for(&all, &frame->chunk, error);
     if (!*ok) return error_name_op(error, opcode_name(thunk->instruction->opcode)), true;
@@ -417,10 +416,10 @@ static bool perform(const Thunk *thunk, Replica *const *replicas, int count, Fra
   return true;
 }
 
-bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Frame *frame,
+bool collective_perform(const Thunk *thunk, Device *const *devices, int count, Frame *frame,
                         double deadline_us, bool *ok, Error *error) {
-  ArenaMark mark = arena_mark(replicas[0]->scratch);
-  bool is_over = perform(thunk, replicas, count, frame, deadline_us, ok, error);
-  arena_release(replicas[0]->scratch, mark);
+  ArenaMark mark = arena_mark(devices[0]->scratch);
+  bool is_over = perform(thunk, devices, count, frame, deadline_us, ok, error);
+  arena_release(devices[0]->scratch, mark);
   return is_over;
 }

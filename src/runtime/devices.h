@@ -10,12 +10,12 @@
 
 typedef enum RunState { RUN_NEW, RUN_RUNNING, RUN_DONE, RUN_FAILED } RunState;
 
-typedef enum ReplicaState {
-  REPLICA_ACTIVE,  /* in the scheduler's queue, or on a worker */
-  REPLICA_PARKED,  /* at a collective */
-  REPLICA_HOST,    /* waits for the host */
-  REPLICA_STOPPED, /* finished, or given up after the run failed */
-} ReplicaState;
+typedef enum DeviceState {
+  DEVICE_ACTIVE,  /* in the scheduler's queue, or on a worker */
+  DEVICE_PARKED,  /* at a collective */
+  DEVICE_HOST,    /* waits for the host */
+  DEVICE_STOPPED, /* finished, or given up after the run failed */
+} DeviceState;
 
 /* An event of a profile; times are from platform_now_us(). The bindings read this layout. A
 ** collective's event lasts from the arrival to the resumption. Until `ready_us` it waits for `waited_for`:
@@ -23,7 +23,7 @@ typedef enum ReplicaState {
 enum { WAITED_FOR_HOST = -1, WAITED_FOR_NOBODY = -2 };
 typedef struct ProfileEvent {
   double start_us, ready_us, end_us;
-  int replica, worker;
+  int device, worker;
   const char *name;     /* the instruction's */
   const char *category; /* "eval", "generated", ... the thunk's kind */
   const char *holds;    /* of regions: the instructions' names, a line each; else NULL */
@@ -34,7 +34,7 @@ typedef struct ProfileEvent {
 _Static_assert(sizeof(void *) != 4 || sizeof(ProfileEvent) == 56, "the layout that bindings read");
 
 typedef struct Run Run;
-typedef struct Replica Replica;
+typedef struct Device Device;
 
 typedef struct Frame {
   const ThunkSequence *sequence;
@@ -51,8 +51,8 @@ typedef struct Rendezvous {
   int arrived;
 } Rendezvous;
 
-struct Replica {
-  Task task; /* first, as the scheduler casts it to Replica */
+struct Device {
+  Task task; /* first, as the scheduler casts it to Device */
   Run *run;
   int id; /* the device's position in the mesh, replica-major */
   Executable *executable;
@@ -60,8 +60,8 @@ struct Replica {
   int64_t arena_bytes; /* the part of the arena for temporaries */
   Buffer **arguments;  /* retained */
   Buffer **results;    /* NULL once taken */
-  ReplicaState state;
-  Replica *next_call; /* of those that wait for the host */
+  DeviceState state;
+  Device *next_call; /* of those that wait for the host */
   uint8_t **slots;
   Arena *scratch;                /* for the evaluator, emptied after each thunk */
   struct Evaluation *evaluation; /* of the present thunk, in scratch; else NULL */
@@ -85,49 +85,51 @@ struct Replica {
 };
 
 struct Run {
-  TaskGroup group; /* first, as in Replica */
+  TaskGroup group; /* first, as in Device */
   Mesh mesh;
   RunState state;
   bool profile;
-  _Atomic bool failing; /* a replica failed; the others stop at their next chunk */
+  _Atomic bool failing; /* a device failed; the others stop at their next chunk */
   int device_count;
-  Replica *replicas; /* one a device */
-  int stopped;       /* replicas that are STOPPED */
-  bool abandoned;    /* by its owner: the last worker that holds it destroys it */
+  Device *devices; /* one a device */
+  int stopped;     /* devices that are STOPPED */
+  bool abandoned;  /* by its owner: the last worker that holds it destroys it */
   Error error;
   struct Waiting *waiting; /* of a run that could not go on: each device's wait; waiting.c */
   bool has_waiting;
   Rendezvous *rendezvous;       /* open ones */
   struct Message *messages;     /* sent and not yet received; channels.c */
-  Replica *host_calls;          /* replicas whose host call was not taken yet; host.c */
-  Replica *last_host_call;      /* the end of that list */
+  Device *host_calls;           /* devices whose host call was not taken yet; host.c */
+  Device *last_host_call;       /* the end of that list */
   Arena *memory;                /* holds all this; the run adds nothing after its start */
   ProfileEvent *profile_events; /* merged when asked for */
   int profile_count;
 };
 
 /* A device's position in the mesh. */
-static inline int replica_number(const Replica *device) {
+static inline int replica_number(const Device *device) {
   return device->id / device->run->mesh.partitions;
 }
-static inline int partition_number(const Replica *device) {
+static inline int partition_number(const Device *device) {
   return device->id % device->run->mesh.partitions;
 }
 
-/* Returns the address of a buffer in a replica's memory; NULL for tokens. */
-static inline uint8_t *replica_pointer(const Replica *replica, const LogicalBuffer *buffer) {
-  return buffer->slot == SLOT_NONE ? NULL : replica->slots[buffer->slot] + buffer->offset;
+/* Returns the address of a buffer in a device's memory; NULL for tokens. */
+static inline uint8_t *device_pointer(const Device *device, const LogicalBuffer *buffer) {
+  return buffer->slot == SLOT_NONE ? NULL : device->slots[buffer->slot] + buffer->offset;
 }
 
 /* ---- Turns of devices ---- */
 
 /* The functions that the scheduler calls: turns.c */
-extern const TaskKind replica_task;
+extern const TaskKind device_task;
 
-/* With the lock held: park a device that waits for others or the host; resume it; fail its run for a reason
-** outside its devices, such as cancellation. Then parked devices stop now, others at their next thunk. */
-void replica_park(Replica *replica, ReplicaState state);
-void replica_resume(Replica *replica);
+/* With the lock held: park a device that waits for others or the host; resume it. devices.c */
+void device_park(Device *device, DeviceState state);
+void device_resume(Device *device);
+
+/* With the lock held: fails the run for a reason outside its devices, such as cancellation. Parked devices stop now,
+** others at their next thunk. ending.c */
 void run_fail(Run *run, const Error *error);
 /* With the lock held: if no device of the run can go on by itself, ends the run, or lets it wait for the
 ** host. */
@@ -136,29 +138,30 @@ void run_look_for_end(Run *run);
 bool run_is_abandoned(const Run *run);
 void run_destroy(Run *run);
 
-/* Runs thunks until the replica parks, ends or fails, or the clock passes `deadline_us` (0: none).
-** replica.c */
-Outcome replica_run(Replica *replica, double deadline_us, Error *error);
+/* Runs thunks until the device parks, ends or fails, or the clock passes `deadline_us` (0: none).
+** device.c */
+Outcome device_run(Device *device, double deadline_us, Error *error);
 
-/* Enters the replica into the collective of its frame. Returns OUTCOME_PARKED unless it is the last one to
+/* Enters the device into the collective of its frame. Returns OUTCOME_PARKED unless it is the last one to
 ** come. The last one performs the collective for all, wakes the others and returns OUTCOME_DONE; or
 ** OUTCOME_YIELD if its turn ends first, and the next call goes on. rendezvous.c */
-Outcome rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *thunk, Error *error);
+Outcome rendezvous_arrive(Device *device, Frame *frame, const Thunk *thunk, Error *error);
 
-/* Adds to `error`, which has the reason, the operation at which the replica trapped; of a fusion, the name. */
-void replica_trapped(const Replica *replica, Error *error);
+/* Adds to `error`, which has the reason, the operation at which the device trapped; of a fusion, the name. */
+void device_trapped(const Device *device, Error *error);
 
-/* For the profile: record that `waited_for` ended a replica's wait; and that the replica goes on. */
-void replica_ready(Replica *replica, int waited_for);
-void replica_record(Replica *replica, const Thunk *thunk);
+/* For the profile: device_ready notes that `waited_for` ended a device's wait; device_record notes that the thunk, which
+** began at start_us, is over. */
+void device_ready(Device *device, int waited_for);
+void device_record(Device *device, const Thunk *thunk, double start_us);
 
 /* Performs a collective, from the state in `frame` on, until the clock passes `deadline_us` (0: none).
-** `replicas` are the members of a group in group order. Returns whether it is over: then either *ok is
+** `devices` are the members of a group in group order. Returns whether it is over: then either *ok is
 ** true, or `error` has the reason. collectives.c */
-bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Frame *frame,
+bool collective_perform(const Thunk *thunk, Device *const *devices, int count, Frame *frame,
                         double deadline_us, bool *ok, Error *error);
 
 /* Fills the results of a device outside the collective's groups with zeros. */
-void collective_stay_out(const Thunk *thunk, Replica *replica);
+void collective_stay_out(const Thunk *thunk, Device *device);
 
 #endif

@@ -2,18 +2,18 @@
 
 #include "runtime/origin.h"
 
-Outcome host_call_arrive(Replica *replica, const Thunk *thunk) {
-  Run *run = replica->run;
+Outcome host_call_arrive(Device *device, const Thunk *thunk) {
+  Run *run = device->run;
   scheduler_lock();
-  replica->parked_at = thunk;
-  replica->next_call = NULL;
+  device->parked_at = thunk;
+  device->next_call = NULL;
   if (run->host_calls) {
-    run->last_host_call->next_call = replica;
+    run->last_host_call->next_call = device;
   } else {
-    run->host_calls = replica;
+    run->host_calls = device;
   }
-  run->last_host_call = replica;
-  replica_park(replica, REPLICA_HOST);
+  run->last_host_call = device;
+  device_park(device, DEVICE_HOST);
   scheduler_notify();
   scheduler_unlock();
   return OUTCOME_PARKED;
@@ -21,24 +21,24 @@ Outcome host_call_arrive(Replica *replica, const Thunk *thunk) {
 
 HostCall *host_call_take(Run *run) {
   scheduler_lock();
-  Replica *replica = run->state == RUN_RUNNING ? run->host_calls : NULL;
-  if (replica) run->host_calls = replica->next_call;
+  Device *device = run->state == RUN_RUNNING ? run->host_calls : NULL;
+  if (device) run->host_calls = device->next_call;
   scheduler_unlock();
-  return replica;
+  return device;
 }
 
 void host_call_done(HostCall *call, StatusCode code, const char *message) {
   Run *run = call->run;
   scheduler_lock();
-  if (call->state == REPLICA_HOST) {
+  if (call->state == DEVICE_HOST) {
     if (message) {
       Error error;
       error_set_op(&error, code, opcode_name(call->parked_at->instruction->opcode), "%s", message);
       origin_append(call->parked_at->instruction, &error);
       run_fail(run, &error);
     } else {
-      replica_ready(call, WAITED_FOR_HOST);
-      replica_resume(call);
+      device_ready(call, WAITED_FOR_HOST);
+      device_resume(call);
     }
   }
   scheduler_unlock();

@@ -1,6 +1,6 @@
 /*
 ** Calls of the host: infeed, outfeed, custom calls, and sends and receives with is_host_transfer=true.
-** The replica parks, and the host is notified. The host takes the call, reads the operands, writes the
+** The device parks, and the host is notified. The host takes the call, reads the operands, writes the
 ** results and calls host_call_done, at once or much later.
 */
 #ifndef XLA_RUNTIME_HOST_H
@@ -8,16 +8,16 @@
 
 #include "runtime/devices.h"
 
-/* A replica that waits for the host is its own call: parked_at is the thunk. */
-typedef Replica HostCall;
+/* A device that waits for the host is its own call: parked_at is the thunk. */
+typedef Device HostCall;
 
-/* Parks a replica at a thunk that calls the host. Returns OUTCOME_PARKED. */
-Outcome host_call_arrive(Replica *replica, const Thunk *thunk);
+/* Parks a device at a thunk that calls the host. Returns OUTCOME_PARKED. */
+Outcome host_call_arrive(Device *device, const Thunk *thunk);
 
 /* Takes and returns the oldest call of the run that was not taken yet; NULL if there is none. */
 HostCall *host_call_take(Run *run);
 
-/* Ends a call that was taken. The replica goes on; or, if `message` is not NULL, its run fails with that and
+/* Ends a call that was taken. The device goes on; or, if `message` is not NULL, its run fails with that and
 ** `code`. Does nothing if the run has failed meanwhile. */
 void host_call_done(HostCall *call, StatusCode code, const char *message);
 

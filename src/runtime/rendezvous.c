@@ -13,7 +13,7 @@
 #include "runtime/devices.h"
 #include "runtime/scheduler.h"
 
-static const DeviceGroup *group_of(const Thunk *thunk, const Replica *device) {
+static const DeviceGroup *group_of(const Thunk *thunk, const Device *device) {
   int number = thunk->groups->group_of[device->id];
   return number < 0 ? NULL : &thunk->groups->groups[number];
 }
@@ -37,16 +37,16 @@ static bool same_collective(const Instruction *a, const Instruction *b) {
 
 /* ---- With the lock held: no allocation ---- */
 
-static Rendezvous *find_or_open(Replica *replica, const Thunk *thunk, const DeviceGroup *group) {
-  Run *run = replica->run;
+static Rendezvous *find_or_open(Device *device, const Thunk *thunk, const DeviceGroup *group) {
+  Run *run = device->run;
   for (Rendezvous *r = run->rendezvous; r; r = r->next) {
     if (same_collective(r->thunk->instruction, thunk->instruction) &&
         same_members(r->group, group)) {
       return r;
     }
   }
-  replica->own_rendezvous = (Rendezvous){run->rendezvous, thunk, group, 0};
-  return run->rendezvous = &replica->own_rendezvous;
+  device->own_rendezvous = (Rendezvous){run->rendezvous, thunk, group, 0};
+  return run->rendezvous = &device->own_rendezvous;
 }
 
 static void close_rendezvous(Run *run, const Rendezvous *closed) {
@@ -55,45 +55,47 @@ static void close_rendezvous(Run *run, const Rendezvous *closed) {
   *link = closed->next;
 }
 
-/* Enters a replica into its rendezvous. Returns whether it is the last member, which closes the rendezvous. */
-static bool arrive(Replica *replica, const Thunk *thunk, const DeviceGroup *group) {
-  Rendezvous *r = find_or_open(replica, thunk, group);
-  replica->parked_at = thunk;
-  replica->rendezvous = r;
+/* Enters a device into its rendezvous. Returns whether it is the last member, which closes the rendezvous. */
+static bool arrive(Device *device, const Thunk *thunk, const DeviceGroup *group) {
+  Rendezvous *r = find_or_open(device, thunk, group);
+  device->parked_at = thunk;
+  device->rendezvous = r;
   if (++r->arrived < group->size) {
-    replica_park(replica, REPLICA_PARKED);
+    device_park(device, DEVICE_PARKED);
     return false;
   }
-  close_rendezvous(replica->run, r);
+  close_rendezvous(device->run, r);
   return true;
 }
 
-static void leave(Replica *member, const Replica *last) {
+static void leave(Device *member, const Device *last) {
   member->parked_at = NULL;
   member->rendezvous = NULL;
-  if (member != last && member->state == REPLICA_PARKED) replica_resume(member);
+  if (member != last && member->state == DEVICE_PARKED) device_resume(member);
 }
 
 /* ---- Without the lock ---- */
 
-static void tell_ready(Replica *last, const DeviceGroup *group) {
+static void tell_ready(Device *last, const DeviceGroup *group) {
   for (int i = 0; i < group->size; i++) {
-    Replica *member = &last->run->replicas[group->devices[i]];
-    if (member != last) replica_ready(member, last->id);
+    Device *member = &last->run->devices[group->devices[i]];
+    if (member != last) device_ready(member, last->id);
   }
 }
 
-static Outcome meet(Replica *last, Frame *frame, const Thunk *thunk, const DeviceGroup *group,
+static Outcome meet(Device *last, Frame *frame, const Thunk *thunk, const DeviceGroup *group,
                     Error *error) {
   ArenaMark mark = arena_mark(last->scratch);
-  Replica **members = ARENA_ARRAY(last->scratch, Replica *, group->size);
-  for (int i = 0; i < group->size; i++) members[i] = &last->run->replicas[group->devices[i]];
+  Device **members = ARENA_ARRAY(last->scratch, Device *, group->size);
+  for (int i = 0; i < group->size; i++) members[i] = &last->run->devices[group->devices[i]];
   bool ok, is_over = collective_perform(members[0]->parked_at, members, group->size, frame,
                                         last->deadline_us, &ok, error);
   if (is_over) {
     frame->phase = frame->chunk = 0;
     frame->next++;
-    for (int i = 0; i < group->size; i++) replica_record(members[i], thunk);
+    for (int i = 0; i < group->size; i++) {
+      device_record(members[i], thunk, members[i]->parked_since);
+    }
     scheduler_lock();
     for (int i = 0; i < group->size; i++) leave(members[i], last);
     scheduler_unlock();
@@ -103,31 +105,31 @@ static Outcome meet(Replica *last, Frame *frame, const Thunk *thunk, const Devic
 }
 
 /* Handles a device outside all groups. Only a broadcast may leave one out; its results are then zeros. */
-static Outcome stay_out(Replica *replica, const Thunk *thunk, Error *error) {
+static Outcome stay_out(Device *device, const Thunk *thunk, Error *error) {
   if (thunk->instruction->opcode == HLO_COLLECTIVE_BROADCAST) {
-    collective_stay_out(thunk, replica);
-    replica_record(replica, thunk);
+    collective_stay_out(thunk, device);
+    device_record(device, thunk, device->parked_since);
     return OUTCOME_DONE;
   }
   char name[DEVICE_NAME_SIZE];
   error_set_op(error, STATUS_INVALID_ARGUMENT, opcode_name(thunk->instruction->opcode),
                "%s is in none of the replica_groups of %s; every device that executes a collective "
                "must be in exactly one group",
-               mesh_device_name(replica->run->mesh, replica->id, name), thunk->instruction->name);
+               mesh_device_name(device->run->mesh, device->id, name), thunk->instruction->name);
   return OUTCOME_FAILED;
 }
 
-Outcome rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *thunk, Error *error) {
-  const DeviceGroup *group = group_of(thunk, replica);
-  if (!replica->rendezvous) {
+Outcome rendezvous_arrive(Device *device, Frame *frame, const Thunk *thunk, Error *error) {
+  const DeviceGroup *group = group_of(thunk, device);
+  if (!device->rendezvous) {
     frame->next++; /* before it parks: then another thread may resume it at any moment */
-    if (!group) return stay_out(replica, thunk, error);
+    if (!group) return stay_out(device, thunk, error);
     scheduler_lock();
-    bool last = arrive(replica, thunk, group);
+    bool last = arrive(device, thunk, group);
     scheduler_unlock();
-    if (!last) return OUTCOME_PARKED; /* from here on another thread may run the replica */
+    if (!last) return OUTCOME_PARKED; /* from here on another thread may run the device */
     frame->next--;
-    tell_ready(replica, group);
+    tell_ready(device, group);
   }
-  return meet(replica, frame, thunk, group, error);
+  return meet(device, frame, thunk, group, error);
 }

@@ -51,9 +51,9 @@ static bool check_arguments(Executable *const *executables, Buffer *const *argum
   return true;
 }
 
-/* Retains the arguments of one replica, followed by the sizes of their dynamic dimensions. */
-static bool retain_replica_arguments(const Executable *executable, Buffer *const *arguments,
-                                     Buffer **retained, Error *error) {
+/* Retains the arguments of one device, followed by the sizes of their dynamic dimensions. */
+static bool retain_device_arguments(const Executable *executable, Buffer *const *arguments,
+                                    Buffer **retained, Error *error) {
   int n = given_leaves(executable), next = n;
   for (int i = 0; i < n; i++) {
     const Shape *shape = executable->program->parameter_shapes[i];
@@ -74,10 +74,10 @@ static bool retain_replica_arguments(const Executable *executable, Buffer *const
 
 static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
   for (int d = 0; d < run->device_count; d++) {
-    const Replica *device = &run->replicas[d];
+    const Device *device = &run->devices[d];
     int n = given_leaves(device->executable);
     if (n == 0) continue; /* there may be no list */
-    if (!retain_replica_arguments(device->executable, arguments, device->arguments, error)) {
+    if (!retain_device_arguments(device->executable, arguments, device->arguments, error)) {
       return false;
     }
     arguments += n;
@@ -87,7 +87,7 @@ static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
 
 /* Returns a donated argument, if the caller holds the only other reference: the run may then use its memory
 ** for a result or for temporaries. Else NULL. */
-static Buffer *given_argument(const Replica *device, int leaf, const uint8_t *donated) {
+static Buffer *given_argument(const Device *device, int leaf, const uint8_t *donated) {
   if (leaf < 0 || leaf >= given_leaves(device->executable)) return NULL;
   if (!donated || !donated[leaf]) return NULL;
   Buffer *argument = device->arguments[leaf];
@@ -95,7 +95,7 @@ static Buffer *given_argument(const Replica *device, int leaf, const uint8_t *do
 }
 
 /* Fills the slots of the loans that are lent. Returns the arena bytes that the others need. */
-static int64_t find_loans(const Replica *device, const uint8_t *donated) {
+static int64_t find_loans(const Device *device, const uint8_t *donated) {
   const Program *program = device->executable->program;
   int64_t bytes = program->arena_bytes;
   for (int i = 0; i < program->loan_count; i++) {
@@ -115,7 +115,7 @@ static int64_t find_loans(const Replica *device, const uint8_t *donated) {
 }
 
 /* Allocates all memory of a device at once, so that a started run never runs out of it. */
-static bool allocate(Replica *device, const uint8_t *donated, Error *error) {
+static bool allocate(Device *device, const uint8_t *donated, Error *error) {
   const Program *program = device->executable->program;
   for (int i = 0; i < program->result_leaves; i++) {
     const Shape *shape = program->result_shapes[i];
@@ -133,7 +133,7 @@ static bool allocate(Replica *device, const uint8_t *donated, Error *error) {
 /* Allocates the memory of all devices. `donated` may be NULL: no argument is. */
 static bool allocate_all(Run *run, const uint8_t *donated, Error *error) {
   for (int d = 0; d < run->device_count; d++) {
-    Replica *device = &run->replicas[d];
+    Device *device = &run->devices[d];
     if (!allocate(device, donated, error)) return false;
     if (donated) donated += given_leaves(device->executable);
   }
@@ -142,7 +142,7 @@ static bool allocate_all(Run *run, const uint8_t *donated, Error *error) {
 
 static uint8_t *data_of(const Buffer *buffer) { return buffer ? buffer->data : NULL; }
 
-static void fill_slots(Replica *device) {
+static void fill_slots(Device *device) {
   const Program *program = device->executable->program;
   uint8_t **slot = device->slots;
   *slot++ = device->arena->memory;
@@ -157,7 +157,7 @@ static void fill_slots(Replica *device) {
 }
 
 static void init_device(Run *run, int id, Executable *executable) {
-  Replica *device = &run->replicas[id];
+  Device *device = &run->devices[id];
   const Program *program = executable->program;
   device->task.group = &run->group;
   device->run = run;
@@ -180,8 +180,8 @@ static Run *new_run(Executable *const *executables, bool profile) {
   Mesh mesh = executables[0]->mesh;
   *run =
       (Run){.mesh = mesh, .memory = memory, .device_count = mesh_devices(mesh), .profile = profile};
-  run->group.kind = &replica_task;
-  run->replicas = ARENA_ARRAY(memory, Replica, run->device_count);
+  run->group.kind = &device_task;
+  run->devices = ARENA_ARRAY(memory, Device, run->device_count);
   run->waiting = ARENA_ARRAY(memory, Waiting, run->device_count);
   for (int d = 0; d < run->device_count; d++) init_device(run, d, executables[d]);
   return run;
@@ -222,7 +222,7 @@ Run *run_new(Executable *const *executables, Buffer *const *arguments, const uin
       if (*donated++) buffer_release(arguments[i]);
     }
     if (n) arguments += n;
-    fill_slots(&run->replicas[d]);
+    fill_slots(&run->devices[d]);
   }
   return run;
 }
@@ -239,14 +239,14 @@ Run *run_new_replicated(Executable *executable, Buffer *const *arguments, const 
 }
 
 void run_seed(Run *run, uint64_t seed) {
-  for (int d = 0; d < run->device_count; d++) run->replicas[d].rng_state[1] = seed;
+  for (int d = 0; d < run->device_count; d++) run->devices[d].rng_state[1] = seed;
 }
 
 /* Whether the calling thread may finish the run sooner than workers would: if the last such run did. */
 static bool run_is_quick(const Run *run) {
   bool is_quick = true;
   for (int d = 0; d < run->device_count; d++) {
-    Executable *executable = run->replicas[d].executable;
+    Executable *executable = run->devices[d].executable;
     is_quick &= executable->program->is_quick && !executable->slow;
     if (executable->slow) executable->slow--;
   }
@@ -266,12 +266,12 @@ void run_start(Run *run) {
     run->group.active = run->device_count;
     run->group.holds++; /* it must outlive its first device */
     for (int d = 0; d < run->device_count; d++) {
-      scheduler_run_here(&run->replicas[d].task, deadline_us);
+      scheduler_run_here(&run->devices[d].task, deadline_us);
     }
     run->group.holds--;
     bool is_slow = deadline_us && platform_now_us() >= deadline_us;
     for (int d = 0; is_slow && d < run->device_count; d++) {
-      run->replicas[d].executable->slow = SLOW_RUNS;
+      run->devices[d].executable->slow = SLOW_RUNS;
     }
     run_look_for_end(run);
   }
@@ -305,8 +305,8 @@ void run_time_out(Run *run, double ms) {
 }
 
 Buffer *run_result(Run *run, int device, int leaf, Error *error) {
-  const Program *program = run->replicas[device].executable->program;
-  Buffer **results = run->replicas[device].results;
+  const Program *program = run->devices[device].executable->program;
+  Buffer **results = run->devices[device].results;
   const Shape *shape = program->result_shapes[leaf];
   if (!shape->dynamic || !results[leaf]) return buffer_retain(results[leaf]);
   int next = program->result_leaves - program->hidden_results;
@@ -332,24 +332,6 @@ void run_free(Run *run) {
   if (unused) run_destroy(run);
 }
 
-static void release_device(Replica *device) {
-  const Program *program = device->executable->program;
-  arena_free(device->scratch);
-  free(device->events);
-  run_arena_give_back(&device->executable->free_arenas, device->arena);
-  for (int i = 0; i < program->parameter_leaves; i++) buffer_release(device->arguments[i]);
-  for (int i = 0; i < program->result_leaves; i++) buffer_release(device->results[i]);
-  executable_leave(device->executable);
-}
-
-void run_destroy(Run *run) {
-  channels_free(run);
-  for (int d = 0; d < run->device_count; d++) release_device(&run->replicas[d]);
-  free(run->profile_events);
-  arena_free(run->memory);
-  parallel_reap();
-}
-
 static int by_start(const void *a, const void *b) {
   const ProfileEvent *x = a, *y = b;
   return x->start_us < y->start_us ? -1 : x->start_us > y->start_us;
@@ -358,14 +340,14 @@ static int by_start(const void *a, const void *b) {
 const ProfileEvent *run_profile(Run *run, int *count) {
   if (!run->profile_events) {
     int total = 0;
-    for (int r = 0; r < run->device_count; r++) total += run->replicas[r].event_count;
+    for (int r = 0; r < run->device_count; r++) total += run->devices[r].event_count;
     run->profile_events = malloc(sizeof(ProfileEvent) * (size_t)(total + 1));
     for (int r = 0; run->profile_events && r < run->device_count; r++) {
-      const Replica *replica = &run->replicas[r];
-      if (!replica->event_count) continue;
-      memcpy(run->profile_events + run->profile_count, replica->events,
-             sizeof(ProfileEvent) * (size_t)replica->event_count);
-      run->profile_count += replica->event_count;
+      const Device *device = &run->devices[r];
+      if (!device->event_count) continue;
+      memcpy(run->profile_events + run->profile_count, device->events,
+             sizeof(ProfileEvent) * (size_t)device->event_count);
+      run->profile_count += device->event_count;
     }
     if (run->profile_events) {
       qsort(run->profile_events, (size_t)run->profile_count, sizeof(ProfileEvent), by_start);

@@ -1,19 +1,19 @@
 /*
 ** Run: one execution on all devices of a mesh, of one executable or of one for each device. A device
-** is a task: a stack of frames over thunk sequences. Its type is called Replica: without partitions each
-** device is one replica. It runs on any worker, and parks at collectives and host calls. The device or host
-** that completes the awaited event resumes it. No thread blocks.
+** is a task: a stack of frames over thunk sequences. It runs on any worker, and parks at collectives and host calls.
+** The device or host that completes the awaited event resumes it. No thread blocks.
 **
-** The stage takes a Program and arguments, and returns results or an error. Invariant: the state of a replica
+** The stage takes a Program and arguments, and returns results or an error. Invariant: the state of a device
 ** is its stack of frames and its memory, and nothing of it is on a thread's stack between two turns. The trick:
 ** any worker can therefore give it the next turn, so a run needs no thread of its own for each device.
-** If no replica can go on and some wait, the run fails with a list of the waits (waiting.h).
+** If no device can go on and some wait, the run fails with a list of the waits (waiting.h).
 **
-** A turn (turns.c, replica.c) runs thunks until the replica parks, ends, fails, or the turn's time is over.
+** A turn (turns.c, device.c) runs thunks until the device parks, ends, fails, or the turn's time is over. ending.c ends
+** runs.
 ** Large thunks are divided into chunks that idle workers take (parallel.h). Errors inside a turn, traps
 ** included, fail the run and leave other runs alone.
 **
-** Read next: scheduler.h (tasks, workers, the lock), replica.c (thunks), rendezvous.c and collectives.c (devices
+** Read next: scheduler.h (tasks, workers, the lock), device.c (thunks), rendezvous.c and collectives.c (devices
 ** that meet), channels.h (send and recv), host.h (calls of the host).
 */
 #ifndef XLA_RUNTIME_RUN_H
@@ -41,7 +41,7 @@ void run_cancel(Run *run);
 /* Cancels the run with DEADLINE_EXCEEDED; the error lists each device's wait after `ms` milliseconds. */
 void run_time_out(Run *run, double ms);
 void run_free(Run *run);
-/* Returns all replicas' events by start time. The run owns them, and must have ended. */
+/* Returns all devices' events by start time. The run owns them, and must have ended. */
 const ProfileEvent *run_profile(Run *run, int *count);
 
 #endif

@@ -1,4 +1,4 @@
-/* Run arenas: the temporary memory of one replica in one run. The executable keeps it for the next run. */
+/* Run arenas: the temporary memory of one device in one run. The executable keeps it for the next run. */
 #ifndef XLA_RUNTIME_RUN_ARENA_H
 #define XLA_RUNTIME_RUN_ARENA_H
 

@@ -17,16 +17,16 @@ enum {
 /* ---- The record ---- */
 
 static bool waits(const Waiting *device) {
-  return device->state == REPLICA_PARKED || device->state == REPLICA_HOST;
+  return device->state == DEVICE_PARKED || device->state == DEVICE_HOST;
 }
 
 static bool is_collective(const Waiting *device) { return device->thunk->kind == THUNK_COLLECTIVE; }
 
 /* Returns the device that opened a device's rendezvous, which is part of it. */
-static int opener_of(const Run *run, const Replica *device) {
+static int opener_of(const Run *run, const Device *device) {
   if (!device->rendezvous) return NO_DEVICE;
-  size_t offset = (size_t)((const char *)device->rendezvous - (const char *)run->replicas);
-  return (int)(offset / sizeof(Replica));
+  size_t offset = (size_t)((const char *)device->rendezvous - (const char *)run->devices);
+  return (int)(offset / sizeof(Device));
 }
 
 /* Returns the place of device `d`, by a hash table of the instructions whose buckets lie in the devices. */
@@ -43,7 +43,7 @@ static int place_of(Run *run, int d) {
 void waiting_note(Run *run) {
   Waiting *all = run->waiting;
   for (int d = 0; d < run->device_count; d++) {
-    const Replica *device = &run->replicas[d];
+    const Device *device = &run->devices[d];
     all[d] = (Waiting){.state = device->state,
                        .thunk = device->parked_at,
                        .opener = opener_of(run, device),
@@ -102,7 +102,7 @@ static void append_text(const char *text, Error *error) {
 
 /* Describes the state of a device that others wait for. */
 static void append_state(const Waiting *device, Error *error) {
-  if (device->state == REPLICA_STOPPED) error_append(error, " (which has finished)");
+  if (device->state == DEVICE_STOPPED) error_append(error, " (which has finished)");
   if (!waits(device)) return;
   error_append(error, " (which waits at ");
   append_text(device->thunk->instruction->name, error);
@@ -150,7 +150,7 @@ static void append_waiting(const Run *run, int device, int max_members, Error *e
   append_name(run, device, error);
   error_append(error, " waits at %s ", opcode_name(at->opcode));
   append_text(at->name, error);
-  if (waiting->state == REPLICA_HOST) {
+  if (waiting->state == DEVICE_HOST) {
     append_host(at, error);
   } else if (is_collective(waiting)) {
     append_members(run, device, max_members, error);
@@ -217,7 +217,7 @@ void waiting_report_timeout(const Run *run, double ms, Error *error) {
   number_print(text, F64, &ms, 0);
   error_set_op(error, STATUS_DEADLINE_EXCEEDED, "execute", "not done after %s ms:", text);
   int stopped = 0, count = append_all(run, error);
-  for (int d = 0; d < run->device_count; d++) stopped += run->waiting[d].state == REPLICA_STOPPED;
+  for (int d = 0; d < run->device_count; d++) stopped += run->waiting[d].state == DEVICE_STOPPED;
   int running = run->device_count - stopped - count;
   if (running) {
     error_append(error, "%s %d of %d devices still compute", count ? ";" : "", running,
@@ -298,7 +298,7 @@ static void print_waiting(const Run *run, int device, const int *places, const i
                           StrBuf *out) {
   const Waiting *waiting = &run->waiting[device];
   strbuf_printf(out, "[%d,%d,", device, places[waiting->place]);
-  if (waiting->state == REPLICA_HOST) {
+  if (waiting->state == DEVICE_HOST) {
     strbuf_append(out, "-1]");
   } else if (is_collective(waiting)) {
     strbuf_printf(out, "%d]", meetings[waiting->opener]);
@@ -324,7 +324,7 @@ static void number_all(const Run *run, bool (*is_in)(const Waiting *),
 
 static bool is_place(const Waiting *device) { return device->at_place > 0; }
 static bool is_opener(const Waiting *device) { return device->met > 0; }
-static bool is_finished(const Waiting *device) { return device->state == REPLICA_STOPPED; }
+static bool is_finished(const Waiting *device) { return device->state == DEVICE_STOPPED; }
 
 static void print_place_of(const Run *run, int device, StrBuf *out) {
   print_place(run->waiting[device].thunk->instruction, out);

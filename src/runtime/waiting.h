@@ -9,7 +9,7 @@
 
 /* The state of a device at that moment. */
 typedef struct Waiting {
-  ReplicaState state; /* it waits if that is PARKED or HOST */
+  DeviceState state;  /* it waits if that is PARKED or HOST */
   const Thunk *thunk; /* the thunk at which it is */
   int opener;         /* the device that opened the rendezvous it waits in; NO_DEVICE: none */
   int place;          /* the first device that waits at the same instruction */

@@ -327,13 +327,13 @@ static bool make_arguments(const Case *c, const Executable *executable, Buffer *
 
 static Verdict compare_results(const Case *c, const Run *run, Arena *arena, char *why,
                                size_t size) {
-  const Executable *executable = run->replicas[0].executable;
+  const Executable *executable = run->devices[0].executable;
   for (int r = 0; r < c->replicas * c->partitions; r++) {
     Leaves out = {c->out, c->out_count, r, 0};
     for (int i = 0; i < executable->program->result_leaves; i++) {
       const Shape *shape = executable->program->result_shapes[i];
       if (!shape_is_array(shape)) continue;
-      Buffer *buffer = run->replicas[r].results[i];
+      Buffer *buffer = run->devices[r].results[i];
       Literal *want = literal_new(arena, shape);
       if (!load_leaves(want, &out)) {
         snprintf(why, size, "the out lines do not fit the result");

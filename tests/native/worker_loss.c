@@ -75,9 +75,9 @@ bool __wrap_eval_instruction(const Instruction *instruction, Literal *const *ope
   return __real_eval_instruction(instruction, operands, result, context);
 }
 
-Outcome __real_rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *thunk, Error *error);
+Outcome __real_rendezvous_arrive(Device *replica, Frame *frame, const Thunk *thunk, Error *error);
 
-Outcome __wrap_rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *thunk, Error *error) {
+Outcome __wrap_rendezvous_arrive(Device *replica, Frame *frame, const Thunk *thunk, Error *error) {
   Outcome outcome = __real_rendezvous_arrive(replica, frame, thunk, error);
   if (outcome == OUTCOME_PARKED) die_if(WHEN_PARKED);
   return outcome;

@@ -8,17 +8,7 @@
 #include "hlo/scalar/scalar_math.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "base/host/platform.h"
-
-_Noreturn void scalar_missing(Opcode opcode) {
-  char message[128];
-  snprintf(message, sizeof message, "%s: there is no rule for one element (src/hlo/scalar)",
-           opcode_name(opcode));
-  platform_trap(STATUS_INTERNAL, message);
-}
 
 /* ---- Integers ---- */
 

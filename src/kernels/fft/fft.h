@@ -22,6 +22,7 @@
 #define XLA_KERNELS_FFT_FFT_H
 
 #include "base/arena.h"
+#include "base/min_max.h"
 #include "kernels/preparation.h"
 #include "value/types.h"
 
@@ -123,7 +124,10 @@ typedef struct FftPass {
 static inline int fft_lines_per_lane(const FftPass *pass) {
   return pass->real == FFT_TWO || pass->real == FFT_TWO_BACK ? 2 : 1;
 }
-int64_t fft_tiles(const FftPass *pass);
+static inline int64_t fft_tiles(const FftPass *pass) {
+  int64_t lines = (int64_t)pass->lanes * fft_lines_per_lane(pass);
+  return pass->lines / pass->group * divide_up(pass->group, lines);
+}
 int64_t fft_tile_bytes(const FftPass *pass, PrimitiveType real); /* memory to run one tile */
 
 /* The progress of a chunk's tiles through turns. A tile always consists of the same pieces. A turn skips

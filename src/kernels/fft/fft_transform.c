@@ -253,11 +253,6 @@ bool fft_runs_alone(const FftTransform *transform, PrimitiveType real) {
   return t->stages > 0 && t->stage[0].radix == 4 && t->stage[0].rest >= vector;
 }
 
-int64_t fft_tiles(const FftPass *pass) {
-  int64_t lines = (int64_t)pass->lanes * fft_lines_per_lane(pass);
-  return pass->lines / pass->group * divide_up(pass->group, lines);
-}
-
 int64_t fft_tile_bytes(const FftPass *pass, PrimitiveType real) {
   return 4 * pass->transform->room * pass->lanes * (real == F64 ? 8 : 4);
 }

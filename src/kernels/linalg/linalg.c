@@ -10,11 +10,6 @@ int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count) {
   return 2 * max_i64(lines, 1) * BLOCK + 2 * BLOCK * BLOCK + 2 * (size + ahead) * width;
 }
 
-int64_t linalg_vectors_numbers(int64_t size, int64_t lines, int64_t count) {
-  return max_i64(linalg_panel_numbers(size, max_i64(lines, count), count),
-                 linalg_rotation_numbers(count));
-}
-
 LinalgSystems linalg_systems(const LinalgPlan *p) {
   int64_t rows = p->out[0].rows, columns = p->out[0].columns;
   bool forward = p->lower != p->transposed;

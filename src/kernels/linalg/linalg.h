@@ -109,10 +109,8 @@ typedef struct LinalgProgress {
 /* Returns the memory, in numbers, to apply `count` reflectors of `size` rows to lines. */
 int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count);
 
-/* linalg_vectors_numbers: the larger of that memory and the memory for rotations of `count` values.
-** linalg_rotation_numbers: memory for rotations of n values, in numbers of any type (linalg_rotate.c). */
+/* linalg_vectors_numbers: the larger of that memory and the memory for rotations of `count` values: linalg_rotate.c. */
 int64_t linalg_vectors_numbers(int64_t size, int64_t lines, int64_t count);
-int64_t linalg_rotation_numbers(int64_t n);
 
 enum {
   LINALG_TURN = 20 * 1000 * 1000, /* operations on reals in a turn, about */

@@ -142,9 +142,13 @@ struct Iteration {
 };
 
 /* Counts in numbers of 4 bytes; wider numbers need no more of them. */
-int64_t linalg_rotation_numbers(int64_t n) {
+static int64_t rotation_numbers(int64_t n) {
   int64_t narrow = 8 * ROOM_EACH * n, sweeps = 4 * (n + SWEEPS) * (int64_t)sizeof(Sweep);
   return narrow + (4 * n * (int64_t)sizeof(double) + sweeps + (int64_t)sizeof(Iteration)) / 4 + 4;
+}
+
+int64_t linalg_vectors_numbers(int64_t size, int64_t lines, int64_t count) {
+  return max_i64(linalg_panel_numbers(size, max_i64(lines, count), count), rotation_numbers(count));
 }
 
 /* Returns the iteration in scratch; sets it up if the stage begins. */

@@ -1,5 +1,5 @@
 /*
-** Runs a replica, thunk after thunk. It has its own stack of frames, so it can stop anywhere and go on later
+** Runs a device, thunk after thunk. It has its own stack of frames, so it can stop anywhere and go on later
 ** on another thread.
 */
 #include <stdatomic.h>
@@ -17,49 +17,23 @@
 
 enum { MAX_STEP_LEAVES = 32 }; /* of a kernel that regions call without allocation */
 
-static void push_frame(Replica *replica, const ThunkSequence *sequence) {
-  replica->frames[replica->depth++] = (Frame){sequence, 0, 0, 0};
-}
-
-/* ---- Profile ---- */
-
-static void record(Replica *replica, const Thunk *thunk, double start_us) {
-  if (!replica->run->profile) return;
-  if (replica->event_count == replica->event_capacity) {
-    int capacity = replica->event_capacity ? replica->event_capacity * 2 : 64;
-    ProfileEvent *grown = realloc(replica->events, sizeof *grown * (size_t)capacity);
-    if (!grown) return; /* a profile with a hole is better than a failed run */
-    replica->events = grown;
-    replica->event_capacity = capacity;
-  }
-  bool waited = replica->waited_for != WAITED_FOR_NOBODY;
-  replica->events[replica->event_count++] =
-      (ProfileEvent){start_us,
-                     waited && replica->ready_us > start_us ? replica->ready_us : start_us,
-                     platform_now_us(),
-                     replica_number(replica),
-                     scheduler_current_worker(),
-                     thunk->instruction->name,
-                     thunk_kind_name(thunk->kind),
-                     thunk_has_steps(thunk) ? thunk->holds : NULL,
-                     partition_number(replica),
-                     replica->waited_for};
-  replica->waited_for = WAITED_FOR_NOBODY;
+static void push_frame(Device *device, const ThunkSequence *sequence) {
+  device->frames[device->depth++] = (Frame){sequence, 0, 0, 0};
 }
 
 /* ---- Computing thunks ---- */
 
-static Literal *literal_of_leaves(const Replica *replica, const Shape *shape, LogicalBuffer ***next,
+static Literal *literal_of_leaves(const Device *device, const Shape *shape, LogicalBuffer ***next,
                                   Arena *arena) {
   Literal *literal = ARENA_NEW(arena, Literal);
   literal->shape = shape;
   if (shape_is_tuple(shape)) {
     literal->elements = ARENA_ARRAY(arena, Literal *, shape->tuple_size);
     for (int i = 0; i < shape->tuple_size; i++) {
-      literal->elements[i] = literal_of_leaves(replica, shape->elements[i], next, arena);
+      literal->elements[i] = literal_of_leaves(device, shape->elements[i], next, arena);
     }
   } else {
-    literal->data = replica_pointer(replica, *(*next)++);
+    literal->data = device_pointer(device, *(*next)++);
   }
   return literal;
 }
@@ -69,79 +43,78 @@ static void skip_random(uint64_t state[2], int64_t count) {
   state[1] += state[0] < (uint64_t)count;
 }
 
-static EvalContext eval_context(Replica *replica, Arena *arena, int64_t *steps, Error *error) {
+static EvalContext eval_context(Device *device, Arena *arena, int64_t *steps, Error *error) {
   *steps = EVAL_STEPS_ALONE;
   return (EvalContext){
       .arena = arena,
       .error = error,
-      .replica_id = replica_number(replica),
-      .partition_id = partition_number(replica),
-      .rng_state = replica->rng_state,
-      .cancelled = &replica->run->failing,
+      .replica_id = replica_number(device),
+      .partition_id = partition_number(device),
+      .rng_state = device->rng_state,
+      .cancelled = &device->run->failing,
       .budget = scheduler_workers() ? NULL : steps,
   };
 }
 
 /* Makes literals of the operands of the thunk's instruction, and of its result. */
-static Literal **eval_operands(const Replica *replica, const Thunk *thunk, Arena *arena,
+static Literal **eval_operands(const Device *device, const Thunk *thunk, Arena *arena,
                                Literal **result) {
   const Instruction *instruction = thunk->instruction;
   LogicalBuffer **next = thunk->operands;
   Literal **operands = ARENA_ARRAY(arena, Literal *, instruction->operand_count);
   for (int i = 0; i < instruction->operand_count; i++) {
-    operands[i] = literal_of_leaves(replica, instruction->operands[i]->shape, &next, arena);
+    operands[i] = literal_of_leaves(device, instruction->operands[i]->shape, &next, arena);
   }
   next = thunk->results;
-  *result = literal_of_leaves(replica, instruction->shape, &next, arena);
+  *result = literal_of_leaves(device, instruction->shape, &next, arena);
   return operands;
 }
 
 /* Evaluates the thunk's instruction, or only `part` of it unless that is NULL. May be called on any thread. */
-static bool evaluate(Replica *replica, const Thunk *thunk, const int64_t *part, Arena *arena,
+static bool evaluate(Device *device, const Thunk *thunk, const int64_t *part, Arena *arena,
                      Error *error) {
   int64_t steps;
-  EvalContext context = eval_context(replica, arena, &steps, error);
+  EvalContext context = eval_context(device, arena, &steps, error);
   context.part = part;
-  Literal *result, **operands = eval_operands(replica, thunk, arena, &result);
+  Literal *result, **operands = eval_operands(device, thunk, arena, &result);
   return eval_instruction(thunk->instruction, operands, result, &context);
 }
 
-/* As run_generated, for a call, a branch or a loop. Its state stays in replica->scratch until it is over. */
-static bool run_evaluation(Replica *replica, const Thunk *thunk, bool *ok, Error *error) {
+/* As run_generated, for a call, a branch or a loop. Its state stays in device->scratch until it is over. */
+static bool run_evaluation(Device *device, const Thunk *thunk, bool *ok, Error *error) {
   int64_t steps;
-  EvalContext context = eval_context(replica, replica->scratch, &steps, error);
-  if (!replica->evaluation) {
-    replica->evaluation_mark = arena_mark(replica->scratch);
-    Literal *result, **operands = eval_operands(replica, thunk, replica->scratch, &result);
-    replica->evaluation = evaluation_begin(thunk->instruction, operands, result, &context);
+  EvalContext context = eval_context(device, device->scratch, &steps, error);
+  if (!device->evaluation) {
+    device->evaluation_mark = arena_mark(device->scratch);
+    Literal *result, **operands = eval_operands(device, thunk, device->scratch, &result);
+    device->evaluation = evaluation_begin(thunk->instruction, operands, result, &context);
   }
-  *ok =
-      replica->evaluation && evaluation_resume(replica->evaluation, &context, replica->deadline_us);
-  if (*ok && !evaluation_is_over(replica->evaluation)) return false;
-  replica->evaluation = NULL;
-  arena_release(replica->scratch, replica->evaluation_mark);
+  *ok = device->evaluation && evaluation_resume(device->evaluation, &context, device->deadline_us);
+  if (*ok && !evaluation_is_over(device->evaluation)) return false;
+  device->evaluation = NULL;
+  arena_release(device->scratch, device->evaluation_mark);
   return true;
 }
 
-static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
-  ArenaMark mark = arena_mark(replica->scratch);
-  bool ok = evaluate(replica, thunk, NULL, replica->scratch, error);
-  arena_release(replica->scratch, mark);
+static bool run_eval(Device *device, const Thunk *thunk, Error *error) {
+  ArenaMark mark = arena_mark(device->scratch);
+  bool ok = evaluate(device, thunk, NULL, device->scratch, error);
+  arena_release(device->scratch, mark);
   return ok;
 }
 
-static void put_pointers(const Replica *replica, const Thunk *thunk, uint8_t **list) {
+static void put_pointers(const Device *device, const Thunk *thunk, uint8_t **list) {
   for (int i = 0; i < thunk->operand_count; i++) {
-    list[i] = replica_pointer(replica, thunk->operands[i]);
+    list[i] = device_pointer(device, thunk->operands[i]);
   }
   for (int i = 0; i < thunk->result_count; i++) {
-    list[thunk->operand_count + i] = replica_pointer(replica, thunk->results[i]);
+    list[thunk->operand_count + i] = device_pointer(device, thunk->results[i]);
   }
 }
 
-static uint8_t **pointers(const Replica *replica, const Thunk *thunk, Arena *arena) {
+static uint8_t **pointers(const Device *device, const Thunk *thunk, Arena *arena) {
   uint8_t **list = ARENA_ARRAY(arena, uint8_t *, thunk->operand_count + thunk->result_count);
-  put_pointers(replica, thunk, list);
+  put_pointers(device, thunk, list);
   return list;
 }
 
@@ -175,47 +148,47 @@ static bool run_generated_chunk(void *argument, int chunk) {
   return true;
 }
 
-static GeneratedLoops generated_loops(Replica *replica, const Thunk *thunk) {
+static GeneratedLoops generated_loops(Device *device, const Thunk *thunk) {
   bool group = thunk->kind == THUNK_ROWS, one = thunk->kind == THUNK_GENERATED;
   GeneratedLoops loops = {
-      .module = replica->executable->program->generated_module,
+      .module = device->executable->program->generated_module,
       .first = group && thunk->steps->thunks->kind == THUNK_KERNEL,
       .count = group ? thunk->steps->count : one,
       .steps = group ? thunk->steps->thunks : thunk,
       .rows = one ? thunk->work.units : thunk->rows,
       .block = one ? thunk->work.chunk : thunk->block,
   };
-  loops.buffers = ARENA_ARRAY(replica->scratch, uint8_t **, loops.count);
+  loops.buffers = ARENA_ARRAY(device->scratch, uint8_t **, loops.count);
   for (int i = loops.first; i < loops.count; i++) {
-    loops.buffers[i] = pointers(replica, &loops.steps[i], replica->scratch);
+    loops.buffers[i] = pointers(device, &loops.steps[i], device->scratch);
   }
   return loops;
 }
 
-/* Returns the loop over the chunks of a replica's present thunk. */
-static ChunkLoop chunk_loop(const Replica *replica, int64_t chunks, bool (*body)(void *, int),
+/* Returns the loop over the chunks of a device's present thunk. */
+static ChunkLoop chunk_loop(const Device *device, int64_t chunks, bool (*body)(void *, int),
                             void *argument) {
   return (ChunkLoop){.chunks = (int)chunks,
                      .body = body,
                      .argument = argument,
-                     .stop = &replica->run->failing,
-                     .deadline_us = replica->deadline_us};
+                     .stop = &device->run->failing,
+                     .deadline_us = device->deadline_us};
 }
 
 /* Returns whether the thunk is over: *ok says whether it succeeded. Else the frame says where it goes on. */
-static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok,
+static bool run_generated(Device *device, Frame *frame, const Thunk *thunk, bool *ok,
                           Error *error) {
   if (!platform_has_codegen()) {
-    *ok = run_eval(replica, thunk, error);
+    *ok = run_eval(device, thunk, error);
     return true;
   }
-  ArenaMark mark = arena_mark(replica->scratch);
-  GeneratedLoops loops = generated_loops(replica, thunk);
+  ArenaMark mark = arena_mark(device->scratch);
+  GeneratedLoops loops = generated_loops(device, thunk);
   int64_t chunks = divide_up(loops.rows, loops.block);
-  ChunkLoop all = chunk_loop(replica, chunks, run_generated_chunk, &loops);
+  ChunkLoop all = chunk_loop(device, chunks, run_generated_chunk, &loops);
   all.in_order = thunk->kind == THUNK_GENERATED && thunk->work.in_order;
   *ok = parallel_for(&all, &frame->chunk, error);
-  arena_release(replica->scratch, mark);
+  arena_release(device->scratch, mark);
   if (!*ok) error_name_op(error, thunk->instruction->name);
   return !*ok || frame->chunk >= all.chunks;
 }
@@ -226,7 +199,7 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
 enum { EVAL_ELEMENTS = 1 << 14, MAP_CHUNKS = 4096, MAX_CHUNKS = 1 << 24 };
 
 typedef struct EvalLoop {
-  Replica *replica;
+  Device *device;
   const Thunk *thunk;
   int64_t count, some; /* elements or places, in all and of a chunk */
   Error *error;
@@ -239,12 +212,12 @@ static void eval_failed(EvalLoop *loop, const Error *error) {
 }
 
 /* Returns elements [begin, begin + count) of an array of this shape, as an array; or all of a scalar. */
-static Literal *elements_of(const Replica *replica, const LogicalBuffer *buffer, const Shape *shape,
+static Literal *elements_of(const Device *device, const LogicalBuffer *buffer, const Shape *shape,
                             int64_t begin, int64_t count, Arena *arena) {
   Literal *literal = ARENA_NEW(arena, Literal);
   if (shape->rank == 0) begin = 0;
   literal->shape = shape->rank ? shape_make(arena, shape->type, 1, &count, NULL) : shape;
-  literal->data = replica_pointer(replica, buffer) + begin * type_bytes(shape->type);
+  literal->data = device_pointer(device, buffer) + begin * type_bytes(shape->type);
   return literal;
 }
 
@@ -270,20 +243,20 @@ static bool run_eval_chunk(void *argument, int chunk) {
   int64_t count = min_i64(loop->count - begin, loop->some);
   Arena *arena = arena_new();
   Error error;
-  uint64_t state[2] = {loop->replica->rng_state[0], loop->replica->rng_state[1]};
+  uint64_t state[2] = {loop->device->rng_state[0], loop->device->rng_state[1]};
   skip_random(state, begin * random_words(x) / 4);
   EvalContext context = {.arena = arena,
                          .error = &error,
-                         .rng_state = x->opcode == HLO_RNG ? state : loop->replica->rng_state,
-                         .cancelled = &loop->replica->run->failing,
+                         .rng_state = x->opcode == HLO_RNG ? state : loop->device->rng_state,
+                         .cancelled = &loop->device->run->failing,
                          .budget = scheduler_workers() ? NULL : &steps};
   Literal **operands = ARENA_ARRAY(arena, Literal *, thunk->operand_count);
   for (int i = 0; i < thunk->operand_count; i++) {
     const Shape *shape = x->operands[i]->shape;
-    operands[i] = elements_of(loop->replica, thunk->operands[i], shape,
-                              elements_in(shape, x, begin), elements_in(shape, x, count), arena);
+    operands[i] = elements_of(loop->device, thunk->operands[i], shape, elements_in(shape, x, begin),
+                              elements_in(shape, x, count), arena);
   }
-  Literal *result = elements_of(loop->replica, thunk->results[0], x->shape, begin, count, arena);
+  Literal *result = elements_of(loop->device, thunk->results[0], x->shape, begin, count, arena);
   if (!eval_instruction(x, operands, result, &context)) eval_failed(loop, &error);
   arena_free(arena);
   return true;
@@ -295,7 +268,7 @@ static bool run_eval_part(void *argument, int chunk) {
   int64_t begin = chunk * loop->some, part[] = {begin, min_i64(begin + loop->some, loop->count)};
   Arena *arena = arena_new();
   Error error;
-  if (!evaluate(loop->replica, loop->thunk, part, arena, &error)) eval_failed(loop, &error);
+  if (!evaluate(loop->device, loop->thunk, part, arena, &error)) eval_failed(loop, &error);
   arena_free(arena);
   return true;
 }
@@ -323,27 +296,27 @@ static bool eval_chunks(const Thunk *thunk, EvalLoop *loop, ChunkLoop *chunks) {
   if (x->opcode == HLO_MAP) loop->some = max_i64(1, min_i64(loop->count / MAP_CHUNKS, loop->some));
   loop->some = max_i64(loop->some, loop->count / MAX_CHUNKS);
   if (loop->count <= loop->some) return false;
-  *chunks = chunk_loop(loop->replica, divide_up(loop->count, loop->some),
+  *chunks = chunk_loop(loop->device, divide_up(loop->count, loop->some),
                        by_elements ? run_eval_chunk : run_eval_part, loop);
   chunks->in_order = !apart || thunk->in_order;
   return true;
 }
 
 /* As run_generated. */
-static bool run_eval_step(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok,
+static bool run_eval_step(Device *device, Frame *frame, const Thunk *thunk, bool *ok,
                           Error *error) {
   const Instruction *x = thunk->instruction;
-  if (eval_is_resumable(x)) return run_evaluation(replica, thunk, ok, error);
-  EvalLoop loop = {.replica = replica, .thunk = thunk, .error = error};
+  if (eval_is_resumable(x)) return run_evaluation(device, thunk, ok, error);
+  EvalLoop loop = {.device = device, .thunk = thunk, .error = error};
   ChunkLoop all;
   if (!eval_chunks(thunk, &loop, &all)) {
-    *ok = run_eval(replica, thunk, error);
+    *ok = run_eval(device, thunk, error);
     return true;
   }
   *ok = parallel_for(&all, &frame->chunk, error) && !loop.failed;
   bool is_over = !*ok || frame->chunk >= all.chunks;
   if (is_over && x->opcode == HLO_RNG) {
-    skip_random(replica->rng_state, (loop.count + loop.count % 2) * random_words(x));
+    skip_random(device->rng_state, (loop.count + loop.count % 2) * random_words(x));
   }
   return is_over;
 }
@@ -407,43 +380,43 @@ static void share_parts(const KernelCall *call, int parts, bool (*part)(void *, 
   if (!parallel_for(&all, &next, &error)) platform_trap(error.code, error.message);
 }
 
-static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_t **list,
+static KernelCall kernel_call(const Device *device, const Thunk *thunk, uint8_t **list,
                               KernelFusion *computed) {
-  *computed = (KernelFusion){thunk->fusion, replica->executable->program->generated_module,
+  *computed = (KernelFusion){thunk->fusion, device->executable->program->generated_module,
                              thunk->fusion_function};
   return (KernelCall){.plan = thunk->plan,
                       .instruction = thunk->instruction,
                       .operands = (const uint8_t *const *)list,
                       .results = list + thunk->operand_count,
-                      .scratch = thunk->scratch ? replica_pointer(replica, thunk->scratch) : NULL,
+                      .scratch = thunk->scratch ? device_pointer(device, thunk->scratch) : NULL,
                       .compute = platform_has_codegen() ? compute_generated : compute_evaluated,
                       .computed = computed,
                       .share = share_parts,
-                      .sharer = replica,
-                      .stop = &replica->run->failing,
-                      .deadline_us = replica->deadline_us};
+                      .sharer = device,
+                      .stop = &device->run->failing,
+                      .deadline_us = device->deadline_us};
 }
 
 /* As run_generated. In a group of rows, runs the kernel and the loops after it. */
-static bool run_kernel(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
-  ArenaMark mark = arena_mark(replica->scratch);
+static bool run_kernel(Device *device, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
+  ArenaMark mark = arena_mark(device->scratch);
   KernelFusion computed;
   GeneratedLoops loops = {0};
   if (thunk->kind == THUNK_ROWS) {
-    loops = generated_loops(replica, thunk);
+    loops = generated_loops(device, thunk);
     thunk = thunk->steps->thunks;
   }
-  uint8_t **list = pointers(replica, thunk, replica->scratch);
-  KernelPhase work = {kernel_call(replica, thunk, list, &computed), frame->phase, loops};
+  uint8_t **list = pointers(device, thunk, device->scratch);
+  KernelPhase work = {kernel_call(device, thunk, list, &computed), frame->phase, loops};
   bool is_over = true;
   *ok = true;
   for (; *ok && is_over && work.phase < thunk->plan->phases; work.phase++) {
-    ChunkLoop all = chunk_loop(replica, thunk->plan->chunks[work.phase], run_kernel_chunk, &work);
+    ChunkLoop all = chunk_loop(device, thunk->plan->chunks[work.phase], run_kernel_chunk, &work);
     *ok = parallel_for(&all, &frame->chunk, error);
     is_over = frame->chunk >= all.chunks;
     if (is_over) frame->phase++, frame->chunk = 0;
   }
-  arena_release(replica->scratch, mark);
+  arena_release(device->scratch, mark);
   if (!*ok) error_name_op(error, opcode_name(thunk->instruction->opcode));
   return !*ok || is_over;
 }
@@ -463,12 +436,12 @@ static bool run_copy_chunk(void *argument, int chunk) {
   return true;
 }
 
-static bool run_copy(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
+static bool run_copy(Device *device, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
   const LogicalBuffer *from = thunk->operands[0], *to = thunk->results[0];
-  CopyLoop copy = {replica_pointer(replica, from), replica_pointer(replica, to), from->bytes};
+  CopyLoop copy = {device_pointer(device, from), device_pointer(device, to), from->bytes};
   *ok = true;
   if (copy.from == copy.to) return true; /* a donated argument's memory may be both */
-  ChunkLoop all = chunk_loop(replica, divide_up(copy.bytes, COPY_BYTES), run_copy_chunk, &copy);
+  ChunkLoop all = chunk_loop(device, divide_up(copy.bytes, COPY_BYTES), run_copy_chunk, &copy);
   *ok = parallel_for(&all, &frame->chunk, error);
   return !*ok || frame->chunk >= all.chunks;
 }
@@ -476,67 +449,67 @@ static bool run_copy(Replica *replica, Frame *frame, const Thunk *thunk, bool *o
 /* ---- Regions ---- */
 
 /* Runs a step that a region calls, on this thread: it is too small to share. */
-static bool run_step(Replica *replica, const Thunk *thunk, Error *error) {
-  if (thunk->kind == THUNK_EVAL) return run_eval(replica, thunk, error);
+static bool run_step(Device *device, const Thunk *thunk, Error *error) {
+  if (thunk->kind == THUNK_EVAL) return run_eval(device, thunk, error);
   uint8_t *list[MAX_STEP_LEAVES];
   KernelFusion computed;
   int n = thunk->operand_count + thunk->result_count;
   if (n > MAX_STEP_LEAVES) {
     Frame all = {0};
     bool ok;
-    while (!run_kernel(replica, &all, thunk, &ok, error) && !replica->run->failing) continue;
+    while (!run_kernel(device, &all, thunk, &ok, error) && !device->run->failing) continue;
     return ok;
   }
-  put_pointers(replica, thunk, list);
+  put_pointers(device, thunk, list);
   KernelPhase work; /* not cleared as a whole: that takes as long as some steps */
-  work.call = kernel_call(replica, thunk, list, &computed);
+  work.call = kernel_call(device, thunk, list, &computed);
   work.loops.count = 0;
   for (work.phase = 0; work.phase < thunk->plan->phases; work.phase++) {
     bool is_over = !thunk->plan->chunks[work.phase];
-    while (!is_over && !replica->run->failing) is_over = run_kernel_chunk(&work, 0);
+    while (!is_over && !device->run->failing) is_over = run_kernel_chunk(&work, 0);
   }
   return true;
 }
 
 /* Called by regions; see codegen/regions/region.h. */
-int xla_region_step(Replica *replica, const Thunk *thunk);
-__attribute__((used, visibility("default"))) int xla_region_step(Replica *replica,
+int xla_region_step(Device *device, const Thunk *thunk);
+__attribute__((used, visibility("default"))) int xla_region_step(Device *device,
                                                                  const Thunk *thunk) {
-  const Thunk *region = replica->at;
-  replica->at = thunk;
-  bool ok = run_step(replica, thunk, replica->error);
-  replica->at = region;
+  const Thunk *region = device->at;
+  device->at = thunk;
+  bool ok = run_step(device, thunk, device->error);
+  device->at = region;
   return ok;
 }
 
 /* Runs a region. It returns when its fuel is used up, and goes on at frame->phase. */
-static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Error *error) {
+static bool step_region(Device *device, Frame *frame, const Thunk *thunk, Error *error) {
   enum { FIRST_FUEL = 1024, MAX_FUEL = 100 * 1000 };
   static const double SHORT_US = 500, LONG_US = 2000;
-  const Program *program = replica->executable->program;
+  const Program *program = device->executable->program;
   if (!platform_has_codegen()) {
     frame->next++;
-    push_frame(replica, thunk->steps);
+    push_frame(device, thunk->steps);
     return true;
   }
   GeneratedRegion function = (GeneratedRegion)(void (*)(void))generated_function(
       program->generated_module, program->fusion_count + thunk->region);
-  if (frame->phase == 0 && replica->run->profile) replica->since = platform_now_us();
-  replica->error = error;
+  if (frame->phase == 0 && device->run->profile) device->since = platform_now_us();
+  device->error = error;
   /* With a deadline, an open-ended region gets fuel for a millisecond or two. */
-  bool is_open_ended = replica->deadline_us && program->regions[thunk->region].is_open_ended;
+  bool is_open_ended = device->deadline_us && program->regions[thunk->region].is_open_ended;
   double start_us = is_open_ended ? platform_now_us() : 0;
-  if (!replica->fuel) replica->fuel = FIRST_FUEL;
+  if (!device->fuel) device->fuel = FIRST_FUEL;
   frame->phase =
-      function(replica, replica->slots, frame->phase, is_open_ended ? replica->fuel : MAX_FUEL);
+      function(device, device->slots, frame->phase, is_open_ended ? device->fuel : MAX_FUEL);
   if (is_open_ended) {
     double us = platform_now_us() - start_us;
-    if (us < SHORT_US && replica->fuel < MAX_FUEL) replica->fuel *= 2;
-    if (us > LONG_US && replica->fuel > 1) replica->fuel /= us > 8 * LONG_US ? 8 : 2;
-    if (!replica->fuel) replica->fuel = 1;
+    if (us < SHORT_US && device->fuel < MAX_FUEL) device->fuel *= 2;
+    if (us > LONG_US && device->fuel > 1) device->fuel /= us > 8 * LONG_US ? 8 : 2;
+    if (!device->fuel) device->fuel = 1;
   }
   if (frame->phase > 0) return true;
-  record(replica, thunk, replica->since);
+  device_record(device, thunk, device->since);
   frame->next++;
   return frame->phase == 0;
 }
@@ -544,11 +517,11 @@ static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Erro
 /* ---- Control flow: frames instead of recursion ---- */
 
 /* Phases of a while: 0 run the condition, 1 read its result, 2 the body has run. */
-static void step_while(Replica *replica, Frame *frame, const Thunk *thunk) {
+static void step_while(Device *device, Frame *frame, const Thunk *thunk) {
   if (frame->phase == 1) {
-    if (*replica_pointer(replica, thunk->predicate)) {
+    if (*device_pointer(device, thunk->predicate)) {
       frame->phase = 0;
-      push_frame(replica, thunk->body);
+      push_frame(device, thunk->body);
     } else {
       frame->phase = 0;
       frame->next++;
@@ -556,11 +529,11 @@ static void step_while(Replica *replica, Frame *frame, const Thunk *thunk) {
     return;
   }
   frame->phase = 1;
-  push_frame(replica, thunk->condition);
+  push_frame(device, thunk->condition);
 }
 
-static void step_conditional(Replica *replica, Frame *frame, const Thunk *thunk) {
-  const uint8_t *index = replica_pointer(replica, thunk->operands[0]);
+static void step_conditional(Device *device, Frame *frame, const Thunk *thunk) {
+  const uint8_t *index = device_pointer(device, thunk->operands[0]);
   int branch;
   if (thunk->instruction->operands[0]->shape->type == PRED) {
     branch = *index ? 0 : 1;
@@ -570,89 +543,79 @@ static void step_conditional(Replica *replica, Frame *frame, const Thunk *thunk)
     branch = i < 0 || i >= thunk->branch_count ? thunk->branch_count - 1 : i;
   }
   frame->next++;
-  push_frame(replica, &thunk->branches[branch]);
+  push_frame(device, &thunk->branches[branch]);
 }
 
 /* ---- One step ---- */
 
-static Outcome step(Replica *replica, Frame *frame, Error *error) {
+static Outcome step(Device *device, Frame *frame, Error *error) {
   const Thunk *thunk = &frame->sequence->thunks[frame->next];
-  replica->at = thunk;
-  double start = replica->run->profile ? platform_now_us() : 0;
+  device->at = thunk;
+  double start = device->run->profile ? platform_now_us() : 0;
   bool ok = true, is_over = true;
   switch (thunk->kind) {
-  case THUNK_WHILE: step_while(replica, frame, thunk); return OUTCOME_DONE;
-  case THUNK_CONDITIONAL: step_conditional(replica, frame, thunk); return OUTCOME_DONE;
+  case THUNK_WHILE: step_while(device, frame, thunk); return OUTCOME_DONE;
+  case THUNK_CONDITIONAL: step_conditional(device, frame, thunk); return OUTCOME_DONE;
   case THUNK_COLLECTIVE:
-    if (!replica->rendezvous) replica->parked_since = start;
-    return rendezvous_arrive(replica, frame, thunk, error);
+    if (!device->rendezvous) device->parked_since = start;
+    return rendezvous_arrive(device, frame, thunk, error);
   case THUNK_CHANNEL:
     frame->next++;
-    replica->parked_since = start;
-    if (thunk->instruction->opcode == HLO_SEND) return channel_send(replica, thunk, error);
-    return channel_receive(replica, thunk);
+    device->parked_since = start;
+    if (thunk->instruction->opcode == HLO_SEND) return channel_send(device, thunk, error);
+    return channel_receive(device, thunk);
   case THUNK_HOST:
     frame->next++;
-    replica->parked_since = start;
-    return host_call_arrive(replica, thunk);
+    device->parked_since = start;
+    return host_call_arrive(device, thunk);
   case THUNK_REGION:
-    return step_region(replica, frame, thunk, error) ? OUTCOME_DONE : OUTCOME_FAILED;
+    return step_region(device, frame, thunk, error) ? OUTCOME_DONE : OUTCOME_FAILED;
   case THUNK_ROWS:
     if (platform_has_codegen()) break;
     frame->next++;
-    push_frame(replica, thunk->steps);
+    push_frame(device, thunk->steps);
     return OUTCOME_DONE;
   default: break;
   }
-  if (frame->phase == 0 && frame->chunk == 0) replica->since = start;
+  if (frame->phase == 0 && frame->chunk == 0) device->since = start;
   switch (thunk->kind) {
   case THUNK_ROWS:
     is_over = (thunk->steps->thunks->kind == THUNK_KERNEL ? run_kernel : run_generated)(
-        replica, frame, thunk, &ok, error);
+        device, frame, thunk, &ok, error);
     break;
-  case THUNK_GENERATED: is_over = run_generated(replica, frame, thunk, &ok, error); break;
-  case THUNK_KERNEL: is_over = run_kernel(replica, frame, thunk, &ok, error); break;
-  case THUNK_COPY: is_over = run_copy(replica, frame, thunk, &ok, error); break;
-  default: is_over = run_eval_step(replica, frame, thunk, &ok, error); break;
+  case THUNK_GENERATED: is_over = run_generated(device, frame, thunk, &ok, error); break;
+  case THUNK_KERNEL: is_over = run_kernel(device, frame, thunk, &ok, error); break;
+  case THUNK_COPY: is_over = run_copy(device, frame, thunk, &ok, error); break;
+  default: is_over = run_eval_step(device, frame, thunk, &ok, error); break;
   }
   if (!is_over) return OUTCOME_YIELD;
-  record(replica, thunk, replica->since);
+  device_record(device, thunk, device->since);
   frame->phase = frame->chunk = 0;
   frame->next++;
   return ok ? OUTCOME_DONE : OUTCOME_FAILED;
 }
 
-void replica_ready(Replica *replica, int waited_for) {
-  if (!replica->run->profile) return;
-  replica->waited_for = waited_for;
-  replica->ready_us = platform_now_us();
-}
-
-void replica_record(Replica *replica, const Thunk *thunk) {
-  record(replica, thunk, replica->parked_since);
-}
-
-void replica_trapped(const Replica *replica, Error *error) {
-  if (!replica->at) return;
-  const Instruction *in = replica->at->instruction;
+void device_trapped(const Device *device, Error *error) {
+  if (!device->at) return;
+  const Instruction *in = device->at->instruction;
   error_name_op(error, in->opcode == HLO_FUSION ? in->name : opcode_name(in->opcode));
 }
 
-/* Finishes the thunk at which a replica was parked; called when it was resumed. */
-static bool finish_parked(Replica *replica, Error *error) {
-  const Thunk *thunk = replica->parked_at;
-  if (!thunk || replica->rendezvous) return true; /* or it performs the collective for its group */
-  bool ok = !replica->message || channel_take(replica, thunk, error);
-  replica_record(replica, thunk);
-  replica->parked_at = NULL;
+/* Finishes the thunk at which a device was parked; called when it was resumed. */
+static bool finish_parked(Device *device, Error *error) {
+  const Thunk *thunk = device->parked_at;
+  if (!thunk || device->rendezvous) return true; /* or it performs the collective for its group */
+  bool ok = !device->message || channel_take(device, thunk, error);
+  device_record(device, thunk, device->parked_since);
+  device->parked_at = NULL;
   return ok;
 }
 
 /* Whether the turn is over. Reading the clock costs as much as a small thunk, so it is read only after
 ** several small thunks or after a large one. */
-static bool is_over(const Replica *replica, double deadline_us, int *unclocked) {
+static bool is_over(const Device *device, double deadline_us, int *unclocked) {
   enum { THUNKS_A_CLOCK = 16, LARGE_BYTES = 4096 };
-  const Thunk *last = replica->at;
+  const Thunk *last = device->at;
   bool is_large = last && (thunk_has_steps(last) ||
                            (last->result_count && last->results[0]->bytes > LARGE_BYTES));
   if (!is_large && ++*unclocked < THUNKS_A_CLOCK) return false;
@@ -660,23 +623,23 @@ static bool is_over(const Replica *replica, double deadline_us, int *unclocked) 
   return platform_now_us() >= deadline_us;
 }
 
-Outcome replica_run(Replica *replica, double deadline_us, Error *error) {
+Outcome device_run(Device *device, double deadline_us, Error *error) {
   int unclocked = 0;
-  replica->deadline_us = deadline_us;
-  if (!finish_parked(replica, error)) return OUTCOME_FAILED;
-  while (replica->depth) {
-    if (replica->run->failing) {
-      error_set(error, STATUS_CANCELLED, "another replica failed");
+  device->deadline_us = deadline_us;
+  if (!finish_parked(device, error)) return OUTCOME_FAILED;
+  while (device->depth) {
+    if (device->run->failing) {
+      error_set(error, STATUS_CANCELLED, "another device failed");
       return OUTCOME_FAILED;
     }
-    Frame *frame = &replica->frames[replica->depth - 1];
+    Frame *frame = &device->frames[device->depth - 1];
     if (frame->next == frame->sequence->count) {
-      replica->depth--;
+      device->depth--;
       continue;
     }
-    if (deadline_us && is_over(replica, deadline_us, &unclocked)) return OUTCOME_YIELD;
-    Outcome outcome = step(replica, frame, error);
-    if (outcome == OUTCOME_FAILED) origin_append(replica->at->instruction, error);
+    if (deadline_us && is_over(device, deadline_us, &unclocked)) return OUTCOME_YIELD;
+    Outcome outcome = step(device, frame, error);
+    if (outcome == OUTCOME_FAILED) origin_append(device->at->instruction, error);
     if (outcome != OUTCOME_DONE) return outcome;
   }
   return OUTCOME_DONE;
