@@ -10,7 +10,7 @@
 #include "derive/gradient/gradient.h"
 #include "hlo/infer/verifier.h"
 #include "hlo/text/text.h"
-#include "kernels/contraction/lanes.h"
+#include "kernels/contraction/inner/lanes.h"
 #include "runtime/scheduler.h"
 #include "runtime/waiting.h"
 

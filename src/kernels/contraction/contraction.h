@@ -21,7 +21,7 @@
 #ifndef XLA_KERNELS_CONTRACTION_CONTRACTION_H
 #define XLA_KERNELS_CONTRACTION_CONTRACTION_H
 
-#include "kernels/contraction/arithmetic.h"
+#include "kernels/contraction/inner/arithmetic.h"
 #include "value/shape.h"
 
 typedef enum Operand { LHS, RHS, OUT } Operand;

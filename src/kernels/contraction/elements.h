@@ -4,7 +4,7 @@
 #ifndef XLA_KERNELS_CONTRACTION_ELEMENTS_H
 #define XLA_KERNELS_CONTRACTION_ELEMENTS_H
 
-#include "kernels/contraction/arithmetic.h"
+#include "kernels/contraction/inner/arithmetic.h"
 
 /*
 ** How elements of type `from` become the arithmetic's, for a result of type `result`: as the

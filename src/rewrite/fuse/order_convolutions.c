@@ -1,6 +1,6 @@
 /*
 ** Reorders the dimensions of some convolutions for fast kernels (kernels/contraction/direct.h,
-** kernels/convolution/depthwise.c), by transposing operands and results. A kernel's vectors run over the result's
+** kernels/convolution/inner/depthwise.c), by transposing operands and results. A kernel's vectors run over the result's
 ** innermost dimension:
 **   - with fewer output features than a vector has lanes, it should be spatial, so features go before
 **     spatial dimensions;

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/host/platform.h"
-#include "kernels/contraction/lanes.h"
+#include "kernels/contraction/inner/lanes.h"
 
 #ifdef __wasm__
 static const uint8_t module_bytes[] = {

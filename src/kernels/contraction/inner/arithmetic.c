@@ -1,5 +1,5 @@
 /* Chooses the element and sum types of a contraction: see arithmetic.h. */
-#include "kernels/contraction/arithmetic.h"
+#include "kernels/contraction/inner/arithmetic.h"
 
 typedef enum Row { ROW_F32, ROW_F64, ROW_S16, ROW_S32, ROW_S64, ROW_C64, ROW_C128 } Row;
 

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/contraction/lanes.h"
+#include "kernels/contraction/inner/lanes.h"
 #include "value/types.h"
 
 typedef struct Arithmetic {

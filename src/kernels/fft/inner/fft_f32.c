@@ -2,4 +2,4 @@
 #define REAL         float
 #define VECTOR_REALS 4
 #define NAMED(name)  name##_f32
-#include "kernels/fft/fft_lines.inc"
+#include "kernels/fft/inner/fft_lines.inc"

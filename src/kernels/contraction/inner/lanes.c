@@ -1,5 +1,5 @@
 /* Implements the innermost loops of contractions for each kind of lane: see lanes.h. */
-#include "kernels/contraction/lanes.h"
+#include "kernels/contraction/inner/lanes.h"
 
 #include <stdbool.h>
 #include <wasm_simd128.h>

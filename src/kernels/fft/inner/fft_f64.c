@@ -2,7 +2,7 @@
 #define REAL         double
 #define VECTOR_REALS 2
 #define NAMED(name)  name##_f64
-#include "kernels/fft/fft_lines.inc"
+#include "kernels/fft/inner/fft_lines.inc"
 
 bool fft_alone_f64(const FftTransform *transform, double **re, double **im, double *memory,
                    FftTurn *turn) {
