@@ -67,7 +67,7 @@ static EvalRule *rules[OPCODE_COUNT] = {
 
 static EvalRule *rule_of(const Instruction *instruction) {
   Opcode opcode = instruction->opcode;
-  if (opcode == HLO_CUSTOM_CALL && is_library_call(instruction)) return eval_custom_call;
+  if (opcode == HLO_CUSTOM_CALL) return is_library_call(instruction) ? eval_custom_call : NULL;
   OpCategory category = opcode_category(opcode);
   bool elementwise = category == ELEMENTWISE_UNARY || category == ELEMENTWISE_BINARY;
   return elementwise ? eval_elementwise : rules[opcode];

@@ -101,10 +101,26 @@ static void next_round(PipelineRun *run) {
   run->changed = false;
 }
 
+bool pipeline_run_stage(Module *module, PassStage stage, const PipelineOptions *options) {
+  bool changed = false, checks = module_is_valid(module);
+  for (int i = 0; i < pipeline_count; i++) {
+    const Pass *pass = &pipeline[i];
+    if (pass->stage != stage || !is_wanted(pass, module, options)) continue;
+    changed |= run_pass(pass, module, options, checks);
+  }
+  return changed;
+}
+
+bool pipeline_resolve_dynamic(Module *module, const PipelineOptions *options, Error *error) {
+  if (!module_has_dynamic_dimensions(module)) return true;
+  pipeline_run_stage(module, STAGE_DYNAMIC, options);
+  step_begin("", "dynamic-dimensions");
+  return dynamic_dimensions_resolve(module, error);
+}
+
 PipelineState pipeline_step(PipelineRun *run, const PipelineOptions *options, Error *error) {
   if (!run->resolved) {
-    step_begin("", "dynamic-dimensions");
-    if (!dynamic_dimensions_resolve(run->module, error)) return PIPELINE_FAILED;
+    if (!pipeline_resolve_dynamic(run->module, options, error)) return PIPELINE_FAILED;
     if (options->watch) options->watch->changed(options->watch, "dynamic-dimensions", run->module);
     run->resolved = true;
     run->checks = module_is_valid(run->module);
@@ -133,16 +149,6 @@ bool pipeline_run(Module *module, const PipelineOptions *options, Error *error) 
   return state == PIPELINE_ENDED;
 }
 
-bool pipeline_run_stage(Module *module, PassStage stage, const PipelineOptions *options) {
-  bool changed = false, checks = module_is_valid(module);
-  for (int i = 0; i < pipeline_count; i++) {
-    const Pass *pass = &pipeline[i];
-    if (pass->stage != stage || !is_wanted(pass, module, options)) continue;
-    changed |= run_pass(pass, module, options, checks);
-  }
-  return changed;
-}
-
 /* ---- Switching rewrites off ---- */
 
 /* Returns the rows with a name of `length` characters. */
@@ -150,6 +156,7 @@ static PassSet rows_named(const char *name, size_t length) {
   PassSet rows = 0;
   for (int i = 0; i < pipeline_count; i++) {
     const char *own = pipeline[i].name;
+    if (pipeline[i].stage < STAGE_PREPARE) continue;
     if (strlen(own) == length && !memcmp(own, name, length)) rows |= (PassSet)1 << i;
   }
   return rows;
@@ -171,7 +178,7 @@ void pipeline_list_optional(StrBuf *out) {
   for (int i = 0; i < pipeline_count; i++) {
     const char *name = pipeline[i].name;
     PassSet rows = rows_named(name, strlen(name)), before = ((PassSet)1 << i) - 1;
-    if (rows & before || !all_optional(rows)) continue;
+    if (!(rows >> i & 1) || rows & before || !all_optional(rows)) continue;
     strbuf_printf(out, "%s%s", out->length ? "," : "", name);
   }
 }

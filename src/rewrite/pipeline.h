@@ -9,11 +9,11 @@
 ** off by name, and any subset of the optional ones gives the same results. No pass fails. Builds for tests
 ** check after each pass that side effects are unchanged (effects.h).
 **
-** The trick: all passes are rows of one table, pipeline.def, in order, each with the reason for its place.
+** The trick: all passes are rows of one table, base/passes.def, in order, each with the reason for its place.
 ** Passes that simplify repeat until nothing changes. A pass walks a computation from operands to users and
 ** replaces instructions on the way, in linear time (rewrite.h). The dead ones are removed later.
 **
-** Read pipeline.def next, then rewrite.h, then a short pass such as simplify/dead_code.c. The folders:
+** Read base/passes.def next, then base/rewrite.h, then a short pass such as simplify/dead_code.c. The folders:
 ** dynamic/ resolves dynamic dimensions, expand/ replaces operations by simpler ones, windows/ does so for
 ** windows, simplify/ removes work, loops/ optimises while loops, fuse/ makes fusions.
 */
@@ -25,6 +25,9 @@
 #include "rewrite/base/passes.h"
 
 typedef enum PassStage {
+  STAGE_DERIVE,
+  STAGE_BATCH,
+  STAGE_DYNAMIC,
   STAGE_PREPARE,
   STAGE_EXPAND,
   STAGE_SIMPLIFY,
@@ -69,6 +72,10 @@ typedef struct PipelineRun {
 } PipelineRun;
 
 typedef enum PipelineState { PIPELINE_FAILED, PIPELINE_GOES_ON, PIPELINE_ENDED } PipelineState;
+
+/* Resolves dynamic dimensions, if there are any: the rows of STAGE_DYNAMIC, then rewrite/dynamic. Returns false with
+** UNIMPLEMENTED if an operation has no rule for an operand of dynamic size. */
+bool pipeline_resolve_dynamic(Module *module, const PipelineOptions *options, Error *error);
 
 /* Runs the next rewrite. Only the first step can fail, with an error. */
 PipelineState pipeline_step(PipelineRun *run, const PipelineOptions *options, Error *error);

@@ -38,7 +38,7 @@ async function changing(wanted) {
 }
 
 test('each rewrite changes a program of the corpus, or is named by a test', async () => {
-  const table = await readFile(new URL('../src/rewrite/pipeline.def', TESTS), 'utf8');
+  const table = await readFile(new URL('../src/rewrite/base/passes.def', TESTS), 'utf8');
   const names = new Set([...table.matchAll(/^PASS(?:_FOR)?\(\w+, \w+, "([\w-]+)"/gm)].map(([, name]) => name));
   assert.ok(names.size > 30);
   const left = await changing(names), named = await namedByTests();

@@ -140,7 +140,7 @@ static bool lower(Module *module) {
 
 static bool resolve(Module *module) {
   Error error;
-  dynamic_dimensions_resolve(module, &error);
+  pipeline_resolve_dynamic(module, &(PipelineOptions){0}, &error);
   return true;
 }
 
@@ -168,7 +168,7 @@ static const Stage stages[] = {
     {"custom calls", pass_custom_calls},
     {"manual sharding", pass_manual_sharding},
     {"calls", pass_inline_calls},
-    {"dead code", pass_dead_code},
+    {"dead code", module_remove_dead},
     {"common subexpressions", pass_common_subexpressions},
     {"algebra", pass_simplify_algebra},
     {"transposes", pass_fold_transposes},

@@ -16,7 +16,7 @@
 #include "hlo/text/text.h"
 #include "reference/eval.h"
 #include "rewrite/base/passes.h"
-#include "rewrite/dynamic/dimensions.h"
+#include "rewrite/pipeline.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
@@ -424,7 +424,7 @@ static Verdict run_module(const Case *c, Module *module, const Options *options,
     *why = '\0';
     /* As in compiling, dynamic sizes become values first, as the evaluator knows only bounds. Long scans
     ** of narrow floats are split into XLA's blocks, as the evaluator computes a window as it is. */
-    if (dynamic_dimensions_resolve(module, &error)) {
+    if (pipeline_resolve_dynamic(module, &(PipelineOptions){0}, &error)) {
       pass_block_scans(module);
       evaluated = evaluate(c, module, arena, why, size);
     } else {

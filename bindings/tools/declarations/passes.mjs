@@ -3,10 +3,13 @@
  */
 import { readFile } from 'node:fs/promises';
 
-const TABLE = new URL('../../../src/rewrite/pipeline.def', import.meta.url);
+const TABLE = new URL('../../../src/rewrite/base/passes.def', import.meta.url);
 export const PASSES_PAGE = new URL('../../../docs/passes.md', import.meta.url);
 
 const STAGES = {
+  DERIVE: ['Derive', 'Runs once for a derivative or a batch, before that is made. Nothing of it is optional.'],
+  BATCH: ['Batch', 'Runs once for a batch, after *Derive*. Nothing of it is optional.'],
+  DYNAMIC: ['Dynamic', 'Runs once if there are dynamic dimensions, which are resolved afterwards. Nothing of it is optional.'],
   PREPARE: ['Prepare', 'Runs once. Leaves fewer kinds of operations, on every machine.'],
   EXPAND: ['Expand', 'Runs once. Leaves operations that generated code and kernels have.'],
   SIMPLIFY: ['Simplify', 'Repeats until nothing changes; and once more after *Loops*, if that changed anything.'],
@@ -14,6 +17,9 @@ const STAGES = {
   LOOPS: ['Loops', 'Runs once.'],
   FUSE: ['Fuse', 'Runs once.'],
 };
+
+/** Stages that the option `disable` is not about. */
+const ALWAYS = ['DERIVE', 'BATCH', 'DYNAMIC'];
 
 const ROW = /^PASS(?:_FOR)?\((\w+), (\w+), "([\w-]+)", \w+,\s*(ANY|ABOUT\([^)]*\)),\s*"([^"]*)"\)/gm;
 
@@ -32,14 +38,14 @@ export async function passesPage() {
     `## ${title}`, '', when, '',
     '| rewrite | optional | about | why, and why there |', '| --- | --- | --- | --- |',
     ...rows.filter(([, of]) => of === stage).map(([, , need, name, about, why]) =>
-      `| \`${name}\` | ${need.includes('OPTIONAL') ? 'yes' : ''} | ${operations(about)} | ${why} |`),
+      `| \`${name}\` | ${need.includes('OPTIONAL') && !ALWAYS.includes(stage) ? 'yes' : ''} | ${operations(about)} | ${why} |`),
     '',
   ]);
   const switches = [...(await readFile(SWITCHES, 'utf8')).matchAll(SWITCH)];
   return [
     '# Rewrites', '',
     'What happens to a module between `parseHlo` and code, in order. The table is `src/rewrite/base/passes.def`; this',
-    'page is made from it by `make declarations`. Dynamic dimensions are resolved before the first row.', '',
+    'page is made from it by `make declarations`.', '',
     '`client.passes(module)` gives the module after each rewrite that changed it. `client.compile(module,',
     '{ disable: [\'fuse-loops\'] })` and `xla-wasm run --disable fuse-loops` leave optional rewrites out: the results',
     'are the same, only slower. If leaving one out makes a wrong result right, the fault is in that rewrite:',

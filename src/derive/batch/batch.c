@@ -6,6 +6,7 @@
 #include "hlo/ir/shard_attributes.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
+#include "rewrite/pipeline.h"
 
 /* ---- Before: fewer kinds of operations ---- */
 
@@ -13,10 +14,9 @@
 static bool prepare(Module *module, Error *error) {
   module_keep_roots(module);
   if (!module_state_shardings(module, error)) return error_name_op(error, "vmap");
-  derive_begin(module);
-  const Opcode *starts = ABOUT(HLO_ASYNC_START, HLO_ALL_GATHER_START, HLO_ALL_REDUCE_START,
-                               HLO_COLLECTIVE_PERMUTE_START, HLO_COPY_START);
-  if (module_has(module, starts)) pass_inline_calls(module);
+  const PipelineOptions options = {0};
+  pipeline_run_stage(module, STAGE_DERIVE, &options);
+  pipeline_run_stage(module, STAGE_BATCH, &options);
   return true;
 }
 
@@ -195,7 +195,7 @@ static bool batch(Module *module, const BatchOptions *options, Error *error) {
   Instruction *root = batch_walk(&r.b);
   if (r.all.failed || !add_results(&r, root)) return false;
   derive_end(module, r.b.m.computation);
-  pass_dead_code(module);
+  module_remove_dead(module);
   return true;
 }
 

@@ -19,9 +19,9 @@ enum { MAX_ROUNDS = 8 };
 static bool prepare(Module *module, const GivenRules *rules, Error *error) {
   if (!module_state_shardings(module, error)) return error_name_op(error, "gradient");
   given_keep_calls(module, rules);
-  derive_begin(module);
-  functions_keep(module);
   const PipelineOptions options = {0};
+  pipeline_run_stage(module, STAGE_DERIVE, &options);
+  functions_keep(module);
   int round = 0;
   while (round++ < MAX_ROUNDS && pipeline_run_stage(module, STAGE_SIMPLIFY, &options)) {}
   return true;

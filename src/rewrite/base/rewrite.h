@@ -10,7 +10,7 @@
 **     }
 **     changed |= rewrite_end(&rewrite);
 **
-** Replaced instructions stay, unused, until pass_dead_code removes them.
+** Replaced instructions stay, unused, until module_remove_dead removes them.
 */
 #ifndef XLA_REWRITE_BASE_REWRITE_H
 #define XLA_REWRITE_BASE_REWRITE_H

@@ -31,28 +31,6 @@ static bool is_dynamic(const Instruction *instruction) {
          opcode == HLO_DYNAMIC_RESHAPE || shape_dynamic_dimensions(instruction->shape);
 }
 
-/* Whether an instruction is of a -start and -done pair, which passes its values in tuples. */
-static bool is_asynchronous_pair(const Instruction *instruction) {
-  switch (instruction->opcode) {
-  case HLO_ASYNC_START:
-  case HLO_COPY_START:
-  case HLO_ALL_GATHER_START:
-  case HLO_ALL_REDUCE_START:
-  case HLO_COLLECTIVE_PERMUTE_START: return true;
-  default: return false;
-  }
-}
-
-static bool any_instruction(const Module *module, bool (*is)(const Instruction *)) {
-  for (int c = 0; c < module->count; c++) {
-    const Computation *computation = module->computations[c];
-    for (int i = 0; i < computation->count; i++) {
-      if (is(computation->instructions[i])) return true;
-    }
-  }
-  return false;
-}
-
 static bool calls_any(const Instruction *instruction, Computation *const *list, int count,
                       Arena *scratch) {
   int callees = instruction_called(instruction, NULL);
@@ -232,24 +210,27 @@ static void strip_module(Module *module) {
   }
 }
 
+bool module_has_dynamic_dimensions(const Module *module) {
+  for (int c = 0; c < module->count; c++) {
+    const Computation *computation = module->computations[c];
+    for (int i = 0; i < computation->count; i++) {
+      if (is_dynamic(computation->instructions[i])) return true;
+    }
+  }
+  return false;
+}
+
 bool dynamic_dimensions_resolve(Module *module, Error *error) {
   module_keep_roots(module);
+  module_keep_reached(module);
   Arena *scratch = arena_new();
-  bool ok = true;
-  if (any_instruction(module, is_dynamic)) {
-    pass_custom_calls(module); /* those that spell an operation become it */
-    pass_expand_scans(module);
-    pass_expand_scaled_dots(module);
-    if (any_instruction(module, is_asynchronous_pair)) pass_inline_calls(module);
-    module_keep_reached(module);
-    Callees callees = {0};
-    find_dynamic(module, &callees, scratch);
-    Dynamic d = {.scratch = scratch, .error = error, .callees = &callees};
-    ok = rewrite_entry(&d, module);
-    if (ok) {
-      pass_dead_code(module); /* before stripping: some of what it drops was left half changed */
-      strip_module(module);
-    }
+  Callees callees = {0};
+  find_dynamic(module, &callees, scratch);
+  Dynamic d = {.scratch = scratch, .error = error, .callees = &callees};
+  bool ok = rewrite_entry(&d, module);
+  if (ok) {
+    module_remove_dead(module); /* before stripping: some of what it drops was left half changed */
+    strip_module(module);
   }
   arena_free(scratch);
   return ok;

@@ -9,8 +9,11 @@
 
 #include "hlo/ir/module.h"
 
+/* Whether a module has a dynamic dimension, or an operation that is about one. */
+bool module_has_dynamic_dimensions(const Module *module);
+
 /*
-** Changes nothing in a module without dynamic dimensions. Otherwise, the entry computation gets
+** Resolves the dynamic dimensions of a module that has some, after the rows of the stage DYNAMIC. Its entry gets
 **   - for each dynamic dimension of its parameters, in order, a parameter s32[] after the others;
 **   - for each dynamic dimension of its result, in order, an s32[] after the result's own elements
 **     (a result that was no tuple becomes the first element of one).

@@ -554,5 +554,5 @@ static bool fuse_reached(Computation *computation, const Target *target, unsigne
 
 bool pass_fuse_loops(Module *module, const Target *target) {
   bool changed = fuse_reached(module->entry, target, module_walk(module));
-  return pass_dead_code(module) | changed;
+  return module_remove_dead(module) | changed;
 }

@@ -463,6 +463,6 @@ static bool fuse_siblings(Computation *computation) {
 
 bool pass_fuse_siblings(Module *module) {
   bool changed = for_each_computation(module, fuse_siblings);
-  if (changed) pass_dead_code(module);
+  if (changed) module_remove_dead(module);
   return changed;
 }

@@ -33,7 +33,7 @@ static bool drop_instructions(Computation *computation) {
   return changed;
 }
 
-bool pass_dead_code(Module *module) {
+bool module_remove_dead(Module *module) {
   bool changed = module_keep_reached(module);
   if (!for_each_computation(module, drop_instructions)) return changed;
   module_keep_reached(module); /* a removed instruction may have been the last caller */
