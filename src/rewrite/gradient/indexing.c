@@ -278,7 +278,8 @@ static Computation *products_of_runs(Linear *l, PrimitiveType type) {
   return c;
 }
 
-/* Sorts numbers, of which 0 is none, and values with them. Writes both to `out`. */
+/* Sorts numbers of elements, and in the same order their updates; updates that lie outside have number 0. Writes both to
+** `out`. */
 static void sort_by_number(Linear *l, Instruction *numbers, Instruction *values,
                            Instruction **out) {
   Computation *c = module_add_computation(l->d->module, "less");
