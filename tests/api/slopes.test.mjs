@@ -218,6 +218,21 @@ test('a parameter that wrt names twice is refused', () => {
   }
 });
 
+test('select-and-scatter selects by a comparison, whose operands may be in either order', async () => {
+  /* The largest of 1, 3, 2 and of 5, 4, 0 is at 1 and 3; the last of equal ones if it must be greater. */
+  for (const [comparison, x, places] of [['a, b), direction=GE', [1, 3, 2, 5, 4, 0], [1, 3]], ['b, a), direction=LE', [1, 3, 2, 5, 4, 0], [1, 3]],
+    ['b, a), direction=LT', [3, 3, 2, 5, 4, 5], [1, 5]], ['b, a), direction=GE', [1, 3, 2, 5, 4, 0], [0, 5]]]) {
+    const module = entry(['x = f32[6] parameter(0)', 'y = f32[2] parameter(1)', 'i = f32[] parameter(2)',
+      'ROOT r = f32[6] select-and-scatter(x, y, i), window={size=3 stride=3}, select=chosen, scatter=add'],
+    `chosen {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = pred[] compare(${comparison}\n}\n${binary('add')}`);
+    const { value, vjp } = await slopes(module, [x, [10, 20], 1]);
+    assert.deepEqual(value, [0, 1, 2, 3, 4, 5].map((i) => 1 + (places.indexOf(i) + 1) * 10), comparison);
+    assert.deepEqual(vjp, [[0, 0, 0, 0, 0, 0], [1, 1], 6], comparison);
+    const [, cotangent] = await run(client.vjp(module), [x, [10, 20], 1, [1, 2, 3, 4, 5, 6]]);
+    assert.deepEqual(cotangent, places.map((i) => i + 1), comparison);
+  }
+});
+
 describe('scatters', () => {
   const scatter = (type, more = '') => entry([`x = ${type}[3] parameter(0)`, `u = ${type}[4] parameter(1)`,
     'i = s32[4,1] constant({{0}, {2}, {0}, {7}})',
@@ -236,6 +251,13 @@ describe('scatters', () => {
     /* r0 = x0 u0 u2 with u0 = u2 = 0: its only second derivative is that by u0 and u2, x0. */
     const results = await run(second, [[2, 3, 5], [0, 6, 0, 9], [1, 1, 1], [0, 0, 0], [1, 0, 0, 0]]);
     assert.deepEqual(results.slice(-2), [[0, 0, 0], [0, 0, 2, 0]]);
+  });
+
+  test('an update that lies outside has slope 0, also where its formula divides by the element', async () => {
+    const module = entry(['x = f64[3] parameter(0)', 'u = f64[2] parameter(1)', 'i = s32[2,1] constant({{1}, {9}})',
+      'ROOT r = f64[3] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, unique_indices=true, to_apply=f'],
+    'f {\n  a = f64[] parameter(0)\n  b = f64[] parameter(1)\n  ROOT r = f64[] divide(b, a)\n}\n');
+    assert.deepEqual(await slopes(module, [[2, 4, 5], [8, 3]]), { value: [2, 2, 5], jvp: [1, 0.25 - 0.5, 1], vjp: [[1, -0.5, 1], [0.25, 0]] });
   });
 
   test('of arrays that depend on each other, at unique indices', async () => {

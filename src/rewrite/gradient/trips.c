@@ -433,7 +433,8 @@ Trips count_trips(Linear *around, Body *condition, Body *body, Instruction *cons
   trips.exact = trips.max >= 0 && !several;
   if (trips.max >= 0) return trips;
   add_parts(&parts, condition, whole.value, 0);
-  while (!keeps_inactive(&parts)) { /* without the innermost: these elements may become active again */
+  while (
+      !keeps_inactive(&parts)) { /* without the innermost: these elements may become active again */
     parts.max_active = parts.active_count - 1;
     parts.count = parts.active_count = 0;
     add_parts(&parts, condition, whole.value, 0);
