@@ -31,18 +31,17 @@ async function slopes(module, args) {
 
 /* Expected values: the windows written out in JAX, init op first op second ..., with maximum(init, largest of the window). */
 describe('an initial value counts once for each result', () => {
-  const windows = {
-    'products, with padding before': ['multiply', 'size=3 pad=2_0', [1, 2, 3], 0.5,
-      { value: [0.5, 1, 3], jvp: [1.5, 3.5, 11.5], vjp: [[4.5, 2, 1], 9] }],
-    'products with a zero, and holes': ['multiply', 'size=3 stride=2 rhs_dilate=2 pad=1_1', [2, 0, 3, 5], 2,
-      { value: [0, 0], jvp: [10, 10], vjp: [[0, 20, 0, 0], 0] }, { value: [0], jvp: [10], vjp: [[0, 10, 0, 0], 0] }],
+  const products = {
+    'padding before': ['size=3 pad=2_0', [1, 2, 3], 0.5, { value: [0.5, 1, 3], jvp: [1.5, 3.5, 11.5], vjp: [[4.5, 2, 1], 9] }],
+    'a zero, and holes': ['size=3 stride=2 rhs_dilate=2 pad=1_1', [2, 0, 3, 5], 2, { value: [0], jvp: [10], vjp: [[0, 10, 0, 0], 0] }],
   };
-  test('products, with padding before', async () => {
-    const [op, window, x, init, wanted] = windows['products, with padding before'];
-    const module = entry(['x = f32[3] parameter(0)', 'i = f32[] parameter(1)',
-      `ROOT w = f32[3] reduce-window(x, i), window={${window}}, to_apply=${op}`], binary(op));
-    assert.deepEqual(await slopes(module, [x, init]), wanted);
-  });
+  for (const [name, [window, x, init, wanted]] of Object.entries(products)) {
+    test(`products, with ${name}`, async () => {
+      const module = entry([`x = f32[${x.length}] parameter(0)`, 'i = f32[] parameter(1)',
+        `ROOT w = f32[${wanted.value.length}] reduce-window(x, i), window={${window}}, to_apply=multiply`], binary('multiply'));
+      assert.deepEqual(await slopes(module, [x, init]), wanted);
+    });
+  }
 
   test('maxima: it may win, and has half of the slope of a tie', async () => {
     const module = entry(['x = f32[4] parameter(0)', 'i = f32[] parameter(1)',
@@ -87,6 +86,22 @@ test('a computation that does not commute has its elements in order', async () =
     'ROOT r = f32[3] reduce-window(x, i), window={size=3}, to_apply=last'], last);
   const [of] = await run(client.vjp(windows), [[1, 2, 0, 4, 0], [1, 10, 100]]);
   assert.deepEqual(of, [0, 1, 0, 110, 0]);
+});
+
+test('of equal elements of a window, the first one in row-major order has the slope', async () => {
+  /* As JAX's vjp. Of its jvp, LLVM may order the loops over a window differently. */
+  for (const [window, result, x, wanted] of [
+    ['size=2x2 stride=2x1 pad=0_0x0_1', '1,3', [[1.5, -0.5, 0], [-0.5, 3, -1.5]], [[0, 1, 0], [0, 0, 110]]],
+    ['size=3x2 stride=3x3 pad=0_0x1_2', '1,2', [[3, -0.5, 1.5], [-0.5, 0.5, -2], [1, -2, -2]], [[0, 0, 0], [1, 0, 10], [0, 0, 0]]],
+  ]) {
+    const module = entry([`x = f32[${x.length},3] parameter(0)`, 'i = f32[] constant(inf)',
+      `ROOT w = f32[${result}] reduce-window(x, i), window={${window}}, to_apply=minimum`], binary('minimum'));
+    const [back] = await run(client.vjp(module), [x, [[1, 10, 100].slice(0, Number(result[2]))]]);
+    assert.deepEqual(back, wanted);
+    const places = x.map((row, i) => row.map((_, k) => 3 * i + k)), chosen = wanted.flat().flatMap((c, i) => (c ? [i] : []));
+    const [, forward] = await run(client.jvp(module), [x, places]);
+    assert.deepEqual(new Set(forward.flat()), new Set(chosen));
+  }
 });
 
 describe('slopes of long windows take n or n log n', () => {
@@ -203,6 +218,21 @@ test('a parameter that wrt names twice is refused', () => {
   }
 });
 
+test('select-and-scatter selects by a comparison, whose operands may be in either order', async () => {
+  /* The largest of 1, 3, 2 and of 5, 4, 0 is at 1 and 3; the last of equal ones if it must be greater. */
+  for (const [comparison, x, places] of [['a, b), direction=GE', [1, 3, 2, 5, 4, 0], [1, 3]], ['b, a), direction=LE', [1, 3, 2, 5, 4, 0], [1, 3]],
+    ['b, a), direction=LT', [3, 3, 2, 5, 4, 5], [1, 5]], ['b, a), direction=GE', [1, 3, 2, 5, 4, 0], [0, 5]]]) {
+    const module = entry(['x = f32[6] parameter(0)', 'y = f32[2] parameter(1)', 'i = f32[] parameter(2)',
+      'ROOT r = f32[6] select-and-scatter(x, y, i), window={size=3 stride=3}, select=chosen, scatter=add'],
+    `chosen {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = pred[] compare(${comparison}\n}\n${binary('add')}`);
+    const { value, vjp } = await slopes(module, [x, [10, 20], 1]);
+    assert.deepEqual(value, [0, 1, 2, 3, 4, 5].map((i) => 1 + (places.indexOf(i) + 1) * 10), comparison);
+    assert.deepEqual(vjp, [[0, 0, 0, 0, 0, 0], [1, 1], 6], comparison);
+    const [, cotangent] = await run(client.vjp(module), [x, [10, 20], 1, [1, 2, 3, 4, 5, 6]]);
+    assert.deepEqual(cotangent, places.map((i) => i + 1), comparison);
+  }
+});
+
 describe('scatters', () => {
   const scatter = (type, more = '') => entry([`x = ${type}[3] parameter(0)`, `u = ${type}[4] parameter(1)`,
     'i = s32[4,1] constant({{0}, {2}, {0}, {7}})',
@@ -221,6 +251,13 @@ describe('scatters', () => {
     /* r0 = x0 u0 u2 with u0 = u2 = 0: its only second derivative is that by u0 and u2, x0. */
     const results = await run(second, [[2, 3, 5], [0, 6, 0, 9], [1, 1, 1], [0, 0, 0], [1, 0, 0, 0]]);
     assert.deepEqual(results.slice(-2), [[0, 0, 0], [0, 0, 2, 0]]);
+  });
+
+  test('an update that lies outside has slope 0, also where its formula divides by the element', async () => {
+    const module = entry(['x = f64[3] parameter(0)', 'u = f64[2] parameter(1)', 'i = s32[2,1] constant({{1}, {9}})',
+      'ROOT r = f64[3] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, unique_indices=true, to_apply=f'],
+    'f {\n  a = f64[] parameter(0)\n  b = f64[] parameter(1)\n  ROOT r = f64[] divide(b, a)\n}\n');
+    assert.deepEqual(await slopes(module, [[2, 4, 5], [8, 3]]), { value: [2, 2, 5], jvp: [1, 0.25 - 0.5, 1], vjp: [[1, -0.5, 1], [0.25, 0]] });
   });
 
   test('of arrays that depend on each other, at unique indices', async () => {

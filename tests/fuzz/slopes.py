@@ -236,6 +236,16 @@ def places(shape, window, strides, padding, base, holes):
   return counts, total, valid
 
 
+def first_places(x, start, elements, valid):
+  """The first largest element of each window, or smallest if `start` is inf.
+
+  JAX's vjp has it so; its jvp has another one where LLVM orders the loops of XLA:CPU's windows of pairs differently.
+  """
+  values = jnp.where(valid, x.ravel()[elements], start)
+  chosen = (jnp.argmax if start < 0 else jnp.argmin)(values, -1)
+  return jnp.take_along_axis(jnp.asarray(elements), chosen[:, None], -1)[:, 0]
+
+
 def random_window(r, shape):
   if r.random() < 0.25:  # cumulative
     d, back = r.randrange(len(shape)), r.random() < 0.5
@@ -277,16 +287,14 @@ def window(r, chain):
     return lax.reduce_window(x, init, law, *form)
 
   def reference(x, init):
-    extreme = {'maximum': (lax.cummax, lax.max, lax.ge), 'minimum': (lax.cummin, lax.min, lax.le)}.get(name)
+    extreme = {'maximum': (lax.cummax, lax.max), 'minimum': (lax.cummin, lax.min)}.get(name)
     if extreme:
-      scan, join, compare = extreme
+      scan, join = extreme
       if cumulative:
         found = scan(x, axis=cumulative[0], reverse=cumulative[1])
-      elif max(base + holes) > 1:  # JAX's own rule, the first of equal elements, is for those without
-        first = lambda a, b: lax.select(compare(a, b), a, b)
-        found = fold(first, neutral, jnp.where(valid, x.ravel()[elements], 1.0), valid).reshape(counts)
       else:
-        found = lax.reduce_window(x, neutral, join, *form)
+        at = first_places(x, neutral, elements, valid)
+        found = jnp.where(valid.any(-1), x.ravel()[at], neutral).reshape(counts)
       return found if isinstance(init, float) and init == neutral else join(jnp.broadcast_to(init, found.shape), found)
     found = jnp.where(valid, x.ravel()[elements], 1.0)
     return fold(law, init, found, valid).reshape(counts)
@@ -323,11 +331,17 @@ def pool(r, chain):
   strides = [r.randint(1, 2) for _ in shape]
   law, start = r.choice([(lax.max, -np.inf), (lax.min, np.inf)])
 
-  def function(x):
+  def written(x):
     of = lambda x: lax.reduce_window(x, start, law, size, strides, 'SAME')
     return jax.vjp(of, x)[1](of(x) * of(x))[0]
 
-  return chain.add(f'pool {size} {strides} {start}', [x], function)
+  def reference(x):
+    ones = [1] * x.ndim
+    _, elements, valid = places(shape, size, strides, lax.padtype_to_pads(shape, size, strides, 'SAME'), ones, ones)
+    at = first_places(x, start, elements, valid)
+    return jnp.zeros(x.size).at[at].add(x.ravel()[at] ** 2).reshape(shape)
+
+  return chain.add(f'pool {size} {strides} {start}', [x], written, reference)
 
 
 def several(r, chain):

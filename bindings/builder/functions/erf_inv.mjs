@@ -53,5 +53,5 @@ export function erfInv(m, x) {
     const value = m.polynomial(at, coefficients);
     return rest ? m.select(m.lt(w, below), value, rest) : value;
   }, null);
-  return m.select(m.eq(m.abs(x), 1), m.mul(m.sign(x), Infinity), m.mul(p, x));
+  return m.select(m.eq(m.abs(x), 1), m.mul(x, Infinity), m.mul(p, x));
 }

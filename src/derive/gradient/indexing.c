@@ -194,19 +194,33 @@ static Instruction *updates_inside(Linear *l, const Instruction *x, const int64_
   return make_spread(&l->m, inside, shape, x->a->update_window_dims);
 }
 
+/* Writes the sizes of the parts of the operand that the updates address. */
+static void window_sizes(const Instruction *x, int64_t *sizes) {
+  const Attributes *s = x->a;
+  int next = 0;
+  for (int d = 0; d < x->operands[0]->shape->rank; d++) {
+    bool is_one = list_has(s->inserted_window_dims, d) || list_has(s->input_batching_dims, d);
+    sizes[d] = is_one ? 1 : x->operands[2]->shape->dims[s->update_window_dims.items[next++]];
+  }
+}
+
+/* Returns updates, and zeros in place of those that lie outside. */
+static Instruction *mask_updates(Linear *l, const Instruction *x, Instruction *updates) {
+  int64_t sizes[MAX_RANK];
+  window_sizes(x, sizes);
+  return make_select(&l->m, updates_inside(l, x, sizes), updates,
+                     make_zeros(&l->m, updates->shape));
+}
+
 /* Returns the elements of `from`, an array like the operand, at the places of the updates. */
 static Instruction *gather_updates(Linear *l, const Instruction *x, Instruction *from) {
   const Attributes *s = x->a;
   int rank = from->shape->rank;
   int64_t sizes[MAX_RANK];
-  int next = 0;
   if (shape_elements(from->shape) == 0) {
     return make_zeros(&l->m, shape_with_type(l->arena, x->operands[2]->shape, from->shape->type));
   }
-  for (int d = 0; d < rank; d++) {
-    bool is_one = list_has(s->inserted_window_dims, d) || list_has(s->input_batching_dims, d);
-    sizes[d] = is_one ? 1 : x->operands[2]->shape->dims[s->update_window_dims.items[next++]];
-  }
+  window_sizes(x, sizes);
   const Attributes *a = ATTRIBUTES(.offset_dims = s->update_window_dims,
                                    .collapsed_slice_dims = s->inserted_window_dims,
                                    .start_index_map = s->scatter_dims_to_operand_dims,
@@ -215,9 +229,7 @@ static Instruction *gather_updates(Linear *l, const Instruction *x, Instruction 
                                    .index_vector_dim = s->index_vector_dim,
                                    .slice_sizes = list_of(&l->m, rank, sizes));
   Instruction *operands[] = {from, x->operands[1]};
-  Instruction *found = make(&l->m, HLO_GATHER, NULL, operands, 2, a);
-  Instruction *inside = updates_inside(l, x, sizes);
-  return make_select(&l->m, inside, found, make_zeros(&l->m, found->shape));
+  return mask_updates(l, x, make(&l->m, HLO_GATHER, NULL, operands, 2, a));
 }
 
 /* Makes a computation that returns an update. */
@@ -278,7 +290,8 @@ static Computation *products_of_runs(Linear *l, PrimitiveType type) {
   return c;
 }
 
-/* Sorts numbers, of which 0 is none, and values with them. Writes both to `out`. */
+/* Sorts numbers of elements, and in the same order their updates; updates that lie outside have number 0. Writes both to
+** `out`. */
 static void sort_by_number(Linear *l, Instruction *numbers, Instruction *values,
                            Instruction **out) {
   Computation *c = module_add_computation(l->d->module, "less");
@@ -376,6 +389,15 @@ static Instruction *one_of(Linear *l, const Instruction *x, int i) {
   return one;
 }
 
+/* Returns the updates, with no slopes for those that lie outside: theirs may be infinite, and count 0 times. */
+static Instruction *masked_update(Linear *l, const Instruction *x) {
+  Instruction *u = x->operands[2], *t = tangent_of(l, u);
+  if (!t || !shape_elements(x->shape)) return u;
+  Instruction *copy = make(&l->m, HLO_COPY, u->shape, &u, 1, NULL);
+  set_tangent(l, copy, mask_updates(l, x, t));
+  return copy;
+}
+
 /* Any computation f(elements, updates) of one or more arrays, if no two updates have the same place: an element becomes
 ** f(its old value, u). */
 static void linearize_scatter_computation(Linear *l, Instruction *x) {
@@ -383,18 +405,19 @@ static void linearize_scatter_computation(Linear *l, Instruction *x) {
   Instruction **arrays = ARENA_ARRAY(l->arena, Instruction *, 2 * n);
   Instruction **after = ARENA_ARRAY(l->arena, Instruction *, n);
   if (!x->a->unique_indices) {
-    refuse_derivative(l, x,
-                      n > 1 ? "updates several arrays, one of which depends on another, at indices "
-                              "that may be equal; state unique_indices=true"
-                            : "updates by a computation other than add, multiply, maximum, "
-                              "minimum, or the update itself, at indices that may be equal; state "
-                              "unique_indices=true");
+    refuse_derivative(
+        l, x,
+        n > 1 ? "updates several arrays, one of which depends on another, at indices "
+                "that may be equal; state unique_indices=true"
+              : "updates by a computation other than add, subtract, multiply, "
+                "maximum, minimum, or the update itself, at indices that may be equal; state "
+                "unique_indices=true");
     return;
   }
   for (int i = 0; i < n; i++) {
     Instruction *t = tangent_of(l, x->operands[i]), *one = one_of(l, x, i);
     arrays[i] = gather_updates(l, one, x->operands[i]);
-    arrays[n + i] = x->operands[n + 1 + i];
+    arrays[n + i] = masked_update(l, one);
     if (t) set_tangent(l, arrays[i], gather_updates(l, one, t));
   }
   if (!inline_for_arrays(l, x, n, arrays, after)) {
@@ -458,10 +481,11 @@ void linearize_scatter(Linear *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]), *u = tangent_of(l, x->operands[2]);
   if (returns_update(apply)) {
     linearize_set(l, x);
-  } else if (opcode == HLO_ADD) {
+  } else if (opcode == HLO_ADD || opcode == HLO_SUBTRACT) {
     if (!t) t = make_zeros(&l->m, x->shape);
     if (!u) u = make_zeros(&l->m, x->operands[2]->shape);
-    set_tangent(l, x, scatter(l, x, apply, t, u));
+    if (opcode == HLO_SUBTRACT) u = make_unary(&l->m, HLO_NEGATE, u);
+    set_tangent(l, x, scatter(l, x, reducer(l, HLO_ADD, u), t, u));
   } else if (opcode == HLO_MULTIPLY) {
     linearize_scatter_product(l, x);
   } else if (opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM) {

@@ -140,6 +140,12 @@ bool linear_transpose(Linear *l);
 /* Returns the product of a cotangent and the slope of x, or 0 if x is guarded and the cotangent 0. */
 Instruction *guard_product(Linear *l, const Instruction *x, Instruction *ct, Instruction *product);
 
+/* ---- recognized.c ---- */
+
+/* Returns x, or a copy without a tangent if x is the next number of another (nextafter). JAX's samplers stop the gradients of
+** such bounds, which an export does not keep. */
+Instruction *as_bound(Linear *l, Instruction *x);
+
 /* ---- formula.c ---- */
 
 /* Adds the instructions of a formula: t is `tangent`; x, y and w are the operands of `instruction`; z is its result. */

@@ -209,11 +209,17 @@ static Instruction *element_in(const Instruction *x, const Instruction *tuple) {
   return tuple->operands[x->a->tuple_index];
 }
 
+/* Whether operand k bounds the result. */
+static bool is_bound(Opcode opcode, int k) {
+  return opcode == HLO_CLAMP ? k != 1 : opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM;
+}
+
 static Instruction *visit(Linear *l, const Instruction *from) {
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, from->operand_count);
   bool any = false;
   for (int k = 0; k < from->operand_count; k++) {
     operands[k] = l->map[from->operands[k]->id];
+    if (is_bound(from->opcode, k)) operands[k] = as_bound(l, operands[k]);
     any |= has_tangent(l, operands[k]);
   }
   Instruction *element = from->operand_count ? element_in(from, operands[0]) : NULL;

@@ -408,7 +408,7 @@ static bool counts_on(Linear *l, const Instruction *x, int *budget) {
 }
 
 /* The bits of x, with those of the exponent replaced, as in frexp and ldexp: z = x 2^k, of slope z / x. Bits that are read
-** as another type have the slope 0, and those of the same type 1. JAX refuses nextafter. */
+** as another type have the slope 0, and those of the same type 1. JAX refuses nextafter, except where it stops gradients. */
 void linearize_bits(Linear *l, Instruction *z) {
   const Instruction *set = z->operands[0], *kept = operand_of(set, HLO_OR),
                     *bits = operand_of(kept, HLO_AND);
@@ -430,6 +430,29 @@ void linearize_bits(Linear *l, Instruction *z) {
   slope = make(&l->m, HLO_BITCAST_CONVERT, set->shape, &slope, 1, NULL);
   slope = make(&l->m, HLO_BITCAST_CONVERT, z->shape, &slope, 1, NULL);
   set_tangent(l, z, make_binary(&l->m, HLO_MULTIPLY, t, slope));
+}
+
+/* Whether x is the next number of one that has a tangent, or a NaN; it may be moved or converted. */
+static bool is_next_number(Linear *l, const Instruction *x, int *budget) {
+  if (--*budget < 0) return false;
+  Scalar other;
+  switch (x->opcode) {
+  case HLO_BITCAST_CONVERT: return counts_on(l, x->operands[0], budget);
+  case HLO_SELECT:
+    return splat_value(x->operands[1], &other) && isnan(other.f) &&
+           is_next_number(l, x->operands[2], budget);
+  case HLO_BROADCAST:
+  case HLO_CONVERT:
+  case HLO_COPY:
+  case HLO_RESHAPE: return is_next_number(l, x->operands[0], budget);
+  default: return false;
+  }
+}
+
+Instruction *as_bound(Linear *l, Instruction *x) {
+  int budget = MAX_LOOKED;
+  if (!has_tangent(l, x) || !is_next_number(l, x, &budget)) return x;
+  return make(&l->m, HLO_COPY, x->shape, &x, 1, NULL);
 }
 
 /* ---- relu ---- */

@@ -110,14 +110,26 @@ static Instruction *pick(Linear *l, Instruction *of, Instruction *by, Window win
   return make_element(l, both, 1);
 }
 
+/* Returns the direction that holds if the other operand is on the left. */
+static ComparisonDirection turned(ComparisonDirection direction) {
+  switch (direction) {
+  case COMPARE_GE: return COMPARE_LE;
+  case COMPARE_GT: return COMPARE_LT;
+  case COMPARE_LE: return COMPARE_GE;
+  case COMPARE_LT: return COMPARE_GT;
+  default: return direction;
+  }
+}
+
 /* Returns the direction of a computation that only compares its two parameters; false if it does anything else. */
 static bool comparison_of(const Computation *select, ComparisonDirection *direction) {
   const Instruction *root = select->root;
   if (root->opcode != HLO_COMPARE || select->parameter_count != 2) return false;
-  *direction = root->a->direction;
-  bool plain =
-      root->operands[0] == select->parameters[0] && root->operands[1] == select->parameters[1];
-  return plain && *direction != COMPARE_EQ && *direction != COMPARE_NE;
+  int first = root->operands[0] == select->parameters[0] ? 0 : 1;
+  *direction = first ? turned(root->a->direction) : root->a->direction;
+  return root->operands[0] == select->parameters[first] &&
+         root->operands[1] == select->parameters[1 - first] && *direction != COMPARE_EQ &&
+         *direction != COMPARE_NE;
 }
 
 static void linearize_window_sum(Linear *l, Instruction *x) {

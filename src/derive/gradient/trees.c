@@ -1,17 +1,18 @@
 /*
-** Writes reductions by a computation without a rule of its own as applications of that computation to arrays, and
-** differentiates these. A computation that reduces is associative, so operands may be grouped in any way. They keep their
-** order, unless the computation is known to commute.
+** Differentiates reductions by a computation that has no rule of its own.
 **
-**     reduce                 halves, x[0:n/2] with x[n/2:n], or neighbours, until one element is left
-**     cumulative windows     neighbours, a scan of these, and each scanned element with the next one: n applications to
-**                            elements (Blelloch, 1990). The order is that of jax.lax.associative_scan, which decides the
-**                            slopes of equal elements.
-**     other windows          one dimension after the other: runs of 1, 2, 4, ... elements, of which each window is made
+** Such a reduction is written as applications of the computation to whole arrays, which have derivatives. The computation
+** is associative, so neighbours may be combined first. Only products, maxima and minima change the order of elements.
 **
-** The initial value is combined with each result once. Padding is no element: masks leave it out.
+**     reduce                 combines pairs of neighbours, or x[0:n/2] with x[n/2:n], until one element is left
+**     cumulative windows     combines pairs, scans these, and combines each scanned pair with the next element: about 2n
+**                            applications (Blelloch, 1990). This is the order of jax.lax.associative_scan, which decides
+**                            the slopes of equal elements.
+**     other windows          one dimension after the other: makes runs of 1, 2, 4, ... elements, and each window of runs
 **
-** The new computation is inlined in the place of the operation.
+** The initial value is combined once with each result. Masks say which places are padding; these are never combined.
+**
+** The applications are put in the place of the operation.
 */
 #include <math.h>
 
@@ -249,7 +250,7 @@ Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **oper
 
 /* ---- Windows ---- */
 
-/* Values of which only some are elements: `valid` (pred, of one dimension) has those along one dimension, NULL is all. */
+/* Arrays with padding along one dimension: `valid`, a list of predicates, says which places there are elements. NULL: all. */
 typedef struct Masked {
   Instruction **values, *valid;
 } Masked;
@@ -280,7 +281,7 @@ static Instruction **combine_in_order(const Tree *t, Instruction **x, Instructio
   return t->backwards ? combine(t, y, x) : combine(t, x, y);
 }
 
-/* Applies the computation where both are elements; else the one that is an element stays. */
+/* Applies the computation where both places are elements. Where one is padding, returns the other. */
 static Masked combine_masked(const Tree *t, Masked x, Masked y, int d) {
   Masked result = all_valid(combine_in_order(t, x.values, y.values));
   if (!x.valid) return result;
@@ -299,7 +300,7 @@ static Masked every_masked(const Tree *t, Masked x, int d, int64_t begin, int64_
   return result;
 }
 
-/* Returns which places along a padded dimension are elements. */
+/* Returns a predicate for each place along a padded dimension: whether it is an element. */
 static Instruction *valid_places(const Tree *t, int64_t length, const WindowDimension *w,
                                  int64_t n) {
   const Shape *shape = shape_of(&t->l->m, PRED, 1, &length);
@@ -311,7 +312,7 @@ static Instruction *valid_places(const Tree *t, int64_t length, const WindowDime
   return computation_add_constant(t->to, literal, NULL);
 }
 
-/* Pads along dimension d so that windows lie inside as a whole. The padding is masked: it may be any number. */
+/* Pads dimension d, so that all windows lie inside. Any number will do, as the mask excludes the padding. */
 static Masked pad_along(const Tree *t, Instruction **x, int d) {
   const WindowDimension *w = &t->x->a->window.items[d];
   const Shape *shape = x[0]->shape;

@@ -433,8 +433,10 @@ Trips count_trips(Linear *around, Body *condition, Body *body, Instruction *cons
   trips.exact = trips.max >= 0 && !several;
   if (trips.max >= 0) return trips;
   add_parts(&parts, condition, whole.value, 0);
-  if (!keeps_inactive(&parts)) { /* then there are none, and no parts that follow from them */
-    parts.count = parts.active_count = parts.max_active = 0;
+  while (
+      !keeps_inactive(&parts)) { /* without the innermost: these elements may become active again */
+    parts.max_active = parts.active_count - 1;
+    parts.count = parts.active_count = 0;
     add_parts(&parts, condition, whole.value, 0);
   }
   for (int i = 0; i < parts.count; i++) {

@@ -29,6 +29,7 @@ from counts import count_cases  # noqa: E402
 from functions import CASES, complex_, random, real  # noqa: E402: it makes arrays of 64 bits
 from others import OTHERS  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
+from rows import ROWS  # noqa: E402
 from rules import rule_cases  # noqa: E402
 from special import SPECIAL  # noqa: E402
 
@@ -103,7 +104,7 @@ def entry(name, function, arguments, lowered=None, exported=None):
 
 def main():
   path = os.path.join(HERE, 'functions.json.gz')
-  cases = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS + SPECIAL + list(chain_cases())
+  cases = CASES + rule_cases(real, complex_) + count_cases(real) + OTHERS + CALLS + PROGRAMS + SPECIAL + ROWS + list(chain_cases())
   pattern = sys.argv[1] if len(sys.argv) > 1 else None
   kept = {}
   if pattern:
