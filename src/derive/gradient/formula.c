@@ -33,11 +33,13 @@ static bool takes(Reader *r, const char *token) {
   return true;
 }
 
-/* Scalars among the operands of clamp and select count for each element. Integers are taken as floats. */
+/* Scalars among the operands of clamp and select count for each element. Integers, and floats of another type, are
+** converted. */
 static Instruction *spread(Reader *r, Instruction *x) {
   const Shape *shape = r->names->shape;
-  bool is_integer = type_kind(x->shape->type) == KIND_SIGNED;
-  if (is_integer && has_derivative(shape)) x = make_convert(&r->l->m, x, shape->type);
+  TypeKind kind = type_kind(x->shape->type);
+  bool is_other = kind == KIND_SIGNED || (kind == KIND_FLOAT && type_kind(shape->type) == KIND_FLOAT);
+  if (is_other && has_derivative(shape)) x = make_convert(&r->l->m, x, shape->type);
   if (x->shape->rank == shape->rank) return x;
   return make_broadcast(&r->l->m, x, shape, (Int64List){0});
 }

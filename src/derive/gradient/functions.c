@@ -36,6 +36,7 @@ static const KnownFunction functions[] = {
     /* A caller that needs one result may call a function with one. */
     {"sici", 1, 1, {{"t * (x == 0 ? 1 : sine(x) / x)"}}, .points = {{0.7}, {2.3}, {-5.1}}},
     {"sici", 1, 1, {{"t * (cosine(x) / x)"}}, .points = {{0.7}, {2.3}, {-5.1}}},
+    {"log1mexp", 1, 1, {{"t / exponential-minus-one(x)"}}, .points = {{0.4}, {2.3}, {1.1}}},
     {"expi", 1, 1, {{"t * (exponential(x) / x)"}}, .points = {{0.6}, {2.2}, {-0.8}}},
     {"expn",
      2,
@@ -125,7 +126,7 @@ static bool is_float_array(const Shape *shape, const Shape *like) {
 }
 
 /* Whether operands and results are as many as the function has, of one type, and of one shape or scalars. Operands but the
-** last one may be integers. */
+** last one may be numbers of another type, as JAX's with 64 bits are for arrays of f32. */
 static bool has_signature(const KnownFunction *f, const Instruction *call) {
   const Shape *shape = call->shape;
   int results = shape_is_tuple(shape) ? shape->tuple_size : 1;
@@ -137,8 +138,9 @@ static bool has_signature(const KnownFunction *f, const Instruction *call) {
   }
   for (int k = 0; k < f->operands; k++) {
     const Shape *operand = call->operands[k]->shape;
-    bool is_integer = (operand->type == S32 || operand->type == S64) && operand->rank == 0;
-    fits &= is_float_array(operand, like) || (is_integer && k < f->operands - 1);
+    bool is_number = operand->rank == 0 && (operand->type == S32 || operand->type == S64 ||
+                                            operand->type == F32 || operand->type == F64);
+    fits &= is_float_array(operand, like) || (is_number && k < f->operands - 1);
   }
   return fits && shape_elements(like) > 0;
 }
