@@ -219,7 +219,7 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
     bindings/tools/glue.mjs bindings/tools/order.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
-	$(Q)$(EMCC) $(CFLAGS_$*) $(if $(CHECKED),-O1,-O2) $(filter %.o,$^) $(LDFLAGS_$*) -o $(LINKED)
+	$(Q)$(EMCC) $(CFLAGS_$*) $(if $(CHECKED),-O1,-O2) $(filter %.o,$^) $(LDFLAGS_$*) -Wl,-Map,$(LINKED:.mjs=.map) -o $(LINKED)
 	$(if $(CHECKED),,$(Q)node bindings/tools/order.mjs $(TOOLCHAIN)/binaryen/bin/wasm-opt $(LINKED:.mjs=.wasm))
 	$(Q)node bindings/tools/glue.mjs $(LINKED)
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
