@@ -1,3 +1,4 @@
+/** Rules of `make lint-js`. */
 import js from '@eslint/js';
 import globals from 'globals';
 import { readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+/** The client: makes, compiles and runs programs on an instance of the core. */
 import { atBoundary, notConstructed } from '../base/boundary.mjs';
 import { COMPILE_AS_WRITTEN, COMPILE_KEEPING_OPERANDS, ELIDED_REFUSED, MAX_DEVICES } from '../base/constants.mjs';
 import { describe, got, invalidArgument, withPlace, XlaError } from '../base/error.mjs';

@@ -3,7 +3,7 @@ import { NO_BATCH } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
 import { differentiate, maxTrips, parameterNumbers, wrt } from '../objects/gradients.mjs';
-import { meantBy } from '../objects/meant.mjs';
+import { meantBy } from '../objects/chosen_parameters.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { isFloat } from '../values/shape.mjs';

@@ -1,3 +1,4 @@
+/** The builder of computations, with a method for each operation. */
 import { attributeText, cleanName, metadataText } from '../base/attribute_text.mjs';
 import { atBoundary, guarded, notConstructed, PRIVATE } from '../base/boundary.mjs';
 import { describe, invalidArgument, placeOfCall, XlaError } from '../base/error.mjs';

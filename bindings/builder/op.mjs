@@ -1,3 +1,4 @@
+/** Values of a computation that is being built, with operations as methods. */
 import { atBoundary, notConstructed, PRIVATE, refuseOperators } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';

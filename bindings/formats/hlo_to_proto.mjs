@@ -7,7 +7,7 @@ import { XlaError } from '../base/error.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
-import { closing, readLines, split } from './hlo_lines.mjs';
+import { closing, readLines, split } from './read_lines.mjs';
 import { HLO_MODULE, PRIMITIVE_TYPES } from './hlo_schema.mjs';
 import { encode } from './protobuf.mjs';
 

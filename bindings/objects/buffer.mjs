@@ -1,3 +1,4 @@
+/** Arrays in the core's memory, as arguments and results of runs. */
 import { atBoundary, lacks, refuseOperators } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';

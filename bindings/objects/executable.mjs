@@ -1,3 +1,4 @@
+/** Compiled programs, and their runs. */
 import { atBoundary } from '../base/boundary.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';

@@ -8,7 +8,7 @@ import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
-import { meantBy } from './meant.mjs';
+import { meantBy } from './chosen_parameters.mjs';
 import { argumentsByName, firstOf } from './named_arguments.mjs';
 
 const PROFILE_EVENT_BYTES = 56; // ORDER PROFILE_EVENT: ProfileEvent in src/runtime/devices.h

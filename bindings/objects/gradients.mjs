@@ -6,7 +6,7 @@ import { invalidArgument } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, count, kind } from '../base/options.mjs';
 import { isFloat } from '../values/shape.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
-import { meantBy } from './meant.mjs';
+import { meantBy } from './chosen_parameters.mjs';
 import { HloModule } from './module.mjs';
 
 const isReference = (value) => typeof value === 'string' || (Number.isInteger(value) && value >= 0);

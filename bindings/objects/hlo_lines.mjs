@@ -1,9 +1,9 @@
 /**
- * A program as lines of HLO text (formats/hlo_lines.mjs), which tools change and write again.
- * @typedef {import('../formats/hlo_lines.mjs').Line} Line
- * @typedef {import('../formats/hlo_lines.mjs').Lines} Lines
+ * A program as lines of HLO text (formats/read_lines.mjs), which tools change and write again.
+ * @typedef {import('../formats/read_lines.mjs').Line} Line
+ * @typedef {import('../formats/read_lines.mjs').Lines} Lines
  */
-import { readLines } from '../formats/hlo_lines.mjs';
+import { readLines } from '../formats/read_lines.mjs';
 
 /** Attributes of the module that would not hold for a changed one. */
 const OF_WHOLE = /^(entry_computation_layout|input_output_alias|buffer_donor|allow_spmd_sharding_propagation\w*)=/;

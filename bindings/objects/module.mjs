@@ -1,3 +1,4 @@
+/** Modules of HLO: their parameters, text and passes. */
 import { atBoundary, lacks } from '../base/boundary.mjs';
 import { XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';

@@ -1,3 +1,4 @@
+/** Values on the host: arrays and tuples of them. */
 import { atBoundary, guarded, refuseOperators } from '../base/boundary.mjs';
 import { MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';

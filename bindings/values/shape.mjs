@@ -1,3 +1,4 @@
+/** Shapes: element types, dimensions, layouts and tuples of them. */
 import { atBoundary, guarded, notConstructed, PRIVATE } from '../base/boundary.mjs';
 import { MAX_NESTING, MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';

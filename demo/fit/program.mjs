@@ -1,3 +1,4 @@
+/** The program of the curve that learns: a network, its loss, and a step of training. */
 import { adam } from '../../bindings/train/index.mjs';
 
 export const POINTS = 32; // the most that there may be

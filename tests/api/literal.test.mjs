@@ -1,3 +1,4 @@
+/** Tests literals: element types, conversions from and to JavaScript values, layouts, text. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 

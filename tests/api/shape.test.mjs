@@ -1,3 +1,4 @@
+/** Tests shapes: text, sizes, comparisons, layouts. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 

@@ -16,8 +16,10 @@ const SHAPES = [
   [256, 256, 256], [512, 512, 512], [1024, 1024, 1024], [2048, 2048, 2048],
   [64, 1024, 1024], [1024, 1024, 64], [1024, 64, 1024], [64, 64, 4096],
 ];
-/** Lanes of f32 that a lane of the type takes, times the products of reals in one of its own. Of s8, as s16, one
- * instruction multiplies two of them. */
+/**
+ * The cost of one product of each type, in products of f32. An f64 takes two lanes of f32. A complex product is four
+ * real ones. Numbers of s8 are multiplied as s16, two to a lane.
+ */
 const COST = { f32: 1, f64: 2, bf16: 1, f16: 1, c64: 4, s8: 0.5 };
 const RESULT = { s8: 's32' };
 

@@ -48,7 +48,7 @@ function dynamicUpdateSlice(p, random) {
 
 /* ---- Gather and scatter ---- */
 
-/** `count` of these sizes at random places among others: the sizes, and where those are. */
+/** Mixes two lists of sizes at random. Returns the mixed list, and the places in it of the sizes of `own`. */
 function mixed(random, own, others) {
   const order = random.shuffle([...own.map((size, i) => [size, i]), ...others.map((n) => [n, -1])]);
   const places = own.map((_, i) => order.findIndex(([, original]) => original === i));

@@ -18,8 +18,8 @@ const sizes = (random, low, high, rank) => numbersTo(rank).map(() => random.betw
 
 /* ---- Reductions ----
  *
- * Of one dimension at least: XLA gets programs by way of StableHLO, which drops a reduction of none with
- * its initial value; then -0 stays -0, where 0 + -0 is 0.
+ * Each reduces at least one dimension. StableHLO, by which XLA gets the programs, removes a reduction of no dimension.
+ * The initial value is then not added, which shows in the sign of zero: -0 stays -0, but 0 + -0 is 0.
  */
 
 function reduce(p, random) {

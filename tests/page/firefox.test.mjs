@@ -5,81 +5,80 @@ import { after, before, describe, test } from 'node:test';
 import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
 import { serve } from '../../demo/serve.mjs';
 import { VIEWS } from '../../demo/views.mjs';
-import { Firefox, firefoxPath } from '../support/firefox.mjs';
+import { PHONE } from '../support/browser.mjs';
+import { firefoxPath, openFirefox } from '../support/firefox.mjs';
 
 const skip = firefoxPath() ? false : 'there is no Firefox: .ci/toolchain browser installs it';
 
 const number = (id) => `Number(document.getElementById('${id}')?.textContent.replaceAll(',', ''))`;
 
-let firefox;
+let page, complaints, close;
 before(async () => {
-  if (skip) return;
-  firefox = await Firefox.launch();
-  await firefox.resize(390, 844);
+  if (!skip) ({ page, complaints, close } = await openFirefox(PHONE));
 });
-after(() => firefox?.close());
+after(() => close?.());
 
 for (const isolated of [true, false]) {
   describe(`in Firefox, ${isolated ? 'isolated' : 'not isolated'}`, { skip, timeout: 900000 }, () => {
     let server;
     before(async () => {
       server = await serve({ port: 0, isolated, folders: ['tests'] });
-      firefox.complaints.length = 0;
+      complaints.length = 0;
     });
     after(() => server?.close());
 
     test('trains', async () => {
-      await firefox.goto(`${server.address}#train`);
-      assert.equal(await firefox.evaluate('crossOriginIsolated'), isolated);
-      await firefox.until("document.getElementById('start')?.disabled === false");
-      await firefox.click('#start');
-      await firefox.until(`${number('step')} > 300`);
-      await firefox.click('#start');
-      assert.ok(await firefox.evaluate(number('loss')) < 1);
-      assert.match(await firefox.evaluate("document.getElementById('mistakes').textContent"), /of these 480/);
+      await page.goto(`${server.address}#train`);
+      assert.equal(await page.evaluate('crossOriginIsolated'), isolated);
+      await page.waitForFunction("document.getElementById('start')?.disabled === false");
+      await page.click('#start');
+      await page.waitForFunction(`${number('step')} > 300`);
+      await page.click('#start');
+      assert.ok(await page.evaluate(number('loss')) < 1);
+      assert.match(await page.evaluate("document.getElementById('mistakes').textContent"), /of these 480/);
     });
 
     test('plays', async () => {
-      await firefox.goto(`${server.address}#playground`);
+      await page.goto(`${server.address}#playground`);
       const turn = "Number(document.getElementById('play-status')?.dataset.turn ?? -1)";
       const shown = "document.querySelector('[role=tabpanel]:not([hidden])').textContent";
-      await firefox.until(`${turn} > 0`);
+      await page.waitForFunction(`${turn} > 0`);
       for (const [example, tab, says] of [
         ['Softmax', 'results', /f32\[8,24\]/], ['Softmax', 'code', /\(module/], ['Softmax', 'module', /fuse-loops/],
         ['transpose', 'picture', /comes from x\[/], ['Mandelbrot set', 'memory', /share an arena/],
         ['all-reduce', 'timeline', /collective/], ['A loop by the builder', 'results', /from -10/],
       ]) {
-        const before = await firefox.evaluate(turn);
-        await firefox.choose('#example', example);
-        await firefox.until(`${turn} > ${before}`);
-        await firefox.click(`[data-tab=${tab}]`);
-        await firefox.until(`${says}.test(${shown})`);
-        assert.equal(await firefox.evaluate("document.getElementById('play-problem').hidden"), true, example);
+        const before = await page.evaluate(turn);
+        await page.select('#example', example);
+        await page.waitForFunction(`${turn} > ${before}`);
+        await page.click(`[data-tab=${tab}]`);
+        await page.waitForFunction(`${says}.test(${shown})`);
+        assert.equal(await page.evaluate("document.getElementById('play-problem').hidden"), true, example);
       }
     });
 
     test('opens', async () => {
-      await firefox.goto(`${server.address}#open`);
-      await firefox.until("document.querySelector('#sample')");
-      await firefox.click('#sample');
-      await firefox.until("document.querySelector('#run')");
-      await firefox.click('#run');
-      await firefox.until("document.querySelector('#outcome:not([hidden]) .result')");
+      await page.goto(`${server.address}#open`);
+      await page.waitForFunction("document.querySelector('#sample')");
+      await page.click('#sample');
+      await page.waitForFunction("document.querySelector('#run')");
+      await page.click('#run');
+      await page.waitForFunction("document.querySelector('#outcome:not([hidden]) .result')");
     });
 
     test('meets and hangs', async () => {
-      await firefox.goto(`${server.address}#meshes`);
-      await firefox.until("document.querySelector('.together, .message')");
-      await firefox.choose('#mesh-program', 'Hangs: a ring of receivers');
-      await firefox.until("document.querySelectorAll('path.waits').length === 4");
-      assert.match(await firefox.evaluate("document.getElementById('mesh-problem').textContent"), /deadlock/);
+      await page.goto(`${server.address}#meshes`);
+      await page.waitForFunction("document.querySelector('.together, .message')");
+      await page.select('#mesh-program', 'Hangs: a ring of receivers');
+      await page.waitForFunction("document.querySelectorAll('path.waits').length === 4");
+      assert.match(await page.evaluate("document.getElementById('mesh-problem').textContent"), /deadlock/);
     });
 
     test('every exhibit of the gallery', async () => {
       const figure = (title) => `document.querySelector('[data-figure="${title}"]')`;
       /* How many colours the stage has, and a sum over them. */
-      await firefox.goto(`${server.address}#gallery/life`);
-      await firefox.evaluate(`void (window.look = () => {
+      await page.goto(`${server.address}#gallery/life`);
+      await page.evaluate(`void (window.look = () => {
         const stage = document.getElementById('stage');
         const context = new OffscreenCanvas(stage.width, stage.height).getContext('2d');
         context.drawImage(stage, 0, 0);
@@ -87,12 +86,12 @@ for (const isolated of [true, false]) {
         return { colours: new Set(pixels).size, sum: pixels.reduce((a, b) => (a * 31 + b) % 1e9, 0) };
       })`);
       for (const { id, kind } of EXHIBITS) {
-        await firefox.evaluate(`location.hash = 'gallery/${id}'`);
-        await firefox.until(`document.querySelector('[data-exhibit=${id}]') && ${figure('Program')}`);
+        await page.evaluate(`location.hash = 'gallery/${id}'`);
+        await page.waitForFunction(`document.querySelector('[data-exhibit=${id}]') && ${figure('Program')}`);
         if (kind === 'gpt') {
-          await firefox.until("document.getElementById('written').textContent.length > 200");
+          await page.waitForFunction("document.getElementById('written').textContent.length > 200");
         } else if (kind === 'digits' || kind === 'teach') {
-          await firefox.evaluate(`void (() => {
+          await page.evaluate(`void (() => {
             const stage = document.getElementById('stage');
             const box = stage.getBoundingClientRect();
             const point = (type, y) => stage.dispatchEvent(new PointerEvent(type, { pointerId: 1, clientX: box.left + box.width * 0.5, clientY: box.top + box.height * y }));
@@ -101,35 +100,35 @@ for (const isolated of [true, false]) {
             for (let y = 0.25; y < 0.8; y += 0.05) point('pointermove', y);
             point('pointerup', 0.8);
           })()`);
-          await firefox.until("/^(This is a|It takes this for a) 1\\b/.test(document.getElementById('digit').textContent)");
+          await page.waitForFunction("/^(This is a|It takes this for a) 1\\b/.test(document.getElementById('digit').textContent)");
         } else {
-          await firefox.until(`${figure('One step')} && window.look().colours > 3`);
+          await page.waitForFunction(`${figure('One step')} && window.look().colours > 3`);
         }
         if (kind === 'field') {
-          const before = await firefox.evaluate('window.look().sum');
-          await firefox.until(`window.look().sum !== ${before}`);
+          const before = await page.evaluate('window.look().sum');
+          await page.waitForFunction(`window.look().sum !== ${before}`);
         }
       }
     });
 
     test('guides', async () => {
-      await firefox.goto(`${server.address}#guides/from-jax`);
-      await firefox.until("document.querySelector('.guide h1')?.textContent.startsWith('From JAX')");
+      await page.goto(`${server.address}#guides/from-jax`);
+      await page.waitForFunction("document.querySelector('.guide h1')?.textContent.startsWith('From JAX')");
     });
 
     test('no view scrolls sideways', async () => {
       for (const { id } of VIEWS) {
-        await firefox.evaluate(`location.hash = '${id}'`);
-        await firefox.until(`document.querySelector('.view-${id} > *')`);
-        const width = await firefox.evaluate('document.documentElement.scrollWidth');
+        await page.evaluate(`location.hash = '${id}'`);
+        await page.waitForFunction(`document.querySelector('.view-${id} > *')`);
+        const width = await page.evaluate('document.documentElement.scrollWidth');
         assert.ok(width <= 390, `${id}: ${width}`);
       }
     });
 
     /* Firefox's `new Worker` in a worker can wait for ever while the page is busy: see web/lend.mjs. */
     test('threads of a worker, while the page is busy', async () => {
-      await firefox.goto(`${server.address}#guides`);
-      const threads = await firefox.evaluate(`new Promise(async (resolve, reject) => {
+      await page.goto(`${server.address}#guides`);
+      const threads = await page.evaluate(`new Promise(async (resolve, reject) => {
         const { lendWorkers } = await import('/web/lend.mjs');
         const worker = lendWorkers(new Worker('/tests/support/lent_clients.mjs', { type: 'module' }));
         const slices = setInterval(() => { for (const end = performance.now() + 12; performance.now() < end;); }, 16);
@@ -144,6 +143,6 @@ for (const isolated of [true, false]) {
     });
 
     test('complained of nothing but threads that cannot be', () => assert.deepEqual(
-      firefox.complaints.filter((text) => isolated || !/^xla-wasm: no threads, as this page/.test(text)), []));
+      complaints.filter((text) => isolated || !/^xla-wasm: no threads, as this page/.test(text)), []));
   });
 }

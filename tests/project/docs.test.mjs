@@ -111,3 +111,14 @@ test('the README is read to the end', async () => {
   const size = (await read('README.md')).length;
   assert.ok(size < 11_000, `${size} characters; details go into pages beside what they describe`);
 });
+
+test('each JavaScript file begins with a comment that says what it holds', async () => {
+  const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.mjs', '*.js', '*.cjs', '*.jsx']);
+  const paths = stdout.split('\n').filter(Boolean), without = [];
+  assert.ok(paths.length > 100);
+  for (const path of paths) {
+    const text = await read(path).catch(() => '/* deleted */');
+    if (!/^(#!.*\n)?\/[*/]/.test(text)) without.push(path);
+  }
+  assert.deepEqual(without, []);
+});

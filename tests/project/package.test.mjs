@@ -1,7 +1,7 @@
 /** Tests the npm package: its contents, and its use by an empty project, tsc and Vite. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -36,7 +36,7 @@ test('the tarball holds what users need, and nothing else', async () => {
     .filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(ROOT.length))
     .filter((path) => !path.includes('node_modules'));
   const expected = [
-    'LICENSE', 'README.md', 'CHANGELOG.md', 'package.json', ...await filesIn('docs'), ...await filesIn('examples'),
+    'LICENSE', 'README.md', 'CHANGELOG.md', 'THIRD_PARTY.md', 'package.json', ...await filesIn('docs'), ...await filesIn('examples'),
     ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
     'build/dist/xla-wasm.js', 'build/dist/xla-wasm-formats.js',
     ...[
@@ -51,6 +51,27 @@ test('the tarball holds what users need, and nothing else', async () => {
   assert.ok(packed.size < 2e6, `${packed.size} bytes`);
   const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
   assert.deepEqual(dependencies ?? {}, {});
+});
+
+describe('THIRD_PARTY.md', () => {
+  let text;
+  before(async () => { text = await readFile(join(ROOT, 'THIRD_PARTY.md'), 'utf8'); });
+
+  test('has a row for each library that is linked', async () => {
+    for (const build of ['threads', 'single']) {
+      const map = await readFile(join(ROOT, `build/obj/${build}/xla-${build}.map`), 'utf8');
+      const libraries = new Set(Array.from(map.matchAll(/\b(lib\w+)[\w-]*\.a\(/g), ([, name]) => name));
+      assert.ok(libraries.has('libc'), [...libraries].join());
+      for (const name of libraries) assert.ok(text.includes(`\`${name}\``), `${name} is linked, and THIRD_PARTY.md does not name it`);
+    }
+  });
+
+  test("has musl's licence as the toolchain has it", async () => {
+    const emcc = await readFile(join(ROOT, 'build/toolchain/bin/emcc'), 'utf8');
+    const folder = dirname(await realpath(emcc.match(/exec '(.*?)'/)[1]));
+    const licence = await readFile(join(folder, 'system/lib/libc/musl/COPYRIGHT'), 'utf8');
+    assert.ok(text.includes(licence.trim()));
+  });
 });
 
 test('links of the README and the documents lead to files of the tarball, or to what only the repository has', async () => {

@@ -1,8 +1,9 @@
 /** Tests that a compilation leaves turns to other events, and can be ended. */
 import assert from 'node:assert/strict';
-import { after, before, describe, mock, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
+import { turnsDuring } from '../support/turns.mjs';
 
 let client;
 before(async () => { client = await Client.create({ threads: 0 }); });
@@ -36,22 +37,6 @@ ${bodies.join('\n')}
 ENTRY main { i = s32[] parameter(0)
   x = f32[] parameter(1)
   ROOT r = f32[] conditional(i, ${names.map(() => 'x').join(', ')}), branch_computations={${names.join(', ')}} }`;
-}
-
-/** Counts the turns of other events during `body`, by a clock that moves by more than a turn whenever it is read. So each
- * step of a compilation ends its turn, however fast the machine is. */
-async function turnsDuring(body) {
-  let turns = 0, on = true, clock = performance.now();
-  const tick = () => { turns++; if (on) setImmediate(tick); };
-  setImmediate(tick);
-  mock.method(performance, 'now', () => (clock += 1000));
-  try {
-    await body();
-  } finally {
-    on = false;
-    mock.restoreAll();
-  }
-  return turns;
 }
 
 describe('a long compilation', () => {

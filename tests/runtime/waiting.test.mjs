@@ -57,6 +57,13 @@ async function failure(client, text, { replicas = 2, args = [[1, 2]], ...options
   }
 }
 
+/** The error of a run whose time is over when all its devices wait: of one with twice the time while some still compute. */
+async function timedOut(client, text, { replicas = 2, timeoutMs }) {
+  const error = await failure(client, text, { replicas, timeoutMs });
+  const isEarly = error.code === 'DEADLINE_EXCEEDED' && (error.waiting?.length ?? 0) < replicas;
+  return isEarly ? timedOut(client, text, { replicas, timeoutMs: 2 * timeoutMs }) : error;
+}
+
 const device = (replica) => ({ replica, partition: 0 });
 
 /** [name, program, options, the waiting instructions by replica, the message] */
@@ -178,9 +185,9 @@ for (const threads of [0, 2]) {
   f = (f32[2], token[]) infeed(t)
   v = f32[2] get-tuple-element(f), index=0
   ROOT r = f32[2] all-reduce(v), replica_groups={}, to_apply=add, channel_id=1`, MEET('q', ', channel_id=1'));
-        const error = await failure(client, text, { timeoutMs: 60 });
+        const error = await timedOut(client, text, { timeoutMs: 60 });
         assert.equal(error.code, 'DEADLINE_EXCEEDED');
-        assert.match(error.message, /not done after 60 ms/);
+        assert.match(error.message, /not done after \d+ ms/);
         assert.match(error.message, /replica 0 waits at infeed f for the host: transferToInfeed/);
         assert.match(error.message, /replica 1 waits at all-reduce q for replica 0 \(which waits at f\)/);
         assert.deepEqual(error.waiting.map((w) => w.waitsFor), ['host', 'members']);
@@ -213,7 +220,7 @@ for (const threads of [0, 2]) {
       try {
         for (const name of ['never', 'a "b\\c"']) {
           client.registerCustomCall(name, () => new Promise(() => {}));
-          const error = await failure(client, program(`  x = f32[2] parameter(0)
+          const error = await timedOut(client, program(`  x = f32[2] parameter(0)
   ROOT c = f32[2] custom-call(x), custom_call_target=${JSON.stringify(name)}`), { timeoutMs: 50 });
           assert.equal(error.code, 'DEADLINE_EXCEEDED');
           assert.ok(error.message.includes(`the callback of "${name}" has not answered`), error.message);
@@ -228,7 +235,7 @@ for (const threads of [0, 2]) {
       const client = await startedClient({ threads });
       try {
         client.registerCustomCall('sometimes', ({ replica, operands: [x] }) => (replica ? x : new Promise(() => {})));
-        const error = await failure(client, ASKED, { timeoutMs: 300 });
+        const error = await timedOut(client, ASKED, { timeoutMs: 300 });
         assert.equal(error.code, 'DEADLINE_EXCEEDED');
         checkAsked(error);
         const signal = AbortSignal.timeout(50);
@@ -340,11 +347,12 @@ describe('4,096 devices', () => {
       calls++;
       return new Promise(() => {});
     });
-    const { longest, result: error } = await blockedDuring(() => failure(client, program(`  x = f32[2] parameter(0)
+    const { longest, result: error } = await blockedDuring(() => timedOut(client, program(`  x = f32[2] parameter(0)
   ROOT c = f32[2] custom-call(x), custom_call_target="never"`), { replicas: DEVICES, timeoutMs: 2500 }));
     assert.equal(error.code, 'DEADLINE_EXCEEDED');
     assert.match(error.message, /has not answered, on line \d+; and 4088 more at c$/);
-    assert.deepEqual([error.waiting.length, error.waiting[9].waitsFor, calls], [DEVICES, 'host', DEVICES]);
+    assert.deepEqual([error.waiting.length, error.waiting[9].waitsFor], [DEVICES, 'host']);
+    assert.ok(calls >= DEVICES, `${calls} calls`);
     assert.ok(longest < BLOCKED_MS, `${longest} ms`);
     client.dispose();
   });

@@ -1,4 +1,4 @@
-/** A worker of page_firefox.test.mjs: starts many clients with threads that the page lends, and counts them. */
+/** A worker of page/firefox.test.mjs: starts many clients with threads that the page lends, and counts them. */
 import { Client } from '../../bindings/index.mjs';
 import { borrowWorkers } from '../../web/lend.mjs';
 

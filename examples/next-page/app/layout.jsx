@@ -1,3 +1,4 @@
+/** The frame of every page. */
 export const metadata = { title: 'xla-wasm in Next.js', icons: { icon: 'data:,' } };
 
 export default function Layout({ children }) {

@@ -1,3 +1,4 @@
+/** The page, with the plot. */
 import Smoother from './smoother.jsx';
 
 /* Rendered on the server, or when the site is built. The component below computes in the page. */

@@ -1,3 +1,4 @@
+/** A program that smooths a signal. */
 import { Client } from 'xla-wasm';
 
 export const SIZE = 128;

@@ -1,3 +1,4 @@
+/** A plot of a signal, smoothed in the page by a program that the reader can adjust. */
 'use client';
 
 import { useEffect, useState } from 'react';

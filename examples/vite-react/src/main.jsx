@@ -1,3 +1,4 @@
+/** A pad to draw on, and the kinds of strokes that a program takes the drawing for. */
 import { useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useClassifier } from './classifier.js';
