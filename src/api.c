@@ -139,7 +139,7 @@ XLA_API Instruction *xla_builder_gradient(Builder *builder, const Instruction *o
                                           Instruction *const *wrt, int count, double max_iterations,
                                           int checkpoint, const char *rule_names,
                                           Module *const *rules, int rule_count) {
-  GivenRules given = {rule_names, rule_count, rules, NULL};
+  CallerRules given = {rule_names, rule_count, rules, NULL};
   GradientOptions options = {.max_iterations = (int64_t)max_iterations,
                              .checkpoint = (Checkpoint)checkpoint,
                              .rules = &given};
@@ -197,7 +197,7 @@ XLA_API Module *xla_module_differentiate(const Module *module, int mode, const i
                                          int of, bool value, double max_iterations, int checkpoint,
                                          const char *rule_names, Module *const *rules,
                                          int rule_count) {
-  GivenRules given = {rule_names, rule_count, rules, NULL};
+  CallerRules given = {rule_names, rule_count, rules, NULL};
   GradientOptions options = {(GradientMode)mode,     count, wrt, of, value, (int64_t)max_iterations,
                              (Checkpoint)checkpoint, &given};
   Module *derivative = module_differentiate(module, &options, &last_error);

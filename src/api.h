@@ -106,7 +106,7 @@ XLA_API const char *xla_module_parameter_name(const Module *module, int number);
 XLA_API char *xla_module_result_shape(const Module *module);
 /* A new module, of derivatives: see module_differentiate in derive/gradient/gradient.h. `mode`: a GradientMode;
 ** `wrt`: `count` numbers of parameters; `max_iterations`: 0 for none; `checkpoint`: a Checkpoint; `rule_names`, `rules`:
-** the names, and the `rule_count` pairs, of GivenRules in derive/gradient/options.h. */
+** the names, and the `rule_count` pairs, of CallerRules in derive/gradient/options.h. */
 XLA_API Module *xla_module_differentiate(const Module *module, int mode, const int *wrt, int count,
                                          int of, bool value, double max_iterations, int checkpoint,
                                          const char *rule_names, Module *const *rules,

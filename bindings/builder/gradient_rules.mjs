@@ -1,4 +1,4 @@
-/** Derivative rules that callers register: client.registerGradient(). The core's part is derive/gradient/given.h. */
+/** Derivative rules that callers register: client.registerGradient(). The core's part is derive/gradient/caller_rules.h. */
 import { unquoted } from '../base/attribute_text.mjs';
 import { callersFunction } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';

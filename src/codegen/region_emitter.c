@@ -6,8 +6,8 @@
 #include "codegen/region_emitter.h"
 
 #include "codegen/loops/emitter.h"
+#include "codegen/loops/function_emitter.h"
 #include "codegen/loops/leaf_emitter.h"
-#include "codegen/loops/math_emitter.h"
 #include "codegen/loops/reduce_emitter.h"
 #include "codegen/loops/value_emitter.h"
 

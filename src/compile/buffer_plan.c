@@ -200,7 +200,7 @@ static int find_results(const Program *program, LogicalBuffer *const *buffers, i
     Host host = {.slot = buffer->slot,
                  .surely = donor < 0 ? 0 : free_from[SLOT_FIRST_PARAMETER + donor],
                  .last = buffer->first - 1,
-                 .until = buffer->may_take_else,
+                 .until = buffer->overwrites_temporary,
                  .bytes = padded(buffer->bytes)};
     if (host.bytes >= MIN_HOSTED) hosts[n++] = host;
   }

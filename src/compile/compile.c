@@ -99,7 +99,7 @@ struct Compilation {
   Mesh mesh;
   CompileOptions options;
   PipelineRun pipeline;
-  ThunkMaker *maker; /* NULL: not there yet */
+  ThunkCompiler *maker; /* NULL: not there yet */
   Buffers buffers;
   Error error;
 };

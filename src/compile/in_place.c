@@ -119,10 +119,10 @@ static bool is_alias(const Program *program, const LogicalBuffer *result,
 ** one, else the first that no earlier result takes. */
 static bool is_better(const Program *program, const Thunk *thunk, int r,
                       const LogicalBuffer *operand) {
-  const LogicalBuffer *result = thunk->results[r], *so_far = result->may_take;
+  const LogicalBuffer *result = thunk->results[r], *so_far = result->overwrites_parameter;
   if (is_alias(program, result, operand)) return true;
   for (int i = 0; i < r; i++) {
-    if (thunk->results[i]->may_take == operand) return false;
+    if (thunk->results[i]->overwrites_parameter == operand) return false;
   }
   return !so_far || (operand->slot < so_far->slot && !is_alias(program, result, so_far));
 }
@@ -140,9 +140,9 @@ static void join_results(const Program *program, const Thunk *thunk) {
       if (!is_free && !is_parameter(program, operand)) continue;
       if (!thunk_may_overwrite(thunk, i, r)) continue;
       if (!is_free) {
-        if (is_better(program, thunk, r, operand)) result->may_take = operand;
-      } else if (result->may_take && is_result(program, result)) {
-        result->may_take_else = operand;
+        if (is_better(program, thunk, r, operand)) result->overwrites_parameter = operand;
+      } else if (result->overwrites_parameter && is_result(program, result)) {
+        result->overwrites_temporary = operand;
       } else if (join(program, result, operand)) {
         break;
       }
@@ -159,7 +159,7 @@ static void join_copy(const Program *program, const Thunk *thunk) {
     if (from->slot == SLOT_ARENA && from->first > to->first) join(program, from, buffer_owner(to));
   } else if (!to->same && from->first <= to->first) {
     if (is_parameter(program, from)) {
-      if (from->bytes == to->bytes) to->may_take = from;
+      if (from->bytes == to->bytes) to->overwrites_parameter = from;
     } else {
       join(program, to, from);
     }
@@ -214,9 +214,9 @@ typedef struct Donors {
   int *donor; /* by result; -1: none */
 } Donors;
 
-static bool may_take(const LogicalBuffer *result, const LogicalBuffer *parameter) {
+static bool may_lie_on(const LogicalBuffer *result, const LogicalBuffer *parameter) {
   return result && parameter && result->bytes == parameter->bytes && result->bytes > 0 &&
-         (parameter->last < result->first || result->may_take == parameter);
+         (parameter->last < result->first || result->overwrites_parameter == parameter);
 }
 
 static void give(Donors *donors, int result, int parameter) {
@@ -228,9 +228,10 @@ static void give(Donors *donors, int result, int parameter) {
 static void note_steps(const Program *program, Donors *donors) {
   for (int r = 0; r < program->result_leaves; r++) {
     const LogicalBuffer *result = donors->results[r];
-    if (donors->donor[r] >= 0 || !result || !result->may_take) continue;
-    int parameter = result->may_take->slot - SLOT_FIRST_PARAMETER;
-    if (!donors->taken[parameter] && may_take(result, result->may_take)) give(donors, r, parameter);
+    if (donors->donor[r] >= 0 || !result || !result->overwrites_parameter) continue;
+    int parameter = result->overwrites_parameter->slot - SLOT_FIRST_PARAMETER;
+    if (!donors->taken[parameter] && may_lie_on(result, result->overwrites_parameter))
+      give(donors, r, parameter);
   }
 }
 
@@ -241,7 +242,7 @@ static void note_donors(const Program *program, Donors *donors) {
     while (first < program->parameter_leaves && donors->taken[first]) first++;
     for (int p = first; p < program->parameter_leaves && p < first + MAX_TRIED; p++) {
       if (donors->donor[r] >= 0) break;
-      if (!donors->taken[p] && may_take(donors->results[r], donors->parameters[p])) {
+      if (!donors->taken[p] && may_lie_on(donors->results[r], donors->parameters[p])) {
         give(donors, r, p);
       }
     }
@@ -255,7 +256,7 @@ static void note_aliases(const Program *program, Donors *donors) {
     int p, r;
     if (!alias_leaves(module, &module->aliases[i], &p, &r)) continue;
     if (donors->donor[r] >= 0 || donors->taken[p]) continue;
-    if (may_take(donors->results[r], donors->parameters[p])) give(donors, r, p);
+    if (may_lie_on(donors->results[r], donors->parameters[p])) give(donors, r, p);
   }
 }
 

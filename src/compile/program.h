@@ -46,8 +46,8 @@ typedef struct LogicalBuffer {
   /* Of a loop's state: its initial value, and the time at which that is copied there. */
   const struct LogicalBuffer *copied_from;
   int copied_at;
-  /* in_place.c: the parameter whose memory it may take, or else the temporary. */
-  const struct LogicalBuffer *may_take, *may_take_else;
+  /* in_place.c: the parameter that it may be written over; or else, for the program's results, the temporary. */
+  const struct LogicalBuffer *overwrites_parameter, *overwrites_temporary;
   int number; /* for plan_check.c */
 } LogicalBuffer;
 
@@ -221,11 +221,11 @@ typedef struct Buffers {
   int count;
   LogicalBuffer **results; /* by leaf */
 } Buffers;
-typedef struct ThunkMaker ThunkMaker;
-ThunkMaker *thunks_begin(Program *program, const CompileOptions *options);
+typedef struct ThunkCompiler ThunkCompiler;
+ThunkCompiler *thunks_begin(Program *program, const CompileOptions *options);
 /* Makes the thunks of some more instructions of the entry. Returns whether there are more. */
-bool thunks_step(ThunkMaker *maker);
-bool thunks_end(ThunkMaker *maker, Buffers *buffers, Error *error);
+bool thunks_step(ThunkCompiler *maker);
+bool thunks_end(ThunkCompiler *maker, Buffers *buffers, Error *error);
 /* in_place.c: lets results take the memory of their operands, or of arguments. */
 void join_buffers(Program *program);
 void remove_copies(ThunkSequence *sequence); /* those that join_buffers made needless */

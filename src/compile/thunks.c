@@ -15,7 +15,7 @@
 #include "reference/eval.h"
 #include "rewrite/base/rewrite.h"
 
-struct ThunkMaker {
+struct ThunkCompiler {
   Program *program;
   const CompileOptions *options;
   Arena *arena;
@@ -34,7 +34,6 @@ struct ThunkMaker {
   int next;
   LogicalBuffer ***values, ***arguments;
 };
-typedef ThunkMaker Compiler;
 
 /* Limits the expansion of nested calls: loops and branches that each call the next ones twice expand
 ** exponentially. Real programs stay far below. The evaluator runs instructions that do not fit. */
@@ -45,7 +44,7 @@ enum { MAX_FUNCTIONS = 1 << 16 };
 
 typedef LogicalBuffer **Leaves; /* of one value, in depth-first order */
 
-static LogicalBuffer *new_buffer(Compiler *c, const Shape *leaf, int slot) {
+static LogicalBuffer *new_buffer(ThunkCompiler *c, const Shape *leaf, int slot) {
   LogicalBuffer *buffer = ARENA_NEW(c->arena, LogicalBuffer);
   *buffer = (LogicalBuffer){.shape = leaf, .bytes = shape_bytes(leaf), .slot = slot};
   buffer->first = buffer->last = c->time;
@@ -54,7 +53,7 @@ static LogicalBuffer *new_buffer(Compiler *c, const Shape *leaf, int slot) {
   return buffer;
 }
 
-static Leaves new_leaves(Compiler *c, const Shape *shape) {
+static Leaves new_leaves(ThunkCompiler *c, const Shape *shape) {
   int n = shape_leaves(shape);
   Leaves leaves = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
   const Shape **shapes = scope_new((size_t)n, sizeof *shapes);
@@ -64,13 +63,13 @@ static Leaves new_leaves(Compiler *c, const Shape *shape) {
   return leaves;
 }
 
-static void use(Compiler *c, LogicalBuffer *buffer) {
+static void use(ThunkCompiler *c, LogicalBuffer *buffer) {
   if (buffer->last < c->time) buffer->last = c->time;
 }
 
 /* Appends a thunk. The clock ticks before its results are defined, so that they may take the memory of
 ** buffers that the previous thunk read last. */
-static Thunk *add_thunk(Compiler *c, ThunkSequence *sequence, ThunkKind kind,
+static Thunk *add_thunk(ThunkCompiler *c, ThunkSequence *sequence, ThunkKind kind,
                         const Instruction *instruction) {
   Thunk thunk = {
       .kind = kind, .time = c->time, .begin = c->time, .end = c->time, .instruction = instruction};
@@ -78,7 +77,7 @@ static Thunk *add_thunk(Compiler *c, ThunkSequence *sequence, ThunkKind kind,
   return &sequence->thunks[sequence->count - 1];
 }
 
-static void set_leaves(Compiler *c, Thunk *thunk, Leaves operands, int operand_count,
+static void set_leaves(ThunkCompiler *c, Thunk *thunk, Leaves operands, int operand_count,
                        Leaves results, int result_count) {
   thunk->operands = operands;
   thunk->operand_count = operand_count;
@@ -88,7 +87,7 @@ static void set_leaves(Compiler *c, Thunk *thunk, Leaves operands, int operand_c
   for (int i = 0; i < result_count; i++) use(c, results[i]);
 }
 
-static void add_copy(Compiler *c, ThunkSequence *sequence, const Instruction *instruction,
+static void add_copy(ThunkCompiler *c, ThunkSequence *sequence, const Instruction *instruction,
                      LogicalBuffer *from, LogicalBuffer *to) {
   if (from == to || from->slot == SLOT_NONE) return;
   c->time++;
@@ -101,7 +100,7 @@ static void add_copy(Compiler *c, ThunkSequence *sequence, const Instruction *in
 }
 
 /* Returns all operands' leaves in one list. */
-static Leaves operand_leaves(Compiler *c, const Instruction *instruction, Leaves *values,
+static Leaves operand_leaves(ThunkCompiler *c, const Instruction *instruction, Leaves *values,
                              int *count) {
   int n = 0;
   for (int i = 0; i < instruction->operand_count; i++) {
@@ -117,12 +116,12 @@ static Leaves operand_leaves(Compiler *c, const Instruction *instruction, Leaves
   return leaves;
 }
 
-static Leaves compile_computation(Compiler *c, const Computation *computation,
+static Leaves compile_computation(ThunkCompiler *c, const Computation *computation,
                                   const Leaves *arguments, ThunkSequence *sequence);
 
 /* ---- Values that need no thunk ---- */
 
-static Leaves constant_leaves(Compiler *c, const Literal *literal, Leaves leaves, int *next) {
+static Leaves constant_leaves(ThunkCompiler *c, const Literal *literal, Leaves leaves, int *next) {
   if (!leaves) leaves = ARENA_ARRAY(c->arena, LogicalBuffer *, shape_leaves(literal->shape));
   if (shape_is_tuple(literal->shape)) {
     for (int i = 0; i < literal->shape->tuple_size; i++) {
@@ -146,7 +145,8 @@ static Leaves constant_leaves(Compiler *c, const Literal *literal, Leaves leaves
   return leaves;
 }
 
-static Leaves element_leaves(Compiler *c, const Instruction *tuple, Leaves leaves, int64_t index) {
+static Leaves element_leaves(ThunkCompiler *c, const Instruction *tuple, Leaves leaves,
+                             int64_t index) {
   const Shape *shape = tuple->shape;
   int64_t **starts = &c->starts[tuple->id];
   if (!*starts) {
@@ -158,13 +158,13 @@ static Leaves element_leaves(Compiler *c, const Instruction *tuple, Leaves leave
   return leaves + (*starts)[index];
 }
 
-static Leaves unwritten_leaves(Compiler *c, const Shape *shape) {
+static Leaves unwritten_leaves(ThunkCompiler *c, const Shape *shape) {
   Leaves leaves = new_leaves(c, shape);
   for (int i = 0; i < shape_leaves(shape); i++) leaves[i]->unwritten = true;
   return leaves;
 }
 
-static Leaves alias_leaves(Compiler *c, const Instruction *instruction, Leaves *values) {
+static Leaves alias_leaves(ThunkCompiler *c, const Instruction *instruction, Leaves *values) {
   int count;
   /* recv only announces, and send-done waits for a send, which never blocks: both need no thunk. */
   if (instruction->opcode == HLO_AFTER_ALL || instruction->opcode == HLO_RECV ||
@@ -256,7 +256,7 @@ static bool is_element(const Instruction *x) { return x->opcode == HLO_GET_TUPLE
 ** same part of the old one. After all other steps no reader of the old part is left, so the step can
 ** overwrite it. By id; NULL if there are none.
 */
-static bool *find_late(Compiler *c, const Computation *body) {
+static bool *find_late(ThunkCompiler *c, const Computation *body) {
   const Instruction *root = body->root;
   if (root->opcode != HLO_TUPLE_OP) return NULL;
   int *users = scope_new((size_t)body->count, sizeof *users);
@@ -300,7 +300,7 @@ static bool *find_late(Compiler *c, const Computation *body) {
 ** is computed in place. Leaves that the loop does not change keep the initial value's buffers. A root leaf
 ** that is another part of the state (a swap) is copied by way of a temporary, as the copies are sequential.
 */
-static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves init,
+static Leaves compile_while(ThunkCompiler *c, const Instruction *instruction, Leaves init,
                             ThunkSequence *sequence) {
   int n = shape_leaves(instruction->shape);
   c->time++;
@@ -359,7 +359,7 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
 }
 
 /* conditional: each branch's root is copied to the result's buffers. */
-static Leaves compile_conditional(Compiler *c, const Instruction *instruction, Leaves *values,
+static Leaves compile_conditional(ThunkCompiler *c, const Instruction *instruction, Leaves *values,
                                   ThunkSequence *sequence) {
   bool predicated;
   int branch_count = conditional_branches(instruction, NULL, &predicated);
@@ -400,7 +400,7 @@ static void add_preparations(Program *program, Preparation *first) {
   }
 }
 
-static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
+static ThunkKind kind_of(const ThunkCompiler *c, const Instruction *instruction,
                          const KernelPlan **plan) {
   *plan = NULL;
   if (opcode_category(instruction->opcode) == COLLECTIVE) return THUNK_COLLECTIVE;
@@ -428,7 +428,7 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
 }
 
 /* Returns the number of the function for a fusion's computation; adds it to the program if it is new. */
-static int add_function(Compiler *c, const Instruction *fusion) {
+static int add_function(ThunkCompiler *c, const Instruction *fusion) {
   Program *program = c->program;
   int *function = &c->function_of[fusion->a->calls->number];
   if (!*function) {
@@ -441,7 +441,7 @@ static int add_function(Compiler *c, const Instruction *fusion) {
 }
 
 /* Adds to a kernel's thunk the computation that its instruction calls on arrays, as a fusion. */
-static void add_kernel_fusion(Compiler *c, Thunk *thunk, const Computation *called) {
+static void add_kernel_fusion(ThunkCompiler *c, Thunk *thunk, const Computation *called) {
   Instruction *fusion = ARENA_NEW(c->arena, Instruction);
   *fusion = *thunk->instruction;
   fusion->opcode = HLO_FUSION;
@@ -456,12 +456,12 @@ static bool draws(const Instruction *instruction) {
   return instruction->opcode == HLO_RNG || instruction->opcode == HLO_RNG_GET_AND_UPDATE_STATE;
 }
 
-static bool applies_draws(const Compiler *c, const Instruction *instruction) {
+static bool applies_draws(const ThunkCompiler *c, const Instruction *instruction) {
   return c->draws && instruction_called(instruction, NULL) > 0 &&
          instruction_reaches(instruction, draws);
 }
 
-static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves *values,
+static Leaves compile_plain(ThunkCompiler *c, const Instruction *instruction, Leaves *values,
                             ThunkSequence *sequence) {
   int operand_count;
   const KernelPlan *plan;
@@ -518,7 +518,7 @@ static bool needs_runtime(const Instruction *instruction) {
 }
 
 /* Whether a loop or branch still fits as thunks. */
-static bool fits(Compiler *c, const Instruction *instruction) {
+static bool fits(ThunkCompiler *c, const Instruction *instruction) {
   int count = instruction_called(instruction, NULL);
   Computation **called = scope_new((size_t)count, sizeof *called);
   instruction_called(instruction, called);
@@ -530,7 +530,7 @@ static bool fits(Compiler *c, const Instruction *instruction) {
   return false;
 }
 
-static Leaves compile_instruction(Compiler *c, const Instruction *instruction, Leaves *values,
+static Leaves compile_instruction(ThunkCompiler *c, const Instruction *instruction, Leaves *values,
                                   const Leaves *arguments, ThunkSequence *sequence) {
   int next = 0;
   switch (instruction->opcode) {
@@ -555,7 +555,7 @@ static Leaves compile_instruction(Compiler *c, const Instruction *instruction, L
   }
 }
 
-static Leaves compile_computation(Compiler *c, const Computation *computation,
+static Leaves compile_computation(ThunkCompiler *c, const Computation *computation,
                                   const Leaves *arguments, ThunkSequence *sequence) {
   Leaves *values = ARENA_ARRAY(c->arena, Leaves, computation->count);
   int64_t **starts = c->starts;
@@ -576,7 +576,7 @@ static Leaves compile_computation(Compiler *c, const Computation *computation,
 
 /* ---- The entry ---- */
 
-static Leaves *entry_arguments(Compiler *c, const Computation *entry) {
+static Leaves *entry_arguments(ThunkCompiler *c, const Computation *entry) {
   Program *program = c->program;
   Leaves *arguments = ARENA_ARRAY(c->arena, Leaves, entry->parameter_count);
   int leaf = 0;
@@ -594,7 +594,7 @@ static Leaves *entry_arguments(Compiler *c, const Computation *entry) {
 }
 
 /* Returns the leaf, or a zero constant in place of one that no thunk writes: for results. */
-static LogicalBuffer *written(Compiler *c, LogicalBuffer *leaf) {
+static LogicalBuffer *written(ThunkCompiler *c, LogicalBuffer *leaf) {
   int next = 0;
   if (!leaf->unwritten) return leaf;
   return constant_leaves(c, literal_new(c->arena, leaf->shape), NULL, &next)[0];
@@ -602,7 +602,7 @@ static LogicalBuffer *written(Compiler *c, LogicalBuffer *leaf) {
 
 /* Assigns the results' slots. A root leaf that is a temporary, and occurs once, is written there directly;
 ** parameters, constants and repeated leaves are copied at the end. Returns the results' buffers. */
-static Leaves finish_entry(Compiler *c, const Computation *entry, Leaves root) {
+static Leaves finish_entry(ThunkCompiler *c, const Computation *entry, Leaves root) {
   Program *program = c->program;
   Leaves results = ARENA_ARRAY(c->arena, LogicalBuffer *, program->result_leaves);
   int first = SLOT_FIRST_PARAMETER + program->parameter_leaves;
@@ -628,9 +628,9 @@ static Leaves finish_entry(Compiler *c, const Computation *entry, Leaves root) {
   return results;
 }
 
-ThunkMaker *thunks_begin(Program *program, const CompileOptions *options) {
-  Compiler *c = ARENA_NEW(program->arena, Compiler);
-  *c = (Compiler){.program = program, .options = options, .arena = program->arena};
+ThunkCompiler *thunks_begin(Program *program, const CompileOptions *options) {
+  ThunkCompiler *c = ARENA_NEW(program->arena, ThunkCompiler);
+  *c = (ThunkCompiler){.program = program, .options = options, .arena = program->arena};
   c->function_of = ARENA_ARRAY(c->arena, int, program->module->numbers);
   c->draws = module_has(program->module, ABOUT(HLO_RNG, HLO_RNG_GET_AND_UPDATE_STATE));
   module_measure(program->module);
@@ -648,7 +648,7 @@ ThunkMaker *thunks_begin(Program *program, const CompileOptions *options) {
   return c;
 }
 
-bool thunks_step(ThunkMaker *c) {
+bool thunks_step(ThunkCompiler *c) {
   enum { SOME = 256 };
   const Computation *entry = c->program->module->entry;
   int end = c->next + SOME < entry->count ? c->next + SOME : entry->count;
@@ -660,7 +660,7 @@ bool thunks_step(ThunkMaker *c) {
   return c->next < entry->count;
 }
 
-bool thunks_end(ThunkMaker *c, Buffers *buffers, Error *error) {
+bool thunks_end(ThunkCompiler *c, Buffers *buffers, Error *error) {
   Program *program = c->program;
   const Computation *entry = program->module->entry;
   if (c->too_large) {

@@ -4,7 +4,7 @@
 */
 #include <string.h>
 
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 #include "reference/eval.h"
 
 /* ---- Plain loops ---- */

@@ -6,7 +6,7 @@
 */
 #include <string.h>
 
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 #include "reference/eval.h"
 #include "reference/merge_sort.h"
 

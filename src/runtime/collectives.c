@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/min_max.h"
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 #include "reference/eval.h"
 #include "runtime/devices.h"
 #include "runtime/parallel.h"

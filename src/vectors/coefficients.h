@@ -1,4 +1,4 @@
-/* Polynomials that both formulas (math_functions.c) and vector functions (wide_math.h) use; highest coefficient
+/* Polynomials that both formulas (real_functions.c) and vector functions (f64x2.h) use; highest coefficient
 ** first. Fitted for minimal error by Remez's algorithm with 200 bits. */
 #ifndef XLA_VECTORS_COEFFICIENTS_H
 #define XLA_VECTORS_COEFFICIENTS_H

@@ -1,6 +1,6 @@
 /**
  * Tests known ranges of values, which choose cheaper functions (rewrite/simplify/differences.c,
- * codegen/loops/math_emitter.c): a wrong range shows where e^x is out of range.
+ * codegen/loops/function_emitter.c): a wrong range shows where e^x is out of range.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -11,7 +11,7 @@
 #include "derive/batch/batching.h"
 #include "derive/gradient/linear.h"
 #include "hlo/infer/builder.h"
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 #include "reference/eval.h"
 #include "vectors/vector_functions.h"
 

@@ -11,7 +11,7 @@ import { ROOT } from '../support/program.mjs';
 
 const NUMBER = /(?:#define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+(?=[\dIU(])|\b([A-Z][A-Z0-9_]+)\s*=(?!=)\s*)([^,;}/\n]+)/g;
 /** Files of numbers that other formats or interfaces give, but for their limits. */
-const OF_FORMATS = /^(api|codegen\/wasm_encoder|base\/error|value\/types|hlo\/text\/lexer)\.[ch]$/;
+const OF_FORMATS = /^(api|codegen\/wasm\/(wasm_encoder|instructions)|base\/error|value\/types|hlo\/text\/lexer)\.[ch]$/;
 const IS_LIMIT = /^(MAX|MIN)_/;
 /** What is a number from 2 on, a product or a power. The others are cases of an enumeration. */
 const isNumber = (value) => /^([2-9]|1\d|1 <<)/.test(value) || (/[*]|<</.test(value) && !/sizeof|0x/.test(value));

@@ -5,8 +5,8 @@
 */
 #include <math.h>
 
+#include "codegen/formulas/formulas.h"
 #include "codegen/formulas/lanes.h"
-#include "codegen/formulas/math_functions.h"
 
 /* Compares bits as integers: positive floats keep their order, and NaN without its sign is above all. */
 static Value is_outside(Expression *m, Value size, int64_t from, int64_t to) {

@@ -1,10 +1,10 @@
 /*
 ** Complex operations of more than one instruction per part: as formulas over vectors of real and of imaginary
-** parts, or as calls of vector_complex.c, which takes the two in adjacent lanes.
+** parts, or as calls of vectors/complex.c, which takes the two in adjacent lanes.
 */
 #include <math.h>
 
-#include "codegen/formulas/math_functions.h"
+#include "codegen/formulas/formulas.h"
 
 typedef struct Parts {
   Value re, im;
@@ -53,7 +53,7 @@ static Parts select_parts(Expression *m, Value mask, Parts yes, Parts no) {
   return (Parts){selected(m, mask, yes.re, no.re), selected(m, mask, yes.im, no.im)};
 }
 
-/* Returns the quotient by C's Annex G where both parts are NaN: see hlo/scalar/complex_math.c. */
+/* Returns the quotient by C's Annex G where both parts are NaN: see hlo/scalar/complex.c. */
 static Parts special_quotient(Expression *m, Parts x, Parts y, Parts result) {
   Value zero = constant(m, 0);
   Value nan = both(m, is_unequal(m, result.re, result.re), is_unequal(m, result.im, result.im));

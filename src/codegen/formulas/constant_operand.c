@@ -4,8 +4,8 @@
 */
 #include <math.h>
 
+#include "codegen/formulas/formulas.h"
 #include "codegen/formulas/lanes.h"
-#include "codegen/formulas/math_functions.h"
 
 /* --- Powers ----------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 ** integer arithmetic is the same for all formats (value/fp.h). Rounds as fp_from_double() does. In formats
 ** with several NaNs these keep the fitting part of their payload, so that moved data keeps its bits.
 */
-#include "codegen/formulas/math_functions.h"
+#include "codegen/formulas/formulas.h"
 #include "value/scalar.h"
 
 enum { MANTISSA = 23, BIAS = 127 };

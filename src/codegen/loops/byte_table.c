@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "codegen/formulas/lanes.h"
+#include "codegen/loops/function_emitter.h"
 #include "codegen/loops/leaf_emitter.h"
-#include "codegen/loops/math_emitter.h"
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 
 enum { ENTRIES = 256 };
 

@@ -6,8 +6,8 @@
 */
 #include "codegen/loops/complex_emitter.h"
 
+#include "codegen/formulas/formulas.h"
 #include "codegen/formulas/lanes.h"
-#include "codegen/formulas/math_functions.h"
 #include "codegen/loops/convert_emitter.h"
 #include "codegen/loops/expression_emitter.h"
 #include "codegen/loops/lane_emitter.h"

@@ -1,6 +1,6 @@
 /*
 ** Emits element-wise operations as vector code. Operations of one or two SIMD instructions are emitted here;
-** others are a formula (math_functions.c) or a call of a vector function (vector_functions.def). The results
+** others are a formula (real_functions.c) or a call of a vector function (vector_functions.def). The results
 ** equal those of the evaluator's rules, bit for bit except in the transcendental functions.
 */
 #include "codegen/loops/element_emitter.h"
@@ -8,13 +8,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "codegen/formulas/formulas.h"
 #include "codegen/formulas/lanes.h"
-#include "codegen/formulas/math_functions.h"
 #include "codegen/loops/byte_table.h"
 #include "codegen/loops/complex_emitter.h"
 #include "codegen/loops/convert_emitter.h"
+#include "codegen/loops/function_emitter.h"
 #include "codegen/loops/lane_emitter.h"
-#include "codegen/loops/math_emitter.h"
 
 /* --- Tables ---------------------------------------------------------------------- */
 
@@ -607,8 +607,7 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_MINIMUM: return true;
   case HLO_ABS:
   case HLO_SIGN: return is_float || is_signed(type);
-  case HLO_LOGISTIC:
-    return is_float && !is_float8(type); /* computed in steps: hlo/scalar/real_math.c */
+  case HLO_LOGISTIC: return is_float && !is_float8(type); /* computed in steps: hlo/scalar/real.c */
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
   case HLO_POPCNT: return is_integer;
   default:

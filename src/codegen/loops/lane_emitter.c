@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "codegen/formulas/formulas.h"
 #include "codegen/formulas/lanes.h"
-#include "codegen/formulas/math_functions.h"
 #include "codegen/loops/expression_emitter.h"
 
 int node_parts(const LoopNode *node) { return lane_parts(lane_kind(node_type(node))); }

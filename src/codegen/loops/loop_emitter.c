@@ -17,9 +17,9 @@
 #include "codegen/formulas/lanes.h"
 #include "codegen/loops/element_emitter.h"
 #include "codegen/loops/emitter.h"
+#include "codegen/loops/function_emitter.h"
 #include "codegen/loops/lane_emitter.h"
 #include "codegen/loops/leaf_emitter.h"
-#include "codegen/loops/math_emitter.h"
 #include "codegen/loops/value_emitter.h"
 
 /* --- Rows ------------------------------------------------------------------------------------- */

@@ -5,14 +5,14 @@
 */
 #include "codegen/loops/value_emitter.h"
 
-#include "codegen/formulas/math_functions.h"
+#include "codegen/formulas/formulas.h"
 #include "codegen/loops/byte_table.h"
 #include "codegen/loops/complex_emitter.h"
 #include "codegen/loops/convert_emitter.h"
 #include "codegen/loops/element_emitter.h"
+#include "codegen/loops/function_emitter.h"
 #include "codegen/loops/lane_emitter.h"
 #include "codegen/loops/leaf_emitter.h"
-#include "codegen/loops/math_emitter.h"
 #include "codegen/loops/overwrite.h"
 
 /* Pushes two consecutive values of an iota with a 64-bit counter. */

@@ -41,7 +41,8 @@ static bool takes(Reader *r, const char *token) {
 static Instruction *spread(Reader *r, Instruction *x) {
   const Shape *shape = r->names->shape;
   TypeKind kind = type_kind(x->shape->type);
-  bool is_other = kind == KIND_SIGNED || (kind == KIND_FLOAT && type_kind(shape->type) == KIND_FLOAT);
+  bool is_other =
+      kind == KIND_SIGNED || (kind == KIND_FLOAT && type_kind(shape->type) == KIND_FLOAT);
   if (is_other && has_derivative(shape)) x = make_convert(&r->l->m, x, shape->type);
   if (x->shape->rank == shape->rank) return x;
   return make_broadcast(&r->l->m, x, shape, (Int64List){0});

@@ -3,8 +3,8 @@
 #include "base/min_max.h"
 #include "derive/derive.h"
 #include "derive/gradient/body.h"
+#include "derive/gradient/caller_rules.h"
 #include "derive/gradient/functions.h"
-#include "derive/gradient/given.h"
 #include "derive/gradient/kept_calls.h"
 #include "hlo/infer/verifier.h"
 #include "hlo/ir/shard_attributes.h"
@@ -16,9 +16,9 @@
 enum { MAX_ROUNDS = 8 };
 
 /* Writes operations that have no rule with others that have one, and simplifies, so that loops show their counts. */
-static bool prepare(Module *module, const GivenRules *rules, Error *error) {
+static bool prepare(Module *module, const CallerRules *rules, Error *error) {
   if (!module_state_shardings(module, error)) return error_name_op(error, "gradient");
-  given_keep_calls(module, rules);
+  caller_keep_calls(module, rules);
   const PipelineOptions options = {0};
   pipeline_run_stage(module, STAGE_DERIVE, &options);
   functions_keep(module);

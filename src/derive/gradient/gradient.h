@@ -48,7 +48,7 @@ typedef struct GradientOptions {
   /* For while loops whose count is unknown, in reverse mode; 0: they are refused. */
   int64_t max_iterations;
   Checkpoint checkpoint;
-  GivenRules *rules; /* may be NULL */
+  CallerRules *rules; /* may be NULL */
 } GradientOptions;
 
 /*

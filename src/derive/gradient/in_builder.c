@@ -5,8 +5,8 @@
 ** The gradient is a call that computes again what lies between. What must not be done twice (infeed, random numbers, host
 ** calls) is an argument of the call. Collectives are done again, as their derivatives are collectives, too.
 */
+#include "derive/gradient/caller_rules.h"
 #include "derive/gradient/extract.h"
-#include "derive/gradient/given.h"
 #include "derive/gradient/gradient.h"
 #include "derive/gradient/linear.h"
 #include "hlo/ir/shorthand.h"
@@ -110,7 +110,7 @@ static void give_results(Snapshot *s, Instruction *x, const Computation *built) 
 }
 
 /* Drops instructions that the root does not need, and makes given values parameters. */
-static bool keep_needed(Snapshot *s, const Computation *built, const GivenRules *rules,
+static bool keep_needed(Snapshot *s, const Computation *built, const CallerRules *rules,
                         Error *error) {
   Computation *c = s->c;
   int count = c->count, kept = 0;
@@ -123,7 +123,7 @@ static bool keep_needed(Snapshot *s, const Computation *built, const GivenRules 
     if (is_given(s, x)) {
       needed[i] = false;
       replace_uses(c, x, give(s, built->instructions[place_of_copy(s, x)]));
-    } else if (x->opcode == HLO_CUSTOM_CALL && given_has_rule(rules, x)) {
+    } else if (x->opcode == HLO_CUSTOM_CALL && caller_has_rule(rules, x)) {
       give_results(s, x, built);
     } else if (instruction_reaches(x, is_host_effect)) {
       return error_set_op(error, STATUS_UNIMPLEMENTED, "gradient",
@@ -145,7 +145,7 @@ static bool keep_needed(Snapshot *s, const Computation *built, const GivenRules 
 
 /* Copies the unfinished computation, with `of` as its result, and changes of `wrt` as further parameters. */
 static bool take_snapshot(Snapshot *s, const Computation *built, const Instruction *of,
-                          Instruction *const *wrt, int count, const GivenRules *rules,
+                          Instruction *const *wrt, int count, const CallerRules *rules,
                           Error *error) {
   *s = (Snapshot){.module = module_new("gradient")};
   Computation *c = s->c = module_clone_computation(s->module, built, NULL);

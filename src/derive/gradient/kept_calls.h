@@ -1,5 +1,5 @@
 /*
-** Calls that are not inlined before they are differentiated, as they have a rule: a caller's (given.h) or one of the table
+** Calls that are not inlined before they are differentiated, as they have a rule: a caller's (caller_rules.h) or one of the table
 ** of known functions (functions.h). They are custom calls meanwhile, with the rule's name as their target.
 */
 #ifndef XLA_DERIVE_GRADIENT_KEPT_CALLS_H

@@ -54,8 +54,8 @@ typedef struct Differentiation {
   Checkpoint checkpoint;
   CheckpointPlan *plans;
   int plan_count, plan_capacity;
-  int recomputed;    /* how many of the bodies around are done again in the second loop */
-  GivenRules *rules; /* may be NULL */
+  int recomputed;     /* how many of the bodies around are done again in the second loop */
+  CallerRules *rules; /* may be NULL */
   Error *error;
   bool failed;
   int64_t channels; /* the largest channel_id so far */

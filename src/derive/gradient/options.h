@@ -4,8 +4,8 @@
 
 #include "hlo/ir/module.h"
 
-/* Derivative rules that the caller gives: see given.h. */
-typedef struct GivenRules {
+/* Derivative rules that the caller gives: see caller_rules.h. */
+typedef struct CallerRules {
   /* Names that have rules: custom_call_targets, or computations without the numbers that make names unique. Each name
   ** is between two newlines. One after a ~ is that of a computation whose values reverse mode computes again. */
   const char *names;
@@ -13,7 +13,7 @@ typedef struct GivenRules {
   Module *const *items; /* pairs: a call, which `wanted` named before, and its rule */
   /* Set by a failure: a program of one call, for which a rule is wanted; the caller frees it. */
   Module *wanted;
-} GivenRules;
+} CallerRules;
 
 /* What the stacks of a loop save in reverse mode (loops.c). */
 typedef enum Checkpoint {

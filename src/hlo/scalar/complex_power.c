@@ -6,7 +6,7 @@
 */
 #include <math.h>
 
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 
 typedef double Parts __attribute__((vector_size(16))); /* real, imaginary */
 

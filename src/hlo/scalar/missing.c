@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "base/host/platform.h"
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 
 _Noreturn void scalar_missing(Opcode opcode) {
   char message[128];

@@ -62,7 +62,7 @@ bool axes_have_neighbours(const Axes *axes, Operand operand);
 ** from that of the sums, units write sums into scratch memory, in the order of the result. Finishing chunks then
 ** add them up and convert them.
 */
-typedef enum ContractionWay { BY_TILES, BY_STREAM, BY_SMALL, DIRECTLY } ContractionWay;
+typedef enum ContractionWay { BY_TILES, BY_STREAM, BY_WHOLE_MATRICES, DIRECTLY } ContractionWay;
 
 typedef struct ContractionPlan {
   ContractionWay way;

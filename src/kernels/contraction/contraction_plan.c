@@ -60,7 +60,7 @@ static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
   int64_t most = lines[LHS] > lines[RHS] ? lines[LHS] : lines[RHS], depth = axes_size(&c->depth);
   if (fewest > THIN || (depth <= TINY_DEPTH && most * depth <= TINY)) {
     if (swapping_cost(c, true) < swapping_cost(c, false)) swap_plan(plan, c);
-    if (small_plan(plan, c)) return BY_SMALL;
+    if (small_plan(plan, c)) return BY_WHOLE_MATRICES;
   }
   if (lines[RHS] < lines[LHS]) swap_plan(plan, c);
   return stream_plan(plan, c) ? BY_STREAM : BY_TILES;
@@ -95,7 +95,7 @@ ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t re
   plan.units_per_chunk = products < CHUNK_PRODUCTS ? CHUNK_PRODUCTS / products : 1;
   plan.result_elements = result_elements;
   plan.finish_elements = FINISH_ELEMENTS;
-  bool converts = plan.way == BY_STREAM || plan.way == BY_SMALL;
+  bool converts = plan.way == BY_STREAM || plan.way == BY_WHOLE_MATRICES;
   plan.finishes = plan.splits > 1 || (!converts && !sums_are_results(plan.arithmetic, type[OUT]));
   return plan;
 }
@@ -191,9 +191,9 @@ void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
   Batch batch;
   Small small;
   batch_find(&batch, part, whole ? unit : 0);
-  if (plan->way == BY_SMALL) small_init(&small, part, plan);
+  if (plan->way == BY_WHOLE_MATRICES) small_init(&small, part, plan);
   for (; unit < end; unit++) {
-    if (plan->way == BY_SMALL) {
+    if (plan->way == BY_WHOLE_MATRICES) {
       small_multiply(&small, batch.offset, sides, data->result);
       batch_next(&batch, part);
       continue;

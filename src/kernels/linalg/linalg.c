@@ -26,11 +26,12 @@ static double turn_of(const LinalgProgress *progress) {
 }
 
 /* How often a turn reads the clock; a read is a slow call of the host. */
-enum { LOOKS = 16 };
+enum { CLOCK_READS = 16 };
 
 static bool is_late(LinalgProgress *progress) {
   const KernelCall *call = progress->call;
-  if (call->deadline_us == 0 || progress->work < progress->looked + turn_of(progress) / LOOKS) {
+  if (call->deadline_us == 0 ||
+      progress->work < progress->looked + turn_of(progress) / CLOCK_READS) {
     return false;
   }
   progress->looked = progress->work;

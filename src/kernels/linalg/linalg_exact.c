@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/min_max.h"
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 #include "kernels/linalg/linalg.h"
 
 enum { STRIP = 128 }; /* vectors at once */

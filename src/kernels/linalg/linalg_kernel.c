@@ -190,15 +190,15 @@ static void set_bytes(LinalgPlan *p, const Instruction *x) {
   }
 }
 
-/* Estimates the operations for one matrix. Iterations for eigenvalues and singular values count as APPROACHES times. */
+/* Estimates the operations for one matrix. Iterations for eigenvalues and singular values count as ITERATIONS_EACH times. */
 static double work_of(const LinalgPlan *p) {
-  enum { APPROACHES = 16, LEAST = 256 }; /* LEAST: the overhead of the smallest matrix */
+  enum { ITERATIONS_EACH = 16, LEAST = 256 }; /* LEAST: the overhead of the smallest matrix */
   int64_t size = max_i64(p->in[0].rows, p->in[0].columns), numbers = size * size;
   for (int k = 1; k < p->operands; k++)
     numbers = max_i64(numbers, p->in[k].rows * p->in[k].columns);
   bool approaches = p->routine == LINALG_SYEVD || p->routine == LINALG_GESDD ||
                     p->routine == LINALG_GEES || p->routine == LINALG_GEEV;
-  return (double)size * (double)numbers * (approaches ? APPROACHES : 1) + LEAST;
+  return (double)size * (double)numbers * (approaches ? ITERATIONS_EACH : 1) + LEAST;
 }
 
 static KernelPlan *plan(const Instruction *x, Arena *arena) {

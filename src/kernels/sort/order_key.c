@@ -1,7 +1,7 @@
 /* Sets up order keys: see order_key.h. */
 #include "kernels/sort/order_key.h"
 
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 
 enum { PLACES = 259, MIDDLE = 129 };
 

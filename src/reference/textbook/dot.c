@@ -5,7 +5,7 @@
 ** contracted, column]. Then each batch is a matrix product. Its order [batch, row, column] is that of
 ** the result.
 */
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 #include "reference/packed.h"
 #include "reference/textbook/textbook.h"
 

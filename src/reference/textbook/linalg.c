@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/min_max.h"
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 #include "reference/textbook/textbook.h"
 
 enum { BLOCK = 128 };

@@ -1,6 +1,6 @@
 #include "reference/textbook/textbook.h"
 
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 #include "reference/textbook/lapack.h"
 
 static int64_t index_at(const Literal *literal, int64_t i) {

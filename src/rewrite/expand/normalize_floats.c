@@ -5,7 +5,7 @@
 **     add(x, y)    convert(add(convert(x), convert(y)))
 **
 ** F4E2M1FN is computed in F16, F8E8M0FNU in F32. The min of F8E8M0FNU is a denormal there, which XLA:CPU
-** flushes to zero, as hlo/scalar/real_math.c does. Operations that only compare or move elements stay.
+** flushes to zero, as hlo/scalar/real.c does. Operations that only compare or move elements stay.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/passes.h"

@@ -1,7 +1,7 @@
 /*
 ** Marks differences that are at most 0 or NaN: a number minus the max of numbers that include it, as in every
 ** softmax. Their exponential needs no code for large x. The mark is needed because the loop that computes the
-** difference does not see the max's operands. codegen/loops/math_emitter.c finds other ranges of exponentials.
+** difference does not see the max's operands. codegen/loops/function_emitter.c finds other ranges of exponentials.
 */
 #include <string.h>
 

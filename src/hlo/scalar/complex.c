@@ -4,7 +4,7 @@
 */
 #include <math.h>
 
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 
 static const double HALF_PI = 0x1.921fb54442d18p0;
 

@@ -3,12 +3,12 @@
 ** function builds its constants for each vector, three instructions apiece. Inlined functions have them built
 ** once, before the loops.
 */
-#include "codegen/loops/math_emitter.h"
+#include "codegen/loops/function_emitter.h"
 
 #include <string.h>
 
+#include "codegen/formulas/formulas.h"
 #include "codegen/formulas/lanes.h"
-#include "codegen/formulas/math_functions.h"
 #include "codegen/loops/complex_emitter.h"
 #include "codegen/loops/expression_emitter.h"
 
@@ -221,7 +221,7 @@ static const char *const float_functions[OPCODE_COUNT][2] = {
 static const char *const integer_functions[OPCODE_COUNT][4] = {
 #define FOR_BOTH(name) \
   {"xla_" name "_i32x4", "xla_" name "_i32x4", "xla_" name "_i64x2", "xla_" name "_i64x2"}
-    [HLO_CLZ] = {[2] = "xla_clz_i64x2", "xla_clz_i64x2"}, /* of 32 bits see math_functions.c */
+    [HLO_CLZ] = {[2] = "xla_clz_i64x2", "xla_clz_i64x2"}, /* of 32 bits see real_functions.c */
     [HLO_DIVIDE] = {[2] = "xla_divide_s64x2", "xla_divide_u64x2"},
     [HLO_POWER] = FOR_BOTH("power"),
     [HLO_REMAINDER] = {[2] = "xla_remainder_s64x2", "xla_remainder_u64x2"},

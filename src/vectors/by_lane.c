@@ -1,7 +1,7 @@
 /*
 ** Vector functions of integers that go lane by lane. They use the evaluator's rules where XLA's differ from C's.
 */
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 #include "vectors/vector_functions.h"
 
 /* --- Integers of 64 bits ---------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 **
 ** log computes in f32, with the polynomial of Moshier's Cephes library (logf.c). The others compute
 ** in double, where a short series is enough, and round once: their errors are hardly above half an
-** ulp. tests/accuracy has the bounds. math_emitter.c inlines the most frequent functions.
+** ulp. tests/accuracy has the bounds. function_emitter.c inlines the most frequent functions.
 */
 #include <math.h>
 #include <string.h>

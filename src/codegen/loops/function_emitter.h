@@ -1,8 +1,8 @@
 /* Functions: written into the loop as formulas, or called. */
-#ifndef XLA_CODEGEN_LOOPS_MATH_EMITTER_H
-#define XLA_CODEGEN_LOOPS_MATH_EMITTER_H
+#ifndef XLA_CODEGEN_LOOPS_FUNCTION_EMITTER_H
+#define XLA_CODEGEN_LOOPS_FUNCTION_EMITTER_H
 
-#include "codegen/formulas/math_functions.h"
+#include "codegen/formulas/formulas.h"
 #include "codegen/loops/emitter.h"
 
 /* Sets the constants of all inlined functions among the plan's nodes, before any loop. */

@@ -1,11 +1,11 @@
 /*
-** Element rules for integers, predicates and real numbers; see complex_math.c for the complex ones.
+** Element rules for integers, predicates and real numbers; see complex.c for the complex ones.
 **
 ** Floats are computed in double and rounded once; those of up to 8 bits are first rounded to f16, as in
 ** XLA:CPU. XLA:CPU computes 4-bit integers in a byte and truncates the result, so popcnt and power see
 ** sign-extended bytes.
 */
-#include "hlo/scalar/scalar_math.h"
+#include "hlo/scalar/element.h"
 
 #include <math.h>
 #include <string.h>

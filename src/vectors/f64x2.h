@@ -3,8 +3,8 @@
 ** errors are about an ulp of double. The polynomials were fitted for minimal error by Remez's algorithm with
 ** 200 bits. Range reductions split their constants into two or three parts, so that the products are exact.
 */
-#ifndef XLA_VECTORS_WIDE_MATH_H
-#define XLA_VECTORS_WIDE_MATH_H
+#ifndef XLA_VECTORS_F64X2_H
+#define XLA_VECTORS_F64X2_H
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Computes each element-wise operation on one element. Used by the evaluator, constant folding, collectives and
 ** the scalar lanes of generated code. */
-#ifndef XLA_HLO_SCALAR_SCALAR_MATH_H
-#define XLA_HLO_SCALAR_SCALAR_MATH_H
+#ifndef XLA_HLO_SCALAR_ELEMENT_H
+#define XLA_HLO_SCALAR_ELEMENT_H
 
 #include "hlo/ir/module.h"
 #include "value/scalar.h"

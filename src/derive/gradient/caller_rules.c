@@ -1,4 +1,4 @@
-#include "derive/gradient/given.h"
+#include "derive/gradient/caller_rules.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@ static const char *entry_of(const char *names, const char *name, size_t length) 
 }
 
 /* Returns the entry with the name of a call, and its length; NULL: it has no rule. */
-static const char *rule_name(const GivenRules *rules, const Instruction *x, size_t *length) {
+static const char *rule_name(const CallerRules *rules, const Instruction *x, size_t *length) {
   if (!rules || !rules->names) return NULL;
   const char *name = x->opcode == HLO_CUSTOM_CALL ? x->a->custom_call_target
                      : x->opcode == HLO_CALL      ? x->a->to_apply->name
@@ -39,14 +39,14 @@ static const char *rule_name(const GivenRules *rules, const Instruction *x, size
   }
 }
 
-bool given_has_rule(const GivenRules *rules, const Instruction *x) {
+bool caller_has_rule(const CallerRules *rules, const Instruction *x) {
   size_t length;
   return rule_name(rules, x, &length) != NULL;
 }
 
 /* ---- Calls ---- */
 
-void given_keep_calls(Module *module, const GivenRules *rules) {
+void caller_keep_calls(Module *module, const CallerRules *rules) {
   for (int c = 0; rules && c < module->count; c++) {
     const Computation *computation = module->computations[c];
     for (int i = 0; i < computation->count; i++) {
@@ -103,7 +103,7 @@ static Module *program_of(const Instruction *x) {
 
 /* Returns the rule of a call; NULL, with the call in `wanted`, if it is not there yet. */
 static const Module *rule_of(Linear *l, const Instruction *x) {
-  GivenRules *rules = l->d->rules;
+  CallerRules *rules = l->d->rules;
   for (int i = 0; i < rules->count; i++) {
     if (is_same_call(rules->items[2 * i]->entry->root, x)) return rules->items[2 * i + 1];
   }
@@ -255,14 +255,14 @@ Instruction *replace_custom_call(Linear *l, const Instruction *x, Instruction **
   size_t length;
   const char *entry = is_kept_call(x) ? rule_name(l->d->rules, x, &length) : NULL;
   if (entry && entry[-1] == '~') return replace_kept(l, x, operands);
-  bool is_known = is_kept_call(x) && !given_has_rule(l->d->rules, x);
+  bool is_known = is_kept_call(x) && !caller_has_rule(l->d->rules, x);
   if (is_known) return replace_known(l, x, operands, kept_function(x));
   Instruction *value = add_value(l, x, operands);
   bool any = false;
   int count = x->operand_count - (has_values(x) ? shape_leaves(x->shape) : 0);
   for (int k = 0; k < count; k++) any |= has_tangent(l, operands[k]);
   if (!any || !any_derivative(x->shape)) return value;
-  if (!given_has_rule(l->d->rules, x)) {
+  if (!caller_has_rule(l->d->rules, x)) {
     static const Rule library = {.linearize = linearize_custom_call};
     linearize(l, value, &library);
     return value;

@@ -4,8 +4,8 @@
 ** beyond 2^20) and all of C128 follow the evaluator's rules, one number at a time. A number is (real,
 ** imaginary) in adjacent lanes.
 */
-#include "hlo/scalar/scalar_math.h"
-#include "vectors/wide_math.h"
+#include "hlo/scalar/element.h"
+#include "vectors/f64x2.h"
 
 /* --- By the evaluator's rules ----------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 ** Real functions as formulas. The polynomials of f64, and of erf, were fitted for minimal error by Remez's
 ** algorithm with 200 bits; that of the logarithm of f32 is from Moshier's Cephes library (logf.c).
 */
-#include "codegen/formulas/math_functions.h"
+#include "codegen/formulas/formulas.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-#include "vectors/wide_math.h"
+#include "vectors/f64x2.h"
 
 static f64x2 low_half(V128 v) { return (f64x2)wasm_f64x2_promote_low_f32x4((v128_t)v); }
 static f64x2 high_half(V128 v) { return low_half(__builtin_shufflevector(v, v, 2, 3, 2, 3)); }

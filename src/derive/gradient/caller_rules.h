@@ -9,16 +9,16 @@
 **
 ** Forward mode takes a jvp. Reverse mode takes either; a jvp must be linear in the tangents, and is transposed.
 */
-#ifndef XLA_DERIVE_GRADIENT_GIVEN_H
-#define XLA_DERIVE_GRADIENT_GIVEN_H
+#ifndef XLA_DERIVE_GRADIENT_CALLER_RULES_H
+#define XLA_DERIVE_GRADIENT_CALLER_RULES_H
 
 #include "derive/gradient/options.h"
 
 /* Whether a custom call or a call has a rule in `rules`, which may be NULL. */
-bool given_has_rule(const GivenRules *rules, const Instruction *x);
+bool caller_has_rule(const CallerRules *rules, const Instruction *x);
 
 /* Keeps the calls that have a rule (kept_calls.h). */
-void given_keep_calls(Module *module, const GivenRules *rules);
+void caller_keep_calls(Module *module, const CallerRules *rules);
 
 /* Makes a custom call return `values`, the leaves of its result, which are operands at the end: it is not done again. */
 void given_set_values(Module *module, Instruction *call, Instruction *const *values, int count);

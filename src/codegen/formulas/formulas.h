@@ -1,6 +1,6 @@
 /* Real functions as formulas: the frequent ones, without branches. */
-#ifndef XLA_CODEGEN_FORMULAS_MATH_FUNCTIONS_H
-#define XLA_CODEGEN_FORMULAS_MATH_FUNCTIONS_H
+#ifndef XLA_CODEGEN_FORMULAS_FORMULAS_H
+#define XLA_CODEGEN_FORMULAS_FORMULAS_H
 
 #include "codegen/formulas/expression.h"
 #include "codegen/formulas/lanes.h"
