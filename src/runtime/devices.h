@@ -23,7 +23,7 @@ typedef enum DeviceState {
 enum { WAITED_FOR_HOST = -1, WAITED_FOR_NOBODY = -2 };
 typedef struct ProfileEvent {
   double start_us, ready_us, end_us;
-  int device, worker;
+  int replica, worker;
   const char *name;     /* the instruction's */
   const char *category; /* "eval", "generated", ... the thunk's kind */
   const char *holds;    /* of regions: the instructions' names, a line each; else NULL */

@@ -412,7 +412,7 @@ def movement(r, chain):
   n = shape[0]
   at = [r.randrange(-1, n + 1) for _ in range(r.randint(1, 4))]
   start, length = r.randint(-1, n), r.randint(1, n)
-  edges = [(r.randint(-1, 2), r.randint(-1, 2), r.randint(0, 1)) for _ in shape]
+  edges = [(r.randint(-1, 2), r.randint(-1 if n > 1 else 0, 2), r.randint(0, 1)) for n in shape]
   ways = {
       f'gather {at}': lambda x: jnp.take(x, np.array(at), axis=0, mode='clip'),
       f'slice {start} {length}': lambda x: lax.dynamic_slice_in_dim(x, start, length),
