@@ -128,7 +128,7 @@ static void check_derivative(Opcode opcode) {
   bool some =
       rule->linear_operands || rule->linearize || rule->replace || rule->is_zero || rule->none;
   for (int k = 0; k < 3; k++) some |= rule->formulas[k] != NULL;
-  if (!some) fail(opcode, "no derivative, and no reason in derive/gradient/rules.def");
+  if (!some) fail(opcode, "no derivative, and no reason in hlo/ir/opcodes.def");
   if (rule->linear_operands && !rule->transpose) fail(opcode, "linear, but no transposition");
 }
 
@@ -137,7 +137,7 @@ static void check_batching(Opcode opcode) {
   const BatchRow *row = &batch_rows[opcode];
   if (row->rule || row->none) return;
   bool needs_none = row->is_source && opcode_rows[opcode].arity == 0;
-  if (!needs_none) fail(opcode, "no batching rule, and no reason in derive/batch/rules.def");
+  if (!needs_none) fail(opcode, "no batching rule, and no reason in hlo/ir/opcodes.def");
 }
 
 /* Each element type is stored and loaded. */

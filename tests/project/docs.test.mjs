@@ -27,9 +27,10 @@ const rows = new Map([...(await read('docs/operations.md')).matchAll(/^\| `([\w-
   }]));
 
 test('opcodes.def defines the result of each operation', async () => {
-  const rows = (await read('src/hlo/ir/opcodes.def')).split(/^(?=OPCODE\()/m).slice(1);
+  const lines = (await read('src/hlo/ir/opcodes.def')).split('\n');
+  const rows = lines.flatMap((line, i) => (line.startsWith('OPCODE(') ? [[lines[i - 1], line]] : []));
   assert.equal(rows.length, opcodes.length);
-  assert.deepEqual(rows.filter((row) => !/^OPCODE\([^()]*\)\s+\/\* \S.* \*\/$/m.test(row)), []);
+  assert.deepEqual(rows.filter(([before]) => !/^(\/\*|\*\*) \S.* \*\/$/.test(before)), []);
 });
 
 test('every operation has a row, every row an operation', () => {

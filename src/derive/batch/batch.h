@@ -5,7 +5,7 @@
 ** which computes the same for each element of the batch. It is HLO as any other: it can be printed, run by XLA,
 ** differentiated, and batched again.
 **
-** One table says how: rules.def, with a row for each operation. Most operations get one dimension more, at the front.
+** One table says how: opcodes.def, with a row for each operation. Most operations get one dimension more, at the front.
 ** An operation with operands that do not depend on the batch stays as it is, and is computed once.
 **
 ** Invariant: a value that depends on the batch is *batched*: each of its arrays, or some arrays of a tuple, have one
@@ -14,7 +14,7 @@
 ** The trick: which arrays become batched is found before an instruction is written (cases.c). A loop needs this, as its
 ** state may become batched in some iteration. Each called computation is written once for each such case.
 **
-** Read rules.def next, then batching.h and walk.c.
+** Read opcodes.def next, then batching.h and walk.c.
 **
 ** Source: the batching rules of JAX (Bradbury et al.), whose vmap this one is held against.
 */

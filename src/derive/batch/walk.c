@@ -17,8 +17,9 @@ static BatchRule batch_elementwise, batch_same;
 #define NEVER(why)  .none = why, .is_refused = true
 
 const BatchRow batch_rows[OPCODE_COUNT] = {
-#define BATCHING(opcode, how) [HLO_##opcode] = {how},
-#include "derive/batch/rules.def"
+#define OPCODE(name, text, arity, category, attributes, inference, batch, ...) {batch},
+#include "hlo/ir/opcodes.def"
+#undef OPCODE
 };
 
 /* ---- Shapes ---- */

@@ -1,5 +1,5 @@
 /*
-** Reads the formulas of rules.def, and adds instructions for them.
+** Reads the formulas of opcodes.def, and adds instructions for them.
 **
 **   choice   = test [ "?" choice ":" choice ]
 **   test     = compared { "&" compared }

@@ -5,7 +5,7 @@
 ** products (forward mode) or vector-Jacobian products (reverse mode). It is HLO as any other: it can be printed, run
 ** by XLA, and differentiated again.
 **
-** One table holds the mathematics: rules.def, with a row for each operation. Its *linearization* says how a small change
+** One table holds the mathematics: opcodes.def, with a row for each operation. Its *linearization* says how a small change
 ** of the operands changes the result: the tangent of the result is a linear function of those of the operands, written
 ** with instructions. The *transposition* of a linear instruction turns cotangents of its result into those of its
 ** operands. Forward mode linearizes. Reverse mode linearizes and then transposes. So no derivative is written twice.
@@ -18,7 +18,7 @@
 ** into the new module. Loops and branches are cut in two: the first part computes values and saves those that the
 ** second part needs, which computes cotangents (loops.c, branches.c).
 **
-** Read rules.def next, then linear.h, linearize.c and transpose.c.
+** Read opcodes.def next, then linear.h, linearize.c and transpose.c.
 **
 ** Sources: Bradbury et al., JAX; Frostig et al., "Decomposing reverse-mode automatic differentiation" (2021). The
 ** conventions for complex numbers, and the choices where a derivative does not exist, are those of JAX.

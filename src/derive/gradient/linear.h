@@ -3,7 +3,7 @@
 **
 ** An instruction of the working computation is *linear* if it depends on a tangent, else *primal*. Adding one finds
 ** this out from its operands. Rules for linearization write linear instructions only with operations that have a
-** transposition in rules.def.
+** transposition in opcodes.def.
 */
 #ifndef XLA_DERIVE_GRADIENT_LINEAR_H
 #define XLA_DERIVE_GRADIENT_LINEAR_H

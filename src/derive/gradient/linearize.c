@@ -16,9 +16,11 @@
 #define NONE(why)               .none = why
 
 const Rule derivative_rules[OPCODE_COUNT] = {
-#define DERIVATIVE(opcode, linearization, transposition) \
-  [HLO_##opcode] = {linearization, .transpose = transposition},
-#include "derive/gradient/rules.def"
+#define OPCODE(name, text, arity, category, attributes, inference, batch, linearization, \
+               transposition)                                                            \
+  {linearization, .transpose = transposition},
+#include "hlo/ir/opcodes.def"
+#undef OPCODE
 };
 
 /* ---- Notes ---- */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 const OpcodeRow opcode_rows[OPCODE_COUNT] = {
-#define OPCODE(name, text, arity, category, attributes) {text, arity, category, attributes},
+#define OPCODE(name, text, arity, category, attributes, ...) {text, arity, category, attributes},
 #include "hlo/ir/opcodes.def"
 #undef OPCODE
 };

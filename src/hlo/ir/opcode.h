@@ -27,7 +27,7 @@ typedef enum OpCategory {
 
 /* ORDER OPCODE. The enumerators have a prefix, as names like ADD and AND are common. */
 typedef enum Opcode {
-#define OPCODE(name, text, arity, category, attributes) HLO_##name,
+#define OPCODE(name, ...) HLO_##name,
 #include "hlo/ir/opcodes.def"
 #undef OPCODE
   OPCODE_COUNT

@@ -1,4 +1,4 @@
-"""Rows of rules.def at the types, orders, signs, ties and attributes that a rule could assume: (name, function, arguments,
+"""Rows of opcodes.def at the types, orders, signs, ties and attributes that a rule could assume: (name, function, arguments,
 None). A case has several functions; each has arguments of its own.
 """
 
