@@ -3,7 +3,7 @@
 **
 **     topk(x, k)   =   sort(the k first of x and their positions, in order of position)
 **
-** For a small k, kernels/sort/topk.c keeps a list of the best elements so far.
+** For a small k, kernels/sort/inner/topk.c keeps a list of the best elements so far.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/passes.h"
