@@ -158,7 +158,7 @@ $(B)/obj/$(1)/fused.wasm: src/kernels/contraction/inner/lanes.c src/kernels/cont
 	@printf '  %-7s %s\n' CC $$@
 	$(Q)$(CC_$(1)) $(CFLAGS_$(1)) -O3 -mrelaxed-simd -DXLA_RELAXED_SIMD -c $$< -o $$(@:.wasm=.o)
 	$(Q)$(WASM_LD) --no-entry --import-memory $(LD_FUSED_$(1)) --strip-all $$(@:.wasm=.o) -o $$@
-$(B)/obj/$(1)/kernels/contraction/fused.o: $(B)/obj/$(1)/fused.wasm
+$(B)/obj/$(1)/kernels/contraction/inner/fused.o: $(B)/obj/$(1)/fused.wasm
 endef
 $(foreach v,threads single,$(eval $(call fused,$(v))))
 

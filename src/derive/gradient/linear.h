@@ -84,21 +84,7 @@ struct Linear {
   int regions; /* how many selects.c has looked at */
 };
 
-/* ---- linearize.c ---- */
-
-/* Begins a working computation for `source`. Parameters are added by the caller, with linear_bind. */
-void linear_begin(Linear *l, Differentiation *d, const Computation *source);
-void linear_bind(Linear *l, const Instruction *parameter, Instruction *value);
-/* Adds all instructions of the source, with their tangents. Returns false with the error in l->d. */
-bool linear_walk(Linear *l);
-/* Adds another computation's instructions, with their tangents, for these operands. Returns its result. */
-Instruction *linear_inline(Linear *l, const Computation *computation, Instruction **operands);
-/* Writes the result of x by other operations, on operands that are parameters of a computation. */
-typedef Instruction *Definition(Linear *l, const Instruction *x, Instruction **operands);
-/* Gives x the tangents that its definition has. The definition's values are dead code where no tangent needs them. */
-void linearize_by_definition(Linear *l, Instruction *x, Definition *define);
-/* Adds a value that stands for a tangent (linear) or cotangent (not linear) until it is copied elsewhere. */
-Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear);
+/* ---- notes.c ---- */
 
 /* The facts about an instruction. The pointer is good until the next call. */
 Note *note_of(Linear *l, const Instruction *x);
@@ -120,6 +106,29 @@ void refuse_derivative(Linear *l, Instruction *x, const char *why);
 void refuse_leaf(Linear *l, Instruction *x, int leaf, const Instruction *from, const char *why);
 /* Fails if x is such a tangent. */
 void check_refused(Linear *l, const Instruction *x);
+/* Adds to the cotangent of a linear instruction; of a primal one, nothing. `cotangent` may be NULL. */
+void add_cotangent(Linear *l, Instruction *x, Instruction *cotangent);
+void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent);
+Instruction *cotangent_of(Linear *l, const Instruction *x);
+/* The same, but takes the cotangent out, zeros if there is none, so that a rule can put a larger one there. */
+Instruction *take_cotangent(Linear *l, Instruction *x);
+
+/* ---- linearize.c ---- */
+
+/* Begins a working computation for `source`. Parameters are added by the caller, with linear_bind. */
+void linear_begin(Linear *l, Differentiation *d, const Computation *source);
+void linear_bind(Linear *l, const Instruction *parameter, Instruction *value);
+/* Adds all instructions of the source, with their tangents. Returns false with the error in l->d. */
+bool linear_walk(Linear *l);
+/* Adds another computation's instructions, with their tangents, for these operands. Returns its result. */
+Instruction *linear_inline(Linear *l, const Computation *computation, Instruction **operands);
+/* Writes the result of x by other operations, on operands that are parameters of a computation. */
+typedef Instruction *Definition(Linear *l, const Instruction *x, Instruction **operands);
+/* Gives x the tangents that its definition has. The definition's values are dead code where no tangent needs them. */
+void linearize_by_definition(Linear *l, Instruction *x, Definition *define);
+/* Adds a value that stands for a tangent (linear) or cotangent (not linear) until it is copied elsewhere. */
+Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear);
+
 /* The rule of the table, for an instruction of the working computation. */
 void linearize(Linear *l, Instruction *x, const Rule *rule);
 /* Copies an instruction of the source, with these operands. */
@@ -127,11 +136,6 @@ Instruction *keep_instruction(Linear *l, const Instruction *from, Instruction *c
 
 /* ---- transpose.c ---- */
 
-/* Adds to the cotangent of a linear instruction; of a primal one, nothing. `cotangent` may be NULL. */
-void add_cotangent(Linear *l, Instruction *x, Instruction *cotangent);
-Instruction *cotangent_of(Linear *l, const Instruction *x);
-/* The same, but takes the cotangent out, zeros if there is none, so that a rule can put a larger one there. */
-Instruction *take_cotangent(Linear *l, Instruction *x);
 /* Transposes all linear instructions, from the last one to the first one. */
 bool linear_transpose(Linear *l);
 

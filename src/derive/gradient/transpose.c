@@ -2,37 +2,6 @@
 ** of operands. Rules that need no more than a few lines are here. */
 #include "derive/gradient/linear.h"
 
-/* ---- Cotangents ---- */
-
-Instruction *cotangent_of(Linear *l, const Instruction *x) {
-  Note *note = note_of(l, x);
-  return note->cotangents ? note->cotangents[0] : NULL;
-}
-
-static Instruction **cotangent_slot(Linear *l, Instruction *x, int leaf) {
-  Note *note = note_of(l, x);
-  if (!note->cotangents) {
-    note->cotangents = ARENA_ARRAY(l->arena, Instruction *, shape_leaves(x->shape));
-  }
-  return &note->cotangents[leaf];
-}
-
-static void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent) {
-  if (!cotangent || !is_linear(l, x)) return;
-  Instruction *sum = make_plus(&l->m, *cotangent_slot(l, x, leaf), cotangent);
-  *cotangent_slot(l, x, leaf) = sum;
-}
-
-void add_cotangent(Linear *l, Instruction *x, Instruction *cotangent) {
-  add_cotangent_leaf(l, x, 0, cotangent);
-}
-
-Instruction *take_cotangent(Linear *l, Instruction *x) {
-  Instruction *before = cotangent_of(l, x);
-  if (before) *cotangent_slot(l, x, 0) = NULL;
-  return before ? before : make_zeros(&l->m, x->shape);
-}
-
 /* ---- The walk ---- */
 
 static void transpose(Linear *l, Instruction *x) {
