@@ -18,7 +18,7 @@
 #include "base/host/platform.h"
 #include "derive/gradient/linear.h"
 
-enum { MAX_DIGITS = 20 }; /* of a number in a formula of this project's own tables */
+enum { MAX_DIGITS = 40 }; /* of a number in a formula of this project's own tables */
 
 typedef struct Reader {
   Linear *l;
