@@ -625,6 +625,7 @@ static bool is_over(const Device *device, double deadline_us, int *unclocked) {
 
 Outcome device_run(Device *device, double deadline_us, Error *error) {
   int unclocked = 0;
+  bool has_stepped = false; /* a turn takes a step at least, however late it begins */
   device->deadline_us = deadline_us;
   if (!finish_parked(device, error)) return OUTCOME_FAILED;
   while (device->depth) {
@@ -637,7 +638,9 @@ Outcome device_run(Device *device, double deadline_us, Error *error) {
       device->depth--;
       continue;
     }
-    if (deadline_us && is_over(device, deadline_us, &unclocked)) return OUTCOME_YIELD;
+    if (deadline_us && has_stepped && is_over(device, deadline_us, &unclocked))
+      return OUTCOME_YIELD;
+    has_stepped = true;
     Outcome outcome = step(device, frame, error);
     if (outcome == OUTCOME_FAILED) origin_append(device->at->instruction, error);
     if (outcome != OUTCOME_DONE) return outcome;

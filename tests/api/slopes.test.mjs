@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { Client } from '../../bindings/index.mjs';
+import { Client, Literal } from '../../bindings/index.mjs';
 import { flat } from '../support/from_jax.mjs';
 
 let client;
@@ -310,4 +310,19 @@ test('complex quotients have slopes where the square of the divisor overflows', 
 test('complex roots of -infinity are +i infinity on both edges', async () => {
   const module = entry(['x = c64[2] parameter(0)', 'ROOT r = c64[2] sqrt(x)']);
   assert.deepEqual(await run(module, [[[-Infinity, 0], [-Infinity, -0]]]), [[[0, Infinity], [0, Infinity]]]);
+});
+
+/* Expected: jax.vjp of jax.scipy.special.xlogy, JAX 0.10.2. */
+test('x == 0 ? 0 : x log y of complex numbers has the slope log y at 0', async () => {
+  const module = entry(['x = c64[2] parameter(0)', 'y = c64[2] parameter(1)', 'z = c64[2] constant({(0, 0), (0, 0)})',
+    'n = pred[2] compare(x, z), direction=NE', 'l = c64[2] log(y)', 'p = c64[2] multiply(x, l)', 'ROOT s = c64[2] select(n, p, z)']);
+  const numbers = (parts) => {
+    const literal = Literal.zeros('c64[2]');
+    literal.data.set(parts);
+    return literal;
+  };
+  const executable = await client.compile(client.vjp(module, { wrt: [0, 1] }));
+  const results = await executable.execute([numbers([0, 0, 1, 1]), numbers([0.5, 0.5, 2, 1]), numbers([1, 0, 0, 1])]);
+  const wanted = [[-0.34657359, 0.78539816, -0.4636476, 0.80471896], [0, 0, -0.2, 0.6]];
+  results.slice(-2).forEach(({ data }, k) => wanted[k].forEach((value, i) => assert.ok(Math.abs(data[i] - value) < 1e-6, `${k} ${i}: ${data[i]}`)));
 });

@@ -77,3 +77,19 @@ describe('2^40 calls', () => {
     });
   }
 });
+
+test('a turn takes a step, however late it begins', async () => {
+  const client = await Client.create({ threads: 0 }), n = 300_007;
+  const sort = (name, of) => `${name} = f32[${n}] sort(${of}), dimensions={0}, to_apply=less`;
+  const executable = await client.compile(client.parseHlo(`HloModule m
+less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT p = pred[] compare(a, b), direction=LT }
+ENTRY e { x = f32[${n}] parameter(0)\n ${sort('a', 'x')}\n b = f32[${n}] reverse(a), dimensions={0}\n ROOT ${sort('c', 'b')} }`));
+  let turns = 0;
+  const count = (now) => { if ((turns = now) > 100_000) throw new Error('it takes turns without an end'); };
+  await turnsDuring(async () => {
+    const [{ data }] = await executable.execute([Float32Array.from({ length: n }, (_, i) => (i * 37) % n)]);
+    assert.deepEqual([data[0], data[n - 1]], [0, n - 1]);
+  }, count);
+  assert.ok(turns > 3, `${turns} turns`);
+  client.dispose();
+});

@@ -22,7 +22,8 @@ enum { MAX_LOOKED = 64 };
 
 static bool is_number(const Instruction *x, double number) {
   Scalar value;
-  return splat_value(x, &value) && value.f == number;
+  return splat_value(x, &value) && value.f == number &&
+         (!type_is_complex(x->shape->type) || value.im == 0);
 }
 
 static bool is_integer(const Instruction *x, int64_t number) {
@@ -190,7 +191,9 @@ static void linearize_as_product(Linear *l, Instruction *select, bool is_second,
     return;
   }
   Maker *m = &l->m;
-  Instruction *zeros = make_zeros(m, x->shape), *is_finite = make_unary(m, HLO_IS_FINITE, g);
+  bool is_complex = type_is_complex(g->shape->type);
+  Instruction *zeros = make_zeros(m, x->shape), *size = is_complex ? make_unary(m, HLO_ABS, g) : g,
+              *is_finite = make_unary(m, HLO_IS_FINITE, size);
   Instruction *selected = is_second ? make_select(m, p, zeros, g) : make_select(m, p, g, zeros);
   Instruction *sum = make_binary(m, HLO_MULTIPLY, t, make_select(m, is_finite, g, selected));
   if (by_g) {
@@ -305,9 +308,10 @@ void linearize_select(Linear *l, Instruction *select) {
       return set_tangent(l, select, tangent_of(l, y));
     }
   }
-  if (type_kind(select->shape->type) != KIND_FLOAT) return;
-  linearize_sinc(l, select);
-  if (!has_tangent(l, select)) linearize_i0e(l, select);
+  if (type_kind(select->shape->type) == KIND_FLOAT) {
+    linearize_sinc(l, select);
+    if (!has_tangent(l, select)) linearize_i0e(l, select);
+  }
   for (int k = 1; k <= 2; k++) {
     const Instruction *product = select->operands[k];
     if (product->opcode != HLO_MULTIPLY || !is_zero(select->operands[3 - k])) continue;
