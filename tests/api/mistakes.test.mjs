@@ -19,6 +19,7 @@ before(async () => {
   given = {
     vector: await compiled('f32[3]'), half: await compiled('bf16[3]'), matrix: await compiled('f32[2,3]'), batch: await compiled('f32[1,3]'),
     kernel: await compiled('f32[2,3,4,5]'), many: await client.compile(client.parseHlo(MANY)), builder, op: builder.parameter(0, 'f32[2]'), disposed, text: identity('f32[3]'),
+    module: client.parseHlo(identity('f32[3]')),
   };
 });
 after(() => {
@@ -268,7 +269,8 @@ const ODD_VALUES = {
   'a huge shape': () => 'f32[99999999999]', 'a huger shape': () => 'f32[9999999,9999999,9999999]', 'no Shape': () => Object.create(Shape.prototype), 'no Literal': () => Object.create(Literal.prototype),
   'no Buffer': () => Object.create(Object.getPrototypeOf(client.buffer(1))), 'a promise': () => Promise.resolve(1), 'a class': () => Literal,
 };
-const FORMS = [(value) => [value], (value) => ['f32[3]', value], (value) => [[1, 2, 3], value], (value) => [[value]], (value) => [{ a: value }], (value) => [given.op, value]];
+const FORMS = [(value) => [value], (value) => ['f32[3]', value], (value) => [[1, 2, 3], value], (value) => [[value]], (value) => [{ a: value }], (value) => [given.op, value],
+  (value) => [given.module, value], (value) => [given.module, { wrt: value, size: value, of: value, threads: value }], (value) => [[{ executable: given.vector, args: value }], {}]];
 
 /** What the engine says of the inside of a function; not what a getter of the caller's says. */
 const INSIDE = /Cannot read propert|is not iterable|is not a function|Invalid (array|typed array|string) length|of undefined\b|of null\b|Cannot convert|Maximum call stack|detached ArrayBuffer|Cannot mix|private member|incompatible receiver/;
@@ -316,9 +318,9 @@ describe('sizes, memory and objects that do not fit', () => {
 describe('values of every kind: an XlaError soon, in words of the caller', () => {
   const things = () => ({
     Literal, Shape, module: client.parseHlo(given.text), literal: three(), buffer: client.buffer([1, 2, 3]), shape: Shape.of('f32[3]'),
-    executable: given.vector, operand: given.op, builder: client.builder('c'),
+    executable: given.vector, operand: given.op, builder: client.builder('c'), client, Client,
   });
-  for (const name of ['Literal', 'Shape', 'module', 'literal', 'buffer', 'shape', 'executable', 'operand', 'builder']) {
+  for (const name of ['Literal', 'Shape', 'module', 'literal', 'buffer', 'shape', 'executable', 'operand', 'builder', 'client', 'Client']) {
     test(name, { timeout: 240_000 }, async () => {
       const faults = new Map();
       for (const [method, call] of methodsOf(things()[name], name)) {

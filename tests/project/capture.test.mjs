@@ -62,6 +62,29 @@ describe('five jitted functions', { skip }, () => {
     assert.equal((await readRecords(pathToFileURL(`${to}/`))).length, 1);
   });
 
+  test('a script on four devices, with its slopes: whole arrays, and each agrees', async () => {
+    const script = join(folder, 'devices.py'), to = join(folder, 'of-devices');
+    await writeFile(script, `import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+mesh = jax.make_mesh((2, 2), ('a', 'b'), axis_types=(AxisType.Auto,) * 2)
+x = np.linspace(-1, 2, 32, dtype=np.float32).reshape(4, 8)
+jax.jit(jax.shard_map(lambda x: jax.lax.psum(jnp.sin(x) * jax.lax.axis_index('a'), 'a'), mesh=mesh, in_specs=P('a', 'b'), out_specs=P(None, 'b')))(x)
+jax.pmap(lambda x: x - jax.lax.pmean(x * x, 'i'), axis_name='i')(x)
+jax.jit(lambda y: jnp.exp(y @ y.T))(jax.device_put(x, NamedSharding(mesh, P('a', 'b'))))
+jax.jit(lambda x, n: jax.lax.fori_loop(0, n, lambda i, y: jnp.cos(y) * i, x))(x, 3)
+`);
+    const { code, stderr } = await run(PYTHON, [join(ROOT, 'tests/capture/capture_programs.py'), '--slopes', '1', to, script],
+      { seconds: 300, env: { ...process.env, XLA_FLAGS: '--xla_force_host_platform_device_count=4' } });
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /captured 4 programs, written 4, with 7 products of slopes; left out: none/);
+    const records = await readRecords(pathToFileURL(`${to}/`));
+    assert.deepEqual(records.map(({ devices, derived, outs }) => `${derived?.mode ?? 'program'} ${devices} ${outs[0].shape}`).sort(), [
+      'jvp 1 4,8', 'jvp 4 2,8', 'jvp 4 4,4', 'jvp 4 4,8', 'program 1 4,8', 'program 4 2,8', 'program 4 4,4', 'program 4 4,8', ...Array(3).fill('vjp 4 4,8')]);
+    const { code: failed, stdout } = await run(process.execPath, ['tests/support/jax_suite.mjs', to], { seconds: 300 });
+    assert.equal(failed, 0, stdout);
+    assert.match(stdout, /^22 of 22 agree$/m);
+  });
+
   test('make jax-suite runs them', async () => {
     const { code, stdout } = await run(process.execPath, ['tests/support/jax_suite.mjs', folder], { seconds: 300 });
     const [, agree, count] = /^(\d+) of (\d+) agree$/.exec(lines(stdout).at(-1)) ?? [];
