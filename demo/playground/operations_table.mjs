@@ -112,7 +112,7 @@ export async function operationsTable() {
   const methods = new Map(Array.from((await read('docs/operations.md')).matchAll(/^\| `([^`]+)` \| ([^|]*) \|/gm),
     ([, name, list]) => [name, Array.from(list.matchAll(/`(\w+)`/g), ([, method]) => method)]));
   const texts = new Map(EXAMPLES.flatMap(([, list]) => list.map(({ operation, text }) => [operation, text])));
-  const row = /^OPCODE\(\w+, "([^"]+)", (\w+), \w+,\s*((?:"[^"]*"\s*)+)\)/gm;
+  const row = /^OPCODE\(\w+, "([^"]+)", (\w+), \w+,\s*((?:"[^"]*"\s*)+),/gm;
   return {
     operations: Array.from(opcodes.matchAll(row), ([, name, arity, list]) => ({
       name,

@@ -112,6 +112,7 @@ bool pipeline_run_stage(Module *module, PassStage stage, const PipelineOptions *
 }
 
 bool pipeline_resolve_dynamic(Module *module, const PipelineOptions *options, Error *error) {
+  step_begin("", "dynamic-dimensions");
   module_keep_roots(module);
   if (!module_has_dynamic_dimensions(module)) return true;
   pipeline_run_stage(module, STAGE_DYNAMIC, options);
