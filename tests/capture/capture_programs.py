@@ -36,8 +36,9 @@ MAX_BYTES = 4 << 20  # of a program's text, and of all its operands and results
 NUMBERS = re.compile(r'dense<[^<>]*>|(?<= )-?\d+\.\d+(e[+-]\d+)?')  # what programs that are merged may differ in
 TIMES = 3  # runs of which the least time is written
 MOVES = 3  # runs with operands that are moved in their last place
-# Options of XLA with which it adds and multiplies in another order, and rounds elsewhere.
-OTHER_ORDER = [('xla_backend_optimization_level', 0), ('xla_cpu_prefer_vector_width', 128), ('xla_cpu_max_isa', 'SSE4_2')]
+# Options of XLA with which it adds and multiplies in another order, and rounds narrow types after each operation.
+OTHER_ORDER = [('xla_backend_optimization_level', 0), ('xla_cpu_prefer_vector_width', 128), ('xla_cpu_max_isa', 'SSE4_2'),
+               ('xla_allow_excess_precision', False)]
 # Primitives with derivatives of JAX's own, which an exported program does not show.
 RULES_OF_JAX = re.compile(r'\b(custom_jvp|custom_vjp|custom_lin|linear_solve|stop_gradient|igamma|random_gamma|optimization_barrier)')
 MAX_TRIPS = 300  # of loops without a known number of iterations, in the records of slopes
