@@ -35,8 +35,10 @@ NAMES = {'i1': 'bool', 'bf16': 'bfloat16', 'f16': 'float16', 'f32': 'float32', '
 MAX_BYTES = 4 << 20  # of a program's text, and of all its operands and results
 NUMBERS = re.compile(r'dense<[^<>]*>|(?<= )-?\d+\.\d+(e[+-]\d+)?')  # what programs that are merged may differ in
 TIMES = 3  # runs of which the least time is written
-# Options of XLA with which it adds and multiplies in another order, and rounds elsewhere.
-OTHER_ORDER = [('xla_backend_optimization_level', 0), ('xla_cpu_prefer_vector_width', 128), ('xla_cpu_max_isa', 'SSE4_2')]
+MOVES = 3  # runs with operands that are moved in their last place
+# Options of XLA with which it adds and multiplies in another order, and rounds narrow types after each operation.
+OTHER_ORDER = [('xla_backend_optimization_level', 0), ('xla_cpu_prefer_vector_width', 128), ('xla_cpu_max_isa', 'SSE4_2'),
+               ('xla_allow_excess_precision', False)]
 # Primitives with derivatives of JAX's own, which an exported program does not show.
 RULES_OF_JAX = re.compile(r'\b(custom_jvp|custom_vjp|custom_lin|linear_solve|stop_gradient|igamma|random_gamma|optimization_barrier)')
 MAX_TRIPS = 300  # of loops without a known number of iterations, in the records of slopes
@@ -161,12 +163,12 @@ def array(x, dtype=None):
   return {'dtype': kept.dtype.name, 'shape': list(kept.shape), 'data': base64.b64encode(data).decode()}
 
 
-def moved(x):
-  """An operand whose numbers are one unit in the last place away, up and down in turn; others as they are."""
+def moved(x, state):
+  """An operand whose numbers are one unit in the last place away, up or down at random; others as they are."""
   kept = np.asarray(x)
   if kept.dtype.kind != 'f' or kept.dtype.itemsize < 4 or not kept.size:
     return x
-  up = np.where(np.arange(kept.size).reshape(kept.shape) % 2, np.inf, -np.inf).astype(kept.dtype)
+  up = np.where(state.integers(0, 2, kept.shape), np.inf, -np.inf).astype(kept.dtype)
   return np.nextafter(kept, up)
 
 
@@ -203,11 +205,16 @@ def widest(*spreads):
   return [None if None in moves else max(moves) for moves in zip(*spreads)]
 
 
-def near(args):
-  """The operands, each moved in its last place, where they were."""
+def spread_near(results, args, run):
+  """How far the results move if the operands move in their last place: the largest of some moves."""
   import jax
-  return [x if getattr(getattr(x, 'dtype', None), 'kind', '') != 'f' else
-          jax.device_put(moved(x), x.sharding) if hasattr(x, 'sharding') else moved(x) for x in args]
+  state = np.random.default_rng(1)
+
+  def near(x):
+    if getattr(getattr(x, 'dtype', None), 'kind', '') != 'f':
+      return x
+    return jax.device_put(moved(x, state), x.sharding) if hasattr(x, 'sharding') else moved(x, state)
+  return widest(*[spread(results, run([near(x) for x in args])) for _ in range(MOVES)])
 
 
 def measure(record, results, args, run, run_in_other_order):
@@ -218,7 +225,7 @@ def measure(record, results, args, run, run_in_other_order):
     begin = time.perf_counter()
     jax.block_until_ready(run(args))
     times.append(time.perf_counter() - begin)
-  record.update(seconds=min(times), spread=spread(results, run(near(args))))
+  record.update(seconds=min(times), spread=spread_near(results, args, run))
   record['spread'] = widest(record['spread'], spread(results, run_in_other_order(args)))
 
 
@@ -236,7 +243,8 @@ def slopes(record, jaxpr, consts, args, kept):
   from jax._src import core
   if RULES_OF_JAX.search(str(jaxpr)) or len(kept) != len(args) or consts:
     return
-  args = [x if hasattr(x, 'dtype') else np.asarray(x, aval.dtype) for x, aval in zip(args, jaxpr.in_avals)]
+  # Numbers of Python have the dtype that JAX gives them, but become wider arrays.
+  args = [x if isinstance(x, jax.Array) else np.asarray(x, aval.dtype) for x, aval in zip(args, jaxpr.in_avals)]
   function = core.jaxpr_as_fun(jaxpr)
   floats = [i for i, x in enumerate(args) if is_float(x)]
   outs = [k for k, y in enumerate(jaxpr.out_avals) if is_float(y)]
@@ -269,7 +277,7 @@ def slopes(record, jaxpr, consts, args, kept):
     every = [*args, *directions(values)]
     compiled = jax.jit(derived, keep_unused=True)
     results = compiled(*every)
-    moves = spread(results, compiled(*near(every)))
+    moves = spread_near(results, every, lambda operands: compiled(*operands))
     # Where a value that is not chosen has an infinite derivative, JAX has NaN (docs/differences.md).
     moves = [None if y.dtype.kind in 'fc' and not np.isfinite(np.asarray(y)).all() else far for y, far in zip(results, moves)]
     options = {'wrt': floats, **({'maxTrips': MAX_TRIPS} if mode == 'vjp' else {})}
