@@ -64,8 +64,11 @@ Instruction *make_number(Maker *m, const Shape *shape, double value) {
   Scalar real = {.f = value};
   PrimitiveType type = shape->type;
   Scalar scalar = scalar_convert(F64, type, real);
-  Instruction *x = computation_add_number(m->computation, type, scalar);
-  return shape->rank ? make_broadcast(m, x, shape, (Int64List){0}) : x;
+  return make_splat(m, computation_add_number(m->computation, type, scalar), shape);
+}
+
+Instruction *make_splat(Maker *m, Instruction *scalar, const Shape *shape) {
+  return shape->rank ? make_broadcast(m, scalar, shape, (Int64List){0}) : scalar;
 }
 
 Instruction *make_zeros(Maker *m, const Shape *shape) { return make_number(m, shape, 0); }

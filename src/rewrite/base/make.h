@@ -1,6 +1,6 @@
 /*
-** Adds instructions whose shapes are inferred from their operands. Rewrites that make whole programs use it: gradients
-** and batches.
+** Adds instructions whose shapes are inferred from their operands. Rewrites that make whole programs use it: gradients,
+** batches, dynamic dimensions.
 **
 ** A failure is kept, so that rules need not check each call: the first one is in `error`, and instructions added after it
 ** is valid memory, but no valid program.
@@ -24,6 +24,8 @@ Instruction *make_binary(Maker *m, Opcode opcode, Instruction *x, Instruction *y
 Instruction *make_compare(Maker *m, ComparisonDirection direction, Instruction *x, Instruction *y);
 Instruction *make_select(Maker *m, Instruction *p, Instruction *x, Instruction *y);
 Instruction *make_convert(Maker *m, Instruction *x, PrimitiveType type);
+/* Broadcasts a scalar; returns a scalar of a scalar's shape as it is. */
+Instruction *make_splat(Maker *m, Instruction *scalar, const Shape *shape);
 /* Adds an array whose elements are all the same number. */
 Instruction *make_number(Maker *m, const Shape *shape, double value);
 Instruction *make_zeros(Maker *m, const Shape *shape);

@@ -25,7 +25,7 @@ struct CalleeMemo {
 
 /* Makes (value, size, ...), with a size for every entry that is dynamic in `which`. */
 static Instruction *pack(Dynamic *d, Instruction *value, Sizes sizes, const Sizes which) {
-  Arena *arena = d->computation->module->arena;
+  Arena *arena = d->at.computation->module->arena;
   int n = size_count(value->shape), count = 1;
   Instruction **parts = ARENA_ARRAY(arena, Instruction *, n + 1);
   int64_t *bounds = ARENA_ARRAY(d->scratch, int64_t, n);
@@ -34,11 +34,11 @@ static Instruction *pack(Dynamic *d, Instruction *value, Sizes sizes, const Size
   for (int i = 0; i < n; i++) {
     if (which[i]) parts[count++] = size_or_bound(d, sizes[i], bounds[i]);
   }
-  return computation_add_tuple(d->computation, parts, count);
+  return computation_add_tuple(d->at.computation, parts, count);
 }
 
 static const Shape *packed_shape(Dynamic *d, const Shape *shape, const Sizes which) {
-  Arena *arena = d->computation->module->arena;
+  Arena *arena = d->at.computation->module->arena;
   int n = size_count(shape), count = 1;
   const Shape **shapes = ARENA_ARRAY(arena, const Shape *, n + 1);
   shapes[0] = shape;
@@ -51,7 +51,7 @@ static const Shape *packed_shape(Dynamic *d, const Shape *shape, const Sizes whi
 /* Replaces an instruction by one with a packed shape. The old one, with its shape, stays an operand of its
 ** users until the walk reaches them. */
 static Instruction *put_packed(Dynamic *d, Instruction *stated, const Sizes which) {
-  Computation *computation = d->computation;
+  Computation *computation = d->at.computation;
   Instruction *packed = arena_copy(computation->module->arena, stated, sizeof *stated);
   packed->shape = packed_shape(d, stated->shape, which);
   computation->instructions[stated->id] = packed;
@@ -59,9 +59,10 @@ static Instruction *put_packed(Dynamic *d, Instruction *stated, const Sizes whic
 }
 
 static Instruction *unpack(Dynamic *d, Instruction *packed, const Sizes which, Sizes sizes) {
-  Instruction *value = emit_element(d, packed, 0);
+  Instruction *value = computation_add_element(d->at.computation, packed, 0);
   int n = size_count(value->shape), next = 1;
-  for (int i = 0; i < n; i++) sizes[i] = which[i] ? emit_element(d, packed, next++) : NULL;
+  for (int i = 0; i < n; i++)
+    sizes[i] = which[i] ? computation_add_element(d->at.computation, packed, next++) : NULL;
   return value;
 }
 
@@ -121,7 +122,10 @@ static bool mentions_dynamic(const Callees *callees, const Computation *callee) 
 }
 
 static Dynamic inside(const Dynamic *d, bool dry) {
-  return (Dynamic){.scratch = d->scratch, .error = d->error, .callees = d->callees, .dry = dry};
+  return (Dynamic){.scratch = d->scratch,
+                   .at = {.error = d->at.error, .failed = d->at.failed},
+                   .callees = d->callees,
+                   .dry = dry};
 }
 
 /* Finds the dynamic sizes that `callee` returns for these of its arguments, as markers. */

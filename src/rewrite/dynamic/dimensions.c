@@ -63,7 +63,7 @@ static void find_dynamic(const Module *module, Callees *callees, Arena *scratch)
 /* ---- The walk over one computation ---- */
 
 void dynamic_begin(Dynamic *d, Computation *computation) {
-  d->computation = computation;
+  d->at.computation = computation;
   d->count = computation->count;
   d->to = ARENA_ARRAY(d->scratch, Instruction *, d->count);
   d->sizes = ARENA_ARRAY(d->scratch, Sizes, d->count);
@@ -106,7 +106,7 @@ static bool visit(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes r
 
 bool dynamic_walk(Dynamic *d) {
   for (int i = 0; i < d->count; i++) {
-    Instruction *instruction = d->computation->instructions[i];
+    Instruction *instruction = d->at.computation->instructions[i];
     if (instruction->opcode == HLO_PARAMETER) {
       d->to[i] = d->parameters[instruction->parameter_number];
       d->sizes[i] = d->parameter_sizes[instruction->parameter_number];
@@ -125,7 +125,7 @@ bool dynamic_walk(Dynamic *d) {
 /* ---- The entry ---- */
 
 static void add_size_parameters(Dynamic *d) {
-  Computation *entry = d->computation;
+  Computation *entry = d->at.computation;
   int count = entry->parameter_count;
   for (int p = 0; p < count; p++) {
     Instruction *parameter = entry->parameters[p];
@@ -146,7 +146,7 @@ static void add_size_parameters(Dynamic *d) {
 ** result's `shape` declares dynamic. The replacement of the root may have lost those flags. */
 static Instruction *add_size_results(Dynamic *d, Instruction *root, const Shape *shape,
                                      Sizes sizes) {
-  Arena *arena = d->computation->module->arena;
+  Arena *arena = d->at.computation->module->arena;
   int n = size_count(shape), elements = shape_is_tuple(shape) ? shape->tuple_size : 1;
   int added = shape_dynamic_dimensions(shape), count = 0;
   if (!added) return root;
@@ -156,13 +156,14 @@ static Instruction *add_size_results(Dynamic *d, Instruction *root, const Shape 
   put_bounds(shape, bounds);
   Instruction **parts = ARENA_ARRAY(arena, Instruction *, elements + added);
   while (count < elements) {
-    parts[count] = shape_is_tuple(shape) ? emit_element(d, root, count) : root;
+    parts[count] =
+        shape_is_tuple(shape) ? computation_add_element(d->at.computation, root, count) : root;
     count++;
   }
   for (int i = 0; i < n; i++) {
     if (flags[i]) parts[count++] = size_or_bound(d, sizes[i], bounds[i]);
   }
-  return computation_add_tuple(d->computation, parts, count);
+  return computation_add_tuple(d->at.computation, parts, count);
 }
 
 static bool rewrite_entry(Dynamic *d, Module *module) {
@@ -226,8 +227,9 @@ bool dynamic_dimensions_resolve(Module *module, Error *error) {
   Arena *scratch = arena_new();
   Callees callees = {0};
   find_dynamic(module, &callees, scratch);
-  Dynamic d = {.scratch = scratch, .error = error, .callees = &callees};
-  bool ok = rewrite_entry(&d, module);
+  bool failed = false;
+  Dynamic d = {.at = {.error = error, .failed = &failed}, .scratch = scratch, .callees = &callees};
+  bool ok = rewrite_entry(&d, module) && !failed;
   if (ok) {
     module_remove_dead(module); /* before stripping: some of what it drops was left half changed */
     strip_module(module);

@@ -39,7 +39,7 @@ bool dynamic_refuse(Dynamic *d, const Instruction *instruction, int operand, int
   const Sizes sizes = d->sizes[at->id] + (entry - dimension);
   for (int i = 0; i < leaf->rank; i++) flags[i] = sizes[i] != NULL;
   leaf = shape_with_dynamic(d->scratch, shape_with_layout(d->scratch, leaf, NULL), flags);
-  return error_set_op(d->error, STATUS_UNIMPLEMENTED, opcode_name(instruction->opcode),
+  return error_set_op(d->at.error, STATUS_UNIMPLEMENTED, opcode_name(instruction->opcode),
                       "%s: operand %d (%s%s, %s) is dynamic in dimension %d; %s", instruction->name,
                       operand, shape_is_tuple(at->shape) ? "in " : "", at->name,
                       shape_str(d->scratch, leaf), dimension, rule);

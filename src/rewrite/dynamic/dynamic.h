@@ -8,7 +8,7 @@
 #ifndef XLA_REWRITE_DYNAMIC_DYNAMIC_H
 #define XLA_REWRITE_DYNAMIC_DYNAMIC_H
 
-#include "hlo/ir/module.h"
+#include "rewrite/base/make.h"
 #include "value/scalar.h"
 
 /* One entry per dimension of each leaf of a value, in order: an s32[] instruction that holds its
@@ -25,9 +25,8 @@ typedef struct Callees {
 } Callees;
 
 typedef struct Dynamic {
-  Computation *computation; /* the one walked; new instructions go to its end */
+  Maker at; /* of the computation that is walked; new instructions go to its end */
   Arena *scratch;
-  Error *error;
   Callees *callees;
   bool dry;                 /* make no instructions: a size is any pointer but NULL */
   int count;                /* instructions when the walk began */
@@ -63,24 +62,16 @@ Sizes no_sizes(Dynamic *d, const Shape *shape); /* static ones */
 bool dynamic_control(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result,
                      Instruction **stands_for);
 
-/* ---- emit.c: new instructions ---- */
+/* ---- arithmetic.c ---- */
 
-Instruction *emit(Dynamic *d, Opcode opcode, const Shape *shape, Instruction **operands, int count,
-                  const Attributes *attributes);
-Instruction *emit_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction *y);
-Instruction *emit_constant(Dynamic *d, PrimitiveType type, Scalar value);
-Instruction *emit_splat(Dynamic *d, Instruction *scalar, const Shape *shape);
-Instruction *emit_iota(Dynamic *d, const Shape *shape, int64_t dimension);
-Instruction *emit_element(Dynamic *d, Instruction *tuple, int64_t index);
 /* Returns `shape` without layout and dynamic dimensions, of another type. */
 const Shape *plain_shape(Dynamic *d, const Shape *shape, PrimitiveType type);
-/* Emits a pred array of the shape's dimensions: whether an element lies before `size` in a dimension. */
-Instruction *emit_mask(Dynamic *d, const Shape *shape, int64_t dimension, Instruction *size);
-
-Instruction *emit_is_one(Dynamic *d, Instruction *size); /* pred[] */
-/* Emits a select; a scalar condition is broadcast. */
-Instruction *emit_choice(Dynamic *d, Instruction *condition, Instruction *then,
-                         Instruction *otherwise);
+/* Makes a pred array of the shape's dimensions: whether an element lies before `size` in a dimension. */
+Instruction *size_mask(Dynamic *d, const Shape *shape, int64_t dimension, Instruction *size);
+Instruction *size_is_one(Dynamic *d, Instruction *size); /* pred[] */
+/* Makes a select of the shape of `then`; a scalar condition is broadcast. */
+Instruction *dynamic_select(Dynamic *d, Instruction *condition, Instruction *then,
+                            Instruction *otherwise);
 
 /* s32[] arithmetic; a dry walk gets a marker. */
 Instruction *size_of(Dynamic *d, int64_t value);

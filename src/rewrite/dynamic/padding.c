@@ -6,10 +6,10 @@
 #include "rewrite/dynamic/dynamic.h"
 #include "rewrite/expand/expand_batch_norm.h"
 
-static Arena *arena_of(const Dynamic *d) { return d->computation->module->arena; }
+static Arena *arena_of(const Dynamic *d) { return d->at.computation->module->arena; }
 
 static Instruction *zero(Dynamic *d, PrimitiveType type) {
-  return emit_constant(d, type, (Scalar){.i = 0});
+  return computation_add_number(d->at.computation, type, (Scalar){.i = 0});
 }
 
 /* Replaces the elements past the size of one dimension by `value`. */
@@ -17,8 +17,8 @@ static Instruction *padded(Dynamic *d, Instruction *array, int64_t dimension, In
                            Instruction *value) {
   if (!size) return array;
   const Shape *shape = plain_shape(d, array->shape, array->shape->type);
-  Instruction *filler = emit_splat(d, value, shape);
-  return emit_choice(d, emit_mask(d, shape, dimension, size), array, filler);
+  Instruction *filler = make_splat(&d->at, value, shape);
+  return dynamic_select(d, size_mask(d, shape, dimension, size), array, filler);
 }
 
 /* Replaces operand k's padding in the dimensions flagged by `matters` (NULL: in all). */
@@ -56,9 +56,9 @@ static Instruction *first_everywhere(Dynamic *d, Instruction *array, int64_t dim
   Attributes attributes = *ATTRIBUTES(.slice = {shape->rank, slice});
   const Shape *row_shape = shape_make(arena, shape->type, shape->rank, row, &error);
   const Shape *flat_shape = shape_make(arena, shape->type, count, dims, &error);
-  Instruction *first = emit(d, HLO_SLICE, row_shape, &array, 1, &attributes);
-  first = emit(d, HLO_RESHAPE, flat_shape, &first, 1, NULL);
-  return emit(d, HLO_BROADCAST, shape, &first, 1, ATTRIBUTES(.dimensions = {count, others}));
+  Instruction *first = make(&d->at, HLO_SLICE, row_shape, &array, 1, &attributes);
+  first = make(&d->at, HLO_RESHAPE, flat_shape, &first, 1, NULL);
+  return make(&d->at, HLO_BROADCAST, shape, &first, 1, ATTRIBUTES(.dimensions = {count, others}));
 }
 
 /* Broadcasts operands of size 1 in a dimension where another operand has more. */
@@ -70,7 +70,7 @@ static void broadcast_ones(Dynamic *d, Instruction *instruction, Sizes *operands
       Instruction *size = operands[k][i], *operand = instruction->operands[k];
       if (!size || size == result[i] || shape->dims[i] < 2) continue;
       Instruction *stretched = first_everywhere(d, operand, i);
-      instruction->operands[k] = emit_choice(d, emit_is_one(d, size), stretched, operand);
+      instruction->operands[k] = dynamic_select(d, size_is_one(d, size), stretched, operand);
     }
   }
 }
@@ -114,7 +114,8 @@ static void pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *
     bool largest = by == COMPARE_GE || by == COMPARE_GT;
     if (select->root->operands[0] != select->parameters[0]) largest = !largest;
     Scalar never = largest ? scalar_lowest(type) : scalar_highest(type);
-    pad_operand(d, instruction, 0, operands[0], matters, emit_constant(d, type, never));
+    pad_operand(d, instruction, 0, operands[0], matters,
+                computation_add_number(d->at.computation, type, never));
   }
   pad_operand(d, instruction, 1, operands[1], NULL, instruction->operands[2]);
 }
@@ -144,7 +145,8 @@ static void pad_topk(Dynamic *d, Instruction *topk, Sizes *operands) {
   bool matters[MAX_RANK] = {false};
   matters[topk->operands[0]->shape->rank - 1] = true;
   Scalar last = topk->a->largest ? scalar_lowest(type) : scalar_highest(type);
-  pad_operand(d, topk, 0, operands[0], matters, emit_constant(d, type, last));
+  pad_operand(d, topk, 0, operands[0], matters,
+              computation_add_number(d->at.computation, type, last));
 }
 
 /* ---- Matrices ---- */
@@ -156,13 +158,14 @@ static void pad_with_identity(Dynamic *d, Instruction *instruction, Instruction 
   const Shape *shape = plain_shape(d, matrix->shape, matrix->shape->type);
   int row = shape->rank - 2, column = shape->rank - 1;
   const Attributes *attributes = ATTRIBUTES(.direction = COMPARE_EQ);
-  Instruction *places[] = {emit_iota(d, shape, row), emit_iota(d, shape, column)};
+  Instruction *places[] = {make_iota(&d->at, S32, shape, row),
+                           make_iota(&d->at, S32, shape, column)};
   const Shape *flags = plain_shape(d, shape, PRED);
-  Instruction *identity = emit(d, HLO_COMPARE, flags, places, 2, attributes);
-  identity = emit(d, HLO_CONVERT, shape, &identity, 1, NULL);
-  Instruction *there =
-      emit_binary(d, HLO_AND, emit_mask(d, shape, row, size), emit_mask(d, shape, column, size));
-  instruction->operands[0] = emit_choice(d, there, matrix, identity);
+  Instruction *identity = make(&d->at, HLO_COMPARE, flags, places, 2, attributes);
+  identity = make(&d->at, HLO_CONVERT, shape, &identity, 1, NULL);
+  Instruction *there = make_binary(&d->at, HLO_AND, size_mask(d, shape, row, size),
+                                   size_mask(d, shape, column, size));
+  instruction->operands[0] = dynamic_select(d, there, matrix, identity);
 }
 
 static void pad_triangular_solve(Dynamic *d, Instruction *solve, Sizes result) {
@@ -201,15 +204,16 @@ static void pad_scatter(Dynamic *d, Instruction *scatter, Sizes *operands) {
   Instruction *sizes[MAX_RANK + 1] = {NULL};
   scatter_sizes(scatter, operands, sizes);
   if (!any_dynamic(sizes, scatter->operands[count]->shape->rank)) return;
-  pad_operand(d, scatter, count, sizes, NULL, emit_constant(d, type, index_outside(type)));
+  pad_operand(d, scatter, count, sizes, NULL,
+              computation_add_number(d->at.computation, type, index_outside(type)));
 }
 
 /* Returns the start of a dynamic slice in a dimension: a scalar operand, or an element of one array. */
 static Instruction *start_of(Dynamic *d, const Instruction *instruction, int first, int dimension) {
   Instruction *start = instruction->operands[first];
   if (start->shape->rank == 0) return instruction->operands[first + dimension];
-  Instruction *slice = computation_add_range(d->computation, start, 0, dimension, dimension + 1);
-  return computation_add_reshape(d->computation, slice, 0, NULL);
+  Instruction *slice = computation_add_range(d->at.computation, start, 0, dimension, dimension + 1);
+  return computation_add_reshape(d->at.computation, slice, 0, NULL);
 }
 
 /* Fills the update's padding with the operand's elements, which therefore stay unchanged. */
@@ -220,11 +224,11 @@ static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
   const Shape *shape = plain_shape(d, update->shape, update->shape->type);
   Instruction *slice_operands[MAX_RANK + 1] = {base};
   for (int i = 0; i < rank; i++) slice_operands[i + 1] = start_of(d, instruction, 2, i);
-  Instruction *below = emit(d, HLO_DYNAMIC_SLICE, shape, slice_operands, rank + 1,
+  Instruction *below = make(&d->at, HLO_DYNAMIC_SLICE, shape, slice_operands, rank + 1,
                             ATTRIBUTES(.slice_sizes = {rank, shape->dims}));
   for (int i = 0; i < rank; i++) {
     if (!operands[1][i]) continue;
-    update = emit_choice(d, emit_mask(d, shape, i, operands[1][i]), update, below);
+    update = dynamic_select(d, size_mask(d, shape, i, operands[1][i]), update, below);
   }
   instruction->operands[1] = update;
 }
@@ -235,12 +239,12 @@ static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
 static Instruction *pack_concatenate(Dynamic *d, const Instruction *concatenate, Sizes *operands) {
   int64_t along = concatenate->a->dimensions.items[0];
   const Shape *shape = plain_shape(d, concatenate->shape, concatenate->shape->type);
-  Instruction *packed = emit_splat(d, zero(d, shape->type), shape);
+  Instruction *packed = make_splat(&d->at, zero(d, shape->type), shape);
   Instruction *at = size_of(d, 0);
   for (int k = 0; k < concatenate->operand_count; k++) {
     Instruction *piece = concatenate->operands[k], *arguments[MAX_RANK + 2] = {packed, piece};
     for (int i = 0; i < shape->rank; i++) arguments[i + 2] = i == along ? at : size_of(d, 0);
-    packed = emit(d, HLO_DYNAMIC_UPDATE_SLICE, shape, arguments, shape->rank + 2, NULL);
+    packed = make(&d->at, HLO_DYNAMIC_UPDATE_SLICE, shape, arguments, shape->rank + 2, NULL);
     Instruction *size = size_or_bound(d, operands[k][along], piece->shape->dims[along]);
     at = size_binary(d, HLO_ADD, at, size);
   }
@@ -270,8 +274,8 @@ static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) 
   Error error;
   const Shape *wide_shape = shape_make(arena_of(d), shape->type, rank, wide, &error);
   Instruction *pad_operands[] = {reverse, zero(d, shape->type)};
-  slice[0] = emit(d, HLO_PAD, wide_shape, pad_operands, 2, &attributes);
-  return emit(d, HLO_DYNAMIC_SLICE, shape, slice, rank + 1,
+  slice[0] = make(&d->at, HLO_PAD, wide_shape, pad_operands, 2, &attributes);
+  return make(&d->at, HLO_DYNAMIC_SLICE, shape, slice, rank + 1,
               ATTRIBUTES(.slice_sizes = {rank, shape->dims}));
 }
 
@@ -286,11 +290,11 @@ static Computation *padding_last(Dynamic *d, Computation *comparator, int operan
     is_element[i] = computation_add_parameter(made, 2 * operands + i, shape_scalar(PRED), NULL);
   }
   Dynamic in = *d;
-  in.computation = made;
+  in.at.computation = made;
   Instruction *is_padding =
-      emit(&in, HLO_NOT, shape_scalar(PRED), (Instruction *[]){is_element[1]}, 1, NULL);
-  compared = emit_binary(&in, HLO_OR, is_padding, compared);
-  made->root = emit_binary(&in, HLO_AND, is_element[0], compared);
+      make(&in.at, HLO_NOT, shape_scalar(PRED), (Instruction *[]){is_element[1]}, 1, NULL);
+  compared = make_binary(&in.at, HLO_OR, is_padding, compared);
+  made->root = make_binary(&in.at, HLO_AND, is_element[0], compared);
   return made;
 }
 
@@ -303,15 +307,15 @@ static Instruction *sort_padding_last(Dynamic *d, Instruction *sort, Instruction
     keys[k] = sort->operands[k];
     shapes[k] = plain_shape(d, keys[k]->shape, keys[k]->shape->type);
   }
-  keys[n] = emit_mask(d, shapes[0], sort->a->dimensions.items[0], size);
+  keys[n] = size_mask(d, shapes[0], sort->a->dimensions.items[0], size);
   shapes[n] = keys[n]->shape;
   Attributes attributes = *sort->a;
   attributes.to_apply = padding_last(d, sort->a->to_apply, n);
   Instruction *sorted =
-      emit(d, HLO_SORT, shape_tuple(arena, n + 1, shapes), keys, n + 1, &attributes);
-  if (n == 1) return emit_element(d, sorted, 0);
-  for (int k = 0; k < n; k++) keys[k] = emit_element(d, sorted, k);
-  return computation_add_tuple(d->computation, keys, n);
+      make(&d->at, HLO_SORT, shape_tuple(arena, n + 1, shapes), keys, n + 1, &attributes);
+  if (n == 1) return computation_add_element(d->at.computation, sorted, 0);
+  for (int k = 0; k < n; k++) keys[k] = computation_add_element(d->at.computation, sorted, k);
+  return computation_add_tuple(d->at.computation, keys, n);
 }
 
 /* ---- Reshape ---- */
@@ -339,11 +343,11 @@ static bool reshape_keeps_order(const Instruction *reshape, Sizes operand, Sizes
 
 /* Returns an s32 array of the result's dimensions: the number of elements before each one, without padding. */
 static Instruction *rank_of_elements(Dynamic *d, const Shape *shape, Sizes sizes) {
-  Instruction *rank = emit_splat(d, size_of(d, 0), shape);
+  Instruction *rank = make_splat(&d->at, size_of(d, 0), shape);
   for (int i = 0; i < shape->rank; i++) {
-    Instruction *size = emit_splat(d, size_or_bound(d, sizes[i], shape->dims[i]), shape);
-    rank = emit_binary(d, HLO_MULTIPLY, rank, size);
-    rank = emit_binary(d, HLO_ADD, rank, emit_iota(d, shape, i));
+    Instruction *size = make_splat(&d->at, size_or_bound(d, sizes[i], shape->dims[i]), shape);
+    rank = make_binary(&d->at, HLO_MULTIPLY, rank, size);
+    rank = make_binary(&d->at, HLO_ADD, rank, make_iota(&d->at, S32, shape, i));
   }
   return rank;
 }
@@ -351,15 +355,15 @@ static Instruction *rank_of_elements(Dynamic *d, const Shape *shape, Sizes sizes
 /* Returns the memory positions of the elements with those ranks, in an array of `shape` and `sizes`. */
 static Instruction *place_of_elements(Dynamic *d, Instruction *rank, const Shape *shape,
                                       Sizes sizes) {
-  Instruction *place = emit_splat(d, size_of(d, 0), rank->shape);
+  Instruction *place = make_splat(&d->at, size_of(d, 0), rank->shape);
   int64_t strides[MAX_RANK];
   shape_strides(shape, strides);
   for (int i = shape->rank - 1; i >= 0; i--) {
-    Instruction *size = emit_splat(d, size_or_bound(d, sizes[i], shape->dims[i]), rank->shape);
-    Instruction *index = emit_binary(d, HLO_REMAINDER, rank, size);
-    Instruction *stride = emit_splat(d, size_of(d, strides[i]), rank->shape);
-    place = emit_binary(d, HLO_ADD, place, emit_binary(d, HLO_MULTIPLY, index, stride));
-    rank = emit_binary(d, HLO_DIVIDE, rank, size);
+    Instruction *size = make_splat(&d->at, size_or_bound(d, sizes[i], shape->dims[i]), rank->shape);
+    Instruction *index = make_binary(&d->at, HLO_REMAINDER, rank, size);
+    Instruction *stride = make_splat(&d->at, size_of(d, strides[i]), rank->shape);
+    place = make_binary(&d->at, HLO_ADD, place, make_binary(&d->at, HLO_MULTIPLY, index, stride));
+    rank = make_binary(&d->at, HLO_DIVIDE, rank, size);
   }
   return place;
 }
@@ -371,12 +375,12 @@ static Instruction *repack_reshape(Dynamic *d, Instruction *reshape, Sizes opera
   int64_t elements = shape_elements(shape), *ones = ARENA_ARRAY(arena, int64_t, 1);
   Error error;
   const Shape *flat_shape = shape_make(arena, shape->type, 1, &elements, &error);
-  Instruction *flat = emit(d, HLO_RESHAPE, flat_shape, &from, 1, NULL);
+  Instruction *flat = make(&d->at, HLO_RESHAPE, flat_shape, &from, 1, NULL);
   Instruction *rank = rank_of_elements(d, shape, result);
   Instruction *places = place_of_elements(d, rank, from->shape, operand);
   ones[0] = 1;
   const Int64List first = {1, ARENA_ARRAY(arena, int64_t, 1)};
-  return emit(d, HLO_GATHER, shape, (Instruction *[]){flat, places}, 2,
+  return make(&d->at, HLO_GATHER, shape, (Instruction *[]){flat, places}, 2,
               ATTRIBUTES(.slice_sizes = {1, ones}, .collapsed_slice_dims = first,
                          .start_index_map = first, .index_vector_dim = shape->rank));
 }
@@ -385,7 +389,7 @@ static Instruction *rewrite_reshape(Dynamic *d, Instruction *reshape, Sizes oper
   bool keeps = shape_elements(reshape->shape) == 0 || reshape_keeps_order(reshape, operand, result);
   if (!keeps) return repack_reshape(d, reshape, operand, result);
   if (reshape->opcode == HLO_RESHAPE) return reshape;
-  return emit(d, HLO_RESHAPE, reshape->shape, reshape->operands, 1, NULL);
+  return make(&d->at, HLO_RESHAPE, reshape->shape, reshape->operands, 1, NULL);
 }
 
 /* Expands a batch norm whose statistics count only elements within the sizes. */
@@ -394,10 +398,10 @@ static void mask_batch_norm(Dynamic *d, Instruction *x, Sizes sizes) {
   Instruction *count = size_of(d, 1), *mask = NULL;
   for (int i = 0; i < shape->rank; i++) {
     if (i == x->a->feature_index) continue;
-    count = emit_binary(d, HLO_MULTIPLY, count, size_or_bound(d, sizes[i], shape->dims[i]));
+    count = make_binary(&d->at, HLO_MULTIPLY, count, size_or_bound(d, sizes[i], shape->dims[i]));
     if (!sizes[i]) continue;
-    Instruction *within = emit_mask(d, shape, i, sizes[i]);
-    mask = mask ? emit_binary(d, HLO_AND, mask, within) : within;
+    Instruction *within = size_mask(d, shape, i, sizes[i]);
+    mask = mask ? make_binary(&d->at, HLO_AND, mask, within) : within;
   }
   expand_batch_norm(x, count, mask);
 }

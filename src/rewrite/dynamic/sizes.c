@@ -17,8 +17,8 @@ static void merge_broadcasting(Dynamic *d, Instruction **size, Instruction *othe
   Instruction *one = *size;
   size_merge(d, size, other);
   if (d->dry || *size == one || *size == other) return;
-  *size = emit_choice(d, emit_is_one(d, other), one, *size);
-  *size = emit_choice(d, emit_is_one(d, one), other, *size);
+  *size = dynamic_select(d, size_is_one(d, other), one, *size);
+  *size = dynamic_select(d, size_is_one(d, one), other, *size);
 }
 
 /* Scalars beside arrays (of clamp and select) have no sizes. */
