@@ -238,7 +238,7 @@ static Module *nested_calls(int depth) {
     Attributes attributes;
     attributes_init(&attributes);
     attributes.to_apply = callee;
-    if (callee) computation_add(computation, HLO_CALL, shape, &x, 1, &attributes, NULL);
+    if (callee) computation_add(computation, HLO_CALL, shape, &x, 1, &attributes);
     module->entry = callee = computation;
   }
   return module;

@@ -121,7 +121,7 @@ Attributes batched_attributes(const Instruction *x) {
 Instruction *add_batched(Batching *b, const Instruction *x, Opcode opcode, const Shape *shape,
                          Instruction *const *operands, int count, const Attributes *attributes) {
   Instruction *added =
-      computation_add(b->m.computation, opcode, shape, operands, count, attributes, x->name);
+      computation_add_named(b->m.computation, opcode, shape, operands, count, attributes, x->name);
   added->line = x->line;
   return added;
 }

@@ -15,7 +15,7 @@ static void add_parameter(Body *b, const Instruction *parameter, const bool *act
   int count = shape_leaves(parameter->shape);
   for (int i = at; i < at + count; i++) {
     const Shape *shape = shape_leaf(parameter->shape, i - at);
-    b->inputs[i] = computation_add(l->m.computation, HLO_PARAMETER, shape, NULL, 0, NULL, NULL);
+    b->inputs[i] = computation_add(l->m.computation, HLO_PARAMETER, shape, NULL, 0, NULL);
     b->inputs[i]->literal = literals ? literals[i] : NULL;
     if (!active[i]) continue;
     b->tangents[i] = linear_stand_in(l, shape, true);

@@ -258,7 +258,7 @@ static Computation *backward_branch(const Saved *saved, const Branch *branch, co
       if (branch->tangents[i] != k || !b->cotangents[i]) continue;
       Instruction *one = extract(&p.e, b->cotangents[i]);
       Instruction *both[] = {sum, one};
-      sum = sum ? computation_add(p.e.to, HLO_ADD, one->shape, both, 2, NULL, NULL) : one;
+      sum = sum ? computation_add(p.e.to, HLO_ADD, one->shape, both, 2, NULL) : one;
     }
     values_push(s->l, &results, sum ? sum : extract_zeros(&p.e, s->inputs.items[k]->shape));
   }

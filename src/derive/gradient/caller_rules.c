@@ -96,8 +96,7 @@ static Module *program_of(const Instruction *x) {
   entry->root = computation_add(
       entry, HLO_CUSTOM_CALL, shape_copy(module->arena, x->shape), operands, x->operand_count,
       ATTRIBUTES(.custom_call_target = arena_strdup(module->arena, x->a->custom_call_target),
-                 .backend_config = config ? arena_strdup(module->arena, config) : NULL),
-      NULL);
+                 .backend_config = config ? arena_strdup(module->arena, config) : NULL));
   return module;
 }
 

@@ -20,7 +20,7 @@ static Instruction *copy_one(Extraction *e, const Instruction *x) {
   Instruction **operands = ARENA_ARRAY(e->from->arena, Instruction *, x->operand_count);
   for (int k = 0; k < x->operand_count; k++) operands[k] = e->map[x->operands[k]->id];
   Instruction *copy =
-      computation_add(e->to, x->opcode, x->shape, operands, x->operand_count, x->a, x->name);
+      computation_add_named(e->to, x->opcode, x->shape, operands, x->operand_count, x->a, x->name);
   copy->literal = x->literal;
   copy->line = x->line;
   return copy;
@@ -63,7 +63,7 @@ void extract_effects(Extraction *e) {
 Instruction *extract_zeros(Extraction *e, const Shape *shape) {
   Instruction *zero = computation_add_number(e->to, shape->type, (Scalar){0});
   if (!shape->rank) return zero;
-  return computation_add(e->to, HLO_BROADCAST, shape, &zero, 1, NULL, NULL);
+  return computation_add(e->to, HLO_BROADCAST, shape, &zero, 1, NULL);
 }
 
 /* ---- Cuts ---- */

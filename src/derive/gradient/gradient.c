@@ -98,8 +98,8 @@ static void add_inputs(Request *r) {
   r->inputs = ARENA_ARRAY(l->arena, Instruction *, r->entry->parameter_count);
   for (int i = 0; i < r->entry->parameter_count; i++) {
     const Instruction *parameter = r->entry->parameters[i];
-    r->inputs[i] = computation_add(l->m.computation, HLO_PARAMETER, parameter->shape, NULL, 0, NULL,
-                                   parameter->name);
+    r->inputs[i] = computation_add_named(l->m.computation, HLO_PARAMETER, parameter->shape, NULL, 0,
+                                         NULL, parameter->name);
     linear_bind(l, parameter, r->inputs[i]);
   }
   for (int i = 0; i < r->options->wrt_count; i++) {

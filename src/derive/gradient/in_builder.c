@@ -158,7 +158,7 @@ static bool take_snapshot(Snapshot *s, const Computation *built, const Instructi
     Instruction *x = s->copies[place_of(built, wrt[k])];
     Instruction *change = computation_add_parameter(c, parameters + k, x->shape, x->name);
     Instruction *operands[] = {x, change};
-    replace_uses(c, x, computation_add(c, HLO_ADD, x->shape, operands, 2, NULL, NULL));
+    replace_uses(c, x, computation_add(c, HLO_ADD, x->shape, operands, 2, NULL));
   }
   computation_sort(c);
   find_dependent(s, parameters);
@@ -181,7 +181,7 @@ static Module *differentiate(const Snapshot *s, int first, int count, const Grad
 static Instruction *add_no_change(Computation *c, const Shape *shape) {
   Instruction *zero = computation_add_number(c, shape->type, (Scalar){.f = -0.0, .im = -0.0});
   if (!shape->rank) return zero;
-  return computation_add(c, HLO_BROADCAST, shape, &zero, 1, NULL, NULL);
+  return computation_add(c, HLO_BROADCAST, shape, &zero, 1, NULL);
 }
 
 /* Calls the gradient for the builder's parameters, no changes, and the given values. */

@@ -280,11 +280,10 @@ static Computation *products_of_runs(Linear *l, PrimitiveType type) {
   Instruction *p[4];
   for (int i = 0; i < 4; i++) p[i] = computation_add_parameter(c, i, i % 2 ? number : pred, NULL);
   Instruction *product =
-      computation_add(c, HLO_MULTIPLY, number, (Instruction *[]){p[1], p[3]}, 2, NULL, NULL);
+      computation_add(c, HLO_MULTIPLY, number, (Instruction *[]){p[1], p[3]}, 2, NULL);
   Instruction *results[] = {
-      computation_add(c, HLO_OR, pred, (Instruction *[]){p[0], p[2]}, 2, NULL, NULL),
-      computation_add(c, HLO_SELECT, number, (Instruction *[]){p[2], p[3], product}, 3, NULL,
-                      NULL)};
+      computation_add(c, HLO_OR, pred, (Instruction *[]){p[0], p[2]}, 2, NULL),
+      computation_add(c, HLO_SELECT, number, (Instruction *[]){p[2], p[3], product}, 3, NULL)};
   c->root = computation_add_tuple(c, results, 2);
   c->keeps_root = true;
   return c;
@@ -301,7 +300,7 @@ static void sort_by_number(Linear *l, Instruction *numbers, Instruction *values,
     p[i] = computation_add_parameter(c, i, scalar, NULL);
   }
   c->root = computation_add(c, HLO_COMPARE, shape_scalar(PRED), p, 2,
-                            ATTRIBUTES(.direction = COMPARE_LT), NULL);
+                            ATTRIBUTES(.direction = COMPARE_LT));
   c->keeps_root = true;
   const Shape *shapes[] = {numbers->shape, values->shape};
   Instruction *sorted =

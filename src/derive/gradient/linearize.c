@@ -38,15 +38,15 @@ void linear_bind(Linear *l, const Instruction *parameter, Instruction *value) {
 
 Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear) {
   Instruction *x =
-      computation_add(l->m.computation, HLO_CONSTANT, shape, NULL, 0, NULL, "stand_in");
+      computation_add_named(l->m.computation, HLO_CONSTANT, shape, NULL, 0, NULL, "stand_in");
   note_of(l, x)->linear = linear;
   return x;
 }
 
 /* Control dependencies are left out: the order of the list expresses them. */
 Instruction *keep_instruction(Linear *l, const Instruction *from, Instruction *const *operands) {
-  Instruction *x = computation_add(l->m.computation, from->opcode, from->shape, operands,
-                                   from->operand_count, from->a, from->name);
+  Instruction *x = computation_add_named(l->m.computation, from->opcode, from->shape, operands,
+                                         from->operand_count, from->a, from->name);
   if (x->a->control_predecessors.count) {
     instruction_attributes(x)->control_predecessors = (InstructionList){0};
   }

@@ -298,7 +298,7 @@ static Instruction *add_s32(Computation *computation, int64_t value) {
 
 static Instruction *add_binary(Computation *computation, Opcode opcode, Instruction *x,
                                Instruction *y) {
-  return computation_add(computation, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL, NULL);
+  return computation_add(computation, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL);
 }
 
 /* Returns the shape of `count` entries. */
@@ -332,7 +332,7 @@ static Instruction *add_push(Linear *l, Computation *to, Instruction *stack, Ins
   operands[0] = stack;
   operands[1] = computation_add_reshape(to, value, entry->rank, entry->dims);
   return computation_add(to, HLO_DYNAMIC_UPDATE_SLICE, stack->shape, operands, shape->rank + 3,
-                         NULL, NULL);
+                         NULL);
 }
 
 static Instruction *add_read(Linear *l, Computation *to, Instruction *stack, const Shape *shape,
@@ -341,7 +341,7 @@ static Instruction *add_read(Linear *l, Computation *to, Instruction *stack, con
   Instruction **operands = entry_indices(l, to, 1, shape, at);
   operands[0] = stack;
   Instruction *read = computation_add(to, HLO_DYNAMIC_SLICE, entry, operands, shape->rank + 2,
-                                      ATTRIBUTES(.slice_sizes = {entry->rank, entry->dims}), NULL);
+                                      ATTRIBUTES(.slice_sizes = {entry->rank, entry->dims}));
   return computation_add_reshape(to, read, shape->rank, shape->dims);
 }
 
@@ -393,7 +393,7 @@ static Computation *backward_condition(Linear *l, const Loop *loop, const Shape 
   Instruction *end = loop->counted ? add_s32(c, loop->size)
                                    : computation_add_element(c, parameter, STATE_ITERATIONS);
   computation_add(c, HLO_COMPARE, shape_scalar(PRED), (Instruction *[]){step, end}, 2,
-                  ATTRIBUTES(.direction = COMPARE_LT), NULL);
+                  ATTRIBUTES(.direction = COMPARE_LT));
   return c;
 }
 
@@ -403,7 +403,7 @@ static void bind_counter(const Loop *loop, Packed *p, Instruction *at) {
   PrimitiveType type = input->shape->type;
   Computation *to = p->e.to;
   Instruction *index =
-      type == S32 ? at : computation_add(to, HLO_CONVERT, input->shape, &at, 1, NULL, NULL);
+      type == S32 ? at : computation_add(to, HLO_CONVERT, input->shape, &at, 1, NULL);
   Instruction *step = computation_add_number(to, type, (Scalar){.i = loop->counter.step});
   Instruction *first = computation_add_number(to, type, (Scalar){.i = loop->counter.first});
   Instruction *offset = add_binary(to, HLO_MULTIPLY, index, step);
@@ -434,7 +434,7 @@ static Computation *backward_body(Linear *l, Loop *loop, const Shape *state) {
     Instruction *stack = packed_element(&p, element);
     Instruction *value = add_read(l, to, stack, shape, at);
     if (loop->plan.checkpoint == CHECKPOINT_ALL) { /* else products of all entries may be hoisted */
-      value = computation_add(to, HLO_OPTIMIZATION_BARRIER, shape, &value, 1, NULL, NULL);
+      value = computation_add(to, HLO_OPTIMIZATION_BARRIER, shape, &value, 1, NULL);
     }
     extract_bind(&p.e, loop->cut.saved[i], value);
   }

@@ -38,7 +38,7 @@ Computation *outlined(Computation *c, const char *name, Instruction *const *leav
     if (x->opcode == HLO_PARAMETER) return NULL;
     Instruction **operands = ARENA_ARRAY(arena, Instruction *, x->operand_count);
     for (int k = 0; k < x->operand_count; k++) operands[k] = map[x->operands[k]->id];
-    map[i] = computation_add(to, x->opcode, x->shape, operands, x->operand_count, x->a, NULL);
+    map[i] = computation_add(to, x->opcode, x->shape, operands, x->operand_count, x->a);
     map[i]->literal = x->literal;
     if (x->a->control_predecessors.count) {
       instruction_attributes(map[i])->control_predecessors = (InstructionList){0};

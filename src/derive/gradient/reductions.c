@@ -85,11 +85,11 @@ static Computation *picker(Linear *l, const Shape *element, ComparisonDirection 
   for (int i = 0; i < 4; i++) p[i] = computation_add_parameter(c, i, scalar, NULL);
   Instruction *first =
       computation_add(c, HLO_COMPARE, shape_scalar(PRED), (Instruction *[]){p[0], p[2]}, 2,
-                      ATTRIBUTES(.direction = direction), NULL);
+                      ATTRIBUTES(.direction = direction));
   Instruction *results[2];
   for (int i = 0; i < 2; i++) {
-    results[i] = computation_add(c, HLO_SELECT, scalar, (Instruction *[]){first, p[i], p[i + 2]}, 3,
-                                 NULL, NULL);
+    results[i] =
+        computation_add(c, HLO_SELECT, scalar, (Instruction *[]){first, p[i], p[i + 2]}, 3, NULL);
   }
   computation_add_tuple(c, results, 2);
   return c;
@@ -161,13 +161,12 @@ static Computation *chooser(Linear *l, PrimitiveType type, ComparisonDirection d
   Instruction *p[2];
   for (int i = 0; i < 2; i++) p[i] = computation_add_parameter(c, i, scalar, NULL);
   Instruction *is_first =
-      computation_add(c, HLO_COMPARE, pred, p, 2, ATTRIBUTES(.direction = direction), NULL);
+      computation_add(c, HLO_COMPARE, pred, p, 2, ATTRIBUTES(.direction = direction));
   Instruction *is_nan = computation_add(c, HLO_COMPARE, pred, (Instruction *[]){p[0], p[0]}, 2,
-                                        ATTRIBUTES(.direction = COMPARE_NE), NULL);
+                                        ATTRIBUTES(.direction = COMPARE_NE));
   Instruction *first =
-      computation_add(c, HLO_OR, pred, (Instruction *[]){is_first, is_nan}, 2, NULL, NULL);
-  c->root =
-      computation_add(c, HLO_SELECT, scalar, (Instruction *[]){first, p[0], p[1]}, 3, NULL, NULL);
+      computation_add(c, HLO_OR, pred, (Instruction *[]){is_first, is_nan}, 2, NULL);
+  c->root = computation_add(c, HLO_SELECT, scalar, (Instruction *[]){first, p[0], p[1]}, 3, NULL);
   return c;
 }
 
@@ -226,7 +225,7 @@ static Instruction *scatter_selected(Linear *l, Instruction *of, Instruction *ct
   for (int i = 0; i < 2; i++)
     p[i] = computation_add_parameter(a.select, i, shape_scalar(type), NULL);
   computation_add(a.select, HLO_COMPARE, shape_scalar(PRED), p, 2,
-                  ATTRIBUTES(.direction = direction), NULL);
+                  ATTRIBUTES(.direction = direction));
   a.scatter = module_add_reducer(l->d->module, HLO_ADD, type);
   Instruction *operands[] = {of, ct, make_number(&l->m, shape_scalar(type), 0)};
   return make(&l->m, HLO_SELECT_AND_SCATTER, of->shape, operands, 3, &a);

@@ -38,7 +38,7 @@ static void set_plan(const Segments *s, const Instruction *loop, Checkpoint chec
 
 static Instruction *add_call(Computation *to, Computation *callee, Instruction *argument) {
   return computation_add(to, HLO_CALL, callee->root->shape, &argument, 1,
-                         ATTRIBUTES(.to_apply = callee), NULL);
+                         ATTRIBUTES(.to_apply = callee));
 }
 
 static Instruction *add_s32(Computation *c, int64_t value) {
@@ -55,11 +55,11 @@ static Computation *condition_for(const Segments *s, int64_t size, bool outer) {
   }
   Instruction *operands[] = {computation_add_element(c, parameter, 0), add_s32(c, size)};
   Instruction *less = computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2,
-                                      ATTRIBUTES(.direction = COMPARE_LT), NULL);
+                                      ATTRIBUTES(.direction = COMPARE_LT));
   if (s->counted) return c;
   Instruction *state = computation_add_element(c, parameter, 1);
   Instruction *both[] = {less, add_call(c, s->source->a->condition, state)};
-  computation_add(c, HLO_AND, shape_scalar(PRED), both, 2, NULL, NULL);
+  computation_add(c, HLO_AND, shape_scalar(PRED), both, 2, NULL);
   return c;
 }
 
@@ -72,14 +72,13 @@ static Instruction *add_loop(const Segments *s, Computation *to, Instruction *st
   Instruction *before = computation_add_element(body, parameter, 1);
   Instruction *after = inner ? add_loop(s, body, before, inner, 0, CHECKPOINT_NONE)
                              : add_call(body, s->source->a->body, before);
-  Instruction *next[] = {computation_add(body, HLO_ADD, step[0]->shape, step, 2, NULL, NULL),
-                         after};
+  Instruction *next[] = {computation_add(body, HLO_ADD, step[0]->shape, step, 2, NULL), after};
   body->root = computation_add_tuple(body, next, 2);
   Computation *condition = condition_for(s, size, inner != 0);
   Instruction *first[] = {add_s32(to, 0), state};
   Instruction *init = computation_add_tuple(to, first, 2);
   Instruction *loop = computation_add(to, HLO_WHILE, s->state, &init, 1,
-                                      ATTRIBUTES(.condition = condition, .body = body), NULL);
+                                      ATTRIBUTES(.condition = condition, .body = body));
   set_plan(s, loop, checkpoint, size);
   return computation_add_element(to, loop, 1);
 }

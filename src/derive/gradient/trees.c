@@ -73,11 +73,11 @@ static Instruction *copy_for_arrays(const Tree *t, const Instruction *x, Instruc
   if (x->opcode == HLO_CONSTANT) {
     Instruction *scalar = computation_add_constant(t->to, x->literal, NULL);
     if (!like->rank) return scalar;
-    return computation_add(t->to, HLO_BROADCAST, shape, &scalar, 1, NULL, NULL);
+    return computation_add(t->to, HLO_BROADCAST, shape, &scalar, 1, NULL);
   }
   Instruction *operands[3];
   for (int k = 0; k < x->operand_count; k++) operands[k] = copies[x->operands[k]->id];
-  return computation_add(t->to, x->opcode, shape, operands, x->operand_count, x->a, NULL);
+  return computation_add(t->to, x->opcode, shape, operands, x->operand_count, x->a);
 }
 
 /* Applies the computation to two lists of arrays of equal dimensions. */
@@ -119,7 +119,7 @@ static Instruction **every(const Tree *t, Instruction **x, int dimension, int64_
   Instruction **parts = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
     shape = shape_of(&t->l->m, x[i]->shape->type, shape->rank, dims);
-    parts[i] = computation_add(t->to, HLO_SLICE, shape, &x[i], 1, a, NULL);
+    parts[i] = computation_add(t->to, HLO_SLICE, shape, &x[i], 1, a);
   }
   return parts;
 }
@@ -135,8 +135,7 @@ static Instruction **join(const Tree *t, Instruction **y, Instruction **z, int64
     for (int d = 0; d < shape->rank; d++) dims[d] = shape->dims[d];
     dims[dimension] += z[i]->shape->dims[dimension];
     shape = shape_of(&t->l->m, shape->type, shape->rank, dims);
-    joined[i] =
-        computation_add(t->to, HLO_CONCATENATE, shape, (Instruction *[]){y[i], z[i]}, 2, a, NULL);
+    joined[i] = computation_add(t->to, HLO_CONCATENATE, shape, (Instruction *[]){y[i], z[i]}, 2, a);
   }
   return joined;
 }
@@ -202,9 +201,8 @@ static Instruction **broadcast_inits(const Tree *t, const Shape *like) {
   Instruction **inits = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
     const Shape *shape = shape_with_type(t->arena, like, t->inits[i]->shape->type);
-    inits[i] = like->rank
-                   ? computation_add(t->to, HLO_BROADCAST, shape, &t->inits[i], 1, NULL, NULL)
-                   : t->inits[i];
+    inits[i] = like->rank ? computation_add(t->to, HLO_BROADCAST, shape, &t->inits[i], 1, NULL)
+                          : t->inits[i];
   }
   return inits;
 }
@@ -264,17 +262,17 @@ static Instruction **select_along(const Tree *t, Instruction *condition, int d, 
   int64_t dimension = d;
   const Attributes *a =
       ATTRIBUTES(.dimensions = {1, arena_copy(t->arena, &dimension, sizeof dimension)});
-  condition = computation_add(t->to, HLO_BROADCAST, shape, &condition, 1, a, NULL);
+  condition = computation_add(t->to, HLO_BROADCAST, shape, &condition, 1, a);
   Instruction **selected = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
     Instruction *operands[] = {condition, then[i], other[i]};
-    selected[i] = computation_add(t->to, HLO_SELECT, then[i]->shape, operands, 3, NULL, NULL);
+    selected[i] = computation_add(t->to, HLO_SELECT, then[i]->shape, operands, 3, NULL);
   }
   return selected;
 }
 
 static Instruction *both(const Tree *t, Opcode opcode, Instruction *x, Instruction *y) {
-  return computation_add(t->to, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL, NULL);
+  return computation_add(t->to, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL);
 }
 
 static Instruction **combine_in_order(const Tree *t, Instruction **x, Instruction **y) {
@@ -330,7 +328,7 @@ static Masked pad_along(const Tree *t, Instruction **x, int d) {
                                                                            : (Scalar){.u = 1};
     Instruction *operands[] = {x[i], computation_add_number(t->to, type, one)};
     shape = shape_of(&t->l->m, type, shape->rank, dims);
-    result.values[i] = computation_add(t->to, HLO_PAD, shape, operands, 2, a, NULL);
+    result.values[i] = computation_add(t->to, HLO_PAD, shape, operands, 2, a);
   }
   if (w->padding_low > 0 || w->padding_high > 0 || w->base_dilation > 1) {
     result.valid = valid_places(t, dims[d], w, n);
@@ -388,7 +386,7 @@ static Instruction **reverse(const Tree *t, Instruction **x, int64_t d) {
   const Attributes *a = ATTRIBUTES(.dimensions = {1, arena_copy(t->arena, &d, sizeof d)});
   Instruction **reversed = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
-    reversed[i] = computation_add(t->to, HLO_REVERSE, x[i]->shape, &x[i], 1, a, NULL);
+    reversed[i] = computation_add(t->to, HLO_REVERSE, x[i]->shape, &x[i], 1, a);
   }
   return reversed;
 }

@@ -312,7 +312,7 @@ static Instruction *copy_element(const Parts *parts, Body *body, Instruction *x,
       map[i] = from[0];
     } else if (opcode_is_elementwise(at->opcode) && shape_is_array(at->shape)) {
       const Shape *shape = shape_scalar(at->shape->type);
-      map[i] = computation_add(to, at->opcode, shape, from, at->operand_count, at->a, NULL);
+      map[i] = computation_add(to, at->opcode, shape, from, at->operand_count, at->a);
     } else {
       return NULL;
     }

@@ -67,7 +67,7 @@ static Instruction *add_shaped(Operation *op, Opcode opcode, const Dims *dims, I
   const Shape *shape = dims_shape(&op->in, operand->shape->type, dims);
   if (!shape) return NULL;
   return computation_add(op->builder->computation, opcode, shape, &operand, 1,
-                         ATTRIBUTES(.dimensions = dimensions), NULL);
+                         ATTRIBUTES(.dimensions = dimensions));
 }
 
 /* Broadcasts a scalar to `target`. */
@@ -317,7 +317,7 @@ static Instruction *add(Operation *op, Int64List dimensions) {
   if (!shape) return NULL;
   return computation_add(op->builder->computation, checked.opcode,
                          checked.shape ? checked.shape : shape, op->operands, checked.operand_count,
-                         checked.a, NULL);
+                         checked.a);
 }
 
 Instruction *builder_add(Builder *builder, Opcode opcode, const Shape *shape,

@@ -62,7 +62,14 @@ Attributes *instruction_attributes(Instruction *instruction) {
 
 Instruction *computation_add(Computation *computation, Opcode opcode, const Shape *shape,
                              Instruction *const *operands, int operand_count,
-                             const Attributes *attributes, const char *name) {
+                             const Attributes *attributes) {
+  return computation_add_named(computation, opcode, shape, operands, operand_count, attributes,
+                               NULL);
+}
+
+Instruction *computation_add_named(Computation *computation, Opcode opcode, const Shape *shape,
+                                   Instruction *const *operands, int operand_count,
+                                   const Attributes *attributes, const char *name) {
   Arena *arena = computation->module->arena;
   Instruction *instruction = ARENA_NEW(arena, Instruction);
   instruction->opcode = opcode;
@@ -90,7 +97,8 @@ void module_keep_roots(Module *module) {
 Instruction *computation_add_parameter(Computation *computation, int64_t number, const Shape *shape,
                                        const char *name) {
   Arena *arena = computation->module->arena;
-  Instruction *parameter = computation_add(computation, HLO_PARAMETER, shape, NULL, 0, NULL, name);
+  Instruction *parameter =
+      computation_add_named(computation, HLO_PARAMETER, shape, NULL, 0, NULL, name);
   parameter->parameter_number = number;
   if (number >= computation->parameter_capacity) {
     int count =
@@ -109,7 +117,7 @@ Instruction *computation_add_parameter(Computation *computation, int64_t number,
 Instruction *computation_add_constant(Computation *computation, Literal *literal,
                                       const char *name) {
   Instruction *constant =
-      computation_add(computation, HLO_CONSTANT, literal->shape, NULL, 0, NULL, name);
+      computation_add_named(computation, HLO_CONSTANT, literal->shape, NULL, 0, NULL, name);
   constant->literal = literal;
   return constant;
 }
@@ -301,8 +309,8 @@ static Instruction *clone_instruction(Computation *into, const Instruction *from
     copy = computation_add_parameter(into, from->parameter_number, shape, from->name);
     instruction_say(copy, &a);
   } else {
-    copy =
-        computation_add(into, from->opcode, shape, operands, from->operand_count, &a, from->name);
+    copy = computation_add_named(into, from->opcode, shape, operands, from->operand_count, &a,
+                                 from->name);
   }
   copy->line = from->line;
   if (from->literal) copy->literal = literal_copy(arena, from->literal);

@@ -97,14 +97,17 @@ Computation *module_add_computation(Module *module, const char *name);
 
 /*
 ** Appends an instruction. Nothing is checked: see builder.h for the checked way, verifier.h for
-** checking afterwards. `name` may be NULL (then it is "<opcode>.<n>"); it is made unique. Operands
-** are copied; attributes (NULL: defaults) are shared where they are another instruction's of the
-** module, else copied; shape is kept (it must live in the module's arena or longer). Parameters and
-** constants: set parameter_number / literal afterwards with the functions below instead.
+** checking afterwards. Operands are copied; attributes (NULL: defaults) are shared where they are
+** another instruction's of the module, else copied; shape is kept (it must live in the module's arena
+** or longer). Parameters and constants: set parameter_number / literal afterwards with the functions
+** below instead. Its name is "<opcode>.<n>", or `name`, which is made unique.
 */
 Instruction *computation_add(Computation *computation, Opcode opcode, const Shape *shape,
                              Instruction *const *operands, int operand_count,
-                             const Attributes *attributes, const char *name);
+                             const Attributes *attributes);
+Instruction *computation_add_named(Computation *computation, Opcode opcode, const Shape *shape,
+                                   Instruction *const *operands, int operand_count,
+                                   const Attributes *attributes, const char *name);
 /* Replaces an instruction's attributes, which are shared or copied as by computation_add. */
 void instruction_say(Instruction *instruction, const Attributes *attributes);
 /* Gives an instruction its own copy of its attributes, and returns it to be changed at once. */

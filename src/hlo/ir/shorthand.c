@@ -4,7 +4,7 @@ static Arena *arena_of(const Computation *computation) { return computation->mod
 
 Instruction *computation_add_element(Computation *computation, Instruction *tuple, int64_t index) {
   return computation_add(computation, HLO_GET_TUPLE_ELEMENT, tuple->shape->elements[index], &tuple,
-                         1, ATTRIBUTES(.tuple_index = index), NULL);
+                         1, ATTRIBUTES(.tuple_index = index));
 }
 
 Instruction *computation_add_tuple(Computation *computation, Instruction *const *elements,
@@ -12,13 +12,13 @@ Instruction *computation_add_tuple(Computation *computation, Instruction *const 
   const Shape **shapes = ARENA_ARRAY(arena_of(computation), const Shape *, count);
   for (int i = 0; i < count; i++) shapes[i] = elements[i]->shape;
   const Shape *shape = shape_tuple(arena_of(computation), count, shapes);
-  return computation_add(computation, HLO_TUPLE_OP, shape, elements, count, NULL, NULL);
+  return computation_add(computation, HLO_TUPLE_OP, shape, elements, count, NULL);
 }
 
 Instruction *computation_add_reshape(Computation *computation, Instruction *x, int rank,
                                      const int64_t *dims) {
   const Shape *shape = shape_make(arena_of(computation), x->shape->type, rank, dims, NULL);
-  return computation_add(computation, HLO_RESHAPE, shape, &x, 1, NULL, NULL);
+  return computation_add(computation, HLO_RESHAPE, shape, &x, 1, NULL);
 }
 
 Instruction *computation_add_transpose(Computation *computation, Instruction *x,
@@ -35,7 +35,7 @@ Instruction *computation_add_transpose(Computation *computation, Instruction *x,
   if (!moves) return x;
   const Attributes *a = ATTRIBUTES(.dimensions = {rank, items});
   const Shape *shape = shape_make(arena, x->shape->type, rank, dims, NULL);
-  return computation_add(computation, HLO_TRANSPOSE, shape, &x, 1, a, NULL);
+  return computation_add(computation, HLO_TRANSPOSE, shape, &x, 1, a);
 }
 
 Instruction *computation_add_range(Computation *computation, Instruction *x, int64_t dimension,
@@ -49,7 +49,7 @@ Instruction *computation_add_range(Computation *computation, Instruction *x, int
   dims[dimension] = end - begin;
   return computation_add(computation, HLO_SLICE,
                          shape_make(arena, shape->type, shape->rank, dims, NULL), &x, 1,
-                         ATTRIBUTES(.slice = {shape->rank, items}), NULL);
+                         ATTRIBUTES(.slice = {shape->rank, items}));
 }
 
 Instruction *computation_add_number(Computation *computation, PrimitiveType type, Scalar value) {
@@ -64,7 +64,6 @@ Computation *module_add_reducer(Module *module, Opcode opcode, PrimitiveType typ
   for (int i = 0; i < 2; i++) {
     operands[i] = computation_add_parameter(computation, i, shape_scalar(type), NULL);
   }
-  computation->root =
-      computation_add(computation, opcode, shape_scalar(type), operands, 2, NULL, NULL);
+  computation->root = computation_add(computation, opcode, shape_scalar(type), operands, 2, NULL);
   return computation;
 }

@@ -174,8 +174,8 @@ static bool infer_missing_shape(Parser *p, const Draft *d, Instruction *instruct
 
 static Instruction *add_instruction(Parser *p, const Draft *d, const Attributes *attributes) {
   const char *name = d->name.length ? name_str(p, d->name) : NULL;
-  Instruction *instruction =
-      computation_add(p->computation, d->opcode, d->shape, d->operands, d->count, attributes, name);
+  Instruction *instruction = computation_add_named(p->computation, d->opcode, d->shape, d->operands,
+                                                   d->count, attributes, name);
   Position position = {instruction, d->name.at};
   ARENA_PUSH(p->scratch, p->positions, p->position_count, p->position_capacity, position);
   return infer_missing_shape(p, d, instruction) ? instruction : NULL;
@@ -231,16 +231,16 @@ static Computation *wrap(Parser *p, const Draft *d, const Attributes *attributes
   Computation *wrapper = module_add_computation(p->module, "async_wrapped");
   Instruction **parameters = ARENA_ARRAY(p->scratch, Instruction *, d->count);
   for (int i = 0; i < d->count; i++) {
-    parameters[i] = computation_add(wrapper, HLO_PARAMETER, d->operands[i]->shape, NULL, 0, NULL,
-                                    "async_param");
+    parameters[i] = computation_add_named(wrapper, HLO_PARAMETER, d->operands[i]->shape, NULL, 0,
+                                          NULL, "async_param");
     parameters[i]->parameter_number = i;
   }
   Attributes inner = *attributes;
   inner.async_execution_thread = NULL;
   inner.sharding = NULL;
   inner.control_predecessors = (InstructionList){0};
-  Instruction *root = computation_add(wrapper, d->wrapped, d->shape->elements[1], parameters,
-                                      d->count, &inner, "async_op");
+  Instruction *root = computation_add_named(wrapper, d->wrapped, d->shape->elements[1], parameters,
+                                            d->count, &inner, "async_op");
   Position position = {root, d->opcode_at};
   ARENA_PUSH(p->scratch, p->positions, p->position_count, p->position_capacity, position);
   add_definition(p, wrapper, d->opcode_at);

@@ -21,7 +21,7 @@ Instruction *make(Maker *m, Opcode opcode, const Shape *shape, Instruction *cons
       shape = operands[0]->shape;
     }
   }
-  return computation_add(m->computation, opcode, shape, operands, count, attributes, NULL);
+  return computation_add(m->computation, opcode, shape, operands, count, attributes);
 }
 
 /* ---- Element-wise ---- */

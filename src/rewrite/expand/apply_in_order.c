@@ -20,7 +20,7 @@ static Instruction *number(Computation *c, int64_t value) {
 }
 
 static Instruction *binary(Computation *c, Opcode opcode, Instruction *x, Instruction *y) {
-  return computation_add(c, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL, NULL);
+  return computation_add(c, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL);
 }
 
 static Instruction *with(Computation *c, Opcode opcode, Instruction *x, int64_t value) {
@@ -30,7 +30,7 @@ static Instruction *with(Computation *c, Opcode opcode, Instruction *x, int64_t 
 static Instruction *compare(Computation *c, ComparisonDirection direction, Instruction *x,
                             Instruction *y) {
   return computation_add(c, HLO_COMPARE, shape_scalar(PRED), (Instruction *[]){x, y}, 2,
-                         ATTRIBUTES(.direction = direction), NULL);
+                         ATTRIBUTES(.direction = direction));
 }
 
 static Instruction *both(Computation *c, Instruction *x, Instruction *y) {
@@ -44,8 +44,7 @@ static Instruction *within(Computation *c, Instruction *valid, Instruction *x, i
 }
 
 static Instruction *choose(Computation *c, Instruction *condition, Instruction *x, Instruction *y) {
-  return computation_add(c, HLO_SELECT, x->shape, (Instruction *[]){condition, x, y}, 3, NULL,
-                         NULL);
+  return computation_add(c, HLO_SELECT, x->shape, (Instruction *[]){condition, x, y}, 3, NULL);
 }
 
 /* sum + x * stride; `sum` may be NULL. */
@@ -72,7 +71,7 @@ static Instruction *flat(Computation *c, Instruction *x) {
 
 static Instruction *iota(Computation *c, int64_t count) {
   const Shape *shape = shape_make(c->module->arena, S64, 1, &count, NULL);
-  return computation_add(c, HLO_IOTA, shape, NULL, 0, NULL, NULL);
+  return computation_add(c, HLO_IOTA, shape, NULL, 0, NULL);
 }
 
 static Instruction *element(Computation *c, Instruction *array, Instruction *at) {
@@ -80,7 +79,7 @@ static Instruction *element(Computation *c, Instruction *array, Instruction *at)
   const Attributes *a = ATTRIBUTES(.slice_sizes = {1, &one});
   const Shape *shape = shape_make(c->module->arena, array->shape->type, 1, &one, NULL);
   Instruction *slice =
-      computation_add(c, HLO_DYNAMIC_SLICE, shape, (Instruction *[]){array, at}, 2, a, NULL);
+      computation_add(c, HLO_DYNAMIC_SLICE, shape, (Instruction *[]){array, at}, 2, a);
   return computation_add_reshape(c, slice, 0, NULL);
 }
 
@@ -88,7 +87,7 @@ static Instruction *with_element(Computation *c, Instruction *array, Instruction
                                  Instruction *value) {
   value = flat(c, value);
   return computation_add(c, HLO_DYNAMIC_UPDATE_SLICE, array->shape,
-                         (Instruction *[]){array, value, at}, 3, NULL, NULL);
+                         (Instruction *[]){array, value, at}, 3, NULL);
 }
 
 /* Makes a computation with a parameter for each of `operands`: an element of it, or, for a carry, all of it. */
@@ -111,7 +110,7 @@ static void call(Computation *c, Computation *to_apply, Instruction **arguments,
                  Instruction **parts) {
   add_parts(c,
             computation_add(c, HLO_CALL, to_apply->root->shape, arguments,
-                            to_apply->parameter_count, ATTRIBUTES(.to_apply = to_apply), NULL),
+                            to_apply->parameter_count, ATTRIBUTES(.to_apply = to_apply)),
             parts);
 }
 
@@ -166,7 +165,7 @@ static Instruction *target_of(const Scatter *s, Computation *step, const int64_t
     int64_t d = a->scatter_dims_to_operand_dims.items[i];
     int64_t stride = is_scalar ? 0 : s->indices_strides[a->index_vector_dim];
     Instruction *start = element(step, indices, with(step, HLO_ADD, from, i * stride));
-    start = computation_add(step, HLO_CONVERT, shape_scalar(S64), &start, 1, NULL, NULL);
+    start = computation_add(step, HLO_CONVERT, shape_scalar(S64), &start, 1, NULL);
     *valid = within(step, *valid, start, ends[d]);
     to = offset(step, to, start, s->operand_strides[d]);
   }
@@ -346,7 +345,7 @@ static Computation *merge_step(const Instruction *x, Instruction **operands, int
   call(c, x->a->to_apply, arguments, &less);
   less = binary(c, HLO_AND, less, compare(c, COMPARE_LT, right, end));
   less = binary(c, HLO_OR, less, compare(c, COMPARE_GE, left, middle));
-  Instruction *taken = computation_add(c, HLO_CONVERT, shape_scalar(S64), &less, 1, NULL, NULL);
+  Instruction *taken = computation_add(c, HLO_CONVERT, shape_scalar(S64), &less, 1, NULL);
   for (int i = 0; i < LINES + count; i++) results[i] = p[i];
   results[PLACE] = choose(c, less, from_right, from_left);
   results[NEXT_RIGHT] = binary(c, HLO_ADD, right, taken);
@@ -382,8 +381,7 @@ static Instruction *in_order(Computation *c, Instruction *line, Instruction *ord
   const Int64List first = {1, &zero};
   return computation_add(c, HLO_GATHER, line->shape, (Instruction *[]){line, order}, 2,
                          ATTRIBUTES(.collapsed_slice_dims = first, .start_index_map = first,
-                                    .slice_sizes = {1, &one}, .index_vector_dim = 1),
-                         NULL);
+                                    .slice_sizes = {1, &one}, .index_vector_dim = 1));
 }
 
 /* One line of each operand -> these lines, sorted. */

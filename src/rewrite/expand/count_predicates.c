@@ -22,13 +22,13 @@ static bool count(Instruction *x, void *data) {
   Instruction *bytes[2];
   for (int i = 0; i < 2; i++) {
     const Shape *shape = shape_with_type(arena, x->operands[i]->shape, S8);
-    bytes[i] = computation_add(computation, HLO_CONVERT, shape, &x->operands[i], 1, NULL, NULL);
+    bytes[i] = computation_add(computation, HLO_CONVERT, shape, &x->operands[i], 1, NULL);
   }
   const Shape *shape = shape_with_type(arena, x->shape, S32);
   Instruction *zero = computation_add_number(computation, S32, (Scalar){.i = 0});
   Instruction *sides[] = {
-      computation_add(computation, x->opcode, shape, bytes, 2, x->a, x->name),
-      computation_add(computation, HLO_BROADCAST, shape, &zero, 1, NULL, NULL),
+      computation_add_named(computation, x->opcode, shape, bytes, 2, x->a, x->name),
+      computation_add(computation, HLO_BROADCAST, shape, &zero, 1, NULL),
   };
   instruction_become(x, HLO_COMPARE, sides, 2, ATTRIBUTES(.direction = COMPARE_NE));
   return true;

@@ -88,8 +88,7 @@ static bool is_floating_unary(const Instruction *x) {
 static Instruction *converted(Instruction *x, PrimitiveType type) {
   if (x->shape->type == type) return x;
   return computation_add(x->parent, HLO_CONVERT,
-                         shape_with_type(x->parent->module->arena, x->shape, type), &x, 1, NULL,
-                         NULL);
+                         shape_with_type(x->parent->module->arena, x->shape, type), &x, 1, NULL);
 }
 
 /* "lower,sorts,iterations,tolerance", in quotes: one triangle is read. Sorted values are a valid order for a call that does not sort. */
@@ -155,7 +154,7 @@ static bool factorise(Instruction *x) {
   }
   Instruction *call = computation_add(x->parent, HLO_CUSTOM_CALL,
                                       routine_shape(arena, x->shape, is_narrow, is_eigh), operands,
-                                      x->operand_count, &attributes, NULL);
+                                      x->operand_count, &attributes);
   if (!shape_is_tuple(x->shape)) {
     instruction_become(x, is_narrow ? HLO_CONVERT : HLO_COPY, &call, 1, NULL);
     return true;
@@ -163,7 +162,7 @@ static bool factorise(Instruction *x) {
   for (int i = 0; i < 2; i++) {
     element.tuple_index = i;
     Instruction *part = computation_add(x->parent, HLO_GET_TUPLE_ELEMENT, call->shape->elements[i],
-                                        &call, 1, &element, NULL);
+                                        &call, 1, &element);
     parts[i] = is_narrow ? converted(part, type) : part;
   }
   instruction_become(x, HLO_TUPLE_OP, parts, 2, NULL);

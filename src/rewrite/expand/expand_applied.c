@@ -29,7 +29,7 @@ Instruction *add_scan(Computation *computation, Computation *to_apply, const Sha
   static const int64_t first = 0;
   return computation_add(
       computation, HLO_SCAN, shape, operands, count,
-      ATTRIBUTES(.to_apply = to_apply, .dimensions = {1, &first}, .num_carries = carries), NULL);
+      ATTRIBUTES(.to_apply = to_apply, .dimensions = {1, &first}, .num_carries = carries));
 }
 
 void add_parts(Computation *computation, Instruction *x, Instruction **parts) {
@@ -116,7 +116,7 @@ static Computation *step_of(const Applied *e) {
     int k = (i + e->count) % (2 * e->count);
     operands[k] = computation_add_parameter(step, i, to_apply->parameters[k]->shape, "p");
   }
-  computation_add(step, HLO_CALL, to_apply->root->shape, operands, 2 * e->count, a, NULL);
+  computation_add(step, HLO_CALL, to_apply->root->shape, operands, 2 * e->count, a);
   return step;
 }
 
@@ -183,7 +183,7 @@ static Computation *result_alone(const Applied *e, int result) {
     arguments[i] = computation_add_parameter(alone, i, to_apply->parameters[i]->shape, "p");
   }
   Instruction *all = computation_add(alone, HLO_CALL, to_apply->root->shape, arguments,
-                                     to_apply->parameter_count, a, NULL);
+                                     to_apply->parameter_count, a);
   computation_add_element(alone, all, result);
   return alone;
 }
@@ -199,13 +199,13 @@ static void map_reduce(const Applied *e) {
     Instruction *init = x->operands[count + i];
     operands[i] =
         computation_add(e->computation, HLO_BROADCAST,
-                        shape_with_type(e->arena, shape, init->shape->type), &init, 1, NULL, NULL);
+                        shape_with_type(e->arena, shape, init->shape->type), &init, 1, NULL);
     operands[count + i] = x->operands[i];
   }
   for (int i = 0; i < count; i++) {
     const Attributes *a = ATTRIBUTES(.to_apply = result_alone(e, i));
     const Shape *of = shape_with_type(e->arena, shape, operands[i]->shape->type);
-    results[i] = computation_add(e->computation, HLO_MAP, of, operands, 2 * count, a, NULL);
+    results[i] = computation_add(e->computation, HLO_MAP, of, operands, 2 * count, a);
   }
   become_parts(x, results, count);
 }

@@ -19,7 +19,7 @@ static const Shape *in_physical_order(Arena *arena, const Shape *shape) {
 
 static Instruction *add(Instruction *x, Opcode opcode, const Shape *shape, Instruction *operand,
                         const Attributes *attributes) {
-  return computation_add(x->parent, opcode, shape, &operand, 1, attributes, NULL);
+  return computation_add(x->parent, opcode, shape, &operand, 1, attributes);
 }
 
 static bool is_padded(const Shape *shape) {

@@ -15,14 +15,10 @@ typedef struct Expansion {
   PrimitiveType type, wide; /* of the result; of the computation */
 } Expansion;
 
-static Instruction *add(const Expansion *e, Opcode opcode, const Shape *shape,
-                        Instruction *const *operands, int count, const Attributes *attributes) {
-  return computation_add(e->x->parent, opcode, shape, operands, count, attributes, NULL);
-}
-
 static Instruction *add_convert(const Expansion *e, Instruction *x, PrimitiveType type) {
   if (x->shape->type == type) return x;
-  return add(e, HLO_CONVERT, shape_with_type(e->arena, x->shape, type), &x, 1, NULL);
+  return computation_add(e->x->parent, HLO_CONVERT, shape_with_type(e->arena, x->shape, type), &x,
+                         1, NULL);
 }
 
 /* Repeats each element along dimension `d` `times` times: [outer, n, inner] to [outer, n, times, inner]. */
@@ -37,9 +33,12 @@ static Instruction *add_repeat(const Expansion *e, Instruction *x, int d, int64_
   dims[d] *= times;
   const int64_t apart[] = {outer, n, inner}, repeated[] = {outer, n, times, inner};
   const Attributes *attributes = ATTRIBUTES(.dimensions = {3, places});
-  x = add(e, HLO_RESHAPE, shape_make(e->arena, type, 3, apart, NULL), &x, 1, NULL);
-  x = add(e, HLO_BROADCAST, shape_make(e->arena, type, 4, repeated, NULL), &x, 1, attributes);
-  return add(e, HLO_RESHAPE, shape_make(e->arena, type, rank, dims, NULL), &x, 1, NULL);
+  x = computation_add(e->x->parent, HLO_RESHAPE, shape_make(e->arena, type, 3, apart, NULL), &x, 1,
+                      NULL);
+  x = computation_add(e->x->parent, HLO_BROADCAST, shape_make(e->arena, type, 4, repeated, NULL),
+                      &x, 1, attributes);
+  return computation_add(e->x->parent, HLO_RESHAPE, shape_make(e->arena, type, rank, dims, NULL),
+                         &x, 1, NULL);
 }
 
 static Instruction *add_scaled(const Expansion *e, int side) {
@@ -50,7 +49,8 @@ static Instruction *add_scaled(const Expansion *e, int side) {
     int64_t blocks = scale->shape->dims[d], size = operand->shape->dims[d];
     if (blocks != size) scale = add_repeat(e, scale, d, size / blocks);
   }
-  return add(e, HLO_MULTIPLY, operand->shape, (Instruction *[]){operand, scale}, 2, NULL);
+  return computation_add(e->x->parent, HLO_MULTIPLY, operand->shape,
+                         (Instruction *[]){operand, scale}, 2, NULL);
 }
 
 static bool expand(Instruction *x, void *data) {
@@ -65,7 +65,7 @@ static bool expand(Instruction *x, void *data) {
   }
   attributes.control_predecessors = (InstructionList){0};
   const Shape *shape = shape_with_type(e.arena, x->shape, e.wide);
-  Instruction *dot = add(&e, HLO_DOT, shape, operands, 2, &attributes);
+  Instruction *dot = computation_add(e.x->parent, HLO_DOT, shape, operands, 2, &attributes);
   instruction_become(x, HLO_CONVERT, &dot, 1, NULL);
   return true;
 }

@@ -27,18 +27,13 @@ static int state_size(const Scan *scan) { return first_output(scan) + scan->outp
 
 /* ---- Instructions ---- */
 
-static Instruction *add(const Expansion *e, Opcode opcode, const Shape *shape,
-                        Instruction *const *operands, int count, const Attributes *attributes) {
-  return computation_add(e->computation, opcode, shape, operands, count, attributes, NULL);
-}
-
 static Instruction *add_index(const Expansion *e, int64_t value) {
   return computation_add_number(e->computation, S64, (Scalar){.i = value});
 }
 
 static Instruction *add_zeros(const Expansion *e, const Shape *shape) {
   Instruction *zero = computation_add_number(e->computation, shape->type, (Scalar){0});
-  return add(e, HLO_BROADCAST, shape, &zero, 1, NULL);
+  return computation_add(e->computation, HLO_BROADCAST, shape, &zero, 1, NULL);
 }
 
 /* Returns the shape of one step's part of an array, with 1 for the scanned dimension. */
@@ -61,7 +56,7 @@ static Instruction *add_slicing(const Expansion *e, Opcode opcode, const Shape *
   Instruction **all = ARENA_ARRAY(e->arena, Instruction *, count + rank);
   for (int i = 0; i < count; i++) all[i] = operands[i];
   for (int d = 0; d < rank; d++) all[count + d] = d == e->scan.dimension ? at : add_index(e, 0);
-  return add(e, opcode, shape, all, count + rank, attributes);
+  return computation_add(e->computation, opcode, shape, all, count + rank, attributes);
 }
 
 /* ---- The loop's computations ---- */
@@ -73,7 +68,7 @@ static Computation *condition(const Expansion *e, const Shape *state) {
   const Attributes *attributes = ATTRIBUTES(.direction = COMPARE_LT);
   Instruction *operands[] = {computation_add_element(in.computation, parameter, INDEX),
                              add_index(&in, e->scan.length)};
-  add(&in, HLO_COMPARE, shape_scalar(PRED), operands, 2, attributes);
+  computation_add(in.computation, HLO_COMPARE, shape_scalar(PRED), operands, 2, attributes);
   return c;
 }
 
@@ -89,13 +84,13 @@ static Instruction **add_step(const Expansion *e, Instruction **state, Instructi
     const Shape *shape = slice_shape(e, input->shape, &attributes.slice_sizes);
     arguments[i] = add_slicing(e, HLO_DYNAMIC_SLICE, shape, &input, 1, at, &attributes);
     shape = to_apply->parameters[i]->shape;
-    arguments[i] = add(e, HLO_RESHAPE, shape, &arguments[i], 1, NULL);
+    arguments[i] = computation_add(e->computation, HLO_RESHAPE, shape, &arguments[i], 1, NULL);
   }
   for (int i = 0; i < scan->carries; i++) arguments[scan->inputs + i] = state[FIRST_CARRY + i];
   const Shape *result = computation_result_shape(to_apply);
   int count = scan->outputs + scan->carries;
-  Instruction *call =
-      add(e, HLO_CALL, result, arguments, e->x->operand_count, ATTRIBUTES(.to_apply = to_apply));
+  Instruction *call = computation_add(e->computation, HLO_CALL, result, arguments,
+                                      e->x->operand_count, ATTRIBUTES(.to_apply = to_apply));
   Instruction **results = ARENA_ARRAY(e->arena, Instruction *, count);
   for (int i = 0; i < count; i++) {
     results[i] = shape_is_tuple(result) ? computation_add_element(e->computation, call, i) : call;
@@ -114,17 +109,18 @@ static Computation *body(const Expansion *e, const Shape *shape) {
   Instruction *index = state[INDEX], *at = index;
   if (e->x->a->is_reverse) {
     Instruction *operands[] = {add_index(&in, scan->length - 1), index};
-    at = add(&in, HLO_SUBTRACT, index->shape, operands, 2, NULL);
+    at = computation_add(in.computation, HLO_SUBTRACT, index->shape, operands, 2, NULL);
   }
   Instruction **results = add_step(&in, state, at);
   Instruction *operands[] = {index, add_index(&in, 1)};
-  state[INDEX] = add(&in, HLO_ADD, index->shape, operands, 2, NULL);
+  state[INDEX] = computation_add(in.computation, HLO_ADD, index->shape, operands, 2, NULL);
   for (int i = 0; i < scan->carries; i++) state[FIRST_CARRY + i] = results[scan->outputs + i];
   for (int i = 0; i < scan->outputs; i++) {
     Int64List sizes;
     Instruction **output = &state[first_output(scan) + i];
     const Shape *slice = slice_shape(e, (*output)->shape, &sizes);
-    Instruction *update[] = {*output, add(&in, HLO_RESHAPE, slice, &results[i], 1, NULL)};
+    Instruction *update[] = {
+        *output, computation_add(in.computation, HLO_RESHAPE, slice, &results[i], 1, NULL)};
     *output = add_slicing(&in, HLO_DYNAMIC_UPDATE_SLICE, (*output)->shape, update, 2, at, NULL);
   }
   computation_add_tuple(in.computation, state, state_size(scan));
@@ -151,7 +147,8 @@ static void add_loop(const Expansion *e, Instruction **results) {
   InstructionList before = e->x->a->control_predecessors; /* which the scan keeps as well */
   before.items = arena_copy(e->arena, before.items, sizeof *before.items * (size_t)before.count);
   attributes.control_predecessors = before;
-  Instruction *loop = add(e, HLO_WHILE, init->shape, &init, 1, &attributes);
+  Instruction *loop =
+      computation_add(e->computation, HLO_WHILE, init->shape, &init, 1, &attributes);
   for (int i = 0; i < scan->outputs; i++)
     results[i] = computation_add_element(e->computation, loop, first_output(scan) + i);
   for (int i = 0; i < scan->carries; i++) {

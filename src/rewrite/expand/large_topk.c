@@ -34,7 +34,7 @@ static Computation *make_comparator(const Instruction *x) {
   const Attributes *a = ATTRIBUTES(.direction = x->a->largest ? COMPARE_GT : COMPARE_LT,
                                    .compare_type = type_is_floating(type) ? COMPARISON_TOTALORDER
                                                                           : COMPARISON_DEFAULT);
-  computation_add(c, HLO_COMPARE, shape_scalar(PRED), parameters, 2, a, NULL);
+  computation_add(c, HLO_COMPARE, shape_scalar(PRED), parameters, 2, a);
   return c;
 }
 
@@ -45,11 +45,11 @@ static bool expand(Instruction *x, void *data) {
   Instruction *parts[2];
   Attributes a = *x->a;
   a.is_stable = true; /* for the kernel */
-  Instruction *chosen = computation_add(x->parent, HLO_TOPK, x->shape, x->operands, 1, &a, NULL);
+  Instruction *chosen = computation_add(x->parent, HLO_TOPK, x->shape, x->operands, 1, &a);
   for (int i = 0; i < 2; i++) parts[i] = computation_add_element(x->parent, chosen, i);
   const Attributes *order = ATTRIBUTES(.dimensions = {1, arena_copy(arena, &last, sizeof last)},
                                        .is_stable = true, .to_apply = make_comparator(x));
-  Instruction *sorted = computation_add(x->parent, HLO_SORT, x->shape, parts, 2, order, NULL);
+  Instruction *sorted = computation_add(x->parent, HLO_SORT, x->shape, parts, 2, order);
   for (int i = 0; i < 2; i++) parts[i] = computation_add_element(x->parent, sorted, i);
   instruction_become(x, HLO_TUPLE_OP, parts, 2, NULL);
   return true;

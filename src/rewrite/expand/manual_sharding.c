@@ -16,11 +16,6 @@ typedef struct Joining { /* of a module */
   int64_t partitions, channel; /* the next free one */
 } Joining;
 
-static Instruction *add(Computation *computation, Opcode opcode, const Shape *shape,
-                        Instruction *const *operands, int count, const Attributes *attributes) {
-  return computation_add(computation, opcode, shape, operands, count, attributes, NULL);
-}
-
 /* ---- Axes of a placement's grid ---- */
 
 typedef struct GridAxis {
@@ -73,11 +68,12 @@ static Instruction *look_up(Computation *computation, Literal *table) {
   Attributes attributes = *ATTRIBUTES(.slice_sizes = {1, arena_copy(arena, &one, sizeof one)});
   Instruction *operands[] = {
       computation_add_constant(computation, table, NULL),
-      add(computation, HLO_PARTITION_ID, shape_scalar(U32), NULL, 0, NULL),
+      computation_add(computation, HLO_PARTITION_ID, shape_scalar(U32), NULL, 0, NULL),
   };
   PrimitiveType type = table->shape->type;
-  Instruction *entry = add(computation, HLO_DYNAMIC_SLICE, shape_make(arena, type, 1, &one, NULL),
-                           operands, 2, &attributes);
+  Instruction *entry =
+      computation_add(computation, HLO_DYNAMIC_SLICE, shape_make(arena, type, 1, &one, NULL),
+                      operands, 2, &attributes);
   return computation_add_reshape(computation, entry, 0, NULL);
 }
 
@@ -106,8 +102,8 @@ static Instruction *take_block(Instruction *whole, const Shape *shape, const Pla
     operands[1 + d] = p->blocks[d] > 1 ? own_start(whole->parent, p, d, shape->dims[d])
                                        : scalar_zero(whole->parent, S32);
   }
-  return add(whole->parent, HLO_DYNAMIC_SLICE, shape, operands, 1 + shape->rank,
-             ATTRIBUTES(.slice_sizes = {shape->rank, shape->dims}));
+  return computation_add(whole->parent, HLO_DYNAMIC_SLICE, shape, operands, 1 + shape->rank,
+                         ATTRIBUTES(.slice_sizes = {shape->rank, shape->dims}));
 }
 
 /* Returns `x` on the partition of the first addend, else zeros. A maximum's addends are all equal. */
@@ -122,11 +118,11 @@ static Instruction *take_addend(Instruction *x, const Placement *p) {
   }
   Instruction *is_first = look_up(c, table), *zero = scalar_zero(c, x->shape->type);
   Instruction *operands[] = {
-      add(c, HLO_BROADCAST, shape_with_type(arena, x->shape, PRED), &is_first, 1, NULL),
+      computation_add(c, HLO_BROADCAST, shape_with_type(arena, x->shape, PRED), &is_first, 1, NULL),
       x,
-      add(c, HLO_BROADCAST, x->shape, &zero, 1, NULL),
+      computation_add(c, HLO_BROADCAST, x->shape, &zero, 1, NULL),
   };
-  return add(c, HLO_SELECT, x->shape, operands, 3, NULL);
+  return computation_add(c, HLO_SELECT, x->shape, operands, 3, NULL);
 }
 
 /* ---- Whole arrays of shards ---- */
@@ -138,7 +134,7 @@ static Instruction *join_addends(Joining *j, Instruction *x, const Placement *p)
   bool is_pred = x->shape->type == PRED; /* its sum is a logical or */
   Opcode opcode = !is_pred ? p->reduction : p->reduction == HLO_MINIMUM ? HLO_AND : HLO_OR;
   attributes.to_apply = module_add_reducer(j->module, opcode, x->shape->type);
-  return add(x->parent, HLO_ALL_REDUCE, x->shape, &x, 1, &attributes);
+  return computation_add(x->parent, HLO_ALL_REDUCE, x->shape, &x, 1, &attributes);
 }
 
 static Instruction *join_blocks(Joining *j, Instruction *x, const Placement *p, int d) {
@@ -150,8 +146,9 @@ static Instruction *join_blocks(Joining *j, Instruction *x, const Placement *p, 
   Attributes attributes;
   meet_along(j, p, dimension_axis(p, d), &attributes);
   attributes.dimensions = (Int64List){1, arena_copy(arena, &dimension, sizeof dimension)};
-  return add(x->parent, HLO_ALL_GATHER, shape_make(arena, shape->type, shape->rank, dims, NULL), &x,
-             1, &attributes);
+  return computation_add(x->parent, HLO_ALL_GATHER,
+                         shape_make(arena, shape->type, shape->rank, dims, NULL), &x, 1,
+                         &attributes);
 }
 
 /* ---- The pass ---- */

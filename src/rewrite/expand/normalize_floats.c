@@ -13,12 +13,12 @@
 
 static Instruction *convert(Instruction *x, PrimitiveType type) {
   const Shape *shape = shape_with_type(x->parent->module->arena, x->shape, type);
-  return computation_add(x->parent, HLO_CONVERT, shape, &x, 1, NULL, NULL);
+  return computation_add(x->parent, HLO_CONVERT, shape, &x, 1, NULL);
 }
 
 static Instruction *splat(Computation *computation, const Shape *like, double value) {
   Instruction *number = computation_add_number(computation, like->type, (Scalar){.f = value});
-  return computation_add(computation, HLO_BROADCAST, like, &number, 1, NULL, NULL);
+  return computation_add(computation, HLO_BROADCAST, like, &number, 1, NULL);
 }
 
 /* Replaces elements below the min normal number by zero. */
@@ -27,9 +27,9 @@ static Instruction *flushed(Instruction *x) {
   Instruction *sides[] = {x, splat(x->parent, x->shape, 0x1p-126)};
   Instruction *is_less =
       computation_add(x->parent, HLO_COMPARE,
-                      shape_with_type(x->parent->module->arena, x->shape, PRED), sides, 2, a, NULL);
+                      shape_with_type(x->parent->module->arena, x->shape, PRED), sides, 2, a);
   Instruction *choice[] = {is_less, splat(x->parent, x->shape, 0), x};
-  return computation_add(x->parent, HLO_SELECT, x->shape, choice, 3, NULL, NULL);
+  return computation_add(x->parent, HLO_SELECT, x->shape, choice, 3, NULL);
 }
 
 static bool flushes_result(Opcode opcode) {
@@ -72,7 +72,7 @@ static bool normalize(Instruction *x, void *data) {
   }
   const Shape *shape = shape_with_type(x->parent->module->arena, x->shape, in);
   Instruction *y =
-      computation_add(x->parent, x->opcode, shape, operands, x->operand_count, x->a, x->name);
+      computation_add_named(x->parent, x->opcode, shape, operands, x->operand_count, x->a, x->name);
   if (in == F32 && flushes_result(x->opcode)) y = flushed(y);
   instruction_become(x, HLO_CONVERT, &y, 1, NULL);
   return true;

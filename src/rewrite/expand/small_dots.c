@@ -89,7 +89,7 @@ static Instruction *spread(Instruction *dot, int side, Instruction *operand,
   operand = computation_add_transpose(dot->parent, operand, order);
   if (count == products->rank) return operand;
   return computation_add(dot->parent, HLO_BROADCAST, products, &operand, 1,
-                         ATTRIBUTES(.dimensions = {count, sorted}), NULL);
+                         ATTRIBUTES(.dimensions = {count, sorted}));
 }
 
 static void expand(Instruction *dot, Computation *add) {
@@ -107,12 +107,12 @@ static void expand(Instruction *dot, Computation *add) {
   Instruction *factors[2] = {spread(dot, 0, dot->operands[0], products),
                              spread(dot, 1, dot->operands[1], products)};
   if (shape_elements(products) == shape_elements(dot->shape)) { /* no sum: -0 stays */
-    Instruction *all = computation_add(computation, HLO_MULTIPLY, products, factors, 2, NULL, NULL);
+    Instruction *all = computation_add(computation, HLO_MULTIPLY, products, factors, 2, NULL);
     instruction_become(dot, HLO_RESHAPE, &all, 1, NULL);
     return;
   }
   Instruction *reduced[2];
-  reduced[0] = computation_add(computation, HLO_MULTIPLY, products, factors, 2, NULL, NULL);
+  reduced[0] = computation_add(computation, HLO_MULTIPLY, products, factors, 2, NULL);
   reduced[1] = computation_add_constant(computation,
                                         literal_new(arena, shape_scalar(dot->shape->type)), NULL);
   instruction_become(dot, HLO_REDUCE, reduced, 2,
@@ -135,7 +135,7 @@ static Instruction *term_of(Instruction *dot, int side, int64_t term) {
   }
   const Attributes *a = ATTRIBUTES(.slice = {rank, slices});
   const Shape *shape = shape_make(arena, operand->shape->type, rank, dims, NULL);
-  return computation_add(dot->parent, HLO_SLICE, shape, &operand, 1, a, NULL);
+  return computation_add(dot->parent, HLO_SLICE, shape, &operand, 1, a);
 }
 
 static void write_out(Instruction *dot) {
@@ -150,16 +150,15 @@ static void write_out(Instruction *dot) {
   const Shape *shape = shape_make(arena, type, rank + 1, dims, NULL);
   Instruction *zero =
       computation_add_constant(computation, literal_new(arena, shape_scalar(type)), NULL);
-  Instruction *sum = computation_add(computation, HLO_BROADCAST, shape, &zero, 1, NULL, NULL);
+  Instruction *sum = computation_add(computation, HLO_BROADCAST, shape, &zero, 1, NULL);
   for (int64_t term = 0; term < terms; term++) {
     Instruction *factors[2];
     for (int side = 0; side < 2; side++) {
       factors[side] = spread(dot, side, term_of(dot, side, term), shape);
     }
-    Instruction *product =
-        computation_add(computation, HLO_MULTIPLY, shape, factors, 2, NULL, NULL);
+    Instruction *product = computation_add(computation, HLO_MULTIPLY, shape, factors, 2, NULL);
     Instruction *both[2] = {sum, product};
-    sum = terms == 1 ? product : computation_add(computation, HLO_ADD, shape, both, 2, NULL, NULL);
+    sum = terms == 1 ? product : computation_add(computation, HLO_ADD, shape, both, 2, NULL);
   }
   instruction_become(dot, HLO_RESHAPE, &sum, 1, NULL);
 }

@@ -34,7 +34,7 @@ static Instruction *copy_constant(const Extraction *e, const Instruction *x) {
   Instruction *constant = computation_add_constant(e->to, x->literal, NULL);
   if (!e->shape) return constant;
   const Shape *shape = copied_shape(e, x->shape->type);
-  return computation_add(e->to, HLO_BROADCAST, shape, &constant, 1, NULL, NULL);
+  return computation_add(e->to, HLO_BROADCAST, shape, &constant, 1, NULL);
 }
 
 /* Copies an expression of the comparator, over scalars or over arrays. */
@@ -45,7 +45,7 @@ static Instruction *copy(const Extraction *e, const Instruction *x) {
   Instruction *operands[3];
   for (int i = 0; i < x->operand_count; i++) operands[i] = copy(e, x->operands[i]);
   return e->copies[x->id] = computation_add(e->to, x->opcode, copied_shape(e, x->shape->type),
-                                            operands, x->operand_count, x->a, NULL);
+                                            operands, x->operand_count, x->a);
 }
 
 static void begin_copies(Extraction *e, Computation *to, const Shape *shape,
@@ -73,8 +73,7 @@ static Instruction **make_operands(Extraction *e) {
 
 static Instruction *add_pred(Computation *c, Opcode opcode, Instruction *x, Instruction *y,
                              const Attributes *attributes) {
-  return computation_add(c, opcode, shape_scalar(PRED), (Instruction *[]){x, y}, 2, attributes,
-                         NULL);
+  return computation_add(c, opcode, shape_scalar(PRED), (Instruction *[]){x, y}, 2, attributes);
 }
 
 static ComparisonDirection direction_of(const SortKey *key, bool or_equal) {
@@ -136,12 +135,12 @@ static void replace_sort(Extraction *e) {
   attributes_init(&element);
   attributes.to_apply = make_comparator(e, operands);
   Instruction *sorted = computation_add(sort->parent, HLO_SORT, sorted_shape(e, operands), operands,
-                                        e->count + given, &attributes, NULL);
+                                        e->count + given, &attributes);
   for (int i = 0; i < given; i++) {
     element.tuple_index = e->count + i;
     if (given == 1) break;
     results[i] = computation_add(sort->parent, HLO_GET_TUPLE_ELEMENT, sort->operands[i]->shape,
-                                 &sorted, 1, &element, NULL);
+                                 &sorted, 1, &element);
   }
   if (given == 1) {
     instruction_become(sort, HLO_GET_TUPLE_ELEMENT, &sorted, 1, &element);
@@ -182,7 +181,7 @@ static bool batch_comparator(Instruction *sort, void *data) {
   begin_copies(&e, batch, shape, parameters);
   Instruction *root = copy(&e, comparator->root);
   if (!opcode_is_elementwise(comparator->root->opcode)) { /* a loop computes something */
-    root = computation_add(batch, HLO_OR, shape, (Instruction *[]){root, root}, 2, NULL, NULL);
+    root = computation_add(batch, HLO_OR, shape, (Instruction *[]){root, root}, 2, NULL);
   }
   for (int i = 0; i < batch->count; i++) {
     const Instruction *x = batch->instructions[i];

@@ -494,8 +494,8 @@ static Computation *make_computation(Fuser *fuser, const Group *group) {
     for (int k = 0; k < member->operand_count; k++) {
       operands[k] = fuser->copies[member->operands[k]->id];
     }
-    Instruction *copy = computation_add(fused, member->opcode, member->shape, operands,
-                                        member->operand_count, member->a, member->name);
+    Instruction *copy = computation_add_named(fused, member->opcode, member->shape, operands,
+                                              member->operand_count, member->a, member->name);
     copy->literal = member->literal;
     fuser->copies[member->id] = copy;
   }

@@ -312,8 +312,8 @@ static Instruction *add_body(Merger *m, Computation *fused, const Instruction *m
     }
     Instruction **operands = ARENA_ARRAY(m->arena, Instruction *, x->operand_count);
     for (int k = 0; k < x->operand_count; k++) operands[k] = copies[x->operands[k]->id];
-    copies[i] =
-        computation_add(fused, x->opcode, x->shape, operands, x->operand_count, x->a, x->name);
+    copies[i] = computation_add_named(fused, x->opcode, x->shape, operands, x->operand_count, x->a,
+                                      x->name);
     copies[i]->literal = x->literal;
   }
   return copies[body->root->id];
@@ -352,11 +352,10 @@ static Computation *combine_apart(Module *module, Instruction *const *sums, int 
   for (int i = 0; i < count; i++) {
     Instruction *operands[] = {values[i], values[count + i]};
     shapes[i] = values[i]->shape;
-    combined[i] =
-        computation_add(combine, reduce_operation(sums[i]), shapes[i], operands, 2, NULL, NULL);
+    combined[i] = computation_add(combine, reduce_operation(sums[i]), shapes[i], operands, 2, NULL);
   }
   computation_add(combine, HLO_TUPLE_OP, shape_tuple(module->arena, count, shapes), combined, count,
-                  NULL, NULL);
+                  NULL);
   return combine;
 }
 
@@ -367,7 +366,7 @@ static Instruction *add_reduction(Computation *fused, Instruction *const *sums, 
   Attributes a = *sums[0]->a;
   for (int i = 0; i < 2 * count; i++) operands[i] = sums[i % count]->operands[i / count];
   a.to_apply = combine_apart(fused->module, sums, count);
-  return computation_add(fused, HLO_REDUCE, shape, operands, 2 * count, &a, NULL);
+  return computation_add(fused, HLO_REDUCE, shape, operands, 2 * count, &a);
 }
 
 /* Adds a root with several results, those of reductions first. */
@@ -381,10 +380,10 @@ static void add_root(Computation *fused, Instruction **roots, int count, const S
     Instruction *reduction = add_reduction(fused, roots, sums, of_sums);
     for (int i = 0; i < sums && sums < count; i++) {
       roots[i] = computation_add(fused, HLO_GET_TUPLE_ELEMENT, shapes[i], &reduction, 1,
-                                 ATTRIBUTES(.tuple_index = i), NULL);
+                                 ATTRIBUTES(.tuple_index = i));
     }
   }
-  if (sums < count) computation_add(fused, HLO_TUPLE_OP, shape, roots, count, NULL, NULL);
+  if (sums < count) computation_add(fused, HLO_TUPLE_OP, shape, roots, count, NULL);
 }
 
 static Computation *merged_computation(Merger *m, const Cluster *cluster,
@@ -431,8 +430,9 @@ static void merge(Merger *m, const Cluster *cluster, Instruction **of_input) {
     instruction_become(wanted[0], HLO_FUSION, cluster->inputs, cluster->input_count, &a);
     return;
   }
-  Instruction *fusion = computation_add(m->computation, HLO_FUSION, fused->root->shape,
-                                        cluster->inputs, cluster->input_count, &a, wanted[0]->name);
+  Instruction *fusion =
+      computation_add_named(m->computation, HLO_FUSION, fused->root->shape, cluster->inputs,
+                            cluster->input_count, &a, wanted[0]->name);
   for (int i = 0; i < count; i++) {
     instruction_become(wanted[i], HLO_GET_TUPLE_ELEMENT, &fusion, 1, ATTRIBUTES(.tuple_index = i));
   }

@@ -89,10 +89,10 @@ static Instruction *repeated(Instruction *x, int64_t times) {
   dims[rank] = times;
   Instruction *wide = computation_add(x->parent, HLO_BROADCAST,
                                       shape_make(arena, x->shape->type, rank + 1, dims, NULL), &x,
-                                      1, ATTRIBUTES(.dimensions = {rank, items}), NULL);
+                                      1, ATTRIBUTES(.dimensions = {rank, items}));
   dims[rank - 1] *= times;
   return computation_add(x->parent, HLO_RESHAPE,
-                         shape_make(arena, x->shape->type, rank, dims, NULL), &wide, 1, NULL, NULL);
+                         shape_make(arena, x->shape->type, rank, dims, NULL), &wide, 1, NULL);
 }
 
 /* Makes the order of an operand's dimensions: its outermost, then features and spatial ones. */
@@ -141,8 +141,7 @@ static void reorder(Instruction *x, bool features_last, int64_t multiplier) {
     back[order[d]] = d;
   }
   const Shape *shape = shape_make(arena, x->shape->type, rank, out_dims, NULL);
-  Instruction *convolution =
-      computation_add(x->parent, HLO_CONVOLUTION, shape, operands, 2, &a, NULL);
+  Instruction *convolution = computation_add(x->parent, HLO_CONVOLUTION, shape, operands, 2, &a);
   instruction_become(x, HLO_TRANSPOSE, &convolution, 1, ATTRIBUTES(.dimensions = {rank, back}));
 }
 

@@ -43,11 +43,6 @@ typedef struct Cut {
   int copied;
 } Cut;
 
-static Instruction *add(const Cut *c, Opcode opcode, const Shape *shape,
-                        Instruction *const *operands, int count, const Attributes *a) {
-  return computation_add(c->computation, opcode, shape, operands, count, a, NULL);
-}
-
 /* Whether columns are long and their elements far apart: walking down them is as slow as random access. In
 ** pieces of a few rows, memory is read in order. */
 static bool is_high(const Shape *shape, Int64List reduced, int64_t elements) {
@@ -100,7 +95,7 @@ static Instruction *part_of(Cut *c, Instruction *x, int64_t begin, int64_t end) 
     Instruction *operand = x->operands[i];
     operands[i] = operand->shape->rank ? part_of(c, operand, begin, end) : operand;
   }
-  return add(c, x->opcode, part->shape, operands, x->operand_count, x->a);
+  return computation_add(c->computation, x->opcode, part->shape, operands, x->operand_count, x->a);
 }
 
 /* Reshapes x to have one dimension of `pieces` and one of a piece. */
@@ -129,7 +124,8 @@ static Computation *widened(const Cut *c) {
 
 static Instruction *converted(const Cut *c, Instruction *x) {
   if (c->wide == PRIMITIVE_TYPE_INVALID) return x;
-  return add(c, HLO_CONVERT, shape_with_type(c->arena, x->shape, c->wide), &x, 1, NULL);
+  return computation_add(c->computation, HLO_CONVERT, shape_with_type(c->arena, x->shape, c->wide),
+                         &x, 1, NULL);
 }
 
 /* ---- The reductions ---- */
@@ -157,7 +153,8 @@ static Instruction **reduced(const Cut *c, Instruction **operands, int added, In
     shapes[i] = shape_make(c->arena, operands[i]->shape->type, rank, dims, NULL);
   }
   const Shape *all = c->count > 1 ? shape_tuple(c->arena, c->count, shapes) : shapes[0];
-  Instruction *reduce = add(c, HLO_REDUCE, all, operands, 2 * c->count, &a);
+  Instruction *reduce =
+      computation_add(c->computation, HLO_REDUCE, all, operands, 2 * c->count, &a);
   Instruction **results = ARENA_ARRAY(c->arena, Instruction *, c->count);
   for (int i = 0; i < c->count; i++) {
     results[i] = c->count > 1 ? computation_add_element(c->computation, reduce, i) : reduce;
@@ -176,7 +173,7 @@ static Instruction *with_rest(const Cut *c, Instruction *pieces, Instruction *re
   const Attributes *a =
       ATTRIBUTES(.dimensions = {1, arena_copy(c->arena, &(int64_t){at}, sizeof(int64_t))});
   const Shape *all = shape_make(c->arena, shape->type, shape->rank, dims, NULL);
-  return add(c, HLO_CONCATENATE, all, both, 2, a);
+  return computation_add(c->computation, HLO_CONCATENATE, all, both, 2, a);
 }
 
 static void cut(Cut *c) {
@@ -203,7 +200,7 @@ static void cut(Cut *c) {
     return;
   }
   const Shape *wide = shape_with_type(c->arena, x->shape, c->wide);
-  Instruction *total = add(c, HLO_REDUCE, wide, operands, 2, a);
+  Instruction *total = computation_add(c->computation, HLO_REDUCE, wide, operands, 2, a);
   instruction_become(x, HLO_CONVERT, &total, 1, NULL);
 }
 

@@ -132,11 +132,6 @@ static void analyse(Loop *l) {
 
 /* ---- Outside ---- */
 
-static Instruction *add(Computation *computation, Opcode opcode, const Shape *shape,
-                        Instruction *const *operands, int count, const Attributes *attributes) {
-  return computation_add(computation, opcode, shape, operands, count, attributes, NULL);
-}
-
 static Instruction *initial(const Loop *l, int64_t index) {
   Instruction *init = l->loop->operands[0];
   return init->opcode == HLO_TUPLE_OP ? init->operands[index]
@@ -153,7 +148,7 @@ static void move_out(Loop *l, const Instruction *x) {
   } else {
     Instruction **operands = scope_new((size_t)x->operand_count + 1, sizeof *operands);
     for (int k = 0; k < x->operand_count; k++) operands[k] = l->moved[x->operands[k]->id];
-    *moved = add(l->outside, x->opcode, x->shape, operands, x->operand_count, x->a);
+    *moved = computation_add(l->outside, x->opcode, x->shape, operands, x->operand_count, x->a);
     scope_free(operands);
   }
 }
@@ -182,7 +177,7 @@ static int64_t state_size(const Loop *l) { return l->loop->shape->tuple_size + l
 static Instruction *add_element(Loop *l, Instruction *value) {
   const Attributes *a = ATTRIBUTES(.tuple_index = state_size(l));
   l->added[l->count++] = value;
-  return add(l->body, HLO_GET_TUPLE_ELEMENT, value->shape, &l->state, 1, a);
+  return computation_add(l->body, HLO_GET_TUPLE_ELEMENT, value->shape, &l->state, 1, a);
 }
 
 static void hoist(Loop *l, Instruction *x) {
@@ -250,7 +245,7 @@ static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
   Instruction *operands[2];
   operands[side] = outside_of(l, sequence);
   operands[1 - side] = outside_of(l, dot->operands[1 - side]);
-  Instruction *element = add_element(l, add(l->outside, HLO_DOT, all, operands, 2, &a));
+  Instruction *element = add_element(l, computation_add(l->outside, HLO_DOT, all, operands, 2, &a));
   Instruction **sliced = ARENA_ARRAY(arena, Instruction *, rank + 1);
   int64_t *sizes = ARENA_ARRAY(arena, int64_t, rank);
   Instruction *index = row->operands[1];
@@ -262,8 +257,8 @@ static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
     sizes[d] = d == dimension ? 1 : all->dims[d];
   }
   const Shape *shape = shape_make(arena, all->type, rank, sizes, NULL);
-  Instruction *own = add(l->body, HLO_DYNAMIC_SLICE, shape, sliced, rank + 1,
-                         ATTRIBUTES(.slice_sizes = {rank, sizes}));
+  Instruction *own = computation_add(l->body, HLO_DYNAMIC_SLICE, shape, sliced, rank + 1,
+                                     ATTRIBUTES(.slice_sizes = {rank, sizes}));
   instruction_become(dot, HLO_RESHAPE, &own, 1, NULL);
   return true;
 }
@@ -304,7 +299,7 @@ static bool hoist_panels(Loop *l, Instruction *dot) {
   Attributes a = *dot->a;
   a.rhs_contracting_dims = (Int64List){1, depth};
   shape = shape_make(l->body->module->arena, F32, rank + 1, dims, NULL);
-  Instruction *product = add(l->body, HLO_DOT, shape, operands, 2, &a);
+  Instruction *product = computation_add(l->body, HLO_DOT, shape, operands, 2, &a);
   instruction_become(dot, HLO_RESHAPE, &product, 1, NULL);
   return true;
 }
@@ -327,8 +322,8 @@ static void lengthen_loop(Loop *l) {
     inside[i] = i < before ? l->root->operands[i] : computation_add_element(l->body, l->state, i);
   }
   l->body->root = computation_add_tuple(l->body, inside, count);
-  Instruction *longer =
-      computation_add(l->outside, HLO_WHILE, init->shape, &init, 1, l->loop->a, l->loop->name);
+  Instruction *longer = computation_add_named(l->outside, HLO_WHILE, init->shape, &init, 1,
+                                              l->loop->a, l->loop->name);
   for (int i = 0; i < before; i++) outside[i] = computation_add_element(l->outside, longer, i);
   instruction_become(l->loop, HLO_TUPLE_OP, outside, before, NULL);
   scope_free(outside);

@@ -182,8 +182,7 @@ static void drop_dead(State *s, const bool *needed, int left) {
     renumber_element(s->users[u], number);
   }
   instruction_become(s->root, HLO_TUPLE_OP, next, left, NULL);
-  s->loop->operands[0] =
-      computation_add(s->loop->parent, HLO_TUPLE_OP, shape, init, left, NULL, NULL);
+  s->loop->operands[0] = computation_add(s->loop->parent, HLO_TUPLE_OP, shape, init, left, NULL);
   s->loop->shape = s->root->shape = s->inside->shape = s->tested->shape = shape;
 }
 

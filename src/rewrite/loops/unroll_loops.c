@@ -43,8 +43,8 @@ static bool unroll_loops(Computation *computation) {
     const Attributes *attributes = ATTRIBUTES(.to_apply = loop->a->body);
     Instruction *state = loop->operands[0];
     for (int i = 0; i < counted.iterations; i++) {
-      state =
-          computation_add(computation, HLO_CALL, loop->shape, &state, 1, attributes, loop->name);
+      state = computation_add_named(computation, HLO_CALL, loop->shape, &state, 1, attributes,
+                                    loop->name);
     }
     rewrite_replace(&rewrite, loop, state);
   }

@@ -77,11 +77,11 @@ static Instruction *copy_instruction(Computation *into, const Instruction *from,
     Instruction *constant = computation_add_constant(into, from->literal, from->name);
     if (!map || map->shape->rank == 0) return constant;
     const Shape *shape = shape_with_type(arena, map->shape, from->shape->type);
-    return computation_add(into, HLO_BROADCAST, shape, &constant, 1, NULL, NULL);
+    return computation_add(into, HLO_BROADCAST, shape, &constant, 1, NULL);
   }
   const Shape *shape = map ? shape_with_type(arena, map->shape, from->shape->type) : from->shape;
-  Instruction *copy = computation_add(into, from->opcode, shape, operands, from->operand_count,
-                                      from->a, from->name);
+  Instruction *copy = computation_add_named(into, from->opcode, shape, operands,
+                                            from->operand_count, from->a, from->name);
   drop_control_predecessors(copy);
   copy->line = from->line;
   module_count_called(copy);
@@ -122,7 +122,7 @@ static Instruction *argument_of(Computation *into, const Computation *callee,
                                 const Instruction *parameter, Instruction *argument) {
   if (!states_shards(callee, parameter)) return argument;
   Instruction *copy =
-      computation_add(into, HLO_COPY, argument->shape, &argument, 1, NULL, parameter->name);
+      computation_add_named(into, HLO_COPY, argument->shape, &argument, 1, NULL, parameter->name);
   instruction_attributes(copy)->sharding = parameter->a->sharding;
   return copy;
 }
@@ -177,8 +177,8 @@ static const Computation *body_of(const Inliner *inliner, const Instruction *ins
 /* Makes a start synchronous whose only user is its -done, which has the result's shape. */
 static Instruction *make_synchronous(Inliner *inliner, Instruction *start, const Shape *shape) {
   Instruction *synchronous =
-      computation_add(inliner->computation, synchronous_form(start->opcode), shape, start->operands,
-                      start->operand_count, start->a, start->name);
+      computation_add_named(inliner->computation, synchronous_form(start->opcode), shape,
+                            start->operands, start->operand_count, start->a, start->name);
   synchronous->line = start->line;
   return synchronous;
 }

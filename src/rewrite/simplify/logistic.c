@@ -57,11 +57,10 @@ static bool multiply_by_reciprocal(Computation *computation, Instruction *divide
     return false;
   }
   Instruction *one = computation_add_number(computation, type, (Scalar){.f = 1});
-  one = computation_add(computation, HLO_BROADCAST, s->shape, &one, 1, NULL, NULL);
+  one = computation_add(computation, HLO_BROADCAST, s->shape, &one, 1, NULL);
   Instruction *of[] = {one, s}, *product[] = {divide->operands[0], NULL};
-  Instruction *inverse = computation_add(computation, HLO_DIVIDE, s->shape, of, 2, NULL, NULL);
-  product[1] =
-      computation_add(computation, HLO_BROADCAST, divide->shape, &inverse, 1, spread->a, NULL);
+  Instruction *inverse = computation_add(computation, HLO_DIVIDE, s->shape, of, 2, NULL);
+  product[1] = computation_add(computation, HLO_BROADCAST, divide->shape, &inverse, 1, spread->a);
   instruction_become(divide, HLO_MULTIPLY, product, 2, NULL);
   return true;
 }

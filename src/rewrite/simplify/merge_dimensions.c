@@ -40,12 +40,12 @@ static Instruction *merged(Instruction *x, const Merging *m) {
   const Shape *shape = merged_shape(computation->module->arena, x->shape, m);
   while (x->opcode == HLO_RESHAPE) x = x->operands[0];
   if (shape_same_dims(x->shape, shape)) return x;
-  return computation_add(computation, HLO_RESHAPE, shape, &x, 1, NULL, NULL);
+  return computation_add(computation, HLO_RESHAPE, shape, &x, 1, NULL);
 }
 
 static void become(Instruction *x, const Shape *shape, Instruction *const *operands, int count,
                    const Attributes *a) {
-  Instruction *y = computation_add(x->parent, x->opcode, shape, operands, count, a, NULL);
+  Instruction *y = computation_add(x->parent, x->opcode, shape, operands, count, a);
   instruction_become(x, HLO_RESHAPE, &y, 1, NULL);
 }
 
@@ -146,12 +146,11 @@ static void become_parts(Instruction *x, const Shape *result, Instruction *const
     return;
   }
   const Shape *all = shape_tuple(arena, parts, shapes);
-  Instruction *y = computation_add(x->parent, x->opcode, all, operands, x->operand_count, a, NULL);
+  Instruction *y = computation_add(x->parent, x->opcode, all, operands, x->operand_count, a);
   Instruction **results = ARENA_ARRAY(arena, Instruction *, parts);
   for (int i = 0; i < parts; i++) {
     Instruction *part = tuple_element(y, i);
-    results[i] =
-        computation_add(x->parent, HLO_RESHAPE, x->shape->elements[i], &part, 1, NULL, NULL);
+    results[i] = computation_add(x->parent, HLO_RESHAPE, x->shape->elements[i], &part, 1, NULL);
   }
   instruction_become(x, HLO_TUPLE_OP, results, parts, NULL);
 }

@@ -225,7 +225,7 @@ static Instruction *part_of(const Narrower *n, Instruction *x, const Range *box)
   SliceDimension *items = ARENA_ARRAY(arena, SliceDimension, rank);
   for (int d = 0; d < rank; d++) items[d] = (SliceDimension){rest[d].low, rest[d].high, 1};
   return computation_add(n->computation, HLO_SLICE, box_shape(arena, x->shape->type, rest, rank),
-                         &whole, 1, ATTRIBUTES(.slice = {rank, items}), NULL);
+                         &whole, 1, ATTRIBUTES(.slice = {rank, items}));
 }
 
 static Attributes attributes_of_part(Arena *arena, const Instruction *x, const Instruction *part) {
@@ -257,8 +257,8 @@ static void narrow(const Narrower *n, Instruction *x) {
     return;
   }
   const Shape *shape = box_shape(arena, x->shape->type, box, x->shape->rank);
-  n->to[x->id] =
-      computation_add(n->computation, x->opcode, shape, operands, x->operand_count, &a, x->name);
+  n->to[x->id] = computation_add_named(n->computation, x->opcode, shape, operands, x->operand_count,
+                                       &a, x->name);
 }
 
 /* Rules out most computations cheaply. One that depends on layouts or on a stated order stays as it is. */

@@ -155,7 +155,7 @@ static Instruction *convert_choice(Instruction *x) {
   for (int k = 0; k < 2; k++) {
     Instruction *number =
         computation_add_number(x->parent, to, scalar_convert(from, to, values[k]));
-    operands[1 + k] = computation_add(x->parent, HLO_BROADCAST, x->shape, &number, 1, NULL, NULL);
+    operands[1 + k] = computation_add(x->parent, HLO_BROADCAST, x->shape, &number, 1, NULL);
   }
   instruction_become(x, HLO_SELECT, operands, 3, NULL);
   return x;
@@ -303,7 +303,7 @@ static Instruction *iota(Instruction *x) {
   int64_t size = x->shape->dims[x->a->iota_dimension];
   if (size <= INT32_MAX || type_is_integral(x->shape->type)) return NULL;
   const Shape *wide = shape_with_type(x->parent->module->arena, x->shape, S64);
-  Instruction *counted = computation_add(x->parent, HLO_IOTA, wide, NULL, 0, x->a, NULL);
+  Instruction *counted = computation_add(x->parent, HLO_IOTA, wide, NULL, 0, x->a);
   instruction_become(x, HLO_CONVERT, &counted, 1, NULL);
   return x;
 }

@@ -41,7 +41,7 @@ static const Shape *shape_along(const Scan *s, int64_t size, int64_t block) {
 }
 
 static Instruction *reshaped(const Scan *s, Instruction *x, const Shape *shape) {
-  return computation_add(s->computation, HLO_RESHAPE, shape, &x, 1, NULL, NULL);
+  return computation_add(s->computation, HLO_RESHAPE, shape, &x, 1, NULL);
 }
 
 static Instruction *padded(const Scan *s, Instruction *x, int64_t low, int64_t high) {
@@ -50,7 +50,7 @@ static Instruction *padded(const Scan *s, Instruction *x, int64_t low, int64_t h
   Instruction *operands[] = {x, s->init};
   const Shape *shape = shape_along(s, x->shape->dims[s->along] + low + high, 0);
   return computation_add(s->computation, HLO_PAD, shape, operands, 2,
-                         ATTRIBUTES(.padding = {s->rank, items}), NULL);
+                         ATTRIBUTES(.padding = {s->rank, items}));
 }
 
 /* Accumulates x along a dimension, in the same direction. */
@@ -69,7 +69,7 @@ static Instruction *scanned(const Scan *s, Instruction *x, int along) {
   a.window = (Window){rank, items};
   a.to_apply = s->x->a->to_apply;
   Instruction *operands[] = {x, s->init};
-  return computation_add(s->computation, HLO_REDUCE_WINDOW, x->shape, operands, 2, &a, NULL);
+  return computation_add(s->computation, HLO_REDUCE_WINDOW, x->shape, operands, 2, &a);
 }
 
 /* Broadcasts to each element of a block the total of the blocks before it, or after it. */
@@ -83,7 +83,7 @@ static Instruction *carried(const Scan *s, Instruction *inner) {
   int64_t *kept = ARENA_ARRAY(s->arena, int64_t, s->rank);
   for (int d = 0; d < s->rank; d++) kept[d] = d + (d > s->along);
   over.dimensions = (Int64List){s->rank, kept};
-  return computation_add(s->computation, HLO_BROADCAST, inner->shape, &totals, 1, &over, NULL);
+  return computation_add(s->computation, HLO_BROADCAST, inner->shape, &totals, 1, &over);
 }
 
 static void write_scan(const Scan *s, Instruction *x) {
@@ -97,7 +97,7 @@ static void write_scan(const Scan *s, Instruction *x) {
   int64_t *all = ARENA_ARRAY(s->arena, int64_t, s->rank + 1);
   for (int d = 0; d <= s->rank; d++) all[d] = d;
   map.dimensions = (Int64List){s->rank + 1, all};
-  Instruction *sum = computation_add(s->computation, HLO_MAP, inner->shape, sides, 2, &map, NULL);
+  Instruction *sum = computation_add(s->computation, HLO_MAP, inner->shape, sides, 2, &map);
   sum = reshaped(s, sum, shape_along(s, s->blocks * BLOCK, 0));
   Instruction *part = computation_add_range(s->computation, sum, s->along, 0, s->length);
   instruction_become(x, HLO_SLICE, &sum, 1, part->a);

@@ -48,7 +48,7 @@ Instruction *add_padded(Computation *computation, Instruction *operand, Instruct
   const Shape *shape = padded_shape(computation->module->arena, operand->shape, &padding);
   if (!shape) return NULL;
   Instruction *operands[] = {operand, value};
-  return computation_add(computation, HLO_PAD, shape, operands, 2, attributes, NULL);
+  return computation_add(computation, HLO_PAD, shape, operands, 2, attributes);
 }
 
 static bool pad_operand(Computation *computation, Instruction *reduce, const Target *target,

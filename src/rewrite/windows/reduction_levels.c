@@ -64,8 +64,7 @@ static void add_level(Computation *computation, const Instruction *reduce, Instr
   }
   shape = shape_is_tuple(reduce->shape) ? shape_tuple(arena, count, shapes) : shapes[0];
   add_parts(computation,
-            computation_add(computation, HLO_REDUCE_WINDOW, shape, operands, 2 * count, &a, NULL),
-            x);
+            computation_add(computation, HLO_REDUCE_WINDOW, shape, operands, 2 * count, &a), x);
 }
 
 static bool has_levels(const Instruction *x) {

@@ -38,7 +38,7 @@ typedef struct PoolingChooser {
 static Instruction *add_is_place(Computation *c, Instruction *place) {
   const Attributes *compare = ATTRIBUTES(.direction = COMPARE_GE);
   Instruction *operands[] = {place, computation_add_number(c, place->shape->type, (Scalar){0})};
-  return computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, compare, NULL);
+  return computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, compare);
 }
 
 static Computation *pooling_chooser(const Instruction *x, bool padded, PoolingChooser *last) {
@@ -53,18 +53,17 @@ static Computation *pooling_chooser(const Instruction *x, bool padded, PoolingCh
   Instruction *candidate = computation_add_parameter(c, 2, value, "candidate");
   Instruction *there = computation_add_parameter(c, 3, place, "there");
   Instruction *better = computation_add(c, HLO_CALL, pred, (Instruction *[]){best, candidate}, 2,
-                                        ATTRIBUTES(.to_apply = x->a->select), NULL);
-  Instruction *keep = computation_add(
-      c, HLO_AND, pred, (Instruction *[]){better, add_is_place(c, at)}, 2, NULL, NULL);
+                                        ATTRIBUTES(.to_apply = x->a->select));
+  Instruction *keep =
+      computation_add(c, HLO_AND, pred, (Instruction *[]){better, add_is_place(c, at)}, 2, NULL);
   if (padded) {
     Instruction *none =
-        computation_add(c, HLO_NOT, pred, (Instruction *[]){add_is_place(c, there)}, 1, NULL, NULL);
-    keep = computation_add(c, HLO_OR, pred, (Instruction *[]){keep, none}, 2, NULL, NULL);
+        computation_add(c, HLO_NOT, pred, (Instruction *[]){add_is_place(c, there)}, 1, NULL);
+    keep = computation_add(c, HLO_OR, pred, (Instruction *[]){keep, none}, 2, NULL);
   }
   Instruction *results[] = {
-      computation_add(c, HLO_SELECT, value, (Instruction *[]){keep, best, candidate}, 3, NULL,
-                      NULL),
-      computation_add(c, HLO_SELECT, place, (Instruction *[]){keep, at, there}, 3, NULL, NULL),
+      computation_add(c, HLO_SELECT, value, (Instruction *[]){keep, best, candidate}, 3, NULL),
+      computation_add(c, HLO_SELECT, place, (Instruction *[]){keep, at, there}, 3, NULL),
   };
   computation_add_tuple(c, results, 2);
   return c;
@@ -75,7 +74,7 @@ static Instruction *add_all_places(Computation *computation, const Shape *shape)
   Arena *arena = computation->module->arena;
   int64_t count = shape_elements(shape);
   Instruction *iota = computation_add(computation, HLO_IOTA,
-                                      shape_make(arena, S32, 1, &count, NULL), NULL, 0, NULL, NULL);
+                                      shape_make(arena, S32, 1, &count, NULL), NULL, 0, NULL);
   return computation_add_reshape(computation, iota, shape->rank, shape->dims);
 }
 
@@ -111,7 +110,7 @@ static Instruction *add_selection(Computation *computation, const Instruction *x
   }
   Instruction *reduce =
       computation_add(computation, HLO_REDUCE_WINDOW, with_places(arena, x->operands[1]->shape),
-                      operands, 4, &window, NULL);
+                      operands, 4, &window);
   return computation_add_element(computation, reduce, 1);
 }
 
@@ -119,16 +118,14 @@ static void scatter_source(Computation *computation, Instruction *x, Instruction
   Arena *arena = computation->module->arena;
   int64_t count = shape_elements(x->shape);
   const Shape *flat = shape_make(arena, x->shape->type, 1, &count, NULL);
-  Instruction *init =
-      computation_add(computation, HLO_BROADCAST, flat, &x->operands[2], 1, NULL, NULL);
+  Instruction *init = computation_add(computation, HLO_BROADCAST, flat, &x->operands[2], 1, NULL);
   Instruction *operands[] = {init, places, x->operands[1]};
   static const int64_t zero[] = {0};
   Int64List first = {1, arena_copy(arena, zero, sizeof zero)};
   const Attributes *attributes =
       ATTRIBUTES(.inserted_window_dims = first, .scatter_dims_to_operand_dims = first,
                  .index_vector_dim = places->shape->rank, .to_apply = x->a->scatter);
-  Instruction *scatter =
-      computation_add(computation, HLO_SCATTER, flat, operands, 3, attributes, NULL);
+  Instruction *scatter = computation_add(computation, HLO_SCATTER, flat, operands, 3, attributes);
   instruction_become(x, HLO_RESHAPE, &scatter, 1, NULL);
 }
 
@@ -173,7 +170,7 @@ static Instruction *add_split(const Split *s, Opcode opcode, PrimitiveType type,
                               Instruction *const *operands, int count,
                               const Attributes *attributes) {
   const Shape *shape = shape_make(s->arena, type, s->rank, s->dims, NULL);
-  return computation_add(s->computation, opcode, shape, operands, count, attributes, NULL);
+  return computation_add(s->computation, opcode, shape, operands, count, attributes);
 }
 
 /* Returns the operand's elements that windows cover, in the split shape. */
@@ -210,7 +207,7 @@ static Instruction *add_spread(const Split *s, PoolingChooser *last) {
   const Attributes *reduction =
       ATTRIBUTES(.dimensions = s->elements, .to_apply = pooling_chooser(x, false, last));
   Instruction *reduce = computation_add(s->computation, HLO_REDUCE, with_places(s->arena, source),
-                                        operands, 4, reduction, NULL);
+                                        operands, 4, reduction);
   Instruction *at =
       add_broadcast(s, computation_add_element(s->computation, reduce, 1), s->windows);
   Instruction *here = add_split(s, HLO_COMPARE, PRED, (Instruction *[]){places, at}, 2,
