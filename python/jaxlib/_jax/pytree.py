@@ -430,10 +430,18 @@ def _make_node(node, children):
     return reg.type(**kwargs)
 
 
+def _nodes_hash(nodes):
+    """Hashes a list of nodes by its length and its last node; data of nodes may have no hash."""
+    if not nodes:
+        return 0
+    kind, arity, _, data = nodes[-1]
+    return hash((len(nodes), kind, arity, data if kind == DICT else None))
+
+
 class PyTreeDef:
     """The structure of a pytree."""
 
-    __slots__ = ("_registry", "_nodes", "num_leaves", "_hash")
+    __slots__ = ("_registry", "_nodes", "num_leaves")
 
     def __new__(cls, *args, **kwargs):
         if args or kwargs:
@@ -583,12 +591,7 @@ class PyTreeDef:
             ) from e
 
     def __hash__(self):
-        try:
-            return self._hash
-        except AttributeError:
-            # Data of custom nodes may have no hash.
-            self._hash = hash(tuple([(n[0] << 32) | n[1] for n in self._nodes]))
-            return self._hash
+        return _nodes_hash(self._nodes)
 
     def __repr__(self):
         agenda = []
