@@ -3,6 +3,8 @@ import js from '@eslint/js';
 import globals from 'globals';
 import { readFileSync } from 'node:fs';
 
+import { callsRule } from './.ci/calls_rule.mjs';
+
 // What is in scope of the functions of a --js-library file: what Emscripten always has, and what the
 // file itself defines or depends on, all of which is written there as $name.
 const library = readFileSync(new URL('bindings/host/library.js', import.meta.url), 'utf8');
@@ -31,8 +33,13 @@ export default [
   },
   // The bindings and the training program run in a page, in a worker and in Node.
   {
-    files: ['.ci/**', 'bindings/**', 'demo/**', 'examples/**', 'tests/**', 'web/**', '*.mjs'],
+    files: ['.ci/**', 'bindings/**', 'demo/**', 'examples/**', 'python/**', 'tests/**', 'web/**', '*.mjs'],
     languageOptions: { globals: { ...globals.browser, ...globals.worker, ...globals.node } },
+  },
+  {
+    files: ['bindings/**'],
+    plugins: { core: { rules: { calls: callsRule } } },
+    rules: { 'core/calls': 'error' },
   },
   // The page has no Node.
   {

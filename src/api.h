@@ -2,8 +2,8 @@
 ** The exported C interface: all that JavaScript (or a native host) calls.
 **
 ** Handles are pointers. Strings are NUL-terminated UTF-8. A function that can fail returns NULL (or
-** -1) and leaves its Error where xla_last_error() finds it, until the next failing call on the same
-** thread. Memory: `char *` results are the caller's, to be given back with xla_free(); `const char *`
+** -1) and leaves its error for xla_error_code() and those after it, until the next failing call on the
+** same thread. Memory: `char *` results are the caller's, to be given back with xla_free(); `const char *`
 ** results live as long as the handle they came from.
 **
 ** All functions are called from one thread, the host's; the worker threads are the core's own.

@@ -10,6 +10,11 @@ import { batch, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from '../builder/bat
 import { XlaBuilder } from '../builder/builder.mjs';
 import { GradientRules } from '../builder/gradient_rules.mjs';
 import { isBytecode, isText, kindOfText } from '../formats/program_text.mjs';
+import {
+  xla_compile_begin, xla_compile_end, xla_compile_go_on, xla_compile_passes, xla_compile_step,
+  xla_executable_partitions, xla_executable_replicas, xla_heap_in_use, xla_memory_in_use, xla_module_parse,
+  xla_module_parse_with_data, xla_optional_passes,
+} from '../host/calls.mjs';
 import { Core } from '../host/core.mjs';
 import { assets, MIN_MEMORY } from '../host/loader.mjs';
 import { nextTurn } from '../host/runs.mjs';
@@ -146,12 +151,12 @@ export class Client {
 
   /** Bytes that live device buffers and the memory of runs take. */
   get memoryInUse() {
-    return this.#core.call('xla_memory_in_use');
+    return this.#core.call(xla_memory_in_use);
   }
 
   /** Bytes that are allocated in the core's memory in all: programs and bookkeeping too. */
   get heapInUse() {
-    return this.#core.call('xla_heap_in_use');
+    return this.#core.call(xla_heap_in_use);
   }
 
   [INSPECT]() {
@@ -226,7 +231,7 @@ export class Client {
     try {
       return new HloModule(this.#core, this.#core.scoped((copy) =>
         // The text may hold NULs, so its length is given; and it may be empty.
-        this.#core.need('xla_module_parse', copy(bytes), bytes.length, ELIDED[elided] ?? ELIDED_REFUSED)));
+        this.#core.need(xla_module_parse, copy(bytes), bytes.length, ELIDED[elided] ?? ELIDED_REFUSED)));
     } catch (error) {
       throw withPlace(error);
     }
@@ -284,7 +289,7 @@ export class Client {
       return core.giving(data, (pointers) => core.scoped((copy) => {
         const [list, sizes] = [pointers, data.map((view) => view.byteLength)];
         return new HloModule(core, core.need(
-          'xla_module_parse_with_data', copy(bytes), bytes.length,
+          xla_module_parse_with_data, copy(bytes), bytes.length,
           copy(Uint32Array.from(list)), copy(Uint32Array.from(sizes)), list.length));
       }));
     } catch (error) {
@@ -332,12 +337,12 @@ export class Client {
     const asked = checkOptions(operation, options, COMPILE_OPTIONS);
     const { signal, timeoutMs = Infinity } = asked;
     throwIfAborted(signal, 'the compilation');
-    const compilation = this.#compileBy('xla_compile_begin', operation, module, asked);
+    const compilation = this.#compileBy(xla_compile_begin, operation, module, asked);
     const core = this.#core;
     const end = performance.now() + timeoutMs;
     let open = true, pointer;
     try {
-      while (core.call('xla_compile_go_on', compilation, TURN_MS)) {
+      while (core.call(xla_compile_go_on, compilation, TURN_MS)) {
         yield;
         throwIfAborted(signal, 'the compilation');
         if (performance.now() >= end) {
@@ -345,14 +350,14 @@ export class Client {
         }
       }
       open = false;
-      pointer = core.need('xla_compile_end', compilation);
+      pointer = core.need(xla_compile_end, compilation);
     } catch (error) {
-      if (open && !core.disposed) core.call('xla_compile_end', compilation);
+      if (open && !core.disposed) core.call(xla_compile_end, compilation);
       throw this.#explained(operation, error, module);
     }
     return new Executable(core, pointer, {
-      replicas: core.call('xla_executable_replicas', pointer),
-      partitions: core.call('xla_executable_partitions', pointer),
+      replicas: core.call(xla_executable_replicas, pointer),
+      partitions: core.call(xla_executable_partitions, pointer),
       parameters,
       resultShape,
     });
@@ -368,7 +373,7 @@ export class Client {
   passes(module, options) {
     this.#own('passes', module);
     const asked = checkOptions('passes', options, PASSES_OPTIONS);
-    const pointer = this.#compileBy('xla_compile_passes', 'passes', module, asked);
+    const pointer = this.#compileBy(xla_compile_passes, 'passes', module, asked);
     return this.#core.takeString(pointer).split('\f').slice(1).map((snapshot) => {
       const end = snapshot.indexOf('\n');
       return { pass: snapshot.slice(0, end), text: snapshot.slice(end + 1) };
@@ -474,7 +479,7 @@ export class Client {
    * as kernel-NAME.
    */
   get optionalPasses() {
-    return this.#core.takeString(this.#core.call('xla_optional_passes')).split(',');
+    return this.#core.takeString(this.#core.call(xla_optional_passes)).split(',');
   }
 
   /** Calls the core with a module, the numbers of replicas and partitions (0: as it says), flags and names. */
@@ -494,7 +499,7 @@ export class Client {
   /** The error of a call that compiles: of a trap, with the step. */
   #explained(operation, error, module) {
     if (error.code !== 'INTERNAL' || module.disposed || this.disposed) return error;
-    const step = this.#core.string(this.#core.call('xla_compile_step'));
+    const step = this.#core.string(this.#core.call(xla_compile_step));
     return ownFault(operation, error, module, step, this.optionalPasses.includes(step));
   }
 

@@ -2,6 +2,7 @@
 import { NO_BATCH } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
+import { xla_module_batch } from '../host/calls.mjs';
 import { differentiate, maxTrips, parameterNumbers, wrt } from '../objects/gradients.mjs';
 import { meantBy } from '../objects/chosen_parameters.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
@@ -89,7 +90,7 @@ export function batch(module, asked) {
   }
   const core = coreOf(module);
   const pointer = core.scoped((copy) => core.need(
-    'xla_module_batch', pointerOf(module), copy(Int32Array.from(inputs)), inputs.length,
+    xla_module_batch, pointerOf(module), copy(Int32Array.from(inputs)), inputs.length,
     copy(Int32Array.from(outputs)), outputs.length, asked.size ?? 1));
   return new HloModule(core, pointer);
 }

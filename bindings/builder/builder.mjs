@@ -4,6 +4,11 @@ import { atBoundary, guarded, notConstructed, PRIVATE } from '../base/boundary.m
 import { describe, invalidArgument, placeOfCall, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, MAX_ENTRIES } from '../base/options.mjs';
+import {
+  xla_builder_add, xla_builder_build, xla_builder_constant, xla_builder_constant_of, xla_builder_free,
+  xla_builder_gradient, xla_builder_header, xla_builder_import, xla_builder_new, xla_builder_parameter,
+  xla_instruction_name, xla_instruction_shape,
+} from '../host/calls.mjs';
 import { checkpoint, CHECKPOINTS, differentiate, maxTrips } from '../objects/gradients.mjs';
 import { coreOf, Handle, pointerOf } from '../objects/handle.mjs';
 import { HloModule, takeShape } from '../objects/module.mjs';
@@ -59,8 +64,8 @@ export class XlaBuilder extends Handle {
     if (typeof core?.need !== 'function') throw notConstructed('XlaBuilder', 'client.builder()');
     const { locations = false } = checkOptions('builder', options, BUILDER_OPTIONS);
     const cleaned = cleanName(checkName('builder', name));
-    const pointer = core.scoped((copy) => core.need('xla_builder_new', copy(cleaned)));
-    super(core, pointer, 'xla_builder_free');
+    const pointer = core.scoped((copy) => core.need(xla_builder_new, copy(cleaned)));
+    super(core, pointer, xla_builder_free);
     this.name = cleaned;
     this.#locations = locations;
   }
@@ -86,7 +91,7 @@ export class XlaBuilder extends Handle {
     const text = String(Shape.of(shape));
     const cleaned = cleanName(checkName('parameter', name ?? `p${number}`));
     const op = this.#add((core, builder, copy) =>
-      core.need('xla_builder_parameter', builder, number, copy(text), copy(cleaned)));
+      core.need(xla_builder_parameter, builder, number, copy(text), copy(cleaned)));
     this.#parameters = Math.max(this.#parameters, number + 1);
     return op;
   }
@@ -113,7 +118,7 @@ export class XlaBuilder extends Handle {
     const data = rowMajorData(literal, shape);
     const op = data.byteLength < LARGE
       ? this.#add((core, builder, copy) =>
-        core.need('xla_builder_constant', builder, copy(String(shape)), copy(data)))
+        core.need(xla_builder_constant, builder, copy(String(shape)), copy(data)))
       : this.#constantOf(shape, data);
     if (shape.isScalar) this.#scalars.set(op.handle, new Literal(shape, data.slice()));
     return op;
@@ -122,7 +127,7 @@ export class XlaBuilder extends Handle {
   /** Elements, row-major, which are copied once. */
   #constantOf(shape, view) {
     return coreOf(this).giving([view], ([pointer]) => this.#add((core, builder, copy) =>
-      core.need('xla_builder_constant_of', builder, copy(String(shape)), pointer)));
+      core.need(xla_builder_constant_of, builder, copy(String(shape)), pointer)));
   }
 
   constantR0(value, elementType) {
@@ -178,7 +183,7 @@ export class XlaBuilder extends Handle {
     }
     const handles = Uint32Array.from(list, ({ handle }) => handle);
     const tuple = this.#add((core, builder) => core.gradientRules.apply(false, (copy, ...rules) =>
-      core.call('xla_builder_gradient', builder, loss.handle, copy(handles), list.length, asked.maxTrips ?? 0,
+      core.call(xla_builder_gradient, builder, loss.handle, copy(handles), list.length, asked.maxTrips ?? 0,
         CHECKPOINTS[asked.checkpoint ?? 'none'], ...rules)));
     const gradients = list.map((_, i) => this.getTupleElement(tuple, i));
     return Array.isArray(wrt) ? gradients : gradients[0];
@@ -273,7 +278,7 @@ export class XlaBuilder extends Handle {
     }
     const core = coreOf(this);
     const { handle = 0 } = root ?? this.#last ?? {};
-    const module = core.need('xla_builder_build', this.#pointer(), handle);
+    const module = core.need(xla_builder_build, this.#pointer(), handle);
     this.#built = true;
     this.dispose();
     return new HloModule(core, module);
@@ -289,8 +294,8 @@ export class XlaBuilder extends Handle {
     const core = coreOf(this);
     const builder = this.#pointer();
     const handle = core.scoped((copy) => call(core, builder, copy));
-    const shape = takeShape(core, core.call('xla_instruction_shape', handle));
-    const name = core.string(core.call('xla_instruction_name', handle));
+    const shape = takeShape(core, core.call(xla_instruction_shape, handle));
+    const name = core.string(core.call(xla_instruction_name, handle));
     this.#last = new XlaOp(PRIVATE, this, handle, shape, name);
     return this.#last;
   }
@@ -306,7 +311,7 @@ export class XlaBuilder extends Handle {
         .map(([name, value]) => `${name}=${attributeText(value, importName)}`)
         .join(', ');
       return core.need(
-        'xla_builder_add',
+        xla_builder_add,
         ...[builder, copy(opcode), copy(shapeText), copy(handles), operands.length, copy(text)],
       );
     };
@@ -328,7 +333,7 @@ export class XlaBuilder extends Handle {
       throw invalidArgument(opcode, `computation "${module.name}" belongs to another client`);
     }
     const builder = this.#pointer();
-    const name = core.string(core.need('xla_builder_import', builder, pointerOf(module)));
+    const name = core.string(core.need(xla_builder_import, builder, pointerOf(module)));
     this.#imported.set(module, name);
     return name;
   }
@@ -423,7 +428,7 @@ export class XlaBuilder extends Handle {
     constantOfBytes = (builder, shape, view) => builder.#constantOf(shape, view);
     header = (builder, text) => {
       const core = coreOf(builder);
-      core.scoped((copy) => core.need('xla_builder_header', builder.#pointer(), copy(text)));
+      core.scoped((copy) => core.need(xla_builder_header, builder.#pointer(), copy(text)));
     };
     atBoundary(XlaBuilder);
     const define = (Class, method, value) => {

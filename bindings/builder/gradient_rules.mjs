@@ -3,6 +3,7 @@ import { unquoted } from '../base/attribute_text.mjs';
 import { callersFunction } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, kind } from '../base/options.mjs';
+import { xla_has_known_derivative, xla_module_backend_config, xla_wanted_rule } from '../host/calls.mjs';
 import { pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { isFloat } from '../values/shape.mjs';
@@ -48,7 +49,7 @@ export class GradientRules {
 
   #isKnown(name) {
     const core = this.#core;
-    if (!this.#known.has(name)) this.#known.set(name, core.scoped((copy) => Boolean(core.call('xla_has_known_derivative', copy(name)))));
+    if (!this.#known.has(name)) this.#known.set(name, core.scoped((copy) => Boolean(core.call(xla_has_known_derivative, copy(name)))));
     return this.#known.get(name);
   }
 
@@ -67,7 +68,7 @@ export class GradientRules {
         const pointers = Uint32Array.from(modules, pointerOf);
         const result = core.scoped((copy) => call(copy, copy(names), copy(pointers), pointers.length / 2));
         if (result) return result;
-        const error = core.lastError(), wanted = core.call('xla_wanted_rule');
+        const error = core.lastError(), wanted = core.call(xla_wanted_rule);
         if (!wanted) throw error;
         modules.push(new HloModule(core, wanted));
         modules.push(this.#programOf(modules.at(-1), isForward));
@@ -95,7 +96,7 @@ export class GradientRules {
       const parameters = (shapes) => shapes.map((shape) => b.parameter(next++, shape.withoutLayout()));
       const own = [parameters(operands), parameters(results)];
       const seeds = seeded.map((shape) => (isFloat(shape) ? parameters([shape])[0] : null));
-      const config = this.#core.string(this.#core.call('xla_module_backend_config', pointerOf(call)));
+      const config = this.#core.string(this.#core.call(xla_module_backend_config, pointerOf(call)));
       const backendConfig = config.startsWith('"') ? unquoted(config) : config;
       const fn = kindOf === 'vjp' ? vjp : jvp;
       const returned = callersFunction(() => fn(b, ...own, seeds, { target, backendConfig }));

@@ -4,6 +4,10 @@
  */
 import { XLA_API_VERSION } from '../base/constants.mjs';
 import { isLimit, STATUS_CODES, XlaError } from '../base/error.mjs';
+import {
+  xla_allow_fused_multiply_add, xla_error_code, xla_error_column, xla_error_line, xla_error_message,
+  xla_error_operation, xla_expect_threads, xla_free, xla_host_events, xla_memory_in_use,
+} from './calls.mjs';
 import { HostCalls } from './host_calls.mjs';
 import {
   hardwareConcurrency, hardwareConcurrencyNow, hasSharedMemory, instantiate, instantiateNow, isNode, maySleep, prepare,
@@ -78,8 +82,8 @@ export class Core {
     const core = new Core(glue);
     try {
       core.#checkVersion(build);
-      core.#events = core.call('xla_host_events') / 4;
-      core.call('xla_allow_fused_multiply_add', fusedMultiplyAdd === 'auto' ? 1 : 0);
+      core.#events = core.call(xla_host_events) / 4;
+      core.call(xla_allow_fused_multiply_add, fusedMultiplyAdd === 'auto' ? 1 : 0);
       core.#expect(threads, isSync);
     } catch (error) {
       core.dispose();
@@ -103,7 +107,7 @@ export class Core {
    * thread that cannot load ends the client.
    */
   #expect(threads, isSync) {
-    this.threads = this.call('xla_expect_threads', threads);
+    this.threads = this.call(xla_expect_threads, threads);
     if (!threads) return;
     if (!this.threads) throw new XlaError('RESOURCE_EXHAUSTED', `no memory for ${threads} threads`);
     if (isSync && isNode) {
@@ -227,7 +231,7 @@ export class Core {
   /** Says which part of the memory buffers hold, if it is full. */
   #withBuffers(message) {
     if (!message.endsWith('out of memory')) return message;
-    return `${message}: buffers hold ${this.call('xla_memory_in_use')} bytes: donate or dispose() those that are not needed`;
+    return `${message}: buffers hold ${this.call(xla_memory_in_use)} bytes: donate or dispose() those that are not needed`;
   }
 
   #abandon(run, hostCall) {
@@ -248,12 +252,12 @@ export class Core {
   /** @param {object} [more] details that the core's error has not */
   lastError(more) {
     return new XlaError(
-      STATUS_CODES[this.call('xla_error_code')] ?? 'UNKNOWN',
-      this.#withBuffers(this.string(this.call('xla_error_message'))),
+      STATUS_CODES[this.call(xla_error_code)] ?? 'UNKNOWN',
+      this.#withBuffers(this.string(this.call(xla_error_message))),
       {
-        operation: this.string(this.call('xla_error_operation')) || undefined,
-        line: this.call('xla_error_line') || undefined,
-        column: this.call('xla_error_column') || undefined,
+        operation: this.string(this.call(xla_error_operation)) || undefined,
+        line: this.call(xla_error_line) || undefined,
+        column: this.call(xla_error_column) || undefined,
         ...more,
       },
     );
@@ -316,7 +320,7 @@ export class Core {
     try {
       return this.string(pointer);
     } finally {
-      this.call('xla_free', pointer);
+      this.call(xla_free, pointer);
     }
   }
 

@@ -7,6 +7,7 @@ import { describe, invalidArgument, isXlaError, messageOf, STATUS_CODES, XlaErro
 import { Literal, rowMajorData } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
+import { xla_host_call_done, xla_run_host_call } from './calls.mjs';
 
 const MAX_MESSAGE = 1000;
 
@@ -115,7 +116,7 @@ export class HostCalls {
    */
   serve(run, ms) {
     const end = performance.now() + ms;
-    for (let pointer; (pointer = this.#core.call('xla_run_host_call', run));) {
+    for (let pointer; (pointer = this.#core.call(xla_run_host_call, run));) {
       this.#serveOne(this.#read(run, pointer));
       if (performance.now() > end) return true;
     }
@@ -233,7 +234,7 @@ export class HostCalls {
     if (!this.#isAlive(call)) return;
     try {
       const core = this.#core;
-      core.scoped((copy) => core.call('xla_host_call_done', call.pointer, code, copy(message)));
+      core.scoped((copy) => core.call(xla_host_call_done, call.pointer, code, copy(message)));
       core.runs.look();
     } catch (error) {
       this.#core.runs.fail(call.run, error);

@@ -5,6 +5,9 @@
  */
 import { RUN_DONE, RUN_FAILED } from '../base/constants.mjs';
 import { captureCall, fromCall, XlaError } from '../base/error.mjs';
+import {
+  xla_memory_in_use, xla_run_error, xla_run_start, xla_run_state, xla_run_time_out, xla_run_waiting, xla_step,
+} from './calls.mjs';
 import { keepAlive } from './keep_alive.mjs';
 import { maySleep } from './loader.mjs';
 import { waitingDevices } from './waiting.mjs';
@@ -34,12 +37,12 @@ export class Runs {
    */
   start(run) {
     const time = this.#time();
-    let state = this.#core.call('xla_run_start', run);
+    let state = this.#core.call(xla_run_start, run);
     if (state !== RUN_DONE && time > 0) {
       try {
-        this.#core.call('xla_step', time);
+        this.#core.call(xla_step, time);
       } catch { /* a trap, perhaps in another run: if it failed none, the next step meets it again */ }
-      state = this.#core.call('xla_run_state', run);
+      state = this.#core.call(xla_run_state, run);
     }
     if (state === RUN_DONE) return undefined;
     this.#core.needThreads();
@@ -61,7 +64,7 @@ export class Runs {
       throw new XlaError('FAILED_PRECONDITION', `${operation}: a page's main thread must not sleep, so it needs a client without ` +
         'threads: Client.createSync({ threads: 0 })');
     }
-    if (core.call('xla_run_start', run) === RUN_DONE) return;
+    if (core.call(xla_run_start, run) === RUN_DONE) return;
     let ended = false, failure;
     this.#pending.set(run, {
       isSync: true,
@@ -78,7 +81,7 @@ export class Runs {
       const now = performance.now();
       if (!hasTimedOut && now >= end) {
         hasTimedOut = true;
-        core.call('xla_run_time_out', run, timeoutMs);
+        core.call(xla_run_time_out, run, timeoutMs);
       } else if (now >= end + 2 * PATIENCE_MS) {
         this.fail(run, this.#error(run));
       } else if (!more && core.threads) {
@@ -96,7 +99,7 @@ export class Runs {
   /** Works for a slice. @returns {boolean} whether there may be more work */
   #step() {
     try {
-      return Boolean(this.#core.call('xla_step', SLICE_US));
+      return Boolean(this.#core.call(xla_step, SLICE_US));
     } catch (error) {
       return this.#survive(error);
     }
@@ -108,7 +111,7 @@ export class Runs {
    * @returns {Promise<void> | undefined} undefined as long as no turn is due
    */
   collect() {
-    const core = this.#core, inUse = core.call('xla_memory_in_use');
+    const core = this.#core, inUse = core.call(xla_memory_in_use);
     this.#inUse = Math.min(this.#inUse, inUse);
     if (inUse - this.#inUse < GROWTH) return undefined;
     try {
@@ -118,7 +121,7 @@ export class Runs {
     }
     return new Promise((resolve) => {
       nextTask(() => {
-        if (!core.disposed) this.#inUse = core.call('xla_memory_in_use');
+        if (!core.disposed) this.#inUse = core.call(xla_memory_in_use);
         resolve();
       });
     });
@@ -223,7 +226,7 @@ export class Runs {
     if (!this.#pending.has(run)) return; // abandoned meanwhile
     if (this.#core.hostCalls.serve(run, SLICE_US / 1e3)) this.look(true);
     if (!this.#pending.has(run)) return; // a callback ended it
-    const state = this.#core.call('xla_run_state', run);
+    const state = this.#core.call(xla_run_state, run);
     if (state !== RUN_DONE && state !== RUN_FAILED) return;
     const error = state === RUN_FAILED ? this.#error(run) : null;
     const { resolve, reject } = this.#pending.get(run);
@@ -233,9 +236,9 @@ export class Runs {
   }
 
   #error(run) {
-    const waiting = waitingDevices(JSON.parse(this.#core.takeString(this.#core.call('xla_run_waiting', run))));
+    const waiting = waitingDevices(JSON.parse(this.#core.takeString(this.#core.call(xla_run_waiting, run))));
     const { cause } = this.#pending.get(run) ?? {}; // what a host callback threw
-    this.#core.call('xla_run_error', run);
+    this.#core.call(xla_run_error, run);
     return this.#core.lastError({ cause, ...(waiting.length && { waiting }) });
   }
 

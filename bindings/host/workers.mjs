@@ -4,6 +4,7 @@
  */
 import { WORKER_BROKE_SCHEDULER } from '../base/constants.mjs';
 import { XlaError } from '../base/error.mjs';
+import { xla_start, xla_worker_lost } from './calls.mjs';
 import { importNode, isNode, nodeModule } from './loader.mjs';
 
 const MAX_FAILURES = 3;
@@ -33,7 +34,7 @@ export class Workers {
 
   /** Starts `count` threads. Resolves to their number when they have loaded the core. */
   async start(count) {
-    const started = this.#spawning(() => this.#core.call('xla_start', count));
+    const started = this.#spawning(() => this.#core.call(xla_start, count));
     if (!started) throw new XlaError('UNAVAILABLE', 'no worker thread could be started');
     const workers = [...this.#glue.runningWorkers];
     await Promise.all(workers.map((worker, number) => this.#watch(worker, number)));
@@ -87,7 +88,7 @@ export class Workers {
     if (this.#terminated || number === undefined) return;
     this.#forget(worker);
     try {
-      const loss = this.#spawning(() => this.#core.call('xla_worker_lost', number));
+      const loss = this.#spawning(() => this.#core.call(xla_worker_lost, number));
       if (loss === WORKER_BROKE_SCHEDULER) this.#core.fail('a worker thread died in the middle of the core');
     } catch {
       // No thread could be started; or the call waited for another thread that has died, too.

@@ -2,6 +2,7 @@
 import { atBoundary, lacks, refuseOperators } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
+import { xla_buffer_data, xla_buffer_free, xla_buffer_new } from '../host/calls.mjs';
 import { Literal, rowMajorData, shortText } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
@@ -14,7 +15,7 @@ import { coreOf, Handle, pointerOf } from './handle.mjs';
 export class Buffer extends Handle {
   /** Not for callers: see client.buffer() and Executable's { device: true }. */
   constructor(core, pointer, shape) {
-    super(core, pointer, 'xla_buffer_free');
+    super(core, pointer, xla_buffer_free);
     this.shape = shape;
     Object.freeze(this);
   }
@@ -47,7 +48,7 @@ export class Buffer extends Handle {
   view() {
     const type = ELEMENT_TYPES.get(this.shape.elementType);
     const core = coreOf(this);
-    const data = core.call('xla_buffer_data', pointerOf(this));
+    const data = core.call(xla_buffer_data, pointerOf(this));
     return core.view(type.Array, data, this.shape.elementCount * type.lanes);
   }
 }
@@ -66,7 +67,7 @@ export function upload(core, value, shape) {
   if (!data) throw invalidArgument('buffer', `${shape} is not the shape of an array`);
   if (data.buffer === core.heap.buffer) data = data.slice(); // a view(), lost if memory grows
   const dense = Shape.array(shape.elementType, shape.dimensions);
-  const pointer = core.scoped((copy) => core.need('xla_buffer_new', copy(String(dense))));
+  const pointer = core.scoped((copy) => core.need(xla_buffer_new, copy(String(dense))));
   const buffer = new Buffer(core, pointer, dense);
   buffer.view().set(data);
   return buffer;

@@ -5,6 +5,10 @@ import { INSPECT } from '../base/inspect.mjs';
 import { checkOptions, copyList, isPlainObject } from '../base/options.mjs';
 import { part } from '../base/part.mjs';
 import {
+  xla_executable_bytes, xla_executable_code, xla_executable_free, xla_executable_memory, xla_executable_print,
+  xla_executable_thunks, xla_run_new,
+} from '../host/calls.mjs';
+import {
   DONATE, donatedBuffers, donatedNumbers, EXECUTION_OPTIONS, finishRun, finishRunNow, leavesOf, outputsOf, throwIfAborted,
 } from './execution.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
@@ -28,7 +32,7 @@ const MEMORY = ['arguments', 'results', 'aliases', 'temporaries', 'constants', '
 export class Executable extends Handle {
   /** Not for callers: see client.compile(). */
   constructor(core, pointer, { replicas, partitions, parameters, resultShape }) {
-    super(core, pointer, 'xla_executable_free');
+    super(core, pointer, xla_executable_free);
     /** Number of replicas that it runs on. */
     this.replicas = replicas;
     /** Number of partitions of each replica. */
@@ -119,7 +123,7 @@ export class Executable extends Handle {
 
   /** The optimised module as HLO text. */
   toString() {
-    return coreOf(this).takeString(coreOf(this).call('xla_executable_print', pointerOf(this)));
+    return coreOf(this).takeString(coreOf(this).call(xla_executable_print, pointerOf(this)));
   }
 
   /**
@@ -131,18 +135,18 @@ export class Executable extends Handle {
   get memory() {
     const core = coreOf(this);
     return Object.fromEntries(MEMORY.map((name, kind) =>
-      [name, core.call('xla_executable_bytes', pointerOf(this), kind)]));
+      [name, core.call(xla_executable_bytes, pointerOf(this), kind)]));
   }
 
   /** The steps that a replica takes, one a line, for people. */
   thunks() {
-    return coreOf(this).takeString(coreOf(this).call('xla_executable_thunks', pointerOf(this)));
+    return coreOf(this).takeString(coreOf(this).call(xla_executable_thunks, pointerOf(this)));
   }
 
   /** The WebAssembly module that was generated for it; null if none was. @returns {Uint8Array | null} */
   generatedCode() {
     const core = coreOf(this);
-    const pointer = core.call('xla_executable_code', pointerOf(this));
+    const pointer = core.call(xla_executable_code, pointerOf(this));
     if (!pointer) return null;
     return core.view(Uint8Array, pointer + 4, core.view(Uint32Array, pointer, 1)[0]).slice();
   }
@@ -156,7 +160,7 @@ export class Executable extends Handle {
    */
   memoryPlan() {
     const core = coreOf(this);
-    const text = core.takeString(core.call('xla_executable_memory', pointerOf(this)));
+    const text = core.takeString(core.call(xla_executable_memory, pointerOf(this)));
     const [arenaBytes, ...lines] = text.trim().split('\n');
     const buffers = [...new Set(lines)].map((line) => {
       const [name, place, ...numbers] = line.split(' ');
@@ -228,7 +232,7 @@ export class Executable extends Handle {
       if (!shared) for (const buffer of uploads) donated.add(buffer);
       const flags = donated.size ? Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer))) : null;
       const run = core.scoped((copy) =>
-        core.need('xla_run_new', executable, copy(pointers), copy(flags), profile));
+        core.need(xla_run_new, executable, copy(pointers), copy(flags), profile));
       donated.forEach(forget);
       return run;
     } finally {

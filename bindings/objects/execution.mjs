@@ -3,6 +3,10 @@ import { onAbort } from '../base/cancellation.mjs';
 import { WAITED_FOR_HOST } from '../base/constants.mjs';
 import { describe, invalidArgument, reasonOf, XlaError } from '../base/error.mjs';
 import { boolean, copyList, count, isPlainObject, kind, signal } from '../base/options.mjs';
+import {
+  xla_buffer_shape, xla_run_cancel, xla_run_free, xla_run_profile, xla_run_profile_count, xla_run_result,
+  xla_run_seed, xla_run_time_out,
+} from '../host/calls.mjs';
 import { actualShape } from '../values/dynamic.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
@@ -127,13 +131,13 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
   const { signal, timeoutMs } = options;
   let timer, release;
   try {
-    release = onAbort(signal, () => end('xla_run_cancel'));
+    release = onAbort(signal, () => end(xla_run_cancel));
     if (core.workersSettle) await core.workersSettle;
     throwIfAborted(signal); // meanwhile
-    if (options.seed) core.call('xla_run_seed', run, options.seed);
+    if (options.seed) core.call(xla_run_seed, run, options.seed);
     const running = core.runs.start(run);
     if (running && timeoutMs !== undefined) {
-      timer = setTimeout(() => end('xla_run_time_out', timeoutMs), timeoutMs);
+      timer = setTimeout(() => end(xla_run_time_out, timeoutMs), timeoutMs);
     }
     await running;
     throwIfAborted(signal); // a run that was done at once
@@ -145,7 +149,7 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
     throw ofDisposed(core, error);
   } finally {
     clearTimeout(timer);
-    if (!core.disposed) core.call('xla_run_free', run);
+    if (!core.disposed) core.call(xla_run_free, run);
     release?.(); // last: the signal may be no AbortSignal of the host's, and throw
   }
 }
@@ -154,13 +158,13 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
 export function finishRunNow(operation, core, run, options, partitions, takeOutputs) {
   try {
     throwIfAborted(options.signal);
-    if (options.seed) core.call('xla_run_seed', run, options.seed);
+    if (options.seed) core.call(xla_run_seed, run, options.seed);
     core.runs.finish(run, operation, options.timeoutMs);
     return outcome(core, run, options, partitions, takeOutputs);
   } catch (error) {
     throw ofDisposed(core, error);
   } finally {
-    if (!core.disposed) core.call('xla_run_free', run);
+    if (!core.disposed) core.call(xla_run_free, run);
   }
 }
 
@@ -188,7 +192,7 @@ export function outputsOf(core, run, number, resultShape, onDevice = false) {
     }
     const at = leaf++;
     if (!shape.isArray) return onDevice ? null : new Literal(shape, null);
-    const pointer = core.need('xla_run_result', run, number, at);
+    const pointer = core.need(xla_run_result, run, number, at);
     const buffer = new Buffer(core, pointer, shapeOfResult(core, pointer, shape));
     if (onDevice) return buffer;
     try {
@@ -203,12 +207,12 @@ export function outputsOf(core, run, number, resultShape, onDevice = false) {
 /** The actual shape of a result with dynamic dimensions. */
 function shapeOfResult(core, pointer, shape) {
   if (!shape.isDynamic) return shape.withoutLayout();
-  return Shape.parse(core.takeString(core.call('xla_buffer_shape', pointer)));
+  return Shape.parse(core.takeString(core.call(xla_buffer_shape, pointer)));
 }
 
 function readProfile(core, run, partitions) {
-  const length = core.call('xla_run_profile_count', run);
-  const events = core.call('xla_run_profile', run);
+  const length = core.call(xla_run_profile_count, run);
+  const events = core.call(xla_run_profile, run);
   return Array.from({ length }, (_, i) => {
     const at = events + i * PROFILE_EVENT_BYTES;
     const [startUs, readyUs, endUs] = core.view(Float64Array, at, 3);

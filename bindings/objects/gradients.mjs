@@ -4,6 +4,7 @@ import {
 } from '../base/constants.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, count, kind } from '../base/options.mjs';
+import { xla_module_differentiate } from '../host/calls.mjs';
 import { isFloat } from '../values/shape.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { meantBy } from './chosen_parameters.mjs';
@@ -38,7 +39,7 @@ export function differentiate(module, operation, options) {
   const numbers = parameterNumbers(operation, module.parameters, asked.wrt);
   const core = coreOf(module);
   const pointer = core.gradientRules.apply(operation === 'jvp', (copy, ...rules) => core.call(
-    'xla_module_differentiate', pointerOf(module), mode, copy(Int32Array.from(numbers)), numbers.length,
+    xla_module_differentiate, pointerOf(module), mode, copy(Int32Array.from(numbers)), numbers.length,
     asked.of ?? 0, asked.value ?? false, asked.maxTrips ?? 0, CHECKPOINTS[asked.checkpoint ?? 'none'], ...rules));
   return new HloModule(core, pointer);
 }

@@ -2,6 +2,7 @@
 import { MAX_DEVICES } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, kind } from '../base/options.mjs';
+import { xla_launch_new } from '../host/calls.mjs';
 import { Executable } from './executable.mjs';
 import {
   DONATE, donatedBuffers, donatedNumbers, EXECUTION_OPTIONS, finishRun, finishRunNow, leavesOf, outputsOf,
@@ -85,7 +86,7 @@ function start(core, byDevice, profile) {
     const buffers = Uint32Array.from(leaves, ({ buffer }) => (buffer ? pointerOf(buffer) : 0));
     for (const buffer of uploads) donated.add(buffer); // each is of one device, for this run only
     const flags = Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer)));
-    const run = core.scoped((copy) => core.need('xla_launch_new', copy(executables),
+    const run = core.scoped((copy) => core.need(xla_launch_new, copy(executables),
       executables.length, copy(buffers), copy(flags), profile));
     donated.forEach(forget);
     return run;

@@ -2,6 +2,11 @@
 import { atBoundary, lacks } from '../base/boundary.mjs';
 import { XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
+import {
+  xla_module_free, xla_module_name, xla_module_parameter_count, xla_module_parameter_name, xla_module_parameter_shape,
+  xla_module_partition_count, xla_module_print, xla_module_print_apart, xla_module_replica_count,
+  xla_module_result_shape,
+} from '../host/calls.mjs';
 import { Shape } from '../values/shape.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 
@@ -23,7 +28,7 @@ export class HloModule extends Handle {
 
   /** Not for callers. */
   constructor(core, pointer) {
-    super(core, pointer, 'xla_module_free');
+    super(core, pointer, xla_module_free);
   }
 
   static {
@@ -31,33 +36,33 @@ export class HloModule extends Handle {
   }
 
   get name() {
-    return coreOf(this).string(coreOf(this).call('xla_module_name', pointerOf(this)));
+    return coreOf(this).string(coreOf(this).call(xla_module_name, pointerOf(this)));
   }
 
   /** The number of replicas that the text states, or undefined. */
   get replicaCount() {
-    return coreOf(this).call('xla_module_replica_count', pointerOf(this)) || undefined;
+    return coreOf(this).call(xla_module_replica_count, pointerOf(this)) || undefined;
   }
 
   /** The number of partitions that the text states, or that its shard_maps are for; or undefined. */
   get partitionCount() {
-    return coreOf(this).call('xla_module_partition_count', pointerOf(this)) || undefined;
+    return coreOf(this).call(xla_module_partition_count, pointerOf(this)) || undefined;
   }
 
   /** Names and shapes of the entry computation's parameters; with the layouts that it asks for. */
   get parameters() {
     const core = coreOf(this);
     const pointer = pointerOf(this);
-    const count = core.call('xla_module_parameter_count', pointer);
+    const count = core.call(xla_module_parameter_count, pointer);
     return Array.from({ length: count }, (_, number) => ({
-      name: core.string(core.call('xla_module_parameter_name', pointer, number)),
-      shape: takeShape(core, core.call('xla_module_parameter_shape', pointer, number)),
+      name: core.string(core.call(xla_module_parameter_name, pointer, number)),
+      shape: takeShape(core, core.call(xla_module_parameter_shape, pointer, number)),
     }));
   }
 
   /** Shape of the result, with the layout that the entry computation asks for. */
   get resultShape() {
-    return takeShape(coreOf(this), coreOf(this).call('xla_module_result_shape', pointerOf(this)));
+    return takeShape(coreOf(this), coreOf(this).call(xla_module_result_shape, pointerOf(this)));
   }
 
   /**
@@ -99,7 +104,7 @@ export class HloModule extends Handle {
   /** The program as HLO text. */
   toString() {
     const core = coreOf(this);
-    const pointer = core.call('xla_module_print', pointerOf(this));
+    const pointer = core.call(xla_module_print, pointerOf(this));
     try {
       return core.takeString(pointer);
     } catch (error) {
@@ -122,7 +127,7 @@ lacks(HloModule, { execute: 'compile it first: (await client.compile(module)).ex
 export async function protoOf(module, options) {
   const { protoOfHloText } = await import('../formats/hlo_to_proto.mjs');
   const core = coreOf(module);
-  const text = core.takeString(core.call('xla_module_print_apart', pointerOf(module), APART));
+  const text = core.takeString(core.call(xla_module_print_apart, pointerOf(module), APART));
   return protoOfHloText(text, (address, size) => core.view(Uint8Array, address, size), options);
 }
 

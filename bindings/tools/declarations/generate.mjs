@@ -8,7 +8,6 @@ import { isMethodOfOps, OPERATIONS } from '../../builder/operations.mjs';
 import { DOCS, FIELD_DOCS } from './operations.mjs';
 
 const INDEX = new URL('../../index.d.ts', import.meta.url);
-export const OPERATIONS_FILE = new URL('../../operations.d.ts', import.meta.url);
 
 const HEAD = `/** Written by \`make declarations\` from the table of operations, bindings/builder/operations.mjs. */
 import type {

@@ -4,17 +4,25 @@
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
+import { CALLS_FILE, callsFile } from './calls.mjs';
 import { CONSTANTS_FILE, constantsFile } from './constants.mjs';
-import { disagreements, OPERATIONS_FILE, operationsFile } from './generate.mjs';
 import { PASSES_PAGE, passesPage } from './passes.mjs';
 
-/** @type {[URL, () => string | Promise<string>][]} each file, and its text */
+const OPERATIONS_FILE = new URL('../../operations.d.ts', import.meta.url);
+
+/** Loads the bindings, which import the files before it. */
+async function operationsFile() {
+  const { disagreements, operationsFile: textOf } = await import('./generate.mjs');
+  const wrong = disagreements();
+  if (wrong.length) throw new Error(wrong.join(', '));
+  return textOf();
+}
+
+/** @type {[URL, () => string | Promise<string>][]} each file, and its text, in the order in which they are written */
 export const GENERATED = [
-  [OPERATIONS_FILE, operationsFile], [CONSTANTS_FILE, constantsFile], [PASSES_PAGE, passesPage],
+  [CONSTANTS_FILE, constantsFile], [CALLS_FILE, callsFile], [OPERATIONS_FILE, operationsFile], [PASSES_PAGE, passesPage],
 ];
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const wrong = disagreements();
-  if (wrong.length) throw new Error(wrong.join(', '));
   for (const [file, text] of GENERATED) await writeFile(file, await text());
 }
