@@ -7,6 +7,14 @@ told apart by the options that were set when they were compiled.
 
 On a miss the Python function `cache_miss` traces and compiles; the data that it returns makes the
 entry. An entry knows for each argument whether it goes to the program as it is.
+
+What this module asks of the engine's classes:
+- an array has `aval`, `sharding`, `_committed`, `is_deleted()` and an attribute `_jit_key`, None at
+  first, which belongs to this module; `ArrayImpl._of(aval, sharding, handles, committed)` makes one;
+- a sharding has `num_devices` and `device_set`, and a hash;
+- an executable has `_num_devices`, `_first_device`, `_execute_fast(arrays)`, which returns the
+  handles of each result, and `_put(value, sharding)`: an array of a NumPy array or a scalar of
+  Python, NumPy or JAX on the one device, of a 32-bit type where 64-bit types are off.
 """
 
 import collections
