@@ -24,7 +24,7 @@ import threading
 import types
 import weakref
 
-from . import config, guard_lib, jax_jit, values
+from . import config, guard_lib, jax_jit, misc, values
 from .array import ArrayImpl
 from .errors import JaxRuntimeError
 from .pytree import _LEAF_NODE, _flatten, _nodes_hash
@@ -537,6 +537,8 @@ class PjitFunction:
 
 def pjit(function_name, fun, cache_miss, static_argnums, static_argnames, global_cache_key,
          pytree_registry, shard_arg_fallback, cache=None):
+    if not _functions:
+        misc.hide_own_frames()
     return PjitFunction(
         function_name, fun, cache_miss, static_argnums, static_argnames, global_cache_key,
         pytree_registry, shard_arg_fallback, PjitFunctionCache() if cache is None else cache)
