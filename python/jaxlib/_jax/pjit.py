@@ -359,6 +359,13 @@ class PjitFunction:
         _functions.add(self)
 
     def __call__(self, /, *args, **kwargs):
+        try:
+            return self._call(args, kwargs)
+        except BaseException as e:
+            e.__traceback__ = misc.without_own_frames(e.__traceback__)
+            raise
+
+    def _call(self, args, kwargs):
         if jax_jit.jit_disabled():
             if self._function is None:
                 raise ValueError(
