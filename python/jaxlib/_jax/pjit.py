@@ -27,7 +27,7 @@ import weakref
 from . import config, guard_lib, jax_jit, misc, values
 from .array import ArrayImpl
 from .errors import JaxRuntimeError
-from .pytree import _LEAF_NODE, _flatten, _nodes_hash
+from .pytree import _LEAF_NODE, _flatten, _nodes_equal, _nodes_hash
 
 _DEFAULT_CAPACITY = 4096
 _PICKLE_VERSION = 1
@@ -88,8 +88,8 @@ class _Structure:
         return self.hash
 
     def __eq__(self, other):
-        return (isinstance(other, _Structure) and len(self.nodes) == len(other.nodes)
-                and self.split == other.split and self.nodes == other.nodes)
+        return (isinstance(other, _Structure) and self.split == other.split
+                and _nodes_equal(self.nodes, other.nodes))
 
 
 class _Static:
