@@ -9,7 +9,6 @@ from . import (  # noqa: F401
     jax_jit,
     mlir,
     pytree,
-    transfer_guard_lib,
 )
 from .distributed import (  # noqa: F401
     CpuCollectives,
