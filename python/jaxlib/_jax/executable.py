@@ -401,3 +401,23 @@ def np_value(operand):
     """Returns the NumPy array of an operand of a callback: (type, dims, bytes)."""
     number, dims, data = operand
     return np.frombuffer(data, DTYPES[number]).reshape(dims)
+
+
+_stream = 0
+
+
+def get_execution_stream_id():
+    return _stream
+
+
+def set_execution_stream_id(number, /):
+    """Keeps the number: runs follow each other in any case."""
+    global _stream
+    _stream = number
+
+
+def hlo_module_cost_analysis(client, module, /):
+    """Returns what LoadedExecutable.cost_analysis() does, of a module of HLO."""
+    from .costs import flops_of
+
+    return {"flops": float(flops_of(str(module)))}

@@ -83,8 +83,12 @@ class SingleDeviceSharding(Sharding):
 
     def __init__(self, device, memory_kind=None):
         self._device = device
-        self._internal_device_list = DeviceList((device,))
-        self._memory_kind = check_and_canonicalize_memory_kind(memory_kind, self._internal_device_list)
+        self._device_list = DeviceList((device,))
+        self._memory_kind = check_and_canonicalize_memory_kind(memory_kind, self._device_list)
+
+    @property
+    def _internal_device_list(self):
+        return self._device_list
 
 
 class GSPMDSharding(Sharding):
@@ -97,6 +101,10 @@ class GSPMDSharding(Sharding):
             devices = DeviceList(tuple(devices))
         if isinstance(op_sharding, _hlo.OpSharding):
             op_sharding = _hlo.HloSharding.from_proto(op_sharding)
-        self._devices = self._internal_device_list = devices
+        self._devices = devices
         self._hlo_sharding = op_sharding
         self._memory_kind = check_and_canonicalize_memory_kind(memory_kind, devices)
+
+    @property
+    def _internal_device_list(self):
+        return self._devices
