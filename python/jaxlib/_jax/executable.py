@@ -13,6 +13,8 @@ from .._engine.storage import Storage, next_number
 from . import callbacks
 from .array import ArrayImpl, Buffer, ResultHandler, _make_aval, host_storage, make_single_device_sharding
 from .errors import status_error
+from .hlo_sharding import HloSharding
+from .signature import Signature
 
 _MANY_DEVICES = re.compile(
     r"sdy\.manual_computation|SPMDFullToShardShape|stablehlo\.(?:all_|reduce_scatter|collective_|"
@@ -160,38 +162,6 @@ class Executable:
         return getattr(self._loaded, name)
 
 
-def _signature(text):
-    """Returns the attributes of @main's parameters, and of its results, as texts."""
-    start = re.search(r"func\.func (?:public )?@main\(", text)
-    if not start:
-        return [], []
-    at, depth, string = start.end(), 1, False
-    begin = at
-    while depth:
-        c = text[at]
-        if string:
-            if c == "\\":
-                at += 1
-            elif c == '"':
-                string = False
-        elif c == '"':
-            string = True
-        elif c in "([{":
-            depth += 1
-        elif c in ")]}":
-            depth -= 1
-        at += 1
-    arguments = re.split(r"(?:^|, )%[\w#]+: ", text[begin:at - 1])[1:]
-    return arguments, text[at:text.index("\n", at)]
-
-
-def donated_parameters(text):
-    """Returns the numbers of parameters of @main whose memory a run may overwrite."""
-    arguments, _ = _signature(text)
-    return [i for i, a in enumerate(arguments)
-            if "tf.aliasing_output" in a or "jax.buffer_donor" in a]
-
-
 class LoadedExecutable:
     """A program that the core has compiled."""
 
@@ -203,10 +173,12 @@ class LoadedExecutable:
         self._options = options
         self._host_callbacks = list(host_callbacks)
         self._kept = []
+        self._known_shardings = None
         self._source = source
         self._donated = []
         if isinstance(source, str):
-            self._donated = donated_parameters(source)
+            if "tf.aliasing_output" in source or "jax.buffer_donor" in source:
+                self._donated = Signature(source).donated()
             needed = self._num_devices if _MANY_DEVICES.search(source) else 1
             if needed == 1 and self._num_devices > 1:
                 source = _PARTITIONS.sub(r"\g<1>1", source, count=1)
@@ -357,18 +329,25 @@ class LoadedExecutable:
     def get_output_memory_kinds(self):
         return [["device"] * len(self._result_types)]
 
-    def _shardings(self, count):
-        from jaxlib import _hlo
-
+    def _shardings(self, which):
         if self._num_devices == 1:
             return None
-        return [_hlo.HloSharding.replicate().to_proto() for _ in range(count)]
+        if self._known_shardings is None:
+            if isinstance(self._source, str):
+                from .propagation import shardings_of
+
+                self._known_shardings = shardings_of(self._source, Signature(self._source))
+            else:
+                whole = HloSharding.replicate()
+                self._known_shardings = ([whole] * len(self._about["parameters"]),
+                                         [whole] * len(self._result_types))
+        return [sharding.to_proto() for sharding in self._known_shardings[which]]
 
     def get_output_shardings(self):
-        return self._shardings(len(self._result_types))
+        return self._shardings(1)
 
     def get_parameter_shardings(self):
-        return self._shardings(len(self._about["parameters"]))
+        return self._shardings(0)
 
     def get_parameter_layouts(self):
         return [PjRtLayout.default(len(p["dims"])) for p in self._about["parameters"]]
