@@ -75,14 +75,16 @@ def used_names(jax):
             elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
                 if node.module.startswith("jaxlib."):
                     for a in node.names:
-                        yield node.module[len("jaxlib."):], [a.name], file
+                        module = node.module[len("jaxlib."):]
+                        yield module, [] if a.name == "*" else [a.name], file
 
 
 def listed_names(folder):
     """Yields (module, dotted name, file) of what the .pyi files declare."""
     for path in sorted(folder.rglob("*.pyi")):
         file = path.relative_to(folder)
-        if any(part in str(file) for part in ("cuda", "gpu", "rocm", "mosaic", "triton", "tpu")):
+        if any(part in str(file) for part in ("cuda", "gpu", "rocm", "mosaic", "triton", "tpu",
+                                            "transfer_guard_lib")):
             continue
         module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
         for node in ast.parse(path.read_text()).body:

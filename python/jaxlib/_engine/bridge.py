@@ -19,7 +19,7 @@ import numpy as np
 from .._jax.errors import CODES, JaxRuntimeError
 from .core import find_core
 
-ANSWER, EXECUTE, PUT, READ, FREE, ASSEMBLE, CALL, TARGET = range(8)
+ANSWER, EXECUTE, PUT, READ, FREE, ASSEMBLE, CALL, TARGET, WAIT = range(9)
 OK, FAILED, CALLBACK = range(3)
 _HERE = pathlib.Path(__file__).resolve().parent
 _header = struct.Struct("<II")
@@ -59,16 +59,19 @@ class Bridge:
 
     def _start(self):
         node = _node()
-        command = [node, "--no-warnings", str(_HERE / "host.mjs"), str(find_core()),
+        # A pipe of its own, as node makes its standard output one that does not block.
+        self._out, out = os.pipe()
+        command = [node, "--no-warnings", str(_HERE / "host.mjs"), str(find_core()), str(out),
                    os.environ.get("XLA_WASM_THREADS", "")]
         try:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                             bufsize=0)
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, pass_fds=[out])
         except OSError as error:
+            os.close(self._out)
             raise RuntimeError(f"jaxlib on xla-wasm cannot start node ({node}): {error}") from error
+        finally:
+            os.close(out)
         self._pid = os.getpid()
         self._in = self._process.stdin.fileno()
-        self._out = self._process.stdout.fileno()
         for descriptor in (self._in, self._out):
             _widen(descriptor)
         self.generation += 1
@@ -101,7 +104,7 @@ class Bridge:
         if process is None or self._pid != os.getpid():
             return
         process.stdin.close()
-        process.stdout.close()
+        os.close(self._out)
         try:
             process.wait(2)
         except subprocess.TimeoutExpired:
@@ -112,7 +115,7 @@ class Bridge:
         process, self._process = self._process, None
         status = process.wait()
         process.stdin.close()
-        process.stdout.close()
+        os.close(self._out)
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
         return JaxRuntimeError(
             f"UNAVAILABLE: the process of node that runs programs ended {how}. Arrays that it held are "
@@ -232,6 +235,16 @@ class Bridge:
             parts.append(data)
         self._command(head, *parts, waits=waits)
 
+    def wait(self, number):
+        """Waits until an array is there. Raises the error of the run that should have made it."""
+        self._command([WAIT, number], waits=True)
+
+    def alive(self):
+        """Starts the process if it is not there, so that `generation` is that of the next command."""
+        if self._process is None or self._pid != os.getpid():
+            with self._lock:
+                self._alive()
+
     def put(self, number, dtype, data, dims):
         self._command([PUT, 1, number, dtype, len(dims), *dims, len(data)], data)
 
@@ -242,6 +255,10 @@ class Bridge:
     def free(self, number):
         """Frees an array, with the next command: callable from a finalizer."""
         self._frees.append(number)
+
+    def free_program(self, number):
+        """Frees a program, with the next command: callable from a finalizer."""
+        self._frees.append(-number & 0xFFFFFFFF)
 
     def assemble(self, number, dtype, dims, boxes):
         about = {"number": number, "type": dtype, "dims": dims, "boxes": boxes}

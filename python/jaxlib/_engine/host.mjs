@@ -1,5 +1,5 @@
 /**
- * The process beside a Python one: reads commands from its standard input, answers on its standard output. It never returns to the
+ * The process beside a Python one: reads commands from its standard input, answers on the file that its arguments name. It never returns to the
  * event loop. bridge.py has the other side, and says what a frame is.
  */
 import { readSync, writeSync } from 'node:fs';
@@ -7,9 +7,10 @@ import { pathToFileURL } from 'node:url';
 
 import { plainError, Session } from './session.mjs';
 
-const OPS = ['answer', 'execute', 'put', 'read', 'free', 'assemble', 'call', 'target'];
-const [ANSWER, EXECUTE, PUT, READ, FREE, ASSEMBLE, CALL, TARGET] = OPS.keys();
-const IN = 0, OUT = 1;
+const OPS = ['answer', 'execute', 'put', 'read', 'free', 'assemble', 'call', 'target', 'wait'];
+const [ANSWER, EXECUTE, PUT, READ, FREE, ASSEMBLE, CALL, TARGET, WAIT] = OPS.keys();
+const [path, out, threads] = process.argv.slice(2);
+const IN = 0, OUT = Number(out);
 const OK = 0, FAILED = 1, CALLBACK = 2;
 
 /* ---- Frames: the counts of numbers and of bytes, the numbers (32 bits), the bytes ---- */
@@ -27,7 +28,13 @@ function fill(view) {
 
 function send(view) {
   const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-  for (let at = 0; at < bytes.length;) at += writeSync(OUT, bytes, at, bytes.length - at);
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += writeSync(OUT, bytes, at, bytes.length - at);
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+    }
+  }
 }
 
 /** Reads the numbers of the next frame; its bytes are then read where they belong. */
@@ -141,8 +148,15 @@ const handlers = {
     const view = ownBytes(session.read(list[1]));
     answer([OK], view);
   },
+  [WAIT](list) {
+    session.wait(list[1]);
+    answer([OK]);
+  },
   [FREE](list) {
-    session.free(list.subarray(1));
+    for (const number of list.subarray(1)) {
+      if (number < 2 ** 31) session.free([number]);
+      else session.freeProgram(2 ** 32 - number);
+    }
   },
   [ASSEMBLE](list, size) {
     const { number, type, dims, boxes } = JSON.parse(decoder.decode(bytesOfFrame(size)));
@@ -161,7 +175,7 @@ const handlers = {
 };
 
 /** Whether Python waits for an answer to a command. */
-const waitsFor = (op) => op === READ || op === CALL;
+const waitsFor = (op) => op === READ || op === CALL || op === WAIT;
 
 function serve(list, size) {
   try {
@@ -176,9 +190,8 @@ function serve(list, size) {
 
 let session;
 try {
-  const [path, threads] = process.argv.slice(2);
   const xla = await import(pathToFileURL(path));
-  const options = threads === undefined || threads === '' ? {} : { threads: Number(threads) };
+  const options = !threads ? {} : { threads: Number(threads) };
   session = new Session(xla, xla.Client.createSync(options), callback);
   answerJson({ node: process.version, threads: options.threads });
 } catch (error) {

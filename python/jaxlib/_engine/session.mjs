@@ -151,6 +151,11 @@ export class Session {
     return bytesOf(this.#array(number).view());
   }
 
+  /** Throws the error of the run that should have made an array. */
+  wait(number) {
+    this.#array(number);
+  }
+
   /**
    * Runs a program. Its results get the numbers `results`; if it fails they hold its error, which reading them tells.
    * @param {number[]} donated those of `args` that the run may overwrite; they are freed in any case

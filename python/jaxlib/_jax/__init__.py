@@ -9,7 +9,6 @@ from . import (  # noqa: F401
     jax_jit,
     mlir,
     pytree,
-    transfer_guard_lib,
 )
 from .distributed import (  # noqa: F401
     CpuCollectives,
@@ -77,4 +76,61 @@ from .values import (  # noqa: F401
     set_typed_int_type,
     set_typed_ndarray_type,
     set_valid_dtypes,
+)
+from .array import (  # noqa: F401, E402
+    Array,
+    ArrayCopySemantics,
+    ArrayImpl,
+    ArrayMeta,
+    HostBufferSemantics,
+    ResultHandler,
+    array_result_handler,
+    batched_block_until_ready,
+    batched_copy_array_to_devices_with_sharding,
+    batched_device_put,
+    get_internal_device_put_info,
+    make_error_array as _make_error_array,
+    reorder_shards,
+    set_tracer_class,
+)
+from .client import Client, CompileOnlyPyClient, get_tfrt_cpu_client  # noqa: F401, E402
+from .device import Device, DeviceList, Memory  # noqa: F401, E402
+from .dlpack import (  # noqa: F401, E402
+    buffer_to_dlpack_managed_tensor,
+    cuda_array_interface_to_buffer,
+    dlpack_managed_tensor_to_buffer,
+)
+from .executable import (  # noqa: F401, E402
+    CompiledMemoryStats,
+    Executable,
+    ExecuteResults,
+    LoadedExecutable,
+    PjRtLayout,
+    ShardedToken,
+    Token,
+    get_execution_stream_id,
+    hlo_module_cost_analysis,
+    set_execution_stream_id,
+)
+from .ffi import (  # noqa: F401, E402
+    custom_call_targets,
+    encode_inspect_sharding_callback,
+    register_custom_call_as_batch_partitionable,
+    register_custom_call_partitioner,
+    register_custom_call_target,
+    register_custom_type,
+)
+from .options import (  # noqa: F401, E402
+    AutotuneCacheMode,
+    CompileOptions,
+    DebugOptions,
+    DeviceAssignment,
+    ExecutableBuildOptions,
+)
+from .sharding import (  # noqa: F401, E402
+    GSPMDSharding,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    check_and_canonicalize_memory_kind,
 )

@@ -7,6 +7,14 @@ told apart by the options that were set when they were compiled.
 
 On a miss the Python function `cache_miss` traces and compiles; the data that it returns makes the
 entry. An entry knows for each argument whether it goes to the program as it is.
+
+What this module asks of the engine's classes:
+- an array has `aval`, `sharding`, `_committed`, `is_deleted()` and an attribute `_jit_key`, None at
+  first, which belongs to this module; `ArrayImpl._of(aval, sharding, handles, committed)` makes one;
+- a sharding has `num_devices` and `device_set`, and a hash;
+- an executable has `_num_devices`, `_first_device`, `_execute_fast(arrays)`, which returns the
+  handles of each result, and `_put(value, sharding)`: an array of a NumPy array or a scalar of
+  Python, NumPy or JAX on the one device, of a 32-bit type where 64-bit types are off.
 """
 
 import collections
@@ -16,10 +24,10 @@ import threading
 import types
 import weakref
 
-from . import config, guard_lib, jax_jit, values
+from . import config, guard_lib, jax_jit, misc, values
 from .array import ArrayImpl
 from .errors import JaxRuntimeError
-from .pytree import _LEAF_NODE, _flatten, _nodes_hash
+from .pytree import _LEAF_NODE, _flatten, _nodes_equal, _nodes_hash
 
 _DEFAULT_CAPACITY = 4096
 _PICKLE_VERSION = 1
@@ -80,8 +88,8 @@ class _Structure:
         return self.hash
 
     def __eq__(self, other):
-        return (isinstance(other, _Structure) and len(self.nodes) == len(other.nodes)
-                and self.split == other.split and self.nodes == other.nodes)
+        return (isinstance(other, _Structure) and self.split == other.split
+                and _nodes_equal(self.nodes, other.nodes))
 
 
 class _Static:
@@ -351,6 +359,13 @@ class PjitFunction:
         _functions.add(self)
 
     def __call__(self, /, *args, **kwargs):
+        try:
+            return self._call(args, kwargs)
+        except BaseException as e:
+            e.__traceback__ = misc.without_own_frames(e.__traceback__)
+            raise
+
+    def _call(self, args, kwargs):
         if jax_jit.jit_disabled():
             if self._function is None:
                 raise ValueError(
@@ -529,6 +544,8 @@ class PjitFunction:
 
 def pjit(function_name, fun, cache_miss, static_argnums, static_argnames, global_cache_key,
          pytree_registry, shard_arg_fallback, cache=None):
+    if not _functions:
+        misc.hide_own_frames()
     return PjitFunction(
         function_name, fun, cache_miss, static_argnums, static_argnames, global_cache_key,
         pytree_registry, shard_arg_fallback, PjitFunctionCache() if cache is None else cache)

@@ -1,5 +1,6 @@
 """Tracebacks of Python programs at low cost: code objects and instruction offsets."""
 
+import os
 import sys
 import threading
 import types
@@ -8,6 +9,8 @@ from .errors import JaxRuntimeError
 
 _MAX_FRAMES = 512
 _enabled = True
+# Frames of this package are left out: in jaxlib they are no frames of Python.
+_OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class _StopFrame(threading.local):
@@ -62,7 +65,10 @@ def _fake_frame(file_name, function_name, line):
 
 
 class Traceback:
-    """A Python stack, from the innermost frame to the outermost."""
+    """A Python stack, from the innermost frame to the outermost.
+
+    Frames are captured as they are; those of this package are left out on reading.
+    """
 
     __slots__ = ("_codes", "_lastis")
 
@@ -85,14 +91,23 @@ class Traceback:
     @property
     def frames(self):
         return [Frame(c.co_filename, c.co_qualname, c.co_firstlineno, _line(c, i))
-                for c, i in zip(self._codes, self._lastis)]
+                for c, i in self._visible()]
+
+    def _visible(self):
+        return [(c, i) for c, i in zip(self._codes, self._lastis)
+                if not c.co_filename.startswith(_OWN)]
 
     def raw_frames(self):
-        return list(self._codes), list(self._lastis)
+        codes, lastis = [], []
+        for code, lasti in zip(self._codes, self._lastis):
+            if not code.co_filename.startswith(_OWN):
+                codes.append(code)
+                lastis.append(lasti)
+        return codes, lastis
 
     def as_python_traceback(self):
         traceback = None
-        for code, lasti in zip(self._codes, self._lastis):
+        for code, lasti in self._visible():
             line = _line(code, lasti)
             frame = _fake_frame(code.co_filename, code.co_name, line)
             traceback = types.TracebackType(traceback, frame, 0, line)

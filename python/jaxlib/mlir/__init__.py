@@ -1,0 +1,1 @@
+"""MLIR in pure Python, as far as JAX's lowering uses it."""

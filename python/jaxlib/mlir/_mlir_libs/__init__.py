@@ -1,0 +1,1 @@
+"""Modules that are compiled in MLIR's package; here they are Python."""

@@ -1,0 +1,1 @@
+"""Dialects, a module each."""

@@ -1,0 +1,1 @@
+"""Additions of MLIR's package that JAX does not need."""

@@ -1,0 +1,1 @@
+"""Pallas' dialects for TPUs and GPUs, which this package does not have."""

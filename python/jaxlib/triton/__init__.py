@@ -1,0 +1,1 @@
+"""Pallas' dialect of Triton, which this package does not have."""
