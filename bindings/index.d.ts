@@ -1094,7 +1094,33 @@ export function readSafetensors(
   source: FileSource, options?: ReadOptions,
 ): Promise<Record<string, Literal>>;
 /**
- * A .npz or safetensors file, whose arrays get other names or layouts on the way: null leaves one out.
+ * An open GGUF file (llama.cpp's models): F32, F16, BF16, integers, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K.
+ * @example
+ * const file = await openGguf('model.gguf');
+ * const w = await file.read('blk.0.attn_q.weight'); // f32, dequantised
+ * const { quants, scales } = await file.readBlocks('blk.0.attn_q.weight');
+ */
+export interface GgufFile {
+  /** The file's values by key, such as general.architecture; 64-bit integers are BigInts. */
+  readonly metadata: Readonly<Record<string, GgufValue>>;
+  /** type: an element type such as 'f16', or one of blocks such as 'Q4_K'. */
+  readonly tensors: Readonly<Record<string, {
+    name: string, type: string, shape: readonly number[], byteSize: number,
+  }>>;
+  /** A tensor as an array; of blocks f32, or the type that is asked for. */
+  read(name: string, options?: { elementType?: string }): Promise<Literal>;
+  /**
+   * A tensor's blocks in parts: element i of a row is quants[i] * scales[i / blockSize] + mins[i / blockSize], in f32.
+   * scales and mins have one entry for each block of a row.
+   */
+  readBlocks(name: string): Promise<{ quants: Literal, scales: Literal, mins?: Literal, blockSize: number }>;
+  close(): Promise<void>;
+}
+export type GgufValue = number | bigint | boolean | string | readonly GgufValue[];
+/** Opens a GGUF file; its tensors are read when they are asked for, from a URL by ranges. */
+export function openGguf(source: FileSource): Promise<GgufFile>;
+/**
+ * A .npz, safetensors or GGUF file, whose arrays get other names or layouts on the way: null leaves one out.
  * @example
  * const weights = await loadWeights('model.safetensors', {
  *   map: (name, literal) => [name.replace('weight', 'kernel'), literal.transpose()],

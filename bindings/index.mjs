@@ -10,5 +10,5 @@ export { XlaOp } from './builder/op.mjs';
 export { profileTimes, toChromeTrace } from './objects/profile.mjs';
 export { Layout, Shape } from './values/shape.mjs';
 export {
-  loadWeights, readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors,
+  loadWeights, openGguf, readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors,
 } from './formats/weights.mjs';

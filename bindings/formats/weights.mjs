@@ -1,5 +1,5 @@
 /**
- * Reads and writes files of weights: NumPy's .npy and .npz, and safetensors. A file is read into
+ * Reads and writes files of weights: NumPy's .npy and .npz, safetensors; and GGUF, which is only read. A file is read into
  * literals, which are arguments of programs; the element types do not change. The reader
  * (weights_reader.mjs) is loaded at the first read.
  * Sources: numpy.lib.format; github.com/huggingface/safetensors (format)
@@ -46,7 +46,14 @@ export const readNpz = reading('readNpz');
 export const readSafetensors = reading('readSafetensors');
 
 /**
- * Reads a .npz or a safetensors file, and renames or changes its arrays on the way.
+ * Opens a GGUF file, whose tensors are read when they are asked for: see gguf.mjs.
+ * @param {any} source bytes, a Blob, a URL whose server knows ranges; in Node also a path
+ * @returns {Promise<import('./gguf.mjs').GgufFile>}
+ */
+export const openGguf = guarded(async (source) => (await import('./gguf.mjs')).openGguf(source), 'openGguf');
+
+/**
+ * Reads a .npz, safetensors or GGUF file (its blocks as f32), and renames or changes its arrays on the way.
  * @param {any} source as of readNpy()
  * @param {ReadOptions & { maxBytes?: number, map?: (name: string, literal: Literal) => [string, Literal] | null }} [options]
  *   map: what becomes of an array; null leaves it out

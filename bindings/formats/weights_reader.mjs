@@ -6,6 +6,7 @@ import { contentOf, isPage, NO_PAGE, otherThanWeights } from '../host/sources.mj
 import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, SAFETENSORS } from '../values/types.mjs';
+import { openGguf } from './gguf.mjs';
 import { readNpy as npyOf } from './npy.mjs';
 import { unzip } from './unzip.mjs';
 import { viewOf } from './zip.mjs';
@@ -59,7 +60,8 @@ export async function loadWeights(source, options) {
   const bytes = await bytesOf('loadWeights', source, { onProgress });
   const isZip = bytes[0] === 0x50 && bytes[1] === 0x4b;
   if (bytes[0] === 0x93) throw invalidArgument('loadWeights', 'this is one array, without a name: readNpy()');
-  const read = await (isZip ? readNpz(bytes, { maxBytes }) : readSafetensors(bytes));
+  const isGguf = String.fromCharCode(...bytes.subarray(0, 4)) === 'GGUF';
+  const read = await (isZip ? readNpz(bytes, { maxBytes }) : isGguf ? readGguf(bytes) : readSafetensors(bytes));
   if (!map) return read;
   const mapped = Object.create(null);
   for (const [name, literal] of Object.entries(read)) {
@@ -73,6 +75,14 @@ export async function loadWeights(source, options) {
     mapped[to] = value;
   }
   return mapped;
+}
+
+/** All tensors of a GGUF file, blocks as floats. */
+async function readGguf(bytes) {
+  const file = await openGguf(bytes);
+  const tensors = Object.create(null);
+  for (const name of Object.keys(file.tensors)) tensors[name] = await file.read(name);
+  return tensors;
 }
 
 const MAX_HEADER = 100_000_000;

@@ -112,8 +112,8 @@ async function streamed(stream, { total, maxBytes = Infinity, refuse, onProgress
   }
 }
 
-const isPath = (address) => !/^[a-z][a-z\d+.-]+:/i.test(address);
-const isOnDisk = (address) => typeof process === 'object' && Boolean(process.versions?.node) &&
+export const isPath = (address) => !/^[a-z][a-z\d+.-]+:/i.test(address);
+export const isOnDisk = (address) => typeof process === 'object' && Boolean(process.versions?.node) &&
   (isPath(address) || address.startsWith('file:'));
 
 async function bytesAt(address, operation, onProgress) {
@@ -308,7 +308,7 @@ const OTHERS = [
   [(b) => /^\s*[{[]\s*["\d]/.test(ascii(b, 0, 60)), 'JSON', 'load the program itself'],
   [(b) => startsWith(b, 0x80, 2) || startsWith(b, 0x80, 4) || startsWith(b, 0x80, 5), 'a Python pickle',
     'export the model to StableHLO instead'],
-  [(b) => ascii(b, 0, 4) === 'GGUF', 'a GGUF file', 'it holds weights, not a program'],
+  [(b) => ascii(b, 0, 4) === 'GGUF', 'a GGUF file', 'it holds weights, not a program: openGguf() reads it'],
   [(b) => startsWith(b, 0x89, 0x48, 0x44, 0x46), 'an HDF5 file', 'export the model to StableHLO instead'],
   [(b) => startsWith(b, 0, 0x61, 0x73, 0x6d), 'WebAssembly', 'load the program that it was made from'],
   [(b) => startsWith(b, 0x42, 0x43, 0xc0, 0xde), 'LLVM bitcode', 'load the StableHLO that it was made from'],

@@ -48,6 +48,7 @@ export const ELSEWHERE = [
   ['docs/guides/from-jax.md', '1. Train, and export', 'python', 'page_guides.test.mjs runs it'],
   ['docs/guides/from-jax.md', '2. The page', 'html', 'page_guides.test.mjs runs it'],
   ['docs/guides/from-jax.md', '3. Look at it', 'sh', 'npm install, and a server'],
+  ['docs/guides/weights.md', 'GGUF', 'js', 'a file of somewhere else; gguf.test.mjs has one'],
   ['docs/hosts.md', 'Threads in a page', 'js', 'package.test.mjs builds a site with it'],
   ['docs/hosts.md', 'A client in a worker', 'js', 'package.test.mjs builds a site of it'],
 ];
