@@ -5,6 +5,7 @@ from .encodings import write_location, write_vhlo_attribute, write_vhlo_type
 from .properties import names_of
 
 VERSION = 6
+CAST = "builtin.unrealized_conversion_cast"
 _ISOLATED = frozenset(("builtin.module", "func.func", "vhlo.func_v1", "sdy.named_computation"))
 
 
@@ -76,8 +77,9 @@ class File:
     numbers.
     """
 
-    def __init__(self, producer):
+    def __init__(self, producer, native_casts=()):
         self.producer = producer
+        self.native_casts = native_casts
         self.strings = {}
         self.dialects = {}
         self.names = {}
@@ -141,6 +143,12 @@ class File:
                 return "vhlo", True, output
             return self._written("builtin", str(type_))
         return self._index("type", type_, encode)
+
+    def native_type(self, type_):
+        """Returns the index of a type as its own dialect has it, not VHLO."""
+        text = str(type_)
+        dialect = text[1:].partition(".")[0] if text[0] == "!" else "builtin"
+        return self._index("type", ("native", text), lambda: self._written(dialect, text))
 
     def _written(self, dialect, text):
         output = Output(self)
@@ -285,7 +293,10 @@ class File:
         if known:
             output.varint(self._property_index(name, attributes if inherent else {}))
         if operation._results:
-            output.list(operation._results, lambda result: output.type(result.type))
+            is_native = not name.startswith("vhlo.") and (
+                name != CAST or operation in self.native_casts)
+            index = self.native_type if is_native else self.type
+            output.list(operation._results, lambda result: output.varint(index(result.type)))
         if operation._operands:
             output.list(operation._operands, lambda value: output.varint(numbers[value]))
         if operation._regions:
@@ -341,14 +352,15 @@ class File:
                     numbers[result] = start
                     start += 1
         for block in region._blocks:
-            self._block(output, block, numbers)
+            self._block(output, block, numbers, region._parent._name.startswith("vhlo."))
 
-    def _block(self, output, block, numbers):
+    def _block(self, output, block, numbers, is_vhlo):
+        index = self.type if is_vhlo else self.native_type
         output.flagged(len(block._operations), bool(block._arguments))
         if block._arguments:
             output.varint(len(block._arguments))
             for argument in block._arguments:
-                output.flagged(self.type(argument.type), True)
+                output.flagged(index(argument.type), True)
                 output.location(argument.location)
             output.byte(0)
         for nested in block._operations:

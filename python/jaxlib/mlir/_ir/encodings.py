@@ -6,6 +6,7 @@ Sources: MLIR's BuiltinDialectBytecode.td, StableHLO's VhloBytecode.cpp.
 import numpy as np
 
 from . import attributes as a
+from . import sdy
 from . import types as t
 from .elements import DenseElementsAttr, of_bytes
 from .location import UNKNOWN, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
@@ -202,7 +203,48 @@ _VHLO_ATTRIBUTES = {
     18: lambda r: stablehlo("bounds").get([t.DYNAMIC if n < 0 else n for n in r.signed_list()]),
     20: _accuracy, **{code: _word(code) for code in WORDS},
 }
-ATTRIBUTES = {"builtin": _BUILTIN_ATTRIBUTES, "vhlo": _VHLO_ATTRIBUTES}
+
+
+def _attributes(r):
+    return tuple(r.list(r.attribute))
+
+
+def _axis_ref(r):
+    name = r.string()
+    return sdy.AxisRefAttr._of((name, r.optional_attribute()))
+
+
+def _dimension(r):
+    axes = _attributes(r)
+    return sdy.DimensionShardingAttr._of((axes, bool(r.byte()), None))
+
+
+def _sharding(parts):
+    def read(r):
+        mesh, dimensions, replicated = r.attribute(), _attributes(r), _attributes(r)
+        unreduced = _attributes(r) if parts else ()
+        if parts > 1:
+            r.signed()
+        return sdy.TensorShardingAttr._of((mesh, dimensions, replicated, unreduced))
+    return read
+
+
+def _per_value(r):
+    return sdy.TensorShardingPerValueAttr._of((_attributes(r),))
+
+
+def _mesh(r):
+    axes = _attributes(r)
+    return sdy.MeshAttr._of((axes, tuple(r.signed_list())))
+
+
+_SDY_ATTRIBUTES = {
+    0: lambda r: sdy.ManualAxesAttr._of(_attributes(r)),
+    1: lambda r: sdy.MeshAxisAttr._of((r.string(), r.signed())), 2: _mesh,
+    3: lambda r: sdy.SubAxisInfoAttr._of((r.signed(), r.signed())), 4: _axis_ref, 5: _dimension,
+    6: _sharding(0), 7: _per_value, 15: _sharding(1), 16: _per_value, 17: _sharding(2),
+}
+ATTRIBUTES = {"builtin": _BUILTIN_ATTRIBUTES, "vhlo": _VHLO_ATTRIBUTES, "sdy": _SDY_ATTRIBUTES}
 
 
 def _scalar(name):
@@ -370,10 +412,18 @@ def write_location(w, location):
         w.location(fields[0])
         w.location(fields[1])
     elif isinstance(location, FileLineColLoc):
-        w.varint(11)
-        w.builtin_string(fields[0])
-        w.varint(max(fields[1], 0))
-        w.varint(max(fields[2], 0))
+        name, line, column, end_line, end_column = fields
+        places = [line, column]
+        if end_line != line:
+            places += [end_line, end_column]
+        elif end_column != column:
+            places.append(end_column)
+        w.varint(22 if len(places) > 2 else 11)
+        w.builtin_string(name)
+        if len(places) > 2:
+            w.varint(len(places))
+        for number in places:
+            w.varint(max(number, 0))
     elif isinstance(location, FusedLoc):
         w.varint(12)
         w.list(fields[0], w.location)

@@ -5,10 +5,11 @@ import numpy as np
 from . import attributes as a
 from . import types as t
 from .bytecode_reader import Reader
-from .bytecode_writer import File
+from .bytecode_writer import CAST, File
 from .elements import DenseElementsAttr, DenseIntElementsAttr
 from .encodings import ApiVersion, stablehlo
-from .operations import Module, Operation, _clone_region
+from .location import UNKNOWN
+from .operations import Module, Operation
 from .registry import find_row
 
 _ACCURATE = frozenset("cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt "
@@ -92,18 +93,6 @@ def _booleans(count):
 
 def _precisions(operation):
     return a.ArrayAttr.get([stablehlo("precision").get("DEFAULT")] * 2)
-
-
-def _layouts(types):
-    """Returns the layouts of arrays that have none: the last dimension is the fastest."""
-    return a.ArrayAttr.get([
-        DenseElementsAttr.get(np.arange(_rank_of(type_) - 1, -1, -1, dtype=np.int64),
-                              type=t.IndexType.get(), shape=(_rank_of(type_),))
-        for type_ in types])
-
-
-def _rank_of(type_):
-    return len(type_._params[0]) if isinstance(type_, t.RankedTensorType) else 0
 
 
 _FALSE, _EMPTY = a.BoolAttr.get(False), a.ArrayAttr.get([])
@@ -219,12 +208,63 @@ def _function_to_vhlo(operation):
     operation._name = "vhlo.func_v1"
 
 
+def _is_native(value):
+    """Says whether a value is of an operation outside VHLO, by whose dialect its type is."""
+    owner = value._owner
+    if not isinstance(owner, Operation):
+        owner = owner._parent_operation()
+    return not owner._name.startswith("vhlo.") and owner._name != CAST
+
+
+def _cast(value, block, position):
+    """Inserts a cast of a value between its type in VHLO and that of its dialect."""
+    cast = Operation._new(CAST, {}, [value], [value.type], 0, UNKNOWN)
+    cast._block = block
+    block._operations.insert(position, cast)
+    return cast
+
+
+def _add_casts(operation, casts):
+    """Puts casts where operations of VHLO and of other dialects meet.
+
+    casts: the set to which those are added that give a type outside VHLO.
+    """
+    replaced = {}
+    for region in operation._regions:
+        for block in region._blocks:
+            if not operation._name.startswith("vhlo.") and operation._name != "builtin.module":
+                for position, argument in enumerate(block._arguments):
+                    replaced[argument] = _cast(argument, block, position)._results[0]
+            for nested in list(block._operations):
+                if nested._name == CAST:
+                    continue
+                if not nested._name.startswith("vhlo."):
+                    for index, operand in enumerate(nested._operands):
+                        if not _is_native(operand):
+                            cast = _cast(operand, block, block._operations.index(nested))
+                            casts.add(cast)
+                            nested._operands[index] = cast._results[0]
+                    for result in nested._results:
+                        at = block._operations.index(nested) + 1
+                        replaced[result] = _cast(result, block, at)._results[0]
+                _add_casts(nested, casts)
+    if replaced:
+        for nested in operation._nested():
+            if nested._name.startswith("vhlo."):
+                nested._operands = [replaced.get(value, value) for value in nested._operands]
+
+
 def serialize(module, target):
-    """Returns the module as bytecode of VHLO `target`, a version such as 1.13.7."""
+    """Returns the module as bytecode of VHLO `target`, a version such as 1.13.7.
+
+    Operations of Shardy and CHLO stay in their dialects.
+    """
     parts = version_parts(target)
     copy = module.operation._clone({}, None)
     _to_vhlo(copy, parts)
-    return File(f"StableHLO_v{target}").bytes(copy)
+    casts = set()
+    _add_casts(copy, casts)
+    return File(f"StableHLO_v{target}", casts).bytes(copy)
 
 
 # ---- reading ----
@@ -342,7 +382,19 @@ def read_bytecode(data):
     """Returns the outermost operation of bytecode, in StableHLO."""
     operation = Reader(data).operation()
     _from_vhlo(operation)
+    _remove_casts(operation)
     return operation
+
+
+def _remove_casts(operation):
+    """Removes casts between types that are the same outside VHLO."""
+    replaced = {}
+    for nested in list(operation._nested()):
+        nested._operands = [replaced.get(value, value) for value in nested._operands]
+        if nested._name == CAST and len(nested._operands) == len(nested._results) and all(
+                x.type is y.type for x, y in zip(nested._operands, nested._results)):
+            replaced.update(zip(nested._results, nested._operands))
+            nested.erase()
 
 
 def deserialize(artifact):
@@ -351,4 +403,3 @@ def deserialize(artifact):
     return Module.parse(artifact)
 
 
-_ = (Operation, _clone_region, _layouts)
