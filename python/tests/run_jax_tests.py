@@ -23,13 +23,13 @@ OUTCOMES = ROOT / "build" / "python" / "outcomes"
 CRASHES = 8  # A file's process is started again so often.
 
 
-def environment(which, file, timeout):
+def environment(which, file, args):
     env = dict(os.environ)
     path = [str(HERE)]
     if which == "ours":
-        path.insert(0, str(HERE.parent))
+        path.insert(0, str(pathlib.Path(args.jaxlib).resolve()))
     env.update(
-        PYTHONPATH=os.pathsep.join(path), OUTCOMES_FILE=str(file), OUTCOMES_TIMEOUT=str(timeout),
+        PYTHONPATH=os.pathsep.join(path), OUTCOMES_FILE=str(file), OUTCOMES_TIMEOUT=str(args.timeout),
         JAX_PLATFORMS="cpu", PYTHONDONTWRITEBYTECODE="1" if which == "real" else "")
     return env
 
@@ -56,7 +56,7 @@ def run(which, jax, name, args, file):
         command += ["-k", args.match]
     for _ in range(CRASHES):
         before = len(read(file))
-        done = subprocess.run(command, env=environment(which, file, args.timeout), cwd=jax / "tests",
+        done = subprocess.run(command, env=environment(which, file, args), cwd=jax / "tests",
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode in (0, 1, 5) or args.first:
             return
@@ -123,6 +123,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("files", nargs="+")
     parser.add_argument("--jax", default="/work/jax")
+    parser.add_argument("--jaxlib", default=HERE.parent, help="the folder that holds our jaxlib")
     parser.add_argument("--only", choices=["real", "ours"])
     parser.add_argument("--match", default="")
     parser.add_argument("--timeout", type=int, default=120)

@@ -8,6 +8,7 @@ from .pytree import (
     PyTreeRegistry as _PyTreeRegistry,  # noqa: F401
     _flatten,
     _new_treedef,
+    _nodes_equal,
     _nodes_hash,
 )
 from .values import set_enable_x64_state  # noqa: F401
@@ -97,8 +98,7 @@ class ArgumentSignature:
         return (
             self._hash == other._hash
             and self._count == other._count
-            and len(self._nodes) == len(other._nodes)
-            and self._nodes == other._nodes
+            and _nodes_equal(self._nodes, other._nodes)
             and self.dynamic_arg_names == other.dynamic_arg_names
             and self.static_arg_names == other.static_arg_names
             and (self.static_args is other.static_args

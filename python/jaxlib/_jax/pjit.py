@@ -27,7 +27,7 @@ import weakref
 from . import config, guard_lib, jax_jit, misc, values
 from .array import ArrayImpl
 from .errors import JaxRuntimeError
-from .pytree import _LEAF_NODE, _flatten, _nodes_hash
+from .pytree import _LEAF_NODE, _flatten, _nodes_equal, _nodes_hash
 
 _DEFAULT_CAPACITY = 4096
 _PICKLE_VERSION = 1
@@ -88,8 +88,8 @@ class _Structure:
         return self.hash
 
     def __eq__(self, other):
-        return (isinstance(other, _Structure) and len(self.nodes) == len(other.nodes)
-                and self.split == other.split and self.nodes == other.nodes)
+        return (isinstance(other, _Structure) and self.split == other.split
+                and _nodes_equal(self.nodes, other.nodes))
 
 
 class _Static:
@@ -339,7 +339,15 @@ _functions = weakref.WeakSet()
 
 
 class PjitFunction:
-    """A function that is compiled for each signature of its calls."""
+    """A function that is compiled for each signature of its calls.
+
+    `functools.wraps` copies the attributes in `__dict__` from one function to another: what belongs
+    to this object is in slots.
+    """
+
+    __slots__ = ("_function_name", "_function", "_miss", "_static_argnums", "_static_argnames",
+                 "_global_cache_key", "_registry", "_registered", "_shard_arg_fallback", "_cache",
+                 "_programs", "__dict__", "__weakref__")
 
     def __init__(self, function_name, fun, cache_miss, static_argnums, static_argnames,
                  global_cache_key, pytree_registry, shard_arg_fallback, cache):

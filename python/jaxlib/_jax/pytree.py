@@ -438,6 +438,20 @@ def _nodes_hash(nodes):
     return hash((len(nodes), kind, arity, data if kind == DICT else None))
 
 
+def _nodes_equal(a, b):
+    if len(a) != len(b):
+        return False
+    try:
+        return a == b
+    except Exception as e:
+        raise ValueError(
+            "Exception raised while checking equality of metadata "
+            "fields of pytree. Make sure that metadata fields are "
+            "hashable and have simple equality semantics. (Note: "
+            "arrays cannot be passed as metadata fields!)"
+        ) from e
+
+
 class PyTreeDef:
     """The structure of a pytree."""
 
@@ -577,18 +591,7 @@ class PyTreeDef:
             return True
         if not isinstance(other, PyTreeDef):
             return False
-        a, b = self._nodes, other._nodes
-        if len(a) != len(b):
-            return False
-        try:
-            return a == b
-        except Exception as e:
-            raise ValueError(
-                "Exception raised while checking equality of metadata "
-                "fields of pytree. Make sure that metadata fields are "
-                "hashable and have simple equality semantics. (Note: "
-                "arrays cannot be passed as metadata fields!)"
-            ) from e
+        return _nodes_equal(self._nodes, other._nodes)
 
     def __hash__(self):
         return _nodes_hash(self._nodes)

@@ -5,7 +5,10 @@ import numpy as np
 
 from . import types
 
-_SIGNIFICANT = {"f64": 17, "f32": 9, "f16": 5, "bf16": 4, "tf32": 5}
+# Bits of the significands, the leading one included.
+_PRECISION = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8, "tf32": 11, "f4E2M1FN": 2,
+              "f6E2M3FN": 4, "f6E3M2FN": 3, "f8E3M4": 5, "f8E4M3": 4, "f8E4M3FN": 4,
+              "f8E4M3FNUZ": 4, "f8E4M3B11FNUZ": 4, "f8E5M2": 3, "f8E5M2FNUZ": 3, "f8E8M0FNU": 1}
 
 _FLOAT_DTYPES = {
     "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16,
@@ -33,8 +36,6 @@ NAMES_OF_DTYPES = {dtype: name for name, dtype in DTYPES.items()
                    and name not in ("i2", "i4", "ui2", "ui4")}
 NAMES_OF_DTYPES.update({np.dtype(ml_dtypes.int4): "i4", np.dtype(ml_dtypes.uint4): "ui4",
                         np.dtype(ml_dtypes.int2): "i2", np.dtype(ml_dtypes.uint2): "ui2"})
-
-_SPECIAL_BITS = {4: "u1", 6: "u1", 8: "u1", 16: "u2", 32: "u4", 64: "u8"}
 
 
 def dtype_of(element_type):
@@ -73,13 +74,10 @@ def float_text(value, name):
     """Returns the text of a number, a NumPy scalar of the float type `name`."""
     number = float(value)
     if number == number and number not in (np.inf, -np.inf):
-        text = f"{number:.5e}"
-        mantissa, exponent = text.split("e")
-        short = f"{mantissa}0e{exponent}"
-        dtype = DTYPES[name]
-        if dtype.type(float(short)) == value:
+        short = _short_text(number)
+        if DTYPES[name].type(float(short)) == value:
             return short
-        text = _exact_text(number, _SIGNIFICANT.get(name, 3))
+        text = _exact_text(number, 2 + _PRECISION[name] * 59 // 196)
         if "." in text:
             return text
     array = np.asarray(value)
@@ -87,12 +85,43 @@ def float_text(value, name):
     return f"0x{int(array.view(f'u{size}')):0{size * 2}X}"
 
 
+def _decimal(number, precision):
+    """Returns (digits without trailing zeros, power of ten), as LLVM's APFloat rounds.
+
+    It cuts surplus digits off before it rounds to `precision` of them.
+    """
+    significand, denominator = abs(number).as_integer_ratio()
+    exponent = 1 - denominator.bit_length()
+    significand *= 5 ** -exponent
+    required = (precision * 196 + 58) // 59
+    surplus = (significand.bit_length() - required) * 59 // 196
+    if surplus > 0:
+        exponent += surplus
+        significand //= 10 ** surplus
+    digits = str(significand)
+    if len(digits) > precision:
+        exponent += len(digits) - precision
+        rounded = int(digits[:precision]) + (digits[precision] >= "5")
+        digits = str(rounded)
+    kept = digits.rstrip("0")
+    return kept or "0", exponent + len(digits) - len(kept)
+
+
+def _short_text(number):
+    """Returns the number with six digits: 1.500000e+00."""
+    sign = "-" if number < 0 or str(number)[0] == "-" else ""
+    if not number:
+        return sign + "0.000000e+00"
+    digits, exponent = _decimal(number, 6)
+    exponent += len(digits) - 1
+    mark = "-" if exponent < 0 else "+"
+    return f"{sign}{digits[0]}.{digits[1:].ljust(6, '0')}e{mark}{abs(exponent):02d}"
+
+
 def _exact_text(number, precision):
     """Returns `number` with at most `precision` digits, as APFloat writes it."""
     sign = "-" if number < 0 else ""
-    mantissa, exponent = f"{abs(number):.{precision - 1}e}".split("e")
-    digits = mantissa.replace(".", "").rstrip("0") or "0"
-    exponent = int(exponent) - len(digits) + 1
+    digits, exponent = _decimal(number, precision)
     count = len(digits)
     if exponent >= 0:
         scientific = exponent > 3 or count + exponent > precision
