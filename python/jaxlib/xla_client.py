@@ -6,8 +6,8 @@ import enum
 import logging
 import threading
 
+from . import _jax as _xla  # isort: skip  (the modules of _hlo belong to it)
 from . import _hlo as hlo
-from . import _jax as _xla
 from ._jax import (
     Array,  # noqa: F401
     ArrayCopySemantics,  # noqa: F401

@@ -339,7 +339,15 @@ _functions = weakref.WeakSet()
 
 
 class PjitFunction:
-    """A function that is compiled for each signature of its calls."""
+    """A function that is compiled for each signature of its calls.
+
+    `functools.wraps` copies the attributes in `__dict__` from one function to another: what belongs
+    to this object is in slots.
+    """
+
+    __slots__ = ("_function_name", "_function", "_miss", "_static_argnums", "_static_argnames",
+                 "_global_cache_key", "_registry", "_registered", "_shard_arg_fallback", "_cache",
+                 "_programs", "__dict__", "__weakref__")
 
     def __init__(self, function_name, fun, cache_miss, static_argnums, static_argnames,
                  global_cache_key, pytree_registry, shard_arg_fallback, cache):
