@@ -52,7 +52,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   bool along_depth = is_along_depth(c);
   if (vectors > MAX_VECTORS || depth == 0) return false;
   if (along_depth && (axes_stride(&c->depth, RHS) != 1 || c->depth.count == 0)) return false;
-  bool converts = loader_for(c->type[RHS], arithmetic, c->type[OUT]).run != NULL ||
+  bool converts = operand_loader(c, arithmetic, RHS).run != NULL ||
                   arithmetic->lane_elements > 1;
   int64_t most_lines = SUM_BYTES / (vectors * bytes);
   if (converts && !along_depth) {
@@ -121,7 +121,7 @@ static void load_complex(const Loader *loader, const uint8_t *from, int64_t stri
 
 static Vectors load_vectors(const Contraction *c, const Arithmetic *arithmetic, int64_t rows,
                             const uint8_t *from, int64_t count, bool along_depth, uint8_t *buffer) {
-  Loader loader = loader_for(c->type[LHS], arithmetic, c->type[OUT]);
+  Loader loader = operand_loader(c, arithmetic, LHS);
   int64_t row = axes_stride(&c->rows, LHS), depth = axes_stride(&c->depth, LHS);
   size_t bytes = (size_t)type_bytes(loader.from), out_bytes = (size_t)type_bytes(loader.element);
   int lanes = arithmetic->lane_elements, reals = arithmetic->reals;
@@ -344,7 +344,7 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
   int64_t column = along_depth ? axes_stride(&c->columns, RHS) : 1;
   size_t lhs_bytes = (size_t)type_bytes(c->type[LHS]), rhs_bytes = (size_t)type_bytes(c->type[RHS]);
   Block block = {.arithmetic = arithmetic,
-                 .loader = loader_for(c->type[RHS], arithmetic, c->type[OUT]),
+                 .loader = operand_loader(c, arithmetic, RHS),
                  .stride = (size_t)(along_depth ? column : rhs_depth) * rhs_bytes,
                  .columns = unit->lines[RHS],
                  .sums = sums[0]};
