@@ -38,9 +38,12 @@ typedef struct Axes {
 
 /* Computes an operand instead of reading it: writes `count` elements of its row-major order, from number `first` on, in
 ** the arithmetic's element type. */
+typedef struct Scaled Scaled;
 typedef struct Generator Generator;
 struct Generator {
   void (*run)(const Generator *generator, int64_t first, int64_t count, void *out);
+  const Scaled *scaled;            /* NULL: its elements are not numbers times scales (scaled.h) */
+  const uint8_t *numbers, *scales; /* if they are: element 0 of each array */
 };
 
 typedef struct Contraction {

@@ -9,6 +9,7 @@
 #include "base/min_max.h"
 #include "kernels/contraction/contraction_plan.h"
 #include "kernels/contraction/pack.h"
+#include "kernels/contraction/scaled.h"
 #include "kernels/kernels.h"
 #include "value/scalar.h"
 
@@ -32,6 +33,7 @@ typedef struct DotPlan {
   KernelPlan kernel;
   int number[2];              /* the parameters of a fused product; else 0 and 1 */
   const Instruction *operand; /* of a fused product: the one that is computed; else NULL */
+  Generator planned;          /* of that one, while there is no call */
   Contraction contraction;
   ContractionPlan plan;
   Ragged ragged;
@@ -114,23 +116,25 @@ typedef struct Computed {
   const Instruction *operand;
 } Computed;
 
+static void find_inputs(const Computed *computed, const uint8_t **inputs) {
+  for (int i = 0; i < computed->operand->operand_count; i++) {
+    inputs[i] = computed->call->operands[computed->operand->operands[i]->parameter_number];
+  }
+}
+
 static void compute(const Generator *generator, int64_t first, int64_t count, void *out) {
   const Computed *computed = (const Computed *)generator;
   const Instruction *operand = computed->operand;
   uint8_t *buffers[MAX_INPUTS + 1];
   int inputs = operand->operand_count;
-  for (int i = 0; i < inputs; i++) {
-    buffers[i] = (uint8_t *)computed->call->operands[operand->operands[i]->parameter_number];
-  }
+  find_inputs(computed, (const uint8_t **)buffers);
   size_t bytes = (size_t)first * (size_t)type_bytes(operand->shape->type);
   buffers[inputs] = (uint8_t *)((uintptr_t)out - bytes);
   computed->call->compute(computed->call, buffers, first, first + count);
 }
 
-static const Generator unplanned; /* while there is no call */
-
 /* Finds where the operands of a product come from. Returns false if it has more inputs than there is room for. */
-static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused) {
+static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Arena *arena) {
   p->number[RHS] = 1;
   for (int side = LHS; side <= RHS && is_fused; side++) {
     const Instruction *operand = dot->operands[side];
@@ -138,7 +142,8 @@ static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused) {
     p->number[side] = is_computed ? -1 : (int)operand->parameter_number;
     if (!is_computed) continue;
     p->operand = fused_operand(dot);
-    p->contraction.generator[side] = &unplanned;
+    p->planned.scaled = scaled_of(p->operand, arena);
+    p->contraction.generator[side] = &p->planned;
     p->contraction.type[side] = U8;
     if (p->operand->operand_count > MAX_INPUTS) return false;
   }
@@ -256,7 +261,7 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
   }
   DotPlan *p = ARENA_NEW(arena, DotPlan);
   contraction_of(instruction, &p->contraction, &p->ragged);
-  if (!find_operands(p, instruction, fused)) return NULL;
+  if (!find_operands(p, instruction, fused, arena)) return NULL;
   Contraction largest = p->contraction;
   p->parts = axes_size(&p->ragged.lists) * p->ragged.parts;
   if (p->parts) add_dimension(&p->ragged, &largest, p->ragged.axis.size);
@@ -281,7 +286,7 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
 static void run(const KernelCall *call, int phase, int chunk) {
   const DotPlan *p = (const DotPlan *)call->plan;
   const ContractionPlan *plan = &p->plan;
-  Computed computed = {{compute}, call, p->operand};
+  Computed computed = {{compute, NULL, NULL, NULL}, call, p->operand};
   Contraction contraction;
   const Contraction *whole = &p->contraction;
   const uint8_t *operands[2];
@@ -291,6 +296,11 @@ static void run(const KernelCall *call, int phase, int chunk) {
   }
   if (p->operand) {
     contraction = p->contraction;
+    if (p->planned.scaled) {
+      const uint8_t *inputs[MAX_INPUTS];
+      find_inputs(&computed, inputs);
+      scaled_find(p->planned.scaled, inputs, &computed.generator);
+    }
     for (int side = LHS; side <= RHS; side++) {
       if (contraction.generator[side]) contraction.generator[side] = &computed.generator;
     }

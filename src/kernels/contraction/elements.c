@@ -75,11 +75,12 @@ static bool is_exact(PrimitiveType from, PrimitiveType result) {
 Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveType result) {
   PrimitiveType element = arithmetic->element;
   bool integral = type_is_integral(from) && type_is_integral(result);
-  Loader loader = {from, element, result, NULL, load_any};
+  Loader loader = {.from = from, .element = element, .result = result, .run = load_any};
   if (is_same_bits(from, element) && (integral || !type_is_integral(from))) {
     loader.run = NULL;
   } else if (element == F32 && widen_loop(from) && is_exact(from, result)) {
     loader.run = load_widened;
+    loader.widens = true;
   } else if (element == S16 && integral && type_bytes(from) == 1) {
     loader.run = type_kind(from) == KIND_SIGNED ? load_s8_as_s16 : load_u8_as_s16;
   } else if (element == S32 && integral && type_bits(from) == 8) {
@@ -91,7 +92,10 @@ Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveTyp
 Loader operand_loader(const Contraction *c, const Arithmetic *arithmetic, Operand operand) {
   Loader loader = loader_for(c->type[operand], arithmetic, c->type[OUT]);
   loader.generator = c->generator[operand];
-  if (loader.generator) loader.run = load_generated;
+  if (loader.generator) {
+    loader.run = load_generated;
+    loader.widens = false;
+  }
   return loader;
 }
 
