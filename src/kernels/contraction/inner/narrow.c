@@ -26,161 +26,188 @@ static inline Halves same_twice(v128_t x) { return (Halves){x, x}; }
 #define UNSCALED(x, scale) (x)
 #define MADD(sum, x, y) wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
 
+/* ---- What is left of 16 bytes ---- */
+
+enum { REST_ROWS = 20 };
+
+/* Multiplies the last columns: copies of them, with zeros after them. */
+static void rest_by_depth(const NarrowBlock *b, NarrowLoop *loop, int step, int first) {
+  Byte rest[NARROW_DEPTH][16];
+  NarrowBlock part = *b;
+  int bytes = 16 / step, left = b->columns - first;
+  if (left == 0) return;
+  part.columns = step;
+  part.matrix = rest[0];
+  part.matrix_stride = 16;
+  part.scales += first;
+  part.sums += 4 * (ptrdiff_t)first;
+  for (int k = 0; k < b->depth; k += NARROW_DEPTH, part.vectors += 4 * NARROW_DEPTH) {
+    part.depth = b->depth - k < NARROW_DEPTH ? b->depth - k : NARROW_DEPTH;
+    memset(rest, 0, sizeof rest);
+    for (int i = 0; i < part.depth; i++) {
+      memcpy(rest[i], b->matrix + (k + i) * b->matrix_stride + first * bytes, (size_t)(left * bytes));
+    }
+    loop(&part);
+  }
+}
+
+/* The same for the last numbers of the depth. */
+static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, int first) {
+  Byte rest[16] = {0}, vectors[REST_ROWS][64] = {{0}};
+  NarrowBlock part = *b;
+  int bytes = 16 / step, left = b->depth - first;
+  if (left == 0) return;
+  for (int i = 0; i < b->rows; i++) {
+    memcpy(vectors[i], b->vectors + i * b->vector_stride + 4 * (ptrdiff_t)first, 4 * (size_t)left);
+  }
+  part.depth = step;
+  part.columns = 1;
+  part.vectors = vectors[0];
+  part.vector_stride = sizeof vectors[0];
+  part.matrix = rest;
+  part.scales += first / b->scale_block;
+  for (int j = 0; j < b->columns; j++, part.sums += 4) {
+    memcpy(rest, b->matrix + j * b->matrix_stride + first * bytes, (size_t)(left * bytes));
+    loop(&part);
+    part.scales = (const float *)((const Byte *)part.scales + b->scale_stride);
+  }
+}
+
 /* ---- Rows of the matrix ---- */
 
-/* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time. */
-#define ROWS_BY_DEPTH(name, QUARTERS, halves_of, quarter, scaled, ROWS, DEPTH)                     \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) {      \
-    enum { STEP = 4 * (QUARTERS), BYTES = 16 / STEP };                                             \
-    v128_t x[ROWS][DEPTH];                                                                         \
-    Byte rest[DEPTH][16];                                                                          \
-    const float *scale = b->scales;                                                                \
-    ptrdiff_t stride = b->matrix_stride;                                                           \
-    for (int i = 0; i < (ROWS); i++) {                                                             \
-      for (int k = 0; k < (DEPTH); k++) {                                                          \
-        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k);                  \
-      }                                                                                            \
-    }                                                                                              \
-    for (int j = 0; j < b->columns; j += STEP, matrix += 16, scale += STEP, to += 4 * STEP) {      \
-      if (j + STEP > b->columns) {                                                                 \
-        memset(rest, 0, sizeof rest);                                                              \
-        for (int k = 0; k < (DEPTH); k++) {                                                        \
-          memcpy(rest[k], matrix + k * stride, (size_t)(b->columns - j) * BYTES);                  \
-        }                                                                                          \
-        matrix = rest[0];                                                                          \
-        stride = 16;                                                                               \
-      }                                                                                            \
-      v128_t sum[ROWS][QUARTERS];                                                                  \
-      for (int i = 0; i < (ROWS); i++) {                                                           \
-        for (int q = 0; q < (QUARTERS); q++) {                                                     \
-          sum[i][q] = wasm_v128_load(to + i * b->sums_stride + 16 * q);                            \
-        }                                                                                          \
-      }                                                                                            \
-      for (int k = 0; k < (DEPTH); k++) {                                                          \
-        Halves halves = halves_of(wasm_v128_load(matrix + k * stride));                            \
-        v128_t y[4];                                                                               \
-        y[0] = scaled(quarter(halves, 0), wasm_v128_load(scale));                                  \
-        y[1] = scaled(quarter(halves, 1), wasm_v128_load(scale + 4));                              \
-        if ((QUARTERS) == 4) {                                                                     \
-          y[2] = scaled(quarter(halves, 2), wasm_v128_load(scale + 8));                            \
-          y[3] = scaled(quarter(halves, 3), wasm_v128_load(scale + 12));                           \
-        }                                                                                          \
-        for (int q = 0; q < (QUARTERS); q++) {                                                     \
-          for (int i = 0; i < (ROWS); i++) sum[i][q] = MADD(sum[i][q], x[i][k], y[q]);             \
-        }                                                                                          \
-      }                                                                                            \
-      for (int i = 0; i < (ROWS); i++) {                                                           \
-        for (int q = 0; q < (QUARTERS); q++) {                                                     \
-          wasm_v128_store(to + i * b->sums_stride + 16 * q, sum[i][q]);                            \
-        }                                                                                          \
-      }                                                                                            \
-    }                                                                                              \
+/* Multiplies four columns. */
+#define QUARTER_BY_DEPTH(halves_of, quarter, scaled, ROWS, DEPTH, q)                             \
+  {                                                                                              \
+    v128_t sum[ROWS];                                                                            \
+    for (int i = 0; i < (ROWS); i++) sum[i] = wasm_v128_load(to + i * apart + 16 * (q));         \
+    _Pragma("clang loop unroll(full)") for (int k = 0; k < (DEPTH); k++) {                       \
+      Halves halves = halves_of(wasm_v128_load(matrix + k * stride));                            \
+      v128_t y = scaled(quarter(halves, q), wasm_v128_load(scale + 4 * (q)));                                             \
+      for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);                        \
+    }                                                                                            \
+    for (int i = 0; i < (ROWS); i++) wasm_v128_store(to + i * apart + 16 * (q), sum[i]);         \
   }
 
-#define ROWS_CASE(name, ROWS, DEPTH)                                                      \
-  for (; k + (DEPTH) <= b->depth; k += (DEPTH)) {                                         \
-    name##_##ROWS##x##DEPTH(b, b->vectors + i * b->vector_stride + 4 * (ptrdiff_t)k,      \
+/* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. */
+#define ROWS_BY_DEPTH(name, QUARTERS, halves_of, quarter, scaled, ROWS, DEPTH)                  \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) {   \
+    enum { STEP = 4 * (QUARTERS) };                                                             \
+    v128_t x[ROWS][DEPTH];                                                                      \
+    const float *scale = b->scales;                                                             \
+    const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                          \
+    for (int i = 0; i < (ROWS); i++) {                                                          \
+      _Pragma("clang loop unroll(full)") for (int k = 0; k < (DEPTH); k++) {                    \
+        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k);               \
+      }                                                                                         \
+    }                                                                                           \
+    for (int j = b->columns; j >= STEP; j -= STEP, matrix += 16, scale += STEP, to += 4 * STEP) { \
+      QUARTER_BY_DEPTH(halves_of, quarter, scaled, ROWS, DEPTH, 0)                              \
+      QUARTER_BY_DEPTH(halves_of, quarter, scaled, ROWS, DEPTH, 1)                              \
+      if ((QUARTERS) == 4) {                                                                    \
+        QUARTER_BY_DEPTH(halves_of, quarter, scaled, ROWS, DEPTH, 2)                            \
+        QUARTER_BY_DEPTH(halves_of, quarter, scaled, ROWS, DEPTH, 3)                            \
+      }                                                                                         \
+    }                                                                                           \
+  }
+
+#define ROWS_CASE(name, ROWS, DEPTH)                                                         \
+  for (; k + (DEPTH) <= b->depth; k += (DEPTH)) {                                            \
+    name##_##ROWS##x##DEPTH(b, b->vectors + i * b->vector_stride + 4 * (ptrdiff_t)k,         \
                             b->matrix + k * b->matrix_stride, b->sums + i * b->sums_stride); \
   }
 
-#define BY_DEPTH(name, ...)                              \
-  ROWS_BY_DEPTH(name##_1x8, __VA_ARGS__, 1, 8)           \
-  ROWS_BY_DEPTH(name##_1x1, __VA_ARGS__, 1, 1)           \
-  ROWS_BY_DEPTH(name##_4x1, __VA_ARGS__, 4, 1)           \
-  static void name(const NarrowBlock *b) {               \
-    for (int i = 0; i < b->rows; i += 4) {               \
-      int k = 0;                                         \
-      if (b->rows > 1) {                                 \
-        ROWS_CASE(name, 4, 1)                            \
-      } else {                                           \
-        ROWS_CASE(name, 1, 8)                            \
-        ROWS_CASE(name, 1, 1)                            \
-      }                                                  \
-    }                                                    \
+#define BY_DEPTH(name, QUARTERS, ...)                                        \
+  ROWS_BY_DEPTH(name##_1x8, QUARTERS, __VA_ARGS__, 1, 8)                     \
+  ROWS_BY_DEPTH(name##_1x1, QUARTERS, __VA_ARGS__, 1, 1)                     \
+  ROWS_BY_DEPTH(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1)                     \
+  static void name(const NarrowBlock *b) {                                   \
+    for (int i = 0; i < b->rows; i += 4) {                                   \
+      int k = 0;                                                             \
+      if (b->rows > 1) {                                                     \
+        ROWS_CASE(name, 4, 1)                                                \
+      } else {                                                               \
+        ROWS_CASE(name, 1, 8)                                                \
+        ROWS_CASE(name, 1, 1)                                                \
+      }                                                                      \
+    }                                                                        \
+    rest_by_depth(b, name, 4 * (QUARTERS), b->columns & -(4 * (QUARTERS)));  \
   }
 
 /* ---- Lines of the matrix ---- */
 
 /* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time, with SUMS sums for each. */
-#define LINES_BY_COLUMNS(name, QUARTERS, halves_of, quarter, scaled, ROWS, LINES, SUMS)           \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,                 \
-                   const Byte *scales, Byte *to) {                                                \
-    enum { STEP = 4 * (QUARTERS), BYTES = 16 / STEP };                                            \
-    v128_t sum[ROWS][LINES][SUMS];                                                                \
-    Byte rest[LINES][16], more[ROWS][4 * STEP];                                                   \
-    ptrdiff_t stride = b->matrix_stride, apart = b->vector_stride;                                \
-    for (int i = 0; i < (ROWS) * (LINES) * (SUMS); i++) {                                         \
-      sum[0][0][i] = wasm_i32x4_const_splat(0);                                                   \
-    }                                                                                             \
-    for (int begin = 0; begin < b->depth; begin += b->scale_block, scales += 4) {                 \
-      int end = begin + b->scale_block < b->depth ? begin + b->scale_block : b->depth;            \
-      v128_t scale[LINES];                                                                        \
-      for (int l = 0; l < (LINES); l++) {                                                         \
-        scale[l] = wasm_v128_load32_splat(scales + l * b->scale_stride);                          \
-      }                                                                                           \
-      for (int k = begin; k < end; k += STEP, matrix += 16, vectors += 4 * STEP) {                \
-        if (k + STEP > b->depth) {                                                                \
-          size_t left = (size_t)(b->depth - k);                                                   \
-          memset(rest, 0, sizeof rest);                                                           \
-          memset(more, 0, sizeof more);                                                           \
-          for (int l = 0; l < (LINES); l++) memcpy(rest[l], matrix + l * stride, left * BYTES);   \
-          for (int i = 0; i < (ROWS); i++) memcpy(more[i], vectors + i * apart, left * 4);        \
-          matrix = rest[0];                                                                       \
-          vectors = more[0];                                                                      \
-          stride = 16;                                                                            \
-          apart = sizeof more[0];                                                                 \
-        }                                                                                         \
-        for (int l = 0; l < (LINES); l++) {                                                       \
-          Halves halves = halves_of(wasm_v128_load(matrix + l * stride));                         \
-          v128_t y[4];                                                                            \
-          y[0] = scaled(quarter(halves, 0), scale[l]);                                            \
-          y[1] = scaled(quarter(halves, 1), scale[l]);                                            \
-          if ((QUARTERS) == 4) {                                                                  \
-            y[2] = scaled(quarter(halves, 2), scale[l]);                                          \
-            y[3] = scaled(quarter(halves, 3), scale[l]);                                          \
-          }                                                                                       \
-          for (int q = 0; q < (QUARTERS); q++) {                                                  \
-            for (int i = 0; i < (ROWS); i++) {                                                    \
-              v128_t x = wasm_v128_load(vectors + i * apart + 16 * q);                            \
-              sum[i][l][q % (SUMS)] = MADD(sum[i][l][q % (SUMS)], x, y[q]);                       \
-            }                                                                                     \
-          }                                                                                       \
-        }                                                                                         \
-      }                                                                                           \
-    }                                                                                             \
-    for (int i = 0; i < (ROWS); i++) {                                                            \
-      for (int l = 0; l < (LINES); l++) {                                                         \
-        float *out = (float *)(to + i * b->sums_stride) + l;                                      \
-        v128_t all = sum[i][l][0];                                                                \
-        for (int u = 1; u < (SUMS); u++) all = wasm_f32x4_add(all, sum[i][l][u]);                 \
-        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 2, 3, 0, 1));                      \
-        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 1, 0, 3, 2));                      \
-        *out += wasm_f32x4_extract_lane(all, 0);                                                  \
-      }                                                                                           \
-    }                                                                                             \
+#define LINES_BY_COLUMNS(name, QUARTERS, halves_of, quarter, scaled, ROWS, LINES, SUMS)          \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,                \
+                   const Byte *scales, Byte *to) {                                               \
+    enum { STEP = 4 * (QUARTERS) };                                                              \
+    v128_t sum[ROWS][LINES][SUMS];                                                               \
+    const ptrdiff_t stride = b->matrix_stride, apart = b->vector_stride;                         \
+    for (int i = 0; i < (ROWS); i++) {                                                           \
+      for (int l = 0; l < (LINES); l++) {                                                        \
+        for (int u = 0; u < (SUMS); u++) sum[i][l][u] = wasm_i32x4_const_splat(0);               \
+      }                                                                                          \
+    }                                                                                            \
+    for (int left = b->depth; left >= STEP; scales += 4) {                                       \
+      int count = b->scale_block < left ? b->scale_block : left;                                 \
+      v128_t scale[LINES];                                                                       \
+      left -= count;                                                                             \
+      for (int l = 0; l < (LINES); l++) {                                                        \
+        scale[l] = wasm_v128_load32_splat(scales + l * b->scale_stride);                         \
+      }                                                                                          \
+      for (; count >= STEP; count -= STEP, matrix += 16, vectors += 4 * STEP) {                  \
+        for (int l = 0; l < (LINES); l++) {                                                      \
+          Halves halves = halves_of(wasm_v128_load(matrix + l * stride));                        \
+          v128_t y[4];                                                                           \
+          y[0] = scaled(quarter(halves, 0), scale[l]);                                           \
+          y[1] = scaled(quarter(halves, 1), scale[l]);                                           \
+          if ((QUARTERS) == 4) {                                                                 \
+            y[2] = scaled(quarter(halves, 2), scale[l]);                                         \
+            y[3] = scaled(quarter(halves, 3), scale[l]);                                         \
+          }                                                                                      \
+          for (int q = 0; q < (QUARTERS); q++) {                                                 \
+            for (int i = 0; i < (ROWS); i++) {                                                   \
+              v128_t x = wasm_v128_load(vectors + i * apart + 16 * q);                           \
+              sum[i][l][q % (SUMS)] = MADD(sum[i][l][q % (SUMS)], x, y[q]);                      \
+            }                                                                                    \
+          }                                                                                      \
+        }                                                                                        \
+      }                                                                                          \
+    }                                                                                            \
+    for (int i = 0; i < (ROWS); i++) {                                                           \
+      for (int l = 0; l < (LINES); l++) {                                                        \
+        float *out = (float *)(to + i * b->sums_stride) + l;                                     \
+        v128_t all = sum[i][l][0];                                                               \
+        for (int u = 1; u < (SUMS); u++) all = wasm_f32x4_add(all, sum[i][l][u]);                \
+        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 2, 3, 0, 1));                     \
+        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 1, 0, 3, 2));                     \
+        *out += wasm_f32x4_extract_lane(all, 0);                                                 \
+      }                                                                                          \
+    }                                                                                            \
   }
 
-#define LINES_CASE(name, ROWS, LINES)                                                             \
-  for (; j + (LINES) <= b->columns; j += (LINES)) {                                               \
-    name##_##ROWS##x##LINES(b, b->vectors + i * b->vector_stride, b->matrix + j * b->matrix_stride, \
-                            (const Byte *)b->scales + j * b->scale_stride,                        \
-                            b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j);                     \
+#define LINES_CASE(name, ROWS, number, LINES)                                               \
+  for (; j + (LINES) <= b->columns; j += (LINES)) {                                         \
+    name##_##ROWS##x##number(b, b->vectors + i * b->vector_stride,                           \
+                            b->matrix + j * b->matrix_stride,                               \
+                            (const Byte *)b->scales + j * b->scale_stride,                  \
+                            b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j);               \
   }
 
-#define BY_COLUMNS(name, QUARTERS, ...)                               \
-  LINES_BY_COLUMNS(name##_1x2, QUARTERS, __VA_ARGS__, 1, 2, QUARTERS) \
-  LINES_BY_COLUMNS(name##_1x1, QUARTERS, __VA_ARGS__, 1, 1, QUARTERS) \
-  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, 2)        \
-  static void name(const NarrowBlock *b) {                            \
-    for (int i = 0; i < b->rows; i += 4) {                            \
-      int j = 0;                                                      \
-      if (b->rows > 1) {                                              \
-        LINES_CASE(name, 4, 1)                                        \
-      } else {                                                        \
-        LINES_CASE(name, 1, 2)                                        \
-        LINES_CASE(name, 1, 1)                                        \
-      }                                                               \
-    }                                                                 \
+#define BY_COLUMNS(name, QUARTERS, ...)                                       \
+  LINES_BY_COLUMNS(name##_1x2, QUARTERS, __VA_ARGS__, 1, 8 / (QUARTERS), QUARTERS) \
+  LINES_BY_COLUMNS(name##_1x1, QUARTERS, __VA_ARGS__, 1, 1, QUARTERS)         \
+  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, 2)                \
+  static void name(const NarrowBlock *b) {                                    \
+    for (int i = 0; i < b->rows; i += 4) {                                    \
+      int j = 0;                                                              \
+      if (b->rows > 1) {                                                      \
+        LINES_CASE(name, 4, 1, 1)                                             \
+      } else {                                                                \
+        LINES_CASE(name, 1, 2, 8 / (QUARTERS))                                \
+        LINES_CASE(name, 1, 1, 1)                                             \
+      }                                                                       \
+    }                                                                         \
+    rest_by_columns(b, name, 4 * (QUARTERS), b->depth & -(4 * (QUARTERS)));   \
   }
 
 /* ---- Types ---- */
@@ -217,19 +244,26 @@ const NarrowLoops *narrow_loops(PrimitiveType type) {
   }
 }
 
+static inline bool has_all_bits(v128_t x, v128_t bits, bool pairs) {
+  x = wasm_v128_and(x, bits);
+  return wasm_v128_any_true(pairs ? wasm_i16x8_eq(x, bits) : wasm_i8x16_eq(x, bits));
+}
+
 bool narrow_has_special(const NarrowLoops *loops, int bytes, const uint8_t *elements,
                         int64_t count) {
-  if (!loops->special) return false;
-  v128_t bits = bytes == 2 ? wasm_i16x8_splat((int16_t)(loops->special << 8))
-                           : wasm_i8x16_splat((int8_t)loops->special);
-  v128_t found = wasm_i32x4_const_splat(0);
-  int64_t size = count * bytes, i = 0;
-  for (; i < size; i += 16) {
-    Byte rest[16] = {0};
-    const Byte *from = elements + i;
-    if (size - i < 16) from = memcpy(rest, from, (size_t)(size - i));
-    v128_t x = wasm_v128_and(wasm_v128_load(from), bits);
-    found = wasm_v128_or(found, bytes == 2 ? wasm_i16x8_eq(x, bits) : wasm_i8x16_eq(x, bits));
+  bool pairs = bytes == 2;
+  v128_t bits = pairs ? wasm_i16x8_splat((int16_t)(loops->special << 8))
+                      : wasm_i8x16_splat((int8_t)loops->special);
+  v128_t most = wasm_i32x4_const_splat(0);
+  const Byte *end = elements + count * bytes;
+  for (; end - elements >= 32; elements += 32) {
+    v128_t x = wasm_v128_and(wasm_v128_load(elements), bits);
+    v128_t y = wasm_v128_and(wasm_v128_load(elements + 16), bits);
+    most = pairs ? wasm_i16x8_max(most, wasm_i16x8_max(x, y))
+                 : wasm_u8x16_max(most, wasm_u8x16_max(x, y));
   }
-  return wasm_v128_any_true(found);
+  Byte rest[32] = {0};
+  memcpy(rest, elements, (size_t)(end - elements));
+  return has_all_bits(most, bits, pairs) || has_all_bits(wasm_v128_load(rest), bits, pairs) ||
+         has_all_bits(wasm_v128_load(rest + 16), bits, pairs);
 }
