@@ -190,8 +190,9 @@ static Vectors load_vectors(const Contraction *c, const Arithmetic *arithmetic, 
       if (count % lanes) memset(to + (size_t)count * out_bytes, 0, out_bytes);
     }
   }
-  memset(buffer + (size_t)rows * vectors.stride * (size_t)reals, 0,
-         (size_t)missing * vectors.stride);
+  if (missing) {
+    memset(buffer + (size_t)rows * vectors.stride, 0, (size_t)missing * vectors.stride);
+  }
   return vectors;
 }
 

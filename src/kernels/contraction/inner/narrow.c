@@ -53,10 +53,12 @@ static void rest_by_depth(const NarrowBlock *b, NarrowLoop *loop, int step, int 
 
 /* The same for the last numbers of the depth. */
 static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, int first) {
-  Byte rest[16] = {0}, vectors[REST_ROWS][64] = {{0}};
+  Byte rest[16], vectors[REST_ROWS][64];
   NarrowBlock part = *b;
   int bytes = 16 / step, left = b->depth - first;
   if (left == 0) return;
+  memset(rest, 0, sizeof rest);
+  memset(vectors, 0, sizeof vectors);
   for (int i = 0; i < b->rows; i++) {
     memcpy(vectors[i], b->vectors + i * b->vector_stride + 4 * (ptrdiff_t)first, 4 * (size_t)left);
   }
@@ -244,26 +246,21 @@ const NarrowLoops *narrow_loops(PrimitiveType type) {
   }
 }
 
-static inline bool has_all_bits(v128_t x, v128_t bits, bool pairs) {
-  x = wasm_v128_and(x, bits);
-  return wasm_v128_any_true(pairs ? wasm_i16x8_eq(x, bits) : wasm_i8x16_eq(x, bits));
-}
-
 bool narrow_has_special(const NarrowLoops *loops, int bytes, const uint8_t *elements,
                         int64_t count) {
   bool pairs = bytes == 2;
   v128_t bits = pairs ? wasm_i16x8_splat((int16_t)(loops->special << 8))
                       : wasm_i8x16_splat((int8_t)loops->special);
-  v128_t most = wasm_i32x4_const_splat(0);
-  const Byte *end = elements + count * bytes;
-  for (; end - elements >= 32; elements += 32) {
+  v128_t special = wasm_i32x4_const_splat(0);
+  int64_t left = count * bytes;
+  Byte rest[16];
+  for (; left > 0; left -= 16, elements += 16) {
+    if (left < 16) { /* a call of memcpy takes as long as many vectors */
+      memset(rest, 0, sizeof rest);
+      elements = memcpy(rest, elements, (size_t)left);
+    }
     v128_t x = wasm_v128_and(wasm_v128_load(elements), bits);
-    v128_t y = wasm_v128_and(wasm_v128_load(elements + 16), bits);
-    most = pairs ? wasm_i16x8_max(most, wasm_i16x8_max(x, y))
-                 : wasm_u8x16_max(most, wasm_u8x16_max(x, y));
+    special = wasm_v128_or(special, pairs ? wasm_i16x8_eq(x, bits) : wasm_i8x16_eq(x, bits));
   }
-  Byte rest[32] = {0};
-  memcpy(rest, elements, (size_t)(end - elements));
-  return has_all_bits(most, bits, pairs) || has_all_bits(wasm_v128_load(rest), bits, pairs) ||
-         has_all_bits(wasm_v128_load(rest + 16), bits, pairs);
+  return wasm_v128_any_true(special);
 }
