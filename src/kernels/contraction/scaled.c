@@ -13,7 +13,7 @@ static const LoopNode *widened(const LoopNode *node) {
   while (node->kind == NODE_OPERATION && node->instruction->opcode == HLO_CONVERT) {
     const LoopNode *from = node->operands[0];
     PrimitiveType type = from->instruction->shape->type;
-    bool keeps = node->instruction->shape->type == F32 && (type == F32 || narrow_loops(type));
+    bool keeps = node->instruction->shape->type == F32 && (type == F32 || narrow_loops(type, false));
     if (!keeps) return node;
     node = from;
   }
@@ -64,7 +64,7 @@ static bool set_scales(Scaled *scaled, const LoopPlan *plan, const LoopNode *sca
   if (!is_input(scale)) return false;
   scaled->scales = input_of(scale);
   for (int k = 0; k < plan->rank; k++) scaled->strides[k] = scale->offset.coefficient[k];
-  return scaled->scales.type == F32 || narrow_loops(scaled->scales.type);
+  return scaled->scales.type == F32 || narrow_loops(scaled->scales.type, false);
 }
 
 static bool match(Scaled *scaled, const LoopPlan *plan, const LoopNode *numbers,
@@ -72,10 +72,10 @@ static bool match(Scaled *scaled, const LoopPlan *plan, const LoopNode *numbers,
   numbers = widened(numbers);
   if (!is_input(numbers) || !is_in_order(plan, numbers)) return false;
   scaled->numbers = input_of(numbers);
-  scaled->loops = narrow_loops(scaled->numbers.type);
+  scaled->loops = narrow_loops(scaled->numbers.type, scale);
   scaled->scale = 1;
   scaled->scales.parameter = -1;
-  if (!scaled->loops || (scale && !scaled->loops->factor)) return false;
+  if (!scaled->loops) return false;
   scaled->rank = plan->rank;
   for (int k = 0; k < plan->rank; k++) scaled->sizes[k] = plan->sizes[k];
   return set_starts(scaled, plan) && (!scale || set_scales(scaled, plan, widened(scale)));

@@ -50,7 +50,7 @@ static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool
   if (arithmetic->reals != 1 || arithmetic->lanes != LANES_F32) return narrow;
   if (!narrow.scaled) {
     bool widens = operand_loader(c, arithmetic, RHS).widens;
-    if (widens) narrow.loops = narrow_loops(narrow.type);
+    if (widens) narrow.loops = narrow_loops(narrow.type, false);
     return narrow;
   }
   const Scaled *scaled = narrow.scaled->scaled;
@@ -101,7 +101,8 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
     most_lines = min_i64(most_lines, MATRIX_BYTES / (CONVERTED_ROWS * bytes));
   }
   /* A unit is several lines along the depth, or a range of columns of several rows. */
-  int64_t row = narrow.loops ? MIN_COLUMNS * 4 / type_bytes(narrow.type) : MIN_COLUMNS;
+  bool whole = narrow.loops && !narrow.loops->prepare; /* rows are read as they are */
+  int64_t row = whole ? MIN_COLUMNS * 4 / type_bytes(narrow.type) : MIN_COLUMNS;
   int64_t wanted = along_depth ? UNIT_ELEMENTS / depth + 1 : row;
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
   plan->tile[LHS] = plan->lines[LHS];
@@ -307,13 +308,14 @@ static void add_by_columns(const Block *block, const Vectors *vectors) {
 
 /* ---- A narrow matrix ---- */
 
-enum { MAX_SCALES = 4096 };
+enum { MAX_SCALES = 4096, PREPARED_BYTES = 16384 };
 
 /* Multiplies lines or rows from element number `first` on. Returns false, and changes nothing, if their numbers or scales do
 ** not suit the loops. */
 static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vectors *vectors,
                             int64_t first, bool along_depth) {
   _Alignas(16) float scales[MAX_SCALES + LINE_STEP];
+  _Alignas(16) uint8_t prepared[PREPARED_BYTES];
   const NarrowLoops *loops = narrow->loops;
   const Generator *scaled = loops->factor ? narrow->scaled : NULL;
   int64_t lines = along_depth ? block->columns : block->depth;
@@ -322,7 +324,7 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
   ptrdiff_t stride = (ptrdiff_t)block->stride / type_bytes(block->loader.from) * bytes;
   const uint8_t *numbers = narrow->scaled ? narrow->scaled->numbers + first * bytes : block->data;
   for (int64_t i = 0; i < lines && loops->special; i++) {
-    if (narrow_has_special(loops, (int)bytes, numbers + i * stride, count)) return false;
+    if (narrow_has_special(loops, numbers + i * stride, count)) return false;
   }
   int64_t filled = along_depth ? 1 : count, apart = 0;
   if (!scaled) {
@@ -343,6 +345,14 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
       }
     }
   }
+  if (loops->prepare) {
+    int64_t row = 2 * round_up(count, LINE_STEP);
+    for (int64_t i = 0; i < lines; i++) {
+      loops->prepare(numbers + i * stride, count, prepared + i * row);
+    }
+    numbers = prepared;
+    stride = row;
+  }
   NarrowBlock all = {(int)vectors->count,
                      (int)block->columns,
                      (int)block->depth,
@@ -359,16 +369,18 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
   return true;
 }
 
-/* Returns how many lines, or rows, from one on share a list of scales. */
+/* Returns how many lines, or rows, from one on share a list of scales, and have room. */
 static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t first,
                              bool along_depth) {
   const Generator *scaled = narrow->loops->factor ? narrow->scaled : NULL;
-  int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from);
-  if (!scaled) return along_depth ? block->columns : block->depth;
+  int64_t count = along_depth ? block->depth : block->columns;
+  int64_t most = narrow->loops->prepare ? PREPARED_BYTES / (2 * round_up(count, LINE_STEP)) : INT32_MAX;
+  if (!scaled) return most;
   int64_t run = scaled_run(scaled->scaled);
-  if (along_depth) return run >= block->depth ? MAX_SCALES : MAX_SCALES / divide_up(block->depth, run);
+  if (along_depth) return min_i64(most, run >= count ? MAX_SCALES : MAX_SCALES / divide_up(count, run));
+  int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from);
   int64_t same = scaled_lines(scaled->scaled, stride);
-  return same - first / stride % same;
+  return min_i64(most, same - first / stride % same);
 }
 
 /* first: the number of the block's first element. */

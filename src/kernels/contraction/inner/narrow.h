@@ -37,15 +37,16 @@ typedef void NarrowLoop(const NarrowBlock *block);
 typedef struct NarrowLoops {
   NarrowLoop *by_depth;   /* matrix[depth] are contiguous rows */
   NarrowLoop *by_columns; /* matrix[column] are contiguous lines */
-  float factor; /* of scales: a power of two, which the loops leave out as they widen */
-  int special;  /* bits of the upper byte that infinities and NaNs have set, and the loops misread; 0: none */
+  float factor;           /* of scales: a power of two, which the loops leave out; 0: they take no scales */
+  int special;            /* bits of the upper byte of numbers that the loops misread, if all are set; 0: none */
+  /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
+  void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
 } NarrowLoops;
 
-/* Returns the loops of a type; NULL if it has none. */
-const NarrowLoops *narrow_loops(PrimitiveType type);
+/* Returns the loops of a type; NULL if it has none. scaled: there are scales other than 1. */
+const NarrowLoops *narrow_loops(PrimitiveType type, bool scaled);
 
-/* Whether one of `count` elements is an infinity or a NaN that the type's loops misread. */
-bool narrow_has_special(const NarrowLoops *loops, int bytes, const uint8_t *elements,
-                        int64_t count);
+/* Whether one of `count` two-byte elements is misread: an infinity or a NaN of f16. */
+bool narrow_has_special(const NarrowLoops *loops, const uint8_t *elements, int64_t count);
 
 #endif

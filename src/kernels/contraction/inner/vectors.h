@@ -14,11 +14,11 @@ static inline v128_t upper_high(v128_t x) {
 
 /* Moves four bytes, from number `first` on, to the lowest byte of a lane. */
 #define BYTES_LOW(x, first)                                                                 \
-  wasm_i8x16_swizzle(x, wasm_i8x16_const((first), -1, -1, -1, (first) + 1, -1, -1, -1,      \
+  wasm_i8x16_swizzle(x, wasm_i8x16_make((first), -1, -1, -1, (first) + 1, -1, -1, -1,      \
                                          (first) + 2, -1, -1, -1, (first) + 3, -1, -1, -1))
 /* The same to the highest byte, which keeps the sign: 2^24 times the number. */
 #define BYTES_HIGH(x, first)                                                                \
-  wasm_i8x16_swizzle(x, wasm_i8x16_const(-1, -1, -1, (first), -1, -1, -1, (first) + 1, -1,  \
+  wasm_i8x16_swizzle(x, wasm_i8x16_make(-1, -1, -1, (first), -1, -1, -1, (first) + 1, -1,  \
                                          -1, -1, (first) + 2, -1, -1, -1, (first) + 3))
 
 /* Moves the sign, exponent and mantissa of numbers with a 5-bit exponent, in the upper bits of lanes, to their place in
