@@ -415,10 +415,11 @@ static ThunkKind kind_of(const ThunkCompiler *c, const Instruction *instruction,
   default: break;
   }
   if (instruction->opcode == HLO_FUSION || instruction->opcode == HLO_SORT) {
-    const Computation *called = instruction->a->calls;
+    const Instruction *product = fused_product(instruction);
+    const Computation *called = product ? fused_operand(product)->a->calls : instruction->a->calls;
     bool has_room = c->program->fusion_count < MAX_FUNCTIONS;
     if (called && !has_room && !c->function_of[called->number]) return THUNK_EVAL;
-    if (instruction->opcode == HLO_FUSION) return THUNK_GENERATED;
+    if (instruction->opcode == HLO_FUSION && !product) return THUNK_GENERATED;
   }
   bool evaluate = c->options->evaluate && eval_knows(instruction);
   *plan = evaluate ? NULL : kernel_plan(instruction, c->options->kernels_off, c->arena);
@@ -440,8 +441,15 @@ static int add_function(ThunkCompiler *c, const Instruction *fusion) {
   return *function - 1;
 }
 
-/* Adds to a kernel's thunk the computation that its instruction calls on arrays, as a fusion. */
+/* Adds to a kernel's thunk the computation that its instruction calls on arrays, as a fusion: a comparator, or the operand of
+** a product. */
 static void add_kernel_fusion(ThunkCompiler *c, Thunk *thunk, const Computation *called) {
+  const Instruction *product = fused_product(thunk->instruction);
+  if (product) {
+    thunk->fusion = fused_operand(product);
+    thunk->fusion_function = add_function(c, thunk->fusion);
+    return;
+  }
   Instruction *fusion = ARENA_NEW(c->arena, Instruction);
   *fusion = *thunk->instruction;
   fusion->opcode = HLO_FUSION;

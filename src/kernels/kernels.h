@@ -48,10 +48,10 @@ struct KernelCall {
   const uint8_t *const *operands; /* leaves, dense and row-major */
   uint8_t *const *results;
   uint8_t *scratch; /* 64-byte aligned */
-  /* Computes, on arrays, the computation of the instruction's attribute `calls`. `buffers` has one pointer
-  ** per parameter, then one for the result. Elements whose result is not used may hold anything. Callable
-  ** from any thread. */
-  void (*compute)(const KernelCall *call, uint8_t *const *buffers);
+  /* Computes, on arrays, elements [begin, end) of the result of a computation: of a sort's comparator, of a product's
+  ** computed operand. `buffers` has one pointer per parameter, then one for the result, where element `begin` is
+  ** written at that index. Elements whose result is not used may hold anything. Callable from any thread. */
+  void (*compute)(const KernelCall *call, uint8_t *const *buffers, int64_t begin, int64_t end);
   const void *computed; /* for `compute` */
   /* Set by a long chunk that pauses before it is done. It runs again soon, on any thread. */
   bool *again;

@@ -333,13 +333,15 @@ typedef struct KernelFusion {
   int module, function;
 } KernelFusion;
 
-static void compute_generated(const KernelCall *call, uint8_t *const *buffers) {
+static void compute_generated(const KernelCall *call, uint8_t *const *buffers, int64_t begin,
+                              int64_t end) {
   const KernelFusion *computed = call->computed;
-  generated_function(computed->module, computed->function)(buffers, 0,
-                                                           shape_elements(computed->fusion->shape));
+  generated_function(computed->module, computed->function)(buffers, begin, end);
 }
 
-static void compute_evaluated(const KernelCall *call, uint8_t *const *buffers) {
+/* Evaluates the whole result, and keeps the elements that are asked for. */
+static void compute_evaluated(const KernelCall *call, uint8_t *const *buffers, int64_t begin,
+                              int64_t end) {
   const Instruction *fusion = ((const KernelFusion *)call->computed)->fusion;
   Arena *arena = arena_new();
   Error error;
@@ -352,7 +354,11 @@ static void compute_evaluated(const KernelCall *call, uint8_t *const *buffers) {
     operands[i] = (Literal){.shape = shape, .data = buffers[i]};
     list[i] = &operands[i];
   }
+  size_t bytes = (size_t)type_bytes(fusion->shape->type), first = (size_t)begin * bytes;
+  uint8_t *all = ARENA_ARRAY(arena, uint8_t, shape_bytes(fusion->shape));
+  operands[count].data = all;
   if (!eval_instruction(fusion, list, list[count], &context)) platform_fatal(error.message);
+  memcpy((uint8_t *)((uintptr_t)buffers[count] + first), all + first, (size_t)(end - begin) * bytes);
   arena_free(arena);
 }
 

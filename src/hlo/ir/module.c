@@ -202,6 +202,21 @@ int instruction_called(const Instruction *instruction, Computation **out) {
   return count;
 }
 
+const Instruction *fused_product(const Instruction *fusion) {
+  if (fusion->opcode != HLO_FUSION) return NULL;
+  const Instruction *root = fusion->a->calls->root;
+  return root->opcode == HLO_DOT ? root : NULL;
+}
+
+static const Instruction *before_reshape(const Instruction *x) {
+  return x->opcode == HLO_RESHAPE ? x->operands[0] : x;
+}
+
+const Instruction *fused_operand(const Instruction *dot) {
+  const Instruction *rhs = before_reshape(dot->operands[1]);
+  return rhs->opcode == HLO_FUSION ? rhs : before_reshape(dot->operands[0]);
+}
+
 int conditional_branches(const Instruction *instruction, Computation **out, bool *predicated) {
   const Attributes *a = instruction->a;
   *predicated = instruction->operand_count > 0 && instruction->operands[0]->shape->type == PRED;

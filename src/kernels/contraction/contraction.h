@@ -36,10 +36,23 @@ typedef struct Axes {
   Axis items[MAX_RANK];
 } Axes;
 
+/* Computes an operand instead of reading it: writes `count` elements of its row-major order, from number `first` on, in
+** the arithmetic's element type. */
+typedef struct Scaled Scaled;
+typedef struct Generator Generator;
+struct Generator {
+  void (*run)(const Generator *generator, int64_t first, int64_t count, void *out);
+  const Scaled *scaled;            /* NULL: its elements are not numbers times scales (scaled.h) */
+  const uint8_t *numbers, *scales; /* if they are: element 0 of each array */
+};
+
 typedef struct Contraction {
   Axes batch, rows, columns, depth;
   int64_t base[3];          /* offsets of the first elements */
   PrimitiveType type[3];    /* of the operands, and of the result of the instruction */
+  /* Of computed operands; else NULL. The data of such an operand is its generator's own address, and its type is one
+  ** of a byte, so that the offset of an address is the element's number. */
+  const Generator *generator[2];
   bool keeps_negative_zero; /* a sum of one product is that product, even if it is -0 */
   bool windowed;            /* the rows of the lhs overlap: together they exceed its elements */
   bool keeps_rows;          /* parts may have any number of rows: do not swap rows and columns */

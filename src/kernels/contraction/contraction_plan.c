@@ -58,7 +58,8 @@ static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
   if (c->rows.count > 1 || c->columns.count > 1 || c->depth.count > 1) return BY_TILES;
   int64_t *lines = plan->lines, fewest = lines[LHS] < lines[RHS] ? lines[LHS] : lines[RHS];
   int64_t most = lines[LHS] > lines[RHS] ? lines[LHS] : lines[RHS], depth = axes_size(&c->depth);
-  if (fewest > THIN || (depth <= TINY_DEPTH && most * depth <= TINY)) {
+  bool computed = c->generator[LHS] || c->generator[RHS];
+  if (!computed && (fewest > THIN || (depth <= TINY_DEPTH && most * depth <= TINY))) {
     if (swapping_cost(c, true) < swapping_cost(c, false)) swap_plan(plan, c);
     if (small_plan(plan, c)) return BY_WHOLE_MATRICES;
   }

@@ -9,6 +9,7 @@
 #include "base/min_max.h"
 #include "kernels/contraction/contraction_plan.h"
 #include "kernels/contraction/pack.h"
+#include "kernels/contraction/scaled.h"
 #include "kernels/kernels.h"
 #include "value/scalar.h"
 
@@ -30,6 +31,9 @@ typedef struct Part {
 
 typedef struct DotPlan {
   KernelPlan kernel;
+  int number[2];              /* the parameters of a fused product; else 0 and 1 */
+  const Instruction *operand; /* of a fused product: the one that is computed; else NULL */
+  Generator planned;          /* of that one, while there is no call */
   Contraction contraction;
   ContractionPlan plan;
   Ragged ragged;
@@ -99,6 +103,51 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
   }
   c->keeps_negative_zero = dimension < 0 && axes_size(&c->depth) == 1;
   c->keeps_rows = dimension >= 0 && ragged->by_rows;
+}
+
+/* ---- Computed operands ---- */
+
+enum { MAX_INPUTS = 64 };
+
+/* Computes elements of the fused operand of a call. */
+typedef struct Computed {
+  Generator generator;
+  const KernelCall *call;
+  const Instruction *operand;
+} Computed;
+
+static void find_inputs(const Computed *computed, const uint8_t **inputs) {
+  for (int i = 0; i < computed->operand->operand_count; i++) {
+    inputs[i] = computed->call->operands[computed->operand->operands[i]->parameter_number];
+  }
+}
+
+static void compute(const Generator *generator, int64_t first, int64_t count, void *out) {
+  const Computed *computed = (const Computed *)generator;
+  const Instruction *operand = computed->operand;
+  uint8_t *buffers[MAX_INPUTS + 1];
+  int inputs = operand->operand_count;
+  find_inputs(computed, (const uint8_t **)buffers);
+  size_t bytes = (size_t)first * (size_t)type_bytes(operand->shape->type);
+  buffers[inputs] = (uint8_t *)((uintptr_t)out - bytes);
+  computed->call->compute(computed->call, buffers, first, first + count);
+}
+
+/* Finds where the operands of a product come from. Returns false if it has more inputs than there is room for. */
+static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Arena *arena) {
+  p->number[RHS] = 1;
+  for (int side = LHS; side <= RHS && is_fused; side++) {
+    const Instruction *operand = dot->operands[side];
+    bool is_computed = operand->opcode != HLO_PARAMETER;
+    p->number[side] = is_computed ? -1 : (int)operand->parameter_number;
+    if (!is_computed) continue;
+    p->operand = fused_operand(dot);
+    p->planned.scaled = scaled_of(p->operand, arena);
+    p->contraction.generator[side] = &p->planned;
+    p->contraction.type[side] = U8;
+    if (p->operand->operand_count > MAX_INPUTS) return false;
+  }
+  return true;
 }
 
 /* ---- Parts ---- */
@@ -204,13 +253,15 @@ static void plan_parts(DotPlan *p, int *chunks) {
   p->kernel.scratch_bytes = p->parts_at + (p->parts + 1) * (int64_t)sizeof(Part);
 }
 
-static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+static KernelPlan *plan(const Instruction *outer, Arena *arena) {
+  const Instruction *fused = fused_product(outer), *instruction = fused ? fused : outer;
   if ((instruction->opcode != HLO_DOT && instruction->opcode != HLO_RAGGED_DOT) ||
       shape_elements(instruction->shape) == 0) {
     return NULL;
   }
   DotPlan *p = ARENA_NEW(arena, DotPlan);
   contraction_of(instruction, &p->contraction, &p->ragged);
+  if (!find_operands(p, instruction, fused, arena)) return NULL;
   Contraction largest = p->contraction;
   p->parts = axes_size(&p->ragged.lists) * p->ragged.parts;
   if (p->parts) add_dimension(&p->ragged, &largest, p->ragged.axis.size);
@@ -235,7 +286,27 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
 static void run(const KernelCall *call, int phase, int chunk) {
   const DotPlan *p = (const DotPlan *)call->plan;
   const ContractionPlan *plan = &p->plan;
-  ContractionData data = {call->operands[0], call->operands[1], call->results[0], call->scratch};
+  Computed computed = {{compute, NULL, NULL, NULL}, call, p->operand};
+  Contraction contraction;
+  const Contraction *whole = &p->contraction;
+  const uint8_t *operands[2];
+  for (int side = LHS; side <= RHS; side++) {
+    operands[side] =
+        p->number[side] < 0 ? (const uint8_t *)&computed : call->operands[p->number[side]];
+  }
+  if (p->operand) {
+    contraction = p->contraction;
+    if (p->planned.scaled) {
+      const uint8_t *inputs[MAX_INPUTS];
+      find_inputs(&computed, inputs);
+      scaled_find(p->planned.scaled, inputs, &computed.generator);
+    }
+    for (int side = LHS; side <= RHS; side++) {
+      if (contraction.generator[side]) contraction.generator[side] = &computed.generator;
+    }
+    whole = &contraction;
+  }
+  ContractionData data = {operands[LHS], operands[RHS], call->results[0], call->scratch};
   if (phase == PHASE_FINISH) {
     ContractionPlan all = *plan;
     all.splits *= p->ragged.copies;
@@ -245,10 +316,10 @@ static void run(const KernelCall *call, int phase, int chunk) {
   } else if (p->parts) {
     multiply_parts(p, &data, chunk);
   } else if (phase == PHASE_PACK) {
-    contraction_pack(&p->contraction, plan, &data, chunk);
+    contraction_pack(whole, plan, &data, chunk);
   } else {
     int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk;
-    contraction_multiply(&p->contraction, plan, &data, unit, min_i64(end, plan->units));
+    contraction_multiply(whole, plan, &data, unit, min_i64(end, plan->units));
   }
 }
 

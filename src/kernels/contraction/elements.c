@@ -4,6 +4,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "kernels/contraction/inner/widen.h"
 #include "value/scalar.h"
 
 /* ---- Operands ---- */
@@ -18,33 +19,15 @@ static void load_any(const Loader *loader, const uint8_t *elements, int64_t coun
   }
 }
 
-static void load_bf16(const Loader *loader, const uint8_t *elements, int64_t count, void *out) {
-  const uint16_t *from = (const uint16_t *)elements;
-  uint32_t *to = out;
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    wasm_v128_store(to + i, wasm_i32x4_shl(wasm_u32x4_load16x4(from + i), 16));
-  }
-  for (; i < count; i++) to[i] = (uint32_t)from[i] << 16;
+/* Widens by the loop of the type (widen.h). */
+static void load_widened(const Loader *loader, const uint8_t *elements, int64_t count, void *out) {
+  widen_loop(loader->from)(elements, count, out);
 }
 
-/* Widens f16 to f32. Exponent and mantissa, moved to their place in f32, give a number that is 2^112 too small;
-** the largest exponent must become the largest. */
-static v128_t widen_f16(v128_t bits) {
-  v128_t sign = wasm_i32x4_shl(wasm_v128_and(bits, wasm_i32x4_const_splat(0x8000)), 16);
-  v128_t magnitude = wasm_i32x4_shl(wasm_v128_and(bits, wasm_i32x4_const_splat(0x7fff)), 13);
-  v128_t special = wasm_i32x4_gt(magnitude, wasm_i32x4_const_splat(0x0f7fffff));
-  v128_t value = wasm_f32x4_mul(magnitude, wasm_f32x4_const_splat(0x1p112f));
-  value = wasm_v128_or(value, wasm_v128_and(special, wasm_i32x4_const_splat(0x7f800000)));
-  return wasm_v128_or(value, sign);
-}
-
-static void load_f16(const Loader *loader, const uint8_t *elements, int64_t count, void *out) {
-  const uint16_t *from = (const uint16_t *)elements;
-  float *to = out;
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4) wasm_v128_store(to + i, widen_f16(wasm_u32x4_load16x4(from + i)));
-  for (; i < count; i++) to[i] = wasm_f32x4_extract_lane(widen_f16(wasm_i32x4_splat(from[i])), 0);
+static void load_generated(const Loader *loader, const uint8_t *elements, int64_t count,
+                           void *out) {
+  uintptr_t first = (uintptr_t)elements - (uintptr_t)loader->generator;
+  loader->generator->run(loader->generator, (int64_t)first, count, out);
 }
 
 static void load_s8_as_s16(const Loader *loader, const uint8_t *elements, int64_t count,
@@ -83,20 +66,35 @@ static bool is_same_bits(PrimitiveType a, PrimitiveType b) {
   return a == b || (type_is_integral(a) && type_is_integral(b) && type_bits(a) == type_bits(b));
 }
 
+/* Whether the evaluator's conversion to the result's type keeps each number of a type of at most a byte. */
+static bool is_exact(PrimitiveType from, PrimitiveType result) {
+  enum { BYTE_MANTISSA = 7 };
+  return type_is_floating(from) || type_mantissa_bits(result) >= BYTE_MANTISSA;
+}
+
 Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveType result) {
   PrimitiveType element = arithmetic->element;
   bool integral = type_is_integral(from) && type_is_integral(result);
-  Loader loader = {from, element, result, load_any};
+  Loader loader = {.from = from, .element = element, .result = result, .run = load_any};
   if (is_same_bits(from, element) && (integral || !type_is_integral(from))) {
     loader.run = NULL;
-  } else if (element == F32 && from == BF16) {
-    loader.run = load_bf16;
-  } else if (element == F32 && from == F16) {
-    loader.run = load_f16;
+  } else if (element == F32 && widen_loop(from) && is_exact(from, result)) {
+    loader.run = load_widened;
+    loader.widens = true;
   } else if (element == S16 && integral && type_bytes(from) == 1) {
     loader.run = type_kind(from) == KIND_SIGNED ? load_s8_as_s16 : load_u8_as_s16;
   } else if (element == S32 && integral && type_bits(from) == 8) {
     loader.run = type_kind(from) == KIND_SIGNED ? load_s8_as_s32 : load_u8_as_s32;
+  }
+  return loader;
+}
+
+Loader operand_loader(const Contraction *c, const Arithmetic *arithmetic, Operand operand) {
+  Loader loader = loader_for(c->type[operand], arithmetic, c->type[OUT]);
+  loader.generator = c->generator[operand];
+  if (loader.generator) {
+    loader.run = load_generated;
+    loader.widens = false;
   }
   return loader;
 }
@@ -142,6 +140,10 @@ void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride
     memcpy(out, elements, (size_t)count * to_bytes);
   } else if (!loader->run) {
     gather_elements(elements, stride, count, to_bytes, out);
+  } else if (loader->generator) {
+    for (int64_t i = 0; i < count; i++) {
+      loader->run(loader, elements + i * stride, 1, out + (size_t)i * to_bytes);
+    }
   } else {
     for (int64_t i = 0; i < count; i += GATHERED) {
       int64_t some = count - i < GATHERED ? count - i : GATHERED;

@@ -4,7 +4,7 @@
 #ifndef XLA_KERNELS_CONTRACTION_ELEMENTS_H
 #define XLA_KERNELS_CONTRACTION_ELEMENTS_H
 
-#include "kernels/contraction/inner/arithmetic.h"
+#include "kernels/contraction/contraction.h"
 
 /*
 ** How elements of type `from` become the arithmetic's, for a result of type `result`: as the
@@ -13,9 +13,14 @@
 typedef struct Loader Loader;
 struct Loader {
   PrimitiveType from, element, result;
+  bool widens;                /* by a loop of widen.h */
+  const Generator *generator; /* of a computed operand; then `elements` is an address as in Contraction */
   void (*run)(const Loader *loader, const uint8_t *elements, int64_t count, void *out);
 };
 Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveType result);
+/* Returns the loader of an operand of a contraction. */
+Loader operand_loader(const Contraction *contraction, const Arithmetic *arithmetic,
+                      Operand operand);
 
 /* The same of `count` elements that are `stride` elements apart, or dense ones where that is 1. */
 void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride, int64_t count,

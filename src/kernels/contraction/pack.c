@@ -255,14 +255,18 @@ static void load_panel(const Side *side, const size_t *line, int width, const De
   turn_panel(lines, arithmetic->lane_bytes, start, width, &lanes, out);
 }
 
-/* Packs contiguous lines, converted row by row of the panel. */
-static void load_neighbours(const Side *side, size_t line, int width, const Depth *depth,
-                            uint8_t *out) {
+/* Packs several panels of contiguous lines, converted row by row. */
+static void load_neighbours(const Side *side, size_t line, int panels, int width,
+                            const Depth *depth, uint8_t *out, size_t stride) {
+  _Alignas(16) uint8_t row[MAX_COPIED * MAX_PANEL_ROWS * 8];
   const Loader *loader = &side->loader;
   size_t bytes = (size_t)type_bytes(loader->from);
-  int row_bytes = width * side->arithmetic->lane_bytes;
+  size_t row_bytes = (size_t)(width * side->arithmetic->lane_bytes);
   for (int k = 0; k < depth->count; k++, out += row_bytes) {
-    loader->run(loader, side->data + (line + depth->at[k]) * bytes, width, out);
+    const uint8_t *from = row;
+    uint8_t *to = out;
+    loader->run(loader, side->data + (line + depth->at[k]) * bytes, panels * width, row);
+    for (int i = 0; i < panels; i++, to += stride, from += row_bytes) memcpy(to, from, row_bytes);
   }
 }
 
@@ -299,7 +303,7 @@ static void load_neighbours_s16(const Side *side, size_t line, int width, const 
 
 Side side_new(const Contraction *contraction, const Arithmetic *arithmetic, Operand operand,
               const uint8_t *data) {
-  Loader loader = loader_for(contraction->type[operand], arithmetic, contraction->type[OUT]);
+  Loader loader = operand_loader(contraction, arithmetic, operand);
   return (Side){data, operand, arithmetic, loader};
 }
 
@@ -334,7 +338,7 @@ static void pack_panel(const Side *side, const size_t *line, int width, const De
   if (neighbours && arithmetic->lane_elements == 2) {
     load_neighbours_s16(side, line[0], width, depth, out);
   } else if (neighbours && side->loader.run) {
-    load_neighbours(side, line[0], width, depth, out);
+    load_neighbours(side, line[0], 1, width, depth, out, 0);
   } else if (side->loader.run || arithmetic->lane_elements == 2) {
     load_panel(side, line, width, depth, out);
   } else {
@@ -342,10 +346,10 @@ static void pack_panel(const Side *side, const size_t *line, int width, const De
   }
 }
 
-/* Returns how many panels, up to MAX_COPIED, have contiguous lines and need no conversion. */
+/* Returns how many panels, up to MAX_COPIED, have contiguous lines and are copied or converted in order. */
 static int copied_panels(const Side *side, const size_t *line, int64_t lines, int width) {
   const Arithmetic *arithmetic = side->arithmetic;
-  if (side->loader.run || arithmetic->reals == 2 || arithmetic->lane_elements == 2) return 0;
+  if (arithmetic->reals == 2 || arithmetic->lane_elements == 2) return 0;
   int panels = 0;
   while (panels < MAX_COPIED && (panels + 1) * width <= lines &&
          are_neighbours(line, (panels + 1) * width)) {
@@ -373,7 +377,9 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
       arithmetic->lanes == LANES_F32 ? panel_depth(arithmetic, depth->count) * line_bytes : 0;
   while (lines > 0) {
     int panels = copied_panels(side, line, lines, width);
-    if (panels > 0) {
+    if (panels > 0 && side->loader.run) {
+      load_neighbours(side, line[0], panels, width, depth, out, stride);
+    } else if (panels > 0) {
       size_t bytes = (size_t)side->arithmetic->lane_bytes;
       copy_panels(side->data, line[0], depth, bytes, (size_t)width * bytes, panels, out, stride);
     } else {

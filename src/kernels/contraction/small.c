@@ -195,7 +195,7 @@ void small_init(Small *s, const Contraction *c, const ContractionPlan *plan) {
   s->loop = lanes_of(arithmetic->lanes)->plain;
   set_sizes(s, c, arithmetic);
   for (int side = LHS; side <= RHS; side++) {
-    s->loader[side] = loader_for(c->type[side], arithmetic, c->type[OUT]);
+    s->loader[side] = operand_loader(c, arithmetic, side);
   }
   bool one = axes_size(&c->depth) == 1, whole = s->columns * arithmetic->lane_bytes >= 16;
   bool plain = !s->loader[RHS].run && arithmetic->lane_elements == 1 && arithmetic->reals == 1;

@@ -15,6 +15,8 @@
 
 #include "base/min_max.h"
 #include "kernels/contraction/elements.h"
+#include "kernels/contraction/inner/narrow.h"
+#include "kernels/contraction/scaled.h"
 
 enum {
   MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */
@@ -29,7 +31,45 @@ enum {
   MAX_ROWS = 256,    /* of a block, and */
   LINE_BYTES = 4096, /* max bytes of a line; complex lines have half */
   MAX_BLOCKS = 64,
+  /* Of narrow matrices: */
+  LINE_STEP = 16,  /* bytes that loops read at once; elements that a block of one scale is a multiple of */
+  MAX_SCALED = 256 /* elements of the depth that have one scale */
 };
+
+/* ---- Matrices of narrow numbers ---- */
+
+/* The loops for the matrix as it lies in memory, and its scales; no loops: it is read as f32 or converted. */
+typedef struct Narrow {
+  const NarrowLoops *loops;
+  const Generator *scaled; /* NULL: all scales are 1 */
+  PrimitiveType type;
+} Narrow;
+
+static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool along_depth) {
+  Narrow narrow = {.scaled = c->generator[RHS], .type = c->type[RHS]};
+  if (arithmetic->reals != 1 || arithmetic->lanes != LANES_F32) return narrow;
+  if (!narrow.scaled) {
+    bool widens = operand_loader(c, arithmetic, RHS).widens;
+    if (widens) narrow.loops = narrow_loops(narrow.type, false);
+    return narrow;
+  }
+  const Scaled *scaled = narrow.scaled->scaled;
+  if (!scaled) return narrow;
+  narrow.type = scaled->numbers.type;
+  int64_t run = scaled_run(scaled), depth = axes_size(&c->depth);
+  bool fits = along_depth ? run % depth == 0 || (run % LINE_STEP == 0 && run <= MAX_SCALED)
+                          : scaled_lines(scaled, axes_size(&c->columns)) >= NARROW_DEPTH;
+  if (fits || !scaled->loops->factor) narrow.loops = scaled->loops;
+  return narrow;
+}
+
+/* Returns what the length of a block of the depth is a multiple of. */
+static int64_t depth_step(const Narrow *narrow, bool along_depth) {
+  enum { STEP = 32 };
+  if (!narrow->loops || !narrow->scaled || !narrow->scaled->scaled || !along_depth) return STEP;
+  int64_t run = scaled_run(narrow->scaled->scaled);
+  return run > MAX_SCALED || STEP % run == 0 ? STEP : run % STEP == 0 ? run : 2 * run;
+}
 
 /* ---- Planning ---- */
 
@@ -52,14 +92,18 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   bool along_depth = is_along_depth(c);
   if (vectors > MAX_VECTORS || depth == 0) return false;
   if (along_depth && (axes_stride(&c->depth, RHS) != 1 || c->depth.count == 0)) return false;
-  bool converts = loader_for(c->type[RHS], arithmetic, c->type[OUT]).run != NULL ||
+  bool converts = operand_loader(c, arithmetic, RHS).run != NULL ||
                   arithmetic->lane_elements > 1;
-  int64_t most_lines = SUM_BYTES / (vectors * bytes);
-  if (converts && !along_depth) {
+  Narrow narrow = narrow_of(c, arithmetic, along_depth);
+  if (narrow.loops && vectors > 1) vectors = round_up(vectors, NARROW_ROWS);
+  int64_t most_lines = SUM_BYTES / (vectors * bytes), step = depth_step(&narrow, along_depth);
+  if (converts && !along_depth && !narrow.loops) {
     most_lines = min_i64(most_lines, MATRIX_BYTES / (CONVERTED_ROWS * bytes));
   }
   /* A unit is several lines along the depth, or a range of columns of several rows. */
-  int64_t wanted = along_depth ? UNIT_ELEMENTS / depth + 1 : MIN_COLUMNS;
+  bool whole = narrow.loops && !narrow.loops->prepare; /* rows are read as they are */
+  int64_t row = whole ? MIN_COLUMNS * 4 / type_bytes(narrow.type) : MIN_COLUMNS;
+  int64_t wanted = along_depth ? UNIT_ELEMENTS / depth + 1 : row;
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
   plan->tile[LHS] = plan->lines[LHS];
   plan->tiles[LHS] = 1;
@@ -68,11 +112,11 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   int64_t tile = min_i64(plan->tile[RHS], lines);
   plan->splits = min_i64(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
   if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
-  int64_t split = divide_up(divide_up(depth, plan->splits), 32) * 32;
+  int64_t split = round_up(divide_up(depth, plan->splits), step);
   int64_t most_depth = min_i64(VECTOR_BYTES / (vectors * bytes),
                                along_depth ? LINE_BYTES / (bytes * arithmetic->reals) : MAX_ROWS);
   if (converts) most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
-  plan->depth_block = equal_parts(split, most_depth, 32);
+  plan->depth_block = equal_parts(split, most_depth, step);
   plan->blocks = divide_up(split, plan->depth_block) * plan->splits;
   return true;
 }
@@ -119,15 +163,18 @@ static void load_complex(const Loader *loader, const uint8_t *from, int64_t stri
   }
 }
 
+/* pads: several rows become a multiple of NARROW_ROWS. */
 static Vectors load_vectors(const Contraction *c, const Arithmetic *arithmetic, int64_t rows,
-                            const uint8_t *from, int64_t count, bool along_depth, uint8_t *buffer) {
-  Loader loader = loader_for(c->type[LHS], arithmetic, c->type[OUT]);
+                            const uint8_t *from, int64_t count, bool along_depth, bool pads,
+                            uint8_t *buffer) {
+  Loader loader = operand_loader(c, arithmetic, LHS);
   int64_t row = axes_stride(&c->rows, LHS), depth = axes_stride(&c->depth, LHS);
   size_t bytes = (size_t)type_bytes(loader.from), out_bytes = (size_t)type_bytes(loader.element);
   int lanes = arithmetic->lane_elements, reals = arithmetic->reals;
   Vectors vectors = {.count = (int)rows * reals,
                      .depth = (int)divide_up(count, lanes) * (along_depth ? reals : 1)};
-  if (!loader.run && reals == 1 && count % lanes == 0 && (depth == 1 || count == 1)) {
+  int64_t missing = pads && rows > 1 ? round_up(rows, NARROW_ROWS) - rows : 0;
+  if (!loader.run && !missing && reals == 1 && count % lanes == 0 && (depth == 1 || count == 1)) {
     vectors.data = from;
     vectors.stride = (size_t)row * bytes;
     return vectors;
@@ -143,6 +190,9 @@ static Vectors load_vectors(const Contraction *c, const Arithmetic *arithmetic, 
       load_elements(&loader, elements, depth, count, to);
       if (count % lanes) memset(to + (size_t)count * out_bytes, 0, out_bytes);
     }
+  }
+  if (missing) {
+    memset(buffer + (size_t)rows * vectors.stride, 0, (size_t)missing * vectors.stride);
   }
   return vectors;
 }
@@ -202,6 +252,15 @@ static void add_by_depth(const Block *block, const Vectors *vectors) {
          block->stride, block->sums, block->sums_stride);
     return;
   }
+  enum { MOST = MATRIX_BYTES / CONVERTED_ROWS };
+  for (int j = MOST / arithmetic->lane_bytes; j < columns; j += MOST / arithmetic->lane_bytes) {
+    Block part = *block; /* only narrow matrices have blocks of so many columns */
+    part.data += (size_t)j * (size_t)type_bytes(block->loader.from);
+    part.sums += (size_t)(j * arithmetic->lane_bytes);
+    part.columns = min_i64(columns - j, MOST / arithmetic->lane_bytes);
+    add_by_depth(&part, vectors);
+  }
+  columns = (int)min_i64(columns, MOST / arithmetic->lane_bytes);
   _Alignas(16) uint8_t converted[MATRIX_BYTES];
   size_t row_bytes = (size_t)(columns * arithmetic->lane_bytes);
   int64_t some = CONVERTED_ROWS * lanes;
@@ -212,8 +271,8 @@ static void add_by_depth(const Block *block, const Vectors *vectors) {
       load_pairs(&block->loader, from, block->stride, count, columns, converted);
     } else {
       for (int64_t i = 0; i < count; i++) {
-        load_elements(&block->loader, from + (size_t)i * block->stride, 1, block->columns,
-                      converted + (size_t)i * row_bytes);
+        load_elements(&block->loader, from + (size_t)i * block->stride, 1,
+                      columns / arithmetic->reals, converted + (size_t)i * row_bytes);
       }
     }
     loop(vectors->count, columns, (int)divide_up(count, lanes),
@@ -223,7 +282,7 @@ static void add_by_depth(const Block *block, const Vectors *vectors) {
 }
 
 static void add_by_columns(const Block *block, const Vectors *vectors) {
-  enum { LINES = CONVERTED_ROWS / 2, STRIDE = MATRIX_BYTES / LINES };
+  enum { LINES = CONVERTED_ROWS / 2, STRIDE = MATRIX_BYTES / LINES + 64 }; /* in other cache sets */
   const Arithmetic *arithmetic = block->arithmetic;
   StreamLoop *loop = lanes_of(arithmetic->lanes)->by_columns;
   if (!block->loader.run && block->depth % arithmetic->lane_elements == 0) {
@@ -231,7 +290,7 @@ static void add_by_columns(const Block *block, const Vectors *vectors) {
          block->data, block->stride, block->sums, block->sums_stride);
     return;
   }
-  _Alignas(16) uint8_t converted[MATRIX_BYTES];
+  _Alignas(16) uint8_t converted[LINES * STRIDE];
   size_t bytes = (size_t)type_bytes(arithmetic->element);
   for (int64_t j = 0; j < block->columns; j += LINES) {
     int64_t count = min_i64(block->columns - j, LINES);
@@ -244,6 +303,105 @@ static void add_by_columns(const Block *block, const Vectors *vectors) {
     }
     loop(vectors->count, (int)count, vectors->depth, vectors->data, vectors->stride, converted,
          STRIDE, block->sums + (size_t)(j * arithmetic->lane_bytes), block->sums_stride);
+  }
+}
+
+/* ---- A narrow matrix ---- */
+
+enum { MAX_SCALES = 4096, PREPARED_BYTES = 16384 };
+
+/* Multiplies lines or rows from element number `first` on. Returns false, and changes nothing, if their numbers or scales do
+** not suit the loops. */
+static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vectors *vectors,
+                            int64_t first, bool along_depth) {
+  _Alignas(16) float scales[MAX_SCALES + LINE_STEP];
+  _Alignas(16) uint8_t prepared[PREPARED_BYTES];
+  const NarrowLoops *loops = narrow->loops;
+  const Generator *scaled = loops->factor ? narrow->scaled : NULL;
+  int64_t lines = along_depth ? block->columns : block->depth;
+  int64_t count = along_depth ? block->depth : block->columns, length = count;
+  ptrdiff_t bytes = type_bytes(narrow->type);
+  ptrdiff_t stride = (ptrdiff_t)block->stride / type_bytes(block->loader.from) * bytes;
+  const uint8_t *numbers = narrow->scaled ? narrow->scaled->numbers + first * bytes : block->data;
+  for (int64_t i = 0; i < lines && loops->special; i++) {
+    if (narrow_has_special(loops, numbers + i * stride, count)) return false;
+  }
+  int64_t filled = along_depth ? 1 : count, apart = 0;
+  if (!scaled) {
+    for (int64_t i = 0; i < filled; i++) scales[i] = loops->factor;
+  } else if (!along_depth) {
+    if (!scaled_fill(scaled, first, count, scales)) return false;
+  } else {
+    int64_t run = scaled_run(scaled->scaled);
+    if (first % run + count > run) {
+      if (first % run) return false;
+      length = run;
+    }
+    apart = divide_up(count, length);
+    for (int64_t i = 0; i < lines; i++) {
+      if (!scaled_fill_blocks(scaled, first + i * stride / bytes, count, length,
+                              scales + i * apart)) {
+        return false;
+      }
+    }
+  }
+  if (loops->prepare) {
+    int64_t row = 2 * round_up(count, LINE_STEP);
+    for (int64_t i = 0; i < lines; i++) {
+      loops->prepare(numbers + i * stride, count, prepared + i * row);
+    }
+    numbers = prepared;
+    stride = row;
+  }
+  NarrowBlock all = {(int)vectors->count,
+                     (int)block->columns,
+                     (int)block->depth,
+                     vectors->data,
+                     numbers,
+                     (ptrdiff_t)vectors->stride,
+                     stride,
+                     scales,
+                     apart * (ptrdiff_t)sizeof *scales,
+                     (int)round_up(length, LINE_STEP),
+                     block->sums,
+                     (ptrdiff_t)block->sums_stride};
+  (along_depth ? loops->by_columns : loops->by_depth)(&all);
+  return true;
+}
+
+/* Returns how many lines, or rows, from one on share a list of scales, and have room. */
+static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t first,
+                             bool along_depth) {
+  const Generator *scaled = narrow->loops->factor ? narrow->scaled : NULL;
+  int64_t count = along_depth ? block->depth : block->columns;
+  int64_t most = narrow->loops->prepare ? PREPARED_BYTES / (2 * round_up(count, LINE_STEP)) : INT32_MAX;
+  if (!scaled) return most;
+  int64_t run = scaled_run(scaled->scaled);
+  if (along_depth) return min_i64(most, run >= count ? MAX_SCALES : MAX_SCALES / divide_up(count, run));
+  int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from);
+  int64_t same = scaled_lines(scaled->scaled, stride);
+  return min_i64(most, same - first / stride % same);
+}
+
+/* first: the number of the block's first element. */
+static void add_narrow(const Narrow *narrow, const Block *block, const Vectors *vectors,
+                       int64_t first, bool along_depth) {
+  int64_t lines = along_depth ? block->columns : block->depth, some;
+  int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from);
+  for (int64_t i = 0; i < lines; i += some) {
+    Block part = *block;
+    Vectors there = *vectors;
+    some = min_i64(lines_at_once(narrow, block, first + i * stride, along_depth), lines - i);
+    part.data += (size_t)i * block->stride;
+    *(along_depth ? &part.columns : &part.depth) = some;
+    if (along_depth) {
+      part.sums += (size_t)i * sizeof(float);
+    } else {
+      there.data = (const float *)vectors->data + i;
+      there.depth = (int)some;
+    }
+    if (multiply_narrow(narrow, &part, &there, first + i * stride, along_depth)) continue;
+    (along_depth ? add_by_columns : add_by_depth)(&part, &there);
   }
 }
 
@@ -336,7 +494,7 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
                      const size_t offset[3], const uint8_t *const data[2], PrimitiveType to,
                      uint8_t *out) {
   enum { LEVELS = 3 };
-  _Alignas(16) uint8_t sums[LEVELS][SUM_BYTES + MAX_VECTORS * 16], buffer[VECTOR_BYTES];
+  _Alignas(16) uint8_t sums[LEVELS][SUM_BYTES + MAX_VECTORS * 64], buffer[VECTOR_BYTES];
   const Arithmetic *arithmetic = plan->arithmetic;
   bool along_depth = is_along_depth(c);
   int64_t rows = unit->lines[LHS], first = unit->first[RHS], reals = arithmetic->reals;
@@ -344,13 +502,15 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
   int64_t column = along_depth ? axes_stride(&c->columns, RHS) : 1;
   size_t lhs_bytes = (size_t)type_bytes(c->type[LHS]), rhs_bytes = (size_t)type_bytes(c->type[RHS]);
   Block block = {.arithmetic = arithmetic,
-                 .loader = loader_for(c->type[RHS], arithmetic, c->type[OUT]),
+                 .loader = operand_loader(c, arithmetic, RHS),
                  .stride = (size_t)(along_depth ? column : rhs_depth) * rhs_bytes,
                  .columns = unit->lines[RHS],
                  .sums = sums[0]};
   int64_t sums_of_row = block.columns * (along_depth ? 1 : reals) * arithmetic->lane_bytes;
-  block.sums_stride = (size_t)(sums_of_row + 15) & ~(size_t)15;
+  Narrow narrow = narrow_of(c, arithmetic, along_depth);
+  block.sums_stride = (size_t)round_up(sums_of_row, narrow.loops ? 64 : 16);
   size_t bytes = (size_t)(rows * reals) * block.sums_stride;
+  if (narrow.loops && rows > 1) bytes = (size_t)round_up(rows, NARROW_ROWS) * block.sums_stride;
   bool keeps = c->keeps_negative_zero;
   int levels = unit->depth_end - unit->depth <= plan->depth_block ? 1 : LEVELS;
   for (int level = 0; level < levels; level++) clear(arithmetic, keeps, sums[level], bytes);
@@ -358,8 +518,14 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
     block.depth = min_i64(unit->depth_end - k, plan->depth_block);
     const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
     block.data = data[RHS] + (offset[RHS] + (size_t)(k * rhs_depth + first * column)) * rhs_bytes;
-    Vectors vectors = load_vectors(c, arithmetic, rows, lhs, block.depth, along_depth, buffer);
-    (along_depth ? add_by_columns : add_by_depth)(&block, &vectors);
+    Vectors vectors =
+        load_vectors(c, arithmetic, rows, lhs, block.depth, along_depth, narrow.loops, buffer);
+    if (narrow.loops) {
+      int64_t number = (int64_t)offset[RHS] + k * rhs_depth + first * column;
+      add_narrow(&narrow, &block, &vectors, number, along_depth);
+    } else {
+      (along_depth ? add_by_columns : add_by_depth)(&block, &vectors);
+    }
     if (levels > 1) move_sums(arithmetic, keeps, sums[0], sums[1], bytes);
     if (blocks % MAX_BLOCKS == 0) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
   }

@@ -110,7 +110,7 @@ static void load(const Merger *g, int lane, int side, int64_t begin, uint64_t po
 
 /* Returns, for each pair, whether the right element comes before the left one. */
 static const uint8_t *compare(const Merger *g) {
-  g->call->compute(g->call, g->buffers);
+  g->call->compute(g->call, g->buffers, 0, PAIRS);
   return g->buffers[2 * g->plan->operands];
 }
 

@@ -1,0 +1,52 @@
+/*
+** Loops that multiply a few vectors of f32 by a matrix of narrow numbers, each times a scale, without writing the widened
+** matrix:
+**
+**     sums[row][column] += sum over depth of vectors[row][depth] * (widen(matrix[depth][column]) * scale[...])
+**
+** The number times its scale is rounded to f32, then the product, then the sum.
+*/
+#ifndef XLA_KERNELS_CONTRACTION_NARROW_H
+#define XLA_KERNELS_CONTRACTION_NARROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "value/types.h"
+
+enum { NARROW_ROWS = 4, NARROW_DEPTH = 8 };
+
+/* Strides are in bytes. Vectors and sums have room for a multiple of NARROW_ROWS rows if there is more than one; and for
+** whole vectors of 16 columns, or of the depth. */
+typedef struct NarrowBlock {
+  int rows, columns, depth;
+  const uint8_t *vectors, *matrix;
+  ptrdiff_t vector_stride, matrix_stride;
+  /* By depth: one scale for each column. By columns: one for each line and `scale_block` numbers of the depth, which is a
+  ** multiple of 16; lines are scale_stride apart. Each is multiplied by the type's factor. */
+  const float *scales;
+  ptrdiff_t scale_stride;
+  int scale_block;
+  uint8_t *sums;
+  ptrdiff_t sums_stride;
+} NarrowBlock;
+
+typedef void NarrowLoop(const NarrowBlock *block);
+
+typedef struct NarrowLoops {
+  NarrowLoop *by_depth;   /* matrix[depth] are contiguous rows */
+  NarrowLoop *by_columns; /* matrix[column] are contiguous lines */
+  float factor;           /* of scales: a power of two, which the loops leave out; 0: they take no scales */
+  int special;            /* bits of the upper byte of numbers that the loops misread, if all are set; 0: none */
+  /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
+  void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
+} NarrowLoops;
+
+/* Returns the loops of a type; NULL if it has none. scaled: there are scales other than 1. */
+const NarrowLoops *narrow_loops(PrimitiveType type, bool scaled);
+
+/* Whether one of `count` two-byte elements is misread: an infinity or a NaN of f16. */
+bool narrow_has_special(const NarrowLoops *loops, const uint8_t *elements, int64_t count);
+
+#endif

@@ -1,0 +1,65 @@
+/* Steps that widen 16 bytes of narrow elements, four at a time. */
+#ifndef XLA_KERNELS_CONTRACTION_VECTORS_H
+#define XLA_KERNELS_CONTRACTION_VECTORS_H
+
+#include <wasm_simd128.h>
+
+/* Moves 16-bit lanes to the upper halves of 32-bit lanes: of bf16, that is the value. */
+static inline v128_t upper_low(v128_t x) {
+  return wasm_i16x8_shuffle(wasm_i16x8_const_splat(0), x, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+static inline v128_t upper_high(v128_t x) {
+  return wasm_i16x8_shuffle(wasm_i16x8_const_splat(0), x, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+
+/* Moves four bytes, from number `first` on, to the lowest byte of a lane. */
+#define BYTES_LOW(x, first)                                                                 \
+  wasm_i8x16_swizzle(x, wasm_i8x16_make((first), -1, -1, -1, (first) + 1, -1, -1, -1,      \
+                                         (first) + 2, -1, -1, -1, (first) + 3, -1, -1, -1))
+/* The same to the highest byte, which keeps the sign: 2^24 times the number. */
+#define BYTES_HIGH(x, first)                                                                \
+  wasm_i8x16_swizzle(x, wasm_i8x16_make(-1, -1, -1, (first), -1, -1, -1, (first) + 1, -1,  \
+                                         -1, -1, (first) + 2, -1, -1, -1, (first) + 3))
+
+/* Moves the sign, exponent and mantissa of numbers with a 5-bit exponent, in the upper bits of lanes, to their place in
+** f32: a number that is 2^112 too small. Infinity and NaN become numbers. */
+static inline v128_t half_to_tiny(v128_t upper) {
+  return wasm_v128_and(wasm_i32x4_shr(upper, 3), wasm_i32x4_const_splat((int)0x8fffffff));
+}
+
+/*
+** Widens 8-bit floats to bf16, in two bytes. Exponent and mantissa X, moved to their place in bf16, need another bias. Of
+** the least magnitudes, which are subnormal, tables say how much both bytes differ from that; magnitudes above `finite`
+** get the largest exponent. Returns elements 0 to 7, or 8 to 15.
+*/
+typedef struct Halves {
+  v128_t low, high;
+} Halves;
+static inline Halves f8_to_bf16(v128_t x, int mantissa, int bias, int finite, v128_t more_high,
+                                v128_t more_low) {
+  v128_t magnitude = wasm_v128_and(x, wasm_i8x16_const_splat(0x7f));
+  v128_t high = wasm_i8x16_add(wasm_u8x16_shr(magnitude, (uint32_t)mantissa + 1),
+                               wasm_i8x16_splat((int8_t)bias));
+  v128_t low = wasm_i8x16_shl(x, 7 - (uint32_t)mantissa);
+  v128_t special = wasm_i8x16_gt(magnitude, wasm_i8x16_splat((int8_t)finite));
+  high = wasm_i8x16_add(high, wasm_i8x16_swizzle(more_high, magnitude));
+  low = wasm_i8x16_add(low, wasm_i8x16_swizzle(more_low, magnitude));
+  high = wasm_v128_or(high, wasm_v128_and(special, wasm_i8x16_const_splat(0x7f)));
+  high = wasm_v128_or(high, wasm_v128_and(x, wasm_i8x16_const_splat(-128)));
+  return (Halves){
+      wasm_i8x16_shuffle(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+      wasm_i8x16_shuffle(low, high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
+}
+static inline Halves f8e4m3fn_to_bf16(v128_t x) {
+  return f8_to_bf16(
+      x, 3, 0x3c, 0x7e,
+      wasm_u8x16_const(0xc4, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+      wasm_u8x16_const(0, 0xf0, 0x60, 0x90, 0xc0, 0xd0, 0xe0, 0xf0, 0, 0, 0, 0, 0, 0, 0, 0));
+}
+static inline Halves f8e5m2_to_bf16(v128_t x) {
+  return f8_to_bf16(x, 2, 0x38, 0x7b,
+                    wasm_u8x16_const(0xc8, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+                    wasm_u8x16_const(0, 0x60, 0xc0, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+}
+
+#endif

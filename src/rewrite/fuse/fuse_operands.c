@@ -1,0 +1,184 @@
+/*
+** Fuses the matrix of a dot into the dot, which then computes it block by block as it reads it: weights that are stored in
+** fewer bytes, and dequantised. An array of the matrix's size is neither written nor read.
+**
+**     dot(x, convert(w))                        dot(x, w), if each number of w has that type's value
+**     dot(x, fusion(w, scale), calls=f)         fusion(x, w, scale), calls={ dot(x, fusion(w, scale), calls=f) }
+**
+** The second is for loops that read fewer bytes than they write and have no other user.
+*/
+#include "base/scope.h"
+#include "plan/loop_plan.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
+
+enum { MIN_ELEMENTS = 4096, MAX_INPUTS = 32 };
+
+/* Whether a type has every number of another one. */
+static bool has_numbers(PrimitiveType to, PrimitiveType from) {
+  if (!type_is_floating(to)) return false;
+  int digits = type_mantissa_bits(to) + 1;
+  if (type_is_integral(from)) {
+    int bits = type_bits(from) - (type_kind(from) == KIND_SIGNED);
+    return bits <= digits && type_bits(to) >= 16;
+  }
+  if (!type_is_floating(from) || type_computed_in(from) != from) return false;
+  if (type_bits(from) < 8 || type_bits(from) >= type_bits(to)) return false;
+  return to == F64 || to == F32 || (to == BF16 && type_bits(from) == 8) ||
+         (to == F16 && (from == F8E5M2 || from == F8E4M3FN));
+}
+
+/* Returns the bytes that a loop reads of a parameter: of one that is only sliced, those of the slices. */
+static int64_t bytes_of(const Computation *loop, const Instruction *parameter) {
+  int64_t sliced = 0;
+  for (int i = 0; i < loop->count; i++) {
+    const Instruction *x = loop->instructions[i];
+    for (int k = 0; k < x->operand_count; k++) {
+      if (x->operands[k] != parameter) continue;
+      bool slices = x->opcode == HLO_DYNAMIC_SLICE || x->opcode == HLO_SLICE;
+      if (!slices || k > 0) return shape_bytes(parameter->shape);
+      sliced += shape_bytes(x->shape);
+    }
+  }
+  return sliced;
+}
+
+static int64_t bytes_read(const Computation *loop) {
+  int64_t bytes = 0;
+  for (int i = 0; i < loop->parameter_count; i++) bytes += bytes_of(loop, loop->parameters[i]);
+  return bytes;
+}
+
+/* Whether a loop's code computes any range of its result's elements in row-major order. */
+static bool has_ranges(const Computation *loop) {
+  if (loop->root->opcode == HLO_REDUCE || loop->root->opcode == HLO_REDUCE_WINDOW ||
+      loop->root->opcode == HLO_SCATTER) {
+    return false;
+  }
+  Arena *arena = arena_new();
+  LoopPlan plan;
+  bool has = loop_plan_fusion(&plan, arena, loop) && !plan.places;
+  arena_free(arena);
+  return has;
+}
+
+/* Returns the array that a value is after exact conversions and changes of its dimensions; NULL if it is computed. */
+static Instruction *widened(Instruction *x, int *steps) {
+  while (x->opcode == HLO_CONVERT && has_numbers(x->shape->type, x->operands[0]->shape->type)) {
+    x = x->operands[0];
+    ++*steps;
+  }
+  return x;
+}
+
+/* Returns the loop that computes an operand, reshaped or not; NULL if none does. */
+static Instruction *loop_of(const Instruction *dot, int side) {
+  Instruction *x = dot->operands[side];
+  if (x->opcode == HLO_RESHAPE) x = x->operands[0];
+  bool is_loop = x->opcode == HLO_FUSION && !fused_product(x) && shape_is_array(x->shape);
+  return is_loop && shape_elements(x->shape) >= MIN_ELEMENTS ? x : NULL;
+}
+
+/* Returns an array with the dimensions of another one. */
+static Instruction *reshaped(Instruction *x, const Shape *like) {
+  if (shape_same_dims(x->shape, like)) return x;
+  Computation *computation = x->parent;
+  const Shape *shape =
+      shape_make(computation->module->arena, x->shape->type, like->rank, like->dims, NULL);
+  return computation_add(computation, HLO_RESHAPE, shape, &x, 1, NULL, NULL);
+}
+
+/* ---- Conversions ---- */
+
+static bool drop_conversion(Instruction *dot, int side) {
+  Instruction *loop = loop_of(dot, side);
+  int steps = 0;
+  if (!loop) return false;
+  Instruction *from = widened(loop->a->calls->root, &steps);
+  if (!steps || from->opcode != HLO_PARAMETER) return false;
+  dot->operands[side] =
+      reshaped(loop->operands[from->parameter_number], dot->operands[side]->shape);
+  return true;
+}
+
+/* ---- Loops ---- */
+
+static bool is_wanted(const Instruction *dot, int side, const int *uses) {
+  const Instruction *loop = loop_of(dot, side), *x = dot->operands[side];
+  const Instruction *other = dot->operands[1 - side];
+  if (!loop || uses[loop->id] != 1 || (x != loop && uses[x->id] != 1)) return false;
+  PrimitiveType type = loop->shape->type;
+  bool is_float = type_is_floating(type) && type_bits(type) <= 32;
+  bool is_wide = dot->shape->type == F64 || other->shape->type == F64;
+  return is_float && !is_wide && type_is_floating(dot->shape->type) &&
+         shape_elements(loop->shape) >= shape_elements(other->shape) &&
+         loop->operand_count < MAX_INPUTS &&
+         bytes_read(loop->a->calls) < shape_bytes(loop->shape) && has_ranges(loop->a->calls);
+}
+
+/* Adds a conversion to f32 to a loop: the type that products are computed in. */
+static Computation *converted(Computation *loop) {
+  Instruction *root = loop->root;
+  if (root->shape->type == F32) return loop;
+  Arena *arena = loop->module->arena;
+  const Shape *shape = shape_make(arena, F32, root->shape->rank, root->shape->dims, NULL);
+  loop->root = computation_add(loop, HLO_CONVERT, shape, &root, 1, NULL, NULL);
+  return loop;
+}
+
+static void fuse(Instruction *dot, int side) {
+  Instruction *loop = loop_of(dot, side), *other = dot->operands[1 - side];
+  Module *module = dot->parent->module;
+  Instruction *inputs[MAX_INPUTS], *parameters[MAX_INPUTS], *operands[2];
+  const char *name = arena_printf(module->arena, "product_%s", dot->name);
+  Computation *fused = module_add_computation(module, name);
+  int count = loop->operand_count;
+  for (int i = 0; i <= count; i++) {
+    inputs[i] = i < count ? loop->operands[i] : other;
+    parameters[i] = computation_add_parameter(fused, i, inputs[i]->shape, NULL);
+  }
+  Computation *computed = converted(loop->a->calls);
+  const Attributes *a = ATTRIBUTES(.calls = computed, .fusion_kind = FUSION_LOOP);
+  Instruction *matrix =
+      computation_add(fused, HLO_FUSION, computed->root->shape, parameters, count, a, NULL);
+  operands[side] = reshaped(matrix, dot->operands[side]->shape);
+  operands[1 - side] = parameters[count];
+  fused->root = computation_add(fused, HLO_DOT, dot->shape, operands, 2, dot->a, NULL);
+  instruction_become(dot, HLO_FUSION, inputs, count + 1,
+                     ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT));
+}
+
+/* ---- The walk ---- */
+
+static bool fuse_operands(Computation *computation) {
+  bool changed = false;
+  computation_renumber(computation);
+  int *uses = scope_new((size_t)computation->count, sizeof *uses), count = computation->count;
+  for (int i = 0; i < count; i++) {
+    const Instruction *x = computation->instructions[i];
+    for (int k = 0; k < x->operand_count; k++) uses[x->operands[k]->id]++;
+  }
+  for (int i = 0; i < count; i++) {
+    Instruction *x = computation->instructions[i];
+    if (x->opcode != HLO_DOT || x->a->control_predecessors.count) continue;
+    bool dropped[2] = {drop_conversion(x, 0), drop_conversion(x, 1)};
+    changed |= dropped[0] || dropped[1];
+    for (int side = 1; side >= 0 && x->opcode == HLO_DOT; side--) {
+      if (dropped[side] || !is_wanted(x, side, uses)) continue;
+      fuse(x, side);
+      changed = true;
+    }
+  }
+  scope_free(uses);
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool pass_fuse_operands(Module *module) {
+  bool changed = false;
+  for (int i = 0, count = module->count; i < count; i++) {
+    changed |= fuse_operands(module->computations[i]);
+  }
+  if (changed) module_keep_reached(module);
+  return module_remove_dead(module) | changed;
+}
