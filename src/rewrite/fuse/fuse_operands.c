@@ -85,7 +85,7 @@ static Instruction *reshaped(Instruction *x, const Shape *like) {
   Computation *computation = x->parent;
   const Shape *shape =
       shape_make(computation->module->arena, x->shape->type, like->rank, like->dims, NULL);
-  return computation_add(computation, HLO_RESHAPE, shape, &x, 1, NULL, NULL);
+  return computation_add(computation, HLO_RESHAPE, shape, &x, 1, NULL);
 }
 
 /* ---- Conversions ---- */
@@ -122,7 +122,7 @@ static Computation *converted(Computation *loop) {
   if (root->shape->type == F32) return loop;
   Arena *arena = loop->module->arena;
   const Shape *shape = shape_make(arena, F32, root->shape->rank, root->shape->dims, NULL);
-  loop->root = computation_add(loop, HLO_CONVERT, shape, &root, 1, NULL, NULL);
+  loop->root = computation_add(loop, HLO_CONVERT, shape, &root, 1, NULL);
   return loop;
 }
 
@@ -140,10 +140,10 @@ static void fuse(Instruction *dot, int side) {
   Computation *computed = converted(loop->a->calls);
   const Attributes *a = ATTRIBUTES(.calls = computed, .fusion_kind = FUSION_LOOP);
   Instruction *matrix =
-      computation_add(fused, HLO_FUSION, computed->root->shape, parameters, count, a, NULL);
+      computation_add(fused, HLO_FUSION, computed->root->shape, parameters, count, a);
   operands[side] = reshaped(matrix, dot->operands[side]->shape);
   operands[1 - side] = parameters[count];
-  fused->root = computation_add(fused, HLO_DOT, dot->shape, operands, 2, dot->a, NULL);
+  fused->root = computation_add(fused, HLO_DOT, dot->shape, operands, 2, dot->a);
   instruction_become(dot, HLO_FUSION, inputs, count + 1,
                      ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT));
 }
