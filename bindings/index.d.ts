@@ -366,6 +366,8 @@ export class Buffer<S extends string = string> extends Handle {
   readonly shape: Shape;
   /** A copy on the host. */
   toLiteral(): Literal<S>;
+  /** The same: reading never waits. */
+  toLiteralSync(): Literal<S>;
   /** The elements as numbers, bigints, booleans and [re, im], nested as the dimensions are. */
   toArray(): NestedOf<S>;
   /**
@@ -541,6 +543,44 @@ export class Executable extends Handle {
     argsPerReplica: readonly Arguments[],
     options?: ExecuteOptions & { device?: false; profile?: false },
   ): Promise<AtLeastOne<R>>;
+  /**
+   * As execute(), without a promise: it blocks until the results are there. Callbacks return values, not promises. A
+   * signal ends it only if it was aborted before. A loop without promises gives the garbage collector no turn to free
+   * Buffers: dispose() them.
+   */
+  executeSync<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
+    args: Arguments | undefined,
+    options: ExecuteOptions & { device: true; profile: true },
+  ): Profiled<R>;
+  executeSync<R extends readonly Literal[] = AtLeastOne<Literal>>(
+    args: Arguments | undefined,
+    options: ExecuteOptions & { device?: false; profile: true },
+  ): Profiled<R>;
+  executeSync<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
+    args: Arguments | undefined,
+    options: ExecuteOptions & { device: true; profile?: false },
+  ): R;
+  executeSync<R extends readonly Literal[] = AtLeastOne<Literal>>(
+    args?: Arguments,
+    options?: ExecuteOptions & { device?: false; profile?: false },
+  ): R;
+  /** As executeReplicas(), without a promise: see executeSync(). */
+  executeReplicasSync<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
+    argsPerReplica: readonly Arguments[],
+    options: ExecuteOptions & { device: true; profile: true },
+  ): Profiled<AtLeastOne<R>>;
+  executeReplicasSync<R extends readonly Literal[] = AtLeastOne<Literal>>(
+    argsPerReplica: readonly Arguments[],
+    options: ExecuteOptions & { device?: false; profile: true },
+  ): Profiled<AtLeastOne<R>>;
+  executeReplicasSync<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
+    argsPerReplica: readonly Arguments[],
+    options: ExecuteOptions & { device: true; profile?: false },
+  ): AtLeastOne<R>;
+  executeReplicasSync<R extends readonly Literal[] = AtLeastOne<Literal>>(
+    argsPerReplica: readonly Arguments[],
+    options?: ExecuteOptions & { device?: false; profile?: false },
+  ): AtLeastOne<R>;
   /** The optimised module as HLO text. */
   toString(): string;
   /** The steps that a replica takes, one a line, for people. */
@@ -767,6 +807,13 @@ export interface DeviceOptions {
 export class Client {
   private constructor();
   static create(options?: ClientOptions): Promise<Client>;
+  /**
+   * As create(), without a promise. Import from 'xla-wasm/sync', or await prepareSync() before. On the main thread of a
+   * page the client has no threads, and the page does nothing else while a program runs.
+   */
+  static createSync(options?: Omit<ClientOptions, 'assets'>): Client;
+  /** Loads what the synchronous methods need: once, with the threads and assets of the clients to come. */
+  static prepareSync(options?: Pick<ClientOptions, 'threads' | 'assets'>): Promise<void>;
   readonly replicas: number;
   /**
    * Number of threads. It is 0 in a page that is not cross-origin isolated: that is, one that was sent without the headers
@@ -792,12 +839,18 @@ export class Client {
    * Node also a path.
    */
   load(source: ProgramSource | Promise<ProgramSource>, options?: LoadOptions): Promise<HloModule>;
+  /** As load(), without a promise: of text and bytes; in Node of files, too. */
+  loadSync(source: string | Uint8Array | ArrayBuffer | URL, options?: LoadOptions): HloModule;
   /** Reads HLO text, as XLA and JAX print it, or its UTF-8 bytes. An error has line and column. */
   parseHlo(text: string | Uint8Array, options?: { elided?: 'zeros' | 'random' }): HloModule;
   /** Reads StableHLO with CHLO: text, its UTF-8 bytes, or MLIR bytecode. Errors have a place. */
   parseStableHlo(source: string | Uint8Array, options?: LoadOptions): Promise<HloModule>;
+  /** As parseStableHlo(), without a promise. */
+  parseStableHloSync(source: string | Uint8Array, options?: LoadOptions): HloModule;
   /** Reads a serialized HloModuleProto, HloProto or HloSnapshot. */
   parseHloProto(bytes: Uint8Array): Promise<HloModule>;
+  /** As parseHloProto(), without a promise. */
+  parseHloProtoSync(bytes: Uint8Array): HloModule;
   /**
    * For replicas x partitions devices: by default as many as the module states, else 1 (the client's
    * replicas, where the module states no mesh).
@@ -806,6 +859,8 @@ export class Client {
     module: HloModule,
     options?: CompileOptions,
   ): Promise<Executable>;
+  /** As compile(), without a promise: it blocks. A signal ends it only if it was aborted before. */
+  compileSync(module: HloModule, options?: CompileOptions): Executable;
   /** The names of what compile() can leave out, in order: rewrites, later stages, and kernels as kernel-NAME. */
   readonly optionalPasses: string[];
   /**
@@ -882,6 +937,19 @@ export class Client {
     entries: readonly LaunchEntry[],
     options?: Omit<ExecuteOptions, 'donate'> & { device?: false; profile?: false },
   ): Promise<AtLeastOne<Literal>[]>;
+  /** As launch(), without a promise: see executeSync(). */
+  launchSync(
+    entries: readonly LaunchEntry[],
+    options: Omit<ExecuteOptions, 'donate'> & { profile: true },
+  ): Profiled<DeviceValue[][] | Literal[][]>;
+  launchSync(
+    entries: readonly LaunchEntry[],
+    options: Omit<ExecuteOptions, 'donate'> & { device: true; profile?: false },
+  ): DeviceValue[][];
+  launchSync(
+    entries: readonly LaunchEntry[],
+    options?: Omit<ExecuteOptions, 'donate'> & { device?: false; profile?: false },
+  ): AtLeastOne<Literal>[];
   /** Puts an array on the device. */
   buffer<S extends string = string>(value: LiteralLike | Buffer, shape?: S | Shape): Buffer<S>;
   /**

@@ -465,6 +465,7 @@ XLA_API void xla_host_call_done(HostCall *call, int code, const char *message) {
 /* ---- The host's part in the work ---- */
 
 XLA_API bool xla_step(double budget_us) { return scheduler_step(platform_now_us() + budget_us); }
+XLA_API void *xla_host_events(void) { return platform_host_events(); }
 XLA_API int xla_worker_lost(int worker) { return (int)scheduler_worker_lost(worker); }
 XLA_API double xla_memory_in_use(void) { return (double)memory_in_use(); }
 XLA_API double xla_heap_in_use(void) { return platform_heap_in_use(); }

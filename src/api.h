@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
 ** tests/api/api_version.test.mjs notices.
 */
-enum { XLA_API_VERSION = 10 };
+enum { XLA_API_VERSION = 11 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
@@ -219,6 +219,11 @@ XLA_API bool xla_step(double budget_us);
 /* A worker thread is gone (the host noticed): fails what it was running, and starts another.
 ** WorkerLoss: 0 started, 1 could not be started, 2 nothing may be called again. */
 XLA_API int xla_worker_lost(int worker);
+
+/* Three words for a host that waits by Atomics.wait, in WebAssembly: a count of events, which changes whenever
+** platform_notify() is called; whether the host sleeps, which it sets itself, and then hears no platform_notify(); and a
+** message, or NULL: why nothing may be called again. */
+XLA_API void *xla_host_events(void);
 
 /* Bytes held by live device buffers and run arenas; for tests that memory comes back. */
 XLA_API double xla_memory_in_use(void);

@@ -4,11 +4,12 @@ import { COMPILE_AS_WRITTEN, COMPILE_KEEPING_OPERANDS, ELIDED_REFUSED, MAX_DEVIC
 import { describe, got, invalidArgument, withPlace, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from '../base/options.mjs';
+import { loadParts, part } from '../base/part.mjs';
 import { oneOf } from '../builder/arguments.mjs';
 import { batch, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from '../builder/batches.mjs';
 import { XlaBuilder } from '../builder/builder.mjs';
 import { GradientRules } from '../builder/gradient_rules.mjs';
-import { isText, kindOfText } from '../formats/program_text.mjs';
+import { isBytecode, isText, kindOfText } from '../formats/program_text.mjs';
 import { Core } from '../host/core.mjs';
 import { assets, MIN_MEMORY } from '../host/loader.mjs';
 import { nextTurn } from '../host/runs.mjs';
@@ -17,11 +18,15 @@ import { Executable } from '../objects/executable.mjs';
 import { EXECUTION_OPTIONS, throwIfAborted } from '../objects/execution.mjs';
 import { differentiate } from '../objects/gradients.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
-import { launch } from '../objects/launch.mjs';
+import { launch, launchNow } from '../objects/launch.mjs';
 import { ELIDED, HLO_OPTIONS, LOAD_OPTIONS } from '../objects/load_options.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
+import { protoReader, stablehlo } from './parts.mjs';
+
+const loading = part(() => import('./loading.mjs'));
+const compileAdvice = part(() => import('../objects/advice.mjs'));
 
 const MAX_THREADS = 256;
 
@@ -51,6 +56,8 @@ const CREATE_OPTIONS = {
   assets,
   fusedMultiplyAdd: oneOf('auto', 'never'),
 };
+const { assets: ASSETS, ...CREATE_NOW_OPTIONS } = CREATE_OPTIONS;
+const READ_OPTIONS = { ...LOAD_OPTIONS, maxBytes: count(1, Number.MAX_SAFE_INTEGER) };
 /** How long a compilation goes on before other events get their turn: a frame of a page has 16 ms. */
 const TURN_MS = 8;
 const PASSES_OPTIONS = {
@@ -103,6 +110,25 @@ export class Client {
     const { replicas = 1, ...rest } = checkOptions('client', options, CREATE_OPTIONS);
     const { threads, maxMemory, assets, fusedMultiplyAdd } = rest;
     return new Client(await Core.create(threads, maxMemory, assets, fusedMultiplyAdd), replicas);
+  }
+
+  /**
+   * Loads what the synchronous methods need; `xla-wasm/sync` does so itself.
+   * @param {object} [options] threads, assets: as of create()
+   */
+  static async prepareSync(options) {
+    const { threads, assets } = checkOptions('prepareSync', options, { threads: CREATE_OPTIONS.threads, assets: ASSETS });
+    await Promise.all([loadParts(), Core.prepare(threads, assets)]);
+  }
+
+  /**
+   * As create(), without a promise. Needs `xla-wasm/sync`, or prepareSync() before.
+   * @param {object} [options] as of create(), without assets. On the main thread of a page there are no threads
+   * @returns {Client}
+   */
+  static createSync(options) {
+    const { replicas = 1, threads, maxMemory, fusedMultiplyAdd } = checkOptions('createSync', options, CREATE_NOW_OPTIONS);
+    return new Client(Core.createSync(threads, maxMemory, fusedMultiplyAdd), replicas);
   }
 
   /** Number of worker threads; 0 where there are none, as in pages without cross-origin isolation: see create(). */
@@ -161,9 +187,20 @@ export class Client {
    * @returns {Promise<HloModule>}
    */
   async load(source, options) {
-    const checked = checkOptions('load', options, { ...LOAD_OPTIONS, maxBytes: count(1, Number.MAX_SAFE_INTEGER) });
-    const { load } = await import('./loading.mjs');
+    const checked = checkOptions('load', options, READ_OPTIONS);
+    const { load } = await loading.later();
     return load(this, source, checked);
+  }
+
+  /**
+   * As load(), without a promise.
+   * @param {any} source text or bytes; in Node also a path or the URL of a file
+   * @param {object} [options] as of load()
+   * @returns {HloModule}
+   */
+  loadSync(source, options) {
+    const checked = checkOptions('loadSync', options, READ_OPTIONS);
+    return loading.now('loadSync').loadNow(this, source, checked);
   }
 
   /**
@@ -202,15 +239,20 @@ export class Client {
    * @returns {Promise<HloModule>}
    */
   async parseStableHlo(source, options) {
+    await stablehlo.later();
+    return this.parseStableHloSync(source, options);
+  }
+
+  /** As parseStableHlo(), without a promise. @returns {HloModule} */
+  parseStableHloSync(source, options) {
     const checked = checkOptions('parseStableHlo', options, LOAD_OPTIONS);
     const given = typeof source === 'string' ? source : bytesOf('parseStableHlo', source);
-    const { isBytecode, parseStableHlo } = await stablehlo();
     if (typeof given !== 'string' && !isBytecode(given) && !isText(given)) {
       throw invalidArgument(
         'parseStableHlo', 'these bytes are no MLIR bytecode: use parseHloProto() or load()');
     }
     try {
-      return parseStableHlo(this, given, checked);
+      return stablehlo.now('parseStableHloSync').parseStableHlo(this, given, checked);
     } catch (error) {
       throw withPlace(error);
     }
@@ -223,12 +265,18 @@ export class Client {
    * @returns {Promise<HloModule>}
    */
   async parseHloProto(bytes) {
+    await protoReader.later();
+    return this.parseHloProtoSync(bytes);
+  }
+
+  /** As parseHloProto(), without a promise. @returns {HloModule} */
+  parseHloProtoSync(bytes) {
     const given = bytesOf('parseHloProto', bytes);
     if (given.length && isText(given)) {
       throw invalidArgument(
         'parseHloProto', 'these bytes are text: use parseHlo(), parseStableHlo() or load()');
     }
-    const { hloTextOfProto } = await import('../formats/hlo_proto.mjs');
+    const { hloTextOfProto } = protoReader.now('parseHloProtoSync');
     const { text, data } = hloTextOfProto(given);
     try {
       const core = this.#core;
@@ -262,40 +310,52 @@ export class Client {
    */
   async compile(module, options) {
     if (!(module instanceof HloModule)) {
-      throw (await import('../objects/advice.mjs')).compileAdvice(notModule('compile', module), module);
+      throw (await compileAdvice.later()).compileAdvice(notModule('compile', module), module);
     }
-    const { parameters, resultShape } = this.#own('compile', module);
-    const asked = checkOptions('compile', options, COMPILE_OPTIONS);
-    throwIfAborted(asked.signal, 'the compilation');
-    const compilation = this.#compileBy('xla_compile_begin', 'compile', module, asked);
-    const pointer = await this.#finish(compilation, module, asked);
-    return new Executable(this.#core, pointer, {
-      replicas: this.#core.call('xla_executable_replicas', pointer),
-      partitions: this.#core.call('xla_executable_partitions', pointer),
-      parameters,
-      resultShape,
-    });
+    const turns = this.#compile('compile', module, options);
+    let turn;
+    while (!(turn = turns.next()).done) await nextTurn();
+    return turn.value;
   }
 
-  /** Goes on with a compilation in turns, between which other events get theirs. Returns the executable's pointer. */
-  async #finish(compilation, module, { signal, timeoutMs = Infinity }) {
+  /** As compile(), without a promise: it blocks. @returns {Executable} */
+  compileSync(module, options) {
+    const turns = this.#compile('compileSync', module, options);
+    let turn;
+    do turn = turns.next(); while (!turn.done);
+    return turn.value;
+  }
+
+  /** Compiles in turns, between which other events may get theirs. Returns the executable. */
+  * #compile(operation, module, options) {
+    const { parameters, resultShape } = this.#own(operation, module);
+    const asked = checkOptions(operation, options, COMPILE_OPTIONS);
+    const { signal, timeoutMs = Infinity } = asked;
+    throwIfAborted(signal, 'the compilation');
+    const compilation = this.#compileBy('xla_compile_begin', operation, module, asked);
     const core = this.#core;
     const end = performance.now() + timeoutMs;
-    let open = true;
+    let open = true, pointer;
     try {
       while (core.call('xla_compile_go_on', compilation, TURN_MS)) {
-        await nextTurn();
+        yield;
         throwIfAborted(signal, 'the compilation');
         if (performance.now() >= end) {
-          throw new XlaError('DEADLINE_EXCEEDED', `compile: it takes longer than timeoutMs = ${timeoutMs} ms`);
+          throw new XlaError('DEADLINE_EXCEEDED', `${operation}: it takes longer than timeoutMs = ${timeoutMs} ms`);
         }
       }
       open = false;
-      return core.need('xla_compile_end', compilation);
+      pointer = core.need('xla_compile_end', compilation);
     } catch (error) {
       if (open && !core.disposed) core.call('xla_compile_end', compilation);
-      throw this.#explained('compile', error, module);
+      throw this.#explained(operation, error, module);
     }
+    return new Executable(core, pointer, {
+      replicas: core.call('xla_executable_replicas', pointer),
+      partitions: core.call('xla_executable_partitions', pointer),
+      parameters,
+      resultShape,
+    });
   }
 
   /**
@@ -457,6 +517,11 @@ export class Client {
     return launch(this.#core, entries, options);
   }
 
+  /** As launch(), without a promise: it blocks. @returns {any[][]} */
+  launchSync(entries, options) {
+    return launchNow(this.#core, entries, options);
+  }
+
   /**
    * Puts an array on the device.
    * @param {any} value whatever Literal.from() takes
@@ -579,9 +644,6 @@ if (Symbol.dispose) {
     },
   });
 }
-
-/** Loads the StableHLO reader at first use. The literal path lets bundlers make it a file of its own. */
-const stablehlo = () => import('../stablehlo/index.mjs');
 
 /** Bytes of any kind, Node's Buffers too. */
 function bytesOf(operation, value) {

@@ -1,9 +1,16 @@
 /** client.load(): a program in whatever form it comes. Loaded itself when it is first called. */
 import { invalidArgument, withPlace, XlaError } from '../base/error.mjs';
-import { isText, kindOfText } from '../formats/program_text.mjs';
-import { contentOf, gunzip, isGzip, programsOfJaxExport, refusal } from '../host/sources.mjs';
+import { part } from '../base/part.mjs';
+import { isBytecode, isText, kindOfText } from '../formats/program_text.mjs';
+import { contentNow, contentOf, gunzip, gunzipNow, isGzip, programsOfJaxExport, refusal } from '../host/sources.mjs';
 import { PLATFORMS, RENAME } from '../objects/load_options.mjs';
 import { annotate } from '../objects/module.mjs';
+import { protoReader, stablehlo } from './parts.mjs';
+
+const protoText = part(() => import('../formats/proto_text.mjs'));
+
+/** What each kind of program needs; those that are not here need nothing. */
+const NEEDS = { programs: [stablehlo], stablehlo: [stablehlo], binary: [protoReader], proto: [protoReader, protoText] };
 
 /**
  * @param {import('./client.mjs').Client} client
@@ -14,31 +21,57 @@ import { annotate } from '../objects/module.mjs';
  */
 export async function load(client, source, { maxBytes, ...options }) {
   let { content, name } = await contentOf(source);
-  if (typeof content !== 'string' && isGzip(content)) content = await gunzip(content, maxBytes);
-  if (typeof content === 'string') return loadText(client, content, kindOfText(content), options, name);
+  if (isPacked(content)) content = await gunzip(content, maxBytes);
+  const kind = kindOf(content, name);
+  for (const needed of NEEDS[kind] ?? []) await needed.later();
+  return read(client, kind, content, name, options);
+}
+
+/** As load(), without waiting. */
+export function loadNow(client, source, { maxBytes, ...options }) {
+  let { content, name } = contentNow(source, 'loadSync');
+  if (isPacked(content)) content = gunzipNow(content, maxBytes);
+  return read(client, kindOf(content, name), content, name, options);
+}
+
+const isPacked = (content) => typeof content !== 'string' && isGzip(content);
+
+/** 'programs' of MLIR bytecode, 'binary' for a proto, or the kind of the text. */
+function kindOf(content, name) {
+  if (typeof content === 'string') return kindOfText(content);
   const refused = refusal(content, name);
   if (refused) throw refused;
-  const { isBytecode } = await import('../stablehlo/index.mjs');
-  const programs = isBytecode(content) ? [{ program: content }] : programsOfJaxExport(content);
-  if (programs.length) return loadWithGradients(client, programs, options);
-  if (!isText(content)) {
-    refuseChoices(options, 'an HLO proto');
-    return loadProto(client, content);
+  if (isBytecode(content) || programsOfJaxExport(content).length) return 'programs';
+  return isText(content) ? kindOfText(new TextDecoder().decode(content.subarray(0, 100000))) : 'binary';
+}
+
+/** Reads a program. The parts that its kind needs are loaded. */
+function read(client, kind, content, name, options) {
+  if (kind === 'programs') {
+    return readWithGradients(client, isBytecode(content) ? [{ program: content }] : programsOfJaxExport(content), options);
   }
-  const head = new TextDecoder().decode(content.subarray(0, 100000));
-  return loadText(client, content, kindOfText(head), options, name);
+  if (kind !== 'binary') return readText(client, content, kind, options, name);
+  refuseChoices(options, 'an HLO proto');
+  return readProto(client, content);
 }
 
 /** The first program, with the next ones as its vector-Jacobian products. */
-async function loadWithGradients(client, [{ program, platforms }, ...vjps], options, forward, order = 0) {
-  const { parseStableHlo } = await import('../stablehlo/index.mjs');
+function readWithGradients(client, [{ program, platforms }, ...vjps], options, forward, order = 0) {
+  const { parseStableHlo } = stablehlo.now('load');
   let module;
   try {
     module = parseStableHlo(client, program, { ...options, [RENAME]: forward && namesAfter(forward, order), [PLATFORMS]: platforms });
   } catch (error) {
     throw withPlace(error);
   }
-  if (vjps.length) annotate(module, { vjp: await loadWithGradients(client, vjps, options, module, order + 1).catch((error) => error) });
+  if (!vjps.length) return module;
+  let vjp;
+  try {
+    vjp = readWithGradients(client, vjps, options, module, order + 1);
+  } catch (error) {
+    vjp = error;
+  }
+  annotate(module, { vjp });
   return module;
 }
 
@@ -66,9 +99,9 @@ function refuseChoices({ entry, platform }, what) {
   if (platform !== undefined) throw invalidArgument('load', `platform is for files of jax.export; ${what} is for one platform`);
 }
 
-async function loadProto(client, bytes) {
+function readProto(client, content) {
   try {
-    return await client.parseHloProto(bytes);
+    return client.parseHloProtoSync(content);
   } catch (error) {
     if (!/at byte|no HloModuleProto/.test(error.message)) throw error;
     throw invalidArgument('load', 'these bytes are no program that is known: no HLO proto, MLIR bytecode or file of ' +
@@ -76,17 +109,17 @@ async function loadProto(client, bytes) {
   }
 }
 
-async function loadProtoText(client, content) {
-  const { protoOfText } = await import('../formats/proto_text.mjs');
-  return client.parseHloProto(protoOfText(typeof content === 'string' ? content : new TextDecoder().decode(content)));
+function readProtoText(client, content) {
+  const { protoOfText } = protoText.now('load');
+  return client.parseHloProtoSync(protoOfText(typeof content === 'string' ? content : new TextDecoder().decode(content)));
 }
 
-function loadText(client, content, kind, options, name) {
+function readText(client, content, kind, options, name) {
   const { elided } = options;
-  if (kind === 'stablehlo') return client.parseStableHlo(content, options);
+  if (kind === 'stablehlo') return client.parseStableHloSync(content, options);
   refuseChoices(options, 'HLO');
   if (kind === 'hlo') return client.parseHlo(content, { elided });
-  if (kind === 'proto') return loadProtoText(client, content);
+  if (kind === 'proto') return readProtoText(client, content);
   const head = typeof content === 'string' ? new TextEncoder().encode(content.slice(0, 1000)) : content;
   const refused = refusal(head, name);
   if (refused) throw refused;

@@ -16,6 +16,9 @@ export function kindOfText(text) {
   return /^(ROOT\s|%?[\w.-]+\s*=\s*\(?[a-z]\w*\[)/.test(head) ? 'hlo' : undefined;
 }
 
+/** Whether bytes begin as MLIR bytecode does. */
+export const isBytecode = (bytes) => [0x4d, 0x4c, 0xef, 0x52].every((byte, i) => bytes?.[i] === byte);
+
 /** Only protos and bytecode hold control codes. */
 export function isText(bytes) {
   return !bytes.subarray(0, 1000).some((byte) => byte < 9);

@@ -5,7 +5,9 @@
 import { XLA_API_VERSION } from '../base/constants.mjs';
 import { isLimit, STATUS_CODES, XlaError } from '../base/error.mjs';
 import { HostCalls } from './host_calls.mjs';
-import { hardwareConcurrency, hasSharedMemory, instantiate, isNode } from './loader.mjs';
+import {
+  hardwareConcurrency, hardwareConcurrencyNow, hasSharedMemory, instantiate, instantiateNow, isNode, maySleep, prepare,
+} from './loader.mjs';
 import { Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
 
@@ -17,6 +19,8 @@ const STACK_SCRATCH = 4096; // bytes; larger copies go to the heap
 export class Core {
   #glue;
   #heap = new Uint8Array(0);
+  #words = new Int32Array(0);
+  #events = 0; // where xla_host_events() is, as an index of #words
   #workers = null;
   #end = new XlaError('FAILED_PRECONDITION', 'the client was disposed');
 
@@ -50,11 +54,33 @@ export class Core {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
     if (!hasSharedMemory() && threads !== 0 && !globalThis.xlaWasmReloads) tellNoThreads(threads); // web/isolation.js
     const build = wanted > 0 ? 'threads' : 'single';
-    const core = new Core(await instantiate(build, maxMemory, assets));
+    return Core.#begin(await instantiate(build, maxMemory, assets), build, wanted, fusedMultiplyAdd);
+  }
+
+  /** Loads what createSync() needs for this many threads. */
+  static async prepare(threads, assets) {
+    const builds = threads === undefined && isNode ? ['threads', 'single'] : [buildFor(threads)];
+    await Promise.all(builds.map((build) => prepare(build, assets)));
+  }
+
+  /** As create(), without waiting. */
+  static createSync(threads, maxMemory, fusedMultiplyAdd = 'auto') {
+    if (threads && !maySleep()) {
+      throw new XlaError('FAILED_PRECONDITION', "createSync: a page's main thread must not sleep, so it has no synchronous " +
+        'client with threads: ask for { threads: 0 }, or make the client in a worker of a page that is cross-origin isolated');
+    }
+    const build = buildFor(threads);
+    const wanted = build === 'threads' ? threads ?? hardwareConcurrencyNow() : 0;
+    return Core.#begin(instantiateNow(build, maxMemory), build, wanted, fusedMultiplyAdd, true);
+  }
+
+  static #begin(glue, build, threads, fusedMultiplyAdd, isSync = false) {
+    const core = new Core(glue);
     try {
       core.#checkVersion(build);
+      core.#events = core.call('xla_host_events') / 4;
       core.call('xla_allow_fused_multiply_add', fusedMultiplyAdd === 'auto' ? 1 : 0);
-      core.#expect(wanted);
+      core.#expect(threads, isSync);
     } catch (error) {
       core.dispose();
       throw error;
@@ -76,10 +102,16 @@ export class Core {
    * in Node until the host is idle, in a page until a run needs them or for 100 ms. They then take up pending work; a
    * thread that cannot load ends the client.
    */
-  #expect(threads) {
+  #expect(threads, isSync) {
     this.threads = this.call('xla_expect_threads', threads);
     if (!threads) return;
     if (!this.threads) throw new XlaError('RESOURCE_EXHAUSTED', `no memory for ${threads} threads`);
+    if (isSync && isNode) {
+      this.#workers = Workers.createNow(this.#glue.PThread, this);
+      this.started = this.#workers.start(threads);
+      this.started.catch(({ message }) => this.fail(message));
+      return;
+    }
     const soon = isNode ? nextTurn() : new Promise((resolve) => {
       this.needThreads = resolve;
       setTimeout(resolve, IDLE_MS);
@@ -142,7 +174,7 @@ export class Core {
     this.#workers?.terminate();
     this.#workers = null; // it has the glue, and the glue the memory
     this.#glue = null;
-    this.#heap = null;
+    this.#heap = this.#words = null;
     this.runs.abandon(error);
     this.hostCalls.abandon(error);
   }
@@ -234,6 +266,39 @@ export class Core {
     return this.#heap;
   }
 
+  /**
+   * Sleeps until the core has something for the host.
+   * @param {number} seen eventCount() before the host last looked
+   * @param {number} ms at most
+   */
+  sleep(seen, ms) {
+    const words = this.#hostWords();
+    const before = Atomics.exchange(words, this.#events + 1, 1);
+    const end = performance.now() + ms;
+    try {
+      // A wait is shorter, mostly, than falling asleep and being woken.
+      const spinEnd = Math.min(end, performance.now() + SPIN_MS);
+      do {
+        if (Atomics.load(words, this.#events) !== seen) return;
+      } while (performance.now() < spinEnd);
+      Atomics.wait(words, this.#events, seen, Math.max(end - performance.now(), 0));
+    } finally {
+      Atomics.store(words, this.#events + 1, before);
+    }
+    const broken = Atomics.load(words, this.#events + 2);
+    if (broken) throw this.break(this.string(broken));
+  }
+
+  eventCount() {
+    return Atomics.load(this.#hostWords(), this.#events);
+  }
+
+  #hostWords() {
+    const { buffer } = this.#alive().wasmMemory;
+    if (this.#words.buffer !== buffer) this.#words = new Int32Array(buffer);
+    return this.#words;
+  }
+
   /** A typed array over linear memory. */
   view(TypedArray, pointer, length) {
     return new TypedArray(this.heap.buffer, pointer, length);
@@ -308,6 +373,7 @@ export class Core {
 const OF_RUN = /^xla_run_(?!new)/, OF_HOST_CALL = /^xla_host_call_done$/;
 /** Functions of api.h that start and replace threads: without them runs would wait for ever. */
 const THREADS = /^xla_(expect_threads|start|worker_lost)$/;
+const SPIN_MS = 0.06; // as workers do: see scheduler.c
 const REPORT = 'This is a fault of xla-wasm; please report the program';
 
 let isTold = false;
@@ -319,6 +385,9 @@ function tellNoThreads(threads) {
   console[threads ? 'warn' : 'info']('xla-wasm: no threads, as this page is not cross-origin isolated. Send the headers ' +
     'Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp, or ask for { threads: 0 }.');
 }
+
+/** The build for a synchronous client: by default with threads where the host may sleep. */
+const buildFor = (threads) => ((threads ?? 1) > 0 && maySleep() ? 'threads' : 'single');
 
 const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
 

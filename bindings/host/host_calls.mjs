@@ -60,6 +60,17 @@ export class HostCalls {
     for (const call of feed.waiting.splice(0)) this.#pull(feed, call);
   }
 
+  /** As #pull, of a run whose caller blocks. */
+  #pullNow(feed, call) {
+    while (feed.sources.length) {
+      const next = feed.sources[0].next();
+      if (typeof next?.then === 'function') throw cannotWait('the source of an infeed is asynchronous');
+      if (!next.done) return next.value;
+      feed.sources.shift();
+    }
+    throw cannotWait(`no value is queued for the infeed of replica ${call.replica}`);
+  }
+
   /** Answers an infeed from its sources; if they are empty, the infeed waits. */
   async #pull(feed, call) {
     while (feed.sources.length && !feed.values.length) {
@@ -139,6 +150,7 @@ export class HostCalls {
         const feed = feedOf(this.#infeeds, call);
         if (!call.results.length) this.#answer(call, () => []); // of an empty tuple: nothing is read
         else if (feed.values.length) this.#answer(call, () => feed.values.shift());
+        else if (call.identity?.isSync) this.#answer(call, () => this.#pullNow(feed, call));
         else if (feed.sources.length) this.#pull(feed, call);
         else feed.waiting.push(call);
         return;
@@ -180,12 +192,36 @@ export class HostCalls {
     return new Literal(plain, view.slice());
   }
 
-  /** Ends a call with the result or the error of `produce`, now or later. */
-  async #answer(call, produce) {
+  /** Ends a call with the result or the error of `produce`: later, or at once if the run's caller blocks. */
+  #answer(call, produce) {
+    if (!call.identity?.isSync) return this.#answerLater(call, produce);
+    return this.#end(call, () => {
+      const value = produce();
+      if (typeof value?.then !== 'function') return value;
+      value.then(undefined, () => {}); // its error, too, is no longer wanted
+      throw cannotWait(`the callback of "${call.target || call.opcode}" returned a promise`);
+    });
+  }
+
+  async #answerLater(call, produce) {
+    let value, failure = null;
+    try {
+      value = await produce();
+    } catch (error) {
+      failure = { error };
+    }
+    this.#end(call, () => {
+      if (failure) throw failure.error;
+      return value;
+    });
+  }
+
+  /** Ends a call with the result or the error of `produce`. */
+  #end(call, produce) {
     let message = null;
     let code = 0;
     try {
-      const value = await produce();
+      const value = produce();
       if (!this.#isAlive(call)) return;
       this.#write(call, value);
     } catch (error) {
@@ -225,6 +261,9 @@ export class HostCalls {
     });
   }
 }
+
+const cannotWait = (what) => new XlaError('FAILED_PRECONDITION',
+  `${what}, for which a synchronous run cannot wait: give the value itself, or run it by execute()`);
 
 /** The code of an error that fails a run: its own if it is an XlaError, else the host's. */
 function codeOf(error) {

@@ -4,6 +4,7 @@
  */
 import { messageOf, XlaError } from '../base/error.mjs';
 import { kind } from '../base/options.mjs';
+import { notReady } from '../base/part.mjs';
 
 // Spelled out, so that bundlers see the files. The glue is an asset to them, like the WebAssembly:
 // its workers start from its own address, and it must not become part of a chunk. In functions, as
@@ -53,16 +54,35 @@ export function importNode(name) {
   return import(/* @vite-ignore */ /* webpackIgnore: true */ `node:${name}`);
 }
 
+/** A module of Node's, at once: Node 20.16 and later. */
+export function nodeModule(name) {
+  const module = globalThis.process.getBuiltinModule?.(name);
+  if (module) return module;
+  throw new XlaError('FAILED_PRECONDITION', `the synchronous methods need Node 20.16 or later; this is ${globalThis.process.version}`);
+}
+
+/** Whether this thread may sleep: not the main one of a page. */
+export function maySleep() {
+  if (!hasSharedMemory()) return false;
+  try {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 1, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 export function hasSharedMemory() {
   return typeof SharedArrayBuffer === 'function' && globalThis.crossOriginIsolated !== false;
 }
 
 /** How many threads this machine runs at once. */
 export async function hardwareConcurrency() {
-  if (!isNode) return globalThis.navigator?.hardwareConcurrency ?? 1;
-  const os = await importNode('os');
-  return os.availableParallelism();
+  return isNode ? (await importNode('os')).availableParallelism() : hardwareConcurrencyNow();
 }
+
+export const hardwareConcurrencyNow = () =>
+  (isNode ? nodeModule('os').availableParallelism() : globalThis.navigator?.hardwareConcurrency ?? 1);
 
 const PAGE = 65536;
 
@@ -92,6 +112,43 @@ export async function instantiate(build, maxMemory, assets) {
     throw new XlaError('RESOURCE_EXHAUSTED', `cannot start WebAssembly: ${error.message}`, {
       cause: error,
     });
+  } finally {
+    if (isNode && !hadWorker) delete globalThis.Worker; // see workers.mjs
+  }
+}
+
+/* ---- At once ---- */
+
+const prepared = new Map(); // what instantiateNow() needs, by the build's name
+
+/** Loads what instantiateNow() needs. */
+export async function prepare(build, assets) {
+  const address = addressOf(`xla-${build}.wasm`, assets);
+  const factory = await importGlue(addressOf(`xla-${build}.mjs`, assets));
+  // In Node the file can be read when it is needed.
+  const module = isNode && address.protocol === 'file:' ? undefined : await compiledModule(address);
+  prepared.set(build, { factory, address, module });
+}
+
+/**
+ * As instantiate(), without waiting. The glue is an async function, but it waits for nothing if its WebAssembly is
+ * there: it has made an instance of the object that it was given when it returns its promise.
+ */
+export function instantiateNow(build, maxMemory) {
+  const found = prepared.get(build);
+  if (!found) throw notReady('createSync', `the build xla-${build}`);
+  const options = { noExitRuntime: true };
+  try {
+    found.module ??= new WebAssembly.Module(nodeModule('fs').readFileSync(found.address));
+    options.instantiateWasm = (imports, receive) => receive(new WebAssembly.Instance(found.module, imports), found.module);
+    if (maxMemory) options.wasmMemory = newMemory(maxMemory, build === 'threads');
+    let failure;
+    found.factory(options).catch((error) => { failure = error; });
+    if (!options.calledRun) throw failure ?? new Error('the glue waits');
+    return options;
+  } catch (error) {
+    if (error instanceof XlaError) throw error;
+    throw new XlaError('RESOURCE_EXHAUSTED', `cannot start WebAssembly: ${messageOf(error)}`, { cause: error });
   } finally {
     if (isNode && !hadWorker) delete globalThis.Worker; // see workers.mjs
   }

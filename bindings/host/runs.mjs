@@ -4,12 +4,15 @@
  * with the run.
  */
 import { RUN_DONE, RUN_FAILED } from '../base/constants.mjs';
-import { captureCall, fromCall } from '../base/error.mjs';
+import { captureCall, fromCall, XlaError } from '../base/error.mjs';
 import { keepAlive } from './keep_alive.mjs';
+import { maySleep } from './loader.mjs';
 import { waitingDevices } from './waiting.mjs';
 
 const PATIENCE_MS = 250; // with workers that were told to stop
 const SLICE_US = 8000; // half a frame of a page at 60 Hz
+const MAX_SLEEP_MS = 1000;
+const MAX_IDLE = 2; // steps without work, after which nothing can come any more
 const GROWTH = 2 ** 26; // bytes of buffers, after which finalizers get a turn
 
 export class Runs {
@@ -46,6 +49,57 @@ export class Runs {
       this.#release ??= keepAlive();
       this.look();
     });
+  }
+
+  /**
+   * Runs to the end without other events: this thread works, too, and sleeps while others have all the work.
+   * @throws {XlaError} its error
+   */
+  finish(run, operation, timeoutMs = Infinity) {
+    const core = this.#core;
+    if (core.threads && !maySleep()) {
+      throw new XlaError('FAILED_PRECONDITION', `${operation}: a page's main thread must not sleep, so it needs a client without ` +
+        'threads: Client.createSync({ threads: 0 })');
+    }
+    if (core.call('xla_run_start', run) === RUN_DONE) return;
+    let ended = false, failure;
+    this.#pending.set(run, {
+      isSync: true,
+      resolve() { ended = true; },
+      reject(error) { ended = true; failure = error; },
+    });
+    const end = performance.now() + timeoutMs;
+    let hasTimedOut = false, idle = 0;
+    for (;;) {
+      const seen = core.eventCount();
+      const more = this.#step();
+      this.#checkSafely(run);
+      if (ended) break;
+      const now = performance.now();
+      if (!hasTimedOut && now >= end) {
+        hasTimedOut = true;
+        core.call('xla_run_time_out', run, timeoutMs);
+      } else if (now >= end + 2 * PATIENCE_MS) {
+        this.fail(run, this.#error(run));
+      } else if (!more && core.threads) {
+        core.sleep(seen, Math.min(now < end ? end - now : PATIENCE_MS, MAX_SLEEP_MS));
+      } else if (!more && ++idle > MAX_IDLE) {
+        this.fail(run, new XlaError('FAILED_PRECONDITION', `${operation}: the run waits for the host, which waits for the run`));
+      }
+      if (more) idle = 0;
+      if (ended) break;
+    }
+    this.look(); // for runs that have promises, which heard nothing meanwhile
+    if (failure) throw failure;
+  }
+
+  /** Works for a slice. @returns {boolean} whether there may be more work */
+  #step() {
+    try {
+      return Boolean(this.#core.call('xla_step', SLICE_US));
+    } catch (error) {
+      return this.#survive(error);
+    }
   }
 
   /**
@@ -141,12 +195,7 @@ export class Runs {
   }
 
   #work() {
-    let more = false;
-    try {
-      if (this.#core.threads === 0) more = Boolean(this.#core.call('xla_step', SLICE_US));
-    } catch (error) {
-      more = this.#survive(error);
-    }
+    const more = this.#core.threads === 0 && this.#step();
     for (const run of [...this.#pending.keys()]) this.#checkSafely(run);
     if (more) this.look();
   }
@@ -173,6 +222,7 @@ export class Runs {
   #check(run) {
     if (!this.#pending.has(run)) return; // abandoned meanwhile
     if (this.#core.hostCalls.serve(run, SLICE_US / 1e3)) this.look(true);
+    if (!this.#pending.has(run)) return; // a callback ended it
     const state = this.#core.call('xla_run_state', run);
     if (state !== RUN_DONE && state !== RUN_FAILED) return;
     const error = state === RUN_FAILED ? this.#error(run) : null;

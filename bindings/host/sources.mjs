@@ -2,8 +2,8 @@
  * The sources of client.load(): reads their bytes, detects their format, and describes the error for
  * bytes that are no program.
  */
-import { describe, invalidArgument, XlaError } from '../base/error.mjs';
-import { importNode } from './loader.mjs';
+import { describe, invalidArgument, isXlaError, XlaError } from '../base/error.mjs';
+import { importNode, nodeModule } from './loader.mjs';
 
 /* ---- Where from ---- */
 
@@ -13,14 +13,9 @@ import { importNode } from './loader.mjs';
  */
 export async function contentOf(source, { operation = 'load', isFile = false, onProgress } = {}) {
   const given = await source;
-  if (typeof given === 'string') {
-    if (!isFile && isProgramText(given)) return { content: given };
-    return { content: await bytesAt(given, operation, onProgress), name: given };
-  }
-  if (ArrayBuffer.isView(given)) {
-    return { content: new Uint8Array(given.buffer, given.byteOffset, given.byteLength) };
-  }
-  if (isBuffer(given)) return { content: new Uint8Array(given) };
+  const here = isFile && typeof given === 'string' ? undefined : contentHere(given);
+  if (here) return here;
+  if (typeof given === 'string') return { content: await bytesAt(given, operation, onProgress), name: given };
   if (typeof given?.href === 'string') { // a URL, of jsdom's too
     return { content: await bytesAt(given.href, operation, onProgress), name: given.href };
   }
@@ -30,6 +25,31 @@ export async function contentOf(source, { operation = 'load', isFile = false, on
   const what = isFile ? 'bytes' : 'text, bytes';
   throw invalidArgument(
     operation, `source must be ${what}, a Blob, a Response or a URL; got ${describe(given)}`);
+}
+
+/** Text and bytes; undefined for what must be fetched. */
+function contentHere(given) {
+  if (typeof given === 'string') return isProgramText(given) ? { content: given } : undefined;
+  if (ArrayBuffer.isView(given)) {
+    return { content: new Uint8Array(given.buffer, given.byteOffset, given.byteLength) };
+  }
+  return isBuffer(given) ? { content: new Uint8Array(given) } : undefined;
+}
+
+/** As contentOf(), without waiting: of text and bytes; in Node of files, too. */
+export function contentNow(source, operation) {
+  const here = contentHere(source);
+  if (here) return here;
+  const address = typeof source === 'string' ? source : source?.href;
+  if (typeof address !== 'string' || !isOnDisk(address)) {
+    throw invalidArgument(operation, `source must be text or bytes, in Node also a path; got ${describe(source)}`);
+  }
+  try {
+    const { buffer, byteOffset, byteLength } = nodeModule('fs').readFileSync(isPath(address) ? address : new URL(address));
+    return { content: new Uint8Array(buffer, byteOffset, byteLength), name: address };
+  } catch (error) {
+    throw cannotRead(operation, address, error);
+  }
 }
 
 const isBuffer = (value) =>
@@ -92,12 +112,12 @@ async function streamed(stream, { total, maxBytes = Infinity, refuse, onProgress
   }
 }
 
+const isPath = (address) => !/^[a-z][a-z\d+.-]+:/i.test(address);
+const isOnDisk = (address) => typeof process === 'object' && Boolean(process.versions?.node) &&
+  (isPath(address) || address.startsWith('file:'));
+
 async function bytesAt(address, operation, onProgress) {
-  const isPath = !/^[a-z][a-z\d+.-]+:/i.test(address);
-  const inNode = typeof process === 'object' && Boolean(process.versions?.node);
-  if (inNode && (isPath || address.startsWith('file:'))) {
-    return readFileAt(address, isPath, operation);
-  }
+  if (isOnDisk(address)) return readFileAt(address, operation);
   let response;
   try {
     response = await fetch(address);
@@ -115,13 +135,16 @@ const REASONS = { ENOENT: 'there is no such file', EISDIR: 'it is a directory', 
 /** Why Node cannot read or write a file. */
 export const whyNot = ({ code, message }) => REASONS[code] ?? code ?? message;
 
-async function readFileAt(address, isPath, operation) {
+const cannotRead = (operation, address, error) => (isXlaError(error) ? error
+  : new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${whyNot(error)}`, { cause: error }));
+
+async function readFileAt(address, operation) {
   const { readFile } = await importNode('fs/promises');
   try {
-    const buffer = await readFile(isPath ? address : new URL(address));
+    const buffer = await readFile(isPath(address) ? address : new URL(address));
     return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
   } catch (error) {
-    throw new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${whyNot(error)}`, { cause: error });
+    throw cannotRead(operation, address, error);
   }
 }
 
@@ -251,6 +274,20 @@ function namesAt(bytes, view, vector) {
     return end < bytes.length && bytes[end] === 0 ? ascii(bytes, string + 4, Math.min(end, string + 68)) : '';
   });
   return names.every((name) => /^[A-Za-z][A-Za-z_]*$/.test(name)) ? names : undefined;
+}
+
+/** As gunzip(), without waiting, which only Node can. */
+export function gunzipNow(bytes, maxBytes) {
+  if (typeof globalThis.process?.versions?.node !== 'string') {
+    throw new XlaError('UNIMPLEMENTED', 'loadSync: this is compressed by gzip, which a browser cannot undo at once: unpack it before, or use load()');
+  }
+  const limit = unpackLimit('loadSync', bytes.length, maxBytes);
+  try {
+    return new Uint8Array(nodeModule('zlib').gunzipSync(bytes, { maxOutputLength: limit.maxBytes }));
+  } catch (error) {
+    if (error.code === 'ERR_BUFFER_TOO_LARGE') throw limit.refuse('the gzip data');
+    throw isXlaError(error) ? error : invalidArgument('loadSync', `the gzip data is ${damage(error)}`);
+  }
 }
 
 /** Whether bytes are an HTML page, which is often the answer to a wrong address. */

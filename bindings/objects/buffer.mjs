@@ -24,6 +24,11 @@ export class Buffer extends Handle {
     return new Literal(this.shape, this.view().slice());
   }
 
+  /** The same: reading never waits. Beside executeSync(). */
+  toLiteralSync() {
+    return this.toLiteral();
+  }
+
   /** The elements as numbers, bigints, booleans and [re, im], nested as the dimensions are. */
   toArray() {
     return this.toLiteral().toArray();

@@ -3,12 +3,16 @@ import { atBoundary } from '../base/boundary.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { checkOptions, copyList, isPlainObject } from '../base/options.mjs';
+import { part } from '../base/part.mjs';
 import {
-  DONATE, donatedBuffers, donatedNumbers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
+  DONATE, donatedBuffers, donatedNumbers, EXECUTION_OPTIONS, finishRun, finishRunNow, leavesOf, outputsOf, throwIfAborted,
 } from './execution.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
 import { signature } from './module.mjs';
 import { sidesOf } from './named_arguments.mjs';
+
+const advice = part(() => import('./advice.mjs'));
+const locations = part(() => import('./locations.mjs'));
 
 const RUN_OPTIONS = { ...EXECUTION_OPTIONS, donate: DONATE };
 
@@ -45,8 +49,14 @@ export class Executable extends Handle {
   async execute(args = [], options) {
     const checked = runOptions(options);
     const result = await this.#execute(new Array(this.#devices).fill(args), checked, 1);
-    if (!checked.profile) return result.outputs[0];
-    return { outputs: result.outputs[0], events: result.events };
+    return checked.profile ? { outputs: result.outputs[0], events: result.events } : result.outputs[0];
+  }
+
+  /** As execute(), without a promise: it blocks. @returns {any[]} */
+  executeSync(args = [], options) {
+    const checked = runOptions(options);
+    const result = this.#executeNow('executeSync', new Array(this.#devices).fill(args), checked, 1);
+    return checked.profile ? { outputs: result.outputs[0], events: result.events } : result.outputs[0];
   }
 
   /**
@@ -67,6 +77,18 @@ export class Executable extends Handle {
    */
   async executeReplicas(argsPerReplica, options) {
     const checked = runOptions(options);
+    const result = await this.#execute(this.#ofAllDevices(argsPerReplica), checked, this.#devices);
+    return checked.profile ? result : result.outputs;
+  }
+
+  /** As executeReplicas(), without a promise: it blocks. @returns {any[][]} */
+  executeReplicasSync(argsPerReplica, options) {
+    const checked = runOptions(options);
+    const result = this.#executeNow('executeReplicasSync', this.#ofAllDevices(argsPerReplica), checked, this.#devices);
+    return checked.profile ? result : result.outputs;
+  }
+
+  #ofAllDevices(argsPerReplica) {
     if (!Array.isArray(argsPerReplica) || argsPerReplica.length !== this.#devices) {
       const advice = Array.isArray(argsPerReplica) && this.partitions === 1
         ? `; for ${argsPerReplica.length} replicas write compile(module, { replicas: ${argsPerReplica.length} })` : '';
@@ -76,8 +98,7 @@ export class Executable extends Handle {
           `got ${describe(argsPerReplica)}${advice}`,
       );
     }
-    const result = await this.#execute(copyList(argsPerReplica), checked, this.#devices);
-    return checked.profile ? result : result.outputs;
+    return copyList(argsPerReplica);
   }
 
   get #devices() {
@@ -155,13 +176,35 @@ export class Executable extends Handle {
       run = this.#start(argsPerReplica, options.donate ?? new Set(), options.profile ?? false);
     } catch (error) {
       if (error.code !== 'INVALID_ARGUMENT') throw error;
-      throw (await import('./advice.mjs')).executeAdvice(
-        error, this.parameters, argsPerReplica[0], () => sidesOf(this.parameters, argsPerReplica[0]));
+      throw this.#advised(await advice.later(), error, argsPerReplica[0]);
     }
-    const result = await finishRun(core, run, options, this.partitions, () => Array.from({ length: count }, (_, device) =>
-      outputsOf(core, run, device, this.resultShape, options.device)));
-    if (!options.profile) return result;
-    const { withPlaces } = await import('./locations.mjs');
+    const result = await finishRun(core, run, options, this.partitions, () => this.#outputs(run, options, count));
+    return options.profile ? this.#withPlaces(await locations.later(), result) : result;
+  }
+
+  #executeNow(operation, argsPerReplica, options, count) {
+    const core = coreOf(this);
+    throwIfAborted(options.signal);
+    let run;
+    try {
+      run = this.#start(argsPerReplica, options.donate ?? new Set(), options.profile ?? false);
+    } catch (error) {
+      throw error.code === 'INVALID_ARGUMENT' && advice.isLoaded
+        ? this.#advised(advice.now(operation), error, argsPerReplica[0]) : error;
+    }
+    const result = finishRunNow(operation, core, run, options, this.partitions, () => this.#outputs(run, options, count));
+    return options.profile ? this.#withPlaces(locations.now(operation), result) : result;
+  }
+
+  #outputs(run, { device: onDevice }, count) {
+    return Array.from({ length: count }, (_, device) => outputsOf(coreOf(this), run, device, this.resultShape, onDevice));
+  }
+
+  #advised({ executeAdvice }, error, args) {
+    return executeAdvice(error, this.parameters, args, () => sidesOf(this.parameters, args));
+  }
+
+  #withPlaces({ withPlaces }, result) {
     return { ...result, events: withPlaces(result.events, this.toString()) };
   }
 

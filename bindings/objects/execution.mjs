@@ -139,17 +139,37 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
     throwIfAborted(signal); // a run that was done at once
     const pause = core.runs.collect();
     if (pause) await pause;
-    return { outputs: takeOutputs(), events: options.profile ? readProfile(core, run, partitions) : [] };
+    return outcome(core, run, options, partitions, takeOutputs);
   } catch (error) {
     if (error.code === 'CANCELLED') throwIfAborted(signal);
-    if (error.code === 'FAILED_PRECONDITION' && core.disposed) throw new XlaError('CANCELLED', error.message);
-    throw error;
+    throw ofDisposed(core, error);
   } finally {
     clearTimeout(timer);
     if (!core.disposed) core.call('xla_run_free', run);
     release?.(); // last: the signal may be no AbortSignal of the host's, and throw
   }
 }
+
+/** As finishRun(), without a promise. */
+export function finishRunNow(operation, core, run, options, partitions, takeOutputs) {
+  try {
+    throwIfAborted(options.signal);
+    if (options.seed) core.call('xla_run_seed', run, options.seed);
+    core.runs.finish(run, operation, options.timeoutMs);
+    return outcome(core, run, options, partitions, takeOutputs);
+  } catch (error) {
+    throw ofDisposed(core, error);
+  } finally {
+    if (!core.disposed) core.call('xla_run_free', run);
+  }
+}
+
+const outcome = (core, run, { profile }, partitions, takeOutputs) =>
+  ({ outputs: takeOutputs(), events: profile ? readProfile(core, run, partitions) : [] });
+
+/** The error of a run whose client was disposed meanwhile. */
+const ofDisposed = (core, error) =>
+  (error.code === 'FAILED_PRECONDITION' && core.disposed ? new XlaError('CANCELLED', error.message) : error);
 
 export function throwIfAborted(signal, what = 'the run') {
   if (!signal?.aborted) return;

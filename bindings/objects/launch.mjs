@@ -4,7 +4,7 @@ import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, kind } from '../base/options.mjs';
 import { Executable } from './executable.mjs';
 import {
-  DONATE, donatedBuffers, donatedNumbers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf,
+  DONATE, donatedBuffers, donatedNumbers, EXECUTION_OPTIONS, finishRun, finishRunNow, leavesOf, outputsOf,
   throwIfAborted,
 } from './execution.mjs';
 import { coreOf, forget, pointerOf } from './handle.mjs';
@@ -21,6 +21,20 @@ const ENTRY = {
 
 /** See Client.launch(). */
 export async function launch(core, entries, options) {
+  const { run, checked, partitions, takeOutputs } = begin(core, entries, options);
+  const result = await finishRun(core, run, checked, partitions, takeOutputs);
+  return checked.profile ? result : result.outputs;
+}
+
+/** As launch(), without a promise. */
+export function launchNow(core, entries, options) {
+  const { run, checked, partitions, takeOutputs } = begin(core, entries, options);
+  const result = finishRunNow('launchSync', core, run, checked, partitions, takeOutputs);
+  return checked.profile ? result : result.outputs;
+}
+
+/** Checks what the caller gave, and makes the run. */
+function begin(core, entries, options) {
   const checked = checkOptions('launch', options, EXECUTION_OPTIONS);
   if (!Array.isArray(entries) || entries.length === 0) {
     throw invalidArgument('launch', `entries must be an array of { executable, replica, arguments }; got ${
@@ -36,9 +50,8 @@ export async function launch(core, entries, options) {
   throwIfAborted(checked.signal);
   const run = start(core, byDevice, checked.profile ?? false);
   const { partitions } = given[0].executable;
-  const result = await finishRun(core, run, checked, partitions, () => given.map(({ device, resultShape }) =>
-    outputsOf(core, run, device, resultShape, checked.device)));
-  return checked.profile ? result : result.outputs;
+  const takeOutputs = () => given.map(({ device, resultShape }) => outputsOf(core, run, device, resultShape, checked.device));
+  return { run, checked, partitions, takeOutputs };
 }
 
 function readEntry(core, entry, index) {

@@ -5,12 +5,13 @@
  */
 import { textOfBytes } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
+import { isBytecode } from '../formats/program_text.mjs';
 import { ATTRIBUTES, TYPES } from './encodings.mjs';
 import { NO_BLOCKS, currentName, Dictionary, flattened, malformed, MAX_LEVELS, Opaque, Value } from './ir.mjs';
 import { PROPERTIES } from './properties.mjs';
 import { Syntax } from './syntax.mjs';
 
-const MAGIC = [0x4d, 0x4c, 0xef, 0x52]; // "ML\xefR"
+const MAGIC_LENGTH = 4;
 const NEWEST = 6;
 
 const SECTION = {
@@ -24,10 +25,6 @@ const SINCE = {
 };
 
 const MASK = { ATTRIBUTES: 1, RESULTS: 2, OPERANDS: 4, SUCCESSORS: 8, REGIONS: 16, ORDER: 32, PROPERTIES: 64 };
-
-export function isBytecode(bytes) {
-  return MAGIC.every((byte, i) => bytes?.[i] === byte);
-}
 
 /** A reading position in bytes. */
 class Cursor {
@@ -204,7 +201,7 @@ class Reader {
   constructor(bytes) {
     this.file = new Cursor(bytes);
     if (!isBytecode(bytes)) throw this.file.fail('expected the bytes "ML\\xefR"');
-    this.file.at = MAGIC.length;
+    this.file.at = MAGIC_LENGTH;
     this.version = this.file.varint();
     if (this.version > NEWEST) {
       throw new XlaError('UNIMPLEMENTED', `MLIR bytecode of version ${this.version}; versions up to ` +

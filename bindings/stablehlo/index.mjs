@@ -5,8 +5,9 @@
 import { guarded } from '../base/boundary.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions } from '../base/options.mjs';
+import { isBytecode as hasMagic } from '../formats/program_text.mjs';
 import { LOAD_OPTIONS, PLATFORMS, RENAME } from '../objects/load_options.mjs';
-import { isBytecode as hasMagic, readBytecode } from './bytecode.mjs';
+import { readBytecode } from './bytecode.mjs';
 import { lower } from './lower.mjs';
 import { readText } from './text.mjs';
 

@@ -50,7 +50,8 @@ const { output } = await build({
     rollupOptions: {
       preserveEntrySignatures: 'strict', // shared code becomes files without further exports
       input: {
-        index: 'bindings/index.mjs', stablehlo: 'bindings/stablehlo/index.mjs', train: 'bindings/train/index.mjs',
+        index: 'bindings/index.mjs', stablehlo: 'bindings/stablehlo/index.mjs', sync: 'bindings/sync.mjs',
+        train: 'bindings/train/index.mjs',
       },
       output: {
         entryFileNames: '[name].mjs',

@@ -86,6 +86,7 @@ double platform_heap_in_use(void) {
 
 /* Does nothing: a native host waits with scheduler_wait. */
 void platform_notify(void) {}
+void *platform_host_events(void) { return NULL; }
 
 /* malloc has locks of its own, and no native thread dies in it. */
 int platform_heap_owner(void) { return THREAD_NONE; }

@@ -41,6 +41,8 @@ double platform_heap_in_use(void);
 /* Notifies the host of an event that it may wait for (a run ended, a replica needs the host). Returns at once;
 ** callable from any thread; calls may be merged. */
 void platform_notify(void);
+/* The words by which a host in JavaScript waits for these events: see api.h. NULL natively. */
+void *platform_host_events(void);
 
 /*
 ** Generated code. A module made by codegen/ is registered once, by any thread, and gets a number;

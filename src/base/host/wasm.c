@@ -7,6 +7,7 @@
 #include <emscripten/threading.h>
 #include <malloc.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,26 @@ size_t platform_thread_bytes(void) {
 
 double platform_heap_in_use(void) { return (double)mallinfo().uordblks; }
 
-void platform_notify(void) { xla_js_notify(); }
+/*
+** What the host looks at while it sleeps in JavaScript (bindings/host/core.mjs): `events` changes when there is something
+** to do. A host that sleeps gets no messages, as these would pile up. `broken` says why nothing may be called again.
+*/
+static struct {
+  _Atomic uint32_t events, sleeps;
+  const char *_Atomic broken;
+} host;
+
+void *platform_host_events(void) { return &host; }
+
+static void wake_host(void) {
+  atomic_fetch_add(&host.events, 1);
+  platform_wake_all(&host.events);
+}
+
+void platform_notify(void) {
+  wake_host();
+  if (!host.sleeps) xla_js_notify();
+}
 
 bool platform_has_codegen(void) { return true; }
 
@@ -150,7 +170,10 @@ static bool stack_overflowed(Error *error) {
   bool is_contained = guard_stands(0, GUARD_WORDS / 2);
   fill_stack_guard();
   if (is_contained) return error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of stack, on a worker");
-  xla_js_broken("a worker's stack overflowed");
+  static const char REASON[] = "a worker's stack overflowed";
+  host.broken = REASON;
+  wake_host();
+  xla_js_broken(REASON);
   return error_set(error, STATUS_INTERNAL, "a worker's stack overflowed");
 }
 

@@ -1,0 +1,97 @@
+"""Calls of Python from programs: JAX's callbacks, and targets that were registered as Python functions."""
+
+import contextlib
+import re
+import threading
+import traceback
+
+import numpy as np
+
+from .._engine import set_callback
+from .._engine.dtypes import DTYPES, to_bytes
+from .errors import CODES, JaxRuntimeError
+
+# Callbacks of each program, by the number that the core knows it by.
+programs = {}
+# Functions of Python by target, of register_custom_call_target.
+functions = {}
+TARGETS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
+_INDEX = re.compile(r"index = (\d+)")
+
+
+class _State(threading.local):
+    """Errors of callbacks in the runs that are on the stack of a thread."""
+
+    def __init__(self):
+        self.errors = []
+
+
+_state = _State()
+
+
+def may_call_python(text):
+    """Whether a program calls a target that is a function of Python."""
+    return any(target in text for target in functions)
+
+
+@contextlib.contextmanager
+def running():
+    """Around a run that may call Python: the error of a callback, with its traceback, is the run's."""
+    _state.errors.append(None)
+    try:
+        yield
+    except JaxRuntimeError as e:
+        error = _state.errors[-1]
+        if error is None:
+            raise
+        raise JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {error}",
+                              CODES.index("INTERNAL")) from None
+    finally:
+        _state.errors.pop()
+
+
+def call(target, program, config, device, operands, results):
+    """Runs a callback. Returns the bytes of each result."""
+    try:
+        return _call(target, program, config, operands, results)
+    except BaseException:
+        if _state.errors:
+            _state.errors[-1] = traceback.format_exc()
+        raise
+
+
+def _call(target, program, config, operands, results):
+    arguments = [_array(operand) for operand in operands]
+    if target in TARGETS:
+        index = int(_INDEX.search(config).group(1))
+        function = programs[program][index]
+        values = function(*arguments)
+    else:
+        values = functions[target](*arguments)
+    if not isinstance(values, tuple):
+        raise TypeError(f"CPU callback expected a tuple result, got {values!r}")
+    values = [value for value in values if value is not None]
+    if len(values) != len(results):
+        raise ValueError(
+            f"CPU callback expected a tuple with {len(results)} results, got {len(values)}")
+    out = []
+    for i, (value, (kind, dims)) in enumerate(zip(values, results)):
+        value = np.asarray(value)
+        if value.shape != dims:
+            raise ValueError(
+                f"Mismatched result shape for {i}-th return value from CPU callback; expected array "
+                f"with dimensions {','.join(map(str, dims))}, got {','.join(map(str, value.shape))}")
+        if value.dtype != DTYPES[kind]:
+            value = value.astype(DTYPES[kind])
+        out.append(to_bytes(value).tobytes())
+    return out
+
+
+def _array(operand):
+    kind, dims, data = operand
+    value = np.frombuffer(data, DTYPES[kind]).reshape(dims)
+    value.flags.writeable = False
+    return value
+
+
+set_callback(call)

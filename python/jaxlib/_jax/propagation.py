@@ -1,0 +1,358 @@
+"""Shardings of a program's parameters and results, as its text states them or as they follow.
+
+A value's sharding is (mesh, dimensions): the axes of the mesh that divide each dimension. It goes
+from operands to results as far as the operation's dimensions correspond; the rest is replicated.
+The program itself runs whole: only the layout of its results depends on this.
+"""
+
+import re
+
+import numpy as np
+
+from .hlo_sharding import HloSharding
+from .op_sharding import Type
+from .signature import Signature, closing, meshes_of, split
+
+_SDY = re.compile(r"sdy\.sharding = #sdy\.sharding<")
+_MHLO = re.compile(r'mhlo\.sharding = "((?:\\.|[^"\\])*)"')
+_LINE = re.compile(r"\s*((?:%[\w#]+(?::\d+)?(?:, )?)+) = \"?([\w.]+)\"?(.*)")
+_OPERAND = re.compile(r"%[\w]+(?:#\d+)?")
+_AXIS = re.compile(r'"([^"]+)"(?::\((\d+)\)(\d+))?')
+_CALL = re.compile(r"\s*@([\w.$-]+)\(([^)]*)\)")
+_INTS = r"\[([\d, ]*)\]"
+
+
+def _ints(text):
+    return [int(part) for part in text.split(",") if part.strip()]
+
+
+def _axes(text):
+    return tuple((name, int(pre or 1), int(size or 0)) for name, pre, size in _AXIS.findall(text))
+
+
+def _read(text, meshes):
+    """Returns the sharding of `@mesh, [{"x"}, {}], …`, or None."""
+    parts = split(text)
+    mesh = parts[0].lstrip("@").strip('"')
+    if mesh.startswith("mesh<"):
+        meshes[parts[0]] = meshes_of(f"sdy.mesh @m = {parts[0][4:]}")["m"]
+        mesh = parts[0]
+    if mesh not in meshes:
+        return None
+    dims = tuple(_axes(part) for part in split(parts[1][1:-1]))
+    unreduced = ()
+    for part in parts[2:]:
+        if part.startswith("unreduced"):
+            unreduced = _axes(part)
+    return mesh, dims, unreduced
+
+
+def _stated(part, meshes):
+    """Returns the sharding that a type's attributes state: in one of the two forms, or None."""
+    found = _SDY.search(part)
+    if found:
+        end = closing(part, found.end() - 1)
+        return _read(part[found.end():end - 1], meshes)
+    found = _MHLO.search(part)
+    return HloSharding.from_string(found.group(1)) if found else None
+
+
+def _dims_of(part):
+    inner = re.search(r"tensor<([^>]*)>", part)
+    if not inner:
+        return None
+    return tuple(int(d) if d.isdigit() else -1 for d in inner.group(1).split(",")[0].split("x")[:-1])
+
+
+def hlo_sharding(sharding, meshes):
+    """Returns the HloSharding of a value's sharding."""
+    if sharding is None:
+        return HloSharding.replicate()
+    if isinstance(sharding, HloSharding):
+        return sharding
+    mesh, dims, unreduced = sharding
+    sizes, numbers = meshes[mesh]
+    # Axes, those that are used in parts cut at the parts' ends.
+    cuts = {name: {1, size} for name, size in sizes.items()}
+    for name, pre, size in (axis for group in (*dims, unreduced) for axis in group):
+        if size:
+            cuts[name] |= {pre, pre * size}
+    pieces = []  # (name, pre, size), major to minor
+    for name, total in sizes.items():
+        ends = sorted(cuts[name])
+        pieces += [(name, low, high // low) for low, high in zip(ends, ends[1:])] or [(name, 1, 1)]
+
+    def numbers_of(group):
+        found = []
+        for name, pre, size in group:
+            low, high = (pre, pre * size) if size else (1, sizes[name])
+            found += [i for i, (n, p, s) in enumerate(pieces) if n == name and low <= p < high]
+        return found
+
+    order, tile = [], []
+    for group in dims:
+        inner = numbers_of(group)
+        order += inner
+        tile.append(int(np.prod([pieces[i][2] for i in inner], dtype=int)))
+    last, kinds = [], []
+    reduced = numbers_of(unreduced)
+    rest = [i for i in range(len(pieces)) if i not in order and i not in reduced]
+    for group, kind in ((reduced, Type.UNREDUCED), (rest, Type.REPLICATED)):
+        size = int(np.prod([pieces[i][2] for i in group], dtype=int))
+        if size > 1:
+            order += group
+            last.append(size)
+            kinds.append(kind)
+        else:
+            order += group
+    shape = [size for _, _, size in pieces]
+    if int(np.prod(tile, dtype=int)) == 1 and not reduced:
+        return HloSharding.replicate()
+    if numbers is None or numbers == sorted(numbers):
+        return HloSharding.iota_tile([*tile, *last], shape, order, kinds)
+    grid = np.array(numbers).reshape(shape).transpose(order).reshape([*tile, *last])
+    return HloSharding.subgroup_with_device_ordering(grid, kinds)
+
+
+def shardings_of(text, signature):
+    """Returns the HloShardings of parameters and of results."""
+    meshes = meshes_of(text)
+    parameters = [_stated(part, meshes) for part in signature.parameters]
+    results = [_stated(part, meshes) for part in signature.results]
+    if any(result is None for result in results):
+        found = _Function(text, meshes, signature).propagate(parameters)
+        results = [stated if stated is not None else other for stated, other in zip(results, found)]
+    return ([hlo_sharding(s, meshes) for s in parameters], [hlo_sharding(s, meshes) for s in results])
+
+
+class _Function:
+    """Walks the lines of a function."""
+
+    def __init__(self, text, meshes, signature):
+        self.text = text
+        self.meshes = meshes
+        self.signature = signature
+
+    def propagate(self, shardings):
+        """Returns the shardings of the results for those of the parameters; None where unknown."""
+        known = {}
+        for name, part, sharding in zip(self.signature.names, self.signature.parameters, shardings):
+            known[name] = (sharding, _dims_of(part))
+        text, at = self.text, self.signature.body
+        while at < len(text):
+            end = text.find("\n", at)
+            line = text[at:end if end >= 0 else len(text)]
+            stripped = line.strip()
+            if stripped.startswith(("return ", "func.return ")):
+                names = _OPERAND.findall(stripped.split(" : ")[0])
+                return [known.get(name, (None, None))[0] for name in names]
+            if stripped == "return" or stripped == "}":
+                return [None] * len(self.signature.results)
+            at = self._line(line, at, known)
+        return [None] * len(self.signature.results)
+
+    def _line(self, line, at, known):
+        """Handles an operation; returns where the next one begins."""
+        text = self.text
+        end = at + len(line) + 1
+        tail = line
+        if line.rstrip().endswith(("{", "({")):  # Its regions follow.
+            start = at + line.rindex("{")
+            if line.rstrip().endswith("({"):
+                start -= 1
+            close = closing(text, start)
+            end = text.find("\n", close) + 1 or len(text)
+            while text[close:end].rstrip().endswith("{"):  # else, do: another region.
+                close = closing(text, close + text[close:end].rindex("{"))
+                end = text.find("\n", close) + 1 or len(text)
+            tail = line.rstrip() + text[close - 1:end]
+        match = _LINE.match(line)
+        if match:
+            names = [name for name, _ in _results(match.group(1))]
+            operation, rest = match.group(2), tail[match.start(3):]
+            types = [_dims_of(t) for t in re.findall(r"tensor<[^>]*>", rest.rsplit("->", 1)[-1])]
+            if "->" not in rest:
+                types = [_dims_of(t) for t in re.findall(r"tensor<[^>]*>", rest)][-1:] * len(names)
+            operands = _OPERAND.findall(rest.split(" : ")[0])
+            found = self._result_shardings(operation, rest, operands, types, known)
+            for i, name in enumerate(names):
+                shape = types[i] if i < len(types) else None
+                sharding = found[i] if i < len(found) else None
+                known[name] = (sharding, shape)
+        return end
+
+    def _result_shardings(self, operation, rest, operands, types, known):
+        inputs = [known.get(name, (None, None)) for name in operands]
+        kind = operation.split(".")[-1]
+        if kind == "sharding_constraint":
+            found = re.search(r"<(@.*\]>?)", rest.split(" : ")[0])
+            if found:
+                start = rest.index("<@")
+                return [_read(rest[start + 1:closing(rest, start) - 1], self.meshes)]
+        if kind == "manual_computation":
+            found = re.search(r"out_shardings=\[", rest)
+            end = closing(rest, found.end() - 1)
+            parts = split(rest[found.end():end - 1])
+            return [_read(part[1:-1], self.meshes) for part in parts]
+        if kind == "call":
+            return self._called(rest, inputs)
+        if not inputs or all(s is None for s, _ in inputs):
+            return []
+        rule = _RULES.get(kind)
+        if rule:
+            return rule(rest, inputs, types) or []
+        return [_same_shape(inputs, shape) for shape in types]
+
+    def _called(self, rest, inputs):
+        match = _CALL.match(rest)
+        if not match:
+            return []
+        at = re.search(rf"func\.func private @{re.escape(match.group(1))}\(", self.text)
+        if not at:
+            return []
+        inner = self.text[at.start():]
+        inner = re.sub(r"@[\w.$-]+", "@main", inner, count=1)
+        function = _Function(inner, self.meshes, Signature(inner))
+        function.text = inner
+        return _WithOuter(function, self.text).propagate([s for s, _ in inputs])
+
+
+class _WithOuter(_Function):
+    """A function whose calls are looked for in the whole module."""
+
+    def __init__(self, function, module):
+        super().__init__(function.text, function.meshes, function.signature)
+        self.module = module
+
+    def _called(self, rest, inputs):
+        outer = _Function(self.module, self.meshes, self.signature)
+        return outer._called(rest, inputs)
+
+
+def _results(text):
+    """Returns the names of an operation's results: `%3`, or `%3#0` and on for `%3:2`."""
+    for part in text.split(", "):
+        name, _, count = part.strip().partition(":")
+        if count:
+            for i in range(int(count)):
+                yield f"{name}#{i}", i
+        elif name:
+            yield name, 0
+
+
+def _usable(sharding):
+    return sharding is not None and not isinstance(sharding, HloSharding)
+
+
+def _same_shape(inputs, shape):
+    """Returns the operands' shardings for the result of an element-wise operation, joined."""
+    found, dims = None, None
+    for sharding, other in inputs:
+        if other != shape or sharding is None:
+            continue
+        if not _usable(sharding):
+            if found is None:
+                return sharding
+            continue
+        if dims is None:
+            found, dims = sharding, list(sharding[1])
+            continue
+        if sharding[0] != found[0]:
+            continue
+        used = {axis[0] for group in dims for axis in group}
+        for i, group in enumerate(sharding[1]):
+            if not dims[i] and group and not used & {axis[0] for axis in group}:
+                dims[i] = group
+                used |= {axis[0] for axis in group}
+    return None if dims is None else (found[0], tuple(dims), found[2] if len(found) > 2 else ())
+
+
+def _with(sharding, dims):
+    """Returns the sharding with other dimensions; an axis divides only the first that has it."""
+    used, out = set(), []
+    for group in dims:
+        names = {axis[0] for axis in group}
+        out.append(() if used & names else group)
+        used |= names
+    return (sharding[0], tuple(out), ())
+
+
+def _transpose(rest, inputs, types):
+    sharding, _ = inputs[0]
+    if not _usable(sharding):
+        return None
+    perm = _ints(re.search(r"dims = " + _INTS, rest).group(1))
+    return [_with(sharding, [sharding[1][i] for i in perm])]
+
+
+def _broadcast(rest, inputs, types):
+    sharding, shape = inputs[0]
+    if not _usable(sharding):
+        return None
+    places = _ints(re.search(r"dims = " + _INTS, rest).group(1))
+    dims = [()] * len(types[0])
+    for i, place in enumerate(places):
+        if shape[i] == types[0][place]:
+            dims[place] = sharding[1][i]
+    return [_with(sharding, dims)]
+
+
+def _reduce(rest, inputs, types):
+    found = re.search(r"across dimensions = " + _INTS, rest)
+    sharding, shape = inputs[0]
+    if not found or not _usable(sharding):
+        return None
+    gone = set(_ints(found.group(1)))
+    return [_with(sharding, [g for i, g in enumerate(sharding[1]) if i not in gone])] * len(types)
+
+
+def _dot(rest, inputs, types):
+    (left, left_shape), (right, right_shape) = inputs[:2]
+    batch = re.search(r"batching_dims = \[([\d, ]*)\] x \[([\d, ]*)\]", rest)
+    inner = re.search(r"contracting_dims = \[([\d, ]*)\] x \[([\d, ]*)\]", rest)
+    pairs = [[], []]
+    for found in (batch, inner):
+        for side in (0, 1):
+            pairs[side].append(_ints(found.group(side + 1)) if found else [])
+    dims = []
+    source = left if _usable(left) else right
+    if not _usable(source):
+        return None
+    for i, j in zip(pairs[0][0], pairs[1][0]):
+        group = left[1][i] if _usable(left) else ()
+        dims.append(group or (right[1][j] if _usable(right) else ()))
+    for side, sharding, shape in ((0, left, left_shape), (1, right, right_shape)):
+        for i in range(len(shape or ())):
+            if i not in pairs[side][0] and i not in pairs[side][1]:
+                dims.append(sharding[1][i] if _usable(sharding) else ())
+    return [_with(source, dims)]
+
+
+def _reshape(rest, inputs, types):
+    sharding, shape = inputs[0]
+    if not _usable(sharding) or shape is None:
+        return None
+    dims, i, j = [()] * len(types[0]), 0, 0
+    while i < len(shape) and j < len(types[0]):
+        a, b, start, first = shape[i], types[0][j], i, j
+        while a != b:
+            if a < b:
+                i += 1
+                if i >= len(shape):
+                    return [_with(sharding, dims)]
+                a *= shape[i]
+            else:
+                j += 1
+                if j >= len(types[0]):
+                    return [_with(sharding, dims)]
+                b *= types[0][j]
+        dims[first] = sharding[1][start]
+        i += 1
+        j += 1
+    return [_with(sharding, dims)]
+
+
+_RULES = {
+    "transpose": _transpose, "broadcast_in_dim": _broadcast, "reduce": _reduce, "dot_general": _dot,
+    "reshape": _reshape,
+}

@@ -1,0 +1,87 @@
+"""The signature of a program's text: attributes of @main's parameters and results, and meshes."""
+
+import re
+
+_MAIN = re.compile(r"func\.func (?:public |private )?@main\(")
+_MESH = re.compile(r"sdy\.mesh @(\"[^\"]+\"|[\w.$-]+) = <\[([^\]]*)\](?:, device_ids=\[([\d, ]*)\])?>")
+_AXIS = re.compile(r'"([^"]+)"=(\d+)')
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+_OPEN, _CLOSE = "([{<", ")]}>"
+
+
+def closing(text, at):
+    """Returns the place after the bracket that closes the one at `at`."""
+    depth = 0
+    while True:
+        c = text[at]
+        if c == '"':
+            at = _QUOTED.match(text, at).end() - 1
+        elif c == "-" and text[at + 1] == ">":
+            at += 1
+        elif c in _OPEN:
+            depth += 1
+        elif c in _CLOSE:
+            depth -= 1
+            if not depth:
+                return at + 1
+        at += 1
+
+
+def split(text):
+    """Returns the parts of a list, at commas outside of brackets."""
+    parts, start, at = [], 0, 0
+    while at < len(text):
+        c = text[at]
+        if c in _OPEN:
+            at = closing(text, at)
+            continue
+        if c == '"':
+            at = _QUOTED.match(text, at).end()
+            continue
+        if c == ",":
+            parts.append(text[start:at].strip())
+            start = at + 1
+        at += 1
+    last = text[start:].strip()
+    return [*parts, last] if last else parts
+
+
+class Signature:
+    """parameters, results: texts of types with attributes; names: of parameters; body: where @main's lines begin."""
+
+    def __init__(self, text):
+        self.parameters, self.results, self.names, self.body = [], [], [], len(text)
+        start = _MAIN.search(text)
+        if not start:
+            return
+        end = closing(text, start.end() - 1)
+        for part in split(text[start.end():end - 1]):
+            name, _, rest = part.partition(": ")
+            self.names.append(name)
+            self.parameters.append(rest)
+        at = end
+        arrow = re.compile(r"\s*->\s*").match(text, at)
+        if arrow:
+            at = arrow.end()
+            if text[at] == "(":
+                end = closing(text, at)
+                self.results = split(text[at + 1:end - 1])
+            else:
+                end = text.index("{\n", at)
+                self.results = [text[at:end].strip()]
+            at = end
+        self.body = text.find("\n", at) + 1
+
+    def donated(self):
+        """Returns the numbers of parameters whose memory a run may overwrite."""
+        return [i for i, part in enumerate(self.parameters)
+                if "tf.aliasing_output" in part or "jax.buffer_donor" in part]
+
+
+def meshes_of(text):
+    """Returns the meshes by name: ({axis: size}, device numbers or None)."""
+    meshes = {}
+    for name, axes, ids in _MESH.findall(text):
+        numbers = [int(i) for i in ids.split(",") if i.strip()] or None
+        meshes[name.strip('"')] = ({a: int(s) for a, s in _AXIS.findall(axes)}, numbers)
+    return meshes

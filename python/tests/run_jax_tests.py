@@ -1,0 +1,154 @@
+"""Runs JAX's test files on the real jaxlib and on ours, and compares the tests' outcomes.
+
+    python run_jax_tests.py [--jax FOLDER] [--only real|ours] [--match TEXT] [--every N]
+                            [--timeout S] [--table FILE] FILE …
+
+FILE is a name in JAX's folder of tests, `api_test.py`. Outcomes of the real jaxlib are kept in
+build/python/outcomes/real and asked once. Of the tests that pass there, those that fail here are
+printed, and the share that passes. `--every N` takes every Nth test. `--table` writes a table in
+Markdown, with the first lines of each failure's error.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+OUTCOMES = ROOT / "build" / "python" / "outcomes"
+CRASHES = 8  # A file's process is started again so often.
+
+
+def environment(which, file, args):
+    env = dict(os.environ)
+    path = [str(HERE)]
+    if which == "ours":
+        path.insert(0, str(pathlib.Path(args.jaxlib).resolve()))
+    env.update(
+        PYTHONPATH=os.pathsep.join(path), OUTCOMES_FILE=str(file), OUTCOMES_TIMEOUT=str(args.timeout),
+        JAX_PLATFORMS="cpu", PYTHONDONTWRITEBYTECODE="1" if which == "real" else "")
+    return env
+
+
+def read(file):
+    """Returns the records by test; a test that only began has crashed."""
+    out = {}
+    if file.exists():
+        for line in file.read_text().splitlines():
+            record = json.loads(line)
+            if record.get("begin"):
+                out.setdefault(record["test"], {"outcome": "crashed", "error": "", "seconds": 0})
+            else:
+                out[record["test"]] = record
+    return out
+
+
+def run(which, jax, name, args, file):
+    """Runs a file's tests until all have an outcome."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x" if args.first else "-q", "-p", "outcomes",
+               "-p", "no:cacheprovider", "--noconftest", "--no-header", "--tb=no", "-W", "ignore",
+               str(jax / "tests" / name)]
+    if args.match:
+        command += ["-k", args.match]
+    for _ in range(CRASHES):
+        before = len(read(file))
+        done = subprocess.run(command, env=environment(which, file, args), cwd=jax / "tests",
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode in (0, 1, 5) or args.first:
+            return
+        if len(read(file)) == before:
+            print(done.stdout[-3000:])
+            return
+
+
+def outcomes(which, jax, name, args):
+    folder = OUTCOMES / which
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}{'.' + args.match if args.match else ''}.jsonl"
+    if which == "ours" and not args.keep:
+        file.unlink(missing_ok=True)
+    if which == "real" and file.exists():
+        return read(file)
+    run(which, jax, name, args, file)
+    return read(file)
+
+
+def compare(name, real, ours, rows):
+    """Prints a file's result; appends rows (file, test, outcome, error). Returns counts."""
+    wanted = [test for test, r in real.items() if r["outcome"] == "passed"]
+    failed = [test for test in wanted if ours.get(test, {}).get("outcome") != "passed"]
+    for test in failed:
+        record = ours.get(test, {"outcome": "missing", "error": ""})
+        rows.append((name, test, record["outcome"], record.get("error", "")))
+    skipped = sum(ours.get(test, {}).get("outcome") == "skipped" for test in wanted)
+    times = [sum(r.get("seconds", 0) for r in records.values()) for records in (real, ours)]
+    passed = len(wanted) - len(failed)
+    share = 100 * passed / len(wanted) if wanted else 100
+    print(f"{name}: {passed} of {len(wanted)} ({share:.1f} %), {skipped} skipped, "
+          f"{times[0]:.0f} s real, {times[1]:.0f} s ours", flush=True)
+    return len(wanted), passed
+
+
+def summary(rows):
+    """Prints the errors, most frequent first."""
+    groups = collections.defaultdict(list)
+    for name, test, outcome, error in rows:
+        lines = error.splitlines() or [outcome]
+        groups[lines[0][:160]].append((name, test, lines[1:]))
+    for text, tests in sorted(groups.items(), key=lambda g: -len(g[1])):
+        print(f"{len(tests):5} {text}")
+        for name, test, trace in tests[:2]:
+            print(f"        {name} {test}")
+        for line in tests[0][2][-3:]:
+            print(f"          {line}")
+
+
+def write_table(path, totals, rows):
+    lines = ["| file | pass on jaxlib | pass here | share |", "| --- | --- | --- | --- |"]
+    for name, (wanted, passed) in totals.items():
+        share = 100 * passed / wanted if wanted else 100
+        lines.append(f"| {name} | {wanted} | {passed} | {share:.1f} % |")
+    lines += ["", "| file | test | outcome | error |", "| --- | --- | --- | --- |"]
+    for name, test, outcome, error in rows:
+        first = error.splitlines()[0][:120].replace("|", "\\|") if error else ""
+        lines.append(f"| {name} | {test} | {outcome} | {first} |")
+    pathlib.Path(path).write_text("\n".join(lines) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--jax", default="/work/jax")
+    parser.add_argument("--jaxlib", default=HERE.parent, help="the folder that holds our jaxlib")
+    parser.add_argument("--only", choices=["real", "ours"])
+    parser.add_argument("--match", default="")
+    parser.add_argument("--timeout", type=int, default=120)
+    parser.add_argument("--keep", action="store_true", help="goes on with outcomes that are there")
+    parser.add_argument("--first", action="store_true", help="stops at the first failure")
+    parser.add_argument("--table")
+    args = parser.parse_args()
+    jax = pathlib.Path(args.jax)
+    totals, rows = {}, []
+    for name in args.files:
+        found = {w: outcomes(w, jax, name, args) for w in ("real", "ours")
+                 if args.only in (None, w)}
+        if args.only == "real":
+            counts = collections.Counter(r["outcome"] for r in found["real"].values())
+            print(name, dict(counts), flush=True)
+            continue
+        real = found.get("real") or read(OUTCOMES / "real" / f"{name}.jsonl") or {
+            t: {"outcome": "passed"} for t in found["ours"]}
+        totals[name] = compare(name, real, found["ours"], rows)
+    if rows:
+        summary(rows)
+    if args.table:
+        write_table(args.table, totals, rows)
+    sys.exit(bool(rows))
+
+
+if __name__ == "__main__":
+    main()
