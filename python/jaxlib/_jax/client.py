@@ -98,7 +98,7 @@ class Client:
         options = compile_options or CompileOptions.ParseFromString(about["options"].encode())
         if executable_devices is None or not len(executable_devices):
             executable_devices = [self._devices[i] for i in about["devices"]]
-        return LoadedExecutable(self, body.decode() if about["text"] else body,
+        return LoadedExecutable(self, body.decode("utf-8", "surrogateescape") if about["text"] else body,
                                 executable_devices, options, host_callbacks)
 
     def heap_profile(self):
@@ -125,6 +125,11 @@ class Client:
 
 def _source_of(computation):
     """Returns a program's text, or its bytes."""
+    if isinstance(computation, bytes) and computation.startswith(b"ML\xefR"):
+        from jaxlib.mlir import ir
+
+        with ir.Context():
+            return ir.Module.parse(computation)._text()
     if isinstance(computation, (str, bytes)):
         return computation
     text = getattr(computation, "_text", None)
