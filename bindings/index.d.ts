@@ -664,6 +664,8 @@ export interface CustomCall {
   readonly operands: readonly Literal[];
   /** The leaves of the result. */
   readonly resultShapes: readonly Shape[];
+  /** Of each leaf, whether it is a token, which is in neither list. */
+  readonly tokens: { readonly operands: readonly boolean[]; readonly results: readonly boolean[] };
   readonly replica: number;
   readonly partition: number;
   /** backend_config as the program's text has it; '' if it has none. */

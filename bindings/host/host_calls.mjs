@@ -129,7 +129,9 @@ export class HostCalls {
       Array.from({ length: ask(`${kind}_count`) }, (_, leaf) => ({
         shape: Shape.parse(core.takeString(ask(`${kind}_shape`, leaf))),
         data: ask(`${kind}_data`, leaf),
-      })).filter(({ data }) => data !== 0); // tokens have none
+      }));
+    const isArray = ({ data }) => data !== 0; // tokens have none
+    const [operands, results] = [leaves('operand'), leaves('result')];
     return {
       run,
       identity: core.runs.identity(run),
@@ -139,8 +141,9 @@ export class HostCalls {
       opcode: core.string(ask('opcode')),
       target: core.string(ask('target')),
       config: configBytes(core.string(ask('backend_config'))),
-      operands: leaves('operand'),
-      results: leaves('result'),
+      operands: operands.filter(isArray),
+      results: results.filter(isArray),
+      tokens: { operands: operands.map((leaf) => !isArray(leaf)), results: results.map((leaf) => !isArray(leaf)) },
     };
   }
 
@@ -168,7 +171,7 @@ export class HostCalls {
     }
   }
 
-  #callTarget({ opcode, target, config, operands, results, replica, partition }) {
+  #callTarget({ opcode, target, config, operands, results, tokens, replica, partition }) {
     const callback = this.#targets.get(target);
     if (opcode !== 'custom-call' || !callback) {
       const wanted = opcode === 'custom-call' ? `the target "${target}"` : `${opcode} to the host`;
@@ -178,6 +181,7 @@ export class HostCalls {
     return callback({
       operands: operands.map((leaf) => this.#literal(leaf)),
       resultShapes: results.map(({ shape }) => shape),
+      tokens,
       replica,
       partition,
       backendConfig: decoder.decode(config),

@@ -276,7 +276,10 @@ def _widen(descriptor):
 
 
 def _read_call(numbers, data):
-    """Returns the target, program, backend config, device, operands (type, dims, bytes) and results."""
+    """Returns the target, program, backend config, device, operands and results.
+
+    An operand is its type, dimensions and bytes, a result its type and dimensions. A token is None.
+    """
     data = memoryview(data)
     at = numbers[0]
     about = json.loads(bytes(data[:at]))
@@ -285,4 +288,12 @@ def _read_call(numbers, data):
         operands.append((operand["type"], tuple(operand["dims"]), np.frombuffer(data[at:at + size], np.uint8)))
         at += size
     results = [(result["type"], tuple(result["dims"])) for result in about["results"]]
-    return about["target"], about["program"], about["config"], about["device"], operands, results
+    return (about["target"], about["program"], about["config"], about["device"],
+            _with_tokens(operands, about["tokens"]["operands"]),
+            _with_tokens(results, about["tokens"]["results"]))
+
+
+def _with_tokens(values, tokens):
+    """Returns the values, with None where a leaf is a token."""
+    values = iter(values)
+    return [None if is_token else next(values) for is_token in tokens]

@@ -114,8 +114,8 @@ function fillShared(view) {
 }
 
 /** Gives a callback to Python, and serves its commands until it answers. */
-function callback(target, program, { config, device, operands, results }) {
-  const about = { target, program, config, device, operands: operands.map(({ type, dims }) => ({ type, dims })), results };
+function callback(target, program, { operands, results, ...rest }) {
+  const about = { target, program, ...rest, operands: operands.map(({ type, dims }) => ({ type, dims })), results };
   const json = encoder.encode(JSON.stringify(about));
   answer([CALLBACK, json.length, ...operands.map(({ bytes }) => bytes.byteLength)], json, ...operands.map(({ bytes }) => bytes));
   for (;;) {

@@ -39,12 +39,13 @@ export class Session {
     this.#client.registerCustomCall(target, (call) => this.#call(target, call));
   }
 
-  #call(target, { operands, resultShapes, replica, partition, backendConfig }) {
+  #call(target, { operands, resultShapes, tokens, replica, partition, backendConfig }) {
     const program = this.#running.at(-1);
     const results = this.#callback(target, program, {
       config: backendConfig, device: replica + partition,
       operands: operands.map((literal) => ({
         type: TYPES.indexOf(literal.shape.elementType), dims: literal.shape.dimensions, bytes: bytesOf(literal.data) })),
+      tokens,
       results: resultShapes.map((shape) => ({ type: TYPES.indexOf(shape.elementType), dims: shape.dimensions })),
     });
     const literals = resultShapes.map((shape, i) => {

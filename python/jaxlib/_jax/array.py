@@ -133,9 +133,13 @@ class ArrayImpl(Array):
 
     def __init__(self, aval, sharding, arrays, committed, _skip_checks=False):
         arrays = list(arrays)
-        for x in arrays[:1]:
+        for x in arrays:
             if type(x) is not ArrayImpl:
                 raise TypeError(f"Unsupported type for elements in `arrays`: {type(x)}")
+            if x._sharding.num_devices != 1:
+                raise status_error(
+                    "INVALID_ARGUMENT", "When making an array from single-device arrays the input arrays must "
+                    f"have one shard each. An argument array had {x._sharding.num_devices} shard(s).")
         self._committed = committed
         self._npy_value = None
         self.aval = aval

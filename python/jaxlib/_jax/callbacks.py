@@ -61,7 +61,7 @@ def call(target, program, config, device, operands, results):
 
 
 def _call(target, program, config, operands, results):
-    arguments = [_array(operand) for operand in operands]
+    arguments = [None if operand is None else _array(operand) for operand in operands]
     if target in TARGETS:
         index = int(_INDEX.search(config).group(1))
         function = programs[program][index]
@@ -70,12 +70,16 @@ def _call(target, program, config, operands, results):
         values = functions[target](*arguments)
     if not isinstance(values, tuple):
         raise TypeError(f"CPU callback expected a tuple result, got {values!r}")
-    values = [value for value in values if value is not None]
     if len(values) != len(results):
         raise ValueError(
             f"CPU callback expected a tuple with {len(results)} results, got {len(values)}")
     out = []
-    for i, (value, (kind, dims)) in enumerate(zip(values, results)):
+    for i, (value, result) in enumerate(zip(values, results)):
+        if result is None:
+            if value is not None:
+                raise ValueError(f"Token output from Python callback should be None, got {value!r}")
+            continue
+        kind, dims = result
         value = np.asarray(value)
         if value.shape != dims:
             raise ValueError(

@@ -73,6 +73,11 @@ class CompiledMemoryStats:
     __repr__ = __str__
 
 
+def _token_storage():
+    """Returns the elements that stand for a token: none."""
+    return Storage(np.dtype(bool), (0,), np.zeros(0, bool))
+
+
 class Token:
     """Stands for the end of a run on a device."""
 
@@ -202,9 +207,9 @@ class LoadedExecutable:
         self._number = number
         self._generation = engine.generation
         self._about = about
-        # A token has no elements, and no storage: None.
         self._result_types = [
             (DTYPES[r["type"]], tuple(r["dims"])) if r["type"] >= 0 else None for r in about["results"]]
+        self._waits = self._waits or None in self._result_types
 
     def __del__(self):
         number = getattr(self, "_number", None)
@@ -236,7 +241,7 @@ class LoadedExecutable:
                 donated.append(args[i])
                 storage.number = None
         generation = engine.generation
-        out = [Storage(kind[0], kind[1], None, number, generation) if kind else None
+        out = [Storage(kind[0], kind[1], None, number, generation) if kind else _token_storage()
                for kind, number in zip(self._result_types, results)]
         if self._waits:
             with callbacks.running():
@@ -264,10 +269,7 @@ class LoadedExecutable:
                 .disassemble_into_single_device_arrays()]
 
     def _last_result(self, storages):
-        for storage in reversed(storages):
-            if storage is not None:
-                return storage
-        return None
+        return storages[-1] if storages else None
 
     def _put(self, value, sharding):
         """Returns an array of a value of the host, for an argument."""

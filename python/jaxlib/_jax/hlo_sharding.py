@@ -1,5 +1,6 @@
 """HloSharding: how XLA divides an array, as tiles of it on a grid of devices."""
 
+import math
 import re
 
 import numpy as np
@@ -155,7 +156,22 @@ class HloSharding:
         return list(self._subgroups)
 
     def get_axis_sizes(self):
-        return list(self._iota[0]) if self._iota else self.tile_assignment_dimensions()
+        """Returns the sizes of the axes of a mesh, major to minor, whose axes divide the dimensions."""
+        if not self._iota:
+            return self.tile_assignment_dimensions()
+        reshape, perm = self._iota
+        parts = [[] for _ in reshape]
+        tiles = [d for d in self._devices.shape if d > 1]
+        sizes = [reshape[i] for i in perm]
+        for i, size in zip(reversed(perm), reversed(sizes)):
+            while size > 1:
+                step = math.gcd(size, tiles[-1])
+                parts[i].insert(0, step)
+                size //= step
+                tiles[-1] //= step
+                if tiles[-1] == 1:
+                    tiles.pop()
+        return [size for part in parts for size in part]
 
     def tile(self, shape, /):
         """Returns the shape of a tile of an array."""

@@ -64,6 +64,10 @@ class Attribute:
         import sys
         print(str(self), file=sys.stderr)
 
+    def _in_array(self):
+        """Returns the text inside an array, where i64 and f64 are understood."""
+        return str(self)
+
     def _stripped(self):
         """Returns the text where the class is known, without the `#dialect.name` before it."""
         return str(self)
@@ -163,6 +167,10 @@ class IntegerAttr(Attribute):
     def __int__(self):
         return int(self._key[1])
 
+    def _in_array(self):
+        type_, value = self._key
+        return str(value) if type_._text == "i64" else str(self)
+
     def __str__(self):
         type_, value = self._key
         return f"{value} : {type_}"
@@ -228,6 +236,9 @@ class FloatAttr(Attribute):
     def __float__(self):
         return self.value
 
+    def _in_array(self):
+        return self._number() if self._key[0]._text == "f64" else str(self)
+
     def _number(self):
         return float_text(self._scalar, self._key[0]._text)
 
@@ -277,7 +288,7 @@ class ArrayAttr(Attribute):
         return ArrayAttr.get(self._key + tuple(extra))
 
     def __str__(self):
-        return f"[{', '.join(map(str, self._key))}]"
+        return f"[{', '.join([item._in_array() for item in self._key])}]"
 
 
 def is_bare(name):

@@ -1,5 +1,6 @@
 """Names of values in text: %0, %arg0, %cst, as MLIR gives them."""
 
+from .registry import find_row
 from .types import IntegerType
 
 
@@ -51,17 +52,27 @@ class Names:
         special = None
         if not self.generic:
             special = _SPECIAL.get(operation._name)
-        if special is not None:
-            name = "%" + self._unique(special(operation), scope)
+        if len(results) > 1:
+            self._several(operation, scope)
+        elif special is not None:
+            self.values[results[0]] = "%" + self._unique(special(operation), scope)
         else:
-            name = f"%{self._next}"
+            self.values[results[0]] = f"%{self._next}"
             self._next += 1
-        if len(results) == 1:
-            self.values[results[0]] = name
-        else:
-            self.groups[operation] = name
-            for index, result in enumerate(results):
-                self.values[result] = f"{name}#{index}"
+
+    def _several(self, operation, scope):
+        """Names several results: by the table, if it has a name for each, else as a group."""
+        row = None if self.generic else find_row(operation._name)
+        results = operation._results
+        if row is not None and len(row.results) == len(results) and not any(
+                parameter.variadic for parameter in row.results):
+            for result, parameter in zip(results, row.results):
+                self.values[result] = "%" + self._unique(parameter.key, scope)
+            return
+        name = self.groups[operation] = f"%{self._next}"
+        self._next += 1
+        for index, result in enumerate(results):
+            self.values[result] = f"{name}#{index}"
 
     def _region(self, region, scope):
         owner = region._parent._name

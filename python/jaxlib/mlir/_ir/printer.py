@@ -105,7 +105,11 @@ class Printer:
             if len(results) == 1:
                 self.write(f"{self.values[results[0]]} = ")
             else:
-                self.write(f"{self.groups[operation]}:{len(results)} = ")
+                name = self.groups.get(operation)
+                if name is None:
+                    self.write(f"{self.values_text(results)} = ")
+                else:
+                    self.write(f"{name}:{len(results)} = ")
         self.body(operation)
         if self.debug:
             self.location(operation._location)

@@ -1,9 +1,13 @@
 """Passes over shardings: meshes as symbols, shardings of frontend attributes."""
 
-from .attributes import (ArrayAttr, DictAttr, FlatSymbolRefAttr, StringAttr)
+import numpy as np
+
+from .attributes import ArrayAttr, DictAttr, FlatSymbolRefAttr, IntegerAttr, StringAttr
+from .elements import DenseIntElementsAttr
 from .operations import Operation
 from .sdy import MeshAttr, TensorShardingAttr, TensorShardingPerValueAttr
 from .symbols import SymbolTable
+from .types import i64
 
 
 def _transform(attribute, change):
@@ -20,9 +24,19 @@ def _transform(attribute, change):
     return attribute
 
 
-_HOLDERS = frozenset((
-    "sdy.sharding", "sharding", "in_shardings", "out_shardings", "arg_attrs", "res_attrs",
-    "out_sharding"))
+# Attributes with shardings, in the order in which their meshes get names.
+_HOLDERS = ("arg_attrs", "res_attrs", "in_shardings", "out_shardings", "sdy.sharding", "sharding",
+            "out_sharding")
+
+
+def _plain_mesh(mesh):
+    """Returns the dictionary that describes a mesh without Shardy's attributes."""
+    axes = [DictAttr.get({"name": StringAttr.get(name), "size": IntegerAttr.get(i64(), size)})
+            for name, size in (axis._key for axis in mesh.axes)]
+    entries = {"axes": ArrayAttr.get(axes)}
+    if mesh.device_ids:
+        entries["device_ids"] = DenseIntElementsAttr.get(np.array(mesh.device_ids, np.int64))
+    return DictAttr.get(entries)
 
 
 def lift_meshes(module):
@@ -68,8 +82,13 @@ def lift_meshes(module):
 
     for operation in list(module._nested()):
         attributes = operation._attributes
-        for key in _HOLDERS.intersection(attributes):
-            attributes[key] = _transform(attributes[key], change)
+        for key in _HOLDERS:
+            if key in attributes:
+                attributes[key] = _transform(attributes[key], change)
+    for operation in body._operations:
+        if operation._name == "sdy.mesh" and "stablehlo.mesh" not in operation._attributes:
+            mesh = operation._attributes["mesh"]
+            operation._attributes["stablehlo.mesh"] = _plain_mesh(mesh)
 
 
 _FRONTEND = "mhlo.frontend_attributes"

@@ -168,6 +168,10 @@ def _gather_attributes(row, bound):
                                    f'"{parameter.key}" when attempting to create the operation '
                                    f'"{row.name}"')
             continue
+        if parameter.kind == "UnitAttr":
+            if value:
+                attributes[parameter.key] = UnitAttr.get()
+            continue
         if not isinstance(value, Attribute):
             builder = AttrBuilder._builders.get(parameter.kind)
             if builder is None:
