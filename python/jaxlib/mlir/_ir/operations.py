@@ -650,10 +650,13 @@ class Operation(_OperationBase):
         self._location = location
         self._block = None
         self._view = None
-        self._successors = list(successors)
-        self._regions = [Region(self) for _ in range(region_count)]
+        self._successors = list(successors) if successors else []
+        self._regions = [Region(self) for _ in range(region_count)] if region_count else []
         of = OpResult._of
-        self._results = [of(type_, self, index) for index, type_ in enumerate(result_types)]
+        if len(result_types) == 1:
+            self._results = [of(result_types[0], self, 0)]
+        else:
+            self._results = [of(type_, self, index) for index, type_ in enumerate(result_types)]
         return self
 
     @staticmethod
