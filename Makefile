@@ -3,6 +3,7 @@
 #   make                    both WebAssembly builds, into build/dist; the bindings for Node, into build/node
 #   make run [ARGS=...]     train on handwritten digits, on several replicas
 #   make demo [ARGS=...]    serve the page
+#   make wheel              jaxlib in pure Python on this core, a wheel in build/python
 #   make site               the page as static files, for any host, into build/site
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make test-anywhere [TESTS=...]  tests of time on one core, under load, and by a fast and a slow clock
@@ -40,7 +41,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo site lighthouse tested test test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
+.PHONY: wheel build run demo site lighthouse tested test test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
   reduce fuzz-ways fuzz-slopes fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices release clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -194,6 +195,12 @@ FOR_NODE := $(B)/node/index.mjs
 FOR_PAGES := $(B)/dist/xla-wasm.js
 build: $(DIST) $(FOR_NODE)
 
+# jaxlib in pure Python, with a core packed in it that has no derivatives: JAX makes them.
+WHEEL_CORE := $(B)/python/xla-threads.mjs
+wheel: $(WHEEL_CORE) $(FOR_NODE)
+	$(Q)node python/tools/core.mjs $(B)/python $(B)/python/core.br
+	$(Q)python3 python/tools/wheel.py $(B)/python $(B)/python/core.br
+
 $(FOR_NODE): $(shell find bindings -name '*.mjs' -o -name '*.d.ts') | $(NODE_MODULES)
 	@printf '  %-7s %s\n' BUNDLE $(@D)
 	@mkdir -p $(dir $(FOR_PAGES))
@@ -213,6 +220,14 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
 	$(Q)node bindings/tools/glue.mjs $(LINKED)
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
+
+$(WHEEL_CORE): python/tools/without_derivatives.c $(filter-out $(B)/obj/threads/derive/%,$(OBJECTS_threads)) \
+    bindings/host/library.js bindings/tools/glue.mjs bindings/tools/order.mjs | $(NODE_MODULES)
+	@mkdir -p $(@D)
+	@printf '  %-7s %s\n' LINK $@
+	$(Q)$(EMCC) $(CFLAGS_threads) -O2 $(filter %.c %.o,$^) $(LDFLAGS_threads) -o $@
+	$(Q)node bindings/tools/order.mjs $(TOOLCHAIN)/binaryen/bin/wasm-opt $(@:.mjs=.wasm)
+	$(Q)node bindings/tools/glue.mjs $@
 $(B)/dist/xla-single.mjs: $(OBJECTS_single)
 
 # The core in which tests put faults (src/base/step.h): some files of the single-threaded build, compiled otherwise.

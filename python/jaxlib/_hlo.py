@@ -279,15 +279,17 @@ class ProgramShape:
 
 
 class HloPrintOptions:
-    """What the text of a module has. Options do not change the text here."""
+    """What the text of a module has. Only metadata may be left out; the rest is always there."""
 
     def __init__(self):
         self.print_large_constants = True
-        self.print_metadata = False
+        self.print_metadata = True
 
     @staticmethod
     def short_parsable():
-        return HloPrintOptions()
+        options = HloPrintOptions()
+        options.print_metadata = False
+        return options
 
     canonical = fingerprint = short_parsable
 
@@ -311,6 +313,7 @@ class HloInstruction:
 
 
 _HEAD = re.compile(r"HloModule ([^\s,]+)")
+_METADATA = re.compile(r', metadata=\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\}')
 _LAYOUT = re.compile(r"entry_computation_layout=\{(.*?)\}(?=\n|, [a-z_]+=)", re.DOTALL)
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+)[^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 
@@ -325,7 +328,9 @@ class HloModule:
         self.spmd_parameters_shardings = None
 
     def to_string(self, options=None):
-        return self._text
+        if options is None or options.print_metadata:
+            return self._text
+        return _METADATA.sub("", self._text)
 
     def computations(self):
         return [HloComputation(match.group(1), match.group(2).splitlines())
@@ -363,14 +368,14 @@ class XlaComputation:
                 text = source.decode()
             else:
                 from ._engine import get_engine
-                text = get_engine().call("hloOf", data=source)
+                text = get_engine().call("hloOf", source.decode("utf-8", "surrogateescape"))
             self._module = HloModule(text)
         return self._module
 
     as_hlo_module = get_hlo_module
 
     def as_hlo_text(self, print_large_constants=False):
-        return self.get_hlo_module().to_string()
+        return self.get_hlo_module().to_string(HloPrintOptions.short_parsable())
 
     def as_serialized_hlo_module_proto(self):
         return self.get_hlo_module().as_serialized_hlo_module_proto()

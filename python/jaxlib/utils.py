@@ -2,6 +2,8 @@
 
 import threading
 
+from . import _frames
+
 # The elements that an error message counts beyond the mismatch.
 _MAX_COUNTED = 10
 
@@ -38,14 +40,16 @@ def _rows(name, iterables):
 
 def safe_map(*args):
     """Returns the list of a function's values on one or more iterables of the same length."""
-    if len(args) == 2:
-        return list(map(*args))
     if len(args) < 2:
         raise TypeError("safe_map requires at least 2 arguments")
-    if _lengths_agree(args[1:]):
-        return list(map(*args))
-    f = args[0]
-    return [f(*row) for row in _rows("safe_map", args[1:])]
+    try:
+        if len(args) == 2 or _lengths_agree(args[1:]):
+            return list(map(*args))
+        f = args[0]
+        return [f(*row) for row in _rows("safe_map", args[1:])]
+    except BaseException as e:
+        _frames.strip(e)
+        raise
 
 
 def foreach(*args):
@@ -53,13 +57,16 @@ def foreach(*args):
     if len(args) < 2:
         raise TypeError("foreach() requires at least 2 arguments")
     f, *iterables = args
-    if len(iterables) == 1:
-        for x in iterables[0]:
-            f(x)
-        return
-    rows = zip(*iterables) if _lengths_agree(iterables) else _rows("foreach", iterables)
-    for row in rows:
-        f(*row)
+    try:
+        if len(iterables) == 1 or _lengths_agree(iterables):
+            for _ in map(f, *iterables):
+                pass
+        else:
+            for row in _rows("foreach", iterables):
+                f(*row)
+    except BaseException as e:
+        _frames.strip(e)
+        raise
 
 
 def safe_zip(*args):

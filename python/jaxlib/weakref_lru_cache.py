@@ -13,6 +13,8 @@ import collections
 import threading
 import weakref
 
+from . import _frames
+
 _ref = weakref.ref
 
 
@@ -219,7 +221,11 @@ class WeakrefLRUCache(_Cache):
                 except KeyError:  # Another thread has evicted it.
                     pass
                 return entry.result
-        return self._miss(weak, args[:n], strong, (context, args[n:], kwargs), args, kwargs)
+        try:
+            return self._miss(weak, args[:n], strong, (context, args[n:], kwargs), args, kwargs)
+        except BaseException as e:
+            _frames.strip(e)
+            raise
 
     def evict_weakref(self, key, /):
         if self._num_weak == 1:
@@ -271,7 +277,11 @@ class MultiWeakrefLRUCache(_Cache):
                     pass
                 return entry.result
         call = (context, tuple(others), {})
-        return self._miss(weak, objects, strong, call, args, kwargs)
+        try:
+            return self._miss(weak, objects, strong, call, args, kwargs)
+        except BaseException as e:
+            _frames.strip(e)
+            raise
 
 
 def weakref_lru_cache(cache_context_fn, fn, maxsize=2048, explain=None, num_weakrefs=1):

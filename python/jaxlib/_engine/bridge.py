@@ -123,9 +123,9 @@ class Bridge:
 
     # Frames.
 
-    def _send(self, numbers, *parts):
+    def _send(self, numbers, *parts, before=b""):
         size = sum(len(part) for part in parts)
-        head = struct.pack(f"<{2 + len(numbers)}I", len(numbers), size, *numbers)
+        head = before + struct.pack(f"<{2 + len(numbers)}I", len(numbers), size, *numbers)
         if size < 65536:
             self._write(b"".join((head, *parts)))
             return
@@ -194,8 +194,10 @@ class Bridge:
             try:
                 if self._frees:
                     frees, self._frees = self._frees, []
-                    self._send([FREE, *frees])
-                self._send(numbers, *parts)
+                    self._send(numbers, *parts, before=struct.pack(
+                        f"<{3 + len(frees)}I", 1 + len(frees), 0, FREE, *frees))
+                else:
+                    self._send(numbers, *parts)
                 if into is not None:
                     return self._wait_into(into)
                 return self._wait() if waits else None

@@ -10,8 +10,9 @@ _ENTRY = pathlib.Path("build", "node", "sync.mjs")
 def find_core():
     """Returns the path of the package's entry `xla-wasm/sync`.
 
-    It is looked for where XLA_WASM says (a folder of the package, or the entry itself), in the wheel, in
-    the clone that this file belongs to, and in node_modules of the current folder and those around.
+    It is looked for where XLA_WASM says (a folder of the package, or the entry itself), in the wheel (as one
+    packed file), in the clone that this file belongs to, and in node_modules of the current folder and those
+    around.
     """
     given = os.environ.get("XLA_WASM")
     if given:
@@ -20,7 +21,9 @@ def find_core():
         if path.is_file():
             return path
         raise RuntimeError(f"XLA_WASM is {given}, where {_ENTRY} of the package xla-wasm is not.")
-    places = [_HERE / "xla-wasm", _HERE.parents[2]]
+    if (_HERE / "core.br").is_file():
+        return _HERE / "core.br"
+    places = [_HERE.parents[2]]
     here = pathlib.Path.cwd()
     places += [folder / "node_modules" / "xla-wasm" for folder in (here, *here.parents)]
     for place in places:

@@ -6,6 +6,7 @@ import { readSync, writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 import { plainError, Session } from './session.mjs';
+import { unpack } from './unpack.mjs';
 
 const OPS = ['answer', 'execute', 'put', 'read', 'free', 'assemble', 'call', 'target', 'wait'];
 const [ANSWER, EXECUTE, PUT, READ, FREE, ASSEMBLE, CALL, TARGET, WAIT] = OPS.keys();
@@ -169,7 +170,7 @@ const handlers = {
   [CALL](list, size) {
     const bytes = bytesOfFrame(size).slice();
     const { method, args, hasBytes } = JSON.parse(decoder.decode(bytes.subarray(0, list[1])));
-    const given = hasBytes ? [args[0], bytes.subarray(list[1]), ...args.slice(1)] : args;
+    const given = hasBytes ? [...args.slice(0, 1), bytes.subarray(list[1]), ...args.slice(1)] : args;
     answerJson((typeof session[method] === 'function' ? session[method](...given) : session[method]) ?? null);
   },
 };
@@ -190,8 +191,10 @@ function serve(list, size) {
 
 let session;
 try {
-  const xla = await import(pathToFileURL(path));
-  const options = !threads ? {} : { threads: Number(threads) };
+  const xla = await import(pathToFileURL(path.endsWith('.br') ? unpack(path) : path));
+  // The core in a wheel has threads: this one and another, at least.
+  const options = !threads ? {} : { threads: path.endsWith('.br') ? Math.max(Number(threads), 1) : Number(threads) };
+  await xla.Client.prepareSync({ threads: options.threads ?? 1 });
   session = new Session(xla, xla.Client.createSync(options), callback);
   answerJson({ node: process.version, threads: options.threads });
 } catch (error) {

@@ -137,8 +137,8 @@ class ArrayImpl(Array):
             if type(x) is not ArrayImpl:
                 raise TypeError(f"Unsupported type for elements in `arrays`: {type(x)}")
             if x._sharding.num_devices != 1:
-                raise status_error(
-                    "INVALID_ARGUMENT", "When making an array from single-device arrays the input arrays must "
+                raise ValueError(
+                    "When making an array from single-device arrays the input arrays must "
                     f"have one shard each. An argument array had {x._sharding.num_devices} shard(s).")
         self._committed = committed
         self._npy_value = None

@@ -18,6 +18,7 @@ class Client:
 
     platform = _raw_platform = platform_version = "cpu"
     runtime_type = "pjrt_ifrt"
+    serialize_with_sdy = True
 
     def __init__(self, num_devices):
         self._devices = [Device(self, i) for i in range(num_devices)]
@@ -98,7 +99,7 @@ class Client:
         options = compile_options or CompileOptions.ParseFromString(about["options"].encode())
         if executable_devices is None or not len(executable_devices):
             executable_devices = [self._devices[i] for i in about["devices"]]
-        return LoadedExecutable(self, body.decode() if about["text"] else body,
+        return LoadedExecutable(self, body.decode("utf-8", "surrogateescape") if about["text"] else body,
                                 executable_devices, options, host_callbacks)
 
     def heap_profile(self):
@@ -125,6 +126,11 @@ class Client:
 
 def _source_of(computation):
     """Returns a program's text, or its bytes."""
+    if isinstance(computation, bytes) and computation.startswith(b"ML\xefR"):
+        from jaxlib.mlir import ir
+
+        with ir.Context():
+            return ir.Module.parse(computation)._text()
     if isinstance(computation, (str, bytes)):
         return computation
     text = getattr(computation, "_text", None)

@@ -189,7 +189,7 @@ class LoadedExecutable:
                 source = _PARTITIONS.sub(r"\g<1>1", source, count=1)
             self._waits = bool(self._host_callbacks) or bool(_CALLBACK.search(source)) or (
                 callbacks.may_call_python(source))
-            source = source.encode()
+            source = source.encode("utf-8", "surrogateescape")
         else:
             needed = self._num_devices
             self._waits = True
@@ -300,7 +300,7 @@ class LoadedExecutable:
         about = {"text": isinstance(source, str), "options": self._options.SerializeAsString().decode(),
                  "devices": [d.id for d in self._devices]}
         head = json.dumps(about).encode()
-        body = source.encode() if isinstance(source, str) else source
+        body = source.encode("utf-8", "surrogateescape") if isinstance(source, str) else source
         return b"xla-wasm\0" + len(head).to_bytes(4, "little") + head + body
 
     def size_of_generated_code_in_bytes(self):

@@ -2,10 +2,10 @@
 
 import enum
 import math
-import os
 import sys
 import threading
 
+from .. import _frames
 from .errors import status_error
 
 ifrt_version_number = 55
@@ -32,30 +32,14 @@ def add_exclude_path(path, /):
     exclude_paths.append(path)
 
 
-OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_SHOW_ALL = os.environ.get("JAX_TRACEBACK_FILTERING") == "off"
 
 
 def hide_own_frames():
     """Makes JAX leave this package's frames out of the tracebacks that it filters."""
     for name in ("jax._src.traceback_util", "jax._src.source_info_util"):
         module = sys.modules.get(name)
-        if module is not None and OWN_FOLDER not in module._exclude_paths:
-            module.register_exclusion(OWN_FOLDER)
-
-
-def without_own_frames(traceback):
-    """Returns the traceback without this package's outermost frames.
-
-    A handler that assigns it to the exception and then raises with a bare `raise` leaves no trace:
-    Python adds no second entry of the frame that raises again.
-    """
-    if _SHOW_ALL:
-        return traceback
-    inner = traceback
-    while inner is not None and inner.tb_frame.f_code.co_filename.startswith(OWN_FOLDER):
-        inner = inner.tb_next
-    return inner
+        if module is not None and _frames.FOLDER not in module._exclude_paths:
+            module.register_exclusion(_frames.FOLDER)
 
 
 def set_send_traceback_to_runtime_global(mode, /):

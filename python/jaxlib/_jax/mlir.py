@@ -10,7 +10,8 @@ def _module(source):
 
 def mlir_module_to_xla_computation(mlir_module, use_tuple_args=False, return_tuple=False):
     """Returns the HLO of a module, given as text or bytes."""
-    return XlaComputation(_module(mlir_module)._text().encode("utf-8", "surrogateescape"))
+    text = _module(mlir_module).operation.get_asm(binary=True, enable_debug_info=True)
+    return XlaComputation(text)
 
 
 def xla_computation_to_mlir_module(computation):
@@ -25,8 +26,11 @@ def hlo_to_stablehlo(computation):
 
 def mhlo_to_stablehlo(mlir_module):
     """Returns a module with the operations of MHLO renamed to StableHLO's."""
-    text = str(_module(mlir_module))
-    return text.replace("mhlo.", "stablehlo.").replace("stablehlo.num_", "mhlo.num_").encode()
+    module = ir.Module.parse(str(_module(mlir_module)))
+    for operation in module.operation._nested():
+        if operation._name.startswith("mhlo."):
+            operation._name = f"stablehlo.{operation._name[5:]}"
+    return module.operation.get_asm(binary=True)
 
 
 def serialize_portable_artifact(mlir_module, target, use_mixed_serialization=False):

@@ -24,6 +24,7 @@ import threading
 import types
 import weakref
 
+from .. import _frames
 from . import config, guard_lib, jax_jit, misc, values
 from .array import ArrayImpl
 from .errors import JaxRuntimeError
@@ -368,38 +369,47 @@ class PjitFunction:
 
     def __call__(self, /, *args, **kwargs):
         try:
-            return self._call(args, kwargs)
+            if jax_jit.jit_disabled():
+                return self._uncompiled()(*args, **kwargs)
+            leaves = []
+            try:
+                if kwargs or self._static_argnums:
+                    key = self._general_key(args, kwargs, leaves)
+                else:
+                    key = self._key(args, leaves)
+            except _Fallback:
+                key = None
+            if key is None:
+                return self._miss(*args, **kwargs)[0]
+            options = config.jit_key()
+            entry = self._find(key, options)
+            if entry is not None:
+                return self._run(entry, leaves, args, kwargs)
+            return self._slow(key, options, leaves, args, kwargs)
         except BaseException as e:
-            e.__traceback__ = misc.without_own_frames(e.__traceback__)
+            _frames.strip(e)
             raise
 
-    def _call(self, args, kwargs):
-        if jax_jit.jit_disabled():
-            if self._function is None:
-                raise ValueError(
-                    "Disable jit is not supported in the AOT path since "
-                    f"the function is not available for ({self._function_name})")
-            return self._function(*args, **kwargs)
-        leaves = []
-        try:
-            if kwargs or self._static_argnums:
-                key = self._general_key(args, kwargs, leaves)
-            else:
-                key = self._key(args, leaves)
-        except _Fallback:
-            return self._miss(*args, **kwargs)[0]
-        programs = self._programs
-        options = config.jit_key()
-        variants = programs.table.get(key)
-        if variants is not None:
-            for entry in variants:
-                if type(entry) is _Entry and (
-                        entry.options is options or entry.options == options):
-                    if entry.done is True and not entry.fall_back:
-                        entry.options = options
-                        return self._run(entry, leaves, args, kwargs)
-                    break
-        return self._slow(key, options, leaves, args, kwargs)
+    def _uncompiled(self):
+        if self._function is None:
+            raise ValueError(
+                "Disable jit is not supported in the AOT path since "
+                f"the function is not available for ({self._function_name})")
+        return self._function
+
+    def _find(self, key, options):
+        """Returns the finished entry of key and options, or None."""
+        variants = self._programs.table.get(key)
+        if variants is None:
+            return None
+        for i in range(1, len(variants)):
+            entry = variants[i]
+            if entry.options is options or entry.options == options:
+                if entry.done is not True or entry.fall_back:
+                    return None
+                entry.options = options
+                return entry
+        return None
 
     def _key(self, args, leaves):
         """Appends the leaves of positional arguments; returns the key of the call."""

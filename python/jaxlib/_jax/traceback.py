@@ -1,16 +1,14 @@
 """Tracebacks of Python programs at low cost: code objects and instruction offsets."""
 
-import os
 import sys
 import threading
 import types
 
+from .._frames import FOLDER
 from .errors import JaxRuntimeError
 
 _MAX_FRAMES = 512
 _enabled = True
-# Frames of this package are left out: in jaxlib they are no frames of Python.
-_OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class _StopFrame(threading.local):
@@ -95,12 +93,12 @@ class Traceback:
 
     def _visible(self):
         return [(c, i) for c, i in zip(self._codes, self._lastis)
-                if not c.co_filename.startswith(_OWN)]
+                if not c.co_filename.startswith(FOLDER)]
 
     def raw_frames(self):
         codes, lastis = [], []
         for code, lasti in zip(self._codes, self._lastis):
-            if not code.co_filename.startswith(_OWN):
+            if not code.co_filename.startswith(FOLDER):
                 codes.append(code)
                 lastis.append(lasti)
         return codes, lastis

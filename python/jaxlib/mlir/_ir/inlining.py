@@ -35,13 +35,13 @@ class _Relocation:
         return made[0]
 
     def _make(self, location):
-        _, name, _ = split_location(location)
-        if type(location) is UnknownLoc:
+        _, name, rest = split_location(location)
+        if type(rest) is UnknownLoc:
             made = self.base
         elif type(self.base) is UnknownLoc:
-            made = location
+            made = rest
         else:
-            made = CallSiteLoc._of(location, self.base)
+            made = CallSiteLoc._of(rest, self.base)
         if not name:
             made = NameLoc._of(self.name, made)
         else:

@@ -1,8 +1,8 @@
 """Printing of operations, in the assembly of their dialects or in the generic form."""
 
-from .attributes import UnitAttr, entries_text, name_text, symbol_text
+from .aliases import Aliases
+from .attributes import UnitAttr, entries_text, name_text
 from .elements import DenseElementsAttr
-from .location import UNKNOWN, FileLineColLoc, quote
 from .naming import Names
 from .registry import find_row
 from .types import result_text
@@ -80,22 +80,17 @@ class Printer:
     def location(self, location):
         """Writes the location of an operation, by its alias."""
         if self.pretty_debug:
-            self.write(f" {location._body(lambda child: child._inner())}")
+            self.write(f" {location._inner()}")
         else:
-            self.write(f" loc({self.alias(location)})")
-
-    def alias(self, location):
-        location = location._resolved() if hasattr(location, "_resolved") else location
-        name = self.aliases.get(location)
-        if name is None:
-            body = location._body(self.alias)
-            name = self.aliases[location] = (
-                "#loc" if not self.aliases else f"#loc{len(self.aliases)}")
-            self.bodies.append(f"{name} = loc({body})\n")
-        return name
+            self.write(f" loc({self.aliases[location]})")
 
     def argument_location(self, location):
-        return f" {location}" if self.debug else ""
+        """Returns the location of an argument, in which those that it names have aliases."""
+        if not self.debug:
+            return ""
+        if self.pretty_debug:
+            return f" {location._inner()}"
+        return f" loc({location._body(self.aliases.__getitem__)})"
 
     # ---- operations ----
 
@@ -194,13 +189,8 @@ class Printer:
             self.write("\n")
         self.indent -= 2
 
-    bodies = ()
-
-    def finish(self):
-        text = "".join(self.parts)
-        if not self.debug or self.pretty_debug:
-            return text
-        return text + "".join(self.bodies)
+    def text(self):
+        return "".join(self.parts)
 
 
 _inherent = {}
@@ -223,34 +213,26 @@ def print_operation(operation, large_elements_limit=None, enable_debug_info=Fals
     """Returns the text of an operation; that of a module ends with a newline."""
     printer = Printer(operation, print_generic_op_form, enable_debug_info, large_elements_limit,
                       pretty_debug_info, skip_regions)
-    printer.bodies = []
+    aliases = None
     if enable_debug_info and not pretty_debug_info:
-        printer.alias(UNKNOWN)
+        aliases = Aliases(operation)
+        printer.aliases = aliases.names
     printer.operation(operation)
-    text = printer.finish()
-    if enable_debug_info and not pretty_debug_info:
-        head, tail = printer.bodies[0], "".join(printer.bodies[1:])
-        body = text[:len(text) - len(head) - len(tail)]
-        text = f"{head}{body}\n{tail}"
-    elif operation._name == "builtin.module":
-        text += "\n"
-    return text
+    text = printer.text()
+    if aliases is not None:
+        return f"{aliases.definitions(True)}{text}\n{aliases.definitions(False)}"
+    return text + "\n" if operation._name == "builtin.module" else text
 
 
 def block_text(block):
     """Returns the text of a block with its header."""
-    owner = block._parent_operation()
-    printer = Printer(owner)
+    printer = Printer(block._parent_operation())
     printer.block_header(block)
     printer.block_body(block)
-    return printer.finish()
+    return printer.text()
 
 
 def name_of_value(value):
     """Returns the name of a value in the text of the whole program."""
     root = value._scope()
     return Names(root).values[value]
-
-
-__all__ = ["Printer", "print_operation", "block_text", "name_of_value"]
-_ = (FileLineColLoc, quote, symbol_text)

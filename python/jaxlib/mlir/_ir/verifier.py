@@ -2,7 +2,7 @@
 
 from .context import DiagnosticInfo, MLIRError
 from .registry import find_row
-from .types import TokenType
+from .types import DYNAMIC, TokenType
 
 
 def verify(operation):
@@ -85,9 +85,16 @@ def _verify_function(operation, errors):
 
 def _verify_convert(operation, errors):
     source, target = operation._operands[0].type, operation._results[0].type
-    if isinstance(source, TokenType) or source._params[0] != target._params[0]:
+    if isinstance(source, TokenType) or not _compatible(source, target):
         _error(operation, "all non-scalar operands/results must have the same shape and base "
                "type", errors)
+
+
+def _compatible(first, second):
+    """Says whether two shapes may be the same, some sizes being unknown."""
+    first, second = first._params[0], second._params[0]
+    return len(first) == len(second) and all(
+        x == y or DYNAMIC in (x, y) for x, y in zip(first, second))
 
 
 def _verify_reshape(operation, errors):

@@ -1,0 +1,102 @@
+"""Writes the wheel: python wheel.py FOLDER CORE. CORE: the file of core.mjs, which goes into it."""
+
+import ast
+import base64
+import hashlib
+import io
+import pathlib
+import re
+import sys
+import tokenize
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SUFFIXES = {".py", ".mjs", ".typed"}
+TIME = (2026, 1, 1, 0, 0, 0)
+LIMIT = 600_000  # bytes
+
+METADATA = """\
+Metadata-Version: 2.1
+Name: jaxlib
+Version: {version}
+Summary: jaxlib in pure Python, on xla-wasm: XLA in WebAssembly
+License: Apache-2.0
+Requires-Python: >=3.11
+Requires-Dist: ml_dtypes>=0.5.0
+Requires-Dist: numpy>=2.0
+"""
+
+WHEEL = """\
+Wheel-Version: 1.0
+Generator: xla-wasm
+Root-Is-Purelib: true
+Tag: py3-none-any
+"""
+
+
+def bare(source):
+    """Returns Python source without comments and docstrings. Every line keeps its number, for tracebacks."""
+    lines = source.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) or not body:
+            continue
+        first = body[0]
+        if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)):
+            continue
+        for i in range(first.lineno - 1, first.end_lineno):
+            lines[i] = "\n"
+        if len(body) == 1 and not isinstance(node, ast.Module):
+            lines[first.lineno - 1] = " " * first.col_offset + "0\n"
+    kept = "".join(lines).splitlines(keepends=True)
+    for token in tokenize.generate_tokens(io.StringIO("".join(lines)).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            kept[row - 1] = kept[row - 1][:column].rstrip() + "\n"
+    return "".join(kept)
+
+
+def files():
+    """Yields (name in the wheel, bytes)."""
+    package = ROOT / "jaxlib"
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and path.suffix in SUFFIXES and "__pycache__" not in path.parts:
+            data = path.read_bytes()
+            if path.suffix == ".py":
+                data = bare(data.decode()).encode()
+            yield path.relative_to(ROOT).as_posix(), data
+
+
+def main(folder, core):
+    text = (ROOT / "jaxlib" / "version.py").read_text()
+    version = "+".join(re.search(rf'^{name} = "([^"]+)"', text, re.M).group(1) for name in ("_version", "_label"))
+    info = f"jaxlib-{version}.dist-info"
+    entries = [*files(), ("jaxlib/_engine/core.br", pathlib.Path(core).read_bytes()),
+               (f"{info}/METADATA", METADATA.format(version=version).encode()),
+               (f"{info}/WHEEL", WHEEL.encode())]
+    record = []
+    target = pathlib.Path(folder) / f"jaxlib-{version}-py3-none-any.whl"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+
+        def add(name, data):
+            entry = zipfile.ZipInfo(name, TIME)
+            entry.compress_type = zipfile.ZIP_STORED if name.endswith(".br") else zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, data)
+
+        for name, data in entries:
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            record.append(f"{name},sha256={digest},{len(data)}")
+            add(name, data)
+        record.append(f"{info}/RECORD,,")
+        add(f"{info}/RECORD", ("\n".join(record) + "\n").encode())
+    size = target.stat().st_size
+    print(f"{target} {size}")
+    if size > LIMIT:
+        raise SystemExit(f"error: the wheel has {size} bytes, more than {LIMIT}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
