@@ -30,6 +30,7 @@ def environment(which, file, args):
         path.insert(0, str(pathlib.Path(args.jaxlib).resolve()))
     env.update(
         PYTHONPATH=os.pathsep.join(path), OUTCOMES_FILE=str(file), OUTCOMES_TIMEOUT=str(args.timeout),
+        OUTCOMES_EVERY=str(args.every),
         JAX_PLATFORMS="cpu", PYTHONDONTWRITEBYTECODE="1" if which == "real" else "")
     return env
 
@@ -78,7 +79,7 @@ def run(which, jax, name, args, file):
 def outcomes(which, jax, name, args):
     folder = OUTCOMES / which
     folder.mkdir(parents=True, exist_ok=True)
-    label = name.replace("/", ".")
+    label = name.replace("/", ".") + (f".every{args.every}" if args.every > 1 else "")
     file = folder / f"{label}{'.' + args.match if args.match else ''}.jsonl"
     if which == "ours" and not args.keep:
         file.unlink(missing_ok=True)
@@ -138,6 +139,7 @@ def main():
     parser.add_argument("--jaxlib", default=HERE.parent, help="the folder that holds our jaxlib")
     parser.add_argument("--only", choices=["real", "ours"])
     parser.add_argument("--match", default="")
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--timeout", type=int, default=120)
     parser.add_argument("--keep", action="store_true", help="goes on with outcomes that are there")
     parser.add_argument("--first", action="store_true", help="stops at the first failure")
