@@ -143,8 +143,12 @@ static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Are
     if (!is_computed) continue;
     p->operand = fused_operand(dot);
     p->planned.scaled = scaled_of(p->operand, arena);
-    p->contraction.generator[side] = &p->planned;
-    p->contraction.type[side] = U8;
+    if (p->planned.scaled && !p->planned.scaled->has_scales) { /* a slice: read in place */
+      p->contraction.type[side] = p->planned.scaled->numbers.type;
+    } else {
+      p->contraction.generator[side] = &p->planned;
+      p->contraction.type[side] = U8;
+    }
     if (p->operand->operand_count > MAX_INPUTS) return false;
   }
   return true;
@@ -290,21 +294,21 @@ static void run(const KernelCall *call, int phase, int chunk) {
   Contraction contraction;
   const Contraction *whole = &p->contraction;
   const uint8_t *operands[2];
-  for (int side = LHS; side <= RHS; side++) {
-    operands[side] =
-        p->number[side] < 0 ? (const uint8_t *)&computed : call->operands[p->number[side]];
-  }
   if (p->operand) {
+    const uint8_t *inputs[MAX_INPUTS];
     contraction = p->contraction;
-    if (p->planned.scaled) {
-      const uint8_t *inputs[MAX_INPUTS];
-      find_inputs(&computed, inputs);
-      scaled_find(p->planned.scaled, inputs, &computed.generator);
-    }
+    find_inputs(&computed, inputs);
+    if (p->planned.scaled) scaled_find(p->planned.scaled, inputs, &computed.generator);
     for (int side = LHS; side <= RHS; side++) {
       if (contraction.generator[side]) contraction.generator[side] = &computed.generator;
     }
     whole = &contraction;
+  }
+  for (int side = LHS; side <= RHS; side++) {
+    bool computes = whole->generator[side != p->plan.swapped];
+    operands[side] = p->number[side] >= 0 ? call->operands[p->number[side]]
+                     : computes           ? (const uint8_t *)&computed
+                                          : computed.generator.numbers;
   }
   ContractionData data = {operands[LHS], operands[RHS], call->results[0], call->scratch};
   if (phase == PHASE_FINISH) {

@@ -129,24 +129,31 @@ static void turn_panel(const void *data, int lane_bytes, const size_t *line, int
 }
 
 /* Copies several panels of contiguous lines at once: a whole cache line of the operand at a time, since
-** the next one may be in another page. */
-static inline void copy_width(const uint8_t *data, size_t line, const Depth *depth,
-                              size_t element_bytes, size_t width, int panels, uint8_t *out,
-                              size_t stride) {
+** the next one may be in another page. Converted lines go by way of a row in the first cache. */
+static inline void copy_width(const Side *side, size_t line, const Depth *depth, size_t width,
+                              int panels, uint8_t *out, size_t stride) {
+  _Alignas(16) uint8_t row[MAX_COPIED * 48];
+  const Loader *loader = &side->loader;
+  size_t bytes = (size_t)type_bytes(loader->from);
+  int count = panels * (int)width / side->arithmetic->lane_bytes;
   for (int k = 0; k < depth->count; k++, out += width) {
-    const uint8_t *from = data + (line + depth->at[k]) * element_bytes;
+    const uint8_t *from = side->data + (line + depth->at[k]) * bytes;
     uint8_t *to = out;
+    if (loader->run) {
+      loader->run(loader, from, count, row);
+      from = row;
+    }
     for (int i = 0; i < panels; i++, to += stride, from += width) memcpy(to, from, width);
   }
 }
 
-static void copy_panels(const uint8_t *data, size_t line, const Depth *depth, size_t element_bytes,
-                        size_t width, int panels, uint8_t *out, size_t stride) {
+static void copy_panels(const Side *side, size_t line, const Depth *depth, size_t width, int panels,
+                        uint8_t *out, size_t stride) {
   switch (width) { /* in bytes; a copy of constant size is a few instructions */
-  case 16: copy_width(data, line, depth, element_bytes, 16, panels, out, stride); break;
-  case 24: copy_width(data, line, depth, element_bytes, 24, panels, out, stride); break;
-  case 32: copy_width(data, line, depth, element_bytes, 32, panels, out, stride); break;
-  default: copy_width(data, line, depth, element_bytes, 48, panels, out, stride); break;
+  case 16: copy_width(side, line, depth, 16, panels, out, stride); break;
+  case 24: copy_width(side, line, depth, 24, panels, out, stride); break;
+  case 32: copy_width(side, line, depth, 32, panels, out, stride); break;
+  default: copy_width(side, line, depth, 48, panels, out, stride); break;
   }
 }
 
@@ -255,22 +262,7 @@ static void load_panel(const Side *side, const size_t *line, int width, const De
   turn_panel(lines, arithmetic->lane_bytes, start, width, &lanes, out);
 }
 
-/* Packs several panels of contiguous lines, converted row by row. */
-static void load_neighbours(const Side *side, size_t line, int panels, int width,
-                            const Depth *depth, uint8_t *out, size_t stride) {
-  _Alignas(16) uint8_t row[MAX_COPIED * MAX_PANEL_ROWS * 8];
-  const Loader *loader = &side->loader;
-  size_t bytes = (size_t)type_bytes(loader->from);
-  size_t row_bytes = (size_t)(width * side->arithmetic->lane_bytes);
-  for (int k = 0; k < depth->count; k++, out += row_bytes) {
-    const uint8_t *from = row;
-    uint8_t *to = out;
-    loader->run(loader, side->data + (line + depth->at[k]) * bytes, panels * width, row);
-    for (int i = 0; i < panels; i++, to += stride, from += row_bytes) memcpy(to, from, row_bytes);
-  }
-}
-
-/* The same for s16: two rows at a time, interleaved. */
+/* Packs contiguous s16 lines: two rows of the panel at a time, interleaved. */
 static void load_neighbours_s16(const Side *side, size_t line, int width, const Depth *depth,
                                 uint8_t *out) {
   const Loader *loader = &side->loader;
@@ -338,7 +330,7 @@ static void pack_panel(const Side *side, const size_t *line, int width, const De
   if (neighbours && arithmetic->lane_elements == 2) {
     load_neighbours_s16(side, line[0], width, depth, out);
   } else if (neighbours && side->loader.run) {
-    load_neighbours(side, line[0], 1, width, depth, out, 0);
+    copy_panels(side, line[0], depth, (size_t)(width * arithmetic->lane_bytes), 1, out, 0);
   } else if (side->loader.run || arithmetic->lane_elements == 2) {
     load_panel(side, line, width, depth, out);
   } else {
@@ -377,11 +369,9 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
       arithmetic->lanes == LANES_F32 ? panel_depth(arithmetic, depth->count) * line_bytes : 0;
   while (lines > 0) {
     int panels = copied_panels(side, line, lines, width);
-    if (panels > 0 && side->loader.run) {
-      load_neighbours(side, line[0], panels, width, depth, out, stride);
-    } else if (panels > 0) {
-      size_t bytes = (size_t)side->arithmetic->lane_bytes;
-      copy_panels(side->data, line[0], depth, bytes, (size_t)width * bytes, panels, out, stride);
+    if (panels > 0) {
+      size_t row = (size_t)(width * arithmetic->lane_bytes);
+      copy_panels(side, line[0], depth, row, panels, out, stride);
     } else {
       size_t filled[PANEL_COLUMN_BYTES / 4];
       for (int i = 0; i < width; i++) filled[i] = line[i < lines ? i : lines - 1];

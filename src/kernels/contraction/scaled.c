@@ -73,9 +73,10 @@ static bool match(Scaled *scaled, const LoopPlan *plan, const LoopNode *numbers,
   if (!is_input(numbers) || !is_in_order(plan, numbers)) return false;
   scaled->numbers = input_of(numbers);
   scaled->loops = narrow_loops(scaled->numbers.type, scale);
+  scaled->has_scales = scale;
   scaled->scale = 1;
   scaled->scales.parameter = -1;
-  if (!scaled->loops) return false;
+  if (!scaled->loops && (scale || scaled->numbers.type != F32)) return false;
   scaled->rank = plan->rank;
   for (int k = 0; k < plan->rank; k++) scaled->sizes[k] = plan->sizes[k];
   return set_starts(scaled, plan) && (!scale || set_scales(scaled, plan, widened(scale)));

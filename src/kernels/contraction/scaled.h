@@ -21,7 +21,8 @@ typedef struct ScaledInput {
 } ScaledInput;
 
 struct Scaled {
-  const NarrowLoops *loops;
+  const NarrowLoops *loops; /* NULL: the numbers are not narrow; then all scales are 1 */
+  bool has_scales;          /* other than 1 */
   ScaledInput numbers, scales;
   float scale; /* if all elements have one that is known */
   int rank;

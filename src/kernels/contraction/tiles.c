@@ -7,8 +7,8 @@
 **       for each panel of rows: the micro-kernel adds to these rows x some columns of the result.
 **
 ** An operand that several tiles need is packed beforehand, unless packing would enlarge it much, as it
-** does for a window over an image (9 times for 3 x 3). In that case each unit packs a block of its tile
-** when it needs it.
+** does for a window over an image (9 times for 3 x 3) and for weights that are stored in few bytes. In that
+** case each unit packs a block of its tile when it needs it.
 */
 #include "kernels/contraction/tiles.h"
 
@@ -28,7 +28,7 @@ enum {
   RHS_BLOCK_BYTES = BLOCK_PANELS * (MAX_COLUMNS / BLOCK_PANELS * DEPTH_BYTES + 64),
   WANTED_UNITS = 16,     /* enough for a few threads to share the work evenly */
   MIN_SPLIT = 512,       /* min depth of a split; in shorter ones, adding up costs too much */
-  MAX_WINDOWS = 1 << 20, /* bytes of packed windows: they stay in the second cache */
+  MAX_WINDOWS = 1 << 20, /* bytes of packed windows and widened numbers: they stay in the second cache */
   PACK_VECTORS = 2,      /* vector products in the time to pack an element */
   SUM_PRODUCTS = 6,      /* products in the time to start and store a sum */
 };
@@ -99,6 +99,13 @@ static bool is_in_panels(const ContractionPlan *plan, const Contraction *c, Oper
          depth->stride[RHS] == width && panel->stride[RHS] == depth->size * width;
 }
 
+/* Returns whether packing converts the larger operand. The other one is packed for more tiles, and has the size of what a
+** program computes anyway. */
+static bool is_widened(const ContractionPlan *plan, const Contraction *c, Operand side) {
+  bool is_larger = plan->lines[side] > plan->lines[side == LHS ? RHS : LHS] - (side == RHS);
+  return is_larger && operand_loader(c, plan->arithmetic, side).run;
+}
+
 void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts) {
   plan_tiles(plan);
   plan_depth(plan, axes_size(&largest->depth));
@@ -109,7 +116,8 @@ void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts
     bool windowed = largest->windowed && side == (plan->swapped ? RHS : LHS);
     int64_t tiles = plan->tiles[side == LHS ? RHS : LHS];
     int64_t bytes = plan->batches * plan->blocks * panels_of(plan, side) * packed_panel(plan, side);
-    bool beforehand = parts == 1 && tiles > 1 && (!windowed || bytes <= MAX_WINDOWS);
+    bool enlarges = windowed || is_widened(plan, largest, side);
+    bool beforehand = parts == 1 && tiles > 1 && (!enlarges || bytes <= MAX_WINDOWS);
     bool panels = is_in_panels(plan, largest, side);
     if (panels) beforehand = false;
     plan->packed_at[side] = at;

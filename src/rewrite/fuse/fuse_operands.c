@@ -5,7 +5,10 @@
 **     dot(x, convert(w))                        dot(x, w), if each number of w has that type's value
 **     dot(x, fusion(w, scale), calls=f)         fusion(x, w, scale), calls={ dot(x, fusion(w, scale), calls=f) }
 **
-** The second is for loops that read fewer bytes than they write and have no other user.
+**     dot(x, dynamic-slice(w, i))               the same, with a loop of the slice alone
+**
+** The second is for loops that read fewer bytes than they write and have no other user. Of the third, the dot reads the
+** slice in place: a layer's weights in an array of all layers' weights.
 */
 #include "base/scope.h"
 #include "plan/loop_plan.h"
@@ -103,10 +106,15 @@ static bool drop_conversion(Instruction *dot, int side) {
 
 /* ---- Loops ---- */
 
-static bool is_wanted(const Instruction *dot, int side, const int *uses) {
+/* The uses of the computation's instructions, by id. */
+typedef struct Uses {
+  int *all, *kept; /* kept: by others than slices, which may come after them */
+} Uses;
+
+static bool is_wanted(const Instruction *dot, int side, const Uses *uses) {
   const Instruction *loop = loop_of(dot, side), *x = dot->operands[side];
   const Instruction *other = dot->operands[1 - side];
-  if (!loop || uses[loop->id] != 1 || (x != loop && uses[x->id] != 1)) return false;
+  if (!loop || uses->all[loop->id] != 1 || (x != loop && uses->all[x->id] != 1)) return false;
   PrimitiveType type = loop->shape->type;
   bool is_float = type_is_floating(type) && type_bits(type) <= 32;
   bool is_wide = dot->shape->type == F64 || other->shape->type == F64;
@@ -124,6 +132,46 @@ static Computation *converted(Computation *loop) {
   const Shape *shape = shape_make(arena, F32, root->shape->rank, root->shape->dims, NULL);
   loop->root = computation_add(loop, HLO_CONVERT, shape, &root, 1, NULL);
   return loop;
+}
+
+/* Whether a slice is a contiguous part of an array: no dimension but the outermost of several elements is cut. */
+static bool is_contiguous(const Instruction *slice) {
+  bool is_cut = false;
+  for (int d = slice->shape->rank - 1; d >= 0; d--) {
+    if (is_cut && slice->shape->dims[d] > 1) return false;
+    is_cut |= slice->shape->dims[d] != slice->operands[0]->shape->dims[d];
+  }
+  return true;
+}
+
+/* Returns the slice that a dot can read in place; NULL if there is none. An array that an iteration of a loop also updates
+** is read before that. */
+static Instruction *slice_of(const Instruction *dot, int side, const Uses *uses) {
+  Instruction *x = dot->operands[side];
+  PrimitiveType type = x->shape->type;
+  if (x->opcode == HLO_RESHAPE && uses->all[x->id] == 1) x = x->operands[0];
+  bool reads = type == F32 || type == BF16 || type == F16 || type == F8E4M3FN || type == F8E5M2;
+  if (x->opcode != HLO_DYNAMIC_SLICE || uses->all[x->id] != 1 || !reads) return NULL;
+  PrimitiveType result = dot->shape->type, other = dot->operands[1 - side]->shape->type;
+  if (!type_is_floating(result) || result == F64 || other == F64) return NULL;
+  bool fits = shape_elements(x->shape) >= MIN_ELEMENTS && shape_elements(x->shape) <= INT32_MAX &&
+              x->operand_count == 1 + x->shape->rank && x->operand_count < MAX_INPUTS;
+  return fits && is_contiguous(x) && !uses->kept[x->operands[0]->id] ? x : NULL;
+}
+
+/* Makes the slice a loop of its own. */
+static void make_loop(Instruction *slice) {
+  Module *module = slice->parent->module;
+  Computation *loop =
+      module_add_computation(module, arena_printf(module->arena, "sliced_%s", slice->name));
+  Instruction *parameters[MAX_INPUTS];
+  for (int i = 0; i < slice->operand_count; i++) {
+    parameters[i] = computation_add_parameter(loop, i, slice->operands[i]->shape, NULL);
+  }
+  loop->root = computation_add(loop, HLO_DYNAMIC_SLICE, slice->shape, parameters,
+                               slice->operand_count, slice->a, slice->name);
+  instruction_become(slice, HLO_FUSION, slice->operands, slice->operand_count,
+                     ATTRIBUTES(.calls = loop, .fusion_kind = FUSION_LOOP));
 }
 
 static void fuse(Instruction *dot, int side) {
@@ -150,26 +198,43 @@ static void fuse(Instruction *dot, int side) {
 
 /* ---- The walk ---- */
 
+static void count_uses(const Computation *computation, Uses *uses) {
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    bool slices = x->opcode == HLO_DYNAMIC_SLICE || x->opcode == HLO_SLICE ||
+                  x->opcode == HLO_TUPLE_OP;
+    for (int k = 0; k < x->operand_count; k++) {
+      uses->all[x->operands[k]->id]++;
+      uses->kept[x->operands[k]->id] += !slices;
+    }
+  }
+}
+
+static bool fuse_into(Instruction *dot, const Uses *uses) {
+  bool dropped[2] = {drop_conversion(dot, 0), drop_conversion(dot, 1)};
+  for (int side = 1; side >= 0; side--) {
+    if (dropped[side]) continue;
+    Instruction *slice = slice_of(dot, side, uses);
+    if (slice) make_loop(slice);
+    if (!slice && !is_wanted(dot, side, uses)) continue;
+    fuse(dot, side);
+    return true;
+  }
+  return dropped[0] || dropped[1];
+}
+
 static bool fuse_operands(Computation *computation) {
   bool changed = false;
   computation_renumber(computation);
-  int *uses = scope_new((size_t)computation->count, sizeof *uses), count = computation->count;
-  for (int i = 0; i < count; i++) {
-    const Instruction *x = computation->instructions[i];
-    for (int k = 0; k < x->operand_count; k++) uses[x->operands[k]->id]++;
-  }
+  int count = computation->count;
+  Uses uses = {scope_new((size_t)count, sizeof(int)), scope_new((size_t)count, sizeof(int))};
+  count_uses(computation, &uses);
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
-    if (x->opcode != HLO_DOT || x->a->control_predecessors.count) continue;
-    bool dropped[2] = {drop_conversion(x, 0), drop_conversion(x, 1)};
-    changed |= dropped[0] || dropped[1];
-    for (int side = 1; side >= 0 && x->opcode == HLO_DOT; side--) {
-      if (dropped[side] || !is_wanted(x, side, uses)) continue;
-      fuse(x, side);
-      changed = true;
-    }
+    if (x->opcode == HLO_DOT && !x->a->control_predecessors.count) changed |= fuse_into(x, &uses);
   }
-  scope_free(uses);
+  scope_free(uses.kept);
+  scope_free(uses.all);
   if (changed) computation_sort(computation);
   return changed;
 }

@@ -66,7 +66,8 @@ static bool is_sum(const Instruction *root) {
 }
 
 static bool is_loop(const Instruction *x) {
-  if (x->opcode != HLO_FUSION || x->a->control_predecessors.count || !shape_is_array(x->shape)) {
+  if (x->opcode != HLO_FUSION || x->a->control_predecessors.count || !shape_is_array(x->shape) ||
+      fused_product(x)) {
     return false;
   }
   const Instruction *root = x->a->calls->root;

@@ -20,6 +20,7 @@
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
 #include "plan/counted_loop.h"
+#include "plan/fusible.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 #include "value/scalar.h"
@@ -100,7 +101,9 @@ static bool takes_time(const Instruction *x) {
     break;
   case HLO_EXP:
   case HLO_EXPM1:
-  case HLO_GATHER:
+  case HLO_GATHER: /* from a table that stays in the first cache, it is part of what reads it */
+    if (bytes > SMALL_BYTES && shape_elements(x->operands[0]->shape) < MIN_MATRIX) return false;
+    break;
   case HLO_LOG:
   case HLO_LOG1P:
   case HLO_LOGISTIC:
@@ -270,6 +273,22 @@ static bool is_all_f32(const Instruction *dot) {
          dot->operands[1]->shape->type == F32;
 }
 
+/* Whether an array is computed from one of its size that takes fewer bytes: a dot widens or dequantises such weights as it
+** reads them (fuse_operands.c). */
+static bool is_widened(const Instruction *x) {
+  int64_t bytes = shape_bytes(x->shape), elements = shape_elements(x->shape);
+  while (is_plain(x->opcode) && x->operand_count) {
+    const Instruction *from = NULL;
+    for (int k = 0; k < x->operand_count && !from; k++) {
+      if (shape_elements(x->operands[k]->shape) == elements) from = x->operands[k];
+    }
+    if (!from || from->opcode == HLO_BROADCAST) return false;
+    if (shape_bytes(from->shape) < bytes) return true;
+    x = from;
+  }
+  return false;
+}
+
 static bool hoist_panels(Loop *l, Instruction *dot) {
   Instruction *operands[2] = {dot->operands[0], dot->operands[1]}, *matrix = operands[1];
   const Shape *shape = dot->shape, *from = matrix->shape;
@@ -282,7 +301,7 @@ static bool hoist_panels(Loop *l, Instruction *dot) {
   bool turned = dot->a->rhs_contracting_dims.items[0]; /* [columns, depth] */
   int64_t columns = shape->dims[rank - 1], rows = shape_elements(shape) / columns;
   if (columns % WIDTH || shape_elements(from) <= MIN_MATRIX || shape_bytes(from) > MAX_BYTES ||
-      rows < MIN_ROWS || rows > MAX_ROWS || rows % ROWS) {
+      rows < MIN_ROWS || rows > MAX_ROWS || rows % ROWS || is_widened(matrix)) {
     return false;
   }
   int64_t dims[MAX_RANK] = {from->dims[0], columns / WIDTH, WIDTH}, order[] = {1, 0, 2};

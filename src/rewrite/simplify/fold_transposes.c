@@ -2,6 +2,10 @@
 ** Folds transposes of a dot's or a convolution's operands and result into its dimension numbers, as both
 ** take their dimensions in any order.
 **
+** A transpose under element-wise operations, such as those that dequantise a weight, comes after them first:
+**
+**     dot(x, multiply(transpose(w), broadcast(s)))    dot(x, transpose(multiply(w, broadcast(s))))
+**
 ** A dot's result has the free dimensions of each operand in the operand's order, so that order must stay.
 ** A transpose that exchanges those of lhs and rhs exchanges the operands. Grouped convolutions keep their
 ** transposes, as they are fast in one order only.
@@ -17,6 +21,92 @@ static Int64List mapped(const Instruction *x, Int64List list, const int64_t *to)
   return (Int64List){list.count, items};
 }
 
+/* Whether a transpose of a dot's operand leaves the order of its free dimensions. */
+static bool keeps_order(const Instruction *dot, int side, Int64List permutation) {
+  Int64List batch = side ? dot->a->rhs_batch_dims : dot->a->lhs_batch_dims;
+  Int64List contracting = side ? dot->a->rhs_contracting_dims : dot->a->lhs_contracting_dims;
+  int64_t last = -1;
+  for (int d = 0; d < permutation.count; d++) {
+    if (list_has(batch, d) || list_has(contracting, d)) continue;
+    if (permutation.items[d] < last) return false;
+    last = permutation.items[d];
+  }
+  return true;
+}
+
+/* ---- Transposes under element-wise operations ---- */
+
+enum { MAX_DEPTH = 8, MIN_ELEMENTS = 4096 };
+
+/* Whether an operation computes each element of an array that a dot reads from others at the same place. */
+static bool is_passed(const Instruction *x, const int *uses) {
+  return opcode_is_elementwise(x->opcode) && x->operand_count && uses[x->id] == 1 &&
+         !x->a->control_predecessors.count;
+}
+
+/* Returns the transpose that a value depends on; NULL if there is none. */
+static const Instruction *transpose_under(const Instruction *x, const int *uses, int depth) {
+  if (is_transpose(x)) return x;
+  if (depth == MAX_DEPTH || !is_passed(x, uses)) return NULL;
+  const Instruction *found = NULL;
+  for (int k = 0; k < x->operand_count && !found; k++) {
+    found = transpose_under(x->operands[k], uses, depth + 1);
+  }
+  return found;
+}
+
+static bool is_same_order(Int64List a, Int64List b) {
+  for (int i = 0; i < a.count; i++) {
+    if (a.items[i] != b.items[i]) return false;
+  }
+  return true;
+}
+
+/* Returns an array of which x is the transpose by `order`; NULL if that takes more than the same operations on arrays in
+** another order. `makes`: makes them; otherwise returns x if it could. */
+static Instruction *untransposed(Instruction *x, Int64List order, const int *uses, bool makes) {
+  Computation *computation = x->parent;
+  Arena *arena = computation->module->arena;
+  int64_t dims[MAX_RANK];
+  if (is_transpose(x)) return is_same_order(x->a->dimensions, order) ? x->operands[0] : NULL;
+  for (int d = 0; d < x->shape->rank; d++) dims[order.items[d]] = x->shape->dims[d];
+  const Shape *shape = shape_make(arena, x->shape->type, x->shape->rank, dims, NULL);
+  if (x->opcode == HLO_BROADCAST) {
+    Int64List to = mapped(x, x->a->dimensions, order.items);
+    for (int i = 1; i < to.count; i++) {
+      if (to.items[i] < to.items[i - 1]) return NULL;
+    }
+    if (!makes) return x;
+    const Attributes *a = ATTRIBUTES(.dimensions = to);
+    return computation_add(computation, HLO_BROADCAST, shape, x->operands, 1, a, NULL);
+  }
+  if (!is_passed(x, uses)) return NULL;
+  Instruction *operands[3];
+  for (int k = 0; k < x->operand_count; k++) {
+    if (x->operands[k]->shape->rank != x->shape->rank) return NULL;
+    operands[k] = untransposed(x->operands[k], order, uses, makes);
+    if (!operands[k]) return NULL;
+  }
+  return makes ? computation_add(computation, x->opcode, shape, operands, x->operand_count, x->a,
+                                 NULL)
+               : x;
+}
+
+/* Moves a transpose of a dot's operand to the end of the operations after it. */
+static bool raise_transpose(Instruction *dot, int side, const int *uses, int count) {
+  Instruction *x = dot->operands[side];
+  if (x->id >= count || is_transpose(x) || shape_elements(x->shape) < MIN_ELEMENTS) return false;
+  const Instruction *transpose = transpose_under(x, uses, 0);
+  if (!transpose || !keeps_order(dot, side, transpose->a->dimensions) ||
+      !untransposed(x, transpose->a->dimensions, uses, false)) {
+    return false;
+  }
+  Instruction *from = untransposed(x, transpose->a->dimensions, uses, true);
+  dot->operands[side] = computation_add(x->parent, HLO_TRANSPOSE, x->shape, &from, 1,
+                                        ATTRIBUTES(.dimensions = transpose->a->dimensions), NULL);
+  return true;
+}
+
 /* ---- dot ---- */
 
 static bool fold_dot_operand(Instruction *dot, int side) {
@@ -25,12 +115,7 @@ static bool fold_dot_operand(Instruction *dot, int side) {
   Int64List batch = side ? dot->a->rhs_batch_dims : dot->a->lhs_batch_dims;
   Int64List contracting = side ? dot->a->rhs_contracting_dims : dot->a->lhs_contracting_dims;
   Int64List permutation = transpose->a->dimensions;
-  int64_t last = -1;
-  for (int d = 0; d < permutation.count; d++) {
-    if (list_has(batch, d) || list_has(contracting, d)) continue;
-    if (permutation.items[d] < last) return false;
-    last = permutation.items[d];
-  }
+  if (!keeps_order(dot, side, permutation)) return false;
   Attributes *a = instruction_attributes(dot);
   *(side ? &a->rhs_batch_dims : &a->lhs_batch_dims) = mapped(dot, batch, permutation.items);
   *(side ? &a->rhs_contracting_dims : &a->lhs_contracting_dims) =
@@ -119,8 +204,10 @@ static int *count_uses(const Computation *computation) {
   return uses;
 }
 
-static bool fold(Instruction *x, const int *uses) {
+static bool fold(Instruction *x, const int *uses, int count) {
   if (x->opcode == HLO_DOT) {
+    raise_transpose(x, 0, uses, count);
+    raise_transpose(x, 1, uses, count);
     bool lhs = fold_dot_operand(x, 0);
     return fold_dot_operand(x, 1) || lhs;
   }
@@ -138,7 +225,7 @@ static bool fold_transposes(Computation *computation) {
   rewrite_begin(&rewrite, computation);
   int *uses = count_uses(computation);
   for (int i = 0; i < rewrite.count; i++) {
-    while (fold(rewrite_visit(&rewrite, i), uses)) rewrite.changed = true;
+    while (fold(rewrite_visit(&rewrite, i), uses, rewrite.count)) rewrite.changed = true;
   }
   scope_free(uses);
   return rewrite_end(&rewrite);

@@ -8,6 +8,7 @@
 */
 
 #include "hlo/ir/shorthand.h"
+#include "plan/reduction.h"
 #include "rewrite/base/rewrite.h"
 #include "value/scalar.h"
 
@@ -186,6 +187,21 @@ static Instruction *reshape(Instruction *x) {
     return become_unary(x, HLO_BROADCAST, operand->operands[0]);
   }
   return NULL;
+}
+
+/* Reduces dimensions of one element: the test of a gather's indices, which are vectors of one index. Of floats, NaNs
+** would have to keep their bits. */
+static Instruction *reduce(Instruction *x) {
+  Opcode operation = reduce_operation(x);
+  if (x->operand_count != 2 || operation == OPCODE_COUNT || type_is_floating(x->shape->type) ||
+      type_is_complex(x->shape->type) || shape_elements(x->shape) != shape_elements(x->operands[0]->shape)) {
+    return NULL;
+  }
+  Instruction *operands[2] = {
+      computation_add_reshape(x->parent, x->operands[0], x->shape->rank, x->shape->dims),
+      computation_add(x->parent, HLO_BROADCAST, x->shape, &x->operands[1], 1, NULL, NULL)};
+  instruction_become(x, operation, operands, 2, NULL);
+  return x;
 }
 
 /* Whether result dimension i is operand dimension from[i], looking only at those above size 1. */
@@ -381,6 +397,7 @@ static Rule *const rules[OPCODE_COUNT] = {
     [HLO_CONVERT] = convert,
     [HLO_COPY] = copy,
     [HLO_RESHAPE] = reshape,
+    [HLO_REDUCE] = reduce,
     [HLO_TRANSPOSE] = transpose,
     [HLO_BROADCAST] = broadcast,
     [HLO_SLICE] = slice,

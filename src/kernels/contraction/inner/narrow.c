@@ -127,17 +127,18 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* ---- Lines of the matrix ---- */
 
-/* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time. Each has two sums, as more would not
+/* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time, with SUMS sums for each: as many as
 ** stay in registers. */
-#define LINES_BY_COLUMNS(name, QUARTERS, quarter, scaled, ROWS, LINES)                       \
+#define LINES_BY_COLUMNS(name, QUARTERS, quarter, scaled, ROWS, LINES, SUMS)                 \
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,            \
                    const Byte *scales, Byte *to) {                                           \
     enum { STEP = 4 * (QUARTERS) };                                                          \
-    v128_t sum[ROWS][LINES][2];                                                              \
+    v128_t sum[ROWS][LINES][SUMS];                                                           \
     const ptrdiff_t stride = b->matrix_stride, apart = b->vector_stride;                     \
-    UNROLLED for (int i = 0; i < (ROWS) * (LINES); i++) {                                    \
-      sum[i / (LINES)][i % (LINES)][0] = wasm_i32x4_const_splat(0);                          \
-      sum[i / (LINES)][i % (LINES)][1] = wasm_i32x4_const_splat(0);                          \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
+        UNROLLED for (int u = 0; u < (SUMS); u++) sum[i][l][u] = wasm_i32x4_const_splat(0);  \
+      }                                                                                      \
     }                                                                                        \
     for (int left = b->depth; left >= STEP; scales += 4) {                                   \
       int count = b->scale_block < left ? b->scale_block : left;                             \
@@ -153,19 +154,21 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
             v128_t y = scaled(quarter(number, q), scale[l]);                                 \
             UNROLLED for (int i = 0; i < (ROWS); i++) {                                      \
               v128_t x = wasm_v128_load(vectors + i * apart + (ptrdiff_t)16 * q);            \
-              sum[i][l][q % 2] = MADD(sum[i][l][q % 2], x, y);                               \
+              sum[i][l][q % (SUMS)] = MADD(sum[i][l][q % (SUMS)], x, y);                     \
             }                                                                                \
           }                                                                                  \
         }                                                                                    \
       }                                                                                      \
     }                                                                                        \
-    UNROLLED for (int i = 0; i < (ROWS) * (LINES); i++) {                                    \
-      int l = i % (LINES);                                                                   \
-      float *out = (float *)(to + i / (LINES) * b->sums_stride) + l;                         \
-      v128_t all = wasm_f32x4_add(sum[i / (LINES)][l][0], sum[i / (LINES)][l][1]);           \
-      all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 2, 3, 0, 1));                   \
-      all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 1, 0, 3, 2));                   \
-      *out += wasm_f32x4_extract_lane(all, 0);                                               \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
+        float *out = (float *)(to + i * b->sums_stride) + l;                                 \
+        v128_t all = sum[i][l][0];                                                           \
+        UNROLLED for (int u = 1; u < (SUMS); u++) all = wasm_f32x4_add(all, sum[i][l][u]);   \
+        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 2, 3, 0, 1));                 \
+        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 1, 0, 3, 2));                 \
+        *out += wasm_f32x4_extract_lane(all, 0);                                             \
+      }                                                                                      \
     }                                                                                        \
   }
 
@@ -177,33 +180,37 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
                             b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j);                \
   }
 
-#define BY_COLUMNS(name, QUARTERS, ...)                                     \
-  LINES_BY_COLUMNS(name##_1x2, QUARTERS, __VA_ARGS__, 1, 2)                 \
-  LINES_BY_COLUMNS(name##_1x1, QUARTERS, __VA_ARGS__, 1, 1)                 \
-  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1)                 \
-  static void name(const NarrowBlock *b) {                                  \
-    for (int i = 0; i < b->rows; i += 4) {                                  \
-      int j = 0;                                                            \
-      if (b->rows > 1) {                                                    \
-        LINES_CASE(name, 4, 1)                                              \
-      } else {                                                              \
-        LINES_CASE(name, 1, 2)                                              \
-        LINES_CASE(name, 1, 1)                                              \
-      }                                                                     \
-    }                                                                       \
-    rest_by_columns(b, name, 4 * (QUARTERS), b->depth & -(4 * (QUARTERS))); \
+#define BY_COLUMNS(name, QUARTERS, LINES, ...)                                     \
+  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES, QUARTERS)    \
+  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, 4 / (QUARTERS))        \
+  static void name(const NarrowBlock *b) {                                         \
+    for (int i = 0; i < b->rows; i += 4) {                                         \
+      int j = 0;                                                                   \
+      if (b->rows > 1) {                                                           \
+        LINES_CASE(name, 4, 1)                                                     \
+      } else {                                                                     \
+        LINES_CASE(name, 1, LINES)                                                 \
+        if ((LINES) > 1) LINES_CASE(name, 1, 1)                                    \
+      }                                                                            \
+    }                                                                              \
+    rest_by_columns(b, name, 4 * (QUARTERS), b->depth & -(4 * (QUARTERS)));        \
   }
 
 /* ---- Types ---- */
 
-#define NARROW_LOOPS(name, ...)          \
-  BY_DEPTH(by_depth_##name, __VA_ARGS__) \
-  BY_COLUMNS(by_columns_##name, __VA_ARGS__)
-NARROW_LOOPS(bf16, 2, QUARTER_BF16, UNSCALED)
-NARROW_LOOPS(scaled_bf16, 2, QUARTER_BF16, SCALED)
-NARROW_LOOPS(f16, 2, QUARTER_F16, SCALED)
-NARROW_LOOPS(s8, 4, QUARTER_S8, SCALED)
-NARROW_LOOPS(u8, 4, QUARTER_U8, SCALED)
+/* Of numbers of two bytes, two lines go at a time. */
+#define NARROW_PAIRS(name, ...)                                                    \
+  LINES_BY_COLUMNS(by_columns_##name##_1x1, 2, __VA_ARGS__, 1, 1, 2)               \
+  BY_DEPTH(by_depth_##name, 2, __VA_ARGS__)                                        \
+  BY_COLUMNS(by_columns_##name, 2, 2, __VA_ARGS__)
+#define NARROW_BYTES(name, ...)                                                    \
+  BY_DEPTH(by_depth_##name, 4, __VA_ARGS__)                                        \
+  BY_COLUMNS(by_columns_##name, 4, 1, __VA_ARGS__)
+NARROW_PAIRS(bf16, QUARTER_BF16, UNSCALED)
+NARROW_PAIRS(scaled_bf16, QUARTER_BF16, SCALED)
+NARROW_PAIRS(f16, QUARTER_F16, SCALED)
+NARROW_BYTES(s8, QUARTER_S8, SCALED)
+NARROW_BYTES(u8, QUARTER_U8, SCALED)
 
 /* The last elements go by way of a vector of their own. */
 #define PREPARE(name, halves_of)                                             \
@@ -223,16 +230,15 @@ PREPARE(prepare_f8e4m3fn, f8e4m3fn_to_bf16)
 PREPARE(prepare_f8e5m2, f8e5m2_to_bf16)
 
 const NarrowLoops *narrow_loops(PrimitiveType type, bool scaled) {
-  static const NarrowLoops bf16 = {by_depth_bf16, by_columns_bf16};
-  static const NarrowLoops scaled_bf16 = {by_depth_scaled_bf16, by_columns_scaled_bf16, 1};
-  static const NarrowLoops f16 = {by_depth_f16, by_columns_f16, 0x1p112f, 0x7c};
-  static const NarrowLoops s8 = {by_depth_s8, by_columns_s8, 0x1p-24f};
-  static const NarrowLoops u8 = {by_depth_u8, by_columns_u8, 1};
+#define LOOPS(name) .by_depth = by_depth_##name, .by_columns = by_columns_##name
+  static const NarrowLoops bf16 = {LOOPS(bf16)};
+  static const NarrowLoops scaled_bf16 = {LOOPS(scaled_bf16), .factor = 1};
+  static const NarrowLoops f16 = {LOOPS(f16), .factor = 0x1p112f, .special = 0x7c};
+  static const NarrowLoops s8 = {LOOPS(s8), .factor = 0x1p-24f};
+  static const NarrowLoops u8 = {LOOPS(u8), .factor = 1};
 #define F8_LOOPS(name)                                                          \
-  static const NarrowLoops name = {by_depth_bf16, by_columns_bf16,              \
-                                   .prepare = prepare_##name},                  \
-                           scaled_##name = {by_depth_scaled_bf16,               \
-                                            by_columns_scaled_bf16, 1,          \
+  static const NarrowLoops name = {LOOPS(bf16), .prepare = prepare_##name};     \
+  static const NarrowLoops scaled_##name = {LOOPS(scaled_bf16), .factor = 1,    \
                                             .prepare = prepare_##name};
   F8_LOOPS(f8e4m3fn)
   F8_LOOPS(f8e5m2)
