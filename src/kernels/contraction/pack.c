@@ -169,8 +169,8 @@ static void load_line(const Side *side, size_t line, const Depth *depth, uint8_t
   for (int run = 0; run < depth->runs;) {
     int k = depth->begin[run], count = depth->begin[run + 1] - k;
     const uint8_t *elements = side->data + (line + depth->at[k]) * from_bytes;
-    if (count > 1) {
-      run++;
+    if (count > 1 || loader->generator) {
+      run++; /* a generator's elements have no memory */
     } else { /* gathers single elements */
       for (count = 0; count < GATHERED && run < depth->runs; run++, count++) {
         if (depth->begin[run + 1] - depth->begin[run] > 1) break;

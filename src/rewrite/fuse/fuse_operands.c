@@ -168,8 +168,8 @@ static void make_loop(Instruction *slice) {
   for (int i = 0; i < slice->operand_count; i++) {
     parameters[i] = computation_add_parameter(loop, i, slice->operands[i]->shape, NULL);
   }
-  loop->root = computation_add(loop, HLO_DYNAMIC_SLICE, slice->shape, parameters,
-                               slice->operand_count, slice->a, slice->name);
+  loop->root = computation_add_named(loop, HLO_DYNAMIC_SLICE, slice->shape, parameters,
+                                     slice->operand_count, slice->a, slice->name);
   instruction_become(slice, HLO_FUSION, slice->operands, slice->operand_count,
                      ATTRIBUTES(.calls = loop, .fusion_kind = FUSION_LOOP));
 }
@@ -201,8 +201,8 @@ static void fuse(Instruction *dot, int side) {
 static void count_uses(const Computation *computation, Uses *uses) {
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
-    bool slices = x->opcode == HLO_DYNAMIC_SLICE || x->opcode == HLO_SLICE ||
-                  x->opcode == HLO_TUPLE_OP;
+    bool slices =
+        x->opcode == HLO_DYNAMIC_SLICE || x->opcode == HLO_SLICE || x->opcode == HLO_TUPLE_OP;
     for (int k = 0; k < x->operand_count; k++) {
       uses->all[x->operands[k]->id]++;
       uses->kept[x->operands[k]->id] += !slices;

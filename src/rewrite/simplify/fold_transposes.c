@@ -78,7 +78,7 @@ static Instruction *untransposed(Instruction *x, Int64List order, const int *use
     }
     if (!makes) return x;
     const Attributes *a = ATTRIBUTES(.dimensions = to);
-    return computation_add(computation, HLO_BROADCAST, shape, x->operands, 1, a, NULL);
+    return computation_add(computation, HLO_BROADCAST, shape, x->operands, 1, a);
   }
   if (!is_passed(x, uses)) return NULL;
   Instruction *operands[3];
@@ -87,8 +87,7 @@ static Instruction *untransposed(Instruction *x, Int64List order, const int *use
     operands[k] = untransposed(x->operands[k], order, uses, makes);
     if (!operands[k]) return NULL;
   }
-  return makes ? computation_add(computation, x->opcode, shape, operands, x->operand_count, x->a,
-                                 NULL)
+  return makes ? computation_add(computation, x->opcode, shape, operands, x->operand_count, x->a)
                : x;
 }
 
@@ -103,7 +102,7 @@ static bool raise_transpose(Instruction *dot, int side, const int *uses, int cou
   }
   Instruction *from = untransposed(x, transpose->a->dimensions, uses, true);
   dot->operands[side] = computation_add(x->parent, HLO_TRANSPOSE, x->shape, &from, 1,
-                                        ATTRIBUTES(.dimensions = transpose->a->dimensions), NULL);
+                                        ATTRIBUTES(.dimensions = transpose->a->dimensions));
   return true;
 }
 

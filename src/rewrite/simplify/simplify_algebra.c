@@ -194,12 +194,13 @@ static Instruction *reshape(Instruction *x) {
 static Instruction *reduce(Instruction *x) {
   Opcode operation = reduce_operation(x);
   if (x->operand_count != 2 || operation == OPCODE_COUNT || type_is_floating(x->shape->type) ||
-      type_is_complex(x->shape->type) || shape_elements(x->shape) != shape_elements(x->operands[0]->shape)) {
+      type_is_complex(x->shape->type) ||
+      shape_elements(x->shape) != shape_elements(x->operands[0]->shape)) {
     return NULL;
   }
   Instruction *operands[2] = {
       computation_add_reshape(x->parent, x->operands[0], x->shape->rank, x->shape->dims),
-      computation_add(x->parent, HLO_BROADCAST, x->shape, &x->operands[1], 1, NULL, NULL)};
+      computation_add(x->parent, HLO_BROADCAST, x->shape, &x->operands[1], 1, NULL)};
   instruction_become(x, operation, operands, 2, NULL);
   return x;
 }
