@@ -358,7 +358,8 @@ static void compute_evaluated(const KernelCall *call, uint8_t *const *buffers, i
   uint8_t *all = ARENA_ARRAY(arena, uint8_t, shape_bytes(fusion->shape));
   operands[count].data = all;
   if (!eval_instruction(fusion, list, list[count], &context)) platform_fatal(error.message);
-  memcpy((uint8_t *)((uintptr_t)buffers[count] + first), all + first, (size_t)(end - begin) * bytes);
+  memcpy((uint8_t *)((uintptr_t)buffers[count] + first), all + first,
+         (size_t)(end - begin) * bytes);
   arena_free(arena);
 }
 

@@ -201,8 +201,8 @@ static void fuse(Instruction *dot, int side) {
 static void count_uses(const Computation *computation, Uses *uses) {
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
-    bool slices = x->opcode == HLO_DYNAMIC_SLICE || x->opcode == HLO_SLICE ||
-                  x->opcode == HLO_TUPLE_OP;
+    bool slices =
+        x->opcode == HLO_DYNAMIC_SLICE || x->opcode == HLO_SLICE || x->opcode == HLO_TUPLE_OP;
     for (int k = 0; k < x->operand_count; k++) {
       uses->all[x->operands[k]->id]++;
       uses->kept[x->operands[k]->id] += !slices;

@@ -194,7 +194,8 @@ static Instruction *reshape(Instruction *x) {
 static Instruction *reduce(Instruction *x) {
   Opcode operation = reduce_operation(x);
   if (x->operand_count != 2 || operation == OPCODE_COUNT || type_is_floating(x->shape->type) ||
-      type_is_complex(x->shape->type) || shape_elements(x->shape) != shape_elements(x->operands[0]->shape)) {
+      type_is_complex(x->shape->type) ||
+      shape_elements(x->shape) != shape_elements(x->operands[0]->shape)) {
     return NULL;
   }
   Instruction *operands[2] = {
