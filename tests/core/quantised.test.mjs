@@ -69,7 +69,6 @@ async function check(type, vectors, depth, columns, options = {}) {
   const module = client.parseHlo(text(type, vectors, depth, columns, options));
   const executable = await client.compile(module);
   const x = whole(vectors * depth, -3, 3, 1), w = whole(depth * columns, type[0] === 'u' ? 0 : -7, 7, 2);
-  const [, , third] = executable.parameterShapes ?? [];
   const dims = turned ? [columns, depth] : [depth, columns];
   const counts = { tensor: 1, row: dims[0], column: dims[1], along: (depth * columns) / block, across: (depth * columns) / block };
   const s = scale === 'none' ? null : power(counts[scale], 3);
@@ -82,7 +81,6 @@ async function check(type, vectors, depth, columns, options = {}) {
   const { temporaries } = executable.memory;
   executable.dispose();
   module.dispose?.();
-  assert.equal(third, undefined);
   return temporaries;
 }
 
@@ -111,6 +109,9 @@ test('sizes on both sides of each limit', async () => {
       }
     }
   }
+  for (const [depth, columns] of [[45, 91], [64, 64], [17, 241], [64, 128]]) { // around 4096 elements
+    for (const turned of [false, true]) await check('s8', 2, depth, columns, { turned, scale: 'column', zero: 3 });
+  }
   for (const vectors of [1, 2, 3, 4, 5, 8, 9, 19, 20, 21, 40]) {
     for (const turned of [false, true]) await check('s8', vectors, 130, 96, { turned, scale: 'row' });
   }
@@ -134,6 +135,43 @@ test('units, blocks of the depth and lists of scales of several sizes', async ()
       await check('bf16', 1, depth, columns, { turned });
       await check('f8e4m3fn', 1, depth, columns, { turned, scale: 'row' });
     }
+  }
+});
+
+/** Runs a program of x, w, and scalars that are 1. */
+async function run(module, x, w, ones, wanted) {
+  const executable = await client.compile(client.parseHlo(module));
+  const [y] = await executable.execute([new Literal('f32[1,64]', x), new Literal('f32[80,64]', w).convert('s8'), ...ones]);
+  assert.deepEqual(Array.from(y.data), Array.from(wanted));
+  executable.dispose();
+}
+
+test('loops of many inputs, and of many operations after a transpose', async () => {
+  const x = whole(64, -3, 3, 6), w = whole(80 * 64, -7, 7, 7);
+  for (const count of [1, 30, 31, 32, 33, 47, 48, 64]) {
+    const scalars = Array.from({ length: count }, (_, i) => `q${i} = f32[] parameter(${i + 2})
+      b${i} = f32[80,64] broadcast(q${i}), dimensions={}
+      m${i + 1} = f32[80,64] add(m${i}, b${i})`);
+    await run(`HloModule m
+ENTRY e { x = f32[1,64] parameter(0)
+      w = s8[80,64] parameter(1)
+      m0 = f32[80,64] convert(w)
+      ${scalars.join('\n')}
+      ROOT r = f32[1,80] dot(x, m${count}), lhs_contracting_dims={1}, rhs_contracting_dims={1} }`, x, w,
+    Array(count).fill(1), expected(x, w.map((value) => value + count), null, 1, 64, 80, { scale: 'none', turned: true }));
+  }
+  for (const count of [1, 6, 7, 8, 9, 16]) {
+    const steps = Array.from({ length: count }, (_, i) => `m${i + 1} = f32[64,80] add(m${i}, b)`);
+    await run(`HloModule m
+ENTRY e { x = f32[1,64] parameter(0)
+      w = s8[80,64] parameter(1)
+      s = f32[64] parameter(2)
+      b = f32[64,80] broadcast(s), dimensions={0}
+      t = s8[64,80] transpose(w), dimensions={1,0}
+      m0 = f32[64,80] convert(t)
+      ${steps.join('\n')}
+      ROOT r = f32[1,80] dot(x, m${count}), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`, x, w,
+    [new Float32Array(64).fill(1)], expected(x, w.map((value) => value + count), null, 1, 64, 80, { scale: 'none', turned: true }));
   }
 });
 
