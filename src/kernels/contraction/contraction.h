@@ -48,8 +48,8 @@ struct Generator {
 
 typedef struct Contraction {
   Axes batch, rows, columns, depth;
-  int64_t base[3];          /* offsets of the first elements */
-  PrimitiveType type[3];    /* of the operands, and of the result of the instruction */
+  int64_t base[3];       /* offsets of the first elements */
+  PrimitiveType type[3]; /* of the operands, and of the result of the instruction */
   /* Of computed operands; else NULL. The data of such an operand is its generator's own address, and its type is one
   ** of a byte, so that the offset of an address is the element's number. */
   const Generator *generator[2];

@@ -30,8 +30,7 @@ static bool is_possible(const ContractionPlan *plan, const Contraction *c) {
   int64_t depth = axes_size(&c->depth);
   return columns->stride[RHS] == 1 && columns->stride[OUT] == 1 &&
          columns->size * arithmetic->lane_bytes >= 16 && depth > 0 && depth <= LISTED_DEPTH &&
-         !operand_loader(c, arithmetic, LHS).run &&
-         !operand_loader(c, arithmetic, RHS).run;
+         !operand_loader(c, arithmetic, LHS).run && !operand_loader(c, arithmetic, RHS).run;
 }
 
 /*

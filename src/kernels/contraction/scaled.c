@@ -13,7 +13,8 @@ static const LoopNode *widened(const LoopNode *node) {
   while (node->kind == NODE_OPERATION && node->instruction->opcode == HLO_CONVERT) {
     const LoopNode *from = node->operands[0];
     PrimitiveType type = from->instruction->shape->type;
-    bool keeps = node->instruction->shape->type == F32 && (type == F32 || narrow_loops(type, false));
+    bool keeps =
+        node->instruction->shape->type == F32 && (type == F32 || narrow_loops(type, false));
     if (!keeps) return node;
     node = from;
   }
@@ -57,7 +58,8 @@ static bool set_starts(Scaled *scaled, const LoopPlan *plan) {
 static bool set_scales(Scaled *scaled, const LoopPlan *plan, const LoopNode *scale) {
   scaled->scales.parameter = -1;
   if (scale->kind == NODE_CONSTANT) {
-    Scalar value = scalar_load(scale->instruction->shape->type, scale->instruction->literal->data, 0);
+    Scalar value =
+        scalar_load(scale->instruction->shape->type, scale->instruction->literal->data, 0);
     scaled->scale = (float)value.f;
     return scale->instruction->shape->type == F32;
   }
@@ -193,8 +195,8 @@ bool scaled_fill_blocks(const Generator *generator, int64_t first, int64_t count
     int64_t left, number = scale_at(scaled, first, inner, &left);
     int64_t some = max_i64(min_i64(left / block, count), 1);
     int64_t run = scaled_run(scaled);
-    exact &= load_scales(generator, number, scaled->strides[inner] * max_i64(block / run, 1), some,
-                         out);
+    exact &=
+        load_scales(generator, number, scaled->strides[inner] * max_i64(block / run, 1), some, out);
     out += some;
     first += some * block;
     count -= some;

@@ -32,7 +32,8 @@ enum {
   LINE_BYTES = 4096, /* max bytes of a line; complex lines have half */
   MAX_BLOCKS = 64,
   /* Of narrow matrices: */
-  LINE_STEP = 16,  /* bytes that loops read at once; elements that a block of one scale is a multiple of */
+  LINE_STEP =
+      16, /* bytes that loops read at once; elements that a block of one scale is a multiple of */
   MAX_SCALED = 256 /* elements of the depth that have one scale */
 };
 
@@ -92,8 +93,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   bool along_depth = is_along_depth(c);
   if (vectors > MAX_VECTORS || depth == 0) return false;
   if (along_depth && (axes_stride(&c->depth, RHS) != 1 || c->depth.count == 0)) return false;
-  bool converts = operand_loader(c, arithmetic, RHS).run != NULL ||
-                  arithmetic->lane_elements > 1;
+  bool converts = operand_loader(c, arithmetic, RHS).run != NULL || arithmetic->lane_elements > 1;
   Narrow narrow = narrow_of(c, arithmetic, along_depth);
   if (narrow.loops && vectors > 1) vectors = round_up(vectors, NARROW_ROWS);
   int64_t most_lines = SUM_BYTES / (vectors * bytes), step = depth_step(&narrow, along_depth);
@@ -374,10 +374,12 @@ static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t f
                              bool along_depth) {
   const Generator *scaled = narrow->loops->factor ? narrow->scaled : NULL;
   int64_t count = along_depth ? block->depth : block->columns;
-  int64_t most = narrow->loops->prepare ? PREPARED_BYTES / (2 * round_up(count, LINE_STEP)) : INT32_MAX;
+  int64_t most =
+      narrow->loops->prepare ? PREPARED_BYTES / (2 * round_up(count, LINE_STEP)) : INT32_MAX;
   if (!scaled) return most;
   int64_t run = scaled_run(scaled->scaled);
-  if (along_depth) return min_i64(most, run >= count ? MAX_SCALES : MAX_SCALES / divide_up(count, run));
+  if (along_depth)
+    return min_i64(most, run >= count ? MAX_SCALES : MAX_SCALES / divide_up(count, run));
   int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from);
   int64_t same = scaled_lines(scaled->scaled, stride);
   return min_i64(most, same - first / stride % same);

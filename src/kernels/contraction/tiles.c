@@ -26,11 +26,12 @@ enum {
   MAX_COLUMNS = BLOCK_PANELS * PANEL_COLUMN_BYTES / 4,
   LHS_BLOCK_BYTES = BLOCK_PANELS * (MAX_PANEL_ROWS * DEPTH_BYTES + 64),
   RHS_BLOCK_BYTES = BLOCK_PANELS * (MAX_COLUMNS / BLOCK_PANELS * DEPTH_BYTES + 64),
-  WANTED_UNITS = 16,     /* enough for a few threads to share the work evenly */
-  MIN_SPLIT = 512,       /* min depth of a split; in shorter ones, adding up costs too much */
-  MAX_WINDOWS = 1 << 20, /* bytes of packed windows and widened numbers: they stay in the second cache */
-  PACK_VECTORS = 2,      /* vector products in the time to pack an element */
-  SUM_PRODUCTS = 6,      /* products in the time to start and store a sum */
+  WANTED_UNITS = 16, /* enough for a few threads to share the work evenly */
+  MIN_SPLIT = 512,   /* min depth of a split; in shorter ones, adding up costs too much */
+  MAX_WINDOWS =
+      1 << 20,      /* bytes of packed windows and widened numbers: they stay in the second cache */
+  PACK_VECTORS = 2, /* vector products in the time to pack an element */
+  SUM_PRODUCTS = 6, /* products in the time to start and store a sum */
 };
 
 /* ---- Planning ---- */

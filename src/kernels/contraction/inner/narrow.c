@@ -10,15 +10,15 @@ typedef uint8_t Byte;
 /* ---- Four numbers of a vector, in f32 and divided by the type's factor ---- */
 
 /* q is a constant, once loops are unrolled. */
-#define UNROLLED _Pragma("clang loop unroll(full)")
-#define QUARTER_S8(x, q) wasm_f32x4_convert_i32x4(BYTES_HIGH(x, 4 * (q)))
-#define QUARTER_U8(x, q) wasm_f32x4_convert_i32x4(BYTES_LOW(x, 4 * (q)))
+#define UNROLLED           _Pragma("clang loop unroll(full)")
+#define QUARTER_S8(x, q)   wasm_f32x4_convert_i32x4(BYTES_HIGH(x, 4 * (q)))
+#define QUARTER_U8(x, q)   wasm_f32x4_convert_i32x4(BYTES_LOW(x, 4 * (q)))
 #define QUARTER_BF16(x, q) ((q) ? upper_high(x) : upper_low(x))
-#define QUARTER_F16(x, q) half_to_tiny(QUARTER_BF16(x, q))
+#define QUARTER_F16(x, q)  half_to_tiny(QUARTER_BF16(x, q))
 
-#define SCALED(x, scale) wasm_f32x4_mul(x, scale)
+#define SCALED(x, scale)   wasm_f32x4_mul(x, scale)
 #define UNSCALED(x, scale) (x)
-#define MADD(sum, x, y) wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
+#define MADD(sum, x, y)    wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
 
 /* ---- What is left of 16 bytes ---- */
 
@@ -39,7 +39,8 @@ static void rest_by_depth(const NarrowBlock *b, NarrowLoop *loop, int step, int 
     part.depth = b->depth - k < NARROW_DEPTH ? b->depth - k : NARROW_DEPTH;
     memset(rest, 0, sizeof rest);
     for (int i = 0; i < part.depth; i++) {
-      memcpy(rest[i], b->matrix + (k + i) * b->matrix_stride + first * bytes, (size_t)(left * bytes));
+      memcpy(rest[i], b->matrix + (k + i) * b->matrix_stride + first * bytes,
+             (size_t)(left * bytes));
     }
     loop(&part);
   }
@@ -129,82 +130,82 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time, with SUMS sums for each: as many as
 ** stay in registers. */
-#define LINES_BY_COLUMNS(name, QUARTERS, quarter, scaled, ROWS, LINES, SUMS)                 \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,            \
-                   const Byte *scales, Byte *to) {                                           \
-    enum { STEP = 4 * (QUARTERS) };                                                          \
-    v128_t sum[ROWS][LINES][SUMS];                                                           \
-    const ptrdiff_t stride = b->matrix_stride, apart = b->vector_stride;                     \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
-        UNROLLED for (int u = 0; u < (SUMS); u++) sum[i][l][u] = wasm_i32x4_const_splat(0);  \
-      }                                                                                      \
-    }                                                                                        \
-    for (int left = b->depth; left >= STEP; scales += 4) {                                   \
-      int count = b->scale_block < left ? b->scale_block : left;                             \
-      v128_t scale[LINES];                                                                   \
-      left -= count;                                                                         \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
-        scale[l] = wasm_v128_load32_splat(scales + l * b->scale_stride);                     \
-      }                                                                                      \
-      for (; count >= STEP; count -= STEP, matrix += 16, vectors += 4 * STEP) {              \
-        UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
-          v128_t number = wasm_v128_load(matrix + l * stride);                               \
-          UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                    \
-            v128_t y = scaled(quarter(number, q), scale[l]);                                 \
-            UNROLLED for (int i = 0; i < (ROWS); i++) {                                      \
-              v128_t x = wasm_v128_load(vectors + i * apart + (ptrdiff_t)16 * q);            \
-              sum[i][l][q % (SUMS)] = MADD(sum[i][l][q % (SUMS)], x, y);                     \
-            }                                                                                \
-          }                                                                                  \
-        }                                                                                    \
-      }                                                                                      \
-    }                                                                                        \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
-        float *out = (float *)(to + i * b->sums_stride) + l;                                 \
-        v128_t all = sum[i][l][0];                                                           \
-        UNROLLED for (int u = 1; u < (SUMS); u++) all = wasm_f32x4_add(all, sum[i][l][u]);   \
-        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 2, 3, 0, 1));                 \
-        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 1, 0, 3, 2));                 \
-        *out += wasm_f32x4_extract_lane(all, 0);                                             \
-      }                                                                                      \
-    }                                                                                        \
+#define LINES_BY_COLUMNS(name, QUARTERS, quarter, scaled, ROWS, LINES, SUMS)                \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,           \
+                   const Byte *scales, Byte *to) {                                          \
+    enum { STEP = 4 * (QUARTERS) };                                                         \
+    v128_t sum[ROWS][LINES][SUMS];                                                          \
+    const ptrdiff_t stride = b->matrix_stride, apart = b->vector_stride;                    \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                             \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                          \
+        UNROLLED for (int u = 0; u < (SUMS); u++) sum[i][l][u] = wasm_i32x4_const_splat(0); \
+      }                                                                                     \
+    }                                                                                       \
+    for (int left = b->depth; left >= STEP; scales += 4) {                                  \
+      int count = b->scale_block < left ? b->scale_block : left;                            \
+      v128_t scale[LINES];                                                                  \
+      left -= count;                                                                        \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                          \
+        scale[l] = wasm_v128_load32_splat(scales + l * b->scale_stride);                    \
+      }                                                                                     \
+      for (; count >= STEP; count -= STEP, matrix += 16, vectors += 4 * STEP) {             \
+        UNROLLED for (int l = 0; l < (LINES); l++) {                                        \
+          v128_t number = wasm_v128_load(matrix + l * stride);                              \
+          UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                   \
+            v128_t y = scaled(quarter(number, q), scale[l]);                                \
+            UNROLLED for (int i = 0; i < (ROWS); i++) {                                     \
+              v128_t x = wasm_v128_load(vectors + i * apart + (ptrdiff_t)16 * q);           \
+              sum[i][l][q % (SUMS)] = MADD(sum[i][l][q % (SUMS)], x, y);                    \
+            }                                                                               \
+          }                                                                                 \
+        }                                                                                   \
+      }                                                                                     \
+    }                                                                                       \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                             \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                          \
+        float *out = (float *)(to + i * b->sums_stride) + l;                                \
+        v128_t all = sum[i][l][0];                                                          \
+        UNROLLED for (int u = 1; u < (SUMS); u++) all = wasm_f32x4_add(all, sum[i][l][u]);  \
+        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 2, 3, 0, 1));                \
+        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 1, 0, 3, 2));                \
+        *out += wasm_f32x4_extract_lane(all, 0);                                            \
+      }                                                                                     \
+    }                                                                                       \
   }
 
-#define LINES_CASE(name, ROWS, LINES)                                                        \
-  for (; j + (LINES) <= b->columns; j += (LINES)) {                                          \
-    name##_##ROWS##x##LINES(b, b->vectors + i * b->vector_stride,                            \
-                            b->matrix + j * b->matrix_stride,                                \
-                            (const Byte *)b->scales + j * b->scale_stride,                   \
-                            b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j);                \
+#define LINES_CASE(name, ROWS, LINES)                                         \
+  for (; j + (LINES) <= b->columns; j += (LINES)) {                           \
+    name##_##ROWS##x##LINES(b, b->vectors + i * b->vector_stride,             \
+                            b->matrix + j * b->matrix_stride,                 \
+                            (const Byte *)b->scales + j * b->scale_stride,    \
+                            b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j); \
   }
 
-#define BY_COLUMNS(name, QUARTERS, LINES, ...)                                     \
-  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES, QUARTERS)    \
-  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, 4 / (QUARTERS))        \
-  static void name(const NarrowBlock *b) {                                         \
-    for (int i = 0; i < b->rows; i += 4) {                                         \
-      int j = 0;                                                                   \
-      if (b->rows > 1) {                                                           \
-        LINES_CASE(name, 4, 1)                                                     \
-      } else {                                                                     \
-        LINES_CASE(name, 1, LINES)                                                 \
-        if ((LINES) > 1) LINES_CASE(name, 1, 1)                                    \
-      }                                                                            \
-    }                                                                              \
-    rest_by_columns(b, name, 4 * (QUARTERS), b->depth & -(4 * (QUARTERS)));        \
+#define BY_COLUMNS(name, QUARTERS, LINES, ...)                                  \
+  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES, QUARTERS) \
+  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, 4 / (QUARTERS))     \
+  static void name(const NarrowBlock *b) {                                      \
+    for (int i = 0; i < b->rows; i += 4) {                                      \
+      int j = 0;                                                                \
+      if (b->rows > 1) {                                                        \
+        LINES_CASE(name, 4, 1)                                                  \
+      } else {                                                                  \
+        LINES_CASE(name, 1, LINES)                                              \
+        if ((LINES) > 1) LINES_CASE(name, 1, 1)                                 \
+      }                                                                         \
+    }                                                                           \
+    rest_by_columns(b, name, 4 * (QUARTERS), b->depth & -(4 * (QUARTERS)));     \
   }
 
 /* ---- Types ---- */
 
 /* Of numbers of two bytes, two lines go at a time. */
-#define NARROW_PAIRS(name, ...)                                                    \
-  LINES_BY_COLUMNS(by_columns_##name##_1x1, 2, __VA_ARGS__, 1, 1, 2)               \
-  BY_DEPTH(by_depth_##name, 2, __VA_ARGS__)                                        \
+#define NARROW_PAIRS(name, ...)                                      \
+  LINES_BY_COLUMNS(by_columns_##name##_1x1, 2, __VA_ARGS__, 1, 1, 2) \
+  BY_DEPTH(by_depth_##name, 2, __VA_ARGS__)                          \
   BY_COLUMNS(by_columns_##name, 2, 2, __VA_ARGS__)
-#define NARROW_BYTES(name, ...)                                                    \
-  BY_DEPTH(by_depth_##name, 4, __VA_ARGS__)                                        \
+#define NARROW_BYTES(name, ...)             \
+  BY_DEPTH(by_depth_##name, 4, __VA_ARGS__) \
   BY_COLUMNS(by_columns_##name, 4, 1, __VA_ARGS__)
 NARROW_PAIRS(bf16, QUARTER_BF16, UNSCALED)
 NARROW_PAIRS(scaled_bf16, QUARTER_BF16, SCALED)
@@ -213,18 +214,18 @@ NARROW_BYTES(s8, QUARTER_S8, SCALED)
 NARROW_BYTES(u8, QUARTER_U8, SCALED)
 
 /* The last elements go by way of a vector of their own. */
-#define PREPARE(name, halves_of)                                             \
-  static void name(const uint8_t *from, int64_t count, uint8_t *to) {        \
-    for (; count > 0; count -= 16, from += 16, to += 32) {                   \
-      Byte rest[16];                                                         \
-      if (count < 16) {                                                      \
-        memset(rest, 0, sizeof rest);                                        \
-        from = memcpy(rest, from, (size_t)count);                            \
-      }                                                                      \
-      Halves halves = halves_of(wasm_v128_load(from));                       \
-      wasm_v128_store(to, halves.low);                                       \
-      wasm_v128_store(to + 16, halves.high);                                 \
-    }                                                                        \
+#define PREPARE(name, halves_of)                                      \
+  static void name(const uint8_t *from, int64_t count, uint8_t *to) { \
+    for (; count > 0; count -= 16, from += 16, to += 32) {            \
+      Byte rest[16];                                                  \
+      if (count < 16) {                                               \
+        memset(rest, 0, sizeof rest);                                 \
+        from = memcpy(rest, from, (size_t)count);                     \
+      }                                                               \
+      Halves halves = halves_of(wasm_v128_load(from));                \
+      wasm_v128_store(to, halves.low);                                \
+      wasm_v128_store(to + 16, halves.high);                          \
+    }                                                                 \
   }
 PREPARE(prepare_f8e4m3fn, f8e4m3fn_to_bf16)
 PREPARE(prepare_f8e5m2, f8e5m2_to_bf16)
@@ -236,9 +237,9 @@ const NarrowLoops *narrow_loops(PrimitiveType type, bool scaled) {
   static const NarrowLoops f16 = {LOOPS(f16), .factor = 0x1p112f, .special = 0x7c};
   static const NarrowLoops s8 = {LOOPS(s8), .factor = 0x1p-24f};
   static const NarrowLoops u8 = {LOOPS(u8), .factor = 1};
-#define F8_LOOPS(name)                                                          \
-  static const NarrowLoops name = {LOOPS(bf16), .prepare = prepare_##name};     \
-  static const NarrowLoops scaled_##name = {LOOPS(scaled_bf16), .factor = 1,    \
+#define F8_LOOPS(name)                                                       \
+  static const NarrowLoops name = {LOOPS(bf16), .prepare = prepare_##name};  \
+  static const NarrowLoops scaled_##name = {LOOPS(scaled_bf16), .factor = 1, \
                                             .prepare = prepare_##name};
   F8_LOOPS(f8e4m3fn)
   F8_LOOPS(f8e5m2)

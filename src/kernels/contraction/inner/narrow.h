@@ -37,8 +37,8 @@ typedef void NarrowLoop(const NarrowBlock *block);
 typedef struct NarrowLoops {
   NarrowLoop *by_depth;   /* matrix[depth] are contiguous rows */
   NarrowLoop *by_columns; /* matrix[column] are contiguous lines */
-  float factor;           /* of scales: a power of two, which the loops leave out; 0: they take no scales */
-  int special;            /* bits of the upper byte of numbers that the loops misread, if all are set; 0: none */
+  float factor; /* of scales: a power of two, which the loops leave out; 0: they take no scales */
+  int special; /* bits of the upper byte of numbers that the loops misread, if all are set; 0: none */
   /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
   void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
 } NarrowLoops;

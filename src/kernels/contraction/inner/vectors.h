@@ -13,13 +13,13 @@ static inline v128_t upper_high(v128_t x) {
 }
 
 /* Moves four bytes, from number `first` on, to the lowest byte of a lane. */
-#define BYTES_LOW(x, first)                                                                 \
-  wasm_i8x16_swizzle(x, wasm_i8x16_make((first), -1, -1, -1, (first) + 1, -1, -1, -1,      \
-                                         (first) + 2, -1, -1, -1, (first) + 3, -1, -1, -1))
+#define BYTES_LOW(x, first)                                                                        \
+  wasm_i8x16_swizzle(x, wasm_i8x16_make((first), -1, -1, -1, (first) + 1, -1, -1, -1, (first) + 2, \
+                                        -1, -1, -1, (first) + 3, -1, -1, -1))
 /* The same to the highest byte, which keeps the sign: 2^24 times the number. */
-#define BYTES_HIGH(x, first)                                                                \
-  wasm_i8x16_swizzle(x, wasm_i8x16_make(-1, -1, -1, (first), -1, -1, -1, (first) + 1, -1,  \
-                                         -1, -1, (first) + 2, -1, -1, -1, (first) + 3))
+#define BYTES_HIGH(x, first)                                                                      \
+  wasm_i8x16_swizzle(x, wasm_i8x16_make(-1, -1, -1, (first), -1, -1, -1, (first) + 1, -1, -1, -1, \
+                                        (first) + 2, -1, -1, -1, (first) + 3))
 
 /* Moves the sign, exponent and mantissa of numbers with a 5-bit exponent, in the upper bits of lanes, to their place in
 ** f32: a number that is 2^112 too small. Infinity and NaN become numbers. */
@@ -53,13 +53,13 @@ static inline Halves f8_to_bf16(v128_t x, int mantissa, int bias, int finite, v1
 static inline Halves f8e4m3fn_to_bf16(v128_t x) {
   return f8_to_bf16(
       x, 3, 0x3c, 0x7e,
-      wasm_u8x16_const(0xc4, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-      wasm_u8x16_const(0, 0xf0, 0x60, 0x90, 0xc0, 0xd0, 0xe0, 0xf0, 0, 0, 0, 0, 0, 0, 0, 0));
+      wasm_i8x16_const(-0x3c, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+      wasm_i8x16_const(0, -0x10, 0x60, -0x70, -0x40, -0x30, -0x20, -0x10, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 static inline Halves f8e5m2_to_bf16(v128_t x) {
   return f8_to_bf16(x, 2, 0x38, 0x7b,
-                    wasm_u8x16_const(0xc8, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-                    wasm_u8x16_const(0, 0x60, 0xc0, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+                    wasm_i8x16_const(-0x38, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+                    wasm_i8x16_const(0, 0x60, -0x40, -0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 
 #endif

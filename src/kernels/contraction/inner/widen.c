@@ -1,8 +1,8 @@
 /* Widens narrow elements to f32, 16 or 32 at a time: see widen.h. */
 #include "kernels/contraction/inner/widen.h"
 
-#include <string.h>
 #include "kernels/contraction/inner/vectors.h"
+#include <string.h>
 
 /* ---- Vectors of 16 bytes ---- */
 
@@ -63,23 +63,23 @@ static inline void widen_f8e5m2(v128_t x, float *to) { widen_halves(f8e5m2_to_bf
 /* ---- Loops ---- */
 
 /* The last elements go by way of a vector of their own. */
-#define WIDEN_LOOP(name, bytes)                                             \
-  static void name##_loop(const void *elements, int64_t count, void *out) { \
-    enum { SOME = 16 / (bytes) };                                           \
-    const uint8_t *from = elements;                                         \
-    float *to = out, rest[SOME];                                            \
+#define WIDEN_LOOP(name, bytes)                                                \
+  static void name##_loop(const void *elements, int64_t count, void *out) {    \
+    enum { SOME = 16 / (bytes) };                                              \
+    const uint8_t *from = elements;                                            \
+    float *to = out, rest[SOME];                                               \
     for (; count >= 2 * SOME; count -= 2 * SOME, from += 32, to += 2 * SOME) { \
-      v128_t x = wasm_v128_load(from), y = wasm_v128_load(from + 16);       \
-      name(x, to);                                                          \
-      name(y, to + SOME);                                                   \
-    }                                                                       \
-    for (; count > 0; count -= SOME, from += 16, to += SOME) {              \
-      int64_t some = count < SOME ? count : SOME;                           \
-      uint8_t last[16] = {0};                                               \
-      memcpy(last, from, (size_t)(some * (bytes)));                         \
-      name(wasm_v128_load(last), rest);                                     \
-      memcpy(to, rest, (size_t)some * sizeof *to);                          \
-    }                                                                       \
+      v128_t x = wasm_v128_load(from), y = wasm_v128_load(from + 16);          \
+      name(x, to);                                                             \
+      name(y, to + SOME);                                                      \
+    }                                                                          \
+    for (; count > 0; count -= SOME, from += 16, to += SOME) {                 \
+      int64_t some = count < SOME ? count : SOME;                              \
+      uint8_t last[16] = {0};                                                  \
+      memcpy(last, from, (size_t)(some * (bytes)));                            \
+      name(wasm_v128_load(last), rest);                                        \
+      memcpy(to, rest, (size_t)some * sizeof *to);                             \
+    }                                                                          \
   }
 WIDEN_LOOP(widen_bf16, 2)
 WIDEN_LOOP(widen_f16, 2)

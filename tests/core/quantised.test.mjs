@@ -1,0 +1,219 @@
+/**
+ * Products with matrices in few bytes: a dot widens or dequantises its matrix as it reads it, and no array of the matrix's
+ * size is written. Operands are whole numbers and scales powers of two, so the sums are exact in any order.
+ */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+
+import { Client, Literal } from '../../bindings/index.mjs';
+
+const client = await Client.create({ threads: 0 });
+after(() => client.dispose());
+
+const SIGNED = ['s8', 's4', 'bf16', 'f16', 'f8e4m3fn', 'f8e5m2'], TYPES = [...SIGNED, 'u8', 'u4'];
+
+/** Lines that dequantise a matrix of [rows, columns]: in blocks of `block` of the last dimension, or of the first. */
+const SCALES = {
+  none: () => ['m = f32[R,C] copy(c)', '1'],
+  tensor: () => ['b = f32[R,C] broadcast(s), dimensions={}\n m = f32[R,C] multiply(c, b)', ''],
+  row: () => ['b = f32[R,C] broadcast(s), dimensions={0}\n m = f32[R,C] multiply(c, b)', 'R'],
+  column: () => ['b = f32[R,C] broadcast(s), dimensions={1}\n m = f32[R,C] multiply(c, b)', 'C'],
+  along: (block, [rows, columns]) => [`d = f32[R,${columns / block},${block}] reshape(c)
+    b = f32[R,${columns / block},${block}] broadcast(s), dimensions={0,1}
+    t = f32[R,${columns / block},${block}] multiply(d, b)
+    m = f32[R,C] reshape(t)`, `R,${columns / block}`],
+  across: (block, [rows]) => [`d = f32[${rows / block},${block},C] reshape(c)
+    b = f32[${rows / block},${block},C] broadcast(s), dimensions={0,2}
+    t = f32[${rows / block},${block},C] multiply(d, b)
+    m = f32[R,C] reshape(t)`, `${rows / block},C`],
+};
+
+/** x: f32[vectors, depth]; w: [depth, columns], or turned. */
+function text(type, vectors, depth, columns, { turned = false, scale = 'none', block = 1, zero = 0 } = {}) {
+  const dims = turned ? [columns, depth] : [depth, columns];
+  const [lines, shape] = SCALES[scale](block, dims);
+  const given = shape === '' || shape !== '1';
+  const named = (part) => part.replace(/\bR\b/g, dims[0]).replace(/\bC\b/g, dims[1]);
+  return `HloModule m
+ENTRY e { x = f32[${vectors},${depth}] parameter(0)
+    w = ${type}[${dims}] parameter(1)
+    ${given ? `s = f32[${named(shape)}] parameter(2)` : ''}
+    v = f32[${dims}] convert(w)
+    zero = f32[] constant(${zero})
+    zeros = f32[${dims}] broadcast(zero), dimensions={}
+    c = f32[${dims}] subtract(v, zeros)
+    ${named(lines)}
+    ROOT r = f32[${vectors},${columns}] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
+}
+
+const whole = (count, from, to, seed) =>
+  Float32Array.from({ length: count }, (_, i) => from + ((i * 7919 + seed * 104729) % 65537) % (to - from + 1));
+const power = (count, seed) => whole(count, -2, 2, seed).map((x) => 2 ** x);
+
+/** The product by its definition. */
+function expected(x, w, s, vectors, depth, columns, { turned, scale, block, zero = 0 }) {
+  const out = new Float64Array(vectors * columns), width = turned ? depth : columns;
+  for (let k = 0; k < depth; k++) {
+    for (let j = 0; j < columns; j++) {
+      const [row, column] = turned ? [j, k] : [k, j], at = row * width + column;
+      const number = { none: -1, tensor: 0, row, column, along: Math.floor(at / block), across: Math.floor(row / block) * width + column }[scale];
+      const value = (w[at] - zero) * (number < 0 ? 1 : s[number]);
+      for (let i = 0; i < vectors; i++) out[i * columns + j] += x[i * depth + k] * value;
+    }
+  }
+  return out;
+}
+
+async function check(type, vectors, depth, columns, options = {}) {
+  const { turned = false, scale = 'none', block = 1 } = options, all = { ...options, turned, scale, block };
+  const module = client.parseHlo(text(type, vectors, depth, columns, options));
+  const executable = await client.compile(module);
+  const x = whole(vectors * depth, -3, 3, 1), w = whole(depth * columns, type[0] === 'u' ? 0 : -7, 7, 2);
+  const dims = turned ? [columns, depth] : [depth, columns];
+  const counts = { tensor: 1, row: dims[0], column: dims[1], along: (depth * columns) / block, across: (depth * columns) / block };
+  const s = scale === 'none' ? null : power(counts[scale], 3);
+  const shapes = { tensor: [], row: [dims[0]], column: [dims[1]], along: [dims[0], dims[1] / block], across: [dims[0] / block, dims[1]] };
+  const args = [new Literal(`f32[${vectors},${depth}]`, x), new Literal(`f32[${dims}]`, w).convert(type)];
+  if (s) args.push(new Literal(`f32[${shapes[scale]}]`, s));
+  const [y] = await executable.execute(args);
+  const want = expected(x, w, s, vectors, depth, columns, all), name = JSON.stringify([type, vectors, depth, columns, options]);
+  assert.deepEqual(Array.from(y.data), Array.from(want), name);
+  const { temporaries } = executable.memory;
+  executable.dispose();
+  module.dispose?.();
+  return temporaries;
+}
+
+test('no array of the matrix\'s size is written', async () => {
+  const [depth, columns] = [512, 640], bytes = depth * columns;
+  for (const vectors of [1, 7, 40, 300]) {
+    for (const turned of [false, true]) {
+      for (const scale of Object.keys(SCALES)) {
+        for (const type of ['s8', 'u4', 'f16']) {
+          const temporaries = await check(type, vectors, depth, columns, { turned, scale, block: 32, zero: type === 'u4' ? 4 : 0 });
+          // One byte for each number would be as many; products of many rows pack those.
+          assert(temporaries < bytes + vectors * depth * 5, `${type} ${scale} ${vectors}: ${temporaries} bytes`);
+        }
+      }
+    }
+  }
+});
+
+test('sizes on both sides of each limit', async () => {
+  for (const type of TYPES) {
+    for (const size of [15, 16, 17, 31, 32, 33, 63, 64, 65, 127]) {
+      for (const turned of [false, true]) {
+        await check(type, 1, size, 4096 / 8, { turned });
+        await check(type, 3, 300, size, { turned, scale: 'column' });
+        await check(type, 1, 4 * size, 160, { turned, scale: 'tensor' });
+      }
+    }
+  }
+  for (const [depth, columns] of [[45, 91], [64, 64], [17, 241], [64, 128]]) { // around 4096 elements
+    for (const turned of [false, true]) await check('s8', 2, depth, columns, { turned, scale: 'column', zero: 3 });
+  }
+  for (const vectors of [1, 2, 3, 4, 5, 8, 9, 19, 20, 21, 40]) {
+    for (const turned of [false, true]) await check('s8', vectors, 130, 96, { turned, scale: 'row' });
+  }
+});
+
+test('blocks of all sizes', async () => {
+  for (const block of [4, 8, 12, 15, 16, 17, 24, 32, 48, 64, 128, 255, 256, 257, 512]) {
+    for (const [type, vectors] of [['s8', 1], ['f8e5m2', 5], ['f16', 1]]) {
+      await check(type, vectors, block * 3, 48, { turned: true, scale: 'along', block });
+      await check(type, vectors, block * 3, 48, { scale: 'across', block });
+      await check(type, vectors, 64, block * 2, { scale: 'along', block });
+      await check(type, vectors, 64, block * 2, { turned: true, scale: 'across', block });
+    }
+  }
+});
+
+test('units, blocks of the depth and lists of scales of several sizes', async () => {
+  for (const [depth, columns] of [[1023, 33], [1024, 32], [1025, 31], [4096, 17], [5000, 48], [40, 4095], [40, 4096], [40, 4097], [256, 1030], [24, 9000]]) {
+    for (const turned of [false, true]) {
+      await check('s8', 1, depth, columns, { turned, scale: 'column' });
+      await check('bf16', 1, depth, columns, { turned });
+      await check('f8e4m3fn', 1, depth, columns, { turned, scale: 'row' });
+    }
+  }
+});
+
+/** Runs a program of x, w, and scalars that are 1. */
+async function run(module, x, w, ones, wanted) {
+  const executable = await client.compile(client.parseHlo(module));
+  const [y] = await executable.execute([new Literal('f32[1,64]', x), new Literal('f32[80,64]', w).convert('s8'), ...ones]);
+  assert.deepEqual(Array.from(y.data), Array.from(wanted));
+  executable.dispose();
+}
+
+test('loops of many inputs, and of many operations after a transpose', async () => {
+  const x = whole(64, -3, 3, 6), w = whole(80 * 64, -7, 7, 7);
+  for (const count of [1, 30, 31, 32, 33, 47, 48, 64]) {
+    const scalars = Array.from({ length: count }, (_, i) => `q${i} = f32[] parameter(${i + 2})
+      b${i} = f32[80,64] broadcast(q${i}), dimensions={}
+      m${i + 1} = f32[80,64] add(m${i}, b${i})`);
+    await run(`HloModule m
+ENTRY e { x = f32[1,64] parameter(0)
+      w = s8[80,64] parameter(1)
+      m0 = f32[80,64] convert(w)
+      ${scalars.join('\n')}
+      ROOT r = f32[1,80] dot(x, m${count}), lhs_contracting_dims={1}, rhs_contracting_dims={1} }`, x, w,
+    Array(count).fill(1), expected(x, w.map((value) => value + count), null, 1, 64, 80, { scale: 'none', turned: true }));
+  }
+  for (const count of [1, 6, 7, 8, 9, 16]) {
+    const steps = Array.from({ length: count }, (_, i) => `m${i + 1} = f32[64,80] add(m${i}, b)`);
+    await run(`HloModule m
+ENTRY e { x = f32[1,64] parameter(0)
+      w = s8[80,64] parameter(1)
+      s = f32[64] parameter(2)
+      b = f32[64,80] broadcast(s), dimensions={0}
+      t = s8[64,80] transpose(w), dimensions={1,0}
+      m0 = f32[64,80] convert(t)
+      ${steps.join('\n')}
+      ROOT r = f32[1,80] dot(x, m${count}), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`, x, w,
+    [new Float32Array(64).fill(1)], expected(x, w.map((value) => value + count), null, 1, 64, 80, { scale: 'none', turned: true }));
+  }
+});
+
+const LAYERS = (type) => `HloModule m
+body { s = (s32[], f32[1,96], ${type}[3,96,96]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[1,96] get-tuple-element(s), index=1
+  w = ${type}[3,96,96] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  next = s32[] add(i, one)
+  l = ${type}[1,96,96] dynamic-slice(w, i, zero, zero), dynamic_slice_sizes={1,96,96}
+  m = ${type}[96,96] reshape(l)
+  c = f32[96,96] convert(m)
+  y = f32[1,96] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[] constant(0.0078125)
+  b = f32[1,96] broadcast(t), dimensions={}
+  z = f32[1,96] multiply(y, b)
+  ROOT r = (s32[], f32[1,96], ${type}[3,96,96]) tuple(next, z, w) }
+condition { s = (s32[], f32[1,96], ${type}[3,96,96]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT p = pred[] compare(i, n), direction=LT }
+ENTRY e { x = f32[1,96] parameter(0)
+  w = ${type}[3,96,96] parameter(1)
+  i = s32[] constant(0)
+  s = (s32[], f32[1,96], ${type}[3,96,96]) tuple(i, x, w)
+  loop = (s32[], f32[1,96], ${type}[3,96,96]) while(s), condition=condition, body=body
+  ROOT y = f32[1,96] get-tuple-element(loop), index=1 }`;
+
+test('slices of all layers\' weights are read in place', async () => {
+  for (const type of ['f32', ...SIGNED]) {
+    const module = client.parseHlo(LAYERS(type)), executable = await client.compile(module);
+    const x = whole(96, -3, 3, 4), w = whole(3 * 96 * 96, -2, 2, 5);
+    const [y] = await executable.execute([new Literal('f32[1,96]', x), new Literal('f32[3,96,96]', w).convert(type)]);
+    let want = x;
+    for (let layer = 0; layer < 3; layer++) {
+      const product = expected(want, w.subarray(layer * 9216), null, 1, 96, 96, { scale: 'none' });
+      want = Float32Array.from(product, (value) => value * 2 ** -7);
+    }
+    assert.deepEqual(Array.from(y.data), Array.from(want), type);
+    assert(executable.memory.temporaries < 9216, `${type}: ${executable.memory.temporaries} bytes`);
+    executable.dispose();
+  }
+});

@@ -1,0 +1,142 @@
+"""Products with weights in few bytes, as JAX exports them: dequantised by scales of every kind, in every order.
+
+Vectors are small whole numbers and scales are powers of two, so that no order of adding rounds, unless a case says so.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from corpus import family
+from harness import DTYPES
+from values import any_bits, normals, rng, small_ints
+
+F32 = jnp.float32
+FLOATS = ['bf16', 'f16', 'f8e4m3fn', 'f8e5m2']
+TYPES = FLOATS + ['s8', 'u8', 's4', 'u4', 's2']
+SCALES = [(1, 'f32'), (1, 'f16'), (5, 'bf16'), (21, 'f8e4m3fn')]  # rows, type
+K, N = 72, 64  # both are multiples of blocks, and not of vectors
+NEAR = 'abs 0.001 rel 0.0001'
+
+
+def weights(type_, shape, *key):
+  if type_ in FLOATS:
+    return (small_ints('f32', shape, *key) / 4).astype(DTYPES[type_])
+  return any_bits(type_, shape, *key)
+
+
+def powers(type_, shape, *key):
+  return (2.0 ** rng('powers', *key).integers(-3, 3, shape)).astype(DTYPES[type_])
+
+
+def product(x, w, turned=False, **options):
+  return lax.dot_general(x, w, (((x.ndim - 1,), (1 if turned else 0,)), ((), ())), **options)
+
+
+def plain(f, type_):
+  for rows, other in ((1, 'f32'), (3, 'bf16'), (21, 'f32')):
+    x = small_ints(other, (rows, K), type_)
+    f.jax(f'{type_}.{other}.{rows}', lambda x, w: product(x, w, preferred_element_type=F32), x,
+          weights(type_, (K, N), rows))
+    f.jax(f'{type_}.{other}.{rows}.turned',
+          lambda x, w: product(x, w, True, preferred_element_type=F32), x,
+          weights(type_, (N, K), rows))
+
+
+def scaled(f, type_):
+  for rows, scale in SCALES if type_ in ('s8', 's4') else SCALES[TYPES.index(type_) % 4:][:1]:
+    x, key = small_ints('f32', (rows, K)), (type_, rows, scale)
+
+    def case(name, g, w, *s):
+      f.jax(f'{type_}.{scale}.{rows}.{name}', g, x, weights(type_, w, *key),
+            *[powers(scale, shape, *key) for shape in s])
+
+    case('column', lambda x, w, s: x @ (w.astype(F32) * s.astype(F32)), (K, N), (N,))
+    case('block.turned', lambda x, w, s: x @ (w.astype(F32).reshape(N + 8, K // 24, 24) * s.astype(
+        F32)[:, :, None]).reshape(N + 8, K).T, (N + 8, K), (N + 8, K // 24))
+    if type_ not in ('s8', 's4'):
+      continue
+    case('tensor', lambda x, w, s: x @ (w.astype(F32) * s.astype(F32)), (K, N), ())
+    case('column.turned', lambda x, w, s: x @ (w.astype(F32) * s.astype(F32)[:, None]).T, (N, K),
+         (N,))
+    case('row', lambda x, w, s: x @ (w.astype(F32) * s.astype(F32)[:, None]), (K, N), (K,))
+    case('block', lambda x, w, s: x @ (w.astype(F32).reshape(K // 24, 24, N) *
+                                       s.astype(F32)[:, None]).reshape(K, N), (K, N), (K // 24, N))
+
+
+def blocks(f):
+  """Blocks of 16 to 256, in loops that take 16 bytes at a time."""
+  for size in (16, 32, 64, 256):
+    k, n = 2 * size, max(8192 // size, 32)
+    for rows in (1, 4):
+      x = small_ints('f32', (rows, k), size)
+      f.jax(f's4.block{size}.{rows}', lambda x, w, s: x @ (w.astype(F32).reshape(n, 2, size) *
+                                                        s[..., None]).reshape(n, k).T, x,
+            any_bits('s4', (n, k), size), powers('f32', (n, 2), size))
+
+
+def orders(f):
+  """Zero points, and other orders of converting, scaling and moving."""
+  x, w, s = small_ints('f32', (2, K)), any_bits('u8', (K, N)), powers('f32', (N,))
+  zero = small_ints('f32', (N,), 'zero')
+  f.jax('zero', lambda x, w, z, s: x @ ((w.astype(F32) - z) * s), x, w, zero, s)
+  f.jax('zero.turned', lambda x, w, s: x @ ((w.astype(F32) - 8) * s[:, None]).T, x,
+        any_bits('u4', (N, K)), s)
+  f.jax('transposed.before', lambda x, w, s: x @ (w.T.astype(F32) * s), x, any_bits('s8', (N, K)), s)
+  f.jax('transposed.after', lambda x, w, s: x.astype(jnp.bfloat16) @ (
+      (w.astype(F32) * s[:, None]).T.astype(jnp.bfloat16)), x, any_bits('s4', (N, K)), s)
+  f.jax('in.bf16', lambda x, w, s: product(x.astype(jnp.bfloat16), w.astype(jnp.bfloat16) * s,
+                                          preferred_element_type=F32), x, any_bits('s8', (K, N)),
+        (normals('f32', (N,)) / 3).astype(DTYPES['bf16']), tol=NEAR)
+  f.jax('rounded', lambda x, w, s: x @ (w.astype(F32) * s), normals('f32', (1, K)), any_bits(
+      's8', (K, N)), normals('f32', (N,), 's'), tol=NEAR)
+  book = (np.arange(16) - 7.5).astype(np.float32)
+  f.jax('codebook', lambda x, w, s: x @ (jnp.take(jnp.asarray(book), w.astype(jnp.int32)).reshape(
+      K // 24, 24, N) * s[:, None]).reshape(K, N), x, any_bits('u4', (K, N)), powers('f32', (K // 24, N)))
+  f.jax('blocks.2d', lambda x, w, s: x @ (w.astype(F32).reshape(3, 24, 4, 16) * s[:, None, :, None]
+                                          ).reshape(K, N), x, weights('f8e4m3fn', (K, N)),
+        powers('f32', (3, 4)))
+  f.jax('cache', lambda q, c, s: jnp.einsum('bhd,bthd->bht', q, c.astype(F32) * s[..., None]),
+        small_ints('f32', (2, 4, 32)), any_bits('s8', (2, 40, 4, 32)), powers('f32', (2, 40, 4)))
+
+
+def layers(f):
+  """A layer's weights in an array of all layers' weights, in a loop."""
+  x, s = small_ints('f32', (1, 64)), powers('f32', (2, 64))
+  stack = any_bits('s4', (2, 64, 64))
+
+  def scan(layer, *xs):
+    return lambda x, *xs: lax.scan(lambda x, w: (jnp.clip(layer(x, *w), -8, 8), None), x, xs)[0]
+
+  f.jax('layers', scan(lambda x, w, s: x @ (w.astype(F32) * s)), x, stack, s)
+  f.jax('layers.bf16', scan(lambda x, w: x @ w.astype(F32)), x, weights('bf16', (2, 64, 64)))
+  f.jax('layers.f32', scan(lambda x, w: x @ w), x, small_ints('f32', (2, 64, 64)))
+
+
+def extremes(f):
+  """Numbers and scales that a loop must not take for others."""
+  x = small_ints('f32', (1, K))
+  for type_ in FLOATS:
+    w = np.array([np.inf, -np.inf, np.nan, 448, 1e-7, -6e-8, 2 ** -9, 2 ** -16, 0, -0.0], np.float32)
+    w = np.resize(w.astype(DTYPES[type_]), (K, N))
+    w[:, 10:] = weights(type_, (K, N - 10))
+    f.jax(f'{type_}.extremes', lambda x, w: x @ w.astype(F32), x, w)
+    f.jax(f'{type_}.extremes.turned', lambda x, w, s: x @ (w.astype(F32) * s).T, x, w.T.copy(),
+          np.float32(2))
+  for scale in (1e-40, 1e-36, 1e36, np.inf, 0):
+    name = f'scale.{scale}'.replace('+', '')
+    f.jax(name, lambda x, w, s: x @ (w.astype(F32) * s).T, x, weights('f16', (N, K)),
+          np.float32(scale), tol='abs 1e-37 rel 0.0001')
+
+
+@family
+def quantised(f):
+  for type_ in TYPES:
+    plain(f, type_)
+    if type_ not in ('bf16', 's2'):
+      scaled(f, type_)
+  blocks(f)
+  orders(f)
+  layers(f)
+  extremes(f)
