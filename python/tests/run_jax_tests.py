@@ -3,7 +3,7 @@
     python run_jax_tests.py [--jax FOLDER] [--only real|ours] [--match TEXT] [--every N]
                             [--timeout S] [--table FILE] FILE …
 
-FILE is a name in JAX's folder of tests, `api_test.py`. Outcomes of the real jaxlib are kept in
+FILE is a name in JAX's folder of tests, `api_test.py`, or `jaxlib/pytree_test.py`. Outcomes of the real jaxlib are kept in
 build/python/outcomes/real and asked once. Of the tests that pass there, those that fail here are
 printed, and the share that passes. `--every N` takes every Nth test. `--table` writes a table in
 Markdown, with the first lines of each failure's error.
@@ -30,6 +30,7 @@ def environment(which, file, args):
         path.insert(0, str(pathlib.Path(args.jaxlib).resolve()))
     env.update(
         PYTHONPATH=os.pathsep.join(path), OUTCOMES_FILE=str(file), OUTCOMES_TIMEOUT=str(args.timeout),
+        OUTCOMES_EVERY=str(args.every),
         JAX_PLATFORMS="cpu", PYTHONDONTWRITEBYTECODE="1" if which == "real" else "")
     return env
 
@@ -47,11 +48,21 @@ def read(file):
     return out
 
 
+def path_of(jax, name):
+    """Returns the path of a file of tests; jaxlib's own are written anew, with its name outside."""
+    if not name.startswith("jaxlib/"):
+        return jax / "tests" / name
+    path = OUTCOMES.parent / "jaxlib_tests" / name.removeprefix("jaxlib/")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text((jax / name).read_text().replace("jax.jaxlib", "jaxlib"))
+    return path
+
+
 def run(which, jax, name, args, file):
     """Runs a file's tests until all have an outcome."""
     command = [sys.executable, "-m", "pytest", "-q", "-x" if args.first else "-q", "-p", "outcomes",
                "-p", "no:cacheprovider", "--noconftest", "--no-header", "--tb=no", "-W", "ignore",
-               str(jax / "tests" / name)]
+               str(path_of(jax, name))]
     if args.match:
         command += ["-k", args.match]
     for _ in range(CRASHES):
@@ -68,10 +79,11 @@ def run(which, jax, name, args, file):
 def outcomes(which, jax, name, args):
     folder = OUTCOMES / which
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name}{'.' + args.match if args.match else ''}.jsonl"
+    label = name.replace("/", ".") + (f".every{args.every}" if args.every > 1 else "")
+    file = folder / f"{label}{'.' + args.match if args.match else ''}.jsonl"
     if which == "ours" and not args.keep:
         file.unlink(missing_ok=True)
-    whole = folder / f"{name}.jsonl"
+    whole = folder / f"{label}.jsonl"
     if which == "real" and (file.exists() or whole.exists()):
         return read(file if file.exists() else whole)
     run(which, jax, name, args, file)
@@ -127,6 +139,7 @@ def main():
     parser.add_argument("--jaxlib", default=HERE.parent, help="the folder that holds our jaxlib")
     parser.add_argument("--only", choices=["real", "ours"])
     parser.add_argument("--match", default="")
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--timeout", type=int, default=120)
     parser.add_argument("--keep", action="store_true", help="goes on with outcomes that are there")
     parser.add_argument("--first", action="store_true", help="stops at the first failure")
@@ -141,7 +154,7 @@ def main():
             counts = collections.Counter(r["outcome"] for r in found["real"].values())
             print(name, dict(counts), flush=True)
             continue
-        real = found.get("real") or read(OUTCOMES / "real" / f"{name}.jsonl") or {
+        real = found.get("real") or read(OUTCOMES / "real" / f"{name.replace('/', '.')}.jsonl") or {
             t: {"outcome": "passed"} for t in found["ours"]}
         if args.match:
             real = {t: r for t, r in real.items() if t in found["ours"]}
