@@ -1,5 +1,6 @@
 """Tests jaxlib.mlir alone: no jax and no core. The expected texts come from the real bindings."""
 
+import io
 import json
 import pathlib
 import re
@@ -77,12 +78,30 @@ class TextTest(ContextTest):
                 self.assertEqual(str(ir.Module.parse(generic)), str(module))
 
     def test_bytes_of_a_module_are_read_again(self):
-        import io
         for path in texts():
             module = ir.Module.parse(path.read_text())
             file = io.BytesIO()
             module.operation.write_bytecode(file)
             self.assertEqual(str(ir.Module.parse(file.getvalue())), str(module))
+
+    def test_bytes_keep_what_a_reduction_leaves_out(self):
+        f32 = ir.F32Type.get()
+        vector, scalar = ir.RankedTensorType.get((4,), f32), ir.RankedTensorType.get((), f32)
+
+        def body(x, zero):
+            made = hlo.ReduceOp([scalar], [x], [zero], [0])
+            place = ir.Location.file("body.py", 1, 2)
+            with ir.InsertionPoint(made.body.blocks.append(scalar, scalar)), place:
+                hlo.return_([hlo.add(*made.body.blocks[0].arguments)])
+            return [made.result]
+
+        module = self.function([vector, scalar], [scalar], body)
+        self.assertIn("applies stablehlo.add", str(module))
+        self.assertNotIn("body.py", module.operation.get_asm(enable_debug_info=True))
+        file = io.BytesIO()
+        module.operation.write_bytecode(file)
+        self.assertIn(b"body.py", file.getvalue())
+        self.assertEqual(str(ir.Module.parse(file.getvalue())), str(module))
 
     def test_numbers_are_written_as_mlir_writes_them(self):
         values = json.loads((DATA / "values.json").read_text())

@@ -121,8 +121,21 @@ def shardings_of(text, signature):
     results = [_stated(part, meshes) for part in signature.results]
     if any(result is None for result in results):
         found = _Function(text, meshes, signature).propagate(parameters)
-        results = [stated if stated is not None else other for stated, other in zip(results, found)]
+        results = [stated if stated is not None else _even(other, _dims_of(part), meshes)
+                   for stated, other, part in zip(results, found, signature.results)]
     return ([hlo_sharding(s, meshes) for s in parameters], [hlo_sharding(s, meshes) for s in results])
+
+
+def _even(sharding, shape, meshes):
+    """Returns the sharding without axes that do not divide their dimension evenly."""
+    if not _usable(sharding) or shape is None:
+        return sharding
+    sizes = meshes[sharding[0]][0]
+    dims = []
+    for group, size in zip(sharding[1], shape):
+        count = int(np.prod([axis[2] or sizes[axis[0]] for axis in group], dtype=int))
+        dims.append(group if size % count == 0 else ())
+    return (sharding[0], tuple(dims), sharding[2])
 
 
 class _Function:

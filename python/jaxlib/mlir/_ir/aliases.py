@@ -1,14 +1,14 @@
 """Aliases of locations in text: #loc, #loc1, …, in the order in which MLIR numbers them."""
 
 from .forms import compact_reduction
-from .location import UNKNOWN, CallSiteLoc, FusedLoc, NameLoc
+from .location import CallSiteLoc, FusedLoc, NameLoc, UnknownLoc
 
 
 def _nested(location):
     """Returns the locations that the text of a location names."""
     if isinstance(location, NameLoc):
         child = location._fields[1]
-        return () if child is UNKNOWN else (child,)
+        return () if isinstance(child, UnknownLoc) else (child,)
     if isinstance(location, CallSiteLoc):
         return location._fields
     return location._fields[0] if isinstance(location, FusedLoc) else ()
@@ -21,7 +21,8 @@ class Aliases:
     arguments, and what these name, are defined before the operation; the others after it.
     """
 
-    def __init__(self, operation):
+    def __init__(self, operation, generic):
+        self._generic = generic
         self._depths = {}
         self._early = set()
         self._operation(operation)
@@ -30,12 +31,13 @@ class Aliases:
 
     def _operation(self, operation):
         self._visit(operation._location, True)
-        name = operation._name
+        # Some texts leave locations out: of a reduction's body, of a loop's arguments.
+        name = "" if self._generic else operation._name
         if name == "stablehlo.reduce" and compact_reduction(operation) is not None:
             return
         for region in operation._regions:
             for block in region._blocks:
-                if name != "stablehlo.while":  # Its text has no locations of arguments.
+                if name != "stablehlo.while":
                     for argument in block._arguments:
                         self._visit(argument.location, False)
                 for nested in block._operations:
