@@ -31,7 +31,7 @@ export default [
   },
   // The bindings and the training program run in a page, in a worker and in Node.
   {
-    files: ['.ci/**', 'bindings/**', 'demo/**', 'examples/**', 'tests/**', 'web/**', '*.mjs'],
+    files: ['.ci/**', 'bindings/**', 'demo/**', 'examples/**', 'python/**', 'tests/**', 'web/**', '*.mjs'],
     languageOptions: { globals: { ...globals.browser, ...globals.worker, ...globals.node } },
   },
   // The page has no Node.

@@ -267,24 +267,27 @@ export class Core {
   }
 
   /**
-   * Sleeps until the core has something for the host.
+   * Sets whether threads send the host no messages, because it looks at the count of events itself.
+   * @returns {boolean} what it was before
+   */
+  setQuiet(isQuiet) {
+    return Boolean(Atomics.exchange(this.#hostWords(), this.#events + 1, Number(isQuiet)));
+  }
+
+  /**
+   * Sleeps until the core has something for the host, which is quiet.
    * @param {number} seen eventCount() before the host last looked
    * @param {number} ms at most
    */
   sleep(seen, ms) {
     const words = this.#hostWords();
-    const before = Atomics.exchange(words, this.#events + 1, 1);
     const end = performance.now() + ms;
-    try {
-      // A wait is shorter, mostly, than falling asleep and being woken.
-      const spinEnd = Math.min(end, performance.now() + SPIN_MS);
-      do {
-        if (Atomics.load(words, this.#events) !== seen) return;
-      } while (performance.now() < spinEnd);
-      Atomics.wait(words, this.#events, seen, Math.max(end - performance.now(), 0));
-    } finally {
-      Atomics.store(words, this.#events + 1, before);
-    }
+    // A wait is shorter, mostly, than falling asleep and being woken.
+    const spinEnd = Math.min(end, performance.now() + SPIN_MS);
+    do {
+      if (Atomics.load(words, this.#events) !== seen) break;
+    } while (performance.now() < spinEnd);
+    Atomics.wait(words, this.#events, seen, Math.max(end - performance.now(), 0));
     const broken = Atomics.load(words, this.#events + 2);
     if (broken) throw this.break(this.string(broken));
   }

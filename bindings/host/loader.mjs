@@ -61,15 +61,19 @@ export function nodeModule(name) {
   throw new XlaError('FAILED_PRECONDITION', `the synchronous methods need Node 20.16 or later; this is ${globalThis.process.version}`);
 }
 
+let sleeps; // whether this thread may; undefined until it was tried
+
 /** Whether this thread may sleep: not the main one of a page. */
 export function maySleep() {
-  if (!hasSharedMemory()) return false;
+  if (sleeps !== undefined) return sleeps;
+  if (!hasSharedMemory()) return sleeps = false;
   try {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 1, 0);
-    return true;
+    sleeps = true;
   } catch {
-    return false;
+    sleeps = false;
   }
+  return sleeps;
 }
 
 export function hasSharedMemory() {

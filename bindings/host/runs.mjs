@@ -68,13 +68,26 @@ export class Runs {
       resolve() { ended = true; },
       reject(error) { ended = true; failure = error; },
     });
+    const wasQuiet = core.setQuiet(true);
+    try {
+      this.#workUntil(() => ended, run, operation, timeoutMs);
+    } finally {
+      if (!core.disposed) core.setQuiet(wasQuiet);
+    }
+    this.look(); // for runs that have promises, which heard nothing meanwhile
+    if (failure) throw failure;
+  }
+
+  /** Works, or sleeps, until `isOver()`. */
+  #workUntil(isOver, run, operation, timeoutMs) {
+    const core = this.#core;
     const end = performance.now() + timeoutMs;
     let hasTimedOut = false, idle = 0;
     for (;;) {
       const seen = core.eventCount();
       const more = this.#step();
       this.#checkSafely(run);
-      if (ended) break;
+      if (isOver()) return;
       const now = performance.now();
       if (!hasTimedOut && now >= end) {
         hasTimedOut = true;
@@ -87,10 +100,8 @@ export class Runs {
         this.fail(run, new XlaError('FAILED_PRECONDITION', `${operation}: the run waits for the host, which waits for the run`));
       }
       if (more) idle = 0;
-      if (ended) break;
+      if (isOver()) return;
     }
-    this.look(); // for runs that have promises, which heard nothing meanwhile
-    if (failure) throw failure;
   }
 
   /** Works for a slice. @returns {boolean} whether there may be more work */

@@ -90,6 +90,7 @@ class Storage:
         """Returns the elements as a NumPy array, which is kept."""
         if self.host is None:
             engine = get_engine()
+            engine.alive()
             number = self.place(engine, [])
             out = np.empty(self.shape, self.dtype)
             engine.read(number, out.reshape(-1).view(np.uint8))
@@ -100,6 +101,7 @@ class Storage:
         """Waits until the run that makes the elements has ended. Raises its error."""
         if self.host is None:
             engine = get_engine()
+            engine.alive()
             engine.wait(self.place(engine, []))
 
 

@@ -110,9 +110,29 @@ def _make_aval(shape, dtype, weak_type=False):
     return _shaped_array(shape, dtype, weak_type=weak_type)
 
 
+def _partial_axes(sharding):
+    """Returns the axes of a mesh along which devices hold parts of a sum."""
+    return getattr(getattr(sharding, "spec", None), "unreduced", None) or ()
+
+
+def _places_of(sharding):
+    """Returns the place of each device along the partial axes."""
+    mesh = sharding.mesh
+    places = np.indices(tuple(mesh.shape.values())).reshape(len(mesh.shape), -1)
+    chosen = [mesh.axis_names.index(axis) for axis in sorted(_partial_axes(sharding))]
+    return [tuple(int(places[axis][i]) for axis in chosen) for i in range(places.shape[1])]
+
+
+def _holds_sum(sharding):
+    """Returns for each device whether it holds the sum that the devices along partial axes share: the first does."""
+    return [not any(place) for place in _places_of(sharding)]
+
+
 def _boxes_of(sharding, shape):
     """Returns (device, starts, sizes) of each addressable device, in order."""
     boxes = []
+    if _partial_axes(sharding):
+        sharding = sharding.update(spec=sharding.spec.update(unreduced=frozenset()))
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         if index is None:
             index = ()
@@ -193,7 +213,9 @@ class ArrayImpl(Array):
             self._check_buffers()
             shape, dtype = self._shape_dtype()
             buffers = self._buffers
-            if self._sharding.is_fully_replicated:
+            if _partial_axes(self._sharding):
+                self._whole = Buffer(Storage.of(self._sum(shape, np.dtype(dtype))))
+            elif self._sharding.is_fully_replicated:
                 self._whole = buffers[0].share()
             else:
                 boxes, seen = [], set()
@@ -204,6 +226,16 @@ class ArrayImpl(Array):
                 self._whole = Buffer(assemble(np.dtype(dtype), shape, boxes))
         return self._whole
 
+    def _sum(self, shape, dtype):
+        """Returns the whole of an array whose parts are added along some axes."""
+        total = np.zeros(shape, dtype)
+        seen = {}
+        for buffer, (_, starts, sizes), place in zip(
+                self._buffers, _boxes_of(self._sharding, shape), _places_of(self._sharding)):
+            if seen.setdefault((starts, place), buffer) is buffer:
+                total[tuple(slice(a, a + n) for a, n in zip(starts, sizes))] += buffer.storage.read()
+        return total
+
     def _device_buffers(self):
         """Returns the buffer of each device."""
         if self._buffers is None:
@@ -211,7 +243,11 @@ class ArrayImpl(Array):
                 return [self._whole]
             shape, dtype = self._shape_dtype()
             whole, made, buffers = self._whole, {}, []
-            for _, starts, sizes in _boxes_of(self._sharding, shape):
+            holds = _holds_sum(self._sharding) if _partial_axes(self._sharding) else None
+            for i, (_, starts, sizes) in enumerate(_boxes_of(self._sharding, shape)):
+                if holds and not holds[i]:
+                    buffers.append(Buffer(Storage.of(np.zeros(sizes, dtype))))
+                    continue
                 if sizes == shape:
                     buffers.append(whole.share())
                     continue
@@ -486,10 +522,14 @@ def batched_copy_array_to_devices_with_sharding(arrays, device_lists, shardings,
         if len(source) != len(devices):
             raise status_error("INVALID_ARGUMENT",
                                f"Cannot copy an array of {len(source)} shards to {len(devices)} devices")
-        if guard_lib.guards_transfers():
+        same = (source == devices and how == ArrayCopySemantics.REUSE_INPUT
+                and x.sharding.memory_kind == sharding.memory_kind)
+        if not same and guard_lib.guards_transfers():
             guard_lib.check_transfer(
                 "device_to_device", lambda x=x, s=sharding: f"aval={x.aval!r}, dst_sharding={s!r}")
-        same = source == devices and how == ArrayCopySemantics.REUSE_INPUT
+        if same and x.sharding == sharding:
+            results.append(x)
+            continue
         if x._whole is not None and len(source) > 1:
             whole = x._whole if same else x._whole.share()
             copy = ArrayImpl._of_buffers_or_whole(x, whole)

@@ -18,6 +18,7 @@ class Client:
 
     platform = _raw_platform = platform_version = "cpu"
     runtime_type = "pjrt_ifrt"
+    serialize_with_sdy = True
 
     def __init__(self, num_devices):
         self._devices = [Device(self, i) for i in range(num_devices)]

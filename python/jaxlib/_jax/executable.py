@@ -189,6 +189,11 @@ class LoadedExecutable:
                 source = _PARTITIONS.sub(r"\g<1>1", source, count=1)
             self._waits = bool(self._host_callbacks) or bool(_CALLBACK.search(source)) or (
                 callbacks.may_call_python(source))
+            if self._num_devices > 1 and "@InspectSharding" in source:
+                from .ffi import inspectors
+                from .propagation import tell_inspected
+
+                tell_inspected(source, Signature(source), inspectors)
             source = source.encode("utf-8", "surrogateescape")
         else:
             needed = self._num_devices
@@ -329,7 +334,10 @@ class LoadedExecutable:
         return [_hlo.hlo_module_from_text(self.get_hlo_text())]
 
     def get_output_memory_kinds(self):
-        return [["device"] * len(self._result_types)]
+        if not isinstance(self._source, str) or "mhlo.memory_kind" not in self._source:
+            return [["device"] * len(self._result_types)]
+        found = [re.search(r'mhlo\.memory_kind = "(\w+)"', part) for part in Signature(self._source).results]
+        return [[kind.group(1) if kind else "device" for kind in found]]
 
     def _shardings(self, which):
         if self._num_devices == 1:

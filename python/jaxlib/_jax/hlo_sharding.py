@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from .errors import status_error
 from .op_sharding import OpSharding, Type
 
 # The order of subgroups; replicated ones come last.
@@ -53,6 +54,19 @@ class HloSharding:
     def iota_tile(dims, reshape_dims=(), transpose_perm=(), subgroup_types=()):
         """Returns the sharding whose grid of devices is a count, reshaped and transposed."""
         size = int(np.prod(dims))
+        if not len(dims):
+            raise status_error("INVALID_ARGUMENT", "`dims` should not be empty.")
+        if len(reshape_dims) != len(transpose_perm):
+            raise status_error("INVALID_ARGUMENT",
+                               "`reshape_dims` and `transpose_perm` should have the same size, got "
+                               f"{len(reshape_dims)} vs {len(transpose_perm)}.")
+        if reshape_dims and int(np.prod(reshape_dims)) != size:
+            raise status_error("INVALID_ARGUMENT",
+                               f"Cannot reshape from dims {list(dims)} to reshape_dims {list(reshape_dims)}")
+        if len(subgroup_types) > len(dims):
+            raise status_error(
+                "INVALID_ARGUMENT", f"`subgroup_types`({len(subgroup_types)}) should not have more dimensions "
+                f"than `dims`({len(dims)}).")
         reshape = list(reshape_dims) or [size]
         perm = list(transpose_perm) or list(range(len(reshape)))
         devices = np.arange(size).reshape(reshape).transpose(perm).reshape(dims)

@@ -121,12 +121,39 @@ def shardings_of(text, signature):
     results = [_stated(part, meshes) for part in signature.results]
     if any(result is None for result in results):
         found = _Function(text, meshes, signature).propagate(parameters)
-        results = [stated if stated is not None else other for stated, other in zip(results, found)]
+        results = [stated if stated is not None else _even(other, _dims_of(part), meshes)
+                   for stated, other, part in zip(results, found, signature.results)]
     return ([hlo_sharding(s, meshes) for s in parameters], [hlo_sharding(s, meshes) for s in results])
 
 
+def _even(sharding, shape, meshes):
+    """Returns the sharding without axes that do not divide their dimension evenly."""
+    if not _usable(sharding) or shape is None:
+        return sharding
+    sizes = meshes[sharding[0]][0]
+    dims = []
+    for group, size in zip(sharding[1], shape):
+        count = int(np.prod([axis[2] or sizes[axis[0]] for axis in group], dtype=int))
+        dims.append(group if size % count == 0 else ())
+    return (sharding[0], tuple(dims), sharding[2])
+
+
+def tell_inspected(text, signature, handlers):
+    """Tells handlers, by number, the shardings of values that a program inspects."""
+    if "@InspectSharding" not in text:
+        return
+    meshes = meshes_of(text)
+    function = _Function(text, meshes, signature)
+    function.inspected = []
+    function.propagate([_stated(part, meshes) for part in signature.parameters])
+    for number, sharding in function.inspected:
+        handlers[number](hlo_sharding(sharding, meshes))
+
+
 class _Function:
-    """Walks the lines of a function."""
+    """Walks the lines of a function. inspected: (handler, sharding) of values that it inspects, or None."""
+
+    inspected = None
 
     def __init__(self, text, meshes, signature):
         self.text = text
@@ -184,6 +211,9 @@ class _Function:
     def _result_shardings(self, operation, rest, operands, types, known):
         inputs = [known.get(name, (None, None)) for name in operands]
         kind = operation.split(".")[-1]
+        if self.inspected is not None and "@InspectSharding" in rest:
+            number = int(re.search(r'backend_config = "(\d+)"', rest).group(1))
+            self.inspected.append((number, inputs[0][0]))
         if kind == "sharding_constraint":
             found = re.search(r"<(@.*\]>?)", rest.split(" : ")[0])
             if found:

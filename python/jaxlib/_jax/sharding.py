@@ -39,6 +39,9 @@ class NamedSharding(Sharding):
     """A mesh, and the axes of it that divide each dimension."""
 
     def __init__(self, mesh, spec, memory_kind=None, _logical_device_ids=None):
+        if mesh is None or spec is None:
+            raise TypeError(f"Unexpected None passed as {'mesh' if mesh is None else 'spec'} for "
+                            "NamedSharding.__init__")
         self.mesh = mesh
         self.spec = spec
         devices = mesh._internal_device_list

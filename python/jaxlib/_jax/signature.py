@@ -1,5 +1,6 @@
 """The signature of a program's text: attributes of @main's parameters and results, and meshes."""
 
+import math
 import re
 
 _MAIN = re.compile(r"func\.func (?:public |private )?@main\(")
@@ -73,9 +74,32 @@ class Signature:
         self.body = text.find("\n", at) + 1
 
     def donated(self):
-        """Returns the numbers of parameters whose memory a run may overwrite."""
-        return [i for i, part in enumerate(self.parameters)
-                if "tf.aliasing_output" in part or "jax.buffer_donor" in part]
+        """Returns the numbers of parameters whose memory a run may overwrite.
+
+        A parameter that is only offered is taken if there is a result of its size, as XLA does.
+        """
+        sizes = [type_of(part) for part in self.results]
+        out = []
+        for i, part in enumerate(self.parameters):
+            found = re.search(r"tf\.aliasing_output = (\d+)", part)
+            if found:
+                out.append(i)
+                if int(found.group(1)) < len(sizes):
+                    sizes[int(found.group(1))] = None
+        for i, part in enumerate(self.parameters):
+            if "jax.buffer_donor" in part and type_of(part) in sizes:
+                out.append(i)
+                sizes[sizes.index(type_of(part))] = None
+        return sorted(out)
+
+
+def type_of(part):
+    """Returns the element type and the number of elements of a tensor's text."""
+    found = re.search(r"tensor<([^>]*)>", part)
+    if not found:
+        return None
+    *dims, element = found.group(1).split(",")[0].split("x")
+    return element, math.prod(int(d) for d in dims if d.isdigit())
 
 
 def meshes_of(text):

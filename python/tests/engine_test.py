@@ -1,0 +1,185 @@
+"""Tests of the engine: the bridge to node, arrays, programs, callbacks, many devices.
+
+    PYTHONPATH=python python -m unittest python/tests/engine_test.py
+"""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import ml_dtypes  # noqa: E402
+import numpy as np  # noqa: E402
+from jax.sharding import NamedSharding, PartitionSpec as P  # noqa: E402
+
+from jaxlib._engine import get_engine  # noqa: E402
+from jaxlib._engine.dtypes import DTYPES  # noqa: E402
+
+
+def in_python(script, **environment):
+    """Runs a script in another process; returns what it printed, errors included."""
+    env = {**os.environ, **environment}
+    run = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
+    return run.stdout + run.stderr
+
+
+class Life(unittest.TestCase):
+    def test_missing_node_is_said_at_once(self):
+        text = in_python("import jax; jax.devices()", PATH="/nowhere", XLA_WASM_NODE="")
+        self.assertIn("which is not on the PATH: install Node.js 20.16 or later", text)
+
+    def test_core_that_is_not_there_is_said(self):
+        text = in_python("import jax; jax.devices()", XLA_WASM="/nowhere")
+        self.assertIn("XLA_WASM is /nowhere", text)
+
+    def test_what_is_no_node_is_said(self):
+        text = in_python("import jax, jax.numpy as jnp; jnp.ones(3) + 1", XLA_WASM_NODE="/bin/false")
+        self.assertIn("could not start node: Node.js 20.16 or later is needed", text)
+
+    def test_node_ends_with_python(self):
+        script = ("import jax, jax.numpy as jnp; (jnp.ones(3) + 1).block_until_ready()\n"
+                  "from jaxlib._engine import get_engine; print(get_engine()._process.pid)")
+        pid = int(in_python(script).split()[-1])
+        for _ in range(50):
+            if not os.path.exists(f"/proc/{pid}"):
+                return
+            time.sleep(0.1)
+        self.fail("node goes on after Python has ended")
+
+    def test_death_of_node_is_an_error_of_the_call_and_the_next_one_works(self):
+        f = jax.jit(lambda x: x * 2)
+        kept = f(jnp.arange(3.0)).block_until_ready()
+        engine = get_engine()
+        process = engine._process
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        with self.assertRaisesRegex(jax.errors.JaxRuntimeError, "UNAVAILABLE: the process of node"):
+            np.asarray(kept)
+        with self.assertRaisesRegex(jax.errors.JaxRuntimeError, "lost with the process"):
+            np.asarray(kept)
+        np.testing.assert_array_equal(f(jnp.arange(3.0)), [0, 2, 4])
+
+    def test_forked_child_has_a_process_of_its_own(self):
+        script = ("import os, jax, jax.numpy as jnp\n"
+                  "x = jnp.arange(3.) + 1; print(x)\n"
+                  "pid = os.fork()\n"
+                  "print(jnp.ones(2) * 3, flush=True)\n"
+                  "os.waitpid(pid, 0) if pid else os._exit(0)")
+        self.assertEqual(in_python(script).count("[3. 3.]"), 2)
+
+
+class Arrays(unittest.TestCase):
+    def test_all_types_go_there_and_back(self):
+        for dtype in DTYPES:
+            with self.subTest(dtype=dtype.name), jax.enable_x64(True):
+                values = np.arange(6).reshape(2, 3) % 2
+                if dtype.name == "float8_e8m0fnu":  # It has no zero.
+                    values += 1
+                x = values.astype(dtype)
+                y = jax.jit(lambda a: a.T)(x)
+                self.assertEqual(y.dtype, dtype)
+                np.testing.assert_array_equal(np.asarray(y).astype(np.complex128), values.T)
+
+    def test_narrow_integers_keep_their_sign(self):
+        x = np.array([-8, -1, 0, 7], ml_dtypes.int4)
+        np.testing.assert_array_equal(np.asarray(jnp.asarray(x) + 0).astype(int), [-8, -1, 0, 7])
+
+    def test_large_arrays(self):
+        x = np.random.default_rng(0).random((1000, 500)).astype(np.float32)
+        np.testing.assert_array_equal(np.asarray(jax.jit(lambda a: a + 0)(x)), x)
+        strided = jnp.asarray(x[::2, ::3])
+        np.testing.assert_array_equal(np.asarray(strided), x[::2, ::3])
+
+    def test_arrays_that_are_dropped_free_their_memory(self):
+        engine = get_engine()
+        f = jax.jit(lambda x: x + 1)
+        f(jnp.ones(1000000)).block_until_ready()
+        gc.collect()
+        before = engine.call("memoryInUse")
+        kept = [f(jnp.ones(1000000)).block_until_ready() for _ in range(3)]
+        self.assertGreater(engine.call("memoryInUse"), before + 11e6)
+        del kept
+        gc.collect()
+        self.assertLess(engine.call("memoryInUse"), before + 1e6)
+
+    def test_donation(self):
+        f = jax.jit(lambda x: x + 1, donate_argnums=0)
+        x = jnp.ones(1000) + 0
+        y = f(x)
+        self.assertTrue(x.is_deleted())
+        with self.assertRaisesRegex(RuntimeError, "deleted"):
+            np.asarray(x)
+        np.testing.assert_array_equal(y, np.full(1000, 2))
+
+    def test_dlpack(self):
+        for dtype in (np.float32, np.int8, np.bool_, ml_dtypes.bfloat16, np.complex64):
+            x = jnp.ones((2, 3), dtype)
+            y = jax.dlpack.from_dlpack(x)
+            np.testing.assert_array_equal(np.asarray(y), np.asarray(x))
+        np.testing.assert_array_equal(np.from_dlpack(jnp.arange(4.0)), np.arange(4.0))
+        np.testing.assert_array_equal(jax.dlpack.from_dlpack(np.arange(6.0, dtype="f").reshape(2, 3).T),
+                                      np.arange(6).reshape(2, 3).T)
+
+    def test_errors_of_runs_come_with_the_result(self):
+        f = jax.jit(lambda n: jnp.zeros((100000, 100000), jnp.float32) + n)
+        with self.assertRaisesRegex(jax.errors.JaxRuntimeError, "RESOURCE_EXHAUSTED"):
+            f(1.0).block_until_ready()
+        np.testing.assert_array_equal(jnp.ones(2) + 1, [2, 2])
+
+
+class Callbacks(unittest.TestCase):
+    def test_callback_runs_programs_itself(self):
+        def outer(x):
+            return np.asarray(jnp.sin(x) + 1)
+
+        f = jax.jit(lambda x: jax.pure_callback(outer, x, x) * 2)
+        np.testing.assert_allclose(f(jnp.ones(3)), 2 * (np.sin(np.ones(3)) + 1), rtol=1e-6)
+
+    def test_error_of_a_callback(self):
+        def bad(x):
+            raise ValueError("no such value")
+
+        with self.assertRaisesRegex(jax.errors.JaxRuntimeError, "no such value"):
+            jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(bad, x, x))(jnp.ones(3)))
+        np.testing.assert_array_equal(jnp.ones(2) + 1, [2, 2])
+
+    def test_targets_that_are_functions_of_python(self):
+        jax.ffi.register_ffi_target("twice", lambda x: (x * 2,))
+        f = jax.jit(lambda x: jax.ffi.ffi_call("twice", jax.ShapeDtypeStruct(x.shape, x.dtype))(x))
+        np.testing.assert_array_equal(f(jnp.arange(3.0)), [0, 2, 4])
+
+
+class Devices(unittest.TestCase):
+    def setUp(self):
+        self.mesh = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    def test_shards_and_the_whole(self):
+        x = np.arange(32.0, dtype=np.float32).reshape(8, 4)
+        for spec in (P("x"), P(None, "x"), P()):
+            y = jax.device_put(x, NamedSharding(self.mesh, spec))
+            np.testing.assert_array_equal(y, x)
+            for shard in y.addressable_shards:
+                np.testing.assert_array_equal(shard.data, x[shard.index])
+            z = jax.jit(lambda a: a * 2)(y)
+            self.assertEqual(z.sharding, y.sharding)
+            for shard in z.addressable_shards:
+                np.testing.assert_array_equal(shard.data, 2 * x[shard.index])
+
+    def test_shard_map(self):
+        f = jax.jit(jax.shard_map(lambda a: jax.lax.psum(a, "x"), mesh=self.mesh, in_specs=P("x"), out_specs=P()))
+        np.testing.assert_array_equal(f(jnp.arange(8.0)), [12, 16])
+
+    def test_pmap(self):
+        f = jax.pmap(lambda a: a + jax.lax.axis_index("i"), axis_name="i")
+        np.testing.assert_array_equal(f(jnp.zeros(4)), [0, 1, 2, 3])
+
+
+if __name__ == "__main__":
+    unittest.main()
