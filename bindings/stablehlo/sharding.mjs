@@ -147,6 +147,23 @@ export function checkShardings(module, { name, attributes }) {
 
 /* ---- Manual computations ---- */
 
+/** By how much each dimension of each value is divided: the sizes of the manual axes on it. */
+function divisorsOf(c, key) {
+  const manual = new Set([...textOf(c.attribute('manual_axes')).matchAll(PARTS)].map(([, name]) => name));
+  return [...textOf(c.attribute(key)).matchAll(EACH)].map(([, mesh, dimensions]) => {
+    const body = mesh[0] === '@' ? meshNamed(c.lowering.module, mesh.replace(/^@"?|"$/g, '')) : mesh;
+    const sizes = new Map(axesOfText(body).map(({ name, size }) => [name, size]));
+    return [...dimensions.matchAll(/\{([^}]*)\}/g)].map(([, axes]) => [...axes.matchAll(PARTS)]
+      .reduce((n, [, name,, part]) => (manual.has(name) ? n * Number(part ?? sizes.get(name)) : n), 1));
+  });
+}
+
+/** The shape of a type, whose unknown sizes follow from those of the shape on the other side. */
+function shapeBeside(c, type, { elementType, dimensions }, sizeOf) {
+  if (!type.dimensions?.includes(-1)) return shapeOf(type, c.name);
+  return Shape.array(elementType, dimensions.map(sizeOf));
+}
+
 /** shard_map: splits into each device's shards, applies the body and joins the results, as XLA's import does. */
 function manualComputation(c) {
   const region = c.region(0);
@@ -154,7 +171,9 @@ function manualComputation(c) {
     'xla.sdy.manual_axes': textOf(c.attribute('manual_axes')),
     [`xla.sdy.${key}`]: textOf(c.attribute(key)),
   });
-  const local = region.arguments.map(({ type }) => shapeOf(type, c.name));
+  const [inwards, outwards] = [divisorsOf(c, 'in_shardings'), divisorsOf(c, 'out_shardings')];
+  const local = region.arguments.map(({ type }, i) =>
+    shapeBeside(c, type, c.in[i].shape, (size, d) => size / (inwards[i]?.[d] ?? 1)));
   const parts = local.length
     ? converted(c, 'xla.sdy.GlobalToLocalShape', c.in, local, attributes('in_shardings')) : [];
   const body = c.lowering.computation(c.frame, region, parts.map(({ shape }) => shape), 'xla.sdy.manual_computation_body');
@@ -162,7 +181,8 @@ function manualComputation(c) {
   const results = c.lowering.resultCount(region) === 1
     ? [called] : called.shape.tupleShapes.map((_, i) => c.b.getTupleElement(called, i));
   if (!results.length) return [];
-  const global = c.operation.results.map((_, i) => c.shape(i));
+  const global = c.operation.results.map(({ type }, i) =>
+    shapeBeside(c, type, results[i].shape, (size, d) => size * (outwards[i]?.[d] ?? 1)));
   return converted(c, 'xla.sdy.LocalToGlobalShape', results, global, attributes('out_shardings'));
 }
 

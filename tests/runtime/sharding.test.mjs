@@ -101,6 +101,29 @@ describe('the block of a device, by', () => {
   });
 });
 
+test('shards of unknown sizes follow from the whole arrays\'', async () => {
+  const text = `module @m attributes {mhlo.num_partitions = 8 : i32} {
+    sdy.mesh @mesh = <${GRID}>
+    func.func @main(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+      %0 = stablehlo.convert %x : (tensor<8x4xf32>) -> tensor<?x4xf32>
+      %1 = call @f(%0) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+      %2 = stablehlo.convert %1 : (tensor<?x4xf32>) -> tensor<8x4xf32>
+      return %2 : tensor<8x4xf32>
+    }
+    func.func private @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+      %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}, {"b"}]>]
+          out_shardings=[<@mesh, [{"a"}, {}]>] manual_axes={"a"} (%y: tensor<?x4xf32>) {
+        %1 = stablehlo.negate %y : tensor<?x4xf32>
+        sdy.return %1 : tensor<?x4xf32>
+      } : (tensor<?x4xf32>) -> tensor<?x4xf32>
+      return %0 : tensor<?x4xf32>
+    }
+  }`;
+  const x = Array.from({ length: 8 }, (_, i) => [0, 1, 2, 3].map((j) => 4 * i + j));
+  const results = await run(text, [x]);
+  for (const y of results) assert.deepEqual(y, x.map((row) => row.map((value) => -value)));
+});
+
 /* ---- XLA's notation ---- */
 
 /** Each device gives its number as its shard. */

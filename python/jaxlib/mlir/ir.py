@@ -1,6 +1,5 @@
 """MLIR's intermediate representation in pure Python, by the names of MLIR's package."""
 
-from ._ir.attributes import *  # noqa: F401,F403
 from ._ir.attributes import (  # noqa: F401
     ArrayAttr, Attribute, BoolAttr, DenseBoolArrayAttr, DenseF32ArrayAttr, DenseF64ArrayAttr,
     DenseI8ArrayAttr, DenseI16ArrayAttr, DenseI32ArrayAttr, DenseI64ArrayAttr, DictAttr,
@@ -13,11 +12,12 @@ from ._ir.elements import (  # noqa: F401
     DenseElementsAttr, DenseFPElementsAttr, DenseIntElementsAttr, DenseResourceElementsAttr)
 from ._ir.location import (  # noqa: F401
     CallSiteLoc, FileLineColLoc, FusedLoc, Location, NameLoc, UnknownLoc)
+from ._ir.lists import (  # noqa: F401
+    BlockArgumentList, BlockPredecessors, BlockSuccessors, OpAttributeMap, OpOperandList,
+    OpOperands, OpResultList, OpSuccessors, RegionSequence)
 from ._ir.operations import (  # noqa: F401
-    Block, BlockArgument, BlockArgumentList, BlockList, BlockPredecessors, BlockSuccessors,
-    InsertionPoint, Module, OpAttributeMap, Operation, OperationList, OpOperand, OpOperandList,
-    OpOperands, OpResult, OpResultList, OpSuccessors, Region, RegionSequence, Value, WalkOrder,
-    WalkResult, _OperationBase)
+    Block, BlockArgument, BlockList, InsertionPoint, Module, Operation, OperationList, OpOperand,
+    OpResult, Region, Value, WalkOrder, WalkResult, _OperationBase)
 from ._ir.symbols import SymbolTable  # noqa: F401
 from ._ir.types import (  # noqa: F401
     BF16Type, ComplexType, DynamicType, F16Type, F32Type, F64Type, Float4E2M1FNType,

@@ -21,7 +21,8 @@ class Aliases:
     arguments, and what these name, are defined before the operation; the others after it.
     """
 
-    def __init__(self, operation):
+    def __init__(self, operation, generic):
+        self._generic = generic
         self._depths = {}
         self._early = set()
         self._operation(operation)
@@ -30,12 +31,13 @@ class Aliases:
 
     def _operation(self, operation):
         self._visit(operation._location, True)
-        name = operation._name
+        # Some texts leave locations out: of a reduction's body, of a loop's arguments.
+        name = "" if self._generic else operation._name
         if name == "stablehlo.reduce" and compact_reduction(operation) is not None:
             return
         for region in operation._regions:
             for block in region._blocks:
-                if name != "stablehlo.while":  # Its text has no locations of arguments.
+                if name != "stablehlo.while":
                     for argument in block._arguments:
                         self._visit(argument.location, False)
                 for nested in block._operations:

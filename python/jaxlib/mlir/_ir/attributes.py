@@ -1,12 +1,12 @@
 """Attributes of the builtin dialect, except for dense elements."""
 
+import numpy as np
+
 from . import types
 from .context import context_of
 from .location import quote
 from .numbers import float_text
 from .types import FloatType, IndexType, IntegerType, NoneType, TypeID, _StaticTypeID
-
-import numpy as np
 
 
 class Attribute:
@@ -208,7 +208,8 @@ class FloatAttr(Attribute):
         from .numbers import dtype_of
         if not isinstance(type, FloatType):
             raise types.MLIRErrorOf("expected floating point type")
-        return FloatAttr._of((type, np.asarray(value).astype(dtype_of(type)).tobytes()))
+        with np.errstate(over="ignore"):
+            return FloatAttr._of((type, np.asarray(value).astype(dtype_of(type)).tobytes()))
 
     get_unchecked = get
 

@@ -7,9 +7,10 @@ def is_bytecode(data):
 
 
 def write_operation(operation):
-    """Returns the operation as bytes, with locations."""
+    """Returns the operation as bytes, with locations; the generic form leaves nothing out."""
     from .printer import print_operation
-    return print_operation(operation, enable_debug_info=True).encode("utf-8", "surrogateescape")
+    text = print_operation(operation, enable_debug_info=True, print_generic_op_form=True)
+    return text.encode("utf-8", "surrogateescape")
 
 
 def read_module(data):

@@ -3,10 +3,9 @@
 import numpy as np
 
 from .attributes import Attribute, BoolAttr, FloatAttr, IntegerAttr
-from .location import quote
 from .numbers import dtype_of, element_type_of, nested_text
-from .types import (ComplexType, FloatType, IndexType, IntegerType, MLIRErrorOf, RankedTensorType,
-                    ShapedType, Type)
+from .types import (FloatType, IndexType, IntegerType, RankedTensorType,
+                    ShapedType)
 
 _HEX_ABOVE = 100
 
@@ -220,4 +219,3 @@ def shaped(element_type, shape):
 
 __all__ = ["DenseElementsAttr", "DenseIntElementsAttr", "DenseFPElementsAttr",
            "DenseResourceElementsAttr", "of_bytes"]
-_ = (ComplexType, MLIRErrorOf, Type, quote)

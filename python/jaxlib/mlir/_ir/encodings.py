@@ -71,19 +71,31 @@ def _float(r):
 
 
 def _tensor_of(type_, data):
-    """Makes elements of raw bytes; booleans may be packed."""
+    """Makes elements of raw bytes. Booleans are bits, or a byte each in some versions."""
     element = type_.element_type
     count = int(np.prod(type_.shape, dtype=np.int64))
     size = dtype_of(element).itemsize
-    if element._text == "i1" and count > 1 and len(data) not in (1, count) or (
-            element._text == "i1" and len(data) == 1 and data[0] > 1):
-        bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count]
-        data = bits.tobytes() if len(data) * 8 >= count else data
-        if data and data == data[:1] * count:
-            data = data[:1]
+    if element._text == "i1":
+        if len(data) == 1 and data[0] in (0, 0xFF):
+            data = bytes((data[0] & 1,))
+        elif len(data) == (count + 7) // 8:
+            bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")
+            data = bits[:count].tobytes()
     if count > 1 and len(data) > size and data == data[:size] * count:
         data = data[:size]
+    if len(data) not in (size, size * count):
+        raise ValueError(f"{len(data)} bytes are not the elements of {type_}")
     return of_bytes(type_, data)
+
+
+def _raw(attribute):
+    """Returns the elements as bytes, booleans as bits."""
+    data = attribute._key[1]
+    if attribute.type.element_type._text != "i1":
+        return data
+    if attribute.is_splat:
+        return b"\xff" if data[0] else b"\0"
+    return np.packbits(np.frombuffer(data, np.uint8), bitorder="little").tobytes()
 
 
 def _dense(r):
@@ -361,7 +373,7 @@ def write_vhlo_attribute(w, attribute):
     elif isinstance(attribute, DenseElementsAttr):
         w.varint(15)
         w.type(attribute.type)
-        w.blob(attribute._key[1])
+        w.blob(_raw(attribute))
     elif isinstance(attribute, a._DenseArrayAttr):
         return write_vhlo_attribute(w, dense_of_array(attribute))
     else:

@@ -2,9 +2,9 @@
 
 A format is text with places in braces: `{name}` an operand or an attribute, `{}` the attributes
 that are not written elsewhere, `{:name}` the type of an operand or result, `{:rule}` types by a
-rule, `{!name}` a form of its own. `<? … ?>` is left out if the attributes in it are not there. `~same`
-and `~fn` at the end stand for `{} : {:same}` and `{} : {:fn}`. `!name` alone is a form of its own
-for the whole operation.
+rule, `{!name}` a form of its own. `<? … ?>` is left out if the attributes in it are not there.
+`~same` and `~fn` at the end stand for `{} : {:same}` and `{} : {:fn}`. `!name` alone is a form of
+its own for the whole operation.
 """
 
 import re
@@ -87,8 +87,8 @@ class Format:
             elif kind == "operand":
                 row = self.row
                 if len(row.operands) == 1 or len(row.operands) == len(operation._operands):
-                    values = (operation._operands if row.operands[argument].variadic and
-                              len(row.operands) == 1 else [operation._operands[argument]])
+                    alone = row.operands[argument].variadic and len(row.operands) == 1
+                    values = operation._operands if alone else [operation._operands[argument]]
                 else:
                     from .views import _operand_range
                     start, stop = _operand_range(operation, row, argument)
@@ -113,8 +113,9 @@ class Format:
         if not self.defaults:
             return self.elided
         attributes = operation._attributes
-        return self.elided | {key for key, text in self.defaults.items()
-                              if key in attributes and str(attributes[key]).replace(' ', '') == text}
+        return self.elided | {
+            key for key, text in self.defaults.items()
+            if key in attributes and str(attributes[key]).replace(" ", "") == text}
 
 
 def bare_text(printer, attribute, kind=None):

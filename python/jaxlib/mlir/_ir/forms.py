@@ -1,6 +1,6 @@
 """Forms of text that no format describes: of operations, of types and of attributes."""
 
-from .attributes import ArrayAttr, DictAttr, symbol_text
+from .attributes import symbol_text
 from .registry import find_row
 from .types import ComplexType, RankedTensorType, result_text
 
@@ -174,6 +174,8 @@ def _print_return(printer, operation):
     if operation._operands:
         printer.write(f" {printer.values_text(operation._operands)} : "
                       f"{_operand_types(printer, operation)}")
+    elif operation._name == "stablehlo.return":
+        printer.write(" ")
 
 
 def _print_barrier(printer, operation):
@@ -352,4 +354,3 @@ OPERATIONS = {
     "manual": Form(_print_manual, "manual"),
     "named": Form(_print_named, "named"),
 }
-_ = (ArrayAttr, DictAttr)

@@ -1,11 +1,9 @@
 """Rules that give the types of results from operands and attributes."""
 
-import math
 
-from .attributes import IntegerAttr
 from .elements import DenseElementsAttr
 from .structs import Bounds
-from .types import (DYNAMIC, ComplexType, FunctionType, FutureType, IntegerType, RankedTensorType,
+from .types import (DYNAMIC, ComplexType, FutureType, IntegerType, RankedTensorType,
                     TokenType, TupleType, i1, i32)
 
 
@@ -336,4 +334,3 @@ RULES = {
     "size": lambda types, attributes, operands: RankedTensorType.get((), i32()),
     "tuple": lambda types, attributes, operands: TupleType.get_tuple(types),
 }
-_ = (math, IntegerAttr, FunctionType)

@@ -12,8 +12,8 @@ from .location import UNKNOWN
 from .operations import Module, Operation
 from .registry import find_row
 
-_ACCURATE = frozenset("cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt "
-                      "sine sqrt tan tanh".split())
+_ACCURATE = frozenset("cbrt cosine exponential exponential_minus_one log log_plus_one logistic "
+                      "rsqrt sine sqrt tan tanh".split())
 
 # Second versions of operations, and the version of StableHLO from which on they are written.
 _SECOND = {"all_gather": (1, 5, 0), "all_reduce": (1, 5, 0), "all_to_all": (1, 5, 0),
@@ -299,7 +299,7 @@ def _imploded(base, attributes, row):
     if "channel_id" in attributes:
         handle = attributes.pop("channel_id").value
         kind = attributes.pop("channel_type", None)
-        handles = (handle, 1 if kind is None else kind.value)
+        handles = (handle, 0 if kind is None else kind.value)
         attributes["channel_handle"] = stablehlo("channel_handle")._of(handles)
     for key in ("use_global_device_ids", "has_dynamic_root"):
         if key in attributes:

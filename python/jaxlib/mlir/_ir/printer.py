@@ -215,7 +215,7 @@ def print_operation(operation, large_elements_limit=None, enable_debug_info=Fals
                       pretty_debug_info, skip_regions)
     aliases = None
     if enable_debug_info and not pretty_debug_info:
-        aliases = Aliases(operation)
+        aliases = Aliases(operation, print_generic_op_form)
         printer.aliases = aliases.names
     printer.operation(operation)
     text = printer.text()

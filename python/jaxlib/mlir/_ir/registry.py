@@ -39,6 +39,11 @@ class Parameter:
     __slots__ = ("role", "name", "key", "variadic", "optional", "kind", "default")
 
 
+def rows_of(table):
+    """Returns the rows of a table; an indented line goes on with the row before it."""
+    return table.strip().replace("\n    ", " ").split("\n")
+
+
 def register(line):
     """Registers a line of a table; returns (operation name, class name, function name)."""
     head = line.split("|", 1)[0].split()

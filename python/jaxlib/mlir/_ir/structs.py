@@ -1,10 +1,11 @@
 """Attributes of dialects: enumerations and structures, made from a line each."""
 
+import numpy as np
+
 from .attributes import Attribute
 from .numbers import float_text
-from .types import DYNAMIC, Type
-
-import numpy as np
+from .registry import rows_of
+from .types import DYNAMIC
 
 # (dialect, mnemonic) -> class; the parser finds attributes here.
 KNOWN = {}
@@ -131,7 +132,7 @@ def define(cls, dialect, module, name, mnemonic, **members):
 
 def define_structures(dialect, module, table):
     """Defines a structure a line: `mnemonic Class flags field:kind …`; text=field renames."""
-    for line in table.strip().split("\n"):
+    for line in rows_of(table):
         mnemonic, name, *words = line.split()
         sparse = words[0] == "sparse"
         fields = []
@@ -144,7 +145,7 @@ def define_structures(dialect, module, table):
 
 def define_enumerations(dialect, module, table):
     """Defines an enumeration a line: `mnemonic Class word …`; `<>` before words brackets them."""
-    for line in table.strip().split("\n"):
+    for line in rows_of(table):
         mnemonic, name, *words = line.split()
         bracketed = words[0] == "<>"
         define(Enumeration, dialect, module, name, mnemonic, _words=tuple(words[bracketed:]),
@@ -275,6 +276,3 @@ class Bounds(Attribute):
             bounds.append(DYNAMIC if parser.accept("?") else parser.integer())
             parser.accept(",")
         return cls._of(tuple(bounds))
-
-
-_ = Type

@@ -89,8 +89,10 @@ def as_value(argument, number, name):
         return argument.result
     if isinstance(argument, OpResultList) and len(argument) == 1:
         return argument[0]
-    raise ValueError(f'Operand {number} of operation "{name}" must be a Value '
-                     f"({'was None and optional operands are not allowed here' if argument is None else 'is not a Value'})")
+    problem = "is not a Value"
+    if argument is None:
+        problem = "was None and optional operands are not allowed here"
+    raise ValueError(f'Operand {number} of operation "{name}" must be a Value ({problem})')
 
 
 def as_values(argument):
@@ -225,7 +227,7 @@ def _inferred(row, operands, attributes, location):
     try:
         return infer(row.name, operands, attributes, row)
     except ValueError as error:
-        raise MLIRError(f'Failed to infer types',
+        raise MLIRError("Failed to infer types",
                         [DiagnosticInfo(str(error), location)]) from None
 
 
@@ -412,7 +414,7 @@ def define_dialect(namespace, module, table):
     namespace: of the dialect. module: globals of the module. table: a line an operation, whose
     names are without namespace.
     """
-    for line in table.strip().split("\n"):
+    for line in registry.rows_of(table):
         name, class_name, function = registry.register(f"{namespace}.{line}")
         row = registry.find_row(name)
         members = _properties(row)

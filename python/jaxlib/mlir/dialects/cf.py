@@ -9,8 +9,10 @@ from .._ir.views import define_dialect
 _TABLE = """
 assert | arg .msg:StrAttr
 br BranchOp | *destOperands .dest:UnitAttr |  |  | terminator
-cond_br CondBranchOp | condition *trueDestOperands *falseDestOperands .trueDest:UnitAttr .falseDest:UnitAttr .branch_weights:DenseI32ArrayAttr? |  |  | terminator segments
-switch | flag *defaultOperands *caseOperands .case_operand_segments:DenseI32ArrayAttr .defaultDestination:UnitAttr .caseDestinations:UnitAttr .case_values? |  |  | segments
+cond_br CondBranchOp | condition *trueDestOperands *falseDestOperands .trueDest:UnitAttr
+    .falseDest:UnitAttr .branch_weights:DenseI32ArrayAttr? |  |  | terminator segments
+switch | flag *defaultOperands *caseOperands .case_operand_segments:DenseI32ArrayAttr
+    .defaultDestination:UnitAttr .caseDestinations:UnitAttr .case_values? |  |  | segments
 """
 
 define_dialect("cf", globals(), _TABLE)

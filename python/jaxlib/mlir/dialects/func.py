@@ -13,10 +13,13 @@ from .._ir.types import FunctionType
 from .._ir.views import as_values, define_dialect
 
 _TABLE = """
-call_indirect | callee *callee_operands .arg_attrs:DictArrayAttr? .res_attrs:DictArrayAttr? | *results_
-call | .callee:FlatSymbolRefAttr *operands_ .arg_attrs:DictArrayAttr? .res_attrs:DictArrayAttr? .no_inline:UnitAttr? | *result | {callee}({operands_})~fn
+call_indirect | callee *callee_operands .arg_attrs:DictArrayAttr? .res_attrs:DictArrayAttr? |
+    *results_
+call | .callee:FlatSymbolRefAttr *operands_ .arg_attrs:DictArrayAttr? .res_attrs:DictArrayAttr?
+    .no_inline:UnitAttr? | *result | {callee}({operands_})~fn
 constant | .value:FlatSymbolRefAttr | result | {} {value} : {:results}
-func | .sym_name:SymbolNameAttr .function_type .sym_visibility:StrAttr? .arg_attrs:DictArrayAttr? .res_attrs:DictArrayAttr? .no_inline:UnitAttr? @body |  | !function
+func | .sym_name:SymbolNameAttr .function_type .sym_visibility:StrAttr? .arg_attrs:DictArrayAttr?
+    .res_attrs:DictArrayAttr? .no_inline:UnitAttr? @body |  | !function
 return | *operands_ |  | !return | terminator
 """
 

@@ -14,7 +14,8 @@ broadcast | tensor | ~
 call | *tensors .callee:FlatSymbolRefAttr | *result
 for ForOp for_ | *tensors .iterations:UI32Attr .unroll_factor:UI32Attr? @region | *results_
 fragment_call | *tensors .origin .mesh_name:StrAttr .callee:FlatSymbolRefAttr | *result
-fragment | *inputs .origin .mesh_name:StrAttr .stage_id:I64Attr? .in_shardings? .out_shardings? @region | *results_
+fragment | *inputs .origin .mesh_name:StrAttr .stage_id:I64Attr? .in_shardings? .out_shardings?
+    @region | *results_
 named_computation | *tensors .origin @region | *results_
 named_tensor | tensor .name:StrAttr | ~
 reduce | *tensors .reduction? | ~

@@ -10,7 +10,9 @@ _TABLE = """
 condition | condition *args
 execute_region | .no_inline:UnitAttr? @region | *result
 for ForOp for_ | lowerBound upperBound step *initArgs .unsignedCmp:UnitAttr? @region | *results_
-forall | *dynamicLowerBound *dynamicUpperBound *dynamicStep .staticLowerBound:DenseI64ArrayAttr .staticUpperBound:DenseI64ArrayAttr .staticStep:DenseI64ArrayAttr *outputs .mapping? @region | *results_ |  | segments
+forall | *dynamicLowerBound *dynamicUpperBound *dynamicStep .staticLowerBound:DenseI64ArrayAttr
+    .staticUpperBound:DenseI64ArrayAttr .staticStep:DenseI64ArrayAttr *outputs .mapping? @region |
+    *results_ |  | segments
 if | condition @thenRegion @elseRegion | *results_
 forall.in_parallel InParallelOp | @region
 index_switch | arg .cases:DenseI64ArrayAttr @defaultRegion @*caseRegions | *results_
