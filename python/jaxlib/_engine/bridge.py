@@ -61,8 +61,10 @@ class Bridge:
         node = _node()
         # A pipe of its own, as node makes its standard output one that does not block.
         self._out, out = os.pipe()
-        command = [node, "--no-warnings", str(_HERE / "host.mjs"), str(find_core()), str(out),
-                   os.environ.get("XLA_WASM_THREADS", "")]
+        core, threads = find_core(), os.environ.get("XLA_WASM_THREADS", "")
+        if threads == "0" and core.parent.name.startswith("xla-wasm-"):
+            threads = "1"  # The core in a wheel is the one with threads.
+        command = [node, "--no-warnings", str(_HERE / "host.mjs"), str(core), str(out), threads]
         try:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, pass_fds=[out],
                                              start_new_session=True)  # Ctrl-C is Python's.

@@ -15,6 +15,7 @@ from .array import ArrayImpl, Buffer, ResultHandler, _make_aval, host_storage, m
 from .errors import status_error
 from .hlo_sharding import HloSharding
 from .signature import Signature
+from .traceback import Traceback
 
 _MANY_DEVICES = re.compile(
     r"sdy\.manual_computation|SPMDFullToShardShape|stablehlo\.(?:all_|reduce_scatter|collective_|"
@@ -202,7 +203,7 @@ class LoadedExecutable:
         self._partitions = needed
         self._generation = -1
         self._number = None
-        self.traceback = None
+        self.traceback = Traceback.get_traceback()
         self._compile(get_engine())
 
     def _compile(self, engine):
@@ -242,7 +243,11 @@ class LoadedExecutable:
         donated = []
         for i in self._donated:
             storage = storages[i]
-            if storage.users == 1 and args.count(args[i]) == 1:
+            if args.count(args[i]) > 1:
+                raise status_error(
+                    "INVALID_ARGUMENT", "Attempt to donate the same buffer twice in Execute() (flattened argument "
+                    f"{i}, replica 0). Toy example for this bug: `f(donate(a), a)` or `f(donate(a), donate(a))`.")
+            if storage.users == 1:
                 donated.append(args[i])
                 storage.number = None
         generation = engine.generation
