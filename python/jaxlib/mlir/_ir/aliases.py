@@ -1,14 +1,14 @@
 """Aliases of locations in text: #loc, #loc1, …, in the order in which MLIR numbers them."""
 
 from .forms import compact_reduction
-from .location import UNKNOWN, CallSiteLoc, FusedLoc, NameLoc
+from .location import CallSiteLoc, FusedLoc, NameLoc, UnknownLoc
 
 
 def _nested(location):
     """Returns the locations that the text of a location names."""
     if isinstance(location, NameLoc):
         child = location._fields[1]
-        return () if child is UNKNOWN else (child,)
+        return () if isinstance(child, UnknownLoc) else (child,)
     if isinstance(location, CallSiteLoc):
         return location._fields
     return location._fields[0] if isinstance(location, FusedLoc) else ()

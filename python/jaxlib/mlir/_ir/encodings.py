@@ -227,8 +227,18 @@ def _axis_ref(r):
 
 
 def _dimension(r):
-    axes = _attributes(r)
-    return sdy.DimensionShardingAttr._of((axes, bool(r.byte()), None))
+    axes, closed = _attributes(r), bool(r.byte())
+    priority, there = r.flagged()
+    return sdy.DimensionShardingAttr._of((axes, closed, priority if there else None))
+
+
+def _factors(r):
+    return tuple(r.signed_list())
+
+
+def _rule(r):
+    lists = (_factors(r), _attributes(r), _attributes(r), *(_factors(r) for _ in range(4)))
+    return sdy.OpShardingRuleAttr._of((*lists, bool(r.byte())))
 
 
 def _sharding(parts):
@@ -254,7 +264,9 @@ _SDY_ATTRIBUTES = {
     0: lambda r: sdy.ManualAxesAttr._of(_attributes(r)),
     1: lambda r: sdy.MeshAxisAttr._of((r.string(), r.signed())), 2: _mesh,
     3: lambda r: sdy.SubAxisInfoAttr._of((r.signed(), r.signed())), 4: _axis_ref, 5: _dimension,
-    6: _sharding(0), 7: _per_value, 15: _sharding(1), 16: _per_value, 17: _sharding(2),
+    6: _sharding(0), 7: _per_value, 8: lambda r: sdy.DimMappingAttr._of((_factors(r),)),
+    9: lambda r: sdy.TensorMappingAttr._of((_attributes(r),)), 10: _rule,
+    11: lambda r: sdy._AxisRefList._of(_attributes(r)), 15: _sharding(1), 16: _per_value, 17: _sharding(2),
 }
 ATTRIBUTES = {"builtin": _BUILTIN_ATTRIBUTES, "vhlo": _VHLO_ATTRIBUTES, "sdy": _SDY_ATTRIBUTES}
 

@@ -67,7 +67,7 @@ class Location:
 
     @staticmethod
     def unknown(context=None):
-        return UNKNOWN
+        return UnknownLoc.get(context)
 
     @staticmethod
     def file(filename, line=None, col=None, end_line=None, end_col=None, context=None, *,
@@ -114,17 +114,28 @@ class Location:
 
 
 class UnknownLoc(Location):
-    __slots__ = ()
+    """No place. One that is made for a context knows it, so that a module made there does."""
+
+    __slots__ = ("_context",)
 
     @staticmethod
     def get(context=None):
-        return UNKNOWN
+        if context is None:
+            return UNKNOWN
+        self = UnknownLoc._of()
+        self._context = context
+        return self
+
+    @property
+    def context(self):
+        return context_of(self._context)
 
     def _body(self, nested):
         return "unknown"
 
 
 UNKNOWN = UnknownLoc._of()
+UNKNOWN._context = None
 
 
 class FileLineColLoc(Location):

@@ -699,15 +699,16 @@ def _walk(operation, callback, order, op_class):
 class Module:
     """Outermost operation, builtin.module, with its one block."""
 
-    __slots__ = ("_operation", "__weakref__")
+    __slots__ = ("_operation", "context", "__weakref__")
 
     def __new__(cls, *unused, **unused_options):
         raise TypeError("Module has no constructor; use Module.create or Module.parse")
 
     @staticmethod
-    def _of(operation):
+    def _of(operation, context=None):
         self = object.__new__(Module)
         self._operation = operation
+        self.context = context_of(context)
         return self
 
     @staticmethod
@@ -715,7 +716,7 @@ class Module:
         location = location_or_current(loc)
         operation = Operation._new("builtin.module", {}, [], (), 1, location)
         operation.regions[0].blocks.append()
-        return Module._of(operation)
+        return Module._of(operation, location.context)
 
     @staticmethod
     def parse(asm, context=None):
@@ -724,18 +725,14 @@ class Module:
         if isinstance(asm, (bytes, bytearray, memoryview)):
             asm = bytes(asm)
             if is_bytecode(asm):
-                return Module._of(read_module(asm))
+                return Module._of(read_module(asm), context)
             asm = asm.decode("utf-8", "surrogateescape")
-        return Module._of(parse_module(asm))
+        return Module._of(parse_module(asm), context)
 
     @staticmethod
     def parseFile(path, context=None):
         with open(path, "rb") as file:
             return Module.parse(file.read())
-
-    @property
-    def context(self):
-        return context_of()
 
     @property
     def operation(self):

@@ -279,14 +279,15 @@ def _field(value):
 
 
 def _take(attributes, names):
-    return tuple(_field(attributes.pop(name)) for name in names)
+    """Removes attributes and returns their values; old versions lack lists."""
+    return tuple(_field(attributes.pop(name)) if name in attributes else () for name in names)
 
 
 def _imploded(base, attributes, row):
     """Returns the attributes of an operation as StableHLO has them."""
     for key, names in _DIMENSIONS.items():
         names = names.split()
-        if not all(name in attributes for name in names[:4]):
+        if names[0] not in attributes:
             continue
         name, mnemonic = key.split()
         fields = _take(attributes, names)
