@@ -198,8 +198,8 @@ build: $(DIST) $(FOR_NODE)
 # jaxlib in pure Python, with a core packed in it that has no derivatives: JAX makes them.
 WHEEL_CORE := $(B)/python/xla-threads.mjs
 wheel: $(WHEEL_CORE) $(FOR_NODE)
-	$(Q)node python/tools/core.mjs $(B)/python $(B)/python/core.br
-	$(Q)python3 python/tools/wheel.py $(B)/python $(B)/python/core.br
+	$(Q)node python/tools/core.mjs $(B)/python $(B)/python/core
+	$(Q)python3 python/tools/wheel.py $(B)/python $(B)/python/core
 
 $(FOR_NODE): $(shell find bindings -name '*.mjs' -o -name '*.d.ts') | $(NODE_MODULES)
 	@printf '  %-7s %s\n' BUNDLE $(@D)

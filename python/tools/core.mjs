@@ -1,11 +1,9 @@
 /**
  * Packs the core for the wheel: node core.mjs FOLDER FILE. The bindings that Python needs as one module, and the build
- * with threads in FOLDER, go into FILE: a line of JSON with names and sizes, then the files, all compressed by Brotli,
- * which node unpacks itself (python/jaxlib/_engine/unpack.mjs).
+ * with threads in FOLDER, go into FILE: a line of JSON with names and sizes, then the files. wheel.py compresses it.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, constants } from 'node:zlib';
 
 import { rollup } from 'rollup';
 import { minify } from 'vite';
@@ -16,7 +14,7 @@ const NAMES = { function: false, class: true }; // error messages name classes
 const [folder, target] = process.argv.slice(2);
 
 /** Parts that JAX has no use for: it differentiates and batches itself, and sends StableHLO as text. */
-const LEFT_OUT = ['stablehlo/bytecode', 'builder/batches', 'builder/functions/index', 'formats/hlo_proto',
+const LEFT_OUT = ['api/loading', 'objects/advice', 'objects/launch', 'stablehlo/quantized', 'stablehlo/bytecode', 'builder/batches', 'builder/functions/index', 'formats/hlo_proto',
   'formats/hlo_to_proto', 'formats/proto_text', 'objects/gradients', 'objects/profile'];
 const isLeftOut = (id) => LEFT_OUT.some((part) => id.endsWith(`/bindings/${part}.mjs`));
 const EXPORT = /^export (?:async )?(?:function|const|class) (\w+)/gm;
@@ -43,5 +41,4 @@ const files = { 'sync.mjs': Buffer.from(small.code) };
 for (const name of ['xla-threads.mjs', 'xla-threads.wasm']) files[name] = await readFile(`${folder}/${name}`);
 const names = Object.entries(files).map(([name, { length }]) => [name, length]);
 const all = Buffer.concat([Buffer.from(`${JSON.stringify(names)}\n`), ...Object.values(files)]);
-await writeFile(target, brotliCompressSync(all, { params: {
-  [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_SIZE_HINT]: all.length } }));
+await writeFile(target, all);

@@ -4,6 +4,7 @@ import ast
 import base64
 import hashlib
 import io
+import lzma
 import pathlib
 import re
 import sys
@@ -35,7 +36,7 @@ Tag: py3-none-any
 
 
 def bare(source):
-    """Returns Python source without comments and docstrings. Every line keeps its number, for tracebacks."""
+    """Returns Python source without comments, docstrings and empty lines, indented by single spaces."""
     lines = source.splitlines(keepends=True)
     for node in ast.walk(ast.parse(source)):
         body = getattr(node, "body", None)
@@ -50,11 +51,31 @@ def bare(source):
         if len(body) == 1 and not isinstance(node, ast.Module):
             lines[first.lineno - 1] = " " * first.col_offset + "0\n"
     kept = "".join(lines).splitlines(keepends=True)
+    in_strings = set()
     for token in tokenize.generate_tokens(io.StringIO("".join(lines)).readline):
+        (row, column), (end, _) = token.start, token.end
         if token.type == tokenize.COMMENT:
-            row, column = token.start
             kept[row - 1] = kept[row - 1][:column].rstrip() + "\n"
-    return "".join(kept)
+        elif end > row and token.type not in (tokenize.NEWLINE, tokenize.NL):
+            in_strings.update(range(row, end))  # Lines that begin within a string.
+    out = []
+    for i, line in enumerate(kept):
+        if i in in_strings:
+            out.append(line)
+        elif line.strip():
+            inner = line.lstrip(" ")
+            out.append(" " * ((len(line) - len(inner)) // 4) + inner)
+    bare = "".join(out)
+    if ast.dump(ast.parse(bare)) != ast.dump(ast.parse("".join(lines))):
+        raise SystemExit("error: a source means something else without its empty lines")
+    return bare
+
+
+def packed(data):
+    """Returns bytes compressed as far as xz can."""
+    how = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0,
+           "nice_len": 273, "mf": lzma.MF_BT4, "depth": 1000}
+    return lzma.compress(data, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=[how])
 
 
 def files():
@@ -72,7 +93,7 @@ def main(folder, core):
     text = (ROOT / "jaxlib" / "version.py").read_text()
     version = "+".join(re.search(rf'^{name} = "([^"]+)"', text, re.M).group(1) for name in ("_version", "_label"))
     info = f"jaxlib-{version}.dist-info"
-    entries = [*files(), ("jaxlib/_engine/core.br", pathlib.Path(core).read_bytes()),
+    entries = [*files(), ("jaxlib/_engine/core.xz", packed(pathlib.Path(core).read_bytes())),
                (f"{info}/METADATA", METADATA.format(version=version).encode()),
                (f"{info}/WHEEL", WHEEL.encode())]
     record = []
@@ -82,7 +103,7 @@ def main(folder, core):
 
         def add(name, data):
             entry = zipfile.ZipInfo(name, TIME)
-            entry.compress_type = zipfile.ZIP_STORED if name.endswith(".br") else zipfile.ZIP_DEFLATED
+            entry.compress_type = zipfile.ZIP_STORED if name.endswith(".xz") else zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, data)
 

@@ -61,10 +61,13 @@ class Bridge:
         node = _node()
         # A pipe of its own, as node makes its standard output one that does not block.
         self._out, out = os.pipe()
-        command = [node, "--no-warnings", str(_HERE / "host.mjs"), str(find_core()), str(out),
-                   os.environ.get("XLA_WASM_THREADS", "")]
+        core, threads = find_core(), os.environ.get("XLA_WASM_THREADS", "")
+        if threads == "0" and core.parent.name.startswith("xla-wasm-"):
+            threads = "1"  # The core in a wheel is the one with threads.
+        command = [node, "--no-warnings", str(_HERE / "host.mjs"), str(core), str(out), threads]
         try:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, pass_fds=[out])
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, pass_fds=[out],
+                                             start_new_session=True)  # Ctrl-C is Python's.
         except OSError as error:
             os.close(self._out)
             raise RuntimeError(f"jaxlib on xla-wasm cannot start node ({node}): {error}") from error
@@ -203,6 +206,13 @@ class Bridge:
                 return self._wait() if waits else None
             except (BrokenPipeError, EOFError, ConnectionResetError):
                 raise self._died() from None
+            except Exception:
+                raise
+            except BaseException:  # As by Ctrl-C: the rest of an answer would be taken for the next one.
+                if self._process is not None:
+                    self._process.kill()
+                    self._died()
+                raise
 
     def _wait_into(self, view):
         count, size = _header.unpack(self._read_exactly(8))

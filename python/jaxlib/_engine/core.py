@@ -2,9 +2,30 @@
 
 import os
 import pathlib
+import tempfile
 
 _HERE = pathlib.Path(__file__).resolve().parent
 _ENTRY = pathlib.Path("build", "node", "sync.mjs")
+
+
+_folder = None
+
+
+def _unpacked(packed):
+    """Returns the entry of the core that a wheel holds, unpacked into a folder of this process."""
+    global _folder
+    if _folder is None:
+        import json
+        import lzma
+
+        data = lzma.decompress(packed.read_bytes())
+        line = data.index(b"\n")
+        _folder = tempfile.TemporaryDirectory(prefix="xla-wasm-", ignore_cleanup_errors=True)
+        at = line + 1
+        for name, size in json.loads(data[:line]):
+            pathlib.Path(_folder.name, name).write_bytes(data[at:at + size])
+            at += size
+    return pathlib.Path(_folder.name, "sync.mjs")
 
 
 def find_core():
@@ -21,8 +42,8 @@ def find_core():
         if path.is_file():
             return path
         raise RuntimeError(f"XLA_WASM is {given}, where {_ENTRY} of the package xla-wasm is not.")
-    if (_HERE / "core.br").is_file():
-        return _HERE / "core.br"
+    if (_HERE / "core.xz").is_file():
+        return _unpacked(_HERE / "core.xz")
     places = [_HERE.parents[2]]
     here = pathlib.Path.cwd()
     places += [folder / "node_modules" / "xla-wasm" for folder in (here, *here.parents)]

@@ -6,7 +6,6 @@ import { readSync, writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 import { plainError, Session } from './session.mjs';
-import { unpack } from './unpack.mjs';
 
 const OPS = ['answer', 'execute', 'put', 'read', 'free', 'assemble', 'call', 'target', 'wait'];
 const [ANSWER, EXECUTE, PUT, READ, FREE, ASSEMBLE, CALL, TARGET, WAIT] = OPS.keys();
@@ -191,9 +190,8 @@ function serve(list, size) {
 
 let session;
 try {
-  const xla = await import(pathToFileURL(path.endsWith('.br') ? unpack(path) : path));
-  // The core in a wheel has threads: this one and another, at least.
-  const options = !threads ? {} : { threads: path.endsWith('.br') ? Math.max(Number(threads), 1) : Number(threads) };
+  const xla = await import(pathToFileURL(path));
+  const options = threads ? { threads: Number(threads) } : {};
   await xla.Client.prepareSync({ threads: options.threads ?? 1 });
   session = new Session(xla, xla.Client.createSync(options), callback);
   answerJson({ node: process.version, threads: options.threads });

@@ -66,13 +66,13 @@ export class Session {
   }
 
   /**
-   * Compiles StableHLO (text or bytecode) or a serialized HLO module.
+   * Compiles StableHLO.
    * @param {number} number of the program
    * @param {{ partitions?: number }} options
    * @returns {object} what Python wants to know of it
    */
   compile(number, source, { partitions = 1, optimize = true } = {}) {
-    const module = this.#client.loadSync(source);
+    const module = this.#client.parseStableHloSync(source);
     try {
       const executable = this.#client.compileSync(module, { replicas: 1, partitions, optimize });
       this.#programs.set(number, executable);
@@ -93,9 +93,9 @@ export class Session {
     return this.#program(number).toString();
   }
 
-  /** A program as HLO text, not optimised: { text, proto }. */
+  /** A program as HLO text, not optimised. */
   hloOf(source) {
-    const module = this.#client.loadSync(source);
+    const module = this.#client.parseStableHloSync(source);
     try {
       return module.toString();
     } finally {

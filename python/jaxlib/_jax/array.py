@@ -454,7 +454,10 @@ def _host_value(x, dtype):
 
 
 def host_storage(x, dtype):
-    return Storage.of(_host_value(x, np.dtype(dtype)))
+    dtype = np.dtype(dtype)
+    if dtype.names:  # float0, whose elements have no values.
+        return Storage.of(np.zeros(np.shape(x), bool))
+    return Storage.of(_host_value(x, dtype))
 
 
 def _shard_buffer(x, dtype, shape, device, force_copy):

@@ -10,7 +10,7 @@ from .callbacks import TARGETS
 from .device import Device, DeviceList, live_objects
 from .errors import status_error
 from .executable import Executable, LoadedExecutable, PjRtLayout
-from .options import CompileOptions
+from .options import CompileOptions, check_overrides
 
 
 class Client:
@@ -74,8 +74,9 @@ class Client:
         """Compiles a module, its text, or its bytecode."""
         if isinstance(executable_devices, (list, tuple)):
             executable_devices = DeviceList(tuple(executable_devices))
-        return LoadedExecutable(self, _source_of(computation), executable_devices,
-                                compile_options or CompileOptions(), host_callbacks)
+        options = compile_options or CompileOptions()
+        check_overrides(options.env_option_overrides)
+        return LoadedExecutable(self, _source_of(computation), executable_devices, options, host_callbacks)
 
     def compile_ifrt_program(self, program, options, /):
         return Executable(self.compile_and_load_ifrt_program(program, options))

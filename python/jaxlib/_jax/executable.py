@@ -15,6 +15,7 @@ from .array import ArrayImpl, Buffer, ResultHandler, _make_aval, host_storage, m
 from .errors import status_error
 from .hlo_sharding import HloSharding
 from .signature import Signature
+from .traceback import Traceback
 
 _MANY_DEVICES = re.compile(
     r"sdy\.manual_computation|SPMDFullToShardShape|stablehlo\.(?:all_|reduce_scatter|collective_|"
@@ -189,6 +190,11 @@ class LoadedExecutable:
                 source = _PARTITIONS.sub(r"\g<1>1", source, count=1)
             self._waits = bool(self._host_callbacks) or bool(_CALLBACK.search(source)) or (
                 callbacks.may_call_python(source))
+            if self._num_devices > 1 and "@InspectSharding" in source:
+                from .ffi import inspectors
+                from .propagation import tell_inspected
+
+                tell_inspected(source, Signature(source), inspectors)
             source = source.encode("utf-8", "surrogateescape")
         else:
             needed = self._num_devices
@@ -197,7 +203,7 @@ class LoadedExecutable:
         self._partitions = needed
         self._generation = -1
         self._number = None
-        self.traceback = None
+        self.traceback = Traceback.get_traceback()
         self._compile(get_engine())
 
     def _compile(self, engine):
@@ -237,7 +243,11 @@ class LoadedExecutable:
         donated = []
         for i in self._donated:
             storage = storages[i]
-            if storage.users == 1 and args.count(args[i]) == 1:
+            if args.count(args[i]) > 1:
+                raise status_error(
+                    "INVALID_ARGUMENT", "Attempt to donate the same buffer twice in Execute() (flattened argument "
+                    f"{i}, replica 0). Toy example for this bug: `f(donate(a), a)` or `f(donate(a), donate(a))`.")
+            if storage.users == 1:
                 donated.append(args[i])
                 storage.number = None
         generation = engine.generation
@@ -329,7 +339,10 @@ class LoadedExecutable:
         return [_hlo.hlo_module_from_text(self.get_hlo_text())]
 
     def get_output_memory_kinds(self):
-        return [["device"] * len(self._result_types)]
+        if not isinstance(self._source, str) or "mhlo.memory_kind" not in self._source:
+            return [["device"] * len(self._result_types)]
+        found = [re.search(r'mhlo\.memory_kind = "(\w+)"', part) for part in Signature(self._source).results]
+        return [[kind.group(1) if kind else "device" for kind in found]]
 
     def _shardings(self, which):
         if self._num_devices == 1:

@@ -118,10 +118,11 @@ def register_custom_call_partitioner(name, prop_user_sharding, partition, infer_
     _partitioners[name] = (prop_user_sharding, partition, infer_sharding_from_operands)
 
 
-_inspected = []
+# Functions that are told shardings, by the number that a program has.
+inspectors = []
 
 
 def encode_inspect_sharding_callback(handler, /):
     """Returns bytes by which a program names the handler."""
-    _inspected.append(handler)
-    return str(len(_inspected) - 1).encode()
+    inspectors.append(handler)
+    return str(len(inspectors) - 1).encode()

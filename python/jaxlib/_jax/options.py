@@ -6,6 +6,8 @@ import json
 
 import numpy as np
 
+from .errors import status_error
+
 
 class AutotuneCacheMode(enum.Enum):
     UNSPECIFIED = 0
@@ -222,3 +224,25 @@ class CompileOptions(_Options):
 
 def _checked_overrides(pairs):
     return [(str(name), value) for name, value in pairs]
+
+
+# Options beside XLA's flags, by their types.
+_OTHERS = {"exec_time_optimization_effort": float, "memory_fitting_effort": float, "optimization_level": int,
+           "memory_fitting_level": int, "num_replicas": int, "num_partitions": int,
+           "use_spmd_partitioning": bool, "use_shardy_partitioner": bool,
+           "use_auto_spmd_partitioning": bool}
+_FLAGS = {"xla_embed_ir_in_executable": bool}
+
+
+def check_overrides(pairs):
+    """Refuses options of compilation that XLA has not, or whose value is of another type."""
+    for name, value in pairs:
+        if name in _OTHERS:
+            kind = _OTHERS[name]
+        elif name.startswith("xla_"):
+            kind = _FLAGS.get(name) or type(_OPTION_TYPES.get(name, value))
+        else:
+            raise status_error("INVALID_ARGUMENT", f"No such compile option: {name!r}")
+        if kind is bool and not isinstance(value, bool) and str(value).lower() not in ("true", "false", "0", "1"):
+            raise status_error("INVALID_ARGUMENT",
+                               f"While setting option {name}, {value!r} is not a valid bool value.")

@@ -138,8 +138,22 @@ def _even(sharding, shape, meshes):
     return (sharding[0], tuple(dims), sharding[2])
 
 
+def tell_inspected(text, signature, handlers):
+    """Tells handlers, by number, the shardings of values that a program inspects."""
+    if "@InspectSharding" not in text:
+        return
+    meshes = meshes_of(text)
+    function = _Function(text, meshes, signature)
+    function.inspected = []
+    function.propagate([_stated(part, meshes) for part in signature.parameters])
+    for number, sharding in function.inspected:
+        handlers[number](hlo_sharding(sharding, meshes))
+
+
 class _Function:
-    """Walks the lines of a function."""
+    """Walks the lines of a function. inspected: (handler, sharding) of values that it inspects, or None."""
+
+    inspected = None
 
     def __init__(self, text, meshes, signature):
         self.text = text
@@ -197,6 +211,9 @@ class _Function:
     def _result_shardings(self, operation, rest, operands, types, known):
         inputs = [known.get(name, (None, None)) for name in operands]
         kind = operation.split(".")[-1]
+        if self.inspected is not None and "@InspectSharding" in rest:
+            number = int(re.search(r'backend_config = "(\d+)"', rest).group(1))
+            self.inspected.append((number, inputs[0][0]))
         if kind == "sharding_constraint":
             found = re.search(r"<(@.*\]>?)", rest.split(" : ")[0])
             if found:
