@@ -7,6 +7,7 @@
 #   make site               the page as static files, for any host, into build/site
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make test-anywhere [TESTS=...]  tests of time on one core, under load, and by a fast and a slow clock
+#   make jax-tests [ARGS=...]  JAX's own tests on our jaxlib and the real one; a sample of every 40th
 #   make jax-suite DIR=...  all captured programs of a folder, against real XLA's results
 #   make hosts              the package in Node 22 and 24, Bun, Deno, with webpack, Rollup, esbuild, ...
 #   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
@@ -41,7 +42,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: wheel build run demo site lighthouse tested test test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
+.PHONY: wheel jax-tests build run demo site lighthouse tested test test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
   reduce fuzz-ways fuzz-slopes fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices release clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -325,6 +326,10 @@ test-anywhere: tested
 	@node tests/support/anywhere.mjs $(ARGS) $(if $(filter command line,$(origin TESTS)),$(TESTS))
 
 # All captured programs of a folder (tests/captured/README.md).
+JAX_REPOSITORY := $(or $(JAX),/work/jax)
+jax-tests: build
+	@$(VENV)/bin/python python/tests/run_jax_tests.py --jax $(JAX_REPOSITORY) $(or $(ARGS),--every 40)
+
 jax-suite: build
 	$(if $(DIR),,$(error jax-suite needs a folder of captured programs: make jax-suite DIR=...))
 	@node tests/support/jax_suite.mjs $(DIR) $(ARGS)

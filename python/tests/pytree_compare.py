@@ -187,8 +187,9 @@ def main():
     for n in range(count):
         # The real flatten leaves the recursion's depth raised after an error: a thread each.
         results = []
+        rng = random.Random(f"{seed}:{n}")
         thread = threading.Thread(
-            target=lambda: results.append(check(random.Random(f"{seed}:{n}"), n, regs)))
+            target=lambda r, i, out: out.append(check(r, i, regs)), args=(rng, n, results))
         thread.start()
         thread.join()
         wrong += results != [True]

@@ -18,7 +18,8 @@ ALIASES = {
     "cpu_sparse": "cpu_sparse", "weakref_lru_cache": "weakref_lru_cache",
     "_pretty_printer": "_pretty_printer", "ifrt_proxy": "_ifrt_proxy", "_xla": "_xla",
     "gpu_solver": "gpu_solver", "gpu_sparse": "gpu_sparse", "gpu_prng": "gpu_prng",
-    "gpu_linalg": "gpu_linalg", "gpu_rnn": "gpu_rnn", "jax_mlir_ext": "mlir._mlir_libs._jax_mlir_ext",
+    "gpu_linalg": "gpu_linalg", "gpu_rnn": "gpu_rnn",
+    "jax_mlir_ext": "mlir._mlir_libs._jax_mlir_ext",
 }
 MLIR_ALIASES = {"ir": "mlir.ir", "passmanager": "mlir.passmanager"}
 # What JAX uses only on hardware or in programs that this package leaves out.

@@ -7,7 +7,8 @@ def _class(name, what):
     def __init__(self, *args, **kwargs):
         raise unavailable(what)
 
-    return type(name, (), {"__init__": __init__, "__module__": "jaxlib._jax", "__doc__": f"{what}."})
+    members = {"__init__": __init__, "__module__": "jaxlib._jax", "__doc__": f"{what}."}
+    return type(name, (), members)
 
 
 def _function(name, what):

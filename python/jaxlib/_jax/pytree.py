@@ -778,7 +778,7 @@ def _match(get, node, x):
             raise ValueError(f"Expected named tuple, got {x!r}.")
         if len(x) != arity:
             raise ValueError(f"Named tuple arity mismatch: {len(x)} != {arity}; tuple: {x!r}.")
-        if type(x) != data:
+        if type(x) is not data:
             raise ValueError(
                 f"Named tuple type mismatch: expected type: {data!r}, tuple: {x!r}."
             )
