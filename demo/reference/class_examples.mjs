@@ -8,6 +8,10 @@ const CLIENT = `import { Client } from 'xla-wasm';
 
 const client = await Client.create();`;
 
+const SYNC = `import { Client } from 'xla-wasm/sync';
+
+const client = Client.createSync();`;
+
 /** A module x + y of vectors, as text. */
 const ADD = `const module = client.parseHlo(\`HloModule sum
 ENTRY main {
@@ -28,6 +32,7 @@ ENTRY main {
 /** The lines of a template, without the indentation of this file. */
 const lines = (text) => text.replace(/^\n/, '').replace(/^ {6}/gm, '');
 const client = (text) => [CLIENT, lines(text)].join('\n');
+const now = (text) => [SYNC, ADD, lines(text)].join('\n');
 const added = (text) => [CLIENT, ADD, lines(text)].join('\n');
 const compiled = (text) => added(`const sum = await client.compile(module);\n${lines(text)}`);
 const differentiated = (text) => [CLIENT, LOSS, lines(text)].join('\n');
@@ -36,6 +41,22 @@ const using = (names, text) => [`import { ${names} } from 'xla-wasm';`, '', line
 const TABLE = {
   Client: {
     create: client('console.log(client.replicas, client.disposed); // 1 false'),
+    createSync: now('console.log(client.compileSync(module).executeSync([[1, 2], [10, 20]])[0].toArray()); // [11, 22]'),
+    prepareSync: using('Client', `
+      await Client.prepareSync({ threads: 0 });
+      console.log(Client.createSync({ threads: 0 }).threads); // 0`),
+    loadSync: now('console.log(client.loadSync(String(module)).name); // sum'),
+    parseStableHloSync: now(`
+      const same = client.parseStableHloSync('func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }');
+      console.log(String(same.resultShape)); // f32[2]`),
+    parseHloProtoSync: now(`
+      const bytes = await module.toProto();
+      console.log(client.parseHloProtoSync(bytes).name); // sum`),
+    compileSync: now('console.log(client.compileSync(module).partitions); // 1'),
+    launchSync: now(`
+      const executable = client.compileSync(module);
+      const [[z]] = client.launchSync([{ executable, arguments: [[1, 2], [10, 20]] }]);
+      console.log(z.toArray()); // [11, 22]`),
     builder: client(`
       const b = client.builder('twice');
       const x = b.parameter(0, 'f32[2]', 'x');
@@ -149,6 +170,13 @@ const TABLE = {
     threads: client('console.log(client.threads >= 0); // true'),
   },
   Executable: {
+    executeSync: now(`
+      const sum = client.compileSync(module);
+      console.log(sum.executeSync([[1, 2], [10, 20]])[0].toArray()); // [11, 22]`),
+    executeReplicasSync: now(`
+      const both = client.compileSync(module, { replicas: 2 });
+      const results = both.executeReplicasSync([[[1, 2], [0, 0]], [[3, 4], [1, 1]]]);
+      console.log(results.map(([z]) => z.toArray())); // [[1, 2], [4, 5]]`),
     execute: compiled(`
       const [z] = await sum.execute({ x: [1, 2], y: [10, 20] }); // by name, or as an array
       console.log(z.toArray()); // [11, 22]`),
@@ -185,6 +213,7 @@ const TABLE = {
       console.log(module.resultNames); // ['copy', 'twice']`),
   },
   Buffer: {
+    toLiteralSync: now('console.log(client.buffer([1, 2]).toLiteralSync().toArray()); // [1, 2]'),
     toLiteral: client(`
       const x = client.buffer([1, 2], 'f32[2]');
       console.log(String(x.toLiteral().shape)); // f32[2]`),

@@ -41,8 +41,12 @@ class PrimitiveType(enum.IntEnum):
     F8E4M3B11FNUZ = 23
     F8E5M2FNUZ = 24
     F8E4M3FNUZ = 25
+    S2 = 26
+    U2 = 27
     F8E4M3 = 28
     F8E3M4 = 29
+    S1 = 30
+    U1 = 31
     F4E2M1FN = 32
     F8E8M0FNU = 33
 
@@ -62,6 +66,10 @@ _DTYPES = {
 }
 _DTYPES.update({PrimitiveType[f"{letter}{bits}"]: np.dtype(f"{kind}{bits // 8}")
                 for letter, kind in (("S", "i"), ("U", "u")) for bits in (8, 16, 32, 64)})
+for _name, _element in (("int1", PrimitiveType.S1), ("uint1", PrimitiveType.U1),
+                        ("int2", PrimitiveType.S2), ("uint2", PrimitiveType.U2)):
+    if hasattr(ml_dtypes, _name):  # Older releases lack some.
+        _DTYPES[_element] = getattr(ml_dtypes, _name)
 _DTYPES = {element: np.dtype(dtype) for element, dtype in _DTYPES.items()}
 _ELEMENTS = {dtype: element for element, dtype in _DTYPES.items()}
 

@@ -155,6 +155,23 @@ class TextTest(ContextTest):
             ir.Module.parse("func.func @f() {\n  return %x : i32\n}")
 
 
+    def test_wrong_texts_are_errors_of_one_kind(self):
+        text = (DATA / "control.mlir").read_text()
+        failed = 0
+        for place in range(0, len(text), 101):
+            for wrong in (text[:place], text[:place] + "<" + text[place + 1:],
+                          text[:place] + text[place + 5:]):
+                try:
+                    str(ir.Module.parse(wrong))
+                except ir.MLIRError:
+                    failed += 1
+        self.assertGreater(failed, 100)
+        for wrong in ("[" * 5000, "(" * 5000, '"a.b"() ({' * 2000, "tensor<" + "complex<" * 5000):
+            for parse in (ir.Module.parse, ir.Attribute.parse, ir.Type.parse):
+                with self.assertRaises(ir.MLIRError):
+                    parse(wrong)
+
+
 class ArtifactTest(ContextTest):
     def test_artifacts_of_jax_are_read(self):
         for path in sorted(DATA.glob("*.vhlo")):
@@ -182,8 +199,20 @@ class ArtifactTest(ContextTest):
     def test_cut_artifacts_are_errors(self):
         data = (DATA / "control.vhlo").read_bytes()
         for length in range(4, len(data) - 1, 97):
-            with self.assertRaises((ir.MLIRError, ValueError, KeyError, IndexError)):
+            with self.assertRaisesRegex(ir.MLIRError, "Unable to parse bytecode"):
                 portable.deserialize(data[:length])
+
+    def test_changed_artifacts_are_read_or_are_errors(self):
+        data = (DATA / "control.vhlo").read_bytes()
+        failed = 0
+        for place in range(4, len(data), 11):
+            changed = bytearray(data)
+            changed[place] ^= 0xFF
+            try:
+                str(portable.deserialize(bytes(changed)))
+            except ir.MLIRError:
+                failed += 1
+        self.assertGreater(failed, 10)
 
     def test_targets_are_versions(self):
         module = ir.Module.create()

@@ -40,7 +40,7 @@ test('the tarball holds what users need, and nothing else', async () => {
     ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
     'build/dist/xla-wasm.js', 'build/dist/xla-wasm-formats.js',
     ...[
-      'index', 'advice', 'bindings', 'functions', 'loading', 'locations', 'sources', 'stablehlo', 'train', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
+      'index', 'advice', 'bindings', 'functions', 'loading', 'locations', 'sources', 'stablehlo', 'sync', 'train', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
       'hlo_proto_sharding', 'proto_text',
     ].flatMap((name) => [`build/node/${name}.mjs`, ...(name === 'index' ? [] : [`build/node/${name}.mjs.map`])]),
     'build/node/wasmparser.mjs', 'build/node/index.d.cts', 'build/node/operations.d.cts', 'build/node/stablehlo.d.cts', 'build/node/train.d.cts',
@@ -90,7 +90,7 @@ test('links of the README and the documents lead to files of the tarball, or to 
 test('publint and Are The Types Wrong? have no complaint', async () => {
   const tool = (name) => join(ROOT, 'node_modules/.bin', name);
   await output(tool('publint'), [packed.path, '--strict']);
-  await output(tool('attw'), [packed.path, '--exclude-entrypoints', 'dist/*', 'web/*']);
+  await output(tool('attw'), [packed.path, '--exclude-entrypoints', 'dist/*', 'web/*', 'sync']);
 });
 
 test("a stack trace has the sources' places, with --enable-source-maps", async () => {

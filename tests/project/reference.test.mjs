@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 
-import * as xla from '../../bindings/index.mjs';
+import * as xla from '../../bindings/sync.mjs';
 import * as train from '../../bindings/train/index.mjs';
 import { EXAMPLES as OF_OPERATIONS } from '../../demo/playground/examples.mjs';
 import { classExamples } from '../../demo/reference/class_examples.mjs';
@@ -71,7 +71,7 @@ describe('examples of classes and functions', () => {
       const lines = [];
       const body = code.replace(/^import (\{[^}]*\}) from '([^']+)';$/gm, (_, names, from) => `const ${names} = modules['${from}'];`);
       const log = (...values) => lines.push(values.map((value) => (typeof value === 'string' ? value : inspect(value))).join(' '));
-      await new AsyncFunction('modules', 'console', body)({ 'xla-wasm': xla, 'xla-wasm/train': train }, { log });
+      await new AsyncFunction('modules', 'console', body)({ 'xla-wasm': xla, 'xla-wasm/sync': xla, 'xla-wasm/train': train }, { log });
       const promises = Array.from(code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm), ([, said]) => said);
       assert.ok(promises.length, 'it says nothing');
       promises.forEach((said) => assert.ok(compact(lines.join('\n')).includes(said), `${said} in ${compact(lines.join('\n'))}`));

@@ -1,7 +1,10 @@
 """Guards of transfers and of garbage collection: their levels, globally and per thread."""
 
 import enum
+import gc
 import logging
+import os
+import sys
 import threading
 
 from .errors import status_error
@@ -32,7 +35,17 @@ class _Levels:
         self.device_to_host = None
         self.explicit_device_put = False
         self.explicit_device_get = False
-        self.garbage_collect_array = None
+        self._garbage_collect_array = None
+
+    @property
+    def garbage_collect_array(self):
+        return self._garbage_collect_array
+
+    @garbage_collect_array.setter
+    def garbage_collect_array(self, level):
+        self._garbage_collect_array = level
+        if level not in (None, GarbageCollectionGuardLevel.ALLOW):
+            _watch_arrays()
 
 
 class GuardState(threading.local, _Levels):
@@ -107,3 +120,35 @@ def garbage_collection_level():
     """Returns the level of the guard of arrays that the garbage collector finds."""
     return (_local.garbage_collect_array or _global.garbage_collect_array
             or GarbageCollectionGuardLevel.ALLOW)
+
+
+_collecting = False
+
+
+def _note_collection(phase, info):
+    global _collecting
+    _collecting = phase == "start"
+
+
+def _watch_arrays():
+    """Gives arrays a finalizer that tells whether the garbage collector found them."""
+    from .array import ArrayImpl
+
+    if not hasattr(ArrayImpl, "__del__"):
+        gc.callbacks.append(_note_collection)
+        ArrayImpl.__del__ = _array_dies
+
+
+def _array_dies(array):
+    if not _collecting:
+        return
+    level = garbage_collection_level()
+    if level is GarbageCollectionGuardLevel.ALLOW:
+        return
+    print(
+        "`jax.Array` was deleted by the Python garbage collector instead of reference counting. "
+        "Break the reference cycle that delays the deletion of this `jax.Array` to avoid hogging "
+        f"memory. Traceback: \n{array.traceback or 'not available'}",
+        file=sys.stderr, flush=True)
+    if level is GarbageCollectionGuardLevel.FATAL:
+        os.abort()

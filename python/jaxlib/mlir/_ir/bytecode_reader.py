@@ -319,6 +319,8 @@ class Reader:
             if not blocks:
                 continue
             size = cursor.varint()
+            if max(size, blocks) > len(self.data):
+                raise cursor.error(f"a region of {size} values and {blocks} blocks")
             start = len(inner)
             inner.extend([None] * size)
             own = [start]

@@ -266,7 +266,8 @@ _SDY_ATTRIBUTES = {
     3: lambda r: sdy.SubAxisInfoAttr._of((r.signed(), r.signed())), 4: _axis_ref, 5: _dimension,
     6: _sharding(0), 7: _per_value, 8: lambda r: sdy.DimMappingAttr._of((_factors(r),)),
     9: lambda r: sdy.TensorMappingAttr._of((_attributes(r),)), 10: _rule,
-    11: lambda r: sdy._AxisRefList._of(_attributes(r)), 15: _sharding(1), 16: _per_value, 17: _sharding(2),
+    11: lambda r: sdy._AxisRefList._of(_attributes(r)), 15: _sharding(1), 16: _per_value,
+    17: _sharding(2),
 }
 ATTRIBUTES = {"builtin": _BUILTIN_ATTRIBUTES, "vhlo": _VHLO_ATTRIBUTES, "sdy": _SDY_ATTRIBUTES}
 

@@ -26,6 +26,8 @@ class Format:
             if text.endswith("~" + rule):
                 text = f"{text[:-len(rule) - 1]}{{}} : {{:{rule}}}"
         self.elided = {"operandSegmentSizes", "resultSegmentSizes"}
+        fixed = not any(p.variadic or p.optional for p in row.operands)
+        self.count = len(row.operands) if fixed else None
         self.steps = self._steps(text)
         self.defaults = {key: value for key, value in row.defaults.items()
                          if key not in self.elided}
@@ -66,6 +68,8 @@ class Format:
 
     def prints(self, operation):
         """Says whether the operation can be written so; otherwise it is in the generic form."""
+        if self.count is not None and len(operation._operands) != self.count:
+            return False
         attributes = operation._attributes
         for key in self.needed:
             if key not in attributes:

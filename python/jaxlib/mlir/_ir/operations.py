@@ -627,19 +627,26 @@ class Operation(_OperationBase):
         """
         get = mapping.get
         location = self._location
-        copy = Operation._new(
-            self._name, self._attributes.copy(), [get(v, v) for v in self._operands],
-            [result.type for result in self._results], len(self._regions),
-            location if relocate is None else relocate(location),
-            [get(block, block) for block in self._successors])
-        for old, new in zip(self._results, copy._results):
+        copy = object.__new__(Operation)
+        copy._name = self._name
+        copy._attributes = self._attributes.copy()
+        copy._operands = [get(value, value) for value in self._operands]
+        copy._location = location if relocate is None else relocate(location)
+        copy._block = copy._view = None
+        copy._successors = [get(block, block) for block in self._successors]
+        copy._results = results = []
+        for old in self._results:
+            new = object.__new__(OpResult)
+            new.type, new._owner, new._index = old.type, copy, old._index
             mapping[old] = new
+            results.append(new)
+        copy._regions = []
         if self._regions:
-            inner = relocate
-            if relocate is not None and self._name == "sdy.manual_computation":
-                inner = None
-            for old, new in zip(self._regions, copy._regions):
-                _clone_region(old, new, mapping, inner)
+            inner = None if self._name == "sdy.manual_computation" else relocate
+            for region in self._regions:
+                new = Region(copy)
+                copy._regions.append(new)
+                _clone_region(region, new, mapping, inner)
         return copy
 
 

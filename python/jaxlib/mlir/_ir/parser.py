@@ -576,8 +576,18 @@ class _Reader:
             self.attributes[name] = a.IntegerAttr.get(type_named("i32"), int(digits))
 
 
+# What wrong text may raise beside MLIRError: values that do not exist, too many levels.
+_WRONG = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError,
+          RecursionError)
+
+
 def _whole(parser, read):
-    value = read()
+    """Returns what `read` reads of the whole text; every failure is an MLIRError."""
+    try:
+        value = read()
+    except _WRONG as error:
+        text = "too many levels" if isinstance(error, RecursionError) else str(error)
+        raise parser.error(text) from None
     parser.skip()
     if parser.at != len(parser.text):
         raise parser.error("found trailing characters")
@@ -594,25 +604,32 @@ def parse_attribute(text):
     return _whole(parser, parser.attribute)
 
 
+def _operations(parser):
+    """Reads all operations of a text."""
+    operations = []
+    while True:
+        parser.skip()
+        if parser.peek("{-#"):
+            parser.at = len(parser.text)
+        if parser.at == len(parser.text):
+            return operations
+        if not parser._skip_definition():
+            operations.append(parser.operation())
+
+
 def parse_operation(text):
     """Returns the one operation of a text."""
     parser = Parser(text, what="operation assembly")
-    while parser._skip_definition():
-        pass
-    operation = parser.operation()
-    return operation
+    operations = _whole(parser, lambda: _operations(parser))
+    if len(operations) != 1:
+        raise parser.error(f"expected one operation, found {len(operations)}", 0)
+    return operations[0]
 
 
 def parse_module(text):
     """Returns the module of a text; operations without one around them get it."""
     parser = Parser(text)
-    operations = []
-    while True:
-        parser.skip()
-        if parser.at == len(text) or parser.peek("{-#"):
-            break
-        if not parser._skip_definition():
-            operations.append(parser.operation())
+    operations = _whole(parser, lambda: _operations(parser))
     if len(operations) == 1 and operations[0]._name == "builtin.module":
         return operations[0]
     from .operations import Module

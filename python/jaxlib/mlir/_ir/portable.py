@@ -6,6 +6,7 @@ from . import attributes as a
 from . import types as t
 from .bytecode_reader import Reader
 from .bytecode_writer import CAST, File
+from .context import MLIRError
 from .elements import DenseElementsAttr, DenseIntElementsAttr
 from .encodings import ApiVersion, stablehlo
 from .location import UNKNOWN
@@ -380,10 +381,19 @@ def _function_from_vhlo(operation, base):
 
 
 def read_bytecode(data):
-    """Returns the outermost operation of bytecode, in StableHLO."""
-    operation = Reader(data).operation()
-    _from_vhlo(operation)
-    _remove_casts(operation)
+    """Returns the outermost operation of bytecode, in StableHLO.
+
+    Raises MLIRError for bytes that are no program, however they fail to be one.
+    """
+    try:
+        operation = Reader(data).operation()
+        _from_vhlo(operation)
+        _remove_casts(operation)
+    except MLIRError:
+        raise
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError,
+            OverflowError, MemoryError) as error:
+        raise MLIRError(f"Unable to parse bytecode: {error}") from None
     return operation
 
 

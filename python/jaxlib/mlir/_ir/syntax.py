@@ -34,6 +34,8 @@ class Syntax(Lexer):
     def alias(self, name, read):
         """Returns the meaning of an alias, which `read` reads at its definition."""
         if name not in self.alias_values:
+            if name not in self.alias_places:
+                raise self.error(f"operation location alias was never defined: {name}")
             at, self.at = self.at, self.alias_places[name]
             self.alias_values[name] = read()
             self.at = at
