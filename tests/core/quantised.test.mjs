@@ -18,7 +18,7 @@ const SCALES = {
   tensor: () => ['b = f32[R,C] broadcast(s), dimensions={}\n m = f32[R,C] multiply(c, b)', ''],
   row: () => ['b = f32[R,C] broadcast(s), dimensions={0}\n m = f32[R,C] multiply(c, b)', 'R'],
   column: () => ['b = f32[R,C] broadcast(s), dimensions={1}\n m = f32[R,C] multiply(c, b)', 'C'],
-  along: (block, [rows, columns]) => [`d = f32[R,${columns / block},${block}] reshape(c)
+  along: (block, [, columns]) => [`d = f32[R,${columns / block},${block}] reshape(c)
     b = f32[R,${columns / block},${block}] broadcast(s), dimensions={0,1}
     t = f32[R,${columns / block},${block}] multiply(d, b)
     m = f32[R,C] reshape(t)`, `R,${columns / block}`],
