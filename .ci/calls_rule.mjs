@@ -1,5 +1,5 @@
 /**
- * A rule of ESLint: a call of the core's function has its name from bindings/host/calls.mjs, and as many arguments as
+ * A rule of ESLint: a call of the core's function has its name from bindings/base/calls.mjs, and as many arguments as
  * src/api.h declares.
  */
 import { readDeclared } from '../bindings/tools/declarations/calls.mjs';

@@ -14,7 +14,7 @@ import {
   xla_compile_begin, xla_compile_end, xla_compile_go_on, xla_compile_passes, xla_compile_step,
   xla_executable_partitions, xla_executable_replicas, xla_heap_in_use, xla_memory_in_use, xla_module_parse,
   xla_module_parse_with_data, xla_optional_passes,
-} from '../host/calls.mjs';
+} from '../base/calls.mjs';
 import { Core } from '../host/core.mjs';
 import { assets, MIN_MEMORY } from '../host/loader.mjs';
 import { nextTurn } from '../host/runs.mjs';

@@ -2,7 +2,7 @@
 import { NO_BATCH } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
-import { xla_module_batch } from '../host/calls.mjs';
+import { xla_module_batch } from '../base/calls.mjs';
 import { differentiate, maxTrips, parameterNumbers, wrt } from '../objects/gradients.mjs';
 import { meantBy } from '../objects/chosen_parameters.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';

@@ -8,7 +8,7 @@ import {
   xla_builder_add, xla_builder_build, xla_builder_constant, xla_builder_constant_of, xla_builder_free,
   xla_builder_gradient, xla_builder_header, xla_builder_import, xla_builder_new, xla_builder_parameter,
   xla_instruction_name, xla_instruction_shape,
-} from '../host/calls.mjs';
+} from '../base/calls.mjs';
 import { checkpoint, CHECKPOINTS, differentiate, maxTrips } from '../objects/gradients.mjs';
 import { coreOf, Handle, pointerOf } from '../objects/handle.mjs';
 import { HloModule, takeShape } from '../objects/module.mjs';

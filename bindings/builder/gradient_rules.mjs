@@ -3,7 +3,7 @@ import { unquoted } from '../base/attribute_text.mjs';
 import { callersFunction } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, kind } from '../base/options.mjs';
-import { xla_has_known_derivative, xla_module_backend_config, xla_wanted_rule } from '../host/calls.mjs';
+import { xla_has_known_derivative, xla_module_backend_config, xla_wanted_rule } from '../base/calls.mjs';
 import { pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { isFloat } from '../values/shape.mjs';

@@ -7,7 +7,7 @@ import { isLimit, STATUS_CODES, XlaError } from '../base/error.mjs';
 import {
   xla_allow_fused_multiply_add, xla_error_code, xla_error_column, xla_error_line, xla_error_message,
   xla_error_operation, xla_expect_threads, xla_free, xla_host_events, xla_memory_in_use,
-} from './calls.mjs';
+} from '../base/calls.mjs';
 import { HostCalls } from './host_calls.mjs';
 import {
   hardwareConcurrency, hardwareConcurrencyNow, hasSharedMemory, instantiate, instantiateNow, isNode, maySleep, prepare,

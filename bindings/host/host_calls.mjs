@@ -7,7 +7,7 @@ import { describe, invalidArgument, isXlaError, messageOf, STATUS_CODES, XlaErro
 import { Literal, rowMajorData } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
-import { xla_host_call_done, xla_run_host_call } from './calls.mjs';
+import { xla_host_call_done, xla_run_host_call } from '../base/calls.mjs';
 
 const MAX_MESSAGE = 1000;
 

@@ -7,7 +7,7 @@ import { RUN_DONE, RUN_FAILED } from '../base/constants.mjs';
 import { captureCall, fromCall, XlaError } from '../base/error.mjs';
 import {
   xla_memory_in_use, xla_run_error, xla_run_start, xla_run_state, xla_run_time_out, xla_run_waiting, xla_step,
-} from './calls.mjs';
+} from '../base/calls.mjs';
 import { keepAlive } from './keep_alive.mjs';
 import { maySleep } from './loader.mjs';
 import { waitingDevices } from './waiting.mjs';

@@ -4,7 +4,7 @@
  */
 import { WORKER_BROKE_SCHEDULER } from '../base/constants.mjs';
 import { XlaError } from '../base/error.mjs';
-import { xla_start, xla_worker_lost } from './calls.mjs';
+import { xla_start, xla_worker_lost } from '../base/calls.mjs';
 import { importNode, isNode, nodeModule } from './loader.mjs';
 
 const MAX_FAILURES = 3;

@@ -2,7 +2,7 @@
 import { atBoundary, lacks, refuseOperators } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
-import { xla_buffer_data, xla_buffer_free, xla_buffer_new } from '../host/calls.mjs';
+import { xla_buffer_data, xla_buffer_free, xla_buffer_new } from '../base/calls.mjs';
 import { Literal, rowMajorData, shortText } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';

@@ -7,7 +7,7 @@ import { part } from '../base/part.mjs';
 import {
   xla_executable_bytes, xla_executable_code, xla_executable_free, xla_executable_memory, xla_executable_print,
   xla_executable_thunks, xla_run_new,
-} from '../host/calls.mjs';
+} from '../base/calls.mjs';
 import {
   DONATE, donatedBuffers, donatedNumbers, EXECUTION_OPTIONS, finishRun, finishRunNow, leavesOf, outputsOf, throwIfAborted,
 } from './execution.mjs';

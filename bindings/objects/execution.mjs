@@ -6,7 +6,7 @@ import { boolean, copyList, count, isPlainObject, kind, signal } from '../base/o
 import {
   xla_buffer_shape, xla_run_cancel, xla_run_free, xla_run_profile, xla_run_profile_count, xla_run_result,
   xla_run_seed, xla_run_time_out,
-} from '../host/calls.mjs';
+} from '../base/calls.mjs';
 import { actualShape } from '../values/dynamic.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';

@@ -4,7 +4,7 @@ import {
 } from '../base/constants.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, count, kind } from '../base/options.mjs';
-import { xla_module_differentiate } from '../host/calls.mjs';
+import { xla_module_differentiate } from '../base/calls.mjs';
 import { isFloat } from '../values/shape.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { meantBy } from './chosen_parameters.mjs';

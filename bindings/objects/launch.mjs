@@ -2,7 +2,7 @@
 import { MAX_DEVICES } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, kind } from '../base/options.mjs';
-import { xla_launch_new } from '../host/calls.mjs';
+import { xla_launch_new } from '../base/calls.mjs';
 import { Executable } from './executable.mjs';
 import {
   DONATE, donatedBuffers, donatedNumbers, EXECUTION_OPTIONS, finishRun, finishRunNow, leavesOf, outputsOf,

@@ -6,7 +6,7 @@ import {
   xla_module_free, xla_module_name, xla_module_parameter_count, xla_module_parameter_name, xla_module_parameter_shape,
   xla_module_partition_count, xla_module_print, xla_module_print_apart, xla_module_replica_count,
   xla_module_result_shape,
-} from '../host/calls.mjs';
+} from '../base/calls.mjs';
 import { Shape } from '../values/shape.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 

@@ -414,16 +414,17 @@ static ThunkKind kind_of(const ThunkCompiler *c, const Instruction *instruction,
   case HLO_RECV_DONE: return instruction->a->is_host_transfer ? THUNK_HOST : THUNK_CHANNEL;
   default: break;
   }
+  const Instruction *product = fused_product(instruction);
   if (instruction->opcode == HLO_FUSION || instruction->opcode == HLO_SORT) {
-    const Instruction *product = fused_product(instruction);
     const Computation *called = product ? fused_operand(product)->a->calls : instruction->a->calls;
     bool has_room = c->program->fusion_count < MAX_FUNCTIONS;
     if (called && !has_room && !c->function_of[called->number]) return THUNK_EVAL;
     if (instruction->opcode == HLO_FUSION && !product) return THUNK_GENERATED;
   }
-  bool evaluate = c->options->evaluate && eval_knows(instruction);
+  bool knows = eval_knows(product ? product : instruction);
+  bool evaluate = c->options->evaluate && knows;
   *plan = evaluate ? NULL : kernel_plan(instruction, c->options->kernels_off, c->arena);
-  if (!*plan && !eval_knows(instruction)) *plan = kernel_plan(instruction, 0, c->arena);
+  if (!*plan && !knows) *plan = kernel_plan(instruction, 0, c->arena);
   if (*plan) add_preparations(c->program, (*plan)->preparation);
   return *plan ? THUNK_KERNEL : THUNK_EVAL;
 }

@@ -18,7 +18,7 @@ const SCALES = {
   tensor: () => ['b = f32[R,C] broadcast(s), dimensions={}\n m = f32[R,C] multiply(c, b)', ''],
   row: () => ['b = f32[R,C] broadcast(s), dimensions={0}\n m = f32[R,C] multiply(c, b)', 'R'],
   column: () => ['b = f32[R,C] broadcast(s), dimensions={1}\n m = f32[R,C] multiply(c, b)', 'C'],
-  along: (block, [rows, columns]) => [`d = f32[R,${columns / block},${block}] reshape(c)
+  along: (block, [, columns]) => [`d = f32[R,${columns / block},${block}] reshape(c)
     b = f32[R,${columns / block},${block}] broadcast(s), dimensions={0,1}
     t = f32[R,${columns / block},${block}] multiply(d, b)
     m = f32[R,C] reshape(t)`, `R,${columns / block}`],
@@ -113,7 +113,7 @@ test('sizes on both sides of each limit', async () => {
     for (const turned of [false, true]) await check('s8', 2, depth, columns, { turned, scale: 'column', zero: 3 });
   }
   for (const vectors of [1, 2, 3, 4, 5, 8, 9, 19, 20, 21, 40]) {
-    for (const turned of [false, true]) await check('s8', vectors, 130, 96, { turned, scale: 'row' });
+    for (const turned of [false, true]) await check('s8', vectors, 130, 97, { turned, scale: 'row' });
   }
 });
 

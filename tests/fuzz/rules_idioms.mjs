@@ -39,6 +39,31 @@ function transposedProduct(p, random) {
   });
 }
 
+/** Vectors times a matrix that is dequantised: by a scale, a zero, or both, of blocks, in either order; and transposed. */
+function quantisedProduct(p, random) {
+  const type = random.pick(['s8', 'u8', 's4', 'u4', 'bf16', 'f16', 'f8e4m3fn', 'f8e5m2']), turned = random.chance(0.5);
+  const block = random.pick([1, 8, 16, 24, 32, 48]), [k, n, m] = [block * random.between(1, 4), random.between(40, 90), random.between(1, 24)];
+  const x = p.fresh('f32', [m, k], 'whole'), w = p.fresh(type, turned ? [n, k] : [k, n], 'whole');
+  const scale = p.fresh('f32', turned ? [n, k / block] : [k / block, n], 'whole');
+  const [hasScale, hasZero, early] = [0.8, 0.3, 0.3].map((chance) => random.chance(chance));
+  // Numbers less 2 are from -6 to 6: at most three doublings of a product.
+  const result = contraction('f32', x.domain, scale.domain, 64 * k);
+  return result && p.add('dot', [x, w, scale], result, (b, [a, numbers, scales]) => {
+    const dims = turned ? [n, k] : [k, n], order = [1, 0], flips = early !== turned;
+    let matrix = b.convertElementType(numbers, 'f32');
+    if (hasZero) matrix = b.sub(matrix, b.broadcast(scalar(b, 'f32', 2), dims));
+    if (hasScale) {
+      const parts = turned ? [n, k / block, block] : [k / block, block, n];
+      const spread = b.broadcastInDim(scales, parts, turned ? [0, 1] : [0, 2]);
+      matrix = b.reshape(b.mul(b.reshape(matrix, parts), spread), dims);
+    }
+    if (flips) matrix = b.transpose(matrix, order);
+    return b.dotGeneral(a, matrix, {
+      lhsContractingDimensions: [1], rhsContractingDimensions: [turned !== flips ? 1 : 0], lhsBatchDimensions: [], rhsBatchDimensions: [],
+    });
+  });
+}
+
 /** Images of many features, by kernels of their own or of groups, in both orders of dimensions. */
 function features(p, random) {
   const type = random.pick(['f32', 'f32', 'f64', 's32', 'bf16']), isDepthwise = random.chance(0.5);
@@ -139,5 +164,5 @@ function countedLoop(p, random) {
 }
 
 export const idiomRules = {
-  transposedProduct, features, softmax, sigmoid, sortByComputed, largeTopK, longSum, countedLoop,
+  transposedProduct, quantisedProduct, features, softmax, sigmoid, sortByComputed, largeTopK, longSum, countedLoop,
 };

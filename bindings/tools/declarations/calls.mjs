@@ -1,11 +1,11 @@
 /**
- * bindings/host/calls.mjs: the names of the core's functions from src/api.h. A wrong name is an
+ * bindings/base/calls.mjs: the names of the core's functions from src/api.h. A wrong name is an
  * import that does not exist, and from a name an editor finds its declaration.
  */
 import { readFile } from 'node:fs/promises';
 
 const HEADER = new URL('../../../src/api.h', import.meta.url);
-export const CALLS_FILE = new URL('../../host/calls.mjs', import.meta.url);
+export const CALLS_FILE = new URL('../../base/calls.mjs', import.meta.url);
 
 /** @returns {{ name: string, declaration: string, line: number, count: number }[]} the functions of api.h, in order */
 export function declared(header) {

@@ -157,6 +157,21 @@ static void copy_panels(const Side *side, size_t line, const Depth *depth, size_
   }
 }
 
+/* Packs the last panel of contiguous lines that are converted: it has fewer of them, and copies of the last one. */
+static void copy_last(const Side *side, size_t line, int64_t lines, int width, const Depth *depth,
+                      uint8_t *out) {
+  _Alignas(16) uint8_t row[48];
+  size_t bytes = (size_t)type_bytes(side->loader.from);
+  size_t lane = (size_t)side->arithmetic->lane_bytes;
+  for (int k = 0; k < depth->count; k++, out += (size_t)width * lane) {
+    side->loader.run(&side->loader, side->data + (line + depth->at[k]) * bytes, lines, row);
+    for (int64_t i = lines; i < width; i++) {
+      memcpy(row + (size_t)i * lane, row + (size_t)(lines - 1) * lane, lane);
+    }
+    memcpy(out, row, (size_t)width * lane);
+  }
+}
+
 /* ---- Elements of other types: first converted to lines in scratch ---- */
 
 /* Converts the elements of one line into contiguous lanes. */
@@ -372,6 +387,10 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
     if (panels > 0) {
       size_t row = (size_t)(width * arithmetic->lane_bytes);
       copy_panels(side, line[0], depth, row, panels, out, stride);
+    } else if (lines < width && side->loader.run && arithmetic->reals == 1 &&
+               arithmetic->lane_elements == 1 && are_neighbours(line, lines)) {
+      copy_last(side, line[0], lines, width, depth, out);
+      panels = 1;
     } else {
       size_t filled[PANEL_COLUMN_BYTES / 4];
       for (int i = 0; i < width; i++) filled[i] = line[i < lines ? i : lines - 1];

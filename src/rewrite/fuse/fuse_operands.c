@@ -15,7 +15,11 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-enum { MIN_ELEMENTS = 4096, MAX_INPUTS = 32 };
+enum {
+  MIN_ELEMENTS = 4096,
+  MAX_INPUTS = 32,
+  MAX_COMPUTATIONS = 1 << 15, /* engines take at most 100,000 functions */
+};
 
 /* Whether a type has every number of another one. */
 static bool has_numbers(PrimitiveType to, PrimitiveType from) {
@@ -241,7 +245,7 @@ static bool fuse_operands(Computation *computation) {
 
 bool pass_fuse_operands(Module *module) {
   bool changed = false;
-  for (int i = 0, count = module->count; i < count; i++) {
+  for (int i = 0, count = module->count; i < count && count < MAX_COMPUTATIONS; i++) {
     changed |= fuse_operands(module->computations[i]);
   }
   if (changed) module_keep_reached(module);

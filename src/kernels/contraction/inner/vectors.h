@@ -52,8 +52,7 @@ static inline Halves f8_to_bf16(v128_t x, int mantissa, int bias, int finite, v1
 }
 static inline Halves f8e4m3fn_to_bf16(v128_t x) {
   return f8_to_bf16(
-      x, 3, 0x3c, 0x7e,
-      wasm_i8x16_const(-0x3c, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+      x, 3, 0x3c, 0x7e, wasm_i8x16_const(-0x3c, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
       wasm_i8x16_const(0, -0x10, 0x60, -0x70, -0x40, -0x30, -0x20, -0x10, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 static inline Halves f8e5m2_to_bf16(v128_t x) {
