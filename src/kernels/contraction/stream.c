@@ -308,7 +308,10 @@ static void add_by_columns(const Block *block, const Vectors *vectors) {
 
 /* ---- A narrow matrix ---- */
 
-enum { MAX_SCALES = 4096, PREPARED_BYTES = 16384 };
+enum { MAX_SCALES = 4096, PREPARED_BYTES = 17408 };
+
+/* Returns the bytes from one prepared row to the next: rows in other cache sets. */
+static int64_t prepared_row(int64_t count) { return 2 * round_up(count, LINE_STEP) + 64; }
 
 /* Multiplies lines or rows from element number `first` on. Returns false, and changes nothing, if their numbers or scales do
 ** not suit the loops. */
@@ -328,7 +331,7 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
   }
   int64_t filled = along_depth ? 1 : count, apart = 0;
   if (!scaled) {
-    for (int64_t i = 0; i < filled; i++) scales[i] = loops->factor;
+    for (int64_t i = 0; i < filled && loops->factor; i++) scales[i] = loops->factor;
   } else if (!along_depth) {
     if (!scaled_fill(scaled, first, count, scales)) return false;
   } else {
@@ -346,7 +349,7 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
     }
   }
   if (loops->prepare) {
-    int64_t row = 2 * round_up(count, LINE_STEP);
+    int64_t row = prepared_row(count);
     for (int64_t i = 0; i < lines; i++) {
       loops->prepare(numbers + i * stride, count, prepared + i * row);
     }
@@ -374,8 +377,7 @@ static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t f
                              bool along_depth) {
   const Generator *scaled = narrow->loops->factor ? narrow->scaled : NULL;
   int64_t count = along_depth ? block->depth : block->columns;
-  int64_t most =
-      narrow->loops->prepare ? PREPARED_BYTES / (2 * round_up(count, LINE_STEP)) : INT32_MAX;
+  int64_t most = narrow->loops->prepare ? PREPARED_BYTES / prepared_row(count) : INT32_MAX;
   if (!scaled) return most;
   int64_t run = scaled_run(scaled->scaled);
   if (along_depth)
