@@ -113,6 +113,15 @@ $(VENV)/stamp: tests/golden/requirements.txt
 	$(Q)$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $<
 	$(Q)touch $@
 
+# JAX without the real jaxlib, for ours.
+JAX_VENV := $(B)/python/venv
+$(JAX_VENV)/stamp: python/tests/requirements.txt
+	@echo "  VENV    $(JAX_VENV)"
+	$(Q)python3 -m venv $(JAX_VENV) || \
+	  { echo "error: python3 cannot make a virtual environment: install python3-venv" >&2; exit 1; }
+	$(Q)$(JAX_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
+	$(Q)touch $@
+
 # --- compiling: build/obj/VARIANT/FILE.o -----------------------------------------------------------
 
 VARIANTS := threads single native native-tsan
@@ -314,7 +323,7 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 # failed; the other writes how long files took.
 # (One file more than there are cores took 983 s instead of 897.)
 TESTS ?= $(wildcard tests/*/*.test.mjs)
-tested: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
+tested: build site native native-tsan $(FAULTY_CORE) $(JAX_VENV)/stamp $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 test: tested
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
 	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
