@@ -115,7 +115,7 @@ $(VENV)/stamp: tests/golden/requirements.txt
 
 # JAX without the real jaxlib, for ours.
 JAX_VENV := $(B)/python/venv
-$(JAX_VENV)/stamp: python/tests/requirements.txt
+$(JAX_VENV)/stamp: python/tests/requirements.txt | $(TOOLCHAIN)/browser.stamp
 	@echo "  VENV    $(JAX_VENV)"
 	$(Q)python3 -m venv $(JAX_VENV) || \
 	  { echo "error: python3 cannot make a virtual environment: install python3-venv" >&2; exit 1; }
