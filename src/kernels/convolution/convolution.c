@@ -106,7 +106,8 @@ static void contraction_of(const Convolution *conv, const int64_t *class, Contra
   c->type[LHS] = conv->lhs_type;
   c->type[RHS] = conv->rhs_type;
   c->type[OUT] = out->type;
-  c->keeps_negative_zero = c->windowed = false;
+  c->generator[LHS] = c->generator[RHS] = NULL;
+  c->keeps_negative_zero = c->keeps_rows = c->windowed = false;
   c->in_pairs =
       conv->arithmetic->element == S32 &&
       arithmetic_for(conv->instruction->operands[0]->shape->type, rhs->type, out->type)->element ==
