@@ -52,7 +52,8 @@ struct KernelCall {
   ** computed operand. `buffers` has one pointer per parameter, then one for the result, where element `begin` is
   ** written at that index. Elements whose result is not used may hold anything. Callable from any thread. */
   void (*compute)(const KernelCall *call, uint8_t *const *buffers, int64_t begin, int64_t end);
-  const void *computed; /* for `compute` */
+  const void *computed;        /* for `compute` */
+  struct Evaluated *evaluated; /* the same: what it keeps while a chunk runs */
   /* Set by a long chunk that pauses before it is done. It runs again soon, on any thread. */
   bool *again;
   /* Calls part(argument, i), which returns true, for each i < parts; idle threads help. Only for a phase

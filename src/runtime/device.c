@@ -339,11 +339,14 @@ static void compute_generated(const KernelCall *call, uint8_t *const *buffers, i
   generated_function(computed->module, computed->function)(buffers, begin, end);
 }
 
-/* Evaluates the whole result, and keeps the elements that are asked for. */
-static void compute_evaluated(const KernelCall *call, uint8_t *const *buffers, int64_t begin,
-                              int64_t end) {
-  const Instruction *fusion = ((const KernelFusion *)call->computed)->fusion;
-  Arena *arena = arena_new();
+/* The elements of a product's computed operand: a chunk asks for them a few at a time. */
+typedef struct Evaluated {
+  Arena *arena; /* NULL: there are none yet */
+  uint8_t *all;
+} Evaluated;
+
+/* Evaluates a whole result, in `arena`. The result's buffer is not used. */
+static uint8_t *evaluate_all(Arena *arena, const Instruction *fusion, uint8_t *const *buffers) {
   Error error;
   EvalContext context = {.arena = arena, .error = &error};
   int count = fusion->operand_count;
@@ -354,21 +357,36 @@ static void compute_evaluated(const KernelCall *call, uint8_t *const *buffers, i
     operands[i] = (Literal){.shape = shape, .data = buffers[i]};
     list[i] = &operands[i];
   }
-  size_t bytes = (size_t)type_bytes(fusion->shape->type), first = (size_t)begin * bytes;
-  uint8_t *all = ARENA_ARRAY(arena, uint8_t, shape_bytes(fusion->shape));
-  operands[count].data = all;
+  operands[count].data = ARENA_ARRAY(arena, uint8_t, shape_bytes(fusion->shape));
   if (!eval_instruction(fusion, list, list[count], &context)) platform_fatal(error.message);
-  memcpy((uint8_t *)((uintptr_t)buffers[count] + first), all + first,
+  return operands[count].data;
+}
+
+/* Evaluates the whole result, and keeps the elements that are asked for. A sort asks for all, each time of other operands. */
+static void compute_evaluated(const KernelCall *call, uint8_t *const *buffers, int64_t begin,
+                              int64_t end) {
+  const Instruction *fusion = ((const KernelFusion *)call->computed)->fusion;
+  size_t bytes = (size_t)type_bytes(fusion->shape->type), first = (size_t)begin * bytes;
+  bool is_whole = begin == 0 && end == shape_elements(fusion->shape);
+  Evaluated once = {NULL, NULL}, *kept = is_whole ? &once : call->evaluated;
+  if (!kept->arena) {
+    kept->arena = arena_new();
+    kept->all = evaluate_all(kept->arena, fusion, buffers);
+  }
+  memcpy((uint8_t *)((uintptr_t)buffers[fusion->operand_count] + first), kept->all + first,
          (size_t)(end - begin) * bytes);
-  arena_free(arena);
+  if (once.arena) arena_free(once.arena);
 }
 
 static bool run_kernel_chunk(void *argument, int chunk) {
   const KernelPhase *phase = argument;
   KernelCall call = phase->call;
   bool again = false;
+  Evaluated evaluated = {NULL, NULL};
   call.again = &again;
+  call.evaluated = &evaluated;
   call.plan->kernel->run(&call, phase->phase, chunk);
+  if (evaluated.arena) arena_free(evaluated.arena);
   if (phase->loops.count) {
     int64_t rows[2];
     call.plan->rows(call.plan, phase->phase, chunk, rows);
