@@ -7,7 +7,7 @@
 #   make site               the page as static files, for any host, into build/site
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make test-anywhere [TESTS=...]  tests of time on one core, under load, and by a fast and a slow clock
-#   make jax-tests [ARGS=...]  JAX's own tests on our jaxlib and the real one; a sample of every 40th
+#   make jax-tests JAX=... [ARGS=...]  JAX's own tests, in a clone of it, on our jaxlib and the real one; every 40th
 #   make jax-suite DIR=...  all captured programs of a folder, against real XLA's results
 #   make hosts              the package in Node 22 and 24, Bun, Deno, with webpack, Rollup, esbuild, ...
 #   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
@@ -335,9 +335,14 @@ test-anywhere: tested
 	@node tests/support/anywhere.mjs $(ARGS) $(if $(filter command line,$(origin TESTS)),$(TESTS))
 
 # All captured programs of a folder (tests/captured/README.md).
-JAX_REPOSITORY := $(or $(JAX),/work/jax)
-jax-tests: build
-	@$(VENV)/bin/python python/tests/run_jax_tests.py --jax $(JAX_REPOSITORY) $(or $(ARGS),--every 40)
+# Its repository, at the release that python/ serves, is no package of any registry: JAX is its folder.
+jax-tests: build $(B)/python/jax-tests.stamp
+	$(if $(JAX),,$(error jax-tests needs a clone of JAX's repository at its tag jax-v0.10.2: make jax-tests JAX=...))
+	@$(VENV)/bin/python python/tests/run_jax_tests.py --jax $(JAX) $(or $(ARGS),--every 40)
+
+$(B)/python/jax-tests.stamp: python/tests/jax_tests_requirements.txt $(VENV)/stamp
+	$(Q)$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(Q)mkdir -p $(@D) && touch $@
 
 jax-suite: build
 	$(if $(DIR),,$(error jax-suite needs a folder of captured programs: make jax-suite DIR=...))

@@ -86,7 +86,7 @@ function readEntry(reader, fail) {
   return { name, dimensions, number, offset: reader.size() };
 }
 
-/** The header of a file of which `bytes` are the beginning. Throws Short if they do not reach its end. */
+/** Reads the header from the first bytes of a file. Throws Short where they end before it does. */
 function readHeader(bytes, fail) {
   const reader = new Reader(bytes);
   if (reader.number('Uint32', 4) !== 0x46554747) throw fail(`this is ${otherThanWeights(bytes, 'openGguf') ?? 'no GGUF file'}`);

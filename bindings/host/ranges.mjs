@@ -11,7 +11,7 @@ import { contentOf, isOnDisk, isPath, whyNot } from './sources.mjs';
  */
 
 /**
- * Opens a source, of which only the parts that are asked for are read. A server that knows no ranges sends the whole file.
+ * Opens a file whose parts are read when they are asked for. A server that knows no ranges sends all of it at once.
  * @param {any} source bytes, a Blob, a Response, a URL; in Node also a path
  * @param {string} operation for errors
  * @returns {Promise<Ranges>}

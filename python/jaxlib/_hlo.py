@@ -10,6 +10,7 @@ from ._jax.hlo_sharding import HloSharding  # noqa: F401
 from ._jax.op_sharding import OpSharding  # noqa: F401
 from ._jax.op_sharding import ShardGroupType as OpSharding_ShardGroupType  # noqa: F401
 from ._jax.op_sharding import Type as OpSharding_Type  # noqa: F401
+from ._proto import bytes_field, packed_field
 
 
 class PrimitiveType(enum.IntEnum):
@@ -202,17 +203,15 @@ class Shape:
     def to_serialized_proto(self):
         data = bytes((0x10, self._element))
         if self._sizes:
-            sizes = b"".join(map(_varint, self._sizes))
-            data += b"\x1a" + _varint(len(sizes)) + sizes
+            data += packed_field(3, self._sizes)
         for part in self._parts:
             inner = part.to_serialized_proto()
-            data += b"\x22" + _varint(len(inner)) + inner
+            data += bytes_field(4, inner)
         if self.is_array():
-            order = b"".join(map(_varint, self._layout.minor_to_major()))
-            layout = (b"\x0a" + _varint(len(order)) + order if order else b"") + b"\x80\x01\x01"
-            data += b"\x2a" + _varint(len(layout)) + layout
+            order = self._layout.minor_to_major()
+            data += bytes_field(5, (packed_field(1, order) if order else b"") + b"\x80\x01\x01")
             if self._sizes:
-                data += b"\x32" + _varint(len(self._sizes)) + bytes(self._dynamic)
+                data += bytes_field(6, bytes(self._dynamic))
         return data
 
     def _key(self):
@@ -231,15 +230,6 @@ class Shape:
         sizes = ",".join(f"{'<=' if dynamic else ''}{size}"
                          for size, dynamic in zip(self._sizes, self._dynamic))
         return f"{self._element.name.lower()}[{sizes}]{self._layout if self._sizes else ''}"
-
-
-def _varint(value):
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\]]*)\](?:\{([\d,]*)[^}]*\})?")

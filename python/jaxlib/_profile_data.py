@@ -3,7 +3,7 @@
 import struct
 
 from ._jax.errors import status_error, unavailable
-from ._xspace import fields
+from ._proto import fields
 
 
 def _names(plane, number):

@@ -8,11 +8,7 @@ XLine: 2 name, 3 timestamp in ns, 4 events, 10 id. XEvent: 1 metadata id, 2 offs
 
 import struct
 
-from ._jax.pytree_proto import _field, _varint
-
-
-def _int(number, value):
-    return _varint(number << 3) + _varint(value & (1 << 64) - 1)
+from ._proto import bytes_field, int_field
 
 
 class _Names:
@@ -27,18 +23,18 @@ class _Names:
     def serialize(self, number):
         out = b""
         for name, i in self.ids.items():
-            metadata = _int(1, i) + _field(2, name.encode())
-            out += _field(number, _int(1, i) + _field(2, metadata))
+            metadata = int_field(1, i) + bytes_field(2, name.encode())
+            out += bytes_field(number, int_field(1, i) + bytes_field(2, metadata))
         return out
 
 
 def _stat(names, name, value):
-    out = _int(1, names.id(name))
+    out = int_field(1, names.id(name))
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return out + _field(5, str(value).encode())
+        return out + bytes_field(5, str(value).encode())
     if isinstance(value, float):
         return out + b"\x11" + struct.pack("<d", value)
-    return out + _int(4, value)
+    return out + int_field(4, value)
 
 
 def serialize(events, metadata):
@@ -50,46 +46,15 @@ def serialize(events, metadata):
     lines = b""
     for thread, its_events in threads.items():
         start = min([begin for _, _, begin, _, _ in its_events])
-        line = _int(10, thread) + _field(2, b"python") + _int(3, start)
+        line = int_field(10, thread) + bytes_field(2, b"python") + int_field(3, start)
         for name, _, begin, end, stats in its_events:
-            event = (_int(1, event_names.id(name)) + _int(2, (begin - start) * 1000)
-                     + _int(3, (end - begin) * 1000))
+            event = (int_field(1, event_names.id(name)) + int_field(2, (begin - start) * 1000)
+                     + int_field(3, (end - begin) * 1000))
             for key, value in stats.items():
-                event += _field(4, _stat(stat_names, key, value))
-            line += _field(4, event)
-        lines += _field(3, line)
-    stats = b"".join(_field(6, _stat(stat_names, k, v)) for k, v in metadata.items())
-    plane = (_field(2, b"/host:CPU") + lines + event_names.serialize(4)
+                event += bytes_field(4, _stat(stat_names, key, value))
+            line += bytes_field(4, event)
+        lines += bytes_field(3, line)
+    stats = b"".join(bytes_field(6, _stat(stat_names, k, v)) for k, v in metadata.items())
+    plane = (bytes_field(2, b"/host:CPU") + lines + event_names.serialize(4)
              + stat_names.serialize(5) + stats)
-    return _field(1, plane)
-
-
-def _read_varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7
-
-
-def fields(data):
-    """Yields (number, value) of a message's fields: integers, or bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = _read_varint(data, at)
-        wire = tag & 7
-        if wire == 0:
-            value, at = _read_varint(data, at)
-        else:
-            if wire == 2:
-                size, at = _read_varint(data, at)
-            else:
-                size = 8 if wire == 1 else 4
-            value = data[at:at + size]
-            if len(value) != size:
-                raise IndexError
-            at += size
-        yield tag >> 3, value
+    return bytes_field(1, plane)

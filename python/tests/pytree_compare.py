@@ -17,11 +17,13 @@ import types
 import jaxlib._jax as real_jax
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Our modules, in a package of another name: the real jaxlib is imported too.
-ours_package = types.ModuleType("ours")
-ours_package.__path__ = [str(HERE.parent / "jaxlib" / "_jax")]
-sys.modules["ours"] = ours_package
-ours = importlib.import_module("ours.pytree")
+# Our modules, in packages of another name: the real jaxlib is imported too. Neither's __init__ runs.
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "jaxlib"
+for name, folder in (("ours", FOLDER), ("ours._jax", FOLDER / "_jax")):
+    package = types.ModuleType(name)
+    package.__path__ = [str(folder)]
+    sys.modules[name] = package
+ours = importlib.import_module("ours._jax.pytree")
 real = real_jax.pytree
 
 Pair = collections.namedtuple("Pair", "first second")

@@ -1,6 +1,6 @@
 """Runs JAX's test files on the real jaxlib and on ours, and compares the tests' outcomes.
 
-    python run_jax_tests.py [--jax FOLDER] [--only real|ours] [--match TEXT] [--every N]
+    python run_jax_tests.py --jax FOLDER [--only real|ours] [--match TEXT] [--every N]
                             [--timeout S] [--table FILE] [FILE …]
 
 FILE is a name in JAX's folder of tests, `api_test.py`, or `jaxlib/pytree_test.py`; without any,
@@ -165,7 +165,7 @@ def write_table(path, totals, rows):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("files", nargs="*")
-    parser.add_argument("--jax", default="/work/jax")
+    parser.add_argument("--jax", required=True, help="the folder of JAX's repository")
     parser.add_argument("--jaxlib", default=HERE.parent, help="the folder that holds our jaxlib")
     parser.add_argument("--only", choices=["real", "ours"])
     parser.add_argument("--match", default="")

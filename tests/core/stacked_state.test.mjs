@@ -114,6 +114,17 @@ describe('stacked-state', () => {
     test(`as it was: ${what}`, () => assert.equal(afterPass(program(form), 'stacked-state'), null));
   }
 
+  test('as it was: another instruction reads the new stack', async () => {
+    const again = `${UPDATE}
+  ys2 = f32[${LAYERS},${LENGTH},${WIDTH}] get-tuple-element(s), index=2
+  there = f32[1,${LENGTH},${WIDTH}] dynamic-slice(ys2, i, z, z), dynamic_slice_sizes={1,${LENGTH},${WIDTH}}
+  flat = f32[${LENGTH},${WIDTH}] reshape(there)`; // zeros: this step has not written it yet
+    const text = program({ lines: again, read: 'flat' });
+    const got = await results(text, { disable: ['common-subexpressions'] });
+    assert.deepEqual(got.map(([, sum]) => sum), [0, 0, 0, 0, 0]);
+    assert.deepEqual(got, await results(text, { optimize: false }));
+  });
+
   test('a donated stack is not copied', async () => {
     const module = client.parseHlo(program(IN_PLACE['a row with an update']));
     const executable = await client.compile(module), { memory } = executable;

@@ -1,6 +1,6 @@
 /**
- * The process beside a Python one: reads commands from its standard input, answers on the file that its arguments name. It never returns to the
- * event loop. bridge.py has the other side, and says what a frame is.
+ * Runs programs beside a Python process: reads commands from its standard input, and answers on a pipe whose descriptor is
+ * an argument. It never returns to the event loop. bridge.py is the other side, and describes the frames.
  */
 import { readSync, writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -165,7 +165,7 @@ const handlers = {
   [TARGET](_, size) {
     session.registerTarget(decoder.decode(bytesOfFrame(size)));
   },
-  /** Any method of the session, by name: JSON of its arguments, of which the last may be the frame's other bytes. */
+  /** Calls a method of the session by its name. Its arguments are JSON; the frame's other bytes are the last one. */
   [CALL](list, size) {
     const bytes = bytesOfFrame(size).slice();
     const { method, args, hasBytes } = JSON.parse(decoder.decode(bytes.subarray(0, list[1])));

@@ -40,7 +40,7 @@ def running():
     _state.errors.append(None)
     try:
         yield
-    except JaxRuntimeError as e:
+    except JaxRuntimeError:
         error = _state.errors[-1]
         if error is None:
             raise

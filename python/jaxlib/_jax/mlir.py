@@ -1,6 +1,5 @@
 """Conversions between MLIR modules, their bytes and HLO."""
 
-from jaxlib._hlo import XlaComputation
 from jaxlib.mlir import ir
 
 
@@ -11,6 +10,8 @@ def _module(source):
 def mlir_module_to_xla_computation(mlir_module, use_tuple_args=False, return_tuple=False):
     """Returns the HLO of a module, given as text or bytes."""
     text = _module(mlir_module).operation.get_asm(binary=True, enable_debug_info=True)
+    from jaxlib._hlo import XlaComputation  # which imports jaxlib._jax
+
     return XlaComputation(text)
 
 

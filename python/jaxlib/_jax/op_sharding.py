@@ -2,6 +2,8 @@
 
 import enum
 
+from .._proto import bytes_field, fields, int_field, integers, packed_field
+
 
 class Type(enum.IntEnum):
     REPLICATED = 0
@@ -38,27 +40,6 @@ _LIST_NAMES = {number: name for name, number in _LISTS.items()}
 _ENUMS = {"type": Type, "shard_group_type": ShardGroupType, "last_tile_dims": Type}
 
 
-def _varint(value):
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _read_varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
 class OpSharding:
     Type = Type
     ShardGroupType = ShardGroupType
@@ -77,36 +58,27 @@ class OpSharding:
         self.shard_group_type = ShardGroupType.AS
 
     def SerializeToString(self):
-        fields = {}
+        parts = {}
         for name, number in _SCALARS.items():
             value = int(getattr(self, name))
             if value:
-                fields[number] = _varint(number << 3) + _varint(value)
+                parts[number] = int_field(number, value)
         for name, number in _LISTS.items():
             values = getattr(self, name)
             if len(values):
-                packed = b"".join(_varint(int(v)) for v in values)
-                fields[number] = _varint(number << 3 | 2) + _varint(len(packed)) + packed
+                parts[number] = packed_field(number, values)
         if self.tuple_shardings:
-            parts = [s.SerializeToString() for s in self.tuple_shardings]
-            fields[_TUPLE] = b"".join(_varint(_TUPLE << 3 | 2) + _varint(len(p)) + p for p in parts)
-        return b"".join(fields[number] for number in sorted(fields))
+            inner = [s.SerializeToString() for s in self.tuple_shardings]
+            parts[_TUPLE] = b"".join(bytes_field(_TUPLE, part) for part in inner)
+        return b"".join(parts[number] for number in sorted(parts))
 
     def ParseFromString(self, data):
         OpSharding.__init__(self)
-        data, at = bytes(data), 0
-        while at < len(data):
-            key, at = _read_varint(data, at)
-            number, wire = key >> 3, key & 7
-            if wire == 0:
-                value, at = _read_varint(data, at)
+        for number, value in fields(bytes(data)):
+            if isinstance(value, int):
                 self._take(number, [value])
-            elif wire == 2:
-                size, at = _read_varint(data, at)
-                part, at = data[at:at + size], at + size
-                self._take_bytes(number, part)
             else:
-                raise ValueError(f"OpSharding has no fields of wire type {wire}")
+                self._take_bytes(number, value)
 
     def _take(self, number, values):
         name = _LIST_NAMES.get(number)
@@ -124,11 +96,7 @@ class OpSharding:
             inner.ParseFromString(part)
             self.tuple_shardings.append(inner)
         elif number in _LIST_NAMES:
-            values, at = [], 0
-            while at < len(part):
-                value, at = _read_varint(part, at)
-                values.append(value)
-            self._take(number, values)
+            self._take(number, integers(part))
 
     def clone(self):
         other = OpSharding()

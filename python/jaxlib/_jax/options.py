@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 
+from .._proto import bytes_field, int_field, packed_field
 from .errors import status_error
 
 
@@ -44,25 +45,10 @@ class DeviceAssignment:
     def serialize(self):
         """Returns a DeviceAssignmentProto."""
         replicas, computations = self._array.shape
-        out = _field(1, replicas) + _field(2, computations)
+        out = int_field(1, replicas) + int_field(2, computations)
         for i in range(computations):
-            ids = b"".join(_varint(int(d)) for d in self._array[:, i])
-            row = b"\x0a" + _varint(len(ids)) + ids
-            out += b"\x1a" + _varint(len(row)) + row
+            out += bytes_field(3, packed_field(1, self._array[:, i]))
         return out
-
-
-def _varint(value):
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _field(number, value):
-    return _varint(number << 3) + _varint(value)
 
 
 class _Options:

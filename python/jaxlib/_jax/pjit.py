@@ -25,6 +25,7 @@ import types
 import weakref
 
 from .. import _frames
+from ..weakref_lru_cache import _finish, _wait
 from . import config, guard_lib, jax_jit, misc, values
 from .array import ArrayImpl
 from .errors import JaxRuntimeError
@@ -204,26 +205,6 @@ def _output_key(aval, sharding, committed):
         return _intern((aval.dtype, aval.shape, aval.weak_type, sharding, committed, None))
     except (TypeError, AttributeError):
         return None
-
-
-_event_lock = threading.Lock()
-
-
-def _finish(entry):
-    with _event_lock:
-        event, entry.done = entry.done, True
-    if event is not None:
-        event.set()
-
-
-def _wait(entry):
-    with _event_lock:
-        if entry.done is True:
-            return
-        if entry.done is None:
-            entry.done = threading.Event()
-        event = entry.done
-    event.wait()
 
 
 class _Programs:

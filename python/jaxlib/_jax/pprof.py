@@ -2,8 +2,8 @@
 
 import json
 
+from .._proto import bytes_field, fields, int_field, integers, packed_field
 from .errors import status_error
-from .pytree_proto import _field, _varint
 
 # Fields by number: name, type, whether repeated. Type "int" is a varint of 64 bits.
 _MESSAGES = {
@@ -58,13 +58,12 @@ def _encode(kind, value):
 
 def _encode_field(number, type_, items, repeated):
     if type_ == "string":
-        return b"".join([_field(number, item.encode()) for item in items])
+        return b"".join([bytes_field(number, item.encode()) for item in items])
     if type_ in _MESSAGES:
-        return b"".join([_field(number, _encode(type_, item)) for item in items])
-    numbers = [_varint(int(item) & (1 << 64) - 1) for item in items]
+        return b"".join([bytes_field(number, _encode(type_, item)) for item in items])
     if repeated:
-        return _field(number, b"".join(numbers)) if numbers else b""
-    return b"".join([_varint(number << 3) + n for n in numbers if n != b"\0"])
+        return packed_field(number, items) if items else b""
+    return b"".join([int_field(number, int(item)) for item in items if int(item)])
 
 
 def json_to_pprof_profile(text, /):
@@ -76,18 +75,13 @@ def json_to_pprof_profile(text, /):
 
 
 def _decode(kind, data):
-    from .._xspace import _read_varint, fields
-
     out = {}
     for number, raw in fields(data):
         if number not in _MESSAGES[kind]:
             continue
         name, type_, repeated = _MESSAGES[kind][number]
         if isinstance(raw, bytes) and type_ in ("int", "uint", "bool"):
-            items, at = [], 0
-            while at < len(raw):
-                n, at = _read_varint(raw, at)
-                items.append(_json_number(type_, n))
+            items = [_json_number(type_, n) for n in integers(raw)]
         elif type_ == "string":
             items = [raw.decode()]
         elif type_ in _MESSAGES:

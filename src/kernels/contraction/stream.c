@@ -254,7 +254,7 @@ static void add_by_depth(const Block *block, const Vectors *vectors) {
   }
   enum { MOST = MATRIX_BYTES / CONVERTED_ROWS };
   for (int j = MOST / arithmetic->lane_bytes; j < columns; j += MOST / arithmetic->lane_bytes) {
-    Block part = *block; /* only narrow matrices have blocks of so many columns */
+    Block part = *block; /* only blocks of narrow matrices are so wide */
     part.data += (size_t)j * (size_t)type_bytes(block->loader.from);
     part.sums += (size_t)(j * arithmetic->lane_bytes);
     part.columns = min_i64(columns - j, MOST / arithmetic->lane_bytes);

@@ -69,7 +69,7 @@ static bool has_ranges(const Computation *loop) {
   return has;
 }
 
-/* Returns the array that a value is after exact conversions and changes of its dimensions; NULL if it is computed. */
+/* Returns the array that a value is after exact conversions, whose number is added to `*steps`. */
 static Instruction *widened(Instruction *x, int *steps) {
   while (x->opcode == HLO_CONVERT && has_numbers(x->shape->type, x->operands[0]->shape->type)) {
     x = x->operands[0];
@@ -82,7 +82,8 @@ static Instruction *widened(Instruction *x, int *steps) {
 static Instruction *loop_of(const Instruction *dot, int side) {
   Instruction *x = dot->operands[side];
   if (x->opcode == HLO_RESHAPE) x = x->operands[0];
-  bool is_loop = x->opcode == HLO_FUSION && !fused_product(x) && shape_is_array(x->shape);
+  bool is_loop = x->opcode == HLO_FUSION && !fused_product(x) && shape_is_array(x->shape) &&
+                 !x->a->control_predecessors.count;
   return is_loop && shape_elements(x->shape) >= MIN_ELEMENTS ? x : NULL;
 }
 
@@ -155,7 +156,10 @@ static Instruction *slice_of(const Instruction *dot, int side, const Uses *uses)
   PrimitiveType type = x->shape->type;
   if (x->opcode == HLO_RESHAPE && uses->all[x->id] == 1) x = x->operands[0];
   bool reads = type == F32 || type == BF16 || type == F16 || type == F8E4M3FN || type == F8E5M2;
-  if (x->opcode != HLO_DYNAMIC_SLICE || uses->all[x->id] != 1 || !reads) return NULL;
+  if (x->opcode != HLO_DYNAMIC_SLICE || uses->all[x->id] != 1 || !reads ||
+      x->a->control_predecessors.count) {
+    return NULL;
+  }
   PrimitiveType result = dot->shape->type, other = dot->operands[1 - side]->shape->type;
   if (!type_is_floating(result) || result == F64 || other == F64) return NULL;
   bool fits = shape_elements(x->shape) >= MIN_ELEMENTS && shape_elements(x->shape) <= INT32_MAX &&

@@ -70,7 +70,7 @@ static bool find_updates(Stack *s) {
       return s->count > 0 && stacked_dimension(s, x, 1) == s->dimension;
     }
     if (x->opcode == HLO_RESHAPE) continue;
-    bool is_update = x->opcode == HLO_DYNAMIC_UPDATE_SLICE &&
+    bool is_update = x->opcode == HLO_DYNAMIC_UPDATE_SLICE && !x->a->control_predecessors.count &&
                      x->operand_count == x->shape->rank + 2 && x->shape->rank > 0 &&
                      x->operands[2]->shape->type == s->put->operands[2]->shape->type;
     if (!is_update || s->count == MAX_UPDATES) return false;
@@ -79,13 +79,27 @@ static bool find_updates(Stack *s) {
   return false;
 }
 
+/* Whether an element of the state is read by this get-tuple-element alone. */
+static bool is_only_reader(const Stack *s, const Instruction *element) {
+  const Instruction *state = body_of(s)->parameters[0];
+  int readers = 0;
+  for (int i = 0; i < s->users.count[state->id]; i++) {
+    const Instruction *x = s->users.lists[state->id][i];
+    readers += !is_state(s, x) || x->a->tuple_index == element->a->tuple_index;
+  }
+  return readers == 1;
+}
+
 /* Whether element `to` of the state is a stack of the updated rows of another element. */
 static bool find_stack(Stack *s, int64_t to) {
   const Instruction *root = body_of(s)->root;
   Instruction *put = root->operands[to];
   if (put->opcode != HLO_DYNAMIC_UPDATE_SLICE || s->users.count[put->id] != 1) return false;
   const Instruction *ys = put->operands[0];
-  if (!is_state(s, ys) || ys->a->tuple_index != to || s->users.count[ys->id] != 1) return false;
+  if (!is_state(s, ys) || ys->a->tuple_index != to || s->users.count[ys->id] != 1 ||
+      !is_only_reader(s, ys) || put->a->control_predecessors.count) {
+    return false;
+  }
   s->to = to;
   s->put = put;
   s->dimension = stacked_dimension(s, put, 2);
