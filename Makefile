@@ -231,7 +231,7 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
 
-$(WHEEL_CORE): python/tools/without_derivatives.c $(filter-out $(B)/obj/threads/derive/%,$(OBJECTS_threads)) \
+$(WHEEL_CORE): $(wildcard python/tools/left_out/*.c) $(filter-out $(B)/obj/threads/derive/% $(B)/obj/threads/hlo/text/parser_instruction.o,$(OBJECTS_threads)) \
     bindings/host/library.js bindings/tools/glue.mjs bindings/tools/order.mjs | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
@@ -323,7 +323,7 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 # failed; the other writes how long files took.
 # (One file more than there are cores took 983 s instead of 897.)
 TESTS ?= $(wildcard tests/*/*.test.mjs)
-tested: build site native native-tsan $(FAULTY_CORE) $(JAX_VENV)/stamp $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
+tested: build site native native-tsan wheel $(FAULTY_CORE) $(JAX_VENV)/stamp $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 test: tested
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
 	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \

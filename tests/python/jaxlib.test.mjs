@@ -1,6 +1,10 @@
-/** Runs the tests of python/, each file in a process of its own: MLIR, the way to the core, and JAX on both. */
+/**
+ * Runs the tests of python/, each file in a process of its own: MLIR, the way to the core, and JAX on both; and JAX on the
+ * wheel, whose core and files are smaller.
+ */
 import assert from 'node:assert/strict';
-import { readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -9,11 +13,25 @@ import { ROOT, run } from '../support/program.mjs';
 const PYTHON = join(ROOT, 'build/python/venv/bin/python'); // of the Makefile: jax without its own jaxlib
 const files = (await readdir(join(ROOT, 'python/tests'))).filter((file) => file.endsWith('_test.py'));
 
-for (const file of files) {
-  test(file, { timeout: 600_000 }, async () => {
-    const env = { ...process.env, PYTHONPATH: join(ROOT, 'python'), PYTHONDONTWRITEBYTECODE: '1', JAX_PLATFORMS: 'cpu' };
-    const { code, stderr } = await run(PYTHON, [join('python/tests', file)], { env, seconds: 500 });
-    assert.equal(code, 0, stderr);
-    assert.match(stderr, /Ran [1-9]\d* tests? in .*\n\nOK/);
-  });
+/** Runs a file of tests on the jaxlib of a folder. */
+async function check(folder, file) {
+  const env = { ...process.env, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1', JAX_PLATFORMS: 'cpu' };
+  const { code, stderr } = await run(PYTHON, [join('python/tests', file)], { env, seconds: 500 });
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /Ran [1-9]\d* tests? in .*\n\nOK/);
 }
+
+for (const file of files) test(file, { timeout: 600_000 }, () => check(join(ROOT, 'python'), file));
+
+test('the wheel', { timeout: 600_000 }, async () => {
+  const built = join(ROOT, 'build/python');
+  const wheel = (await readdir(built)).find((name) => name.endsWith('.whl'));
+  const folder = await mkdtemp(join(tmpdir(), 'wheel-'));
+  try {
+    const { code, stderr } = await run(PYTHON, ['-m', 'zipfile', '-e', join(built, wheel), folder]);
+    assert.equal(code, 0, stderr);
+    await check(folder, 'jax_test.py');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
