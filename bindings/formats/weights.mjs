@@ -50,7 +50,7 @@ export const readSafetensors = reading('readSafetensors');
  * @param {any} source bytes, a Blob, a URL whose server knows ranges; in Node also a path
  * @returns {Promise<import('./gguf.mjs').GgufFile>}
  */
-export const openGguf = guarded(async (source) => (await import('./gguf.mjs')).openGguf(source), 'openGguf');
+export const openGguf = reading('openGguf');
 
 /**
  * Reads a .npz, safetensors or GGUF file (its blocks as f32), and renames or changes its arrays on the way.

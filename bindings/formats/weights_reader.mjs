@@ -11,6 +11,8 @@ import { readNpy as npyOf } from './npy.mjs';
 import { unzip } from './unzip.mjs';
 import { viewOf } from './zip.mjs';
 
+export { openGguf };
+
 const READ_OPTIONS = {
   onProgress: kind('a function', (value) => (typeof value === 'function' ? value : undefined)),
 };

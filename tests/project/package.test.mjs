@@ -76,7 +76,7 @@ describe('THIRD_PARTY.md', () => {
 
 test('links of the README and the documents lead to files of the tarball, or to what only the repository has', async () => {
   const inTarball = new Set(packed.files.map(({ path }) => path));
-  const onlyInRepository = /^(tests|demo|src|CONTRIBUTING\.md|SECURITY\.md)\b/;
+  const onlyInRepository = /^(tests|demo|src|python|CONTRIBUTING\.md|SECURITY\.md)\b/;
   for (const page of [...inTarball].filter((path) => path.endsWith('.md'))) {
     const text = await readFile(join(ROOT, page), 'utf8');
     for (const [, link] of text.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)) {
