@@ -1,8 +1,9 @@
-/** The editor: CodeMirror in the page's colours, with one of three languages. */
+/** The editor: CodeMirror in the page's colours, with one of four languages. */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { javascript } from '@codemirror/lang-javascript';
-import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
+import { python } from '@codemirror/lang-python';
+import { bracketMatching, HighlightStyle, indentUnit, syntaxHighlighting } from '@codemirror/language';
 import { lintGutter, setDiagnostics } from '@codemirror/lint';
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
 import { Compartment, EditorState } from '@codemirror/state';
@@ -44,7 +45,7 @@ const look = EditorView.theme({
   '.cm-matchingBracket': { backgroundColor: 'var(--accent-soft) !important' },
 });
 
-const LANGUAGES = { hlo: () => hlo(tags), stablehlo: () => stableHlo(tags), javascript: () => javascript() };
+const LANGUAGES = { hlo: () => hlo(tags), stablehlo: () => stableHlo(tags), javascript: () => javascript(), python: () => [python(), indentUnit.of('    ')] };
 
 /** The place of an error: the word that begins there, or the last character of the line. */
 function rangeAt(doc, line, column) {
@@ -60,9 +61,14 @@ function rangeAt(doc, line, column) {
  * Fills an element with an editor. It lies in a shadow root, whose style sheets CodeMirror adopts; into a document it
  * would put <style> elements, which the page's policy forbids.
  * @param {HTMLElement} parent
- * @param {{ text: string, language: 'hlo' | 'stablehlo' | 'javascript', onchange: (text: string) => void }} options
+ * @param {object} options
+ * @param {string} options.text
+ * @param {'hlo' | 'stablehlo' | 'javascript' | 'python'} options.language
+ * @param {(text: string) => void} options.onchange
+ * @param {string} [options.label] for those who hear the page
+ * @param {import('@codemirror/view').KeyBinding[]} [options.keys] keys that come before the editor's own
  */
-export function createEditor(parent, { text, language, onchange }) {
+export function createEditor(parent, { text, language, onchange, label = 'Program', keys = [] }) {
   const speaks = new Compartment();
   let quiet = false; /* while the program itself changes the text */
   const view = new EditorView({
@@ -73,9 +79,9 @@ export function createEditor(parent, { text, language, onchange }) {
         lineNumbers(), lintGutter(), history(), drawSelection(), bracketMatching(), closeBrackets(),
         highlightActiveLine(), highlightActiveLineGutter(), highlightSelectionMatches(),
         autocompletion({ activateOnTyping: true, icons: false }),
-        keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap]),
+        keymap.of([...keys, ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap]),
         syntaxHighlighting(colours), look, speaks.of(LANGUAGES[language]()),
-        EditorView.contentAttributes.of({ 'aria-label': 'Program', spellcheck: 'false', tabindex: '0' }),
+        EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false', tabindex: '0' }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !quiet) onchange(update.state.doc.toString());
         }),
