@@ -16,8 +16,8 @@ const n = 700, long = 6000000;
 
 /** name: [lines of the entry, whose last one is of r; computations; replicas] */
 const OPERATIONS = {
-  'dot of f64': [`x = f64[1200,1200] iota(), iota_dimension=0
-  ROOT r = f64[1200,1200] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}`],
+  'dot of f64': [`x = f64[800,800] iota(), iota_dimension=0
+  ROOT r = f64[800,800] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}`],
   scatter: [`i = s32[${long},1] iota(), iota_dimension=0
   u = f32[${long}] iota(), iota_dimension=0
   x = f32[1000] iota(), iota_dimension=0
@@ -142,24 +142,24 @@ OPERATIONS['geqrf of rank 1'] = [`x = f32[${n},${n}] iota(), iota_dimension=0
 // length is a prime.
 const tall = 'x = f32[400000,8] iota(), iota_dimension=0\n  y = f32[400000,8] iota(), iota_dimension=1';
 Object.assign(OPERATIONS, {
-  'large triangular systems': [`x = f64[1400,1400] iota(), iota_dimension=0
-  y = f64[1400,1400] iota(), iota_dimension=1
-  d = f64[1400,1400] subtract(x, y)
-  c = f64[1400,1400] cosine(d)
+  'large triangular systems': [`x = f64[900,900] iota(), iota_dimension=0
+  y = f64[900,900] iota(), iota_dimension=1
+  d = f64[900,900] subtract(x, y)
+  c = f64[900,900] cosine(d)
   e = pred[1400,1400] compare(x, y), direction=EQ
-  k = f64[] constant(2800)
-  kb = f64[1400,1400] broadcast(k), dimensions={}
-  a = f64[1400,1400] select(e, kb, c)
-  ROOT r = f64[1400,1400] triangular-solve(a, c), left_side=true, lower=false, transpose_a=NO_TRANSPOSE`],
-  'a large factor': [`x = f64[3000,3000] iota(), iota_dimension=0
-  y = f64[3000,3000] iota(), iota_dimension=1
-  e = pred[3000,3000] compare(x, y), direction=EQ
-  k = f64[] constant(3001)
+  k = f64[] constant(1800)
+  kb = f64[900,900] broadcast(k), dimensions={}
+  a = f64[900,900] select(e, kb, c)
+  ROOT r = f64[900,900] triangular-solve(a, c), left_side=true, lower=false, transpose_a=NO_TRANSPOSE`],
+  'a large factor': [`x = f64[1800,1800] iota(), iota_dimension=0
+  y = f64[1800,1800] iota(), iota_dimension=1
+  e = pred[1800,1800] compare(x, y), direction=EQ
+  k = f64[] constant(1801)
   h = f64[] constant(0.5)
-  kb = f64[3000,3000] broadcast(k), dimensions={}
-  hb = f64[3000,3000] broadcast(h), dimensions={}
-  a = f64[3000,3000] select(e, kb, hb)
-  ROOT r = f64[3000,3000] cholesky(a), lower=false`],
+  kb = f64[1800,1800] broadcast(k), dimensions={}
+  hb = f64[1800,1800] broadcast(h), dimensions={}
+  a = f64[1800,1800] select(e, kb, hb)
+  ROOT r = f64[1800,1800] cholesky(a), lower=false`],
   'a tall panel': [`${tall}
   p = f32[400000,8] multiply(x, y)
   s = f32[400000,8] sine(p)
@@ -193,9 +193,9 @@ Object.assign(OPERATIONS, {
   hb = f32[700,700] broadcast(h), dimensions={}
   a = f32[700,700] select(e, kb, hb)
   ROOT r = f32[700,700] cholesky(a), lower=true`],
-  'many systems': [`x = f64[200,90,90] iota(), iota_dimension=1
-  y = f64[200,90,90] iota(), iota_dimension=2
-  ROOT r = f64[200,90,90] triangular-solve(x, y), left_side=true, lower=true, transpose_a=NO_TRANSPOSE`],
+  'many systems': [`x = f64[70,90,90] iota(), iota_dimension=1
+  y = f64[70,90,90] iota(), iota_dimension=2
+  ROOT r = f64[70,90,90] triangular-solve(x, y), left_side=true, lower=true, transpose_a=NO_TRANSPOSE`],
 });
 
 // Tall matrices, whose columns take long; eigenvalues alone; and eigenvalues of triangular matrices.
@@ -208,15 +208,15 @@ const routine = (name, operands, results, config, result) => `c = (${results}) c
     custom_call_target="lapack_${name}_ffi", api_version=API_VERSION_TYPED_FFI, backend_config="${config}"
   ROOT r = ${result ?? results.split('], ')[0] + ']'} get-tuple-element(c), index=0`;
 Object.assign(OPERATIONS, {
-  'QR of a tall matrix': [`${waves('f64', 80000, 64)}\n  ${routine('dgeqrf', 'a', 'f64[80000,64], f64[64]', '')}`],
+  'QR of a tall matrix': [`${waves('f64', 30000, 64)}\n  ${routine('dgeqrf', 'a', 'f64[30000,64], f64[64]', '')}`],
   'products with a tall Q': [`${waves('f32', 700000, 4)}
   t = f32[4] constant({1.5,1.25,1,0.5})
   ROOT r = f32[700000,4] custom-call(a, t, a), custom_call_target="lapack_sormqr_ffi", api_version=API_VERSION_TYPED_FFI,
     backend_config="{left = 1, transpose = 0}"`],
-  'singular values of a tall matrix': [`${waves('f64', 80000, 64)}
-  ${routine('dgesdd', 'a', 'f64[80000,64], f64[64], f64[80000,64], f64[64,64], s32[]', '{mode = 83 : ui8}')}`],
-  'eigenvalues without vectors': [`${waves('f32', 1700, 1700)}
-  ${routine('ssyevd', 'a', 'f32[1700,1700], f32[1700], s32[]', '{mode = 78 : ui8, uplo = 76 : ui8}')}`],
+  'singular values of a tall matrix': [`${waves('f64', 30000, 64)}
+  ${routine('dgesdd', 'a', 'f64[30000,64], f64[64], f64[30000,64], f64[64,64], s32[]', '{mode = 83 : ui8}')}`],
+  'eigenvalues without vectors': [`${waves('f32', 1100, 1100)}
+  ${routine('ssyevd', 'a', 'f32[1100,1100], f32[1100], s32[]', '{mode = 78 : ui8, uplo = 76 : ui8}')}`],
   'eigenvalues of a triangular matrix': [`${waves('f64', 1000, 1000)}
   g = pred[1000,1000] compare(x, y), direction=GE
   o = f64[] constant(0)
@@ -230,14 +230,14 @@ Object.assign(OPERATIONS, {
 const complexWaves = (m, n) => `${waves('f32', m, n)}\n  z = c64[${m},${n}] complex(a, a)`;
 const svd = (m, n) => `c64[${m},${n}], f32[${n}], c64[${m},${n}], c64[${n},${n}], s32[]`;
 Object.assign(OPERATIONS, {
-  'complex singular values and vectors of a tall matrix': [`${complexWaves(60000, 64)}
-  ${routine('cgesdd', 'z', svd(60000, 64), '{mode = 83 : ui8}')}`],
+  'complex singular values and vectors of a tall matrix': [`${complexWaves(20000, 64)}
+  ${routine('cgesdd', 'z', svd(20000, 64), '{mode = 83 : ui8}')}`],
   'complex singular vectors of four long columns': [`${complexWaves(1000000, 4)}
   ${routine('cgesdd', 'z', svd(1000000, 4), '{mode = 83 : ui8}')}`],
-  'complex LU of a tall matrix': [`${complexWaves(250000, 64)}
-  ${routine('cgetrf', 'z', 'c64[250000,64], s32[64], s32[]', '')}`],
-  'complex QR of a tall matrix': [`${complexWaves(300000, 32)}
-  ${routine('cgeqrf', 'z', 'c64[300000,32], c64[32]', '')}`],
+  'complex LU of a tall matrix': [`${complexWaves(80000, 64)}
+  ${routine('cgetrf', 'z', 'c64[80000,64], s32[64], s32[]', '')}`],
+  'complex QR of a tall matrix': [`${complexWaves(100000, 32)}
+  ${routine('cgeqrf', 'z', 'c64[100000,32], c64[32]', '')}`],
   'complex pivoted QR of a wide matrix': [`${complexWaves(4, 1000000)}
   o = s32[1000000] iota(), iota_dimension=0\n  k = s32[1000000] subtract(o, o)
   ${routine('cgeqp3', 'z, k', 'c64[4,1000000], s32[1000000], c64[4]', '')}`],
