@@ -55,7 +55,7 @@ export function shapesOf({ layers, width, tokens, inner, heads, groups, depth, t
  *   array [rows, width]; or of integers of that shape with scales (and mins) for each block of a row
  * @param {{ context: number, length: number, cacheType?: string }} sizes `context`: the positions of the cache
  * @returns {HloModule} of parameters: weights, keys and values of each layer, seen, tokens, place, last, and five of sampling;
- *   results: logits, token, seen, keys and values of each layer
+ *   results: logits, token, keys and values of each layer, seen
  */
 export function buildStep(b, c, shapes, { context, length, cacheType = 'f32' }) {
   let count = 0;
@@ -64,7 +64,7 @@ export function buildStep(b, c, shapes, { context, length, cacheType = 'f32' }) 
     : Object.fromEntries(Object.entries(parts).map(([part, shape]) => [part, parameter(shape, `${name}.${part}`)]))]));
   const cacheShape = `${cacheType}[${c.groups},${context},${c.depth}]`;
   const caches = Array.from({ length: c.layers }, (_, i) => ['keys', 'values'].map((part) => parameter(cacheShape, `cache.${i}.${part}`)));
-  const seen = parameter(`pred[${c.tokens}]`, 'seen');
+  const seen = parameter(`pred[${c.tokens}]`, 'seen'); // tokens that are read
   const tokens = parameter(`s32[${length}]`, 'tokens');
   const [place, last] = ['place', 'last'].map((name) => parameter('s32[]', name));
   const [random, temperature, topK, topP, penalty] = [['random', 'f32[]'], ['temperature', 'f32[]'], ['top_k', 's32[]'],
@@ -128,7 +128,7 @@ export function buildStep(b, c, shapes, { context, length, cacheType = 'f32' }) 
   const isToken = b.and(b.iota(`s32[${c.tokens},${length}]`, 0).eq(tokens, [1]), b.broadcastInDim(isRead, [c.tokens, length], [1]));
   const nowSeen = seen.or(b.reduce(isToken, false, 'or', [1]));
   const token = sample(b, logits, nowSeen, { random, temperature, topK, topP, penalty });
-  return b.build(b.tuple([logits, token, nowSeen, ...state]));
+  return b.build(b.tuple([logits, token, ...state, nowSeen]));
 }
 
 /** Draws a token by a random number of 0 to 1; top_k is at most CANDIDATES. Those in `seen` are made less likely. */

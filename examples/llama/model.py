@@ -146,8 +146,8 @@ def sample(logits, seen, random, temperature, top_k, top_p, penalty):
 
 
 def step(c, w, cache, seen, tokens, place, last, *settings):
-    """Reads tokens [n], of which number `last` is the last (the others fill up): logits after it, a token drawn, seen, cache."""
+    """Reads tokens [n], of which number `last` is the last (the others fill up): logits after it, a token drawn, cache, seen."""
     x, cache = forward(c, w, cache, tokens, place)
     seen = seen | jnp.any((jnp.arange(seen.size) == tokens[:, None]) & (jnp.arange(tokens.size) <= last)[:, None], 0)
     logits = logits_of(c, w, lax.dynamic_slice_in_dim(x, last, 1))[0]
-    return logits, sample(logits, seen, *settings), seen, cache
+    return logits, sample(logits, seen, *settings), cache, seen

@@ -102,7 +102,7 @@ def logits_of(config, w, tokens):
     step = jax.jit(lambda *given: model.step(config, *given, 0.5, 1.0, 40, 1.0, 1.0))
     parts = [(0, tokens[:4], 3), (4, [*tokens[4:7], 0], 2)] + [(at, tokens[at:at + 1], 0) for at in range(7, len(tokens))]
     for place, part, last in parts:
-        logits, _, seen, cache = step(w, cache, seen, jnp.array(part), place, last)
+        logits, _, cache, seen = step(w, cache, seen, jnp.array(part), place, last)
         result.append(logits)
     return np.stack(result)
 
@@ -162,7 +162,7 @@ def narrow(w, kind, most):
             return np.asarray(x, np.float32)
         blocks = np.asarray(x, np.float32).reshape(x.shape[0], -1, 32)
         scales = (np.abs(blocks).max(-1) / most).astype(np.float16)
-        return dict(quants=np.round(blocks / scales[..., None].astype(np.float32)).reshape(x.shape).astype(kind), scales=scales)
+        return dict(quants=np.floor(blocks / scales[..., None].astype(np.float32) + 0.5).reshape(x.shape).astype(kind), scales=scales)
 
     return {name: of(x) for name, x in w.items()}
 
