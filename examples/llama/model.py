@@ -54,8 +54,7 @@ class Config:
 
 def frequencies(depth, theta, rope):
     """Of rotary embeddings, in radians a position; Llama 3 slows the low ones down."""
-    f = theta ** (-np.arange(0, depth, 2) / depth)
-    kind = rope.get('rope_type', rope.get('type', 'default'))
+    f, kind = theta ** (-np.arange(0, depth, 2) / depth), rope.get('rope_type', rope.get('type', 'default'))
     if kind == 'llama3':
         low, high, factor = rope['low_freq_factor'], rope['high_freq_factor'], rope['factor']
         turns = rope['original_max_position_embeddings'] * f / (2 * math.pi)  # in the context of its training
@@ -73,9 +72,7 @@ def dequantised(w):
         return w.astype(jnp.float32)
     scales, quants = (w[part].astype(jnp.float32) for part in ('scales', 'quants'))
     blocks = quants.reshape(*scales.shape, -1) * scales[..., None]
-    if 'mins' in w:
-        blocks = blocks + w['mins'].astype(jnp.float32)[..., None]
-    return blocks.reshape(quants.shape)
+    return (blocks + w['mins'].astype(jnp.float32)[..., None] if 'mins' in w else blocks).reshape(quants.shape)
 
 
 def rows(w, indices):
@@ -103,9 +100,9 @@ def attention(c, w, at, x, cache, place):
 
     places = place + jnp.arange(x.shape[0])
     angles = places[:, None].astype(jnp.float32) * c.frequencies
-    q, k = rotated(heads('q', c.heads), angles), rotated(heads('k', c.groups), angles)
-    keys, values = (lax.dynamic_update_slice(old, new.astype(old.dtype), (0, place, 0)) for old, new in zip(cache, (k, heads('v', c.groups))))
-    q = q.reshape(c.groups, c.heads // c.groups, -1, c.depth)
+    put = lambda old, new: lax.dynamic_update_slice(old, new.astype(old.dtype), (0, place, 0))
+    q = rotated(heads('q', c.heads), angles).reshape(c.groups, c.heads // c.groups, -1, c.depth)
+    keys, values = put(cache[0], rotated(heads('k', c.groups), angles)), put(cache[1], heads('v', c.groups))
     scores = jnp.einsum('ghnd,gmd->ghnm', q, keys.astype(jnp.float32)) * c.depth**-0.5
     scores = jnp.where(jnp.arange(keys.shape[1]) <= places[:, None], scores, -jnp.inf)
     mixed = jnp.einsum('ghnm,gmd->nghd', jax.nn.softmax(scores), values.astype(jnp.float32))

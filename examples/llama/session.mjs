@@ -9,7 +9,6 @@ const DEFAULTS = { temperature: 0.8, topK: 40, topP: 0.95, penalty: 1.1, maxToke
 export class Session {
   #client;
   #model;
-  #weights;
   #steps = new Map();
   #state;
 
@@ -30,8 +29,8 @@ export class Session {
     session.tokenizer = tokenizer;
     session.context = context;
     session.lengths = lengths;
-    session.#weights = await upload(client, model, onProgress);
-    session.programOf = programOf ?? ((length) => buildStep(client.builder(`step_${length}`), model.config, session.#weights.shapes, { context, length }));
+    session.weights = await upload(client, model, onProgress);
+    session.programOf = programOf ?? ((length) => buildStep(client.builder(`step_${length}`), model.config, session.weights.shapes, { context, length }));
     session.reset();
     return session;
   }
@@ -39,16 +38,16 @@ export class Session {
   /** Bytes of the weights and of the cache on the device, and of all that the client has. */
   get memory() {
     const { layers, groups, depth } = this.#model.config;
-    return { weights: this.#weights.bytes, cache: layers * 2 * groups * depth * this.context * 4, all: this.#client.heapInUse };
+    return { weights: this.weights.bytes, cache: layers * 2 * groups * depth * this.context * 4, all: this.#client.heapInUse };
   }
 
-  /** Forgets what was read. */
+  /** Forgets all that was read. */
   reset() {
     this.#state?.forEach((buffer) => buffer.dispose());
     const { layers, groups, depth, tokens } = this.#model.config;
     const zeros = (type, ...sizes) => this.#client.buffer(Literal.zeros(`${type}[${sizes}]`));
     this.#state = [...Array.from({ length: layers * 2 }, () => zeros('f32', groups, this.context, depth)), zeros('pred', tokens)];
-    this.place = 0;
+    this.tokens = []; // that are in the cache
   }
 
   async #step(length) {
@@ -56,9 +55,14 @@ export class Session {
     return this.#steps.get(length);
   }
 
+  /** Compiles its programs, which else happens when they are needed. */
+  async prepare() {
+    for (const length of this.lengths) await this.#step(length);
+  }
+
   /** Reads tokens, at most as many as the longest program takes: { logits after the last, token: the one drawn }. */
   async read(ids, { temperature, topK, topP, penalty, random } = DEFAULTS) {
-    const length = this.lengths.find((size) => size >= ids.length && this.place + size <= this.context);
+    const length = this.lengths.find((size) => size >= ids.length && this.tokens.length + size <= this.context);
     if (!length) { // near the context's end
       for (const id of ids.slice(0, -1)) await this.read([id]);
       return this.read(ids.slice(-1), { temperature, topK, topP, penalty, random });
@@ -66,20 +70,36 @@ export class Session {
     const step = await this.#step(length);
     const tokens = Int32Array.from({ length }, (_, i) => ids[i] ?? 0);
     const drawing = temperature ? [temperature, topK] : [1, 1];
-    const { buffers } = this.#weights;
+    const { buffers } = this.weights;
     const [logits, token, ...state] = await step.execute(
-      [...buffers, ...this.#state, tokens, this.place, ids.length - 1, random(), ...drawing, topP, penalty],
+      [...buffers, ...this.#state, tokens, this.tokens.length, ids.length - 1, random(), ...drawing, topP, penalty],
       { device: true, donate: this.#state.map((_, i) => buffers.length + i) });
     this.#state = state;
-    this.place += ids.length;
+    this.tokens.push(...ids);
     const result = { logits: logits.toLiteral().data, token: token.toArray() };
     logits.dispose();
     token.dispose();
     return result;
   }
 
+  /** Reads tokens in parts, and returns the one drawn after them. A full cache is begun anew with the last quarter of its tokens. */
+  async #readAll(ids, settings) {
+    let token, rest = ids;
+    while (rest.length && !settings.signal?.aborted) {
+      const room = this.context - this.tokens.length, part = rest.slice(0, Math.min(room, this.lengths.at(-1)));
+      if (part.length) {
+        ({ token } = await this.read(part, settings));
+        rest = rest.slice(part.length);
+      } else {
+        rest = [...this.tokens.slice(-this.context >> 2), ...rest];
+        this.reset();
+      }
+    }
+    return token;
+  }
+
   /**
-   * Goes on with a text: yields pieces of text as they are drawn, until the model ends, the context is full or `signal` aborts.
+   * Goes on with a text: yields pieces of text as they are drawn, until the model ends or `signal` aborts.
    * @param {string} text
    * @param {object} [options] temperature (0: the likeliest), topK (at most 64), topP, penalty (of repetitions), maxTokens,
    *   random (a function of numbers from 0 to 1), signal, onRate (gets tokens a second)
@@ -87,29 +107,25 @@ export class Session {
   async *generate(text, options = {}) {
     const settings = { ...DEFAULTS, ...options }, { ends, begin } = this.#model.config;
     const ids = this.tokenizer.encode(text).ids;
-    if (this.place === 0 && begin !== undefined && ids[0] !== begin) ids.unshift(begin);
+    if (!this.tokens.length && begin !== undefined && ids[0] !== begin) ids.unshift(begin);
     if (!ids.length) throw new RangeError('the text has no tokens');
-    if (this.place + ids.length > this.context) throw new RangeError(`${ids.length} tokens do not fit: ${this.context - this.place} of ${this.context} are left`);
-    const most = this.lengths.at(-1);
-    let token;
-    for (let at = 0; at < ids.length && !settings.signal?.aborted; at += most) ({ token } = await this.read(ids.slice(at, at + most), settings));
+    let token = await this.#readAll(ids, settings);
     const drawn = [], began = performance.now();
     let told = '';
     while (!settings.signal?.aborted && !ends.includes(token) && drawn.length < settings.maxTokens) {
       drawn.push(token);
-      const whole = this.tokenizer.decode(drawn, { skip_special_tokens: true });
+      const whole = this.tokenizer.decode(drawn, { skip_special_tokens: true, clean_up_tokenization_spaces: false });
       if (!whole.endsWith('\ufffd')) { // else a character goes on in the next token
         yield whole.slice(told.length);
         told = whole;
       }
-      if (this.place === this.context) break;
-      ({ token } = await this.read([token], settings));
+      token = await this.#readAll([token], settings);
       settings.onRate?.(drawn.length * 1000 / (performance.now() - began));
     }
   }
 
   dispose() {
     for (const step of this.#steps.values()) step.dispose();
-    for (const buffer of [...this.#weights.buffers, ...this.#state]) buffer.dispose();
+    for (const buffer of [...this.weights.buffers, ...this.#state]) buffer.dispose();
   }
 }

@@ -67,3 +67,40 @@ def narrow(w):
 
 def widen(w):
     return {name: model.dequantised(x) for name, x in w.items()}
+
+
+# --- Shapes, and training on several devices ---
+
+
+def step(w, cache, seen, tokens, place, last, random, temperature, top_k, top_p, penalty):
+    return model.step(CONFIG, w, cache, seen, tokens, place, last, random, temperature, top_k, top_p, penalty)
+
+
+DEVICES, LINES = 2, 2  # of training in the page; lines for each device
+
+
+def train_on_devices(w, m, v, tokens, step):
+    mesh = jax.make_mesh((DEVICES,), ('devices',), axis_types=(jax.sharding.AxisType.Auto,))
+    every, each = jax.sharding.PartitionSpec(), jax.sharding.PartitionSpec('devices')
+    one = lambda w, m, v, tokens, step: train(w, m, v, tokens, step[0], 1e-4, lambda t: lax.pmean(t, 'devices'))
+    return jax.shard_map(one, mesh=mesh, in_specs=(every, every, every, each, every), out_specs=every,
+                         check_vma=False)(w, m, v, tokens, step)
+
+
+TYPES = {'float32': 'f32', 'float16': 'f16', 'int8': 's8', 'bool': 'pred', 'int32': 's32'}
+
+
+def like(tree):
+    return jax.tree.map(lambda x: f'{TYPES[x.dtype.name]}[{",".join(map(str, x.shape))}]', jax.eval_shape(tree))
+
+
+WEIGHTS = like(lambda: initial(0))
+NARROW = like(lambda: narrow(initial(0)))
+STEP = [NARROW, like(empty), f'pred[{CONFIG.tokens}]'], ['s32[]', 's32[]', 'f32[]', 'f32[]', 's32[]', 'f32[]', 'f32[]']
+PROGRAMS = {
+    'one': (step, [*STEP[0], 's32[1]', *STEP[1]]),
+    'many': (step, [*STEP[0], 's32[32]', *STEP[1]]),
+    'widen': (widen, [NARROW]),
+    'narrow': (narrow, [WEIGHTS]),
+    'train': (train_on_devices, [WEIGHTS] * 3 + [f's32[{DEVICES * LINES},{CONTEXT + 1}]', 'f32[1]']),
+}
