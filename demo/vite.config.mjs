@@ -69,6 +69,7 @@ export default {
   publicDir: false,
   logLevel: 'warn',
   plugins: [furtherFiles(), virtualModules()],
+  resolve: { alias: { 'xla-wasm': here('../bindings/index.mjs') } }, // which examples import
   worker: { format: 'es' },
   build: {
     outDir: here('../build/site'),

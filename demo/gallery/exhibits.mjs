@@ -4,8 +4,9 @@
  *
  *   'field'   step(state..., inputs...) -> state..., picture: a frame a step, `size` [width, height]
  *   'picture' the same without a state: a frame when something changes
- *   'digits', 'teach', 'gpt'   stages of their own
+ *   'digits', 'teach', 'llama'   stages of their own
  *
+ * `python`: the source that is shown, if it is another one.
  * `sliders` and `choices` are inputs: [id, label, least, most, step, value], and [id, label, texts, value];
  * `inputs(values, pointer)` makes the arguments after the state of them and of the pointer: x, y of 0
  * to 1, press (1: pressed), dx, dy since the last frame.
@@ -69,7 +70,7 @@ export const EXHIBITS = [
     about: 'The same net as a Flax model that was exported forward only. Draw five digits as you write them, and say which they are: its gradient is made here, and ten steps teach it yours.',
   },
   {
-    id: 'gpt', title: 'GPT that writes', kind: 'gpt',
-    about: 'A transformer of 935,040 weights that a script of the repository trained in seven minutes, on one core, on Shakespeare’s plays. Token by token, with a cache of keys and values that is updated in place.',
+    id: 'llama', title: 'A language model that writes', kind: 'llama', python: '../../examples/llama/model.py',
+    about: 'A model of Llama’s kind with 1,377,920 weights of 8 bits, which a script of the repository trained in TIME on one core, on Shakespeare’s plays. It is dequantised inside the products; keys and values are cached in place; the program draws the next token itself.',
   },
 ];

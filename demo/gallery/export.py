@@ -17,7 +17,8 @@ import jax
 import jax.numpy as jnp
 
 FOLDER = pathlib.Path(__file__).parent / 'programs'
-TYPES = {'f64': 'float64', 'f32': 'float32', 'f16': 'float16', 's32': 'int32', 'u32': 'uint32', 'u8': 'uint8', 'bf16': 'bfloat16'}
+TYPES = {'f64': 'float64', 'f32': 'float32', 'f16': 'float16', 's32': 'int32', 'u32': 'uint32', 's8': 'int8', 'u8': 'uint8',
+         'bf16': 'bfloat16', 'pred': 'bool'}
 
 
 def argument(text):

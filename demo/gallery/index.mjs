@@ -5,22 +5,22 @@ import { bytes, duration } from '../shared/format.mjs';
 import { EXHIBITS } from './exhibits.mjs';
 import './gallery.css';
 
-const FILES = import.meta.glob('./programs/*.{mlirbc,gz,safetensors,json}', { query: '?url', import: 'default', eager: true });
-const SOURCES = import.meta.glob('./programs/*.py', { query: '?raw', import: 'default' });
+const FILES = import.meta.glob(['./programs/*.{mlirbc,gz,safetensors,json}', './programs/llama/*'], { query: '?url', import: 'default', eager: true });
+const SOURCES = import.meta.glob(['./programs/*.py', '../../examples/llama/model.py'], { query: '?raw', import: 'default' });
 
 const STAGES = {
   field: () => import('./stage.mjs'),
   picture: () => import('./stage.mjs'),
   digits: () => import('./digits.mjs'),
   teach: () => import('./teach.mjs'),
-  gpt: () => import('./gpt.mjs'),
+  llama: () => import('./llama.mjs'),
 };
 
 /** Addresses of an exhibit's files: 'step', 'start', 'weights', 'tokens', ... */
 function urlsOf(id) {
   const urls = {};
   for (const [path, url] of Object.entries(FILES)) {
-    const [, of, name] = /programs\/([a-z]+)[._](\w+)/.exec(path);
+    const [, of, name] = /programs\/([a-z]+)[._/](\w+)/.exec(path);
     if (of === id) urls[name === 'safetensors' ? 'weights' : name] = new URL(url, document.baseURI).href;
   }
   return urls;
@@ -83,11 +83,12 @@ export async function mount(element, { state, setState }) {
     links.get(exhibit.id).scrollIntoView({ block: 'nearest', inline: 'center' });
     const figures = createFigures();
     const room = h('div', { class: 'stage' });
-    const source = h('details', { class: 'panel source', open: true }, h('summary', {}, `${exhibit.id}.py`));
+    const path = exhibit.python ?? `./programs/${exhibit.id}.py`;
+    const source = h('details', { class: 'panel source', open: true }, h('summary', {}, path.split('/').at(-1)));
     article.replaceChildren(h('h2', { class: 'title' }, exhibit.title), h('p', { class: 'about' }, exhibit.about),
       h('div', { class: 'halves' }, h('div', {}, room, figures.element), source));
     article.dataset.exhibit = exhibit.id;
-    const [{ createStage }, text] = await Promise.all([STAGES[exhibit.kind](), SOURCES[`./programs/${exhibit.id}.py`]()]);
+    const [{ createStage }, text] = await Promise.all([STAGES[exhibit.kind](), SOURCES[path]()]);
     if (number !== turn) return;
     source.append(codeElement(text.split(/\n(?:PROGRAMS|# --- Shapes)/)[0].trim(), 'python', 'Python source'));
     stage = createStage(room, exhibit, urlsOf(exhibit.id), teller(figures, exhibit));

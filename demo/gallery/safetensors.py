@@ -5,7 +5,7 @@ import struct
 import jax
 import numpy as np
 
-NAMES = {'float32': 'F32', 'float16': 'F16', 'bfloat16': 'BF16'}
+NAMES = {'float32': 'F32', 'float16': 'F16', 'bfloat16': 'BF16', 'int8': 'I8'}
 
 
 def flat(tree):
@@ -15,11 +15,12 @@ def flat(tree):
     return {'.'.join(map(part, path)): np.asarray(leaf) for path, leaf in leaves}
 
 
-def write(path, tree, dtype):
+def write(path, tree, dtype=None):
     header, blocks, at = {}, [], 0
     for name, array in flat(tree).items():
-        block = np.asarray(jax.numpy.asarray(array, dtype)).tobytes()
-        header[name] = dict(dtype=NAMES[np.dtype(dtype).name], shape=array.shape, data_offsets=[at, at + len(block)])
+        array = np.asarray(jax.numpy.asarray(array, dtype))
+        block = array.tobytes()
+        header[name] = dict(dtype=NAMES[array.dtype.name], shape=array.shape, data_offsets=[at, at + len(block)])
         blocks.append(block)
         at += len(block)
     text = json.dumps(header, separators=(',', ':')).encode()

@@ -8,12 +8,14 @@
  *       outputs: ['y'],
  *     })
  *
- * Integer attributes are numbers, floats are { float: 0.5 }, lists of integers arrays.
+ * Integer attributes are numbers, floats are { float: 0.5 }, lists of integers arrays. Nodes of other sets of operations have
+ * a `domain`.
  */
 
 const IR_VERSION = 10;
 const OPSET = 21;
-const DATA_TYPES = { f32: 1, s32: 6, s64: 7 };
+const DATA_TYPES = { f32: 1, u8: 2, s32: 6, s64: 7 };
+const MICROSOFT = { domain: 'com.microsoft', version: 1 };
 const ATTRIBUTE_FLOAT = 1;
 const ATTRIBUTE_INT = 2;
 const ATTRIBUTE_STRING = 3;
@@ -64,17 +66,18 @@ function attribute(name, value) {
   return message(string(1, name), integer(3, value), integer(TYPE, ATTRIBUTE_INT));
 }
 
-function node({ op, inputs, outputs, attributes = {} }) {
+function node({ op, inputs, outputs, attributes = {}, domain }) {
   return message(
     inputs.map((name) => string(1, name)),
     outputs.map((name) => string(2, name)),
     string(4, op),
     Object.entries(attributes).map(([name, value]) => bytes(5, attribute(name, value))),
+    domain ? [string(7, domain)] : [],
   );
 }
 
 function tensor(name, { shape, data }) {
-  const type = data instanceof BigInt64Array ? 's64' : data instanceof Int32Array ? 's32' : 'f32';
+  const type = { BigInt64Array: 's64', Int32Array: 's32', Uint8Array: 'u8' }[data.constructor.name] ?? 'f32';
   return message(
     shape.map((size) => integer(1, size)),
     integer(2, DATA_TYPES[type]),
@@ -101,5 +104,6 @@ export function model({ inputs, weights = {}, nodes, outputs }) {
     outputs.map((name) => bytes(12, string(1, name))),
   );
   return message(
-    integer(1, IR_VERSION), bytes(7, graph), bytes(8, message(string(1, ''), integer(2, OPSET))));
+    integer(1, IR_VERSION), bytes(7, graph), bytes(8, message(string(1, ''), integer(2, OPSET))),
+    bytes(8, message(string(1, MICROSOFT.domain), integer(2, MICROSOFT.version))));
 }

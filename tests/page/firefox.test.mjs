@@ -88,7 +88,7 @@ for (const isolated of [true, false]) {
       for (const { id, kind } of EXHIBITS) {
         await page.evaluate(`location.hash = 'gallery/${id}'`);
         await page.waitForFunction(`document.querySelector('[data-exhibit=${id}]') && ${figure('Program')}`);
-        if (kind === 'gpt') {
+        if (kind === 'llama') {
           await page.waitForFunction("document.getElementById('written').textContent.length > 200");
         } else if (kind === 'digits' || kind === 'teach') {
           await page.evaluate(`void (() => {

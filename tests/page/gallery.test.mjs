@@ -155,8 +155,8 @@ describe('exhibits', { timeout: 300000 }, () => {
     await finish(page, complaints);
   });
 
-  test('the GPT writes words, and learns on several devices', async () => {
-    await show('gallery/gpt');
+  test('the language model writes words, and learns on several devices', async () => {
+    await show('gallery/llama');
     await page.waitForFunction(() => document.getElementById('written')?.textContent.length > 400);
     assert.ok(parseFloat(await page.textContent(figure('Tokens a second'))) > 5);
     const text = await page.textContent('#written');

@@ -1,4 +1,4 @@
-/** The stage of the GPT: a prompt, the text that it writes, and a button that continues its training. */
+/** The stage of the language model: a prompt, the text that it writes, and a button that continues its training. */
 import { h } from '../shared/dom.mjs';
 import { keepDrawn } from '../shared/draw.mjs';
 import { connect } from '../shared/rpc.mjs';
@@ -26,7 +26,7 @@ function drawLosses(context, width, height, losses) {
 }
 
 export function createStage(element, exhibit, urls, tell) {
-  const worker = connect(new Worker(new URL('gpt_worker.mjs', import.meta.url), { type: 'module' }));
+  const worker = connect(new Worker(new URL('llama_worker.mjs', import.meta.url), { type: 'module' }));
   let doing = null; /* 'write' or 'train' */
   let temperature = 0.8;
   const losses = [];

@@ -1,0 +1,26 @@
+/** An engine with a prepared model, alone in a process or page of its own: language.mjs calls prepare() and round(). */
+const ENGINES = {
+  xla: () => import('./engine_xla.mjs'), ort: () => import('./engine_ort.mjs'), wllama: () => import('./engine_wllama.mjs'),
+};
+
+let prepared;
+
+/** @returns {Promise<{ logits: number[] | null }>} the first 1,000 logits of the first step */
+export async function prepare(name, library, options) {
+  const { prepare: start } = await ENGINES[name]();
+  prepared = await start(library, options);
+  for (let i = 0; i < 3; i++) await prepared.next();
+  return { logits: prepared.logits ?? null };
+}
+
+/** Runs for about a second, at least two steps: the least ms of a token; with the memory then. */
+export async function round() {
+  const end = performance.now() + 1000;
+  let least = Infinity;
+  for (let i = 0; i < 2 || performance.now() < end; i++) {
+    const begin = performance.now();
+    const said = await prepared.next(); // some take the time themselves
+    least = Math.min(least, said ?? performance.now() - begin);
+  }
+  return { ms: least, memory: prepared.memory?.() ?? null };
+}
