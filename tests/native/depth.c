@@ -1,5 +1,5 @@
 /*
-** Tests programs of a depth and a width of 25,000 on a stack of 2 MB, as 100,000 on the usual 8 MB: through the parser,
+** Tests programs of a depth and a width of 12,500 on a stack of 1 MB, as 100,000 on the usual 8 MB: through the parser,
 ** each pass by itself, all passes in order, the evaluator, the compiler and the printer. None may overflow the stack,
 ** or take for ever; a refusal states its reason. Also tests a chain of every operation of opcodes.def, as in
 ** chains.def: shorter, on a smaller stack.
@@ -20,11 +20,11 @@
 #include "rewrite/pipeline.h"
 
 enum {
-  SIZE = 25 * 1000,
-  STACK = 2 << 20,
-  CHAIN = 3000,
-  CHAIN_STACK = 400 << 10, /* under sanitizers short programs take half of it */
-  MAX_SECONDS = 8,         /* of processor time, under sanitizers */
+  SIZE = 12500,
+  STACK = 1 << 20,
+  CHAIN = 1500,
+  CHAIN_STACK = 300 << 10, /* under sanitizers short programs take two thirds of it */
+  MAX_SECONDS = 4,         /* of processor time, under sanitizers */
 };
 
 /* A program of some computations and many repeated lines: %d is the line's number, %p that of the line before.

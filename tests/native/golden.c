@@ -2,9 +2,10 @@
 ** Runs the golden corpus (tests/golden/README.md) natively: through the parser and the evaluator,
 ** and through the compiler and the runtime.
 **
-**   golden [-k SUBSTRING] [-t THREADS] [-c] [-v] FILE.golden...
+**   golden [-k SUBSTRING] [-n EVERY] [-t THREADS] [-c] [-v] FILE.golden...
 **
-** -k: only cases whose names contain it. -t: worker threads (1). -c: only compiled, not evaluated.
+** -k: only cases whose names contain it. -n: of those only each EVERYth. -t: worker threads (1). -c: only compiled, not
+** evaluated.
 ** Prints one line per failing case and a summary; fails if a case failed. The evaluator has no
 ** replicas; programs that call the host are skipped and counted.
 */
@@ -410,6 +411,7 @@ static Verdict compile_and_run(const Case *c, const Module *module, Arena *arena
 
 typedef struct Options {
   const char *wanted; /* substring of case names */
+  int every, seen;    /* of the cases, one in `every` runs */
   int threads;
   bool compiled_only, verbose;
 } Options;
@@ -449,13 +451,13 @@ static Verdict run_case(const Case *c, const Options *options, char *why, size_t
   return verdict;
 }
 
-static void run_file(const char *path, const Options *options, int totals[3]) {
+static void run_file(const char *path, Options *options, int totals[3]) {
   static const char *const words[] = {"ok", "FAIL", "skip"};
   static Case c;
   size_t length;
   char *text = read_file(path, &length), *at = text;
   while (read_case(path, &at, &c)) {
-    if (!strstr(c.name, options->wanted)) continue;
+    if (!strstr(c.name, options->wanted) || options->seen++ % options->every) continue;
     char why[ERROR_MESSAGE_SIZE + 64] = "";
     Verdict verdict = run_case(&c, options, why, sizeof why);
     totals[verdict]++;
@@ -467,7 +469,7 @@ static void run_file(const char *path, const Options *options, int totals[3]) {
 }
 
 int main(int count, char **arguments) {
-  Options options = {.wanted = "", .threads = 1};
+  Options options = {.wanted = "", .every = 1, .threads = 1};
   int totals[3] = {0};
   bool started = false;
   for (int i = 1; i < count; i++) {
@@ -475,6 +477,9 @@ int main(int count, char **arguments) {
       options.wanted = arguments[++i];
     } else if (!strcmp(arguments[i], "-t") && i + 1 < count) {
       options.threads = atoi(arguments[++i]);
+    } else if (!strcmp(arguments[i], "-n") && i + 1 < count) {
+      options.every = atoi(arguments[++i]);
+      if (options.every < 1) options.every = 1;
     } else if (!strcmp(arguments[i], "-c")) {
       options.compiled_only = true;
     } else if (!strcmp(arguments[i], "-v")) {
