@@ -14,6 +14,7 @@
 #   make bench ARGS=ablate   what each rewrite, stage and kernel brings: each is switched off in turn
 #   make bench ARGS=collectives   of 2 to 256 devices, against a copy
 #   make bench ARGS=programs   whole programs, against native XLA on one thread
+#   make bench ARGS=models   language models, against native XLA, onnxruntime-web and llama.cpp
 #   make bench ARGS=operations   operations by element type, against that and those
 #   make native             build/native/xla-run and tests/native, under ASan and UBSan
 #   make native-tsan        build/native-tsan: the core under ThreadSanitizer
@@ -351,7 +352,7 @@ jax-suite: build
 # What it compares with is installed for it alone.
 PEERS := $(B)/bench/node_modules/.package-lock.json
 $(PEERS): tests/bench/package.json tests/bench/package-lock.json
-	@echo "  NPM     $(@D) (onnxruntime-web, tfjs, jax-js)"
+	@echo "  NPM     $(@D) (onnxruntime-web, tfjs, jax-js, wllama)"
 	@mkdir -p $(B)/bench
 	$(Q)cp $^ $(B)/bench
 	$(Q)npm ci --prefix $(B)/bench --ignore-scripts --loglevel=error --no-audit --no-fund >/dev/null
@@ -362,6 +363,9 @@ $(PEERS): tests/bench/package.json tests/bench/package-lock.json
 ifeq ($(firstword $(ARGS)),programs)
 bench: build $(NODE_MODULES) $(VENV)/stamp $(PEERS)
 	@PYTHON=$(VENV)/bin/python node tests/bench/programs.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
+else ifeq ($(firstword $(ARGS)),models)
+bench: build $(NODE_MODULES) $(VENV)/stamp $(PEERS) $(TOOLCHAIN)/browser.stamp
+	@PYTHON=$(VENV)/bin/python node tests/bench/language.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
 else ifeq ($(firstword $(ARGS)),ablate)
 bench: build $(VENV)/stamp
 	@$(if $(filter --operations,$(ARGS)),$(VENV)/bin/python tests/bench/operations/operations.py $(B)/operations)

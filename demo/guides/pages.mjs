@@ -18,6 +18,7 @@ const PAGES = {
     ['training', 'Train in the page', 'docs/guides/training.md', 'training'],
     ['batch-norm', 'Batch norm and dropout', 'docs/guides/batch-norm.md', 'batch-norm'],
     ['own-drawings', 'Teach a model in the page', 'docs/guides/own-drawings.md', 'own-drawings'],
+    ['language-model', 'A language model', 'docs/guides/language-model.md', 'language-model'],
     ['batches', 'Batches and Jacobians', 'docs/guides/batches.md'],
     ['meshes', 'Meshes and collectives', 'docs/meshes.md', 'meshes'],
     ['speed', 'Speed and profiles', 'docs/guides/speed.md'],

@@ -38,8 +38,9 @@ export const SCENES = [
   { page: 'docs/guides/from-tensorflow-js.md', name: 'tensorflow-js' },
   { page: 'docs/guides/training.md', name: 'training' },
   { page: 'docs/guides/own-drawings.md', name: 'own-drawings' },
+  { page: 'docs/guides/language-model.md', name: 'language-model' },
   { page: 'docs/meshes.md', name: 'meshes' },
-  ...DOCUMENTS.filter((page) => !/README|from-(frameworks|keras|tensorflow-js|jax)|training|own-drawings|batch-norm|meshes/.test(page)).map((page) => ({ page })),
+  ...DOCUMENTS.filter((page) => !/README|from-(frameworks|keras|tensorflow-js|jax)|training|own-drawings|language-model|batch-norm|meshes/.test(page)).map((page) => ({ page })),
 ];
 
 /** Blocks that no scene runs, and why: [document, section, language, reason] */
