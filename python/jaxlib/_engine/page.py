@@ -34,8 +34,10 @@ def _package():
     return xla_wasm
 
 
-def _session_class():
-    """Returns what session.mjs exports, which lies in the wheel."""
+def _session_class(package):
+    """Returns what session.mjs exports: of the package, if the page has added it, or of the wheel."""
+    if hasattr(package, "Session"):
+        return package
     source = _SESSION.read_text().replace("export ", "")
     return run_js(f"(() => {{ {source}\nreturn {{ Session, plainError }}; }})()")
 
@@ -52,11 +54,11 @@ class Page:
 
     def __init__(self, callback, options=None):
         package = _package()
-        exports = _session_class()
+        exports = _session_class(package)
         self._plain_error = exports.plainError
         self._callback = callback
         self._proxy = create_proxy(self._call)
-        client = package.Client.createSync(_plain(options or {}))
+        client = getattr(package, "client", None) or package.Client.createSync(_plain(options or {}))
         self._session = exports.Session.new(package, client, self._proxy)
         self._frees = []
 
