@@ -22,6 +22,7 @@ import * as xla from '../../bindings/index.mjs';
 import * as session from '../../python/jaxlib/_engine/session.mjs';
 import { borrowWorkers } from '../../web/lend.mjs';
 
+const SIGINT = 2;
 const post = (message) => self.postMessage(message);
 let python = null; // { pyodide, run }
 let current = null; // the id of the cell that runs
@@ -52,10 +53,10 @@ async function text(name) {
 }
 
 /** The core, with its threads: they can start only while Python does not run. */
-async function startCore() {
+async function startCore(interrupt) {
   if (self.crossOriginIsolated) borrowWorkers();
   const [client] = await Promise.all([xla.Client.create(), xla.Client.prepareSync()]);
-  return { ...xla, ...session, client };
+  return { ...xla, ...session, client, interrupted: interrupt && (() => Atomics.load(interrupt, 0) === SIGINT) };
 }
 
 async function start({ base, interrupt, pyodide: folder = new URL('pyodide/', base).href, packages = ['jax'] }) {
@@ -72,7 +73,7 @@ async function start({ base, interrupt, pyodide: folder = new URL('pyodide/', ba
   };
   const { loadPyodide } = await import(/* @vite-ignore */ new URL('pyodide.mjs', folder).href);
   const [pyodide, core, cells, notebook] = await Promise.all([
-    loadPyodide({ indexURL: folder, packages }), startCore(),
+    loadPyodide({ indexURL: folder, packages }), startCore(interrupt),
     text(new URL('run_cell.py', import.meta.url)), text(new URL('notebook.py', import.meta.url)),
   ]);
   pyodide.registerJsModule('xla_wasm', core);
