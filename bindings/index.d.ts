@@ -544,9 +544,9 @@ export class Executable extends Handle {
     options?: ExecuteOptions & { device?: false; profile?: false },
   ): Promise<AtLeastOne<R>>;
   /**
-   * As execute(), without a promise: it blocks until the results are there. Callbacks return values, not promises. A
-   * signal ends it only if it was aborted before. A loop without promises gives the garbage collector no turn to free
-   * Buffers: dispose() them.
+   * As execute(), without a promise: it blocks until the results are there. Callbacks return values, not promises. No
+   * event can abort an AbortSignal meanwhile; a signal of one's own can, whose `aborted` is a getter that reads shared
+   * memory. A loop without promises gives the garbage collector no turn to free Buffers: dispose() them.
    */
   executeSync<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
     args: Arguments | undefined,

@@ -6,7 +6,7 @@
 import { RUN_DONE, RUN_FAILED } from '../base/constants.mjs';
 import { captureCall, fromCall, XlaError } from '../base/error.mjs';
 import {
-  xla_memory_in_use, xla_run_error, xla_run_start, xla_run_state, xla_run_time_out, xla_run_waiting, xla_step,
+  xla_memory_in_use, xla_run_cancel, xla_run_error, xla_run_start, xla_run_state, xla_run_time_out, xla_run_waiting, xla_step,
 } from '../base/calls.mjs';
 import { keepAlive } from './keep_alive.mjs';
 import { maySleep } from './loader.mjs';
@@ -15,6 +15,7 @@ import { waitingDevices } from './waiting.mjs';
 const PATIENCE_MS = 250; // with workers that were told to stop
 const SLICE_US = 8000; // half a frame of a page at 60 Hz
 const MAX_SLEEP_MS = 1000;
+const SIGNAL_MS = 50; // between two looks at a signal
 const MAX_IDLE = 2; // steps without work, after which nothing can come any more
 const GROWTH = 2 ** 26; // bytes of buffers, after which finalizers get a turn
 
@@ -56,9 +57,10 @@ export class Runs {
 
   /**
    * Runs to the end without other events: this thread works, too, and sleeps while others have all the work.
+   * @param {{ timeoutMs?: number, signal?: { aborted: boolean } }} options `aborted` may be a getter, as no event comes meanwhile
    * @throws {XlaError} its error
    */
-  finish(run, operation, timeoutMs = Infinity) {
+  finish(run, operation, options) {
     const core = this.#core;
     if (core.threads && !maySleep()) {
       throw new XlaError('FAILED_PRECONDITION', `${operation}: a page's main thread must not sleep, so it needs a client without ` +
@@ -73,7 +75,7 @@ export class Runs {
     });
     const wasQuiet = core.setQuiet(true);
     try {
-      this.#workUntil(() => ended, run, operation, timeoutMs);
+      this.#workUntil(() => ended, run, operation, options);
     } finally {
       if (!core.disposed) core.setQuiet(wasQuiet);
     }
@@ -82,23 +84,24 @@ export class Runs {
   }
 
   /** Works, or sleeps, until `isOver()`. */
-  #workUntil(isOver, run, operation, timeoutMs) {
+  #workUntil(isOver, run, operation, { timeoutMs = Infinity, signal }) {
     const core = this.#core;
     const end = performance.now() + timeoutMs;
-    let hasTimedOut = false, idle = 0;
+    let told = Infinity, idle = 0; // told: when it was told to end
     for (;;) {
       const seen = core.eventCount();
       const more = this.#step();
       this.#checkSafely(run);
       if (isOver()) return;
       const now = performance.now();
-      if (!hasTimedOut && now >= end) {
-        hasTimedOut = true;
-        core.call(xla_run_time_out, run, timeoutMs);
-      } else if (now >= end + 2 * PATIENCE_MS) {
+      if (told === Infinity && (now >= end || signal?.aborted)) {
+        told = now;
+        if (now >= end) core.call(xla_run_time_out, run, timeoutMs);
+        else core.call(xla_run_cancel, run);
+      } else if (now >= told + 2 * PATIENCE_MS) {
         this.fail(run, this.#error(run));
       } else if (!more && core.threads) {
-        core.sleep(seen, Math.min(now < end ? end - now : PATIENCE_MS, MAX_SLEEP_MS));
+        core.sleep(seen, Math.min(told < Infinity ? PATIENCE_MS : end - now, signal ? SIGNAL_MS : MAX_SLEEP_MS));
       } else if (!more && ++idle > MAX_IDLE) {
         this.fail(run, new XlaError('FAILED_PRECONDITION', `${operation}: the run waits for the host, which waits for the run`));
       }

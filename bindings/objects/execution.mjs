@@ -159,9 +159,10 @@ export function finishRunNow(operation, core, run, options, partitions, takeOutp
   try {
     throwIfAborted(options.signal);
     if (options.seed) core.call(xla_run_seed, run, options.seed);
-    core.runs.finish(run, operation, options.timeoutMs);
+    core.runs.finish(run, operation, options);
     return outcome(core, run, options, partitions, takeOutputs);
   } catch (error) {
+    if (error.code === 'CANCELLED') throwIfAborted(options.signal);
     throw ofDisposed(core, error);
   } finally {
     if (!core.disposed) core.call(xla_run_free, run);

@@ -124,6 +124,15 @@ ENTRY main { x = f32[3] parameter(0)
       assert.deepEqual(compiled(DOUBLE).executeSync([[1, 2, 3]])[0].toArray(), [2, 4, 6]);
     });
 
+    test("a signal whose `aborted` is a getter ends a run", () => {
+      const loop = compiled(endless(threads));
+      let looks = 0;
+      const signal = { get aborted() { return ++looks > 5; }, addEventListener() {}, removeEventListener() {} };
+      assert.throws(() => loop.executeSync([0], { signal }), { code: 'CANCELLED' });
+      assert.ok(looks > 5);
+      assert.deepEqual(compiled(DOUBLE).executeSync([[1, 2, 3]])[0].toArray(), [2, 4, 6]);
+    });
+
     test('wrong arguments get the same advice', () => {
       assert.throws(() => compiled(DOUBLE).executeSync([[1, 2]]), { code: 'INVALID_ARGUMENT', message: /argument 0 \(x\)/ });
       assert.throws(() => client.loadSync('HloModule x\nENTRY main { ROOT y = f32[] bad() }'), { code: /./, line: 2 });

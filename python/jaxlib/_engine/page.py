@@ -4,9 +4,14 @@ The page, or the worker, gives Python the package before JAX is imported, in one
 
     pyodide.registerJsModule("xla_wasm", await import("xla-wasm/sync"))     // in JavaScript
     from jaxlib._engine import page; await page.load("…/xla-wasm/sync.mjs") # in Python
+
+The module that is registered may have more: `client`, one that exists, whose threads have started; `interrupted`, a
+function that says whether Python's interrupt buffer is set, so that a run of the core ends then; `Session` and
+`plainError` of session.mjs, for pages whose policy forbids `eval`.
 """
 
 import pathlib
+import time
 
 from js import Object
 from pyodide.code import run_js
@@ -34,8 +39,10 @@ def _package():
     return xla_wasm
 
 
-def _session_class():
-    """Returns what session.mjs exports, which lies in the wheel."""
+def _session_class(package):
+    """Returns what session.mjs exports: of the package, if the page has added it, or of the wheel."""
+    if hasattr(package, "Session"):
+        return package
     source = _SESSION.read_text().replace("export ", "")
     return run_js(f"(() => {{ {source}\nreturn {{ Session, plainError }}; }})()")
 
@@ -52,12 +59,12 @@ class Page:
 
     def __init__(self, callback, options=None):
         package = _package()
-        exports = _session_class()
+        exports = _session_class(package)
         self._plain_error = exports.plainError
         self._callback = callback
         self._proxy = create_proxy(self._call)
-        client = package.Client.createSync(_plain(options or {}))
-        self._session = exports.Session.new(package, client, self._proxy)
+        client = getattr(package, "client", None) or package.Client.createSync(_plain(options or {}))
+        self._session = exports.Session.new(package, client, self._proxy, getattr(package, "interrupted", None))
         self._frees = []
 
     def _call(self, target, program, call):
@@ -98,6 +105,8 @@ class Page:
         for put in puts:
             self.put(*put)
         error = self._do(self._session.execute, program, to_js(args), to_js(donated), to_js(results))
+        if error and getattr(error, "code", None) == "CANCELLED":
+            _interrupt()
         if waits and error:
             raise _error_of(self._plain_error(error))
 
@@ -122,6 +131,14 @@ class Page:
 
     def assemble(self, number, dtype, dims, boxes):
         self._do(self._session.assemble, number, dtype, _plain(dims), _plain(boxes))
+
+
+def _interrupt():
+    """Lets Python notice that it is interrupted, which it does between its own steps."""
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        pass
+    raise KeyboardInterrupt
 
 
 def _bytes(value):

@@ -22,14 +22,19 @@ export class Session {
   #programs = new Map(); // number -> { executable }
   #arrays = new Map(); // number -> Buffer, or the error of the run that should have made it
   #running = []; // numbers of programs whose runs are on the stack
+  #signal;
 
   /**
    * @param {object} xla the package's module
    * @param {object} client of Client.createSync()
    * @param {(target: string, program: number, call: object) => Uint8Array[]} callback calls Python from a run
+   * @param {() => boolean} [isInterrupted] asked during runs: whether they should end
    */
-  constructor(xla, client, callback) {
+  constructor(xla, client, callback, isInterrupted) {
     this.#xla = xla;
+    if (isInterrupted) {
+      this.#signal = { get aborted() { return isInterrupted(); }, addEventListener() {}, removeEventListener() {} };
+    }
     this.#client = client;
     this.#callback = callback;
   }
@@ -168,7 +173,7 @@ export class Session {
       const executable = this.#program(program);
       const buffers = args.map((number) => this.#array(number));
       const given = executable.partitions > 1 ? [] : donated.map((number) => args.indexOf(number));
-      outputs = executable.executeSync(buffers, { device: true, donate: given });
+      outputs = executable.executeSync(buffers, { device: true, donate: given, signal: this.#signal });
       return null;
     } catch (error) {
       outputs = results.map(() => error);
