@@ -18,7 +18,8 @@ _MHLO = re.compile(r'mhlo\.sharding = "((?:\\.|[^"\\])*)"')
 _LINE = re.compile(r"\s*((?:%[\w#]+(?::\d+)?(?:, )?)+) = \"?([\w.]+)\"?(.*)")
 _OPERAND = re.compile(r"%[\w]+(?:#\d+)?")
 _AXIS = re.compile(r'"([^"]+)"(?::\((\d+)\)(\d+))?')
-_CALL = re.compile(r"\s*@([\w.$-]+)\(([^)]*)\)")
+_SYMBOL = r'@(?:[\w.$-]+|"(?:\\.|[^"\\])*")'
+_CALL = re.compile(rf"\s*({_SYMBOL})\(")
 _INTS = r"\[([\d, ]*)\]"
 
 
@@ -237,14 +238,18 @@ class _Function:
         match = _CALL.match(rest)
         if not match:
             return []
-        at = re.search(rf"func\.func private @{re.escape(match.group(1))}\(", self.text)
+        at = re.search(rf"func\.func private {re.escape(match.group(1))}\(", self.text)
         if not at:
             return []
         inner = self.text[at.start():]
-        inner = re.sub(r"@[\w.$-]+", "@main", inner, count=1)
+        inner = re.sub(_SYMBOL, "@main", inner, count=1)
         function = _Function(inner, self.meshes, Signature(inner))
         function.text = inner
-        return _WithOuter(function, self.text).propagate([s for s, _ in inputs])
+        parameters, results = ([_stated(part, self.meshes) for part in parts] for parts in (
+            function.signature.parameters, function.signature.results))
+        found = _WithOuter(function, self.text).propagate(
+            [s or stated for (s, _), stated in zip(inputs, parameters)])
+        return [stated or s for s, stated in zip(found, results)]
 
 
 class _WithOuter(_Function):
