@@ -46,12 +46,22 @@ class Life(unittest.TestCase):
     def test_node_ends_with_python(self):
         script = ("import jax, jax.numpy as jnp; (jnp.ones(3) + 1).block_until_ready()\n"
                   "from jaxlib._engine import get_engine; print(get_engine()._process.pid)")
-        pid = int(in_python(script).split()[-1])
-        for _ in range(50):
+        self.wait_for_end(int(in_python(script).split()[-1]))
+
+    def wait_for_end(self, pid):
+        for _ in range(100):
             if not os.path.exists(f"/proc/{pid}"):
                 return
             time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
         self.fail("node goes on after Python has ended")
+
+    def test_node_ends_with_python_in_a_run_that_has_no_end(self):
+        script = ("import jax, os, signal; from jaxlib._engine import get_engine\n"
+                  "f = jax.jit(lambda x: jax.lax.while_loop(lambda x: x < 2, lambda x: x * 1, x))\n"
+                  "y = f(1.0); print(get_engine()._process.pid, flush=True)\n"
+                  "os.kill(os.getpid(), signal.SIGKILL)")
+        self.wait_for_end(int(in_python(script).split()[-1]))
 
     def test_death_of_node_is_an_error_of_the_call_and_the_next_one_works(self):
         f = jax.jit(lambda x: x * 2)

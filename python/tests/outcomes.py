@@ -2,7 +2,7 @@
 
 OUTCOMES_FILE names the file. OUTCOMES_TIMEOUT, in seconds, bounds each test. OUTCOMES_EVERY=N takes
 every Nth test, OUTCOMES_TESTS a file with the names of those to run. A test that begins and has no
-outcome crashed its process. Tests that have an outcome in the file are left out.
+outcome crashed its process. Tests that have an outcome in the file are left out. With OUTCOMES_IDS, names begin with the test's file.
 """
 
 import json
@@ -28,7 +28,7 @@ def _write(**record):
 
 
 def _name(nodeid):
-    return nodeid.partition("::")[2]
+    return nodeid if os.environ.get("OUTCOMES_IDS") else nodeid.partition("::")[2]
 
 
 def pytest_collection_modifyitems(items):
