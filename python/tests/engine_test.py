@@ -40,7 +40,9 @@ class Life(unittest.TestCase):
         self.assertIn("XLA_WASM is /nowhere", text)
 
     def test_what_is_no_node_is_said(self):
-        text = in_python("import jax, jax.numpy as jnp; jnp.ones(3) + 1", XLA_WASM_NODE="/bin/false")
+        text = in_python(
+            "import jax, jax.numpy as jnp; jnp.ones(3) + 1", XLA_WASM_NODE="/bin/false"
+        )
         self.assertIn("could not start node: Node.js 20.16 or later is needed", text)
 
     def test_node_ends_with_python(self):
@@ -134,8 +136,10 @@ class Arrays(unittest.TestCase):
             y = jax.dlpack.from_dlpack(x)
             np.testing.assert_array_equal(np.asarray(y), np.asarray(x))
         np.testing.assert_array_equal(np.from_dlpack(jnp.arange(4.0)), np.arange(4.0))
-        np.testing.assert_array_equal(jax.dlpack.from_dlpack(np.arange(6.0, dtype="f").reshape(2, 3).T),
-                                      np.arange(6).reshape(2, 3).T)
+        np.testing.assert_array_equal(
+            jax.dlpack.from_dlpack(np.arange(6.0, dtype="f").reshape(2, 3).T),
+            np.arange(6).reshape(2, 3).T,
+        )
 
     def test_errors_of_runs_come_with_the_result(self):
         f = jax.jit(lambda n: jnp.zeros((100000, 100000), jnp.float32) + n)
@@ -183,7 +187,11 @@ class Devices(unittest.TestCase):
                 np.testing.assert_array_equal(shard.data, 2 * x[shard.index])
 
     def test_shard_map(self):
-        f = jax.jit(jax.shard_map(lambda a: jax.lax.psum(a, "x"), mesh=self.mesh, in_specs=P("x"), out_specs=P()))
+        f = jax.jit(
+            jax.shard_map(
+                lambda a: jax.lax.psum(a, "x"), mesh=self.mesh, in_specs=P("x"), out_specs=P()
+            )
+        )
         np.testing.assert_array_equal(f(jnp.arange(8.0)), [12, 16])
 
     def test_pmap(self):

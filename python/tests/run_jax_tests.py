@@ -131,8 +131,10 @@ def asked(jax, name, ours, args):
         tests.write_text("\n".join(failed))
         run("real", jax, name, args, file, tests)
     known = read(file)
-    return {test: known.get(test, {"outcome": "passed"}) if record["outcome"] != "passed" else record
-            for test, record in ours.items()}
+    return {
+        test: known.get(test, {"outcome": "passed"}) if record["outcome"] != "passed" else record
+        for test, record in ours.items()
+    }
 
 
 def reasons():

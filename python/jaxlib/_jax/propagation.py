@@ -62,7 +62,9 @@ def _dims_of(part):
     inner = re.search(r"tensor<([^>]*)>", part)
     if not inner:
         return None
-    return tuple(int(d) if d.isdigit() else -1 for d in inner.group(1).split(",")[0].split("x")[:-1])
+    return tuple(
+        int(d) if d.isdigit() else -1 for d in inner.group(1).split(",")[0].split("x")[:-1]
+    )
 
 
 def hlo_sharding(sharding, meshes):
@@ -124,7 +126,10 @@ def shardings_of(text, signature):
         found = _Function(text, meshes, signature).propagate(parameters)
         results = [stated if stated is not None else _even(other, _dims_of(part), meshes)
                    for stated, other, part in zip(results, found, signature.results)]
-    return ([hlo_sharding(s, meshes) for s in parameters], [hlo_sharding(s, meshes) for s in results])
+    return (
+        [hlo_sharding(s, meshes) for s in parameters],
+        [hlo_sharding(s, meshes) for s in results],
+    )
 
 
 def _even(sharding, shape, meshes):
