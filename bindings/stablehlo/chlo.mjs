@@ -205,7 +205,7 @@ const mhlo = {
 function composite(c) {
   const name = OF_HLO.find((known) => c.string('name', '') === `chlo.${known}`);
   const isKnown = name && c.in.length === 1 && ELEMENT_TYPES.get(c.x.shape.elementType)?.kind === 'float';
-  return isKnown ? c.b[name](c.x) : c.lowering.call(c.string('decomposition'), c.frame, c.in);
+  return isKnown ? c.b[name](c.x) : c.lowering.call(c.string('decomposition'), c.frame, c.in, c.operation);
 }
 
 export const chlo = {

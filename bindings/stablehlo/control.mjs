@@ -118,7 +118,7 @@ function inlined(c, region) {
 
 /* ---- Calls ---- */
 
-const call = (c) => c.lowering.call(c.string('callee'), c.frame, c.in);
+const call = (c) => c.lowering.call(c.string('callee'), c.frame, c.in, c.operation);
 
 const API_VERSIONS = [
   undefined, undefined, 'API_VERSION_STATUS_RETURNING', 'API_VERSION_STATUS_RETURNING_UNIFIED',
@@ -199,15 +199,7 @@ function customCall(c) {
     output_to_operand_aliasing: aliases(c),
     api_version: apiVersion(c),
     backend_config: backendConfig(c),
-    frontend_attributes: frontendAttributes(c),
   }, shape);
-}
-
-export function frontendAttributes(c) {
-  const value = c.attribute('mhlo.frontend_attributes');
-  if (!(value instanceof Dictionary)) return undefined;
-  const entries = Object.entries(value.entries).filter(([, text]) => typeof text === 'string');
-  return entries.length ? `{${entries.map(([name, text]) => `${name}=${quote(text)}`).join(',')}}` : undefined;
 }
 
 function functionOf(c, name) {
@@ -266,7 +258,7 @@ function optimizationBarrier(c) {
 /** Runs the body at once; async-done then does nothing. */
 function asyncStart(c) {
   const called = nameOf(c.attribute('called_computation')); // MHLO's, instead of a region
-  const results = called === undefined ? inlinedRegion(c, c.region(0)) : c.lowering.call(called, c.frame, c.in);
+  const results = called === undefined ? inlinedRegion(c, c.region(0)) : c.lowering.call(called, c.frame, c.in, c.operation);
   return [tupled(c.b, results)];
 }
 

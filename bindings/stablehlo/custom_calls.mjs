@@ -69,7 +69,8 @@ function configOf(c) {
 
 /**
  * The k best by a comparator, by sorting all, as XLA's fallback does. Operands are the arrays, then an
- * initial value for each, then k if the program takes it from a size.
+ * initial value for each, then k if the program takes it from a size. Candidates that are not aggregated
+ * to k are as many as the result says.
  */
 function approxTopK(c) {
   const entries = configOf(c);
@@ -77,7 +78,8 @@ function approxTopK(c) {
   const length = c.in.length - c.ints('indices_of_shape_operands', []).length; // those are the last
   const count = Math.floor(length / 2);
   const dimension = number('reduction_dim');
-  const k = length % 2 ? c.sizes(2 * count)[0] : number('top_k');
+  const stated = entries.aggregate_to_topk === false ? c.shape(0).dimensions[dimension] : number('top_k');
+  const k = length % 2 ? c.sizes(2 * count)[0] : stated;
   const operands = c.in.slice(0, count);
   const [comparator] = c.attribute('called_computations') ?? [];
   const [region] = c.lowering.function(nameOf(comparator)).regions;

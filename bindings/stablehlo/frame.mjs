@@ -5,6 +5,8 @@ export class Frame {
   constructor(builder, outer = null) {
     this.builder = builder;
     this.outer = outer;
+    /** The names of the calls that were inlined on the way here. @type {string | undefined} */
+    this.path = outer?.path;
     /** @type {Map<import('./ir.mjs').Value, import('../builder/op.mjs').XlaOp>} */
     this.values = new Map();
     /** Known integers, from which sizes are computed. @type {Map<import('../builder/op.mjs').XlaOp, any[]>} */

@@ -3,7 +3,7 @@
  * tables (operations.mjs and others). The core infers shapes, so a program of unknown sizes is lowered
  * for the sizes of its arguments, as if it had been written for them.
  */
-import { bytesOfText, metadataText } from '../base/attribute_text.mjs';
+import { bytesOfText, metadataText, quote } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
 import { suggestion } from '../base/names.mjs';
 import { emit as emitInto, header } from '../builder/builder.mjs';
@@ -18,7 +18,7 @@ import { Context } from './context.mjs';
 import { control } from './control.mjs';
 import { dynamic } from './dynamic.mjs';
 import { Frame, tupled, untupled } from './frame.mjs';
-import { malformed, nameOf } from './ir.mjs';
+import { Dictionary, malformed, nameOf } from './ir.mjs';
 import { constantOfKnown, foldKnown } from './known.mjs';
 import { EntryLayouts, inLayout, laidOutBy } from './layouts.mjs';
 import { arity, operations } from './operations.mjs';
@@ -253,8 +253,8 @@ export class Lowering {
       `are of unknown sizes: ${unknown.map((i) => names[i]).join(', ') || 'none'}`);
   }
 
-  /** The results of a function with these operands. */
-  call(name, frame, operands) {
+  /** The results of a function with these operands; `from` is the operation that calls it. */
+  call(name, frame, operands, from) {
     const target = this.function(name);
     const region = target.regions[0];
     if (region.arguments.length !== operands.length) {
@@ -269,7 +269,7 @@ export class Lowering {
       const hasRule = coreOf(frame.builder).gradientRules.has(name);
       const takesPlatform = this.folds && region.arguments.some((_, i) => isPlatform(target, i));
       if (this.isDynamic || takesPlatform || (isShort && !hasRule && !this.#made.has(name))) {
-        return this.#inline(frame, target, operands);
+        return this.#inline(frame, target, operands, from);
       }
       return this.#called(name, frame, operands);
     } finally {
@@ -277,8 +277,9 @@ export class Lowering {
     }
   }
 
-  #inline(frame, target, operands) {
+  #inline(frame, target, operands, from) {
     const inner = new Frame(frame.builder);
+    inner.path = pathIn(frame, from?.location().name);
     inner.known = frame.known;
     inner.terms = frame.terms;
     target.regions[0].arguments.forEach((value, i) => inner.set(value, operands[i]));
@@ -431,9 +432,12 @@ export class Lowering {
   }
 
   emit(frame, opcode, operands, attributes, shape, operation) {
-    return emitInto(frame.builder, opcode, operands, { ...attributes, ...common(operation) }, shape);
+    return emitInto(frame.builder, opcode, operands, { ...common(frame, operation), ...attributes }, shape);
   }
 }
+
+/** The name of an operation as XLA spells it after a call is inlined: below the names of the calls. */
+const pathIn = ({ path }, name) => [path, name].filter(Boolean).join('/');
 
 /** XLA's sharding: text, or the bytes of an OpSharding. */
 function shardingOf(value) {
@@ -441,10 +445,22 @@ function shardingOf(value) {
   return value.startsWith('{') ? value : shardingTextOfBytes(bytesOfText(value));
 }
 
-/** Shardings and names are kept as they are. */
-function common(operation) {
-  const sharding = shardingOf(operation?.attributes['mhlo.sharding']);
-  return { sharding, metadata: operation && metadataText(operation.location()) };
+/** XLA's form of attributes for tools: texts by name. */
+function frontendText(value) {
+  if (!(value instanceof Dictionary)) return undefined;
+  const entries = Object.entries(value.entries).filter(([, text]) => typeof text === 'string');
+  return entries.length ? `{${entries.map(([name, text]) => `${name}=${quote(text)}`).join(',')}}` : undefined;
+}
+
+/** Shardings, names and attributes for tools are kept as they are. */
+function common(frame, operation) {
+  if (!operation) return undefined;
+  const { name, ...place } = operation.location();
+  return {
+    sharding: shardingOf(operation.attributes['mhlo.sharding']),
+    metadata: metadataText({ name: pathIn(frame, name), ...place }),
+    frontend_attributes: frontendText(operation.attributes['mhlo.frontend_attributes']),
+  };
 }
 
 /** Whether an argument of a function is the number of the platform. */

@@ -40,18 +40,30 @@ class Life(unittest.TestCase):
         self.assertIn("XLA_WASM is /nowhere", text)
 
     def test_what_is_no_node_is_said(self):
-        text = in_python("import jax, jax.numpy as jnp; jnp.ones(3) + 1", XLA_WASM_NODE="/bin/false")
+        text = in_python(
+            "import jax, jax.numpy as jnp; jnp.ones(3) + 1", XLA_WASM_NODE="/bin/false"
+        )
         self.assertIn("could not start node: Node.js 20.16 or later is needed", text)
 
     def test_node_ends_with_python(self):
         script = ("import jax, jax.numpy as jnp; (jnp.ones(3) + 1).block_until_ready()\n"
                   "from jaxlib._engine import get_engine; print(get_engine()._process.pid)")
-        pid = int(in_python(script).split()[-1])
-        for _ in range(50):
+        self.wait_for_end(int(in_python(script).split()[-1]))
+
+    def wait_for_end(self, pid):
+        for _ in range(100):
             if not os.path.exists(f"/proc/{pid}"):
                 return
             time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
         self.fail("node goes on after Python has ended")
+
+    def test_node_ends_with_python_in_a_run_that_has_no_end(self):
+        script = ("import jax, os, signal; from jaxlib._engine import get_engine\n"
+                  "f = jax.jit(lambda x: jax.lax.while_loop(lambda x: x < 2, lambda x: x * 1, x))\n"
+                  "y = f(1.0); print(get_engine()._process.pid, flush=True)\n"
+                  "os.kill(os.getpid(), signal.SIGKILL)")
+        self.wait_for_end(int(in_python(script).split()[-1]))
 
     def test_death_of_node_is_an_error_of_the_call_and_the_next_one_works(self):
         f = jax.jit(lambda x: x * 2)
@@ -124,8 +136,10 @@ class Arrays(unittest.TestCase):
             y = jax.dlpack.from_dlpack(x)
             np.testing.assert_array_equal(np.asarray(y), np.asarray(x))
         np.testing.assert_array_equal(np.from_dlpack(jnp.arange(4.0)), np.arange(4.0))
-        np.testing.assert_array_equal(jax.dlpack.from_dlpack(np.arange(6.0, dtype="f").reshape(2, 3).T),
-                                      np.arange(6).reshape(2, 3).T)
+        np.testing.assert_array_equal(
+            jax.dlpack.from_dlpack(np.arange(6.0, dtype="f").reshape(2, 3).T),
+            np.arange(6).reshape(2, 3).T,
+        )
 
     def test_errors_of_runs_come_with_the_result(self):
         f = jax.jit(lambda n: jnp.zeros((100000, 100000), jnp.float32) + n)
@@ -173,7 +187,11 @@ class Devices(unittest.TestCase):
                 np.testing.assert_array_equal(shard.data, 2 * x[shard.index])
 
     def test_shard_map(self):
-        f = jax.jit(jax.shard_map(lambda a: jax.lax.psum(a, "x"), mesh=self.mesh, in_specs=P("x"), out_specs=P()))
+        f = jax.jit(
+            jax.shard_map(
+                lambda a: jax.lax.psum(a, "x"), mesh=self.mesh, in_specs=P("x"), out_specs=P()
+            )
+        )
         np.testing.assert_array_equal(f(jnp.arange(8.0)), [12, 16])
 
     def test_pmap(self):

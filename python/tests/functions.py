@@ -73,17 +73,29 @@ def linear_algebra():
 @function
 def convolution():
     image, kernel = X.reshape(1, 1, 3, 4), X[:2, :2].reshape(1, 1, 2, 2)
-    return lax.conv_general_dilated(image, kernel, (1, 1), "SAME"), jnp.fft.rfft(X).real, jnp.sort(X, 0)
+    return (
+        lax.conv_general_dilated(image, kernel, (1, 1), "SAME"),
+        jnp.fft.rfft(X).real,
+        jnp.sort(X, 0),
+    )
 
 
 @function
 def indexing():
-    return jnp.asarray(X)[jnp.array([2, 0]), 1:], jnp.asarray(X).at[0].add(2.0), jnp.take(X, jnp.array([3, -1]), axis=1)
+    return (
+        jnp.asarray(X)[jnp.array([2, 0]), 1:],
+        jnp.asarray(X).at[0].add(2.0),
+        jnp.take(X, jnp.array([3, -1]), axis=1),
+    )
 
 
 @function
 def types():
-    return (jnp.asarray(X).astype(jnp.bfloat16) * 3).astype(jnp.float32), jnp.int8(100) + jnp.int8(100), jnp.uint32(7) // 2
+    return (
+        (jnp.asarray(X).astype(jnp.bfloat16) * 3).astype(jnp.float32),
+        jnp.int8(100) + jnp.int8(100),
+        jnp.uint32(7) // 2,
+    )
 
 
 @function

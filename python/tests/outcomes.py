@@ -1,8 +1,8 @@
 """A pytest plugin: appends each test's outcome to a file of JSON lines, at once.
 
 OUTCOMES_FILE names the file. OUTCOMES_TIMEOUT, in seconds, bounds each test. OUTCOMES_EVERY=N takes
-every Nth test. A test that begins and has no outcome crashed its process. Tests that have an
-outcome in the file are left out.
+every Nth test, OUTCOMES_TESTS a file with the names of those to run. A test that begins and has no
+outcome crashed its process. Tests that have an outcome in the file are left out. With OUTCOMES_IDS, names begin with the test's file.
 """
 
 import json
@@ -14,6 +14,7 @@ import pytest
 
 _path = os.environ["OUTCOMES_FILE"]
 _timeout = int(os.environ.get("OUTCOMES_TIMEOUT", "120"))
+_tests = os.environ.get("OUTCOMES_TESTS")
 _every = int(os.environ.get("OUTCOMES_EVERY", "1"))
 
 
@@ -27,7 +28,7 @@ def _write(**record):
 
 
 def _name(nodeid):
-    return nodeid.partition("::")[2]
+    return nodeid if os.environ.get("OUTCOMES_IDS") else nodeid.partition("::")[2]
 
 
 def pytest_collection_modifyitems(items):
@@ -35,6 +36,10 @@ def pytest_collection_modifyitems(items):
     if os.path.exists(_path):
         with open(_path) as file:
             done = {json.loads(line)["test"] for line in file}
+    if _tests:
+        with open(_tests) as file:
+            wanted = set(file.read().splitlines())
+        items[:] = [item for item in items if _name(item.nodeid) in wanted]
     items[:] = [item for item in items[::_every] if _name(item.nodeid) not in done]
 
 

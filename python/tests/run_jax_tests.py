@@ -1,13 +1,16 @@
 """Runs JAX's test files on the real jaxlib and on ours, and compares the tests' outcomes.
 
     python run_jax_tests.py --jax FOLDER [--only real|ours] [--match TEXT] [--every N]
-                            [--timeout S] [--table FILE] [FILE …]
+                            [--timeout S] [--table FILE] [--quick] [FILE …]
+    python run_jax_tests.py --library FOLDER [options] FOLDER_OR_FILE …
 
 FILE is a name in JAX's folder of tests, `api_test.py`, or `jaxlib/pytree_test.py`; without any,
-those of FILES. Outcomes of the real jaxlib are kept in build/python/outcomes/real and asked once.
+those of FILES. Outcomes of the real jaxlib are kept in build/python/outcomes/real and asked once;
+with `--quick` only those of tests that do not pass here are asked.
 Of the tests that pass there, those that fail here are printed, and the share that passes; those
 with a reason in differences.md are counted apart. `--every N` takes every Nth test. `--table`
-writes a table in Markdown, with the first lines of each failure's error.
+writes a table in Markdown, with the first lines of each failure's error. `--library` runs the tests
+of a library that stands on JAX, from its repository, in this Python's environment.
 """
 
 import argparse
@@ -39,14 +42,15 @@ FILES = """
 CRASHES = 8  # A file's process is started again so often.
 
 
-def environment(which, file, args):
+def environment(which, file, args, tests=None):
     env = dict(os.environ)
     path = [str(HERE)]
     if which == "ours":
         path.insert(0, str(pathlib.Path(args.jaxlib).resolve()))
     env.update(
         PYTHONPATH=os.pathsep.join(path), OUTCOMES_FILE=str(file),
-        OUTCOMES_TIMEOUT=str(args.timeout), OUTCOMES_EVERY=str(args.every),
+        OUTCOMES_TIMEOUT=str(args.timeout), OUTCOMES_EVERY=str(1 if tests else args.every),
+        OUTCOMES_TESTS=str(tests or ""), OUTCOMES_IDS="1" if args.library else "",
         JAX_PLATFORMS="cpu", PYTHONDONTWRITEBYTECODE="1" if which == "real" else "")
     return env
 
@@ -74,16 +78,21 @@ def path_of(jax, name):
     return path
 
 
-def run(which, jax, name, args, file):
-    """Runs a file's tests until all have an outcome."""
+def run(which, jax, name, args, file, tests=None):
+    """Runs a file's tests, or those named in the file `tests`, until all have an outcome."""
     command = [sys.executable, "-m", "pytest", "-q", "-x" if args.first else "-q", "-p", "outcomes",
-               "-p", "no:cacheprovider", "--noconftest", "--no-header", "--tb=no", "-W", "ignore",
-               str(path_of(jax, name))]
+               "-p", "no:cacheprovider", "--no-header", "--tb=no", "-W", "ignore"]
+    if args.library:
+        folder = args.library
+        command += ["--import-mode=importlib", "-o", "python_files=*_test.py test_*.py", name]
+    else:
+        folder = jax / "tests"
+        command += ["--noconftest", str(path_of(jax, name))]
     if args.match:
         command += ["-k", args.match]
     for _ in range(CRASHES):
         before = len(read(file))
-        done = subprocess.run(command, env=environment(which, file, args), cwd=jax / "tests",
+        done = subprocess.run(command, env=environment(which, file, args, tests), cwd=folder,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode in (0, 1, 5) or args.first:
             return
@@ -92,10 +101,15 @@ def run(which, jax, name, args, file):
             return
 
 
+def label_of(name, args):
+    library = pathlib.Path(args.library).name + "/" if args.library else ""
+    return (library + name).replace("/", ".")
+
+
 def outcomes(which, jax, name, args):
     folder = OUTCOMES / which
     folder.mkdir(parents=True, exist_ok=True)
-    label = name.replace("/", ".") + (f".every{args.every}" if args.every > 1 else "")
+    label = label_of(name, args) + (f".every{args.every}" if args.every > 1 else "")
     file = folder / f"{label}{'.' + args.match if args.match else ''}.jsonl"
     if which == "ours" and not args.keep:
         file.unlink(missing_ok=True)
@@ -104,6 +118,23 @@ def outcomes(which, jax, name, args):
         return read(file if file.exists() else whole)
     run(which, jax, name, args, file)
     return read(file)
+
+
+def asked(jax, name, ours, args):
+    """Returns the real jaxlib's outcomes of the tests that do not pass here, `passed` for others."""
+    folder = OUTCOMES / "asked"
+    folder.mkdir(parents=True, exist_ok=True)
+    failed = [test for test, record in ours.items() if record["outcome"] != "passed"]
+    file = folder / f"{label_of(name, args)}.jsonl"
+    if set(failed) - set(read(file)):
+        tests = folder / "tests.txt"
+        tests.write_text("\n".join(failed))
+        run("real", jax, name, args, file, tests)
+    known = read(file)
+    return {
+        test: known.get(test, {"outcome": "passed"}) if record["outcome"] != "passed" else record
+        for test, record in ours.items()
+    }
 
 
 def reasons():
@@ -165,7 +196,8 @@ def write_table(path, totals, rows):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("files", nargs="*")
-    parser.add_argument("--jax", required=True, help="the folder of JAX's repository")
+    parser.add_argument("--library", help="the folder of a library's repository")
+    parser.add_argument("--jax", default=".", help="the folder of JAX's repository")
     parser.add_argument("--jaxlib", default=HERE.parent, help="the folder that holds our jaxlib")
     parser.add_argument("--only", choices=["real", "ours"])
     parser.add_argument("--match", default="")
@@ -173,18 +205,21 @@ def main():
     parser.add_argument("--timeout", type=int, default=120)
     parser.add_argument("--keep", action="store_true", help="goes on with outcomes that are there")
     parser.add_argument("--first", action="store_true", help="stops at the first failure")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--table")
     args = parser.parse_args()
     jax = pathlib.Path(args.jax)
     totals, rows = {}, []
     for name in args.files or [f"{name}.py" for name in FILES]:
-        found = {w: outcomes(w, jax, name, args) for w in ("real", "ours")
-                 if args.only in (None, w)}
+        only = "ours" if args.quick else args.only
+        found = {w: outcomes(w, jax, name, args) for w in ("real", "ours") if only in (None, w)}
+        if args.quick:
+            found["real"] = asked(jax, name, found["ours"], args)
         if args.only == "real":
             counts = collections.Counter(r["outcome"] for r in found["real"].values())
             print(name, dict(counts), flush=True)
             continue
-        real = found.get("real") or read(OUTCOMES / "real" / f"{name.replace('/', '.')}.jsonl") or {
+        real = found.get("real") or read(OUTCOMES / "real" / f"{label_of(name, args)}.jsonl") or {
             t: {"outcome": "passed"} for t in found["ours"]}
         if args.match:
             real = {t: r for t, r in real.items() if t in found["ours"]}

@@ -91,7 +91,9 @@ def files():
 
 def main(folder, core):
     text = (ROOT / "jaxlib" / "version.py").read_text()
-    version = "+".join(re.search(rf'^{name} = "([^"]+)"', text, re.M).group(1) for name in ("_version", "_label"))
+    version = "+".join(
+        re.search(rf'^{name} = "([^"]+)"', text, re.M).group(1) for name in ("_version", "_label")
+    )
     info = f"jaxlib-{version}.dist-info"
     entries = [*files(), ("jaxlib/_engine/core.xz", packed(pathlib.Path(core).read_bytes())),
                (f"{info}/METADATA", METADATA.format(version=version).encode()),
@@ -103,7 +105,9 @@ def main(folder, core):
 
         def add(name, data):
             entry = zipfile.ZipInfo(name, TIME)
-            entry.compress_type = zipfile.ZIP_STORED if name.endswith(".xz") else zipfile.ZIP_DEFLATED
+            entry.compress_type = (
+                zipfile.ZIP_STORED if name.endswith(".xz") else zipfile.ZIP_DEFLATED
+            )
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, data)
 

@@ -41,7 +41,7 @@ test('each target is built in', async () => {
 });
 
 for (const { name, file, argument, results } of approximate) {
-  test(`approximate top k of a size that is an argument's: ${name}`, async () => {
+  test(`approximate top k: ${name}`, async () => {
     const sizes = `f32[${argument.length},${argument[0].length}]`;
     const module = await client.load(new Uint8Array(Buffer.from(file, 'base64')), { arguments: [sizes] });
     const executable = await client.compile(module);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/golden/cpu_targets.json: the custom calls that jaxlib registers for the CPU, and an approximate top k
-of symbolic k (base64 of jax.export's file, what it gives)."""
+of symbolic k and one whose candidates are not aggregated (base64 of jax.export's file, what it gives)."""
 
 import base64
 import json
@@ -25,6 +25,11 @@ def approximate():
     program = export.export(jax.jit(f), disabled_checks=checks)(jax.ShapeDtypeStruct(shape, np.float32))
     yield {'name': name, 'file': base64.b64encode(program.serialize()).decode(), 'argument': x.tolist(),
            'results': [np.asarray(r).tolist() for r in program.call(x)]}
+  x = np.random.RandomState(0).permutation(260).astype(np.float32).reshape(1, 260)
+  f = jax.jit(lambda x: jax.lax.approx_max_k(x, 3, recall_target=0.5, aggregate_to_topk=False))
+  program = export.export(f, disabled_checks=[export.DisabledSafetyCheck.custom_call('ApproxTopK')])(x)
+  yield {'name': 'not aggregated', 'file': base64.b64encode(program.serialize()).decode(), 'argument': x.tolist(),
+         'results': [np.asarray(r).tolist() for r in f(x)]}
 
 
 def main():

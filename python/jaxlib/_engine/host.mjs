@@ -4,6 +4,7 @@
  */
 import { readSync, writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
 
 import { plainError, Session } from './session.mjs';
 
@@ -187,6 +188,10 @@ function serve(list, size) {
 }
 
 /* ---- The life of the process ---- */
+
+/** Ends the process when Python's has ended, also in the midst of a run, which may have no end. */
+new Worker(`setInterval(() => { if (process.ppid !== ${process.ppid}) process.kill(process.pid, 'SIGKILL'); }, 1000)`,
+  { eval: true, stdin: false });
 
 let session;
 try {

@@ -159,7 +159,8 @@ class ArrayImpl(Array):
             if x._sharding.num_devices != 1:
                 raise ValueError(
                     "When making an array from single-device arrays the input arrays must "
-                    f"have one shard each. An argument array had {x._sharding.num_devices} shard(s).")
+                    f"have one shard each. An argument array had {x._sharding.num_devices} shard(s)."
+                )
         self._committed = committed
         self._npy_value = None
         self.aval = aval
@@ -233,7 +234,9 @@ class ArrayImpl(Array):
         for buffer, (_, starts, sizes), place in zip(
                 self._buffers, _boxes_of(self._sharding, shape), _places_of(self._sharding)):
             if seen.setdefault((starts, place), buffer) is buffer:
-                total[tuple(slice(a, a + n) for a, n in zip(starts, sizes))] += buffer.storage.read()
+                total[tuple(slice(a, a + n) for a, n in zip(starts, sizes))] += (
+                    buffer.storage.read()
+                )
         return total
 
     def _device_buffers(self):
@@ -253,8 +256,13 @@ class ArrayImpl(Array):
                     continue
                 first = made.get(starts)
                 if first is None:
-                    made[starts] = first = Buffer(assemble(
-                        np.dtype(dtype), sizes, [(whole.storage, starts, sizes, (0,) * len(shape))]))
+                    made[starts] = first = Buffer(
+                        assemble(
+                            np.dtype(dtype),
+                            sizes,
+                            [(whole.storage, starts, sizes, (0,) * len(shape))],
+                        )
+                    )
                     buffers.append(first)
                 else:
                     buffers.append(first.share())
@@ -422,7 +430,9 @@ class ArrayImpl(Array):
     def __buffer__(self, flags):
         """Python 3.12 and later: the buffer protocol, of one device."""
         if self._sharding.num_devices != 1:
-            raise BufferError("Python buffer protocol is only defined for buffers on a single device.")
+            raise BufferError(
+                "Python buffer protocol is only defined for buffers on a single device."
+            )
         return memoryview(self._value)
 
 
@@ -504,11 +514,16 @@ def reorder_shards(x, dst_sharding, array_copy_semantics):
     devices = list(x.sharding._internal_device_list)
     new = list(dst_sharding._internal_device_list)
     if len(devices) != len(new):
-        raise status_error("INVALID_ARGUMENT", f"Array is expected to have {len(new)} addressable shards, "
-                           f"but has {len(devices)} addressable shards")
+        raise status_error(
+            "INVALID_ARGUMENT",
+            f"Array is expected to have {len(new)} addressable shards, "
+            f"but has {len(devices)} addressable shards",
+        )
     by_device = dict(zip(devices, x._device_buffers()))
     if set(devices) != set(new):
-        raise status_error("INVALID_ARGUMENT", "Array is expected to have shards on the same devices")
+        raise status_error(
+            "INVALID_ARGUMENT", "Array is expected to have shards on the same devices"
+        )
     buffers = [by_device[device] for device in new]
     if array_copy_semantics == ArrayCopySemantics.ALWAYS_COPY:
         buffers = [buffer.share() for buffer in buffers]
@@ -523,8 +538,10 @@ def batched_copy_array_to_devices_with_sharding(arrays, device_lists, shardings,
             raise status_error("INVALID_ARGUMENT", "Array has been deleted.")
         source = x.sharding._internal_device_list
         if len(source) != len(devices):
-            raise status_error("INVALID_ARGUMENT",
-                               f"Cannot copy an array of {len(source)} shards to {len(devices)} devices")
+            raise status_error(
+                "INVALID_ARGUMENT",
+                f"Cannot copy an array of {len(source)} shards to {len(devices)} devices",
+            )
         same = (source == devices and how == ArrayCopySemantics.REUSE_INPUT
                 and x.sharding.memory_kind == sharding.memory_kind)
         if not same and guard_lib.guards_transfers():
@@ -619,7 +636,9 @@ def live_arrays():
 def make_error_array(client, aval, message, /):
     """Returns an array whose elements cannot be read: doing so raises an error."""
     sharding = make_single_device_sharding(client.devices()[0])
-    return ArrayImpl._of(aval, sharding, _Failed(np.dtype(aval.dtype), tuple(aval.shape), message), False)
+    return ArrayImpl._of(
+        aval, sharding, _Failed(np.dtype(aval.dtype), tuple(aval.shape), message), False
+    )
 
 
 class _Failed(Storage):

@@ -84,7 +84,8 @@ def _call(target, program, config, operands, results):
         if value.shape != dims:
             raise ValueError(
                 f"Mismatched result shape for {i}-th return value from CPU callback; expected array "
-                f"with dimensions {','.join(map(str, dims))}, got {','.join(map(str, value.shape))}")
+                f"with dimensions {','.join(map(str, dims))}, got {','.join(map(str, value.shape))}"
+            )
         if value.dtype != DTYPES[kind]:
             value = value.astype(DTYPES[kind])
         out.append(to_bytes(value).tobytes())

@@ -50,7 +50,9 @@ class Client:
     def device_from_local_hardware_id(self, number, /):
         if 0 <= number < len(self._devices):
             return self._devices[number]
-        raise status_error("INVALID_ARGUMENT", f"No matching device found for local_hardware_id {number}")
+        raise status_error(
+            "INVALID_ARGUMENT", f"No matching device found for local_hardware_id {number}"
+        )
 
     def process_index(self):
         return 0
@@ -70,13 +72,17 @@ class Client:
         return Executable(self.compile_and_load(
             computation, executable_devices, compile_options, host_callbacks))
 
-    def compile_and_load(self, computation, executable_devices, compile_options=None, host_callbacks=()):
+    def compile_and_load(
+        self, computation, executable_devices, compile_options=None, host_callbacks=()
+    ):
         """Compiles a module, its text, or its bytecode."""
         if isinstance(executable_devices, (list, tuple)):
             executable_devices = DeviceList(tuple(executable_devices))
         options = compile_options or CompileOptions()
         check_overrides(options.env_option_overrides)
-        return LoadedExecutable(self, _source_of(computation), executable_devices, options, host_callbacks)
+        return LoadedExecutable(
+            self, _source_of(computation), executable_devices, options, host_callbacks
+        )
 
     def compile_ifrt_program(self, program, options, /):
         return Executable(self.compile_and_load_ifrt_program(program, options))
@@ -94,14 +100,21 @@ class Client:
         """Compiles the program that LoadedExecutable.serialize() has kept."""
         head, _, rest = bytes(serialized).partition(b"\0")
         if head != b"xla-wasm":
-            raise status_error("INVALID_ARGUMENT", "these bytes are no serialized executable of this client")
+            raise status_error(
+                "INVALID_ARGUMENT", "these bytes are no serialized executable of this client"
+            )
         size = int.from_bytes(rest[:4], "little")
         about, body = json.loads(rest[4:4 + size]), rest[4 + size:]
         options = compile_options or CompileOptions.ParseFromString(about["options"].encode())
         if executable_devices is None or not len(executable_devices):
             executable_devices = [self._devices[i] for i in about["devices"]]
-        return LoadedExecutable(self, body.decode("utf-8", "surrogateescape") if about["text"] else body,
-                                executable_devices, options, host_callbacks)
+        return LoadedExecutable(
+            self,
+            body.decode("utf-8", "surrogateescape") if about["text"] else body,
+            executable_devices,
+            options,
+            host_callbacks,
+        )
 
     def heap_profile(self):
         """Returns a profile of the arrays that live, for pprof."""
@@ -119,7 +132,10 @@ class Client:
         raise status_error("UNIMPLEMENTED", "DmaUnmap is not supported.")
 
     def make_python_callback_from_host_send_and_recv(self, *args, **kwargs):
-        raise status_error("UNIMPLEMENTED", "Callbacks by sends and receives are for TPUs; the CPU calls Python by FFI.")
+        raise status_error(
+            "UNIMPLEMENTED",
+            "Callbacks by sends and receives are for TPUs; the CPU calls Python by FFI.",
+        )
 
     def get_default_layout(self, dtype, shard_shape, device):
         return PjRtLayout.default(len(shard_shape))
@@ -145,7 +161,9 @@ def get_tfrt_cpu_client(asynchronous=True, distributed_client=None, node_id=0, n
     if distributed_client is not None or num_nodes > 1:
         raise status_error("UNIMPLEMENTED", "A runtime of several processes is not available here.")
     if num_devices is None:
-        found = re.findall(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+        found = re.findall(
+            r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", "")
+        )
         num_devices = int(found[-1]) if found else 1
     return Client(num_devices)
 
@@ -154,4 +172,6 @@ class CompileOnlyPyClient(Client):
     """A client that compiles only: of topologies, which there are none of."""
 
     def __init__(self, *args):
-        raise status_error("UNIMPLEMENTED", "Compilation for a topology of another platform is not available here.")
+        raise status_error(
+            "UNIMPLEMENTED", "Compilation for a topology of another platform is not available here."
+        )

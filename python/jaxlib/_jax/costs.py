@@ -4,10 +4,12 @@ import math
 import re
 
 _DOT = re.compile(
-    r"stablehlo\.dot_general [^:]*?contracting_dims = \[([\d, ]*)\][^:]*: \(tensor<([^>]*)>, tensor<[^>]*>\) -> tensor<([^>]*)>")
+    r"stablehlo\.dot_general [^:]*?contracting_dims = \[([\d, ]*)\][^:]*: \(tensor<([^>]*)>, tensor<[^>]*>\) -> tensor<([^>]*)>"
+)
 _ELEMENTWISE = re.compile(
     r"stablehlo\.(?:add|subtract|multiply|divide|maximum|minimum|negate|abs|compare|select|and|or|xor|"
-    r"remainder|sign|floor|ceil|clamp)\b[^\n]*: (?:\([^)]*\) -> )?(?:tensor<i1>, |tensor<[^>]*xi1>, )?tensor<([^>]*)>")
+    r"remainder|sign|floor|ceil|clamp)\b[^\n]*: (?:\([^)]*\) -> )?(?:tensor<i1>, |tensor<[^>]*xi1>, )?tensor<([^>]*)>"
+)
 
 
 def _dims(text):

@@ -4,8 +4,11 @@ import gc
 
 from .errors import status_error
 
-_MEMORIES = (("device", "CpuDeviceMemory", "CPU_DEVICE"), ("pinned_host", "PinnedHostMemory", "PINNED_HOST"),
-             ("unpinned_host", "UnpinnedHostMemorySpace", "UNPINNED_HOST"))
+_MEMORIES = (
+    ("device", "CpuDeviceMemory", "CPU_DEVICE"),
+    ("pinned_host", "PinnedHostMemory", "PINNED_HOST"),
+    ("unpinned_host", "UnpinnedHostMemorySpace", "UNPINNED_HOST"),
+)
 MEMORY_KINDS = tuple(kind for kind, _, _ in _MEMORIES)
 
 

@@ -21,10 +21,18 @@ _FLOATS = {
 
 
 class _Tensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
 
 
 _DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -42,9 +50,15 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     ("PyCapsule_GetPointer", _api))
 _pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", _api))
-_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
-_valid_of = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
-_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", _api))
+_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", _api)
+)
+_valid_of = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", _api)
+)
+_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_SetName", _api)
+)
 
 # What capsules keep alive, by the address of their struct.
 _alive = {}
@@ -65,14 +79,19 @@ def _code_of(dtype):
     if dtype.name in _FLOATS:
         return _FLOATS[dtype.name]
     if dtype.kind not in _CODES or dtype.name in ("int4", "uint4", "int2", "uint2"):
-        raise status_error("INVALID_ARGUMENT", f"XLA type {dtype.name.upper()} has no DLPack equivalent")
+        raise status_error(
+            "INVALID_ARGUMENT", f"XLA type {dtype.name.upper()} has no DLPack equivalent"
+        )
     return _CODES[dtype.kind], dtype.itemsize * 8
 
 
 def buffer_to_dlpack_managed_tensor(buffer, stream=None):
     """Returns a capsule of an array on one device, whose elements are those of a copy on the host."""
     if not isinstance(buffer, ArrayImpl):
-        raise status_error("INVALID_ARGUMENT", f"buffer_to_dlpack_managed_tensor needs an array; got {type(buffer)}")
+        raise status_error(
+            "INVALID_ARGUMENT",
+            f"buffer_to_dlpack_managed_tensor needs an array; got {type(buffer)}",
+        )
     if stream is not None:
         raise status_error("INVALID_ARGUMENT", "stream is not supported on the CPU")
     if buffer.is_deleted():
@@ -81,8 +100,11 @@ def buffer_to_dlpack_managed_tensor(buffer, stream=None):
     code, bits = _code_of(value.dtype)
     shape = (ctypes.c_int64 * max(value.ndim, 1))(*value.shape)
     strides = (ctypes.c_int64 * max(value.ndim, 1))(*(s // value.itemsize for s in value.strides))
-    managed = _Managed(_Tensor(value.ctypes.data, CPU, 0, value.ndim, code, bits, 1, shape, strides, 0),
-                       None, _delete)
+    managed = _Managed(
+        _Tensor(value.ctypes.data, CPU, 0, value.ndim, code, bits, 1, shape, strides, 0),
+        None,
+        _delete,
+    )
     address = ctypes.addressof(managed)
     _alive[address] = (managed, shape, strides, value)
     return _new(address, _NAME, ctypes.cast(_destroy, ctypes.c_void_p))
@@ -95,19 +117,26 @@ def _dtype_of(code, bits):
     for kind, number in _CODES.items():
         if number == code and bits % 8 == 0:
             return np.dtype("bool") if kind == "b" else np.dtype(f"{kind}{bits // 8}")
-    raise status_error("UNIMPLEMENTED", f"DLPack type of code {code} with {bits} bits is not supported")
+    raise status_error(
+        "UNIMPLEMENTED", f"DLPack type of code {code} with {bits} bits is not supported"
+    )
 
 
 def dlpack_managed_tensor_to_buffer(dlpack, device, stream=None, copy=None, dl_device_type=None):
     """Returns an array with a copy of a capsule's elements, on a device."""
     if not _valid(dlpack, _NAME):
-        raise status_error("INVALID_ARGUMENT", "DLPack tensor must be a capsule with name \"dltensor\", got \"used_dltensor\". "
-                           "Note that a DLPack tensor may be consumed at most once.")
+        raise status_error(
+            "INVALID_ARGUMENT",
+            'DLPack tensor must be a capsule with name "dltensor", got "used_dltensor". '
+            "Note that a DLPack tensor may be consumed at most once.",
+        )
     address = _pointer(dlpack, _NAME)
     managed = _Managed.from_address(address)
     tensor = managed.tensor
     if tensor.device_type != CPU:
-        raise status_error("INVALID_ARGUMENT", "only tensors in the CPU's memory can be imported here")
+        raise status_error(
+            "INVALID_ARGUMENT", "only tensors in the CPU's memory can be imported here"
+        )
     if tensor.lanes != 1:
         raise status_error("UNIMPLEMENTED", "DLPack types with lanes != 1 not implemented")
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))

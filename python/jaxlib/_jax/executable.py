@@ -11,7 +11,14 @@ from .._engine import get_engine
 from .._engine.dtypes import DTYPES
 from .._engine.storage import Storage, next_number
 from . import callbacks
-from .array import ArrayImpl, Buffer, ResultHandler, _make_aval, host_storage, make_single_device_sharding
+from .array import (
+    ArrayImpl,
+    Buffer,
+    ResultHandler,
+    _make_aval,
+    host_storage,
+    make_single_device_sharding,
+)
 from .errors import status_error
 from .hlo_sharding import HloSharding
 from .signature import Signature
@@ -120,7 +127,9 @@ class ExecuteResults:
         start = self._taken
         if start + count > len(self._storages):
             raise status_error(
-                "INVALID_ARGUMENT", f"In prefix disassembly: {count} > {len(self._storages) - start}")
+                "INVALID_ARGUMENT",
+                f"In prefix disassembly: {count} > {len(self._storages) - start}",
+            )
         self._taken += count
         return range(start, start + count)
 
@@ -130,7 +139,9 @@ class ExecuteResults:
         out = []
         for i, device in enumerate(self._executable._devices):
             buffer = Buffer(storage) if i == 0 else out[0]._whole.share()
-            out.append(ArrayImpl._of_buffers(aval, make_single_device_sharding(device), [buffer], False))
+            out.append(
+                ArrayImpl._of_buffers(aval, make_single_device_sharding(device), [buffer], False)
+            )
         return out
 
     def disassemble_into_single_device_arrays(self):
@@ -214,7 +225,9 @@ class LoadedExecutable:
         self._generation = engine.generation
         self._about = about
         self._result_types = [
-            (DTYPES[r["type"]], tuple(r["dims"])) if r["type"] >= 0 else None for r in about["results"]]
+            (DTYPES[r["type"]], tuple(r["dims"])) if r["type"] >= 0 else None
+            for r in about["results"]
+        ]
         self._waits = self._waits or None in self._result_types
 
     def __del__(self):
@@ -245,8 +258,10 @@ class LoadedExecutable:
             storage = storages[i]
             if args.count(args[i]) > 1:
                 raise status_error(
-                    "INVALID_ARGUMENT", "Attempt to donate the same buffer twice in Execute() (flattened argument "
-                    f"{i}, replica 0). Toy example for this bug: `f(donate(a), a)` or `f(donate(a), donate(a))`.")
+                    "INVALID_ARGUMENT",
+                    "Attempt to donate the same buffer twice in Execute() (flattened argument "
+                    f"{i}, replica 0). Toy example for this bug: `f(donate(a), a)` or `f(donate(a), donate(a))`.",
+                )
             if storage.users == 1:
                 donated.append(args[i])
                 storage.number = None
@@ -307,8 +322,11 @@ class LoadedExecutable:
     def serialize(self):
         """Returns bytes that Client.deserialize_executable takes back: the program, which is compiled again."""
         source = self._source
-        about = {"text": isinstance(source, str), "options": self._options.SerializeAsString().decode(),
-                 "devices": [d.id for d in self._devices]}
+        about = {
+            "text": isinstance(source, str),
+            "options": self._options.SerializeAsString().decode(),
+            "devices": [d.id for d in self._devices],
+        }
         head = json.dumps(about).encode()
         body = source.encode("utf-8", "surrogateescape") if isinstance(source, str) else source
         return b"xla-wasm\0" + len(head).to_bytes(4, "little") + head + body
@@ -341,7 +359,10 @@ class LoadedExecutable:
     def get_output_memory_kinds(self):
         if not isinstance(self._source, str) or "mhlo.memory_kind" not in self._source:
             return [["device"] * len(self._result_types)]
-        found = [re.search(r'mhlo\.memory_kind = "(\w+)"', part) for part in Signature(self._source).results]
+        found = [
+            re.search(r'mhlo\.memory_kind = "(\w+)"', part)
+            for part in Signature(self._source).results
+        ]
         return [[kind.group(1) if kind else "device" for kind in found]]
 
     def _shardings(self, which):
@@ -388,7 +409,9 @@ class LoadedExecutable:
 
     @property
     def fingerprint(self):
-        return hashlib.sha256(self._data + repr(self._partitions).encode()).hexdigest()[:32].encode()
+        return (
+            hashlib.sha256(self._data + repr(self._partitions).encode()).hexdigest()[:32].encode()
+        )
 
 
 def np_value(operand):

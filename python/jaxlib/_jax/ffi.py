@@ -112,8 +112,14 @@ def register_custom_call_as_batch_partitionable(target_name, c_api=None):
 _partitioners = {}
 
 
-def register_custom_call_partitioner(name, prop_user_sharding, partition, infer_sharding_from_operands,
-                                     can_side_effecting_have_replicated_sharding=False, c_api=None):
+def register_custom_call_partitioner(
+    name,
+    prop_user_sharding,
+    partition,
+    infer_sharding_from_operands,
+    can_side_effecting_have_replicated_sharding=False,
+    c_api=None,
+):
     """Keeps a partitioner. Programs are not partitioned here, so it is not called."""
     _partitioners[name] = (prop_user_sharding, partition, infer_sharding_from_operands)
 

@@ -24,7 +24,9 @@ class HloSharding:
 
     __slots__ = ("_type", "_devices", "_iota", "_subgroups", "_replicate_last", "_elements")
 
-    def __init__(self, kind, devices=None, iota=None, subgroups=(), replicate_last=False, elements=()):
+    def __init__(
+        self, kind, devices=None, iota=None, subgroups=(), replicate_last=False, elements=()
+    ):
         self._type = kind
         self._devices = devices
         self._iota = iota
@@ -61,12 +63,16 @@ class HloSharding:
                                "`reshape_dims` and `transpose_perm` should have the same size, got "
                                f"{len(reshape_dims)} vs {len(transpose_perm)}.")
         if reshape_dims and int(np.prod(reshape_dims)) != size:
-            raise status_error("INVALID_ARGUMENT",
-                               f"Cannot reshape from dims {list(dims)} to reshape_dims {list(reshape_dims)}")
+            raise status_error(
+                "INVALID_ARGUMENT",
+                f"Cannot reshape from dims {list(dims)} to reshape_dims {list(reshape_dims)}",
+            )
         if len(subgroup_types) > len(dims):
             raise status_error(
-                "INVALID_ARGUMENT", f"`subgroup_types`({len(subgroup_types)}) should not have more dimensions "
-                f"than `dims`({len(dims)}).")
+                "INVALID_ARGUMENT",
+                f"`subgroup_types`({len(subgroup_types)}) should not have more dimensions "
+                f"than `dims`({len(dims)}).",
+            )
         reshape = list(reshape_dims) or [size]
         perm = list(transpose_perm) or list(range(len(reshape)))
         devices = np.arange(size).reshape(reshape).transpose(perm).reshape(dims)
@@ -83,7 +89,9 @@ class HloSharding:
     @staticmethod
     def from_proto(proto, /):
         if proto.type == Type.TUPLE:
-            return HloSharding(Type.TUPLE, elements=[HloSharding.from_proto(p) for p in proto.tuple_shardings])
+            return HloSharding(
+                Type.TUPLE, elements=[HloSharding.from_proto(p) for p in proto.tuple_shardings]
+            )
         if proto.type == Type.MAXIMAL:
             return HloSharding(Type.MAXIMAL, np.array([proto.tile_assignment_devices[0]]))
         if proto.type != Type.OTHER:

@@ -3,14 +3,12 @@
 from . import values
 from .config import Config as _Config  # noqa: F401
 from .pytree import (
-    _LEAF_NODE,
     PyTreeDef as _PyTreeDef,  # noqa: F401
     PyTreeRegistry as _PyTreeRegistry,  # noqa: F401
     _flatten,
     _new_treedef,
-    _nodes_equal,
-    _nodes_hash,
 )
+from .pytree_nodes import LEAF_NODE, nodes_equal, nodes_hash
 from .values import set_enable_x64_state  # noqa: F401
 
 _disable_jit = None
@@ -69,7 +67,7 @@ class ArgumentSignature:
         self.static_args = static_args
         self.static_arg_names = static_arg_names
         self.dynamic_arg_names = dynamic_arg_names
-        h = hash((count, _nodes_hash(nodes)))
+        h = hash((count, nodes_hash(nodes)))
         if static_args or static_arg_names or dynamic_arg_names:
             h = hash((h, _static_hash(static_args), *static_arg_names, *dynamic_arg_names))
         self._hash = h
@@ -84,7 +82,7 @@ class ArgumentSignature:
         out = []
         for begin, end in trees:
             nodes = self._nodes[begin:end]
-            out.append(_new_treedef(self._registry, nodes, nodes.count(_LEAF_NODE)))
+            out.append(_new_treedef(self._registry, nodes, nodes.count(LEAF_NODE)))
         return out
 
     def __hash__(self):
@@ -98,7 +96,7 @@ class ArgumentSignature:
         return (
             self._hash == other._hash
             and self._count == other._count
-            and _nodes_equal(self._nodes, other._nodes)
+            and nodes_equal(self._nodes, other._nodes)
             and self.dynamic_arg_names == other.dynamic_arg_names
             and self.static_arg_names == other.static_arg_names
             and (self.static_args is other.static_args

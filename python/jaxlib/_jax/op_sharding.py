@@ -110,7 +110,9 @@ class OpSharding:
         self.ParseFromString(state[0])
 
     def __eq__(self, other):
-        return isinstance(other, OpSharding) and self.SerializeToString() == other.SerializeToString()
+        return (
+            isinstance(other, OpSharding) and self.SerializeToString() == other.SerializeToString()
+        )
 
     __hash__ = None
 

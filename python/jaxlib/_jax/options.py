@@ -184,7 +184,11 @@ class CompileOptions(_Options):
         state = json.loads(data)
         options = CompileOptions()
         for name, value in state["own"].items():
-            setattr(options, name, [tuple(v) for v in value] if name == "env_option_overrides" else value)
+            setattr(
+                options,
+                name,
+                [tuple(v) for v in value] if name == "env_option_overrides" else value,
+            )
         for name, value in state["build"].items():
             if name == "device_assignment":
                 value = DeviceAssignment(value)
@@ -213,10 +217,17 @@ def _checked_overrides(pairs):
 
 
 # Options beside XLA's flags, by their types.
-_OTHERS = {"exec_time_optimization_effort": float, "memory_fitting_effort": float, "optimization_level": int,
-           "memory_fitting_level": int, "num_replicas": int, "num_partitions": int,
-           "use_spmd_partitioning": bool, "use_shardy_partitioner": bool,
-           "use_auto_spmd_partitioning": bool}
+_OTHERS = {
+    "exec_time_optimization_effort": float,
+    "memory_fitting_effort": float,
+    "optimization_level": int,
+    "memory_fitting_level": int,
+    "num_replicas": int,
+    "num_partitions": int,
+    "use_spmd_partitioning": bool,
+    "use_shardy_partitioner": bool,
+    "use_auto_spmd_partitioning": bool,
+}
 _FLAGS = {"xla_embed_ir_in_executable": bool}
 
 
@@ -229,6 +240,10 @@ def check_overrides(pairs):
             kind = _FLAGS.get(name) or type(_OPTION_TYPES.get(name, value))
         else:
             raise status_error("INVALID_ARGUMENT", f"No such compile option: {name!r}")
-        if kind is bool and not isinstance(value, bool) and str(value).lower() not in ("true", "false", "0", "1"):
+        if (
+            kind is bool
+            and not isinstance(value, bool)
+            and str(value).lower() not in ("true", "false", "0", "1")
+        ):
             raise status_error("INVALID_ARGUMENT",
                                f"While setting option {name}, {value!r} is not a valid bool value.")

@@ -29,7 +29,8 @@ from ..weakref_lru_cache import _finish, _wait
 from . import config, guard_lib, jax_jit, misc, values
 from .array import ArrayImpl
 from .errors import JaxRuntimeError
-from .pytree import _LEAF_NODE, _flatten, _nodes_equal, _nodes_hash
+from .pytree import _flatten
+from .pytree_nodes import LEAF_NODE, nodes_equal, nodes_hash
 
 _DEFAULT_CAPACITY = 4096
 _PICKLE_VERSION = 1
@@ -84,14 +85,14 @@ class _Structure:
     def __init__(self, nodes, split):
         self.nodes = nodes
         self.split = split
-        self.hash = hash((_nodes_hash(nodes), split))
+        self.hash = hash((nodes_hash(nodes), split))
 
     def __hash__(self):
         return self.hash
 
     def __eq__(self, other):
         return (isinstance(other, _Structure) and self.split == other.split
-                and _nodes_equal(self.nodes, other.nodes))
+                and nodes_equal(self.nodes, other.nodes))
 
 
 class _Static:
@@ -400,10 +401,10 @@ class PjitFunction:
         for x in args:
             if type(x) is ArrayImpl:
                 leaves.append(x)
-                nodes.append(_LEAF_NODE)
+                nodes.append(LEAF_NODE)
             else:
                 _flatten(registered, x, leaves, nodes)
-                if nodes[-1] is not _LEAF_NODE:
+                if nodes[-1] is not LEAF_NODE:
                     flat = False
         key = [len(args) if flat else _Structure(nodes, len(args))]
         self._add_leaf_keys(key, leaves)

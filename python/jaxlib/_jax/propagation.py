@@ -18,7 +18,8 @@ _MHLO = re.compile(r'mhlo\.sharding = "((?:\\.|[^"\\])*)"')
 _LINE = re.compile(r"\s*((?:%[\w#]+(?::\d+)?(?:, )?)+) = \"?([\w.]+)\"?(.*)")
 _OPERAND = re.compile(r"%[\w]+(?:#\d+)?")
 _AXIS = re.compile(r'"([^"]+)"(?::\((\d+)\)(\d+))?')
-_CALL = re.compile(r"\s*@([\w.$-]+)\(([^)]*)\)")
+_SYMBOL = r'@(?:[\w.$-]+|"(?:\\.|[^"\\])*")'
+_CALL = re.compile(rf"\s*({_SYMBOL})\(")
 _INTS = r"\[([\d, ]*)\]"
 
 
@@ -47,21 +48,49 @@ def _read(text, meshes):
     return mesh, dims, unreduced
 
 
+def _sdy_text(part):
+    """Returns the text of the sharding in Shardy's form that a type's attributes have, or None."""
+    found = _SDY.search(part)
+    return part[found.end():closing(part, found.end() - 1) - 1] if found else None
+
+
 def _stated(part, meshes):
     """Returns the sharding that a type's attributes state: in one of the two forms, or None."""
-    found = _SDY.search(part)
-    if found:
-        end = closing(part, found.end() - 1)
-        return _read(part[found.end():end - 1], meshes)
+    text = _sdy_text(part)
+    if text is not None:
+        return _read(text, meshes)
     found = _MHLO.search(part)
     return HloSharding.from_string(found.group(1)) if found else None
+
+
+def _is_open(text):
+    return text is not None and "?" in text
+
+
+def _filled(text, meshes, other):
+    """Returns the sharding of a text whose open dimensions, `{?}` and `{"x", ?}`, `other` fills."""
+    stated = _read(text, meshes)
+    if stated is None or not _usable(other) or not _is_open(text):
+        return stated
+    mesh, dims, *rest = stated
+    used = {axis[0] for group in dims for axis in group}
+    if used and mesh != other[0]:
+        return stated
+    out = []
+    for part, group, new in zip(split(split(text)[1][1:-1]), dims, other[1]):
+        more = () if group or "?" not in part or used & {axis[0] for axis in new} else new
+        used |= {axis[0] for axis in more}
+        out.append(group + more)
+    return (other[0], tuple(out), *rest)
 
 
 def _dims_of(part):
     inner = re.search(r"tensor<([^>]*)>", part)
     if not inner:
         return None
-    return tuple(int(d) if d.isdigit() else -1 for d in inner.group(1).split(",")[0].split("x")[:-1])
+    return tuple(
+        int(d) if d.isdigit() else -1 for d in inner.group(1).split(",")[0].split("x")[:-1]
+    )
 
 
 def hlo_sharding(sharding, meshes):
@@ -119,11 +148,19 @@ def shardings_of(text, signature):
     meshes = meshes_of(text)
     parameters = [_stated(part, meshes) for part in signature.parameters]
     results = [_stated(part, meshes) for part in signature.results]
-    if any(result is None for result in results):
+    texts = [_sdy_text(part) for part in signature.results]
+    if any(result is None for result in results) or any(map(_is_open, texts)):
         found = _Function(text, meshes, signature).propagate(parameters)
-        results = [stated if stated is not None else _even(other, _dims_of(part), meshes)
-                   for stated, other, part in zip(results, found, signature.results)]
-    return ([hlo_sharding(s, meshes) for s in parameters], [hlo_sharding(s, meshes) for s in results])
+        for i, part in enumerate(signature.results):
+            other = _even(found[i], _dims_of(part), meshes)
+            if results[i] is None:
+                results[i] = other
+            elif _is_open(texts[i]):
+                results[i] = _filled(texts[i], meshes, other)
+    return (
+        [hlo_sharding(s, meshes) for s in parameters],
+        [hlo_sharding(s, meshes) for s in results],
+    )
 
 
 def _even(sharding, shape, meshes):
@@ -165,31 +202,41 @@ class _Function:
         known = {}
         for name, part, sharding in zip(self.signature.names, self.signature.parameters, shardings):
             known[name] = (sharding, _dims_of(part))
-        text, at = self.text, self.signature.body
+        found = self._walk(self.signature.body, known)
+        return found if found is not None else [None] * len(self.signature.results)
+
+    def _walk(self, at, known):
+        """Returns the shardings of what the lines from a place on return; None if there is no return."""
+        text = self.text
         while at < len(text):
             end = text.find("\n", at)
             line = text[at:end if end >= 0 else len(text)]
             stripped = line.strip()
-            if stripped.startswith(("return ", "func.return ")):
+            if stripped.startswith(("return ", "func.return ", "stablehlo.return ")):
                 names = _OPERAND.findall(stripped.split(" : ")[0])
                 return [known.get(name, (None, None))[0] for name in names]
             if stripped == "return" or stripped == "}":
-                return [None] * len(self.signature.results)
+                return None
             at = self._line(line, at, known)
-        return [None] * len(self.signature.results)
+        return None
 
     def _line(self, line, at, known):
         """Handles an operation; returns where the next one begins."""
         text = self.text
         end = at + len(line) + 1
-        tail = line
+        if text[end:end + 200].lstrip().startswith("cond {"):  # A loop's regions are on lines of their own.
+            end = text.find("\n", end) + 1
+            line = text[at:end - 1]
+        tail, region = line, None
         if line.rstrip().endswith(("{", "({")):  # Its regions follow.
             start = at + line.rindex("{")
             if line.rstrip().endswith("({"):
                 start -= 1
             close = closing(text, start)
             end = text.find("\n", close) + 1 or len(text)
+            region = text.find("\n", start) + 1
             while text[close:end].rstrip().endswith("{"):  # else, do: another region.
+                region = end
                 close = closing(text, close + text[close:end].rindex("{"))
                 end = text.find("\n", close) + 1 or len(text)
             tail = line.rstrip() + text[close - 1:end]
@@ -201,15 +248,26 @@ class _Function:
             if "->" not in rest:
                 types = [_dims_of(t) for t in re.findall(r"tensor<[^>]*>", rest)][-1:] * len(names)
             operands = _OPERAND.findall(rest.split(" : ")[0])
-            found = self._result_shardings(operation, rest, operands, types, known)
+            if operation.endswith("while") and region:
+                found = self._while(rest, region, known)
+            else:
+                found = self._result_shardings(operation, rest, operands, types, known)
             for i, name in enumerate(names):
                 shape = types[i] if i < len(types) else None
                 sharding = found[i] if i < len(found) else None
                 known[name] = (sharding, shape)
         return end
 
+    def _while(self, rest, body, known):
+        """Returns the shardings of a loop's results: those of its body's, or of its operands."""
+        pairs = re.findall(r"(%\w+) = (%\w+(?:#\d+)?)", rest.split(" : ")[0])
+        inputs = [known.get(value, (None, None)) for _, value in pairs]
+        inner = {**known, **{name: value for (name, _), value in zip(pairs, inputs)}}
+        made = self._walk(body, inner) or [None] * len(inputs)
+        return [new or old for new, (old, _) in zip(made, inputs)]
+
     def _result_shardings(self, operation, rest, operands, types, known):
-        inputs = [known.get(name, (None, None)) for name in operands]
+        inputs = _on_one_mesh([known.get(name, (None, None)) for name in operands])
         kind = operation.split(".")[-1]
         if self.inspected is not None and "@InspectSharding" in rest:
             number = int(re.search(r'backend_config = "(\d+)"', rest).group(1))
@@ -218,7 +276,8 @@ class _Function:
             found = re.search(r"<(@.*\]>?)", rest.split(" : ")[0])
             if found:
                 start = rest.index("<@")
-                return [_read(rest[start + 1:closing(rest, start) - 1], self.meshes)]
+                text = rest[start + 1:closing(rest, start) - 1]
+                return [_filled(text, self.meshes, inputs[0][0] if inputs else None)]
         if kind == "manual_computation":
             found = re.search(r"out_shardings=\[", rest)
             end = closing(rest, found.end() - 1)
@@ -237,14 +296,18 @@ class _Function:
         match = _CALL.match(rest)
         if not match:
             return []
-        at = re.search(rf"func\.func private @{re.escape(match.group(1))}\(", self.text)
+        at = re.search(rf"func\.func private {re.escape(match.group(1))}\(", self.text)
         if not at:
             return []
         inner = self.text[at.start():]
-        inner = re.sub(r"@[\w.$-]+", "@main", inner, count=1)
+        inner = re.sub(_SYMBOL, "@main", inner, count=1)
         function = _Function(inner, self.meshes, Signature(inner))
         function.text = inner
-        return _WithOuter(function, self.text).propagate([s for s, _ in inputs])
+        parameters, results = ([_stated(part, self.meshes) for part in parts] for parts in (
+            function.signature.parameters, function.signature.results))
+        found = _WithOuter(function, self.text).propagate(
+            [s or stated for (s, _), stated in zip(inputs, parameters)])
+        return [stated or s for s, stated in zip(found, results)]
 
 
 class _WithOuter(_Function):
@@ -272,6 +335,16 @@ def _results(text):
 
 def _usable(sharding):
     return sharding is not None and not isinstance(sharding, HloSharding)
+
+
+def _on_one_mesh(inputs):
+    """Returns the (sharding, shape) pairs with all shardings on the mesh of the first that divides."""
+    usable = [s for s, _ in inputs if _usable(s)]
+    if len({s[0] for s in usable}) < 2:
+        return inputs
+    mesh = next((s[0] for s in usable if any(s[1])), usable[0][0])
+    return [((mesh, *s[1:]) if _usable(s) and (s[0] == mesh or not any(s[1])) else None, shape)
+            for s, shape in inputs]
 
 
 def _same_shape(inputs, shape):
@@ -382,7 +455,18 @@ def _reshape(rest, inputs, types):
     return [_with(sharding, dims)]
 
 
+def _same_sizes(rest, inputs, types):
+    """Keeps what divides the dimensions that have the same size in the result."""
+    sharding, shape = inputs[0]
+    if not _usable(sharding) or shape is None or len(shape) != len(types[0]):
+        return None
+    dims = [group if a == b else () for group, a, b in zip(sharding[1], shape, types[0])]
+    return [_with(sharding, dims)] * len(types)
+
+
 _RULES = {
+    **dict.fromkeys(("concatenate", "slice", "dynamic_slice", "dynamic_update_slice", "pad",
+                     "reduce_window", "sort", "reverse"), _same_sizes),
     "transpose": _transpose, "broadcast_in_dim": _broadcast, "reduce": _reduce, "dot_general": _dot,
     "reshape": _reshape,
 }

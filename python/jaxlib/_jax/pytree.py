@@ -10,9 +10,16 @@ from typing import Any, Hashable, Iterable, TypeVar
 
 from . import pytree_proto
 from .errors import JaxRuntimeError
-from .pytree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from .pytree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey  # noqa: F401
+from .pytree_nodes import (
+    CUSTOM, DATACLASS, DICT, LEAF, LEAF_NODE, LIST, NAMEDTUPLE, NONE, NONE_NODE, TUPLE,
+    Registration, check_leaf, fields_of, is_namedtuple, list_node, make_node, match_node,
+    node_of, node_repr, nodes_equal, nodes_hash, plain_leaves, sorted_keys, tuple_node,
+)
 
 version = 3
+
+_TYPE = type
 
 _T = TypeVar("_T")
 _Children = TypeVar("_Children", bound=Iterable[Any])
@@ -20,156 +27,6 @@ _KeyLeafPair = TypeVar("_KeyLeafPair", bound=tuple[Any, Any])
 _KeyLeafPairs = TypeVar("_KeyLeafPairs", bound=Iterable[tuple[Any, Any]])
 _KeyPath = TypeVar("_KeyPath", bound=tuple[Any, ...])
 _AuxData = TypeVar("_AuxData", bound=Hashable)
-
-# The kinds are numbered as in jaxlib: pickles hold them.
-_TYPE = type
-
-LEAF, NONE, TUPLE, NAMEDTUPLE, LIST, DICT, CUSTOM, DATACLASS = range(8)
-
-_LEAF_NODE = (LEAF, 0, None, None)
-_NONE_NODE = (NONE, 0, None, None)
-_TUPLE_NODES = tuple((TUPLE, n, None, None) for n in range(64))
-_LIST_NODES = tuple((LIST, n, None, None) for n in range(64))
-
-_ITERATOR_TYPES = (
-    type({}.values()),
-    type(x for x in ()),
-    zip,
-    type(iter([])),
-    type(iter(set())),
-    map,
-    filter,
-    enumerate,
-    reversed,
-    type(iter(())),
-    type(iter({}.keys())),
-    type(iter({}.values())),
-    type(iter({}.items())),
-)
-
-# Types known to be plain leaves of every registry that does not register them. Bounded.
-_plain_leaves = {bool, int, float, complex, str}
-_MAX_PLAIN_LEAVES = 256
-
-
-def _tuple_node(n):
-    return _TUPLE_NODES[n] if n < 64 else (TUPLE, n, None, None)
-
-
-def _list_node(n):
-    return _LIST_NODES[n] if n < 64 else (LIST, n, None, None)
-
-
-class Registration:
-    """Describes a registered node type. Equal if type and constructor are."""
-
-    __slots__ = ("kind", "type", "to_iterable", "from_iterable", "with_keys", "data", "meta")
-
-    def __init__(self, kind, type, to_iterable=None, from_iterable=None, with_keys=None,
-                 data=(), meta=()):
-        self.kind = kind
-        self.type = type
-        self.to_iterable = to_iterable
-        self.from_iterable = from_iterable
-        self.with_keys = with_keys
-        self.data = data
-        self.meta = meta
-
-    def __eq__(self, other):
-        return self is other or (
-            isinstance(other, Registration)
-            and self.kind == other.kind
-            and self.type is other.type
-            and self.from_iterable is other.from_iterable
-        )
-
-    def __hash__(self):
-        return hash(self.type)
-
-    def children(self, x):
-        """Returns the children and the auxiliary data of the custom node x."""
-        out = self.to_iterable(x)
-        if not isinstance(out, tuple) or len(out) != 2:
-            raise ValueError(
-                "The to_iterable function for a custom PyTree node should return "
-                f"a (children, aux_data) tuple, got {out!r}"
-            )
-        if type(out[0]) is not tuple and not _is_iterable(out[0]):
-            raise ValueError(
-                "The to_iterable function for a custom PyTree node should return "
-                f"a (children, aux_data) tuple where 'children' is iterable, got {out!r}"
-            )
-        return out
-
-    def children_with_keys(self, x):
-        """Returns the list of (key, child) and the auxiliary data of the custom node x."""
-        if self.with_keys is None:
-            children, aux = self.children(x)
-            return [(FlattenedIndexKey(i), c) for i, c in enumerate(children)], aux
-        out = self.with_keys(x)
-        if not isinstance(out, tuple) or len(out) != 2:
-            raise ValueError(
-                "The to_iterable_with_keys function for a custom PyTree "
-                f"node should return a (key_leaf_pairs, aux_data) tuple, got {out!r}"
-            )
-        expected = (
-            "The to_iterable_with_keys function for a custom PyTree node should "
-            "return a (key_leaf_pairs, aux_data) tuple where "
-        )
-        if not _is_iterable(out[0]):
-            raise ValueError(f"{expected}'key_leaf_pairs' is iterable, got {out!r}")
-        pairs = []
-        for pair in out[0]:
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                raise ValueError(f"{expected}'child{pair!r}")
-            pairs.append(pair)
-        return pairs, out[1]
-
-    def metadata(self, x):
-        return tuple([getattr(x, name) for name in self.meta])
-
-
-def _is_iterable(x):
-    return hasattr(type(x), "__iter__") or hasattr(type(x), "__getitem__")
-
-
-def _is_namedtuple(x):
-    return isinstance(x, tuple) and hasattr(x, "_fields")
-
-
-def _fields(x):
-    fields = x._fields
-    if not isinstance(fields, tuple) or len(fields) != len(x):
-        raise ValueError(
-            "A namedtuple's _fields attribute should have the same size as the tuple."
-        )
-    return fields
-
-
-def _sorted_keys(d):
-    try:
-        return tuple(sorted(d))
-    except Exception as e:
-        raise ValueError(
-            "Comparator raised exception while sorting pytree dictionary keys."
-        ) from e
-
-
-def _check_leaf(x):
-    """Warns of an iterator that is a leaf; remembers the type of any other leaf."""
-    if isinstance(x, _ITERATOR_TYPES):
-        import warnings
-
-        warnings.warn(
-            f"Python iterable type '{type(x).__name__}' is treated as a leaf in PyTree. "
-            "Use is_leaf to suppress this warning if you want this "
-            "behavior. In a future version of JAX, this will become an error.",
-            DeprecationWarning,
-            stacklevel=3,
-        )
-    elif len(_plain_leaves) < _MAX_PLAIN_LEAVES and "<locals>" not in type(x).__qualname__:
-        _plain_leaves.add(type(x))
-
 
 class PyTreeRegistry:
     """Types of nodes, with how each is taken apart and made."""
@@ -212,7 +69,7 @@ class PyTreeRegistry:
         reg = self._types.get(type(x))
         if reg is not None:
             return reg.kind, reg
-        return (NAMEDTUPLE if _is_namedtuple(x) else LEAF), None
+        return (NAMEDTUPLE if is_namedtuple(x) else LEAF), None
 
     def flatten(self, tree, leaf_predicate=None):
         leaves, nodes = [], []
@@ -236,7 +93,7 @@ class PyTreeRegistry:
         if kind == TUPLE or kind == LIST:
             return tree, None
         if kind == DICT:
-            keys = _sorted_keys(tree)
+            keys = sorted_keys(tree)
             return tuple([tree[k] for k in keys]), keys
         if kind == NAMEDTUPLE:
             return list(tree), type(tree)
@@ -263,15 +120,15 @@ def _flatten(get, x, leaves, nodes):
     t = type(x)
     reg = get(t)
     if reg is None:
-        if t not in _plain_leaves:
-            if _is_namedtuple(x):
+        if t not in plain_leaves:
+            if is_namedtuple(x):
                 for child in x:
                     _flatten(get, child, leaves, nodes)
                 nodes.append((NAMEDTUPLE, len(x), None, t))
                 return
-            _check_leaf(x)
+            check_leaf(x)
         leaves.append(x)
-        nodes.append(_LEAF_NODE)
+        nodes.append(LEAF_NODE)
         return
     kind = reg.kind
     if kind == TUPLE or kind == LIST:
@@ -279,19 +136,19 @@ def _flatten(get, x, leaves, nodes):
         for child in x:
             n += 1
             c = type(child)
-            if c in _plain_leaves and get(c) is None:
+            if c in plain_leaves and get(c) is None:
                 leaves.append(child)
-                nodes.append(_LEAF_NODE)
+                nodes.append(LEAF_NODE)
             else:
                 _flatten(get, child, leaves, nodes)
-        nodes.append(_tuple_node(n) if kind == TUPLE else _list_node(n))
+        nodes.append(tuple_node(n) if kind == TUPLE else list_node(n))
     elif kind == DICT:
-        keys = _sorted_keys(x)
+        keys = sorted_keys(x)
         for key in keys:
             _flatten(get, x[key], leaves, nodes)
         nodes.append((DICT, len(keys), None, keys))
     elif kind == NONE:
-        nodes.append(_NONE_NODE)
+        nodes.append(NONE_NODE)
     elif kind == CUSTOM:
         children, aux = reg.children(x)
         n = 0
@@ -324,20 +181,20 @@ def _children(get, x):
     t = type(x)
     reg = get(t)
     if reg is None:
-        if t not in _plain_leaves:
-            if _is_namedtuple(x):
+        if t not in plain_leaves:
+            if is_namedtuple(x):
                 return x, lambda n: (NAMEDTUPLE, n, None, t)
-            _check_leaf(x)
+            check_leaf(x)
         return None
     kind = reg.kind
     if kind == TUPLE:
-        return x, _tuple_node
+        return x, tuple_node
     if kind == LIST:
-        return x, _list_node
+        return x, list_node
     if kind == NONE:
-        return (), lambda n: _NONE_NODE
+        return (), lambda n: NONE_NODE
     if kind == DICT:
-        keys = _sorted_keys(x)
+        keys = sorted_keys(x)
         return [x[k] for k in keys], lambda n: (DICT, n, None, keys)
     if kind == CUSTOM:
         children, aux = reg.children(x)
@@ -352,7 +209,7 @@ def _flatten_until(get, x, leaves, nodes, leaf_predicate):
     found = None if answer is True or _says_leaf(answer) else _children(get, x)
     if found is None:
         leaves.append(x)
-        nodes.append(_LEAF_NODE)
+        nodes.append(LEAF_NODE)
         return
     n = 0
     for child in found[0]:
@@ -366,10 +223,10 @@ def _keyed_children(kind, reg, x):
     if kind == TUPLE or kind == LIST:
         return [(SequenceKey(i), c) for i, c in enumerate(x)], None
     if kind == DICT:
-        keys = _sorted_keys(x)
+        keys = sorted_keys(x)
         return [(DictKey(k), x[k]) for k in keys], keys
     if kind == NAMEDTUPLE:
-        return [(GetAttrKey(str(f)), c) for f, c in zip(_fields(x), x)], type(x)
+        return [(GetAttrKey(str(f)), c) for f, c in zip(fields_of(x), x)], type(x)
     if kind == CUSTOM:
         return reg.children_with_keys(x)
     if kind == NONE:
@@ -386,70 +243,28 @@ def _flatten_with_path(get, x, leaves, nodes, path, leaf_predicate):
         kind = LEAF
     elif reg is not None:
         kind = reg.kind
-    elif t in _plain_leaves:
+    elif t in plain_leaves:
         kind = LEAF
-    elif _is_namedtuple(x):
+    elif is_namedtuple(x):
         kind = NAMEDTUPLE
     else:
         kind = LEAF
-        _check_leaf(x)
+        check_leaf(x)
     if kind == LEAF:
         leaves.append((path, x))
-        nodes.append(_LEAF_NODE)
+        nodes.append(LEAF_NODE)
         return
     pairs, data = _keyed_children(kind, reg, x)
     for key, child in pairs:
         _flatten_with_path(get, child, leaves, nodes, (*path, key), leaf_predicate)
     if kind == TUPLE:
-        nodes.append(_tuple_node(len(pairs)))
+        nodes.append(tuple_node(len(pairs)))
     elif kind == LIST:
-        nodes.append(_list_node(len(pairs)))
+        nodes.append(list_node(len(pairs)))
     elif kind == NONE:
-        nodes.append(_NONE_NODE)
+        nodes.append(NONE_NODE)
     else:
         nodes.append((kind, len(pairs), reg if kind >= CUSTOM else None, data))
-
-
-def _make_node(node, children):
-    """Returns the object of a node from the list of its children."""
-    kind, _, reg, data = node
-    if kind == TUPLE:
-        return tuple(children)
-    if kind == LIST:
-        return children
-    if kind == DICT:
-        return dict(zip(data, children))
-    if kind == NONE:
-        return None
-    if kind == NAMEDTUPLE:
-        return data(*children)
-    if kind == CUSTOM:
-        return reg.from_iterable(data, tuple(children))
-    kwargs = dict(zip(reg.meta, data))
-    kwargs.update(zip(reg.data, children))
-    return reg.type(**kwargs)
-
-
-def _nodes_hash(nodes):
-    """Hashes a list of nodes by its length and its last node; data of nodes may have no hash."""
-    if not nodes:
-        return 0
-    kind, arity, _, data = nodes[-1]
-    return hash((len(nodes), kind, arity, data if kind == DICT else None))
-
-
-def _nodes_equal(a, b):
-    if len(a) != len(b):
-        return False
-    try:
-        return a == b
-    except Exception as e:
-        raise ValueError(
-            "Exception raised while checking equality of metadata "
-            "fields of pytree. Make sure that metadata fields are "
-            "hashable and have simple equality semantics. (Note: "
-            "arrays cannot be passed as metadata fields!)"
-        ) from e
 
 
 class PyTreeDef:
@@ -479,25 +294,25 @@ class PyTreeDef:
             raise ValueError(f"Too many leaves for PyTreeDef; expected {self.num_leaves}.")
         last = nodes[-1]
         if last[1] == len(leaves) == len(nodes) - 1:  # A node of leaves.
-            return _make_node(last, leaves[:])
+            return make_node(last, leaves[:])
         stack = []
         next_leaf = iter(leaves).__next__
         for node in nodes:
-            if node is _LEAF_NODE:
+            if node is LEAF_NODE:
                 stack.append(next_leaf())
                 continue
             arity = node[1]
             if arity:
                 children = stack[-arity:]
                 del stack[-arity:]
-                stack.append(_make_node(node, children))
+                stack.append(make_node(node, children))
             else:
-                stack.append(_make_node(node, []))
+                stack.append(make_node(node, []))
         return stack[0]
 
     def flatten_up_to(self, tree):
         nodes = self._nodes
-        if nodes[-1] is _LEAF_NODE:
+        if nodes[-1] is LEAF_NODE:
             return [tree]
         leaves = []
         agenda = [tree]
@@ -505,10 +320,10 @@ class PyTreeDef:
             if not agenda:
                 raise _structures_differ(tree, self)
             x = agenda.pop()
-            if node is _LEAF_NODE:
+            if node is LEAF_NODE:
                 leaves.append(x)
             else:
-                agenda.extend(_match(self._registry._types.get, node, x))
+                agenda.extend(match_node(self._registry._types.get, node, x))
         if agenda:
             raise _structures_differ(tree, self)
         leaves.reverse()
@@ -521,7 +336,7 @@ class PyTreeDef:
             )
         nodes = []
         for node in self._nodes:
-            if node is _LEAF_NODE:
+            if node is LEAF_NODE:
                 nodes.extend(inner._nodes)
             else:
                 nodes.append(node)
@@ -532,7 +347,7 @@ class PyTreeDef:
         leaves = iter(leaves)
         agenda = []
         for node in self._nodes:
-            if node is _LEAF_NODE:
+            if node is LEAF_NODE:
                 try:
                     leaf = next(leaves)
                 except StopIteration:
@@ -554,14 +369,14 @@ class PyTreeDef:
             if not nodes:
                 raise ValueError("Tree structures did not match.")
             node = nodes.pop()
-            if node is _LEAF_NODE:
+            if node is LEAF_NODE:
                 return x
             children = list(x)
             if len(children) != node[1]:
                 raise ValueError("Arity mismatch between trees")
             for i in range(len(children) - 1, -1, -1):
                 children[i] = build(children[i])
-            return _make_node(node, children)
+            return make_node(node, children)
 
         out = build(xs)
         if nodes:
@@ -571,7 +386,7 @@ class PyTreeDef:
     def children(self):
         nodes = self._nodes
         if nodes[-1][1] == len(nodes) - 1 == self.num_leaves:
-            return [_new_treedef(self._registry, [_LEAF_NODE], 1) for _ in range(len(nodes) - 1)]
+            return [_new_treedef(self._registry, [LEAF_NODE], 1) for _ in range(len(nodes) - 1)]
         starts = []
         for i in range(len(nodes) - 1):
             arity = nodes[i][1]
@@ -583,7 +398,7 @@ class PyTreeDef:
         out = []
         for begin, end in zip(starts, starts[1:]):
             part = nodes[begin:end]
-            out.append(_new_treedef(self._registry, part, part.count(_LEAF_NODE)))
+            out.append(_new_treedef(self._registry, part, part.count(LEAF_NODE)))
         return out
 
     def __eq__(self, other):
@@ -591,10 +406,10 @@ class PyTreeDef:
             return True
         if not isinstance(other, PyTreeDef):
             return False
-        return _nodes_equal(self._nodes, other._nodes)
+        return nodes_equal(self._nodes, other._nodes)
 
     def __hash__(self):
-        return _nodes_hash(self._nodes)
+        return nodes_hash(self._nodes)
 
     def __repr__(self):
         agenda = []
@@ -602,7 +417,7 @@ class PyTreeDef:
             arity = node[1]
             children = agenda[len(agenda) - arity:]
             del agenda[len(agenda) - arity:]
-            agenda.append(_node_repr(node, children))
+            agenda.append(node_repr(node, children))
         return f"PyTreeDef({agenda[0]})"
 
     def node_data(self):
@@ -628,7 +443,7 @@ class PyTreeDef:
             num_leaves += child.num_leaves
             arity += 1
         if node_data is None:
-            nodes.append(_LEAF_NODE)
+            nodes.append(LEAF_NODE)
             return _new_treedef(registry, nodes, num_leaves + 1)
         type_, data = node_data
         if issubclass(type_, tuple) and hasattr(type_, "_fields"):
@@ -637,7 +452,7 @@ class PyTreeDef:
         reg = registry._types.get(type_)
         if reg is None:
             raise RuntimeError(f"Could not find type: {type_!r}.")
-        nodes.append(_node(reg.kind, arity, reg, data))
+        nodes.append(node_of(reg.kind, arity, reg, data))
         return _new_treedef(registry, nodes, num_leaves)
 
     def serialize_using_proto(self):
@@ -645,9 +460,9 @@ class PyTreeDef:
 
     @staticmethod
     def deserialize_using_proto(registry, data):
-        nodes = [_node(kind, arity, None, keys)
+        nodes = [node_of(kind, arity, None, keys)
                  for kind, arity, keys in pytree_proto.parse(data)]
-        return _new_treedef(registry, nodes, nodes.count(_LEAF_NODE))
+        return _new_treedef(registry, nodes, nodes.count(LEAF_NODE))
 
     def __getstate__(self):
         traversal = []
@@ -684,10 +499,10 @@ class PyTreeDef:
                     )
             elif type_ is not None:
                 raise JaxRuntimeError("Malformed pickled PyTreeDef")
-            nodes.append(_node(kind, arity, reg, data))
+            nodes.append(node_of(kind, arity, reg, data))
         self._registry = registry
         self._nodes = nodes
-        self.num_leaves = nodes.count(_LEAF_NODE)
+        self.num_leaves = nodes.count(LEAF_NODE)
 
 
 def _new_treedef(registry, nodes, num_leaves, _new=object.__new__):
@@ -698,106 +513,8 @@ def _new_treedef(registry, nodes, num_leaves, _new=object.__new__):
     return treedef
 
 
-def _node(kind, arity, reg, data):
-    """Returns the node of these parts: the shared object if there is one."""
-    if kind == LEAF:
-        return _LEAF_NODE
-    if kind == NONE:
-        return _NONE_NODE
-    if kind == TUPLE:
-        return _tuple_node(arity)
-    if kind == LIST:
-        return _list_node(arity)
-    if kind == DICT:
-        return (DICT, arity, None, tuple(data))
-    if kind == NAMEDTUPLE:
-        return (NAMEDTUPLE, arity, None, data)
-    return (kind, arity, reg, data)
-
-
-def _node_repr(node, children):
-    kind, _, reg, data = node
-    if kind == LEAF:
-        return "*"
-    if kind == NONE:
-        return "None"
-    if kind == DICT:
-        return "{" + ", ".join(f"{k!r}: {c}" for k, c in zip(data, children)) + "}"
-    inner = ", ".join(children)
-    if kind == TUPLE:
-        return f"({inner},)" if len(children) == 1 else f"({inner})"
-    if kind == LIST:
-        return f"[{inner}]"
-    if kind == NAMEDTUPLE:
-        return f"CustomNode(namedtuple[{data.__name__}], [{inner}])"
-    return f"CustomNode({reg.type.__name__}[{data}], [{inner}])"
-
-
 def _structures_differ(tree, treedef):
     return ValueError(f"Tree structures did not match: {tree!r} vs {treedef!r}")
-
-
-def _match(get, node, x):
-    """Returns the children of x if it is a node like `node`, else raises ValueError."""
-    kind, arity, reg, data = node
-    if kind == TUPLE:
-        if type(x) is not tuple:
-            raise ValueError(f"Expected tuple, got {x!r}.")
-        if len(x) != arity:
-            raise ValueError(f"Tuple arity mismatch: {len(x)} != {arity}; tuple: {x!r}.")
-        return x
-    if kind == LIST:
-        if type(x) is not list:
-            raise ValueError(f"Expected list, got {x!r}.")
-        if len(x) != arity:
-            raise ValueError(f"List arity mismatch: {len(x)} != {arity}; list: {x!r}.")
-        return x
-    if kind == DICT:
-        if type(x) is not dict:
-            raise ValueError(f"Expected dict, got {x!r}.")
-        keys = _sorted_keys(x)
-        if keys != data:
-            raise ValueError(
-                f"Dict key mismatch; expected keys: {list(data)!r}; "
-                f"present keys: {list(keys)!r}."
-            )
-        return [x[k] for k in keys]
-    if kind == NONE:
-        if x is not None:
-            raise ValueError(
-                f"Expected None, got {x!r}.\n\n"
-                "In previous releases of JAX, flatten-up-to used to "
-                "consider None to be a tree-prefix of non-None values. To obtain "
-                "the previous behavior, you can usually write:\n"
-                "  jax.tree.map(lambda x, y: None if x is None else f(x, y), a, "
-                "b, is_leaf=lambda x: x is None)"
-            )
-        return ()
-    if kind == NAMEDTUPLE:
-        if not _is_namedtuple(x):
-            raise ValueError(f"Expected named tuple, got {x!r}.")
-        if len(x) != arity:
-            raise ValueError(f"Named tuple arity mismatch: {len(x)} != {arity}; tuple: {x!r}.")
-        if type(x) is not data:
-            raise ValueError(
-                f"Named tuple type mismatch: expected type: {data!r}, tuple: {x!r}."
-            )
-        return x
-    name = "" if kind == CUSTOM else " dataclass"
-    if get(type(x)) is not reg:
-        raise ValueError(
-            f"Custom{name} node type mismatch: expected type: {reg.type!r}, value: {x!r}."
-        )
-    if kind == CUSTOM:
-        children, aux = reg.children(x)
-    else:
-        children, aux = [getattr(x, f) for f in reg.data], reg.metadata(x)
-    if data is not aux and data != aux:
-        raise ValueError(f"Mismatch custom{name} node data: {data!r} != {aux!r}; value: {x!r}.")
-    children = list(children)
-    if len(children) != arity:
-        raise ValueError(f"Custom type arity mismatch: {len(children)} != {arity}; value: {x!r}.")
-    return children
 
 
 _default_registry = PyTreeRegistry()
@@ -815,7 +532,7 @@ def treedef_tuple(registry, defs, /):
             raise ValueError("PyTree registries of PyTreeDefs passed to Tuple() must match.")
         nodes.extend(treedef._nodes)
         num_leaves += treedef.num_leaves
-    nodes.append(_tuple_node(len(defs)))
+    nodes.append(tuple_node(len(defs)))
     return _new_treedef(registry, nodes, num_leaves)
 
 

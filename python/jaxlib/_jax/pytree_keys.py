@@ -4,14 +4,30 @@ from .errors import JaxRuntimeError
 
 
 class _Key:
-    """A step of a key path; the subclass names its one attribute."""
+    """A step of a key path. A subclass says the name of its attribute, its text and its hash."""
 
-    __slots__ = ()
-    __hash__ = None
+    __slots__ = ("_value",)
+
+    def __init_subclass__(cls, attribute=None, text=None, hash=None):
+        if attribute is None:  # A subclass of a kind is of that kind.
+            return
+        cls.__match_args__ = (attribute,)
+        cls._text = text
+        cls._hash = staticmethod(hash)
+        cls._kind = cls
+        setattr(cls, attribute, property(lambda self: self._value))
 
     def __eq__(self, other):
-        cls = self._class
-        return isinstance(other, cls) and self._value == other._value
+        return isinstance(other, self._kind) and self._value == other._value
+
+    def __hash__(self):
+        return self._hash(self._value)
+
+    def __str__(self):
+        return self._text.format(self._value)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.__match_args__[0]}={self._value!r})"
 
     def __getstate__(self):
         return (self._value,)
@@ -22,81 +38,29 @@ class _Key:
         type(self).__init__(self, *state)
 
 
-class SequenceKey(_Key):
-    __slots__ = ("_value",)
-    __match_args__ = ("idx",)
+class SequenceKey(_Key, attribute="idx", text="[{}]", hash=lambda idx: idx + 1):
+    __slots__ = ()
 
     def __init__(self, idx):
         self._value = idx
 
-    idx = property(lambda self: self._value)
 
-    def __str__(self):
-        return f"[{self._value}]"
-
-    def __repr__(self):
-        return f"SequenceKey(idx={self._value})"
-
-    def __hash__(self):
-        return self._value + 1
-
-
-class DictKey(_Key):
-    __slots__ = ("_value",)
-    __match_args__ = ("key",)
+class DictKey(_Key, attribute="key", text="[{!r}]", hash=hash):
+    __slots__ = ()
 
     def __init__(self, key):
         self._value = key
 
-    key = property(lambda self: self._value)
 
-    def __str__(self):
-        return f"[{self._value!r}]"
-
-    def __repr__(self):
-        return f"DictKey(key={self._value!r})"
-
-    def __hash__(self):
-        return hash(self._value)
-
-
-class GetAttrKey(_Key):
-    __slots__ = ("_value",)
-    __match_args__ = ("name",)
+class GetAttrKey(_Key, attribute="name", text=".{}", hash=hash):
+    __slots__ = ()
 
     def __init__(self, name):
         self._value = name
 
-    name = property(lambda self: self._value)
 
-    def __str__(self):
-        return f".{self._value}"
-
-    def __repr__(self):
-        return f"GetAttrKey(name='{self._value}')"
-
-    def __hash__(self):
-        return hash(self._value)
-
-
-class FlattenedIndexKey(_Key):
-    __slots__ = ("_value",)
-    __match_args__ = ("key",)
+class FlattenedIndexKey(_Key, attribute="key", text="[<flat index {}>]", hash=lambda key: key + 42):
+    __slots__ = ()
 
     def __init__(self, key):
         self._value = key
-
-    key = property(lambda self: self._value)
-
-    def __str__(self):
-        return f"[<flat index {self._value}>]"
-
-    def __repr__(self):
-        return f"FlattenedIndexKey(key={self._value})"
-
-    def __hash__(self):
-        return self._value + 42
-
-
-for _class in (SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey):
-    _class._class = _class

@@ -13,7 +13,8 @@ def check_and_canonicalize_memory_kind(memory_kind, device_list):
     kind = device_list.device_kind
     raise ValueError(
         f"Could not find memory addressable by device {kind}. Device {kind} can address the following "
-        f"memory kinds: {', '.join(kinds)}. Got memory kind: {memory_kind}")
+        f"memory kinds: {', '.join(kinds)}. Got memory kind: {memory_kind}"
+    )
 
 
 class Sharding:

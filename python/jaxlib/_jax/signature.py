@@ -4,7 +4,9 @@ import math
 import re
 
 _MAIN = re.compile(r"func\.func (?:public |private )?@main\(")
-_MESH = re.compile(r"sdy\.mesh @(\"[^\"]+\"|[\w.$-]+) = <\[([^\]]*)\](?:, device_ids=\[([\d, ]*)\])?>")
+_MESH = re.compile(
+    r"sdy\.mesh @(\"[^\"]+\"|[\w.$-]+) = <\[([^\]]*)\](?:, device_ids=\[([\d, ]*)\])?>"
+)
 _AXIS = re.compile(r'"([^"]+)"=(\d+)')
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _OPEN, _CLOSE = "([{<", ")]}>"
