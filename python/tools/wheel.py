@@ -36,7 +36,7 @@ Tag: py3-none-any
 
 
 def bare(source):
-    """Returns Python source without comments, docstrings and empty lines, indented by single spaces."""
+    """Returns source without comments, docstrings and empty lines, indented by single spaces."""
     lines = source.splitlines(keepends=True)
     for node in ast.walk(ast.parse(source)):
         body = getattr(node, "body", None)

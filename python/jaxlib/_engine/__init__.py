@@ -5,7 +5,8 @@ import threading
 
 _engine = None
 _lock = threading.Lock()
-# Calls Python from a program: (target, program, config, device, operands, results) -> bytes of the results.
+# Calls Python from a program:
+# (target, program, config, device, operands, results) -> bytes of the results.
 _callback = None
 
 

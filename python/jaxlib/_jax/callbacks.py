@@ -1,4 +1,4 @@
-"""Calls of Python from programs: JAX's callbacks, and targets that were registered as Python functions."""
+"""Calls of Python from programs: JAX's callbacks, and targets registered as Python functions."""
 
 import contextlib
 import re
@@ -36,7 +36,7 @@ def may_call_python(text):
 
 @contextlib.contextmanager
 def running():
-    """Around a run that may call Python: the error of a callback, with its traceback, is the run's."""
+    """Around a run that may call Python: a callback's error, with its traceback, is the run's."""
     _state.errors.append(None)
     try:
         yield
@@ -83,7 +83,8 @@ def _call(target, program, config, operands, results):
         value = np.asarray(value)
         if value.shape != dims:
             raise ValueError(
-                f"Mismatched result shape for {i}-th return value from CPU callback; expected array "
+                f"Mismatched result shape for {i}-th return value from CPU callback; "
+                "expected array "
                 f"with dimensions {','.join(map(str, dims))}, got {','.join(map(str, value.shape))}"
             )
         if value.dtype != DTYPES[kind]:

@@ -37,7 +37,8 @@ class DeviceAssignment:
         parts = "".join(
             f"Computation{i}{{{' '.join(str(d) for d in self._array[:, i])}}} "
             for i in range(computations)).rstrip()
-        return f"DeviceAssignment{{replica_count={replicas}, computation_count={computations}, {parts}}}"
+        counts = f"replica_count={replicas}, computation_count={computations}"
+        return f"DeviceAssignment{{{counts}, {parts}}}"
 
     def __eq__(self, other):
         return isinstance(other, DeviceAssignment) and np.array_equal(self._array, other._array)

@@ -188,7 +188,10 @@ def tell_inspected(text, signature, handlers):
 
 
 class _Function:
-    """Walks the lines of a function. inspected: (handler, sharding) of values that it inspects, or None."""
+    """Walks the lines of a function.
+
+    inspected: (handler, sharding) of values that it inspects, or None.
+    """
 
     inspected = None
 
@@ -206,7 +209,7 @@ class _Function:
         return found if found is not None else [None] * len(self.signature.results)
 
     def _walk(self, at, known):
-        """Returns the shardings of what the lines from a place on return; None if there is no return."""
+        """Returns the shardings of what the lines from a place on return, or None."""
         text = self.text
         while at < len(text):
             end = text.find("\n", at)
@@ -224,7 +227,7 @@ class _Function:
         """Handles an operation; returns where the next one begins."""
         text = self.text
         end = at + len(line) + 1
-        if text[end:end + 200].lstrip().startswith("cond {"):  # A loop's regions are on lines of their own.
+        if text[end:end + 200].lstrip().startswith("cond {"):  # A loop's regions: on lines below.
             end = text.find("\n", end) + 1
             line = text[at:end - 1]
         tail, region = line, None
@@ -338,7 +341,7 @@ def _usable(sharding):
 
 
 def _on_one_mesh(inputs):
-    """Returns the (sharding, shape) pairs with all shardings on the mesh of the first that divides."""
+    """Returns the (sharding, shape) pairs, all on the mesh of the first that divides."""
     usable = [s for s, _ in inputs if _usable(s)]
     if len({s[0] for s in usable}) < 2:
         return inputs
