@@ -9,6 +9,7 @@ import numpy as np
 
 from .._engine import set_callback
 from .._engine.dtypes import DTYPES, to_bytes
+from .config import as_in_a_new_thread
 from .errors import CODES, JaxRuntimeError
 
 # Callbacks of each program, by the number that the core knows it by.
@@ -51,9 +52,10 @@ def running():
 
 
 def call(target, program, config, device, operands, results):
-    """Runs a callback. Returns the bytes of each result."""
+    """Runs a callback, as XLA does in a thread of its own. Returns the bytes of each result."""
     try:
-        return _call(target, program, config, operands, results)
+        with as_in_a_new_thread():
+            return _call(target, program, config, operands, results)
     except BaseException:
         if _state.errors:
             _state.errors[-1] = traceback.format_exc()

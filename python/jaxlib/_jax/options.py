@@ -214,7 +214,7 @@ class CompileOptions(_Options):
 
 
 def _checked_overrides(pairs):
-    return [(str(name), value) for name, value in pairs]
+    return sorted(((str(name), value) for name, value in pairs), key=lambda pair: pair[0])
 
 
 # Options beside XLA's flags, by their types.
