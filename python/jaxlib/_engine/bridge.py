@@ -5,7 +5,6 @@ command says which it is, in the order of OPS in host.mjs; that of an answer whe
 result, an error, or a callback that wants an answer itself.
 """
 
-import atexit
 import json
 import os
 import pathlib
@@ -53,7 +52,6 @@ class Bridge:
         self.generation = 0
         self._targets = []
         self._frees = []
-        atexit.register(self.close)
         self._start()
 
     # The life of the process.

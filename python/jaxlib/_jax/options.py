@@ -197,7 +197,7 @@ class CompileOptions(_Options):
                 value = bytes.fromhex(value)
             setattr(options.executable_build_options, name, value)
         for name, value in state["debug"].items():
-            if name == "xla_gpu_experimental_autotune_cache_mode":
+            if name == "xla_gpu_experimental_autotune_cache_mode" and isinstance(value, str):
                 value = AutotuneCacheMode[value]
             setattr(options.executable_build_options.debug_options, name, value)
         return options
