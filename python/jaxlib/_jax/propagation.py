@@ -215,7 +215,7 @@ class _Function:
             end = text.find("\n", at)
             line = text[at:end if end >= 0 else len(text)]
             stripped = line.strip()
-            if stripped.startswith(("return ", "func.return ", "stablehlo.return ")):
+            if stripped.startswith(("return ", "func.return ", "stablehlo.return ", "sdy.return ")):
                 names = _OPERAND.findall(stripped.split(" : ")[0])
                 return [known.get(name, (None, None))[0] for name in names]
             if stripped == "return" or stripped == "}":
@@ -253,6 +253,8 @@ class _Function:
             operands = _OPERAND.findall(rest.split(" : ")[0])
             if operation.endswith("while") and region:
                 found = self._while(rest, region, known)
+            elif operation == "sdy.manual_computation":
+                found = self._manual(rest, line, region, operands, known)
             else:
                 found = self._result_shardings(operation, rest, operands, types, known)
             for i, name in enumerate(names):
@@ -269,6 +271,18 @@ class _Function:
         made = self._walk(body, inner) or [None] * len(inputs)
         return [new or old for new, (old, _) in zip(made, inputs)]
 
+    def _manual(self, rest, line, body, operands, known):
+        """Returns the stated shardings of a manual computation, open dimensions as in its body."""
+        start = rest.index("out_shardings=[") + len("out_shardings=[")
+        stated = split(rest[start:closing(rest, start - 1) - 1])
+        inner = dict(known)
+        inputs = re.findall(r"(%\w+): (tensor<[^>]*>)", line)
+        for (name, part), operand in zip(inputs, operands):
+            inner[name] = (known.get(operand, (None, None))[0], _dims_of(part))
+        made = self._walk(body, inner) if body and any(map(_is_open, stated)) else None
+        made = made or [None] * len(stated)
+        return [_filled(part[1:-1], self.meshes, other) for part, other in zip(stated, made)]
+
     def _result_shardings(self, operation, rest, operands, types, known):
         inputs = _on_one_mesh([known.get(name, (None, None)) for name in operands])
         kind = operation.split(".")[-1]
@@ -281,11 +295,6 @@ class _Function:
                 start = rest.index("<@")
                 text = rest[start + 1:closing(rest, start) - 1]
                 return [_filled(text, self.meshes, inputs[0][0] if inputs else None)]
-        if kind == "manual_computation":
-            found = re.search(r"out_shardings=\[", rest)
-            end = closing(rest, found.end() - 1)
-            parts = split(rest[found.end():end - 1])
-            return [_read(part[1:-1], self.meshes) for part in parts]
         if kind == "call":
             return self._called(rest, inputs)
         if not inputs or all(s is None for s, _ in inputs):
