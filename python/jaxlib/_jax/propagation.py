@@ -20,6 +20,7 @@ _OPERAND = re.compile(r"%[\w]+(?:#\d+)?")
 _AXIS = re.compile(r'"([^"]+)"(?::\((\d+)\)(\d+))?')
 _SYMBOL = r'@(?:[\w.$-]+|"(?:\\.|[^"\\])*")'
 _CALL = re.compile(rf"\s*({_SYMBOL})\(")
+_GROUP = re.compile(r"sdy\.sharding_group (%\w+(?:#\d+)?) group_id=(\d+)")
 _INTS = r"\[([\d, ]*)\]"
 
 
@@ -195,17 +196,21 @@ class _Function:
 
     inspected = None
 
-    def __init__(self, text, meshes, signature):
+    def __init__(self, text, meshes, signature, caller=None):
         self.text = text
         self.meshes = meshes
         self.signature = signature
+        self.module = caller.module if caller else text
+        self.groups = caller.groups if caller else {}  # The shardings of groups, by number.
 
     def propagate(self, shardings):
         """Returns the shardings of the results for those of the parameters; None where unknown."""
         known = {}
         for name, part, sharding in zip(self.signature.names, self.signature.parameters, shardings):
             known[name] = (sharding, _dims_of(part))
-        found = self._walk(self.signature.body, known)
+        found = self._walk(self.signature.body, dict(known))
+        if self.groups:  # Members that come before the one that divides.
+            found = self._walk(self.signature.body, known)
         return found if found is not None else [None] * len(self.signature.results)
 
     def _walk(self, at, known):
@@ -220,8 +225,18 @@ class _Function:
                 return [known.get(name, (None, None))[0] for name in names]
             if stripped == "return" or stripped == "}":
                 return None
+            group = _GROUP.match(stripped)
+            if group:
+                self._join(group.group(1), int(group.group(2)), known)
             at = self._line(line, at, known)
         return None
+
+    def _join(self, name, number, known):
+        """Gives the members of a group the sharding of its first that divides."""
+        sharding, shape = known.get(name, (None, None))
+        if _usable(sharding) and any(sharding[1]):
+            self.groups.setdefault(number, sharding)
+        known[name] = (self.groups.get(number, sharding), shape)
 
     def _line(self, line, at, known):
         """Handles an operation; returns where the next one begins."""
@@ -308,30 +323,16 @@ class _Function:
         match = _CALL.match(rest)
         if not match:
             return []
-        at = re.search(rf"func\.func private {re.escape(match.group(1))}\(", self.text)
+        at = re.search(rf"func\.func private {re.escape(match.group(1))}\(", self.module)
         if not at:
             return []
-        inner = self.text[at.start():]
-        inner = re.sub(_SYMBOL, "@main", inner, count=1)
-        function = _Function(inner, self.meshes, Signature(inner))
-        function.text = inner
-        parameters, results = ([_stated(part, self.meshes) for part in parts] for parts in (
-            function.signature.parameters, function.signature.results))
-        found = _WithOuter(function, self.text).propagate(
+        inner = re.sub(_SYMBOL, "@main", self.module[at.start():], count=1)
+        signature = Signature(inner)
+        parameters, results = ([_stated(part, self.meshes) for part in parts]
+                               for parts in (signature.parameters, signature.results))
+        found = _Function(inner, self.meshes, signature, self).propagate(
             [s or stated for (s, _), stated in zip(inputs, parameters)])
         return [stated or s for s, stated in zip(found, results)]
-
-
-class _WithOuter(_Function):
-    """A function whose calls are looked for in the whole module."""
-
-    def __init__(self, function, module):
-        super().__init__(function.text, function.meshes, function.signature)
-        self.module = module
-
-    def _called(self, rest, inputs):
-        outer = _Function(self.module, self.meshes, self.signature)
-        return outer._called(rest, inputs)
 
 
 def _results(text):
