@@ -3,8 +3,9 @@ import { h, select } from '../shared/dom.mjs';
 import { bytes } from '../shared/format.mjs';
 import { trusted } from '../shared/trusted.mjs';
 import { createCell, createText } from './cell.mjs';
-import { cellsOf, EXAMPLES, sourceOf } from './examples.mjs';
+import { EXAMPLES } from './examples.mjs';
 import { createKernel } from './kernel.mjs';
+import { cellsOf, sourceOf } from './percent.mjs';
 import './notebook.css';
 
 const byName = new Map(EXAMPLES.map((example) => [example.name, example]));
