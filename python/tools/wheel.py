@@ -71,6 +71,12 @@ def bare(source):
     return bare
 
 
+def bare_module(source):
+    """Returns a JavaScript module without the comments that begin lines, and without indentation."""
+    source = re.sub(r"^\s*/\*\*.*?\*/\s*$", "", source, flags=re.M | re.S)
+    return "".join(f"{line.strip()}\n" for line in source.splitlines() if line.strip() and not line.strip().startswith("//"))
+
+
 def packed(data):
     """Returns bytes compressed as far as xz can."""
     how = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0,
@@ -86,6 +92,8 @@ def files():
             data = path.read_bytes()
             if path.suffix == ".py":
                 data = bare(data.decode()).encode()
+            elif path.suffix == ".mjs":
+                data = bare_module(data.decode()).encode()
             yield path.relative_to(ROOT).as_posix(), data
 
 
