@@ -20,7 +20,7 @@
 #   make bench ARGS=operations   operations by element type, against that and those
 #   make native             build/native/xla-run and tests/native, under ASan and UBSan
 #   make native-tsan        build/native-tsan: the core under ThreadSanitizer
-#   make lint               clang-format, clang-tidy, eslint, tsc
+#   make lint               clang-format, clang-tidy, eslint, tsc, ruff
 #   make format             rewrites the C sources as clang-format wants them
 #   make declarations       writes the files that follow from tables: operations.d.ts, constants.mjs, docs/passes.md
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
@@ -475,8 +475,8 @@ fuzz-text: $(B)/native/fuzz-parse
 
 # --- lint --------------------------------------------------------------------------------------------
 
-.PHONY: lint-format lint-tidy lint-js lint-types lint-layers
-lint: lint-format lint-tidy lint-js lint-types lint-layers
+.PHONY: lint-format lint-tidy lint-js lint-types lint-layers lint-python
+lint: lint-format lint-tidy lint-js lint-types lint-layers lint-python
 
 lint-format: $(TOOLCHAIN)/lint.stamp
 	@printf '  %-7s %s\n' FORMAT "$(words $(C_FILES)) files"
@@ -509,6 +509,16 @@ lint-js: $(NODE_MODULES)
 lint-types: $(NODE_MODULES)
 	@printf '  %-7s %s\n' TSC tsconfig.json
 	$(Q)node_modules/.bin/tsc --noEmit
+
+RUFF := $(B)/python/lint/bin/ruff
+lint-python: $(RUFF)
+	@printf '  %-7s %s\n' RUFF python
+	$(Q)$(RUFF) check --quiet python
+
+$(RUFF): python/lint_requirements.txt
+	$(Q)python3 -m venv $(B)/python/lint
+	$(Q)$(B)/python/lint/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(Q)touch $@
 
 # Who may include whom; functions that no other file uses.
 lint-layers: $(OBJECTS_native) $(NODE_MODULES)

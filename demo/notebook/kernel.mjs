@@ -2,6 +2,8 @@
  * Python with JAX, in a worker: python_worker.mjs, whose messages these are. Runs wait for each other; what a run prints
  * and shows comes while it runs.
  */
+import { lendWorkers } from '../../web/lend.mjs';
+
 const STOP_MS = 3000; /* after which a run that does not stop is ended with its Python */
 
 const cancelled = (message) => Object.assign(new Error(message), { code: 'CANCELLED' });
@@ -39,6 +41,7 @@ export function createKernel({ onstate, onprogress }) {
   function start() {
     onstate('loading');
     worker = new Worker(new URL('./python_worker.mjs', import.meta.url), { type: 'module' });
+    lendWorkers(worker); /* for the core's threads */
     interrupt = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
     ready = new Promise((resolve, reject) => {
       worker.addEventListener('message', ({ data }) => {

@@ -111,8 +111,8 @@ export async function openGgufModel(source) {
       const heads = config.kind === 'llama' && { q: config.heads, k: config.groups }[/attn_([qk])\.weight/.exec(title)?.[1]];
       const order = (x) => (heads ? unpermuted(x, heads) : x);
       if (!/^Q/.test(tensor.type)) return order(await file.read(title));
-      const { blockSize, ...parts } = await file.readBlocks(title);
-      return Object.fromEntries(Object.entries(parts).map(([part, x]) => [part, order(x)]));
+      const { quants, scales, mins } = await file.readBlocks(title);
+      return { quants: order(quants), scales: order(scales), ...(mins && { mins: order(mins) }) };
     },
   };
 }

@@ -121,7 +121,7 @@ def outcomes(which, jax, name, args):
 
 
 def asked(jax, name, ours, args):
-    """Returns the real jaxlib's outcomes of the tests that do not pass here, `passed` for others."""
+    """Returns the real jaxlib's outcomes of tests that do not pass here, `passed` for others."""
     folder = OUTCOMES / "asked"
     folder.mkdir(parents=True, exist_ok=True)
     failed = [test for test, record in ours.items() if record["outcome"] != "passed"]

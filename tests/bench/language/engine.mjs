@@ -13,14 +13,15 @@ export async function prepare(name, library, options) {
   return { logits: prepared.logits ?? null };
 }
 
-/** Runs for about a second, at least two steps: the least ms of a token; with the memory then. */
+/** Runs for about a second, at least two steps: { ms, the least of a token; tokens, how many; memory }. */
 export async function round() {
   const end = performance.now() + 1000;
-  let least = Infinity;
+  let ms = Infinity, tokens = 0;
   for (let i = 0; i < 2 || performance.now() < end; i++) {
     const begin = performance.now();
-    const said = await prepared.next(); // some take the time themselves
-    least = Math.min(least, said ?? performance.now() - begin);
+    const said = await prepared.next(); // some make several tokens, and take the time themselves
+    ms = Math.min(ms, said?.ms ?? performance.now() - begin);
+    tokens += said?.tokens ?? 1;
   }
-  return { ms: least, memory: prepared.memory?.() ?? null };
+  return { ms, tokens, memory: prepared.memory?.() ?? null };
 }

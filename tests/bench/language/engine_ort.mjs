@@ -67,9 +67,8 @@ function graphOf(json, type, accuracy) {
 export async function prepare(ort, { json, type, threads, accuracy, files }) {
   ort.env.wasm.numThreads = threads;
   if (files) ort.env.wasm.wasmPaths = files;
-  let { bytes, past, logits } = graphOf(json, type, accuracy); // eslint-disable-line prefer-const
+  const { bytes, past, logits } = graphOf(json, type, accuracy);
   const session = await ort.InferenceSession.create(bytes, { executionProviders: ['wasm'], graphOptimizationLevel: 'all' });
-  bytes = null;
   const width = json.hidden_size, most = MOST[type] ?? 127;
   // Row 5 of the embedding, which has the shape of the output's weights.
   const row = floats(integers(json.vocab_size * width, most, json.vocab_size + width).subarray(5 * width, 6 * width),
@@ -83,5 +82,5 @@ export async function prepare(ort, { json, type, threads, accuracy, files }) {
     })),
   };
   const first = await session.run(feeds);
-  return { logits: Array.from(first[logits].data.subarray(0, 1000)), memory: () => null, next: () => session.run(feeds) };
+  return { logits: Array.from(first[logits].data.subarray(0, 1000)), memory: () => null, next: async () => { await session.run(feeds); } };
 }

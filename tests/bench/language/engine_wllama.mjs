@@ -7,7 +7,7 @@ export async function prepare({ Wllama }, { file, threads, files }) {
   const text = 'a'.repeat(128); // of as many tokens
   const next = async () => {
     const { timings } = await wllama.createCompletion({ prompt: text, max_tokens: TOKENS, temperature: 0, ignore_eos: true, cache_prompt: true });
-    return timings.predicted_per_token_ms;
+    return { ms: timings.predicted_per_token_ms, tokens: timings.prompt_n + timings.predicted_n };
   };
   await next();
   return { next };
