@@ -4,6 +4,8 @@
 #   make run [ARGS=...]     train on handwritten digits, on several replicas
 #   make demo [ARGS=...]    serve the page
 #   make wheel              jaxlib in pure Python on this core, a wheel in build/python
+#   make python-page        the folder from which a page loads Pyodide with JAX, build/python/page
+#   make pyodide            NumPy and ml_dtypes for Pyodide, of their source packages (5 minutes of a processor)
 #   make site               the page as static files, for any host, into build/site
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make test-anywhere [TESTS=...]  tests of time on one core, under load, and by a fast and a slow clock
@@ -43,7 +45,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: wheel jax-tests build run demo site lighthouse tested test test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
+.PHONY: wheel python-page pyodide jax-tests build run demo site lighthouse tested test test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
   reduce fuzz-ways fuzz-slopes fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices release clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -98,7 +100,7 @@ NODE_MODULES := node_modules/.package-lock.json
 VENV := $(B)/venv
 
 # A stamp says that the tools of a kind are there; .ci/toolchain looks for them or installs them.
-STAMPS := $(patsubst %,$(TOOLCHAIN)/%.stamp,build native browser lint)
+STAMPS := $(patsubst %,$(TOOLCHAIN)/%.stamp,build native browser lint python)
 $(STAMPS): $(TOOLCHAIN)/%.stamp: .ci/toolchain
 	$(Q).ci/toolchain $*
 
@@ -208,9 +210,31 @@ build: $(DIST) $(FOR_NODE)
 
 # jaxlib in pure Python, with a core packed in it that has no derivatives: JAX makes them.
 WHEEL_CORE := $(B)/python/xla-threads.mjs
-wheel: $(WHEEL_CORE) $(FOR_NODE)
+WHEEL := $(B)/python/wheel.stamp
+wheel: $(WHEEL)
+$(WHEEL): $(WHEEL_CORE) $(FOR_NODE) $(shell find python/jaxlib python/tools -name '*.py' -o -name '*.mjs')
 	$(Q)node python/tools/core.mjs $(B)/python $(B)/python/core
 	$(Q)python3 python/tools/wheel.py $(B)/python $(B)/python/core
+	$(Q)touch $@
+
+# What a page loads to run Python: npm's Pyodide, JAX and jaxlib with bytecode. It has NumPy if `make pyodide` made it;
+# else that comes from Pyodide's distribution, as all other packages do.
+PYTHON_PAGE := $(B)/python/page/pyodide-lock.json
+python-page: $(PYTHON_PAGE)
+$(PYTHON_PAGE): $(wildcard python/pyodide/pack.py python/pyodide/*.mjs) $(B)/python/wheels/stamp $(WHEEL) $(wildcard $(B)/python/pyodide/*.whl)
+	@echo "  PYODIDE $(@D)"
+	$(Q)node python/pyodide/compile.mjs $(B)/python/compiled $(filter %.whl,$^) $(B)/python/wheels/*.whl $(B)/python/jaxlib-*.whl
+	$(Q)python3 python/pyodide/pack.py $(@D) node_modules/pyodide $(B)/python/compiled/*.whl
+
+$(B)/python/wheels/stamp: python/pyodide/requirements.txt $(JAX_VENV)/stamp
+	$(Q)rm -rf $(@D)
+	$(Q)$(JAX_VENV)/bin/pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: -d $(@D) -r $<
+	$(Q)touch $@
+
+pyodide: $(B)/python/pyodide/stamp
+$(B)/python/pyodide/stamp: python/pyodide/build.py python/pyodide/config.mjs $(TOOLCHAIN)/build.stamp $(TOOLCHAIN)/python.stamp $(NODE_MODULES)
+	$(Q)python3 python/pyodide/build.py $(@D)
+	$(Q)touch $@
 
 $(FOR_NODE): $(shell find bindings -name '*.mjs' -o -name '*.d.ts') | $(NODE_MODULES)
 	@printf '  %-7s %s\n' BUNDLE $(@D)
@@ -324,7 +348,7 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 # failed; the other writes how long files took.
 # (One file more than there are cores took 983 s instead of 897.)
 TESTS ?= $(wildcard tests/*/*.test.mjs)
-tested: build site native native-tsan wheel $(FAULTY_CORE) $(JAX_VENV)/stamp $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
+tested: build site native native-tsan wheel python-page $(FAULTY_CORE) $(JAX_VENV)/stamp $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 test: tested
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
 	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
