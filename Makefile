@@ -256,7 +256,9 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
 
-$(WHEEL_CORE): $(wildcard python/tools/left_out/*.c) $(filter-out $(B)/obj/threads/derive/% $(B)/obj/threads/hlo/text/parser_instruction.o,$(OBJECTS_threads)) \
+# python/tools/left_out has what stands for these.
+LEFT_OUT := derive/% hlo/text/parser_instruction.o $(patsubst %,rewrite/dynamic/%.o,arithmetic control dimensions dynamic padding sizes)
+$(WHEEL_CORE): $(wildcard python/tools/left_out/*.c) $(filter-out $(LEFT_OUT:%=$(B)/obj/threads/%),$(OBJECTS_threads)) \
     bindings/host/library.js bindings/tools/glue.mjs bindings/tools/order.mjs | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
@@ -339,7 +341,7 @@ SITE := $(B)/site/index.html
 SITE_SOURCES := $(shell find demo bindings web docs -type f) $(wildcard src/hlo/ir/*.def) \
   tests/bench/README.md tests/bench/programs/README.md tests/accuracy/README.md
 site: $(SITE)
-$(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
+$(SITE): $(DIST) $(PYTHON_PAGE) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	@echo "  VITE    $(@D)"
 	$(Q)node_modules/.bin/vite build --config demo/vite.config.mjs
 	$(Q)touch $@
