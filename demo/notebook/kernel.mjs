@@ -10,9 +10,10 @@ const cancelled = (message) => Object.assign(new Error(message), { code: 'CANCEL
 
 /**
  * @param {{ onstate: (state: 'off' | 'loading' | 'ready' | 'running') => void,
- *   onprogress: (progress: { label: string, loaded: number, total?: number }) => void }} listeners
+ *   onprogress: (progress: { label: string, loaded: number, total?: number }) => void,
+ *   onnotice: (text: string) => void }} listeners
  */
-export function createKernel({ onstate, onprogress }) {
+export function createKernel({ onstate, onprogress, onnotice }) {
   let worker = null;
   let interrupt = null; /* shared memory that Python looks into, in a page that is isolated */
   let ready = null;
@@ -32,6 +33,7 @@ export function createKernel({ onstate, onprogress }) {
 
   const handlers = {
     progress: (message) => onprogress(message),
+    notice: ({ message }) => onnotice(message),
     output: ({ stream, text }) => current?.listeners.onoutput(text, stream),
     display: ({ type, data }) => current?.listeners.ondisplay(type, data),
     error: ({ message, line, trace }) => current?.reject(Object.assign(new Error(message), { line, trace })),
