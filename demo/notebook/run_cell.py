@@ -60,7 +60,8 @@ async def _value(name, source):
     await _done(compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
     if last is None:
         return None
-    value = await _done(compile(ast.Expression(last.value), name, "eval", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+    expression = ast.Expression(last.value)
+    value = await _done(compile(expression, name, "eval", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
     return None if source.rstrip().endswith(";") else value
 
 
@@ -86,8 +87,9 @@ def _about(error, name):
     if isinstance(error, SyntaxError) and error.filename == name:
         lines.append(error.lineno)
     stopped = isinstance(error, KeyboardInterrupt)
+    message = "".join(traceback.format_exception_only(error)).strip()
     return {
-        "message": "Stopped." if stopped else "".join(traceback.format_exception_only(error)).strip(),
+        "message": "Stopped." if stopped else message,
         "line": lines[-1] if lines else None,
         "trace": "".join(traceback.format_exception(type(error), error, frames)),
         "code": "CANCELLED" if stopped else None,

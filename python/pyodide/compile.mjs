@@ -1,6 +1,7 @@
 /**
  * Adds bytecode to wheels: node compile.mjs FOLDER WHEEL... Pyodide would compile what a program imports in each page
- * that loads it: seconds for JAX. Modules that `import jax` does not import stay as they are.
+ * that loads it: seconds for JAX. Modules that `import jax` does not import stay as they are. The packed core is left
+ * out: pages have their own.
  */
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -33,11 +34,13 @@ def add_bytecode(wheel, target):
     with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
         def write(name, data):
             entry = zipfile.ZipInfo(name, TIME)
-            entry.compress_type = zipfile.ZIP_STORED if name.endswith(".xz") else zipfile.ZIP_DEFLATED
+            entry.compress_type = zipfile.ZIP_DEFLATED
             new.writestr(entry, data)
         lines = []
         for name in old.namelist():
             data = old.read(name)
+            if name.endswith(".xz"):
+                continue  # The core, which a page has of its own.
             if name.endswith("/RECORD"):
                 record, lines = name, [data.decode().rstrip(), *lines]
                 continue

@@ -1,7 +1,8 @@
-"""Writes the folder from which a page loads Pyodide with JAX: python pack.py FOLDER PYODIDE WHEEL...
+"""Writes the folder from which a page loads Pyodide with JAX: pack.py FOLDER PYODIDE WHEEL...
 
-FOLDER gets npm's `pyodide` (the folder PYODIDE), the wheels, and a pyodide-lock.json that has them beside the packages of
-Pyodide's own distribution, which a page loads from there. A wheel given here takes the place of the distribution's.
+FOLDER gets npm's `pyodide` (the folder PYODIDE), the wheels, and a pyodide-lock.json that has them
+beside the packages of Pyodide's own distribution, which a page loads from there. A wheel given here
+takes the place of the distribution's.
 """
 
 import hashlib
@@ -14,7 +15,8 @@ import zipfile
 from email.parser import HeaderParser
 
 FILES = ["pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"]
-# jax.scipy imports SciPy where it needs it: 15 MB that few programs use. A program that does, imports scipy first.
+# jax.scipy imports SciPy where it needs it: 15 MB that few programs use. One that does, imports
+# scipy first.
 NOT_AT_ONCE = {"scipy"}
 
 
@@ -29,27 +31,46 @@ def entry(wheel, known):
         names = archive.namelist()
         about = next(name for name in names if name.endswith(".dist-info/METADATA"))
         fields = HeaderParser().parsestr(archive.read(about).decode())
-    needs = [re.match(r"[\w.-]+", need).group() for need in fields.get_all("Requires-Dist", [])
-             if "extra ==" not in need.replace("extra==", "extra ==")]
-    tops = {name.split("/")[0] for name in names if "/" in name and not re.match(r"[^/]*\.(dist-info|data)/", name)}
+    needs = [
+        re.match(r"[\w.-]+", need).group()
+        for need in fields.get_all("Requires-Dist", [])
+        if "extra ==" not in need.replace("extra==", "extra ==")
+    ]
+    tops = {
+        name.split("/")[0]
+        for name in names
+        if "/" in name and not re.match(r"[^/]*\.(dist-info|data)/", name)
+    }
     tops |= {name[:-3] for name in names if "/" not in name and name.endswith(".py")}
     return {
-        "name": fields["Name"], "version": fields["Version"], "file_name": wheel.name, "install_dir": "site",
-        "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(), "package_type": "package", "tool": {},
-        "imports": sorted(tops), "unvendored_tests": False,
+        "name": fields["Name"],
+        "version": fields["Version"],
+        "file_name": wheel.name,
+        "install_dir": "site",
+        "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
+        "package_type": "package",
+        "tool": {},
+        "imports": sorted(tops),
+        "unvendored_tests": False,
         "depends": sorted({key(need) for need in needs} & known - NOT_AT_ONCE),
     }
 
 
 def main(folder, pyodide, *wheels):
-    folder, pyodide, wheels = pathlib.Path(folder), pathlib.Path(pyodide), [pathlib.Path(wheel) for wheel in wheels]
+    folder, pyodide, wheels = (
+        pathlib.Path(folder),
+        pathlib.Path(pyodide),
+        [pathlib.Path(wheel) for wheel in wheels],
+    )
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in FILES:
         shutil.copy(pyodide / name, folder)
     lock = json.loads((pyodide / "pyodide-lock.json").read_text())
     packages = {key(name): about for name, about in lock["packages"].items()}
-    base = re.search(r"https://[\w./-]+/pyodide/v\$\{\w+\}/full/", (pyodide / "pyodide.mjs").read_text()).group()
+    base = re.search(
+        r"https://[\w./-]+/pyodide/v\$\{\w+\}/full/", (pyodide / "pyodide.mjs").read_text()
+    ).group()
     version = json.loads((pyodide / "package.json").read_text())["version"]
     for about in packages.values():
         about["file_name"] = re.sub(r"\$\{\w+\}", version, base) + about["file_name"]
