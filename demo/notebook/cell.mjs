@@ -46,7 +46,7 @@ export function createCell(text, { run, remove, onchange, link }) {
       took.textContent = error ? '' : `ran in ${duration(ms * 1000)}`;
       if (!error) return;
       displays.fail(error);
-      if (error.line) editor.showError({ message: error.message, line: error.line });
+      if (error.line && error.code !== 'CANCELLED') editor.showError({ message: error.message, line: error.line });
     },
     dispose() {
       editor.dispose();

@@ -90,8 +90,9 @@ export function createDisplays(element, { link }) {
     },
     fail({ message, trace, code }) {
       printed = null;
-      element.append(h('p', { class: code === 'CANCELLED' ? 'soft' : 'problem message' }, message));
-      if (trace) element.append(h('details', {}, h('summary', {}, 'Where it came from'), h('pre', { tabIndex: 0 }, trace)));
+      const isStopped = code === 'CANCELLED';
+      element.append(h('p', { class: isStopped ? 'soft' : 'problem message' }, message));
+      if (trace && !isStopped) element.append(h('details', {}, h('summary', {}, 'Where it came from'), h('pre', { tabIndex: 0 }, trace)));
     },
     dispose: clear,
   };

@@ -36,7 +36,7 @@ export function createKernel({ onstate, onprogress, onnotice }) {
     notice: ({ message }) => onnotice(message),
     output: ({ stream, text }) => current?.listeners.onoutput(text, stream),
     display: ({ type, data }) => current?.listeners.ondisplay(type, data),
-    error: ({ message, line, trace }) => current?.reject(Object.assign(new Error(message), { line, trace })),
+    error: ({ message, line, trace, code }) => current?.reject(Object.assign(new Error(message), { line, trace, code })),
     done: ({ ms }) => current?.resolve({ ms }),
   };
 

@@ -24,6 +24,7 @@ import * as session from '../../python/jaxlib/_engine/session.mjs';
 import { borrowWorkers } from '../../web/lend.mjs';
 
 const SIGINT = 2;
+const DEVICES = 8; // that JAX sees, simulated: for shard_map
 const post = (message) => self.postMessage(message);
 let python = null; // { pyodide, run }
 let current = null; // the id of the cell that runs
@@ -83,7 +84,9 @@ async function start({ base, interrupt, pyodide: folder = new URL('pyodide/', ba
   pyodide.setStdout(output('stdout'));
   pyodide.setStderr(output('stderr'));
   if (interrupt) pyodide.setInterruptBuffer(interrupt);
-  const site = pyodide.runPython('import site; site.getsitepackages()[0]');
+  const site = pyodide.runPython(`import os, site
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=${DEVICES}")
+site.getsitepackages()[0]`);
   pyodide.FS.writeFile(`${site}/run_cell.py`, cells);
   pyodide.FS.writeFile(`${site}/notebook.py`, `${notebook}\n\nfrom run_cell import send as _send  # noqa\n`);
   const { connect, run } = pyodide.pyimport('run_cell');

@@ -47,7 +47,7 @@ const cell = (i) => page.locator('.cell').nth(i);
 async function run(i) {
   await cell(i).locator('.run').click();
   await page.waitForFunction((at) => !document.querySelectorAll('.cell')[at].classList.contains('running'), i);
-  return cell(i).locator('.shown').innerText();
+  return (await cell(i).locator('.shown').innerText()).replaceAll(/\n+/g, '\n');
 }
 
 test('cells are there before Python is: nothing is loaded for a reader', async () => {
