@@ -416,7 +416,8 @@ static ThunkKind kind_of(const ThunkCompiler *c, const Instruction *instruction,
   }
   const Instruction *product = fused_product(instruction);
   if (instruction->opcode == HLO_FUSION || instruction->opcode == HLO_SORT) {
-    const Computation *called = product ? fused_operand(product)->a->calls : instruction->a->calls;
+    const Instruction *computes = product ? fused_operand(product) : instruction;
+    const Computation *called = computes ? computes->a->calls : NULL;
     bool has_room = c->program->fusion_count < MAX_FUNCTIONS;
     if (called && !has_room && !c->function_of[called->number]) return THUNK_EVAL;
     if (instruction->opcode == HLO_FUSION && !product) return THUNK_GENERATED;
@@ -448,6 +449,7 @@ static void add_kernel_fusion(ThunkCompiler *c, Thunk *thunk, const Computation 
   const Instruction *product = fused_product(thunk->instruction);
   if (product) {
     thunk->fusion = fused_operand(product);
+    if (!thunk->fusion) return;
     thunk->fusion_function = add_function(c, thunk->fusion);
     return;
   }

@@ -214,7 +214,8 @@ static const Instruction *before_reshape(const Instruction *x) {
 
 const Instruction *fused_operand(const Instruction *dot) {
   const Instruction *rhs = before_reshape(dot->operands[1]);
-  return rhs->opcode == HLO_FUSION ? rhs : before_reshape(dot->operands[0]);
+  const Instruction *lhs = before_reshape(dot->operands[0]);
+  return rhs->opcode == HLO_FUSION ? rhs : lhs->opcode == HLO_FUSION ? lhs : NULL;
 }
 
 int conditional_branches(const Instruction *instruction, Computation **out, bool *predicated) {

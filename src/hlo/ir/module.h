@@ -130,7 +130,8 @@ void computation_renumber(Computation *computation);
 int instruction_called(const Instruction *instruction, Computation **out);
 /* Returns the dot of a fusion whose root is one, else NULL: a kernel computes it, and its operand while it reads it. */
 const Instruction *fused_product(const Instruction *fusion);
-/* Returns the fusion that computes an operand of such a dot, which may reshape it. The other operand is a parameter. */
+/* Returns the fusion that computes an operand of such a dot, which may reshape it; NULL if both operands are parameters. At
+** least one is. */
 const Instruction *fused_operand(const Instruction *dot);
 /* Lists the branches of a conditional in index order; those of the predicated form are {true, false}.
 ** Returns their number, and whether the conditional is predicated. */

@@ -188,7 +188,9 @@ void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
                     plan->finishes ? data->scratch + plan->sums_at : data->result);
     return;
   }
-  Unit work = {.lines = {plan->lines[LHS], plan->lines[RHS]}, .depth_end = plan->depth_block};
+  Unit work = {.lines = {axes_size(&part->rows), axes_size(&part->columns)},
+               .depth_end = plan->depth_block};
+  if (plan->units_per_part == plan->batches && work.lines[LHS] * work.lines[RHS] == 0) return;
   Batch batch;
   Small small;
   batch_find(&batch, part, whole ? unit : 0);

@@ -37,6 +37,8 @@ typedef struct DotPlan {
   Contraction contraction;
   ContractionPlan plan;
   Ragged ragged;
+  int limit;     /* of a limited product: the parameter that has the number of columns used; else -1 */
+  Axis *limited; /* their axis in the contraction; NULL: all are computed */
   int64_t parts, parts_at,
       units_per_chunk; /* ragged-dot: parts in all; their offset in scratch, after the sums */
 } DotPlan;
@@ -152,6 +154,43 @@ static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Are
     if (p->operand->operand_count > MAX_INPUTS) return false;
   }
   return true;
+}
+
+/* ---- Limited products ---- */
+
+/* Returns the axis of a dimension of the result, if it is one alone; else NULL. */
+static Axis *axis_of(Contraction *c, const Shape *shape, int dimension) {
+  int64_t strides[MAX_RANK];
+  shape_strides(shape, strides);
+  Axes *lines[] = {&c->rows, &c->columns};
+  for (int i = 0; i < 2; i++) {
+    Axis *axis = &lines[i]->items[0];
+    if (lines[i]->count == 1 && axis->size == shape->dims[dimension] &&
+        axis->stride[OUT] == strides[dimension]) {
+      return axis;
+    }
+  }
+  return NULL;
+}
+
+/* Finds the axis that the limit is about. Ways that compute all units alike have none. */
+static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *dot) {
+  p->limit = outer->operand_count - 1;
+  bool has_units = p->plan.way == BY_TILES || p->plan.way == BY_STREAM;
+  if (outer->a->used_dimension && has_units) {
+    p->limited = axis_of(&p->contraction, dot->shape, (int)outer->a->used_dimension - 1);
+  }
+}
+
+/* Sets the size of the limited axis to the number of columns that are used, or some more: loops over several columns add each
+** in an order of their own, which must not depend on the limit. */
+static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c) {
+  enum { COLUMNS_AT_ONCE = 16 };
+  Axes *lines = p->limited == p->contraction.rows.items ? &c->rows : &c->columns;
+  PrimitiveType type = call->instruction->operands[p->limit]->shape->type;
+  Scalar wanted = scalar_load(type, call->operands[p->limit], 0);
+  int64_t used = scalar_clamped_index(type, wanted, p->limited->size);
+  lines->items[0].size = min_i64(round_up(used, COLUMNS_AT_ONCE), p->limited->size);
 }
 
 /* ---- Parts ---- */
@@ -280,6 +319,7 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
     return &p->kernel;
   }
   p->contraction = largest;
+  find_limit(p, outer, instruction);
   contraction_plan_rows(&p->plan, &p->contraction);
   if (p->plan.row_elements) p->kernel.rows = rows;
   p->kernel.row_elements = p->plan.row_elements;
@@ -295,9 +335,12 @@ static void run(const KernelCall *call, int phase, int chunk) {
   Contraction contraction;
   const Contraction *whole = &p->contraction;
   const uint8_t *operands[2];
+  if (p->operand || p->limited) {
+    contraction = p->contraction;
+    whole = &contraction;
+  }
   if (p->operand) {
     const uint8_t *inputs[MAX_INPUTS];
-    contraction = p->contraction;
     find_inputs(&computed, inputs);
     if (p->planned.scaled) {
       computed.generator.table = table;
@@ -307,8 +350,8 @@ static void run(const KernelCall *call, int phase, int chunk) {
     for (int side = LHS; side <= RHS; side++) {
       if (contraction.generator[side]) contraction.generator[side] = &computed.generator;
     }
-    whole = &contraction;
   }
+  if (p->limited && phase == PHASE_MULTIPLY) set_limit(p, call, &contraction);
   for (int side = LHS; side <= RHS; side++) {
     bool computes = whole->generator[side != p->plan.swapped];
     operands[side] = p->number[side] >= 0 ? call->operands[p->number[side]]

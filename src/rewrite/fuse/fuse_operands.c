@@ -231,6 +231,48 @@ static bool fuse_into(Instruction *dot, const Uses *uses) {
   return dropped[0] || dropped[1];
 }
 
+/* ---- Limited products (limit_products.c) ---- */
+
+/* The last operand of a product that is limited, and the dimension. */
+typedef struct Limited {
+  Instruction *limit;
+  int64_t dimension;
+} Limited;
+
+/* Turns a limited product into its dot. */
+static Limited without_limit(Instruction *x) {
+  const Instruction *dot = fused_product(x);
+  if (!dot || !x->a->used_dimension || fused_operand(dot)) return (Limited){0};
+  Limited limited = {x->operands[x->operand_count - 1], x->a->used_dimension};
+  Instruction *operands[] = {x->operands[dot->operands[0]->parameter_number],
+                             x->operands[dot->operands[1]->parameter_number]};
+  instruction_become(x, HLO_DOT, operands, 2, dot->a);
+  return limited;
+}
+
+/* Limits a dot, or the fusion that has become of it, again. */
+static void limit_again(Instruction *x, Limited limited) {
+  Module *module = x->parent->module;
+  Instruction *operands[MAX_INPUTS + 2], *parameters[2];
+  int count = x->operand_count;
+  for (int i = 0; i < count; i++) operands[i] = x->operands[i];
+  operands[count] = limited.limit;
+  Computation *fused = x->a->calls;
+  if (x->opcode == HLO_DOT) {
+    fused = module_add_computation(module, arena_printf(module->arena, "limited_%s", x->name));
+    for (int i = 0; i < 2; i++) {
+      parameters[i] = computation_add_parameter(fused, i, operands[i]->shape, NULL);
+    }
+    fused->root = computation_add(fused, HLO_DOT, x->shape, parameters, 2, x->a);
+  }
+  Instruction *root = fused->root;
+  computation_add_parameter(fused, count, limited.limit->shape, NULL);
+  fused->root = root;
+  instruction_become(x, HLO_FUSION, operands, count + 1,
+                     ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
+                                .used_dimension = limited.dimension));
+}
+
 static bool fuse_operands(Computation *computation) {
   bool changed = false;
   computation_renumber(computation);
@@ -239,7 +281,11 @@ static bool fuse_operands(Computation *computation) {
   count_uses(computation, &uses);
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
+    Limited limited = without_limit(x);
     if (x->opcode == HLO_DOT && !x->a->control_predecessors.count) changed |= fuse_into(x, &uses);
+    if (!limited.limit) continue;
+    limit_again(x, limited);
+    changed = true;
   }
   scope_free(uses.kept);
   scope_free(uses.all);

@@ -1,0 +1,120 @@
+/**
+ * Tests limit-products: a product whose results are masked by iota < n reads the first n columns. Values are those without the
+ * rewrite, and by JavaScript; positions that are not valid may hold NaNs, where the program drops them.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { Literal } from '../../bindings/index.mjs';
+import { afterPass, client } from '../support/passes.mjs';
+
+
+const HEADS = 3, LENGTH = 80, DEPTH = 32;
+
+/** Scores of one query, or several, masked. The mask is computed in its own dimensions. */
+function program({
+  mask = (compare) => compare('i', 'n', 'LT'), n = 's32[]', type = 'f32', queries = 1, select = 'select(p, f, c)',
+  cache = `${HEADS},${LENGTH},${DEPTH}`, rhs = 'rhs_batch_dims={0}, rhs_contracting_dims={2}', between = 'f = f32[D] multiply(s, h)', also = '',
+} = {}) {
+  const dims = `${HEADS},${queries},${LENGTH}`;
+  const compare = (a, b, direction) => `q = pred[${LENGTH}] compare(${a}, ${b}), direction=${direction}`;
+  const integer = /^\w+/.exec(n)[0];
+  return `HloModule m
+ENTRY e { x = f32[${HEADS},${queries},${DEPTH}] parameter(0)
+  k = ${type}[${cache}] parameter(1)
+  v = ${n} parameter(2)
+  scalar = ${integer}[] reshape(v)
+  n = ${integer}[${LENGTH}] broadcast(scalar), dimensions={}
+  i = ${integer}[${LENGTH}] iota(), iota_dimension=0
+  ${mask(compare)}
+  p = pred[D] broadcast(q), dimensions={2}
+  kf = f32[${cache}] convert(k)
+  s = f32[D] dot(x, kf), lhs_batch_dims={0}, lhs_contracting_dims={2}, ${rhs}
+  half = f32[] constant(0.5)
+  h = f32[D] broadcast(half), dimensions={}
+  ${between}
+  low = f32[] constant(-1e30)
+  c = f32[D] broadcast(low), dimensions={}
+  ${also ? `r = f32[D] ${select}` : `ROOT r = f32[D] ${select}`}
+  ${also} }`.replaceAll('[D]', `[${dims}]`);
+}
+
+const limits = (text) => /limited_/.test(afterPass(text, 'limit-products') ?? '');
+
+async function results(text, args, options) {
+  const executable = await client.compile(client.parseHlo(text), options);
+  const got = await executable.execute(args);
+  executable.dispose();
+  return got.map((literal) => Array.from(literal.data));
+}
+
+const whole = (count, seed) => Float32Array.from({ length: count }, (_, i) => ((i * 7919 + seed * 104729) % 65537) % 7 - 3);
+
+/** A cache whose positions from `valid` on are NaN, and scores by definition. */
+function data(queries, valid, layout) {
+  const x = whole(HEADS * queries * DEPTH, 1), k = whole(HEADS * LENGTH * DEPTH, 2);
+  const at = (h, t, d) => layout === 'thd' ? (t * HEADS + h) * DEPTH + d : (h * LENGTH + t) * DEPTH + d;
+  const want = [];
+  for (let h = 0; h < HEADS; h++) {
+    for (let t = Math.max(valid, 0); t < LENGTH; t++) for (let d = 0; d < DEPTH; d++) k[at(h, t, d)] = NaN;
+    for (let i = 0; i < queries; i++) {
+      for (let t = 0; t < LENGTH; t++) {
+        let sum = 0;
+        for (let d = 0; d < DEPTH; d++) sum += x[(h * queries + i) * DEPTH + d] * k[at(h, t, d)];
+        want.push(t < valid ? sum / 2 : Math.fround(-1e30));
+      }
+    }
+  }
+  return { x, k, want };
+}
+
+const FORMS = {
+  'iota < n': { valid: (n) => n },
+  'iota <= n': { mask: (c) => c('i', 'n', 'LE'), valid: (n) => n + 1 },
+  'n > iota': { mask: (c) => c('n', 'i', 'GT'), valid: (n) => n },
+  'iota >= n, the other branch': { mask: (c) => c('i', 'n', 'GE'), select: 'select(p, c, f)', valid: (n) => n },
+  'not iota > n': { mask: (c) => `${c('i', 'n', 'GT').replace('q =', 'o =')}\n q = pred[${LENGTH}] not(o)`, valid: (n) => n + 1 },
+  'with another mask': {
+    mask: (c) => `${c('i', 'n', 'LT').replace('q =', 'o =')}\n t = pred[] constant(true)\n a = pred[${LENGTH}] broadcast(t), dimensions={}\n q = pred[${LENGTH}] and(a, o)`,
+    valid: (n) => n,
+  },
+  's64[1]': { n: 's64[1]', valid: (n) => n },
+  'bf16, positions before heads, 40 queries': {
+    type: 'bf16', queries: 40, cache: `${LENGTH},${HEADS},${DEPTH}`, rhs: 'rhs_batch_dims={1}, rhs_contracting_dims={2}', layout: 'thd', valid: (n) => n,
+  },
+};
+
+describe('limit-products', () => {
+  for (const [name, form] of Object.entries(FORMS)) {
+    test(name, async () => {
+      const text = program(form), queries = form.queries ?? 1, type = form.type ?? 'f32';
+      assert.ok(limits(text));
+      for (const n of [-5, 0, 1, 15, 16, 17, LENGTH - 1, LENGTH, LENGTH + 1, 2147483647]) {
+        const { x, k, want } = data(queries, Math.min(form.valid(n), LENGTH), form.layout);
+        const cache = form.cache ?? `${HEADS},${LENGTH},${DEPTH}`;
+        const count = form.n ? new Literal('s64[1]', BigInt64Array.of(BigInt(n))) : new Literal('s32[]', Int32Array.of(n));
+        const args = [new Literal(`f32[${HEADS},${queries},${DEPTH}]`, x), new Literal(`f32[${cache}]`, k).convert(type), count];
+        const [got] = await results(text, args), [plain] = await results(text, args, { disable: ['limit-products'] });
+        assert.deepEqual(got, want, `n = ${n}`);
+        assert.deepEqual(plain, want, `n = ${n}, without`);
+      }
+    });
+  }
+
+  const NOT = {
+    'scores that are also a result': { also: `ROOT t = (f32[D], f32[D]) tuple(r, s)`.replaceAll('D', `${HEADS},1,${LENGTH}`) },
+    'a mask that is added': { select: 'add(f, c)' },
+    'n for each position': { n: `s32[${LENGTH}]` },
+    'a maximum over positions before the mask': {
+      between: `zero = f32[] constant(0)\n m = f32[${HEADS},1] reduce(s, zero), dimensions={2}, to_apply=most\n f = f32[D] broadcast(m), dimensions={0,1}`,
+    },
+  };
+  for (const [name, form] of Object.entries(NOT)) {
+    test(`as it was: ${name}`, () => {
+      let text = program(form);
+      if (form.n) text = text.replace('scalar = s32[] reshape(v)', '').replace(/n = .*broadcast\(scalar\).*/, 'n = s32[80] copy(v)');
+      text = text.replace('ENTRY', 'most { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] maximum(a, b) }\nENTRY');
+      assert.ok(!limits(text));
+    });
+  }
+});
