@@ -4,6 +4,8 @@
 #   make run [ARGS=...]     train on handwritten digits, on several replicas
 #   make demo [ARGS=...]    serve the page
 #   make wheel              jaxlib in pure Python on this core, a wheel in build/python
+#   make python-page        the folder from which a page loads Pyodide with JAX, build/python/page
+#   make pyodide            NumPy and ml_dtypes for Pyodide, of their source packages (5 minutes of a processor)
 #   make site               the page as static files, for any host, into build/site
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make test-anywhere [TESTS=...]  tests of time on one core, under load, and by a fast and a slow clock
@@ -18,7 +20,7 @@
 #   make bench ARGS=operations   operations by element type, against that and those
 #   make native             build/native/xla-run and tests/native, under ASan and UBSan
 #   make native-tsan        build/native-tsan: the core under ThreadSanitizer
-#   make lint               clang-format, clang-tidy, eslint, tsc
+#   make lint               clang-format, clang-tidy, eslint, tsc, ruff
 #   make format             rewrites the C sources as clang-format wants them
 #   make declarations       writes the files that follow from tables: operations.d.ts, constants.mjs, docs/passes.md
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
@@ -43,7 +45,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: wheel jax-tests build run demo site lighthouse tested test test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
+.PHONY: wheel python-page pyodide jax-tests build run demo site lighthouse tested test test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
   reduce fuzz-ways fuzz-slopes fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices release clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -98,7 +100,7 @@ NODE_MODULES := node_modules/.package-lock.json
 VENV := $(B)/venv
 
 # A stamp says that the tools of a kind are there; .ci/toolchain looks for them or installs them.
-STAMPS := $(patsubst %,$(TOOLCHAIN)/%.stamp,build native browser lint)
+STAMPS := $(patsubst %,$(TOOLCHAIN)/%.stamp,build native browser lint python)
 $(STAMPS): $(TOOLCHAIN)/%.stamp: .ci/toolchain
 	$(Q).ci/toolchain $*
 
@@ -208,9 +210,31 @@ build: $(DIST) $(FOR_NODE)
 
 # jaxlib in pure Python, with a core packed in it that has no derivatives: JAX makes them.
 WHEEL_CORE := $(B)/python/xla-threads.mjs
-wheel: $(WHEEL_CORE) $(FOR_NODE)
+WHEEL := $(B)/python/wheel.stamp
+wheel: $(WHEEL)
+$(WHEEL): $(WHEEL_CORE) $(FOR_NODE) $(shell find python/jaxlib python/tools -name '*.py' -o -name '*.mjs')
 	$(Q)node python/tools/core.mjs $(B)/python $(B)/python/core
 	$(Q)python3 python/tools/wheel.py $(B)/python $(B)/python/core
+	$(Q)touch $@
+
+# What a page loads to run Python: npm's Pyodide, JAX and jaxlib with bytecode. It has NumPy if `make pyodide` made it;
+# else that comes from Pyodide's distribution, as all other packages do.
+PYTHON_PAGE := $(B)/python/page/pyodide-lock.json
+python-page: $(PYTHON_PAGE)
+$(PYTHON_PAGE): $(wildcard python/pyodide/pack.py python/pyodide/*.mjs) $(B)/python/wheels/stamp $(WHEEL) $(wildcard $(B)/python/pyodide/*.whl)
+	@echo "  PYODIDE $(@D)"
+	$(Q)node python/pyodide/compile.mjs $(B)/python/compiled $(filter %.whl,$^) $(B)/python/wheels/*.whl $(B)/python/jaxlib-*.whl
+	$(Q)python3 python/pyodide/pack.py $(@D) node_modules/pyodide $(B)/python/compiled/*.whl
+
+$(B)/python/wheels/stamp: python/pyodide/requirements.txt $(JAX_VENV)/stamp
+	$(Q)rm -rf $(@D)
+	$(Q)$(JAX_VENV)/bin/pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: -d $(@D) -r $<
+	$(Q)touch $@
+
+pyodide: $(B)/python/pyodide/stamp
+$(B)/python/pyodide/stamp: python/pyodide/build.py python/pyodide/config.mjs $(TOOLCHAIN)/build.stamp $(TOOLCHAIN)/python.stamp $(NODE_MODULES)
+	$(Q)python3 python/pyodide/build.py $(@D)
+	$(Q)touch $@
 
 $(FOR_NODE): $(shell find bindings -name '*.mjs' -o -name '*.d.ts') | $(NODE_MODULES)
 	@printf '  %-7s %s\n' BUNDLE $(@D)
@@ -232,7 +256,9 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
 
-$(WHEEL_CORE): $(wildcard python/tools/left_out/*.c) $(filter-out $(B)/obj/threads/derive/% $(B)/obj/threads/hlo/text/parser_instruction.o,$(OBJECTS_threads)) \
+# python/tools/left_out has what stands for these.
+LEFT_OUT := derive/% hlo/text/parser_instruction.o $(patsubst %,rewrite/dynamic/%.o,arithmetic control dimensions dynamic padding sizes)
+$(WHEEL_CORE): $(wildcard python/tools/left_out/*.c) $(filter-out $(LEFT_OUT:%=$(B)/obj/threads/%),$(OBJECTS_threads)) \
     bindings/host/library.js bindings/tools/glue.mjs bindings/tools/order.mjs | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
@@ -315,7 +341,7 @@ SITE := $(B)/site/index.html
 SITE_SOURCES := $(shell find demo bindings web docs -type f) $(wildcard src/hlo/ir/*.def) \
   tests/bench/README.md tests/bench/programs/README.md tests/accuracy/README.md
 site: $(SITE)
-$(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
+$(SITE): $(DIST) $(PYTHON_PAGE) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	@echo "  VITE    $(@D)"
 	$(Q)node_modules/.bin/vite build --config demo/vite.config.mjs
 	$(Q)touch $@
@@ -324,7 +350,7 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 # failed; the other writes how long files took.
 # (One file more than there are cores took 983 s instead of 897.)
 TESTS ?= $(wildcard tests/*/*.test.mjs)
-tested: build site native native-tsan wheel $(FAULTY_CORE) $(JAX_VENV)/stamp $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
+tested: build site native native-tsan wheel python-page $(FAULTY_CORE) $(JAX_VENV)/stamp $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 test: tested
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
 	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
@@ -451,8 +477,8 @@ fuzz-text: $(B)/native/fuzz-parse
 
 # --- lint --------------------------------------------------------------------------------------------
 
-.PHONY: lint-format lint-tidy lint-js lint-types lint-layers
-lint: lint-format lint-tidy lint-js lint-types lint-layers
+.PHONY: lint-format lint-tidy lint-js lint-types lint-layers lint-python
+lint: lint-format lint-tidy lint-js lint-types lint-layers lint-python
 
 lint-format: $(TOOLCHAIN)/lint.stamp
 	@printf '  %-7s %s\n' FORMAT "$(words $(C_FILES)) files"
@@ -485,6 +511,16 @@ lint-js: $(NODE_MODULES)
 lint-types: $(NODE_MODULES)
 	@printf '  %-7s %s\n' TSC tsconfig.json
 	$(Q)node_modules/.bin/tsc --noEmit
+
+RUFF := $(B)/python/lint/bin/ruff
+lint-python: $(RUFF)
+	@printf '  %-7s %s\n' RUFF python
+	$(Q)$(RUFF) check --quiet python
+
+$(RUFF): python/lint_requirements.txt
+	$(Q)python3 -m venv $(B)/python/lint
+	$(Q)$(B)/python/lint/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(Q)touch $@
 
 # Who may include whom; functions that no other file uses.
 lint-layers: $(OBJECTS_native) $(NODE_MODULES)

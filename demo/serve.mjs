@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 
-import { POLICY } from './policy.mjs';
+import { policyFor } from './policy.mjs';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const SITE = join(ROOT, 'build', 'site');
@@ -30,8 +30,6 @@ const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
-const SECURITY = { 'Content-Security-Policy': POLICY };
-
 /** What static hosts send, too: the playground's JavaScript runs in workers of an opaque origin, which load it. */
 const FOR_OPAQUE = { 'Access-Control-Allow-Origin': '*' };
 
@@ -76,7 +74,7 @@ export async function serve({ port = 8080, isolated = true, folders = [] } = {})
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, 'http://localhost').pathname;
     const headers = { 'Cache-Control': 'no-cache', ...FOR_OPAQUE, ...(isolated === true ? ISOLATION : {}),
-      ...(isolated === 'by worker' ? {} : SECURITY) };
+      ...(isolated !== 'by worker' && { 'Content-Security-Policy': policyFor(path) }) };
     if (path === '/isolation.js' && isolated === false) {
       response.writeHead(200, { ...headers, 'Content-Type': TYPES['.js'] }).end();
       return;

@@ -15,6 +15,7 @@ export const VIEWS = [
   { id: 'home', title: 'Home' },
   { id: 'playground', title: 'Playground', load: () => import('./playground/index.mjs') },
   { id: 'guides', title: 'Guides', plain: true, load: () => import('./guides/index.mjs') },
+  { id: 'notebook', title: 'Notebook', load: () => import('./notebook/index.mjs') },
   { id: 'gallery', title: 'Gallery', plain: true, load: () => import('./gallery/index.mjs') },
   { id: 'train', title: 'Digits', load: () => import('./train/index.mjs') },
   { id: 'fit', title: 'Fit', load: () => import('./fit/index.mjs') },

@@ -14,6 +14,7 @@ import { POLICY } from './policy.mjs';
 import { apiDeclarations } from './reference/declarations.mjs';
 import { operationsReference } from './reference/operations_data.mjs';
 
+const PYTHON = '../build/python/page';
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** Files that no module imports: what the page fetches, and the service worker, by fixed names. */
@@ -35,6 +36,8 @@ function furtherFiles() {
           files[`files/${name}/${path}`] = `${folder}/${path}`;
         }
       }
+      /* Python for the notebook, which `make python-page` writes. */
+      for (const name of await readdir(here(PYTHON)).catch(() => [])) files[`pyodide/${name}`] = `${PYTHON}/${name}`;
       for (const [fileName, path] of Object.entries(files)) {
         this.emitFile({ type: 'asset', fileName, source: await readFile(here(path)) });
       }

@@ -1,7 +1,4 @@
-/**
- * The notebook's examples: Python in the percent format, which Jupytext and editors know. A line `# %%` begins a cell,
- * `# %% [markdown]` begins a text, whose lines are comments.
- */
+/** The notebook's examples, in the percent format (percent.mjs). */
 import LIFE from '../gallery/programs/life.py?raw';
 import NBODY from '../gallery/programs/nbody.py?raw';
 
@@ -33,19 +30,3 @@ for _ in range(150):
     p, v, glow, picture = step(p, v, glow, 0.5, 0.5, 0.0)
 image(picture)`)],
 ].map(([name, title, packages, source]) => ({ name, title, packages, source }));
-
-/** The cells of a source: { kind: 'code' | 'text', text }. What is above the first line `# %%` is a cell, too. */
-export function cellsOf(source) {
-  const cells = [];
-  for (const part of source.split(/^(?=# %%)/m)) {
-    const [, marker = '', body] = /^(?:# %%(.*)\n?)?([^]*)$/.exec(part);
-    const isText = /\[(markdown|md)\]/.test(marker);
-    const text = isText ? body.replace(/^# ?/gm, '').trim() : body.trim();
-    if (text) cells.push({ kind: isText ? 'text' : 'code', text });
-  }
-  return cells;
-}
-
-/** The source of cells: the inverse of cellsOf(). */
-export const sourceOf = (cells) => cells.map(({ kind, text }) =>
-  (kind === 'text' ? `# %% [markdown]\n${text.replace(/^/gm, '# ').replace(/ +$/gm, '')}\n` : `# %%\n${text}\n`)).join('\n');

@@ -3,8 +3,9 @@ import { h, select } from '../shared/dom.mjs';
 import { bytes } from '../shared/format.mjs';
 import { trusted } from '../shared/trusted.mjs';
 import { createCell, createText } from './cell.mjs';
-import { cellsOf, EXAMPLES, sourceOf } from './examples.mjs';
+import { EXAMPLES } from './examples.mjs';
 import { createKernel } from './kernel.mjs';
+import { cellsOf, sourceOf } from './percent.mjs';
 import './notebook.css';
 
 const byName = new Map(EXAMPLES.map((example) => [example.name, example]));
@@ -18,7 +19,8 @@ function readState(state) {
 class Notebook {
   constructor(element, { state, setState, link }) {
     Object.assign(this, { setState, link, state: readState(state), cells: [] });
-    this.kernel = createKernel({ onstate: (now) => this.showState(now), onprogress: (progress) => this.showProgress(progress) });
+    this.kernel = createKernel({ onstate: (now) => this.showState(now), onprogress: (progress) => this.showProgress(progress),
+      onnotice: (text) => this.showNotice(text) });
     this.layout(element);
     this.open();
   }
@@ -28,6 +30,7 @@ class Notebook {
     this.stop = button('Stop', () => this.kernel.stop(), { id: 'stop', disabled: true });
     this.status = h('p', { id: 'notebook-status', class: 'soft', role: 'status' });
     this.progress = h('progress', { id: 'notebook-progress', hidden: true, max: 1, value: 0, 'aria-label': 'Loading Python' });
+    this.notice = h('p', { class: 'note warn', id: 'notebook-notice', role: 'alert', hidden: true });
     this.list = h('div', { class: 'cells' });
     this.choice = select('Example', EXAMPLES.map(({ name, title }) => [name, title]), this.state.name, (name) => this.choose(name));
     element.append(
@@ -37,7 +40,7 @@ class Notebook {
         button('Run all', () => this.runAll(), { class: 'primary', id: 'run-all' }), this.stop,
         button('Start anew', () => this.restart(), { id: 'restart' }),
         button('Save as .py', () => this.save())),
-      this.progress, this.status, this.list,
+      this.progress, this.status, this.notice, this.list,
       button('Add a cell', () => this.add('').focus(), { id: 'add' }));
   }
 
@@ -107,6 +110,7 @@ class Notebook {
 
   /** Ends Python; the next run starts another. */
   restart() {
+    this.notice.hidden = true;
     this.kernel.restart();
   }
 
@@ -126,6 +130,11 @@ class Notebook {
     this.status.textContent = `Loading ${label}${loaded ? `: ${bytes(loaded)}${total ? ` of ${bytes(total)}` : ''}` : ''}`;
     if (total) this.progress.value = loaded / total;
     else this.progress.removeAttribute('value');
+  }
+
+  showNotice(text) {
+    this.notice.hidden = false;
+    this.notice.textContent = text;
   }
 
   dispose() {

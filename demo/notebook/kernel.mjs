@@ -2,15 +2,18 @@
  * Python with JAX, in a worker: python_worker.mjs, whose messages these are. Runs wait for each other; what a run prints
  * and shows comes while it runs.
  */
+import { lendWorkers } from '../../web/lend.mjs';
+
 const STOP_MS = 3000; /* after which a run that does not stop is ended with its Python */
 
 const cancelled = (message) => Object.assign(new Error(message), { code: 'CANCELLED' });
 
 /**
  * @param {{ onstate: (state: 'off' | 'loading' | 'ready' | 'running') => void,
- *   onprogress: (progress: { label: string, loaded: number, total?: number }) => void }} listeners
+ *   onprogress: (progress: { label: string, loaded: number, total?: number }) => void,
+ *   onnotice: (text: string) => void }} listeners
  */
-export function createKernel({ onstate, onprogress }) {
+export function createKernel({ onstate, onprogress, onnotice }) {
   let worker = null;
   let interrupt = null; /* shared memory that Python looks into, in a page that is isolated */
   let ready = null;
@@ -30,6 +33,7 @@ export function createKernel({ onstate, onprogress }) {
 
   const handlers = {
     progress: (message) => onprogress(message),
+    notice: ({ message }) => onnotice(message),
     output: ({ stream, text }) => current?.listeners.onoutput(text, stream),
     display: ({ type, data }) => current?.listeners.ondisplay(type, data),
     error: ({ message, line, trace }) => current?.reject(Object.assign(new Error(message), { line, trace })),
@@ -39,6 +43,7 @@ export function createKernel({ onstate, onprogress }) {
   function start() {
     onstate('loading');
     worker = new Worker(new URL('./python_worker.mjs', import.meta.url), { type: 'module' });
+    lendWorkers(worker); /* for the core's threads */
     interrupt = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
     ready = new Promise((resolve, reject) => {
       worker.addEventListener('message', ({ data }) => {

@@ -9,6 +9,7 @@
  * of wheels: by default JAX. What a cell imports is loaded if the lock file has it. The worker answers
  *
  *     { kind: 'progress', label, loaded, total? }                 bytes of a file that is being loaded
+ *     { kind: 'notice', message }                                 a package that cannot be had
  *     { kind: 'ready', ms } or { kind: 'failed', message }        the answer to 'start'; 'failed' also when Python died
  *     { kind: 'output', id, stream: 'stdout' | 'stderr', text }
  *     { kind: 'display', id, type, data }                         the last expression's value: 'text', or 'svg', 'png', 'html'
@@ -71,9 +72,11 @@ async function start({ base, interrupt, pyodide: folder = new URL('pyodide/', ba
       },
     };
   };
-  const { loadPyodide } = await import(/* @vite-ignore */ new URL('pyodide.mjs', folder).href);
+  const { loadPyodide } = await import(/* @vite-ignore */ new URL('pyodide.mjs', folder).href).catch(() => {
+    throw new Error('this site has no Python: make python-page writes it, make site takes it');
+  });
   const [pyodide, core, cells, notebook] = await Promise.all([
-    loadPyodide({ indexURL: folder, packages }), startCore(interrupt),
+    loadPyodide({ indexURL: folder }), startCore(interrupt),
     text(new URL('run_cell.py', import.meta.url)), text(new URL('notebook.py', import.meta.url)),
   ]);
   pyodide.registerJsModule('xla_wasm', core);
@@ -86,15 +89,24 @@ async function start({ base, interrupt, pyodide: folder = new URL('pyodide/', ba
   const { connect, run } = pyodide.pyimport('run_cell');
   connect((type, data) => post({ kind: 'display', id: current, type, data }));
   python = { pyodide, run };
+  await load(packages);
   return performance.now() - began;
+}
+
+/** Loads packages, and says which cannot be had: cells without them run. */
+async function load(names) {
+  const { pyodide } = python;
+  const problems = [];
+  await pyodide.loadPackage(names, { messageCallback: () => {}, errorCallback: (text) => problems.push(text) })
+    .catch((error) => problems.push(error.message));
+  if (problems.length) post({ kind: 'notice', message: `Not all of ${names.join(', ')} could be loaded, so imports of it fail. ${problems[0]}` });
 }
 
 async function runCell({ id, code, packages = [] }) {
   const { pyodide, run } = python;
   current = id;
-  const quiet = { messageCallback: () => {} };
-  await pyodide.loadPackage(packages, quiet);
-  await pyodide.loadPackagesFromImports(code, quiet);
+  if (packages.length) await load(packages);
+  await pyodide.loadPackagesFromImports(code, { messageCallback: () => {}, errorCallback: () => {} });
   const began = performance.now();
   const error = await run(`<cell ${id}>`, code);
   const ms = performance.now() - began;

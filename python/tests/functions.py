@@ -1,4 +1,7 @@
-"""Small programs of JAX, one for each way into jaxlib. jax_test.py compares them with the real jaxlib's values."""
+"""Small programs of JAX, one for each way into jaxlib.
+
+jax_test.py compares them with the real jaxlib's values.
+"""
 
 import os
 
@@ -8,7 +11,8 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from jax import lax  # noqa: E402
-from jax.sharding import Mesh, NamedSharding, PartitionSpec as P  # noqa: E402
+from jax.sharding import Mesh, NamedSharding  # noqa: E402
+from jax.sharding import PartitionSpec as P
 
 FUNCTIONS = {}
 

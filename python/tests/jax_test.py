@@ -4,9 +4,10 @@ import json
 import pathlib
 import unittest
 
-import jaxlib
 import numpy as np
 from functions import FUNCTIONS, run
+
+import jaxlib
 
 VALUES = json.loads((pathlib.Path(__file__).parent / "values.json").read_text())
 

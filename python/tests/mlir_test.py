@@ -22,6 +22,7 @@ def _package(name, folder):
 _package("jaxlib", HERE.parent / "jaxlib")
 
 import numpy as np  # noqa: E402
+
 from jaxlib.mlir import ir, passmanager  # noqa: E402
 from jaxlib.mlir._ir import portable  # noqa: E402
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext  # noqa: E402

@@ -2,7 +2,8 @@
 
 OUTCOMES_FILE names the file. OUTCOMES_TIMEOUT, in seconds, bounds each test. OUTCOMES_EVERY=N takes
 every Nth test, OUTCOMES_TESTS a file with the names of those to run. A test that begins and has no
-outcome crashed its process. Tests that have an outcome in the file are left out. With OUTCOMES_IDS, names begin with the test's file.
+outcome crashed its process. Tests that have an outcome in the file are left out. With
+OUTCOMES_IDS, names begin with the test's file.
 """
 
 import json

@@ -17,7 +17,7 @@ import types
 import jaxlib._jax as real_jax
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Our modules, in packages of another name: the real jaxlib is imported too. Neither's __init__ runs.
+# Our modules, in packages of another name beside the real jaxlib. Neither's __init__ runs.
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "jaxlib"
 for name, folder in (("ours", FOLDER), ("ours._jax", FOLDER / "_jax")):
     package = types.ModuleType(name)

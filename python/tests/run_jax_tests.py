@@ -84,7 +84,13 @@ def run(which, jax, name, args, file, tests=None):
                "-p", "no:cacheprovider", "--no-header", "--tb=no", "-W", "ignore"]
     if args.library:
         folder = args.library
-        command += ["--import-mode=importlib", "-o", "python_files=*_test.py test_*.py", name]
+        command += [
+            "--continue-on-collection-errors",
+            "--import-mode=importlib",
+            "-o",
+            "python_files=*_test.py test_*.py",
+            name,
+        ]
     else:
         folder = jax / "tests"
         command += ["--noconftest", str(path_of(jax, name))]
@@ -121,7 +127,7 @@ def outcomes(which, jax, name, args):
 
 
 def asked(jax, name, ours, args):
-    """Returns the real jaxlib's outcomes of the tests that do not pass here, `passed` for others."""
+    """Returns the real jaxlib's outcomes of tests that do not pass here, `passed` for others."""
     folder = OUTCOMES / "asked"
     folder.mkdir(parents=True, exist_ok=True)
     failed = [test for test, record in ours.items() if record["outcome"] != "passed"]

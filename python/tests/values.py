@@ -1,4 +1,7 @@
-"""Writes values.json, the values of jax_test.py's functions on the real jaxlib: build/venv/bin/python python/tests/values.py"""
+"""Writes values.json, the values of jax_test.py's functions on the real jaxlib.
+
+    build/venv/bin/python python/tests/values.py
+"""
 
 import json
 import pathlib

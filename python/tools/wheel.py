@@ -36,7 +36,10 @@ Tag: py3-none-any
 
 
 def bare(source):
-    """Returns Python source without comments, docstrings and empty lines, indented by single spaces."""
+    """Returns source without comments, docstrings and empty lines, indented by single spaces.
+
+    Lines in brackets are joined.
+    """
     lines = source.splitlines(keepends=True)
     for node in ast.walk(ast.parse(source)):
         body = getattr(node, "body", None)
@@ -51,9 +54,13 @@ def bare(source):
         if len(body) == 1 and not isinstance(node, ast.Module):
             lines[first.lineno - 1] = " " * first.col_offset + "0\n"
     kept = "".join(lines).splitlines(keepends=True)
-    in_strings = set()
+    in_strings, in_brackets, depth = set(), set(), 0
     for token in tokenize.generate_tokens(io.StringIO("".join(lines)).readline):
         (row, column), (end, _) = token.start, token.end
+        if token.type == tokenize.OP:
+            depth += (token.string in "([{") - (token.string in ")]}")
+        if token.type == tokenize.NL and depth:
+            in_brackets.add(row)  # Lines that begin within brackets.
         if token.type == tokenize.COMMENT:
             kept[row - 1] = kept[row - 1][:column].rstrip() + "\n"
         elif end > row and token.type not in (tokenize.NEWLINE, tokenize.NL):
@@ -64,11 +71,21 @@ def bare(source):
             out.append(line)
         elif line.strip():
             inner = line.lstrip(" ")
-            out.append(" " * ((len(line) - len(inner)) // 4) + inner)
+            if i in in_brackets:
+                before = out.pop().rstrip("\n")
+                out.append(before + " " * (before[-1] not in "([{,") + inner)
+            else:
+                out.append(" " * ((len(line) - len(inner)) // 4) + inner)
     bare = "".join(out)
     if ast.dump(ast.parse(bare)) != ast.dump(ast.parse("".join(lines))):
         raise SystemExit("error: a source means something else without its empty lines")
     return bare
+
+
+def bare_script(source):
+    """Returns JavaScript without the comments that have lines of their own, and without indents."""
+    source = re.sub(r"^ */\*.*?\*/ *\n|^ *//[^\n]*\n", "", source, flags=re.M | re.S)
+    return re.sub(r"^ +|\n(?=\n)", "", source, flags=re.M)
 
 
 def packed(data):
@@ -86,6 +103,8 @@ def files():
             data = path.read_bytes()
             if path.suffix == ".py":
                 data = bare(data.decode()).encode()
+            elif path.suffix == ".mjs":
+                data = bare_script(data.decode()).encode()
             yield path.relative_to(ROOT).as_posix(), data
 
 

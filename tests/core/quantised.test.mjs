@@ -85,14 +85,14 @@ async function check(type, vectors, depth, columns, options = {}) {
 }
 
 test('no array of the matrix\'s size is written', async () => {
-  const [depth, columns] = [256, 320], bytes = depth * columns;
-  for (const vectors of [1, 7, 40, 300]) {
-    for (const turned of [false, true]) {
+  for (const turned of [false, true]) {
+    for (const type of ['s8', 'u4', 'f16']) {
       for (const scale of Object.keys(SCALES)) {
-        for (const type of ['s8', 'u4', 'f16']) {
+        for (const [vectors, depth, columns] of [[1, 256, 320], [7, 256, 320], [40, 256, 320], ...scale === 'along' ? [[128, 512, 640]] : []]) {
           const temporaries = await check(type, vectors, depth, columns, { turned, scale, block: 32, zero: type === 'u4' ? 4 : 0 });
           // One byte for each number would be as many; products of many rows pack those.
-          assert(temporaries < bytes + vectors * depth * 5, `${type} ${scale} ${vectors}: ${temporaries} bytes`);
+          const most = depth * columns + vectors * depth * 5;
+          assert(temporaries < most, `${type} ${scale} ${vectors}: ${temporaries} bytes`);
         }
       }
     }
@@ -101,11 +101,11 @@ test('no array of the matrix\'s size is written', async () => {
 
 test('sizes on both sides of each limit', async () => {
   for (const type of TYPES) {
-    for (const size of [15, 16, 17, 31, 32, 33, 63, 64, 65, 127]) {
+    for (const size of [15, 16, 17, 31, 33, 64, 127]) {
       for (const turned of [false, true]) {
         await check(type, 1, size, 4096 / 8, { turned });
         await check(type, 3, 300, size, { turned, scale: 'column' });
-        await check(type, 1, 4 * size, 160, { turned, scale: 'tensor' });
+        await check(type, 1, 4 * size, 160, { turned, scale: 'tensor', zero: 3 });
       }
     }
   }

@@ -1,12 +1,21 @@
 """The engine: the core, beside Python in a process of node, or in the same page as Pyodide."""
 
+import atexit
 import sys
 import threading
 
 _engine = None
 _lock = threading.Lock()
-# Calls Python from a program: (target, program, config, device, operands, results) -> bytes of the results.
+# Calls Python from a program:
+# (target, program, config, device, operands, results) -> bytes of the results.
 _callback = None
+
+
+# Python runs what was registered last first: at its end JAX waits for what still runs, before this.
+@atexit.register
+def _close():
+    if _engine is not None:
+        _engine.close()
 
 
 def set_callback(function):

@@ -5,7 +5,6 @@ command says which it is, in the order of OPS in host.mjs; that of an answer whe
 result, an error, or a callback that wants an answer itself.
 """
 
-import atexit
 import json
 import os
 import pathlib
@@ -36,8 +35,9 @@ def _node():
     path = os.environ.get("XLA_WASM_NODE") or shutil.which("node")
     if not path:
         raise RuntimeError(
-            "jaxlib on xla-wasm runs programs in a process of node, which is not on the PATH: install "
-            "Node.js 20.16 or later, or set XLA_WASM_NODE to its path.")
+            "jaxlib on xla-wasm runs programs in a process of node, which is not on the PATH: "
+            "install Node.js 20.16 or later, or set XLA_WASM_NODE to its path."
+        )
     return path
 
 
@@ -52,7 +52,6 @@ class Bridge:
         self.generation = 0
         self._targets = []
         self._frees = []
-        atexit.register(self.close)
         self._start()
 
     # The life of the process.
@@ -66,8 +65,9 @@ class Bridge:
             threads = "1"  # The core in a wheel is the one with threads.
         command = [node, "--no-warnings", str(_HERE / "host.mjs"), str(core), str(out), threads]
         try:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, pass_fds=[out],
-                                             start_new_session=True)  # Ctrl-C is Python's.
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, bufsize=0, pass_fds=[out], start_new_session=True
+            )  # Ctrl-C is Python's.
         except OSError as error:
             os.close(self._out)
             raise RuntimeError(f"jaxlib on xla-wasm cannot start node ({node}): {error}") from error
@@ -93,7 +93,9 @@ class Bridge:
                 "jaxlib on xla-wasm could not start node: Node.js 20.16 or later is needed; set "
                 "XLA_WASM_NODE to its path. What it printed stands above.") from None
         if status == FAILED:
-            raise RuntimeError(f"jaxlib on xla-wasm cannot load its core: {json.loads(data)['message']}")
+            raise RuntimeError(
+                f"jaxlib on xla-wasm cannot load its core: {json.loads(data)['message']}"
+            )
 
     def _alive(self):
         """Starts another process if there is none, as after one that died, or in a forked child."""
@@ -121,8 +123,10 @@ class Bridge:
         os.close(self._out)
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
         return JaxRuntimeError(
-            f"UNAVAILABLE: the process of node that runs programs ended {how}. Arrays that it held are "
-            "lost; the next call starts another one.", CODES.index("UNAVAILABLE"))
+            f"UNAVAILABLE: the process of node that runs programs ended {how}. Arrays that it held "
+            "are lost; the next call starts another one.",
+            CODES.index("UNAVAILABLE"),
+        )
 
     # Frames.
 
@@ -208,7 +212,9 @@ class Bridge:
                 raise self._died() from None
             except Exception:
                 raise
-            except BaseException:  # As by Ctrl-C: the rest of an answer would be taken for the next one.
+            except (
+                BaseException
+            ):  # As by Ctrl-C: the rest of an answer would be taken for the next one.
                 if self._process is not None:
                     self._process.kill()
                     self._died()
@@ -235,7 +241,7 @@ class Bridge:
         self._command([TARGET], target.encode())
 
     def execute(self, program, args, donated, results, puts, waits):
-        """Runs a program. `puts`: (number, type, array of bytes, dimensions) of arguments that Python has.
+        """Runs a program. `puts`: (number, type, array of bytes, dimensions) of new arguments.
 
         Without `waits` it does not wait for the end, and reading a result tells an error.
         """
@@ -252,7 +258,7 @@ class Bridge:
         self._command([WAIT, number], waits=True)
 
     def alive(self):
-        """Starts the process if it is not there, so that `generation` is that of the next command."""
+        """Starts the process if it is not there: `generation` is then that of the next command."""
         if self._process is None or self._pid != os.getpid():
             with self._lock:
                 self._alive()
@@ -297,7 +303,9 @@ def _read_call(numbers, data):
     about = json.loads(bytes(data[:at]))
     operands = []
     for operand, size in zip(about["operands"], numbers[1:]):
-        operands.append((operand["type"], tuple(operand["dims"]), np.frombuffer(data[at:at + size], np.uint8)))
+        operands.append(
+            (operand["type"], tuple(operand["dims"]), np.frombuffer(data[at : at + size], np.uint8))
+        )
         at += size
     results = [(result["type"], tuple(result["dims"])) for result in about["results"]]
     return (about["target"], about["program"], about["config"], about["device"],

@@ -31,14 +31,20 @@ def _unpacked(packed):
 def find_core():
     """Returns the path of the package's entry `xla-wasm/sync`.
 
-    It is looked for where XLA_WASM says (a folder of the package, or the entry itself), in the wheel (as one
-    packed file), in the clone that this file belongs to, and in node_modules of the current folder and those
-    around.
+    It is looked for where XLA_WASM says (a folder of the package, or the entry itself), in the
+    wheel (as one packed file), in the clone that this file belongs to, and in node_modules of the
+    current folder and those around.
     """
     given = os.environ.get("XLA_WASM")
     if given:
         path = pathlib.Path(given)
-        path = path / _ENTRY if path.is_dir() else path.with_name("sync.mjs") if path.name == "index.mjs" else path
+        path = (
+            path / _ENTRY
+            if path.is_dir()
+            else path.with_name("sync.mjs")
+            if path.name == "index.mjs"
+            else path
+        )
         if path.is_file():
             return path
         raise RuntimeError(f"XLA_WASM is {given}, where {_ENTRY} of the package xla-wasm is not.")

@@ -28,7 +28,7 @@ CORE_NAMES = {dtype: core for dtype, (core, _) in zip(DTYPES, _NAMES)}
 
 
 def number_of(dtype):
-    """Returns the number of a dtype; raises TypeError for one that arrays on devices cannot have."""
+    """Returns the number of a dtype; raises TypeError for one that arrays cannot have."""
     number = NUMBERS.get(dtype)
     if number is None:
         number = NUMBERS.get(np.dtype(dtype).newbyteorder("="))
@@ -47,7 +47,7 @@ if hasattr(ml_dtypes, "uint2"):
 
 
 def to_bytes(array):
-    """Returns the elements of a NumPy array as a flat array of bytes, row-major, as the core keeps them."""
+    """Returns the elements of a NumPy array as a flat array of bytes, row-major."""
     array = np.ascontiguousarray(array)
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("="))

@@ -71,7 +71,9 @@ class Storage:
             return self.number
         if self.host is None:
             raise status_error(
-                "UNAVAILABLE", "the array was lost with the process of node that held it; compute it again")
+                "UNAVAILABLE",
+                "the array was lost with the process of node that held it; compute it again",
+            )
         self.number = next_number()
         self.generation = engine.generation
         puts.append((self.number, number_of(self.dtype), to_bytes(self.host), self.shape))
@@ -106,7 +108,7 @@ class Storage:
 
 
 def assemble(dtype, shape, boxes):
-    """Returns a new storage of boxes of others: (storage, starts in it, sizes, starts in the new one)."""
+    """Returns a storage of boxes of others: (storage, starts in it, sizes, starts in the new)."""
     engine = get_engine()
     plain = [{"from": source.put(), "at": list(at), "sizes": list(sizes), "to": list(to)}
              for source, at, sizes, to in boxes]

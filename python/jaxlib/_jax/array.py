@@ -29,7 +29,10 @@ class HostBufferSemantics(enum.Enum):
 
 
 class Buffer:
-    """An array's part on a device. Arrays that share one are deleted together; it may share its storage."""
+    """An array's part on a device. Arrays that share one are deleted together.
+
+    It may share its storage.
+    """
 
     __slots__ = ("storage", "deleted", "pinned")
 
@@ -124,7 +127,10 @@ def _places_of(sharding):
 
 
 def _holds_sum(sharding):
-    """Returns for each device whether it holds the sum that the devices along partial axes share: the first does."""
+    """Returns for each device whether it holds the sum that those along partial axes share.
+
+    The first does.
+    """
     return [not any(place) for place in _places_of(sharding)]
 
 
@@ -159,7 +165,8 @@ class ArrayImpl(Array):
             if x._sharding.num_devices != 1:
                 raise ValueError(
                     "When making an array from single-device arrays the input arrays must "
-                    f"have one shard each. An argument array had {x._sharding.num_devices} shard(s)."
+                    "have one shard each. An argument array had "
+                    f"{x._sharding.num_devices} shard(s)."
                 )
         self._committed = committed
         self._npy_value = None

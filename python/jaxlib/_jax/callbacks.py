@@ -1,4 +1,4 @@
-"""Calls of Python from programs: JAX's callbacks, and targets that were registered as Python functions."""
+"""Calls of Python from programs: JAX's callbacks, and targets registered as Python functions."""
 
 import contextlib
 import re
@@ -9,6 +9,7 @@ import numpy as np
 
 from .._engine import set_callback
 from .._engine.dtypes import DTYPES, to_bytes
+from .config import as_in_a_new_thread
 from .errors import CODES, JaxRuntimeError
 
 # Callbacks of each program, by the number that the core knows it by.
@@ -36,7 +37,7 @@ def may_call_python(text):
 
 @contextlib.contextmanager
 def running():
-    """Around a run that may call Python: the error of a callback, with its traceback, is the run's."""
+    """Around a run that may call Python: a callback's error, with its traceback, is the run's."""
     _state.errors.append(None)
     try:
         yield
@@ -51,9 +52,10 @@ def running():
 
 
 def call(target, program, config, device, operands, results):
-    """Runs a callback. Returns the bytes of each result."""
+    """Runs a callback, as XLA does in a thread of its own. Returns the bytes of each result."""
     try:
-        return _call(target, program, config, operands, results)
+        with as_in_a_new_thread():
+            return _call(target, program, config, operands, results)
     except BaseException:
         if _state.errors:
             _state.errors[-1] = traceback.format_exc()
@@ -83,7 +85,8 @@ def _call(target, program, config, operands, results):
         value = np.asarray(value)
         if value.shape != dims:
             raise ValueError(
-                f"Mismatched result shape for {i}-th return value from CPU callback; expected array "
+                f"Mismatched result shape for {i}-th return value from CPU callback; "
+                "expected array "
                 f"with dimensions {','.join(map(str, dims))}, got {','.join(map(str, value.shape))}"
             )
         if value.dtype != DTYPES[kind]:

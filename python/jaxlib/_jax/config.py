@@ -4,6 +4,7 @@ The values that belong to the key of compiled functions, and to the key of trace
 once and kept until one of them changes.
 """
 
+import contextlib
 import threading
 import types
 from typing import TypeVar
@@ -30,6 +31,19 @@ class _ThreadState(threading.local):
 
 
 _state = _ThreadState()
+
+
+@contextlib.contextmanager
+def as_in_a_new_thread():
+    """Forgets this thread's local values meanwhile."""
+    state = _state
+    values, state.values = state.values, {}
+    state.jit_key = state.trace_context = None
+    try:
+        yield
+    finally:
+        state.values = values
+        state.jit_key = state.trace_context = None
 
 
 class _TraceContext(tuple):

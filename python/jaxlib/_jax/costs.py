@@ -4,11 +4,13 @@ import math
 import re
 
 _DOT = re.compile(
-    r"stablehlo\.dot_general [^:]*?contracting_dims = \[([\d, ]*)\][^:]*: \(tensor<([^>]*)>, tensor<[^>]*>\) -> tensor<([^>]*)>"
+    r"stablehlo\.dot_general [^:]*?contracting_dims = \[([\d, ]*)\][^:]*: "
+    r"\(tensor<([^>]*)>, tensor<[^>]*>\) -> tensor<([^>]*)>"
 )
 _ELEMENTWISE = re.compile(
     r"stablehlo\.(?:add|subtract|multiply|divide|maximum|minimum|negate|abs|compare|select|and|or|xor|"
-    r"remainder|sign|floor|ceil|clamp)\b[^\n]*: (?:\([^)]*\) -> )?(?:tensor<i1>, |tensor<[^>]*xi1>, )?tensor<([^>]*)>"
+    r"remainder|sign|floor|ceil|clamp)\b[^\n]*: (?:\([^)]*\) -> )?"
+    r"(?:tensor<i1>, |tensor<[^>]*xi1>, )?tensor<([^>]*)>"
 )
 
 
@@ -17,7 +19,7 @@ def _dims(text):
 
 
 def flops_of(text):
-    """Returns the number of floating-point operations that the text's dots and element-wise operations make."""
+    """Returns how many floating-point operations a text's dots and element-wise operations make."""
     total = 0
     for contracting, left, result in _DOT.findall(text):
         dims = _dims(left)

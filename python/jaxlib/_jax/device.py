@@ -1,4 +1,4 @@
-"""Devices, their memories, and lists of them. All are simulated: they share one core and its memory."""
+"""Devices, their memories, and lists of them. All are simulated: they share one core."""
 
 import gc
 

@@ -6,8 +6,8 @@ import math
 import ml_dtypes
 import numpy as np
 
-from .array import ArrayImpl, Buffer, _make_aval, make_single_device_sharding
 from .._engine.storage import Storage
+from .array import ArrayImpl, Buffer, _make_aval, make_single_device_sharding
 from .errors import status_error
 
 CPU = 1
@@ -86,7 +86,7 @@ def _code_of(dtype):
 
 
 def buffer_to_dlpack_managed_tensor(buffer, stream=None):
-    """Returns a capsule of an array on one device, whose elements are those of a copy on the host."""
+    """Returns a capsule of an array on one device: of a copy of its elements on the host."""
     if not isinstance(buffer, ArrayImpl):
         raise status_error(
             "INVALID_ARGUMENT",

@@ -151,7 +151,7 @@ class ExecuteResults:
         return [self._single(i) for i in self._take(count)]
 
     def consume_with_handlers(self, out_handlers, strict=True):
-        """Returns what each handler makes of a result: a ResultHandler of the whole, another of its parts."""
+        """Returns what handlers make of results: a ResultHandler of the whole, another of parts."""
         if strict and len(out_handlers) != len(self):
             raise status_error(
                 "INTERNAL", f"Mismatched number of handlers: {len(out_handlers)} vs {len(self)}")
@@ -260,7 +260,8 @@ class LoadedExecutable:
                 raise status_error(
                     "INVALID_ARGUMENT",
                     "Attempt to donate the same buffer twice in Execute() (flattened argument "
-                    f"{i}, replica 0). Toy example for this bug: `f(donate(a), a)` or `f(donate(a), donate(a))`.",
+                    f"{i}, replica 0). Toy example for this bug: `f(donate(a), a)` or "
+                    "`f(donate(a), donate(a))`.",
                 )
             if storage.users == 1:
                 donated.append(args[i])
@@ -320,7 +321,7 @@ class LoadedExecutable:
         return self._number
 
     def serialize(self):
-        """Returns bytes that Client.deserialize_executable takes back: the program, which is compiled again."""
+        """Returns bytes for Client.deserialize_executable: the program, which is compiled again."""
         source = self._source
         about = {
             "text": isinstance(source, str),

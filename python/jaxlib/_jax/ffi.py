@@ -5,8 +5,8 @@ import enum
 
 import numpy as np
 
-from . import callbacks
 from .._engine import get_engine
+from . import callbacks
 from .errors import status_error
 
 # Targets and types by platform, as they were registered.
@@ -79,9 +79,9 @@ def _is_capsule(value):
 
 
 def register_custom_call_target(fn_name, fn, platform, api_version=0, traits=0):
-    """Registers a target. A function of Python runs: it takes NumPy arrays and returns a tuple of them.
+    """Registers a target. A function of Python takes NumPy arrays and returns a tuple of them.
 
-    Pointers to native code are kept for custom_call_targets(), but cannot be called from WebAssembly.
+    Pointers to native code are kept for custom_call_targets(), but cannot be called.
     """
     name = fn_name.decode() if isinstance(fn_name, bytes) else str(fn_name)
     parts = fn.values() if isinstance(fn, dict) else [fn]

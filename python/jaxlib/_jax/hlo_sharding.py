@@ -178,7 +178,7 @@ class HloSharding:
         return list(self._subgroups)
 
     def get_axis_sizes(self):
-        """Returns the sizes of the axes of a mesh, major to minor, whose axes divide the dimensions."""
+        """Returns the sizes of axes, major to minor, of a mesh that divides the dimensions."""
         if not self._iota:
             return self.tile_assignment_dimensions()
         reshape, perm = self._iota
@@ -266,7 +266,7 @@ def _canonical(reshape, perm):
 
 
 def _tiled(devices, iota, subgroups):
-    """Returns the tiled sharding in normal form: subgroups merged by type, in order, none of size 1."""
+    """Returns the tiled sharding in normal form: subgroups in order, one a type, none of size 1."""
     subgroups = [Type(t) for t in subgroups]
     rank = devices.ndim - len(subgroups)
     groups = {}

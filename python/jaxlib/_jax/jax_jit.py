@@ -4,7 +4,11 @@ from . import values
 from .config import Config as _Config  # noqa: F401
 from .pytree import (
     PyTreeDef as _PyTreeDef,  # noqa: F401
+)
+from .pytree import (
     PyTreeRegistry as _PyTreeRegistry,  # noqa: F401
+)
+from .pytree import (
     _flatten,
     _new_treedef,
 )

@@ -37,7 +37,8 @@ class DeviceAssignment:
         parts = "".join(
             f"Computation{i}{{{' '.join(str(d) for d in self._array[:, i])}}} "
             for i in range(computations)).rstrip()
-        return f"DeviceAssignment{{replica_count={replicas}, computation_count={computations}, {parts}}}"
+        counts = f"replica_count={replicas}, computation_count={computations}"
+        return f"DeviceAssignment{{{counts}, {parts}}}"
 
     def __eq__(self, other):
         return isinstance(other, DeviceAssignment) and np.array_equal(self._array, other._array)
@@ -196,7 +197,7 @@ class CompileOptions(_Options):
                 value = bytes.fromhex(value)
             setattr(options.executable_build_options, name, value)
         for name, value in state["debug"].items():
-            if name == "xla_gpu_experimental_autotune_cache_mode":
+            if name == "xla_gpu_experimental_autotune_cache_mode" and isinstance(value, str):
                 value = AutotuneCacheMode[value]
             setattr(options.executable_build_options.debug_options, name, value)
         return options
@@ -213,7 +214,7 @@ class CompileOptions(_Options):
 
 
 def _checked_overrides(pairs):
-    return [(str(name), value) for name, value in pairs]
+    return sorted(((str(name), value) for name, value in pairs), key=lambda pair: pair[0])
 
 
 # Options beside XLA's flags, by their types.

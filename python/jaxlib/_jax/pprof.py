@@ -52,7 +52,8 @@ def _encode(kind, value):
         if key not in fields:
             raise ValueError(f"no field {key} in {kind}")
         number, type_, repeated = fields[key]
-        out[number] = _encode_field(number, type_, item if repeated else [item], repeated)
+        out[number] = _encode_field(
+            number, type_, item if isinstance(item, list) else [item], repeated)
     return b"".join([out[number] for number in sorted(out)])
 
 

@@ -20,6 +20,7 @@ _OPERAND = re.compile(r"%[\w]+(?:#\d+)?")
 _AXIS = re.compile(r'"([^"]+)"(?::\((\d+)\)(\d+))?')
 _SYMBOL = r'@(?:[\w.$-]+|"(?:\\.|[^"\\])*")'
 _CALL = re.compile(rf"\s*({_SYMBOL})\(")
+_GROUP = re.compile(r"sdy\.sharding_group (%\w+(?:#\d+)?) group_id=(\d+)")
 _INTS = r"\[([\d, ]*)\]"
 
 
@@ -188,43 +189,60 @@ def tell_inspected(text, signature, handlers):
 
 
 class _Function:
-    """Walks the lines of a function. inspected: (handler, sharding) of values that it inspects, or None."""
+    """Walks the lines of a function.
+
+    inspected: (handler, sharding) of values that it inspects, or None.
+    """
 
     inspected = None
 
-    def __init__(self, text, meshes, signature):
+    def __init__(self, text, meshes, signature, caller=None):
         self.text = text
         self.meshes = meshes
         self.signature = signature
+        self.module = caller.module if caller else text
+        self.groups = caller.groups if caller else {}  # The shardings of groups, by number.
 
     def propagate(self, shardings):
         """Returns the shardings of the results for those of the parameters; None where unknown."""
         known = {}
         for name, part, sharding in zip(self.signature.names, self.signature.parameters, shardings):
             known[name] = (sharding, _dims_of(part))
-        found = self._walk(self.signature.body, known)
+        found = self._walk(self.signature.body, dict(known))
+        if self.groups:  # Members that come before the one that divides.
+            found = self._walk(self.signature.body, known)
         return found if found is not None else [None] * len(self.signature.results)
 
     def _walk(self, at, known):
-        """Returns the shardings of what the lines from a place on return; None if there is no return."""
+        """Returns the shardings of what the lines from a place on return, or None."""
         text = self.text
         while at < len(text):
             end = text.find("\n", at)
             line = text[at:end if end >= 0 else len(text)]
             stripped = line.strip()
-            if stripped.startswith(("return ", "func.return ", "stablehlo.return ")):
+            if stripped.startswith(("return ", "func.return ", "stablehlo.return ", "sdy.return ")):
                 names = _OPERAND.findall(stripped.split(" : ")[0])
                 return [known.get(name, (None, None))[0] for name in names]
             if stripped == "return" or stripped == "}":
                 return None
+            group = _GROUP.match(stripped)
+            if group:
+                self._join(group.group(1), int(group.group(2)), known)
             at = self._line(line, at, known)
         return None
+
+    def _join(self, name, number, known):
+        """Gives the members of a group the sharding of its first that divides."""
+        sharding, shape = known.get(name, (None, None))
+        if _usable(sharding) and any(sharding[1]):
+            self.groups.setdefault(number, sharding)
+        known[name] = (self.groups.get(number, sharding), shape)
 
     def _line(self, line, at, known):
         """Handles an operation; returns where the next one begins."""
         text = self.text
         end = at + len(line) + 1
-        if text[end:end + 200].lstrip().startswith("cond {"):  # A loop's regions are on lines of their own.
+        if text[end:end + 200].lstrip().startswith("cond {"):  # A loop's regions: on lines below.
             end = text.find("\n", end) + 1
             line = text[at:end - 1]
         tail, region = line, None
@@ -250,6 +268,8 @@ class _Function:
             operands = _OPERAND.findall(rest.split(" : ")[0])
             if operation.endswith("while") and region:
                 found = self._while(rest, region, known)
+            elif operation == "sdy.manual_computation":
+                found = self._manual(rest, line, region, operands, known)
             else:
                 found = self._result_shardings(operation, rest, operands, types, known)
             for i, name in enumerate(names):
@@ -266,6 +286,18 @@ class _Function:
         made = self._walk(body, inner) or [None] * len(inputs)
         return [new or old for new, (old, _) in zip(made, inputs)]
 
+    def _manual(self, rest, line, body, operands, known):
+        """Returns the stated shardings of a manual computation, open dimensions as in its body."""
+        start = rest.index("out_shardings=[") + len("out_shardings=[")
+        stated = split(rest[start:closing(rest, start - 1) - 1])
+        inner = dict(known)
+        inputs = re.findall(r"(%\w+): (tensor<[^>]*>)", line)
+        for (name, part), operand in zip(inputs, operands):
+            inner[name] = (known.get(operand, (None, None))[0], _dims_of(part))
+        made = self._walk(body, inner) if body and any(map(_is_open, stated)) else None
+        made = made or [None] * len(stated)
+        return [_filled(part[1:-1], self.meshes, other) for part, other in zip(stated, made)]
+
     def _result_shardings(self, operation, rest, operands, types, known):
         inputs = _on_one_mesh([known.get(name, (None, None)) for name in operands])
         kind = operation.split(".")[-1]
@@ -278,11 +310,6 @@ class _Function:
                 start = rest.index("<@")
                 text = rest[start + 1:closing(rest, start) - 1]
                 return [_filled(text, self.meshes, inputs[0][0] if inputs else None)]
-        if kind == "manual_computation":
-            found = re.search(r"out_shardings=\[", rest)
-            end = closing(rest, found.end() - 1)
-            parts = split(rest[found.end():end - 1])
-            return [_read(part[1:-1], self.meshes) for part in parts]
         if kind == "call":
             return self._called(rest, inputs)
         if not inputs or all(s is None for s, _ in inputs):
@@ -296,30 +323,16 @@ class _Function:
         match = _CALL.match(rest)
         if not match:
             return []
-        at = re.search(rf"func\.func private {re.escape(match.group(1))}\(", self.text)
+        at = re.search(rf"func\.func private {re.escape(match.group(1))}\(", self.module)
         if not at:
             return []
-        inner = self.text[at.start():]
-        inner = re.sub(_SYMBOL, "@main", inner, count=1)
-        function = _Function(inner, self.meshes, Signature(inner))
-        function.text = inner
-        parameters, results = ([_stated(part, self.meshes) for part in parts] for parts in (
-            function.signature.parameters, function.signature.results))
-        found = _WithOuter(function, self.text).propagate(
+        inner = re.sub(_SYMBOL, "@main", self.module[at.start():], count=1)
+        signature = Signature(inner)
+        parameters, results = ([_stated(part, self.meshes) for part in parts]
+                               for parts in (signature.parameters, signature.results))
+        found = _Function(inner, self.meshes, signature, self).propagate(
             [s or stated for (s, _), stated in zip(inputs, parameters)])
         return [stated or s for s, stated in zip(found, results)]
-
-
-class _WithOuter(_Function):
-    """A function whose calls are looked for in the whole module."""
-
-    def __init__(self, function, module):
-        super().__init__(function.text, function.meshes, function.signature)
-        self.module = module
-
-    def _called(self, rest, inputs):
-        outer = _Function(self.module, self.meshes, self.signature)
-        return outer._called(rest, inputs)
 
 
 def _results(text):
@@ -338,7 +351,7 @@ def _usable(sharding):
 
 
 def _on_one_mesh(inputs):
-    """Returns the (sharding, shape) pairs with all shardings on the mesh of the first that divides."""
+    """Returns the (sharding, shape) pairs, all on the mesh of the first that divides."""
     usable = [s for s, _ in inputs if _usable(s)]
     if len({s[0] for s in usable}) < 2:
         return inputs

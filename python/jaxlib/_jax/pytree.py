@@ -6,15 +6,37 @@ type of a namedtuple, the auxiliary data of a custom type, the metadata of a dat
 without data are shared objects, so that comparing trees mostly compares identities.
 """
 
-from typing import Any, Hashable, Iterable, TypeVar
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeVar
 
 from . import pytree_proto
 from .errors import JaxRuntimeError
 from .pytree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey  # noqa: F401
 from .pytree_nodes import (
-    CUSTOM, DATACLASS, DICT, LEAF, LEAF_NODE, LIST, NAMEDTUPLE, NONE, NONE_NODE, TUPLE,
-    Registration, check_leaf, fields_of, is_namedtuple, list_node, make_node, match_node,
-    node_of, node_repr, nodes_equal, nodes_hash, plain_leaves, sorted_keys, tuple_node,
+    CUSTOM,
+    DATACLASS,
+    DICT,
+    LEAF,
+    LEAF_NODE,
+    LIST,
+    NAMEDTUPLE,
+    NONE,
+    NONE_NODE,
+    TUPLE,
+    Registration,
+    check_leaf,
+    fields_of,
+    is_namedtuple,
+    list_node,
+    make_node,
+    match_node,
+    node_of,
+    node_repr,
+    nodes_equal,
+    nodes_hash,
+    plain_leaves,
+    sorted_keys,
+    tuple_node,
 )
 
 version = 3

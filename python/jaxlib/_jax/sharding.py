@@ -4,7 +4,7 @@ from .device import MEMORY_KINDS, DeviceList
 
 
 def check_and_canonicalize_memory_kind(memory_kind, device_list):
-    """Returns the memory kind, or the default one for None. Raises ValueError if the devices lack it."""
+    """Returns the memory kind, or the default for None. Raises ValueError if devices lack it."""
     if memory_kind is None:
         return device_list.default_memory_kind
     kinds = device_list.memory_kinds
@@ -12,7 +12,8 @@ def check_and_canonicalize_memory_kind(memory_kind, device_list):
         return memory_kind
     kind = device_list.device_kind
     raise ValueError(
-        f"Could not find memory addressable by device {kind}. Device {kind} can address the following "
+        f"Could not find memory addressable by device {kind}. Device {kind} can address the "
+        "following "
         f"memory kinds: {', '.join(kinds)}. Got memory kind: {memory_kind}"
     )
 

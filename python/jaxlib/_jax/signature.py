@@ -50,7 +50,10 @@ def split(text):
 
 
 class Signature:
-    """parameters, results: texts of types with attributes; names: of parameters; body: where @main's lines begin."""
+    """parameters, results: texts of types with attributes; names: of parameters.
+
+    body: where @main's lines begin.
+    """
 
     def __init__(self, text):
         self.parameters, self.results, self.names, self.body = [], [], [], len(text)

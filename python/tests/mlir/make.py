@@ -17,6 +17,7 @@ import numpy as np  # noqa: E402
 from jax import export, lax  # noqa: E402
 from jax.sharding import AxisType, NamedSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
+
 from jaxlib.mlir import ir  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -40,10 +40,13 @@ typedef struct Axes {
 ** the arithmetic's element type. */
 typedef struct Scaled Scaled;
 typedef struct Generator Generator;
+enum { MAX_SCALED_STEPS = 4, TABLE_ENTRIES = 256, BYTE_MASK = 0xff };
 struct Generator {
   void (*run)(const Generator *generator, int64_t first, int64_t count, void *out);
-  const Scaled *scaled;            /* NULL: its elements are not numbers times scales (scaled.h) */
-  const uint8_t *numbers, *scales; /* if they are: element 0 of each array */
+  /* NULL: its elements are not dequantised numbers (scaled.h). If they are: element 0 of each array, and the values of bytes. */
+  const Scaled *scaled;
+  const uint8_t *numbers, *operands[MAX_SCALED_STEPS];
+  float *table;
 };
 
 typedef struct Contraction {

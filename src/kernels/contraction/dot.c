@@ -143,7 +143,7 @@ static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Are
     if (!is_computed) continue;
     p->operand = fused_operand(dot);
     p->planned.scaled = scaled_of(p->operand, arena);
-    if (p->planned.scaled && !p->planned.scaled->has_scales) { /* a slice: read in place */
+    if (p->planned.scaled && scaled_is_plain(p->planned.scaled)) { /* a slice: read in place */
       p->contraction.type[side] = p->planned.scaled->numbers.type;
     } else {
       p->contraction.generator[side] = &p->planned;
@@ -290,7 +290,8 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
 static void run(const KernelCall *call, int phase, int chunk) {
   const DotPlan *p = (const DotPlan *)call->plan;
   const ContractionPlan *plan = &p->plan;
-  Computed computed = {{compute, NULL, NULL, NULL}, call, p->operand};
+  Computed computed = {{.run = compute}, call, p->operand};
+  float table[TABLE_ENTRIES];
   Contraction contraction;
   const Contraction *whole = &p->contraction;
   const uint8_t *operands[2];
@@ -298,7 +299,11 @@ static void run(const KernelCall *call, int phase, int chunk) {
     const uint8_t *inputs[MAX_INPUTS];
     contraction = p->contraction;
     find_inputs(&computed, inputs);
-    if (p->planned.scaled) scaled_find(p->planned.scaled, inputs, &computed.generator);
+    if (p->planned.scaled) {
+      computed.generator.table = table;
+      computed.generator.run = scaled_generate;
+      scaled_find(p->planned.scaled, inputs, &computed.generator);
+    }
     for (int side = LHS; side <= RHS; side++) {
       if (contraction.generator[side]) contraction.generator[side] = &computed.generator;
     }

@@ -1,42 +1,39 @@
-/* Finds and reads dequantised operands: see scaled.h. */
+/* Finds dequantised operands: see scaled.h. */
 #include "kernels/contraction/scaled.h"
 
-#include "base/min_max.h"
 #include "kernels/contraction/elements.h"
-#include "plan/loop_plan.h"
+#include "kernels/contraction/inner/widen.h"
 #include "value/scalar.h"
 
-/* ---- Finding them ---- */
-
-/* Returns the leaf that a value is, after conversions to f32 that keep it. */
-static const LoopNode *widened(const LoopNode *node) {
-  while (node->kind == NODE_OPERATION && node->instruction->opcode == HLO_CONVERT) {
-    const LoopNode *from = node->operands[0];
-    PrimitiveType type = from->instruction->shape->type;
-    bool keeps =
-        node->instruction->shape->type == F32 && (type == F32 || narrow_loops(type, false));
-    if (!keeps) return node;
-    node = from;
-  }
-  return node;
+/* Whether a conversion keeps each number. */
+static bool keeps(PrimitiveType to, PrimitiveType from) {
+  if (to == F32) return from == F32 || from == F8E8M0FNU || widen_loop(from);
+  if (to == BF16) return type_bits(from) <= 8 && widen_loop(from);
+  return (to == S32 || to == S16) && type_is_integral(from) && type_bits(from) <= 8;
 }
 
-static ScaledInput input_of(const LoopNode *node) {
-  const Instruction *parameter = node->instruction;
-  ScaledInput input = {.type = parameter->shape->type,
-                       .parameter = (int)parameter->parameter_number,
-                       .constant = node->offset.constant};
-  for (int s = 0; s < MAX_STARTS; s++) input.start[s] = node->offset.start[s];
-  return input;
+static bool is_exact_conversion(const LoopNode *node) {
+  return node->kind == NODE_OPERATION && node->instruction->opcode == HLO_CONVERT &&
+         keeps(node->instruction->shape->type, node->operands[0]->instruction->shape->type);
 }
 
 static bool is_input(const LoopNode *node) {
   return node->kind == NODE_INPUT && node->instruction->opcode == HLO_PARAMETER;
 }
 
-/* Whether the loops read an array in the order of the elements. */
-static bool is_in_order(const LoopPlan *plan, const LoopNode *node) {
+ScaledInput scaled_input(const LoopPlan *plan, const LoopNode *node) {
+  const Instruction *parameter = node->instruction;
+  ScaledInput input = {.type = parameter->shape->type,
+                       .parameter = (int)parameter->parameter_number,
+                       .constant = node->offset.constant};
+  for (int s = 0; s < MAX_STARTS; s++) input.start[s] = node->offset.start[s];
+  for (int k = 0; k < plan->rank; k++) input.strides[k] = node->offset.coefficient[k];
+  return input;
+}
+
+bool scaled_in_order(const LoopPlan *plan, const LoopNode *node) {
   int64_t next = 1;
+  if (!is_input(node)) return false;
   for (int k = plan->rank - 1; k >= 0; next *= plan->sizes[k--]) {
     if (plan->sizes[k] > 1 && node->offset.coefficient[k] != next) return false;
   }
@@ -55,33 +52,100 @@ static bool set_starts(Scaled *scaled, const LoopPlan *plan) {
   return true;
 }
 
-static bool set_scales(Scaled *scaled, const LoopPlan *plan, const LoopNode *scale) {
-  scaled->scales.parameter = -1;
-  if (scale->kind == NODE_CONSTANT) {
-    Scalar value =
-        scalar_load(scale->instruction->shape->type, scale->instruction->literal->data, 0);
-    scaled->scale = (float)value.f;
-    return scale->instruction->shape->type == F32;
+/* ---- Steps ---- */
+
+/* Sets the operand of a step: an array, or a number. */
+static bool set_operand(ScaledStep *step, const LoopPlan *plan, const LoopNode *node) {
+  while (is_exact_conversion(node)) node = node->operands[0];
+  const Shape *shape = node->instruction->shape;
+  step->input.parameter = -1;
+  if (node->kind == NODE_CONSTANT) {
+    Scalar value = scalar_load(shape->type, node->instruction->literal->data, 0);
+    step->value = type_is_floating(shape->type)           ? (float)value.f
+                  : type_kind(shape->type) == KIND_SIGNED ? (float)value.i
+                                                          : (float)value.u;
+    return shape_is_scalar(shape) && shape->type != F64 && step->value <= 0x1p16f &&
+           step->value >= -0x1p16f;
   }
-  if (!is_input(scale)) return false;
-  scaled->scales = input_of(scale);
-  for (int k = 0; k < plan->rank; k++) scaled->strides[k] = scale->offset.coefficient[k];
-  return scaled->scales.type == F32 || narrow_loops(scaled->scales.type, false);
+  if (!is_input(node) || !keeps(F32, shape->type)) return false;
+  step->input = scaled_input(plan, node);
+  return true;
 }
 
-static bool match(Scaled *scaled, const LoopPlan *plan, const LoopNode *numbers,
-                  const LoopNode *scale) {
-  numbers = widened(numbers);
-  if (!is_input(numbers) || !is_in_order(plan, numbers)) return false;
-  scaled->numbers = input_of(numbers);
-  scaled->loops = narrow_loops(scaled->numbers.type, scale);
-  scaled->has_scales = scale;
-  scaled->scale = 1;
-  scaled->scales.parameter = -1;
-  if (!scaled->loops && (scale || scaled->numbers.type != F32)) return false;
-  scaled->rank = plan->rank;
-  for (int k = 0; k < plan->rank; k++) scaled->sizes[k] = plan->sizes[k];
-  return set_starts(scaled, plan) && (!scale || set_scales(scaled, plan, widened(scale)));
+static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Arena *arena);
+
+/* Whether a step of integers is one of numbers of at most a byte, whose result f32 has. */
+static bool is_small(const Scaled *scaled, const ScaledStep *step, Opcode opcode) {
+  bool has_number = step->input.parameter >= 0 && type_is_integral(step->input.type);
+  return scaled->step_count == 0 && opcode != HLO_MULTIPLY && !scaled->entries &&
+         type_is_integral(scaled->numbers.type) && (has_number || step->input.parameter < 0);
+}
+
+static bool walk_binary(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Arena *arena) {
+  Opcode opcode = node->instruction->opcode;
+  PrimitiveType type = node->instruction->shape->type;
+  if (opcode != HLO_ADD && opcode != HLO_SUBTRACT && opcode != HLO_MULTIPLY) return false;
+  for (int i = 0; i < 2; i++) {
+    ScaledStep step = {.rounds = type == BF16};
+    *scaled = (Scaled){0};
+    if (!set_operand(&step, plan, node->operands[1 - i]) ||
+        !walk(scaled, plan, node->operands[i], arena) || scaled->step_count == MAX_SCALED_STEPS) {
+      continue;
+    }
+    if (type != F32 && type != BF16 && !is_small(scaled, &step, opcode)) continue;
+    step.kind = opcode == HLO_MULTIPLY ? STEP_MULTIPLY
+                : opcode == HLO_ADD    ? STEP_ADD
+                : i == 0               ? STEP_SUBTRACT
+                                       : STEP_SUBTRACT_FROM;
+    scaled->steps[scaled->step_count++] = step;
+    return true;
+  }
+  return false;
+}
+
+/* Finds the numbers, and the steps from them to a node. */
+static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Arena *arena) {
+  PrimitiveType type = node->instruction->shape->type;
+  if (scaled_in_order(plan, node) && (type == F32 || widen_loop(type))) {
+    scaled->numbers = scaled_input(plan, node);
+    return true;
+  }
+  if (node->kind == NODE_OPERATION && node->operand_count == 2 &&
+      walk_binary(scaled, plan, node, arena)) {
+    return true;
+  }
+  *scaled = (Scaled){0};
+  if (node->kind == NODE_OPERATION && node->instruction->opcode == HLO_CONVERT) {
+    const LoopNode *from = node->operands[0];
+    PrimitiveType given = from->instruction->shape->type;
+    bool carries = given == S32 || given == S16; /* a step of small numbers */
+    bool rounds = type == BF16 && given == F32;
+    bool exact = is_exact_conversion(node) || (carries && (type == F32 || type == S32));
+    if ((exact || rounds) && walk(scaled, plan, from, arena)) {
+      if (!rounds) return true;
+      if (scaled->step_count < MAX_SCALED_STEPS) {
+        scaled->steps[scaled->step_count++] = (ScaledStep){.kind = STEP_ROUND};
+        return true;
+      }
+    }
+    *scaled = (Scaled){0};
+  }
+  return scaled_tabulate(scaled, plan, node, arena);
+}
+
+/* Sets the loops for numbers as they are, or less a zero and times a scale. */
+static void set_loops(Scaled *scaled) {
+  int count = scaled->step_count;
+  for (int i = 0; i < count; i++) {
+    StepKind kind = i == count - 1 ? STEP_MULTIPLY : STEP_SUBTRACT;
+    if (count > 2 || scaled->steps[i].kind != kind || scaled->steps[i].rounds) return;
+  }
+  if (scaled->entries && count > 1) return;
+  NarrowForm form = scaled->entries ? NARROW_LOOKED_UP
+                    : count > 1     ? NARROW_MOVED
+                    : count > 0     ? NARROW_SCALED
+                                    : NARROW_PLAIN;
+  scaled->loops = narrow_loops(scaled->numbers.type, form);
 }
 
 const Scaled *scaled_of(const Instruction *loop, Arena *arena) {
@@ -89,117 +153,13 @@ const Scaled *scaled_of(const Instruction *loop, Arena *arena) {
   Scaled *scaled = ARENA_NEW(arena, Scaled);
   LoopPlan plan;
   bool found = false;
-  if (loop->shape->type == F32 && loop_plan_fusion(&plan, scratch, loop->a->calls)) {
-    const LoopNode *root = plan.outputs[0];
-    bool is_product =
-        root->kind == NODE_OPERATION && root->instruction->opcode == HLO_MULTIPLY && !plan.places;
-    for (int i = 0; i < 2 && is_product && !found; i++) {
-      found = match(scaled, &plan, root->operands[i], root->operands[1 - i]);
-    }
-    if (!is_product && !plan.places) found = match(scaled, &plan, root, NULL);
+  if (loop->shape->type == F32 && loop_plan_fusion(&plan, scratch, loop->a->calls) &&
+      !plan.places) {
+    found = walk(scaled, &plan, plan.outputs[0], arena) && set_starts(scaled, &plan);
+    scaled->rank = plan.rank;
+    for (int k = 0; k < plan.rank; k++) scaled->sizes[k] = plan.sizes[k];
+    set_loops(scaled);
   }
   arena_free(scratch);
   return found ? scaled : NULL;
-}
-
-/* ---- Reading them ---- */
-
-static const uint8_t *element_0(const Scaled *scaled, const ScaledInput *input,
-                                const uint8_t *const *inputs) {
-  int64_t at = input->constant;
-  if (input->parameter < 0) return NULL;
-  for (int s = 0; s < scaled->start_count; s++) {
-    int64_t start = scalar_load(scaled->starts[s].type, inputs[scaled->starts[s].parameter], 0).i;
-    at += input->start[s] * min_i64(max_i64(start, 0), scaled->starts[s].limit);
-  }
-  return inputs[input->parameter] + at * type_bytes(input->type);
-}
-
-void scaled_find(const Scaled *scaled, const uint8_t *const *inputs, Generator *generator) {
-  generator->scaled = scaled;
-  generator->numbers = element_0(scaled, &scaled->numbers, inputs);
-  generator->scales = element_0(scaled, &scaled->scales, inputs);
-}
-
-int64_t scaled_lines(const Scaled *scaled, int64_t line) {
-  int64_t inside = 1, lines = 1;
-  int k = scaled->rank - 1;
-  for (; k >= 0 && inside < line; k--) inside *= scaled->sizes[k];
-  if (inside != line) return scaled_run(scaled) % line ? 0 : scaled_run(scaled) / line;
-  for (; k >= 0 && scaled->strides[k] == 0; k--) lines *= scaled->sizes[k];
-  return lines;
-}
-
-int64_t scaled_run(const Scaled *scaled) {
-  int64_t run = 1;
-  for (int k = scaled->rank - 1; k >= 0 && scaled->strides[k] == 0; k--) run *= scaled->sizes[k];
-  return run;
-}
-
-/* Returns the number of an element's scale. Sets `left` to the elements from it on that loop `inner` runs over. */
-static int64_t scale_at(const Scaled *scaled, int64_t element, int inner, int64_t *left) {
-  int64_t number = 0, unit = 1;
-  for (int k = scaled->rank - 1; k >= 0; k--) {
-    int64_t size = scaled->sizes[k], digit = element % size;
-    number += digit * scaled->strides[k];
-    if (k == inner) *left = (size - digit) * unit;
-    unit *= size;
-    element /= size;
-  }
-  return number;
-}
-
-/* Loads scales that are `stride` apart, and multiplies them by the factor. */
-static bool load_scales(const Generator *generator, int64_t number, int64_t stride, int64_t count,
-                        float *out) {
-  const Scaled *scaled = generator->scaled;
-  float factor = scaled->loops->factor, inverse = 1 / factor;
-  PrimitiveType type = scaled->scales.type;
-  bool exact = true;
-  if (generator->scales) {
-    Loader loader = loader_for(type, arithmetic_for(F32, F32, F32), F32);
-    load_elements(&loader, generator->scales + number * type_bytes(type), stride, count,
-                  (uint8_t *)out);
-  }
-  for (int64_t i = 0; i < count; i++) {
-    float scale = generator->scales ? out[i] : scaled->scale;
-    out[i] = scale * factor;
-    exact &= out[i] * inverse == scale || scale != scale;
-  }
-  return exact;
-}
-
-bool scaled_fill(const Generator *generator, int64_t first, int64_t count, float *out) {
-  const Scaled *scaled = generator->scaled;
-  int inner = scaled->rank - 1;
-  bool exact = true;
-  int64_t stride = scaled->strides[inner];
-  while (count > 0) {
-    int64_t left, number = scale_at(scaled, first, inner, &left), some = min_i64(left, count);
-    exact &= load_scales(generator, number, stride ? stride : 1, stride ? some : 1, out);
-    for (int64_t i = 1; i < some && !stride; i++) out[i] = out[0];
-    out += some;
-    first += some;
-    count -= some;
-  }
-  return exact;
-}
-
-bool scaled_fill_blocks(const Generator *generator, int64_t first, int64_t count, int64_t block,
-                        float *out) {
-  const Scaled *scaled = generator->scaled;
-  int inner = scaled->rank - 1;
-  bool exact = true;
-  while (inner > 0 && scaled->strides[inner] == 0) inner--;
-  for (count = divide_up(count, block); count > 0;) {
-    int64_t left, number = scale_at(scaled, first, inner, &left);
-    int64_t some = max_i64(min_i64(left / block, count), 1);
-    int64_t run = scaled_run(scaled);
-    exact &=
-        load_scales(generator, number, scaled->strides[inner] * max_i64(block / run, 1), some, out);
-    out += some;
-    first += some * block;
-    count -= some;
-  }
-  return exact;
 }

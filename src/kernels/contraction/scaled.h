@@ -1,32 +1,52 @@
 /*
-** Dequantised operands: computed operands (Generator) whose elements are numbers of a narrow type, each widened to f32 and
-** multiplied by a scale. Kernels with loops for such numbers (inner/narrow.h) then read the arrays themselves.
+** Dequantised operands: computed operands (Generator) whose elements are narrow numbers, each widened to f32 or looked up
+** in a table, and then scaled, or moved by a zero point: a short list of steps.
 **
-** The numbers lie in the order of the elements. A scale belongs to a tensor, a row, a column, a block: loops over the
-** elements, outermost first, tell which one.
+**     ((widen(numbers[i]) - zeros[...]) * scales[...]        numbers * scales, and other orders
+**     table[numbers[i]] * scales[...]                        a codebook; any function of a byte
+**
+** The numbers lie in the order of the elements. The operand of a step belongs to a tensor, a row, a column, a block: loops
+** over the elements, outermost first, tell which one. Each step is rounded as the program rounds it. scaled_generate computes
+** any of these, a block in the first cache at a time. Kernels with loops for numbers times one scale (inner/narrow.h) read
+** the arrays themselves.
 */
 #ifndef XLA_KERNELS_CONTRACTION_SCALED_H
 #define XLA_KERNELS_CONTRACTION_SCALED_H
 
 #include "kernels/contraction/contraction.h"
 #include "kernels/contraction/inner/narrow.h"
+#include "kernels/contraction/inner/steps.h"
 #include "kernels/kernels.h"
-#include "plan/loop_nest.h"
+#include "plan/loop_plan.h"
 
 /* An array that a loop reads: a parameter of its computation, from an offset on, which depends on the starts of slices. */
 typedef struct ScaledInput {
   PrimitiveType type;
   int parameter; /* -1: none */
-  int64_t constant, start[MAX_STARTS];
+  int64_t constant, start[MAX_STARTS], strides[MAX_LOOPS];
 } ScaledInput;
 
+typedef struct ScaledStep {
+  StepKind kind;
+  bool rounds;       /* to bf16 */
+  ScaledInput input; /* the second operand */
+  float value;       /* the same, if it is a known number */
+} ScaledStep;
+
+/* The value of a byte: the element of the table at that position, or a known number. */
+typedef struct TableEntry {
+  int32_t position; /* -1: `value` */
+  float value;
+} TableEntry;
+
 struct Scaled {
-  const NarrowLoops *loops; /* NULL: the numbers are not narrow; then all scales are 1 */
-  bool has_scales;          /* other than 1 */
-  ScaledInput numbers, scales;
-  float scale; /* if all elements have one that is known */
+  const NarrowLoops *loops; /* NULL: there are no loops for these numbers and steps */
+  ScaledInput numbers, table;
+  const TableEntry *entries; /* of each byte; NULL: numbers are widened */
+  int step_count;
+  ScaledStep steps[MAX_SCALED_STEPS];
   int rank;
-  int64_t sizes[MAX_LOOPS], strides[MAX_LOOPS]; /* strides: in the array of scales */
+  int64_t sizes[MAX_LOOPS];
   int start_count;
   struct {
     int parameter;
@@ -35,21 +55,42 @@ struct Scaled {
   } starts[MAX_STARTS];
 };
 
-/* Returns what a loop computes as numbers times scales; NULL if it computes something else. */
+/* Returns how a loop computes its result, which is of f32, as above; NULL if it computes something else. */
 const Scaled *scaled_of(const Instruction *loop, Arena *arena);
+/* Whether the elements are the numbers as they are. */
+static inline bool scaled_is_plain(const Scaled *scaled) {
+  return scaled->step_count == 0 && !scaled->entries;
+}
+
+/* scaled_table.c: sets the table to the values of a node that is a function of one byte of an array in order. Returns false
+** if it is none. */
+bool scaled_tabulate(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Arena *arena);
+/* Whether a node is an array that the loops read in the order of the elements. */
+bool scaled_in_order(const LoopPlan *plan, const LoopNode *node);
+ScaledInput scaled_input(const LoopPlan *plan, const LoopNode *node);
+
+/* ---- Reading (scaled_read.c) ---- */
+
 /* Sets the generator's arrays. inputs: the loop's operands. */
 void scaled_find(const Scaled *scaled, const uint8_t *const *inputs, Generator *generator);
+/* Computes elements: the `run` of a Generator. */
+void scaled_generate(const Generator *generator, int64_t first, int64_t count, void *out);
 
-/* Returns the number of lines of `line` elements, from a multiple of that number on, that have the same scales; 0 if the
-** loops are not made of lines. */
-int64_t scaled_lines(const Scaled *scaled, int64_t line);
-/* Returns the number of neighbouring elements with one scale. */
-int64_t scaled_run(const Scaled *scaled);
+/* The steps of narrow loops: the scale is the last one, the zero the one before it. */
+typedef enum NarrowStep { SCALE, ZERO } NarrowStep;
 
-/* Write the scales of `count` elements from number `first` on, times the loops' factor: one for each element, or one for
-** each `block` elements, which is a multiple of the run or all. Return false if the factor makes a scale inexact. */
-bool scaled_fill(const Generator *generator, int64_t first, int64_t count, float *out);
-bool scaled_fill_blocks(const Generator *generator, int64_t first, int64_t count, int64_t block,
-                        float *out);
+/* Returns the number of lines of `line` elements, from a multiple of that number on, that have the same scales, or zeros; 0 if
+** the loops are not made of lines. */
+int64_t scaled_lines(const Scaled *scaled, NarrowStep step, int64_t line);
+/* Returns the number of neighbouring elements with one scale, or zero. */
+int64_t scaled_run(const Scaled *scaled, NarrowStep step);
+
+/* Writes the scales, times the loops' factor, or the zeros, divided by it, of `count` elements: of number `first` and those
+** after it, `apart` elements from each other. Returns false if the factor makes one inexact. */
+bool scaled_fill(const Generator *generator, NarrowStep step, int64_t first, int64_t count,
+                 int64_t apart, float *out);
+/* The same of `lines` lines, which are `line` elements apart: `count` operands of each. */
+bool scaled_fill_lines(const Generator *generator, NarrowStep step, int64_t first, int64_t line,
+                       int64_t lines, int64_t count, int64_t apart, float *out);
 
 #endif

@@ -51,16 +51,21 @@ static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool
   if (arithmetic->reals != 1 || arithmetic->lanes != LANES_F32) return narrow;
   if (!narrow.scaled) {
     bool widens = operand_loader(c, arithmetic, RHS).widens;
-    if (widens) narrow.loops = narrow_loops(narrow.type, false);
+    if (widens) narrow.loops = narrow_loops(narrow.type, NARROW_PLAIN);
     return narrow;
   }
   const Scaled *scaled = narrow.scaled->scaled;
-  if (!scaled) return narrow;
+  if (!scaled || !scaled->loops) return narrow;
   narrow.type = scaled->numbers.type;
-  int64_t run = scaled_run(scaled), depth = axes_size(&c->depth);
+  int64_t run = scaled_run(scaled, SCALE), zero_run = scaled_run(scaled, ZERO);
+  int64_t depth = axes_size(&c->depth), columns = axes_size(&c->columns);
   bool fits = along_depth ? run % depth == 0 || (run % LINE_STEP == 0 && run <= MAX_SCALED)
-                          : scaled_lines(scaled, axes_size(&c->columns)) >= NARROW_DEPTH;
-  if (fits || !scaled->loops->factor) narrow.loops = scaled->loops;
+                          : scaled_lines(scaled, SCALE, columns) >= NARROW_DEPTH &&
+                                scaled_lines(scaled, ZERO, columns) >= NARROW_DEPTH;
+  if (along_depth && zero_run % depth != 0 && (run > MAX_SCALED || zero_run % run != 0)) {
+    return narrow;
+  }
+  if (fits) narrow.loops = scaled->loops;
   return narrow;
 }
 
@@ -68,7 +73,7 @@ static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool
 static int64_t depth_step(const Narrow *narrow, bool along_depth) {
   enum { STEP = 32 };
   if (!narrow->loops || !narrow->scaled || !narrow->scaled->scaled || !along_depth) return STEP;
-  int64_t run = scaled_run(narrow->scaled->scaled);
+  int64_t run = scaled_run(narrow->scaled->scaled, SCALE);
   return run > MAX_SCALED || STEP % run == 0 ? STEP : run % STEP == 0 ? run : 2 * run;
 }
 
@@ -313,40 +318,61 @@ enum { MAX_SCALES = 4096, PREPARED_BYTES = 17408 };
 /* Returns the bytes from one prepared row to the next: rows in other cache sets. */
 static int64_t prepared_row(int64_t count) { return 2 * round_up(count, LINE_STEP) + 64; }
 
-/* Multiplies lines or rows from element number `first` on. Returns false, and changes nothing, if their numbers or scales do
-** not suit the loops. */
+/* Scales, and zeros, of lines or rows that share them, and of which neighbours are `length` numbers. */
+typedef struct Scales {
+  _Alignas(16) float scale[MAX_SCALES + LINE_STEP];
+  _Alignas(16) float zero[MAX_SCALES + LINE_STEP];
+  const float *zeros;
+  int64_t length, apart;
+} Scales;
+
+static void fill_same(float value, int64_t count, float *out) {
+  for (int64_t i = 0; i < count; i++) out[i] = value;
+}
+
+/* Sets the scales of `lines` lines or rows of `count` numbers from element number `first` on. Returns false if they do not
+** suit the loops. */
+static bool scales_set(Scales *scales, const Narrow *narrow, bool along_depth, int64_t first,
+                       int64_t stride, int64_t lines, int64_t count) {
+  const Generator *scaled = narrow->loops->factor ? narrow->scaled : NULL;
+  scales->length = count;
+  scales->apart = 0;
+  scales->zeros = scales->scale;
+  if (!scaled || !scaled->scaled->step_count) {
+    fill_same(narrow->loops->factor, along_depth ? 1 : count, scales->scale);
+    return true;
+  }
+  bool moved = scaled->scaled->step_count > 1;
+  if (moved) scales->zeros = scales->zero;
+  if (!along_depth) {
+    return scaled_fill(scaled, SCALE, first, count, 1, scales->scale) &&
+           (!moved || scaled_fill(scaled, ZERO, first, count, 1, scales->zero));
+  }
+  int64_t run = scaled_run(scaled->scaled, SCALE);
+  if (first % run + count > run) {
+    if (first % run) return false;
+    scales->length = run;
+  }
+  scales->apart = divide_up(count, scales->length);
+  int64_t apart = scales->apart, length = scales->length;
+  return scaled_fill_lines(scaled, SCALE, first, stride, lines, apart, length, scales->scale) &&
+         (!moved ||
+          scaled_fill_lines(scaled, ZERO, first, stride, lines, apart, length, scales->zero));
+}
+
+/* Multiplies lines or rows, the first of them number `line` of those that have the scales. Returns false, and changes nothing,
+** if the loops misread a number. */
 static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vectors *vectors,
-                            int64_t first, bool along_depth) {
-  _Alignas(16) float scales[MAX_SCALES + LINE_STEP];
+                            const Scales *scales, int64_t first, int64_t line, bool along_depth) {
   _Alignas(16) uint8_t prepared[PREPARED_BYTES];
   const NarrowLoops *loops = narrow->loops;
-  const Generator *scaled = loops->factor ? narrow->scaled : NULL;
   int64_t lines = along_depth ? block->columns : block->depth;
-  int64_t count = along_depth ? block->depth : block->columns, length = count;
+  int64_t count = along_depth ? block->depth : block->columns;
   ptrdiff_t bytes = type_bytes(narrow->type);
   ptrdiff_t stride = (ptrdiff_t)block->stride / type_bytes(block->loader.from) * bytes;
   const uint8_t *numbers = narrow->scaled ? narrow->scaled->numbers + first * bytes : block->data;
-  for (int64_t i = 0; i < lines && loops->special; i++) {
-    if (narrow_has_special(loops, numbers + i * stride, count)) return false;
-  }
-  int64_t filled = along_depth ? 1 : count, apart = 0;
-  if (!scaled) {
-    for (int64_t i = 0; i < filled && loops->factor; i++) scales[i] = loops->factor;
-  } else if (!along_depth) {
-    if (!scaled_fill(scaled, first, count, scales)) return false;
-  } else {
-    int64_t run = scaled_run(scaled->scaled);
-    if (first % run + count > run) {
-      if (first % run) return false;
-      length = run;
-    }
-    apart = divide_up(count, length);
-    for (int64_t i = 0; i < lines; i++) {
-      if (!scaled_fill_blocks(scaled, first + i * stride / bytes, count, length,
-                              scales + i * apart)) {
-        return false;
-      }
-    }
+  for (int64_t i = 0; i < lines && loops->misread; i++) {
+    if (narrow_has_misread(loops, numbers + i * stride, count)) return false;
   }
   if (loops->prepare) {
     int64_t row = prepared_row(count);
@@ -356,46 +382,54 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
     numbers = prepared;
     stride = row;
   }
-  NarrowBlock all = {(int)vectors->count,
-                     (int)block->columns,
-                     (int)block->depth,
-                     vectors->data,
-                     numbers,
-                     (ptrdiff_t)vectors->stride,
-                     stride,
-                     scales,
-                     apart * (ptrdiff_t)sizeof *scales,
-                     (int)round_up(length, LINE_STEP),
-                     block->sums,
-                     (ptrdiff_t)block->sums_stride};
+  int64_t list = along_depth ? line * scales->apart : 0;
+  NarrowBlock all = {.rows = (int)vectors->count,
+                     .columns = (int)block->columns,
+                     .depth = (int)block->depth,
+                     .vectors = vectors->data,
+                     .matrix = numbers,
+                     .vector_stride = (ptrdiff_t)vectors->stride,
+                     .matrix_stride = stride,
+                     .scales = scales->scale + list,
+                     .zeros = scales->zeros + list,
+                     .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
+                     .scale_block = (int)round_up(scales->length, LINE_STEP),
+                     .table = narrow->scaled ? narrow->scaled->table : NULL,
+                     .sums = block->sums,
+                     .sums_stride = (ptrdiff_t)block->sums_stride};
   (along_depth ? loops->by_columns : loops->by_depth)(&all);
   return true;
 }
 
-/* Returns how many lines, or rows, from one on share a list of scales, and have room. */
+/* Returns how many lines, or rows, from one on share a list of scales, or have room for their lists. */
 static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t first,
                              bool along_depth) {
   const Generator *scaled = narrow->loops->factor ? narrow->scaled : NULL;
   int64_t count = along_depth ? block->depth : block->columns;
-  int64_t most = narrow->loops->prepare ? PREPARED_BYTES / prepared_row(count) : INT32_MAX;
-  if (!scaled) return most;
-  int64_t run = scaled_run(scaled->scaled);
-  if (along_depth)
-    return min_i64(most, run >= count ? MAX_SCALES : MAX_SCALES / divide_up(count, run));
-  int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from);
-  int64_t same = scaled_lines(scaled->scaled, stride);
-  return min_i64(most, same - first / stride % same);
+  if (!scaled || !scaled->scaled->step_count) return INT32_MAX;
+  if (along_depth) {
+    int64_t run = scaled_run(scaled->scaled, SCALE);
+    return run >= count ? MAX_SCALES : MAX_SCALES / divide_up(count, run);
+  }
+  int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from), line = first / stride;
+  int64_t same = scaled_lines(scaled->scaled, SCALE, stride);
+  int64_t same_zero = scaled_lines(scaled->scaled, ZERO, stride);
+  return min_i64(same - line % same, same_zero - line % same_zero);
 }
 
-/* first: the number of the block's first element. */
-static void add_narrow(const Narrow *narrow, const Block *block, const Vectors *vectors,
-                       int64_t first, bool along_depth) {
-  int64_t lines = along_depth ? block->columns : block->depth, some;
-  int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from);
-  for (int64_t i = 0; i < lines; i += some) {
+/* Multiplies lines or rows from `begin` to `end` of a block, whose scales are set if `suits`. */
+static void add_lines(const Narrow *narrow, const Block *block, const Vectors *vectors,
+                      const Scales *scales, bool suits, int64_t first, int64_t begin, int64_t end,
+                      bool along_depth) {
+  int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from), some;
+  int64_t count = along_depth ? block->depth : block->columns;
+  /* Numbers that are looked at before, or prepared, stay in the first cache. */
+  bool apart = narrow->loops->misread || narrow->loops->prepare;
+  int64_t most = apart ? max_i64(PREPARED_BYTES / prepared_row(count), 1) : end - begin;
+  for (int64_t i = begin; i < end; i += some) {
     Block part = *block;
     Vectors there = *vectors;
-    some = min_i64(lines_at_once(narrow, block, first + i * stride, along_depth), lines - i);
+    some = min_i64(most, end - i);
     part.data += (size_t)i * block->stride;
     *(along_depth ? &part.columns : &part.depth) = some;
     if (along_depth) {
@@ -404,8 +438,26 @@ static void add_narrow(const Narrow *narrow, const Block *block, const Vectors *
       there.data = (const float *)vectors->data + i;
       there.depth = (int)some;
     }
-    if (multiply_narrow(narrow, &part, &there, first + i * stride, along_depth)) continue;
+    if (suits && multiply_narrow(narrow, &part, &there, scales, first + i * stride, i - begin,
+                                 along_depth)) {
+      continue;
+    }
     (along_depth ? add_by_columns : add_by_depth)(&part, &there);
+  }
+}
+
+/* first: the number of the block's first element. */
+static void add_narrow(const Narrow *narrow, const Block *block, const Vectors *vectors,
+                       int64_t first, bool along_depth) {
+  Scales scales;
+  int64_t lines = along_depth ? block->columns : block->depth, some;
+  int64_t count = along_depth ? block->depth : block->columns;
+  int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from);
+  for (int64_t i = 0; i < lines; i += some) {
+    int64_t at = first + i * stride;
+    some = min_i64(lines_at_once(narrow, block, at, along_depth), lines - i);
+    bool suits = scales_set(&scales, narrow, along_depth, at, stride, some, count);
+    add_lines(narrow, block, vectors, &scales, suits, first, i, i + some, along_depth);
   }
 }
 

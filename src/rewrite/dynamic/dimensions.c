@@ -12,24 +12,11 @@ static bool *put_flags(const Shape *shape, bool *out) {
   return out;
 }
 
-int shape_dynamic_dimensions(const Shape *shape) {
-  int count = 0;
-  for (int i = 0; shape->dynamic && i < shape->rank; i++) count += shape->dynamic[i];
-  for (int i = 0; i < shape->tuple_size; i++) count += shape_dynamic_dimensions(shape->elements[i]);
-  return count;
-}
-
 Sizes no_sizes(Dynamic *d, const Shape *shape) {
   return ARENA_ARRAY(d->scratch, Instruction *, size_count(shape));
 }
 
 /* ---- Dynamic dimensions of a module ---- */
-
-static bool is_dynamic(const Instruction *instruction) {
-  Opcode opcode = instruction->opcode;
-  return opcode == HLO_SET_DIMENSION_SIZE || opcode == HLO_GET_DIMENSION_SIZE ||
-         opcode == HLO_DYNAMIC_RESHAPE || shape_dynamic_dimensions(instruction->shape);
-}
 
 static bool calls_any(const Instruction *instruction, Computation *const *list, int count,
                       Arena *scratch) {
@@ -53,7 +40,7 @@ static void find_dynamic(const Module *module, Callees *callees, Arena *scratch)
     bool found = false;
     for (int i = 0; i < computation->count && !found; i++) {
       const Instruction *instruction = computation->instructions[i];
-      found = is_dynamic(instruction) ||
+      found = instruction_is_dynamic(instruction) ||
               calls_any(instruction, callees->dynamic, callees->dynamic_count, scratch);
     }
     if (found) callees->dynamic[callees->dynamic_count++] = computation;
@@ -92,7 +79,7 @@ static void replace_operands(const Dynamic *d, Instruction *instruction) {
 static bool visit(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
   Instruction **stands_for = &d->to[instruction->id];
   *stands_for = instruction;
-  bool any = is_dynamic(instruction);
+  bool any = instruction_is_dynamic(instruction);
   for (int k = 0; k < instruction->operand_count && !any; k++) {
     any = any_dynamic(operands[k], size_count(instruction->operands[k]->shape));
   }
@@ -209,16 +196,6 @@ static void strip_module(Module *module) {
       if (instruction->literal) strip_literal(module->arena, instruction->literal);
     }
   }
-}
-
-bool module_has_dynamic_dimensions(const Module *module) {
-  for (int c = 0; c < module->count; c++) {
-    const Computation *computation = module->computations[c];
-    for (int i = 0; i < computation->count; i++) {
-      if (is_dynamic(computation->instructions[i])) return true;
-    }
-  }
-  return false;
 }
 
 bool dynamic_dimensions_resolve(Module *module, Error *error) {

@@ -36,6 +36,11 @@ typedef struct Dynamic {
   Sizes *parameter_sizes;   /* by number */
 } Dynamic;
 
+/* ---- queries.c ---- */
+
+/* Whether an instruction has a dynamic dimension, or is about one. */
+bool instruction_is_dynamic(const Instruction *instruction);
+
 /* ---- dynamic.c ---- */
 
 int size_count(const Shape *shape); /* entries in its Sizes */

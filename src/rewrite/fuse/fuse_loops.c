@@ -405,6 +405,15 @@ static bool has_producer(const Fuser *fuser, const Instruction *x) {
   return has;
 }
 
+/* Whether a gather looks numbers up in a small table: a codebook, which a product may compute (fuse_operands.c). */
+static bool is_lookup(const Fuser *fuser, const Instruction *x) {
+  enum { MAX_TABLE = 256 };
+  const Instruction *table = x->operands[0];
+  return table->shape->rank == 1 && shape_elements(table->shape) <= MAX_TABLE &&
+         shape_elements(x->operands[1]->shape) == shape_elements(x->shape) &&
+         has_producer(fuser, x);
+}
+
 /* Whether a group of this root is worth a loop. A loop for some operations alone would do nothing, or no more than
 ** a kernel. Of a value that a dynamic slice reads, only the slice is computed. */
 static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
@@ -413,9 +422,9 @@ static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
     return is_producer(fuser, x->operands[0]) || is_computed_in_parts(fuser, x->operands[0]);
   case HLO_CONCATENATE:
   case HLO_PAD: return has_producer(fuser, x);
+  case HLO_GATHER: return is_lookup(fuser, x);
   case HLO_CONSTANT:
   case HLO_COPY:
-  case HLO_GATHER:
   case HLO_RESHAPE: return false;
   case HLO_BITCAST_CONVERT: return type_bits(x->shape->type) < 8;
   default: return true;

@@ -4,8 +4,7 @@ import numpy as np
 
 from .attributes import Attribute, BoolAttr, FloatAttr, IntegerAttr
 from .numbers import dtype_of, element_type_of, nested_text
-from .types import (FloatType, IndexType, IntegerType, RankedTensorType,
-                    ShapedType)
+from .types import FloatType, IndexType, IntegerType, RankedTensorType, ShapedType
 
 _HEX_ABOVE = 100
 

@@ -10,8 +10,15 @@ its own for the whole operation.
 import re
 
 from . import forms
-from .attributes import (BoolAttr, DenseI64ArrayAttr, FloatAttr, IntegerAttr, StringAttr,
-                         SymbolRefAttr, symbol_text)
+from .attributes import (
+    BoolAttr,
+    DenseI64ArrayAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    symbol_text,
+)
 
 _PLACE = re.compile(r"\{([:!]?)([a-z_A-Z0-9]*)\}|(<\?)|(\?>)")
 

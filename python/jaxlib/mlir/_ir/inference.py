@@ -3,8 +3,17 @@
 
 from .elements import DenseElementsAttr
 from .structs import Bounds
-from .types import (DYNAMIC, ComplexType, FutureType, IntegerType, RankedTensorType,
-                    TokenType, TupleType, i1, i32)
+from .types import (
+    DYNAMIC,
+    ComplexType,
+    FutureType,
+    IntegerType,
+    RankedTensorType,
+    TokenType,
+    TupleType,
+    i1,
+    i32,
+)
 
 
 def infer(name, operands, attributes, row):

@@ -3,8 +3,17 @@
 import enum
 
 from .context import context_of, current_property, pop, push, state
-from .lists import (BlockArgumentList, BlockPredecessors, BlockSuccessors, OpAttributeMap,
-                    OpOperandList, OpOperands, OpResultList, OpSuccessors, RegionSequence)
+from .lists import (
+    BlockArgumentList,
+    BlockPredecessors,
+    BlockSuccessors,
+    OpAttributeMap,
+    OpOperandList,
+    OpOperands,
+    OpResultList,
+    OpSuccessors,
+    RegionSequence,
+)
 from .location import UNKNOWN, location_or_current
 from .registry import find_class, find_row
 

@@ -11,7 +11,7 @@ from .numbers import type_named
 from .operations import Block, Operation
 from .registry import find_row
 from .structs import KNOWN
-from .syntax import Syntax, _ALIAS
+from .syntax import _ALIAS, Syntax
 from .types import FunctionType, RankedTensorType, i64
 
 # Classes of attributes that formats write without their names, by the names of the attributes.

@@ -1,7 +1,6 @@
 """Tables of symbols: operations with a name inside another."""
 
-from .attributes import (ArrayAttr, DictAttr, FlatSymbolRefAttr, StringAttr, SymbolRefAttr,
-                         TypeAttr)
+from .attributes import ArrayAttr, DictAttr, FlatSymbolRefAttr, StringAttr, SymbolRefAttr, TypeAttr
 from .operations import _OperationBase
 
 

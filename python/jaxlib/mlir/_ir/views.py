@@ -1,11 +1,27 @@
 """Views of operations: the classes and builder functions that tables of dialects give."""
 
 from . import registry
-from .attributes import (ArrayAttr, Attribute, BoolAttr, DenseBoolArrayAttr, DenseF32ArrayAttr,
-                         DenseF64ArrayAttr, DenseI8ArrayAttr, DenseI16ArrayAttr,
-                         DenseI32ArrayAttr, DenseI64ArrayAttr, DictAttr, FlatSymbolRefAttr,
-                         FloatAttr, IntegerAttr, StringAttr, SymbolRefAttr, TypeAttr, UnitAttr)
-from .context import MLIRError, DiagnosticInfo
+from .attributes import (
+    ArrayAttr,
+    Attribute,
+    BoolAttr,
+    DenseBoolArrayAttr,
+    DenseF32ArrayAttr,
+    DenseF64ArrayAttr,
+    DenseI8ArrayAttr,
+    DenseI16ArrayAttr,
+    DenseI32ArrayAttr,
+    DenseI64ArrayAttr,
+    DictAttr,
+    FlatSymbolRefAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    TypeAttr,
+    UnitAttr,
+)
+from .context import DiagnosticInfo, MLIRError
 from .inference import infer
 from .location import location_or_current
 from .operations import Operation, OpResultList, Value, _insert, _OperationBase

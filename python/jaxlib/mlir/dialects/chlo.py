@@ -4,8 +4,8 @@ Each line of the table is an operation: `name Class function | parameters | resu
 flags`; registry.py describes them.
 """
 
-from .._ir.views import define_dialect
 from .._ir.structs import define_enumerations, define_structures
+from .._ir.views import define_dialect
 
 _TABLE = """
 acos | operand | ~ | {operand}{} : {:operand} -> {:results}

@@ -7,8 +7,14 @@ flags`; registry.py describes them.
 import enum
 
 from .._ir.registry import set_class
-from .._ir.structs import (Bounds, ConvDimensions, ResultAccuracy, define, define_enumerations,
-                           define_structures)
+from .._ir.structs import (
+    Bounds,
+    ConvDimensions,
+    ResultAccuracy,
+    define,
+    define_enumerations,
+    define_structures,
+)
 from .._ir.types import FutureType, TokenType  # noqa: F401
 from .._ir.views import define_dialect
 

@@ -2,9 +2,9 @@
 ** Loops that multiply a few vectors of f32 by a matrix of narrow numbers, each times a scale, without writing the widened
 ** matrix:
 **
-**     sums[row][column] += sum over depth of vectors[row][depth] * (widen(matrix[depth][column]) * scale[...])
+**     sums[row][column] += sum over depth of vectors[row][depth] * ((widen(matrix[depth][column]) - zero[...]) * scale[...])
 **
-** The number times its scale is rounded to f32, then the product, then the sum.
+** The number less its zero is rounded to f32, then that times its scale, then the product, then the sum.
 */
 #ifndef XLA_KERNELS_CONTRACTION_NARROW_H
 #define XLA_KERNELS_CONTRACTION_NARROW_H
@@ -24,29 +24,37 @@ typedef struct NarrowBlock {
   const uint8_t *vectors, *matrix;
   ptrdiff_t vector_stride, matrix_stride;
   /* By depth: one scale for each column. By columns: one for each line and `scale_block` numbers of the depth, which is a
-  ** multiple of 16; lines are scale_stride apart. Each is multiplied by the type's factor. */
-  const float *scales;
+  ** multiple of 16; lines are scale_stride apart. Each is multiplied by the type's factor. The same of zeros, which are
+  ** divided by it; only loops of moved numbers read them. */
+  const float *scales, *zeros;
   ptrdiff_t scale_stride;
   int scale_block;
+  const float *table; /* of numbers that are looked up: 16 values */
   uint8_t *sums;
   ptrdiff_t sums_stride;
 } NarrowBlock;
 
 typedef void NarrowLoop(const NarrowBlock *block);
 
+/* Numbers that the loops misread. */
+typedef enum Misread { MISREAD_NONE, MISREAD_LARGEST_F16, MISREAD_BYTES_FROM_16 } Misread;
+
 typedef struct NarrowLoops {
   NarrowLoop *by_depth;   /* matrix[depth] are contiguous rows */
   NarrowLoop *by_columns; /* matrix[column] are contiguous lines */
   float factor; /* of scales: a power of two, which the loops leave out; 0: they take no scales */
-  int special; /* bits of the upper byte of numbers that the loops misread, if all are set; 0: none */
+  Misread misread;
   /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
   void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
 } NarrowLoops;
 
-/* Returns the loops of a type; NULL if it has none. scaled: there are scales other than 1. */
-const NarrowLoops *narrow_loops(PrimitiveType type, bool scaled);
+/* What happens to a number before it is multiplied by a vector. */
+typedef enum NarrowForm { NARROW_PLAIN, NARROW_SCALED, NARROW_MOVED, NARROW_LOOKED_UP } NarrowForm;
 
-/* Whether one of `count` two-byte elements is misread: an infinity or a NaN of f16. */
-bool narrow_has_special(const NarrowLoops *loops, const uint8_t *elements, int64_t count);
+/* Returns the loops of a type; NULL if it has none. Numbers that are looked up are bytes. */
+const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form);
+
+/* Whether one of `count` elements is misread. */
+bool narrow_has_misread(const NarrowLoops *loops, const uint8_t *elements, int64_t count);
 
 #endif

@@ -21,6 +21,12 @@ static inline v128_t upper_high(v128_t x) {
   wasm_i8x16_swizzle(x, wasm_i8x16_make(-1, -1, -1, (first), -1, -1, -1, (first) + 1, -1, -1, -1, \
                                         (first) + 2, -1, -1, -1, (first) + 3))
 
+/* Interleave the lower or the upper eight bytes of two vectors. */
+#define LOW_BYTES(x, y) \
+  wasm_i8x16_shuffle(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH_BYTES(x, y) \
+  wasm_i8x16_shuffle(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+
 /* Moves the sign, exponent and mantissa of numbers with a 5-bit exponent, in the upper bits of lanes, to their place in
 ** f32: a number that is 2^112 too small. Infinity and NaN become numbers. */
 static inline v128_t half_to_tiny(v128_t upper) {
@@ -46,9 +52,7 @@ static inline Halves f8_to_bf16(v128_t x, int mantissa, int bias, int finite, v1
   low = wasm_i8x16_add(low, wasm_i8x16_swizzle(more_low, magnitude));
   high = wasm_v128_or(high, wasm_v128_and(special, wasm_i8x16_const_splat(0x7f)));
   high = wasm_v128_or(high, wasm_v128_and(x, wasm_i8x16_const_splat(-128)));
-  return (Halves){
-      wasm_i8x16_shuffle(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
-      wasm_i8x16_shuffle(low, high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
+  return (Halves){LOW_BYTES(low, high), HIGH_BYTES(low, high)};
 }
 static inline Halves f8e4m3fn_to_bf16(v128_t x) {
   return f8_to_bf16(
@@ -59,6 +63,40 @@ static inline Halves f8e5m2_to_bf16(v128_t x) {
   return f8_to_bf16(x, 2, 0x38, 0x7b,
                     wasm_i8x16_const(-0x38, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
                     wasm_i8x16_const(0, 0x60, -0x40, -0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+}
+
+/* Byte number i of each of 16 floats. */
+typedef struct Planes {
+  v128_t byte[4];
+} Planes;
+
+static inline Planes planes_of(const float *table) {
+  v128_t a = wasm_v128_load(table), b = wasm_v128_load(table + 4);
+  v128_t c = wasm_v128_load(table + 8), d = wasm_v128_load(table + 12);
+  /* Of four floats: bytes 0, then 1, 2, 3. */
+  const v128_t turn = wasm_i8x16_const(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  a = wasm_i8x16_swizzle(a, turn);
+  b = wasm_i8x16_swizzle(b, turn);
+  c = wasm_i8x16_swizzle(c, turn);
+  d = wasm_i8x16_swizzle(d, turn);
+  v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), cd = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5);
+  v128_t ab2 = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7), cd2 = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
+  return (Planes){{wasm_i64x2_shuffle(ab, cd, 0, 2), wasm_i64x2_shuffle(ab, cd, 1, 3),
+                   wasm_i64x2_shuffle(ab2, cd2, 0, 2), wasm_i64x2_shuffle(ab2, cd2, 1, 3)}};
+}
+
+/* Looks up 16 indices below 16. */
+static inline void look_up_16(const Planes *planes, v128_t index, v128_t out[4]) {
+  v128_t a = wasm_i8x16_swizzle(planes->byte[0], index);
+  v128_t b = wasm_i8x16_swizzle(planes->byte[1], index);
+  v128_t c = wasm_i8x16_swizzle(planes->byte[2], index);
+  v128_t d = wasm_i8x16_swizzle(planes->byte[3], index);
+  v128_t low = LOW_BYTES(a, b), high = LOW_BYTES(c, d);
+  v128_t low2 = HIGH_BYTES(a, b), high2 = HIGH_BYTES(c, d);
+  out[0] = wasm_i16x8_shuffle(low, high, 0, 8, 1, 9, 2, 10, 3, 11);
+  out[1] = wasm_i16x8_shuffle(low, high, 4, 12, 5, 13, 6, 14, 7, 15);
+  out[2] = wasm_i16x8_shuffle(low2, high2, 0, 8, 1, 9, 2, 10, 3, 11);
+  out[3] = wasm_i16x8_shuffle(low2, high2, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
 #endif

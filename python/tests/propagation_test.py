@@ -1,0 +1,81 @@
+"""Tests of the shardings that results get. They hold on the real jaxlib, too.
+
+    PYTHONPATH=python python -m unittest python/tests/propagation_test.py
+"""
+
+import os
+import unittest
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+from jax.experimental.shard_alike import shard_alike  # noqa: E402
+from jax.sharding import Mesh, NamedSharding  # noqa: E402
+from jax.sharding import PartitionSpec as P  # noqa: E402
+
+MESH = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
+OPEN = P.UNCONSTRAINED
+
+
+def sharded(*spec):
+    return NamedSharding(MESH, P(*spec))
+
+
+def constrained(x, *spec):
+    return jax.lax.with_sharding_constraint(x, sharded(*spec))
+
+
+def array(*spec):
+    return jax.device_put(jnp.arange(64.0).reshape(8, 8), sharded(*spec))
+
+
+class Propagation(unittest.TestCase):
+    def check(self, function, arguments, *spec):
+        found = jax.jit(function)(*arguments).sharding
+        self.assertTrue(found.is_equivalent_to(sharded(*spec), 2), f"{found}, not {spec}")
+
+    def test_element_wise(self):
+        self.check(lambda a, b: jnp.sin(a) + b, [array("x"), array(None, "y")], "x", "y")
+
+    def test_products(self):
+        self.check(lambda a, b: a @ b, [array("x"), array(None, "y")], "x", "y")
+
+    def test_a_loop_gives_what_its_body_does(self):
+        def f(x):
+            return jax.lax.scan(lambda x, _: (constrained(x, "x", "y"), None), x, None, length=3)[0]
+
+        self.check(f, [array()], "x", "y")
+
+    def test_open_dimensions_take_what_comes(self):
+        self.check(lambda x: constrained(x.T, OPEN, OPEN), [array("x", "y")], "y", "x")
+        self.check(lambda x: constrained(x, "x", OPEN), [array(None, "y")], "x", "y")
+
+    def test_movements(self):
+        self.check(lambda x: jnp.concatenate([x, x], 1), [array("x")], "x")
+        self.check(lambda x: x[:, 2:5], [array("x")], "x")
+        self.check(lambda x: jnp.pad(x, ((0, 0), (1, 1))), [array("x")], "x")
+
+    def test_members_of_a_group_share_a_sharding(self):
+        def f(x):
+            return shard_alike(x, jnp.arange(64.0).reshape(8, 8))[1]
+
+        self.check(f, [array("x", "y")], "x", "y")
+
+    def test_calls_of_exported_functions_whose_names_need_quotes(self):
+        exported = jax.export.export(jax.jit(lambda x: x * 2))(array("x"))
+        with jax.set_mesh(MESH):
+            self.check(exported.call, [array("x")], "x")
+
+    def test_axes_that_shard_map_leaves(self):
+        def inner(x):
+            return constrained(x * x, "x")
+
+        f = jax.shard_map(inner, mesh=MESH, in_specs=P(), out_specs=P(), check_vma=False,
+                          axis_names=frozenset({"y"}))
+        self.check(f, [array("x")], "x")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,31 @@
+/*
+** Loops that dequantise a block of numbers in the first cache: looked up in a table, then moved and scaled.
+*/
+#ifndef XLA_KERNELS_CONTRACTION_STEPS_H
+#define XLA_KERNELS_CONTRACTION_STEPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* x is a number, y the step's operand. */
+typedef enum StepKind {
+  STEP_MULTIPLY,      /* x * y */
+  STEP_ADD,           /* x + y */
+  STEP_SUBTRACT,      /* x - y */
+  STEP_SUBTRACT_FROM, /* y - x */
+  STEP_ROUND,         /* x, rounded to bf16 */
+} StepKind;
+
+/* Applies a step to `count` numbers. Operand i is that of `run` numbers; the first one has `skipped` less. */
+void step_apply(StepKind kind, float *numbers, int64_t count, int64_t run, int64_t skipped,
+                const float *operands);
+/* Rounds numbers to bf16: to nearest, ties to even. */
+void step_round(float *numbers, int64_t count);
+
+/* Multiplies numbers by a power of two. Returns false if that is inexact for one of them. */
+bool step_scale(float *numbers, int64_t count, float power);
+
+/* Looks up bytes, of which only the bits of `mask` count, in a table of 256. Bytes below 16 are faster. */
+void step_lookup(const uint8_t *bytes, int64_t count, int mask, const float *table, float *out);
+
+#endif

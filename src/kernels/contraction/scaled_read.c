@@ -1,0 +1,235 @@
+/* Reads dequantised operands: see scaled.h. */
+#include "base/min_max.h"
+#include "kernels/contraction/elements.h"
+#include "kernels/contraction/inner/widen.h"
+#include "kernels/contraction/scaled.h"
+#include "value/scalar.h"
+
+#include <string.h>
+
+/* ---- Arrays ---- */
+
+static const uint8_t *element_0(const Scaled *scaled, const ScaledInput *input,
+                                const uint8_t *const *inputs) {
+  int64_t at = input->constant;
+  if (input->parameter < 0) return NULL;
+  for (int s = 0; s < scaled->start_count; s++) {
+    int64_t start = scalar_load(scaled->starts[s].type, inputs[scaled->starts[s].parameter], 0).i;
+    at += input->start[s] * min_i64(max_i64(start, 0), scaled->starts[s].limit);
+  }
+  return inputs[input->parameter] + at * type_bytes(input->type);
+}
+
+static void find_table(const Scaled *scaled, const uint8_t *const *inputs, float *table) {
+  const uint8_t *array = scaled->table.parameter < 0 ? NULL : inputs[scaled->table.parameter];
+  for (int i = 0; i < TABLE_ENTRIES; i++) {
+    const TableEntry *entry = &scaled->entries[i];
+    table[i] = entry->position < 0
+                   ? entry->value
+                   : (float)scalar_load(scaled->table.type, array, entry->position).f;
+  }
+}
+
+void scaled_find(const Scaled *scaled, const uint8_t *const *inputs, Generator *generator) {
+  generator->scaled = scaled;
+  generator->numbers = element_0(scaled, &scaled->numbers, inputs);
+  if (scaled->entries) find_table(scaled, inputs, generator->table);
+  for (int i = 0; i < scaled->step_count; i++) {
+    generator->operands[i] = element_0(scaled, &scaled->steps[i].input, inputs);
+  }
+}
+
+/* Returns the number of an element's operand. Sets `left` to the elements from it on that loop `inner` runs over. */
+static int64_t operand_at(const Scaled *scaled, const ScaledInput *input, int64_t element,
+                          int inner, int64_t *left) {
+  int64_t number = 0, unit = 1, rest = element;
+  for (int k = scaled->rank - 1; k >= 0; k--) {
+    int64_t size = scaled->sizes[k], digit = rest % size;
+    number += digit * input->strides[k];
+    if (k == inner) *left = (size - digit) * unit - element % unit;
+    unit *= size;
+    rest /= size;
+  }
+  return number;
+}
+
+/* Returns the innermost loop along which an operand changes, at least 0, and the elements inside of it. */
+static int changing_loop(const Scaled *scaled, const ScaledInput *input, int64_t *run) {
+  int k = scaled->rank - 1;
+  *run = 1;
+  for (; k > 0 && input->strides[k] == 0; k--) *run *= scaled->sizes[k];
+  return k;
+}
+
+static void load_operands(const ScaledInput *input, const uint8_t *data, int64_t number,
+                          int64_t stride, int64_t count, float *out) {
+  Loader loader = loader_for(input->type, arithmetic_for(F32, F32, F32), F32);
+  load_elements(&loader, data + number * type_bytes(input->type), stride, count, (uint8_t *)out);
+}
+
+/* ---- Computing elements ---- */
+
+static void apply(const Scaled *scaled, const ScaledStep *step, const uint8_t *data, int64_t first,
+                  int64_t count, float *to) {
+  enum { SOME = 512 };
+  float list[SOME];
+  int64_t run, left;
+  int inner = changing_loop(scaled, &step->input, &run);
+  int64_t stride = step->input.strides[inner];
+  if (!data || stride == 0) { /* one for all */
+    float value = step->value;
+    if (data) load_operands(&step->input, data, 0, 1, 1, &value);
+    step_apply(step->kind, to, count, count, 0, &value);
+    return;
+  }
+  for (int64_t some; count > 0; count -= some, first += some, to += some) {
+    int64_t number = operand_at(scaled, &step->input, first, inner, &left);
+    int64_t skipped = first % run;
+    const float *operands = list;
+    some = min_i64(left, count);
+    if (step->input.type == F32 && stride == 1) {
+      operands = (const float *)data + number;
+    } else {
+      some = min_i64(some, SOME * run - skipped);
+      load_operands(&step->input, data, number, stride, divide_up(skipped + some, run), list);
+    }
+    step_apply(step->kind, to, some, run, skipped, operands);
+  }
+}
+
+void scaled_generate(const Generator *generator, int64_t first, int64_t count, void *out) {
+  enum { SOME = 1024 };
+  const Scaled *scaled = generator->scaled;
+  PrimitiveType type = scaled->numbers.type;
+  int mask = type_bits(type) < 8 ? (1 << type_bits(type)) - 1 : BYTE_MASK;
+  WidenLoop *widen = widen_loop(type);
+  float *to = out;
+  for (int64_t some; count > 0; count -= some, first += some, to += some) {
+    const uint8_t *numbers = generator->numbers + first * type_bytes(type);
+    some = min_i64(count, SOME);
+    if (scaled->entries) {
+      step_lookup(numbers, some, mask, generator->table, to);
+    } else if (widen) {
+      widen(numbers, some, to);
+    } else {
+      memcpy(to, numbers, (size_t)some * sizeof *to);
+    }
+    for (int i = 0; i < scaled->step_count; i++) {
+      const ScaledStep *step = &scaled->steps[i];
+      if (step->kind != STEP_ROUND) apply(scaled, step, generator->operands[i], first, some, to);
+      if (step->kind == STEP_ROUND || step->rounds) step_round(to, some);
+    }
+  }
+}
+
+/* ---- Scales of loops (inner/narrow.h) ---- */
+
+static const int64_t no_strides[MAX_LOOPS];
+
+/* Returns a step's number; -1: there is none. */
+static int number_of(const Scaled *scaled, NarrowStep step) {
+  return scaled->step_count - 1 - (int)step;
+}
+
+static const int64_t *strides_of(const Scaled *scaled, NarrowStep step) {
+  int number = number_of(scaled, step);
+  return number < 0 ? no_strides : scaled->steps[number].input.strides;
+}
+
+int64_t scaled_lines(const Scaled *scaled, NarrowStep step, int64_t line) {
+  int64_t inside = 1, lines = 1, run = scaled_run(scaled, step);
+  const int64_t *strides = strides_of(scaled, step);
+  int k = scaled->rank - 1;
+  for (; k >= 0 && inside < line; k--) inside *= scaled->sizes[k];
+  if (inside != line) return run % line ? 0 : run / line;
+  for (; k >= 0 && strides[k] == 0; k--) lines *= scaled->sizes[k];
+  return lines;
+}
+
+int64_t scaled_run(const Scaled *scaled, NarrowStep step) {
+  int64_t run = 1;
+  const int64_t *strides = strides_of(scaled, step);
+  for (int k = scaled->rank - 1; k >= 0 && strides[k] == 0; k--) run *= scaled->sizes[k];
+  return run;
+}
+
+/* Loads operands of elements that are `apart`, as many as there are on the innermost loop. Returns their number. */
+static int64_t load_some(const Scaled *scaled, const ScaledStep *step, const uint8_t *data,
+                         int64_t first, int64_t count, int64_t apart, float *out) {
+  int64_t run, left, some;
+  int inner = changing_loop(scaled, &step->input, &run);
+  if (!data || step->input.strides[inner] == 0) {
+    float value = step->value;
+    if (data) load_operands(&step->input, data, 0, 1, 1, &value);
+    for (int64_t i = 0; i < count; i++) out[i] = value;
+    return count;
+  }
+  int64_t number = operand_at(scaled, &step->input, first, inner, &left);
+  if (apart % run == 0) {
+    some = max_i64(min_i64(left / apart, count), 1);
+    load_operands(&step->input, data, number, step->input.strides[inner] * (apart / run), some, out);
+    return some;
+  }
+  some = min_i64(divide_up(run - first % run, apart), count);
+  load_operands(&step->input, data, number, 1, 1, out);
+  for (int64_t i = 1; i < some; i++) out[i] = out[0];
+  return some;
+}
+
+static bool fits_factor(const Scaled *scaled, NarrowStep which, float *operands, int64_t count) {
+  float factor = scaled->loops->factor;
+  return factor == 1 || step_scale(operands, count, which == SCALE ? factor : 1 / factor);
+}
+
+static void fill(const Scaled *scaled, const ScaledStep *step, const uint8_t *data, int64_t first,
+                 int64_t count, int64_t apart, float *out) {
+  for (int64_t some; count > 0; count -= some, first += some * apart, out += some) {
+    some = load_some(scaled, step, data, first, count, apart, out);
+  }
+}
+
+bool scaled_fill(const Generator *generator, NarrowStep which, int64_t first, int64_t count,
+                 int64_t apart, float *out) {
+  const Scaled *scaled = generator->scaled;
+  int number = number_of(scaled, which);
+  fill(scaled, &scaled->steps[number], generator->operands[number], first, count, apart, out);
+  return fits_factor(scaled, which, out, count);
+}
+
+/* Returns the loop of which a step is `line` elements; -1: there is none. */
+static int loop_of_lines(const Scaled *scaled, int64_t line) {
+  int64_t unit = 1;
+  int k = scaled->rank - 1;
+  for (; k >= 0 && unit < line; k--) unit *= scaled->sizes[k];
+  return unit == line ? k : -1;
+}
+
+bool scaled_fill_lines(const Generator *generator, NarrowStep which, int64_t first, int64_t line,
+                       int64_t lines, int64_t count, int64_t apart, float *out) {
+  const Scaled *scaled = generator->scaled;
+  int number = number_of(scaled, which), outer = loop_of_lines(scaled, line);
+  const ScaledStep *step = &scaled->steps[number];
+  const ScaledInput *input = &step->input;
+  const uint8_t *data = generator->operands[number];
+  int64_t run, left, all = lines * count;
+  int inner = changing_loop(scaled, input, &run);
+  if (count == 1) { /* as operands of one line, whose elements are `line` apart */
+    fill(scaled, step, data, first, lines, line, out);
+    return fits_factor(scaled, which, out, all);
+  }
+  for (float *to = out; lines > 0;) {
+    int64_t same = 1, at = data ? operand_at(scaled, input, first, inner, &left) : 0;
+    if (data && outer >= 0 && inner > outer && apart % run == 0 && left >= apart * count) {
+      same = min_i64(scaled->sizes[outer] - first / line % scaled->sizes[outer], lines);
+      for (int64_t i = 0; i < same; i++, at += input->strides[outer], to += count) {
+        load_operands(input, data, at, input->strides[inner] * (apart / run), count, to);
+      }
+    } else {
+      fill(scaled, step, data, first, count, apart, to);
+      to += count;
+    }
+    lines -= same;
+    first += same * line;
+  }
+  return fits_factor(scaled, which, out, all);
+}

@@ -1,0 +1,112 @@
+/** The notebook: Python in a worker. JAX itself where `make pyodide` has built NumPy; else the page says what is missing. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+
+import { cellsOf, sourceOf } from '../../demo/notebook/percent.mjs';
+import { pack } from '../../demo/shared/address.mjs';
+import { assertFits, openSite, showView } from '../support/browser.mjs';
+import { ROOT } from '../support/program.mjs';
+
+const LONG = 600000;
+const hasNumpy = readdirSync(join(ROOT, 'build/site/pyodide')).some((name) => name.startsWith('numpy-'));
+const PLAIN = `# %% [markdown]
+# Some *text*.
+
+# %%
+import sys
+print("a", "b")
+print("c", file=sys.stderr)
+21 * 2
+
+# %%
+def fails(x):
+    raise ValueError(f"no {x}")
+
+
+fails(1)
+
+# %%
+while True:
+    pass
+`;
+
+let page, complaints, close;
+const requests = [];
+before(async () => {
+  ({ page, complaints, close } = await openSite('notebook'));
+  page.setDefaultTimeout(LONG);
+  page.on('request', (request) => requests.push(request.url()));
+  await page.waitForSelector('.cell');
+});
+after(() => close?.());
+
+const cell = (i) => page.locator('.cell').nth(i);
+/** Runs a cell and waits for its end. @returns the text of what it shows */
+async function run(i) {
+  await cell(i).locator('.run').click();
+  await page.waitForFunction((at) => !document.querySelectorAll('.cell')[at].classList.contains('running'), i);
+  return cell(i).locator('.shown').innerText();
+}
+
+test('cells are there before Python is: nothing is loaded for a reader', async () => {
+  assert.ok(await page.locator('.cell').count() >= 3);
+  assert.deepEqual(requests.filter((url) => /pyodide|python/.test(url)), []);
+  await assertFits(page);
+});
+
+test('a source is its cells', () => {
+  const cells = cellsOf(PLAIN);
+  assert.deepEqual(cells.map(({ kind }) => kind), ['text', 'code', 'code', 'code']);
+  assert.equal(cells[0].text, 'Some *text*.');
+  assert.deepEqual(cellsOf(sourceOf(cells)), cells);
+});
+
+describe('Python', { timeout: LONG }, () => {
+  before(async () => showView(page, `notebook/${await pack({ source: PLAIN })}`));
+
+  test('of a link runs when it is run; prints, and shows the last value', async () => {
+    assert.match(await page.textContent('#notebook-status'), /came with a link/);
+    assert.equal(await run(0), 'a b\nc\n42');
+    assert.match(await cell(0).locator('.took').innerText(), /^ran in /);
+    const notice = page.locator('#notebook-notice');
+    if (hasNumpy) assert.ok(await notice.isHidden());
+    else assert.match(await notice.innerText(), /numpy/i);
+  });
+
+  test('says the line of an error', async () => {
+    assert.match(await run(1), /^ValueError: no 1/);
+    assert.match(await cell(1).locator('pre').last().textContent(), /line 2, in fails/);
+  });
+
+  test('stops', async () => {
+    await cell(2).locator('.run').click();
+    await cell(2).locator('.took', { hasText: 'runs' }).waitFor();
+    await page.click('#stop');
+    await page.waitForFunction(() => !document.querySelector('.cell.running'));
+    assert.equal(await cell(2).locator('.shown').innerText(), 'Stopped.');
+    assert.equal(await run(0), 'a b\nc\n42'); // names and packages are still there
+    complaints.length = 0; // packages that an offline machine cannot have
+  });
+});
+
+describe('JAX', { timeout: LONG, skip: hasNumpy ? false : 'needs NumPy for Pyodide: make pyodide, then make site' }, () => {
+  // Flax and NumPyro need packages of Pyodide's distribution.
+  for (const name of ['grad', 'perceptron', 'ode', 'meshes', 'walks', 'look', 'life', 'nbody']) {
+    test(name, async () => {
+      await showView(page, `notebook/${await pack({ name })}`);
+      await page.click('#run-all');
+      await page.waitForFunction(() => {
+        const cells = [...document.querySelectorAll('.cell')];
+        return cells.some((one) => one.querySelector('.message')) || cells.every((one) => /^ran/.test(one.querySelector('.took').textContent));
+      });
+      assert.deepEqual(await page.locator('.cell .message').allInnerTexts(), []);
+      if (name === 'grad') assert.match(await cell(0).locator('.shown').innerText(), /^Array\(0\.25695/);
+      if (name === 'meshes') assert.match(await page.locator('.shown a').last().innerText(), /in Meshes, on 8 devices/);
+      if (['life', 'nbody'].includes(name)) assert.ok(await page.locator('canvas.pixels').count());
+    });
+  }
+});
+
+test('complained of nothing', () => assert.deepEqual(complaints, []));
