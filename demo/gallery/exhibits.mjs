@@ -71,6 +71,6 @@ export const EXHIBITS = [
   },
   {
     id: 'llama', title: 'A language model that writes', kind: 'llama', python: '../../examples/llama/model.py',
-    about: 'A model of Llama’s kind with 1,377,920 weights of 8 bits, which a script of the repository trained in TIME on one core, on Shakespeare’s plays. It is dequantised inside the products; keys and values are cached in place; the program draws the next token itself.',
+    about: 'A model of Llama’s kind with 1,377,920 weights of 8 bits, which a script of the repository trained in 14 minutes of one core, on Shakespeare’s plays. It is dequantised inside the products; keys and values are cached in place; the program draws the next token itself.',
   },
 ];

@@ -21,7 +21,7 @@ import numpy as np
 from programs import llama
 import safetensors
 
-MINUTES, MAX_WALL, LINES, RATE = 22, 50, 6, 0.02  # minutes of the processor, and in all
+MINUTES, MAX_WALL, LINES, RATE = 14, 50, 6, 0.02  # minutes of the processor, and in all
 FOLDER = pathlib.Path(__file__).parent / 'programs/llama'
 TOKENS = llama.CONFIG.tokens
 PIECE = re.compile(r"'(?:[stmd]|re|ve|ll)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+")  # GPT-2's, of ASCII

@@ -35,6 +35,7 @@ const PAGES = {
   Background: [
     ['comparison', 'When to use what', 'docs/comparison.md'],
     ['architecture', 'Why it is built so', 'docs/architecture.md'],
+    ['large-models', 'Models above 4 GB', 'docs/large-models.md'],
     ['benchmarks', 'How fast', 'tests/bench/README.md'],
     ['programs', 'Whole programs', 'tests/bench/programs/README.md'],
     ['accuracy', 'How exact', 'tests/accuracy/README.md'],

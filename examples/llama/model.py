@@ -1,5 +1,4 @@
 """A language model of Llama's kind in JAX: Llama 1 to 3, Mistral, Qwen 2 and 3, Gemma 1, by their config.json.
-
 Weights are a dictionary by Hugging Face's names. A matrix is an array [rows, width], or a dictionary of `quants`, integers of
 that shape, and `scales` (and `mins`) [rows, width / block]: element i of a row is quants[i] * scales[i // block] + mins[i // block].
 """
@@ -70,7 +69,7 @@ def frequencies(depth, theta, rope):
 def dequantised(w):
     if not isinstance(w, dict):
         return w.astype(jnp.float32)
-    scales, quants = (w[part].astype(jnp.float32) for part in ('scales', 'quants'))
+    scales, quants = w['scales'].astype(jnp.float32), w['quants'].astype(jnp.float32)
     blocks = quants.reshape(*scales.shape, -1) * scales[..., None]
     return (blocks + w['mins'].astype(jnp.float32)[..., None] if 'mins' in w else blocks).reshape(quants.shape)
 
