@@ -15,11 +15,13 @@ from .signature import Signature, closing, meshes_of, split
 
 _SDY = re.compile(r"sdy\.sharding = #sdy\.sharding<")
 _MHLO = re.compile(r'mhlo\.sharding = "((?:\\.|[^"\\])*)"')
-_LINE = re.compile(r"\s*((?:%[\w#]+(?::\d+)?(?:, )?)+) = \"?([\w.]+)\"?(.*)")
+_LINE = re.compile(r"\s*(?:((?:%[\w#]+(?::\d+)?(?:, )?)+) = )?\"?([\w.]+)\"?(.*)")
 _OPERAND = re.compile(r"%[\w]+(?:#\d+)?")
 _AXIS = re.compile(r'"([^"]+)"(?::\((\d+)\)(\d+))?')
 _SYMBOL = r'@(?:[\w.$-]+|"(?:\\.|[^"\\])*")'
 _CALL = re.compile(rf"\s*({_SYMBOL})\(")
+INSPECT, PARTITIONED = "InspectSharding", "xla_ffi_partitioned_python_cpu_callback"
+_SEEN = re.compile(rf"@({INSPECT}|{PARTITIONED})\(.*?(?:backend_config = \"|index = )(\d+)", re.S)
 _GROUP = re.compile(r"sdy\.sharding_group (%\w+(?:#\d+)?) group_id=(\d+)")
 _INTS = r"\[([\d, ]*)\]"
 
@@ -176,31 +178,28 @@ def _even(sharding, shape, meshes):
     return (sharding[0], tuple(dims), sharding[2])
 
 
-def tell_inspected(text, signature, handlers):
-    """Tells handlers, by number, the shardings of values that a program inspects."""
-    if "@InspectSharding" not in text:
-        return
+def seen_shardings(text, signature):
+    """Returns what a program looks at: (target, number of its handler, operands' HloShardings)."""
     meshes = meshes_of(text)
     function = _Function(text, meshes, signature)
-    function.inspected = []
+    function.seen = []
     function.propagate([_stated(part, meshes) for part in signature.parameters])
-    for number, sharding in function.inspected:
-        handlers[number](hlo_sharding(sharding, meshes))
+    return [(target, number, [hlo_sharding(s, meshes) for s in shardings])
+            for target, number, shardings in function.seen]
 
 
 class _Function:
     """Walks the lines of a function.
 
-    inspected: (handler, sharding) of values that it inspects, or None.
+    seen: (target, number of its handler, shardings) of calls that look at shardings, or None.
     """
-
-    inspected = None
 
     def __init__(self, text, meshes, signature, caller=None):
         self.text = text
         self.meshes = meshes
         self.signature = signature
         self.module = caller.module if caller else text
+        self.seen = caller.seen if caller else None
         self.groups = caller.groups if caller else {}  # The shardings of groups, by number.
 
     def propagate(self, shardings):
@@ -260,7 +259,7 @@ class _Function:
             tail = line.rstrip() + text[close - 1:end]
         match = _LINE.match(line)
         if match:
-            names = [name for name, _ in _results(match.group(1))]
+            names = [name for name, _ in _results(match.group(1) or "")]
             operation, rest = match.group(2), tail[match.start(3):]
             types = [_dims_of(t) for t in re.findall(r"tensor<[^>]*>", rest.rsplit("->", 1)[-1])]
             if "->" not in rest:
@@ -301,9 +300,9 @@ class _Function:
     def _result_shardings(self, operation, rest, operands, types, known):
         inputs = _on_one_mesh([known.get(name, (None, None)) for name in operands])
         kind = operation.split(".")[-1]
-        if self.inspected is not None and "@InspectSharding" in rest:
-            number = int(re.search(r'backend_config = "(\d+)"', rest).group(1))
-            self.inspected.append((number, inputs[0][0]))
+        looks = self.seen is not None and _SEEN.search(rest)
+        if looks:
+            self.seen.append((looks.group(1), int(looks.group(2)), [s for s, _ in inputs]))
         if kind == "sharding_constraint":
             found = re.search(r"<(@.*\]>?)", rest.split(" : ")[0])
             if found:
