@@ -215,7 +215,7 @@ class LoadedExecutable:
         self._compile(get_engine())
 
     def _tell_shardings(self, source, is_whole):
-        """Tells inspectors the shardings that they ask for; callbacks of shards get their operands'."""
+        """Tells inspectors the shardings that they ask for, and callbacks of shards theirs."""
         from .ffi import inspectors
         from .propagation import INSPECT, PARTITIONED, seen_shardings
 
