@@ -450,6 +450,9 @@ def _reshape(rest, inputs, types):
     dims, i, j = [()] * len(types[0]), 0, 0
     while i < len(shape) and j < len(types[0]):
         a, b, start, first = shape[i], types[0][j], i, j
+        if a != b and 1 in (a, b):  # A dimension that comes or goes.
+            i, j = i + (a == 1), j + (b == 1)
+            continue
         while a != b:
             if a < b:
                 i += 1
@@ -467,6 +470,39 @@ def _reshape(rest, inputs, types):
     return [_with(sharding, dims)]
 
 
+def _slice(rest, inputs, types):
+    """Keeps what divides dimensions of which more than one element is left."""
+    sharding, _ = inputs[0]
+    if not _usable(sharding):
+        return None
+    dims = [group if size != 1 else () for group, size in zip(sharding[1], types[0])]
+    return [_with(sharding, dims)]
+
+
+def _gather(rest, inputs, types):
+    """Keeps what divides dimensions that are taken whole, and those of the indices."""
+    (sharding, shape), (indices, indices_shape) = inputs[:2]
+
+    def numbers(name):
+        found = re.search(name + r" ?= (?:array<i64: ([\d, ]*)>|\[([\d, ]*)\]|(\d+))", rest)
+        return _ints(next(filter(None, found.groups()), "")) if found else []
+
+    offsets, sizes = numbers("offset_dims"), numbers("slice_sizes")
+    gone = {*numbers("collapsed_slice_dims"), *numbers("operand_batching_dims")}
+    vector = (numbers("index_vector_dim") or [0])[0]
+    dims = [()] * len(types[0])
+    if _usable(sharding):
+        kept = [i for i in range(len(shape)) if i not in gone]
+        for place, i in zip(offsets, kept):
+            dims[place] = sharding[1][i] if sizes[i] == shape[i] else ()
+    if _usable(indices):
+        kept = [i for i in range(len(indices_shape)) if i != vector]
+        for place, i in zip([p for p in range(len(dims)) if p not in offsets], kept):
+            dims[place] = indices[1][i]
+    source = sharding if _usable(sharding) else indices
+    return [_with(source, dims)] if _usable(source) else None
+
+
 def _same_sizes(rest, inputs, types):
     """Keeps what divides the dimensions that have the same size in the result."""
     sharding, shape = inputs[0]
@@ -477,7 +513,8 @@ def _same_sizes(rest, inputs, types):
 
 
 _RULES = {
-    **dict.fromkeys(("concatenate", "slice", "dynamic_slice", "dynamic_update_slice", "pad",
+    "slice": _slice, "gather": _gather,
+    **dict.fromkeys(("concatenate", "dynamic_slice", "dynamic_update_slice", "pad",
                      "reduce_window", "sort", "reverse"), _same_sizes),
     "transpose": _transpose, "broadcast_in_dim": _broadcast, "reduce": _reduce, "dot_general": _dot,
     "reshape": _reshape,
