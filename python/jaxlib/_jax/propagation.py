@@ -491,11 +491,11 @@ def _gather(rest, inputs, types):
     gone = {*numbers("collapsed_slice_dims"), *numbers("operand_batching_dims")}
     vector = (numbers("index_vector_dim") or [0])[0]
     dims = [()] * len(types[0])
-    if _usable(sharding):
+    if _usable(sharding) and len(shape or ()) == len(sizes):
         kept = [i for i in range(len(shape)) if i not in gone]
         for place, i in zip(offsets, kept):
             dims[place] = sharding[1][i] if sizes[i] == shape[i] else ()
-    if _usable(indices):
+    if _usable(indices) and indices_shape is not None:
         kept = [i for i in range(len(indices_shape)) if i != vector]
         for place, i in zip([p for p in range(len(dims)) if p not in offsets], kept):
             dims[place] = indices[1][i]
