@@ -517,8 +517,9 @@ lint-python: $(RUFF)
 	@printf '  %-7s %s\n' RUFF python
 	$(Q)$(RUFF) check --quiet python
 
-$(RUFF): python/lint_requirements.txt
-	$(Q)python3 -m venv $(B)/python/lint
+$(RUFF): python/lint_requirements.txt | $(TOOLCHAIN)/browser.stamp
+	$(Q)python3 -m venv $(B)/python/lint || \
+	  { echo "error: python3 cannot make a virtual environment: install python3-venv" >&2; exit 1; }
 	$(Q)$(B)/python/lint/bin/pip install --quiet --disable-pip-version-check -r $<
 	$(Q)touch $@
 

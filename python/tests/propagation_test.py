@@ -57,6 +57,15 @@ class Propagation(unittest.TestCase):
         self.check(lambda x: x[:, 2:5], [array("x")], "x")
         self.check(lambda x: jnp.pad(x, ((0, 0), (1, 1))), [array("x")], "x")
 
+    def test_elements(self):
+        for index in [(slice(None), slice(1, None, 2)), (slice(None), slice(-1, None)),
+                      (slice(2, 6),), (np.array([1, 3, 5]),)]:
+            x = array("x", "y")
+            self.assertEqual(len(x[index].sharding.device_set), 8)
+        self.check(lambda x: x[:, 1::2], [array("x", "y")], "x", "y")
+        self.check(lambda x: x[:, -1:], [array("x", "y")], "x")
+        self.check(lambda x: x[jnp.array([1, 3, 5])], [array("x", "y")], None, "y")
+
     def test_members_of_a_group_share_a_sharding(self):
         def f(x):
             return shard_alike(x, jnp.arange(64.0).reshape(8, 8))[1]

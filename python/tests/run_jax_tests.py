@@ -133,7 +133,7 @@ def asked(jax, name, ours, args):
     failed = [test for test, record in ours.items() if record["outcome"] != "passed"]
     file = folder / f"{label_of(name, args)}.jsonl"
     if set(failed) - set(read(file)):
-        tests = folder / "tests.txt"
+        tests = file.with_suffix(".txt")
         tests.write_text("\n".join(failed))
         run("real", jax, name, args, file, tests)
     known = read(file)

@@ -51,6 +51,28 @@ def running():
         _state.errors.pop()
 
 
+def of_shards(function, devices, shardings):
+    """Returns a callback of whole operands that calls a function with each device's parts.
+
+    The function has no results. shardings: HloShardings of the operands, tokens among them.
+    """
+    def call_with_parts(*operands):
+        from jax._src.sharding_impls import GSPMDSharding
+
+        parts = []
+        for operand, sharding in zip(operands, shardings):
+            if operand is None:
+                parts.append(dict.fromkeys(devices))
+                continue
+            where = GSPMDSharding(devices, sharding).devices_indices_map(operand.shape)
+            parts.append({device: operand[index] for device, index in where.items()})
+        for device in devices:
+            function(*[part[device] for part in parts])
+        return ()
+
+    return call_with_parts
+
+
 def call(target, program, config, device, operands, results):
     """Runs a callback, as XLA does in a thread of its own. Returns the bytes of each result."""
     try:

@@ -201,11 +201,8 @@ class LoadedExecutable:
                 source = _PARTITIONS.sub(r"\g<1>1", source, count=1)
             self._waits = bool(self._host_callbacks) or bool(_CALLBACK.search(source)) or (
                 callbacks.may_call_python(source))
-            if self._num_devices > 1 and "@InspectSharding" in source:
-                from .ffi import inspectors
-                from .propagation import tell_inspected
-
-                tell_inspected(source, Signature(source), inspectors)
+            if self._num_devices > 1:
+                self._tell_shardings(source, is_whole=needed == 1)
             source = source.encode("utf-8", "surrogateescape")
         else:
             needed = self._num_devices
@@ -216,6 +213,20 @@ class LoadedExecutable:
         self._number = None
         self.traceback = Traceback.get_traceback()
         self._compile(get_engine())
+
+    def _tell_shardings(self, source, is_whole):
+        """Tells inspectors the shardings that they ask for, and callbacks of shards theirs."""
+        from .ffi import inspectors
+        from .propagation import INSPECT, PARTITIONED, seen_shardings
+
+        if f"@{INSPECT}" not in source and f"@{PARTITIONED}" not in source:
+            return
+        for target, number, shardings in seen_shardings(source, Signature(source)):
+            if target == INSPECT:
+                inspectors[number](shardings[0])
+            elif is_whole:
+                self._host_callbacks[number] = callbacks.of_shards(
+                    self._host_callbacks[number], self._devices, shardings)
 
     def _compile(self, engine):
         number = next_number()

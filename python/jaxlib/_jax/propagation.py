@@ -15,11 +15,13 @@ from .signature import Signature, closing, meshes_of, split
 
 _SDY = re.compile(r"sdy\.sharding = #sdy\.sharding<")
 _MHLO = re.compile(r'mhlo\.sharding = "((?:\\.|[^"\\])*)"')
-_LINE = re.compile(r"\s*((?:%[\w#]+(?::\d+)?(?:, )?)+) = \"?([\w.]+)\"?(.*)")
+_LINE = re.compile(r"\s*(?:((?:%[\w#]+(?::\d+)?(?:, )?)+) = )?\"?([\w.]+)\"?(.*)")
 _OPERAND = re.compile(r"%[\w]+(?:#\d+)?")
 _AXIS = re.compile(r'"([^"]+)"(?::\((\d+)\)(\d+))?')
 _SYMBOL = r'@(?:[\w.$-]+|"(?:\\.|[^"\\])*")'
 _CALL = re.compile(rf"\s*({_SYMBOL})\(")
+INSPECT, PARTITIONED = "InspectSharding", "xla_ffi_partitioned_python_cpu_callback"
+_SEEN = re.compile(rf"@({INSPECT}|{PARTITIONED})\(.*?(?:backend_config = \"|index = )(\d+)", re.S)
 _GROUP = re.compile(r"sdy\.sharding_group (%\w+(?:#\d+)?) group_id=(\d+)")
 _INTS = r"\[([\d, ]*)\]"
 
@@ -176,31 +178,28 @@ def _even(sharding, shape, meshes):
     return (sharding[0], tuple(dims), sharding[2])
 
 
-def tell_inspected(text, signature, handlers):
-    """Tells handlers, by number, the shardings of values that a program inspects."""
-    if "@InspectSharding" not in text:
-        return
+def seen_shardings(text, signature):
+    """Returns what a program looks at: (target, number of its handler, operands' HloShardings)."""
     meshes = meshes_of(text)
     function = _Function(text, meshes, signature)
-    function.inspected = []
+    function.seen = []
     function.propagate([_stated(part, meshes) for part in signature.parameters])
-    for number, sharding in function.inspected:
-        handlers[number](hlo_sharding(sharding, meshes))
+    return [(target, number, [hlo_sharding(s, meshes) for s in shardings])
+            for target, number, shardings in function.seen]
 
 
 class _Function:
     """Walks the lines of a function.
 
-    inspected: (handler, sharding) of values that it inspects, or None.
+    seen: (target, number of its handler, shardings) of calls that look at shardings, or None.
     """
-
-    inspected = None
 
     def __init__(self, text, meshes, signature, caller=None):
         self.text = text
         self.meshes = meshes
         self.signature = signature
         self.module = caller.module if caller else text
+        self.seen = caller.seen if caller else None
         self.groups = caller.groups if caller else {}  # The shardings of groups, by number.
 
     def propagate(self, shardings):
@@ -260,7 +259,7 @@ class _Function:
             tail = line.rstrip() + text[close - 1:end]
         match = _LINE.match(line)
         if match:
-            names = [name for name, _ in _results(match.group(1))]
+            names = [name for name, _ in _results(match.group(1) or "")]
             operation, rest = match.group(2), tail[match.start(3):]
             types = [_dims_of(t) for t in re.findall(r"tensor<[^>]*>", rest.rsplit("->", 1)[-1])]
             if "->" not in rest:
@@ -301,9 +300,9 @@ class _Function:
     def _result_shardings(self, operation, rest, operands, types, known):
         inputs = _on_one_mesh([known.get(name, (None, None)) for name in operands])
         kind = operation.split(".")[-1]
-        if self.inspected is not None and "@InspectSharding" in rest:
-            number = int(re.search(r'backend_config = "(\d+)"', rest).group(1))
-            self.inspected.append((number, inputs[0][0]))
+        looks = self.seen is not None and _SEEN.search(rest)
+        if looks:
+            self.seen.append((looks.group(1), int(looks.group(2)), [s for s, _ in inputs]))
         if kind == "sharding_constraint":
             found = re.search(r"<(@.*\]>?)", rest.split(" : ")[0])
             if found:
@@ -451,6 +450,9 @@ def _reshape(rest, inputs, types):
     dims, i, j = [()] * len(types[0]), 0, 0
     while i < len(shape) and j < len(types[0]):
         a, b, start, first = shape[i], types[0][j], i, j
+        if a != b and 1 in (a, b):  # A dimension that comes or goes.
+            i, j = i + (a == 1), j + (b == 1)
+            continue
         while a != b:
             if a < b:
                 i += 1
@@ -468,6 +470,39 @@ def _reshape(rest, inputs, types):
     return [_with(sharding, dims)]
 
 
+def _slice(rest, inputs, types):
+    """Keeps what divides dimensions of which more than one element is left."""
+    sharding, _ = inputs[0]
+    if not _usable(sharding):
+        return None
+    dims = [group if size != 1 else () for group, size in zip(sharding[1], types[0])]
+    return [_with(sharding, dims)]
+
+
+def _gather(rest, inputs, types):
+    """Keeps what divides dimensions that are taken whole, and those of the indices."""
+    (sharding, shape), (indices, indices_shape) = inputs[:2]
+
+    def numbers(name):
+        found = re.search(name + r" ?= (?:array<i64: ([\d, ]*)>|\[([\d, ]*)\]|(\d+))", rest)
+        return _ints(next(filter(None, found.groups()), "")) if found else []
+
+    offsets, sizes = numbers("offset_dims"), numbers("slice_sizes")
+    gone = {*numbers("collapsed_slice_dims"), *numbers("operand_batching_dims")}
+    vector = (numbers("index_vector_dim") or [0])[0]
+    dims = [()] * len(types[0])
+    if _usable(sharding) and len(shape or ()) == len(sizes):
+        kept = [i for i in range(len(shape)) if i not in gone]
+        for place, i in zip(offsets, kept):
+            dims[place] = sharding[1][i] if sizes[i] == shape[i] else ()
+    if _usable(indices) and indices_shape is not None:
+        kept = [i for i in range(len(indices_shape)) if i != vector]
+        for place, i in zip([p for p in range(len(dims)) if p not in offsets], kept):
+            dims[place] = indices[1][i]
+    source = sharding if _usable(sharding) else indices
+    return [_with(source, dims)] if _usable(source) else None
+
+
 def _same_sizes(rest, inputs, types):
     """Keeps what divides the dimensions that have the same size in the result."""
     sharding, shape = inputs[0]
@@ -478,7 +513,8 @@ def _same_sizes(rest, inputs, types):
 
 
 _RULES = {
-    **dict.fromkeys(("concatenate", "slice", "dynamic_slice", "dynamic_update_slice", "pad",
+    "slice": _slice, "gather": _gather,
+    **dict.fromkeys(("concatenate", "dynamic_slice", "dynamic_update_slice", "pad",
                      "reduce_window", "sort", "reverse"), _same_sizes),
     "transpose": _transpose, "broadcast_in_dim": _broadcast, "reduce": _reduce, "dot_general": _dot,
     "reshape": _reshape,
