@@ -8,7 +8,7 @@ import { GUIDES, slug } from './pages.mjs';
 import { createSearch } from './search.mjs';
 import './guides.css';
 
-const pages = import.meta.glob(['../../docs/**/*.md', '../../tests/bench/README.md', '../../tests/bench/programs/README.md', '../../tests/accuracy/README.md'], { query: '?raw', import: 'default' });
+const pages = import.meta.glob(['../../docs/**/*.md', '../../tests/bench/README.md', '../../tests/bench/programs/README.md', '../../tests/accuracy/README.md', '../../python/README.md'], { query: '?raw', import: 'default' });
 /* Pictures are put into the page itself, so that they have its colours. */
 const PICTURES = import.meta.glob('../../docs/guides/pictures/*.svg', { query: '?raw', import: 'default', eager: true });
 /* All pictures have the same <style>. The policy allows it as a sheet, not within the page. */

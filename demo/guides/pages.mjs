@@ -19,6 +19,7 @@ const PAGES = {
     ['batch-norm', 'Batch norm and dropout', 'docs/guides/batch-norm.md', 'batch-norm'],
     ['own-drawings', 'Teach a model in the page', 'docs/guides/own-drawings.md', 'own-drawings'],
     ['language-model', 'A language model', 'docs/guides/language-model.md', 'language-model'],
+    ['jax-here', 'JAX itself, in a page', 'python/README.md'],
     ['batches', 'Batches and Jacobians', 'docs/guides/batches.md'],
     ['meshes', 'Meshes and collectives', 'docs/meshes.md', 'meshes'],
     ['speed', 'Speed and profiles', 'docs/guides/speed.md'],
