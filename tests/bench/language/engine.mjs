@@ -9,7 +9,8 @@ let prepared;
 export async function prepare(name, library, options) {
   const { prepare: start } = await ENGINES[name]();
   prepared = await start(library, options);
-  for (let i = 0; i < 3; i++) await prepared.next();
+  const begin = performance.now();
+  while (performance.now() - begin < 500) await prepared.next();
   return { logits: prepared.logits ?? null };
 }
 

@@ -1,5 +1,5 @@
 /** wllama: npm's llama.cpp, in a page. Its files are of files.py (Q8_0, Q4_0); it rounds activations to 8 bits. */
-const TOKENS = 16;
+const TOKENS = 8;
 
 export async function prepare({ Wllama }, { file, threads, files }) {
   const wllama = new Wllama({ default: `${files}wasm/wllama.wasm` }, { suppressNativeLog: true });
@@ -9,6 +9,5 @@ export async function prepare({ Wllama }, { file, threads, files }) {
     const { timings } = await wllama.createCompletion({ prompt: text, max_tokens: TOKENS, temperature: 0, ignore_eos: true, cache_prompt: true });
     return { ms: timings.predicted_per_token_ms, tokens: timings.prompt_n + timings.predicted_n };
   };
-  await next();
   return { next };
 }
