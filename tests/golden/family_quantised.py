@@ -35,7 +35,8 @@ def product(x, w, turned=False, **options):
 
 
 def plain(f, type_):
-  for rows, other in ((1, 'f32'), (3, 'bf16'), (21, 'f32')):
+  common = type_ in ('bf16', 'f16', 's8')
+  for rows, other in ((1, 'f32'), (3, 'bf16'), (21, 'f32'))[:3 if common else 2]:
     x = small_ints(other, (rows, K), type_)
     f.jax(f'{type_}.{other}.{rows}', lambda x, w: product(x, w, preferred_element_type=F32), x,
           weights(type_, (K, N), rows))
@@ -45,7 +46,7 @@ def plain(f, type_):
 
 
 def scaled(f, type_):
-  for rows, scale in SCALES if type_ in ('s8', 's4') else SCALES[TYPES.index(type_) % 4:][:1]:
+  for rows, scale in SCALES if type_ == 's8' else SCALES[TYPES.index(type_) % 4:][:1]:
     x, key = small_ints('f32', (rows, K)), (type_, rows, scale)
 
     def case(name, g, w, *s):
@@ -67,8 +68,8 @@ def scaled(f, type_):
 
 def blocks(f):
   """Blocks of 16 to 256, in loops that take 16 bytes at a time."""
-  for size in (16, 32, 64, 256):
-    k, n = 2 * size, max(8192 // size, 32)
+  for size in (16, 64, 256):
+    k, n = 2 * size, max(4608 // size, 16)
     for rows in (1, 4):
       x = small_ints('f32', (rows, k), size)
       f.jax(f's4.block{size}.{rows}', lambda x, w, s: x @ (w.astype(F32).reshape(n, 2, size) *
@@ -94,11 +95,38 @@ def orders(f):
   book = (np.arange(16) - 7.5).astype(np.float32)
   f.jax('codebook', lambda x, w, s: x @ (jnp.take(jnp.asarray(book), w.astype(jnp.int32)).reshape(
       K // 24, 24, N) * s[:, None]).reshape(K, N), x, any_bits('u4', (K, N)), powers('f32', (K // 24, N)))
+  books(f)
+  f.jax('affine', lambda x, w, s, m: x @ (w.astype(F32).reshape(K // 24, 24, N) * s[:, None] + m[:, None]).reshape(K, N),
+        x, any_bits('u4', (K, N)), powers('f32', (K // 24, N)), small_ints('f32', (K // 24, N), 'm'))
+  f.jax('zero.integers', lambda x, w, z, s: x @ ((w.astype(jnp.int32) - z.astype(jnp.int32)).astype(F32) * s).T, x,
+        any_bits('u8', (N, K)), any_bits('u8', (N, 1), 'zero'), powers('f32', (N, 1)))
+  f.jax('zero.block', lambda x, w, z, s: x @ ((w.astype(F32).reshape(N, K // 24, 24) - z.astype(F32)[..., None]) * s[..., None]
+                                             ).reshape(N, K).T, x, any_bits('u4', (N, K)), any_bits('u4', (N, K // 24), 'zero'),
+        powers('f32', (N, K // 24)))
+  f.jax('rounded.bf16', lambda x, w, z, s: product(x.astype(jnp.bfloat16), ((w.astype(jnp.bfloat16) - z) * s),
+                                                  preferred_element_type=F32), x, any_bits('u8', (K, N)),
+        (normals('f32', (N,), 'z') * 9).astype(DTYPES['bf16']), powers('bf16', (N,)), tol=NEAR)
   f.jax('blocks.2d', lambda x, w, s: x @ (w.astype(F32).reshape(3, 24, 4, 16) * s[:, None, :, None]
                                           ).reshape(K, N), x, weights('f8e4m3fn', (K, N)),
         powers('f32', (3, 4)))
   f.jax('cache', lambda q, c, s: jnp.einsum('bhd,bthd->bht', q, c.astype(F32) * s[..., None]),
         small_ints('f32', (2, 4, 32)), any_bits('s8', (2, 40, 4, 32)), powers('f32', (2, 40, 4)))
+
+
+def books(f):
+  """Codebooks of 16 and 256 numbers, with each treatment of an index out of range; and formats that are looked up."""
+  x, book, s = small_ints('f32', (1, K)), (np.arange(16) ** 2 - 90.5).astype(np.float32), powers('f32', (N, K // 24))
+  for type_ in ('u4', 's4', 'u8', 's8'):
+    w = any_bits(type_, (K, N), 'book')
+    for mode in ('fill', 'clip', 'wrap') if type_ == 'u8' else ('clip',):
+      f.jax(f'book.{type_}.{mode}', lambda x, b, w: x @ jnp.take(b, w, mode=mode), x, book, w)
+  f.jax('book.turned', lambda x, b, w, s: x @ (b[w.astype(jnp.int32)].reshape(N, K // 24, 24) * s[..., None]).reshape(N, K).T,
+        x, book, any_bits('u4', (N, K)), s)
+  f.jax('book.bf16', lambda x, b, w: x @ b[w].astype(F32), x, book.astype(DTYPES['bf16']), any_bits('u8', (K, N)) % 20)
+  f.jax('book.256', lambda x, b, w: x @ b[w], x, small_ints('f32', (256,)), any_bits('u8', (K, N)))
+  for type_ in ('f8e4m3fnuz', 'f8e5m2fnuz', 'f8e4m3b11fnuz'):
+    f.jax(f'{type_}.looked.up', lambda x, w, s: x @ (w.astype(F32) * s), x, (small_ints('f32', (K, N)) / 4).astype(DTYPES[type_]),
+          powers('f32', (N,)))
 
 
 def layers(f):

@@ -177,7 +177,7 @@ static bool verify_pair(Verifier *v, const Instruction *start, Uses uses) {
   return true;
 }
 
-/* A fused computation is one expression: all of it leads to its root. */
+/* A fused computation is one expression: all of it leads to its root, but for the limit of a limited product. */
 static bool verify_fusion(Verifier *v, const Instruction *fusion) {
   const Computation *c = fusion->a->calls;
   Uses *uses = count_uses(v, c);
@@ -186,7 +186,9 @@ static bool verify_fusion(Verifier *v, const Instruction *fusion) {
             fusion->name);
   for (int i = 0; i < c->count; i++) {
     const Instruction *instruction = c->instructions[i];
-    VERIFY_OP(v, fusion, instruction == c->root || uses[i].count > 0,
+    bool is_limit = fusion->a->used_dimension && instruction->opcode == HLO_PARAMETER &&
+                    instruction->parameter_number == c->parameter_count - 1;
+    VERIFY_OP(v, fusion, instruction == c->root || uses[i].count > 0 || is_limit,
               "instruction %s of fused computation %%%s of %s has no users; all but the root must",
               instruction->name, c->name, fusion->name);
   }

@@ -21,25 +21,6 @@ static bool is_input(const LoopNode *node) {
   return node->kind == NODE_INPUT && node->instruction->opcode == HLO_PARAMETER;
 }
 
-ScaledInput scaled_input(const LoopPlan *plan, const LoopNode *node) {
-  const Instruction *parameter = node->instruction;
-  ScaledInput input = {.type = parameter->shape->type,
-                       .parameter = (int)parameter->parameter_number,
-                       .constant = node->offset.constant};
-  for (int s = 0; s < MAX_STARTS; s++) input.start[s] = node->offset.start[s];
-  for (int k = 0; k < plan->rank; k++) input.strides[k] = node->offset.coefficient[k];
-  return input;
-}
-
-bool scaled_in_order(const LoopPlan *plan, const LoopNode *node) {
-  int64_t next = 1;
-  if (!is_input(node)) return false;
-  for (int k = plan->rank - 1; k >= 0; next *= plan->sizes[k--]) {
-    if (plan->sizes[k] > 1 && node->offset.coefficient[k] != next) return false;
-  }
-  return true;
-}
-
 static bool set_starts(Scaled *scaled, const LoopPlan *plan) {
   scaled->start_count = plan->start_count;
   for (int s = 0; s < plan->start_count; s++) {

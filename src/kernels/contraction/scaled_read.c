@@ -9,6 +9,25 @@
 
 /* ---- Arrays ---- */
 
+ScaledInput scaled_input(const LoopPlan *plan, const LoopNode *node) {
+  const Instruction *parameter = node->instruction;
+  ScaledInput input = {.type = parameter->shape->type,
+                       .parameter = (int)parameter->parameter_number,
+                       .constant = node->offset.constant};
+  for (int s = 0; s < MAX_STARTS; s++) input.start[s] = node->offset.start[s];
+  for (int k = 0; k < plan->rank; k++) input.strides[k] = node->offset.coefficient[k];
+  return input;
+}
+
+bool scaled_in_order(const LoopPlan *plan, const LoopNode *node) {
+  int64_t next = 1;
+  if (node->kind != NODE_INPUT || node->instruction->opcode != HLO_PARAMETER) return false;
+  for (int k = plan->rank - 1; k >= 0; next *= plan->sizes[k--]) {
+    if (plan->sizes[k] > 1 && node->offset.coefficient[k] != next) return false;
+  }
+  return true;
+}
+
 static const uint8_t *element_0(const Scaled *scaled, const ScaledInput *input,
                                 const uint8_t *const *inputs) {
   int64_t at = input->constant;

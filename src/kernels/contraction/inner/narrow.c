@@ -316,7 +316,7 @@ static bool has_largest_f16(const uint8_t *elements, int64_t count) {
     negative = wasm_u16x8_max(negative, wasm_u16x8_max(x, y));
   }
   v128_t is_large = wasm_v128_or(wasm_i16x8_ge(most, wasm_i16x8_const_splat(0x7c00)),
-                                 wasm_u16x8_ge(negative, wasm_u16x8_const_splat(0xfc00)));
+                                 wasm_u16x8_ge(negative, wasm_i16x8_const_splat((int16_t)0xfc00)));
   if (wasm_v128_any_true(is_large)) return true;
   Byte rest[32];
   memset(rest, 0, sizeof rest);
