@@ -7,7 +7,8 @@
 #include "derive/gradient/gradient.h"
 
 static void *refuse(Error *error) {
-  error_set(error, STATUS_UNIMPLEMENTED, "this build of the core has no derivatives: JAX makes them");
+  error_set(error, STATUS_UNIMPLEMENTED,
+            "this build of the core has no derivatives: JAX makes them");
   return NULL;
 }
 

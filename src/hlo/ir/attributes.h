@@ -117,7 +117,8 @@ typedef struct Attributes Attributes;
 struct Attributes {
   Int64List dimensions;
   int64_t iota_dimension, tuple_index;
-  int64_t used_dimension; /* of a limited product (rewrite/fuse/limit_products.c): its number plus 1; else 0 */
+  int64_t
+      used_dimension; /* of a limited product (rewrite/fuse/limit_products.c): its number plus 1; else 0 */
   int64_t inferred_dimension; /* reshape: -1 if none */
   ComparisonDirection direction;
   ComparisonType compare_type;

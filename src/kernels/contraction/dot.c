@@ -37,7 +37,7 @@ typedef struct DotPlan {
   Contraction contraction;
   ContractionPlan plan;
   Ragged ragged;
-  int limit;     /* of a limited product: the parameter that has the number of columns used; else -1 */
+  int limit; /* of a limited product: the parameter that has the number of columns used; else -1 */
   Axis *limited; /* their axis in the contraction; NULL: all are computed */
   int64_t parts, parts_at,
       units_per_chunk; /* ragged-dot: parts in all; their offset in scratch, after the sums */

@@ -186,7 +186,8 @@ static int64_t load_some(const Scaled *scaled, const ScaledStep *step, const uin
   int64_t number = operand_at(scaled, &step->input, first, inner, &left);
   if (apart % run == 0) {
     some = max_i64(min_i64(left / apart, count), 1);
-    load_operands(&step->input, data, number, step->input.strides[inner] * (apart / run), some, out);
+    load_operands(&step->input, data, number, step->input.strides[inner] * (apart / run), some,
+                  out);
     return some;
   }
   some = min_i64(divide_up(run - first % run, apart), count);

@@ -35,7 +35,8 @@ static bool evaluate_gathered(Tabulation *t, const LoopNode *node, int depth, Kn
     if (node->offset.coefficient[k] && t->plan->sizes[k] > 1) return false;
   }
   PrimitiveType type = node->instruction->shape->type;
-  if ((type != F32 && type != BF16 && type != F16) || affine_has_starts(&node->offset)) return false;
+  if ((type != F32 && type != BF16 && type != F16) || affine_has_starts(&node->offset))
+    return false;
   if (t->table && (t->table != node)) return false;
   t->table = node;
   if (!evaluate(t, node->operands[0], depth + 1, &index) || index.position >= 0) return false;
@@ -82,7 +83,8 @@ static bool evaluate_operation(Tabulation *t, const LoopNode *node, int depth, K
   for (int k = 1; k < count; k++) {
     if (!evaluate(t, node->operands[k], depth + 1, &given[k])) return false;
   }
-  if (x->opcode == HLO_CONVERT && given[0].position >= 0) { /* the table's type is kept until it is read */
+  if (x->opcode == HLO_CONVERT &&
+      given[0].position >= 0) { /* the table's type is kept until it is read */
     *out = given[0];
     return to == F32;
   }

@@ -164,16 +164,16 @@ static Instruction *count_of(Computation *computation, Limit limit, int64_t size
 
 static void limit_product(Instruction *dot, Instruction *n, int dimension) {
   Module *module = dot->parent->module;
-  Computation *fused = module_add_computation(
-      module, arena_printf(module->arena, "limited_%s", dot->name));
+  Computation *fused =
+      module_add_computation(module, arena_printf(module->arena, "limited_%s", dot->name));
   Instruction *operands[] = {dot->operands[0], dot->operands[1], n}, *parameters[3];
   for (int i = 0; i < 3; i++) {
     parameters[i] = computation_add_parameter(fused, i, operands[i]->shape, NULL);
   }
   fused->root = computation_add(fused, HLO_DOT, dot->shape, parameters, 2, dot->a);
-  instruction_become(dot, HLO_FUSION, operands, 3,
-                     ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
-                                .used_dimension = dimension + 1));
+  instruction_become(
+      dot, HLO_FUSION, operands, 3,
+      ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT, .used_dimension = dimension + 1));
 }
 
 static bool limit_dot(const Users *users, Instruction *dot) {

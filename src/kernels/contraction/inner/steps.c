@@ -23,42 +23,43 @@ static void apply_last(StepKind kind, float *to, int64_t count, const float *ope
 }
 
 /* An operand for each number, or for each `run` of them. */
-#define STEP_LOOPS(name, STEP)                                                               \
-  static int64_t name##_each(float *to, int64_t count, const float *operands) {              \
-    int64_t i = 0;                                                                           \
-    for (; i + 8 <= count; i += 8) {                                                         \
-      v128_t x = STEP(wasm_v128_load(to + i), wasm_v128_load(operands + i));                 \
-      v128_t y = STEP(wasm_v128_load(to + i + 4), wasm_v128_load(operands + i + 4));         \
-      wasm_v128_store(to + i, x);                                                            \
-      wasm_v128_store(to + i + 4, y);                                                        \
-    }                                                                                        \
-    return i;                                                                                \
-  }                                                                                          \
-  static int64_t name##_same(float *to, int64_t count, float operand) {                      \
-    v128_t y = wasm_f32x4_splat(operand);                                                    \
-    int64_t i = 0;                                                                           \
-    for (; i + 16 <= count; i += 16) {                                                       \
-      wasm_v128_store(to + i, STEP(wasm_v128_load(to + i), y));                              \
-      wasm_v128_store(to + i + 4, STEP(wasm_v128_load(to + i + 4), y));                      \
-      wasm_v128_store(to + i + 8, STEP(wasm_v128_load(to + i + 8), y));                      \
-      wasm_v128_store(to + i + 12, STEP(wasm_v128_load(to + i + 12), y));                    \
-    }                                                                                        \
-    for (; i + 4 <= count; i += 4) {                                                         \
-      wasm_v128_store(to + i, STEP(wasm_v128_load(to + i), y));                              \
-    }                                                                                        \
-    return i;                                                                                \
-  }                                                                                          \
-  static void name(StepKind kind, float *to, int64_t count, int64_t run, int64_t skipped,    \
-                   const float *operands) {                                                  \
-    if (run == 1) {                                                                          \
-      int64_t done = name##_each(to, count, operands);                                       \
-      apply_last(kind, to + done, count - done, operands + done, 1);                         \
-      return;                                                                                \
-    }                                                                                        \
-    for (run -= skipped; count > 0; operands++, to += run, count -= run, run += skipped, skipped = 0) { \
-      int64_t some = run < count ? run : count, done = name##_same(to, some, *operands);     \
-      if (done < some) apply_last(kind, to + done, some - done, operands, 0);                \
-    }                                                                                        \
+#define STEP_LOOPS(name, STEP)                                                            \
+  static int64_t name##_each(float *to, int64_t count, const float *operands) {           \
+    int64_t i = 0;                                                                        \
+    for (; i + 8 <= count; i += 8) {                                                      \
+      v128_t x = STEP(wasm_v128_load(to + i), wasm_v128_load(operands + i));              \
+      v128_t y = STEP(wasm_v128_load(to + i + 4), wasm_v128_load(operands + i + 4));      \
+      wasm_v128_store(to + i, x);                                                         \
+      wasm_v128_store(to + i + 4, y);                                                     \
+    }                                                                                     \
+    return i;                                                                             \
+  }                                                                                       \
+  static int64_t name##_same(float *to, int64_t count, float operand) {                   \
+    v128_t y = wasm_f32x4_splat(operand);                                                 \
+    int64_t i = 0;                                                                        \
+    for (; i + 16 <= count; i += 16) {                                                    \
+      wasm_v128_store(to + i, STEP(wasm_v128_load(to + i), y));                           \
+      wasm_v128_store(to + i + 4, STEP(wasm_v128_load(to + i + 4), y));                   \
+      wasm_v128_store(to + i + 8, STEP(wasm_v128_load(to + i + 8), y));                   \
+      wasm_v128_store(to + i + 12, STEP(wasm_v128_load(to + i + 12), y));                 \
+    }                                                                                     \
+    for (; i + 4 <= count; i += 4) {                                                      \
+      wasm_v128_store(to + i, STEP(wasm_v128_load(to + i), y));                           \
+    }                                                                                     \
+    return i;                                                                             \
+  }                                                                                       \
+  static void name(StepKind kind, float *to, int64_t count, int64_t run, int64_t skipped, \
+                   const float *operands) {                                               \
+    if (run == 1) {                                                                       \
+      int64_t done = name##_each(to, count, operands);                                    \
+      apply_last(kind, to + done, count - done, operands + done, 1);                      \
+      return;                                                                             \
+    }                                                                                     \
+    for (run -= skipped; count > 0;                                                       \
+         operands++, to += run, count -= run, run += skipped, skipped = 0) {              \
+      int64_t some = run < count ? run : count, done = name##_same(to, some, *operands);  \
+      if (done < some) apply_last(kind, to + done, some - done, operands, 0);             \
+    }                                                                                     \
   }
 STEP_LOOPS(multiply, TIMES)
 STEP_LOOPS(add, PLUS)
@@ -103,8 +104,8 @@ bool step_scale(float *numbers, int64_t count, float power) {
   for (; i + 4 <= count; i += 4) {
     v128_t x = wasm_v128_load(numbers + i), y = wasm_f32x4_mul(x, by);
     v128_t is_number = wasm_f32x4_eq(x, x);
-    differs = wasm_v128_or(
-        differs, wasm_v128_and(is_number, wasm_f32x4_ne(x, wasm_f32x4_mul(y, back))));
+    differs =
+        wasm_v128_or(differs, wasm_v128_and(is_number, wasm_f32x4_ne(x, wasm_f32x4_mul(y, back))));
     wasm_v128_store(numbers + i, y);
   }
   for (; i < count; i++) {
