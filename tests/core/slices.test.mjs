@@ -146,7 +146,7 @@ Object.assign(OPERATIONS, {
   y = f64[900,900] iota(), iota_dimension=1
   d = f64[900,900] subtract(x, y)
   c = f64[900,900] cosine(d)
-  e = pred[1400,1400] compare(x, y), direction=EQ
+  e = pred[900,900] compare(x, y), direction=EQ
   k = f64[] constant(1800)
   kb = f64[900,900] broadcast(k), dimensions={}
   a = f64[900,900] select(e, kb, c)
