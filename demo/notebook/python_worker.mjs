@@ -102,7 +102,7 @@ async function load(names) {
   const problems = [];
   await pyodide.loadPackage(names, { messageCallback: () => {}, errorCallback: (text) => problems.push(text) })
     .catch((error) => problems.push(error.message));
-  if (problems.length) post({ kind: 'notice', message: `Not all of ${names.join(', ')} could be loaded, so imports of it fail. ${problems[0]}` });
+  if (problems.length) post({ kind: 'notice', message: `Not all of ${names.join(', ')} could be loaded, so imports of it fail. ${problems.join(' ')}` });
 }
 
 async function runCell({ id, code, packages = [] }) {

@@ -72,7 +72,7 @@ describe('Python', { timeout: LONG }, () => {
     assert.match(await cell(0).locator('.took').innerText(), /^ran in /);
     const notice = page.locator('#notebook-notice');
     if (hasNumpy) assert.ok(await notice.isHidden());
-    else assert.match(await notice.innerText(), /numpy/i);
+    else assert.match(await notice.innerText(), /numpy|ml_dtypes/i);
   });
 
   test('says the line of an error', async () => {
