@@ -5,6 +5,7 @@ import { createPlot } from '../shared/plot.mjs';
 
 const COLOURS = ['--series-1', '--series-2', '--series-3', '--series-4', '--series-5'];
 const MOST_TEXT = 200_000; /* characters that a cell shows of what it prints */
+const BY_ITSELF = 'Tensor-parallel pair of dots'; /* of Meshes' programs, one whose text says for how many devices it is */
 const PICTURE = 480; /* CSS pixels that the longer side of a picture takes at least */
 
 function plot(element, { x, lines, labels: [xLabel, yLabel], log }) {
@@ -47,7 +48,7 @@ async function program(element, { name, stablehlo, hlo }, link) {
   const devices = /num_partitions=(\d+)/.exec(hlo)?.[1] ?? /replica_count=(\d+)/.exec(hlo)?.[1];
   const anchors = [
     h('a', { class: 'button', href: await link({ text: stablehlo, language: 'stablehlo' }, 'playground') }, `${name} in the playground`),
-    devices > 1 ? h('a', { class: 'button', href: await link({ text: hlo }, 'meshes') }, `${name} in Meshes, on ${devices} devices`) : null,
+    devices > 1 ? h('a', { class: 'button', href: await link({ name: BY_ITSELF, text: hlo }, 'meshes') }, `${name} in Meshes, on ${devices} devices`) : null,
   ];
   element.append(h('p', { class: 'controls' }, anchors), h('details', {}, h('summary', {}, 'StableHLO'), h('pre', { tabIndex: 0 }, stablehlo)));
 }

@@ -103,7 +103,10 @@ describe('JAX', { timeout: LONG, skip: hasNumpy ? false : 'needs NumPy for Pyodi
       });
       assert.deepEqual(await page.locator('.cell .message').allInnerTexts(), []);
       if (name === 'grad') assert.match(await cell(0).locator('.shown').innerText(), /^Array\(0\.25695/);
-      if (name === 'meshes') assert.match(await page.locator('.shown a').last().innerText(), /in Meshes, on 8 devices/);
+      if (name === 'meshes') {
+        await page.locator('.shown a', { hasText: 'in Meshes, on 8 devices' }).click();
+        await page.locator('#mesh-status', { hasText: /^8 devices .*\b[1-9]\d* meetings/ }).waitFor();
+      }
       if (['life', 'nbody'].includes(name)) assert.ok(await page.locator('canvas.pixels').count());
     });
   }
