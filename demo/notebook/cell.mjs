@@ -6,7 +6,7 @@ import { h } from '../shared/dom.mjs';
 import { duration } from '../shared/format.mjs';
 import { createDisplays } from './displays.mjs';
 
-/** @returns {object} a text between cells, with what all cells have */
+/** @returns {object} a text between cells: it has the properties of a cell, but does not run */
 export function createText(text) {
   const element = h('div', { class: 'text' });
   element.innerHTML = new MarkdownIt({ html: false }).render(text);

@@ -6,7 +6,8 @@
  *
  * `base` is the page's address; `interrupt` a Uint8Array on shared memory, in which a 2 interrupts Python; `pyodide` the
  * folder with Pyodide, by default base/pyodide/; `packages` are names of pyodide-lock.json in that folder, or addresses
- * of wheels: by default JAX. What a cell imports is loaded if the lock file has it. The worker answers
+ * of wheels: by default JAX. Packages that a cell imports are loaded if the lock
+ * file lists them. The worker answers
  *
  *     { kind: 'progress', label, loaded, total? }                 bytes of a file that is being loaded
  *     { kind: 'notice', message }                                 a package that cannot be had

@@ -1,5 +1,5 @@
 /** A language model of Llama's kind as a program: model.py in our builder. Weights have Hugging Face's names. */
-const CANDIDATES = 64; // the likeliest tokens, of which one is drawn
+const CANDIDATES = 64; // one of the likeliest tokens is drawn, and so many are looked at
 const KINDS = ['llama', 'mistral', 'qwen2', 'qwen3', 'gemma'];
 
 /** Sizes and switches, from what config.json says. `normOffset` is added to the weights of norms. */

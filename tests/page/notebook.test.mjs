@@ -87,7 +87,7 @@ describe('Python', { timeout: LONG }, () => {
     await page.waitForFunction(() => !document.querySelector('.cell.running'));
     assert.equal(await cell(2).locator('.shown').innerText(), 'Stopped.');
     assert.equal(await run(0), 'a b\nc\n42'); // names and packages are still there
-    complaints.length = 0; // packages that an offline machine cannot have
+    if (!hasNumpy) complaints.length = 0; // of packages that a machine without the web cannot have
   });
 });
 

@@ -1,5 +1,5 @@
 # %% [markdown]
-# What a function costs is in its program: how it is written for the compiler, how long it takes, what it allocates.
+# Three ways to see what a function costs: the time of a run, its jaxpr, and the program that the compiler gets.
 
 # %%
 import time

@@ -32,7 +32,7 @@ from notebook import look_inside
 look_inside(step, x, jnp.ones(4) / 100)
 
 # %% [markdown]
-# A ring: each device passes what it has to the next one, seven times, and adds what comes.
+# A ring. Seven times, each device passes its part to the next device, and adds the part that it receives.
 
 # %%
 @jax.jit
