@@ -44,6 +44,13 @@ function image(element, { height, width, ramp, bytes }) {
   element.append(canvas);
 }
 
+/** A picture that a value makes of itself, by _repr_svg_ or _repr_png_. */
+function picture(element, type, data) {
+  const content = typeof data === 'string' ? encodeURIComponent(data) : btoa(Array.from(data, (byte) => String.fromCharCode(byte)).join(''));
+  const encoding = typeof data === 'string' ? '' : ';base64';
+  element.append(h('img', { class: 'picture', alt: 'The value as a picture', src: `data:${type}${encoding},${content}` }));
+}
+
 async function program(element, { name, stablehlo, hlo }, link) {
   const devices = /num_partitions=(\d+)/.exec(hlo)?.[1] ?? /replica_count=(\d+)/.exec(hlo)?.[1];
   const anchors = [
@@ -70,6 +77,8 @@ export function createDisplays(element, { link }) {
   }
   const kinds = {
     text: (text) => element.append(h('pre', { class: 'value', tabIndex: 0 }, text)),
+    svg: (data) => picture(element, 'image/svg+xml', data),
+    png: (data) => picture(element, 'image/png', data),
     plot: (data) => ends.push(plot(element, data)),
     image: (data) => image(element, data),
     program: (data) => program(element, data, link),

@@ -6,14 +6,15 @@
  *
  * `base` is the page's address; `interrupt` a Uint8Array on shared memory, in which a 2 interrupts Python; `pyodide` the
  * folder with Pyodide, by default base/pyodide/; `packages` are names of pyodide-lock.json in that folder, or addresses
- * of wheels: by default JAX. Packages that a cell imports are loaded if the lock
- * file lists them. The worker answers
+ * of wheels: by default JAX. Packages that a cell imports are loaded if the lock file lists them.
+ *
+ * The worker answers
  *
  *     { kind: 'progress', label, loaded, total? }                 bytes of a file that is being loaded
  *     { kind: 'notice', message }                                 a package that cannot be had
  *     { kind: 'ready', ms } or { kind: 'failed', message }        the answer to 'start'; 'failed' also when Python died
  *     { kind: 'output', id, stream: 'stdout' | 'stderr', text }
- *     { kind: 'display', id, type, data }                         the last expression's value: 'text', or 'svg', 'png', 'html'
+ *     { kind: 'display', id, type, data }                         the last expression's value: 'text', or 'svg', 'png'
  *                                                                 by its methods; and what notebook.py sends
  *     { kind: 'error', id, message, line?, trace, code? } or { kind: 'done', id, ms }     the answer to 'run'
  *

@@ -11,7 +11,7 @@ from pyodide.ffi import to_js
 
 import __main__
 
-_PICTURES = (("svg", "_repr_svg_"), ("png", "_repr_png_"), ("html", "_repr_html_"))
+_PICTURES = (("svg", "_repr_svg_"), ("png", "_repr_png_"))
 _show = None
 
 

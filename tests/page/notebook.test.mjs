@@ -30,6 +30,14 @@ fails(1)
 # %%
 while True:
     pass
+
+# %%
+class Dot:
+    def _repr_svg_(self):
+        return '<svg xmlns="http://www.w3.org/2000/svg" width="31" height="20"><circle r="9"/></svg>'
+
+
+Dot()
 `;
 
 let page, complaints, close;
@@ -58,7 +66,7 @@ test('cells are there before Python is: nothing is loaded for a reader', async (
 
 test('a source is its cells', () => {
   const cells = cellsOf(PLAIN);
-  assert.deepEqual(cells.map(({ kind }) => kind), ['text', 'code', 'code', 'code']);
+  assert.deepEqual(cells.map(({ kind }) => kind), ['text', 'code', 'code', 'code', 'code']);
   assert.equal(cells[0].text, 'Some *text*.');
   assert.deepEqual(cellsOf(sourceOf(cells)), cells);
 });
@@ -78,6 +86,11 @@ describe('Python', { timeout: LONG }, () => {
   test('says the line of an error', async () => {
     assert.match(await run(1), /^ValueError: no 1/);
     assert.match(await cell(1).locator('pre').last().textContent(), /line 2, in fails/);
+  });
+
+  test('shows a value as the picture that it makes', async () => {
+    await run(3);
+    await page.waitForFunction(() => document.querySelector('img.picture')?.naturalWidth === 31);
   });
 
   test('stops', async () => {
