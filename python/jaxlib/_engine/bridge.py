@@ -212,9 +212,8 @@ class Bridge:
                 raise self._died() from None
             except Exception:
                 raise
-            except (
-                BaseException
-            ):  # As by Ctrl-C: the rest of an answer would be taken for the next one.
+            # Also by Ctrl-C: the rest of an answer would be taken for the next one.
+            except BaseException:
                 if self._process is not None:
                     self._process.kill()
                     self._died()
