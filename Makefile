@@ -353,8 +353,10 @@ TESTS ?= $(wildcard tests/*/*.test.mjs)
 tested: build site native native-tsan wheel python-page $(FAULTY_CORE) $(JAX_VENV)/stamp $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 test: tested
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
-	@node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
-	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
+	@export FAILED_FILES=$(B)/failed.txt; rm -f $$FAILED_FILES; \
+	node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
+	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS) \
+	|| node tests/support/again.mjs
 	@awk '$$1 > 60 { print "Over 60 s, so it keeps a core busy at the end: tests/" $$2 " (" $$1 " s)" }' $(B)/durations.txt
 
 # Outcomes must not depend on how fast or how busy the machine is. ARGS=--only=one-core,load-8,clock-fast,clock-slow.

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { after, describe, test } from 'node:test';
 
-import { assertFits, loadAnew, openSite, PHONE, showView } from '../support/browser.mjs';
+import { PHONE, assertFits, loadAnew, openSite, showView, shows } from '../support/browser.mjs';
 import { scenesOf } from '../support/scenes.mjs';
 
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -138,7 +138,7 @@ describe('by keyboard', () => {
   test('where less motion is asked for, simulations wait', async () => {
     await open('gallery/life');
     await page.waitForSelector('[data-figure="One step"]');
-    assert.equal(await page.textContent('#play'), 'Go on');
+    await shows(page.locator('#play'), 'Go on');
     await page.click('#play');
     await page.waitForSelector('[data-figure="Frames a second"]');
   });

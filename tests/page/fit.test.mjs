@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
 import { readSafetensors } from '../../bindings/index.mjs';
-import { assertFits, loadAnew, openSite, PHONE } from '../support/browser.mjs';
+import { PHONE, assertFits, loadAnew, openSite, shows } from '../support/browser.mjs';
 
 let page, complaints, address, close;
 before(async () => {
@@ -53,7 +53,7 @@ describe('the curve', () => {
     await page.focus('#fit');
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowUp');
-    assert.match(await page.textContent('.view-fit [role=status]'), /^Point at -0\.90, 0\.32/);
+    await shows(page.locator('.view-fit [role=status]'), /^Point at -0\.90, 0\.32/);
     await page.keyboard.press('Delete');
     await page.waitForFunction(() => location.hash.startsWith('#fit/'));
     await page.waitForTimeout(400);
@@ -61,7 +61,7 @@ describe('the curve', () => {
     await below(0.05);
     await page.focus('#fit');
     await page.keyboard.press('ArrowRight');
-    assert.match(await page.textContent('.view-fit [role=status]'), /^Point at -0\.6[78],/);
+    await shows(page.locator('.view-fit [role=status]'), /^Point at -0\.6[78],/);
   });
 
   test('it pauses, starts anew with another width, and fits a phone', async () => {
@@ -112,7 +112,7 @@ describe('the model that learns', () => {
     assert.ok(Number(knew) < 5, 'it knew all of them before');
     await page.click('#teach');
     await page.waitForFunction(() => /^It knew/.test(document.getElementById('learned').textContent));
-    assert.match(await page.textContent('#learned'), new RegExp(`^It knew ${knew} of 5, now 5\\.`));
+    await shows(page.locator('#learned'), new RegExp(`^It knew ${knew} of 5, now 5\\.`));
     assert.equal(await page.locator('.taught .wrong').count(), 0);
   });
 

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
 import { serve } from '../../demo/serve.mjs';
-import { assertFits, launch, loadAnew, newPage, PHONE } from '../support/browser.mjs';
+import { PHONE, assertFits, launch, loadAnew, newPage, shows } from '../support/browser.mjs';
 
 let browser, server;
 before(async () => {
@@ -72,8 +72,8 @@ describe('exhibits', { timeout: 300000 }, () => {
     test(`${id} computes its picture, and shows its source`, async () => {
       await show(`gallery/${id}`);
       await page.waitForSelector(figure('One step'));
-      assert.equal(await page.textContent('.view-gallery nav [aria-current]'), EXHIBITS.find((e) => e.id === id).title);
-      assert.match(await page.textContent('.source pre'), /^(?:"""|import jax)[^]*def \w+\(/);
+      await shows(page.locator('.view-gallery nav [aria-current]'), EXHIBITS.find((e) => e.id === id).title);
+      await shows(page.locator('.source pre'), /^(?:"""|import jax)[^]*def \w+\(/);
       const first = await look(page);
       assert.ok(first.colours > 3, `${first.colours} colours`);
       if (kind === 'field') {
@@ -210,7 +210,7 @@ describe('the gallery', { timeout: 300000 }, () => {
     const { page, complaints } = await newPage(browser, { viewport: { width: 390, height: 844 } });
     await page.goto(`${plain.address}#gallery/life`);
     await page.waitForSelector(figure('Frames a second'));
-    assert.equal(await page.textContent(figure('Threads')), 'none');
+    await shows(page.locator(figure('Threads')), 'none');
     await page.evaluate(() => { location.hash = '#gallery/reaction'; });
     await page.waitForSelector('[data-exhibit="reaction"] [data-figure="Frames a second"]');
     await finish(page, complaints);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { assertFits, openSite, PHONE, replaceText } from '../support/browser.mjs';
+import { PHONE, assertFits, openSite, replaceText, shows } from '../support/browser.mjs';
 
 let page, complaints, address, close;
 before(async () => {
@@ -14,7 +14,7 @@ const prints = (text) => page.waitForFunction((wanted) => document.querySelector
 
 test('a program runs at once', async () => {
   await prints('y = 2.00 x + 1.00'); // the points are on that line
-  assert.match(await page.textContent('.bar'), /ran in \d+ ms/);
+  await shows(page.locator('.bar'), /ran in \d+ ms/);
 });
 
 test('all of it is in one screen, and nothing moves', async () => {
@@ -35,7 +35,7 @@ test('it is edited where it stands: another result, and errors at their place', 
   await prints('y = -1.00 x + 4.00');
   await replaceText(page, code.replace('xs.mul(slope)', 'xs.nothing(slope)'));
   await prints('is not a function');
-  assert.match(await page.textContent('.output'), /^10:\d+ /);
+  await shows(page.locator('.output'), /^10:\d+ /);
   await page.waitForSelector('.cm-lintRange-error');
 });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { MESH_PROGRAMS } from '../../demo/meshes/programs.mjs';
-import { assertFits, openSite, replaceText } from '../support/browser.mjs';
+import { assertFits, openSite, replaceText, shows } from '../support/browser.mjs';
 
 let page, complaints, close;
 before(async () => {
@@ -29,16 +29,16 @@ for (const { name, hangs } of MESH_PROGRAMS) {
     const devices = page.locator('.device');
     assert.ok(await devices.count() > 1);
     if (hangs) {
-      assert.match(await page.textContent('#mesh-problem'), /deadlock/);
+      await shows(page.locator('#mesh-problem'), /deadlock/);
       assert.ok(await page.locator('path.waits').count() > 0);
       const first = page.locator('.waiting-list li').first();
-      assert.match(await first.textContent(), /^replica \d waits at (all-reduce|recv-done) \w+ \(line \d+\) for /);
+      await shows(first, /^replica \d waits at (all-reduce|recv-done) \w+ \(line \d+\) for /);
       await first.locator('button').click();
-      assert.match(await page.textContent('.cm-activeLine'), /all-reduce|recv/);
+      await shows(page.locator('.cm-activeLine'), /all-reduce|recv/);
       return;
     }
     assert.ok(await page.isHidden('#mesh-problem'));
-    assert.match(await page.textContent('#mesh-status'), /^\d devices on \d threads?: .* meetings? (and|or) messages?\./);
+    await shows(page.locator('#mesh-status'), /^\d devices on \d threads?: .* meetings? (and|or) messages?\./);
     assert.ok(await page.locator('.together, .message').count() > 0); // it shows a meeting at once
     await page.locator('#scrub').fill('1000');
     assert.equal(await page.locator('.device.finished').count(), await devices.count());

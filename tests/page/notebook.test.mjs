@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { cellsOf, sourceOf } from '../../demo/notebook/percent.mjs';
 import { pack } from '../../demo/shared/address.mjs';
-import { assertFits, openSite, showView } from '../support/browser.mjs';
+import { assertFits, openSite, showView, shows } from '../support/browser.mjs';
 import { ROOT } from '../support/program.mjs';
 
 const LONG = 600000;
@@ -75,7 +75,7 @@ describe('Python', { timeout: LONG }, () => {
   before(async () => showView(page, `notebook/${await pack({ source: PLAIN })}`));
 
   test('of a link runs when it is run; prints, and shows the last value', async () => {
-    assert.match(await page.textContent('#notebook-status'), /came with a link/);
+    await shows(page.locator('#notebook-status'), /came with a link/);
     assert.equal(await run(0), 'a b\nc\n42');
     assert.match(await cell(0).locator('.took').innerText(), /^ran in /);
     const notice = page.locator('#notebook-notice');

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 
 import { Client, Literal, readNpz, readSafetensors, writeNpz } from '../../bindings/index.mjs';
-import { assertFits, openSite } from '../support/browser.mjs';
+import { assertFits, openSite, shows } from '../support/browser.mjs';
 
 let page, complaints, close;
 before(async () => {
@@ -43,10 +43,10 @@ test('the sample: described, run with its weights, profiled', async () => {
   assert.equal(await page.locator('td select').first().inputValue(), 'weights');
   await page.click('#run');
   await page.waitForSelector('#outcome:not([hidden])');
-  assert.match(await page.textContent('#run-status'), /^First run .*best of \d+ more/);
-  assert.match(await page.textContent('[data-panel="results"]'), /f32\[16,10\]/);
+  await shows(page.locator('#run-status'), /^First run .*best of \d+ more/);
+  await shows(page.locator('[data-panel="results"]'), /f32\[16,10\]/);
   await page.click('[data-tab="profile"]');
-  assert.match(await page.textContent('[data-panel="profile"]'), /100\.0 %/);
+  await shows(page.locator('[data-panel="profile"]'), /100\.0 %/);
   await assertFits(page);
 });
 
@@ -56,7 +56,7 @@ test('weights by name, and results saved', async () => {
   await page.locator('select[aria-label="What x is filled with"]').selectOption('iota');
   await page.click('#run');
   await page.waitForSelector('#outcome:not([hidden])');
-  assert.match(await page.textContent('.numbers'), /\[10, 21, 32\]/);
+  await shows(page.locator('.numbers'), /\[10, 21, 32\]/);
   const npz = await readNpz(await download('Save as .npz'));
   assert.deepEqual(npz.result_0.toArray(), [10, 21, 32]);
   const { tensors = null, ...rest } = await readSafetensors(await download('Save as .safetensors'));
@@ -69,8 +69,8 @@ test('protos, gzipped texts, bytecode', async () => {
   client.dispose();
   for (const [name, bytes, kind] of [['a.pb', proto, /serialized HLO proto/], ['a.hlo.gz', gzipSync(TEXT), /HLO text, gzipped/]]) {
     await give([name, bytes]);
-    assert.match(await page.textContent('#facts'), kind);
-    assert.match(await page.textContent('#facts'), /2 parameters/);
+    await shows(page.locator('#facts'), kind);
+    await shows(page.locator('#facts'), /2 parameters/);
   }
   const corpus = gunzipSync(await readFile(new URL('../golden/stablehlo.gz', import.meta.url)));
   for (let at = 0; at < corpus.length;) { // the first bytecode of it: see stablehlo.test.mjs
@@ -79,14 +79,14 @@ test('protos, gzipped texts, bytecode', async () => {
     at = end + 1 + Number(size);
     if (corpus.toString('latin1', end + 1, end + 3) !== 'ML') continue;
     await give(['program.mlirbc', corpus.subarray(end + 1, at)]);
-    assert.match(await page.textContent('#facts'), /bytecode/);
+    await shows(page.locator('#facts'), /bytecode/);
     break;
   }
 });
 
 test('a file that is no program is refused, with the place', async () => {
   await give(['broken.hlo', TEXT.replace('add(', 'ad(')]);
-  assert.match(await page.textContent('#open-problem'), /^line 5, column \d+: /);
+  await shows(page.locator('#open-problem'), /^line 5, column \d+: /);
   await give(['photo.png', [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0]]);
   assert.ok(await page.isVisible('#open-problem'));
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { serve } from '../../demo/serve.mjs';
-import { launch, loadAnew, newPage, PHONE } from '../support/browser.mjs';
+import { PHONE, launch, loadAnew, newPage, shows } from '../support/browser.mjs';
 
 let browser;
 before(async () => {
@@ -44,11 +44,11 @@ const ZERO = Array.from({ length: 25 }, (_, i) => {
 /** Draws a digit on an empty pad and waits until the page calls it `digit`. */
 async function isRecognised(page, points, digit) {
   await page.click('#clear');
-  assert.match(await page.textContent('#answer'), /as you draw/);
+  await shows(page.locator('#answer'), /as you draw/);
   await stroke(page, points);
   await page.waitForFunction((wanted) =>
     document.getElementById('answer').textContent.startsWith(`This is a ${wanted},`), digit);
-  assert.equal(await page.textContent('#guess .best'), String(digit));
+  await shows(page.locator('#guess .best'), String(digit));
 }
 
 /**
@@ -128,7 +128,7 @@ for (const { name, isolated, status, least } of SCENES) {
 
     test('says how it computes', async () => {
       assert.equal(await page.evaluate(() => crossOriginIsolated), isolated);
-      assert.match(await page.textContent('#status'), status);
+      await shows(page.locator('#status'), status);
     });
 
     test('the console says once why there are no threads', async () => {
@@ -151,7 +151,7 @@ for (const { name, isolated, status, least } of SCENES) {
         }).observe(document.getElementById('loss'), { childList: true });
       });
       await page.click('#start');
-      assert.equal(await page.textContent('#start'), 'Pause');
+      await shows(page.locator('#start'), 'Pause');
       await until(page, '#step', `> ${least}`);
       const losses = await page.evaluate(() => window.losses);
       assert.ok(losses.length > 3, `${losses}`);
@@ -183,7 +183,7 @@ for (const { name, isolated, status, least } of SCENES) {
 
     test('says how much of the work is done side by side', { skip: isolated ? false : 'one thread' }, async () => {
       await page.waitForFunction(() => parseFloat(document.getElementById('overlap').textContent) >= 3);
-      assert.match(await page.textContent('#overlap'), /^\d+ % of the work .* waited for each other \d+ %/);
+      await shows(page.locator('#overlap'), /^\d+ % of the work .* waited for each other \d+ %/);
     });
 
     test('draws the plot', async () => {
@@ -202,7 +202,7 @@ for (const { name, isolated, status, least } of SCENES) {
 
     test('pauses, and goes on', async () => {
       await page.click('#start');
-      assert.equal(await page.textContent('#start'), 'Start');
+      await shows(page.locator('#start'), 'Start');
       await page.waitForTimeout(400); // what was under way
       const step = await number(page, '#step');
       await page.waitForTimeout(500);
@@ -260,7 +260,7 @@ for (const { name, isolated, status, least } of SCENES) {
         await timelineShows(page, rows, ({ dot }) => dot > 0);
       }
       assert.ok(await number(page, '#accuracy') > 85); // it has forgotten nothing
-      assert.match(await page.textContent('#reduced'), /^[\d.]+ [MG]B$/);
+      await shows(page.locator('#reduced'), /^[\d.]+ [MG]B$/);
       await page.click('#start');
       await page.click('#again');
       await page.waitForFunction(() => document.getElementById('step').textContent === '0');
@@ -269,7 +269,7 @@ for (const { name, isolated, status, least } of SCENES) {
       await page.click('#start');
       await until(page, '#step', '> 100');
       await timelineShows(page, 1, ({ dot }) => dot > 0);
-      assert.equal(await page.textContent('#reduced'), '0 bytes');
+      await shows(page.locator('#reduced'), '0 bytes');
       await page.click('#start');
     });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { newPage, openSite, replaceText } from '../support/browser.mjs';
+import { newPage, openSite, replaceText, shows } from '../support/browser.mjs';
 
 let page, complaints, browser, close;
 before(async () => {
@@ -43,7 +43,7 @@ describe('tabs', () => {
 
   test('results', async () => {
     const panel = await tab('results');
-    assert.match(await panel.textContent(), /f32\[8,24\]/);
+    await shows(panel, /f32\[8,24\]/);
     await panel.locator('.result > header select').first().selectOption('table');
     const sum = await panel.locator('tr').nth(3).evaluate((row) =>
       [...row.querySelectorAll('td')].reduce((total, cell) => total + Number(cell.textContent), 0));
@@ -57,18 +57,18 @@ describe('tabs', () => {
   test('the module, after each pass as differences', async () => {
     const panel = await tab('module');
     await panel.locator('pre').waitFor();
-    assert.match(await panel.textContent(), /fusion/);
+    await shows(panel, /fusion/);
     const passes = await panel.locator('.pass-list button').allTextContents();
     assert.ok(passes.some((name) => /fuse-loops/.test(name)), `${passes}`);
     await panel.locator('.pass-list button', { hasText: 'fuse-loops' }).click();
-    assert.match(await panel.locator('.come').first().textContent(), /^\+ /);
+    await shows(panel.locator('.come').first(), /^\+ /);
     assert.ok(await panel.locator('.gone').count() > 3);
   });
 
   test('steps', async () => {
     const panel = await tab('steps');
     await panel.locator('pre').waitFor();
-    assert.match(await panel.textContent(), /parameter0 -> /);
+    await shows(panel, /parameter0 -> /);
   });
 
   test('the WebAssembly as text', async () => {
@@ -94,7 +94,7 @@ describe('tabs', () => {
     await choose('Mandelbrot set');
     const panel = await tab('memory');
     await panel.locator('svg').waitFor();
-    assert.match(await panel.textContent(), /temporary buffers of [\d.]+ kB share an arena of [\d.]+ kB/);
+    await shows(panel, /temporary buffers of [\d.]+ kB share an arena of [\d.]+ kB/);
     assert.ok(await panel.locator('svg rect').count() > 5);
   });
 
@@ -103,7 +103,7 @@ describe('tabs', () => {
     const panel = await tab('picture');
     await panel.locator('.result .cell').nth(14).waitFor(); // of 15
     await panel.locator('.result .cell').nth(1).hover();
-    assert.match(await panel.textContent(), /result\[0, 1\] comes from x\[1, 0\]\./);
+    await shows(panel, /result\[0, 1\] comes from x\[1, 0\]\./);
     await andSettled(() => type(program('  x = f32[4] parameter(0)\n  zero = f32[] constant(0)\n  ROOT y = f32[6] pad(x, zero), padding=1_1')));
     await panel.locator('.result .cell.none').first().waitFor();
     assert.equal(await panel.locator('.result .cell.none').count(), 2);
@@ -120,7 +120,7 @@ describe('tabs', () => {
     assert.equal(await panel.locator('.source .cell.lit').count(), 18); // 9 of the image, 9 of the kernel
     await choose('gather');
     await drawn('f32[3,4]');
-    assert.equal(await panel.locator('.result .cell text').first().textContent(), '12'); // row 3
+    await shows(panel.locator('.result .cell text').first(), '12'); // row 3
     await panel.locator('.result .cell').nth(5).hover();
     await page.waitForFunction(() =>
       /result\[1, 1\] comes from table\[0, 1\], rows\[1, 0\]\./.test(document.querySelector('[data-panel="picture"]').textContent));
@@ -138,22 +138,22 @@ ${body}  ROOT y = f32[4] add(x, x)
   const takes = `  r = (f32[4], u32[], token[]) recv(t), channel_id=1, ${pairs}\n  got = (f32[4], token[]) recv-done(r), channel_id=1, ${pairs}\n`;
   await andSettled(() => type(`${one('speaks', sends)}\n${one('listens', takes)}`));
   assert.ok(await page.isHidden('#play-problem'));
-  assert.match(await page.textContent('#play-status'), /on 2 devices/);
+  await shows(page.locator('#play-status'), /on 2 devices/);
   const panel = await tab('steps');
   await panel.locator('pre', { hasText: 'channel s' }).waitFor();
   await page.locator('label:has-text("Program") select').selectOption('1');
   await panel.locator('pre', { hasText: 'channel got' }).waitFor();
   assert.equal(await page.locator('.inputs .input').count(), 2);
   await andSettled(() => type(`${one('speaks', sends)}\n${one('listens', '  z = f32[4] ad(x, x)\n')}`));
-  assert.match(await page.textContent('#play-problem'), /^16:\d+ /); // a line of the whole text
-  assert.equal(await page.textContent('.cm-lintRange-error'), 'ad');
+  await shows(page.locator('#play-problem'), /^16:\d+ /); // a line of the whole text
+  await shows(page.locator('.cm-lintRange-error'), 'ad');
 });
 
 test('threads are chosen', async () => {
   await choose('add');
   for (const [threads, says] of [['0', /single-threaded build/], ['1', /1 thread[;\b]/], ['', /\d threads?;/]]) {
     await andSettled(() => page.locator('.view > .controls label:has-text("Threads") select').selectOption(threads));
-    assert.match(await page.textContent('#play-status'), says);
+    await shows(page.locator('#play-status'), says);
   }
 });
 
@@ -170,7 +170,7 @@ test('a clipboard that refuses: the link stands there', async () => {
   await page.click('#share');
   await page.locator('#address').waitFor();
   assert.match(await page.inputValue('#address'), /#playground\/[\w-]+$/);
-  assert.equal(await page.textContent('#share'), 'Copy link');
+  await shows(page.locator('#share'), 'Copy link');
   await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.resolve(); });
   await page.click('#share');
   await page.waitForFunction(() => document.getElementById('share').textContent === 'Copied');
@@ -181,9 +181,9 @@ describe('editing', () => {
   test('errors are underlined where they are, and go away', async () => {
     await andSettled(() => type(program('  x = f32[4] parameter(0)\n  y = f32[3] parameter(1)\n  ROOT z = f32[4] add(x, y)')));
     await page.locator('.cm-lintRange-error').waitFor();
-    assert.match(await page.textContent('#play-problem'), /^6:\d+ add: operands f32\[4\] and f32\[3\]/);
+    await shows(page.locator('#play-problem'), /^6:\d+ add: operands f32\[4\] and f32\[3\]/);
     await andSettled(() => type(program('  x = f32[4] parameter(0)\n  ROOT z = f32[4] ad(x, x)')));
-    assert.equal(await page.textContent('.cm-lintRange-error'), 'ad');
+    await shows(page.locator('.cm-lintRange-error'), 'ad');
     await andSettled(() => type(program('  x = f32[4] parameter(0)\n  ROOT z = f32[4] add(x, x)')));
     assert.equal(await page.locator('.cm-lintRange-error').count(), 0);
     assert.ok(await page.isHidden('#play-problem'));
@@ -194,7 +194,7 @@ describe('editing', () => {
     const took = [];
     for (const n of [5, 6, 7, 8, 9]) {
       await andSettled(() => type(program(`  x = f32[${n}] iota(), iota_dimension=0\n  ROOT z = f32[${n}] add(x, x)`)));
-      assert.match(await page.textContent('[data-panel="results"]'), new RegExp(`\\b${2 * n - 2}\\b`));
+      await shows(page.locator('[data-panel="results"]'), new RegExp(`\\b${2 * n - 2}\\b`));
       took.push(await page.evaluate(() => Number(document.getElementById('play-status').dataset.ms)));
     }
     assert.ok(Math.min(...took) < 100, `${took} ms`);
@@ -204,20 +204,20 @@ describe('editing', () => {
     await type('HloModule m\n\nENTRY main {\n  x = f32[4] parameter(0)\n  y = f32[4,2] ');
     await page.keyboard.type('broad');
     await page.locator('.cm-tooltip-autocomplete').waitFor();
-    assert.match(await page.textContent('.cm-tooltip-autocomplete [aria-selected]'), /^broadcast/);
+    await shows(page.locator('.cm-tooltip-autocomplete [aria-selected]'), /^broadcast/);
     await page.locator('.cm-completionInfo').waitFor();
-    assert.match(await page.textContent('.cm-completionInfo'), /Repeats an array along new dimensions/);
+    await shows(page.locator('.cm-completionInfo'), /Repeats an array along new dimensions/);
     await page.waitForTimeout(100);
     await page.keyboard.press('Enter');
     await page.keyboard.type('x), dim');
     await page.locator('.cm-tooltip-autocomplete').waitFor();
-    assert.match(await page.textContent('.cm-tooltip-autocomplete [aria-selected]'), /^dimensions/);
+    await shows(page.locator('.cm-tooltip-autocomplete [aria-selected]'), /^dimensions/);
     await page.keyboard.press('Escape');
   });
 
   test('StableHLO', async () => {
     await choose('A layer in StableHLO');
-    assert.match(await page.textContent('[data-panel="results"]'), /f32\[4,3\]/);
+    await shows(page.locator('[data-panel="results"]'), /f32\[4,3\]/);
     await andSettled(() => page.click('.cm-content').then(() => page.keyboard.press('ControlOrMeta+Home'))
       .then(() => page.keyboard.type('modul e')));
     assert.ok(await page.isVisible('#play-problem'));
@@ -229,11 +229,11 @@ describe('editing', () => {
     assert.match(text, /from -10/);
     assert.match(text, /2\.999/);
     await andSettled(() => type('const b = client.builder();\nreturn b.build(b.nothing());\n'));
-    assert.match(await page.textContent('#play-problem'), /^2:18 .*nothing is not a function/);
+    await shows(page.locator('#play-problem'), /^2:18 .*nothing is not a function/);
     await type('for (;;);\n');
     await page.locator('#stop').waitFor();
     await andSettled(() => page.click('#stop'));
-    assert.match(await page.textContent('#play-problem'), /Stopped/);
+    await shows(page.locator('#play-problem'), /Stopped/);
   });
 });
 
@@ -253,10 +253,10 @@ ENTRY e {
   p = pred[] compare(id, zero), direction=EQ
   x = f32[] parameter(0)
   ROOT c = f32[] conditional(p, x, x), true_computation=yes, false_computation=no }`));
-  assert.match(await page.textContent('#play-problem'), /deadlock.*replica 0 waits at all-reduce r for replica 1/);
+  await shows(page.locator('#play-problem'), /deadlock.*replica 0 waits at all-reduce r for replica 1/);
   await page.locator('.cm-lintRange-error').waitFor();
   await page.click('#play-problem');
-  assert.match(await page.textContent('.cm-activeLine'), /all-reduce/);
+  await shows(page.locator('.cm-activeLine'), /all-reduce/);
 });
 
 test('by keyboard: tabs are moved through by arrows', async () => {
@@ -279,7 +279,7 @@ test('devices and inputs are chosen above', async () => {
   await andSettled(() => page.locator('select[aria-label="What x is filled with"]').selectOption('zeros'));
   await andSettled(() => page.locator('select[aria-label="What y is filled with"]').selectOption('iota'));
   await page.locator('.result > header select').first().selectOption('numbers');
-  assert.match(await page.textContent('.numbers'), /\[0, 1, 2, 3, 4, 5, 6, 7\]/);
+  await shows(page.locator('.numbers'), /\[0, 1, 2, 3, 4, 5, 6, 7\]/);
 });
 
 test('a link holds it all', async () => {
@@ -290,7 +290,7 @@ test('a link holds it all', async () => {
   await settled(second.page);
   assert.equal(await second.page.inputValue('#example'), 'add');
   assert.equal(await second.page.inputValue('select[aria-label="What y is filled with"]'), 'iota');
-  assert.match(await second.page.textContent('[data-panel="steps"]:not([hidden])'), /parameter1/);
+  await shows(second.page.locator('[data-panel="steps"]:not([hidden])'), /parameter1/);
   await second.page.close();
 });
 
@@ -311,8 +311,8 @@ try { indexedDB.open('x'); } catch { stored = 0; }
 show(stored, 'stored');`;
   await second.page.goto(`${page.url().split('#')[0]}#playground/${await language(code)}`);
   await settled(second.page);
-  assert.match(await second.page.textContent('#play-status'), /came with the link. It runs when you click Run/);
-  assert.match(await second.page.textContent('.cm-content'), /await fetch/);
+  await shows(second.page.locator('#play-status'), /came with the link. It runs when you click Run/);
+  await shows(second.page.locator('.cm-content'), /await fetch/);
   // Neither an edit nor another choice starts it.
   await second.page.click('.cm-content');
   await second.page.keyboard.type(' ');

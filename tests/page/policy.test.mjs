@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
 import { POLICY } from '../../demo/policy.mjs';
-import { loadAnew, openSite, replaceText } from '../support/browser.mjs';
+import { loadAnew, openSite, replaceText, shows } from '../support/browser.mjs';
 import { scenesOf } from '../support/scenes.mjs';
 
 /** One or two scenes of each view; the guides have a test of their own. */
@@ -121,7 +121,7 @@ for (const [host, server] of [['the dev server', {}], ['a static host', { isolat
         assert.match(await shown(), /\[0, 1\]/, forbidden);
       }
       await play('for (;\n');
-      assert.match(await page.textContent('#play-problem'), /Unexpected token/);
+      await shows(page.locator('#play-problem'), /Unexpected token/);
       assert.deepEqual(taken(), []);
     });
   });

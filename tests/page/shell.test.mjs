@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 
 import { serve } from '../../demo/serve.mjs';
 import { VIEWS } from '../../demo/views.mjs';
-import { launch, loadAnew, newPage, PHONE } from '../support/browser.mjs';
+import { PHONE, launch, loadAnew, newPage, shows } from '../support/browser.mjs';
 
 const MAX_BYTES = 150_000; // of the first view, gzipped, without the runtime
 
@@ -133,7 +133,7 @@ test('a static host without headers: the service worker adds them', async () => 
   await page.goto(`${host.address}#train`);
   await page.waitForFunction(() => window.crossOriginIsolated);
   await ready(page);
-  assert.match(await page.textContent('#status'), /worker thread/);
+  await shows(page.locator('#status'), /worker thread/);
   await context.close();
   await host.close();
 });

@@ -106,6 +106,21 @@ export async function replaceText(page, text) {
   }, text);
 }
 
+/**
+ * Waits until the first of the locator's elements has this text, or one that matches. What a page shows follows what
+ * was done a moment later, on a busy machine much later: asking once would be a question of time.
+ */
+export async function shows(locator, expected) {
+  const holds = (text) => (expected instanceof RegExp ? expected.test(text) : text === expected);
+  const end = Date.now() + 20000;
+  let text = await locator.first().textContent();
+  while (!holds(text) && Date.now() < end) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    text = await locator.first().textContent();
+  }
+  assert.ok(holds(text), `${locator} shows ${JSON.stringify(text)} instead of ${expected}`);
+}
+
 /** Checks that nothing is wider than the window. */
 export async function assertFits(page, what = '') {
   const { wide, width } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, width: innerWidth }));
