@@ -16,7 +16,8 @@ from .errors import CODES, JaxRuntimeError
 programs = {}
 # Functions of Python by target, of register_custom_call_target.
 functions = {}
-TARGETS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
+BUFFERS = "xla_buffer_python_cpu_callback"
+TARGETS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback", BUFFERS)
 _INDEX = re.compile(r"index = (\d+)")
 
 
@@ -89,7 +90,7 @@ def _call(target, program, config, operands, results):
     if target in TARGETS:
         index = int(_INDEX.search(config).group(1))
         function = programs[program][index]
-        values = function(*arguments)
+        values = function(results, *arguments) if target == BUFFERS else function(*arguments)
     else:
         values = functions[target](*arguments)
     if not isinstance(values, tuple):
