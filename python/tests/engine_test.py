@@ -213,6 +213,24 @@ class Callbacks(unittest.TestCase):
         np.testing.assert_array_equal(f(jnp.arange(3.0)), [0, 2, 4])
 
 
+class Pallas(unittest.TestCase):
+    def test_kernels_are_interpreted(self):
+        from jax.experimental import pallas as pl
+        from jax.experimental.pallas import mosaic_gpu, tpu, triton  # noqa: F401
+
+        def twice(x, out, scratch):
+            scratch[...] = x[...] * 2
+            out[...] = scratch[...]
+
+        x = jnp.arange(8.0)
+        scratch = [tpu.VMEM((8,), jnp.float32)]
+        for interpret in (True, tpu.InterpretParams()):
+            run = pl.pallas_call(twice, x, scratch_shapes=scratch, interpret=interpret)
+            np.testing.assert_array_equal(run(x), 2 * x)
+        with self.assertRaisesRegex(ValueError, "Only interpret mode is supported"):
+            pl.pallas_call(twice, x, scratch_shapes=scratch)(x)
+
+
 class Devices(unittest.TestCase):
     def setUp(self):
         self.mesh = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))

@@ -1,6 +1,5 @@
-"""Stands for the dialect of Triton; all that is asked of it is an error."""
+"""Stands for the dialect of Triton."""
 
+from .._absent import absent_names
 
-def __getattr__(name):
-    raise AttributeError(f"{__name__}.{name}: this jaxlib compiles for the CPU of xla-wasm; Pallas "
-                         "kernels for GPUs cannot be lowered (interpret=True runs them)")
+__getattr__ = absent_names(__name__)
