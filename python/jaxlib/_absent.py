@@ -1,4 +1,4 @@
-"""Stands for dialects of GPUs and TPUs. Pallas imports them, and interprets kernels without them."""
+"""Stands for dialects of GPUs and TPUs: Pallas imports them, and interprets kernels without."""
 
 import sys
 import types
@@ -22,8 +22,8 @@ class Absent(type):
 
     def __call__(cls, *_, **__):
         raise NotImplementedError(
-            f"{cls.__module__}.{cls.__name__}: this jaxlib compiles for the CPU of xla-wasm; Pallas "
-            "kernels for GPUs and TPUs cannot be lowered (interpret=True runs them)")
+            f"{cls.__module__}.{cls.__name__}: this jaxlib compiles for the CPU of xla-wasm; "
+            "Pallas kernels for GPUs and TPUs cannot be lowered (interpret=True runs them)")
 
     def __iter__(cls):
         return iter(())
