@@ -180,8 +180,10 @@ class Callbacks(unittest.TestCase):
         def bad(x):
             raise ValueError("no such value")
 
-        with self.assertRaisesRegex(jax.errors.JaxRuntimeError, "no such value"):
+        with self.assertRaisesRegex(jax.errors.JaxRuntimeError, "no such value") as caught:
             jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(bad, x, x))(jnp.ones(3)))
+        self.assertIn("in bad", str(caught.exception))
+        self.assertNotIn("_jax/callbacks.py", str(caught.exception))
         np.testing.assert_array_equal(jnp.ones(2) + 1, [2, 2])
 
     def test_callbacks_that_fill_buffers(self):

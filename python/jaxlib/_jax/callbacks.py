@@ -9,6 +9,7 @@ import numpy as np
 
 from .._engine import set_callback
 from .._engine.dtypes import DTYPES, to_bytes
+from .._frames import FOLDER
 from .config import as_in_a_new_thread
 from .errors import CODES, JaxRuntimeError
 
@@ -79,10 +80,17 @@ def call(target, program, config, device, operands, results):
     try:
         with as_in_a_new_thread():
             return _call(target, program, config, operands, results)
-    except BaseException:
+    except BaseException as error:
         if _state.errors:
-            _state.errors[-1] = traceback.format_exc()
+            _state.errors[-1] = _text_of(error)
         raise
+
+
+def _text_of(error):
+    """Returns an error with its traceback, without the frames of this package."""
+    about = traceback.TracebackException.from_exception(error)
+    about.stack[:] = [frame for frame in about.stack if not frame.filename.startswith(FOLDER)]
+    return "".join(about.format())
 
 
 def _call(target, program, config, operands, results):
