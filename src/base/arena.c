@@ -147,6 +147,13 @@ void *arena_copy(Arena *arena, const void *data, size_t bytes) {
   return copy;
 }
 
+void *arena_grow(Arena *arena, const void *items, size_t size, int count, int *capacity) {
+  *capacity = *capacity ? *capacity * 2 : 8;
+  void *grown = arena_alloc_array(arena, (uint64_t)*capacity, size);
+  if (count) memcpy(grown, items, size * (size_t)count);
+  return grown;
+}
+
 char *arena_strndup(Arena *arena, const char *text, size_t length) {
   char *copy = arena_alloc(arena, length + 1);
   if (length) memcpy(copy, text, length);

@@ -44,15 +44,13 @@ void arena_release(Arena *arena, ArenaMark mark);
   ((type *)arena_alloc_array(arena, (count) > 0 ? (uint64_t)(count) : 1, sizeof(type)))
 
 /* Appends to a growing array {items, count, capacity} whose memory is the arena's. */
-#define ARENA_PUSH(arena, items, count, capacity, value)                                \
-  do {                                                                                  \
-    if ((count) == (capacity)) {                                                        \
-      (capacity) = (capacity) ? (capacity) * 2 : 8;                                     \
-      void *grown_ = arena_alloc_array(arena, (uint64_t)(capacity), sizeof(*(items)));  \
-      if (count) __builtin_memcpy(grown_, (items), sizeof(*(items)) * (size_t)(count)); \
-      (items) = grown_;                                                                 \
-    }                                                                                   \
-    (items)[(count)++] = (value);                                                       \
+#define ARENA_PUSH(arena, items, count, capacity, value)                              \
+  do {                                                                                \
+    if ((count) == (capacity))                                                        \
+      (items) = arena_grow((arena), (items), sizeof(*(items)), (count), &(capacity)); \
+    (items)[(count)++] = (value);                                                     \
   } while (0)
+/* Returns a copy of `count` items with room for more, and sets `capacity`. */
+void *arena_grow(Arena *arena, const void *items, size_t size, int count, int *capacity);
 
 #endif
