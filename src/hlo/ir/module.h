@@ -23,6 +23,7 @@
 #include "base/names.h"
 #include "hlo/ir/attributes.h"
 #include "hlo/ir/opcode.h"
+#include "hlo/ir/sharding.h"
 #include "value/literal.h"
 
 typedef struct Module Module;
@@ -81,6 +82,7 @@ struct Module {
   const Shape *result_layout;
   int alias_count;
   const Alias *aliases;
+  MeshList meshes; /* that the header's frontend_attributes state */
   const char
       *extra_header; /* other header attributes, kept as text and printed back; may be NULL */
   int owned_count, owned_capacity;

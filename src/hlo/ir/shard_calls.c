@@ -1,9 +1,9 @@
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_calls.h"
 
 #include <string.h>
 
 #include "base/min_max.h"
-#include "hlo/ir/sharding_text.h"
+#include "hlo/ir/sharding_digits.h"
 
 /* ---- Calls ---- */
 
@@ -64,74 +64,69 @@ static const Instruction *body_call(const Instruction *call, ShardCallKind kind)
   return NULL;
 }
 
-static const char *shardy_attribute(Arena *arena, const Instruction *call, ShardCallKind kind,
-                                    const char *name) {
-  const char *text = call->a->frontend_attributes;
-  const char *value = text ? dictionary_value(arena, text, name) : NULL;
-  const Instruction *body = value ? NULL : body_call(call, kind);
-  if (!body || !body->a->frontend_attributes) return value;
-  return dictionary_value(arena, body->a->frontend_attributes, name);
+static const ManualShardings *manual_of(const Instruction *x) {
+  return x->a->frontend_attributes ? x->a->frontend_attributes->manual : NULL;
 }
 
 bool shard_call_is_stated_later(const Instruction *call) {
   const Target *target = target_of(call);
-  const char *text = call->a->frontend_attributes;
-  return target && target->is_shardy && target->kind == TAKES_SHARDS &&
-         !(text && strstr(text, "xla.sdy.in_shardings"));
+  return target && target->is_shardy && target->kind == TAKES_SHARDS && !manual_of(call);
 }
 
-static bool read_shardy(Scan *scan, const Instruction *call, ShardCallKind kind,
-                        Sharding *shardings) {
+static bool read_shardy(Reader *reader, const Instruction *call, ShardCallKind kind,
+                        GridSharding *out) {
   bool takes = kind == TAKES_SHARDS;
-  const char *name = takes ? "xla.sdy.in_shardings" : "xla.sdy.out_shardings";
-  const char *text = shardy_attribute(scan->arena, call, kind, name);
-  const char *axes = shardy_attribute(scan->arena, call, kind, "xla.sdy.manual_axes");
-  if (!text || !axes) return scan_fail(scan, "%s or xla.sdy.manual_axes is missing", name);
-  scan->at = text;
-  return scan_shardy(scan, call->parent->module->extra_header, axes, call->operand_count,
-                     shardings);
+  const ManualShardings *manual = manual_of(call);
+  const Instruction *body = manual ? NULL : body_call(call, kind);
+  if (body) manual = manual_of(body);
+  ArrayShardings stated = !manual ? (ArrayShardings){0} : takes ? manual->in : manual->out;
+  if (!stated.is_stated) {
+    return reader_fail(reader, "%s or xla.sdy.manual_axes is missing",
+                       takes ? "xla.sdy.in_shardings" : "xla.sdy.out_shardings");
+  }
+  return read_array_shardings(reader, call->parent->module, manual->manual_axes, stated,
+                              call->operand_count, out);
 }
 
 /* ---- XLA's shardings ---- */
 
-/*
-** What the sharding of the shard itself says: it is manual, and may be cut further along axes that
-** are left to a partitioner. `text` may be NULL where nothing states it.
-*/
-static bool read_manual(Scan *scan, const char *text, Tiles *tiles) {
-  *tiles = (Tiles){.kind = TILES_MANUAL};
-  if (!text) return true;
-  scan->at = text;
-  if (!scan_tiles(scan, tiles)) return false;
-  bool manual = tiles->kind == TILES_MANUAL, unreduced = false;
-  for (int i = 0; tiles->kind == TILES_OTHER && i < tiles->trailing; i++) {
-    manual |= tiles->reasons[i] == TILES_MANUAL;
-    unreduced |= tiles->reasons[i] == TILES_UNREDUCED;
+/* Whether a tile's dimension after those of the array is shared for this reason. */
+static bool has_reason(const OpSharding *sharding, ShardingKind reason) {
+  return sharding->kind == SHARDING_OTHER && list_has(sharding->reasons, reason);
+}
+
+/* Checks that a shard's own sharding is manual; it may be cut further along axes that are left to a partitioner. */
+static bool check_shard(Reader *reader, const OpSharding *shard) {
+  if (shard->kind == SHARDING_OTHER && !tiles_count(shard)) {
+    return reader_fail(reader, "sharding=%s has more than %d tiles", shard->text, MAX_DEVICES);
   }
-  return (manual && !unreduced) || scan_fail(scan, "sharding=%s of the shard is not manual", text);
+  bool is_manual = shard->kind == SHARDING_MANUAL || has_reason(shard, SHARDING_MANUAL);
+  if (is_manual && !has_reason(shard, SHARDING_UNREDUCED)) return true;
+  return reader_fail(reader, "sharding=%s of the shard is not manual", shard->text);
 }
 
 /* Writes the manual digits of a shard's sharding. Returns false if all its digits are manual. */
-static bool some_manual(Scan *scan, const Tiles *manual, Digits *digits) {
+static bool some_manual(Reader *reader, const OpSharding *manual, Digits *digits) {
   int64_t stride = 1;
   bool all = true;
-  for (int i = manual->rank - 1; manual->kind == TILES_OTHER && i >= 0; i--) {
-    int reason = i - (manual->rank - manual->trailing);
-    bool is_manual = reason >= 0 && manual->reasons[reason] == TILES_MANUAL;
-    Digit digit = {manual->sizes[i], stride};
-    if (is_manual) digits_push(scan->arena, digits, digit);
-    all &= is_manual || manual->sizes[i] == 1;
-    stride *= manual->sizes[i];
+  for (int i = manual->tiles.count - 1; manual->kind == SHARDING_OTHER && i >= 0; i--) {
+    int reason = i - (manual->tiles.count - manual->reasons.count);
+    bool is_manual = reason >= 0 && manual->reasons.items[reason] == SHARDING_MANUAL;
+    Digit digit = {manual->tiles.items[i], stride};
+    if (is_manual) digits_push(reader->arena, digits, digit);
+    all &= is_manual || digit.size == 1;
+    stride *= digit.size;
   }
   return !all;
 }
 
 /* Keeps of the copies' digits what is manual, which only a grid in the same order tells. */
-static bool keep_manual(Scan *scan, const Tiles *tiles, const Tiles *manual, Sharding *out) {
+static bool keep_manual(Reader *reader, const OpSharding *tiles, const OpSharding *manual,
+                        GridSharding *out) {
   Digits digits = {0}, kept = {0};
-  out->knows_copies = !out->copies.count || !some_manual(scan, manual, &digits);
+  out->knows_copies = !out->copies.count || !some_manual(reader, manual, &digits);
   if (out->knows_copies) return true;
-  const int64_t *devices = tiles_devices(scan, manual);
+  const int64_t *devices = tiles_devices(reader, manual);
   if (!devices) return false;
   out->knows_copies = tiles_count(tiles) == tiles_count(manual);
   for (int64_t i = 0; out->knows_copies && i < out->positions; i++) {
@@ -143,7 +138,7 @@ static bool keep_manual(Scan *scan, const Tiles *tiles, const Tiles *manual, Sha
       int64_t low = max_i64(x->stride, y->stride);
       int64_t high = min_i64(x->stride * x->size, y->stride * y->size);
       Digit both = {high / low, low};
-      if (high > low) digits_push(scan->arena, &kept, both);
+      if (high > low) digits_push(reader->arena, &kept, both);
     }
   }
   out->copies = kept;
@@ -151,91 +146,96 @@ static bool keep_manual(Scan *scan, const Tiles *tiles, const Tiles *manual, Sha
 }
 
 /* Reads {replicated}: all devices of the shard's sharding have the array. */
-static bool read_replicated(Scan *scan, const Tiles *manual, int64_t partitions, Sharding *out) {
+static bool read_replicated(Reader *reader, const OpSharding *manual, int64_t partitions,
+                            GridSharding *out) {
   Digits digits = {0};
   Digit all = {partitions, 1};
-  if (some_manual(scan, manual, &digits)) {
-    out->devices = tiles_devices(scan, manual);
+  if (some_manual(reader, manual, &digits)) {
+    out->devices = tiles_devices(reader, manual);
     out->positions = tiles_count(manual);
     out->copies = digits;
   } else {
     out->positions = max_i64(partitions, 1);
-    if (partitions) digits_push(scan->arena, &out->copies, all);
+    if (partitions) digits_push(reader->arena, &out->copies, all);
   }
   out->knows_copies = partitions || digits.count;
-  return !scan->problem;
+  return !reader->problem;
 }
 
 typedef struct Cut { /* of a dimension of the whole array, into shards */
-  const Tiles *manual;
+  const OpSharding *manual;
   const Shape *whole, *shard;
 } Cut;
 
 /* Among the tiles of a dimension, those within a shard move fastest. */
-static bool cut_dimension(Scan *scan, const Cut *cut, int d, Digit tiles, Digits *digits) {
+static bool cut_dimension(Reader *reader, const Cut *cut, int d, Digit tiles, Digits *digits) {
   int64_t whole = cut->whole->dims[d], shard = cut->shard->dims[d], inner = 1;
-  if (cut->manual->kind == TILES_OTHER && d < cut->manual->rank) inner = cut->manual->sizes[d];
+  if (cut->manual->kind == SHARDING_OTHER && d < cut->manual->tiles.count) {
+    inner = cut->manual->tiles.items[d];
+  }
   int64_t blocks = inner > 0 ? tiles.size / inner : 0;
   if (blocks < 1 || blocks * inner != tiles.size || blocks * shard != whole) {
-    return scan_fail(scan, "dimension %d of size %lld is not %lld shards of size %lld", d,
-                     (long long)whole, (long long)blocks, (long long)shard);
+    return reader_fail(reader, "dimension %d of size %lld is not %lld shards of size %lld", d,
+                       (long long)whole, (long long)blocks, (long long)shard);
   }
   Digit digit = {blocks, tiles.stride * inner};
-  digits_push(scan->arena, digits, digit);
+  digits_push(reader->arena, digits, digit);
   return true;
 }
 
-static bool read_other(Scan *scan, const Tiles *tiles, const Cut *cut, Sharding *out) {
-  int rank = tiles->rank - tiles->trailing;
+static bool read_other(Reader *reader, const OpSharding *tiles, const Cut *cut, GridSharding *out) {
+  int rank = tiles->tiles.count - tiles->reasons.count;
   if (rank != cut->whole->rank || rank != cut->shard->rank) {
-    return scan_fail(scan, "its tiles have %d dimensions, the array %d", rank, cut->whole->rank);
+    return reader_fail(reader, "its tiles have %d dimensions, the array %d", rank,
+                       cut->whole->rank);
   }
-  if (!(out->devices = tiles_devices(scan, tiles))) return false;
-  out->dimensions = ARENA_ARRAY(scan->arena, Digits, rank);
+  if (!(out->devices = tiles_devices(reader, tiles))) return false;
+  out->dimensions = ARENA_ARRAY(reader->arena, Digits, rank);
   out->rank = rank;
   Digit digit = {1, 1};
-  for (int d = tiles->rank - 1; d >= 0; d--) {
-    digit.size = tiles->sizes[d];
-    if (d < rank && !cut_dimension(scan, cut, d, digit, &out->dimensions[d])) return false;
-    if (d >= rank && tiles->reasons[d - rank] == TILES_UNREDUCED) {
-      digits_push(scan->arena, &out->addends, digit);
+  for (int d = tiles->tiles.count - 1; d >= 0; d--) {
+    digit.size = tiles->tiles.items[d];
+    if (d < rank && !cut_dimension(reader, cut, d, digit, &out->dimensions[d])) return false;
+    if (d >= rank && tiles->reasons.items[d - rank] == SHARDING_UNREDUCED) {
+      digits_push(reader->arena, &out->addends, digit);
     }
-    if (d >= rank && tiles->reasons[d - rank] == TILES_REPLICATED) {
-      digits_push(scan->arena, &out->copies, digit);
+    if (d >= rank && tiles->reasons.items[d - rank] == SHARDING_REPLICATED) {
+      digits_push(reader->arena, &out->copies, digit);
     }
     digit.stride *= digit.size;
   }
   out->positions = digit.stride;
-  return keep_manual(scan, tiles, cut->manual, out);
+  return keep_manual(reader, tiles, cut->manual, out);
 }
 
 /* The sharding is of the whole array, which a Sharding call beside this one states. */
-static bool read_tiles(Scan *scan, const Instruction *call, ShardCallKind kind, int64_t partitions,
-                       Sharding *out) {
+static bool read_tiles(Reader *reader, const Instruction *call, ShardCallKind kind,
+                       int64_t partitions, GridSharding *out) {
   bool takes = kind == TAKES_SHARDS;
   const Instruction *operand = call->operands[0];
-  const char *text = takes ? operand->a->sharding : call->a->sharding;
-  if (!text) return scan_fail(scan, "the sharding of the whole array is not stated");
-  Tiles tiles;
-  scan->at = text;
-  if (!scan_tiles(scan, &tiles)) return false;
-  Tiles manual;
-  if (!read_manual(scan, takes ? call->a->sharding : operand->a->sharding, &manual)) return false;
-  Cut cut = {&manual, takes ? operand->shape : call->shape, takes ? call->shape : operand->shape};
-  *out = (Sharding){.positions = 1, .rank = -1, .reduction = HLO_ADD};
-  switch (tiles.kind) {
-  case TILES_OTHER: return read_other(scan, &tiles, &cut, out);
-  case TILES_REPLICATED: return read_replicated(scan, &manual, partitions, out);
-  case TILES_MANUAL: return true;
-  case TILES_UNREDUCED:
+  static const OpSharding manual = {.kind = SHARDING_MANUAL};
+  const OpSharding *whole = takes ? operand->a->sharding : call->a->sharding;
+  const OpSharding *shard = takes ? call->a->sharding : operand->a->sharding;
+  if (!whole) return reader_fail(reader, "the sharding of the whole array is not stated");
+  if (!shard) shard = &manual;
+  if (!check_shard(reader, shard)) return false;
+  Cut cut = {shard, takes ? operand->shape : call->shape, takes ? call->shape : operand->shape};
+  *out = (GridSharding){.positions = 1, .rank = -1, .reduction = HLO_ADD};
+  switch (whole->kind) {
+  case SHARDING_OTHER: return read_other(reader, whole, &cut, out);
+  case SHARDING_REPLICATED: return read_replicated(reader, shard, partitions, out);
+  case SHARDING_MANUAL: return true;
+  case SHARDING_UNREDUCED:
     if (!partitions)
-      return scan_fail(scan, "%s of how many partitions? State num_partitions", text);
+      return reader_fail(reader, "%s of how many partitions? State num_partitions", whole->text);
     out->positions = partitions;
     out->knows_copies = true;
     Digit all = {partitions, 1};
-    digits_push(scan->arena, &out->addends, all);
+    digits_push(reader->arena, &out->addends, all);
     return true;
-  default: return scan_fail(scan, "sharding=%s does not say which partition has which shard", text);
+  default:
+    return reader_fail(reader, "sharding=%s does not say which partition has which shard",
+                       whole->text);
   }
 }
 
@@ -261,7 +261,7 @@ static int64_t number_at(const Digits *digits, int64_t position, int64_t *rest) 
 }
 
 /* Assigns every device of the grid its place. Returns false if digits overlap. */
-static bool fill(Arena *arena, const Sharding *s, Placement *out, int64_t *device) {
+static bool fill(Arena *arena, const GridSharding *s, Placement *out, int64_t *device) {
   int64_t held = out->addends;
   for (int d = 0; d < out->rank; d++) held *= out->blocks[d];
   int64_t *numbers = ARENA_ARRAY(arena, int64_t, s->positions), rests = 0;
@@ -286,37 +286,38 @@ static const Placement *whole_placement(Arena *arena) {
 }
 
 /* Each dimension of the whole array is its shards beside each other. */
-static bool check_sizes(Scan *scan, const int64_t *blocks, const Shape *whole, const Shape *shard) {
+static bool check_sizes(Reader *reader, const int64_t *blocks, const Shape *whole,
+                        const Shape *shard) {
   for (int d = 0; d < whole->rank; d++) {
     if (whole->dims[d] == blocks[d] * shard->dims[d]) continue;
-    return scan_fail(scan, "dimension %d of %s is not %lld shards of %s", d,
-                     shape_str(scan->arena, whole), (long long)blocks[d],
-                     shape_str(scan->arena, shard));
+    return reader_fail(reader, "dimension %d of %s is not %lld shards of %s", d,
+                       shape_str(reader->arena, whole), (long long)blocks[d],
+                       shape_str(reader->arena, shard));
   }
   return true;
 }
 
-static const Placement *place(Scan *scan, const Sharding *s, const Shape *whole,
+static const Placement *place(Reader *reader, const GridSharding *s, const Shape *whole,
                               const Shape *shard) {
   if (s->rank >= 0 && s->rank != whole->rank) {
-    scan_fail(scan, "a sharding of rank %d for %s", s->rank, shape_str(scan->arena, whole));
+    reader_fail(reader, "a sharding of rank %d for %s", s->rank, shape_str(reader->arena, whole));
     return NULL;
   }
-  int64_t *blocks = ARENA_ARRAY(scan->arena, int64_t, whole->rank), held = 1;
+  int64_t *blocks = ARENA_ARRAY(reader->arena, int64_t, whole->rank), held = 1;
   for (int d = 0; d < whole->rank; d++) {
     blocks[d] = s->rank < 0 ? 1 : count_of(&s->dimensions[d]);
     if (blocks[d] > s->positions / held) held = s->positions + 1;
     if (held <= s->positions) held *= blocks[d];
   }
-  if (!check_sizes(scan, blocks, whole, shard)) return NULL;
+  if (!check_sizes(reader, blocks, whole, shard)) return NULL;
   int64_t addends = count_of(&s->addends);
-  if (held == 1 && addends == 1) return whole_placement(scan->arena);
-  int64_t *device = ARENA_ARRAY(scan->arena, int64_t, s->positions);
+  if (held == 1 && addends == 1) return whole_placement(reader->arena);
+  int64_t *device = ARENA_ARRAY(reader->arena, int64_t, s->positions);
   Placement made = {s->positions, whole->rank, blocks, addends, s->reduction, device};
-  bool fits =
-      held <= s->positions && addends <= s->positions / held && fill(scan->arena, s, &made, device);
-  if (fits) return arena_copy(scan->arena, &made, sizeof made);
-  scan_fail(scan, "an axis divides an array twice");
+  bool fits = held <= s->positions && addends <= s->positions / held &&
+              fill(reader->arena, s, &made, device);
+  if (fits) return arena_copy(reader->arena, &made, sizeof made);
+  reader_fail(reader, "an axis divides an array twice");
   return NULL;
 }
 
@@ -327,55 +328,48 @@ static bool is_static(const Shape *shape) {
   return shape_is_array(shape);
 }
 
-static const Placement *place_operand(Scan *scan, const Instruction *call, ShardCallKind kind,
-                                      int i, const Sharding *sharding) {
+static const Placement *place_operand(Reader *reader, const Instruction *call, ShardCallKind kind,
+                                      int i, const GridSharding *sharding) {
   const Shape *operand = call->operands[i]->shape, *result = shard_call_result(call, i);
-  if (shape_is_token(operand) && shape_is_token(result)) return whole_placement(scan->arena);
+  if (shape_is_token(operand) && shape_is_token(result)) return whole_placement(reader->arena);
   if (!is_static(operand) || !is_static(result) || operand->rank != result->rank ||
       operand->type != result->type) {
-    scan_fail(scan,
-              "operand %d is %s and result %d %s; they must be arrays of one rank and "
-              "element type, whose sizes do not change",
-              i, shape_str(scan->arena, operand), i, shape_str(scan->arena, result));
+    reader_fail(reader,
+                "operand %d is %s and result %d %s; they must be arrays of one rank and "
+                "element type, whose sizes do not change",
+                i, shape_str(reader->arena, operand), i, shape_str(reader->arena, result));
     return NULL;
   }
   bool takes = kind == TAKES_SHARDS;
-  return place(scan, sharding, takes ? operand : result, takes ? result : operand);
+  return place(reader, sharding, takes ? operand : result, takes ? result : operand);
 }
 
-bool scan_shard_call(Scan *scan, const Instruction *call, int64_t partitions, Sharding *shardings) {
+bool read_shard_call(Reader *reader, const Instruction *call, int64_t partitions,
+                     GridSharding *shardings) {
   const Target *target = target_of(call);
   int count = call->operand_count;
   if (count != result_count(call)) {
-    return scan_fail(scan, "%d operands, but %d results", count, result_count(call));
+    return reader_fail(reader, "%d operands, but %d results", count, result_count(call));
   }
-  if (target->is_shardy) return read_shardy(scan, call, target->kind, shardings);
-  if (count != 1) return scan_fail(scan, "%d operands; it takes one", count);
-  return read_tiles(scan, call, target->kind, partitions, shardings);
+  if (target->is_shardy) return read_shardy(reader, call, target->kind, shardings);
+  if (count != 1) return reader_fail(reader, "%d operands; it takes one", count);
+  return read_tiles(reader, call, target->kind, partitions, shardings);
 }
 
 const Placement *const *shard_call_placements(Arena *arena, const Instruction *call,
                                               int64_t partitions, const char **problem) {
   const Target *target = target_of(call);
-  Scan scan = {.arena = arena};
+  Reader reader = {.arena = arena};
   int count = call->operand_count;
-  Sharding *shardings = ARENA_ARRAY(arena, Sharding, count);
+  GridSharding *shardings = ARENA_ARRAY(arena, GridSharding, count);
   const Placement **placements = ARENA_ARRAY(arena, const Placement *, count);
-  bool good = scan_shard_call(&scan, call, partitions, shardings);
+  bool good = read_shard_call(&reader, call, partitions, shardings);
   for (int i = 0; good && i < count; i++) {
-    placements[i] = place_operand(&scan, call, target->kind, i, &shardings[i]);
+    placements[i] = place_operand(&reader, call, target->kind, i, &shardings[i]);
     good = placements[i] != NULL;
   }
-  *problem = good ? NULL : arena_printf(arena, "%s: %s", target->name, scan.problem);
+  *problem = good ? NULL : arena_printf(arena, "%s: %s", target->name, reader.problem);
   return good ? placements : NULL;
-}
-
-bool sharding_check(Arena *arena, const char *text, const char **problem) {
-  Scan scan = {arena, text, NULL};
-  Tiles tiles;
-  bool good = scan_tiles(&scan, &tiles);
-  *problem = scan.problem;
-  return good;
 }
 
 /* ---- Modules ---- */

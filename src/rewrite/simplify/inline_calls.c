@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/host/platform.h"
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_calls.h"
 #include "rewrite/base/rewrite.h"
 
 /* Limits of a program's growth, which is exponential if each level calls the next one twice. Calls beyond
