@@ -133,8 +133,9 @@ void *arena_alloc_uncleared(Arena *arena, uint64_t bytes) {
   return block->data;
 }
 
-void *arena_alloc_array(Arena *arena, uint64_t count, size_t size) {
-  uint64_t bytes = count * size;
+void *arena_alloc_array(Arena *arena, int64_t count, size_t size) {
+  if (count < 1) count = 1;
+  uint64_t bytes = (uint64_t)count * size;
   bool overflows = count > UINT32_MAX || size > UINT32_MAX; /* 128 bits are slow in WebAssembly */
   void *memory = overflows ? NULL : arena_try_alloc(arena, bytes);
   if (!memory) platform_fatal("out of memory");
@@ -149,7 +150,7 @@ void *arena_copy(Arena *arena, const void *data, size_t bytes) {
 
 void *arena_grow(Arena *arena, const void *items, size_t size, int count, int *capacity) {
   *capacity = *capacity ? *capacity * 2 : 8;
-  void *grown = arena_alloc_array(arena, (uint64_t)*capacity, size);
+  void *grown = arena_alloc_array(arena, *capacity, size);
   if (count) memcpy(grown, items, size * (size_t)count);
   return grown;
 }

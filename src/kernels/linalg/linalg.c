@@ -54,6 +54,19 @@ bool linalg_stage_ends(LinalgProgress *progress) {
   return true;
 }
 
+bool linalg_routine_ends(LinalgProgress *progress, LinalgEnd end) {
+  progress->end = end;
+  return false;
+}
+
+LinalgEnd linalg_run_stages(Stage *const *stages, Work *w, LinalgProgress *progress) {
+  progress->end = LINALG_PAUSED;
+  while (stages[progress->stage]) {
+    if (!stages[progress->stage](w)) return progress->end;
+  }
+  return LINALG_DONE;
+}
+
 enum { TILE_ROWS = 8192, TILE_COLUMNS = 16, SOME_NUMBERS = 1 << 17 };
 
 bool linalg_next_tile(LinalgSize size, LinalgTile *t, LinalgProgress *progress) {

@@ -9,9 +9,9 @@
 ** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128, narrower floats in f64. Each function is written once and
 ** included for each type: linalg_numbers.inc, linalg_factor.inc, linalg_schur.inc, linalg_routines.inc.
 **
-** Invariant: a routine is a sequence of stages, and LinalgProgress holds all that a stage needs to continue. So a stage
-** can return after about LINALG_TURN operations and go on in another turn; between turns other work runs, or the run is
-** cancelled. Turns and threads change no bits of a result.
+** Invariant: a routine is a table of stages (linalg_run_stages), and LinalgProgress holds all that a stage needs to
+** continue. So a stage can return after about LINALG_TURN operations and go on in another turn; between turns other work
+** runs, or the run is cancelled. Turns and threads change no bits of a result.
 **
 ** The main trick: factorisations work on blocks of LINALG_BLOCK columns, so that most of the work is matrix products.
 **
@@ -84,6 +84,12 @@ LinalgSystems linalg_systems(const LinalgPlan *plan); /* of a triangular solve *
 /* Whether numbers are complex. */
 static inline bool linalg_is_wide(PrimitiveType type) { return type == C64 || type == C128; }
 
+typedef enum LinalgEnd {
+  LINALG_DONE,
+  LINALG_PAUSED,
+  LINALG_XLA_DECIDES, /* the triangular matrix is singular or not finite: compute as XLA does */
+} LinalgEnd;
+
 /*
 ** The progress of a routine through its stages. A large matrix takes several turns; between them other work may
 ** run, or the run may be cancelled. All zero at first.
@@ -104,7 +110,18 @@ typedef struct LinalgProgress {
   double kept;               /* a value that a stage keeps between turns */
   double work;               /* operations in this turn */
   double looked;             /* operations at the last look at the clock */
+  LinalgEnd end;             /* of a routine whose stage returns false */
 } LinalgProgress;
+
+/* One matrix on its way through a routine. Each file of routines has its own. */
+typedef struct Work Work;
+
+/* Does a part of a routine. Returns true if it is done; then linalg_stage_ends() was called. Returns false if it goes on
+** in another turn, or if the routine has ended with `progress->end`. */
+typedef bool Stage(Work *w);
+
+/* Runs the stages from the current one on; NULL ends the table. */
+LinalgEnd linalg_run_stages(Stage *const *stages, Work *w, LinalgProgress *progress);
 
 /* Returns the memory, in numbers, to apply `count` reflectors of `size` rows to lines. */
 int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count);
@@ -122,9 +139,11 @@ enum {
 
 /* linalg_pauses: returns whether the stage must return before step `at`, which takes `work` operations: the turn is
 ** used up or the run has been cancelled. False if progress has no call.
-** linalg_stage_ends: ends a stage; returns true. */
+** linalg_stage_ends: ends a stage; returns true.
+** linalg_routine_ends: ends the routine before its last stage; returns false. */
 bool linalg_pauses(LinalgProgress *progress, ptrdiff_t at, double work);
 bool linalg_stage_ends(LinalgProgress *progress);
+bool linalg_routine_ends(LinalgProgress *progress, LinalgEnd end);
 
 /* Sets `tile` to the next tile of a matrix that a stage moves. A tile fits into the cache. Returns false after the
 ** last tile (`ends` is set), or if the stage must pause. */
@@ -159,12 +178,6 @@ bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t cou
 /* The same for rows; the work counts as BY_ROWS. */
 bool linalg_share_rows(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t rows, double each,
                        LinalgBody *body, const void *argument);
-
-typedef enum LinalgEnd {
-  LINALG_DONE,
-  LINALG_PAUSED,
-  LINALG_XLA_DECIDES, /* the triangular matrix is singular or not finite: compute as XLA does */
-} LinalgEnd;
 
 LinalgEnd linalg_run_f32(const LinalgPlan *plan, const LinalgData *data, float *memory,
                          LinalgProgress *progress);
