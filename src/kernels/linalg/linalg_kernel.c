@@ -292,7 +292,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
   int64_t first = chunk * p->per_chunk, last = first + p->per_chunk - 1;
   if (last >= p->batch) last = p->batch - 1;
   int left = -1; /* bits of the matrices in lanes that have no result yet */
-  double work = 0;
+  double each = work_of(p), work = 0;
   for (int64_t i = first + progress->matrix; i <= last; i++) {
     int64_t lane = p->in_lanes ? (i - first) % LINALG_LANES : 0;
     if (lane == 0) {
@@ -301,7 +301,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
       if (*call->again) return;
       if (p->in_lanes) left = run_lanes(call, i, last, memory);
     }
-    work += work_of(p);
+    work += each;
     if (!(left >> lane & 1)) continue;
     LinalgData data = matrix_of(call, i);
     *call->again = run_one(p, &data, memory, progress) == LINALG_PAUSED;
