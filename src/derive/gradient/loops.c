@@ -24,6 +24,7 @@
 #include "plan/counted_loop.h"
 #include "rewrite/base/rewrite.h"
 
+/* Threshold MIN_SEGMENTED: "loops of 1 to 17 iterations" in api/gradients.test.mjs. */
 enum { MIN_SEGMENTED = 4 }; /* iterations of a loop that is worth segments */
 
 typedef struct Loop {

@@ -12,6 +12,10 @@
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/rewrite.h"
 
+/* Threshold MAX_CANDIDATES: no path in tests: a loop with more operands is differentiated as written. */
+/* Threshold MAX_ROOTS: no path in tests: a function of more instructions is differentiated as written. */
+/* Threshold MAX_TRIALS: no path in tests: the loop is differentiated as written after these. */
+/* Threshold MAX_NEAR: no path in tests: a function of more instructions is differentiated as written. */
 enum { MAX_CANDIDATES = 12, MAX_ROOTS = 256, MAX_TRIALS = 100, MAX_NEAR = 4096 };
 
 Computation *outlined(Computation *c, const char *name, Instruction *const *leaves, int leaf_count,

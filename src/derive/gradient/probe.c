@@ -16,6 +16,9 @@
 ** MAX_STEPS: three times what the slowest known function takes at its points (betainc, 88,000). With 1 << 22 the loops of
 ** jax.random.poisson, which are no such function, took 12 s to refuse.
 */
+/* Threshold SIDES: no path: a point and its two sides. */
+/* Threshold WHOLE: "is differentiated as it is written" in api/known_functions.test.mjs. */
+/* Threshold MAX_STEPS: no path in tests: a function that takes longer is differentiated as written. */
 enum { SIDES = 3, WHOLE = 64, MAX_STEPS = 1 << 18 };
 
 /* ---- Copies for another shape ---- */

@@ -157,6 +157,7 @@ bool computation_enter(Computation *computation, unsigned walk);
 
 /* Sets every computation's `size`: its number of instructions with all calls inlined. Callees must come
 ** before callers. Returns the entry's size. Sizes are capped at MAX_SIZE. */
+/* Threshold MAX_SIZE: no path: a larger program counts as one of this size, so that sums do not overflow. */
 #define MAX_SIZE (INT64_C(1) << 40)
 int64_t module_measure(Module *module);
 

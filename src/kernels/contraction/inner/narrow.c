@@ -43,6 +43,7 @@ static Planes planes_for(const NarrowBlock *b) {
 
 /* ---- What is left of 16 bytes ---- */
 
+/* Threshold REST_ROWS: no path: room for `MAX_VECTORS` vectors. */
 enum { REST_ROWS = 20 };
 
 /* Multiplies the last columns: copies of them, with zeros after them. */
@@ -98,6 +99,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
+/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 #define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) { \
     enum { STEP = 4 * (QUARTERS) };                                                           \
@@ -160,6 +162,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time, with SUMS sums for each: as many as
 ** stay in registers. */
+/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 #define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, ROWS, LINES, SUMS)    \
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,           \
                    const Byte *scales, const Byte *zeros, Byte *to) {                       \
