@@ -4,6 +4,15 @@
 #include <stdbool.h>
 #include <wasm_simd128.h>
 
+/* Threshold REAL_ROWS: "products" in core/thresholds.test.mjs. */
+/* Threshold REAL_ROWS: "products" in core/thresholds.test.mjs. */
+/* Threshold INTEGER_ROWS: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES, NESTED: "products" in core/thresholds.test.mjs. */
+/* Threshold MAX_TERMS: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES, WIDTH: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES, STEP: "products" in core/thresholds.test.mjs. */
+
 /* ---- Vectors ---- */
 
 typedef uint8_t Byte;
@@ -41,13 +50,10 @@ static inline v128_t sum_of_s64(v128_t x) {
 ** it should. */
 #define MADD_S16(sum, x, y) wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(x, y))
 #if defined XLA_RELAXED_SIMD || !defined __wasm__
-/* Threshold REAL_ROWS: "products" in core/thresholds.test.mjs. */
 enum { REAL_ROWS = 6 };
 #else
-/* Threshold REAL_ROWS: "products" in core/thresholds.test.mjs. */
 enum { REAL_ROWS = 4 };
 #endif
-/* Threshold INTEGER_ROWS: "products" in core/thresholds.test.mjs. */
 enum { INTEGER_ROWS = 4 };
 #ifdef XLA_RELAXED_SIMD
 #undef MADD_F32
@@ -88,7 +94,6 @@ EXPORT("7") StreamLoop by_columns_f64;
 ** early and must spill them. Sums start at zero and are added to those at `out` at the end; a second entry
 ** into the loop costs up to a tenth.
 */
-/* Threshold LANES, NESTED: "products" in core/thresholds.test.mjs. */
 #define TILE_LOOP(name, ROWS, real, splat, madd, add, negative_zero)                            \
   LOOP void name(int depth, const void *lhs, ptrdiff_t lhs_stride, int panels, const void *rhs, \
                  void *const *out, Start start) {                                               \
@@ -126,12 +131,10 @@ EXPORT("7") StreamLoop by_columns_f64;
 
 /* Products that are added one after the other: a block. Its sum is then added to that of the blocks before, so the error of
 ** a sum does not grow with the depth. */
-/* Threshold MAX_TERMS: "products" in core/thresholds.test.mjs. */
 enum { MAX_TERMS = 64 };
 
 /* Computes ROWS rows, VECTORS vectors of columns at a time, until fewer than LEAST columns are left. Returns the first
 ** column that is left. Of two vectors, the second ends at the last column at the latest. */
-/* Threshold LANES, WIDTH: "products" in core/thresholds.test.mjs. */
 #define PLAIN_ROWS(name, real, splat, madd, add, ROWS, VECTORS, LEAST)                            \
   static int name(int j, int columns, int depth, const Byte *lhs, const RowAt *row,               \
                   const Byte *rhs, const DepthAt *at, Byte *out, v128_t zero) {                   \
@@ -225,7 +228,6 @@ enum { MAX_TERMS = 64 };
 /* ---- Streams ---- */
 
 /* Multiplies ROWS vectors by DEPTH rows of the matrix; the sums stay in the first cache. */
-/* Threshold LANES: "products" in core/thresholds.test.mjs. */
 #define BY_DEPTH_ROWS(name, real, splat, madd, partial, ROWS, DEPTH)                               \
   static void name(int columns, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,  \
                    ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride) {                   \
@@ -297,7 +299,6 @@ enum { MAX_TERMS = 64 };
   }
 
 /* Multiplies ROWS vectors by LINES lines of the matrix, with UNROLLED sums for each. */
-/* Threshold LANES, STEP: "products" in core/thresholds.test.mjs. */
 #define BY_COLUMNS_LINES(name, real, madd, add, partial, sum_of, lane_of, ROWS, LINES, UNROLLED)  \
   static void name(int depth, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,   \
                    ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride) {                  \

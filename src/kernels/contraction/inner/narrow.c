@@ -5,6 +5,10 @@
 
 #include "kernels/contraction/inner/vectors.h"
 
+/* Threshold REST_ROWS: no path: room for `MAX_VECTORS` vectors. */
+/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+
 typedef uint8_t Byte;
 
 /* ---- Four numbers of 16 bytes, in f32 and divided by the type's factor ---- */
@@ -43,7 +47,6 @@ static Planes planes_for(const NarrowBlock *b) {
 
 /* ---- What is left of 16 bytes ---- */
 
-/* Threshold REST_ROWS: no path: room for `MAX_VECTORS` vectors. */
 enum { REST_ROWS = 20 };
 
 /* Multiplies the last columns: copies of them, with zeros after them. */
@@ -99,7 +102,6 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
-/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 #define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) { \
     enum { STEP = 4 * (QUARTERS) };                                                           \
@@ -162,7 +164,6 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time, with SUMS sums for each: as many as
 ** stay in registers. */
-/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 #define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, ROWS, LINES, SUMS)    \
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,           \
                    const Byte *scales, const Byte *zeros, Byte *to) {                       \
