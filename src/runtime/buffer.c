@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+/* Threshold ALIGNMENT: no path: alignment of buffers. */
 enum { ALIGNMENT = 64 };
 
 static _Atomic int64_t in_use;

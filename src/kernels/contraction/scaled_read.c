@@ -90,6 +90,8 @@ static void load_operands(const ScaledInput *input, const uint8_t *data, int64_t
 
 static void apply(const Scaled *scaled, const ScaledStep *step, const uint8_t *data, int64_t first,
                   int64_t count, float *to) {
+  /* Threshold SOME: "units, blocks of the depth and lists of scales of several sizes" in
+  ** core/quantised.test.mjs. */
   enum { SOME = 512 };
   float list[SOME];
   int64_t run, left;
@@ -117,6 +119,8 @@ static void apply(const Scaled *scaled, const ScaledStep *step, const uint8_t *d
 }
 
 void scaled_generate(const Generator *generator, int64_t first, int64_t count, void *out) {
+  /* Threshold SOME: "units, blocks of the depth and lists of scales of several sizes" in
+  ** core/quantised.test.mjs. */
   enum { SOME = 1024 };
   const Scaled *scaled = generator->scaled;
   PrimitiveType type = scaled->numbers.type;
