@@ -5,13 +5,25 @@ import { describe, invalidArgument, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { copyList } from '../base/options.mjs';
 import { Shape } from './shape.mjs';
-import { ELEMENT_TYPES, firstOutside, isNarrow, refusal, typeOfTypedArray, typeOfValue } from './types.mjs';
+import {
+  ELEMENT_TYPES, firstOutside, isNarrow, packElements, perByte, refusal, typeOfTypedArray, typeOfValue, unpackElements,
+} from './types.mjs';
 
 /**
  * Whether a value is a Literal, and no imitation.
  * @type {(value: unknown) => value is Literal}
  */
 export let isLiteral;
+
+/** Whether a literal's elements are packed bytes so far. @type {(literal: Literal) => boolean} */
+let hasPacked;
+
+/** What a literal of packed bytes is made of. */
+class PackedBytes {
+  constructor(bytes) {
+    this.bytes = bytes;
+  }
+}
 
 /**
  * A value on the host: an array of elements, or a tuple of literals.
@@ -21,9 +33,13 @@ export let isLiteral;
  */
 export class Literal {
   #genuine = true;
+  /** Of a literal that was packed: its bytes, until `data` is asked for; and then that. */
+  #packed;
+  #data;
 
   static {
     isLiteral = (value) => typeof value === 'object' && value !== null && #genuine in value;
+    hasPacked = (literal) => literal.#packed !== undefined;
   }
 
   /**
@@ -34,8 +50,50 @@ export class Literal {
   constructor(shape, data) {
     this.shape = Shape.of(shape);
     this.elements = this.shape.isTuple ? checkElements(this.shape, data) : null;
-    this.data = this.shape.isArray ? ownData(this.shape, data) : null;
+    if (data instanceof PackedBytes) {
+      this.#packed = data.bytes;
+      Object.defineProperty(this, 'data', { enumerable: true, get: () => this.#unpacked() });
+    } else {
+      this.data = this.shape.isArray ? ownData(this.shape, data) : null;
+    }
     Object.freeze(this);
+  }
+
+  #unpacked() {
+    const { elementType, linearSize } = this.shape;
+    if (this.#packed) this.#data = unpackElements(ELEMENT_TYPES.get(elementType), this.#packed, linearSize);
+    this.#packed = undefined;
+    return this.#data;
+  }
+
+  /**
+   * Makes a literal of packed bytes, which are kept: of elements of 4 or 2 bits, the first in the lowest bits of the first
+   * byte. `data` is made when it is asked for.
+   * @param {Uint8Array} bytes
+   * @param {Shape | string} shape
+   */
+  static fromPacked(bytes, shape) {
+    const made = Shape.of(shape), type = ELEMENT_TYPES.get(made.elementType);
+    if (!type || perByte(type) === 1) throw invalidArgument('literal', `${made} has no elements of 4 or 2 bits, which are packed`);
+    const length = Math.ceil(made.linearSize / perByte(type)), used = made.linearSize * type.bits & 7;
+    if (arrayKind(bytes) !== 'Uint8Array' || bytes.length !== length) {
+      throw invalidArgument('literal', `${made} needs a Uint8Array of ${length} packed bytes; got ${describe(bytes)}${
+        arrayKind(bytes) ? ` of ${bytes.length}` : ''}`);
+    }
+    if (used && bytes[length - 1] >> used) throw invalidArgument('literal', `${made} ends within its last byte, whose upper ${8 - used} bits must be 0`);
+    return new Literal(made, new PackedBytes(bytes));
+  }
+
+  /**
+   * The elements as the core's memory has them: elements of 4 or 2 bits packed, the first in the lowest bits; other ones as
+   * in `data`. Null of a tuple.
+   */
+  get packed() {
+    const { shape } = this;
+    if (!shape.isArray) return null;
+    if (this.#packed) return this.#packed;
+    const type = ELEMENT_TYPES.get(shape.elementType), data = checkData(shape, this.data);
+    return perByte(type) > 1 ? packElements(type, data) : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   }
 
   /**
@@ -409,16 +467,20 @@ export function rowMajor(literal) {
 
 /**
  * The elements of what Literal.from(value, shape) would make, in row-major order, as the device has
- * them. The caller's own array, without a copy, where it holds just that.
+ * them: packed where they are of a few bits. The caller's own array, without a copy, where it holds just that.
  */
 export function rowMajorData(value, shape) {
   if (!shape.layout && shape.isArray && arrayKind(value)) {
     const type = ELEMENT_TYPES.get(shape.elementType);
     const isNatural = arrayKind(value) === type.Array.name;
     const isWhole = value.length === shape.elementCount * type.lanes;
-    if (isNatural && !isNarrow(type) && isWhole && value.length) return value;
+    if (isNatural && !isNarrow(type) && perByte(type) === 1 && isWhole && value.length) return value;
   }
   const literal = rowMajor(Literal.from(value, shape));
+  if (literal.shape.isArray && perByte(ELEMENT_TYPES.get(literal.shape.elementType)) > 1) {
+    if (!hasPacked(literal)) checkRange(literal.shape, checkData(literal.shape, literal.data));
+    return literal.packed;
+  }
   return literal.data && checkRange(literal.shape, checkData(literal.shape, literal.data));
 }
 

@@ -16,6 +16,7 @@
 #include "base/min_max.h"
 #include "kernels/contraction/elements.h"
 #include "kernels/contraction/inner/narrow.h"
+#include "kernels/contraction/inner/unpack.h"
 #include "kernels/contraction/scaled.h"
 
 enum {
@@ -44,10 +45,26 @@ typedef struct Narrow {
   const NarrowLoops *loops;
   const Generator *scaled; /* NULL: all scales are 1 */
   PrimitiveType type;
+  int per_byte; /* numbers; several are unpacked before loops read them */
 } Narrow;
 
+/* Whether numbers become others before the loops read them. */
+static bool is_prepared(const Narrow *narrow) {
+  return narrow->loops->prepare || (narrow->per_byte > 1 && !narrow->loops->unpacked);
+}
+
+/* Whether rows, or lines, of packed numbers begin at bytes. */
+static bool begin_bytes(const Axes *axes, int per_byte) {
+  bool begin = true;
+  for (int i = 0; i < axes->count; i++) {
+    const Axis *axis = &axes->items[i];
+    begin &= axis->size == 1 || axis->stride[RHS] == 1 || axis->stride[RHS] % per_byte == 0;
+  }
+  return begin;
+}
+
 static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool along_depth) {
-  Narrow narrow = {.scaled = c->generator[RHS], .type = c->type[RHS]};
+  Narrow narrow = {.scaled = c->generator[RHS], .type = c->type[RHS], .per_byte = 1};
   if (arithmetic->reals != 1 || arithmetic->lanes != LANES_F32) return narrow;
   if (!narrow.scaled) {
     bool widens = operand_loader(c, arithmetic, RHS).widens;
@@ -56,6 +73,11 @@ static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool
   }
   const Scaled *scaled = narrow.scaled->scaled;
   if (!scaled || !scaled->loops) return narrow;
+  int per_byte = narrow.per_byte = scaled->numbers.per_byte;
+  if (per_byte > 1 && !(scaled_is_aligned(&scaled->numbers) && begin_bytes(&c->batch, per_byte) &&
+                        begin_bytes(&c->columns, per_byte) && begin_bytes(&c->depth, per_byte))) {
+    return narrow;
+  }
   narrow.type = scaled->numbers.type;
   int64_t run = scaled_run(scaled, SCALE), zero_run = scaled_run(scaled, ZERO);
   int64_t depth = axes_size(&c->depth), columns = axes_size(&c->columns);
@@ -66,6 +88,8 @@ static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool
     return narrow;
   }
   if (fits) narrow.loops = scaled->loops;
+  bool in_steps = !along_depth || run % depth == 0 || run % (2 * LINE_STEP) == 0;
+  if (fits && narrow.loops->unpacked && !in_steps) narrow.loops = narrow.loops->unpacked;
   return narrow;
 }
 
@@ -106,7 +130,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
     most_lines = min_i64(most_lines, MATRIX_BYTES / (CONVERTED_ROWS * bytes));
   }
   /* A unit is several lines along the depth, or a range of columns of several rows. */
-  bool whole = narrow.loops && !narrow.loops->prepare; /* rows are read as they are */
+  bool whole = narrow.loops && !is_prepared(&narrow); /* rows are read as they are */
   int64_t row = whole ? MIN_COLUMNS * 4 / type_bytes(narrow.type) : MIN_COLUMNS;
   int64_t wanted = along_depth ? UNIT_ELEMENTS / depth + 1 : row;
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
@@ -320,8 +344,8 @@ static int64_t prepared_row(int64_t count) { return 2 * round_up(count, LINE_STE
 
 /* Scales, and zeros, of lines or rows that share them, and of which neighbours are `length` numbers. */
 typedef struct Scales {
-  _Alignas(16) float scale[MAX_SCALES + LINE_STEP];
-  _Alignas(16) float zero[MAX_SCALES + LINE_STEP];
+  _Alignas(16) float scale[MAX_SCALES + 2 * LINE_STEP];
+  _Alignas(16) float zero[MAX_SCALES + 2 * LINE_STEP];
   const float *zeros;
   int64_t length, apart;
 } Scales;
@@ -370,14 +394,20 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
   int64_t count = along_depth ? block->depth : block->columns;
   ptrdiff_t bytes = type_bytes(narrow->type);
   ptrdiff_t stride = (ptrdiff_t)block->stride / type_bytes(block->loader.from) * bytes;
-  const uint8_t *numbers = narrow->scaled ? narrow->scaled->numbers + first * bytes : block->data;
+  const uint8_t *numbers =
+      narrow->scaled ? narrow->scaled->numbers + first / narrow->per_byte * bytes : block->data;
   for (int64_t i = 0; i < lines && loops->misread; i++) {
     if (narrow_has_misread(loops, numbers + i * stride, count)) return false;
   }
-  if (loops->prepare) {
+  if (loops->unpacked) stride /= narrow->per_byte;
+  if (is_prepared(narrow)) {
     int64_t row = prepared_row(count);
     for (int64_t i = 0; i < lines; i++) {
-      loops->prepare(numbers + i * stride, count, prepared + i * row);
+      if (narrow->per_byte > 1) {
+        unpack(narrow->type, numbers, i * stride, count, prepared + i * row);
+      } else {
+        loops->prepare(numbers + i * stride, count, prepared + i * row);
+      }
     }
     numbers = prepared;
     stride = row;
@@ -394,6 +424,7 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
                      .zeros = scales->zeros + list,
                      .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
                      .scale_block = (int)round_up(scales->length, LINE_STEP),
+                     .sign = type_kind(narrow->type) == KIND_SIGNED ? 8 : 0,
                      .table = narrow->scaled ? narrow->scaled->table : NULL,
                      .sums = block->sums,
                      .sums_stride = (ptrdiff_t)block->sums_stride};
@@ -424,7 +455,7 @@ static void add_lines(const Narrow *narrow, const Block *block, const Vectors *v
   int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from), some;
   int64_t count = along_depth ? block->depth : block->columns;
   /* Numbers that are looked at before, or prepared, stay in the first cache. */
-  bool apart = narrow->loops->misread || narrow->loops->prepare;
+  bool apart = narrow->loops->misread || is_prepared(narrow);
   int64_t most = apart ? max_i64(PREPARED_BYTES / prepared_row(count), 1) : end - begin;
   for (int64_t i = begin; i < end; i += some) {
     Block part = *block;
@@ -550,7 +581,7 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
                      const size_t offset[3], const uint8_t *const data[2], PrimitiveType to,
                      uint8_t *out) {
   enum { LEVELS = 3 };
-  _Alignas(16) uint8_t sums[LEVELS][SUM_BYTES + MAX_VECTORS * 64], buffer[VECTOR_BYTES];
+  _Alignas(16) uint8_t sums[LEVELS][SUM_BYTES + MAX_VECTORS * 128], buffer[VECTOR_BYTES];
   const Arithmetic *arithmetic = plan->arithmetic;
   bool along_depth = is_along_depth(c);
   int64_t rows = unit->lines[LHS], first = unit->first[RHS], reals = arithmetic->reals;
@@ -564,7 +595,7 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
                  .sums = sums[0]};
   int64_t sums_of_row = block.columns * (along_depth ? 1 : reals) * arithmetic->lane_bytes;
   Narrow narrow = narrow_of(c, arithmetic, along_depth);
-  block.sums_stride = (size_t)round_up(sums_of_row, narrow.loops ? 64 : 16);
+  block.sums_stride = (size_t)round_up(sums_of_row, narrow.loops ? 128 : 16);
   size_t bytes = (size_t)(rows * reals) * block.sums_stride;
   if (narrow.loops && rows > 1) bytes = (size_t)round_up(rows, NARROW_ROWS) * block.sums_stride;
   bool keeps = c->keeps_negative_zero;

@@ -291,7 +291,7 @@ static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, 
     const LoopNode *node = plan->nodes[i];
     if (node->key == last->x) note_read(last, steps);
     if (node->kind != NODE_INPUT && node->kind != NODE_GATHERED) continue;
-    Input *input = &inputs[fuser->place[node->instruction->id]];
+    Input *input = &inputs[fuser->place[array_of(node)->id]];
     if (node->key == input->x) {
       note_read(input, steps);
     } else {

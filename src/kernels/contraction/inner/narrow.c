@@ -22,13 +22,36 @@ typedef struct Found {
 } Found;
 #define QUARTER_FOUND(x, q) ((x).part[q])
 
-static inline Found look_up(const void *bytes, const Planes *planes) {
+/* What loads need beside the bytes. */
+typedef struct Context {
+  Planes planes;
+  v128_t sign; /* of packed numbers: 8, or 0 if they are unsigned */
+} Context;
+
+static inline Found look_up(const void *bytes, const Context *context) {
   Found found;
   v128_t x = wasm_v128_and(wasm_v128_load(bytes), wasm_i8x16_const_splat(15));
-  look_up_16(planes, x, found.part);
+  look_up_16(&context->planes, x, found.part);
   return found;
 }
-static inline v128_t load(const void *bytes, const Planes *planes) { return wasm_v128_load(bytes); }
+static inline v128_t load(const void *bytes, const Context *context) {
+  return wasm_v128_load(bytes);
+}
+
+/* Packed numbers of 4 bits: as bytes, 32 of them. */
+typedef struct Pair {
+  v128_t part[2];
+} Pair;
+#define QUARTER_PAIR(x, q) QUARTER_S8((x).part[(q) / 4], (q) % 4)
+
+static inline Pair load_packed(const void *bytes, const Context *context) {
+  Pair pair;
+  split_bytes(wasm_v128_load(bytes), 4, pair.part);
+  for (int i = 0; i < 2; i++) {
+    pair.part[i] = wasm_i8x16_sub(wasm_v128_xor(pair.part[i], context->sign), context->sign);
+  }
+  return pair;
+}
 
 /* scale, zero: expressions, which need not be evaluated. */
 #define PLAIN(x, scale, zero)  (x)
@@ -36,20 +59,23 @@ static inline v128_t load(const void *bytes, const Planes *planes) { return wasm
 #define MOVED(x, scale, zero)  wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
 #define MADD(sum, x, y)        wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
 
-static Planes planes_for(const NarrowBlock *b) {
+static inline Context context_of(const NarrowBlock *b) {
   static const float zeros[16];
-  return planes_of(b->table ? b->table : zeros);
+  return (Context){planes_of(b->table ? b->table : zeros), wasm_i8x16_splat((int8_t)b->sign)};
 }
 
 /* ---- What is left of 16 bytes ---- */
 
-enum { REST_ROWS = 20 };
+enum { REST_ROWS = 20, MAX_STEP = 32 };
+
+/* Returns the bytes of numbers of which 16 bytes have `step`. */
+static size_t bytes_of(int numbers, int step) { return (size_t)((numbers * 16 + step - 1) / step); }
 
 /* Multiplies the last columns: copies of them, with zeros after them. */
 static void rest_by_depth(const NarrowBlock *b, NarrowLoop *loop, int step, int first) {
   Byte rest[NARROW_DEPTH][16];
   NarrowBlock part = *b;
-  int bytes = 16 / step, left = b->columns - first;
+  int left = b->columns - first;
   if (left == 0) return;
   part.columns = step;
   part.matrix = rest[0];
@@ -61,8 +87,8 @@ static void rest_by_depth(const NarrowBlock *b, NarrowLoop *loop, int step, int 
     part.depth = b->depth - k < NARROW_DEPTH ? b->depth - k : NARROW_DEPTH;
     memset(rest, 0, sizeof rest);
     for (int i = 0; i < part.depth; i++) {
-      memcpy(rest[i], b->matrix + (k + i) * b->matrix_stride + first * bytes,
-             (size_t)(left * bytes));
+      memcpy(rest[i], b->matrix + (k + i) * b->matrix_stride + bytes_of(first, step),
+             bytes_of(left, step));
     }
     loop(&part);
   }
@@ -70,9 +96,9 @@ static void rest_by_depth(const NarrowBlock *b, NarrowLoop *loop, int step, int 
 
 /* The same for the last numbers of the depth. */
 static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, int first) {
-  Byte rest[16], vectors[REST_ROWS][64];
+  Byte rest[16], vectors[REST_ROWS][4 * MAX_STEP];
   NarrowBlock part = *b;
-  int bytes = 16 / step, left = b->depth - first;
+  int left = b->depth - first;
   if (left == 0) return;
   memset(rest, 0, sizeof rest);
   memset(vectors, 0, sizeof vectors);
@@ -87,7 +113,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
   part.scales += first / b->scale_block;
   part.zeros += first / b->scale_block;
   for (int j = 0; j < b->columns; j++, part.sums += 4) {
-    memcpy(rest, b->matrix + j * b->matrix_stride + first * bytes, (size_t)(left * bytes));
+    memcpy(rest, b->matrix + j * b->matrix_stride + bytes_of(first, step), bytes_of(left, step));
     loop(&part);
     part.scales = (const float *)((const Byte *)part.scales + b->scale_stride);
     part.zeros = (const float *)((const Byte *)part.zeros + b->scale_stride);
@@ -96,12 +122,14 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* ---- Rows of the matrix ---- */
 
+#define HOLDS(QUARTERS, DEPTH) ((QUARTERS) == 8 || (DEPTH) == 1)
+
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
 #define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) { \
     enum { STEP = 4 * (QUARTERS) };                                                           \
-    const Planes planes = planes_for(b);                                                      \
+    const Context context = context_of(b);                                                    \
     v128_t x[ROWS][DEPTH];                                                                    \
     const float *scale = b->scales, *zero = b->zeros;                                         \
     const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                        \
@@ -112,14 +140,17 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
     }                                                                                         \
     for (int j = b->columns; j >= STEP;                                                       \
          j -= STEP, matrix += 16, scale += STEP, zero += STEP, to += 4 * STEP) {              \
-      Number first = load(matrix, &planes);                                                   \
+      Number held[DEPTH]; /* of numbers that take work to load */                             \
+      UNROLLED for (int k = 0; k < (HOLDS(QUARTERS, DEPTH) ? (DEPTH) : 0); k++) {             \
+        held[k] = load(matrix + k * stride, &context);                                        \
+      }                                                                                       \
       UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                         \
         v128_t sum[ROWS];                                                                     \
         UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
           sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                   \
         }                                                                                     \
         UNROLLED for (int k = 0; k < (DEPTH); k++) {                                          \
-          Number number = (DEPTH) == 1 ? first : load(matrix + k * stride, &planes);          \
+          Number number = HOLDS(QUARTERS, DEPTH) ? held[k] : load(matrix + k * stride, &context); \
           v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),       \
                           wasm_v128_load(zero + (ptrdiff_t)4 * q));                           \
           UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);        \
@@ -164,7 +195,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,           \
                    const Byte *scales, const Byte *zeros, Byte *to) {                       \
     enum { STEP = 4 * (QUARTERS) };                                                         \
-    const Planes planes = planes_for(b);                                                    \
+    const Context context = context_of(b);                                                  \
     v128_t sum[ROWS][LINES][SUMS];                                                          \
     const ptrdiff_t stride = b->matrix_stride, apart = b->vector_stride;                    \
     UNROLLED for (int i = 0; i < (ROWS); i++) {                                             \
@@ -182,7 +213,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
       }                                                                                     \
       for (; count >= STEP; count -= STEP, matrix += 16, vectors += 4 * STEP) {             \
         UNROLLED for (int l = 0; l < (LINES); l++) {                                        \
-          Number number = load(matrix + l * stride, &planes);                               \
+          Number number = load(matrix + l * stride, &context);                              \
           UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                   \
             v128_t y = FORM(quarter(number, q), scale[l], zero[l]);                         \
             UNROLLED for (int i = 0; i < (ROWS); i++) {                                     \
@@ -216,7 +247,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 #define BY_COLUMNS(name, QUARTERS, LINES, ...)                                     \
   LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES, 4 / (LINES)) \
-  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, 4 / (QUARTERS))        \
+  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, (QUARTERS) == 2 ? 2 : 1)        \
   static void name(const NarrowBlock *b) {                                         \
     for (int i = 0; i < b->rows; i += 4) {                                         \
       int j = 0;                                                                   \
@@ -250,6 +281,13 @@ NARROW_BYTES(s8, QUARTER_S8, SCALED)
 NARROW_BYTES(u8, QUARTER_U8, SCALED)
 NARROW_BYTES(moved_s8, QUARTER_S8, MOVED)
 NARROW_BYTES(moved_u8, QUARTER_U8, MOVED)
+#define NARROW_PACKED(name, ...)                                           \
+  ROWS_BY_DEPTH(by_depth_##name##_1x1, 8, Pair, load_packed, __VA_ARGS__, 1, 1)         \
+  BY_DEPTH(by_depth_##name, 8, 4, Pair, load_packed, __VA_ARGS__)                       \
+  LINES_BY_COLUMNS(by_columns_##name##_1x1, 8, Pair, load_packed, __VA_ARGS__, 1, 1, 4) \
+  BY_COLUMNS(by_columns_##name, 8, 2, Pair, load_packed, __VA_ARGS__)
+NARROW_PACKED(packed, QUARTER_PAIR, SCALED)
+NARROW_PACKED(moved_packed, QUARTER_PAIR, MOVED)
 BY_DEPTH(by_depth_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
 BY_COLUMNS(by_columns_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
 
@@ -270,14 +308,15 @@ BY_COLUMNS(by_columns_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
 PREPARE(prepare_f8e4m3fn, f8e4m3fn_to_bf16)
 PREPARE(prepare_f8e5m2, f8e5m2_to_bf16)
 
-const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
 #define LOOPS(name) .by_depth = by_depth_##name, .by_columns = by_columns_##name
+static const NarrowLoops s8 = {LOOPS(s8), .factor = 0x1p-24f};
+static const NarrowLoops moved_s8 = {LOOPS(moved_s8), .factor = 0x1p-24f};
+
+const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
   static const NarrowLoops bf16 = {LOOPS(bf16)};
   static const NarrowLoops scaled_bf16 = {LOOPS(scaled_bf16), .factor = 1};
   static const NarrowLoops f16 = {LOOPS(f16), .factor = 0x1p112f, .misread = MISREAD_LARGEST_F16};
-  static const NarrowLoops s8 = {LOOPS(s8), .factor = 0x1p-24f};
   static const NarrowLoops u8 = {LOOPS(u8), .factor = 1};
-  static const NarrowLoops moved_s8 = {LOOPS(moved_s8), .factor = 0x1p-24f};
   static const NarrowLoops moved_u8 = {LOOPS(moved_u8), .factor = 1};
 #define F8_LOOPS(name)                                                       \
   static const NarrowLoops name = {LOOPS(bf16), .prepare = prepare_##name};  \
@@ -302,6 +341,13 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
   case F8E5M2: return moved ? NULL : form == NARROW_SCALED ? &scaled_f8e5m2 : &f8e5m2;
   default: return NULL;
   }
+}
+
+const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
+  static const NarrowLoops scaled = {LOOPS(packed), .factor = 0x1p-24f, .unpacked = &s8};
+  static const NarrowLoops moved = {LOOPS(moved_packed), .factor = 0x1p-24f, .unpacked = &moved_s8};
+  if (type_bits(type) != 4 || form == NARROW_LOOKED_UP) return narrow_loops(type, form);
+  return form == NARROW_MOVED ? &moved : &scaled;
 }
 
 /* ---- Misread numbers ---- */

@@ -18,18 +18,19 @@
 enum { NARROW_ROWS = 4, NARROW_DEPTH = 8 };
 
 /* Strides are in bytes. Vectors and sums have room for a multiple of NARROW_ROWS rows if there is more than one; and for
-** whole vectors of 16 columns, or of the depth. */
+** whole vectors of 32 columns, or of the depth. */
 typedef struct NarrowBlock {
   int rows, columns, depth;
   const uint8_t *vectors, *matrix;
   ptrdiff_t vector_stride, matrix_stride;
   /* By depth: one scale for each column. By columns: one for each line and `scale_block` numbers of the depth, which is a
-  ** multiple of 16; lines are scale_stride apart. Each is multiplied by the type's factor. The same of zeros, which are
+  ** multiple of 16, and of 32 if numbers are packed; lines are scale_stride apart. Each is multiplied by the type's factor. The same of zeros, which are
   ** divided by it; only loops of moved numbers read them. */
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
   int scale_block;
   const float *table; /* of numbers that are looked up: 16 values */
+  int sign;           /* of packed numbers: the value of the sign bit; 0: they are unsigned */
   uint8_t *sums;
   ptrdiff_t sums_stride;
 } NarrowBlock;
@@ -39,20 +40,24 @@ typedef void NarrowLoop(const NarrowBlock *block);
 /* Numbers that the loops misread. */
 typedef enum Misread { MISREAD_NONE, MISREAD_LARGEST_F16, MISREAD_BYTES_FROM_16 } Misread;
 
-typedef struct NarrowLoops {
+typedef struct NarrowLoops NarrowLoops;
+struct NarrowLoops {
   NarrowLoop *by_depth;   /* matrix[depth] are contiguous rows */
   NarrowLoop *by_columns; /* matrix[column] are contiguous lines */
   float factor; /* of scales: a power of two, which the loops leave out; 0: they take no scales */
   Misread misread;
   /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
   void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
-} NarrowLoops;
+  const NarrowLoops *unpacked; /* of loops that read packed numbers: those of bytes */
+};
 
 /* What happens to a number before it is multiplied by a vector. */
 typedef enum NarrowForm { NARROW_PLAIN, NARROW_SCALED, NARROW_MOVED, NARROW_LOOKED_UP } NarrowForm;
 
 /* Returns the loops of a type; NULL if it has none. Numbers that are looked up are bytes. */
 const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form);
+/* The same of packed numbers. Where none read these, returns the loops of bytes. */
+const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form);
 
 /* Whether one of `count` elements is misread. */
 bool narrow_has_misread(const NarrowLoops *loops, const uint8_t *elements, int64_t count);
