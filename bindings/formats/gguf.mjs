@@ -8,7 +8,7 @@ import { rangesOf } from '../host/ranges.mjs';
 import { otherThanWeights } from '../host/sources.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
-import { ELEMENT_TYPES } from '../values/types.mjs';
+import { ELEMENT_TYPES, perByte } from '../values/types.mjs';
 import { BLOCKS, dequantized, partsOf } from './gguf_blocks.mjs';
 
 /** The types of tensors, by their numbers. Those without blocks are element types of XLA. */

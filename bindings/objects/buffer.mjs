@@ -3,7 +3,7 @@ import { atBoundary, lacks, refuseOperators } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { xla_buffer_data, xla_buffer_free, xla_buffer_new } from '../base/calls.mjs';
-import { Literal, rowMajorData, shortText } from '../values/literal.mjs';
+import { Literal, packedData, shortText } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, perByte } from '../values/types.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
@@ -69,7 +69,7 @@ refuseOperators(Buffer, 'write y.toArray() for its numbers', true);
  * @param {Shape} shape
  */
 export function upload(core, value, shape) {
-  let data = rowMajorData(value, shape);
+  let data = packedData(value, shape);
   if (!data) throw invalidArgument('buffer', `${shape} is not the shape of an array`);
   if (data.buffer === core.heap.buffer) data = data.slice(); // a view(), lost if memory grows
   const dense = Shape.array(shape.elementType, shape.dimensions);

@@ -467,21 +467,26 @@ export function rowMajor(literal) {
 
 /**
  * The elements of what Literal.from(value, shape) would make, in row-major order, as the device has
- * them: packed where they are of a few bits. The caller's own array, without a copy, where it holds just that.
+ * them. The caller's own array, without a copy, where it holds just that.
  */
 export function rowMajorData(value, shape) {
   if (!shape.layout && shape.isArray && arrayKind(value)) {
     const type = ELEMENT_TYPES.get(shape.elementType);
     const isNatural = arrayKind(value) === type.Array.name;
     const isWhole = value.length === shape.elementCount * type.lanes;
-    if (isNatural && !isNarrow(type) && perByte(type) === 1 && isWhole && value.length) return value;
+    if (isNatural && !isNarrow(type) && isWhole && value.length) return value;
   }
   const literal = rowMajor(Literal.from(value, shape));
-  if (literal.shape.isArray && perByte(ELEMENT_TYPES.get(literal.shape.elementType)) > 1) {
-    if (!hasPacked(literal)) checkRange(literal.shape, checkData(literal.shape, literal.data));
-    return literal.packed;
-  }
   return literal.data && checkRange(literal.shape, checkData(literal.shape, literal.data));
+}
+
+/** The same as a Buffer has them: see Literal.packed. */
+export function packedData(value, shape) {
+  const type = ELEMENT_TYPES.get(shape.elementType);
+  if (!type || perByte(type) === 1) return rowMajorData(value, shape);
+  const literal = rowMajor(Literal.from(value, shape));
+  if (!hasPacked(literal)) checkRange(literal.shape, checkData(literal.shape, literal.data));
+  return literal.packed;
 }
 
 /* ---- Text ---- */

@@ -40,8 +40,9 @@ typedef struct LoopNode {
   struct LoopNode **operands;
   Affine offset;             /* input, result: the element's offset in the array; iota: its value */
   int64_t *limits, *strides; /* gathered: max of each operand, and elements per unit of it */
-  bool packed; /* input, gathered: its array's bytes hold several elements; `instruction` unpacks them */
-  int result;                /* for NODE_RESULT: its number */
+  bool
+      packed; /* input, gathered: its array's bytes hold several elements; `instruction` unpacks them */
+  int result; /* for NODE_RESULT: its number */
   LoopLevel level;
   int uses;               /* by other nodes and as outputs */
   uint32_t hash;          /* of key and map */

@@ -365,8 +365,8 @@ static PlanResult set_gathered(const Planner *planner, LoopNode *node, const Aff
   int64_t strides[MAX_RANK];
   gather_map(gather, map, at, index);
   shape_strides(array->shape, strides);
-  bool is_reshaped = array->opcode == HLO_RESHAPE && is_unpacking(array->operands[0]);
-  if (is_reshaped && !planner->is_input(array, planner->data)) array = array->operands[0];
+  bool is_reshape = array->opcode == HLO_RESHAPE && !planner->is_input(array, planner->data);
+  if (is_reshape) array = array->operands[0]; /* in the same order */
   if (!is_read(planner, array)) return PLAN_IMPOSSIBLE;
   node->kind = NODE_GATHERED;
   set_array(planner, node, array);

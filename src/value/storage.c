@@ -11,7 +11,7 @@ void elements_pack(PrimitiveType type, const uint8_t *from, int64_t count, uint8
 }
 
 void elements_unpack(PrimitiveType type, const uint8_t *from, int64_t first, int64_t count,
-                 uint8_t *to) {
+                     uint8_t *to) {
   int bits = type_bits(type), per = type_per_byte(type);
   int sign = type_kind(type) == KIND_SIGNED ? 1 << (bits - 1) : 0;
   for (int64_t i = first; i < first + count; i++) {

@@ -13,6 +13,7 @@
 /* Packs `count` elements of a byte each. `to` has room for whole bytes. */
 void elements_pack(PrimitiveType type, const uint8_t *from, int64_t count, uint8_t *to);
 /* Reads `count` elements, from number `first` on, to a byte each: signed ones are sign-extended. */
-void elements_unpack(PrimitiveType type, const uint8_t *from, int64_t first, int64_t count, uint8_t *to);
+void elements_unpack(PrimitiveType type, const uint8_t *from, int64_t first, int64_t count,
+                     uint8_t *to);
 
 #endif

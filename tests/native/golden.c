@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "hlo/text/text.h"
 #include "reference/eval.h"
 #include "rewrite/base/passes.h"

@@ -105,7 +105,8 @@ static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Are
     if ((exact || rounds) && walk(scaled, plan, from, arena)) {
       if (!rounds) return true;
       if (scaled->step_count < MAX_SCALED_STEPS) {
-        scaled->steps[scaled->step_count++] = (ScaledStep){.kind = STEP_ROUND, .input.parameter = -1};
+        scaled->steps[scaled->step_count++] =
+            (ScaledStep){.kind = STEP_ROUND, .input.parameter = -1};
         return true;
       }
     }

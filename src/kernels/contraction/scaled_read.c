@@ -217,8 +217,8 @@ int64_t scaled_run(const Scaled *scaled, NarrowStep step) {
 }
 
 /* Loads operands of elements that are `apart`, as many as there are on the innermost loop. Returns their number. */
-static int64_t load_some(const Scaled *scaled, const ScaledStep *step, Operands from,
-                         int64_t first, int64_t count, int64_t apart, float *out) {
+static int64_t load_some(const Scaled *scaled, const ScaledStep *step, Operands from, int64_t first,
+                         int64_t count, int64_t apart, float *out) {
   int64_t run, left, some;
   int inner = changing_loop(scaled, &step->input, &run);
   if (!from.data || step->input.strides[inner] == 0) {

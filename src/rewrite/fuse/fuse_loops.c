@@ -69,7 +69,8 @@ typedef struct Fuser {
 
 /* Whether an instruction is computed faster than its result is read. */
 static bool is_free(const Instruction *x) {
-  return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_operation(x->opcode);
+  return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_operation(x->opcode) ||
+         is_unpacking(x);
 }
 
 /* Whether an instruction moves elements. */

@@ -29,7 +29,7 @@ typedef struct Change {
 } Change;
 
 typedef struct Packer {
-  Arena *arena; /* scratch */
+  Arena *arena;    /* scratch */
   Change *changes; /* by the computation's number */
   Rewrite rewrite;
   Computation *computation;
@@ -241,8 +241,8 @@ static void pack_state(Packer *p, Instruction *loop) {
   loop->shape = state->shape;
   for (int i = 0; i < state->operand_count; i++) {
     are_packed[i] = state->operands[i] != before->operands[i];
-    elements[i] = are_packed[i] ? before->operands[i]
-                                : computation_add_element(p->computation, loop, i);
+    elements[i] =
+        are_packed[i] ? before->operands[i] : computation_add_element(p->computation, loop, i);
   }
   change_parameter(p, loop->a->body, 0, state->shape);
   change_parameter(p, loop->a->condition, 0, state->shape);

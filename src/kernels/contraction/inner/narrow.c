@@ -126,40 +126,40 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
-#define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) { \
-    enum { STEP = 4 * (QUARTERS) };                                                           \
-    const Context context = context_of(b);                                                    \
-    v128_t x[ROWS][DEPTH];                                                                    \
-    const float *scale = b->scales, *zero = b->zeros;                                         \
-    const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                        \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
-      UNROLLED for (int k = 0; k < (DEPTH); k++) {                                            \
-        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k);             \
-      }                                                                                       \
-    }                                                                                         \
-    for (int j = b->columns; j >= STEP;                                                       \
-         j -= STEP, matrix += 16, scale += STEP, zero += STEP, to += 4 * STEP) {              \
-      Number held[DEPTH]; /* of numbers that take work to load */                             \
-      UNROLLED for (int k = 0; k < (HOLDS(QUARTERS, DEPTH) ? (DEPTH) : 0); k++) {             \
-        held[k] = load(matrix + k * stride, &context);                                        \
-      }                                                                                       \
-      UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                         \
-        v128_t sum[ROWS];                                                                     \
-        UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
-          sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                   \
-        }                                                                                     \
-        UNROLLED for (int k = 0; k < (DEPTH); k++) {                                          \
+#define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)                   \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) {     \
+    enum { STEP = 4 * (QUARTERS) };                                                               \
+    const Context context = context_of(b);                                                        \
+    v128_t x[ROWS][DEPTH];                                                                        \
+    const float *scale = b->scales, *zero = b->zeros;                                             \
+    const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                            \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                   \
+      UNROLLED for (int k = 0; k < (DEPTH); k++) {                                                \
+        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k);                 \
+      }                                                                                           \
+    }                                                                                             \
+    for (int j = b->columns; j >= STEP;                                                           \
+         j -= STEP, matrix += 16, scale += STEP, zero += STEP, to += 4 * STEP) {                  \
+      Number held[DEPTH]; /* of numbers that take work to load */                                 \
+      UNROLLED for (int k = 0; k < (HOLDS(QUARTERS, DEPTH) ? (DEPTH) : 0); k++) {                 \
+        held[k] = load(matrix + k * stride, &context);                                            \
+      }                                                                                           \
+      UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                             \
+        v128_t sum[ROWS];                                                                         \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
+          sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                       \
+        }                                                                                         \
+        UNROLLED for (int k = 0; k < (DEPTH); k++) {                                              \
           Number number = HOLDS(QUARTERS, DEPTH) ? held[k] : load(matrix + k * stride, &context); \
-          v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),       \
-                          wasm_v128_load(zero + (ptrdiff_t)4 * q));                           \
-          UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);        \
-        }                                                                                     \
-        UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
-          wasm_v128_store(to + i * apart + 16 * q, sum[i]);                                   \
-        }                                                                                     \
-      }                                                                                       \
-    }                                                                                         \
+          v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),           \
+                          wasm_v128_load(zero + (ptrdiff_t)4 * q));                               \
+          UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);            \
+        }                                                                                         \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
+          wasm_v128_store(to + i * apart + 16 * q, sum[i]);                                       \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
   }
 
 #define ROWS_CASE(name, ROWS, DEPTH)                                                         \
@@ -245,20 +245,20 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
                             b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j); \
   }
 
-#define BY_COLUMNS(name, QUARTERS, LINES, ...)                                     \
-  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES, 4 / (LINES)) \
-  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, (QUARTERS) == 2 ? 2 : 1)        \
-  static void name(const NarrowBlock *b) {                                         \
-    for (int i = 0; i < b->rows; i += 4) {                                         \
-      int j = 0;                                                                   \
-      if (b->rows > 1) {                                                           \
-        LINES_CASE(name, 4, 1)                                                     \
-      } else {                                                                     \
-        LINES_CASE(name, 1, LINES)                                                 \
-        if ((LINES) > 1) LINES_CASE(name, 1, 1)                                    \
-      }                                                                            \
-    }                                                                              \
-    rest_by_columns(b, name, 4 * (QUARTERS), b->depth & -(4 * (QUARTERS)));        \
+#define BY_COLUMNS(name, QUARTERS, LINES, ...)                                       \
+  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES, 4 / (LINES))   \
+  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, (QUARTERS) == 2 ? 2 : 1) \
+  static void name(const NarrowBlock *b) {                                           \
+    for (int i = 0; i < b->rows; i += 4) {                                           \
+      int j = 0;                                                                     \
+      if (b->rows > 1) {                                                             \
+        LINES_CASE(name, 4, 1)                                                       \
+      } else {                                                                       \
+        LINES_CASE(name, 1, LINES)                                                   \
+        if ((LINES) > 1) LINES_CASE(name, 1, 1)                                      \
+      }                                                                              \
+    }                                                                                \
+    rest_by_columns(b, name, 4 * (QUARTERS), b->depth & -(4 * (QUARTERS)));          \
   }
 
 /* ---- Types ---- */
@@ -281,7 +281,7 @@ NARROW_BYTES(s8, QUARTER_S8, SCALED)
 NARROW_BYTES(u8, QUARTER_U8, SCALED)
 NARROW_BYTES(moved_s8, QUARTER_S8, MOVED)
 NARROW_BYTES(moved_u8, QUARTER_U8, MOVED)
-#define NARROW_PACKED(name, ...)                                           \
+#define NARROW_PACKED(name, ...)                                                        \
   ROWS_BY_DEPTH(by_depth_##name##_1x1, 8, Pair, load_packed, __VA_ARGS__, 1, 1)         \
   BY_DEPTH(by_depth_##name, 8, 4, Pair, load_packed, __VA_ARGS__)                       \
   LINES_BY_COLUMNS(by_columns_##name##_1x1, 8, Pair, load_packed, __VA_ARGS__, 1, 1, 4) \
