@@ -18,12 +18,8 @@ export let isLiteral;
 /** Whether a literal's elements are packed bytes so far. @type {(literal: Literal) => boolean} */
 let hasPacked;
 
-/** What a literal of packed bytes is made of. */
-class PackedBytes {
-  constructor(bytes) {
-    this.bytes = bytes;
-  }
-}
+/** Says that the data of a new literal are packed bytes. */
+const PACKED = Symbol('packed');
 
 /**
  * A value on the host: an array of elements, or a tuple of literals.
@@ -47,11 +43,11 @@ export class Literal {
    * @param {ArrayBufferView | readonly Literal[] | null} data of an array: the natural typed array
    *   (kept, not copied), or nested arrays; of a tuple: its elements; of a token: null
    */
-  constructor(shape, data) {
+  constructor(shape, data, form) {
     this.shape = Shape.of(shape);
     this.elements = this.shape.isTuple ? checkElements(this.shape, data) : null;
-    if (data instanceof PackedBytes) {
-      this.#packed = data.bytes;
+    if (form === PACKED) {
+      this.#packed = data;
       Object.defineProperty(this, 'data', { enumerable: true, get: () => this.#unpacked() });
     } else {
       this.data = this.shape.isArray ? ownData(this.shape, data) : null;
@@ -81,7 +77,7 @@ export class Literal {
         arrayKind(bytes) ? ` of ${bytes.length}` : ''}`);
     }
     if (used && bytes[length - 1] >> used) throw invalidArgument('literal', `${made} ends within its last byte, whose upper ${8 - used} bits must be 0`);
-    return new Literal(made, new PackedBytes(bytes));
+    return new Literal(made, bytes, PACKED);
   }
 
   /**

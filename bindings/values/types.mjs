@@ -211,8 +211,9 @@ export function narrowOfBytes(bytes, elementType) {
   });
 }
 
-/** Element types by their names in safetensors. */
+/** Element types by their names in safetensors. Those below a byte are packed; the format itself names F4 alone of them. */
 export const SAFETENSORS = {
+  I2: 's2', U2: 'u2', I4: 's4', U4: 'u4', F4: 'f4e2m1fn',
   BOOL: 'pred', U8: 'u8', I8: 's8', F8_E5M2: 'f8e5m2', F8_E4M3: 'f8e4m3fn', F8_E8M0: 'f8e8m0fnu',
   I16: 's16', U16: 'u16', F16: 'f16', BF16: 'bf16', I32: 's32', U32: 'u32', F32: 'f32', C64: 'c64',
   F64: 'f64', I64: 's64', U64: 'u64',

@@ -50,7 +50,7 @@ typedef struct Narrow {
 
 /* Whether numbers become others before the loops read them. */
 static bool is_prepared(const Narrow *narrow) {
-  return narrow->loops->prepare || (narrow->per_byte > 1 && !narrow->loops->unpacked);
+  return narrow->loops->prepare || (narrow->per_byte > 1 && !narrow->loops->packed);
 }
 
 /* Whether rows, or lines, of packed numbers begin at bytes. */
@@ -88,8 +88,6 @@ static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool
     return narrow;
   }
   if (fits) narrow.loops = scaled->loops;
-  bool in_steps = !along_depth || run % depth == 0 || run % (2 * LINE_STEP) == 0;
-  if (fits && narrow.loops->unpacked && !in_steps) narrow.loops = narrow.loops->unpacked;
   return narrow;
 }
 
@@ -344,8 +342,8 @@ static int64_t prepared_row(int64_t count) { return 2 * round_up(count, LINE_STE
 
 /* Scales, and zeros, of lines or rows that share them, and of which neighbours are `length` numbers. */
 typedef struct Scales {
-  _Alignas(16) float scale[MAX_SCALES + 2 * LINE_STEP];
-  _Alignas(16) float zero[MAX_SCALES + 2 * LINE_STEP];
+  _Alignas(16) float scale[MAX_SCALES + LINE_STEP];
+  _Alignas(16) float zero[MAX_SCALES + LINE_STEP];
   const float *zeros;
   int64_t length, apart;
 } Scales;
@@ -399,7 +397,7 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
   for (int64_t i = 0; i < lines && loops->misread; i++) {
     if (narrow_has_misread(loops, numbers + i * stride, count)) return false;
   }
-  if (loops->unpacked) stride /= narrow->per_byte;
+  if (loops->packed) stride /= narrow->per_byte;
   if (is_prepared(narrow)) {
     int64_t row = prepared_row(count);
     for (int64_t i = 0; i < lines; i++) {
@@ -581,7 +579,7 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
                      const size_t offset[3], const uint8_t *const data[2], PrimitiveType to,
                      uint8_t *out) {
   enum { LEVELS = 3 };
-  _Alignas(16) uint8_t sums[LEVELS][SUM_BYTES + MAX_VECTORS * 128], buffer[VECTOR_BYTES];
+  _Alignas(16) uint8_t sums[LEVELS][SUM_BYTES + MAX_VECTORS * 64], buffer[VECTOR_BYTES];
   const Arithmetic *arithmetic = plan->arithmetic;
   bool along_depth = is_along_depth(c);
   int64_t rows = unit->lines[LHS], first = unit->first[RHS], reals = arithmetic->reals;
@@ -595,7 +593,7 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
                  .sums = sums[0]};
   int64_t sums_of_row = block.columns * (along_depth ? 1 : reals) * arithmetic->lane_bytes;
   Narrow narrow = narrow_of(c, arithmetic, along_depth);
-  block.sums_stride = (size_t)round_up(sums_of_row, narrow.loops ? 128 : 16);
+  block.sums_stride = (size_t)round_up(sums_of_row, narrow.loops ? 64 : 16);
   size_t bytes = (size_t)(rows * reals) * block.sums_stride;
   if (narrow.loops && rows > 1) bytes = (size_t)round_up(rows, NARROW_ROWS) * block.sums_stride;
   bool keeps = c->keeps_negative_zero;

@@ -18,13 +18,13 @@
 enum { NARROW_ROWS = 4, NARROW_DEPTH = 8 };
 
 /* Strides are in bytes. Vectors and sums have room for a multiple of NARROW_ROWS rows if there is more than one; and for
-** whole vectors of 32 columns, or of the depth. */
+** whole vectors of 16 columns, or of the depth. */
 typedef struct NarrowBlock {
   int rows, columns, depth;
   const uint8_t *vectors, *matrix;
   ptrdiff_t vector_stride, matrix_stride;
   /* By depth: one scale for each column. By columns: one for each line and `scale_block` numbers of the depth, which is a
-  ** multiple of 16, and of 32 if numbers are packed; lines are scale_stride apart. Each is multiplied by the type's factor. The same of zeros, which are
+  ** multiple of 16; lines are scale_stride apart. Each is multiplied by the type's factor. The same of zeros, which are
   ** divided by it; only loops of moved numbers read them. */
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
@@ -40,16 +40,15 @@ typedef void NarrowLoop(const NarrowBlock *block);
 /* Numbers that the loops misread. */
 typedef enum Misread { MISREAD_NONE, MISREAD_LARGEST_F16, MISREAD_BYTES_FROM_16 } Misread;
 
-typedef struct NarrowLoops NarrowLoops;
-struct NarrowLoops {
+typedef struct NarrowLoops {
   NarrowLoop *by_depth;   /* matrix[depth] are contiguous rows */
   NarrowLoop *by_columns; /* matrix[column] are contiguous lines */
   float factor; /* of scales: a power of two, which the loops leave out; 0: they take no scales */
   Misread misread;
   /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
   void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
-  const NarrowLoops *unpacked; /* of loops that read packed numbers: those of bytes */
-};
+  bool packed; /* they read packed numbers */
+} NarrowLoops;
 
 /* What happens to a number before it is multiplied by a vector. */
 typedef enum NarrowForm { NARROW_PLAIN, NARROW_SCALED, NARROW_MOVED, NARROW_LOOKED_UP } NarrowForm;
