@@ -714,8 +714,8 @@ export interface VjpOptions extends JvpOptions {
   /** true: all results of the program come first, then the gradients. */
   value?: boolean;
   /**
-   * For while loops whose number of iterations is not known before the run: an upper bound. A loop that makes more
-   * iterations has gradients that are NaN.
+   * For while loops whose number of iterations is not known before the run: an upper bound; without one, 65,536 if the
+   * state is at most 256 kB. A loop that makes more iterations has gradients that are NaN.
    */
   maxTrips?: number;
   /**

@@ -391,7 +391,7 @@ export class Client {
    *   must be a real floating-point scalar
    * @param {boolean} [options.value] true: all results of the program come first, then the gradient
    * @param {number} [options.maxTrips] for while loops whose number of iterations is not known before the run: an upper
-   *   bound. A loop that makes more of them has gradients that are NaN
+   *   bound; without one, 65,536 if the state is at most 256 kB. A loop that makes more has gradients that are NaN
    * @param {'none' | 'sqrt' | 'all'} [options.checkpoint] what while loops save for the way back: the values that the
    *   derivative needs ('none'), or the state of each iteration ('all'), or that of every sqrt(n)-th one ('sqrt'). What is
    *   not saved is computed again

@@ -298,13 +298,70 @@ ENTRY main {
   init = (s32[], s32[], f32[]) tuple(zero, n, x)
   loop = (s32[], s32[], f32[]) while(init), condition=condition, body=body
   ROOT r = f32[] get-tuple-element(loop), index=2 }`);
-    assert.throws(() => client.gradient(module), /while .*depends on element 1 of the state, of shape s32\[\], .*maxTrips/);
     const bounded = client.gradient(module, { maxTrips: 3 });
     const executable = await client.compile(bounded);
     for (const [n, wanted] of [[0, 1], [1, 3], [3, 8 * 1.5 ** 7], [4, NaN]]) {
       const [{ data: [got] }] = await executable.execute([n, 1.5]);
       assert.ok(Object.is(got, wanted) || Math.abs(got - wanted) < 1e-4 * wanted, `${n}: ${got}`);
     }
+  });
+
+  /** x <- (x + a / x) / 2 until a step is small, n steps at least: the square root of a. */
+  const newton = (shape, more = '') => `HloModule m
+condition { s = (s32[], ${shape}, ${shape}, s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=3
+  few = pred[] compare(i, n), direction=LT
+  a = ${shape} get-tuple-element(s), index=1
+  x = ${shape} get-tuple-element(s), index=2
+  xx = ${shape} multiply(x, x)
+  d = ${shape} subtract(xx, a)
+  e = ${shape} abs(d)
+  z = f64[] constant(0)
+  far = f64[] reduce(e, z), dimensions={${/\d/.test(shape.slice(3)) ? 0 : ''}}, to_apply=max
+  tolerance = f64[] constant(1e-12)
+  p = pred[] compare(far, tolerance), direction=GT
+  ROOT both = pred[] or(p, few) }
+max { a = f64[] parameter(0)\n b = f64[] parameter(1)\n ROOT r = f64[] maximum(a, b) }
+body { s = (s32[], ${shape}, ${shape}, s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=3
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  a = ${shape} get-tuple-element(s), index=1
+  x = ${shape} get-tuple-element(s), index=2
+  ${more}
+  q = ${shape} divide(a, ${more ? 'v' : 'x'})
+  t = ${shape} add(q, x)
+  h = f64[] constant(0.5)
+  half = ${shape} broadcast(h), dimensions={}
+  y = ${shape} multiply(t, half)
+  ROOT r = (s32[], ${shape}, ${shape}, s32[]) tuple(next, a, y, n) }
+ENTRY main {
+  a = ${shape} parameter(0)
+  n = s32[] parameter(1)
+  zero = s32[] constant(0)
+  init = (s32[], ${shape}, ${shape}, s32[]) tuple(zero, a, a, n)
+  loop = (s32[], ${shape}, ${shape}, s32[]) while(init), condition=condition, body=body
+  ROOT r = ${shape} get-tuple-element(loop), index=2 }`;
+
+  test('loops of at most 65,536 iterations need no bound', async () => {
+    const executable = await client.compile(client.vjp(client.parseHlo(newton('f64[3]')), { wrt: [0] }));
+    for (const [least, known] of [[0, true], [70, true], [3000, true], [65536, true], [65800, false]]) {
+      const [slope] = await executable.execute([[2, 0.3, 50], least, [1, 1, 1]]);
+      for (const [i, a] of [2, 0.3, 50].entries()) {
+        const wanted = known ? 0.5 / Math.sqrt(a) : NaN;
+        assert.ok(Object.is(slope.data[i], wanted) || Math.abs(slope.data[i] - wanted) < 1e-12, `${least}: ${slope.data[i]}`);
+      }
+    }
+  });
+
+  test('no bound is guessed for loops with much state, or with random numbers', () => {
+    const far = /while .*is a loop whose number of iterations is not known before the run.*; give an upper bound \(maxTrips\)/;
+    assert.throws(() => client.vjp(client.parseHlo(newton('f64[20000]')), { wrt: [0] }), far);
+    client.vjp(client.parseHlo(newton('f64[20000]')), { wrt: [0], maxTrips: 8 }).dispose();
+    const drawn = `k = u64[] convert(next)\n u = f64[] bitcast-convert(k)\n w = f64[3] broadcast(u), dimensions={}\n v = f64[3] add(x, w)`;
+    assert.throws(() => client.vjp(client.parseHlo(newton('f64[3]', drawn)), { wrt: [0] }), far);
   });
 
   test('a parameter that is a tuple has a tangent that is one', async () => {

@@ -37,15 +37,17 @@ function assertNear(got, want, tolerance, what) {
 const tolerance = (type) => (/32|c64/.test(type) ? 2e-4 : 1e-6);
 
 describe("slopes equal JAX's", () => {
-  for (const [form, { name, type, arguments: given, value, vjp, [form]: program }] of FUNCTIONS.flatMap((f) => [['hlo', f], ['stablehlo', f]])) {
+  for (const [form, { name, type, arguments: given, value, vjp, jvp, [form]: program }] of FUNCTIONS.flatMap((f) => [['hlo', f], ['stablehlo', f]])) {
     test(`${name}: ${form}`, async () => {
       const module = await client.load(program), x = filled(type, given.map(number));
       const one = filled(type, given.map((_, i) => (type.startsWith('c') ? 1 - (i % 2) : 1)));
+      const tangents = filled(type, given.map((_, i) => (i % 3) + 1));
       const [first] = await run(module, [x]);
       assertNear(first.data, value, tolerance(type), 'value');
-      const reverse = await run(client.vjp(module), [x, one]), forward = await run(client.jvp(module), [x, one]);
+      const ones = filled(first.shape, value.map((_, i) => (type.startsWith('c') ? 1 - (i % 2) : 1)));
+      const reverse = await run(client.vjp(module), [x, ones]), forward = await run(client.jvp(module), [x, jvp ? tangents : one]);
       assertNear(reverse.at(-1).data, vjp, tolerance(type), 'vjp');
-      assertNear(forward.at(-1).data, vjp, tolerance(type), 'jvp');
+      assertNear(forward.at(-1).data, jvp ?? vjp, tolerance(type), 'jvp');
     });
   }
 });

@@ -13,7 +13,9 @@
 **
 ** Not saved: values that all iterations share, and cheap functions of these and of the loop's counter.
 ** n is known if the condition depends on constants only, and has an upper bound if a part of it does (trips.h). Otherwise
-** the caller gives a max; a loop that makes more iterations has cotangents that are NaN.
+** the caller gives a max, or it is GUESSED_TRIPS, in segments; a loop that makes more iterations has cotangents that are
+** NaN. Nothing is guessed for a loop that draws random numbers: where they decide its end, as in a rejection sampler, the
+** derivative of its iterations is not that of the sample.
 **
 ** Checkpoints: with CHECKPOINT_ALL only the state is saved, and the second loop does the body again. A loop in such a body
 ** is done again as well, for its stacks alone: its values and its stacks are then two loops. CHECKPOINT_SQRT is that of
@@ -24,7 +26,11 @@
 #include "plan/counted_loop.h"
 #include "rewrite/base/rewrite.h"
 
-enum { MIN_SEGMENTED = 4 }; /* iterations of a loop that is worth segments */
+enum {
+  MIN_SEGMENTED = 4, /* iterations of a loop that is worth segments */
+  GUESSED_TRIPS = 1 << 16,
+  MAX_GUESSED_BYTES = 1 << 18 /* of a state, of which the segments save 512 */
+};
 
 typedef struct Loop {
   const Instruction *x; /* in the source */
@@ -246,6 +252,29 @@ static bool *find_known(Linear *l, Loop *loop) {
   return known;
 }
 
+static int64_t leaf_bytes(const Shape *shape) {
+  int64_t bytes = 0;
+  for (int i = 0, count = shape_leaves(shape); i < count; i++)
+    bytes += shape_bytes(shape_leaf(shape, i));
+  return bytes;
+}
+
+/* Random numbers, as operations or as bits that become floats; and what has effects. */
+static bool draws_or_acts(const Instruction *x) {
+  bool is_bits = x->opcode == HLO_BITCAST_CONVERT && has_derivative(x->shape) &&
+                 !has_derivative(x->operands[0]->shape);
+  return is_bits || x->opcode == HLO_RNG_BIT_GENERATOR || instruction_acts(x);
+}
+
+/* Guesses an upper bound; the segments' memory does not grow with the iterations that are made. */
+static bool guess_trips(Loop *loop) {
+  if (leaf_bytes(loop->x->shape) > MAX_GUESSED_BYTES || instruction_reaches(loop->x, draws_or_acts))
+    return false;
+  loop->size = GUESSED_TRIPS;
+  loop->plan.checkpoint = CHECKPOINT_SQRT;
+  return true;
+}
+
 /* Finds the number of iterations, or the bound that is given. Returns NULL, or why there is none. */
 static const char *loop_count(Linear *l, Loop *loop) {
   loop->counted = counted_loop_find(loop->x, &loop->counter);
@@ -264,7 +293,7 @@ static const char *loop_count(Linear *l, Loop *loop) {
   loop->counted = trips.exact || trips.max == 0;
   loop->proven = trips.max >= 0 && (!given || trips.max <= given);
   loop->size = loop->proven ? trips.max : given;
-  if (loop->size || loop->proven) return NULL;
+  if (loop->size || loop->proven || (!trips.many && guess_trips(loop))) return NULL;
   const char *why = "";
   if (trips.many) {
     why = arena_printf(l->arena, ", as it makes %lld, more than the %d that are counted",

@@ -3,8 +3,8 @@
 ** arc tangents of complex numbers, by their parts.
 **
 ** A loop goes on while elements are not exact yet, and begins with the function's operands. So operands are looked for
-** among the initial values, and numbers also in the loop's body. The function's value is the last one that depends on nothing but these operands, comes after
-** the loop, and has the function's slopes at a few points (probe.c).
+** among the initial values, and numbers also in the loop's body. The function's value is the last one that depends on
+** nothing but these operands, comes after the loop, and has the function's slopes at a few points (probe.c).
 */
 #include <math.h>
 
@@ -12,7 +12,15 @@
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/rewrite.h"
 
-enum { MAX_CANDIDATES = 12, MAX_ROOTS = 256, MAX_TRIALS = 100, MAX_NEAR = 4096 };
+/* LOOP_STEPS: of the evaluator, for all trials of a loop. Loops that are no such function take all of them: those of
+** jax.random.poisson took 12 s without a limit. */
+enum {
+  MAX_CANDIDATES = 12,
+  MAX_ROOTS = 256,
+  MAX_TRIALS = 100,
+  MAX_NEAR = 4096,
+  LOOP_STEPS = 1 << 22
+};
 
 Computation *outlined(Computation *c, const char *name, Instruction *const *leaves, int leaf_count,
                       Instruction *const *roots, int root_count) {
@@ -74,6 +82,7 @@ typedef struct Search {
   bool *live; /* by id: the computation's root depends on it */
   Instruction *candidates[MAX_CANDIDATES];
   int count, trials;
+  int64_t budget;
 } Search;
 
 static void add_candidate(Search *s, Instruction *x) {
@@ -168,7 +177,7 @@ static bool try_leaves(Search *s, const KnownFunction *f, Instruction **leaves) 
   }
   int count = find_roots(s, leaves, f->operands, roots);
   if (!count || s->trials++ >= MAX_TRIALS) return false;
-  int root = find_root(f, s->c, leaves, roots, count);
+  int root = find_root(f, s->c, leaves, roots, count, &s->budget);
   if (root < 0) return false;
   Computation *to = outlined(s->c, f->name, leaves, f->operands, roots + root, 1);
   instruction_become(roots[root], HLO_CALL, leaves, f->operands, ATTRIBUTES(.to_apply = to));
@@ -242,7 +251,7 @@ void functions_outline(Module *module) {
     Computation *computation = module->computations[c];
     computation_renumber(computation);
     for (int i = 0, last = computation->count; i < last; i++) {
-      Search s = {.c = computation, .loop = computation->instructions[i]};
+      Search s = {.c = computation, .loop = computation->instructions[i], .budget = LOOP_STEPS};
       outline_arc_tangent(computation, s.loop);
       if (!goes_on_by_flags(s.loop)) continue;
       if (!find_live(computation)[i]) continue;

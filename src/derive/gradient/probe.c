@@ -13,10 +13,9 @@
 
 /*
 ** WHOLE: arrays of more elements become smaller. No dimensions of a function's own tables are as large.
-** MAX_STEPS: three times what the slowest known function takes at its points (betainc, 88,000). With 1 << 22 the loops of
-** jax.random.poisson, which are no such function, took 12 s to refuse.
+** CALL_STEPS: of the evaluator, for all points of a call: four times what the slowest known function takes.
 */
-enum { SIDES = 3, WHOLE = 64, MAX_STEPS = 1 << 18 };
+enum { SIDES = 3, WHOLE = 64, CALL_STEPS = 1 << 24 };
 
 /* ---- Copies for another shape ---- */
 
@@ -229,7 +228,8 @@ typedef struct Probe {
   bool is_whole; /* not copied for smaller arrays: each side of a point is a run of its own */
   Computation *function, *slopes;
   double points[POINTS][MAX_OPERANDS];
-  double step; /* relative */
+  double step;     /* relative */
+  int64_t *budget; /* steps of the evaluator that are left */
 } Probe;
 
 static double side_of(const Probe *p, int point, int side) {
@@ -241,8 +241,7 @@ static double side_of(const Probe *p, int point, int side) {
 static bool run_at(const Probe *p, const Computation *c, int point, int count, double *results) {
   Error error = {0};
   Arena *scratch = arena_new();
-  int64_t budget = MAX_STEPS;
-  EvalContext context = {.arena = scratch, .error = &error, .budget = &budget};
+  EvalContext context = {.arena = scratch, .error = &error, .budget = p->budget};
   Literal *arguments[MAX_OPERANDS];
   bool ran = true;
   for (int run = 0; run < (p->is_whole ? SIDES : 1) && ran; run++) {
@@ -384,17 +383,21 @@ static void use_numbers(Probe *p, const Computation *function, Instruction *cons
 
 bool slopes_hold(const KnownFunction *f, const Instruction *call) {
   Probe p;
+  int64_t budget = CALL_STEPS;
   if (!probe_begin(&p, f, call->a->to_apply) || !make_slopes(&p, true)) return false;
   use_numbers(&p, call->a->to_apply, call->operands);
+  p.budget = &budget;
   return find_result(&p, f->results, true) >= 0;
 }
 
 int find_root(const KnownFunction *f, Computation *c, Instruction *const *leaves,
-              Instruction *const *roots, int count) {
+              Instruction *const *roots, int count, int64_t *budget) {
   Probe p;
+  if (*budget <= 0) return -1;
   Computation *function = outlined(c, "probe", leaves, f->operands, roots, count);
   if (!probe_begin(&p, f, function) || !make_slopes(&p, false)) return -1;
   use_numbers(&p, function, leaves);
+  p.budget = budget;
   return find_result(&p, count, false);
 }
 
@@ -406,11 +409,12 @@ bool values_hold(const KnownFunction *f, Computation *c, Instruction *leaf, Inst
     function = shrink(&s, function, &small);
   }
   bool holds = function != NULL;
+  int64_t budget = CALL_STEPS;
   for (int i = 0; i < POINTS && holds; i++) {
     const double *point = f->points[i];
     Error error = {0};
     Arena *scratch = arena_new();
-    EvalContext context = {.arena = scratch, .error = &error};
+    EvalContext context = {.arena = scratch, .error = &error, .budget = &budget};
     Literal *argument = literal_new(scratch, function->parameters[0]->shape);
     for (int64_t k = 0; k < shape_elements(argument->shape); k++) {
       scalar_store(argument->shape->type, argument->data, k,

@@ -2,8 +2,8 @@
 
     build/venv/bin/python tests/golden/gradients/known.py
 
-A list of { name, hlo, stablehlo, type, arguments, value, vjp (by a cotangent of ones) }. Numbers that JSON does not have are
-strings. Points are ordinary ones, zeros, ends of domains and infinities.
+A list of { name, hlo, stablehlo, type, arguments, value, vjp (by a cotangent of ones), jvp (by 1, 2, 3, 1, ...; where an
+element's slope is not all) }. Numbers that JSON does not have are strings. Points are ordinary ones, zeros, ends of domains and infinities.
 
 Each function of jax.scipy.special and jax.nn is compared here or in TESTED, or stands in NOT_COMPARED with the reason: a
 JAX with a function that is in none of them makes this script fail.
@@ -72,17 +72,48 @@ case('nn.gelu-exact', lambda x: jax.nn.gelu(x, approximate=False), NEAR)
 for name in 'erf erfc expit gammasgn i0 i1 ndtr'.split():
   case(name, getattr(S, name), NEAR)
 case('hyp1f1', lambda x: S.hyp1f1(1.5, 2.5, x), [0.5, -2.0, 10.0, 0.0, -20.0])
+case('hyp2f1', lambda x: S.hyp2f1(0.5, 1.5, 2.5, x), [0.0, 0.3, -0.4, 0.6, 0.85, -0.95, -1.0], SINGLE)
+case('exp1', S.exp1, [1e-3, 0.5, 1.0, 2.0, 7.75, 60.0], SINGLE)
+case('expi', S.expi, [-20.0, -2.0, -1e-3, 1e-3, 0.37, 1.0, 5.0, 20.5])
+for n in (0, 2, 7):
+  case(f'expn-{n}', lambda x, n=n: S.expn(n, x), [1e-3, 0.5, 1.0, 2.0, 7.75, 60.0])
+case('spence', S.spence, [0.0, 1e-3, 0.5, 0.9, 1.0, 30.0])  # JAX's slope between 1 and 2 is NaN
+case('bessel_jn', lambda x: S.bessel_jn(x, v=3, n_iter=30)[3], [0.5, 3.0, 7.5, 12.0])
+case('sph_harm_y', lambda x: S.sph_harm_y(jnp.array([3]), jnp.array([1]), x, 0.5 * x, n_max=3).real, [0.3, 1.0, 2.0])
+case('loggamma', S.loggamma, POSITIVE[2:])
+case('gamma', S.gamma, [0.3, 1.0, 1.5, 4.0, -0.5, -2.5])
+case('beta', lambda x: S.beta(x, 2.5), POSITIVE[3:-1])
+case('comb', lambda x: S.comb(x, 2.0), [2.5, 4.0, 10.0])
+case('multigammaln', lambda x: S.multigammaln(x, 3), [1.5, 2.0, 7.0])
+for name in ('boxcox', 'boxcox1p'):
+  for power in (0.0, 0.5, -1.0):
+    case(f'{name}-{power}', lambda x, name=name, power=power: getattr(S, name)(x, power), [0.3, 1.0, 2.5, 9.0])
+    case(f'{name}-by-{power}', lambda p, name=name: getattr(S, name)(2.5, p), [power, 0.25])
+for name in ('kl_div', 'rel_entr'):
+  case(name, lambda x, name=name: getattr(S, name)(x, 0.7), [0.0, 0.3, 0.7, 2.0])
+  case(f'{name}-by-y', lambda y, name=name: getattr(S, name)(0.7, y), [0.3, 0.7, 2.0])
+for name in ('gammainc', 'gammaincc'):
+  case(f'{name}-by-a', lambda a, name=name: getattr(S, name)(a, 2.0), [0.5, 1.3, 2.5, 7.1])
+
+# Of rows: weights make the slopes of what sums to a constant other than 0.
+ROWS = [[0.5, -1.0, 2.0, 0.0], [3.0, 3.0, -30.0, 1e-3], [0.0, 0.0, 0.0, 0.0], [100.0, -100.0, 1.0, 2.0]]
+WEIGHTS = np.array([0.3, -1.0, 2.0, 0.7])
+for name in 'softmax log_softmax standardize'.split():
+  case(f'nn.{name}', lambda x, name=name: getattr(jax.nn, name)(x) * WEIGHTS.astype(x.dtype), ROWS[:2] + ROWS[3:], SINGLE)
+for module, name in ((S, 'logsumexp'), (jax.nn, 'logmeanexp')):
+  case(name, lambda x, module=module, name=name: getattr(module, name)(x, axis=1), ROWS, SINGLE)
+case('logsumexp-of-some', lambda x: S.logsumexp(x, axis=1, b=WEIGHTS.astype(x.dtype) ** 2, where=x < 50), ROWS)
+case('nn.softmax-of-some', lambda x: jax.nn.softmax(x, where=x < 50) * WEIGHTS.astype(x.dtype), ROWS)
+case('nn.glu', jax.nn.glu, ROWS)
+case('nn.dot_product_attention', lambda x: jax.nn.dot_product_attention(x, 0.5 * x, x ** 2, is_causal=True),
+     np.linspace(-1, 1, 24).reshape(1, 4, 2, 3))
 
 # tests/golden/gradients/special.py, whose programs are exports
 TESTED = 'betaln digamma entr erfinv factorial gammaln log_ndtr logit ndtri polygamma xlog1py xlogy zeta'.split()
 NOT_COMPARED = {
   'of whole numbers, or configurations, or formats of 8 bits':
       'bernoulli one_hot get_scaled_dot_general_config scaled_dot_general scaled_matmul',
-  'of a sum, or of functions that are compared':
-      'beta boxcox boxcox1p comb dot_product_attention gamma kl_div multigammaln rel_entr',
   'as written: docs/differences.md': 'dawsn erfcx owens_t poch wofz',
-  'of rows, not of elements': 'glu log_softmax logmeanexp logsumexp softmax standardize',
-  'not compared yet': 'bessel_jn exp1 expi expn hyp2f1 loggamma spence sph_harm_y',
 }
 
 
@@ -112,7 +143,12 @@ for name, function, points in CASES:
   x = jnp.asarray(points)
   # JAX's complex64 loses digits far out, so slopes come from complex128.
   exact = jnp.asarray(points.astype(np.complex128)) if points.dtype.kind == 'c' else x
-  value, slope = jax.jit(lambda x, g, function=function: (function(x), jax.vjp(function, x)[1](g)[0]))(exact, jnp.ones_like(exact))
+  value, pull = jax.vjp(function, exact)
+  slope = pull(jnp.ones_like(value))[0]
+  # For the tangents 1, 2, 3, 1, 2, ...: the sum of a softmax's row would not change for equal ones.
+  tangents = jnp.reshape(jnp.arange(exact.size) % 3 + 1, exact.shape).astype(exact.dtype)
+  by_tangents = jax.jvp(function, (exact,), (tangents,))[1]
+  elementwise = value.shape == exact.shape and np.allclose(by_tangents, slope * tangents, 1e-5, 1e-9, equal_nan=True)
   lowered = jax.jit(lambda x, function=function: function(x)).lower(x)
   entries.append({
       'name': name,
@@ -122,6 +158,7 @@ for name, function, points in CASES:
       'arguments': numbers(points),
       'value': numbers(value),
       'vjp': numbers(slope),
+      **({} if elementwise else {'jvp': numbers(by_tangents)}),
   })
 with gzip.GzipFile(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'known.json.gz'), 'wb', mtime=0) as file:
   file.write(json.dumps(entries, separators=(',', ':')).encode())
