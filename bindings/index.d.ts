@@ -225,7 +225,7 @@ export class Shape {
   readonly rank: number;
   /** Number of elements of an array, without padding. */
   readonly elementCount: number;
-  /** Bytes of an array, dense; of a tuple, of all its leaves. */
+  /** Bytes of an array in the core's memory: dense, and elements of 4 or 2 bits packed; of a tuple, of all its leaves. */
   readonly byteSize: number;
   /** Elements that an array takes in memory, padding included. */
   readonly linearSize: number;
@@ -317,10 +317,19 @@ export class Literal<S extends string = string> {
   static from<S extends string = string>(value: LiteralLike, shape?: S | Shape): Literal<S>;
   static tuple(elements: readonly Literal[]): Literal;
   static zeros<S extends string = string>(shape: S | Shape): Literal<S>;
+  /**
+   * Of packed bytes, which are kept: elements of 4 or 2 bits, the first in the lowest bits of the first byte. Bits after the
+   * last element must be 0.
+   * @example
+   * const weights = Literal.fromPacked(new Uint8Array([0x21, 0x03]), 'u4[3]'); // 1, 2, 3
+   */
+  static fromPacked<S extends string = string>(bytes: Uint8Array, shape: S | Shape): Literal<S>;
 
   readonly shape: Shape;
   /** The elements as they lie in memory: row-major, unless the shape has another layout. */
   readonly data: DataOf<S>;
+  /** The bytes as the core's memory has them: elements of 4 or 2 bits packed, other ones as in `data`; null of a tuple. */
+  readonly packed: Uint8Array | null;
   /** Of a tuple. */
   readonly elements: readonly Literal[] | null;
   /** The elements as numbers, bigints, booleans and [re, im], nested as the dimensions are. */
@@ -371,8 +380,8 @@ export class Buffer<S extends string = string> extends Handle {
   /** The elements as numbers, bigints, booleans and [re, im], nested as the dimensions are. */
   toArray(): NestedOf<S>;
   /**
-   * The elements in place, row-major, without a copy; writing changes the buffer. Valid until the
-   * next call into this package.
+   * The elements in place, row-major, without a copy; writing changes the buffer. Of elements of 4 or 2 bits: the packed
+   * bytes, a Uint8Array. Valid until the next call into this package.
    */
   view(): DataOf<S>;
 }

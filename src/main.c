@@ -81,7 +81,7 @@ static bool push_leaves(const Literal *literal, Buffer **buffers, int *count, Er
   }
   Buffer *buffer = buffer_new(literal->shape, error);
   if (!buffer) return false;
-  memcpy(buffer->data, literal->data, (size_t)buffer->bytes);
+  buffer_set(buffer, literal->data);
   buffers[(*count)++] = buffer;
   return true;
 }
@@ -121,7 +121,9 @@ static void print_results(Run *run, Arena *arena) {
       strbuf_printf(&out, "%d: ", r);
       shape_print(&out, &shape, false);
       strbuf_append(&out, " ");
-      hlo_print_literal(literal_view(arena, &shape, buffer->data), &out);
+      Literal *literal = literal_new(arena, &shape);
+      buffer_get(buffer, literal->data);
+      hlo_print_literal(literal, &out);
       puts(out.text);
       strbuf_free(&out);
       buffer_release(buffer);

@@ -8,7 +8,7 @@ import { rangesOf } from '../host/ranges.mjs';
 import { otherThanWeights } from '../host/sources.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
-import { ELEMENT_TYPES } from '../values/types.mjs';
+import { ELEMENT_TYPES, perByte } from '../values/types.mjs';
 import { BLOCKS, dequantized, partsOf } from './gguf_blocks.mjs';
 
 /** The types of tensors, by their numbers. Those without blocks are element types of XLA. */
@@ -188,7 +188,9 @@ export class GgufFile {
     const { quants, scales, mins, quantType, scaleType, blockSize } = partsOf(type, bytes);
     const perBlock = [...shape.slice(0, -1), shape.at(-1) / blockSize];
     const floats = (values) => new Literal(Shape.array(scaleType, perBlock), values);
-    return { quants: new Literal(Shape.array(quantType, shape), quants), scales: floats(scales), ...(mins && { mins: floats(mins) }), blockSize };
+    const quantShape = Shape.array(quantType, shape);
+    const isPacked = perByte(ELEMENT_TYPES.get(quantType)) > 1;
+    return { quants: isPacked ? Literal.fromPacked(quants, quantShape) : new Literal(quantShape, quants), scales: floats(scales), ...(mins && { mins: floats(mins) }), blockSize };
   }
 
   /** Closes the file; tensors cannot be read any more. */

@@ -3,16 +3,18 @@
  * Source: github.com/ggml-org/ggml (src/ggml-common.h has the layouts, src/ggml-quants.c what they stand for)
  */
 import { FLOAT_CODECS } from '../values/floats.mjs';
+import { ELEMENT_TYPES, perByte, unpackElements } from '../values/types.mjs';
 
 const { decode: halfOf } = FLOAT_CODECS.f16;
 const bitsAt = (bytes, at) => bytes[at] | (bytes[at + 1] << 8);
 const half = (bytes, at) => halfOf(bitsAt(bytes, at));
 
-/** Writes 32 numbers of four bits: the low halves of 16 bytes, then the high ones. */
-function nibbles(bytes, at, out, to, offset) {
-  for (let i = 0; i < 16; i++) {
-    out[to + i] = (bytes[at + i] & 15) - offset;
-    out[to + 16 + i] = (bytes[at + i] >> 4) - offset;
+/** Packs numbers of four bits: the low halves of `count` bytes, then the high ones. */
+function nibbles(bytes, at, count, out, to, flipped = 0) {
+  for (let i = 0; i < count; i += 2) {
+    const x = bytes[at + i], y = bytes[at + i + 1];
+    out[to + i / 2] = (x & 15 | (y & 15) << 4) ^ flipped;
+    out[to + (count + i) / 2] = (x >> 4 | y & 240) ^ flipped;
   }
 }
 
@@ -44,7 +46,7 @@ function scalesOfK(bytes, at, { scales, mins }, to) {
 
 /**
  * By type: the elements and bytes of a block, the elements that share a scale, the element types, and a function that
- * writes block number `n`, which begins at byte `at`, to the arrays of quants, scales and mins (of f16: bits).
+ * writes block number `n`, which begins at byte `at`, to the arrays of quants (of four bits: packed), scales and mins (of f16: bits).
  */
 export const BLOCKS = {
   Q8_0: {
@@ -56,14 +58,14 @@ export const BLOCKS = {
   Q4_0: {
     size: 32, bytes: 18, each: 32, quantType: 's4', scaleType: 'f16', read(bytes, at, { quants, scales }, n) {
       scales[n] = bitsAt(bytes, at);
-      nibbles(bytes, at + 2, quants, n * 32, 8);
+      nibbles(bytes, at + 2, 16, quants, n * 16, 0x88); // x - 8 of four bits
     },
   },
   Q4_1: {
     size: 32, bytes: 20, each: 32, quantType: 'u4', scaleType: 'f16', hasMins: true, read(bytes, at, { quants, scales, mins }, n) {
       scales[n] = bitsAt(bytes, at);
       mins[n] = bitsAt(bytes, at + 2);
-      nibbles(bytes, at + 4, quants, n * 32, 0);
+      nibbles(bytes, at + 4, 16, quants, n * 16);
     },
   },
   Q5_0: {
@@ -82,11 +84,7 @@ export const BLOCKS = {
   Q4_K: {
     size: 256, bytes: 144, each: 32, quantType: 'u4', scaleType: 'f32', hasMins: true, read(bytes, at, out, n) {
       scalesOfK(bytes, at, out, n * 8);
-      for (let i = 0; i < 128; i++) {
-        const to = n * 256 + (i >> 5) * 64 + (i & 31), byte = bytes[at + 16 + i];
-        out.quants[to] = byte & 15;
-        out.quants[to + 32] = byte >> 4;
-      }
+      for (let i = 0; i < 128; i += 32) nibbles(bytes, at + 16 + i, 32, out.quants, n * 128 + i);
     },
   },
   Q5_K: {
@@ -117,13 +115,14 @@ export const BLOCKS = {
  * @param {string} type one of BLOCKS
  * @param {Uint8Array} bytes whole blocks
  * @returns {{ quants: Int8Array | Uint8Array, scales: Uint16Array | Float32Array, mins?: Uint16Array | Float32Array,
- *   quantType: string, scaleType: string, blockSize: number }} scales of f16 are bits
+ *   quantType: string, scaleType: string, blockSize: number }} quants of four bits are packed, scales of f16 are bits
  */
 export function partsOf(type, bytes) {
   const { size, bytes: each, each: blockSize, quantType, scaleType, hasMins, read } = BLOCKS[type];
   const count = bytes.length / each, scaleCount = (count * size) / blockSize;
   const Scales = scaleType === 'f16' ? Uint16Array : Float32Array;
-  const quants = new (quantType.startsWith('s') ? Int8Array : Uint8Array)(count * size);
+  const isPacked = perByte(ELEMENT_TYPES.get(quantType)) > 1;
+  const quants = isPacked ? new Uint8Array(count * size / 2) : new (ELEMENT_TYPES.get(quantType).Array)(count * size);
   const scales = new Scales(scaleCount), mins = hasMins ? new Scales(scaleCount) : undefined;
   for (let n = 0; n < count; n++) read(bytes, n * each, { quants, scales, mins }, n);
   return { quants, scales, mins, quantType, scaleType, blockSize };
@@ -131,8 +130,10 @@ export function partsOf(type, bytes) {
 
 /** @returns {Float32Array} the values of whole blocks */
 export function dequantized(type, bytes) {
-  const { quants, scales, mins, scaleType, blockSize } = partsOf(type, bytes);
-  const values = new Float32Array(quants.length);
+  const { quants: given, scales, mins, quantType, scaleType, blockSize } = partsOf(type, bytes);
+  const count = scales.length * blockSize, quant = ELEMENT_TYPES.get(quantType);
+  const quants = perByte(quant) > 1 ? unpackElements(quant, given, count) : given;
+  const values = new Float32Array(count);
   const number = scaleType === 'f16' ? halfOf : (value) => value;
   for (let block = 0; block < scales.length; block++) {
     const scale = number(scales[block]), min = mins && number(mins[block]);

@@ -2,7 +2,7 @@
 import { invalidArgument } from '../base/error.mjs';
 import { Literal, rowMajor } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
-import { ELEMENT_TYPES, narrowOfBytes } from '../values/types.mjs';
+import { ELEMENT_TYPES, narrowOfBytes, perByte, unpackElements } from '../values/types.mjs';
 import { PRIMITIVE_TYPES } from './hlo_schema.mjs';
 
 /** @returns {Shape} */
@@ -20,19 +20,16 @@ function shapeOf({ elementType = 0, dimensions = [], isDynamicDimension, tupleSh
 export const shapeText = (shape = {}) => String(shapeOf(shape));
 
 /** Elements of less than a byte: a byte each, or (older XLA) packed, the first in the low bits. */
-function unpack(bytes, { name, bits }, count) {
-  const perByte = 8 / bits;
-  const isPacked = bytes.length < count && bytes.length >= Math.ceil(count / perByte);
-  const each = isPacked ? Uint8Array.from({ length: count }, (_, i) =>
-    (bytes[Math.floor(i / perByte)] >> (bits * (i % perByte))) & ((1 << bits) - 1)) : bytes;
-  return narrowOfBytes(each, name);
+function unpack(bytes, type, count) {
+  const isPacked = bytes.length < count && bytes.length >= Math.ceil(count / perByte(type));
+  return isPacked ? unpackElements(type, bytes, count) : narrowOfBytes(bytes, type.name);
 }
 
 /** The elements as they lie there: the natural typed array, or their bytes. */
 function stored(proto, { elementType, elementCount }) {
   const type = ELEMENT_TYPES.get(elementType);
   const found = proto[elementType] ?? [];
-  return type.bits < 8 && type.kind !== 'pred' ? unpack(found, type, elementCount) : found;
+  return perByte(type) > 1 ? unpack(found, type, elementCount) : found;
 }
 
 function dataOf(proto, shape) {
@@ -93,7 +90,8 @@ export function largeElements(proto) {
   if (!shape.isArray || shape.byteSize < LARGE) return undefined;
   const found = stored(proto, shape);
   // As bytes they need not be copied, if they are in order.
-  if (found instanceof Uint8Array && found.length === shape.byteSize && isRowMajor(shape)) return found;
+  const bytes = shape.elementCount * ELEMENT_TYPES.get(shape.elementType).bytes;
+  if (found instanceof Uint8Array && found.length === bytes && isRowMajor(shape)) return found;
   return rowMajor(new Literal(shape, dataOf(proto, shape))).data;
 }
 

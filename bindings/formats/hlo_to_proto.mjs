@@ -108,7 +108,8 @@ function literalMessage(text, shape, memory) {
   }
   const [, address] = /^data\.(\d+)$/.exec(text) ?? [];
   const found = address === undefined
-    ? elements(text, shape) : elementsAt(memory(Number(address), shape.byteSize), shape);
+    ? elements(text, shape)
+    : elementsAt(memory(Number(address), shape.elementCount * ELEMENT_TYPES.get(shape.elementType).bytes), shape);
   // In the order of the shape's layout; the text is in that of its dimensions.
   const { data } = new Literal(shape.withLayout(null), found).inLayout(shape.layout);
   const value = isBytes(ELEMENT_TYPES.get(shape.elementType))

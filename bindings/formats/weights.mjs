@@ -79,12 +79,12 @@ export const writeSafetensors = guarded((tensors, metadata) => {
   const parts = [];
   let at = 0;
   for (const [name, given] of entriesOf('writeSafetensors', 'tensors', tensors)) {
-    const { shape, data } = checked('writeSafetensors', `tensors.${name}`, given);
+    const { shape, packed } = checked('writeSafetensors', `tensors.${name}`, given);
     const dtype = names.get(shape.elementType);
     if (!dtype) throw invalidArgument('writeSafetensors', `${name}: safetensors has no ${shape.elementType}`);
-    header[name] = { dtype, shape: [...shape.dimensions], data_offsets: [at, at + data.byteLength] };
-    parts.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
-    at += data.byteLength;
+    header[name] = { dtype, shape: [...shape.dimensions], data_offsets: [at, at + packed.length] };
+    parts.push(packed);
+    at += packed.length;
   }
   const text = JSON.stringify(header);
   const bytes = new TextEncoder().encode(text);

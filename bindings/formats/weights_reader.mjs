@@ -5,7 +5,7 @@ import { checkOptions, count, kind, string } from '../base/options.mjs';
 import { contentOf, isPage, NO_PAGE, otherThanWeights } from '../host/sources.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
-import { ELEMENT_TYPES, SAFETENSORS } from '../values/types.mjs';
+import { ELEMENT_TYPES, perByte, SAFETENSORS } from '../values/types.mjs';
 import { openGguf } from './gguf.mjs';
 import { readNpy as npyOf } from './npy.mjs';
 import { unzip } from './unzip.mjs';
@@ -106,7 +106,7 @@ export async function readSafetensors(source, options) {
   for (const [name, entry] of Object.entries(header)) {
     if (name === '__metadata__') continue;
     tensors[name] = tensorOf(name, entry ?? {}, bytes.subarray(8 + length), fail);
-    if ((rest -= tensors[name].data.byteLength) < 0) throw fail('the tensors overlap');
+    if ((rest -= tensors[name].shape.byteSize) < 0) throw fail('the tensors overlap');
   }
   return tensors;
 }
@@ -120,8 +120,9 @@ function tensorOf(name, { dtype, shape: sizes, data_offsets: offsets }, data, fa
     if (end > data.length) throw fail(`${name} would end at byte ${end} of the data, which ends at ${data.length}: is the file whole?`);
     throw fail(`${name}: ${describe(offsets)} is no place of ${shape}`);
   }
-  const { Array: Natural } = ELEMENT_TYPES.get(elementType);
+  const type = ELEMENT_TYPES.get(elementType), { Array: Natural } = type;
   const own = data.subarray(start, end);
+  if (perByte(type) > 1) return Literal.fromPacked(new Uint8Array(own), shape);
   const isAligned = own.byteOffset % Natural.BYTES_PER_ELEMENT === 0;
   const { buffer, byteOffset } = isAligned ? own : new Uint8Array(own);
   const elements = new Natural(buffer, byteOffset, own.length / Natural.BYTES_PER_ELEMENT);

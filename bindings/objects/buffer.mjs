@@ -3,9 +3,9 @@ import { atBoundary, lacks, refuseOperators } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { xla_buffer_data, xla_buffer_free, xla_buffer_new } from '../base/calls.mjs';
-import { Literal, rowMajorData, shortText } from '../values/literal.mjs';
+import { Literal, packedData, shortText } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
-import { ELEMENT_TYPES } from '../values/types.mjs';
+import { ELEMENT_TYPES, perByte } from '../values/types.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 
 /**
@@ -22,7 +22,12 @@ export class Buffer extends Handle {
 
   /** A copy on the host. */
   toLiteral() {
-    return new Literal(this.shape, this.view().slice());
+    const copy = this.view().slice();
+    return this.#isPacked ? Literal.fromPacked(copy, this.shape) : new Literal(this.shape, copy);
+  }
+
+  get #isPacked() {
+    return perByte(ELEMENT_TYPES.get(this.shape.elementType)) > 1;
   }
 
   /** The same: reading never waits. Beside executeSync(). */
@@ -37,19 +42,20 @@ export class Buffer extends Handle {
 
   [INSPECT]() {
     if (this.disposed) return `Buffer { ${this.shape}, disposed }`;
-    return `Buffer { ${shortText(this.shape, this.view())} }`;
+    return `Buffer { ${shortText(this.shape, this.#isPacked ? this.toLiteral().data : this.view())} }`;
   }
 
   /**
-   * The elements in place, row-major, without a copy; writing to the view changes the buffer. It is
-   * valid until the next call into this package (memory may grow, and the buffer may be disposed), so
-   * use it at once.
+   * The elements in place, row-major, without a copy; writing to the view changes the buffer. Those of 4 or 2 bits are
+   * bytes: see Literal.packed. It is valid until the next call into this package (memory may grow, and the buffer may be
+   * disposed), so use it at once.
    */
   view() {
     const type = ELEMENT_TYPES.get(this.shape.elementType);
     const core = coreOf(this);
     const data = core.call(xla_buffer_data, pointerOf(this));
-    return core.view(type.Array, data, this.shape.elementCount * type.lanes);
+    return this.#isPacked ? core.view(Uint8Array, data, this.shape.byteSize)
+      : core.view(type.Array, data, this.shape.elementCount * type.lanes);
   }
 }
 
@@ -63,7 +69,7 @@ refuseOperators(Buffer, 'write y.toArray() for its numbers', true);
  * @param {Shape} shape
  */
 export function upload(core, value, shape) {
-  let data = rowMajorData(value, shape);
+  let data = packedData(value, shape);
   if (!data) throw invalidArgument('buffer', `${shape} is not the shape of an array`);
   if (data.buffer === core.heap.buffer) data = data.slice(); // a view(), lost if memory grows
   const dense = Shape.array(shape.elementType, shape.dimensions);

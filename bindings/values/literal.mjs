@@ -5,13 +5,21 @@ import { describe, invalidArgument, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { copyList } from '../base/options.mjs';
 import { Shape } from './shape.mjs';
-import { ELEMENT_TYPES, firstOutside, isNarrow, refusal, typeOfTypedArray, typeOfValue } from './types.mjs';
+import {
+  ELEMENT_TYPES, firstOutside, isNarrow, packElements, perByte, refusal, typeOfTypedArray, typeOfValue, unpackElements,
+} from './types.mjs';
 
 /**
  * Whether a value is a Literal, and no imitation.
  * @type {(value: unknown) => value is Literal}
  */
 export let isLiteral;
+
+/** Whether a literal's elements are packed bytes so far. @type {(literal: Literal) => boolean} */
+let hasPacked;
+
+/** Says that the data of a new literal are packed bytes. */
+const PACKED = Symbol('packed');
 
 /**
  * A value on the host: an array of elements, or a tuple of literals.
@@ -21,9 +29,13 @@ export let isLiteral;
  */
 export class Literal {
   #genuine = true;
+  /** Of a literal that was packed: its bytes, until `data` is asked for; and then that. */
+  #packed;
+  #data;
 
   static {
     isLiteral = (value) => typeof value === 'object' && value !== null && #genuine in value;
+    hasPacked = (literal) => literal.#packed !== undefined;
   }
 
   /**
@@ -31,11 +43,53 @@ export class Literal {
    * @param {ArrayBufferView | readonly Literal[] | null} data of an array: the natural typed array
    *   (kept, not copied), or nested arrays; of a tuple: its elements; of a token: null
    */
-  constructor(shape, data) {
+  constructor(shape, data, form) {
     this.shape = Shape.of(shape);
     this.elements = this.shape.isTuple ? checkElements(this.shape, data) : null;
-    this.data = this.shape.isArray ? ownData(this.shape, data) : null;
+    if (form === PACKED) {
+      this.#packed = data;
+      Object.defineProperty(this, 'data', { enumerable: true, get: () => this.#unpacked() });
+    } else {
+      this.data = this.shape.isArray ? ownData(this.shape, data) : null;
+    }
     Object.freeze(this);
+  }
+
+  #unpacked() {
+    const { elementType, linearSize } = this.shape;
+    if (this.#packed) this.#data = unpackElements(ELEMENT_TYPES.get(elementType), this.#packed, linearSize);
+    this.#packed = undefined;
+    return this.#data;
+  }
+
+  /**
+   * Makes a literal of packed bytes, which are kept: of elements of 4 or 2 bits, the first in the lowest bits of the first
+   * byte. `data` is made when it is asked for.
+   * @param {Uint8Array} bytes
+   * @param {Shape | string} shape
+   */
+  static fromPacked(bytes, shape) {
+    const made = Shape.of(shape), type = ELEMENT_TYPES.get(made.elementType);
+    if (!type || perByte(type) === 1) throw invalidArgument('literal', `${made} has no elements of 4 or 2 bits, which are packed`);
+    const length = Math.ceil(made.linearSize / perByte(type)), used = made.linearSize * type.bits & 7;
+    if (arrayKind(bytes) !== 'Uint8Array' || bytes.length !== length) {
+      throw invalidArgument('literal', `${made} needs a Uint8Array of ${length} packed bytes; got ${describe(bytes)}${
+        arrayKind(bytes) ? ` of ${bytes.length}` : ''}`);
+    }
+    if (used && bytes[length - 1] >> used) throw invalidArgument('literal', `${made} ends within its last byte, whose upper ${8 - used} bits must be 0`);
+    return new Literal(made, bytes, PACKED);
+  }
+
+  /**
+   * The elements as the core's memory has them: elements of 4 or 2 bits packed, the first in the lowest bits; other ones as
+   * in `data`. Null of a tuple.
+   */
+  get packed() {
+    const { shape } = this;
+    if (!shape.isArray) return null;
+    if (this.#packed) return this.#packed;
+    const type = ELEMENT_TYPES.get(shape.elementType), data = checkData(shape, this.data);
+    return perByte(type) > 1 ? packElements(type, data) : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   }
 
   /**
@@ -420,6 +474,15 @@ export function rowMajorData(value, shape) {
   }
   const literal = rowMajor(Literal.from(value, shape));
   return literal.data && checkRange(literal.shape, checkData(literal.shape, literal.data));
+}
+
+/** The same as a Buffer has them: see Literal.packed. */
+export function packedData(value, shape) {
+  const type = ELEMENT_TYPES.get(shape.elementType);
+  if (!type || perByte(type) === 1) return rowMajorData(value, shape);
+  const literal = rowMajor(Literal.from(value, shape));
+  if (!hasPacked(literal)) checkRange(literal.shape, checkData(literal.shape, literal.data));
+  return literal.packed;
 }
 
 /* ---- Text ---- */

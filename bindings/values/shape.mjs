@@ -4,7 +4,7 @@ import { MAX_NESTING, MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { checkOptions, copyList, kind } from '../base/options.mjs';
-import { ELEMENT_TYPES, meantType } from './types.mjs';
+import { ELEMENT_TYPES, meantType, perByte } from './types.mjs';
 
 /** The values that fill a layout's padding, by XLA's names. */
 const PADDING_VALUES = ['ZERO_PAD', 'ONE_PAD', 'LOWEST_PAD', 'HIGHEST_PAD', 'UNKNOWN_PAD'];
@@ -164,10 +164,12 @@ export class Shape {
   get elementCount() {
     return this.isArray ? product(this.dimensions) : 0;
   }
-  /** Bytes of an array, dense; of a tuple, of all its leaves. */
+  /** Bytes of an array in the core's memory: dense, and elements of a few bits packed; of a tuple, of all its leaves. */
   get byteSize() {
     if (this.isTuple) return this.tupleShapes.reduce((sum, s) => sum + s.byteSize, 0);
-    return this.isArray ? this.elementCount * ELEMENT_TYPES.get(this.elementType).bytes : 0;
+    if (!this.isArray) return 0;
+    const type = ELEMENT_TYPES.get(this.elementType);
+    return Math.ceil(this.elementCount * type.bytes / perByte(type));
   }
   get isDynamic() {
     if (this.isTuple) return this.tupleShapes.some((s) => s.isDynamic);

@@ -176,6 +176,26 @@ export function firstOutside(elementType, data) {
   return data.findIndex((value) => value < low || value > high);
 }
 
+/** The elements that a byte of a packed array holds: two or four of a few bits each, else one. */
+export const perByte = ({ bits, kind }) => (bits < 8 && kind !== 'pred' ? 8 / bits : 1);
+
+/** The bytes of elements of a few bits: the first element is in the lowest bits, and bits after the last one are 0. */
+export function packElements({ bits }, data) {
+  const bytes = new Uint8Array(Math.ceil(data.length * bits / 8)), mask = (1 << bits) - 1, shift = bits === 4 ? 1 : 2;
+  for (let i = 0; i < data.length; i++) bytes[i >>> shift] |= (data[i] & mask) << (i * bits & 7);
+  return bytes;
+}
+
+/** The first `count` elements of packed bytes, in the natural array. */
+export function unpackElements({ bits, kind, Array: Natural }, bytes, count) {
+  const data = new Natural(count), unused = 32 - bits, shift = bits === 4 ? 1 : 2;
+  for (let i = 0; i < count; i++) {
+    const high = bytes[i >>> shift] << (unused - (i * bits & 7));
+    data[i] = kind === 'signed' ? high >> unused : high >>> unused;
+  }
+  return data;
+}
+
 /**
  * Elements of 2 or 4 bits from bytes that hold one each, as other systems keep them: the bits above are zeros or
  * copies of the sign. @throws {XlaError} with the rule
@@ -191,8 +211,9 @@ export function narrowOfBytes(bytes, elementType) {
   });
 }
 
-/** Element types by their names in safetensors. */
+/** Element types by their names in safetensors. Those below a byte are packed; the format itself names F4 alone of them. */
 export const SAFETENSORS = {
+  I2: 's2', U2: 'u2', I4: 's4', U4: 'u4', F4: 'f4e2m1fn',
   BOOL: 'pred', U8: 'u8', I8: 's8', F8_E5M2: 'f8e5m2', F8_E4M3: 'f8e4m3fn', F8_E8M0: 'f8e8m0fnu',
   I16: 's16', U16: 'u16', F16: 'f16', BF16: 'bf16', I32: 's32', U32: 'u32', F32: 'f32', C64: 'c64',
   F64: 'f64', I64: 's64', U64: 'u64',

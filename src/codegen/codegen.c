@@ -143,7 +143,7 @@ bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows) {
       is = stays_in_row(&plan, node, rows, shape_elements(node->instruction->shape) / rows);
     }
     if (node->kind != NODE_INPUT && node->kind != NODE_GATHERED) continue;
-    int operand = (int)node->instruction->parameter_number;
+    int operand = (int)array_of(node)->parameter_number;
     int64_t row = shape_elements(node->instruction->shape) / rows;
     by_rows[operand] = by_rows[operand] && stays_in_row(&plan, node, rows, row);
   }

@@ -3,7 +3,7 @@
 #include "base/host/platform.h"
 
 static int64_t leaf_bytes(const Shape *shape) {
-  return shape_is_token(shape) ? 0 : shape_bytes(shape);
+  return shape_is_token(shape) ? 0 : shape_packed_bytes(shape);
 }
 
 bool slot_lends(const Program *program, int slot, RunKind kind) {

@@ -133,6 +133,12 @@ static bool can_count(const Instruction *iota) {
          type_is_integral(iota->shape->type);
 }
 
+/* Whether an array is in memory before any loop: loops unpack no other ones. */
+static bool is_in_memory(const Instruction *x) {
+  return x->opcode == HLO_PARAMETER || x->opcode == HLO_GET_TUPLE_ELEMENT ||
+         (x->opcode == HLO_CONSTANT && shape_elements(x->shape) > 1);
+}
+
 bool can_fuse(const Target *target, const Instruction *instruction) {
   if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
     return can_reduce(target, instruction);
@@ -152,6 +158,7 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   default: break;
   }
   if (is_index_operation(instruction->opcode)) return true;
+  if (is_unpacking(instruction)) return is_in_memory(instruction->operands[0]);
   return opcode_is_elementwise(instruction->opcode) && target->can_emit(instruction);
 }
 

@@ -103,12 +103,21 @@ bool affine_has_starts(const Affine *offset) {
 }
 
 bool reads_anywhere(const LoopNode *node) {
-  return node->kind == NODE_GATHERED || affine_has_starts(&node->offset);
+  return node->kind == NODE_GATHERED || node->packed || affine_has_starts(&node->offset);
+}
+
+bool is_unpacking(const Instruction *x) {
+  return x->opcode == HLO_BITCAST_CONVERT && type_per_byte(x->shape->type) > 1 &&
+         type_bits(x->operands[0]->shape->type) == 8;
+}
+
+const Instruction *array_of(const LoopNode *node) {
+  return node->packed ? node->instruction->operands[0] : node->instruction;
 }
 
 bool reads_parameter(const LoopNode *node, int parameter) {
   return (node->kind == NODE_INPUT || node->kind == NODE_GATHERED) &&
-         node->instruction->parameter_number == parameter;
+         array_of(node)->parameter_number == parameter;
 }
 
 bool is_index_operation(Opcode opcode) {

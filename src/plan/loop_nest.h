@@ -43,7 +43,9 @@ typedef struct LoopNode {
   struct LoopNode **operands;
   Affine offset;             /* input, result: the element's offset in the array; iota: its value */
   int64_t *limits, *strides; /* gathered: max of each operand, and elements per unit of it */
-  int result;                /* for NODE_RESULT: its number */
+  bool
+      packed; /* input, gathered: its array's bytes hold several elements; `instruction` unpacks them */
+  int result; /* for NODE_RESULT: its number */
   LoopLevel level;
   int uses;               /* by other nodes and as outputs */
   uint32_t hash;          /* of key and map */
@@ -120,7 +122,11 @@ bool affine_has_starts(const Affine *offset);
 bool is_index_operation(Opcode opcode);
 /* Whether a leaf's address, or an iota's value, is known only at run time, in each row. */
 bool reads_anywhere(const LoopNode *node);
+/* Returns the array in memory that an input or a gathered node reads. */
+const Instruction *array_of(const LoopNode *node);
 /* Whether a node reads that parameter of a fused computation. */
 bool reads_parameter(const LoopNode *node, int parameter);
+/* Whether an instruction unpacks an array in memory: bitcast-convert of bytes to elements of 4 or 2 bits. */
+bool is_unpacking(const Instruction *x);
 
 #endif

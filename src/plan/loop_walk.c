@@ -203,6 +203,17 @@ Affine linear_offset(const Shape *shape, const Affine *map) {
   return offset;
 }
 
+/* Whether an instruction is an array in memory, packed or not. */
+static bool is_read(const Planner *planner, const Instruction *x) {
+  return planner->is_input(x, planner->data) ||
+         (is_unpacking(x) && planner->is_input(x->operands[0], planner->data));
+}
+
+static void set_array(const Planner *planner, LoopNode *node, const Instruction *array) {
+  node->instruction = array;
+  node->packed = !planner->is_input(array, planner->data);
+}
+
 /* Returns the node of an input's element. `key` may be a reshape of the input, as addresses do not depend on the
 ** input's dimensions. */
 static LoopNode *input_node(Planner *planner, const Instruction *key, const Affine *map,
@@ -211,7 +222,7 @@ static LoopNode *input_node(Planner *planner, const Instruction *key, const Affi
   if (*slot) return *slot;
   LoopNode *node = *slot = new_node(planner, key, map);
   node->kind = NODE_INPUT;
-  node->instruction = input;
+  set_array(planner, node, input);
   node->operand_count = 0;
   node->offset = linear_offset(key->shape, map);
   loop_plan_add(planner->plan, node);
@@ -354,12 +365,14 @@ static PlanResult set_gathered(const Planner *planner, LoopNode *node, const Aff
   Arena *arena = planner->plan->arena;
   Affine at[MAX_DIMENSIONS], index[MAX_DIMENSIONS];
   int64_t strides[MAX_RANK];
-  if (!planner->is_input(array, planner->data)) return PLAN_IMPOSSIBLE;
   gather_map(gather, map, at, index);
   shape_strides(array->shape, strides);
+  bool is_reshape = array->opcode == HLO_RESHAPE && !planner->is_input(array, planner->data);
+  if (is_reshape) array = array->operands[0]; /* in the same order */
+  if (!is_read(planner, array)) return PLAN_IMPOSSIBLE;
   node->kind = NODE_GATHERED;
-  node->instruction = array;
-  node->offset = linear_offset(array->shape, at);
+  set_array(planner, node, array);
+  node->offset = linear_offset(gather->operands[0]->shape, at);
   int count = node->operand_count = gather->a->start_index_map.count;
   node->operands = ARENA_ARRAY(arena, LoopNode *, count);
   node->limits = ARENA_ARRAY(arena, int64_t, count);
@@ -396,7 +409,7 @@ static PlanResult skip_index_operations(Planner *planner, const Instruction **at
   for (int turn = 0; !planner->is_input(*at, planner->data) && is_index_operation((*at)->opcode);
        turn ^= 1) {
     const Instruction *operand = (*at)->operands[0];
-    if ((*at)->opcode == HLO_RESHAPE && planner->is_input(operand, planner->data)) {
+    if ((*at)->opcode == HLO_RESHAPE && is_read(planner, operand)) {
       *node = input_node(planner, *at, *map, operand);
       return PLAN_OK;
     }
@@ -422,8 +435,9 @@ static PlanResult enter(Planner *planner, const Instruction *instruction, const 
   *out = *slot;
   if (*out) return PLAN_OK;
   LoopNode *node = *out = *slot = new_node(planner, instruction, map);
-  if (planner->is_input(instruction, planner->data)) {
+  if (is_read(planner, instruction)) {
     node->kind = NODE_INPUT;
+    set_array(planner, node, instruction);
     node->operand_count = 0;
     node->offset = linear_offset(instruction->shape, map);
   } else if (instruction->opcode == HLO_IOTA) {

@@ -1,6 +1,9 @@
 #include "runtime/buffer.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "value/storage.h"
 
 /* Threshold ALIGNMENT: no path: alignment of buffers. */
 enum { ALIGNMENT = 64 };
@@ -43,7 +46,7 @@ static Buffer *new_header(const Shape *shape, Error *error) {
     error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
     return NULL;
   }
-  *buffer = (Buffer){.type = shape->type, .rank = shape->rank, .bytes = shape_bytes(shape)};
+  *buffer = (Buffer){.type = shape->type, .rank = shape->rank, .bytes = shape_packed_bytes(shape)};
   atomic_init(&buffer->references, 1);
   buffer->dims = (int64_t *)(buffer + 1);
   for (int i = 0; i < shape->rank; i++) buffer->dims[i] = shape->dims[i];
@@ -66,6 +69,27 @@ Buffer *buffer_sharing(Buffer *owner, const Shape *shape, Error *error) {
   buffer->owner = buffer_retain(owner);
   buffer->data = owner->data;
   return buffer;
+}
+
+int64_t buffer_elements(const Buffer *buffer) {
+  Shape shape = {.type = buffer->type, .rank = buffer->rank, .dims = buffer->dims};
+  return shape_elements(&shape);
+}
+
+void buffer_set(Buffer *buffer, const void *elements) {
+  if (type_per_byte(buffer->type) == 1) {
+    memcpy(buffer->data, elements, (size_t)buffer->bytes);
+  } else {
+    elements_pack(buffer->type, elements, buffer_elements(buffer), buffer->data);
+  }
+}
+
+void buffer_get(const Buffer *buffer, void *elements) {
+  if (type_per_byte(buffer->type) == 1) {
+    memcpy(elements, buffer->data, (size_t)buffer->bytes);
+  } else {
+    elements_unpack(buffer->type, buffer->data, 0, buffer_elements(buffer), elements);
+  }
 }
 
 Buffer *buffer_retain(Buffer *buffer) {

@@ -25,6 +25,10 @@ Buffer *buffer_new(const Shape *shape, Error *error);
 /* Returns a buffer of another shape and equal size that shares the owner's memory. NULL with
 ** RESOURCE_EXHAUSTED. */
 Buffer *buffer_sharing(Buffer *owner, const Shape *shape, Error *error);
+/* Copies all elements, as literals have them, to a buffer or from it: it may be packed. */
+void buffer_set(Buffer *buffer, const void *elements);
+void buffer_get(const Buffer *buffer, void *elements);
+int64_t buffer_elements(const Buffer *buffer);
 Buffer *buffer_retain(Buffer *buffer);
 void buffer_release(Buffer *buffer); /* NULL is fine */
 

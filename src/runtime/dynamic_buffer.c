@@ -28,14 +28,31 @@ static void copy_common(const Buffer *from, const uint8_t *source, int64_t sourc
   }
 }
 
+/* Copies the common part of packed arrays. Returns NULL, and releases the target, if there is no memory for their elements. */
+static Buffer *repacked(const Buffer *from, Buffer *to, Error *error) {
+  int64_t source = buffer_elements(from), target = buffer_elements(to), bytes = source + target;
+  uint8_t *elements = memory_alloc(bytes, error);
+  if (!elements) {
+    buffer_release(to);
+    return NULL;
+  }
+  buffer_get(from, elements);
+  memset(elements + source, 0, (size_t)target);
+  if (source && target) copy_common(from, elements, source, to, elements + source, target, 0);
+  buffer_set(to, elements + source);
+  memory_release(elements, bytes);
+  return to;
+}
+
 static Buffer *resized(Buffer *buffer, const int64_t *dims, Error *error) {
   if (!memcmp(dims, buffer->dims, sizeof *dims * (size_t)buffer->rank)) {
     return buffer_retain(buffer);
   }
   Shape shape = {.type = buffer->type, .rank = buffer->rank, .dims = dims};
   Buffer *made = buffer_new(&shape, error);
-  if (made) memset(made->data, 0, (size_t)made->bytes);
-  if (made && buffer->bytes && made->bytes) {
+  if (!made || type_per_byte(buffer->type) > 1) return made ? repacked(buffer, made, error) : NULL;
+  memset(made->data, 0, (size_t)made->bytes);
+  if (buffer->bytes && made->bytes) {
     copy_common(buffer, buffer->data, buffer->bytes, made, made->data, made->bytes, 0);
   }
   return made;

@@ -135,6 +135,11 @@ int64_t shape_elements(const Shape *shape) {
 
 int64_t shape_bytes(const Shape *shape) { return shape_elements(shape) * type_bytes(shape->type); }
 
+int64_t shape_packed_bytes(const Shape *shape) {
+  int per = type_per_byte(shape->type);
+  return per == 1 ? shape_bytes(shape) : (shape_elements(shape) + per - 1) / per;
+}
+
 int shape_leaves(const Shape *shape) {
   if (!shape_is_tuple(shape)) return 1;
   int count = 0;

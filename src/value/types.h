@@ -40,6 +40,11 @@ static inline bool type_is_integral(PrimitiveType t) { /* not PRED, as in XLA */
   TypeKind kind = type_kind(t);
   return kind == KIND_SIGNED || kind == KIND_UNSIGNED;
 }
+/* Returns the elements that a byte of an argument, a result or a constant holds: several of 4 or 2 bits each. */
+static inline int type_per_byte(PrimitiveType t) {
+  int bits = type_bits(t);
+  return bits == 4 || bits == 2 ? 8 / bits : 1;
+}
 static inline bool type_is_floating(PrimitiveType t) { return type_kind(t) == KIND_FLOAT; }
 static inline bool type_is_complex(PrimitiveType t) { return type_kind(t) == KIND_COMPLEX; }
 

@@ -173,6 +173,7 @@ describe('values on the host', () => {
     }
     await attackAll('shape', values, ['f32[2]'], ([shape]) => Literal.from([1, 2], shape));
     await attackAll('tuple', values, [0], (args) => Literal.tuple(...args));
+    await attackAll('fromPacked', values, [new Uint8Array(1), 's4[2]'], (args) => Literal.fromPacked(...args));
     await attackAll('zeros', values, [0], (args) => Literal.zeros(...args));
     await attackAll('get', values, [[0, 0]], (args) => literal.get(...args));
     await attackAll('get', values, [0, 0], (index) => literal.get(index));

@@ -144,6 +144,51 @@ describe('values become literals', () => {
   });
 });
 
+describe('packed bytes', () => {
+  // XLA:CPU's own bytes of these arrays: jax.Array.unsafe_buffer_pointer()
+  const rows = [
+    ['s4[5]', [-8, -7, -1, 0, 7], [0x98, 0x0f, 0x07]], ['u4[3]', [1, 2, 15], [0x21, 0x0f]], ['s2[5]', [-2, -1, 0, 1, -2], [0x4e, 0x02]],
+    ['u2[4]', [0, 1, 2, 3], [0xe4]], ['f4e2m1fn[3]', [0.5, -6, 1], [0xf1, 0x02]], ['s4[]', -1, [0x0f]], ['u2[0]', [], []],
+  ];
+  for (const [shape, values, bytes] of rows) {
+    test(shape, () => {
+      assert.deepEqual([...Literal.from(values, shape).packed], bytes);
+      const literal = Literal.fromPacked(Uint8Array.from(bytes), shape);
+      assert.deepEqual([...literal.packed], bytes);
+      assert.deepEqual(literal.toArray(), values);
+      assert.deepEqual(literal, Literal.from(values, shape));
+      assert.equal(literal.data, literal.data); // made once
+      assert.deepEqual([...literal.packed], bytes);
+    });
+  }
+
+  test('changes of the elements count', () => {
+    const literal = Literal.fromPacked(Uint8Array.of(0x21), 'u4[2]');
+    literal.data[0] = 5;
+    assert.deepEqual([...literal.packed], [0x25]);
+    assert.deepEqual(literal.toArray(), [5, 2]);
+  });
+
+  test('in a layout, the bytes are in its order', () => {
+    const literal = Literal.fromPacked(Uint8Array.of(0x21, 0x43), 'u4[2,2]{0,1}');
+    assert.deepEqual(literal.toArray(), [[1, 3], [2, 4]]);
+    assert.deepEqual([...literal.inLayout(null).packed], [0x31, 0x42]);
+  });
+
+  test('of other types, the elements as they are', () => {
+    assert.deepEqual([...Literal.from([1, -1], 's16[2]').packed], [1, 0, 255, 255]);
+    assert.equal(Literal.tuple([]).packed, null);
+  });
+
+  test('mistakes', () => {
+    refuses(() => Literal.fromPacked(new Uint8Array(2), 's4[5]'), /s4\[5\] needs a Uint8Array of 3 packed bytes; got .* of 2/);
+    refuses(() => Literal.fromPacked(new Int8Array(3), 's4[5]'), /needs a Uint8Array/);
+    refuses(() => Literal.fromPacked(Uint8Array.of(0, 0, 16), 's4[5]'), /upper 4 bits must be 0/);
+    refuses(() => Literal.fromPacked(new Uint8Array(5), 's8[5]'), /s8\[5\] has no elements of 4 or 2 bits/);
+    refuses(() => Literal.fromPacked(new Uint8Array(1), '(s4[2])'), /no elements of 4 or 2 bits/);
+  });
+});
+
 describe('layouts', () => {
   const literal = Literal.from([[1, 2, 3], [4, 5, 6]], 'f32[2,3]');
   test('column-major', () => {

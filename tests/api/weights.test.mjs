@@ -39,6 +39,21 @@ describe('files', () => {
     assert.deepEqual(plain(await readSafetensors(moved.subarray(1))), plain(literals));
   });
 
+  test('elements below a byte are packed in safetensors, and a byte each in npy', async () => {
+    const packed = {
+      a: Literal.from([1, -8, 7], 's4[3]'), b: Literal.from([[1, 2], [3, 0]], 'u2[2,2]'), c: Literal.from([0.5, -6], 'f4e2m1fn[2]'),
+    };
+    const bytes = writeSafetensors(packed);
+    assert.deepEqual([...bytes.subarray(-4)], [0x81, 0x07, 0x39, 0xf1]);
+    assert.match(new TextDecoder().decode(bytes), /"c":{"dtype":"F4","shape":\[2\],"data_offsets":\[3,4\]}/);
+    assert.deepEqual(plain(await readSafetensors(bytes)), plain(packed));
+    for (const literal of Object.values(packed)) {
+      const file = writeNpy(literal), { elementType, elementCount } = literal.shape;
+      assert.deepEqual([...file.subarray(-elementCount)].map((byte) => byte & 15), [...literal.data].map((byte) => byte & 15));
+      if (elementType !== 'f4e2m1fn') assert.equal(String(await readNpy(file, { elementType })), String(literal));
+    }
+  });
+
   test('metadata of safetensors are strings by name', () => {
     for (const metadata of [new Uint8Array(3), ['x'], 'x', 5, new Map([['a', 'b']])]) {
       assert.throws(() => writeSafetensors({}, metadata), /metadata must be an object of strings by name; got/);

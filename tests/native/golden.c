@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "hlo/text/text.h"
 #include "reference/eval.h"
 #include "rewrite/base/passes.h"
@@ -319,7 +320,11 @@ static bool make_arguments(const Case *c, const Executable *executable, Buffer *
       if (!buffer) return false;
       buffers[r * executable->program->parameter_leaves + i] = buffer;
       const char *field = next_leaf(&in);
-      if (field && decode(field, buffer->data, (size_t)buffer->bytes)) continue;
+      uint8_t *elements = scope_new((size_t)shape_bytes(shape), 1);
+      bool fits = field && decode(field, elements, (size_t)shape_bytes(shape));
+      if (fits) buffer_set(buffer, elements);
+      scope_free(elements);
+      if (fits) continue;
       return error_set(error, STATUS_INVALID_ARGUMENT, "the in lines do not fit leaf %d", i);
     }
   }
@@ -340,7 +345,8 @@ static Verdict compare_results(const Case *c, const Run *run, Arena *arena, char
         snprintf(why, size, "the out lines do not fit the result");
         return FAILED;
       }
-      const Literal *got = literal_view(arena, shape, buffer->data);
+      Literal *got = literal_new(arena, shape);
+      buffer_get(buffer, got->data);
       if (!compare_leaves(&c->tolerance, got, want, why, size)) return FAILED;
     }
     if (next_leaf(&out)) {

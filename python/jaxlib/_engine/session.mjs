@@ -12,6 +12,19 @@ export const TYPES = [
 const BYTES = { pred: 1, bf16: 2, c64: 8, c128: 16 };
 const bytesOfType = (name) => BYTES[name] ?? Math.max(1, Number(/^[a-z](\d+)/.exec(name)[1]) / 8);
 
+/** Types whose Buffers hold several elements in a byte. NumPy has a byte for each. */
+const isPacked = (name) => /^[suf][24](?!\d)/.test(name);
+
+/** An array of such a type that the caller fills in before it becomes a Buffer. */
+class Filled {
+  constructor(elements, text) {
+    this.elements = elements;
+    this.text = text;
+  }
+
+  dispose() {}
+}
+
 const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 const shapeOf = (type, dims) => `${TYPES[type]}[${dims.join()}]`;
 
@@ -123,12 +136,25 @@ export class Session {
     const array = this.#arrays.get(number);
     if (array === undefined) throw new Error(`array ${number} is not there`);
     if (array instanceof Error) throw array;
-    return array;
+    if (!(array instanceof Filled)) return array;
+    const buffer = this.#client.buffer(array.elements, array.text);
+    this.#arrays.set(number, buffer);
+    return buffer;
+  }
+
+  /** The bytes of an array, one or more for each element, valid until the next call. */
+  #bytes(number) {
+    const array = this.#array(number);
+    return bytesOf(isPacked(array.shape.elementType) ? array.toLiteral().data : array.view());
   }
 
   /** A new array whose elements the caller fills in: its bytes, valid until the next call. */
   make(number, type, dims) {
     const shape = this.#shapes.get(type, dims);
+    if (isPacked(TYPES[type])) {
+      this.#arrays.set(number, new Filled(shape.zeros, shape.text));
+      return bytesOf(shape.zeros);
+    }
     const buffer = this.#client.buffer(shape.zeros, shape.text);
     this.#arrays.set(number, buffer);
     return bytesOf(buffer.view());
@@ -154,7 +180,7 @@ export class Session {
 
   /** The bytes of an array, valid until the next call. */
   read(number) {
-    return bytesOf(this.#array(number).view());
+    return this.#bytes(number);
   }
 
   /** Throws the error of the run that should have made an array. */
@@ -203,11 +229,11 @@ export class Session {
   assemble(number, type, dims, boxes) {
     const element = bytesOfType(TYPES[type]);
     try {
-      this.make(number, type, dims);
+      const made = this.make(number, type, dims);
       for (const { from, at, sizes, to } of boxes) {
-        const source = this.#array(from);
-        const target = bytesOf(this.#array(number).view());
-        copyBox(bytesOf(source.view()), source.shape.dimensions, at, target, dims, to, sizes, element);
+        const { dimensions } = this.#array(from).shape, source = this.#bytes(from);
+        const target = isPacked(TYPES[type]) ? made : this.#bytes(number);
+        copyBox(source, dimensions, at, target, dims, to, sizes, element);
       }
     } catch (error) {
       this.free([number]);

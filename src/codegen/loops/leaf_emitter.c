@@ -21,7 +21,7 @@ bool has_wide_counter(const LoopNode *leaf) {
 /* Returns the index of the kernel's buffer that a leaf is in. */
 static int buffer_of(const Emitter *e, const LoopNode *leaf) {
   return leaf->kind == NODE_RESULT ? e->operand_count + leaf->result
-                                   : leaf->instruction->parameter_number;
+                                   : array_of(leaf)->parameter_number;
 }
 
 bool is_in_memory(const LoopNode *leaf) {
@@ -40,6 +40,66 @@ int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
   wasm_i32(f, offset);
   wasm_op(f, OP_I32_ADD);
   return 0;
+}
+
+/* --- Packed elements --------------------------------------------------------------------------
+**
+** The pointer of a packed leaf is the number of an element. */
+
+/* Pushes the number of the element that is `elements` after the pointer. */
+static void emit_element_number(Emitter *e, const LoopNode *leaf, int64_t elements) {
+  wasm_get(&e->function, e->nodes[leaf->id].pointer);
+  if (!elements) return;
+  wasm_i32(&e->function, elements);
+  wasm_op(&e->function, OP_I32_ADD);
+}
+
+/* Turns the number of an element on the stack into the byte, or four bytes, that it is in, with its bits lowest. */
+static void emit_load_packed(Emitter *e, const LoopNode *leaf, int opcode) {
+  WasmFunction *f = &e->function;
+  int per = type_per_byte(node_type(leaf)), number = wasm_local(f, WASM_I32);
+  wasm_tee(f, number);
+  wasm_i32(f, per / 2); /* of 2 or 4, the logarithm */
+  wasm_op(f, OP_I32_SHR_U);
+  wasm_get(f, e->bases[buffer_of(e, leaf)]);
+  wasm_op(f, OP_I32_ADD);
+  wasm_memory(f, opcode, 0);
+  wasm_get(f, number);
+  wasm_i32(f, per - 1);
+  wasm_op(f, OP_I32_AND);
+  wasm_i32(f, type_bits(node_type(leaf)));
+  wasm_op(f, OP_I32_MUL);
+  wasm_op(f, OP_I32_SHR_U);
+  wasm_local_release(f, number);
+}
+
+/* Turns the number of an element on the stack into the element. */
+static void emit_unpack(Emitter *e, const LoopNode *leaf) {
+  WasmFunction *f = &e->function;
+  int above = 32 - type_bits(node_type(leaf));
+  emit_load_packed(e, leaf, OP_I32_LOAD8_U);
+  wasm_i32(f, above);
+  wasm_op(f, OP_I32_SHL);
+  wasm_i32(f, above);
+  wasm_op(f, type_kind(node_type(leaf)) == KIND_SIGNED ? OP_I32_SHR_S : OP_I32_SHR_U);
+}
+
+/* Pushes four adjacent elements: each lane shifts its own up to the highest bits, by a product, and all down again. */
+static void emit_load_packed_vector(Emitter *e, const LoopNode *leaf) {
+  WasmFunction *f = &e->function;
+  uint32_t bits = (uint32_t)type_bits(node_type(leaf));
+  uint64_t powers[2];
+  for (uint32_t k = 0; k < 2; k++) {
+    powers[k] = UINT64_C(1) << (32 - bits - 2 * k * bits);
+    powers[k] |= UINT64_C(1) << (64 - bits - (2 * k + 1) * bits);
+  }
+  emit_element_number(e, leaf, e->lane_zero);
+  emit_load_packed(e, leaf, OP_I32_LOAD);
+  wasm_simd(f, I32X4_SPLAT);
+  wasm_v128(f, powers);
+  wasm_simd(f, I32X4_MUL);
+  bool is_signed = type_kind(node_type(leaf)) == KIND_SIGNED;
+  emit_shift(e, is_signed ? I32X4_SHR_S : I32X4_SHR_U, 32 - (int)bits);
 }
 
 bool is_held_leaf(const Emitter *e, const LoopNode *leaf) {
@@ -100,6 +160,11 @@ void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements) {
     wasm_extract_lane(&e->function, I32X4_EXTRACT_LANE, 0);
     return;
   }
+  if (node->packed) {
+    emit_element_number(e, node, elements);
+    emit_unpack(e, node);
+    return;
+  }
   int64_t offset = emit_address(e, node, elements);
   emit_load_extended(e, node_type(node), offset);
 }
@@ -140,7 +205,7 @@ static int64_t span_of(const Emitter *e, const LoopNode *leaf) {
 }
 
 bool is_close(const Emitter *e, const LoopNode *leaf) {
-  return leaf->kind == NODE_INPUT && span_of(e, leaf) <= 16;
+  return leaf->kind == NODE_INPUT && !leaf->packed && span_of(e, leaf) <= 16;
 }
 
 /* Pushes four elements that lie within one vector, by loading both ends of that range. */
@@ -258,8 +323,14 @@ static void emit_add_component(Emitter *e, const LoopNode *node, int k, int lane
   wasm_op(f, OP_I32_ADD);
 }
 
+/* Returns what must be added to the address, or the number, that it pushes. */
 static int64_t emit_scattered_address(Emitter *e, const LoopNode *node, int lane) {
-  int64_t offset = emit_address(e, node, (e->lane_zero + lane) * lane_stride(e, node));
+  int64_t elements = (e->lane_zero + lane) * lane_stride(e, node), offset = 0;
+  if (node->packed) {
+    emit_element_number(e, node, elements);
+  } else {
+    offset = emit_address(e, node, elements);
+  }
   for (int k = 0; k < node->operand_count; k++) emit_add_component(e, node, k, lane);
   return offset;
 }
@@ -273,7 +344,11 @@ static void emit_load_scattered(Emitter *e, const LoopNode *node, int part) {
   if (bytes < 4) {
     for (int lane = 0; lane < live; lane++) {
       offsets[0] = emit_scattered_address(e, node, first + lane);
-      emit_load_extended(e, node_type(node), offsets[0]);
+      if (node->packed) {
+        emit_unpack(e, node);
+      } else {
+        emit_load_extended(e, node_type(node), offsets[0]);
+      }
       if (lane == 0) {
         emit_simd(e, I32X4_SPLAT);
       } else {
@@ -300,6 +375,8 @@ void emit_load_bits(Emitter *e, const LoopNode *node, int part) {
     emit_load_splat(e, node, 0);
   } else if (e->one_lane) {
     emit_load_splat(e, node, e->lane_zero * lane_stride(e, node));
+  } else if (lane_stride(e, node) == 1 && node->packed) {
+    emit_load_packed_vector(e, node);
   } else if (lane_stride(e, node) == 1) {
     emit_load_vector(e, node, part);
   } else if (is_close(e, node)) {
@@ -479,8 +556,10 @@ static void emit_pointer(Emitter *e, const LoopNode *leaf, int64_t units) {
     emit_add_product(&e->function, e->starts[s], start_type(&e->plan->starts[s]), factor, type);
   }
   if (!is_in_memory(leaf)) return;
-  wasm_get(&e->function, e->bases[buffer_of(e, leaf)]);
-  wasm_op(&e->function, OP_I32_ADD);
+  if (!leaf->packed) {
+    wasm_get(&e->function, e->bases[buffer_of(e, leaf)]);
+    wasm_op(&e->function, OP_I32_ADD);
+  }
   if (leaf->kind != NODE_GATHERED || is_scattered(leaf)) return;
   for (int k = 0; k < leaf->operand_count; k++) emit_add_component(e, leaf, k, 0);
 }

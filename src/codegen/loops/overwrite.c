@@ -81,7 +81,8 @@ static bool kept_may_overwrite(const LoopPlan *plan, int operand, int result) {
   for (int i = 0; i < plan->count; i++) {
     const LoopNode *leaf = plan->nodes[i], *place = plan->kept_places[0];
     if (!reads_parameter(leaf, operand)) continue;
-    if (leaf->kind != NODE_INPUT || type_bytes(node_type(leaf)) != type_bytes(node_type(place)) ||
+    if (leaf->kind != NODE_INPUT || leaf->packed ||
+        type_bytes(node_type(leaf)) != type_bytes(node_type(place)) ||
         memcmp(&leaf->offset, &place->offset, sizeof leaf->offset) != 0) {
       return false;
     }

@@ -53,6 +53,8 @@ enum {
   OP_I32_AND = 0x71,
   OP_I32_OR = 0x72,
   OP_I32_SHL = 0x74,
+  OP_I32_SHR_S = 0x75,
+  OP_I32_SHR_U = 0x76,
   OP_I64_ADD = 0x7c,
   OP_I64_MUL = 0x7e,
   OP_I32_WRAP_I64 = 0xa7,

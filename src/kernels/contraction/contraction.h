@@ -48,6 +48,9 @@ struct Generator {
   /* NULL: its elements are not dequantised numbers (scaled.h). If they are: element 0 of each array, and the values of bytes. */
   const Scaled *scaled;
   const uint8_t *numbers, *operands[MAX_SCALED_STEPS];
+  int skipped,
+      operands_skipped
+          [MAX_SCALED_STEPS]; /* of packed arrays: elements in the first byte before element 0 */
   float *table;
 };
 

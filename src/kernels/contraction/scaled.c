@@ -18,7 +18,7 @@ static bool is_exact_conversion(const LoopNode *node) {
 }
 
 static bool is_input(const LoopNode *node) {
-  return node->kind == NODE_INPUT && node->instruction->opcode == HLO_PARAMETER;
+  return node->kind == NODE_INPUT && array_of(node)->opcode == HLO_PARAMETER;
 }
 
 static bool set_starts(Scaled *scaled, const LoopPlan *plan) {
@@ -105,7 +105,8 @@ static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Are
     if ((exact || rounds) && walk(scaled, plan, from, arena)) {
       if (!rounds) return true;
       if (scaled->step_count < MAX_SCALED_STEPS) {
-        scaled->steps[scaled->step_count++] = (ScaledStep){.kind = STEP_ROUND};
+        scaled->steps[scaled->step_count++] =
+            (ScaledStep){.kind = STEP_ROUND, .input.parameter = -1};
         return true;
       }
     }
@@ -126,7 +127,8 @@ static void set_loops(Scaled *scaled) {
                     : count > 1     ? NARROW_MOVED
                     : count > 0     ? NARROW_SCALED
                                     : NARROW_PLAIN;
-  scaled->loops = narrow_loops(scaled->numbers.type, form);
+  bool is_packed = scaled->numbers.per_byte > 1;
+  scaled->loops = (is_packed ? narrow_packed_loops : narrow_loops)(scaled->numbers.type, form);
 }
 
 const Scaled *scaled_of(const Instruction *loop, Arena *arena) {

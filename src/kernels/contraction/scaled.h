@@ -23,6 +23,7 @@
 typedef struct ScaledInput {
   PrimitiveType type;
   int parameter; /* -1: none */
+  int per_byte;  /* elements in a byte: several if the array is packed */
   int64_t constant, start[MAX_STARTS], strides[MAX_LOOPS];
 } ScaledInput;
 
@@ -59,7 +60,7 @@ struct Scaled {
 const Scaled *scaled_of(const Instruction *loop, Arena *arena);
 /* Whether the elements are the numbers as they are. */
 static inline bool scaled_is_plain(const Scaled *scaled) {
-  return scaled->step_count == 0 && !scaled->entries;
+  return scaled->step_count == 0 && !scaled->entries && scaled->numbers.per_byte == 1;
 }
 
 /* scaled_table.c: sets the table to the values of a node that is a function of one byte of an array in order. Returns false
@@ -68,6 +69,9 @@ bool scaled_tabulate(Scaled *scaled, const LoopPlan *plan, const LoopNode *node,
 /* Whether a node is an array that the loops read in the order of the elements. */
 bool scaled_in_order(const LoopPlan *plan, const LoopNode *node);
 ScaledInput scaled_input(const LoopPlan *plan, const LoopNode *node);
+
+/* Whether elements whose numbers are multiples of those in a byte begin a byte. */
+bool scaled_is_aligned(const ScaledInput *input);
 
 /* ---- Reading (scaled_read.c) ---- */
 

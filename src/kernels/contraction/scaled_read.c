@@ -1,18 +1,21 @@
 /* Reads dequantised operands: see scaled.h. */
 #include "base/min_max.h"
 #include "kernels/contraction/elements.h"
+#include "kernels/contraction/inner/unpack.h"
 #include "kernels/contraction/inner/widen.h"
 #include "kernels/contraction/scaled.h"
 #include "value/scalar.h"
+#include "value/storage.h"
 
 #include <string.h>
 
 /* ---- Arrays ---- */
 
 ScaledInput scaled_input(const LoopPlan *plan, const LoopNode *node) {
-  const Instruction *parameter = node->instruction;
-  ScaledInput input = {.type = parameter->shape->type,
-                       .parameter = (int)parameter->parameter_number,
+  PrimitiveType type = node->instruction->shape->type;
+  ScaledInput input = {.type = type,
+                       .parameter = (int)array_of(node)->parameter_number,
+                       .per_byte = node->packed ? type_per_byte(type) : 1,
                        .constant = node->offset.constant};
   for (int s = 0; s < MAX_STARTS; s++) input.start[s] = node->offset.start[s];
   for (int k = 0; k < plan->rank; k++) input.strides[k] = node->offset.coefficient[k];
@@ -21,22 +24,30 @@ ScaledInput scaled_input(const LoopPlan *plan, const LoopNode *node) {
 
 bool scaled_in_order(const LoopPlan *plan, const LoopNode *node) {
   int64_t next = 1;
-  if (node->kind != NODE_INPUT || node->instruction->opcode != HLO_PARAMETER) return false;
+  if (node->kind != NODE_INPUT || array_of(node)->opcode != HLO_PARAMETER) return false;
   for (int k = plan->rank - 1; k >= 0; next *= plan->sizes[k--]) {
     if (plan->sizes[k] > 1 && node->offset.coefficient[k] != next) return false;
   }
   return true;
 }
 
+bool scaled_is_aligned(const ScaledInput *input) {
+  bool is = input->constant % input->per_byte == 0;
+  for (int s = 0; s < MAX_STARTS; s++) is &= input->start[s] % input->per_byte == 0;
+  return is;
+}
+
 static const uint8_t *element_0(const Scaled *scaled, const ScaledInput *input,
-                                const uint8_t *const *inputs) {
+                                const uint8_t *const *inputs, int *skipped) {
   int64_t at = input->constant;
+  *skipped = 0;
   if (input->parameter < 0) return NULL;
   for (int s = 0; s < scaled->start_count; s++) {
     int64_t start = scalar_load(scaled->starts[s].type, inputs[scaled->starts[s].parameter], 0).i;
     at += input->start[s] * min_i64(max_i64(start, 0), scaled->starts[s].limit);
   }
-  return inputs[input->parameter] + at * type_bytes(input->type);
+  *skipped = (int)(at % input->per_byte);
+  return inputs[input->parameter] + at / input->per_byte * type_bytes(input->type);
 }
 
 static void find_table(const Scaled *scaled, const uint8_t *const *inputs, float *table) {
@@ -51,10 +62,11 @@ static void find_table(const Scaled *scaled, const uint8_t *const *inputs, float
 
 void scaled_find(const Scaled *scaled, const uint8_t *const *inputs, Generator *generator) {
   generator->scaled = scaled;
-  generator->numbers = element_0(scaled, &scaled->numbers, inputs);
+  generator->numbers = element_0(scaled, &scaled->numbers, inputs, &generator->skipped);
   if (scaled->entries) find_table(scaled, inputs, generator->table);
   for (int i = 0; i < scaled->step_count; i++) {
-    generator->operands[i] = element_0(scaled, &scaled->steps[i].input, inputs);
+    generator->operands[i] =
+        element_0(scaled, &scaled->steps[i].input, inputs, &generator->operands_skipped[i]);
   }
 }
 
@@ -80,15 +92,42 @@ static int changing_loop(const Scaled *scaled, const ScaledInput *input, int64_t
   return k;
 }
 
-static void load_operands(const ScaledInput *input, const uint8_t *data, int64_t number,
-                          int64_t stride, int64_t count, float *out) {
+/* The array of a step's operands: element 0, or the byte that it is in, after `skipped` others. */
+typedef struct Operands {
+  const ScaledInput *input;
+  const uint8_t *data; /* NULL: there is none */
+  int skipped;
+} Operands;
+
+static Operands operands_of(const Generator *generator, int step) {
+  return (Operands){&generator->scaled->steps[step].input, generator->operands[step],
+                    generator->operands_skipped[step]};
+}
+
+static void load_packed(Operands from, int64_t number, int64_t stride, int64_t count, float *out) {
+  PrimitiveType type = from.input->type;
+  for (int64_t i = 0; i < count; i++, number += stride) {
+    uint8_t byte;
+    elements_unpack(type, from.data, from.skipped + number, 1, &byte);
+    out[i] = type_kind(type) == KIND_SIGNED ? (int8_t)byte : byte;
+  }
+}
+
+static void load_operands(Operands from, int64_t number, int64_t stride, int64_t count,
+                          float *out) {
+  const ScaledInput *input = from.input;
+  if (input->per_byte > 1) {
+    load_packed(from, number, stride, count, out);
+    return;
+  }
   Loader loader = loader_for(input->type, arithmetic_for(F32, F32, F32), F32);
-  load_elements(&loader, data + number * type_bytes(input->type), stride, count, (uint8_t *)out);
+  load_elements(&loader, from.data + number * type_bytes(input->type), stride, count,
+                (uint8_t *)out);
 }
 
 /* ---- Computing elements ---- */
 
-static void apply(const Scaled *scaled, const ScaledStep *step, const uint8_t *data, int64_t first,
+static void apply(const Scaled *scaled, const ScaledStep *step, Operands from, int64_t first,
                   int64_t count, float *to) {
   /* Threshold SOME: "units, blocks of the depth and lists of scales of several sizes" in
   ** core/quantised.test.mjs. */
@@ -97,9 +136,9 @@ static void apply(const Scaled *scaled, const ScaledStep *step, const uint8_t *d
   int64_t run, left;
   int inner = changing_loop(scaled, &step->input, &run);
   int64_t stride = step->input.strides[inner];
-  if (!data || stride == 0) { /* one for all */
+  if (!from.data || stride == 0) { /* one for all */
     float value = step->value;
-    if (data) load_operands(&step->input, data, 0, 1, 1, &value);
+    if (from.data) load_operands(from, 0, 1, 1, &value);
     step_apply(step->kind, to, count, count, 0, &value);
     return;
   }
@@ -109,10 +148,10 @@ static void apply(const Scaled *scaled, const ScaledStep *step, const uint8_t *d
     const float *operands = list;
     some = min_i64(left, count);
     if (step->input.type == F32 && stride == 1) {
-      operands = (const float *)data + number;
+      operands = (const float *)from.data + number;
     } else {
       some = min_i64(some, SOME * run - skipped);
-      load_operands(&step->input, data, number, stride, divide_up(skipped + some, run), list);
+      load_operands(from, number, stride, divide_up(skipped + some, run), list);
     }
     step_apply(step->kind, to, some, run, skipped, operands);
   }
@@ -127,9 +166,14 @@ void scaled_generate(const Generator *generator, int64_t first, int64_t count, v
   int mask = type_bits(type) < 8 ? (1 << type_bits(type)) - 1 : BYTE_MASK;
   WidenLoop *widen = widen_loop(type);
   float *to = out;
+  uint8_t bytes[SOME];
   for (int64_t some; count > 0; count -= some, first += some, to += some) {
     const uint8_t *numbers = generator->numbers + first * type_bytes(type);
     some = min_i64(count, SOME);
+    if (scaled->numbers.per_byte > 1) {
+      unpack(type, generator->numbers, generator->skipped + first, some, bytes);
+      numbers = bytes;
+    }
     if (scaled->entries) {
       step_lookup(numbers, some, mask, generator->table, to);
     } else if (widen) {
@@ -139,7 +183,7 @@ void scaled_generate(const Generator *generator, int64_t first, int64_t count, v
     }
     for (int i = 0; i < scaled->step_count; i++) {
       const ScaledStep *step = &scaled->steps[i];
-      if (step->kind != STEP_ROUND) apply(scaled, step, generator->operands[i], first, some, to);
+      if (step->kind != STEP_ROUND) apply(scaled, step, operands_of(generator, i), first, some, to);
       if (step->kind == STEP_ROUND || step->rounds) step_round(to, some);
     }
   }
@@ -177,25 +221,24 @@ int64_t scaled_run(const Scaled *scaled, NarrowStep step) {
 }
 
 /* Loads operands of elements that are `apart`, as many as there are on the innermost loop. Returns their number. */
-static int64_t load_some(const Scaled *scaled, const ScaledStep *step, const uint8_t *data,
-                         int64_t first, int64_t count, int64_t apart, float *out) {
+static int64_t load_some(const Scaled *scaled, const ScaledStep *step, Operands from, int64_t first,
+                         int64_t count, int64_t apart, float *out) {
   int64_t run, left, some;
   int inner = changing_loop(scaled, &step->input, &run);
-  if (!data || step->input.strides[inner] == 0) {
+  if (!from.data || step->input.strides[inner] == 0) {
     float value = step->value;
-    if (data) load_operands(&step->input, data, 0, 1, 1, &value);
+    if (from.data) load_operands(from, 0, 1, 1, &value);
     for (int64_t i = 0; i < count; i++) out[i] = value;
     return count;
   }
   int64_t number = operand_at(scaled, &step->input, first, inner, &left);
   if (apart % run == 0) {
     some = max_i64(min_i64(left / apart, count), 1);
-    load_operands(&step->input, data, number, step->input.strides[inner] * (apart / run), some,
-                  out);
+    load_operands(from, number, step->input.strides[inner] * (apart / run), some, out);
     return some;
   }
   some = min_i64(divide_up(run - first % run, apart), count);
-  load_operands(&step->input, data, number, 1, 1, out);
+  load_operands(from, number, 1, 1, out);
   for (int64_t i = 1; i < some; i++) out[i] = out[0];
   return some;
 }
@@ -205,10 +248,10 @@ static bool fits_factor(const Scaled *scaled, NarrowStep which, float *operands,
   return factor == 1 || step_scale(operands, count, which == SCALE ? factor : 1 / factor);
 }
 
-static void fill(const Scaled *scaled, const ScaledStep *step, const uint8_t *data, int64_t first,
+static void fill(const Scaled *scaled, const ScaledStep *step, Operands from, int64_t first,
                  int64_t count, int64_t apart, float *out) {
   for (int64_t some; count > 0; count -= some, first += some * apart, out += some) {
-    some = load_some(scaled, step, data, first, count, apart, out);
+    some = load_some(scaled, step, from, first, count, apart, out);
   }
 }
 
@@ -216,7 +259,7 @@ bool scaled_fill(const Generator *generator, NarrowStep which, int64_t first, in
                  int64_t apart, float *out) {
   const Scaled *scaled = generator->scaled;
   int number = number_of(scaled, which);
-  fill(scaled, &scaled->steps[number], generator->operands[number], first, count, apart, out);
+  fill(scaled, &scaled->steps[number], operands_of(generator, number), first, count, apart, out);
   return fits_factor(scaled, which, out, count);
 }
 
@@ -234,22 +277,22 @@ bool scaled_fill_lines(const Generator *generator, NarrowStep which, int64_t fir
   int number = number_of(scaled, which), outer = loop_of_lines(scaled, line);
   const ScaledStep *step = &scaled->steps[number];
   const ScaledInput *input = &step->input;
-  const uint8_t *data = generator->operands[number];
+  Operands from = operands_of(generator, number);
   int64_t run, left, all = lines * count;
   int inner = changing_loop(scaled, input, &run);
   if (count == 1) { /* as operands of one line, whose elements are `line` apart */
-    fill(scaled, step, data, first, lines, line, out);
+    fill(scaled, step, from, first, lines, line, out);
     return fits_factor(scaled, which, out, all);
   }
   for (float *to = out; lines > 0;) {
-    int64_t same = 1, at = data ? operand_at(scaled, input, first, inner, &left) : 0;
-    if (data && outer >= 0 && inner > outer && apart % run == 0 && left >= apart * count) {
+    int64_t same = 1, at = from.data ? operand_at(scaled, input, first, inner, &left) : 0;
+    if (from.data && outer >= 0 && inner > outer && apart % run == 0 && left >= apart * count) {
       same = min_i64(scaled->sizes[outer] - first / line % scaled->sizes[outer], lines);
       for (int64_t i = 0; i < same; i++, at += input->strides[outer], to += count) {
-        load_operands(input, data, at, input->strides[inner] * (apart / run), count, to);
+        load_operands(from, at, input->strides[inner] * (apart / run), count, to);
       }
     } else {
-      fill(scaled, step, data, first, count, apart, to);
+      fill(scaled, step, from, first, count, apart, to);
       to += count;
     }
     lines -= same;

@@ -16,6 +16,7 @@
 #include "base/min_max.h"
 #include "kernels/contraction/elements.h"
 #include "kernels/contraction/inner/narrow.h"
+#include "kernels/contraction/inner/unpack.h"
 #include "kernels/contraction/scaled.h"
 
 /* Threshold MAX_VECTORS, VECTOR_BYTES, SUM_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS, MIN_COLUMNS:
@@ -58,10 +59,26 @@ typedef struct Narrow {
   const NarrowLoops *loops;
   const Generator *scaled; /* NULL: all scales are 1 */
   PrimitiveType type;
+  int per_byte; /* numbers; several are unpacked before loops read them */
 } Narrow;
 
+/* Whether numbers become others before the loops read them. */
+static bool is_prepared(const Narrow *narrow) {
+  return narrow->loops->prepare || (narrow->per_byte > 1 && !narrow->loops->packed);
+}
+
+/* Whether rows, or lines, of packed numbers begin at bytes. */
+static bool begin_bytes(const Axes *axes, int per_byte) {
+  bool begin = true;
+  for (int i = 0; i < axes->count; i++) {
+    const Axis *axis = &axes->items[i];
+    begin &= axis->size == 1 || axis->stride[RHS] == 1 || axis->stride[RHS] % per_byte == 0;
+  }
+  return begin;
+}
+
 static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool along_depth) {
-  Narrow narrow = {.scaled = c->generator[RHS], .type = c->type[RHS]};
+  Narrow narrow = {.scaled = c->generator[RHS], .type = c->type[RHS], .per_byte = 1};
   if (arithmetic->reals != 1 || arithmetic->lanes != LANES_F32) return narrow;
   if (!narrow.scaled) {
     bool widens = operand_loader(c, arithmetic, RHS).widens;
@@ -70,6 +87,11 @@ static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool
   }
   const Scaled *scaled = narrow.scaled->scaled;
   if (!scaled || !scaled->loops) return narrow;
+  int per_byte = narrow.per_byte = scaled->numbers.per_byte;
+  if (per_byte > 1 && !(scaled_is_aligned(&scaled->numbers) && begin_bytes(&c->batch, per_byte) &&
+                        begin_bytes(&c->columns, per_byte) && begin_bytes(&c->depth, per_byte))) {
+    return narrow;
+  }
   narrow.type = scaled->numbers.type;
   int64_t run = scaled_run(scaled, SCALE), zero_run = scaled_run(scaled, ZERO);
   int64_t depth = axes_size(&c->depth), columns = axes_size(&c->columns);
@@ -120,7 +142,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
     most_lines = min_i64(most_lines, MATRIX_BYTES / (CONVERTED_ROWS * bytes));
   }
   /* A unit is several lines along the depth, or a range of columns of several rows. */
-  bool whole = narrow.loops && !narrow.loops->prepare; /* rows are read as they are */
+  bool whole = narrow.loops && !is_prepared(&narrow); /* rows are read as they are */
   int64_t row = whole ? MIN_COLUMNS * 4 / type_bytes(narrow.type) : MIN_COLUMNS;
   int64_t wanted = along_depth ? UNIT_ELEMENTS / depth + 1 : row;
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
@@ -384,14 +406,20 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
   int64_t count = along_depth ? block->depth : block->columns;
   ptrdiff_t bytes = type_bytes(narrow->type);
   ptrdiff_t stride = (ptrdiff_t)block->stride / type_bytes(block->loader.from) * bytes;
-  const uint8_t *numbers = narrow->scaled ? narrow->scaled->numbers + first * bytes : block->data;
+  const uint8_t *numbers =
+      narrow->scaled ? narrow->scaled->numbers + first / narrow->per_byte * bytes : block->data;
   for (int64_t i = 0; i < lines && loops->misread; i++) {
     if (narrow_has_misread(loops, numbers + i * stride, count)) return false;
   }
-  if (loops->prepare) {
+  if (loops->packed) stride /= narrow->per_byte;
+  if (is_prepared(narrow)) {
     int64_t row = prepared_row(count);
     for (int64_t i = 0; i < lines; i++) {
-      loops->prepare(numbers + i * stride, count, prepared + i * row);
+      if (narrow->per_byte > 1) {
+        unpack(narrow->type, numbers, i * stride, count, prepared + i * row);
+      } else {
+        loops->prepare(numbers + i * stride, count, prepared + i * row);
+      }
     }
     numbers = prepared;
     stride = row;
@@ -408,6 +436,7 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
                      .zeros = scales->zeros + list,
                      .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
                      .scale_block = (int)round_up(scales->length, LINE_STEP),
+                     .sign = type_kind(narrow->type) == KIND_SIGNED ? 8 : 0,
                      .table = narrow->scaled ? narrow->scaled->table : NULL,
                      .sums = block->sums,
                      .sums_stride = (ptrdiff_t)block->sums_stride};
@@ -438,7 +467,7 @@ static void add_lines(const Narrow *narrow, const Block *block, const Vectors *v
   int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from), some;
   int64_t count = along_depth ? block->depth : block->columns;
   /* Numbers that are looked at before, or prepared, stay in the first cache. */
-  bool apart = narrow->loops->misread || narrow->loops->prepare;
+  bool apart = narrow->loops->misread || is_prepared(narrow);
   int64_t most = apart ? max_i64(PREPARED_BYTES / prepared_row(count), 1) : end - begin;
   for (int64_t i = begin; i < end; i += some) {
     Block part = *block;

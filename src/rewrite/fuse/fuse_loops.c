@@ -72,7 +72,8 @@ typedef struct Fuser {
 
 /* Whether an instruction is computed faster than its result is read. */
 static bool is_free(const Instruction *x) {
-  return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_operation(x->opcode);
+  return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_operation(x->opcode) ||
+         is_unpacking(x);
 }
 
 /* Whether an instruction moves elements. */
@@ -294,7 +295,7 @@ static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, 
     const LoopNode *node = plan->nodes[i];
     if (node->key == last->x) note_read(last, steps);
     if (node->kind != NODE_INPUT && node->kind != NODE_GATHERED) continue;
-    Input *input = &inputs[fuser->place[node->instruction->id]];
+    Input *input = &inputs[fuser->place[array_of(node)->id]];
     if (node->key == input->x) {
       note_read(input, steps);
     } else {

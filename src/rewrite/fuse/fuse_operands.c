@@ -39,16 +39,17 @@ static bool has_numbers(PrimitiveType to, PrimitiveType from) {
          (to == F16 && (from == F8E5M2 || from == F8E4M3FN));
 }
 
-/* Returns the bytes that a loop reads of a parameter: of one that is only sliced, those of the slices. */
-static int64_t bytes_of(const Computation *loop, const Instruction *parameter) {
+/* Returns the bytes that a loop reads of an array: of one that is only sliced, those of the slices. */
+static int64_t bytes_of(const Computation *loop, const Instruction *array) {
   int64_t sliced = 0;
   for (int i = 0; i < loop->count; i++) {
     const Instruction *x = loop->instructions[i];
     for (int k = 0; k < x->operand_count; k++) {
-      if (x->operands[k] != parameter) continue;
+      if (x->operands[k] != array) continue;
       bool slices = x->opcode == HLO_DYNAMIC_SLICE || x->opcode == HLO_SLICE;
-      if (!slices || k > 0) return shape_bytes(parameter->shape);
-      sliced += shape_bytes(x->shape);
+      bool is_same = x->opcode == HLO_RESHAPE || is_unpacking(x);
+      if ((!slices && !is_same) || k > 0) return shape_bytes(array->shape);
+      sliced += is_same ? bytes_of(loop, x) : shape_bytes(x->shape);
     }
   }
   return sliced;

@@ -26,13 +26,32 @@ typedef struct Found {
 } Found;
 #define QUARTER_FOUND(x, q) ((x).part[q])
 
-static inline Found look_up(const void *bytes, const Planes *planes) {
+/* The bytes that a load takes. */
+enum { BYTES_load = 16, BYTES_look_up = 16, BYTES_load_packed = 8 };
+#define LOADED(Number, load, ...) BYTES_##load
+
+/* What loads need beside the bytes. */
+typedef struct Context {
+  Planes planes;
+  v128_t sign; /* of packed numbers: 8, or 0 if they are unsigned */
+} Context;
+
+static inline Found look_up(const void *bytes, const Context *context) {
   Found found;
   v128_t x = wasm_v128_and(wasm_v128_load(bytes), wasm_i8x16_const_splat(15));
-  look_up_16(planes, x, found.part);
+  look_up_16(&context->planes, x, found.part);
   return found;
 }
-static inline v128_t load(const void *bytes, const Planes *planes) { return wasm_v128_load(bytes); }
+static inline v128_t load(const void *bytes, const Context *context) {
+  return wasm_v128_load(bytes);
+}
+
+/* 16 packed numbers of 4 bits, as bytes. */
+static inline v128_t load_packed(const void *bytes, const Context *context) {
+  v128_t pair[2];
+  split_bytes(wasm_v128_load64_zero(bytes), 4, pair);
+  return wasm_i8x16_sub(wasm_v128_xor(pair[0], context->sign), context->sign);
+}
 
 /* scale, zero: expressions, which need not be evaluated. */
 #define PLAIN(x, scale, zero)  (x)
@@ -40,20 +59,20 @@ static inline v128_t load(const void *bytes, const Planes *planes) { return wasm
 #define MOVED(x, scale, zero)  wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
 #define MADD(sum, x, y)        wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
 
-static Planes planes_for(const NarrowBlock *b) {
+static inline Context context_of(const NarrowBlock *b) {
   static const float zeros[16];
-  return planes_of(b->table ? b->table : zeros);
+  return (Context){planes_of(b->table ? b->table : zeros), wasm_i8x16_splat((int8_t)b->sign)};
 }
 
 /* ---- What is left of 16 bytes ---- */
 
 enum { REST_ROWS = 20 };
 
-/* Multiplies the last columns: copies of them, with zeros after them. */
-static void rest_by_depth(const NarrowBlock *b, NarrowLoop *loop, int step, int first) {
+/* Multiplies the last columns: copies of them, with zeros after them. A step of the loop reads `bytes`. */
+static void rest_by_depth(const NarrowBlock *b, NarrowLoop *loop, int step, int bytes, int first) {
   Byte rest[NARROW_DEPTH][16];
   NarrowBlock part = *b;
-  int bytes = 16 / step, left = b->columns - first;
+  int left = b->columns - first;
   if (left == 0) return;
   part.columns = step;
   part.matrix = rest[0];
@@ -65,18 +84,19 @@ static void rest_by_depth(const NarrowBlock *b, NarrowLoop *loop, int step, int 
     part.depth = b->depth - k < NARROW_DEPTH ? b->depth - k : NARROW_DEPTH;
     memset(rest, 0, sizeof rest);
     for (int i = 0; i < part.depth; i++) {
-      memcpy(rest[i], b->matrix + (k + i) * b->matrix_stride + first * bytes,
-             (size_t)(left * bytes));
+      memcpy(rest[i], b->matrix + (k + i) * b->matrix_stride + first * bytes / step,
+             (size_t)((left * bytes + step - 1) / step));
     }
     loop(&part);
   }
 }
 
 /* The same for the last numbers of the depth. */
-static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, int first) {
+static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, int bytes,
+                            int first) {
   Byte rest[16], vectors[REST_ROWS][64];
   NarrowBlock part = *b;
-  int bytes = 16 / step, left = b->depth - first;
+  int left = b->depth - first;
   if (left == 0) return;
   memset(rest, 0, sizeof rest);
   memset(vectors, 0, sizeof vectors);
@@ -91,7 +111,8 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
   part.scales += first / b->scale_block;
   part.zeros += first / b->scale_block;
   for (int j = 0; j < b->columns; j++, part.sums += 4) {
-    memcpy(rest, b->matrix + j * b->matrix_stride + first * bytes, (size_t)(left * bytes));
+    memcpy(rest, b->matrix + j * b->matrix_stride + first * bytes / step,
+           (size_t)((left * bytes + step - 1) / step));
     loop(&part);
     part.scales = (const float *)((const Byte *)part.scales + b->scale_stride);
     part.zeros = (const float *)((const Byte *)part.zeros + b->scale_stride);
@@ -100,12 +121,15 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* ---- Rows of the matrix ---- */
 
+/* Numbers that take work to load are loaded before the first quarter. */
+#define HOLDS(load, DEPTH) (BYTES_##load == 8 || (DEPTH) == 1)
+
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
 #define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) { \
     enum { STEP = 4 * (QUARTERS) };                                                           \
-    const Planes planes = planes_for(b);                                                      \
+    const Context context = context_of(b);                                                    \
     v128_t x[ROWS][DEPTH];                                                                    \
     const float *scale = b->scales, *zero = b->zeros;                                         \
     const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                        \
@@ -115,15 +139,18 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
       }                                                                                       \
     }                                                                                         \
     for (int j = b->columns; j >= STEP;                                                       \
-         j -= STEP, matrix += 16, scale += STEP, zero += STEP, to += 4 * STEP) {              \
-      Number first = load(matrix, &planes);                                                   \
+         j -= STEP, matrix += BYTES_##load, scale += STEP, zero += STEP, to += 4 * STEP) {    \
+      Number held[DEPTH];                                                                     \
+      UNROLLED for (int k = 0; k < (HOLDS(load, DEPTH) ? (DEPTH) : 0); k++) {                 \
+        held[k] = load(matrix + k * stride, &context);                                        \
+      }                                                                                       \
       UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                         \
         v128_t sum[ROWS];                                                                     \
         UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
           sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                   \
         }                                                                                     \
         UNROLLED for (int k = 0; k < (DEPTH); k++) {                                          \
-          Number number = (DEPTH) == 1 ? first : load(matrix + k * stride, &planes);          \
+          Number number = HOLDS(load, DEPTH) ? held[k] : load(matrix + k * stride, &context); \
           v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),       \
                           wasm_v128_load(zero + (ptrdiff_t)4 * q));                           \
           UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);        \
@@ -145,19 +172,19 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 #define BY_DEPTH(name, QUARTERS, DEPTH, ...)                       \
   ROWS_BY_DEPTH(name##_1x##DEPTH, QUARTERS, __VA_ARGS__, 1, DEPTH) \
   BY_DEPTH_1(name, QUARTERS, DEPTH, __VA_ARGS__)
-#define BY_DEPTH_1(name, QUARTERS, DEPTH, ...)                              \
-  ROWS_BY_DEPTH(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1)                    \
-  static void name(const NarrowBlock *b) {                                  \
-    for (int i = 0; i < b->rows; i += 4) {                                  \
-      int k = 0;                                                            \
-      if (b->rows > 1) {                                                    \
-        ROWS_CASE(name, 4, 1)                                               \
-      } else {                                                              \
-        ROWS_CASE(name, 1, DEPTH)                                           \
-        if ((DEPTH) > 1) ROWS_CASE(name, 1, 1)                              \
-      }                                                                     \
-    }                                                                       \
-    rest_by_depth(b, name, 4 * (QUARTERS), b->columns & -(4 * (QUARTERS))); \
+#define BY_DEPTH_1(name, QUARTERS, DEPTH, ...)                                                   \
+  ROWS_BY_DEPTH(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1)                                         \
+  static void name(const NarrowBlock *b) {                                                       \
+    for (int i = 0; i < b->rows; i += 4) {                                                       \
+      int k = 0;                                                                                 \
+      if (b->rows > 1) {                                                                         \
+        ROWS_CASE(name, 4, 1)                                                                    \
+      } else {                                                                                   \
+        ROWS_CASE(name, 1, DEPTH)                                                                \
+        if ((DEPTH) > 1) ROWS_CASE(name, 1, 1)                                                   \
+      }                                                                                          \
+    }                                                                                            \
+    rest_by_depth(b, name, 4 * (QUARTERS), LOADED(__VA_ARGS__), b->columns & -(4 * (QUARTERS))); \
   }
 
 /* ---- Lines of the matrix ---- */
@@ -168,7 +195,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,           \
                    const Byte *scales, const Byte *zeros, Byte *to) {                       \
     enum { STEP = 4 * (QUARTERS) };                                                         \
-    const Planes planes = planes_for(b);                                                    \
+    const Context context = context_of(b);                                                  \
     v128_t sum[ROWS][LINES][SUMS];                                                          \
     const ptrdiff_t stride = b->matrix_stride, apart = b->vector_stride;                    \
     UNROLLED for (int i = 0; i < (ROWS); i++) {                                             \
@@ -184,9 +211,9 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
         scale[l] = wasm_v128_load32_splat(scales + l * b->scale_stride);                    \
         zero[l] = wasm_v128_load32_splat(zeros + l * b->scale_stride);                      \
       }                                                                                     \
-      for (; count >= STEP; count -= STEP, matrix += 16, vectors += 4 * STEP) {             \
+      for (; count >= STEP; count -= STEP, matrix += BYTES_##load, vectors += 4 * STEP) {   \
         UNROLLED for (int l = 0; l < (LINES); l++) {                                        \
-          Number number = load(matrix + l * stride, &planes);                               \
+          Number number = load(matrix + l * stride, &context);                              \
           UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                   \
             v128_t y = FORM(quarter(number, q), scale[l], zero[l]);                         \
             UNROLLED for (int i = 0; i < (ROWS); i++) {                                     \
@@ -218,20 +245,20 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
                             b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j); \
   }
 
-#define BY_COLUMNS(name, QUARTERS, LINES, ...)                                     \
-  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES, 4 / (LINES)) \
-  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, 4 / (QUARTERS))        \
-  static void name(const NarrowBlock *b) {                                         \
-    for (int i = 0; i < b->rows; i += 4) {                                         \
-      int j = 0;                                                                   \
-      if (b->rows > 1) {                                                           \
-        LINES_CASE(name, 4, 1)                                                     \
-      } else {                                                                     \
-        LINES_CASE(name, 1, LINES)                                                 \
-        if ((LINES) > 1) LINES_CASE(name, 1, 1)                                    \
-      }                                                                            \
-    }                                                                              \
-    rest_by_columns(b, name, 4 * (QUARTERS), b->depth & -(4 * (QUARTERS)));        \
+#define BY_COLUMNS(name, QUARTERS, LINES, ...)                                                   \
+  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES, 4 / (LINES))               \
+  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, 4 / (QUARTERS))                      \
+  static void name(const NarrowBlock *b) {                                                       \
+    for (int i = 0; i < b->rows; i += 4) {                                                       \
+      int j = 0;                                                                                 \
+      if (b->rows > 1) {                                                                         \
+        LINES_CASE(name, 4, 1)                                                                   \
+      } else {                                                                                   \
+        LINES_CASE(name, 1, LINES)                                                               \
+        if ((LINES) > 1) LINES_CASE(name, 1, 1)                                                  \
+      }                                                                                          \
+    }                                                                                            \
+    rest_by_columns(b, name, 4 * (QUARTERS), LOADED(__VA_ARGS__), b->depth & -(4 * (QUARTERS))); \
   }
 
 /* ---- Types ---- */
@@ -242,11 +269,12 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
   ROWS_BY_DEPTH(by_depth_##name##_1x1, 2, v128_t, load, __VA_ARGS__, 1, 1)         \
   BY_DEPTH(by_depth_##name, 2, 8, v128_t, load, __VA_ARGS__)                       \
   BY_COLUMNS(by_columns_##name, 2, 2, v128_t, load, __VA_ARGS__)
-#define NARROW_BYTES(name, ...)                                                    \
+#define NARROW_BYTES_BY(name, DEPTH, load, ...)                                    \
   ROWS_BY_DEPTH(by_depth_##name##_1x1, 4, v128_t, load, __VA_ARGS__, 1, 1)         \
-  BY_DEPTH(by_depth_##name, 4, 8, v128_t, load, __VA_ARGS__)                       \
+  BY_DEPTH(by_depth_##name, 4, DEPTH, v128_t, load, __VA_ARGS__)                   \
   LINES_BY_COLUMNS(by_columns_##name##_1x1, 4, v128_t, load, __VA_ARGS__, 1, 1, 4) \
   BY_COLUMNS(by_columns_##name, 4, 2, v128_t, load, __VA_ARGS__)
+#define NARROW_BYTES(name, ...) NARROW_BYTES_BY(name, 8, load, __VA_ARGS__)
 NARROW_PAIRS(bf16, QUARTER_BF16, PLAIN)
 NARROW_PAIRS(scaled_bf16, QUARTER_BF16, SCALED)
 NARROW_PAIRS(f16, QUARTER_F16, SCALED)
@@ -254,6 +282,8 @@ NARROW_BYTES(s8, QUARTER_S8, SCALED)
 NARROW_BYTES(u8, QUARTER_U8, SCALED)
 NARROW_BYTES(moved_s8, QUARTER_S8, MOVED)
 NARROW_BYTES(moved_u8, QUARTER_U8, MOVED)
+NARROW_BYTES_BY(packed, 4, load_packed, QUARTER_S8, SCALED)
+NARROW_BYTES_BY(moved_packed, 4, load_packed, QUARTER_S8, MOVED)
 BY_DEPTH(by_depth_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
 BY_COLUMNS(by_columns_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
 
@@ -306,6 +336,13 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
   case F8E5M2: return moved ? NULL : form == NARROW_SCALED ? &scaled_f8e5m2 : &f8e5m2;
   default: return NULL;
   }
+}
+
+const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
+  static const NarrowLoops scaled = {LOOPS(packed), .factor = 0x1p-24f, .packed = true};
+  static const NarrowLoops moved = {LOOPS(moved_packed), .factor = 0x1p-24f, .packed = true};
+  if (type_bits(type) != 4 || form == NARROW_LOOKED_UP) return narrow_loops(type, form);
+  return form == NARROW_MOVED ? &moved : &scaled;
 }
 
 /* ---- Misread numbers ---- */

@@ -31,6 +31,7 @@ typedef struct NarrowBlock {
   ptrdiff_t scale_stride;
   int scale_block;
   const float *table; /* of numbers that are looked up: 16 values */
+  int sign;           /* of packed numbers: the value of the sign bit; 0: they are unsigned */
   uint8_t *sums;
   ptrdiff_t sums_stride;
 } NarrowBlock;
@@ -47,6 +48,7 @@ typedef struct NarrowLoops {
   Misread misread;
   /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
   void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
+  bool packed; /* they read packed numbers */
 } NarrowLoops;
 
 /* What happens to a number before it is multiplied by a vector. */
@@ -54,6 +56,8 @@ typedef enum NarrowForm { NARROW_PLAIN, NARROW_SCALED, NARROW_MOVED, NARROW_LOOK
 
 /* Returns the loops of a type; NULL if it has none. Numbers that are looked up are bytes. */
 const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form);
+/* The same of packed numbers. Where none read these, returns the loops of bytes. */
+const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form);
 
 /* Whether one of `count` elements is misread. */
 bool narrow_has_misread(const NarrowLoops *loops, const uint8_t *elements, int64_t count);

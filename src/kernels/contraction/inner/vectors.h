@@ -27,6 +27,15 @@ static inline v128_t upper_high(v128_t x) {
 #define HIGH_BYTES(x, y) \
   wasm_i8x16_shuffle(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 
+/* Splits bytes that hold two elements each, the first in the lowest bits. */
+static inline void split_bytes(v128_t x, int bits, v128_t out[2]) {
+  v128_t mask = wasm_i8x16_splat((int8_t)((1 << bits) - 1));
+  v128_t low = wasm_v128_and(x, mask);
+  v128_t high = wasm_v128_and(wasm_u16x8_shr(x, (uint32_t)bits), mask);
+  out[0] = LOW_BYTES(low, high);
+  out[1] = HIGH_BYTES(low, high);
+}
+
 /* Moves the sign, exponent and mantissa of numbers with a 5-bit exponent, in the upper bits of lanes, to their place in
 ** f32: a number that is 2^112 too small. Infinity and NaN become numbers. */
 static inline v128_t half_to_tiny(v128_t upper) {
