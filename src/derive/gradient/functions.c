@@ -81,6 +81,7 @@ static const KnownFunction functions[] = {
        "(lgamma(x) + lgamma(y) - lgamma(x + y)))"}},
      .points = {{2.1, 3.2, 0.2}, {0.7, 1.4, 0.45}, {2.1, 3.2, 0.7}},
      .place = place_beta},
+    {"_gamma", 2, 1, .is = is_gamma_sampler, .tangent = gamma_sample_tangent},
     /* Of complex numbers: a point, and the value there. */
     {"complex_atan",
      1,
@@ -151,7 +152,7 @@ static const KnownFunction no_function;
 static const KnownFunction *find_rule(const Instruction *call) {
   const KnownFunction *f = NULL;
   while ((f = known_function(call->a->to_apply->name, f))) {
-    if (has_signature(f, call) && slopes_hold(f, call)) return f;
+    if (f->is ? f->is(call) : has_signature(f, call) && slopes_hold(f, call)) return f;
   }
   return &no_function;
 }
@@ -217,6 +218,10 @@ Instruction *replace_known(Linear *l, const Instruction *x, Instruction **operan
                            const KnownFunction *f) {
   Instruction *value = keep_instruction(l, x, operands);
   restore_kept_call(value);
+  if (f->tangent) {
+    set_tangent(l, value, f->tangent(l, value, operands, value));
+    return value;
+  }
   Instruction *results[MAX_RESULTS] = {value}, *tangents[MAX_RESULTS] = {NULL};
   for (int i = 0; i < f->results && shape_is_tuple(x->shape); i++) {
     results[i] = make_element(l, value, i);

@@ -17,7 +17,7 @@
 /* Threshold POINTS: no path: points at which a rule is compared. */
 enum { MAX_OPERANDS = 4, MAX_RESULTS = 2, POINTS = 3 };
 
-/* Element-wise functions of floats. Formulas are those of add_named_formula. */
+/* Element-wise functions of floats, and samplers. Formulas are those of add_named_formula. */
 typedef struct KnownFunction {
   const char *name;
   int operands, results;
@@ -28,6 +28,11 @@ typedef struct KnownFunction {
   double points[POINTS][MAX_OPERANDS]; /* where the slopes are compared with finite differences */
   /* NULL, or sets the last operand's points for the other operands, which are constants of the program. */
   void (*place)(const double *operands, double *points);
+  /* NULL, or rules of a function that formulas cannot describe: whether a call is one, and the tangent of its result
+  ** (`value`), which may be NULL. */
+  bool (*is)(const Instruction *call);
+  Instruction *(*tangent)(Linear *l, const Instruction *call, Instruction *const *operands,
+                          Instruction *value);
 } KnownFunction;
 
 /* Returns the next function with a name, without a number at its end; NULL: there is none. `after` is NULL at first. */
@@ -64,6 +69,12 @@ int find_root(const KnownFunction *f, Computation *c, Instruction *const *leaves
 
 /* Whether an instruction, as a function of a complex leaf, has the values of a function of complex numbers. */
 bool values_hold(const KnownFunction *f, Computation *c, Instruction *leaf, Instruction *root);
+
+/* ---- sampler.c ---- */
+
+bool is_gamma_sampler(const Instruction *call);
+Instruction *gamma_sample_tangent(Linear *l, const Instruction *call, Instruction *const *operands,
+                                  Instruction *value);
 
 /* ---- outline.c ---- */
 

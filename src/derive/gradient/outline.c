@@ -24,7 +24,7 @@ enum {
   /* Threshold MAX_NEAR: no path in tests: a function of more instructions is differentiated as written. */
   MAX_NEAR = 4096,
   /* Threshold LOOP_STEPS: no path in tests: a loop that takes longer is differentiated as written. */
-  LOOP_STEPS = 1 << 22
+  LOOP_STEPS = 1 << 21
 };
 
 Computation *outlined(Computation *c, const char *name, Instruction *const *leaves, int leaf_count,

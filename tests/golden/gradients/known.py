@@ -108,6 +108,13 @@ case('nn.glu', jax.nn.glu, ROWS)
 case('nn.dot_product_attention', lambda x: jax.nn.dot_product_attention(x, 0.5 * x, x ** 2, is_causal=True),
      np.linspace(-1, 1, 24).reshape(1, 4, 2, 3))
 
+# Samples of the gamma distribution and what is made of them.
+KEY = jax.random.key(0)
+case('random-gamma', lambda a: jax.random.gamma(KEY, a), [1e-3, 0.3, 1.0, 2.5, 30.0, 1e4], SINGLE)
+case('random-loggamma', lambda a: jax.random.loggamma(KEY, a, (2, 3)), 0.7)
+case('random-beta', lambda a: jax.random.beta(KEY, a, 1.2), [0.3, 1.0, 2.5])
+case('random-gamma-of-batches', lambda a: jax.vmap(lambda k, a: jax.random.gamma(k, a, (2,)))(jax.random.split(KEY, 2), a), [0.7, 2.5])
+
 # tests/golden/gradients/special.py, whose programs are exports
 TESTED = 'betaln digamma entr erfinv factorial gammaln log_ndtr logit ndtri polygamma xlog1py xlogy zeta'.split()
 NOT_COMPARED = {
