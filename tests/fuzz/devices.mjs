@@ -41,7 +41,7 @@ const replicaMode = { channel: false, global: false };
 const crossMode = { channel: true, global: false };
 const flatMode = { channel: true, global: true };
 
-/** Lists of ids in which all are once, of any sizes. */
+/** Splits the ids into lists of random sizes. */
 function ragged(r, ids) {
   const lists = [];
   for (let rest = ids; rest.length;) {
@@ -276,7 +276,7 @@ ${computations.join('\n')}
 ENTRY main {\n${lines.join('\n')}\n  ROOT result = ${SHAPE} copy(${result})\n}`;
 }
 
-/** Even and odd replicas. */
+/** The ids of the even replicas, and those of the odd ones. */
 const halves = ({ replicas }) => [0, 1].map((parity) =>
   Array.from({ length: replicas }, (_, i) => i).filter((i) => i % 2 === parity));
 

@@ -40,7 +40,7 @@ export const FLOATS = ['f16', 'bf16', 'f32', 'f64'];
 export const FLOATS_8 = [
   'f8e5m2', 'f8e4m3', 'f8e3m4', 'f8e4m3fn', 'f8e4m3b11fnuz', 'f8e5m2fnuz', 'f8e4m3fnuz', 'f4e2m1fn',
 ];
-/** Of this type there are powers of two, and NaN: no zero, no signs. */
+/** The type whose values are powers of two and NaN; it has no zero and no sign. */
 export const POWERS = 'f8e8m0fnu';
 export const COMPLEX = ['c64', 'c128'];
 
@@ -57,7 +57,7 @@ export const companionTypes = (type) =>
 
 /** Integers and predicates: their bits are always decided. */
 export const DECIDED = Object.freeze({ lowest: 0, highest: 0, special: 0 });
-/** And yet nothing computes with them. */
+/** The domain of values whose bits are decided, but with which no rule computes. */
 export const MOVED_ONLY = Object.freeze({ ...DECIDED, tolerance: 'exact' });
 
 const formatOf = (type) => FORMATS[componentOf(type)];
@@ -82,7 +82,7 @@ export function isExact(type, lowest, highest) {
   return highest - lowest <= mantissa && highest < most;
 }
 
-/** The domain of a value that is one of these, by turns. */
+/** The union of domains. */
 export function union(type, domains) {
   const tolerances = [...new Set(domains.map((d) => d.tolerance).filter(Boolean))];
   if (tolerances.length > 1) return null;

@@ -28,7 +28,7 @@ function computationOf(b, name, operands, isTuple, root) {
 const call = () => (b, operands, _results, body) =>
   b.call(computationOf(b, 'called', operands, false, (inner, own) => inner.tuple(body(inner, own))), operands);
 
-/** One branch has the steps; others have them too, or zeros. */
+/** A conditional: one branch computes the steps; each other one computes them too, or gives zeros. */
 function conditional(random) {
   const count = random.between(1, 3), taken = random.between(0, count - 1);
   const same = numbersTo(count).map((k) => k === taken || random.chance(0.4));
@@ -153,7 +153,7 @@ export function encloseAll(program, random, construct) {
   program.rules.push('encloseAll');
 }
 
-/** Loops carry no dynamic array: they have the sizes of those that would be results, and their elements with zeros past these. */
+/** Loops carry no dynamic arrays: instead of such a result they carry its sizes, and its elements with zeros as padding. */
 function withSizes(program, members) {
   const used = new Set(members.flatMap(({ operands }) => operands));
   const dynamic = members.filter((step) => !used.has(step) && step.shape.isArray && step.shape.isDynamic);

@@ -64,10 +64,10 @@ async function run(golden, { disable, donates, threads }) {
 
 let [runs, wrong] = [0, 0];
 const names = (await clientOf(0)).optionalPasses;
-/** What some ways refuse: steps of the evaluator, and calls of the host. */
+/** Errors with which some ways refuse a program: too many steps for the evaluator, and calls of the host. */
 const REFUSED = /infeed|outfeed|callback|registerCustomCall|what is applied to elements|timeoutMs/;
 
-/** The evaluator takes a minute for each. */
+/** Cases that take the evaluator a minute each. */
 const SLOW = /sort\.many|topk\.many/;
 
 /** Runs a program in some ways. `run(way)` gives the difference, if there is one. */

@@ -30,7 +30,7 @@ export const UNWRITTEN = {
 
 const STRUCTURE = new Set(['parameter', 'constant', 'tuple', 'get-tuple-element']);
 
-/** Operations whose arrays are of any types: they have the class of each. Others have that of the first. */
+/** Operations whose arrays may have different types: each array's class counts. For other operations that of the first counts. */
 const CARRIES = new Set(['while', 'conditional', 'call']);
 const classesOf = (opcode, shape) => CARRIES.has(opcode)
   ? new Set(Array.from(shape.matchAll(/[a-z]\w*\[/g), ([array]) => classOf(array))) : [classOf(shape)];

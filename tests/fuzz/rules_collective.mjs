@@ -62,7 +62,7 @@ function allReduceTuple(p, random) {
   return takeElements(p, step);
 }
 
-/** Replicas that are in different branches meet there, on a channel. */
+/** A collective in several branches: replicas that took different ones meet on a channel. */
 function meeting(p, random) {
   const x = p.decided(TYPES);
   if (!x) return null;
@@ -96,7 +96,7 @@ function allGather(p, random) {
     b.allGather(a, dimension, together.size, options));
 }
 
-/** Vectors of any types: of more dimensions, XLA:CPU may mix up layouts. */
+/** Vectors of any types. XLA:CPU may mix up layouts of arrays with more dimensions. */
 function allGatherTuple(p, random) {
   const x = p.any(({ shape, domain }) =>
     !domain.tolerance && TYPES.includes(shape.elementType) && count(shape.dimensions) > 0,
@@ -110,7 +110,7 @@ function allGatherTuple(p, random) {
   return takeElements(p, step);
 }
 
-/** An array one of whose dimensions the group's size divides. */
+/** An array with a dimension that is a multiple of the group's size. */
 function divisible(p, random, size) {
   const x = p.decided(TYPES);
   if (!x || !x.shape.rank || !count(x.shape.dimensions)) return null;
@@ -144,7 +144,7 @@ function allToAll(p, random) {
     b.allToAll(a, dimension, concat, size, { replicaGroups: groups }));
 }
 
-/** One array for each of the group; XLA:CPU crashes where that is one. */
+/** One array for each replica of the group, which has at least two: XLA:CPU crashes with one. */
 function allToAllTuple(p, random) {
   const { groups, size } = randomGroups(p, random);
   const x = p.decided(TYPES);

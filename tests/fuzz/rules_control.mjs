@@ -51,7 +51,7 @@ function conditional(p, random) {
   });
 }
 
-/** Counts to a number that is data, changing an array each time. */
+/** A loop whose bound is data and that changes an array in each iteration. */
 function whileLoop(p, random) {
   const pair = pairWithChange(p, random);
   if (!pair) return null;
@@ -80,7 +80,7 @@ function whileLoop(p, random) {
   return elements[0];
 }
 
-/** Row i of `from` put into `into`, as a scan does. */
+/** Writes row i of `from` into `into`, as a scan does. */
 function withSlice(b, into, from, i) {
   const { dimensions } = from.shape;
   const zeros = dimensions.slice(1).map(() => b.constantR0(0, 's32'));

@@ -15,7 +15,7 @@ import { count, numbersTo } from './values.mjs';
 const MAX_ELEMENTS = 4000;
 const TYPES = ['pred', ...BYTES, ...FLOATS, 'f32', ...COMPLEX];
 const isDynamic = ({ shape }) => shape.isArray && shape.isDynamic;
-/** Where a bound is 1, XLA may forget the size; and it cannot import all that has no elements. */
+/** Whether XLA keeps all dynamic sizes. It may forget the size of a dimension whose bound is 1, and refuses arrays without elements. */
 const isSizable = ({ shape: { dimensions, dynamicDimensions } }) =>
   dynamicDimensions.every((dynamic, i) => dimensions[i] > (dynamic ? 1 : 0));
 
@@ -41,7 +41,7 @@ function setSize(p, x, size, dimension) {
 const sizeOf = (p, x, dimension) =>
   p.add('get-dimension-size', [x], DECIDED, (b, [a]) => b.getDimensionSize(a, dimension));
 
-/** A dynamic array that there is, or a new one. */
+/** Returns a dynamic array of the program, or a new one. */
 function sized(p, random, types = TYPES, accepts = () => true) {
   const found = p.steps.filter((step) => isDynamic(step) && isSizable(step) &&
     !step.domain.tolerance && types.includes(step.shape.elementType) && accepts(step));
@@ -84,7 +84,7 @@ function dynamicMap(p, random) {
   });
 }
 
-/** With a scalar, or with a vector along one of the dimensions. */
+/** A binary operation with a scalar, or with a vector along one of the dimensions. */
 function dynamicBroadcasting(p, random) {
   const x = sized(p, random, [...BYTES, 'f32', 'f64']);
   if (!x) return null;
@@ -133,7 +133,7 @@ function dynamicReverse(p, random) {
   return x && p.add('reverse', [x], moved(x), (b, [a]) => b.rev(a, dimensions));
 }
 
-/** Dimensions of dynamic size whole, parts of others. */
+/** A slice that takes dimensions of dynamic size whole, and parts of others. */
 function dynamicParts(p, random) {
   const x = sized(p, random);
   if (!x) return null;
@@ -174,7 +174,7 @@ function dynamicConcatenate(p, random) {
   return p.add('concatenate', operands, result, (b, ops) => b.concatInDim(ops, along));
 }
 
-/** Two dimensions become one, or a static one two, or there is one more of size 1. */
+/** A reshape: merges two dimensions, splits a static one, or adds one of size 1. */
 function dynamicReshape(p, random) {
   const x = sized(p, random, TYPES, hasOne);
   if (!x) return null;
@@ -195,7 +195,7 @@ function dynamicReshape(p, random) {
 
 /* ---- Indices ---- */
 
-/** Rows of a static array, as many as there are indices. */
+/** Gathers rows of a static array, one for each index. */
 function dynamicGather(p, random) {
   const indices = sized(p, random, ['s32', 's64', 'u8'], ({ shape }) => shape.rank < 3);
   const x = p.decided();
@@ -212,7 +212,7 @@ function dynamicGather(p, random) {
     b.gather(a, i, numbers, [1, ...row]));
 }
 
-/** Rows added to those of a static array, as many as there are indices. */
+/** Scatters rows into a static array by adding, one for each index. */
 function dynamicScatter(p, random) {
   const type = random.pick(['s32', 'u8', 's64', 'u16']);
   const [rows, columns, most] = [random.between(1, 6), random.between(1, 4), random.between(1, 8)];

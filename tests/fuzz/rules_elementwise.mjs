@@ -7,7 +7,7 @@ import {
 } from './domain.mjs';
 import { randomChange } from './scalars.mjs';
 
-/** A NaN that passes through arithmetic keeps neither sign nor payload. */
+/** Drops the sign and payload of NaNs: arithmetic decides neither. */
 export const computed = (d) => (d.special ? { ...d, special: 2 } : d);
 
 const ALL_FLOATS = [...FLOATS, ...FLOATS_8];
@@ -59,9 +59,9 @@ function unary(p, random) {
     unfolded(b, a, x.shape.elementType)));
 }
 
-/* ---- What XLA:CPU folds of constants to other bits than it computes of operands ---- */
+/* ---- Operations whose bits differ in XLA:CPU between constant folding and execution ---- */
 
-/** It is asked in words for which both are one, that of operands: for these operands, and the others as they are. */
+/** Expressions for XLA in place of operations that it folds wrongly; both give the same results. */
 const UNFOLDED = {
   // Folded, all but zeros are NaN (seed 311753).
   round: roundedWide('round'),
@@ -238,7 +238,7 @@ function convert(p, random) {
 
 const BITS = [...INTEGERS, ...ALL_FLOATS, POWERS];
 
-/** Any bits may result: floats that come from it are only moved. */
+/** The result may have any bits, so floats made from it are only moved, never computed with. */
 function bitcast(p, random) {
   const x = p.any(({ shape, domain }) => !domain.tolerance && domain.special < 2 &&
     BITS.includes(shape.elementType));
@@ -265,7 +265,7 @@ function reducePrecision(p, random) {
 
 /* ---- A user's computation ---- */
 
-/** Of integers narrower than a byte, XLA:CPU computes some in their bits and some in eight. */
+/** XLA:CPU computes some integers narrower than a byte in their own width, and some in eight bits. */
 function map(p, random) {
   const x = p.decided(['pred', ...BYTES, 'f16', 'f32', 'f64', ...COMPLEX]);
   if (!x) return null;

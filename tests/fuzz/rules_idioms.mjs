@@ -10,7 +10,7 @@ import { contraction } from './rules_reduction.mjs';
 import { binaryComputation, identity, randomChange } from './scalars.mjs';
 import { numbersTo } from './values.mjs';
 
-/** Of functions that both sides approximate, of numbers up to 16: several of them, one after the other. */
+/** The tolerance of chains of functions that both sides approximate, for numbers up to 16. */
 const approximate = (type) => ({
   lowest: -1000, highest: 1000, special: 2, tolerance: type === 'f64' ? 'abs 1e-9 rel 1e-9' : 'abs 2e-5 rel 2e-5',
 });
@@ -64,7 +64,7 @@ function quantisedProduct(p, random) {
   });
 }
 
-/** Images of many features, by kernels of their own or of groups, in both orders of dimensions. */
+/** Convolutions of images of many features: depthwise or in groups, in both orders of dimensions. */
 function features(p, random) {
   const type = random.pick(['f32', 'f32', 'f64', 's32', 'bf16']), isDepthwise = random.chance(0.5);
   const inputs = random.pick([3, 4, 5, 8, 15, 16, 17, 24]), outputs = isDepthwise ? inputs : random.pick([4, 8, 16, 17]);
@@ -81,7 +81,7 @@ function features(p, random) {
     isFirst ? 'bf01_oi01->bf01' : 'b01f_01io->b01f', { featureGroupCount: groups }));
 }
 
-/** Along the last dimension: with or without its maximum, which may be clamped. */
+/** A softmax along the last dimension, with or without subtracting the maximum, which may be clamped. */
 function softmax(p, random) {
   const type = random.pick(['f32', 'f32', 'f64']), dimensions = [random.between(1, 40), random.between(1, 40)];
   const x = p.fresh(type, dimensions, 'normal'), [withMaximum, clamped, isLog] = [0.7, 0.3, 0.2].map((c) => random.chance(c));
@@ -96,7 +96,7 @@ function softmax(p, random) {
   });
 }
 
-/** As people spell it, and x times it. */
+/** The logistic function by its formula, and x times it. */
 function sigmoid(p, random) {
   const type = random.pick(['f32', 'f64']), way = random.between(0, 3);
   const x = p.fresh(type, [random.between(1, 70)], 'normal');
@@ -107,7 +107,7 @@ function sigmoid(p, random) {
   });
 }
 
-/** Keys that the comparator computes of one element. */
+/** A sort whose comparator compares functions of the elements. */
 function sortByComputed(p, random) {
   const type = random.pick(['s32', 'u8', 's64', 'u16']), x = p.fresh(type, [random.between(1, 4), random.between(1, 90)]);
   const payload = p.like(x, random.pick(['f32', 's32', 'u8'])), change = randomChange(random, type), method = random.pick(['lt', 'gt', 'le']);
@@ -120,7 +120,7 @@ function sortByComputed(p, random) {
   return takeElements(p, step);
 }
 
-/** Of 64 and more. */
+/** A top-k of lines of 70 to 700 elements. */
 function largeTopK(p, random) {
   const type = random.pick(['s32', 'f32', 'u8']), n = random.between(70, 700), k = random.between(1, n);
   const x = p.fresh(type, [random.between(1, 3), n], 'whole');

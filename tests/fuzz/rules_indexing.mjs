@@ -13,7 +13,7 @@ const fits = (dimensions) => count(dimensions) <= MAX_ELEMENTS;
 
 const INDEX_TYPES = ['s32', 's32', 's64', 'u32', 's8', 'u8', 's16', 'u64'];
 
-/** XLA compares with the bounds in the type of the indices: it must hold them. */
+/** Types that hold all indices. XLA compares indices with the bounds in the indices' type. */
 const indexType = (random, dimensions) =>
   random.pick(dimensions.every((n) => n < 120) ? INDEX_TYPES : ['s32', 's64', 'u32', 'u64']);
 
@@ -169,7 +169,7 @@ function replacing(b, types) {
   return inner.build(updates.length === 1 ? updates[0] : inner.tuple(updates));
 }
 
-/** A loop that puts row after row where data says, as a scan or a paged cache does. */
+/** A loop that writes one row in each iteration, at an index that is data, as a scan or a paged cache does. */
 function updateLoop(p, random) {
   const x = p.any(({ shape }) => shape.rank > 0 && shape.dimensions[0] > 0);
   if (!x) return null;

@@ -9,7 +9,7 @@ const sizes = (random, low, high, rank) => numbersTo(rank).map(() => random.betw
 const bounded = (error) =>
   ({ lowest: -1000, highest: 1000, special: 2, tolerance: `abs ${error} rel 0` });
 
-/** n terms of magnitude up to 16: in each of log2(n) + 3 stages, an error of a last place. */
+/** The error of a transform of n numbers up to 16: one unit in the last place in each of log2(n) + 3 stages. */
 function fft(p, random) {
   const kind = random.pick(['FFT', 'IFFT', 'RFFT', 'IRFFT']);
   const double = random.chance(0.4);
@@ -26,7 +26,7 @@ function fft(p, random) {
   return p.add('fft', [x], result, (b, [a]) => b.fft(a, kind, length));
 }
 
-/** Diagonally dominant, so well conditioned: 16n + 8 on the diagonal, others below 8. */
+/** A diagonally dominant matrix, which is well conditioned: 16n + 8 on the diagonal, other elements below 8. */
 function wellConditioned(p, type, batch, n) {
   const step = p.fresh(type, [...batch, n, n], 'quarters');
   for (const { data } of step.literals) {

@@ -99,7 +99,7 @@ function collective(p, random, type) {
   return (b, x) => b.allReduce(x, binaryComputation(b, type, method), { replicaGroups: [] });
 }
 
-/** A number that does not change, from an array that no step changes. */
+/** Returns a loop-invariant scalar, made from an array that no step changes. */
 const withInvariant = (b, x, y, { same }) => {
   const most = reduceAll(b, b.tanh(same), 'max', 'f32');
   const isMore = b.gt(most, b.constantR0(0.5, 'f32'));
@@ -159,7 +159,7 @@ function branchOn(b, state, predicate, yes, no) {
 
 /* ---- Conditions ---- */
 
-/** `(b, state) => pred[]`. Replicas that meet in the loop must agree: they ask for the count alone. */
+/** `(b, state) => pred[]`: the loop's condition. Where replicas meet in the loop it compares the count alone, so that they agree. */
 function randomTerm(p, random, type, dimensions) {
   const limit = random.between(0, MAX_ITERATIONS);
   const byCount = (b, { i }) => b.lt(i, number(b, limit));
@@ -311,7 +311,7 @@ function scanLoop(p, random) {
   return takeElements(p, step);
 }
 
-/** The same as one operation. */
+/** The same as one `scan` operation. */
 function scan(p, random) {
   const plan = scanned(p, random);
   if (!plan) return null;
@@ -327,7 +327,7 @@ function scan(p, random) {
   return takeElements(p, step);
 }
 
-/** A call of the host, by itself. */
+/** A single call of the host. */
 function hostCall(p, random) {
   const x = p.any(), asReshaped = random.chance(0.5);
   return x && p.add('custom-call', [x], moved(x), (b, [a]) => reversedByHost(b, a, { asReshaped }), (b, [a]) => reversedByHost(b, a, { isAsked: true }));

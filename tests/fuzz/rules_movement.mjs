@@ -9,7 +9,7 @@ import {
 const MAX_ELEMENTS = 6000;
 const fits = (dimensions) => count(dimensions) <= MAX_ELEMENTS;
 
-/** A parameter of one element, to pad with. */
+/** A scalar parameter, the padding value. */
 function filler(p, x) {
   const { elementType } = x.shape;
   return p.fresh(elementType, [], x.domain.special || x.domain.tolerance ? undefined : 'whole');
@@ -158,7 +158,7 @@ function sort(p, random) {
   return takeElements(p, step);
 }
 
-/** By the first key; where it is equal by the next, each in its own direction; then anything. */
+/** A comparison by several keys, each in its own direction; elements that are equal in all keys may come in any order. */
 function sortByKeys(p, random) {
   const x = p.decided(SORTED);
   if (!x || !x.shape.rank || x.domain.special === 2) return null;

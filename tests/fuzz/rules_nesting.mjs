@@ -37,7 +37,7 @@ function unpack(b, tree, op, values = []) {
 
 /* ---- Plans: what happens to the arrays ---- */
 
-/** The arrays are `alike` ones, which a plan may exchange and combine, and then a counter. */
+/** The state: arrays of one type and shape, which a plan may exchange and combine, then a counter. */
 function randomPlan(random, type, alike, depth) {
   const kinds = ['change', 'change', 'exchange', 'count'];
   if (depth < DEEPEST) kinds.push('while', 'conditional', 'call', 'sequence', 'sequence');
@@ -105,7 +105,7 @@ function branch(b, { tree, branches }, values, round) {
   return parts(unpack(b, tree, result))[0];
 }
 
-/** As often as the last bits of the counter say, or until the counter says so. */
+/** A loop whose number of iterations is the counter's last bits, or that ends at a value of the counter. */
 function loop(b, { tree, body, stops }, values) {
   const times = b.and(values.at(-1), b.constantR0(MAX_TIMES, 's32'));
   const state = pack(b, tree, [...values, b.constantR0(0, 's32'), times]);

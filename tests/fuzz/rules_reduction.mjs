@@ -37,7 +37,7 @@ function reduce(p, random) {
       a, b.constantLiteral(init), binaryComputation(b, type, how.method), reduced));
 }
 
-/** The largest and where it is first, as an arg max has it: in any order the same. */
+/** The maximum and its first index (arg max), which no order of the reduction changes. */
 function argMax(p, random) {
   const x = p.decided([...BYTES, 'f32', 'f64']);
   if (!x || !x.shape.rank || x.domain.special) return null;
@@ -57,7 +57,7 @@ function argMax(p, random) {
   return takeElements(p, step);
 }
 
-/** Several arrays at once by laws that any order satisfies; integers by laws of their own. */
+/** A reduction of several arrays, by functions whose result does not depend on the order. */
 function reduceByLaws(p, random) {
   const operands = companions(p, random);
   if (!operands) return null;
@@ -80,7 +80,7 @@ function companions(p, random) {
   return operands;
 }
 
-/** Laws for `count` elements of each operand; coupled if the first is something to be larger by. */
+/** The functions that reduce `count` elements of each operand. They are coupled if the first operand has an order. */
 function lawsOf(random, operands, count) {
   const laws = operands.map(({ shape, domain }) =>
     randomLaw(random, shape.elementType, domain, count));
@@ -146,7 +146,7 @@ function reduceWindowByLaws(p, random) {
       ops, inits, computation, w.window, w.strides, w.base, w.holes, w.padding));
 }
 
-/** Running sums, as JAX writes them: a window over all that came before. */
+/** Cumulative sums as JAX writes them: a window over all earlier elements. */
 function cumulative(p, random) {
   const x = p.decided(NUMBERS);
   if (!x || !x.shape.rank) return null;
@@ -164,7 +164,7 @@ function cumulative(p, random) {
       window, ones, ones, ones, padding));
 }
 
-/** Between equals XLA:CPU takes the one that is first in a layout of its choice: so, no equals. */
+/** All elements differ: among equal ones, XLA:CPU takes the first one in a layout of its choice. */
 function selectAndScatter(p, random) {
   const type = random.pick(['s32', 's64', 'u32', 's16', 'f32', 'f64']);
   const dimensions = randomDimensions(random, random.between(1, 4)).map((n) => n || 1);
@@ -244,7 +244,7 @@ function dot(p, random) {
     b.dotGeneral(l, r, numbers, { preferredElementType }));
 }
 
-/** Matrices of more than one block of the kernels. */
+/** A product of matrices that are larger than a block of the kernels. */
 function bigDot(p, random) {
   const type = random.pick(['f32', 'f32', 'f32', 'f64', 's32']);
   const [m, k, n] = [random.between(1, 70), random.between(1, 70), random.between(1, 70)];

@@ -54,7 +54,7 @@ function takeRows(b, x, replicas, rows) {
   return b.reshape(result, [rows[0].length, ...dimensions]);
 }
 
-/** Of a table, the row of the replica that asks. */
+/** Returns the row of a table for the replica that runs it. */
 function ownRow(b, table) {
   const [height, width] = [table.length, table[0].length];
   const all = b.constantLiteral(Literal.from(table, `s32[${height},${width}]`));
@@ -86,7 +86,7 @@ function collectiveBroadcast(p, random) {
     (b, [a]) => b.reshape(takeRows(b, a, p.replicas, sources), a.shape.dimensions));
 }
 
-/** By any law, not only the few that XLA:CPU knows; its maximum of replicas passes over NaN. */
+/** An all-reduce by any computation. XLA:CPU has few of them, and its maximum of replicas ignores NaN. */
 function allReduceByLaw(p, random) {
   const x = sendable(p);
   if (!x || x.domain.special) return null;
@@ -154,7 +154,7 @@ function raggedAllToAll(p, random) {
 
 /* ---- Ragged products ---- */
 
-/** Rows of the left in groups, each with a matrix of its own; or columns, which add up apart. */
+/** A ragged dot: groups of rows of the left operand, each times its own matrix; or groups of columns, added up separately. */
 function raggedDot(p, random) {
   const type = random.pick(['s32', 'u8', 's64', 'f32', 'f64', 'f16']);
   const [m, k, n, groups] = [9, 6, 5, 4].map((most) => random.between(1, most));

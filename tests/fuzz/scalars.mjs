@@ -28,7 +28,7 @@ export function reducer(random, type, domain, count) {
   return { method: random.pick(['max', 'min']), domain };
 }
 
-/** XLA may add the initial value as often as it likes: only an identity decides the result. */
+/** Initial values are identities: XLA may add an initial value several times. */
 export function identity(type, method) {
   const { limits, bits, kind } = ELEMENT_TYPES.get(type);
   const value = {
@@ -81,7 +81,7 @@ export function lawsComputation(b, types, laws) {
     laws.map((law, i) => law.apply(inner, xs[i], ys[i])));
 }
 
-/** The first law is the maximum: of what goes with it, the larger takes its own, equals merge. */
+/** The first function is the maximum. The other values come from the larger side; for equal ones they are combined. */
 export function coupledComputation(b, types, laws) {
   return pairsComputation(b, types, (inner, xs, ys) => {
     const [larger, smaller] = [inner.gt(xs[0], ys[0]), inner.lt(xs[0], ys[0])];

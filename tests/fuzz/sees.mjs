@@ -15,7 +15,7 @@ import { buildModule } from './program.mjs';
 import { HOST_TARGET, reverseElements } from './rules_loops.mjs';
 import { leafOf } from './run.mjs';
 
-/** These are no rewrites, or have no results. */
+/** Steps that are no rewrites, or that have no results. */
 const NOT_WRONG = ['in-place', 'row-groups', 'regions', 'large-chunks', 'kernel-nothing'];
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: '1' } },
@@ -37,7 +37,7 @@ async function resultsOf(module, { replicas, literals }) {
   }
 }
 
-/** Whether the results with a wrong step are others. */
+/** Whether the results differ while a step is wrong. */
 async function isSeen(step, module, job, wanted) {
   put(step);
   try {

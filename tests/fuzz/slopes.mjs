@@ -18,7 +18,7 @@ import { argument, flat } from '../support/from_jax.mjs';
 const SCRIPT = fileURLToPath(new URL('slopes.py', import.meta.url));
 const PYTHON = process.env.PYTHON ?? fileURLToPath(new URL('../../build/venv/bin/python', import.meta.url));
 const LIMIT = { timeoutMs: 20_000 };
-/** Rounding of f64 in a few hundred operations; and of differences of order 4. */
+/** Tolerances: rounding of f64 in a few hundred operations, and errors of differences of order 4. */
 const TOLERANCE = 1e-9, DIFFERENCE_TOLERANCE = 1e-5;
 
 const number = (value) => (typeof value === 'string' ? Number(value.replace('inf', 'Infinity')) : value);
@@ -77,7 +77,7 @@ async function differences(client, module, at, tangents) {
 
 const product = (x, y) => x.reduce((sum, value, i) => sum + value * y[i], 0);
 
-/** Compares slopes at a point nearby with finite differences, in both directions. A NaN is that of a pole, as 0 may stay 0. */
+/** Compares slopes at a point nearby with finite differences, in both directions. NaN is allowed: an operand that stays 0 may be at a pole. */
 async function againstDifferences(client, modules, { near, tangents, cotangents }) {
   const got = (await run(client, modules.jvp, [...near, ...tangents])).slice(-cotangents.length).flat();
   const wanted = (await differences(client, modules.module, near, tangents)).map((value, i) => (Number.isNaN(got[i]) ? NaN : value));

@@ -24,7 +24,7 @@ export function spell(text, spelling) {
   return spelling.layouts ? withLayouts(random, written) : written;
 }
 
-/** Each array in a layout of its own, also where XLA would want two to be the same. */
+/** Gives each array a random layout, also where XLA prefers equal ones. */
 function withLayouts(random, text) {
   return text.replace(/(\w\[[\d,<=]*\])\{([\d,]+)\}/g, (_, array, layout) =>
     `${array}{${random.shuffle(layout.split(','))}}`);
@@ -55,10 +55,10 @@ function withVectors(text) {
 /* ---- Asynchronous forms ---- */
 
 const INSTRUCTION = /^ {2}(ROOT )?([\w.-]+) = (\(.*?\)|\S+) ([a-z][\w-]*)\((\(.*\)|[^()]*)\)(.*)$/;
-/** Any line that defines a value: constants of complex numbers are not read as INSTRUCTION. */
+/** Matches any line that defines a value; INSTRUCTION does not match constants of complex numbers. */
 const DEFINITION = /^ {2}(?:ROOT )?([\w.-]+) = (\(.*?\)|\S+) /;
 const COMPUTATION = /^(ENTRY )?([\w.-]+) (\(.*\) )?\{$/;
-/** Computations of instructions that run one by one, not of elements. */
+/** Finds computations whose instructions run one by one; others apply to elements. */
 const RUNS = /^(fuzz|body|again|branch_\d|called|update)[.\d]*$/;
 const NEVER = [
   'parameter', 'constant', 'tuple', 'get-tuple-element', 'after-all', 'set-dimension-size',

@@ -46,7 +46,7 @@ function manyDimensions(random) {
 export const numbersTo = (n) => Array.from({ length: n }, (_, i) => i);
 export const count = (dimensions) => dimensions.reduce((product, size) => product * size, 1);
 
-/** Where a flavour's finite values lie: lowest, highest, special as in a domain. */
+/** The range of a flavour's finite values: lowest, highest and special as in a domain. */
 const FLAVOURS = {
   whole: () => [0, 3, 0],
   nonzero: () => [0, 3, 0],
