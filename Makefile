@@ -78,14 +78,15 @@ WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) $(if $(CHECKED),-DXLA_CHECKS) -msimd128 -W
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
 CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
 
-# Natively, SIMDe gives wasm_simd128.h's functions, under their own names: SIMD_HEADER stands in for
-# the compiler's header of that name, and adds what Debian's SIMDe lacks.
+# Native builds take the functions of wasm_simd128.h from SIMDe. SIMD_HEADER replaces the compiler's header of that name and
+# adds the functions that Debian's SIMDe lacks.
 SIMD_HEADER := $(B)/include/wasm_simd128.h
 NATIVE_CFLAGS := $(CFLAGS) -I$(dir $(SIMD_HEADER)) -DSIMDE_ENABLE_NATIVE_ALIASES= \
   -gline-tables-only -O1 -fno-omit-frame-pointer -pthread -Wno-psabi -DXLA_CHECKS
 # lld links in half the time of GNU ld.
 NATIVE_LDFLAGS := -fuse-ld=lld -Wl,--build-id=none
-# These functions return scalars by value. The check for uses of returned frames takes a third of the evaluator's time.
+# These functions return scalars by value, so a check for uses of returned frames finds nothing in them. It takes a third of
+# the evaluator's time.
 BY_VALUE := reference/% hlo/scalar/% value/%
 CFLAGS_native = $(NATIVE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
   $(if $(filter $(BY_VALUE),$*),-fsanitize-address-use-after-return=never)
@@ -116,7 +117,7 @@ $(VENV)/stamp: tests/golden/requirements.txt
 	$(Q)$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $<
 	$(Q)touch $@
 
-# JAX without the real jaxlib, for ours.
+# JAX with our jaxlib instead of the real one.
 JAX_VENV := $(B)/python/venv
 $(JAX_VENV)/stamp: python/tests/requirements.txt | $(TOOLCHAIN)/browser.stamp
 	@echo "  VENV    $(JAX_VENV)"
@@ -130,13 +131,13 @@ $(JAX_VENV)/stamp: python/tests/requirements.txt | $(TOOLCHAIN)/browser.stamp
 VARIANTS := threads single native native-tsan
 objects = $(patsubst src/%.c,$(B)/obj/$(1)/%.o,$(2))
 OBJECTS_threads := $(call objects,threads,$(WASM_SOURCES))
-# The same code is in both cores, but for these files: atomic operations work in memory that is not shared, too.
+# Both cores share all objects but these, since atomic operations also work in memory that is not shared.
 OWN_single := $(patsubst %,src/%.c,base/host/lock base/host/wasm base/scope kernels/contraction/inner/fused runtime/scheduler)
 OBJECTS_single := $(call objects,single,$(OWN_single)) $(call objects,threads,$(filter-out $(OWN_single),$(WASM_SOURCES)))
 OBJECTS_native := $(call objects,native,$(NATIVE_SOURCES))
 OBJECTS_native-tsan := $(call objects,native-tsan,$(NATIVE_SOURCES))
 
-# emcc starts Python for each file; these are clang with the flags that emcc would give it. emcc links.
+# Clang with the flags that emcc would give it, as emcc starts Python for each file. emcc links.
 CC_threads := $(B)/toolchain/bin/cc-threads
 CC_single := $(B)/toolchain/bin/cc-single
 CC_native := $(NATIVE_CC)
@@ -163,7 +164,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call compile,$(v))))
 
 # The loops for engines with fused multiply-add: a module inside the module (src/kernels/contraction/inner/fused.c).
-# It calls nothing and has no memory of its own; so it has no globals, nor a stack.
+# It calls no function and has no memory of its own, so it has neither globals nor a stack.
 WASM_LD := $(shell command -v wasm-ld-19 || command -v wasm-ld || echo wasm-ld-19)
 LD_FUSED_threads := --shared-memory --max-memory=4294967296
 define fused
@@ -176,23 +177,23 @@ $(B)/obj/$(1)/kernels/contraction/inner/fused.o: $(B)/obj/$(1)/fused.wasm
 endef
 $(foreach v,threads single,$(eval $(call fused,$(v))))
 
-# Changes when a source file comes or goes, so that all links are made again.
+# A list of the sources. It changes when a source file is added or removed; then all links are made again.
 $(B)/obj/sources: FORCE
 	@mkdir -p $(@D)
 	@echo '$(SOURCES)' | cmp -s - $@ || echo '$(SOURCES)' > $@
 
 # --- linking: WebAssembly --------------------------------------------------------------------------
 
-# --stack-first: a stack that overflows traps, instead of writing over static data.
-# noExitRuntime must stay: without it, the first message of a worker's would end the runtime.
+# --stack-first: a stack overflow traps instead of overwriting static data.
+# noExitRuntime: without it, the first message from a worker ends the runtime.
 # -lexports.js keeps the exports' C names, by which generated modules import them.
 comma := ,
 EMPTY :=
 list = $(subst $(EMPTY) $(EMPTY),$(comma),$(strip $(1)))
 RUNTIME_METHODS := HEAPU8 wasmMemory stackSave stackRestore stackAlloc
 MODULE_OPTIONS := noExitRuntime locateFile wasmBinary instantiateWasm wasmMemory print printErr
-# (One-caller functions left as they are, --one-caller-inline-max-function-size=100, are 8 % less for an engine to
-# compile before a first result; but sorts take 1.2 times, even with 1000.)
+# Measured: with --one-caller-inline-max-function-size=100 an engine compiles 8 % less before the first result, but sorts take
+# 1.2 times as long, even with 1000.
 LDFLAGS := -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node --no-entry \
   -sALLOW_MEMORY_GROWTH -sIMPORTED_MEMORY -sMAXIMUM_MEMORY=4GB -sALLOW_TABLE_GROWTH -sSTACK_SIZE=1MB \
   -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -sWASM_BIGINT -sEXPORTED_FUNCTIONS=_malloc,_free \
@@ -217,8 +218,8 @@ $(WHEEL): $(WHEEL_CORE) $(FOR_NODE) $(shell find python/jaxlib python/tools -nam
 	$(Q)python3 python/tools/wheel.py $(B)/python $(B)/python/core
 	$(Q)touch $@
 
-# What a page loads to run Python: npm's Pyodide, JAX and jaxlib with bytecode. It has NumPy if `make pyodide` made it;
-# else that comes from Pyodide's distribution, as all other packages do.
+# The files that a page loads to run Python: npm's Pyodide, JAX and jaxlib with bytecode; NumPy, if `make pyodide` made it.
+# Other packages come from Pyodide's distribution.
 PYTHON_PAGE := $(B)/python/page/pyodide-lock.json
 python-page: $(PYTHON_PAGE)
 $(PYTHON_PAGE): $(wildcard python/pyodide/pack.py python/pyodide/*.mjs) $(B)/python/wheels/stamp $(WHEEL) $(wildcard $(B)/python/pyodide/*.whl)
@@ -241,11 +242,10 @@ $(FOR_NODE): $(shell find bindings -name '*.mjs' -o -name '*.d.ts') | $(NODE_MOD
 	@mkdir -p $(dir $(FOR_PAGES))
 	$(Q)node bindings/tools/bundle.mjs $(@D) $(FOR_PAGES)
 
-# Linked elsewhere and moved, so that a reader of the build never sees glue and WebAssembly
-# that do not fit together. Linked with -O2, since -O3 inlines once more, which costs 10 kB of the
-# download and gives nothing (212 operations: 1.003); -Oz brings a libc that copies byte by byte, and
-# is only the last pass therefore (2 kB less, 1.00). Data keep their zeros, which compress to less than
-# the code that would fill in others (0.6 kB).
+# The link goes to another folder and is then moved, so that glue and WebAssembly in build/dist always fit together.
+# It uses -O2: -O3 inlines once more, which costs 10 kB of the download for no speed (212 operations: 1.003).
+# -Oz is only the last pass (2 kB less, 1.00), as it would link a libc that copies byte by byte.
+# Zeros stay in the data: they compress to 0.6 kB less than the code that would write the other bytes.
 $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: bindings/host/library.js \
     bindings/tools/glue.mjs bindings/tools/order.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
@@ -256,7 +256,7 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
 
-# python/tools/left_out has what stands for these.
+# python/tools/left_out replaces these.
 LEFT_OUT := derive/% hlo/text/parser_instruction.o $(patsubst %,rewrite/dynamic/%.o,arithmetic control dimensions dynamic padding sizes)
 $(WHEEL_CORE): $(wildcard python/tools/left_out/*.c) $(filter-out $(LEFT_OUT:%=$(B)/obj/threads/%),$(OBJECTS_threads)) \
     bindings/host/library.js bindings/tools/glue.mjs bindings/tools/order.mjs | $(NODE_MODULES)
@@ -313,7 +313,7 @@ $(TSAN_TESTS): $(B)/native-tsan/%: tests/native/%.c $(NATIVE_HEADERS) $(filter-o
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(CC_native-tsan) $(CFLAGS_native-tsan) $(NATIVE_LDFLAGS) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@
 
-# libFuzzer wants everything compiled for it.
+# libFuzzer needs all sources compiled with its flags.
 PARSER_SOURCES := $(filter-out src/base/host/wasm.c,$(filter $(patsubst %,src/%/%,base value hlo),$(SOURCES)))
 $(B)/native/fuzz-parse: tests/fuzz/parse.c $(PARSER_SOURCES) $(TOOLS_native)
 	@mkdir -p $(@D)
@@ -348,7 +348,7 @@ $(SITE): $(DIST) $(PYTHON_PAGE) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCE
 
 # `tested` builds what the tests need. TESTS=tests/core/sort.test.mjs runs only that file. The first reporter tells last what
 # failed; the other writes how long files took.
-# (One file more than there are cores took 983 s instead of 897.)
+# Measured: with one more file at a time than there are cores, 983 s instead of 897.
 TESTS ?= $(wildcard tests/*/*.test.mjs)
 tested: build site native native-tsan wheel python-page $(FAULTY_CORE) $(JAX_VENV)/stamp $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 test: tested
@@ -377,7 +377,7 @@ jax-suite: build
 	$(if $(DIR),,$(error jax-suite needs a folder of captured programs: make jax-suite DIR=...))
 	@node tests/support/jax_suite.mjs $(DIR) $(ARGS)
 
-# What it compares with is installed for it alone.
+# Installs the packages that only the benchmarks compare with.
 PEERS := $(B)/bench/node_modules/.package-lock.json
 $(PEERS): tests/bench/package.json tests/bench/package-lock.json
 	@echo "  NPM     $(@D) (onnxruntime-web, tfjs, jax-js, wllama)"
@@ -446,11 +446,11 @@ reduce: build
 	$(if $(MODULE),,$(error reduce needs a program: make reduce MODULE=program.hlo CHECK='command that sees the fault'))
 	@node tests/reduce/reduce.mjs $(MODULE) $(if $(CHECK),--check '$(CHECK)') $(ARGS)
 
-# What the fast tests see: FILES='src/plan/fusible.c src/compile' are changed, COUNT times, drawn by SEED.
+# Counts the changes to the core that the fast tests notice: COUNT changes in FILES='src/plan/fusible.c src/compile', by SEED.
 mutants: $(DIST) $(B)/node/index.mjs
 	@node tests/mutants/mutants.mjs $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(FILES),--files '$(FILES)') $(ARGS)
 
-# Old faults, put back one at a time: which test of make check sees each, and how soon.
+# Puts old faults back, one at a time, and tells which test of make check fails, and how soon.
 old-faults: $(DIST) $(B)/node/index.mjs
 	@node tests/mutants/old_faults.mjs --tests '$(CHECK_TESTS)' $(if $(ONLY),--only '$(ONLY)')
 
@@ -489,13 +489,12 @@ lint-format: $(TOOLCHAIN)/lint.stamp
 format: $(TOOLCHAIN)/lint.stamp
 	$(Q)clang-format-19 -i $(C_FILES)
 
-# One file at a time, so that they run side by side and only changed files are checked again. A native object is newer if
-# one of its headers has changed.
+# Each file is a target, so that files run side by side and only changed ones are checked again. They depend on native objects,
+# which are newer if a header has changed.
 # wasm.c includes Emscripten's headers; Emscripten's own clang checks it.
 TIDY := $(patsubst src/%.c,$(B)/tidy/%.ok,$(NATIVE_SOURCES))
-# The analyzer follows a function's paths for 10,000 states; by itself it takes 225,000. With all its checks on, also those
-# that .clang-tidy switches off, that is 45 reports about paths instead of 60 for 50,000 states, in 30 % of their time
-# (2026-11-27).
+# The analyzer follows a function's paths for 10,000 states; its default is 225,000. Measured with all checks on: 45 reports
+# about paths, and 60 with 50,000 states, which take 3.3 times as long (2026-11-27).
 TIDY_CFLAGS := $(filter-out -gline-tables-only -O1,$(NATIVE_CFLAGS))
 TIDY_EFFORT := -Xclang -analyzer-config -Xclang max-nodes=10000
 lint-tidy: $(TIDY)

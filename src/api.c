@@ -5,6 +5,7 @@
 #include "base/host/platform.h"
 #include "base/scope.h"
 #include "base/step.h"
+#include "compile/mesh_choice.h"
 #include "derive/batch/batch.h"
 #include "derive/gradient/functions.h"
 #include "derive/gradient/gradient.h"

@@ -16,6 +16,7 @@
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
+/* Threshold MAX_INPUTS: no path: arguments of the native program. */
 enum { MAX_INPUTS = 256 };
 
 typedef struct Options {

@@ -4,6 +4,7 @@ import { h, select } from '../shared/dom.mjs';
 import { keepDrawn } from '../shared/draw.mjs';
 import { whole } from '../shared/format.mjs';
 import { connect } from '../shared/rpc.mjs';
+import { startWorker } from '../shared/start_worker.mjs';
 import { colour } from '../shared/theme.mjs';
 import SOURCE from './program.mjs?raw';
 import { CURVE, POINTS } from './program.mjs';
@@ -36,7 +37,7 @@ class Fit {
     this.curve = null;
     this.chosen = -1;
     this.said = -Infinity; /* when the figures were written */
-    this.worker = connect(new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
+    this.worker = connect(startWorker('fit'));
     this.worker.on('fit', (told) => this.show(told));
     this.worker.on('problem', (message) => this.problem(new Error(message)));
     this.running = true;

@@ -77,7 +77,7 @@ async function loop() {
   }
 }
 
-serve({
+export const listen = () => serve({
   open, points,
   run() {
     if (running) return;

@@ -2,6 +2,7 @@
 import { h } from '../shared/dom.mjs';
 import { keepDrawn } from '../shared/draw.mjs';
 import { connect } from '../shared/rpc.mjs';
+import { startWorker } from '../shared/start_worker.mjs';
 import { colour } from '../shared/theme.mjs';
 import { slider } from './stage.mjs';
 
@@ -26,7 +27,7 @@ function drawLosses(context, width, height, losses) {
 }
 
 export function createStage(element, exhibit, urls, tell) {
-  const worker = connect(new Worker(new URL('llama_worker.mjs', import.meta.url), { type: 'module' }));
+  const worker = connect(startWorker('llama'));
   let doing = null; /* 'write' or 'train' */
   let temperature = 0.8;
   const losses = [];

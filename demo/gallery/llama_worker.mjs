@@ -100,4 +100,4 @@ async function train(mine) {
   [...old, ...w.flat(), ...m.flat(), ...v.flat()].forEach((buffer) => buffer.dispose());
 }
 
-serve({ open, write, train: () => (trained = train(begin())), stop: begin });
+export const listen = () => serve({ open, write, train: () => (trained = train(begin())), stop: begin });

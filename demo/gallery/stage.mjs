@@ -1,6 +1,7 @@
 /** The stage of programs that make pictures: a canvas, its pointer, sliders, and the loop of frames. */
 import { h, select } from '../shared/dom.mjs';
 import { connect } from '../shared/rpc.mjs';
+import { startWorker } from '../shared/start_worker.mjs';
 import { sourceControls } from './source.mjs';
 
 const KEY_STEP = 0.03; /* of the canvas, that an arrow key moves the pointer */
@@ -8,7 +9,7 @@ const RATE_FRAMES = 20; /* over which the frame rate is measured */
 
 /** A worker of an exhibit; `urls` as of worker.mjs. */
 export function openWorker({ urls, states = 0, size = null }) {
-  const worker = connect(new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
+  const worker = connect(startWorker('gallery'));
   return { worker, opened: worker.call('open', { urls, states, size }) };
 }
 

@@ -2,6 +2,7 @@
 import { h } from '../shared/dom.mjs';
 import { putImage } from '../shared/draw.mjs';
 import { connect } from '../shared/rpc.mjs';
+import { startWorker } from '../shared/start_worker.mjs';
 import { DrawingPad } from '../train/pad.mjs';
 
 const EXAMPLES = 5;
@@ -17,7 +18,7 @@ const pictureOf = (pixels) => {
 const unit = (pixels) => Float32Array.from(pixels, (value) => value / 255);
 
 export function createStage(element, exhibit, urls, tell) {
-  const worker = connect(new Worker(new URL('teach_worker.mjs', import.meta.url), { type: 'module' }));
+  const worker = connect(startWorker('teach'));
   const examples = []; /* { pixels, digit, cell } */
   let pixels = null;
   let isTaught = false;

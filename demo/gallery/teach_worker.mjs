@@ -73,7 +73,7 @@ async function teach(images, labels, steps) {
   weights = Object.values(fit.step.weights());
 }
 
-serve({
+export const listen = () => serve({
   open, recognise, teach,
   forget() { weights = first; },
   weights() {

@@ -62,4 +62,4 @@ async function frame(inputs) {
   return transfer({ ms, rest }, rest.map(({ buffer }) => buffer));
 }
 
-serve({ open, reset, frame });
+export const listen = () => serve({ open, reset, frame });

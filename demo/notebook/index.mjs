@@ -35,7 +35,8 @@ class Notebook {
     this.choice = select('Example', EXAMPLES.map(({ name, title }) => [name, title]), this.state.name, (name) => this.choose(name));
     element.append(
       h('div', { class: 'lead' }, h('h1', {}, 'JAX in this page'),
-        h('p', {}, 'Python, JAX and this project’s jaxlib run in a worker here. The first run loads Python: about 20 MB, which the browser keeps. Shift and Enter run a cell.')),
+        h('p', {}, 'Python, JAX and this project’s jaxlib run in a worker here. The first run loads Python: about 20 MB, which the browser keeps. Shift and Enter run a cell. ',
+          h('a', { href: 'pyodide/THIRD_PARTY.txt' }, 'Licences'), ' of Pyodide, NumPy, JAX and the rest.')),
       h('div', { class: 'controls' }, this.choice,
         button('Run all', () => this.runAll(), { class: 'primary', id: 'run-all' }), this.stop,
         button('Start anew', () => this.restart(), { id: 'restart' }),

@@ -3,6 +3,7 @@ import { h, select } from '../shared/dom.mjs';
 import { bytes as bytesText, duration, plural, whole } from '../shared/format.mjs';
 import { createResults } from '../shared/results.mjs';
 import { connect } from '../shared/rpc.mjs';
+import { startWorker } from '../shared/start_worker.mjs';
 import { createTabs } from '../shared/tabs.mjs';
 import { legend, stepName, Timeline } from '../shared/timeline.mjs';
 import './open.css';
@@ -28,7 +29,7 @@ function hotSpots(events) {
 class Opener {
   constructor(element, { link }) {
     this.link = link;
-    this.worker = connect(new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
+    this.worker = connect(startWorker('open'));
     this.files = []; /* programs' bytes are kept, to be opened for another mesh */
     this.inputs = [];
     this.layout(element);

@@ -185,7 +185,7 @@ function sample() {
   ];
 }
 
-serve({
+export const listen = () => serve({
   open,
   addWeights,
   run,

@@ -95,7 +95,7 @@ async function traceProgram(id, options) {
   return trace(program, { ...options, isStale: () => number !== traces || program.disposed });
 }
 
-serve({
+export const listen = () => serve({
   open,
   trace: traceProgram,
   view(id, what, part = 0) {

@@ -10,11 +10,12 @@
  * Errors have the fields of XlaError: code, operation, line, column, waiting.
  */
 import { connect } from './rpc.mjs';
+import { startWorker } from './start_worker.mjs';
 
 export function createPrograms() {
   let worker = null;
   const connection = () => {
-    worker ??= connect(new Worker(new URL('program_worker.mjs', import.meta.url), { type: 'module' }));
+    worker ??= connect(startWorker('program'));
     return worker;
   };
   return {

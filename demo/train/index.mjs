@@ -4,6 +4,7 @@ import { bytes, plural, whole } from '../shared/format.mjs';
 import { h, select } from '../shared/dom.mjs';
 import { createPlot } from '../shared/plot.mjs';
 import { connect } from '../shared/rpc.mjs';
+import { startWorker } from '../shared/start_worker.mjs';
 import { readThreads, selectThreads } from '../shared/threads.mjs';
 import { legend, Timeline } from '../shared/timeline.mjs';
 import { HIDDEN } from './model.mjs';
@@ -148,7 +149,7 @@ export function mount(element, { state, setState }) {
   const { elements, part } = layout(readState(state));
   element.append(...elements);
   const $ = (id) => element.querySelector(`#${id}`);
-  const worker = connect(new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
+  const worker = connect(startWorker('train'));
   const curve = new Curve(part.plot);
   const timeline = new Timeline(part.timeline);
   const digitsAt = new URL('digits.bin.gz', document.baseURI).href;

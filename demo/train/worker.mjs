@@ -98,7 +98,7 @@ async function test() {
   tell('test', { accuracy: right / count, answers, layer }, [layer.buffer]);
 }
 
-serve({
+export const listen = () => serve({
   reset,
   run() {
     if (running) return;

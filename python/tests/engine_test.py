@@ -4,6 +4,8 @@
 """
 
 import gc
+import gzip
+import json
 import os
 import signal
 import subprocess
@@ -20,6 +22,7 @@ import numpy as np  # noqa: E402
 from jax.sharding import NamedSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P
 
+from jaxlib import _jax  # noqa: E402
 from jaxlib._engine import get_engine  # noqa: E402
 from jaxlib._engine.dtypes import DTYPES  # noqa: E402
 
@@ -142,6 +145,22 @@ class Arrays(unittest.TestCase):
             np.arange(6).reshape(2, 3).T,
         )
 
+    def test_dlpack_says_where_xla_would_have_to_copy(self):
+        memory = np.zeros(100, np.uint8)
+        start = -memory.ctypes.data % 64
+        for shift in (0, 4):
+            x = memory[start + shift:start + shift + 20].view(np.float32)
+            if shift:
+                with self.assertRaisesRegex(ValueError, "which requires a copy"):
+                    jnp.from_dlpack(x, copy=False)
+            np.testing.assert_array_equal(jnp.from_dlpack(x, copy=None if shift else False), x)
+
+    def test_profile_of_memory(self):
+        x = jnp.ones((123, 7)).block_until_ready()
+        profile = gzip.decompress(jax.profiler.device_memory_profile())
+        text = json.loads(_jax.pprof_profile_to_json(profile))
+        self.assertIn(str(x.nbytes), [sample["value"][1] for sample in text["sample"]])
+
     def test_errors_of_runs_come_with_the_result(self):
         f = jax.jit(lambda n: jnp.zeros((100000, 100000), jnp.float32) + n)
         with self.assertRaisesRegex(jax.errors.JaxRuntimeError, "RESOURCE_EXHAUSTED"):
@@ -161,14 +180,57 @@ class Callbacks(unittest.TestCase):
         def bad(x):
             raise ValueError("no such value")
 
-        with self.assertRaisesRegex(jax.errors.JaxRuntimeError, "no such value"):
+        with self.assertRaisesRegex(jax.errors.JaxRuntimeError, "no such value") as caught:
             jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(bad, x, x))(jnp.ones(3)))
+        self.assertIn("in bad", str(caught.exception))
+        self.assertNotIn("_jax/callbacks.py", str(caught.exception))
         np.testing.assert_array_equal(jnp.ones(2) + 1, [2, 2])
+
+    def test_callbacks_that_fill_buffers(self):
+        from jax.experimental.buffer_callback import buffer_callback
+
+        def add(ctx, out, x, y):
+            self.assertEqual((x.writeable, out.writeable), (False, True))
+            np.asarray(out)[...] = np.asarray(x) + np.asarray(y)
+
+        x = jnp.arange(3.0)
+        f = jax.jit(buffer_callback(add, x, vmap_method="expand_dims"))
+        np.testing.assert_array_equal(f(x, x + 1), [1, 3, 5])
+
+        def twice(ctx, out, x):
+            np.asarray(out)[...] *= 2
+
+        g = buffer_callback(twice, x, input_output_aliases={0: 0})
+        np.testing.assert_array_equal(g(x), [0, 2, 4])
+
+    def test_python_on_devices_hosts_runs_here(self):
+        from jax.experimental import colocated_python
+
+        f = colocated_python.colocated_python(lambda x: x + 1)
+        np.testing.assert_array_equal(f(jnp.arange(3.0)), [1, 2, 3])
 
     def test_targets_that_are_functions_of_python(self):
         jax.ffi.register_ffi_target("twice", lambda x: (x * 2,))
         f = jax.jit(lambda x: jax.ffi.ffi_call("twice", jax.ShapeDtypeStruct(x.shape, x.dtype))(x))
         np.testing.assert_array_equal(f(jnp.arange(3.0)), [0, 2, 4])
+
+
+class Pallas(unittest.TestCase):
+    def test_kernels_are_interpreted(self):
+        from jax.experimental import pallas as pl
+        from jax.experimental.pallas import mosaic_gpu, tpu, triton  # noqa: F401
+
+        def twice(x, out, scratch):
+            scratch[...] = x[...] * 2
+            out[...] = scratch[...]
+
+        x = jnp.arange(8.0)
+        scratch = [tpu.VMEM((8,), jnp.float32)]
+        for interpret in (True, tpu.InterpretParams()):
+            run = pl.pallas_call(twice, x, scratch_shapes=scratch, interpret=interpret)
+            np.testing.assert_array_equal(run(x), 2 * x)
+        with self.assertRaisesRegex(ValueError, "Only interpret mode is supported"):
+            pl.pallas_call(twice, x, scratch_shapes=scratch)(x)
 
 
 class Devices(unittest.TestCase):

@@ -57,6 +57,35 @@ class Propagation(unittest.TestCase):
         self.check(lambda x: x[:, 2:5], [array("x")], "x")
         self.check(lambda x: jnp.pad(x, ((0, 0), (1, 1))), [array("x")], "x")
 
+    def test_operands_that_are_divided_differently(self):
+        for one, other, wanted in [
+            (("x",), ("y",), ()), (("x", "y"), ("y",), (None, "y")), (("x",), (("x", "y"),), None),
+            ((None, "x"), ("x", "y"), ("x",)), ((None, "x"), ("x",), (None, "x")),
+        ]:
+            self.check(jnp.add, [array(*one), array(*other)],
+                       *(wanted if wanted is not None else other))
+        self.check(lambda x, y: jnp.where(x > y, x, y), [array("x"), array(None, "x")], "x")
+
+    def test_dimensions_that_change_their_size(self):
+        whole = [array("x", "y")]
+        self.check(lambda x: jnp.concatenate([x, x]), whole, "x", "y")
+        self.check(lambda x: jnp.roll(x, 1, 0), whole, "x", "y")
+        self.check(lambda x: jnp.pad(x, 1), whole, None, "y")
+        self.check(lambda x: jax.lax.dynamic_slice(x, (1, 1), (4, 4)), whole, "x", "y")
+        self.check(lambda x: x[:4], [array(("x", "y"))], "x")
+        self.check(lambda x: jnp.fft.fft(x), whole, "x", "y")
+        self.check(lambda x: jax.lax.top_k(x, 2)[0], whole, "x")
+        self.check(lambda x: jax.lax.scan(lambda c, r: (c + r, c), x[0], x)[1], whole, None, "y")
+
+    def test_branches(self):
+        self.check(lambda x: jax.lax.cond(x[0, 0] > 0, lambda y: y + 1, lambda y: y * 2, x),
+                   [array("x", "y")], "x", "y")
+
+    def test_matrices_are_whole_in_linear_algebra(self):
+        self.check(lambda x: jnp.linalg.inv(x + jnp.eye(8)), [array("x", "y")])
+        self.check(lambda x: jnp.linalg.qr(x)[0], [array("x")])
+        self.check(lambda x: x[x[:, 0].argsort()], [array("x", "y")], None, "y")
+
     def test_elements(self):
         for index in [(slice(None), slice(1, None, 2)), (slice(None), slice(-1, None)),
                       (slice(2, 6),), (np.array([1, 3, 5]),)]:

@@ -24,8 +24,8 @@ void *arena_alloc(Arena *arena, size_t bytes);
 void *arena_try_alloc(Arena *arena, uint64_t bytes);
 /* The same, but the memory is not cleared, so that large tables cost nothing before they are filled. Never NULL. */
 void *arena_alloc_uncleared(Arena *arena, uint64_t bytes);
-/* Counts have 64 bits, as in programs, even if pointers have 32. */
-void *arena_alloc_array(Arena *arena, uint64_t count, size_t size);
+/* Returns zeroed memory for `count` items, at least one. Counts have 64 bits, as in programs, even if pointers have 32. */
+void *arena_alloc_array(Arena *arena, int64_t count, size_t size);
 void *arena_copy(Arena *arena, const void *data, size_t bytes);
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t length);
@@ -41,18 +41,16 @@ void arena_release(Arena *arena, ArenaMark mark);
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) \
-  ((type *)arena_alloc_array(arena, (count) > 0 ? (uint64_t)(count) : 1, sizeof(type)))
+  ((type *)arena_alloc_array(arena, (int64_t)(count), sizeof(type)))
 
 /* Appends to a growing array {items, count, capacity} whose memory is the arena's. */
-#define ARENA_PUSH(arena, items, count, capacity, value)                                \
-  do {                                                                                  \
-    if ((count) == (capacity)) {                                                        \
-      (capacity) = (capacity) ? (capacity) * 2 : 8;                                     \
-      void *grown_ = arena_alloc_array(arena, (uint64_t)(capacity), sizeof(*(items)));  \
-      if (count) __builtin_memcpy(grown_, (items), sizeof(*(items)) * (size_t)(count)); \
-      (items) = grown_;                                                                 \
-    }                                                                                   \
-    (items)[(count)++] = (value);                                                       \
+#define ARENA_PUSH(arena, items, count, capacity, value)                              \
+  do {                                                                                \
+    if ((count) == (capacity))                                                        \
+      (items) = arena_grow((arena), (items), sizeof(*(items)), (count), &(capacity)); \
+    (items)[(count)++] = (value);                                                     \
   } while (0)
+/* Returns a copy of `count` items with room for more, and sets `capacity`. */
+void *arena_grow(Arena *arena, const void *items, size_t size, int count, int *capacity);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Threshold MAX_NAME: no path: characters of a name in an error. */
 enum { MAX_NAME = 64 };
 
 static const char *current[2] = {"", ""};

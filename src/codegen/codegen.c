@@ -32,6 +32,7 @@ static int64_t elements_per_result(const Instruction *root) {
 }
 
 static CodegenWork scatter_work(const Instruction *scatter) {
+  /* Threshold CHUNK_WORK: "scatters and gathers around 65,536 elements" in core/thresholds_numbers.test.mjs. */
   enum { CHUNK_WORK = 1 << 16 };
   const Shape *updates = scatter->operands[scatter->operand_count / 2 + 1]->shape;
   int64_t window = 1;
@@ -55,6 +56,8 @@ static bool is_along(const Instruction *root) {
 /* Returns the steps of all lines per call. A cumulative reduction of few long lines continues in each call where
 ** the last one ended: from a rounded result, so there are few calls. 0: a call computes whole lines. */
 static int64_t steps_per_call(const Instruction *root) {
+  /* Threshold MAX_LINES, ELEMENTS, MAX_CALLS: "cumulative sums of few long lines" in
+  ** core/thresholds_programs.test.mjs. */
   enum { MAX_LINES = 16, ELEMENTS = 1 << 16, MAX_CALLS = 64 };
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
@@ -70,6 +73,9 @@ bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
 }
 
 CodegenWork codegen_work(const Instruction *fusion) {
+  /* Threshold CHUNK_WORK, LEAST, MIN_BYTES: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+  /* Threshold MIN_LINES: "cumulative sums around blocks and calls" in core/thresholds.test.mjs. */
+  /* Threshold LONG: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
   enum { CHUNK_WORK = 16384, LEAST = 64, MIN_BYTES = 256, MIN_LINES = 16, LONG = 1 << 20 };
   const Instruction *root = loop_root(fusion->a->calls->root);
   bool backwards;

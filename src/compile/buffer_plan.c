@@ -21,10 +21,14 @@
 #include "compile/program.h"
 
 enum {
+  /* Threshold ALIGNMENT: no path: alignment of buffers. */
   ALIGNMENT = 64,
+  /* Threshold MAX_HOSTS: "results and temporaries" in core/thresholds_programs.test.mjs. */
   MAX_HOSTS = 16,
+  /* Threshold MIN_HOSTED, MIN_GAIN: "temporaries beside results" in core/thresholds_programs.test.mjs. */
   MIN_HOSTED = 4096, /* bytes: smaller temporaries are not worth a search for a result */
   MIN_GAIN = 16,     /* a sixteenth of the arena */
+  /* Threshold MAX_ARGUMENTS, MAX_LOANS: "results and temporaries" in core/thresholds_programs.test.mjs. */
   MAX_ARGUMENTS = 4, /* that lend: those with the earliest last read */
   MAX_LOANS = 512,
 };
@@ -77,6 +81,8 @@ static bool place(Host *host, LogicalBuffer *buffer) {
 
 /* ---- Plans for very many buffers: first fit in order of time ---- */
 
+/* Threshold MAX_BY_SIZE, MAX_LOOKED_AT: "very many temporaries, with gaps between them" in
+** core/thresholds_programs.test.mjs. */
 enum { MAX_BY_SIZE = 2048, MAX_LOOKED_AT = 256 };
 
 typedef struct Gap {

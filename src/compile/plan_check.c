@@ -13,6 +13,7 @@
 #include "base/scope.h"
 #include "compile/program.h"
 
+/* Threshold MAX_BUFFERS: no path: a check of test builds skips larger programs. */
 enum { MAX_BUFFERS = 2048 }; /* more take too long */
 
 typedef struct Checker {

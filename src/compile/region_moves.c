@@ -5,6 +5,10 @@
 #include "compile/regions.h"
 #include "kernels/memory/box.h"
 
+/* Threshold MAX_MOVES: "dense steps" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_FILLED: "pieces of a few bytes" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_COPIED: "loops that copy or evaluate arrays of some bytes" in
+** core/thresholds_programs.test.mjs. */
 enum { MAX_MOVES = 32, MAX_FILLED = 256, MAX_COPIED = 1 << 16 };
 
 Place region_place(LogicalBuffer *buffer) {

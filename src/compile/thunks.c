@@ -37,9 +37,11 @@ struct ThunkCompiler {
 
 /* Limits the expansion of nested calls: loops and branches that each call the next ones twice expand
 ** exponentially. Real programs stay far below. The evaluator runs instructions that do not fit. */
+/* Threshold MAX_INSTRUCTIONS: no path: more instructions are refused. */
 enum { MAX_INSTRUCTIONS = 1 << 18 };
 
 /* Engines take at most 100,000 exports. */
+/* Threshold MAX_FUNCTIONS: no path in tests: a program of 65,536 loops takes a minute to compile. */
 enum { MAX_FUNCTIONS = 1 << 16 };
 
 typedef LogicalBuffer **Leaves; /* of one value, in depth-first order */
@@ -660,6 +662,7 @@ ThunkCompiler *thunks_begin(Program *program, const CompileOptions *options) {
 }
 
 bool thunks_step(ThunkCompiler *c) {
+  /* Threshold SOME: "a chain of" in core/thresholds.test.mjs. */
   enum { SOME = 256 };
   const Computation *entry = c->program->module->entry;
   int end = c->next + SOME < entry->count ? c->next + SOME : entry->count;

@@ -4,6 +4,7 @@
 
 #include "plan/gather_map.h"
 
+/* Threshold MAX_NODES: "a chain of" in core/thresholds.test.mjs. */
 enum { MAX_NODES = 1024 };
 
 /* --- Affine arithmetic ------------------------------------------------------------------------ */
@@ -149,6 +150,7 @@ static uint32_t hash_of(const LoopPlan *plan, const Instruction *key, const Affi
 
 /* Doubles the table. */
 static void grow_table(Planner *planner) {
+  /* Threshold FIRST_SLOTS: no path: slots of a table at first. */
   enum { FIRST_SLOTS = 32 };
   LoopNode **table = planner->table;
   uint32_t slots = planner->slots;

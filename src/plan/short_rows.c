@@ -12,9 +12,11 @@
 #include "plan/loop_walk.h"
 
 enum {
+  /* Threshold MIN_LOOP, MIN_STEPS, MIN_BLOCK: "columns of element-wise loops" in core/thresholds.test.mjs. */
   MIN_LOOP = 2 * LANES, /* steps of a loop whose steps become lanes */
   MIN_STEPS = 128,      /* in all: fewer are unrolled in regions, where partial vectors are cheap */
   MIN_BLOCK = 64,
+  /* Threshold BLOCK_ELEMENTS: "rows of element-wise loops" in core/thresholds.test.mjs. */
   BLOCK_ELEMENTS = 2048, /* of a result, in a block */
 };
 

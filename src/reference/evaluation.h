@@ -5,6 +5,7 @@
 #include "hlo/ir/module.h"
 
 /* Max steps between two returns to the host if no other thread could cancel the run: a second or less. */
+/* Threshold EVAL_STEPS_ALONE: no path: steps until the host has its turn. */
 enum { EVAL_STEPS_ALONE = 20 * 1000 * 1000 };
 
 /* The inputs of an evaluation other than operands. */
@@ -21,6 +22,7 @@ typedef struct EvalContext {
   struct EvalApply *applies; /* apply.c's: those planned in the innermost eval_apply_new */
 } EvalContext;
 
+/* Threshold MAX_EVALUATION_DEPTH: no path: deeper calls are refused. */
 enum { MAX_EVALUATION_DEPTH = 128 }; /* calls within calls; a worker's stack is small */
 
 /* Counts a nested call, undone by context->depth--; false with an error if they are too deep. */

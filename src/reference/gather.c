@@ -6,6 +6,7 @@
 #include "reference/eval.h"
 #include "reference/strided.h"
 
+/* Threshold OPERAND: no path: a case. */
 enum { RESULT = 0, INDICES = 1, OPERAND = 2 };
 
 static int find(const Int64List *list, int64_t value) {

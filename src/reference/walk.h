@@ -8,6 +8,7 @@
 
 #include "value/shape.h"
 
+/* Threshold WALK_ARRAYS: no path: arrays of a walk. */
 enum { WALK_ARRAYS = 3 };
 
 typedef struct Walk {

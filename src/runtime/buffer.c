@@ -5,6 +5,7 @@
 
 #include "value/storage.h"
 
+/* Threshold ALIGNMENT: no path: alignment of buffers. */
 enum { ALIGNMENT = 64 };
 
 static _Atomic int64_t in_use;

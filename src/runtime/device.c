@@ -15,6 +15,7 @@
 #include "runtime/origin.h"
 #include "runtime/parallel.h"
 
+/* Threshold MAX_STEP_LEAVES: "loops that sort several arrays" in core/thresholds_programs.test.mjs. */
 enum { MAX_STEP_LEAVES = 32 }; /* of a kernel that regions call without allocation */
 
 static void push_frame(Device *device, const ThunkSequence *sequence) {
@@ -196,6 +197,8 @@ static bool run_generated(Device *device, Frame *frame, const Thunk *thunk, bool
 /* ---- The evaluator, a chunk at a time ---- */
 
 /* The elements of a chunk, and the maximal number of chunks. Slow elements get smaller chunks: MAP_CHUNKS. */
+/* Threshold EVAL_ELEMENTS, MAP_CHUNKS: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_CHUNKS: no path: larger chunks instead of more. */
 enum { EVAL_ELEMENTS = 1 << 14, MAP_CHUNKS = 4096, MAX_CHUNKS = 1 << 24 };
 
 typedef struct EvalLoop {
@@ -452,6 +455,7 @@ typedef struct CopyLoop {
   int64_t bytes;
 } CopyLoop;
 
+/* Threshold COPY_BYTES: "updates of 1 MB" in core/thresholds_numbers.test.mjs. */
 enum { COPY_BYTES = 1 << 20 }; /* of a chunk */
 
 static bool run_copy_chunk(void *argument, int chunk) {
@@ -509,7 +513,9 @@ __attribute__((used, visibility("default"))) int xla_region_step(Device *device,
 
 /* Runs a region. It returns when its fuel is used up, and goes on at frame->phase. */
 static bool step_region(Device *device, Frame *frame, const Thunk *thunk, Error *error) {
+  /* Threshold FIRST_FUEL, MAX_FUEL: "loops of many iterations" in core/thresholds_programs.test.mjs. */
   enum { FIRST_FUEL = 1024, MAX_FUEL = 100 * 1000 };
+  /* Threshold SHORT_US, LONG_US: no path: how often the clock is read. */
   static const double SHORT_US = 500, LONG_US = 2000;
   const Program *program = device->executable->program;
   if (!platform_has_codegen()) {
@@ -639,6 +645,7 @@ static bool finish_parked(Device *device, Error *error) {
 /* Whether the turn is over. Reading the clock costs as much as a small thunk, so it is read only after
 ** several small thunks or after a large one. */
 static bool is_over(const Device *device, double deadline_us, int *unclocked) {
+  /* Threshold THUNKS_A_CLOCK, LARGE_BYTES: no path: how often the clock is read. */
   enum { THUNKS_A_CLOCK = 16, LARGE_BYTES = 4096 };
   const Thunk *last = device->at;
   bool is_large = last && (thunk_has_steps(last) ||

@@ -18,7 +18,7 @@ typedef struct Executable {
 } Executable;
 
 /* Optimises a copy of `module`, compiles it and plans its memory. `asked`: the numbers of replicas and
-** partitions; 0: those of the module (module_mesh()). `options` may be NULL. */
+** partitions; 0: those of the module (compile/mesh_choice.h). `options` may be NULL. */
 Executable *executable_new(const Module *module, Mesh asked, const CompileOptions *options,
                            Error *error);
 
@@ -26,10 +26,6 @@ Executable *executable_new(const Module *module, Mesh asked, const CompileOption
 Compilation *executable_begin(const Module *module, Mesh asked, const CompileOptions *options,
                               Error *error);
 Executable *executable_end(Compilation *compilation, Error *error);
-
-/* Returns the mesh that a module asks for: replica_count and num_partitions of its header, or those of its
-** shard_maps' mesh; 0 for a number that it leaves open. */
-Mesh module_mesh(const Module *module);
 
 void executable_release(Executable *executable);
 void executable_leave(Executable *executable); /* called when a device of a run has ended */

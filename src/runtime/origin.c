@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+/* Threshold MAX_NAME: no path: characters of a name in an error. */
 enum { MAX_NAME = 32 /* characters of a name */ };
 
 const char *origin_field(const Instruction *at, const char *field, int *length) {

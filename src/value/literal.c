@@ -8,7 +8,7 @@
 Literal *literal_new(Arena *arena, const Shape *shape) {
   Literal *literal = literal_view(arena, shape, NULL);
   if (shape_is_array(shape)) {
-    literal->data = arena_alloc_array(arena, (uint64_t)shape_bytes(shape), 1);
+    literal->data = arena_alloc_array(arena, shape_bytes(shape), 1);
   }
   for (int i = 0; i < shape->tuple_size; i++) {
     literal->elements[i] = literal_new(arena, shape->elements[i]);

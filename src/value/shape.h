@@ -17,6 +17,7 @@
 #include "base/strbuf.h"
 #include "value/types.h"
 
+/* Threshold MAX_RANK: no path: higher ranks are refused. */
 enum { MAX_RANK = 64 }; /* longest index anywhere; shape_make refuses more */
 
 typedef struct Layout {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Threshold MAX_TUPLE_DEPTH: no path: deeper tuples are refused. */
 enum { MAX_TUPLE_DEPTH = 100 };
 
 /* ---- Printing ---- */

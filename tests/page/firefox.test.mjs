@@ -142,7 +142,9 @@ for (const isolated of [true, false]) {
       assert.equal(threads, isolated ? 2 : 0);
     });
 
+    // What a worker was loading when its view was left is no complaint; a module that is missing fails the tests above.
     test('complained of nothing but threads that cannot be', () => assert.deepEqual(
-      complaints.filter((text) => isolated || !/^xla-wasm: no threads, as this page/.test(text)), []));
+      complaints.filter((text) => !/error loading dynamically imported module/.test(text) &&
+        (isolated || !/^xla-wasm: no threads, as this page/.test(text))), []));
   });
 }

@@ -64,6 +64,14 @@ test('cells are there before Python is: nothing is loaded for a reader', async (
   await assertFits(page);
 });
 
+test('names the licences of what it loads', async () => {
+  const address = await page.locator('.lead a', { hasText: 'Licences' }).evaluate((a) => a.href);
+  const text = await page.evaluate(async (url) => (await fetch(url)).text(), address);
+  for (const name of ['Pyodide 314', 'jax 0.10.2: Apache-2.0', 'Mozilla Public License 2.0', 'opt_einsum']) {
+    assert.ok(text.includes(name), `${name} is not in THIRD_PARTY.txt`);
+  }
+});
+
 test('a source is its cells', () => {
   const cells = cellsOf(PLAIN);
   assert.deepEqual(cells.map(({ kind }) => kind), ['text', 'code', 'code', 'code', 'code']);

@@ -12,6 +12,7 @@ import { PRIMITIVE_TYPES } from '../../bindings/formats/hlo_schema.mjs';
 import { VHLO_SCALARS } from '../../bindings/stablehlo/encodings.mjs';
 import { arity } from '../../bindings/stablehlo/operations.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
+import { operationRows, rowText } from '../support/operation_row.mjs';
 import { ROOT } from '../support/program.mjs';
 
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
@@ -76,3 +77,13 @@ test('StableHLO and the declarations name every element type', () => {
 });
 
 /* ORDER PIPELINE: docs.test.mjs compares the page of rewrites with the table. */
+
+/* ORDER OPCODE */
+test('each operation has an entry in every table: its row across all, by tests/support/operation_row.mjs', () => {
+  const rows = operationRows();
+  assert.equal(rows.size, [...read('src/hlo/ir/opcodes.def').matchAll(/^OPCODE\(/gm)].length);
+  for (const [name, row] of rows) {
+    const missing = Object.keys(row).filter((column) => !row[column]);
+    assert.deepEqual(missing, [], `${name} lacks an entry; CONTRIBUTING.md, "Add an operation", has the place of each:\n${rowText(row)}`);
+  }
+});

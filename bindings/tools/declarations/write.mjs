@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { CALLS_FILE, callsFile } from './calls.mjs';
 import { CONSTANTS_FILE, constantsFile } from './constants.mjs';
 import { PASSES_PAGE, passesPage } from './passes.mjs';
+import { THRESHOLDS_PAGE, thresholdsPage } from './thresholds.mjs';
 
 const OPERATIONS_FILE = new URL('../../operations.d.ts', import.meta.url);
 
@@ -21,6 +22,7 @@ async function operationsFile() {
 /** @type {[URL, () => string | Promise<string>][]} each file, and its text, in the order in which they are written */
 export const GENERATED = [
   [CONSTANTS_FILE, constantsFile], [CALLS_FILE, callsFile], [OPERATIONS_FILE, operationsFile], [PASSES_PAGE, passesPage],
+  [THRESHOLDS_PAGE, thresholdsPage],
 ];
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._engine import set_callback
 from .._engine.dtypes import DTYPES, to_bytes
+from .._frames import FOLDER
 from .config import as_in_a_new_thread
 from .errors import CODES, JaxRuntimeError
 
@@ -16,7 +17,8 @@ from .errors import CODES, JaxRuntimeError
 programs = {}
 # Functions of Python by target, of register_custom_call_target.
 functions = {}
-TARGETS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
+BUFFERS = "xla_buffer_python_cpu_callback"
+TARGETS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback", BUFFERS)
 _INDEX = re.compile(r"index = (\d+)")
 
 
@@ -78,10 +80,17 @@ def call(target, program, config, device, operands, results):
     try:
         with as_in_a_new_thread():
             return _call(target, program, config, operands, results)
-    except BaseException:
+    except BaseException as error:
         if _state.errors:
-            _state.errors[-1] = traceback.format_exc()
+            _state.errors[-1] = _text_of(error)
         raise
+
+
+def _text_of(error):
+    """Returns an error with its traceback, without the frames of this package."""
+    about = traceback.TracebackException.from_exception(error)
+    about.stack[:] = [frame for frame in about.stack if not frame.filename.startswith(FOLDER)]
+    return "".join(about.format())
 
 
 def _call(target, program, config, operands, results):
@@ -89,7 +98,7 @@ def _call(target, program, config, operands, results):
     if target in TARGETS:
         index = int(_INDEX.search(config).group(1))
         function = programs[program][index]
-        values = function(*arguments)
+        values = function(results, *arguments) if target == BUFFERS else function(*arguments)
     else:
         values = functions[target](*arguments)
     if not isinstance(values, tuple):

@@ -60,6 +60,8 @@ _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_SetName", _api)
 )
 
+# Bytes to which XLA wants the elements of an array aligned that it shares.
+_ALIGNMENT = 64
 # What capsules keep alive, by the address of their struct.
 _alive = {}
 
@@ -123,7 +125,11 @@ def _dtype_of(code, bits):
 
 
 def dlpack_managed_tensor_to_buffer(dlpack, device, stream=None, copy=None, dl_device_type=None):
-    """Returns an array with a copy of a capsule's elements, on a device."""
+    """Returns an array with a copy of a capsule's elements, on a device.
+
+    With `copy` False elements are copied all the same, as no other memory can be the core's; where
+    XLA would have to copy, because of their alignment, that is an error.
+    """
     if not _valid(dlpack, _NAME):
         raise status_error(
             "INVALID_ARGUMENT",
@@ -145,9 +151,13 @@ def dlpack_managed_tensor_to_buffer(dlpack, device, stream=None, copy=None, dl_d
         strides = tuple(tensor.strides[i] * dtype.itemsize for i in range(tensor.ndim))
     else:
         strides = tuple(math.prod(shape[i + 1:]) * dtype.itemsize for i in range(tensor.ndim))
+    start = (tensor.data or 0) + tensor.byte_offset
+    if copy is False and start % _ALIGNMENT:
+        raise status_error("INVALID_ARGUMENT", "Can't create a view of buffer with unaligned data, "
+                           f"ptr: {start:#x} is not aligned to {_ALIGNMENT} bytes. ")
     if math.prod(shape):
         extent = sum((n - 1) * abs(s) for n, s in zip(shape, strides)) + dtype.itemsize
-        memory = (ctypes.c_char * extent).from_address(tensor.data + tensor.byte_offset)
+        memory = (ctypes.c_char * extent).from_address(start)
         value = np.ndarray(shape, dtype, memory, 0, strides)
     else:
         value = np.empty(shape, dtype)

@@ -20,6 +20,7 @@ from .array import (
     make_single_device_sharding,
 )
 from .errors import status_error
+from .ffi import inspectors, make_buffers
 from .hlo_sharding import HloSharding
 from .signature import Signature
 from .traceback import Traceback
@@ -201,6 +202,8 @@ class LoadedExecutable:
                 source = _PARTITIONS.sub(r"\g<1>1", source, count=1)
             self._waits = bool(self._host_callbacks) or bool(_CALLBACK.search(source)) or (
                 callbacks.may_call_python(source))
+            if callbacks.BUFFERS in source:
+                make_buffers(source, self._host_callbacks)
             if self._num_devices > 1:
                 self._tell_shardings(source, is_whole=needed == 1)
             source = source.encode("utf-8", "surrogateescape")
@@ -216,7 +219,6 @@ class LoadedExecutable:
 
     def _tell_shardings(self, source, is_whole):
         """Tells inspectors the shardings that they ask for, and callbacks of shards theirs."""
-        from .ffi import inspectors
         from .propagation import INSPECT, PARTITIONED, seen_shardings
 
         if f"@{INSPECT}" not in source and f"@{PARTITIONED}" not in source:

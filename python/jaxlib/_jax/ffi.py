@@ -2,16 +2,20 @@
 
 import ctypes
 import enum
+import re
 
 import numpy as np
 
 from .._engine import get_engine
+from .._engine.dtypes import DTYPES
 from . import callbacks
 from .errors import status_error
 
 # Targets and types by platform, as they were registered.
 _targets = {}
 _types = {}
+_ON_BUFFERS = re.compile(rf"@{callbacks.BUFFERS}\(.*index = (\d+)")
+_ALIAS = re.compile(r"output_tuple_indices = \[(\d*)\], operand_index = (\d+)")
 
 
 class ExecutionStage(enum.Enum):
@@ -72,6 +76,35 @@ class Buffer:
 
     def __dlpack_device__(self):
         return (1, 0)
+
+
+def make_buffers(source, host_callbacks):
+    """Replaces the callbacks of a program that take buffers by those that make the buffers."""
+    for line in source.splitlines():
+        found = _ON_BUFFERS.search(line)
+        if found:
+            aliases = {int(result or 0): int(operand) for result, operand in _ALIAS.findall(line)}
+            number = int(found.group(1))
+            host_callbacks[number] = _with_buffers(host_callbacks[number], aliases)
+
+
+def _with_buffers(function, aliases):
+    """Returns a callback that gives a function its operands, and memory for results.
+
+    aliases: the numbers of operands by those of the results that share their memory.
+    """
+    def call_with_buffers(results, *operands):
+        operands, out = list(operands), []
+        for i, (kind, dims) in enumerate(results):
+            out.append(np.zeros(dims, DTYPES[kind]))
+            if i in aliases:
+                out[i][...] = operands[aliases[i]]
+                operands[aliases[i]] = out[i]
+        function(ExecutionContext(), *[Buffer(x, False) for x in operands],
+                 *[Buffer(x, True) for x in out])
+        return tuple(out)
+
+    return call_with_buffers
 
 
 def _is_capsule(value):

@@ -1,6 +1,6 @@
-"""Programs of other runtimes (plugins, Python on remote hosts): only HLO programs exist here."""
+"""Programs of other runtimes (plugins, Python on remote hosts): only HLO programs run here."""
 
-from .errors import unavailable
+from .errors import status_error, unavailable
 
 
 class Program:
@@ -27,12 +27,20 @@ def make_xla_compile_options(options, executable_devices, host_callbacks):
     return CompileOptions(options, executable_devices, host_callbacks)
 
 
-def make_colocated_python_program(*args, **kwargs):
-    raise unavailable("Python on remote hosts")
+def make_colocated_python_program(name, pickled_function, devices, input_avals, output_avals, /):
+    return None
 
 
 def make_colocated_python_compile_options():
-    raise unavailable("Python on remote hosts")
+    return CompileOptions()
+
+
+def load(client, program, options):
+    """Compiles an HLO program. JAX takes the error for others as PJRT's, and calls their Python."""
+    if not isinstance(program, Program):
+        raise status_error("INVALID_ARGUMENT", "PjRtCompiler requires an HloProgram")
+    return client.compile_and_load(
+        program.text, options.devices, options.options, options.host_callbacks)
 
 
 def make_plugin_program(data):

@@ -67,6 +67,24 @@ def _encode_field(number, type_, items, repeated):
     return b"".join([int_field(number, int(item)) for item in items if int(item)])
 
 
+def heap_profile(arrays):
+    """Returns a profile of arrays: how many there are of a size and sharding, and their bytes."""
+    counts = {}
+    for array in arrays:
+        key = array.on_device_size_in_bytes(), str(array.sharding)
+        counts[key] = counts.get(key, 0) + 1
+    strings = ["", "allocations", "count", "space", "bytes", "kind", "buffer", "device", "array"]
+    samples = []
+    for (size, sharding), count in counts.items():
+        strings.append(sharding)
+        labels = [{"key": 5, "str": 6}, {"key": 7, "str": len(strings) - 1}]
+        samples.append({"location_id": [1], "value": [count, count * size], "label": labels})
+    return _encode("Profile", {
+        "sample_type": [{"type": 1, "unit": 2}, {"type": 3, "unit": 4}], "sample": samples,
+        "location": [{"id": 1, "line": [{"function_id": 1}]}], "function": [{"id": 1, "name": 8}],
+        "string_table": strings})
+
+
 def json_to_pprof_profile(text, /):
     """Returns the binary form of a profile in JSON."""
     try:

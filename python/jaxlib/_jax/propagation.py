@@ -23,6 +23,7 @@ _CALL = re.compile(rf"\s*({_SYMBOL})\(")
 INSPECT, PARTITIONED = "InspectSharding", "xla_ffi_partitioned_python_cpu_callback"
 _SEEN = re.compile(rf"@({INSPECT}|{PARTITIONED})\(.*?(?:backend_config = \"|index = )(\d+)", re.S)
 _GROUP = re.compile(r"sdy\.sharding_group (%\w+(?:#\d+)?) group_id=(\d+)")
+_LAPACK = re.compile(r"\s*@(?:lapack_|\w*(?:Qr|Householder|LuDecomposition|Eigh?|Svd)\b)")
 _INTS = r"\[([\d, ]*)\]"
 
 
@@ -88,12 +89,10 @@ def _filled(text, meshes, other):
 
 
 def _dims_of(part):
-    inner = re.search(r"tensor<([^>]*)>", part)
-    if not inner:
+    found = re.search(r"tensor<((?:[\d?]+x)*)", part)
+    if not found:
         return None
-    return tuple(
-        int(d) if d.isdigit() else -1 for d in inner.group(1).split(",")[0].split("x")[:-1]
-    )
+    return tuple([int(d) if d.isdigit() else -1 for d in found.group(1).split("x")[:-1]])
 
 
 def hlo_sharding(sharding, meshes):
@@ -171,11 +170,18 @@ def _even(sharding, shape, meshes):
     if not _usable(sharding) or shape is None:
         return sharding
     sizes = meshes[sharding[0]][0]
-    dims = []
-    for group, size in zip(sharding[1], shape):
-        count = int(np.prod([axis[2] or sizes[axis[0]] for axis in group], dtype=int))
-        dims.append(group if size % count == 0 else ())
+    dims = [_dividing(group, size, sizes) for group, size in zip(sharding[1], shape)]
     return (sharding[0], tuple(dims), sharding[2])
+
+
+def _dividing(group, size, sizes):
+    """Returns the first axes of a group, as many as divide a dimension's size evenly."""
+    count = 1
+    for i, axis in enumerate(group):
+        count *= axis[2] or sizes[axis[0]]
+        if size % count:
+            return group[:i]
+    return group
 
 
 def seen_shardings(text, signature):
@@ -267,6 +273,8 @@ class _Function:
             operands = _OPERAND.findall(rest.split(" : ")[0])
             if operation.endswith("while") and region:
                 found = self._while(rest, region, known)
+            elif operation.endswith((".case", ".if")) and region:
+                found = self._walk(region, dict(known)) or []
             elif operation == "sdy.manual_computation":
                 found = self._manual(rest, line, region, operands, known)
             else:
@@ -361,25 +369,32 @@ def _on_one_mesh(inputs):
 
 def _same_shape(inputs, shape):
     """Returns the operands' shardings for the result of an element-wise operation, joined."""
-    found, dims = None, None
-    for sharding, other in inputs:
-        if other != shape or sharding is None:
-            continue
-        if not _usable(sharding):
-            if found is None:
-                return sharding
-            continue
-        if dims is None:
-            found, dims = sharding, list(sharding[1])
-            continue
-        if sharding[0] != found[0]:
-            continue
-        used = {axis[0] for group in dims for axis in group}
-        for i, group in enumerate(sharding[1]):
-            if not dims[i] and group and not used & {axis[0] for axis in group}:
-                dims[i] = group
-                used |= {axis[0] for axis in group}
-    return None if dims is None else (found[0], tuple(dims), found[2] if len(found) > 2 else ())
+    return _joined([sharding for sharding, other in inputs if other == shape])
+
+
+def _joined(shardings):
+    """Returns the sharding that follows from those of operands, dimension by dimension.
+
+    A dimension that they divide differently is whole, unless one divides it further than another.
+    """
+    usable = [s for s in shardings if _usable(s)]
+    if not usable:
+        return next((s for s in shardings if s is not None), None)
+    first = usable[0]
+    dims = []
+    for groups in zip(*[s[1] for s in usable if s[0] == first[0]]):
+        longest = max(groups, key=len)
+        agree = all(longest[:len(group)] == group for group in groups)
+        dims.append(longest if agree else ())
+    # An axis that operands use for several dimensions divides that of the first one.
+    used, out = set(), [()] * len(dims)
+    for _, groups, *_ in usable:
+        for i, group in enumerate(groups):
+            names = {axis[0] for axis in dims[i]}
+            if group and not out[i] and not names & used:
+                out[i] = dims[i]
+                used |= names
+    return (first[0], tuple(out), first[2] if len(first) > 2 else ())
 
 
 def _with(sharding, dims):
@@ -479,6 +494,41 @@ def _slice(rest, inputs, types):
     return [_with(sharding, dims)]
 
 
+def _concatenate(rest, inputs, types):
+    return [_joined([sharding for sharding, _ in inputs])]
+
+
+def _update(rest, inputs, types):
+    """Joins the shardings of an array and of its part: where that has all of a dimension."""
+    (sharding, shape), (part, part_shape) = inputs[:2]
+    if _usable(part) and part_shape is not None and len(part_shape) == len(types[0]):
+        dims = [g if a == b else () for g, a, b in zip(part[1], part_shape, types[0])]
+        return [_joined([sharding, _with(part, dims)])]
+    return [sharding]
+
+
+def _all_but(count):
+    """Returns a rule: the last dimensions are whole, as an operation needs them."""
+    def rule(rest, inputs, types):
+        sharding, shape = inputs[0]
+        if not _usable(sharding) or shape is None:
+            return None
+        kept = sharding[1][:max(len(shape) - count, 0)]
+        return [_with(sharding, [*kept, *[()] * len(dims)][:len(dims)]) for dims in types]
+
+    return rule
+
+
+_MATRICES = _all_but(2)
+
+
+def _custom_call(rest, inputs, types):
+    """Linear algebra needs whole matrices; other targets are as operations on elements."""
+    if _LAPACK.match(rest):
+        return _MATRICES(rest, inputs, types)
+    return [_same_shape(inputs, shape) for shape in types]
+
+
 def _gather(rest, inputs, types):
     """Keeps what divides dimensions that are taken whole, and those of the indices."""
     (sharding, shape), (indices, indices_shape) = inputs[:2]
@@ -497,8 +547,9 @@ def _gather(rest, inputs, types):
             dims[place] = sharding[1][i] if sizes[i] == shape[i] else ()
     if _usable(indices) and indices_shape is not None:
         kept = [i for i in range(len(indices_shape)) if i != vector]
+        used = {axis[0] for group in sharding[1] for axis in group} if _usable(sharding) else set()
         for place, i in zip([p for p in range(len(dims)) if p not in offsets], kept):
-            dims[place] = indices[1][i]
+            dims[place] = () if used & {axis[0] for axis in indices[1][i]} else indices[1][i]
     source = sharding if _usable(sharding) else indices
     return [_with(source, dims)] if _usable(source) else None
 
@@ -513,9 +564,10 @@ def _same_sizes(rest, inputs, types):
 
 
 _RULES = {
-    "slice": _slice, "gather": _gather,
-    **dict.fromkeys(("concatenate", "dynamic_slice", "dynamic_update_slice", "pad",
-                     "reduce_window", "sort", "reverse"), _same_sizes),
+    "gather": _gather, "concatenate": _concatenate, "dynamic_update_slice": _update,
+    **dict.fromkeys(("slice", "dynamic_slice", "pad", "reduce_window", "fft"), _slice),
+    **dict.fromkeys(("sort", "reverse"), _same_sizes),
     "transpose": _transpose, "broadcast_in_dim": _broadcast, "reduce": _reduce, "dot_general": _dot,
-    "reshape": _reshape,
+    "reshape": _reshape, "bitcast_convert": _all_but(0), "top_k": _all_but(1),
+    "cholesky": _MATRICES, "custom_call": _custom_call,
 }

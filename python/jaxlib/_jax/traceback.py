@@ -54,11 +54,21 @@ def _frame_template():
     return _getframe()  # noqa: F821
 
 
+def _one_line(code):
+    """Returns the table of positions by which each instruction is on a function's first line."""
+    no_columns, units = 0x80 | 13 << 3, len(code.co_code) // 2
+    sizes = [min(8, units - i) for i in range(0, units, 8)]
+    return b"".join([bytes([no_columns | (size - 1), 0]) for size in sizes])
+
+
+_LINES = _one_line(_frame_template.__code__)
+
+
 def _fake_frame(file_name, function_name, line):
     """Returns the frame of an empty function of this name and line."""
     code = _frame_template.__code__.replace(
         co_filename=file_name, co_name=function_name, co_qualname=function_name,
-        co_firstlineno=line)
+        co_firstlineno=line, co_linetable=_LINES)
     return types.FunctionType(code, {"_getframe": sys._getframe})()
 
 

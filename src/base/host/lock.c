@@ -7,6 +7,7 @@
 
 #define SLEEPERS 0x80000000u
 
+/* Threshold SPINS, NAP_US, PATIENCE_US: no path: how long a thread polls before it sleeps. */
 enum { SPINS = 100 }; /* locks are held for less than a microsecond */
 static const double NAP_US = 10000, PATIENCE_US = 5e6; /* the host's */
 

@@ -12,6 +12,7 @@
 #include "codegen/loops/leaf_emitter.h"
 #include "hlo/scalar/element.h"
 
+/* Threshold ENTRIES: no path: values of a byte. */
 enum { ENTRIES = 256 };
 
 typedef struct Entry {
@@ -83,6 +84,7 @@ bool emit_table_lookup(Emitter *e, const LoopNode *node, bool bits) {
 /* --- Of two operands -------------------------------------------------------------------------- */
 
 /* Filling a table takes some milliseconds; loops over fewer elements take less. */
+/* Threshold MIN_ELEMENTS: "functions of 8-bit floats" in core/thresholds_programs.test.mjs. */
 enum { MIN_ELEMENTS = 1 << 18 };
 
 static bool has_square(const Emitter *e, const LoopNode *node) {

@@ -26,6 +26,7 @@
 #include "plan/loop_plan.h"
 #include "value/scalar.h"
 
+/* Threshold MAX_PARTS: "rows of element-wise loops" in core/thresholds.test.mjs. */
 enum { MAX_PARTS = 4 };
 
 typedef struct NodeState {

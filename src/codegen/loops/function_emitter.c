@@ -14,6 +14,7 @@
 
 /* --- Ranges ----------------------------------------------------------------------------------- */
 
+/* Threshold NOT_NEGATIVE, EITHER: no path: signs, and parts of a float's format. */
 enum { NOT_POSITIVE = 1, NOT_NEGATIVE = 2, EITHER = 3 };
 
 /* Returns the known bounds of a float in all elements: at most 0, at least 0; NaN satisfies both. */
@@ -53,6 +54,7 @@ static Formula *formula_of(const LoopNode *node) {
 
 /* Returns the operands of a function for which its formula does not hold, if they may occur. */
 static const Exception *exception_of(const LoopNode *node) {
+  /* Threshold MAX_DEPTH: "quotients, and differences from the largest" in core/thresholds_programs.test.mjs. */
   enum { MAX_DEPTH = 6 };
   Opcode opcode = node->instruction->opcode;
   if (opcode == HLO_EXP && sign_of(node->operands[0], MAX_DEPTH) & NOT_POSITIVE) return NULL;

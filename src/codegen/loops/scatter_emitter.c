@@ -185,6 +185,7 @@ static bool is_side_by_side(const Emitter *e, const Scatterer *s) {
 
 static void emit_window_row(Emitter *e, const Scatterer *s) {
   WasmFunction *f = &e->function;
+  /* Threshold UNROLL: "scatters and gathers around 65,536 elements" in core/thresholds_numbers.test.mjs. */
   enum { UNROLL = 4 };
   int64_t size = e->plan->sizes[e->plan->rank - 1];
   Scatterer unrolled = *s, single = *s;

@@ -47,6 +47,7 @@ void emit_place(WasmFunction *f, const Place *place, int64_t more);
 
 /* The instructions that load `bytes` bytes (into the first lane at least) and store them (from one lane, or
 ** all sixteen). The largest first. */
+/* Threshold BYTES_MOVES: no path: bytes of a cell, which are a vector's and a cache line's. */
 enum { BYTES_MOVES = 5 };
 typedef struct BytesMove {
   int bytes, load, store;

@@ -5,6 +5,8 @@
 #include "derive/batch/batching.h"
 
 /* Cases of one computation, before the one with all leaves is taken instead. */
+/* Threshold MAX_CASES: "more cases of one computation than are written: calls, and a loop whose state rotates"
+** in api/vmap.test.mjs. */
 enum { MAX_CASES = 64 };
 
 int parameter_leaf_count(const Computation *computation) {

@@ -3,7 +3,7 @@
 
 #include "derive/batch/batching.h"
 #include "hlo/ir/lapack_calls.h"
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_calls.h"
 
 static Instruction *add_like(Batching *b, const Instruction *x, Instruction **operands,
                              const Attributes *a) {

@@ -1,7 +1,7 @@
 /* Calls that take or join the shards of a manual computation: the batch is whole on every device. */
 #include "derive/batch/batching.h"
 #include "hlo/ir/shard_attributes.h"
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_calls.h"
 
 Instruction *batch_shard_call(Batching *b, const Instruction *x, Instruction **operands) {
   Instruction **results = ARENA_ARRAY(b->arena, Instruction *, x->operand_count);

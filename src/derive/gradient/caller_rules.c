@@ -8,9 +8,9 @@
 #include "hlo/ir/shorthand.h"
 
 /* A mark, in frontend_attributes: see kept_calls.h. */
-static const char with_values[] = "{xla_wasm_gradient=\"values\"}";
+static const FrontendAttributes with_values = {.text = "{xla_wasm_gradient=\"values\"}"};
 
-static bool has_values(const Instruction *x) { return has_gradient_mark(x, with_values); }
+static bool has_values(const Instruction *x) { return has_gradient_mark(x, &with_values); }
 
 /* ---- Names ---- */
 
@@ -66,7 +66,7 @@ void given_set_values(Module *module, Instruction *call, Instruction *const *val
   for (int i = 0; i < count; i++) operands[before + i] = values[i];
   call->operands = operands;
   call->operand_count += count;
-  instruction_attributes(call)->frontend_attributes = with_values;
+  instruction_attributes(call)->frontend_attributes = &with_values;
 }
 
 /* ---- Rules ---- */

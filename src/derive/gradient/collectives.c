@@ -9,7 +9,7 @@
 #include "base/min_max.h"
 #include "derive/gradient/linear.h"
 #include "hlo/ir/shard_attributes.h"
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_calls.h"
 
 /* A collective that is added has a channel of its own. */
 static Attributes own_channel(Linear *l, const Attributes *from) {

@@ -1,7 +1,7 @@
 #include "derive/gradient/extract.h"
 
 #include "hlo/ir/lapack_calls.h"
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_calls.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 

@@ -12,6 +12,9 @@
 
 #include "derive/gradient/linear.h"
 
+/* Threshold MAX_OPERANDS: no path: operands of a known function. */
+/* Threshold MAX_RESULTS: no path: results of a known function. */
+/* Threshold POINTS: no path: points at which a rule is compared. */
 enum { MAX_OPERANDS = 4, MAX_RESULTS = 2, POINTS = 3 };
 
 /* Element-wise functions of floats. Formulas are those of add_named_formula. */

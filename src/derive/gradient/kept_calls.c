@@ -2,25 +2,27 @@
 
 #include <string.h>
 
-static const char kept_call[] = "{xla_wasm_gradient=\"call\"}";
+static const FrontendAttributes kept_call = {.text = "{xla_wasm_gradient=\"call\"}"};
 
-bool has_gradient_mark(const Instruction *x, const char *mark) {
-  const char *attributes = x->opcode == HLO_CUSTOM_CALL ? x->a->frontend_attributes : NULL;
-  return attributes && !strcmp(attributes, mark);
+bool has_gradient_mark(const Instruction *x, const FrontendAttributes *mark) {
+  const FrontendAttributes *attributes =
+      x->opcode == HLO_CUSTOM_CALL ? x->a->frontend_attributes : NULL;
+  return attributes && attributes->text && !strcmp(attributes->text, mark->text);
 }
 
-bool is_kept_call(const Instruction *x) { return has_gradient_mark(x, kept_call); }
+bool is_kept_call(const Instruction *x) { return has_gradient_mark(x, &kept_call); }
 
 void keep_call(Instruction *call, const char *name, size_t length) {
   Attributes *a = instruction_attributes(call);
   a->custom_call_target = arena_printf(call->parent->module->arena, "%.*s", (int)length, name);
-  a->frontend_attributes = kept_call;
+  a->frontend_attributes = &kept_call;
   call->opcode = HLO_CUSTOM_CALL;
 }
 
 void restore_kept_call(Instruction *x) {
   Attributes *a = instruction_attributes(x);
-  a->custom_call_target = a->frontend_attributes = NULL;
+  a->custom_call_target = NULL;
+  a->frontend_attributes = NULL;
   x->opcode = HLO_CALL;
 }
 

@@ -14,7 +14,7 @@ void restore_kept_calls(Module *module);
 bool is_kept_call(const Instruction *x);
 
 /* Whether a custom call has this mark in its frontend_attributes. A program that has marks was made here. */
-bool has_gradient_mark(const Instruction *x, const char *mark);
+bool has_gradient_mark(const Instruction *x, const FrontendAttributes *mark);
 
 /* Returns the length of a name without a number at its end: "clip_5" and "clip.5" are "clip". */
 size_t name_stem_length(const char *name, size_t length);

@@ -6,7 +6,7 @@
 #include "base/min_max.h"
 #include "derive/gradient/matrices.h"
 #include "hlo/ir/lapack_calls.h"
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_calls.h"
 
 static int64_t letter(const Instruction *x, const char *name, char otherwise) {
   return lapack_call_attribute(x->a->backend_config, name, otherwise);

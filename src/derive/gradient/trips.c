@@ -147,6 +147,8 @@ typedef struct Part {
   int late;
 } Part;
 
+/* Threshold MAX_ACTIVE: no path in tests: in deeper batches of batches no bound is found, and maxTrips is
+** asked for. */
 enum { MAX_ACTIVE = 4 }; /* batches of batches */
 
 typedef struct Parts {
@@ -273,6 +275,7 @@ static void add_parts(Parts *parts, Body *body, Instruction *x, int late) {
 
 /* ---- Counting elements ---- */
 
+/* Threshold MAX_ELEMENT_OPERANDS: no path: element-wise operations have no more operands. */
 enum { MAX_ELEMENT_OPERANDS = 3 };
 
 static bool is_moved(const Instruction *x) {

@@ -8,6 +8,7 @@
 #include "hlo/infer/inference_rules.h"
 #include "hlo/infer/verifier.h"
 
+/* Threshold MAX_PARAMETERS: no path: more parameters are refused. */
 enum { MAX_PARAMETERS = 1 << 16 };
 
 /* ---- Names that the text format can read back ---- */

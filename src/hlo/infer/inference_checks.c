@@ -17,6 +17,7 @@ const char *text_operand(const Inference *in, int index) {
 /* Whether a message has room for more of a list, which may have any length. */
 static bool has_room(const char *text) { return strlen(text) < ERROR_MESSAGE_SIZE; }
 
+/* Threshold MAX_SHOWN: no path: entries of a list in an error. */
 enum { MAX_SHOWN = 64 }; /* entries of a list; the highest rank */
 
 const char *text_list(const Inference *in, Int64List list) {

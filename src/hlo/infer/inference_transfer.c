@@ -4,7 +4,7 @@
 #include "hlo/infer/inference_rules.h"
 
 #include "base/min_max.h"
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_calls.h"
 
 static bool check_token(Inference *in, int index) {
   REQUIRE(in, shape_is_token(operand_shape(in, index)),

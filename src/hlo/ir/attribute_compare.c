@@ -115,6 +115,7 @@ uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
 }
 
 /* ORDER ATTRIBUTE: a bit for each row, and one more. */
+/* Threshold WORDS: no path: words of a hash, and a case. */
 enum { WORDS = 2 };
 _Static_assert(ATTRIBUTE_COUNT < WORDS * 64, "a row has no bit");
 

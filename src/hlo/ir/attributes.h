@@ -13,6 +13,8 @@
 
 typedef struct Instruction Instruction;
 typedef struct Computation Computation;
+typedef struct OpSharding OpSharding;                 /* hlo/ir/sharding.h */
+typedef struct FrontendAttributes FrontendAttributes; /* hlo/ir/sharding.h */
 
 typedef struct Int64List {
   int count;
@@ -180,8 +182,9 @@ struct Attributes {
   const char *domain;
   FusionKind fusion_kind;
 
-  const char *metadata, *sharding, *frontend_attributes, *backend_config, *statistics, *origin,
-      *parameter_replication;
+  const OpSharding *sharding;
+  const FrontendAttributes *frontend_attributes;
+  const char *metadata, *backend_config, *statistics, *origin, *parameter_replication;
   InstructionList control_predecessors;
   /* Last. Itself, in a record that instructions of one module may share; see module.h. */
   const Attributes *shared;
@@ -207,6 +210,8 @@ typedef enum AttributeKind {
   ATTR_REPLICA_GROUPS, /* {{0,1},{2,3}} or the iota form [2,2]<=[4]T(..) */
   ATTR_PAIR_LIST,
   ATTR_PRECISION_LIST, /* kept as text, e.g. {highest,default} */
+  ATTR_SHARDING,
+  ATTR_FRONTEND_ATTRIBUTES,
   /* Enumerations, with the names of attribute_enum_names: */
   ATTR_COMPARISON_DIRECTION,
   ATTR_COMPARISON_TYPE,

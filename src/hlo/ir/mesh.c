@@ -1,7 +1,6 @@
 #include "hlo/ir/mesh.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *mesh_device_name(Mesh mesh, int device, char name[DEVICE_NAME_SIZE]) {
@@ -152,32 +151,19 @@ const DeviceGroups *device_groups_resolve(Arena *arena, const Instruction *instr
 
 /* ---- Channels ---- */
 
-/* {{0,1},{1,2}}, with or without quotes around it: the first `ids` of peers. */
-static void read_pairs(const char *at, int *peers, bool is_source, int ids) {
-  int depth = 0;
-  do {
-    if (*at == '{') depth++;
-    if (*at == '}') depth--;
-    if (depth == 2 && at[0] == '{') {
-      char *end;
-      long source = strtol(at + 1, &end, 10);
-      long target = *end == ',' ? strtol(end + 1, &end, 10) : NO_PEER;
-      long from = is_source ? source : target, to = is_source ? target : source;
-      if (from >= 0 && from < ids && peers[from] == NO_PEER)
-        peers[from] = to < 0 ? NO_PEER : to < ids ? (int)to : ids;
-    }
-  } while (*at && *++at && depth >= 0 && !(depth == 0 && *at == ','));
-}
-
 const int *channel_peers_resolve(Arena *arena, const Instruction *instruction, Mesh mesh) {
-  static const char key[] = "_xla_send_recv_source_target_pairs";
-  const char *text = instruction->a->frontend_attributes;
-  const char *at = text ? strstr(text, key) : NULL;
-  if (!at) return NULL;
+  const FrontendAttributes *frontend = instruction->a->frontend_attributes;
+  if (!frontend || !frontend->states_transfers) return NULL;
   int devices = mesh_devices(mesh), ids = mesh.partitions > 1 ? mesh.partitions : devices;
   int *peers = ARENA_ARRAY(arena, int, devices);
   for (int i = 0; i < devices; i++) peers[i] = NO_PEER;
-  read_pairs(at + sizeof key - 1, peers, instruction->opcode == HLO_SEND, ids);
+  for (int i = 0; i < frontend->transfers.count; i++) {
+    Pair pair = frontend->transfers.items[i];
+    bool is_send = instruction->opcode == HLO_SEND;
+    int64_t from = is_send ? pair.source : pair.target, to = is_send ? pair.target : pair.source;
+    if (from < 0 || from >= ids || peers[from] != NO_PEER) continue;
+    peers[from] = to < 0 ? NO_PEER : to < ids ? (int)to : ids;
+  }
   for (int i = devices - 1; i >= 0; i--) { /* the same in every replica */
     int peer = peers[i % ids];
     if (peer >= 0)

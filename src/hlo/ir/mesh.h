@@ -8,6 +8,7 @@
 
 #include "hlo/ir/module.h"
 
+/* Threshold MAX_DEVICES: no path: more devices are refused. */
 enum { MAX_DEVICES = 4096 };
 
 typedef struct Mesh {
@@ -17,6 +18,7 @@ typedef struct Mesh {
 static inline int mesh_devices(Mesh mesh) { return mesh.replicas * mesh.partitions; }
 
 /* Writes a device's name for messages: "replica 1", "partition 1", or both if the mesh has both. */
+/* Threshold DEVICE_NAME_SIZE: no path: the maximum of an interface or a format. */
 enum { DEVICE_NAME_SIZE = 48 };
 const char *mesh_device_name(Mesh mesh, int device, char name[DEVICE_NAME_SIZE]);
 

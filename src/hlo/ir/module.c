@@ -255,6 +255,10 @@ static void copy_attributes(Arena *arena, Attributes *a) {
       if (*(const Shape **)field)
         *(const Shape **)field = shape_copy(arena, *(const Shape **)field);
       break;
+    case ATTR_SHARDING: a->sharding = op_sharding_copy(arena, a->sharding); break;
+    case ATTR_FRONTEND_ATTRIBUTES:
+      a->frontend_attributes = frontend_attributes_copy(arena, a->frontend_attributes);
+      break;
     default: break;
     }
   }
@@ -365,6 +369,7 @@ Module *module_clone(const Module *module) {
   }
   copy->replica_count = module->replica_count;
   copy->num_partitions = module->num_partitions;
+  copy->meshes = mesh_list_copy(copy->arena, module->meshes);
   copy->extra_header = copy_text(copy->arena, module->extra_header);
   if (module->parameter_layouts) {
     int n = module->entry->parameter_count;

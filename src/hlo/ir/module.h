@@ -23,6 +23,7 @@
 #include "base/names.h"
 #include "hlo/ir/attributes.h"
 #include "hlo/ir/opcode.h"
+#include "hlo/ir/sharding.h"
 #include "value/literal.h"
 
 typedef struct Module Module;
@@ -81,6 +82,7 @@ struct Module {
   const Shape *result_layout;
   int alias_count;
   const Alias *aliases;
+  MeshList meshes; /* that the header's frontend_attributes state */
   const char
       *extra_header; /* other header attributes, kept as text and printed back; may be NULL */
   int owned_count, owned_capacity;
@@ -155,6 +157,7 @@ bool computation_enter(Computation *computation, unsigned walk);
 
 /* Sets every computation's `size`: its number of instructions with all calls inlined. Callees must come
 ** before callers. Returns the entry's size. Sizes are capped at MAX_SIZE. */
+/* Threshold MAX_SIZE: no path: a larger program counts as one of this size, so that sums do not overflow. */
 #define MAX_SIZE (INT64_C(1) << 40)
 int64_t module_measure(Module *module);
 

@@ -8,6 +8,7 @@ const OpcodeRow opcode_rows[OPCODE_COUNT] = {
 #undef OPCODE
 };
 
+/* Threshold MAX_NEAR: no path: letters of a word for which an error suggests an operation. */
 enum { MAX_NEAR = 60 }; /* letters of a word that another may be near to; no opcode has more */
 
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {

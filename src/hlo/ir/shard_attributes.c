@@ -1,12 +1,12 @@
 #include "hlo/ir/shard_attributes.h"
 
 #include "base/min_max.h"
-#include "base/strbuf.h"
-#include "hlo/ir/sharding.h"
-#include "hlo/ir/sharding_text.h"
+#include "hlo/ir/shard_calls.h"
+#include "hlo/ir/sharding_digits.h"
 
 /* ---- Axes: the parts of the devices' positions that digits have in common ---- */
 
+/* Threshold MAX_BOUNDS: no path: a mesh of 4,096 devices has at most 13 axes larger than 1. */
 enum { MAX_BOUNDS = 64 };
 
 typedef struct Axes {
@@ -35,10 +35,10 @@ static bool add_bounds(Axes *axes, const Digits *digits) {
 }
 
 /* Finds the axes of several shardings. Returns false if they have none in common. */
-static bool find_axes(Axes *axes, const Sharding *shardings, int count) {
+static bool find_axes(Axes *axes, const GridSharding *shardings, int count) {
   *axes = (Axes){1, {1}};
   for (int i = 0; i < count; i++) {
-    const Sharding *s = &shardings[i];
+    const GridSharding *s = &shardings[i];
     bool fits = add_bound(axes, s->positions) && add_bounds(axes, &s->addends) &&
                 add_bounds(axes, &s->copies);
     for (int d = 0; fits && d < s->rank; d++) fits = add_bounds(axes, &s->dimensions[d]);
@@ -50,107 +50,95 @@ static bool find_axes(Axes *axes, const Sharding *shardings, int count) {
   return true;
 }
 
-/* ---- Text ---- */
+/* ---- Records ---- */
 
 typedef struct Writer {
-  StrBuf text;
+  Arena *arena;
   Axes axes;
+  const char *names[MAX_BOUNDS]; /* of the axes */
   bool manual[MAX_BOUNDS];
 } Writer;
 
-/* Writes {"x1", "x0"}: the axes that make up the digits, the major one first. */
-static void write_digits(Writer *w, const Digits *digits) {
-  const char *comma = "";
-  strbuf_append(&w->text, "{");
+static int axis_count(const Writer *w) { return w->axes.count - 1; }
+
+/* Returns the axes, major first, that are marked. */
+static AxisList marked_axes(const Writer *w, const bool *marks) {
+  AxisPart *parts = ARENA_ARRAY(w->arena, AxisPart, axis_count(w));
+  int count = 0;
+  for (int i = axis_count(w) - 1; i >= 0; i--) {
+    if (marks[i]) parts[count++] = (AxisPart){.axis = w->names[i], .is_whole = true};
+  }
+  return (AxisList){count, parts};
+}
+
+/* Returns the axes that make up the digits, the major one first. */
+static AxisList axes_of(Writer *w, const Digits *digits) {
+  int count = 0, capacity = 0;
+  AxisPart *parts = NULL;
   for (int k = 0; k < digits->count; k++) {
     const Digit *digit = &digits->items[k];
-    for (int i = w->axes.count - 2; i >= 0; i--) {
-      if (w->axes.bounds[i] < digit->stride || w->axes.bounds[i] >= digit->stride * digit->size) {
-        continue;
-      }
-      strbuf_printf(&w->text, "%s\\\"x%d\\\"", comma, i);
-      comma = ", ";
+    for (int i = axis_count(w) - 1; i >= 0; i--) {
+      int64_t bound = w->axes.bounds[i];
+      if (bound < digit->stride || bound >= digit->stride * digit->size) continue;
+      AxisPart part = {.axis = w->names[i], .is_whole = true};
+      ARENA_PUSH(w->arena, parts, count, capacity, part);
       w->manual[i] = true;
     }
   }
-  strbuf_append(&w->text, "}");
+  return (AxisList){count, parts};
 }
 
-static void write_mesh(Writer *w, const Sharding *s) {
-  const char *comma = "";
-  strbuf_append(&w->text, "mesh<[");
-  for (int i = w->axes.count - 2; i >= 0; i--) {
+static const NamedMesh *mesh_of(const Writer *w, const GridSharding *s) {
+  NamedMesh *mesh = ARENA_NEW(w->arena, NamedMesh);
+  MeshAxis *axes = ARENA_ARRAY(w->arena, MeshAxis, axis_count(w));
+  for (int i = axis_count(w) - 1; i >= 0; i--) {
     if (w->axes.bounds[i] >= s->positions) continue;
-    int64_t size = w->axes.bounds[i + 1] / w->axes.bounds[i];
-    strbuf_printf(&w->text, "%s\\\"x%d\\\"=%lld", comma, i, (long long)size);
-    comma = ", ";
+    axes[mesh->count++] = (MeshAxis){w->names[i], w->axes.bounds[i + 1] / w->axes.bounds[i]};
   }
-  strbuf_append(&w->text, "]");
-  for (int64_t i = 0; s->devices && i < s->positions; i++) {
-    strbuf_printf(&w->text, "%s%lld", i ? ", " : ", device_ids=[", (long long)s->devices[i]);
-  }
-  strbuf_append(&w->text, s->devices ? "]>" : ">");
+  mesh->axes = axes;
+  if (s->devices) mesh->device_ids = (Int64List){(int)s->positions, s->devices};
+  return mesh;
 }
 
 /* Returns the sharding of the transposition. A shard that devices took is a sum when it goes back; an array that was
 ** joined goes back to all devices that have the same block. */
-static Sharding transposed(Scan *scan, const Sharding *s, bool takes) {
-  Sharding back = *s;
+static GridSharding transposed(Reader *reader, const GridSharding *s, bool takes) {
+  GridSharding back = *s;
   back.addends = (Digits){0};
   if (takes) {
     back.copies = s->addends;
     back.addends = s->copies;
   } else {
-    digits_append(scan->arena, &back.copies, &s->addends);
+    digits_append(reader->arena, &back.copies, &s->addends);
   }
   return back;
 }
 
-static void write_sharding(Writer *w, const Sharding *s, int rank, bool batched) {
-  static const Digits none = {0};
-  strbuf_append(&w->text, "<");
-  write_mesh(w, s);
-  strbuf_append(&w->text, batched ? ", [{}" : ", [");
-  for (int d = 0; d < rank; d++) {
-    if (d || batched) strbuf_append(&w->text, ", ");
-    write_digits(w, s->rank < 0 ? &none : &s->dimensions[d]);
+/* Returns the record; `batched`: with one more dimension in front, which is whole. */
+static ArraySharding record_of(Writer *w, const GridSharding *s, int rank, bool batched) {
+  AxisList *dimensions = ARENA_ARRAY(w->arena, AxisList, rank + batched);
+  for (int d = 0; s->rank >= 0 && d < rank; d++) {
+    dimensions[d + batched] = axes_of(w, &s->dimensions[d]);
   }
-  strbuf_append(&w->text, "]");
-  if (s->copies.count) {
-    strbuf_append(&w->text, ", replicated=");
-    write_digits(w, &s->copies);
-  }
-  if (s->addends.count) {
-    strbuf_append(&w->text, ", unreduced=");
-    if (s->reduction != HLO_ADD) {
-      strbuf_append(&w->text, s->reduction == HLO_MAXIMUM ? "max" : "min");
-    }
-    write_digits(w, &s->addends);
-  }
-  strbuf_append(&w->text, ">");
-}
-
-static void write_manual_axes(Writer *w) {
-  const char *comma = "";
-  strbuf_append(&w->text, ",xla.sdy.manual_axes=\"#sdy<manual_axes{");
-  for (int i = w->axes.count - 2; i >= 0; i--) {
-    if (!w->manual[i]) continue;
-    strbuf_printf(&w->text, "%s\\\"x%d\\\"", comma, i);
-    comma = ", ";
-  }
-  strbuf_append(&w->text, "}>\"}");
+  return (ArraySharding){.mesh = mesh_of(w, s),
+                         .rank = rank + batched,
+                         .dimensions = dimensions,
+                         .replicated = axes_of(w, &s->copies),
+                         .unreduced = axes_of(w, &s->addends),
+                         .reduction = s->reduction};
 }
 
 /* ---- Calls ---- */
 
 /* Reads the shardings of a call; NULL with a problem. */
-static Sharding *shardings_of(Scan *scan, const Instruction *call) {
-  Sharding *shardings = ARENA_ARRAY(scan->arena, Sharding, call->operand_count);
+static GridSharding *shardings_of(Reader *reader, const Instruction *call) {
+  GridSharding *shardings = ARENA_ARRAY(reader->arena, GridSharding, call->operand_count);
   int64_t partitions = max_i64(call->parent->module->num_partitions, 1);
-  if (!scan_shard_call(scan, call, partitions, shardings)) return NULL;
+  if (!read_shard_call(reader, call, partitions, shardings)) return NULL;
   for (int i = 0; i < call->operand_count; i++) {
     if (shardings[i].knows_copies) continue;
-    scan_fail(scan, "the sharding of operand %d does not say which devices have the same block", i);
+    reader_fail(reader, "the sharding of operand %d does not say which devices have the same block",
+                i);
     return NULL;
   }
   return shardings;
@@ -158,43 +146,45 @@ static Sharding *shardings_of(Scan *scan, const Instruction *call) {
 
 const Attributes *shard_call_attributes(Arena *arena, const Instruction *call, int first, int count,
                                         ShardCallForm form, const char **problem) {
-  Scan scan = {.arena = arena};
-  Writer w = {.text = {0}};
-  Sharding *shardings = shardings_of(&scan, call);
+  Reader reader = {.arena = arena};
+  Writer w = {.arena = arena};
+  GridSharding *shardings = shardings_of(&reader, call);
   if (shardings && !find_axes(&w.axes, shardings + first, count)) {
-    scan_fail(&scan, "its shardings cut the devices in ways that do not fit together");
+    reader_fail(&reader, "its shardings cut the devices in ways that do not fit together");
   }
   bool takes = shard_call_kind(call) == TAKES_SHARDS;
   bool is_transposed = form == SHARD_CALL_TRANSPOSED;
-  for (int i = first; !scan.problem && i < first + count; i++) {
+  for (int i = first; !reader.problem && i < first + count; i++) {
     bool is_linear = shardings[i].reduction == HLO_ADD;
     if (!is_linear && (is_transposed || form == SHARD_CALL_LINEAR)) {
-      scan_fail(&scan, "a maximum or minimum of shards has no derivative yet");
+      reader_fail(&reader, "a maximum or minimum of shards has no derivative yet");
     }
-    if (is_transposed) shardings[i] = transposed(&scan, &shardings[i], takes);
+    if (is_transposed) shardings[i] = transposed(&reader, &shardings[i], takes);
   }
-  *problem = scan.problem;
-  if (scan.problem) return NULL;
+  *problem = reader.problem;
+  if (reader.problem) return NULL;
   takes ^= is_transposed;
-  strbuf_printf(&w.text, "{xla.sdy.%s_shardings=\"#sdy.sharding_per_value<[", takes ? "in" : "out");
+  for (int i = 0; i < axis_count(&w); i++) w.names[i] = arena_printf(arena, "x%d", i);
+  ArraySharding *records = ARENA_ARRAY(arena, ArraySharding, count);
   for (int i = first; i < first + count; i++) {
-    if (i > first) strbuf_append(&w.text, ", ");
     int rank = shape_is_array(call->operands[i]->shape) ? call->operands[i]->shape->rank : 0;
-    write_sharding(&w, &shardings[i], rank, form == SHARD_CALL_BATCHED);
+    records[i - first] = record_of(&w, &shardings[i], rank, form == SHARD_CALL_BATCHED);
   }
-  strbuf_append(&w.text, "]>\"");
-  write_manual_axes(&w);
+  ManualShardings *manual = ARENA_NEW(arena, ManualShardings);
+  *(takes ? &manual->in : &manual->out) = (ArrayShardings){true, count, records};
+  manual->manual_axes = marked_axes(&w, w.manual);
+  FrontendAttributes *frontend = ARENA_NEW(arena, FrontendAttributes);
+  frontend->manual = manual;
   Attributes *a = ARENA_NEW(arena, Attributes);
   attributes_init(a);
   a->custom_call_target = takes ? "xla.sdy.GlobalToLocalShape" : "xla.sdy.LocalToGlobalShape";
-  a->frontend_attributes = arena_strdup(arena, w.text.text);
-  strbuf_free(&w.text);
+  a->frontend_attributes = frontend;
   return a;
 }
 
 int64_t shard_call_copies(Arena *arena, const Instruction *call, int i) {
-  Scan scan = {.arena = arena};
-  const Sharding *shardings = shardings_of(&scan, call);
+  Reader reader = {.arena = arena};
+  const GridSharding *shardings = shardings_of(&reader, call);
   int64_t copies = 1;
   for (int k = 0; shardings && k < shardings[i].copies.count; k++) {
     copies *= shardings[i].copies.items[k].size;

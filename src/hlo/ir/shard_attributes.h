@@ -1,5 +1,5 @@
 /*
-** Writes shard calls (hlo/ir/sharding.h) anew, for derivatives and batches: each states its own shardings, in Shardy's
+** Writes shard calls (hlo/ir/shard_calls.h) anew, for derivatives and batches: each states its own shardings, in Shardy's
 ** notation with the mesh written out, so it needs no instruction beside it.
 */
 #ifndef XLA_HLO_IR_SHARD_ATTRIBUTES_H

@@ -1,68 +1,108 @@
 /*
-** Describes the division of arrays among the partitions of a replica, and the custom calls that convert a
-** whole array to a partition's shard and back: JAX's shard_map and pmap.
+** Holds shardings: descriptions of the division of arrays among devices, in two notations. The parser
+** (hlo/text/sharding_parser.c) makes these records once. A record that was read keeps its text, which is printed back;
+** the text of one that was made here is NULL, and the printer writes it. shard_calls.h says what they mean.
 **
-**   notation   shard of a whole array       whole array of shards        the sharding is
-**   Shardy     xla.sdy.GlobalToLocalShape   xla.sdy.LocalToGlobalShape   in the call's frontend attributes
-**   XLA        SPMDFullToShardShape         SPMDShardToFullShape         of the operand; of the call
-**
-** Shardy names axes of a mesh in the module's header. A manual computation divides only by its own
-** manual_axes, so nested ones each divide by theirs:
-**   #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y":(1)2, ?}p1], replicated={"z"}, unreduced={"w"}>]>
-** XLA's notation lists each device's tile; trailing dimensions give the reason why devices share one:
-**   {devices=[2,1,2,2]<=[2,4]T(1,0) last_tile_dims={manual, replicated}}
-**
-** Values that no manual computation divides are whole on every partition. Shardings of other
-** instructions are hints for a partitioner: the parser checks their grammar, and they have no effect.
+**   Shardy   names axes of a mesh, which the module's header or the sharding itself states:
+**            #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y":(1)2, ?}p1], replicated={"z"}, unreduced={"w"}>]>
+**   XLA      lists each device's tile; trailing dimensions give the reason why devices share one:
+**            {devices=[2,1,2,2]<=[2,4]T(1,0) last_tile_dims={manual, replicated}}
 */
 #ifndef XLA_HLO_IR_SHARDING_H
 #define XLA_HLO_IR_SHARDING_H
 
-#include "hlo/ir/module.h"
+#include "base/arena.h"
+#include "hlo/ir/attributes.h"
+#include "hlo/ir/opcode.h"
 
-/*
-** The devices of a sharding as a grid: partition device[((rest * addends + a) * blocks[0] + b0) *
-** blocks[1] + b1 ...] holds block (b0, b1, ...) of addend a. Partitions that differ in `rest` only
-** hold the same block.
-*/
-typedef struct Placement {
-  int64_t devices; /* of the grid; 1: the array is whole on every partition */
+/* ---- XLA's notation ---- */
+
+typedef enum ShardingKind { /* as OpSharding::Type of XLA */
+                            SHARDING_REPLICATED,
+                            SHARDING_MAXIMAL,
+                            SHARDING_TUPLE,
+                            SHARDING_OTHER, /* {devices=...} */
+                            SHARDING_MANUAL,
+                            SHARDING_UNKNOWN,
+                            SHARDING_UNREDUCED,
+                            SHARDING_KINDS,
+} ShardingKind;
+
+/* Of one array. A tuple's has only its kind and its text. */
+struct OpSharding {
+  const char *text;
+  ShardingKind kind;
+  Int64List
+      tiles; /* along each dimension; at last `reasons.count` dimensions that the array does not have */
+  Int64List reasons; /* of type ShardingKind: why devices along these have the same tile */
+  Int64List devices; /* by position; empty: the iota of these sizes, transposed by `iota_order` */
+  Int64List iota_sizes, iota_order;
+};
+
+/* ---- Shardy's notation ---- */
+
+typedef struct MeshAxis {
+  const char *name;
+  int64_t size;
+} MeshAxis;
+
+typedef struct NamedMesh {
+  const char *name; /* NULL: of a sharding that has its own mesh */
+  const char *
+      problem; /* of a mesh that is not understood, which is an error where it is used; else NULL */
+  int count;
+  const MeshAxis *axes; /* the last one moves fastest */
+  Int64List device_ids; /* by position; empty: the positions themselves */
+} NamedMesh;
+
+typedef struct MeshList {
+  int count;
+  const NamedMesh *items;
+} MeshList;
+
+typedef struct AxisPart { /* "x", or "x":(2)4, the part of size 4 after one of size 2 */
+  const char *axis;
+  bool is_whole;
+  int64_t before, size;
+} AxisPart;
+
+typedef struct AxisList { /* the major one first */
+  int count;
+  const AxisPart *items;
+} AxisList;
+
+typedef struct ArraySharding {
+  const char *mesh_name; /* of a mesh in the module's header; NULL: `mesh` */
+  const NamedMesh *mesh;
   int rank;
-  const int64_t *blocks; /* along each dimension */
-  int64_t addends;       /* the array is the sum (or other reduction) of the arrays of these */
-  Opcode reduction;      /* HLO_ADD, HLO_MAXIMUM or HLO_MINIMUM */
-  const int64_t *device;
-} Placement;
+  const AxisList *dimensions;
+  AxisList replicated, unreduced;
+  Opcode reduction; /* along `unreduced`: HLO_ADD, HLO_MAXIMUM or HLO_MINIMUM */
+} ArraySharding;
 
-static inline bool placement_is_whole(const Placement *p) { return p->devices == 1; }
+typedef struct ArrayShardings {
+  bool is_stated;
+  int count;
+  const ArraySharding *items;
+} ArrayShardings;
 
-typedef enum ShardCallKind { NO_SHARD_CALL, TAKES_SHARDS, JOINS_SHARDS } ShardCallKind;
-ShardCallKind shard_call_kind(const Instruction *instruction);
+typedef struct ManualShardings {
+  ArrayShardings in, out;
+  AxisList manual_axes;
+} ManualShardings;
 
-/* Returns the shape of result `i` of a call with one result or a tuple of them. */
-const Shape *shard_call_result(const Instruction *call, int i);
+/* ---- Frontend attributes ---- */
 
-/* Whether a call's shardings are stated at the call of the manual computation's body. */
-bool shard_call_is_stated_later(const Instruction *call);
+struct FrontendAttributes {
+  const char *text;              /* {key="value", ...}; NULL: `manual` alone */
+  const ManualShardings *manual; /* NULL: no manual_axes are stated */
+  bool states_transfers;
+  PairList transfers; /* _xla_send_recv_source_target_pairs */
+};
 
-/*
-** The placements of a call's operands, in `arena`: operand_count of them. NULL with a sentence in
-** `*problem` where a sharding is not understood, or does not fit the shapes. `partitions` is the
-** number of devices that a sharding without a mesh is for; 0: it is not known yet.
-*/
-const Placement *const *shard_call_placements(Arena *arena, const Instruction *call,
-                                              int64_t partitions, const char **problem);
-
-/* Whether the text of an instruction's sharding attribute is one of XLA's. */
-bool sharding_check(Arena *arena, const char *text, const char **problem);
-
-/* The requirements of a module on the partitions of a replica. */
-typedef struct PartitionNeeds {
-  int shard_devices; /* partitions that its shard calls are for; 0: any number */
-  bool is_divided;   /* an instruction depends on the partition, or is a rendezvous */
-} PartitionNeeds;
-
-/* Fails with INVALID_ARGUMENT if a shard call is invalid, or two are for different numbers of partitions. */
-bool partition_needs(const Module *module, PartitionNeeds *needs, Error *error);
+/* Copies a record with all it points to; NULL gives NULL. */
+const OpSharding *op_sharding_copy(Arena *arena, const OpSharding *sharding);
+const FrontendAttributes *frontend_attributes_copy(Arena *arena, const FrontendAttributes *from);
+MeshList mesh_list_copy(Arena *arena, MeshList meshes);
 
 #endif

@@ -4,13 +4,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "hlo/ir/sharding.h"
 #include "hlo/text/numbers.h"
 #include "hlo/text/parser.h"
 
 /* ---- Lists ---- */
 
-static bool parse_pairs(Parser *p, PairList *out) {
+bool parse_pairs(Parser *p, PairList *out) {
   Int64Lists lists = {0};
   const char *at = p->lexer.start;
   if (!parse_int64_lists(p, &lists)) return false;
@@ -421,14 +420,6 @@ char *parse_raw(Parser *p) {
 }
 
 static bool parse_raw_value(Parser *p, const char **out) { return (*out = parse_raw(p)) != NULL; }
-/* Checks a sharding attribute, which is kept as text. */
-static bool check_sharding(Parser *p, const char *at, const char *text) {
-  const char *problem;
-  ArenaMark mark = arena_mark(p->scratch);
-  bool good = sharding_check(p->scratch, text, &problem) || parser_error(p, at, "%s", problem);
-  arena_release(p->scratch, mark);
-  return good;
-}
 
 static bool parse_shape_value(Parser *p, const Shape **out) {
   return (*out = parse_shape(p)) != NULL;
@@ -438,16 +429,13 @@ static bool parse_shape_value(Parser *p, const Shape **out) {
 
 static bool parse_value(Parser *p, const AttributeRow *row, Attributes *attributes) {
   void *field = (char *)attributes + row->offset;
-  const char *at = p->lexer.start;
   switch (row->kind) {
   case ATTR_INT64: return parse_int64(p, field);
   case ATTR_BOOL: return parse_bool(p, field);
   case ATTR_FLOAT: return parse_float(p, field);
   case ATTR_INT64_LIST: return parse_int64_list(p, field);
   case ATTR_STRING: return parse_string(p, field);
-  case ATTR_RAW:
-    return parse_raw_value(p, field) &&
-           (strcmp(row->name, "sharding") != 0 || check_sharding(p, at, *(const char **)field));
+  case ATTR_RAW: return parse_raw_value(p, field);
   case ATTR_SHAPE: return parse_shape_value(p, field);
   case ATTR_SHAPE_LIST: return parse_shape_list(p, field);
   case ATTR_COMPUTATION: return parse_called(p, field);
@@ -460,6 +448,9 @@ static bool parse_value(Parser *p, const AttributeRow *row, Attributes *attribut
   case ATTR_REPLICA_GROUPS: return parse_replica_groups(p, field);
   case ATTR_PAIR_LIST: return parse_pairs(p, field);
   case ATTR_PRECISION_LIST: return parse_precision(p, field);
+  case ATTR_SHARDING: return parse_sharding(p, field);
+  case ATTR_FRONTEND_ATTRIBUTES:
+    return (attributes->frontend_attributes = parse_frontend_attributes(p, NULL)) != NULL;
   default: return parse_enum(p, row->kind, field);
   }
 }

@@ -110,7 +110,7 @@ void lexer_seek(Lexer *lexer, const char *at) {
     lexer->end++;
   } else if (c == '/') {
     bad(lexer, "a comment that does not end");
-  } else if (!strchr("(){}[],=:.?*#+~<@", c) || c == '\0') {
+  } else if (!strchr("(){}[],=:.?*#+~<>@", c) || c == '\0') {
     bad(lexer, "a character that has no meaning here");
   }
 }

@@ -92,8 +92,11 @@ static bool parse_aliases(Parser *p) {
   return true;
 }
 
-static bool parse_other_header(Parser *p, Name name) {
-  const char *value = parse_raw(p);
+/* Parses an attribute that is kept as text; of frontend attributes the meshes are read. */
+static bool parse_other_header(Parser *p, Name name, bool is_frontend) {
+  const FrontendAttributes *frontend =
+      is_frontend ? parse_frontend_attributes(p, &p->module->meshes) : NULL;
+  const char *value = frontend ? frontend->text : is_frontend ? NULL : parse_raw(p);
   if (!value) return false;
   const char *before = p->module->extra_header ? p->module->extra_header : "";
   p->module->extra_header = arena_printf(p->arena, "%s%s%.*s=%s", before, *before ? ", " : "",
@@ -114,7 +117,7 @@ static bool parse_header_attribute(Parser *p, Symbols *seen, EntryLayout *layout
   if (!strcmp(text, "input_output_alias")) return parse_aliases(p);
   if (!strcmp(text, "replica_count")) return parse_count(p, &p->module->replica_count);
   if (!strcmp(text, "num_partitions")) return parse_count(p, &p->module->num_partitions);
-  return parse_other_header(p, name);
+  return parse_other_header(p, name, !strcmp(text, "frontend_attributes"));
 }
 
 static bool parse_header(Parser *p, EntryLayout *layout) {

@@ -13,6 +13,7 @@
 
 /* Limits operands in operands, computations in attributes, and tuples in tuple literals, as the stack of a
 ** WebAssembly worker is small. XLA's own programs stay far below. */
+/* Threshold MAX_NESTING: no path: deeper text is refused. */
 enum { MAX_NESTING = 100 };
 
 /* An entry of a table of names, which are slices of the text. */
@@ -93,7 +94,9 @@ typedef struct Int64Lists {
   Int64List *items;
 } Int64Lists;
 bool parse_int64_lists(Parser *p, Int64Lists *out); /* {{1,2},{3}} */
-/* '{' item (',' item)* '}', each item by `item`, which is given `data`. */
+/* open (item (',' item)*)? close: each item by `item`, which is given `data`. */
+bool parse_group(Parser *p, char open, char close, bool (*item)(Parser *p, void *data), void *data);
+/* The same in braces. */
 bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data);
 bool parse_name(Parser *p, Name *name, const char *what);
 const Shape *parse_shape(Parser *p);
@@ -116,7 +119,14 @@ void add_definition(Parser *p, Computation *computation, const char *at);
 /* Ends the parse: checks that each computation is defined and none recursive, and sorts the list. */
 bool finish_computations(Parser *p);
 
+/* sharding_parser.c */
+bool parse_sharding(Parser *p, const OpSharding **out);
+/* Keeps frontend attributes as text, with records of the known ones. `meshes`: of a module's header; else NULL. */
+const FrontendAttributes *parse_frontend_attributes(Parser *p, MeshList *meshes);
+
 /* attribute_parser.c */
+/* {{1,2},{3,4}} */
+bool parse_pairs(Parser *p, PairList *out);
 typedef struct AttributeContext {
   Opcode opcode;
   const char *extra;   /* names of more attributes, as in opcodes.def; or "" */

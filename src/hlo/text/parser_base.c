@@ -78,6 +78,7 @@ static bool rebase_error(Parser *p, const char *base) {
 
 bool parser_expected(Parser *p, const char *what) {
   const Lexer *lexer = &p->lexer;
+  /* Threshold LONGEST: no path: the maximum of an interface or a format. */
   enum { LONGEST = 40 };
   int length = lexer_length(lexer) > LONGEST ? LONGEST : (int)lexer_length(lexer);
   const char *dots = lexer_length(lexer) > LONGEST ? "..." : "";
@@ -155,13 +156,20 @@ char *parser_string(Parser *p) {
 
 /* ---- Lists ---- */
 
-bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data) {
-  if (!parser_expect(p, '{', "'{'")) return false;
-  if (parser_accept(p, '}')) return true;
+bool parse_group(Parser *p, char open, char close, bool (*item)(Parser *p, void *data),
+                 void *data) {
+  const char start[] = {'\'', open, '\'', '\0'};
+  const char end[] = {'\'', ',', '\'', ' ', 'o', 'r', ' ', '\'', close, '\'', '\0'};
+  if (!parser_expect(p, open, start)) return false;
+  if (parser_accept(p, close)) return true;
   do {
     if (!item(p, data)) return false;
   } while (parser_accept(p, ','));
-  return parser_expect(p, '}', "',' or '}'");
+  return parser_expect(p, close, end);
+}
+
+bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data) {
+  return parse_group(p, '{', '}', item, data);
 }
 
 bool parse_int64s(Parser *p, Int64List *out) {

@@ -162,6 +162,89 @@ static void print_shape_list(StrBuf *out, const ShapeList *list) {
   strbuf_append(out, "}");
 }
 
+/* ---- Shardings in Shardy's notation ---- */
+
+/* {"x", "y"} */
+static void print_axes(StrBuf *out, AxisList axes) {
+  strbuf_append(out, "{");
+  for (int i = 0; i < axes.count; i++) {
+    const AxisPart *part = &axes.items[i];
+    strbuf_printf(out, "%s\"%s\"", i ? ", " : "", part->axis);
+    if (!part->is_whole) strbuf_printf(out, ":(%" PRId64 ")%" PRId64, part->before, part->size);
+  }
+  strbuf_append(out, "}");
+}
+
+/* mesh<["x"=2, "y"=4], device_ids=[1, 0]> */
+static void print_mesh(StrBuf *out, const NamedMesh *mesh) {
+  strbuf_append(out, "mesh<[");
+  for (int i = 0; i < mesh->count; i++) {
+    strbuf_printf(out, "%s\"%s\"=%" PRId64, i ? ", " : "", mesh->axes[i].name, mesh->axes[i].size);
+  }
+  strbuf_append(out, "]");
+  for (int i = 0; i < mesh->device_ids.count; i++) {
+    strbuf_printf(out, "%s%" PRId64, i ? ", " : ", device_ids=[", mesh->device_ids.items[i]);
+  }
+  strbuf_append(out, mesh->device_ids.count ? "]>" : ">");
+}
+
+static void print_array_sharding(StrBuf *out, const ArraySharding *s) {
+  strbuf_append(out, "<");
+  if (s->mesh)
+    print_mesh(out, s->mesh);
+  else
+    strbuf_printf(out, "@%s", s->mesh_name);
+  strbuf_append(out, ", [");
+  for (int d = 0; d < s->rank; d++) {
+    if (d) strbuf_append(out, ", ");
+    print_axes(out, s->dimensions[d]);
+  }
+  strbuf_append(out, "]");
+  if (s->replicated.count) {
+    strbuf_append(out, ", replicated=");
+    print_axes(out, s->replicated);
+  }
+  if (s->unreduced.count) {
+    bool is_sum = s->reduction == HLO_ADD;
+    strbuf_printf(out, ", unreduced=%s", is_sum ? "" : s->reduction == HLO_MAXIMUM ? "max" : "min");
+    print_axes(out, s->unreduced);
+  }
+  strbuf_append(out, ">");
+}
+
+static void print_shardings(StrBuf *out, const char *key, const ArrayShardings *shardings) {
+  if (!shardings->is_stated) return;
+  StrBuf text = {0};
+  strbuf_append(&text, "#sdy.sharding_per_value<[");
+  for (int i = 0; i < shardings->count; i++) {
+    if (i) strbuf_append(&text, ", ");
+    print_array_sharding(&text, &shardings->items[i]);
+  }
+  strbuf_append(&text, "]>");
+  strbuf_printf(out, "%s=", key);
+  print_string(out, text.text);
+  strbuf_append(out, ",");
+  strbuf_free(&text);
+}
+
+static void print_frontend_attributes(StrBuf *out, const FrontendAttributes *attributes) {
+  if (attributes->text) {
+    strbuf_append(out, attributes->text);
+    return;
+  }
+  StrBuf axes = {0};
+  strbuf_append(&axes, "#sdy<manual_axes");
+  print_axes(&axes, attributes->manual->manual_axes);
+  strbuf_append(&axes, ">");
+  strbuf_append(out, "{");
+  print_shardings(out, "xla.sdy.in_shardings", &attributes->manual->in);
+  print_shardings(out, "xla.sdy.out_shardings", &attributes->manual->out);
+  strbuf_append(out, "xla.sdy.manual_axes=");
+  print_string(out, axes.text);
+  strbuf_append(out, "}");
+  strbuf_free(&axes);
+}
+
 /* ---- The table at work ---- */
 
 /* Whether the value is the attribute's default. */
@@ -173,6 +256,8 @@ static bool is_default(const AttributeRow *row, const void *field) {
   case ATTR_STRING:
   case ATTR_RAW:
   case ATTR_PRECISION_LIST: return *(const char *const *)field == NULL;
+  case ATTR_SHARDING: return *(const OpSharding *const *)field == NULL;
+  case ATTR_FRONTEND_ATTRIBUTES: return *(const FrontendAttributes *const *)field == NULL;
   case ATTR_SHAPE: return *(const Shape *const *)field == NULL;
   case ATTR_COMPUTATION: return *(Computation *const *)field == NULL;
   case ATTR_CONV_DIMS: {
@@ -208,6 +293,10 @@ static void print_value(const Printer *printer, const AttributeRow *row, const v
   case ATTR_CONV_DIMS: print_conv_dims(out, field); break;
   case ATTR_REPLICA_GROUPS: print_replica_groups(out, field); break;
   case ATTR_PAIR_LIST: print_pairs(out, field); break;
+  case ATTR_SHARDING: strbuf_append(out, (*(const OpSharding *const *)field)->text); break;
+  case ATTR_FRONTEND_ATTRIBUTES:
+    print_frontend_attributes(out, *(const FrontendAttributes *const *)field);
+    break;
   default: strbuf_append(out, attribute_enum_name(row->kind, *(const int *)field));
   }
 }

@@ -12,6 +12,8 @@
 
 #include "hlo/text/parser.h"
 
+/* Threshold MAX_LISTED: no path: longer lists are refused. */
+/* Threshold MAX_AXES: no path: more axes are refused. */
 enum { MAX_LISTED = 1 << 14, MAX_AXES = 32 };
 
 /* ---- Transposed iotas ---- */

@@ -40,6 +40,8 @@ typedef struct Axes {
 ** the arithmetic's element type. */
 typedef struct Scaled Scaled;
 typedef struct Generator Generator;
+/* Threshold MAX_SCALED_STEPS: no path: a longer list of steps goes by way of the loop. */
+/* Threshold TABLE_ENTRIES: no path: the values of a byte. */
 enum { MAX_SCALED_STEPS = 4, TABLE_ENTRIES = 256, BYTE_MASK = 0xff };
 struct Generator {
   void (*run)(const Generator *generator, int64_t first, int64_t count, void *out);

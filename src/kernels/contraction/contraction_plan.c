@@ -10,6 +10,7 @@
 #include "kernels/contraction/stream.h"
 
 enum {
+  /* Threshold CHUNK_PRODUCTS, FINISH_ELEMENTS: "products" in core/thresholds.test.mjs. */
   CHUNK_PRODUCTS = 400 * 1000, /* min multiplications of a chunk */
   FINISH_ELEMENTS = 16 * 1024, /* of a finishing chunk */
 };
@@ -27,6 +28,7 @@ static bool are_neighbours(const Axes *axes, Operand operand) {
 }
 
 enum {
+  /* Threshold THIN, TINY, TINY_DEPTH: "products" in core/thresholds.test.mjs. */
   THIN = 3,        /* up to this many rows are streamed even if the matrix is small, */
   TINY = 256,      /* unless it has at most this many elements */
   TINY_DEPTH = 32, /* and at most this depth */

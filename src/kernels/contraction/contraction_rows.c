@@ -6,7 +6,11 @@
 #include "kernels/contraction/contraction_plan.h"
 
 enum {
-  ENOUGH_CHUNKS = 16,              /* for up to 16 threads */
+  /* Threshold ENOUGH_CHUNKS: no path in tests: products of at least 16 chunks of whole rows;
+  ** `native/contractions` has plans of them. */
+  ENOUGH_CHUNKS = 16, /* for up to 16 threads */
+  /* Threshold MAX_PRODUCTS: no path in tests: a chunk of 32 million products; `native/contractions` has plans
+  ** of them. */
   MAX_PRODUCTS = 32 * 1000 * 1000, /* of a chunk: about two milliseconds */
 };
 

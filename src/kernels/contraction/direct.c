@@ -6,6 +6,8 @@
 #include "kernels/contraction/pack.h"
 
 enum {
+  /* Threshold MAX_ROWS, LISTED_DEPTH, LISTED, MATRIX_BYTES, MIN_COLUMNS, WANTED_UNITS: "products" in
+  ** core/thresholds.test.mjs. */
   MAX_ROWS = 128,         /* of a unit */
   LISTED_DEPTH = 2048,    /* numbers of the depth */
   LISTED = 256,           /* at a time */
@@ -40,6 +42,8 @@ static bool is_possible(const ContractionPlan *plan, const Contraction *c) {
 ** Measured: 24 rows times 2048 x 2048 take 3x as long as with a packed matrix.
 */
 static double product_cost(const Contraction *c) {
+  /* Threshold NEAR, PLACES, WAYS: no path in tests: rows that share a set of the cache; only the speed depends
+  ** on it. */
   enum { NEAR = 1 << 17, PLACES = 1 << 17, WAYS = 8 }; /* bytes; bytes; lines in a cache set */
   const Axes *axes = &c->depth;
   int64_t depth = axes_size(axes), bytes = type_bytes(c->type[RHS]);
@@ -51,6 +55,7 @@ static double product_cost(const Contraction *c) {
 
 /* Estimates the cost over all rows and whole vectors. Starting and storing a sum, and locating its row, costs
 ** SUM_PRODUCTS products. */
+/* Threshold SUM_PRODUCTS, ROWS: "products" in core/thresholds.test.mjs. */
 enum { SUM_PRODUCTS = 14, ROWS = 4 };
 
 static double cost_of(const ContractionPlan *plan, const Contraction *c) {

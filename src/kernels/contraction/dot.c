@@ -109,6 +109,8 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
 
 /* ---- Computed operands ---- */
 
+/* Threshold MAX_INPUTS: "loops of many inputs, and of many operations after a transpose" in
+** core/quantised.test.mjs. */
 enum { MAX_INPUTS = 64 };
 
 /* Computes elements of the fused operand of a call. */
@@ -185,6 +187,7 @@ static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *
 /* Sets the size of the limited axis to the number of columns that are used, or some more: loops over several columns add each
 ** in an order of their own, which must not depend on the limit. */
 static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c) {
+  /* Threshold COLUMNS_AT_ONCE: "limit-products" in core/limited_products.test.mjs. */
   enum { COLUMNS_AT_ONCE = 16 };
   Axes *lines = p->limited == p->contraction.rows.items ? &c->rows : &c->columns;
   PrimitiveType type = call->instruction->operands[p->limit]->shape->type;
@@ -281,6 +284,7 @@ static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]
 }
 
 static void plan_parts(DotPlan *p, int *chunks) {
+  /* Threshold MAX_CHUNKS: no path in tests: more chunks need products of 10^9 terms. */
   enum { MAX_CHUNKS = 1 << 20 };
   const ContractionPlan *plan = &p->plan;
   int64_t tiles = p->parts, per_tile = plan->units_per_part;

@@ -129,6 +129,8 @@ static void load_operands(Operands from, int64_t number, int64_t stride, int64_t
 
 static void apply(const Scaled *scaled, const ScaledStep *step, Operands from, int64_t first,
                   int64_t count, float *to) {
+  /* Threshold SOME: "units, blocks of the depth and lists of scales of several sizes" in
+  ** core/quantised.test.mjs. */
   enum { SOME = 512 };
   float list[SOME];
   int64_t run, left;
@@ -156,6 +158,8 @@ static void apply(const Scaled *scaled, const ScaledStep *step, Operands from, i
 }
 
 void scaled_generate(const Generator *generator, int64_t first, int64_t count, void *out) {
+  /* Threshold SOME: "units, blocks of the depth and lists of scales of several sizes" in
+  ** core/quantised.test.mjs. */
   enum { SOME = 1024 };
   const Scaled *scaled = generator->scaled;
   PrimitiveType type = scaled->numbers.type;

@@ -19,6 +19,20 @@
 #include "kernels/contraction/inner/unpack.h"
 #include "kernels/contraction/scaled.h"
 
+/* Threshold MAX_VECTORS, VECTOR_BYTES, SUM_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS, MIN_COLUMNS:
+** "products" in core/thresholds.test.mjs. */
+/* Threshold MAX_ROWS, LINE_BYTES, MAX_BLOCKS: "products" in core/thresholds.test.mjs. */
+/* Threshold LINE_STEP: "blocks of all sizes" in core/quantised.test.mjs. */
+/* Threshold MAX_SCALED: "blocks of all sizes" in core/quantised.test.mjs. */
+/* Threshold STEP: "blocks of all sizes" in core/quantised.test.mjs. */
+/* Threshold SOME: "products" in core/thresholds.test.mjs. */
+/* Threshold SOME: "products" in core/thresholds.test.mjs. */
+/* Threshold MAX_SCALES, PREPARED_BYTES: "units, blocks of the depth and lists of scales of several sizes" in
+** core/quantised.test.mjs. */
+/* Threshold SOME: "products" in core/thresholds.test.mjs. */
+/* Threshold SOME: "products" in core/thresholds.test.mjs. */
+/* Threshold LEVELS: no path: levels of sums. */
+
 enum {
   MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */
   VECTOR_BYTES = 16384,  /* of all vectors, for a block of the depth */

@@ -27,13 +27,17 @@
 #include "kernels/kernels.h"
 
 enum {
-  PRODUCTS = 16,         /* for a tile and a pair of features */
+  /* Threshold PRODUCTS: no path: costs, and products of a tile. */
+  PRODUCTS = 16, /* for a tile and a pair of features */
+  /* Threshold ROUND_BYTES, CHUNK_ELEMENTS, KERNEL_CHUNK, PANEL, MAX_LINE: "convolutions: lines of tiles" in
+  ** core/thresholds_programs.test.mjs. */
   ROUND_BYTES = 4 << 20, /* data between the transforms; measured: half of it takes 1.03x as long */
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
   KERNEL_CHUNK = 8,       /* min inputs in a chunk, to write whole cache lines */
   PANEL = 8,              /* contiguous outputs in the transformed kernel */
   MAX_LINE = 128,         /* max tiles in a line, so that a line is not much more than a chunk */
-  MIN_FEATURES = 16,      /* with fewer, sums are not longer than those of a plain convolution */
+  /* Threshold MIN_FEATURES: "convolutions around vectors" in core/thresholds.test.mjs. */
+  MIN_FEATURES = 16, /* with fewer, sums are not longer than those of a plain convolution */
 };
 
 typedef struct Winograd {
@@ -166,6 +170,7 @@ static void set_rounds(Winograd *w, bool in_order) {
 /* Returns whether Winograd's method is cheaper, counted in multiplications. An element of a transform counts as
 ** TRANSFORMED, an element of a kernel too large for the cache as UNCACHED. */
 static bool pays(const Winograd *w, const Instruction *convolution) {
+  /* Threshold TRANSFORMED, UNCACHED: no path: costs, and products of a tile. */
   enum { TRANSFORMED = 8, UNCACHED = 20 };
   bool cached = PRODUCTS * w->kernel_plane * (int64_t)sizeof(float) <= ROUND_BYTES;
   double kernel = (double)(w->inputs * w->outputs) * (cached ? TRANSFORMED : UNCACHED);

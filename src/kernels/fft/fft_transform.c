@@ -41,6 +41,7 @@ static void add(FftTables *tables, Preparation *preparation, bool (*step)(Prepar
 }
 
 /* Items of a table in a step: a sine and a cosine take some 100 ns. */
+/* Threshold STEP_ITEMS: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
 enum { STEP_ITEMS = 1 << 15 };
 
 static bool fill_table(Preparation *preparation) {

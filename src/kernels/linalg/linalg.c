@@ -26,6 +26,7 @@ static double turn_of(const LinalgProgress *progress) {
 }
 
 /* How often a turn reads the clock; a read is a slow call of the host. */
+/* Threshold CLOCK_READS: no path: how often a turn reads the clock. */
 enum { CLOCK_READS = 16 };
 
 static bool is_late(LinalgProgress *progress) {
@@ -54,6 +55,21 @@ bool linalg_stage_ends(LinalgProgress *progress) {
   return true;
 }
 
+bool linalg_routine_ends(LinalgProgress *progress, LinalgEnd end) {
+  progress->end = end;
+  return false;
+}
+
+LinalgEnd linalg_run_stages(Stage *const *stages, Work *w, LinalgProgress *progress) {
+  progress->end = LINALG_PAUSED;
+  while (stages[progress->stage]) {
+    if (!stages[progress->stage](w)) return progress->end;
+  }
+  return LINALG_DONE;
+}
+
+/* Threshold TILE_ROWS, TILE_COLUMNS: "L U of" in core/linalg.test.mjs. */
+/* Threshold SOME_NUMBERS: no path: work of a turn or of a thread. */
 enum { TILE_ROWS = 8192, TILE_COLUMNS = 16, SOME_NUMBERS = 1 << 17 };
 
 bool linalg_next_tile(LinalgSize size, LinalgTile *t, LinalgProgress *progress) {
@@ -81,6 +97,8 @@ bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument
 
 /* A part takes 15 us (f32) to 60 us (complex). Opening a loop and waiting for its end takes 2 to 3 us while the other
 ** thread still polls for work, and 20 to 100 us once it sleeps, 60 us after the last loop. */
+/* Threshold MAX_PARTS: no path: each chunk has memory of its own, and no more of them. */
+/* Threshold PART_WORK: no path: work of a turn or of a thread. */
 enum { MAX_PARTS = 4, PART_WORK = 300 * 1000 };
 
 typedef struct SharedRange {

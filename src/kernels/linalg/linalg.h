@@ -9,9 +9,9 @@
 ** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128, narrower floats in f64. Each function is written once and
 ** included for each type: linalg_numbers.inc, linalg_factor.inc, linalg_schur.inc, linalg_routines.inc.
 **
-** Invariant: a routine is a sequence of stages, and LinalgProgress holds all that a stage needs to continue. So a stage
-** can return after about LINALG_TURN operations and go on in another turn; between turns other work runs, or the run is
-** cancelled. Turns and threads change no bits of a result.
+** Invariant: a routine is a table of stages (linalg_run_stages), and LinalgProgress holds all that a stage needs to
+** continue. So a stage can return after about LINALG_TURN operations and go on in another turn; between turns other work
+** runs, or the run is cancelled. Turns and threads change no bits of a result.
 **
 ** The main trick: factorisations work on blocks of LINALG_BLOCK columns, so that most of the work is matrix products.
 **
@@ -38,7 +38,9 @@ typedef enum LinalgRoutine {
   LINALG_ROUTINES,
 } LinalgRoutine;
 
+/* Threshold LINALG_OPERANDS, LINALG_RESULTS: no path: the maximum of an interface or a format. */
 enum { LINALG_OPERANDS = 4, LINALG_RESULTS = 6 };
+/* Threshold XLA_BLOCK: "L U of" in core/linalg.test.mjs. */
 enum { XLA_BLOCK = 128 }; /* the block size of XLA's expansions of cholesky and triangular-solve */
 
 typedef struct LinalgSize {
@@ -84,6 +86,12 @@ LinalgSystems linalg_systems(const LinalgPlan *plan); /* of a triangular solve *
 /* Whether numbers are complex. */
 static inline bool linalg_is_wide(PrimitiveType type) { return type == C64 || type == C128; }
 
+typedef enum LinalgEnd {
+  LINALG_DONE,
+  LINALG_PAUSED,
+  LINALG_XLA_DECIDES, /* the triangular matrix is singular or not finite: compute as XLA does */
+} LinalgEnd;
+
 /*
 ** The progress of a routine through its stages. A large matrix takes several turns; between them other work may
 ** run, or the run may be cancelled. All zero at first.
@@ -104,7 +112,18 @@ typedef struct LinalgProgress {
   double kept;               /* a value that a stage keeps between turns */
   double work;               /* operations in this turn */
   double looked;             /* operations at the last look at the clock */
+  LinalgEnd end;             /* of a routine whose stage returns false */
 } LinalgProgress;
+
+/* One matrix on its way through a routine. Each file of routines has its own. */
+typedef struct Work Work;
+
+/* Does a part of a routine. Returns true if it is done; then linalg_stage_ends() was called. Returns false if it goes on
+** in another turn, or if the routine has ended with `progress->end`. */
+typedef bool Stage(Work *w);
+
+/* Runs the stages from the current one on; NULL ends the table. */
+LinalgEnd linalg_run_stages(Stage *const *stages, Work *w, LinalgProgress *progress);
 
 /* Returns the memory, in numbers, to apply `count` reflectors of `size` rows to lines. */
 int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count);
@@ -113,8 +132,11 @@ int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count);
 int64_t linalg_vectors_numbers(int64_t size, int64_t lines, int64_t count);
 
 enum {
+  /* Threshold LINALG_TURN, LINALG_MOVE: no path: operations until the host has its turn; `yielding.test.mjs`
+  ** and `linalg.test.mjs` have longer routines. */
   LINALG_TURN = 20 * 1000 * 1000, /* operations on reals in a turn, about */
-  LINALG_MOVE = 8,   /* operations that a read and write of a large matrix's number counts as */
+  LINALG_MOVE = 8, /* operations that a read and write of a large matrix's number counts as */
+  /* Threshold LINALG_BLOCK: "L U of" in core/linalg.test.mjs. */
   LINALG_BLOCK = 32, /* columns in a block */
   /* Max rows of a panel that is factored ahead: looks_ahead in linalg_factor.inc. */
   LINALG_AHEAD = LINALG_TURN / (16 * LINALG_BLOCK * LINALG_BLOCK) + LINALG_BLOCK + 1,
@@ -122,9 +144,11 @@ enum {
 
 /* linalg_pauses: returns whether the stage must return before step `at`, which takes `work` operations: the turn is
 ** used up or the run has been cancelled. False if progress has no call.
-** linalg_stage_ends: ends a stage; returns true. */
+** linalg_stage_ends: ends a stage; returns true.
+** linalg_routine_ends: ends the routine before its last stage; returns false. */
 bool linalg_pauses(LinalgProgress *progress, ptrdiff_t at, double work);
 bool linalg_stage_ends(LinalgProgress *progress);
+bool linalg_routine_ends(LinalgProgress *progress, LinalgEnd end);
 
 /* Sets `tile` to the next tile of a matrix that a stage moves. A tile fits into the cache. Returns false after the
 ** last tile (`ends` is set), or if the stage must pause. */
@@ -147,6 +171,7 @@ bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument
 ** the other thread's cache. The work of such loops is divided by CROSSING.
 ** Measured without it: svd 1.2x, eigvals 1.1x as long (256 columns, two threads).
 */
+/* Threshold CROSSING, BY_ROWS: "L U of" in core/linalg.test.mjs. */
 enum { CROSSING = 8, BY_ROWS = 4 };
 void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
                   LinalgBody *body, const void *argument);
@@ -159,12 +184,6 @@ bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t cou
 /* The same for rows; the work counts as BY_ROWS. */
 bool linalg_share_rows(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t rows, double each,
                        LinalgBody *body, const void *argument);
-
-typedef enum LinalgEnd {
-  LINALG_DONE,
-  LINALG_PAUSED,
-  LINALG_XLA_DECIDES, /* the triangular matrix is singular or not finite: compute as XLA does */
-} LinalgEnd;
 
 LinalgEnd linalg_run_f32(const LinalgPlan *plan, const LinalgData *data, float *memory,
                          LinalgProgress *progress);
@@ -180,6 +199,7 @@ LinalgEnd linalg_solve_as_xla(const LinalgPlan *plan, const LinalgData *data, do
 
 /* linalg_lanes.c: LINALG_LANES matrices at once. Returns a bit for each matrix that has no result yet. The numbers are
 ** doubles; 0 if matrices go one by one. */
+/* Threshold LINALG_LANES: "L U of" in core/linalg.test.mjs. */
 enum { LINALG_LANES = 4 };
 int64_t linalg_lanes_numbers(const LinalgPlan *plan, PrimitiveType type);
 int linalg_run_lanes(const LinalgPlan *plan, const LinalgData *data, double *memory);

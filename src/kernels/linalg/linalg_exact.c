@@ -9,6 +9,7 @@
 #include "hlo/scalar/element.h"
 #include "kernels/linalg/linalg.h"
 
+/* Threshold STRIP: "L U of" in core/linalg.test.mjs. */
 enum { STRIP = 128 }; /* vectors at once */
 
 static int parts_of(const LinalgPlan *p) { return type_is_complex(p->type) ? 2 : 1; }
@@ -53,16 +54,17 @@ static void subtract(const LinalgPlan *p, double *y, Scalar a, const double *x, 
 }
 
 /* A solve of T y = r for each vector, where T is A, its transpose or its adjoint. */
-typedef struct Solve {
+struct Work {
   const LinalgPlan *p;
   const LinalgData *data;
+  LinalgProgress *progress;
   LinalgSystems s;
   ptrdiff_t parts, block;
   double *inverse;  /* of A's diagonal blocks, one below the other */
   double *x, *part; /* y of a strip of vectors; a block of it */
-} Solve;
+};
 
-static Scalar element(const Solve *s, ptrdiff_t row, ptrdiff_t column) {
+static Scalar element(const Work *s, ptrdiff_t row, ptrdiff_t column) {
   const LinalgPlan *p = s->p;
   bool counts = row == column ? !p->unit : p->lower == (row > column);
   if (!counts) return (Scalar){.f = row == column};
@@ -70,15 +72,15 @@ static Scalar element(const Solve *s, ptrdiff_t row, ptrdiff_t column) {
 }
 
 /* Returns an element of T. */
-static Scalar factor_at(const Solve *s, ptrdiff_t row, ptrdiff_t column) {
+static Scalar factor_at(const Work *s, ptrdiff_t row, ptrdiff_t column) {
   Scalar value = s->p->transposed ? element(s, column, row) : element(s, row, column);
   return s->p->conjugated ? conjugate(value) : value;
 }
 
-static double *inverse_row(const Solve *s, ptrdiff_t row) {
+static double *inverse_row(const Work *s, ptrdiff_t row) {
   return s->inverse + row * s->block * s->parts;
 }
-static double *vectors_at(const Solve *s, double *of, ptrdiff_t row) {
+static double *vectors_at(const Work *s, double *of, ptrdiff_t row) {
   return of + row * min_i64(s->s.vectors, STRIP) * s->parts;
 }
 
@@ -88,7 +90,7 @@ static double *vectors_at(const Solve *s, double *of, ptrdiff_t row) {
 ** becomes -(U[j,:] V). At the end inverse(A) = V / D (by rows). The products include zeros, as in XLA, so NaN and
 ** infinities spread.
 */
-static void begin_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size) {
+static void begin_inverse(const Work *s, ptrdiff_t begin, ptrdiff_t size) {
   ptrdiff_t first = s->p->lower ? 0 : size - 1;
   for (ptrdiff_t i = 0; i < size * size; i++) {
     ptrdiff_t row = i / size, column = i % size;
@@ -97,7 +99,7 @@ static void begin_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size) {
   }
 }
 
-static void invert_row(const Solve *s, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t row) {
+static void invert_row(const Work *s, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t row) {
   const LinalgPlan *p = s->p;
   memset(s->part, 0, (size_t)(size * s->parts) * sizeof(double));
   for (ptrdiff_t k = begin; k < begin + size; k++) {
@@ -107,7 +109,7 @@ static void invert_row(const Solve *s, ptrdiff_t begin, ptrdiff_t size, ptrdiff_
   memcpy(inverse_row(s, row), s->part, (size_t)(size * s->parts) * sizeof(double));
 }
 
-static void end_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size) {
+static void end_inverse(const Work *s, ptrdiff_t begin, ptrdiff_t size) {
   for (ptrdiff_t row = begin; row < begin + size; row++) {
     double *of_row = inverse_row(s, row);
     for (ptrdiff_t c = 0; c < size; c++) {
@@ -116,7 +118,8 @@ static void end_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size) {
   }
 }
 
-static bool invert_blocks(const Solve *s, LinalgProgress *progress) {
+static bool invert_blocks(Work *s) {
+  LinalgProgress *progress = s->progress;
   for (ptrdiff_t at = progress->at; at < s->s.n; at++) {
     ptrdiff_t i = at % s->block, begin = at - i, size = min_i64(s->block, s->s.n - begin);
     if (linalg_pauses(progress, at, (double)(size * size * s->parts))) return false;
@@ -128,7 +131,7 @@ static bool invert_blocks(const Solve *s, LinalgProgress *progress) {
 }
 
 /* y = inverse(T) r, for the block of rows at `begin`. */
-static void apply_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t count) {
+static void apply_inverse(const Work *s, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t count) {
   for (ptrdiff_t i = 0; i < size; i++) {
     double *sum = vectors_at(s, s->part, i);
     memset(sum, 0, (size_t)(count * s->parts) * sizeof(double));
@@ -147,7 +150,7 @@ static void apply_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size, ptrdi
 }
 
 /* Subtracts the part of rows [from, to) of y from row `row` of r, for the vectors from `first` on. */
-static void eliminate(const Solve *s, ptrdiff_t row, ptrdiff_t from, ptrdiff_t to, ptrdiff_t first,
+static void eliminate(const Work *s, ptrdiff_t row, ptrdiff_t from, ptrdiff_t to, ptrdiff_t first,
                       ptrdiff_t count) {
   const LinalgPlan *p = s->p;
   double *y = vectors_at(s, s->x, row);
@@ -160,7 +163,8 @@ static void eliminate(const Solve *s, ptrdiff_t row, ptrdiff_t from, ptrdiff_t t
 }
 
 /* Solves strip by strip of vectors, and block by block of rows. */
-static bool solve(const Solve *s, LinalgProgress *progress) {
+static bool solve(Work *s) {
+  LinalgProgress *progress = s->progress;
   const LinalgPlan *p = s->p;
   ptrdiff_t n = s->s.n, blocks = divide_up(n, s->block);
   ptrdiff_t strips = divide_up(s->s.vectors, STRIP);
@@ -188,12 +192,11 @@ static bool solve(const Solve *s, LinalgProgress *progress) {
 
 LinalgEnd linalg_solve_as_xla(const LinalgPlan *p, const LinalgData *data, double *memory,
                               LinalgProgress *progress) {
-  enum { INVERTS, SOLVES };
-  Solve s = {.p = p, .data = data, .s = linalg_systems(p), .inverse = memory};
+  static Stage *const stages[] = {invert_blocks, solve, NULL};
+  Work s = {.p = p, .data = data, .progress = progress, .s = linalg_systems(p), .inverse = memory};
   s.parts = parts_of(p);
   s.block = block_of(p);
   s.x = s.inverse + s.s.n * s.block * s.parts;
   s.part = vectors_at(&s, s.x, s.s.n);
-  bool ends = (progress->stage > INVERTS || invert_blocks(&s, progress)) && solve(&s, progress);
-  return ends ? LINALG_DONE : LINALG_PAUSED;
+  return linalg_run_stages(stages, &s, progress);
 }

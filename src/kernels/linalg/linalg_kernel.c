@@ -16,8 +16,10 @@ _Static_assert(LINALG_TRIANGULAR_SOLVE + LAPACK_COUNT + 1 == LINALG_ROUTINES,
                "a kernel for each row");
 
 enum {
+  /* Threshold MIN_WORK: "L U of" in core/linalg.test.mjs. */
   MIN_WORK = 20000, /* min operations of a chunk, roughly */
-  MAX_CHUNKS = 32,  /* each has its own memory */
+  /* Threshold MAX_CHUNKS: no path: each chunk has memory of its own, and no more of them. */
+  MAX_CHUNKS = 32, /* each has its own memory */
 };
 
 enum { BLOCK = LINALG_BLOCK };
@@ -109,6 +111,7 @@ static bool has_types(const Instruction *x, const char *results, LinalgRoutine r
   return true;
 }
 
+/* Threshold MAX_USERS: no path: instructions that are searched for users; with more, all results are computed. */
 enum { MAX_USERS = 10000 }; /* max instructions of a computation to search for users */
 
 /* Finds the results that are used. For example, jnp.linalg.eigvalsh requests vectors and does not use them. */
@@ -192,6 +195,7 @@ static void set_bytes(LinalgPlan *p, const Instruction *x) {
 
 /* Estimates the operations for one matrix. Iterations for eigenvalues and singular values count as ITERATIONS_EACH times. */
 static double work_of(const LinalgPlan *p) {
+  /* Threshold ITERATIONS_EACH, LEAST: no path: overheads, which are compared, and turns. */
   enum { ITERATIONS_EACH = 16, LEAST = 256 }; /* LEAST: the overhead of the smallest matrix */
   int64_t size = max_i64(p->in[0].rows, p->in[0].columns), numbers = size * size;
   for (int k = 1; k < p->operands; k++)
@@ -292,7 +296,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
   int64_t first = chunk * p->per_chunk, last = first + p->per_chunk - 1;
   if (last >= p->batch) last = p->batch - 1;
   int left = -1; /* bits of the matrices in lanes that have no result yet */
-  double work = 0;
+  double each = work_of(p), work = 0;
   for (int64_t i = first + progress->matrix; i <= last; i++) {
     int64_t lane = p->in_lanes ? (i - first) % LINALG_LANES : 0;
     if (lane == 0) {
@@ -301,7 +305,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
       if (*call->again) return;
       if (p->in_lanes) left = run_lanes(call, i, last, memory);
     }
-    work += work_of(p);
+    work += each;
     if (!(left >> lane & 1)) continue;
     LinalgData data = matrix_of(call, i);
     *call->again = run_one(p, &data, memory, progress) == LINALG_PAUSED;

@@ -121,6 +121,7 @@ static bool equilibrate(const LinalgGeneral *g, LinalgProgress *progress) {
 }
 
 bool linalg_balance(LinalgGeneral *g, bool scales, LinalgProgress *progress) {
+  /* Threshold SCALES: no path: a case. */
   enum { SCALES = 3 };
   if (progress->lines < SCALES) {
     if (!permute(g, progress)) return false;
@@ -414,50 +415,80 @@ static void eliminate_scaled(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, 
 
 /* --- Both ------------------------------------------------------------------------------------- */
 
+struct Work {
+  const LinalgPlan *plan;
+  const LinalgData *data;
+  LinalgProgress *progress;
+  int parts;
+  double *memory;
+  ptrdiff_t n, columns;
+  Wide *dl, *d, *du, *b;
+};
+
+static bool perturbs(const Work *w) { return w->plan->routine == LINALG_PERTURBED; }
+
+/* Returns the operations for a row. */
+static double row_work(const Work *w) { return 50 + 8 * (double)w->columns; }
+
+static bool load_tridiagonal(Work *w) {
+  return move_rows(w->plan, w->data, w->parts, w->memory, true, w->progress);
+}
+
+static bool eliminate_tridiagonal(Work *w) {
+  LinalgProgress *progress = w->progress;
+  Wide *dl = w->dl, *d = w->d, *du = w->du;
+  ptrdiff_t n = w->n;
+  if (progress->at == 0) {
+    progress->norm[0] = length_of(d[0]) + (n > 1 ? length_of(du[0]) : 0);
+    progress->norm[1] = fmax(length_of(d[0]), n > 1 ? length_of(du[0]) : 0);
+  }
+  for (ptrdiff_t i = progress->at; i < n && !progress->info; i++) {
+    if (linalg_pauses(progress, i, row_work(w))) return false;
+    Wide *x = w->b + i * w->columns;
+    bool is_last = i + 1 == n;
+    if (perturbs(w) && !is_last) {
+      eliminate_scaled(dl + i, d + i, du + i, x, n - i, w->columns, progress);
+    } else if (!perturbs(w) && d[i] == 0 && (is_last || dl[i] == 0)) {
+      progress->info = i + 1;
+    } else if (!is_last) {
+      eliminate(dl + i, d + i, du + i, x, n - i, w->columns, size_of(d[i]) < size_of(dl[i]));
+    }
+  }
+  progress->norm[1] = fmax(progress->norm[1], length_of(d[n - 1]));
+  return linalg_stage_ends(progress);
+}
+
+static bool substitute_tridiagonal(Work *w) {
+  LinalgProgress *progress = w->progress;
+  ptrdiff_t n = w->n, columns = w->columns;
+  double by = progress->norm[1] * (w->plan->narrow ? FLT_EPSILON : DBL_EPSILON);
+  double safe = w->plan->narrow ? FLT_MIN : DBL_MIN;
+  for (ptrdiff_t i = n - 1 - progress->at; i >= 0 && !progress->info; i--) {
+    if (linalg_pauses(progress, n - 1 - i, row_work(w))) return false;
+    Wide *x = w->b + i * columns;
+    if (i + 1 < n) subtract(x, w->du[i], x + columns, columns);
+    if (i + 2 < n) subtract(x, w->dl[i], x + 2 * columns, columns);
+    Wide pivot = perturbs(w) ? grown(w->d[i], by, safe, x, columns) : w->d[i];
+    for (ptrdiff_t j = 0; j < columns; j++) x[j] = over(x[j], pivot);
+  }
+  return linalg_stage_ends(progress);
+}
+
+static bool store_tridiagonal(Work *w) {
+  if (!move_rows(w->plan, w->data, w->parts, w->memory, false, w->progress)) return false;
+  if (!perturbs(w)) *(int32_t *)w->data->out[4] = (int32_t)w->progress->info;
+  return true;
+}
+
 LinalgEnd linalg_run_tridiagonal(const LinalgPlan *plan, const LinalgData *data, int parts,
                                  double *memory, LinalgProgress *progress) {
-  enum { LOADS, ELIMINATES, SUBSTITUTES };
-  bool perturbs = plan->routine == LINALG_PERTURBED;
-  ptrdiff_t n = plan->in[3].rows, columns = plan->in[3].columns;
-  Wide *dl = (Wide *)memory, *d = dl + n, *du = d + n, *b = du + n;
-  double work = 50 + 8 * (double)columns;
-  if (progress->stage == LOADS && !move_rows(plan, data, parts, memory, true, progress)) {
-    return LINALG_PAUSED;
-  }
-  if (progress->stage == ELIMINATES) {
-    if (progress->at == 0) {
-      progress->norm[0] = length_of(d[0]) + (n > 1 ? length_of(du[0]) : 0);
-      progress->norm[1] = fmax(length_of(d[0]), n > 1 ? length_of(du[0]) : 0);
-    }
-    for (ptrdiff_t i = progress->at; i < n && !progress->info; i++) {
-      if (linalg_pauses(progress, i, work)) return LINALG_PAUSED;
-      Wide *x = b + i * columns;
-      bool is_last = i + 1 == n;
-      if (perturbs && !is_last) {
-        eliminate_scaled(dl + i, d + i, du + i, x, n - i, columns, progress);
-      } else if (!perturbs && d[i] == 0 && (is_last || dl[i] == 0)) {
-        progress->info = i + 1;
-      } else if (!is_last) {
-        eliminate(dl + i, d + i, du + i, x, n - i, columns, size_of(d[i]) < size_of(dl[i]));
-      }
-    }
-    progress->norm[1] = fmax(progress->norm[1], length_of(d[n - 1]));
-    linalg_stage_ends(progress);
-  }
-  double by = progress->norm[1] * (plan->narrow ? FLT_EPSILON : DBL_EPSILON);
-  double safe = plan->narrow ? FLT_MIN : DBL_MIN;
-  if (progress->stage == SUBSTITUTES) {
-    for (ptrdiff_t i = n - 1 - progress->at; i >= 0 && !progress->info; i--) {
-      if (linalg_pauses(progress, n - 1 - i, work)) return LINALG_PAUSED;
-      Wide *x = b + i * columns;
-      if (i + 1 < n) subtract(x, du[i], x + columns, columns);
-      if (i + 2 < n) subtract(x, dl[i], x + 2 * columns, columns);
-      Wide pivot = perturbs ? grown(d[i], by, safe, x, columns) : d[i];
-      for (ptrdiff_t j = 0; j < columns; j++) x[j] = over(x[j], pivot);
-    }
-    linalg_stage_ends(progress);
-  }
-  if (!move_rows(plan, data, parts, memory, false, progress)) return LINALG_PAUSED;
-  if (!perturbs) *(int32_t *)data->out[4] = (int32_t)progress->info;
-  return LINALG_DONE;
+  static Stage *const stages[] = {load_tridiagonal, eliminate_tridiagonal, substitute_tridiagonal,
+                                  store_tridiagonal, NULL};
+  Work w = {.plan = plan, .data = data, .progress = progress, .parts = parts, .memory = memory};
+  w.n = plan->in[3].rows, w.columns = plan->in[3].columns;
+  w.dl = (Wide *)memory;
+  w.d = w.dl + w.n;
+  w.du = w.d + w.n;
+  w.b = w.du + w.n;
+  return linalg_run_stages(stages, &w, progress);
 }

@@ -8,6 +8,8 @@
 #include "kernels/kernels.h"
 #include "kernels/memory/box.h"
 
+/* Threshold CHUNK_WORK: "scatters and gathers around 65,536 elements" in core/thresholds_numbers.test.mjs. */
+/* Threshold MAX_CHUNKS: no path: larger chunks instead of more than 65,536. */
 enum { CHUNK_WORK = 1 << 16, MAX_CHUNKS = 1 << 16 };
 
 /* A component of an index vector, clamped to [0, most], moves the window by `stride` bytes. */

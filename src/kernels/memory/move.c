@@ -8,6 +8,8 @@
 #include "kernels/kernels.h"
 #include "kernels/memory/box.h"
 
+/* Threshold CHUNK_BYTES: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_CHUNKS: no path: larger chunks instead of more than 65,536. */
 enum { CHUNK_BYTES = 1 << 17, MAX_CHUNKS = 1 << 16 };
 
 typedef struct Part {

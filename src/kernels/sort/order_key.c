@@ -3,6 +3,7 @@
 
 #include "hlo/scalar/element.h"
 
+/* Threshold PLACES, MIDDLE: no path: places of a float's exponent. */
 enum { PLACES = 259, MIDDLE = 129 };
 
 /* Returns the position of a one-byte element in the order, from -129 to 129. */

@@ -8,6 +8,8 @@
 
 #include "reference/textbook/fft.h"
 
+/* Threshold LARGEST_FACTOR: "Fourier transforms" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_FACTORS: no path: room for the factors of any size. */
 enum { LARGEST_FACTOR = 61, MAX_FACTORS = 64 };
 
 struct FftPlan {

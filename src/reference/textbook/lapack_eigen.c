@@ -9,6 +9,7 @@
 
 #include "reference/textbook/lapack.h"
 
+/* Threshold MAX_SWEEPS: no path: an iteration that does not converge ends. */
 enum { MAX_SWEEPS = 64 }; /* about ten are usual */
 
 /* Makes the off-diagonal entry `z` of [[x, z], [conj z, y]] zero. Multiplying the second column by conj(phase)

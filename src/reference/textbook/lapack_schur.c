@@ -8,6 +8,8 @@
 
 #include "reference/textbook/lapack.h"
 
+/* Threshold MAX_STEPS_EACH: no path: an iteration that does not converge ends. */
+/* Threshold STEPS_UNTIL_ODD_SHIFT: no path: an iteration that does not converge takes another shift. */
 enum { MAX_STEPS_EACH = 60, STEPS_UNTIL_ODD_SHIFT = 10 };
 
 typedef struct Schur {

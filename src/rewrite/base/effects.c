@@ -20,6 +20,7 @@
 #include "rewrite/base/passes.h"
 
 enum {
+  /* Threshold MAX_NODES, MAX_BRANCHES, MAX_DEPTH: no path: a check of test builds. */
   MAX_NODES = 4096,
   MAX_BRANCHES = 64, /* loops and choices; each may be compared in several ways */
   MAX_DEPTH = 100,

@@ -7,7 +7,7 @@
 
 #include "base/scope.h"
 #include "hlo/infer/verifier.h"
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_calls.h"
 
 static void fail(const char *pass, const char *name, const char *what) {
   fprintf(stderr, "after rewrite %s: %s: %s\n", pass, name, what);

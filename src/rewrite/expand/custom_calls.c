@@ -73,8 +73,9 @@ static bool is_topk(const Instruction *x, Attributes *attributes) {
   if (values->dims[last] > operand->dims[last]) return false;
   if (shape->elements[1]->type != S32) return false;
   attributes->k = values->dims[last];
+  const FrontendAttributes *frontend = x->a->frontend_attributes;
   attributes->largest =
-      !says_smallest(x->a->backend_config) && !says_smallest(x->a->frontend_attributes);
+      !says_smallest(x->a->backend_config) && !says_smallest(frontend ? frontend->text : NULL);
   return true;
 }
 

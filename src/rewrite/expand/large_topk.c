@@ -10,6 +10,7 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
+  /* Threshold ALWAYS, LEAST, PART: "largest ones of a line" in core/thresholds.test.mjs. */
   ALWAYS = 1024, /* a k from this on is large; */
   LEAST = 64,    /* from this on, a k is large if it is a large part of the line: */
   PART = 64,

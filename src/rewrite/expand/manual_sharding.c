@@ -1,5 +1,5 @@
 /*
-** Expands the custom calls of manual computations, JAX's shard_map and pmap (hlo/ir/sharding.h lists
+** Expands the custom calls of manual computations, JAX's shard_map and pmap (hlo/ir/shard_calls.h lists
 ** them). One takes a partition's shard of a whole array, the other joins all partitions' shards. The array
 ** is whole on every partition, so a shard is a dynamic-slice, whose start the partition looks up in a
 ** table. An all-gather along each divided dimension joins shards. For an array of addends, the first
@@ -7,7 +7,7 @@
 */
 #include <string.h>
 
-#include "hlo/ir/sharding.h"
+#include "hlo/ir/shard_calls.h"
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/rewrite.h"
 

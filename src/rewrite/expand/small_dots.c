@@ -15,6 +15,8 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
+/* Threshold MAX_PRODUCTS, MAX_TERMS, MIN_BATCH, MAX_OF_BATCH: "small products in batches" in
+** core/thresholds_programs.test.mjs. */
 enum { MAX_PRODUCTS = 64, MAX_TERMS = 4, MIN_BATCH = 16, MAX_OF_BATCH = 32 };
 
 /* Whether a type's products are not rounded to less precision than its sums. */

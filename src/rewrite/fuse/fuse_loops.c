@@ -25,6 +25,9 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
+/* Threshold MAX_MEMBERS: "a chain of" in core/thresholds.test.mjs. */
+/* Threshold MAX_INPUTS: "inputs, and as many results" in core/thresholds.test.mjs. */
+/* Threshold MAX_COPIES: "siblings: reductions" in core/thresholds_programs.test.mjs. */
 enum { MAX_MEMBERS = 512, MAX_INPUTS = 48, MAX_COPIES = 3 };
 
 /* An input of a group, with upper bounds on its reads: nodes, in all plans and in one, and elements. No nodes:
@@ -330,6 +333,7 @@ static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *
 
 /* Whether the group's plan is as good with `x` computed where it was read. */
 static bool extends_plan(Group *group, const Instruction *x, const Input *was) {
+  /* Threshold MAX_NODES: "a chain of" in core/thresholds.test.mjs. */
   enum { MAX_NODES = 512 };
   if (!moves_plainly(x) || !was->nodes || was->elements >= INT32_MAX ||
       group->nodes + was->nodes_of_plan * x->operand_count > MAX_NODES) {
@@ -408,6 +412,7 @@ static bool has_producer(const Fuser *fuser, const Instruction *x) {
 
 /* Whether a gather looks numbers up in a small table: a codebook, which a product may compute (fuse_operands.c). */
 static bool is_lookup(const Fuser *fuser, const Instruction *x) {
+  /* Threshold MAX_TABLE: no path in tests: golden quantised has books of 16 and 256. */
   enum { MAX_TABLE = 256 };
   const Instruction *table = x->operands[0];
   return table->shape->rank == 1 && shape_elements(table->shape) <= MAX_TABLE &&

@@ -16,8 +16,12 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
+  /* Threshold MIN_ELEMENTS: "sizes on both sides of each limit" in core/quantised.test.mjs. */
   MIN_ELEMENTS = 4096,
+  /* Threshold MAX_INPUTS: "loops of many inputs, and of many operations after a transpose" in
+  ** core/quantised.test.mjs. */
   MAX_INPUTS = 32,
+  /* Threshold MAX_COMPUTATIONS: no path: beyond what engines take as one module. */
   MAX_COMPUTATIONS = 1 << 15, /* engines take at most 100,000 functions */
 };
 

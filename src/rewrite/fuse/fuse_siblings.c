@@ -22,14 +22,21 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
+  /* Threshold MAX_INPUTS: "inputs, and as many results" in core/thresholds.test.mjs. */
   MAX_INPUTS = 48,
+  /* Threshold MAX_OPERATIONS: "a chain of" in core/thresholds.test.mjs. */
   MAX_OPERATIONS = 512, /* of one loop */
+  /* Threshold MAX_RESULTS, MAX_STREAMS: "siblings: reductions" in core/thresholds_programs.test.mjs. */
   MAX_RESULTS = 16,
-  MAX_STREAMS = 12,       /* arrays of its own size that a loop over large arrays reads or writes */
+  MAX_STREAMS = 12, /* arrays of its own size that a loop over large arrays reads or writes */
+  /* Threshold SMALL_BYTES: "siblings around 64 kB" in core/thresholds_numbers.test.mjs. */
   SMALL_BYTES = 64 << 10, /* of arrays that stay in the cache from one loop to the next */
+  /* Threshold MIN_ROW, MIN_ROWS: "siblings: reductions" in core/thresholds_programs.test.mjs. */
   MIN_ROW = 12,  /* for a loop that writes and reduces: lanes of shorter rows are other rows */
   MIN_ROWS = 16, /* that threads may share */
+  /* Threshold FEW_ELEMENTS: "siblings around 64 kB" in core/thresholds_numbers.test.mjs. */
   FEW_ELEMENTS = 64,
+  /* Threshold MAX_RECENT: "siblings: reductions" in core/thresholds_programs.test.mjs. */
   MAX_RECENT = 4, /* latest loops that read an array, which are tried */
 };
 
@@ -143,6 +150,7 @@ static bool has_functions(const Computation *fused) {
 /* Whether each element of a fusion, or of the array that it reduces, reads only the parameter's element with
 ** the same index. */
 static bool reads_in_place(const Computation *fused, int parameter, Arena *arena) {
+  /* Threshold ELSEWHERE: no path: a case. */
   enum { DIRECT = 1, ELSEWHERE = 2 };
   uint8_t *read = ARENA_ARRAY(arena, uint8_t, fused->count);
   read[fused->root->id] = DIRECT;

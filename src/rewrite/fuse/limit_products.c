@@ -14,6 +14,7 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
+/* Threshold MIN_ELEMENTS, MAX_STEPS: "limit-products" in core/limited_products.test.mjs. */
 enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16 };
 
 /* The condition index < limit, or index <= limit. */

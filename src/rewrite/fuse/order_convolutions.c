@@ -14,6 +14,8 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
+  /* Threshold VECTOR_BYTES, MIN_PLACES, MANY_PLACES, MIN_TAPS, MIN_GROUPS: "convolutions: lines of tiles" in
+  ** core/thresholds_programs.test.mjs. */
   VECTOR_BYTES = 16,
   MIN_PLACES = 16,  /* positions along the last dimension that repay a transpose */
   MANY_PLACES = 32, /* positions that are as fast as features */

@@ -19,14 +19,17 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
+  /* Threshold LONG, MAX_PIECE, MIN_PIECE: "reductions that are cut" in core/thresholds.test.mjs. */
   LONG = 1 << 17, /* elements per result: longer reductions are split; */
   MAX_PIECE = 1 << 15,
   MIN_PIECE = 1 << 13,
+  /* Threshold HIGH, MIN_BYTES, MIN_COLUMNS, MAX_ROWS, MIN_ROWS: "high columns" in core/thresholds.test.mjs. */
   HIGH = 256,          /* for columns: this many elements, */
   MIN_BYTES = 1 << 21, /* in an array larger than the nearer caches */
   MIN_COLUMNS = 64,
   MAX_ROWS = 48,
   MIN_ROWS = 16,
+  /* Threshold MAX_COPIED: "operations before a reduction that is cut" in core/thresholds_programs.test.mjs. */
   MAX_COPIED = 32, /* instructions before a reduction that are copied for the remaining elements */
 };
 

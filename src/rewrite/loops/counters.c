@@ -43,6 +43,7 @@ static Range of_constant(const Instruction *x) {
 }
 
 static Range of_operation(const Instruction *x, const Range *ranges) {
+  /* Threshold WIDEST: no path: larger ranges are not followed. */
   enum { WIDEST = 1 << 30 }; /* so ranges do not overflow */
   PrimitiveType type = x->shape->type;
   Range a[3];

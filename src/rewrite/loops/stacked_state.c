@@ -15,6 +15,7 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
+/* Threshold MAX_UPDATES: no path: a row with more updates is copied as before. */
 enum { MAX_UPDATES = 8 }; /* of one row */
 
 typedef struct Stack {

@@ -1,5 +1,6 @@
 """Views of operations: the classes and builder functions that tables of dialects give."""
 
+from ..._absent import absent_names
 from . import registry
 from .attributes import (
     ArrayAttr,
@@ -424,6 +425,10 @@ def _function(name, class_name, function):
     return builder
 
 
+# Dialects that only Pallas uses in full: what they lack stands for itself.
+_OF_KERNELS = ("arith", "cf", "math", "memref", "scf", "vector")
+
+
 def define_dialect(namespace, module, table):
     """Puts the classes and functions of a table into a module.
 
@@ -443,6 +448,8 @@ def define_dialect(namespace, module, table):
         registry.set_class(name, cls)
         module[class_name] = cls
         module[function] = _function(name, class_name, function)
+    if namespace in _OF_KERNELS:
+        module["__getattr__"] = absent_names(module["__name__"])
 
 
 def register_operation(dialect_class, *, replace=False):

@@ -4,6 +4,15 @@
 #include <stdbool.h>
 #include <wasm_simd128.h>
 
+/* Threshold REAL_ROWS: "products" in core/thresholds.test.mjs. */
+/* Threshold REAL_ROWS: "products" in core/thresholds.test.mjs. */
+/* Threshold INTEGER_ROWS: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES, NESTED: "products" in core/thresholds.test.mjs. */
+/* Threshold MAX_TERMS: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES, WIDTH: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES, STEP: "products" in core/thresholds.test.mjs. */
+
 /* ---- Vectors ---- */
 
 typedef uint8_t Byte;

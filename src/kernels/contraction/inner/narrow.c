@@ -5,6 +5,10 @@
 
 #include "kernels/contraction/inner/vectors.h"
 
+/* Threshold REST_ROWS: no path: room for `MAX_VECTORS` vectors. */
+/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+
 typedef uint8_t Byte;
 
 /* ---- Four numbers of 16 bytes, in f32 and divided by the type's factor ---- */

@@ -20,13 +20,20 @@
 #include "kernels/kernels.h"
 
 enum {
-  MIN_GROUPS = 4,  /* one vector of f32 */
+  /* Threshold MIN_GROUPS: "convolutions around vectors" in core/thresholds.test.mjs. */
+  MIN_GROUPS = 4, /* one vector of f32 */
+  /* Threshold MAX_LANES: "convolutions: lines of tiles" in core/thresholds_programs.test.mjs. */
   MAX_LANES = 128, /* in a unit, so that a small kernel stays in the first cache */
-  MIN_LANES = 16,  /* a cache line of f32 */
+  /* Threshold MIN_LANES: "convolutions around vectors" in core/thresholds.test.mjs. */
+  MIN_LANES = 16, /* a cache line of f32 */
+  /* Threshold MAX_PLACES, LISTED: "convolutions: lines of tiles" in core/thresholds_programs.test.mjs. */
   MAX_PLACES = 64, /* in a unit, along the last dimension */
   LISTED = 64,     /* max taps of the other dimensions listed at a time */
+  /* Threshold MAX_TERMS: "convolutions of long windows of single features" in core/thresholds.test.mjs. */
   MAX_TERMS =
       256, /* products added one after the other, so that errors do not grow with the taps */
+  /* Threshold UNIT_PRODUCTS, WANTED_UNITS, COPY_ELEMENTS: "convolutions: lines of tiles" in
+  ** core/thresholds_programs.test.mjs. */
   UNIT_PRODUCTS = 100000, /* multiplications in a unit, or in a chunk of small units, about */
   WANTED_UNITS = 16,
   COPY_ELEMENTS = 16 * 1024,
@@ -161,6 +168,7 @@ typedef struct Steps {
 ** Sums the products of these taps for PLACES places, VECTORS vectors of lanes at a time, while that many
 ** lanes are left. Returns the number of lanes done.
 */
+/* Threshold LANES, WIDTH: "convolutions: lines of tiles" in core/thresholds_programs.test.mjs. */
 #define ADD_TAPS(name, real, PLACES, VECTORS, multiply, add)                                  \
   static int64_t name(const void *lhs, const void *rhs, void *sums, int64_t lanes,            \
                       const Taps *taps, const Steps *steps) {                                 \

@@ -1,1 +1,0 @@
-"""Triton kernels for GPUs: this package has none."""

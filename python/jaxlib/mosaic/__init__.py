@@ -1,1 +1,0 @@
-"""Pallas' dialects for TPUs and GPUs, which this package does not have."""

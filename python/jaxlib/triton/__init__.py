@@ -1,1 +1,0 @@
-"""Pallas' dialect of Triton, which this package does not have."""
