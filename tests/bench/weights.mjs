@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
 const SIZE = Number(options.size), only = new RegExp(options.only);
 
 const PLAIN = ['f32', 'bf16', 'f16', 's8', 'u8', 's4', 'u4', 'f8e4m3fn', 'f8e5m2'];
-const BITS = { f32: 32, bf16: 16, f16: 16, s8: 8, u8: 8, s4: 8, u4: 8, f8e4m3fn: 8, f8e5m2: 8, s32: 32 };
+const BITS = { f32: 32, bf16: 16, f16: 16, s8: 8, u8: 8, s4: 4, u4: 4, f8e4m3fn: 8, f8e5m2: 8, s32: 32 };
 const OTHER = { kn: 'nk', nk: 'kn' };
 
 /** Lines that make `m`, the matrix in f32, of `w`; and the shapes of further parameters, all of f32 but where it says. */

@@ -19,7 +19,10 @@
 #include "rewrite/base/rewrite.h"
 #include "value/storage.h"
 
-enum { READ_BEYOND = 16 }; /* loops load vectors, which may end after the last byte */
+enum {
+  /* Threshold READ_BEYOND: no path: bytes after a packed constant, as loops load vectors. */
+  READ_BEYOND = 16
+};
 
 /* What callers have changed about a computation: the old shape of each parameter that is packed, else NULL; and of a loop's
 ** body, which elements of its result are. */

@@ -48,9 +48,9 @@ static inline v128_t load(const void *bytes, const Context *context) {
 
 /* 16 packed numbers of 4 bits, as bytes. */
 static inline v128_t load_packed(const void *bytes, const Context *context) {
-  v128_t pair[2];
-  split_bytes(wasm_v128_load64_zero(bytes), 4, pair);
-  return wasm_i8x16_sub(wasm_v128_xor(pair[0], context->sign), context->sign);
+  v128_t x = wasm_u16x8_load8x8(bytes);
+  x = wasm_v128_and(wasm_v128_or(x, wasm_i16x8_shl(x, 4)), wasm_i8x16_const_splat(15));
+  return wasm_i8x16_sub(wasm_v128_xor(x, context->sign), context->sign);
 }
 
 /* scale, zero: expressions, which need not be evaluated. */
@@ -282,7 +282,7 @@ NARROW_BYTES(s8, QUARTER_S8, SCALED)
 NARROW_BYTES(u8, QUARTER_U8, SCALED)
 NARROW_BYTES(moved_s8, QUARTER_S8, MOVED)
 NARROW_BYTES(moved_u8, QUARTER_U8, MOVED)
-NARROW_BYTES_BY(packed, 4, load_packed, QUARTER_S8, SCALED)
+NARROW_BYTES_BY(packed, 8, load_packed, QUARTER_S8, SCALED)
 NARROW_BYTES_BY(moved_packed, 4, load_packed, QUARTER_S8, MOVED)
 BY_DEPTH(by_depth_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
 BY_COLUMNS(by_columns_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
