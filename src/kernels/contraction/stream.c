@@ -20,7 +20,7 @@
 
 enum {
   MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */
-  VECTOR_BYTES = 16384,  /* of all vectors, for a block of the depth */
+  VECTOR_BYTES = 32768,  /* of all vectors, for a block of the depth */
   SUM_BYTES = 16384,     /* of all vectors, for a block of columns */
   MATRIX_BYTES = 16384,  /* of converted elements */
   CONVERTED_ROWS = 8,    /* converted at a time; or half as many lines */
@@ -28,8 +28,7 @@ enum {
   MIN_COLUMNS = 1024,    /* read of a row before the next row */
   /* Sums of a block are added to those of MAX_BLOCKS blocks, and these to the total: so the error of a sum does not grow
   ** with the depth. */
-  MAX_ROWS = 256,    /* of a block, and */
-  LINE_BYTES = 4096, /* max bytes of a line; complex lines have half */
+  MAX_ROWS = 256, /* of a block, if columns are contiguous */
   MAX_BLOCKS = 64,
   /* Of narrow matrices: */
   LINE_STEP =
@@ -118,9 +117,11 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   plan->splits = min_i64(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
   if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
   int64_t split = round_up(divide_up(depth, plan->splits), step);
-  int64_t most_depth = min_i64(VECTOR_BYTES / (vectors * bytes),
-                               along_depth ? LINE_BYTES / (bytes * arithmetic->reals) : MAX_ROWS);
-  if (converts) most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
+  int64_t most_depth = VECTOR_BYTES / (vectors * bytes);
+  if (!along_depth) most_depth = min_i64(most_depth, MAX_ROWS);
+  if (narrow.loops ? narrow.loops->prepare || narrow.loops->misread : converts) {
+    most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
+  }
   plan->depth_block = equal_parts(split, most_depth, step);
   plan->blocks = divide_up(split, plan->depth_block) * plan->splits;
   return true;
