@@ -43,6 +43,7 @@ typedef struct Narrow {
   const NarrowLoops *loops;
   const Generator *scaled; /* NULL: all scales are 1 */
   PrimitiveType type;
+  bool exact; /* sums are not multiplied by scales: they may be too large for that */
 } Narrow;
 
 static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool along_depth) {
@@ -319,8 +320,10 @@ enum { MAX_SCALES = 4096, PREPARED_BYTES = 17408 };
 /* Returns the bytes from one prepared row to the next: rows in other cache sets. */
 static int64_t prepared_row(int64_t count) { return 2 * round_up(count, LINE_STEP) + 64; }
 
-/* Scales, and zeros, of lines or rows that share them, and of which neighbours are `length` numbers. */
+/* Scales, and zeros, of lines or rows that share them, and of which neighbours are `length` numbers; and the loops for them. */
 typedef struct Scales {
+  const NarrowPair *loops;
+  bool is_plain;
   _Alignas(16) float scale[MAX_SCALES + LINE_STEP];
   _Alignas(16) float zero[MAX_SCALES + LINE_STEP];
   const float *zeros;
@@ -331,34 +334,84 @@ static void fill_same(float value, int64_t count, float *out) {
   for (int64_t i = 0; i < count; i++) out[i] = value;
 }
 
+static bool has_steps(const Narrow *narrow) {
+  return narrow->scaled && narrow->scaled->scaled->step_count;
+}
+
+/* Chooses the loops for `count` scales. */
+static void choose_loops(Scales *scales, const Narrow *narrow, int64_t count) {
+  const NarrowLoops *loops = narrow->loops;
+  bool is_exact = !narrow->exact || (loops->factor == 1 && !has_steps(narrow));
+  if (is_exact && has_steps(narrow)) {
+    is_exact = scaled_has_integers(narrow->scaled->scaled) &&
+               narrow_scales_are_exact(scales->scale, count);
+  }
+  scales->is_plain = is_exact && loops->plain.by_depth;
+  scales->loops = scales->is_plain ? &loops->plain : &loops->scaled;
+}
+
+/* Sets the zeros of the loops, of which the list is given if numbers are moved. Returns false if one is inexact. */
+static bool set_zeros(Scales *scales, const Narrow *narrow, int64_t count, bool moved) {
+  float zero = narrow->loops->zero / narrow->loops->factor;
+  bool exact = true;
+  if (moved || zero != 0) scales->zeros = scales->zero;
+  if (!moved) fill_same(zero, zero != 0 ? count : 0, scales->zero);
+  for (int64_t i = 0; i < count && moved && zero != 0; i++) {
+    float before = scales->zero[i];
+    scales->zero[i] = before + zero;
+    exact &= scales->zero[i] - zero == before;
+  }
+  return exact;
+}
+
 /* Sets the scales of `lines` lines or rows of `count` numbers from element number `first` on. Returns false if they do not
 ** suit the loops. */
 static bool scales_set(Scales *scales, const Narrow *narrow, bool along_depth, int64_t first,
                        int64_t stride, int64_t lines, int64_t count) {
-  const Generator *scaled = narrow->loops->factor ? narrow->scaled : NULL;
+  const Generator *scaled = narrow->scaled;
+  int64_t listed = along_depth ? 1 : count;
+  bool suits = true;
   scales->length = count;
   scales->apart = 0;
   scales->zeros = scales->scale;
-  if (!scaled || !scaled->scaled->step_count) {
-    fill_same(narrow->loops->factor, along_depth ? 1 : count, scales->scale);
+  if (!has_steps(narrow)) {
+    fill_same(narrow->loops->factor, listed, scales->scale);
+    set_zeros(scales, narrow, listed, false);
+    choose_loops(scales, narrow, listed);
     return true;
   }
   bool moved = scaled->scaled->step_count > 1;
-  if (moved) scales->zeros = scales->zero;
   if (!along_depth) {
-    return scaled_fill(scaled, SCALE, first, count, 1, scales->scale) &&
-           (!moved || scaled_fill(scaled, ZERO, first, count, 1, scales->zero));
+    suits = scaled_fill(scaled, SCALE, first, count, 1, scales->scale) &&
+            (!moved || scaled_fill(scaled, ZERO, first, count, 1, scales->zero));
+  } else {
+    int64_t run = scaled_run(scaled->scaled, SCALE);
+    if (first % run + count > run) {
+      if (first % run) return false;
+      scales->length = run;
+    }
+    int64_t apart = scales->apart = divide_up(count, scales->length), length = scales->length;
+    suits = scaled_fill_lines(scaled, SCALE, first, stride, lines, apart, length, scales->scale) &&
+            (!moved ||
+             scaled_fill_lines(scaled, ZERO, first, stride, lines, apart, length, scales->zero));
+    listed = lines * apart;
   }
-  int64_t run = scaled_run(scaled->scaled, SCALE);
-  if (first % run + count > run) {
-    if (first % run) return false;
-    scales->length = run;
+  choose_loops(scales, narrow, listed);
+  return suits && set_zeros(scales, narrow, listed, moved);
+}
+
+/* Multiplies rows by plain loops into sums of their own, and adds these times the scales. */
+static void add_plain(const NarrowBlock *block, const NarrowPair *loops) {
+  _Alignas(16) uint8_t plain[SUM_BYTES + MAX_VECTORS * 64];
+  int rows = block->rows > 1 ? (int)round_up(block->rows, NARROW_ROWS) : 1;
+  NarrowBlock all = *block;
+  all.sums = plain;
+  memset(plain, 0, (size_t)(rows * block->sums_stride));
+  loops->by_depth(&all);
+  for (int i = 0; i < rows; i++) {
+    narrow_add_scaled((float *)(plain + i * block->sums_stride), block->scales, block->columns,
+                      (float *)(block->sums + i * block->sums_stride));
   }
-  scales->apart = divide_up(count, scales->length);
-  int64_t apart = scales->apart, length = scales->length;
-  return scaled_fill_lines(scaled, SCALE, first, stride, lines, apart, length, scales->scale) &&
-         (!moved ||
-          scaled_fill_lines(scaled, ZERO, first, stride, lines, apart, length, scales->zero));
 }
 
 /* Multiplies lines or rows, the first of them number `line` of those that have the scales. Returns false, and changes nothing,
@@ -395,19 +448,26 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
                      .zeros = scales->zeros + list,
                      .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
                      .scale_block = (int)round_up(scales->length, LINE_STEP),
+                     .flipped = loops->flipped,
                      .table = narrow->scaled ? narrow->scaled->table : NULL,
                      .sums = block->sums,
                      .sums_stride = (ptrdiff_t)block->sums_stride};
-  (along_depth ? loops->by_columns : loops->by_depth)(&all);
+  if (along_depth) {
+    scales->loops->by_columns(&all);
+  } else if (scales->is_plain && (loops->factor != 1 || has_steps(narrow))) {
+    add_plain(&all, scales->loops);
+  } else {
+    scales->loops->by_depth(&all);
+  }
   return true;
 }
 
 /* Returns how many lines, or rows, from one on share a list of scales, or have room for their lists. */
 static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t first,
                              bool along_depth) {
-  const Generator *scaled = narrow->loops->factor ? narrow->scaled : NULL;
+  const Generator *scaled = narrow->scaled;
   int64_t count = along_depth ? block->depth : block->columns;
-  if (!scaled || !scaled->scaled->step_count) return INT32_MAX;
+  if (!has_steps(narrow)) return INT32_MAX;
   if (along_depth) {
     int64_t run = scaled_run(scaled->scaled, SCALE);
     return run >= count ? MAX_SCALES : MAX_SCALES / divide_up(count, run);
@@ -545,6 +605,19 @@ static void move_sums(const Arithmetic *arithmetic, bool negative_zero, uint8_t 
   clear(arithmetic, negative_zero, sums, bytes);
 }
 
+/* Whether sums are too large to be multiplied by scales: then other loops multiply each number by its scale before. */
+static bool needs_exact_loops(Narrow *narrow, const uint8_t *sums, size_t stride, int64_t rows,
+                              int64_t columns) {
+  if (!narrow->loops || !narrow->loops->is_integral || narrow->exact) return false;
+  for (int64_t i = 0; i < rows; i++) {
+    const float *row = (const float *)(sums + (size_t)i * stride);
+    float all = 0; /* or NaN, if one is not finite */
+    for (int64_t j = 0; j < columns; j++) all += row[j] * 0;
+    if (all != 0) narrow->exact = true;
+  }
+  return narrow->exact;
+}
+
 /* ---- A unit ---- */
 
 void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Unit *unit,
@@ -570,23 +643,26 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
   if (narrow.loops && rows > 1) bytes = (size_t)round_up(rows, NARROW_ROWS) * block.sums_stride;
   bool keeps = c->keeps_negative_zero;
   int levels = unit->depth_end - unit->depth <= plan->depth_block ? 1 : LEVELS;
-  for (int level = 0; level < levels; level++) clear(arithmetic, keeps, sums[level], bytes);
-  for (int64_t k = unit->depth, blocks = 1; k < unit->depth_end; k += plan->depth_block, blocks++) {
-    block.depth = min_i64(unit->depth_end - k, plan->depth_block);
-    const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
-    block.data = data[RHS] + (offset[RHS] + (size_t)(k * rhs_depth + first * column)) * rhs_bytes;
-    Vectors vectors =
-        load_vectors(c, arithmetic, rows, lhs, block.depth, along_depth, narrow.loops, buffer);
-    if (narrow.loops) {
-      int64_t number = (int64_t)offset[RHS] + k * rhs_depth + first * column;
-      add_narrow(&narrow, &block, &vectors, number, along_depth);
-    } else {
-      (along_depth ? add_by_columns : add_by_depth)(&block, &vectors);
+  do {
+    for (int level = 0; level < levels; level++) clear(arithmetic, keeps, sums[level], bytes);
+    for (int64_t k = unit->depth, blocks = 1; k < unit->depth_end;
+         k += plan->depth_block, blocks++) {
+      block.depth = min_i64(unit->depth_end - k, plan->depth_block);
+      const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
+      block.data = data[RHS] + (offset[RHS] + (size_t)(k * rhs_depth + first * column)) * rhs_bytes;
+      Vectors vectors =
+          load_vectors(c, arithmetic, rows, lhs, block.depth, along_depth, narrow.loops, buffer);
+      if (narrow.loops) {
+        int64_t number = (int64_t)offset[RHS] + k * rhs_depth + first * column;
+        add_narrow(&narrow, &block, &vectors, number, along_depth);
+      } else {
+        (along_depth ? add_by_columns : add_by_depth)(&block, &vectors);
+      }
+      if (levels > 1) move_sums(arithmetic, keeps, sums[0], sums[1], bytes);
+      if (blocks % MAX_BLOCKS == 0) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
     }
-    if (levels > 1) move_sums(arithmetic, keeps, sums[0], sums[1], bytes);
-    if (blocks % MAX_BLOCKS == 0) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
-  }
-  if (levels > 1) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
+    if (levels > 1) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
+  } while (needs_exact_loops(&narrow, sums[levels - 1], block.sums_stride, rows, block.columns));
   block.sums = sums[levels - 1];
   size_t at = offset[OUT] + (size_t)(first * axes_stride(&c->columns, OUT));
   store_block(c, &block, rows, along_depth, to, out + at * (size_t)type_bytes(to));

@@ -12,7 +12,6 @@ typedef uint8_t Byte;
 /* q is a constant, once loops are unrolled. */
 #define UNROLLED           _Pragma("clang loop unroll(full)")
 #define QUARTER_S8(x, q)   wasm_f32x4_convert_i32x4(BYTES_HIGH(x, 4 * (q)))
-#define QUARTER_U8(x, q)   wasm_f32x4_convert_i32x4(BYTES_LOW(x, 4 * (q)))
 #define QUARTER_BF16(x, q) ((q) ? upper_high(x) : upper_low(x))
 #define QUARTER_F16(x, q)  half_to_tiny(QUARTER_BF16(x, q))
 
@@ -22,19 +21,28 @@ typedef struct Found {
 } Found;
 #define QUARTER_FOUND(x, q) ((x).part[q])
 
-static inline Found look_up(const void *bytes, const Planes *planes) {
+static inline Found look_up(const void *bytes, const Planes *planes, v128_t flipped) {
   Found found;
   v128_t x = wasm_v128_and(wasm_v128_load(bytes), wasm_i8x16_const_splat(15));
   look_up_16(planes, x, found.part);
   return found;
 }
-static inline v128_t load(const void *bytes, const Planes *planes) { return wasm_v128_load(bytes); }
+static inline v128_t load(const void *bytes, const Planes *planes, v128_t flipped) {
+  return wasm_v128_load(bytes);
+}
+static inline v128_t load_flipped(const void *bytes, const Planes *planes, v128_t flipped) {
+  return wasm_v128_xor(wasm_v128_load(bytes), flipped);
+}
 
 /* scale, zero: expressions, which need not be evaluated. */
 #define PLAIN(x, scale, zero)  (x)
+#define LESS(x, scale, zero)   wasm_f32x4_sub(x, zero)
 #define SCALED(x, scale, zero) wasm_f32x4_mul(x, scale)
 #define MOVED(x, scale, zero)  wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
 #define MADD(sum, x, y)        wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
+/* What happens to sums of a block. */
+#define TIMES(sum, scale) wasm_f32x4_mul(sum, scale)
+#define KEPT(sum, scale)  (sum)
 
 static Planes planes_for(const NarrowBlock *b) {
   static const float zeros[16];
@@ -102,6 +110,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) { \
     enum { STEP = 4 * (QUARTERS) };                                                           \
     const Planes planes = planes_for(b);                                                      \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                              \
     v128_t x[ROWS][DEPTH];                                                                    \
     const float *scale = b->scales, *zero = b->zeros;                                         \
     const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                        \
@@ -112,14 +121,14 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
     }                                                                                         \
     for (int j = b->columns; j >= STEP;                                                       \
          j -= STEP, matrix += 16, scale += STEP, zero += STEP, to += 4 * STEP) {              \
-      Number first = load(matrix, &planes);                                                   \
+      Number first = load(matrix, &planes, flipped);                                          \
       UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                         \
         v128_t sum[ROWS];                                                                     \
         UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
           sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                   \
         }                                                                                     \
         UNROLLED for (int k = 0; k < (DEPTH); k++) {                                          \
-          Number number = (DEPTH) == 1 ? first : load(matrix + k * stride, &planes);          \
+          Number number = (DEPTH) == 1 ? first : load(matrix + k * stride, &planes, flipped); \
           v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),       \
                           wasm_v128_load(zero + (ptrdiff_t)4 * q));                           \
           UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);        \
@@ -158,60 +167,86 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* ---- Lines of the matrix ---- */
 
+static inline float sum_of(v128_t x) {
+  x = wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+  x = wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2));
+  return wasm_f32x4_extract_lane(x, 0);
+}
+
 /* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time, with SUMS sums for each: as many as
-** stay in registers. */
-#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, ROWS, LINES, SUMS)    \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,           \
-                   const Byte *scales, const Byte *zeros, Byte *to) {                       \
-    enum { STEP = 4 * (QUARTERS) };                                                         \
-    const Planes planes = planes_for(b);                                                    \
-    v128_t sum[ROWS][LINES][SUMS];                                                          \
-    const ptrdiff_t stride = b->matrix_stride, apart = b->vector_stride;                    \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                             \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                          \
-        UNROLLED for (int u = 0; u < (SUMS); u++) sum[i][l][u] = wasm_i32x4_const_splat(0); \
-      }                                                                                     \
-    }                                                                                       \
-    for (int left = b->depth; left >= STEP; scales += 4, zeros += 4) {                      \
-      int count = b->scale_block < left ? b->scale_block : left;                            \
-      v128_t scale[LINES], zero[LINES];                                                     \
-      left -= count;                                                                        \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                          \
-        scale[l] = wasm_v128_load32_splat(scales + l * b->scale_stride);                    \
-        zero[l] = wasm_v128_load32_splat(zeros + l * b->scale_stride);                      \
-      }                                                                                     \
-      for (; count >= STEP; count -= STEP, matrix += 16, vectors += 4 * STEP) {             \
-        UNROLLED for (int l = 0; l < (LINES); l++) {                                        \
-          Number number = load(matrix + l * stride, &planes);                               \
-          UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                   \
-            v128_t y = FORM(quarter(number, q), scale[l], zero[l]);                         \
-            UNROLLED for (int i = 0; i < (ROWS); i++) {                                     \
-              v128_t x = wasm_v128_load(vectors + i * apart + (ptrdiff_t)16 * q);           \
-              sum[i][l][q % (SUMS)] = MADD(sum[i][l][q % (SUMS)], x, y);                    \
-            }                                                                               \
-          }                                                                                 \
-        }                                                                                   \
-      }                                                                                     \
-    }                                                                                       \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                             \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                          \
-        float *out = (float *)(to + i * b->sums_stride) + l;                                \
-        v128_t all = sum[i][l][0];                                                          \
-        UNROLLED for (int u = 1; u < (SUMS); u++) all = wasm_f32x4_add(all, sum[i][l][u]);  \
-        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 2, 3, 0, 1));                \
-        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 1, 0, 3, 2));                \
-        *out += wasm_f32x4_extract_lane(all, 0);                                            \
-      }                                                                                     \
-    }                                                                                       \
+** stay in registers. Sums of a block of the scale, or of BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are
+** `apart` numbers from each other. */
+enum { BLOCK_DEPTH = 1024 };
+#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES, SUMS) \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,              \
+                   ptrdiff_t stride, const Byte *scales, const Byte *zeros,                    \
+                   ptrdiff_t scale_stride, Byte *to, int apart) {                              \
+    enum { STEP = 4 * (QUARTERS) };                                                            \
+    const Planes planes = planes_for(b);                                                       \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                               \
+    const ptrdiff_t row = b->vector_stride;                                                    \
+    v128_t total[ROWS][LINES];                                                                 \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                \
+      UNROLLED for (int l = 0; l < (LINES); l++) total[i][l] = wasm_i32x4_const_splat(0);      \
+    }                                                                                          \
+    for (int left = b->depth, same = b->scale_block; left >= STEP;) {                          \
+      int count = same < left ? same : left;                                                   \
+      v128_t scale[LINES], zero[LINES], sum[ROWS][LINES][SUMS];                                \
+      count = count < BLOCK_DEPTH ? count : BLOCK_DEPTH;                                       \
+      left -= count;                                                                           \
+      same -= count;                                                                           \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                             \
+        scale[l] = wasm_v128_load32_splat(scales + l * scale_stride);                          \
+        zero[l] = wasm_v128_load32_splat(zeros + l * scale_stride);                            \
+      }                                                                                        \
+      UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
+        UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
+          UNROLLED for (int u = 0; u < (SUMS); u++) sum[i][l][u] = wasm_i32x4_const_splat(0);  \
+        }                                                                                      \
+      }                                                                                        \
+      for (; count >= STEP; count -= STEP, matrix += 16, vectors += 4 * STEP) {                \
+        UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
+          Number number = load(matrix + l * stride, &planes, flipped);                         \
+          UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                      \
+            v128_t y = FORM(quarter(number, q), scale[l], zero[l]);                            \
+            UNROLLED for (int i = 0; i < (ROWS); i++) {                                        \
+              v128_t x = wasm_v128_load(vectors + i * row + (ptrdiff_t)16 * q);                \
+              sum[i][l][q % (SUMS)] = MADD(sum[i][l][q % (SUMS)], x, y);                       \
+            }                                                                                  \
+          }                                                                                    \
+        }                                                                                      \
+      }                                                                                        \
+      UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
+        UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
+          v128_t all = sum[i][l][0];                                                           \
+          UNROLLED for (int u = 1; u < (SUMS); u++) all = wasm_f32x4_add(all, sum[i][l][u]);   \
+          total[i][l] = wasm_f32x4_add(total[i][l], FOLD(all, scale[l]));                      \
+        }                                                                                      \
+      }                                                                                        \
+      if (same > 0) continue;                                                                  \
+      same = b->scale_block;                                                                   \
+      scales += 4;                                                                             \
+      zeros += 4;                                                                              \
+    }                                                                                          \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                             \
+        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(total[i][l]);                \
+      }                                                                                        \
+    }                                                                                          \
   }
 
-#define LINES_CASE(name, ROWS, LINES)                                         \
-  for (; j + (LINES) <= b->columns; j += (LINES)) {                           \
-    name##_##ROWS##x##LINES(b, b->vectors + i * b->vector_stride,             \
-                            b->matrix + j * b->matrix_stride,                 \
-                            (const Byte *)b->scales + j * b->scale_stride,    \
-                            (const Byte *)b->zeros + j * b->scale_stride,     \
-                            b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j); \
+/* Lines that are multiplied together are far from each other, as in lanes.c. */
+#define LINES_CASE(name, ROWS, LINES)                                              \
+  {                                                                                \
+    int apart = (b->columns - j) / (LINES), end = j + apart;                       \
+    for (; j < end; j++) {                                                         \
+      name##_##ROWS##x##LINES(                                                     \
+          b, b->vectors + i * b->vector_stride, b->matrix + j * b->matrix_stride,  \
+          apart * b->matrix_stride, (const Byte *)b->scales + j * b->scale_stride, \
+          (const Byte *)b->zeros + j * b->scale_stride, apart * b->scale_stride,   \
+          b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j, apart);                 \
+    }                                                                              \
+    j += apart * ((LINES) - 1);                                                    \
   }
 
 #define BY_COLUMNS(name, QUARTERS, LINES, ...)                                     \
@@ -232,26 +267,21 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* ---- Types ---- */
 
-/* Of numbers of two bytes, two lines go at a time. */
-#define NARROW_PAIRS(name, ...)                                                    \
-  LINES_BY_COLUMNS(by_columns_##name##_1x1, 2, v128_t, load, __VA_ARGS__, 1, 1, 2) \
-  ROWS_BY_DEPTH(by_depth_##name##_1x1, 2, v128_t, load, __VA_ARGS__, 1, 1)         \
-  BY_DEPTH(by_depth_##name, 2, 8, v128_t, load, __VA_ARGS__)                       \
-  BY_COLUMNS(by_columns_##name, 2, 2, v128_t, load, __VA_ARGS__)
-#define NARROW_BYTES(name, ...)                                                    \
-  ROWS_BY_DEPTH(by_depth_##name##_1x1, 4, v128_t, load, __VA_ARGS__, 1, 1)         \
-  BY_DEPTH(by_depth_##name, 4, 8, v128_t, load, __VA_ARGS__)                       \
-  LINES_BY_COLUMNS(by_columns_##name##_1x1, 4, v128_t, load, __VA_ARGS__, 1, 1, 4) \
-  BY_COLUMNS(by_columns_##name, 4, 2, v128_t, load, __VA_ARGS__)
-NARROW_PAIRS(bf16, QUARTER_BF16, PLAIN)
-NARROW_PAIRS(scaled_bf16, QUARTER_BF16, SCALED)
-NARROW_PAIRS(f16, QUARTER_F16, SCALED)
-NARROW_BYTES(s8, QUARTER_S8, SCALED)
-NARROW_BYTES(u8, QUARTER_U8, SCALED)
-NARROW_BYTES(moved_s8, QUARTER_S8, MOVED)
-NARROW_BYTES(moved_u8, QUARTER_U8, MOVED)
-BY_DEPTH(by_depth_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
-BY_COLUMNS(by_columns_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
+/* LINES: that one vector is multiplied by at a time. */
+#define NARROW(name, QUARTERS, load, quarter, FORM, FOLD, LINES)                                  \
+  LINES_BY_COLUMNS(by_columns_##name##_1x1, QUARTERS, v128_t, load, quarter, FORM, FOLD, 1, 1, 4) \
+  BY_COLUMNS(by_columns_##name, QUARTERS, LINES, v128_t, load, quarter, FORM, FOLD)               \
+  ROWS_BY_DEPTH(by_depth_##name##_1x1, QUARTERS, v128_t, load, quarter, FORM, 1, 1)               \
+  BY_DEPTH(by_depth_##name, QUARTERS, 8, v128_t, load, quarter, FORM)
+NARROW(bf16, 2, load, QUARTER_BF16, PLAIN, TIMES, 4)
+NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4)
+NARROW(less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 4)
+NARROW(scaled_bf16, 2, load, QUARTER_BF16, SCALED, KEPT, 2)
+NARROW(scaled_f16, 2, load, QUARTER_F16, SCALED, KEPT, 2)
+NARROW(scaled_s8, 4, load, QUARTER_S8, SCALED, KEPT, 2)
+NARROW(moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 2)
+BY_DEPTH(by_depth_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
+BY_COLUMNS(by_columns_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED, KEPT)
 
 /* The last elements go by way of a vector of their own. */
 #define PREPARE(name, halves_of)                                      \
@@ -271,36 +301,65 @@ PREPARE(prepare_f8e4m3fn, f8e4m3fn_to_bf16)
 PREPARE(prepare_f8e5m2, f8e5m2_to_bf16)
 
 const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
-#define LOOPS(name) .by_depth = by_depth_##name, .by_columns = by_columns_##name
-  static const NarrowLoops bf16 = {LOOPS(bf16)};
-  static const NarrowLoops scaled_bf16 = {LOOPS(scaled_bf16), .factor = 1};
-  static const NarrowLoops f16 = {LOOPS(f16), .factor = 0x1p112f, .misread = MISREAD_LARGEST_F16};
-  static const NarrowLoops s8 = {LOOPS(s8), .factor = 0x1p-24f};
-  static const NarrowLoops u8 = {LOOPS(u8), .factor = 1};
-  static const NarrowLoops moved_s8 = {LOOPS(moved_s8), .factor = 0x1p-24f};
-  static const NarrowLoops moved_u8 = {LOOPS(moved_u8), .factor = 1};
-#define F8_LOOPS(name)                                                       \
-  static const NarrowLoops name = {LOOPS(bf16), .prepare = prepare_##name};  \
-  static const NarrowLoops scaled_##name = {LOOPS(scaled_bf16), .factor = 1, \
-                                            .prepare = prepare_##name};
-  F8_LOOPS(f8e4m3fn)
-  F8_LOOPS(f8e5m2)
-  static const NarrowLoops byte = {LOOPS(byte), .factor = 1, .misread = MISREAD_BYTES_FROM_16};
-  static const NarrowLoops half_byte = {LOOPS(byte), .factor = 1};
+#define LOOPS(name) {by_depth_##name, by_columns_##name}
+  static const NarrowLoops bf16 = {.plain = LOOPS(bf16), .scaled = LOOPS(scaled_bf16), .factor = 1};
+  static const NarrowLoops f16 = {
+      .scaled = LOOPS(scaled_f16), .factor = 0x1p112f, .misread = MISREAD_LARGEST_F16};
+  static const NarrowLoops s8 = {
+      .plain = LOOPS(s8), .scaled = LOOPS(scaled_s8), .factor = 0x1p-24f, .is_integral = true};
+  static const NarrowLoops moved_s8 = {
+      .plain = LOOPS(less_s8), .scaled = LOOPS(moved_s8), .factor = 0x1p-24f, .is_integral = true};
+  static const NarrowLoops u8 = {LOOPS(less_s8), LOOPS(moved_s8), 0x1p-24f,
+                                 true,           .flipped = 0x80, .zero = -128};
+  static const NarrowLoops f8e4m3fn = {LOOPS(bf16), LOOPS(scaled_bf16), 1,
+                                       .prepare = prepare_f8e4m3fn};
+  static const NarrowLoops f8e5m2 = {
+      .plain = LOOPS(bf16), .scaled = LOOPS(scaled_bf16), .factor = 1, .prepare = prepare_f8e5m2};
+  static const NarrowLoops byte = {
+      .scaled = LOOPS(found), .factor = 1, .misread = MISREAD_BYTES_FROM_16};
+  static const NarrowLoops half_byte = {.scaled = LOOPS(found), .factor = 1};
   if (form == NARROW_LOOKED_UP) return type_bits(type) == 8 ? &byte : &half_byte;
   bool moved = form == NARROW_MOVED;
   switch (type) {
-  case BF16: return moved ? NULL : form == NARROW_SCALED ? &scaled_bf16 : &bf16;
+  case BF16: return moved ? NULL : &bf16;
   case F16: return moved ? NULL : &f16;
+  case U2:
+  case U4: /* below 128 */
   case S2:
   case S4:
   case S8: return moved ? &moved_s8 : &s8;
-  case U2:
-  case U4:
-  case U8: return moved ? &moved_u8 : &u8;
-  case F8E4M3FN: return moved ? NULL : form == NARROW_SCALED ? &scaled_f8e4m3fn : &f8e4m3fn;
-  case F8E5M2: return moved ? NULL : form == NARROW_SCALED ? &scaled_f8e5m2 : &f8e5m2;
+  case U8: return &u8;
+  case F8E4M3FN: return moved ? NULL : &f8e4m3fn;
+  case F8E5M2: return moved ? NULL : &f8e5m2;
   default: return NULL;
+  }
+}
+
+/* ---- Scales ---- */
+
+/* The bits that scales must not have, so that a product with nine bits has at most 24; exponents are far from the ends. */
+enum { LOW_BITS = 0x1ff, LEAST = (127 - 64) << 23, MOST = (127 + 64) << 23 };
+
+bool narrow_scales_are_exact(const float *scales, int64_t count) {
+  v128_t wrong = wasm_i32x4_const_splat(0);
+  for (int64_t i = 0; i < count; i += 4) {
+    float last[4] = {1, 1, 1, 1};
+    if (count - i < 4) memcpy(last, scales + i, (size_t)(count - i) * sizeof *last);
+    v128_t x = wasm_v128_load(count - i < 4 ? last : scales + i);
+    v128_t magnitude = wasm_v128_and(x, wasm_i32x4_const_splat(INT32_MAX));
+    v128_t is_far = wasm_u32x4_gt(wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(LEAST)),
+                                  wasm_i32x4_const_splat(MOST - LEAST));
+    is_far = wasm_v128_and(is_far, wasm_f32x4_ne(x, wasm_i32x4_const_splat(0)));
+    wrong = wasm_v128_or(wrong,
+                         wasm_v128_or(is_far, wasm_v128_and(x, wasm_i32x4_const_splat(LOW_BITS))));
+  }
+  return !wasm_v128_any_true(wrong);
+}
+
+void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums) {
+  for (int64_t i = 0; i < count; i += 4) {
+    v128_t more = wasm_f32x4_mul(wasm_v128_load(plain + i), wasm_v128_load(scales + i));
+    wasm_v128_store(sums + i, wasm_f32x4_add(wasm_v128_load(sums + i), more));
   }
 }
 
