@@ -65,10 +65,11 @@ function expected(x, w, s, vectors, depth, columns, { turned, scale, block, zero
 }
 
 async function check(type, vectors, depth, columns, options = {}) {
-  const { turned = false, scale = 'none', block = 1 } = options, all = { ...options, turned, scale, block };
+  const { turned = false, scale = 'none', block = 1, from = type[0] === 'u' ? 0 : -7, to = 7 } = options;
+  const all = { ...options, turned, scale, block };
   const module = client.parseHlo(text(type, vectors, depth, columns, options));
   const executable = await client.compile(module);
-  const x = whole(vectors * depth, -3, 3, 1), w = whole(depth * columns, type[0] === 'u' ? 0 : -7, 7, 2);
+  const x = whole(vectors * depth, -3, 3, 1), w = whole(depth * columns, from, to, 2);
   const dims = turned ? [columns, depth] : [depth, columns];
   const counts = { tensor: 1, row: dims[0], column: dims[1], along: (depth * columns) / block, across: (depth * columns) / block };
   const s = scale === 'none' ? null : power(counts[scale], 3);
@@ -136,6 +137,66 @@ test('units, blocks of the depth and lists of scales of several sizes', async ()
       await check('f8e4m3fn', 1, depth, columns, { turned, scale: 'row' });
     }
   }
+});
+
+test('bytes of all values, with and without zeros', async () => {
+  for (const turned of [false, true]) {
+    for (const vectors of [1, 5]) {
+      for (const scale of ['none', 'column', 'along', 'across']) {
+        for (const zero of [0, 128, 255]) {
+          await check('u8', vectors, 96, 176, { turned, scale, block: 16, zero, from: 0, to: 255 });
+          await check('s8', vectors, 96, 176, { turned, scale, block: 16, zero: zero - 128, from: -128, to: 127 });
+        }
+      }
+    }
+  }
+});
+
+/** Products of x and a matrix of s8 in both orders. rows: its numbers for each result; scales: one for each 32 of the depth. */
+async function blocks(x, rows, scales, look) {
+  for (const turned of [false, true]) {
+    const depth = x.length, columns = rows.length;
+    const executable = await client.compile(client.parseHlo(text('s8', 1, depth, columns, { turned, scale: turned ? 'along' : 'across', block: 32 })));
+    const w = new Float32Array(depth * columns), s = new Float32Array((depth / 32) * columns);
+    for (let j = 0; j < columns; j++) {
+      for (let k = 0; k < depth; k++) w[turned ? j * depth + k : k * columns + j] = rows[j][k];
+      for (let k = 0; k < depth / 32; k++) s[turned ? (j * depth) / 32 + k : k * columns + j] = scales[k];
+    }
+    const dims = turned ? [columns, depth] : [depth, columns];
+    const [y] = await executable.execute([new Literal(`f32[1,${depth}]`, x), new Literal(`f32[${dims}]`, w).convert('s8'),
+      new Literal(`f32[${turned ? [columns, depth / 32] : [depth / 32, columns]}]`, s)]);
+    look(y.data);
+    executable.dispose();
+  }
+}
+
+test('a number times its scale is rounded first, and large sums do not overflow', async () => {
+  const depth = 128, columns = 67, { fround } = Math;
+  const rows = Array.from({ length: columns }, (_, j) => whole(depth, -128, 127, j));
+  for (const scale of [0.1, 1.7, 0.0123, 1e-30, 3e30, 0]) { // with 24 bits
+    for (const at of [0, 31, 70, 127]) {
+      const x = new Float32Array(depth);
+      x[at] = 3;
+      await blocks(x, rows, Array(4).fill(scale), (y) => {
+        y.forEach((value, j) => assert.equal(value + 0, fround(3 * fround(rows[j][at] * fround(scale))) + 0));
+      });
+    }
+  }
+  const hundreds = Array.from({ length: columns }, () => new Float32Array(depth).fill(100));
+  await blocks(new Float32Array(depth).fill(2 ** 120), hundreds, Array(4).fill(2 ** -20), (y) => {
+    y.forEach((value) => assert.equal(value, depth * 100 * 2 ** 100));
+  });
+  const x = new Float32Array(depth).fill(1);
+  x[40] = Infinity;
+  await blocks(x, rows, [1, 0.5, 1, 1], (y) => {
+    y.forEach((value, j) => assert.equal(value, rows[j][40] ? Math.sign(rows[j][40]) * Infinity : NaN));
+  });
+  await blocks(new Float32Array(depth).fill(1), rows, [1, Infinity, 1, 1], (y) => {
+    y.forEach((value, j) => {
+      const [above, below] = [1, -1].map((sign) => rows[j].subarray(32, 64).some((w) => w * sign > 0));
+      assert.equal(value, (above && below) || rows[j].subarray(32, 64).includes(0) ? NaN : above ? Infinity : -Infinity);
+    });
+  });
 });
 
 /** Runs a program of x, w, and scalars that are 1. */
