@@ -182,6 +182,12 @@ test('a number times its scale is rounded first, and large sums do not overflow'
       });
     }
   }
+  const deep = [Array(3000).fill(5), Array(3000).fill(-7)], far = new Float32Array(3008);
+  far[2900] = 3;
+  for (const row of deep) row.length = 3008; // the last ones are 0
+  await blocks(far, deep.map((row) => Float32Array.from(row, (w) => w ?? 0)), Array(94).fill(1e-44), (y) => { // too small for loops
+    assert.deepEqual([...y], deep.map(([w]) => fround(3 * fround(w * fround(1e-44)))));
+  });
   const hundreds = Array.from({ length: columns }, () => new Float32Array(depth).fill(100));
   await blocks(new Float32Array(depth).fill(2 ** 120), hundreds, Array(4).fill(2 ** -20), (y) => {
     y.forEach((value) => assert.equal(value, depth * 100 * 2 ** 100));

@@ -297,19 +297,29 @@ static void add_by_columns(const Block *block, const Vectors *vectors) {
          block->data, block->stride, block->sums, block->sums_stride);
     return;
   }
-  _Alignas(16) uint8_t converted[LINES * STRIDE];
   size_t bytes = (size_t)type_bytes(arithmetic->element);
+  enum { MOST = MATRIX_BYTES / LINES };
+  for (int64_t k = (int64_t)(MOST / bytes); k < block->depth; k += (int64_t)(MOST / bytes)) {
+    Block part = *block; /* only blocks of narrow matrices are so deep */
+    Vectors there = *vectors;
+    part.data += (size_t)k * (size_t)type_bytes(block->loader.from);
+    part.depth = min_i64(block->depth - k, (int64_t)(MOST / bytes));
+    there.data = (const uint8_t *)vectors->data + (size_t)k * bytes;
+    there.depth = (int)part.depth;
+    add_by_columns(&part, &there);
+  }
+  int64_t deep = min_i64(block->depth, (int64_t)(MOST / bytes));
+  _Alignas(16) uint8_t converted[LINES * STRIDE];
   for (int64_t j = 0; j < block->columns; j += LINES) {
     int64_t count = min_i64(block->columns - j, LINES);
     for (int64_t i = 0; i < count; i++) {
       uint8_t *line = converted + (size_t)i * STRIDE;
-      load_elements(&block->loader, block->data + (size_t)(j + i) * block->stride, 1, block->depth,
-                    line);
-      memset(line + (size_t)block->depth * bytes, 0,
-             (size_t)(block->depth % arithmetic->lane_elements) * bytes);
+      load_elements(&block->loader, block->data + (size_t)(j + i) * block->stride, 1, deep, line);
+      memset(line + (size_t)deep * bytes, 0, (size_t)(deep % arithmetic->lane_elements) * bytes);
     }
-    loop(vectors->count, (int)count, vectors->depth, vectors->data, vectors->stride, converted,
-         STRIDE, block->sums + (size_t)(j * arithmetic->lane_bytes), block->sums_stride);
+    loop(vectors->count, (int)count, deep < block->depth ? (int)deep : vectors->depth,
+         vectors->data, vectors->stride, converted, STRIDE,
+         block->sums + (size_t)(j * arithmetic->lane_bytes), block->sums_stride);
   }
 }
 
