@@ -205,6 +205,23 @@ test('a number times its scale is rounded first, and large sums do not overflow'
   });
 });
 
+test('infinities and NaNs of f16 in any place', async () => {
+  const depth = 1100, columns = 70;
+  for (const turned of [false, true]) {
+    for (const vectors of [1, 3]) {
+      const executable = await client.compile(client.parseHlo(text('f16', vectors, depth, columns, { turned })));
+      const dims = turned ? [columns, depth] : [depth, columns], x = whole(vectors * depth, 1, 3, 1);
+      for (const [k, j, value] of [[0, 0, Infinity], [1099, 69, -Infinity], [1098, 3, NaN], [500, 64, -NaN], [7, 5, -65504]]) {
+        const w = whole(depth * columns, -7, 7, 2);
+        w[turned ? j * depth + k : k * columns + j] = value;
+        const [y] = await executable.execute([new Literal(`f32[${vectors},${depth}]`, x), new Literal(`f32[${dims}]`, w).convert('f16')]);
+        assert.deepEqual(Array.from(y.data), Array.from(expected(x, w, null, vectors, depth, columns, { turned, scale: 'none' })), `${k} ${j} ${value}`);
+      }
+      executable.dispose();
+    }
+  }
+});
+
 /** Runs a program of x, w, and scalars that are 1. */
 async function run(module, x, w, ones, wanted) {
   const executable = await client.compile(client.parseHlo(module));

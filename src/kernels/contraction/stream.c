@@ -43,8 +43,13 @@ typedef struct Narrow {
   const NarrowLoops *loops;
   const Generator *scaled; /* NULL: all scales are 1 */
   PrimitiveType type;
-  bool exact; /* sums are not multiplied by scales: they may be too large for that */
+  bool *misread; /* set if loops misread a number */
+  bool exact;    /* sums are not multiplied by scales: they may be too large for that */
 } Narrow;
+
+static bool looks_before(const Narrow *narrow) {
+  return narrow->loops->misread == MISREAD_BYTES_FROM_16;
+}
 
 static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool along_depth) {
   Narrow narrow = {.scaled = c->generator[RHS], .type = c->type[RHS]};
@@ -120,7 +125,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   int64_t split = round_up(divide_up(depth, plan->splits), step);
   int64_t most_depth = VECTOR_BYTES / (vectors * bytes);
   if (!along_depth) most_depth = min_i64(most_depth, MAX_ROWS);
-  if (narrow.loops ? narrow.loops->prepare || narrow.loops->misread : converts) {
+  if (narrow.loops ? narrow.loops->prepare || looks_before(&narrow) : converts) {
     most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
   }
   plan->depth_block = equal_parts(split, most_depth, step);
@@ -435,7 +440,7 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
   ptrdiff_t bytes = type_bytes(narrow->type);
   ptrdiff_t stride = (ptrdiff_t)block->stride / type_bytes(block->loader.from) * bytes;
   const uint8_t *numbers = narrow->scaled ? narrow->scaled->numbers + first * bytes : block->data;
-  for (int64_t i = 0; i < lines && loops->misread; i++) {
+  for (int64_t i = 0; i < lines && looks_before(narrow); i++) {
     if (narrow_has_misread(loops, numbers + i * stride, count)) return false;
   }
   if (loops->prepare) {
@@ -461,7 +466,8 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
                      .flipped = loops->flipped,
                      .table = narrow->scaled ? narrow->scaled->table : NULL,
                      .sums = block->sums,
-                     .sums_stride = (ptrdiff_t)block->sums_stride};
+                     .sums_stride = (ptrdiff_t)block->sums_stride,
+                     .misread = narrow->misread};
   if (along_depth) {
     scales->loops->by_columns(&all);
   } else if (scales->is_plain && (loops->factor != 1 || has_steps(narrow))) {
@@ -495,7 +501,7 @@ static void add_lines(const Narrow *narrow, const Block *block, const Vectors *v
   int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from), some;
   int64_t count = along_depth ? block->depth : block->columns;
   /* Numbers that are looked at before, or prepared, stay in the first cache. */
-  bool apart = narrow->loops->misread || narrow->loops->prepare;
+  bool apart = looks_before(narrow) || narrow->loops->prepare;
   int64_t most = apart ? max_i64(PREPARED_BYTES / prepared_row(count), 1) : end - begin;
   for (int64_t i = begin; i < end; i += some) {
     Block part = *block;
@@ -615,9 +621,15 @@ static void move_sums(const Arithmetic *arithmetic, bool negative_zero, uint8_t 
   clear(arithmetic, negative_zero, sums, bytes);
 }
 
-/* Whether sums are too large to be multiplied by scales: then other loops multiply each number by its scale before. */
-static bool needs_exact_loops(Narrow *narrow, const uint8_t *sums, size_t stride, int64_t rows,
-                              int64_t columns) {
+/* Whether the unit has to be computed again: a number was misread, so that none may be read by the loops; or sums are too large
+** to be multiplied by scales, so that other loops multiply each number by its scale before. */
+static bool is_wrong(Narrow *narrow, const uint8_t *sums, size_t stride, int64_t rows,
+                     int64_t columns) {
+  if (*narrow->misread) {
+    *narrow->misread = false;
+    narrow->loops = NULL;
+    return true;
+  }
   if (!narrow->loops || !narrow->loops->is_integral || narrow->exact) return false;
   for (int64_t i = 0; i < rows; i++) {
     const float *row = (const float *)(sums + (size_t)i * stride);
@@ -647,7 +659,9 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
                  .columns = unit->lines[RHS],
                  .sums = sums[0]};
   int64_t sums_of_row = block.columns * (along_depth ? 1 : reals) * arithmetic->lane_bytes;
+  bool misread = false;
   Narrow narrow = narrow_of(c, arithmetic, along_depth);
+  narrow.misread = &misread;
   block.sums_stride = (size_t)round_up(sums_of_row, narrow.loops ? 64 : 16);
   size_t bytes = (size_t)(rows * reals) * block.sums_stride;
   if (narrow.loops && rows > 1) bytes = (size_t)round_up(rows, NARROW_ROWS) * block.sums_stride;
@@ -672,7 +686,7 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
       if (blocks % MAX_BLOCKS == 0) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
     }
     if (levels > 1) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
-  } while (needs_exact_loops(&narrow, sums[levels - 1], block.sums_stride, rows, block.columns));
+  } while (is_wrong(&narrow, sums[levels - 1], block.sums_stride, rows, block.columns));
   block.sums = sums[levels - 1];
   size_t at = offset[OUT] + (size_t)(first * axes_stride(&c->columns, OUT));
   store_block(c, &block, rows, along_depth, to, out + at * (size_t)type_bytes(to));

@@ -21,18 +21,41 @@ typedef struct Found {
 } Found;
 #define QUARTER_FOUND(x, q) ((x).part[q])
 
-static inline Found look_up(const void *bytes, const Planes *planes, v128_t flipped) {
+/* The largest f16 that a loop has read, as signed and as unsigned numbers. */
+typedef struct Seen {
+  v128_t most, negative;
+} Seen;
+
+static inline Found look_up(const void *bytes, const Planes *planes, v128_t flipped, Seen *seen) {
   Found found;
   v128_t x = wasm_v128_and(wasm_v128_load(bytes), wasm_i8x16_const_splat(15));
   look_up_16(planes, x, found.part);
   return found;
 }
-static inline v128_t load(const void *bytes, const Planes *planes, v128_t flipped) {
+static inline v128_t load(const void *bytes, const Planes *planes, v128_t flipped, Seen *seen) {
   return wasm_v128_load(bytes);
 }
-static inline v128_t load_flipped(const void *bytes, const Planes *planes, v128_t flipped) {
+static inline v128_t load_f16(const void *bytes, const Planes *planes, v128_t flipped, Seen *seen) {
+  v128_t x = wasm_v128_load(bytes);
+  seen->most = wasm_i16x8_max(seen->most, x);
+  seen->negative = wasm_u16x8_max(seen->negative, x);
+  return x;
+}
+static inline v128_t load_flipped(const void *bytes, const Planes *planes, v128_t flipped,
+                                  Seen *seen) {
   return wasm_v128_xor(wasm_v128_load(bytes), flipped);
 }
+
+/* Numbers with the largest exponent are misread: the largest positive ones as signed, negative ones as unsigned numbers. */
+#define NOTE_load(b, seen)
+#define NOTE_load_flipped(b, seen)
+#define NOTE_look_up(b, seen)
+#define NOTE_load_f16(b, seen)                                                           \
+  if (wasm_v128_any_true(                                                                \
+          wasm_v128_or(wasm_i16x8_ge(seen.most, wasm_i16x8_const_splat(0x7c00)),         \
+                       wasm_u16x8_ge(seen.negative, wasm_u16x8_const_splat(0xfc00))))) { \
+    *b->misread = true;                                                                  \
+  }
 
 /* scale, zero: expressions, which need not be evaluated. */
 #define PLAIN(x, scale, zero)  (x)
@@ -106,38 +129,42 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
-#define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) { \
-    enum { STEP = 4 * (QUARTERS) };                                                           \
-    const Planes planes = planes_for(b);                                                      \
-    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                              \
-    v128_t x[ROWS][DEPTH];                                                                    \
-    const float *scale = b->scales, *zero = b->zeros;                                         \
-    const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                        \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
-      UNROLLED for (int k = 0; k < (DEPTH); k++) {                                            \
-        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k);             \
-      }                                                                                       \
-    }                                                                                         \
-    for (int j = b->columns; j >= STEP;                                                       \
-         j -= STEP, matrix += 16, scale += STEP, zero += STEP, to += 4 * STEP) {              \
-      Number first = load(matrix, &planes, flipped);                                          \
-      UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                         \
-        v128_t sum[ROWS];                                                                     \
-        UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
-          sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                   \
-        }                                                                                     \
-        UNROLLED for (int k = 0; k < (DEPTH); k++) {                                          \
-          Number number = (DEPTH) == 1 ? first : load(matrix + k * stride, &planes, flipped); \
-          v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),       \
-                          wasm_v128_load(zero + (ptrdiff_t)4 * q));                           \
-          UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);        \
-        }                                                                                     \
-        UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
-          wasm_v128_store(to + i * apart + 16 * q, sum[i]);                                   \
-        }                                                                                     \
-      }                                                                                       \
-    }                                                                                         \
+#define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)                   \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) {     \
+    enum { STEP = 4 * (QUARTERS) };                                                               \
+    const Planes planes = planes_for(b);                                                          \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                                  \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)}, ignored = seen;           \
+    v128_t x[ROWS][DEPTH];                                                                        \
+    const float *scale = b->scales, *zero = b->zeros;                                             \
+    const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                            \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                   \
+      UNROLLED for (int k = 0; k < (DEPTH); k++) {                                                \
+        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k);                 \
+      }                                                                                           \
+    }                                                                                             \
+    for (int j = b->columns; j >= STEP;                                                           \
+         j -= STEP, matrix += 16, scale += STEP, zero += STEP, to += 4 * STEP) {                  \
+      Number first = load(matrix, &planes, flipped, (DEPTH) == 1 ? &seen : &ignored);             \
+      UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                             \
+        v128_t sum[ROWS];                                                                         \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
+          sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                       \
+        }                                                                                         \
+        UNROLLED for (int k = 0; k < (DEPTH); k++) {                                              \
+          Number number =                                                                         \
+              (DEPTH) == 1 ? first                                                                \
+                           : load(matrix + k * stride, &planes, flipped, (q) ? &ignored : &seen); \
+          v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),           \
+                          wasm_v128_load(zero + (ptrdiff_t)4 * q));                               \
+          UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);            \
+        }                                                                                         \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
+          wasm_v128_store(to + i * apart + 16 * q, sum[i]);                                       \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+    NOTE_##load(b, seen)                                                                          \
   }
 
 #define ROWS_CASE(name, ROWS, DEPTH)                                                         \
@@ -184,6 +211,7 @@ enum { BLOCK_DEPTH = 1024 };
     enum { STEP = 4 * (QUARTERS) };                                                            \
     const Planes planes = planes_for(b);                                                       \
     const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                               \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                        \
     const ptrdiff_t row = b->vector_stride;                                                    \
     v128_t total[ROWS][LINES];                                                                 \
     UNROLLED for (int i = 0; i < (ROWS); i++) {                                                \
@@ -206,7 +234,7 @@ enum { BLOCK_DEPTH = 1024 };
       }                                                                                        \
       for (; count >= STEP; count -= STEP, matrix += 16, vectors += 4 * STEP) {                \
         UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
-          Number number = load(matrix + l * stride, &planes, flipped);                         \
+          Number number = load(matrix + l * stride, &planes, flipped, &seen);                  \
           UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                      \
             v128_t y = FORM(quarter(number, q), scale[l], zero[l]);                            \
             UNROLLED for (int i = 0; i < (ROWS); i++) {                                        \
@@ -233,6 +261,7 @@ enum { BLOCK_DEPTH = 1024 };
         ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(total[i][l]);                \
       }                                                                                        \
     }                                                                                          \
+    NOTE_##load(b, seen)                                                                       \
   }
 
 /* Lines that are multiplied together are far from each other, as in lanes.c. */
@@ -277,7 +306,7 @@ NARROW(bf16, 2, load, QUARTER_BF16, PLAIN, TIMES, 4)
 NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4)
 NARROW(less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 4)
 NARROW(scaled_bf16, 2, load, QUARTER_BF16, SCALED, KEPT, 2)
-NARROW(scaled_f16, 2, load, QUARTER_F16, SCALED, KEPT, 2)
+NARROW(scaled_f16, 2, load_f16, QUARTER_F16, SCALED, KEPT, 2)
 NARROW(scaled_s8, 4, load, QUARTER_S8, SCALED, KEPT, 2)
 NARROW(moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 2)
 BY_DEPTH(by_depth_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
@@ -365,24 +394,6 @@ void narrow_add_scaled(const float *plain, const float *scales, int64_t count, f
 
 /* ---- Misread numbers ---- */
 
-/* Of f16: those with the largest exponent. As signed numbers the positive ones are the largest; as unsigned ones the
-** negative ones. */
-static bool has_largest_f16(const uint8_t *elements, int64_t count) {
-  v128_t most = wasm_i32x4_const_splat(0), negative = most;
-  for (; count >= 16; count -= 16, elements += 32) {
-    v128_t x = wasm_v128_load(elements), y = wasm_v128_load(elements + 16);
-    most = wasm_i16x8_max(most, wasm_i16x8_max(x, y));
-    negative = wasm_u16x8_max(negative, wasm_u16x8_max(x, y));
-  }
-  v128_t is_large = wasm_v128_or(wasm_i16x8_ge(most, wasm_i16x8_const_splat(0x7c00)),
-                                 wasm_u16x8_ge(negative, wasm_i16x8_const_splat((int16_t)0xfc00)));
-  if (wasm_v128_any_true(is_large)) return true;
-  Byte rest[32];
-  memset(rest, 0, sizeof rest);
-  memcpy(rest, elements, 2 * (size_t)count);
-  return count > 0 && has_largest_f16(rest, 16);
-}
-
 static bool has_bytes_from_16(const uint8_t *elements, int64_t count) {
   v128_t all = wasm_i32x4_const_splat(0);
   for (; count >= 16; count -= 16, elements += 16) {
@@ -396,9 +407,5 @@ static bool has_bytes_from_16(const uint8_t *elements, int64_t count) {
 }
 
 bool narrow_has_misread(const NarrowLoops *loops, const uint8_t *elements, int64_t count) {
-  switch (loops->misread) {
-  case MISREAD_LARGEST_F16: return has_largest_f16(elements, count);
-  case MISREAD_BYTES_FROM_16: return has_bytes_from_16(elements, count);
-  default: return false;
-  }
+  return loops->misread == MISREAD_BYTES_FROM_16 && has_bytes_from_16(elements, count);
 }

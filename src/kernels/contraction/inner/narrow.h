@@ -34,11 +34,12 @@ typedef struct NarrowBlock {
   const float *table; /* of numbers that are looked up: 16 values */
   uint8_t *sums;
   ptrdiff_t sums_stride;
+  bool *misread; /* set if a number was; then the sums are wrong */
 } NarrowBlock;
 
 typedef void NarrowLoop(const NarrowBlock *block);
 
-/* Numbers that the loops misread. */
+/* Numbers that the loops misread. Bytes are looked at before; of the largest f16, which are infinite or NaN, a loop tells. */
 typedef enum Misread { MISREAD_NONE, MISREAD_LARGEST_F16, MISREAD_BYTES_FROM_16 } Misread;
 
 /* by_depth: matrix[depth] are contiguous rows; by_columns: matrix[column] are contiguous lines. */
@@ -68,7 +69,7 @@ bool narrow_scales_are_exact(const float *scales, int64_t count);
 /* Adds sums of plain loops by depth, each times the scale of its column. */
 void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums);
 
-/* Whether one of `count` elements is misread. */
+/* Whether one of `count` bytes is misread. */
 bool narrow_has_misread(const NarrowLoops *loops, const uint8_t *elements, int64_t count);
 
 #endif
