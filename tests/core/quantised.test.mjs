@@ -130,8 +130,9 @@ test('blocks of all sizes', async () => {
 });
 
 test('units, blocks of the depth and lists of scales of several sizes', async () => {
-  for (const [depth, columns] of [[1023, 33], [1024, 32], [1025, 31], [4096, 17], [5000, 48], [40, 4095], [40, 4096], [40, 4097], [256, 1030], [24, 9000]]) {
+  for (const [depth, columns] of [[1023, 33], [1024, 32], [1025, 31], [4096, 17], [5000, 48], [2048, 5], [8191, 5], [8192, 4], [8193, 3], [40, 4095], [40, 4096], [40, 4097], [256, 1030], [24, 9000]]) {
     for (const turned of [false, true]) {
+      if (depth > 2000) await check('f32', 1, depth, columns, { turned });
       await check('s8', 1, depth, columns, { turned, scale: 'column' });
       await check('bf16', 1, depth, columns, { turned });
       await check('f8e4m3fn', 1, depth, columns, { turned, scale: 'row' });
@@ -173,7 +174,8 @@ async function blocks(x, rows, scales, look) {
 test('a number times its scale is rounded first, and large sums do not overflow', async () => {
   const depth = 128, columns = 67, { fround } = Math;
   const rows = Array.from({ length: columns }, (_, j) => whole(depth, -128, 127, j));
-  for (const scale of [0.1, 1.7, 0.0123, 1e-30, 3e30, 0]) { // with 24 bits
+  // Scales with 24 bits, and on both sides of the limits of those that multiply sums.
+  for (const scale of [0.1, 1.7, 0.0123, 1e-30, 3e30, 0, 2 ** -65, 2 ** -64, 2 ** 64, 2 ** 65, 1 + 2 ** -14, 1 + 2 ** -15]) {
     for (const at of [0, 31, 70, 127]) {
       const x = new Float32Array(depth);
       x[at] = 3;
