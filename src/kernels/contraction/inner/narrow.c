@@ -46,16 +46,17 @@ static inline v128_t load_flipped(const void *bytes, const Planes *planes, v128_
   return wasm_v128_xor(wasm_v128_load(bytes), flipped);
 }
 
-/* Numbers with the largest exponent are misread: the largest positive ones as signed, negative ones as unsigned numbers. */
+/* Numbers with the largest exponent are misread. As signed numbers positive ones are the largest, as unsigned ones negative. */
+static inline bool has_largest(Seen seen) {
+  return wasm_v128_any_true(
+      wasm_v128_or(wasm_i16x8_ge(seen.most, wasm_i16x8_const_splat(0x7c00)),
+                   wasm_u16x8_ge(seen.negative, wasm_i16x8_const_splat((int16_t)0xfc00))));
+}
 #define NOTE_load(b, seen)
 #define NOTE_load_flipped(b, seen)
 #define NOTE_look_up(b, seen)
-#define NOTE_load_f16(b, seen)                                                           \
-  if (wasm_v128_any_true(                                                                \
-          wasm_v128_or(wasm_i16x8_ge(seen.most, wasm_i16x8_const_splat(0x7c00)),         \
-                       wasm_u16x8_ge(seen.negative, wasm_u16x8_const_splat(0xfc00))))) { \
-    *b->misread = true;                                                                  \
-  }
+#define NOTE_load_f16(b, seen) \
+  if (has_largest(seen)) *b->misread = true;
 
 /* scale, zero: expressions, which need not be evaluated. */
 #define PLAIN(x, scale, zero)  (x)
