@@ -69,9 +69,9 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 # Every kilobyte is downloaded: code that runs once per program is compiled for size, inner loops for speed. What a
 # compilation spends its time in, and kernels around their inner loops, lose nothing or next to nothing with -Os.
 # (4.5 % less than -Oz of a compilation's time for 2 kB; winograd 1.01 times -O2's time, but depthwise 1.17, short rows
-# of FFTs 1.15. At -Oz, systems of 64 equations take 1.4 times.)
+# of FFTs 1.15. At -Oz, systems of 64 equations take 1.4 times. Loops of narrow.c say themselves what is unrolled.)
 HOT_FOLDERS := base hlo/ir hlo/text rewrite/base kernels
-WASM_LEVEL = $(if $(filter vectors inner,$(subst /, ,$*)),-O2,$(if $(filter $(HOT_FOLDERS:%=%/%),$*),-Os,-Oz))
+WASM_LEVEL = $(if $(filter vectors inner,$(subst /, ,$(filter-out %/narrow,$*))),-O2,$(if $(filter $(HOT_FOLDERS:%=%/%),$*),-Os,-Oz))
 # Formats without floats: those of the C library take 9 kB of the download. hlo/text/numbers.h prints floats.
 NO_FLOAT_FORMATS := -Dsnprintf=sniprintf -Dvsnprintf=vsniprintf
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) $(if $(CHECKED),-DXLA_CHECKS) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)
@@ -173,6 +173,7 @@ $(B)/obj/$(1)/fused.wasm: src/kernels/contraction/inner/lanes.c src/kernels/cont
 	@printf '  %-7s %s\n' CC $$@
 	$(Q)$(CC_$(1)) $(CFLAGS_$(1)) -O3 -mrelaxed-simd -DXLA_RELAXED_SIMD -c $$< -o $$(@:.wasm=.o)
 	$(Q)$(WASM_LD) --no-entry --import-memory $(LD_FUSED_$(1)) --strip-all $$(@:.wasm=.o) -o $$@
+	$(Q)$(TOOLCHAIN)/binaryen/bin/wasm-opt --all-features -O3 $$@ -o $$@
 $(B)/obj/$(1)/kernels/contraction/inner/fused.o: $(B)/obj/$(1)/fused.wasm
 endef
 $(foreach v,threads single,$(eval $(call fused,$(v))))

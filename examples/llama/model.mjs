@@ -137,7 +137,7 @@ function sample(b, logits, seen, { random, temperature, topK, topP, penalty }) {
   const less = b.where(logits.gt(0), logits.div(penalty), logits.mul(penalty));
   const [values, tokens] = b.topK(b.where(seen, less, logits), count);
   const all = b.softmax(b.where(b.iota('s32', count).lt(topK), values.div(temperature), -Infinity));
-  const likely = b.where(b.cumsum(all).sub(all).lt(topP), all, 0);
+  const likely = b.where(b.cumsum(all).sub(all).lt(topP.max(1e-6)), all, 0); // the likeliest token always
   const total = b.cumsum(likely);
   const end = b.reshape(b.sliceInDim(total, count - 1, count, 1, 0), []);
   const at = b.sum(total.le(random.mul(end))).min(count - 1);

@@ -136,7 +136,7 @@ def sample(logits, seen, random, temperature, top_k, top_p, penalty):
     values, tokens = lax.top_k(logits, min(CANDIDATES, logits.size))
     p = jax.nn.softmax(jnp.where(jnp.arange(values.size) < top_k, values / temperature, -jnp.inf))
     before = jnp.cumsum(p) - p
-    p = jnp.where(before < top_p, p, 0)
+    p = jnp.where(before < jnp.maximum(top_p, 1e-6), p, 0)  # the likeliest token always
     total = jnp.cumsum(p)
     return tokens[jnp.minimum(jnp.sum(total <= random * total[-1]), values.size - 1)]
 

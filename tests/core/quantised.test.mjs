@@ -65,10 +65,11 @@ function expected(x, w, s, vectors, depth, columns, { turned, scale, block, zero
 }
 
 async function check(type, vectors, depth, columns, options = {}) {
-  const { turned = false, scale = 'none', block = 1 } = options, all = { ...options, turned, scale, block };
+  const { turned = false, scale = 'none', block = 1, from = type[0] === 'u' ? 0 : -7, to = 7 } = options;
+  const all = { ...options, turned, scale, block };
   const module = client.parseHlo(text(type, vectors, depth, columns, options));
   const executable = await client.compile(module);
-  const x = whole(vectors * depth, -3, 3, 1), w = whole(depth * columns, type[0] === 'u' ? 0 : -7, 7, 2);
+  const x = whole(vectors * depth, -3, 3, 1), w = whole(depth * columns, from, to, 2);
   const dims = turned ? [columns, depth] : [depth, columns];
   const counts = { tensor: 1, row: dims[0], column: dims[1], along: (depth * columns) / block, across: (depth * columns) / block };
   const s = scale === 'none' ? null : power(counts[scale], 3);
@@ -129,11 +130,96 @@ test('blocks of all sizes', async () => {
 });
 
 test('units, blocks of the depth and lists of scales of several sizes', async () => {
-  for (const [depth, columns] of [[1023, 33], [1024, 32], [1025, 31], [4096, 17], [5000, 48], [40, 4095], [40, 4096], [40, 4097], [256, 1030], [24, 9000]]) {
+  for (const [depth, columns] of [[1023, 33], [1024, 32], [1025, 31], [4096, 17], [5000, 48], [2048, 5], [8191, 5], [8192, 4], [8193, 3], [40, 4095], [40, 4096], [40, 4097], [256, 1030], [24, 9000]]) {
     for (const turned of [false, true]) {
+      if (depth > 2000) await check('f32', 1, depth, columns, { turned });
       await check('s8', 1, depth, columns, { turned, scale: 'column' });
       await check('bf16', 1, depth, columns, { turned });
       await check('f8e4m3fn', 1, depth, columns, { turned, scale: 'row' });
+    }
+  }
+});
+
+test('bytes of all values, with and without zeros', async () => {
+  for (const turned of [false, true]) {
+    for (const vectors of [1, 5]) {
+      for (const scale of ['none', 'column', 'along', 'across']) {
+        for (const zero of [0, 128, 255]) {
+          await check('u8', vectors, 96, 176, { turned, scale, block: 16, zero, from: 0, to: 255 });
+          await check('s8', vectors, 96, 176, { turned, scale, block: 16, zero: zero - 128, from: -128, to: 127 });
+        }
+      }
+    }
+  }
+});
+
+/** Products of x and a matrix of s8 in both orders. rows: its numbers for each result; scales: one for each 32 of the depth. */
+async function blocks(x, rows, scales, look) {
+  for (const turned of [false, true]) {
+    const depth = x.length, columns = rows.length;
+    const executable = await client.compile(client.parseHlo(text('s8', 1, depth, columns, { turned, scale: turned ? 'along' : 'across', block: 32 })));
+    const w = new Float32Array(depth * columns), s = new Float32Array((depth / 32) * columns);
+    for (let j = 0; j < columns; j++) {
+      for (let k = 0; k < depth; k++) w[turned ? j * depth + k : k * columns + j] = rows[j][k];
+      for (let k = 0; k < depth / 32; k++) s[turned ? (j * depth) / 32 + k : k * columns + j] = scales[k];
+    }
+    const dims = turned ? [columns, depth] : [depth, columns];
+    const [y] = await executable.execute([new Literal(`f32[1,${depth}]`, x), new Literal(`f32[${dims}]`, w).convert('s8'),
+      new Literal(`f32[${turned ? [columns, depth / 32] : [depth / 32, columns]}]`, s)]);
+    look(y.data);
+    executable.dispose();
+  }
+}
+
+test('a number times its scale is rounded first, and large sums do not overflow', async () => {
+  const depth = 128, columns = 67, { fround } = Math;
+  const rows = Array.from({ length: columns }, (_, j) => whole(depth, -128, 127, j));
+  // Scales with 24 bits, and on both sides of the limits of those that multiply sums.
+  for (const scale of [0.1, 1.7, 0.0123, 1e-30, 3e30, 0, 2 ** -65, 2 ** -64, 2 ** 64, 2 ** 65, 1 + 2 ** -14, 1 + 2 ** -15]) {
+    for (const at of [0, 31, 70, 127]) {
+      const x = new Float32Array(depth);
+      x[at] = 3;
+      await blocks(x, rows, Array(4).fill(scale), (y) => {
+        y.forEach((value, j) => assert.equal(value + 0, fround(3 * fround(rows[j][at] * fround(scale))) + 0));
+      });
+    }
+  }
+  const deep = [Array(3000).fill(5), Array(3000).fill(-7)], far = new Float32Array(3008);
+  far[2900] = 3;
+  for (const row of deep) row.length = 3008; // the last ones are 0
+  await blocks(far, deep.map((row) => Float32Array.from(row, (w) => w ?? 0)), Array(94).fill(1e-44), (y) => { // too small for loops
+    assert.deepEqual([...y], deep.map(([w]) => fround(3 * fround(w * fround(1e-44)))));
+  });
+  const hundreds = Array.from({ length: columns }, () => new Float32Array(depth).fill(100));
+  await blocks(new Float32Array(depth).fill(2 ** 120), hundreds, Array(4).fill(2 ** -20), (y) => {
+    y.forEach((value) => assert.equal(value, depth * 100 * 2 ** 100));
+  });
+  const x = new Float32Array(depth).fill(1);
+  x[40] = Infinity;
+  await blocks(x, rows, [1, 0.5, 1, 1], (y) => {
+    y.forEach((value, j) => assert.equal(value, rows[j][40] ? Math.sign(rows[j][40]) * Infinity : NaN));
+  });
+  await blocks(new Float32Array(depth).fill(1), rows, [1, Infinity, 1, 1], (y) => {
+    y.forEach((value, j) => {
+      const [above, below] = [1, -1].map((sign) => rows[j].subarray(32, 64).some((w) => w * sign > 0));
+      assert.equal(value, (above && below) || rows[j].subarray(32, 64).includes(0) ? NaN : above ? Infinity : -Infinity);
+    });
+  });
+});
+
+test('infinities and NaNs of f16 in any place', async () => {
+  const depth = 1100, columns = 70;
+  for (const turned of [false, true]) {
+    for (const vectors of [1, 3]) {
+      const executable = await client.compile(client.parseHlo(text('f16', vectors, depth, columns, { turned })));
+      const dims = turned ? [columns, depth] : [depth, columns], x = whole(vectors * depth, 1, 3, 1);
+      for (const [k, j, value] of [[0, 0, Infinity], [1099, 69, -Infinity], [1098, 3, NaN], [500, 64, -NaN], [7, 5, -65504]]) {
+        const w = whole(depth * columns, -7, 7, 2);
+        w[turned ? j * depth + k : k * columns + j] = value;
+        const [y] = await executable.execute([new Literal(`f32[${vectors},${depth}]`, x), new Literal(`f32[${dims}]`, w).convert('f16')]);
+        assert.deepEqual(Array.from(y.data), Array.from(expected(x, w, null, vectors, depth, columns, { turned, scale: 'none' })), `${k} ${j} ${value}`);
+      }
+      executable.dispose();
     }
   }
 });

@@ -212,7 +212,7 @@ describe('llama', { timeout: 120_000 }, () => {
     const json = JSON.parse(await readFile(join(GOLDEN, 'llama/config.json'), 'utf8'));
     const session = await Session.open(client, await openSafetensors(json, [await openAsBlob(join(GOLDEN, 'llama/model.safetensors'))]), null, { context: 24, lengths: [1] });
     const COUNT = 200;
-    for (const [temperature, topK, topP, penalty] of [[1, 64, 1, 1], [0.7, 5, 1, 1], [1.3, 40, 0.6, 1], [1, 8, 0.9, 4]]) {
+    for (const [temperature, topK, topP, penalty] of [[1, 64, 1, 1], [0.7, 5, 1, 1], [1.3, 40, 0.6, 1], [1, 8, 0.9, 4], [1, 64, 0, 1]]) {
       const drawn = new Map();
       let logits;
       for (let i = 0; i < COUNT; i++) {
@@ -225,8 +225,8 @@ describe('llama', { timeout: 120_000 }, () => {
       const order = scores.map((_, token) => token).sort((a, b) => scores[b] - scores[a]).slice(0, topK);
       const powers = order.map((token) => Math.exp(scores[token])), all = powers.reduce((a, b) => a + b);
       let before = 0;
-      const kept = powers.filter((power) => {
-        const isKept = before < topP * all;
+      const kept = powers.filter((power, i) => {
+        const isKept = i === 0 || before < topP * all;
         before += power;
         return isKept;
       });

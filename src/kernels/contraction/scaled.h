@@ -89,6 +89,9 @@ int64_t scaled_lines(const Scaled *scaled, NarrowStep step, int64_t line);
 /* Returns the number of neighbouring elements with one scale, or zero. */
 int64_t scaled_run(const Scaled *scaled, NarrowStep step);
 
+/* Whether the numbers, less their zeros, are integers of at most 9 bits. */
+bool scaled_has_integers(const Scaled *scaled);
+
 /* Writes the scales, times the loops' factor, or the zeros, divided by it, of `count` elements: of number `first` and those
 ** after it, `apart` elements from each other. Returns false if the factor makes one inexact. */
 bool scaled_fill(const Generator *generator, NarrowStep step, int64_t first, int64_t count,

@@ -243,6 +243,15 @@ static int64_t load_some(const Scaled *scaled, const ScaledStep *step, Operands 
   return some;
 }
 
+bool scaled_has_integers(const Scaled *scaled) {
+  int zero = number_of(scaled, ZERO);
+  if (zero < 0) return scaled->loops->is_integral;
+  const ScaledStep *step = &scaled->steps[zero];
+  bool is_byte = step->value == (float)(uint8_t)max_i64((int64_t)step->value, 0);
+  return scaled->loops->is_integral &&
+         (step->input.parameter < 0 ? is_byte : type_is_integral(step->input.type));
+}
+
 static bool fits_factor(const Scaled *scaled, NarrowStep which, float *operands, int64_t count) {
   float factor = scaled->loops->factor;
   return factor == 1 || step_scale(operands, count, which == SCALE ? factor : 1 / factor);
@@ -280,6 +289,10 @@ bool scaled_fill_lines(const Generator *generator, NarrowStep which, int64_t fir
   Operands from = operands_of(generator, number);
   int64_t run, left, all = lines * count;
   int inner = changing_loop(scaled, input, &run);
+  if (outer < 0 && apart * count == line) { /* as operands of one long line */
+    fill(scaled, step, from, first, all, apart, out);
+    return fits_factor(scaled, which, out, all);
+  }
   if (count == 1) { /* as operands of one line, whose elements are `line` apart */
     fill(scaled, step, from, first, lines, line, out);
     return fits_factor(scaled, which, out, all);
@@ -287,9 +300,11 @@ bool scaled_fill_lines(const Generator *generator, NarrowStep which, int64_t fir
   for (float *to = out; lines > 0;) {
     int64_t same = 1, at = from.data ? operand_at(scaled, input, first, inner, &left) : 0;
     if (from.data && outer >= 0 && inner > outer && apart % run == 0 && left >= apart * count) {
+      int64_t stride = input->strides[inner] * (apart / run), next = input->strides[outer];
       same = min_i64(scaled->sizes[outer] - first / line % scaled->sizes[outer], lines);
-      for (int64_t i = 0; i < same; i++, at += input->strides[outer], to += count) {
-        load_operands(from, at, input->strides[inner] * (apart / run), count, to);
+      int64_t at_once = next == count * stride ? same : 1;
+      for (int64_t i = 0; i < same; i += at_once, at += next, to += at_once * count) {
+        load_operands(from, at, stride, at_once * count, to);
       }
     } else {
       fill(scaled, step, from, first, count, apart, to);

@@ -35,7 +35,7 @@
 
 enum {
   MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */
-  VECTOR_BYTES = 16384,  /* of all vectors, for a block of the depth */
+  VECTOR_BYTES = 32768,  /* of all vectors, for a block of the depth */
   SUM_BYTES = 16384,     /* of all vectors, for a block of columns */
   MATRIX_BYTES = 16384,  /* of converted elements */
   CONVERTED_ROWS = 8,    /* converted at a time; or half as many lines */
@@ -43,8 +43,7 @@ enum {
   MIN_COLUMNS = 1024,    /* read of a row before the next row */
   /* Sums of a block are added to those of MAX_BLOCKS blocks, and these to the total: so the error of a sum does not grow
   ** with the depth. */
-  MAX_ROWS = 256,    /* of a block, and */
-  LINE_BYTES = 4096, /* max bytes of a line; complex lines have half */
+  MAX_ROWS = 256, /* of a block, if columns are contiguous */
   MAX_BLOCKS = 64,
   /* Of narrow matrices: */
   LINE_STEP =
@@ -59,8 +58,14 @@ typedef struct Narrow {
   const NarrowLoops *loops;
   const Generator *scaled; /* NULL: all scales are 1 */
   PrimitiveType type;
-  int per_byte; /* numbers; several are unpacked before loops read them */
+  int per_byte;  /* numbers; several are unpacked before loops read them */
+  bool *misread; /* set if loops misread a number */
+  bool exact;    /* sums are not multiplied by scales: they may be too large for that */
 } Narrow;
+
+static bool looks_before(const Narrow *narrow) {
+  return narrow->loops->misread == MISREAD_BYTES_FROM_16;
+}
 
 /* Whether numbers become others before the loops read them. */
 static bool is_prepared(const Narrow *narrow) {
@@ -154,9 +159,11 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   plan->splits = min_i64(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
   if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
   int64_t split = round_up(divide_up(depth, plan->splits), step);
-  int64_t most_depth = min_i64(VECTOR_BYTES / (vectors * bytes),
-                               along_depth ? LINE_BYTES / (bytes * arithmetic->reals) : MAX_ROWS);
-  if (converts) most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
+  int64_t most_depth = VECTOR_BYTES / (vectors * bytes);
+  if (!along_depth) most_depth = min_i64(most_depth, MAX_ROWS);
+  if (narrow.loops ? is_prepared(&narrow) || looks_before(&narrow) : converts) {
+    most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
+  }
   plan->depth_block = equal_parts(split, most_depth, step);
   plan->blocks = divide_up(split, plan->depth_block) * plan->splits;
   return true;
@@ -331,19 +338,29 @@ static void add_by_columns(const Block *block, const Vectors *vectors) {
          block->data, block->stride, block->sums, block->sums_stride);
     return;
   }
-  _Alignas(16) uint8_t converted[LINES * STRIDE];
   size_t bytes = (size_t)type_bytes(arithmetic->element);
+  enum { MOST = MATRIX_BYTES / LINES };
+  for (int64_t k = (int64_t)(MOST / bytes); k < block->depth; k += (int64_t)(MOST / bytes)) {
+    Block part = *block; /* only blocks of narrow matrices are so deep */
+    Vectors there = *vectors;
+    part.data += (size_t)k * (size_t)type_bytes(block->loader.from);
+    part.depth = min_i64(block->depth - k, (int64_t)(MOST / bytes));
+    there.data = (const uint8_t *)vectors->data + (size_t)k * bytes;
+    there.depth = (int)part.depth;
+    add_by_columns(&part, &there);
+  }
+  int64_t deep = min_i64(block->depth, (int64_t)(MOST / bytes));
+  _Alignas(16) uint8_t converted[LINES * STRIDE];
   for (int64_t j = 0; j < block->columns; j += LINES) {
     int64_t count = min_i64(block->columns - j, LINES);
     for (int64_t i = 0; i < count; i++) {
       uint8_t *line = converted + (size_t)i * STRIDE;
-      load_elements(&block->loader, block->data + (size_t)(j + i) * block->stride, 1, block->depth,
-                    line);
-      memset(line + (size_t)block->depth * bytes, 0,
-             (size_t)(block->depth % arithmetic->lane_elements) * bytes);
+      load_elements(&block->loader, block->data + (size_t)(j + i) * block->stride, 1, deep, line);
+      memset(line + (size_t)deep * bytes, 0, (size_t)(deep % arithmetic->lane_elements) * bytes);
     }
-    loop(vectors->count, (int)count, vectors->depth, vectors->data, vectors->stride, converted,
-         STRIDE, block->sums + (size_t)(j * arithmetic->lane_bytes), block->sums_stride);
+    loop(vectors->count, (int)count, deep < block->depth ? (int)deep : vectors->depth,
+         vectors->data, vectors->stride, converted, STRIDE,
+         block->sums + (size_t)(j * arithmetic->lane_bytes), block->sums_stride);
   }
 }
 
@@ -354,8 +371,10 @@ enum { MAX_SCALES = 4096, PREPARED_BYTES = 17408 };
 /* Returns the bytes from one prepared row to the next: rows in other cache sets. */
 static int64_t prepared_row(int64_t count) { return 2 * round_up(count, LINE_STEP) + 64; }
 
-/* Scales, and zeros, of lines or rows that share them, and of which neighbours are `length` numbers. */
+/* Scales, and zeros, of lines or rows that share them, and of which neighbours are `length` numbers; and the loops for them. */
 typedef struct Scales {
+  const NarrowPair *loops;
+  bool is_plain;
   _Alignas(16) float scale[MAX_SCALES + LINE_STEP];
   _Alignas(16) float zero[MAX_SCALES + LINE_STEP];
   const float *zeros;
@@ -366,34 +385,90 @@ static void fill_same(float value, int64_t count, float *out) {
   for (int64_t i = 0; i < count; i++) out[i] = value;
 }
 
+static bool has_steps(const Narrow *narrow) {
+  return narrow->scaled && narrow->scaled->scaled->step_count;
+}
+
+/* Chooses the loops for `count` scales. */
+static void choose_loops(Scales *scales, const Narrow *narrow, int64_t count) {
+  const NarrowLoops *loops = narrow->loops;
+  bool is_exact = !narrow->exact || (loops->factor == 1 && !has_steps(narrow));
+  if (is_exact && has_steps(narrow)) {
+    is_exact = scaled_has_integers(narrow->scaled->scaled) &&
+               narrow_scales_are_exact(scales->scale, count);
+  }
+  scales->is_plain = is_exact && loops->plain.by_depth;
+  scales->loops = scales->is_plain ? &loops->plain : &loops->scaled;
+}
+
+/* Sets the zeros of the loops, of which the list is given if numbers are moved. Returns false if one is inexact. */
+static bool set_zeros(Scales *scales, const Narrow *narrow, int64_t count, bool moved) {
+  float zero = narrow->loops->zero / narrow->loops->factor;
+  bool exact = true;
+  if (moved || zero != 0) scales->zeros = scales->zero;
+  if (!moved) fill_same(zero, zero != 0 ? count : 0, scales->zero);
+  for (int64_t i = 0; i < count && moved && zero != 0; i++) {
+    float before = scales->zero[i];
+    scales->zero[i] = before + zero;
+    exact &= scales->zero[i] - zero == before;
+  }
+  return exact;
+}
+
 /* Sets the scales of `lines` lines or rows of `count` numbers from element number `first` on. Returns false if they do not
 ** suit the loops. */
 static bool scales_set(Scales *scales, const Narrow *narrow, bool along_depth, int64_t first,
                        int64_t stride, int64_t lines, int64_t count) {
-  const Generator *scaled = narrow->loops->factor ? narrow->scaled : NULL;
+  const Generator *scaled = narrow->scaled;
+  int64_t listed = along_depth ? 1 : count;
+  bool suits = true;
   scales->length = count;
   scales->apart = 0;
   scales->zeros = scales->scale;
-  if (!scaled || !scaled->scaled->step_count) {
-    fill_same(narrow->loops->factor, along_depth ? 1 : count, scales->scale);
+  if (!has_steps(narrow)) {
+    fill_same(narrow->loops->factor, listed, scales->scale);
+    set_zeros(scales, narrow, listed, false);
+    choose_loops(scales, narrow, listed);
     return true;
   }
   bool moved = scaled->scaled->step_count > 1;
-  if (moved) scales->zeros = scales->zero;
   if (!along_depth) {
-    return scaled_fill(scaled, SCALE, first, count, 1, scales->scale) &&
-           (!moved || scaled_fill(scaled, ZERO, first, count, 1, scales->zero));
+    suits = scaled_fill(scaled, SCALE, first, count, 1, scales->scale) &&
+            (!moved || scaled_fill(scaled, ZERO, first, count, 1, scales->zero));
+  } else {
+    int64_t run = scaled_run(scaled->scaled, SCALE);
+    if (first % run + count > run) {
+      if (first % run) return false;
+      scales->length = run;
+    }
+    int64_t apart = scales->apart = divide_up(count, scales->length), length = scales->length;
+    suits = scaled_fill_lines(scaled, SCALE, first, stride, lines, apart, length, scales->scale) &&
+            (!moved ||
+             scaled_fill_lines(scaled, ZERO, first, stride, lines, apart, length, scales->zero));
+    listed = lines * apart;
   }
-  int64_t run = scaled_run(scaled->scaled, SCALE);
-  if (first % run + count > run) {
-    if (first % run) return false;
-    scales->length = run;
+  choose_loops(scales, narrow, listed);
+  return suits && set_zeros(scales, narrow, listed, moved);
+}
+
+/* Multiplies rows by plain loops into sums of their own, and adds these times the scales. */
+static void add_plain(const NarrowBlock *block, const NarrowPair *loops) {
+  _Alignas(16) uint8_t plain[SUM_BYTES + MAX_VECTORS * 64];
+  int rows = block->rows > 1 ? (int)round_up(block->rows, NARROW_ROWS) : 1;
+  NarrowBlock all = *block;
+  all.sums = plain;
+  memset(plain, 0, (size_t)(rows * block->sums_stride));
+  loops->by_depth(&all);
+  for (int i = 0; i < rows; i++) {
+    narrow_add_scaled((float *)(plain + i * block->sums_stride), block->scales, block->columns,
+                      (float *)(block->sums + i * block->sums_stride));
   }
-  scales->apart = divide_up(count, scales->length);
-  int64_t apart = scales->apart, length = scales->length;
-  return scaled_fill_lines(scaled, SCALE, first, stride, lines, apart, length, scales->scale) &&
-         (!moved ||
-          scaled_fill_lines(scaled, ZERO, first, stride, lines, apart, length, scales->zero));
+}
+
+/* Bits that loops flip: what makes bytes signed ones, or the sign of packed numbers. */
+static uint8_t flipped_bits(const Narrow *narrow) {
+  if (!narrow->loops->packed) return narrow->loops->flipped;
+  return type_kind(narrow->type) == KIND_SIGNED ? 8 : 0;
 }
 
 /* Multiplies lines or rows, the first of them number `line` of those that have the scales. Returns false, and changes nothing,
@@ -408,7 +483,7 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
   ptrdiff_t stride = (ptrdiff_t)block->stride / type_bytes(block->loader.from) * bytes;
   const uint8_t *numbers =
       narrow->scaled ? narrow->scaled->numbers + first / narrow->per_byte * bytes : block->data;
-  for (int64_t i = 0; i < lines && loops->misread; i++) {
+  for (int64_t i = 0; i < lines && looks_before(narrow); i++) {
     if (narrow_has_misread(loops, numbers + i * stride, count)) return false;
   }
   if (loops->packed) stride /= narrow->per_byte;
@@ -436,20 +511,27 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
                      .zeros = scales->zeros + list,
                      .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
                      .scale_block = (int)round_up(scales->length, LINE_STEP),
-                     .sign = type_kind(narrow->type) == KIND_SIGNED ? 8 : 0,
+                     .flipped = flipped_bits(narrow),
                      .table = narrow->scaled ? narrow->scaled->table : NULL,
                      .sums = block->sums,
-                     .sums_stride = (ptrdiff_t)block->sums_stride};
-  (along_depth ? loops->by_columns : loops->by_depth)(&all);
+                     .sums_stride = (ptrdiff_t)block->sums_stride,
+                     .misread = narrow->misread};
+  if (along_depth) {
+    scales->loops->by_columns(&all);
+  } else if (scales->is_plain && (loops->factor != 1 || has_steps(narrow))) {
+    add_plain(&all, scales->loops);
+  } else {
+    scales->loops->by_depth(&all);
+  }
   return true;
 }
 
 /* Returns how many lines, or rows, from one on share a list of scales, or have room for their lists. */
 static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t first,
                              bool along_depth) {
-  const Generator *scaled = narrow->loops->factor ? narrow->scaled : NULL;
+  const Generator *scaled = narrow->scaled;
   int64_t count = along_depth ? block->depth : block->columns;
-  if (!scaled || !scaled->scaled->step_count) return INT32_MAX;
+  if (!has_steps(narrow)) return INT32_MAX;
   if (along_depth) {
     int64_t run = scaled_run(scaled->scaled, SCALE);
     return run >= count ? MAX_SCALES : MAX_SCALES / divide_up(count, run);
@@ -467,7 +549,7 @@ static void add_lines(const Narrow *narrow, const Block *block, const Vectors *v
   int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from), some;
   int64_t count = along_depth ? block->depth : block->columns;
   /* Numbers that are looked at before, or prepared, stay in the first cache. */
-  bool apart = narrow->loops->misread || is_prepared(narrow);
+  bool apart = looks_before(narrow) || is_prepared(narrow);
   int64_t most = apart ? max_i64(PREPARED_BYTES / prepared_row(count), 1) : end - begin;
   for (int64_t i = begin; i < end; i += some) {
     Block part = *block;
@@ -587,6 +669,25 @@ static void move_sums(const Arithmetic *arithmetic, bool negative_zero, uint8_t 
   clear(arithmetic, negative_zero, sums, bytes);
 }
 
+/* Whether the unit has to be computed again: a number was misread, so that none may be read by the loops; or sums are too large
+** to be multiplied by scales, so that other loops multiply each number by its scale before. */
+static bool is_wrong(Narrow *narrow, const uint8_t *sums, size_t stride, int64_t rows,
+                     int64_t columns) {
+  if (*narrow->misread) {
+    *narrow->misread = false;
+    narrow->loops = NULL;
+    return true;
+  }
+  if (!narrow->loops || !narrow->loops->is_integral || narrow->exact) return false;
+  for (int64_t i = 0; i < rows; i++) {
+    const float *row = (const float *)(sums + (size_t)i * stride);
+    float all = 0; /* or NaN, if one is not finite */
+    for (int64_t j = 0; j < columns; j++) all += row[j] * 0;
+    if (all != 0) narrow->exact = true;
+  }
+  return narrow->exact;
+}
+
 /* ---- A unit ---- */
 
 void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Unit *unit,
@@ -606,29 +707,34 @@ void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Un
                  .columns = unit->lines[RHS],
                  .sums = sums[0]};
   int64_t sums_of_row = block.columns * (along_depth ? 1 : reals) * arithmetic->lane_bytes;
+  bool misread = false;
   Narrow narrow = narrow_of(c, arithmetic, along_depth);
+  narrow.misread = &misread;
   block.sums_stride = (size_t)round_up(sums_of_row, narrow.loops ? 64 : 16);
   size_t bytes = (size_t)(rows * reals) * block.sums_stride;
   if (narrow.loops && rows > 1) bytes = (size_t)round_up(rows, NARROW_ROWS) * block.sums_stride;
   bool keeps = c->keeps_negative_zero;
   int levels = unit->depth_end - unit->depth <= plan->depth_block ? 1 : LEVELS;
-  for (int level = 0; level < levels; level++) clear(arithmetic, keeps, sums[level], bytes);
-  for (int64_t k = unit->depth, blocks = 1; k < unit->depth_end; k += plan->depth_block, blocks++) {
-    block.depth = min_i64(unit->depth_end - k, plan->depth_block);
-    const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
-    block.data = data[RHS] + (offset[RHS] + (size_t)(k * rhs_depth + first * column)) * rhs_bytes;
-    Vectors vectors =
-        load_vectors(c, arithmetic, rows, lhs, block.depth, along_depth, narrow.loops, buffer);
-    if (narrow.loops) {
-      int64_t number = (int64_t)offset[RHS] + k * rhs_depth + first * column;
-      add_narrow(&narrow, &block, &vectors, number, along_depth);
-    } else {
-      (along_depth ? add_by_columns : add_by_depth)(&block, &vectors);
+  do {
+    for (int level = 0; level < levels; level++) clear(arithmetic, keeps, sums[level], bytes);
+    for (int64_t k = unit->depth, blocks = 1; k < unit->depth_end;
+         k += plan->depth_block, blocks++) {
+      block.depth = min_i64(unit->depth_end - k, plan->depth_block);
+      const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
+      block.data = data[RHS] + (offset[RHS] + (size_t)(k * rhs_depth + first * column)) * rhs_bytes;
+      Vectors vectors =
+          load_vectors(c, arithmetic, rows, lhs, block.depth, along_depth, narrow.loops, buffer);
+      if (narrow.loops) {
+        int64_t number = (int64_t)offset[RHS] + k * rhs_depth + first * column;
+        add_narrow(&narrow, &block, &vectors, number, along_depth);
+      } else {
+        (along_depth ? add_by_columns : add_by_depth)(&block, &vectors);
+      }
+      if (levels > 1) move_sums(arithmetic, keeps, sums[0], sums[1], bytes);
+      if (blocks % MAX_BLOCKS == 0) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
     }
-    if (levels > 1) move_sums(arithmetic, keeps, sums[0], sums[1], bytes);
-    if (blocks % MAX_BLOCKS == 0) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
-  }
-  if (levels > 1) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
+    if (levels > 1) move_sums(arithmetic, keeps, sums[1], sums[2], bytes);
+  } while (is_wrong(&narrow, sums[levels - 1], block.sums_stride, rows, block.columns));
   block.sums = sums[levels - 1];
   size_t at = offset[OUT] + (size_t)(first * axes_stride(&c->columns, OUT));
   store_block(c, &block, rows, along_depth, to, out + at * (size_t)type_bytes(to));

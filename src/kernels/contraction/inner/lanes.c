@@ -298,10 +298,14 @@ enum { MAX_TERMS = 64 };
     BY_DEPTH_CASE(name, real, 1, 8)                                                                \
   }
 
-/* Multiplies ROWS vectors by LINES lines of the matrix, with UNROLLED sums for each. */
+/* Numbers of the depth of a block, which is added up by itself. */
+enum { BLOCK_DEPTH = 1024 };
+
+/* Multiplies ROWS vectors by LINES lines of the matrix, with UNROLLED sums for each. The sums of lines are `apart` numbers
+** from each other. */
 #define BY_COLUMNS_LINES(name, real, madd, add, partial, sum_of, lane_of, ROWS, LINES, UNROLLED)  \
   static void name(int depth, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,   \
-                   ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride) {                  \
+                   ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride, int apart) {       \
     enum { LANES = 16 / sizeof(real), STEP = (UNROLLED) * LANES };                                \
     v128_t sum[ROWS][LINES][UNROLLED];                                                            \
     for (int i = 0; i < (ROWS); i++) {                                                            \
@@ -339,17 +343,29 @@ enum { MAX_TERMS = 64 };
       real *to = (real *)(sums + (ptrdiff_t)i * sums_stride);                                     \
       for (int j = 0; j < (LINES); j++) {                                                         \
         for (int u = 1; u < (UNROLLED); u++) sum[i][j][0] = add(sum[i][j][0], sum[i][j][u]);      \
-        to[j] += (real)lane_of(sum_of(sum[i][j][0]), 0);                                          \
+        to[j * apart] += (real)lane_of(sum_of(sum[i][j][0]), 0);                                  \
       }                                                                                           \
     }                                                                                             \
   }
 
-#define BY_COLUMNS_CASE(name, real, ROWS, LINES)                                            \
-  for (; columns - j >= (LINES); j += (LINES)) {                                            \
-    name##_##ROWS##x##LINES(                                                                \
-        depth, (const Byte *)vectors + (ptrdiff_t)i * vector_stride, vector_stride,         \
-        (const Byte *)matrix + (ptrdiff_t)j * matrix_stride, matrix_stride,                 \
-        (Byte *)sums + (ptrdiff_t)i * sums_stride + (size_t)j * sizeof(real), sums_stride); \
+/* Lines that are multiplied together are far from each other: then each is part of a long contiguous read, of which the processor
+** loads several ahead. (Lines of 768 f32 in memory: 2.3 to 4.3 G a second.) A block of the depth is added up by itself. */
+#define BY_COLUMNS_CASE(name, real, ROWS, LINES)                                               \
+  {                                                                                            \
+    int apart = (columns - j) / (LINES), end = j + apart;                                      \
+    for (; j < end; j++) {                                                                     \
+      for (int k = 0; k < depth; k += BLOCK_DEPTH) {                                           \
+        name##_##ROWS##x##LINES(                                                               \
+            depth - k < BLOCK_DEPTH ? depth - k : BLOCK_DEPTH,                                 \
+            (const Byte *)vectors + (ptrdiff_t)i * vector_stride + (size_t)k * sizeof(real),   \
+            vector_stride,                                                                     \
+            (const Byte *)matrix + (ptrdiff_t)j * matrix_stride + (size_t)k * sizeof(real),    \
+            (ptrdiff_t)apart * matrix_stride,                                                  \
+            (Byte *)sums + (ptrdiff_t)i * sums_stride + (size_t)j * sizeof(real), sums_stride, \
+            apart);                                                                            \
+      }                                                                                        \
+    }                                                                                          \
+    j += apart * ((LINES) - 1);                                                                \
   }
 
 #define BY_COLUMNS(name, real, madd, add, partial, sum_of, lane_of)                                \

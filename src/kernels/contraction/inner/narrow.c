@@ -16,7 +16,6 @@ typedef uint8_t Byte;
 /* q is a constant, once loops are unrolled. */
 #define UNROLLED           _Pragma("clang loop unroll(full)")
 #define QUARTER_S8(x, q)   wasm_f32x4_convert_i32x4(BYTES_HIGH(x, 4 * (q)))
-#define QUARTER_U8(x, q)   wasm_f32x4_convert_i32x4(BYTES_LOW(x, 4 * (q)))
 #define QUARTER_BF16(x, q) ((q) ? upper_high(x) : upper_low(x))
 #define QUARTER_F16(x, q)  half_to_tiny(QUARTER_BF16(x, q))
 
@@ -26,42 +25,75 @@ typedef struct Found {
 } Found;
 #define QUARTER_FOUND(x, q) ((x).part[q])
 
+/* The largest f16 that a loop has read, as signed and as unsigned numbers. */
+typedef struct Seen {
+  v128_t most, negative;
+} Seen;
+
 /* The bytes that a load takes. */
-enum { BYTES_load = 16, BYTES_look_up = 16, BYTES_load_packed = 8 };
+enum {
+  BYTES_load = 16,
+  BYTES_load_f16 = 16,
+  BYTES_load_flipped = 16,
+  BYTES_look_up = 16,
+  BYTES_load_packed = 8
+};
 #define LOADED(Number, load, ...) BYTES_##load
 
-/* What loads need beside the bytes. */
-typedef struct Context {
-  Planes planes;
-  v128_t sign; /* of packed numbers: 8, or 0 if they are unsigned */
-} Context;
-
-static inline Found look_up(const void *bytes, const Context *context) {
+static inline Found look_up(const void *bytes, const Planes *planes, v128_t flipped, Seen *seen) {
   Found found;
   v128_t x = wasm_v128_and(wasm_v128_load(bytes), wasm_i8x16_const_splat(15));
-  look_up_16(&context->planes, x, found.part);
+  look_up_16(planes, x, found.part);
   return found;
 }
-static inline v128_t load(const void *bytes, const Context *context) {
+static inline v128_t load(const void *bytes, const Planes *planes, v128_t flipped, Seen *seen) {
   return wasm_v128_load(bytes);
 }
-
-/* 16 packed numbers of 4 bits, as bytes. */
-static inline v128_t load_packed(const void *bytes, const Context *context) {
-  v128_t x = wasm_u16x8_load8x8(bytes);
-  x = wasm_v128_and(wasm_v128_or(x, wasm_i16x8_shl(x, 4)), wasm_i8x16_const_splat(15));
-  return wasm_i8x16_sub(wasm_v128_xor(x, context->sign), context->sign);
+static inline v128_t load_f16(const void *bytes, const Planes *planes, v128_t flipped, Seen *seen) {
+  v128_t x = wasm_v128_load(bytes);
+  seen->most = wasm_i16x8_max(seen->most, x);
+  seen->negative = wasm_u16x8_max(seen->negative, x);
+  return x;
 }
+static inline v128_t load_flipped(const void *bytes, const Planes *planes, v128_t flipped,
+                                  Seen *seen) {
+  return wasm_v128_xor(wasm_v128_load(bytes), flipped);
+}
+
+/* 16 packed numbers of 4 bits, as bytes: `flipped` is 8, the sign, or 0 if they are unsigned. */
+static inline v128_t load_packed(const void *bytes, const Planes *planes, v128_t flipped,
+                                 Seen *seen) {
+  v128_t pair[2];
+  split_bytes(wasm_v128_load64_zero(bytes), 4, pair);
+  return wasm_i8x16_sub(wasm_v128_xor(pair[0], flipped), flipped);
+}
+
+/* Numbers with the largest exponent are misread. As signed numbers positive ones are the largest, as unsigned ones negative. */
+static inline bool has_largest(Seen seen) {
+  return wasm_v128_any_true(
+      wasm_v128_or(wasm_i16x8_ge(seen.most, wasm_i16x8_const_splat(0x7c00)),
+                   wasm_u16x8_ge(seen.negative, wasm_i16x8_const_splat((int16_t)0xfc00))));
+}
+#define NOTE_load(b, seen)
+#define NOTE_load_flipped(b, seen)
+#define NOTE_load_packed(b, seen)
+#define NOTE_look_up(b, seen)
+#define NOTE_load_f16(b, seen) \
+  if (has_largest(seen)) *b->misread = true;
 
 /* scale, zero: expressions, which need not be evaluated. */
 #define PLAIN(x, scale, zero)  (x)
+#define LESS(x, scale, zero)   wasm_f32x4_sub(x, zero)
 #define SCALED(x, scale, zero) wasm_f32x4_mul(x, scale)
 #define MOVED(x, scale, zero)  wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
 #define MADD(sum, x, y)        wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
+/* What happens to sums of a block. */
+#define TIMES(sum, scale) wasm_f32x4_mul(sum, scale)
+#define KEPT(sum, scale)  (sum)
 
-static inline Context context_of(const NarrowBlock *b) {
+static Planes planes_for(const NarrowBlock *b) {
   static const float zeros[16];
-  return (Context){planes_of(b->table ? b->table : zeros), wasm_i8x16_splat((int8_t)b->sign)};
+  return planes_of(b->table ? b->table : zeros);
 }
 
 /* ---- What is left of 16 bytes ---- */
@@ -129,7 +161,9 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 #define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) { \
     enum { STEP = 4 * (QUARTERS) };                                                           \
-    const Context context = context_of(b);                                                    \
+    const Planes planes = planes_for(b);                                                      \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                              \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)}, ignored = seen;       \
     v128_t x[ROWS][DEPTH];                                                                    \
     const float *scale = b->scales, *zero = b->zeros;                                         \
     const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                        \
@@ -142,7 +176,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
          j -= STEP, matrix += BYTES_##load, scale += STEP, zero += STEP, to += 4 * STEP) {    \
       Number held[DEPTH];                                                                     \
       UNROLLED for (int k = 0; k < (HOLDS(load, DEPTH) ? (DEPTH) : 0); k++) {                 \
-        held[k] = load(matrix + k * stride, &context);                                        \
+        held[k] = load(matrix + k * stride, &planes, flipped, &seen);                         \
       }                                                                                       \
       UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                         \
         v128_t sum[ROWS];                                                                     \
@@ -150,7 +184,9 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
           sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                   \
         }                                                                                     \
         UNROLLED for (int k = 0; k < (DEPTH); k++) {                                          \
-          Number number = HOLDS(load, DEPTH) ? held[k] : load(matrix + k * stride, &context); \
+          Number number = HOLDS(load, DEPTH) ? held[k]                                        \
+                                             : load(matrix + k * stride, &planes, flipped,    \
+                                                    (q) ? &ignored : &seen);                  \
           v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),       \
                           wasm_v128_load(zero + (ptrdiff_t)4 * q));                           \
           UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);        \
@@ -160,6 +196,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
         }                                                                                     \
       }                                                                                       \
     }                                                                                         \
+    NOTE_##load(b, seen)                                                                      \
   }
 
 #define ROWS_CASE(name, ROWS, DEPTH)                                                         \
@@ -189,60 +226,88 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* ---- Lines of the matrix ---- */
 
+static inline float sum_of(v128_t x) {
+  x = wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+  x = wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2));
+  return wasm_f32x4_extract_lane(x, 0);
+}
+
 /* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time, with SUMS sums for each: as many as
-** stay in registers. */
-#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, ROWS, LINES, SUMS)    \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,           \
-                   const Byte *scales, const Byte *zeros, Byte *to) {                       \
-    enum { STEP = 4 * (QUARTERS) };                                                         \
-    const Context context = context_of(b);                                                  \
-    v128_t sum[ROWS][LINES][SUMS];                                                          \
-    const ptrdiff_t stride = b->matrix_stride, apart = b->vector_stride;                    \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                             \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                          \
-        UNROLLED for (int u = 0; u < (SUMS); u++) sum[i][l][u] = wasm_i32x4_const_splat(0); \
-      }                                                                                     \
-    }                                                                                       \
-    for (int left = b->depth; left >= STEP; scales += 4, zeros += 4) {                      \
-      int count = b->scale_block < left ? b->scale_block : left;                            \
-      v128_t scale[LINES], zero[LINES];                                                     \
-      left -= count;                                                                        \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                          \
-        scale[l] = wasm_v128_load32_splat(scales + l * b->scale_stride);                    \
-        zero[l] = wasm_v128_load32_splat(zeros + l * b->scale_stride);                      \
-      }                                                                                     \
-      for (; count >= STEP; count -= STEP, matrix += BYTES_##load, vectors += 4 * STEP) {   \
-        UNROLLED for (int l = 0; l < (LINES); l++) {                                        \
-          Number number = load(matrix + l * stride, &context);                              \
-          UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                   \
-            v128_t y = FORM(quarter(number, q), scale[l], zero[l]);                         \
-            UNROLLED for (int i = 0; i < (ROWS); i++) {                                     \
-              v128_t x = wasm_v128_load(vectors + i * apart + (ptrdiff_t)16 * q);           \
-              sum[i][l][q % (SUMS)] = MADD(sum[i][l][q % (SUMS)], x, y);                    \
-            }                                                                               \
-          }                                                                                 \
-        }                                                                                   \
-      }                                                                                     \
-    }                                                                                       \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                             \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                          \
-        float *out = (float *)(to + i * b->sums_stride) + l;                                \
-        v128_t all = sum[i][l][0];                                                          \
-        UNROLLED for (int u = 1; u < (SUMS); u++) all = wasm_f32x4_add(all, sum[i][l][u]);  \
-        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 2, 3, 0, 1));                \
-        all = wasm_f32x4_add(all, wasm_i32x4_shuffle(all, all, 1, 0, 3, 2));                \
-        *out += wasm_f32x4_extract_lane(all, 0);                                            \
-      }                                                                                     \
-    }                                                                                       \
+** stay in registers. Sums of a block of the scale, or of BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are
+** `apart` numbers from each other. */
+enum { BLOCK_DEPTH = 1024 };
+#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES, SUMS) \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,              \
+                   ptrdiff_t stride, const Byte *scales, const Byte *zeros,                    \
+                   ptrdiff_t scale_stride, Byte *to, int apart) {                              \
+    enum { STEP = 4 * (QUARTERS) };                                                            \
+    const Planes planes = planes_for(b);                                                       \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                               \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                        \
+    const ptrdiff_t row = b->vector_stride;                                                    \
+    v128_t total[ROWS][LINES];                                                                 \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                \
+      UNROLLED for (int l = 0; l < (LINES); l++) total[i][l] = wasm_i32x4_const_splat(0);      \
+    }                                                                                          \
+    for (int left = b->depth, same = b->scale_block; left >= STEP;) {                          \
+      int count = same < left ? same : left;                                                   \
+      v128_t scale[LINES], zero[LINES], sum[ROWS][LINES][SUMS];                                \
+      count = count < BLOCK_DEPTH ? count : BLOCK_DEPTH;                                       \
+      left -= count;                                                                           \
+      same -= count;                                                                           \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                             \
+        scale[l] = wasm_v128_load32_splat(scales + l * scale_stride);                          \
+        zero[l] = wasm_v128_load32_splat(zeros + l * scale_stride);                            \
+      }                                                                                        \
+      UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
+        UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
+          UNROLLED for (int u = 0; u < (SUMS); u++) sum[i][l][u] = wasm_i32x4_const_splat(0);  \
+        }                                                                                      \
+      }                                                                                        \
+      for (; count >= STEP; count -= STEP, matrix += BYTES_##load, vectors += 4 * STEP) {      \
+        UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
+          Number number = load(matrix + l * stride, &planes, flipped, &seen);                  \
+          UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                      \
+            v128_t y = FORM(quarter(number, q), scale[l], zero[l]);                            \
+            UNROLLED for (int i = 0; i < (ROWS); i++) {                                        \
+              v128_t x = wasm_v128_load(vectors + i * row + (ptrdiff_t)16 * q);                \
+              sum[i][l][q % (SUMS)] = MADD(sum[i][l][q % (SUMS)], x, y);                       \
+            }                                                                                  \
+          }                                                                                    \
+        }                                                                                      \
+      }                                                                                        \
+      UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
+        UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
+          v128_t all = sum[i][l][0];                                                           \
+          UNROLLED for (int u = 1; u < (SUMS); u++) all = wasm_f32x4_add(all, sum[i][l][u]);   \
+          total[i][l] = wasm_f32x4_add(total[i][l], FOLD(all, scale[l]));                      \
+        }                                                                                      \
+      }                                                                                        \
+      if (same > 0) continue;                                                                  \
+      same = b->scale_block;                                                                   \
+      scales += 4;                                                                             \
+      zeros += 4;                                                                              \
+    }                                                                                          \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                             \
+        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(total[i][l]);                \
+      }                                                                                        \
+    }                                                                                          \
+    NOTE_##load(b, seen)                                                                       \
   }
 
-#define LINES_CASE(name, ROWS, LINES)                                         \
-  for (; j + (LINES) <= b->columns; j += (LINES)) {                           \
-    name##_##ROWS##x##LINES(b, b->vectors + i * b->vector_stride,             \
-                            b->matrix + j * b->matrix_stride,                 \
-                            (const Byte *)b->scales + j * b->scale_stride,    \
-                            (const Byte *)b->zeros + j * b->scale_stride,     \
-                            b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j); \
+/* Lines that are multiplied together are far from each other, as in lanes.c. */
+#define LINES_CASE(name, ROWS, LINES)                                              \
+  {                                                                                \
+    int apart = (b->columns - j) / (LINES), end = j + apart;                       \
+    for (; j < end; j++) {                                                         \
+      name##_##ROWS##x##LINES(                                                     \
+          b, b->vectors + i * b->vector_stride, b->matrix + j * b->matrix_stride,  \
+          apart * b->matrix_stride, (const Byte *)b->scales + j * b->scale_stride, \
+          (const Byte *)b->zeros + j * b->scale_stride, apart * b->scale_stride,   \
+          b->sums + i * b->sums_stride + 4 * (ptrdiff_t)j, apart);                 \
+    }                                                                              \
+    j += apart * ((LINES) - 1);                                                    \
   }
 
 #define BY_COLUMNS(name, QUARTERS, LINES, ...)                                                   \
@@ -263,29 +328,24 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* ---- Types ---- */
 
-/* Of numbers of two bytes, two lines go at a time. */
-#define NARROW_PAIRS(name, ...)                                                    \
-  LINES_BY_COLUMNS(by_columns_##name##_1x1, 2, v128_t, load, __VA_ARGS__, 1, 1, 2) \
-  ROWS_BY_DEPTH(by_depth_##name##_1x1, 2, v128_t, load, __VA_ARGS__, 1, 1)         \
-  BY_DEPTH(by_depth_##name, 2, 8, v128_t, load, __VA_ARGS__)                       \
-  BY_COLUMNS(by_columns_##name, 2, 2, v128_t, load, __VA_ARGS__)
-#define NARROW_BYTES_BY(name, DEPTH, load, ...)                                    \
-  ROWS_BY_DEPTH(by_depth_##name##_1x1, 4, v128_t, load, __VA_ARGS__, 1, 1)         \
-  BY_DEPTH(by_depth_##name, 4, DEPTH, v128_t, load, __VA_ARGS__)                   \
-  LINES_BY_COLUMNS(by_columns_##name##_1x1, 4, v128_t, load, __VA_ARGS__, 1, 1, 4) \
-  BY_COLUMNS(by_columns_##name, 4, 2, v128_t, load, __VA_ARGS__)
-#define NARROW_BYTES(name, ...) NARROW_BYTES_BY(name, 8, load, __VA_ARGS__)
-NARROW_PAIRS(bf16, QUARTER_BF16, PLAIN)
-NARROW_PAIRS(scaled_bf16, QUARTER_BF16, SCALED)
-NARROW_PAIRS(f16, QUARTER_F16, SCALED)
-NARROW_BYTES(s8, QUARTER_S8, SCALED)
-NARROW_BYTES(u8, QUARTER_U8, SCALED)
-NARROW_BYTES(moved_s8, QUARTER_S8, MOVED)
-NARROW_BYTES(moved_u8, QUARTER_U8, MOVED)
-NARROW_BYTES_BY(packed, 8, load_packed, QUARTER_S8, SCALED)
-NARROW_BYTES_BY(moved_packed, 4, load_packed, QUARTER_S8, MOVED)
-BY_DEPTH(by_depth_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
-BY_COLUMNS(by_columns_byte, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
+/* LINES, DEPTH: lines and rows that one vector is multiplied by at a time. */
+#define NARROW(name, ...) NARROW_BY(name, 8, __VA_ARGS__)
+#define NARROW_BY(name, DEPTH, QUARTERS, load, quarter, FORM, FOLD, LINES)                        \
+  LINES_BY_COLUMNS(by_columns_##name##_1x1, QUARTERS, v128_t, load, quarter, FORM, FOLD, 1, 1, 4) \
+  BY_COLUMNS(by_columns_##name, QUARTERS, LINES, v128_t, load, quarter, FORM, FOLD)               \
+  ROWS_BY_DEPTH(by_depth_##name##_1x1, QUARTERS, v128_t, load, quarter, FORM, 1, 1)               \
+  BY_DEPTH(by_depth_##name, QUARTERS, DEPTH, v128_t, load, quarter, FORM)
+NARROW(bf16, 2, load, QUARTER_BF16, PLAIN, TIMES, 4)
+NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4)
+NARROW(less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 4)
+NARROW_BY(packed, 4, 4, load_packed, QUARTER_S8, PLAIN, TIMES, 4)
+NARROW(scaled_bf16, 2, load, QUARTER_BF16, SCALED, KEPT, 2)
+NARROW(scaled_f16, 2, load_f16, QUARTER_F16, SCALED, KEPT, 2)
+NARROW(scaled_s8, 4, load, QUARTER_S8, SCALED, KEPT, 2)
+NARROW_BY(scaled_packed, 4, 4, load_packed, QUARTER_S8, SCALED, KEPT, 2)
+NARROW(moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 2)
+BY_DEPTH(by_depth_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
+BY_COLUMNS(by_columns_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED, KEPT)
 
 /* The last elements go by way of a vector of their own. */
 #define PREPARE(name, halves_of)                                      \
@@ -305,65 +365,79 @@ PREPARE(prepare_f8e4m3fn, f8e4m3fn_to_bf16)
 PREPARE(prepare_f8e5m2, f8e5m2_to_bf16)
 
 const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
-#define LOOPS(name) .by_depth = by_depth_##name, .by_columns = by_columns_##name
-  static const NarrowLoops bf16 = {LOOPS(bf16)};
-  static const NarrowLoops scaled_bf16 = {LOOPS(scaled_bf16), .factor = 1};
-  static const NarrowLoops f16 = {LOOPS(f16), .factor = 0x1p112f, .misread = MISREAD_LARGEST_F16};
-  static const NarrowLoops s8 = {LOOPS(s8), .factor = 0x1p-24f};
-  static const NarrowLoops u8 = {LOOPS(u8), .factor = 1};
-  static const NarrowLoops moved_s8 = {LOOPS(moved_s8), .factor = 0x1p-24f};
-  static const NarrowLoops moved_u8 = {LOOPS(moved_u8), .factor = 1};
-#define F8_LOOPS(name)                                                       \
-  static const NarrowLoops name = {LOOPS(bf16), .prepare = prepare_##name};  \
-  static const NarrowLoops scaled_##name = {LOOPS(scaled_bf16), .factor = 1, \
-                                            .prepare = prepare_##name};
-  F8_LOOPS(f8e4m3fn)
-  F8_LOOPS(f8e5m2)
-  static const NarrowLoops byte = {LOOPS(byte), .factor = 1, .misread = MISREAD_BYTES_FROM_16};
-  static const NarrowLoops half_byte = {LOOPS(byte), .factor = 1};
+#define LOOPS(name) {by_depth_##name, by_columns_##name}
+  static const NarrowLoops bf16 = {.plain = LOOPS(bf16), .scaled = LOOPS(scaled_bf16), .factor = 1};
+  static const NarrowLoops f16 = {
+      .scaled = LOOPS(scaled_f16), .factor = 0x1p112f, .misread = MISREAD_LARGEST_F16};
+  static const NarrowLoops s8 = {
+      .plain = LOOPS(s8), .scaled = LOOPS(scaled_s8), .factor = 0x1p-24f, .is_integral = true};
+  static const NarrowLoops moved_s8 = {
+      .plain = LOOPS(less_s8), .scaled = LOOPS(moved_s8), .factor = 0x1p-24f, .is_integral = true};
+  static const NarrowLoops u8 = {LOOPS(less_s8), LOOPS(moved_s8), 0x1p-24f,
+                                 true,           .flipped = 0x80, .zero = -128};
+  static const NarrowLoops f8e4m3fn = {LOOPS(bf16), LOOPS(scaled_bf16), 1,
+                                       .prepare = prepare_f8e4m3fn};
+  static const NarrowLoops f8e5m2 = {
+      .plain = LOOPS(bf16), .scaled = LOOPS(scaled_bf16), .factor = 1, .prepare = prepare_f8e5m2};
+  static const NarrowLoops byte = {
+      .scaled = LOOPS(found), .factor = 1, .misread = MISREAD_BYTES_FROM_16};
+  static const NarrowLoops half_byte = {.scaled = LOOPS(found), .factor = 1};
   if (form == NARROW_LOOKED_UP) return type_bits(type) == 8 ? &byte : &half_byte;
   bool moved = form == NARROW_MOVED;
   switch (type) {
-  case BF16: return moved ? NULL : form == NARROW_SCALED ? &scaled_bf16 : &bf16;
+  case BF16: return moved ? NULL : &bf16;
   case F16: return moved ? NULL : &f16;
+  case U2:
+  case U4: /* below 128 */
   case S2:
   case S4:
   case S8: return moved ? &moved_s8 : &s8;
-  case U2:
-  case U4:
-  case U8: return moved ? &moved_u8 : &u8;
-  case F8E4M3FN: return moved ? NULL : form == NARROW_SCALED ? &scaled_f8e4m3fn : &f8e4m3fn;
-  case F8E5M2: return moved ? NULL : form == NARROW_SCALED ? &scaled_f8e5m2 : &f8e5m2;
+  case U8: return &u8;
+  case F8E4M3FN: return moved ? NULL : &f8e4m3fn;
+  case F8E5M2: return moved ? NULL : &f8e5m2;
   default: return NULL;
   }
 }
 
 const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
-  static const NarrowLoops scaled = {LOOPS(packed), .factor = 0x1p-24f, .packed = true};
-  static const NarrowLoops moved = {LOOPS(moved_packed), .factor = 0x1p-24f, .packed = true};
-  if (type_bits(type) != 4 || form == NARROW_LOOKED_UP) return narrow_loops(type, form);
-  return form == NARROW_MOVED ? &moved : &scaled;
+  static const NarrowLoops packed = {.plain = LOOPS(packed),
+                                     .scaled = LOOPS(scaled_packed),
+                                     .factor = 0x1p-24f,
+                                     .is_integral = true,
+                                     .packed = true};
+  bool is_half_byte = type_bits(type) == 4 && form != NARROW_LOOKED_UP && form != NARROW_MOVED;
+  return is_half_byte ? &packed : narrow_loops(type, form);
+}
+
+/* ---- Scales ---- */
+
+/* The bits that scales must not have, so that a product with nine bits has at most 24; exponents are far from the ends. */
+enum { LOW_BITS = 0x1ff, LEAST = (127 - 64) << 23, MOST = (127 + 64) << 23 };
+
+bool narrow_scales_are_exact(const float *scales, int64_t count) {
+  v128_t wrong = wasm_i32x4_const_splat(0);
+  for (int64_t i = 0; i < count; i += 4) {
+    float last[4] = {1, 1, 1, 1};
+    if (count - i < 4) memcpy(last, scales + i, (size_t)(count - i) * sizeof *last);
+    v128_t x = wasm_v128_load(count - i < 4 ? last : scales + i);
+    v128_t magnitude = wasm_v128_and(x, wasm_i32x4_const_splat(INT32_MAX));
+    v128_t is_far = wasm_u32x4_gt(wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(LEAST)),
+                                  wasm_i32x4_const_splat(MOST - LEAST));
+    is_far = wasm_v128_and(is_far, wasm_f32x4_ne(x, wasm_i32x4_const_splat(0)));
+    wrong = wasm_v128_or(wrong,
+                         wasm_v128_or(is_far, wasm_v128_and(x, wasm_i32x4_const_splat(LOW_BITS))));
+  }
+  return !wasm_v128_any_true(wrong);
+}
+
+void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums) {
+  for (int64_t i = 0; i < count; i += 4) {
+    v128_t more = wasm_f32x4_mul(wasm_v128_load(plain + i), wasm_v128_load(scales + i));
+    wasm_v128_store(sums + i, wasm_f32x4_add(wasm_v128_load(sums + i), more));
+  }
 }
 
 /* ---- Misread numbers ---- */
-
-/* Of f16: those with the largest exponent. As signed numbers the positive ones are the largest; as unsigned ones the
-** negative ones. */
-static bool has_largest_f16(const uint8_t *elements, int64_t count) {
-  v128_t most = wasm_i32x4_const_splat(0), negative = most;
-  for (; count >= 16; count -= 16, elements += 32) {
-    v128_t x = wasm_v128_load(elements), y = wasm_v128_load(elements + 16);
-    most = wasm_i16x8_max(most, wasm_i16x8_max(x, y));
-    negative = wasm_u16x8_max(negative, wasm_u16x8_max(x, y));
-  }
-  v128_t is_large = wasm_v128_or(wasm_i16x8_ge(most, wasm_i16x8_const_splat(0x7c00)),
-                                 wasm_u16x8_ge(negative, wasm_i16x8_const_splat((int16_t)0xfc00)));
-  if (wasm_v128_any_true(is_large)) return true;
-  Byte rest[32];
-  memset(rest, 0, sizeof rest);
-  memcpy(rest, elements, 2 * (size_t)count);
-  return count > 0 && has_largest_f16(rest, 16);
-}
 
 static bool has_bytes_from_16(const uint8_t *elements, int64_t count) {
   v128_t all = wasm_i32x4_const_splat(0);
@@ -378,9 +452,5 @@ static bool has_bytes_from_16(const uint8_t *elements, int64_t count) {
 }
 
 bool narrow_has_misread(const NarrowLoops *loops, const uint8_t *elements, int64_t count) {
-  switch (loops->misread) {
-  case MISREAD_LARGEST_F16: return has_largest_f16(elements, count);
-  case MISREAD_BYTES_FROM_16: return has_bytes_from_16(elements, count);
-  default: return false;
-  }
+  return loops->misread == MISREAD_BYTES_FROM_16 && has_bytes_from_16(elements, count);
 }

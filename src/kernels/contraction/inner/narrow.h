@@ -4,7 +4,8 @@
 **
 **     sums[row][column] += sum over depth of vectors[row][depth] * ((widen(matrix[depth][column]) - zero[...]) * scale[...])
 **
-** The number less its zero is rounded to f32, then that times its scale, then the product, then the sum.
+** The number less its zero is rounded to f32, then that times its scale, then the product, then the sum. If no number times its
+** scale needs to be rounded, sums of products that share a scale can be multiplied by it instead: the `plain` loops do that.
 */
 #ifndef XLA_KERNELS_CONTRACTION_NARROW_H
 #define XLA_KERNELS_CONTRACTION_NARROW_H
@@ -24,27 +25,36 @@ typedef struct NarrowBlock {
   int rows, columns, depth;
   const uint8_t *vectors, *matrix;
   ptrdiff_t vector_stride, matrix_stride;
-  /* By depth: one scale for each column. By columns: one for each line and `scale_block` numbers of the depth, which is a
-  ** multiple of 16; lines are scale_stride apart. Each is multiplied by the type's factor. The same of zeros, which are
-  ** divided by it; only loops of moved numbers read them. */
+  /* By depth: one scale for each column; plain loops have none. By columns: one for each line and `scale_block` numbers of the
+  ** depth, which is a multiple of 16; lines are scale_stride apart. Each is multiplied by the type's factor. The same of zeros,
+  ** which are divided by it; only loops of moved numbers read them. */
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
   int scale_block;
+  uint8_t flipped;    /* bits of bytes that are moved */
   const float *table; /* of numbers that are looked up: 16 values */
   int sign;           /* of packed numbers: the value of the sign bit; 0: they are unsigned */
   uint8_t *sums;
   ptrdiff_t sums_stride;
+  bool *misread; /* set if a number was; then the sums are wrong */
 } NarrowBlock;
 
 typedef void NarrowLoop(const NarrowBlock *block);
 
-/* Numbers that the loops misread. */
+/* Numbers that the loops misread. Bytes are looked at before; of the largest f16, which are infinite or NaN, a loop tells. */
 typedef enum Misread { MISREAD_NONE, MISREAD_LARGEST_F16, MISREAD_BYTES_FROM_16 } Misread;
 
+/* by_depth: matrix[depth] are contiguous rows; by_columns: matrix[column] are contiguous lines. */
+typedef struct NarrowPair {
+  NarrowLoop *by_depth, *by_columns;
+} NarrowPair;
+
 typedef struct NarrowLoops {
-  NarrowLoop *by_depth;   /* matrix[depth] are contiguous rows */
-  NarrowLoop *by_columns; /* matrix[column] are contiguous lines */
-  float factor; /* of scales: a power of two, which the loops leave out; 0: they take no scales */
+  NarrowPair plain, scaled; /* NULL: there are none */
+  float factor;             /* of scales: a power of two, which the loops leave out */
+  bool is_integral;         /* plain numbers are integers, of at most 9 bits */
+  uint8_t flipped;          /* a bit that makes bytes signed ones, which are smaller: */
+  float zero;               /* by so much, which is added to zeros */
   Misread misread;
   /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
   void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
@@ -59,7 +69,12 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form);
 /* The same of packed numbers. Where none read these, returns the loops of bytes. */
 const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form);
 
-/* Whether one of `count` elements is misread. */
+/* Whether no integer of 9 bits needs to be rounded when it is multiplied by one of the scales. */
+bool narrow_scales_are_exact(const float *scales, int64_t count);
+/* Adds sums of plain loops by depth, each times the scale of its column. */
+void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums);
+
+/* Whether one of `count` bytes is misread. */
 bool narrow_has_misread(const NarrowLoops *loops, const uint8_t *elements, int64_t count);
 
 #endif
