@@ -233,6 +233,8 @@ const TABLE = {
     tuple: using('Literal', `
       const pair = Literal.tuple([Literal.from(1, 's32[]'), Literal.from(2, 'f32[]')]);
       console.log(String(pair.shape)); // (s32[], f32[])`),
+    fromPacked: using('Literal', `console.log(Literal.fromPacked(new Uint8Array([0x21, 0x03]), 'u4[3]').toArray()); // [1, 2, 3]`),
+    packed: using('Literal', `console.log(Array.from(Literal.from([1, 2, 3], 'u4[3]').packed)); // [33, 3]`),
     zeros: using('Literal', `console.log(Literal.zeros('f32[3]').toArray()); // [0, 0, 0]`),
     toArray: using('Literal', `console.log(Literal.from([[true], [false]], 'pred[2,1]').toArray()); // [[true], [false]]`),
     get: using('Literal', `console.log(Literal.from([[1, 2], [3, 4]], 'f32[2,2]').get([1, 0])); // 3`),

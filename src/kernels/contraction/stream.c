@@ -21,7 +21,7 @@
 
 /* Threshold MAX_VECTORS, VECTOR_BYTES, SUM_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS, MIN_COLUMNS:
 ** "products" in core/thresholds.test.mjs. */
-/* Threshold MAX_ROWS, LINE_BYTES, MAX_BLOCKS: "products" in core/thresholds.test.mjs. */
+/* Threshold MAX_ROWS, MAX_BLOCKS: "products" in core/thresholds.test.mjs. */
 /* Threshold LINE_STEP: "blocks of all sizes" in core/quantised.test.mjs. */
 /* Threshold MAX_SCALED: "blocks of all sizes" in core/quantised.test.mjs. */
 /* Threshold STEP: "blocks of all sizes" in core/quantised.test.mjs. */

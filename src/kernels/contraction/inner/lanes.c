@@ -298,6 +298,8 @@ enum { MAX_TERMS = 64 };
     BY_DEPTH_CASE(name, real, 1, 8)                                                                \
   }
 
+/* Threshold BLOCK_DEPTH: "units, blocks of the depth and lists of scales of several sizes" in
+** core/quantised.test.mjs. */
 /* Numbers of the depth of a block, which is added up by itself. */
 enum { BLOCK_DEPTH = 1024 };
 

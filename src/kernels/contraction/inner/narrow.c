@@ -232,6 +232,8 @@ static inline float sum_of(v128_t x) {
   return wasm_f32x4_extract_lane(x, 0);
 }
 
+/* Threshold BLOCK_DEPTH: "units, blocks of the depth and lists of scales of several sizes" in
+** core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time, with SUMS sums for each: as many as
 ** stay in registers. Sums of a block of the scale, or of BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are
 ** `apart` numbers from each other. */
@@ -411,6 +413,8 @@ const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
 
 /* ---- Scales ---- */
 
+/* Threshold LEAST, MOST: "a number times its scale is rounded first, and large sums do not overflow" in
+** core/quantised.test.mjs. */
 /* The bits that scales must not have, so that a product with nine bits has at most 24; exponents are far from the ends. */
 enum { LOW_BITS = 0x1ff, LEAST = (127 - 64) << 23, MOST = (127 + 64) << 23 };
 
