@@ -15,7 +15,7 @@ const [folder, target] = process.argv.slice(2);
 
 /** Parts that JAX has no use for: it differentiates and batches itself, and sends StableHLO as text. */
 const LEFT_OUT = ['api/loading', 'objects/advice', 'objects/launch', 'stablehlo/quantized', 'stablehlo/bytecode', 'builder/batches', 'builder/functions/index', 'formats/hlo_proto',
-  'formats/hlo_to_proto', 'formats/proto_text', 'objects/gradients', 'objects/profile', 'builder/gradient_rules'];
+  'formats/hlo_to_proto', 'formats/proto_text', 'objects/gradients', 'objects/profile'];
 const isLeftOut = (id) => LEFT_OUT.some((part) => id.endsWith(`/bindings/${part}.mjs`));
 const EXPORT = /^export (?:async )?(?:function|const|class) (\w+)/gm;
 

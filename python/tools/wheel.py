@@ -14,7 +14,8 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".mjs", ".typed"}
 TIME = (2026, 1, 1, 0, 0, 0)
-LIMIT = 600_000  # bytes
+# The core with packed numbers and faster products does not fit in 600 kB any more.
+LIMIT = 610_000  # bytes
 
 METADATA = """\
 Metadata-Version: 2.1
