@@ -69,12 +69,12 @@ export class Literal {
    * @param {Shape | string} shape
    */
   static fromPacked(bytes, shape) {
+    if (arrayKind(bytes) !== 'Uint8Array') throw invalidArgument('literal', `bytes must be a Uint8Array; got ${describe(bytes)}`);
     const made = Shape.of(shape), type = ELEMENT_TYPES.get(made.elementType);
     if (!type || perByte(type) === 1) throw invalidArgument('literal', `${made} has no elements of 4 or 2 bits, which are packed`);
     const length = Math.ceil(made.linearSize / perByte(type)), used = made.linearSize * type.bits & 7;
-    if (arrayKind(bytes) !== 'Uint8Array' || bytes.length !== length) {
-      throw invalidArgument('literal', `${made} needs a Uint8Array of ${length} packed bytes; got ${describe(bytes)}${
-        arrayKind(bytes) ? ` of ${bytes.length}` : ''}`);
+    if (bytes.length !== length) {
+      throw invalidArgument('literal', `${made} needs a Uint8Array of ${length} packed bytes; got a Uint8Array of ${bytes.length}`);
     }
     if (used && bytes[length - 1] >> used) throw invalidArgument('literal', `${made} ends within its last byte, whose upper ${8 - used} bits must be 0`);
     return new Literal(made, bytes, PACKED);

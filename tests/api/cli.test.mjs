@@ -419,7 +419,10 @@ ENTRY e {
 body { t = (f32[], f32[]) parameter(0)
   x = f32[] get-tuple-element(t), index=0
   n = f32[] get-tuple-element(t), index=1
-  y = f32[] multiply(x, x)
+  bits = u32[] bitcast-convert(x)
+  others = u32[] add(bits, bits)
+  drawn = f32[] bitcast-convert(others)
+  y = f32[] multiply(x, drawn)
   ROOT u = (f32[], f32[]) tuple(y, n) }
 goes_on { t = (f32[], f32[]) parameter(0)
   x = f32[] get-tuple-element(t), index=0

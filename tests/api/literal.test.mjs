@@ -182,7 +182,7 @@ describe('packed bytes', () => {
 
   test('mistakes', () => {
     refuses(() => Literal.fromPacked(new Uint8Array(2), 's4[5]'), /s4\[5\] needs a Uint8Array of 3 packed bytes; got .* of 2/);
-    refuses(() => Literal.fromPacked(new Int8Array(3), 's4[5]'), /needs a Uint8Array/);
+    refuses(() => Literal.fromPacked(new Int8Array(3), 's4[5]'), /bytes must be a Uint8Array/);
     refuses(() => Literal.fromPacked(Uint8Array.of(0, 0, 16), 's4[5]'), /upper 4 bits must be 0/);
     refuses(() => Literal.fromPacked(new Uint8Array(5), 's8[5]'), /s8\[5\] has no elements of 4 or 2 bits/);
     refuses(() => Literal.fromPacked(new Uint8Array(1), '(s4[2])'), /no elements of 4 or 2 bits/);
