@@ -298,10 +298,11 @@ enum { MAX_TERMS = 64 };
     BY_DEPTH_CASE(name, real, 1, 8)                                                                \
   }
 
-/* Threshold BLOCK_DEPTH: "units, blocks of the depth and lists of scales of several sizes" in
+/* Threshold BLOCK_BYTES: "units, blocks of the depth and lists of scales of several sizes" in
 ** core/quantised.test.mjs. */
-/* Numbers of the depth of a block, which is added up by itself. */
-enum { BLOCK_DEPTH = 1024 };
+/* A block of the depth, which is added up by itself. (With twice as many, a dot of 2^20 equal numbers of c128 is 33 units of
+** roundoff off, of f64 19.) */
+enum { BLOCK_BYTES = 2048 };
 
 /* Multiplies ROWS vectors by LINES lines of the matrix, with UNROLLED sums for each. The sums of lines are `apart` numbers
 ** from each other. */
@@ -354,11 +355,12 @@ enum { BLOCK_DEPTH = 1024 };
 ** loads several ahead. (Lines of 768 f32 in memory: 2.3 to 4.3 G a second.) A block of the depth is added up by itself. */
 #define BY_COLUMNS_CASE(name, real, ROWS, LINES)                                               \
   {                                                                                            \
+    enum { BLOCK = BLOCK_BYTES / sizeof(real) };                                               \
     int apart = (columns - j) / (LINES), end = j + apart;                                      \
     for (; j < end; j++) {                                                                     \
-      for (int k = 0; k < depth; k += BLOCK_DEPTH) {                                           \
+      for (int k = 0; k < depth; k += BLOCK) {                                                 \
         name##_##ROWS##x##LINES(                                                               \
-            depth - k < BLOCK_DEPTH ? depth - k : BLOCK_DEPTH,                                 \
+            depth - k < BLOCK ? depth - k : BLOCK,                                             \
             (const Byte *)vectors + (ptrdiff_t)i * vector_stride + (size_t)k * sizeof(real),   \
             vector_stride,                                                                     \
             (const Byte *)matrix + (ptrdiff_t)j * matrix_stride + (size_t)k * sizeof(real),    \
