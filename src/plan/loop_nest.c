@@ -63,7 +63,9 @@ static LoopLevel leaf_level(const LoopPlan *plan, const LoopNode *leaf) {
   for (int k = 0; k < plan->rank; k++) {
     if (offset->coefficient[k]) return LEVEL_ROW;
   }
-  return reads_anywhere(leaf) ? LEVEL_ROW : LEVEL_CALL; /* pointers are computed for each row */
+  /* Pointers are computed for each row. A packed element at a constant place needs none. */
+  bool is_fixed = leaf->packed ? !affine_has_starts(offset) : !reads_anywhere(leaf);
+  return is_fixed ? LEVEL_CALL : LEVEL_ROW;
 }
 
 void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop) {

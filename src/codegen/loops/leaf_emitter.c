@@ -48,6 +48,10 @@ int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
 
 /* Pushes the number of the element that is `elements` after the pointer. */
 static void emit_element_number(Emitter *e, const LoopNode *leaf, int64_t elements) {
+  if (leaf->level == LEVEL_CALL) { /* it has no pointer */
+    wasm_i32(&e->function, leaf->offset.constant + elements);
+    return;
+  }
   wasm_get(&e->function, e->nodes[leaf->id].pointer);
   if (!elements) return;
   wasm_i32(&e->function, elements);

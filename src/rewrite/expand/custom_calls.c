@@ -71,7 +71,7 @@ static bool is_topk(const Instruction *x, Attributes *attributes) {
     if (values->dims[d] != operand->dims[d]) return false;
   }
   if (values->dims[last] > operand->dims[last]) return false;
-  if (shape->elements[1]->type != S32) return false;
+  if (shape->elements[1]->type != S32 || !shape_same_dims(shape->elements[1], values)) return false;
   attributes->k = values->dims[last];
   const FrontendAttributes *frontend = x->a->frontend_attributes;
   attributes->largest =
