@@ -156,8 +156,10 @@ for (const threads of [1, 3]) {
     await rounds(() => runs().then(() => false, () => true)); // the others find theirs
     for (const guard of stackGuards(core)) guard.fill(0);
     await rounds(() => runs().then(() => true, ({ code, message }) => {
+      if (code === 'RESOURCE_EXHAUSTED') return true; // a worker that has slept since the guards were cut
       assert.equal(code, 'INTERNAL');
       assert.match(message, /create another client$/);
+      return false;
     }));
     assert.ok(core.disposed);
     assert.throws(() => core.call('xla_memory_in_use'), isBroken);
