@@ -52,6 +52,26 @@ describe("slopes equal JAX's", () => {
   }
 });
 
+test('another function of the name _gamma is differentiated as it is written', async () => {
+  const module = client.parseHlo(`HloModule m
+_gamma.1 {
+  key = u32[2] parameter(0)
+  a = f32[] parameter(1)
+  first = u32[1] slice(key), slice={[0:1]}
+  bits = u32[] reshape(first)
+  drawn = f32[] bitcast-convert(bits)
+  ROOT r = f32[] multiply(drawn, a)
+}
+ENTRY main {
+  key = u32[2] parameter(0)
+  a = f32[] parameter(1)
+  ROOT r = f32[] call(key, a), to_apply=_gamma.1
+}
+`);
+  const results = await run(client.vjp(module, { wrt: [1] }), [filled('u32[2]', [0x40200000, 0]), 3, 1]);
+  assert.equal(results.at(-1).data[0], 2.5);
+});
+
 /** A module whose function `name` is x -> (sin x, -x), or one result of it. */
 const named = (name, shape) => client.parseHlo(`HloModule m
 ${name}.1 {

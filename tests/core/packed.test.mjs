@@ -245,3 +245,45 @@ ENTRY e { x = s4[<=7,3] parameter(0)
   assert.equal(String(result.shape), 's4[3,3]');
   assert.deepEqual([...result.data], values.map((x) => -x || 0));
 });
+
+const ROWS = {
+  gather: 'rows = s4[2,64] gather(w, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,64}',
+  'dynamic-slice': `first = s32[1,1] slice(i), slice={[0:1],[0:1]}
+    n = s32[] reshape(first)
+    z = s32[] constant(0)
+    rows = s4[2,64] dynamic-slice(w, n, z), dynamic_slice_sizes={2,64}`,
+};
+for (const [operation, lines] of Object.entries(ROWS)) {
+  test(`rows of a matrix that a product reads, too, need no unpacked matrix: ${operation}`, async () => {
+    const executable = await compiled(`HloModule m
+ENTRY e { w = s4[4096,64] parameter(0)
+    x = f32[1,64] parameter(1)
+    i = s32[2,1] parameter(2)
+    v = f32[4096,64] convert(w)
+    p = f32[1,4096] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+    ${lines}
+    a = s32[2,64] convert(rows)
+    b = s32[2,64] negate(a)
+    c = f32[2,64] convert(rows)
+    y = f32[2,64] sine(c)
+    ROOT r = (f32[1,4096], s32[2,64], f32[2,64]) tuple(p, b, y) }`);
+    assert(executable.memory.temporaries < 4096 * 4, `${executable.memory.temporaries} bytes`);
+    const w = numbers('s4', 4096 * 64), row = (k) => w.slice(64 * k, 64 * k + 64);
+    const [sums, negated] = await executable.execute([Int8Array.from(w), new Float32Array(64).fill(1), Int32Array.of(7, 8)]);
+    assert.equal(sums.data[7], row(7).reduce((sum, n) => sum + n));
+    assert.deepEqual([...negated.data], [...row(7), ...row(8)].map((n) => -n || 0));
+  });
+}
+
+test('initial values of reductions', async () => {
+  const executable = await compiled(`HloModule m
+most { a = u4[] parameter(0)
+    b = u4[] parameter(1)
+    ROOT m = u4[] maximum(a, b) }
+ENTRY e { x = u4[9,4] parameter(0)
+    z = u4[] parameter(1)
+    ROOT r = u4[9] reduce(x, z), dimensions={1}, to_apply=most }`);
+  const x = Array.from({ length: 36 }, (_, i) => i % 16);
+  const [largest] = await executable.execute([Uint8Array.from(x), Uint8Array.of(6)]);
+  assert.deepEqual([...largest.data], Array.from({ length: 9 }, (_, i) => Math.max(6, ...x.slice(4 * i, 4 * i + 4))));
+});

@@ -131,6 +131,11 @@ bool is_host_effect(const Instruction *x) {
   return !meets(x) && (calls_host || instruction_has_own_effect(x));
 }
 
+bool makes_floats_of_bits(const Instruction *x) {
+  return x->opcode == HLO_BITCAST_CONVERT && has_derivative(x->shape) &&
+         !has_derivative(x->operands[0]->shape);
+}
+
 bool instruction_acts(const Instruction *x) { return is_host_effect(x) || meets(x); }
 
 /* Whether a value cannot be computed again inside a body: a parameter, or the result of an operation that acts. */

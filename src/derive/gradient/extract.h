@@ -20,6 +20,8 @@ Instruction *extract(Extraction *e, Instruction *x);
 void extract_effects(Extraction *e);
 /* Whether an operation reaches the host, or draws random numbers. */
 bool is_host_effect(const Instruction *x);
+/* Whether an operation makes floats of the bits of integers, as random numbers are made. */
+bool makes_floats_of_bits(const Instruction *x);
 /* Whether an operation reaches the host or other devices, so that it must not be done again. */
 bool instruction_acts(const Instruction *x);
 /* Adds an array of zeros to the target. */

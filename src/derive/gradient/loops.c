@@ -32,7 +32,7 @@ enum {
   /* Threshold GUESSED_TRIPS: "loops of at most 65,536 iterations need no bound" in api/gradients.test.mjs. */
   GUESSED_TRIPS = 1 << 16,
   /* Threshold MAX_GUESSED_BYTES: "no bound is guessed for loops with much state, or with random numbers" in api/gradients.test.mjs. */
-  MAX_GUESSED_BYTES = 1 << 18 /* of a state, of which the segments save 512 */
+  MAX_GUESSED_BYTES = 1 << 18 /* of one state; the segments save 512 states */
 };
 
 typedef struct Loop {
@@ -262,11 +262,8 @@ static int64_t leaf_bytes(const Shape *shape) {
   return bytes;
 }
 
-/* Random numbers, as operations or as bits that become floats; and what has effects. */
 static bool draws_or_acts(const Instruction *x) {
-  bool is_bits = x->opcode == HLO_BITCAST_CONVERT && has_derivative(x->shape) &&
-                 !has_derivative(x->operands[0]->shape);
-  return is_bits || x->opcode == HLO_RNG_BIT_GENERATOR || instruction_acts(x);
+  return makes_floats_of_bits(x) || x->opcode == HLO_RNG_BIT_GENERATOR || instruction_acts(x);
 }
 
 /* Guesses an upper bound; the segments' memory does not grow with the iterations that are made. */

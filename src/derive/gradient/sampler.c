@@ -8,6 +8,7 @@
 **
 ** (M. Figurnov et al., Implicit Reparameterization Gradients, 2018). Sums are of f64: few digits are left where s is far from a.
 */
+#include "derive/gradient/extract.h"
 #include "derive/gradient/functions.h"
 #include "rewrite/base/rewrite.h"
 
@@ -17,12 +18,12 @@ enum { N, TERM, SUM, TERM_BY_A, SUM_BY_A, A, S, STATE };
 /* Threshold MAX_TERMS: no path: a limit against a loop without end. About 9 * sqrt(s) terms are enough. */
 static const double MAX_TERMS = 1e6;
 
-static bool makes_floats_of_bits(const Instruction *x) {
-  return x->opcode == HLO_BITCAST_CONVERT && has_derivative(x->shape) &&
-         !has_derivative(x->operands[0]->shape);
+/* Whether a loop draws numbers: until one is accepted. */
+static bool is_rejection(const Instruction *x) {
+  return x->opcode == HLO_WHILE && instruction_reaches(x, makes_floats_of_bits);
 }
 
-/* Returns what a value of the function is made of, without conversions and reshapes. */
+/* Returns the operation that computes a value, before conversions and reshapes of it. */
 static const Instruction *origin(const Instruction *x) {
   while (x->opcode == HLO_CONVERT || x->opcode == HLO_RESHAPE || x->opcode == HLO_COPY) {
     x = x->operands[0];
@@ -30,7 +31,7 @@ static const Instruction *origin(const Instruction *x) {
   return x;
 }
 
-/* Returns how the function spreads its parameter a over the samples; NULL: it does not, or in another way. */
+/* Returns the broadcast of the function's parameter a to the shape of the samples; NULL: there is none. */
 static const Instruction *find_spread(const Computation *to) {
   const Instruction *a = to->parameters[1];
   for (int i = 0; i < to->count; i++) {
@@ -43,7 +44,8 @@ static const Instruction *find_spread(const Computation *to) {
   return NULL;
 }
 
-/* jax.random's _gamma(key, a), which returns samples, or their logarithms: a product, or a sum, of the parts. */
+/* Whether a call is jax.random's _gamma(key, a): a rejection sampler whose result is a product of parts, or a sum of their
+** logarithms. */
 bool is_gamma_sampler(const Instruction *call) {
   const Computation *to = call->a->to_apply;
   if (call->operand_count != 2 || !shape_is_array(call->shape) || !has_derivative(call->shape))
@@ -55,7 +57,7 @@ bool is_gamma_sampler(const Instruction *call) {
   Opcode last = origin(to->root)->opcode;
   if (last != HLO_MULTIPLY && last != HLO_ADD) return false;
   if (!shape_same_dims(a, call->shape) && !find_spread(to)) return false;
-  return instruction_reaches(call, makes_floats_of_bits);
+  return instruction_reaches(call, is_rejection);
 }
 
 /* Adds the loop of the series' terms. */

@@ -420,9 +420,21 @@ static bool is_lookup(const Fuser *fuser, const Instruction *x) {
          has_producer(fuser, x);
 }
 
+/* Whether an operand is an unpacked copy of an array in memory, which a loop need not make. */
+static bool reads_packed(const Instruction *x) {
+  bool reads = false;
+  for (int i = 0; i < x->operand_count; i++) {
+    const Instruction *from = x->operands[i];
+    while (from->opcode == HLO_RESHAPE) from = from->operands[0];
+    reads |= is_unpacking(from);
+  }
+  return reads;
+}
+
 /* Whether a group of this root is worth a loop. A loop for some operations alone would do nothing, or no more than
 ** a kernel. Of a value that a dynamic slice reads, only the slice is computed. */
 static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
+  if (x->opcode != HLO_RESHAPE && reads_packed(x)) return true;
   switch (x->opcode) {
   case HLO_DYNAMIC_SLICE:
     return is_producer(fuser, x->operands[0]) || is_computed_in_parts(fuser, x->operands[0]);
@@ -481,6 +493,7 @@ static void place(Fuser *fuser, Instruction *x) {
   bool outside = users_groups(fuser, x, &users);
   bool waits = (x->opcode == HLO_DYNAMIC_SLICE && !is_only_sliced(fuser, x->operands[0])) ||
                (x->opcode == HLO_GATHER && is_updated(fuser, x->operands[0]));
+  waits &= !reads_packed(x);
   if (waits || !can_fuse(fuser->target, x) || x->a->control_predecessors.count) {
     fuser->stays[x->id] = true;
     return;

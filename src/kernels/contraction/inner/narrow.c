@@ -345,6 +345,8 @@ NARROW(scaled_bf16, 2, load, QUARTER_BF16, SCALED, KEPT, 2)
 NARROW(scaled_f16, 2, load_f16, QUARTER_F16, SCALED, KEPT, 2)
 NARROW(scaled_s8, 4, load, QUARTER_S8, SCALED, KEPT, 2)
 NARROW_BY(scaled_packed, 4, 4, load_packed, QUARTER_S8, SCALED, KEPT, 2)
+NARROW_BY(less_packed, 4, 4, load_packed, QUARTER_S8, LESS, TIMES, 4)
+NARROW_BY(moved_packed, 4, 4, load_packed, QUARTER_S8, MOVED, KEPT, 2)
 NARROW(moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 2)
 BY_DEPTH(by_depth_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
 BY_COLUMNS(by_columns_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED, KEPT)
@@ -407,8 +409,13 @@ const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
                                      .factor = 0x1p-24f,
                                      .is_integral = true,
                                      .packed = true};
-  bool is_half_byte = type_bits(type) == 4 && form != NARROW_LOOKED_UP && form != NARROW_MOVED;
-  return is_half_byte ? &packed : narrow_loops(type, form);
+  static const NarrowLoops moved = {.plain = LOOPS(less_packed),
+                                    .scaled = LOOPS(moved_packed),
+                                    .factor = 0x1p-24f,
+                                    .is_integral = true,
+                                    .packed = true};
+  if (type_bits(type) != 4 || form == NARROW_LOOKED_UP) return narrow_loops(type, form);
+  return form == NARROW_MOVED ? &moved : &packed;
 }
 
 /* ---- Scales ---- */
