@@ -1,5 +1,5 @@
 /** A language model of Llama's kind as a program: model.py in our builder. Weights have Hugging Face's names. */
-const CANDIDATES = 64; // one of the likeliest tokens is drawn, and so many are looked at
+const CANDIDATES = 64; // how many of the likeliest tokens a draw chooses from, at most
 const KINDS = ['llama', 'mistral', 'qwen2', 'qwen3', 'gemma'];
 
 /** Sizes and switches, from what config.json says. `normOffset` is added to the weights of norms. */

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-CANDIDATES = 64  # one of the likeliest tokens is drawn, and so many are looked at
+CANDIDATES = 64  # how many of the likeliest tokens a draw chooses from, at most
 KINDS = 'llama', 'mistral', 'qwen2', 'qwen3', 'gemma'
 
 

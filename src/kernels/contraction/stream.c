@@ -371,7 +371,8 @@ enum { MAX_SCALES = 4096, PREPARED_BYTES = 17408 };
 /* Returns the bytes from one prepared row to the next: rows in other cache sets. */
 static int64_t prepared_row(int64_t count) { return 2 * round_up(count, LINE_STEP) + 64; }
 
-/* Scales, and zeros, of lines or rows that share them, and of which neighbours are `length` numbers; and the loops for them. */
+/* The scales and zeros of a block's lines or rows, and the loops for them. `length` numbers have one scale; the lists of
+** neighbouring lines are `apart` scales from each other. */
 typedef struct Scales {
   const NarrowPair *loops;
   bool is_plain;
@@ -401,7 +402,8 @@ static void choose_loops(Scales *scales, const Narrow *narrow, int64_t count) {
   scales->loops = scales->is_plain ? &loops->plain : &loops->scaled;
 }
 
-/* Sets the zeros of the loops, of which the list is given if numbers are moved. Returns false if one is inexact. */
+/* Adds the type's zero to the list of zeros; without `moved` there is no list, and one is made if the type has a zero.
+** Returns false if a sum is inexact. */
 static bool set_zeros(Scales *scales, const Narrow *narrow, int64_t count, bool moved) {
   float zero = narrow->loops->zero / narrow->loops->factor;
   bool exact = true;

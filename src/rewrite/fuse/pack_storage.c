@@ -24,8 +24,8 @@ enum {
   READ_BEYOND = 16
 };
 
-/* What callers have changed about a computation: the old shape of each parameter that is packed, else NULL; and of a loop's
-** body, which elements of its result are. */
+/* The changes that callers make to a computation. `was`: by parameter, the old shape if it is packed now, else NULL.
+** `passed_on`: of a loop's body, which elements of its result are packed. */
 typedef struct Change {
   const Shape **was;
   const bool *passed_on;

@@ -425,7 +425,7 @@ def _function(name, class_name, function):
     return builder
 
 
-# Dialects that only Pallas uses in full: what they lack stands for itself.
+# Dialects of Pallas' kernels: an operation that their tables lack fails when it is used.
 _OF_KERNELS = ("arith", "cf", "math", "memref", "scf", "vector")
 
 
