@@ -19,20 +19,10 @@
 #include "kernels/contraction/inner/unpack.h"
 #include "kernels/contraction/scaled.h"
 
+/* Threshold LINE_STEP, MAX_SCALED: "blocks of all sizes" in core/quantised.test.mjs. */
+/* Threshold MAX_ROWS, MAX_BLOCKS: "products" in core/thresholds.test.mjs. */
 /* Threshold MAX_VECTORS, VECTOR_BYTES, SUM_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS, MIN_COLUMNS:
 ** "products" in core/thresholds.test.mjs. */
-/* Threshold MAX_ROWS, MAX_BLOCKS: "products" in core/thresholds.test.mjs. */
-/* Threshold LINE_STEP: "blocks of all sizes" in core/quantised.test.mjs. */
-/* Threshold MAX_SCALED: "blocks of all sizes" in core/quantised.test.mjs. */
-/* Threshold STEP: "blocks of all sizes" in core/quantised.test.mjs. */
-/* Threshold SOME: "products" in core/thresholds.test.mjs. */
-/* Threshold SOME: "products" in core/thresholds.test.mjs. */
-/* Threshold MAX_SCALES, PREPARED_BYTES: "units, blocks of the depth and lists of scales of several sizes" in
-** core/quantised.test.mjs. */
-/* Threshold SOME: "products" in core/thresholds.test.mjs. */
-/* Threshold SOME: "products" in core/thresholds.test.mjs. */
-/* Threshold LEVELS: no path: levels of sums. */
-
 enum {
   MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */
   VECTOR_BYTES = 32768,  /* of all vectors, for a block of the depth */
@@ -112,6 +102,7 @@ static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool
 
 /* Returns what the length of a block of the depth is a multiple of. */
 static int64_t depth_step(const Narrow *narrow, bool along_depth) {
+  /* Threshold STEP: "blocks of all sizes" in core/quantised.test.mjs. */
   enum { STEP = 32 };
   if (!narrow->loops || !narrow->scaled || !narrow->scaled->scaled || !along_depth) return STEP;
   int64_t run = scaled_run(narrow->scaled->scaled, SCALE);
@@ -198,6 +189,7 @@ SPLIT_COMPLEX(split_c128, double)
 
 static void load_complex(const Loader *loader, const uint8_t *from, int64_t stride, int64_t count,
                          bool along_depth, uint8_t *first, uint8_t *second) {
+  /* Threshold SOME: "products" in core/thresholds.test.mjs. */
   enum { SOME = 64 };
   _Alignas(16) uint8_t pairs[SOME * 16];
   bool narrow = loader->element == C64;
@@ -263,6 +255,7 @@ static void interleave_s16(const int16_t *a, const int16_t *b, int64_t count, in
 
 static void load_pairs(const Loader *loader, const uint8_t *from, size_t stride, int64_t rows,
                        int64_t columns, uint8_t *out) {
+  /* Threshold SOME: "products" in core/thresholds.test.mjs. */
   enum { SOME = 256 };
   int16_t row[2][SOME];
   size_t bytes = (size_t)type_bytes(loader->from);
@@ -366,6 +359,8 @@ static void add_by_columns(const Block *block, const Vectors *vectors) {
 
 /* ---- A narrow matrix ---- */
 
+/* Threshold MAX_SCALES, PREPARED_BYTES: "units, blocks of the depth and lists of scales of several sizes" in
+** core/quantised.test.mjs. */
 enum { MAX_SCALES = 4096, PREPARED_BYTES = 17408 };
 
 /* Returns the bytes from one prepared row to the next: rows in other cache sets. */
@@ -613,6 +608,7 @@ COMBINE(combine_c128, double)
 /* Stores one row of sums, contiguous and in the arithmetic's type of sums. */
 static void store_row(const Arithmetic *arithmetic, const uint8_t *sums, int64_t count,
                       PrimitiveType to, uint8_t *out, int64_t stride) {
+  /* Threshold SOME: "products" in core/thresholds.test.mjs. */
   enum { SOME = 64 };
   _Alignas(16) uint8_t converted[SOME * 16];
   size_t from_bytes = (size_t)type_bytes(arithmetic->sum), bytes = (size_t)type_bytes(to);
@@ -633,6 +629,7 @@ static void store_row(const Arithmetic *arithmetic, const uint8_t *sums, int64_t
 
 static void store_block(const Contraction *c, const Block *block, int64_t rows, bool along_depth,
                         PrimitiveType to, uint8_t *out) {
+  /* Threshold SOME: "products" in core/thresholds.test.mjs. */
   enum { SOME = 64 };
   _Alignas(16) uint8_t pairs[SOME * 16];
   const Arithmetic *arithmetic = block->arithmetic;
@@ -695,6 +692,7 @@ static bool is_wrong(Narrow *narrow, const uint8_t *sums, size_t stride, int64_t
 void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Unit *unit,
                      const size_t offset[3], const uint8_t *const data[2], PrimitiveType to,
                      uint8_t *out) {
+  /* Threshold LEVELS: no path: levels of sums. */
   enum { LEVELS = 3 };
   _Alignas(16) uint8_t sums[LEVELS][SUM_BYTES + MAX_VECTORS * 64], buffer[VECTOR_BYTES];
   const Arithmetic *arithmetic = plan->arithmetic;

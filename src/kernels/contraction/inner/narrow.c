@@ -5,10 +5,6 @@
 
 #include "kernels/contraction/inner/vectors.h"
 
-/* Threshold REST_ROWS: no path: room for `MAX_VECTORS` vectors. */
-/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
-/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
-
 typedef uint8_t Byte;
 
 /* ---- Four numbers of 16 bytes, in f32 and divided by the type's factor ---- */
@@ -98,6 +94,7 @@ static Planes planes_for(const NarrowBlock *b) {
 
 /* ---- What is left of 16 bytes ---- */
 
+/* Threshold REST_ROWS: no path: room for `MAX_VECTORS` vectors. */
 enum { REST_ROWS = 20 };
 
 /* Multiplies the last columns: copies of them, with zeros after them. A step of the loop reads `bytes`. */
@@ -156,6 +153,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 /* Numbers that take work to load are loaded before the first quarter. */
 #define HOLDS(load, DEPTH) (BYTES_##load == 8 || (DEPTH) == 1)
 
+/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
 #define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
@@ -234,10 +232,12 @@ static inline float sum_of(v128_t x) {
 
 /* Threshold BLOCK_DEPTH: "units, blocks of the depth and lists of scales of several sizes" in
 ** core/quantised.test.mjs. */
+enum { BLOCK_DEPTH = 1024 };
+
+/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time, with SUMS sums for each: as many as
 ** stay in registers. Sums of a block of the scale, or of BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are
 ** `apart` numbers from each other. */
-enum { BLOCK_DEPTH = 1024 };
 #define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES, SUMS) \
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,              \
                    ptrdiff_t stride, const Byte *scales, const Byte *zeros,                    \
