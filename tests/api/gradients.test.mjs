@@ -521,6 +521,31 @@ describe('branches, loops and windows', () => {
     assert.deepEqual(byY.toArray(), [2, 1, 1, 0]);
   });
 
+  for (const [name, factor] of [
+    ['remainder', 'f = f32[3] remainder(y, x)'],
+    ['sum', 's = f32[] reduce(logs, zero), dimensions={0}, to_apply=add\n f = f32[3] broadcast(s), dimensions={}'],
+    ['product of vectors', `d = f32[] dot(logs, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+      f = f32[3] broadcast(d), dimensions={}`],
+  ]) {
+    test(`a branch that is not taken adds no NaN: its factor is a ${name}`, async () => {
+      const module = client.parseHlo(`HloModule factor
+        add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }
+        ENTRY e { v = f32[3] parameter(0)
+          x = f32[3] parameter(1)
+          y = f32[3] parameter(2)
+          zero = f32[] constant(0)
+          zeros = f32[3] broadcast(zero), dimensions={}
+          never = pred[3] compare(v, zeros), direction=GT
+          logs = f32[3] log(x)
+          ${factor}
+          product = f32[3] multiply(v, f)
+          ROOT r = f32[3] select(never, product, y) }`);
+      const vjp = await client.compile(client.vjp(module, { wrt: ['v'] }));
+      const [slope] = await vjp.execute([[-1, -1, -1], [0, 0, 0], [1, 2, 3], [1, 1, 1]]);
+      assert.deepEqual(slope.toArray(), [0, 0, 0]);
+    });
+  }
+
   for (const length of [1021, 1022, 1023, 1024, 2048, 20_000]) {
     test(`long chains below a select take no time and no stack: ${length} products`, async () => {
       const lines = Array.from({ length }, (_, i) => `v${i + 1} = f32[2] multiply(v${i}, e)`);
