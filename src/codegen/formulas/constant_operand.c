@@ -62,7 +62,7 @@ static int ceiling_of_log(uint64_t d) { return 64 - __builtin_clzll(d - 1); }
 /* Returns the upper half of the unsigned product. 64-bit numbers are multiplied by halves; extmul_low takes
 ** lanes 0 and 1. */
 static Value product_high(Expression *m, Value x, uint64_t factor) {
-  if (!m->wide) {
+  if (!m->is_64_bit) {
     Value f = integer(m, (int64_t)factor);
     Value low = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U, 2, x, f, -1);
     Value high = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U + 1, 2, x, f, -1);
@@ -87,13 +87,13 @@ static Value product_high(Expression *m, Value x, uint64_t factor) {
 static Value unsigned_quotient(Expression *m, uint64_t d, Value x) {
   int l = ceiling_of_log(d);
   uint64_t rest = (l == 64 ? 0 : UINT64_C(1) << l) - d;
-  Value q = product_high(m, x, fraction(rest, d, m->wide ? 64 : 32) + 1);
+  Value q = product_high(m, x, fraction(rest, d, m->is_64_bit ? 64 : 32) + 1);
   Value half = shifted_right_unsigned(m, integer_difference(m, x, q), 1);
   return shifted_right_unsigned(m, integer_sum(m, half, q), l - 1);
 }
 
 static Value signed_quotient(Expression *m, int64_t d, Value x) {
-  int bits = m->wide ? 64 : 32;
+  int bits = m->is_64_bit ? 64 : 32;
   uint64_t size = d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
   int l = ceiling_of_log(size);
   uint64_t factor = fraction(UINT64_C(1) << (l - 1), size, bits) + 1;
@@ -128,6 +128,6 @@ Value constant_formula(Expression *m, Opcode opcode, PrimitiveType type, Scalar 
   Value q = quotient_by(m, is_signed(type), c, x);
   if (opcode == HLO_DIVIDE) return q;
   if (c.u == 0) return x;
-  Value whole = expression_op(m, m->wide ? I64X2_MUL : I32X4_MUL, 2, q, integer(m, c.i), -1);
+  Value whole = expression_op(m, m->is_64_bit ? I64X2_MUL : I32X4_MUL, 2, q, integer(m, c.i), -1);
   return integer_difference(m, x, whole);
 }
