@@ -88,7 +88,8 @@ NATIVE_LDFLAGS := -fuse-ld=lld -Wl,--build-id=none
 # These functions return scalars by value, so a check for uses of returned frames finds nothing in them. It takes a third of
 # the evaluator's time.
 BY_VALUE := reference/% hlo/scalar/% value/%
-CFLAGS_native = $(NATIVE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+# AddressSanitizer sees null pointers and objects that are too small; those checks take a quarter of the time to compile.
+CFLAGS_native = $(NATIVE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-sanitize=null,object-size \
   $(if $(filter $(BY_VALUE),$*),-fsanitize-address-use-after-return=never)
 CFLAGS_native-tsan := $(NATIVE_CFLAGS) -fsanitize=thread
 

@@ -150,5 +150,24 @@ for (const threads of [0, 2]) {
         ([a, i, b]) => linear(from, [clamp(places[900 + i], 47) + a, clamp(places[i], 35) + b]));
       }
     });
+
+    test('gather of pairs by indices of every type, out of range', async () => {
+      const [rows, columns, n] = [70, 90, 123];
+      const types = { s8: Int8Array, u8: Uint8Array, s16: Int16Array, u16: Uint16Array, s32: Int32Array, u32: Uint32Array,
+        s64: BigInt64Array, u64: BigUint64Array };
+      for (const [index, make] of Object.entries(types)) {
+        const wide = index.endsWith('64');
+        const near = [0, 1, -1, 69, 70, 89, 90, 127, 128].map((i) => (wide ? BigInt(i) : i));
+        const far = wide ? [1n << 31n, 1n << 32n, (1n << 63n) - 1n, 1n << 63n, -(1n << 32n)] : [2 ** 31 - 1, 2 ** 31, 2 ** 15];
+        const some = [...near, ...far], places = make.from({ length: 2 * n }, (_, i) => some[(i * 5 + (i % 7)) % some.length]);
+        const clamp = (i, most) => Math.min(Math.max(Number(i), 0), most);
+        for (const type of TYPES) {
+          await check(type, [n], 'gather($), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0}, ' +
+            'index_vector_dim=1, slice_sizes={1,1}',
+          [numbered(type, [rows, columns]), new Literal(shapeOf(index, [n, 2]), places)],
+          ([i]) => linear([rows, columns], [clamp(places[2 * i + 1], 69), clamp(places[2 * i], 89)]));
+        }
+      }
+    });
   });
 }

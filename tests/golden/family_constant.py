@@ -1,4 +1,4 @@
-"""Operations whose second operand is a constant, which compilers rewrite: powers, integer division."""
+"""Operations whose second operand is a constant, which compilers rewrite: powers, remainders, integer division."""
 
 import numpy as np
 
@@ -7,6 +7,7 @@ from harness import DTYPES, FLOATS, INTS, SIGNED, shape_of
 from values import edges, normals, rng
 
 EXPONENTS = [0.5, -0.5, 1.5, -1.5, 2.5, 3.5, -2.5, 2, 3, 4, 5, 7, -1, -2, -3, 0, 0.75]
+DIVISORS = [1, -1, 2, 64, -1024, 0.5, 0, 3, 10.5]
 ULPS = {'f16': 1, 'bf16': 1, 'f32': 4, 'f64': 4}
 
 
@@ -28,6 +29,8 @@ def constant_operands(f):
     ordinary = np.abs(normals(type_, 20, 'base')) + np.asarray(0.01, DTYPES[type_])
     x = np.concatenate([np.array(special).astype(DTYPES[type_]), ordinary, -ordinary[:4]])
     by_constants(f, f'power.{type_}', type_, 'power', x, EXPONENTS, tol=f'ulp {ULPS[type_]}')
+    large = x[-8:] * np.asarray(1000, DTYPES[type_])
+    by_constants(f, f'remainder.{type_}', type_, 'remainder', np.concatenate([x, large]), DIVISORS)
   for type_ in INTS:
     if type_ in ('s4', 'u4'):
       continue

@@ -1,6 +1,6 @@
 /*
-** Operations whose second operand is a constant: powers as products and roots, integer division by
-** multiplication (Granlund and Montgomery, Division by Invariant Integers using Multiplication, 1994).
+** Operations whose second operand is a constant: powers as products and roots, remainders of powers of two, integer
+** division by multiplication (Granlund and Montgomery, Division by Invariant Integers using Multiplication, 1994).
 */
 #include <math.h>
 
@@ -39,6 +39,22 @@ static Value power_by(Expression *m, double c, Value x) {
 
 static bool is_short_power(double c) {
   return c >= -2 && c <= 4 && c != 0 && 2 * c == floor(2 * c);
+}
+
+/* --- Remainders ------------------------------------------------------------------------------- */
+
+/* Whether |c| is a power of two from 1 to 2^100: dividing by it overflows for no number. */
+static bool is_whole_power_of_two(double c) {
+  int exponent;
+  return fabs(frexp(c, &exponent)) == 0.5 && exponent >= 1 && exponent <= 101;
+}
+
+/* x - c trunc(x / c), which is exact for these c, with the sign of x. A quotient that is denormal is cut to 0. */
+static Value remainder_by(Expression *m, double c, Value x) {
+  Value q = product(m, x, constant(m, 1 / c));
+  q = expression_op(m, m->is_64_bit ? F64X2_TRUNC : F32X4_TRUNC, 1, q, -1, -1);
+  Value r = difference(m, x, product(m, q, constant(m, c)));
+  return either(m, r, both(m, x, constant(m, -0.0)));
 }
 
 /* --- Integer division ------------------------------------------------------------------------- */
@@ -120,11 +136,14 @@ static bool is_integer(PrimitiveType type) {
 
 bool has_constant_formula(Opcode opcode, PrimitiveType type, Scalar c) {
   if (is_integer(type)) return opcode == HLO_DIVIDE || opcode == HLO_REMAINDER;
-  return opcode == HLO_POWER && type_is_floating(type) && is_short_power(c.f);
+  if (!type_is_floating(type)) return false;
+  return opcode == HLO_REMAINDER ? is_whole_power_of_two(c.f)
+                                 : opcode == HLO_POWER && is_short_power(c.f);
 }
 
 Value constant_formula(Expression *m, Opcode opcode, PrimitiveType type, Scalar c, Value x) {
   if (opcode == HLO_POWER) return power_by(m, c.f, x);
+  if (type_is_floating(type)) return remainder_by(m, c.f, x);
   Value q = quotient_by(m, is_signed(type), c, x);
   if (opcode == HLO_DIVIDE) return q;
   if (c.u == 0) return x;

@@ -11,6 +11,7 @@
 #include "codegen/formulas/lanes.h"
 #include "codegen/loops/complex_emitter.h"
 #include "codegen/loops/expression_emitter.h"
+#include "codegen/loops/leaf_emitter.h"
 
 /* --- Ranges ----------------------------------------------------------------------------------- */
 
@@ -97,8 +98,15 @@ static void hoist_of_two(Emitter *e, const BinaryFunction *function) {
   hoist_constants(e, &m);
 }
 
+static void hoist_of_gathered(Emitter *e, const LoopNode *node) {
+  Expression m = {0};
+  gathered_offsets(&m, node, NULL);
+  hoist_constants(e, &m);
+}
+
 static void hoist_of_node(Emitter *e, const LoopNode *node) {
   hoist_of_type(e, node_type(node));
+  if (node->kind == NODE_GATHERED) hoist_of_gathered(e, node);
   if (node->kind != NODE_OPERATION) return;
   const BinaryFunction *of_bits = bits_function(node->instruction->opcode, node_type(node));
   if (of_bits) hoist_of_two(e, of_bits);

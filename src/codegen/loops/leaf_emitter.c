@@ -4,6 +4,7 @@
 #include "codegen/loops/leaf_emitter.h"
 
 #include "codegen/formulas/lanes.h"
+#include "codegen/loops/expression_emitter.h"
 #include "codegen/loops/lane_emitter.h"
 
 /* --- Leaves ----------------------------------------------------------------------------------- */
@@ -303,39 +304,91 @@ static void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
   wasm_local_release(f, index);
 }
 
-/* Adds to the address on the stack the offset by component `k` of a gathered node's index in `lane`. */
-static void emit_add_component(Emitter *e, const LoopNode *node, int k, int lane) {
-  WasmFunction *f = &e->function;
+/* Clamps a component of 64 bits to 0 .. `most`. */
+static Value clamped(Expression *m, PrimitiveType type, int64_t most, Value x) {
+  m->is_64_bit = true;
+  Value negative = shifted_right(m, x, 63), limit = integer(m, most);
+  if (is_signed(type)) x = without(m, x, negative);
+  Value above = integer_less(m, limit, x);
+  if (!is_signed(type)) above = either(m, above, negative);
+  x = selected(m, above, limit, x);
+  m->is_64_bit = false;
+  return x;
+}
+
+/* Returns how far one of a gathered node's components moves its elements. */
+static Value moved_by(Expression *m, const LoopNode *node, int k, const Value *parts) {
   PrimitiveType type = node_type(node->operands[k]);
-  bool is_64_bit = lane_kind(type) == LANES_I64;
-  emit_value(e, node->operands[k], is_64_bit ? lane / 2 : 0);
-  if (is_64_bit) {
-    wasm_extract_lane(f, I64X2_EXTRACT_LANE, lane % 2);
-    emit_clamped(f, type, node->limits[k]);
-    wasm_op(f, OP_I32_WRAP_I64);
+  int64_t most = node->limits[k], by = node->strides[k] * type_bytes(node_type(node));
+  Value x = parts[0];
+  if (lane_kind(type) == LANES_I64) {
+    Value low = clamped(m, type, most, x), high = clamped(m, type, most, parts[1]);
+    x = expression_shuffle(m, low, high, 0, 2, 4, 6);
   } else {
-    if (is_signed(type)) {
-      emit_splat32(e, 0);
-      emit_simd(e, I32X4_MAX_S);
-    }
-    emit_splat32(e, (uint32_t)node->limits[k]);
-    emit_simd(e, I32X4_MIN_U);
-    wasm_extract_lane(f, I32X4_EXTRACT_LANE, lane);
+    if (is_signed(type)) x = expression_op(m, I32X4_MAX_S, 2, x, integer(m, 0), -1);
+    x = expression_op(m, I32X4_MIN_U, 2, x, integer(m, most), -1);
   }
-  wasm_i32(f, node->strides[k] * type_bytes(node_type(node)));
-  wasm_op(f, OP_I32_MUL);
-  wasm_op(f, OP_I32_ADD);
+  if (by == 1) return x;
+  if ((by & (by - 1)) == 0) return shifted_left(m, x, __builtin_ctzll((uint64_t)by));
+  return expression_op(m, I32X4_MUL, 2, x, integer(m, by), -1);
+}
+
+Value gathered_offsets(Expression *m, const LoopNode *node, const int (*inputs)[2]) {
+  Value total = -1;
+  for (int k = 0; k < node->operand_count; k++) {
+    Value parts[2];
+    for (int i = 0; i < 2; i++) parts[i] = expression_input(m, inputs ? inputs[k][i] : NO_LOCAL);
+    Value by = moved_by(m, node, k, parts);
+    total = total < 0 ? by : integer_sum(m, total, by);
+  }
+  return total;
+}
+
+/* Returns a local with a gathered node's offsets. Not inlined, as expressions take much stack. */
+__attribute__((noinline)) static int emit_offsets_of(Emitter *e, const LoopNode *node,
+                                                     const int (*inputs)[2]) {
+  Expression m = {0};
+  Value value = gathered_offsets(&m, node, inputs);
+  int result;
+  emit_expression(e, &m, &value, 1, &result);
+  return result;
+}
+
+/* The same; components that do not vary along the lanes have one part. */
+static int emit_offsets(Emitter *e, const LoopNode *node) {
+  int inputs[MAX_DIMENSIONS][2];
+  bool varies = is_scattered(node) && !e->one_lane;
+  for (int k = 0; k < node->operand_count; k++) {
+    int parts = varies ? lane_parts(lane_kind(node_type(node->operands[k]))) : 1;
+    for (int i = 0; i < 2; i++) {
+      if (i < parts) emit_value(e, node->operands[k], i);
+      inputs[k][i] = i < parts ? emit_take(e) : inputs[k][0];
+    }
+  }
+  int result = emit_offsets_of(e, node, inputs);
+  for (int k = 0; k < node->operand_count; k++) {
+    if (inputs[k][1] != inputs[k][0]) wasm_local_release(&e->function, inputs[k][1]);
+    wasm_local_release(&e->function, inputs[k][0]);
+  }
+  return result;
+}
+
+/* Adds the offset of a lane to the address, or the number, on the stack. */
+static void emit_add_offset(Emitter *e, int offsets, int lane) {
+  emit_local(e, offsets);
+  wasm_extract_lane(&e->function, I32X4_EXTRACT_LANE, lane);
+  wasm_op(&e->function, OP_I32_ADD);
 }
 
 /* Returns what must be added to the address, or the number, that it pushes. */
-static int64_t emit_scattered_address(Emitter *e, const LoopNode *node, int lane) {
+static int64_t emit_scattered_address(Emitter *e, const LoopNode *node, int offsets, int lane) {
   int64_t elements = (e->lane_zero + lane) * lane_stride(e, node), offset = 0;
   if (node->packed) {
     emit_element_number(e, node, elements);
   } else {
     offset = emit_address(e, node, elements);
   }
-  for (int k = 0; k < node->operand_count; k++) emit_add_component(e, node, k, lane);
+  emit_add_offset(e, offsets, lane);
   return offset;
 }
 
@@ -343,15 +396,15 @@ static int64_t emit_scattered_address(Emitter *e, const LoopNode *node, int lane
 static void emit_load_scattered(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
   int bytes = type_bytes(node_type(node)), lanes = bytes == 8 ? 2 : LANES, first = part * lanes;
-  int64_t offsets[LANES];
-  int live = e->one_lane ? 1 : lanes;
+  int64_t at[LANES];
+  int live = e->one_lane ? 1 : lanes, offsets = emit_offsets(e, node);
   if (bytes < 4) {
     for (int lane = 0; lane < live; lane++) {
-      offsets[0] = emit_scattered_address(e, node, first + lane);
+      at[0] = emit_scattered_address(e, node, offsets, first + lane);
       if (node->packed) {
         emit_unpack(e, node);
       } else {
-        emit_load_extended(e, node_type(node), offsets[0]);
+        emit_load_extended(e, node_type(node), at[0]);
       }
       if (lane == 0) {
         emit_simd(e, I32X4_SPLAT);
@@ -359,14 +412,16 @@ static void emit_load_scattered(Emitter *e, const LoopNode *node, int part) {
         wasm_extract_lane(f, I32X4_REPLACE_LANE, lane);
       }
     }
+    wasm_local_release(f, offsets);
     return;
   }
   for (int lane = live - 1; lane >= 0; lane--) { /* the addresses go below the vector */
-    offsets[lane] = emit_scattered_address(e, node, first + lane);
+    at[lane] = emit_scattered_address(e, node, offsets, first + lane);
   }
-  wasm_simd_memory(f, bytes == 4 ? V128_LOAD32_SPLAT : V128_LOAD64_SPLAT, offsets[0]);
+  wasm_simd_memory(f, bytes == 4 ? V128_LOAD32_SPLAT : V128_LOAD64_SPLAT, at[0]);
   int opcode = bytes == 4 ? V128_LOAD32_LANE : V128_LOAD64_LANE;
-  for (int lane = 1; lane < live; lane++) wasm_simd_memory_lane(f, opcode, offsets[lane], lane);
+  for (int lane = 1; lane < live; lane++) wasm_simd_memory_lane(f, opcode, at[lane], lane);
+  wasm_local_release(f, offsets);
 }
 
 void emit_load_bits(Emitter *e, const LoopNode *node, int part) {
@@ -565,8 +620,10 @@ static void emit_pointer(Emitter *e, const LoopNode *leaf, int64_t units) {
     wasm_get(&e->function, e->bases[buffer_of(e, leaf)]);
     wasm_op(&e->function, OP_I32_ADD);
   }
-  if (leaf->kind != NODE_GATHERED || is_scattered(leaf)) return;
-  for (int k = 0; k < leaf->operand_count; k++) emit_add_component(e, leaf, k, 0);
+  if (leaf->kind != NODE_GATHERED || is_scattered(leaf) || !leaf->operand_count) return;
+  int offsets = emit_offsets(e, leaf);
+  emit_add_offset(e, offsets, 0);
+  wasm_local_release(&e->function, offsets);
 }
 
 static void emit_set_pointer(Emitter *e, const LoopNode *leaf) {

@@ -67,7 +67,7 @@ bool slopes_hold(const KnownFunction *f, const Instruction *call);
 int find_root(const KnownFunction *f, Computation *c, Instruction *const *leaves,
               Instruction *const *roots, int count, int64_t *budget);
 
-/* Whether an instruction, as a function of a complex leaf, has the values of a function of complex numbers. */
+/* Whether an instruction, as a function of a leaf, has the values of a function whose points are complex numbers. */
 bool values_hold(const KnownFunction *f, Computation *c, Instruction *leaf, Instruction *root);
 
 /* ---- sampler.c ---- */

@@ -38,18 +38,6 @@ static void linearize_potrf(Linear *l, Instruction *x) {
   set_tangent_leaf(l, x, 0, cholesky_tangent(l, factor, tangent_of(l, x->operands[0]), lower));
 }
 
-static void linearize_trsm(Linear *l, Instruction *x) {
-  Attributes how;
-  attributes_init(&how);
-  int64_t op = letter(x, "trans_x", 'N');
-  how.left_side = letter(x, "side", 'L') == 'L';
-  how.lower = letter(x, "uplo", 'L') == 'L';
-  how.unit_diagonal = letter(x, "diag", 'N') == 'U';
-  how.transpose_a = op == 'T' ? TRANSPOSE : op == 'C' ? ADJOINT : NO_TRANSPOSE;
-  Instruction *ta = tangent_of(l, x->operands[0]), *tb = tangent_of(l, x->operands[1]);
-  set_tangent(l, x, solve_tangent(l, x, x->operands[0], ta, tb, &how));
-}
-
 /* ---- LU ---- */
 
 /* The entry at one place, in all places. */
@@ -85,14 +73,19 @@ static Instruction *row_order(Linear *l, Instruction *pivots, int64_t rows) {
   return order;
 }
 
+/* Returns P dA, where P A = L U. */
+static Instruction *permuted_tangent(Linear *l, Instruction *x) {
+  Instruction *t = tangent_of(l, x->operands[0]);
+  int rank = t->shape->rank;
+  Instruction *order = row_order(l, result(l, x, 1), matrix_rows(t));
+  const Shape *places = shape_with_type(l->arena, t->shape, S32);
+  return take_along(l, t, matrix_of_rows(l, order, places), rank - 2);
+}
+
 /* P A = L U. With more columns than rows, A = (A1, A2) and U = (U1, U2), dU2 = L^-1 (P dA2 - dL U2). */
 static void linearize_getrf(Linear *l, Instruction *x) {
-  Instruction *factors = result(l, x, 0), *t = tangent_of(l, x->operands[0]);
-  int rank = factors->shape->rank;
+  Instruction *factors = result(l, x, 0), *t = permuted_tangent(l, x);
   int64_t rows = matrix_rows(t), columns = matrix_columns(t), k = min_i64(rows, columns);
-  Instruction *order = row_order(l, result(l, x, 1), rows);
-  const Shape *places = shape_with_type(l->arena, factors->shape, S32);
-  t = take_along(l, t, matrix_of_rows(l, order, places), rank - 2);
   Instruction *lower = matrix_unit_lower(l, factors, k);
   Instruction *square = matrix_part(l, matrix_block(l, factors, k, 0, k), COMPARE_LE);
   LuTangents d = lu_tangents(l, lower, square, matrix_block(l, t, rows, 0, k));
@@ -105,6 +98,59 @@ static void linearize_getrf(Linear *l, Instruction *x) {
   set_tangent_leaf(l, x, 0,
                    make_binary(&l->m, HLO_ADD, matrix_padded(l, d.lower, rows, columns),
                                matrix_padded(l, d.upper, rows, columns)));
+}
+
+/* ---- Triangular solves ---- */
+
+static Attributes trsm_attributes(const Instruction *x) {
+  Attributes how;
+  attributes_init(&how);
+  int64_t op = letter(x, "trans_x", 'N');
+  how.left_side = letter(x, "side", 'L') == 'L';
+  how.lower = letter(x, "uplo", 'L') == 'L';
+  how.unit_diagonal = letter(x, "diag", 'N') == 'U';
+  how.transpose_a = op == 'T' ? TRANSPOSE : op == 'C' ? ADJOINT : NO_TRANSPOSE;
+  return how;
+}
+
+static const Instruction *without_reshapes(const Instruction *x) {
+  while (x->opcode == HLO_RESHAPE) x = x->operands[0];
+  return x;
+}
+
+/* Returns the LU factorization whose factors a matrix holds, perhaps with NaN instead where it failed; or NULL. */
+static Instruction *factorization(const Instruction *x) {
+  if (x->opcode == HLO_SELECT) x = x->operands[1];
+  if (x->opcode != HLO_GET_TUPLE_ELEMENT || x->a->tuple_index != 0) return NULL;
+  return lapack_call_name(x->operands[0]) == LAPACK_GETRF ? x->operands[0] : NULL;
+}
+
+/* Returns the solve with L, if x is U^-1 (L^-1 b) with the factors of one factorization; or NULL. */
+static const Instruction *solve_before(const Instruction *x, const Attributes *how) {
+  const Instruction *first = without_reshapes(x->operands[1]);
+  if (!factorization(x->operands[0]) || lapack_call_name(first) != LAPACK_TRSM) return NULL;
+  Attributes before = trsm_attributes(first);
+  bool is_upper = how->left_side && !how->lower && !how->unit_diagonal && !how->transpose_a;
+  bool is_lower =
+      before.left_side && before.lower && before.unit_diagonal && !before.transpose_a;
+  bool same = first->operands[0] == x->operands[0] && shape_same_dims(first->shape, x->shape);
+  return is_upper && is_lower && same ? first : NULL;
+}
+
+/* L U X = B and P A = L U: dX = U^-1 L^-1 (dB - P dA X), which needs no slopes of the factors. */
+static void linearize_trsm(Linear *l, Instruction *x) {
+  Attributes how = trsm_attributes(x);
+  Instruction *a = x->operands[0], *b = x->operands[1];
+  Instruction *ta = tangent_of(l, a), *tb = tangent_of(l, b);
+  const Instruction *first = ta ? solve_before(x, &how) : NULL;
+  if (first) {
+    Instruction *change = matrix_product(l, permuted_tangent(l, factorization(a)), x);
+    tb = tangent_of(l, first->operands[1]);
+    tb = tb ? make_binary(&l->m, HLO_SUBTRACT, tb, change) : make_unary(&l->m, HLO_NEGATE, change);
+    tb = matrix_solve(l, a, tb, true, true, true, NO_TRANSPOSE);
+    ta = NULL;
+  }
+  set_tangent(l, x, solve_tangent(l, x, a, ta, tb, &how));
 }
 
 /* ---- Eigenvalues of hermitian matrices ---- */

@@ -153,7 +153,15 @@ static void gather_windows(Line line) {
   }
 }
 
-/* Gathers single elements by one 32-bit index: a table lookup. */
+/* A point of three floats, or a row of four. */
+typedef struct Words3 {
+  uint32_t words[3];
+} Words3;
+typedef struct Words4 {
+  uint32_t words[4];
+} Words4;
+
+/* Gathers single elements or short rows by one 32-bit index: a table lookup. */
 #define LOOK_UP(type)                                                           \
   static void look_up_##type(Line line) {                                       \
     const Component c = line.plan->components[0];                               \
@@ -177,6 +185,8 @@ LOOK_UP(uint8_t)
 LOOK_UP(uint16_t)
 LOOK_UP(uint32_t)
 LOOK_UP(uint64_t)
+LOOK_UP(Words3)
+LOOK_UP(Words4)
 
 static void gather_line(Line line) {
   const GatherPlan *plan = line.plan;
@@ -188,6 +198,8 @@ static void gather_line(Line line) {
   case 2: look_up_uint16_t(line); break;
   case 4: look_up_uint32_t(line); break;
   case 8: look_up_uint64_t(line); break;
+  case 12: look_up_Words3(line); break;
+  case 16: look_up_Words4(line); break;
   default: gather_windows(line);
   }
 }

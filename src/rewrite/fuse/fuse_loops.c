@@ -410,14 +410,11 @@ static bool has_producer(const Fuser *fuser, const Instruction *x) {
   return has;
 }
 
-/* Whether a gather looks numbers up in a small table: a codebook, which a product may compute (fuse_operands.c). */
-static bool is_lookup(const Fuser *fuser, const Instruction *x) {
-  /* Threshold MAX_TABLE: no path in tests: golden quantised has books of 16 and 256. */
-  enum { MAX_TABLE = 256 };
-  const Instruction *table = x->operands[0];
-  return table->shape->rank == 1 && shape_elements(table->shape) <= MAX_TABLE &&
-         shape_elements(x->operands[1]->shape) == shape_elements(x->shape) &&
-         has_producer(fuser, x);
+/* Whether a gather looks single numbers up. A loop computes their indices four at a time, and writes none. */
+static bool is_lookup(const Instruction *x) {
+  int64_t one = 1;
+  for (int i = 0; i < x->a->slice_sizes.count; i++) one *= x->a->slice_sizes.items[i];
+  return one == 1;
 }
 
 /* Whether an operand is an unpacked copy of an array in memory, which a loop need not make. */
@@ -440,7 +437,7 @@ static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
     return is_producer(fuser, x->operands[0]) || is_computed_in_parts(fuser, x->operands[0]);
   case HLO_CONCATENATE:
   case HLO_PAD: return has_producer(fuser, x);
-  case HLO_GATHER: return is_lookup(fuser, x);
+  case HLO_GATHER: return is_lookup(x);
   case HLO_CONSTANT:
   case HLO_COPY:
   case HLO_RESHAPE: return false;

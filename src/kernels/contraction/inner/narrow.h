@@ -33,7 +33,6 @@ typedef struct NarrowBlock {
   int scale_block;
   uint8_t flipped;    /* bits of bytes that are moved */
   const float *table; /* of numbers that are looked up: 16 values */
-  int sign;           /* of packed numbers: the value of the sign bit; 0: they are unsigned */
   uint8_t *sums;
   ptrdiff_t sums_stride;
   bool *misread; /* set if a number was; then the sums are wrong */
@@ -58,7 +57,10 @@ typedef struct NarrowLoops {
   Misread misread;
   /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
   void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
-  bool packed; /* they read packed numbers */
+  /* They read packed numbers, of which each 8 are in other places (narrow_part): by columns the vectors are, too; by depth
+  ** scales, zeros and sums. Sums that plain loops add are multiplied by scales in their own places. */
+  bool packed;
+  bool centered; /* zeros of plain loops are bytes: see narrow_center */
 } NarrowLoops;
 
 /* What happens to a number before it is multiplied by a vector. */
@@ -69,9 +71,18 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form);
 /* The same of packed numbers. Where none read these, returns the loops of bytes. */
 const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form);
 
+/* Moves numbers at even places before those at odd ones, in each 8 of `count`, and back. Both round `count` up. */
+void narrow_part(const float *from, int64_t count, float *to);
+void narrow_join(const float *from, int64_t count, float *to);
+
+/* Turns zeros of numbers of 4 bits, which are divided by `factor`, into what plain loops read: four equal bytes each; by depth,
+** bytes of those at even places among 16 columns, and 16 bytes after them those at odd ones. Returns false, and changes nothing,
+** if one is no byte. */
+bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth);
+
 /* Whether no integer of 9 bits needs to be rounded when it is multiplied by one of the scales. */
 bool narrow_scales_are_exact(const float *scales, int64_t count);
-/* Adds sums of plain loops by depth, each times the scale of its column. */
+/* Adds sums of loops by depth, each times the scale of its column; scales: NULL if they are multiplied by it. */
 void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums);
 
 /* Whether one of `count` bytes is misread. */
