@@ -9,7 +9,7 @@ import { boolean, copyList, isPlainObject, kind, string, unknownName } from '../
 import { coreOf } from '../objects/handle.mjs';
 import { isLiteral } from '../values/literal.mjs';
 import { isShape, Shape } from '../values/shape.mjs';
-import { ELEMENT_TYPES, meantType } from '../values/types.mjs';
+import { ELEMENT_TYPES, typeByOtherName } from '../values/types.mjs';
 import { isOp } from './op.mjs';
 
 const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
@@ -162,7 +162,7 @@ export const shape = kind('a shape, such as "f32[2,3]"', (value) =>
   typeof value === 'string' || isShape(value) ? Shape.of(value) : undefined, 'ShapeLike');
 export const elementType = kind('an element type, such as "f32"', (value, context) => {
   if (ELEMENT_TYPES.has(value)) return value;
-  const meant = meantType(value);
+  const meant = typeByOtherName(value);
   if (!meant) return undefined;
   const { operation, argument } = context;
   throw invalidArgument(operation, `${argument}: ${describe(value)} is no element type; ` +

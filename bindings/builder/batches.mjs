@@ -4,7 +4,7 @@ import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
 import { xla_module_batch } from '../base/calls.mjs';
 import { differentiate, maxTrips, parameterNumbers, wrt } from '../objects/gradients.mjs';
-import { meantBy } from '../objects/chosen_parameters.mjs';
+import { parametersByReference } from '../objects/chosen_parameters.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { isFloat } from '../values/shape.mjs';
@@ -58,7 +58,7 @@ function byParameter(given, parameters) {
   if (isPlainObject(given)) {
     const entries = parameters.map(() => null);
     for (const [name, value] of Object.entries(given)) {
-      for (const number of meantBy('vmap', 'in', parameters, name)) entries[number] = value;
+      for (const number of parametersByReference('vmap', 'in', parameters, name)) entries[number] = value;
     }
     return entries;
   }

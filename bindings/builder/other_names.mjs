@@ -12,7 +12,7 @@ export const OTHER_NAMES = {
 };
 
 /** Only what is clearly a misspelt method: other libraries look for `get`, `size` and `type`. */
-function meantBy(name, known) {
+function methodByOtherName(name, known) {
   if (Object.hasOwn(OTHER_NAMES, name)) return OTHER_NAMES[name];
   const near = name.length > 4 && suggestion(name, known);
   return near && distance(name, near) <= name.length / 4 ? near : undefined;
@@ -27,7 +27,7 @@ export function nameMissing(Class) {
   const prototype = new Proxy(Object.create(Object.getPrototypeOf(Class.prototype)), {
     get(target, name, receiver) {
       if (typeof name !== 'string' || name in target) return Reflect.get(target, name, receiver);
-      if (!meant.has(name)) meant.set(name, meantBy(name, Object.getOwnPropertyNames(Class.prototype)));
+      if (!meant.has(name)) meant.set(name, methodByOtherName(name, Object.getOwnPropertyNames(Class.prototype)));
       const near = meant.get(name);
       return near && guarded(() => { throw invalidArgument(name, `there is no ${name}; did you mean ${near}?`); }, name);
     },

@@ -56,7 +56,7 @@ export class Core {
    */
   static async create(threads, maxMemory, assets, fusedMultiplyAdd = 'auto') {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
-    if (!hasSharedMemory() && threads !== 0 && !globalThis.xlaWasmReloads) tellNoThreads(threads); // web/isolation.js
+    if (!hasSharedMemory() && threads !== 0 && !globalThis.xlaWasmReloads) warnOfNoThreads(threads); // web/isolation.js
     const build = wanted > 0 ? 'threads' : 'single';
     return Core.#begin(await instantiate(build, maxMemory, assets), build, wanted, fusedMultiplyAdd);
   }
@@ -386,7 +386,7 @@ const REPORT = 'This is a fault of xla-wasm; please report the program';
 let isTold = false;
 
 /** Says once, in the console, why there are no threads: as a warning if some were asked for. */
-function tellNoThreads(threads) {
+function warnOfNoThreads(threads) {
   if (isTold) return;
   isTold = true;
   console[threads ? 'warn' : 'info']('xla-wasm: no threads, as this page is not cross-origin isolated. Send the headers ' +

@@ -1,7 +1,7 @@
 /** Reads parts of a file: of bytes, a Blob, an address, in Node of a path. */
 import { invalidArgument, isXlaError, XlaError } from '../base/error.mjs';
 import { importNode } from './loader.mjs';
-import { contentOf, isOnDisk, isPath, whyNot } from './sources.mjs';
+import { contentOf, isOnDisk, isPath, systemReason } from './sources.mjs';
 
 /**
  * @typedef {object} Ranges
@@ -47,7 +47,7 @@ const rangesOfBlob = (blob) =>
 async function rangesOnDisk(address, operation) {
   const { open } = await importNode('fs/promises');
   const failed = (error) => (isXlaError(error) ? error
-    : new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${whyNot(error)}`, { cause: error }));
+    : new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${systemReason(error)}`, { cause: error }));
   try {
     const file = await open(isPath(address) ? address : new URL(address));
     const { size } = await file.stat();
@@ -71,7 +71,7 @@ async function rangesOnDisk(address, operation) {
 
 /** The first byte tells whether the server knows ranges, and how long the file is. */
 async function rangesOfServer(address, operation) {
-  const first = await ask(address, 'bytes=0-0', operation);
+  const first = await requestRange(address, 'bytes=0-0', operation);
   const size = Number(/\/(\d+)$/.exec(first.headers.get('content-range') ?? '')?.[1]);
   if (first.status !== 206 || !Number.isSafeInteger(size)) {
     return rangesOfBytes((await contentOf(first, { operation, isFile: true })).content);
@@ -81,14 +81,14 @@ async function rangesOfServer(address, operation) {
     size,
     async read(start, end) {
       if (start === end) return new Uint8Array(0);
-      const bytes = new Uint8Array(await (await ask(address, `bytes=${start}-${end - 1}`, operation)).arrayBuffer());
+      const bytes = new Uint8Array(await (await requestRange(address, `bytes=${start}-${end - 1}`, operation)).arrayBuffer());
       if (bytes.length === end - start) return bytes;
       throw new XlaError('DATA_LOSS', `${operation}: ${address}: ${end - start} bytes were asked for, ${bytes.length} came`);
     },
   };
 }
 
-async function ask(address, range, operation) {
+async function requestRange(address, range, operation) {
   try {
     const response = await fetch(address, { headers: { range } });
     if (response.ok) return response;

@@ -133,10 +133,10 @@ async function bytesAt(address, operation, onProgress) {
 const REASONS = { ENOENT: 'there is no such file', EISDIR: 'it is a directory', EACCES: 'no permission' };
 
 /** Why Node cannot read or write a file. */
-export const whyNot = ({ code, message }) => REASONS[code] ?? code ?? message;
+export const systemReason = ({ code, message }) => REASONS[code] ?? code ?? message;
 
 const cannotRead = (operation, address, error) => (isXlaError(error) ? error
-  : new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${whyNot(error)}`, { cause: error }));
+  : new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${systemReason(error)}`, { cause: error }));
 
 async function readFileAt(address, operation) {
   const { readFile } = await importNode('fs/promises');
@@ -341,7 +341,7 @@ export function refusal(bytes, name, operation = 'load') {
  * @param {Uint8Array} bytes
  * @param {string} operation the function
  */
-export function otherThanWeights(bytes, operation) {
+export function otherFormatAdvice(bytes, operation) {
   const found = OTHERS.find(([test]) => test(bytes));
   if (found) {
     const [reader] = /read\w+/.exec(found[2]) ?? [];

@@ -14,7 +14,7 @@ const path = (name) => name.replace(/[^A-Za-z0-9]+/g, '.').replace(/^\.+|\.+$/g,
  * @param {(parameter: any) => boolean} [fits] which of those with the prefix
  * @returns {number[]}
  */
-export function meantBy(operation, argument, parameters, reference, fits = () => true) {
+export function parametersByReference(operation, argument, parameters, reference, fits = () => true) {
   if (typeof reference === 'number') {
     if (parameters[reference]) return [reference];
     throw invalidArgument(operation, `${argument}: there is no parameter ${reference}; the program has ${parameters.length}`);

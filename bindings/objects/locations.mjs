@@ -4,7 +4,7 @@ const METADATA = /^ *(?:ROOT )?%?([^\s=]+) = .*?, metadata=\{((?:"(?:[^"\\]|\\.)
 const field = (text, name) => new RegExp(`(?:^| )${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|(\\d+))`).exec(text)?.slice(1).find(Boolean);
 
 /** @returns {Map<string, { opName?: string, source?: string }>} of a module's text: by instruction */
-export function placesOf(text) {
+export function locationsOf(text) {
   const places = new Map();
   for (const [, instruction, metadata] of text.matchAll(METADATA)) {
     const [opName, file, line] = ['op_name', 'source_file', 'source_line'].map((name) => field(metadata, name));
@@ -15,7 +15,7 @@ export function placesOf(text) {
 }
 
 /** @param {{ name: string }[]} events @param {string} text of the module as it was compiled */
-export function withPlaces(events, text) {
-  const places = placesOf(text);
+export function withLocations(events, text) {
+  const places = locationsOf(text);
   return places.size ? events.map((event) => ({ ...event, ...places.get(event.name) })) : events;
 }

@@ -4,7 +4,7 @@ import { MAX_NESTING, MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { checkOptions, copyList, kind } from '../base/options.mjs';
-import { ELEMENT_TYPES, meantType, perByte } from './types.mjs';
+import { ELEMENT_TYPES, typeByOtherName, perByte } from './types.mjs';
 
 /** The values that fill a layout's padding, by XLA's names. */
 const PADDING_VALUES = ['ZERO_PAD', 'ONE_PAD', 'LOWEST_PAD', 'HIGHEST_PAD', 'UNKNOWN_PAD'];
@@ -354,7 +354,7 @@ function shapeOf(shape, name) {
 }
 
 const noType = (problem, name) => {
-  const meant = meantType(name);
+  const meant = typeByOtherName(name);
   return meant ? `${problem}; did you mean ${meant}?` : problem;
 };
 
@@ -420,15 +420,15 @@ function checkSizes(operation, what, sizes) {
 function fail({ text, at }, problem) {
   const rest = text.slice(at, at + 20);
   const where = rest ? describe(rest) : 'the end';
-  const meant = meantShape(text);
+  const meant = shapeByOtherName(text);
   throw invalidArgument('shape', `${describe(text)}: ${where} ${problem}${meant ? `; did you mean ${meant}?` : ''}`);
 }
 
 /** The shape that a text in other words stands for: float32[2], tensor<2x3xf32>, f32(2,3), f32, (2, 3). */
-function meantShape(text) {
+function shapeByOtherName(text) {
   const [, sizes, name] = /^(?:tensor<)?((?:\d+x)*)([a-z]\w*)>?$/i.exec(text) ??
     /^()([a-z]\w*)\s*[[(][\d, ]*[\])]$/i.exec(text) ?? (/^\([\d, ]+\)$/.test(text) ? [text, '', 'f32'] : []);
-  const type = ELEMENT_TYPES.has(name) ? name : meantType(name);
+  const type = ELEMENT_TYPES.has(name) ? name : typeByOtherName(name);
   const numbers = (sizes || text.replace(name, '')).match(/\d+/g) ?? [];
   return type && text.length < 60 ? `${type}[${numbers}]` : undefined;
 }

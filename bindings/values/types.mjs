@@ -231,7 +231,7 @@ const ALIASES = {
  * undefined if that is unclear.
  * @param {unknown} name
  */
-export function meantType(name) {
+export function typeByOtherName(name) {
   if (typeof name !== 'string') return undefined;
   const lower = name.toLowerCase().replace(/_/g, '');
   const [, kind, bits] = /^(u?int|i|float|complex)(\d+)$/.exec(lower) ?? [];

@@ -68,7 +68,7 @@ export function needFloats(operation, argument, x) {
 }
 
 /** Repeats several operands to their common shape by NumPy's rule: aligned at the last dimension, 1 repeats. */
-export function together(operation, b, list) {
+export function broadcastTogether(operation, b, list) {
   const rank = Math.max(...list.map(({ shape }) => shape.rank));
   const sizes = Array.from({ length: rank }, (_, d) => {
     const at = list.map(({ shape }) => shape.dimensions[d - rank + shape.rank] ?? 1);

@@ -3,7 +3,7 @@
 
 #include "hlo/scalar/element.h"
 
-/* Threshold POSITIONS, MIDDLE: no path: positions of a float's exponent. */
+/* Threshold POSITIONS, MIDDLE: no path: the positions that values of one byte can have. */
 enum { POSITIONS = 259, MIDDLE = 129 };
 
 /* Returns the position of a one-byte element in the order, from -129 to 129. */
