@@ -1,4 +1,4 @@
-/** Programs for batches: client.vmap(), b.vmap(), and the Jacobians that are made with it. */
+/** Programs for batches: client.vmap() and b.vmap(); and Jacobians, which use them. */
 import { NO_BATCH } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
@@ -12,7 +12,7 @@ import { Shape } from '../values/shape.mjs';
 
 const isDimension = (value) => Number.isInteger(value) && Math.abs(value) < 2 ** 31;
 
-/** null is a value: no dimension. */
+/** Returns `in` and `out` as they were given: null means that there is no dimension. */
 function optionsOf(options) {
   if (!isPlainObject(options)) return options;
   const one = (value) => (value === null ? NO_BATCH : value);

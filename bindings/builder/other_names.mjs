@@ -1,9 +1,9 @@
-/** Names that operations have elsewhere, in numpy and TensorFlow; and the error of a method that does not exist. */
+/** Names that operations have in NumPy and TensorFlow; and the error of a method that does not exist. */
 import { guarded } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { distance, suggestion } from '../base/names.mjs';
 
-/** Of reductions, too: "sum" is spelled most like "sub". */
+/** Also of reductions, for which spelling alone would mislead: "sum" is nearest to "sub". */
 export const OTHER_NAMES = {
   sum: 'add', plus: 'add', total: 'add', prod: 'mul', product: 'mul', times: 'mul', multiply: 'mul', maximum: 'max', amax: 'max',
   minimum: 'min', amin: 'min', any: 'or', all: 'and', some: 'or', every: 'and',
@@ -11,7 +11,7 @@ export const OTHER_NAMES = {
   astype: 'convertElementType', concatenate: 'concatInDim', sigmoid: 'logistic',
 };
 
-/** Only what is clearly a misspelt method: other libraries look for `get`, `size` and `type`. */
+/** Suggests a method for a clear misspelling only, as other libraries look for `get`, `size` and `type` on any object. */
 function methodByOtherName(name, known) {
   if (Object.hasOwn(OTHER_NAMES, name)) return OTHER_NAMES[name];
   const near = name.length > 4 && suggestion(name, known);
@@ -19,8 +19,8 @@ function methodByOtherName(name, known) {
 }
 
 /**
- * Makes methods that do not exist name the one that is meant. A Proxy at the end of the prototypes answers for them:
- * a property that exists is found before it, as fast as without.
+ * Makes a missing method throw an error that names the right one. A Proxy at the end of the prototype chain does so;
+ * an existing property is found before it, at no cost.
  */
 export function nameMissing(Class) {
   const meant = new Map(); // by name

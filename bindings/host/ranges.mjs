@@ -6,12 +6,12 @@ import { contentOf, isOnDisk, isPath, systemReason } from './sources.mjs';
 /**
  * @typedef {object} Ranges
  * @property {number} size bytes of the file
- * @property {(start: number, end: number) => Promise<Uint8Array>} read fails with DATA_LOSS where the file is shorter
+ * @property {(start: number, end: number) => Promise<Uint8Array>} read fails with DATA_LOSS if the file is shorter
  * @property {() => Promise<void>} close
  */
 
 /**
- * Opens a file whose parts are read when they are asked for. A server that knows no ranges sends all of it at once.
+ * Opens a file for reading parts on demand. A server without range requests sends all of it at once.
  * @param {any} source bytes, a Blob, a Response, a URL; in Node also a path
  * @param {string} operation for errors
  * @returns {Promise<Ranges>}
@@ -69,7 +69,7 @@ async function rangesOnDisk(address, operation) {
   }
 }
 
-/** The first byte tells whether the server knows ranges, and how long the file is. */
+/** Requests the first byte: the answer tells whether the server supports ranges, and the size of the file. */
 async function rangesOfServer(address, operation) {
   const first = await requestRange(address, 'bytes=0-0', operation);
   const size = Number(/\/(\d+)$/.exec(first.headers.get('content-range') ?? '')?.[1]);

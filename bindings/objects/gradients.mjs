@@ -45,7 +45,7 @@ export function differentiate(module, operation, options) {
 }
 
 /**
- * The numbers of the parameters that are meant; by default all of floating-point or complex numbers.
+ * Returns the numbers of the referenced parameters; by default of all that hold floating-point or complex numbers.
  * @param {string} operation for errors
  * @param {readonly { name: string, shape: any }[]} parameters
  * @param {(number | string)[]} [references]

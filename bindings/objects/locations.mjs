@@ -1,9 +1,9 @@
-/** Adds the places in the source to the events of a profile. Loaded at the first profile. */
+/** Adds source locations to the events of a profile. Loaded at the first profile. */
 
 const METADATA = /^ *(?:ROOT )?%?([^\s=]+) = .*?, metadata=\{((?:"(?:[^"\\]|\\.)*"|[^"}])*)\}/gm;
 const field = (text, name) => new RegExp(`(?:^| )${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|(\\d+))`).exec(text)?.slice(1).find(Boolean);
 
-/** @returns {Map<string, { opName?: string, source?: string }>} of a module's text: by instruction */
+/** @returns {Map<string, { opName?: string, source?: string }>} the locations in a module's text, by instruction */
 export function locationsOf(text) {
   const places = new Map();
   for (const [, instruction, metadata] of text.matchAll(METADATA)) {
