@@ -137,7 +137,7 @@ const isImport = (error) => /dynamically imported module|Importing a module scri
 /** Names the argument that cannot be read, if there is one. */
 function unreadableMessage(error, args) {
   const number = args.findIndex((value) => isUnreadable(value));
-  if (number < 0) return isEngines(error) ? notTaken(args) : messageOf(error);
+  if (number < 0) return isEngines(error) ? misfitMessage(args) : messageOf(error);
   return `argument ${number + 1} cannot be read (${messageOf(error)}); it must be a value whose properties and elements ` +
     'can be read: no revoked Proxy, no getter that throws, and no array whose buffer was transferred or shortened';
 }
@@ -145,7 +145,7 @@ function unreadableMessage(error, args) {
 /** Whether the engine says what happened inside of the package, which is no help; it stays the cause. */
 const isEngines = (error) => error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
 const REMEDY = "objects of this package's classes must be made by it, and memory must not have been transferred away";
-const notTaken = (args) => (args.length ? `the arguments do not fit: got ${args.slice(0, MAX_DEPTH).map(describe).join(', ')}` : 'the object does not fit') + `; ${REMEDY}`;
+const misfitMessage = (args) => (args.length ? `the arguments do not fit: got ${args.slice(0, MAX_DEPTH).map(describe).join(', ')}` : 'the object does not fit') + `; ${REMEDY}`;
 
 const [MAX_DEPTH, MAX_KEYS] = [3, 100];
 const { values: valuesOf } = Object.getPrototypeOf(Uint8Array.prototype);

@@ -90,7 +90,7 @@ export function fromCall(error, call) {
 export const got = (value) => `got ${describe(value)}${typeof value?.then === 'function' ? '; await it' : ''}`;
 
 /** The error with the place in the text at the end of its message, where an uncaught one shows it. */
-export function withPlace(error) {
+export function withPosition(error) {
   if (!isXlaError(error) || !error.line || error.waiting) return error;
   const { code, message, operation, line, column, cause } = error;
   return new XlaError(code, `${message} (line ${line}, column ${column ?? 1})`, { operation, line, column, cause });

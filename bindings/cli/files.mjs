@@ -5,7 +5,7 @@ import { reasonOf } from '../base/error.mjs';
 import { distance } from '../base/names.mjs';
 import { readNpy, writeNpy } from '../formats/npy.mjs';
 import { readNpz, readSafetensors, writeNpz, writeSafetensors } from '../formats/weights.mjs';
-import { contentOf, whyNot } from '../host/sources.mjs';
+import { contentOf, systemReason } from '../host/sources.mjs';
 import { Literal, XlaError } from '../index.mjs';
 import { missing, pairArguments, sidesOf } from '../objects/named_arguments.mjs';
 import { nearest, tableOfNames } from '../objects/named_table.mjs';
@@ -23,7 +23,7 @@ export async function readInput(file) {
     return file === '-' ? await readStandardInput() : await readFile(file);
   } catch (error) {
     if (error instanceof XlaError) throw new UsageError(error.message.replace(/^load: /, ''));
-    throw new UsageError(`cannot read ${file}: ${whyNot(error)}`);
+    throw new UsageError(`cannot read ${file}: ${systemReason(error)}`);
   }
 }
 
@@ -74,7 +74,7 @@ export async function readModule(client, file, choices) {
 /* ---- Arguments ---- */
 
 /** Each device's number and coordinates, replica-major. */
-export function placesOf({ replicas, partitions }) {
+export function devicesOfMesh({ replicas, partitions }) {
   return Array.from({ length: replicas * partitions }, (_, device) => ({
     device, replica: Math.floor(device / partitions), partition: device % partitions,
   }));
@@ -92,7 +92,7 @@ export const placed = (text, place) => text.replace(/\{(replica|partition|device
 export async function argumentsOfDevices(inputs, parameters, counts, seed) {
   const lists = new Map();
   const all = [];
-  for (const place of placesOf(counts)) {
+  for (const place of devicesOfMesh(counts)) {
     const own = inputs.map((input) => placed(input, place));
     const key = JSON.stringify(own);
     if (!lists.has(key)) {
@@ -294,6 +294,6 @@ export async function writeOut(file, content) {
   try {
     await writeFile(file, content);
   } catch (error) {
-    throw new UsageError(`cannot write ${file}: ${error.code === 'ENOENT' ? 'there is no such folder' : whyNot(error)}`);
+    throw new UsageError(`cannot write ${file}: ${error.code === 'ENOENT' ? 'there is no such folder' : systemReason(error)}`);
   }
 }

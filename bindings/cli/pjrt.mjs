@@ -73,13 +73,13 @@ function python(folder) {
     child.on('error', (error) => reject(new UsageError(`--on pjrt needs Python with jax; ${program}: ${error.code}`)));
     child.on('close', (code) => {
       if (code === 0) return resolve();
-      return reject(new XlaError('INTERNAL', `pjrt: ${whatWasWrong(said) || `${program} ended with ${code}`}`));
+      return reject(new XlaError('INTERNAL', `pjrt: ${errorLine(said) || `${program} ended with ${code}`}`));
     });
   });
 }
 
 /** The line that names an error, of all that Python and XLA print; or the last one. */
-function whatWasWrong(said) {
+function errorLine(said) {
   const lines = said.trim().split('\n');
   return lines.findLast((line) => /\w(Error|Exception): |\b(Check failed|UNIMPLEMENTED|INTERNAL|INVALID_ARGUMENT): /.test(line)) ??
     lines.at(-1);

@@ -5,7 +5,7 @@
 import { invalidArgument, XlaError } from '../base/error.mjs';
 import { checkOptions, string } from '../base/options.mjs';
 import { rangesOf } from '../host/ranges.mjs';
-import { otherThanWeights } from '../host/sources.mjs';
+import { otherFormatAdvice } from '../host/sources.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, perByte } from '../values/types.mjs';
@@ -89,7 +89,7 @@ function readEntry(reader, fail) {
 /** Reads the header from the first bytes of a file. Throws Short where they end before it does. */
 function readHeader(bytes, fail) {
   const reader = new Reader(bytes);
-  if (reader.number('Uint32', 4) !== 0x46554747) throw fail(`this is ${otherThanWeights(bytes, 'openGguf') ?? 'no GGUF file'}`);
+  if (reader.number('Uint32', 4) !== 0x46554747) throw fail(`this is ${otherFormatAdvice(bytes, 'openGguf') ?? 'no GGUF file'}`);
   const version = reader.number('Uint32', 4);
   if (version !== 2 && version !== 3) {
     throw fail(version > 0xffff ? 'the file is big-endian, which is not read' : `GGUF version ${version} is not read; 2 and 3 are`);

@@ -133,7 +133,7 @@ function scan(c) {
 /* ---- Broadcasting as in NumPy ---- */
 
 /** Broadcasts both operands to their common sizes. */
-function together(c, operands) {
+function broadcastOperands(c, operands) {
   const rank = Math.max(...operands.map(({ shape }) => shape.rank));
   const places = operands.map(({ shape }, i) => {
     const given = c.has('broadcast_dimensions') && shape.rank < rank && i < 2;
@@ -168,7 +168,7 @@ const plain = {
 const broadcasting = Object.fromEntries(Object.values(BROADCASTING).join(' ').split(' ').map((name) => {
   const row = operations[`stablehlo.${name}`] ?? plain[`chlo.${name}`];
   return [`chlo.broadcast_${name}`, (c) => {
-    c.in = together(c, c.in);
+    c.in = broadcastOperands(c, c.in);
     return row(c);
   }];
 }));

@@ -106,7 +106,7 @@ function writeInteger(type, data, text, i) {
  * type's highest) and predicates that look random.
  * @param {'zeros' | 'random'} kind
  */
-export function madeUpElements(elementType, count, kind) {
+export function inventedElements(elementType, count, kind) {
   const { Array: Natural, lanes, limits, kind: numbers } = ELEMENT_TYPES.get(elementType);
   if (kind === 'zeros') return new Natural(lanes);
   const { write } = ELEMENT_TYPES.get(PARTS[elementType] ?? elementType);

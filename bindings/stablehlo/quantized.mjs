@@ -61,7 +61,7 @@ const realType = (type) =>
   (isQuantized(type) ? tensor(type.elementType.expressed, type.dimensions, type.bounds) : type);
 
 /** An operation on real values. */
-export function throughFloats(c, row) {
+export function throughRealTypes(c, row) {
   const { operation } = c;
   if (STORED.has(operation.name)) return row(c);
   const { b } = c;

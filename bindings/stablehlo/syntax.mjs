@@ -1,7 +1,7 @@
 /** Reads types and attributes of MLIR text. */
 import { XlaError } from '../base/error.mjs';
-import { meantType } from '../values/types.mjs';
-import { elementsOfBytes, elementsOfText, madeUpElements } from './elements.mjs';
+import { typeByOtherName } from '../values/types.mjs';
+import { elementsOfBytes, elementsOfText, inventedElements } from './elements.mjs';
 import { Dense, DenseArray, Dictionary, Float, Integer, Opaque, Struct, SymbolName, UNIT } from './ir.mjs';
 import { Lexer } from './lexer.mjs';
 import { COMPLEX, elementTypeOf, FOREIGN, foreignTensor, REAL, scalarType, storageType, tensor, typeText } from './types.mjs';
@@ -135,7 +135,7 @@ export class Syntax extends Lexer {
     const word = this.identifier('a type of elements');
     const elementType = this.#elementTypeNamed(word);
     if (elementType) return elementType;
-    const meant = meantType(word)?.replace(/^s(?=\d)/, 'i').replace(/^u(?=\d)/, 'ui').replace('pred', 'i1');
+    const meant = typeByOtherName(word)?.replace(/^s(?=\d)/, 'i').replace(/^u(?=\d)/, 'ui').replace('pred', 'i1');
     const { message } = this.fail(`there are no arrays of ${word}${meant ? `; did you mean ${meant}?` : ''}`, start);
     throw new XlaError('UNIMPLEMENTED', message, this.placeOf(start));
   }
@@ -477,7 +477,7 @@ export class Syntax extends Lexer {
   }
 
   #madeUp(type) {
-    const own = madeUpElements(storageType(type), type.dimensions.reduce((n, size) => n * size, 1), this.elided);
+    const own = inventedElements(storageType(type), type.dimensions.reduce((n, size) => n * size, 1), this.elided);
     return { own, splat: this.elided === 'zeros' };
   }
 

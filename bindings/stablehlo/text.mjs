@@ -16,10 +16,10 @@ function strayWord(word, attributes, bare) {
   const last = Object.keys(attributes).at(-1);
   const pairs = Object.keys(PAIRS);
   if (word !== 'x' || !Array.isArray(attributes[last])) return `"${word}" does not belong to ${bare}`;
-  return `${bare} has no ${last}; ${meantName(last, pairs)}`;
+  return `${bare} has no ${last}; ${nameAdvice(last, pairs)}`;
 }
 
-const meantName = (name, known) => {
+const nameAdvice = (name, known) => {
   const near = suggestion(name, known);
   return near ? `did you mean ${near}?` : `there are ${known.join(', ')}`;
 };

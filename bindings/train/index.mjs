@@ -3,7 +3,7 @@ import { atBoundary, callersFunction, guarded } from '../base/boundary.mjs';
 import { MAX_DEVICES } from '../base/constants.mjs';
 import { describe, got, invalidArgument, reasonOf, XlaError } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
-import { inWide } from '../builder/functions/axes.mjs';
+import { inAtLeastF32 } from '../builder/functions/axes.mjs';
 import { isOp } from '../builder/op.mjs';
 import { GRADIENT_OPTIONS, parameterNumbers } from '../objects/gradients.mjs';
 import { HloModule } from '../objects/module.mjs';
@@ -115,7 +115,7 @@ export const clipByNorm = guarded((b, gradients, norm) => {
   const sizes = list.map((gradient) => b.convertElementType(b.abs(gradient), type));
   const total = b.sqrt(sizes.map((size) => b.reduceAll(size.mul(size), 0, 'add')).reduce((sum, one) => sum.add(one)));
   const scale = b.min(b.div(b.constantR0(norm, type), b.max(total, 1e-30)), 1);
-  return list.map((gradient) => inWide(b, gradient, (wide) => wide.mul(b.convertElementType(scale, wide.shape.elementType))));
+  return list.map((gradient) => inAtLeastF32(b, gradient, (wide) => wide.mul(b.convertElementType(scale, wide.shape.elementType))));
 }, 'clipByNorm');
 
 const { wrt, of, maxTrips } = GRADIENT_OPTIONS;
@@ -211,7 +211,7 @@ function buildStep(client, gradient, { parameters, results, weights, rest }, { o
 /** The averages over the replicas. The count of replicas is a sum too, since compile() chooses it. */
 function averages(b, values) {
   const count = b.crossReplicaSum(b.constant(1, 'f32[]'));
-  return values.map((value) => inWide(b, b.crossReplicaSum(value), (wide) =>
+  return values.map((value) => inAtLeastF32(b, b.crossReplicaSum(value), (wide) =>
     wide.div(b.convertElementType(count, wide.shape.elementType))));
 }
 

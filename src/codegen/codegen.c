@@ -133,7 +133,7 @@ bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows) {
   Arena *arena = arena_new();
   LoopPlan plan;
   bool is = fused->root->opcode != HLO_SCATTER && codegen_work(fusion).units % rows == 0 &&
-            loop_plan_fusion(&plan, arena, fused) && !plan.places;
+            loop_plan_fusion(&plan, arena, fused) && !plan.addresses;
   for (int i = 0; i < fusion->operand_count && is; i++) {
     by_rows[i] = shape_elements(fusion->operands[i]->shape) % rows == 0;
   }

@@ -80,9 +80,9 @@ static void state_mesh(Module *module, Mesh mesh) {
 typedef enum Stage {
   STAGE_REWRITES,
   STAGE_THUNKS,
-  STAGE_JOINS,
+  STAGE_IN_PLACE,
   STAGE_ROWS,
-  STAGE_PLACES,
+  STAGE_BUFFERS,
   STAGE_ROW_GROUPS,
   STAGE_REGIONS,
   STAGE_CODE,
@@ -108,9 +108,9 @@ struct Compilation {
 static const char *const stage_names[] = {
     [STAGE_REWRITES] = "rewrites",
     [STAGE_THUNKS] = "thunks",
-    [STAGE_JOINS] = "donations",
+    [STAGE_IN_PLACE] = "donations",
     [STAGE_ROWS] = "memory",
-    [STAGE_PLACES] = "memory",
+    [STAGE_BUFFERS] = "memory",
     [STAGE_ROW_GROUPS] = "memory",
     [STAGE_REGIONS] = "states",
     [STAGE_CODE] = "code",
@@ -144,14 +144,14 @@ static Stage begin_thunks(Compilation *c) {
 static Stage make_thunks(Compilation *c) {
   if (!c->maker) return begin_thunks(c);
   if (thunks_step(c->maker)) return STAGE_THUNKS;
-  return thunks_end(c->maker, &c->buffers, &c->error) ? STAGE_JOINS : STAGE_FAILED;
+  return thunks_end(c->maker, &c->buffers, &c->error) ? STAGE_IN_PLACE : STAGE_FAILED;
 }
 
 static Stage join(Compilation *c) {
   if (!c->options.keep_operands) {
     step_begin("", "in-place");
     join_buffers(c->program);
-    step_begin("", stage_names[STAGE_JOINS]);
+    step_begin("", stage_names[STAGE_IN_PLACE]);
   }
   find_donors(c->program, c->buffers.items, c->buffers.count);
   return STAGE_ROWS;
@@ -166,10 +166,10 @@ static bool begin_row_groups(const Compilation *c) {
 
 static Stage find_rows(Compilation *c) {
   if (begin_row_groups(c)) plan_row_groups(c->program, c->options.small_chunks);
-  return STAGE_PLACES;
+  return STAGE_BUFFERS;
 }
 
-static Stage find_places(Compilation *c) {
+static Stage plan_buffers(Compilation *c) {
   buffer_plan(c->program, c->buffers.items, c->buffers.count);
 #ifdef XLA_CHECKS
   plan_check(c->program, c->buffers.items, c->buffers.count, c->buffers.results);
@@ -203,9 +203,9 @@ static Stage next_stage(Compilation *c) {
   switch (c->stage) {
   case STAGE_REWRITES: return rewrite(c);
   case STAGE_THUNKS: return make_thunks(c);
-  case STAGE_JOINS: return join(c);
+  case STAGE_IN_PLACE: return join(c);
   case STAGE_ROWS: return find_rows(c);
-  case STAGE_PLACES: return find_places(c);
+  case STAGE_BUFFERS: return plan_buffers(c);
   case STAGE_ROW_GROUPS: return make_row_groups(c);
   case STAGE_REGIONS: return make_regions(c);
   case STAGE_CODE:

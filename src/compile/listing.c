@@ -83,8 +83,8 @@ static void print_sequence(StrBuf *out, const Program *program, const ThunkSeque
   }
 }
 
-static void print_place(StrBuf *out, const Program *program, const char *name,
-                        const LogicalBuffer *buffer, bool works) {
+static void print_span(StrBuf *out, const Program *program, const char *name,
+                       const LogicalBuffer *buffer, bool works) {
   if (!buffer || buffer->slot == SLOT_NONE) return;
   strbuf_append(out, works ? "+" : "");
   strbuf_append(out, name);
@@ -99,12 +99,12 @@ static void print_memory(StrBuf *out, const Program *program, const ThunkSequenc
     const char *name = thunk->instruction->name;
     for (int j = 0; j < thunk->operand_count; j++) {
       const LogicalBuffer *operand = thunk->operands[j];
-      if (operand->slot != SLOT_ARENA) print_place(out, program, "-", operand, false);
+      if (operand->slot != SLOT_ARENA) print_span(out, program, "-", operand, false);
     }
     for (int j = 0; j < thunk->result_count; j++) {
-      print_place(out, program, name, thunk->results[j], false);
+      print_span(out, program, name, thunk->results[j], false);
     }
-    if (thunk->kind == THUNK_KERNEL) print_place(out, program, name, thunk->scratch, true);
+    if (thunk->kind == THUNK_KERNEL) print_span(out, program, name, thunk->scratch, true);
     if (thunk_has_steps(thunk)) print_memory(out, program, thunk->steps);
     if (thunk->kind == THUNK_WHILE) {
       print_memory(out, program, thunk->condition);
@@ -121,7 +121,7 @@ void program_print_memory(const Program *program, StrBuf *out) {
 }
 
 void program_print_thunks(const Program *program, StrBuf *out) {
-  strbuf_printf(out, "arena of %lld bytes per replica\n",
+  strbuf_printf(out, "arena of %lld bytes per device\n",
                 (long long)program_memory(program).temporaries);
   print_sequence(out, program, &program->entry, 0);
 }

@@ -1,6 +1,6 @@
 /*
 ** Program: the result of compiling a module. It holds the optimised module and a list of thunks, the steps
-** that a replica takes in order. A thunk is one of: a call of generated code, of a library kernel or of the
+** that a device takes in order. A thunk is one of: a call of generated code, of a library kernel or of the
 ** evaluator on one instruction; a copy; a loop or branch over more thunks; a collective; a call of the host.
 **
 ** The stage takes a Module and a Mesh, and returns a Program. compile.c lists its steps. Invariant: each value
@@ -37,12 +37,12 @@ typedef struct LogicalBuffer {
   int first, last; /* its live range: the times of definition and last use, counted in thunks */
   int slot;        /* SLOT_NONE: no memory (tokens) */
   int64_t offset;
-  struct LogicalBuffer *same; /* the buffer whose memory it shares; NULL: it has its own */
-  const Instruction *definer; /* of temporaries */
-  bool unwritten;             /* no thunk writes it: the data of a send or recv until it is done */
-  int loop, place;            /* the while whose state it is in, and its position there; 0: none */
-  int result_of;              /* the while whose new state it is part of; 0: none */
-  bool of_branches;           /* a conditional's result: each branch copies its own there */
+  struct LogicalBuffer *alias_of; /* the buffer whose memory it shares; NULL: it has its own */
+  const Instruction *definer;     /* of temporaries */
+  bool unwritten;        /* no thunk writes it: the data of a send or recv until it is done */
+  int loop, state_index; /* the while whose state it is in, and its index there; 0: none */
+  int result_of;         /* the while whose new state it is part of; 0: none */
+  bool of_branches;      /* a conditional's result: each branch copies its own there */
   /* Of a loop's state: its initial value, and the time at which that is copied there. */
   const struct LogicalBuffer *copied_from;
   int copied_at;
@@ -151,7 +151,7 @@ typedef struct Program {
   Loan *loans;
   int64_t list_bytes, constant_bytes, code_bytes; /* list: the regions', after the arena */
   bool is_quick; /* few short steps that wait for no device: it may start on the caller's thread */
-  int depth;     /* of nested sequences: the number of frames that a replica needs */
+  int depth;     /* of nested sequences: the number of frames that a device needs */
   int fusion_count; /* that want generated code */
   FusionFunction *fusions;
   int region_count;

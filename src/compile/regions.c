@@ -1,6 +1,6 @@
 /*
 ** Joins thunks into regions (codegen/regions/region.h). A region is a run, as long as possible, of steps too small to
-** share (one chunk each), and of loops and branches of such steps. Steps that a replica may have to wait for
+** share (one chunk each), and of loops and branches of such steps. Steps that a device may have to wait for
 ** stay thunks.
 */
 #include "compile/regions.h"
@@ -25,10 +25,10 @@ enum {
 typedef struct Former {
   Program *program;
   Arena *arena;
-  int capacity;    /* of the program's regions */
-  int most_places; /* of a call */
-  int loops;       /* of the present region */
-  bool evaluates;  /* the present region applies computations in the evaluator */
+  int capacity;   /* of the program's regions */
+  int max_slices; /* of a call */
+  int loops;      /* of the present region */
+  bool evaluates; /* the present region applies computations in the evaluator */
 } Former;
 
 /* ---- Thunks that may be part of a region ---- */
@@ -125,10 +125,10 @@ static int sequence_steps(const Former *former, const ThunkSequence *sequence) {
 
 /* ---- From thunks to steps ---- */
 
-static void set_places(Former *former, RegionStep *step, const Thunk *thunk) {
-  step->places = region_places(former->arena, thunk);
-  step->place_count = thunk->operand_count + thunk->result_count;
-  if (step->place_count > former->most_places) former->most_places = step->place_count;
+static void set_slices(Former *former, RegionStep *step, const Thunk *thunk) {
+  step->slices = region_slices(former->arena, thunk);
+  step->slice_count = thunk->operand_count + thunk->result_count;
+  if (step->slice_count > former->max_slices) former->max_slices = step->slice_count;
 }
 
 static RegionSteps steps_of(Former *former, const ThunkSequence *sequence);
@@ -145,15 +145,15 @@ static void make_loop(Former *former, RegionStep *step, const Thunk *thunk) {
   step->function = thunk->function;
   step->units = thunk->work.units;
   step->cost = 5 + thunk_bytes(thunk) / 4;
-  set_places(former, step, thunk);
+  set_slices(former, step, thunk);
 }
 
 static void make_while(Former *former, RegionStep *step, const Thunk *thunk) {
-  Place *predicate = ARENA_NEW(former->arena, Place);
-  *predicate = region_place(thunk->predicate);
+  BufferSlice *predicate = ARENA_NEW(former->arena, BufferSlice);
+  *predicate = region_slice(thunk->predicate);
   step->kind = REGION_WHILE;
-  step->places = predicate;
-  step->place_count = 1;
+  step->slices = predicate;
+  step->slice_count = 1;
   former->loops++;
   step->condition = steps_of(former, thunk->condition);
   step->body = steps_of(former, thunk->body);
@@ -165,7 +165,7 @@ static void make_conditional(Former *former, RegionStep *step, const Thunk *thun
   step->branches = ARENA_ARRAY(former->arena, RegionSteps, thunk->branch_count);
   step->branch_count = thunk->branch_count;
   step->predicated = thunk->instruction->operands[0]->shape->type == PRED;
-  set_places(former, step, thunk);
+  set_slices(former, step, thunk);
   for (int b = 0; b < thunk->branch_count; b++) {
     step->branches[b] = steps_of(former, &thunk->branches[b]);
     int64_t cost = total_cost(&step->branches[b]);
@@ -187,8 +187,8 @@ static void make_step(Former *former, RegionStep *step, const Thunk *thunk) {
     step->call = thunk;
     former->evaluates |=
         thunk->kind == THUNK_EVAL && instruction_called(thunk->instruction, NULL) > 0;
-    step->places = region_places(former->arena, thunk);
-    step->place_count = thunk->operand_count + thunk->result_count;
+    step->slices = region_slices(former->arena, thunk);
+    step->slice_count = thunk->operand_count + thunk->result_count;
     step->cost = 500 + thunk_bytes(thunk);
   }
   step->end_loop = former->loops + 1;
@@ -322,9 +322,9 @@ void compile_regions(Program *program, bool wanted) {
   program->is_quick = is_quick(&former, &program->entry);
   if (wanted) form(&former, &program->entry);
   if (!program->region_count) return;
-  Place list = {.slot = SLOT_ARENA, .offset = program->arena_bytes};
+  BufferSlice list = {.slot = SLOT_ARENA, .offset = program->arena_bytes};
   if (program->loan_count)
-    list = (Place){.slot = program->slot_count++}; /* each run sets its address */
+    list = (BufferSlice){.slot = program->slot_count++}; /* each run sets its address */
   for (int i = 0; i < program->region_count; i++) program->regions[i].list = list;
-  program->list_bytes = (4 * former.most_places + 63) & -64;
+  program->list_bytes = (4 * former.max_slices + 63) & -64;
 }

@@ -56,14 +56,14 @@ static Packed pack_input(const Literal *lhs, PrimitiveType type, Arena *arena) {
   return packed_from(&walk, lhs, type, arena);
 }
 
-static void place_window(Placed *placed, const Instruction *instruction, const Shape *lhs,
+static void place_window(PlacedWindow *placed, const Instruction *instruction, const Shape *lhs,
                          const int64_t *strides, const Shape *out, Arena *arena) {
   const ConvDims *dims = &instruction->a->conv_dims;
   placed->rank = 0;
   for (int s = 0; s < dims->spatial; s++) {
-    int64_t d = dims->input_spatial[s], places = out->dims[dims->output_spatial[s]];
+    int64_t d = dims->input_spatial[s], outputs = out->dims[dims->output_spatial[s]];
     const WindowDimension *window = &instruction->a->window.items[s];
-    placed_add(placed, window, lhs->dims[d], strides[d], places, arena);
+    placed_add(placed, window, lhs->dims[d], strides[d], outputs, arena);
   }
 }
 
@@ -89,13 +89,13 @@ bool eval_convolution(const Instruction *instruction, Literal *const *operands, 
   int64_t group_stride = a->batch_group_count > 1 ? batches * lhs_strides[dims->input_batch]
                                                   : c.inputs * c.feature_stride;
   int64_t row_stride = out_strides[dims->output_feature];
-  Placed placed;
+  PlacedWindow placed;
   place_window(&placed, instruction, lhs, lhs_strides, out, context->arena);
   for (int64_t b = 0; b < batches; b++) {
     do {
       int64_t at = b * out_strides[dims->output_batch];
       for (int s = 0; s < dims->spatial; s++) {
-        at += placed.place[s] * out_strides[dims->output_spatial[s]];
+        at += placed.output[s] * out_strides[dims->output_spatial[s]];
       }
       for (int64_t g = 0; g < groups; g++) {
         c.row = g * c.outputs;

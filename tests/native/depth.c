@@ -208,7 +208,7 @@ static void evaluate(const Deep *deep, const Module *module) {
   }
   if (!eval_computation(module->entry, arguments, &context) &&
       error.code != STATUS_RESOURCE_EXHAUSTED && error.code != STATUS_UNIMPLEMENTED &&
-      error.code != STATUS_FAILED_PRECONDITION /* it needs other replicas or the host */) {
+      error.code != STATUS_FAILED_PRECONDITION /* it needs other devices or the host */) {
     fail(deep, "is not evaluated: ", error.message);
   }
   arena_free(arena);

@@ -33,7 +33,7 @@ typedef struct NodeState {
   int value[MAX_PARTS]; /* locals that hold it, or NO_LOCAL */
   bool kept;            /* in a local, as it has more than one user */
   bool loaded_first;    /* a leaf that outputs may lie on: overwrite.c */
-  int pointer; /* leaves: the local with the address, or with iota's value (i64 if has_wide_counter) */
+  int pointer; /* leaves: the local with the address, or with iota's value (i64 if has_64_bit_counter) */
   int64_t at; /* of leaves in cells: the byte offset from their array's start */
 } NodeState;
 
@@ -59,8 +59,8 @@ struct Emitter {
   int starts[MAX_STARTS]; /* locals with the plan's starts */
   const OutputRange *outputs_of; /* by node id; of a loop with several results, else NULL */
   int *bases; /* locals with the addresses of those buffers that the kernel uses */
-  const Place
-      *places; /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
+  const BufferSlice
+      *slices; /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
   const Cells *cells; /* in a region: the memory that locals replace; else NULL */
   int64_t *stored_at; /* by result in cells: the byte offset of the next element to store */
   int tail;           /* if not 0: the number of live lanes, where all operands are in cells */

@@ -68,7 +68,7 @@ typedef struct Note {
   Instruction **cotangents; /* the same */
   Transposition *transpose; /* instead of the opcode's */
   const void *data;         /* for that */
-  int region, place;        /* see selects.c */
+  int region, position;     /* see selects.c */
   enum { POLE_UNKNOWN, NO_POLE, HAS_POLE } pole; /* of the slope of an element-wise instruction */
   bool guarded; /* a product of a cotangent 0 with this instruction's slope is 0 */
 } Note;
@@ -215,11 +215,12 @@ Replacement replace_call, replace_conditional, replace_while, replace_sort, repl
     replace_reduce_window, replace_custom_call, replace_recomputed;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,
     transpose_divide, transpose_select, transpose_convert, transpose_real, transpose_imag,
-    transpose_complex, transpose_same, transpose_broadcast, transpose_reshape, transpose_transpose,
-    transpose_slice, transpose_pad, transpose_concatenate, transpose_reduce, transpose_element,
-    transpose_dynamic_slice, transpose_dynamic_update_slice, transpose_gather, transpose_scatter,
-    transpose_dot, transpose_convolution, transpose_reduce_window, transpose_select_and_scatter,
-    transpose_fft, transpose_triangular_solve, transpose_collective, transpose_all_gather,
-    transpose_reduce_scatter, transpose_collective_permute, transpose_collective_broadcast;
+    transpose_complex, transpose_self_adjoint, transpose_broadcast, transpose_reshape,
+    transpose_transpose, transpose_slice, transpose_pad, transpose_concatenate, transpose_reduce,
+    transpose_element, transpose_dynamic_slice, transpose_dynamic_update_slice, transpose_gather,
+    transpose_scatter, transpose_dot, transpose_convolution, transpose_reduce_window,
+    transpose_select_and_scatter, transpose_fft, transpose_triangular_solve, transpose_collective,
+    transpose_all_gather, transpose_reduce_scatter, transpose_collective_permute,
+    transpose_collective_broadcast;
 
 #endif

@@ -43,7 +43,7 @@ static const Instruction *operand_of(const Instruction *x, Opcode opcode) {
 static bool is_same(const Instruction *x, const Instruction *y) {
   if (x == y) return true;
   return x->opcode == HLO_BROADCAST && y->opcode == HLO_BROADCAST &&
-         attributes_same(HLO_BROADCAST, x->a, y->a) && is_same(x->operands[0], y->operands[0]);
+         attributes_equal(HLO_BROADCAST, x->a, y->a) && is_same(x->operands[0], y->operands[0]);
 }
 
 /* Returns the operand of a product with a number, multiplies `value` by the number, and sets `factor` to it. Returns x if
@@ -174,7 +174,7 @@ static bool implies_zero(const Instruction *p, bool value, const Instruction *x,
   }
   if (p->opcode == HLO_NOT) return implies_zero(p->operands[0], !value, x, budget);
   if (p->opcode == HLO_BROADCAST && x->opcode == HLO_BROADCAST &&
-      attributes_same(HLO_BROADCAST, p->a, x->a)) {
+      attributes_equal(HLO_BROADCAST, p->a, x->a)) {
     return implies_zero(p->operands[0], value, x->operands[0], budget);
   }
   return p->opcode == HLO_COMPARE && p->a->direction == (value ? COMPARE_EQ : COMPARE_NE) &&

@@ -25,7 +25,7 @@ enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
 typedef struct Region {
   Linear *l;
   int number; /* of the region, from 1; notes say to which one an instruction was added last */
-  Instruction **items; /* operands before their users; the place is in the note, too */
+  Instruction **items; /* operands before their users; the position is in the note, too */
   int count, capacity;
   Instruction *leaves[MAX_LEAVES]; /* the tangents that come in */
   int leaf_count;
@@ -129,13 +129,13 @@ static void region_add(Region *r, Instruction *x) {
   if (++r->visited > MAX_REGION) return;
   note_of(r->l, x)->region = r->number;
   if (!is_inside(r->l, x)) {
-    note_of(r->l, x)->place = -1;
+    note_of(r->l, x)->position = -1;
     if (r->leaf_count < MAX_LEAVES) r->leaves[r->leaf_count] = x;
     r->leaf_count++;
     return;
   }
   for (int k = 0; k < x->operand_count; k++) region_add(r, x->operands[k]);
-  note_of(r->l, x)->place = r->count;
+  note_of(r->l, x)->position = r->count;
   ARENA_PUSH(r->l->arena, r->items, r->count, r->capacity, x);
   r->may_be_infinite |= has_pole(r->l, x);
 }
@@ -171,8 +171,8 @@ static void add_by_slope(const Region *r, Instruction *leaf, Instruction *ct) {
     Instruction *of[3] = {0};
     for (int k = 0; k < x->operand_count; k++) {
       if (!is_linear(l, x->operands[k])) continue;
-      int place = note_of(l, x->operands[k])->place;
-      of[k] = place >= 0 ? slopes[place] : x->operands[k] == leaf ? one : NULL;
+      int position = note_of(l, x->operands[k])->position;
+      of[k] = position >= 0 ? slopes[position] : x->operands[k] == leaf ? one : NULL;
     }
     slopes[i] = combine(l, x, of, one);
   }

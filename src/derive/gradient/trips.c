@@ -191,7 +191,7 @@ static bool same_value(const Body *b, const Instruction *x, const Body *c, const
     size_t bytes = (size_t)shape_bytes(x->shape);
     return x->literal && y->literal && !memcmp(x->literal->data, y->literal->data, bytes);
   }
-  bool same = has_value_here(x) && attributes_same(x->opcode, x->a, y->a);
+  bool same = has_value_here(x) && attributes_equal(x->opcode, x->a, y->a);
   for (int k = 0; k < x->operand_count && same; k++) {
     same = same_value(b, x->operands[k], c, y->operands[k], budget);
   }

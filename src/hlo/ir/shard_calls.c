@@ -260,22 +260,22 @@ static int64_t number_at(const Digits *digits, int64_t position, int64_t *rest) 
   return number;
 }
 
-/* Assigns every device of the grid its place. Returns false if digits overlap. */
+/* Assigns every device of the grid its index. Returns false if digits overlap. */
 static bool fill(Arena *arena, const GridSharding *s, Placement *out, int64_t *device) {
   int64_t held = out->addends;
   for (int d = 0; d < out->rank; d++) held *= out->blocks[d];
   int64_t *numbers = ARENA_ARRAY(arena, int64_t, s->positions), rests = 0;
   for (int64_t i = 0; i < s->positions; i++) numbers[i] = device[i] = -1;
   for (int64_t position = 0; position < s->positions; position++) {
-    int64_t rest = position, place = number_at(&s->addends, position, &rest);
+    int64_t rest = position, index = number_at(&s->addends, position, &rest);
     for (int d = 0; d < out->rank; d++) {
-      place = place * out->blocks[d] + number_at(&s->dimensions[d], position, &rest);
+      index = index * out->blocks[d] + number_at(&s->dimensions[d], position, &rest);
     }
     if (rest < 0) return false;
     if (numbers[rest] < 0) numbers[rest] = rests++;
-    place += numbers[rest] * held;
-    if (place >= s->positions || device[place] >= 0) return false;
-    device[place] = s->devices ? s->devices[position] : position;
+    index += numbers[rest] * held;
+    if (index >= s->positions || device[index] >= 0) return false;
+    device[index] = s->devices ? s->devices[position] : position;
   }
   return true;
 }
@@ -297,8 +297,8 @@ static bool check_sizes(Reader *reader, const int64_t *blocks, const Shape *whol
   return true;
 }
 
-static const Placement *place(Reader *reader, const GridSharding *s, const Shape *whole,
-                              const Shape *shard) {
+static const Placement *placement_of(Reader *reader, const GridSharding *s, const Shape *whole,
+                                     const Shape *shard) {
   if (s->rank >= 0 && s->rank != whole->rank) {
     reader_fail(reader, "a sharding of rank %d for %s", s->rank, shape_str(reader->arena, whole));
     return NULL;
@@ -341,7 +341,7 @@ static const Placement *place_operand(Reader *reader, const Instruction *call, S
     return NULL;
   }
   bool takes = kind == TAKES_SHARDS;
-  return place(reader, sharding, takes ? operand : result, takes ? result : operand);
+  return placement_of(reader, sharding, takes ? operand : result, takes ? result : operand);
 }
 
 bool read_shard_call(Reader *reader, const Instruction *call, int64_t partitions,

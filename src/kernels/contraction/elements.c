@@ -102,16 +102,16 @@ Loader operand_loader(const Contraction *c, const Arithmetic *arithmetic, Operan
 
 /* ---- Strides ---- */
 
-#define FOR_WIDTHS(MOVE)             \
-  switch (bytes) {                   \
-  case 1: MOVE(uint8_t); break;      \
-  case 2: MOVE(uint16_t); break;     \
-  case 4: MOVE(uint32_t); break;     \
-  case 8: MOVE(uint64_t); break;     \
-  default: MOVE(struct Wide); break; \
+#define FOR_WIDTHS(MOVE)                \
+  switch (bytes) {                      \
+  case 1: MOVE(uint8_t); break;         \
+  case 2: MOVE(uint16_t); break;        \
+  case 4: MOVE(uint32_t); break;        \
+  case 8: MOVE(uint64_t); break;        \
+  default: MOVE(struct Bytes16); break; \
   }
 
-struct Wide {
+struct Bytes16 {
   uint64_t words[2];
 };
 

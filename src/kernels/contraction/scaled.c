@@ -137,7 +137,7 @@ const Scaled *scaled_of(const Instruction *loop, Arena *arena) {
   LoopPlan plan;
   bool found = false;
   if (loop->shape->type == F32 && loop_plan_fusion(&plan, scratch, loop->a->calls) &&
-      !plan.places) {
+      !plan.addresses) {
     found = walk(scaled, &plan, plan.outputs[0], arena) && set_starts(scaled, &plan);
     scaled->rank = plan.rank;
     for (int k = 0; k < plan.rank; k++) scaled->sizes[k] = plan.sizes[k];

@@ -187,11 +187,11 @@ void tiles_pack(const Contraction *contraction, const ContractionPlan *plan,
 /* ---- Multiplying ---- */
 
 /* The memory of a tile's sums. bytes: of one sum. */
-typedef struct Place {
+typedef struct TileTarget {
   uint8_t *sums;
   const size_t *row, *column;
   size_t bytes;
-} Place;
+} TileTarget;
 
 /* The panels of one operand, `stride` bytes apart. */
 typedef struct Panels {
@@ -201,46 +201,47 @@ typedef struct Panels {
 
 /* Computes a panel of rows in a buffer: its columns are too few, or are not contiguous in the result. */
 static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_t *lhs,
-                           const uint8_t *rhs, const Place *place, int64_t rows, int64_t columns,
-                           Start start) {
+                           const uint8_t *rhs, const TileTarget *target, int64_t rows,
+                           int64_t columns, Start start) {
   _Alignas(16) uint8_t tile[MAX_PANEL_ROWS][PANEL_COLUMN_BYTES] = {{0}};
   void *out[MAX_PANEL_ROWS];
   for (int i = 0; i < MAX_PANEL_ROWS; i++) out[i] = tile[i];
   for (int64_t i = 0; i < rows && start == START_OUT; i++) {
     for (int64_t j = 0; j < columns; j++) {
-      memcpy(tile[i] + (size_t)j * place->bytes,
-             place->sums + (place->row[i] + place->column[j]) * place->bytes, place->bytes);
+      memcpy(tile[i] + (size_t)j * target->bytes,
+             target->sums + (target->row[i] + target->column[j]) * target->bytes, target->bytes);
     }
   }
   lanes_of(arithmetic->lanes)->tile(depth, lhs, 0, 1, rhs, out, start);
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t j = 0; j < columns; j++) {
-      memcpy(place->sums + (place->row[i] + place->column[j]) * place->bytes,
-             tile[i] + (size_t)j * place->bytes, place->bytes);
+      memcpy(target->sums + (target->row[i] + target->column[j]) * target->bytes,
+             tile[i] + (size_t)j * target->bytes, target->bytes);
     }
   }
 }
 
 /* Multiplies one panel of columns by all panels of a block of rows. */
 static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, const uint8_t *rhs,
-                           const Place *place, int64_t rows, int64_t columns, Start start) {
+                           const TileTarget *target, int64_t rows, int64_t columns, Start start) {
   _Alignas(16)
       uint8_t nowhere[PANEL_COLUMN_BYTES] = {0}; /* the target of rows that the last panel lacks */
   void *out[MAX_BLOCK_ROWS];
   const LaneLoops *loops = lanes_of(arithmetic->lanes);
   int64_t height = loops->panel_rows, panels = divide_up(rows, height);
-  int64_t width = PANEL_COLUMN_BYTES / (int64_t)place->bytes;
-  bool whole = columns >= width && place->column[width - 1] == place->column[0] + (size_t)width - 1;
+  int64_t width = PANEL_COLUMN_BYTES / (int64_t)target->bytes;
+  bool whole =
+      columns >= width && target->column[width - 1] == target->column[0] + (size_t)width - 1;
   if (whole) {
-    uint8_t *sums = place->sums + place->column[0] * place->bytes;
-    for (int64_t i = 0; i < rows; i++) out[i] = sums + place->row[i] * place->bytes;
+    uint8_t *sums = target->sums + target->column[0] * target->bytes;
+    for (int64_t i = 0; i < rows; i++) out[i] = sums + target->row[i] * target->bytes;
     for (int64_t i = rows; i < panels * height; i++) out[i] = nowhere;
     loops->tile(depth, lhs.first, lhs.stride, (int)panels, rhs, out, start);
     return;
   }
   if (columns > width) columns = width;
   for (int64_t i = 0; i < rows; i += height, lhs.first += lhs.stride) {
-    Place apart = {place->sums, place->row + i, place->column, place->bytes};
+    TileTarget apart = {target->sums, target->row + i, target->column, target->bytes};
     multiply_apart(arithmetic, depth, lhs.first, rhs, &apart, rows - i < height ? rows - i : height,
                    columns, start);
   }
@@ -319,8 +320,8 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
       Panels rows = tile_panels(&lhs, block, i, height, lhs_buffer);
       const uint8_t *panel = columns.first;
       for (int64_t j = 0; j < unit->lines[RHS]; j += width, panel += columns.stride) {
-        Place place = {sums, row + i, column + j, (size_t)type_bytes(arithmetic->sum)};
-        multiply_panel(arithmetic, panel_depth(arithmetic, count), rows, panel, &place, height,
+        TileTarget target = {sums, row + i, column + j, (size_t)type_bytes(arithmetic->sum)};
+        multiply_panel(arithmetic, panel_depth(arithmetic, count), rows, panel, &target, height,
                        unit->lines[RHS] - j, start);
       }
     }

@@ -84,7 +84,7 @@ typedef struct LinalgSystems {
 LinalgSystems linalg_systems(const LinalgPlan *plan); /* of a triangular solve */
 
 /* Whether numbers are complex. */
-static inline bool linalg_is_wide(PrimitiveType type) { return type == C64 || type == C128; }
+static inline bool linalg_is_complex(PrimitiveType type) { return type == C64 || type == C128; }
 
 typedef enum LinalgEnd {
   LINALG_DONE,

@@ -212,8 +212,9 @@ bool eval_ragged_dot(const Instruction *instruction, Literal *const *operands, L
 static Literal *scaled(const Literal *operand, const Literal *scale, PrimitiveType type,
                        EvalContext *context) {
   const Shape *shape = operand->shape;
-  PrimitiveType wide = type_of_products(type);
-  Literal *result = evaluation_literal(shape_with_type(context->arena, shape, wide), context);
+  PrimitiveType product_type = type_of_products(type);
+  Literal *result =
+      evaluation_literal(shape_with_type(context->arena, shape, product_type), context);
   if (!result) return NULL;
   int64_t strides[MAX_RANK], index[MAX_RANK] = {0}, count = shape_elements(shape);
   shape_strides(scale->shape, strides);
@@ -226,7 +227,8 @@ static Literal *scaled(const Literal *operand, const Literal *scale, PrimitiveTy
     Scalar s = scalar_load(scale->shape->type, scale->data, from);
     x = scalar_convert(shape->type, type, x);
     s = scalar_convert(scale->shape->type, type, s);
-    scalar_store(wide, result->data, at, scalar_binary_opcode(HLO_MULTIPLY, wide, x, s));
+    scalar_store(product_type, result->data, at,
+                 scalar_binary_opcode(HLO_MULTIPLY, product_type, x, s));
   }
   return result;
 }

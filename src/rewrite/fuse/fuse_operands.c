@@ -69,7 +69,7 @@ static bool has_ranges(const Computation *loop) {
   }
   Arena *arena = arena_new();
   LoopPlan plan;
-  bool has = loop_plan_fusion(&plan, arena, loop) && !plan.places;
+  bool has = loop_plan_fusion(&plan, arena, loop) && !plan.addresses;
   arena_free(arena);
   return has;
 }

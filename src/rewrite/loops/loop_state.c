@@ -76,7 +76,7 @@ static bool are_twins(const State *s, int i, int j) {
   const Instruction *a = s->root->operands[i], *b = s->root->operands[j];
   if (s->init->opcode != HLO_TUPLE_OP || s->init->operands[i] != s->init->operands[j] ||
       a->opcode != b->opcode || !opcode_is_elementwise(a->opcode) || a->operand_count != 2 ||
-      !shape_equal(a->shape, b->shape) || !attributes_same(a->opcode, a->a, b->a)) {
+      !shape_equal(a->shape, b->shape) || !attributes_equal(a->opcode, a->a, b->a)) {
     return false;
   }
   for (int k = 0; k < 2; k++) {
