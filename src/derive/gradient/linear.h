@@ -210,7 +210,8 @@ Linearization linearize_abs, linearize_relu, linearize_relu6, linearize_log_sum,
     linearize_bilinear, linearize_scatter, linearize_select_and_scatter, linearize_topk,
     linearize_cholesky, linearize_triangular_solve, linearize_elements, linearize_identity,
     linearize_collective, linearize_all_reduce, linearize_convert, linearize_custom_call,
-    linearize_shard_call, linearize_ragged_dot;
+    linearize_shard_call, linearize_ragged_dot, linearize_shifted_log, linearize_log_softmax,
+    linearize_softmax;
 Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
     replace_reduce_window, replace_custom_call, replace_recomputed;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,
