@@ -304,7 +304,7 @@ static void emit_constant_shift(Emitter *e, Opcode opcode, PrimitiveType type, u
 }
 
 /* x, y -> x shifted by y, for lanes of 8 or 16 bits: one step for each bit of the amounts. Amounts past the width
-** leave zero, or the sign. (For lanes of 32 bits a function call takes as long; for 64 bits, a third.) */
+** leave zero, or the sign. (For lanes of 64 bits a function call takes a third.) */
 static void emit_dense_shift(Emitter *e, Opcode opcode) {
   int y = emit_take(e), x = emit_take(e), bits = 8 * e->dense;
   int op = opcode == HLO_SHIFT_LEFT            ? I32X4_SHL
@@ -349,8 +349,11 @@ static void emit_shift_operation(Emitter *e, const LoopNode *node, int part) {
     emit_constant_shift(e, opcode, type, amount);
   } else {
     emit_value(e, node->operands[1], part);
+    const BinaryFunction *formula = math_binary_function(opcode, type);
     if (e->dense) {
       emit_dense_shift(e, opcode);
+    } else if (formula) {
+      emit_binary_function(e, formula, NULL);
     } else {
       emit_call(e, vector_function(opcode, type), 2);
     }

@@ -104,6 +104,14 @@ static void hoist_of_gathered(Emitter *e, const LoopNode *node) {
   hoist_constants(e, &m);
 }
 
+/* Whether a node shifts all elements by one amount, in one instruction. */
+static bool shifts_all(const LoopNode *node) {
+  Opcode opcode = node->instruction->opcode;
+  return node->operands[1]->kind == NODE_CONSTANT &&
+         (opcode == HLO_SHIFT_LEFT || opcode == HLO_SHIFT_RIGHT_LOGICAL ||
+          opcode == HLO_SHIFT_RIGHT_ARITHMETIC);
+}
+
 static void hoist_of_node(Emitter *e, const LoopNode *node) {
   hoist_of_type(e, node_type(node));
   if (node->kind == NODE_GATHERED) hoist_of_gathered(e, node);
@@ -115,7 +123,7 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
   Formula *formula = formula_of(node);
   bool with_constant = is_with_constant(node);
   const BinaryFunction *binary = math_binary_function(node->instruction->opcode, node_type(node));
-  if (binary && !with_constant) hoist_of_two(e, binary);
+  if (binary && !with_constant && !shifts_all(node)) hoist_of_two(e, binary);
   if (!with_constant && (!formula || binary)) return;
   Expression m = {.wide = is_wide(kind)};
   Value x = expression_input(&m, NO_LOCAL);
@@ -229,15 +237,17 @@ static const char *const float_functions[OPCODE_COUNT][2] = {
 
 /* A vector function, of s32x4, u32x4, s64x2 and u64x2. */
 static const char *const integer_functions[OPCODE_COUNT][4] = {
+#define FOR_WIDE(name) {[2] = "xla_" name "_i64x2", "xla_" name "_i64x2"}
 #define FOR_BOTH(name) \
   {"xla_" name "_i32x4", "xla_" name "_i32x4", "xla_" name "_i64x2", "xla_" name "_i64x2"}
-    [HLO_CLZ] = {[2] = "xla_clz_i64x2", "xla_clz_i64x2"}, /* of 32 bits see real_functions.c */
+    [HLO_CLZ] = FOR_WIDE("clz"), /* of 32 bits see real_functions.c */
     [HLO_DIVIDE] = {[2] = "xla_divide_s64x2", "xla_divide_u64x2"},
     [HLO_POWER] = FOR_BOTH("power"),
     [HLO_REMAINDER] = {[2] = "xla_remainder_s64x2", "xla_remainder_u64x2"},
-    [HLO_SHIFT_LEFT] = FOR_BOTH("shl"),
-    [HLO_SHIFT_RIGHT_ARITHMETIC] = FOR_BOTH("shr_s"),
-    [HLO_SHIFT_RIGHT_LOGICAL] = FOR_BOTH("shr_u"),
+    [HLO_SHIFT_LEFT] = FOR_WIDE("shl"),
+    [HLO_SHIFT_RIGHT_ARITHMETIC] = FOR_WIDE("shr_s"),
+    [HLO_SHIFT_RIGHT_LOGICAL] = FOR_WIDE("shr_u"),
+#undef FOR_WIDE
 #undef FOR_BOTH
 };
 
