@@ -90,6 +90,14 @@ static Value formula_with_constant(Expression *m, const LoopNode *node, Value x)
   return constant_formula(m, node->instruction->opcode, node_type(node), second_constant(node), x);
 }
 
+static Value choice(Expression *m, const LoopNode *node, Value mask);
+
+static void hoist_of_choice(Emitter *e, const LoopNode *node) {
+  Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
+  choice(&m, node, expression_input(&m, NO_LOCAL));
+  hoist_constants(e, &m);
+}
+
 static void hoist_of_two(Emitter *e, const BinaryFunction *function) {
   Expression m = {0};
   Value x = expression_input(&m, NO_LOCAL);
@@ -116,6 +124,7 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
   hoist_of_type(e, node_type(node));
   if (node->kind == NODE_GATHERED) hoist_of_gathered(e, node);
   if (node->kind != NODE_OPERATION) return;
+  if (is_constant_choice(node)) hoist_of_choice(e, node);
   const BinaryFunction *of_bits = bits_function(node->instruction->opcode, node_type(node));
   if (of_bits) hoist_of_two(e, of_bits);
   if (node->operand_count > 0) hoist_complex_constants(e, node);
@@ -218,6 +227,31 @@ void emit_with_constant(Emitter *e, const LoopNode *node) {
   Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
   int x = emit_take(e);
   emit_value_of(e, &m, x, formula_with_constant(&m, node, expression_input(&m, x)));
+}
+
+/* --- Choices ---------------------------------------------------------------------------------- */
+
+bool is_constant_choice(const LoopNode *node) {
+  LaneKind kind = lane_kind(node_type(node));
+  return node->instruction->opcode == HLO_SELECT && (kind == LANES_F32 || kind == LANES_F64) &&
+         node->operands[1]->kind == NODE_CONSTANT && node->operands[2]->kind == NODE_CONSTANT;
+}
+
+/* mask ? a : b as b ^ (mask & (a ^ b)) */
+static Value choice(Expression *m, const LoopNode *node, Value mask) {
+  Value values[2];
+  for (int i = 0; i < 2; i++) {
+    const LoopNode *x = node->operands[1 + i];
+    values[i] = constant(m, scalar_load(node_type(x), x->instruction->literal->data, 0).f);
+  }
+  uint64_t either_or = m->nodes[values[0]].bits ^ m->nodes[values[1]].bits;
+  return exclusive(m, values[1], both(m, mask, expression_word(m, either_or)));
+}
+
+void emit_constant_choice(Emitter *e, const LoopNode *node) {
+  Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
+  int mask = emit_take(e);
+  emit_value_of(e, &m, mask, choice(&m, node, expression_input(&m, mask)));
 }
 
 /* --- Functions that are called ------------------------------------------------------------------ */
