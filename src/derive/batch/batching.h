@@ -53,8 +53,8 @@ struct Batching {
 
 /* ---- cases.c ---- */
 
-/* Returns the case of a computation, for these leaves. Its `in` may have more than these: beyond a number of cases,
-** there is one with all leaves. */
+/* Returns the case of a computation for these batched leaves. Beyond a maximal number of cases, all share one case in which
+** every leaf is batched, so `in` of the result may have more leaves. */
 const Case *case_of(Batch *all, const Computation *source, const bool *in);
 /* Finds which leaves of a loop's state are batched in some iteration. `flags` has those at the start. Returns whether
 ** the condition is batched; then all of them are. */

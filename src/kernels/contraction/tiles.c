@@ -104,8 +104,8 @@ static bool is_in_panels(const ContractionPlan *plan, const Contraction *c, Oper
          depth->stride[RHS] == width && panel->stride[RHS] == depth->size * width;
 }
 
-/* Returns whether packing converts the larger operand. The other one is packed for more tiles, and has the size of what a
-** program computes anyway. */
+/* Returns whether packing converts the larger operand to a wider type. A packed copy of the smaller operand is worth its
+** memory: more tiles read it. */
 static bool is_widened(const ContractionPlan *plan, const Contraction *c, Operand side) {
   bool is_larger = plan->lines[side] > plan->lines[side == LHS ? RHS : LHS] - (side == RHS);
   return is_larger && operand_loader(c, plan->arithmetic, side).run;
@@ -292,8 +292,8 @@ static void multiply_used(const Arithmetic *arithmetic, Panels lhs, const Used *
 
 /* Multiplies one panel of columns by all panels of a block of rows. used: NULL: all of the depth. */
 static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, const Used *used,
-                           const uint8_t *rhs, const TileTarget *target, int64_t rows, int64_t columns,
-                           Start start) {
+                           const uint8_t *rhs, const TileTarget *target, int64_t rows,
+                           int64_t columns, Start start) {
   _Alignas(16)
       uint8_t nowhere[PANEL_COLUMN_BYTES] = {0}; /* the target of rows that the last panel lacks */
   void *out[MAX_BLOCK_ROWS];

@@ -15,7 +15,7 @@ typedef uint8_t Byte;
 #define QUARTER_BF16(x, q) ((q) ? upper_high(x) : upper_low(x))
 #define QUARTER_F16(x, q)  half_to_tiny(QUARTER_BF16(x, q))
 
-/* Numbers that are looked up: all of them at once. */
+/* Sixteen numbers looked up at once, as four vectors of f32. */
 typedef struct Found {
   v128_t part[4];
 } Found;
@@ -81,7 +81,7 @@ static inline Split load_unsigned(const void *bytes, const Planes *planes, v128_
   v128_t lower = wasm_i8x16_const_splat(0x0f);
   return (Split){{wasm_v128_and(x, lower), wasm_v128_and(wasm_u16x8_shr(x, 4), lower)}};
 }
-/* Less zeros, which are bytes. */
+/* Loads unsigned numbers and subtracts their zero points, which are bytes. */
 static inline Split load_centered(const void *bytes, const Planes *planes, v128_t flipped,
                                   Split zero, Seen *seen) {
   Split x = load_unsigned(bytes, planes, flipped, zero, seen);
@@ -380,7 +380,7 @@ NARROW(moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 2)
 BY_DEPTH(by_depth_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
 BY_COLUMNS(by_columns_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED, KEPT)
 
-/* The last elements go by way of a vector of their own. */
+/* The last elements are copied into a whole vector first. */
 #define PREPARE(name, halves_of)                                      \
   static void name(const uint8_t *from, int64_t count, uint8_t *to) { \
     for (; count > 0; count -= 16, from += 16, to += 32) {            \
