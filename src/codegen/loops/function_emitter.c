@@ -93,7 +93,7 @@ static Value formula_with_constant(Expression *m, const LoopNode *node, Value x)
 static Value choice(Expression *m, const LoopNode *node, Value mask);
 
 static void hoist_of_choice(Emitter *e, const LoopNode *node) {
-  Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
+  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
   choice(&m, node, expression_input(&m, NO_LOCAL));
   hoist_constants(e, &m);
 }
@@ -249,7 +249,7 @@ static Value choice(Expression *m, const LoopNode *node, Value mask) {
 }
 
 void emit_constant_choice(Emitter *e, const LoopNode *node) {
-  Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
+  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
   int mask = emit_take(e);
   emit_value_of(e, &m, mask, choice(&m, node, expression_input(&m, mask)));
 }
