@@ -135,7 +135,7 @@ static void emit_select(Emitter *e, const LoopNode *node, int part) {
   const LoopNode *yes = node->operands[1], *no = node->operands[2];
   bool wide = lane_parts(lane_kind(node_type(node))) == 2, by_mask = is_zero(no) || is_zero(yes);
   bool constant = !by_mask && is_constant_choice(node);
-  if (!constant && !is_zero(yes)) emit_value(e, yes, part);
+  if (!constant && (is_zero(no) || !is_zero(yes))) emit_value(e, yes, part);
   if (!constant && !is_zero(no)) emit_value(e, no, part);
   emit_value(e, node->operands[0], 0);
   if (wide) emit_widen(e, true, part);
