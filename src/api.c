@@ -255,7 +255,7 @@ XLA_API char *xla_module_result_shape(const Module *module) {
 static Compilation *begin(const Module *module, Mesh mesh, int how, const char *disable,
                           PassWatch *watch) {
   CompileOptions options = {.evaluate = how & COMPILE_AS_WRITTEN,
-                            .keep_operands = how & COMPILE_KEEPING_OPERANDS,
+                            .not_in_place = how & COMPILE_KEEPING_OPERANDS,
                             .watch = watch};
   if (!compile_options_disable(&options, disable, &last_error)) return NULL;
   if (!verify_module(module, &last_error)) return NULL;

@@ -48,7 +48,7 @@ static CodegenWork scatter_work(const Instruction *scatter) {
 }
 
 /* Whether the innermost dimension is reduced. Neighbouring results then read separate rows, so a chunk may have few results. */
-static bool is_along(const Instruction *root) {
+static bool reduces_innermost(const Instruction *root) {
   return root->opcode == HLO_REDUCE &&
          list_has(root->a->dimensions, root->operands[0]->shape->rank - 1);
 }
@@ -98,7 +98,7 @@ CodegenWork codegen_work(const Instruction *fusion) {
   int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
   all.reads = all.units * work;
   bool bytes = type_bytes(shape_leaf(fusion->shape, 0)->type) == 1;
-  int64_t least = bytes ? MIN_BYTES : is_along(root) ? LANES : LEAST;
+  int64_t least = bytes ? MIN_BYTES : reduces_innermost(root) ? LANES : LEAST;
   all.chunk = chunk < least ? least : chunk & -least;
   all.least = least;
   all.is_long = work > LONG / LEAST;
@@ -171,7 +171,7 @@ static void emit_plan(WasmFunction *function, LoopPlan *plan, const Instruction 
     e.first = first;
     e.count = loop_plan_results(plan);
   }
-  e.by_steps = steps_per_call(fusion->a->calls->root) > 0;
+  e.counts_steps = steps_per_call(fusion->a->calls->root) > 0;
   init_nodes(&e);
   if (plan->reduce) {
     emit_reduce_kernel(&e);

@@ -148,8 +148,8 @@ static Stage make_thunks(Compilation *c) {
   return thunks_end(c->maker, &c->buffers, &c->error) ? STAGE_IN_PLACE : STAGE_FAILED;
 }
 
-static Stage join(Compilation *c) {
-  if (!c->options.keep_operands) {
+static Stage join_stage(Compilation *c) {
+  if (!c->options.not_in_place) {
     step_begin("", "in-place");
     join_buffers(c->program);
     step_begin("", stage_names[STAGE_IN_PLACE]);
@@ -204,7 +204,7 @@ static Stage next_stage(Compilation *c) {
   switch (c->stage) {
   case STAGE_REWRITES: return rewrite(c);
   case STAGE_THUNKS: return make_thunks(c);
-  case STAGE_IN_PLACE: return join(c);
+  case STAGE_IN_PLACE: return join_stage(c);
   case STAGE_ROWS: return find_rows(c);
   case STAGE_BUFFERS: return plan_buffers(c);
   case STAGE_ROW_GROUPS: return make_row_groups(c);

@@ -57,7 +57,7 @@ Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind ki
                                                 : (Spot){SLOT_ARENA, l->instead};
   }
   int result = spot.slot - results;
-  bool may_be_given = kind != RUN_KEEPS && result >= 0 && result < program->result_leaves;
+  bool may_be_given = kind != RUN_NONE_DONATED && result >= 0 && result < program->result_leaves;
   if (may_be_given && program->donors[result] >= 0) {
     spot.slot = SLOT_FIRST_PARAMETER + program->donors[result];
   }

@@ -127,8 +127,8 @@ typedef struct Loan {
 /* The kinds of runs, by how many arguments are donated. If some arguments are donated, each buffer has the place that one of
 ** these kinds gives it. */
 typedef enum RunKind {
-  RUN_KEEPS, /* no argument is donated */
-  RUN_TAKES, /* all are */
+  RUN_NONE_DONATED, /* no argument is donated */
+  RUN_ALL_DONATED,  /* all are */
   RUN_LENDS_NOTHING,
   RUN_KINDS,
 } RunKind;
@@ -160,8 +160,8 @@ typedef struct Program {
 } Program;
 
 typedef struct CompileOptions {
-  bool evaluate;      /* fuse nothing, and run all possible instructions in the evaluator */
-  bool keep_operands; /* no result is written into an operand's memory */
+  bool evaluate;     /* fuse nothing, and run all possible instructions in the evaluator */
+  bool not_in_place; /* no result is written into an operand's memory */
   bool no_row_groups, no_regions;
   bool
       small_chunks; /* loops run in the smallest chunks that they allow, and row groups row by row */

@@ -357,7 +357,7 @@ static void bury(Worker *worker) {
   TaskGroup *group = worker->holds;
   if (worker->idle) scheduler.idle--;
   const LoopSharing *sharing = scheduler.sharing;
-  if (sharing && sharing->bury(&worker->share, worker->index, task, worker->stack)) {
+  if (sharing && sharing->give_up_share(&worker->share, worker->index, task, worker->stack)) {
     worker->stack = NULL;
     if (task) return;
   }

@@ -109,7 +109,7 @@ typedef struct LoopSharing {
   /* Gives up the share of a worker that died in the turn of `task` (NULL: it parked). True if other threads are
   ** still in the loop that it began, and so on its stack and in its task's memory. After they have left, the
   ** task fails, and parallel_reap frees the stack. */
-  bool (*bury)(LoopShare *dead, int worker, Task *task, void *stack);
+  bool (*give_up_share)(LoopShare *dead, int worker, Task *task, void *stack);
 } LoopSharing;
 
 LoopShare *scheduler_loop_share(void); /* of this thread */

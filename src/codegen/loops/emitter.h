@@ -66,7 +66,8 @@ struct Emitter {
   int tail;           /* if not 0: the number of live lanes, where all operands are in cells */
   int dense;          /* if not 0: the bytes of a lane, 1 or 2 */
   bool one_lane;      /* only lane 0 of the first part matters, or of the first two if complex */
-  bool by_steps; /* of a cumulative kernel: its range counts the steps of all lines, not lines */
+  bool
+      counts_steps; /* of a cumulative kernel: its range counts the steps of all lines, not lines */
   int first_step, steps;  /* then: locals with the first of them, and how many there are */
   bool unrounded;         /* narrow floats stay f32: in the sums of a reduction */
   const LoopNode *stored; /* its result stays f32: the store rounds it */

@@ -183,7 +183,7 @@ void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows)) {
   rows->count = wasm_local(f, WASM_I32);
   rows->outputs = ARENA_ARRAY(e->plan->arena, int, e->plan->output_count);
   for (int i = 0; i < e->plan->output_count; i++) rows->outputs[i] = wasm_local(f, WASM_I32);
-  if (e->by_steps) {
+  if (e->counts_steps) {
     emit_step_range(e, rows);
   } else {
     emit_parameter(e, rows->position, 1);

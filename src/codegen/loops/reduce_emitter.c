@@ -442,10 +442,10 @@ static void emit_innermost(Emitter *e, const Reducer *reducer) {
   int64_t size = e->plan->sizes[e->plan->rank - 1];
   Reducer unrolled = *reducer, single = *reducer;
   single.unroll = single.group = 1;
-  if (e->by_steps) emit_go_on(e, reducer);
+  if (e->counts_steps) emit_go_on(e, reducer);
   emit_pointers(e, reducer->rows->indices);
   emit_level(e, LEVEL_ROW);
-  if (e->by_steps) {
+  if (e->counts_steps) {
     wasm_get(&e->function, e->steps);
   } else {
     wasm_i32(&e->function, size);
@@ -472,7 +472,7 @@ static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k) {
   WasmFunction *f = &e->function;
   int *index = &reducer->rows->indices[k];
   if (k == e->plan->rank - 1) {
-    *index = e->by_steps ? e->first_step : NO_LOCAL;
+    *index = e->counts_steps ? e->first_step : NO_LOCAL;
     emit_innermost(e, reducer);
     return;
   }

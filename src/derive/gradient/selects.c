@@ -22,7 +22,7 @@
 /* Threshold MAX_LOOKED: "factors of many operations below a select" in api/gradients.test.mjs. */
 enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
 
-typedef struct Region {
+typedef struct SelectRegion {
   Linear *l;
   int number; /* of the region, from 1; notes say to which one an instruction was added last */
   Instruction **items; /* operands before their users; the position is in the note, too */
@@ -31,7 +31,7 @@ typedef struct Region {
   int leaf_count;
   int visited; /* at most MAX_REGION, else the region is cut off */
   bool may_be_infinite;
-} Region;
+} SelectRegion;
 
 /* ---- Factors that may be infinite or NaN where their branch is not taken ---- */
 
@@ -124,7 +124,7 @@ static bool has_pole(Linear *l, const Instruction *x) {
 }
 
 /* Adds x and all below it, while there is room. */
-static void region_add(Region *r, Instruction *x) {
+static void region_add(SelectRegion *r, Instruction *x) {
   if (!is_linear(r->l, x) || note_of(r->l, x)->region == r->number) return;
   if (++r->visited > MAX_REGION) return;
   note_of(r->l, x)->region = r->number;
@@ -162,7 +162,7 @@ static Instruction *combine(Linear *l, const Instruction *x, Instruction *const 
   }
 }
 
-static void add_by_slope(const Region *r, Instruction *leaf, Instruction *ct) {
+static void add_by_slope(const SelectRegion *r, Instruction *leaf, Instruction *ct) {
   Linear *l = r->l;
   Instruction **slopes = ARENA_ARRAY(l->arena, Instruction *, r->count); /* NULL is zero */
   Instruction *one = make_number(&l->m, ct->shape, 1);
@@ -184,7 +184,7 @@ void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
   Instruction *const *of = x->operands, *zeros = make_zeros(&l->m, x->shape);
   Instruction *then = is_linear(l, of[1]) ? make_select(&l->m, of[0], ct[0], zeros) : NULL;
   Instruction *other = is_linear(l, of[2]) ? make_select(&l->m, of[0], zeros, ct[0]) : NULL;
-  Region r = {.l = l, .number = ++l->regions};
+  SelectRegion r = {.l = l, .number = ++l->regions};
   region_add(&r, x);
   if (r.may_be_infinite && r.leaf_count <= MAX_LEAVES && r.visited <= MAX_REGION) {
     /* If one branch is constant, an infinite cotangent counts as 0 there. */

@@ -7,20 +7,20 @@
 
 /* ---- Calls ---- */
 
-typedef struct Target {
+typedef struct ShardTarget {
   const char *name;
   ShardCallKind kind;
   bool is_shardy;
-} Target;
+} ShardTarget;
 
-static const Target targets[] = {
+static const ShardTarget targets[] = {
     {"xla.sdy.GlobalToLocalShape", TAKES_SHARDS, true},
     {"xla.sdy.LocalToGlobalShape", JOINS_SHARDS, true},
     {"SPMDFullToShardShape", TAKES_SHARDS, false},
     {"SPMDShardToFullShape", JOINS_SHARDS, false},
 };
 
-static const Target *target_of(const Instruction *x) {
+static const ShardTarget *target_of(const Instruction *x) {
   if (x->opcode != HLO_CUSTOM_CALL || !x->a->custom_call_target) return NULL;
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
     if (strcmp(x->a->custom_call_target, targets[i].name) == 0) return &targets[i];
@@ -29,7 +29,7 @@ static const Target *target_of(const Instruction *x) {
 }
 
 ShardCallKind shard_call_kind(const Instruction *instruction) {
-  const Target *target = target_of(instruction);
+  const ShardTarget *target = target_of(instruction);
   return target ? target->kind : NO_SHARD_CALL;
 }
 
@@ -69,7 +69,7 @@ static const ManualShardings *manual_of(const Instruction *x) {
 }
 
 bool shard_call_is_stated_later(const Instruction *call) {
-  const Target *target = target_of(call);
+  const ShardTarget *target = target_of(call);
   return target && target->is_shardy && target->kind == TAKES_SHARDS && !manual_of(call);
 }
 
@@ -346,7 +346,7 @@ static const Placement *place_operand(Reader *reader, const Instruction *call, S
 
 bool read_shard_call(Reader *reader, const Instruction *call, int64_t partitions,
                      GridSharding *shardings) {
-  const Target *target = target_of(call);
+  const ShardTarget *target = target_of(call);
   int count = call->operand_count;
   if (count != result_count(call)) {
     return reader_fail(reader, "%d operands, but %d results", count, result_count(call));
@@ -358,7 +358,7 @@ bool read_shard_call(Reader *reader, const Instruction *call, int64_t partitions
 
 const Placement *const *shard_call_placements(Arena *arena, const Instruction *call,
                                               int64_t partitions, const char **problem) {
-  const Target *target = target_of(call);
+  const ShardTarget *target = target_of(call);
   Reader reader = {.arena = arena};
   int count = call->operand_count;
   GridSharding *shardings = ARENA_ARRAY(arena, GridSharding, count);

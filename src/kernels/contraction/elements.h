@@ -8,7 +8,7 @@
 
 /*
 ** How elements of type `from` become the arithmetic's, for a result of type `result`: as the
-** evaluator does it (reference/packed.c). Where `run` is NULL they are that already.
+** evaluator does it (reference/wide_numbers.c). Where `run` is NULL they are that already.
 */
 typedef struct Loader Loader;
 struct Loader {
