@@ -170,7 +170,7 @@ XLA_API double xla_buffer_bytes(const Buffer *buffer);
 */
 XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
                          bool profile);
-/* The same with an executable for each device; all of them compiled for the mesh of these devices. */
+/* Starts a run with an executable for each device; all are compiled for the mesh of these devices. */
 XLA_API Run *xla_launch_new(Executable *const *executables, int count, Buffer *const *arguments,
                             const uint8_t *donated, bool profile);
 /* Before the start: which numbers rng gives; an integer, 0 by default. */

@@ -69,7 +69,7 @@ void scheduler_notify(void);
 ** malloc, or with the lock outside of any group's code, or while it changed the list of shared loops.
 */
 bool scheduler_recover(TaskGroup *called, const Error *error);
-/* The same, but traps again if the thread cannot go on. It dies of that, and the host finds the lock held. */
+/* Recovers as scheduler_recover does, but traps again if the thread cannot continue. It dies of that, and the host finds the lock held. */
 void scheduler_need_recovery(const Error *error);
 
 /* With the lock held: make a parked task active again and queue it. The thread that runs a task calls

@@ -14,7 +14,7 @@
 /* Unwinds the thread as a trap would: the innermost platform_try() returns false, or the current call of the
 ** API fails. For failures that no return value can report. */
 _Noreturn void platform_trap(StatusCode code, const char *message);
-/* The same with RESOURCE_EXHAUSTED, for exhausted arenas. */
+/* Unwinds the thread with RESOURCE_EXHAUSTED, for exhausted arenas. */
 _Noreturn void platform_fatal(const char *message);
 
 /* Microseconds on a monotonic clock that all threads share. */

@@ -354,7 +354,7 @@ __attribute__((noinline)) static int emit_offsets_of(Emitter *e, const LoopNode 
   return result;
 }
 
-/* The same; components that do not vary along the lanes have one part. */
+/* Emits the offsets of a node's indices. Components that do not vary along the lanes have one part. */
 static int emit_offsets(Emitter *e, const LoopNode *node) {
   int inputs[MAX_DIMENSIONS][2];
   bool varies = is_scattered(node) && !e->one_lane;

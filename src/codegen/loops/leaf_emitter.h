@@ -20,7 +20,7 @@ void emit_buffer(Emitter *e, int64_t index);
 
 /* Sets the pointers of all leaves from the locals with the loops' indices; NO_LOCAL means 0. */
 void emit_pointers(Emitter *e, const int *indices);
-/* The same for indices that are known. */
+/* Emits the pointers of all leaves at indices that are known. */
 void emit_pointers_at(Emitter *e, const int64_t *indices);
 /* Advances the pointers by steps of the loop that is innermost in time. */
 void emit_advance_leaves(Emitter *e, int64_t steps);

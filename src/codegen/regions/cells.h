@@ -30,7 +30,7 @@ bool is_held(const Cells *cells, const BufferSlice *slice);
 void emit_load_cells(WasmFunction *f, const Cells *cells, bool all);
 /* Stores the cells that are read after the loop. */
 void emit_store_cells(WasmFunction *f, const Cells *cells);
-/* The same for the cells of all enclosing loops too, except those dead between two iterations. */
+/* Stores these cells and those of all enclosing loops, except cells that are dead between two iterations. */
 void emit_store_all_cells(WasmFunction *f, const Cells *cells);
 
 /* Pushes sixteen bytes of a slice in cells. from[i] is the offset of byte i from the slice's start; a

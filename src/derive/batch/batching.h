@@ -84,7 +84,7 @@ bool is_batched(const Instruction *value, const Instruction *source);
 bool *put_flags(const Shape *value, const Shape *source, bool *out);
 /* Returns a shape of the source with the batch in all its arrays; in those with a flag. */
 const Shape *batched_shape(Batching *b, const Shape *source);
-/* The same with a layout such as the source has, which may be column-major; also of tuples. */
+/* Returns the batched shape with a layout such as the source has, which may be column-major; also of tuples. */
 const Shape *batched_with_layout(Batching *b, const Shape *source);
 const Shape *flagged_shape(Batching *b, const Shape *source, const bool *flags);
 /* Returns an array with the batch in front, broadcast if it is not batched. */

@@ -22,7 +22,7 @@ static Instruction *with_options(Linear *l, const Instruction *x, const char *op
   return make(&l->m, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
 }
 
-/* The same with another mode, and results of other shapes where `shape` says so. */
+/* Adds x with another mode, and with results of other shapes where `shape` says so. */
 static Instruction *with_mode(Linear *l, const Instruction *x, char mode, const Shape *shape) {
   if (letter(x, "mode", mode) == mode && shape == x->shape) return (Instruction *)x;
   const char *uplo = letter(x, "uplo", 'L') == 'U' ? "U" : "L";

@@ -22,8 +22,8 @@ typedef void Transposition(Linear *l, Instruction *x, Instruction *const *cotang
 /* Sets the tangents of x. Some operand of x has a tangent, and x is in the working computation. */
 typedef void Linearization(Linear *l, Instruction *x);
 
-/* The same for an instruction of the source. The rule itself adds it to the working computation, with these operands,
-** or other instructions in its place. Returns the one with the result of x. */
+/* Adds an instruction of the source to the working computation, with these operands, or other instructions in its place.
+** Returns the one with the result of x. Their tangents follow by their own rules. */
 typedef Instruction *Replacement(Linear *l, const Instruction *x, Instruction **operands);
 
 struct Rule {
@@ -102,7 +102,7 @@ bool any_derivative(const Shape *shape);
 void no_derivative(Linear *l, const Instruction *x, const char *why);
 /* Gives x tangents that fail with this reason when a result needs them. Many programs compute an argmax that no loss depends on. */
 void refuse_derivative(Linear *l, Instruction *x, const char *why);
-/* The same for a leaf of x; the message names `from`. */
+/* Refuses the slope of a leaf of x; the message names `from`. */
 void refuse_leaf(Linear *l, Instruction *x, int leaf, const Instruction *from, const char *why);
 /* Fails if x is such a tangent. */
 void check_refused(Linear *l, const Instruction *x);
@@ -156,7 +156,7 @@ Instruction *as_bound(Linear *l, Instruction *x);
 Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
                          Instruction *tangent);
 
-/* The same for values that need not be those of one instruction, and are arrays of `shape` or scalars. */
+/* The names of values that need not be those of one instruction, and are arrays of `shape` or scalars. */
 typedef struct FormulaNames {
   const Shape *shape;
   Instruction *const *operands, *const *results;

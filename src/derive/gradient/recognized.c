@@ -80,7 +80,7 @@ static int sign_of_difference(const Instruction *d, const Instruction *a, const 
 }
 
 /* max(a, b) + log1p(exp(-|a - b|)), which is log(exp(a) + exp(b)): the slopes are logistic(a - b) and logistic(b - a).
-** The same of powers of 2. */
+** The sum of powers of 2, log2(2^a + 2^b), has them, too. */
 void linearize_log_sum(Linear *l, Instruction *x) {
   if (type_kind(x->shape->type) != KIND_FLOAT) return;
   int k = x->operands[0]->opcode == HLO_MAXIMUM ? 0 : 1;

@@ -176,12 +176,12 @@ enum { CROSSING = 8, BY_ROWS = 4 };
 void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
                   LinalgBody *body, const void *argument);
 
-/* The same in turns; each index of [0, count) takes `each` operations. Returns false if it continues in another turn,
+/* Shares out the indices [0, count) in turns; each takes `each` operations. Returns false if it continues in another turn,
 ** after the stage has come to step `at` again. */
 bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
                            ptrdiff_t multiple, double each, LinalgBody *body, const void *argument);
 
-/* The same for rows; the work counts as BY_ROWS. */
+/* Shares out rows in turns; the work counts as BY_ROWS. */
 bool linalg_share_rows(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t rows, double each,
                        LinalgBody *body, const void *argument);
 
