@@ -299,6 +299,7 @@ XLA_API char *xla_executable_print(const Executable *executable) {
   return xla_module_print(executable->program->module);
 }
 
+/* ORDER MEMORY */
 XLA_API double xla_executable_bytes(const Executable *executable, int kind) {
   ProgramMemory memory = program_memory(executable->program);
   const int64_t bytes[] = {memory.arguments,        memory.results,   memory.aliases,

@@ -25,7 +25,7 @@ function runOptions(options) {
   throw invalidArgument('execute', `options must be an object; got ${describe(options)}; the arguments are one list: execute([a, b])`);
 }
 
-/** Names of the kinds of memory, in the order of xla_executable_bytes() in api.h. */
+/** ORDER MEMORY: names of the kinds of memory, as xla_executable_bytes() in api.h numbers them. */
 const MEMORY = ['arguments', 'results', 'aliases', 'temporaries', 'constants', 'generatedCode', 'temporariesGiven'];
 
 /** A compiled program, which can run any number of times. */

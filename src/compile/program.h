@@ -191,6 +191,7 @@ Program *compilation_end(Compilation *compilation, Error *error);
 Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error);
 void program_free(Program *program);
 
+/* ORDER MEMORY */
 typedef struct ProgramMemory { /* bytes */
   int64_t arguments, results, aliases, temporaries, constants, generated_code, temporaries_given;
 } ProgramMemory;

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-# The order of TYPES in session.mjs.
+# ORDER TYPE: the order of TYPES in session.mjs.
 _NAMES = (
     ("pred", "bool"), ("s2", "int2"), ("s4", "int4"), ("s8", "int8"), ("s16", "int16"),
     ("s32", "int32"), ("s64", "int64"), ("u2", "uint2"), ("u4", "uint4"), ("u8", "uint8"),
