@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "compile/program.h"
+#include "compile/stages.h"
 
 enum {
   /* Threshold ALIGNMENT: no path: alignment of buffers. */

@@ -11,7 +11,7 @@
 */
 #include "base/scope.h"
 #include "codegen/codegen.h"
-#include "compile/program.h"
+#include "compile/stages.h"
 
 LogicalBuffer *buffer_owner(LogicalBuffer *buffer) {
   while (buffer->alias_of) buffer = buffer->alias_of;

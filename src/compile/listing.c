@@ -1,5 +1,5 @@
 /* Prints the thunks of a program for human readers. */
-#include "compile/program.h"
+#include "compile/stages.h"
 
 const char *thunk_kind_name(ThunkKind kind) {
   static const char *const names[] = {

@@ -1,4 +1,4 @@
-#include "compile/program.h"
+#include "compile/stages.h"
 
 #include "base/host/platform.h"
 

@@ -159,36 +159,6 @@ typedef struct Program {
   Preparation *preparations, **last_preparation; /* of the kernels' plans, before the first run */
 } Program;
 
-typedef struct CompileOptions {
-  bool evaluate;     /* fuse nothing, and run all possible instructions in the evaluator */
-  bool not_in_place; /* no result is written into an operand's memory */
-  bool no_row_groups, no_regions;
-  bool
-      small_chunks; /* loops run in the smallest chunks that they allow, and row groups row by row */
-  PassSet disabled; /* rewrites that are switched off */
-  KernelSet kernels_off;
-  PassWatch *watch; /* of the passes; may be NULL */
-} CompileOptions;
-
-/* switches.c: reads a comma-separated list of parts to switch off: optional rewrites, parts of switches.def, and
-** kernels as kernel-NAME; NULL is an empty one. Returns false with INVALID_ARGUMENT if a name is none of these. */
-bool compile_options_disable(CompileOptions *options, const char *names, Error *error);
-/* Appends a comma-separated list of these names, in the order in which the parts run. */
-void compile_options_list(StrBuf *out);
-
-/*
-** Compiles a copy of `module` for a mesh of devices, in steps, so that the host can do other things between them. A step
-** is one rewrite, one of the later stages of compile.c, or a part of the tables that kernels need.
-*/
-typedef struct Compilation Compilation;
-Compilation *compilation_new(const Module *module, Mesh mesh, const CompileOptions *options);
-/* Does the next step. Returns false if it was the last one, or failed. */
-bool compilation_step(Compilation *compilation);
-/* Frees a compilation. Returns the program; NULL with the reason if it failed, or has steps left. */
-Program *compilation_end(Compilation *compilation, Error *error);
-
-/* Does all steps. */
-Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error);
 void program_free(Program *program);
 
 /* ORDER MEMORY */
@@ -214,40 +184,5 @@ void program_print_thunks(const Program *program, StrBuf *out);
 /* Prints the buffers, one a line: the name (after a + for a kernel's scratch), the place as in the list of
 ** thunks, the bytes, and the first and last thunk of the live range. */
 void program_print_memory(const Program *program, StrBuf *out);
-
-/* thunks.c: from computations to thunks, and the buffers that they read and write. */
-typedef struct Buffers {
-  LogicalBuffer **items;
-  int count;
-  LogicalBuffer **results; /* by leaf */
-} Buffers;
-typedef struct ThunkCompiler ThunkCompiler;
-ThunkCompiler *thunks_begin(Program *program, const CompileOptions *options);
-/* Makes the thunks of some more instructions of the entry. Returns whether there are more. */
-bool thunks_step(ThunkCompiler *maker);
-bool thunks_end(ThunkCompiler *maker, Buffers *buffers, Error *error);
-/* in_place.c: lets results take the memory of their operands, or of arguments. */
-void join_buffers(Program *program);
-void remove_copies(ThunkSequence *sequence); /* those that join_buffers made needless */
-void find_donors(Program *program, LogicalBuffer *const *buffers, int count);
-bool thunk_may_overwrite(const Thunk *thunk, int operand, int result);
-LogicalBuffer *buffer_owner(LogicalBuffer *buffer); /* the buffer whose memory it has */
-/* The place of a buffer in a run of one kind. */
-typedef struct Spot {
-  int slot;
-  int64_t offset;
-} Spot;
-Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind kind);
-/* row_groups.c: prepares the buffers' places for groups of loops over the same rows; and forms these groups,
-** once all buffers have their places. `small`: groups of any size are formed, and run row by row. */
-void plan_row_groups(Program *program, bool small);
-void compile_row_groups(Program *program, bool small);
-/* regions.c: groups small thunks into regions, if these are wanted, and finds out whether the program is quick. */
-void compile_regions(Program *program, bool wanted);
-/* plan_check.c: in test builds, aborts if a step would read memory that does not hold its operand. */
-void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
-                LogicalBuffer *const *results);
-/* buffer_plan.c: slots and offsets for all logical buffers that have none yet. */
-void buffer_plan(Program *program, LogicalBuffer **buffers, int count);
 
 #endif

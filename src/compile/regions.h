@@ -2,7 +2,7 @@
 #ifndef XLA_COMPILE_REGIONS_H
 #define XLA_COMPILE_REGIONS_H
 
-#include "compile/program.h"
+#include "compile/stages.h"
 
 /* Returns the steps' names, one a line. */
 const char *thunk_names(Arena *arena, const ThunkSequence *steps);

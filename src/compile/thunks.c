@@ -9,7 +9,7 @@
 
 #include "base/scope.h"
 #include "codegen/codegen.h"
-#include "compile/program.h"
+#include "compile/stages.h"
 #include "hlo/ir/lapack_calls.h"
 #include "kernels/list.h"
 #include "reference/eval.h"

@@ -5,7 +5,7 @@
 #ifndef XLA_RUNTIME_EXECUTABLE_H
 #define XLA_RUNTIME_EXECUTABLE_H
 
-#include "compile/program.h"
+#include "compile/compile.h"
 #include "runtime/run_arena.h"
 
 typedef struct Executable {
