@@ -39,15 +39,9 @@ static void state_shapes(Program *program, const StatedShapes *stated) {
 static int sequence_depth(const ThunkSequence *sequence) {
   int depth = 0;
   for (int i = 0; i < sequence->count; i++) {
-    const Thunk *thunk = &sequence->thunks[i];
-    if (thunk_has_steps(thunk)) depth = (int)max_i64(depth, sequence_depth(thunk->steps));
-    if (thunk->kind == THUNK_WHILE) {
-      depth = (int)max_i64(depth, sequence_depth(thunk->condition));
-      depth = (int)max_i64(depth, sequence_depth(thunk->body));
-    }
-    if (thunk->kind != THUNK_CONDITIONAL) continue;
-    for (int b = 0; b < thunk->branch_count; b++) {
-      depth = (int)max_i64(depth, sequence_depth(&thunk->branches[b]));
+    const ThunkSequence *inner;
+    for (int k = 0; (inner = thunk_sequence(&sequence->thunks[i], k)); k++) {
+      depth = (int)max_i64(depth, sequence_depth(inner));
     }
   }
   return depth + 1;

@@ -191,13 +191,8 @@ void remove_copies(ThunkSequence *sequence) {
         buffer_owner(thunk->operands[0]) == buffer_owner(thunk->results[0])) {
       continue;
     }
-    if (thunk->kind == THUNK_WHILE) {
-      remove_copies(thunk->condition);
-      remove_copies(thunk->body);
-    }
-    for (int b = 0; thunk->kind == THUNK_CONDITIONAL && b < thunk->branch_count; b++) {
-      remove_copies(&thunk->branches[b]);
-    }
+    ThunkSequence *inner;
+    for (int k = 0; (inner = thunk_sequence(thunk, k)); k++) remove_copies(inner);
     sequence->thunks[kept++] = *thunk;
   }
   sequence->count = kept;

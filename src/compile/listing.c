@@ -94,8 +94,9 @@ static void print_span(StrBuf *out, const Program *program, const char *name,
 
 /* Prints each buffer where it is defined, and the program's own where they are used. */
 static void print_memory(StrBuf *out, const Program *program, const ThunkSequence *sequence) {
-  for (int i = 0; sequence && i < sequence->count; i++) {
+  for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
+    const ThunkSequence *inner;
     const char *name = thunk->instruction->name;
     for (int j = 0; j < thunk->operand_count; j++) {
       const LogicalBuffer *operand = thunk->operands[j];
@@ -105,13 +106,7 @@ static void print_memory(StrBuf *out, const Program *program, const ThunkSequenc
       print_span(out, program, name, thunk->results[j], false);
     }
     if (thunk->kind == THUNK_KERNEL) print_span(out, program, name, thunk->scratch, true);
-    if (thunk_has_steps(thunk)) print_memory(out, program, thunk->steps);
-    if (thunk->kind == THUNK_WHILE) {
-      print_memory(out, program, thunk->condition);
-      print_memory(out, program, thunk->body);
-    }
-    if (thunk->kind != THUNK_CONDITIONAL) continue;
-    for (int b = 0; b < thunk->branch_count; b++) print_memory(out, program, &thunk->branches[b]);
+    for (int k = 0; (inner = thunk_sequence(thunk, k)); k++) print_memory(out, program, inner);
   }
 }
 

@@ -2,6 +2,14 @@
 
 #include "base/host/platform.h"
 
+ThunkSequence *thunk_sequence(const Thunk *thunk, int i) {
+  switch (thunk->kind) {
+  case THUNK_WHILE: return i == 0 ? thunk->condition : i == 1 ? thunk->body : NULL;
+  case THUNK_CONDITIONAL: return i < thunk->branch_count ? &thunk->branches[i] : NULL;
+  default: return i == 0 && thunk_has_steps(thunk) ? thunk->steps : NULL;
+  }
+}
+
 static int64_t leaf_bytes(const Shape *shape) {
   return shape_is_token(shape) ? 0 : shape_packed_bytes(shape);
 }

@@ -116,6 +116,9 @@ static inline bool thunk_has_steps(const Thunk *thunk) {
   return thunk->kind == THUNK_REGION || thunk->kind == THUNK_ROWS;
 }
 
+/* Returns number `i` of the sequences in a thunk: a loop's condition and body, branches, steps. NULL if there are fewer. */
+ThunkSequence *thunk_sequence(const Thunk *thunk, int i);
+
 /* Memory outside of the arena in which a temporary may lie. A result lends its memory until it is written, unless a donated
 ** argument lies there. A donated argument lends its memory if no result takes it. Otherwise the temporary is in the arena. */
 typedef struct Loan {

@@ -209,14 +209,9 @@ static RegionSteps steps_of(RegionBuilder *former, const ThunkSequence *sequence
 static void list_names(StrBuf *out, const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
+    const ThunkSequence *inner;
     strbuf_printf(out, "%s%s", out->length ? "\n" : "", thunk->instruction->name);
-    if (thunk->kind == THUNK_WHILE) {
-      list_names(out, thunk->condition);
-      list_names(out, thunk->body);
-    }
-    for (int b = 0; thunk->kind == THUNK_CONDITIONAL && b < thunk->branch_count; b++) {
-      list_names(out, &thunk->branches[b]);
-    }
+    for (int k = 0; (inner = thunk_sequence(thunk, k)); k++) list_names(out, inner);
   }
 }
 
@@ -264,12 +259,9 @@ static void form_regions(RegionBuilder *former, ThunkSequence *sequence) {
       i += count;
       continue;
     }
-    if (first->kind == THUNK_WHILE) {
-      form_regions(former, first->condition);
-      form_regions(former, first->body);
-    }
-    for (int b = 0; first->kind == THUNK_CONDITIONAL && b < first->branch_count; b++) {
-      form_regions(former, &first->branches[b]);
+    ThunkSequence *inner;
+    for (int k = 0; !thunk_has_steps(first) && (inner = thunk_sequence(first, k)); k++) {
+      form_regions(former, inner);
     }
     sequence->thunks[kept++] = *first;
     i++;
@@ -282,12 +274,9 @@ static bool steps_return_soon(const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
     if (thunk->kind == THUNK_EVAL && instruction_called(thunk->instruction, NULL) > 0) return false;
-    if (thunk->kind == THUNK_WHILE &&
-        !(steps_return_soon(thunk->condition) && steps_return_soon(thunk->body))) {
-      return false;
-    }
-    for (int b = 0; thunk->kind == THUNK_CONDITIONAL && b < thunk->branch_count; b++) {
-      if (!steps_return_soon(&thunk->branches[b])) return false;
+    const ThunkSequence *inner;
+    for (int k = 0; (inner = thunk_sequence(thunk, k)); k++) {
+      if (!steps_return_soon(inner)) return false;
     }
   }
   return true;

@@ -22,7 +22,7 @@ typedef struct Executable {
 Executable *executable_new(const Module *module, Mesh asked, const CompileOptions *options,
                            Error *error);
 
-/* Begins a compilation in steps: see compilation_step in compile/program.h. NULL with an error if the mesh does not fit. */
+/* Begins a compilation in steps: see compilation_step in compile/compile.h. NULL with an error if the mesh does not fit. */
 Compilation *executable_begin(const Module *module, Mesh asked, const CompileOptions *options,
                               Error *error);
 Executable *executable_end(Compilation *compilation, Error *error);
