@@ -1,12 +1,11 @@
 /**
- * Operations by element type (operations/operations.py), here and on native XLA:CPU held to one
- * thread, and with the JavaScript engines that have them: results are compared, then all take turns.
+ * Measures operations by element type (operations/operations.py) here, on native XLA:CPU on one thread, and in other
+ * JavaScript engines. Results are compared first; then rounds alternate.
  *
  *     make bench ARGS="operations [--only PATTERN] [--threads 1] [--rounds N] [--peers ort,tfjs,jax]
  *                      [--clock cpu] [--write]"
  *
- * --clock cpu: the processor's time rather than the wall's, for one thread on a machine that is busy;
- * not of Chromium.
+ * --clock cpu: processor time instead of wall time, for one thread on a busy machine; not in Chromium.
  * --write: puts the table into operations/README.md, with machine and date.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -44,7 +43,7 @@ const { values: given } = parseArgs({
 if (!CLOCKS.includes(given.clock)) throw new Error(`--clock is one of ${CLOCKS.join(', ')}`);
 const settings = given.threads.split(',').map(Number);
 
-/** Ours in another host. */
+/** xla-wasm in another host. */
 class Elsewhere {
   static async start(name) {
     const elsewhere = new Elsewhere();
@@ -137,7 +136,7 @@ const native = new Native(PROGRAMS);
 const hosts = await nodeHosts();
 const [clients, peers, elsewhere, results] = [[], [], [], []];
 const pairs = settings.at(-1) === 2 && new Pair();
-/* One thread is the caller's own, as the peers': the way to a worker and back takes 60 us or more. */
+/* With one thread, the caller computes, as in the other engines: a message to a worker and back takes 60 us or more. */
 for (const threads of settings) clients.push(await Client.create({ threads: threads === 1 ? 0 : threads }));
 for (const name of given.peers.split(',').filter(Boolean)) peers.push(await Peer.start(hosts, name, 1));
 for (const name of given.hosts.split(',').filter(Boolean)) elsewhere.push(await Elsewhere.start(name));

@@ -1,12 +1,12 @@
 /**
- * Whole programs, exported from JAX (programs/export.py), here and on native XLA:CPU held to one
- * thread, and the models among them with onnxruntime-web and tfjs (models.mjs): results are compared, then
- * all take turns. Needs jax, which `make bench ARGS=programs` installs.
+ * Measures whole programs, exported from JAX (programs/export.py), here and on native XLA:CPU on one thread; models also
+ * with onnxruntime-web and tfjs (models.mjs). Results are compared first; then rounds alternate. Needs jax, which
+ * `make bench ARGS=programs` installs.
  *
  *     make bench ARGS="programs [--only PATTERN] [--threads 1,2] [--rounds N] [--peers ort,tfjs]
  *                      [--clock cpu] [--write]"
  *
- * --clock cpu: the processor's time rather than the wall's, for one thread on a machine that is busy.
+ * --clock cpu: processor time instead of wall time, for one thread on a busy machine.
  * --write: puts the table into programs/README.md, with machine and date.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -94,7 +94,7 @@ const options = {
   clients, native, programs: FOLDER, folder, rounds: Number(given.rounds), roundMs: ROUND_MS, clock: given.clock,
 };
 
-/** A program as preparePeers has rows. */
+/** Returns a program as a row for preparePeers(). */
 function rowOf(name) {
   const operands = JSON.parse(readFileSync(`${FOLDER}${name}.json`, 'utf8')).map((_, i) => `p${i}`);
   return { name, title: name, peer: name, operands };
