@@ -99,10 +99,10 @@ function row(name) {
   return `| \`${name}\` | ${SWITCHES.get(name) || ''} | ${list.length} | ${mean} | ${best} | ${worse} | ${memory} |`;
 }
 
-const page = () => `# What each part brings
+const page = () => `# The gain of each part
 
-What \`make bench ARGS="ablate${given.operations ? ' --operations' : ''} --write"\` measured ${circumstances()}. Each row is switched off
-alone, on one thread. Ratios are the time without it by the time with it; above 1, it helps.
+The output of \`make bench ARGS="ablate${given.operations ? ' --operations' : ''} --write"\` ${circumstances()}. Each row is switched off
+alone, on one thread. Ratios are the time without it by the time with it; above 1, it is a gain.
 
 | switched off | lines | programs that change | mean | most | faster without | temporaries |
 | --- | --: | --: | --: | --- | --- | --: |

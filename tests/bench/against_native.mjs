@@ -107,7 +107,7 @@ export class Here {
     const first = performance.now();
     const outputs = await here.executable.execute(here.args, { timeoutMs });
     here.firstMs = performance.now() - first;
-    here.apart = distance(outputs, folder, name);
+    here.error = distance(outputs, folder, name);
     module.dispose();
     return here;
   }
@@ -166,7 +166,7 @@ export async function measure(name, { clients, native, programs, folder, rounds,
       nativeMs: median(others),
       nativeCompileMs: compileMs,
       memory: [one.temporaries, one.values, temporaries],
-      apart: Math.max(...heres.map(({ apart }) => apart)),
+      error: Math.max(...heres.map(({ error }) => error)),
       evaluates: one.evaluates,
       peers: Object.fromEntries(peers.map((peer, i) => [peer.name, ratio(times[0], theirs[i])])),
       toNative: Object.fromEntries(peers.map((peer, i) => [peer.name, ratio(theirs[i], others)])),
@@ -176,7 +176,7 @@ export async function measure(name, { clients, native, programs, folder, rounds,
   }
 }
 
-/** Returns the sentence with date and machine for a table. */
+/** Returns date and machine, for the text above a table. */
 export function circumstances() {
   const [{ model }] = cpus();
   const load = loadavg()[1].toFixed(1);

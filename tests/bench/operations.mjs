@@ -75,18 +75,18 @@ class Elsewhere {
   }
 }
 
-function line({ title, nativeMs, ms, ratios, apart, evaluates, peers, toNative, pair }) {
+function line({ title, nativeMs, ms, ratios, error, evaluates, peers, toNative, pair }) {
   const cells = [evaluates ? `${title} (evaluated)` : title, time(nativeMs)];
   ms.forEach((one, i) => cells.push(time(one), bold(ratios[i])));
   if (pairs) cells.push((ms[0] / ms.at(-1)).toFixed(2), pair.toFixed(2));
   cells.push(...elsewhere.map(({ name }) => bold(toNative[name])));
-  cells.push(...Object.keys(PEERS).map((name) => bold(peers[name])), apart.toExponential(0));
+  cells.push(...Object.keys(PEERS).map((name) => bold(peers[name])), error.toExponential(0));
   return `| ${cells.join(' | ')} |`;
 }
 
 function table(results) {
   const columns = ['operation', 'native', ...settings.flatMap((n) => [`${n} thread${n > 1 ? 's' : ''}`, 'ratio']),
-    ...(pairs ? ['one by two', 'loops'] : []), ...elsewhere.map(({ title }) => title), ...Object.values(PEERS), 'apart'];
+    ...(pairs ? ['one by two', 'loops'] : []), ...elsewhere.map(({ title }) => title), ...Object.values(PEERS), 'error'];
   const mean = (values) => (values.length ? geometric(values).toPrecision(3) : '');
   const ours = settings.flatMap((_, i) => ['', mean(results.map((r) => r.ratios[i]))]);
   const there = elsewhere.map(({ name }) => mean(results.map((r) => r.toNative[name]).filter(Boolean)));
@@ -109,16 +109,16 @@ function summary(results) {
 function page(results, limits) {
   return `# Operations
 
-What \`make bench ARGS="operations --write"\` measured ${circumstances()}. Operations are
-JAX's ([operations.py](operations.py)), of 2^20 elements unless the row says otherwise; native is XLA:CPU held to
-one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
-theirs, round by round; **bold**, and we are slower. One thread is the caller's (no worker), as theirs is. onnxruntime-web copies operands in and results out
-in each call; its ratio is to our time without that. A column of another host has our time there by native's. "Apart" is how far results are from native's, as a part of the largest
-element. A row that is "evaluated" has a step that the evaluator runs. "One by two" is one thread's time by two
-threads'; "loops", how much more two threads of a loop that shares nothing did at that moment than one: that this is
-less than 2 is the machine's.
+The output of \`make bench ARGS="operations --write"\` ${circumstances()}. Operations are
+JAX's ([operations.py](operations.py)), of 2^20 elements unless the row states another size. Native is XLA:CPU on one
+thread, which may use registers of 256 or 512 bits; WebAssembly has 128. A ratio is our time by
+theirs, round by round: **bold** if we are slower. One thread is the caller's, without a worker, in all packages. onnxruntime-web
+copies operands in and results out in each call; its ratio is to our time without such copies. A column of another host has our
+time there by native's. "Error" is the largest difference from native's results, relative to the largest element. A row marked
+"evaluated" has a step that the evaluator runs. "One by two" is one thread's time by two threads'. "Loops" is the speed of two
+threads by that of one at that moment, for a loop that shares no memory: below 2, the machine limits the second thread.
 
-Limits, by loops of WebAssembly that do nothing else: ${
+The machine's limits, by minimal loops of WebAssembly: ${
   Object.entries(limits).map(([what, much]) => `${what} ${much}`).join('; ')}.
 
 ${summary(results)}

@@ -49,13 +49,13 @@ function row(result) {
   });
   cells.push(...engines.map((name) => bold(result.peers[name])));
   cells.push(time(result.parseMs), time(result.compileMs), time(result.nativeCompileMs),
-    time(result.firstMs), ...result.memory.map(size), result.apart.toExponential(0));
+    time(result.firstMs), ...result.memory.map(size), result.error.toExponential(0));
   return `| ${cells.join(' | ')} |`;
 }
 
 function table(results) {
   const columns = ['program', 'native', ...settings.flatMap((n) => [`${n} thread${n > 1 ? 's' : ''}`, 'ratio']),
-    ...engines.map((name) => PEERS[name]), 'parse', 'compile', 'native compile', 'first run', 'temporaries', 'of values', 'native', 'apart'];
+    ...engines.map((name) => PEERS[name]), 'parse', 'compile', 'native compile', 'first run', 'temporaries', 'of values', 'native', 'error'];
   const average = (values) => (values.length ? geometric(values).toPrecision(3) : '');
   const mean = settings.flatMap((_, i) => ['', average(results.map((r) => r.ratios[i]))]);
   mean.push(...engines.map((name) => average(results.map((r) => r.peers[name]).filter(Boolean))));
@@ -70,13 +70,12 @@ function table(results) {
 function page(results) {
   return `# Whole programs
 
-What \`make bench ARGS="programs --write"\` measured ${circumstances()}. Programs are exports from JAX ([export.py](export.py)); native is XLA:CPU held
-to one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
-native's, round by round, or, on one thread, by that of a package that runs the same model as its own users would
-write it ([models.mjs](../models.mjs)); **bold**, and we are slower. Temporaries are those of a run that is given no
-argument's memory; "of values", without the kernels' working memory (packed operands), which native does not report
-either. "Apart" is how far results are from native's, as a
-part of the largest element: solvers that choose their steps take others where a last bit differs.
+The output of \`make bench ARGS="programs --write"\` ${circumstances()}. Programs are exports from JAX ([export.py](export.py)). Native is XLA:CPU on
+one thread, which may use registers of 256 or 512 bits; WebAssembly has 128. A ratio is our time by native's, round by round:
+**bold** if we are slower. On one thread, other packages run the model as their users write it ([models.mjs](../models.mjs)).
+Temporaries are those of a run without donated arguments; "of values" is without the kernels' working memory (packed operands),
+which native does not report either. "Error" is the largest difference from native's results, relative to the largest element:
+solvers with adaptive steps take other steps if a last bit differs.
 
 ${table(results)}
 `;
@@ -110,7 +109,7 @@ try {
       ready = await preparePeers(rowOf(name), peers, folder, native);
       results.push(await measure(name, { ...options, peers: ready }));
       const last = results.at(-1);
-      console.log(row(last) + (last.apart > TOLERANCE ? '  <- results differ' : ''));
+      console.log(row(last) + (last.error > TOLERANCE ? '  <- results differ' : ''));
     } catch (error) {
       console.log(`| ${name} | failed: ${error.message} |`);
     }
