@@ -299,8 +299,8 @@ export class Client {
   /**
    * @param {HloModule} module from a builder's build(), parseHlo() or parseHloProto()
    * @param {object} [options]
-   * @param {number} [options.replicas] by default what the module states, or else 1; the client's
-   *   where the module states no mesh at all
+   * @param {number} [options.replicas] by default the module's replica_count, or 1 if it states only partitions. If the
+   *   module states neither: the client's number of replicas
    * @param {number} [options.partitions] by default what the module needs, or else 1
    * @param {boolean} [options.optimize] false: each operation by itself, as it is written; slow
    * @param {boolean} [options.inPlace] false: no result takes the memory of its operand

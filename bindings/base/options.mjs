@@ -5,7 +5,7 @@
 import { describe, invalidArgument } from './error.mjs';
 import { suggestion } from './names.mjs';
 
-export const MAX_ENTRIES = 2 ** 22; // of a list; more are a mistake, and would take long to look at
+export const MAX_ENTRIES = 2 ** 22; // of a list; a longer list is a mistake of the caller and would take long to check
 
 /** Whether a value is an object of named fields, and no list, bytes, map, promise or instance of a class. */
 export function isPlainObject(value) {

@@ -73,7 +73,7 @@ export class Comparison {
     return [...report, ...await this.#firstWrong([])];
   }
 
-  /** The least steps that are left out together to make it right, where no single one does. */
+  /** A minimal set of steps whose removal makes the results agree, where no single step does. */
   async #several(names, isWrong) {
     let set = names;
     for (const name of names) {

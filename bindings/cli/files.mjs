@@ -35,7 +35,7 @@ async function readStandardInput() {
   return Buffer.concat(chunks);
 }
 
-/** As the command line says what load() says. */
+/** Rewrites the advice of load() in terms of command-line options. */
 const inOptions = (text) => text.replace(/load it with \{ elided: 'zeros' \} or 'random'/, 'give --elided zeros or random')
   .replace(/, as in load\(source, \{ entry: '(.*)' \}\)/, ': --function $1').replace(/, as in load\(source, \{ platform: '(.*)' \}\)/, ': --platform $1')
   .replace(/^load: entry/, '--function').replace(/^(load: )?platform(?= is|: )/, '--platform');

@@ -22,7 +22,7 @@ const ALIGNMENT = 32;
 const FIRST_BYTES = 2 ** 18, MAX_HEADER = 2 ** 30;
 const MAX_ENTRIES = 2 ** 24; // of metadata and tensors; a longer list is no header
 
-/** Says that the bytes read so far end within the header. */
+/** Thrown when the bytes read so far end before the header does. */
 class Short extends Error {}
 
 /** Reads numbers and strings, one after the other. */

@@ -47,7 +47,7 @@ const LOAD_OPTIONS = {
   ...READ_OPTIONS, maxBytes: count(1, Number.MAX_SAFE_INTEGER), map: READ_OPTIONS.onProgress,
 };
 
-/** What the caller's function makes of an array; its error is the cause of one that names the array. */
+/** Calls the caller's map on an array. If map throws, throws an error that names the array and has the first as its cause. */
 function mappedBy(map, name, literal) {
   try {
     return map(name, literal);

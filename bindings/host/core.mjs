@@ -249,7 +249,7 @@ export class Core {
     return result;
   }
 
-  /** @param {object} [more] details that the core's error has not */
+  /** @param {object} [more] further fields of the error */
   lastError(more) {
     return new XlaError(
       STATUS_CODES[this.call(xla_error_code)] ?? 'UNKNOWN',

@@ -14,8 +14,8 @@ import { waitingDevices } from './waiting.mjs';
 const PATIENCE_MS = 250; // with workers that were told to stop
 const SLICE_US = 8000; // half a frame of a page at 60 Hz
 const MAX_SLEEP_MS = 1000;
-const SIGNAL_MS = 50; // between two looks at a signal
-const MAX_IDLE = 2; // steps without work, after which nothing can come any more
+const SIGNAL_MS = 50; // how often a sleeping caller reads its AbortSignal
+const MAX_IDLE = 2; // steps without work after which the run is deadlocked with the host
 const GROWTH = 2 ** 26; // bytes of buffers, after which finalizers get a turn
 
 export class Runs {
@@ -203,7 +203,7 @@ export class Runs {
     pending?.reject(error);
   }
 
-  /** Rejects all pending runs, since no later look will come. */
+  /** Rejects all pending runs; the core cannot report them any more. */
   abandon(error) {
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();

@@ -1,4 +1,4 @@
-/** The stage of the model that learns: a pad, ten digits to say which it is, the examples, and what it learned. */
+/** The gallery's stage of the model that learns from the visitor: a drawing pad, a button per digit, the examples, the result. */
 import { h } from '../shared/dom.mjs';
 import { putImage } from '../shared/draw.mjs';
 import { connect } from '../shared/rpc.mjs';

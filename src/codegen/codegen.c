@@ -47,14 +47,14 @@ static CodegenWork scatter_work(const Instruction *scatter) {
                        .in_order = true};
 }
 
-/* Whether adjacent results are not of adjacent elements; then different threads may compute them. */
+/* Whether the innermost dimension is reduced. Neighbouring results then read separate rows, so a chunk may have few results. */
 static bool is_along(const Instruction *root) {
   return root->opcode == HLO_REDUCE &&
          list_has(root->a->dimensions, root->operands[0]->shape->rank - 1);
 }
 
-/* Returns the steps of all lines per call. A cumulative reduction of few long lines continues in each call where
-** the last one ended: from a rounded result, so there are few calls. 0: a call computes whole lines. */
+/* Returns how many steps of each line one call computes; 0 if a call computes whole lines. A cumulative reduction of few long
+** lines is divided into calls. Each call continues from a rounded result, so the number of calls is limited. */
 static int64_t steps_per_call(const Instruction *root) {
   /* Threshold MAX_LINES, ELEMENTS, MAX_CALLS: "cumulative sums of few long lines" in
   ** core/thresholds_programs.test.mjs. */

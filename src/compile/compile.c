@@ -53,7 +53,8 @@ static int sequence_depth(const ThunkSequence *sequence) {
   return depth + 1;
 }
 
-/* Compiles fusions to a generated module. It is emitted even without an engine, for the sanitizers. */
+/* Compiles fusions to a generated module. Native builds generate code that they cannot run, so that sanitizers check the
+** generator. */
 static bool compile_fusions(Program *program, Error *error) {
   if (!program->fusion_count && !program->region_count) return true;
   ByteBuf bytes = {0};
@@ -157,7 +158,7 @@ static Stage join(Compilation *c) {
   return STAGE_ROWS;
 }
 
-/* Begins that step if it is wanted. */
+/* Begins the step "row-groups" unless an option leaves row groups out. Returns whether it began. */
 static bool begin_row_groups(const Compilation *c) {
   bool wants = !c->options.evaluate && !c->options.no_row_groups;
   if (wants) step_begin("", "row-groups");

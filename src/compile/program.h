@@ -46,7 +46,7 @@ typedef struct LogicalBuffer {
   /* Of a loop's state: its initial value, and the time at which that is copied there. */
   const struct LogicalBuffer *copied_from;
   int copied_at;
-  /* in_place.c: the parameter that it may be written over; or else, for the program's results, the temporary. */
+  /* Set by in_place.c: the parameter that this buffer may overwrite; else, for a result of the program, the temporary. */
   const struct LogicalBuffer *overwrites_parameter, *overwrites_temporary;
   int number; /* for plan_check.c */
 } LogicalBuffer;
@@ -116,17 +116,16 @@ static inline bool thunk_has_steps(const Thunk *thunk) {
   return thunk->kind == THUNK_REGION || thunk->kind == THUNK_ROWS;
 }
 
-/* Memory that a temporary may borrow if it is free when a run starts; else the temporary is in the arena.
-** The lender is a result, before it is written and unless a donated argument lies there; or a donated
-** argument that becomes no result. */
+/* Memory outside of the arena in which a temporary may lie. A result lends its memory until it is written, unless a donated
+** argument lies there. A donated argument lends its memory if no result takes it. Otherwise the temporary is in the arena. */
 typedef struct Loan {
   int lender; /* slot */
   int64_t offset;
   int64_t instead, end; /* its range in the arena if the memory is not lent */
 } Loan;
 
-/* The kinds of runs by donated arguments. In the mixed kinds between these, each buffer has a place of one
-** of these. */
+/* The kinds of runs, by how many arguments are donated. If some arguments are donated, each buffer has the place that one of
+** these kinds gives it. */
 typedef enum RunKind {
   RUN_KEEPS, /* no argument is donated */
   RUN_TAKES, /* all are */

@@ -277,8 +277,7 @@ static void form(Former *former, ThunkSequence *sequence) {
   sequence->count = kept;
 }
 
-/* Whether each step returns soon. A computation that the evaluator calls may hold loops, which it does not
-** leave before their end. */
+/* Whether each step returns soon. The evaluator runs loops of a called computation to their end. */
 static bool comes_back(const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
@@ -293,8 +292,7 @@ static bool comes_back(const ThunkSequence *sequence) {
   return true;
 }
 
-/* Returns the number of short chunks of a step, between which it can stop. 0: there are none, or they may be
-** long. */
+/* Returns the number of chunks after which a step can stop; 0 if a chunk may take long. */
 static int64_t short_chunks(const Thunk *thunk) {
   int64_t chunks = 0;
   if (thunk->kind == THUNK_GENERATED && !thunk->work.is_long) {

@@ -22,7 +22,7 @@ typedef struct Packed {
 
 /* Room for `count` numbers of the kind of `type`. */
 Packed packed_new(PrimitiveType type, int64_t count, Arena *arena);
-/* Sets the first `count` to zero: -0.0 for floats if `negative`, which adding leaves no trace of. */
+/* Sets the first `count` numbers to zero. Floats become -0.0 if `negative`: adding x to -0.0 gives x, even for x = -0.0. */
 void packed_clear(PrimitiveType type, Packed packed, int64_t count, bool negative);
 
 /* The operand's elements as `type`, in the order of the walk (its first array); uses up the walk. */

@@ -279,7 +279,7 @@ static void work(void *argument) {
   Worker *self = argument;
   scheduler_lock();
   for (;;) {
-    /* Prefers a whole task to helping with a loop: larger pieces need less synchronisation. */
+    /* A whole task comes before a chunk of a shared loop, because larger pieces need less synchronisation. */
     Task *task = pop_ready();
     if (task) {
       run_task(self, task, 0);

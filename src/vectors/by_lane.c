@@ -46,23 +46,20 @@ V128 xla_power_i64x2(V128 x, V128 y) {
 
 /* --- Shifts by different amounts, which are unsigned and may be past the width ---------------- */
 
-#define SHIFT_LANES(name, lanes, vector, amounts, bits, past)                      \
-  V128 xla_##name(V128 x, V128 y) {                                                \
-    vector a = (vector)x;                                                          \
-    amounts n = (amounts)y;                                                        \
-    for (int i = 0; i < lanes; i++) a[i] = n[i] < bits ? a[i] SHIFT n[i] : (past); \
-    return (V128)a;                                                                \
+#define SHIFT_LANES(name, vector, past)                                      \
+  V128 xla_##name(V128 x, V128 y) {                                          \
+    vector a = (vector)x;                                                    \
+    u64x2 n = (u64x2)y;                                                      \
+    for (int i = 0; i < 2; i++) a[i] = n[i] < 64 ? a[i] SHIFT n[i] : (past); \
+    return (V128)a;                                                          \
   }
 
 #define SHIFT <<
-SHIFT_LANES(shl_i32x4, 4, u32x4, u32x4, 32, 0)
-SHIFT_LANES(shl_i64x2, 2, u64x2, u64x2, 64, 0)
+SHIFT_LANES(shl_i64x2, u64x2, 0)
 #undef SHIFT
 #define SHIFT >>
-SHIFT_LANES(shr_u_i32x4, 4, u32x4, u32x4, 32, 0)
-SHIFT_LANES(shr_u_i64x2, 2, u64x2, u64x2, 64, 0)
-SHIFT_LANES(shr_s_i32x4, 4, s32x4, u32x4, 32, a[i] >> 31)
-SHIFT_LANES(shr_s_i64x2, 2, s64x2, u64x2, 64, a[i] >> 63)
+SHIFT_LANES(shr_u_i64x2, u64x2, 0)
+SHIFT_LANES(shr_s_i64x2, s64x2, a[i] >> 63)
 #undef SHIFT
 
 /* --- Counts ----------------------------------------------------------------------------------- */

@@ -17,9 +17,10 @@ import { Client } from '../../bindings/index.mjs';
 import { bold, circumstances, geometric, measure, Native, time } from './against_native.mjs';
 import { CLOCKS } from './clocks.mjs';
 import { chromiumHosts, nodeHosts } from './hosts.mjs';
+import { workOf } from './limits.mjs';
 import { Pair } from './pair.mjs';
 import { Peer, PEERS, preparePeers } from './peers.mjs';
-import { probe } from './probes.mjs';
+import { probe, rates } from './probes.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PROGRAMS = fileURLToPath(new URL('../../build/operations', import.meta.url));
@@ -75,9 +76,17 @@ class Elsewhere {
   }
 }
 
-function line({ title, nativeMs, ms, ratios, error, evaluates, peers, toNative, pair }) {
+/** The least milliseconds of a row at this machine's speeds, or undefined. */
+function limitOf({ name, title }) {
+  const work = workOf(title, readFileSync(`${PROGRAMS}/${name}.hlo`, 'utf8'));
+  return work && 1e3 * Math.max(work.instructions / speeds.instructions, work.divisions / speeds.divisions,
+    work.bytes / speeds.copied);
+}
+
+function line({ title, nativeMs, ms, ratios, limit, error, evaluates, peers, toNative, pair }) {
   const cells = [evaluates ? `${title} (evaluated)` : title, time(nativeMs)];
   ms.forEach((one, i) => cells.push(time(one), bold(ratios[i])));
+  cells.push(limit ? (limit / nativeMs).toPrecision(2) : '');
   if (pairs) cells.push((ms[0] / ms.at(-1)).toFixed(2), pair.toFixed(2));
   cells.push(...elsewhere.map(({ name }) => bold(toNative[name])));
   cells.push(...Object.keys(PEERS).map((name) => bold(peers[name])), error.toExponential(0));
@@ -86,7 +95,7 @@ function line({ title, nativeMs, ms, ratios, error, evaluates, peers, toNative, 
 
 function table(results) {
   const columns = ['operation', 'native', ...settings.flatMap((n) => [`${n} thread${n > 1 ? 's' : ''}`, 'ratio']),
-    ...(pairs ? ['one by two', 'loops'] : []), ...elsewhere.map(({ title }) => title), ...Object.values(PEERS), 'error'];
+    'limit', ...(pairs ? ['one by two', 'loops'] : []), ...elsewhere.map(({ title }) => title), ...Object.values(PEERS), 'error'];
   const mean = (values) => (values.length ? geometric(values).toPrecision(3) : '');
   const ours = settings.flatMap((_, i) => ['', mean(results.map((r) => r.ratios[i]))]);
   const there = elsewhere.map(({ name }) => mean(results.map((r) => r.toNative[name]).filter(Boolean)));
@@ -95,15 +104,17 @@ function table(results) {
     `| ${columns.join(' | ')} |`,
     `| --- |${' --: |'.repeat(columns.length - 1)}`,
     ...results.map(line),
-    `| geometric mean | | ${[...ours, ...(pairs ? ['', ''] : []), ...there, ...theirs].join(' | ')} | |`,
+    `| geometric mean | | ${[...ours, '', ...(pairs ? ['', ''] : []), ...there, ...theirs].join(' | ')} | |`,
   ].join('\n');
 }
 
 function summary(results) {
   const ratios = results.map((r) => r.ratios[0]);
   const above = (limit) => ratios.filter((ratio) => ratio > limit).length;
+  const ours = results.filter(({ ratios: [ratio], limit, nativeMs }) => ratio > 2.5 && !(ratio < (1.5 * limit) / nativeMs));
   return `${results.length} rows, one thread: ${above(1)} slower than native, ${above(2)} more than twice, ` +
-    `${above(4)} more than four times.`;
+    `${above(4)} more than four times. Above 2.5 and above 1.5 times the limit, or without one: ` +
+    `${ours.map(({ title }) => title).join(', ') || 'none'}.`;
 }
 
 function page(results, limits) {
@@ -117,6 +128,9 @@ copies operands in and results out in each call; its ratio is to our time withou
 time there by native's. "Error" is the largest difference from native's results, relative to the largest element. A row marked
 "evaluated" has a step that the evaluator runs. "One by two" is one thread's time by two threads'. "Loops" is the speed of two
 threads by that of one at that moment, for a loop that shares no memory: below 2, the machine limits the second thread.
+"Limit" is the ratio of a loop that only does the row's arithmetic, in 128-bit lanes
+without fused multiply-add and by XLA's algorithms, or that only moves its bytes ([limits.mjs](../limits.mjs)); it is empty
+if the count is unknown. A row far above its limit should be mended.
 
 The machine's limits, by minimal loops of WebAssembly: ${
   Object.entries(limits).map(([what, much]) => `${what} ${much}`).join('; ')}.
@@ -129,7 +143,7 @@ ${table(results)}
 
 const rows = JSON.parse(readFileSync(`${PROGRAMS}/rows.json`, 'utf8'))
   .filter(({ name, title }) => new RegExp(given.only).test(`${name} ${title}`));
-const limits = probe();
+const limits = probe(), speeds = rates();
 for (const [what, much] of Object.entries(limits)) console.log(`${what}: ${much}`);
 const folder = mkdtempSync(`${PROGRAMS}/run-`); // a folder that is served to Chromium
 const native = new Native(PROGRAMS);
@@ -154,7 +168,8 @@ try {
       const before = pairs && await pairs.measure();
       const measured = await measure(row.name, { ...options, peers: ready });
       const pair = pairs && Math.min(before, await pairs.measure());
-      results.push({ ...measured, title: row.title, pair });
+      const limit = limitOf(row);
+      results.push({ ...measured, title: row.title, limit, pair });
       console.log(line(results.at(-1)));
     } catch (error) {
       console.log(`| ${row.title} | failed: ${error.message} |`);

@@ -29,6 +29,7 @@ const LOAD = (offset) => [0xfd, 0, 4, ...leb(offset)];
 const STORE = (offset) => [0xfd, 11, 4, ...leb(offset)];
 const F32X4_ADD = simd(0xe4);
 const F32X4_MUL = simd(0xe6);
+const F32X4_DIV = simd(0xe7);
 
 /** for (position = 0; position < end; position += step) body; locals: end, position, vectors. */
 const counted = (step, body) => [
@@ -43,6 +44,7 @@ const FUNCTIONS = {
   /* a = a * a + a, over so many accumulators that no step waits for another */
   multiplyAdd: counted(1, accumulators.flatMap((a) =>
     [...get(a), ...get(a), ...F32X4_MUL, ...get(a), ...F32X4_ADD, ...set(a)])),
+  divide: counted(1, accumulators.flatMap((a) => [...get(a), ...get(a), ...F32X4_DIV, ...set(a)])),
   read: counted(64, UNROLLED.flatMap((offset, i) =>
     [...get(2 + i), ...get(1), ...LOAD(offset), ...F32X4_ADD, ...set(2 + i)])),
   write: counted(64, UNROLLED.flatMap((offset) => [...get(1), ...get(2), ...STORE(offset)])),
@@ -99,6 +101,19 @@ export function multiplyAddRate() {
       took = performance.now() - start;
     }
     return (steps * STEP_FLOPS * 1e3) / took;
+  };
+}
+
+/**
+ * @returns {{ instructions: number, divisions: number, copied: number }} in a second: vector instructions of 128 bits,
+ * vector divisions, and bytes of memory, read or written
+ */
+export function rates() {
+  const { multiplyAdd, divide, copy } = compiled();
+  return {
+    instructions: (STEPS * 2 * ACCUMULATORS) / fastest(() => multiplyAdd(STEPS)),
+    divisions: (STEPS * ACCUMULATORS) / fastest(() => divide(STEPS)),
+    copied: (2 * ARRAY) / fastest(() => copy(ARRAY)),
   };
 }
 

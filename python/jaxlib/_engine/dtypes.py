@@ -37,7 +37,7 @@ def number_of(dtype):
     return number
 
 
-# Narrow integers: NumPy's bytes have the sign above the 4 bits, or zeros; the core's have the sign.
+# The core stores a narrow integer sign-extended to a byte. ml_dtypes fills the upper bits with the sign or with zeros.
 _SIGNED = {np.dtype(ml_dtypes.int4): 4}
 if hasattr(ml_dtypes, "int2"):
     _SIGNED[np.dtype(ml_dtypes.int2)] = 2

@@ -1,6 +1,6 @@
 /*
 ** Functions of two operands in lanes of 32 bits as formulas, and functions derived from them: arc tangents,
-** remainders, integer division. Those of f32x4 hold for operands of ordinary size; for others generated code
+** remainders, integer division, shifts. Those of f32x4 hold for operands of ordinary size; for others generated code
 ** calls the vector functions of the same name. The polynomial was fitted for minimal error by Remez's algorithm.
 */
 #include <math.h>
@@ -129,11 +129,50 @@ static Value divide_unsigned(Expression *m, Value x, Value y) {
 static Value rest_signed(Expression *m, Value x, Value y) { return integer_rest(m, true, x, y); }
 static Value rest_unsigned(Expression *m, Value x, Value y) { return integer_rest(m, false, x, y); }
 
+/* --- Shifts by different amounts -------------------------------------------------------------- */
+
+/* Returns 2^n of the float -2^n, n from 0 to 31. 2^31 itself converts to no s32. */
+static Value size_of_power(Expression *m, Value minus) {
+  Value power = expression_op(m, I32X4_TRUNC_SAT_F32X4_S, 1, minus, -1, -1);
+  return expression_op(m, I32X4_ABS, 1, power, -1, -1);
+}
+
+/* Returns x where the amount is below 32, and else 0. */
+static Value if_within(Expression *m, Value x, Value amount) {
+  Value above = shifted_right_unsigned(m, amount, 5);
+  return both(m, x, expression_op(m, I32X4_EQ, 2, above, integer(m, 0), -1));
+}
+
+/* x 2^y; -2^y is a float with y in its exponent. */
+static Value shift_left(Expression *m, Value x, Value y) {
+  Value minus = integer_sum(m, shifted_left(m, y, 23), constant(m, -1));
+  return if_within(m, expression_op(m, I32X4_MUL, 2, x, size_of_power(m, minus), -1), y);
+}
+
+/* x 2^(31 - y) without its last 31 bits */
+static Value shift_right(Expression *m, Value x, Value y) {
+  Value minus = integer_difference(m, constant(m, -0x1p31), shifted_left(m, y, 23)), halves[2];
+  Value power = size_of_power(m, minus);
+  for (int i = 0; i < 2; i++) {
+    Value half = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U + i, 2, x, power, -1);
+    halves[i] = expression_shift(m, I64X2_SHR_U, half, 31);
+  }
+  return if_within(m, expression_shuffle(m, halves[0], halves[1], 0, 2, 4, 6), y);
+}
+
+/* Complements a negative x before and after. */
+static Value shift_right_signed(Expression *m, Value x, Value y) {
+  Value negative = shifted_right(m, x, 31);
+  return exclusive(m, shift_right(m, exclusive(m, x, negative), y), negative);
+}
+
 /* --- The table of functions -------------------------------------------------------------------------- */
 
 const BinaryFunction *math_binary_function(Opcode opcode, PrimitiveType type) {
   static const BinaryFunction atan2 = {arc_tangent_2, is_far_from_one, NULL};
   static const BinaryFunction remainder = {remainder_of, is_extreme_quotient, NULL};
+  static const BinaryFunction left = {.formula = shift_left}, right = {.formula = shift_right},
+                              right_signed = {.formula = shift_right_signed};
   static const BinaryFunction integers[2][2] = {
       {{.formula = divide_unsigned}, {.formula = rest_unsigned}},
       {{.formula = divide_signed}, {.formula = rest_signed}}};
@@ -141,6 +180,13 @@ const BinaryFunction *math_binary_function(Opcode opcode, PrimitiveType type) {
   if (kind == LANES_F32) {
     return opcode == HLO_ATAN2 ? &atan2 : opcode == HLO_REMAINDER ? &remainder : NULL;
   }
-  if (kind != LANES_I32 || (opcode != HLO_DIVIDE && opcode != HLO_REMAINDER)) return NULL;
-  return &integers[is_signed(type)][opcode == HLO_REMAINDER];
+  if (kind != LANES_I32) return NULL;
+  switch (opcode) {
+  case HLO_SHIFT_LEFT: return &left;
+  case HLO_SHIFT_RIGHT_ARITHMETIC: return &right_signed;
+  case HLO_SHIFT_RIGHT_LOGICAL: return &right;
+  case HLO_DIVIDE:
+  case HLO_REMAINDER: return &integers[is_signed(type)][opcode == HLO_REMAINDER];
+  default: return NULL;
+  }
 }

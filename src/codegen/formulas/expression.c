@@ -67,9 +67,30 @@ Value integer(Expression *m, int64_t value) {
   return expression_word(m, m->is_64_bit ? bits : (bits & UINT32_MAX) | bits << 32);
 }
 
+/* Every other coefficient, in powers of the square. */
+static Value alternate(Expression *m, Value square, const double *coefficients, int first,
+                       int count) {
+  Value total = constant(m, coefficients[first]);
+  for (int i = first + 2; i < count; i += 2) {
+    total = sum(m, product(m, total, square), constant(m, coefficients[i]));
+  }
+  return total;
+}
+
+/* The coefficients of high powers are added in two halves, which do not wait for each other. */
 Value polynomial(Expression *m, Value x, const double *coefficients, int count) {
+  /* Threshold LONG, LAST: no path: shorter polynomials wait less, and the last steps round most. */
+  enum { LONG = 6, LAST = 2 };
   Value total = constant(m, coefficients[0]);
-  for (int i = 1; i < count; i++) {
+  int next = 1;
+  if (count >= LONG) {
+    next = count - LAST;
+    Value square = product(m, x, x);
+    Value odd = alternate(m, square, coefficients, next % 2, next);
+    Value even = alternate(m, square, coefficients, (next - 1) % 2, next);
+    total = sum(m, product(m, odd, x), even);
+  }
+  for (int i = next; i < count; i++) {
     total = sum(m, product(m, total, x), constant(m, coefficients[i]));
   }
   return total;

@@ -283,7 +283,7 @@ static Value complement_root(Expression *m, Value x) {
 static Value error_function(Expression *m, Value x) {
   Value size = minimum(m, absolute(m, x), constant(m, m->is_64_bit ? 5.93 : 3.95));
   Value bounded =
-      maximum(m, size, constant(m, m->is_64_bit ? 0x1p-300 : 0x1p-40)); /* no denormals */
+      maximum(m, size, constant(m, m->is_64_bit ? 0x1p-200 : 0x1p-20)); /* no denormals */
   Value small = error_function_of_small(m, product(m, bounded, bounded));
   Value q = complement_root(m, bounded);
   for (int i = 0; i < 3; i++) q = product(m, q, q);

@@ -123,13 +123,27 @@ static void emit_compare(Emitter *e, const LoopNode *node) {
   wasm_shuffle32(&e->function, 0, 2, 4, 6);
 }
 
+/* Whether a node is a constant whose bits are all 0. */
+static bool is_zero(const LoopNode *node) {
+  static const uint8_t zeros[16];
+  return node->kind == NODE_CONSTANT &&
+         !memcmp(node->instruction->literal->data, zeros, (size_t)type_bytes(node_type(node)));
+}
+
+/* Engines make three instructions of a bitselect. With 0, or two constants, one or two are enough. */
 static void emit_select(Emitter *e, const LoopNode *node, int part) {
-  LaneKind kind = lane_kind(node->instruction->shape->type);
-  emit_value(e, node->operands[1], part);
-  emit_value(e, node->operands[2], part);
+  const LoopNode *yes = node->operands[1], *no = node->operands[2];
+  bool wide = lane_parts(lane_kind(node_type(node))) == 2, by_mask = is_zero(no) || is_zero(yes);
+  bool constant = !by_mask && is_constant_choice(node);
+  if (!constant && !is_zero(yes)) emit_value(e, yes, part);
+  if (!constant && !is_zero(no)) emit_value(e, no, part);
   emit_value(e, node->operands[0], 0);
-  if (lane_parts(kind) == 2) emit_widen(e, true, part);
-  emit_simd(e, V128_BITSELECT);
+  if (wide) emit_widen(e, true, part);
+  if (constant) {
+    emit_constant_choice(e, node);
+  } else {
+    emit_simd(e, is_zero(no) ? V128_AND : is_zero(yes) ? V128_ANDNOT : V128_BITSELECT);
+  }
 }
 
 /* x, y -> the one that `compare` prefers; for 64-bit integers, which lack min and max instructions. */
@@ -305,7 +319,7 @@ static void emit_constant_shift(Emitter *e, Opcode opcode, PrimitiveType type, u
 }
 
 /* x, y -> x shifted by y, for lanes of 8 or 16 bits: one step for each bit of the amounts. Amounts past the width
-** leave zero, or the sign. (For lanes of 32 bits a function call takes as long; for 64 bits, a third.) */
+** leave zero, or the sign. (For lanes of 64 bits a function call takes a third.) */
 static void emit_dense_shift(Emitter *e, Opcode opcode) {
   int y = emit_take(e), x = emit_take(e), bits = 8 * e->dense;
   int op = opcode == HLO_SHIFT_LEFT            ? I32X4_SHL
@@ -350,8 +364,11 @@ static void emit_shift_operation(Emitter *e, const LoopNode *node, int part) {
     emit_constant_shift(e, opcode, type, amount);
   } else {
     emit_value(e, node->operands[1], part);
+    const BinaryFunction *formula = math_binary_function(opcode, type);
     if (e->dense) {
       emit_dense_shift(e, opcode);
+    } else if (formula) {
+      emit_binary_function(e, formula, NULL);
     } else {
       emit_call(e, vector_function(opcode, type), 2);
     }

@@ -32,7 +32,7 @@ enum { MAX_PARTS = 4 };
 typedef struct NodeState {
   int value[MAX_PARTS]; /* locals that hold it, or NO_LOCAL */
   bool kept;            /* in a local, as it has more than one user */
-  bool loaded_first;    /* a leaf that outputs may lie on: overwrite.c */
+  bool loaded_first; /* a leaf that an output may overwrite, so it is loaded before: overwrite.c */
   int pointer; /* leaves: the local with the address, or with iota's value (i64 if has_64_bit_counter) */
   int64_t at; /* of leaves in cells: the byte offset from their array's start */
 } NodeState;

@@ -90,6 +90,14 @@ static Value formula_with_constant(Expression *m, const LoopNode *node, Value x)
   return constant_formula(m, node->instruction->opcode, node_type(node), second_constant(node), x);
 }
 
+static Value choice(Expression *m, const LoopNode *node, Value mask);
+
+static void hoist_of_choice(Emitter *e, const LoopNode *node) {
+  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
+  choice(&m, node, expression_input(&m, NO_LOCAL));
+  hoist_constants(e, &m);
+}
+
 static void hoist_of_two(Emitter *e, const BinaryFunction *function) {
   Expression m = {0};
   Value x = expression_input(&m, NO_LOCAL);
@@ -104,10 +112,19 @@ static void hoist_of_gathered(Emitter *e, const LoopNode *node) {
   hoist_constants(e, &m);
 }
 
+/* Whether a node shifts all elements by one amount, in one instruction. */
+static bool shifts_all(const LoopNode *node) {
+  Opcode opcode = node->instruction->opcode;
+  return node->operands[1]->kind == NODE_CONSTANT &&
+         (opcode == HLO_SHIFT_LEFT || opcode == HLO_SHIFT_RIGHT_LOGICAL ||
+          opcode == HLO_SHIFT_RIGHT_ARITHMETIC);
+}
+
 static void hoist_of_node(Emitter *e, const LoopNode *node) {
   hoist_of_type(e, node_type(node));
   if (node->kind == NODE_GATHERED) hoist_of_gathered(e, node);
   if (node->kind != NODE_OPERATION) return;
+  if (is_constant_choice(node)) hoist_of_choice(e, node);
   const BinaryFunction *of_bits = bits_function(node->instruction->opcode, node_type(node));
   if (of_bits) hoist_of_two(e, of_bits);
   if (node->operand_count > 0) hoist_complex_constants(e, node);
@@ -115,7 +132,7 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
   Formula *formula = formula_of(node);
   bool with_constant = is_with_constant(node);
   const BinaryFunction *binary = math_binary_function(node->instruction->opcode, node_type(node));
-  if (binary && !with_constant) hoist_of_two(e, binary);
+  if (binary && !with_constant && !shifts_all(node)) hoist_of_two(e, binary);
   if (!with_constant && (!formula || binary)) return;
   Expression m = {.is_64_bit = has_64_bit_lanes(kind)};
   Value x = expression_input(&m, NO_LOCAL);
@@ -212,6 +229,31 @@ void emit_with_constant(Emitter *e, const LoopNode *node) {
   emit_value_of(e, &m, x, formula_with_constant(&m, node, expression_input(&m, x)));
 }
 
+/* --- Choices ---------------------------------------------------------------------------------- */
+
+bool is_constant_choice(const LoopNode *node) {
+  LaneKind kind = lane_kind(node_type(node));
+  return node->instruction->opcode == HLO_SELECT && (kind == LANES_F32 || kind == LANES_F64) &&
+         node->operands[1]->kind == NODE_CONSTANT && node->operands[2]->kind == NODE_CONSTANT;
+}
+
+/* mask ? a : b as b ^ (mask & (a ^ b)) */
+static Value choice(Expression *m, const LoopNode *node, Value mask) {
+  Value values[2];
+  for (int i = 0; i < 2; i++) {
+    const LoopNode *x = node->operands[1 + i];
+    values[i] = constant(m, scalar_load(node_type(x), x->instruction->literal->data, 0).f);
+  }
+  uint64_t either_or = m->nodes[values[0]].bits ^ m->nodes[values[1]].bits;
+  return exclusive(m, values[1], both(m, mask, expression_word(m, either_or)));
+}
+
+void emit_constant_choice(Emitter *e, const LoopNode *node) {
+  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
+  int mask = emit_take(e);
+  emit_value_of(e, &m, mask, choice(&m, node, expression_input(&m, mask)));
+}
+
 /* --- Functions that are called ------------------------------------------------------------------ */
 
 /* A vector function, of f32x4 and f64x2. */
@@ -229,15 +271,17 @@ static const char *const float_functions[OPCODE_COUNT][2] = {
 
 /* A vector function, of s32x4, u32x4, s64x2 and u64x2. */
 static const char *const integer_functions[OPCODE_COUNT][4] = {
+#define FOR_WIDE(name) {[2] = "xla_" name "_i64x2", "xla_" name "_i64x2"}
 #define FOR_BOTH(name) \
   {"xla_" name "_i32x4", "xla_" name "_i32x4", "xla_" name "_i64x2", "xla_" name "_i64x2"}
-    [HLO_CLZ] = {[2] = "xla_clz_i64x2", "xla_clz_i64x2"}, /* of 32 bits see real_functions.c */
+    [HLO_CLZ] = FOR_WIDE("clz"), /* of 32 bits see real_functions.c */
     [HLO_DIVIDE] = {[2] = "xla_divide_s64x2", "xla_divide_u64x2"},
     [HLO_POWER] = FOR_BOTH("power"),
     [HLO_REMAINDER] = {[2] = "xla_remainder_s64x2", "xla_remainder_u64x2"},
-    [HLO_SHIFT_LEFT] = FOR_BOTH("shl"),
-    [HLO_SHIFT_RIGHT_ARITHMETIC] = FOR_BOTH("shr_s"),
-    [HLO_SHIFT_RIGHT_LOGICAL] = FOR_BOTH("shr_u"),
+    [HLO_SHIFT_LEFT] = FOR_WIDE("shl"),
+    [HLO_SHIFT_RIGHT_ARITHMETIC] = FOR_WIDE("shr_s"),
+    [HLO_SHIFT_RIGHT_LOGICAL] = FOR_WIDE("shr_u"),
+#undef FOR_WIDE
 #undef FOR_BOTH
 };
 

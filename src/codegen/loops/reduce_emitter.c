@@ -34,7 +34,7 @@ enum { MAX_UNROLL = 8, LINES_APART = 4 };
 /* Threshold MAX_LEVELS: no path: levels of accumulators; 32^4 blocks fill the last one. */
 enum { BLOCK = 32, CUMULATIVE_BLOCK = 64, MIN_BLOCKED = 2 * BLOCK, MAX_LEVELS = 5 };
 /* Threshold VALUES: no path: values that are in registers at once. */
-enum { VALUES = 3 }; /* at once, while a group is added */
+enum { VALUES = 3 }; /* values in registers while emit_group adds a group by halves */
 
 /* Returns a level's accumulators of one unrolled vector; the tail's follow the last one's. */
 static int *level_accumulator(const Emitter *e, const Reducer *reducer, int level, int u) {

@@ -1,7 +1,7 @@
 /*
-** Emits values: those of leaves, constants and operations, from the operands on; those that are computed once
-** for many elements; and the stores of results. All emitters of operations are below this one: they push their
-** operands by Emitter.push_value.
+** Emits the values of nodes and the stores of results. A node is a leaf, a constant or an operation. Values that are the
+** same for many elements are computed once, before the loop. The emitters of operations do not include this file; they push
+** their operands by Emitter.push_value.
 */
 #include "codegen/loops/value_emitter.h"
 

@@ -183,6 +183,8 @@ static Instruction *batch_passed_through(Batching *b, const Instruction *x,
     shape = shape_tuple(b->arena, x->operand_count, elements);
   } else if (x->opcode == HLO_GET_TUPLE_ELEMENT) {
     shape = shape->elements[a.tuple_index];
+  } else if (x->opcode == HLO_COPY) {
+    shape = batched_with_layout(b, x->shape); /* it may change the layout */
   }
   return add_batched(b, x, x->opcode, shape, operands, x->operand_count, &a);
 }

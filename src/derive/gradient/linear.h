@@ -100,7 +100,7 @@ bool has_derivative(const Shape *shape);
 bool any_derivative(const Shape *shape);
 /* Fails with UNIMPLEMENTED, the instruction, and this reason. */
 void no_derivative(Linear *l, const Instruction *x, const char *why);
-/* Gives x tangents that fail so when a result needs them: many programs compute an argmax that no loss depends on. */
+/* Gives x tangents that fail with this reason when a result needs them. Many programs compute an argmax that no loss depends on. */
 void refuse_derivative(Linear *l, Instruction *x, const char *why);
 /* The same for a leaf of x; the message names `from`. */
 void refuse_leaf(Linear *l, Instruction *x, int leaf, const Instruction *from, const char *why);
@@ -110,7 +110,7 @@ void check_refused(Linear *l, const Instruction *x);
 void add_cotangent(Linear *l, Instruction *x, Instruction *cotangent);
 void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent);
 Instruction *cotangent_of(Linear *l, const Instruction *x);
-/* The same, but takes the cotangent out, zeros if there is none, so that a rule can put a larger one there. */
+/* Removes and returns the cotangent of x, or zeros, so that a rule can set another one. */
 Instruction *take_cotangent(Linear *l, Instruction *x);
 
 /* ---- linearize.c ---- */
@@ -126,7 +126,7 @@ Instruction *linear_inline(Linear *l, const Computation *computation, Instructio
 typedef Instruction *Definition(Linear *l, const Instruction *x, Instruction **operands);
 /* Gives x the tangents that its definition has. The definition's values are dead code where no tangent needs them. */
 void linearize_by_definition(Linear *l, Instruction *x, Definition *define);
-/* Adds a value that stands for a tangent (linear) or cotangent (not linear) until it is copied elsewhere. */
+/* Adds a placeholder for a tangent (`linear`) or a cotangent. The caller replaces it when it copies the computation. */
 Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear);
 
 /* The rule of the table, for an instruction of the working computation. */
@@ -210,7 +210,8 @@ Linearization linearize_abs, linearize_relu, linearize_relu6, linearize_log_sum,
     linearize_bilinear, linearize_scatter, linearize_select_and_scatter, linearize_topk,
     linearize_cholesky, linearize_triangular_solve, linearize_elements, linearize_identity,
     linearize_collective, linearize_all_reduce, linearize_convert, linearize_custom_call,
-    linearize_shard_call, linearize_ragged_dot;
+    linearize_shard_call, linearize_ragged_dot, linearize_shifted_log, linearize_log_softmax,
+    linearize_softmax;
 Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
     replace_reduce_window, replace_custom_call, replace_recomputed;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,

@@ -86,7 +86,10 @@ void linearize_log_sum(Linear *l, Instruction *x) {
   int k = x->operands[0]->opcode == HLO_MAXIMUM ? 0 : 1;
   Instruction *scale = NULL, *maximum = x->operands[k];
   Instruction *d = exponent_of(x->operands[1 - k], &scale);
-  if (!d || maximum->opcode != HLO_MAXIMUM) return;
+  if (!d || maximum->opcode != HLO_MAXIMUM) {
+    linearize_shifted_log(l, x);
+    return;
+  }
   int sign = sign_of_difference(d, maximum->operands[0], maximum->operands[1]);
   if (!sign) return;
   if (scale) d = make_binary(&l->m, HLO_MULTIPLY, d, scale);
@@ -376,6 +379,7 @@ void linearize_divide(Linear *l, Instruction *z) {
   }
   linearize_sigmoid(l, z);
   if (!has_tangent(l, z)) linearize_negative_power(l, z);
+  if (!has_tangent(l, z)) linearize_softmax(l, z);
 }
 
 /* log(x / (1 - x)): t / (x (1 - x)), also where the quotient is 0 or infinite. */

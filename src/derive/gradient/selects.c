@@ -53,6 +53,7 @@ static bool may_be_infinite(const Instruction *x, int *budget) {
   switch (x->opcode) {
   case HLO_CONSTANT: return type_is_floating(x->shape->type) && has_infinite_element(x);
   case HLO_DIVIDE:
+  case HLO_REMAINDER:
     if (!is_finite_number(x->operands[1], true)) return true;
     count = 1;
     break;
@@ -75,13 +76,17 @@ static bool may_be_infinite(const Instruction *x, int *budget) {
   case HLO_ADD:
   case HLO_CLAMP:
   case HLO_CONVERT:
+  case HLO_CONVOLUTION:
+  case HLO_DOT:
   case HLO_MAXIMUM:
   case HLO_MINIMUM:
   case HLO_MULTIPLY:
   case HLO_NEGATE:
+  case HLO_REDUCE:
+  case HLO_REDUCE_WINDOW:
   case HLO_SELECT:
   case HLO_SUBTRACT: break;
-  default:
+  default: /* bounded functions, arguments, results of loops */
     if (opcode_category(x->opcode) != MOVEMENT) return false;
   }
   for (int k = 0; k < count; k++) {

@@ -37,8 +37,8 @@ typedef struct DotPlan {
   Contraction contraction;
   ContractionPlan plan;
   Ragged ragged;
-  int limit; /* of a limited product: the parameter that has the number of columns used; else -1 */
-  Axis *limited; /* their axis in the contraction; NULL: all are computed */
+  int limit;     /* the parameter with the number of used columns; read only if `limited` is set */
+  Axis *limited; /* the axis of these columns in `contraction`; NULL: all columns are computed */
   int64_t parts, parts_at,
       units_per_chunk; /* ragged-dot: parts in all; their offset in scratch, after the sums */
 } DotPlan;
@@ -113,7 +113,7 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
 ** core/quantised.test.mjs. */
 enum { MAX_INPUTS = 64 };
 
-/* Computes elements of the fused operand of a call. */
+/* A generator that computes the fused operand of a kernel call. */
 typedef struct Computed {
   Generator generator;
   const KernelCall *call;
@@ -175,7 +175,7 @@ static Axis *axis_of(Contraction *c, const Shape *shape, int dimension) {
   return NULL;
 }
 
-/* Finds the axis that the limit is about. Ways that compute all units alike have none. */
+/* Finds the axis of the limited dimension. BY_WHOLE_MATRICES and DIRECTLY compute all columns, so they have none. */
 static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *dot) {
   p->limit = outer->operand_count - 1;
   bool has_units = p->plan.way == BY_TILES || p->plan.way == BY_STREAM;
@@ -184,8 +184,8 @@ static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *
   }
 }
 
-/* Sets the size of the limited axis to the number of columns that are used, or some more: loops over several columns add each
-** in an order of their own, which must not depend on the limit. */
+/* Sets the size of the limited axis to the number of used columns, rounded up to COLUMNS_AT_ONCE. Loops over a different
+** number of columns add in a different order, and the order must not depend on the limit. */
 static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c) {
   /* Threshold COLUMNS_AT_ONCE: "limit-products" in core/limited_products.test.mjs. */
   enum { COLUMNS_AT_ONCE = 16 };

@@ -23,7 +23,7 @@ Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveTyp
 Loader operand_loader(const Contraction *contraction, const Arithmetic *arithmetic,
                       Operand operand);
 
-/* The same of `count` elements that are `stride` elements apart, or dense ones where that is 1. */
+/* Converts `count` elements, which are `stride` elements apart. */
 void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride, int64_t count,
                    uint8_t *out);
 

@@ -70,7 +70,7 @@ bool scaled_tabulate(Scaled *scaled, const LoopPlan *plan, const LoopNode *node,
 bool scaled_in_order(const LoopPlan *plan, const LoopNode *node);
 ScaledInput scaled_input(const LoopPlan *plan, const LoopNode *node);
 
-/* Whether elements whose numbers are multiples of those in a byte begin a byte. */
+/* Whether element number i of a packed array begins a byte for each multiple i of `per_byte`. */
 bool scaled_is_aligned(const ScaledInput *input);
 
 /* ---- Reading (scaled_read.c) ---- */

@@ -53,11 +53,12 @@ typedef struct Narrow {
   bool exact;    /* sums are not multiplied by scales: they may be too large for that */
 } Narrow;
 
+/* Whether a block is scanned for misread numbers before it is multiplied. */
 static bool looks_before(const Narrow *narrow) {
   return narrow->loops->misread == MISREAD_BYTES_FROM_16;
 }
 
-/* Whether numbers become others before the loops read them. */
+/* Whether numbers are unpacked or converted into a buffer before the loops read them. */
 static bool is_prepared(const Narrow *narrow) {
   return narrow->loops->prepare || (narrow->per_byte > 1 && !narrow->loops->packed);
 }
@@ -100,7 +101,7 @@ static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool
   return narrow;
 }
 
-/* Returns what the length of a block of the depth is a multiple of. */
+/* Returns the granularity of depth blocks: the length of each block is a multiple of it. */
 static int64_t depth_step(const Narrow *narrow, bool along_depth) {
   /* Threshold STEP: "blocks of all sizes" in core/quantised.test.mjs. */
   enum { STEP = 32 };
@@ -203,7 +204,7 @@ static void load_complex(const Loader *loader, const uint8_t *from, int64_t stri
   }
 }
 
-/* pads: several rows become a multiple of NARROW_ROWS. */
+/* Loads rows as contiguous vectors, or points to them in memory. If `pads`, adds rows of zeros up to a multiple of NARROW_ROWS. */
 static Vectors load_vectors(const Contraction *c, const Arithmetic *arithmetic, int64_t rows,
                             const uint8_t *from, int64_t count, bool along_depth, bool pads,
                             uint8_t *buffer) {
@@ -295,7 +296,7 @@ static void add_by_depth(const Block *block, const Vectors *vectors) {
   }
   enum { MOST = MATRIX_BYTES / CONVERTED_ROWS };
   for (int j = MOST / arithmetic->lane_bytes; j < columns; j += MOST / arithmetic->lane_bytes) {
-    Block part = *block; /* only blocks of narrow matrices are so wide */
+    Block part = *block; /* blocks of narrow matrices may exceed the buffer */
     part.data += (size_t)j * (size_t)type_bytes(block->loader.from);
     part.sums += (size_t)(j * arithmetic->lane_bytes);
     part.columns = min_i64(columns - j, MOST / arithmetic->lane_bytes);
@@ -385,8 +386,8 @@ static bool has_steps(const Narrow *narrow) {
   return narrow->scaled && narrow->scaled->scaled->step_count;
 }
 
-/* Adds the type's zero to the list of zeros; without `moved` there is no list, and one is made if the type has a zero.
-** Returns false if a sum is inexact. */
+/* Adds the type's zero point to each zero point of the list. If `moved` is false, the list is empty; it is filled with the
+** type's zero point if that is not 0 or the loops are centered. Returns false if a sum is inexact. */
 static bool set_zeros(Scales *scales, const Narrow *narrow, int64_t count, bool moved) {
   float zero = narrow->loops->zero / narrow->loops->factor;
   bool exact = true;
@@ -401,7 +402,7 @@ static bool set_zeros(Scales *scales, const Narrow *narrow, int64_t count, bool 
   return exact;
 }
 
-/* Chooses the loops for `count` scales and zeros, and brings these into the form that they read. */
+/* Chooses the loops for `count` scales and zero points, and converts scales and zero points to the form that the loops read. */
 static void choose_loops(Scales *scales, const Narrow *narrow, int64_t count, bool along_depth) {
   const NarrowLoops *loops = narrow->loops;
   bool is_exact = !narrow->exact || (loops->factor == 1 && !has_steps(narrow));
@@ -418,8 +419,8 @@ static void choose_loops(Scales *scales, const Narrow *narrow, int64_t count, bo
   if (loops->centered) narrow_part(scales->zero, count, scales->zero);
 }
 
-/* Sets the scales of `lines` lines or rows of `count` numbers from element number `first` on. Returns false if they do not
-** suit the loops. */
+/* Sets the scales and zero points of `lines` lines of `count` numbers, which begin with element `first`. Returns false if the
+** loops cannot use them: a scale is inexact, or a line begins inside a group. */
 static bool scales_set(Scales *scales, const Narrow *narrow, bool along_depth, int64_t first,
                        int64_t stride, int64_t lines, int64_t count) {
   const Generator *scaled = narrow->scaled;
@@ -455,8 +456,8 @@ static bool scales_set(Scales *scales, const Narrow *narrow, bool along_depth, i
   return suits;
 }
 
-/* Multiplies rows into sums of their own, and adds these: those of packed numbers in their places, those of plain loops times the
-** scales. */
+/* Multiplies into separate sums and adds these to the block's sums. Sums of packed numbers are first reordered (narrow_join).
+** Sums of plain loops are first multiplied by the scales. */
 static void add_apart(const NarrowBlock *block, const Scales *scales, bool packed) {
   _Alignas(16) uint8_t apart[SUM_BYTES + MAX_VECTORS * 64];
   int rows = block->rows > 1 ? (int)round_up(block->rows, NARROW_ROWS) : 1;
@@ -472,8 +473,8 @@ static void add_apart(const NarrowBlock *block, const Scales *scales, bool packe
   }
 }
 
-/* Multiplies lines or rows, the first of them number `line` of those that have the scales. Returns false, and changes nothing,
-** if the loops misread a number. */
+/* Multiplies the lines of a block. `line` is the number of the first line in the list of scales. Returns false and changes
+** nothing if the loops would misread a number. */
 static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vectors *vectors,
                             const Scales *scales, int64_t first, int64_t line, bool along_depth) {
   _Alignas(16) uint8_t prepared[PREPARED_BYTES];
@@ -527,7 +528,7 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
   return true;
 }
 
-/* Returns how many lines, or rows, from one on share a list of scales, or have room for their lists. */
+/* Returns how many lines, beginning with the first, share one list of scales, or fit their lists into Scales. */
 static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t first,
                              bool along_depth) {
   const Generator *scaled = narrow->scaled;
@@ -543,8 +544,8 @@ static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t f
   return min_i64(same - line % same, same_zero - line % same_zero);
 }
 
-/* Multiplies lines or rows from `begin` to `end` of a block, whose scales are set if `suits`. parted: the vectors as the loops
-** read them. */
+/* Multiplies the lines [begin, end) of a block. If `suits`, `scales` holds their scales; else the general loop runs.
+** `parted` holds the vectors in the order that loops of packed numbers read (part_vectors). */
 static void add_lines(const Narrow *narrow, const Block *block, const Vectors *vectors,
                       const Vectors *parted, const Scales *scales, bool suits, int64_t first,
                       int64_t begin, int64_t end, bool along_depth) {
@@ -573,7 +574,7 @@ static void add_lines(const Narrow *narrow, const Block *block, const Vectors *v
   }
 }
 
-/* Returns the vectors in the places of packed numbers, with zeros after them. */
+/* Returns the vectors reordered like packed numbers (narrow_part) and padded with zeros. */
 static Vectors part_vectors(const Vectors *vectors, uint8_t *buffer) {
   Vectors parted = *vectors;
   size_t bytes = (size_t)vectors->depth * sizeof(float);
@@ -690,8 +691,8 @@ static void move_sums(const Arithmetic *arithmetic, bool negative_zero, uint8_t 
   clear(arithmetic, negative_zero, sums, bytes);
 }
 
-/* Whether the unit has to be computed again: a number was misread, so that none may be read by the loops; or sums are too large
-** to be multiplied by scales, so that other loops multiply each number by its scale before. */
+/* Whether the unit must be computed again. If a number was misread, the general loop computes the unit. If a sum is infinite or
+** NaN, loops that multiply each number by its scale compute it. */
 static bool is_wrong(Narrow *narrow, const uint8_t *sums, size_t stride, int64_t rows,
                      int64_t columns) {
   if (*narrow->misread) {

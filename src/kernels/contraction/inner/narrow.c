@@ -15,7 +15,7 @@ typedef uint8_t Byte;
 #define QUARTER_BF16(x, q) ((q) ? upper_high(x) : upper_low(x))
 #define QUARTER_F16(x, q)  half_to_tiny(QUARTER_BF16(x, q))
 
-/* Numbers that are looked up: all of them at once. */
+/* Sixteen numbers looked up at once, as four vectors of f32. */
 typedef struct Found {
   v128_t part[4];
 } Found;
@@ -81,7 +81,7 @@ static inline Split load_unsigned(const void *bytes, const Planes *planes, v128_
   v128_t lower = wasm_i8x16_const_splat(0x0f);
   return (Split){{wasm_v128_and(x, lower), wasm_v128_and(wasm_u16x8_shr(x, 4), lower)}};
 }
-/* Less zeros, which are bytes. */
+/* Loads unsigned numbers and subtracts their zero points, which are bytes. */
 static inline Split load_centered(const void *bytes, const Planes *planes, v128_t flipped,
                                   Split zero, Seen *seen) {
   Split x = load_unsigned(bytes, planes, flipped, zero, seen);
@@ -307,6 +307,7 @@ enum { BLOCK_DEPTH = 1024 };
       }                                                                                    \
       UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
         const Byte *scale = scales + l * scale_stride;                                     \
+        (void)scale;                                                                       \
         UNROLLED for (int i = 0; i < (ROWS); i++) {                                        \
           total[i][l] =                                                                    \
               wasm_f32x4_add(total[i][l], FOLD(sum[i][l], wasm_v128_load32_splat(scale))); \
@@ -379,7 +380,7 @@ NARROW(moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 2)
 BY_DEPTH(by_depth_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
 BY_COLUMNS(by_columns_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED, KEPT)
 
-/* The last elements go by way of a vector of their own. */
+/* The last elements are copied into a whole vector first. */
 #define PREPARE(name, halves_of)                                      \
   static void name(const uint8_t *from, int64_t count, uint8_t *to) { \
     for (; count > 0; count -= 16, from += 16, to += 32) {            \
@@ -461,19 +462,41 @@ void narrow_join(const float *from, int64_t count, float *to) {
   }
 }
 
+/* Returns four zeros as integers. */
+static inline v128_t integers_at(const float *zeros, v128_t factor) {
+  return wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_mul(wasm_v128_load(zeros), factor));
+}
+
 bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth) {
-  for (int64_t i = 0; i < count; i++) {
-    float zero = zeros[i] * factor;
-    if (!(zero >= -112 && zero <= 127 && (float)(int8_t)zero == zero)) return false;
+  const v128_t by = wasm_f32x4_splat(factor);
+  v128_t wrong = wasm_i32x4_const_splat(0);
+  memset(zeros + count, 0, (size_t)(-count & 15) * sizeof *zeros);
+  for (int64_t i = 0; i < count; i += 4) {
+    v128_t zero = integers_at(zeros + i, by);
+    v128_t differs = wasm_f32x4_ne(wasm_f32x4_convert_i32x4(zero),
+                                   wasm_f32x4_mul(wasm_v128_load(zeros + i), by));
+    v128_t is_far = wasm_u32x4_gt(wasm_i32x4_add(zero, wasm_i32x4_const_splat(112)),
+                                  wasm_i32x4_const_splat(112 + 127));
+    wrong = wasm_v128_or(wrong, wasm_v128_or(differs, is_far));
   }
+  if (wasm_v128_any_true(wrong)) return false;
   for (int64_t i = 0; i < count; i += 16) {
-    int8_t bytes[32] = {0};
-    for (int j = 0; j < 16 && i + j < count; j++) {
-      int8_t zero = (int8_t)(zeros[i + j] * factor);
-      if (along_depth) memset(zeros + i + j, zero, 4);
-      bytes[j % 2 * 16 + j / 2] = zero;
+    v128_t x[4];
+    UNROLLED for (int q = 0; q < 4; q++) x[q] = integers_at(zeros + i + (ptrdiff_t)4 * q, by);
+    if (along_depth) {
+      UNROLLED for (int q = 0; q < 4; q++) {
+        v128_t byte = wasm_v128_and(x[q], wasm_i32x4_const_splat(0xff));
+        wasm_v128_store(zeros + i + (ptrdiff_t)4 * q,
+                        wasm_i32x4_mul(byte, wasm_i32x4_const_splat(0x01010101)));
+      }
+    } else {
+      v128_t bytes = wasm_i8x16_narrow_i16x8(wasm_i16x8_narrow_i32x4(x[0], x[1]),
+                                             wasm_i16x8_narrow_i32x4(x[2], x[3]));
+      wasm_v128_store(zeros + i, wasm_i8x16_shuffle(bytes, bytes, 0, 2, 4, 6, 8, 10, 12, 14, 0, 2,
+                                                    4, 6, 8, 10, 12, 14));
+      wasm_v128_store(zeros + i + 4, wasm_i8x16_shuffle(bytes, bytes, 1, 3, 5, 7, 9, 11, 13, 15, 1,
+                                                        3, 5, 7, 9, 11, 13, 15));
     }
-    if (!along_depth) memcpy(zeros + i, bytes, sizeof bytes);
   }
   return true;
 }
@@ -486,19 +509,25 @@ bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth) 
 enum { LOW_BITS = 0x1ff, LEAST = (127 - 64) << 23, MOST = (127 + 64) << 23 };
 
 bool narrow_scales_are_exact(const float *scales, int64_t count) {
-  v128_t wrong = wasm_i32x4_const_splat(0);
-  for (int64_t i = 0; i < count; i += 4) {
-    float last[4] = {1, 1, 1, 1};
-    if (count - i < 4) memcpy(last, scales + i, (size_t)(count - i) * sizeof *last);
-    v128_t x = wasm_v128_load(count - i < 4 ? last : scales + i);
+  v128_t bits = wasm_i32x4_const_splat(0), most = bits, least = wasm_i32x4_const_splat(-1);
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    v128_t x = wasm_v128_load(scales + i);
     v128_t magnitude = wasm_v128_and(x, wasm_i32x4_const_splat(INT32_MAX));
-    v128_t is_far = wasm_u32x4_gt(wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(LEAST)),
-                                  wasm_i32x4_const_splat(MOST - LEAST));
-    is_far = wasm_v128_and(is_far, wasm_f32x4_ne(x, wasm_i32x4_const_splat(0)));
-    wrong = wasm_v128_or(wrong,
-                         wasm_v128_or(is_far, wasm_v128_and(x, wasm_i32x4_const_splat(LOW_BITS))));
+    bits = wasm_v128_or(bits, x);
+    most = wasm_u32x4_max(most, magnitude);
+    /* 0, which is exact, becomes the largest number. */
+    least = wasm_u32x4_min(least, wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(1)));
   }
-  return !wasm_v128_any_true(wrong);
+  if (i < count) {
+    float last[4] = {1, 1, 1, 1};
+    memcpy(last, scales + i, (size_t)(count - i) * sizeof *last);
+    if (!narrow_scales_are_exact(last, 4)) return false;
+  }
+  v128_t wrong = wasm_v128_or(wasm_v128_and(bits, wasm_i32x4_const_splat(LOW_BITS)),
+                              wasm_u32x4_gt(most, wasm_i32x4_const_splat(MOST)));
+  return !wasm_v128_any_true(
+      wasm_v128_or(wrong, wasm_u32x4_lt(least, wasm_i32x4_const_splat(LEAST - 1))));
 }
 
 void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums) {

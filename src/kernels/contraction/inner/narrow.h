@@ -31,7 +31,7 @@ typedef struct NarrowBlock {
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
   int scale_block;
-  uint8_t flipped;    /* bits of bytes that are moved */
+  uint8_t flipped;    /* the bits to invert in each byte, which makes unsigned bytes signed */
   const float *table; /* of numbers that are looked up: 16 values */
   uint8_t *sums;
   ptrdiff_t sums_stride;
@@ -40,7 +40,7 @@ typedef struct NarrowBlock {
 
 typedef void NarrowLoop(const NarrowBlock *block);
 
-/* Numbers that the loops misread. Bytes are looked at before; of the largest f16, which are infinite or NaN, a loop tells. */
+/* Numbers that the loops misread. Bytes are scanned before the loop runs. A loop itself reports f16 infinities and NaNs. */
 typedef enum Misread { MISREAD_NONE, MISREAD_LARGEST_F16, MISREAD_BYTES_FROM_16 } Misread;
 
 /* by_depth: matrix[depth] are contiguous rows; by_columns: matrix[column] are contiguous lines. */
@@ -52,8 +52,8 @@ typedef struct NarrowLoops {
   NarrowPair plain, scaled; /* NULL: there are none */
   float factor;             /* of scales: a power of two, which the loops leave out */
   bool is_integral;         /* plain numbers are integers, of at most 9 bits */
-  uint8_t flipped;          /* a bit that makes bytes signed ones, which are smaller: */
-  float zero;               /* by so much, which is added to zeros */
+  uint8_t flipped; /* the bit to invert in each byte: it turns unsigned bytes into signed ones */
+  float zero;      /* what inverting subtracts from each byte; it is added to the zero points */
   Misread misread;
   /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
   void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
@@ -68,16 +68,16 @@ typedef enum NarrowForm { NARROW_PLAIN, NARROW_SCALED, NARROW_MOVED, NARROW_LOOK
 
 /* Returns the loops of a type; NULL if it has none. Numbers that are looked up are bytes. */
 const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form);
-/* The same of packed numbers. Where none read these, returns the loops of bytes. */
+/* Returns the loops that read packed numbers of a type; without such loops, those that read one number a byte. */
 const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form);
 
 /* Moves numbers at even places before those at odd ones, in each 8 of `count`, and back. Both round `count` up. */
 void narrow_part(const float *from, int64_t count, float *to);
 void narrow_join(const float *from, int64_t count, float *to);
 
-/* Turns zeros of numbers of 4 bits, which are divided by `factor`, into what plain loops read: four equal bytes each; by depth,
-** bytes of those at even places among 16 columns, and 16 bytes after them those at odd ones. Returns false, and changes nothing,
-** if one is no byte. */
+/* Converts zero points of 4-bit numbers, divided by `factor`, to the form that plain loops read. By columns: four equal bytes for
+** each. By depth: for each 16 columns, 16 bytes for the even columns, then 16 for the odd ones. Returns false and changes nothing
+** if a zero point does not fit into a byte. */
 bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth);
 
 /* Whether no integer of 9 bits needs to be rounded when it is multiplied by one of the scales. */
