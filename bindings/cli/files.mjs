@@ -41,7 +41,7 @@ const inOptions = (text) => text.replace(/load it with \{ elided: 'zeros' \} or 
   .replace(/^load: entry/, '--function').replace(/^(load: )?platform(?= is|: )/, '--platform');
 
 /**
- * With the place in the file in front, as compilers have it.
+ * Adds the place in the file in front of an error message, as compilers do.
  * @param {object} [choices] options of load()
  */
 export async function readModule(client, file, choices) {
@@ -87,7 +87,7 @@ export const placed = (text, place) => text.replace(/\{(replica|partition|device
  * @param {string[]} inputs as of readArguments; a name with {replica} or the like differs by device
  * @param {{ replicas: number, partitions: number }} counts
  * @param {number} [seed] of random numbers for the remaining parameters
- * @returns {Promise<any[][]>} one list for each device; where all have the same, it is the same list
+ * @returns {Promise<any[][]>} one list for each device; all devices share one list if their arguments are equal
  */
 export async function argumentsOfDevices(inputs, parameters, counts, seed) {
   const lists = new Map();
@@ -107,7 +107,7 @@ export async function argumentsOfDevices(inputs, parameters, counts, seed) {
 /**
  * Arguments of --input. Files of several arrays and inputs with a name go to parameters by the rule of
  * named_arguments.mjs. Files of one array without a name go to the remaining parameters, in order. If `random` is given,
- * it makes the arguments of parameters that no input is for.
+ * it makes the arguments of parameters without an input.
  * @param {string[]} inputs "x.npy", "name=x.npy", "name=1.5", "name=[1, 2]", "weights.npz", "name=weights.npz"
  * @param {() => number} [random] from 0 to 1
  */
@@ -153,7 +153,7 @@ class GivenText {
 const given = (value) => value && { value, path: ['--input'] };
 const byPrefix = (name, arrays) => (name === undefined ? arrays : { [name]: { ...arrays } });
 
-/** The name of a parameter that is meant by its number, unless there is one of this name. */
+/** Returns the name of the parameter with this number, unless a parameter has the number as its name. */
 function numbered(name, parameters) {
   if (!/^\d+$/.test(name) || parameters.some((parameter) => parameter.name === name)) return name;
   return parameters[Number(name)]?.name ?? name;
@@ -214,7 +214,7 @@ function inlineLiteral(text, shape, name) {
   }
 }
 
-/** Numbers that look random, the same ones for the same seed. Source: mulberry32, T. Ettinger */
+/** Returns a generator of pseudorandom numbers, determined by the seed. Source: mulberry32, T. Ettinger */
 export function randomNumbers(seed) {
   let state = seed >>> 0;
   return () => {
@@ -272,7 +272,7 @@ async function writeArrays(file, arrays) {
 
 export const isWeightsFile = (file) => ['npy', 'npz', 'safetensors'].includes(formOf(file));
 
-/** A file of arrays as one of another form. */
+/** Converts a file of arrays to another format. */
 export async function convertWeights(file, output) {
   if (output === undefined) throw new UsageError('convert needs --output FILE.npy, FILE.npz or FILE.safetensors');
   await writeArrays(output, await readArrays(file));

@@ -130,7 +130,7 @@ function unknown(what, name, known) {
   return `there is no ${what} "${name}"; ${near ? `did you mean ${near}?` : `there are ${known.join(', ')}`}`;
 }
 
-/** Suggests the option that begins so, or is near; or nothing. */
+/** Suggests the option that begins with the text or is near to it; else returns "". */
 function optionAdvice(option, known) {
   const begun = known.filter((name) => name.startsWith(option));
   const near = begun.length === 1 ? begun[0] : suggestion(option, known);
@@ -179,7 +179,7 @@ async function run(client, module, options) {
   if (options.check || options.bisect) await check(client, module, all, executable, options, results);
 }
 
-/** Says which instruction made the first NaN of the results, or else the first infinity. */
+/** Names the instruction that made the first NaN of the results, or else the first infinity. */
 async function huntNans(client, module, all, { replicas, partitions }, { disable }) {
   progress('looking for the first NaN');
   const { NanHunt } = await import('./nans.mjs');
@@ -205,7 +205,7 @@ async function check(client, module, all, { replicas, partitions }, options, res
   throw new XlaError('DATA_LOSS', `the results differ from the evaluator: ${problem}`);
 }
 
-/** Tells of a result without any number, whose comparison says nothing. */
+/** Warns of a result without any number, whose comparison is meaningless. */
 function noNumbers(results) {
   const leaves = results.flatMap((outputs) => outputs.flatMap((output) => output.leaves())).filter(Boolean);
   const number = leaves.findIndex((leaf) => {
@@ -428,7 +428,7 @@ function printPainted(line) {
 // The reader has closed the pipe, as `| head` does: no error.
 process.stdout.on('error', (error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
-/** Words of the API's errors, and the options that they are here. */
+/** Words of the API's errors, and the command-line options that replace them. */
 const IN_OPTIONS = [
   [/\(maxTrips\)/, '(--max-trips N)'],
   [/, name another result of the program \(of\), or use client\.vjp\(\), which takes its cotangent/, ' or name another result by --of N'],

@@ -1,4 +1,4 @@
-/** `xla-wasm run --on pjrt`: the same module with the same arguments on real XLA, by pjrt.py. */
+/** `xla-wasm run --on pjrt`: runs the module with the arguments on real XLA, by pjrt.py. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,7 @@ export async function runOnPjrt(client, module, all, where) {
   }
 }
 
-/** @returns {Promise<object[]>} what pjrt.py wants to know of each array */
+/** @returns {Promise<object[]>} the description of each array for pjrt.py */
 async function writeArguments(folder, prefix, args, parameters) {
   const leaves = args.flatMap((arg, i) => literalOf(arg, parameters[i].shape).leaves()).filter(Boolean);
   const said = [];

@@ -1,5 +1,5 @@
 /**
- * Reads GGUF, the files of llama.cpp: metadata, and tensors that are read when they are asked for.
+ * Reads GGUF, the files of llama.cpp: metadata at once, and tensors on demand.
  * Source: github.com/ggml-org/ggml (docs/gguf.md)
  */
 import { invalidArgument, XlaError } from '../base/error.mjs';
@@ -41,7 +41,7 @@ class Reader {
     return this.#view[`get${kind}`](at, true);
   }
 
-  /** A count or an offset; those beyond 2^53 are no file's. */
+  /** Reads a count or an offset; those beyond 2^53 are refused. */
   size() {
     return Number(this.number('BigUint64', 8));
   }
@@ -120,7 +120,7 @@ async function headerOf(file, fail) {
   }
 }
 
-/** What an entry of the header says, checked: its shape, its type, and where its bytes are. */
+/** Checks an entry of the header: its shape, its type, and the position of its bytes. */
 function tensorOf({ name, dimensions, number, offset }, start, size, fail) {
   const type = PLAIN[number] ?? QUANTIZED[number] ?? UNREAD[number] ?? `type ${number}`;
   const shape = Shape.array(PLAIN[number] ?? 'f32', dimensions);
@@ -206,7 +206,7 @@ function plain({ type, literalShape }, bytes) {
 }
 
 /**
- * Opens a GGUF file. Only its header is read at once.
+ * Opens a GGUF file: reads its header only.
  * @param {any} source bytes, a Blob, a URL whose server knows ranges; in Node also a path
  * @returns {Promise<GgufFile>}
  */

@@ -50,7 +50,7 @@ function directoryOf(view, bytes) {
   throw bad(`this is ${otherFormatAdvice(bytes, 'readNpz') ?? 'no .npz file: a zip'}`);
 }
 
-/** Sizes beyond 4 GB, or that NumPy wrote so all the same. */
+/** Reads sizes in 64 bits: those beyond 4 GB, and smaller ones that NumPy writes in this form. */
 function readExtra(view, start, length, entry) {
   for (let at = start; at + 4 <= start + length && at + 4 <= view.byteLength;) {
     const size = view.getUint16(at + 2, true);

@@ -6,7 +6,7 @@ import { malformed } from './ir.mjs';
 import { arities, broadcastInDim, constantOfDense, ELEMENTWISE, operations, precisions } from './operations.mjs';
 import { COMPLEX, REAL } from './types.mjs';
 
-/** Functions that are computed in f32 where the type is narrower. */
+/** Functions of narrower types that are computed in f32. */
 const WIDENED = new Set(['bessel_i1e', 'digamma', 'erf_inv', 'erfc', 'lgamma', 'polygamma', 'zeta']);
 
 const isNarrow = (elementType) => ELEMENT_TYPES.get(elementType).bits < 32;
@@ -151,7 +151,7 @@ function broadcastOperands(c, operands) {
     ? x : broadcastInDim(c.b, x, sizes, places[i])));
 }
 
-/** Operations that are also there as broadcast_NAME. */
+/** Operations that also exist as broadcast_NAME. */
 const BROADCASTING = {
   2: `${ELEMENTWISE[2]} compare next_after polygamma zeta`,
   3: 'select',

@@ -127,8 +127,8 @@ static bool is_wanted(const Instruction *dot, int side, const Uses *uses) {
   if (!loop || uses->all[loop->id] != 1 || (x != loop && uses->all[x->id] != 1)) return false;
   PrimitiveType type = loop->shape->type;
   bool is_float = type_is_floating(type) && type_bits(type) <= 32;
-  bool is_wide = dot->shape->type == F64 || other->shape->type == F64;
-  return is_float && !is_wide && type_is_floating(dot->shape->type) &&
+  bool is_f64 = dot->shape->type == F64 || other->shape->type == F64;
+  return is_float && !is_f64 && type_is_floating(dot->shape->type) &&
          shape_elements(loop->shape) >= shape_elements(other->shape) &&
          loop->operand_count < MAX_INPUTS &&
          bytes_read(loop->a->calls) < shape_bytes(loop->shape) && has_ranges(loop->a->calls);
