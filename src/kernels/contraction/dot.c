@@ -137,6 +137,58 @@ static void compute(const Generator *generator, int64_t first, int64_t count, vo
   computed->call->compute(computed->call, buffers, first, first + count);
 }
 
+/* Adds the axes of an array that are one of its view: parts of the view's loops. Returns false if there are none, or one goes
+** backwards. */
+static bool add_viewed(Axes *axes, const Axis *axis, Operand side, const Scaled *view) {
+  int64_t unit = 1, at = axis->stride[side], left = axis->size;
+  Axis part = *axis;
+  for (int k = view->rank - 1; left > 1 && k >= 0; unit *= view->sizes[k--]) {
+    int64_t end = unit * view->sizes[k];
+    if (at >= end) continue;
+    part.size = min_i64(left, end / at);
+    part.stride[side] = view->numbers.strides[k] * (at / unit);
+    if (at % unit || end % (at * part.size) || left % part.size || part.stride[side] < 0 ||
+        axes->count == MAX_RANK) {
+      return false;
+    }
+    if (part.size > 1) axes->items[axes->count++] = part;
+    for (int o = LHS; o <= OUT; o++) part.stride[o] *= part.size;
+    at *= part.size;
+    left /= part.size;
+  }
+  return left == 1;
+}
+
+/* Reads an array in place whose elements an operand repeats or moves: heads that several queries share. An axis of batches along
+** which it is repeated is one of the other operand's lines. Returns false, and changes nothing, if that is impossible. */
+static bool read_view(Contraction *c, Operand side, const Scaled *view) {
+  Contraction viewed = *c;
+  Axes *lists[] = {&viewed.batch, &viewed.rows, &viewed.columns, &viewed.depth};
+  const Axes *given[] = {&c->batch, &c->rows, &c->columns, &c->depth};
+  Axes *other = side == RHS ? &viewed.rows : &viewed.columns;
+  for (int i = 0; i < 4; i++) {
+    lists[i]->count = 0;
+    for (int a = 0; a < given[i]->count; a++) {
+      const Axis *axis = &given[i]->items[a];
+      if (axis->stride[side] == 0) {
+        lists[i]->items[lists[i]->count++] = *axis;
+      } else if (!add_viewed(lists[i], axis, side, view)) {
+        return false;
+      }
+    }
+  }
+  Axes batch = viewed.batch;
+  viewed.batch.count = 0;
+  for (int a = 0; a < batch.count; a++) {
+    Axes *to = batch.items[a].stride[side] ? &viewed.batch : other;
+    if (to->count == MAX_RANK) return false;
+    to->items[to->count++] = batch.items[a];
+  }
+  viewed.type[side] = view->numbers.type;
+  *c = viewed;
+  return true;
+}
+
 /* Finds where the operands of a product come from. Returns false if it has more inputs than there is room for. */
 static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Arena *arena) {
   p->number[RHS] = 1;
@@ -147,9 +199,12 @@ static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Are
     if (!is_computed) continue;
     p->operand = fused_operand(dot);
     p->planned.scaled = scaled_of(p->operand, arena);
-    if (p->planned.scaled && scaled_is_plain(p->planned.scaled)) { /* a slice: read in place */
-      p->contraction.type[side] = p->planned.scaled->numbers.type;
-    } else {
+    const Scaled *scaled = p->planned.scaled;
+    if (scaled && scaled_is_plain(scaled)) { /* a slice: read in place */
+      p->contraction.type[side] = scaled->numbers.type;
+    } else if (!scaled || !scaled->is_view || p->ragged.parts ||
+               !read_view(&p->contraction, (Operand)side, scaled)) {
+      if (scaled && scaled->is_view) p->planned.scaled = NULL;
       p->contraction.generator[side] = &p->planned;
       p->contraction.type[side] = U8;
     }

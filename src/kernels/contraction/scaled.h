@@ -5,7 +5,7 @@
 **     ((widen(numbers[i]) - zeros[...]) * scales[...]        numbers * scales, and other orders
 **     table[numbers[i]] * scales[...]                        a codebook; any function of a byte
 **
-** The numbers lie in the order of the elements. The operand of a step belongs to a tensor, a row, a column, a block: loops
+** The numbers lie in the order of the elements, except in views, which repeat or move an array's elements. The operand of a step belongs to a tensor, a row, a column, a block: loops
 ** over the elements, outermost first, tell which one. Each step is rounded as the program rounds it. scaled_generate computes
 ** any of these, a block in the first cache at a time. Kernels with loops for numbers times one scale (inner/narrow.h) read
 ** the arrays themselves.
@@ -42,6 +42,7 @@ typedef struct TableEntry {
 
 struct Scaled {
   const NarrowLoops *loops; /* NULL: there are no loops for these numbers and steps */
+  bool is_view; /* the elements are the numbers as they are, but in other places: see strides */
   ScaledInput numbers, table;
   const TableEntry *entries; /* of each byte; NULL: numbers are widened */
   int step_count;
@@ -60,7 +61,8 @@ struct Scaled {
 const Scaled *scaled_of(const Instruction *loop, Arena *arena);
 /* Whether the elements are the numbers as they are. */
 static inline bool scaled_is_plain(const Scaled *scaled) {
-  return scaled->step_count == 0 && !scaled->entries && scaled->numbers.per_byte == 1;
+  return scaled->step_count == 0 && !scaled->entries && scaled->numbers.per_byte == 1 &&
+         !scaled->is_view;
 }
 
 /* scaled_table.c: sets the table to the values of a node that is a function of one byte of an array in order. Returns false

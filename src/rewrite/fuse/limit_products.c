@@ -180,8 +180,9 @@ static void limit_product(Instruction *dot, Instruction *n, int dimension) {
 static bool limit_dot(const Users *users, Instruction *dot) {
   const Attributes *a = dot->a;
   int batches = a->lhs_batch_dims.count, free = dot->shape->rank - batches;
-  if (shape_elements(dot->operands[1]->shape) < MIN_ELEMENTS || !free ||
-      a->control_predecessors.count) {
+  bool is_small = shape_elements(dot->operands[0]->shape) < MIN_ELEMENTS &&
+                  shape_elements(dot->operands[1]->shape) < MIN_ELEMENTS;
+  if (is_small || !free || a->control_predecessors.count) {
     return false;
   }
   for (int d = dot->shape->rank - 1; d >= batches; d--) {
