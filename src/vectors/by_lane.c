@@ -46,12 +46,12 @@ V128 xla_power_i64x2(V128 x, V128 y) {
 
 /* --- Shifts by different amounts, which are unsigned and may be past the width ---------------- */
 
-#define SHIFT_LANES(name, vector, past)                                       \
-  V128 xla_##name(V128 x, V128 y) {                                           \
-    vector a = (vector)x;                                                     \
-    u64x2 n = (u64x2)y;                                                       \
+#define SHIFT_LANES(name, vector, past)                                      \
+  V128 xla_##name(V128 x, V128 y) {                                          \
+    vector a = (vector)x;                                                    \
+    u64x2 n = (u64x2)y;                                                      \
     for (int i = 0; i < 2; i++) a[i] = n[i] < 64 ? a[i] SHIFT n[i] : (past); \
-    return (V128)a;                                                           \
+    return (V128)a;                                                          \
   }
 
 #define SHIFT <<
