@@ -14,8 +14,10 @@ const COSTS = {
   exponential: [27], log: [32], 'log-plus-one': [36, 1], logistic: [29, 1], tanh: [24, 1], erf: [26, 1],
   divide: [0, 1], sqrt: [0, 1], rsqrt: [0, 2], clamp: [2], sign: [4], 'round-nearest-afz': [4], 'is-finite': [2],
 };
-/** No functions of WebAssembly: they go lane by lane, or are longer than it is worth to count. */
-const UNKNOWN = /^(while|custom-call|sort|fft|scatter|conditional|rng|reduce-window|expm1|exponential-minus-one|power|remainder|sine|cosine|tan|cbrt|atan2|asinh|acosh|atanh|sinh|cosh|asin|acos|topk|map|select-and-scatter|triangular-solve|cholesky|population-count|count-leading-zeros|rng-bit-generator)$/;
+/** Their work is elsewhere, or depends on data. */
+const LOOPS = /^(while|custom-call|conditional|sort|fft)$/;
+/** Longer than it is worth to count. */
+const UNKNOWN = /^(scatter|rng|reduce-window|expm1|exponential-minus-one|power|remainder|sine|cosine|tan|cbrt|atan2|asinh|acosh|atanh|sinh|cosh|asin|acos|topk|map|select-and-scatter|triangular-solve|cholesky|population-count|count-leading-zeros|rng-bit-generator)$/;
 /** Free: they compute nothing, or once. */
 const FREE = /^(parameter|constant|broadcast|reshape|iota|tuple|get-tuple-element|transpose|slice|concatenate|pad|reverse|gather|copy|bitcast|bitcast-convert|dynamic-slice|dynamic-update-slice)$/;
 /** Between a narrow float's bits and an f32. */
@@ -24,7 +26,8 @@ const NARROW = { bf16: { read: 1, round: 5 }, f16: { read: 7, round: 12 }, f8e5m
 /** Linear algebra of n x n, in multiplications and additions of n^3 (LAPACK's counts). */
 const FACTORS = { cholesky: 1 / 3, solve: 2 / 3, inv: 2, det: 2 / 3, qr: 8 / 3, hessenberg: 10 / 3, 'pivoted QR': 4 / 3 };
 
-const INSTRUCTION = /^\s*(?:ROOT )?%?(\S+) = (\w+)\[([\d,]*)\]\S* ([\w-]+)\((.*?)\)(.*)$/;
+/* Of a tuple, the first shape stands for all. */
+const INSTRUCTION = /^\s*(?:ROOT )?%?(\S+) = \(?(\w+)\[([\d,]*)\].*? ([\w-]+)\((.*?)\)(.*)$/;
 const COMPUTATION = /^(?:ENTRY )?%?([\w.-]+) (?:\(.*)?\{$/;
 
 function parse(text) {
@@ -59,13 +62,14 @@ function multiplications({ opcode, dims, operands, attributes }, byName) {
 /** One instruction's [instructions, divisions]; undefined if it is not known. */
 function cost(x, byName, computations) {
   const operand = byName[x.operands[0]], elements = count(x.dims);
+  if (LOOPS.test(x.opcode)) return undefined;
+  const called = /to_apply=%?([\w.-]+)/.exec(x.attributes);
+  if (x.opcode === 'call') return total(computations[called[1]], computations);
   if (FREE.test(x.opcode) || elements === 1) return [0, 0];
   if (x.opcode === 'dot' || x.opcode === 'convolution') {
     const parts = isComplex(x.type) ? 4 : 1, width = isComplex(x.type) ? 32 / bytesOf(x.type) : lanes(x.type);
     return [(2 * parts * multiplications(x, byName)) / width, 0];
   }
-  const called = /to_apply=%?([\w.-]+)/.exec(x.attributes);
-  if (x.opcode === 'call') return total(computations[called[1]], computations);
   if (UNKNOWN.test(x.opcode) || isComplex(x.type) || (operand && isComplex(operand.type))) return undefined;
   if (x.opcode === 'reduce') return [count(operand.dims) / lanes(x.type), 0];
   if (x.opcode === 'convert') {
@@ -79,7 +83,7 @@ function cost(x, byName, computations) {
   if (x.opcode === 'divide' && !isFloat && !constant) return undefined;
   if (x.opcode === 'divide' && !isFloat) [instructions, divisions] = [bytesOf(x.type) === 8 ? 25 : 10, 0];
   if (/^shift/.test(x.opcode) && !constant) instructions = 12; // there are only shifts of all lanes alike
-  if (bytesOf(x.type) === 8 && COSTS[x.opcode] && instructions > 20) return undefined; // of f64
+  if (x.type === 'f64' && instructions > 20) return undefined; // COSTS are of f32
   const narrow = NARROW[x.type];
   if (narrow) instructions += narrow.round + x.operands.length * narrow.read;
   const vectors = elements / lanes(x.type);
@@ -98,12 +102,21 @@ function total(instructions, computations) {
   return sum;
 }
 
-/** Linear algebra, by the row's title: "qr 256 f64". */
-function workOfFactors(title) {
+/** The products alone, in all computations. */
+function products(computations) {
+  const all = Object.values(computations).flatMap((instructions) => {
+    const byName = Object.fromEntries(instructions.map((x) => [x.name, x]));
+    return instructions.filter(({ opcode }) => opcode === 'dot').map((x) => cost(x, byName, computations)[0]);
+  });
+  return all.reduce((a, b) => a + b, 0);
+}
+
+/** Linear algebra, by the row's title ("qr 256 f64"), and the products that make its operand. */
+function workOfFactors(title, computations) {
   const [, name, n, type = 'f32'] = /^(\D+?) (\d+)(?: (f32|f64|c64))?$/.exec(title) ?? [];
   if (!FACTORS[name]) return undefined;
   const parts = isComplex(type) ? 4 : 1, width = isComplex(type) ? 4 : lanes(type);
-  return { instructions: (FACTORS[name] * parts * n ** 3) / width, divisions: 0, bytes: 0 };
+  return { instructions: (FACTORS[name] * parts * n ** 3) / width + products(computations), divisions: 0, bytes: 0 };
 }
 
 /**
@@ -114,7 +127,7 @@ function workOfFactors(title) {
 export function workOf(title, text) {
   const { computations, entry } = parse(text);
   const sums = total(computations[entry], computations);
-  if (!sums) return workOfFactors(title);
+  if (!sums) return workOfFactors(title, computations);
   const arrays = computations[entry].filter(({ opcode }) => opcode === 'parameter');
   arrays.push(computations[entry].at(-1));
   const moves = computations[entry].some(({ opcode }) => /gather|slice/.test(opcode)); // reads a part

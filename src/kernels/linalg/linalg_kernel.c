@@ -248,7 +248,7 @@ static LinalgEnd run_fast(const LinalgPlan *p, const LinalgData *data, uint8_t *
     return linalg_run_tridiagonal(p, data, parts, (double *)memory, progress);
   }
   if (linalg_is_complex(type)) return linalg_run_c128(p, data, (LinalgComplex *)memory, progress);
-  return type == F32 && p->routine < LINALG_ORMQR
+  return type == F32 && p->routine < LINALG_GEHRD
              ? linalg_run_f32(p, data, (float *)memory, progress)
              : linalg_run_f64(p, data, (double *)memory, progress);
 }
