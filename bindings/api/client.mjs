@@ -116,7 +116,7 @@ export class Client {
 
   /**
    * Loads what the synchronous methods need; `xla-wasm/sync` does so itself.
-   * @param {object} [options] threads, assets: as of create()
+   * @param {object} [options] threads, assets: as in create()
    */
   static async prepareSync(options) {
     const { threads, assets } = checkOptions('prepareSync', options, { threads: CREATE_OPTIONS.threads, assets: ASSETS });
@@ -125,7 +125,7 @@ export class Client {
 
   /**
    * As create(), without a promise. Needs `xla-wasm/sync`, or prepareSync() before.
-   * @param {object} [options] as of create(), without assets. On the main thread of a page there are no threads
+   * @param {object} [options] as in create(), without assets. On the main thread of a page there are no threads
    * @returns {Client}
    */
   static createSync(options) {
@@ -197,7 +197,7 @@ export class Client {
   /**
    * As load(), without a promise.
    * @param {any} source text or bytes; in Node also a path or the URL of a file
-   * @param {object} [options] as of load()
+   * @param {object} [options] as in load()
    * @returns {HloModule}
    */
   loadSync(source, options) {
@@ -209,7 +209,7 @@ export class Client {
    * Reads a module from HLO text, as XLA and JAX print it.
    * @param {string | Uint8Array} text or its UTF-8 bytes
    * @param {object} [options]
-   * @param {'zeros' | 'random'} [options.elided] as of load()
+   * @param {'zeros' | 'random'} [options.elided] as in load()
    * @returns {HloModule}
    */
   parseHlo(text, options) {
@@ -237,7 +237,7 @@ export class Client {
   /**
    * Reads a module from StableHLO (with CHLO), as text or as MLIR bytecode.
    * @param {string | Uint8Array} source text, its UTF-8 bytes, or bytecode
-   * @param {object} [options] as of load()
+   * @param {object} [options] as in load()
    * @returns {Promise<HloModule>}
    */
   async parseStableHlo(source, options) {
@@ -363,7 +363,7 @@ export class Client {
   /**
    * Returns a module's text after each pass of the compiler.
    * @param {HloModule} module
-   * @param {object} [options] as of compile()
+   * @param {object} [options] as in compile()
    * @returns {{ pass: string, text: string }[]} for each pass that changed the module, in order, the HLO text after
    *   it. The first entry is always 'dynamic-dimensions'
    */
@@ -402,7 +402,7 @@ export class Client {
    * The vector-Jacobian product: as gradient(), for results of any shape. The new program has one more parameter for
    * each floating-point result, at the end: its cotangent.
    * @param {HloModule} module
-   * @param {object} [options] wrt, value, maxTrips, checkpoint: as of gradient()
+   * @param {object} [options] wrt, value, maxTrips, checkpoint: as in gradient()
    * @returns {HloModule}
    */
   vjp(module, options) {
@@ -413,7 +413,7 @@ export class Client {
    * The Jacobian-vector product. The new program has one more parameter for each of `wrt`, at the end: its tangent. Its
    * results are those of the program, then the tangents of the floating-point ones.
    * @param {HloModule} module
-   * @param {object} [options] wrt: as of gradient()
+   * @param {object} [options] wrt: as in gradient()
    * @returns {HloModule}
    */
   jvp(module, options) {
@@ -439,7 +439,7 @@ export class Client {
    * The Jacobian, as jax.jacrev or jax.jacfwd: the new program has the same parameters. Its results are, for each
    * floating-point result and for each of wrt, an array with the dimensions of the result, then of the parameter.
    * @param {HloModule} module
-   * @param {object} [options] wrt, maxTrips: as of gradient()
+   * @param {object} [options] wrt, maxTrips: as in gradient()
    * @param {'reverse' | 'forward'} [options.mode] by rows (the default: for few results) or by columns (for few parameters)
    * @returns {HloModule}
    */
@@ -455,7 +455,7 @@ export class Client {
    * The Hessian of a real scalar, as jax.hessian: the Jacobian of the gradient. Its results are, for each pair of wrt,
    * an array with the dimensions of both.
    * @param {HloModule} module
-   * @param {object} [options] wrt, of, maxTrips: as of gradient()
+   * @param {object} [options] wrt, of, maxTrips: as in gradient()
    * @returns {HloModule}
    */
   hessian(module, options) {
@@ -512,7 +512,7 @@ export class Client {
    * connect them. Each program is compiled for the whole mesh.
    * @param {readonly object[]} entries one for each device, in any order: { executable, replica,
    *   partition, arguments }; by default the entry's number is the replica, the partition 0
-   * @param {object} [options] device, profile, seed, signal, timeoutMs: as of executeReplicas
+   * @param {object} [options] device, profile, seed, signal, timeoutMs: as in executeReplicas
    * @returns {Promise<any[][]>} the results of each entry
    */
   async launch(entries, options) {
@@ -598,7 +598,7 @@ export class Client {
 
   /**
    * Iterates over the values of a device's outfeeds, without end: for `for await`.
-   * @param {object} [options] as of transferFromOutfeed
+   * @param {object} [options] as in transferFromOutfeed
    * @returns {AsyncIterableIterator<Literal | Literal[]>}
    */
   outfeed(options) {
@@ -616,9 +616,9 @@ export class Client {
   /**
    * Queues a source of values for a device's infeeds, after values and sources that were queued before.
    * Each value is read when an infeed asks for it.
-   * @param {Iterable<any> | AsyncIterable<any>} source of values as of transferToInfeed; its errors
+   * @param {Iterable<any> | AsyncIterable<any>} source of values as in transferToInfeed; its errors
    *   fail the run that asked
-   * @param {object} [options] as of transferToInfeed
+   * @param {object} [options] as in transferToInfeed
    */
   infeed(source, options) {
     const device = checkOptions('infeed', options, TRANSFER_OPTIONS);

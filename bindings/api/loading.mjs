@@ -14,9 +14,9 @@ const NEEDS = { programs: [stablehlo], stablehlo: [stablehlo], binary: [protoRea
 
 /**
  * @param {import('./client.mjs').Client} client
- * @param {any} source as of client.load()
+ * @param {any} source as in client.load()
  * @param {{ maxBytes?: number, arguments?: import('../values/shape.mjs').Shape[],
- *   elided?: 'zeros' | 'random', entry?: string, platform?: string }} options as of client.load()
+ *   elided?: 'zeros' | 'random', entry?: string, platform?: string }} options as in client.load()
  * @returns {Promise<import('../objects/module.mjs').HloModule>}
  */
 export async function load(client, source, { maxBytes, ...options }) {

@@ -81,7 +81,7 @@ export function guarded(method, name = method.name, { members, isFast } = {}) {
       return promise ? Object.setPrototypeOf(caught, promise) : caught;
     },
   }[name];
-  if (!method.length) return wrapped; // as of most methods, which are made when the package is loaded
+  if (!method.length) return wrapped; // as for most methods, which are made when the package is loaded
   return Object.defineProperty(wrapped, 'length', { value: method.length, configurable: true });
 }
 

@@ -96,7 +96,7 @@ export function withPosition(error) {
   return new XlaError(code, `${message} (line ${line}, column ${column ?? 1})`, { operation, line, column, cause });
 }
 
-// On the prototype, as of the built-in errors, so that a printed error has no further field.
+// On the prototype, as with the built-in errors, so that a printed error has no further field.
 Object.defineProperties(XlaError.prototype, {
   name: { value: 'XlaError', configurable: true },
   docs: { get() { return `xla-wasm/docs/errors.md#${this.waiting ? 'waiting' : String(this.code).toLowerCase()}`; }, configurable: true },

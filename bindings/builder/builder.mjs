@@ -166,7 +166,7 @@ export class XlaBuilder extends Handle {
    * @param {XlaOp} loss
    * @param {XlaOp | XlaOp[]} wrt
    * @param {object} [options]
-   * @param {number} [options.maxTrips] as of client.gradient()
+   * @param {number} [options.maxTrips] as in client.gradient()
    * @param {string} [options.checkpoint] the same
    * @returns {XlaOp | XlaOp[]} one value for each of `wrt`, of its shape; a list if wrt is one
    */
@@ -211,7 +211,7 @@ export class XlaBuilder extends Handle {
    * traced computation to all elements.
    * @param {(b: XlaBuilder, ...args: XlaOp[]) => XlaOp | XlaOp[]} fn
    * @param {object} [options]
-   * @param {any} [options.in] the dimension of the batch in the arguments: as of client.vmap()
+   * @param {any} [options.in] the dimension of the batch in the arguments: as in client.vmap()
    * @param {any} [options.out] the dimension of the batch in the results
    * @param {number} [options.size] the number of elements in the batch, if no argument has it
    * @returns {(...args: XlaOp[]) => XlaOp | XlaOp[]}
@@ -233,7 +233,7 @@ export class XlaBuilder extends Handle {
    * @param {object} [options]
    * @param {number | number[]} [options.wrt] by which arguments; by default the first
    * @param {'reverse' | 'forward'} [options.mode] by rows (the default) or by columns
-   * @param {number} [options.maxTrips] as of client.gradient()
+   * @param {number} [options.maxTrips] as in client.gradient()
    * @returns {(...args: XlaOp[]) => any} an array with the dimensions of the result, then of the argument; a list of
    *   them if wrt is one; and a list of these if fn returns one
    */
@@ -250,7 +250,7 @@ export class XlaBuilder extends Handle {
   /**
    * Returns a function that computes a Hessian, as jax.hessian does.
    * @param {(b: XlaBuilder, ...args: XlaOp[]) => XlaOp} fn its result is a real scalar
-   * @param {object} [options] wrt, maxTrips: as of jacobian()
+   * @param {object} [options] wrt, maxTrips: as in jacobian()
    * @returns {(...args: XlaOp[]) => any} an array with the dimensions of the argument twice; lists of lists of them if wrt
    *   is a list
    */

@@ -84,7 +84,7 @@ export function devicesOfMesh({ replicas, partitions }) {
 export const placed = (text, place) => text.replace(/\{(replica|partition|device)\}/g, (_, word) => place[word]);
 
 /**
- * @param {string[]} inputs as of readArguments; a name with {replica} or the like differs by device
+ * @param {string[]} inputs as in readArguments; a name with {replica} or the like differs by device
  * @param {{ replicas: number, partitions: number }} counts
  * @param {number} [seed] of random numbers for the remaining parameters
  * @returns {Promise<any[][]>} one list for each device; all devices share one list if their arguments are equal

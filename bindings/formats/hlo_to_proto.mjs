@@ -417,7 +417,7 @@ function aliasMessage(text) {
  * @param {string} text as HloModule's toString() gives it, or with large constants as constant(data.ADDRESS)
  * @param {(address: number, size: number) => Uint8Array} memory a view of the bytes at an address,
  *   valid until the next call of the core
- * @param {object} [options] as of protoOf in module.mjs
+ * @param {object} [options] as in protoOf in module.mjs
  * @returns {Uint8Array} a serialized HloModuleProto
  */
 export function protoOfHloText(text, memory, options) {

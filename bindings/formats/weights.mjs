@@ -31,15 +31,15 @@ export const readNpy = reading('readNpy');
 
 /**
  * Reads a .npz file: names of arrays (without ".npy") to literals.
- * @param {any} source as of readNpy()
- * @param {ReadOptions & { maxBytes?: number }} [options] maxBytes: the max size when unpacked, as of Client.load()
+ * @param {any} source as in readNpy()
+ * @param {ReadOptions & { maxBytes?: number }} [options] maxBytes: the max size when unpacked, as in Client.load()
  * @returns {Promise<Record<string, Literal>>}
  */
 export const readNpz = reading('readNpz');
 
 /**
  * Reads a safetensors file: names to literals, which lie in the file's own memory where they can.
- * @param {any} source as of readNpy()
+ * @param {any} source as in readNpy()
  * @param {ReadOptions} [options]
  * @returns {Promise<Record<string, Literal>>}
  */
@@ -54,7 +54,7 @@ export const openGguf = reading('openGguf');
 
 /**
  * Reads a .npz, safetensors or GGUF file (its blocks as f32), and renames or changes its arrays on the way.
- * @param {any} source as of readNpy()
+ * @param {any} source as in readNpy()
  * @param {ReadOptions & { maxBytes?: number, map?: (name: string, literal: Literal) => [string, Literal] | null }} [options]
  *   map: returns the new name and array; null leaves the array out
  * @returns {Promise<Record<string, Literal>>}

@@ -133,8 +133,8 @@ const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive, average:
  * @param {number} [options.of] the number of the result that is the loss, by default 0
  * @param {number} [options.maxNorm] the largest norm of all gradients together; see clipByNorm()
  * @param {boolean} [options.average] whether gradients are averaged over the replicas, so that their weights stay equal
- * @param {number} [options.replicas] as of client.compile()
- * @param {number} [options.maxTrips] as of client.gradient()
+ * @param {number} [options.replicas] as in client.compile()
+ * @param {number} [options.maxTrips] as in client.gradient()
  * @returns {Promise<TrainStep>}
  */
 export const trainStep = guarded(async (client, loss, options) => {
@@ -242,7 +242,7 @@ class TrainStep {
 
   /**
    * Sets the weights and the optimiser's state. The state is zeros, unless `values` is a result of state().
-   * @param {any[] | Record<string, any>} values in the order in which wrt names them; or by name, as of execute()
+   * @param {any[] | Record<string, any>} values in the order in which wrt names them; or by name, as in execute()
    */
   async start(values) {
     const { own, state } = this.#plan;
