@@ -36,9 +36,9 @@ export function stepsOf(listing) {
 
 const KINDS = {
   generated: 'a loop of generated code', kernel: 'a hand-written kernel', region: 'a run of small steps, one generated function',
-  rows: 'loops that take turns over blocks of the same rows', eval: 'the evaluator, which is slow', copy: 'a copy',
+  rows: 'loops over the same rows, run together for a block of rows at a time', eval: 'the evaluator, which is slow', copy: 'a copy',
   collective: 'a collective', channel: 'a message between devices', while: 'a loop of the program', conditional: 'a branch of the program',
-  host: 'a call of the host', call: 'a call',
+  host: 'a call of the host',
 };
 
 const GROUPS = new Set(['region', 'rows', 'while', 'conditional']); // of steps that are listed below them
