@@ -924,6 +924,15 @@ ENTRY main { x = f32[1] parameter(0)\n y = f32[1] parameter(1)\n t = (f32[1], f3
     });
   }
 
+  test('collective-broadcast among partitions: the sender gets the sum of the cotangents', async () => {
+    const program = (replicas) => client.parseHlo(`HloModule m, replica_count=${replicas}, num_partitions=2
+ENTRY main { x = f32[2] parameter(0)\n ROOT y = f32[2] collective-broadcast(x), channel_id=1, replica_groups={{1,0}} }`);
+    const executable = await client.compile(client.vjp(program(1)));
+    const results = await executable.executeReplicas([[[0, 0], [1, 2]], [[0, 0], [4, 5]]]);
+    assert.deepEqual(results.map(([slopes]) => slopes.toArray()), [[0, 0], [5, 7]]);
+    assert.throws(() => client.vjp(program(2)), /is among the partitions of several replicas; write it without channel_id/);
+  });
+
   test('channels of a derivative are above those of the branches of a conditional', () => {
     const gather = (x, channel) => `f32[4] all-gather(${x}), channel_id=${channel}, use_global_device_ids=true, replica_groups={{0,1}}, dimensions={0}`;
     const module = client.parseHlo(`HloModule m, replica_count=2

@@ -211,12 +211,18 @@ void transpose_collective_broadcast(Linear *l, Instruction *x, Instruction *cons
     no_derivative(l, x, "has replica_groups that leave out devices");
     return;
   }
+  /* With a channel, its groups are of partitions, and those of all-reduce of replicas or of all devices. */
+  if (x->a->channel_id && l->d->module->replica_count > 1) {
+    no_derivative(l, x, "is among the partitions of several replicas; write it without channel_id");
+    return;
+  }
   Instruction *sender = is_sender(l, x);
   for (int k = 0; k < x->operand_count; k++) {
     if (!ct[k] || !is_linear(l, x->operands[k])) continue;
     Attributes a = own_channel(l, x->a);
     const Shape *shape = x->operands[k]->shape;
     a.to_apply = module_add_reducer(l->d->module, HLO_ADD, shape->type);
+    a.use_global_device_ids = a.channel_id && a.replica_groups.count;
     Instruction *sum = make(&l->m, HLO_ALL_REDUCE, shape, &ct[k], 1, &a);
     add_cotangent(l, x->operands[k], make_select(&l->m, sender, sum, make_zeros(&l->m, shape)));
   }

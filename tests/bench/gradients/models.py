@@ -241,6 +241,30 @@ def gpt_hessian(p, v, tokens):
   return sum(jnp.vdot(a, b) for a, b in zip(jax.tree.leaves(slopes), jax.tree.leaves(v)))
 
 
+def mixer(p, x, y):
+  """Of Tolstikhin and others (2021), with the exact gelu."""
+  x = x.reshape(x.shape[0], 4, 8, 4, 8, 3).transpose(0, 1, 3, 2, 4, 5).reshape(x.shape[0], 16, 192) @ p['e']
+  gelu = lambda x: jax.nn.gelu(x, approximate=False)
+  for b in p['blocks']:
+    x = x + (gelu(normalised(x, -1, *b['n1']).swapaxes(1, 2) @ b['t1']) @ b['t2']).swapaxes(1, 2)
+    x = x + gelu(normalised(x, -1, *b['n2']) @ b['c1']) @ b['c2']
+  return cross_entropy(x.mean(1) @ p['w'], y)
+
+
+def hidden_markov(p, observed):
+  step = lambda a, o: (jax.nn.logsumexp(a[:, None] + p['a'], 0) + p['b'][:, o], None)
+  return -jax.nn.logsumexp(lax.scan(step, p['start'], observed)[0])
+
+
+def equations(a, b):
+  return (jnp.linalg.solve(a, b) ** 2).sum()
+
+
+def mixer_block(d):
+  return {'n1': (real(d), real(d)), 'n2': (real(d), real(d)), 't1': real(16, 64, scale=0.2), 't2': real(64, 16, scale=0.1),
+          'c1': real(d, 4 * d, scale=0.1), 'c2': real(4 * d, d, scale=0.05)}
+
+
 def layers(*sizes):
   return [(real(a, b, scale=a**-0.5), real(b, scale=0.1)) for a, b in zip(sizes, sizes[1:])]
 
@@ -307,6 +331,10 @@ MODELS = {
                                   'radii': jnp.asarray([0.7, 0.8, 0.4], jnp.float32)},
                     jnp.asarray([0.4, 0.8, -0.4], jnp.float32)),
     'gpt_hessian': (gpt_hessian, gpt(64, 1), gpt(64, 1), labels(256, (2, 32))),
+    'mixer': (mixer, {'e': real(192, 128, scale=0.07), 'blocks': [mixer_block(128) for _ in range(4)], 'w': real(128, 10)},
+              *images(16, 32)),
+    'hidden_markov': (hidden_markov, {'a': real(16, 16), 'b': real(16, 30), 'start': real(16)}, labels(30, 100)),
+    'equations': (equations, real(200, 200) + 20 * jnp.eye(200), real(200, 4)),
     'second_derivative': (second_derivative, {'a': real(10, 32), 'b': real(32)}, real(10)),
 }
 
