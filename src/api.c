@@ -255,7 +255,7 @@ XLA_API char *xla_module_result_shape(const Module *module) {
 static Compilation *begin(const Module *module, Mesh mesh, int how, const char *disable,
                           PassWatch *watch) {
   CompileOptions options = {.evaluate = how & COMPILE_AS_WRITTEN,
-                            .keep_operands = how & COMPILE_KEEPING_OPERANDS,
+                            .not_in_place = how & COMPILE_KEEPING_OPERANDS,
                             .watch = watch};
   if (!compile_options_disable(&options, disable, &last_error)) return NULL;
   if (!verify_module(module, &last_error)) return NULL;
@@ -299,6 +299,7 @@ XLA_API char *xla_executable_print(const Executable *executable) {
   return xla_module_print(executable->program->module);
 }
 
+/* ORDER MEMORY */
 XLA_API double xla_executable_bytes(const Executable *executable, int kind) {
   ProgramMemory memory = program_memory(executable->program);
   const int64_t bytes[] = {memory.arguments,        memory.results,   memory.aliases,

@@ -2,8 +2,8 @@
 ** The exported C interface: all that JavaScript (or a native host) calls.
 **
 ** Handles are pointers. Strings are NUL-terminated UTF-8. A function that can fail returns NULL (or
-** -1) and leaves its error for xla_error_code() and those after it, until the next failing call on the
-** same thread. Memory: `char *` results are the caller's, to be given back with xla_free(); `const char *`
+** -1) and sets the last error (xla_error_code and the functions after it), until the next failing
+** call. Memory: `char *` results are the caller's, to be given back with xla_free(); `const char *`
 ** results live as long as the handle they came from.
 **
 ** All functions are called from one thread, the host's; the worker threads are the core's own.
@@ -61,7 +61,7 @@ XLA_API Instruction *xla_builder_parameter(Builder *builder, int number, const c
                                            const char *name);
 /* An array constant: `data` is dense, row-major, shape_bytes long; it is copied. */
 XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data);
-/* The same, over `data` from malloc, which the module takes over unless this fails. */
+/* Adds an array constant that owns `data`, which is from malloc. On failure the caller keeps it. */
 XLA_API Instruction *xla_builder_constant_of(Builder *builder, const char *shape, void *data);
 /* Any other operation by its HLO text name, with attributes as in HLO text ("dimensions={1}"),
 ** called computations by the name that xla_builder_import gave ("to_apply=%add"), and for
@@ -111,7 +111,8 @@ XLA_API Module *xla_module_differentiate(const Module *module, int mode, const i
                                          int of, bool value, double max_iterations, int checkpoint,
                                          const char *rule_names, Module *const *rules,
                                          int rule_count);
-/* After a failure of the last two: a program of one call whose rule is wanted, which the caller frees; NULL: none is. */
+/* After xla_module_differentiate or xla_builder_gradient failed for lack of a caller's rule: a program of the call that needs
+** one, which the caller frees. Else NULL. */
 XLA_API Module *xla_wanted_rule(void);
 /* The backend_config of a module's result, as its text has it; "": none. */
 XLA_API const char *xla_module_backend_config(const Module *module);
@@ -126,7 +127,7 @@ XLA_API Module *xla_module_batch(const Module *module, const int *in, int in_cou
 enum {
   COMPILE_AS_WRITTEN = 1,
   COMPILE_KEEPING_OPERANDS = 2
-}; /* CompileOptions, in compile/program.h */
+}; /* CompileOptions, in compile/compile.h */
 XLA_API Compilation *xla_compile_begin(const Module *module, int replicas, int partitions, int how,
                                        const char *disable);
 /* Goes on for `ms` milliseconds, or one step if that takes longer. Returns false if there are no more steps. */
@@ -149,8 +150,8 @@ XLA_API char *xla_executable_thunks(const Executable *executable); /* a readable
 XLA_API char *xla_executable_memory(const Executable *executable);
 /* The generated module: its size in bytes, then these. NULL if nothing was generated. */
 XLA_API const uint32_t *xla_executable_code(const Executable *executable);
-/* Compiles as xla_compile does, and returns what each pass that changed something made of it, in
-** order: a form feed, the pass's name, a newline, the module. */
+/* Runs the passes that a compilation with these arguments runs. Returns, for each pass that changed the module, in order: a form
+** feed, the pass's name, a newline, the module's text. */
 XLA_API char *xla_compile_passes(const Module *module, int replicas, int partitions, int how,
                                  const char *disable);
 
@@ -169,7 +170,7 @@ XLA_API double xla_buffer_bytes(const Buffer *buffer);
 */
 XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
                          bool profile);
-/* The same with an executable for each device; all of them compiled for the mesh of these devices. */
+/* Starts a run with an executable for each device; all are compiled for the mesh of these devices. */
 XLA_API Run *xla_launch_new(Executable *const *executables, int count, Buffer *const *arguments,
                             const uint8_t *donated, bool profile);
 /* Before the start: which numbers rng gives; an integer, 0 by default. */
@@ -184,7 +185,7 @@ XLA_API void xla_run_error(Run *run);
 ** when memory is out. Dynamic dimensions are as long as they turned out: see xla_buffer_shape. */
 XLA_API Buffer *xla_run_result(Run *run, int device, int leaf);
 XLA_API void xla_run_cancel(Run *run);
-/* As _cancel, because it took longer than the given ms: DEADLINE_EXCEEDED, with who waits for what. */
+/* Cancels the run with DEADLINE_EXCEEDED after `ms` milliseconds. The error lists which device waits for what. */
 XLA_API void xla_run_time_out(Run *run, double ms);
 /* Who waited for what when the run could not go on, or was timed out: JSON; see runtime/waiting.h. */
 XLA_API char *xla_run_waiting(Run *run);

@@ -1,7 +1,7 @@
 /** The client: makes, compiles and runs programs on an instance of the core. */
 import { atBoundary, notConstructed } from '../base/boundary.mjs';
 import { COMPILE_AS_WRITTEN, COMPILE_KEEPING_OPERANDS, ELIDED_REFUSED, MAX_DEVICES } from '../base/constants.mjs';
-import { describe, got, invalidArgument, withPlace, XlaError } from '../base/error.mjs';
+import { describe, got, invalidArgument, withPosition, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from '../base/options.mjs';
 import { loadParts, part } from '../base/part.mjs';
@@ -63,7 +63,7 @@ const CREATE_OPTIONS = {
 };
 const { assets: ASSETS, ...CREATE_NOW_OPTIONS } = CREATE_OPTIONS;
 const READ_OPTIONS = { ...LOAD_OPTIONS, maxBytes: count(1, Number.MAX_SAFE_INTEGER) };
-/** How long a compilation goes on before other events get their turn: a frame of a page has 16 ms. */
+/** The time after which a compilation yields to other events. A frame of a page has 16 ms. */
 const TURN_MS = 8;
 const PASSES_OPTIONS = {
   replicas, partitions: count(1, MAX_DEVICES), optimize: boolean, inPlace: boolean,
@@ -94,22 +94,19 @@ export class Client {
 
   /**
    * @param {object} [options]
-   * @param {number} [options.replicas] on how many replicas programs run, where neither compile()
-   *   nor the module says so (default 1)
-   * @param {number} [options.threads] how many threads share the work of all replicas: by default
-   *   as many as the machine runs at once; in Node they start beside what comes next. 0: none, the
-   *   work is done in slices between other events. So it is too where there is no shared memory, as in a page that is not cross-origin
-   *   isolated.
-   * @param {number} [options.maxMemory] how many bytes of memory everything of this client may take
-   *   together; by default as many as WebAssembly can address, 4 GB. What does not fit fails with
-   *   RESOURCE_EXHAUSTED, and the client goes on.
-   * @param {string | URL | ((name: string) => string | URL)} [options.assets] where the files of the
-   *   package's folder build/dist are served, for bundlers that do not take them along by themselves:
-   *   the folder, or a function from a file's name to its address
-   * @param {'auto' | 'never'} [options.fusedMultiplyAdd] whether dots and convolutions of floats
-   *   round a product and its sum together where the engine can do that (relaxed SIMD), which is
-   *   faster: 'auto', the default. With 'never' results are the same bits on every machine. With
-   *   either they are the same for any number of threads.
+   * @param {number} [options.replicas] the number of replicas of a program, if neither compile() nor the module
+   *   states one (default 1)
+   * @param {number} [options.threads] the number of worker threads, which all replicas share; by default as many as
+   *   the machine runs at once. In Node they start in the background. Without threads (0), runs are cut into slices
+   *   between other events. Pages that are not cross-origin isolated have no shared memory, so no threads.
+   * @param {number} [options.maxMemory] the max number of bytes of all objects and runs of this client; by default
+   *   4 GB, the most that WebAssembly addresses. A call that needs more fails with RESOURCE_EXHAUSTED; the client
+   *   stays usable.
+   * @param {string | URL | ((name: string) => string | URL)} [options.assets] the address of the package's folder
+   *   build/dist, or a function from a file's name to its address; for bundlers that do not copy these files
+   * @param {'auto' | 'never'} [options.fusedMultiplyAdd] 'auto' (the default): dots and convolutions of floats use
+   *   fused multiply-add where the engine has it (relaxed SIMD), which is faster. 'never': results have the same bits
+   *   on every machine. Results never depend on the number of threads.
    */
   static async create(options) {
     const { replicas = 1, ...rest } = checkOptions('client', options, CREATE_OPTIONS);
@@ -186,9 +183,9 @@ export class Client {
    * @param {string} [options.entry] of StableHLO: the function that runs, instead of @main
    * @param {string} [options.platform] of exports for several platforms: which one; by default 'cpu'
    * @param {'zeros' | 'random'} [options.elided] values for the constants that a dump leaves out, as {...} or
-   *   dense_resource<__elided__>: so its speed can be seen; without it, such a program is refused
-   * @param {number} [options.maxBytes] how much compressed data may become: by default 200 times as much as they
-   *   are (1 MB at least), 4 GiB at most
+   *   dense_resource<__elided__>, to measure its speed; without it, such a program is refused
+   * @param {number} [options.maxBytes] the max size of decompressed data; by default 200 times the compressed size,
+   *   at least 1 MB and at most 4 GiB
    * @returns {Promise<HloModule>}
    */
   async load(source, options) {
@@ -233,7 +230,7 @@ export class Client {
         // The text may hold NULs, so its length is given; and it may be empty.
         this.#core.need(xla_module_parse, copy(bytes), bytes.length, ELIDED[elided] ?? ELIDED_REFUSED)));
     } catch (error) {
-      throw withPlace(error);
+      throw withPosition(error);
     }
   }
 
@@ -259,7 +256,7 @@ export class Client {
     try {
       return stablehlo.now('parseStableHloSync').parseStableHlo(this, given, checked);
     } catch (error) {
-      throw withPlace(error);
+      throw withPosition(error);
     }
   }
 
@@ -293,7 +290,7 @@ export class Client {
           copy(Uint32Array.from(list)), copy(Uint32Array.from(sizes)), list.length));
       }));
     } catch (error) {
-      // A place in a text that the caller has never seen.
+      // The line and column are of the generated text, which the caller has not seen.
       const { code, message, operation } = error;
       throw error.line ? new XlaError(code, message, { operation }) : error;
     }
@@ -302,8 +299,8 @@ export class Client {
   /**
    * @param {HloModule} module from a builder's build(), parseHlo() or parseHloProto()
    * @param {object} [options]
-   * @param {number} [options.replicas] by default what the module states, or else 1; the client's
-   *   where the module states no mesh at all
+   * @param {number} [options.replicas] by default the module's replica_count, or 1 if it states only partitions. If the
+   *   module states neither: the client's number of replicas
    * @param {number} [options.partitions] by default what the module needs, or else 1
    * @param {boolean} [options.optimize] false: each operation by itself, as it is written; slow
    * @param {boolean} [options.inPlace] false: no result takes the memory of its operand
@@ -331,7 +328,7 @@ export class Client {
     return turn.value;
   }
 
-  /** Compiles in turns, between which other events may get theirs. Returns the executable. */
+  /** Compiles; yields after each turn, so that other events can be handled. Returns the executable. */
   * #compile(operation, module, options) {
     const { parameters, resultShape } = this.#own(operation, module);
     const asked = checkOptions(operation, options, COMPILE_OPTIONS);
@@ -367,8 +364,8 @@ export class Client {
    * Returns a module's text after each pass of the compiler.
    * @param {HloModule} module
    * @param {object} [options] as of compile()
-   * @returns {{ pass: string, text: string }[]} for each pass that changed something, in order, the
-   *   module after it as HLO text; 'dynamic-dimensions', with which it begins, always
+   * @returns {{ pass: string, text: string }[]} for each pass that changed the module, in order, the HLO text after
+   *   it. The first entry is always 'dynamic-dimensions'
    */
   passes(module, options) {
     this.#own('passes', module);
@@ -392,9 +389,9 @@ export class Client {
    * @param {boolean} [options.value] true: all results of the program come first, then the gradient
    * @param {number} [options.maxTrips] for while loops whose number of iterations is not known before the run: an upper
    *   bound; without one, 65,536 if the state is at most 256 kB. A loop that makes more has gradients that are NaN
-   * @param {'none' | 'sqrt' | 'all'} [options.checkpoint] what while loops save for the way back: the values that the
-   *   derivative needs ('none'), or the state of each iteration ('all'), or that of every sqrt(n)-th one ('sqrt'). What is
-   *   not saved is computed again
+   * @param {'none' | 'sqrt' | 'all'} [options.checkpoint] the values that while loops save for the backward pass:
+   *   those that the derivative needs ('none'), the state of each iteration ('all'), or that of every sqrt(n)-th
+   *   iteration ('sqrt'). Other values are computed again
    * @returns {HloModule} it can be compiled, printed, and differentiated again
    */
   gradient(module, options) {
@@ -475,14 +472,14 @@ export class Client {
   }
 
   /**
-   * The names of what compile() can leave out, in the order in which it runs: rewrites, later stages, and kernels
+   * The names that compile() can disable, in the order in which they run: rewrites, later stages, and kernels
    * as kernel-NAME.
    */
   get optionalPasses() {
     return this.#core.takeString(this.#core.call(xla_optional_passes)).split(',');
   }
 
-  /** Calls the core with a module, the numbers of replicas and partitions (0: as it says), flags and names. */
+  /** Calls the core with a module, the numbers of replicas and partitions (0: the module's), flags and names. */
   #compileBy(call, operation, module, asked) {
     const isOpen = !module.replicaCount && !module.partitionCount;
     const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
@@ -496,7 +493,7 @@ export class Client {
     }
   }
 
-  /** The error of a call that compiles: of a trap, with the step. */
+  /** Returns the error of a failed compilation; that of a trap names the step. */
   #explained(operation, error, module) {
     if (error.code !== 'INTERNAL' || module.disposed || this.disposed) return error;
     const step = this.#core.string(this.#core.call(xla_compile_step));
@@ -511,8 +508,8 @@ export class Client {
   }
 
   /**
-   * Runs several programs at once, as the devices of one mesh: they meet in collectives and channels
-   * of the same channel_id. Each is compiled for the whole mesh.
+   * Runs several programs at once, one per device of a mesh. Collectives and channels of the same channel_id
+   * connect them. Each program is compiled for the whole mesh.
    * @param {readonly object[]} entries one for each device, in any order: { executable, replica,
    *   partition, arguments }; by default the entry's number is the replica, the partition 0
    * @param {object} [options] device, profile, seed, signal, timeoutMs: as of executeReplicas
@@ -546,17 +543,17 @@ export class Client {
    * @param {string} target the custom_call_target
    * @param {(call: object) => any} callback gets { operands: Literal[], resultShapes: Shape[],
    *   replica: number, partition: number, backendConfig: string, backendConfigBytes: Uint8Array } and returns, or
-   *   promises, the result: whatever Literal.from() takes, or an array of these where the result is a tuple. What it throws fails
-   *   the run.
+   *   promises, the result: whatever Literal.from() takes, or an array of these where the result is a tuple. An error
+   *   that it throws fails the run.
    */
   registerCustomCall(target, callback) {
     this.#core.hostCalls.register(target, callback);
   }
 
   /**
-   * Registers the derivative of a custom-call target, or of a computation that is called by name: "clip" in
-   * `jax.jit(clip)`, also where its name ends in a number. gradient(), vjp(), jvp() and b.gradient() use it. A second
-   * registration of a name replaces the first. StableHLO is read with short functions inlined: register before reading.
+   * Registers the derivative of a custom-call target, or of a computation by its name: "clip" for `jax.jit(clip)`.
+   * A number at the end of a computation's name is ignored. gradient(), vjp(), jvp() and b.gradient() use it. A second
+   * registration of a name replaces the first. Register before reading StableHLO: short functions are inlined then.
    * @param {string} target the custom_call_target, or the computation's name
    * @param {object} rules functions that add the derivative to a builder. They get lists of XlaOps, the leaves of
    *   operands and of results, then the seeds, with null for values that have no derivative; and
@@ -564,8 +561,8 @@ export class Client {
    * @param {Function} [rules.vjp] (b, operands, results, cotangents) => cotangents of the operands
    * @param {Function} [rules.jvp] (b, operands, results, tangents) => tangents of the results. Reverse mode transposes it
    *   if there is no vjp
-   * @param {boolean} [rules.recompute] instead of these: reverse mode saves the operands only, and computes the values
-   *   again, as jax.checkpoint does
+   * @param {boolean} [rules.recompute] instead of vjp and jvp: reverse mode saves the operands only, and computes other
+   *   values again, as jax.checkpoint does
    */
   registerGradient(target, rules) {
     this.#core.check();
@@ -650,7 +647,7 @@ if (Symbol.dispose) {
   });
 }
 
-/** Bytes of any kind, Node's Buffers too. */
+/** Returns a Uint8Array over a view of bytes, such as a Node Buffer. */
 function bytesOf(operation, value) {
   if (ArrayBuffer.isView(value) && value.BYTES_PER_ELEMENT === 1) {
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);

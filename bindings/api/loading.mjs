@@ -1,5 +1,5 @@
 /** client.load(): a program in whatever form it comes. Loaded itself when it is first called. */
-import { invalidArgument, withPlace, XlaError } from '../base/error.mjs';
+import { invalidArgument, withPosition, XlaError } from '../base/error.mjs';
 import { part } from '../base/part.mjs';
 import { isBytecode, isText, kindOfText } from '../formats/program_text.mjs';
 import { contentNow, contentOf, gunzip, gunzipNow, isGzip, programsOfJaxExport, refusal } from '../host/sources.mjs';
@@ -62,7 +62,7 @@ function readWithGradients(client, [{ program, platforms }, ...vjps], options, f
   try {
     module = parseStableHlo(client, program, { ...options, [RENAME]: forward && namesAfter(forward, order), [PLATFORMS]: platforms });
   } catch (error) {
-    throw withPlace(error);
+    throw withPosition(error);
   }
   if (!vjps.length) return module;
   let vjp;

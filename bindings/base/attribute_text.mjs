@@ -159,8 +159,8 @@ export function windowText(operation, lists) {
 }
 
 /**
- * Padding in words to [low, high] pairs. SAME: as many window positions as there are elements,
- * divided by the stride; an odd one more at the high end.
+ * Converts 'SAME' and 'VALID' to [low, high] pairs. SAME gives ceil(size / stride) window positions; if the padding is odd,
+ * the high end gets one element more.
  */
 export function makePadding(padding, sizes, windowSizes, strides) {
   if (Array.isArray(padding)) return padding;

@@ -1,11 +1,11 @@
 /**
- * The boundary of the package: every error that leaves a public method is an XlaError. The methods
- * check their arguments. This file handles values that throw when they are read (a getter, a Proxy,
- * a method without its object), and the engine's own limits.
+ * The boundary of the package: every error that leaves a public method is an XlaError. Methods check their arguments; this
+ * file handles values that throw when they are read (a getter, a Proxy, a method without its object), and the engine's
+ * limits.
  */
 import { captureCall, COPY, describe, enter, fromCall, invalidArgument, isLimit, isXlaError, messageOf, ownCopy, XlaError } from './error.mjs';
 
-/** Who constructs an object of this package's with this is the package. */
+/** The key with which the package constructs its objects; callers do not have it. */
 export const PRIVATE = Symbol('xla-wasm');
 
 /** @returns {XlaError} to be thrown by a constructor that callers may not use */
@@ -16,7 +16,7 @@ export function notConstructed(name, remedy) {
 const callersOwn = new WeakSet();
 
 /**
- * Calls a function of the caller's. What it throws is the caller's own, and reaches him as it is.
+ * Calls a function of the caller's. An error that it throws reaches the caller unchanged.
  * @template Result
  * @param {() => Result} body
  * @returns {Result}
@@ -37,7 +37,7 @@ export function callersFunction(body) {
  * Guards a class's methods, static ones too.
  * @param {Function} Class
  * @param {Record<string, { members?: readonly (string | symbol)[], isFast?: boolean }>} [methods] members, of an async
- *   method: those of its result that tell, when they are called on the promise, that an await is missing
+ *   method: members of its result. Called on the promise, they throw an error that asks for an await
  */
 export function atBoundary(Class, methods = {}) {
   Object.defineProperty(Class.prototype, COPY, { value: ownCopy });
@@ -51,8 +51,8 @@ export function atBoundary(Class, methods = {}) {
 }
 
 /**
- * A function that does as `method`, but fails with XlaErrors only. The stack of an error begins at the caller's line:
- * that of the call, also if the promise that it gave is rejected later.
+ * Wraps `method` so that it fails with XlaErrors only. The stack of an error begins at the line of the call, also if the
+ * returned promise is rejected later.
  * @param {Function} method
  * @param {string} [name]
  * @param {{ members?: readonly (string | symbol)[], isFast?: boolean }} [options] members: see atBoundary(); isFast: a run,
@@ -85,16 +85,16 @@ export function guarded(method, name = method.name, { members, isFast } = {}) {
   return Object.defineProperty(wrapped, 'length', { value: method.length, configurable: true });
 }
 
-/** Promises that tell that an await is missing, when members of their result are called on them. */
+/** A promise with members of its result, which throw an error that asks for an await. */
 const reminder = (method, members) => Object.create(Promise.prototype, Object.fromEntries(members.map((member) => [member, { value() {
   throw invalidArgument(method, `${method}() gives a promise: write await before it`);
 } }])));
 
 /**
- * Makes members fail that callers expect, but that a class does not have. They stand in a prototype above that of the
- * class, so they are not among its own.
+ * Makes missing members that callers may expect throw an error with a remedy. They are in a prototype above that of the
+ * class, so they are not own members of it.
  * @param {Function} Class
- * @param {Record<string, string>} remedies what to write instead, by member
+ * @param {Record<string, string>} remedies the replacement to write, by member
  */
 export function lacks(Class, remedies) {
   const missing = Object.create(Object.getPrototypeOf(Class.prototype));
@@ -106,10 +106,10 @@ export function lacks(Class, remedies) {
 }
 
 /**
- * Makes JavaScript's operators fail for objects of a class, which they take for NaN or for text. In a template, and for
- * String(), an object stays its text.
+ * Makes JavaScript's operators fail for objects of a class, which they would convert to NaN or text. Templates and String()
+ * still give an object's text.
  * @param {Function} Class
- * @param {string} remedy what to write instead
+ * @param {string} remedy the replacement to write
  * @param {boolean} [isText] whether `+`, which also joins texts, takes the object's text
  */
 export function refuseOperators(Class, remedy, isText = false) {
@@ -137,15 +137,15 @@ const isImport = (error) => /dynamically imported module|Importing a module scri
 /** Names the argument that cannot be read, if there is one. */
 function unreadableMessage(error, args) {
   const number = args.findIndex((value) => isUnreadable(value));
-  if (number < 0) return isEngines(error) ? notTaken(args) : messageOf(error);
+  if (number < 0) return isEngines(error) ? misfitMessage(args) : messageOf(error);
   return `argument ${number + 1} cannot be read (${messageOf(error)}); it must be a value whose properties and elements ` +
     'can be read: no revoked Proxy, no getter that throws, and no array whose buffer was transferred or shortened';
 }
 
-/** Whether the engine says what happened inside of the package, which is no help; it stays the cause. */
+/** Whether an error is the engine's message about code of the package, which does not help callers; it stays the cause. */
 const isEngines = (error) => error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
 const REMEDY = "objects of this package's classes must be made by it, and memory must not have been transferred away";
-const notTaken = (args) => (args.length ? `the arguments do not fit: got ${args.slice(0, MAX_DEPTH).map(describe).join(', ')}` : 'the object does not fit') + `; ${REMEDY}`;
+const misfitMessage = (args) => (args.length ? `the arguments do not fit: got ${args.slice(0, MAX_DEPTH).map(describe).join(', ')}` : 'the object does not fit') + `; ${REMEDY}`;
 
 const [MAX_DEPTH, MAX_KEYS] = [3, 100];
 const { values: valuesOf } = Object.getPrototypeOf(Uint8Array.prototype);

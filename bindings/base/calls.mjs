@@ -1,5 +1,5 @@
 /**
- * The names of the core's functions, for Core.call(); what each does and takes, src/api.h says. Written by
+ * The names of the core's functions, for Core.call(); src/api.h documents each. Written by
  * `make declarations` (bindings/tools/declarations/calls.mjs).
  */
 /** src/api.h: int xla_api_version(void) */

@@ -30,7 +30,7 @@ export class XlaError extends Error {
    * @param {string} [details.operation] HLO text name of the operation at fault
    * @param {number} [details.line] 1-based position in HLO text
    * @param {number} [details.column]
-   * @param {object[]} [details.waiting] of a deadlock, or a run that timed out: who waits for what
+   * @param {object[]} [details.waiting] of a deadlock, or a run that timed out: the waiting devices, and for what
    * @param {unknown} [details.cause]
    */
   constructor(code, message, { operation, line, column, waiting, cause } = {}) {
@@ -46,8 +46,8 @@ export class XlaError extends Error {
 }
 
 /**
- * The public function that is on the stack, the outermost one; undefined in callbacks of the caller's. The stack of an
- * error begins at its caller.
+ * The outermost public function on the stack; undefined in callbacks of the caller's. The stack of an error begins at its
+ * caller.
  */
 let entered;
 
@@ -61,8 +61,8 @@ export function enter(method) {
 const MAX_FRAMES = 8;
 
 /**
- * Captures the place of the call that is on the stack, for errors that come when it has returned. It becomes text only
- * if it is read. Measured: 4 us (Node 20, 2026-11), so only for what takes longer.
+ * Captures the location of the public call on the stack, for errors after its return. Formatted only if it is read.
+ * Measured: 4 us (Node 20, 2026-11), so short calls do not use it.
  * @returns {{ stack?: string } | undefined} undefined where the engine cannot
  */
 export function captureCall() {
@@ -74,7 +74,7 @@ export function captureCall() {
   return call;
 }
 
-/** The file and the line of the call that is on the stack. @returns {{ file?: string, fileLine?: number }} */
+/** Returns file and line of the public call on the stack. @returns {{ file?: string, fileLine?: number }} */
 export function placeOfCall() {
   const [, file, line] = /\n {4}at (?:.*\()?(.*?):(\d+):\d+\)?(?:\n|$)/.exec(captureCall()?.stack) ?? [];
   return file ? { file, fileLine: Number(line) } : {};
@@ -86,39 +86,39 @@ export function fromCall(error, call) {
   if (frames) Object.defineProperty(error, 'stack', { value: `XlaError: ${error.message}${frames}`, writable: true, configurable: true });
   return error;
 }
-/** "got a value", as errors about arguments end: with advice for a value that was not awaited. */
+/** Returns "got VALUE", the end of errors about arguments, with advice for a value that was not awaited. */
 export const got = (value) => `got ${describe(value)}${typeof value?.then === 'function' ? '; await it' : ''}`;
 
-/** The error with the place in the text at the end of its message, where an uncaught one shows it. */
-export function withPlace(error) {
+/** Returns the error with line and column at the end of its message, so that an uncaught error shows them. */
+export function withPosition(error) {
   if (!isXlaError(error) || !error.line || error.waiting) return error;
   const { code, message, operation, line, column, cause } = error;
   return new XlaError(code, `${message} (line ${line}, column ${column ?? 1})`, { operation, line, column, cause });
 }
 
-// On the prototype, as the built-in errors have it: not one more field when an error is printed.
+// On the prototype, as of the built-in errors, so that a printed error has no further field.
 Object.defineProperties(XlaError.prototype, {
   name: { value: 'XlaError', configurable: true },
   docs: { get() { return `xla-wasm/docs/errors.md#${this.waiting ? 'waiting' : String(this.code).toLowerCase()}`; }, configurable: true },
 });
 
-/** @returns {XlaError} to be thrown: a caller's mistake, which `operation` noticed */
+/** @returns {XlaError} to be thrown: a caller's mistake in a call of `operation` */
 export function invalidArgument(operation, message) {
   return new XlaError('INVALID_ARGUMENT', operation ? `${operation}: ${message}` : message, {
     operation,
   });
 }
 
-/** Why a literal cannot be made of a value, without the words that name the literal: for an error that names the argument. */
+/** Returns a literal's error message without the words that name the literal, for an error that names the argument. */
 export const reasonOf = ({ message }) => message.replace(/^(?:\w+: )?(?:literal: )?(?:value: )?/, '');
 
 const MAX_SHOWN = 60;
 
-/** Marks the package's classes with the copy they belong to: a program may load two copies. */
+/** Marks the package's classes with their copy of the package, as a program may load two copies. */
 export const COPY = Symbol.for('xla-wasm.copy');
 export const ownCopy = {};
 
-/** A value as an error message shows it: short, on one line; whatever it is, it never throws. */
+/** Describes a value for an error message: short and on one line. Never throws. */
 export function describe(value) {
   try {
     return described(value);
@@ -155,7 +155,7 @@ function shorten(text) {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 3)}...` : text;
 }
 
-/** The message of any thrown value; never throws itself. */
+/** Returns the message of any thrown value. Never throws. */
 export function messageOf(error) {
   try {
     if (typeof error?.message === 'string' && error.message) return error.message;
@@ -166,7 +166,7 @@ export function messageOf(error) {
   return describe(error);
 }
 
-/** Of anything that can be thrown, even a Proxy. @returns {error is XlaError} */
+/** Whether a thrown value, which may even be a Proxy, is an XlaError. @returns {error is XlaError} */
 export function isXlaError(error) {
   try {
     return error instanceof XlaError;
@@ -175,7 +175,7 @@ export function isXlaError(error) {
   }
 }
 
-/** The engine's own failures: no stack, or no memory. Firefox says InternalError of the first. */
+/** Whether an error is a failure of the engine: no stack (Firefox: InternalError), or no memory. */
 export function isLimit(error) {
   try {
     return error instanceof RangeError || error?.name === 'InternalError';

@@ -3,8 +3,7 @@
 const MAX_LENGTH = 60;
 
 /**
- * The known name that is nearest to one that is not known: undefined if none is near, that is, if
- * more than a third of its letters would have to change.
+ * Returns the known name nearest to an unknown one; undefined if more than a third of its letters would have to change.
  * @param {string} name
  * @param {Iterable<string>} known
  */
@@ -21,7 +20,7 @@ export function suggestion(name, known) {
   return nearest;
 }
 
-/** Levenshtein's: how many letters must be put in, taken out or replaced. */
+/** Levenshtein's distance: the number of letters to insert, delete or replace. */
 export function distance(from, to) {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i);
   for (let i = 0; i < from.length; i++) {

@@ -1,11 +1,11 @@
 /**
- * The kinds of a call's options. As in arguments.mjs, a kind is a function that returns the value in
- * the form that is wanted, or undefined if it is not of the kind. `kind.wants` describes the kind.
+ * The kinds of a call's options. As in arguments.mjs, a kind is a function that converts a value, or returns undefined if
+ * the value is not of the kind. `kind.wants` describes the kind for errors.
  */
 import { describe, invalidArgument } from './error.mjs';
 import { suggestion } from './names.mjs';
 
-export const MAX_ENTRIES = 2 ** 22; // of a list; more are a mistake, and would take long to look at
+export const MAX_ENTRIES = 2 ** 22; // of a list; a longer list is a mistake of the caller and would take long to check
 
 /** Whether a value is an object of named fields, and no list, bytes, map, promise or instance of a class. */
 export function isPlainObject(value) {
@@ -15,7 +15,7 @@ export function isPlainObject(value) {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** @param {string} [type] what index.d.ts calls it */
+/** @param {string} [type] its name in index.d.ts */
 export function kind(wants, convert, type) {
   return Object.assign(convert, { wants, type });
 }
@@ -51,11 +51,11 @@ export function copyList(list, { operation = '', argument = 'a list' } = {}) {
 }
 
 /**
- * The options of a call, each read once and checked. What is null or undefined is left out.
+ * Returns the options of a call, each read once and checked. Options that are null or undefined are left out.
  * @template {Record<string, Function>} Known
  * @param {string} operation for errors
- * @param {unknown} options what the caller gave
- * @param {Known} known the kinds of all options there are, by name
+ * @param {unknown} options the caller's argument
+ * @param {Known} known the kinds of all options, by name
  * @returns {{ [name in keyof Known]?: any }}
  */
 export function checkOptions(operation, options, known) {

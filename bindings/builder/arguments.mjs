@@ -1,7 +1,7 @@
 /**
  * The kinds of an operation's arguments, and the matching of a call's arguments with the operation's
- * parameters. A kind is a function: it returns the argument in the form in which the operation's row
- * wants it, or undefined if the argument is not of the kind. `kind.wants` describes the kind.
+ * parameters. A kind is a function. It converts an argument to the form that the operation's row expects, and
+ * returns undefined if the argument is not of the kind. `kind.wants` describes the kind for errors.
  */
 import { MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument, reasonOf } from '../base/error.mjs';
@@ -9,7 +9,7 @@ import { boolean, copyList, isPlainObject, kind, string, unknownName } from '../
 import { coreOf } from '../objects/handle.mjs';
 import { isLiteral } from '../values/literal.mjs';
 import { isShape, Shape } from '../values/shape.mjs';
-import { ELEMENT_TYPES, meantType } from '../values/types.mjs';
+import { ELEMENT_TYPES, typeByOtherName } from '../values/types.mjs';
 import { isOp } from './op.mjs';
 
 const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
@@ -26,7 +26,7 @@ export function listOf(item, wants, type = `readonly ${item.type}[]`) {
   }, type);
 }
 
-/** An operand: an XlaOp of the same builder, or of one around the function that is traced. */
+/** An operand: an XlaOp of the same builder, or of an enclosing builder if a function is traced. */
 export const op = operandKind('an XlaOp', 'XlaOp', (value, context) => {
   const { builder, adopt, operation, argument } = context;
   if (!isOp(value)) return undefined;
@@ -41,7 +41,7 @@ export const op = operandKind('an XlaOp', 'XlaOp', (value, context) => {
   );
 });
 export const ops = listOf(op, 'an array of XlaOps');
-/** One operand stands for an array of one. */
+/** An array of operands, or one operand, which becomes an array of one. */
 export const opOrOps = operandKind('an XlaOp or an array of them', 'Operands', (value, context) =>
   isOp(value) ? [op(value, context)] : ops(value, context));
 
@@ -54,7 +54,7 @@ function operandKind(wants, type, convert) {
 
 const isScalar = (value) => ['number', 'bigint', 'boolean'].includes(typeof value);
 
-/** The constant that a number stands for; an operand as it is. */
+/** Makes a constant of a number; returns an operand unchanged. */
 function constantOf(value, elementType, { builder, operation, argument }) {
   if (isOp(value)) return value;
   if (!elementType) {
@@ -76,7 +76,7 @@ function constantOf(value, elementType, { builder, operation, argument }) {
 const scalarOr = (operand) => (value, context) =>
   isScalar(value) ? value : operand(value, context);
 
-/** The element type of an argument: of an operand, or of the array of them, number `i`. */
+/** Returns the element type of an argument: an operand, or element `i` of an array of operands. */
 function typeOf(argument, i = 0) {
   const given = Array.isArray(argument) ? argument[i] : argument;
   return isOp(given) ? given.shape.elementType : given?.elementType;
@@ -92,7 +92,7 @@ export function operandLike(other) {
   });
 }
 
-/** As operandLike, where the operation wants the other's dimensions too. */
+/** As operandLike, for operations that do not broadcast: the constant gets the dimensions of `other`, too. */
 export function operandOfShape(other) {
   return Object.assign(operandKind('an XlaOp or a number', 'Operand', scalarOr(op)), {
     settle(value, bound, context) {
@@ -106,7 +106,7 @@ export function operandOfShape(other) {
 
 const scalarsOrOps = listOf(scalarOr(op), 'an array of XlaOps and numbers', 'readonly Operand[]');
 
-/** One or several operands, or numbers: of the types of the argument `other`, one by one. */
+/** One or several operands, or numbers; number i becomes a constant of the type of element i of the argument `other`. */
 export function operandsLike(other) {
   const convert = (value, context) =>
     isOp(value) || isScalar(value) ? [scalarOr(op)(value, context)] : scalarsOrOps(value, context);
@@ -117,7 +117,7 @@ export function operandsLike(other) {
   });
 }
 
-/** Scalar operands that are indices or sizes, one a dimension; numbers are of their type, or else s32. */
+/** Indices or sizes, one per dimension: scalar operands, and numbers, which get the operands' type (default s32). */
 const indexType = (values) => values.find(isOp)?.shape.elementType ?? 's32';
 export const index = Object.assign(operandKind('an XlaOp or an integer', 'Operand', scalarOr(op)), {
   settle: (value, _bound, context) => constantOf(value, 's32', context),
@@ -162,14 +162,14 @@ export const shape = kind('a shape, such as "f32[2,3]"', (value) =>
   typeof value === 'string' || isShape(value) ? Shape.of(value) : undefined, 'ShapeLike');
 export const elementType = kind('an element type, such as "f32"', (value, context) => {
   if (ELEMENT_TYPES.has(value)) return value;
-  const meant = meantType(value);
+  const meant = typeByOtherName(value);
   if (!meant) return undefined;
   const { operation, argument } = context;
   throw invalidArgument(operation, `${argument}: ${describe(value)} is no element type; ` +
     `did you mean ${meant}?`);
 }, 'ElementType');
 
-/** One of a few words, upper or lower case; XLA's constants have a k in front, which may stay. */
+/** One of a few words, in upper or lower case. The k in front of XLA's constants is allowed. */
 export function oneOf(...words) {
   return kind(`one of ${words.map((word) => `"${word}"`).join(', ')}`, (value) =>
     typeof value === 'string'
@@ -220,8 +220,8 @@ export function optional(inner, value) {
 }
 
 /**
- * A call's arguments by parameter name. They are given by position; the optional ones at the end
- * may also be given by name, in one object in the place of the first of them.
+ * Binds a call's arguments to parameter names. Arguments are positional; an object in the place of the first optional
+ * one gives the optional ones by name.
  * @param {Record<string, Function>} parameters kinds by name, in order
  * @param {any[]} values
  * @param {{builder: object, operation: string}} context
@@ -293,7 +293,7 @@ function bindOne(argumentKind, value, context) {
  * @property {string} opcode as errors name it
  * @property {Record<string, Function>} parameters the documented arguments in the documented order
  * @property {(emit: Function, bound: any, builder: any) => any} lower emit(operands, attributes,
- *   shape) adds the row's opcode; operations that are several are made with the builder's methods
+ *   shape) adds the row's opcode; an operation that consists of several calls the builder's methods
  * @returns {Operation}
  */
 export function row(opcode, parameters, lower) {
@@ -302,7 +302,7 @@ export function row(opcode, parameters, lower) {
 
 /**
  * An operation of several signatures.
- * @param {(values: any[]) => Operation} rowOf which row a call's arguments mean
+ * @param {(values: any[]) => Operation} rowOf chooses the row by a call's arguments
  * @param {readonly Operation[]} rows all of them
  */
 export function overloaded(rowOf, rows) {

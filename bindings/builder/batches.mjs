@@ -1,10 +1,10 @@
-/** Programs for batches: client.vmap(), b.vmap(), and the Jacobians that are made with it. */
+/** Programs for batches: client.vmap() and b.vmap(); and Jacobians, which use them. */
 import { NO_BATCH } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
 import { xla_module_batch } from '../base/calls.mjs';
 import { differentiate, maxTrips, parameterNumbers, wrt } from '../objects/gradients.mjs';
-import { meantBy } from '../objects/chosen_parameters.mjs';
+import { parametersByReference } from '../objects/chosen_parameters.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { isFloat } from '../values/shape.mjs';
@@ -12,7 +12,7 @@ import { Shape } from '../values/shape.mjs';
 
 const isDimension = (value) => Number.isInteger(value) && Math.abs(value) < 2 ** 31;
 
-/** null is a value: no dimension. */
+/** Returns `in` and `out` as they were given: null means that there is no dimension. */
 function optionsOf(options) {
   if (!isPlainObject(options)) return options;
   const one = (value) => (value === null ? NO_BATCH : value);
@@ -58,7 +58,7 @@ function byParameter(given, parameters) {
   if (isPlainObject(given)) {
     const entries = parameters.map(() => null);
     for (const [name, value] of Object.entries(given)) {
-      for (const number of meantBy('vmap', 'in', parameters, name)) entries[number] = value;
+      for (const number of parametersByReference('vmap', 'in', parameters, name)) entries[number] = value;
     }
     return entries;
   }

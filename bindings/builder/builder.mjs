@@ -24,7 +24,7 @@ import { nameMissing } from './other_names.mjs';
 const BUILDER_OPTIONS = { locations: boolean };
 const GRADIENT_OPTIONS = { maxTrips, checkpoint };
 
-/** Bytes from which on a constant is handed over instead of copied twice. */
+/** Constants of at least this many bytes are handed over to the core; shorter ones are copied twice. */
 const LARGE = 65536;
 
 /**
@@ -42,8 +42,8 @@ let constantOfBytes;
 
 /**
  * Builds a computation: XLA's XlaBuilder. Every operation is a method, and so are parameters and
- * constants; each returns the XlaOp to go on with. A mistake is thrown as an XlaError by the call
- * that makes it, and leaves the builder as it was.
+ * constants. Each returns an XlaOp, the operand of further operations. A call with a mistake throws an XlaError and
+ * leaves the builder unchanged.
  */
 export class XlaBuilder extends Handle {
   #built = false;
@@ -74,7 +74,7 @@ export class XlaBuilder extends Handle {
     return `XlaBuilder { ${this.name} }`;
   }
 
-  /** A builder for a computation that this one is going to call. */
+  /** Returns a builder for a computation that this one calls. */
   createSubBuilder(name) {
     return new XlaBuilder(coreOf(this), name, { locations: this.#locations });
   }
@@ -190,8 +190,8 @@ export class XlaBuilder extends Handle {
   }
 
   /**
-   * Names a computation: the function that is returned takes XlaOps of this builder, and adds a call. `fn` is traced once
-   * for each list of operands' shapes.
+   * Returns a function that calls a named computation: it takes XlaOps of this builder and adds the call. `fn` is traced
+   * once for each list of operands' shapes.
    * @param {(b: XlaBuilder, ...operands: XlaOp[]) => XlaOp | XlaOp[]} fn
    * @param {string} [name] of the computation; by default the function's
    * @returns {(...operands: XlaOp[]) => XlaOp} a tuple if `fn` returns a list
@@ -207,12 +207,12 @@ export class XlaBuilder extends Handle {
   }
 
   /**
-   * A function for batches, as jax.vmap: it calls `fn` once, with the shapes of one element, and applies what it builds
-   * to all elements.
+   * Returns a function for batches, as jax.vmap does. It traces `fn` once, for the shapes of one element, and applies the
+   * traced computation to all elements.
    * @param {(b: XlaBuilder, ...args: XlaOp[]) => XlaOp | XlaOp[]} fn
    * @param {object} [options]
    * @param {any} [options.in] the dimension of the batch in the arguments: as of client.vmap()
-   * @param {any} [options.out] the same of the results
+   * @param {any} [options.out] the dimension of the batch in the results
    * @param {number} [options.size] the number of elements in the batch, if no argument has it
    * @returns {(...args: XlaOp[]) => XlaOp | XlaOp[]}
    */
@@ -228,7 +228,7 @@ export class XlaBuilder extends Handle {
   }
 
   /**
-   * The function that computes a Jacobian, as jax.jacrev or jax.jacfwd.
+   * Returns a function that computes a Jacobian, as jax.jacrev and jax.jacfwd do.
    * @param {(b: XlaBuilder, ...args: XlaOp[]) => XlaOp | XlaOp[]} fn
    * @param {object} [options]
    * @param {number | number[]} [options.wrt] by which arguments; by default the first
@@ -248,7 +248,7 @@ export class XlaBuilder extends Handle {
   }
 
   /**
-   * The function that computes a Hessian, as jax.hessian.
+   * Returns a function that computes a Hessian, as jax.hessian does.
    * @param {(b: XlaBuilder, ...args: XlaOp[]) => XlaOp} fn its result is a real scalar
    * @param {object} [options] wrt, maxTrips: as of jacobian()
    * @returns {(...args: XlaOp[]) => any} an array with the dimensions of the argument twice; lists of lists of them if wrt
@@ -267,7 +267,7 @@ export class XlaBuilder extends Handle {
 
   /**
    * Ends building. The builder is disposed.
-   * @param {XlaOp} [root] the result; by default what was added last
+   * @param {XlaOp} [root] the result; by default the operation added last
    * @returns {HloModule}
    */
   build(root, ...more) {
@@ -319,12 +319,12 @@ export class XlaBuilder extends Handle {
       return this.#add(call);
     } catch (error) {
       if (!error.line) throw error;
-      // A place in the text of the attributes, which the caller has never seen.
+      // The line and column are of the generated text of the attributes, which the caller has not seen.
       throw new XlaError(error.code, error.message, { operation: opcode });
     }
   }
 
-  /** The name in here of a module's computation, which comes along when it is first used. */
+  /** Returns the name in this builder of a module's computation, which is imported when it is first used. */
   #import(opcode, module) {
     const known = this.#imported.get(module);
     if (known) return known;
@@ -341,9 +341,9 @@ export class XlaBuilder extends Handle {
   /* ---- Functions that build computations: see computations.mjs ---- */
 
   /**
-   * Calls a function with a builder of its own and parameters of `shapes`, and builds a module of its
-   * result. Returns { module, captures: the values of this builder that it used, which are its last
-   * parameters, isTuple: whether it returned a list, call(b, own, captures): calls it from another builder }.
+   * Calls a function with a builder of its own and parameters of `shapes`, and builds a module of its result.
+   * Returns { module, captures, isTuple, call }. captures: the values of this builder that the function used, which are
+   * the module's last parameters. isTuple: whether it returned a list. call(b, own, captures): adds a call to builder b.
    */
   #trace(operation, fn, shapes, { argument, name, sealed = false, results }) {
     const inner = this.createSubBuilder(name);
@@ -364,7 +364,7 @@ export class XlaBuilder extends Handle {
     }
   }
 
-  /** A function of operations: derive(args, trace) gets its arguments, and trace(shapes), which traces `fn`. */
+  /** Returns a function of XlaOps that calls derive(args, trace) with its arguments. trace(shapes) traces `fn`. */
   #transformed(operation, fn, derive, name = operation) {
     if (typeof fn !== 'function') throw invalidArgument(operation, `fn must be a function (b, x, …) => result; got ${describe(fn)}`);
     const trace = (shapes) => this.#trace(operation, fn, shapes, { argument: 'fn', name });
@@ -378,7 +378,7 @@ export class XlaBuilder extends Handle {
     }, operation);
   }
 
-  /** The parameter that stands for a value of a builder around this one; undefined if there is no such builder. */
+  /** Returns the parameter that captures a value of an enclosing builder; undefined if the value's builder is none. */
   #adopt(value, argument) {
     if (value.builder === this) return value;
     if (!this.#around) return undefined;

@@ -24,8 +24,7 @@ const groupAttributes = ({ replicaGroups, channelId, useGlobalDeviceIds }) => ({
 });
 
 /**
- * A tuple is communicated element by element: `emit(operands)` gets the elements, and the result is
- * a tuple again.
+ * Communicates a tuple element by element: `emit(operands)` gets the elements, and the result is a tuple again.
  */
 function elementwise(b, operand, emit) {
   if (!operand.shape.isTuple) return emit([operand]);
@@ -106,8 +105,7 @@ function crossReplicaSum(_emit, { operand, replicaGroups }, b) {
 /* ---- Infeed, outfeed, send and receive ---- */
 
 /*
- * Without tokens of their own, the infeeds of a builder follow each other in the order in which
- * they were added, and so do the outfeeds.
+ * Infeeds without an explicit token are ordered as they were added to the builder; so are outfeeds.
  */
 const lastTokens = new WeakMap(); // builder -> { infeed, outfeed }
 

@@ -1,8 +1,8 @@
 /**
  * Computations as arguments: a module that was built, the name of an operation ('add'), or a
  * function that builds one, `(b, x, y) => b.add(x, y)`. A function's parameters follow from the
- * other arguments. Bodies of while, conditional, call and map may use values from outside: these
- * become parameters of the computation, and operands of the operation, by themselves.
+ * other arguments. Bodies of while, conditional, call and map may capture values of enclosing builders: these
+ * become further parameters of the computation, and further operands of the operation.
  */
 import { callersFunction } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
@@ -17,10 +17,10 @@ import { OTHER_NAMES } from './other_names.mjs';
 export const computation = kind('a computation', (value) =>
   value instanceof HloModule ? value : undefined, 'XlaComputation');
 
-/** A class is no function that can be called. */
+/** Whether a value can be called; classes cannot. */
 const isFunction = (value) => typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value));
 
-/** A computation, or a function that builds one; which parameters it gets, its operation says. */
+/** A computation, or a function that builds one; the operation states the function's parameters. */
 export const body = kind('a computation or a function that builds one', (value, context) =>
   isFunction(value) ? value : computation(value, context), 'XlaComputation | Body');
 
@@ -28,7 +28,7 @@ export const bodies = listOf(
   body, 'an array of computations or functions', 'readonly (XlaComputation | Body)[]');
 
 /**
- * A computation that combines scalars, and sees nothing else: also by the name of an operation.
+ * A computation that combines scalars and captures no values; it may also be the name of an operation.
  * @param {(bound: any) => Shape[]} shapesOf its parameters' shapes, from the call's other arguments
  */
 export function combiner(shapesOf) {
@@ -50,7 +50,7 @@ export function combiner(shapesOf) {
   );
 }
 
-/** Of a few operands: a scalar of each one's type. */
+/** Returns a scalar shape of the type of each operand. */
 export const scalarsOf = (...lists) =>
   lists.flat().map(({ shape }) => Shape.array((shape.leaves()[0] ?? shape).elementType));
 
@@ -112,7 +112,7 @@ export function callBody(fn, builder, parameters) {
   return callersFunction(() => fn(builder, ...parameters));
 }
 
-/* ---- Bodies that may use values from outside ---- */
+/* ---- Bodies that may capture values ---- */
 
 /**
  * A body in the form that loops and branches call: its parameter is one tuple of its own parameters
@@ -134,7 +134,7 @@ function packed(b, traced, shapes, captures, isState) {
   return wrapper.build(wrapper.tuple([...next, ...elements.slice(shapes.length)]));
 }
 
-/** A module that the caller built, instead of a function: it takes all parameters as one. */
+/** A module that the caller built, in place of a function: it has one parameter for all values. */
 const ofModule = (module, isTuple) => ({
   module,
   captures: [],
@@ -231,7 +231,7 @@ export function call(emit, { computation: callee, args }) {
   return emit([...args, ...captures], { to_apply: module });
 }
 
-/** map(operands, computation, dimensions): a scalar from outside is the same for all elements. */
+/** map(operands, computation, dimensions): a captured scalar is equal for all elements. */
 export function map(emit, { operands, computation: apply, dimensions }, b) {
   const first = operands[0]?.shape;
   const attributes = { dimensions: dimensions ?? (first?.dimensions.map((_, i) => i) || []) };
@@ -248,7 +248,7 @@ export function map(emit, { operands, computation: apply, dimensions }, b) {
   return emit([...operands, ...outer], { ...attributes, to_apply: module });
 }
 
-/** @returns {XlaError} to be thrown: a sealed function used a value from outside */
+/** @returns {XlaError} to be thrown: a function that may not capture values did */
 export function outsideOfSealed(operation, argument, value) {
   return new XlaError(
     'INVALID_ARGUMENT',

@@ -42,7 +42,7 @@ export class GradientRules {
     this.#rules.set(target, checked);
   }
 
-  /** Whether a computation has a rule: by its name, also without the numbers that make names unique. The core has some. */
+  /** Whether a computation has a rule by its name, with or without the number that makes names unique. The core has some. */
   has(name) {
     return this.#rules.has(name) || (/.[._]\d+$/.test(name) && this.has(name.replace(/[._]\d+$/, ''))) || this.#isKnown(name);
   }
@@ -54,7 +54,7 @@ export class GradientRules {
   }
 
   /**
-   * Calls a function of the core that differentiates. When it wants the rule of a call, adds that, and calls it again.
+   * Calls a function of the core that differentiates. If the core needs the rule of a call, adds it and repeats.
    * @param {boolean} isForward
    * @param {(copy: Function, ...rules: any[]) => number} call gets the arguments for the core's rules; returns 0 if it failed
    * @returns {number} what it returned
@@ -78,7 +78,7 @@ export class GradientRules {
     }
   }
 
-  /** The rule for one call, as a program: "vjp" or "jvp". */
+  /** Returns the rule for one call as a program: the vjp or the jvp. */
   #programOf(call, isForward) {
     const target = call.name;
     const { vjp, jvp } = this.#rules.get(target);

@@ -4,7 +4,7 @@ import { invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 
 /**
- * Whether a value is an XlaOp, and no imitation: its handle is a pointer.
+ * Whether a value is an XlaOp that a builder made; its handle is a pointer into the core.
  * @type {(value: unknown) => value is XlaOp}
  */
 export let isOp;

@@ -33,7 +33,7 @@ const comparison = (direction) =>
   row('compare', binaryParameters, (emit, { lhs, rhs, broadcastDimensions }) =>
     emit([lhs, rhs], { direction, broadcast_dimensions: broadcastDimensions }));
 
-/** Integers are in total order anyway; only floats have a type of comparison of its own for it. */
+/** Compares in total order. Only floats need a comparison type for it, as integers are totally ordered. */
 const totalOrder = (direction) =>
   row('compare', binaryParameters, (emit, { lhs, rhs, broadcastDimensions }) =>
     emit([lhs, rhs], {
@@ -156,7 +156,7 @@ const elementwise = {
 
 /* ---- Element types ---- */
 
-/** A narrower type adds a last dimension that holds the parts; a wider one takes it away. */
+/** Returns the shape of a bitcast: a narrower type adds a last dimension for the parts; a wider one removes it. */
 function bitcastShape(from, elementType) {
   const bits = (name) => ELEMENT_TYPES.get(name)?.bits;
   const [fromBits, toBits] = [bits(from.elementType), bits(elementType)];
@@ -231,7 +231,7 @@ function broadcastInDim(emit, { operand, outDimSize, broadcastDimensions }, b) {
   return emit([dense], { dimensions: broadcastDimensions.filter(isKept) }, result);
 }
 
-/** Consecutive dimensions into one. */
+/** Merges consecutive dimensions into one. */
 function collapse(_emit, { operand, dimensions }, b) {
   const sizes = operand.shape.dimensions;
   const [first] = dimensions;
@@ -250,7 +250,7 @@ function collapse(_emit, { operand, dimensions }, b) {
   ]);
 }
 
-/** Start indices are scalars; a vector of them, as older programs have it, is taken apart. */
+/** Returns start indices as scalars; splits a vector, which older programs have. */
 function scalars(b, indices) {
   if (indices.length !== 1 || indices[0].shape.rank !== 1) return indices;
   const [vector] = indices;
@@ -286,8 +286,8 @@ const paddingConfig = Object.assign(
 );
 
 /**
- * Which dimensions of a reshape's result are dynamic: of those that a dynamic dimension is merged
- * with or split into, the first that is more than 1, so that elements stay where they are.
+ * Returns which dimensions of a reshape's result are dynamic. Of those that a dynamic dimension is merged with or split
+ * into, it is the first of a size above 1, so that elements keep their positions.
  */
 function reshapedDynamic({ dimensions, dynamicDimensions }, newSizes) {
   const dynamic = newSizes.map(() => false);
@@ -298,7 +298,7 @@ function reshapedDynamic({ dimensions, dynamicDimensions }, newSizes) {
     while (from !== to) {
       if (from < to && i < dimensions.length) from *= dimensions[i++];
       else if (from > to && o < newSizes.length) to *= newSizes[o++];
-      else return dynamic; // not as many elements, which the core says
+      else return dynamic; // unequal numbers of elements, which the core reports
     }
     if (!dynamicDimensions.slice(iStart, i).includes(true)) continue;
     const end = Math.min(o, newSizes.length);

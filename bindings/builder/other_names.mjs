@@ -1,9 +1,9 @@
-/** Names that operations have elsewhere, in numpy and TensorFlow; and the error of a method that does not exist. */
+/** Names that operations have in NumPy and TensorFlow; and the error of a method that does not exist. */
 import { guarded } from '../base/boundary.mjs';
 import { invalidArgument } from '../base/error.mjs';
 import { distance, suggestion } from '../base/names.mjs';
 
-/** Of reductions, too: "sum" is spelled most like "sub". */
+/** Also of reductions, for which spelling alone would mislead: "sum" is nearest to "sub". */
 export const OTHER_NAMES = {
   sum: 'add', plus: 'add', total: 'add', prod: 'mul', product: 'mul', times: 'mul', multiply: 'mul', maximum: 'max', amax: 'max',
   minimum: 'min', amin: 'min', any: 'or', all: 'and', some: 'or', every: 'and',
@@ -11,23 +11,23 @@ export const OTHER_NAMES = {
   astype: 'convertElementType', concatenate: 'concatInDim', sigmoid: 'logistic',
 };
 
-/** Only what is clearly a misspelt method: other libraries look for `get`, `size` and `type`. */
-function meantBy(name, known) {
+/** Suggests a method for a clear misspelling only, as other libraries look for `get`, `size` and `type` on any object. */
+function methodByOtherName(name, known) {
   if (Object.hasOwn(OTHER_NAMES, name)) return OTHER_NAMES[name];
   const near = name.length > 4 && suggestion(name, known);
   return near && distance(name, near) <= name.length / 4 ? near : undefined;
 }
 
 /**
- * Makes methods that do not exist name the one that is meant. A Proxy at the end of the prototypes answers for them:
- * a property that exists is found before it, as fast as without.
+ * Makes a missing method throw an error that names the right one. A Proxy at the end of the prototype chain does so;
+ * an existing property is found before it, at no cost.
  */
 export function nameMissing(Class) {
   const meant = new Map(); // by name
   const prototype = new Proxy(Object.create(Object.getPrototypeOf(Class.prototype)), {
     get(target, name, receiver) {
       if (typeof name !== 'string' || name in target) return Reflect.get(target, name, receiver);
-      if (!meant.has(name)) meant.set(name, meantBy(name, Object.getOwnPropertyNames(Class.prototype)));
+      if (!meant.has(name)) meant.set(name, methodByOtherName(name, Object.getOwnPropertyNames(Class.prototype)));
       const near = meant.get(name);
       return near && guarded(() => { throw invalidArgument(name, `there is no ${name}; did you mean ${near}?`); }, name);
     },

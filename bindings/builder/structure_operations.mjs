@@ -43,7 +43,7 @@ const conditionalOf = (values) => {
   return typeof values[1] === 'function' ? conditional.predicatedWithout : conditional.indexed;
 };
 
-/** The shape of `size` steps from that of one: the outputs get the scanned dimension. */
+/** Returns the shape of a scan's result from that of one step: the outputs get the scanned dimension, of `size`. */
 function scanShape(step, carries, dimension, size) {
   const results = step.tupleShapes ?? [step];
   const outputs = results.length - carries;

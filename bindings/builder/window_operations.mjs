@@ -8,7 +8,7 @@ import {
 } from './arguments.mjs';
 import { combiner, scalarsOf } from './computations.mjs';
 
-/** Elements that a window spans, with its holes. */
+/** Returns the number of elements that a dilated window spans. */
 const dilated = (size, dilation = 1) => (size > 0 ? (size - 1) * dilation + 1 : 0);
 
 /* ---- Convolution ---- */
@@ -41,7 +41,7 @@ function defaultNumbers(rank) {
   };
 }
 
-/** The numbers that labels such as "b01f_01io->b01f" spell. */
+/** Returns the dimension numbers that labels such as "b01f_01io->b01f" state. */
 function numbersOfLabels(labels) {
   const [, input, kernel, output] = /^(\w+)_(\w+)->(\w+)$/.exec(labels) ?? [];
   if (!output) {
@@ -203,7 +203,7 @@ const selectAndScatterRow = (paddingKind) =>
 
 export const windowOperations = {
   conv: convolutionRow({ ...operands, padding, ...options }),
-  // The documents give it the dilations, XlaBuilder does not: here they are options.
+  // The documentation lists dilations, XlaBuilder has none: here they are options.
   convWithGeneralPadding: convolutionRow({ ...operands, padding: pairs, ...dilations, ...options }),
   convWithGeneralDimensions: convolutionRow({
     ...operands, padding, dimensionNumbers, ...options,

@@ -36,7 +36,7 @@ export class Comparison {
   }
 
   /**
-   * Compares with the evaluator, which runs the program as it is written, an operation at a time.
+   * Compares with the evaluator, which runs the program without rewrites, one operation at a time.
    * @param {readonly string[]} [disable]
    * @returns {Promise<string | undefined>} the difference; or why the compiled program does not run
    */
@@ -57,7 +57,7 @@ export class Comparison {
   }
 
   /**
-   * Says which step makes a difference.
+   * Finds the step that makes a difference.
    * @returns {Promise<string[]>} sentences
    */
   async bisect() {
@@ -73,7 +73,7 @@ export class Comparison {
     return [...report, ...await this.#firstWrong([])];
   }
 
-  /** The least steps that are left out together to make it right, where no single one does. */
+  /** A minimal set of steps whose removal makes the results agree, where no single step does. */
   async #several(names, isWrong) {
     let set = names;
     for (const name of names) {
@@ -120,7 +120,7 @@ export class Comparison {
   }
 }
 
-/** Of several steps the last one is at fault, as a rule: those before make what it changes. */
+/** Chooses among several steps: most often the last one is at fault, and those before make its input. */
 function oneOf(names) {
   const last = names.at(-1), before = names.slice(0, -1);
   return [`The difference goes without ${last}: --disable ${last}.`,

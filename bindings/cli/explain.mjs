@@ -1,9 +1,9 @@
-/** xla-wasm explain: what a program became, in words. */
+/** xla-wasm explain: describes a compiled program in words. */
 
 const INSTRUCTION = /^ *(?:ROOT )?%?(\S+) = (?:\([^]*?\)|\S+) ([\w-]+)\([^)]*\)(?:.*\bcalls=%?([\w.-]+))?/;
 const HELD = new Set(['parameter', 'constant', 'get-tuple-element', 'tuple']);
 
-/** What each instruction of a module's text computes: its opcode, or those in the computation of a fusion. */
+/** Returns the opcodes of each instruction of a module's text: its own, or those in the computation of a fusion. */
 function operationsOf(text) {
   const byComputation = new Map(), found = new Map();
   let current = [];
@@ -70,17 +70,17 @@ function timesOf(events) {
   return [...times].map(([name, time]) => ({ name, ...time, share: total ? time.us / total : 0 })).sort((a, b) => b.us - a.us);
 }
 
-/** The share of the time from which on a region is taken apart. */
+/** Regions with at least this share of the time are split. */
 const LARGE_SHARE = 0.2;
 
-/** Whether a profile says little, as a region has much of the time. */
+/** Whether a profile has few details, as a region takes much of the time. */
 export const isInRegions = (events) => timesOf(events).some(({ category, share }) => category === 'region' && share >= LARGE_SHARE);
 
 /**
  * @param {any} executable
  * @param {object[]} events of a profile of the first device
- * @param {object[]} [others] the same without regions
- * @returns {object} for --json; inWords() makes text of it
+ * @param {object[]} [others] events of a profile without regions
+ * @returns {object} for --json; inWords() converts it to text
  */
 export function explanation(executable, events, others) {
   const operations = operationsOf(executable.toString());

@@ -5,7 +5,7 @@ import { reasonOf } from '../base/error.mjs';
 import { distance } from '../base/names.mjs';
 import { readNpy, writeNpy } from '../formats/npy.mjs';
 import { readNpz, readSafetensors, writeNpz, writeSafetensors } from '../formats/weights.mjs';
-import { contentOf, whyNot } from '../host/sources.mjs';
+import { contentOf, systemReason } from '../host/sources.mjs';
 import { Literal, XlaError } from '../index.mjs';
 import { missing, pairArguments, sidesOf } from '../objects/named_arguments.mjs';
 import { nearest, tableOfNames } from '../objects/named_table.mjs';
@@ -23,7 +23,7 @@ export async function readInput(file) {
     return file === '-' ? await readStandardInput() : await readFile(file);
   } catch (error) {
     if (error instanceof XlaError) throw new UsageError(error.message.replace(/^load: /, ''));
-    throw new UsageError(`cannot read ${file}: ${whyNot(error)}`);
+    throw new UsageError(`cannot read ${file}: ${systemReason(error)}`);
   }
 }
 
@@ -35,13 +35,13 @@ async function readStandardInput() {
   return Buffer.concat(chunks);
 }
 
-/** As the command line says what load() says. */
+/** Rewrites the advice of load() in terms of command-line options. */
 const inOptions = (text) => text.replace(/load it with \{ elided: 'zeros' \} or 'random'/, 'give --elided zeros or random')
   .replace(/, as in load\(source, \{ entry: '(.*)' \}\)/, ': --function $1').replace(/, as in load\(source, \{ platform: '(.*)' \}\)/, ': --platform $1')
   .replace(/^load: entry/, '--function').replace(/^(load: )?platform(?= is|: )/, '--platform');
 
 /**
- * With the place in the file in front, as compilers have it.
+ * Adds the place in the file in front of an error message, as compilers do.
  * @param {object} [choices] options of load()
  */
 export async function readModule(client, file, choices) {
@@ -74,7 +74,7 @@ export async function readModule(client, file, choices) {
 /* ---- Arguments ---- */
 
 /** Each device's number and coordinates, replica-major. */
-export function placesOf({ replicas, partitions }) {
+export function devicesOfMesh({ replicas, partitions }) {
   return Array.from({ length: replicas * partitions }, (_, device) => ({
     device, replica: Math.floor(device / partitions), partition: device % partitions,
   }));
@@ -87,12 +87,12 @@ export const placed = (text, place) => text.replace(/\{(replica|partition|device
  * @param {string[]} inputs as of readArguments; a name with {replica} or the like differs by device
  * @param {{ replicas: number, partitions: number }} counts
  * @param {number} [seed] of random numbers for the remaining parameters
- * @returns {Promise<any[][]>} one list for each device; where all have the same, it is the same list
+ * @returns {Promise<any[][]>} one list for each device; all devices share one list if their arguments are equal
  */
 export async function argumentsOfDevices(inputs, parameters, counts, seed) {
   const lists = new Map();
   const all = [];
-  for (const place of placesOf(counts)) {
+  for (const place of devicesOfMesh(counts)) {
     const own = inputs.map((input) => placed(input, place));
     const key = JSON.stringify(own);
     if (!lists.has(key)) {
@@ -107,7 +107,7 @@ export async function argumentsOfDevices(inputs, parameters, counts, seed) {
 /**
  * Arguments of --input. Files of several arrays and inputs with a name go to parameters by the rule of
  * named_arguments.mjs. Files of one array without a name go to the remaining parameters, in order. If `random` is given,
- * it makes the arguments of parameters that no input is for.
+ * it makes the arguments of parameters without an input.
  * @param {string[]} inputs "x.npy", "name=x.npy", "name=1.5", "name=[1, 2]", "weights.npz", "name=weights.npz"
  * @param {() => number} [random] from 0 to 1
  */
@@ -153,7 +153,7 @@ class GivenText {
 const given = (value) => value && { value, path: ['--input'] };
 const byPrefix = (name, arrays) => (name === undefined ? arrays : { [name]: { ...arrays } });
 
-/** The name of a parameter that is meant by its number, unless there is one of this name. */
+/** Returns the name of the parameter with this number, unless a parameter has the number as its name. */
 function numbered(name, parameters) {
   if (!/^\d+$/.test(name) || parameters.some((parameter) => parameter.name === name)) return name;
   return parameters[Number(name)]?.name ?? name;
@@ -214,7 +214,7 @@ function inlineLiteral(text, shape, name) {
   }
 }
 
-/** Numbers that look random, the same ones for the same seed. Source: mulberry32, T. Ettinger */
+/** Returns a generator of pseudorandom numbers, determined by the seed. Source: mulberry32, T. Ettinger */
 export function randomNumbers(seed) {
   let state = seed >>> 0;
   return () => {
@@ -272,7 +272,7 @@ async function writeArrays(file, arrays) {
 
 export const isWeightsFile = (file) => ['npy', 'npz', 'safetensors'].includes(formOf(file));
 
-/** A file of arrays as one of another form. */
+/** Converts a file of arrays to another format. */
 export async function convertWeights(file, output) {
   if (output === undefined) throw new UsageError('convert needs --output FILE.npy, FILE.npz or FILE.safetensors');
   await writeArrays(output, await readArrays(file));
@@ -294,6 +294,6 @@ export async function writeOut(file, content) {
   try {
     await writeFile(file, content);
   } catch (error) {
-    throw new UsageError(`cannot write ${file}: ${error.code === 'ENOENT' ? 'there is no such folder' : whyNot(error)}`);
+    throw new UsageError(`cannot write ${file}: ${error.code === 'ENOENT' ? 'there is no such folder' : systemReason(error)}`);
   }
 }

@@ -1,4 +1,4 @@
-/** The help of the command line: all of it, of one command, and completion for shells. */
+/** The help texts of the command line and of single commands; and completion for shells. */
 
 export const USAGE = `usage: xla-wasm run MODULE [options]
        xla-wasm info|print|compile|explain|convert|gradient|vmap MODULE [options]
@@ -98,7 +98,7 @@ const EXAMPLES = {
     ['fish > ~/.config/fish/completions/xla-wasm.fish', 'fish']],
 };
 
-/** What the usage says of each option: by name, its lines. */
+/** The lines of each option in the usage, by its name. */
 const OPTION_TEXTS = new Map();
 for (const [text, name] of USAGE.matchAll(/^ {2}--([\w-]+)[^\n]*(?:\n {4,}[^\n]*)*/gm)) {
   OPTION_TEXTS.set(name, [...(OPTION_TEXTS.get(name) ?? []), text]);

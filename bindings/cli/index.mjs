@@ -10,7 +10,7 @@ import { difference } from '../objects/difference.mjs';
 import { parameterNumbers } from '../objects/gradients.mjs';
 import { jsonOfLiteral } from '../values/json.mjs';
 import {
-  argumentsOfDevices, convertWeights, isWeightsFile, placed, placesOf, readArrays, readModule, UsageError,
+  argumentsOfDevices, convertWeights, isWeightsFile, placed, devicesOfMesh, readArrays, readModule, UsageError,
   writeOut, writeResults,
 } from './files.mjs';
 import { COMMAND_NAMES, completionOf, helpOf, USAGE } from './help.mjs';
@@ -61,7 +61,7 @@ async function main(argv) {
   if (rest.length) throw new UsageError(`${name} takes one module, not "${rest[0]}" too`);
   const known = [...ALWAYS, ...command.options];
   const stray = tokens.find(({ kind, name: option }) => kind === 'option' && !known.includes(option));
-  if (stray) throw new UsageError(`${name} takes no --${stray.name}${meantOption(stray.name, known)}`);
+  if (stray) throw new UsageError(`${name} takes no --${stray.name}${optionAdvice(stray.name, known)}`);
   countOption('replicas', values.replicas, 1);
   checkElsewhere(values);
   if (file === '-' && values.input.some((input) => /(^|=)-$/.test(input))) {
@@ -130,8 +130,8 @@ function unknown(what, name, known) {
   return `there is no ${what} "${name}"; ${near ? `did you mean ${near}?` : `there are ${known.join(', ')}`}`;
 }
 
-/** Suggests the option that begins so, or is near; or nothing. */
-function meantOption(option, known) {
+/** Suggests the option that begins with the text or is near to it; else returns "". */
+function optionAdvice(option, known) {
   const begun = known.filter((name) => name.startsWith(option));
   const near = begun.length === 1 ? begun[0] : suggestion(option, known);
   return near ? `; did you mean --${near}?` : '';
@@ -145,7 +145,7 @@ function parseCommandLine(argv) {
     const [, dashed] = /use '(--[\w-]+=)-XYZ'/.exec(error.message) ?? [];
     if (dashed) throw new UsageError(`a value that begins with "-" is written after "=": ${dashed}-1`);
     if (!option) throw new UsageError(error.message.split('\n')[0]);
-    throw new UsageError(`there is no option --${option}${meantOption(option, Object.keys(OPTIONS))}`);
+    throw new UsageError(`there is no option --${option}${optionAdvice(option, Object.keys(OPTIONS))}`);
   }
 }
 
@@ -168,7 +168,7 @@ async function run(client, module, options) {
   const results = profile ? made.outputs : made;
   if (profile) await writeOut(options.profile, JSON.stringify(toChromeTrace(made.events)));
   if (options.output !== undefined) {
-    const places = placesOf(executable);
+    const places = devicesOfMesh(executable);
     const own = results.map((_, device) => placed(options.output, places[device]));
     for (const file of new Set(own)) await writeResults(file, results[own.indexOf(file)]);
   }
@@ -179,7 +179,7 @@ async function run(client, module, options) {
   if (options.check || options.bisect) await check(client, module, all, executable, options, results);
 }
 
-/** Says which instruction made the first NaN of the results, or else the first infinity. */
+/** Names the instruction that made the first NaN of the results, or else the first infinity. */
 async function huntNans(client, module, all, { replicas, partitions }, { disable }) {
   progress('looking for the first NaN');
   const { NanHunt } = await import('./nans.mjs');
@@ -190,7 +190,7 @@ async function huntNans(client, module, all, { replicas, partitions }, { disable
     for (const line of found.lines) await print(line);
     throw new XlaError('OUT_OF_RANGE', `${kind === 'NaN' ? 'a NaN' : 'an infinity'} in the results comes from ${found.name}`);
   }
-  say('no result has a NaN or an infinity');
+  writeLine('no result has a NaN or an infinity');
 }
 
 /** Compares with the evaluator. */
@@ -199,13 +199,13 @@ async function check(client, module, all, { replicas, partitions }, options, res
   const { Comparison } = await import('./bisect.mjs');
   const comparison = new Comparison(client, module, all, { replicas, partitions });
   const problem = await comparison.difference(options.disable?.split(','));
-  if (!problem) return say(`the results agree with the evaluator${noNumbers(results)}`);
+  if (!problem) return writeLine(`the results agree with the evaluator${noNumbers(results)}`);
   progress('looking for the step that makes the difference');
   if (options.bisect) for (const line of await comparison.bisect()) await print(line);
   throw new XlaError('DATA_LOSS', `the results differ from the evaluator: ${problem}`);
 }
 
-/** Tells of a result without any number, whose comparison says nothing. */
+/** Warns of a result without any number, whose comparison is meaningless. */
 function noNumbers(results) {
   const leaves = results.flatMap((outputs) => outputs.flatMap((output) => output.leaves())).filter(Boolean);
   const number = leaves.findIndex((leaf) => {
@@ -246,7 +246,7 @@ async function runElsewhere(client, module, argumentsOf, options) {
     const problem = difference(leaves, results);
     if (problem) throw new XlaError('DATA_LOSS', `device ${device} differs from real XLA: ${problem}`);
   }
-  say(`${made.size} ${made.size === 1 ? 'device agrees' : 'devices agree'} with the simulated run`);
+  writeLine(`${made.size} ${made.size === 1 ? 'device agrees' : 'devices agree'} with the simulated run`);
 }
 
 /** On standard error, so that results are all of standard output. */
@@ -260,10 +260,10 @@ async function time(executable, args, count) {
   }
   times.sort((a, b) => a - b);
   const [least, median] = [times[0], times[count >> 1]].map((ms) => `${ms.toPrecision(3)} ms`);
-  say(`${count} runs: least ${least}, median ${median}`);
+  writeLine(`${count} runs: least ${least}, median ${median}`);
 }
 
-function say(text) {
+function writeLine(text) {
   progress();
   process.stderr.write(`${shown(process.stderr, text)}\n`);
 }
@@ -361,7 +361,7 @@ function printGradient(client, module, options) {
   if (options.output === undefined) return printModule(client, gradient, options);
   const own = options.value ? resultsOf(module).length : 0, shapes = resultsOf(gradient);
   const numbers = parameterNumbers('gradient', module.parameters, wrt);
-  say(shapes.map((shape, i) => `result ${i}: ${shape}${i < own ? '' : `, the gradient by ${module.parameters[numbers[i - own]].name}`}`).join('\n'));
+  writeLine(shapes.map((shape, i) => `result ${i}: ${shape}${i < own ? '' : `, the gradient by ${module.parameters[numbers[i - own]].name}`}`).join('\n'));
   return convert(client, gradient, options);
 }
 
@@ -428,7 +428,7 @@ function printPainted(line) {
 // The reader has closed the pipe, as `| head` does: no error.
 process.stdout.on('error', (error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
-/** Words of the API's errors, and the options that they are here. */
+/** Words of the API's errors, and the command-line options that replace them. */
 const IN_OPTIONS = [
   [/\(maxTrips\)/, '(--max-trips N)'],
   [/, name another result of the program \(of\), or use client\.vjp\(\), which takes its cotangent/, ' or name another result by --of N'],

@@ -1,13 +1,13 @@
 /**
- * xla-wasm run --nans: the instruction that made the first NaN of a result, or the first infinity. It runs the program
- * with all values of a computation as results, and goes back from a result with NaN to operands with NaN, until there
- * are none. So a NaN that a select leaves out is not reported. It goes into loops, branches and calls.
+ * xla-wasm run --nans: finds the instruction that made the first NaN of a result, or the first infinity. It runs the
+ * program with all values of a computation as results, and follows operands with NaN back from a result. So a NaN that a
+ * select leaves out is not reported. Loops, branches and calls are searched, too.
  */
 import { attributeOf, calledBy, HloLines } from '../objects/hlo_lines.mjs';
-import { placesOf } from '../objects/locations.mjs';
+import { locationsOf } from '../objects/locations.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
 
-/** Computations with these are not run by themselves: they depend on other devices, the host, or the run. */
+/** Computations with these operations are not run separately: they depend on other devices, the host, or the run. */
 const BOUND = /^(all-|collective-|reduce-scatter|ragged-all|(replica|partition)-id|infeed|outfeed|send|recv|rng|custom-call)/;
 const ONE = { replicas: 1, partitions: 1 }; // computations of the entry run on one device
 const MAX_DEPTH = 20, MAX_ITERATIONS = 1e6;
@@ -49,7 +49,7 @@ function elementText(leaf, i) {
   return Array.isArray(value) ? `(${value.map(numberText).join(', ')})` : numberText(value);
 }
 
-/** An operand where the result has its NaN: the element of the same place, or what the array holds. */
+/** Describes an operand at the index of the result's NaN: that element, or the kinds of numbers in the array. */
 function operandText(value, shape, at) {
   return leavesOf(value).map((leaf) => {
     if (!leaf?.shape.isArray) return 'a token';
@@ -240,7 +240,7 @@ function originOf(root, instructions, lines, values, isKind) {
 function describe(line, lines, values, kind, way) {
   const result = leavesOf(values.get(line.name)), isKind = KINDS[kind];
   const leaf = result.find((each) => firstOf(each, isKind) >= 0), at = firstOf(leaf, isKind);
-  const [place] = placesOf(`  ${line.name} = ${line.shape} ${line.opcode}(), metadata=${attributeOf(line, 'metadata') ?? '{}'}`).values();
+  const [place] = locationsOf(`  ${line.name} = ${line.shape} ${line.opcode}(), metadata=${attributeOf(line, 'metadata') ?? '{}'}`).values();
   const from = place ? ` (${[place.opName, place.source].filter(Boolean).join(', ')})` : '';
   const what = line.opcode === 'parameter' ? `argument ${line.inside}, ${line.name}` : `${line.name}, of ${line.opcode}`;
   const where = way.length ? `${way.join(', ')}: ` : '';

@@ -1,4 +1,4 @@
-/** `xla-wasm run --on pjrt`: the same module with the same arguments on real XLA, by pjrt.py. */
+/** `xla-wasm run --on pjrt`: runs the module with the arguments on real XLA, by pjrt.py. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,7 @@ export async function runOnPjrt(client, module, all, where) {
   }
 }
 
-/** @returns {Promise<object[]>} what pjrt.py wants to know of each array */
+/** @returns {Promise<object[]>} the description of each array for pjrt.py */
 async function writeArguments(folder, prefix, args, parameters) {
   const leaves = args.flatMap((arg, i) => literalOf(arg, parameters[i].shape).leaves()).filter(Boolean);
   const said = [];
@@ -73,13 +73,13 @@ function python(folder) {
     child.on('error', (error) => reject(new UsageError(`--on pjrt needs Python with jax; ${program}: ${error.code}`)));
     child.on('close', (code) => {
       if (code === 0) return resolve();
-      return reject(new XlaError('INTERNAL', `pjrt: ${whatWasWrong(said) || `${program} ended with ${code}`}`));
+      return reject(new XlaError('INTERNAL', `pjrt: ${errorLine(said) || `${program} ended with ${code}`}`));
     });
   });
 }
 
 /** The line that names an error, of all that Python and XLA print; or the last one. */
-function whatWasWrong(said) {
+function errorLine(said) {
   const lines = said.trim().split('\n');
   return lines.findLast((line) => /\w(Error|Exception): |\b(Check failed|UNIMPLEMENTED|INTERNAL|INVALID_ARGUMENT): /.test(line)) ??
     lines.at(-1);

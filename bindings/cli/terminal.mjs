@@ -2,14 +2,14 @@
 
 const STYLES = { bold: 1, faint: 2, red: 31, green: 32, cyan: 36 };
 
-/** C0 but for tabs and line ends, DEL, C1, and what changes the direction of text or ends a line. */
+/** C0 but for tabs and line ends, DEL, C1, and characters that change the direction of text or end a line. */
 // eslint-disable-next-line no-control-regex
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const escape = (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
- * Text that may hold anything, such as a program's names: on a terminal its control characters are escaped, as
- * JSON has them. A file or a pipe is given it as it is.
+ * Returns untrusted text, such as a program's names, for output. On a terminal its control characters are escaped as in
+ * JSON; for a file or a pipe it is unchanged.
  */
 export const shown = (stream, text) => (stream.isTTY ? `${text}`.replace(CONTROLS, escape) : `${text}`);
 
@@ -21,7 +21,7 @@ export function paint(stream, style, text) {
 
 let isShown = false;
 
-/** What is being done now, on standard error; it goes away when something is said instead. */
+/** Shows the current activity on standard error, until the next line of output. */
 export function progress(text = '') {
   const { stderr } = process;
   if (!stderr.isTTY || process.env.TERM === 'dumb' || (!text && !isShown)) return;

@@ -1,11 +1,11 @@
 /**
- * Reads GGUF, the files of llama.cpp: metadata, and tensors that are read when they are asked for.
+ * Reads GGUF, the files of llama.cpp: metadata at once, and tensors on demand.
  * Source: github.com/ggml-org/ggml (docs/gguf.md)
  */
 import { invalidArgument, XlaError } from '../base/error.mjs';
 import { checkOptions, string } from '../base/options.mjs';
 import { rangesOf } from '../host/ranges.mjs';
-import { otherThanWeights } from '../host/sources.mjs';
+import { otherFormatAdvice } from '../host/sources.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, perByte } from '../values/types.mjs';
@@ -22,7 +22,7 @@ const ALIGNMENT = 32;
 const FIRST_BYTES = 2 ** 18, MAX_HEADER = 2 ** 30;
 const MAX_ENTRIES = 2 ** 24; // of metadata and tensors; a longer list is no header
 
-/** Says that the bytes read so far end within the header. */
+/** Thrown when the bytes read so far end before the header does. */
 class Short extends Error {}
 
 /** Reads numbers and strings, one after the other. */
@@ -41,7 +41,7 @@ class Reader {
     return this.#view[`get${kind}`](at, true);
   }
 
-  /** A count or an offset; those beyond 2^53 are no file's. */
+  /** Reads a count or an offset; those beyond 2^53 are refused. */
   size() {
     return Number(this.number('BigUint64', 8));
   }
@@ -89,7 +89,7 @@ function readEntry(reader, fail) {
 /** Reads the header from the first bytes of a file. Throws Short where they end before it does. */
 function readHeader(bytes, fail) {
   const reader = new Reader(bytes);
-  if (reader.number('Uint32', 4) !== 0x46554747) throw fail(`this is ${otherThanWeights(bytes, 'openGguf') ?? 'no GGUF file'}`);
+  if (reader.number('Uint32', 4) !== 0x46554747) throw fail(`this is ${otherFormatAdvice(bytes, 'openGguf') ?? 'no GGUF file'}`);
   const version = reader.number('Uint32', 4);
   if (version !== 2 && version !== 3) {
     throw fail(version > 0xffff ? 'the file is big-endian, which is not read' : `GGUF version ${version} is not read; 2 and 3 are`);
@@ -120,7 +120,7 @@ async function headerOf(file, fail) {
   }
 }
 
-/** What an entry of the header says, checked: its shape, its type, and where its bytes are. */
+/** Checks an entry of the header: its shape, its type, and the position of its bytes. */
 function tensorOf({ name, dimensions, number, offset }, start, size, fail) {
   const type = PLAIN[number] ?? QUANTIZED[number] ?? UNREAD[number] ?? `type ${number}`;
   const shape = Shape.array(PLAIN[number] ?? 'f32', dimensions);
@@ -206,7 +206,7 @@ function plain({ type, literalShape }, bytes) {
 }
 
 /**
- * Opens a GGUF file. Only its header is read at once.
+ * Opens a GGUF file: reads its header only.
  * @param {any} source bytes, a Blob, a URL whose server knows ranges; in Node also a path
  * @returns {Promise<GgufFile>}
  */

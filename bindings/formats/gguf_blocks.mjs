@@ -1,6 +1,6 @@
 /**
  * The blocks of GGUF's tensors: integers of a few bits that share a scale.
- * Source: github.com/ggml-org/ggml (src/ggml-common.h has the layouts, src/ggml-quants.c what they stand for)
+ * Source: github.com/ggml-org/ggml (layouts: src/ggml-common.h, values: src/ggml-quants.c)
  */
 import { FLOAT_CODECS } from '../values/floats.mjs';
 import { ELEMENT_TYPES, perByte, unpackElements } from '../values/types.mjs';

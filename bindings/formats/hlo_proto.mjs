@@ -1,7 +1,7 @@
 /**
  * Converts HLO protos to HLO text: HloModuleProto as `as_serialized_hlo_module_proto()` returns it,
- * HloProto and HloSnapshot as XLA dumps them to files. The core reads only text, so a proto means
- * exactly the text that XLA prints for it.
+ * HloProto and HloSnapshot as XLA dumps them to files. The core reads only text, so a proto becomes the text that XLA
+ * prints for it.
  */
 import { cleanName, configText, convolutionLabels, paddingText, quote, textOfBytes } from '../base/attribute_text.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
@@ -108,7 +108,7 @@ function indexNumbers(numbers, always) {
   return { ...absent, index_vector_dim: 0, ...lists(numbers) };
 }
 
-/** All operations that have called computations, by what names them. */
+/** All operations with called computations, by the attribute that names these. */
 const CALLS = {
   'while': ['body', 'condition'],
   'select-and-scatter': ['select', 'scatter'],
@@ -281,7 +281,7 @@ const ATTRIBUTES = {
 
 /* ---- Instructions, computations, the module ---- */
 
-/** Gives things of one kind the names that they have, made valid and unique. */
+/** Makes the names of instructions or computations valid and unique. */
 function rename(things, kind) {
   const taken = new Set();
   for (const thing of things) {

@@ -25,7 +25,7 @@ function unpack(bytes, type, count) {
   return isPacked ? unpackElements(type, bytes, count) : narrowOfBytes(bytes, type.name);
 }
 
-/** The elements as they lie there: the natural typed array, or their bytes. */
+/** Returns the elements in the proto's form: the natural typed array, or their bytes. */
 function stored(proto, { elementType, elementCount }) {
   const type = ELEMENT_TYPES.get(elementType);
   const found = proto[elementType] ?? [];
@@ -95,7 +95,7 @@ export function largeElements(proto) {
   return rowMajor(new Literal(shape, dataOf(proto, shape))).data;
 }
 
-/** What stands in the parentheses of `constant(...)`. */
+/** Returns the text in the parentheses of `constant(...)`. */
 export function literalText(proto) {
   const shape = shapeOf(proto.shape ?? {});
   if (shape.isTuple) return `(${(proto.tuple ?? []).map(literalText).join(', ')})`;

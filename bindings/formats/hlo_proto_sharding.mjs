@@ -1,4 +1,4 @@
-/** Shardings of protos as HLO text has them. */
+/** Converts shardings of protos to HLO text. */
 import { OP_SHARDING } from './hlo_schema.mjs';
 import { decode } from './protobuf.mjs';
 
@@ -24,5 +24,5 @@ function shardingBody(sharding) {
 /** @param {object | undefined} sharding an OpSharding @returns {string | undefined} as in HLO text */
 export const shardingText = (sharding) => sharding && `{${shardingBody(sharding)}}`;
 
-/** The same of a serialized one. */
+/** As shardingText(), of a serialized OpSharding. */
 export const shardingTextOfBytes = (bytes) => shardingText(decode(bytes, OP_SHARDING));

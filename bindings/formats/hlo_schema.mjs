@@ -1,6 +1,6 @@
 /**
- * The messages of XLA's hlo.proto and xla_data.proto, as far as they say what a program does:
- * field number to [name, kind], see protobuf.mjs.
+ * The fields of XLA's hlo.proto and xla_data.proto that affect a program: field number to [name, kind], see
+ * protobuf.mjs.
  */
 import { many } from './protobuf.mjs';
 
@@ -284,5 +284,5 @@ export const HLO_MODULE = {
   19: ['frontendAttributes', () => FRONTEND_ATTRIBUTES],
 };
 
-/** HloProto, and HloSnapshot around it: what XLA dumps to files. */
+/** HloProto, and HloSnapshot, which contains one: XLA dumps these to files. */
 export const WRAPPER = { 1: ['inner', 'bytes'] };

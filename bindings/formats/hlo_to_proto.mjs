@@ -1,6 +1,6 @@
 /**
  * Converts HLO text, as the core prints it, to a serialized HloModuleProto, the inverse of
- * hlo_proto.mjs. So real XLA can read a program that was built or changed here in either form.
+ * hlo_proto.mjs, so that real XLA can read a program in either form.
  */
 import { bytesOfText, unquoted, unquotedBytes } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
@@ -46,7 +46,7 @@ function shapeMessage(shape) {
 
 const WORDS = { 8: BigUint64Array, 4: Uint32Array, 2: Uint16Array, 1: Uint8Array };
 
-/** "nan", "-nan(0x1)": quiet, unless the payload says otherwise. */
+/** Reads "nan" or "-nan(0x1)": quiet, unless the payload states another kind. */
 function writeNaN(data, i, text, elementType, part) {
   const [, sign, payload] = /^(-?)nan(?:\((0x[\da-f]+)\))?$/i.exec(text) ?? [];
   if (sign === undefined) return false;
@@ -204,7 +204,7 @@ const API_VERSIONS = [
 ];
 
 const into = (field, convert = Number) => (text) => ({ [field]: convert(text) });
-/** A part of a message that several attributes fill. */
+/** Returns the part of a message that several attributes fill in. */
 const part = (field, inner, convert = list) => (text, message) => ({
   [field]: { ...message[field], [inner]: convert(text) },
 });

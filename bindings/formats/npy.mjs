@@ -9,9 +9,8 @@ import { ELEMENT_TYPES } from '../values/types.mjs';
 const MAGIC = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]; // \x93NUMPY
 
 /**
- * Element types by NumPy's kind and size. Types that NumPy does not have itself (bfloat16, the f8
- * family, 4-bit integers) are saved as raw bytes, 'V2' and 'V1': which of them it is, the reader
- * must know.
+ * Element types by NumPy's kind and size. Types that NumPy lacks (bfloat16, the f8 family, 4-bit integers) are saved as raw
+ * bytes, 'V2' and 'V1'; the caller must state the type.
  */
 const KINDS = {
   b1: ['pred'],
@@ -34,7 +33,7 @@ const KINDS = {
 
 /**
  * @param {Uint8Array} bytes a whole file
- * @param {string} [elementType] the type that is wanted, where the file leaves a choice
+ * @param {string} [elementType] the type of raw bytes
  * @returns {Literal} row-major
  */
 export function readNpy(bytes, elementType) {
@@ -52,7 +51,7 @@ export function readNpy(bytes, elementType) {
   if (byteOrder === '>') reverseBytes(raw, itemBytes / lanes);
   const layout = header.fortranOrder ? dimensions.map((_, i) => i) : undefined;
   const shape = Shape.array(type, dimensions, { layout });
-  // By Literal.from, which looks at each predicate and narrow integer.
+  // Literal.from() checks each predicate and narrow integer.
   return Literal.from(new TypedArray(raw.buffer), shape).inLayout(null);
 }
 

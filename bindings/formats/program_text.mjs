@@ -1,8 +1,7 @@
 /** Detects the language of a program's text. */
 
 /**
- * 'hlo' or 'stablehlo' by the first words of a text that are no comment; 'proto': an HLO proto as text; undefined:
- * none of these.
+ * Returns 'hlo', 'stablehlo' or 'proto' (an HLO proto as text) by the first words of a text after comments; else undefined.
  */
 const PROTO = /^((hlo|hlo_module|computations)\s*:?\s*[{<]\s*\w+\s*[:{<]|(name|entry_computation_name|entry_computation_id|id)\s*:)/;
 

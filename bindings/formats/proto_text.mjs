@@ -10,7 +10,7 @@ import { encode } from './protobuf.mjs';
 
 const MAX_LEVELS = 200;
 
-/** Names of fields that hlo_schema.mjs calls otherwise: where it has several, the message decides. */
+/** Names of fields that differ in hlo_schema.mjs. If it has several, the message decides. */
 const NAMES = {
   tuple_literals: 'tuple', padding_low: 'low', padding_high: 'high', window_reversal: 'reversal',
   edge_padding_low: 'low', edge_padding_high: 'high', interior_padding: 'interior',

@@ -1,5 +1,5 @@
 /**
- * Reads and writes protocol buffers by tables: as much of the wire format as HLO's messages use.
+ * Reads and writes protocol buffers by tables: the part of the wire format that HLO's messages use.
  *
  * A schema is an object from field number to [name, kind]. Kinds are 'int', 'bool', 'float',
  * 'double', 'string', 'bytes', a function that gives a schema (messages refer to each other), and
@@ -20,8 +20,7 @@ const WIRE_TYPES = { int: VARINT, bool: VARINT, float: FIXED_32, double: FIXED_6
 const wireType = (kind) => WIRE_TYPES[kind] ?? BYTES;
 
 /**
- * A repeated field: an array, or of numbers that are packed, whatever typed array is given; or, of
- * numbers that lie where no such array can, their bytes.
+ * A repeated field: an array; of packed numbers, the given typed array, or their bytes if these are not aligned.
  */
 export const many = (kind, Array) => ({ kind, Array });
 
@@ -98,7 +97,7 @@ class Reader {
   }
 }
 
-/** The values of a packed field: as they lie there if they have a fixed size. */
+/** Returns the values of a packed field; those of a fixed size as a view of the bytes. */
 function unpack(bytes, { kind, Array: TypedArray }) {
   if (kind === 'float' || kind === 'double') {
     if (bytes.length % TypedArray.BYTES_PER_ELEMENT) throw problem('a part of a number', 0);
@@ -186,7 +185,7 @@ export function decode(bytes, schema, level = 0) {
 
 /* ---- Writing ---- */
 
-/** Bytes from which on a piece is not copied until all pieces are joined. */
+/** Pieces of at least this many bytes are not copied until all pieces are joined. */
 const LARGE = 65536;
 
 /** A growing array of bytes. Large pieces are not copied, so they must not change until `bytes` is read. */
@@ -280,7 +279,7 @@ function writeValue(sink, kind, value) {
   }
 }
 
-/** Numbers in one piece; in a typed array, floats as they lie there, and predicates, which are bytes. */
+/** Writes numbers in one piece; floats of a typed array, and predicates, are copied as bytes. */
 function packed(kind, values) {
   const sink = new Sink();
   if (!ArrayBuffer.isView(values)) for (const value of values) writeValue(sink, kind, value);
@@ -315,7 +314,7 @@ function writeField(sink, number, kind, value) {
   }
 }
 
-/** A message in a sink of its own. */
+/** Encodes a message in a separate sink. */
 function written(message, schema) {
   const sink = new Sink();
   for (const [number, [name, kind]] of Object.entries(schema)) {

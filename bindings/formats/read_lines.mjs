@@ -21,7 +21,7 @@ import { XlaError } from '../base/error.mjs';
 const COMPUTATION = /^(ENTRY )?(\S+) \{$/;
 const INSTRUCTION = /^ {2}(ROOT )?(\S+) = /;
 
-/** Parts between commas that stand in no bracket and no string. */
+/** Splits a text at commas outside of brackets and strings. */
 export function split(text) {
   const parts = [];
   let [depth, start] = [0, 0];
@@ -40,7 +40,7 @@ export function split(text) {
   return last ? [...parts, last] : parts;
 }
 
-/** Where the bracket that stands at `at` is closed. */
+/** Returns the position where the bracket at `at` is closed. */
 export function closing(text, at) {
   for (let depth = 0, i = at; i < text.length; i++) {
     const c = text[i];

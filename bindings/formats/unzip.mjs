@@ -1,6 +1,6 @@
 /** Reads zips, as NumPy's .npz files are. Source: PKWARE's APPNOTE.TXT */
 import { invalidArgument, XlaError } from '../base/error.mjs';
-import { damage, inflate, otherThanWeights, unpackLimit } from '../host/sources.mjs';
+import { damage, inflate, otherFormatAdvice, unpackLimit } from '../host/sources.mjs';
 import { CENTRAL, END, LOCAL, viewOf } from './zip.mjs';
 
 const END_64 = 0x06064b50;
@@ -47,10 +47,10 @@ function directoryOf(view, bytes) {
     if (far < 0 || far + 56 > view.byteLength || view.getUint32(far, true) !== END_64) break;
     return { count: Number(view.getBigUint64(far + 32, true)), start: Number(view.getBigUint64(far + 48, true)) };
   }
-  throw bad(`this is ${otherThanWeights(bytes, 'readNpz') ?? 'no .npz file: a zip'}`);
+  throw bad(`this is ${otherFormatAdvice(bytes, 'readNpz') ?? 'no .npz file: a zip'}`);
 }
 
-/** Sizes beyond 4 GB, or that NumPy wrote so all the same. */
+/** Reads sizes in 64 bits: those beyond 4 GB, and smaller ones that NumPy writes in this form. */
 function readExtra(view, start, length, entry) {
   for (let at = start; at + 4 <= start + length && at + 4 <= view.byteLength;) {
     const size = view.getUint16(at + 2, true);

@@ -46,7 +46,7 @@ export const readNpz = reading('readNpz');
 export const readSafetensors = reading('readSafetensors');
 
 /**
- * Opens a GGUF file, whose tensors are read when they are asked for: see gguf.mjs.
+ * Opens a GGUF file, whose tensors are read on demand: see gguf.mjs.
  * @param {any} source bytes, a Blob, a URL whose server knows ranges; in Node also a path
  * @returns {Promise<import('./gguf.mjs').GgufFile>}
  */
@@ -56,7 +56,7 @@ export const openGguf = reading('openGguf');
  * Reads a .npz, safetensors or GGUF file (its blocks as f32), and renames or changes its arrays on the way.
  * @param {any} source as of readNpy()
  * @param {ReadOptions & { maxBytes?: number, map?: (name: string, literal: Literal) => [string, Literal] | null }} [options]
- *   map: what becomes of an array; null leaves it out
+ *   map: returns the new name and array; null leaves the array out
  * @returns {Promise<Record<string, Literal>>}
  */
 export const loadWeights = reading('loadWeights');

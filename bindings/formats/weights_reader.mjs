@@ -2,7 +2,7 @@
 import { isUnreadable } from '../base/boundary.mjs';
 import { describe, invalidArgument, messageOf, XlaError } from '../base/error.mjs';
 import { checkOptions, count, kind, string } from '../base/options.mjs';
-import { contentOf, isPage, NO_PAGE, otherThanWeights } from '../host/sources.mjs';
+import { contentOf, isPage, NO_PAGE, otherFormatAdvice } from '../host/sources.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, perByte, SAFETENSORS } from '../values/types.mjs';
@@ -28,7 +28,7 @@ async function bytesOf(operation, source, options) {
 export async function readNpy(source, options) {
   const { elementType, ...others } = checkOptions('readNpy', options, { ...READ_OPTIONS, elementType: string });
   const bytes = await bytesOf('readNpy', source, others);
-  const other = bytes[0] === 0x93 ? undefined : otherThanWeights(bytes, 'readNpy');
+  const other = bytes[0] === 0x93 ? undefined : otherFormatAdvice(bytes, 'readNpy');
   if (other) throw invalidArgument('readNpy', `this is ${other}`);
   return npyOf(bytes, elementType);
 }
@@ -47,7 +47,7 @@ const LOAD_OPTIONS = {
   ...READ_OPTIONS, maxBytes: count(1, Number.MAX_SAFE_INTEGER), map: READ_OPTIONS.onProgress,
 };
 
-/** What the caller's function makes of an array; its error is the cause of one that names the array. */
+/** Calls the caller's map on an array. If map throws, throws an error that names the array and has the first as its cause. */
 function mappedBy(map, name, literal) {
   try {
     return map(name, literal);
@@ -93,7 +93,7 @@ export async function readSafetensors(source, options) {
   const bytes = await bytesOf('readSafetensors', source, options);
   const fail = (problem) => invalidArgument('readSafetensors', problem);
   const length = bytes.length >= 8 ? Number(viewOf(bytes).getBigUint64(0, true)) : Infinity;
-  if (length > MAX_HEADER || length > bytes.length - 8) throw fail(`this is ${otherThanWeights(bytes, 'readSafetensors') ?? 'no safetensors file'}`);
+  if (length > MAX_HEADER || length > bytes.length - 8) throw fail(`this is ${otherFormatAdvice(bytes, 'readSafetensors') ?? 'no safetensors file'}`);
   let header;
   try {
     header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));

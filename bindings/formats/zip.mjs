@@ -51,7 +51,7 @@ export function zip(files) {
   return joined([...parts, ...directory, new Uint8Array(end.buffer)]);
 }
 
-/** One after the other. @param {Uint8Array[]} parts */
+/** Joins byte arrays. @param {Uint8Array[]} parts */
 export function joined(parts) {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;

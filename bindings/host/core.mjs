@@ -30,11 +30,11 @@ export class Core {
 
   /** Number of worker threads; 0 in the single-threaded build. */
   threads = 0;
-  /** Resolved when they have loaded the core. */
+  /** Resolved when the threads have loaded the core. */
   started = Promise.resolve();
-  /** Starts the threads now, where they have not been yet. */
+  /** Starts the threads now, unless they were started. */
   needThreads = () => {};
-  /** A promise while workers may be dying: a run that starts before would die with them. */
+  /** A promise while workers may be dying. A run must await it, or it may fail with them. */
   workersSettle = null;
   /** The client's GradientRules. */
   gradientRules;
@@ -44,7 +44,7 @@ export class Core {
     this.runs = new Runs(this);
     this.hostCalls = new HostCalls(this);
     glue.onXlaNotify = () => this.runs.look();
-    // Later, when the call of the core that it comes from has ended.
+    // In a microtask, as the core's call that reports it is still on the stack.
     glue.onXlaBroken = (reason) => queueMicrotask(() => this.break(reason));
   }
 
@@ -56,12 +56,12 @@ export class Core {
    */
   static async create(threads, maxMemory, assets, fusedMultiplyAdd = 'auto') {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
-    if (!hasSharedMemory() && threads !== 0 && !globalThis.xlaWasmReloads) tellNoThreads(threads); // web/isolation.js
+    if (!hasSharedMemory() && threads !== 0 && !globalThis.xlaWasmReloads) warnOfNoThreads(threads); // web/isolation.js
     const build = wanted > 0 ? 'threads' : 'single';
     return Core.#begin(await instantiate(build, maxMemory, assets), build, wanted, fusedMultiplyAdd);
   }
 
-  /** Loads what createSync() needs for this many threads. */
+  /** Loads the files that createSync() needs for this number of threads. */
   static async prepare(threads, assets) {
     const builds = threads === undefined && isNode ? ['threads', 'single'] : [buildFor(threads)];
     await Promise.all(builds.map((build) => prepare(build, assets)));
@@ -102,9 +102,9 @@ export class Core {
   }
 
   /**
-   * Starts the threads later. They take as long to start as all else before a first result, so create() does not wait:
-   * in Node until the host is idle, in a page until a run needs them or for 100 ms. They then take up pending work; a
-   * thread that cannot load ends the client.
+   * Starts the threads later: in Node when the host is idle, in a page when a run needs them, or after 100 ms. Their start
+   * takes as long as all else before a first result, so create() does not wait for them. Started threads take up pending
+   * work. A thread that cannot load ends the client.
    */
   #expect(threads, isSync) {
     this.threads = this.call(xla_expect_threads, threads);
@@ -150,7 +150,7 @@ export class Core {
     this.#alive();
   }
 
-  /** Ends all threads. The memory goes when the garbage collector has seen the instance. */
+  /** Ends all threads. The garbage collector frees the memory with the instance. */
   dispose() {
     this.#stop(new XlaError('CANCELLED', 'the client was disposed'));
   }
@@ -168,7 +168,7 @@ export class Core {
     return error;
   }
 
-  /** As fail, by a fault of the core's own. */
+  /** As fail(), for a fault of the core. */
   break(reason) {
     return this.fail(`${reason}. ${REPORT}`, 'INTERNAL');
   }
@@ -189,8 +189,8 @@ export class Core {
   }
 
   /**
-   * Calls a function of api.h. An exception of the core becomes an XlaError, and the core can be called again, but for
-   * what #trapped() says.
+   * Calls a function of api.h. An exception of the core becomes an XlaError. The core can then be called again, but for
+   * the cases in #trapped().
    * @returns {number} pointers are unsigned
    */
   call(name, ...args) {
@@ -208,9 +208,9 @@ export class Core {
   }
 
   /**
-   * The error for an exception from the core: a trap, platform_trap(), or the end of the engine's stack. What the call
-   * had allocated goes. The client goes on, unless the call trapped in malloc or in THREADS, or another thread died with
-   * a lock.
+   * Returns the error for an exception from the core: a trap, platform_trap(), or the end of the engine's stack. Frees the
+   * call's allocations. The client stays usable, unless the call trapped in malloc or in THREADS, or a thread died that
+   * held a lock.
    */
   #trapped(error, name, handle) {
     if (error?.xlaCode === UNAVAILABLE) return this.fail(`the core is broken: ${error.message}`);
@@ -228,7 +228,7 @@ export class Core {
     return error;
   }
 
-  /** Says which part of the memory buffers hold, if it is full. */
+  /** Adds to a message about full memory how much of it buffers hold. */
   #withBuffers(message) {
     if (!message.endsWith('out of memory')) return message;
     return `${message}: buffers hold ${this.call(xla_memory_in_use)} bytes: donate or dispose() those that are not needed`;
@@ -249,7 +249,7 @@ export class Core {
     return result;
   }
 
-  /** @param {object} [more] details that the core's error has not */
+  /** @param {object} [more] further fields of the error */
   lastError(more) {
     return new XlaError(
       STATUS_CODES[this.call(xla_error_code)] ?? 'UNKNOWN',
@@ -263,7 +263,7 @@ export class Core {
     );
   }
 
-  /** Linear memory. Ask anew after each call: it may have grown. */
+  /** Linear memory. Read it again after each call, as memory may have grown. */
   get heap() {
     const { buffer } = this.#alive().wasmMemory;
     if (this.#heap.buffer !== buffer) this.#heap = new Uint8Array(buffer);
@@ -271,22 +271,22 @@ export class Core {
   }
 
   /**
-   * Sets whether threads send the host no messages, because it looks at the count of events itself.
-   * @returns {boolean} what it was before
+   * Sets whether threads send the host no messages, since it polls the count of events.
+   * @returns {boolean} the previous value
    */
   setQuiet(isQuiet) {
     return Boolean(Atomics.exchange(this.#hostWords(), this.#events + 1, Number(isQuiet)));
   }
 
   /**
-   * Sleeps until the core has something for the host, which is quiet.
-   * @param {number} seen eventCount() before the host last looked
+   * Sleeps until the core has an event for the host; setQuiet(true) before.
+   * @param {number} seen eventCount() before the host's last look
    * @param {number} ms at most
    */
   sleep(seen, ms) {
     const words = this.#hostWords();
     const end = performance.now() + ms;
-    // A wait is shorter, mostly, than falling asleep and being woken.
+    // Most waits are shorter than the time of sleeping and waking up.
     const spinEnd = Math.min(end, performance.now() + SPIN_MS);
     do {
       if (Atomics.load(words, this.#events) !== seen) break;
@@ -311,14 +311,14 @@ export class Core {
     return new TypedArray(this.heap.buffer, pointer, length);
   }
 
-  /** A copy of the NUL-terminated string at `pointer`. */
+  /** Returns a copy of the NUL-terminated string at `pointer`. */
   string(pointer) {
     const { heap } = this;
     // slice, not subarray: TextDecoder does not take shared memory.
     return new TextDecoder().decode(heap.slice(pointer, heap.indexOf(0, pointer)));
   }
 
-  /** As string, and frees it. */
+  /** As string(), and frees it. */
   takeString(pointer) {
     try {
       return this.string(pointer);
@@ -378,22 +378,22 @@ export class Core {
 
 /** Functions of api.h that take the scheduler's lock for a run, or for a call of the host by a run: their first handle. */
 const OF_RUN = /^xla_run_(?!new)/, OF_HOST_CALL = /^xla_host_call_done$/;
-/** Functions of api.h that start and replace threads: without them runs would wait for ever. */
+/** Functions of api.h that start and replace threads. After a trap in one, runs would wait for ever. */
 const THREADS = /^xla_(expect_threads|start|worker_lost)$/;
 const SPIN_MS = 0.06; // as workers do: see scheduler.c
 const REPORT = 'This is a fault of xla-wasm; please report the program';
 
 let isTold = false;
 
-/** Says once, in the console, why there are no threads: as a warning if some were asked for. */
-function tellNoThreads(threads) {
+/** Explains once, in the console, why there are no threads: as a warning if the caller asked for some. */
+function warnOfNoThreads(threads) {
   if (isTold) return;
   isTold = true;
   console[threads ? 'warn' : 'info']('xla-wasm: no threads, as this page is not cross-origin isolated. Send the headers ' +
     'Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp, or ask for { threads: 0 }.');
 }
 
-/** The build for a synchronous client: by default with threads where the host may sleep. */
+/** Returns the build for a synchronous client: with threads if the host may sleep, unless `threads` is 0. */
 const buildFor = (threads) => ((threads ?? 1) > 0 && maySleep() ? 'threads' : 'single');
 
 const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });

@@ -1,6 +1,6 @@
 /**
- * Serves running programs' requests to the host: infeeds, outfeeds, custom calls. The device waits for
- * its answer; the others go on.
+ * Serves running programs' requests to the host: infeeds, outfeeds, custom calls. Only the device that asked waits for
+ * the answer.
  */
 import { bytesOfText, unquotedBytes } from '../base/attribute_text.mjs';
 import { describe, invalidArgument, isXlaError, messageOf, STATUS_CODES, XlaError } from '../base/error.mjs';
@@ -49,7 +49,7 @@ export class HostCalls {
     else feed.values.push(value);
   }
 
-  /** Adds a source for infeeds that find no value: an iterable, asynchronous or not. */
+  /** Adds a source for infeeds that find no queued value: an iterable or an asynchronous one. */
   addInfeedSource(device, source) {
     this.#core.check();
     const iterator = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
@@ -61,7 +61,7 @@ export class HostCalls {
     for (const call of feed.waiting.splice(0)) this.#pull(feed, call);
   }
 
-  /** As #pull, of a run whose caller blocks. */
+  /** As #pull(), for a run whose caller blocks. */
   #pullNow(feed, call) {
     while (feed.sources.length) {
       const next = feed.sources[0].next();
@@ -103,7 +103,7 @@ export class HostCalls {
     return new Promise((resolve, reject) => feed.waiting.push({ resolve, reject }));
   }
 
-  /** Rejects all that wait for an outfeed, since none will come. */
+  /** Rejects all pending takeOutfeed(), since no outfeed will come. */
   abandon(error) {
     for (const feed of this.#outfeeds.values()) {
       feed.waiting.splice(0).forEach(({ reject }) => reject(error));
@@ -197,7 +197,7 @@ export class HostCalls {
     return new Literal(plain, view.slice());
   }
 
-  /** Ends a call with the result or the error of `produce`: later, or at once if the run's caller blocks. */
+  /** Answers a call with the result or the error of `produce`: later, or at once if the run's caller blocks. */
   #answer(call, produce) {
     if (!call.identity?.isSync) return this.#answerLater(call, produce);
     return this.#end(call, () => {
@@ -230,7 +230,7 @@ export class HostCalls {
       if (!this.#isAlive(call)) return;
       this.#write(call, value);
     } catch (error) {
-      // Short enough to need no allocation: the host may have failed for want of memory.
+      // Short enough to need no allocation, as memory may have run out.
       message = messageOf(error).slice(0, MAX_MESSAGE) || 'the host failed';
       code = codeOf(error);
       if (this.#isAlive(call)) call.identity.cause ??= error;
@@ -245,7 +245,7 @@ export class HostCalls {
     }
   }
 
-  /** A run that ended took its calls with it. */
+  /** Whether a call's run is still pending; when a run ends, its calls end, too. */
   #isAlive({ run, identity }) {
     return !this.#core.disposed && this.#core.runs.identity(run) === identity;
   }
@@ -270,7 +270,7 @@ export class HostCalls {
 const cannotWait = (what) => new XlaError('FAILED_PRECONDITION',
   `${what}, for which a synchronous run cannot wait: give the value itself, or run it by execute()`);
 
-/** The code of an error that fails a run: its own if it is an XlaError, else the host's. */
+/** Returns the status code for an error that fails a run: an XlaError's own, else the one for the host's errors. */
 function codeOf(error) {
   const isOurs = isXlaError(error) && STATUS_CODES.includes(error.code);
   return STATUS_CODES.indexOf(isOurs && error.code !== 'OK' ? error.code : 'INTERNAL');
@@ -282,7 +282,7 @@ function feedOf(feeds, { replica = 0, partition = 0 }) {
   return feeds.get(device);
 }
 
-/** The bytes of a backend_config, which is a string or, such as JSON, stands there as it is. */
+/** Returns the bytes of a backend_config: a quoted string, or unquoted text such as JSON. */
 const configBytes = (text) => (text.startsWith('"') ? unquotedBytes(text) : bytesOfText(text));
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });

@@ -1,6 +1,5 @@
 /**
- * Keeps Node running while a caller waits for a thread: Node ends when nothing is pending, and does
- * not count idle threads.
+ * Keeps Node running while a caller waits for a thread. Node exits when no event is pending, and ignores idle threads.
  * @returns {() => void} to be called when the wait is over
  */
 export function keepAlive() {

@@ -1,14 +1,13 @@
 /*
- * What src/base/host/wasm.c asks of JavaScript. Linked into the Emscripten glue (--js-library), so
- * it runs on every thread; a thread shares with the others only the linear memory.
+ * JavaScript functions that src/base/host/wasm.c imports. They are linked into the Emscripten glue (--js-library), so
+ * they run on every thread. Threads share only the linear memory.
  *
  * A generated module is known by a number, the address of its record (ModuleRecord in wasm.c) in
  * linear memory divided by 8.
  *
- * A thread that wants a function compiles and instantiates the module from there, at its first
- * call, and keeps the instance. (An engine that has seen the same bytes on another thread compiles
- * no second time.) Nobody can tell the other threads that a module was released, for they sleep in
- * wasm; they find out by its serial when they instantiate the next one, and free its table slots.
+ * At its first call of a module's function, a thread compiles and instantiates the module from that record, and keeps
+ * the instance. (Engines compile equal bytes once.) A thread that sleeps in WebAssembly cannot be told that a module was
+ * released. It compares serials when it instantiates the next module, and then frees the table slots.
  */
 addToLibrary({
   // instances: module number -> { serial, exports, slots: table index by function }
@@ -17,7 +16,7 @@ addToLibrary({
 
   $xlaModuleRecord: (module) => module << 3 >>> 2, // as an index of HEAPU32
 
-  // Forgets what was released since, so that its table slots can be used again.
+  // Drops released modules, so that their table slots can be used again.
   $xlaModulesSweep__deps: ['$xlaModules', '$xlaModuleRecord', '$freeTableIndexes'],
   $xlaModulesSweep: () => {
     for (const [module, { serial, slots }] of xlaModules.instances) {
@@ -127,7 +126,7 @@ addToLibrary({
     }
   },
 
-  // A page's main thread must not sleep. Who calls looks again by himself.
+  // A page's main thread must not sleep; its caller polls.
   xla_js_wait: (word, seen, mostUs) => {
     const isWorker = typeof ENVIRONMENT_IS_PTHREAD === 'boolean' && ENVIRONMENT_IS_PTHREAD;
     if (!isWorker && !ENVIRONMENT_IS_NODE) return;
@@ -165,7 +164,7 @@ addToLibrary({
     self.onmessage = wait;
   },
 
-  // No call by way of the glue's queue, which has a lock and allocates: see bindings/host/workers.mjs.
+  // Does not use the glue's queue, which takes a lock and allocates: see bindings/host/workers.mjs.
   xla_js_notify__deps: ['$xlaHoldLock'],
   xla_js_notify: () => {
     const isWorker = typeof ENVIRONMENT_IS_PTHREAD === 'boolean' && ENVIRONMENT_IS_PTHREAD;

@@ -16,7 +16,7 @@ const FILES = {
   'xla-single.wasm': () => new URL('../../build/dist/xla-single.wasm', import.meta.url),
 };
 
-/** Where the files of dist/ are: the folder's address, or a function from a file's name to its. */
+/** The address of the folder dist/, or a function from a file's name to its address. */
 export const assets = kind('a URL, a path or a function from file names to these', (value) =>
   typeof value === 'function' || typeof value === 'string' || value?.href
     ? value : undefined);
@@ -46,7 +46,7 @@ function addressOf(name, assets) {
 }
 
 const hadWorker = Object.hasOwn(globalThis, 'Worker');
-// By way of globalThis: bundlers would give a page a process of their own.
+// Read from globalThis, as bundlers would add a `process` to a page.
 export const isNode = typeof globalThis.process?.versions?.node === 'string';
 
 /** Imports a module of Node's in a way that bundlers for browsers do not follow. */
@@ -54,7 +54,7 @@ export function importNode(name) {
   return import(/* @vite-ignore */ /* webpackIgnore: true */ `node:${name}`);
 }
 
-/** A module of Node's, at once: Node 20.16 and later. */
+/** Returns a module of Node's without waiting: Node 20.16 and later. */
 export function nodeModule(name) {
   const module = globalThis.process.getBuiltinModule?.(name);
   if (module) return module;
@@ -63,7 +63,7 @@ export function nodeModule(name) {
 
 let sleeps; // whether this thread may; undefined until it was tried
 
-/** Whether this thread may sleep: not the main one of a page. */
+/** Whether this thread may sleep; the main thread of a page may not. */
 export function maySleep() {
   if (sleeps !== undefined) return sleeps;
   if (!hasSharedMemory()) return sleeps = false;
@@ -80,7 +80,7 @@ export function hasSharedMemory() {
   return typeof SharedArrayBuffer === 'function' && globalThis.crossOriginIsolated !== false;
 }
 
-/** How many threads this machine runs at once. */
+/** Returns the number of threads that this machine runs at once. */
 export async function hardwareConcurrency() {
   return isNode ? (await importNode('os')).availableParallelism() : hardwareConcurrencyNow();
 }
@@ -91,7 +91,7 @@ export const hardwareConcurrencyNow = () =>
 const PAGE = 65536;
 
 /**
- * A fresh instance of a build, as its glue makes it.
+ * Makes a new instance of a build by its glue.
  * @param {'threads' | 'single'} build
  * @param {number} [maxMemory] bytes of linear memory, at most; at least MIN_MEMORY
  * @param {string | URL | ((name: string) => string | URL)} [assets] where the files are
@@ -121,11 +121,11 @@ export async function instantiate(build, maxMemory, assets) {
   }
 }
 
-/* ---- At once ---- */
+/* ---- Without waiting ---- */
 
 const prepared = new Map(); // what instantiateNow() needs, by the build's name
 
-/** Loads what instantiateNow() needs. */
+/** Loads the files that instantiateNow() needs. */
 export async function prepare(build, assets) {
   const address = addressOf(`xla-${build}.wasm`, assets);
   const factory = await importGlue(addressOf(`xla-${build}.mjs`, assets));
@@ -135,8 +135,8 @@ export async function prepare(build, assets) {
 }
 
 /**
- * As instantiate(), without waiting. The glue is an async function, but it waits for nothing if its WebAssembly is
- * there: it has made an instance of the object that it was given when it returns its promise.
+ * As instantiate(), without waiting. The glue is an async function, but does not wait if its WebAssembly is loaded: when
+ * it returns its promise, the object that was passed to it is the instance.
  */
 export function instantiateNow(build, maxMemory) {
   const found = prepared.get(build);
@@ -192,13 +192,13 @@ function compiledModule(url) {
 async function compile(url) {
   try {
     if (url.protocol === 'file:') {
-      // At once: half a millisecond, where promises take five.
+      // Synchronously, in half a millisecond; promises take five.
       const { readFileSync } = globalThis.process.getBuiltinModule?.('fs') ?? await importNode('fs');
       return await WebAssembly.compile(readFileSync(url));
     }
     const response = await fetch(url);
     if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
-    // Streaming wants the right content type, which not every server sends.
+    // Streaming needs the right content type, which not every server sends.
     return response.headers.get('content-type')?.startsWith('application/wasm')
       ? await WebAssembly.compileStreaming(response)
       : await WebAssembly.compile(await response.arrayBuffer());

@@ -1,17 +1,17 @@
 /** Reads parts of a file: of bytes, a Blob, an address, in Node of a path. */
 import { invalidArgument, isXlaError, XlaError } from '../base/error.mjs';
 import { importNode } from './loader.mjs';
-import { contentOf, isOnDisk, isPath, whyNot } from './sources.mjs';
+import { contentOf, isOnDisk, isPath, systemReason } from './sources.mjs';
 
 /**
  * @typedef {object} Ranges
  * @property {number} size bytes of the file
- * @property {(start: number, end: number) => Promise<Uint8Array>} read fails with DATA_LOSS where the file is shorter
+ * @property {(start: number, end: number) => Promise<Uint8Array>} read fails with DATA_LOSS if the file is shorter
  * @property {() => Promise<void>} close
  */
 
 /**
- * Opens a file whose parts are read when they are asked for. A server that knows no ranges sends all of it at once.
+ * Opens a file for reading parts on demand. A server without range requests sends all of it at once.
  * @param {any} source bytes, a Blob, a Response, a URL; in Node also a path
  * @param {string} operation for errors
  * @returns {Promise<Ranges>}
@@ -47,7 +47,7 @@ const rangesOfBlob = (blob) =>
 async function rangesOnDisk(address, operation) {
   const { open } = await importNode('fs/promises');
   const failed = (error) => (isXlaError(error) ? error
-    : new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${whyNot(error)}`, { cause: error }));
+    : new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${systemReason(error)}`, { cause: error }));
   try {
     const file = await open(isPath(address) ? address : new URL(address));
     const { size } = await file.stat();
@@ -69,9 +69,9 @@ async function rangesOnDisk(address, operation) {
   }
 }
 
-/** The first byte tells whether the server knows ranges, and how long the file is. */
+/** Requests the first byte: the answer tells whether the server supports ranges, and the size of the file. */
 async function rangesOfServer(address, operation) {
-  const first = await ask(address, 'bytes=0-0', operation);
+  const first = await requestRange(address, 'bytes=0-0', operation);
   const size = Number(/\/(\d+)$/.exec(first.headers.get('content-range') ?? '')?.[1]);
   if (first.status !== 206 || !Number.isSafeInteger(size)) {
     return rangesOfBytes((await contentOf(first, { operation, isFile: true })).content);
@@ -81,14 +81,14 @@ async function rangesOfServer(address, operation) {
     size,
     async read(start, end) {
       if (start === end) return new Uint8Array(0);
-      const bytes = new Uint8Array(await (await ask(address, `bytes=${start}-${end - 1}`, operation)).arrayBuffer());
+      const bytes = new Uint8Array(await (await requestRange(address, `bytes=${start}-${end - 1}`, operation)).arrayBuffer());
       if (bytes.length === end - start) return bytes;
       throw new XlaError('DATA_LOSS', `${operation}: ${address}: ${end - start} bytes were asked for, ${bytes.length} came`);
     },
   };
 }
 
-async function ask(address, range, operation) {
+async function requestRange(address, range, operation) {
   try {
     const response = await fetch(address, { headers: { range } });
     if (response.ok) return response;

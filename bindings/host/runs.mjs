@@ -1,7 +1,6 @@
 /**
- * The pending runs. With threads, the core says when to look at them. Without threads, the host does
- * the work itself, a slice at a time, and handles other events between slices. The first slice begins
- * with the run.
+ * The pending runs. With threads, the core notifies the host of their events. Without threads, the host runs them in
+ * slices, between which it handles other events. The first slice begins with the run.
  */
 import { RUN_DONE, RUN_FAILED } from '../base/constants.mjs';
 import { captureCall, fromCall, XlaError } from '../base/error.mjs';
@@ -15,8 +14,8 @@ import { waitingDevices } from './waiting.mjs';
 const PATIENCE_MS = 250; // with workers that were told to stop
 const SLICE_US = 8000; // half a frame of a page at 60 Hz
 const MAX_SLEEP_MS = 1000;
-const SIGNAL_MS = 50; // between two looks at a signal
-const MAX_IDLE = 2; // steps without work, after which nothing can come any more
+const SIGNAL_MS = 50; // how often a sleeping caller reads its AbortSignal
+const MAX_IDLE = 2; // steps without work after which the run is deadlocked with the host
 const GROWTH = 2 ** 26; // bytes of buffers, after which finalizers get a turn
 
 export class Runs {
@@ -32,9 +31,9 @@ export class Runs {
   }
 
   /**
-   * Starts a run of xla_run_new's.
-   * @returns {Promise<void> | undefined} resolved when it is done, rejected with its XlaError when it
-   *   failed; undefined if it is done already, as those that take no time are
+   * Starts a run that xla_run_new() made.
+   * @returns {Promise<void> | undefined} resolved when it is done, rejected with its XlaError when it failed; undefined
+   *   if it is already done, as short runs are
    */
   start(run) {
     const time = this.#time();
@@ -56,9 +55,9 @@ export class Runs {
   }
 
   /**
-   * Runs to the end without other events: this thread works, too, and sleeps while others have all the work.
-   * @param {{ timeoutMs?: number, signal?: { aborted: boolean } }} options `aborted` may be a getter, as no event comes meanwhile
-   * @throws {XlaError} its error
+   * Runs to the end and handles no other events. This thread takes tasks, too, and sleeps while others have all of them.
+   * @param {{ timeoutMs?: number, signal?: { aborted: boolean } }} options `aborted` may be a getter, as no event can set it
+   * @throws {XlaError} the run's error
    */
   finish(run, operation, options) {
     const core = this.#core;
@@ -120,9 +119,9 @@ export class Runs {
   }
 
   /**
-   * Gives finalizers a turn when buffers have grown by GROWTH: they run between tasks, and a loop that awaits runs has no
-   * other task. So unreachable Buffers are freed when the garbage collector has found them.
-   * @returns {Promise<void> | undefined} undefined as long as no turn is due
+   * Lets finalizers run when buffers have grown by GROWTH, so that unreachable Buffers are freed. Finalizers run between
+   * tasks, and a loop that awaits runs is one task.
+   * @returns {Promise<void> | undefined} undefined as long as no pause is due
    */
   collect() {
     const core = this.#core, inUse = core.call(xla_memory_in_use);
@@ -141,8 +140,8 @@ export class Runs {
     });
   }
 
-  /** Microseconds of the slice that are left for a run that starts now, without threads. A run that ends within
-   * them need not wait for the host's other events. */
+  /** Returns the microseconds left in the slice for a run that starts now, without threads. A run that ends within them
+   * does not wait for the host's other events. */
   #time() {
     if (this.#core.threads || this.#pending.size) return 0;
     const now = performance.now();
@@ -156,8 +155,8 @@ export class Runs {
   }
 
   /**
-   * Looks at the pending runs, soon. Callable at any time, from within a call of the core too.
-   * @param {boolean} [yields] lets the host's other events happen before
+   * Schedules a look at the pending runs. Callable at any time, also within a call of the core.
+   * @param {boolean} [yields] whether the host's other events are handled before
    */
   look(yields = !this.#core.threads) {
     if (this.#scheduled || !this.#pending.size) return;
@@ -178,8 +177,8 @@ export class Runs {
   }
 
   /**
-   * Ends a run that was cancelled or timed out, soon, whatever its workers do. A worker that was ended from outside
-   * does not report any more; one in a long step reports late, and the run is freed then.
+   * Ends a run that was cancelled or timed out, whether its workers report or not. A terminated worker never reports. One
+   * in a long step reports late; the run is freed then.
    */
   expire(run) {
     const pending = this.#pending.get(run);
@@ -196,7 +195,7 @@ export class Runs {
     }, PATIENCE_MS);
   }
 
-  /** Rejects a run whose host callback failed. The waiting caller then frees the run, which cancels it. */
+  /** Rejects a run whose host callback failed. Its caller then frees the run, which cancels it. */
   fail(run, error) {
     const pending = this.#pending.get(run);
     this.#pending.delete(run);
@@ -204,7 +203,7 @@ export class Runs {
     pending?.reject(error);
   }
 
-  /** Rejects all pending runs, since no later look will come. */
+  /** Rejects all pending runs; the core cannot report them any more. */
   abandon(error) {
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();
@@ -218,8 +217,8 @@ export class Runs {
   }
 
   /**
-   * Goes on after a step that trapped, if it failed the run that it was in. @returns {boolean} whether others may have
-   * work left
+   * Handles a step that trapped: if it failed no run, all pending runs are rejected. @returns {boolean} whether other
+   * runs may have work left
    */
   #survive(error) {
     const before = this.#pending.size;
@@ -263,10 +262,10 @@ export class Runs {
   }
 }
 
-/** Runs `task` after the events that are queued now. Browsers would clamp a timer to 4 ms. */
+/** Runs `task` after the events in the queue. Not a timer, which browsers clamp to 4 ms. */
 const nextTask = typeof setImmediate === 'function' ? (task) => setImmediate(task) : viaChannel();
 
-/** A promise that is kept after the events that are queued now. */
+/** Returns a promise that is resolved after the events in the queue. */
 export const nextTurn = () => new Promise(nextTask);
 
 function viaChannel() {

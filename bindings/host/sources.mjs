@@ -5,7 +5,7 @@
 import { describe, invalidArgument, isXlaError, XlaError } from '../base/error.mjs';
 import { importNode, nodeModule } from './loader.mjs';
 
-/* ---- Where from ---- */
+/* ---- Reading ---- */
 
 /**
  * @param {any} source text, bytes, a Blob, a Response, a URL; in Node also a path
@@ -27,7 +27,7 @@ export async function contentOf(source, { operation = 'load', isFile = false, on
     operation, `source must be ${what}, a Blob, a Response or a URL; got ${describe(given)}`);
 }
 
-/** Text and bytes; undefined for what must be fetched. */
+/** Returns the content of text and bytes; undefined for other sources, which must be fetched. */
 function contentHere(given) {
   if (typeof given === 'string') return isProgramText(given) ? { content: given } : undefined;
   if (ArrayBuffer.isView(given)) {
@@ -60,7 +60,7 @@ function isProgramText(text) {
   return text.length > 4096 || /[\n{]/.test(text) || !text.trim() || /^\s*HloModule\b/.test(text);
 }
 
-/** A Response says whether it is one. */
+/** Returns the bytes of a Response or Blob. */
 async function bodyOf(body, operation, onProgress) {
   if (body.ok === false) {
     const address = body.url ? `${body.url}: ` : '';
@@ -83,10 +83,10 @@ async function bodyOf(body, operation, onProgress) {
 const MAX_TRUSTED = 2 ** 28; // bytes that are allocated because a header says so
 
 /**
- * Bytes as they come, into one array at once where it is known how many there are: arrayBuffer() would
- * have all of them twice for a moment. What a header says is a hint only: it may lie.
+ * Reads a stream into one array, which is allocated at once if the size is known: arrayBuffer() would need twice the
+ * memory for a moment. The size of a header is a hint only, as it may be wrong.
  * @param {ReadableStream} stream
- * @param {object} how total: bytes that there are said to be; maxBytes: more are refused by `refuse`
+ * @param {object} how total: the stated number of bytes; maxBytes: the max number, beyond which `refuse` makes the error
  */
 async function streamed(stream, { total, maxBytes = Infinity, refuse, onProgress }) {
   let bytes = new Uint8Array(Math.min(total ?? 65536, MAX_TRUSTED, maxBytes));
@@ -132,11 +132,11 @@ async function bytesAt(address, operation, onProgress) {
 
 const REASONS = { ENOENT: 'there is no such file', EISDIR: 'it is a directory', EACCES: 'no permission' };
 
-/** Why Node cannot read or write a file. */
-export const whyNot = ({ code, message }) => REASONS[code] ?? code ?? message;
+/** Returns the reason for which Node cannot read or write a file. */
+export const systemReason = ({ code, message }) => REASONS[code] ?? code ?? message;
 
 const cannotRead = (operation, address, error) => (isXlaError(error) ? error
-  : new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${whyNot(error)}`, { cause: error }));
+  : new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${systemReason(error)}`, { cause: error }));
 
 async function readFileAt(address, operation) {
   const { readFile } = await importNode('fs/promises');
@@ -148,7 +148,7 @@ async function readFileAt(address, operation) {
   }
 }
 
-/* ---- What it is ---- */
+/* ---- Formats ---- */
 
 const startsWith = (bytes, ...start) => start.every((byte, i) => bytes[i] === byte);
 const ascii = (bytes, from, to) => String.fromCharCode(...bytes.subarray(from, to));
@@ -159,8 +159,7 @@ const PIECE = 1 << 18, MAX_GROWTH = 1032; // bytes that one of deflate's can bec
 const GROWTH = 200, MIN_UNPACKED = 2 ** 20, MAX_UNPACKED = 2 ** 32;
 
 /**
- * How much compressed data may become: by default 200 times as much as they are (1 MB at least), 4 GiB at
- * most.
+ * Returns the max size of decompressed data: by default 200 times the compressed size, at least 1 MB, at most 4 GiB.
  * @param {number} [maxBytes] the caller's own limit
  * @returns {{ maxBytes: number, refuse: (what: string) => XlaError }}
  */
@@ -174,7 +173,7 @@ export function unpackLimit(operation, packed, maxBytes) {
 /**
  * @param {Uint8Array} bytes
  * @param {string} format of DecompressionStream
- * @param {number} size how many bytes it says it is
+ * @param {number} size the stated number of bytes
  * @param {object} how maxBytes and refuse; onProgress, which ends it by throwing
  */
 export function inflate(bytes, format, size, { maxBytes, refuse, onProgress }) {
@@ -189,7 +188,7 @@ export function inflate(bytes, format, size, { maxBytes, refuse, onProgress }) {
   return streamed(pieces.pipeThrough(new DecompressionStream(format)), { total, maxBytes, refuse, onProgress });
 }
 
-/** Why data cannot be unpacked, in the same words on every host. */
+/** Returns the reason for which data cannot be decompressed, in equal words on every host. */
 export const damage = ({ message }) =>
   (/truncat|unexpected end|end of (file|stream|data)/i.test(message) ? 'cut off' : 'damaged') + `: ${message}`;
 
@@ -215,9 +214,8 @@ export async function gunzip(bytes, maxBytes) {
 /**
  * Programs in the flatbuffer that jax.export's serialize() writes (jax/_src/export/serialization.fbs): the first is
  * the exported function, each next one the vector-Jacobian product of the one before. Empty for other bytes.
- * The table's fields move between versions, so they are recognised: the program is a vector that begins as MLIR
- * bytecode does, its platforms are a vector of names, and the vector-Jacobian product is a table that holds such a
- * program.
+ * The table's fields move between versions, so they are recognised by content. The program is a vector that begins like
+ * MLIR bytecode, the platforms are a vector of names, and the vector-Jacobian product is a table with such a program.
  * @param {Uint8Array} bytes
  * @returns {{ program: Uint8Array, platforms: string[] | undefined }[]}
  */
@@ -236,7 +234,7 @@ export function programsOfJaxExport(bytes) {
   return programs;
 }
 
-/** Where the fields of the flatbuffer table at `table` point to; none if there is no table. */
+/** Returns the targets of the fields of the flatbuffer table at `table`; none if there is no table. */
 function fieldsOf(view, table) {
   const end = view.byteLength;
   if (table < 4 || table + 4 > end) return [];
@@ -276,7 +274,7 @@ function namesAt(bytes, view, vector) {
   return names.every((name) => /^[A-Za-z][A-Za-z_]*$/.test(name)) ? names : undefined;
 }
 
-/** As gunzip(), without waiting, which only Node can. */
+/** As gunzip(), without waiting; in Node only. */
 export function gunzipNow(bytes, maxBytes) {
   if (typeof globalThis.process?.versions?.node !== 'string') {
     throw new XlaError('UNIMPLEMENTED', 'loadSync: this is compressed by gzip, which a browser cannot undo at once: unpack it before, or use load()');
@@ -336,12 +334,12 @@ export function refusal(bytes, name, operation = 'load') {
 }
 
 /**
- * The format of a file that a function for weights cannot read, and the function that reads it, if there is one.
- * Undefined if the format is not known.
+ * Names the format of a file that a function for weights cannot read, and the function that reads it, if there is one.
+ * Undefined if the format is unknown.
  * @param {Uint8Array} bytes
  * @param {string} operation the function
  */
-export function otherThanWeights(bytes, operation) {
+export function otherFormatAdvice(bytes, operation) {
   const found = OTHERS.find(([test]) => test(bytes));
   if (found) {
     const [reader] = /read\w+/.exec(found[2]) ?? [];

@@ -4,33 +4,33 @@ const FOR_HOST = -1; // waiting_print() in src/runtime/waiting.h, which says wha
 const FOR_MESSAGE = -2;
 
 /**
- * Entries share what they have in common: the lists of a rendezvous are the same for all who have arrived.
+ * Devices in one rendezvous share its lists.
  * @param {object} noted the core's JSON
  * @returns {object[]} as WaitingDevice in index.d.ts
  */
-export function waitingDevices({ partitions, places, meetings, waiting = [], finished }) {
-  const place = (device) => ({ replica: Math.floor(device / partitions), partition: device % partitions });
+export function waitingDevices({ partitions, instructions, rendezvous, waiting = [], finished }) {
+  const numbers = (device) => ({ replica: Math.floor(device / partitions), partition: device % partitions });
   const ended = new Set(finished);
-  const waitsAt = new Map(waiting.map(([device, at]) => [device, places[at].instruction]));
-  const missing = remembered((device) => ({ ...place(device), finished: ended.has(device),
+  const waitsAt = new Map(waiting.map(([device, at]) => [device, instructions[at].instruction]));
+  const missing = memoized((device) => ({ ...numbers(device), finished: ended.has(device),
     ...(waitsAt.has(device) && { waitsAt: waitsAt.get(device) }) }));
-  const arrived = remembered(place);
-  const met = meetings?.map((meeting) => ({ waitsFor: 'members', ...meeting,
-    arrived: meeting.arrived.map(arrived), missing: meeting.missing.map(missing) }));
-  return waiting.map(([device, at, meeting, source]) => {
-    const { target, sourceLine, ...instruction } = places[at];
-    const what = { ...place(device), ...instruction, ...(sourceLine && { sourceLine: Number(sourceLine) }) };
-    if (meeting === FOR_HOST) return { ...what, waitsFor: 'host', ...(target && { target }) };
-    if (meeting !== FOR_MESSAGE) return { ...what, ...met[meeting] };
+  const arrived = memoized(numbers);
+  const groups = rendezvous?.map((group) => ({ waitsFor: 'members', ...group,
+    arrived: group.arrived.map(arrived), missing: group.missing.map(missing) }));
+  return waiting.map(([device, at, group, source]) => {
+    const { target, sourceLine, ...instruction } = instructions[at];
+    const where = { ...numbers(device), ...instruction, ...(sourceLine && { sourceLine: Number(sourceLine) }) };
+    if (group === FOR_HOST) return { ...where, waitsFor: 'host', ...(target && { target }) };
+    if (group !== FOR_MESSAGE) return { ...where, ...groups[group] };
     const sources = source === undefined ? [] : [missing(source)];
-    return { ...what, waitsFor: 'message', arrived: [], missing: sources, arrivedCount: 0, missingCount: sources.length };
+    return { ...where, waitsFor: 'message', arrived: [], missing: sources, arrivedCount: 0, missingCount: sources.length };
   });
 }
 
-function remembered(make) {
-  const made = new Map();
+function memoized(compute) {
+  const results = new Map();
   return (key) => {
-    if (!made.has(key)) made.set(key, make(key));
-    return made.get(key);
+    if (!results.has(key)) results.set(key, compute(key));
+    return results.get(key);
   };
 }

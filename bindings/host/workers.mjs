@@ -1,6 +1,6 @@
 /**
- * Starts the worker threads of an instance and watches them. The glue would lose a worker's error;
- * here it fails the run that the worker was busy with, and another worker takes its place.
+ * Starts the worker threads of an instance and watches them. A worker's error, which the glue ignores, fails the run that
+ * the worker was busy with; another worker replaces it.
  */
 import { WORKER_BROKE_SCHEDULER } from '../base/constants.mjs';
 import { XlaError } from '../base/error.mjs';
@@ -27,7 +27,7 @@ export class Workers {
     return new Workers(glue, core, isNode ? nodeWorkerClass(await importNode('worker_threads')) : pageWorkerClass());
   }
 
-  /** The same without waiting. */
+  /** As create(), without waiting. */
   static createNow(glue, core) {
     return new Workers(glue, core, nodeWorkerClass(nodeModule('worker_threads')));
   }
@@ -47,8 +47,8 @@ export class Workers {
   }
 
   /**
-   * The glue takes Worker from the globals. In Node it puts one there, which the rest of the program
-   * should not see; in a page, the glue's script may be from another origin.
+   * Calls `body` with a Worker class of this package as the global that the glue reads. In Node the glue sets that
+   * global, which the rest of the program must not see. In a page, the glue's script may be from another origin.
    */
   #spawning(body) {
     return withGlobal('Worker', this.#Worker, body);
@@ -91,7 +91,7 @@ export class Workers {
       const loss = this.#spawning(() => this.#core.call(xla_worker_lost, number));
       if (loss === WORKER_BROKE_SCHEDULER) this.#core.fail('a worker thread died in the middle of the core');
     } catch {
-      // No thread could be started; or the call waited for another thread that has died, too.
+      // No thread could be started; or the call waited for another thread that died.
     }
     if (this.#core.disposed) return;
     for (const started of this.#glue.runningWorkers) {
@@ -109,7 +109,7 @@ export class Workers {
     this.#glue.runningWorkers = this.#glue.runningWorkers.filter((other) => other !== worker);
   }
 
-  /** Tries to replace a lost worker. If none can start, the place stays empty, and any others go on. */
+  /** Tries to replace a lost worker. If none can start, there is one worker less. */
   #retry(worker, number, error) {
     const failures = (this.#failures.get(number) ?? 0) + 1;
     this.#failures.set(number, failures);

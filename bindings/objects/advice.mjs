@@ -1,11 +1,11 @@
 /**
- * Advice for mistakes at a run or a compilation: what to write instead. Loaded when one of them fails, so that it may
- * look closely. Values are the caller's: whatever they do when they are read, the first error stays.
+ * Advice for mistakes in calls of runs and compilations. Loaded when one fails, so its size and time do not matter.
+ * Reading the caller's values may throw; then the first error stays as it is.
  */
 import { fromCall, XlaError } from '../base/error.mjs';
 import { tableOfNames } from './named_table.mjs';
 
-// Recognised by their members: an import of the classes would divide the package's bundle into more files.
+// Classes are recognised by members, as importing them would split the package's bundle into more files.
 const has = (member) => (value) => typeof value?.[member] === 'function';
 const isPromise = has('then'), isBuffer = has('toLiteral'), isLiteral = has('inLayout');
 const isBuilder = has('createSubBuilder'), isExecutable = has('executeReplicas');
@@ -13,13 +13,13 @@ const isOp = (value) => value?.handle !== undefined;
 const isBytes = (value) => ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
 const isArgument = (value) => isLiteral(value) || isBuffer(value) || ArrayBuffer.isView(value);
 
-/** The error with advice, if there is any. @param {() => string | undefined} find */
+/** Returns the error with the advice that `find` returns, if any. @param {() => string | undefined} find */
 function advised(error, find) {
   let advice;
   try {
     advice = find();
   } catch {
-    // The value cannot be looked at.
+    // Reading the value threw.
   }
   if (!advice) return error;
   const { code, message, operation, cause } = error;
@@ -27,7 +27,7 @@ function advised(error, find) {
   return fromCall(new XlaError(code, `${own}; ${advice}`, { operation, cause }), error);
 }
 
-/** @param {XlaError} error of compile() @param {any} module what was given as a module */
+/** @param {XlaError} error of compile() @param {any} module the argument in the place of a module */
 export const compileAdvice = (error, module) => advised(error, () => {
   if (isPromise(module)) return 'await it: client.compile(await client.load(source))';
   if (typeof module === 'string' || isBytes(module)) return 'read it first: client.compile(await client.load(text))';
@@ -70,7 +70,7 @@ export const executeAdvice = (error, parameters, args, sides) => advised(error, 
 const SHOWN = 1000; // of a list that may be sparse and long
 const MANY = 3; // parameters, which are easier to give by name
 
-/** The form of an object of names: of JAX's `params['w']` and `params['b']` it says `params`. */
+/** Returns a sample of an object of arguments by name; JAX's `params['w']` and `params['b']` become one `params`. */
 function byName(parameters) {
   const heads = [...new Set(parameters.map(({ name }) => name.split(/[^A-Za-z0-9_]|__/)[0]))];
   if (parameters.length <= MANY || heads.length > 2 * MANY || heads.includes('')) return undefined;
@@ -118,14 +118,14 @@ function shapeAdvice(value, dimensions, shape) {
   return undefined;
 }
 
-/** Of nested arrays, by their first elements. */
+/** Returns the dimensions of nested arrays, by their first elements. */
 function dimensionsOf(value) {
   const dimensions = [];
   for (let inner = value; Array.isArray(inner) && dimensions.length < 16; inner = inner[0]) dimensions.push(inner.length);
   return Array.isArray(value) ? dimensions : undefined;
 }
 
-/** The permutation that makes dimensions of others; the reverse, or the only one there is. */
+/** Returns the permutation that turns dimensions `from` into `to`: the reverse one, or the only one. */
 function permutationOf(from, to) {
   if (from.length !== to.length || from.length < 2 || from.length > 8) return undefined;
   if ([...from].reverse().join() === to.join()) return [...from.keys()].reverse();

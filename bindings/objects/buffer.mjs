@@ -9,8 +9,8 @@ import { ELEMENT_TYPES, perByte } from '../values/types.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 
 /**
- * An array on the device, that is, in the core's memory: an argument or a result that does not
- * cross to JavaScript and back. dispose() it when it is no longer needed.
+ * An array on the device, that is, in the core's memory. Runs take it as an argument and return it as a result without
+ * a copy to JavaScript. The caller must dispose() it.
  */
 export class Buffer extends Handle {
   /** Not for callers: see client.buffer() and Executable's { device: true }. */
@@ -20,7 +20,7 @@ export class Buffer extends Handle {
     Object.freeze(this);
   }
 
-  /** A copy on the host. */
+  /** Returns a copy on the host. */
   toLiteral() {
     const copy = this.view().slice();
     return this.#isPacked ? Literal.fromPacked(copy, this.shape) : new Literal(this.shape, copy);
@@ -30,7 +30,7 @@ export class Buffer extends Handle {
     return perByte(ELEMENT_TYPES.get(this.shape.elementType)) > 1;
   }
 
-  /** The same: reading never waits. Beside executeSync(). */
+  /** As toLiteral(), which never waits; for symmetry with executeSync(). */
   toLiteralSync() {
     return this.toLiteral();
   }
@@ -46,9 +46,8 @@ export class Buffer extends Handle {
   }
 
   /**
-   * The elements in place, row-major, without a copy; writing to the view changes the buffer. Those of 4 or 2 bits are
-   * bytes: see Literal.packed. It is valid until the next call into this package (memory may grow, and the buffer may be
-   * disposed), so use it at once.
+   * Returns a view of the elements, row-major, without a copy; writing to it changes the buffer. Elements of 4 or 2 bits
+   * are packed: see Literal.packed. The view is valid until the next call into this package, as memory may grow.
    */
   view() {
     const type = ELEMENT_TYPES.get(this.shape.elementType);

@@ -1,4 +1,4 @@
-/** Parameters that an option means: by number, name, or prefix of names. */
+/** Finds the parameters that an option refers to by number, name, or prefix of names. */
 import { describe, invalidArgument } from '../base/error.mjs';
 import { suggestion } from '../base/names.mjs';
 
@@ -6,15 +6,16 @@ import { suggestion } from '../base/names.mjs';
 const path = (name) => name.replace(/[^A-Za-z0-9]+/g, '.').replace(/^\.+|\.+$/g, '');
 
 /**
- * The numbers of the parameters that a number, a name, a prefix of names, or the end of one name means.
+ * Returns the numbers of the parameters that a reference selects: a number, a name, a prefix of names, or the end of one
+ * name.
  * @param {string} operation for errors
- * @param {string} argument the same
+ * @param {string} argument for errors
  * @param {readonly { name: string, shape: any }[]} parameters
  * @param {number | string} reference
- * @param {(parameter: any) => boolean} [fits] which of those with the prefix
+ * @param {(parameter: any) => boolean} [fits] selects among those with the prefix
  * @returns {number[]}
  */
-export function meantBy(operation, argument, parameters, reference, fits = () => true) {
+export function parametersByReference(operation, argument, parameters, reference, fits = () => true) {
   if (typeof reference === 'number') {
     if (parameters[reference]) return [reference];
     throw invalidArgument(operation, `${argument}: there is no parameter ${reference}; the program has ${parameters.length}`);

@@ -1,7 +1,7 @@
-/** Compares results of two ways to run a program. */
+/** Compares the results of two runs of a program that were computed differently. */
 import { ELEMENT_TYPES } from '../values/types.mjs';
 
-/** Of an element, and of the largest in its array: sums cancel. */
+/** Tolerance relative to the element, and to the largest of its array, as sums cancel. */
 const RELATIVE = 1e-4;
 const OF_LARGEST = 1e-5;
 /** Units in the last place by which results of narrow floats may differ, and the distance of 1 to the next number. */
@@ -11,8 +11,8 @@ const epsilonOf = ({ kind, bits, mantissaBits }) => (kind === 'float' && bits <=
 const numbers = (value) => (Array.isArray(value) ? value : [value]);
 
 /**
- * What differs between two devices' results: integers and predicates by a bit, floats by more than
- * sums in another order do. undefined: nothing.
+ * Describes the first difference of two devices' results; undefined if there is none. Integers and predicates must be
+ * equal; floats may differ as sums in another order do.
  */
 export function difference(got, want) {
   if (got.length !== want.length) return `${got.length} results, not ${want.length}`;

@@ -25,7 +25,7 @@ function runOptions(options) {
   throw invalidArgument('execute', `options must be an object; got ${describe(options)}; the arguments are one list: execute([a, b])`);
 }
 
-/** As in api.h. */
+/** ORDER MEMORY: names of the kinds of memory, as xla_executable_bytes() in api.h numbers them. */
 const MEMORY = ['arguments', 'results', 'aliases', 'temporaries', 'constants', 'generatedCode', 'temporariesGiven'];
 
 /** A compiled program, which can run any number of times. */
@@ -64,19 +64,19 @@ export class Executable extends Handle {
   }
 
   /**
-   * Runs with arguments of each device's own.
+   * Runs each device with its own arguments.
    * @param {readonly (readonly any[])[]} argsPerReplica one entry for each device, replica-major:
    *   those of replica 0's partitions, then those of replica 1's
    * @param {object} [options]
    * @param {boolean} [options.device] results stay on the device, as Buffers instead of Literals
-   * @param {readonly number[]} [options.donate] numbers of parameters whose Buffers are given away:
-   *   disposed here, their memory that of results where the program allows it; see `memory`
+   * @param {readonly number[]} [options.donate] numbers of parameters whose Buffers are donated: they are disposed, and
+   *   results may use their memory; see `memory`
    * @param {boolean} [options.profile] resolves to { outputs, events } instead
-   * @param {number} [options.seed] of the rng operations, an integer (default 0): the same numbers
-   *   in each run with the same seed, others on each replica
+   * @param {number} [options.seed] of the rng operations, an integer (default 0). Runs with equal seeds draw equal
+   *   numbers; each replica draws others
    * @param {AbortSignal} [options.signal] cancels the run: it rejects with CANCELLED
-   * @param {number} [options.timeoutMs] rejects with DEADLINE_EXCEEDED if it is not done by then; the
-   *   error's `waiting` says who waits for what
+   * @param {number} [options.timeoutMs] after this time the run rejects with DEADLINE_EXCEEDED; the error's `waiting`
+   *   lists the devices that wait, and for what
    * @returns {Promise<any[][]>} the results of each device, in the same order
    */
   async executeReplicas(argsPerReplica, options) {
@@ -128,9 +128,9 @@ export class Executable extends Handle {
 
   /**
    * The memory of a run, in bytes on each device: `arguments`; `results`; `aliases`, the part of the results
-   * in the memory of arguments that are donated or were uploaded for the call; `temporaries` with the
-   * kernels' working memory; `temporariesGiven`, the same if all arguments are donated. All runs share
-   * `constants` and `generatedCode`.
+   * that lies in donated arguments or in those uploaded for the call; `temporaries`, with the kernels' working
+   * memory; `temporariesGiven`, which is `temporaries` if all arguments are donated. All runs share `constants` and
+   * `generatedCode`.
    */
   get memory() {
     const core = coreOf(this);
@@ -138,12 +138,12 @@ export class Executable extends Handle {
       [name, core.call(xla_executable_bytes, pointerOf(this), kind)]));
   }
 
-  /** The steps that a replica takes, one a line, for people. */
+  /** A listing of the steps that a device takes, one per line. */
   thunks() {
     return coreOf(this).takeString(coreOf(this).call(xla_executable_thunks, pointerOf(this)));
   }
 
-  /** The WebAssembly module that was generated for it; null if none was. @returns {Uint8Array | null} */
+  /** The generated WebAssembly module; null if the program needs none. @returns {Uint8Array | null} */
   generatedCode() {
     const core = coreOf(this);
     const pointer = core.call(xla_executable_code, pointerOf(this));
@@ -152,7 +152,7 @@ export class Executable extends Handle {
   }
 
   /**
-   * The plan of a device's memory: where each buffer is, and when.
+   * The plan of a device's memory: the place and the live range of each buffer.
    * @returns {{ arenaBytes: number, buffers: object[] }} buffers: { name, works, place, offset, bytes,
    *   first, last }. name: its instruction; works: whether it is working memory of the instruction's kernel;
    *   place: 'arena' or 'result0' (at `offset`; temporaries may use it before the result), 'parameter0' or
@@ -183,7 +183,7 @@ export class Executable extends Handle {
       throw this.#advised(await advice.later(), error, argsPerReplica[0]);
     }
     const result = await finishRun(core, run, options, this.partitions, () => this.#outputs(run, options, count));
-    return options.profile ? this.#withPlaces(await locations.later(), result) : result;
+    return options.profile ? this.#withLocations(await locations.later(), result) : result;
   }
 
   #executeNow(operation, argsPerReplica, options, count) {
@@ -197,7 +197,7 @@ export class Executable extends Handle {
         ? this.#advised(advice.now(operation), error, argsPerReplica[0]) : error;
     }
     const result = finishRunNow(operation, core, run, options, this.partitions, () => this.#outputs(run, options, count));
-    return options.profile ? this.#withPlaces(locations.now(operation), result) : result;
+    return options.profile ? this.#withLocations(locations.now(operation), result) : result;
   }
 
   #outputs(run, { device: onDevice }, count) {
@@ -208,11 +208,11 @@ export class Executable extends Handle {
     return executeAdvice(error, this.parameters, args, () => sidesOf(this.parameters, args));
   }
 
-  #withPlaces({ withPlaces }, result) {
-    return { ...result, events: withPlaces(result.events, this.toString()) };
+  #withLocations({ withLocations }, result) {
+    return { ...result, events: withLocations(result.events, this.toString()) };
   }
 
-  /** Makes a new run with its arguments. The run owns the buffers that were uploaded for it. */
+  /** Makes a new run with its arguments. The run owns the buffers uploaded for it. */
   #start(argsPerReplica, asked, profile) {
     const core = coreOf(this);
     pointerOf(this); // not disposed?
@@ -223,12 +223,12 @@ export class Executable extends Handle {
       const shared = this.#devices > 1 && new Set(argsPerReplica).size < this.#devices;
       const isGiven = ({ parameter }) => donate.has(parameter);
       const donated = donatedBuffers('execute', leaves, isGiven, shared);
-      const executable = pointerOf(this); // now that nothing looks at the caller's values any more
-      const pointers = new Uint32Array(leaves.length); // whose `from` is slow, and this runs at every call
+      const executable = pointerOf(this); // after the last look at the caller's values, whose getters could dispose it
+      const pointers = new Uint32Array(leaves.length); // Uint32Array.from is slow, and each call runs this
       leaves.forEach(({ buffer }, i) => {
         if (buffer) pointers[i] = pointerOf(buffer);
       });
-      // Buffers that several devices share must stay. Others that were uploaded for this run are donated to it.
+      // A run donates the buffers that were uploaded for it, unless several devices share them.
       if (!shared) for (const buffer of uploads) donated.add(buffer);
       const flags = donated.size ? Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer))) : null;
       const run = core.scoped((copy) =>

@@ -12,7 +12,7 @@ import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
-import { meantBy } from './chosen_parameters.mjs';
+import { parametersByReference } from './chosen_parameters.mjs';
 import { argumentsByName, firstOf } from './named_arguments.mjs';
 
 const PROFILE_EVENT_BYTES = 56; // ORDER PROFILE_EVENT: ProfileEvent in src/runtime/devices.h
@@ -90,7 +90,7 @@ function checkBuffer(buffer, shape, core) {
  * @returns {Set<number>} the numbers of the parameters
  */
 export const donatedNumbers = (operation, parameters, donate) => (donate.size
-  ? new Set([...donate].flatMap((reference) => meantBy(operation, 'donate', parameters, reference))) : donate);
+  ? new Set([...donate].flatMap((reference) => parametersByReference(operation, 'donate', parameters, reference))) : donate);
 
 /**
  * The caller's Buffers that are donated.
@@ -133,14 +133,14 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
   try {
     release = onAbort(signal, () => end(xla_run_cancel));
     if (core.workersSettle) await core.workersSettle;
-    throwIfAborted(signal); // meanwhile
+    throwIfAborted(signal); // it may have been aborted during the wait
     if (options.seed) core.call(xla_run_seed, run, options.seed);
     const running = core.runs.start(run);
     if (running && timeoutMs !== undefined) {
       timer = setTimeout(() => end(xla_run_time_out, timeoutMs), timeoutMs);
     }
     await running;
-    throwIfAborted(signal); // a run that was done at once
+    throwIfAborted(signal); // a run that ended at once ignored it
     const pause = core.runs.collect();
     if (pause) await pause;
     return outcome(core, run, options, partitions, takeOutputs);
@@ -150,7 +150,7 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
   } finally {
     clearTimeout(timer);
     if (!core.disposed) core.call(xla_run_free, run);
-    release?.(); // last: the signal may be no AbortSignal of the host's, and throw
+    release?.(); // last, as a signal that is no AbortSignal of the host's may throw
   }
 }
 
@@ -172,7 +172,7 @@ export function finishRunNow(operation, core, run, options, partitions, takeOutp
 const outcome = (core, run, { profile }, partitions, takeOutputs) =>
   ({ outputs: takeOutputs(), events: profile ? readProfile(core, run, partitions) : [] });
 
-/** The error of a run whose client was disposed meanwhile. */
+/** The error of a run whose client was disposed during it. */
 const ofDisposed = (core, error) =>
   (error.code === 'FAILED_PRECONDITION' && core.disposed ? new XlaError('CANCELLED', error.message) : error);
 

@@ -7,7 +7,7 @@ import { boolean, checkOptions, copyList, count, kind } from '../base/options.mj
 import { xla_module_differentiate } from '../base/calls.mjs';
 import { isFloat } from '../values/shape.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
-import { meantBy } from './chosen_parameters.mjs';
+import { parametersByReference } from './chosen_parameters.mjs';
 import { HloModule } from './module.mjs';
 
 const isReference = (value) => typeof value === 'string' || (Number.isInteger(value) && value >= 0);
@@ -45,7 +45,7 @@ export function differentiate(module, operation, options) {
 }
 
 /**
- * The numbers of the parameters that are meant; by default all of floating-point or complex numbers.
+ * Returns the numbers of the referenced parameters; by default of all that hold floating-point or complex numbers.
  * @param {string} operation for errors
  * @param {readonly { name: string, shape: any }[]} parameters
  * @param {(number | string)[]} [references]
@@ -58,7 +58,7 @@ export function parameterNumbers(operation, parameters, references) {
     throw invalidArgument(operation, 'the program has no parameter of floating-point or complex numbers');
   }
   const fits = ({ shape }) => isFloat(shape);
-  const found = references.flatMap((reference) => meantBy(operation, 'wrt', parameters, reference, fits));
+  const found = references.flatMap((reference) => parametersByReference(operation, 'wrt', parameters, reference, fits));
   const twice = found.find((number, i) => found.indexOf(number) < i);
   if (twice === undefined) return found;
   throw invalidArgument(operation, `wrt has parameter ${twice} ${JSON.stringify(parameters[twice].name)} twice; name each once`);

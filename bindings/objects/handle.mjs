@@ -1,7 +1,6 @@
 /**
- * Objects that live in the core and are known here by pointer: builders, modules, executables, buffers.
- * dispose() or `using` frees one; the garbage collector frees an unreachable one, but late: see Runs.collect().
- * A client that is disposed frees all of its objects.
+ * Handles of the core's objects: builders, modules, executables, buffers. dispose() or `using` frees the object. The
+ * garbage collector frees an unreachable one, but late: see Runs.collect(). Disposing a client frees all of its objects.
  */
 import { atBoundary, notConstructed } from '../base/boundary.mjs';
 import { describe, invalidArgument, XlaError } from '../base/error.mjs';
@@ -15,9 +14,8 @@ const unreachable = new FinalizationRegistry(({ core, free, pointer }) => {
 });
 
 /**
- * For the rest of the package: coreOf(handle); pointerOf(handle), which throws FAILED_PRECONDITION
- * once it is disposed; and forget(handle), which disposes without freeing, because the core now owns
- * the object.
+ * Internal: coreOf(handle); pointerOf(handle), which throws FAILED_PRECONDITION after dispose(); and forget(handle), which
+ * disposes without freeing, as the core then owns the object.
  */
 let coreOf, pointerOf, forget;
 
@@ -35,7 +33,7 @@ export class Handle {
   /**
    * @param {import('../host/core.mjs').Core} core
    * @param {number} pointer
-   * @param {string} free the function of api.h that takes it back
+   * @param {string} free the function of api.h that frees the object
    */
   constructor(core, pointer, free) {
     if (typeof core?.call !== 'function') {

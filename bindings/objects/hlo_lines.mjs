@@ -1,11 +1,11 @@
 /**
- * A program as lines of HLO text (formats/read_lines.mjs), which tools change and write again.
+ * A program as lines of HLO text (formats/read_lines.mjs), for tools that change programs.
  * @typedef {import('../formats/read_lines.mjs').Line} Line
  * @typedef {import('../formats/read_lines.mjs').Lines} Lines
  */
 import { readLines } from '../formats/read_lines.mjs';
 
-/** Attributes of the module that would not hold for a changed one. */
+/** Attributes of the module that a change of its entry makes invalid. */
 const OF_WHOLE = /^(entry_computation_layout|input_output_alias|buffer_donor|allow_spmd_sharding_propagation\w*)=/;
 const CALLED = /^(to_apply|calls|condition|body|select|scatter|branch_computations|true_computation|false_computation|called_computations)=(.*)$/;
 

@@ -34,7 +34,7 @@ export function launchNow(core, entries, options) {
   return checked.profile ? result : result.outputs;
 }
 
-/** Checks what the caller gave, and makes the run. */
+/** Checks the caller's arguments, and makes the run. */
 function begin(core, entries, options) {
   const checked = checkOptions('launch', options, EXECUTION_OPTIONS);
   if (!Array.isArray(entries) || entries.length === 0) {

@@ -20,9 +20,9 @@ export const LOAD_OPTIONS = {
 };
 
 /**
- * An option for the package itself: (names, shapes) => other names for the parameters, or undefined.
- * Not a string, so that no caller can give it.
+ * An internal option: (names, shapes) => other names for the parameters, or undefined. A symbol, so that callers cannot
+ * set it.
  */
 export const RENAME = Symbol('rename');
-/** The same: the platforms that an export is for, in its order. */
+/** An internal option: the platforms that an export is for, in its order. */
 export const PLATFORMS = Symbol('platforms');

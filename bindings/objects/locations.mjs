@@ -1,10 +1,10 @@
-/** Adds the places in the source to the events of a profile. Loaded at the first profile. */
+/** Adds source locations to the events of a profile. Loaded at the first profile. */
 
 const METADATA = /^ *(?:ROOT )?%?([^\s=]+) = .*?, metadata=\{((?:"(?:[^"\\]|\\.)*"|[^"}])*)\}/gm;
 const field = (text, name) => new RegExp(`(?:^| )${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|(\\d+))`).exec(text)?.slice(1).find(Boolean);
 
-/** @returns {Map<string, { opName?: string, source?: string }>} of a module's text: by instruction */
-export function placesOf(text) {
+/** @returns {Map<string, { opName?: string, source?: string }>} the locations in a module's text, by instruction */
+export function locationsOf(text) {
   const places = new Map();
   for (const [, instruction, metadata] of text.matchAll(METADATA)) {
     const [opName, file, line] = ['op_name', 'source_file', 'source_line'].map((name) => field(metadata, name));
@@ -15,7 +15,7 @@ export function placesOf(text) {
 }
 
 /** @param {{ name: string }[]} events @param {string} text of the module as it was compiled */
-export function withPlaces(events, text) {
-  const places = placesOf(text);
+export function withLocations(events, text) {
+  const places = locationsOf(text);
   return places.size ? events.map((event) => ({ ...event, ...places.get(event.name) })) : events;
 }

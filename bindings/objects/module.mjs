@@ -10,18 +10,17 @@ import {
 import { Shape } from '../values/shape.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 
-/** annotate(module, { vjp, resultNames }) sets what its source says beside the program: for load(). */
+/** annotate(module, { vjp, resultNames }) sets properties that a file states beside the program; for load(). */
 let annotate;
 export { annotate };
 
-/** Bytes from which on a constant goes into a proto as it lies in memory, not through text. */
+/** Constants of at least this many bytes are copied into a proto from memory; shorter ones pass through text. */
 const APART = 4096;
 
 /**
- * A program: a list of computations. The entry computation takes the parameters and returns the
- * result. A module comes from a builder's build(), client.parseHlo() or client.parseHloProto(), and is
- * immutable. As an argument of an operation that calls a computation (XLA's XlaComputation), it
- * stands for its entry computation.
+ * A program: a list of computations, of which the entry computation takes the parameters and returns the result. A
+ * module is immutable. A builder's build(), client.load() and client.parse...() return one. Operations that call a
+ * computation (XLA's XlaComputation) accept a module, and call its entry computation.
  */
 export class HloModule extends Handle {
   #notes = { vjp: null, resultNames: [] }; // vjp: an HloModule, or the error of reading it
@@ -44,12 +43,12 @@ export class HloModule extends Handle {
     return coreOf(this).call(xla_module_replica_count, pointerOf(this)) || undefined;
   }
 
-  /** The number of partitions that the text states, or that its shard_maps are for; or undefined. */
+  /** The number of partitions that the text states or that its shard_maps need, or undefined. */
   get partitionCount() {
     return coreOf(this).call(xla_module_partition_count, pointerOf(this)) || undefined;
   }
 
-  /** Names and shapes of the entry computation's parameters; with the layouts that it asks for. */
+  /** Names and shapes of the entry computation's parameters, with the layouts that it states. */
   get parameters() {
     const core = coreOf(this);
     const pointer = pointerOf(this);
@@ -60,16 +59,15 @@ export class HloModule extends Handle {
     }));
   }
 
-  /** Shape of the result, with the layout that the entry computation asks for. */
+  /** Shape of the result, with the layout that the entry computation states. */
   get resultShape() {
     return takeShape(coreOf(this), coreOf(this).call(xla_module_result_shape, pointerOf(this)));
   }
 
   /**
-   * The program's vector-Jacobian product, where it comes from a file of jax.export that holds one
-   * (`exported.serialize(vjp_order=1)`); else null. Its parameters are those of the program, then a cotangent of each
-   * result; its results are the cotangents of the parameters. With vjp_order=2 it has a `vjp` itself. A module of its
-   * own: dispose() of one does not dispose the other.
+   * The program's vector-Jacobian product, if its file of jax.export holds one (`exported.serialize(vjp_order=1)`); else
+   * null. Its parameters are those of the program, then a cotangent of each result; its results are the cotangents of
+   * the parameters. With vjp_order=2 it has a `vjp`, too. Each module is disposed on its own.
    * @returns {HloModule | null}
    * @throws {XlaError} if the file holds one that cannot be read
    */
@@ -80,8 +78,8 @@ export class HloModule extends Handle {
   }
 
   /**
-   * Names of the results, as paths: "logits" or "features.0" of a JAX export that returns a dictionary. Empty where the
-   * source names none. They are in the order of the results: JAX's of leaves, in which the keys of dictionaries are sorted.
+   * Names of the results as paths, in their order: "logits" or "features.0" of a JAX export that returns a dictionary,
+   * whose keys JAX sorts. Empty if the source names none.
    * @returns {readonly string[]}
    */
   get resultNames() {
@@ -121,8 +119,8 @@ lacks(HloModule, { execute: 'compile it first: (await client.compile(module)).ex
 /**
  * A module as a proto.
  * @param {HloModule} module
- * @param {{ manual?: boolean }} [options] manual: every instruction says sharding={manual}, so that
- *   XLA's partitioner leaves it as it is, on every device
+ * @param {{ manual?: boolean }} [options] manual: every instruction gets sharding={manual}, so that XLA's partitioner
+ *   leaves it unchanged on every device
  */
 export async function protoOf(module, options) {
   const { protoOfHloText } = await import('../formats/hlo_to_proto.mjs');

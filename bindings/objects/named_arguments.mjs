@@ -1,12 +1,12 @@
 /**
- * Arguments by name: an object, or a tree of objects and arrays, whose leaves are arguments. One rule holds wherever
- * names of values meet names of parameters: execute(), --input, the page that opens programs.
+ * Arguments by name: an object, or a tree of objects and arrays, whose leaves are arguments. The rule below matches
+ * names of values with names of parameters in execute(), in --input, and on the page that opens programs.
  *
  *   1. A name is compared without the characters between its parts: JAX's "params['w1']" is "params__w1__.1" in HLO
  *      text, params.w1 in a tree, params/w1 in a file. Flax's nnx appends .value, which may be left out.
- *   2. Equal names belong together.
- *   3. Else a name belongs to the only one that ends with it, or with which it ends, at a boundary of parts.
- *   4. Else it is an error, which lists both sides.
+ *   2. Equal names match.
+ *   3. Else a name matches the only one of which it is the end, or which is its end, at a boundary of parts.
+ *   4. Else the call fails; the error lists both sides.
  */
 import { invalidArgument } from '../base/error.mjs';
 import { distance } from '../base/names.mjs';
@@ -14,18 +14,18 @@ import { isPlainObject, MAX_ENTRIES } from '../base/options.mjs';
 
 const plain = (name) => name.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '');
 
-/** The forms of a parameter's name: as it is, without the number that XLA appends to make it unique, without .value. */
+/** Returns the forms of a parameter's name: unchanged, without XLA's number at the end, without .value. */
 function formsOf(name) {
   const numberless = name.replace(/\.\d+$/, ''), bare = numberless.replace(/\.value$/, '');
   return [...new Set([name, numberless, bare])].map(plain);
 }
 
-/** A parameter's name as a path: params__Conv_0____w__.1 is params.Conv_0.w. */
+/** Returns a parameter's name as a path: params__Conv_0____w__.1 is params.Conv_0.w. */
 export const pathOf = (name) => name.replace(/\.\d+$/, '').replace(/[^A-Za-z0-9]+/g, (between) => (between === '_' ? '_' : '.'))
   .replace(/^[._]+|[._]+$/g, '').replace(/\.value$/, '');
 
-/** The values of a tree that a name can mean, each with its path and the key at the top that leads to it. */
-function meant(node, rest, path, found) {
+/** Finds the values of a tree that match a name, each with its path and its key at the top of the tree. */
+function matches(node, rest, path, found) {
   if (rest === '') {
     found.push({ value: node, path });
     return;
@@ -34,17 +34,17 @@ function meant(node, rest, path, found) {
   for (const key of Object.keys(node)) {
     const own = plain(key);
     if (rest !== own && !rest.startsWith(`${own}_`)) continue;
-    meant(node[key], rest.slice(own.length + 1), [...path, key], found);
+    matches(node[key], rest.slice(own.length + 1), [...path, key], found);
   }
 }
 
-/** Whether a list holds arguments. A sparse one, which takes long to walk, is an argument itself, and is refused as such. */
+/** Whether a list holds arguments. A sparse list takes long to walk; it counts as an argument, which is then refused. */
 const isTree = (list) => 0 in list && list.length <= MAX_ENTRIES &&
   list.every((item) => item !== null && typeof item === 'object' && !Array.isArray(item));
 
 const isArgument = (value) => !isPlainObject(value) && !(Array.isArray(value) && isTree(value));
 
-/** All arguments of a tree, as meant() has them. A list of numbers is an argument, a list of arrays of any class is a tree. */
+/** Returns all arguments of a tree, as matches() does. A list of numbers is an argument; a list of arrays is a tree. */
 function leavesOf(node, path = [], found = [], around = new Set()) {
   if (path.length && isArgument(node)) {
     found.push({ value: node, path });
@@ -68,7 +68,7 @@ export function pairArguments(parameters, tree, operation) {
   const pairs = parameters.map(({ name }) => {
     for (const form of formsOf(name)) {
       const found = [];
-      meant(tree, form, [], found);
+      matches(tree, form, [], found);
       if (found.length > 1) throw ambiguous(operation, name, found.map(({ path }) => path.join('.')));
       if (found.length) return found[0];
     }
@@ -98,23 +98,24 @@ export function pairArguments(parameters, tree, operation) {
   return pairs;
 }
 
-const ambiguous = (operation, name, paths) => invalidArgument(operation, `${paths.length} arguments can be meant by the name ${
+const ambiguous = (operation, name, paths) => invalidArgument(operation, `${paths.length} arguments match the name ${
   name}: ${paths.slice(0, 3).join(', ')}; give it by its whole name`);
 
 /**
- * What named_table.mjs needs. Given, not imported by it: an import would divide the package's bundle into more files.
+ * Returns the functions and names that named_table.mjs needs. They are passed to it, since importing them there would
+ * split the package's bundle into more files.
  * @param {({ value: any, path: string[] } | undefined)[]} [pairs] those that are known
  */
 export const sidesOf = (parameters, tree, pairs = pairArguments(parameters, tree, 'execute')) =>
   ({ parameters, pairs, leaves: leavesOf(tree), plain, distance, inside: () => insideOf(parameters, tree) });
 
-/** The key at the top of a tree without which the most names would fit: { key, count }. */
+/** Returns the key at the top of a tree whose removal would make the most names match: { key, count }. */
 function insideOf(parameters, tree) {
   const counts = Object.keys(tree).filter((key) => isPlainObject(tree[key])).map((key) => ({ key, count: countOf(parameters, tree[key]) }));
   return counts.sort((a, b) => b.count - a.count)[0];
 }
 
-/** How many parameters have an argument in a tree: none, if a name is ambiguous. */
+/** Returns the number of parameters that have an argument in a tree; 0 if a name is ambiguous. */
 function countOf(parameters, tree) {
   try {
     return pairArguments(parameters, tree, 'execute').filter(Boolean).length;

@@ -1,4 +1,4 @@
-/** The table in the error of names that do not fit: the program's parameters beside the given names. Loaded only for it. */
+/** The table in errors of names that do not match: the program's parameters beside the given names. Loaded for it only. */
 import { describe } from '../base/error.mjs';
 
 const MAX_LENGTH = 60;
@@ -6,7 +6,7 @@ const MAX_KNOWN = 500;
 const MAX_ROWS = 20;
 
 /**
- * The known names that are nearest to one that is not known, the nearest first.
+ * Returns the known names nearest to an unknown one, the nearest first.
  * @param {string} name
  * @param {readonly string[]} known
  * @param {number} count how many, at most

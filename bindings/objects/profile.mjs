@@ -1,4 +1,4 @@
-/** Turns a profile's events into a trace for viewers, and into sums. */
+/** Converts a profile's events to a trace for viewers, and sums them. */
 import { guarded } from '../base/boundary.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { copyList } from '../base/options.mjs';
@@ -80,7 +80,7 @@ function byDevice(operation, events) {
   return devices;
 }
 
-/** Stretches of time without those in which several overlap. */
+/** Merges overlapping stretches of time. */
 function union(stretches) {
   const joined = [];
   for (const [begin, end] of [...stretches].sort((a, b) => a[0] - b[0])) {

@@ -4,7 +4,7 @@
  */
 import { XlaError } from '../base/error.mjs';
 
-/** The length of a text from which on this pays, and the length of hexadecimal digits. */
+/** The min length of a text, and of hexadecimal digits, for which this pays. */
 const LARGE_TEXT = 1 << 20;
 const LONG_DIGITS = 4096;
 

@@ -1,6 +1,6 @@
 /**
- * Reads StableHLO as MLIR bytecode: the portable artifact in VHLO of any version, or the dialects
- * themselves as a current MLIR writes them, into the form of ir.mjs.
+ * Reads StableHLO as MLIR bytecode into the form of ir.mjs: a portable artifact in VHLO of any version, or the dialects
+ * that a current MLIR writes.
  * Source: mlir.llvm.org/docs/BytecodeFormat
  */
 import { textOfBytes } from '../base/attribute_text.mjs';
@@ -19,7 +19,7 @@ const SECTION = {
   VERSION: 7, PROPERTIES: 8,
 };
 
-/** The format's version from which on each part exists. */
+/** The format's version that introduced each part. */
 const SINCE = {
   dialectVersions: 1, lazyRegions: 2, useListOrder: 3, knownCounts: 4, properties: 5,
 };
@@ -47,7 +47,7 @@ class Cursor {
     return this.bytes[this.at++];
   }
 
-  /** Returns a cursor over the next bytes; this one goes on after them. */
+  /** Returns a cursor over the next bytes, and moves past them. */
   take(length) {
     if (!(length <= this.end - this.at)) throw this.fail(`${length} bytes that are not there`);
     const part = new Cursor(this.bytes, this.at, this.at + length);
@@ -465,7 +465,7 @@ class Reader {
     if (!data) throw cursor.fail(`properties of ${name} that are not there`);
     const own = new Entry(this, data);
     const names = PROPERTIES.get(name) ?? [];
-    // Older versions of the dialects lack the attributes that are marked so.
+    // Older versions of the dialects lack the marked attributes.
     const isOlder = countOf(data) < names.length;
     const all = {};
     for (const attribute of names) {

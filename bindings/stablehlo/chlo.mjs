@@ -6,7 +6,7 @@ import { malformed } from './ir.mjs';
 import { arities, broadcastInDim, constantOfDense, ELEMENTWISE, operations, precisions } from './operations.mjs';
 import { COMPLEX, REAL } from './types.mjs';
 
-/** Functions that are computed in f32 where the type is narrower. */
+/** Functions of narrower types that are computed in f32. */
 const WIDENED = new Set(['bessel_i1e', 'digamma', 'erf_inv', 'erfc', 'lgamma', 'polygamma', 'zeta']);
 
 const isNarrow = (elementType) => ELEMENT_TYPES.get(elementType).bits < 32;
@@ -133,7 +133,7 @@ function scan(c) {
 /* ---- Broadcasting as in NumPy ---- */
 
 /** Broadcasts both operands to their common sizes. */
-function together(c, operands) {
+function broadcastOperands(c, operands) {
   const rank = Math.max(...operands.map(({ shape }) => shape.rank));
   const places = operands.map(({ shape }, i) => {
     const given = c.has('broadcast_dimensions') && shape.rank < rank && i < 2;
@@ -151,7 +151,7 @@ function together(c, operands) {
     ? x : broadcastInDim(c.b, x, sizes, places[i])));
 }
 
-/** Operations that are also there as broadcast_NAME. */
+/** Operations that also exist as broadcast_NAME. */
 const BROADCASTING = {
   2: `${ELEMENTWISE[2]} compare next_after polygamma zeta`,
   3: 'select',
@@ -168,7 +168,7 @@ const plain = {
 const broadcasting = Object.fromEntries(Object.values(BROADCASTING).join(' ').split(' ').map((name) => {
   const row = operations[`stablehlo.${name}`] ?? plain[`chlo.${name}`];
   return [`chlo.broadcast_${name}`, (c) => {
-    c.in = together(c, c.in);
+    c.in = broadcastOperands(c, c.in);
     return row(c);
   }];
 }));

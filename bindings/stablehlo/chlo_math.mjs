@@ -243,7 +243,7 @@ function besselI1e(m, x) {
   return m.mul(m.sign(x), m.select(m.le(size, 8), small, large));
 }
 
-/* ---- Complex numbers: real and imaginary parts go in and come out ---- */
+/* ---- Complex numbers: functions of real and imaginary parts ---- */
 
 /** sqrt(x^2 + y^2) of values that are not negative, without overflow. */
 function hypot(m, x, y) {

@@ -57,7 +57,7 @@ function collectiveBroadcast(c) {
     c.b.select(c.b.eq(root, c.constant(place, 's32')), ofMember(c, x, groups, place), result), zeros(c, x)));
 }
 
-/* ---- What HLO has not: roots that are computed, and reductions to a root; by broadcasts of each member's ---- */
+/* ---- Operations that HLO lacks: computed roots, and reductions to a root; by broadcasts of each member's value ---- */
 
 /** Each operand with its root: the last operand has them, s32[operands]. */
 function operandsAndRoots({ b, in: operands }) {

@@ -144,7 +144,7 @@ export class Context {
     return (this.known(i) ?? constantOf(this.operation.operands[i]))?.map(Number);
   }
 
-  /** An operand of sizes or indices, which have to be known. */
+  /** Returns the known elements of an operand of sizes or indices; throws if they are unknown. */
   sizes(i) {
     if (i < 0 || i >= this.in.length) throw malformed(`has no operand ${i}`);
     const known = this.integers(i);

@@ -8,7 +8,7 @@ import { Dense, Dictionary, malformed, nameOf } from './ir.mjs';
 import { dictionaryText } from './print.mjs';
 import { shapeOf } from './types.mjs';
 
-/* ---- Regions that use values from outside ---- */
+/* ---- Regions that capture values ---- */
 
 const freeValues = new WeakMap();
 
@@ -33,7 +33,7 @@ const isSmallConstant = ({ owner }) => owner?.name === 'stablehlo.constant' &&
   owner.attributes.value instanceof Dense && !owner.attributes.value.bytes &&
   owner.attributes.value.data?.length <= 64;
 
-/** The values from outside that the regions need as further arguments. */
+/** Returns the captured values of regions, which become further arguments. */
 function captures(c, regions) {
   const all = new Set();
   for (const region of regions) for (const value of freeOf(region)) all.add(value);
@@ -248,14 +248,14 @@ function recv(c) {
 
 /* ---- Tuples and tokens ---- */
 
-/** Values that belong together pass the barrier together. */
+/** All operands pass one barrier, as a tuple. */
 function optimizationBarrier(c) {
   if (!c.in.length) return [];
   const result = c.emit('opt-barrier', [tupled(c.b, c.in)]);
   return c.in.length === 1 ? [result] : untupled(c.b, result);
 }
 
-/** Runs the body at once; async-done then does nothing. */
+/** Runs the body at the start; async-done has no effect. */
 function asyncStart(c) {
   const called = nameOf(c.attribute('called_computation')); // MHLO's, instead of a region
   const results = called === undefined ? inlinedRegion(c, c.region(0)) : c.lowering.call(called, c.frame, c.in, c.operation);

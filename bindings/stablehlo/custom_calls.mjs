@@ -1,4 +1,4 @@
-/** Custom calls that stand for operations which StableHLO lacks. */
+/** Custom calls that replace operations which StableHLO lacks. */
 import { XlaError } from '../base/error.mjs';
 import { Shape } from '../values/shape.mjs';
 import { numbersOf } from './context.mjs';
@@ -68,9 +68,8 @@ function configOf(c) {
 }
 
 /**
- * The k best by a comparator, by sorting all, as XLA's fallback does. Operands are the arrays, then an
- * initial value for each, then k if the program takes it from a size. Candidates that are not aggregated
- * to k are as many as the result says.
+ * Computes the first k by a comparator by a full sort, as XLA's fallback does. Operands are the arrays, an initial value
+ * for each, and k if it is a size of the program. Without aggregation to k, the result's shape states their number.
  */
 function approxTopK(c) {
   const entries = configOf(c);

@@ -16,7 +16,7 @@ function checkedSizes(sizes) {
   throw malformed(`sizes [${sizes}] must not be negative`);
 }
 
-/** A result whose sizes are bounds stays as it is declared. */
+/** A result whose sizes are bounds keeps its declared shape. */
 function dynamicReshape(c) {
   const known = c.known(1);
   const shape = !known && c.declared()?.isDynamic
@@ -30,8 +30,8 @@ const dynamicBroadcast = (c) =>
 const dynamicIota = (c) => iota(c, Shape.array(c.elementType(), checkedSizes(c.sizes(0))));
 
 /**
- * A slice. Where its start is not known before the run, it is a dynamic slice of limit - start elements, or of as many as
- * the result declares.
+ * Lowers a slice. If its start is unknown before the run, it is a dynamic slice of limit - start elements, or of the
+ * declared size of the result.
  */
 function realDynamicSlice(c) {
   const strides = c.sizes(3);

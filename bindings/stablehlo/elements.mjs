@@ -2,7 +2,7 @@
 import { invalidArgument } from '../base/error.mjs';
 import { ELEMENT_TYPES, narrowOfBytes, refusal } from '../values/types.mjs';
 
-/** Bytes from which on elements are copied only when they are read. */
+/** Elements of at least this many bytes are copied only when they are read. */
 const LARGE = 65536;
 
 function unpackBits(bytes, count) {
@@ -10,7 +10,7 @@ function unpackBits(bytes, count) {
 }
 
 /**
- * The elements in little-endian bytes: all, or one that stands for all.
+ * Reads elements from little-endian bytes: all of them, or one that is repeated.
  * @param {Uint8Array} bytes kept where they can be used as they lie
  * @param {string} elementType
  * @param {number} count
@@ -106,7 +106,7 @@ function writeInteger(type, data, text, i) {
  * type's highest) and predicates that look random.
  * @param {'zeros' | 'random'} kind
  */
-export function madeUpElements(elementType, count, kind) {
+export function inventedElements(elementType, count, kind) {
   const { Array: Natural, lanes, limits, kind: numbers } = ELEMENT_TYPES.get(elementType);
   if (kind === 'zeros') return new Natural(lanes);
   const { write } = ELEMENT_TYPES.get(PARTS[elementType] ?? elementType);

@@ -1,7 +1,6 @@
 /**
- * How dialects encode their attributes and types in bytecode: by dialect and code, a function of the
- * reader. Sources: MLIR's BuiltinDialectBytecode.td; StableHLO's VhloBytecode.cpp and
- * StablehloBytecode.cpp, whose codes never change.
+ * Decodes attributes and types of dialects in bytecode: a function of the reader by dialect and code. Sources: MLIR's
+ * BuiltinDialectBytecode.td; StableHLO's VhloBytecode.cpp and StablehloBytecode.cpp, whose codes never change.
  */
 import { XlaError } from '../base/error.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
@@ -281,7 +280,7 @@ function quantized(r) {
   }, []);
 }
 
-/** The storage type, unsigned unless the flag says signed. */
+/** Returns the storage type, unsigned unless the flag is set. */
 const signedStorage = (storage, isSigned) => (isSigned ? storage : storage.replace(/^s/, 'u'));
 
 function quantizedPerAxis(r) {

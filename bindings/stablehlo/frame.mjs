@@ -11,7 +11,7 @@ export class Frame {
     this.values = new Map();
     /** Known integers, from which sizes are computed. @type {Map<import('../builder/op.mjs').XlaOp, any[]>} */
     this.known = new Map();
-    /** How others follow from values that are not known: see known.mjs. */
+    /** Formulas of unknown values in terms of others: see known.mjs. */
     this.terms = new Map();
   }
 
@@ -20,7 +20,7 @@ export class Frame {
   }
 }
 
-/** Several results are a tuple; one is itself. */
+/** Joins several results to a tuple; returns a single one unchanged. */
 export function tupled(builder, results) {
   return results.length === 1 ? results[0] : builder.tuple(results);
 }

@@ -2,7 +2,7 @@
  * The plain form of an MLIR program that both readers (text.mjs, bytecode.mjs) make and lower.mjs
  * reads.
  *
- * - Module: { name, attributes, operations }: functions, meshes, whatever stands at the top.
+ * - Module: { name, attributes, operations }: functions, meshes and other operations at the top level.
  * - Operation: { name, operands: Value[], results: Value[], attributes, regions: Region[],
  *   location }. Names are those of the current dialects: "stablehlo.add", "func.call".
  * - Region: { arguments: Value[], operations: Operation[] }: one block, as StableHLO has them.
@@ -49,7 +49,7 @@ export class Float {
   }
 }
 
-/** Elements of an array, row-major, in the natural typed array of their type; or one, for all. */
+/** Elements of an array, row-major, in the natural typed array of their type; or one element that is repeated. */
 export class Dense {
   /**
    * @param {object} type a tensor type
@@ -129,7 +129,7 @@ export function flattened(attributes) {
 export const NO_BLOCKS = 'branches between blocks (cf) are not StableHLO: loops are stablehlo.while, branches ' +
   'stablehlo.if and stablehlo.case';
 
-/** Operations of MHLO that StableHLO lacks; the others are called alike and mean the same. */
+/** Operations of MHLO that StableHLO lacks; all others have equal names and semantics. */
 const MHLO_ALONE = new Set([
   'acos', 'acosh', 'add_dependency', 'asin', 'asinh', 'atanh', 'bitcast', 'copy', 'cosh', 'erf', 'fusion', 'ragged_dot', 'scan', 'sinh', 'stochastic_convert',
   'topk',

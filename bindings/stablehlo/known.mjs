@@ -119,7 +119,7 @@ export function constantOfKnown(builder, { shape }, list) {
   return builder.constantLiteral(new Literal(shape, data));
 }
 
-/** Records the known values of an operation's results; or how they follow from values that are not known. */
+/** Records the known values of an operation's results, or their formulas in terms of unknown values. */
 export function foldKnown(c, results) {
   const [result] = results;
   if (results.length !== 1 || !result?.shape || !isInteger(result)) return;
@@ -129,11 +129,11 @@ export function foldKnown(c, results) {
   else setTerms(c, result);
 }
 
-/* ---- Differences of values that are not known ---- */
+/* ---- Differences of unknown values ---- */
 
 const MOST_TERMS = 64; // elements of lists of indices
 
-/** An element that is not known: element `at` of the value `of`, plus a known number. */
+/** An unknown element: element `at` of the value `of`, plus a known number. */
 class Term {
   constructor(of, at, plus) {
     this.of = of;
@@ -153,7 +153,7 @@ function termsOf({ frame }, op) {
 
 const isKnown = (list) => list.every((item) => !(item instanceof Term));
 
-/** The operations by which indices are put together. Sums and differences have a side that is known. */
+/** The operations that compose indices. One side of a sum or difference is known. */
 const TERMS = {
   add: (c, x, y) => {
     if (!isKnown(x) && !isKnown(y)) return undefined;
@@ -176,7 +176,7 @@ function setTerms(c, result) {
 }
 
 /**
- * The differences of two lists of integers, which may be unknown themselves: the difference of a + 2 and a is 2.
+ * Returns the differences of two lists of integers. These may be unknown: the difference of a + 2 and a is 2.
  * @returns {(number | undefined)[] | undefined} undefined: they cannot be compared, or an element of them
  */
 export function differences(c, left, right) {

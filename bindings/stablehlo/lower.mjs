@@ -22,7 +22,7 @@ import { Dictionary, malformed, nameOf } from './ir.mjs';
 import { constantOfKnown, foldKnown } from './known.mjs';
 import { EntryLayouts, inLayout, laidOutBy } from './layouts.mjs';
 import { arity, operations } from './operations.mjs';
-import { quantized, throughFloats } from './quantized.mjs';
+import { quantized, throughRealTypes } from './quantized.mjs';
 import { checkShardings, headerOf, sharded } from './sharding.mjs';
 import { isQuantized, isStatic, shapeOf, storageType, typeText } from './types.mjs';
 
@@ -400,7 +400,7 @@ export class Lowering {
     const isThroughFloats = !quantized[operation.name] &&
       (operation.operands.some(({ type }) => isQuantized(type)) ||
         operation.results.some(({ type }) => isQuantized(type)));
-    const made = isThroughFloats ? throughFloats(context, row) : row(context);
+    const made = isThroughFloats ? throughRealTypes(context, row) : row(context);
     const results = Array.isArray(made) ? made : this.#split(context, made);
     if (this.folds) foldKnown(context, results);
     return results;

@@ -57,7 +57,7 @@ function convert(c) {
   return x.shape.elementType === to ? x : c.b.convertElementType(x, to);
 }
 
-/** The unsigned type of as many bits as a type has; undefined: complex numbers have none. */
+/** Returns the unsigned type with the bits of a type; undefined for complex numbers, which have none. */
 function wordOf(elementType) {
   const { bits, lanes } = ELEMENT_TYPES.get(elementType);
   return lanes === 1 ? `u${bits}` : undefined;
@@ -65,7 +65,7 @@ function wordOf(elementType) {
 
 const withoutLast = ({ dimensions }) => dimensions.map((_, i) => i).slice(0, -1);
 
-/** An i1 is a bit in StableHLO, and a byte in HLO: the bits of x, the lowest first, in a dimension more. */
+/** Splits x into its bits, the lowest first, in a further dimension: an i1 is a bit in StableHLO, and a byte in HLO. */
 function toBits({ b, x }, shape) {
   const word = wordOf(x.shape.elementType);
   const words = b.broadcastInDim(b.bitcastConvertType(x, word), [...shape.dimensions], withoutLast(shape));
@@ -74,7 +74,7 @@ function toBits({ b, x }, shape) {
   return b.ne(bits, b.constantR0(0, word));
 }
 
-/** The elements that bits make. */
+/** Joins bits to elements. */
 function ofBits({ b, x }, elementType) {
   const word = wordOf(elementType);
   const places = b.iota(Shape.array(word, x.shape.dimensions), x.shape.rank - 1);
@@ -102,7 +102,7 @@ const reducePrecision = (c) => c.emit('reduce-precision', [c.x], {
 
 /* ---- Constants ---- */
 
-/** A constant whose elements are all the same is one that is broadcast. */
+/** Makes a constant; if all elements are equal, it is a broadcast scalar. */
 export function constantOfDense(b, dense, operation) {
   if (!(dense instanceof Dense)) throw malformed('a constant needs elements');
   const shape = shapeOf(dense.type, operation);
@@ -204,7 +204,7 @@ function scatter(c) {
   });
 }
 
-/** Rows of the operand along `dim`, as the indices say: a gather. */
+/** Gathers rows of the operand along `dim` by indices. */
 function torchIndexSelect(c) {
   const [operand, indices] = c.in;
   const [dim, batch] = [c.int('dim'), c.int('batch_dims', 0)];
@@ -249,7 +249,7 @@ export const precisions = (c) => {
   return words.some((word) => word !== 'default') ? words : undefined;
 };
 
-/** The result's shape: the operands say its sizes, the declaration its element type. */
+/** Returns the result's shape: sizes follow from the operands; the element type is the declared one. */
 function dotShape(c, lhs, rhs, n) {
   const free = ({ dimensions }, ...taken) => dimensions.filter((_, i) => !taken.flat().includes(i));
   return Shape.array(c.elementType(), [
@@ -323,7 +323,7 @@ function einsum(c) {
   return arranged(c.b, { op, labels: [...batch, ...rest(lhs), ...rest(rhs)] }, wanted);
 }
 
-/** The labels of a term; "..." stands for those dimensions that no letter names, the last first. */
+/** Returns the labels of a term; "..." covers the dimensions without a letter, the last first. */
 function labels(term, rank, terms = []) {
   const [before, after] = term.split('...');
   if (after === undefined) return [...before];

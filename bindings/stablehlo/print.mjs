@@ -1,6 +1,6 @@
 /**
- * Prints attributes and types as MLIR does; XLA writes them so into the backend_config of a custom call.
- * The rules are those of MLIR's AsmPrinter.
+ * Prints attributes and types as MLIR's AsmPrinter does. XLA writes them in this form to the backend_config of a custom
+ * call.
  */
 import { bytesOfText } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
@@ -90,7 +90,7 @@ function isConstant(data, lanes) {
   return bytes.every((byte, i) => byte === bytes[i % size]);
 }
 
-/** The elements as they lie in memory; those of less than a byte are the low bits of one. */
+/** Returns the elements' bytes in memory; elements below a byte are the low bits of one. */
 function denseBytes(data, bits) {
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   return Array.from(bytes, (byte) => (bits < 8 ? byte & ((1 << bits) - 1) : byte));

@@ -1,6 +1,6 @@
 /**
- * Uniform-quantised types: real value = scale * (stored - zero point). Values are kept as they are
- * stored. Arithmetic operations compute with the real values and quantise the results.
+ * Uniform-quantised types: real value = scale * (stored - zero point). Values are kept in their stored form. Arithmetic
+ * operations compute with real values and quantise the results.
  * Source: openxla.org/stablehlo/spec, "Operations on quantized types"
  */
 import { malformed, Value } from './ir.mjs';
@@ -60,8 +60,8 @@ export function quantize(b, x, type) {
 const realType = (type) =>
   (isQuantized(type) ? tensor(type.elementType.expressed, type.dimensions, type.bounds) : type);
 
-/** An operation on real values. */
-export function throughFloats(c, row) {
+/** Lowers an operation by its row on real values: dequantises operands, quantises results. */
+export function throughRealTypes(c, row) {
   const { operation } = c;
   if (STORED.has(operation.name)) return row(c);
   const { b } = c;

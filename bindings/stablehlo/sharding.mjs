@@ -1,4 +1,4 @@
-/** Reads meshes and shardings, of Shardy (sdy) and of XLA itself, and lowers manual computations. */
+/** Reads meshes and shardings of Shardy (sdy) and of XLA, and lowers manual computations. */
 import { quote } from '../base/attribute_text.mjs';
 import { Shape } from '../values/shape.mjs';
 import { numbersOf } from './context.mjs';
@@ -8,7 +8,7 @@ import { shapeOf } from './types.mjs';
 const textOf = (value) => (value instanceof Opaque ? value.text : '');
 
 /**
- * The attributes of the module that a computation may ask for: replica_count, num_partitions, and the meshes.
+ * The attributes of the module that computations use: replica_count, num_partitions, and the meshes.
  * @returns {string} as in HLO text; "" if there are none
  */
 export function headerOf(module) {
@@ -101,7 +101,7 @@ export function groupsOfMesh(c, { fields }) {
   return [...groups.values()];
 }
 
-/* ---- Hints: shardings that whole arrays do not need; those that cannot be read are refused ---- */
+/* ---- Hints: shardings of whole arrays, which have no effect here; unreadable ones are refused ---- */
 
 const spaced = (pattern) => pattern.replaceAll(' ', '\\s*');
 const listOf = (item) => spaced(`(?:${item}(?: , ${item})*)?`);
@@ -147,7 +147,7 @@ export function checkShardings(module, { name, attributes }) {
 
 /* ---- Manual computations ---- */
 
-/** By how much each dimension of each value is divided: the sizes of the manual axes on it. */
+/** Returns the divisor of each dimension of each value: the product of the sizes of its manual axes. */
 function divisorsOf(c, key) {
   const manual = new Set([...textOf(c.attribute('manual_axes')).matchAll(PARTS)].map(([, name]) => name));
   return [...textOf(c.attribute(key)).matchAll(EACH)].map(([, mesh, dimensions]) => {
@@ -204,7 +204,7 @@ function namedComputation(c) {
     ? [called] : called.shape.tupleShapes.map((_, i) => c.b.getTupleElement(called, i));
 }
 
-/** Operations that only move shards; values are whole here, so they do nothing. */
+/** Operations that only move shards; as values are whole here, they have no effect. */
 export const MOVES = ['all_gather', 'all_reduce', 'all_slice', 'all_to_all', 'collective_permute', 'data_flow_edge',
   'func_data_flow_edge', 'propagation_barrier', 'reduce_scatter', 'replicated_to_unreduced', 'reshard',
   'sharded_to_unreduced', 'sharding_constraint'];

@@ -1,7 +1,7 @@
 /** Reads types and attributes of MLIR text. */
 import { XlaError } from '../base/error.mjs';
-import { meantType } from '../values/types.mjs';
-import { elementsOfBytes, elementsOfText, madeUpElements } from './elements.mjs';
+import { typeByOtherName } from '../values/types.mjs';
+import { elementsOfBytes, elementsOfText, inventedElements } from './elements.mjs';
 import { Dense, DenseArray, Dictionary, Float, Integer, Opaque, Struct, SymbolName, UNIT } from './ir.mjs';
 import { Lexer } from './lexer.mjs';
 import { COMPLEX, elementTypeOf, FOREIGN, foreignTensor, REAL, scalarType, storageType, tensor, typeText } from './types.mjs';
@@ -9,7 +9,7 @@ import { vhloAttribute, vhloKind, vhloType } from './vhlo_text.mjs';
 
 const DIMENSION = /(\d+|\?)\s*x/y;
 
-/** Dialects whose attributes mean something here. */
+/** Dialects whose attributes this reader understands. */
 const STRUCTURED = new Set(['stablehlo', 'chlo', 'mhlo', 'vhlo']);
 
 const NAMES = { conv: convolution, bounds: list, type_extensions: list };
@@ -25,7 +25,7 @@ export class Syntax extends Lexer {
   elided = undefined;
   /** Whether attributes are kept as written: those of a backend_config, which a callback reads. */
   #isForeign = false;
-  /** How the last type of elements was written, where that is not as HLO's type is: index, si32. */
+  /** The spelling of the last element type, if it differs from HLO's: index, si32. */
   #spelled = undefined;
 
   /* ---- Types ---- */
@@ -122,7 +122,7 @@ export class Syntax extends Lexer {
     return spelled ? { ...type, spelled } : type;
   }
 
-  /** What a tensor is made of. */
+  /** Reads the element type of a tensor. */
   elementType() {
     if (this.peek('!')) {
       const start = this.at;
@@ -135,7 +135,7 @@ export class Syntax extends Lexer {
     const word = this.identifier('a type of elements');
     const elementType = this.#elementTypeNamed(word);
     if (elementType) return elementType;
-    const meant = meantType(word)?.replace(/^s(?=\d)/, 'i').replace(/^u(?=\d)/, 'ui').replace('pred', 'i1');
+    const meant = typeByOtherName(word)?.replace(/^s(?=\d)/, 'i').replace(/^u(?=\d)/, 'ui').replace('pred', 'i1');
     const { message } = this.fail(`there are no arrays of ${word}${meant ? `; did you mean ${meant}?` : ''}`, start);
     throw new XlaError('UNIMPLEMENTED', message, this.placeOf(start));
   }
@@ -203,7 +203,7 @@ export class Syntax extends Lexer {
     return this.nested(() => (this.#isForeign ? this.#foreignAttribute() : this.#attribute()));
   }
 
-  /** What has no form of its own, such as a number of 24 bits or another dialect's, stays as it is written. */
+  /** Keeps attributes without a form here as text, such as a number of 24 bits or another dialect's attribute. */
   #foreignAttribute() {
     const start = this.at;
     try {
@@ -391,7 +391,7 @@ export class Syntax extends Lexer {
     return this.#placed(start, () => elementsOfText(texts, elementType));
   }
 
-  /** What `make` gives; what it throws gets a place. */
+  /** Returns the result of `make`; adds the location to an error that it throws. */
   #placed(start, make) {
     try {
       return make();
@@ -477,7 +477,7 @@ export class Syntax extends Lexer {
   }
 
   #madeUp(type) {
-    const own = madeUpElements(storageType(type), type.dimensions.reduce((n, size) => n * size, 1), this.elided);
+    const own = inventedElements(storageType(type), type.dimensions.reduce((n, size) => n * size, 1), this.elided);
     return { own, splat: this.elided === 'zeros' };
   }
 

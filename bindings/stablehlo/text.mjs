@@ -1,7 +1,7 @@
 /**
  * Reads StableHLO text, in MLIR's generic form and in the pretty one, into the form of ir.mjs.
  * A pretty operation is operands, words and clauses (`dims = [0]`) in any order up to the colon;
- * tables say which attribute a clause is. The few that are otherwise have a function each.
+ * tables map clauses to attributes. The few operations with another form have a function each.
  */
 import { XlaError } from '../base/error.mjs';
 import { suggestion } from '../base/names.mjs';
@@ -16,15 +16,15 @@ function strayWord(word, attributes, bare) {
   const last = Object.keys(attributes).at(-1);
   const pairs = Object.keys(PAIRS);
   if (word !== 'x' || !Array.isArray(attributes[last])) return `"${word}" does not belong to ${bare}`;
-  return `${bare} has no ${last}; ${meantName(last, pairs)}`;
+  return `${bare} has no ${last}; ${nameAdvice(last, pairs)}`;
 }
 
-const meantName = (name, known) => {
+const nameAdvice = (name, known) => {
   const near = suggestion(name, known);
   return near ? `did you mean ${near}?` : `there are ${known.join(', ')}`;
 };
 
-/** The attribute that a clause gives; others are called as they are. */
+/** The attribute of a clause whose name differs from it. */
 const CLAUSES = {
   'broadcast_in_dim': { dims: 'broadcast_dimensions' },
   'dynamic_broadcast_in_dim': { dims: 'broadcast_dimensions' },
@@ -50,7 +50,7 @@ const CLAUSES = {
   'convolution': { dim_numbers: 'dimension_numbers' },
 };
 
-/** The attributes that bare words stand for, in order. */
+/** The attributes that bare words give, in order. */
 const WORDS = { compare: ['comparison_direction', 'compare_type'] };
 
 /** x in `batching_dims = [0] x [0]` */
@@ -64,7 +64,7 @@ const WINDOW = {
   reverse: 'window_reversal',
 };
 
-/** Of others, the generic form can be read at least. */
+/** Dialects of which only the generic form can be read. */
 const DIALECTS = /^(stablehlo|chlo|mhlo|vhlo|func|builtin|sdy)\.|^(arith\.constant|tensor\.cast)$/;
 
 const DEFAULT_DIALECT = { unrealized_conversion_cast: 'builtin.unrealized_conversion_cast', return: 'func.return', call: 'func.call', func: 'func.func' };
@@ -125,7 +125,7 @@ class Reader extends Syntax {
         const start = this.at;
         if (!this.peek('"')) return this.identifier();
         const bytes = this.hexString();
-        // The first four bytes say how the rest is aligned.
+        // The first four bytes state the alignment of the rest.
         if (level === 2 && bytes) this.resources.set(key, bytes.subarray(4));
         else if (level === 2) throw this.fail('expected bytes in hexadecimal', start);
         return undefined;
@@ -427,7 +427,7 @@ function resultsOf(bare, types, operands) {
   }
 }
 
-/* ---- Operations with a form of their own ---- */
+/* ---- Operations with a special form ---- */
 
 function builtinModule({ reader }) {
   const attributes = Object.create(null);
@@ -745,7 +745,7 @@ function mesh({ reader }) {
   return { attributes: { ...more, sym_name, mesh }, results: [] };
 }
 
-/** <@mesh, [{}]>, where the operation says that it is a sharding; or with its name; or an alias. */
+/** A sharding: <@mesh, [{}]> in an operation on shardings; or with its full name; or an alias. */
 function shardy(reader, kind) {
   if (reader.peek('#')) return reader.attribute();
   reader.expect('<');

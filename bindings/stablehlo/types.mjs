@@ -33,7 +33,7 @@ export const REAL = { c64: 'f32', c128: 'f64' };
  * that have all of their numbers. */
 export const FOREIGN = new Map([['f6E2M3FN', 'f8E4M3FN'], ['f6E3M2FN', 'f8E4M3FN'], ['tf32', 'f32']]);
 
-/** Of a type that there are no arrays of: why, and what to do. */
+/** The reason for which a type has no arrays, and a remedy. */
 export function foreignText(type) {
   const [, found] = /(\w+)>?$/.exec(typeText(type).replace(/^.*x(?=[ft])/, '')) ?? [];
   return FOREIGN.has(found) ? `; XLA has no ${found}: convert the program to ${FOREIGN.get(found)}, ` +
@@ -56,12 +56,12 @@ export function scalarType(elementType, spelled = undefined) {
 
 export const isQuantized = (type) => type?.kind === 'tensor' && typeof type.elementType === 'object';
 
-/** The type in which a tensor's elements are kept. */
+/** Returns the type in which a tensor's elements are stored. */
 export function storageType(type) {
   return isQuantized(type) ? type.elementType.storage : type.elementType;
 }
 
-/** As messages show it: in MLIR's own spelling. */
+/** Returns a type's text in MLIR's spelling, for messages. */
 export function typeText(type) {
   switch (type?.kind) {
     case 'tensor': {

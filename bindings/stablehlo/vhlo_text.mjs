@@ -9,7 +9,7 @@ import { COMPLEX, elementTypeOf, FOREIGN, scalarType } from './types.mjs';
 /** "tensor" of "vhlo.tensor_v1"; undefined if it is another dialect's. */
 export const vhloKind = (name) => /^vhlo\.(\w+)_v\d+$/.exec(name)?.[1];
 
-/** What is read between '<' and '>'. */
+/** Reads by `read` between '<' and '>'. */
 const within = (read) => (reader) => {
   reader.expect('<');
   const value = read(reader);
@@ -63,7 +63,7 @@ const WRAPPED = new Set(['array', 'bool', 'float', 'integer', 'string', 'tensor'
 /** outputTupleIndices -> output_tuple_indices */
 const snakeCase = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** What stands up to '>', which is taken. */
+/** Reads the text up to '>', and the '>'. */
 export function vhloAttribute(reader, kind) {
   if (WRAPPED.has(kind) || kind === 'dict') {
     const value = kind === 'dict' ? dictionary(reader) : reader.attribute();

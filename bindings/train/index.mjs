@@ -3,7 +3,7 @@ import { atBoundary, callersFunction, guarded } from '../base/boundary.mjs';
 import { MAX_DEVICES } from '../base/constants.mjs';
 import { describe, got, invalidArgument, reasonOf, XlaError } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
-import { inWide } from '../builder/functions/axes.mjs';
+import { inAtLeastF32 } from '../builder/functions/axes.mjs';
 import { isOp } from '../builder/op.mjs';
 import { GRADIENT_OPTIONS, parameterNumbers } from '../objects/gradients.mjs';
 import { HloModule } from '../objects/module.mjs';
@@ -26,14 +26,14 @@ function optimiserOptions(name, options, known) {
 
 /**
  * An optimiser: { slots, update }. `slots` is the number of arrays of state that it keeps for each weight, zeros at
- * first. update(b, { weight, gradient, state, step }) adds to a builder what makes the new weight and state of them;
- * `step` is the number of the step, f32[], from 1 on. It returns [weight, ...state].
+ * first. update(b, { weight, gradient, state, step }) adds the operations of an update to a builder, and returns the new
+ * [weight, ...state]. `step` is the number of the step, f32[], from 1 on.
  * @typedef {{ slots: number, update: Function }} Optimiser
  */
 
 /**
- * The step against `along`: learningRate along, where the rate may be a function of the builder and the step, f32[], that
- * returns an f32[] of the builder's: a schedule.
+ * Returns learningRate * along. The rate may be a schedule: a function of the builder and the step, f32[], that returns an
+ * f32[] of that builder.
  */
 function scaled(b, along, learningRate, step) {
   if (typeof learningRate === 'number') return along.mul(learningRate);
@@ -115,7 +115,7 @@ export const clipByNorm = guarded((b, gradients, norm) => {
   const sizes = list.map((gradient) => b.convertElementType(b.abs(gradient), type));
   const total = b.sqrt(sizes.map((size) => b.reduceAll(size.mul(size), 0, 'add')).reduce((sum, one) => sum.add(one)));
   const scale = b.min(b.div(b.constantR0(norm, type), b.max(total, 1e-30)), 1);
-  return list.map((gradient) => inWide(b, gradient, (wide) => wide.mul(b.convertElementType(scale, wide.shape.elementType))));
+  return list.map((gradient) => inAtLeastF32(b, gradient, (wide) => wide.mul(b.convertElementType(scale, wide.shape.elementType))));
 }, 'clipByNorm');
 
 const { wrt, of, maxTrips } = GRADIENT_OPTIONS;
@@ -132,7 +132,7 @@ const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive, average:
  * @param {Optimiser} [options.optimiser] by default adam()
  * @param {number} [options.of] the number of the result that is the loss, by default 0
  * @param {number} [options.maxNorm] the largest norm of all gradients together; see clipByNorm()
- * @param {boolean} [options.average] gradients are averaged over the replicas, whose weights stay the same therefore
+ * @param {boolean} [options.average] whether gradients are averaged over the replicas, so that their weights stay equal
  * @param {number} [options.replicas] as of client.compile()
  * @param {number} [options.maxTrips] as of client.gradient()
  * @returns {Promise<TrainStep>}
@@ -163,8 +163,8 @@ async function compiled(client, module, { replicas, partitions }) {
 }
 
 /**
- * Which parameters are weights. `own` has a name and a shape for each, `state` the same for the optimiser's state: that of
- * one weight, then the next, at last the number of the step.
+ * Finds the parameters that are weights. `own` has name and shape of each. `state` has names and shapes of the optimiser's
+ * state, weight by weight; the number of the step is the last.
  */
 function planOf(loss, wrt, { slots }) {
   const parameters = loss.parameters.map(({ name, shape }) => ({ name, shape: shape.withoutLayout() }));
@@ -211,7 +211,7 @@ function buildStep(client, gradient, { parameters, results, weights, rest }, { o
 /** The averages over the replicas. The count of replicas is a sum too, since compile() chooses it. */
 function averages(b, values) {
   const count = b.crossReplicaSum(b.constant(1, 'f32[]'));
-  return values.map((value) => inWide(b, b.crossReplicaSum(value), (wide) =>
+  return values.map((value) => inAtLeastF32(b, b.crossReplicaSum(value), (wide) =>
     wide.div(b.convertElementType(count, wide.shape.elementType))));
 }
 
@@ -241,7 +241,7 @@ class TrainStep {
   }
 
   /**
-   * Sets the weights, and the optimiser's state: to zeros, unless `values` is what state() returned.
+   * Sets the weights and the optimiser's state. The state is zeros, unless `values` is a result of state().
    * @param {any[] | Record<string, any>} values in the order in which wrt names them; or by name, as of execute()
    */
   async start(values) {
@@ -276,7 +276,7 @@ class TrainStep {
   }
 
   /**
-   * One step with arguments of each device's own. The weights are each device's own, too, unless `average` is set.
+   * Runs one step with separate arguments for each device. Weights differ between devices, too, unless `average` is set.
    * @returns {Promise<object[][]>} the results of each device
    */
   async runReplicas(argsPerReplica, options) {

@@ -4,8 +4,8 @@ import { isShape, Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
 /**
- * The shape of an argument for a parameter of `shape`: as it is where that is static, and as long
- * as the value, up to the bound, where it is dynamic.
+ * Returns the shape of an argument for a parameter of `shape`. Static dimensions keep their sizes; a dynamic one gets
+ * the value's size, up to the bound.
  * @param {any} value whatever Literal.from() takes
  * @param {Shape} shape of an array
  */
@@ -23,7 +23,7 @@ export function actualShape(value, shape) {
   return Shape.array(shape.elementType, dimensions, { layout: shape.layout ?? undefined });
 }
 
-/** The lengths of nested arrays; and of a typed array in them, where one dimension is not known. */
+/** Returns the sizes of nested arrays. A typed array in them gives the size of the one unknown dimension. */
 function sizesOf(value, shape) {
   const sizes = [];
   let inner = value;

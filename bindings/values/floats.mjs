@@ -4,12 +4,12 @@
  */
 
 /*
- * A format: exponent bits, mantissa bits, exponent bias, and what stands beside finite values:
+ * A format: exponent bits, mantissa bits, exponent bias, and the kind of its special values:
  *   'ieee'  infinities and NaNs in the highest exponent
  *   'fn'    no infinities; NaN where exponent and mantissa are all ones
- *   'fnuz'  no infinities, no negative zero; its place is NaN
+ *   'fnuz'  no infinities, no negative zero; its bits are the NaN
  *   'fnu'   unsigned powers of two, no zero; NaN where all bits are ones
- *   'all'   nothing: too large a number becomes the largest, NaN negative zero
+ *   'all'   none: too large a number becomes the largest, NaN becomes negative zero
  * After the papers: IEEE 754, Micikevicius et al. (arXiv 2209.05433), Noune et al. (2206.02915),
  * Rouhani et al. (2310.10537).
  */
@@ -78,7 +78,7 @@ function decode(format, bits) {
   return negative * units * 2 ** (smallestExponent + Math.max(exponent - 1, 0) - mantissaBits);
 }
 
-/** The exponent of the nearest power of two, halfway the one above. */
+/** Returns the exponent of the nearest power of two; of two that are equally near, the greater. */
 function encodePower({ largest, nan, smallestExponent }, x) {
   if (!(x > 0) || x === Infinity) return nan;
   let exponent = exponentOf(x);

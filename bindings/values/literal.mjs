@@ -10,15 +10,15 @@ import {
 } from './types.mjs';
 
 /**
- * Whether a value is a Literal, and no imitation.
+ * Whether a value is a Literal that the constructor made.
  * @type {(value: unknown) => value is Literal}
  */
 export let isLiteral;
 
-/** Whether a literal's elements are packed bytes so far. @type {(literal: Literal) => boolean} */
+/** Whether a literal holds packed bytes only, as `data` was not read yet. @type {(literal: Literal) => boolean} */
 let hasPacked;
 
-/** Says that the data of a new literal are packed bytes. */
+/** Marks the data of a new literal as packed bytes. */
 const PACKED = Symbol('packed');
 
 /**
@@ -29,7 +29,7 @@ const PACKED = Symbol('packed');
  */
 export class Literal {
   #genuine = true;
-  /** Of a literal that was packed: its bytes, until `data` is asked for; and then that. */
+  /** Of a literal made of packed bytes: the bytes, or `data` once it was read. */
   #packed;
   #data;
 
@@ -63,8 +63,8 @@ export class Literal {
   }
 
   /**
-   * Makes a literal of packed bytes, which are kept: of elements of 4 or 2 bits, the first in the lowest bits of the first
-   * byte. `data` is made when it is asked for.
+   * Makes a literal of packed elements of 4 or 2 bits, the first in the lowest bits of the first byte. The bytes are kept,
+   * not copied. `data` is unpacked when it is first read.
    * @param {Uint8Array} bytes
    * @param {Shape | string} shape
    */
@@ -81,8 +81,8 @@ export class Literal {
   }
 
   /**
-   * The elements as the core's memory has them: elements of 4 or 2 bits packed, the first in the lowest bits; other ones as
-   * in `data`. Null of a tuple.
+   * The elements in the core's form: those of 4 or 2 bits are packed, the first in the lowest bits; others are as in
+   * `data`. Null of a tuple.
    */
   get packed() {
     const { shape } = this;
@@ -101,11 +101,11 @@ export class Literal {
    *                                           the shape's layout;
    *   a Literal                               in any layout;
    *   an array of such values                 for a tuple.
-   * A typed array of the element type's own kind (see `data`) is taken as it is, so Uint16Array is
-   * bits for f16 and bf16; others are converted by value. Integers must be in range.
+   * A typed array of the element type's natural kind (see `data`) is used unchanged, so a Uint16Array holds the bits
+   * of f16 and bf16. Others are converted by value. Integers must be in range.
    *
-   * Without a shape, it follows from the value: a typed array is a vector of its own type; other
-   * arrays and scalars are pred, s64 or f32 as their first element is a boolean, bigint or number.
+   * The default shape follows from the value. A typed array is a vector of its own type. Other arrays and scalars are
+   * pred, s64 or f32 if their first element is a boolean, a bigint or a number.
    * @param {any} value
    * @param {Shape | string} [shape]
    */
@@ -216,7 +216,7 @@ export class Literal {
     return `Literal { ${this.data ? shortText(this.shape, this.data) : this.shape} }`;
   }
 
-  /** As XLA prints literals: 'f32[2] {1, 2}'; from rank 2 on, a row a line. */
+  /** Prints as XLA does: 'f32[2] {1, 2}'; from rank 2 on, one row per line. */
   toString() {
     if (this.elements) {
       return this.elements.length ? `(\n${this.elements.join(',\n')}\n)` : '()';
@@ -249,7 +249,7 @@ const checkElements = guarded(function literal(shape, elements) {
   return Object.freeze(copy);
 });
 
-/** Checks data, even if it was valid before: its memory may have been transferred since. */
+/** Checks data again, as its memory may have been transferred since the last check. */
 const checkData = guarded(function literal(shape, data) {
   const type = ELEMENT_TYPES.get(shape.elementType);
   const length = shape.linearSize * type.lanes;
@@ -263,7 +263,7 @@ const checkData = guarded(function literal(shape, data) {
   return data;
 });
 
-/** The data of a new literal: only now are all entries looked at. */
+/** Returns the data of a new literal, after a check of all entries. */
 const ownData = guarded(function literal(shape, data) {
   if (Array.isArray(data)) return Literal.from(data, shape).data;
   return checkRange(shape, checkData(shape, data));
@@ -456,14 +456,14 @@ function fillPadding(shape, data) {
   for (let i = 0; i < shape.linearSize; i++) write(data, i, value);
 }
 
-/** A literal with its elements in row-major order, as the device has them. */
+/** Returns a literal with its elements in row-major order, as on the device. */
 export function rowMajor(literal) {
   return literal.shape.layout ? literal.inLayout(null) : literal;
 }
 
 /**
- * The elements of what Literal.from(value, shape) would make, in row-major order, as the device has
- * them. The caller's own array, without a copy, where it holds just that.
+ * Returns the row-major elements of Literal.from(value, shape), as on the device. The caller's array is not copied if it
+ * has that form.
  */
 export function rowMajorData(value, shape) {
   if (!shape.layout && shape.isArray && arrayKind(value)) {
@@ -476,7 +476,7 @@ export function rowMajorData(value, shape) {
   return literal.data && checkRange(literal.shape, checkData(literal.shape, literal.data));
 }
 
-/** The same as a Buffer has them: see Literal.packed. */
+/** As rowMajorData(), with elements of few bits packed, as in a Buffer: see Literal.packed. */
 export function packedData(value, shape) {
   const type = ELEMENT_TYPES.get(shape.elementType);
   if (!type || perByte(type) === 1) return rowMajorData(value, shape);
@@ -497,7 +497,7 @@ function formatNested(value, shape, dim) {
 
 const MAX_SHOWN = 100;
 
-/** A literal's text, cut to a screen: the first elements of the first rows. */
+/** Returns a literal's text for a screen: the first elements of the first rows. */
 export function shortText(shape, data) {
   if (shape.elementCount <= MAX_SHOWN) {
     return String(new Literal(shape, data.slice()));
@@ -508,7 +508,7 @@ export function shortText(shape, data) {
   return `${shape} {${first.join(', ')}, ...}`;
 }
 
-/** Shortest decimal that names the value in its own type, with XLA's spelling of inf and nan. */
+/** Returns the shortest decimal that reads back as the value in its type, with XLA's spelling of inf and nan. */
 function formatElement(value, elementType) {
   if (Array.isArray(value)) {
     const part = elementType === 'c64' ? 'f32' : 'f64';

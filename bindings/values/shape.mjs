@@ -4,7 +4,7 @@ import { MAX_NESTING, MAX_RANK } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { checkOptions, copyList, kind } from '../base/options.mjs';
-import { ELEMENT_TYPES, meantType, perByte } from './types.mjs';
+import { ELEMENT_TYPES, typeByOtherName, perByte } from './types.mjs';
 
 /** The values that fill a layout's padding, by XLA's names. */
 const PADDING_VALUES = ['ZERO_PAD', 'ONE_PAD', 'LOWEST_PAD', 'HIGHEST_PAD', 'UNKNOWN_PAD'];
@@ -59,7 +59,7 @@ export class Layout {
 }
 
 /**
- * Whether a value is a Shape, and no imitation.
+ * Whether a value is a Shape that this class made.
  * @type {(value: unknown) => value is Shape}
  */
 export let isShape;
@@ -123,14 +123,14 @@ export class Shape {
     return new Shape({ elementType: 'token' }, PRIVATE);
   }
 
-  /** A Shape as it is, a string parsed. */
+  /** Returns a Shape unchanged; parses a string. */
   static of(shape) {
     return shapeOf(shape, 'shape');
   }
 
   /**
-   * Reads a shape as HLO text has it: 'f32[2,3]', 'f32[2,3]{0,1}', 'f32[<=5]', '(f32[2], s32[])',
-   * 'token[]'. Of a layout, minor-to-major is kept; tiling, memory space and so on are dropped.
+   * Parses a shape in HLO's syntax: 'f32[2,3]', 'f32[2,3]{0,1}', 'f32[<=5]', '(f32[2], s32[])', 'token[]'. Of a
+   * layout, minor_to_major is kept; tiling and memory space are dropped.
    * @param {string} text
    */
   static parse(text) {
@@ -175,7 +175,7 @@ export class Shape {
     if (this.isTuple) return this.tupleShapes.some((s) => s.isDynamic);
     return this.dynamicDimensions.includes(true);
   }
-  /** The layout, spelled out where it is the default one. Arrays only. */
+  /** The layout of an array; the default one if none is stated. */
   get effectiveLayout() {
     return this.layout ?? Layout.rowMajor(this.rank);
   }
@@ -185,13 +185,13 @@ export class Shape {
     return this.isTuple ? this.tupleShapes.flatMap((s) => s.leaves()) : [this];
   }
 
-  /** The same dimensions and layout with another element type. */
+  /** Returns this shape with another element type. */
   withElementType(elementType) {
     const { dimensions, dynamicDimensions, layout } = this;
     return Shape.array(elementType, dimensions, { dynamicDimensions, layout: layout ?? undefined });
   }
 
-  /** The same array in another layout: a Layout, its minorToMajor, or null for the default one. */
+  /** Returns this array shape in another layout: a Layout, its minorToMajor, or null for the default one. */
   withLayout(layout) {
     if (!this.isArray) throw invalidArgument('shape', `${this} is no array: it has no layout`);
     const made = Array.isArray(layout) ? new Layout({ minorToMajor: layout }) : (layout ?? null);
@@ -218,13 +218,13 @@ export class Shape {
     return new Shape({ ...this, layout: made }, PRIVATE);
   }
 
-  /** The same shape, tuples too, with default layouts. */
+  /** Returns this shape with default layouts, also in tuples. */
   withoutLayout() {
     if (this.isTuple) return Shape.tuple(this.tupleShapes.map((s) => s.withoutLayout()));
     return this.layout ? new Shape({ ...this, layout: null }, PRIVATE) : this;
   }
 
-  /** Whether all but layouts and dynamic dimensions agree. */
+  /** Whether shapes are equal but for layouts and dynamic dimensions. */
   compatible(other) {
     other = shapeOf(other, 'other');
     if (this.elementType !== other.elementType) return false;
@@ -234,8 +234,8 @@ export class Shape {
   }
 
   /**
-   * Whether an array of another shape can be an argument for a parameter of this one: its dynamic
-   * dimensions may be shorter than their bounds, all else agrees but for layouts.
+   * Whether an array of another shape can be an argument for a parameter of this shape. Dynamic dimensions may be
+   * shorter than their bounds, and layouts may differ.
    */
   accepts(other) {
     other = shapeOf(other, 'other');
@@ -249,7 +249,7 @@ export class Shape {
     );
   }
 
-  /** Whether everything agrees. */
+  /** Whether shapes are equal, with layouts and dynamic dimensions. */
   equals(other) {
     other = shapeOf(other, 'other');
     if (!this.compatible(other)) return false;
@@ -262,8 +262,7 @@ export class Shape {
   }
 
   /**
-   * Where an element lies in an array's linear memory, in the shape's layout with its padding:
-   * XLA's IndexUtil.
+   * Returns an element's index in linear memory, in the shape's layout and with its padding (XLA's IndexUtil).
    * @param {readonly number[]} multiIndex one index per dimension
    */
   linearIndex(multiIndex) {
@@ -286,7 +285,7 @@ export class Shape {
     }, 0);
   }
 
-  /** The other way: the multi-dimensional index of a place in linear memory. */
+  /** Returns the multi-dimensional index of an index in linear memory: the inverse of linearIndex(). */
   multiIndex(linearIndex) {
     if (!Number.isInteger(linearIndex) || linearIndex < 0 || linearIndex >= this.linearSize) {
       throw invalidArgument('shape',
@@ -307,7 +306,7 @@ export class Shape {
     return product(this.layout?.paddedDimensions ?? this.dimensions);
   }
 
-  /** Distance in elements between neighbours along each dimension, in the shape's layout. */
+  /** Returns the stride of each dimension in elements, in the shape's layout. */
   strides() {
     const layout = this.effectiveLayout;
     const widths = layout.paddedDimensions ?? this.dimensions;
@@ -320,7 +319,7 @@ export class Shape {
     return strides;
   }
 
-  /** As HLO text has it; a layout is printed where it is not the default one. */
+  /** Prints HLO's syntax, with a layout unless it is the default one. */
   toString() {
     if (this.isTuple) return `(${this.tupleShapes.join(', ')})`;
     const sizes = this.dimensions.map((n, i) => (this.dynamicDimensions[i] ? `<=${n}` : `${n}`));
@@ -345,7 +344,7 @@ function sameNumbers(a, b) {
   return a.length === b.length && a.every((n, i) => n === b[i]);
 }
 
-/** A Shape as it is, a string parsed. `name`: of the argument, for errors */
+/** Returns a Shape unchanged; parses a string. `name`: of the argument, for errors */
 function shapeOf(shape, name) {
   if (isShape(shape)) return shape;
   if (typeof shape === 'string') return Shape.parse(shape);
@@ -354,7 +353,7 @@ function shapeOf(shape, name) {
 }
 
 const noType = (problem, name) => {
-  const meant = meantType(name);
+  const meant = typeByOtherName(name);
   return meant ? `${problem}; did you mean ${meant}?` : problem;
 };
 
@@ -413,22 +412,22 @@ function checkSizes(operation, what, sizes) {
 /*
  * ---- The parser: shape = '(' shapes ')' | type '[' sizes ']' [ '{' layout '}' ] ----
  *
- * The only one in JavaScript. The core has its own; it is not used here, since shapes are made before a client has
- * loaded the core, and without one.
+ * The only parser of shapes in JavaScript. The core's is not used, since shapes can be made before a client has loaded
+ * the core.
  */
 
 function fail({ text, at }, problem) {
   const rest = text.slice(at, at + 20);
   const where = rest ? describe(rest) : 'the end';
-  const meant = meantShape(text);
+  const meant = shapeByOtherName(text);
   throw invalidArgument('shape', `${describe(text)}: ${where} ${problem}${meant ? `; did you mean ${meant}?` : ''}`);
 }
 
-/** The shape that a text in other words stands for: float32[2], tensor<2x3xf32>, f32(2,3), f32, (2, 3). */
-function meantShape(text) {
+/** Returns the shape that a text in another syntax states: float32[2], tensor<2x3xf32>, f32(2,3), f32, (2, 3). */
+function shapeByOtherName(text) {
   const [, sizes, name] = /^(?:tensor<)?((?:\d+x)*)([a-z]\w*)>?$/i.exec(text) ??
     /^()([a-z]\w*)\s*[[(][\d, ]*[\])]$/i.exec(text) ?? (/^\([\d, ]+\)$/.test(text) ? [text, '', 'f32'] : []);
-  const type = ELEMENT_TYPES.has(name) ? name : meantType(name);
+  const type = ELEMENT_TYPES.has(name) ? name : typeByOtherName(name);
   const numbers = (sizes || text.replace(name, '')).match(/\d+/g) ?? [];
   return type && text.length < 60 ? `${type}[${numbers}]` : undefined;
 }
@@ -500,7 +499,7 @@ function parseTuple(parser) {
   return Shape.tuple(shapes);
 }
 
-/** '{1,0}', '{1,0:T(8,128)S(1)}'; '{}' and '{:...}' say nothing of the order. */
+/** Parses '{1,0}' or '{1,0:T(8,128)S(1)}'; '{}' and '{:...}' state no order. */
 function parseLayout(parser) {
   if (!accept(parser, '{')) return undefined;
   const minorToMajor = [];

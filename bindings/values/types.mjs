@@ -53,7 +53,7 @@ function integer64(name, kind, Array) {
   };
 }
 
-/** What float formats of JavaScript's own have. */
+/** Properties of the float formats that JavaScript has typed arrays for. */
 const IEEE = { 32: { mantissaBits: 23, isIeee: true }, 64: { mantissaBits: 52, isIeee: true } };
 
 function float(name, bits, Array) {
@@ -147,12 +147,12 @@ export const ELEMENT_TYPES = new Map(ROWS.map((row) => [row.name, Object.freeze(
 
 const COMPARISONS = { float: 'FLOAT', complex: 'FLOAT', signed: 'SIGNED', unsigned: 'UNSIGNED', pred: 'UNSIGNED' };
 
-/** A comparison's type, unless it is what the operands' type means by itself: that is left out, as XLA prints it. */
+/** Returns a comparison's type; undefined if it is the operand type's default, which XLA does not print. */
 export const comparisonOf = (type, elementType) => (type === COMPARISONS[ELEMENT_TYPES.get(elementType)?.kind] ? undefined : type || undefined);
 
 /**
- * Describes why an element type cannot hold a value. All inputs use this rule; the core has the same one for HLO
- * text (out_of_range in literal_parser.c).
+ * Describes why an element type cannot hold a value. All inputs use this rule. The core repeats it for HLO text
+ * (out_of_range in literal_parser.c).
  */
 export function refusal(elementType, value, place = '') {
   const { kind, limits } = ELEMENT_TYPES.get(elementType);
@@ -165,10 +165,10 @@ export function refusal(elementType, value, place = '') {
   return `cannot hold ${describe(value)}${place}${range[kind] ?? ''}`;
 }
 
-/** Whether the natural array of an element type has entries that the type does not hold. */
+/** Whether the natural array of an element type can hold values outside of the type. */
 export const isNarrow = ({ bits, kind }) => bits < 8 && kind !== 'float';
 
-/** The first entry of a natural array that its type does not hold; -1: it holds all. */
+/** Returns the index of the first entry of a natural array that is outside of the type; -1 if none is. */
 export function firstOutside(elementType, data) {
   const type = ELEMENT_TYPES.get(elementType);
   if (!isNarrow(type)) return -1;
@@ -176,17 +176,17 @@ export function firstOutside(elementType, data) {
   return data.findIndex((value) => value < low || value > high);
 }
 
-/** The elements that a byte of a packed array holds: two or four of a few bits each, else one. */
+/** Returns the number of elements per byte of a packed array: 2 or 4 for elements of 4 or 2 bits, else 1. */
 export const perByte = ({ bits, kind }) => (bits < 8 && kind !== 'pred' ? 8 / bits : 1);
 
-/** The bytes of elements of a few bits: the first element is in the lowest bits, and bits after the last one are 0. */
+/** Packs elements of 2 or 4 bits: the first is in the lowest bits; bits after the last one are 0. */
 export function packElements({ bits }, data) {
   const bytes = new Uint8Array(Math.ceil(data.length * bits / 8)), mask = (1 << bits) - 1, shift = bits === 4 ? 1 : 2;
   for (let i = 0; i < data.length; i++) bytes[i >>> shift] |= (data[i] & mask) << (i * bits & 7);
   return bytes;
 }
 
-/** The first `count` elements of packed bytes, in the natural array. */
+/** Unpacks the first `count` elements of packed bytes to a natural array. */
 export function unpackElements({ bits, kind, Array: Natural }, bytes, count) {
   const data = new Natural(count), unused = 32 - bits, shift = bits === 4 ? 1 : 2;
   for (let i = 0; i < count; i++) {
@@ -211,7 +211,7 @@ export function narrowOfBytes(bytes, elementType) {
   });
 }
 
-/** Element types by their names in safetensors. Those below a byte are packed; the format itself names F4 alone of them. */
+/** Element types by their names in safetensors. Those below a byte are packed; the format's documentation has only F4 of these. */
 export const SAFETENSORS = {
   I2: 's2', U2: 'u2', I4: 's4', U4: 'u4', F4: 'f4e2m1fn',
   BOOL: 'pred', U8: 'u8', I8: 's8', F8_E5M2: 'f8e5m2', F8_E4M3: 'f8e4m3fn', F8_E8M0: 'f8e8m0fnu',
@@ -231,7 +231,7 @@ const ALIASES = {
  * undefined if that is unclear.
  * @param {unknown} name
  */
-export function meantType(name) {
+export function typeByOtherName(name) {
   if (typeof name !== 'string') return undefined;
   const lower = name.toLowerCase().replace(/_/g, '');
   const [, kind, bits] = /^(u?int|i|float|complex)(\d+)$/.exec(lower) ?? [];

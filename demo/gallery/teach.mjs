@@ -1,9 +1,9 @@
-/** The stage of the model that learns: a pad, ten digits to say which it is, the examples, and what it learned. */
+/** The gallery's stage of the model that learns from the visitor: a drawing pad, a button per digit, the examples, the result. */
 import { h } from '../shared/dom.mjs';
 import { putImage } from '../shared/draw.mjs';
 import { connect } from '../shared/rpc.mjs';
 import { startWorker } from '../shared/start_worker.mjs';
-import { DrawingPad } from '../train/pad.mjs';
+import { DigitPad } from './digit_pad.mjs';
 
 const EXAMPLES = 5;
 const STEPS = 10;
@@ -23,46 +23,33 @@ export function createStage(element, exhibit, urls, tell) {
   let pixels = null;
   let isTaught = false;
 
-  const canvas = h('canvas', { class: 'stage-canvas', id: 'stage', width: 280, height: 280, 'aria-label': 'Draw a digit here', role: 'img' });
-  const drawing = h('div', { class: 'pad empty' }, canvas);
-  const bars = Array.from({ length: 10 }, (_, digit) => h('div', {}, h('i'), String(digit)));
-  const answer = h('p', { role: 'status', id: 'digit' }, 'Draw a digit as you write it.');
+  const drawn = new DigitPad('Draw a digit as you write it.', (given) => show(given).catch(problem));
   const keys = Array.from({ length: 10 }, (_, digit) => h('button', { type: 'button', disabled: true, 'aria-label': `It is a ${digit}`, onclick: () => add(digit) }, String(digit)));
   const list = h('ul', { class: 'taught' });
   const teach = h('button', { type: 'button', class: 'primary', id: 'teach', disabled: true, onclick: () => learn().catch(problem) }, `Teach it: ${STEPS} steps`);
   const again = h('button', { type: 'button', id: 'forget', onclick: () => forget().catch(problem) }, 'Start anew');
   const save = h('button', { type: 'button', id: 'save', disabled: true, onclick: () => download().catch(problem) }, 'Save the weights');
   const status = h('p', { class: 'small soft', role: 'status', id: 'learned' }, `${EXAMPLES} examples, then ${STEPS} steps.`);
-  element.append(h('div', { class: 'pads' }, drawing, h('div', {}, answer, h('div', { class: 'bars' }, bars))),
+  element.append(h('div', { class: 'pads' }, drawn.drawing, h('div', {}, drawn.answer, drawn.bars)),
     h('p', { class: 'soft' }, 'Which digit is it?'), h('div', { class: 'keys', role: 'group', 'aria-label': 'Which digit is it?' }, keys), list,
     h('div', { class: 'controls' }, teach, save, again), status);
 
   function problem(error) {
     if (error.code !== 'CANCELLED') status.textContent = error.message;
   }
-  const see = async (image) => {
-    const probabilities = await worker.call('recognise', unit(image));
-    return { probabilities, best: probabilities.indexOf(Math.max(...probabilities)) };
-  };
+  const see = (image) => worker.call('recognise', unit(image));
   const show = async (given) => {
-    drawing.classList.remove('empty');
     pixels = given;
     keys.forEach((key) => { key.disabled = examples.length >= EXAMPLES; });
     await opened;
-    const { probabilities, best } = await see(given);
-    bars.forEach((bar, digit) => {
-      bar.classList.toggle('best', digit === best);
-      bar.firstChild.style.height = `${probabilities[digit] * 80}%`;
-    });
-    answer.textContent = `It takes this for a ${best} (${Math.round(probabilities[best] * 100)} %).`;
+    const probabilities = await see(given);
+    drawn.show(probabilities, (best, percent) => `It takes this for a ${best} (${percent} %).`);
   };
-  const pad = new DrawingPad(canvas, (given) => show(given).catch(problem));
-
   /** Says of each example what the model takes it for. */
   const judge = async () => {
     let right = 0;
     for (const { pixels: image, digit, cell } of examples) {
-      const { best } = await see(image);
+      const probabilities = await see(image), best = probabilities.indexOf(Math.max(...probabilities));
       cell.querySelector('span').textContent = `${digit}: ${best}`;
       cell.classList.toggle('wrong', best !== digit);
       right += best === digit ? 1 : 0;
@@ -76,8 +63,7 @@ export function createStage(element, exhibit, urls, tell) {
     examples.push({ pixels, digit, cell });
     list.append(cell);
     pixels = null;
-    pad.clear();
-    drawing.classList.add('empty');
+    drawn.clear();
     keys.forEach((key) => { key.disabled = true; });
     teach.disabled = false;
     judge().then((right) => {
@@ -106,8 +92,7 @@ export function createStage(element, exhibit, urls, tell) {
     list.replaceChildren();
     isTaught = false;
     teach.disabled = save.disabled = true;
-    pad.clear();
-    drawing.classList.add('empty');
+    drawn.clear();
     status.textContent = `${EXAMPLES} examples, then ${STEPS} steps.`;
   }
   async function download() {

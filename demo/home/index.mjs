@@ -8,10 +8,10 @@ import './home.css';
 
 const fact = (value, text) => h('div', {}, h('dt', {}, text), h('dd', {}, value));
 
-const way = (title, text, links) => h('section', { class: 'panel way' }, h('h2', {}, title), h('p', {}, text),
+const panel = (title, text, links) => h('section', { class: 'panel way' }, h('h2', {}, title), h('p', {}, text),
   h('ul', {}, links.map(([label, href]) => h('li', {}, h('a', { href }, label)))));
 
-const WAYS = [
+const PANELS = [
   ['I have a JAX model', 'Export it, and load the file: weights, gradients and meshes included. PyTorch and TensorFlow go the same way.', [
     ['From JAX to a page', '#guides/from-jax'],
     ['From other frameworks', '#guides/from-frameworks'],
@@ -55,7 +55,7 @@ export function mount(element, { link }) {
         h('pre', { class: 'install', tabIndex: 0, 'aria-label': 'To install it' }, 'npm install xla-wasm'),
         h('p', { class: 'small soft' }, 'Not published yet: from a clone, make && npm pack makes the package.')),
       h('div', { class: 'try' }, program.element)),
-    h('div', { class: 'ways' }, WAYS.map((one) => way(...one))));
+    h('div', { class: 'ways' }, PANELS.map((one) => panel(...one))));
   whenIdle(() => { if (!gone) program.run(); });
   return {
     dispose() {

@@ -6,7 +6,7 @@ import { createPrograms } from '../shared/programs.mjs';
 import { createResults } from '../shared/results.mjs';
 import { readThreads, selectThreads } from '../shared/threads.mjs';
 import { legend, MARGIN, Timeline } from '../shared/timeline.mjs';
-import { meetingsOf } from './meetings.mjs';
+import { rendezvousOf } from './rendezvous.mjs';
 import { MESH_PROGRAMS } from './programs.mjs';
 import { createStage, linesAt, showWaiting, statesAt } from './stage.mjs';
 import './meshes.css';
@@ -150,14 +150,14 @@ class Meshes {
     this.run = run;
     this.begin = Math.min(...run.events.map(({ startUs }) => startUs));
     this.span = Math.max(...run.events.map(({ endUs }) => endUs)) - this.begin || 1;
-    this.meetings = meetingsOf(program, run.events);
-    this.timeline.show(run.events, program.partitions, this.meetings);
+    this.rendezvous = rendezvousOf(program, run.events);
+    this.timeline.show(run.events, program.partitions, this.rendezvous);
     this.results.show(run, program);
     const sum = (events) => events.reduce((total, { startUs, endUs }) => total + endUs - startUs, 0);
     const together = sum(run.events.filter(({ category }) => ['collective', 'channel'].includes(category)));
     const threads = program.threads ? plural(program.threads, 'thread') : 'the single-threaded build';
-    this.status.textContent = `${plural(program.replicas * program.partitions, 'device')} on ${threads}: ${duration(this.span)}; ${plural(this.meetings.length, 'meeting or message', 'meetings and messages')}. Devices spent ${Math.round((100 * together) / (sum(run.events) || 1))} % of their time at them, waiting included.`;
-    const [first] = this.meetings;
+    this.status.textContent = `${plural(program.replicas * program.partitions, 'device')} on ${threads}: ${duration(this.span)}; ${plural(this.rendezvous.length, 'meeting or message', 'meetings and messages')}. Devices spent ${Math.round((100 * together) / (sum(run.events) || 1))} % of their time at them, waiting included.`;
+    const [first] = this.rendezvous;
     this.showTime(first ? (first.startUs + first.endUs) / 2 : this.begin);
   }
 
@@ -188,7 +188,7 @@ class Meshes {
     this.stageElement.hidden = false;
     const share = Math.min(1, (time - this.begin) / this.span);
     this.scrubber.value = Math.round(SCRUB * share);
-    this.stage.show(statesAt(this.run.events, this.program, time), linesAt(this.meetings, this.stage.places, time));
+    this.stage.show(statesAt(this.run.events, this.program, time), linesAt(this.rendezvous, this.stage.places, time));
     this.time.textContent = duration(time - this.begin);
     this.cursor.style.left = `calc(${MARGIN.left}px + ${share} * (100% - ${MARGIN.left + MARGIN.right}px))`;
   }

@@ -245,7 +245,7 @@ ENTRY main {
 }
 `;
 
-const TURNS = `HloModule turns, replica_count=3
+const UNEVEN_LOOPS = `HloModule turns, replica_count=3
 
 ${ADD}
 more {
@@ -266,7 +266,7 @@ step {
   ROOT next = (s32[], s32[], f32[]) tuple(j, n, sum)
 }
 
-// Replica r makes r + 2 turns, and each turn meets all the others.
+// Replica r makes r + 2 iterations, and each iteration waits for all other replicas.
 ENTRY main {
   x = f32[] parameter(0)
   id = u32[] replica-id()
@@ -331,7 +331,7 @@ export const MESH_PROGRAMS = [
   { name: 'Hangs: a branch without the all-reduce', text: 'Replica 0 takes the other branch and finishes. The others wait for it at the all-reduce, for ever.', program: SKIPPED, mesh: {}, inputs: [1], hangs: true },
   { name: 'Hangs: two all-reduces, crossed', text: 'Replica 0 does channel 1 first, the others channel 2. Each waits for who waits for it.', program: CROSSED, mesh: {}, inputs: [1], hangs: true },
   { name: 'Hangs: a ring of receivers', text: 'Everyone receives before sending. It is the oldest deadlock there is.', program: POLITE, mesh: {}, inputs: [1], hangs: true },
-  { name: 'Hangs: loops of different lengths', text: 'Replica r makes r + 2 turns. When replica 0 is through, the others wait for it in the third.', program: TURNS, mesh: {}, inputs: [1], hangs: true },
+  { name: 'Hangs: loops of different lengths', text: 'Replica r makes r + 2 iterations. When replica 0 is through, the others wait for it in the third.', program: UNEVEN_LOOPS, mesh: {}, inputs: [1], hangs: true },
   { name: 'Hangs: a message never sent', text: 'Replica 1 listens; replica 0 has nothing to say. Make the argument positive, and it speaks.', program: NEVER_SENT, mesh: {}, inputs: [-1], hangs: true },
   { name: 'Hangs: two programs, both listening', text: 'Different programs can hang together, too. Exchange the two lines of one of them: who speaks first ends it.', program: TWO_POLITE, mesh: {}, inputs: [1, 2], hangs: true },
 ];

@@ -98,8 +98,8 @@ export function statesAt(events, mesh, time) {
 }
 
 /** Lines between devices that meet at a time, and arrows along messages. */
-export function linesAt(meetings, places, time) {
-  return meetings.filter(({ startUs, endUs }) => startUs <= time && time <= Math.max(endUs, startUs + 1)).flatMap(({ devices, pairs }) => {
+export function linesAt(rendezvous, places, time) {
+  return rendezvous.filter(({ startUs, endUs }) => startUs <= time && time <= Math.max(endUs, startUs + 1)).flatMap(({ devices, pairs }) => {
     if (pairs) return pairs.filter(([from, to]) => from !== to).map(([from, to]) => arrow(places[from], places[to], 'message', 'arrow-meet'));
     const points = devices.map((device) => centre(places[device]));
     const middle = { x: points.reduce((sum, { x }) => sum + x, 0) / points.length, y: points.reduce((sum, { y }) => sum + y, 0) / points.length };

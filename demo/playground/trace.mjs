@@ -13,12 +13,12 @@ const MAX_RESULTS = 1600;
 /* Effects and random numbers differ from run to run. */
 const NOT_TRACED = /\s(infeed|outfeed|rng|rng-get-and-update-state|custom-call|rng-bit-generator)\(/;
 
-/* Their results depend on order, in which NaN has a place: elements change by less than their distances. */
+/* These sort NaN to a fixed place, so an element is changed by less than its distance to the others instead. */
 const ORDERED = /\s(sort|topk)\(/;
 
 const isFloat = (type) => ['float', 'complex'].includes(ELEMENT_TYPES.get(type).kind);
 
-/** One more and one less: an index may be at the end, where it is held. */
+/** One more and one less: at the end of its range an index is clamped, so one of the two changes nothing. */
 const neighbours = (value) => (typeof value === 'bigint' ? [value + 1n, value - 1n] : [value + 1, value - 1]);
 
 /** A third of the way to the nearest other number; where there is none, half of one. */

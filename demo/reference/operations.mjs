@@ -48,7 +48,7 @@ function facts({ operands, methods, stablehlo, attributes }) {
 }
 
 /** The example's program with values that can be changed, where each element comes from, and the results. */
-function live(element, { program, inputs, mesh = {} }) {
+function createLiveExample(element, { program, inputs, mesh = {} }) {
   const programs = createPrograms();
   const picture = h('div', { class: 'traced', 'aria-live': 'off' });
   const resultsElement = h('div', {});
@@ -108,7 +108,7 @@ function page(element, operation, link) {
     rules.length ? h('p', {}, 'Programs that break a rule, and the error that says so:') : h('p', { class: 'soft' }, 'No rule of its own.'),
     h('ul', { class: 'rules' }, rules.map(({ rule, message, hlo }) => h('li', {}, h('strong', {}, rule), ': ', message, ' ',
       h('details', {}, h('summary', {}, 'Program'), h('pre', { tabIndex: 0, 'aria-label': `A program that breaks the rule ${rule}` }, hlo))))));
-  const stop = example ? live(before, example) : () => before.append(h('p', {}, 'It has no example.'));
+  const stop = example ? createLiveExample(before, example) : () => before.append(h('p', {}, 'It has no example.'));
   return { dispose: stop };
 }
 

@@ -1,6 +1,6 @@
 /** A state as a part of an address: JSON, deflated, in the letters that addresses allow. */
 
-async function through(bytes, transform) {
+async function transformed(bytes, transform) {
   const stream = new Blob([bytes]).stream().pipeThrough(transform);
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -8,7 +8,7 @@ async function through(bytes, transform) {
 /** @returns {Promise<string>} letters, digits, - and _ */
 export async function pack(state) {
   const json = new TextEncoder().encode(JSON.stringify(state));
-  const bytes = await through(json, new CompressionStream('deflate-raw'));
+  const bytes = await transformed(json, new CompressionStream('deflate-raw'));
   let letters = '';
   for (const byte of bytes) letters += String.fromCharCode(byte);
   return btoa(letters).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
@@ -18,6 +18,6 @@ export async function pack(state) {
 export async function unpack(text) {
   const letters = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
   const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
-  const json = await through(bytes, new DecompressionStream('deflate-raw'));
+  const json = await transformed(bytes, new DecompressionStream('deflate-raw'));
   return JSON.parse(new TextDecoder().decode(json));
 }

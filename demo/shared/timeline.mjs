@@ -51,10 +51,10 @@ export class Timeline {
   constructor(canvas, rows = 'devices') {
     this.events = null;
     this.partitions = 1;
-    this.meetings = [];
+    this.rendezvous = [];
     this.rows = rows;
     this.kept = keepDrawn(canvas, (context, width, height) =>
-      draw(context, width, height, this.events, ROWS[this.rows](this.partitions), this.meetings));
+      draw(context, width, height, this.events, ROWS[this.rows](this.partitions), this.rendezvous));
   }
 
   showRows(rows) {
@@ -64,10 +64,10 @@ export class Timeline {
 
   /** @param {import('../../bindings/index.mjs').ProfileEvent[] | null} events of one run
    *  @param {number} [partitions] of each replica
-   *  @param {object[]} [meetings] of its devices, as meshes/meetings.mjs finds them: lines between rows */
-  show(events, partitions = 1, meetings = []) {
+   *  @param {object[]} [rendezvous] of its devices, as meshes/rendezvous.mjs finds them: lines between rows */
+  show(events, partitions = 1, rendezvous = []) {
     this.partitions = partitions;
-    this.meetings = meetings;
+    this.rendezvous = rendezvous;
     this.events = events?.length ? events : null;
     this.kept.redraw();
   }
@@ -77,7 +77,7 @@ export class Timeline {
   }
 }
 
-function draw(context, width, height, events, kind, meetings) {
+function draw(context, width, height, events, kind, rendezvous) {
   if (!events) return;
   const begin = Math.min(...events.map((e) => e.startUs));
   const span = Math.max(...events.map((e) => e.endUs)) - begin || 1;
@@ -107,11 +107,11 @@ function draw(context, width, height, events, kind, meetings) {
     if (waitedUs && kind.waits) bar(startUs, went, '--wait', 0);
     bar(went, endUs, COLOURS[category] ?? '--other', 1);
   }
-  if (kind.waits) drawMeetings(context, meetings, { x, y: (device) => MARGIN.top + (device + 0.5) * rowHeight });
+  if (kind.waits) drawRendezvous(context, rendezvous, { x, y: (device) => MARGIN.top + (device + 0.5) * rowHeight });
 }
 
 /** Draws messages between rows, and a line through the rows that meet, when the last one has arrived. */
-function drawMeetings(context, meetings, { x, y }) {
+function drawRendezvous(context, rendezvous, { x, y }) {
   context.strokeStyle = context.fillStyle = colour('--ink');
   context.lineWidth = 1;
   const line = (fromX, fromY, toX, toY) => {
@@ -125,7 +125,7 @@ function drawMeetings(context, meetings, { x, y }) {
     context.arc(atX, atY, 2.5, 0, 7);
     context.fill();
   };
-  for (const { devices, pairs, startUs, endUs } of meetings) {
+  for (const { devices, pairs, startUs, endUs } of rendezvous) {
     if (pairs) {
       for (const [from, to] of pairs) {
         line(x(startUs), y(from), x(endUs), y(to));

@@ -36,7 +36,7 @@ async function fetchDigits(address) {
   return splitDigits(new Uint8Array(await new Response(stream).arrayBuffer()));
 }
 
-/** Another client where another number of threads is asked for; undefined: as many as there are. */
+/** Replaces the client if a different number of threads is requested; undefined: as many as the machine has. */
 async function useThreads(threads) {
   if (client && client.wanted === threads) return;
   client?.dispose();
@@ -44,7 +44,7 @@ async function useThreads(threads) {
   client.wanted = threads;
 }
 
-/** With `keep` the weights stay what they have learned, on other devices. */
+/** Starts the training anew. With `keep` the trained weights move to the new devices. */
 async function reset({ replicas, threads, batch, keep, digitsAt }) {
   return enqueue(async () => {
     const from = keep ? training?.state() : undefined;

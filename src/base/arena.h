@@ -20,9 +20,9 @@ void arena_free(Arena *arena); /* NULL is fine */
 
 /* Returns zeroed memory, aligned to 16 bytes; lives as long as the arena. Never NULL. */
 void *arena_alloc(Arena *arena, size_t bytes);
-/* The same, but returns NULL if there is not enough memory; for data, whose size a program chooses. */
+/* Allocates as arena_alloc does, but returns NULL without enough memory: for data, whose size a program chooses. */
 void *arena_try_alloc(Arena *arena, uint64_t bytes);
-/* The same, but the memory is not cleared, so that large tables cost nothing before they are filled. Never NULL. */
+/* Allocates memory that is not cleared, so that large tables cost nothing before they are filled. Never NULL. */
 void *arena_alloc_uncleared(Arena *arena, uint64_t bytes);
 /* Returns zeroed memory for `count` items, at least one. Counts have 64 bits, as in programs, even if pointers have 32. */
 void *arena_alloc_array(Arena *arena, int64_t count, size_t size);

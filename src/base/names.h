@@ -14,7 +14,7 @@ bool names_add(NameSet *set, Arena *arena, const char *name);
 bool names_has(const NameSet *set, const char *name);
 /* Adds and returns `name`, or the first of "name.n", "name.n+1", ... that is free. */
 const char *names_take(NameSet *set, Arena *arena, const char *name, int n);
-/* The same without `name` itself. */
+/* Takes a name with a number, even if `name` itself is free. */
 const char *names_take_numbered(NameSet *set, Arena *arena, const char *name, int n);
 
 #endif

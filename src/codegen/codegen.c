@@ -47,14 +47,14 @@ static CodegenWork scatter_work(const Instruction *scatter) {
                        .in_order = true};
 }
 
-/* Whether adjacent results are not of adjacent elements; then different threads may compute them. */
-static bool is_along(const Instruction *root) {
+/* Whether the innermost dimension is reduced. Neighbouring results then read separate rows, so a chunk may have few results. */
+static bool reduces_innermost(const Instruction *root) {
   return root->opcode == HLO_REDUCE &&
          list_has(root->a->dimensions, root->operands[0]->shape->rank - 1);
 }
 
-/* Returns the steps of all lines per call. A cumulative reduction of few long lines continues in each call where
-** the last one ended: from a rounded result, so there are few calls. 0: a call computes whole lines. */
+/* Returns how many steps of each line one call computes; 0 if a call computes whole lines. A cumulative reduction of few long
+** lines is divided into calls. Each call continues from a rounded result, so the number of calls is limited. */
 static int64_t steps_per_call(const Instruction *root) {
   /* Threshold MAX_LINES, ELEMENTS, MAX_CALLS: "cumulative sums of few long lines" in
   ** core/thresholds_programs.test.mjs. */
@@ -98,7 +98,7 @@ CodegenWork codegen_work(const Instruction *fusion) {
   int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
   all.reads = all.units * work;
   bool bytes = type_bytes(shape_leaf(fusion->shape, 0)->type) == 1;
-  int64_t least = bytes ? MIN_BYTES : is_along(root) ? LANES : LEAST;
+  int64_t least = bytes ? MIN_BYTES : reduces_innermost(root) ? LANES : LEAST;
   all.chunk = chunk < least ? least : chunk & -least;
   all.least = least;
   all.is_long = work > LONG / LEAST;
@@ -133,7 +133,7 @@ bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows) {
   Arena *arena = arena_new();
   LoopPlan plan;
   bool is = fused->root->opcode != HLO_SCATTER && codegen_work(fusion).units % rows == 0 &&
-            loop_plan_fusion(&plan, arena, fused) && !plan.places;
+            loop_plan_fusion(&plan, arena, fused) && !plan.addresses;
   for (int i = 0; i < fusion->operand_count && is; i++) {
     by_rows[i] = shape_elements(fusion->operands[i]->shape) % rows == 0;
   }
@@ -171,7 +171,7 @@ static void emit_plan(WasmFunction *function, LoopPlan *plan, const Instruction 
     e.first = first;
     e.count = loop_plan_results(plan);
   }
-  e.by_steps = steps_per_call(fusion->a->calls->root) > 0;
+  e.counts_steps = steps_per_call(fusion->a->calls->root) > 0;
   init_nodes(&e);
   if (plan->reduce) {
     emit_reduce_kernel(&e);

@@ -42,8 +42,8 @@ typedef struct CodegenWork {
 
 CodegenWork codegen_work(const Instruction *fusion);
 
-/* Whether a fusion's result may lie on its operand: each element is read only by the element at its place, before
-** that is written. */
+/* Whether a fusion may write its result over an operand: the step that writes an element is the only one that reads the
+** operand's element at the same position. */
 bool codegen_may_overwrite(const Instruction *fusion, int operand, int result);
 
 /* Whether a fusion computes its results row by row, for `rows` rows; a call may then compute some of the rows.

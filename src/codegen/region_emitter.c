@@ -34,7 +34,7 @@ static int64_t row_count(const LoopPlan *plan) {
 
 /* Whether a row's results are not adjacent; then they are stored one by one. */
 static bool is_apart(const LoopPlan *plan) {
-  return plan->places && plan->places[0]->offset.coefficient[plan->rank - 1] != 1;
+  return plan->addresses && plan->addresses[0]->offset.coefficient[plan->rank - 1] != 1;
 }
 
 static int64_t written_size(const LoopPlan *plan) {
@@ -80,7 +80,7 @@ static void emit_written_row(Emitter *e, const int64_t *indices, int64_t positio
                              const int *outputs) {
   int64_t size = e->plan->sizes[e->plan->rank - 1], done = 0;
   bool one_by_one = is_apart(e->plan);
-  if (!e->plan->places) emit_written_outputs(e, position, outputs);
+  if (!e->plan->addresses) emit_written_outputs(e, position, outputs);
   emit_pointers_at(e, indices);
   emit_level(e, LEVEL_ROW);
   for (; done + LANES <= size && !one_by_one; done += LANES) emit_piece(e, outputs, done, false);
@@ -99,7 +99,7 @@ static void emit_written_loop(RegionEmitter *r, const LoopPlan *plan, const Regi
   Emitter e = {.plan = plan,
                .function = r->function,
                .operand_count = step->fusion->operand_count,
-               .places = step->places,
+               .slices = step->slices,
                .cells = r->cells};
   int row_at = row_loop(plan);
   int64_t indices[MAX_LOOPS] = {0}, rows = row_count(plan), size = plan->sizes[row_at];
@@ -108,7 +108,7 @@ static void emit_written_loop(RegionEmitter *r, const LoopPlan *plan, const Regi
   init_nodes(&e);
   e.stored_at = ARENA_ARRAY(r->arena, int64_t, plan->output_count);
   for (int i = 0; i < plan->output_count; i++) {
-    bool held = is_held(e.cells, &e.places[e.operand_count + i]);
+    bool held = is_held(e.cells, &e.slices[e.operand_count + i]);
     outputs[i] = held ? held_result(i) : wasm_local(&e.function, WASM_I32);
   }
   emit_bases(&e);
@@ -129,12 +129,12 @@ static void emit_written_loop(RegionEmitter *r, const LoopPlan *plan, const Regi
 
 static void emit_called_loop(RegionEmitter *r, const RegionStep *step) {
   WasmFunction *f = &r->function;
-  for (int i = 0; i < step->place_count; i++) {
-    emit_place(f, &r->region->list, 0);
-    emit_place(f, &step->places[i], 0);
+  for (int i = 0; i < step->slice_count; i++) {
+    emit_slice_address(f, &r->region->list, 0);
+    emit_slice_address(f, &step->slices[i], 0);
     wasm_memory(f, OP_I32_STORE, 4 * (int64_t)i);
   }
-  emit_place(f, &r->region->list, 0);
+  emit_slice_address(f, &r->region->list, 0);
   wasm_i64(f, 0);
   wasm_i64(f, step->units);
   wasm_call_function(f, step->function);
@@ -195,36 +195,36 @@ static void end_cells(RegionEmitter *r, const Cells *cells) {
   r->cells = cells->outer;
 }
 
-/* Pushes the address `at` plus `shift` after a place's start; nothing for a place in cells. */
-static void emit_target_at(RegionEmitter *r, const Place *place, int64_t at, int shift) {
+/* Pushes the address `at` plus `shift` after a slice's start; nothing for a slice in cells. */
+static void emit_target_at(RegionEmitter *r, const BufferSlice *slice, int64_t at, int shift) {
   WasmFunction *f = &r->function;
-  if (is_held(r->cells, place)) return;
-  emit_place(f, place, at);
+  if (is_held(r->cells, slice)) return;
+  emit_slice_address(f, slice, at);
   if (shift == NO_LOCAL) return;
   wasm_get(f, shift);
   wasm_op(f, OP_I32_ADD);
 }
 
 /* Pushes a vector that repeats the `bytes` bytes there, at least in its first `live` bytes. */
-static void emit_bytes(RegionEmitter *r, const Place *place, int64_t at, int shift, int bytes,
+static void emit_bytes(RegionEmitter *r, const BufferSlice *slice, int64_t at, int shift, int bytes,
                        int live) {
   WasmFunction *f = &r->function;
-  if (is_held(r->cells, place)) {
+  if (is_held(r->cells, slice)) {
     int64_t from[16];
     for (int k = 0; k < 16; k++) from[k] = at + k % bytes;
-    emit_held(f, r->cells, place, from, live);
+    emit_held(f, r->cells, slice, from, live);
     return;
   }
-  emit_target_at(r, place, at, shift);
+  emit_target_at(r, slice, at, shift);
   const BytesMove *move = bytes_moves;
   while (move->bytes != bytes) move++;
   wasm_simd_memory(f, move->load, 0);
 }
 
 /* Stores the first bytes of the vector on the stack at the target below it. */
-static void emit_to(RegionEmitter *r, const Place *place, int64_t at, const BytesMove *move) {
-  if (is_held(r->cells, place)) {
-    emit_hold(&r->function, r->cells, place, at, move->bytes);
+static void emit_to(RegionEmitter *r, const BufferSlice *slice, int64_t at, const BytesMove *move) {
+  if (is_held(r->cells, slice)) {
+    emit_hold(&r->function, r->cells, slice, at, move->bytes);
   } else {
     emit_store_move(&r->function, move, 0);
   }
@@ -248,7 +248,7 @@ static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
   if (!step->start_count) return NO_LOCAL;
   int shift = wasm_local(f, WASM_I32);
   for (int i = 0; i < step->start_count; i++) {
-    emit_integer(f, r->cells, &step->starts[i].place, step->starts[i].type);
+    emit_integer(f, r->cells, &step->starts[i].slice, step->starts[i].type);
     emit_slice_start(f, step->starts[i].type, step->starts[i].most, step->starts[i].in_range);
     wasm_i32(f, step->starts[i].stride);
     wasm_op(f, OP_I32_MUL);
@@ -266,7 +266,7 @@ static void emit_move(RegionEmitter *r, const RegionMove *move, const RegionStep
   /* Threshold MAX_WRITTEN: "dense steps" in core/thresholds_programs.test.mjs. */
   enum { MAX_WRITTEN = 64 };
   WasmFunction *f = &r->function;
-  const Place *from = &step->places[move->from_place], *to = &step->places[move->to_place];
+  const BufferSlice *from = &step->slices[move->from_slice], *to = &step->slices[move->to_slice];
   int from_shift = step->shifts_target || move->is_fixed ? NO_LOCAL : shift;
   int to_shift = step->shifts_target && !move->is_fixed ? shift : NO_LOCAL;
   int value = NO_LOCAL;
@@ -365,7 +365,7 @@ static void emit_test(RegionEmitter *r, const RegionStep *step, int depth) {
   WasmFunction *f = &r->function;
   emit_clear_resume(f);
   emit_steps(r, &step->condition);
-  emit_integer(f, r->cells, &step->places[0], PRED);
+  emit_integer(f, r->cells, &step->slices[0], PRED);
   wasm_op(f, OP_I64_EQZ);
   wasm_branch(f, OP_BR_IF, depth);
 }
@@ -399,7 +399,7 @@ static void emit_while(RegionEmitter *r, const RegionStep *step) {
 ** index may be overwritten by then. */
 static void emit_branch_number(RegionEmitter *r, const RegionStep *step, int number) {
   WasmFunction *f = &r->function;
-  emit_integer(f, r->cells, &step->places[0], step->predicated ? PRED : S32);
+  emit_integer(f, r->cells, &step->slices[0], step->predicated ? PRED : S32);
   if (step->predicated) {
     wasm_op(f, OP_I64_EQZ);
     wasm_set(f, number);

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "compile/program.h"
+#include "compile/stages.h"
 
 enum {
   /* Threshold ALIGNMENT: no path: alignment of buffers. */
@@ -57,7 +57,7 @@ typedef struct Host {
 } Host;
 
 /* Places a buffer at the lowest free offset; false if the host is too small. */
-static bool place(Host *host, LogicalBuffer *buffer) {
+static bool place_buffer(Host *host, LogicalBuffer *buffer) {
   int64_t offset = 0, bytes = padded(buffer->bytes);
   int index = host->count;
   for (int i = 0; i < host->count; i++) {
@@ -177,7 +177,7 @@ static int64_t plan_by_size(Host *hosts, int host_count, LogicalBuffer **order, 
       Host *host = &hosts[h];
       bool has_time =
           host->first <= buffer->first && buffer->last <= host->last + (buffer == host->until);
-      if (has_time && place(host, buffer)) break;
+      if (has_time && place_buffer(host, buffer)) break;
     }
   }
   return hosts[host_count - 1].end;
@@ -201,7 +201,7 @@ static int find_results(const Program *program, LogicalBuffer *const *buffers, i
   for (int i = 0; i < count && n < MAX_HOSTS; i++) {
     const LogicalBuffer *buffer = buffers[i];
     int result = buffer->slot - first;
-    if (buffer->same || result < 0 || result >= program->result_leaves) continue;
+    if (buffer->alias_of || result < 0 || result >= program->result_leaves) continue;
     int donor = program->donors[result];
     Host host = {.slot = buffer->slot,
                  .surely = donor < 0 ? 0 : free_from[SLOT_FIRST_PARAMETER + donor],
@@ -250,7 +250,7 @@ static bool make_loans(Program *program, const Host *hosts, int count, Host *are
       Loan *loan = &program->loans[program->loan_count];
       borrowers[program->loan_count++] = buffer;
       *loan = (Loan){.lender = hosts[h].slot, .offset = buffer->offset};
-      place(arena, buffer);
+      place_buffer(arena, buffer);
       loan->instead = buffer->offset;
       loan->end = buffer->offset + padded(buffer->bytes);
     }
@@ -307,7 +307,7 @@ void buffer_plan(Program *program, LogicalBuffer **buffers, int count) {
   LogicalBuffer **order = scope_new((size_t)count + 1, sizeof *order);
   int n = 0;
   for (int i = 0; i < count; i++) {
-    if (buffers[i]->slot == SLOT_ARENA && !buffers[i]->same) order[n++] = buffers[i];
+    if (buffers[i]->slot == SLOT_ARENA && !buffers[i]->alias_of) order[n++] = buffers[i];
   }
   if (n > MAX_BY_SIZE) {
     program->arena_bytes = plan_by_time(order, n);
@@ -316,7 +316,7 @@ void buffer_plan(Program *program, LogicalBuffer **buffers, int count) {
   }
   for (int i = 0; i < count; i++) {
     const LogicalBuffer *owner = buffers[i];
-    while (owner->same) owner = owner->same;
+    while (owner->alias_of) owner = owner->alias_of;
     buffers[i]->slot = owner->slot;
     buffers[i]->offset = owner->offset;
   }

@@ -4,7 +4,7 @@
 #include "base/step.h"
 #include "codegen/codegen.h"
 #include "compile/collective_check.h"
-#include "compile/program.h"
+#include "compile/stages.h"
 #include "rewrite/dynamic/dimensions.h"
 #include "rewrite/pipeline.h"
 
@@ -39,21 +39,16 @@ static void state_shapes(Program *program, const StatedShapes *stated) {
 static int sequence_depth(const ThunkSequence *sequence) {
   int depth = 0;
   for (int i = 0; i < sequence->count; i++) {
-    const Thunk *thunk = &sequence->thunks[i];
-    if (thunk_has_steps(thunk)) depth = (int)max_i64(depth, sequence_depth(thunk->steps));
-    if (thunk->kind == THUNK_WHILE) {
-      depth = (int)max_i64(depth, sequence_depth(thunk->condition));
-      depth = (int)max_i64(depth, sequence_depth(thunk->body));
-    }
-    if (thunk->kind != THUNK_CONDITIONAL) continue;
-    for (int b = 0; b < thunk->branch_count; b++) {
-      depth = (int)max_i64(depth, sequence_depth(&thunk->branches[b]));
+    const ThunkSequence *inner;
+    for (int k = 0; (inner = thunk_sequence(&sequence->thunks[i], k)); k++) {
+      depth = (int)max_i64(depth, sequence_depth(inner));
     }
   }
   return depth + 1;
 }
 
-/* Compiles fusions to a generated module. It is emitted even without an engine, for the sanitizers. */
+/* Compiles fusions to a generated module. Native builds generate code that they cannot run, so that sanitizers check the
+** generator. */
 static bool compile_fusions(Program *program, Error *error) {
   if (!program->fusion_count && !program->region_count) return true;
   ByteBuf bytes = {0};
@@ -80,9 +75,9 @@ static void state_mesh(Module *module, Mesh mesh) {
 typedef enum Stage {
   STAGE_REWRITES,
   STAGE_THUNKS,
-  STAGE_JOINS,
+  STAGE_IN_PLACE,
   STAGE_ROWS,
-  STAGE_PLACES,
+  STAGE_BUFFERS,
   STAGE_ROW_GROUPS,
   STAGE_REGIONS,
   STAGE_CODE,
@@ -108,9 +103,9 @@ struct Compilation {
 static const char *const stage_names[] = {
     [STAGE_REWRITES] = "rewrites",
     [STAGE_THUNKS] = "thunks",
-    [STAGE_JOINS] = "donations",
+    [STAGE_IN_PLACE] = "donations",
     [STAGE_ROWS] = "memory",
-    [STAGE_PLACES] = "memory",
+    [STAGE_BUFFERS] = "memory",
     [STAGE_ROW_GROUPS] = "memory",
     [STAGE_REGIONS] = "states",
     [STAGE_CODE] = "code",
@@ -144,20 +139,20 @@ static Stage begin_thunks(Compilation *c) {
 static Stage make_thunks(Compilation *c) {
   if (!c->maker) return begin_thunks(c);
   if (thunks_step(c->maker)) return STAGE_THUNKS;
-  return thunks_end(c->maker, &c->buffers, &c->error) ? STAGE_JOINS : STAGE_FAILED;
+  return thunks_end(c->maker, &c->buffers, &c->error) ? STAGE_IN_PLACE : STAGE_FAILED;
 }
 
-static Stage join(Compilation *c) {
-  if (!c->options.keep_operands) {
+static Stage join_stage(Compilation *c) {
+  if (!c->options.not_in_place) {
     step_begin("", "in-place");
     join_buffers(c->program);
-    step_begin("", stage_names[STAGE_JOINS]);
+    step_begin("", stage_names[STAGE_IN_PLACE]);
   }
   find_donors(c->program, c->buffers.items, c->buffers.count);
   return STAGE_ROWS;
 }
 
-/* Begins that step if it is wanted. */
+/* Begins the step "row-groups" unless an option leaves row groups out. Returns whether it began. */
 static bool begin_row_groups(const Compilation *c) {
   bool wants = !c->options.evaluate && !c->options.no_row_groups;
   if (wants) step_begin("", "row-groups");
@@ -166,10 +161,10 @@ static bool begin_row_groups(const Compilation *c) {
 
 static Stage find_rows(Compilation *c) {
   if (begin_row_groups(c)) plan_row_groups(c->program, c->options.small_chunks);
-  return STAGE_PLACES;
+  return STAGE_BUFFERS;
 }
 
-static Stage find_places(Compilation *c) {
+static Stage plan_buffers(Compilation *c) {
   buffer_plan(c->program, c->buffers.items, c->buffers.count);
 #ifdef XLA_CHECKS
   plan_check(c->program, c->buffers.items, c->buffers.count, c->buffers.results);
@@ -203,9 +198,9 @@ static Stage next_stage(Compilation *c) {
   switch (c->stage) {
   case STAGE_REWRITES: return rewrite(c);
   case STAGE_THUNKS: return make_thunks(c);
-  case STAGE_JOINS: return join(c);
+  case STAGE_IN_PLACE: return join_stage(c);
   case STAGE_ROWS: return find_rows(c);
-  case STAGE_PLACES: return find_places(c);
+  case STAGE_BUFFERS: return plan_buffers(c);
   case STAGE_ROW_GROUPS: return make_row_groups(c);
   case STAGE_REGIONS: return make_regions(c);
   case STAGE_CODE:

@@ -11,10 +11,10 @@
 */
 #include "base/scope.h"
 #include "codegen/codegen.h"
-#include "compile/program.h"
+#include "compile/stages.h"
 
 LogicalBuffer *buffer_owner(LogicalBuffer *buffer) {
-  while (buffer->same) buffer = buffer->same;
+  while (buffer->alias_of) buffer = buffer->alias_of;
   return buffer;
 }
 
@@ -57,7 +57,7 @@ Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind ki
                                                 : (Spot){SLOT_ARENA, l->instead};
   }
   int result = spot.slot - results;
-  bool may_be_given = kind != RUN_KEEPS && result >= 0 && result < program->result_leaves;
+  bool may_be_given = kind != RUN_NONE_DONATED && result >= 0 && result < program->result_leaves;
   if (may_be_given && program->donors[result] >= 0) {
     spot.slot = SLOT_FIRST_PARAMETER + program->donors[result];
   }
@@ -73,7 +73,7 @@ static bool join(const Program *program, LogicalBuffer *later, LogicalBuffer *ea
   if (later->slot != SLOT_ARENA) earlier->slot = later->slot;
   if (later->first < earlier->first) earlier->first = later->first;
   if (later->last > earlier->last) earlier->last = later->last;
-  later->same = earlier;
+  later->alias_of = earlier;
   return true;
 }
 
@@ -132,7 +132,7 @@ static void join_results(const Program *program, const Thunk *thunk) {
     LogicalBuffer *result = thunk->results[r];
     bool is_read =
         result->last > thunk->time; /* else two results could take one operand's memory */
-    if (result->same || result->first != thunk->time || !is_read) continue;
+    if (result->alias_of || result->first != thunk->time || !is_read) continue;
     for (int i = 0; i < thunk->operand_count; i++) {
       LogicalBuffer *operand = buffer_owner(thunk->operands[i]);
       if (operand->last != thunk->time || operand == result) continue;
@@ -157,7 +157,7 @@ static void join_copy(const Program *program, const Thunk *thunk) {
   if (from->last != thunk->time) return;
   if (to->of_branches) {
     if (from->slot == SLOT_ARENA && from->first > to->first) join(program, from, buffer_owner(to));
-  } else if (!to->same && from->first <= to->first) {
+  } else if (!to->alias_of && from->first <= to->first) {
     if (is_parameter(program, from)) {
       if (from->bytes == to->bytes) to->overwrites_parameter = from;
     } else {
@@ -191,13 +191,8 @@ void remove_copies(ThunkSequence *sequence) {
         buffer_owner(thunk->operands[0]) == buffer_owner(thunk->results[0])) {
       continue;
     }
-    if (thunk->kind == THUNK_WHILE) {
-      remove_copies(thunk->condition);
-      remove_copies(thunk->body);
-    }
-    for (int b = 0; thunk->kind == THUNK_CONDITIONAL && b < thunk->branch_count; b++) {
-      remove_copies(&thunk->branches[b]);
-    }
+    ThunkSequence *inner;
+    for (int k = 0; (inner = thunk_sequence(thunk, k)); k++) remove_copies(inner);
     sequence->thunks[kept++] = *thunk;
   }
   sequence->count = kept;
@@ -271,7 +266,7 @@ void find_donors(Program *program, LogicalBuffer *const *buffers, int count) {
   for (int r = 0; r < program->result_leaves; r++) donors.donor[r] = -1;
   for (int i = 0; i < count; i++) {
     LogicalBuffer *buffer = buffers[i];
-    if (buffer->same) continue;
+    if (buffer->alias_of) continue;
     int parameter = buffer->slot - SLOT_FIRST_PARAMETER;
     if (is_parameter(program, buffer)) donors.parameters[parameter] = buffer;
     if (is_result(program, buffer)) donors.results[parameter - program->parameter_leaves] = buffer;

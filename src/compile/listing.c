@@ -1,5 +1,5 @@
 /* Prints the thunks of a program for human readers. */
-#include "compile/program.h"
+#include "compile/stages.h"
 
 const char *thunk_kind_name(ThunkKind kind) {
   static const char *const names[] = {
@@ -20,7 +20,7 @@ const char *thunk_kind_name(ThunkKind kind) {
 }
 
 static void print_buffer(StrBuf *out, const Program *program, const LogicalBuffer *buffer) {
-  Spot spot = buffer_spot(program, buffer, RUN_KEEPS);
+  Spot spot = buffer_spot(program, buffer, RUN_NONE_DONATED);
   int slot = spot.slot, results = SLOT_FIRST_PARAMETER + program->parameter_leaves;
   int constants = results + program->result_leaves;
   if (slot == SLOT_NONE) {
@@ -83,8 +83,8 @@ static void print_sequence(StrBuf *out, const Program *program, const ThunkSeque
   }
 }
 
-static void print_place(StrBuf *out, const Program *program, const char *name,
-                        const LogicalBuffer *buffer, bool works) {
+static void print_span(StrBuf *out, const Program *program, const char *name,
+                       const LogicalBuffer *buffer, bool works) {
   if (!buffer || buffer->slot == SLOT_NONE) return;
   strbuf_append(out, works ? "+" : "");
   strbuf_append(out, name);
@@ -94,24 +94,19 @@ static void print_place(StrBuf *out, const Program *program, const char *name,
 
 /* Prints each buffer where it is defined, and the program's own where they are used. */
 static void print_memory(StrBuf *out, const Program *program, const ThunkSequence *sequence) {
-  for (int i = 0; sequence && i < sequence->count; i++) {
+  for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
+    const ThunkSequence *inner;
     const char *name = thunk->instruction->name;
     for (int j = 0; j < thunk->operand_count; j++) {
       const LogicalBuffer *operand = thunk->operands[j];
-      if (operand->slot != SLOT_ARENA) print_place(out, program, "-", operand, false);
+      if (operand->slot != SLOT_ARENA) print_span(out, program, "-", operand, false);
     }
     for (int j = 0; j < thunk->result_count; j++) {
-      print_place(out, program, name, thunk->results[j], false);
+      print_span(out, program, name, thunk->results[j], false);
     }
-    if (thunk->kind == THUNK_KERNEL) print_place(out, program, name, thunk->scratch, true);
-    if (thunk_has_steps(thunk)) print_memory(out, program, thunk->steps);
-    if (thunk->kind == THUNK_WHILE) {
-      print_memory(out, program, thunk->condition);
-      print_memory(out, program, thunk->body);
-    }
-    if (thunk->kind != THUNK_CONDITIONAL) continue;
-    for (int b = 0; b < thunk->branch_count; b++) print_memory(out, program, &thunk->branches[b]);
+    if (thunk->kind == THUNK_KERNEL) print_span(out, program, name, thunk->scratch, true);
+    for (int k = 0; (inner = thunk_sequence(thunk, k)); k++) print_memory(out, program, inner);
   }
 }
 
@@ -121,7 +116,7 @@ void program_print_memory(const Program *program, StrBuf *out) {
 }
 
 void program_print_thunks(const Program *program, StrBuf *out) {
-  strbuf_printf(out, "arena of %lld bytes per replica\n",
+  strbuf_printf(out, "arena of %lld bytes per device\n",
                 (long long)program_memory(program).temporaries);
   print_sequence(out, program, &program->entry, 0);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "compile/program.h"
+#include "compile/stages.h"
 
 /* Threshold MAX_BUFFERS: no path: a check of test builds skips larger programs. */
 enum { MAX_BUFFERS = 2048 }; /* more take too long */

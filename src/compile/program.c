@@ -1,6 +1,14 @@
-#include "compile/program.h"
+#include "compile/stages.h"
 
 #include "base/host/platform.h"
+
+ThunkSequence *thunk_sequence(const Thunk *thunk, int i) {
+  switch (thunk->kind) {
+  case THUNK_WHILE: return i == 0 ? thunk->condition : i == 1 ? thunk->body : NULL;
+  case THUNK_CONDITIONAL: return i < thunk->branch_count ? &thunk->branches[i] : NULL;
+  default: return i == 0 && thunk_has_steps(thunk) ? thunk->steps : NULL;
+  }
+}
 
 static int64_t leaf_bytes(const Shape *shape) {
   return shape_is_token(shape) ? 0 : shape_packed_bytes(shape);
@@ -8,7 +16,7 @@ static int64_t leaf_bytes(const Shape *shape) {
 
 bool slot_lends(const Program *program, int slot, RunKind kind) {
   bool is_result = slot >= SLOT_FIRST_PARAMETER + program->parameter_leaves;
-  return kind == (is_result ? RUN_KEEPS : RUN_TAKES);
+  return kind == (is_result ? RUN_NONE_DONATED : RUN_ALL_DONATED);
 }
 
 static int64_t temporaries_of(const Program *program, RunKind kind) {
@@ -21,8 +29,8 @@ static int64_t temporaries_of(const Program *program, RunKind kind) {
 }
 
 ProgramMemory program_memory(const Program *program) {
-  ProgramMemory memory = {.temporaries = temporaries_of(program, RUN_KEEPS),
-                          .temporaries_given = temporaries_of(program, RUN_TAKES),
+  ProgramMemory memory = {.temporaries = temporaries_of(program, RUN_NONE_DONATED),
+                          .temporaries_given = temporaries_of(program, RUN_ALL_DONATED),
                           .constants = program->constant_bytes,
                           .generated_code = program->code_bytes};
   for (int p = 0; p < program->parameter_leaves; p++) {

@@ -1,6 +1,6 @@
 /*
 ** Program: the result of compiling a module. It holds the optimised module and a list of thunks, the steps
-** that a replica takes in order. A thunk is one of: a call of generated code, of a library kernel or of the
+** that a device takes in order. A thunk is one of: a call of generated code, of a library kernel or of the
 ** evaluator on one instruction; a copy; a loop or branch over more thunks; a collective; a call of the host.
 **
 ** The stage takes a Module and a Mesh, and returns a Program. compile.c lists its steps. Invariant: each value
@@ -37,16 +37,16 @@ typedef struct LogicalBuffer {
   int first, last; /* its live range: the times of definition and last use, counted in thunks */
   int slot;        /* SLOT_NONE: no memory (tokens) */
   int64_t offset;
-  struct LogicalBuffer *same; /* the buffer whose memory it shares; NULL: it has its own */
-  const Instruction *definer; /* of temporaries */
-  bool unwritten;             /* no thunk writes it: the data of a send or recv until it is done */
-  int loop, place;            /* the while whose state it is in, and its position there; 0: none */
-  int result_of;              /* the while whose new state it is part of; 0: none */
-  bool of_branches;           /* a conditional's result: each branch copies its own there */
+  struct LogicalBuffer *alias_of; /* the buffer whose memory it shares; NULL: it has its own */
+  const Instruction *definer;     /* of temporaries */
+  bool unwritten;        /* no thunk writes it: the data of a send or recv until it is done */
+  int loop, state_index; /* the while whose state it is in, and its index there; 0: none */
+  int result_of;         /* the while whose new state it is part of; 0: none */
+  bool of_branches;      /* a conditional's result: each branch copies its own there */
   /* Of a loop's state: its initial value, and the time at which that is copied there. */
   const struct LogicalBuffer *copied_from;
   int copied_at;
-  /* in_place.c: the parameter that it may be written over; or else, for the program's results, the temporary. */
+  /* Set by in_place.c: the parameter that this buffer may overwrite; else, for a result of the program, the temporary. */
   const struct LogicalBuffer *overwrites_parameter, *overwrites_temporary;
   int number; /* for plan_check.c */
 } LogicalBuffer;
@@ -116,20 +116,22 @@ static inline bool thunk_has_steps(const Thunk *thunk) {
   return thunk->kind == THUNK_REGION || thunk->kind == THUNK_ROWS;
 }
 
-/* Memory that a temporary may borrow if it is free when a run starts; else the temporary is in the arena.
-** The lender is a result, before it is written and unless a donated argument lies there; or a donated
-** argument that becomes no result. */
+/* Returns number `i` of the sequences in a thunk: a loop's condition and body, branches, steps. NULL if there are fewer. */
+ThunkSequence *thunk_sequence(const Thunk *thunk, int i);
+
+/* Memory outside of the arena in which a temporary may lie. A result lends its memory until it is written, unless a donated
+** argument lies there. A donated argument lends its memory if no result takes it. Otherwise the temporary is in the arena. */
 typedef struct Loan {
   int lender; /* slot */
   int64_t offset;
   int64_t instead, end; /* its range in the arena if the memory is not lent */
 } Loan;
 
-/* The kinds of runs by donated arguments. In the mixed kinds between these, each buffer has a place of one
-** of these. */
+/* The kinds of runs, by how many arguments are donated. If some arguments are donated, each buffer has the place that one of
+** these kinds gives it. */
 typedef enum RunKind {
-  RUN_KEEPS, /* no argument is donated */
-  RUN_TAKES, /* all are */
+  RUN_NONE_DONATED, /* no argument is donated */
+  RUN_ALL_DONATED,  /* all are */
   RUN_LENDS_NOTHING,
   RUN_KINDS,
 } RunKind;
@@ -151,7 +153,7 @@ typedef struct Program {
   Loan *loans;
   int64_t list_bytes, constant_bytes, code_bytes; /* list: the regions', after the arena */
   bool is_quick; /* few short steps that wait for no device: it may start on the caller's thread */
-  int depth;     /* of nested sequences: the number of frames that a replica needs */
+  int depth;     /* of nested sequences: the number of frames that a device needs */
   int fusion_count; /* that want generated code */
   FusionFunction *fusions;
   int region_count;
@@ -160,38 +162,9 @@ typedef struct Program {
   Preparation *preparations, **last_preparation; /* of the kernels' plans, before the first run */
 } Program;
 
-typedef struct CompileOptions {
-  bool evaluate;      /* fuse nothing, and run all possible instructions in the evaluator */
-  bool keep_operands; /* no result is written into an operand's memory */
-  bool no_row_groups, no_regions;
-  bool
-      small_chunks; /* loops run in the smallest chunks that they allow, and row groups row by row */
-  PassSet disabled; /* rewrites that are switched off */
-  KernelSet kernels_off;
-  PassWatch *watch; /* of the passes; may be NULL */
-} CompileOptions;
-
-/* switches.c: reads a comma-separated list of parts to switch off: optional rewrites, parts of switches.def, and
-** kernels as kernel-NAME; NULL is an empty one. Returns false with INVALID_ARGUMENT if a name is none of these. */
-bool compile_options_disable(CompileOptions *options, const char *names, Error *error);
-/* Appends a comma-separated list of these names, in the order in which the parts run. */
-void compile_options_list(StrBuf *out);
-
-/*
-** Compiles a copy of `module` for a mesh of devices, in steps, so that the host can do other things between them. A step
-** is one rewrite, one of the later stages of compile.c, or a part of the tables that kernels need.
-*/
-typedef struct Compilation Compilation;
-Compilation *compilation_new(const Module *module, Mesh mesh, const CompileOptions *options);
-/* Does the next step. Returns false if it was the last one, or failed. */
-bool compilation_step(Compilation *compilation);
-/* Frees a compilation. Returns the program; NULL with the reason if it failed, or has steps left. */
-Program *compilation_end(Compilation *compilation, Error *error);
-
-/* Does all steps. */
-Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error);
 void program_free(Program *program);
 
+/* ORDER MEMORY */
 typedef struct ProgramMemory { /* bytes */
   int64_t arguments, results, aliases, temporaries, constants, generated_code, temporaries_given;
 } ProgramMemory;
@@ -214,40 +187,5 @@ void program_print_thunks(const Program *program, StrBuf *out);
 /* Prints the buffers, one a line: the name (after a + for a kernel's scratch), the place as in the list of
 ** thunks, the bytes, and the first and last thunk of the live range. */
 void program_print_memory(const Program *program, StrBuf *out);
-
-/* thunks.c: from computations to thunks, and the buffers that they read and write. */
-typedef struct Buffers {
-  LogicalBuffer **items;
-  int count;
-  LogicalBuffer **results; /* by leaf */
-} Buffers;
-typedef struct ThunkCompiler ThunkCompiler;
-ThunkCompiler *thunks_begin(Program *program, const CompileOptions *options);
-/* Makes the thunks of some more instructions of the entry. Returns whether there are more. */
-bool thunks_step(ThunkCompiler *maker);
-bool thunks_end(ThunkCompiler *maker, Buffers *buffers, Error *error);
-/* in_place.c: lets results take the memory of their operands, or of arguments. */
-void join_buffers(Program *program);
-void remove_copies(ThunkSequence *sequence); /* those that join_buffers made needless */
-void find_donors(Program *program, LogicalBuffer *const *buffers, int count);
-bool thunk_may_overwrite(const Thunk *thunk, int operand, int result);
-LogicalBuffer *buffer_owner(LogicalBuffer *buffer); /* the buffer whose memory it has */
-/* The place of a buffer in a run of one kind. */
-typedef struct Spot {
-  int slot;
-  int64_t offset;
-} Spot;
-Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind kind);
-/* row_groups.c: prepares the buffers' places for groups of loops over the same rows; and forms these groups,
-** once all buffers have their places. `small`: groups of any size are formed, and run row by row. */
-void plan_row_groups(Program *program, bool small);
-void compile_row_groups(Program *program, bool small);
-/* regions.c: groups small thunks into regions, if these are wanted, and finds out whether the program is quick. */
-void compile_regions(Program *program, bool wanted);
-/* plan_check.c: in test builds, aborts if a step would read memory that does not hold its operand. */
-void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
-                LogicalBuffer *const *results);
-/* buffer_plan.c: slots and offsets for all logical buffers that have none yet. */
-void buffer_plan(Program *program, LogicalBuffer **buffers, int count);
 
 #endif

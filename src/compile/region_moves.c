@@ -11,21 +11,21 @@
 ** core/thresholds_programs.test.mjs. */
 enum { MAX_MOVES = 32, MAX_FILLED = 256, MAX_COPIED = 1 << 16 };
 
-Place region_place(LogicalBuffer *buffer) {
+BufferSlice region_slice(LogicalBuffer *buffer) {
   const LogicalBuffer *owner = buffer_owner(buffer);
-  return (Place){.slot = buffer->slot,
-                 .offset = buffer->slot == SLOT_NONE ? 0 : buffer->offset,
-                 .bytes = buffer->bytes,
-                 .first = owner->first,
-                 .last = owner->last};
+  return (BufferSlice){.slot = buffer->slot,
+                       .offset = buffer->slot == SLOT_NONE ? 0 : buffer->offset,
+                       .bytes = buffer->bytes,
+                       .first = owner->first,
+                       .last = owner->last};
 }
 
-const Place *region_places(Arena *arena, const Thunk *thunk) {
+const BufferSlice *region_slices(Arena *arena, const Thunk *thunk) {
   int count = 0;
-  Place *places = ARENA_ARRAY(arena, Place, thunk->operand_count + thunk->result_count);
-  for (int i = 0; i < thunk->operand_count; i++) places[count++] = region_place(thunk->operands[i]);
-  for (int i = 0; i < thunk->result_count; i++) places[count++] = region_place(thunk->results[i]);
-  return places;
+  BufferSlice *slices = ARENA_ARRAY(arena, BufferSlice, thunk->operand_count + thunk->result_count);
+  for (int i = 0; i < thunk->operand_count; i++) slices[count++] = region_slice(thunk->operands[i]);
+  for (int i = 0; i < thunk->result_count; i++) slices[count++] = region_slice(thunk->results[i]);
+  return slices;
 }
 
 static bool add_move(RegionStep *step, RegionMove move) {
@@ -35,7 +35,7 @@ static bool add_move(RegionStep *step, RegionMove move) {
 }
 
 /* Adds the moves of a box row by row; a row is as long as it is contiguous on both sides. */
-static bool add_box(RegionStep *step, const Box *box, int from_place, int to_place, int64_t width) {
+static bool add_box(RegionStep *step, const Box *box, int from_slice, int to_slice, int64_t width) {
   int64_t index[MAX_RANK] = {0}, run = width;
   int outer = box->rank;
   for (; outer > 0 && box->from_strides[outer - 1] == run && box->to_strides[outer - 1] == run;
@@ -46,8 +46,8 @@ static bool add_box(RegionStep *step, const Box *box, int from_place, int to_pla
     if (box->sizes[d] <= 0) return true;
   }
   for (int d = 0; d >= 0;) {
-    RegionMove move = {.from_place = from_place,
-                       .to_place = to_place,
+    RegionMove move = {.from_slice = from_slice,
+                       .to_slice = to_slice,
                        .from = box->from,
                        .to = box->to,
                        .bytes = run};
@@ -76,7 +76,7 @@ static bool pad_moves(const Instruction *instruction, RegionStep *step) {
   int width = type_bytes(result->type);
   int64_t bytes = shape_bytes(result);
   if (bytes > MAX_FILLED) return false;
-  add_move(step, (RegionMove){.from_place = 1, .to_place = 2, .bytes = bytes, .element = width});
+  add_move(step, (RegionMove){.from_slice = 1, .to_slice = 2, .bytes = bytes, .element = width});
   Box box = box_padded(instruction);
   return add_box(step, &box, 0, 2, width);
 }
@@ -95,10 +95,10 @@ static bool add_starts(Arena *arena, const Thunk *thunk, int first_index, const 
     int64_t most = sliced->dims[d] - size->dims[d];
     if (type_bits(type) < 8) return false;
     if (most == 0) continue;
-    Place place = step->places[operand];
-    if (is_vector) place.offset += (int64_t)d * type_bytes(type);
+    BufferSlice slice = step->slices[operand];
+    if (is_vector) slice.offset += (int64_t)d * type_bytes(type);
     step->starts[step->start_count++] = (RegionStart){
-        place, type, most, strides[d] * type_bytes(sliced->type), instruction->a->starts_in_range};
+        slice, type, most, strides[d] * type_bytes(sliced->type), instruction->a->starts_in_range};
   }
   return true;
 }
@@ -112,13 +112,13 @@ static bool dynamic_slice_moves(Arena *arena, const Thunk *thunk, RegionStep *st
 
 static bool dynamic_update_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
   const Shape *update = thunk->instruction->operands[1]->shape, *to = thunk->instruction->shape;
-  const Place *all = step->places, *result = &all[thunk->operand_count];
+  const BufferSlice *all = step->slices, *result = &all[thunk->operand_count];
   step->shifts_target = true;
   if (all[0].slot != result->slot || all[0].offset != result->offset) {
     if (shape_bytes(to) > MAX_COPIED) return false;
     add_move(
         step,
-        (RegionMove){.to_place = thunk->operand_count, .bytes = shape_bytes(to), .is_fixed = true});
+        (RegionMove){.to_slice = thunk->operand_count, .bytes = shape_bytes(to), .is_fixed = true});
   }
   Box box = box_between(update, update, to);
   return add_starts(arena, thunk, 2, to, update, step) &&
@@ -129,7 +129,7 @@ static bool list_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
   if (thunk->kind == THUNK_COPY) {
     int64_t bytes = thunk->operands[0]->bytes;
     return bytes <= MAX_COPIED &&
-           add_move(step, (RegionMove){.from_place = 0, .to_place = 1, .bytes = bytes});
+           add_move(step, (RegionMove){.from_slice = 0, .to_slice = 1, .bytes = bytes});
   }
   switch (thunk->instruction->opcode) {
   case HLO_CONCATENATE: return concatenate_moves(thunk->instruction, step);
@@ -143,8 +143,8 @@ static bool list_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
 bool region_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
   RegionMove moves[MAX_MOVES];
   step->kind = REGION_MOVE;
-  step->places = region_places(arena, thunk);
-  step->place_count = thunk->operand_count + thunk->result_count;
+  step->slices = region_slices(arena, thunk);
+  step->slice_count = thunk->operand_count + thunk->result_count;
   step->moves = moves;
   step->move_count = step->start_count = 0;
   if (!list_moves(arena, thunk, step)) return false;

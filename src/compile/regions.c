@@ -1,6 +1,6 @@
 /*
 ** Joins thunks into regions (codegen/regions/region.h). A region is a run, as long as possible, of steps too small to
-** share (one chunk each), and of loops and branches of such steps. Steps that a replica may have to wait for
+** share (one chunk each), and of loops and branches of such steps. Steps that a device may have to wait for
 ** stay thunks.
 */
 #include "compile/regions.h"
@@ -22,14 +22,14 @@ enum {
   MAX_EVALUATED = 4096 /* bytes of an instruction that the evaluator runs */
 };
 
-typedef struct Former {
+typedef struct RegionBuilder {
   Program *program;
   Arena *arena;
-  int capacity;    /* of the program's regions */
-  int most_places; /* of a call */
-  int loops;       /* of the present region */
-  bool evaluates;  /* the present region applies computations in the evaluator */
-} Former;
+  int capacity;   /* of the program's regions */
+  int max_slices; /* of a call */
+  int loops;      /* of the present region */
+  bool evaluates; /* the present region applies computations in the evaluator */
+} RegionBuilder;
 
 /* ---- Thunks that may be part of a region ---- */
 
@@ -59,7 +59,7 @@ static bool has_one_chunk(const KernelPlan *plan) {
 
 static bool is_one_chunk(CodegenWork work) { return work.units <= work.chunk && !work.is_long; }
 
-static bool is_moves(const Former *former, const Thunk *thunk) {
+static bool is_moves(const RegionBuilder *former, const Thunk *thunk) {
   RegionStep step;
   ArenaMark mark = arena_mark(former->arena);
   bool is = region_moves(former->arena, thunk, &step);
@@ -84,9 +84,9 @@ static bool is_long_evaluation(const Thunk *thunk) {
 }
 
 /* Returns the number of steps of a sequence that may be part of a region; else more than the limit. */
-static int sequence_steps(const Former *former, const ThunkSequence *sequence);
+static int sequence_steps(const RegionBuilder *former, const ThunkSequence *sequence);
 
-static int thunk_steps(const Former *former, const Thunk *thunk) {
+static int thunk_steps(const RegionBuilder *former, const Thunk *thunk) {
   enum { NO = MAX_STEPS + 1 };
   switch (thunk->kind) {
   case THUNK_GENERATED: return is_one_chunk(thunk->work) ? 1 : NO;
@@ -115,7 +115,7 @@ static int thunk_steps(const Former *former, const Thunk *thunk) {
   }
 }
 
-static int sequence_steps(const Former *former, const ThunkSequence *sequence) {
+static int sequence_steps(const RegionBuilder *former, const ThunkSequence *sequence) {
   int steps = 0;
   for (int i = 0; i < sequence->count && steps <= MAX_STEPS; i++) {
     steps += thunk_steps(former, &sequence->thunks[i]);
@@ -125,13 +125,13 @@ static int sequence_steps(const Former *former, const ThunkSequence *sequence) {
 
 /* ---- From thunks to steps ---- */
 
-static void set_places(Former *former, RegionStep *step, const Thunk *thunk) {
-  step->places = region_places(former->arena, thunk);
-  step->place_count = thunk->operand_count + thunk->result_count;
-  if (step->place_count > former->most_places) former->most_places = step->place_count;
+static void set_slices(RegionBuilder *former, RegionStep *step, const Thunk *thunk) {
+  step->slices = region_slices(former->arena, thunk);
+  step->slice_count = thunk->operand_count + thunk->result_count;
+  if (step->slice_count > former->max_slices) former->max_slices = step->slice_count;
 }
 
-static RegionSteps steps_of(Former *former, const ThunkSequence *sequence);
+static RegionSteps steps_of(RegionBuilder *former, const ThunkSequence *sequence);
 
 static int64_t total_cost(const RegionSteps *steps) {
   int64_t cost = 0;
@@ -139,33 +139,33 @@ static int64_t total_cost(const RegionSteps *steps) {
   return cost;
 }
 
-static void make_loop(Former *former, RegionStep *step, const Thunk *thunk) {
+static void make_loop(RegionBuilder *former, RegionStep *step, const Thunk *thunk) {
   step->kind = REGION_LOOP;
   step->fusion = thunk->instruction;
   step->function = thunk->function;
   step->units = thunk->work.units;
   step->cost = 5 + thunk_bytes(thunk) / 4;
-  set_places(former, step, thunk);
+  set_slices(former, step, thunk);
 }
 
-static void make_while(Former *former, RegionStep *step, const Thunk *thunk) {
-  Place *predicate = ARENA_NEW(former->arena, Place);
-  *predicate = region_place(thunk->predicate);
+static void make_while(RegionBuilder *former, RegionStep *step, const Thunk *thunk) {
+  BufferSlice *predicate = ARENA_NEW(former->arena, BufferSlice);
+  *predicate = region_slice(thunk->predicate);
   step->kind = REGION_WHILE;
-  step->places = predicate;
-  step->place_count = 1;
+  step->slices = predicate;
+  step->slice_count = 1;
   former->loops++;
   step->condition = steps_of(former, thunk->condition);
   step->body = steps_of(former, thunk->body);
   step->cost = 1;
 }
 
-static void make_conditional(Former *former, RegionStep *step, const Thunk *thunk) {
+static void make_conditional(RegionBuilder *former, RegionStep *step, const Thunk *thunk) {
   step->kind = REGION_CONDITIONAL;
   step->branches = ARENA_ARRAY(former->arena, RegionSteps, thunk->branch_count);
   step->branch_count = thunk->branch_count;
   step->predicated = thunk->instruction->operands[0]->shape->type == PRED;
-  set_places(former, step, thunk);
+  set_slices(former, step, thunk);
   for (int b = 0; b < thunk->branch_count; b++) {
     step->branches[b] = steps_of(former, &thunk->branches[b]);
     int64_t cost = total_cost(&step->branches[b]);
@@ -173,7 +173,7 @@ static void make_conditional(Former *former, RegionStep *step, const Thunk *thun
   }
 }
 
-static void make_step(Former *former, RegionStep *step, const Thunk *thunk) {
+static void make_step(RegionBuilder *former, RegionStep *step, const Thunk *thunk) {
   step->first_loop = former->loops + 1;
   step->begin = thunk->begin;
   step->end = thunk->end;
@@ -187,14 +187,14 @@ static void make_step(Former *former, RegionStep *step, const Thunk *thunk) {
     step->call = thunk;
     former->evaluates |=
         thunk->kind == THUNK_EVAL && instruction_called(thunk->instruction, NULL) > 0;
-    step->places = region_places(former->arena, thunk);
-    step->place_count = thunk->operand_count + thunk->result_count;
+    step->slices = region_slices(former->arena, thunk);
+    step->slice_count = thunk->operand_count + thunk->result_count;
     step->cost = 500 + thunk_bytes(thunk);
   }
   step->end_loop = former->loops + 1;
 }
 
-static RegionSteps steps_of(Former *former, const ThunkSequence *sequence) {
+static RegionSteps steps_of(RegionBuilder *former, const ThunkSequence *sequence) {
   RegionSteps steps = {sequence->count, sequence->count,
                        ARENA_ARRAY(former->arena, RegionStep, sequence->count)};
   for (int i = 0; i < sequence->count; i++) {
@@ -209,14 +209,9 @@ static RegionSteps steps_of(Former *former, const ThunkSequence *sequence) {
 static void list_names(StrBuf *out, const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
+    const ThunkSequence *inner;
     strbuf_printf(out, "%s%s", out->length ? "\n" : "", thunk->instruction->name);
-    if (thunk->kind == THUNK_WHILE) {
-      list_names(out, thunk->condition);
-      list_names(out, thunk->body);
-    }
-    for (int b = 0; thunk->kind == THUNK_CONDITIONAL && b < thunk->branch_count; b++) {
-      list_names(out, &thunk->branches[b]);
-    }
+    for (int k = 0; (inner = thunk_sequence(thunk, k)); k++) list_names(out, inner);
   }
 }
 
@@ -228,7 +223,7 @@ const char *thunk_names(Arena *arena, const ThunkSequence *steps) {
   return list;
 }
 
-static Thunk make_region(Former *former, const Thunk *first, int count) {
+static Thunk make_region(RegionBuilder *former, const Thunk *first, int count) {
   Program *program = former->program;
   Thunk thunk = {.kind = THUNK_REGION, .instruction = first[count - 1].instruction};
   ThunkSequence *steps = ARENA_NEW(former->arena, ThunkSequence);
@@ -249,7 +244,7 @@ static bool is_worth_it(const Thunk *first, int count) {
   return count > 1 || first->kind == THUNK_WHILE || first->kind == THUNK_CONDITIONAL;
 }
 
-static void form(Former *former, ThunkSequence *sequence) {
+static void form_regions(RegionBuilder *former, ThunkSequence *sequence) {
   int kept = 0;
   for (int i = 0; i < sequence->count;) {
     Thunk *first = &sequence->thunks[i];
@@ -264,12 +259,9 @@ static void form(Former *former, ThunkSequence *sequence) {
       i += count;
       continue;
     }
-    if (first->kind == THUNK_WHILE) {
-      form(former, first->condition);
-      form(former, first->body);
-    }
-    for (int b = 0; first->kind == THUNK_CONDITIONAL && b < first->branch_count; b++) {
-      form(former, &first->branches[b]);
+    ThunkSequence *inner;
+    for (int k = 0; !thunk_has_steps(first) && (inner = thunk_sequence(first, k)); k++) {
+      form_regions(former, inner);
     }
     sequence->thunks[kept++] = *first;
     i++;
@@ -277,24 +269,20 @@ static void form(Former *former, ThunkSequence *sequence) {
   sequence->count = kept;
 }
 
-/* Whether each step returns soon. A computation that the evaluator calls may hold loops, which it does not
-** leave before their end. */
-static bool comes_back(const ThunkSequence *sequence) {
+/* Whether each step returns soon. The evaluator runs loops of a called computation to their end. */
+static bool steps_return_soon(const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
     if (thunk->kind == THUNK_EVAL && instruction_called(thunk->instruction, NULL) > 0) return false;
-    if (thunk->kind == THUNK_WHILE && !(comes_back(thunk->condition) && comes_back(thunk->body))) {
-      return false;
-    }
-    for (int b = 0; thunk->kind == THUNK_CONDITIONAL && b < thunk->branch_count; b++) {
-      if (!comes_back(&thunk->branches[b])) return false;
+    const ThunkSequence *inner;
+    for (int k = 0; (inner = thunk_sequence(thunk, k)); k++) {
+      if (!steps_return_soon(inner)) return false;
     }
   }
   return true;
 }
 
-/* Returns the number of short chunks of a step, between which it can stop. 0: there are none, or they may be
-** long. */
+/* Returns the number of chunks after which a step can stop; 0 if a chunk may take long. */
 static int64_t short_chunks(const Thunk *thunk) {
   int64_t chunks = 0;
   if (thunk->kind == THUNK_GENERATED && !thunk->work.is_long) {
@@ -306,7 +294,7 @@ static int64_t short_chunks(const Thunk *thunk) {
   return chunks;
 }
 
-static bool is_quick(const Former *former, const ThunkSequence *sequence) {
+static bool is_quick(const RegionBuilder *former, const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
     int64_t chunks = short_chunks(thunk);
@@ -314,17 +302,17 @@ static bool is_quick(const Former *former, const ThunkSequence *sequence) {
                    thunk_bytes(thunk) <= MAX_QUICK * max_i64(chunks, 1);
     if (!bounded || (!chunks && thunk_steps(former, thunk) > MAX_STEPS)) return false;
   }
-  return comes_back(sequence);
+  return steps_return_soon(sequence);
 }
 
 void compile_regions(Program *program, bool wanted) {
-  Former former = {.program = program, .arena = program->arena};
+  RegionBuilder former = {.program = program, .arena = program->arena};
   program->is_quick = is_quick(&former, &program->entry);
-  if (wanted) form(&former, &program->entry);
+  if (wanted) form_regions(&former, &program->entry);
   if (!program->region_count) return;
-  Place list = {.slot = SLOT_ARENA, .offset = program->arena_bytes};
+  BufferSlice list = {.slot = SLOT_ARENA, .offset = program->arena_bytes};
   if (program->loan_count)
-    list = (Place){.slot = program->slot_count++}; /* each run sets its address */
+    list = (BufferSlice){.slot = program->slot_count++}; /* each run sets its address */
   for (int i = 0; i < program->region_count; i++) program->regions[i].list = list;
-  program->list_bytes = (4 * former.most_places + 63) & -64;
+  program->list_bytes = (4 * former.max_slices + 63) & -64;
 }

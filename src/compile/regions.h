@@ -2,16 +2,16 @@
 #ifndef XLA_COMPILE_REGIONS_H
 #define XLA_COMPILE_REGIONS_H
 
-#include "compile/program.h"
+#include "compile/stages.h"
 
 /* Returns the steps' names, one a line. */
 const char *thunk_names(Arena *arena, const ThunkSequence *steps);
-Place region_place(LogicalBuffer *buffer);
-/* Returns the places of a thunk's operands, followed by those of its results. */
-const Place *region_places(Arena *arena, const Thunk *thunk);
+BufferSlice region_slice(LogicalBuffer *buffer);
+/* Returns the slices of a thunk's operands, followed by those of its results. */
+const BufferSlice *region_slices(Arena *arena, const Thunk *thunk);
 
 /* Turns a thunk that only moves elements into a step of moves. False if it is of another kind, or needs too many
-** moves. It may be called before buffers have places. */
+** moves. It may be called before buffers have offsets. */
 bool region_moves(Arena *arena, const Thunk *thunk, RegionStep *step);
 
 #endif

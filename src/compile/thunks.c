@@ -9,7 +9,7 @@
 
 #include "base/scope.h"
 #include "codegen/codegen.h"
-#include "compile/program.h"
+#include "compile/stages.h"
 #include "hlo/ir/lapack_calls.h"
 #include "kernels/list.h"
 #include "reference/eval.h"
@@ -206,7 +206,7 @@ static bool can_update_in_place(const ThunkSequence *body, const LogicalBuffer *
                                 const LogicalBuffer *old, bool moves_on, int loop, int body_begin) {
   if (new_value->slot != SLOT_ARENA || new_value->first < body_begin) return false;
   if (moves_on) return false; /* the old value moves to another leaf */
-  if (new_value->result_of == loop || new_value->same) return false; /* it has another place */
+  if (new_value->result_of == loop || new_value->alias_of) return false; /* it has another place */
   if (old->last < new_value->first) return true;
   if (new_value->copied_from == old) return old->last <= new_value->copied_at;
   return new_value->definer && old->last == new_value->first && overwrites(body, new_value, old);
@@ -222,7 +222,7 @@ static void update_by_way(const ThunkSequence *body, const LogicalBuffer *new_va
     next = NULL;
     for (int r = 0; thunk && !next && r < thunk->result_count; r++) {
       LogicalBuffer *made = thunk->results[r];
-      bool is_free = made->slot == SLOT_ARENA && !made->same && made->result_of != loop &&
+      bool is_free = made->slot == SLOT_ARENA && !made->alias_of && made->result_of != loop &&
                      made->first == thunk->time;
       if (!is_free || made->last <= thunk->time || made->last > new_value->first) continue;
       if (made->last == new_value->first && !overwrites(body, new_value, made)) continue;
@@ -230,7 +230,7 @@ static void update_by_way(const ThunkSequence *body, const LogicalBuffer *new_va
         if (thunk->operands[k] == at && thunk_may_overwrite(thunk, k, r)) next = made;
       }
     }
-    if (next) next->same = old;
+    if (next) next->alias_of = old;
     at = next;
   } while (at);
 }
@@ -318,7 +318,7 @@ static Leaves compile_while(ThunkCompiler *c, const Instruction *instruction, Le
     }
     add_copy(c, sequence, instruction, init[i], state[i]);
     state[i]->loop = loop;
-    state[i]->place = i;
+    state[i]->state_index = i;
     state[i]->copied_from = init[i];
     state[i]->copied_at = c->time;
   }
@@ -334,15 +334,15 @@ static Leaves compile_while(ThunkCompiler *c, const Instruction *instruction, Le
   Leaves from = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
   bool *moves_on = ARENA_ARRAY(c->arena, bool, n); /* by leaf: whether it moves to another leaf */
   for (int i = 0; i < n; i++) {
-    if (root[i]->loop == loop && root[i]->place != i) moves_on[root[i]->place] = true;
+    if (root[i]->loop == loop && root[i]->state_index != i) moves_on[root[i]->state_index] = true;
   }
   for (int i = 0; i < n; i++) {
     if (can_update_in_place(thunk.body, root[i], state[i], moves_on[i], loop, body_begin)) {
-      root[i]->same = state[i];
+      root[i]->alias_of = state[i];
     }
     root[i]->result_of = loop;
-    from[i] = root[i]->same == state[i] ? state[i] : root[i];
-    if (root[i]->loop != loop || root[i]->place == i) continue;
+    from[i] = root[i]->alias_of == state[i] ? state[i] : root[i];
+    if (root[i]->loop != loop || root[i]->state_index == i) continue;
     from[i] = new_buffer(c, root[i]->shape, SLOT_ARENA);
     add_copy(c, thunk.body, instruction, root[i], from[i]);
   }
@@ -513,7 +513,7 @@ static Leaves compile_plain(ThunkCompiler *c, const Instruction *instruction, Le
   return results;
 }
 
-/* Whether an instruction needs other replicas or the host, so that the evaluator cannot run it. */
+/* Whether an instruction needs other devices or the host, so that the evaluator cannot run it. */
 static bool is_of_runtime(const Instruction *instruction) {
   switch (instruction->opcode) {
   case HLO_INFEED:
@@ -625,7 +625,7 @@ static Leaves finish_entry(ThunkCompiler *c, const Computation *entry, Leaves ro
     results[i] = root[i];
     if (root[i]->slot == SLOT_NONE) continue;
     root[i] = written(c, root[i]);
-    if (root[i]->slot == SLOT_ARENA && !root[i]->same) {
+    if (root[i]->slot == SLOT_ARENA && !root[i]->alias_of) {
       root[i]->slot = first + i;
     } else {
       LogicalBuffer *result = new_buffer(c, shape, first + i);

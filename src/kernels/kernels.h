@@ -31,8 +31,8 @@ struct KernelPlan {
   const Kernel *kernel;
   int64_t scratch_bytes; /* for one call */
   int phases;
-  const int *chunks;        /* the number in each phase; 0: the phase has no work */
-  bool is_long;             /* a chunk may take milliseconds, even if there are few */
+  const int *chunks; /* the number in each phase; 0: the phase has no work */
+  bool is_long;      /* one chunk may take milliseconds, so few chunks do not mean little work */
   Preparation *preparation; /* NULL: none */
   /* If the kernel completes its only result row by row: the elements in a row, and a function that gives
   ** the rows [rows[0], rows[1]) that a chunk completes. Otherwise `rows` is NULL. Each row is completed

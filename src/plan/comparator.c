@@ -43,7 +43,7 @@ static bool is_mirrored(Mirror *mirror, const Instruction *left, const Instructi
   mirror->image[left->id] = right->id;
   if (!opcode_is_elementwise(left->opcode) || left->operand_count != right->operand_count ||
       left->shape->type != right->shape->type ||
-      !attributes_same(left->opcode, left->a, right->a)) {
+      !attributes_equal(left->opcode, left->a, right->a)) {
     return false;
   }
   for (int i = 0; i < left->operand_count; i++) {

@@ -7,7 +7,7 @@
 
 #include "plan/loop_plan.h"
 
-/* The abilities of the later stages, for lowering; compile/ fills it in. */
+/* What code generation can express. Rewrites and plans ask it; codegen/codegen.c defines it. */
 typedef struct Target {
   bool (*has_type)(PrimitiveType type);             /* supports elements of this type */
   bool (*can_emit)(const Instruction *elementwise); /* can emit this operation on elements */
@@ -24,7 +24,7 @@ bool can_fuse(const Target *target, const Instruction *instruction);
 ** dimension of the operand. */
 bool is_within_loops(const Instruction *root);
 
-/* Whether an instruction takes no step: its result has the memory of its operands. */
+/* Whether an instruction needs no thunk, because its result shares the memory of its operand. */
 bool instruction_is_alias(const Instruction *instruction);
 
 #endif

@@ -74,13 +74,13 @@ typedef struct LoopPlan {
   int output_count;
   LoopNode **outputs;        /* one per result leaf; for a reduction, the values to reduce */
   const Instruction *reduce; /* the root, if it combines elements: a reduction, a scatter */
-  LoopNode **places; /* of a box, or cumulative: addresses of each step's results; else NULL */
-  Opcode extreme;    /* a maximum or minimum computed in three parts; else OPCODE_COUNT */
-  bool cumulative;   /* each reduced step has a result */
-  bool in_blocks;    /* sums round, and may be added in blocks of blocks */
+  LoopNode **addresses;      /* of a box, or cumulative: of each step's results; else NULL */
+  Opcode extreme;            /* a maximum or minimum computed in three parts; else OPCODE_COUNT */
+  bool cumulative;           /* each reduced step has a result */
+  bool in_blocks;            /* sums round, and may be added in blocks of blocks */
   /* Of a reduction: results with an element per step. They follow the reduced results. */
   int kept_count;
-  LoopNode **kept, **kept_places; /* the values, and their addresses */
+  LoopNode **kept, **kept_addresses; /* the values, and their addresses */
   /* Of reductions, per result: the initial value, and the value that combines two. The
   ** combining nodes have ids from `count` on; accumulators come first among their parameters. */
   LoopNode **inits, **combined;

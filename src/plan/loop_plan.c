@@ -153,8 +153,8 @@ static void start_reduce_window(Planner *planner, const Instruction *reduce, int
     int count = find_part(w, shape->dims[i], result->dims[i], -1, &parts[i]);
     find_part(w, shape->dims[i], result->dims[i], (int)(box % count), &parts[i]);
     box /= count;
-    planner->place_map[i].coefficient[i] = 1;
-    planner->place_map[i].constant = parts[i].low;
+    planner->result_map[i].coefficient[i] = 1;
+    planner->result_map[i].constant = parts[i].low;
     add_loop(planner, parts[i].high - parts[i].low, i, w->stride);
     int64_t first = w->window_reversal ? parts[i].end - 1 : parts[i].first;
     planner->root_map[i].constant =
@@ -199,7 +199,7 @@ static bool start(Planner *planner, const Instruction *root, int64_t box) {
   int windows = root->opcode == HLO_REDUCE_WINDOW && along < 0 ? shape->rank : 0;
   if (shape->rank + windows > MAX_DIMENSIONS) return false;
   planner->root_rank = shape->rank;
-  planner->root_map = planner->place_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
+  planner->root_map = planner->result_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
   plan->reduce = reduces ? root : NULL;
   plan->cumulative = along >= 0;
   if (root->opcode == HLO_REDUCE) {
@@ -207,7 +207,7 @@ static bool start(Planner *planner, const Instruction *root, int64_t box) {
   } else if (along >= 0) {
     start_cumulative(planner, root, along, backwards);
   } else if (root->opcode == HLO_REDUCE_WINDOW) {
-    planner->place_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
+    planner->result_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
     start_reduce_window(planner, root, box);
   } else {
     for (int i = 0; i < shape->rank; i++) add_loop(planner, shape->dims[i], i, 1);
@@ -219,23 +219,23 @@ static bool start(Planner *planner, const Instruction *root, int64_t box) {
 }
 
 /* Makes the node for the address of result `number` at the root's index. */
-static LoopNode *new_place(const Planner *planner, const Instruction *operand, const Shape *result,
-                           int number) {
+static LoopNode *new_address(const Planner *planner, const Instruction *operand,
+                             const Shape *result, int number) {
   LoopPlan *plan = planner->plan;
-  LoopNode *place = ARENA_NEW(plan->arena, LoopNode);
-  *place = (LoopNode){.kind = NODE_RESULT, .instruction = operand, .result = number};
-  place->offset = linear_offset(result, planner->place_map);
-  loop_plan_add(plan, place);
-  return place;
+  LoopNode *address = ARENA_NEW(plan->arena, LoopNode);
+  *address = (LoopNode){.kind = NODE_RESULT, .instruction = operand, .result = number};
+  address->offset = linear_offset(result, planner->result_map);
+  loop_plan_add(plan, address);
+  return address;
 }
 
 /* Adds the addresses of all results of a box, or of the values accumulated so far. */
-static void add_places(const Planner *planner, const Instruction *root) {
+static void add_addresses(const Planner *planner, const Instruction *root) {
   LoopPlan *plan = planner->plan;
-  plan->places = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
+  plan->addresses = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
   for (int i = 0; i < plan->output_count; i++) {
     const Instruction *operand = plan->reduce ? root->operands[i] : root;
-    plan->places[i] = new_place(planner, operand, reduce_leaf(root->shape), i);
+    plan->addresses[i] = new_address(planner, operand, reduce_leaf(root->shape), i);
   }
 }
 
@@ -246,13 +246,13 @@ static PlanResult visit_kept(Planner *planner, const Instruction *tuple) {
   PlanResult made = PLAN_OK;
   plan->kept_count = count;
   plan->kept = ARENA_ARRAY(plan->arena, LoopNode *, count);
-  plan->kept_places = ARENA_ARRAY(plan->arena, LoopNode *, count);
+  plan->kept_addresses = ARENA_ARRAY(plan->arena, LoopNode *, count);
   for (int i = 0; i < count && made == PLAN_OK; i++) {
     made = loop_walk(planner, tuple->operands[first + i], planner->root_map, &plan->kept[i]);
   }
   for (int i = 0; i < count && made == PLAN_OK; i++) {
     const Instruction *kept = tuple->operands[first + i];
-    plan->kept_places[i] = new_place(planner, kept, kept->shape, first + i);
+    plan->kept_addresses[i] = new_address(planner, kept, kept->shape, first + i);
   }
   return made;
 }
@@ -280,7 +280,7 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *whole) {
       return PLAN_IMPOSSIBLE; /* a start must be known before the loops */
   }
   if (root != whole) return visit_kept(planner, whole);
-  if (plan->cumulative) add_places(planner, root);
+  if (plan->cumulative) add_addresses(planner, root);
   return PLAN_OK;
 }
 
@@ -335,7 +335,7 @@ static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *ro
       ARENA_PUSH(arena, waiting, count, capacity, cut_box(planner));
     }
     if (made != PLAN_OK) continue;
-    if (is_part) add_places(planner, root);
+    if (is_part) add_addresses(planner, root);
     loop_plan_finish(plan);
     if (!plan->reduce) loop_plan_widen_rows(plan);
     plans->count++;
@@ -354,7 +354,7 @@ static bool make_window_plans(Planner *planner, LoopPlans *plans, const Instruct
     if (!start(planner, root, box)) return false;
     while (made == PLAN_AGAIN) made = visit_outputs(planner, root);
     if (made != PLAN_OK) return false;
-    if (boxes > 1) add_places(planner, root);
+    if (boxes > 1) add_addresses(planner, root);
     loop_plan_finish(plan);
     plans->count++;
   }

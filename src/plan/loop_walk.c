@@ -32,8 +32,8 @@ static PlanResult split_loop(Planner *planner, int k, int64_t inner) {
   plan->sizes[k] /= inner;
   plan->sizes[k + 1] = inner;
   split_map(planner->root_map, planner->root_rank, plan->rank, k, inner);
-  if (planner->place_map != planner->root_map) {
-    split_map(planner->place_map, planner->root_rank, plan->rank, k, inner);
+  if (planner->result_map != planner->root_map) {
+    split_map(planner->result_map, planner->root_rank, plan->rank, k, inner);
   }
   if (k >= plan->rank - plan->reduced) plan->reduced++;
   plan->rank++;

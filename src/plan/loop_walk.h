@@ -21,8 +21,8 @@ typedef struct Planner {
   LoopPlan *plan;
   IsInput *is_input;
   const void *data;
-  Affine *root_map;  /* of the root's index, where the walk starts */
-  Affine *place_map; /* of the result's index; the same, except for windows */
+  Affine *root_map;   /* of the root's index, where the walk starts */
+  Affine *result_map; /* of the result's index; the same, except for windows */
   int root_rank;
   Arena *scratch;   /* freed with the planner */
   LoopNode **table; /* of all nodes, by key and map */

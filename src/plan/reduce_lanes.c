@@ -47,7 +47,7 @@ static int strided_leaves(const LoopPlan *plan, int loop) {
 static bool goes_along(const LoopPlan *plan) {
   int row = plan->rank - plan->reduced - 1, last = plan->rank - 1;
   if (plan->kept_count) return true; /* elements are stored side by side: fuse_siblings.c */
-  if (plan->places || !reduces_apart(plan->reduce)) return false;
+  if (plan->addresses || !reduces_apart(plan->reduce)) return false;
   bool rounds = type_is_floating(plan->reduce->operands[0]->shape->type) &&
                 type_bits(plan->reduce->operands[0]->shape->type) < 32;
   if (rounds && plan->reduce->opcode == HLO_REDUCE_WINDOW) return false; /* at every step */

@@ -27,8 +27,8 @@ bool reduce_window_neutral(const Instruction *reduce, Scalar *x);
 ** elements before it, or, backwards, after it. -1 if it is not cumulative. */
 int cumulative_window(const Instruction *instruction, bool *backwards);
 
-/* The same, if a loop can carry the accumulated value from step to step. -1 if the reduction rounds at every
-** step and begins at the other end. */
+/* Returns the dimension of a cumulative reduce-window if a loop can carry the accumulated value from step to step. -1 if the
+** reduction rounds at every step and begins at the other end. */
 int cumulative_dimension(const Instruction *instruction, bool *backwards);
 
 #endif

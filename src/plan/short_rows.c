@@ -52,19 +52,19 @@ static bool has_gathered(const LoopPlan *plan) {
 }
 
 /* Adds the address of each result, as an affine function of the loops in row-major order. */
-static void add_places(LoopPlan *plan) {
-  plan->places = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
+static void add_addresses(LoopPlan *plan) {
+  plan->addresses = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
   for (int i = 0; i < plan->output_count; i++) {
-    LoopNode *place = ARENA_NEW(plan->arena, LoopNode);
-    *place =
+    LoopNode *address = ARENA_NEW(plan->arena, LoopNode);
+    *address =
         (LoopNode){.kind = NODE_RESULT, .instruction = plan->outputs[i]->instruction, .result = i};
     int64_t stride = 1;
     for (int k = plan->rank - 1; k >= 0; k--) {
-      place->offset.coefficient[k] = stride;
+      address->offset.coefficient[k] = stride;
       stride *= plan->sizes[k];
     }
-    loop_plan_add(plan, place);
-    plan->places[i] = place;
+    loop_plan_add(plan, address);
+    plan->addresses[i] = address;
   }
 }
 
@@ -77,7 +77,7 @@ void loop_plan_widen_rows(LoopPlan *plan) {
   int64_t inside = 1;
   for (int j = k + 1; j < plan->rank; j++) inside *= plan->sizes[j];
   int64_t block = block_of(plan->sizes[k], BLOCK_ELEMENTS / inside);
-  if (!plan->places) add_places(plan);
+  if (!plan->addresses) add_addresses(plan);
   for (int i = 0; i < plan->count; i++) {
     int64_t *coefficients = plan->nodes[i]->offset.coefficient;
     coefficients[plan->rank] = coefficients[k];

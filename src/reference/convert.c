@@ -143,8 +143,8 @@ bool eval_constant(const Instruction *instruction, Literal *const *operands, Lit
 bool eval_replica_id(const Instruction *instruction, Literal *const *operands, Literal *result,
                      EvalContext *context) {
   (void)operands;
-  bool replica = instruction->opcode == HLO_REPLICA_ID;
-  int id = replica ? context->replica_id : context->partition_id;
+  bool is_replica = instruction->opcode == HLO_REPLICA_ID;
+  int id = is_replica ? context->replica_id : context->partition_id;
   scalar_store(U32, result->data, 0, (Scalar){.u = (uint64_t)id});
   return true;
 }

@@ -11,12 +11,12 @@
 ** A row of sums, one for each output feature of a group, is accumulated at once, so the kernel is
 ** packed as [window position, input feature, output feature].
 */
-#include "reference/packed.h"
+#include "reference/wide_numbers.h"
 #include "reference/window.h"
 
 typedef struct Convolution {
   PrimitiveType type;
-  Packed lhs, rhs, sum;
+  WideNumbers lhs, rhs, sum;
   int64_t inputs, outputs; /* input features of the kernel, output features of a group */
   int64_t features, row;   /* output features of all groups; the first one of this group */
   int64_t feature_stride;  /* from one input feature of the lhs to the next */
@@ -27,13 +27,13 @@ static bool add_position(void *state, int64_t at, int64_t position) {
   const Convolution *c = state;
   int64_t lhs = c->lhs_at + at, rhs = position * c->inputs * c->features + c->row;
   for (int64_t i = 0; i < c->inputs; i++, lhs += c->feature_stride, rhs += c->features) {
-    packed_add_products(c->type, c->sum, c->lhs, lhs, c->rhs, rhs, c->outputs);
+    wide_numbers_add_products(c->type, c->sum, c->lhs, lhs, c->rhs, rhs, c->outputs);
   }
   return true;
 }
 
-static Packed pack_kernel(const ConvDims *dims, const Literal *rhs, PrimitiveType type,
-                          Arena *arena) {
+static WideNumbers pack_kernel(const ConvDims *dims, const Literal *rhs, PrimitiveType type,
+                               Arena *arena) {
   const Shape *shape = rhs->shape;
   int64_t strides[MAX_RANK];
   shape_strides(shape, strides);
@@ -46,24 +46,24 @@ static Packed pack_kernel(const ConvDims *dims, const Literal *rhs, PrimitiveTyp
   int64_t input = dims->kernel_input_feature, output = dims->kernel_output_feature;
   walk_add(&walk, shape->dims[input], strides[input], 0, 0);
   walk_add(&walk, shape->dims[output], strides[output], 0, 0);
-  return packed_from(&walk, rhs, type, arena);
+  return wide_numbers_from(&walk, rhs, type, arena);
 }
 
-static Packed pack_input(const Literal *lhs, PrimitiveType type, Arena *arena) {
+static WideNumbers pack_input(const Literal *lhs, PrimitiveType type, Arena *arena) {
   Walk walk;
   walk_init(&walk);
   walk_add(&walk, shape_elements(lhs->shape), 1, 0, 0);
-  return packed_from(&walk, lhs, type, arena);
+  return wide_numbers_from(&walk, lhs, type, arena);
 }
 
-static void place_window(Placed *placed, const Instruction *instruction, const Shape *lhs,
+static void place_window(PlacedWindow *placed, const Instruction *instruction, const Shape *lhs,
                          const int64_t *strides, const Shape *out, Arena *arena) {
   const ConvDims *dims = &instruction->a->conv_dims;
   placed->rank = 0;
   for (int s = 0; s < dims->spatial; s++) {
-    int64_t d = dims->input_spatial[s], places = out->dims[dims->output_spatial[s]];
+    int64_t d = dims->input_spatial[s], outputs = out->dims[dims->output_spatial[s]];
     const WindowDimension *window = &instruction->a->window.items[s];
-    placed_add(placed, window, lhs->dims[d], strides[d], places, arena);
+    placed_add(placed, window, lhs->dims[d], strides[d], outputs, arena);
   }
 }
 
@@ -84,26 +84,26 @@ bool eval_convolution(const Instruction *instruction, Literal *const *operands, 
                    .features = rhs->dims[dims->kernel_output_feature],
                    .feature_stride = lhs_strides[dims->input_feature]};
   c.outputs = c.features / groups;
-  c.sum = packed_new(out->type, c.outputs, context->arena);
+  c.sum = wide_numbers_new(out->type, c.outputs, context->arena);
   int64_t batches = out->dims[dims->output_batch];
   int64_t group_stride = a->batch_group_count > 1 ? batches * lhs_strides[dims->input_batch]
                                                   : c.inputs * c.feature_stride;
   int64_t row_stride = out_strides[dims->output_feature];
-  Placed placed;
+  PlacedWindow placed;
   place_window(&placed, instruction, lhs, lhs_strides, out, context->arena);
   for (int64_t b = 0; b < batches; b++) {
     do {
       int64_t at = b * out_strides[dims->output_batch];
       for (int s = 0; s < dims->spatial; s++) {
-        at += placed.place[s] * out_strides[dims->output_spatial[s]];
+        at += placed.output[s] * out_strides[dims->output_spatial[s]];
       }
       for (int64_t g = 0; g < groups; g++) {
         c.row = g * c.outputs;
         c.lhs_at = b * lhs_strides[dims->input_batch] + g * group_stride;
-        packed_clear(c.type, c.sum, c.outputs, false);
+        wide_numbers_clear(c.type, c.sum, c.outputs, false);
         placed_elements(&placed, add_position, &c);
-        packed_store(out->type, c.sum, c.outputs, result->data, at + c.row * row_stride,
-                     row_stride);
+        wide_numbers_store(out->type, c.sum, c.outputs, result->data, at + c.row * row_stride,
+                           row_stride);
       }
     } while (placed_next(&placed));
   }

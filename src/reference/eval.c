@@ -89,7 +89,7 @@ bool eval_instruction(const Instruction *instruction, Literal *const *operands, 
   if (!rule) {
     return error_set_op(context->error, STATUS_FAILED_PRECONDITION,
                         opcode_name(instruction->opcode),
-                        "the evaluator cannot run %s, which needs other replicas or the host; it "
+                        "the evaluator cannot run %s, which needs other devices or the host; it "
                         "must stand in a computation that the runtime executes",
                         instruction->name);
   }
@@ -109,7 +109,7 @@ static int64_t window_elements(const Window *window) {
   return elements;
 }
 
-int64_t eval_places(const Instruction *instruction, int64_t *elements, bool *apart) {
+int64_t eval_steps(const Instruction *instruction, int64_t *elements, bool *apart) {
   const Shape *shape = instruction->shape;
   *apart = instruction->opcode == HLO_REDUCE_WINDOW;
   switch (instruction->opcode) {
@@ -119,7 +119,7 @@ int64_t eval_places(const Instruction *instruction, int64_t *elements, bool *apa
   case HLO_SELECT_AND_SCATTER:
     *elements = window_elements(&instruction->a->window);
     return shape_elements(instruction->operands[1]->shape);
-  case HLO_SCATTER: return scatter_places(instruction, elements);
+  case HLO_SCATTER: return scatter_steps(instruction, elements);
   default: return 0;
   }
 }

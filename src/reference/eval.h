@@ -34,10 +34,10 @@ bool eval_knows(const Instruction *instruction);
 bool eval_instruction(const Instruction *instruction, Literal *const *operands, Literal *result,
                       EvalContext *context);
 
-/* Returns the number of places that an instruction's rule computes one after the other; 0 if it cannot run in
-** parts. Parts must begin at 0 and follow each other, or, if the places are *apart, run in any order.
-** *elements: the number of elements read in each place. */
-int64_t eval_places(const Instruction *instruction, int64_t *elements, bool *apart);
+/* Returns the number of steps that an instruction's rule takes one after the other; 0 if it cannot run in
+** parts. Parts must begin at 0 and follow each other, or, if the steps are *apart, run in any order.
+** *elements: the number of elements read in each step. */
+int64_t eval_steps(const Instruction *instruction, int64_t *elements, bool *apart);
 
 /* Runs a whole computation on arguments; the result's memory is in the context's arena, or is an
 ** argument's or a constant's. NULL with context->error. */
@@ -65,7 +65,7 @@ EvalApply *eval_apply_new(const Computation *computation, EvalContext *context);
 bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results);
 
 /* scatter.c's places: the windows of updates, and the number of elements in each. */
-int64_t scatter_places(const Instruction *scatter, int64_t *elements);
+int64_t scatter_steps(const Instruction *scatter, int64_t *elements);
 
 /* Returns the branch that a conditional takes: the last one if the index is out of range. */
 int eval_branch(const Literal *index, int count, bool predicated);

@@ -18,7 +18,7 @@ typedef struct EvalContext {
   int64_t *budget;     /* NULL, or the steps left: RESOURCE_EXHAUSTED at zero */
   const _Atomic bool
       *cancelled;      /* NULL, or set by another thread to stop the evaluation: CANCELLED */
-  const int64_t *part; /* NULL, or the places [part[0], part[1]) to compute: see eval_places() */
+  const int64_t *part; /* NULL, or the steps [part[0], part[1]) to compute: see eval_steps() */
   struct EvalApply *applies; /* apply.c's: those planned in the innermost eval_apply_new */
 } EvalContext;
 
@@ -32,7 +32,7 @@ bool evaluation_enter(const Computation *computation, EvalContext *context);
 ** cancelled, see EvalContext. */
 bool evaluation_spend(EvalContext *context, int64_t steps);
 
-/* Finds the places [part[0], part[1]) of `count` that a rule computes: those of context->part, once.
+/* Finds the steps [part[0], part[1]) of `count` that a rule computes: those of context->part, once.
 ** Computations that the rule applies compute all their places. */
 void evaluation_part(EvalContext *context, int64_t count, int64_t part[2]);
 

@@ -82,9 +82,9 @@ static uint32_t next_word(Words *words) {
   return words->block[words->used++];
 }
 
-static uint64_t next_bits(Words *words, bool wide) {
+static uint64_t next_bits(Words *words, bool is_64_bit) {
   uint64_t low = next_word(words);
-  return wide ? low | (uint64_t)next_word(words) << 32 : low;
+  return is_64_bit ? low | (uint64_t)next_word(words) << 32 : low;
 }
 
 /* --- rng-bit-generator ----------------------------------------------------------------------- */
@@ -103,8 +103,8 @@ static void store_bits(const Literal *result, int64_t index, uint64_t bits) {
 static uint64_t philox_bits(uint64_t key, Counter counter, const Literal *result) {
   Words words = {.key = key, .counter = counter, .used = 4};
   int64_t count = shape_elements(result->shape);
-  bool wide = type_bits(result->shape->type) == 64;
-  for (int64_t i = 0; i < count; i++) store_bits(result, i, next_bits(&words, wide));
+  bool is_64_bit = type_bits(result->shape->type) == 64;
+  for (int64_t i = 0; i < count; i++) store_bits(result, i, next_bits(&words, is_64_bit));
   return words.counter.low;
 }
 
@@ -145,15 +145,15 @@ bool eval_rng_bit_generator(const Instruction *instruction, Literal *const *oper
   const uint64_t *state = operands[0]->data;
   bool is_tuple = shape_is_tuple(result->shape);
   const Literal *bits = is_tuple ? result->elements[1] : result;
-  bool wide = operands[0]->shape->dims[0] > 2;
-  uint64_t next[3] = {state[0], 0, wide ? state[2] : 0};
+  bool is_long_state = operands[0]->shape->dims[0] > 2;
+  uint64_t next[3] = {state[0], 0, is_long_state ? state[2] : 0};
   if (instruction->a->rng_algorithm == RNG_THREE_FRY) {
     next[1] = threefry_bits(state[0], state[1], bits);
   } else {
-    next[1] = philox_bits(state[0], (Counter){state[1], wide ? state[2] : state[0]}, bits);
+    next[1] = philox_bits(state[0], (Counter){state[1], is_long_state ? state[2] : state[0]}, bits);
     next[2] += next[1] < state[1];
   }
-  if (is_tuple) memcpy(result->elements[0]->data, next, sizeof(uint64_t) * (wide ? 3 : 2));
+  if (is_tuple) memcpy(result->elements[0]->data, next, sizeof(uint64_t) * (is_long_state ? 3 : 2));
   return true;
 }
 
@@ -178,9 +178,9 @@ bool eval_rng_state(const Instruction *instruction, Literal *const *operands, Li
 
 /* Returns a number in [0, 1), with as many random bits as the type's significand has after the leading one. Types
 ** narrower than f32 are computed as f32, as in XLA. */
-static double next_unit(Words *words, bool wide) {
-  int bits = wide ? 52 : 23;
-  return ldexp((double)(next_bits(words, wide) >> ((wide ? 64 : 32) - bits)), -bits);
+static double next_unit(Words *words, bool is_64_bit) {
+  int bits = is_64_bit ? 52 : 23;
+  return ldexp((double)(next_bits(words, is_64_bit) >> ((is_64_bit ? 64 : 32) - bits)), -bits);
 }
 
 static void uniform_floats(Words *words, double low, double high, Literal *result) {
@@ -196,16 +196,16 @@ static void uniform_floats(Words *words, double low, double high, Literal *resul
 static void uniform_integers(Words *words, uint64_t low, uint64_t high, Literal *result) {
   PrimitiveType type = result->shape->type;
   int64_t count = shape_elements(result->shape);
-  bool wide = type_bits(type) == 64;
+  bool is_64_bit = type_bits(type) == 64;
   for (int64_t i = 0; i < count; i++) {
-    uint64_t bits = next_bits(words, wide), range = high - low;
+    uint64_t bits = next_bits(words, is_64_bit), range = high - low;
     scalar_store(type, result->data, i, (Scalar){.u = low + (range ? bits % range : bits)});
   }
 }
 
 /* Makes two normal numbers from two uniform ones (Box and Muller). */
-static void normal_pair(Words *words, bool wide, double out[2]) {
-  double x = next_unit(words, wide), y = next_unit(words, wide);
+static void normal_pair(Words *words, bool is_64_bit, double out[2]) {
+  double x = next_unit(words, is_64_bit), y = next_unit(words, is_64_bit);
   double radius = sqrt(-2 * log(x > 1e-7 ? x : 1e-7)); /* keeps the logarithm finite */
   double angle = 2 * 3.14159265358979323846 * y;
   out[0] = sin(angle) * radius;

@@ -17,7 +17,7 @@ typedef struct Scatter {
   const Attributes *a;
   const Shape *operand, *indices, *updates;
   int64_t operand_strides[MAX_RANK], indices_strides[MAX_RANK], updates_strides[MAX_RANK];
-  Walk places, window;
+  Walk windows, window;
   int64_t limit[MAX_RANK]; /* by component of the index vector: its largest valid value */
   EvalApply *apply;
   Scalar *arguments; /* 3 * count: current values, updates, new values */
@@ -31,8 +31,8 @@ static int list_find(const Int64List *list, int64_t value) {
 
 /* Walks the dimensions of the indices except the index vector's, which are those of the updates outside the
 ** window. A batching dimension steps through the operand as well. */
-static void init_places(Scatter *s) {
-  walk_init(&s->places);
+static void init_windows(Scatter *s) {
+  walk_init(&s->windows);
   for (int d = 0, index_dim = 0; d < s->updates->rank; d++) {
     if (list_has(s->a->update_window_dims, d)) continue;
     if (index_dim == s->a->index_vector_dim) index_dim++;
@@ -41,7 +41,7 @@ static void init_places(Scatter *s) {
     if (batching < s->a->scatter_indices_batching_dims.count) {
       operand_stride = s->operand_strides[s->a->input_batching_dims.items[batching]];
     }
-    walk_add(&s->places, s->updates->dims[d], s->updates_strides[d], operand_stride,
+    walk_add(&s->windows, s->updates->dims[d], s->updates_strides[d], operand_stride,
              s->indices_strides[index_dim++]);
   }
 }
@@ -65,14 +65,14 @@ static void init_window(Scatter *s) {
   }
 }
 
-/* Returns the window's start in the operand at the current place; -1 if it is not within it. */
+/* Returns the window's start in the operand of the current update; -1 if it is not within it. */
 static int64_t window_start(const Scatter *s, const Literal *indices) {
   const Int64List *map = &s->a->scatter_dims_to_operand_dims;
   bool is_scalar = s->a->index_vector_dim == s->indices->rank;
   int64_t stride = is_scalar ? 0 : s->indices_strides[s->a->index_vector_dim];
-  int64_t at = s->places.offset[OPERAND];
+  int64_t at = s->windows.offset[OPERAND];
   for (int i = 0; i < map->count; i++) {
-    int64_t position = s->places.offset[INDICES] + i * stride;
+    int64_t position = s->windows.offset[INDICES] + i * stride;
     Scalar index = scalar_load(s->indices->type, indices->data, position);
     /* An unsigned index beyond 2^63 looks negative; it is out of bounds either way. */
     if (index.i < 0 || index.i > s->limit[i]) return -1;
@@ -85,7 +85,7 @@ static bool scatter_window(Scatter *s, int64_t start, Literal *const *updates, L
   int count = s->count;
   if (s->window.count == 0) return true;
   do {
-    int64_t from = s->places.offset[UPDATES] + s->window.offset[UPDATES];
+    int64_t from = s->windows.offset[UPDATES] + s->window.offset[UPDATES];
     int64_t to = start + s->window.offset[OPERAND];
     for (int k = 0; k < count; k++) {
       s->arguments[k] = scalar_load(results[k]->shape->type, results[k]->data, to);
@@ -99,15 +99,15 @@ static bool scatter_window(Scatter *s, int64_t start, Literal *const *updates, L
   return true;
 }
 
-int64_t scatter_places(const Instruction *scatter, int64_t *elements) {
+int64_t scatter_steps(const Instruction *scatter, int64_t *elements) {
   const Shape *updates = scatter->operands[(scatter->operand_count + 1) / 2]->shape;
-  int64_t places = 1;
+  int64_t steps = 1;
   *elements = 1;
   for (int d = 0; d < updates->rank; d++) {
     bool is_window = list_has(scatter->a->update_window_dims, d);
-    *(is_window ? elements : &places) *= updates->dims[d];
+    *(is_window ? elements : &steps) *= updates->dims[d];
   }
-  return places;
+  return steps;
 }
 
 bool eval_scatter(const Instruction *instruction, Literal *const *operands, Literal *result,
@@ -117,7 +117,7 @@ bool eval_scatter(const Instruction *instruction, Literal *const *operands, Lite
   Literal *const *updates = operands + count + 1;
   Literal **results = shape_is_tuple(result->shape) ? result->elements : &result;
   int64_t part[2], each;
-  evaluation_part(context, scatter_places(instruction, &each), part);
+  evaluation_part(context, scatter_steps(instruction, &each), part);
   Scatter s = {.count = count,
                .a = instruction->a,
                .operand = operands[0]->shape,
@@ -129,11 +129,11 @@ bool eval_scatter(const Instruction *instruction, Literal *const *operands, Lite
   shape_strides(s.operand, s.operand_strides);
   shape_strides(s.indices, s.indices_strides);
   shape_strides(s.updates, s.updates_strides);
-  init_places(&s);
+  init_windows(&s);
   init_window(&s);
   for (int k = 0; k < count && part[0] == 0; k++) literal_copy_data(operands[k], results[k]);
-  if (part[0] < part[1]) walk_go(&s.places, part[0]);
-  for (int64_t i = part[0]; i < part[1]; i++, walk_next(&s.places)) {
+  if (part[0] < part[1]) walk_go(&s.windows, part[0]);
+  for (int64_t i = part[0]; i < part[1]; i++, walk_next(&s.windows)) {
     int64_t start = window_start(&s, indices);
     if (start >= 0 && !scatter_window(&s, start, updates, results)) return false;
   }

@@ -1,7 +1,7 @@
 /*
 ** Evaluates reduce-window (one operand or several, any computation) and select-and-scatter.
 **
-** Along one dimension, position w of the window at place p is element
+** Along one dimension, position w of the window of output p is element
 **   (p * stride + w * window_dilation - padding_low) / base_dilation,
 ** if the division leaves no remainder and the element exists (a reversed window counts w from the
 ** other end). Padding is ignored: a result over padding only is the initial value.
@@ -14,10 +14,10 @@
 
 #include "reference/eval.h"
 
-static void place(Placed *placed, int dimension, int64_t number) {
+static void set_output(PlacedWindow *placed, int dimension, int64_t number) {
   const WindowLine *line = &placed->line[dimension];
   const WindowDimension *window = line->window;
-  placed->place[dimension] = number;
+  placed->output[dimension] = number;
   for (int64_t w = 0; w < window->size; w++) {
     int64_t position = window->window_reversal ? window->size - 1 - w : w;
     int64_t dilated =
@@ -28,31 +28,31 @@ static void place(Placed *placed, int dimension, int64_t number) {
   }
 }
 
-void placed_add(Placed *placed, const WindowDimension *window, int64_t length, int64_t stride,
-                int64_t places, Arena *arena) {
+void placed_add(PlacedWindow *placed, const WindowDimension *window, int64_t length, int64_t stride,
+                int64_t outputs, Arena *arena) {
   int64_t *at = ARENA_ARRAY(arena, int64_t, window->size);
-  placed->line[placed->rank] = (WindowLine){window, length, stride, places, at};
-  place(placed, placed->rank++, 0);
+  placed->line[placed->rank] = (WindowLine){window, length, stride, outputs, at};
+  set_output(placed, placed->rank++, 0);
 }
 
-bool placed_next(Placed *placed) {
+bool placed_next(PlacedWindow *placed) {
   for (int d = placed->rank - 1; d >= 0; d--) {
-    bool carries = placed->place[d] + 1 == placed->line[d].places;
-    place(placed, d, carries ? 0 : placed->place[d] + 1);
+    bool carries = placed->output[d] + 1 == placed->line[d].outputs;
+    set_output(placed, d, carries ? 0 : placed->output[d] + 1);
     if (!carries) return true;
   }
   return false;
 }
 
-/* Goes to a place, by its row-major number. */
-static void placed_go(Placed *placed, int64_t number) {
+/* Goes to an output, by its row-major number. */
+static void placed_go(PlacedWindow *placed, int64_t number) {
   for (int d = placed->rank - 1; d >= 0; d--) {
-    place(placed, d, number % placed->line[d].places);
-    number /= placed->line[d].places;
+    set_output(placed, d, number % placed->line[d].outputs);
+    number /= placed->line[d].outputs;
   }
 }
 
-static bool elements_from(const Placed *placed, int dimension, int64_t at, int64_t position,
+static bool elements_from(const PlacedWindow *placed, int dimension, int64_t at, int64_t position,
                           ElementRule *rule, void *state) {
   if (dimension == placed->rank) return rule(state, at, position);
   const int64_t *offsets = placed->line[dimension].at;
@@ -66,18 +66,18 @@ static bool elements_from(const Placed *placed, int dimension, int64_t at, int64
   return true;
 }
 
-bool placed_elements(const Placed *placed, ElementRule *rule, void *state) {
+bool placed_elements(const PlacedWindow *placed, ElementRule *rule, void *state) {
   return elements_from(placed, 0, 0, 0, rule, state);
 }
 
 /* A window over all dimensions of an array. */
-static void place_over(Placed *placed, const Window *window, const Shape *shape,
-                       const int64_t *places, Arena *arena) {
+static void place_over(PlacedWindow *placed, const Window *window, const Shape *shape,
+                       const int64_t *outputs, Arena *arena) {
   int64_t strides[MAX_RANK];
   shape_strides(shape, strides);
   placed->rank = 0;
   for (int d = 0; d < shape->rank; d++) {
-    placed_add(placed, &window->items[d], shape->dims[d], strides[d], places[d], arena);
+    placed_add(placed, &window->items[d], shape->dims[d], strides[d], outputs[d], arena);
   }
 }
 
@@ -126,7 +126,7 @@ bool eval_reduce_window(const Instruction *instruction, Literal *const *operands
                ARENA_ARRAY(context->arena, Scalar, 3 * count)};
   if (!fold.apply) return false;
   ElementRule *rule = is_sum_in_double(instruction) ? add_element : fold_element;
-  Placed placed;
+  PlacedWindow placed;
   place_over(&placed, &instruction->a->window, operands[0]->shape, results[0]->shape->dims,
              context->arena);
   if (part[0] < part[1]) placed_go(&placed, part[0]);
@@ -179,7 +179,7 @@ bool eval_select_and_scatter(const Instruction *instruction, Literal *const *ope
                      .select = eval_apply_new(instruction->a->select, context)};
   EvalApply *scatter = eval_apply_new(instruction->a->scatter, context);
   if (!contest.select || !scatter) return false;
-  Placed placed;
+  PlacedWindow placed;
   place_over(&placed, &instruction->a->window, operands[0]->shape, source->shape->dims,
              context->arena);
   if (part[0] == 0) fill(result, scalar_load(type, operands[2]->data, 0));

@@ -204,7 +204,7 @@ enum { EVAL_ELEMENTS = 1 << 14, MAP_CHUNKS = 4096, MAX_CHUNKS = 1 << 24 };
 typedef struct EvalLoop {
   Device *device;
   const Thunk *thunk;
-  int64_t count, some; /* elements or places, in all and of a chunk */
+  int64_t count, some; /* elements or steps, in all and of a chunk */
   Error *error;
   _Atomic bool failed;
 } EvalLoop;
@@ -294,7 +294,7 @@ static bool eval_chunks(const Thunk *thunk, EvalLoop *loop, ChunkLoop *chunks) {
   const Instruction *x = thunk->instruction;
   int64_t each = 1;
   bool apart = true, by_elements = is_by_elements(thunk);
-  loop->count = by_elements ? shape_elements(x->shape) : eval_places(x, &each, &apart);
+  loop->count = by_elements ? shape_elements(x->shape) : eval_steps(x, &each, &apart);
   loop->some = max_i64(1, EVAL_ELEMENTS / max_i64(1, each));
   if (x->opcode == HLO_MAP) loop->some = max_i64(1, min_i64(loop->count / MAP_CHUNKS, loop->some));
   loop->some = max_i64(loop->some, loop->count / MAX_CHUNKS);

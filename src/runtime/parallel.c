@@ -126,7 +126,7 @@ static bool help(LoopShare *self) {
   return true;
 }
 
-static bool bury(LoopShare *dead, int worker, Task *task, void *stack) {
+static bool give_up_share(LoopShare *dead, int worker, Task *task, void *stack) {
   SharedLoop *helped = dead->helps, *owned = dead->owns;
   if (helped) {
     if (!helped->failed) error_set(helped->error, STATUS_INTERNAL, "worker %d died", worker);
@@ -164,7 +164,7 @@ static void run_alone(const ChunkLoop *loop, int *next) {
   scope_commit(scope);
 }
 
-static const LoopSharing sharing = {help, bury};
+static const LoopSharing sharing = {help, give_up_share};
 
 bool parallel_for(const ChunkLoop *loop, int *next, Error *error) {
   LoopShare *self = scheduler_loop_share();

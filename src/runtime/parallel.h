@@ -22,7 +22,7 @@ typedef struct ChunkLoop {
 */
 bool parallel_for(const ChunkLoop *loop, int *next, Error *error);
 
-/* Frees the stacks of dead workers that others have left. Without the lock. */
+/* Frees the stacks of dead workers once no other thread uses them. Called without the lock. */
 void parallel_reap(void);
 
 #endif

@@ -27,7 +27,7 @@ Run *run_new(Executable *const *executables, Buffer *const *arguments, const uin
              bool profile, Error *error);
 /* Whether there are `count` executables, all for one mesh of that size. */
 bool run_check_devices(Executable *const *executables, int count, Error *error);
-/* The same executable on all devices. */
+/* Starts a run of one executable on all devices. */
 Run *run_new_replicated(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
                         bool profile, Error *error);
 /* Seeds rng; called before run_start. The default seed is 0. */

@@ -279,7 +279,7 @@ static void work(void *argument) {
   Worker *self = argument;
   scheduler_lock();
   for (;;) {
-    /* Prefers a whole task to helping with a loop: larger pieces need less synchronisation. */
+    /* A whole task comes before a chunk of a shared loop, because larger pieces need less synchronisation. */
     Task *task = pop_ready();
     if (task) {
       run_task(self, task, 0);
@@ -357,7 +357,7 @@ static void bury(Worker *worker) {
   TaskGroup *group = worker->holds;
   if (worker->idle) scheduler.idle--;
   const LoopSharing *sharing = scheduler.sharing;
-  if (sharing && sharing->bury(&worker->share, worker->index, task, worker->stack)) {
+  if (sharing && sharing->give_up_share(&worker->share, worker->index, task, worker->stack)) {
     worker->stack = NULL;
     if (task) return;
   }

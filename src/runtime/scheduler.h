@@ -1,7 +1,7 @@
 /*
 ** The scheduler: one queue of tasks that can go on, and a pool of worker threads that give each of them a
-** turn. Tasks come in groups, which end together. It knows a task only by two callbacks, and loops that idle
-** workers join by two others (parallel.h). There is one scheduler per process (in WebAssembly: per instance).
+** turn. Tasks come in groups, which end together. A TaskKind's three callbacks run, settle and
+** give up tasks. Loops that idle workers join have two more (LoopSharing, parallel.h). There is one scheduler per process (in WebAssembly: per instance).
 */
 #ifndef XLA_RUNTIME_SCHEDULER_H
 #define XLA_RUNTIME_SCHEDULER_H
@@ -64,12 +64,12 @@ void scheduler_unlock(void);
 void scheduler_notify(void);
 
 /*
-** Called after a caught trap. If this thread holds the lock, gives up the group in whose code it trapped, for the reason
-** `error`, and releases the lock: `called`, or the group of the thread's task. False if the thread cannot go on: it
-** trapped in malloc, whose lists are then unknown, or with the lock but in no group's code, or in the list of shared loops.
+** Called after a caught trap. If this thread holds the lock, fails the group whose code trapped with `error` and releases the
+** lock. The group is that of the thread's task, else `called`. Returns false if the thread cannot continue: it trapped in
+** malloc, or with the lock outside of any group's code, or while it changed the list of shared loops.
 */
 bool scheduler_recover(TaskGroup *called, const Error *error);
-/* The same, but traps again if the thread cannot go on. It dies of that, and the host finds the lock held. */
+/* Recovers as scheduler_recover does, but traps again if the thread cannot continue. It dies of that, and the host finds the lock held. */
 void scheduler_need_recovery(const Error *error);
 
 /* With the lock held: make a parked task active again and queue it. The thread that runs a task calls
@@ -109,7 +109,7 @@ typedef struct LoopSharing {
   /* Gives up the share of a worker that died in the turn of `task` (NULL: it parked). True if other threads are
   ** still in the loop that it began, and so on its stack and in its task's memory. After they have left, the
   ** task fails, and parallel_reap frees the stack. */
-  bool (*bury)(LoopShare *dead, int worker, Task *task, void *stack);
+  bool (*give_up_share)(LoopShare *dead, int worker, Task *task, void *stack);
 } LoopSharing;
 
 LoopShare *scheduler_loop_share(void); /* of this thread */

@@ -6,12 +6,12 @@
 #include "runtime/origin.h"
 
 enum {
-  /* Threshold MAX_SHOWN, MAX_PLACES, MAX_NAME, MAX_WORDS, MAX_LISTED: no path: the length of an error. */
-  MAX_SHOWN = 8,    /* devices in words, and members that one of them waits for */
-  MAX_PLACES = 4,   /* instructions of the others */
-  MAX_NAME = 32,    /* characters of a name */
-  MAX_WORDS = 1200, /* bytes of a message, after which no further device is described */
-  MAX_LISTED = 32,  /* devices in a list of JSON */
+  /* Threshold MAX_SHOWN, MAX_INSTRUCTIONS, MAX_NAME, MAX_WORDS, MAX_LISTED: no path: the length of an error. */
+  MAX_SHOWN = 8,        /* devices in words, and members that one of them waits for */
+  MAX_INSTRUCTIONS = 4, /* instructions of the others */
+  MAX_NAME = 32,        /* characters of a name */
+  MAX_WORDS = 1200,     /* bytes of a message, after which no further device is described */
+  MAX_LISTED = 32,      /* devices in a list of JSON */
   NO_DEVICE = -1,
 };
 
@@ -30,8 +30,8 @@ static int opener_of(const Run *run, const Device *device) {
   return (int)(offset / sizeof(Device));
 }
 
-/* Returns the place of device `d`, by a hash table of the instructions whose buckets lie in the devices. */
-static int place_of(Run *run, int d) {
+/* Returns the first device that waits at the instruction of device `d`, by a hash table of the instructions whose buckets lie in the devices. */
+static int leader_of(Run *run, int d) {
   Waiting *all = run->waiting;
   const Instruction *at = all[d].thunk->instruction;
   int *link =
@@ -48,22 +48,22 @@ void waiting_note(Run *run) {
     all[d] = (Waiting){.state = device->state,
                        .thunk = device->parked_at,
                        .opener = opener_of(run, device),
-                       .first_met = NO_DEVICE,
-                       .next_met = NO_DEVICE,
+                       .first_arrived = NO_DEVICE,
+                       .next_arrived = NO_DEVICE,
                        .bucket = NO_DEVICE,
                        .chain = NO_DEVICE};
   }
   for (int d = 0; d < run->device_count; d++) {
     if (!waits(&all[d])) continue;
-    all[d].place = place_of(run, d);
-    all[all[d].place].at_place++;
+    all[d].leader = leader_of(run, d);
+    all[all[d].leader].waiters++;
   }
   for (int d = run->device_count - 1; d >= 0; d--) {
     if (!waits(&all[d]) || !is_collective(&all[d])) continue;
     Waiting *opener = &all[all[d].opener];
-    all[d].next_met = opener->first_met;
-    opener->first_met = d;
-    opener->met++;
+    all[d].next_arrived = opener->first_arrived;
+    opener->first_arrived = d;
+    opener->arrived++;
   }
   run->has_waiting = true;
 }
@@ -81,7 +81,7 @@ static bool has_arrived(const Run *run, int waiting, int d) {
 
 /* Returns the number of missing members in the group of a waiting device. */
 static int missing_count(const Run *run, int waiting) {
-  return group_of(run, waiting)->size - run->waiting[run->waiting[waiting].opener].met;
+  return group_of(run, waiting)->size - run->waiting[run->waiting[waiting].opener].arrived;
 }
 
 /* Returns the source from which a waiting device expects a message; NO_PEER: any device. */
@@ -164,18 +164,19 @@ static void append_waiting(const Run *run, int device, int max_members, Error *e
 
 /* Counts the waiting devices from `first` on by instruction. `left` is their number. */
 static void append_others(const Run *run, int first, int left, Error *error) {
-  for (int d = 0, places = 0; left && d < run->device_count && places < MAX_PLACES; d++) {
-    const Waiting *place = &run->waiting[d];
-    if (!place->at_place) continue;
-    int count = place->at_place;
+  for (int d = 0, instructions = 0;
+       left && d < run->device_count && instructions < MAX_INSTRUCTIONS; d++) {
+    const Waiting *leader = &run->waiting[d];
+    if (!leader->waiters) continue;
+    int count = leader->waiters;
     for (int e = 0; e < first; e++) {
-      count -= waits(&run->waiting[e]) && run->waiting[e].place == d;
+      count -= waits(&run->waiting[e]) && run->waiting[e].leader == d;
     }
     if (!count) continue;
     error_append(error, "; and %d more at ", count);
-    append_text(place->thunk->instruction->name, error);
+    append_text(leader->thunk->instruction->name, error);
     left -= count;
-    places++;
+    instructions++;
   }
   if (left) error_append(error, "; and %d more elsewhere", left);
 }
@@ -256,7 +257,7 @@ static void print_field(const Instruction *at, const char *field, const char *na
   strbuf_append(out, "\"");
 }
 
-static void print_place(const Instruction *at, StrBuf *out) {
+static void print_instruction(const Instruction *at, StrBuf *out) {
   strbuf_append(out, "{\"instruction\":");
   print_string(out, at->name);
   strbuf_printf(out, ",\"operation\":\"%s\"", opcode_name(at->opcode));
@@ -277,12 +278,12 @@ static void print_device(int count, int device, StrBuf *out) {
 }
 
 /* Prints the rendezvous that a device opened. */
-static void print_meeting(const Run *run, int opener, StrBuf *out) {
+static void print_rendezvous(const Run *run, int opener, StrBuf *out) {
   const DeviceGroup *group = group_of(run, opener);
-  int missing = missing_count(run, opener), met = run->waiting[opener].met, count = 0;
+  int missing = missing_count(run, opener), arrived = run->waiting[opener].arrived, count = 0;
   strbuf_append(out, "{\"arrived\":[");
-  for (int d = run->waiting[opener].first_met; d != NO_DEVICE && count < MAX_LISTED;
-       d = run->waiting[d].next_met) {
+  for (int d = run->waiting[opener].first_arrived; d != NO_DEVICE && count < MAX_LISTED;
+       d = run->waiting[d].next_arrived) {
     print_device(count++, d, out);
   }
   strbuf_append(out, "],\"missing\":[");
@@ -291,18 +292,18 @@ static void print_meeting(const Run *run, int opener, StrBuf *out) {
     int d = group->devices[i];
     if (!has_arrived(run, opener, d)) print_device(count++, d, out);
   }
-  strbuf_printf(out, "],\"arrivedCount\":%d,\"missingCount\":%d}", met, missing);
+  strbuf_printf(out, "],\"arrivedCount\":%d,\"missingCount\":%d}", arrived, missing);
 }
 
-/* Prints a waiting device. `places` and `meetings`: their numbers, by first device and by opener. */
-static void print_waiting(const Run *run, int device, const int *places, const int *meetings,
-                          StrBuf *out) {
+/* Prints a waiting device. `instructions` and `rendezvous`: their numbers, by first device and by opener. */
+static void print_waiting(const Run *run, int device, const int *instructions,
+                          const int *rendezvous, StrBuf *out) {
   const Waiting *waiting = &run->waiting[device];
-  strbuf_printf(out, "[%d,%d,", device, places[waiting->place]);
+  strbuf_printf(out, "[%d,%d,", device, instructions[waiting->leader]);
   if (waiting->state == DEVICE_HOST) {
     strbuf_append(out, "-1]");
   } else if (is_collective(waiting)) {
-    strbuf_printf(out, "%d]", meetings[waiting->opener]);
+    strbuf_printf(out, "%d]", rendezvous[waiting->opener]);
   } else {
     int source = source_of(run, device);
     strbuf_append(out, "-2");
@@ -323,12 +324,12 @@ static void number_all(const Run *run, bool (*is_in)(const Waiting *),
   }
 }
 
-static bool is_place(const Waiting *device) { return device->at_place > 0; }
-static bool is_opener(const Waiting *device) { return device->met > 0; }
+static bool is_leader(const Waiting *device) { return device->waiters > 0; }
+static bool is_opener(const Waiting *device) { return device->arrived > 0; }
 static bool is_finished(const Waiting *device) { return device->state == DEVICE_STOPPED; }
 
-static void print_place_of(const Run *run, int device, StrBuf *out) {
-  print_place(run->waiting[device].thunk->instruction, out);
+static void print_instruction_of(const Run *run, int device, StrBuf *out) {
+  print_instruction(run->waiting[device].thunk->instruction, out);
 }
 
 static void print_number(const Run *run, int device, StrBuf *out) {
@@ -342,20 +343,20 @@ void waiting_print(const Run *run, StrBuf *out) {
     return;
   }
   Arena *arena = arena_new();
-  int *places = ARENA_ARRAY(arena, int, run->device_count);
-  int *meetings = ARENA_ARRAY(arena, int, run->device_count);
-  strbuf_printf(out, "{\"partitions\":%d,\"places\":[", run->mesh.partitions);
-  number_all(run, is_place, print_place_of, places, out);
-  strbuf_append(out, "],\"meetings\":[");
-  number_all(run, is_opener, print_meeting, meetings, out);
+  int *instructions = ARENA_ARRAY(arena, int, run->device_count);
+  int *rendezvous = ARENA_ARRAY(arena, int, run->device_count);
+  strbuf_printf(out, "{\"partitions\":%d,\"instructions\":[", run->mesh.partitions);
+  number_all(run, is_leader, print_instruction_of, instructions, out);
+  strbuf_append(out, "],\"rendezvous\":[");
+  number_all(run, is_opener, print_rendezvous, rendezvous, out);
   strbuf_append(out, "],\"waiting\":[");
   for (int d = 0, count = 0; d < run->device_count; d++) {
     if (!waits(&run->waiting[d])) continue;
     if (count++) strbuf_append(out, ",");
-    print_waiting(run, d, places, meetings, out);
+    print_waiting(run, d, instructions, rendezvous, out);
   }
   strbuf_append(out, "],\"finished\":[");
-  number_all(run, is_finished, print_number, places, out);
+  number_all(run, is_finished, print_number, instructions, out);
   strbuf_append(out, "]}");
   arena_free(arena);
 }

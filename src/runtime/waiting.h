@@ -12,13 +12,13 @@ typedef struct Waiting {
   DeviceState state;  /* it waits if that is PARKED or HOST */
   const Thunk *thunk; /* the thunk at which it is */
   int opener;         /* the device that opened the rendezvous it waits in; NO_DEVICE: none */
-  int place;          /* the first device that waits at the same instruction */
-  int at_place;       /* of the first one: the number of devices that wait there */
-  int met;            /* of an opener: the number of arrived devices, */
-  int first_met;      /* the first of them in device order, */
-  int next_met;       /* and of each the next one; NO_DEVICE: none */
+  int leader;         /* the first device that waits at the same instruction */
+  int waiters;        /* of a leader: the number of devices that wait there */
+  int arrived;        /* of an opener: the number of arrived devices, */
+  int first_arrived;  /* the first of them in device order, */
+  int next_arrived;   /* and of each the next one; NO_DEVICE: none */
   int bucket,
-      chain; /* in the hash table of places: this bucket's first entry, and the next in its own bucket */
+      chain; /* in the hash table of instructions: this bucket's first entry, and the next in its own bucket */
 } Waiting;
 
 /* With the lock held: fills run->waiting, in time linear in the devices. */
@@ -33,10 +33,10 @@ void waiting_report_timeout(const Run *run, double ms, Error *error);
 ** Prints the record as JSON, from which bindings/host/waiting.mjs makes error.waiting. Its size is linear in devices
 ** and instructions:
 **   partitions
-**   places: { instruction, operation, line, channel, target } at which devices wait; the last three if any
-**   meetings: { arrived, missing, arrivedCount, missingCount }: device numbers, the first 32 of each
-**   waiting: for each device that waits, in order: [device, place, meeting], or
-**     [device, place, -1] if it waits for the host, [device, place, -2, source] for a message, where
+**   instructions: { instruction, operation, line, channel, target } at which devices wait; the last three if any
+**   rendezvous: { arrived, missing, arrivedCount, missingCount }: device numbers, the first 32 of each
+**   waiting: for each device that waits, in order: [device, instruction, rendezvous], or
+**     [device, instruction, -1] if it waits for the host, [device, instruction, -2, source] for a message, where
 **     the source is left out if the message may be of any device
 **   finished: the devices that have finished
 ** "{}" if there is no record.

@@ -29,9 +29,9 @@ int type_mantissa_bits(PrimitiveType type) {
 }
 
 static double bf16_to_double(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
+  uint32_t f32_bits = (uint32_t)bits << 16;
   float value;
-  memcpy(&value, &wide, sizeof value);
+  memcpy(&value, &f32_bits, sizeof value);
   return value;
 }
 
@@ -150,9 +150,9 @@ static bool is_nonzero(PrimitiveType type, Scalar value) {
 /* Rounds to F8E8M0FNU as XLA:CPU does, on the bits. Below 2^-126, the min normal f32, it rounds up. f64
 ** values below 2^-127 become zero. */
 static double round_scale_factor(PrimitiveType from, double value) {
-  bool is_wide = from == F64 || from == C128;
+  bool is_double = from == F64 || from == C128;
   if (value > 0x1p-127 && value < 0x1p-126) return 0x1p-126;
-  return is_wide && value < 0x1p-127 ? 0 : value;
+  return is_double && value < 0x1p-127 ? 0 : value;
 }
 
 Scalar scalar_convert(PrimitiveType from, PrimitiveType to, Scalar value) {

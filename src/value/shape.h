@@ -83,7 +83,7 @@ bool shape_next_index(const Shape *shape, int64_t *index);
 
 /* "f32[2,3]", with layout "f32[2,3]{1,0}", "(f32[], token[])", "f32[<=5,3]". */
 void shape_print(StrBuf *out, const Shape *shape, bool with_layout);
-/* The same into the arena, without layout: for error messages. */
+/* Prints a shape into the arena, without its layout: for error messages. */
 const char *shape_str(Arena *arena, const Shape *shape);
 
 /* Reads a shape at `text` and sets *end to the text after it. Accepts layouts with tiling, memory space and

@@ -27,12 +27,12 @@ static f32x4 lanes_binary(Opcode opcode, f32x4 z, f32x4 w) {
   return z;
 }
 
-static f64x2 wide_unary(Opcode opcode, f64x2 z) {
+static f64x2 f64x2_unary(Opcode opcode, f64x2 z) {
   Scalar result = complex_unary(opcode, (Scalar){.f = z[0], .im = z[1]});
   return (f64x2){result.f, result.im};
 }
 
-static f64x2 wide_binary(Opcode opcode, f64x2 z, f64x2 w) {
+static f64x2 f64x2_binary(Opcode opcode, f64x2 z, f64x2 w) {
   Scalar left = {.f = z[0], .im = z[1]}, right = {.f = w[0], .im = w[1]};
   Scalar result = complex_binary(opcode, C128, left, right);
   return (f64x2){result.f, result.im};
@@ -59,21 +59,21 @@ static f64x2 squared_modulus(Complex2 z) { return z.re * z.re + z.im * z.im; }
 /* Whether both numbers are finite and not zero; the squares of f32 are normal in double. */
 static bool has_logarithm(Complex2 z) {
   f64x2 square = squared_modulus(z);
-  return wide_within(square, 0x1p300) && square[0] > 0 && square[1] > 0;
+  return f64x2_within(square, 0x1p300) && square[0] > 0 && square[1] > 0;
 }
 
 static Complex2 log_of(Complex2 z) {
-  return (Complex2){0.5 * wide_log(squared_modulus(z)), wide_atan2(z.im, z.re)};
+  return (Complex2){0.5 * f64x2_log(squared_modulus(z)), f64x2_atan2(z.im, z.re)};
 }
 
 static Complex2 exp_of(Complex2 z) {
-  f64x2 scale = wide_exp(z.re);
-  WideSinCos angle = wide_sin_cos(z.im);
+  f64x2 scale = f64x2_exp(z.re);
+  F64x2SinCos angle = f64x2_sin_cos(z.im);
   return (Complex2){scale * angle.cos, scale * angle.sin};
 }
 
 static bool is_ordinary(Complex2 z) {
-  return wide_within(z.re, LARGEST_EXPONENT) && wide_within(z.im, LARGEST_ANGLE);
+  return f64x2_within(z.re, LARGEST_EXPONENT) && f64x2_within(z.im, LARGEST_ANGLE);
 }
 
 static f32x4 exponential(f32x4 z) {
@@ -85,8 +85,8 @@ static f32x4 exponential(f32x4 z) {
 static f32x4 exponential_minus_one(f32x4 z) {
   Complex2 wide = widened(z);
   if (!is_ordinary(wide)) return lanes_unary(HLO_EXPM1, z);
-  WideSinCos angle = wide_sin_cos(wide.im);
-  f64x2 less = angle.sin * angle.sin / (1 + angle.cos), grown = wide_expm1(wide.re);
+  F64x2SinCos angle = f64x2_sin_cos(wide.im);
+  f64x2 less = angle.sin * angle.sin / (1 + angle.cos), grown = f64x2_expm1(wide.re);
   less = SELECT(angle.cos > 0, less, 1 - angle.cos);
   return narrowed((Complex2){grown * angle.cos - less, (grown + 1) * angle.sin});
 }
@@ -103,15 +103,16 @@ static f32x4 logarithm_plus_one(f32x4 z) {
   if (!has_logarithm(above) || square[0] < -0.999 || square[1] < -0.999) {
     return lanes_unary(HLO_LOG1P, z);
   }
-  return narrowed((Complex2){0.5 * wide_log1p(square), wide_atan2(wide.im, above.re)});
+  return narrowed((Complex2){0.5 * f64x2_log1p(square), f64x2_atan2(wide.im, above.re)});
 }
 
 /* With t = sqrt((|x| + |z|) / 2), the root is t + y / 2t i for x >= 0, and |y| / 2t + t i (with the
 ** sign of y) for x < 0. */
 static Complex2 root_of(Complex2 z) {
-  f64x2 t = wide_sqrt((wide_abs(z.re) + wide_sqrt(squared_modulus(z))) * 0.5), u = z.im / (t + t);
+  f64x2 t = f64x2_sqrt((f64x2_abs(z.re) + f64x2_sqrt(squared_modulus(z))) * 0.5),
+        u = z.im / (t + t);
   s64x2 left = z.re < 0;
-  return (Complex2){SELECT(left, wide_abs(u), t), SELECT(left, wide_sign_of(t, z.im), u)};
+  return (Complex2){SELECT(left, f64x2_abs(u), t), SELECT(left, f64x2_sign_of(t, z.im), u)};
 }
 
 /* Whether no number is on the branch cut, where the sign of zero matters. */
@@ -133,7 +134,7 @@ static f32x4 reciprocal_root(f32x4 z) {
 /* e^((c + di) log x) */
 static f32x4 power(f32x4 x, f32x4 y) {
   Complex2 base = widened(x), exponent = widened(y);
-  if (!has_logarithm(base) || !wide_within(squared_modulus(exponent), 0x1p300)) {
+  if (!has_logarithm(base) || !f64x2_within(squared_modulus(exponent), 0x1p300)) {
     return lanes_binary(HLO_POWER, x, y);
   }
   Complex2 log = log_of(base);
@@ -148,20 +149,20 @@ typedef struct Hyperbolic {
 } Hyperbolic;
 
 static Hyperbolic hyperbolic(f64x2 x) {
-  f64x2 e = wide_expm1(wide_abs(x)), less = e / (e + 1);
-  return (Hyperbolic){wide_sign_of((e + less) * 0.5, x), 1 + (e - less) * 0.5};
+  f64x2 e = f64x2_expm1(f64x2_abs(x)), less = e / (e + 1);
+  return (Hyperbolic){f64x2_sign_of((e + less) * 0.5, x), 1 + (e - less) * 0.5};
 }
 
 /* cosh(x + yi) = cosh x cos y + i sinh x sin y; sinh(x + yi) = sinh x cos y + i cosh x sin y */
 static Complex2 hyperbolic_cosine_of(Complex2 z) {
   Hyperbolic h = hyperbolic(z.re);
-  WideSinCos angle = wide_sin_cos(z.im);
+  F64x2SinCos angle = f64x2_sin_cos(z.im);
   return (Complex2){h.cosh * angle.cos, h.sinh * angle.sin};
 }
 
 static Complex2 hyperbolic_sine_of(Complex2 z) {
   Hyperbolic h = hyperbolic(z.re);
-  WideSinCos angle = wide_sin_cos(z.im);
+  F64x2SinCos angle = f64x2_sin_cos(z.im);
   return (Complex2){h.sinh * angle.cos, h.cosh * angle.sin};
 }
 
@@ -170,10 +171,10 @@ static Complex2 hyperbolic_sine_of(Complex2 z) {
 ** multiplied by 4t: (1 - t)(1 + t) and 4t sin y cos y over (1 - t)^2 + 4t cos(y)^2.
 */
 static Complex2 hyperbolic_tangent_of(Complex2 z) {
-  f64x2 less = -wide_expm1(-2 * wide_abs(z.re)), t = 1 - less;
-  WideSinCos angle = wide_sin_cos(z.im);
+  f64x2 less = -f64x2_expm1(-2 * f64x2_abs(z.re)), t = 1 - less;
+  F64x2SinCos angle = f64x2_sin_cos(z.im);
   f64x2 below = less * less + 4 * t * angle.cos * angle.cos;
-  return (Complex2){wide_sign_of(less * (1 + t) / below, z.re),
+  return (Complex2){f64x2_sign_of(less * (1 + t) / below, z.re),
                     4 * t * angle.sin * angle.cos / below};
 }
 
@@ -182,7 +183,7 @@ static Complex2 over_i(Complex2 z) { return (Complex2){z.im, -z.re}; }
 
 /* Whether z is in half of the range, as tanh doubles the exponent. */
 static bool is_moderate(Complex2 z) {
-  return wide_within(z.re, LARGEST_EXPONENT / 2) && wide_within(z.im, LARGEST_ANGLE);
+  return f64x2_within(z.re, LARGEST_EXPONENT / 2) && f64x2_within(z.im, LARGEST_ANGLE);
 }
 
 #define HYPERBOLIC(name, opcode, formula)                                        \
@@ -209,7 +210,7 @@ TRIGONOMETRIC(tangent, HLO_TAN, hyperbolic_tangent_of, over_i)
 #define LANES(name, opcode) \
   V128 xla_##name##_c64x2(V128 z) { return (V128)lanes_unary(opcode, (f32x4)z); }
 #define WIDE(name, opcode) \
-  V128 xla_##name##_c128(V128 z) { return (V128)wide_unary(opcode, (f64x2)z); }
+  V128 xla_##name##_c128(V128 z) { return (V128)f64x2_unary(opcode, (f64x2)z); }
 
 VECTOR(cos, cosine)
 VECTOR(cosh, hyperbolic_cosine)
@@ -252,5 +253,5 @@ WIDE(tanh, HLO_TANH)
 
 V128 xla_power_c64x2(V128 x, V128 y) { return (V128)power((f32x4)x, (f32x4)y); }
 V128 xla_atan2_c64x2(V128 y, V128 x) { return (V128)lanes_binary(HLO_ATAN2, (f32x4)y, (f32x4)x); }
-V128 xla_power_c128(V128 x, V128 y) { return (V128)wide_binary(HLO_POWER, (f64x2)x, (f64x2)y); }
-V128 xla_atan2_c128(V128 y, V128 x) { return (V128)wide_binary(HLO_ATAN2, (f64x2)y, (f64x2)x); }
+V128 xla_power_c128(V128 x, V128 y) { return (V128)f64x2_binary(HLO_POWER, (f64x2)x, (f64x2)y); }
+V128 xla_atan2_c128(V128 y, V128 x) { return (V128)f64x2_binary(HLO_ATAN2, (f64x2)y, (f64x2)x); }

@@ -17,7 +17,7 @@ static V128 narrowed(f64x2 low, f64x2 high) {
 }
 
 /* |x| < limit; false for NaN. */
-static s64x2 within(f64x2 x, double limit) { return (s64x2)(wide_abs(x) < limit); }
+static s64x2 within(f64x2 x, double limit) { return (s64x2)(f64x2_abs(x) < limit); }
 
 /* Defines name(x): `formula` in the lanes where `ordinary` holds, and the C function `plain` in others. A lane's
 ** result does not depend on its neighbour. The bodies are functions, as those of f32x4 call them twice. */
@@ -78,9 +78,9 @@ static TwoParts split_sum(f64x2 large, f64x2 small) {
 ** interval of arguments: x = 2^n (1 + f), s = f / (2 + f), and
 ** log2(1 + f) = 2 / (3 ln 2) s (3 + s^2 + s^4 P(s^2)).
 */
-static TwoParts wide_log2(f64x2 x) {
-  f64x2 n, f = wide_split(x, &n), inverse = 1 / (f + 2), s = f * inverse;
-  TwoParts divisor = split_sum(wide_splat(2), f);
+static TwoParts f64x2_log2(f64x2 x) {
+  f64x2 n, f = f64x2_split(x, &n), inverse = 1 / (f + 2), s = f * inverse;
+  TwoParts divisor = split_sum(f64x2_splat(2), f);
   f64x2 s_high = upper(s);
   f64x2 s_low = inverse * ((f - s_high * divisor.high) - s_high * divisor.low);
   f64x2 z = s * s, square = s_high * s_high;
@@ -101,7 +101,7 @@ static TwoParts wide_log2(f64x2 x) {
 }
 
 /* 2^(high + low), |high| < 1000 */
-static f64x2 wide_exp2(f64x2 high, f64x2 low) {
+static f64x2 f64x2_exp2(f64x2 high, f64x2 low) {
   f64x2 magic = (high + low) + 0x1.8p52, n = magic - 0x1.8p52;
   high = high - n;
   f64x2 t = upper(high + low);
@@ -116,11 +116,11 @@ static f64x2 wide_exp2(f64x2 high, f64x2 low) {
 /* Whether x is finite and normal, and y log2 x is in range. (Engines lack unsigned comparisons and signed
 ** shifts of 64-bit lanes.) */
 static s64x2 is_ordinary_power(f64x2 x, f64x2 y) {
-  f64x2 size = wide_abs(x);
+  f64x2 size = f64x2_abs(x);
   s64x2 exponent = (s64x2)((u64x2)size >> 52); /* |log2 x| < |exponent - 1023| + 1 */
   f64x2 bits = (f64x2)(exponent + (INT64_C(0x4338000000000000) - 1023)) - 0x1.8p52;
   s64x2 normal = (s64x2)(size >= 0x1p-1022) & (s64x2)(size < INFINITY);
-  return normal & within(y * (wide_abs(bits) + 1), 1000);
+  return normal & within(y * (f64x2_abs(bits) + 1), 1000);
 }
 
 /* Sets the sign of a power. For negative x it is NaN unless y is an integer, and negative if y is odd. */
@@ -130,18 +130,18 @@ static f64x2 with_sign(f64x2 size, f64x2 x, f64x2 y) {
   s64x2 negative = x < 0, whole = __builtin_elementwise_floor(y) == y,
         even = __builtin_elementwise_floor(half) == half;
   f64x2 result = (f64x2)((s64x2)size ^ (negative & ~even & INT64_MIN));
-  return SELECT(negative & ~whole, wide_splat(NAN), result);
+  return SELECT(negative & ~whole, f64x2_splat(NAN), result);
 }
 
-static f64x2 wide_power(f64x2 x, f64x2 y) {
-  TwoParts log = wide_log2(wide_abs(x));
+static f64x2 f64x2_power(f64x2 x, f64x2 y) {
+  TwoParts log = f64x2_log2(f64x2_abs(x));
   f64x2 y_high = upper(y), low = (y - y_high) * log.high + y * log.low;
-  return with_sign(wide_exp2(y_high * log.high, low), x, y);
+  return with_sign(f64x2_exp2(y_high * log.high, low), x, y);
 }
 
 /* The power for f32: the logarithm with 37 bits, the power with 29. */
 static f64x2 short_power(f64x2 x, f64x2 y) {
-  f64x2 n, f = wide_split(wide_abs(x), &n), s = f / (f + 2);
+  f64x2 n, f = f64x2_split(f64x2_abs(x), &n), s = f / (f + 2);
   f64x2 log = n + s * WIDE_POLYNOMIAL(s * s, 0.34073010658534338, 0.41167271899777669,
                                       0.57708358496515137, 0.96179667334179749, 2.8853900817900862);
   f64x2 z = y * log, magic = z + 0x1.8p52, r = z - (magic - 0x1.8p52);
@@ -152,7 +152,7 @@ static f64x2 short_power(f64x2 x, f64x2 y) {
   return with_sign(size * scale, x, y);
 }
 
-BINARY_F64(power, is_ordinary_power(x, y), wide_power(x, y), pow)
+BINARY_F64(power, is_ordinary_power(x, y), f64x2_power(x, y), pow)
 BINARY_F32(power, is_ordinary_power(x, y), short_power(x, y), pow)
 
 /* --- Remainders ------------------------------------------------------------------------------- */
@@ -162,42 +162,42 @@ BINARY_F32(power, is_ordinary_power(x, y), short_power(x, y), pow)
 ** differences are exact, as the last but one is less than 3/4 y. If its sign differs from that of x, it is y
 ** too small.
 */
-static f64x2 wide_remainder(f64x2 x, f64x2 y) {
-  f64x2 a = wide_abs(x), b = wide_abs(y), q = a / b + 0x1.8p52;
+static f64x2 f64x2_remainder(f64x2 x, f64x2 y) {
+  f64x2 a = f64x2_abs(x), b = f64x2_abs(y), q = a / b + 0x1.8p52;
   q = q - 0x1.8p52;
   f64x2 high = (f64x2)((s64x2)b & -(INT64_C(1) << 27)), low = b - high;
   f64x2 r = (a - q * high) - q * low;
   r = SELECT(r < 0, r + b, r);
-  return wide_sign_of(r, x);
+  return f64x2_sign_of(r, x);
 }
 
 /* Whether y is nonzero and all products are in range. */
 static s64x2 is_plain_divisor(f64x2 x, f64x2 y) {
-  f64x2 b = wide_abs(y);
+  f64x2 b = f64x2_abs(y);
   return within(x, 0x1p1000) & within(1 / y, 0x1p900) & within(b, 0x1p1000);
 }
 
 /* The remainder for large quotients: reduces by y times powers of two, 22 bits of the quotient at a time. */
 __attribute__((noinline)) static double far_remainder(double x, double y) {
-  f64x2 a = wide_splat(x), b = wide_abs(wide_splat(y));
+  f64x2 a = f64x2_splat(x), b = f64x2_abs(f64x2_splat(y));
   if (!is_plain_divisor(a, b)[0]) return fmod(x, y);
   while (!within(a / b, 0x1p24)[0]) {
-    s64x2 power = ((s64x2)wide_abs(a) >> 52) - ((s64x2)b >> 52) - 22;
-    a = wide_remainder(a, (f64x2)((s64x2)b + (power << 52)));
+    s64x2 power = ((s64x2)f64x2_abs(a) >> 52) - ((s64x2)b >> 52) - 22;
+    a = f64x2_remainder(a, (f64x2)((s64x2)b + (power << 52)));
   }
-  return wide_remainder(a, b)[0];
+  return f64x2_remainder(a, b)[0];
 }
 
-BINARY(remainder, is_plain_divisor(x, y) & within(x / y, 0x1p24), wide_remainder(x, y),
+BINARY(remainder, is_plain_divisor(x, y) & within(x / y, 0x1p24), f64x2_remainder(x, y),
        far_remainder)
 
 /* --- Arcs ------------------------------------------------------------------------------------- */
 
-static f64x2 wide_cofunction(f64x2 x) { return wide_sqrt((1 - x) * (1 + x)); }
+static f64x2 f64x2_cofunction(f64x2 x) { return f64x2_sqrt((1 - x) * (1 + x)); }
 
-BINARY(atan2, within(x, 0x1p1020) & within(y, 0x1p1020), wide_atan2(x, y), atan2)
-UNARY_F64(asin, (s64x2)(x == x), wide_atan2(x, wide_cofunction(x)), asin) /* NaN beyond 1 */
-UNARY_F64(acos, (s64x2)(x == x), wide_atan2(wide_cofunction(x), x), acos)
+BINARY(atan2, within(x, 0x1p1020) & within(y, 0x1p1020), f64x2_atan2(x, y), atan2)
+UNARY_F64(asin, (s64x2)(x == x), f64x2_atan2(x, f64x2_cofunction(x)), asin) /* NaN beyond 1 */
+UNARY_F64(acos, (s64x2)(x == x), f64x2_atan2(f64x2_cofunction(x), x), acos)
 
 /* --- Sine, cosine and tangent ----------------------------------------------------------------- */
 
@@ -206,7 +206,7 @@ UNARY_F64(acos, (s64x2)(x == x), wide_atan2(wide_cofunction(x), x), acos)
 ** before those are multiples of 4. The bits after them add less than 2^-137; no double is nearer than 2^-61 to
 ** a multiple of pi/2. Infinities and NaN: NaN.
 */
-__attribute__((noinline)) static void set_large_angle(WideAngle *angle, int lane, double x) {
+__attribute__((noinline)) static void set_large_angle(F64x2Angle *angle, int lane, double x) {
   static const uint32_t two_over_pi[] = {
       0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599,
       0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c,
@@ -251,8 +251,8 @@ __attribute__((noinline)) static void set_large_angle(WideAngle *angle, int lane
   angle->quadrant[lane] = x < 0 ? -n : n;
 }
 
-__attribute__((noinline)) static WideAngle any_angle(f64x2 x) {
-  WideAngle angle = wide_angle(x);
+__attribute__((noinline)) static F64x2Angle any_angle(f64x2 x) {
+  F64x2Angle angle = f64x2_angle(x);
   s64x2 small = within(x, 0x1p20);
   for (int i = 0; i < 2; i++) {
     if (!small[i]) set_large_angle(&angle, i, x[i]);
@@ -260,8 +260,8 @@ __attribute__((noinline)) static WideAngle any_angle(f64x2 x) {
   return angle;
 }
 
-static inline WideSinCos any_sin_cos(f64x2 x) {
-  return wide_sin_cos_of(wide_within(x, 0x1p20) ? wide_angle(x) : any_angle(x));
+static inline F64x2SinCos any_sin_cos(f64x2 x) {
+  return f64x2_sin_cos_of(f64x2_within(x, 0x1p20) ? f64x2_angle(x) : any_angle(x));
 }
 
 /* Returns x itself if it is 0, to keep -0. Those of f32x4 are in vector_math.c. */
@@ -272,41 +272,41 @@ V128 xla_sin_f64x2(V128 v) {
 V128 xla_cos_f64x2(V128 v) { return (V128)any_sin_cos((f64x2)v).cos; }
 V128 xla_tan_f64x2(V128 v) {
   f64x2 x = (f64x2)v;
-  WideSinCos angle = any_sin_cos(x);
+  F64x2SinCos angle = any_sin_cos(x);
   return (V128)SELECT(x == 0, x, angle.sin / angle.cos);
 }
 
 /* --- Hyperbolic functions --------------------------------------------------------------------- */
 
 /* By e = e^|x| - 1: (e + e / (e + 1)) / 2, and 1 + (e - e / (e + 1)) / 2 */
-static f64x2 wide_sinh(f64x2 x) {
-  f64x2 e = wide_expm1(wide_abs(x));
-  return wide_sign_of((e + e / (e + 1)) * 0.5, x);
+static f64x2 f64x2_sinh(f64x2 x) {
+  f64x2 e = f64x2_expm1(f64x2_abs(x));
+  return f64x2_sign_of((e + e / (e + 1)) * 0.5, x);
 }
-static f64x2 wide_cosh(f64x2 x) {
-  f64x2 e = wide_expm1(wide_abs(x));
+static f64x2 f64x2_cosh(f64x2 x) {
+  f64x2 e = f64x2_expm1(f64x2_abs(x));
   return 1 + (e - e / (e + 1)) * 0.5;
 }
 
 /* log(|x| + sqrt(x^2 + 1)), and so on, as log1p of a term that is near 0 where the result is */
-static f64x2 wide_asinh(f64x2 x) {
-  f64x2 size = wide_abs(x), cut = wide_cut(size), square = cut * cut;
-  return wide_sign_of(wide_log1p(size + square / (1 + wide_sqrt(square + 1))), x);
+static f64x2 f64x2_asinh(f64x2 x) {
+  f64x2 size = f64x2_abs(x), cut = f64x2_cut(size), square = cut * cut;
+  return f64x2_sign_of(f64x2_log1p(size + square / (1 + f64x2_sqrt(square + 1))), x);
 }
-static f64x2 wide_acosh(f64x2 x) {
+static f64x2 f64x2_acosh(f64x2 x) {
   f64x2 t = x - 1;
-  return wide_log1p(t + wide_sqrt(t * (t + 2)));
+  return f64x2_log1p(t + f64x2_sqrt(t * (t + 2)));
 }
-static f64x2 wide_atanh(f64x2 x) {
-  f64x2 size = wide_abs(x);
-  return wide_sign_of(0.5 * wide_log1p(2 * size / (1 - size)), x);
+static f64x2 f64x2_atanh(f64x2 x) {
+  f64x2 size = f64x2_abs(x);
+  return f64x2_sign_of(0.5 * f64x2_log1p(2 * size / (1 - size)), x);
 }
 static s64x2 is_above_1(f64x2 x) { return (s64x2)(x >= 1) & within(x, 0x1p500); }
 /* musl's acosh does not check for numbers below 1. */
 static double acosh_checked(double x) { return x < 1 ? NAN : acosh(x); }
 
-UNARY(sinh, within(x, 700), wide_sinh(x), sinh)
-UNARY(cosh, within(x, 700), wide_cosh(x), cosh)
-UNARY(asinh, within(x, 0x1p500), wide_asinh(x), asinh)
-UNARY(acosh, is_above_1(x), wide_acosh(x), acosh_checked)
-UNARY(atanh, within(x, 1), wide_atanh(x), atanh)
+UNARY(sinh, within(x, 700), f64x2_sinh(x), sinh)
+UNARY(cosh, within(x, 700), f64x2_cosh(x), cosh)
+UNARY(asinh, within(x, 0x1p500), f64x2_asinh(x), asinh)
+UNARY(acosh, is_above_1(x), f64x2_acosh(x), acosh_checked)
+UNARY(atanh, within(x, 1), f64x2_atanh(x), atanh)

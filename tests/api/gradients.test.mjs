@@ -521,6 +521,31 @@ describe('branches, loops and windows', () => {
     assert.deepEqual(byY.toArray(), [2, 1, 1, 0]);
   });
 
+  for (const [name, factor] of [
+    ['remainder', 'f = f32[3] remainder(y, x)'],
+    ['sum', 's = f32[] reduce(logs, zero), dimensions={0}, to_apply=add\n f = f32[3] broadcast(s), dimensions={}'],
+    ['product of vectors', `d = f32[] dot(logs, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+      f = f32[3] broadcast(d), dimensions={}`],
+  ]) {
+    test(`a branch that is not taken adds no NaN: its factor is a ${name}`, async () => {
+      const module = client.parseHlo(`HloModule factor
+        add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }
+        ENTRY e { v = f32[3] parameter(0)
+          x = f32[3] parameter(1)
+          y = f32[3] parameter(2)
+          zero = f32[] constant(0)
+          zeros = f32[3] broadcast(zero), dimensions={}
+          never = pred[3] compare(v, zeros), direction=GT
+          logs = f32[3] log(x)
+          ${factor}
+          product = f32[3] multiply(v, f)
+          ROOT r = f32[3] select(never, product, y) }`);
+      const vjp = await client.compile(client.vjp(module, { wrt: ['v'] }));
+      const [slope] = await vjp.execute([[-1, -1, -1], [0, 0, 0], [1, 2, 3], [1, 1, 1]]);
+      assert.deepEqual(slope.toArray(), [0, 0, 0]);
+    });
+  }
+
   for (const length of [1021, 1022, 1023, 1024, 2048, 20_000]) {
     test(`long chains below a select take no time and no stack: ${length} products`, async () => {
       const lines = Array.from({ length }, (_, i) => `v${i + 1} = f32[2] multiply(v${i}, e)`);
@@ -954,4 +979,81 @@ test('memory returns to where it began', () => {
     assert.throws(() => client.gradient(loss, { of: 1 }));
   }
   assert.equal(client.heapInUse, before);
+});
+
+describe('rules that keep few values for the backward part', () => {
+  const gradient = (module, wrt = [0]) => client.gradient(module, { wrt, value: true });
+  const SUM = 'add {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b)\n}\n';
+  const MAX = 'max {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] maximum(a, b)\n}\n';
+  const SHIFTED = `HloModule m\n${SUM}${MAX}ENTRY e {\n x = f32[3,4] parameter(0)\n w = f32[3,4] parameter(1)\n v = f32[3] parameter(2)
+ low = f32[] constant(-inf)\n zero = f32[] constant(0)\n top = f32[3] reduce(x, low), dimensions={1}, to_apply=max
+ m = f32[3,4] broadcast(top), dimensions={0}\n d = f32[3,4] subtract(x, m)\n e = f32[3,4] exponential(d)
+ s = f32[3] reduce(e, zero), dimensions={1}, to_apply=add\n l = f32[3] log(s)\n`;
+  const END = '\n ROOT r = f32[] reduce(p, zero), dimensions={0,1}, to_apply=add\n}';
+  const FORMS = {
+    softmax: ` t = f32[3,4] broadcast(s), dimensions={0}\n y = f32[3,4] divide(e, t)\n p = f32[3,4] multiply(y, w)${END}`,
+    'log of softmax': ` t = f32[3,4] broadcast(l), dimensions={0}\n y = f32[3,4] subtract(d, t)\n p = f32[3,4] multiply(y, w)${END}`,
+    'log of a sum': ` y = f32[3] add(l, top)\n q = f32[3] multiply(y, v)\n p = f32[3,1] reshape(q)${END}`,
+  };
+  for (const [name, lines] of Object.entries(FORMS)) {
+    test(`${name}: without the slopes of the maximum that is subtracted`, async () => {
+      const derived = gradient(client.parseHlo(SHIFTED + lines));
+      assert.doesNotMatch(derived.toString(), /compare\(/);
+      const x = [[1, 2, 2, 0.5], [0, -1, 3, 3], [-2, 0, 1, 4]], w = [[1, -2, 3, 0.5], [2, 1, 0, -1], [0.25, 1, 1, 2]], v = [1, -2, 3];
+      const wanted = x.map((row, i) => {
+        const e = row.map(Math.exp), sum = e.reduce((a, b) => a + b), y = e.map((a) => a / sum);
+        const mean = y.reduce((a, b, k) => a + b * w[i][k], 0), total = w[i].reduce((a, b) => a + b);
+        return { softmax: y.map((a, k) => a * (w[i][k] - mean)), 'log of softmax': y.map((a, k) => w[i][k] - a * total),
+          'log of a sum': y.map((a) => a * v[i]) }[name];
+      });
+      const [, slopes] = await (await client.compile(derived)).execute([x, w, v]);
+      slopes.toArray().flat().forEach((got, i) => assert.ok(Math.abs(got - wanted.flat()[i]) < 1e-6, `${i}: ${got}, ${wanted.flat()[i]}`));
+    });
+  }
+
+  test('a number that is used elsewhere, too, keeps its slope', async () => {
+    const lines = ` u = f32[3] multiply(top, top)\n y = f32[3] add(l, u)\n q = f32[3] multiply(y, v)\n p = f32[3,1] reshape(q)${END}`;
+    const derived = gradient(client.parseHlo(SHIFTED + lines));
+    const [, slopes] = await (await client.compile(derived)).execute([[[0, 1, -1, -2], [0, 1, -1, -2], [0, 1, -1, -2]], new Array(3).fill([1, 1, 1, 1]), [1, 1, 1]]);
+    const e = [-1, 0, -2, -3].map(Math.exp), sum = e.reduce((a, b) => a + b); // at the largest: - 1 + 2 m more
+    slopes.toArray()[0].forEach((got, i) => assert.ok(Math.abs(got - (e[i] / sum + (i === 1 ? 1 : 0))) < 1e-6));
+  });
+
+  for (const name of ['erfc', 'erf_inv']) {
+    test(`${name} as it is written out: from its operand or its result`, async () => {
+      const t = 'tensor<64x64xf32>';
+      const module = await client.parseStableHlo(`func.func @main(%x: ${t}) -> tensor<f32> {
+        %y = chlo.${name} %x : ${t} -> ${t}\n %p = stablehlo.multiply %y, %y : ${t}\n %q = stablehlo.exponential %p : ${t}
+        %z = stablehlo.constant dense<0.0> : tensor<f32>
+        %s = stablehlo.reduce(%q init: %z) applies stablehlo.add across dimensions = [0, 1] : (${t}, tensor<f32>) -> tensor<f32>
+        return %s : tensor<f32>\n}`);
+      const { temporaries } = (await client.compile(gradient(module))).memory;
+      assert.ok(temporaries <= 2 * 64 * 64 * 4 + 1024, `${temporaries} bytes`);
+    });
+  }
+
+  test('a solution by LU factors: by the factors, without their slopes', async () => {
+    const call = (of, target, operands, shapes, how) => ` ${of} custom-call(${operands}), custom_call_target="lapack_${target}_ffi", ` +
+      `operand_layout_constraints={${shapes}}, api_version=API_VERSION_TYPED_FFI, backend_config={${how}}\n`;
+    const A = 'f32[3,3]{0,1}', B = 'f32[3,2]{0,1}';
+    const how = (diag, uplo) => `diag = ${diag} : ui8, side = 76 : ui8, trans_x = 78 : ui8, uplo = ${uplo} : ui8`;
+    const module = client.parseHlo(`HloModule m\n${SUM}ENTRY e {\n a = f32[3,3] parameter(0)\n b = f32[3,2] parameter(1)\n zero = f32[] constant(0)
+${call(`f = (${A}, s32[3], s32[])`, 'sgetrf', 'a', A, '')} lu = ${A} get-tuple-element(f), index=0
+${call(`y = ${B}`, 'strsm', 'lu, b', `${A}, ${B}`, how(85, 76))}${call(`x = ${B}`, 'strsm', 'lu, y', `${A}, ${B}`, how(78, 85))}
+ p = f32[3,2] multiply(x, x)${END}`);
+    const derived = gradient(module, [0, 1]);
+    assert.equal(derived.toString().match(/ triangular-solve\(/g).length, 2);
+    const a = [[4, 1, -1], [2, 5, 1], [0, 1, 3]], b = [[1, 2], [3, -1], [0.5, 4]], executable = await client.compile(derived);
+    const [, byA, byB] = await executable.execute([a, b]);
+    const loss = async (matrix, right) => (await executable.execute([matrix, right]))[0].data[0];
+    const moved = (rows, i, j, h) => rows.map((row, r) => row.map((v, c) => v + (r === i && c === j ? h : 0)));
+    for (let i = 0; i < 3; i++) {
+      for (let j = 0; j < 3; j++) {
+        const slope = (await loss(moved(a, i, j, 1 / 64), b) - await loss(moved(a, i, j, -1 / 64), b)) * 32;
+        assert.ok(Math.abs(byA.data[3 * i + j] - slope) < 0.02, `${i} ${j}: ${byA.data[3 * i + j]}, ${slope}`);
+      }
+      const slope = (await loss(a, moved(b, i, 1, 1 / 64)) - await loss(a, moved(b, i, 1, -1 / 64))) * 32;
+      assert.ok(Math.abs(byB.data[2 * i + 1] - slope) < 0.02, `${i}: ${byB.data[2 * i + 1]}, ${slope}`);
+    }
+  });
 });

@@ -393,6 +393,10 @@ const FORMS = {
   'a fusion in a branch': ['f {\n a = f32[4] parameter(0)\n ROOT r = f32[4] multiply(a, a)\n}\nyes {\n a = f32[4] parameter(0)\n ROOT r = f32[4] fusion(a), kind=kLoop, calls=f\n}\nno {\n ROOT a = f32[4] parameter(0)\n}\n',
     'x = f32[4] parameter(0)\n p = pred[] parameter(1)\n ROOT r = f32[4] conditional(p, x, x), true_computation=yes, false_computation=no',
     [0, 0], [LINES, [true, false]], [[1, 4, 9, 16], [5, 6, 7, 8]]],
+  'a matrix copied out of columns': ['', `a = f32[2,2] parameter(0)\n b = f32[2,2] parameter(1)
+ x = f32[2,2]{0,1} custom-call(a, b), custom_call_target="lapack_strsm_ffi", operand_layout_constraints={f32[2,2]{0,1}, f32[2,2]{0,1}}, api_version=API_VERSION_TYPED_FFI, backend_config={diag = 78 : ui8, side = 76 : ui8, trans_x = 78 : ui8, uplo = 76 : ui8}
+ ROOT r = f32[2,2]{1,0} copy(x)`, [0, 0], [[[[2, 0], [0, 4]], [[1, 0], [0, 2]]], [[[2, 4], [4, 8]], [[3, 5], [4, 6]]]],
+  [[[1, 2], [1, 2]], [[3, 5], [2, 3]]]],
   'groups of rows of the same sizes': ['', RAGGED, [0, null, null], [ROWS, GROUPS, [1, 2]], [[[21], [4300], [6500]], [[56], [3400], [1200]]]],
   'groups of rows of sizes of their own': ['', RAGGED, [0, null, 0], [ROWS, GROUPS, [[1, 2], [2, 1]]], [[[21], [4300], [6500]], [[56], [34], [1200]]]],
 };

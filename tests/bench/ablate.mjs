@@ -1,13 +1,13 @@
 /**
- * What each optional rewrite, later stage and kernel brings: each is switched off in turn, in each of the whole programs
- * and operations whose compiled form it changes, and the time is compared with that of the program as it is.
+ * Measures the gain of each optional rewrite, later stage and kernel. Each is switched off in turn, in each of the whole
+ * programs and operations whose compiled form it changes; the time is compared with that of the unchanged program.
  *
  *     make bench ARGS="ablate [--only PATTERN] [--switches PATTERN] [--rounds N] [--operations] [--write]"
  *
  * --operations: the single operations of operations/ too. --write: puts the table into tests/bench/ABLATION.md; sections after it stay.
  *
- * A ratio is the time without by the time with it, on one thread, the median over rounds in turns. A program that takes
- * longer than LIMIT_MS without it counts as if it took that long. Lines are those of the files that define it. Temporaries are the memory of a run's values.
+ * A ratio is the time without it by the time with it, on one thread: the median over alternating rounds. A time above
+ * LIMIT_MS counts as LIMIT_MS. Lines are those of the files that define it. Temporaries are the memory of a run's values.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ const names = [...SWITCHES.keys()].filter((name) => new RegExp(given.switches).t
 const [rounds, milliseconds] = [Number(given.rounds), Number(given.milliseconds)];
 const found = new Map(names.map((name) => [name, []])); // { program, ratio, temporaries }
 
-/** What a compilation came to: equal for equal programs, but for names. */
+/** Returns a text of a compiled program that is equal for equal programs, as names are left out. */
 const formOf = ({ executable }) => `${executable.thunks()}\n${executable.memory.generatedCode}`;
 
 async function timed(base, other) {
@@ -99,10 +99,10 @@ function row(name) {
   return `| \`${name}\` | ${SWITCHES.get(name) || ''} | ${list.length} | ${mean} | ${best} | ${worse} | ${memory} |`;
 }
 
-const page = () => `# What each part brings
+const page = () => `# The gain of each part
 
-What \`make bench ARGS="ablate${given.operations ? ' --operations' : ''} --write"\` measured ${circumstances()}. Each row is switched off
-alone, on one thread. Ratios are the time without it by the time with it; above 1, it helps.
+The output of \`make bench ARGS="ablate${given.operations ? ' --operations' : ''} --write"\` ${circumstances()}. Each row is switched off
+alone, on one thread. Ratios are the time without it by the time with it; above 1, it is a gain.
 
 | switched off | lines | programs that change | mean | most | faster without | temporaries |
 | --- | --: | --: | --: | --- | --- | --: |

@@ -1,7 +1,7 @@
 /**
- * A program here and on native XLA:CPU held to one thread (programs/native.py): results are compared,
- * then both take turns, as machines drift. A program is NAME.hlo and NAME.json in a folder; the
- * latter says how operands are drawn.
+ * Compares a program here and on native XLA:CPU on one thread (programs/native.py): first the results, then the times,
+ * in alternating rounds, as a machine's speed drifts. A program is NAME.hlo and NAME.json in a folder; the latter
+ * describes how operands are drawn.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { clocks } from './clocks.mjs';
 const PYTHON = process.env.PYTHON ?? fileURLToPath(new URL('../../build/venv/bin/python', import.meta.url));
 const SCRIPT = fileURLToPath(new URL('programs/native.py', import.meta.url));
 
-/** native.py, a request at a time. */
+/** A process of native.py, which answers one request at a time. */
 export class Native {
   #child;
   #lines;
@@ -44,7 +44,7 @@ export const median = (values) => values.toSorted((a, b) => a - b)[values.length
 export const geometric = (values) =>
   Math.exp(values.reduce((sum, x) => sum + Math.log(x), 0) / values.length);
 export const time = (ms) => (ms < 1 ? `${(ms * 1e3).toPrecision(3)} µs` : `${ms.toPrecision(3)} ms`);
-/** A ratio of times; bold, and we are slower. */
+/** Formats a ratio of times: bold if xla-wasm is slower. */
 export const bold = (ratio) =>
   ratio === undefined ? '' : ratio > 1 ? `**${ratio.toPrecision(3)}**` : ratio.toPrecision(3);
 
@@ -54,7 +54,7 @@ const flat = (literal) => {
   return Array.isArray(elements) ? elements.flat(Infinity) : [elements];
 };
 
-/** How far results are apart, as a part of the largest element of each. NaN is equal to NaN. */
+/** Returns the largest difference of results, relative to the largest element of each. NaN equals NaN. */
 function distance(outputs, folder, name) {
   return Math.max(0, ...outputs.map((output, i) => {
     const ours = flat(output);
@@ -87,7 +87,7 @@ function bytesOfValues({ buffers }) {
   }));
 }
 
-/** One program with a client: compiled, run once, ready for rounds. */
+/** One program with a client: compiled, run once, and ready for rounds. */
 export class Here {
   /** Its first run may take `timeoutMs`. */
   static async prepare(client, programs, name, folder, { timeoutMs, ...options } = {}) {
@@ -107,7 +107,7 @@ export class Here {
     const first = performance.now();
     const outputs = await here.executable.execute(here.args, { timeoutMs });
     here.firstMs = performance.now() - first;
-    here.apart = distance(outputs, folder, name);
+    here.error = distance(outputs, folder, name);
     module.dispose();
     return here;
   }
@@ -137,7 +137,7 @@ export class Here {
  * @param {string} options.programs the folder with NAME.hlo and NAME.json
  * @param {string} options.folder where native.py writes operands and results
  * @param {'wall' | 'cpu'} [options.clock]
- * @param {{ name: string, round: (ms: number) => Promise<number> }[]} [options.peers] take turns, too
+ * @param {{ name: string, round: (ms: number) => Promise<number> }[]} [options.peers] other engines, measured in each round
  * @returns times in milliseconds; ratios are ours by theirs, round by round
  */
 export async function measure(name, { clients, native, programs, folder, rounds, roundMs, clock = 'wall', peers = [] }) {
@@ -166,7 +166,7 @@ export async function measure(name, { clients, native, programs, folder, rounds,
       nativeMs: median(others),
       nativeCompileMs: compileMs,
       memory: [one.temporaries, one.values, temporaries],
-      apart: Math.max(...heres.map(({ apart }) => apart)),
+      error: Math.max(...heres.map(({ error }) => error)),
       evaluates: one.evaluates,
       peers: Object.fromEntries(peers.map((peer, i) => [peer.name, ratio(times[0], theirs[i])])),
       toNative: Object.fromEntries(peers.map((peer, i) => [peer.name, ratio(theirs[i], others)])),
@@ -176,7 +176,7 @@ export async function measure(name, { clients, native, programs, folder, rounds,
   }
 }
 
-/** The sentence that says when and where, for a page. */
+/** Returns date and machine, for the text above a table. */
 export function circumstances() {
   const [{ model }] = cpus();
   const load = loadavg()[1].toFixed(1);

@@ -1,22 +1,21 @@
 /**
- * Benchmarks: the same computations on the same numbers with xla-wasm, with other packages that
- * compute in WebAssembly, and as plain loops in JavaScript.
+ * Benchmarks: runs computations with xla-wasm, with other packages that compute in WebAssembly, and as plain loops in
+ * JavaScript, all on equal numbers.
  *
  *     make bench [ARGS="--only conv --markdown"]
  *
- *     --where node|chromium   where to measure; with --threads, instead of both default settings
+ *     --where node|chromium   the host; with --threads, instead of both default settings
  *     --threads N
  *     --only PATTERN          the workloads whose name contains a regular expression
- *     --engines ort,tfjs      against whom; of ort, tfjs, jax, plain
+ *     --engines ort,tfjs      the other engines; of ort, tfjs, jax, plain
  *     --markdown              print README.md's table, too
- *     --json FILE             write all that was measured
+ *     --json FILE             write all measurements
  *
  * ARGS="programs ..." and ARGS="operations ..." are programs.mjs and operations.mjs.
  *
- * Each engine has a process (or page) of its own, is warmed up until it becomes no faster, and then
- * all take turns, round by round: the machine's speed drifts, ratios within a round hardly do.
- * Results are compared before the clock runs. It is a measurement, not a test: whatever comes out,
- * the exit code is 0.
+ * Each engine has its own process (or page) and is warmed up until it becomes no faster. Then rounds alternate between
+ * engines: a machine's speed drifts, but ratios within a round hardly do. Results are compared before times are taken.
+ * It is a measurement, not a test: the exit code is always 0.
  */
 import { writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
@@ -33,11 +32,11 @@ const ROUND_MS = 40;
 const FEW_ROUNDS = 5; // of workloads that take long
 const LONG_MS = 300;
 
-/** Each peer, and the setting of xla-wasm that it is compared with: the one that is called alike. */
+/** Each other engine, and the setting of xla-wasm that is called in the same way. */
 const PEERS = { tfjs: 'xla', jax: 'xla', plain: 'xla', ort: 'xla-host' };
 
 const HOSTS = { node: nodeHosts, chromium: chromiumHosts };
-/** Threads need workers, which tfjs and jax-js know only as browsers have them. */
+/** Engines without threads in Node: tfjs and jax-js need a browser's workers. */
 const SETTINGS = [{ where: 'node', threads: 1 }, { where: 'chromium', threads: 2 }];
 
 const { values: options } = parseArgs({
@@ -57,7 +56,7 @@ const span = (values) => ({
   median: median(values), least: Math.min(...values), most: Math.max(...values),
 });
 
-/** A running engine; one that failed in the middle of something is started anew. */
+/** A running engine, which is started again after a failure. */
 class Engine {
   constructor(name, hosts, threads) {
     Object.assign(this, { name, hosts, threads, loads: [] });
@@ -70,7 +69,7 @@ class Engine {
     this.loads.push(loadMs);
   }
 
-  /** From the import to the first result: once in a process, so in several. */
+  /** Measures the time from the import to the first result, in several processes. */
   get loadMs() {
     return median(this.loads);
   }
@@ -90,7 +89,7 @@ class Engine {
   }
 }
 
-/** Prepares the workload on `engines`; returns those that have it ready, and their answers. */
+/** Prepares the workload on `engines`; returns those that succeed, and their answers. */
 async function prepareAll(id, engines) {
   const ready = new Map();
   const failed = {};
@@ -136,7 +135,7 @@ async function measure(id, engines) {
   return { results, failed };
 }
 
-/** The ratios to ours, round by round. */
+/** Returns the ratios to our times, round by round. */
 function addRatios(results) {
   for (const [peer, ours] of Object.entries(PEERS)) {
     if (!results[peer] || !results[ours]) continue;

@@ -1,8 +1,8 @@
 /** The clocks of the benchmarks. */
 
 /**
- * Milliseconds. The processor's are those that this process was given, by all of its threads: what one
- * thread computes takes much the same of them on a machine that does other things.
+ * Milliseconds of the wall's clock and of the processor. Processor time adds up all threads of this process; other work
+ * on the machine hardly changes it for one thread.
  */
 export const clocks = {
   wall: () => performance.now(),

@@ -1,11 +1,11 @@
 /**
- * Collectives of 2 to 256 devices: how long the meeting takes once all are there, against one pass over
- * as much memory, a copy of what comes out on all devices.
+ * Measures collectives of 2 to 256 devices: the time of a rendezvous from its last arrival to its end, by the time of one
+ * copy of the results of all devices.
  *
  *     make bench ARGS="collectives [--threads N] [--elements N] [--devices 2,4,...]"
  *
- * Operands and results are views of f32s that are `elements` in all devices together. Times are from
- * profiles, the min of some runs, and a copy of the same process is measured between them.
+ * Operands are f32, `elements` in all devices together. Times are from profiles, the min of several runs; the copy is
+ * measured in the same process between them.
  */
 import { parseArgs } from 'node:util';
 
@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
 });
 const threads = Number(options.threads), total = Number(options.elements);
 
-/** For n devices that have `size` elements each: the operation's line, and the shape that comes out. */
+/** For n devices of `size` elements each: the operation's line, and the shape of its result. */
 const COLLECTIVES = {
   'all-reduce': (n, size) => [`f32[${size}] all-reduce(x), replica_groups={}, to_apply=add`, size],
   'all-gather': (n, size) => [
@@ -45,7 +45,7 @@ ${shard ? `  s = f32[${shard}] slice(x), slice={[0:${shard}]}` : ''}
   ROOT r = f32[${out}] ${operation.slice(operation.indexOf(' ') + 1)}
 }`;
 
-/** The min milliseconds of the meeting, and of a copy of the same size. */
+/** Returns the min milliseconds of the rendezvous, and of a copy of its size. */
 async function measure(client, operation, n) {
   const size = total / n, made = COLLECTIVES[operation](n, size);
   const module = client.parseHlo(textOf(made, size));

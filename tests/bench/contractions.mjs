@@ -1,7 +1,6 @@
 /**
- * Products of matrices, on one thread, by what the machine can do: how much of the rate of a loop that
- * multiplies and adds in registers, and does nothing else, is left of one that also loads, packs and stores.
- * No micro-kernel is above that rate. Without fused multiply-add, which that loop has not.
+ * Measures products of matrices on one thread as a fraction of the machine's peak: the rate of a loop that only
+ * multiplies and adds in registers, without fused multiply-add. A product also loads, packs and stores.
  *
  *     node tests/bench/contractions.mjs [type ...]
  *
@@ -56,7 +55,7 @@ ENTRY e {
   return { program, operands };
 }
 
-/** Milliseconds of this process for one product; the least of those that 300 of them have room for. */
+/** Returns the min milliseconds of processor time for one product, over 300 ms. */
 async function fastest({ program, operands }) {
   let best = Infinity;
   const end = clocks.cpu() + 300;

@@ -1,8 +1,8 @@
-/** Reduces results to samples that processes compare: part of each array, enough to tell a difference. */
+/** Reduces results to samples that processes compare: sums and some elements of each array. */
 
 const SAMPLES = 4096;
 
-/** Sums, and elements here and there. */
+/** Returns sums, and elements at regular distances. */
 export function digestOf(data) {
   let sum = 0;
   let absolute = 0;
@@ -18,7 +18,7 @@ export function digestOf(data) {
   return { length: data.length, sum, absolute, weighted, samples };
 }
 
-/** How far results are apart, as a part of the largest element; 0: the same. */
+/** Returns the largest difference of results, relative to the largest element; 0 if they are equal. */
 export function distance(digests, others) {
   if (digests.length !== others.length) return Infinity;
   return Math.max(...digests.map((x, k) => {

@@ -1,7 +1,7 @@
 /** jax-js with its WebAssembly backend, each workload in one jit(). */
 import { ELEMENTARY, EPSILON, LEARNING_RATE, TOP, transposed } from './workloads.mjs';
 
-/* A function owns its arguments: it uses each once, or says `x.ref` to use it once more. */
+/* A function owns its arguments: it uses each once, and `x.ref` for each further use. */
 
 function layerNorm({ np }, { x, scale, bias }) {
   const mean = np.mean(x.ref, 1, { keepdims: true });
@@ -40,7 +40,7 @@ const interleaved = ([re, im]) => {
   return [data];
 };
 
-/** Of elements: NumPy's names, where it has others. */
+/** Element-wise operations whose names in NumPy differ. */
 const NAMES = {
   add: 'add', max: 'maximum', mul: 'multiply', div: 'divide', pow: 'power', acos: 'arccos', acosh: 'arccosh',
   asin: 'arcsin', asinh: 'arcsinh', atan: 'arctan', atan2: 'arctan2', atanh: 'arctanh', mod: 'fmod',
@@ -85,7 +85,7 @@ const FUNCTIONS = {
   sumRows: { call: ({ np }, { x }) => np.sum(x, 1) },
   sumColumns: { call: ({ np }, { x }) => np.sum(x, 0) },
   layerNorm: { call: layerNorm },
-  /* A transposition alone is a view: the addition makes it move the elements. */
+  /* A transposition alone is a view; the addition forces a copy. */
   transpose: { call: ({ np }, { x }) => np.transpose(x).add(0) },
   cumsum: { call: ({ np }, { x }) => np.cumsum(x, 1) },
   sort: { call: ({ np }, { x }) => np.sort(x) },

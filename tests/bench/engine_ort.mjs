@@ -41,7 +41,7 @@ const convolution = (filterShape, permutation, group) => ({
   back: imageBack,
 });
 
-/** Whose names differ from the workloads' in the first letter. */
+/** Operations whose names differ from the workloads' in the first letter. */
 const ELEMENTARY_UNARY = `Abs Acos Acosh Asin Asinh Atan Atanh Cos Cosh Erf Floor Log Sign Sin Sinh Sqrt
   Tan`.split(/\s+/);
 
@@ -91,7 +91,7 @@ const MODELS = {
     nodes: () => [node('CumSum', ['x', 'axis'], ['out'])],
     constants: { axis: { shape: [], data: Int32Array.of(1) } },
   },
-  sort: top(100000, { largest: 0 }), /* there is no other sort */
+  sort: top(100000, { largest: 0 }), /* ONNX has no other sort */
   topk: top(TOP),
   gather: { nodes: () => [node('Gather', ['x', 'indices'], ['out'])] },
   mlp: {
@@ -128,7 +128,7 @@ function modelOf({ nodes, constants = {}, outputs = ['out'] }, operands) {
   });
 }
 
-/** A model of models.mjs: { bytes, inputs, names of the outputs }. */
+/** Makes a model of models.mjs: { bytes, inputs, names of the outputs }. */
 function wholeModel(id, operands) {
   const { weights, feeds, run } = modelWith(id, Object.values(operands));
   const inputs = Object.fromEntries(Object.entries(feeds).map(([name, value]) => [name, onnxFeed(value)]));
@@ -138,7 +138,7 @@ function wholeModel(id, operands) {
   return { bytes: model({ inputs: types, weights: graph.weights, nodes: graph.nodes, outputs }), inputs, outputs };
 }
 
-/** The same of a workload. */
+/** Makes the model of a workload: { bytes, inputs, names of the outputs }. */
 function smallModel(id, given) {
   const description = MODELS[id];
   const operands = description.convert?.(given) ?? given;

@@ -1,4 +1,4 @@
-/** Plain loops over typed arrays in JavaScript: what one would write without any library. */
+/** Plain loops over typed arrays in JavaScript, without a library. */
 import { EPSILON, TOP } from './workloads.mjs';
 
 function matmul(x, y, rows, inner, columns) {
@@ -12,7 +12,7 @@ function matmul(x, y, rows, inner, columns) {
   return out;
 }
 
-/** out[i] = f(i), of a result as long as x. */
+/** Returns out[i] = f(i), with the length of x. */
 function map(x, f) {
   const out = new Float32Array(x.length);
   for (let i = 0; i < out.length; i++) out[i] = f(i);

@@ -1,4 +1,4 @@
-/** tfjs with its WebAssembly backend. It works at once, one kernel after the other. */
+/** tfjs with its WebAssembly backend, which runs each kernel at its call. */
 import { hasModel, mapTree, modelWith } from './models.mjs';
 import { opsTfjs } from './ops_tfjs.mjs';
 import { ELEMENTARY, EPSILON, LEARNING_RATE, TOP } from './workloads.mjs';
@@ -8,7 +8,7 @@ function perceptron(tf, { x, w1, b1, w2, b2 }) {
   return { hidden, logits: tf.add(tf.matMul(hidden, w2), b2) };
 }
 
-/** With the gradients written by hand, as tf.grads() of the core alone knows hardly any. */
+/** Its gradients are written by hand, as tf.grads() of the core alone supports few operations. */
 function trainingStep(tf, operands) {
   const { x, labels, w1, b1, w2, b2 } = operands;
   const { hidden, logits } = perceptron(tf, operands);
@@ -27,12 +27,12 @@ function layerNorm(tf, { x, scale, bias }) {
   return tf.add(tf.mul(normal, scale), bias);
 }
 
-/** Of elements: the same names, but for these. */
+/** Element-wise operations whose names differ from the workloads'. */
 const NAMES = { logistic: 'sigmoid', max: 'maximum' };
 const elementary = (name) => (tf, { x, y }) => tf[NAMES[name] ?? name](x, y);
 
 const FUNCTIONS = {
-  // Its mod() is another, and it has no cube root.
+  // Its mod() differs from ours, and it has no cube root.
   ...Object.fromEntries(ELEMENTARY.filter((name) => !['mod', 'cbrt'].includes(name))
     .map((name) => [name, elementary(name)])),
   matmul256: (tf, { x, y }) => tf.matMul(x, y),
@@ -52,7 +52,7 @@ const FUNCTIONS = {
   layerNorm,
   transpose: (tf, { x }) => tf.transpose(x),
   cumsum: (tf, { x }) => tf.cumsum(x, 1),
-  /* There is no sort, but the largest of the negated numbers are the smallest. */
+  /* It has no sort; the largest of the negated numbers are the smallest numbers. */
   sort: (tf, { x }) => tf.neg(tf.topk(tf.neg(x), x.shape[0]).values),
   topk: (tf, { x }) => Object.values(tf.topk(x, TOP)),
   gather: (tf, { x, indices }) => tf.gather(x, indices),

@@ -1,4 +1,4 @@
-/** xla-wasm itself. */
+/** The engine xla-wasm. */
 import { EPSILON, LEARNING_RATE, TOP } from './workloads.mjs';
 
 /** `reducer(b, 'add')`: a computation of two scalars. */
@@ -26,7 +26,7 @@ function perceptron(b, { x, w1, b1, w2, b2 }) {
   return { hidden, logits: b.add(b.dot(hidden, w2), b2, [1]) };
 }
 
-/** With the gradients written by hand. */
+/** Its gradients are written by hand. */
 function trainingStep(b, operands) {
   const { x, labels, w1, b1, w2, b2 } = operands;
   const [batch, classes] = [x.shape.dimensions[0], b2.shape.dimensions[0]];
@@ -119,8 +119,8 @@ const shapeOf = ({ shape, below }) => `${below ? 's32' : 'f32'}[${shape}]`;
 
 /**
  * @param {object} options
- * @param {boolean} [options.host] operands come from typed arrays and results go to typed arrays in
- *   each call (but for weights), instead of staying on the device
+ * @param {boolean} [options.host] each call copies operands from typed arrays and results to typed arrays, but for
+ *   weights; else they stay on the device
  */
 export async function start({ load, threads, host, read }) {
   const { Client, readNpy } = await load('xla-wasm');

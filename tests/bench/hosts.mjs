@@ -1,6 +1,6 @@
 /**
- * Hosts of subjects: a Node process or a Chromium page for each. Both have the same
- * methods: call(method, ...args), which fails if there is no answer in time, and close().
+ * Hosts of subjects: a Node process or a Chromium page for each. Both have the methods call(method, ...args), which fails
+ * if no answer comes in time, and close().
  */
 import { execFileSync, fork } from 'node:child_process';
 import { join } from 'node:path';
@@ -60,7 +60,7 @@ class PageHost {
     host.#context = await browser.newContext();
     const { page } = await newPage(host.#context);
     host.#page = page;
-    // jax-js starts as many workers as this says, and cannot be told otherwise.
+    // jax-js starts this number of workers, and has no option for it.
     await page.addInitScript((value) => {
       Object.defineProperty(Object.getPrototypeOf(navigator), 'hardwareConcurrency', {
         get: () => value,
@@ -84,8 +84,8 @@ class PageHost {
 }
 
 /**
- * Where subjects run: { name, version, start(threads), close() }
- * @param {string} [execPath] another Node than this one
+ * A host of subjects: { name, version, start(threads), close() }
+ * @param {string} [execPath] the Node to run; by default this one
  */
 export function nodeHosts(execPath = process.execPath) {
   return {

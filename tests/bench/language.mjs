@@ -4,9 +4,9 @@
  *
  * Tokens a second at position 128 of a cache of 256, with random weights: examples/llama/model.mjs here (in Node, and as xla-page
  * in Chromium), model.py on native XLA, onnxruntime-web in Node (MatMulNBits; ort4: of accuracy level 4, which rounds activations
- * to 8 bits), and wllama in Chromium. Each has a process or page of its own; all take turns, and the best round counts: of one
- * thread by the processor's time, which other work on the machine hardly changes, of several by the fastest step. Logits are
- * compared with onnxruntime-web's before.
+ * to 8 bits), and wllama in Chromium. Each has its own process or page; rounds alternate, and the best one counts. One thread
+ * is measured by processor time, which other work on the machine hardly changes; several threads by the fastest step.
+ * Logits are compared with onnxruntime-web's before.
  */
 import { execFileSync, fork, spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -34,7 +34,7 @@ const { values } = parseArgs({
 });
 const list = (text) => text.split(',');
 
-/** A process of Node's that answers to messages. */
+/** A Node process that answers messages. */
 async function nodeEngine(name, options) {
   const child = fork(fileURLToPath(new URL('language/process.mjs', import.meta.url)), { serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'], execArgv: ['--max-old-space-size=8000'] });
   const call = (method, ...args) => new Promise((resolve, reject) => {
@@ -55,7 +55,7 @@ async function nodeEngine(name, options) {
 }
 
 let browser, server, system;
-/** Seconds that all pages have computed: those that wait take none. */
+/** Returns the processor seconds of all pages; waiting pages take none. */
 const pageSeconds = async () => (await system.send('SystemInfo.getProcessInfo')).processInfo
   .filter(({ type }) => type === 'renderer').reduce((sum, { cpuTime }) => sum + cpuTime, 0);
 

@@ -1,13 +1,13 @@
 /**
- * The models of programs/ that other engines can run, too, written once for all of them: on operations
- * that each engine has in its own way (ops_onnx.mjs, ops_tfjs.mjs). Weights are those of the program, in
- * the order of its parameters, which is that of JAX's trees: dictionaries by their names.
+ * The models of programs/ that other engines can run, written once on operations that each engine implements
+ * (ops_onnx.mjs, ops_tfjs.mjs). Weights are the program's, in the order of its parameters. That is the order of JAX's
+ * trees, which sort dictionaries by name.
  *
- * An engine gets models as its users would write them: factors after a convolution are folded into its
- * weights, normalisations and LSTMs are one operation, and only the last row of a prompt is scored.
+ * Each engine gets models as its users write them: factors after a convolution are folded into its weights,
+ * normalisations and LSTMs are one operation, and only the last row of a prompt is scored.
  */
 
-/** Leaves in JAX's order, as the tree that a template says: objects, arrays, and anything for a leaf. */
+/** Arranges leaves in JAX's order as a tree, by a template of objects and arrays; other values stand for leaves. */
 function treeOf(template, leaves) {
   if (Array.isArray(template)) return template.map((part) => treeOf(part, leaves));
   if (typeof template !== 'object') return leaves.shift();
@@ -89,7 +89,7 @@ const GPT = {
 
 const perceptron = (ops, x, b) => ops.add(x, ops.matmul(ops.gelu(ops.matmul(ops.layerNorm(x, b.n2), b.up)), b.down));
 
-/** Of q [heads, n, depth] on keys and values [heads, m, depth]; `mask` is added to the scores. */
+/** Attention of q [heads, n, depth] on keys and values [heads, m, depth]; `mask` is added to the scores. */
 function attention(ops, q, k, v, mask) {
   const scores = ops.add(ops.scale(ops.matmul(q, ops.transpose(k, [0, 2, 1])), DEPTH ** -0.5), mask);
   return ops.matmul(ops.softmax(scores), v);
@@ -133,7 +133,7 @@ function caches({ data }) {
 const decode = {
   template: GPT,
   inputs: ['cache', 'token', 'at'],
-  /* The position in the context: as a mask that is added to scores, and as a choice of one row of the cache. */
+  /* The position in the context, in two forms: a mask that is added to scores, and a one-hot choice of a cache row. */
   feeds: ({ cache, token, at: { data: [at] } }) => ({
     token: { shape: [1], data: token.data },
     place: { shape: [1], data: Int32Array.of(at) },
@@ -173,11 +173,11 @@ export const MODEL_NAMES = Object.keys(MODELS);
 export const hasModel = (id) => id in MODELS;
 
 /**
- * A model with the numbers of a program's parameters.
+ * Returns a model with the weights of a program's parameters.
  * @param {string} id
  * @param {{ shape: number[], data: Float32Array | Int32Array }[]} operands in the program's order
  * @returns {{ weights: object, feeds: object, run: (ops: object, weights: object, feeds: object) => any[] }}
- *   `weights`: a tree of arrays; `feeds`: what changes from call to call, by name
+ *   `weights`: a tree of arrays; `feeds`: operands that change with each call, by name
  */
 export function modelWith(id, operands) {
   const { template, inputs, weights, feeds = (given) => given, run } = MODELS[id];
@@ -187,7 +187,7 @@ export function modelWith(id, operands) {
   return { weights: weights(tree, given), feeds: feeds(given), run };
 }
 
-/** A tree with each array as `make` has it. */
+/** Applies `make` to each array of a tree. */
 export function mapTree(tree, make) {
   if (!tree || ArrayBuffer.isView(tree.data)) return tree && make(tree);
   if (Array.isArray(tree)) return tree.map((part) => mapTree(part, make));

@@ -1,5 +1,5 @@
 /**
- * Writes ONNX models: just as much of the protobuf format as models of a few nodes need.
+ * Writes ONNX models of a few nodes, with the part of the protobuf format that they need.
  *
  *     model({
  *       inputs: { x: 'f32[2,3]' },
@@ -8,8 +8,8 @@
  *       outputs: ['y'],
  *     })
  *
- * Integer attributes are numbers, floats are { float: 0.5 }, lists of integers arrays. Nodes of other sets of operations have
- * a `domain`.
+ * Integer attributes are numbers, floats are { float: 0.5 }, lists of integers are arrays. Nodes of other operator sets
+ * have a `domain`.
  */
 
 const IR_VERSION = 10;
@@ -21,7 +21,7 @@ const ATTRIBUTE_INT = 2;
 const ATTRIBUTE_STRING = 3;
 const ATTRIBUTE_INTS = 7;
 
-/** A field is its number and wire type, then its content; a message is its fields. */
+/** Encodes a field: its number and wire type, then its content. A message is a list of fields. */
 const WIRE_VARINT = 0;
 const WIRE_BYTES = 2;
 const WIRE_F32 = 5;

@@ -1,12 +1,11 @@
 /**
- * Operations by element type (operations/operations.py), here and on native XLA:CPU held to one
- * thread, and with the JavaScript engines that have them: results are compared, then all take turns.
+ * Measures operations by element type (operations/operations.py) here, on native XLA:CPU on one thread, and in other
+ * JavaScript engines. Results are compared first; then rounds alternate.
  *
  *     make bench ARGS="operations [--only PATTERN] [--threads 1] [--rounds N] [--peers ort,tfjs,jax]
  *                      [--clock cpu] [--write]"
  *
- * --clock cpu: the processor's time rather than the wall's, for one thread on a machine that is busy;
- * not of Chromium.
+ * --clock cpu: processor time instead of wall time, for one thread on a busy machine; not in Chromium.
  * --write: puts the table into operations/README.md, with machine and date.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -45,7 +44,7 @@ const { values: given } = parseArgs({
 if (!CLOCKS.includes(given.clock)) throw new Error(`--clock is one of ${CLOCKS.join(', ')}`);
 const settings = given.threads.split(',').map(Number);
 
-/** Ours in another host. */
+/** xla-wasm in another host. */
 class Elsewhere {
   static async start(name) {
     const elsewhere = new Elsewhere();
@@ -84,19 +83,19 @@ function limitOf({ name, title }) {
     work.bytes / speeds.copied);
 }
 
-function line({ title, nativeMs, ms, ratios, limit, apart, evaluates, peers, toNative, pair }) {
+function line({ title, nativeMs, ms, ratios, limit, error, evaluates, peers, toNative, pair }) {
   const cells = [evaluates ? `${title} (evaluated)` : title, time(nativeMs)];
   ms.forEach((one, i) => cells.push(time(one), bold(ratios[i])));
   cells.push(limit ? (limit / nativeMs).toPrecision(2) : '');
   if (pairs) cells.push((ms[0] / ms.at(-1)).toFixed(2), pair.toFixed(2));
   cells.push(...elsewhere.map(({ name }) => bold(toNative[name])));
-  cells.push(...Object.keys(PEERS).map((name) => bold(peers[name])), apart.toExponential(0));
+  cells.push(...Object.keys(PEERS).map((name) => bold(peers[name])), error.toExponential(0));
   return `| ${cells.join(' | ')} |`;
 }
 
 function table(results) {
   const columns = ['operation', 'native', ...settings.flatMap((n) => [`${n} thread${n > 1 ? 's' : ''}`, 'ratio']),
-    'limit', ...(pairs ? ['one by two', 'loops'] : []), ...elsewhere.map(({ title }) => title), ...Object.values(PEERS), 'apart'];
+    'limit', ...(pairs ? ['one by two', 'loops'] : []), ...elsewhere.map(({ title }) => title), ...Object.values(PEERS), 'error'];
   const mean = (values) => (values.length ? geometric(values).toPrecision(3) : '');
   const ours = settings.flatMap((_, i) => ['', mean(results.map((r) => r.ratios[i]))]);
   const there = elsewhere.map(({ name }) => mean(results.map((r) => r.toNative[name]).filter(Boolean)));
@@ -121,18 +120,19 @@ function summary(results) {
 function page(results, limits) {
   return `# Operations
 
-What \`make bench ARGS="operations --write"\` measured ${circumstances()}. Operations are
-JAX's ([operations.py](operations.py)), of 2^20 elements unless the row says otherwise; native is XLA:CPU held to
-one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
-theirs, round by round; **bold**, and we are slower. One thread is the caller's (no worker), as theirs is. onnxruntime-web copies operands in and results out
-in each call; its ratio is to our time without that. A column of another host has our time there by native's. "Apart" is how far results are from native's, as a part of the largest
-element. A row that is "evaluated" has a step that the evaluator runs. "One by two" is one thread's time by two
-threads'; "loops", how much more two threads of a loop that shares nothing did at that moment than one: that this is
-less than 2 is the machine's. "Limit" is the ratio of a loop that does nothing but the row's arithmetic in 128-bit lanes
-without fused multiply-add, as XLA's own algorithms do it, or that moves its bytes ([limits.mjs](../limits.mjs)); empty
-where no count is known. A row far above its limit is ours to mend.
+The output of \`make bench ARGS="operations --write"\` ${circumstances()}. Operations are
+JAX's ([operations.py](operations.py)), of 2^20 elements unless the row states another size. Native is XLA:CPU on one
+thread, which may use registers of 256 or 512 bits; WebAssembly has 128. A ratio is our time by
+theirs, round by round: **bold** if we are slower. One thread is the caller's, without a worker, in all packages. onnxruntime-web
+copies operands in and results out in each call; its ratio is to our time without such copies. A column of another host has our
+time there by native's. "Error" is the largest difference from native's results, relative to the largest element. A row marked
+"evaluated" has a step that the evaluator runs. "One by two" is one thread's time by two threads'. "Loops" is the speed of two
+threads by that of one at that moment, for a loop that shares no memory: below 2, the machine limits the second thread.
+"Limit" is the ratio of a loop that only does the row's arithmetic, in 128-bit lanes
+without fused multiply-add and by XLA's algorithms, or that only moves its bytes ([limits.mjs](../limits.mjs)); it is empty
+if the count is unknown. A row far above its limit should be mended.
 
-Limits, by loops of WebAssembly that do nothing else: ${
+The machine's limits, by minimal loops of WebAssembly: ${
   Object.entries(limits).map(([what, much]) => `${what} ${much}`).join('; ')}.
 
 ${summary(results)}
@@ -150,7 +150,7 @@ const native = new Native(PROGRAMS);
 const hosts = await nodeHosts();
 const [clients, peers, elsewhere, results] = [[], [], [], []];
 const pairs = settings.at(-1) === 2 && new Pair();
-/* One thread is the caller's own, as the peers': the way to a worker and back takes 60 us or more. */
+/* With one thread, the caller computes, as in the other engines: a message to a worker and back takes 60 us or more. */
 for (const threads of settings) clients.push(await Client.create({ threads: threads === 1 ? 0 : threads }));
 for (const name of given.peers.split(',').filter(Boolean)) peers.push(await Peer.start(hosts, name, 1));
 for (const name of given.hosts.split(',').filter(Boolean)) elsewhere.push(await Elsewhere.start(name));

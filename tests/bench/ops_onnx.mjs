@@ -1,6 +1,6 @@
 /**
- * The operations of models.mjs as nodes of an ONNX graph, as its exporters write them. Values are names;
- * images are NCHW. Weights are initializers, which the engine may repack.
+ * The operations of models.mjs as nodes of an ONNX graph, as ONNX's exporters write them. Values are names; images are
+ * NCHW. Weights are initializers, which the engine may repack.
  */
 import { transposed } from './workloads.mjs';
 
@@ -9,7 +9,7 @@ const permuted = ({ shape, data }, permutation) =>
 
 const LSTM_GATES = [0, 2, 1, 3]; // i, o, f, u of i, f, o, u
 
-/** Weights [inputs, 4 * hidden] as ONNX has them: [1, 4 * hidden, inputs], gates in its order. */
+/** Converts LSTM weights [inputs, 4 * hidden] to ONNX's form: [1, 4 * hidden, inputs], gates in its order. */
 function lstmWeights({ shape: [inputs, all], data }) {
   const hidden = all / 4;
   const out = new Float32Array(inputs * all);
@@ -82,5 +82,5 @@ export class OnnxGraph {
   }
 }
 
-/** How a feed goes in: images as NCHW. */
+/** Converts a feed to the model's layout: images to NCHW. */
 export const onnxFeed = (value) => (value.shape.length === 4 ? permuted(value, [0, 3, 1, 2]) : value);

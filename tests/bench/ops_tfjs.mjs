@@ -1,4 +1,4 @@
-/** The operations of models.mjs with tfjs, which does them at once. Images are NHWC, as ours. */
+/** The operations of models.mjs with tfjs, which runs each at its call. Images are NHWC, as here. */
 
 const asRows = (tf, x) => (x.rank === 1 ? tf.reshape(x, [1, -1]) : x);
 

@@ -1,4 +1,4 @@
-/** The versions of the compared packages, and the bytes that a page must load to use each. */
+/** The versions of the compared packages, and the bytes that a page downloads to use each. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -7,7 +7,7 @@ import { build } from 'vite';
 const ROOT = new URL('../../', import.meta.url);
 const PEERS = 'build/bench/node_modules/';
 
-/** As a page would load them that has WebAssembly with SIMD and threads. */
+/** The files that a page with SIMD and threads loads. */
 const OURS = ['build/dist/xla-threads.mjs', 'build/dist/xla-threads.wasm'];
 const peerFiles = () => ({
   'onnxruntime-web': [
@@ -23,7 +23,7 @@ const peerFiles = () => ({
   '@jax-js/jax': [`${PEERS}@jax-js/jax/dist/index.js`, ...jaxModules()],
 });
 
-/** What its index imports, under names that change with each version. */
+/** The files that its index imports, whose names change with each version. */
 function jaxModules() {
   const text = readFileSync(new URL(`${PEERS}@jax-js/jax/dist/index.js`, ROOT), 'utf8');
   return Array.from(text.matchAll(/from "\.\/([^"]+)"/g), ([, name]) =>
@@ -35,8 +35,8 @@ const gzipped = (content) => gzipSync(content, { level: 9 }).length;
 const gzippedFiles = (files) => sum(files.map((file) => gzipped(readFileSync(new URL(file, ROOT)))));
 
 /**
- * What `import 'xla-wasm'` becomes in a bundle, as the peers' own files are bundled: one entry for
- * each chunk that is loaded at once; those loaded when asked for (StableHLO's reader) don't count.
+ * The chunks of a bundle of `import 'xla-wasm'`, as the other packages' files are bundled, too. Chunks that are loaded on
+ * demand (StableHLO's reader) do not count.
  */
 async function bundledBindings() {
   const { output } = await build({
@@ -55,11 +55,11 @@ async function bundledBindings() {
   return Array.from(loaded, (name) => chunks.get(name).code);
 }
 
-/** Bytes after gzip that a page downloads before its first result. */
+/** Returns the gzipped bytes that a page downloads before its first result. */
 export const downloadSize = async () =>
   gzippedFiles(OURS) + sum((await bundledBindings()).map(gzipped));
 
-/** The same of each peer, by package. */
+/** Returns these bytes for each other package. */
 export async function sizesOf() {
   const peers = Object.entries(peerFiles()).map(([name, files]) => [name, gzippedFiles(files)]);
   return { 'xla-wasm': await downloadSize(), ...Object.fromEntries(peers) };

@@ -1,7 +1,7 @@
 /**
- * How many times the work of one thread two threads do at this moment: the loop that multiplies and adds in
- * registers (probes.mjs), which shares nothing, on one worker and then on two at once. A virtual machine's two
- * processors may be two threads of one core for a while: then it is about 1, and no program gains by the second.
+ * Measures the speed of two threads by that of one, at this moment, by a loop in registers (probes.mjs) that shares no
+ * memory: on one worker, then on two at once. A virtual machine's two processors may be two threads of one core for a
+ * while; then the ratio is about 1, and no program gains by a second thread.
  */
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { fileURLToPath } from 'node:url';
@@ -26,7 +26,7 @@ export class Pair {
     })));
   }
 
-  /** @returns {Promise<number>} 2, where neither is in the other's way */
+  /** @returns {Promise<number>} 2 if the threads do not slow each other down */
   async measure() {
     const ratios = [];
     for (let i = 0; i < ROUNDS; i++) {

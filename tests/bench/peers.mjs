@@ -1,10 +1,10 @@
-/** Runs programs on the other packages, which take turns with xla-wasm (against_native.mjs). */
+/** Runs programs on the other packages, in rounds that alternate with those of xla-wasm (against_native.mjs). */
 import { distance } from './digest.mjs';
 import { TOLERANCE } from './workloads.mjs';
 
 export const PEERS = { ort: 'onnxruntime-web', tfjs: 'tfjs-wasm', jax: 'jax-js' };
 
-/** An engine in a process of its own, with its prepared programs. */
+/** An engine in its own process, with its prepared programs. */
 export class Peer {
   static async start(hosts, name, threads) {
     const peer = new Peer();
@@ -24,7 +24,7 @@ export class Peer {
   }
 }
 
-/** Those that have the operation and agree with native. */
+/** Returns the engines that have the operation and agree with native XLA. */
 export async function preparePeers(row, peers, folder, native) {
   const ready = [];
   const able = peers.filter(({ workloads }) => workloads.includes(row.peer));

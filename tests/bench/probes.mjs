@@ -1,6 +1,6 @@
 /**
- * Measures this machine's limits on one thread, by loops that do nothing else. Times of operations are
- * compared with them. The loops are WebAssembly of 128 bits, as are all compared packages.
+ * Measures this machine's limits on one thread by minimal loops, with which times of operations are compared. The loops
+ * use WebAssembly's vectors of 128 bits, as all compared packages do.
  */
 
 const V128 = 0x7b;
@@ -19,7 +19,7 @@ const section = (id, bytes) => [id, ...leb(bytes.length), ...bytes];
 const get = (local) => [0x20, local];
 const set = (local) => [0x21, local];
 const i32 = (value) => [0x41, ...signed(value)];
-/** Signed LEB128 of a number that is not negative. */
+/** Encodes a non-negative number in signed LEB128. */
 const signed = (value) => {
   const bytes = leb(value);
   return bytes.at(-1) & 64 ? [...bytes.slice(0, -1), bytes.at(-1) | 128, 0] : bytes;
@@ -41,7 +41,7 @@ const counted = (step, body) => [
 const accumulators = Array.from({ length: ACCUMULATORS }, (_, i) => 2 + i);
 const UNROLLED = [0, 16, 32, 48];
 const FUNCTIONS = {
-  /* a = a * a + a, over enough accumulators that no step waits for the one before */
+  /* a = a * a + a, over so many accumulators that no step waits for another */
   multiplyAdd: counted(1, accumulators.flatMap((a) =>
     [...get(a), ...get(a), ...F32X4_MUL, ...get(a), ...F32X4_ADD, ...set(a)])),
   divide: counted(1, accumulators.flatMap((a) => [...get(a), ...get(a), ...F32X4_DIV, ...set(a)])),
@@ -71,7 +71,7 @@ function compiled() {
   return new WebAssembly.Instance(new WebAssembly.Module(Uint8Array.from(bytes))).exports;
 }
 
-/** The fastest of many short calls: engines optimise a function only when it is called again. */
+/** Returns the time of the fastest of many short calls, as engines optimise a function only at a later call. */
 function fastest(call) {
   let best = Infinity;
   const end = performance.now() + 500;
@@ -87,10 +87,10 @@ const STEPS = 20000;
 const STEP_FLOPS = ACCUMULATORS * 8;
 const mostFlops = ({ multiplyAdd }) => (STEPS * STEP_FLOPS) / fastest(() => multiplyAdd(STEPS));
 
-/** @returns {number} products and sums of f32 in a second, in registers alone */
+/** @returns {number} products and sums of f32 per second, in registers */
 export const peak = () => mostFlops(compiled());
 
-/** @returns {(milliseconds: number) => number} the same, on average of so long */
+/** @returns {(milliseconds: number) => number} the mean rate over this time */
 export function multiplyAddRate() {
   const { multiplyAdd } = compiled();
   return (milliseconds) => {

@@ -1,4 +1,4 @@
-/** A subject in a process of Node's, which bench.mjs forks and talks to. */
+/** A subject in a Node process, which bench.mjs forks and calls by messages. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 

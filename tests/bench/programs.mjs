@@ -1,12 +1,12 @@
 /**
- * Whole programs, exported from JAX (programs/export.py), here and on native XLA:CPU held to one
- * thread, and the models among them with onnxruntime-web and tfjs (models.mjs): results are compared, then
- * all take turns. Needs jax, which `make bench ARGS=programs` installs.
+ * Measures whole programs, exported from JAX (programs/export.py), here and on native XLA:CPU on one thread; models also
+ * with onnxruntime-web and tfjs (models.mjs). Results are compared first; then rounds alternate. Needs jax, which
+ * `make bench ARGS=programs` installs.
  *
  *     make bench ARGS="programs [--only PATTERN] [--threads 1,2] [--rounds N] [--peers ort,tfjs]
  *                      [--clock cpu] [--write]"
  *
- * --clock cpu: the processor's time rather than the wall's, for one thread on a machine that is busy.
+ * --clock cpu: processor time instead of wall time, for one thread on a busy machine.
  * --write: puts the table into programs/README.md, with machine and date.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -49,13 +49,13 @@ function row(result) {
   });
   cells.push(...engines.map((name) => bold(result.peers[name])));
   cells.push(time(result.parseMs), time(result.compileMs), time(result.nativeCompileMs),
-    time(result.firstMs), ...result.memory.map(size), result.apart.toExponential(0));
+    time(result.firstMs), ...result.memory.map(size), result.error.toExponential(0));
   return `| ${cells.join(' | ')} |`;
 }
 
 function table(results) {
   const columns = ['program', 'native', ...settings.flatMap((n) => [`${n} thread${n > 1 ? 's' : ''}`, 'ratio']),
-    ...engines.map((name) => PEERS[name]), 'parse', 'compile', 'native compile', 'first run', 'temporaries', 'of values', 'native', 'apart'];
+    ...engines.map((name) => PEERS[name]), 'parse', 'compile', 'native compile', 'first run', 'temporaries', 'of values', 'native', 'error'];
   const average = (values) => (values.length ? geometric(values).toPrecision(3) : '');
   const mean = settings.flatMap((_, i) => ['', average(results.map((r) => r.ratios[i]))]);
   mean.push(...engines.map((name) => average(results.map((r) => r.peers[name]).filter(Boolean))));
@@ -70,13 +70,12 @@ function table(results) {
 function page(results) {
   return `# Whole programs
 
-What \`make bench ARGS="programs --write"\` measured ${circumstances()}. Programs are exports from JAX ([export.py](export.py)); native is XLA:CPU held
-to one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
-native's, round by round, or, on one thread, by that of a package that runs the same model as its own users would
-write it ([models.mjs](../models.mjs)); **bold**, and we are slower. Temporaries are those of a run that is given no
-argument's memory; "of values", without the kernels' working memory (packed operands), which native does not report
-either. "Apart" is how far results are from native's, as a
-part of the largest element: solvers that choose their steps take others where a last bit differs.
+The output of \`make bench ARGS="programs --write"\` ${circumstances()}. Programs are exports from JAX ([export.py](export.py)). Native is XLA:CPU on
+one thread, which may use registers of 256 or 512 bits; WebAssembly has 128. A ratio is our time by native's, round by round:
+**bold** if we are slower. On one thread, other packages run the model as their users write it ([models.mjs](../models.mjs)).
+Temporaries are those of a run without donated arguments; "of values" is without the kernels' working memory (packed operands),
+which native does not report either. "Error" is the largest difference from native's results, relative to the largest element:
+solvers with adaptive steps take other steps if a last bit differs.
 
 ${table(results)}
 `;
@@ -94,7 +93,7 @@ const options = {
   clients, native, programs: FOLDER, folder, rounds: Number(given.rounds), roundMs: ROUND_MS, clock: given.clock,
 };
 
-/** A program as preparePeers has rows. */
+/** Returns a program as a row for preparePeers(). */
 function rowOf(name) {
   const operands = JSON.parse(readFileSync(`${FOLDER}${name}.json`, 'utf8')).map((_, i) => `p${i}`);
   return { name, title: name, peer: name, operands };
@@ -110,7 +109,7 @@ try {
       ready = await preparePeers(rowOf(name), peers, folder, native);
       results.push(await measure(name, { ...options, peers: ready }));
       const last = results.at(-1);
-      console.log(row(last) + (last.apart > TOLERANCE ? '  <- results differ' : ''));
+      console.log(row(last) + (last.error > TOLERANCE ? '  <- results differ' : ''));
     } catch (error) {
       console.log(`| ${name} | failed: ${error.message} |`);
     }

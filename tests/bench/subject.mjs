@@ -1,6 +1,6 @@
 /**
- * One engine, alone in a process or page of its own: prepares a workload, returns its results, and
- * takes times, at bench.mjs's calls.
+ * One engine in its own process or page. bench.mjs calls it to prepare a workload, to return its results, and to measure
+ * its time.
  */
 import { clocks } from './clocks.mjs';
 import { digestOf } from './digest.mjs';
@@ -26,9 +26,9 @@ export class Subject {
 
   /**
    * @param {object} options of the engine: threads; load(), which imports a package; read(), which reads
-   *   a file of the checkout; files(), which says where a package's files are, in a page
+   *   a file of the checkout; files(), which returns the address of a package's files in a page
    * @returns {Promise<{ workloads: string[], loadMs: number }>} loadMs: from the import to the
-   *   first result of the smallest workload, as some engines load what they need only then
+   *   first result of the smallest workload, as some engines load their files only then
    */
   async start(name, options) {
     const { start } = await ENGINES[name]();
@@ -42,7 +42,7 @@ export class Subject {
     return { workloads: all.filter((id) => this.#engine.has(id)), loadMs };
   }
 
-  /** Compiles, runs once, and goes on until it becomes no faster any more. */
+  /** Compiles, and repeats runs until they become no faster. */
   async prepare(id, operands = operandsOf(id)) {
     const begin = performance.now();
     this.#prepared = await this.#engine.prepare(id, operands);
@@ -55,7 +55,7 @@ export class Subject {
     return { firstMs, digests };
   }
 
-  /** The same of a program in HLO, by the engine that runs such; paths are the checkout's. */
+  /** As prepare(), for a program in HLO, by the engine that runs HLO; paths are the checkout's. */
   async prepareProgram(hlo, operands) {
     this.#prepared = await this.#engine.prepareProgram(hlo, operands);
     this.#prepared.free(await this.#prepared.run());

@@ -1,4 +1,4 @@
-/** Prints bench.mjs's table, row by row as results come, and README.md's. */
+/** Prints bench.mjs's table row by row as results come, and README.md's table. */
 
 const COLUMNS = {
   'xla': 'xla-wasm',
@@ -14,7 +14,7 @@ const WIDTH = 17;
 
 const median = (values) => values[values.length >> 1]; // of sorted ones
 
-/** Three digits, without an exponent. */
+/** Formats a number with three digits, without an exponent. */
 function digits(value) {
   if (value >= 100) return String(Math.round(value));
   return value >= 10 ? value.toFixed(1) : value >= 1 ? value.toFixed(2) : value.toPrecision(2);
@@ -65,7 +65,7 @@ export class Table {
     }
   }
 
-  /** The times that are taken once. */
+  /** Prints the times that are measured once. */
   #once(title, time) {
     const cells = this.#columns.map((name) => {
       const ms = name === 'plain' ? undefined : time(name);
@@ -84,7 +84,7 @@ export class Table {
     this.#score(workloads);
   }
 
-  /** Wins and losses, and how wide the rounds were apart. */
+  /** Prints wins and losses, and the spread of the rounds. */
   #score(workloads) {
     const all = Object.values(workloads);
     for (const name of this.#columns.filter((column) => !OURS.includes(column))) {
@@ -123,7 +123,7 @@ function ratioCells({ results, failed }, peers) {
   });
 }
 
-/** README.md's table: per setting our time, and of each package how many times that it takes. */
+/** README.md's table: per setting our time, and the time of each package as a multiple of it. */
 export function printMarkdown({ settings }) {
   const peers = Object.keys(COLUMNS).filter((name) => ![...OURS, 'plain'].includes(name));
   const row = (cells) => console.log(`| ${cells.join(' | ')} |`);

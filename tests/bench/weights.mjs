@@ -1,11 +1,11 @@
 /**
- * Products of a few vectors with a matrix of weights in few bytes, on one thread: G weights a second, GB/s, and that
- * bandwidth by that of a sum over as many bytes of f32 in the same process.
+ * Measures products of a few vectors with a matrix of narrow or quantised weights, on one thread: G weights a second,
+ * GB/s, and this bandwidth by that of a sum over as many bytes of f32 in the same process.
  *
  *     make bench ARGS="weights [--only PATTERN] [--rows 1,8,128] [--size 4096]"
  *
  * A row is a type, the order of the matrix (`kn`: columns are contiguous; `nk`: the depth), and how it is dequantised.
- * Rows take turns, round by round; each has the least processor time of all.
+ * Rounds alternate between rows; each row shows the min processor time of its rounds.
  */
 import { parseArgs } from 'node:util';
 
@@ -27,7 +27,7 @@ const PLAIN = ['f32', 'bf16', 'f16', 's8', 'u8', 's4', 'u4', 'f8e4m3fn', 'f8e5m2
 const BITS = { f32: 32, bf16: 16, f16: 16, s8: 8, u8: 8, s4: 4, u4: 4, f8e4m3fn: 8, f8e5m2: 8, s32: 32 };
 const OTHER = { kn: 'nk', nk: 'kn' };
 
-/** Lines that make `m`, the matrix in f32, of `w`; and the shapes of further parameters, all of f32 but where it says. */
+/** Lines that make `m`, the matrix in f32, of `w`; and the shapes of further parameters, f32 unless another type is given. */
 const FORMS = {
   none: () => [[], 'm = f32[D] convert(w)'],
   tensor: () => [['f32[]'], `v = f32[D] convert(w)
@@ -140,7 +140,7 @@ async function prepared(source, shapes) {
   return { program, operands, best: Infinity };
 }
 
-/** Takes the least processor time of a run, of as many as `milliseconds` have room for. */
+/** Returns the min processor time of a run, of all runs within `milliseconds`. */
 async function measure(row, milliseconds) {
   const end = clocks.cpu() + milliseconds;
   do {

@@ -1,10 +1,9 @@
 /**
- * The workloads: operands, the same for every engine, and the tolerance between results. Each engine's
- * file has one entry per workload, which computes with the operands.
+ * The workloads: operands, equal for all engines, and the tolerance between results. Each engine's file has one entry per
+ * workload, which computes with the operands.
  *
- * An operand that is a `weight` is the same in each call, so that an engine may prepare it once.
- * Images are NHWC, filters HWIO; an engine that wants another order converts operands before the
- * clock runs, and results when they are compared.
+ * An operand that is a `weight` does not change between calls, so an engine may prepare it once. Images are NHWC, filters
+ * HWIO. An engine with another order converts operands before the clock runs, and results when they are compared.
  */
 
 const MILLION = 1 << 20;
@@ -96,8 +95,8 @@ export const WORKLOADS = {
   small: { title: 'x + y, 16 elements', operands: { x: { shape: [16] }, y: { shape: [16] } } },
 };
 
-/** The difference that is still called equal, as a part of the largest element. */
-/** What operations.mjs asks for besides, of one operand or two: element by element, as lax names it. */
+/** The tolerance, relative to the largest element. */
+/** Element-wise operations of one or two operands that only operations.mjs measures, by their names in jax.lax. */
 export const ELEMENTARY = `abs acos acosh add asin asinh atan atan2 atanh cbrt cos cosh div erf expm1 floor
   log log1p logistic max mod mul pow rsqrt sign sin sinh sqrt tan`.split(/\s+/);
 
@@ -108,7 +107,7 @@ export const EPSILON = 1e-5; // of layer norm
 
 const count = (shape) => shape.reduce((product, size) => product * size, 1);
 
-/** The same numbers in every process: floats in [-scale, scale), or integers in [0, below). */
+/** Returns numbers that are equal in every process: floats in [-scale, scale), or integers in [0, below). */
 function fill({ shape, scale = 1, below }, seed) {
   let state = seed >>> 0;
   const next = () => {
@@ -128,7 +127,7 @@ export function operandsOf(id) {
     [name, { ...operand, data: fill(operand, 12345 + 977 * i) }]));
 }
 
-/** An array with its dimensions in another order, for engines that want other layouts. */
+/** Returns an array with its dimensions in another order, for engines with other layouts. */
 export function transposed(data, shape, permutation) {
   const strides = shape.map((_, i) => count(shape.slice(i + 1)));
   const sizes = permutation.map((d) => shape[d]);

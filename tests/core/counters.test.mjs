@@ -9,30 +9,30 @@ import { agrees } from '../support/as_written.mjs';
 import { afterPass, client } from '../support/passes.mjs';
 
 const [FIRST, LAST] = [-300, 600];
-const TURNS = LAST - FIRST;
+const ITERATIONS = LAST - FIRST;
 
 /** Values of i, in [-300, 600], and j, in [0, 900]: [lines, type, lowest, highest]; the last line's value is v. */
 const KNOWN = {
   'the counter': ['v = s32[] copy(i)', 's32', FIRST, LAST],
   'a sum': ['v = s32[] add(i, five)', 's32', FIRST + 5, LAST + 5],
-  'a sum of two': ['v = s32[] add(i, j)', 's32', FIRST, LAST + TURNS],
+  'a sum of two': ['v = s32[] add(i, j)', 's32', FIRST, LAST + ITERATIONS],
   'a difference': ['v = s32[] subtract(i, five)', 's32', FIRST - 5, LAST - 5],
   'a difference from a number': ['v = s32[] subtract(five, i)', 's32', 5 - LAST, 5 - FIRST],
   'a product with a negative number': ['v = s32[] multiply(i, minus)', 's32', -2 * LAST, -2 * FIRST],
-  'a product of two': ['v = s32[] multiply(i, j)', 's32', FIRST * TURNS, LAST * TURNS],
+  'a product of two': ['v = s32[] multiply(i, j)', 's32', FIRST * ITERATIONS, LAST * ITERATIONS],
   'a product of two of either sign': ['k = s32[] subtract(i, five)\n v = s32[] multiply(i, k)', 's32', LAST * (FIRST - 5), LAST * (LAST - 5)],
   'a maximum': ['v = s32[] maximum(i, five)', 's32', 5, LAST],
   'a minimum': ['v = s32[] minimum(i, five)', 's32', FIRST, 5],
   'clamped from both sides': ['v = s32[] clamp(five, i, hundred)', 's32', 5, 100],
-  'clamped to more than it is': ['k = s32[] add(hundred, j)\n v = s32[] clamp(five, j, k)', 's32', 5, TURNS],
+  'clamped to more than it is': ['k = s32[] add(hundred, j)\n v = s32[] clamp(five, j, k)', 's32', 5, ITERATIONS],
   'a maximum that is always the first': ['v = s32[] maximum(i, low)', 's32', FIRST, LAST],
   'a maximum that is always the second': ['v = s32[] maximum(low, i)', 's32', FIRST, LAST],
   'a minimum that is always the first': ['v = s32[] minimum(i, high)', 's32', FIRST, LAST],
   'a minimum that is always the second': ['v = s32[] minimum(high, i)', 's32', FIRST, LAST],
   'clamped to what it is': ['v = s32[] clamp(low, i, high)', 's32', FIRST, LAST],
   'clamped to one less below': ['k = s32[] subtract(high, one)\n v = s32[] clamp(low, i, k)', 's32', FIRST, LAST - 1],
-  'a remainder by more than it is': ['k = s32[] add(high, high)\n v = s32[] remainder(j, k)', 's32', 0, TURNS],
-  'a remainder by as much as it is': ['k = s32[] constant(900)\n v = s32[] remainder(j, k)', 's32', 0, TURNS - 1],
+  'a remainder by more than it is': ['k = s32[] add(high, high)\n v = s32[] remainder(j, k)', 's32', 0, ITERATIONS],
+  'a remainder by as much as it is': ['k = s32[] constant(900)\n v = s32[] remainder(j, k)', 's32', 0, ITERATIONS - 1],
   'one of two': ['p = pred[] parameter_is_odd\n v = s32[] select(p, i, five)', 's32', FIRST, LAST],
   'one of two, the first larger': ['p = pred[] parameter_is_odd\n k = s32[] add(i, hundred)\n v = s32[] select(p, k, five)', 's32', FIRST + 100, LAST + 100],
   'a remainder': ['v = s32[] remainder(j, hundred)', 's32', 0, 99],

@@ -101,6 +101,29 @@ describe('limit-products', () => {
     });
   }
 
+  test('the cache on the left, of heads that several queries share', async () => {
+    const text = `HloModule m
+ENTRY e { k = f32[2,${LENGTH},64] parameter(0)
+  x = f32[2,4,64] parameter(1)
+  v = s32[] parameter(2)
+  s = f32[2,${LENGTH},4] dot(k, x), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={2}
+  t = f32[2,4,${LENGTH}] transpose(s), dimensions={0,2,1}
+  i = s32[${LENGTH}] iota(), iota_dimension=0
+  n = s32[${LENGTH}] broadcast(v), dimensions={}
+  q = pred[${LENGTH}] compare(i, n), direction=LT
+  p = pred[2,4,${LENGTH}] broadcast(q), dimensions={2}
+  low = f32[] constant(-inf)
+  c = f32[2,4,${LENGTH}] broadcast(low), dimensions={}
+  ROOT r = f32[2,4,${LENGTH}] select(p, t, c) }`;
+    assert.ok(limits(text));
+    for (const n of [0, 17, LENGTH]) {
+      const k = whole(2 * LENGTH * 64, 1), x = whole(2 * 4 * 64, 2);
+      const args = [new Literal(`f32[2,${LENGTH},64]`, k), new Literal('f32[2,4,64]', x), new Literal('s32[]', Int32Array.of(n))];
+      const [got] = await results(text, args), [plain] = await results(text, args, { disable: ['limit-products'] });
+      assert.deepEqual(got, plain, `n = ${n}`);
+    }
+  });
+
   const NOT = {
     'scores that are also a result': { also: `ROOT t = (f32[D], f32[D]) tuple(r, s)`.replaceAll('D', `${HEADS},1,${LENGTH}`) },
     'a mask that is added': { select: 'add(f, c)' },
@@ -116,5 +139,44 @@ describe('limit-products', () => {
       text = text.replace('ENTRY', 'most { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] maximum(a, b) }\nENTRY');
       assert.ok(!limits(text));
     });
+  }
+});
+
+describe('operands that are repeated or moved are read in place', () => {
+  /** The array k; y, which repeats or moves it; the other operand's and the result's dimensions; the dot's. */
+  const FORMS = {
+    'heads': ['2,64,3,32', 'y0 = f32[2,64,3,4,32] broadcast(k), dimensions={0,1,2,4}\n y = f32[2,64,12,32] reshape(y0)',
+      '2,12,1,32', '2,12,1,64', 'lhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_batch_dims={0,2}, rhs_contracting_dims={3}'],
+    'heads, several rows': ['2,64,3,32', 'y0 = f32[2,64,3,4,32] broadcast(k), dimensions={0,1,2,4}\n y = f32[2,64,12,32] reshape(y0)',
+      '2,12,30,32', '2,12,30,64', 'lhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_batch_dims={0,2}, rhs_contracting_dims={3}'],
+    'heads outside': ['3,64,32', 'y0 = f32[4,3,64,32] broadcast(k), dimensions={1,2,3}\n y = f32[12,64,32] reshape(y0)',
+      '12,5,64', '12,5,32', 'lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={1}'],
+    'a part of heads': ['2,64,6,32', 'y1 = f32[2,64,3,32] slice(k), slice={[0:2],[0:64],[2:5],[0:32]}\n y0 = f32[2,64,3,4,32] broadcast(y1), dimensions={0,1,2,4}\n y = f32[2,64,12,32] reshape(y0)',
+      '2,12,1,32', '2,12,1,64', 'lhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_batch_dims={0,2}, rhs_contracting_dims={3}'],
+    'the depth': ['64,96', 'y0 = f32[64,3,96] broadcast(k), dimensions={0,2}\n y = f32[192,96] reshape(y0)',
+      '2,192', '2,96', 'lhs_contracting_dims={1}, rhs_contracting_dims={0}'],
+    'columns backwards': ['64,96', 'y1 = f32[64,96] reverse(k), dimensions={1}\n y0 = f32[64,96,2] broadcast(y1), dimensions={0,1}\n y = f32[64,192] reshape(y0)',
+      '2,64', '2,192', 'lhs_contracting_dims={1}, rhs_contracting_dims={0}'],
+  };
+  for (const [name, [given, lines, left, out, dims]] of Object.entries(FORMS)) {
+    for (const type of ['f32', 'bf16']) {
+      for (const first of [true, false]) {
+        if (!first && name !== 'heads' && name !== 'heads, several rows') continue;
+        test(`${name}, ${type}, ${first ? 'on the right' : 'on the left'}`, async () => {
+          const turned = out.replace(/(\d+),(\d+)$/, '$2,$1');
+          const swapped = dims.replace(/lhs/g, 'L').replace(/rhs/g, 'lhs').replace(/L/g, 'rhs');
+          const text = `HloModule m
+ENTRY e { x = f32[${left}] parameter(0)
+  kn = ${type}[${given}] parameter(1)
+  k = f32[${given}] convert(kn)
+  ${lines}
+  ROOT r = f32[${first ? out : turned}] dot(${first ? 'x, y' : 'y, x'}), ${first ? dims : swapped} }`;
+          const count = (shape) => shape.split(',').reduce((a, b) => a * b, 1);
+          const args = [new Literal(`f32[${left}]`, whole(count(left), 1)), new Literal(`f32[${given}]`, whole(count(given), 2)).convert(type)];
+          const [got] = await results(text, args), [plain] = await results(text, args, { disable: ['fuse-operands', 'fuse-loops'] });
+          assert.deepEqual(got, plain);
+        });
+      }
+    }
   }
 });

@@ -120,7 +120,7 @@ test('sizes on both sides of each limit', async () => {
 
 test('blocks of all sizes', async () => {
   for (const block of [4, 8, 12, 15, 16, 17, 24, 32, 48, 64, 128, 255, 256, 257, 512]) {
-    for (const [type, vectors] of [['s8', 1], ['f8e5m2', 5], ['f16', 1]]) {
+    for (const [type, vectors] of [['s8', 1], ['f8e5m2', 5], ['f16', 1], ['s4', 1], ['u4', 5]]) {
       await check(type, vectors, block * 3, 48, { turned: true, scale: 'along', block });
       await check(type, vectors, block * 3, 48, { scale: 'across', block });
       await check(type, vectors, 64, block * 2, { scale: 'along', block });
@@ -149,6 +149,55 @@ test('bytes of all values, with and without zeros', async () => {
           await check('s8', vectors, 96, 176, { turned, scale, block: 16, zero: zero - 128, from: -128, to: 127 });
         }
       }
+    }
+  }
+});
+
+test('packed numbers of all values, less zeros of all kinds', async () => {
+  for (const turned of [false, true]) {
+    for (const vectors of [1, 5]) {
+      for (const scale of ['none', 'column', 'along', 'across']) {
+        for (const zero of [0, 15, 127, -3, 0.5, 300]) {
+          const given = { turned, scale, block: 16, zero };
+          await check('u4', vectors, 96, 176, { ...given, from: 0, to: 15 });
+          await check('s4', vectors, 96, 176, { ...given, from: -8, to: 7 });
+        }
+      }
+    }
+  }
+  for (const [type, zeros, from] of [['u4', 'u4', 0], ['u4', 's32', -112], ['u4', 's32', -113], ['u4', 's32', 120], ['s4', 's8', -120], ['s4', 's8', -10], ['s4', 'f32', 0.5]]) {
+    for (const turned of [false, true]) {
+      const [depth, columns] = [96, 83], dims = turned ? [columns, depth] : [depth, columns];
+      const split = turned ? [columns, 3, 32] : [3, 32, columns], blocks = turned ? [columns, 3] : [3, columns];
+      const each = (name) => `${name}b = f32[${split}] broadcast(${name}), dimensions={${turned ? '0,1' : '0,2'}}`;
+      const executable = await client.compile(client.parseHlo(`HloModule m
+ENTRY e { x = f32[1,${depth}] parameter(0)
+  w = ${type}[${dims}] parameter(1)
+  s = f32[${blocks}] parameter(2)
+  p = ${zeros}[${blocks}] parameter(3)
+  z = f32[${blocks}] convert(p)
+  v = f32[${dims}] convert(w)
+  u = f32[${split}] reshape(v)
+  ${each('z')}
+  c = f32[${split}] subtract(u, zb)
+  ${each('s')}
+  t = f32[${split}] multiply(c, sb)
+  m = f32[${dims}] reshape(t)
+  ROOT r = f32[1,${columns}] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`));
+      const x = whole(depth, -3, 3, 1), w = whole(depth * columns, type === 'u4' ? 0 : -8, type === 'u4' ? 15 : 7, 2);
+      const s = power(3 * columns, 3), z = whole(3 * columns, 0, 7, 4).map((value) => value + from);
+      const [y] = await executable.execute([new Literal(`f32[1,${depth}]`, x), new Literal(`f32[${dims}]`, w).convert(type),
+        new Literal(`f32[${blocks}]`, s), new Literal(`f32[${blocks}]`, z).convert(zeros)]);
+      const want = Array.from({ length: columns }, (_, j) => {
+        let sum = 0;
+        for (let k = 0; k < depth; k++) {
+          const at = turned ? j * 3 + Math.floor(k / 32) : Math.floor(k / 32) * columns + j;
+          sum += x[k] * (w[turned ? j * depth + k : k * columns + j] - z[at]) * s[at];
+        }
+        return sum;
+      });
+      assert.deepEqual([...y.data], want, `${type} less ${zeros} from ${from}, ${turned}`);
+      executable.dispose();
     }
   }
 });

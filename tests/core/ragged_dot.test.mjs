@@ -179,6 +179,41 @@ for (const [name, c] of Object.entries(CASES)) {
   });
 }
 
+test('zeros of rows are left out, but not times infinities and NaNs', async () => {
+  const [groups, m, k, n] = [3, 70, 150, 41];
+  for (const [i, type] of ['f32', 'f64', 'bf16', 'c64', 's32', 's8'].entries()) {
+    for (const special of type[0] === 's' ? [0] : [0, Infinity, NaN]) {
+      const sizes = [[20, 0, 50], [70, 0, 0], [1, 33, 30]][i % 3]; // the last rows of the third have none
+      const result = type === 's8' ? 's32' : type === 'bf16' ? 'f32' : type;
+      const module = clients[0].parseHlo(`HloModule m
+ENTRY e { x = ${type}[${groups},${m},${k}] parameter(0)
+  y = ${type}[${groups},${k},${n}] parameter(1)
+  ROOT r = ${result}[${m},${n}] dot(x, y), lhs_contracting_dims={2,0}, rhs_contracting_dims={1,0} }`);
+      const x = numbers(groups * m * k, (at) => {
+        const g = Math.floor(at / k / m), row = Math.floor(at / k) % m;
+        return groupOf(sizes, row) === g && at % k > 9 ? (at * 7919) % 13 - 6 : type[0] === 's' || at % 2 ? 0 : -0;
+      });
+      const y = numbers(groups * k * n, (at) => (at === n * (k + 5) + 3 ? special : (at * 7907) % 11 - 5)); // of the second group
+      const want = numbers(m * n, (at) => {
+        let sum = 0;
+        for (let g = 0; g < groups; g++) {
+          for (let d = 0; d < k; d++) sum += x[(g * m + Math.floor(at / n)) * k + d] * y[(g * k + d) * n + at % n];
+        }
+        return sum;
+      });
+      const literal = (dims, values) => (type === 'c64'
+        ? new Literal(`c64[${dims}]`, Float32Array.from(values.flatMap((v) => [v, 0]))) : new Literal(`f32[${dims}]`, Float32Array.from(values)).convert(type));
+      for (const client of clients) {
+        const executable = await client.compile(module.toString ? client.parseHlo(module.toString()) : module);
+        const [got] = await executable.execute([literal([groups, m, k], x), literal([groups, k, n], y)]);
+        const reals = Array.from(got.data).filter((_, at) => type !== 'c64' || at % 2 === 0);
+        assert.deepEqual(reals, want, `${type} ${special}`);
+        executable.dispose();
+      }
+    }
+  }
+});
+
 test('ragged-dot: more groups than rows', async () => {
   const some = { lhs: { m: 3, k: 4 }, contracted: ['k'], ragged: 'm', result: { m: 3, n: 5 } };
   const sizes = numbers(40, (g) => (g % 13 === 5 ? 1 : 0));

@@ -64,6 +64,25 @@ function quantisedProduct(p, random) {
   });
 }
 
+/** Products with heads that several others share: an array is repeated along a dimension of batches, the depth or columns. */
+function sharedProduct(p, random) {
+  const type = random.pick(['f32', 'f32', 'bf16', 'f16']), [b, t, h, d] = [random.between(1, 2), random.between(20, 70), random.between(1, 4), 32];
+  const times = random.between(2, 4), isFirst = random.chance(0.5), flips = random.chance(0.3), m = random.between(1, 9);
+  const k = p.fresh(type, isFirst ? [b, h, t, d] : [b, t, h, d], 'whole'), alongDepth = random.chance(0.5), heads = h * times;
+  const x = p.fresh('f32', [b, heads, m, alongDepth ? d : t], 'whole');
+  const result = contraction('f32', x.domain, k.domain, alongDepth ? d : t);
+  return result && p.add('dot', [x, k], result, (builder, [a, cache]) => {
+    const at = isFirst ? 1 : 2, parts = isFirst ? [b, h, times, t, d] : [b, t, h, times, d], inner = random.chance(0.8);
+    const own = inner ? parts : isFirst ? [b, times, h, t, d] : [b, t, times, h, d];
+    const over = numbersTo(5).filter((i) => i !== (inner ? at + 1 : at));
+    const wide = builder.reshape(builder.broadcastInDim(builder.convertElementType(cache, 'f32'), own, over), isFirst ? [b, heads, t, d] : [b, t, heads, d]);
+    const depth = alongDepth ? 3 : isFirst ? 2 : 1;
+    return flips
+      ? builder.dotGeneral(wide, a, { lhsContractingDimensions: [depth], rhsContractingDimensions: [3], lhsBatchDimensions: [0, at], rhsBatchDimensions: [0, 1] })
+      : builder.dotGeneral(a, wide, { lhsContractingDimensions: [3], rhsContractingDimensions: [depth], lhsBatchDimensions: [0, 1], rhsBatchDimensions: [0, at] });
+  });
+}
+
 /** Convolutions of images of many features: depthwise or in groups, in both orders of dimensions. */
 function features(p, random) {
   const type = random.pick(['f32', 'f32', 'f64', 's32', 'bf16']), isDepthwise = random.chance(0.5);
@@ -164,5 +183,5 @@ function countedLoop(p, random) {
 }
 
 export const idiomRules = {
-  transposedProduct, quantisedProduct, features, softmax, sigmoid, sortByComputed, largeTopK, longSum, countedLoop,
+  transposedProduct, quantisedProduct, sharedProduct, features, softmax, sigmoid, sortByComputed, largeTopK, longSum, countedLoop,
 };

@@ -10,7 +10,7 @@ from harness import DTYPES, shape_of
 from values import distinct, rng, small_ints
 
 # f(a, b) = 3 (3 a - b) - b, by a loop: which commutes with nothing.
-TURNS = '''f {
+APPLIED_LOOP = '''f {
   a = s32[] parameter(0)
   b = s32[] parameter(1)
   two = s32[] constant(2)
@@ -95,7 +95,7 @@ def less(types, direction, loops, name='less'):
 '''
 
 
-def cases(f, name, body, *inputs, computations=lambda loops: LOOP + TURNS if loops else LINE):
+def cases(f, name, body, *inputs, computations=lambda loops: LOOP + APPLIED_LOOP if loops else LINE):
   """XLA:CPU crashes where loops are applied: it is asked for the same without them."""
   stored = program(name, [shape_of(x) for x in inputs], body, computations(True))
   f.hlo(name, None, body, *inputs, computations=computations(False), stored=stored)
@@ -103,7 +103,7 @@ def cases(f, name, body, *inputs, computations=lambda loops: LOOP + TURNS if loo
 
 def two_each(loops):
   """f on (a, d) and on (b, c)."""
-  return (LOOP + TURNS if loops else LINE).replace('f {', 'each {') + '''f {
+  return (LOOP + APPLIED_LOOP if loops else LINE).replace('f {', 'each {') + '''f {
   a = s32[] parameter(0)
   b = s32[] parameter(1)
   c = s32[] parameter(2)
@@ -147,7 +147,7 @@ def windows(f):
           f'r = s32[{dims(shape)}] select-and-scatter(p0, p1, p2), window={{{window}}}, '
           'select=s, scatter=f', distinct('s32', shape, name), small_ints('s32', source),
           np.int32(1), computations=lambda loops: less(['s32'], 'GE', loops, 's').replace(
-              'going', 'more').replace('turn', 'digit') + (LOOP + TURNS if loops else LINE))
+              'going', 'more').replace('turn', 'digit') + (LOOP + APPLIED_LOOP if loops else LINE))
 
 
 SORTS = {

@@ -123,7 +123,7 @@ static void test_kept_values(void) {
     check(plan.outputs[0] == cosine && negated->operands[0] == cosine, "kept values", "the nodes");
     check(cosine->uses == 3 && negated->uses == 1, "kept values", "how often they are used");
     for (int i = 0; i < plan.kept_count; i++) {
-      const LoopNode *place = plan.kept_places[i];
+      const LoopNode *place = plan.kept_addresses[i];
       check(place->kind == NODE_RESULT && place->result == 1 + i, "kept values", "the places");
     }
   }

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "codegen/codegen.h"
-#include "compile/program.h"
+#include "compile/compile.h"
 #include "hlo/infer/verifier.h"
 #include "hlo/text/text.h"
 #include "reference/eval.h"
@@ -208,7 +208,7 @@ static void evaluate(const Deep *deep, const Module *module) {
   }
   if (!eval_computation(module->entry, arguments, &context) &&
       error.code != STATUS_RESOURCE_EXHAUSTED && error.code != STATUS_UNIMPLEMENTED &&
-      error.code != STATUS_FAILED_PRECONDITION /* it needs other replicas or the host */) {
+      error.code != STATUS_FAILED_PRECONDITION /* it needs other devices or the host */) {
     fail(deep, "is not evaluated: ", error.message);
   }
   arena_free(arena);
@@ -242,7 +242,7 @@ static void check(const Deep *deep) {
     since = seconds();
     bool changed = stages[i].run(copy);
     check_time(deep, stages[i].name, since);
-    if (!verify_module(copy, &error)) fail(deep, stages[i].name, error.message);
+    if (changed && !verify_module(copy, &error)) fail(deep, stages[i].name, error.message);
     if (changed) module_free(copy), copy = NULL;
   }
   if (copy) module_free(copy);

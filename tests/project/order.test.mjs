@@ -76,6 +76,28 @@ test('StableHLO and the declarations name every element type', () => {
     'ElementType in bindings/index.d.ts');
 });
 
+test('Python knows every element type, by the numbers that its engine uses', () => {
+  const [, engine] = read('python/jaxlib/_engine/session.mjs').match(/^export const TYPES = \[([^\]]*)\]/m);
+  const names = [...engine.matchAll(/'(\w+)'/g)].map(([, name]) => name);
+  assert.deepEqual([...names].sort(), [...ELEMENT_TYPES.keys()].filter((name) => name !== 'token').sort(), 'TYPES in session.mjs');
+  const [, python] = read('python/jaxlib/_engine/dtypes.py').match(/^_NAMES = \(([^]*?)^\)/m);
+  assert.deepEqual([...python.matchAll(/\("(\w+)", "\w+"\)/g)].map(([, name]) => name), names, '_NAMES in dtypes.py');
+});
+
+/* ORDER MEMORY */
+test('kinds of memory have one order in the core and in the bindings', () => {
+  const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
+  const [, fields] = read('src/compile/program.h').match(/typedef struct ProgramMemory [^;]*?int64_t ([^;]*);/);
+  const names = fields.split(',').map((name) => camel(name.trim()));
+  const [, given] = read('src/api.c').match(/double xla_executable_bytes[^]*?const int64_t bytes\[\] = \{([^}]*)\}/);
+  assert.deepEqual([...given.matchAll(/memory\.(\w+)/g)].map(([, name]) => camel(name)).sort(), [...names].sort(), 'src/api.c');
+  const [, bound] = read('bindings/objects/executable.mjs').match(/^const MEMORY = \[([^\]]*)\]/m);
+  assert.deepEqual([...bound.matchAll(/'(\w+)'/g)].map(([, name]) => name),
+    [...given.matchAll(/memory\.(\w+)/g)].map(([, name]) => camel(name)), 'MEMORY in bindings/objects/executable.mjs');
+  const [, declared] = read('bindings/index.d.ts').match(/^export interface ExecutableMemory \{([^]*?)^\}/m);
+  assert.deepEqual([...declared.matchAll(/readonly (\w+)/g)].map(([, name]) => name).sort(), [...names].sort(), 'bindings/index.d.ts');
+});
+
 /* ORDER PIPELINE: docs.test.mjs compares the page of rewrites with the table. */
 
 /* ORDER OPCODE */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
-import { meetingsOf } from '../../demo/meshes/meetings.mjs';
+import { rendezvousOf } from '../../demo/meshes/rendezvous.mjs';
 import { MESH_PROGRAMS } from '../../demo/meshes/programs.mjs';
 import { loadProgram } from '../../demo/shared/loaded_program.mjs';
 import { runProgram } from '../../demo/shared/run_program.mjs';
@@ -21,7 +21,7 @@ for (const { name, program, mesh, inputs, hangs } of MESH_PROGRAMS) {
     const run = () => runProgram(loaded, { inputs, timeoutMs: 5000 });
     if (!hangs) {
       const { events } = await run();
-      assert.ok(meetingsOf(loaded, events).length > 0);
+      assert.ok(rendezvousOf(loaded, events).length > 0);
       return;
     }
     const error = await run().then(() => assert.fail('it ran through'), (failure) => failure);
@@ -37,7 +37,7 @@ test('who meets whom, in each group mode', async () => {
   const { program, mesh } = MESH_PROGRAMS.find(({ name }) => name.includes('group modes'));
   const loaded = await loadProgram(client, program, { mesh });
   const { events, outputs } = await runProgram(loaded);
-  const meetings = meetingsOf(loaded, events);
+  const meetings = rendezvousOf(loaded, events);
   const of = (name) => meetings.filter((meeting) => meeting.name === name)
     .map(({ devices }) => [...devices].sort((a, b) => a - b)).sort((a, b) => a[0] - b[0]);
   assert.deepEqual(of('replicas'), [[0, 4], [1, 5], [2, 6], [3, 7]]);
@@ -71,7 +71,7 @@ ENTRY e {
   assert.deepEqual(loaded.parameters.map(({ name }) => name), ['one.p', 'other.p']);
   const { outputs, events } = await runProgram(loaded, { inputs: [{ value: 3 }, { value: 5 }] });
   assert.deepEqual(outputs.map(([literal]) => literal.data[0]), [47, 47, 47]); // -3 + 25 + 25
-  const [meeting, ...others] = meetingsOf(loaded, events);
+  const [meeting, ...others] = rendezvousOf(loaded, events);
   assert.deepEqual([...meeting.devices].sort(), [0, 1, 2]);
   assert.equal(others.length, 0);
   loaded.dispose();

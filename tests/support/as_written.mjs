@@ -46,6 +46,8 @@ export async function agrees(client, text, value = whole, options = {}, other = 
   };
   const [got, wanted] = [await run(options), await run(other)];
   module.dispose();
+  assert.ok(wanted.length > 0, 'the program has no result');
+  assert.equal(got.length, wanted.length, 'of results');
   got.forEach((leaf, r) => {
     const [a, b] = [bytesOf(leaf), bytesOf(wanted[r])];
     if (!a.equals(b)) {

@@ -1,11 +1,11 @@
 /** Functions that choose, join and multiply arrays, with the names and definitions of jax.numpy. */
 import { invalidArgument } from '../../base/error.mjs';
 import { boolean, either, integer, integers, op, operandLike, ops, oneOf, optional, row } from '../arguments.mjs';
-import { axisOf, isFloating, isInteger, lowest, together } from './axes.mjs';
+import { axisOf, isFloating, isInteger, lowest, broadcastTogether } from './axes.mjs';
 import { einsum } from './einsum.mjs';
 
 const where = row('where', { pred: op, onTrue: operandLike('onFalse'), onFalse: operandLike('onTrue') },
-  (_emit, { pred, onTrue, onFalse }, b) => b.select(...together('where', b, [pred, onTrue, onFalse])));
+  (_emit, { pred, onTrue, onFalse }, b) => b.select(...broadcastTogether('where', b, [pred, onTrue, onFalse])));
 
 /** The elements of an axis at these indices: their dimensions take the axis' place. */
 const take = row(

@@ -49,15 +49,15 @@ export const isInteger = (x) => ['signed', 'unsigned'].includes(kindOf(x));
 export const asFloat = (b, x) => (isFloating(x) ? x : b.convertElementType(x, 'f32'));
 
 /** Narrower floats than f32 as f32. */
-export const asWide = (b, x) =>
+export const atLeastF32 = (b, x) =>
   (kindOf(x) === 'float' && ELEMENT_TYPES.get(x.shape.elementType).bits < 32 ? b.convertElementType(x, 'f32') : x);
 
 /**
  * Computes with narrower floats than f32 in f32, and converts the result back. JAX does so for sums: in f16 they overflow,
  * and bf16 has no count above 256.
  */
-export function inWide(b, x, compute) {
-  const wide = asWide(b, x);
+export function inAtLeastF32(b, x, compute) {
+  const wide = atLeastF32(b, x);
   return wide === x ? compute(x) : b.convertElementType(compute(wide), x.shape.elementType);
 }
 
@@ -68,7 +68,7 @@ export function needFloats(operation, argument, x) {
 }
 
 /** Repeats several operands to their common shape by NumPy's rule: aligned at the last dimension, 1 repeats. */
-export function together(operation, b, list) {
+export function broadcastTogether(operation, b, list) {
   const rank = Math.max(...list.map(({ shape }) => shape.rank));
   const sizes = Array.from({ length: rank }, (_, d) => {
     const at = list.map(({ shape }) => shape.dimensions[d - rank + shape.rank] ?? 1);

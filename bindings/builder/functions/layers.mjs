@@ -3,7 +3,7 @@ import { invalidArgument } from '../../base/error.mjs';
 import { Shape } from '../../values/shape.mjs';
 import { ELEMENT_TYPES } from '../../values/types.mjs';
 import { boolean, elementType, integer, number, op, optional, row } from '../arguments.mjs';
-import { asWide, axes, axesOf, axisOf, inWide, isInteger, kindOf, needFloats, spread } from './axes.mjs';
+import { atLeastF32, axes, axesOf, axisOf, inAtLeastF32, isInteger, kindOf, needFloats, spread } from './axes.mjs';
 import { logSumExp, max, mean, sum, variance } from './reductions.mjs';
 
 /** A row of one operand of floats. */
@@ -71,9 +71,9 @@ const layerNorm = row(
       if (String(value.shape.dimensions) !== String(wanted)) {
         throw invalidArgument('layerNorm', `${name} is ${value.shape}; its dimensions must be those of the axes, [${wanted}]`);
       }
-      return b.broadcastInDim(asWide(b, value), [...x.shape.dimensions], dimensions);
+      return b.broadcastInDim(atLeastF32(b, value), [...x.shape.dimensions], dimensions);
     };
-    return inWide(b, x, (floats) => {
+    return inAtLeastF32(b, x, (floats) => {
       const from = b.sub(floats, spread(b, mean(b, floats, dimensions), x, dimensions));
       const inverse = b.rsqrt(b.add(variance(b, floats, dimensions), epsilon));
       let result = b.mul(from, spread(b, inverse, x, dimensions));

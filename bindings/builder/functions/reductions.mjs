@@ -1,7 +1,7 @@
 /** Reductions along axes, with JAX's names and definitions. Without `axis` they reduce the whole array. */
 import { invalidArgument } from '../../base/error.mjs';
 import { boolean, integer, op, optional, row } from '../arguments.mjs';
-import { asFloat, axes, axesOf, axisOf, highest, inWide, iotaLike, kindOf, lowest, needFloats, shaped, spread } from './axes.mjs';
+import { asFloat, axes, axesOf, axisOf, highest, inAtLeastF32, iotaLike, kindOf, lowest, needFloats, shaped, spread } from './axes.mjs';
 
 const parameters = { operand: op, axis: optional(axes), keepDims: optional(boolean, false) };
 
@@ -17,16 +17,16 @@ const count = ({ shape }, dimensions) =>
 
 export function sum(b, x, dimensions) {
   const terms = kindOf(x) === 'pred' ? b.convertElementType(x, 's32') : x;
-  return inWide(b, terms, (wide) => b.reduce(wide, 0, 'add', dimensions));
+  return inAtLeastF32(b, terms, (wide) => b.reduce(wide, 0, 'add', dimensions));
 }
 
 export function mean(b, x, dimensions) {
-  return inWide(b, asFloat(b, x), (floats) => b.div(sum(b, floats, dimensions), count(x, dimensions)));
+  return inAtLeastF32(b, asFloat(b, x), (floats) => b.div(sum(b, floats, dimensions), count(x, dimensions)));
 }
 
 /** The mean of |x - mean|^2. */
 export function variance(b, x, dimensions) {
-  return inWide(b, asFloat(b, x), (floats) => {
+  return inAtLeastF32(b, asFloat(b, x), (floats) => {
     const from = b.sub(floats, spread(b, mean(b, floats, dimensions), x, dimensions));
     const square = kindOf(x) === 'complex' ? b.real(b.mul(from, b.conj(from))) : b.mul(from, from);
     return mean(b, square, dimensions);

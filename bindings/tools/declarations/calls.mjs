@@ -23,7 +23,7 @@ export const readDeclared = async () => declared(await readFile(HEADER, 'utf8'))
 export async function callsFile() {
   const lines = (await readDeclared()).map(({ name, declaration }) => `/** src/api.h: ${declaration} */\nexport const ${name} = '${name}';`);
   return `/**
- * The names of the core's functions, for Core.call(); what each does and takes, src/api.h says. Written by
+ * The names of the core's functions, for Core.call(); src/api.h documents each. Written by
  * \`make declarations\` (bindings/tools/declarations/calls.mjs).
  */
 ${lines.join('\n')}

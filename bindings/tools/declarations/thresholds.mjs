@@ -1,4 +1,4 @@
-/** Writes tests/project/thresholds.md from the sources: each number that may choose a path, and what meets it. Not part of the package. */
+/** Writes tests/project/thresholds.md from the sources: each number that may choose a path, and its test. Not part of the package. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-# The order of TYPES in session.mjs.
+# ORDER TYPE: the order of TYPES in session.mjs.
 _NAMES = (
     ("pred", "bool"), ("s2", "int2"), ("s4", "int4"), ("s8", "int8"), ("s16", "int16"),
     ("s32", "int32"), ("s64", "int64"), ("u2", "uint2"), ("u4", "uint4"), ("u8", "uint8"),
@@ -37,7 +37,7 @@ def number_of(dtype):
     return number
 
 
-# Narrow integers: NumPy's bytes have the sign above the 4 bits, or zeros; the core's have the sign.
+# The core stores a narrow integer sign-extended to a byte. ml_dtypes fills the upper bits with the sign or with zeros.
 _SIGNED = {np.dtype(ml_dtypes.int4): 4}
 if hasattr(ml_dtypes, "int2"):
     _SIGNED[np.dtype(ml_dtypes.int2)] = 2

@@ -3,7 +3,7 @@
  * Python process (host.mjs) and in a page with Pyodide. All calls are synchronous.
  */
 
-/** Element types by the number that Python sends: dtypes.py has the same order. */
+/** ORDER TYPE: element types by the number that Python sends; dtypes.py has the same order. */
 export const TYPES = [
   'pred', 's2', 's4', 's8', 's16', 's32', 's64', 'u2', 'u4', 'u8', 'u16', 'u32', 'u64', 'f16', 'bf16', 'f32', 'f64',
   'c64', 'c128', 'f8e5m2', 'f8e4m3', 'f8e3m4', 'f8e4m3fn', 'f8e4m3b11fnuz', 'f8e5m2fnuz', 'f8e4m3fnuz', 'f8e8m0fnu',

@@ -1,7 +1,7 @@
 """Arrays on devices: `ArrayImpl`, to which JAX adds most methods, and what makes them.
 
-An array is a list of buffers, one for each device of its sharding; or the whole of it in one
-buffer, as programs take and give it. Either form is made of the other when it is wanted.
+An array is a list of buffers, one for each device of its sharding, or one buffer with all elements.
+Programs take and return the second form. One form is computed from the other on demand.
 """
 
 import enum

@@ -9,8 +9,8 @@ On a miss the Python function `cache_miss` traces and compiles; the data that it
 entry. An entry knows for each argument whether it goes to the program as it is.
 
 What this module asks of the engine's classes:
-- an array has `aval`, `sharding`, `_committed`, `is_deleted()` and `_jit_key`, None at first and
-  when another aval is set, which belongs to this module;
+- an array has `aval`, `sharding`, `_committed`, `is_deleted()` and `_jit_key`. This module sets
+  `_jit_key`; the array resets it to None when its aval changes;
   `ArrayImpl._of(aval, sharding, handles, committed)` makes one;
 - a sharding has `num_devices` and `device_set`, and a hash;
 - an executable has `_num_devices`, `_first_device`, `_execute_fast(arrays)`, which returns the

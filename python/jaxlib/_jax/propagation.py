@@ -185,7 +185,7 @@ def _dividing(group, size, sizes):
 
 
 def seen_shardings(text, signature):
-    """Returns what a program looks at: (target, number of its handler, operands' HloShardings)."""
+    """Returns the calls that inspect shardings: (target, number of the handler, operands' HloShardings)."""
     meshes = meshes_of(text)
     function = _Function(text, meshes, signature)
     function.seen = []
@@ -375,7 +375,8 @@ def _same_shape(inputs, shape):
 def _joined(shardings):
     """Returns the sharding that follows from those of operands, dimension by dimension.
 
-    A dimension that they divide differently is whole, unless one divides it further than another.
+    Where operands divide a dimension differently, the longest list of axes wins if the others are its prefixes; else
+    the dimension is not divided.
     """
     usable = [s for s in shardings if _usable(s)]
     if not usable:
@@ -486,7 +487,7 @@ def _reshape(rest, inputs, types):
 
 
 def _slice(rest, inputs, types):
-    """Keeps what divides dimensions of which more than one element is left."""
+    """Keeps the axes of each dimension that has more than one element in the result."""
     sharding, _ = inputs[0]
     if not _usable(sharding):
         return None
@@ -530,7 +531,7 @@ def _custom_call(rest, inputs, types):
 
 
 def _gather(rest, inputs, types):
-    """Keeps what divides dimensions that are taken whole, and those of the indices."""
+    """Keeps the axes of dimensions that a slice takes whole, and the axes of the indices."""
     (sharding, shape), (indices, indices_shape) = inputs[:2]
 
     def numbers(name):

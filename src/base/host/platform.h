@@ -14,7 +14,7 @@
 /* Unwinds the thread as a trap would: the innermost platform_try() returns false, or the current call of the
 ** API fails. For failures that no return value can report. */
 _Noreturn void platform_trap(StatusCode code, const char *message);
-/* The same with RESOURCE_EXHAUSTED, for exhausted arenas. */
+/* Unwinds the thread with RESOURCE_EXHAUSTED, for exhausted arenas. */
 _Noreturn void platform_fatal(const char *message);
 
 /* Microseconds on a monotonic clock that all threads share. */
@@ -38,7 +38,7 @@ size_t platform_thread_bytes(void);
 /* Returns the bytes that malloc has allocated and not freed; 0 if unknown. */
 double platform_heap_in_use(void);
 
-/* Notifies the host of an event that it may wait for (a run ended, a replica needs the host). Returns at once;
+/* Notifies the host of an event that it may wait for (a run ended, a device needs the host). Returns at once;
 ** callable from any thread; calls may be merged. */
 void platform_notify(void);
 /* The words by which a host in JavaScript waits for these events: see api.h. NULL natively. */

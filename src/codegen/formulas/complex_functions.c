@@ -15,11 +15,11 @@ typedef struct Parts {
 Value complex_modulus(Expression *m, Value re, Value im) {
   Value larger = maximum(m, absolute(m, re), absolute(m, im));
   Value exponent =
-      m->wide ? expression_word(m, UINT64_C(0x7ff0000000000000)) : integer(m, 0x7f800000);
+      m->is_64_bit ? expression_word(m, UINT64_C(0x7ff0000000000000)) : integer(m, 0x7f800000);
   Value power = both(m, larger, exponent);
-  power = maximum(m, power, constant(m, m->wide ? 0x1p-1022 : 0x1p-126));
-  power = minimum(m, power, constant(m, m->wide ? 0x1p1022 : 0x1p126));
-  Value twice_bias = integer(m, m->wide ? INT64_C(0x7fe0000000000000) : 0x7f000000);
+  power = maximum(m, power, constant(m, m->is_64_bit ? 0x1p-1022 : 0x1p-126));
+  power = minimum(m, power, constant(m, m->is_64_bit ? 0x1p1022 : 0x1p126));
+  Value twice_bias = integer(m, m->is_64_bit ? INT64_C(0x7fe0000000000000) : 0x7f000000);
   Value inverse = integer_difference(m, twice_bias, power);
   Value x = product(m, re, inverse), y = product(m, im, inverse);
   return product(m, square_root(m, sum(m, product(m, x, x), product(m, y, y))), power);
@@ -104,14 +104,14 @@ static const char *const functions[OPCODE_COUNT][2] = {
 
 /* Convert real and imaginary parts to the first or second half of the numbers, and back. */
 static Value joined(Expression *m, Parts z, int half) {
-  if (m->wide) {
+  if (m->is_64_bit) {
     return expression_shuffle(m, z.re, z.im, 2 * half, 2 * half + 1, 2 * half + 4, 2 * half + 5);
   }
   return expression_shuffle(m, z.re, z.im, 2 * half, 2 * half + 4, 2 * half + 1, 2 * half + 5);
 }
 
 static Value taken(Expression *m, Value first, Value second, int part) {
-  if (m->wide) {
+  if (m->is_64_bit) {
     return expression_shuffle(m, first, second, 2 * part, 2 * part + 1, 2 * part + 4, 2 * part + 5);
   }
   return expression_shuffle(m, first, second, part, part + 2, part + 4, part + 6);
@@ -140,7 +140,7 @@ void complex_formula(Expression *m, Opcode opcode, const Value *parts, int count
   if (opcode == HLO_DIVIDE) {
     result = complex_quotient(m, operands[0], operands[1]);
   } else {
-    result = called(m, functions[opcode][m->wide], operands, count, one_lane);
+    result = called(m, functions[opcode][m->is_64_bit], operands, count, one_lane);
   }
   results[0] = result.re;
   results[1] = result.im;

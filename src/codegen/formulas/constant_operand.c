@@ -52,7 +52,7 @@ static bool is_whole_power_of_two(double c) {
 /* x - c trunc(x / c), which is exact for these c, with the sign of x. A quotient that is denormal is cut to 0. */
 static Value remainder_by(Expression *m, double c, Value x) {
   Value q = product(m, x, constant(m, 1 / c));
-  q = expression_op(m, m->wide ? F64X2_TRUNC : F32X4_TRUNC, 1, q, -1, -1);
+  q = expression_op(m, m->is_64_bit ? F64X2_TRUNC : F32X4_TRUNC, 1, q, -1, -1);
   Value r = difference(m, x, product(m, q, constant(m, c)));
   return either(m, r, both(m, x, constant(m, -0.0)));
 }
@@ -78,7 +78,7 @@ static int ceiling_of_log(uint64_t d) { return 64 - __builtin_clzll(d - 1); }
 /* Returns the upper half of the unsigned product. 64-bit numbers are multiplied by halves; extmul_low takes
 ** lanes 0 and 1. */
 static Value product_high(Expression *m, Value x, uint64_t factor) {
-  if (!m->wide) {
+  if (!m->is_64_bit) {
     Value f = integer(m, (int64_t)factor);
     Value low = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U, 2, x, f, -1);
     Value high = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U + 1, 2, x, f, -1);
@@ -103,13 +103,13 @@ static Value product_high(Expression *m, Value x, uint64_t factor) {
 static Value unsigned_quotient(Expression *m, uint64_t d, Value x) {
   int l = ceiling_of_log(d);
   uint64_t rest = (l == 64 ? 0 : UINT64_C(1) << l) - d;
-  Value q = product_high(m, x, fraction(rest, d, m->wide ? 64 : 32) + 1);
+  Value q = product_high(m, x, fraction(rest, d, m->is_64_bit ? 64 : 32) + 1);
   Value half = shifted_right_unsigned(m, integer_difference(m, x, q), 1);
   return shifted_right_unsigned(m, integer_sum(m, half, q), l - 1);
 }
 
 static Value signed_quotient(Expression *m, int64_t d, Value x) {
-  int bits = m->wide ? 64 : 32;
+  int bits = m->is_64_bit ? 64 : 32;
   uint64_t size = d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
   int l = ceiling_of_log(size);
   uint64_t factor = fraction(UINT64_C(1) << (l - 1), size, bits) + 1;
@@ -147,6 +147,6 @@ Value constant_formula(Expression *m, Opcode opcode, PrimitiveType type, Scalar 
   Value q = quotient_by(m, is_signed(type), c, x);
   if (opcode == HLO_DIVIDE) return q;
   if (c.u == 0) return x;
-  Value whole = expression_op(m, m->wide ? I64X2_MUL : I32X4_MUL, 2, q, integer(m, c.i), -1);
+  Value whole = expression_op(m, m->is_64_bit ? I64X2_MUL : I32X4_MUL, 2, q, integer(m, c.i), -1);
   return integer_difference(m, x, whole);
 }

@@ -53,7 +53,7 @@ Value expression_call(Expression *m, const char *name, int count, const Value *o
 Value constant(Expression *m, double value) {
   float narrow = (float)value;
   uint64_t bits = 0;
-  if (m->wide) {
+  if (m->is_64_bit) {
     memcpy(&bits, &value, sizeof value);
   } else {
     memcpy(&bits, &narrow, sizeof narrow);
@@ -64,7 +64,7 @@ Value constant(Expression *m, double value) {
 
 Value integer(Expression *m, int64_t value) {
   uint64_t bits = (uint64_t)value;
-  return expression_word(m, m->wide ? bits : (bits & UINT32_MAX) | bits << 32);
+  return expression_word(m, m->is_64_bit ? bits : (bits & UINT32_MAX) | bits << 32);
 }
 
 /* Every other coefficient, in powers of the square. */

@@ -3,7 +3,7 @@
 ** the formula. emit_expression() then emits it: a value used once stays on WebAssembly's stack, others get a
 ** local for their live range. Constants are hoisted by emit_math_constants() (emitter.h).
 **
-** A formula computes in lanes of 32 bits or, if `wide`, of 64; operations named without a type are then those of
+** A formula computes in lanes of 32 bits or, if `is_64_bit`, of 64; operations named without a type are then those of
 ** f64x2 and i64x2.
 */
 #ifndef XLA_CODEGEN_FORMULAS_EXPRESSION_H
@@ -39,7 +39,7 @@ typedef struct ExpressionNode {
 } ExpressionNode;
 
 typedef struct Expression {
-  bool wide;
+  bool is_64_bit;
   bool of_difference; /* the input is a difference of numbers, most likely not all tiny */
   int count;
   ExpressionNode nodes[MAX_VALUES];
@@ -54,21 +54,21 @@ Value expression_shift(Expression *m, int op, Value a, int amount);
 Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l);
 Value expression_call(Expression *m, const char *name, int count, const Value *operands);
 
-/* Puts a float or an integer into all lanes; of f64x2 or i64x2 if wide. */
+/* Puts a float or an integer into all lanes; of f64x2 or i64x2 if `is_64_bit`. */
 Value constant(Expression *m, double value);
 Value integer(Expression *m, int64_t value);
 
-#define UNARY_OPERATION(name, narrow_op, wide_op)                             \
-  static inline Value name(Expression *m, Value a) {                          \
-    return expression_op(m, m->wide ? (wide_op) : (narrow_op), 1, a, -1, -1); \
+#define UNARY_OPERATION(name, op_32, op_64)                                  \
+  static inline Value name(Expression *m, Value a) {                         \
+    return expression_op(m, m->is_64_bit ? (op_64) : (op_32), 1, a, -1, -1); \
   }
-#define BINARY_OPERATION(name, narrow_op, wide_op)                           \
-  static inline Value name(Expression *m, Value a, Value b) {                \
-    return expression_op(m, m->wide ? (wide_op) : (narrow_op), 2, a, b, -1); \
+#define BINARY_OPERATION(name, op_32, op_64)                                \
+  static inline Value name(Expression *m, Value a, Value b) {               \
+    return expression_op(m, m->is_64_bit ? (op_64) : (op_32), 2, a, b, -1); \
   }
-#define SHIFT_OPERATION(name, narrow_op, wide_op)                             \
-  static inline Value name(Expression *m, Value a, int amount) {              \
-    return expression_shift(m, m->wide ? (wide_op) : (narrow_op), a, amount); \
+#define SHIFT_OPERATION(name, op_32, op_64)                                  \
+  static inline Value name(Expression *m, Value a, int amount) {             \
+    return expression_shift(m, m->is_64_bit ? (op_64) : (op_32), a, amount); \
   }
 
 UNARY_OPERATION(absolute, F32X4_ABS, F64X2_ABS)

@@ -9,7 +9,7 @@
 
 typedef Value Formula(Expression *m, Value x);
 
-/* Returns a function's formula, of f32x4 or of f64x2 if `m->wide`; NULL if there is none. */
+/* Returns a function's formula, of f32x4 or of f64x2 if `m->is_64_bit`; NULL if there is none. */
 Formula *math_formula(Opcode opcode, LaneKind kind);
 /* e^x for a difference x that is at most 0. x is then 0, or too large for a denormal square, unless both
 ** operands of the difference are as small. */

@@ -18,24 +18,24 @@ typedef struct Exponent {
   Value r, w, d; /* 2 + w */
 } Exponent;
 
-static int mantissa_bits(const Expression *m) { return m->wide ? 52 : 23; }
-static int exponent_bias(const Expression *m) { return m->wide ? 1023 : 127; }
+static int mantissa_bits(const Expression *m) { return m->is_64_bit ? 52 : 23; }
+static int exponent_bias(const Expression *m) { return m->is_64_bit ? 1023 : 127; }
 
 /* Rounds `log2` to the integer n and returns r. Adding 1.5 * 2^(mantissa bits) leaves the integer in the low
 ** bits, plus the bias. n times the first part of ln 2 is exact. */
 static Value reduced_by(Expression *m, Value x, Value log2, int bias, Value *biased_n) {
-  Value magic = constant(m, (m->wide ? 0x1.8p52 : 0x1.8p23) + bias);
+  Value magic = constant(m, (m->is_64_bit ? 0x1.8p52 : 0x1.8p23) + bias);
   *biased_n = sum(m, log2, magic);
   Value n = difference(m, *biased_n, magic);
-  Value high = product(m, n, constant(m, m->wide ? 0.693145751953125 : 0.693359375));
-  Value low = product(m, n, constant(m, m->wide ? 1.42860682030941723212e-6 : -2.12194440e-4));
+  Value high = product(m, n, constant(m, m->is_64_bit ? 0.693145751953125 : 0.693359375));
+  Value low = product(m, n, constant(m, m->is_64_bit ? 1.42860682030941723212e-6 : -2.12194440e-4));
   return difference(m, difference(m, x, high), low);
 }
 
 /* Returns x^2, but never a denormal, which would take more than a hundred cycles. A square that small changes
 ** no sum. A difference needs no check: it is 0, or at least the last bit of its operands. */
 static Value square_of(Expression *m, Value x) {
-  if (!m->of_difference) x = sum(m, x, constant(m, m->wide ? 0x1p-300 : 0x1p-40));
+  if (!m->of_difference) x = sum(m, x, constant(m, m->is_64_bit ? 0x1p-300 : 0x1p-40));
   return product(m, x, x);
 }
 
@@ -44,7 +44,7 @@ static Exponent reduced(Expression *m, Value x, Value log2, int bias) {
   Exponent e;
   e.r = reduced_by(m, x, log2, bias, &e.n);
   Value z = square_of(m, e.r), p;
-  if (m->wide) {
+  if (m->is_64_bit) {
     p = POLYNOMIAL(m, z, 4.1186016402746535e-8, -1.65332337216623594e-6, 6.6137555147146191e-5,
                    -0.00277777777730465904, 0.166666666666659575);
   } else {
@@ -58,7 +58,7 @@ static Exponent reduced(Expression *m, Value x, Value log2, int bias) {
 /* Returns e^r - 1. r is cut to multiples of a small step; the product would lose lower bits anyway. The result
 ** is never denormal. */
 static Value minus_one(Expression *m, Exponent e) {
-  Value step = constant(m, m->wide ? 0x1p-100 : 0x1p-16);
+  Value step = constant(m, m->is_64_bit ? 0x1p-100 : 0x1p-16);
   Value cut = difference(m, sum(m, e.r, step), step);
   return difference(m, e.r, product(m, cut, quotient(m, e.w, e.d)));
 }
@@ -72,7 +72,7 @@ static ExponentRatio reduced_ratio(Expression *m, Value x, int bias) {
   ExponentRatio e;
   Value log2 = product(m, x, constant(m, M_LOG2E));
   Value r = reduced_by(m, x, log2, bias, &e.n), z = square_of(m, r);
-  if (m->wide) {
+  if (m->is_64_bit) {
     e.s = POLYNOMIAL(m, z, 1, 420.27413715328885, 15131.515207704819);
     e.d = POLYNOMIAL(m, z, 30.01370284159805, 3362.467475590652, 30263.030415409637);
   } else {
@@ -90,7 +90,7 @@ static Value power_of_two(Expression *m, Value n) { return shifted_left(m, n, ma
 ** and masks of attention consist of them. y may have any value there. */
 static Value if_normal(Expression *m, Value x, Value y) {
   return without(m, y,
-                 is_less(m, x, constant(m, m->wide ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6)));
+                 is_less(m, x, constant(m, m->is_64_bit ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6)));
 }
 
 /* e^r / 2 times 2^(n + bias - the format's bias). -0.28 < r < 0.42 minimises the effect of the quotient's error:
@@ -117,10 +117,10 @@ Value exponential_of_difference(Expression *m, Value x) {
 
 /* Where x is so large that 2^(n + 1) may be out of range; a quarter of it is in range. */
 static Value is_large(Expression *m, Value x) {
-  return is_less(m, constant(m, m->wide ? 708 : 87), x);
+  return is_less(m, constant(m, m->is_64_bit ? 708 : 87), x);
 }
 static Value exponential_of_large(Expression *m, Value x) {
-  Value bounded = minimum(m, x, constant(m, m->wide ? 710 : 89));
+  Value bounded = minimum(m, x, constant(m, m->is_64_bit ? 710 : 89));
   Value quarter = scaled_exponential(m, bounded, exponent_bias(m) - 1);
   return product(m, quarter, constant(m, 4));
 }
@@ -128,8 +128,8 @@ static Value exponential_of_large(Expression *m, Value x) {
 /* e^x - 1 as 2^n (e^r - 1) + (2^n - 1), which loses no bits. It is computed at half size, as 2^n may be out of
 ** range. Below the bound the result rounds to -1. */
 static Value exponential_minus_one(Expression *m, Value x) {
-  Value bounded = minimum(m, x, constant(m, m->wide ? 710 : 89));
-  bounded = maximum(m, bounded, constant(m, m->wide ? -40 : -20));
+  Value bounded = minimum(m, x, constant(m, m->is_64_bit ? 710 : 89));
+  bounded = maximum(m, bounded, constant(m, m->is_64_bit ? -40 : -20));
   Value log2 = product(m, bounded, constant(m, M_LOG2E));
   Exponent e = reduced(m, bounded, log2, exponent_bias(m) - 1);
   Value half = power_of_two(m, e.n);
@@ -150,7 +150,7 @@ static Value logistic(Expression *m, Value x) {
 ** lose no bits, and large ones few, as the term is also in the denominator. From the bound on the result is 1. */
 static Value hyperbolic_tangent(Expression *m, Value x) {
   Value size = absolute(m, x);
-  Value bounded = minimum(m, sum(m, size, size), constant(m, m->wide ? 44 : 20));
+  Value bounded = minimum(m, sum(m, size, size), constant(m, m->is_64_bit ? 44 : 20));
   ExponentRatio e = reduced_ratio(m, bounded, exponent_bias(m) - 1);
   Value half = power_of_two(m, e.n), rest = difference(m, e.d, e.s);
   Value y = sum(m, product(m, sum(m, half, half), e.s),
@@ -169,11 +169,11 @@ typedef struct Mantissa {
 /* Splits positive normal numbers. `scale` was added to the exponent, as an integer. */
 static Mantissa split(Expression *m, Value x, Value scale) {
   int width = mantissa_bits(m);
-  Value root = integer(m, m->wide ? INT64_C(0x3fe6a09e667f3bcd) : 0x3f3504f3); /* sqrt 1/2 */
+  Value root = integer(m, m->is_64_bit ? INT64_C(0x3fe6a09e667f3bcd) : 0x3f3504f3); /* sqrt 1/2 */
   Value bits = integer_difference(m, x, root);
   Value low = integer(m, (INT64_C(1) << width) - 1);
   Value f = difference(m, integer_sum(m, both(m, bits, low), root), constant(m, 1)), n;
-  if (m->wide) { /* there is no conversion of 64-bit integers */
+  if (m->is_64_bit) { /* there is no conversion of 64-bit integers */
     n = shifted_right_unsigned(m, integer_sum(m, bits, integer(m, INT64_C(1) << 62)), 52);
     if (scale >= 0) n = integer_difference(m, n, scale);
     Value magic = constant(m, 0x1.8p52);
@@ -190,10 +190,12 @@ static Mantissa split(Expression *m, Value x, Value scale) {
 ** = f - s (f - s^2 R(s^2)). For f64 the rounding error of f is a term of its own. */
 static Value log_of(Expression *m, Mantissa x, Value rest) {
   Value f = x.f, s = quotient(m, f, sum(m, f, constant(m, 2))), z = product(m, s, s);
-  Value low = product(m, x.n, constant(m, m->wide ? 1.90821492927058770002e-10 : -2.12194440e-4));
+  Value low =
+      product(m, x.n, constant(m, m->is_64_bit ? 1.90821492927058770002e-10 : -2.12194440e-4));
   if (rest >= 0) low = sum(m, low, rest);
-  Value high = product(m, x.n, constant(m, m->wide ? 6.93147180369123816490e-01 : 0.693359375));
-  if (m->wide) {
+  Value high =
+      product(m, x.n, constant(m, m->is_64_bit ? 6.93147180369123816490e-01 : 0.693359375));
+  if (m->is_64_bit) {
     Value r = product(m, z, POLYNOMIAL(m, z, LOG_COEFFICIENTS));
     Value half = product(m, product(m, f, f), constant(m, 0.5));
     Value y = sum(m, product(m, s, sum(m, half, r)), low);
@@ -214,9 +216,9 @@ static Value log_special(Expression *m, Value x, Value y) {
 }
 
 static Value log_formula(Expression *m, Value x) {
-  Value denormal = is_less(m, x, constant(m, m->wide ? 0x1p-1022 : 0x1p-126));
-  Value scaled = product(m, x, constant(m, m->wide ? 0x1p54 : 0x1p25));
-  Value scale = both(m, denormal, integer(m, m->wide ? 54 : 25));
+  Value denormal = is_less(m, x, constant(m, m->is_64_bit ? 0x1p-1022 : 0x1p-126));
+  Value scaled = product(m, x, constant(m, m->is_64_bit ? 0x1p54 : 0x1p25));
+  Value scale = both(m, denormal, integer(m, m->is_64_bit ? 54 : 25));
   Mantissa parts = split(m, selected(m, denormal, scaled, x), scale);
   return log_special(m, x, log_of(m, parts, -1));
 }
@@ -228,7 +230,7 @@ static Value log_of_normal(Expression *m, Value x) { return log_of(m, split(m, x
 static Value is_not_normal(Expression *m, Value x) {
   int width = mantissa_bits(m);
   Value least_normal = integer(m, INT64_C(1) << width);
-  Value largest = integer(m, m->wide ? INT64_C(0x7fefffffffffffff) : 0x7f7fffff);
+  Value largest = integer(m, m->is_64_bit ? INT64_C(0x7fefffffffffffff) : 0x7f7fffff);
   return either(m, integer_less(m, x, least_normal), integer_less(m, largest, x));
 }
 
@@ -252,7 +254,7 @@ static Value log_plus_one(Expression *m, Value x) {
 
 /* P of x^2, and Q */
 static Value error_function_of_small(Expression *m, Value z) {
-  if (!m->wide) {
+  if (!m->is_64_bit) {
     return POLYNOMIAL(m, z, -0.00056314222f, 0.0049175514f, -0.026711311f, 0.1128018f, -0.37612326f,
                       1.1283791f);
   }
@@ -263,7 +265,7 @@ static Value error_function_of_small(Expression *m, Value z) {
                     -0.37612638903183726, 1.1283791670955126);
 }
 static Value complement_root(Expression *m, Value x) {
-  if (!m->wide) {
+  if (!m->is_64_bit) {
     return POLYNOMIAL(m, x, 0.00014751202297745165f, -0.0024452370062073912f, 0.012821478243789606f,
                       -0.011141891377705554f, -0.061708930995939409f, -0.14488083001984287f,
                       1.0007880813537837f);
@@ -279,12 +281,13 @@ static Value complement_root(Expression *m, Value x) {
 
 /* x P(x^2) for small x; for others 1 - Q(|x|)^8, which rounds to 1 from 3.95 (f32) or 5.93 (f64) on. */
 static Value error_function(Expression *m, Value x) {
-  Value size = minimum(m, absolute(m, x), constant(m, m->wide ? 5.93 : 3.95));
-  Value bounded = maximum(m, size, constant(m, m->wide ? 0x1p-200 : 0x1p-20)); /* no denormals */
+  Value size = minimum(m, absolute(m, x), constant(m, m->is_64_bit ? 5.93 : 3.95));
+  Value bounded =
+      maximum(m, size, constant(m, m->is_64_bit ? 0x1p-200 : 0x1p-20)); /* no denormals */
   Value small = error_function_of_small(m, product(m, bounded, bounded));
   Value q = complement_root(m, bounded);
   for (int i = 0; i < 3; i++) q = product(m, q, q);
-  Value one = constant(m, 1), bound = constant(m, m->wide ? 1.25 : 1);
+  Value one = constant(m, 1), bound = constant(m, m->is_64_bit ? 1.25 : 1);
   Value y = selected(m, is_less(m, bound, size), difference(m, one, q), product(m, small, size));
   return either(m, y, both(m, x, constant(m, -0.0)));
 }
@@ -294,12 +297,12 @@ static Value error_function(Expression *m, Value x) {
 /* Returns the cube root of x > 0 within 4 %: a third of its bits as an integer (about its logarithm) plus a
 ** constant. The upper bits are enough, and can be multiplied as a float's mantissa. */
 static Value rough_cube_root(Expression *m, Value x) {
-  int cut = m->wide ? 32 : 8;
-  Value unit = constant(m, m->wide ? 0x1p52 : 0x1p23);
+  int cut = m->is_64_bit ? 32 : 8;
+  Value unit = constant(m, m->is_64_bit ? 0x1p52 : 0x1p23);
   Value high = either(m, shifted_right_unsigned(m, x, cut), unit);
   Value third = product(m, difference(m, high, unit), constant(m, 1.0 / 3));
-  double bias = (m->wide ? 0x1p20 : 0x1p15) * (exponent_bias(m) * 2.0 / 3 - 0.0339);
-  return shifted_left(m, sum(m, third, constant(m, (m->wide ? 0x1p52 : 0x1p23) + bias)), cut);
+  double bias = (m->is_64_bit ? 0x1p20 : 0x1p15) * (exponent_bias(m) * 2.0 / 3 - 0.0339);
+  return shifted_left(m, sum(m, third, constant(m, (m->is_64_bit ? 0x1p52 : 0x1p23) + bias)), cut);
 }
 
 /*
@@ -309,7 +312,7 @@ static Value rough_cube_root(Expression *m, Value x) {
 static Value cube_root_of_normal(Expression *m, Value x) {
   Value size = absolute(m, x), t = rough_cube_root(m, size), one = constant(m, 1), y;
   Value r = difference(m, product(m, product(m, t, t), quotient(m, t, size)), one);
-  if (m->wide) {
+  if (m->is_64_bit) {
     t = product(m, t,
                 POLYNOMIAL(m, r, 0.14581957090110814, -0.17444535485515322, 0.22221490838763827,
                            -0.33332922469249, 1.0000000046668807));
@@ -327,8 +330,9 @@ static Value cube_root_of_normal(Expression *m, Value x) {
 
 /* Returns the cube root of all others: 0, infinity and NaN themselves; denormals are scaled by 2^54 or 2^24. */
 static Value cube_root_of_others(Expression *m, Value x) {
-  Value scaled = product(m, x, constant(m, m->wide ? 0x1p54 : 0x1p24));
-  Value y = product(m, cube_root_of_normal(m, scaled), constant(m, m->wide ? 0x1p-18 : 0x1p-8));
+  Value scaled = product(m, x, constant(m, m->is_64_bit ? 0x1p54 : 0x1p24));
+  Value y =
+      product(m, cube_root_of_normal(m, scaled), constant(m, m->is_64_bit ? 0x1p-18 : 0x1p-8));
   Value least_normal = integer(m, INT64_C(1) << mantissa_bits(m));
   Value denormal = integer_less(m, absolute(m, x), least_normal);
   denormal = without(m, denormal, is_equal(m, x, constant(m, 0)));

@@ -13,15 +13,15 @@
 #include "codegen/loops/lane_emitter.h"
 #include "codegen/loops/leaf_emitter.h"
 
-static bool is_wide(PrimitiveType type) { return type == C128; }
+static bool is_c128(PrimitiveType type) { return type == C128; }
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
 /* Loads one component into all lanes. */
 static void emit_load_component(Emitter *e, const LoopNode *node, int64_t elements, int component) {
-  bool wide = is_wide(node_type(node));
-  int64_t offset = emit_address(e, node, elements) + (wide ? 8 : 4) * component;
-  wasm_simd_memory(&e->function, wide ? V128_LOAD64_SPLAT : V128_LOAD32_SPLAT, offset);
+  bool is_64_bit = is_c128(node_type(node));
+  int64_t offset = emit_address(e, node, elements) + (is_64_bit ? 8 : 4) * component;
+  wasm_simd_memory(&e->function, is_64_bit ? V128_LOAD64_SPLAT : V128_LOAD32_SPLAT, offset);
 }
 
 /* Loads one component of elements from `first` on; in two vectors of memory the components alternate. */
@@ -30,7 +30,7 @@ static void emit_load_pairs(Emitter *e, const LoopNode *node, int64_t first, int
     int64_t offset = emit_address(e, node, first) + 16 * i;
     wasm_simd_memory(&e->function, V128_LOAD, offset);
   }
-  if (is_wide(node_type(node))) {
+  if (is_c128(node_type(node))) {
     wasm_shuffle32(&e->function, 2 * component, 2 * component + 1, 2 * component + 4,
                    2 * component + 5);
   } else {
@@ -39,16 +39,16 @@ static void emit_load_pairs(Emitter *e, const LoopNode *node, int64_t first, int
 }
 
 static void emit_load_apart(Emitter *e, const LoopNode *node, int64_t first, int component) {
-  bool wide = is_wide(node_type(node));
-  int lanes = wide ? 2 : 4;
+  bool is_64_bit = is_c128(node_type(node));
+  int lanes = is_64_bit ? 2 : 4;
   int64_t stride = lane_stride(e, node), offsets[LANES];
   for (int lane = lanes - 1; lane > 0; lane--) { /* the addresses go below the vector */
-    offsets[lane] = emit_address(e, node, first + lane * stride) + (wide ? 8 : 4) * component;
+    offsets[lane] = emit_address(e, node, first + lane * stride) + (is_64_bit ? 8 : 4) * component;
   }
   emit_load_component(e, node, first, component);
   for (int lane = 1; lane < lanes; lane++) {
-    wasm_simd_memory_lane(&e->function, wide ? V128_LOAD64_LANE : V128_LOAD32_LANE, offsets[lane],
-                          lane);
+    wasm_simd_memory_lane(&e->function, is_64_bit ? V128_LOAD64_LANE : V128_LOAD32_LANE,
+                          offsets[lane], lane);
   }
 }
 
@@ -83,7 +83,7 @@ void emit_store_complex(Emitter *e, PrimitiveType type, const int *parts, int po
       emit_target(e, pointer);
       wasm_get(f, parts[part]);
       wasm_get(f, parts[part + 1]);
-      if (is_wide(type)) {
+      if (is_c128(type)) {
         wasm_shuffle32(f, 2 * i, 2 * i + 1, 2 * i + 4, 2 * i + 5);
       } else {
         wasm_shuffle32(f, 2 * i, 2 * i + 4, 2 * i + 1, 2 * i + 5);
@@ -95,13 +95,13 @@ void emit_store_complex(Emitter *e, PrimitiveType type, const int *parts, int po
 
 /* --- Operations ------------------------------------------------------------------------------- */
 
-static int pick(bool wide, int narrow_op, int wide_op) { return wide ? wide_op : narrow_op; }
+static int pick(bool is_64_bit, int op_32, int op_64) { return is_64_bit ? op_64 : op_32; }
 
 /* (a + bi)(c + di) = (ac - bd) + (ad + bc)i, each step rounded, as in XLA. */
 static void emit_multiply(Emitter *e, const LoopNode *node, int part) {
   const LoopNode *x = node->operands[0], *y = node->operands[1];
-  bool wide = is_wide(node_type(node));
-  int re = part / 2 * 2, im = re + 1, times = pick(wide, F32X4_MUL, F64X2_MUL);
+  bool is_64_bit = is_c128(node_type(node));
+  int re = part / 2 * 2, im = re + 1, times = pick(is_64_bit, F32X4_MUL, F64X2_MUL);
   emit_value(e, x, re);
   emit_value(e, y, part == re ? re : im);
   emit_simd(e, times);
@@ -109,27 +109,27 @@ static void emit_multiply(Emitter *e, const LoopNode *node, int part) {
   emit_value(e, y, part == re ? im : re);
   emit_simd(e, times);
   if (part == re) {
-    emit_simd(e, pick(wide, F32X4_SUB, F64X2_SUB));
+    emit_simd(e, pick(is_64_bit, F32X4_SUB, F64X2_SUB));
   } else {
-    emit_simd(e, pick(wide, F32X4_ADD, F64X2_ADD));
+    emit_simd(e, pick(is_64_bit, F32X4_ADD, F64X2_ADD));
   }
 }
 
 /* Compares numbers: equal if both components are. */
 static void emit_compare_half(Emitter *e, const LoopNode *node, int half) {
   bool equal = node->instruction->a->direction == COMPARE_EQ;
-  bool wide = is_wide(node_type(node->operands[0]));
+  bool is_64_bit = is_c128(node_type(node->operands[0]));
   for (int part = 2 * half; part < 2 * half + 2; part++) {
     emit_value(e, node->operands[0], part);
     emit_value(e, node->operands[1], part);
-    emit_simd(e, equal ? pick(wide, F32X4_EQ, F64X2_EQ) : pick(wide, F32X4_NE, F64X2_NE));
+    emit_simd(e, equal ? pick(is_64_bit, F32X4_EQ, F64X2_EQ) : pick(is_64_bit, F32X4_NE, F64X2_NE));
   }
   emit_simd(e, equal ? V128_AND : V128_OR);
 }
 
 static void emit_compare(Emitter *e, const LoopNode *node) {
   emit_compare_half(e, node, 0);
-  if (!is_wide(node_type(node->operands[0])) || e->one_lane) return;
+  if (!is_c128(node_type(node->operands[0])) || e->one_lane) return;
   emit_compare_half(e, node, 1);
   wasm_shuffle32(&e->function, 0, 2, 4, 6);
 }
@@ -138,7 +138,7 @@ static void emit_select(Emitter *e, const LoopNode *node, int part) {
   emit_value(e, node->operands[1], part);
   emit_value(e, node->operands[2], part);
   emit_value(e, node->operands[0], 0);
-  if (is_wide(node_type(node))) emit_widen(e, true, part / 2);
+  if (is_c128(node_type(node))) emit_widen(e, true, part / 2);
   emit_simd(e, V128_BITSELECT);
 }
 
@@ -161,7 +161,7 @@ static void emit_convert(Emitter *e, const LoopNode *x, PrimitiveType to, int pa
     }
   } else if (from == to) {
     emit_value(e, x, part);
-  } else if (is_wide(to)) {
+  } else if (is_c128(to)) {
     emit_value(e, x, part % 2);
     emit_take_part(e, part / 2);
     emit_simd(e, F64X2_PROMOTE_LOW_F32X4);
@@ -184,8 +184,8 @@ static void emit_inputs(Emitter *e, const LoopNode *x, int half, int *locals) {
   }
 }
 
-OWN_FRAME static void emit_modulus_of(Emitter *e, bool wide, const int *locals) {
-  Expression m = {.wide = wide};
+OWN_FRAME static void emit_modulus_of(Emitter *e, bool is_64_bit, const int *locals) {
+  Expression m = {.is_64_bit = is_64_bit};
   Value re = expression_input(&m, locals[0]), im = expression_input(&m, locals[1]);
   Value value = complex_modulus(&m, re, im);
   int result;
@@ -197,19 +197,20 @@ OWN_FRAME static void emit_modulus_of(Emitter *e, bool wide, const int *locals) 
 static void emit_modulus(Emitter *e, const LoopNode *x, int half) {
   int locals[2];
   emit_inputs(e, x, half, locals);
-  emit_modulus_of(e, is_wide(node_type(x)), locals);
+  emit_modulus_of(e, is_c128(node_type(x)), locals);
   for (int i = 0; i < 2; i++) wasm_local_release(&e->function, locals[i]);
 }
 
 /* if (any lane of both results is NaN) results = repaired results */
-OWN_FRAME static void emit_repair(Emitter *e, bool wide, const int *operands, const int *results) {
-  Expression m = {.wide = wide};
+OWN_FRAME static void emit_repair(Emitter *e, bool is_64_bit, const int *operands,
+                                  const int *results) {
+  Expression m = {.is_64_bit = is_64_bit};
   Value parts[4], found[2], repaired[2];
   int locals[2];
   for (int i = 0; i < 2; i++) {
     emit_local(e, results[i]);
     emit_local(e, results[i]);
-    emit_simd(e, pick(wide, F32X4_NE, F64X2_NE));
+    emit_simd(e, pick(is_64_bit, F32X4_NE, F64X2_NE));
     found[i] = expression_input(&m, results[i]);
   }
   emit_simd(e, V128_AND);
@@ -228,7 +229,7 @@ OWN_FRAME static void emit_repair(Emitter *e, bool wide, const int *operands, co
 
 OWN_FRAME static void emit_formula_of(Emitter *e, const LoopNode *node, const int *locals,
                                       int *results) {
-  Expression m = {.wide = is_wide(node_type(node))};
+  Expression m = {.is_64_bit = is_c128(node_type(node))};
   Value inputs[4], values[2];
   for (int i = 0; i < 2 * node->operand_count; i++) inputs[i] = expression_input(&m, locals[i]);
   complex_formula(&m, node->instruction->opcode, inputs, node->operand_count, e->one_lane, values);
@@ -242,7 +243,7 @@ static void emit_formula(Emitter *e, const LoopNode *node, int part) {
   int *value = &e->nodes[node->id].value[2 * half];
   emit_formula_of(e, node, locals, value);
   if (has_complex_repair(node->instruction->opcode)) {
-    emit_repair(e, is_wide(node_type(node)), locals, value);
+    emit_repair(e, is_c128(node_type(node)), locals, value);
   }
   for (int i = 0; i < 2 * count; i++) wasm_local_release(&e->function, locals[i]);
   wasm_get(&e->function, value[part % 2]);
@@ -252,7 +253,7 @@ void hoist_complex_constants(Emitter *e, const LoopNode *node) {
   Opcode opcode = node->instruction->opcode;
   const LoopNode *x = node->operands[0];
   if (!type_is_complex(node_type(x))) return;
-  Expression m = {.wide = is_wide(node_type(x))};
+  Expression m = {.is_64_bit = is_c128(node_type(x))};
   Value inputs[4], results[2];
   for (int i = 0; i < 4; i++) inputs[i] = expression_input(&m, NO_LOCAL);
   if (opcode == HLO_ABS) {
@@ -268,11 +269,11 @@ void hoist_complex_constants(Emitter *e, const LoopNode *node) {
 /* --- All operations ------------------------------------------------------------------------------ */
 
 /* Returns the instruction of an operation on each component by itself, or 0. */
-static int component_op(Opcode opcode, bool wide) {
+static int component_op(Opcode opcode, bool is_64_bit) {
   switch (opcode) {
-  case HLO_ADD: return pick(wide, F32X4_ADD, F64X2_ADD);
-  case HLO_SUBTRACT: return pick(wide, F32X4_SUB, F64X2_SUB);
-  case HLO_NEGATE: return pick(wide, F32X4_NEG, F64X2_NEG);
+  case HLO_ADD: return pick(is_64_bit, F32X4_ADD, F64X2_ADD);
+  case HLO_SUBTRACT: return pick(is_64_bit, F32X4_SUB, F64X2_SUB);
+  case HLO_NEGATE: return pick(is_64_bit, F32X4_NEG, F64X2_NEG);
   default: return 0;
   }
 }
@@ -296,7 +297,7 @@ void emit_complex_operation(Emitter *e, const LoopNode *node, int part) {
     return;
   }
   for (int i = 0; i < node->operand_count; i++) emit_value(e, node->operands[i], part);
-  emit_simd(e, component_op(opcode, is_wide(node_type(node))));
+  emit_simd(e, component_op(opcode, is_c128(node_type(node))));
 }
 
 bool can_emit_complex(const Instruction *instruction) {
@@ -313,6 +314,6 @@ bool can_emit_complex(const Instruction *instruction) {
   case HLO_CONVERT: return type_is_complex(type);
   default:
     return has_complex_formula(instruction->opcode) ||
-           component_op(instruction->opcode, is_wide(type)) != 0;
+           component_op(instruction->opcode, is_c128(type)) != 0;
   }
 }

@@ -279,12 +279,12 @@ void emit_index_to_value(Emitter *e, PrimitiveType type, int part) {
 ** there. */
 typedef struct PrecisionEmitter {
   Emitter *e;
-  bool wide;
+  bool is_64_bit;
   int bits, sign; /* locals */
 } PrecisionEmitter;
 
 static void emit_word(const PrecisionEmitter *p, uint64_t word) {
-  if (p->wide) {
+  if (p->is_64_bit) {
     emit_splat64(p->e, word);
   } else {
     emit_splat32(p->e, (uint32_t)word);
@@ -297,12 +297,12 @@ static void emit_round_mantissa(const PrecisionEmitter *p, int shift) {
   uint64_t unit = UINT64_C(1) << shift;
   emit_local(e, p->bits);
   emit_word(p, unit / 2 - 1);
-  emit_simd(e, p->wide ? I64X2_ADD : I32X4_ADD);
+  emit_simd(e, p->is_64_bit ? I64X2_ADD : I32X4_ADD);
   emit_local(e, p->bits);
-  emit_shift(e, p->wide ? I64X2_SHR_U : I32X4_SHR_U, shift);
+  emit_shift(e, p->is_64_bit ? I64X2_SHR_U : I32X4_SHR_U, shift);
   emit_word(p, 1);
   emit_simd(e, V128_AND);
-  emit_simd(e, p->wide ? I64X2_ADD : I32X4_ADD);
+  emit_simd(e, p->is_64_bit ? I64X2_ADD : I32X4_ADD);
   emit_word(p, ~(unit - 1));
   emit_simd(e, V128_AND);
   wasm_set(&e->function, p->bits);
@@ -312,7 +312,8 @@ static void emit_round_mantissa(const PrecisionEmitter *p, int shift) {
 static void emit_cut_exponent(const PrecisionEmitter *p, int exponent, bool below, uint64_t limit,
                               uint64_t value) {
   Emitter *e = p->e;
-  int less = p->wide ? I64X2_LT_S : I32X4_LT_S, not_less = p->wide ? I64X2_GE_S : I32X4_GE_S;
+  int less = p->is_64_bit ? I64X2_LT_S : I32X4_LT_S,
+      not_less = p->is_64_bit ? I64X2_GE_S : I32X4_GE_S;
   emit_local(e, p->sign);
   emit_word(p, value);
   emit_simd(e, V128_OR);
@@ -362,7 +363,7 @@ void emit_reduce_precision(Emitter *e, const LoopNode *node, int part) {
   emit_local(e, x); /* where it is NaN */
   emit_local(e, x);
   emit_local(e, x);
-  emit_simd(e, p.wide ? F64X2_EQ : F32X4_EQ);
+  emit_simd(e, p.is_64_bit ? F64X2_EQ : F32X4_EQ);
   emit_simd(e, V128_BITSELECT);
   wasm_local_release(&e->function, x);
   wasm_local_release(&e->function, p.bits);

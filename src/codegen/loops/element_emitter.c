@@ -65,10 +65,10 @@ static void emit_flip_sign(Emitter *e, PrimitiveType type) {
 /* The bits of a float as an integer that orders as totalOrder (IEEE 754-2019, 5.10) does: for
 ** negative numbers, all bits but the sign are flipped. */
 static void emit_order_key(Emitter *e, LaneKind kind) {
-  bool wide = kind == LANES_F64;
+  bool is_64_bit = kind == LANES_F64;
   emit_twice(e);
-  emit_shift(e, wide ? I64X2_SHR_S : I32X4_SHR_S, wide ? 63 : 31);
-  emit_shift(e, wide ? I64X2_SHR_U : I32X4_SHR_U, 1);
+  emit_shift(e, is_64_bit ? I64X2_SHR_S : I32X4_SHR_S, is_64_bit ? 63 : 31);
+  emit_shift(e, is_64_bit ? I64X2_SHR_U : I32X4_SHR_U, 1);
   emit_simd(e, V128_XOR);
 }
 
@@ -135,7 +135,7 @@ static void emit_select(Emitter *e, const LoopNode *node, int part) {
   const LoopNode *yes = node->operands[1], *no = node->operands[2];
   bool wide = lane_parts(lane_kind(node_type(node))) == 2, by_mask = is_zero(no) || is_zero(yes);
   bool constant = !by_mask && is_constant_choice(node);
-  if (!constant && !is_zero(yes)) emit_value(e, yes, part);
+  if (!constant && (is_zero(no) || !is_zero(yes))) emit_value(e, yes, part);
   if (!constant && !is_zero(no)) emit_value(e, no, part);
   emit_value(e, node->operands[0], 0);
   if (wide) emit_widen(e, true, part);
@@ -180,7 +180,8 @@ static void emit_limit(Emitter *e, Opcode opcode, PrimitiveType type) {
 */
 static void emit_limited(Emitter *e, Opcode opcode, const LoopNode *limit, int part) {
   PrimitiveType type = node_type(limit);
-  bool is_maximum = opcode == HLO_MAXIMUM, wide = lane_kind(type) == LANES_F64, is_plain = false;
+  bool is_maximum = opcode == HLO_MAXIMUM, is_64_bit = lane_kind(type) == LANES_F64,
+       is_plain = false;
   double c = NAN;
   if (limit->kind == NODE_CONSTANT && type_is_floating(type)) {
     c = scalar_load(type, limit->instruction->literal->data, 0).f;
@@ -191,12 +192,12 @@ static void emit_limited(Emitter *e, Opcode opcode, const LoopNode *limit, int p
     emit_limit(e, opcode, type);
     return;
   }
-  emit_simd(e, wide         ? (is_maximum ? F64X2_PMAX : F64X2_PMIN)
+  emit_simd(e, is_64_bit    ? (is_maximum ? F64X2_PMAX : F64X2_PMIN)
                : is_maximum ? F32X4_PMAX
                             : F32X4_PMIN);
   if (!is_maximum || c != 0 || signbit(c)) return;
   emit_splat32(e, 0);
-  emit_simd(e, wide ? F64X2_ADD : F32X4_ADD);
+  emit_simd(e, is_64_bit ? F64X2_ADD : F32X4_ADD);
 }
 
 static void emit_clamp(Emitter *e, const LoopNode *node, int part) {
@@ -238,16 +239,16 @@ static void emit_copysign(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t b
 
 /* Pushes 1 with the sign of x where x is less or greater than zero; x itself where it is zero or NaN. */
 static void emit_sign_float(Emitter *e, LaneKind kind) {
-  bool wide = kind == LANES_F64;
+  bool is_64_bit = kind == LANES_F64;
   int x = emit_keep(e);
   emit_copysign(e, kind, 0x3f800000, UINT64_C(0x3ff0000000000000));
   emit_local(e, x);
   emit_local(e, x);
   emit_splat32(e, 0);
-  emit_simd(e, wide ? F64X2_LT : F32X4_LT);
+  emit_simd(e, is_64_bit ? F64X2_LT : F32X4_LT);
   emit_local(e, x);
   emit_splat32(e, 0);
-  emit_simd(e, wide ? F64X2_GT : F32X4_GT);
+  emit_simd(e, is_64_bit ? F64X2_GT : F32X4_GT);
   emit_simd(e, V128_OR);
   emit_simd(e, V128_BITSELECT);
   wasm_local_release(&e->function, x);
@@ -255,12 +256,12 @@ static void emit_sign_float(Emitter *e, LaneKind kind) {
 
 /* (x >> all) | (-x >>> all) */
 static void emit_sign_integer(Emitter *e, LaneKind kind) {
-  bool wide = kind == LANES_I64;
+  bool is_64_bit = kind == LANES_I64;
   int x = emit_keep(e);
-  emit_shift(e, wide ? I64X2_SHR_S : I32X4_SHR_S, wide ? 63 : 31);
+  emit_shift(e, is_64_bit ? I64X2_SHR_S : I32X4_SHR_S, is_64_bit ? 63 : 31);
   emit_local(e, x);
-  emit_simd(e, wide ? I64X2_NEG : I32X4_NEG);
-  emit_shift(e, wide ? I64X2_SHR_U : I32X4_SHR_U, wide ? 63 : 31);
+  emit_simd(e, is_64_bit ? I64X2_NEG : I32X4_NEG);
+  emit_shift(e, is_64_bit ? I64X2_SHR_U : I32X4_SHR_U, is_64_bit ? 63 : 31);
   emit_simd(e, V128_OR);
   wasm_local_release(&e->function, x);
 }
@@ -268,11 +269,11 @@ static void emit_sign_integer(Emitter *e, LaneKind kind) {
 /* trunc(x + copysign(c, x)), where c is the largest number below one half: with one half itself,
 ** 0.49999997 would round up. */
 static void emit_round_away(Emitter *e, LaneKind kind) {
-  bool wide = kind == LANES_F64;
+  bool is_64_bit = kind == LANES_F64;
   emit_twice(e);
   emit_copysign(e, kind, 0x3effffff, UINT64_C(0x3fdfffffffffffff));
-  emit_simd(e, wide ? F64X2_ADD : F32X4_ADD);
-  emit_simd(e, wide ? F64X2_TRUNC : F32X4_TRUNC);
+  emit_simd(e, is_64_bit ? F64X2_ADD : F32X4_ADD);
+  emit_simd(e, is_64_bit ? F64X2_TRUNC : F32X4_TRUNC);
 }
 
 /* --- Shifts and counts ------------------------------------------------------------------------ */
@@ -302,18 +303,18 @@ static void emit_extended(Emitter *e, Opcode opcode, PrimitiveType type) {
 }
 
 static void emit_constant_shift(Emitter *e, Opcode opcode, PrimitiveType type, uint64_t amount) {
-  bool wide = lane_kind(type) == LANES_I64;
+  bool is_64_bit = lane_kind(type) == LANES_I64;
   int bits = type_bits(type);
   if (opcode == HLO_SHIFT_RIGHT_ARITHMETIC) {
     int least = amount < (uint64_t)bits ? (int)amount : bits - 1;
-    emit_shift(e, wide ? I64X2_SHR_S : I32X4_SHR_S, least);
+    emit_shift(e, is_64_bit ? I64X2_SHR_S : I32X4_SHR_S, least);
   } else if (amount >= (uint64_t)bits) {
     emit_splat32(e, 0);
     emit_simd(e, V128_AND);
   } else if (opcode == HLO_SHIFT_LEFT) {
-    emit_shift(e, wide ? I64X2_SHL : I32X4_SHL, (int)amount);
+    emit_shift(e, is_64_bit ? I64X2_SHL : I32X4_SHL, (int)amount);
   } else {
-    emit_shift(e, wide ? I64X2_SHR_U : I32X4_SHR_U, (int)amount);
+    emit_shift(e, is_64_bit ? I64X2_SHR_U : I32X4_SHR_U, (int)amount);
   }
 }
 
@@ -375,11 +376,11 @@ static void emit_shift_operation(Emitter *e, const LoopNode *node, int part) {
 }
 
 /* Adds up the population counts of bytes. */
-static void emit_popcnt(Emitter *e, bool wide) {
+static void emit_popcnt(Emitter *e, bool is_64_bit) {
   emit_simd(e, I8X16_POPCNT);
   emit_simd(e, I16X8_EXTADD_PAIRWISE_I8X16_U);
   emit_simd(e, I32X4_EXTADD_PAIRWISE_I16X8_U);
-  if (!wide) return;
+  if (!is_64_bit) return;
   emit_twice(e);
   emit_shift(e, I64X2_SHR_U, 32);
   emit_simd(e, I32X4_ADD);
@@ -476,11 +477,11 @@ static void emit_on_stack(Emitter *e, const LoopNode *node) {
 
 /* 1 / sqrt(x) */
 static void emit_rsqrt(Emitter *e, const LoopNode *node, int part) {
-  bool wide = lane_kind(node->instruction->shape->type) == LANES_F64;
-  emit_splat_of(e, wide ? LANES_F64 : LANES_F32, 0x3f800000, UINT64_C(0x3ff0000000000000));
+  bool is_64_bit = lane_kind(node->instruction->shape->type) == LANES_F64;
+  emit_splat_of(e, is_64_bit ? LANES_F64 : LANES_F32, 0x3f800000, UINT64_C(0x3ff0000000000000));
   emit_value(e, node->operands[0], part);
-  emit_simd(e, wide ? F64X2_SQRT : F32X4_SQRT);
-  emit_simd(e, wide ? F64X2_DIV : F32X4_DIV);
+  emit_simd(e, is_64_bit ? F64X2_SQRT : F32X4_SQRT);
+  emit_simd(e, is_64_bit ? F64X2_DIV : F32X4_DIV);
 }
 
 static bool has_complex(const Instruction *instruction) {
@@ -586,8 +587,8 @@ static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opc
   if (from == F8E8M0FNU && to == PRED) return false;
   if (from == F4E2M1FN && lane_kind(to) != LANES_F32 && lane_kind(to) != LANES_F64) return false;
   /* Through f32, as here, these would be rounded twice. */
-  bool wide_source = lane_parts(lane_kind(from)) == 2;
-  return !(wide_source && is_narrow_float(to) && type_bits(to) <= 8);
+  bool from_64_bit = lane_parts(lane_kind(from)) == 2;
+  return !(from_64_bit && is_narrow_float(to) && type_bits(to) <= 8);
 }
 
 /* Whether an operation can have a type. Formats that are only stored occur only in operations that move them:

@@ -32,8 +32,8 @@ enum { MAX_PARTS = 4 };
 typedef struct NodeState {
   int value[MAX_PARTS]; /* locals that hold it, or NO_LOCAL */
   bool kept;            /* in a local, as it has more than one user */
-  bool loaded_first;    /* a leaf that outputs may lie on: overwrite.c */
-  int pointer; /* leaves: the local with the address, or with iota's value (i64 if has_wide_counter) */
+  bool loaded_first; /* a leaf that an output may overwrite, so it is loaded before: overwrite.c */
+  int pointer; /* leaves: the local with the address, or with iota's value (i64 if has_64_bit_counter) */
   int64_t at; /* of leaves in cells: the byte offset from their array's start */
 } NodeState;
 
@@ -59,14 +59,15 @@ struct Emitter {
   int starts[MAX_STARTS]; /* locals with the plan's starts */
   const OutputRange *outputs_of; /* by node id; of a loop with several results, else NULL */
   int *bases; /* locals with the addresses of those buffers that the kernel uses */
-  const Place
-      *places; /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
+  const BufferSlice
+      *slices; /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
   const Cells *cells; /* in a region: the memory that locals replace; else NULL */
   int64_t *stored_at; /* by result in cells: the byte offset of the next element to store */
   int tail;           /* if not 0: the number of live lanes, where all operands are in cells */
   int dense;          /* if not 0: the bytes of a lane, 1 or 2 */
   bool one_lane;      /* only lane 0 of the first part matters, or of the first two if complex */
-  bool by_steps; /* of a cumulative kernel: its range counts the steps of all lines, not lines */
+  bool
+      counts_steps; /* of a cumulative kernel: its range counts the steps of all lines, not lines */
   int first_step, steps;  /* then: locals with the first of them, and how many there are */
   bool unrounded;         /* narrow floats stay f32: in the sums of a reduction */
   const LoopNode *stored; /* its result stays f32: the store rounds it */

@@ -75,7 +75,7 @@ static void hoist_of_type(Emitter *e, PrimitiveType type) {
   hoist_constants(e, &m);
 }
 
-static bool is_wide(LaneKind kind) { return kind == LANES_F64 || kind == LANES_I64; }
+static bool has_64_bit_lanes(LaneKind kind) { return kind == LANES_F64 || kind == LANES_I64; }
 
 static Scalar second_constant(const LoopNode *node) {
   return scalar_load(node_type(node), node->operands[1]->instruction->literal->data, 0);
@@ -93,7 +93,7 @@ static Value formula_with_constant(Expression *m, const LoopNode *node, Value x)
 static Value choice(Expression *m, const LoopNode *node, Value mask);
 
 static void hoist_of_choice(Emitter *e, const LoopNode *node) {
-  Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
+  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
   choice(&m, node, expression_input(&m, NO_LOCAL));
   hoist_constants(e, &m);
 }
@@ -134,7 +134,7 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
   const BinaryFunction *binary = math_binary_function(node->instruction->opcode, node_type(node));
   if (binary && !with_constant && !shifts_all(node)) hoist_of_two(e, binary);
   if (!with_constant && (!formula || binary)) return;
-  Expression m = {.wide = is_wide(kind)};
+  Expression m = {.is_64_bit = has_64_bit_lanes(kind)};
   Value x = expression_input(&m, NO_LOCAL);
   if (with_constant) {
     formula_with_constant(&m, node, x);
@@ -165,29 +165,29 @@ static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
 }
 
 /* Emits a formula; returns the local with the result. Not inlined, as expressions take much stack. */
-__attribute__((noinline)) static int emit_formula(Emitter *e, bool wide, Formula *formula,
+__attribute__((noinline)) static int emit_formula(Emitter *e, bool is_64_bit, Formula *formula,
                                                   int input) {
-  Expression m = {.wide = wide};
+  Expression m = {.is_64_bit = is_64_bit};
   Value value = formula(&m, expression_input(&m, input));
   int result;
   emit_expression(e, &m, &value, 1, &result);
   return result;
 }
 
-static void emit_exception(Emitter *e, bool wide, const Exception *exception, int input,
+static void emit_exception(Emitter *e, bool is_64_bit, const Exception *exception, int input,
                            int result) {
-  int where = emit_formula(e, wide, exception->where, input);
+  int where = emit_formula(e, is_64_bit, exception->where, input);
   begin_exception(e, where);
-  end_exception(e, where, emit_formula(e, wide, exception->instead, input), result);
+  end_exception(e, where, emit_formula(e, is_64_bit, exception->instead, input), result);
 }
 
 void emit_math(Emitter *e, const LoopNode *node) {
   LaneKind kind = lane_kind(node_type(node));
-  bool wide = kind == LANES_F64;
+  bool is_64_bit = kind == LANES_F64;
   Formula *formula = formula_of(node);
-  int x = emit_take(e), result = emit_formula(e, wide, formula, x);
+  int x = emit_take(e), result = emit_formula(e, is_64_bit, formula, x);
   const Exception *exception = exception_of(node);
-  if (exception) emit_exception(e, wide, exception, x, result);
+  if (exception) emit_exception(e, is_64_bit, exception, x, result);
   wasm_get(&e->function, result);
   wasm_local_release(&e->function, result);
   wasm_local_release(&e->function, x);
@@ -224,7 +224,7 @@ void emit_binary_function(Emitter *e, const BinaryFunction *function, const char
 }
 
 void emit_with_constant(Emitter *e, const LoopNode *node) {
-  Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
+  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
   int x = emit_take(e);
   emit_value_of(e, &m, x, formula_with_constant(&m, node, expression_input(&m, x)));
 }
@@ -249,7 +249,7 @@ static Value choice(Expression *m, const LoopNode *node, Value mask) {
 }
 
 void emit_constant_choice(Emitter *e, const LoopNode *node) {
-  Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
+  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
   int mask = emit_take(e);
   emit_value_of(e, &m, mask, choice(&m, node, expression_input(&m, mask)));
 }

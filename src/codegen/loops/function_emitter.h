@@ -10,7 +10,7 @@ void emit_math_constants(Emitter *e);
 /* Whether a function is inlined; and replaces the operand on the stack by its result. */
 bool has_math(Opcode opcode, LaneKind kind);
 void emit_math(Emitter *e, const LoopNode *node);
-/* The same for an operation whose second operand is a constant. */
+/* Whether an operation with a constant as its second operand is inlined; and emits it. */
 bool is_with_constant(const LoopNode *node);
 void emit_with_constant(Emitter *e, const LoopNode *node);
 

@@ -13,7 +13,7 @@ int64_t lane_stride(const Emitter *e, const LoopNode *leaf) {
   return leaf->offset.coefficient[e->plan->lane_loop];
 }
 
-bool has_wide_counter(const LoopNode *leaf) {
+bool has_64_bit_counter(const LoopNode *leaf) {
   const Instruction *x = leaf->instruction;
   return leaf->kind == NODE_IOTA && lane_kind(node_type(leaf)) == LANES_I64 &&
          x->shape->dims[x->a->iota_dimension] > INT32_MAX;
@@ -108,7 +108,7 @@ static void emit_load_packed_vector(Emitter *e, const LoopNode *leaf) {
 }
 
 bool is_held_leaf(const Emitter *e, const LoopNode *leaf) {
-  return is_in_memory(leaf) && e->places && is_held(e->cells, &e->places[buffer_of(e, leaf)]);
+  return is_in_memory(leaf) && e->slices && is_held(e->cells, &e->slices[buffer_of(e, leaf)]);
 }
 
 /* Pushes lanes from number `lane` on, or one component of complex ones; lane 0 is `elements` after the
@@ -116,7 +116,7 @@ bool is_held_leaf(const Emitter *e, const LoopNode *leaf) {
 static void emit_held_lanes(Emitter *e, const LoopNode *leaf, int64_t elements, int64_t stride,
                             int lane, int component) {
   int64_t from[16];
-  const Place *place = &e->places[buffer_of(e, leaf)];
+  const BufferSlice *slice = &e->slices[buffer_of(e, leaf)];
   int whole = type_bytes(node_type(leaf)), last = e->one_lane ? 0 : e->tail ? e->tail - 1 : LANES;
   int bytes = type_is_complex(node_type(leaf)) ? whole / 2 : whole, width = bytes == 8 ? 8 : 4;
   for (int k = 0; k < 16; k++) {
@@ -125,8 +125,8 @@ static void emit_held_lanes(Emitter *e, const LoopNode *leaf, int64_t elements, 
               (int64_t)component * bytes;
     if (k % width >= bytes) from[k] = -1;
   }
-  bool is_scalar = e->one_lane && place->bytes == bytes;
-  emit_held(&e->function, e->cells, place, from, is_scalar ? bytes : 16);
+  bool is_scalar = e->one_lane && slice->bytes == bytes;
+  emit_held(&e->function, e->cells, slice, from, is_scalar ? bytes : 16);
 }
 
 /* Pushes a part of a leaf in cells, without extending narrow elements. */
@@ -306,13 +306,13 @@ static void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
 
 /* Clamps a component of 64 bits to 0 .. `most`. */
 static Value clamped(Expression *m, PrimitiveType type, int64_t most, Value x) {
-  m->wide = true;
+  m->is_64_bit = true;
   Value negative = shifted_right(m, x, 63), limit = integer(m, most);
   if (is_signed(type)) x = without(m, x, negative);
   Value above = integer_less(m, limit, x);
   if (!is_signed(type)) above = either(m, above, negative);
   x = selected(m, above, limit, x);
-  m->wide = false;
+  m->is_64_bit = false;
   return x;
 }
 
@@ -354,7 +354,7 @@ __attribute__((noinline)) static int emit_offsets_of(Emitter *e, const LoopNode 
   return result;
 }
 
-/* The same; components that do not vary along the lanes have one part. */
+/* Emits the offsets of a node's indices. Components that do not vary along the lanes have one part. */
 static int emit_offsets(Emitter *e, const LoopNode *node) {
   int inputs[MAX_DIMENSIONS][2];
   bool varies = is_scattered(node) && !e->one_lane;
@@ -487,8 +487,8 @@ void end_combining(Emitter *e) {
 
 /* Pushes the address of buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index) {
-  if (e->places) {
-    emit_place(&e->function, &e->places[index], 0);
+  if (e->slices) {
+    emit_slice_address(&e->function, &e->slices[index], 0);
     return;
   }
   wasm_get(&e->function, 0);
@@ -519,16 +519,17 @@ void emit_load_integer(WasmFunction *f, PrimitiveType type) {
   wasm_memory(f, bytes == 8 ? OP_I64_LOAD : narrow + (bytes & 6), 0);
 }
 
-void emit_integer(WasmFunction *f, const Cells *cells, const Place *place, PrimitiveType type) {
+void emit_integer(WasmFunction *f, const Cells *cells, const BufferSlice *slice,
+                  PrimitiveType type) {
   int bytes = type_bytes(type), is_unsigned = type_kind(type) != KIND_SIGNED;
-  if (!is_held(cells, place)) {
-    emit_place(f, place, 0);
+  if (!is_held(cells, slice)) {
+    emit_slice_address(f, slice, 0);
     emit_load_integer(f, type);
     return;
   }
   int64_t from[16];
   for (int k = 0; k < 16; k++) from[k] = k % bytes;
-  emit_held(f, cells, place, from, place->bytes == bytes ? bytes : 16);
+  emit_held(f, cells, slice, from, slice->bytes == bytes ? bytes : 16);
   int opcode = bytes == 8   ? I64X2_EXTRACT_LANE
                : bytes == 4 ? I32X4_EXTRACT_LANE
                : bytes == 2 ? I16X8_EXTRACT_LANE_S + is_unsigned
@@ -563,8 +564,8 @@ void emit_bases(Emitter *e) {
   for (int s = 0; s < e->plan->start_count; s++) {
     const LoopStart *start = &e->plan->starts[s];
     e->starts[s] = wasm_local(&e->function, start_type(start));
-    if (e->places) {
-      emit_integer(&e->function, e->cells, &e->places[buffer_of(e, start->leaf)],
+    if (e->slices) {
+      emit_integer(&e->function, e->cells, &e->slices[buffer_of(e, start->leaf)],
                    node_type(start->leaf));
     } else {
       wasm_get(&e->function, e->bases[buffer_of(e, start->leaf)]);
@@ -585,7 +586,7 @@ void emit_advance(Emitter *e, int local, int64_t by) {
 
 /* Returns the type of a leaf's pointer. */
 static int pointer_type(const LoopNode *leaf) {
-  return has_wide_counter(leaf) ? WASM_I64 : WASM_I32;
+  return has_64_bit_counter(leaf) ? WASM_I64 : WASM_I32;
 }
 
 static void emit_number(WasmFunction *f, int type, int64_t number) {
@@ -681,7 +682,7 @@ void emit_advance_leaves(Emitter *e, int64_t steps) {
     if (!by || is_held_leaf(e, leaf)) continue;
     wasm_get(&e->function, e->nodes[i].pointer);
     emit_number(&e->function, pointer_type(leaf), by);
-    wasm_op(&e->function, has_wide_counter(leaf) ? OP_I64_ADD : OP_I32_ADD);
+    wasm_op(&e->function, has_64_bit_counter(leaf) ? OP_I64_ADD : OP_I32_ADD);
     wasm_set(&e->function, e->nodes[i].pointer);
   }
 }
@@ -717,7 +718,7 @@ void emit_store_bytes(Emitter *e, int pointer, int64_t offset, int bytes) {
   if (pointer < NO_LOCAL) {
     int result = held_result(pointer);
     offset += e->stored_at[result];
-    emit_hold(f, e->cells, &e->places[e->operand_count + result], offset, bytes);
+    emit_hold(f, e->cells, &e->slices[e->operand_count + result], offset, bytes);
   } else if (bytes == 16) {
     wasm_simd_memory(f, V128_STORE, offset);
   } else {

@@ -10,8 +10,9 @@ void emit_written_outputs(Emitter *e, int64_t position, const int *outputs);
 void emit_bases(Emitter *e);
 /* Loads the integer at the address on the stack, as an i64. */
 void emit_load_integer(WasmFunction *f, PrimitiveType type);
-/* Pushes an integer of a place, as an i64. */
-void emit_integer(WasmFunction *f, const Cells *cells, const Place *place, PrimitiveType type);
+/* Pushes an integer of a slice, as an i64. */
+void emit_integer(WasmFunction *f, const Cells *cells, const BufferSlice *slice,
+                  PrimitiveType type);
 /* Clamps an i64 that was read as `type` to 0 .. `most`, unless it is in that range: an i32, if `most` is one. */
 void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in_range);
 /* Pushes the address of the kernel's buffer number `index`. */
@@ -19,7 +20,7 @@ void emit_buffer(Emitter *e, int64_t index);
 
 /* Sets the pointers of all leaves from the locals with the loops' indices; NO_LOCAL means 0. */
 void emit_pointers(Emitter *e, const int *indices);
-/* The same for indices that are known. */
+/* Emits the pointers of all leaves at indices that are known. */
 void emit_pointers_at(Emitter *e, const int64_t *indices);
 /* Advances the pointers by steps of the loop that is innermost in time. */
 void emit_advance_leaves(Emitter *e, int64_t steps);
@@ -27,7 +28,7 @@ void emit_advance_leaves(Emitter *e, int64_t steps);
 int64_t lane_stride(const Emitter *e, const LoopNode *leaf);
 /* Whether a leaf is an iota of 64-bit integers that may count beyond 32 bits. Its pointer is an i64. The counters of
 ** narrower integers may wrap around, as their values do. */
-bool has_wide_counter(const LoopNode *leaf);
+bool has_64_bit_counter(const LoopNode *leaf);
 /* Whether four lanes' elements lie within one vector, adjacent or not. */
 bool is_close(const Emitter *e, const LoopNode *leaf);
 void emit_advance(Emitter *e, int local, int64_t by); /* local += by */

@@ -93,7 +93,7 @@ static void emit_row_count(Emitter *e, Rows *rows) {
 /* Sets the output pointers: results that are computed in order are at their buffer's start + bytes * position. */
 static void emit_output_pointers(Emitter *e, Rows *rows) {
   WasmFunction *f = &e->function;
-  for (int i = 0; i < e->plan->output_count && !e->plan->places; i++) {
+  for (int i = 0; i < e->plan->output_count && !e->plan->addresses; i++) {
     wasm_get(f, rows->position);
     wasm_i32(f, type_bytes(node_type(e->plan->outputs[i])));
     wasm_op(f, OP_I32_MUL);
@@ -104,7 +104,7 @@ static void emit_output_pointers(Emitter *e, Rows *rows) {
 }
 
 void emit_advance_outputs(Emitter *e, const Rows *rows, int64_t elements) {
-  for (int i = 0; i < e->plan->output_count && !e->plan->places; i++) {
+  for (int i = 0; i < e->plan->output_count && !e->plan->addresses; i++) {
     emit_advance(e, rows->outputs[i], elements * type_bytes(node_type(e->plan->outputs[i])));
   }
 }
@@ -183,7 +183,7 @@ void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows)) {
   rows->count = wasm_local(f, WASM_I32);
   rows->outputs = ARENA_ARRAY(e->plan->arena, int, e->plan->output_count);
   for (int i = 0; i < e->plan->output_count; i++) rows->outputs[i] = wasm_local(f, WASM_I32);
-  if (e->by_steps) {
+  if (e->counts_steps) {
     emit_step_range(e, rows);
   } else {
     emit_parameter(e, rows->position, 1);

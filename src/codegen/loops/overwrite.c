@@ -16,8 +16,8 @@
 /* Whether a leaf is the element at a result's own place. */
 static bool is_in_order(const LoopPlan *plan, const LoopNode *leaf) {
   int64_t stride = 1;
-  if (plan->places && !reads_anywhere(leaf))
-    return !memcmp(&leaf->offset, &plan->places[0]->offset, sizeof leaf->offset);
+  if (plan->addresses && !reads_anywhere(leaf))
+    return !memcmp(&leaf->offset, &plan->addresses[0]->offset, sizeof leaf->offset);
   if (leaf->offset.constant != 0 || reads_anywhere(leaf)) return false;
   for (int k = plan->rank - 1; k >= 0; k--) {
     if (plan->sizes[k] > 1 && leaf->offset.coefficient[k] != stride) return false;
@@ -79,11 +79,11 @@ static bool scatter_may_overwrite(const Instruction *scatter, int operand, int r
 static bool kept_may_overwrite(const LoopPlan *plan, int operand, int result) {
   if (plan->kept_count != 1 || result != plan->output_count) return false;
   for (int i = 0; i < plan->count; i++) {
-    const LoopNode *leaf = plan->nodes[i], *place = plan->kept_places[0];
+    const LoopNode *leaf = plan->nodes[i], *address = plan->kept_addresses[0];
     if (!reads_parameter(leaf, operand)) continue;
     if (leaf->kind != NODE_INPUT || leaf->packed ||
-        type_bytes(node_type(leaf)) != type_bytes(node_type(place)) ||
-        memcmp(&leaf->offset, &place->offset, sizeof leaf->offset) != 0) {
+        type_bytes(node_type(leaf)) != type_bytes(node_type(address)) ||
+        memcmp(&leaf->offset, &address->offset, sizeof leaf->offset) != 0) {
       return false;
     }
   }

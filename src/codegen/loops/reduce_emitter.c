@@ -34,7 +34,7 @@ enum { MAX_UNROLL = 8, LINES_APART = 4 };
 /* Threshold MAX_LEVELS: no path: levels of accumulators; 32^4 blocks fill the last one. */
 enum { BLOCK = 32, CUMULATIVE_BLOCK = 64, MIN_BLOCKED = 2 * BLOCK, MAX_LEVELS = 5 };
 /* Threshold VALUES: no path: values that are in registers at once. */
-enum { VALUES = 3 }; /* at once, while a group is added */
+enum { VALUES = 3 }; /* values in registers while emit_group adds a group by halves */
 
 /* Returns a level's accumulators of one unrolled vector; the tail's follow the last one's. */
 static int *level_accumulator(const Emitter *e, const Reducer *reducer, int level, int u) {
@@ -126,7 +126,7 @@ static void emit_join(Emitter *e, const Reducer *reducer, const int *accumulator
 /* Stores the values that have an element per step. */
 static void emit_kept(Emitter *e) {
   for (int i = 0; i < e->plan->kept_count; i++) {
-    emit_store(e, e->plan->kept[i], e->nodes[e->plan->kept_places[i]->id].pointer);
+    emit_store(e, e->plan->kept[i], e->nodes[e->plan->kept_addresses[i]->id].pointer);
   }
 }
 
@@ -182,9 +182,9 @@ static void emit_store_results(Emitter *e, const Reducer *reducer, const int *ac
       emit_round(e, type);
       wasm_set(&e->function, parts[0]);
     }
-    if (e->plan->places) {
-      const LoopNode *place = e->plan->places[r];
-      emit_store_apart(e, type, parts, e->nodes[place->id].pointer, lane_stride(e, place));
+    if (e->plan->addresses) {
+      const LoopNode *address = e->plan->addresses[r];
+      emit_store_apart(e, type, parts, e->nodes[address->id].pointer, lane_stride(e, address));
     } else {
       emit_store_locals(e, type, parts, reducer->rows->outputs[r]);
     }
@@ -343,7 +343,7 @@ static void emit_store_running(Emitter *e, const Reducer *reducer, int u) {
     accumulators = reducer->values;
   }
   for (int r = 0; r < e->plan->output_count; r++) {
-    const LoopNode *place = e->plan->places[r];
+    const LoopNode *address = e->plan->addresses[r];
     const int *parts = accumulators + (ptrdiff_t)r * MAX_PARTS;
     if (reducer->ordered) {
       wasm_get(&e->function, parts[0]);
@@ -351,8 +351,8 @@ static void emit_store_running(Emitter *e, const Reducer *reducer, int u) {
       parts = reducer->values + (ptrdiff_t)r * MAX_PARTS;
       wasm_set(&e->function, parts[0]);
     }
-    emit_store_apart(e, output_type(e, r), parts, e->nodes[place->id].pointer,
-                     lane_stride(e, place));
+    emit_store_apart(e, output_type(e, r), parts, e->nodes[address->id].pointer,
+                     lane_stride(e, address));
   }
 }
 
@@ -394,7 +394,7 @@ static void emit_go_on(Emitter *e, const Reducer *reducer) {
     e->lane_zero = (int64_t)u * lanes_now(e);
     for (int r = 0; r < e->plan->output_count; r++) {
       for (int part = 0; part < parts_now(e, r); part++) {
-        emit_value(e, e->plan->places[r], part);
+        emit_value(e, e->plan->addresses[r], part);
         wasm_set(f, parts[r * MAX_PARTS + part]);
       }
     }
@@ -442,10 +442,10 @@ static void emit_innermost(Emitter *e, const Reducer *reducer) {
   int64_t size = e->plan->sizes[e->plan->rank - 1];
   Reducer unrolled = *reducer, single = *reducer;
   single.unroll = single.group = 1;
-  if (e->by_steps) emit_go_on(e, reducer);
+  if (e->counts_steps) emit_go_on(e, reducer);
   emit_pointers(e, reducer->rows->indices);
   emit_level(e, LEVEL_ROW);
-  if (e->by_steps) {
+  if (e->counts_steps) {
     wasm_get(&e->function, e->steps);
   } else {
     wasm_i32(&e->function, size);
@@ -472,7 +472,7 @@ static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k) {
   WasmFunction *f = &e->function;
   int *index = &reducer->rows->indices[k];
   if (k == e->plan->rank - 1) {
-    *index = e->by_steps ? e->first_step : NO_LOCAL;
+    *index = e->counts_steps ? e->first_step : NO_LOCAL;
     emit_innermost(e, reducer);
     return;
   }
@@ -718,7 +718,7 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
     e->dense = 0;
     return;
   }
-  if (e->plan->cumulative && lane_stride(e, e->plan->places[0]) != 1) {
+  if (e->plan->cumulative && lane_stride(e, e->plan->addresses[0]) != 1) {
     emit_lines_apart(e, &reducer);
     return;
   }

@@ -132,7 +132,7 @@ void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter) {
 typedef struct Scatterer {
   const ScatterPlan *plan;
   int indices[MAX_LOOPS];
-  int place;            /* of the window: its offset in the target, in elements */
+  int window_start;     /* its offset in the target, in elements */
   int count;            /* the remaining elements of a row */
   int starts[MAX_RANK]; /* of the loops over indices: the range's begin; then 0 */
   int left;             /* the remaining index vectors of the range */
@@ -171,7 +171,7 @@ static void emit_target_pointers(Emitter *e, const Scatterer *s) {
     const LoopNode *target = s->plan->targets[r];
     int pointer = e->nodes[target->id].pointer;
     wasm_get(f, pointer);
-    wasm_get(f, s->place);
+    wasm_get(f, s->window_start);
     wasm_i32(f, type_bytes(node_type(target)));
     wasm_op(f, OP_I32_MUL);
     wasm_op(f, OP_I32_ADD);
@@ -245,12 +245,12 @@ static void emit_window(Emitter *e, Scatterer *s) {
   emit_pointers(e, s->indices); /* the starts' pointers */
   wasm_block(f, OP_BLOCK);
   wasm_i32(f, 0);
-  wasm_set(f, s->place);
+  wasm_set(f, s->window_start);
   for (int i = 0; i < s->plan->start_count; i++) {
     emit_start(e, s, i);
-    wasm_get(f, s->place);
+    wasm_get(f, s->window_start);
     wasm_op(f, OP_I32_ADD);
-    wasm_set(f, s->place);
+    wasm_set(f, s->window_start);
   }
   emit_window_loops(e, s, index_loops);
   wasm_op(f, OP_END);
@@ -351,7 +351,7 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan) {
   WasmFunction *f = &e->function;
   int count = plan->loops.output_count;
   Scatterer s = {.plan = plan};
-  s.place = wasm_local(f, WASM_I32);
+  s.window_start = wasm_local(f, WASM_I32);
   s.count = wasm_local(f, WASM_I32);
   s.accumulators = new_vectors(e, count * MAX_PARTS);
   s.values = new_vectors(e, count * MAX_PARTS);

@@ -1,7 +1,7 @@
 /*
-** Emits values: those of leaves, constants and operations, from the operands on; those that are computed once
-** for many elements; and the stores of results. All emitters of operations are below this one: they push their
-** operands by Emitter.push_value.
+** Emits the values of nodes and the stores of results. A node is a leaf, a constant or an operation. Values that are the
+** same for many elements are computed once, before the loop. The emitters of operations do not include this file; they push
+** their operands by Emitter.push_value.
 */
 #include "codegen/loops/value_emitter.h"
 
@@ -16,7 +16,7 @@
 #include "codegen/loops/overwrite.h"
 
 /* Pushes two consecutive values of an iota with a 64-bit counter. */
-static void emit_wide_iota(Emitter *e, const LoopNode *node, int part) {
+static void emit_64_bit_iota(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
   int64_t step = node->level == LEVEL_ELEMENT ? lane_stride(e, node) : 0, lanes[2];
   int64_t first = node->level == LEVEL_CALL ? node->offset.constant : 0;
@@ -75,8 +75,8 @@ static void push_value(Emitter *e, const LoopNode *node, int part) {
                 scalar_load(node_type(node), node->instruction->literal->data, 0), part);
     break;
   case NODE_IOTA:
-    if (has_wide_counter(node)) {
-      emit_wide_iota(e, node, part);
+    if (has_64_bit_counter(node)) {
+      emit_64_bit_iota(e, node, part);
     } else {
       emit_iota(e, node, part);
     }
@@ -245,13 +245,13 @@ void emit_store_outputs(Emitter *e, const int *pointers) {
   const LoopPlan *plan = e->plan;
   for (int i = 0; i < plan->output_count; i++) {
     int pointer = pointers[i];
-    if (plan->places) {
-      const LoopNode *place = plan->places[i];
-      e->apart = lane_stride(e, place) == 1 ? 0 : lane_stride(e, place);
-      pointer = e->nodes[place->id].pointer;
-      if (is_held_leaf(e, place)) {
+    if (plan->addresses) {
+      const LoopNode *address = plan->addresses[i];
+      e->apart = lane_stride(e, address) == 1 ? 0 : lane_stride(e, address);
+      pointer = e->nodes[address->id].pointer;
+      if (is_held_leaf(e, address)) {
         pointer = held_result(i);
-        e->stored_at[i] = e->nodes[place->id].at;
+        e->stored_at[i] = e->nodes[address->id].at;
       }
     }
     if (e->outputs_of) emit_loads_before(e, i);

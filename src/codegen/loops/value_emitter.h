@@ -10,9 +10,9 @@ void init_nodes(Emitter *e);
 void emit_level(Emitter *e, LoopLevel level);
 /* Stores a node's value at first_stored(). */
 void emit_store(Emitter *e, const LoopNode *node, int pointer);
-/* The same for a value whose parts are in locals. */
+/* Stores a value whose parts are in locals. */
 void emit_store_locals(Emitter *e, PrimitiveType type, const int *parts, int pointer);
-/* The same, with lanes `stride` elements apart. */
+/* Stores a value whose parts are in locals, with lanes `stride` elements apart. */
 void emit_store_apart(Emitter *e, PrimitiveType type, const int *parts, int pointer,
                       int64_t stride);
 /* Stores all results in memory or cells; `pointers` are those of results outside places. */

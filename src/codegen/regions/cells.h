@@ -6,8 +6,8 @@
 #include "codegen/wasm/wasm_encoder.h"
 
 typedef struct Cell {
-  Place place; /* of its sixteen bytes, those from the first to the last one accessed */
-  int local;   /* a v128 */
+  BufferSlice slice; /* of its sixteen bytes, those from the first to the last one accessed */
+  int local;         /* a v128 */
   bool is_written;
 } Cell;
 
@@ -24,26 +24,27 @@ typedef struct Cells {
 void cells_find(Cells *cells, WasmFunction *f, Arena *arena, const RegionSteps *const *steps,
                 int steps_count);
 void cells_release(const Cells *cells, WasmFunction *f);
-bool is_held(const Cells *cells, const Place *place);
+bool is_held(const Cells *cells, const BufferSlice *slice);
 
 /* Loads the cells where the loop begins: those written before it, or all. */
 void emit_load_cells(WasmFunction *f, const Cells *cells, bool all);
 /* Stores the cells that are read after the loop. */
 void emit_store_cells(WasmFunction *f, const Cells *cells);
-/* The same for the cells of all enclosing loops too, except those dead between two iterations. */
+/* Stores these cells and those of all enclosing loops, except cells that are dead between two iterations. */
 void emit_store_all_cells(WasmFunction *f, const Cells *cells);
 
-/* Pushes sixteen bytes of a place in cells. from[i] is the offset of byte i from the place's start; a
+/* Pushes sixteen bytes of a slice in cells. from[i] is the offset of byte i from the slice's start; a
 ** negative one stands for no byte. Bytes from number `live` on may have any value. */
-void emit_held(WasmFunction *f, const Cells *cells, const Place *place, const int64_t *from,
+void emit_held(WasmFunction *f, const Cells *cells, const BufferSlice *slice, const int64_t *from,
                int live);
-/* Moves the first `bytes` bytes of the vector on the stack to a place in cells, `at` after its start. */
-void emit_hold(WasmFunction *f, const Cells *cells, const Place *place, int64_t at, int bytes);
+/* Moves the first `bytes` bytes of the vector on the stack to a slice in cells, `at` after its start. */
+void emit_hold(WasmFunction *f, const Cells *cells, const BufferSlice *slice, int64_t at,
+               int bytes);
 
 /* The parameters of a region's function, and a local with the arena's address (slot 0). */
 enum { REGION_CONTEXT, REGION_SLOTS, REGION_RESUME, REGION_FUEL, REGION_ARENA };
-/* Pushes the address of a place, `more` bytes after its start. */
-void emit_place(WasmFunction *f, const Place *place, int64_t more);
+/* Pushes the address of a slice, `more` bytes after its start. */
+void emit_slice_address(WasmFunction *f, const BufferSlice *slice, int64_t more);
 
 /* The instructions that load `bytes` bytes (into the first lane at least) and store them (from one lane, or
 ** all sixteen). The largest first. */

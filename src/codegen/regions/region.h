@@ -3,7 +3,7 @@
 **
 **     int region(void *context, uint8_t *const *slots, int resume, int fuel)
 **
-** `slots` is the replica's table of slots, in which all buffers have fixed places. The result is 0 at the
+** `slots` is the device's table of slots, in which all buffers have fixed offsets. The result is 0 at the
 ** region's end, or -1 if a call failed. Each iteration of a loop takes `fuel`. At zero the region stores its
 ** locals and returns the loop's number (from 1); a call with `resume` = that number continues there. Two
 ** reasons: a run can be cancelled, and engines replace baseline code only at function entry.
@@ -13,27 +13,27 @@
 
 #include "hlo/ir/module.h"
 
-/* The place of a buffer: slots[slot] plus an offset; and its live range, the times of first and last use.
+/* A part of a buffer, from slots[slot] plus an offset on; and its live range, the times of first and last use.
 ** Buffers with disjoint live ranges may share memory. */
-typedef struct Place {
+typedef struct BufferSlice {
   int slot;
   int64_t offset, bytes;
   int first, last;
-} Place;
+} BufferSlice;
 
 typedef enum RegionStepKind {
   REGION_LOOP, /* a fusion: inlined if it is small enough, else a call of its function */
-  REGION_MOVE, /* moves of bytes between places */
+  REGION_MOVE, /* moves of bytes between slices */
   REGION_CALL, /* a call of xla_region_step(context, step), which returns whether it succeeded */
   REGION_WHILE,
   REGION_CONDITIONAL,
 } RegionStepKind;
 
-/* Copies `bytes` bytes from one place of the step's list to another: by memory.copy, or a few moves. A fill
+/* Copies `bytes` bytes from one slice of the step's list to another: by memory.copy, or a few moves. A fill
 ** repeats the first `element` bytes of its source. */
 typedef struct RegionMove {
-  int from_place, to_place;
-  int64_t from, to, bytes; /* from, to: added to the places' offsets */
+  int from_slice, to_slice;
+  int64_t from, to, bytes; /* from, to: added to the slices' offsets */
   int element;             /* 0: not a fill */
   bool is_fixed;           /* the step's shift does not apply */
 } RegionMove;
@@ -41,7 +41,7 @@ typedef struct RegionMove {
 /* A shift of all moves' sources (or targets): a start index times a stride in bytes. The index is clamped to
 ** [0, most] unless it is known to be in that range. */
 typedef struct RegionStart {
-  Place place;
+  BufferSlice slice;
   PrimitiveType type;
   int64_t most, stride;
   bool in_range;
@@ -58,9 +58,9 @@ struct LoopPlans;
 struct RegionStep {
   RegionStepKind kind;
   int64_t cost; /* in fuel; one unit is about a nanosecond */
-  /* Of a loop: its operands and results; of moves: their places; else: the predicate or index. */
-  const Place *places;
-  int place_count;
+  /* Of a loop: its operands and results; of moves: their slices; else: the predicate or index. */
+  const BufferSlice *slices;
+  int slice_count;
   int first_loop, end_loop; /* the numbers of the loops in it; a while's own is the first */
   int begin, end;           /* the times of the steps in it */
   union {
@@ -90,7 +90,7 @@ struct RegionStep {
 
 typedef struct Region {
   RegionSteps steps;
-  Place list;         /* memory for the pointers of a call, four bytes each */
+  BufferSlice list;   /* memory for the pointers of a call, four bytes each */
   bool is_open_ended; /* a step may take far longer than its cost: fuel follows the clock */
 } Region;
 

@@ -146,8 +146,8 @@ static bool add_parameters(Request *r) {
 /* ---- Results ---- */
 
 /* Puts the batch of one leaf of the result where it is asked for. */
-static Instruction *place(Request *r, Instruction *leaf, const Shape *source, int number,
-                          int given) {
+static Instruction *move_to_asked(Request *r, Instruction *leaf, const Shape *source, int number,
+                                  int given) {
   Batching *b = &r->b;
   bool batched = leaf->shape->rank != source->rank;
   const char *name = arena_printf(b->arena, "result %d", number);
@@ -171,7 +171,7 @@ static bool add_results(Request *r, Instruction *root) {
   Instruction **leaves = leaves_of(b, root);
   bool moves = false;
   for (int i = 0; i < shape_leaves(source) && !r->all.failed; i++) {
-    Instruction *leaf = place(r, leaves[i], shape_leaf(source, i), i, r->options->out[i]);
+    Instruction *leaf = move_to_asked(r, leaves[i], shape_leaf(source, i), i, r->options->out[i]);
     moves |= leaf != leaves[i];
     leaves[i] = leaf;
   }

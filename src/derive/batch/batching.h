@@ -53,8 +53,8 @@ struct Batching {
 
 /* ---- cases.c ---- */
 
-/* Returns the case of a computation, for these leaves. Its `in` may have more than these: beyond a number of cases,
-** there is one with all leaves. */
+/* Returns the case of a computation for these batched leaves. Beyond a maximal number of cases, all share one case in which
+** every leaf is batched, so `in` of the result may have more leaves. */
 const Case *case_of(Batch *all, const Computation *source, const bool *in);
 /* Finds which leaves of a loop's state are batched in some iteration. `flags` has those at the start. Returns whether
 ** the condition is batched; then all of them are. */
@@ -84,6 +84,8 @@ bool is_batched(const Instruction *value, const Instruction *source);
 bool *put_flags(const Shape *value, const Shape *source, bool *out);
 /* Returns a shape of the source with the batch in all its arrays; in those with a flag. */
 const Shape *batched_shape(Batching *b, const Shape *source);
+/* Returns the batched shape with a layout such as the source has, which may be column-major; also of tuples. */
+const Shape *batched_with_layout(Batching *b, const Shape *source);
 const Shape *flagged_shape(Batching *b, const Shape *source, const bool *flags);
 /* Returns an array with the batch in front, broadcast if it is not batched. */
 Instruction *in_front(Batching *b, Instruction *value, const Instruction *source);

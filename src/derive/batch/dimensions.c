@@ -142,12 +142,11 @@ Instruction *batch_generator(Batching *b, const Instruction *x, Instruction **op
 
 /* ---- Libraries ---- */
 
-/* Returns the batch's shape for an operand or a result of LAPACK, which may be column-major. */
-static const Shape *with_layouts(Batching *b, const Shape *source) {
+const Shape *batched_with_layout(Batching *b, const Shape *source) {
   if (shape_is_tuple(source)) {
     const Shape **elements = ARENA_ARRAY(b->arena, const Shape *, source->tuple_size);
     for (int i = 0; i < source->tuple_size; i++) {
-      elements[i] = with_layouts(b, source->elements[i]);
+      elements[i] = batched_with_layout(b, source->elements[i]);
     }
     return shape_tuple(b->arena, source->tuple_size, elements);
   }
@@ -181,9 +180,10 @@ Instruction *batch_custom_call(Batching *b, const Instruction *x, Instruction **
   Attributes a = batched_attributes(x);
   const Shape **layouts = ARENA_ARRAY(b->arena, const Shape *, a.operand_layout_constraints.count);
   for (int k = 0; k < a.operand_layout_constraints.count; k++) {
-    layouts[k] = with_layouts(b, a.operand_layout_constraints.items[k]);
+    layouts[k] = batched_with_layout(b, a.operand_layout_constraints.items[k]);
   }
   a.operand_layout_constraints.items = layouts;
   put_in_front(b, x, operands, x->operand_count);
-  return add_batched(b, x, x->opcode, with_layouts(b, x->shape), operands, x->operand_count, &a);
+  return add_batched(b, x, x->opcode, batched_with_layout(b, x->shape), operands, x->operand_count,
+                     &a);
 }

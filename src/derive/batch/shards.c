@@ -1,4 +1,4 @@
-/* Calls that take or join the shards of a manual computation: the batch is whole on every device. */
+/* Calls that take or join the shards of a manual computation: each device has all elements of the batch. */
 #include "derive/batch/batching.h"
 #include "hlo/ir/shard_attributes.h"
 #include "hlo/ir/shard_calls.h"

@@ -4,12 +4,12 @@
 
 /* ---- The table ---- */
 
-static BatchRule batch_elementwise, batch_same;
+static BatchRule batch_elementwise, batch_passed_through;
 
 #define ELEMENTWISE .rule = batch_elementwise
 #define FRONT       .rule = batch_front
 #define DIMENSIONS  .rule = batch_front, .shifts = true
-#define SAME        .rule = batch_same
+#define PASSED      .rule = batch_passed_through
 #define RULE(f)     .rule = f
 #define IN_TURN     .rule = batch_in_turn
 #define SOURCE      .is_source = true
@@ -173,7 +173,8 @@ static Instruction *batch_elementwise(Batching *b, const Instruction *x, Instruc
 }
 
 /* Its shape is that of its operands, of the first one, or of an element of that. */
-static Instruction *batch_same(Batching *b, const Instruction *x, Instruction **operands) {
+static Instruction *batch_passed_through(Batching *b, const Instruction *x,
+                                         Instruction **operands) {
   Attributes a = batched_attributes(x);
   const Shape *shape = x->opcode == HLO_AFTER_ALL ? x->shape : operands[0]->shape;
   if (x->opcode == HLO_TUPLE_OP) {
@@ -182,6 +183,8 @@ static Instruction *batch_same(Batching *b, const Instruction *x, Instruction **
     shape = shape_tuple(b->arena, x->operand_count, elements);
   } else if (x->opcode == HLO_GET_TUPLE_ELEMENT) {
     shape = shape->elements[a.tuple_index];
+  } else if (x->opcode == HLO_COPY) {
+    shape = batched_with_layout(b, x->shape); /* it may change the layout */
   }
   return add_batched(b, x, x->opcode, shape, operands, x->operand_count, &a);
 }
@@ -242,8 +245,8 @@ static Instruction *empty(Batching *b, const Shape *source) {
 }
 
 static bool is_structure(const BatchRow *row) {
-  return row->rule == batch_same || row->rule == batch_call || row->rule == batch_conditional ||
-         row->rule == batch_while;
+  return row->rule == batch_passed_through || row->rule == batch_call ||
+         row->rule == batch_conditional || row->rule == batch_while;
 }
 
 static Instruction *visit(Batching *b, const Instruction *x) {

@@ -15,9 +15,10 @@
 
 typedef struct Branch {
   Body body;
-  int first;     /* operand: the first one of the call, or the only one of this branch */
-  int *tangents; /* by leaf of the parameters: the number in `inputs` below; -1 */
-  int *slots;    /* by value that is saved: its slot */
+  int first; /* the number of the branch's first operand; a branch of a conditional has one */
+  int *
+      tangents; /* by leaf of the parameters: its number in Branches.inputs; -1: it has no tangent */
+  int *slots;   /* by saved value: its slot */
   Cut cut;
 } Branch;
 
@@ -306,8 +307,8 @@ static bool cut_branches(Branches *s) {
   return true;
 }
 
-/* Returns the value of a slot. One that a call saves of its operands is the operand, which may be the same in all
-** iterations of a loop around it. */
+/* Returns the value of a slot. If a call saved one of its operands, returns that operand: a loop around the call may know that
+** the operand does not change. */
 static Instruction *slot_value(Branches *s, int slot, Instruction *made) {
   const Branch *branch = &s->items[0];
   Values leaves = {0};

@@ -62,12 +62,12 @@ Instruction *add_again(Linear *l, const KnownFunction *f, const Instruction *cal
 
 /* Whether finite differences of a called computation agree with a rule. */
 bool slopes_hold(const KnownFunction *f, const Instruction *call);
-/* The same for an instruction of a computation as a function of `leaves`, operands of the function. Looks at several:
-** returns the last one in `roots` for which it holds, or -1. `budget`: steps of the evaluator that are left. */
+/* Finds an instruction that is the function of `leaves`, the operands of the function: its finite differences agree with the
+** rule. Returns the last such one in `roots`, or -1. `budget`: steps of the evaluator that are left. */
 int find_root(const KnownFunction *f, Computation *c, Instruction *const *leaves,
               Instruction *const *roots, int count, int64_t *budget);
 
-/* Whether an instruction, as a function of a complex leaf, has the values of a function of complex numbers. */
+/* Whether an instruction, as a function of a leaf, has the values of a function whose points are complex numbers. */
 bool values_hold(const KnownFunction *f, Computation *c, Instruction *leaf, Instruction *root);
 
 /* ---- sampler.c ---- */

@@ -11,7 +11,7 @@
 ** operands. Forward mode linearizes. Reverse mode linearizes and then transposes. So no derivative is written twice.
 **
 ** Invariant: a tangent has the shape of its value. No tangent (NULL) means that it is zero, and so for cotangents:
-** zeros are not computed with. Cotangents are added in one fixed order, so results have the same bits each time.
+** no instruction computes with zeros. Cotangents are added in a fixed order, so results have the same bits each time.
 **
 ** The trick: the program and its tangents are built in one working computation (linear.h), in which each instruction
 ** is known to be linear in the tangents or independent of them. Only the part that the results need is then copied

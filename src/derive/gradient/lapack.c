@@ -22,7 +22,7 @@ static Instruction *with_options(Linear *l, const Instruction *x, const char *op
   return make(&l->m, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
 }
 
-/* The same with another mode, and results of other shapes where `shape` says so. */
+/* Adds x with another mode, and with results of other shapes where `shape` says so. */
 static Instruction *with_mode(Linear *l, const Instruction *x, char mode, const Shape *shape) {
   if (letter(x, "mode", mode) == mode && shape == x->shape) return (Instruction *)x;
   const char *uplo = letter(x, "uplo", 'L') == 'U' ? "U" : "L";
@@ -38,24 +38,37 @@ static void linearize_potrf(Linear *l, Instruction *x) {
   set_tangent_leaf(l, x, 0, cholesky_tangent(l, factor, tangent_of(l, x->operands[0]), lower));
 }
 
-static void linearize_trsm(Linear *l, Instruction *x) {
-  Attributes how;
-  attributes_init(&how);
-  int64_t op = letter(x, "trans_x", 'N');
-  how.left_side = letter(x, "side", 'L') == 'L';
-  how.lower = letter(x, "uplo", 'L') == 'L';
-  how.unit_diagonal = letter(x, "diag", 'N') == 'U';
-  how.transpose_a = op == 'T' ? TRANSPOSE : op == 'C' ? ADJOINT : NO_TRANSPOSE;
-  Instruction *ta = tangent_of(l, x->operands[0]), *tb = tangent_of(l, x->operands[1]);
-  set_tangent(l, x, solve_tangent(l, x, x->operands[0], ta, tb, &how));
-}
-
 /* ---- LU ---- */
 
-/* The entry at one place, in all places. */
-static Instruction *entry_at(Linear *l, Instruction *x, Instruction *at, Int64List along) {
-  x = make_select(&l->m, at, x, make_zeros(&l->m, x->shape));
-  return make_spread(&l->m, make_sum(&l->m, x, along), x->shape, along);
+enum { TURN, ORDER, PIVOTS, ORDER_STATE };
+
+/* The entry at one place, in all places of another shape. */
+static Instruction *entry_at(Maker *m, Instruction *x, Instruction *at, const Shape *shape) {
+  Int64List along = list_of_one(m, shape->rank - 1);
+  x = make_select(m, at, x, make_zeros(m, x->shape));
+  return make_spread(m, make_sum(m, x, along), shape, along);
+}
+
+static Instruction *is_at(Maker *m, Instruction *place, const Shape *shape) {
+  return make_compare(m, COMPARE_EQ, make_iota(m, S32, shape, shape->rank - 1), place);
+}
+
+/* Exchanges entries i and pivots[i]. */
+static Computation *exchange(Linear *l, const Shape *state) {
+  Maker m = {module_add_computation(l->d->module, "exchange"), l->m.error, l->m.failed};
+  Instruction *all = computation_add_parameter(m.computation, 0, state, NULL), *x[ORDER_STATE];
+  for (int i = 0; i < ORDER_STATE; i++) x[i] = computation_add_element(m.computation, all, i);
+  const Shape *shape = x[ORDER]->shape, *pivots = x[PIVOTS]->shape;
+  Instruction *at_i = is_at(&m, make_broadcast(&m, x[TURN], pivots, (Int64List){0}), pivots);
+  Instruction *pivot = entry_at(&m, x[PIVOTS], at_i, shape);
+  pivot = make_binary(&m, HLO_SUBTRACT, pivot, make_number(&m, shape, 1));
+  at_i = is_at(&m, make_broadcast(&m, x[TURN], shape, (Int64List){0}), shape);
+  Instruction *at_pivot = is_at(&m, pivot, shape), *order = x[ORDER];
+  order = make_select(&m, at_pivot, entry_at(&m, x[ORDER], at_i, shape), order);
+  x[ORDER] = make_select(&m, at_i, entry_at(&m, x[ORDER], at_pivot, shape), order);
+  x[TURN] = make_binary(&m, HLO_ADD, x[TURN], make_number(&m, x[TURN]->shape, 1));
+  m.computation->root = computation_add_tuple(m.computation, x, ORDER_STATE);
+  return m.computation;
 }
 
 /* Makes of pivots, from 1 on, the order of the rows: row i of the result is row order[i] of the matrix. */
@@ -64,35 +77,34 @@ static Instruction *row_order(Linear *l, Instruction *pivots, int64_t rows) {
   int64_t dims[MAX_RANK], count = pivots->shape->dims[last];
   for (int d = 0; d < rank; d++) dims[d] = pivots->shape->dims[d];
   dims[last] = rows;
-  const Shape *shape = shape_of(&l->m, S32, rank, dims);
-  Instruction *place = make_iota(&l->m, S32, shape, last), *order = place;
-  Int64List dropped = list_of_one(&l->m, last);
-  SliceDimension slice[MAX_RANK];
-  for (int d = 0; d < rank; d++) slice[d] = (SliceDimension){0, pivots->shape->dims[d], 1};
-  for (int64_t i = 0; i < count; i++) { /* exchanges entries i and pivots[i] */
-    slice[last] = (SliceDimension){i, i + 1, 1};
-    Instruction *pivot = make_sum(&l->m, make_slice(&l->m, pivots, slice), dropped);
-    pivot = make_binary(&l->m, HLO_SUBTRACT, pivot, make_number(&l->m, pivot->shape, 1));
-    Instruction *at_i =
-        make_compare(&l->m, COMPARE_EQ, place, make_number(&l->m, shape, (double)i));
-    Instruction *at_pivot =
-        make_compare(&l->m, COMPARE_EQ, place, make_spread(&l->m, pivot, shape, dropped));
-    Instruction *first = entry_at(l, order, at_i, dropped);
-    Instruction *second = entry_at(l, order, at_pivot, dropped);
-    order = make_select(&l->m, at_pivot, first, order);
-    order = make_select(&l->m, at_i, second, order);
-  }
-  return order;
+  const Shape *shape = shape_of(&l->m, S32, rank, dims), *scalar = shape_of(&l->m, S32, 0, NULL);
+  Instruction *first[ORDER_STATE] = {make_zeros(&l->m, scalar), make_iota(&l->m, S32, shape, last),
+                                     pivots};
+  Instruction *init = computation_add_tuple(l->m.computation, first, ORDER_STATE);
+  Maker m = {module_add_computation(l->d->module, "more_pivots"), l->m.error, l->m.failed};
+  Instruction *state = computation_add_parameter(m.computation, 0, init->shape, NULL);
+  m.computation->root =
+      make_compare(&m, COMPARE_LT, computation_add_element(m.computation, state, TURN),
+                   make_number(&m, scalar, (double)count));
+  Computation *body = exchange(l, init->shape);
+  Instruction *loop = make(&l->m, HLO_WHILE, init->shape, &init, 1,
+                           ATTRIBUTES(.condition = m.computation, .body = body));
+  return make_element(l, loop, ORDER);
+}
+
+/* Returns P dA, where P A = L U. */
+static Instruction *permuted_tangent(Linear *l, Instruction *x) {
+  Instruction *t = tangent_of(l, x->operands[0]);
+  int rank = t->shape->rank;
+  Instruction *order = row_order(l, result(l, x, 1), matrix_rows(t));
+  const Shape *places = shape_with_type(l->arena, t->shape, S32);
+  return take_along(l, t, matrix_of_rows(l, order, places), rank - 2);
 }
 
 /* P A = L U. With more columns than rows, A = (A1, A2) and U = (U1, U2), dU2 = L^-1 (P dA2 - dL U2). */
 static void linearize_getrf(Linear *l, Instruction *x) {
-  Instruction *factors = result(l, x, 0), *t = tangent_of(l, x->operands[0]);
-  int rank = factors->shape->rank;
+  Instruction *factors = result(l, x, 0), *t = permuted_tangent(l, x);
   int64_t rows = matrix_rows(t), columns = matrix_columns(t), k = min_i64(rows, columns);
-  Instruction *order = row_order(l, result(l, x, 1), rows);
-  const Shape *places = shape_with_type(l->arena, factors->shape, S32);
-  t = take_along(l, t, matrix_of_rows(l, order, places), rank - 2);
   Instruction *lower = matrix_unit_lower(l, factors, k);
   Instruction *square = matrix_part(l, matrix_block(l, factors, k, 0, k), COMPARE_LE);
   LuTangents d = lu_tangents(l, lower, square, matrix_block(l, t, rows, 0, k));
@@ -105,6 +117,58 @@ static void linearize_getrf(Linear *l, Instruction *x) {
   set_tangent_leaf(l, x, 0,
                    make_binary(&l->m, HLO_ADD, matrix_padded(l, d.lower, rows, columns),
                                matrix_padded(l, d.upper, rows, columns)));
+}
+
+/* ---- Triangular solves ---- */
+
+static Attributes trsm_attributes(const Instruction *x) {
+  Attributes how;
+  attributes_init(&how);
+  int64_t op = letter(x, "trans_x", 'N');
+  how.left_side = letter(x, "side", 'L') == 'L';
+  how.lower = letter(x, "uplo", 'L') == 'L';
+  how.unit_diagonal = letter(x, "diag", 'N') == 'U';
+  how.transpose_a = op == 'T' ? TRANSPOSE : op == 'C' ? ADJOINT : NO_TRANSPOSE;
+  return how;
+}
+
+static const Instruction *without_reshapes(const Instruction *x) {
+  while (x->opcode == HLO_RESHAPE) x = x->operands[0];
+  return x;
+}
+
+/* Returns the LU factorization whose factors a matrix holds, perhaps with NaN instead where it failed; or NULL. */
+static Instruction *factorization(const Instruction *x) {
+  if (x->opcode == HLO_SELECT) x = x->operands[1];
+  if (x->opcode != HLO_GET_TUPLE_ELEMENT || x->a->tuple_index != 0) return NULL;
+  return lapack_call_name(x->operands[0]) == LAPACK_GETRF ? x->operands[0] : NULL;
+}
+
+/* Returns the solve with L, if x is U^-1 (L^-1 b) with the factors of one factorization; or NULL. */
+static const Instruction *solve_before(const Instruction *x, const Attributes *how) {
+  const Instruction *first = without_reshapes(x->operands[1]);
+  if (!factorization(x->operands[0]) || lapack_call_name(first) != LAPACK_TRSM) return NULL;
+  Attributes before = trsm_attributes(first);
+  bool is_upper = how->left_side && !how->lower && !how->unit_diagonal && !how->transpose_a;
+  bool is_lower = before.left_side && before.lower && before.unit_diagonal && !before.transpose_a;
+  bool same = first->operands[0] == x->operands[0] && shape_same_dims(first->shape, x->shape);
+  return is_upper && is_lower && same ? first : NULL;
+}
+
+/* L U X = B and P A = L U: dX = U^-1 L^-1 (dB - P dA X), which needs no slopes of the factors. */
+static void linearize_trsm(Linear *l, Instruction *x) {
+  Attributes how = trsm_attributes(x);
+  Instruction *a = x->operands[0], *b = x->operands[1];
+  Instruction *ta = tangent_of(l, a), *tb = tangent_of(l, b);
+  const Instruction *first = ta ? solve_before(x, &how) : NULL;
+  if (first) {
+    Instruction *change = matrix_product(l, permuted_tangent(l, factorization(a)), x);
+    tb = tangent_of(l, first->operands[1]);
+    tb = tb ? make_binary(&l->m, HLO_SUBTRACT, tb, change) : make_unary(&l->m, HLO_NEGATE, change);
+    tb = matrix_solve(l, a, tb, true, true, true, NO_TRANSPOSE);
+    ta = NULL;
+  }
+  set_tangent(l, x, solve_tangent(l, x, a, ta, tb, &how));
 }
 
 /* ---- Eigenvalues of hermitian matrices ---- */

@@ -22,8 +22,8 @@ typedef void Transposition(Linear *l, Instruction *x, Instruction *const *cotang
 /* Sets the tangents of x. Some operand of x has a tangent, and x is in the working computation. */
 typedef void Linearization(Linear *l, Instruction *x);
 
-/* The same for an instruction of the source. The rule itself adds it to the working computation, with these operands,
-** or other instructions in its place. Returns the one with the result of x. */
+/* Adds an instruction of the source to the working computation, with these operands, or other instructions in its place.
+** Returns the one with the result of x. Their tangents follow by their own rules. */
 typedef Instruction *Replacement(Linear *l, const Instruction *x, Instruction **operands);
 
 struct Rule {
@@ -68,7 +68,7 @@ typedef struct Note {
   Instruction **cotangents; /* the same */
   Transposition *transpose; /* instead of the opcode's */
   const void *data;         /* for that */
-  int region, place;        /* see selects.c */
+  int region, position;     /* see selects.c */
   enum { POLE_UNKNOWN, NO_POLE, HAS_POLE } pole; /* of the slope of an element-wise instruction */
   bool guarded; /* a product of a cotangent 0 with this instruction's slope is 0 */
 } Note;
@@ -100,9 +100,9 @@ bool has_derivative(const Shape *shape);
 bool any_derivative(const Shape *shape);
 /* Fails with UNIMPLEMENTED, the instruction, and this reason. */
 void no_derivative(Linear *l, const Instruction *x, const char *why);
-/* Gives x tangents that fail so when a result needs them: many programs compute an argmax that no loss depends on. */
+/* Gives x tangents that fail with this reason when a result needs them. Many programs compute an argmax that no loss depends on. */
 void refuse_derivative(Linear *l, Instruction *x, const char *why);
-/* The same for a leaf of x; the message names `from`. */
+/* Refuses the slope of a leaf of x; the message names `from`. */
 void refuse_leaf(Linear *l, Instruction *x, int leaf, const Instruction *from, const char *why);
 /* Fails if x is such a tangent. */
 void check_refused(Linear *l, const Instruction *x);
@@ -110,7 +110,7 @@ void check_refused(Linear *l, const Instruction *x);
 void add_cotangent(Linear *l, Instruction *x, Instruction *cotangent);
 void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent);
 Instruction *cotangent_of(Linear *l, const Instruction *x);
-/* The same, but takes the cotangent out, zeros if there is none, so that a rule can put a larger one there. */
+/* Removes and returns the cotangent of x, or zeros, so that a rule can set another one. */
 Instruction *take_cotangent(Linear *l, Instruction *x);
 
 /* ---- linearize.c ---- */
@@ -126,7 +126,7 @@ Instruction *linear_inline(Linear *l, const Computation *computation, Instructio
 typedef Instruction *Definition(Linear *l, const Instruction *x, Instruction **operands);
 /* Gives x the tangents that its definition has. The definition's values are dead code where no tangent needs them. */
 void linearize_by_definition(Linear *l, Instruction *x, Definition *define);
-/* Adds a value that stands for a tangent (linear) or cotangent (not linear) until it is copied elsewhere. */
+/* Adds a placeholder for a tangent (`linear`) or a cotangent. The caller replaces it when it copies the computation. */
 Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear);
 
 /* The rule of the table, for an instruction of the working computation. */
@@ -156,7 +156,7 @@ Instruction *as_bound(Linear *l, Instruction *x);
 Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
                          Instruction *tangent);
 
-/* The same for values that need not be those of one instruction, and are arrays of `shape` or scalars. */
+/* The names of values that need not be those of one instruction, and are arrays of `shape` or scalars. */
 typedef struct FormulaNames {
   const Shape *shape;
   Instruction *const *operands, *const *results;
@@ -210,16 +210,18 @@ Linearization linearize_abs, linearize_relu, linearize_relu6, linearize_log_sum,
     linearize_bilinear, linearize_scatter, linearize_select_and_scatter, linearize_topk,
     linearize_cholesky, linearize_triangular_solve, linearize_elements, linearize_identity,
     linearize_collective, linearize_all_reduce, linearize_convert, linearize_custom_call,
-    linearize_shard_call, linearize_ragged_dot;
+    linearize_shard_call, linearize_ragged_dot, linearize_shifted_log, linearize_log_softmax,
+    linearize_softmax;
 Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
     replace_reduce_window, replace_custom_call, replace_recomputed;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,
     transpose_divide, transpose_select, transpose_convert, transpose_real, transpose_imag,
-    transpose_complex, transpose_same, transpose_broadcast, transpose_reshape, transpose_transpose,
-    transpose_slice, transpose_pad, transpose_concatenate, transpose_reduce, transpose_element,
-    transpose_dynamic_slice, transpose_dynamic_update_slice, transpose_gather, transpose_scatter,
-    transpose_dot, transpose_convolution, transpose_reduce_window, transpose_select_and_scatter,
-    transpose_fft, transpose_triangular_solve, transpose_collective, transpose_all_gather,
-    transpose_reduce_scatter, transpose_collective_permute, transpose_collective_broadcast;
+    transpose_complex, transpose_self_adjoint, transpose_broadcast, transpose_reshape,
+    transpose_transpose, transpose_slice, transpose_pad, transpose_concatenate, transpose_reduce,
+    transpose_element, transpose_dynamic_slice, transpose_dynamic_update_slice, transpose_gather,
+    transpose_scatter, transpose_dot, transpose_convolution, transpose_reduce_window,
+    transpose_select_and_scatter, transpose_fft, transpose_triangular_solve, transpose_collective,
+    transpose_all_gather, transpose_reduce_scatter, transpose_collective_permute,
+    transpose_collective_broadcast;
 
 #endif

@@ -64,7 +64,7 @@ bool any_derivative(const Shape *shape) {
 }
 
 /* Applies the operation to the tangents of the operands in which it is linear. */
-static void linearize_same(Linear *l, Instruction *x, unsigned linear_operands) {
+static void linearize_linear(Linear *l, Instruction *x, unsigned linear_operands) {
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
   bool any = false;
   for (int k = 0; k < x->operand_count; k++) {
@@ -108,7 +108,7 @@ void linearize(Linear *l, Instruction *x, const Rule *rule) {
     if (rule->linearize) rule->linearize(l, x);
     if (has_tangent(l, x)) return;
     if (rule->linear_operands)
-      linearize_same(l, x, rule->linear_operands);
+      linearize_linear(l, x, rule->linear_operands);
     else
       linearize_formulas(l, x, rule);
   }

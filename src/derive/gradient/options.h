@@ -6,8 +6,8 @@
 
 /* Derivative rules that the caller gives: see caller_rules.h. */
 typedef struct CallerRules {
-  /* Names that have rules: custom_call_targets, or computations without the numbers that make names unique. Each name
-  ** is between two newlines. One after a ~ is that of a computation whose values reverse mode computes again. */
+  /* The names that have rules, each between two newlines: a custom_call_target, or a computation's name without its numeric
+  ** suffix. A name after a ~ is a computation that reverse mode recomputes instead of saving its values. */
   const char *names;
   int count;
   Module *const *items; /* pairs: a call, which `wanted` named before, and its rule */

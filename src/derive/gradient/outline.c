@@ -1,6 +1,6 @@
 /*
 ** Finds functions that exporters write into their callers: the incomplete gamma and beta functions of JAX, by their loops;
-** arc tangents of complex numbers, by their parts.
+** arc tangents of complex numbers, and the error function's complement and inverse, by their values.
 **
 ** A loop goes on while elements are not exact yet, and begins with the function's operands. So operands are looked for
 ** among the initial values, and numbers also in the loop's body. The function's value is the last one that depends on
@@ -217,7 +217,7 @@ static bool *find_live(const Computation *c) {
   return live;
 }
 
-/* ---- Complex numbers ---- */
+/* ---- Functions without a loop ---- */
 
 /* Returns an instruction of this operation that x depends on; NULL: none is near. */
 static Instruction *find_near(Instruction *x, Opcode opcode, int *budget) {
@@ -230,23 +230,37 @@ static Instruction *find_near(Instruction *x, Opcode opcode, int *budget) {
   return NULL;
 }
 
+/* Makes a value a call, if it is a function of `leaf` with this name. */
+static bool outline_value(Computation *c, const char *name, Instruction *leaf, Instruction *x) {
+  const KnownFunction *f = known_function(name, NULL);
+  if (leaf->shape->type != x->shape->type || !shape_same_dims(leaf->shape, x->shape)) return false;
+  if (!values_hold(f, c, leaf, x)) return false;
+  Computation *to = outlined(c, name, &leaf, 1, &x, 1);
+  instruction_become(x, HLO_CALL, &leaf, 1, ATTRIBUTES(.to_apply = to));
+  keep_known(x, f);
+  return true;
+}
+
 /* One part is a logarithm, and one an angle. */
 static void outline_arc_tangent(Computation *c, Instruction *x) {
-  static const char *const names[] = {"complex_atan", "complex_atanh"};
   int log = MAX_NEAR, angle = MAX_NEAR, real = MAX_NEAR;
-  if (x->opcode != HLO_COMPLEX || x->shape->dynamic || !shape_elements(x->shape) ||
-      !find_near(x, HLO_LOG1P, &log) || !find_near(x, HLO_ATAN2, &angle)) {
+  if (x->opcode != HLO_COMPLEX || !find_near(x, HLO_LOG1P, &log) ||
+      !find_near(x, HLO_ATAN2, &angle)) {
     return;
   }
   Instruction *part = find_near(x, HLO_REAL, &real), *z = part ? part->operands[0] : NULL;
-  if (!z || z->shape->type != x->shape->type || !shape_same_dims(z->shape, x->shape)) return;
-  for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-    if (!values_hold(known_function(names[n], NULL), c, z, x)) continue;
-    Computation *to = outlined(c, names[n], &z, 1, &x, 1);
-    instruction_become(x, HLO_CALL, &z, 1, ATTRIBUTES(.to_apply = to));
-    keep_known(x, known_function(names[n], NULL));
-    return;
-  }
+  if (z && !outline_value(c, "complex_atan", z, x)) outline_value(c, "complex_atanh", z, x);
+}
+
+/* |x| < 1 ? 1 - erf(x) : ...; |x| == 1 ? x * infinity : ... */
+static void outline_error_function(Computation *c, Instruction *x) {
+  const Instruction *test = x->opcode == HLO_SELECT ? x->operands[0] : NULL;
+  if (!test || test->opcode != HLO_COMPARE || test->operands[0]->opcode != HLO_ABS) return;
+  Scalar one;
+  if (!splat_value(test->operands[1], &one) || one.f != 1) return;
+  if (x->shape->type != F32 && x->shape->type != F64) return;
+  bool is_inverse = test->a->direction == COMPARE_EQ;
+  outline_value(c, is_inverse ? "erf_inv" : "erfc", test->operands[0]->operands[0], x);
 }
 
 void functions_outline(Module *module) {
@@ -257,7 +271,11 @@ void functions_outline(Module *module) {
     computation_renumber(computation);
     for (int i = 0, last = computation->count; i < last; i++) {
       Search s = {.c = computation, .loop = computation->instructions[i], .budget = LOOP_STEPS};
-      outline_arc_tangent(computation, s.loop);
+      if (shape_is_array(s.loop->shape) && !s.loop->shape->dynamic &&
+          shape_elements(s.loop->shape)) {
+        outline_arc_tangent(computation, s.loop);
+        outline_error_function(computation, s.loop);
+      }
       if (!goes_on_by_flags(s.loop)) continue;
       if (!find_live(computation)[i]) continue;
       add_candidates(&s);

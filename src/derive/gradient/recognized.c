@@ -43,7 +43,7 @@ static const Instruction *operand_of(const Instruction *x, Opcode opcode) {
 static bool is_same(const Instruction *x, const Instruction *y) {
   if (x == y) return true;
   return x->opcode == HLO_BROADCAST && y->opcode == HLO_BROADCAST &&
-         attributes_same(HLO_BROADCAST, x->a, y->a) && is_same(x->operands[0], y->operands[0]);
+         attributes_equal(HLO_BROADCAST, x->a, y->a) && is_same(x->operands[0], y->operands[0]);
 }
 
 /* Returns the operand of a product with a number, multiplies `value` by the number, and sets `factor` to it. Returns x if
@@ -80,13 +80,16 @@ static int sign_of_difference(const Instruction *d, const Instruction *a, const 
 }
 
 /* max(a, b) + log1p(exp(-|a - b|)), which is log(exp(a) + exp(b)): the slopes are logistic(a - b) and logistic(b - a).
-** The same of powers of 2. */
+** The sum of powers of 2, log2(2^a + 2^b), has them, too. */
 void linearize_log_sum(Linear *l, Instruction *x) {
   if (type_kind(x->shape->type) != KIND_FLOAT) return;
   int k = x->operands[0]->opcode == HLO_MAXIMUM ? 0 : 1;
   Instruction *scale = NULL, *maximum = x->operands[k];
   Instruction *d = exponent_of(x->operands[1 - k], &scale);
-  if (!d || maximum->opcode != HLO_MAXIMUM) return;
+  if (!d || maximum->opcode != HLO_MAXIMUM) {
+    linearize_shifted_log(l, x);
+    return;
+  }
   int sign = sign_of_difference(d, maximum->operands[0], maximum->operands[1]);
   if (!sign) return;
   if (scale) d = make_binary(&l->m, HLO_MULTIPLY, d, scale);
@@ -174,7 +177,7 @@ static bool implies_zero(const Instruction *p, bool value, const Instruction *x,
   }
   if (p->opcode == HLO_NOT) return implies_zero(p->operands[0], !value, x, budget);
   if (p->opcode == HLO_BROADCAST && x->opcode == HLO_BROADCAST &&
-      attributes_same(HLO_BROADCAST, p->a, x->a)) {
+      attributes_equal(HLO_BROADCAST, p->a, x->a)) {
     return implies_zero(p->operands[0], value, x->operands[0], budget);
   }
   return p->opcode == HLO_COMPARE && p->a->direction == (value ? COMPARE_EQ : COMPARE_NE) &&
@@ -376,6 +379,7 @@ void linearize_divide(Linear *l, Instruction *z) {
   }
   linearize_sigmoid(l, z);
   if (!has_tangent(l, z)) linearize_negative_power(l, z);
+  if (!has_tangent(l, z)) linearize_softmax(l, z);
 }
 
 /* log(x / (1 - x)): t / (x (1 - x)), also where the quotient is 0 or infinite. */

@@ -22,16 +22,16 @@
 /* Threshold MAX_LOOKED: "factors of many operations below a select" in api/gradients.test.mjs. */
 enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
 
-typedef struct Region {
+typedef struct SelectRegion {
   Linear *l;
   int number; /* of the region, from 1; notes say to which one an instruction was added last */
-  Instruction **items; /* operands before their users; the place is in the note, too */
+  Instruction **items; /* operands before their users; the position is in the note, too */
   int count, capacity;
   Instruction *leaves[MAX_LEAVES]; /* the tangents that come in */
   int leaf_count;
   int visited; /* at most MAX_REGION, else the region is cut off */
   bool may_be_infinite;
-} Region;
+} SelectRegion;
 
 /* ---- Factors that may be infinite or NaN where their branch is not taken ---- */
 
@@ -53,6 +53,7 @@ static bool may_be_infinite(const Instruction *x, int *budget) {
   switch (x->opcode) {
   case HLO_CONSTANT: return type_is_floating(x->shape->type) && has_infinite_element(x);
   case HLO_DIVIDE:
+  case HLO_REMAINDER:
     if (!is_finite_number(x->operands[1], true)) return true;
     count = 1;
     break;
@@ -75,13 +76,17 @@ static bool may_be_infinite(const Instruction *x, int *budget) {
   case HLO_ADD:
   case HLO_CLAMP:
   case HLO_CONVERT:
+  case HLO_CONVOLUTION:
+  case HLO_DOT:
   case HLO_MAXIMUM:
   case HLO_MINIMUM:
   case HLO_MULTIPLY:
   case HLO_NEGATE:
+  case HLO_REDUCE:
+  case HLO_REDUCE_WINDOW:
   case HLO_SELECT:
   case HLO_SUBTRACT: break;
-  default:
+  default: /* bounded functions, arguments, results of loops */
     if (opcode_category(x->opcode) != MOVEMENT) return false;
   }
   for (int k = 0; k < count; k++) {
@@ -119,18 +124,18 @@ static bool has_pole(Linear *l, const Instruction *x) {
 }
 
 /* Adds x and all below it, while there is room. */
-static void region_add(Region *r, Instruction *x) {
+static void region_add(SelectRegion *r, Instruction *x) {
   if (!is_linear(r->l, x) || note_of(r->l, x)->region == r->number) return;
   if (++r->visited > MAX_REGION) return;
   note_of(r->l, x)->region = r->number;
   if (!is_inside(r->l, x)) {
-    note_of(r->l, x)->place = -1;
+    note_of(r->l, x)->position = -1;
     if (r->leaf_count < MAX_LEAVES) r->leaves[r->leaf_count] = x;
     r->leaf_count++;
     return;
   }
   for (int k = 0; k < x->operand_count; k++) region_add(r, x->operands[k]);
-  note_of(r->l, x)->place = r->count;
+  note_of(r->l, x)->position = r->count;
   ARENA_PUSH(r->l->arena, r->items, r->count, r->capacity, x);
   r->may_be_infinite |= has_pole(r->l, x);
 }
@@ -157,7 +162,7 @@ static Instruction *combine(Linear *l, const Instruction *x, Instruction *const 
   }
 }
 
-static void add_by_slope(const Region *r, Instruction *leaf, Instruction *ct) {
+static void add_by_slope(const SelectRegion *r, Instruction *leaf, Instruction *ct) {
   Linear *l = r->l;
   Instruction **slopes = ARENA_ARRAY(l->arena, Instruction *, r->count); /* NULL is zero */
   Instruction *one = make_number(&l->m, ct->shape, 1);
@@ -166,8 +171,8 @@ static void add_by_slope(const Region *r, Instruction *leaf, Instruction *ct) {
     Instruction *of[3] = {0};
     for (int k = 0; k < x->operand_count; k++) {
       if (!is_linear(l, x->operands[k])) continue;
-      int place = note_of(l, x->operands[k])->place;
-      of[k] = place >= 0 ? slopes[place] : x->operands[k] == leaf ? one : NULL;
+      int position = note_of(l, x->operands[k])->position;
+      of[k] = position >= 0 ? slopes[position] : x->operands[k] == leaf ? one : NULL;
     }
     slopes[i] = combine(l, x, of, one);
   }
@@ -179,7 +184,7 @@ void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
   Instruction *const *of = x->operands, *zeros = make_zeros(&l->m, x->shape);
   Instruction *then = is_linear(l, of[1]) ? make_select(&l->m, of[0], ct[0], zeros) : NULL;
   Instruction *other = is_linear(l, of[2]) ? make_select(&l->m, of[0], zeros, ct[0]) : NULL;
-  Region r = {.l = l, .number = ++l->regions};
+  SelectRegion r = {.l = l, .number = ++l->regions};
   region_add(&r, x);
   if (r.may_be_infinite && r.leaf_count <= MAX_LEAVES && r.visited <= MAX_REGION) {
     /* If one branch is constant, an infinite cotangent counts as 0 there. */

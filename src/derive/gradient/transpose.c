@@ -85,7 +85,7 @@ void transpose_complex(Linear *l, Instruction *x, Instruction *const *ct) {
 }
 
 /* For operations that are their own transposition, with the same attributes. */
-void transpose_same(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_self_adjoint(Linear *l, Instruction *x, Instruction *const *ct) {
   int count = x->operand_count;
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count);
   for (int k = 0; k < count; k++) {

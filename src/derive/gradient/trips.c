@@ -71,6 +71,24 @@ static Computation *scalar_function(Body *b, const bool *leaves, Instruction *co
   return e.to;
 }
 
+/* Whether `test` holds for a counter while it is below a bound. Sets the counter's value after `limit` iterations. */
+static bool find_last(const Computation *test, const Computation *body, Scalar *last,
+                      int64_t limit) {
+  const Instruction *below = test->root, *next = body->root;
+  Scalar bound, step;
+  if (below->opcode != HLO_COMPARE || next->opcode != HLO_ADD) return false;
+  const Instruction *counter = below->operands[0];
+  if (counter->opcode == HLO_CONVERT) counter = counter->operands[0];
+  bool is_counted = below->a->direction == COMPARE_LT && counter == test->parameters[0] &&
+                    splat_value(below->operands[1], &bound) &&
+                    next->operands[0] == body->parameters[0] &&
+                    splat_value(next->operands[1], &step) &&
+                    (next->shape->type == S32 || next->shape->type == S64);
+  if (!is_counted || limit < 1 || step.i < 1 || step.i > INT32_MAX / limit / 2 || last->i > INT32_MAX / 2) return false;
+  last->i += step.i * limit;
+  return true;
+}
+
 /* Returns the number of times that `test` holds in a row, up to `limit`; -1 if it holds longer, or cannot be evaluated. */
 static int64_t run(const Computation *test, const Computation *body, Scalar *state, int count,
                    int64_t limit) {
@@ -79,8 +97,10 @@ static int64_t run(const Computation *test, const Computation *body, Scalar *sta
   int64_t budget = 64 * limit, trips = -1;
   EvalContext context = {.arena = scratch, .error = &error, .budget = &budget};
   EvalApply *holds = eval_apply_new(test, &context), *step = eval_apply_new(body, &context);
-  Scalar *next = ARENA_ARRAY(scratch, Scalar, count), goes_on = {0};
-  for (int64_t i = 0; holds && step && i <= limit; i++) {
+  Scalar *next = ARENA_ARRAY(scratch, Scalar, count), goes_on = {0}, last = *state;
+  bool beyond = holds && count == 1 && find_last(test, body, &last, limit) &&
+                eval_apply(holds, &last, &goes_on) && goes_on.i;
+  for (int64_t i = 0; holds && step && !beyond && i <= limit; i++) {
     ArenaMark mark = arena_mark(scratch);
     if (!eval_apply(holds, state, &goes_on)) break;
     if (!goes_on.i) trips = i;
@@ -191,7 +211,7 @@ static bool same_value(const Body *b, const Instruction *x, const Body *c, const
     size_t bytes = (size_t)shape_bytes(x->shape);
     return x->literal && y->literal && !memcmp(x->literal->data, y->literal->data, bytes);
   }
-  bool same = has_value_here(x) && attributes_same(x->opcode, x->a, y->a);
+  bool same = has_value_here(x) && attributes_equal(x->opcode, x->a, y->a);
   for (int k = 0; k < x->operand_count && same; k++) {
     same = same_value(b, x->operands[k], c, y->operands[k], budget);
   }

@@ -9,7 +9,7 @@
 #include "hlo/ir/module.h"
 
 bool verify_module(const Module *module, Error *error);
-/* The same, and says which instruction is at fault: NULL if it is none's. */
+/* Verifies a module and returns the instruction at fault in *culprit: NULL if the fault is of no instruction. */
 bool verify_module_at(const Module *module, const Instruction **culprit, Error *error);
 
 #endif

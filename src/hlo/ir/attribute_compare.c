@@ -43,7 +43,7 @@ static bool value_bytes(AttributeKind kind, const void *field, Bytes *out) {
   }
 }
 
-static bool windows_same(const Window *a, const Window *b) {
+static bool windows_equal(const Window *a, const Window *b) {
   if (a->count != b->count) return false;
   for (int i = 0; i < a->count; i++) {
     const WindowDimension *x = &a->items[i], *y = &b->items[i];
@@ -56,12 +56,12 @@ static bool windows_same(const Window *a, const Window *b) {
   return true;
 }
 
-static bool constants_same(const Instruction *a, const Instruction *b) {
+static bool constants_equal(const Instruction *a, const Instruction *b) {
   return shape_is_array(a->shape) &&
          !memcmp(a->literal->data, b->literal->data, (size_t)shape_bytes(a->shape));
 }
 
-bool computations_same(Computation *a, Computation *b) {
+bool computations_equal(Computation *a, Computation *b) {
   if (a == b) return true;
   if (!a || !b || a->count != b->count || a->parameter_count != b->parameter_count) return false;
   computation_renumber(a);
@@ -72,8 +72,8 @@ bool computations_same(Computation *a, Computation *b) {
     same = x->opcode == y->opcode && x->parameter_number == y->parameter_number &&
            x->operand_count == y->operand_count && shape_equal(x->shape, y->shape) &&
            !x->a->control_predecessors.count && !y->a->control_predecessors.count &&
-           attributes_same(x->opcode, x->a, y->a) &&
-           (x->opcode != HLO_CONSTANT || constants_same(x, y));
+           attributes_equal(x->opcode, x->a, y->a) &&
+           (x->opcode != HLO_CONSTANT || constants_equal(x, y));
     for (int k = 0; k < x->operand_count && same; k++) {
       same = x->operands[k]->id == y->operands[k]->id;
     }
@@ -81,22 +81,22 @@ bool computations_same(Computation *a, Computation *b) {
   return same;
 }
 
-static bool lists_same(const ComputationList *a, const ComputationList *b) {
+static bool lists_equal(const ComputationList *a, const ComputationList *b) {
   bool same = a->count == b->count;
-  for (int i = 0; i < a->count && same; i++) same = computations_same(a->items[i], b->items[i]);
+  for (int i = 0; i < a->count && same; i++) same = computations_equal(a->items[i], b->items[i]);
   return same;
 }
 
-static bool values_same(AttributeKind kind, const void *a, const void *b) {
+static bool values_equal(AttributeKind kind, const void *a, const void *b) {
   Bytes x, y;
   if (kind == ATTR_COMPUTATION) {
-    return computations_same(*(Computation *const *)a, *(Computation *const *)b);
+    return computations_equal(*(Computation *const *)a, *(Computation *const *)b);
   }
-  if (kind == ATTR_COMPUTATION_LIST) return lists_same(a, b);
+  if (kind == ATTR_COMPUTATION_LIST) return lists_equal(a, b);
   if (value_bytes(kind, a, &x) && value_bytes(kind, b, &y)) {
     return x.size == y.size && (x.size == 0 || !memcmp(x.data, y.data, x.size));
   }
-  if (kind == ATTR_WINDOW) return windows_same(a, b);
+  if (kind == ATTR_WINDOW) return windows_equal(a, b);
   return false; /* convolutions and collectives: two are rarely equal */
 }
 
@@ -155,10 +155,10 @@ typedef struct Compared {
 
 static bool compare_step(const AttributeRow *row, void *data) {
   const Compared *compared = data;
-  return values_same(row->kind, compared->a + row->offset, compared->b + row->offset);
+  return values_equal(row->kind, compared->a + row->offset, compared->b + row->offset);
 }
 
-bool attributes_same(Opcode opcode, const Attributes *a, const Attributes *b) {
+bool attributes_equal(Opcode opcode, const Attributes *a, const Attributes *b) {
   Compared compared = {(const char *)a, (const char *)b};
   /* Compares facts that analyses found: an instruction with fewer facts needs more code. */
   if (a->used_dimension != b->used_dimension) return false;

@@ -4,11 +4,11 @@
 
 #include "hlo/ir/module.h"
 
-bool attributes_same(Opcode opcode, const Attributes *a, const Attributes *b);
+bool attributes_equal(Opcode opcode, const Attributes *a, const Attributes *b);
 uint64_t attributes_hash(Opcode opcode, const Attributes *a);
 
 /* Computations are the same if they compute the same by the same instructions, in the same order. */
-bool computations_same(Computation *a, Computation *b);
+bool computations_equal(Computation *a, Computation *b);
 uint64_t computation_hash(Computation *computation);
 /* Of all but the attributes; operands count by their ids. */
 uint64_t instruction_hash(uint64_t hash, const Instruction *x);

@@ -7,20 +7,20 @@
 
 /* ---- Calls ---- */
 
-typedef struct Target {
+typedef struct ShardTarget {
   const char *name;
   ShardCallKind kind;
   bool is_shardy;
-} Target;
+} ShardTarget;
 
-static const Target targets[] = {
+static const ShardTarget targets[] = {
     {"xla.sdy.GlobalToLocalShape", TAKES_SHARDS, true},
     {"xla.sdy.LocalToGlobalShape", JOINS_SHARDS, true},
     {"SPMDFullToShardShape", TAKES_SHARDS, false},
     {"SPMDShardToFullShape", JOINS_SHARDS, false},
 };
 
-static const Target *target_of(const Instruction *x) {
+static const ShardTarget *target_of(const Instruction *x) {
   if (x->opcode != HLO_CUSTOM_CALL || !x->a->custom_call_target) return NULL;
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
     if (strcmp(x->a->custom_call_target, targets[i].name) == 0) return &targets[i];
@@ -29,7 +29,7 @@ static const Target *target_of(const Instruction *x) {
 }
 
 ShardCallKind shard_call_kind(const Instruction *instruction) {
-  const Target *target = target_of(instruction);
+  const ShardTarget *target = target_of(instruction);
   return target ? target->kind : NO_SHARD_CALL;
 }
 
@@ -69,7 +69,7 @@ static const ManualShardings *manual_of(const Instruction *x) {
 }
 
 bool shard_call_is_stated_later(const Instruction *call) {
-  const Target *target = target_of(call);
+  const ShardTarget *target = target_of(call);
   return target && target->is_shardy && target->kind == TAKES_SHARDS && !manual_of(call);
 }
 
@@ -260,22 +260,22 @@ static int64_t number_at(const Digits *digits, int64_t position, int64_t *rest) 
   return number;
 }
 
-/* Assigns every device of the grid its place. Returns false if digits overlap. */
+/* Assigns every device of the grid its index. Returns false if digits overlap. */
 static bool fill(Arena *arena, const GridSharding *s, Placement *out, int64_t *device) {
   int64_t held = out->addends;
   for (int d = 0; d < out->rank; d++) held *= out->blocks[d];
   int64_t *numbers = ARENA_ARRAY(arena, int64_t, s->positions), rests = 0;
   for (int64_t i = 0; i < s->positions; i++) numbers[i] = device[i] = -1;
   for (int64_t position = 0; position < s->positions; position++) {
-    int64_t rest = position, place = number_at(&s->addends, position, &rest);
+    int64_t rest = position, index = number_at(&s->addends, position, &rest);
     for (int d = 0; d < out->rank; d++) {
-      place = place * out->blocks[d] + number_at(&s->dimensions[d], position, &rest);
+      index = index * out->blocks[d] + number_at(&s->dimensions[d], position, &rest);
     }
     if (rest < 0) return false;
     if (numbers[rest] < 0) numbers[rest] = rests++;
-    place += numbers[rest] * held;
-    if (place >= s->positions || device[place] >= 0) return false;
-    device[place] = s->devices ? s->devices[position] : position;
+    index += numbers[rest] * held;
+    if (index >= s->positions || device[index] >= 0) return false;
+    device[index] = s->devices ? s->devices[position] : position;
   }
   return true;
 }
@@ -297,8 +297,8 @@ static bool check_sizes(Reader *reader, const int64_t *blocks, const Shape *whol
   return true;
 }
 
-static const Placement *place(Reader *reader, const GridSharding *s, const Shape *whole,
-                              const Shape *shard) {
+static const Placement *placement_of(Reader *reader, const GridSharding *s, const Shape *whole,
+                                     const Shape *shard) {
   if (s->rank >= 0 && s->rank != whole->rank) {
     reader_fail(reader, "a sharding of rank %d for %s", s->rank, shape_str(reader->arena, whole));
     return NULL;
@@ -341,12 +341,12 @@ static const Placement *place_operand(Reader *reader, const Instruction *call, S
     return NULL;
   }
   bool takes = kind == TAKES_SHARDS;
-  return place(reader, sharding, takes ? operand : result, takes ? result : operand);
+  return placement_of(reader, sharding, takes ? operand : result, takes ? result : operand);
 }
 
 bool read_shard_call(Reader *reader, const Instruction *call, int64_t partitions,
                      GridSharding *shardings) {
-  const Target *target = target_of(call);
+  const ShardTarget *target = target_of(call);
   int count = call->operand_count;
   if (count != result_count(call)) {
     return reader_fail(reader, "%d operands, but %d results", count, result_count(call));
@@ -358,7 +358,7 @@ bool read_shard_call(Reader *reader, const Instruction *call, int64_t partitions
 
 const Placement *const *shard_call_placements(Arena *arena, const Instruction *call,
                                               int64_t partitions, const char **problem) {
-  const Target *target = target_of(call);
+  const ShardTarget *target = target_of(call);
   Reader reader = {.arena = arena};
   int count = call->operand_count;
   GridSharding *shardings = ARENA_ARRAY(arena, GridSharding, count);

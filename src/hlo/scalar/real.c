@@ -132,7 +132,7 @@ static double logistic(double x) {
   return (x < 0 ? e : 1) / (1 + e);
 }
 
-/* The same with the steps of XLA:CPU, which overflow sooner. */
+/* Computes logistic with the steps of XLA:CPU, which overflow sooner. */
 static double logistic_in_f16(double x) {
   double e = scalar_round(F16, (Scalar){.f = (float)exp(-x)}).f;
   return 1 / scalar_round(F16, (Scalar){.f = 1 + e}).f;

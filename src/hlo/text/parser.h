@@ -96,7 +96,7 @@ typedef struct Int64Lists {
 bool parse_int64_lists(Parser *p, Int64Lists *out); /* {{1,2},{3}} */
 /* open (item (',' item)*)? close: each item by `item`, which is given `data`. */
 bool parse_group(Parser *p, char open, char close, bool (*item)(Parser *p, void *data), void *data);
-/* The same in braces. */
+/* Parses a list of items in braces. */
 bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data);
 bool parse_name(Parser *p, Name *name, const char *what);
 const Shape *parse_shape(Parser *p);

@@ -31,7 +31,7 @@ Module *hlo_parse_with_data(const char *text, size_t length, const TextData *dat
 
 /* Appends the module's text. Large constants are printed in full. */
 void hlo_print(const Module *module, StrBuf *out);
-/* The same, with constants of at least `apart` bytes as constant(data.ADDRESS): the address of their
+/* Prints a module, with constants of at least `apart` bytes as constant(data.ADDRESS): the address of their
 ** elements, dense and row-major. */
 void hlo_print_apart(const Module *module, int64_t apart, StrBuf *out);
 /* Appends a literal as in constant(...), e.g. `{ { 1, 2 }, { 3, 4 } }`. */

@@ -40,7 +40,7 @@ typedef struct Axes {
 ** the arithmetic's element type. */
 typedef struct Scaled Scaled;
 typedef struct Generator Generator;
-/* Threshold MAX_SCALED_STEPS: no path: a longer list of steps goes by way of the loop. */
+/* Threshold MAX_SCALED_STEPS: no path: the general loop computes a longer list of steps. */
 /* Threshold TABLE_ENTRIES: no path: the values of a byte. */
 enum { MAX_SCALED_STEPS = 4, TABLE_ENTRIES = 256, BYTE_MASK = 0xff };
 struct Generator {
@@ -58,11 +58,11 @@ typedef struct Contraction {
   Axes batch, rows, columns, depth;
   int64_t base[3];       /* offsets of the first elements */
   PrimitiveType type[3]; /* of the operands, and of the result of the instruction */
-  /* Of computed operands; else NULL. The data of such an operand is its generator's own address, and its type is one
-  ** of a byte, so that the offset of an address is the element's number. */
+  /* The generators of computed operands; NULL for operands in memory. For a computed operand the data pointer is the
+  ** generator's address and the type is U8, so that the pointer's offset is the element's number. */
   const Generator *generator[2];
   bool keeps_negative_zero; /* a sum of one product is that product, even if it is -0 */
-  bool windowed;            /* the rows of the lhs overlap: together they exceed its elements */
+  bool windowed;            /* the rows of the lhs are overlapping windows of an image */
   bool keeps_rows;          /* parts may have any number of rows: do not swap rows and columns */
   bool in_pairs; /* s16 operands, widened to s32 to avoid packing; packed, a lane has two */
 } Contraction;

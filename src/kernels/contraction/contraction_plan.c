@@ -34,7 +34,8 @@ enum {
   TINY_DEPTH = 32, /* and at most this depth */
 };
 
-/* Returns the cost of a contraction of few rows, swapped or not: low if the rhs can be streamed or used in place. */
+/* Returns a rank for choosing between a contraction and its swapped form; the smaller rank wins. It is 0 if there
+** are at least 4 columns, contiguous in the rhs and in the result. */
 static int64_t swapping_cost(const Contraction *c, bool swapped) {
   int64_t rows = axes_size(swapped ? &c->columns : &c->rows);
   const Axes *columns = swapped ? &c->rows : &c->columns;

@@ -42,14 +42,14 @@ static bool is_possible(const ContractionPlan *plan, const Contraction *c) {
 ** Measured: 24 rows times 2048 x 2048 take 3x as long as with a packed matrix.
 */
 static double product_cost(const Contraction *c) {
-  /* Threshold NEAR, PLACES, WAYS: no path in tests: rows that share a set of the cache; only the speed depends
+  /* Threshold NEAR, WAY_BYTES, WAYS: no path in tests: rows that share a set of the cache; only the speed depends
   ** on it. */
-  enum { NEAR = 1 << 17, PLACES = 1 << 17, WAYS = 8 }; /* bytes; bytes; lines in a cache set */
+  enum { NEAR = 1 << 17, WAY_BYTES = 1 << 17, WAYS = 8 }; /* bytes; bytes; lines in a cache set */
   const Axes *axes = &c->depth;
   int64_t depth = axes_size(axes), bytes = type_bytes(c->type[RHS]);
   int64_t stride = axes->count ? axes->items[axes->count - 1].stride[RHS] * bytes : 0;
   int64_t apart = stride & -stride;
-  if (apart > 64 && depth > WAYS * PLACES / apart) return 3;
+  if (apart > 64 && depth > WAYS * WAY_BYTES / apart) return 3;
   return depth * run_of(c) * bytes <= NEAR ? 8.0 / 7 : 10.0 / 7;
 }
 

@@ -37,8 +37,8 @@ typedef struct DotPlan {
   Contraction contraction;
   ContractionPlan plan;
   Ragged ragged;
-  int limit; /* of a limited product: the parameter that has the number of columns used; else -1 */
-  Axis *limited; /* their axis in the contraction; NULL: all are computed */
+  int limit;     /* the parameter with the number of used columns; read only if `limited` is set */
+  Axis *limited; /* the axis of these columns in `contraction`; NULL: all columns are computed */
   int64_t parts, parts_at,
       units_per_chunk; /* ragged-dot: parts in all; their offset in scratch, after the sums */
 } DotPlan;
@@ -113,7 +113,7 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
 ** core/quantised.test.mjs. */
 enum { MAX_INPUTS = 64 };
 
-/* Computes elements of the fused operand of a call. */
+/* A generator that computes the fused operand of a kernel call. */
 typedef struct Computed {
   Generator generator;
   const KernelCall *call;
@@ -137,6 +137,58 @@ static void compute(const Generator *generator, int64_t first, int64_t count, vo
   computed->call->compute(computed->call, buffers, first, first + count);
 }
 
+/* Adds the axes of an array that are one of its view: parts of the view's loops. Returns false if there are none, or one goes
+** backwards. */
+static bool add_viewed(Axes *axes, const Axis *axis, Operand side, const Scaled *view) {
+  int64_t unit = 1, at = axis->stride[side], left = axis->size;
+  Axis part = *axis;
+  for (int k = view->rank - 1; left > 1 && k >= 0; unit *= view->sizes[k--]) {
+    int64_t end = unit * view->sizes[k];
+    if (at >= end) continue;
+    part.size = min_i64(left, end / at);
+    part.stride[side] = view->numbers.strides[k] * (at / unit);
+    if (at % unit || end % (at * part.size) || left % part.size || part.stride[side] < 0 ||
+        axes->count == MAX_RANK) {
+      return false;
+    }
+    if (part.size > 1) axes->items[axes->count++] = part;
+    for (int o = LHS; o <= OUT; o++) part.stride[o] *= part.size;
+    at *= part.size;
+    left /= part.size;
+  }
+  return left == 1;
+}
+
+/* Reads an array in place whose elements an operand repeats or moves: heads that several queries share. An axis of batches along
+** which it is repeated is one of the other operand's lines. Returns false, and changes nothing, if that is impossible. */
+static bool read_view(Contraction *c, Operand side, const Scaled *view) {
+  Contraction viewed = *c;
+  Axes *lists[] = {&viewed.batch, &viewed.rows, &viewed.columns, &viewed.depth};
+  const Axes *given[] = {&c->batch, &c->rows, &c->columns, &c->depth};
+  Axes *other = side == RHS ? &viewed.rows : &viewed.columns;
+  for (int i = 0; i < 4; i++) {
+    lists[i]->count = 0;
+    for (int a = 0; a < given[i]->count; a++) {
+      const Axis *axis = &given[i]->items[a];
+      if (axis->stride[side] == 0) {
+        lists[i]->items[lists[i]->count++] = *axis;
+      } else if (!add_viewed(lists[i], axis, side, view)) {
+        return false;
+      }
+    }
+  }
+  Axes batch = viewed.batch;
+  viewed.batch.count = 0;
+  for (int a = 0; a < batch.count; a++) {
+    Axes *to = batch.items[a].stride[side] ? &viewed.batch : other;
+    if (to->count == MAX_RANK) return false;
+    to->items[to->count++] = batch.items[a];
+  }
+  viewed.type[side] = view->numbers.type;
+  *c = viewed;
+  return true;
+}
+
 /* Finds where the operands of a product come from. Returns false if it has more inputs than there is room for. */
 static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Arena *arena) {
   p->number[RHS] = 1;
@@ -147,9 +199,12 @@ static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Are
     if (!is_computed) continue;
     p->operand = fused_operand(dot);
     p->planned.scaled = scaled_of(p->operand, arena);
-    if (p->planned.scaled && scaled_is_plain(p->planned.scaled)) { /* a slice: read in place */
-      p->contraction.type[side] = p->planned.scaled->numbers.type;
-    } else {
+    const Scaled *scaled = p->planned.scaled;
+    if (scaled && scaled_is_plain(scaled)) { /* a slice: read in place */
+      p->contraction.type[side] = scaled->numbers.type;
+    } else if (!scaled || !scaled->is_view || p->ragged.parts ||
+               !read_view(&p->contraction, (Operand)side, scaled)) {
+      if (scaled && scaled->is_view) p->planned.scaled = NULL;
       p->contraction.generator[side] = &p->planned;
       p->contraction.type[side] = U8;
     }
@@ -175,7 +230,7 @@ static Axis *axis_of(Contraction *c, const Shape *shape, int dimension) {
   return NULL;
 }
 
-/* Finds the axis that the limit is about. Ways that compute all units alike have none. */
+/* Finds the axis of the limited dimension. BY_WHOLE_MATRICES and DIRECTLY compute all columns, so they have none. */
 static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *dot) {
   p->limit = outer->operand_count - 1;
   bool has_units = p->plan.way == BY_TILES || p->plan.way == BY_STREAM;
@@ -184,8 +239,8 @@ static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *
   }
 }
 
-/* Sets the size of the limited axis to the number of columns that are used, or some more: loops over several columns add each
-** in an order of their own, which must not depend on the limit. */
+/* Sets the size of the limited axis to the number of used columns, rounded up to COLUMNS_AT_ONCE. Loops over a different
+** number of columns add in a different order, and the order must not depend on the limit. */
 static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c) {
   /* Threshold COLUMNS_AT_ONCE: "limit-products" in core/limited_products.test.mjs. */
   enum { COLUMNS_AT_ONCE = 16 };

@@ -102,16 +102,16 @@ Loader operand_loader(const Contraction *c, const Arithmetic *arithmetic, Operan
 
 /* ---- Strides ---- */
 
-#define FOR_WIDTHS(MOVE)             \
-  switch (bytes) {                   \
-  case 1: MOVE(uint8_t); break;      \
-  case 2: MOVE(uint16_t); break;     \
-  case 4: MOVE(uint32_t); break;     \
-  case 8: MOVE(uint64_t); break;     \
-  default: MOVE(struct Wide); break; \
+#define FOR_WIDTHS(MOVE)                \
+  switch (bytes) {                      \
+  case 1: MOVE(uint8_t); break;         \
+  case 2: MOVE(uint16_t); break;        \
+  case 4: MOVE(uint32_t); break;        \
+  case 8: MOVE(uint64_t); break;        \
+  default: MOVE(struct Bytes16); break; \
   }
 
-struct Wide {
+struct Bytes16 {
   uint64_t words[2];
 };
 
@@ -171,34 +171,50 @@ static void store_bf16(const uint32_t *sums, int64_t count, uint16_t *out) {
   }
 }
 
-/* Narrows f32 to f16. Normal numbers go as in store_bf16, with a smaller exponent. Adding 1/2 rounds subnormal ones,
-** since its last bit is at the place of theirs. */
-static v128_t narrow_f16(v128_t bits) {
-  v128_t sign = wasm_u32x4_shr(wasm_v128_and(bits, wasm_i32x4_const_splat(INT32_MIN)), 16);
+/* A narrow float: the bits of its mantissa, its bias, its sign bit, and the magnitudes of too large numbers and of NaN. */
+typedef struct Narrowed {
+  int mantissa, bias, sign, most, nan;
+} Narrowed;
+
+/* Narrows f32. Normal numbers go as in store_bf16, with a smaller exponent. Adding a power of two rounds subnormal ones: its last
+** bit is at the place of theirs. */
+static inline v128_t narrowed(v128_t bits, Narrowed to) {
+  int dropped = 23 - to.mantissa, rebase = (127 - to.bias) << 23;
+  v128_t sign = wasm_u32x4_shr(wasm_v128_and(bits, wasm_i32x4_const_splat(INT32_MIN)),
+                               (uint32_t)(31 - to.sign));
   v128_t magnitude = wasm_v128_and(bits, wasm_i32x4_const_splat(INT32_MAX));
-  v128_t even = wasm_v128_and(wasm_u32x4_shr(magnitude, 13), wasm_i32x4_const_splat(1));
-  v128_t rebased = wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat((112 << 23) - 0xfff));
-  v128_t normal = wasm_u32x4_shr(wasm_i32x4_add(rebased, even), 13);
-  v128_t half = wasm_f32x4_const_splat(0.5f);
-  v128_t tiny = wasm_i32x4_sub(wasm_f32x4_add(magnitude, half), half);
-  v128_t is_tiny = wasm_i32x4_lt(magnitude, wasm_i32x4_const_splat(113 << 23));
+  v128_t even = wasm_v128_and(wasm_u32x4_shr(magnitude, (uint32_t)dropped), wasm_i32x4_splat(1));
+  v128_t rebased = wasm_i32x4_sub(magnitude, wasm_i32x4_splat(rebase - ((1 << (dropped - 1)) - 1)));
+  v128_t normal = wasm_u32x4_shr(wasm_i32x4_add(rebased, even), (uint32_t)dropped);
+  v128_t power = wasm_i32x4_splat((127 + 24 - to.bias - to.mantissa) << 23);
+  v128_t tiny = wasm_i32x4_sub(wasm_f32x4_add(magnitude, power), power);
+  v128_t is_tiny = wasm_i32x4_lt(magnitude, wasm_i32x4_splat(rebase + (1 << 23)));
   v128_t value = wasm_v128_bitselect(tiny, normal, is_tiny);
-  value = wasm_i32x4_min(value, wasm_i32x4_const_splat(0x7c00));
+  value = wasm_i32x4_min(value, wasm_i32x4_splat(to.most));
   v128_t is_nan = wasm_i32x4_gt(magnitude, wasm_i32x4_const_splat(0x7f800000));
-  value = wasm_v128_bitselect(wasm_i32x4_const_splat(0x7e00), value, is_nan);
+  value = wasm_v128_bitselect(wasm_i32x4_splat(to.nan), value, is_nan);
   return wasm_v128_or(value, sign);
 }
 
-static void store_f16(const uint32_t *sums, int64_t count, uint16_t *out) {
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    wasm_v128_store(out + i, wasm_u16x8_narrow_i32x4(narrow_f16(wasm_v128_load(sums + i)),
-                                                     narrow_f16(wasm_v128_load(sums + i + 4))));
+/* STORE writes the numbers of x and y, of eight. */
+#define STORE_NARROWED(name, type, STORE, ...)                       \
+  static void name(const uint32_t *sums, int64_t count, type *out) { \
+    const Narrowed to = __VA_ARGS__;                                 \
+    int64_t i = 0;                                                   \
+    for (; i + 8 <= count; i += 8) {                                 \
+      v128_t x = narrowed(wasm_v128_load(sums + i), to);             \
+      v128_t y = narrowed(wasm_v128_load(sums + i + 4), to);         \
+      STORE(out + i, wasm_u16x8_narrow_i32x4(x, y));                 \
+    }                                                                \
+    for (; i < count; i++) {                                         \
+      v128_t x = narrowed(wasm_i32x4_splat((int)sums[i]), to);       \
+      out[i] = (type)wasm_i32x4_extract_lane(x, 0);                  \
+    }                                                                \
   }
-  for (; i < count; i++) {
-    out[i] = (uint16_t)wasm_i32x4_extract_lane(narrow_f16(wasm_i32x4_splat((int)sums[i])), 0);
-  }
-}
+#define STORE_BYTES(to, x) wasm_v128_store64_lane(to, wasm_u8x16_narrow_i16x8(x, x), 0)
+STORE_NARROWED(store_f16, uint16_t, wasm_v128_store, {10, 15, 15, 0x7c00, 0x7e00})
+STORE_NARROWED(store_f8e5m2, uint8_t, STORE_BYTES, {2, 15, 7, 0x7c, 0x7e})
+STORE_NARROWED(store_f8e4m3fn, uint8_t, STORE_BYTES, {3, 7, 7, 0x7f, 0x7f})
 
 static void store_any(PrimitiveType sum, const void *sums, int64_t count, PrimitiveType result,
                       void *out) {
@@ -213,6 +229,10 @@ void store_sums(const Arithmetic *arithmetic, const void *sums, int64_t count, P
     store_bf16(sums, count, out);
   } else if (arithmetic->sum == F32 && result == F16) {
     store_f16(sums, count, out);
+  } else if (arithmetic->sum == F32 && result == F8E5M2) {
+    store_f8e5m2(sums, count, out);
+  } else if (arithmetic->sum == F32 && result == F8E4M3FN) {
+    store_f8e4m3fn(sums, count, out);
   } else {
     store_any(arithmetic->sum, sums, count, result, out);
   }

@@ -8,7 +8,7 @@
 
 /*
 ** How elements of type `from` become the arithmetic's, for a result of type `result`: as the
-** evaluator does it (reference/packed.c). Where `run` is NULL they are that already.
+** evaluator does it (reference/wide_numbers.c). Where `run` is NULL they are that already.
 */
 typedef struct Loader Loader;
 struct Loader {
@@ -23,7 +23,7 @@ Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveTyp
 Loader operand_loader(const Contraction *contraction, const Arithmetic *arithmetic,
                       Operand operand);
 
-/* The same of `count` elements that are `stride` elements apart, or dense ones where that is 1. */
+/* Converts `count` elements, which are `stride` elements apart. */
 void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride, int64_t count,
                    uint8_t *out);
 

@@ -158,7 +158,7 @@ static void copy_panels(const Side *side, size_t line, const Depth *depth, size_
   }
 }
 
-/* Packs the last panel of contiguous lines that are converted: it has fewer of them, and copies of the last one. */
+/* Packs the last panel of contiguous lines that are converted. Copies of its last line fill the panel. */
 static void copy_last(const Side *side, size_t line, int64_t lines, int width, const Depth *depth,
                       uint8_t *out) {
   _Alignas(16) uint8_t row[48];
@@ -237,7 +237,7 @@ static void turn_complex_columns(const uint8_t *lines, int lane_bytes, int colum
   }
 }
 
-/* The same for contiguous lines without conversion, a row of the panel at a time. */
+/* Packs complex columns that are contiguous and need no conversion, a row of the panel at a time. */
 static void turn_complex_neighbours(const uint8_t *data, size_t line, const Depth *depth,
                                     int lane_bytes, uint8_t *out) {
   v128_t sign = lane_bytes == 4 ? wasm_i64x2_const_splat(INT64_C(0x80000000))

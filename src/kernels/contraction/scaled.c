@@ -131,17 +131,29 @@ static void set_loops(Scaled *scaled) {
   scaled->loops = (is_packed ? narrow_packed_loops : narrow_loops)(scaled->numbers.type, form);
 }
 
+/* Finds an array whose elements are in other places. */
+static bool find_view(Scaled *scaled, const LoopPlan *plan) {
+  const LoopNode *node = plan->outputs[0];
+  while (is_exact_conversion(node)) node = node->operands[0];
+  PrimitiveType type = node->instruction->shape->type;
+  scaled->is_view = is_input(node) && !node->packed && !scaled_in_order(plan, node) &&
+                    (type == F32 || widen_loop(type));
+  if (scaled->is_view) scaled->numbers = scaled_input(plan, node);
+  return scaled->is_view;
+}
+
 const Scaled *scaled_of(const Instruction *loop, Arena *arena) {
   Arena *scratch = arena_new();
   Scaled *scaled = ARENA_NEW(arena, Scaled);
   LoopPlan plan;
   bool found = false;
   if (loop->shape->type == F32 && loop_plan_fusion(&plan, scratch, loop->a->calls) &&
-      !plan.places) {
-    found = walk(scaled, &plan, plan.outputs[0], arena) && set_starts(scaled, &plan);
+      !plan.addresses) {
+    found = (find_view(scaled, &plan) || walk(scaled, &plan, plan.outputs[0], arena)) &&
+            set_starts(scaled, &plan);
     scaled->rank = plan.rank;
     for (int k = 0; k < plan.rank; k++) scaled->sizes[k] = plan.sizes[k];
-    set_loops(scaled);
+    if (!scaled->is_view) set_loops(scaled);
   }
   arena_free(scratch);
   return found ? scaled : NULL;

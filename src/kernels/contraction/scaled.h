@@ -5,7 +5,7 @@
 **     ((widen(numbers[i]) - zeros[...]) * scales[...]        numbers * scales, and other orders
 **     table[numbers[i]] * scales[...]                        a codebook; any function of a byte
 **
-** The numbers lie in the order of the elements. The operand of a step belongs to a tensor, a row, a column, a block: loops
+** The numbers lie in the order of the elements, except in views, which repeat or move an array's elements. The operand of a step belongs to a tensor, a row, a column, a block: loops
 ** over the elements, outermost first, tell which one. Each step is rounded as the program rounds it. scaled_generate computes
 ** any of these, a block in the first cache at a time. Kernels with loops for numbers times one scale (inner/narrow.h) read
 ** the arrays themselves.
@@ -42,6 +42,7 @@ typedef struct TableEntry {
 
 struct Scaled {
   const NarrowLoops *loops; /* NULL: there are no loops for these numbers and steps */
+  bool is_view; /* the elements are the numbers as they are, but in other places: see strides */
   ScaledInput numbers, table;
   const TableEntry *entries; /* of each byte; NULL: numbers are widened */
   int step_count;
@@ -60,7 +61,8 @@ struct Scaled {
 const Scaled *scaled_of(const Instruction *loop, Arena *arena);
 /* Whether the elements are the numbers as they are. */
 static inline bool scaled_is_plain(const Scaled *scaled) {
-  return scaled->step_count == 0 && !scaled->entries && scaled->numbers.per_byte == 1;
+  return scaled->step_count == 0 && !scaled->entries && scaled->numbers.per_byte == 1 &&
+         !scaled->is_view;
 }
 
 /* scaled_table.c: sets the table to the values of a node that is a function of one byte of an array in order. Returns false
@@ -70,7 +72,7 @@ bool scaled_tabulate(Scaled *scaled, const LoopPlan *plan, const LoopNode *node,
 bool scaled_in_order(const LoopPlan *plan, const LoopNode *node);
 ScaledInput scaled_input(const LoopPlan *plan, const LoopNode *node);
 
-/* Whether elements whose numbers are multiples of those in a byte begin a byte. */
+/* Whether element number i of a packed array begins a byte for each multiple i of `per_byte`. */
 bool scaled_is_aligned(const ScaledInput *input);
 
 /* ---- Reading (scaled_read.c) ---- */

@@ -21,9 +21,10 @@ typedef struct Small {
   Loader loader[2];
   int64_t rows, columns, depth,
       padded; /* in lanes: a complex depth counts reals; s16 come in pairs */
-  bool keeps_lhs, keeps_rhs, turns_rhs, keeps_out; /* used in place; else copied */
-  bool is_few;                                     /* columns: copied one by one */
-  int multiplied;                                  /* columns: all, or whole vectors of them */
+  bool keeps_lhs, keeps_rhs, keeps_out; /* the array is used in place; else copied */
+  bool turns_rhs;                       /* the rhs is transposed when it is copied */
+  bool is_few;                          /* there are few columns, which are copied one by one */
+  int multiplied;                       /* the number of columns that the loop computes */
   PlainLoop *loop;
   RowAt row[SMALL_LINES];
   DepthAt at[SMALL_LINES];

@@ -53,11 +53,12 @@ typedef struct Narrow {
   bool exact;    /* sums are not multiplied by scales: they may be too large for that */
 } Narrow;
 
+/* Whether a block is scanned for misread numbers before it is multiplied. */
 static bool looks_before(const Narrow *narrow) {
   return narrow->loops->misread == MISREAD_BYTES_FROM_16;
 }
 
-/* Whether numbers become others before the loops read them. */
+/* Whether numbers are unpacked or converted into a buffer before the loops read them. */
 static bool is_prepared(const Narrow *narrow) {
   return narrow->loops->prepare || (narrow->per_byte > 1 && !narrow->loops->packed);
 }
@@ -100,7 +101,7 @@ static Narrow narrow_of(const Contraction *c, const Arithmetic *arithmetic, bool
   return narrow;
 }
 
-/* Returns what the length of a block of the depth is a multiple of. */
+/* Returns the granularity of depth blocks: the length of each block is a multiple of it. */
 static int64_t depth_step(const Narrow *narrow, bool along_depth) {
   /* Threshold STEP: "blocks of all sizes" in core/quantised.test.mjs. */
   enum { STEP = 32 };
@@ -203,7 +204,7 @@ static void load_complex(const Loader *loader, const uint8_t *from, int64_t stri
   }
 }
 
-/* pads: several rows become a multiple of NARROW_ROWS. */
+/* Loads rows as contiguous vectors, or points to them in memory. If `pads`, adds rows of zeros up to a multiple of NARROW_ROWS. */
 static Vectors load_vectors(const Contraction *c, const Arithmetic *arithmetic, int64_t rows,
                             const uint8_t *from, int64_t count, bool along_depth, bool pads,
                             uint8_t *buffer) {
@@ -295,7 +296,7 @@ static void add_by_depth(const Block *block, const Vectors *vectors) {
   }
   enum { MOST = MATRIX_BYTES / CONVERTED_ROWS };
   for (int j = MOST / arithmetic->lane_bytes; j < columns; j += MOST / arithmetic->lane_bytes) {
-    Block part = *block; /* only blocks of narrow matrices are so wide */
+    Block part = *block; /* blocks of narrow matrices may exceed the buffer */
     part.data += (size_t)j * (size_t)type_bytes(block->loader.from);
     part.sums += (size_t)(j * arithmetic->lane_bytes);
     part.columns = min_i64(columns - j, MOST / arithmetic->lane_bytes);
@@ -385,25 +386,14 @@ static bool has_steps(const Narrow *narrow) {
   return narrow->scaled && narrow->scaled->scaled->step_count;
 }
 
-/* Chooses the loops for `count` scales. */
-static void choose_loops(Scales *scales, const Narrow *narrow, int64_t count) {
-  const NarrowLoops *loops = narrow->loops;
-  bool is_exact = !narrow->exact || (loops->factor == 1 && !has_steps(narrow));
-  if (is_exact && has_steps(narrow)) {
-    is_exact = scaled_has_integers(narrow->scaled->scaled) &&
-               narrow_scales_are_exact(scales->scale, count);
-  }
-  scales->is_plain = is_exact && loops->plain.by_depth;
-  scales->loops = scales->is_plain ? &loops->plain : &loops->scaled;
-}
-
-/* Adds the type's zero to the list of zeros; without `moved` there is no list, and one is made if the type has a zero.
-** Returns false if a sum is inexact. */
+/* Adds the type's zero point to each zero point of the list. If `moved` is false, the list is empty; it is filled with the
+** type's zero point if that is not 0 or the loops are centered. Returns false if a sum is inexact. */
 static bool set_zeros(Scales *scales, const Narrow *narrow, int64_t count, bool moved) {
   float zero = narrow->loops->zero / narrow->loops->factor;
   bool exact = true;
-  if (moved || zero != 0) scales->zeros = scales->zero;
-  if (!moved) fill_same(zero, zero != 0 ? count : 0, scales->zero);
+  bool listed = moved || zero != 0 || narrow->loops->centered;
+  if (listed) scales->zeros = scales->zero;
+  if (!moved && listed) fill_same(zero, count, scales->zero);
   for (int64_t i = 0; i < count && moved && zero != 0; i++) {
     float before = scales->zero[i];
     scales->zero[i] = before + zero;
@@ -412,8 +402,25 @@ static bool set_zeros(Scales *scales, const Narrow *narrow, int64_t count, bool 
   return exact;
 }
 
-/* Sets the scales of `lines` lines or rows of `count` numbers from element number `first` on. Returns false if they do not
-** suit the loops. */
+/* Chooses the loops for `count` scales and zero points, and converts scales and zero points to the form that the loops read. */
+static void choose_loops(Scales *scales, const Narrow *narrow, int64_t count, bool along_depth) {
+  const NarrowLoops *loops = narrow->loops;
+  bool is_exact = !narrow->exact || (loops->factor == 1 && !has_steps(narrow));
+  if (is_exact && has_steps(narrow)) {
+    is_exact = scaled_has_integers(narrow->scaled->scaled) &&
+               narrow_scales_are_exact(scales->scale, count);
+  }
+  scales->is_plain =
+      is_exact && loops->plain.by_depth &&
+      (!loops->centered || narrow_center(scales->zero, count, loops->factor, along_depth));
+  scales->loops = scales->is_plain ? &loops->plain : &loops->scaled;
+  if (!loops->packed || along_depth || scales->is_plain) return;
+  narrow_part(scales->scale, count, scales->scale);
+  if (loops->centered) narrow_part(scales->zero, count, scales->zero);
+}
+
+/* Sets the scales and zero points of `lines` lines of `count` numbers, which begin with element `first`. Returns false if the
+** loops cannot use them: a scale is inexact, or a line begins inside a group. */
 static bool scales_set(Scales *scales, const Narrow *narrow, bool along_depth, int64_t first,
                        int64_t stride, int64_t lines, int64_t count) {
   const Generator *scaled = narrow->scaled;
@@ -425,7 +432,7 @@ static bool scales_set(Scales *scales, const Narrow *narrow, bool along_depth, i
   if (!has_steps(narrow)) {
     fill_same(narrow->loops->factor, listed, scales->scale);
     set_zeros(scales, narrow, listed, false);
-    choose_loops(scales, narrow, listed);
+    choose_loops(scales, narrow, listed, along_depth);
     return true;
   }
   bool moved = scaled->scaled->step_count > 1;
@@ -444,32 +451,30 @@ static bool scales_set(Scales *scales, const Narrow *narrow, bool along_depth, i
              scaled_fill_lines(scaled, ZERO, first, stride, lines, apart, length, scales->zero));
     listed = lines * apart;
   }
-  choose_loops(scales, narrow, listed);
-  return suits && set_zeros(scales, narrow, listed, moved);
+  suits = suits && set_zeros(scales, narrow, listed, moved);
+  choose_loops(scales, narrow, listed, along_depth);
+  return suits;
 }
 
-/* Multiplies rows by plain loops into sums of their own, and adds these times the scales. */
-static void add_plain(const NarrowBlock *block, const NarrowPair *loops) {
-  _Alignas(16) uint8_t plain[SUM_BYTES + MAX_VECTORS * 64];
+/* Multiplies into separate sums and adds these to the block's sums. Sums of packed numbers are first reordered (narrow_join).
+** Sums of plain loops are first multiplied by the scales. */
+static void add_apart(const NarrowBlock *block, const Scales *scales, bool packed) {
+  _Alignas(16) uint8_t apart[SUM_BYTES + MAX_VECTORS * 64];
   int rows = block->rows > 1 ? (int)round_up(block->rows, NARROW_ROWS) : 1;
   NarrowBlock all = *block;
-  all.sums = plain;
-  memset(plain, 0, (size_t)(rows * block->sums_stride));
-  loops->by_depth(&all);
+  all.sums = apart;
+  memset(apart, 0, (size_t)(rows * block->sums_stride));
+  scales->loops->by_depth(&all);
   for (int i = 0; i < rows; i++) {
-    narrow_add_scaled((float *)(plain + i * block->sums_stride), block->scales, block->columns,
+    float *row = (float *)(apart + i * block->sums_stride);
+    if (packed) narrow_join(row, block->columns, row);
+    narrow_add_scaled(row, scales->is_plain ? block->scales : NULL, block->columns,
                       (float *)(block->sums + i * block->sums_stride));
   }
 }
 
-/* Bits that loops flip: what makes bytes signed ones, or the sign of packed numbers. */
-static uint8_t flipped_bits(const Narrow *narrow) {
-  if (!narrow->loops->packed) return narrow->loops->flipped;
-  return type_kind(narrow->type) == KIND_SIGNED ? 8 : 0;
-}
-
-/* Multiplies lines or rows, the first of them number `line` of those that have the scales. Returns false, and changes nothing,
-** if the loops misread a number. */
+/* Multiplies the lines of a block. `line` is the number of the first line in the list of scales. Returns false and changes
+** nothing if the loops would misread a number. */
 static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vectors *vectors,
                             const Scales *scales, int64_t first, int64_t line, bool along_depth) {
   _Alignas(16) uint8_t prepared[PREPARED_BYTES];
@@ -508,22 +513,22 @@ static bool multiply_narrow(const Narrow *narrow, const Block *block, const Vect
                      .zeros = scales->zeros + list,
                      .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
                      .scale_block = (int)round_up(scales->length, LINE_STEP),
-                     .flipped = flipped_bits(narrow),
+                     .flipped = loops->flipped,
                      .table = narrow->scaled ? narrow->scaled->table : NULL,
                      .sums = block->sums,
                      .sums_stride = (ptrdiff_t)block->sums_stride,
                      .misread = narrow->misread};
   if (along_depth) {
     scales->loops->by_columns(&all);
-  } else if (scales->is_plain && (loops->factor != 1 || has_steps(narrow))) {
-    add_plain(&all, scales->loops);
+  } else if (loops->packed || (scales->is_plain && (loops->factor != 1 || has_steps(narrow)))) {
+    add_apart(&all, scales, loops->packed);
   } else {
     scales->loops->by_depth(&all);
   }
   return true;
 }
 
-/* Returns how many lines, or rows, from one on share a list of scales, or have room for their lists. */
+/* Returns how many lines, beginning with the first, share one list of scales, or fit their lists into Scales. */
 static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t first,
                              bool along_depth) {
   const Generator *scaled = narrow->scaled;
@@ -539,10 +544,11 @@ static int64_t lines_at_once(const Narrow *narrow, const Block *block, int64_t f
   return min_i64(same - line % same, same_zero - line % same_zero);
 }
 
-/* Multiplies lines or rows from `begin` to `end` of a block, whose scales are set if `suits`. */
+/* Multiplies the lines [begin, end) of a block. If `suits`, `scales` holds their scales; else the general loop runs.
+** `parted` holds the vectors in the order that loops of packed numbers read (part_vectors). */
 static void add_lines(const Narrow *narrow, const Block *block, const Vectors *vectors,
-                      const Scales *scales, bool suits, int64_t first, int64_t begin, int64_t end,
-                      bool along_depth) {
+                      const Vectors *parted, const Scales *scales, bool suits, int64_t first,
+                      int64_t begin, int64_t end, bool along_depth) {
   int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from), some;
   int64_t count = along_depth ? block->depth : block->columns;
   /* Numbers that are looked at before, or prepared, stay in the first cache. */
@@ -560,18 +566,35 @@ static void add_lines(const Narrow *narrow, const Block *block, const Vectors *v
       there.data = (const float *)vectors->data + i;
       there.depth = (int)some;
     }
-    if (suits && multiply_narrow(narrow, &part, &there, scales, first + i * stride, i - begin,
-                                 along_depth)) {
+    if (suits && multiply_narrow(narrow, &part, along_depth ? parted : &there, scales,
+                                 first + i * stride, i - begin, along_depth)) {
       continue;
     }
     (along_depth ? add_by_columns : add_by_depth)(&part, &there);
   }
 }
 
+/* Returns the vectors reordered like packed numbers (narrow_part) and padded with zeros. */
+static Vectors part_vectors(const Vectors *vectors, uint8_t *buffer) {
+  Vectors parted = *vectors;
+  size_t bytes = (size_t)vectors->depth * sizeof(float);
+  parted.stride = (size_t)round_up((int64_t)bytes, 64);
+  parted.data = buffer;
+  for (int i = 0; i < vectors->count; i++, buffer += parted.stride) {
+    memcpy(buffer, (const uint8_t *)vectors->data + (size_t)i * vectors->stride, bytes);
+    memset(buffer + bytes, 0, parted.stride - bytes);
+    narrow_part((float *)buffer, vectors->depth, (float *)buffer);
+  }
+  return parted;
+}
+
 /* first: the number of the block's first element. */
 static void add_narrow(const Narrow *narrow, const Block *block, const Vectors *vectors,
                        int64_t first, bool along_depth) {
   Scales scales;
+  _Alignas(16) uint8_t buffer[VECTOR_BYTES + MAX_VECTORS * 64];
+  Vectors parted = *vectors;
+  if (narrow->loops->packed && along_depth) parted = part_vectors(vectors, buffer);
   int64_t lines = along_depth ? block->columns : block->depth, some;
   int64_t count = along_depth ? block->depth : block->columns;
   int64_t stride = (int64_t)block->stride / type_bytes(block->loader.from);
@@ -579,7 +602,7 @@ static void add_narrow(const Narrow *narrow, const Block *block, const Vectors *
     int64_t at = first + i * stride;
     some = min_i64(lines_at_once(narrow, block, at, along_depth), lines - i);
     bool suits = scales_set(&scales, narrow, along_depth, at, stride, some, count);
-    add_lines(narrow, block, vectors, &scales, suits, first, i, i + some, along_depth);
+    add_lines(narrow, block, vectors, &parted, &scales, suits, first, i, i + some, along_depth);
   }
 }
 
@@ -668,8 +691,8 @@ static void move_sums(const Arithmetic *arithmetic, bool negative_zero, uint8_t 
   clear(arithmetic, negative_zero, sums, bytes);
 }
 
-/* Whether the unit has to be computed again: a number was misread, so that none may be read by the loops; or sums are too large
-** to be multiplied by scales, so that other loops multiply each number by its scale before. */
+/* Whether the unit must be computed again. If a number was misread, the general loop computes the unit. If a sum is infinite or
+** NaN, loops that multiply each number by its scale compute it. */
 static bool is_wrong(Narrow *narrow, const uint8_t *sums, size_t stride, int64_t rows,
                      int64_t columns) {
   if (*narrow->misread) {

@@ -4,7 +4,8 @@
 **   for each block of rows:
 **     the lhs' rows are packed;
 **     for each panel of columns, which stays in the first cache:
-**       for each panel of rows: the micro-kernel adds to these rows x some columns of the result.
+**       for each panel of rows: the micro-kernel adds to these rows x some columns of the result,
+**       but for zeros that the panel of rows begins or ends with.
 **
 ** An operand that several tiles need is packed beforehand, unless packing would enlarge it much, as it
 ** does for a window over an image (9 times for 3 x 3) and for weights that are stored in few bytes. In that
@@ -103,8 +104,8 @@ static bool is_in_panels(const ContractionPlan *plan, const Contraction *c, Oper
          depth->stride[RHS] == width && panel->stride[RHS] == depth->size * width;
 }
 
-/* Returns whether packing converts the larger operand. The other one is packed for more tiles, and has the size of what a
-** program computes anyway. */
+/* Returns whether packing converts the larger operand to a wider type. A packed copy of the smaller operand is worth its
+** memory: more tiles read it. */
 static bool is_widened(const ContractionPlan *plan, const Contraction *c, Operand side) {
   bool is_larger = plan->lines[side] > plan->lines[side == LHS ? RHS : LHS] - (side == RHS);
   return is_larger && operand_loader(c, plan->arithmetic, side).run;
@@ -187,11 +188,11 @@ void tiles_pack(const Contraction *contraction, const ContractionPlan *plan,
 /* ---- Multiplying ---- */
 
 /* The memory of a tile's sums. bytes: of one sum. */
-typedef struct Place {
+typedef struct TileTarget {
   uint8_t *sums;
   const size_t *row, *column;
   size_t bytes;
-} Place;
+} TileTarget;
 
 /* The panels of one operand, `stride` bytes apart. */
 typedef struct Panels {
@@ -201,46 +202,120 @@ typedef struct Panels {
 
 /* Computes a panel of rows in a buffer: its columns are too few, or are not contiguous in the result. */
 static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_t *lhs,
-                           const uint8_t *rhs, const Place *place, int64_t rows, int64_t columns,
-                           Start start) {
+                           const uint8_t *rhs, const TileTarget *target, int64_t rows,
+                           int64_t columns, Start start) {
   _Alignas(16) uint8_t tile[MAX_PANEL_ROWS][PANEL_COLUMN_BYTES] = {{0}};
   void *out[MAX_PANEL_ROWS];
   for (int i = 0; i < MAX_PANEL_ROWS; i++) out[i] = tile[i];
   for (int64_t i = 0; i < rows && start == START_OUT; i++) {
     for (int64_t j = 0; j < columns; j++) {
-      memcpy(tile[i] + (size_t)j * place->bytes,
-             place->sums + (place->row[i] + place->column[j]) * place->bytes, place->bytes);
+      memcpy(tile[i] + (size_t)j * target->bytes,
+             target->sums + (target->row[i] + target->column[j]) * target->bytes, target->bytes);
     }
   }
   lanes_of(arithmetic->lanes)->tile(depth, lhs, 0, 1, rhs, out, start);
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t j = 0; j < columns; j++) {
-      memcpy(place->sums + (place->row[i] + place->column[j]) * place->bytes,
-             tile[i] + (size_t)j * place->bytes, place->bytes);
+      memcpy(target->sums + (target->row[i] + target->column[j]) * target->bytes,
+             tile[i] + (size_t)j * target->bytes, target->bytes);
     }
   }
 }
 
-/* Multiplies one panel of columns by all panels of a block of rows. */
-static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, const uint8_t *rhs,
-                           const Place *place, int64_t rows, int64_t columns, Start start) {
+/* ---- Zeros ----
+**
+** Panels of rows often begin or end with zeros: rows masked by expert, weights of attention after a causal mask. Products of these
+** with finite numbers are left out. */
+
+/* The depth from the first number of a panel of rows that is not 0 to the last one. */
+typedef struct Used {
+  int begin, end;
+} Used;
+
+/* Whether 16 bytes are zeros, of either sign if they are floats. */
+static bool are_zeros(const Arithmetic *arithmetic, const uint8_t *numbers) {
+  v128_t x = wasm_v128_load(numbers);
+  if (arithmetic->lanes == LANES_F32) x = wasm_i32x4_shl(x, 1);
+  if (arithmetic->lanes == LANES_F64) x = wasm_i64x2_shl(x, 1);
+  return !wasm_v128_any_true(x);
+}
+
+static Used used_depth(const Arithmetic *arithmetic, const uint8_t *panel, int depth) {
+  int line = panel_lines(arithmetic, LHS) * arithmetic->lane_bytes, bytes = depth * line;
+  int begin = 0, end = bytes;
+  while (begin + 16 <= bytes && are_zeros(arithmetic, panel + begin)) begin += 16;
+  while (end >= begin + 16 && are_zeros(arithmetic, panel + end - 16)) end -= 16;
+  return (Used){begin / line, (int)divide_up(end, line)};
+}
+
+/* Sets the used depth of panels. Returns false if hardly anything is left out. */
+static bool find_used(const Arithmetic *arithmetic, Panels rows, int64_t count, int depth,
+                      Used *used) {
+  int64_t all = 0;
+  for (int64_t i = 0; i < count; i++) {
+    used[i] = used_depth(arithmetic, rows.first + (size_t)i * rows.stride, depth);
+    all += used[i].end - used[i].begin;
+  }
+  /* Threshold PART: "zeros of rows are left out, but not times infinities and NaNs" in
+  ** core/ragged_dot.test.mjs. */
+  enum { PART = 8 };
+  return all <= count * depth - count * depth / PART;
+}
+
+/* Whether panels of columns have no infinity and no NaN: those less themselves are NaN. */
+static bool are_finite(const Arithmetic *arithmetic, Panels columns, int64_t count, int depth) {
+  v128_t any = wasm_i32x4_const_splat(0);
+  if (arithmetic->lanes != LANES_F32 && arithmetic->lanes != LANES_F64) return true;
+  for (int64_t i = 0; i < count; i++) {
+    const uint8_t *panel = columns.first + (size_t)i * columns.stride;
+    for (int k = 0; k < depth * PANEL_COLUMN_BYTES; k += 16) {
+      v128_t x = wasm_v128_load(panel + k);
+      x = arithmetic->lanes == LANES_F32 ? wasm_f32x4_sub(x, x) : wasm_f64x2_sub(x, x);
+      any = wasm_v128_or(any, x);
+    }
+  }
+  return !wasm_v128_any_true(any);
+}
+
+/* Multiplies panels of rows by a panel of columns, each along its used depth. out: places of their rows. */
+static void multiply_used(const Arithmetic *arithmetic, Panels lhs, const Used *used,
+                          int64_t panels, const uint8_t *rhs, void *const *out, Start start) {
+  const LaneLoops *loops = lanes_of(arithmetic->lanes);
+  int line = loops->panel_rows * arithmetic->lane_bytes;
+  for (int64_t i = 0; i < panels; i++, lhs.first += lhs.stride, out += loops->panel_rows) {
+    int depth = used[i].end - used[i].begin;
+    if (depth == 0 && start == START_OUT) continue;
+    loops->tile(depth, lhs.first + used[i].begin * line, 0, 1,
+                rhs + used[i].begin * PANEL_COLUMN_BYTES, out, start);
+  }
+}
+
+/* Multiplies one panel of columns by all panels of a block of rows. used: NULL: all of the depth. */
+static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, const Used *used,
+                           const uint8_t *rhs, const TileTarget *target, int64_t rows,
+                           int64_t columns, Start start) {
   _Alignas(16)
       uint8_t nowhere[PANEL_COLUMN_BYTES] = {0}; /* the target of rows that the last panel lacks */
   void *out[MAX_BLOCK_ROWS];
   const LaneLoops *loops = lanes_of(arithmetic->lanes);
   int64_t height = loops->panel_rows, panels = divide_up(rows, height);
-  int64_t width = PANEL_COLUMN_BYTES / (int64_t)place->bytes;
-  bool whole = columns >= width && place->column[width - 1] == place->column[0] + (size_t)width - 1;
+  int64_t width = PANEL_COLUMN_BYTES / (int64_t)target->bytes;
+  bool whole =
+      columns >= width && target->column[width - 1] == target->column[0] + (size_t)width - 1;
   if (whole) {
-    uint8_t *sums = place->sums + place->column[0] * place->bytes;
-    for (int64_t i = 0; i < rows; i++) out[i] = sums + place->row[i] * place->bytes;
+    uint8_t *sums = target->sums + target->column[0] * target->bytes;
+    for (int64_t i = 0; i < rows; i++) out[i] = sums + target->row[i] * target->bytes;
     for (int64_t i = rows; i < panels * height; i++) out[i] = nowhere;
-    loops->tile(depth, lhs.first, lhs.stride, (int)panels, rhs, out, start);
+    if (used) {
+      multiply_used(arithmetic, lhs, used, panels, rhs, out, start);
+    } else {
+      loops->tile(depth, lhs.first, lhs.stride, (int)panels, rhs, out, start);
+    }
     return;
   }
   if (columns > width) columns = width;
   for (int64_t i = 0; i < rows; i += height, lhs.first += lhs.stride) {
-    Place apart = {place->sums, place->row + i, place->column, place->bytes};
+    TileTarget apart = {target->sums, target->row + i, target->column, target->bytes};
     multiply_apart(arithmetic, depth, lhs.first, rhs, &apart, rows - i < height ? rows - i : height,
                    columns, start);
   }
@@ -298,6 +373,7 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
                     const uint8_t *const data[2], const uint8_t *scratch, uint8_t *sums) {
   _Alignas(16) uint8_t lhs_buffer[LHS_BLOCK_BYTES], rhs_buffer[RHS_BLOCK_BYTES];
   size_t row[MAX_ROWS], column[MAX_COLUMNS];
+  Used used[BLOCK_PANELS];
   TileSide lhs, rhs;
   const Arithmetic *arithmetic = plan->arithmetic;
   tile_side_init(&lhs, part, plan, unit, LHS, data[LHS], scratch);
@@ -314,14 +390,22 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
     if (!lhs.packed) depth_init(&lhs.depth, &part->depth, LHS, k, count);
     if (!rhs.packed) depth_init(&rhs.depth, &part->depth, RHS, k, count);
     Panels columns = tile_panels(&rhs, block, 0, unit->lines[RHS], rhs_buffer);
+    int lanes = panel_depth(arithmetic, count);
+    enum { UNKNOWN = -1 };
+    int finite = start == START_NEGATIVE_ZERO ? 0 : UNKNOWN;
     for (int64_t i = 0; i < unit->lines[LHS]; i += most) {
       int64_t height = unit->lines[LHS] - i < most ? unit->lines[LHS] - i : most;
       Panels rows = tile_panels(&lhs, block, i, height, lhs_buffer);
+      bool skips = finite &&
+                   find_used(arithmetic, rows, divide_up(height, most / BLOCK_PANELS), lanes, used);
+      if (skips && finite == UNKNOWN) {
+        finite = are_finite(arithmetic, columns, divide_up(unit->lines[RHS], width), lanes);
+      }
       const uint8_t *panel = columns.first;
       for (int64_t j = 0; j < unit->lines[RHS]; j += width, panel += columns.stride) {
-        Place place = {sums, row + i, column + j, (size_t)type_bytes(arithmetic->sum)};
-        multiply_panel(arithmetic, panel_depth(arithmetic, count), rows, panel, &place, height,
-                       unit->lines[RHS] - j, start);
+        TileTarget target = {sums, row + i, column + j, (size_t)type_bytes(arithmetic->sum)};
+        multiply_panel(arithmetic, lanes, rows, skips && finite ? used : NULL, panel, &target,
+                       height, unit->lines[RHS] - j, start);
       }
     }
     start = START_OUT;

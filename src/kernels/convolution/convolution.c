@@ -54,9 +54,9 @@ static void convolution_of(const Instruction *instruction, bool plainly, Convolu
   conv->parts = 1;
   for (int d = 0; d < lhs->rank; d++) conv->lhs_sizes[d] = lhs->dims[d];
   for (int i = 0; i < dims->spatial; i++) {
-    int64_t places = instruction->shape->dims[dims->output_spatial[i]];
+    int64_t positions = instruction->shape->dims[dims->output_spatial[i]];
     Line *line = &conv->lines[i];
-    *line = line_of(&instruction->a->window.items[i], lhs->dims[dims->input_spatial[i]], places);
+    *line = line_of(&instruction->a->window.items[i], lhs->dims[dims->input_spatial[i]], positions);
     conv->parts *= line_classes(line);
   }
   conv->copies = wants_copy(conv);
@@ -115,14 +115,14 @@ static void contraction_of(const Convolution *conv, const int64_t *class, Contra
           S16;
   for (int i = 0; i < dims->spatial; i++) {
     const Line *line = &conv->lines[i];
-    LineClass own = {.places = divide_up(line->places, line->classes),
+    LineClass own = {.positions = divide_up(line->positions, line->classes),
                      .taps = divide_up(line->taps, line->tap_step)};
     if (class) own = line_class(line, class[i]);
     int64_t lhs_stride = conv->lhs_strides[dims->input_spatial[i]];
     int64_t rhs_stride = rhs_strides[dims->kernel_spatial[i]];
     int64_t out_stride = out_strides[dims->output_spatial[i]];
     int64_t tap = line->reversed ? -rhs_stride : rhs_stride;
-    axes_add(&c->rows, own.places, line->place_elements * lhs_stride, 0,
+    axes_add(&c->rows, own.positions, line->position_elements * lhs_stride, 0,
              line->classes * out_stride);
     axes_add(&c->depth, own.taps, line->tap_elements * lhs_stride, line->tap_step * tap, 0);
     c->windowed |= line->taps > 1;

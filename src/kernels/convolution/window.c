@@ -1,4 +1,4 @@
-/* Computes the classes, places and taps of a spatial dimension: see window.h. */
+/* Computes the classes, positions and taps of a spatial dimension: see window.h. */
 #include "kernels/convolution/window.h"
 #include "base/min_max.h"
 
@@ -13,9 +13,9 @@ static int64_t common_divisor(int64_t a, int64_t b) {
 
 static int64_t divide_down(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
-Line line_of(const WindowDimension *window, int64_t length, int64_t places) {
+Line line_of(const WindowDimension *window, int64_t length, int64_t positions) {
   Line line = {.length = length,
-               .places = places,
+               .positions = positions,
                .taps = window->size,
                .stride = window->stride,
                .tap_dilation = window->window_dilation,
@@ -24,9 +24,9 @@ Line line_of(const WindowDimension *window, int64_t length, int64_t places) {
                .reversed = window->window_reversal};
   line.classes = line.base_dilation / common_divisor(line.stride, line.base_dilation);
   line.tap_step = line.base_dilation / common_divisor(line.tap_dilation, line.base_dilation);
-  line.place_elements = line.stride * line.classes / line.base_dilation;
+  line.position_elements = line.stride * line.classes / line.base_dilation;
   line.tap_elements = line.tap_dilation * line.tap_step / line.base_dilation;
-  int64_t last = (places - 1) * line.stride + (line.taps - 1) * line.tap_dilation - line.padding;
+  int64_t last = (positions - 1) * line.stride + (line.taps - 1) * line.tap_dilation - line.padding;
   line.low = divide_down(line.padding, line.base_dilation);
   line.high = divide_down(last, line.base_dilation) - (length - 1);
   if (line.low < 0) line.low = 0;
@@ -35,11 +35,11 @@ Line line_of(const WindowDimension *window, int64_t length, int64_t places) {
 }
 
 int64_t line_classes(const Line *line) {
-  return line->classes < line->places ? line->classes : line->places;
+  return line->classes < line->positions ? line->classes : line->positions;
 }
 
 LineClass line_class(const Line *line, int64_t class) {
-  LineClass c = {.places = divide_up(line->places - class, line->classes)};
+  LineClass c = {.positions = divide_up(line->positions - class, line->classes)};
   int64_t dilated = class * line->stride - line->padding;
   while (c.first_tap < line->taps && dilated % line->base_dilation != 0) {
     c.first_tap++;
@@ -50,10 +50,10 @@ LineClass line_class(const Line *line, int64_t class) {
   return c;
 }
 
-LineClass line_place(const Line *line, LineClass class, int64_t index) {
+LineClass line_position(const Line *line, LineClass class, int64_t index) {
   LineClass c = class;
-  c.places = 1;
-  c.element += index * line->place_elements;
+  c.positions = 1;
+  c.element += index * line->position_elements;
   if (c.element < 0) {
     int64_t before = divide_up(-c.element, line->tap_elements);
     if (before > c.taps) before = c.taps;

@@ -1,6 +1,6 @@
 /*
 ** Convolves f32 with a window of 3 x 3 and stride 1, after Lavin and Gray ("Fast Algorithms for
-** Convolutional Neural Networks", 2015), F(2 x 2, 3 x 3). A tile is 2 x 2 places of the output; 4 x 4
+** Convolutional Neural Networks", 2015), F(2 x 2, 3 x 3). A tile is 2 x 2 positions of the output; 4 x 4
 ** elements d of the lhs and the kernel g give it with 16 products instead of 36:
 **
 **     Y = A' [(G g G') * (B' d B)] A
@@ -14,7 +14,7 @@
 ** tiles x input features by input x output features, which contraction_plan.h plans.
 ** The factors are small powers of two and the sums have a ninth as many terms, so the error is that of
 ** an f32 sum (tests/native/contractions.c checks it against a plain convolution). An infinity turns all
-** places of its tile into NaN; a place that is not finite is computed again by the definition.
+** positions of its tile into NaN; a position that is not finite is computed again by the definition.
 **
 ** Tiles are done in rounds, so that the data between the transforms stays in the cache.
 */
@@ -42,7 +42,7 @@ enum {
 
 typedef struct Winograd {
   KernelPlan kernel;
-  int64_t sizes[2], places[2], padding[2]; /* of the spatial dimensions */
+  int64_t sizes[2], positions[2], padding[2]; /* of the spatial dimensions */
   int64_t tiles[2], images, inputs, outputs;
   int64_t lhs_stride[4], out_stride[4], rhs_stride[4]; /* image (rhs: input), feature, y, x */
   bool reversed[2];
@@ -86,10 +86,10 @@ static void set_shapes(Winograd *w, const Instruction *x) {
   w->all_tiles = w->images;
   for (int i = 0; i < 2; i++) {
     w->sizes[i] = lhs->dims[dims->input_spatial[i]];
-    w->places[i] = out->dims[dims->output_spatial[i]];
+    w->positions[i] = out->dims[dims->output_spatial[i]];
     w->padding[i] = x->a->window.items[i].padding_low;
     w->reversed[i] = x->a->window.items[i].window_reversal;
-    w->tiles[i] = divide_up(w->places[i], 2);
+    w->tiles[i] = divide_up(w->positions[i], 2);
     w->all_tiles *= w->tiles[i];
   }
   shape_strides(lhs, strides);
@@ -114,10 +114,10 @@ static int64_t chunk_of(int64_t elements) {
 ** distance they use different sets of the cache. */
 static int64_t plane_of(int64_t elements) { return (divide_up(elements, 16) | 1) * 16; }
 
-/* Returns the number of output places before `tile`, the first tile of a line. */
-static int64_t places_before(const Winograd *w, int64_t tile) {
+/* Returns the number of output positions before `tile`, the first tile of a line. */
+static int64_t positions_before(const Winograd *w, int64_t tile) {
   int64_t line = tile / w->tiles[1], lines = line % w->tiles[0] * 2;
-  return (line / w->tiles[0] * w->places[0] + lines) * w->places[1];
+  return (line / w->tiles[0] * w->positions[0] + lines) * w->positions[1];
 }
 
 static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
@@ -127,7 +127,7 @@ static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]
   for (int i = 0; i < 2; i++) {
     int64_t tile = (chunk + i) * w->out_chunk;
     tile = first + (tile < w->round_tiles ? tile : w->round_tiles);
-    rows[i] = completes ? places_before(w, tile < w->all_tiles ? tile : w->all_tiles) : 0;
+    rows[i] = completes ? positions_before(w, tile < w->all_tiles ? tile : w->all_tiles) : 0;
   }
 }
 
@@ -263,7 +263,7 @@ static void transform_kernel(const Winograd *w, const float *rhs, float *out, in
   }
 }
 
-/* A tile: its image and its first place. */
+/* A tile: its image and its first position. */
 typedef struct Tile {
   int64_t image, y, x;
 } Tile;
@@ -310,7 +310,7 @@ static void transform_tile(const Winograd *w, const float *lhs, Tile tile, float
   }
 }
 
-/* Computes one place of up to 4 features by the definition. */
+/* Computes one position of up to 4 features by the definition. */
 static v128_t convolve_plainly(const Winograd *w, const float *lhs, const float *rhs, Tile tile,
                                int64_t feature) {
   float sums[4] = {0};
@@ -349,16 +349,16 @@ static void transform_out(const Winograd *w, const float *products, const Kernel
       rows[0][x] = wasm_f32x4_add(wasm_f32x4_add(m[0], m[1]), m[2]);
       rows[1][x] = wasm_f32x4_sub(wasm_f32x4_sub(m[1], m[2]), m[3]);
     }
-    for (int y = 0; y < 2 && tile.y + y < w->places[0]; y++) {
+    for (int y = 0; y < 2 && tile.y + y < w->positions[0]; y++) {
       const v128_t *m = rows[y];
-      v128_t places[2] = {wasm_f32x4_add(wasm_f32x4_add(m[0], m[1]), m[2]),
-                          wasm_f32x4_sub(wasm_f32x4_sub(m[1], m[2]), m[3])};
-      for (int x = 0; x < 2 && tile.x + x < w->places[1]; x++) {
-        Tile place = {tile.image, tile.y + y, tile.x + x};
-        if (!is_finite(places[x])) places[x] = convolve_plainly(w, lhs, rhs, place, f);
-        store_features(places[x],
-                       out + place.image * w->out_stride[0] + f * w->out_stride[1] +
-                           place.y * w->out_stride[2] + place.x * w->out_stride[3],
+      v128_t positions[2] = {wasm_f32x4_add(wasm_f32x4_add(m[0], m[1]), m[2]),
+                             wasm_f32x4_sub(wasm_f32x4_sub(m[1], m[2]), m[3])};
+      for (int x = 0; x < 2 && tile.x + x < w->positions[1]; x++) {
+        Tile position = {tile.image, tile.y + y, tile.x + x};
+        if (!is_finite(positions[x])) positions[x] = convolve_plainly(w, lhs, rhs, position, f);
+        store_features(positions[x],
+                       out + position.image * w->out_stride[0] + f * w->out_stride[1] +
+                           position.y * w->out_stride[2] + position.x * w->out_stride[3],
                        w->out_stride[1], w->outputs - f);
       }
     }

@@ -42,10 +42,10 @@ enum {
 };
 
 /* The buffer of a pass's lines: the operand, the result, or scratch (MIDDLE, SPECTRUM). */
-typedef enum Place { OPERAND, RESULT, MIDDLE, SPECTRUM } Place;
+typedef enum FftBuffer { OPERAND, RESULT, MIDDLE, SPECTRUM } FftBuffer;
 
 typedef struct Step {
-  Place from, to;
+  FftBuffer from, to;
   FftPass pass;
   int64_t tiles, tiles_per_chunk, tile_pairs;
   /* If `pairs`, the step works on pairs of long lines instead: */
@@ -74,10 +74,10 @@ typedef struct AxisJob {
   bool inverse;
   FftReal real;
   bool is_real; /* from or to reals */
-  Place from, to;
+  FftBuffer from, to;
 } AxisJob;
 
-static Step *add_step(FftPlan *plan, Place from, Place to) {
+static Step *add_step(FftPlan *plan, FftBuffer from, FftBuffer to) {
   Step *step = &plan->steps[plan->count++];
   *step = (Step){.from = from, .to = to};
   return step;
@@ -155,7 +155,7 @@ static void add_factors(FftTables *tables, FftPass *pass, int64_t n) {
   of_tiles->c = length;
 }
 
-static void add_pairs(const AxisJob *job, Place from, Place to, int64_t from_line,
+static void add_pairs(const AxisJob *job, FftBuffer from, FftBuffer to, int64_t from_line,
                       int64_t to_line) {
   Step *step = add_step(job->plan, from, to);
   int64_t h = job->length / 2;
@@ -174,7 +174,7 @@ static void add_pairs(const AxisJob *job, Place from, Place to, int64_t from_lin
 static void add_long(const AxisJob *job, int64_t n, int64_t n1) {
   FftPlan *plan = job->plan;
   int64_t n2 = n / n1, line = 2 * n, half_line = 2 * (n + 1);
-  Place from = job->from;
+  FftBuffer from = job->from;
   if (job->real == FFT_JOIN) {
     add_pairs(job, from, SPECTRUM, half_line, line);
     from = SPECTRUM;
@@ -267,7 +267,7 @@ static void plan_axes(FftPlan *plan, const Instruction *fft, FftTables *tables) 
   bool inverse = fft->a->fft_type == FFT_IFFT || fft->a->fft_type == FFT_IRFFT;
   bool is_real = fft->a->fft_type == FFT_RFFT || fft->a->fft_type == FFT_IRFFT;
   bool last_is_last = fft->a->fft_type == FFT_IRFFT;
-  Place at = OPERAND;
+  FftBuffer at = OPERAND;
   for (int i = 0; i < lengths->count; i++) {
     int back = last_is_last ? (i + 1) % lengths->count : i; /* axes from the last one */
     int d = shape->rank - 1 - back;
@@ -287,9 +287,9 @@ static void plan_axes(FftPlan *plan, const Instruction *fft, FftTables *tables) 
   }
 }
 
-static bool uses(const FftPlan *plan, Place place) {
+static bool uses(const FftPlan *plan, FftBuffer buffer) {
   for (int i = 0; i < plan->count; i++) {
-    if (plan->steps[i].to == place) return true;
+    if (plan->steps[i].to == buffer) return true;
   }
   return false;
 }
@@ -310,9 +310,9 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   const Shape *operand = instruction->operands[0]->shape;
   int64_t bytes = shape_bytes(operand), result_bytes = shape_bytes(instruction->shape), scratch = 0;
   if (result_bytes > bytes) bytes = result_bytes;
-  for (Place place = MIDDLE; place <= SPECTRUM; place++) {
-    p->at[place] = scratch;
-    if (uses(p, place)) scratch += (bytes + 63) & -64;
+  for (FftBuffer buffer = MIDDLE; buffer <= SPECTRUM; buffer++) {
+    p->at[buffer] = scratch;
+    if (uses(p, buffer)) scratch += (bytes + 63) & -64;
   }
   p->tiles_at = scratch;
   int *chunks = kernel_phases(&p->kernel, arena, p->count + p->is_long), most = 0;

@@ -21,8 +21,8 @@ LinalgSystems linalg_systems(const LinalgPlan *p) {
 
 /* Returns the operations in a turn. A complex operation counts as four. */
 static double turn_of(const LinalgProgress *progress) {
-  return linalg_is_wide(((const LinalgPlan *)progress->call->plan)->type) ? LINALG_TURN / 4
-                                                                          : LINALG_TURN;
+  return linalg_is_complex(((const LinalgPlan *)progress->call->plan)->type) ? LINALG_TURN / 4
+                                                                             : LINALG_TURN;
 }
 
 /* How often a turn reads the clock; a read is a slow call of the host. */

@@ -84,7 +84,7 @@ typedef struct LinalgSystems {
 LinalgSystems linalg_systems(const LinalgPlan *plan); /* of a triangular solve */
 
 /* Whether numbers are complex. */
-static inline bool linalg_is_wide(PrimitiveType type) { return type == C64 || type == C128; }
+static inline bool linalg_is_complex(PrimitiveType type) { return type == C64 || type == C128; }
 
 typedef enum LinalgEnd {
   LINALG_DONE,
@@ -176,12 +176,12 @@ enum { CROSSING = 8, BY_ROWS = 4 };
 void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
                   LinalgBody *body, const void *argument);
 
-/* The same in turns; each index of [0, count) takes `each` operations. Returns false if it continues in another turn,
+/* Shares out the indices [0, count) in turns; each takes `each` operations. Returns false if it continues in another turn,
 ** after the stage has come to step `at` again. */
 bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
                            ptrdiff_t multiple, double each, LinalgBody *body, const void *argument);
 
-/* The same for rows; the work counts as BY_ROWS. */
+/* Shares out rows in turns; the work counts as BY_ROWS. */
 bool linalg_share_rows(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t rows, double each,
                        LinalgBody *body, const void *argument);
 

@@ -9,7 +9,7 @@
 
 #include "base/min_max.h"
 #include "hlo/ir/lapack_calls.h"
-#include "kernels/linalg/linalg_wide.h"
+#include "kernels/linalg/linalg_double.h"
 
 /* ORDER LAPACK */
 _Static_assert(LINALG_TRIANGULAR_SOLVE + LAPACK_COUNT + 1 == LINALG_ROUTINES,
@@ -91,7 +91,7 @@ static int64_t letter(const Instruction *x, const char *name, int64_t otherwise)
 }
 
 static bool is_fast(PrimitiveType type) {
-  return type == F32 || type == F64 || linalg_is_wide(type);
+  return type == F32 || type == F64 || linalg_is_complex(type);
 }
 
 static bool has_types(const Instruction *x, const char *results, LinalgRoutine routine) {
@@ -133,7 +133,7 @@ static bool set_call(LinalgPlan *p, const Instruction *x) {
   LapackCallSizes sizes;
   LapackName name = lapack_call_sizes(x, &sizes);
   if (name == LAPACK_COUNT || sizes.batch == 0) return false;
-  bool is_complex = linalg_is_wide(x->operands[0]->shape->type);
+  bool is_complex = linalg_is_complex(x->operands[0]->shape->type);
   p->routine = (LinalgRoutine)(LINALG_TRIANGULAR_SOLVE + 1 + name);
   if (is_complex != sizes.is_complex || !has_types(x, sizes.types, p->routine)) return false;
   p->operands = x->operand_count;
@@ -180,7 +180,7 @@ enum { PROGRESS_BYTES = (sizeof(LinalgProgress) + 63) & -64 };
 
 /* Returns the memory of a chunk: a LinalgProgress and the numbers of one matrix. */
 static int64_t memory_bytes(const LinalgPlan *p) {
-  return PROGRESS_BYTES + ((p->numbers * (linalg_is_wide(p->type) ? 16 : 8) + 16 + 63) & -64);
+  return PROGRESS_BYTES + ((p->numbers * (linalg_is_complex(p->type) ? 16 : 8) + 16 + 63) & -64);
 }
 
 static void set_bytes(LinalgPlan *p, const Instruction *x) {
@@ -244,10 +244,10 @@ static LinalgEnd run_fast(const LinalgPlan *p, const LinalgData *data, uint8_t *
                           LinalgProgress *progress) {
   PrimitiveType type = p->type;
   if (p->routine == LINALG_GTSV || p->routine == LINALG_PERTURBED) {
-    int parts = linalg_is_wide(type) ? 2 : 1;
+    int parts = linalg_is_complex(type) ? 2 : 1;
     return linalg_run_tridiagonal(p, data, parts, (double *)memory, progress);
   }
-  if (linalg_is_wide(type)) return linalg_run_c128(p, data, (LinalgComplex *)memory, progress);
+  if (linalg_is_complex(type)) return linalg_run_c128(p, data, (LinalgComplex *)memory, progress);
   return type == F32 && p->routine < LINALG_GEHRD
              ? linalg_run_f32(p, data, (float *)memory, progress)
              : linalg_run_f64(p, data, (double *)memory, progress);

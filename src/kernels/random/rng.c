@@ -214,10 +214,11 @@ static void store_rows(const Generator *g, uint8_t *to, int64_t first, int64_t c
 }
 
 /* Stores the next state; the first chunk does this. */
-static void store_state(const Generator *g, const uint64_t *state, uint8_t *result, bool wide) {
-  uint64_t next[3] = {state[0], state[1] + (uint64_t)g->counters, wide ? state[2] : 0};
+static void store_state(const Generator *g, const uint64_t *state, uint8_t *result,
+                        bool is_long_state) {
+  uint64_t next[3] = {state[0], state[1] + (uint64_t)g->counters, is_long_state ? state[2] : 0};
   if (!g->is_threefry) next[2] += next[1] < state[1];
-  memcpy(result, next, sizeof *next * (wide ? 3 : 2));
+  memcpy(result, next, sizeof *next * (is_long_state ? 3 : 2));
 }
 
 typedef struct GeneratorPlan {
@@ -245,10 +246,10 @@ static void run(const KernelCall *call, int phase, int chunk) {
   uint32_t words[4 * BLOCK];
   uint64_t state[3] = {0};
   bool is_tuple = shape_is_tuple(call->instruction->shape);
-  bool wide = call->instruction->operands[0]->shape->dims[0] > 2;
+  bool is_long_state = call->instruction->operands[0]->shape->dims[0] > 2;
   bool in_pairs = type_bits(g.bits->type) == 64 || (g.split.inner == 1 && g.split.size % 2 == 0);
-  memcpy(state, call->operands[0], sizeof *state * (wide ? 3 : 2));
-  uint64_t high = wide ? state[2] : state[0]; /* XLA:CPU's choice for the short state */
+  memcpy(state, call->operands[0], sizeof *state * (is_long_state ? 3 : 2));
+  uint64_t high = is_long_state ? state[2] : state[0]; /* XLA:CPU's choice for the short state */
   uint8_t *to = call->results[is_tuple ? 1 : 0];
   int64_t first = (int64_t)chunk * CHUNK, end = first + CHUNK;
   if (end > g.counters) end = g.counters;
@@ -264,7 +265,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
       if (!in_pairs) store_rows(&g, to, first, count, words);
     }
   }
-  if (chunk == 0 && is_tuple) store_state(&g, state, call->results[0], wide);
+  if (chunk == 0 && is_tuple) store_state(&g, state, call->results[0], is_long_state);
 }
 
 const Kernel kernel_rng = {"rng-bit-generator", plan, run};

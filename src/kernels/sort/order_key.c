@@ -3,12 +3,12 @@
 
 #include "hlo/scalar/element.h"
 
-/* Threshold PLACES, MIDDLE: no path: places of a float's exponent. */
-enum { PLACES = 259, MIDDLE = 129 };
+/* Threshold POSITIONS, MIDDLE: no path: the positions that values of one byte can have. */
+enum { POSITIONS = 259, MIDDLE = 129 };
 
 /* Returns the position of a one-byte element in the order, from -129 to 129. */
-static int place_of(const OrderKey *key, uint8_t bits, bool zeros_tie, NanOrder nans,
-                    const void *nan) {
+static int position_of(const OrderKey *key, uint8_t bits, bool zeros_tie, NanOrder nans,
+                       const void *nan) {
   Scalar value = scalar_load(key->type, &bits, 0);
   if (type_kind(key->type) == KIND_SIGNED) return (int)value.i;
   if (!type_is_floating(key->type)) return (int)value.u - 128;
@@ -16,26 +16,26 @@ static int place_of(const OrderKey *key, uint8_t bits, bool zeros_tie, NanOrder 
   if (value.f != value.f && nans == NANS_LAST) return key->last ? -MIDDLE : MIDDLE;
   if (value.f != value.f && nans == NANS_TIE) element = nan;
   if (value.f == 0 && zeros_tie) return 0;
-  int64_t place = total_order_key(key->type, element, 0).i;
-  if (place == INT64_MIN) return -MIDDLE;
-  return key->type == F8E8M0FNU ? (int)place - 128 : (int)place; /* none is negative */
+  int64_t position = total_order_key(key->type, element, 0).i;
+  if (position == INT64_MIN) return -MIDDLE;
+  return key->type == F8E8M0FNU ? (int)position - 128 : (int)position; /* none is negative */
 }
 
 static void make_table(OrderKey *key, bool zeros_tie, NanOrder nans, const void *nan) {
-  bool used[PLACES] = {false};
-  uint8_t rank[PLACES];
-  int place[256], count = 0;
+  bool used[POSITIONS] = {false};
+  uint8_t rank[POSITIONS];
+  int position[256], count = 0;
   for (int i = 0; i < 256; i++) {
-    place[i] = MIDDLE + place_of(key, (uint8_t)i, zeros_tie, nans, nan);
-    if (used[place[i]]) key->ties = true;
-    used[place[i]] = true;
+    position[i] = MIDDLE + position_of(key, (uint8_t)i, zeros_tie, nans, nan);
+    if (used[position[i]]) key->ties = true;
+    used[position[i]] = true;
   }
-  for (int i = 0; i < PLACES; i++) {
+  for (int i = 0; i < POSITIONS; i++) {
     rank[i] = (uint8_t)(count ^ (int)key->last);
     count += used[i];
   }
   for (int i = 0; i < 256; i++) {
-    key->rank[i] = rank[place[i]];
+    key->rank[i] = rank[position[i]];
     key->bits_of_rank[key->rank[i]] = (uint8_t)i;
   }
 }

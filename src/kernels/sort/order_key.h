@@ -45,12 +45,12 @@ static inline uint64_t element_bits(const uint8_t *data, int64_t index, int byte
   uint8_t narrow;
   uint16_t half;
   uint32_t word;
-  uint64_t wide;
+  uint64_t bits64;
   switch (bytes) { /* constants, so that memcpy is one move */
   case 1: memcpy(&narrow, data + index, 1); return narrow;
   case 2: memcpy(&half, data + index * 2, 2); return half;
   case 4: memcpy(&word, data + index * 4, 4); return word;
-  default: memcpy(&wide, data + index * 8, 8); return wide;
+  default: memcpy(&bits64, data + index * 8, 8); return bits64;
   }
 }
 

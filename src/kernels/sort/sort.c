@@ -232,11 +232,11 @@ static int item_shift(const Sort *sort, int round) {
   static void count_##Item(const Item *items, int64_t count, int shift, uint32_t *counts) { \
     for (int64_t i = 0; i < count; i++) counts[items[i] >> shift & (DIGITS - 1)]++;         \
   }                                                                                         \
-  static void move_##Item(const Item *items, int64_t count, int shift, uint32_t *places,    \
+  static void move_##Item(const Item *items, int64_t count, int shift, uint32_t *positions, \
                           Item *to) {                                                       \
     for (int64_t i = 0; i < count; i++) {                                                   \
       Item item = items[i];                                                                 \
-      to[places[item >> shift & (DIGITS - 1)]++] = item;                                    \
+      to[positions[item >> shift & (DIGITS - 1)]++] = item;                                 \
     }                                                                                       \
   }                                                                                         \
   static void insert_##Item(Item *items, int64_t count, int shift) {                        \
@@ -269,18 +269,18 @@ static void count_range(const Line *l, int round, int64_t range) {
 }
 
 /* Turns counts into offsets. A round in which all digits are equal moves nothing. */
-static void place_ranges(const Line *l, int round) {
+static void position_ranges(const Line *l, int round) {
   const Sort *sort = l->sort;
-  uint32_t place = 0;
+  uint32_t position = 0;
   bool all_same = false;
   for (int digit = 0; digit < DIGITS; digit++) {
-    uint32_t before = place;
+    uint32_t before = position;
     for (int64_t range = 0; range < sort->ranges; range++) {
       uint32_t *counts = range_counts(l, range), here = counts[digit];
-      counts[digit] = place;
-      place += here;
+      counts[digit] = position;
+      position += here;
     }
-    all_same |= place - before == (uint64_t)sort->lines.size;
+    all_same |= position - before == (uint64_t)sort->lines.size;
   }
   l->side[round] = (uint8_t)(side_before(l, round) ^ !all_same);
 }
@@ -291,12 +291,12 @@ static void move_range(const Line *l, int round, int64_t range) {
   if (side == l->side[round]) return;
   int64_t from = range * RANGE, count = range_end(sort, range) - from;
   int shift = item_shift(sort, round);
-  uint32_t *places = range_counts(l, range);
+  uint32_t *positions = range_counts(l, range);
   const uint8_t *items = l->items[side] + from * sort->item_bytes;
   if (sort->item_bytes == 4) {
-    move_uint32_t((const uint32_t *)items, count, shift, places, (uint32_t *)l->items[1 - side]);
+    move_uint32_t((const uint32_t *)items, count, shift, positions, (uint32_t *)l->items[1 - side]);
   } else {
-    move_uint64_t((const uint64_t *)items, count, shift, places, (uint64_t *)l->items[1 - side]);
+    move_uint64_t((const uint64_t *)items, count, shift, positions, (uint64_t *)l->items[1 - side]);
   }
 }
 
@@ -444,7 +444,7 @@ static void sort_line(const Line *l) {
       insert_word(l, round);
     } else {
       count_range(l, round, 0);
-      place_ranges(l, round);
+      position_ranges(l, round);
       move_range(l, round, 0);
     }
   }
@@ -457,7 +457,7 @@ static void run_phase(const Sort *sort, const KernelCall *call, int phase, int c
   bool is_result = round == sort->round_count;
   if (step == STEP_PLACE) {
     Line l = line_at(sort, call, chunk, chunk);
-    if (!is_result) place_ranges(&l, round);
+    if (!is_result) position_ranges(&l, round);
     if (is_result && sort->alone) restore_ties(&l);
     return;
   }

@@ -37,10 +37,10 @@ typedef struct Plan {
   int block_levels, levels; /* level l merges runs of 2^l */
 } Plan;
 
-/* The results [place, end) of the merge of two runs, [from, middle) and [middle, to). All are offsets in the
+/* The results [position, end) of the merge of two runs, [from, middle) and [middle, to). All are offsets in the
 ** line. */
 typedef struct Part {
-  int64_t line, from, middle, to, place, end;
+  int64_t line, from, middle, to, position, end;
 } Part;
 
 /* A part in progress: the rest of its runs and of its results. */
@@ -68,8 +68,8 @@ typedef struct Merger {
   int feed_count;
   uint64_t *order[2]; /* of all lines: the source and the target of this level */
   int64_t run;        /* length of a run */
-  /* The parts to do: in these lines, the offsets from first_place to end_place. */
-  int64_t line, end_line, place, first_place, end_place;
+  /* The parts to do: in these lines, the offsets from first_position to end_position. */
+  int64_t line, end_line, position, first_position, end_position;
   int64_t limit;       /* end of a line's last merge */
   const int64_t *cuts; /* before each part; unused at the ends of merges */
   int next;            /* number of the next part */
@@ -120,14 +120,14 @@ static const uint8_t *compare(const Merger *g) {
 
 static bool next_part(Merger *g, Part *part) {
   if (g->line == g->end_line) return false;
-  int64_t from = g->place / (2 * g->run) * 2 * g->run;
-  *part =
-      (Part){g->line,  from, min_i64(from + g->run, g->limit), min_i64(from + 2 * g->run, g->limit),
-             g->place, 0};
-  part->end = min_i64(min_i64(g->place + SEGMENT, part->to), g->end_place);
-  g->place = part->end;
-  if (g->place == g->end_place) {
-    g->place = g->first_place;
+  int64_t from = g->position / (2 * g->run) * 2 * g->run;
+  *part = (Part){
+      g->line,     from, min_i64(from + g->run, g->limit), min_i64(from + 2 * g->run, g->limit),
+      g->position, 0};
+  part->end = min_i64(min_i64(g->position + SEGMENT, part->to), g->end_position);
+  g->position = part->end;
+  if (g->position == g->end_position) {
+    g->position = g->first_position;
     g->line++;
   }
   return true;
@@ -138,7 +138,7 @@ static void search_cuts(const Merger *g, const Part *parts, int count, int64_t *
   int64_t high[PAIRS];
   for (int i = 0; i < count; i++) {
     const Part *p = &parts[i];
-    int64_t before = p->place - p->from;
+    int64_t before = p->position - p->from;
     cuts[i] = max_i64(0, before - (p->to - p->middle));
     high[i] = min_i64(before, p->middle - p->from);
   }
@@ -150,7 +150,7 @@ static void search_cuts(const Merger *g, const Part *parts, int count, int64_t *
       int64_t cut = (cuts[i] + high[i]) / 2, begin = line_begin(&g->plan->lines, p->line);
       const uint64_t *order = g->order[0] + p->line * g->plan->lines.size;
       load(g, i, LEFT, begin, order[p->from + cut]);
-      load(g, i, RIGHT, begin, order[p->middle + (p->place - p->from - cut - 1)]);
+      load(g, i, RIGHT, begin, order[p->middle + (p->position - p->from - cut - 1)]);
       searches = true;
     }
     if (!searches) return;
@@ -171,11 +171,11 @@ static void search_cuts(const Merger *g, const Part *parts, int count, int64_t *
 ** left, and leaves enough for the parts after it. last: the cut at `end`, the end of the last part. */
 static int64_t settled(const Part *part, int64_t cut, const Part *before, int64_t cut_before,
                        int64_t end, int64_t last) {
-  if (part->place == part->from) return 0;
-  cut = max_i64(cut, part->place - end + last);
+  if (part->position == part->from) return 0;
+  cut = max_i64(cut, part->position - end + last);
   cut = min_i64(cut, last);
   if (!before || before->line != part->line || before->from != part->from) return cut;
-  return min_i64(max_i64(cut, cut_before), cut_before + part->place - before->place);
+  return min_i64(max_i64(cut, cut_before), cut_before + part->position - before->position);
 }
 
 /* --- Merging ---------------------------------------------------------------------------------- */
@@ -187,9 +187,9 @@ static Lane lane_of(const Merger *g, const Part *p, int64_t cut, int64_t end_cut
   return (Lane){line_begin(lines, p->line),
                 from + p->from + cut,
                 from + p->from + end_cut,
-                from + p->middle + (p->place - p->from - cut),
+                from + p->middle + (p->position - p->from - cut),
                 from + p->middle + (p->end - p->from - end_cut),
-                to + p->place,
+                to + p->position,
                 to + p->end};
 }
 
@@ -206,7 +206,7 @@ static bool begin_lane(Merger *g, int lane) {
   Part part;
   g->lanes[lane] = (Lane){0};
   if (!next_part(g, &part)) return false;
-  int64_t cut = part.place == part.from ? 0 : g->cuts[g->next];
+  int64_t cut = part.position == part.from ? 0 : g->cuts[g->next];
   int64_t end_cut = part.end == part.to ? part.middle - part.from : g->cuts[g->next + 1];
   g->lanes[lane] = lane_of(g, &part, cut, end_cut);
   g->next++;
@@ -247,7 +247,7 @@ static void merge_parts(Merger *g, const int64_t *cuts) {
 
 static void all_parts_again(Merger *g, int64_t first_line) {
   g->line = first_line;
-  g->place = g->first_place;
+  g->position = g->first_position;
 }
 
 /* Merges the parts of the chunk. first_cut, last_cut: the cuts at its two ends, if these are inside a merge. */
@@ -262,8 +262,8 @@ static void merge_level(Merger *g, int64_t first_cut, int64_t last_cut) {
   }
   for (int i = 0; i < count; i++) {
     const Part *p = &parts[i];
-    bool ends = p->to <= g->end_place;
-    int64_t end = ends ? p->to : g->end_place, last = ends ? p->middle - p->from : last_cut;
+    bool ends = p->to <= g->end_position;
+    int64_t end = ends ? p->to : g->end_position, last = ends ? p->middle - p->from : last_cut;
     cuts[i] = i == 0 ? first_cut : settled(p, cuts[i], p - 1, cuts[i - 1], end, last);
   }
   cuts[count] = last_cut;
@@ -355,8 +355,8 @@ static void set_chunk(Merger *g, int64_t chunk) {
   const Plan *p = g->plan;
   g->line = chunk / p->blocks * p->lines_per_chunk;
   g->end_line = min_i64(g->line + p->lines_per_chunk, p->lines.count);
-  g->place = g->first_place = chunk % p->blocks * BLOCK;
-  g->end_place = min_i64(g->first_place + BLOCK, p->lines.size);
+  g->position = g->first_position = chunk % p->blocks * BLOCK;
+  g->end_position = min_i64(g->first_position + BLOCK, p->lines.size);
 }
 
 static void permute(const Plan *p, const KernelCall *call, int64_t chunk) {
@@ -365,7 +365,7 @@ static void permute(const Plan *p, const KernelCall *call, int64_t chunk) {
   set_chunk(&g, chunk);
   for (int64_t line = g.line; line < g.end_line; line++) {
     sort_permute(call, &p->lines, line_begin(&p->lines, line), g.order[0] + line * p->lines.size,
-                 g.first_place, g.end_place);
+                 g.first_position, g.end_position);
   }
 }
 
@@ -373,11 +373,11 @@ static void sort_chunk(const Plan *p, const KernelCall *call, int64_t chunk) {
   Merger g;
   merger_init(&g, p, call, chunk, 0);
   set_chunk(&g, chunk);
-  g.limit = g.end_place;
+  g.limit = g.end_position;
   int64_t first_line = g.line;
   for (int64_t line = first_line; line < g.end_line; line++) {
     uint64_t *order = g.order[0] + line * p->lines.size;
-    for (int64_t i = g.first_place; i < g.end_place; i++) order[i] = (uint64_t)i;
+    for (int64_t i = g.first_position; i < g.end_position; i++) order[i] = (uint64_t)i;
   }
   for (int level = 0; level < p->block_levels; level++) {
     merger_init(&g, p, call, chunk, level);
@@ -395,13 +395,13 @@ static void cut_line(const Plan *p, const KernelCall *call, int64_t line, int le
   for (int64_t block = 0; block < p->blocks;) {
     int count = 0;
     for (; count < PAIRS && block + count < p->blocks; count++) {
-      int64_t place = (block + count) * BLOCK, from = place / (2 * g.run) * 2 * g.run;
+      int64_t position = (block + count) * BLOCK, from = position / (2 * g.run) * 2 * g.run;
       parts[count] = (Part){line,
                             from,
                             min_i64(from + g.run, p->lines.size),
                             min_i64(from + 2 * g.run, p->lines.size),
-                            place,
-                            place};
+                            position,
+                            position};
     }
     search_cuts(&g, parts, count, cuts + block);
     for (int i = 0; i < count; i++, block++) {

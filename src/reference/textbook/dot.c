@@ -1,13 +1,13 @@
 /*
 ** Evaluates dot, ragged-dot and scaled-dot.
 **
-** Both operands are first packed: the lhs as [batch, row, contracted], the rhs as [batch,
+** Both operands are packed first: the lhs as [batch, row, contracted], the rhs as [batch,
 ** contracted, column]. Then each batch is a matrix product. Its order [batch, row, column] is that of
 ** the result.
 */
 #include "hlo/scalar/element.h"
-#include "reference/packed.h"
 #include "reference/textbook/textbook.h"
+#include "reference/wide_numbers.h"
 
 /* The dimension numbers of one operand, by role. */
 typedef struct DotSide {
@@ -48,7 +48,7 @@ static void walk_free(Walk *walk, const DotSide *side, const int64_t *strides) {
 }
 
 /* Packs an operand as [batch, contracted, free] if `rows_last`, for the rhs; else [batch, free, contracted]. */
-static Packed pack(const DotSide *side, PrimitiveType to, bool rows_last, Arena *arena) {
+static WideNumbers pack(const DotSide *side, PrimitiveType to, bool rows_last, Arena *arena) {
   const Shape *shape = side->operand->shape;
   int64_t strides[MAX_RANK];
   shape_strides(shape, strides);
@@ -58,15 +58,15 @@ static Packed pack(const DotSide *side, PrimitiveType to, bool rows_last, Arena 
   if (rows_last) walk_list(&walk, shape, strides, side->contracting);
   walk_free(&walk, side, strides);
   if (!rows_last) walk_list(&walk, shape, strides, side->contracting);
-  return packed_from(&walk, side->operand, to, arena);
+  return wide_numbers_from(&walk, side->operand, to, arena);
 }
 
 /* Adds to one row of the result: lhs[k] * rhs[k][column] for `count` k. `lhs_at` and `rhs_at` are
 ** positions in the packed operands. */
-static void add_row(PrimitiveType type, Packed lhs, int64_t lhs_at, Packed rhs, int64_t rhs_at,
-                    int64_t count, int64_t columns, Packed sum) {
+static void add_row(PrimitiveType type, WideNumbers lhs, int64_t lhs_at, WideNumbers rhs,
+                    int64_t rhs_at, int64_t count, int64_t columns, WideNumbers sum) {
   for (int64_t k = 0; k < count; k++) {
-    packed_add_products(type, sum, lhs, lhs_at + k, rhs, rhs_at + k * columns, columns);
+    wide_numbers_add_products(type, sum, lhs, lhs_at + k, rhs, rhs_at + k * columns, columns);
   }
 }
 
@@ -76,15 +76,16 @@ bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal 
   PrimitiveType type = result->shape->type;
   DotSide lhs = dot_side(operands[0], &a->lhs_batch_dims, &a->lhs_contracting_dims);
   DotSide rhs = dot_side(operands[1], &a->rhs_batch_dims, &a->rhs_contracting_dims);
-  Packed x = pack(&lhs, type, false, context->arena), y = pack(&rhs, type, true, context->arena);
-  Packed sum = packed_new(type, rhs.free, context->arena);
+  WideNumbers x = pack(&lhs, type, false, context->arena),
+              y = pack(&rhs, type, true, context->arena);
+  WideNumbers sum = wide_numbers_new(type, rhs.free, context->arena);
   int64_t count = lhs.contracted;
   for (int64_t at = 0; at < lhs.batches * lhs.free; at++) {
     int64_t batch = at / lhs.free;
     /* If each sum has one term, XLA only multiplies: a product of -0 stays -0. */
-    packed_clear(type, sum, rhs.free, count == 1);
+    wide_numbers_clear(type, sum, rhs.free, count == 1);
     add_row(type, x, at * count, y, batch * count * rhs.free, count, rhs.free, sum);
-    packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
+    wide_numbers_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
   }
   return true;
 }
@@ -136,8 +137,8 @@ static void ragged_rows(const Attributes *a, Literal *const *operands, const Gro
   Int64List group_and_batch = {a->rhs_batch_dims.count + 1, items};
   DotSide lhs = dot_side(operands[0], &a->lhs_batch_dims, &a->lhs_contracting_dims);
   DotSide rhs = dot_side(operands[1], &group_and_batch, &a->rhs_contracting_dims);
-  Packed x = pack(&lhs, type, false, arena), y = pack(&rhs, type, true, arena);
-  Packed sum = packed_new(type, rhs.free, arena);
+  WideNumbers x = pack(&lhs, type, false, arena), y = pack(&rhs, type, true, arena);
+  WideNumbers sum = wide_numbers_new(type, rhs.free, arena);
   int64_t inner = 1; /* rows per index of the ragged dimension */
   for (int d = (int)ragged + 1; d < operands[0]->shape->rank; d++) {
     if (is_free(&lhs, d)) inner *= operands[0]->shape->dims[d];
@@ -147,10 +148,10 @@ static void ragged_rows(const Attributes *a, Literal *const *operands, const Gro
     int64_t group = group_of(groups, list, at / inner % groups->limit);
     int64_t matrix = group * lhs.batches + at / lhs.free;
     int64_t count = group < groups->count ? lhs.contracted : 0;
-    packed_clear(type, sum, rhs.free, false);
+    wide_numbers_clear(type, sum, rhs.free, false);
     add_row(type, x, at * lhs.contracted, y, matrix * rhs.contracted * rhs.free, count, rhs.free,
             sum);
-    packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
+    wide_numbers_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
   }
 }
 
@@ -161,8 +162,8 @@ static void ragged_sums(const Attributes *a, Literal *const *operands, const Gro
   PrimitiveType type = result->shape->type;
   DotSide lhs = dot_side(operands[0], &a->lhs_batch_dims, &a->lhs_contracting_dims);
   DotSide rhs = dot_side(operands[1], &a->rhs_batch_dims, &a->rhs_contracting_dims);
-  Packed x = pack(&lhs, type, false, arena), y = pack(&rhs, type, true, arena);
-  Packed sum = packed_new(type, rhs.free, arena);
+  WideNumbers x = pack(&lhs, type, false, arena), y = pack(&rhs, type, true, arena);
+  WideNumbers sum = wide_numbers_new(type, rhs.free, arena);
   int64_t before = 1, inner = 1, rows = lhs.batches * lhs.free;
   for (int i = 0, after = 0; i < a->lhs_contracting_dims.count; i++) {
     int64_t d = a->lhs_contracting_dims.items[i];
@@ -176,7 +177,7 @@ static void ragged_sums(const Attributes *a, Literal *const *operands, const Gro
   }
   for (int64_t at = 0; at < rows * groups->count; at++) {
     int64_t row = at % rows, group = at / rows, batch = row / lhs.free;
-    packed_clear(type, sum, rhs.free, false);
+    wide_numbers_clear(type, sum, rhs.free, false);
     for (int64_t i = 0; i < before; i++) {
       int64_t list = batch * before + i;
       int64_t from = group_begin(groups, list, group), to = group_begin(groups, list, group + 1);
@@ -184,7 +185,7 @@ static void ragged_sums(const Attributes *a, Literal *const *operands, const Gro
       add_row(type, x, row * lhs.contracted + k, y, (batch * lhs.contracted + k) * rhs.free,
               (to - from) * inner, rhs.free, sum);
     }
-    packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
+    wide_numbers_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
   }
 }
 
@@ -212,8 +213,9 @@ bool eval_ragged_dot(const Instruction *instruction, Literal *const *operands, L
 static Literal *scaled(const Literal *operand, const Literal *scale, PrimitiveType type,
                        EvalContext *context) {
   const Shape *shape = operand->shape;
-  PrimitiveType wide = type_of_products(type);
-  Literal *result = evaluation_literal(shape_with_type(context->arena, shape, wide), context);
+  PrimitiveType product_type = type_of_products(type);
+  Literal *result =
+      evaluation_literal(shape_with_type(context->arena, shape, product_type), context);
   if (!result) return NULL;
   int64_t strides[MAX_RANK], index[MAX_RANK] = {0}, count = shape_elements(shape);
   shape_strides(scale->shape, strides);
@@ -226,7 +228,8 @@ static Literal *scaled(const Literal *operand, const Literal *scale, PrimitiveTy
     Scalar s = scalar_load(scale->shape->type, scale->data, from);
     x = scalar_convert(shape->type, type, x);
     s = scalar_convert(scale->shape->type, type, s);
-    scalar_store(wide, result->data, at, scalar_binary_opcode(HLO_MULTIPLY, wide, x, s));
+    scalar_store(product_type, result->data, at,
+                 scalar_binary_opcode(HLO_MULTIPLY, product_type, x, s));
   }
   return result;
 }

@@ -14,7 +14,7 @@ FftPlan *fft_plan(int64_t length, Arena *arena);
 
 /* out[k] = sum over j of in[j] exp(-2 pi i j k / length). They must not overlap. */
 void fft_forward(FftPlan *plan, const Complex *in, Complex *out);
-/* The same with exp(+...), divided by the length. Overwrites `in`. */
+/* Computes the inverse transform: with exp(+...), divided by the length. Overwrites `in`. */
 void fft_inverse(FftPlan *plan, Complex *in, Complex *out);
 
 #endif

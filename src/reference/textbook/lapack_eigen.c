@@ -217,14 +217,14 @@ bool lapack_gesdd(Lapack *call) {
     set_all(vt, NAN);
     return true;
   }
-  bool wide = a->columns > a->rows;
-  Matrix tall = wide ? adjoint(arena, a) : matrix_copy(arena, a);
-  int64_t wanted = wide ? vt->rows : u->columns;
+  bool by_adjoint = a->columns > a->rows;
+  Matrix tall = by_adjoint ? adjoint(arena, a) : matrix_copy(arena, a);
+  int64_t wanted = by_adjoint ? vt->rows : u->columns;
   Matrix left = matrix_new(arena, tall.rows, wanted < tall.rows ? wanted : tall.rows);
   Matrix right = matrix_new(arena, tall.columns, tall.columns);
   decompose(&tall, &left, s->items, &right, arena);
-  Matrix adjoint_of_v = adjoint(arena, wide ? &left : &right);
-  assign_corner(u, wide ? &right : &left);
+  Matrix adjoint_of_v = adjoint(arena, by_adjoint ? &left : &right);
+  assign_corner(u, by_adjoint ? &right : &left);
   assign_corner(vt, &adjoint_of_v);
   return true;
 }

@@ -163,27 +163,28 @@ void effects_free(Effects *effects) {
 
 /* ---- Comparing ---- */
 
-static bool same(Effects *e, const List *before, const List *after);
+static bool effects_equal(Effects *e, const List *before, const List *after);
 
-static bool same_parts(Effects *e, const Node *a, const Node *b) {
+static bool nodes_equal(Effects *e, const Node *a, const Node *b) {
   if (a->kind != b->kind || a->part_count != b->part_count) return false;
   for (int i = 0; i < a->part_count; i++) {
-    if (!same(e, a->parts[i], b->parts[i])) return false;
+    if (!effects_equal(e, a->parts[i], b->parts[i])) return false;
   }
   return a->kind != EFFECT || !strcmp(a->name, b->name);
 }
 
-static bool same(Effects *e, const List *before, const List *after) {
+static bool effects_equal(Effects *e, const List *before, const List *after) {
   for (; before && before->node->kind == EFFECT; before = before->rest) {
-    if (!after || !same_parts(e, before->node, after->node)) return false;
+    if (!after || !nodes_equal(e, before->node, after->node)) return false;
     after = after->rest;
   }
   if (!before) return !after;
   const Node *node = before->node;
-  if (after && same_parts(e, node, after->node) && same(e, before->rest, after->rest)) return true;
-  if (node->kind == LOOP) return same(e, before->rest, after); /* it makes no iteration */
+  if (after && nodes_equal(e, node, after->node) && effects_equal(e, before->rest, after->rest))
+    return true;
+  if (node->kind == LOOP) return effects_equal(e, before->rest, after); /* it makes no iteration */
   for (int i = 0; node->kind == CHOICE && i < node->part_count; i++) {
-    if (same(e, append(e, node->parts[i], before->rest), after)) return true;
+    if (effects_equal(e, append(e, node->parts[i], before->rest), after)) return true;
   }
   return false;
 }
@@ -215,7 +216,8 @@ void effects_check(const Effects *before, const Module *module, const char *pass
   Effects *after = effects_list(module);
   Effects scratch = {.arena = arena_new()};
   if (after || !module_has_effects(module)) {
-    if (!same(&scratch, before->list, after ? after->list : NULL)) fail(before, after, pass);
+    if (!effects_equal(&scratch, before->list, after ? after->list : NULL))
+      fail(before, after, pass);
   }
   arena_free(scratch.arena);
   effects_free(after);

@@ -149,14 +149,14 @@ static bool callee_sizes(Dynamic *d, Computation *callee, const Sizes *arguments
 
 /* Copies a computation. The copy has the same callees, which are copied when the walk reaches the calls. */
 static Computation *copy_callee(Dynamic *d, const Computation *callee) {
-  Computation **same = ARENA_ARRAY(d->scratch, Computation *, callee->module->numbers);
+  Computation **copies = ARENA_ARRAY(d->scratch, Computation *, callee->module->numbers);
   for (int i = 0; i < callee->count; i++) {
     int count = instruction_called(callee->instructions[i], NULL);
     Computation **called = ARENA_ARRAY(d->scratch, Computation *, count);
     instruction_called(callee->instructions[i], called);
-    for (int c = 0; c < count; c++) same[called[c]->number] = called[c];
+    for (int c = 0; c < count; c++) copies[called[c]->number] = called[c];
   }
-  return module_clone_computation(callee->module, callee, same);
+  return module_clone_computation(callee->module, callee, copies);
 }
 
 /* Copies a callee for dynamic sizes. Parameters with a dynamic entry in `arguments` are packed by it, and

@@ -256,14 +256,14 @@ static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) 
   const Shape *shape = plain_shape(d, reverse->shape, reverse->shape->type);
   int rank = shape->rank;
   PaddingDimension *padding = ARENA_ARRAY(arena_of(d), PaddingDimension, rank);
-  int64_t wide[MAX_RANK];
+  int64_t padded[MAX_RANK];
   bool moves = false;
   Instruction *slice[MAX_RANK + 1];
   for (int i = 0; i < rank; i++) {
     bool here = sizes[i] && list_has(reverse->a->dimensions, i);
     moves |= here;
     padding[i].high = here ? shape->dims[i] : 0;
-    wide[i] = shape->dims[i] + padding[i].high;
+    padded[i] = shape->dims[i] + padding[i].high;
     slice[i + 1] = size_of(d, 0);
     if (here) {
       slice[i + 1] = size_binary(d, HLO_SUBTRACT, size_of(d, shape->dims[i]), sizes[i]);
@@ -272,9 +272,9 @@ static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) 
   if (!moves) return reverse;
   Attributes attributes = *ATTRIBUTES(.padding = {rank, padding});
   Error error;
-  const Shape *wide_shape = shape_make(arena_of(d), shape->type, rank, wide, &error);
+  const Shape *padded_shape = shape_make(arena_of(d), shape->type, rank, padded, &error);
   Instruction *pad_operands[] = {reverse, zero(d, shape->type)};
-  slice[0] = make(&d->at, HLO_PAD, wide_shape, pad_operands, 2, &attributes);
+  slice[0] = make(&d->at, HLO_PAD, padded_shape, pad_operands, 2, &attributes);
   return make(&d->at, HLO_DYNAMIC_SLICE, shape, slice, rank + 1,
               ATTRIBUTES(.slice_sizes = {rank, shape->dims}));
 }

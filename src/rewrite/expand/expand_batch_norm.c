@@ -90,18 +90,18 @@ static void expand_gradient(BatchNorm *b) {
 
 void expand_batch_norm(Instruction *x, Instruction *count, Instruction *mask) {
   const Shape *shape = x->operands[0]->shape;
-  PrimitiveType wide = type_bits(shape->type) < 32 ? F32 : shape->type;
+  PrimitiveType type = type_bits(shape->type) < 32 ? F32 : shape->type;
   Error error;
   bool failed = false; /* cannot: the shapes are the operands' */
   BatchNorm b = {.m = {x->parent, &error, &failed}, .x = x, .mask = mask};
   b.feature = list_of(&b.m, 1, (int64_t[]){x->a->feature_index});
   b.others = other_dimensions(&b.m, shape->rank, b.feature);
-  b.shape = shape_of(&b.m, wide, shape->rank, shape->dims);
-  b.features = shape_of(&b.m, wide, 1, &shape->dims[x->a->feature_index]);
+  b.shape = shape_of(&b.m, type, shape->rank, shape->dims);
+  b.features = shape_of(&b.m, type, 1, &shape->dims[x->a->feature_index]);
   double elements = 1;
   for (int i = 0; i < b.others.count; i++) elements *= (double)shape->dims[b.others.items[i]];
   b.count = count
-                ? make_broadcast(&b.m, make_convert(&b.m, count, wide), b.features, (Int64List){0})
+                ? make_broadcast(&b.m, make_convert(&b.m, count, type), b.features, (Int64List){0})
                 : make_number(&b.m, b.features, elements);
   switch (x->opcode) {
   case HLO_BATCH_NORM_TRAINING: expand_training(&b); break;

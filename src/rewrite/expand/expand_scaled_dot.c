@@ -12,7 +12,7 @@
 typedef struct Expansion {
   Instruction *x; /* the scaled-dot */
   Arena *arena;
-  PrimitiveType type, wide; /* of the result; of the computation */
+  PrimitiveType type, product_type; /* of the result; of products and sums */
 } Expansion;
 
 static Instruction *add_convert(const Expansion *e, Instruction *x, PrimitiveType type) {
@@ -43,8 +43,8 @@ static Instruction *add_repeat(const Expansion *e, Instruction *x, int d, int64_
 
 static Instruction *add_scaled(const Expansion *e, int side) {
   Instruction *operand = e->x->operands[side], *scale = e->x->operands[2 + side];
-  operand = add_convert(e, add_convert(e, operand, e->type), e->wide);
-  scale = add_convert(e, add_convert(e, scale, e->type), e->wide);
+  operand = add_convert(e, add_convert(e, operand, e->type), e->product_type);
+  scale = add_convert(e, add_convert(e, scale, e->type), e->product_type);
   for (int d = 0; d < operand->shape->rank; d++) {
     int64_t blocks = scale->shape->dims[d], size = operand->shape->dims[d];
     if (blocks != size) scale = add_repeat(e, scale, d, size / blocks);
@@ -59,12 +59,12 @@ static bool expand(Instruction *x, void *data) {
   Expansion e = {x, x->parent->module->arena, type, type_of_products(type)};
   Attributes attributes = *x->a;
   Instruction *operands[] = {add_scaled(&e, 0), add_scaled(&e, 1)};
-  if (e.wide == e.type) {
+  if (e.product_type == e.type) {
     instruction_become(x, HLO_DOT, operands, 2, &attributes);
     return true;
   }
   attributes.control_predecessors = (InstructionList){0};
-  const Shape *shape = shape_with_type(e.arena, x->shape, e.wide);
+  const Shape *shape = shape_with_type(e.arena, x->shape, e.product_type);
   Instruction *dot = computation_add(e.x->parent, HLO_DOT, shape, operands, 2, &attributes);
   instruction_become(x, HLO_CONVERT, &dot, 1, NULL);
   return true;

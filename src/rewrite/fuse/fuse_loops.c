@@ -63,7 +63,7 @@ typedef struct Fuser {
   Users users;
   GroupList *groups_of; /* by id: the groups that an instruction is a member of */
   bool *stays;          /* by id: also needed outside of groups */
-  int *place;           /* by id: index among a group's inputs */
+  int *input_of;        /* by id: index among a group's inputs */
   Instruction **copies; /* by id: in the current fused computation */
   GroupList groups;
 } Fuser;
@@ -194,16 +194,16 @@ static void leave_last(Fuser *fuser, Group *group) {
 }
 
 /* Returns the input of a group without members that move elements: its loops read each element once. */
-static Input at_own_place(const Group *group, const Instruction *root, Instruction *x) {
+static Input at_root_index(const Group *group, const Instruction *root, Instruction *x) {
   bool known = root->opcode != HLO_REDUCE_WINDOW && !group->reindexes;
   int64_t steps = elements(root->opcode == HLO_REDUCE ? root->operands[0] : root);
   return known ? (Input){x, 1, 1, elements(x) == 1 ? 1 : steps} : (Input){.x = x};
 }
 
-static void note_own_places(Group *group) {
+static void note_root_indices(Group *group) {
   group->nodes = group->count + group->input_count;
   for (int i = 0; i < group->input_count; i++) {
-    group->inputs[i] = at_own_place(group, group->members[0], group->inputs[i].x);
+    group->inputs[i] = at_root_index(group, group->members[0], group->inputs[i].x);
   }
 }
 
@@ -213,7 +213,7 @@ static int inputs_with(const Fuser *fuser, const Group *group, Instruction *x, I
                        Input *out) {
   int count = 0;
   *was = (Input){0};
-  if (group->count == 0 && moves_plainly(x)) *was = at_own_place(group, x, x);
+  if (group->count == 0 && moves_plainly(x)) *was = at_root_index(group, x, x);
   for (int i = 0; i < group->input_count; i++) {
     if (group->inputs[i].x == x) {
       *was = group->inputs[i];
@@ -295,7 +295,7 @@ static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, 
     const LoopNode *node = plan->nodes[i];
     if (node->key == last->x) note_read(last, steps);
     if (node->kind != NODE_INPUT && node->kind != NODE_GATHERED) continue;
-    Input *input = &inputs[fuser->place[array_of(node)->id]];
+    Input *input = &inputs[fuser->input_of[array_of(node)->id]];
     if (node->key == input->x) {
       note_read(input, steps);
     } else {
@@ -303,7 +303,7 @@ static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, 
     }
   }
   for (int s = 0; s < plan->start_count; s++) {
-    inputs[fuser->place[plan->starts[s].leaf->instruction->id]].elements = INT32_MAX;
+    inputs[fuser->input_of[plan->starts[s].leaf->instruction->id]].elements = INT32_MAX;
   }
 }
 
@@ -315,7 +315,7 @@ static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *
   int before[MAX_INPUTS];
   bool can = loop_plans(&plans, arena, group->members[0], is_outside, &(Inside){fuser, group});
   for (int i = 0; i < count; i++) {
-    fuser->place[inputs[i].x->id] = i;
+    fuser->input_of[inputs[i].x->id] = i;
     inputs[i] = (Input){.x = inputs[i].x};
   }
   group->nodes = 0;
@@ -350,7 +350,7 @@ static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   Input inputs[MAX_INPUTS], was;
   if (group->members[0]->opcode == HLO_SCATTER) return false; /* it only reads memory */
   if (group->count == MAX_MEMBERS || is_repeated(x, group)) return false;
-  if (!group->reindexes && reindexes(x)) note_own_places(group);
+  if (!group->reindexes && reindexes(x)) note_root_indices(group);
   int count = inputs_with(fuser, group, x, &was, inputs), nodes = group->nodes;
   if (count > MAX_INPUTS) return false;
   bool moves = group->reindexes, parts = group->has_parts;
@@ -485,7 +485,7 @@ static bool users_groups(const Fuser *fuser, const Instruction *x, GroupList *ou
   return outside;
 }
 
-static void place(Fuser *fuser, Instruction *x) {
+static void join_group(Fuser *fuser, Instruction *x) {
   GroupList users = {0};
   bool outside = users_groups(fuser, x, &users);
   bool waits = (x->opcode == HLO_DYNAMIC_SLICE && !is_only_sliced(fuser, x->operands[0])) ||
@@ -549,11 +549,12 @@ static bool fuse_computation(Computation *computation, const Target *target) {
   computation_renumber(computation);
   Fuser fuser = {.arena = arena_new(), .computation = computation, .target = target};
   fuser.groups_of = ARENA_ARRAY(fuser.arena, GroupList, computation->count);
-  fuser.place = ARENA_ARRAY(fuser.arena, int, computation->count);
+  fuser.input_of = ARENA_ARRAY(fuser.arena, int, computation->count);
   fuser.stays = ARENA_ARRAY(fuser.arena, bool, computation->count);
   fuser.copies = ARENA_ARRAY(fuser.arena, Instruction *, computation->count);
   fuser.users = find_users(fuser.arena, computation);
-  for (int i = computation->count - 1; i >= 0; i--) place(&fuser, computation->instructions[i]);
+  for (int i = computation->count - 1; i >= 0; i--)
+    join_group(&fuser, computation->instructions[i]);
   bool changed = fuser.groups.count > 0;
   make_fusions(&fuser);
   arena_free(fuser.arena);

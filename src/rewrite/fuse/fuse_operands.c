@@ -69,7 +69,7 @@ static bool has_ranges(const Computation *loop) {
   }
   Arena *arena = arena_new();
   LoopPlan plan;
-  bool has = loop_plan_fusion(&plan, arena, loop) && !plan.places;
+  bool has = loop_plan_fusion(&plan, arena, loop) && !plan.addresses;
   arena_free(arena);
   return has;
 }
@@ -127,8 +127,8 @@ static bool is_wanted(const Instruction *dot, int side, const Uses *uses) {
   if (!loop || uses->all[loop->id] != 1 || (x != loop && uses->all[x->id] != 1)) return false;
   PrimitiveType type = loop->shape->type;
   bool is_float = type_is_floating(type) && type_bits(type) <= 32;
-  bool is_wide = dot->shape->type == F64 || other->shape->type == F64;
-  return is_float && !is_wide && type_is_floating(dot->shape->type) &&
+  bool is_f64 = dot->shape->type == F64 || other->shape->type == F64;
+  return is_float && !is_f64 && type_is_floating(dot->shape->type) &&
          shape_elements(loop->shape) >= shape_elements(other->shape) &&
          loop->operand_count < MAX_INPUTS &&
          bytes_read(loop->a->calls) < shape_bytes(loop->shape) && has_ranges(loop->a->calls);
@@ -187,15 +187,77 @@ static void make_loop(Instruction *slice) {
                      ATTRIBUTES(.calls = loop, .fusion_kind = FUSION_LOOP));
 }
 
+/* Whether a loop only converts an array exactly, and moves its elements. */
+static bool only_converts(const Computation *loop) {
+  for (int i = 0; i < loop->count; i++) {
+    const Instruction *x = loop->instructions[i];
+    bool joins = x->opcode == HLO_CONCATENATE || x->opcode == HLO_PAD;
+    bool moves = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT || is_unpacking(x) ||
+                 (is_index_operation(x->opcode) && !joins);
+    bool converts =
+        x->opcode == HLO_CONVERT && has_numbers(x->shape->type, x->operands[0]->shape->type);
+    if (!moves && !converts) return false;
+  }
+  return true;
+}
+
+/* Converts scales or zeros in the loop that reads them: input number i of `count`. Adds inputs. */
+static void take_conversion(Computation *loop, int i, Instruction **inputs, int *count) {
+  Instruction *x = inputs[i], *parameter = loop->parameters[i];
+  if (x->opcode == HLO_RESHAPE) x = x->operands[0];
+  if (x->opcode != HLO_FUSION || fused_product(x) || !x->operand_count ||
+      !only_converts(x->a->calls) || *count + x->operand_count > MAX_INPUTS) {
+    return;
+  }
+  Computation *from = x->a->calls;
+  computation_renumber(from);
+  Instruction **copies = scope_new((size_t)from->count, sizeof *copies);
+  const Shape *shape = parameter->shape;
+  int old = loop->count;
+  Instruction *first = from->parameters[0];
+  for (int k = 0; k < from->count; k++) {
+    Instruction *y = from->instructions[k], *operands[MAX_INPUTS];
+    if (y->opcode == HLO_PARAMETER) {
+      int number = y == first ? i : *count;
+      inputs[number] = x->operands[y->parameter_number];
+      copies[y->id] =
+          y == first ? parameter : computation_add_parameter(loop, (*count)++, y->shape, NULL);
+      continue;
+    }
+    if (y->opcode == HLO_CONSTANT) {
+      copies[y->id] = computation_add_constant(loop, y->literal, NULL);
+      continue;
+    }
+    for (int j = 0; j < y->operand_count; j++) operands[j] = copies[y->operands[j]->id];
+    copies[y->id] = computation_add(loop, y->opcode, y->shape, operands, y->operand_count, y->a);
+  }
+  Instruction *root = reshaped(copies[from->root->id], shape);
+  parameter->shape = first->shape;
+  scope_free(copies);
+  for (int k = 0; k < old; k++) {
+    Instruction *y = loop->instructions[k];
+    for (int j = 0; j < y->operand_count; j++) {
+      if (y->operands[j] == parameter) y->operands[j] = root;
+    }
+  }
+  computation_sort(loop);
+}
+
 static void fuse(Instruction *dot, int side) {
   Instruction *loop = loop_of(dot, side), *other = dot->operands[1 - side];
   Module *module = dot->parent->module;
-  Instruction *inputs[MAX_INPUTS], *parameters[MAX_INPUTS], *operands[2];
+  Instruction *inputs[MAX_INPUTS + 1], *parameters[MAX_INPUTS + 1], *operands[2];
   const char *name = arena_printf(module->arena, "product_%s", dot->name);
   Computation *fused = module_add_computation(module, name);
   int count = loop->operand_count;
+  for (int i = 0; i < count; i++) inputs[i] = loop->operands[i];
+  Instruction *root = loop->a->calls->root;
+  for (int i = 0, given = count; i < given; i++) {
+    take_conversion(loop->a->calls, i, inputs, &count);
+  }
+  loop->a->calls->root = root;
+  inputs[count] = other;
   for (int i = 0; i <= count; i++) {
-    inputs[i] = i < count ? loop->operands[i] : other;
     parameters[i] = computation_add_parameter(fused, i, inputs[i]->shape, NULL);
   }
   Computation *computed = converted(loop->a->calls);

@@ -157,10 +157,10 @@ static bool reads_in_place(const Computation *fused, int parameter, Arena *arena
   for (int i = fused->count - 1; i >= 0; i--) {
     const Instruction *x = fused->instructions[i];
     bool is_reduce = x->opcode == HLO_REDUCE; /* the root, of one array */
-    bool keeps_place = opcode_is_elementwise(x->opcode) || x->opcode == HLO_COPY;
+    bool keeps_indices = opcode_is_elementwise(x->opcode) || x->opcode == HLO_COPY;
     for (int k = 0; k < x->operand_count && read[i]; k++) {
       bool same =
-          is_reduce ? k == 0 : keeps_place && shape_same_dims(x->operands[k]->shape, x->shape);
+          is_reduce ? k == 0 : keeps_indices && shape_same_dims(x->operands[k]->shape, x->shape);
       read[x->operands[k]->id] |= same ? read[i] : ELSEWHERE;
     }
   }
@@ -295,7 +295,7 @@ static void note_reads(Merger *m, const Instruction *x) {
   }
 }
 
-static void place(Merger *m, Instruction *x) {
+static void join_cluster(Merger *m, Instruction *x) {
   if (x->operand_count > MAX_INPUTS || !is_loop(x)) return;
   computation_renumber(x->a->calls);
   if (!find_cluster(m, x)) {
@@ -459,7 +459,7 @@ static bool fuse_siblings(Computation *computation) {
   m.users = find_users(m.arena, computation);
   m.recent = ARENA_ARRAY(m.arena, Recent, n);
   for (int i = 0; i < n; i++) m.position[i] = i;
-  for (int i = 0; i < n; i++) place(&m, computation->instructions[i]);
+  for (int i = 0; i < n; i++) join_cluster(&m, computation->instructions[i]);
   Instruction **of_input = ARENA_ARRAY(m.arena, Instruction *, n);
   for (int i = 0; i < n && m.count; i++) {
     const Cluster *cluster = m.cluster_of[i];

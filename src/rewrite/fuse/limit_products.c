@@ -33,7 +33,7 @@ static int same_dimension(const Shape *from, int dimension, const Shape *to) {
   return -1;
 }
 
-/* Returns the dimension of the operand that is this dimension of x, which moves elements; -1 if there is none. */
+/* Returns the operand's dimension that becomes `dimension` of x, an operation that only moves elements; -1 if none does. */
 static int dimension_before(const Instruction *x, int dimension) {
   const Int64List *dims = &x->a->dimensions;
   switch (x->opcode) {
@@ -49,7 +49,7 @@ static int dimension_before(const Instruction *x, int dimension) {
   }
 }
 
-/* The same the other way round. */
+/* Returns the dimension of x that the operand's dimension becomes; -1 if none. */
 static int dimension_after(const Instruction *x, int dimension) {
   switch (x->opcode) {
   case HLO_RESHAPE: return same_dimension(x->operands[0]->shape, dimension, x->shape);
@@ -69,7 +69,7 @@ static int dimension_after(const Instruction *x, int dimension) {
 
 /* ---- Masks ---- */
 
-/* Whether x counts along a dimension from 0 on. */
+/* Whether x is an iota along a dimension, possibly reshaped, transposed or broadcast. */
 static bool counts(const Instruction *x, int dimension) {
   while (dimension >= 0 && x->opcode != HLO_IOTA) {
     dimension = dimension_before(x, dimension);
@@ -108,7 +108,7 @@ static bool limit_of_comparison(const Instruction *x, int dimension, bool wanted
   return false;
 }
 
-/* Finds a limit that all indices have for which a mask is `wanted`. */
+/* Finds a limit: the mask equals `wanted` only at indices below it, or at it if the limit is inclusive. */
 static bool find_limit(const Instruction *mask, int dimension, bool wanted, Limit *out) {
   for (int i = 0; i < MAX_STEPS && dimension >= 0; i++) {
     Opcode opcode = mask->opcode;
@@ -180,8 +180,9 @@ static void limit_product(Instruction *dot, Instruction *n, int dimension) {
 static bool limit_dot(const Users *users, Instruction *dot) {
   const Attributes *a = dot->a;
   int batches = a->lhs_batch_dims.count, free = dot->shape->rank - batches;
-  if (shape_elements(dot->operands[1]->shape) < MIN_ELEMENTS || !free ||
-      a->control_predecessors.count) {
+  bool is_small = shape_elements(dot->operands[0]->shape) < MIN_ELEMENTS &&
+                  shape_elements(dot->operands[1]->shape) < MIN_ELEMENTS;
+  if (is_small || !free || a->control_predecessors.count) {
     return false;
   }
   for (int d = dot->shape->rank - 1; d >= batches; d--) {

@@ -14,19 +14,19 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold VECTOR_BYTES, MIN_PLACES, MANY_PLACES, MIN_TAPS, MIN_GROUPS: "convolutions: lines of tiles" in
+  /* Threshold VECTOR_BYTES, MIN_POSITIONS, MANY_POSITIONS, MIN_TAPS, MIN_GROUPS: "convolutions: lines of tiles" in
   ** core/thresholds_programs.test.mjs. */
   VECTOR_BYTES = 16,
-  MIN_PLACES = 16,  /* positions along the last dimension that repay a transpose */
-  MANY_PLACES = 32, /* positions that are as fast as features */
-  MIN_TAPS = 3,     /* elements of a window: a transpose costs about as much as one */
+  MIN_POSITIONS = 16,  /* positions along the last dimension that repay a transpose */
+  MANY_POSITIONS = 32, /* positions that are as fast as features */
+  MIN_TAPS = 3,        /* elements of a window: a transpose costs about as much as one */
   MIN_GROUPS = 4,
 };
 
 /* The sizes of a convolution. */
 typedef struct Sizes {
   int64_t groups, inputs, outputs; /* inputs of all groups */
-  int64_t places, taps;            /* along the last spatial dimension; of the whole window */
+  int64_t positions, taps;         /* along the last spatial dimension; of the whole window */
   int64_t lane_bytes;
   bool steps; /* strided or dilated: neighbouring positions are not one element apart */
 } Sizes;
@@ -43,7 +43,7 @@ static bool sizes_of(const Instruction *x, Sizes *sizes) {
   *sizes = (Sizes){.groups = x->a->feature_group_count,
                    .inputs = x->operands[0]->shape->dims[dims->input_feature],
                    .outputs = x->shape->dims[dims->output_feature],
-                   .places = x->shape->dims[dims->output_spatial[last]],
+                   .positions = x->shape->dims[dims->output_spatial[last]],
                    .taps = 1,
                    .lane_bytes = type_bytes(x->shape->type) == 8 ? 8 : 4,
                    .steps = window->stride != 1 || window->base_dilation != 1};
@@ -56,7 +56,7 @@ static bool wants_features_first(const Instruction *x, const Sizes *sizes) {
   return sizes->groups == 1 && sizes->outputs * sizes->lane_bytes < VECTOR_BYTES &&
          sizes->inputs > 1 && dims->input_feature == x->shape->rank - 1 &&
          dims->output_feature == x->shape->rank - 1 && !sizes->steps &&
-         sizes->places >= MIN_PLACES && sizes->taps >= MIN_TAPS;
+         sizes->positions >= MIN_POSITIONS && sizes->taps >= MIN_TAPS;
 }
 
 static bool wants_features_last(const Instruction *x, const Sizes *sizes) {
@@ -65,10 +65,10 @@ static bool wants_features_last(const Instruction *x, const Sizes *sizes) {
   if (multiplier > 1) {
     bool few = multiplier * sizes->lane_bytes < VECTOR_BYTES;
     return few && (x->a->conv_dims.output_feature == x->shape->rank - 1 || sizes->steps ||
-                   sizes->places < MANY_PLACES);
+                   sizes->positions < MANY_POSITIONS);
   }
   return x->a->conv_dims.output_feature != x->shape->rank - 1 &&
-         (sizes->steps || sizes->places < MANY_PLACES);
+         (sizes->steps || sizes->positions < MANY_POSITIONS);
 }
 
 /* ---- Instructions ---- */
@@ -89,12 +89,12 @@ static Instruction *repeated(Instruction *x, int64_t times) {
     dims[d] = x->shape->dims[d];
   }
   dims[rank] = times;
-  Instruction *wide = computation_add(x->parent, HLO_BROADCAST,
-                                      shape_make(arena, x->shape->type, rank + 1, dims, NULL), &x,
-                                      1, ATTRIBUTES(.dimensions = {rank, items}));
+  Instruction *copies = computation_add(x->parent, HLO_BROADCAST,
+                                        shape_make(arena, x->shape->type, rank + 1, dims, NULL), &x,
+                                        1, ATTRIBUTES(.dimensions = {rank, items}));
   dims[rank - 1] *= times;
   return computation_add(x->parent, HLO_RESHAPE,
-                         shape_make(arena, x->shape->type, rank, dims, NULL), &wide, 1, NULL);
+                         shape_make(arena, x->shape->type, rank, dims, NULL), &copies, 1, NULL);
 }
 
 /* Makes the order of an operand's dimensions: its outermost, then features and spatial ones. */
@@ -110,18 +110,18 @@ static void reorder(Instruction *x, bool features_last, int64_t multiplier) {
   const ConvDims *dims = &x->a->conv_dims;
   int spatial = dims->spatial, rank = spatial + 2;
   int64_t order[MAX_RANK], out_dims[MAX_RANK];
-  int64_t *places = ARENA_ARRAY(arena, int64_t, spatial),
+  int64_t *positions = ARENA_ARRAY(arena, int64_t, spatial),
           *taps = ARENA_ARRAY(arena, int64_t, spatial);
   int64_t *back = ARENA_ARRAY(arena, int64_t, rank);
   for (int i = 0; i < spatial; i++) {
-    places[i] = (features_last ? 1 : 2) + i;
+    positions[i] = (features_last ? 1 : 2) + i;
     taps[i] = i;
   }
   Attributes a = *x->a;
   ConvDims *to = &a.conv_dims;
   to->input_batch = to->output_batch = 0;
   to->input_feature = to->output_feature = features_last ? rank - 1 : 1;
-  to->input_spatial = to->output_spatial = places;
+  to->input_spatial = to->output_spatial = positions;
   put_order(dims->input_batch, dims->input_feature, dims->input_spatial, spatial, features_last,
             order);
   Instruction *operands[2] = {repeated(transposed(x->operands[0], order), multiplier),

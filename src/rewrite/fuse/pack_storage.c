@@ -192,8 +192,8 @@ static void change_parameter(Packer *p, Computation *called, int k, const Shape 
   called->parameters[k]->shape = shape;
 }
 
-/* Returns an operand of a call with those arrays packed that were; NULL: there are none. `only` (or NULL) says which elements
-** of a tuple may be. */
+/* Returns an operand of a call in which arrays that have a packed form are packed; NULL if none has. `only`, if not NULL, says
+** which elements of a tuple may be packed. */
 static Instruction *packed_operand(Packer *p, Instruction *x, const bool *only) {
   if (shape_is_array(x->shape)) return packed_of(p, x);
   if (x->opcode != HLO_TUPLE_OP) return NULL;
@@ -216,7 +216,8 @@ static void pack_operand(Packer *p, Instruction *x, int k, Computation *called, 
   change_parameter(p, called, parameter, operand->shape);
 }
 
-/* Finds the elements of a loop's state that its body passes on as they are. Returns NULL if the loop has another form. */
+/* Returns, for each element of a loop's state, whether the body returns it unchanged. NULL if state or root is no tuple, or
+** another instruction calls the body. */
 static bool *passed_on(Packer *p, const Instruction *loop) {
   const Computation *body = loop->a->body, *condition = loop->a->condition;
   const Instruction *state = body->parameters[0], *root = body->root;

@@ -38,9 +38,9 @@ typedef struct Cut {
   Arena *arena;
   Instruction *reduce;
   Computation *combine;
-  PrimitiveType wide; /* type of sums of narrow floats; else PRIMITIVE_TYPE_INVALID */
-  int count;          /* of operands, and of results */
-  int rank, along;    /* of the operands; the split dimension, after those kept whole */
+  PrimitiveType sum_type; /* type of sums of narrow floats; else PRIMITIVE_TYPE_INVALID */
+  int count;              /* of operands, and of results */
+  int rank, along;        /* of the operands; the split dimension, after those kept whole */
   int64_t size, piece, pieces,
       rest; /* elements in all, elements of a piece, number of pieces, elements left */
   int copied;
@@ -115,20 +115,20 @@ static Instruction *in_pieces(Cut *c, Instruction *x) {
 
 static Instruction *neutral(const Cut *c, int result) {
   Instruction *init = c->reduce->operands[c->count + result];
-  PrimitiveType type = c->wide != PRIMITIVE_TYPE_INVALID ? c->wide : init->shape->type;
+  PrimitiveType type = c->sum_type != PRIMITIVE_TYPE_INVALID ? c->sum_type : init->shape->type;
   Scalar value;
   if (!opcode_neutral(reduce_operation_of(c->reduce, result), type, &value)) return init;
   return computation_add_number(c->computation, type, value);
 }
 
-static Computation *widened(const Cut *c) {
-  return module_add_reducer(c->computation->module, reduce_operation(c->reduce), c->wide);
+static Computation *sum_reducer(const Cut *c) {
+  return module_add_reducer(c->computation->module, reduce_operation(c->reduce), c->sum_type);
 }
 
 static Instruction *converted(const Cut *c, Instruction *x) {
-  if (c->wide == PRIMITIVE_TYPE_INVALID) return x;
-  return computation_add(c->computation, HLO_CONVERT, shape_with_type(c->arena, x->shape, c->wide),
-                         &x, 1, NULL);
+  if (c->sum_type == PRIMITIVE_TYPE_INVALID) return x;
+  return computation_add(c->computation, HLO_CONVERT,
+                         shape_with_type(c->arena, x->shape, c->sum_type), &x, 1, NULL);
 }
 
 /* ---- The reductions ---- */
@@ -183,7 +183,7 @@ static void cut(Cut *c) {
   Instruction *x = c->reduce, **operands = ARENA_ARRAY(c->arena, Instruction *, 2 * c->count);
   Instruction **rests = ARENA_ARRAY(c->arena, Instruction *, 2 * c->count);
   Int64List kept, kept_of_rest;
-  c->combine = c->wide != PRIMITIVE_TYPE_INVALID ? widened(c) : x->a->to_apply;
+  c->combine = c->sum_type != PRIMITIVE_TYPE_INVALID ? sum_reducer(c) : x->a->to_apply;
   for (int i = 0; i < c->count; i++) {
     Instruction *operand = converted(c, x->operands[i]);
     operands[i] = in_pieces(c, operand);
@@ -198,12 +198,12 @@ static void cut(Cut *c) {
     operands[c->count + i] = converted(c, x->operands[c->count + i]);
   }
   const Attributes *a = ATTRIBUTES(.to_apply = c->combine, .dimensions = kept);
-  if (c->wide == PRIMITIVE_TYPE_INVALID) {
+  if (c->sum_type == PRIMITIVE_TYPE_INVALID) {
     instruction_become(x, HLO_REDUCE, operands, 2 * c->count, a);
     return;
   }
-  const Shape *wide = shape_with_type(c->arena, x->shape, c->wide);
-  Instruction *total = computation_add(c->computation, HLO_REDUCE, wide, operands, 2, a);
+  const Shape *sum_shape = shape_with_type(c->arena, x->shape, c->sum_type);
+  Instruction *total = computation_add(c->computation, HLO_REDUCE, sum_shape, operands, 2, a);
   instruction_become(x, HLO_CONVERT, &total, 1, NULL);
 }
 
@@ -217,7 +217,7 @@ static bool split(Instruction *x, const Target *target) {
   PrimitiveType type = x->operands[0]->shape->type;
   Opcode opcode = reduce_operation(x);
   bool is_sum = opcode == HLO_ADD || opcode == HLO_MULTIPLY;
-  if (is_sum && type_is_floating(type) && type_bits(type) < 32) c.wide = F32;
+  if (is_sum && type_is_floating(type) && type_bits(type) < 32) c.sum_type = F32;
   cut(&c);
   return true;
 }

@@ -51,7 +51,7 @@ typedef struct Loop {
   Instruction *loop, *state; /* state: the body's parameter */
   Computation *outside, *body;
   Instruction *root;   /* of the body: a tuple */
-  bool *same;          /* by instruction of the body: loop-invariant */
+  bool *invariant;     /* by instruction of the body */
   bool *escapes;       /* by instruction: has a user that is not hoisted */
   Instruction **moved; /* by instruction: its hoisted copy */
   int size;            /* instructions of the body when the analysis began */
@@ -125,16 +125,16 @@ static bool takes_time(const Instruction *x) {
 static void analyse(Loop *l) {
   for (int i = 0; i < l->size; i++) {
     const Instruction *x = l->body->instructions[i];
-    bool same = x->opcode == HLO_CONSTANT || is_passed_on(l, x) || is_pure(x);
-    for (int k = 0; k < x->operand_count && same && !is_state(l, x); k++) {
-      same = l->same[x->operands[k]->id];
+    bool is_invariant = x->opcode == HLO_CONSTANT || is_passed_on(l, x) || is_pure(x);
+    for (int k = 0; k < x->operand_count && is_invariant && !is_state(l, x); k++) {
+      is_invariant = l->invariant[x->operands[k]->id];
     }
-    l->same[x->id] = same;
+    l->invariant[x->id] = is_invariant;
   }
   l->escapes[l->root->id] = true;
   for (int i = l->size - 1; i >= 0; i--) {
     const Instruction *x = l->body->instructions[i];
-    bool needs = !l->same[x->id] || (l->escapes[x->id] && !takes_time(x));
+    bool needs = !l->invariant[x->id] || (l->escapes[x->id] && !takes_time(x));
     for (int k = 0; k < x->operand_count && needs; k++) l->escapes[x->operands[k]->id] = true;
   }
 }
@@ -212,7 +212,7 @@ static const Instruction *row_of(const Loop *l, const Instruction *x) {
     if (row->dims[d - 1] != sequence->dims[d]) return NULL;
     if (!is_zero_index(x->operands[1 + d])) return NULL;
   }
-  return l->same[x->operands[1]->id] ? NULL : x;
+  return l->invariant[x->operands[1]->id] ? NULL : x;
 }
 
 static Int64List shifted(Arena *arena, Int64List list) {
@@ -235,7 +235,7 @@ static const Shape *shape_of_all(const Instruction *dot, int side, int64_t rows,
 static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
   Arena *arena = dot->parent->module->arena;
   const Instruction *row = row_of(l, dot->operands[side]);
-  if (!row || !l->same[dot->operands[1 - side]->id] || dot->a->lhs_batch_dims.count ||
+  if (!row || !l->invariant[dot->operands[1 - side]->id] || dot->a->lhs_batch_dims.count ||
       dot->shape->rank == MAX_RANK) {
     return false;
   }
@@ -299,7 +299,7 @@ static bool hoist_panels(Loop *l, Instruction *dot) {
   Instruction *operands[2] = {dot->operands[0], dot->operands[1]}, *matrix = operands[1];
   const Shape *shape = dot->shape, *from = matrix->shape;
   int rank = shape->rank;
-  if (from->rank != 2 || !l->same[matrix->id] || l->same[operands[0]->id] || rank == 0 ||
+  if (from->rank != 2 || !l->invariant[matrix->id] || l->invariant[operands[0]->id] || rank == 0 ||
       rank == MAX_RANK || !is_all_f32(dot) || dot->a->lhs_batch_dims.count ||
       dot->a->rhs_contracting_dims.count != 1) {
     return false;
@@ -379,7 +379,7 @@ static bool hoist_from(Instruction *loop) {
   computation_renumber(body);
   l.root = body->root;
   l.size = body->count;
-  l.same = scope_new((size_t)l.size, sizeof *l.same);
+  l.invariant = scope_new((size_t)l.size, sizeof *l.invariant);
   l.escapes = scope_new((size_t)l.size, sizeof *l.escapes);
   l.moved = scope_new((size_t)l.size, sizeof(Instruction *));
   analyse(&l);
@@ -387,7 +387,7 @@ static bool hoist_from(Instruction *loop) {
   int64_t turns = counted_loop_find(loop, &counter) ? counter.iterations : -1;
   for (int i = 0; i < l.size && l.count < MAX_HOISTED; i++) {
     Instruction *x = body->instructions[i];
-    if (l.same[i] && l.escapes[i] && takes_time(x)) {
+    if (l.invariant[i] && l.escapes[i] && takes_time(x)) {
       hoist(&l, x);
     } else if (x->opcode == HLO_DOT && turns > 1) {
       if (!hoist_rows(&l, x, 0, turns) && !hoist_rows(&l, x, 1, turns) && turns >= MIN_TURNS) {
@@ -401,7 +401,7 @@ static bool hoist_from(Instruction *loop) {
   }
   scope_free(l.moved);
   scope_free(l.escapes);
-  scope_free(l.same);
+  scope_free(l.invariant);
   return l.count > 0;
 }
 

@@ -1,6 +1,6 @@
 /*
-** Removes dead loop state: elements that neither the condition nor a user of the loop reads, directly or through a
-** live element. Merges two elements with the same initial value and the same update. Outside the loop, an element that
+** Removes dead elements of a loop's state. An element is live if the condition, a user of the loop, or the update of a live
+** element reads it. Merges two elements with equal initial values and equal updates. Outside the loop, an element that
 ** the body passes on unchanged is replaced by its initial value.
 **
 **     while((i, x, n, j = i)): i < n, (i + 1, x * x, n, j + 1)    while((i, n)): i < n, (i + 1, n)
@@ -76,7 +76,7 @@ static bool are_twins(const State *s, int i, int j) {
   const Instruction *a = s->root->operands[i], *b = s->root->operands[j];
   if (s->init->opcode != HLO_TUPLE_OP || s->init->operands[i] != s->init->operands[j] ||
       a->opcode != b->opcode || !opcode_is_elementwise(a->opcode) || a->operand_count != 2 ||
-      !shape_equal(a->shape, b->shape) || !attributes_same(a->opcode, a->a, b->a)) {
+      !shape_equal(a->shape, b->shape) || !attributes_equal(a->opcode, a->a, b->a)) {
     return false;
   }
   for (int k = 0; k < 2; k++) {

@@ -111,33 +111,33 @@ static bool find_stack(Stack *s, int64_t to) {
   return root->operands[s->from] == xs && s->users.count[xs->id] == 2;
 }
 
-/* Returns the place of a row's part in the stack: its indices and the row's own. */
+/* Returns the start of a row's part in the stack: its indices and the row's own. */
 static Instruction **place_of(const Stack *s, Instruction *const *within, int rank) {
   Computation *body = body_of(s);
   int all = s->put->shape->rank;
   PrimitiveType type = s->put->operands[2]->shape->type;
-  Instruction **place = ARENA_ARRAY(body->module->arena, Instruction *, all);
+  Instruction **indices = ARENA_ARRAY(body->module->arena, Instruction *, all);
   for (int d = 0; d < all; d++) {
     if (d == s->dimension) {
-      place[d] = s->put->operands[2 + d];
+      indices[d] = s->put->operands[2 + d];
     } else if (within) {
-      place[d] = within[rank == all ? d : d - (d > s->dimension)];
+      indices[d] = within[rank == all ? d : d - (d > s->dimension)];
     } else {
-      place[d] = computation_add_number(body, type, (Scalar){0});
+      indices[d] = computation_add_number(body, type, (Scalar){0});
     }
   }
-  return place;
+  return indices;
 }
 
-/* Adds an operation on the stack: on the operands before, at a place. */
+/* Adds an operation on the stack: on the operands before, at these indices. */
 static Instruction *add_at(const Stack *s, Opcode opcode, const Shape *shape,
-                           Instruction *const *before, int count, Instruction *const *place,
+                           Instruction *const *before, int count, Instruction *const *indices,
                            const Attributes *attributes) {
   Computation *body = body_of(s);
   int rank = s->put->shape->rank;
   Instruction **operands = ARENA_ARRAY(body->module->arena, Instruction *, count + rank);
   for (int i = 0; i < count; i++) operands[i] = before[i];
-  for (int d = 0; d < rank; d++) operands[count + d] = place[d];
+  for (int d = 0; d < rank; d++) operands[count + d] = indices[d];
   return computation_add(body, opcode, shape, operands, count + rank, attributes);
 }
 

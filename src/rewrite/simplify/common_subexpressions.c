@@ -27,7 +27,7 @@ static uint64_t hash_of(const Instruction *instruction) {
   return hash ^ hash >> 32;
 }
 
-static bool same(const Instruction *a, const Instruction *b) {
+static bool are_equal(const Instruction *a, const Instruction *b) {
   if (a->opcode != b->opcode || a->operand_count != b->operand_count ||
       !shape_equal(a->shape, b->shape)) {
     return false;
@@ -39,14 +39,14 @@ static bool same(const Instruction *a, const Instruction *b) {
     size_t size = (size_t)shape_bytes(a->shape);
     return size == 0 || !memcmp(a->literal->data, b->literal->data, size);
   }
-  return attributes_same(a->opcode, a->a, b->a);
+  return attributes_equal(a->opcode, a->a, b->a);
 }
 
 /* Returns the equal instruction of the set, or NULL after adding this one. */
 static Instruction *find_or_add(InstructionSet *set, Instruction *instruction) {
   size_t slot = (size_t)hash_of(instruction) & set->mask;
   for (; set->slots[slot]; slot = (slot + 1) & set->mask) {
-    if (same(set->slots[slot], instruction)) return set->slots[slot];
+    if (are_equal(set->slots[slot], instruction)) return set->slots[slot];
   }
   set->slots[slot] = instruction;
   return NULL;

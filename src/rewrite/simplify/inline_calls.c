@@ -194,7 +194,8 @@ static void make_call(Instruction *fusion) {
 
 /* Returns the instruction that replaces `instruction` in the new list. `done_shape`, by a start's id: the
 ** shape of its -done. */
-static Instruction *place(Inliner *inliner, Instruction *instruction, const Shape **done_shape) {
+static Instruction *replacement_of(Inliner *inliner, Instruction *instruction,
+                                   const Shape **done_shape) {
   Computation *computation = inliner->computation;
   int id = instruction->id;
   Instruction *element =
@@ -276,7 +277,7 @@ static bool inline_calls(Computation *computation) {
     }
     InstructionList before = instruction->a->control_predecessors;
     for (int k = 0; k < before.count; k++) before.items[k] = inliner.to[before.items[k]->id];
-    inliner.to[i] = place(&inliner, instruction, done_shape);
+    inliner.to[i] = replacement_of(&inliner, instruction, done_shape);
   }
   computation->root = inliner.to[root];
   arena_free(scratch);

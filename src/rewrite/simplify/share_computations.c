@@ -22,7 +22,7 @@ static bool share(Sharer *sharer, Computation **called) {
   Computation **first = &sharer->first[computation->number];
   if (!*first) {
     size_t slot = (size_t)computation_hash(computation) & sharer->mask;
-    while (sharer->slots[slot] && !computations_same(sharer->slots[slot], computation)) {
+    while (sharer->slots[slot] && !computations_equal(sharer->slots[slot], computation)) {
       slot = (slot + 1) & sharer->mask;
     }
     if (!sharer->slots[slot]) sharer->slots[slot] = computation;

@@ -319,8 +319,8 @@ static Instruction *dynamic_slice(Instruction *x) {
 static Instruction *iota(Instruction *x) {
   int64_t size = x->shape->dims[x->a->iota_dimension];
   if (size <= INT32_MAX || type_is_integral(x->shape->type)) return NULL;
-  const Shape *wide = shape_with_type(x->parent->module->arena, x->shape, S64);
-  Instruction *counted = computation_add(x->parent, HLO_IOTA, wide, NULL, 0, x->a);
+  const Shape *shape = shape_with_type(x->parent->module->arena, x->shape, S64);
+  Instruction *counted = computation_add(x->parent, HLO_IOTA, shape, NULL, 0, x->a);
   instruction_become(x, HLO_CONVERT, &counted, 1, NULL);
   return x;
 }

@@ -1,18 +1,18 @@
 /*
 ** Splits select-and-scatter, the gradient of pooling, into the two steps of its name:
 **
-**     place    = 0, 1, 2, ... in the operand's shape
-**     (_, at)  = reduce-window((operand, place), by `select`)   in the source's shape
+**     position    = 0, 1, 2, ... in the operand's shape
+**     (_, at)  = reduce-window((operand, position), by `select`)   in the source's shape
 **     result   = scatter(init, at, source, by `scatter`)        in one dimension
 **
-** Padding has the place -1, which is out of bounds, so the scatter skips it.
+** Padding has the position -1, which is out of bounds, so the scatter skips it.
 **
 ** If windows lie side by side, an element is in one window, and both steps are loops, which fuse. A dimension of o
 ** windows of k elements is two, [o, k]; for windows in one dimension:
 **
-**     place    = 0, 1, 2, ... in each window                      [k]
-**     (_, at)  = reduce((operand, place), along k, by `select`)   [o]
-**     result   = select(place == at, `scatter`(init, source), init)   [o, k]
+**     position    = 0, 1, 2, ... in each window                      [k]
+**     (_, at)  = reduce((operand, position), along k, by `select`)   [o]
+**     result   = select(position == at, `scatter`(init, source), init)   [o, k]
 **
 ** Elements after the last window get the initial value.
 */
@@ -24,8 +24,8 @@
 /* Threshold MAX_LOOP_RANK: "windows of several ranks" in core/thresholds_programs.test.mjs. */
 enum { MAX_LOOP_RANK = 10 };
 
-/* A computation that reduces select-and-scatter's elements with their places:
-** (best, its place, candidate, its place) -> the selected one with its place. Place -1 means no element; if
+/* A computation that reduces select-and-scatter's elements with their positions:
+** (best, its position, candidate, its position) -> the selected one with its position. Position -1 means no element; if
 ** `padded`, the candidate may have it too. The pass's last computation, all zero at first, is reused if it is
 ** the same. */
 typedef struct PoolingChooser {
@@ -35,10 +35,11 @@ typedef struct PoolingChooser {
   bool padded;
 } PoolingChooser;
 
-/* Whether a place has an element: it is not negative. */
-static Instruction *add_is_place(Computation *c, Instruction *place) {
+/* Whether a position has an element: it is not negative. */
+static Instruction *add_is_position(Computation *c, Instruction *position) {
   const Attributes *compare = ATTRIBUTES(.direction = COMPARE_GE);
-  Instruction *operands[] = {place, computation_add_number(c, place->shape->type, (Scalar){0})};
+  Instruction *operands[] = {position,
+                             computation_add_number(c, position->shape->type, (Scalar){0})};
   return computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, compare);
 }
 
@@ -46,32 +47,33 @@ static Computation *pooling_chooser(const Instruction *x, bool padded, PoolingCh
   PrimitiveType type = x->shape->type;
   const Computation *select = x->a->select;
   if (last->select == select && last->type == type && last->padded == padded) return last->made;
-  Computation *c = module_add_computation(x->parent->module, "select_with_place");
+  Computation *c = module_add_computation(x->parent->module, "select_with_position");
   *last = (PoolingChooser){c, select, type, padded};
-  const Shape *value = shape_scalar(type), *place = shape_scalar(S32), *pred = shape_scalar(PRED);
+  const Shape *value = shape_scalar(type), *position = shape_scalar(S32),
+              *pred = shape_scalar(PRED);
   Instruction *best = computation_add_parameter(c, 0, value, "best");
-  Instruction *at = computation_add_parameter(c, 1, place, "at");
+  Instruction *at = computation_add_parameter(c, 1, position, "at");
   Instruction *candidate = computation_add_parameter(c, 2, value, "candidate");
-  Instruction *there = computation_add_parameter(c, 3, place, "there");
+  Instruction *there = computation_add_parameter(c, 3, position, "there");
   Instruction *better = computation_add(c, HLO_CALL, pred, (Instruction *[]){best, candidate}, 2,
                                         ATTRIBUTES(.to_apply = x->a->select));
   Instruction *keep =
-      computation_add(c, HLO_AND, pred, (Instruction *[]){better, add_is_place(c, at)}, 2, NULL);
+      computation_add(c, HLO_AND, pred, (Instruction *[]){better, add_is_position(c, at)}, 2, NULL);
   if (padded) {
     Instruction *none =
-        computation_add(c, HLO_NOT, pred, (Instruction *[]){add_is_place(c, there)}, 1, NULL);
+        computation_add(c, HLO_NOT, pred, (Instruction *[]){add_is_position(c, there)}, 1, NULL);
     keep = computation_add(c, HLO_OR, pred, (Instruction *[]){keep, none}, 2, NULL);
   }
   Instruction *results[] = {
       computation_add(c, HLO_SELECT, value, (Instruction *[]){keep, best, candidate}, 3, NULL),
-      computation_add(c, HLO_SELECT, place, (Instruction *[]){keep, at, there}, 3, NULL),
+      computation_add(c, HLO_SELECT, position, (Instruction *[]){keep, at, there}, 3, NULL),
   };
   computation_add_tuple(c, results, 2);
   return c;
 }
 
-/* Returns the place of each element of an array, in row-major order. */
-static Instruction *add_all_places(Computation *computation, const Shape *shape) {
+/* Returns the position of each element of an array, in row-major order. */
+static Instruction *add_all_positions(Computation *computation, const Shape *shape) {
   Arena *arena = computation->module->arena;
   int64_t count = shape_elements(shape);
   Instruction *iota = computation_add(computation, HLO_IOTA,
@@ -79,23 +81,23 @@ static Instruction *add_all_places(Computation *computation, const Shape *shape)
   return computation_add_reshape(computation, iota, shape->rank, shape->dims);
 }
 
-/* Sets `values` to the initial values of a reduction by pooling_chooser: any element, and the place of none. */
+/* Sets `values` to the initial values of a reduction by pooling_chooser: any element, and the position of none. */
 static void add_no_element(Computation *computation, const Instruction *x, Instruction **values) {
   values[0] = computation_add_number(computation, x->shape->type, (Scalar){0});
   values[1] = computation_add_number(computation, S32, (Scalar){.i = -1});
 }
 
 /* Returns the shape of such a reduction's result. */
-static const Shape *with_places(Arena *arena, const Shape *elements) {
+static const Shape *with_positions(Arena *arena, const Shape *elements) {
   return shape_tuple(arena, 2, (const Shape *[]){elements, shape_with_type(arena, elements, S32)});
 }
 
-/* Returns the place of the element that each window selects, or NULL. */
+/* Returns the position of the element that each window selects, or NULL. */
 static Instruction *add_selection(Computation *computation, const Instruction *x,
                                   PoolingChooser *last) {
   Arena *arena = computation->module->arena;
   bool padded = window_is_padded(&x->a->window);
-  Instruction *operands[4] = {x->operands[0], add_all_places(computation, x->shape)};
+  Instruction *operands[4] = {x->operands[0], add_all_positions(computation, x->shape)};
   add_no_element(computation, x, operands + 2);
   Attributes window;
   attributes_init(&window);
@@ -110,22 +112,22 @@ static Instruction *add_selection(Computation *computation, const Instruction *x
     }
   }
   Instruction *reduce =
-      computation_add(computation, HLO_REDUCE_WINDOW, with_places(arena, x->operands[1]->shape),
+      computation_add(computation, HLO_REDUCE_WINDOW, with_positions(arena, x->operands[1]->shape),
                       operands, 4, &window);
   return computation_add_element(computation, reduce, 1);
 }
 
-static void scatter_source(Computation *computation, Instruction *x, Instruction *places) {
+static void scatter_source(Computation *computation, Instruction *x, Instruction *positions) {
   Arena *arena = computation->module->arena;
   int64_t count = shape_elements(x->shape);
   const Shape *flat = shape_make(arena, x->shape->type, 1, &count, NULL);
   Instruction *init = computation_add(computation, HLO_BROADCAST, flat, &x->operands[2], 1, NULL);
-  Instruction *operands[] = {init, places, x->operands[1]};
+  Instruction *operands[] = {init, positions, x->operands[1]};
   static const int64_t zero[] = {0};
   Int64List first = {1, arena_copy(arena, zero, sizeof zero)};
   const Attributes *attributes =
       ATTRIBUTES(.inserted_window_dims = first, .scatter_dims_to_operand_dims = first,
-                 .index_vector_dim = places->shape->rank, .to_apply = x->a->scatter);
+                 .index_vector_dim = positions->shape->rank, .to_apply = x->a->scatter);
   Instruction *scatter = computation_add(computation, HLO_SCATTER, flat, operands, 3, attributes);
   instruction_become(x, HLO_RESHAPE, &scatter, 1, NULL);
 }
@@ -190,28 +192,28 @@ static Instruction *add_broadcast(const Split *s, Instruction *x, Int64List dime
                    ATTRIBUTES(.dimensions = {x->shape->rank, dimensions.items}));
 }
 
-/* Returns each element's place in its window. */
-static Instruction *add_places(const Split *s) {
+/* Returns each element's position in its window. */
+static Instruction *add_positions(const Split *s) {
   int64_t dims[MAX_LOOP_RANK];
   for (int i = 0; i < s->elements.count; i++) dims[i] = s->dims[s->elements.items[i]];
   const Shape *window = shape_make(s->arena, S32, s->elements.count, dims, NULL);
-  return add_broadcast(s, add_all_places(s->computation, window), s->elements);
+  return add_broadcast(s, add_all_positions(s->computation, window), s->elements);
 }
 
-/* Returns the source's elements at the selected places, and the initial value elsewhere, in the split shape. */
+/* Returns the source's elements at the selected positions, and the initial value elsewhere, in the split shape. */
 static Instruction *add_spread(const Split *s, PoolingChooser *last) {
   const Instruction *x = s->x;
-  Instruction *places = add_places(s);
+  Instruction *positions = add_positions(s);
   const Shape *source = x->operands[1]->shape;
-  Instruction *operands[4] = {add_covered(s), places};
+  Instruction *operands[4] = {add_covered(s), positions};
   add_no_element(s->computation, x, operands + 2);
   const Attributes *reduction =
       ATTRIBUTES(.dimensions = s->elements, .to_apply = pooling_chooser(x, false, last));
-  Instruction *reduce = computation_add(s->computation, HLO_REDUCE, with_places(s->arena, source),
-                                        operands, 4, reduction);
+  Instruction *reduce = computation_add(s->computation, HLO_REDUCE,
+                                        with_positions(s->arena, source), operands, 4, reduction);
   Instruction *at =
       add_broadcast(s, computation_add_element(s->computation, reduce, 1), s->windows);
-  Instruction *here = add_split(s, HLO_COMPARE, PRED, (Instruction *[]){places, at}, 2,
+  Instruction *here = add_split(s, HLO_COMPARE, PRED, (Instruction *[]){positions, at}, 2,
                                 ATTRIBUTES(.direction = COMPARE_EQ));
   Instruction *init = add_broadcast(s, x->operands[2], s->windows);
   int64_t *all = ARENA_ARRAY(s->arena, int64_t, s->rank);
@@ -245,9 +247,9 @@ static bool scatter_window(Instruction *x, void *last) {
     return true;
   }
   if (2 * shape->rank > MAX_LOOP_RANK) return false; /* the loop of reduce-window */
-  Instruction *places = add_selection(x->parent, x, last);
-  if (places) scatter_source(x->parent, x, places);
-  return places != NULL;
+  Instruction *positions = add_selection(x->parent, x, last);
+  if (positions) scatter_source(x->parent, x, positions);
+  return positions != NULL;
 }
 
 bool pass_scatter_windows(Module *module) {

@@ -1,10 +1,10 @@
-"""Exports losses with the backward programs that JAX makes of them, and functions with JAX's vmap of them, for gradients.mjs:
+"""Exports losses with JAX's backward programs, and functions with JAX's vmap of them, for gradients.mjs:
 
     build/venv/bin/python tests/bench/gradients/models.py FOLDER
 
-Of each model FOLDER gets NAME.bin (of jax.export, with vjp_order=1), NAME.I (argument I) and NAME.gI (the gradient by
-it, by native XLA); models.json says their shapes. Of each function it gets NAME.bin, NAME.vmap.bin, NAME.I (arguments of
-the batch) and NAME.rI (results); batches.json says their shapes, and which arguments are the same for all.
+For each model writes to FOLDER: NAME.bin (of jax.export, with vjp_order=1), NAME.I (argument I) and NAME.gI (native XLA's
+gradient by it); models.json has the shapes. For each function: NAME.bin, NAME.vmap.bin, NAME.I (arguments of the batch) and
+NAME.rI (results); batches.json has the shapes, and which arguments have no batch dimension.
 """
 
 import json

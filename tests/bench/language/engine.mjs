@@ -1,4 +1,4 @@
-/** An engine with a prepared model, alone in a process or page of its own: language.mjs calls prepare() and round(). */
+/** An engine with a prepared model, in its own process or page: language.mjs calls prepare() and round(). */
 const ENGINES = {
   xla: () => import('./engine_xla.mjs'), ort: () => import('./engine_ort.mjs'), wllama: () => import('./engine_wllama.mjs'),
 };

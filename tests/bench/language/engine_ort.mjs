@@ -1,11 +1,11 @@
 /**
- * onnxruntime-web's WebAssembly provider: the graph that its exporters write, of MatMulNBits and GroupQueryAttention. The row of
- * the embedding is given. `accuracy` 4 rounds activations to 8 bits.
+ * onnxruntime-web's WebAssembly provider, on the graph that its exporters write: MatMulNBits and GroupQueryAttention. The
+ * embedding's row is an input. `accuracy` 4 rounds activations to 8 bits.
  */
 import { model } from '../onnx.mjs';
 import { BLOCK, floats, integers, MOST, PLACE, scalesOf } from './sizes.mjs';
 
-/** A weight as MatMulNBits or MatMul takes it. */
+/** Converts a weight to the form of MatMulNBits or MatMul. */
 function weightOf(rows, width, type) {
   const most = MOST[type] ?? 127, quants = integers(rows * width, most, rows + width), scales = scalesOf(rows, width, most);
   if (type === 'f32') {

@@ -1,4 +1,4 @@
-/** wllama: npm's llama.cpp, in a page. Its files are of files.py (Q8_0, Q4_0); it rounds activations to 8 bits. */
+/** wllama: llama.cpp's package on npm, in a page. native.py writes its files (Q8_0, Q4_0). It rounds activations to 8 bits. */
 const TOKENS = 8;
 
 export async function prepare({ Wllama }, { file, threads, files }) {

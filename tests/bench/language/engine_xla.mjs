@@ -1,10 +1,10 @@
-/** Ours: examples/llama/model.mjs, in Node or in a page. */
+/** xla-wasm: examples/llama/model.mjs, in Node or in a page. */
 import { buildStep, configOf, shapesOf } from '../../../examples/llama/model.mjs';
 import { BLOCK, CONTEXT, floats, integers, MOST, PLACE, scalesOf } from './sizes.mjs';
 
 const TYPES = { int8: 's8', int4: 's4' };
 
-/** The literals of a matrix, of which layers have the same. */
+/** Returns the literals of a matrix, which all layers share. */
 function matrix({ Literal }, [rows, width], type) {
   const most = MOST[type] ?? 127, quants = integers(rows * width, most, rows + width), scales = scalesOf(rows, width, most);
   if (!TYPES[type]) {

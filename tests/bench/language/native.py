@@ -1,4 +1,4 @@
-"""The models of language.mjs natively: examples/llama/model.py on XLA:CPU; and their files for llama.cpp.
+"""The models of language.mjs on native XLA:CPU (examples/llama/model.py); and their files for llama.cpp.
 
     native.py run THREADS     {"json": ..., "type": "int8"} prepares; {"round": true} takes a second: a line of JSON in, one out
     native.py gguf JSON TYPE PATH     writes a file of Q8_0 or Q4_0

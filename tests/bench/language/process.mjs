@@ -1,4 +1,4 @@
-/** An engine in a process of Node's, which language.mjs forks and talks to. */
+/** An engine in a Node process, which language.mjs forks and calls by messages. */
 import { createRequire } from 'node:module';
 
 import { prepare, round } from './engine.mjs';
@@ -6,7 +6,7 @@ import { prepare, round } from './engine.mjs';
 const require = createRequire(new URL('../../../build/bench/package.json', import.meta.url));
 const LIBRARIES = { xla: () => import('../../../build/node/index.mjs'), ort: () => require('onnxruntime-web') };
 
-/** A round, with the processor's ms of a token. */
+/** Runs a round; adds the processor's milliseconds per token. */
 async function timed() {
   const before = process.cpuUsage(), result = await round(), { user, system } = process.cpuUsage(before);
   return { ...result, cpu: (user + system) / 1000 / result.tokens };

@@ -1,4 +1,4 @@
-/** The models of language.mjs: sizes as config.json has them, and random weights that every engine can have. */
+/** The models of language.mjs: sizes in the form of config.json, and random weights that every engine can represent. */
 
 const like = (sizes) => ({ model_type: 'llama', rms_norm_eps: 1e-5, rope_theta: 10000, max_position_embeddings: 2048, ...sizes });
 
@@ -33,7 +33,7 @@ export function integers(count, most, seed) {
   return out;
 }
 
-/** A scale for each block: powers of two around 1 / (most sqrt(width)), which f16 has, too. */
+/** A scale for each block: powers of two around 1 / (most sqrt(width)), which f16 represents exactly. */
 export function scalesOf(rows, width, most) {
   const base = 2 ** Math.round(Math.log2(1 / (most * Math.sqrt(width))));
   return Float32Array.from({ length: (rows * width) / BLOCK }, (_, i) => base * (i % 3 ? 1 : 2));

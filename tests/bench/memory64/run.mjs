@@ -1,5 +1,6 @@
 /**
- * What addresses of 64 bits cost in Chromium: the loops of loops.c with either, in turns; the least of 500 calls of some ms.
+ * Measures the cost of 64-bit addresses in Chromium: the loops of loops.c with either size of address, alternately; the
+ * min of 500 calls of a few milliseconds.
  *
  *     node tests/bench/memory64/run.mjs
  */

@@ -2,9 +2,9 @@
 
     operations.py FOLDER     writes NAME.hlo and NAME.json there, and rows.json: names, titles, peers
 
-A row is a title, a JAX function and its operands' specifications (programs/export.py has those); and
-what the JavaScript engines' functions of the same operation are called, if they have one. They take
-operands as float32 or int32 arrays, named x and y unless the row says otherwise.
+A row is a title, a JAX function and its operands' specifications (see programs/export.py), and the names of the
+operation in the JavaScript engines that have it. These take operands as float32 or int32 arrays, named x and y unless
+the row has other names.
 """
 import json
 import os
@@ -188,7 +188,7 @@ def philox(state):
 
 
 def unit(bits):
-    """jax.random.uniform's way from bits to floats of [0, 1)."""
+    """Converts bits to floats of [0, 1) as jax.random.uniform does."""
     return lax.bitcast_convert_type(bits >> 9 | 0x3F800000, jnp.float32) - 1
 
 
@@ -255,7 +255,7 @@ for name in 'cholesky', 'solve', 'inv', 'det', 'qr', 'eigh', 'svd', 'eigvals', '
 
 
 def with_vectors(values, vectors):
-    """What does not depend on vectors' signs and phases, nor on the order of eigenvalues."""
+    """Quantities that do not depend on vectors' signs and phases, nor on the order of eigenvalues."""
     return jnp.concatenate([jnp.sort(jnp.abs(values), -1), jnp.sum(jnp.abs(vectors) ** 2, -2)], -1)
 
 

@@ -2,8 +2,8 @@
 
     python export.py [NAME...]     writes NAME.hlo and NAME.json beside this file
 
-Weights are parameters. NAME.json says how each parameter's numbers are drawn (see inputs.py), so
-that nothing but the program is kept. Needs requirements.txt of this folder; the bench itself does not.
+Weights are parameters. NAME.json describes how each parameter's numbers are drawn (see native.py), so only the
+program is kept. Needs requirements.txt of this folder; the bench itself does not.
 """
 import json
 import os
@@ -48,7 +48,7 @@ def shapes(tree):
 
 
 def like(params, scale=0.05):
-    """Weights for parameters that another package made: its shapes, our numbers."""
+    """Replaces the weights that another package drew by our numbers, of equal shapes."""
     return jax.tree.map(lambda p: normal(*p.shape, scale=scale, shift=0.0), params)
 
 

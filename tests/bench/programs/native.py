@@ -3,7 +3,7 @@
     native.py FOLDER    NAME.hlo and NAME.json are there
 
     {"prepare": NAME, "folder": DIR}  draws NAME's inputs, runs it; writes NAME.inI.npy, NAME.outI.npy
-    {"round": MS, "clock": "wall"}    runs what was prepared for so long; milliseconds per call, of
+    {"round": MS, "clock": "wall"}    runs the prepared program for MS; milliseconds per call, of
                                       the wall or of the processor ("cpu")
 """
 import json
@@ -52,7 +52,7 @@ def draw(spec, random):
 
 
 def save(path, array):
-    """As .npy; types that NumPy does not have itself as raw bytes."""
+    """Writes .npy; types that NumPy lacks are raw bytes."""
     array = np.asarray(array, order='C')  # ascontiguousarray would give a scalar a dimension
     own = array.dtype.kind in 'biufc' and array.dtype.itemsize > 1 or array.dtype.kind in 'biu'
     np.save(path, array if own else array.view(f'V{array.dtype.itemsize}'))

@@ -72,9 +72,8 @@ class Output:
 class File:
     """Bytecode of one operation: tables are filled while operations are written.
 
-    Entries of a dialect stand together, so an index is first given by the order of demand, and
-    all are renumbered at the end: operations are written twice, the second time with the final
-    numbers.
+    The format groups entries by dialect, so final indices are known only when all entries are. The
+    operations are therefore written twice: first to collect entries, then with the final indices.
     """
 
     def __init__(self, producer, native_casts=()):

@@ -19,11 +19,11 @@ static bool fits_s16(PrimitiveType type) {
 }
 
 const Arithmetic *arithmetic_for(PrimitiveType lhs, PrimitiveType rhs, PrimitiveType result) {
-  bool wide = is_double(lhs) || is_double(rhs) || is_double(result);
+  bool in_double = is_double(lhs) || is_double(rhs) || is_double(result);
   Row row;
   switch (type_kind(result)) {
-  case KIND_COMPLEX: row = wide ? ROW_C128 : ROW_C64; break;
-  case KIND_FLOAT: row = wide ? ROW_F64 : ROW_F32; break;
+  case KIND_COMPLEX: row = in_double ? ROW_C128 : ROW_C64; break;
+  case KIND_FLOAT: row = in_double ? ROW_F64 : ROW_F32; break;
   default:
     row = type_bytes(result) == 8 ? ROW_S64 : fits_s16(lhs) && fits_s16(rhs) ? ROW_S16 : ROW_S32;
   }

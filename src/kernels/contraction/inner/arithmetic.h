@@ -7,7 +7,8 @@
 **     other floats         f32        f32
 **     c128, c64            c128, c64  c128, c64: two reals each
 **     8 bytes of integer   s64        s64
-**     integers             s16, if the operands fit, else s32; s32
+**     narrow integers      s16        s32: operands of at most 16 bits (signed) or 8 bits (unsigned)
+**     other integers       s32        s32
 **
 ** Integers are added modulo 2^32 or 2^64, which is right modulo the width of the result's type, signed or
 ** unsigned.

@@ -15,11 +15,18 @@ typedef uint8_t Byte;
 #define QUARTER_BF16(x, q) ((q) ? upper_high(x) : upper_low(x))
 #define QUARTER_F16(x, q)  half_to_tiny(QUARTER_BF16(x, q))
 
-/* Numbers that are looked up: all of them at once. */
+/* Sixteen numbers looked up at once, as four vectors of f32. */
 typedef struct Found {
   v128_t part[4];
 } Found;
 #define QUARTER_FOUND(x, q) ((x).part[q])
+
+/* 16 packed numbers of 4 bits, or their zeros: those at even places, then those at odd ones, in bytes 0 to 7. A quarter has
+** four of either: see narrow_part. */
+typedef struct Split {
+  v128_t of[2];
+} Split;
+#define QUARTER_SPLIT(x, q) QUARTER_S8((x).of[(q) % 2], (q) / 2)
 
 /* The largest f16 that a loop has read, as signed and as unsigned numbers. */
 typedef struct Seen {
@@ -32,36 +39,53 @@ enum {
   BYTES_load_f16 = 16,
   BYTES_load_flipped = 16,
   BYTES_look_up = 16,
-  BYTES_load_packed = 8
+  BYTES_load_signed = 8,
+  BYTES_load_unsigned = 8,
+  BYTES_load_centered = 8
 };
 #define LOADED(Number, load, ...) BYTES_##load
 
-static inline Found look_up(const void *bytes, const Planes *planes, v128_t flipped, Seen *seen) {
+static inline Found look_up(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
+                            Seen *seen) {
   Found found;
   v128_t x = wasm_v128_and(wasm_v128_load(bytes), wasm_i8x16_const_splat(15));
   look_up_16(planes, x, found.part);
   return found;
 }
-static inline v128_t load(const void *bytes, const Planes *planes, v128_t flipped, Seen *seen) {
+static inline v128_t load(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
+                          Seen *seen) {
   return wasm_v128_load(bytes);
 }
-static inline v128_t load_f16(const void *bytes, const Planes *planes, v128_t flipped, Seen *seen) {
+static inline v128_t load_f16(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
+                              Seen *seen) {
   v128_t x = wasm_v128_load(bytes);
   seen->most = wasm_i16x8_max(seen->most, x);
   seen->negative = wasm_u16x8_max(seen->negative, x);
   return x;
 }
 static inline v128_t load_flipped(const void *bytes, const Planes *planes, v128_t flipped,
-                                  Seen *seen) {
+                                  Split zero, Seen *seen) {
   return wasm_v128_xor(wasm_v128_load(bytes), flipped);
 }
 
-/* 16 packed numbers of 4 bits, as bytes: `flipped` is 8, the sign, or 0 if they are unsigned. */
-static inline v128_t load_packed(const void *bytes, const Planes *planes, v128_t flipped,
-                                 Seen *seen) {
-  v128_t pair[2];
-  split_bytes(wasm_v128_load64_zero(bytes), 4, pair);
-  return wasm_i8x16_sub(wasm_v128_xor(pair[0], flipped), flipped);
+/* Signed numbers are the upper halves of bytes: times 16. */
+static inline Split load_signed(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
+                                Seen *seen) {
+  v128_t x = wasm_v128_load64_zero(bytes), upper = wasm_i8x16_const_splat((int8_t)0xf0);
+  return (Split){{wasm_v128_and(wasm_i16x8_shl(x, 4), upper), wasm_v128_and(x, upper)}};
+}
+/* They become unsigned if their sign is flipped. */
+static inline Split load_unsigned(const void *bytes, const Planes *planes, v128_t flipped,
+                                  Split zero, Seen *seen) {
+  v128_t x = wasm_v128_xor(wasm_v128_load64_zero(bytes), flipped);
+  v128_t lower = wasm_i8x16_const_splat(0x0f);
+  return (Split){{wasm_v128_and(x, lower), wasm_v128_and(wasm_u16x8_shr(x, 4), lower)}};
+}
+/* Loads unsigned numbers and subtracts their zero points, which are bytes. */
+static inline Split load_centered(const void *bytes, const Planes *planes, v128_t flipped,
+                                  Split zero, Seen *seen) {
+  Split x = load_unsigned(bytes, planes, flipped, zero, seen);
+  return (Split){{wasm_i8x16_sub(x.of[0], zero.of[0]), wasm_i8x16_sub(x.of[1], zero.of[1])}};
 }
 
 /* Numbers with the largest exponent are misread. As signed numbers positive ones are the largest, as unsigned ones negative. */
@@ -72,7 +96,9 @@ static inline bool has_largest(Seen seen) {
 }
 #define NOTE_load(b, seen)
 #define NOTE_load_flipped(b, seen)
-#define NOTE_load_packed(b, seen)
+#define NOTE_load_signed(b, seen)
+#define NOTE_load_unsigned(b, seen)
+#define NOTE_load_centered(b, seen)
 #define NOTE_look_up(b, seen)
 #define NOTE_load_f16(b, seen) \
   if (has_largest(seen)) *b->misread = true;
@@ -120,7 +146,7 @@ static void rest_by_depth(const NarrowBlock *b, NarrowLoop *loop, int step, int 
   }
 }
 
-/* The same for the last numbers of the depth. */
+/* The same for the last numbers of the depth. Vectors for packed numbers, which are parted, have zeros after them. */
 static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, int bytes,
                             int first) {
   Byte rest[16], vectors[REST_ROWS][64];
@@ -130,7 +156,8 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
   memset(rest, 0, sizeof rest);
   memset(vectors, 0, sizeof vectors);
   for (int i = 0; i < b->rows; i++) {
-    memcpy(vectors[i], b->vectors + i * b->vector_stride + 4 * (ptrdiff_t)first, 4 * (size_t)left);
+    memcpy(vectors[i], b->vectors + i * b->vector_stride + 4 * (ptrdiff_t)first,
+           4 * (size_t)(step > bytes ? step : left));
   }
   part.depth = step;
   part.columns = 1;
@@ -150,6 +177,11 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 
 /* ---- Rows of the matrix ---- */
 
+/* Zeros of 16 columns that are bytes. */
+#define ZEROS_AT(zero)                                   \
+  (Split) {                                              \
+    { wasm_v128_load(zero), wasm_v128_load((zero) + 4) } \
+  }
 /* Numbers that take work to load are loaded before the first quarter. */
 #define HOLDS(load, DEPTH) (BYTES_##load == 8 || (DEPTH) == 1)
 
@@ -174,7 +206,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
          j -= STEP, matrix += BYTES_##load, scale += STEP, zero += STEP, to += 4 * STEP) {    \
       Number held[DEPTH];                                                                     \
       UNROLLED for (int k = 0; k < (HOLDS(load, DEPTH) ? (DEPTH) : 0); k++) {                 \
-        held[k] = load(matrix + k * stride, &planes, flipped, &seen);                         \
+        held[k] = load(matrix + k * stride, &planes, flipped, ZEROS_AT(zero), &seen);         \
       }                                                                                       \
       UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                         \
         v128_t sum[ROWS];                                                                     \
@@ -184,7 +216,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
         UNROLLED for (int k = 0; k < (DEPTH); k++) {                                          \
           Number number = HOLDS(load, DEPTH) ? held[k]                                        \
                                              : load(matrix + k * stride, &planes, flipped,    \
-                                                    (q) ? &ignored : &seen);                  \
+                                                    ZEROS_AT(zero), (q) ? &ignored : &seen);  \
           v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),       \
                           wasm_v128_load(zero + (ptrdiff_t)4 * q));                           \
           UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);        \
@@ -235,67 +267,64 @@ static inline float sum_of(v128_t x) {
 enum { BLOCK_DEPTH = 1024 };
 
 /* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
-/* Multiplies ROWS vectors by LINES lines of the matrix, 16 bytes of each at a time, with SUMS sums for each: as many as
-** stay in registers. Sums of a block of the scale, or of BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are
-** `apart` numbers from each other. */
-#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES, SUMS) \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,              \
-                   ptrdiff_t stride, const Byte *scales, const Byte *zeros,                    \
-                   ptrdiff_t scale_stride, Byte *to, int apart) {                              \
-    enum { STEP = 4 * (QUARTERS) };                                                            \
-    const Planes planes = planes_for(b);                                                       \
-    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                               \
-    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                        \
-    const ptrdiff_t row = b->vector_stride;                                                    \
-    v128_t total[ROWS][LINES];                                                                 \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                \
-      UNROLLED for (int l = 0; l < (LINES); l++) total[i][l] = wasm_i32x4_const_splat(0);      \
-    }                                                                                          \
-    for (int left = b->depth, same = b->scale_block; left >= STEP;) {                          \
-      int count = same < left ? same : left;                                                   \
-      v128_t scale[LINES], zero[LINES], sum[ROWS][LINES][SUMS];                                \
-      count = count < BLOCK_DEPTH ? count : BLOCK_DEPTH;                                       \
-      left -= count;                                                                           \
-      same -= count;                                                                           \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                             \
-        scale[l] = wasm_v128_load32_splat(scales + l * scale_stride);                          \
-        zero[l] = wasm_v128_load32_splat(zeros + l * scale_stride);                            \
-      }                                                                                        \
-      UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
-        UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
-          UNROLLED for (int u = 0; u < (SUMS); u++) sum[i][l][u] = wasm_i32x4_const_splat(0);  \
-        }                                                                                      \
-      }                                                                                        \
-      for (; count >= STEP; count -= STEP, matrix += BYTES_##load, vectors += 4 * STEP) {      \
-        UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
-          Number number = load(matrix + l * stride, &planes, flipped, &seen);                  \
-          UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                      \
-            v128_t y = FORM(quarter(number, q), scale[l], zero[l]);                            \
-            UNROLLED for (int i = 0; i < (ROWS); i++) {                                        \
-              v128_t x = wasm_v128_load(vectors + i * row + (ptrdiff_t)16 * q);                \
-              sum[i][l][q % (SUMS)] = MADD(sum[i][l][q % (SUMS)], x, y);                       \
-            }                                                                                  \
-          }                                                                                    \
-        }                                                                                      \
-      }                                                                                        \
-      UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
-        UNROLLED for (int l = 0; l < (LINES); l++) {                                           \
-          v128_t all = sum[i][l][0];                                                           \
-          UNROLLED for (int u = 1; u < (SUMS); u++) all = wasm_f32x4_add(all, sum[i][l][u]);   \
-          total[i][l] = wasm_f32x4_add(total[i][l], FOLD(all, scale[l]));                      \
-        }                                                                                      \
-      }                                                                                        \
-      if (same > 0) continue;                                                                  \
-      same = b->scale_block;                                                                   \
-      scales += 4;                                                                             \
-      zeros += 4;                                                                              \
-    }                                                                                          \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                             \
-        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(total[i][l]);                \
-      }                                                                                        \
-    }                                                                                          \
-    NOTE_##load(b, seen)                                                                       \
+/* Multiplies ROWS vectors by LINES lines of the matrix, STEP numbers of each at a time. Sums of a block of the scale, or of
+** BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are `apart` numbers from each other. More than two lines of
+** bytes need more registers than there are. */
+#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES)   \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,          \
+                   ptrdiff_t stride, const Byte *scales, const Byte *zeros,                \
+                   ptrdiff_t scale_stride, Byte *to, int apart) {                          \
+    enum { STEP = 4 * (QUARTERS) };                                                        \
+    const Planes planes = planes_for(b);                                                   \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                           \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                    \
+    const ptrdiff_t row = b->vector_stride;                                                \
+    v128_t sum[ROWS][LINES], total[ROWS][LINES];                                           \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
+        sum[i][l] = total[i][l] = wasm_i32x4_const_splat(0);                               \
+      }                                                                                    \
+    }                                                                                      \
+    for (int left = b->depth & -STEP, same = b->scale_block; left > 0;) {                  \
+      int count = same < BLOCK_DEPTH ? same : BLOCK_DEPTH;                                 \
+      count = count < left ? count : left;                                                 \
+      left -= count;                                                                       \
+      same -= count;                                                                       \
+      for (; count > 0; count -= STEP, matrix += BYTES_##load, vectors += 4 * STEP) {      \
+        UNROLLED for (int l = 0; l < (LINES); l++) {                                       \
+          v128_t scale = wasm_v128_load32_splat(scales + l * scale_stride);                \
+          v128_t zero = wasm_v128_load32_splat(zeros + l * scale_stride);                  \
+          Number number =                                                                  \
+              load(matrix + l * stride, &planes, flipped, (Split){{zero, zero}}, &seen);   \
+          UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                  \
+            v128_t y = FORM(quarter(number, q), scale, zero);                              \
+            UNROLLED for (int i = 0; i < (ROWS); i++) {                                    \
+              v128_t x = wasm_v128_load(vectors + i * row + (ptrdiff_t)16 * q);            \
+              sum[i][l] = MADD(sum[i][l], x, y);                                           \
+            }                                                                              \
+          }                                                                                \
+        }                                                                                  \
+      }                                                                                    \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
+        const Byte *scale = scales + l * scale_stride;                                     \
+        (void)scale;                                                                       \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                        \
+          total[i][l] =                                                                    \
+              wasm_f32x4_add(total[i][l], FOLD(sum[i][l], wasm_v128_load32_splat(scale))); \
+          sum[i][l] = wasm_i32x4_const_splat(0);                                           \
+        }                                                                                  \
+      }                                                                                    \
+      if (same > 0) continue;                                                              \
+      same = b->scale_block;                                                               \
+      scales += 4;                                                                         \
+      zeros += 4;                                                                          \
+    }                                                                                      \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
+        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(total[i][l]);            \
+      }                                                                                    \
+    }                                                                                      \
+    NOTE_##load(b, seen)                                                                   \
   }
 
 /* Lines that are multiplied together are far from each other, as in lanes.c. */
@@ -313,8 +342,8 @@ enum { BLOCK_DEPTH = 1024 };
   }
 
 #define BY_COLUMNS(name, QUARTERS, LINES, ...)                                                   \
-  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES, 4 / (LINES))               \
-  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1, 4 / (QUARTERS))                      \
+  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES)                            \
+  LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1)                                      \
   static void name(const NarrowBlock *b) {                                                       \
     for (int i = 0; i < b->rows; i += 4) {                                                       \
       int j = 0;                                                                                 \
@@ -331,27 +360,27 @@ enum { BLOCK_DEPTH = 1024 };
 /* ---- Types ---- */
 
 /* LINES, DEPTH: lines and rows that one vector is multiplied by at a time. */
-#define NARROW(name, ...) NARROW_BY(name, 8, __VA_ARGS__)
-#define NARROW_BY(name, DEPTH, QUARTERS, load, quarter, FORM, FOLD, LINES)                        \
-  LINES_BY_COLUMNS(by_columns_##name##_1x1, QUARTERS, v128_t, load, quarter, FORM, FOLD, 1, 1, 4) \
-  BY_COLUMNS(by_columns_##name, QUARTERS, LINES, v128_t, load, quarter, FORM, FOLD)               \
-  ROWS_BY_DEPTH(by_depth_##name##_1x1, QUARTERS, v128_t, load, quarter, FORM, 1, 1)               \
-  BY_DEPTH(by_depth_##name, QUARTERS, DEPTH, v128_t, load, quarter, FORM)
+#define NARROW(name, ...) NARROW_BY(name, v128_t, 8, __VA_ARGS__)
+#define NARROW_BY(name, Number, DEPTH, QUARTERS, load, quarter, FORM, FOLD, LINES)             \
+  LINES_BY_COLUMNS(by_columns_##name##_1x1, QUARTERS, Number, load, quarter, FORM, FOLD, 1, 1) \
+  BY_COLUMNS(by_columns_##name, QUARTERS, LINES, Number, load, quarter, FORM, FOLD)            \
+  ROWS_BY_DEPTH(by_depth_##name##_1x1, QUARTERS, Number, load, quarter, FORM, 1, 1)            \
+  BY_DEPTH(by_depth_##name, QUARTERS, DEPTH, Number, load, quarter, FORM)
 NARROW(bf16, 2, load, QUARTER_BF16, PLAIN, TIMES, 4)
-NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4)
-NARROW(less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 4)
-NARROW_BY(packed, 4, 4, load_packed, QUARTER_S8, PLAIN, TIMES, 4)
+NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 2)
+NARROW(less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 2)
+NARROW_BY(signed, Split, 4, 4, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 2)
+NARROW_BY(centered, Split, 4, 4, load_centered, QUARTER_SPLIT, PLAIN, TIMES, 2)
 NARROW(scaled_bf16, 2, load, QUARTER_BF16, SCALED, KEPT, 2)
 NARROW(scaled_f16, 2, load_f16, QUARTER_F16, SCALED, KEPT, 2)
 NARROW(scaled_s8, 4, load, QUARTER_S8, SCALED, KEPT, 2)
-NARROW_BY(scaled_packed, 4, 4, load_packed, QUARTER_S8, SCALED, KEPT, 2)
-NARROW_BY(less_packed, 4, 4, load_packed, QUARTER_S8, LESS, TIMES, 4)
-NARROW_BY(moved_packed, 4, 4, load_packed, QUARTER_S8, MOVED, KEPT, 2)
+NARROW_BY(scaled_signed, Split, 4, 4, load_signed, QUARTER_SPLIT, SCALED, KEPT, 2)
+NARROW_BY(moved_unsigned, Split, 4, 4, load_unsigned, QUARTER_SPLIT, MOVED, KEPT, 2)
 NARROW(moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 2)
 BY_DEPTH(by_depth_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
 BY_COLUMNS(by_columns_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED, KEPT)
 
-/* The last elements go by way of a vector of their own. */
+/* The last elements are copied into a whole vector first. */
 #define PREPARE(name, halves_of)                                      \
   static void name(const uint8_t *from, int64_t count, uint8_t *to) { \
     for (; count > 0; count -= 16, from += 16, to += 32) {            \
@@ -404,18 +433,72 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
 }
 
 const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
-  static const NarrowLoops packed = {.plain = LOOPS(packed),
-                                     .scaled = LOOPS(scaled_packed),
-                                     .factor = 0x1p-24f,
-                                     .is_integral = true,
-                                     .packed = true};
-  static const NarrowLoops moved = {.plain = LOOPS(less_packed),
-                                    .scaled = LOOPS(moved_packed),
-                                    .factor = 0x1p-24f,
-                                    .is_integral = true,
+  static const NarrowLoops plain = {LOOPS(signed), LOOPS(scaled_signed), 0x1p-28f, true,
                                     .packed = true};
+  static const NarrowLoops moved_s4 = {
+      LOOPS(centered), LOOPS(moved_unsigned), 0x1p-24f,      true, .flipped = 0x88,
+      .zero = 8,       .centered = true,      .packed = true};
+  static const NarrowLoops u4 = {LOOPS(centered),  LOOPS(moved_unsigned), 0x1p-24f, true,
+                                 .centered = true, .packed = true};
   if (type_bits(type) != 4 || form == NARROW_LOOKED_UP) return narrow_loops(type, form);
-  return form == NARROW_MOVED ? &moved : &packed;
+  return type == U4 ? &u4 : form == NARROW_MOVED ? &moved_s4 : &plain;
+}
+
+/* ---- Places of packed numbers ---- */
+
+void narrow_part(const float *from, int64_t count, float *to) {
+  for (int64_t i = 0; i < count; i += 8) {
+    v128_t x = wasm_v128_load(from + i), y = wasm_v128_load(from + i + 4);
+    wasm_v128_store(to + i, wasm_i32x4_shuffle(x, y, 0, 2, 4, 6));
+    wasm_v128_store(to + i + 4, wasm_i32x4_shuffle(x, y, 1, 3, 5, 7));
+  }
+}
+
+void narrow_join(const float *from, int64_t count, float *to) {
+  for (int64_t i = 0; i < count; i += 8) {
+    v128_t x = wasm_v128_load(from + i), y = wasm_v128_load(from + i + 4);
+    wasm_v128_store(to + i, wasm_i32x4_shuffle(x, y, 0, 4, 1, 5));
+    wasm_v128_store(to + i + 4, wasm_i32x4_shuffle(x, y, 2, 6, 3, 7));
+  }
+}
+
+/* Returns four zeros as integers. */
+static inline v128_t integers_at(const float *zeros, v128_t factor) {
+  return wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_mul(wasm_v128_load(zeros), factor));
+}
+
+bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth) {
+  const v128_t by = wasm_f32x4_splat(factor);
+  v128_t wrong = wasm_i32x4_const_splat(0);
+  memset(zeros + count, 0, (size_t)(-count & 15) * sizeof *zeros);
+  for (int64_t i = 0; i < count; i += 4) {
+    v128_t zero = integers_at(zeros + i, by);
+    v128_t differs = wasm_f32x4_ne(wasm_f32x4_convert_i32x4(zero),
+                                   wasm_f32x4_mul(wasm_v128_load(zeros + i), by));
+    v128_t is_far = wasm_u32x4_gt(wasm_i32x4_add(zero, wasm_i32x4_const_splat(112)),
+                                  wasm_i32x4_const_splat(112 + 127));
+    wrong = wasm_v128_or(wrong, wasm_v128_or(differs, is_far));
+  }
+  if (wasm_v128_any_true(wrong)) return false;
+  for (int64_t i = 0; i < count; i += 16) {
+    v128_t x[4];
+    UNROLLED for (int q = 0; q < 4; q++) x[q] = integers_at(zeros + i + (ptrdiff_t)4 * q, by);
+    if (along_depth) {
+      UNROLLED for (int q = 0; q < 4; q++) {
+        v128_t byte = wasm_v128_and(x[q], wasm_i32x4_const_splat(0xff));
+        wasm_v128_store(zeros + i + (ptrdiff_t)4 * q,
+                        wasm_i32x4_mul(byte, wasm_i32x4_const_splat(0x01010101)));
+      }
+    } else {
+      v128_t bytes = wasm_i8x16_narrow_i16x8(wasm_i16x8_narrow_i32x4(x[0], x[1]),
+                                             wasm_i16x8_narrow_i32x4(x[2], x[3]));
+      wasm_v128_store(zeros + i, wasm_i8x16_shuffle(bytes, bytes, 0, 2, 4, 6, 8, 10, 12, 14, 0, 2,
+                                                    4, 6, 8, 10, 12, 14));
+      wasm_v128_store(zeros + i + 4, wasm_i8x16_shuffle(bytes, bytes, 1, 3, 5, 7, 9, 11, 13, 15, 1,
+                                                        3, 5, 7, 9, 11, 13, 15));
+    }
+  }
+  return true;
 }
 
 /* ---- Scales ---- */
@@ -426,24 +509,31 @@ const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
 enum { LOW_BITS = 0x1ff, LEAST = (127 - 64) << 23, MOST = (127 + 64) << 23 };
 
 bool narrow_scales_are_exact(const float *scales, int64_t count) {
-  v128_t wrong = wasm_i32x4_const_splat(0);
-  for (int64_t i = 0; i < count; i += 4) {
-    float last[4] = {1, 1, 1, 1};
-    if (count - i < 4) memcpy(last, scales + i, (size_t)(count - i) * sizeof *last);
-    v128_t x = wasm_v128_load(count - i < 4 ? last : scales + i);
+  v128_t bits = wasm_i32x4_const_splat(0), most = bits, least = wasm_i32x4_const_splat(-1);
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    v128_t x = wasm_v128_load(scales + i);
     v128_t magnitude = wasm_v128_and(x, wasm_i32x4_const_splat(INT32_MAX));
-    v128_t is_far = wasm_u32x4_gt(wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(LEAST)),
-                                  wasm_i32x4_const_splat(MOST - LEAST));
-    is_far = wasm_v128_and(is_far, wasm_f32x4_ne(x, wasm_i32x4_const_splat(0)));
-    wrong = wasm_v128_or(wrong,
-                         wasm_v128_or(is_far, wasm_v128_and(x, wasm_i32x4_const_splat(LOW_BITS))));
+    bits = wasm_v128_or(bits, x);
+    most = wasm_u32x4_max(most, magnitude);
+    /* 0, which is exact, becomes the largest number. */
+    least = wasm_u32x4_min(least, wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(1)));
   }
-  return !wasm_v128_any_true(wrong);
+  if (i < count) {
+    float last[4] = {1, 1, 1, 1};
+    memcpy(last, scales + i, (size_t)(count - i) * sizeof *last);
+    if (!narrow_scales_are_exact(last, 4)) return false;
+  }
+  v128_t wrong = wasm_v128_or(wasm_v128_and(bits, wasm_i32x4_const_splat(LOW_BITS)),
+                              wasm_u32x4_gt(most, wasm_i32x4_const_splat(MOST)));
+  return !wasm_v128_any_true(
+      wasm_v128_or(wrong, wasm_u32x4_lt(least, wasm_i32x4_const_splat(LEAST - 1))));
 }
 
 void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums) {
   for (int64_t i = 0; i < count; i += 4) {
-    v128_t more = wasm_f32x4_mul(wasm_v128_load(plain + i), wasm_v128_load(scales + i));
+    v128_t more = wasm_v128_load(plain + i);
+    if (scales) more = wasm_f32x4_mul(more, wasm_v128_load(scales + i));
     wasm_v128_store(sums + i, wasm_f32x4_add(wasm_v128_load(sums + i), more));
   }
 }

@@ -31,9 +31,8 @@ typedef struct NarrowBlock {
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
   int scale_block;
-  uint8_t flipped;    /* bits of bytes that are moved */
+  uint8_t flipped;    /* the bits to invert in each byte, which makes unsigned bytes signed */
   const float *table; /* of numbers that are looked up: 16 values */
-  int sign;           /* of packed numbers: the value of the sign bit; 0: they are unsigned */
   uint8_t *sums;
   ptrdiff_t sums_stride;
   bool *misread; /* set if a number was; then the sums are wrong */
@@ -41,7 +40,7 @@ typedef struct NarrowBlock {
 
 typedef void NarrowLoop(const NarrowBlock *block);
 
-/* Numbers that the loops misread. Bytes are looked at before; of the largest f16, which are infinite or NaN, a loop tells. */
+/* Numbers that the loops misread. Bytes are scanned before the loop runs. A loop itself reports f16 infinities and NaNs. */
 typedef enum Misread { MISREAD_NONE, MISREAD_LARGEST_F16, MISREAD_BYTES_FROM_16 } Misread;
 
 /* by_depth: matrix[depth] are contiguous rows; by_columns: matrix[column] are contiguous lines. */
@@ -53,12 +52,15 @@ typedef struct NarrowLoops {
   NarrowPair plain, scaled; /* NULL: there are none */
   float factor;             /* of scales: a power of two, which the loops leave out */
   bool is_integral;         /* plain numbers are integers, of at most 9 bits */
-  uint8_t flipped;          /* a bit that makes bytes signed ones, which are smaller: */
-  float zero;               /* by so much, which is added to zeros */
+  uint8_t flipped; /* the bit to invert in each byte: it turns unsigned bytes into signed ones */
+  float zero;      /* what inverting subtracts from each byte; it is added to the zero points */
   Misread misread;
   /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
   void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
-  bool packed; /* they read packed numbers */
+  /* They read packed numbers, of which each 8 are in other places (narrow_part): by columns the vectors are, too; by depth
+  ** scales, zeros and sums. Sums that plain loops add are multiplied by scales in their own places. */
+  bool packed;
+  bool centered; /* zeros of plain loops are bytes: see narrow_center */
 } NarrowLoops;
 
 /* What happens to a number before it is multiplied by a vector. */
@@ -66,12 +68,21 @@ typedef enum NarrowForm { NARROW_PLAIN, NARROW_SCALED, NARROW_MOVED, NARROW_LOOK
 
 /* Returns the loops of a type; NULL if it has none. Numbers that are looked up are bytes. */
 const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form);
-/* The same of packed numbers. Where none read these, returns the loops of bytes. */
+/* Returns the loops that read packed numbers of a type; without such loops, those that read one number a byte. */
 const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form);
+
+/* Moves numbers at even places before those at odd ones, in each 8 of `count`, and back. Both round `count` up. */
+void narrow_part(const float *from, int64_t count, float *to);
+void narrow_join(const float *from, int64_t count, float *to);
+
+/* Converts zero points of 4-bit numbers, divided by `factor`, to the form that plain loops read. By columns: four equal bytes for
+** each. By depth: for each 16 columns, 16 bytes for the even columns, then 16 for the odd ones. Returns false and changes nothing
+** if a zero point does not fit into a byte. */
+bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth);
 
 /* Whether no integer of 9 bits needs to be rounded when it is multiplied by one of the scales. */
 bool narrow_scales_are_exact(const float *scales, int64_t count);
-/* Adds sums of plain loops by depth, each times the scale of its column. */
+/* Adds sums of loops by depth, each times the scale of its column; scales: NULL if they are multiplied by it. */
 void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums);
 
 /* Whether one of `count` bytes is misread. */

@@ -15,7 +15,7 @@ typedef struct SparsePlan {
   KernelPlan kernel;
   CsrSizes sizes;
   PrimitiveType type;
-  bool wide; /* indices of 64 bits */
+  bool has_s64_indices;
   int64_t per_chunk;
   RowRoutine *row;
 } SparsePlan;
@@ -77,7 +77,7 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   SparsePlan *p = ARENA_NEW(arena, SparsePlan);
   p->sizes = sizes;
   p->type = x->shape->type;
-  p->wide = x->operands[1]->shape->type == S64;
+  p->has_s64_indices = x->operands[1]->shape->type == S64;
   p->row = row_routine(p->type);
   double work = ((double)sizes.entries + (double)sizes.rows) * (double)sizes.columns;
   int64_t chunks = work / MIN_WORK < MAX_CHUNKS ? (int64_t)(work / MIN_WORK) + 1 : MAX_CHUNKS;
@@ -88,7 +88,7 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
 }
 
 static int64_t index_at(const SparsePlan *p, const uint8_t *indices, int64_t i) {
-  return p->wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
+  return p->has_s64_indices ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
 }
 
 /* Adds runs of numbers with valid columns; numbers with other columns count as zeros. */

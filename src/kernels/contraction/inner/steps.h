@@ -16,7 +16,7 @@ typedef enum StepKind {
   STEP_ROUND,         /* x, rounded to bf16 */
 } StepKind;
 
-/* Applies a step to `count` numbers. Operand i is that of `run` numbers; the first one has `skipped` less. */
+/* Applies a step to `count` numbers. Each operand applies to `run` numbers, the first one to `run - skipped`. */
 void step_apply(StepKind kind, float *numbers, int64_t count, int64_t run, int64_t skipped,
                 const float *operands);
 /* Rounds numbers to bf16: to nearest, ties to even. */

@@ -8,7 +8,7 @@
 ** The gradient of the kernel has the same form, with few positions and as many taps as the image has
 ** pixels. There the groups are batch groups, and the batch is one more dimension of taps.
 **
-** No place reads beyond the lhs: each has a list of the taps that read an existing element.
+** No position reads beyond the lhs: each has a list of the taps that read an existing element.
 */
 #include <string.h>
 #include <wasm_simd128.h>
@@ -26,9 +26,9 @@ enum {
   MAX_LANES = 128, /* in a unit, so that a small kernel stays in the first cache */
   /* Threshold MIN_LANES: "convolutions around vectors" in core/thresholds.test.mjs. */
   MIN_LANES = 16, /* a cache line of f32 */
-  /* Threshold MAX_PLACES, LISTED: "convolutions: lines of tiles" in core/thresholds_programs.test.mjs. */
-  MAX_PLACES = 64, /* in a unit, along the last dimension */
-  LISTED = 64,     /* max taps of the other dimensions listed at a time */
+  /* Threshold MAX_POSITIONS, LISTED: "convolutions: lines of tiles" in core/thresholds_programs.test.mjs. */
+  MAX_POSITIONS = 64, /* in a unit, along the last dimension */
+  LISTED = 64,        /* max taps of the other dimensions listed at a time */
   /* Threshold MAX_TERMS: "convolutions of long windows of single features" in core/thresholds.test.mjs. */
   MAX_TERMS =
       256, /* products added one after the other, so that errors do not grow with the taps */
@@ -50,9 +50,9 @@ typedef struct Depthwise {
   int outer;                                          /* spatial dimensions but the last one */
   Line lines[MAX_RANK]; /* in order; without spatial dimensions, one of size 1 */
   int64_t lhs_stride[MAX_RANK], rhs_stride[MAX_RANK], out_stride[MAX_RANK];
-  int64_t taps, rows; /* taps times inputs; outer places */
+  int64_t taps, rows; /* taps times inputs; outer positions */
   int64_t listed;     /* taps of the outer dimensions listed at a time */
-  int64_t lanes, lane_blocks, places, place_blocks, units, units_per_chunk;
+  int64_t lanes, lane_blocks, positions, position_blocks, units, units_per_chunk;
 } Depthwise;
 
 /* ---- Planning ---- */
@@ -89,14 +89,15 @@ static void set_lines(Depthwise *d) {
   d->outer = dims->spatial - 1;
   d->taps = d->inputs;
   for (int i = 0; i < dims->spatial; i++) {
-    int64_t places = out->dims[dims->output_spatial[i]];
+    int64_t positions = out->dims[dims->output_spatial[i]];
     Line *line = &d->lines[i];
-    *line = line_of(&d->instruction->a->window.items[i], lhs->dims[dims->input_spatial[i]], places);
+    *line =
+        line_of(&d->instruction->a->window.items[i], lhs->dims[dims->input_spatial[i]], positions);
     d->lhs_stride[i] = lhs_strides[dims->input_spatial[i]];
     d->rhs_stride[i] = rhs_strides[dims->kernel_spatial[i]];
     d->out_stride[i] = out_strides[dims->output_spatial[i]];
     d->taps *= line->taps;
-    if (i < d->outer) d->rows *= places;
+    if (i < d->outer) d->rows *= positions;
   }
   if (dims->spatial == 0) {
     WindowDimension point = {.size = 1, .stride = 1, .window_dilation = 1, .base_dilation = 1};
@@ -111,20 +112,20 @@ static void set_units(Depthwise *d) {
   d->listed = min_i64(LISTED, max_i64(1, MAX_TERMS / max_i64(1, last->taps)));
   int64_t products = d->taps + 1;
   d->lanes = d->groups < MAX_LANES ? d->groups : MAX_LANES;
-  d->places = UNIT_PRODUCTS / (products * d->lanes);
-  if (d->places > MAX_PLACES) d->places = MAX_PLACES;
-  if (d->places > last->places) d->places = last->places;
-  if (d->places < 1) d->places = 1;
-  d->place_blocks = divide_up(last->places, d->places);
+  d->positions = UNIT_PRODUCTS / (products * d->lanes);
+  if (d->positions > MAX_POSITIONS) d->positions = MAX_POSITIONS;
+  if (d->positions > last->positions) d->positions = last->positions;
+  if (d->positions < 1) d->positions = 1;
+  d->position_blocks = divide_up(last->positions, d->positions);
   d->lane_blocks = divide_up(d->groups, d->lanes);
-  while (d->rows * d->place_blocks * d->lane_blocks < WANTED_UNITS && d->lanes >= 2 * MIN_LANES &&
-         products * d->places * d->lanes > UNIT_PRODUCTS) {
+  while (d->rows * d->position_blocks * d->lane_blocks < WANTED_UNITS &&
+         d->lanes >= 2 * MIN_LANES && products * d->positions * d->lanes > UNIT_PRODUCTS) {
     d->lanes = divide_up(d->lanes / 2, MIN_LANES) * MIN_LANES;
     d->lane_blocks = divide_up(d->groups, d->lanes);
   }
-  d->units = d->rows * d->place_blocks * d->lane_blocks;
+  d->units = d->rows * d->position_blocks * d->lane_blocks;
   /* A unit takes all lanes, if that is not much more work. */
-  int64_t units = UNIT_PRODUCTS / (products * d->lanes * d->places) + 1;
+  int64_t units = UNIT_PRODUCTS / (products * d->lanes * d->positions) + 1;
   int64_t whole = divide_up(units, d->lane_blocks) * d->lane_blocks;
   d->units_per_chunk = whole <= 4 * units && d->units >= WANTED_UNITS * whole ? whole : units;
 }
@@ -159,24 +160,24 @@ typedef struct Taps {
   ptrdiff_t lhs_step, rhs_step;    /* from one inner tap to the next */
 } Taps;
 
-/* Elements from one place to the next, in the lhs and in the sums. */
+/* Elements from one position to the next, in the lhs and in the sums. */
 typedef struct Steps {
   size_t lhs, sums;
 } Steps;
 
 /*
-** Sums the products of these taps for PLACES places, VECTORS vectors of lanes at a time, while that many
+** Sums the products of these taps for POSITIONS positions, VECTORS vectors of lanes at a time, while that many
 ** lanes are left. Returns the number of lanes done.
 */
 /* Threshold LANES, WIDTH: "convolutions: lines of tiles" in core/thresholds_programs.test.mjs. */
-#define ADD_TAPS(name, real, PLACES, VECTORS, multiply, add)                                  \
+#define ADD_TAPS(name, real, POSITIONS, VECTORS, multiply, add)                               \
   static int64_t name(const void *lhs, const void *rhs, void *sums, int64_t lanes,            \
                       const Taps *taps, const Steps *steps) {                                 \
     enum { LANES = 16 / sizeof(real), WIDTH = (VECTORS) * LANES };                            \
     int64_t lane = 0;                                                                         \
     for (; lane + WIDTH <= lanes; lane += WIDTH) {                                            \
-      v128_t sum[PLACES][VECTORS];                                                            \
-      for (int p = 0; p < (PLACES); p++) {                                                    \
+      v128_t sum[POSITIONS][VECTORS];                                                         \
+      for (int p = 0; p < (POSITIONS); p++) {                                                 \
         for (int v = 0; v < (VECTORS); v++) sum[p][v] = wasm_i32x4_splat(0);                  \
       }                                                                                       \
       for (int i = 0; i < taps->count; i++) {                                                 \
@@ -185,14 +186,14 @@ typedef struct Steps {
         for (int64_t t = 0; t < taps->inner; t++, a += taps->lhs_step, b += taps->rhs_step) { \
           for (int v = 0; v < (VECTORS); v++) {                                               \
             v128_t y = wasm_v128_load(b + v * LANES);                                         \
-            for (int p = 0; p < (PLACES); p++) {                                              \
+            for (int p = 0; p < (POSITIONS); p++) {                                           \
               v128_t x = wasm_v128_load(a + (size_t)p * steps->lhs + v * LANES);              \
               sum[p][v] = add(sum[p][v], multiply(x, y));                                     \
             }                                                                                 \
           }                                                                                   \
         }                                                                                     \
       }                                                                                       \
-      for (int p = 0; p < (PLACES); p++) {                                                    \
+      for (int p = 0; p < (POSITIONS); p++) {                                                 \
         real *to = (real *)sums + (size_t)p * steps->sums + lane;                             \
         for (int v = 0; v < (VECTORS); v++, to += LANES) {                                    \
           if (taps->adds) sum[p][v] = add(sum[p][v], wasm_v128_load(to));                     \
@@ -222,10 +223,10 @@ typedef struct Steps {
   }
 
 typedef struct LaneKernels {
-  int64_t (*four_places)(const void *lhs, const void *rhs, void *sums, int64_t lanes,
-                         const Taps *taps, const Steps *steps);
-  int64_t (*one_place)(const void *lhs, const void *rhs, void *sums, int64_t lanes,
-                       const Taps *taps, const Steps *steps);
+  int64_t (*four_positions)(const void *lhs, const void *rhs, void *sums, int64_t lanes,
+                            const Taps *taps, const Steps *steps);
+  int64_t (*one_position)(const void *lhs, const void *rhs, void *sums, int64_t lanes,
+                          const Taps *taps, const Steps *steps);
   int64_t (*one_vector)(const void *lhs, const void *rhs, void *sums, int64_t lanes,
                         const Taps *taps, const Steps *steps);
   void (*rest)(const void *lhs, const void *rhs, void *sums, int64_t lane, int64_t lanes,
@@ -243,12 +244,12 @@ LANE_KERNELS(f32, float, wasm_f32x4_mul, wasm_f32x4_add)
 LANE_KERNELS(f64, double, wasm_f64x2_mul, wasm_f64x2_add)
 LANE_KERNELS(s32, uint32_t, wasm_i32x4_mul, wasm_i32x4_add)
 
-/* A unit: places [first, end) of the last dimension and a range of lanes. The pointers are to its first
-** lane; the pointer to the sums is to its first place. */
+/* A unit: positions [first, end) of the last dimension and a range of lanes. The pointers are to its first
+** lane; the pointer to the sums is to its first position. */
 typedef struct Work {
   const uint8_t *lhs, *rhs;
   uint8_t *sums;
-  size_t bytes, place; /* of an element; elements of sums from one place to the next */
+  size_t bytes, position_stride; /* of an element; elements of sums from one position to the next */
   int64_t lanes, first, end;
 } Work;
 
@@ -260,33 +261,33 @@ static const LaneKernels *lane_kernels(const Depthwise *d) {
   }
 }
 
-/* Adds the lanes from `lane` on of one place. */
-static void add_place(const LaneKernels *kernels, const Work *work, const uint8_t *lhs,
-                      const uint8_t *rhs, uint8_t *sums, int64_t lane, const Taps *taps) {
+/* Adds the lanes from `lane` on of one position. */
+static void add_position(const LaneKernels *kernels, const Work *work, const uint8_t *lhs,
+                         const uint8_t *rhs, uint8_t *sums, int64_t lane, const Taps *taps) {
   const Steps none = {0, 0};
   size_t at = (size_t)lane * work->bytes;
-  lane += kernels->one_place(lhs + at, rhs + at, sums + at, work->lanes - lane, taps, &none);
+  lane += kernels->one_position(lhs + at, rhs + at, sums + at, work->lanes - lane, taps, &none);
   at = (size_t)lane * work->bytes;
   lane += kernels->one_vector(lhs + at, rhs + at, sums + at, work->lanes - lane, taps, &none);
   kernels->rest(lhs, rhs, sums, lane, work->lanes, taps);
 }
 
-/* Adds the next place, or four of them. */
-static void add_places(const Work *work, const LaneKernels *kernels, const uint8_t *lhs,
-                       const uint8_t *rhs, uint8_t *sums, bool four, const Taps *taps,
-                       const Steps *steps) {
+/* Adds the next position, or four of them. */
+static void add_positions(const Work *work, const LaneKernels *kernels, const uint8_t *lhs,
+                          const uint8_t *rhs, uint8_t *sums, bool four, const Taps *taps,
+                          const Steps *steps) {
   if (!four) {
-    add_place(kernels, work, lhs, rhs, sums, 0, taps);
+    add_position(kernels, work, lhs, rhs, sums, 0, taps);
     return;
   }
-  int64_t lane = kernels->four_places(lhs, rhs, sums, work->lanes, taps, steps);
+  int64_t lane = kernels->four_positions(lhs, rhs, sums, work->lanes, taps, steps);
   for (int i = 0; i < 4 && lane < work->lanes; i++) {
-    add_place(kernels, work, lhs + (size_t)i * steps->lhs * work->bytes, rhs,
-              sums + (size_t)i * steps->sums * work->bytes, lane, taps);
+    add_position(kernels, work, lhs + (size_t)i * steps->lhs * work->bytes, rhs,
+                 sums + (size_t)i * steps->sums * work->bytes, lane, taps);
   }
 }
 
-/* Adds all places of one class, with the listed outer taps. Four consecutive places that have all taps
+/* Adds all positions of one class, with the listed outer taps. Four consecutive positions that have all taps
 ** share the loads of the rhs. */
 static void add_class(const Depthwise *d, const Work *work, Taps *taps, int64_t class) {
   const LaneKernels *kernels = lane_kernels(d);
@@ -295,27 +296,29 @@ static void add_class(const Depthwise *d, const Work *work, Taps *taps, int64_t 
   size_t lhs_stride = (size_t)d->lhs_stride[d->outer], rhs_stride = (size_t)d->rhs_stride[d->outer];
   size_t tap = line->reversed ? 0 - rhs_stride : rhs_stride;
   size_t base = line->reversed ? (size_t)(line->taps - 1) * rhs_stride : 0;
-  Steps steps = {(size_t)line->place_elements * lhs_stride, (size_t)line->classes * work->place};
+  Steps steps = {(size_t)line->position_elements * lhs_stride,
+                 (size_t)line->classes * work->position_stride};
   taps->lhs_step = (ptrdiff_t)(line->tap_elements * d->lhs_stride[d->outer]);
   taps->rhs_step = (ptrdiff_t)((size_t)line->tap_step * tap);
   int64_t q = work->first > class ? divide_up(work->first - class, line->classes) : 0;
   for (int64_t left; (left = divide_up(work->end - class, line->classes) - q) > 0;) {
-    LineClass place = line_place(line, all, q);
-    int64_t last = place.element + 3 * line->place_elements + (all.taps - 1) * line->tap_elements;
-    bool four = left >= 4 && place.taps == all.taps && last < line->length;
-    const uint8_t *lhs = work->lhs + (size_t)place.element * lhs_stride * work->bytes;
-    const uint8_t *rhs = work->rhs + (base + (size_t)place.first_tap * tap) * work->bytes;
+    LineClass position = line_position(line, all, q);
+    int64_t last =
+        position.element + 3 * line->position_elements + (all.taps - 1) * line->tap_elements;
+    bool four = left >= 4 && position.taps == all.taps && last < line->length;
+    const uint8_t *lhs = work->lhs + (size_t)position.element * lhs_stride * work->bytes;
+    const uint8_t *rhs = work->rhs + (base + (size_t)position.first_tap * tap) * work->bytes;
     int64_t p = class + q * line->classes - work->first;
-    uint8_t *sums = work->sums + (size_t)p * work->place * work->bytes;
+    uint8_t *sums = work->sums + (size_t)p * work->position_stride * work->bytes;
     bool adds = taps->adds;
     int64_t done = 0;
     do { /* at least once: no taps give zeros */
-      taps->inner = min_i64(place.taps - done, MAX_TERMS);
+      taps->inner = min_i64(position.taps - done, MAX_TERMS);
       taps->adds = adds || done;
-      add_places(work, kernels, lhs + (size_t)(done * taps->lhs_step) * work->bytes,
-                 rhs + (size_t)(done * taps->rhs_step) * work->bytes, sums, four, taps, &steps);
+      add_positions(work, kernels, lhs + (size_t)(done * taps->lhs_step) * work->bytes,
+                    rhs + (size_t)(done * taps->rhs_step) * work->bytes, sums, four, taps, &steps);
       done += taps->inner;
-    } while (done < place.taps);
+    } while (done < position.taps);
     taps->adds = adds;
     q += four ? 4 : 1;
   }
@@ -323,7 +326,7 @@ static void add_class(const Depthwise *d, const Work *work, Taps *taps, int64_t 
 
 /* A row: the offsets that its outer dimensions and batch add, and their taps. */
 typedef struct Row {
-  LineClass place[MAX_RANK];
+  LineClass position[MAX_RANK];
   int64_t taps; /* of the outer dimensions, times inputs */
   size_t lhs, out;
 } Row;
@@ -332,11 +335,12 @@ static Row row_of(const Depthwise *d, int64_t row) {
   Row r = {.taps = d->inputs};
   for (int i = d->outer - 1; i >= 0; i--) {
     const Line *line = &d->lines[i];
-    int64_t place = row % line->places;
-    row /= line->places;
-    r.place[i] = line_place(line, line_class(line, place % line->classes), place / line->classes);
-    r.taps *= r.place[i].taps;
-    r.out += (size_t)(place * d->out_stride[i]);
+    int64_t position = row % line->positions;
+    row /= line->positions;
+    r.position[i] =
+        line_position(line, line_class(line, position % line->classes), position / line->classes);
+    r.taps *= r.position[i].taps;
+    r.out += (size_t)(position * d->out_stride[i]);
   }
   r.lhs = (size_t)(row * d->lhs_batch);
   r.out += (size_t)(row * d->out_batch);
@@ -353,10 +357,10 @@ static void list_taps(const Depthwise *d, const Row *row, int64_t first, Taps *t
     rest /= d->inputs;
     for (int i = d->outer - 1; i >= 0; i--) {
       const Line *line = &d->lines[i];
-      const LineClass *place = &row->place[i];
-      int64_t tap = rest % place->taps, at = place->first_tap + tap * line->tap_step;
-      rest /= place->taps;
-      lhs += (place->element + tap * line->tap_elements) * d->lhs_stride[i];
+      const LineClass *position = &row->position[i];
+      int64_t tap = rest % position->taps, at = position->first_tap + tap * line->tap_step;
+      rest /= position->taps;
+      lhs += (position->element + tap * line->tap_elements) * d->lhs_stride[i];
       rhs += (line->reversed ? line->taps - 1 - at : at) * d->rhs_stride[i];
     }
     taps->lhs[k] = (size_t)lhs;
@@ -366,21 +370,22 @@ static void list_taps(const Depthwise *d, const Row *row, int64_t first, Taps *t
 
 static void run_unit(const Depthwise *d, const uint8_t *lhs, const uint8_t *rhs, uint8_t *result,
                      int64_t unit) {
-  _Alignas(16) uint8_t buffer[MAX_PLACES * MAX_LANES * 8];
+  _Alignas(16) uint8_t buffer[MAX_POSITIONS * MAX_LANES * 8];
   PrimitiveType type = d->instruction->shape->type;
   int64_t lane = unit % d->lane_blocks * d->lanes, rest = unit / d->lane_blocks;
   const Line *last = &d->lines[d->outer];
-  Row row = row_of(d, rest / d->place_blocks);
+  Row row = row_of(d, rest / d->position_blocks);
   Work work = {.bytes = (size_t)type_bytes(d->arithmetic->sum),
                .lanes = d->groups - lane < d->lanes ? d->groups - lane : d->lanes,
-               .first = rest % d->place_blocks * d->places};
-  work.end = work.first + d->places < last->places ? work.first + d->places : last->places;
+               .first = rest % d->position_blocks * d->positions};
+  work.end =
+      work.first + d->positions < last->positions ? work.first + d->positions : last->positions;
   work.lhs = lhs + (row.lhs + (size_t)lane) * work.bytes;
   work.rhs = rhs + (size_t)lane * work.bytes;
-  size_t out_place = (size_t)d->out_stride[d->outer], out = row.out + (size_t)lane;
+  size_t out_stride = (size_t)d->out_stride[d->outer], out = row.out + (size_t)lane;
   bool direct = sums_are_results(d->arithmetic, type);
-  work.place = direct ? out_place : (size_t)work.lanes;
-  uint8_t *first = result + (out + (size_t)work.first * out_place) * work.bytes;
+  work.position_stride = direct ? out_stride : (size_t)work.lanes;
+  uint8_t *first = result + (out + (size_t)work.first * out_stride) * work.bytes;
   work.sums = direct ? first : buffer;
   Taps taps;
   int64_t listed = 0;
@@ -390,9 +395,9 @@ static void run_unit(const Depthwise *d, const uint8_t *lhs, const uint8_t *rhs,
     listed += d->listed;
   } while (listed < row.taps);
   for (int64_t p = 0; p < work.end - work.first && !direct; p++) {
-    size_t at = out + (size_t)(work.first + p) * out_place;
-    store_sums(d->arithmetic, buffer + (size_t)p * work.place * work.bytes, work.lanes, type,
-               result + at * (size_t)type_bytes(type));
+    size_t at = out + (size_t)(work.first + p) * out_stride;
+    store_sums(d->arithmetic, buffer + (size_t)p * work.position_stride * work.bytes, work.lanes,
+               type, result + at * (size_t)type_bytes(type));
   }
 }
 
@@ -422,15 +427,16 @@ typedef struct DepthwisePlan {
   Depthwise depthwise;
 } DepthwisePlan;
 
-static int64_t places_before(const Depthwise *d, int64_t chunk) {
-  int64_t unit = chunk * d->units_per_chunk / d->lane_blocks, row = unit / d->place_blocks;
+static int64_t positions_before(const Depthwise *d, int64_t chunk) {
+  int64_t unit = chunk * d->units_per_chunk / d->lane_blocks, row = unit / d->position_blocks;
   if (row >= d->rows) row = d->rows, unit = 0;
-  return row * d->lines[d->outer].places + unit % d->place_blocks * d->places;
+  return row * d->lines[d->outer].positions + unit % d->position_blocks * d->positions;
 }
 
 static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
   const Depthwise *d = &((const DepthwisePlan *)kernel)->depthwise;
-  for (int i = 0; i < 2; i++) rows[i] = phase == PHASE_MULTIPLY ? places_before(d, chunk + i) : 0;
+  for (int i = 0; i < 2; i++)
+    rows[i] = phase == PHASE_MULTIPLY ? positions_before(d, chunk + i) : 0;
 }
 
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {

@@ -85,7 +85,7 @@ const deviceOf = ({ replica, partition }, partitions) => replica * partitions + 
  * @returns {{ name: string, operation: string, devices: number[], pairs?: number[][],
  *   startUs: number, endUs: number }[]} `startUs`: when the last one arrived; `endUs`: when all went on
  */
-export function meetingsOf(mesh, events) {
+export function rendezvousOf(mesh, events) {
   const { parts, partitions } = mesh;
   const partOf = (replica) => parts.findIndex(({ first, count }) => replica < first + count);
   /* The events of each device, in order: loops come several times. */
@@ -99,11 +99,11 @@ export function meetingsOf(mesh, events) {
     }
     return visits;
   };
-  const meetings = [];
+  const rendezvous = [];
   for (const plan of plansOf(parts, mesh).values()) {
     const visits = visitsOf(plan);
     if (plan.operation === 'recv-done') {
-      meetings.push(...messagesOf(plan, visits, events, partitions));
+      rendezvous.push(...messagesOf(plan, visits, events, partitions));
       continue;
     }
     const most = Math.max(0, ...Array.from(visits.values(), (list) => list.length));
@@ -112,7 +112,7 @@ export function meetingsOf(mesh, events) {
         const devices = [...new Set(group)].filter((device) => visits.get(device)?.[turn]);
         const own = devices.map((device) => visits.get(device)[turn]);
         if (!own.length) continue;
-        meetings.push({
+        rendezvous.push({
           name: plan.name, operation: plan.operation, devices,
           ...(plan.pairs && { pairs: plan.pairs.filter((pair) => pair.every((device) => devices.includes(device))) }),
           startUs: Math.max(...own.map((event) => event.startUs)),
@@ -121,5 +121,5 @@ export function meetingsOf(mesh, events) {
       }
     }
   }
-  return meetings.sort((a, b) => a.startUs - b.startUs);
+  return rendezvous.sort((a, b) => a.startUs - b.startUs);
 }

@@ -1,36 +1,37 @@
-/* Balances matrices, finds eigenvectors of Schur forms, and solves tridiagonal systems: see linalg_wide.h. */
-#include "kernels/linalg/linalg_wide.h"
+/* Balances matrices, finds eigenvectors of Schur forms, and solves tridiagonal systems: see linalg_double.h. */
+#include "kernels/linalg/linalg_double.h"
 
 #include <complex.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-typedef double complex Wide;
+typedef double complex Complex;
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
 
-static Wide wide(double re, double im) { return __builtin_complex(re, im); }
+static Complex complex_of(double re, double im) { return __builtin_complex(re, im); }
 
-static double *place(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t j) {
+static double *entry_at(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t j) {
   return g->t + (i * g->stride + j) * g->parts;
 }
-static Wide entry(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t j) {
-  const double *x = place(g, i, j);
-  return wide(x[0], g->parts == 2 ? x[1] : 0);
+static Complex entry(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t j) {
+  const double *x = entry_at(g, i, j);
+  return complex_of(x[0], g->parts == 2 ? x[1] : 0);
 }
 static double size_at(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t j) {
-  Wide x = entry(g, i, j);
+  Complex x = entry(g, i, j);
   return fabs(creal(x)) + fabs(cimag(x));
 }
-static double square(Wide x) { return creal(x) * creal(x) + cimag(x) * cimag(x); }
+static double square(Complex x) { return creal(x) * creal(x) + cimag(x) * cimag(x); }
 
 /* Returns x y, without C's checks for infinities and NaN. */
-static Wide times(Wide x, Wide y) {
-  return wide(creal(x) * creal(y) - cimag(x) * cimag(y), creal(x) * cimag(y) + cimag(x) * creal(y));
+static Complex times(Complex x, Complex y) {
+  return complex_of(creal(x) * creal(y) - cimag(x) * cimag(y),
+                    creal(x) * cimag(y) + cimag(x) * creal(y));
 }
-static Wide over(Wide x, Wide y) {
-  if (cimag(y) == 0) return wide(creal(x) / creal(y), cimag(x) / creal(y));
+static Complex over(Complex x, Complex y) {
+  if (cimag(y) == 0) return complex_of(creal(x) / creal(y), cimag(x) / creal(y));
   double by = 1 / fmax(fabs(creal(y)), fabs(cimag(y)));
   y *= by;
   return times(x * by, conj(y)) / square(y);
@@ -60,8 +61,8 @@ static bool is_isolated(const LinalgGeneral *g, ptrdiff_t i, bool is_row) {
 static void isolate(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t to) {
   ptrdiff_t low = (ptrdiff_t)g->low;
   g->scale[to] = (double)i;
-  swap(g, place(g, 0, i), place(g, 0, to), g->stride * g->parts, (ptrdiff_t)g->high + 1);
-  swap(g, place(g, i, low), place(g, to, low), g->parts, g->n - low);
+  swap(g, entry_at(g, 0, i), entry_at(g, 0, to), g->stride * g->parts, (ptrdiff_t)g->high + 1);
+  swap(g, entry_at(g, i, low), entry_at(g, to, low), g->parts, g->n - low);
 }
 
 /* Moves isolated rows to the end, then isolated columns to the front, until there are none. progress->at: the next row
@@ -111,8 +112,8 @@ static bool equilibrate(const LinalgGeneral *g, LinalgProgress *progress) {
       g->scale[i] *= f;
       progress->has_panel = true;
       for (int part = 0; part < g->parts; part++) {
-        for (ptrdiff_t j = low; j < g->n; j++) place(g, i, j)[part] /= f;
-        for (ptrdiff_t j = 0; j <= high; j++) place(g, j, i)[part] *= f;
+        for (ptrdiff_t j = low; j < g->n; j++) entry_at(g, i, j)[part] /= f;
+        for (ptrdiff_t j = 0; j <= high; j++) entry_at(g, j, i)[part] *= f;
       }
     }
     progress->at = 0;
@@ -154,32 +155,32 @@ typedef struct Entries {
   int parts;
 } Entries;
 
-static Wide get(Entries x, ptrdiff_t i) {
-  if (x.parts == 2) return wide(x.re[2 * i], x.re[2 * i + 1]);
-  return wide(x.re[i], x.im ? x.im[i] : 0);
+static Complex get(Entries x, ptrdiff_t i) {
+  if (x.parts == 2) return complex_of(x.re[2 * i], x.re[2 * i + 1]);
+  return complex_of(x.re[i], x.im ? x.im[i] : 0);
 }
 
-static void set(Entries x, ptrdiff_t i, Wide value) {
+static void set(Entries x, ptrdiff_t i, Complex value) {
   x.re[i * x.parts] = creal(value);
   if (x.parts == 2) x.re[2 * i + 1] = cimag(value);
   if (x.im) x.im[i] = cimag(value);
 }
 
-static Wide row_times(const LinalgGeneral *g, ptrdiff_t row, Entries x, ptrdiff_t from,
-                      ptrdiff_t end) {
-  const double *t = place(g, row, from);
+static Complex row_times(const LinalgGeneral *g, ptrdiff_t row, Entries x, ptrdiff_t from,
+                         ptrdiff_t end) {
+  const double *t = entry_at(g, row, from);
   if (g->parts == 2) {
     LinalgComplex sum = linalg_inner_c128((const LinalgComplex *)t,
                                           (const LinalgComplex *)x.re + from, end - from, false);
-    return wide(sum.re, sum.im);
+    return complex_of(sum.re, sum.im);
   }
-  return wide(linalg_inner_f64(t, x.re + from, end - from, false),
-              x.im ? linalg_inner_f64(t, x.im + from, end - from, false) : 0);
+  return complex_of(linalg_inner_f64(t, x.re + from, end - from, false),
+                    x.im ? linalg_inner_f64(t, x.im + from, end - from, false) : 0);
 }
 
 static bool is_pair(const LinalgGeneral *g,
                     ptrdiff_t last) { /* `last` is the last row of a 2x2 block */
-  return g->parts == 1 && last > 0 && last < g->n && *place(g, last, last - 1) != 0;
+  return g->parts == 1 && last > 0 && last < g->n && *entry_at(g, last, last - 1) != 0;
 }
 
 /* Returns the imaginary part of the eigenvalues of a 2x2 block. */
@@ -188,24 +189,24 @@ static double imaginary(const LinalgGeneral *g, ptrdiff_t last) {
 }
 
 /* Returns x, a difference of eigenvalues to divide by; least_size if it is smaller. */
-static Wide apart(Wide x, double least_size) { return cabs(x) < least_size ? least_size : x; }
+static Complex apart(Complex x, double least_size) { return cabs(x) < least_size ? least_size : x; }
 
 #define LARGE 1e10 /* a vector with larger entries is scaled */
 
 /* Computes a vector's entries before row `row`, by back substitution. */
-static void substitute(const LinalgGeneral *g, Entries x, Wide value, ptrdiff_t row,
+static void substitute(const LinalgGeneral *g, Entries x, Complex value, ptrdiff_t row,
                        ptrdiff_t end) {
   double smallest = DBL_MIN * ((double)g->n / g->epsilon);
   double least_size = fmax(g->epsilon * (fabs(creal(value)) + fabs(cimag(value))), smallest);
   for (ptrdiff_t j = row - 1; j >= 0; j--) {
     bool two = is_pair(g, j);
-    Wide d = entry(g, j, j) - value, last = -row_times(g, j, x, j + 1, end), other = 0;
+    Complex d = entry(g, j, j) - value, last = -row_times(g, j, x, j + 1, end), other = 0;
     if (two) {
-      Wide above = -row_times(g, j - 1, x, j + 1, end), below = last;
-      Wide half = wide(0, imaginary(g, j));
-      Wide determinant = times(apart(d + half, least_size), apart(d - half, least_size));
-      other = over(times(d, above) - *place(g, j - 1, j) * below, determinant);
-      last = over(times(d, below) - *place(g, j, j - 1) * above, determinant);
+      Complex above = -row_times(g, j - 1, x, j + 1, end), below = last;
+      Complex half = complex_of(0, imaginary(g, j));
+      Complex determinant = times(apart(d + half, least_size), apart(d - half, least_size));
+      other = over(times(d, above) - *entry_at(g, j - 1, j) * below, determinant);
+      last = over(times(d, below) - *entry_at(g, j, j - 1) * above, determinant);
     } else {
       last = over(last, apart(d, least_size));
     }
@@ -226,14 +227,14 @@ bool linalg_vectors_of_t(const LinalgGeneral *g, bool from_left, LinalgProgress 
     if (is_pair(g, k + 1)) continue;
     if (linalg_pauses(progress, k, 4.0 * g->parts * (double)k * (double)k)) return false;
     Entries x = entries_in(g, g->x, k);
-    Wide value = entry(g, k, k);
+    Complex value = entry(g, k, k);
     set(x, k, -1);
     if (x.im) {
-      double im = imaginary(g, k), above = *place(g, k - 1, k), below = *place(g, k, k - 1);
+      double im = imaginary(g, k), above = *entry_at(g, k - 1, k), below = *entry_at(g, k, k - 1);
       bool first = fabs(above) >= fabs(below);
-      set(x, k, wide(0, first ? -im / above : -1));
+      set(x, k, complex_of(0, first ? -im / above : -1));
       set(x, k - 1, first ? -1 : im / below);
-      value += wide(0, im);
+      value += complex_of(0, im);
     }
     substitute(g, x, value, x.im ? k - 1 : k, k + 1);
     for (ptrdiff_t i = 0; !from_left && i <= k; i++) set(x, i, conj(get(x, i)));
@@ -247,7 +248,7 @@ bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress) {
   for (ptrdiff_t i = progress->at; i <= last; i++) {
     if (linalg_pauses(progress, i, 2.0 * LINALG_MOVE * (double)g->n)) return false;
     for (ptrdiff_t j = 0; j < last - i; j++) {
-      swap(g, place(g, i, j), place(g, last - j, last - i), 1, 1);
+      swap(g, entry_at(g, i, j), entry_at(g, last - j, last - i), 1, 1);
     }
     if (i < last - i) swap(g, g->z + i * row, g->z + (last - i) * row, g->parts, g->n);
   }
@@ -264,7 +265,7 @@ static void put(bool narrow, uint8_t *out, ptrdiff_t i, double x) {
   }
 }
 
-static void put_pair(const LinalgGeneral *g, uint8_t *out, ptrdiff_t i, Wide x) {
+static void put_pair(const LinalgGeneral *g, uint8_t *out, ptrdiff_t i, Complex x) {
   put(g->narrow, out, 2 * i, creal(x));
   put(g->narrow, out, 2 * i + 1, cimag(x));
 }
@@ -272,9 +273,9 @@ static void put_pair(const LinalgGeneral *g, uint8_t *out, ptrdiff_t i, Wide x) 
 void linalg_store_eigenvalues(const LinalgGeneral *g, const LinalgData *data, int first,
                               double by) {
   for (ptrdiff_t k = 0; k < g->n; k++) {
-    Wide value = entry(g, k, k);
-    if (is_pair(g, k)) value -= wide(0, imaginary(g, k));
-    if (is_pair(g, k + 1)) value += wide(0, imaginary(g, k + 1));
+    Complex value = entry(g, k, k);
+    if (is_pair(g, k)) value -= complex_of(0, imaginary(g, k));
+    if (is_pair(g, k + 1)) value += complex_of(0, imaginary(g, k + 1));
     value *= by;
     if (g->parts == 2) {
       put_pair(g, data->out[first], k, value);
@@ -301,13 +302,13 @@ bool linalg_store_vectors(const LinalgGeneral *g, uint8_t *out, bool from_left,
       sum += size;
       if (size > largest) largest = size, at_largest = i;
     }
-    Wide by = 1;
+    Complex by = 1;
     if (x.im || g->parts == 2) by = get(x, at_largest) / sqrt(largest);
     if (x.im && creal(by) < 0) by = -by; /* the sign of LAPACK's rotations */
     by /= sqrt(sum);
     ptrdiff_t column = from_left ? n - 1 - k : x.im ? k - 1 : k;
     for (ptrdiff_t i = 0; i < n; i++) {
-      Wide value = times(conj(get(x, i)), by);
+      Complex value = times(conj(get(x, i)), by);
       if (i == at_largest) value = creal(value);
       put_pair(g, out, i * n + column, value);
       if (x.im) put_pair(g, out, i * n + column + 1, conj(value));
@@ -346,25 +347,25 @@ static bool move_rows(const LinalgPlan *plan, const LinalgData *data, int parts,
   return linalg_stage_ends(progress);
 }
 
-static double size_of(Wide x) { return fabs(creal(x)) + fabs(cimag(x)); }
+static double size_of(Complex x) { return fabs(creal(x)) + fabs(cimag(x)); }
 
-static void subtract(Wide *y, Wide factor, const Wide *x, ptrdiff_t count) {
+static void subtract(Complex *y, Complex factor, const Complex *x, ptrdiff_t count) {
   for (ptrdiff_t j = 0; j < count; j++) y[j] -= times(factor, x[j]);
 }
 
 /* Eliminates the first number of row i + 1 by row i. `exchanges`: first swaps the two rows, which fills the second
 ** superdiagonal; dl keeps it. */
-static void eliminate(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff_t columns,
-                      bool exchanges) {
-  Wide second = 0, factor = exchanges ? over(d[0], dl[0]) : over(dl[0], d[0]);
+static void eliminate(Complex *dl, Complex *d, Complex *du, Complex *x, ptrdiff_t n,
+                      ptrdiff_t columns, bool exchanges) {
+  Complex second = 0, factor = exchanges ? over(d[0], dl[0]) : over(dl[0], d[0]);
   if (exchanges) {
-    Wide below = d[1];
+    Complex below = d[1];
     if (n > 2) second = du[1], du[1] = -times(factor, second);
     d[1] = du[0] - times(factor, below);
     d[0] = dl[0];
     du[0] = below;
     for (ptrdiff_t j = 0; j < columns; j++) {
-      Wide z = x[j];
+      Complex z = x[j];
       x[j] = x[columns + j];
       x[columns + j] = z;
     }
@@ -377,10 +378,10 @@ static void eliminate(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff
 
 /* --- Tridiagonal systems that may be singular --------------------------------------------------- */
 
-static double length_of(Wide x) { return hypot(creal(x), cimag(x)); }
+static double length_of(Complex x) { return hypot(creal(x), cimag(x)); }
 
 /* Returns the pivot, grown until the row divided by it is finite in the result's type. May scale both up. */
-static Wide grown(Wide pivot, double by, double safe, Wide *row, ptrdiff_t count) {
+static Complex grown(Complex pivot, double by, double safe, Complex *row, ptrdiff_t count) {
   double length = length_of(pivot), largest = 0;
   for (ptrdiff_t j = 0; j < count; j++) largest = fmax(largest, length_of(row[j]));
   by = copysign(fmax(by, safe), creal(pivot));
@@ -398,8 +399,8 @@ static Wide grown(Wide pivot, double by, double safe, Wide *row, ptrdiff_t count
 
 /* Eliminates with scaled pivoting: swaps rows i and i + 1 if the lower one's first number is the larger part of its
 ** row. progress->norm: the length of the rest of row i; the largest number of U. */
-static void eliminate_scaled(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff_t columns,
-                             LinalgProgress *progress) {
+static void eliminate_scaled(Complex *dl, Complex *d, Complex *du, Complex *x, ptrdiff_t n,
+                             ptrdiff_t columns, LinalgProgress *progress) {
   double below = length_of(dl[0]) + length_of(d[1]) + (n > 2 ? length_of(du[1]) : 0);
   double pivot = length_of(d[0]), left = below;
   if (dl[0] != 0) {
@@ -422,7 +423,7 @@ struct Work {
   int parts;
   double *memory;
   ptrdiff_t n, columns;
-  Wide *dl, *d, *du, *b;
+  Complex *dl, *d, *du, *b;
 };
 
 static bool perturbs(const Work *w) { return w->plan->routine == LINALG_PERTURBED; }
@@ -436,7 +437,7 @@ static bool load_tridiagonal(Work *w) {
 
 static bool eliminate_tridiagonal(Work *w) {
   LinalgProgress *progress = w->progress;
-  Wide *dl = w->dl, *d = w->d, *du = w->du;
+  Complex *dl = w->dl, *d = w->d, *du = w->du;
   ptrdiff_t n = w->n;
   if (progress->at == 0) {
     progress->norm[0] = length_of(d[0]) + (n > 1 ? length_of(du[0]) : 0);
@@ -444,7 +445,7 @@ static bool eliminate_tridiagonal(Work *w) {
   }
   for (ptrdiff_t i = progress->at; i < n && !progress->info; i++) {
     if (linalg_pauses(progress, i, row_work(w))) return false;
-    Wide *x = w->b + i * w->columns;
+    Complex *x = w->b + i * w->columns;
     bool is_last = i + 1 == n;
     if (perturbs(w) && !is_last) {
       eliminate_scaled(dl + i, d + i, du + i, x, n - i, w->columns, progress);
@@ -465,10 +466,10 @@ static bool substitute_tridiagonal(Work *w) {
   double safe = w->plan->narrow ? FLT_MIN : DBL_MIN;
   for (ptrdiff_t i = n - 1 - progress->at; i >= 0 && !progress->info; i--) {
     if (linalg_pauses(progress, n - 1 - i, row_work(w))) return false;
-    Wide *x = w->b + i * columns;
+    Complex *x = w->b + i * columns;
     if (i + 1 < n) subtract(x, w->du[i], x + columns, columns);
     if (i + 2 < n) subtract(x, w->dl[i], x + 2 * columns, columns);
-    Wide pivot = perturbs(w) ? grown(w->d[i], by, safe, x, columns) : w->d[i];
+    Complex pivot = perturbs(w) ? grown(w->d[i], by, safe, x, columns) : w->d[i];
     for (ptrdiff_t j = 0; j < columns; j++) x[j] = over(x[j], pivot);
   }
   return linalg_stage_ends(progress);
@@ -486,7 +487,7 @@ LinalgEnd linalg_run_tridiagonal(const LinalgPlan *plan, const LinalgData *data,
                                   store_tridiagonal, NULL};
   Work w = {.plan = plan, .data = data, .progress = progress, .parts = parts, .memory = memory};
   w.n = plan->in[3].rows, w.columns = plan->in[3].columns;
-  w.dl = (Wide *)memory;
+  w.dl = (Complex *)memory;
   w.d = w.dl + w.n;
   w.du = w.d + w.n;
   w.b = w.du + w.n;

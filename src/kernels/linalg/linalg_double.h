@@ -3,8 +3,8 @@
 ** balancing of general matrices, eigenvectors of their Schur form by substitution (Golub and Van Loan, Matrix
 ** Computations, 7.4.7 and 7.6.4), and tridiagonal systems.
 */
-#ifndef XLA_KERNELS_LINALG_LINALG_WIDE_H
-#define XLA_KERNELS_LINALG_LINALG_WIDE_H
+#ifndef XLA_KERNELS_LINALG_LINALG_DOUBLE_H
+#define XLA_KERNELS_LINALG_LINALG_DOUBLE_H
 
 #include "kernels/linalg/linalg.h"
 
