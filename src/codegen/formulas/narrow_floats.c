@@ -32,13 +32,19 @@ static int64_t least_exponent(const FpFormat *format, int above) {
 
 /* --- bf16 is the upper half of f32 ------------------------------------------------------------ */
 
-/* Rounds to bf16, in the upper half, to nearest even: adds half of the last kept place before the cut, less
-** one if that place is even. As in XLA, NaN keeps only its sign. */
-static Value bf16_rounded(Expression *m, Value x) {
+/* Rounds a number to bf16, in the upper half, to nearest even: adds half of the last kept place before the cut, less
+** one if that place is even. */
+static Value bf16_number(Expression *m, Value x) {
   Value odd = both(m, shifted_right_unsigned(m, x, 16), integer(m, 1));
-  Value number = integer_sum(m, integer_sum(m, x, odd), integer(m, 0x7fff));
-  Value nan = selected(m, integer(m, INT32_MIN), x, integer(m, 0x7fc00000));
-  return selected(m, is_equal(m, x, x), number, nan);
+  return integer_sum(m, integer_sum(m, x, odd), integer(m, 0x7fff));
+}
+
+/* As in XLA, NaN keeps only its sign. */
+static Value bf16_nan(Expression *m, PrimitiveType type, Value x) {
+  return either(m, both(m, x, integer(m, INT32_MIN)), integer(m, 0x7fc00000));
+}
+static Value bf16_nan_bits(Expression *m, PrimitiveType type, Value x) {
+  return shifted_right_unsigned(m, bf16_nan(m, type, x), 16);
 }
 
 /* --- Scale factors are exponents of f32 ------------------------------------------------------- */
@@ -128,7 +134,7 @@ static Value with_encoded_sign(Expression *m, const FpFormat *format, Value valu
 }
 
 Value encoded(Expression *m, PrimitiveType type, Value x) {
-  if (type == BF16) return shifted_right_unsigned(m, bf16_rounded(m, x), 16);
+  if (type == BF16) return shifted_right_unsigned(m, bf16_number(m, x), 16);
   const FpFormat *format = narrow_format(type);
   if (format->specials == FP_FNU) return encoded_power(m, x);
   Value bits = with_encoded_sign(m, format, encoded_magnitude(m, format, absolute(m, x)), x);
@@ -152,7 +158,7 @@ static Value encoded_or_nan(Expression *m, PrimitiveType type, Value x) {
 /* Rounds x to a narrow type. Values out of range become infinity; NaN in formats without infinity; the largest
 ** number in f4. */
 Value rounded(Expression *m, PrimitiveType type, Value x) {
-  if (type == BF16) return both(m, bf16_rounded(m, x), integer(m, -0x10000));
+  if (type == BF16) return both(m, bf16_number(m, x), integer(m, -0x10000));
   const FpFormat *format = narrow_format(type);
   if (format->specials != FP_IEEE && format->specials != FP_FN) {
     return decoded(m, type, encoded(m, type, x));
@@ -170,7 +176,8 @@ Value rounded(Expression *m, PrimitiveType type, Value x) {
 }
 
 NarrowStep *narrow_step_of_nan(NarrowStep *step, PrimitiveType type) {
-  bool has_payload = type != BF16 && narrow_format(type)->specials == FP_IEEE;
+  if (type == BF16) return step == encoded ? bf16_nan_bits : step == rounded ? bf16_nan : NULL;
+  bool has_payload = narrow_format(type)->specials == FP_IEEE;
   return step == encoded && has_payload ? encoded_or_nan : NULL;
 }
 
