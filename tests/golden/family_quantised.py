@@ -113,6 +113,25 @@ def orders(f):
         small_ints('f32', (2, 4, 32)), any_bits('s8', (2, 40, 4, 32)), powers('f32', (2, 40, 4)))
 
 
+def packed(f):
+  """Four bits in blocks that loops unpack in registers: scales of two types, zeros that are bytes and others."""
+  k, n = 96, 43
+  for size, rows, scale in ((32, 1, 'f16'), (16, 5, 'f32')):
+    for type_, zeros in (('s4', None), ('u4', None), ('u4', 'u4'), ('s4', 's8'), ('u4', 'f32')):
+      for turned in (False, True):
+        split, dims = ((n, k // size, size), (n, k // size)) if turned else ((k // size, size, n), (k // size, n))
+        over = (slice(None), slice(None), None) if turned else (slice(None), None, slice(None))
+        z = [] if not zeros else [any_bits(zeros, dims, 'zero')] if zeros != 'f32' else [small_ints('f32', dims, 'zero') + np.float32(0.5)]
+
+        def dequantised(x, w, s, *z):
+          w = w.astype(F32).reshape(split)
+          w = w - z[0].astype(F32)[over] if z else w
+          return product(x, (w * s.astype(F32)[over]).reshape((n, k) if turned else (k, n)), turned)
+
+        f.jax(f'packed.{type_}.{zeros or ""}.{scale}.{rows}{".turned" if turned else ""}'.replace('..', '.'), dequantised, small_ints('f32', (rows, k)),
+              any_bits(type_, (n, k) if turned else (k, n), 'packed'), powers(scale, dims), *z)
+
+
 def books(f):
   """Codebooks of 16 and 256 numbers, with each treatment of an index out of range; and formats that are looked up."""
   x, book, s = small_ints('f32', (1, K)), (np.arange(16) ** 2 - 90.5).astype(np.float32), powers('f32', (N, K // 24))
@@ -165,6 +184,7 @@ def quantised(f):
     if type_ not in ('bf16', 's2'):
       scaled(f, type_)
   blocks(f)
+  packed(f)
   orders(f)
   layers(f)
   extremes(f)
