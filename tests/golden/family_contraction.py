@@ -4,11 +4,13 @@ Operands are whole numbers made from iota, and of the results only checksums are
 modulo 2^32, the sums over all other dimensions of the elements times different odd numbers. One for
 the last dimension, and one for all others as one."""
 
+import jax.numpy as jnp
 import numpy as np
 
 from corpus import family, reducer
 from family_dot import dot_text
-from harness import COMPLEX
+from harness import COMPLEX, DTYPES
+from values import small_ints
 
 SEED = np.int32(37)
 ADD = reducer('add', 'add', 's32')
@@ -226,3 +228,20 @@ def contractions(f):
     conv(f, 'depthwise.typed', (1, 9, 10, 21), (3, 3, 1, 21), (1, 9, 10, 21),
          'size=3x3 pad=1_1x1_1', attributes=', feature_group_count=21', types=type_,
          moduli=small(type_))
+
+  # Arrays that are repeated along batches, and rows that begin or end with zeros.
+  for type_ in ('f32', 'bf16'):
+    for rows in (1, 7):
+      f.jax(f'shared.heads.{type_}.{rows}', lambda q, k: jnp.einsum('bqhd,bthd->bhqt', q, jnp.repeat(k, 4, axis=2).astype(q.dtype)),
+            small_ints('f32', (1, rows, 12, 32)), small_ints('f32', (1, 24, 3, 32), 'k').astype(DTYPES[type_]))
+  f.jax('shared.values', lambda p, v: jnp.einsum('bhqt,bthd->bqhd', p, jnp.repeat(v, 4, axis=2)),
+        small_ints('f32', (1, 12, 1, 24)), small_ints('f32', (1, 24, 3, 32), 'v'))
+  for special in (0, np.inf, np.nan):
+    y = small_ints('f32', (3, 40, 21), 'y')
+    y[1, 20, 3] = special
+    f.jax(f'zero.rows.{special}', lambda x, y, g: jnp.einsum('gmk,gkn->mn', jnp.where((jnp.arange(3)[:, None] == g)[:, :, None], x, 0), y),
+          small_ints('f32', (40, 40)), y, np.repeat(np.arange(3, dtype=np.int32), [10, 7, 23]))
+  for type_ in ('f8e4m3fn', 'f8e5m2', 'f16'):
+    f.jax(f'rounded.{type_}', lambda x, y: (x @ y).astype(DTYPES[type_]), small_ints('f32', (40, 24)) * np.float32(0.5) ** np.arange(40, dtype=np.float32)[:, None],
+          small_ints('f32', (24, 36), 'y'), tol='exact')
+    f.jax(f'typed.{type_}', lambda x, y: x @ y, (small_ints('f32', (40, 24)) / 4).astype(DTYPES[type_]), (small_ints('f32', (24, 36), 'y') / 4).astype(DTYPES[type_]))

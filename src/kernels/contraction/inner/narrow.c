@@ -294,6 +294,7 @@ enum { BLOCK_DEPTH = 1024 };
         UNROLLED for (int l = 0; l < (LINES); l++) {                                       \
           v128_t scale = wasm_v128_load32_splat(scales + l * scale_stride);                \
           v128_t zero = wasm_v128_load32_splat(zeros + l * scale_stride);                  \
+          (void)scale;                                                                     \
           Number number =                                                                  \
               load(matrix + l * stride, &planes, flipped, (Split){{zero, zero}}, &seen);   \
           UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                  \
