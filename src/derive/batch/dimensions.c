@@ -184,5 +184,6 @@ Instruction *batch_custom_call(Batching *b, const Instruction *x, Instruction **
   }
   a.operand_layout_constraints.items = layouts;
   put_in_front(b, x, operands, x->operand_count);
-  return add_batched(b, x, x->opcode, batched_with_layout(b, x->shape), operands, x->operand_count, &a);
+  return add_batched(b, x, x->opcode, batched_with_layout(b, x->shape), operands, x->operand_count,
+                     &a);
 }

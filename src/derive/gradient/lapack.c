@@ -150,8 +150,7 @@ static const Instruction *solve_before(const Instruction *x, const Attributes *h
   if (!factorization(x->operands[0]) || lapack_call_name(first) != LAPACK_TRSM) return NULL;
   Attributes before = trsm_attributes(first);
   bool is_upper = how->left_side && !how->lower && !how->unit_diagonal && !how->transpose_a;
-  bool is_lower =
-      before.left_side && before.lower && before.unit_diagonal && !before.transpose_a;
+  bool is_lower = before.left_side && before.lower && before.unit_diagonal && !before.transpose_a;
   bool same = first->operands[0] == x->operands[0] && shape_same_dims(first->shape, x->shape);
   return is_upper && is_lower && same ? first : NULL;
 }

@@ -271,7 +271,8 @@ void functions_outline(Module *module) {
     computation_renumber(computation);
     for (int i = 0, last = computation->count; i < last; i++) {
       Search s = {.c = computation, .loop = computation->instructions[i], .budget = LOOP_STEPS};
-      if (shape_is_array(s.loop->shape) && !s.loop->shape->dynamic && shape_elements(s.loop->shape)) {
+      if (shape_is_array(s.loop->shape) && !s.loop->shape->dynamic &&
+          shape_elements(s.loop->shape)) {
         outline_arc_tangent(computation, s.loop);
         outline_error_function(computation, s.loop);
       }

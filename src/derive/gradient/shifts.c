@@ -14,7 +14,8 @@ typedef struct ShiftedSum {
 /* Whether x spreads an array of the sums' shape over the summed dimensions. */
 static bool is_spread_sum(const Instruction *x, const Instruction *sum) {
   Int64List summed = sum->a->dimensions;
-  if (x->opcode != HLO_BROADCAST || !shape_same_dims(x->operands[0]->shape, sum->shape)) return false;
+  if (x->opcode != HLO_BROADCAST || !shape_same_dims(x->operands[0]->shape, sum->shape))
+    return false;
   for (int i = 0; i < x->a->dimensions.count; i++) {
     int64_t d = x->a->dimensions.items[i];
     if (i && d < x->a->dimensions.items[i - 1]) return false;
@@ -64,7 +65,8 @@ void linearize_shifted_log(Linear *l, Instruction *x) {
   for (int k = 0; k < 2; k++) {
     Instruction *log = without_reshapes(x->operands[k]), *m = without_reshapes(x->operands[1 - k]);
     if (log->opcode != HLO_LOG) continue;
-    if (!find_shifted(l, below(log->operands[0], HLO_ABS), &s) || without_reshapes(s.m) != m) continue;
+    if (!find_shifted(l, below(log->operands[0], HLO_ABS), &s) || without_reshapes(s.m) != m)
+      continue;
     set_tangent(l, x, make_reshape(&l->m, log_tangent(l, &s), x->shape));
   }
 }
