@@ -84,7 +84,9 @@ static bool find_last(const Computation *test, const Computation *body, Scalar *
                     next->operands[0] == body->parameters[0] &&
                     splat_value(next->operands[1], &step) &&
                     (next->shape->type == S32 || next->shape->type == S64);
-  if (!is_counted || limit < 1 || step.i < 1 || step.i > INT32_MAX / limit / 2 || last->i > INT32_MAX / 2) return false;
+  if (!is_counted || limit < 1 || step.i < 1 || step.i > INT32_MAX / limit / 2 ||
+      last->i > INT32_MAX / 2)
+    return false;
   last->i += step.i * limit;
   return true;
 }
