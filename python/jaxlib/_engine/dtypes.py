@@ -37,7 +37,8 @@ def number_of(dtype):
     return number
 
 
-# The core stores a narrow integer sign-extended to a byte. ml_dtypes fills the upper bits with the sign or with zeros.
+# The core stores a narrow integer sign-extended to a byte. ml_dtypes fills the upper bits with the
+# sign or with zeros.
 _SIGNED = {np.dtype(ml_dtypes.int4): 4}
 if hasattr(ml_dtypes, "int2"):
     _SIGNED[np.dtype(ml_dtypes.int2)] = 2

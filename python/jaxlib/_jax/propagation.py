@@ -185,7 +185,7 @@ def _dividing(group, size, sizes):
 
 
 def seen_shardings(text, signature):
-    """Returns the calls that inspect shardings: (target, number of the handler, operands' HloShardings)."""
+    """Returns calls that inspect shardings: (target, number of handler, operands' HloShardings)."""
     meshes = meshes_of(text)
     function = _Function(text, meshes, signature)
     function.seen = []
@@ -375,8 +375,8 @@ def _same_shape(inputs, shape):
 def _joined(shardings):
     """Returns the sharding that follows from those of operands, dimension by dimension.
 
-    Where operands divide a dimension differently, the longest list of axes wins if the others are its prefixes; else
-    the dimension is not divided.
+    Where operands divide a dimension differently, the longest list of axes wins if the others are
+    its prefixes; else the dimension is not divided.
     """
     usable = [s for s in shardings if _usable(s)]
     if not usable:
