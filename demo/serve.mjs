@@ -16,7 +16,7 @@ import { policyFor } from './policy.mjs';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const SITE = join(ROOT, 'build', 'site');
-/** What else may be asked for; everything else of the checkout stays unserved. */
+/** Further folders that are served. All others of the checkout are not. */
 const FOLDERS = ['bindings', 'web', join('build', 'dist')];
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
@@ -30,7 +30,7 @@ const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
-/** What static hosts send, too: the playground's JavaScript runs in workers of an opaque origin, which load it. */
+/** A header that static hosts send, too: the playground's workers have an opaque origin and load these files. */
 const FOR_OPAQUE = { 'Access-Control-Allow-Origin': '*' };
 
 /** The names of files that never change: Vite puts a hash of the contents into each. */
@@ -65,7 +65,7 @@ async function fileFor(path, folders) {
  * @param {object} [options]
  * @param {number} [options.port] 0: any free one
  * @param {boolean | 'by worker'} [options.isolated] whether the headers that isolate are sent; 'by worker': as
- *   of a static host, no header is, and the page's service worker adds those. With false it does nothing either, as on
+ *   on a static host, no header is sent, and the page's service worker adds them. With false it adds none, as on
  *   hosts where there can be none.
  * @param {string[]} [options.folders] further ones of the checkout to serve
  * @returns {Promise<{address: string, close: () => Promise<void>}>}

@@ -1,4 +1,4 @@
-/** Fit: a small network follows points that are dragged. It is trained in worker.mjs, as long as the page is open. */
+/** Fit: a small network follows points that the visitor drags. worker.mjs trains it while the page is open. */
 import { codeElement } from '../shared/code_colours.mjs';
 import { h, select } from '../shared/dom.mjs';
 import { keepDrawn } from '../shared/draw.mjs';

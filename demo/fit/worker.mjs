@@ -1,5 +1,5 @@
 /**
- * Fits a curve as long as it is told to, to points that change meanwhile.
+ * Fits a curve to points, which may change meanwhile, until it is paused.
  *
  * Calls: open({ width, rate }), points(list of [x, y]), run(), pause(). Tells: fit { curve, loss, step, rate }.
  */

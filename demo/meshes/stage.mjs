@@ -7,7 +7,7 @@ const WIDE = { width: 116, height: 74, gapX: 76, gapY: 64, letters: 15, row: 0 }
 const NARROW = { width: 86, height: 62, gapX: 26, gapY: 44, letters: 11, row: 250 };
 const NARROW_PAGE = 520;
 
-/** Where devices are: a row for each replica if there are partitions, else one row or a square. */
+/** Returns the places of devices: a row for each replica if there are partitions, else one row or a square. */
 function placesOf({ replicas, partitions }, cell) {
   const count = replicas * partitions;
   const square = Math.max(2, Math.ceil(Math.sqrt(count)));
@@ -27,7 +27,7 @@ function placesOf({ replicas, partitions }, cell) {
 
 const centre = ({ x, y, cell }) => ({ x: x + cell.width / 2, y: y + cell.height / 2 });
 
-/** Where a line from one device to another leaves and enters them. */
+/** Returns the ends of a line between two devices, on their borders. */
 function ends(from, to) {
   const [a, b] = [centre(from), centre(to)];
   const [dx, dy] = [b.x - a.x, b.y - a.y];
@@ -36,7 +36,7 @@ function ends(from, to) {
   return [at(clip), at(1 - clip)];
 }
 
-/** An arrow that bends a little to its right, so that there and back are two. */
+/** Draws an arrow that bends to its right, so that arrows there and back do not cover each other. */
 export function arrow(from, to, className, marker) {
   const [a, b] = ends(from, to);
   const [mx, my] = [(a.x + b.x) / 2 - (b.y - a.y) * 0.16, (a.y + b.y) / 2 + (b.x - a.x) * 0.16];

@@ -1,4 +1,4 @@
-/** A state as a part of an address: JSON, deflated, in the letters that addresses allow. */
+/** Encodes a view's state for an address: JSON, deflated, in the letters that addresses allow. */
 
 async function transformed(bytes, transform) {
   const stream = new Blob([bytes]).stream().pipeThrough(transform);

@@ -13,7 +13,7 @@ const KINDS = {
   train: () => import('../train/worker.mjs'),
 };
 
-/* Messages that come before the kind's module listens wait for it. */
+/* Keeps messages that arrive before the kind's module listens. */
 const early = [];
 function keep(event) {
   event.stopImmediatePropagation();

@@ -1,4 +1,4 @@
-/** Code in colours, for reading: comments, strings, words, calls, numbers. An editor knows more. */
+/** Colours code for reading: comments, strings, words, calls, numbers. (Editors use CodeMirror's parsers instead.) */
 import { h } from './dom.mjs';
 
 const words = (text) => `\\b(?:${text.trim().split(/\s+/).join('|')})\\b`;

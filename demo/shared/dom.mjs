@@ -1,4 +1,4 @@
-/** Elements, in short. */
+/** Functions that create elements. */
 
 function setProperty(element, name, value) {
   if (name === 'class') element.className = value;
@@ -9,7 +9,7 @@ function setProperty(element, name, value) {
 }
 
 /**
- * An element with properties (`onclick` and the like are listeners; null and undefined are left
+ * Creates an element with properties (`onclick` and the like are listeners; null and undefined are left
  * out) and children: nodes, text, or arrays of them.
  * @returns {HTMLElement}
  */
@@ -24,7 +24,7 @@ export function h(tag, properties = {}, ...children) {
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** The same for SVG; all properties are attributes but `style`, which a policy allows as a property only. @returns {SVGElement} */
+/** Creates an SVG element. All properties are attributes except `style`: the page's policy forbids it as an attribute. @returns {SVGElement} */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -44,14 +44,14 @@ export function select(label, options, value, onchange) {
   return h('label', { class: 'field' }, h('span', {}, label), box);
 }
 
-/** Calls `listener` whenever the element has another size. @returns a function that ends that */
+/** Calls `listener` when the element's size changes. @returns a function that removes the listener */
 export function onResize(element, listener) {
   const observer = new ResizeObserver(() => listener());
   observer.observe(element);
   return () => observer.disconnect();
 }
 
-/** `work` at most once a frame, however often it is asked for. */
+/** Returns a function that runs `work` at most once a frame, however often it is called. */
 export function eachFrame(work) {
   let asked = 0;
   return () => {

@@ -22,7 +22,7 @@ export function keepDrawn(canvas, draw) {
   return { redraw, dispose: () => ends.forEach((end) => end()) };
 }
 
-/* Colours of ramps, from low to high: evenly spaced points, between which it is linear. */
+/* Colours of each ramp, from low to high, at evenly spaced points. Between two points the ramp is linear. */
 export const RAMPS = {
   viridis: ['#440154', '#482878', '#3e4a89', '#31688e', '#26828e', '#1f9e89', '#35b779', '#6ece58', '#b5de2b', '#fde725'],
   diverging: ['#2166ac', '#4393c3', '#92c5de', '#d1e5f0', '#f7f7f7', '#fddbc7', '#f4a582', '#d6604d', '#b2182b'],
@@ -79,7 +79,7 @@ export function heatMap(values, width, height, { ramp = 'viridis', range = range
   return image;
 }
 
-/** Puts an image on a canvas of its very size, which CSS may then enlarge. */
+/** Puts an image on a canvas and gives the canvas the image's size. CSS may then enlarge it. */
 export function putImage(canvas, image) {
   canvas.width = image.width;
   canvas.height = image.height;

@@ -3,10 +3,10 @@ import { Literal, Shape } from '../../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { randomNumbers } from './random.mjs';
 
-/** The fills of an input. */
+/** The ways to fill an input. */
 export const FILLS = ['random', 'iota', 'zeros', 'ones'];
 
-/* Random integers are small: mostly they are indices, or read by people. */
+/* Random integers are small, because most of them are indices or are read by people. */
 const MAX_INTEGER = 10;
 
 /** Converts a number to an element of a type. */
@@ -46,7 +46,7 @@ function arrayOf(shape, fill, random) {
     let value;
     if (fill === 'random') value = randomElement(type, random);
     else value = fitting(type, fill === 'iota' ? i : 1);
-    /* A narrow float has not every number; then it is its largest. */
+    /* A narrow float cannot hold every number. Larger numbers become its largest one. */
     const stores = type.lanes === 1 ? type.write(literal.data, i, value) : complex(literal.data, i, value);
     if (!stores && most !== undefined) type.write(literal.data, i, most);
   }

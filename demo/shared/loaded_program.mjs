@@ -1,5 +1,5 @@
 /**
- * A program that can be run: one module for all devices of a mesh, or several modules that meet, each
+ * A program that can be run: one module for all devices of a mesh, or several modules that communicate, each
  * for devices of its own. Several modules follow each other in one text; each begins with
  * `HloModule` at the beginning of a line, and is for the next `replica_count` replicas, by default one.
  */
@@ -56,7 +56,7 @@ export class LoadedProgram {
     return this.parts[0].executable.disposed;
   }
 
-  /** Which module a device runs. */
+  /** Returns the module that a device runs. */
   partOf(device) {
     const replica = Math.floor(device / this.partitions);
     return this.parts.find(({ first, count }) => replica < first + count);
@@ -64,7 +64,7 @@ export class LoadedProgram {
 
   /**
    * @param {any[][]} args of each device, those of its own module
-   * @param {object} [options] as of executeReplicas and launch
+   * @param {object} [options] as in executeReplicas() and launch()
    * @returns {Promise<{ outputs: Literal[][], events: object[] }>} `outputs`: leaves, device by device
    */
   async execute(args, options = {}) {
@@ -87,7 +87,7 @@ export class LoadedProgram {
 }
 
 /**
- * Reads and compiles.
+ * Reads and compiles a program.
  * @param {import('../../bindings/index.mjs').Client} client
  * @param {string | Uint8Array} source
  * @param {{ kind?: 'any' | 'hlo' | 'stablehlo', mesh?: { replicas?: number, partitions?: number } }} [options]

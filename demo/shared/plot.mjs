@@ -6,10 +6,10 @@ import { onResize } from './dom.mjs';
 import { colour, onChange } from './theme.mjs';
 
 /**
- * @param {HTMLElement} element that it fills
+ * @param {HTMLElement} element the element that the plot fills
  * @param {{ height?: number, series: object[], scales?: object, axes?: object[], data?: any[],
  *   legend?: boolean }} options
- *   as uPlot's, but for colours: names of custom properties ('--series-1'). The first of `series`
+ *   as uPlot's, except that colours are names of custom properties ('--series-1'). The first of `series`
  *   is x.
  * @returns {{ setData: (data: any[]) => void, dispose: () => void }}
  */

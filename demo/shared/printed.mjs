@@ -22,7 +22,7 @@ function list(open, items, close, total) {
   return `${open.trim()}\n${shown.map((item) => `  ${item.replaceAll('\n', '\n  ')}`).join(',\n')}\n${close.trim()}`;
 }
 
-/** @returns {string} a value inside of another one, or alone */
+/** Formats a value that is alone or inside of another value. @returns {string} */
 function nested(value, depth = 0) {
   if (value === null || typeof value !== 'object') return scalar(value);
   if (value instanceof Error) return `${value.name}: ${value.message}`;

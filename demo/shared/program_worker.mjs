@@ -1,5 +1,5 @@
 /**
- * A client in a worker, and the programs that it has read: see programs.mjs, which calls it.
+ * A client in a worker, and its loaded programs. programs.mjs calls it from the page.
  */
 import { Client } from '../../bindings/index.mjs';
 import { trace } from '../playground/trace.mjs';
@@ -73,7 +73,7 @@ async function run(id, { profile = true, timeoutMs = 20000, ...options } = {}) {
   try {
     const { program } = opened;
     const { outputs, args, events, outfeeds, ms } = await runProgram(program, { ...options, timeoutMs, signal });
-    /* Of each parameter, the argument of the first device that has it. */
+    /* For each parameter the argument of the first device that has the parameter. */
     const first = program.parts.flatMap((part) => args[part.first * program.partitions]);
     return {
       outputs: outputs.map((leaves) => leaves.map(plainLiteral)),

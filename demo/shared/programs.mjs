@@ -21,7 +21,7 @@ export function createPrograms() {
   return {
     /**
      * Reads and compiles. `source` is text or bytes, of several programs too: see loaded_program.mjs;
-     * `kind` 'hlo', 'stablehlo' or 'any'; `mesh` as of client.compile; `threads` as of Client.create
+     * `kind` 'hlo', 'stablehlo' or 'any'; `mesh` as in client.compile(); `threads` as in Client.create()
      * (another number closes all programs).
      * @returns {Promise<{ id: number, parameters: { name: string, shape: object }[], replicas: number,
      *   parts: { name: string, text: string, first: number, count: number, result: object }[],
@@ -46,11 +46,11 @@ export function createPrograms() {
     run: (id, options) => connection().call('run', id, options),
     /** Which elements of arguments the results' depend on: see playground/trace.mjs. */
     trace: (id, options) => connection().call('trace', id, options),
-    /** Cancels what it runs. */
+    /** Cancels the program's run. */
     stop: (id) => connection().call('stop', id),
     close: (id) => connection().call('close', id),
     memory: () => connection().call('memory'),
-    /** Ends the worker with all that it does; the next call starts another. */
+    /** Ends the worker and its runs. The next call starts another worker. */
     restart() {
       worker?.terminate();
       worker = null;

@@ -1,4 +1,4 @@
-/** Arrays, shown as their shape suggests: as numbers, a table, a heat map, a plot or an image. */
+/** Shows arrays by their shape: as numbers, a table, a heat map, a plot or an image. */
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { h, select } from './dom.mjs';
 import { heatMap, putImage, rangeOf, RAMPS } from './draw.mjs';
@@ -99,7 +99,7 @@ const views = {
       : Array.from({ length: lines }, (_, row) => numbersOf(array, from + row * columns, columns));
     const labels = isComplex(array) ? ['real', 'imaginary'] : data.map((_, i) => `[${i}]`);
     const element = h('div', { class: 'plot' });
-    /* It wants a width, which the element has when it is in the page. */
+    /* The plot needs a width, which the element has only in the page. */
     let plot = null;
     requestAnimationFrame(() => {
       if (!element.isConnected) return;

@@ -1,6 +1,6 @@
 /**
  * Calls between a page and its worker. Everything that computes is in workers, so that the page
- * itself never waits.
+ * itself never blocks.
  *
  *     in the worker:  serve({ add: (a, b) => a + b })
  *     in the page:    const worker = connect(new Worker(...)); await worker.call('add', 1, 2)
@@ -21,18 +21,18 @@ function plainError(error) {
 
 const TRANSFER = Symbol('transfer');
 
-/** A result together with the buffers that go over rather than being copied. */
+/** A result with the buffers that are transferred instead of copied. */
 export function transfer(result, buffers) {
   return { [TRANSFER]: buffers, result };
 }
 
-/** Tells the page; in a worker. */
+/** Sends a message from a worker to its page. */
 export function tell(name, value, buffers = []) {
   self.postMessage({ name, value }, buffers);
 }
 
 /**
- * Answers the page's calls; in a worker.
+ * Answers the page's calls, in a worker.
  * @param {Record<string, Function>} functions
  * @param {object} [options]
  * @param {boolean} [options.borrows] whether its threads are workers that the page starts
@@ -84,7 +84,7 @@ export function connect(worker, { lends = true } = {}) {
     call(method, ...args) {
       return this.send([], method, ...args);
     },
-    /** The same, with buffers that go over rather than being copied. */
+    /** Calls a function with buffers that are transferred instead of copied. */
     send(buffers, method, ...args) {
       if (ended) return Promise.reject(ended);
       return new Promise((resolve, reject) => {

@@ -15,10 +15,10 @@ function argumentOf(shape, given, device) {
   return makeArgument(shape, { fill, seed: seed + (perDevice ? device * 1009 : 0) });
 }
 
-/** Elements as a Literal, or as they are where they are none of an array. */
+/** Makes a Literal of elements; keeps a value that is no array. */
 const literalOf = (value, shape) => (shape.isArray && !shape.isDynamic && !(value instanceof Literal) ? Literal.from(value, shape) : value);
 
-/** The shapes that infeeds of a text want, in the order in which they stand there. */
+/** Returns the shapes of a text's infeeds, in the order of the text. */
 function infeedShapes(text) {
   return Array.from(text.matchAll(/= \((.*), token\[\]\) infeed\(/g), ([, shape]) => Shape.parse(shape.replace(/\{[^}]*\}/g, '')));
 }
@@ -68,7 +68,7 @@ function serveHost(program) {
 
 /**
  * @param {import('./loaded_program.mjs').LoadedProgram} program its feeds and calls of the host are served
- * @param {object} options as of executeReplicas, and
+ * @param {object} options as in executeReplicas(), and
  * @param {any[]} [options.inputs] one a parameter: 'iota', 'random', 'zeros', 'ones'; elements;
  *   { fill, seed, perDevice }; { shape, data }; { npy }, the bytes of a file; or { value }
  * @returns {Promise<{ outputs: Literal[][], args: any[][], events: object[], outfeeds: object[], ms: number }>}

@@ -20,7 +20,7 @@ const runnerOf = async () => {
 /** The address at which relative addresses of code begin. */
 export const baseOf = (files) => (files ? new URL(`files/${files}/`, document.baseURI).href : document.baseURI);
 
-/** Ends the workers of the blocks. The next run starts others. */
+/** Ends the workers of all blocks. The next run starts new ones. */
 export async function endRuns() {
   const ended = runner;
   runner = null;
@@ -41,8 +41,8 @@ async function textOf(array) {
  * @param {string} [options.files] the folder of the site's files/ at which its relative addresses begin; else the site's own
  * @param {boolean} [options.reserves] whether the place of its output is there before the first run
  * @param {boolean} [options.live] whether it runs again after each change
- * @param {(state: object, view: string) => Promise<string>} options.link as of a view's context
- * @param {string} [options.label] for those who hear the page
+ * @param {(state: object, view: string) => Promise<string>} options.link as in a view's context
+ * @param {string} [options.label] for screen readers
  * @returns {{ element: HTMLElement, run: () => Promise<void>, dispose: () => void }}
  */
 export function createRunnable({ code, shown: given = code, language = 'js', before = '', files, reserves = false, live = false, link, label = 'Program' }) {

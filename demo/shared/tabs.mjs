@@ -1,4 +1,4 @@
-/** Tabs, as the ARIA practices describe them: arrows, Home and End move; the tab moved to is shown. */
+/** Tabs, as the ARIA practices describe them: arrows, Home and End move the focus, and the focused tab is shown. */
 import { h } from './dom.mjs';
 
 let count = 0;

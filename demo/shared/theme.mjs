@@ -17,7 +17,7 @@ function write(value) {
     if (value) localStorage.theme = value;
     else delete localStorage.theme;
   } catch {
-    /* then it lasts as long as the page */
+    /* Without storage the choice lasts as long as the page. */
   }
 }
 
@@ -31,18 +31,18 @@ function apply() {
   for (const listener of listeners) listener(current());
 }
 
-/** Canvases must be drawn anew then. @returns a function that ends it */
+/** Calls a listener when the theme changes, as canvases must be drawn anew. @returns a function that removes the listener */
 export function onChange(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** The value of a custom property, for what CSS does not paint. */
+/** Returns the value of a custom property, for canvases, which CSS does not paint. */
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** That as numbers 0..255: red, green, blue. The property must be #rgb or #rrggbb. */
+/** Returns a colour's red, green and blue, 0 to 255. The property must be #rgb or #rrggbb. */
 export function rgb(name) {
   const hex = colour(name).slice(1);
   const digits = hex.length < 6 ? 1 : 2;

@@ -1,4 +1,4 @@
-/** How many threads a client may have, to choose from. */
+/** The choice of a client's number of threads. */
 import { select } from './dom.mjs';
 
 /** Pairs of value and text: '' is as many as there are cores. */

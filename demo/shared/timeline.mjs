@@ -6,7 +6,7 @@ import { colour } from './theme.mjs';
 export const MARGIN = { left: 70, right: 8, top: 4, bottom: 20 };
 const LABEL_WIDTH = 64; /* pixels that the text at a tick needs */
 
-/* Which of the legend's colours a kind of step gets; --other, if it is not here. */
+/* The legend's colour of each kind of step; --other for all others. */
 const COLOURS = {
   kernel: '--dot', generated: '--loop', region: '--loop', rows: '--loop', collective: '--meet', channel: '--meet', host: '--meet',
 };
@@ -17,7 +17,7 @@ function tickOf(span, most) {
   return [1, 2, 5, 10].map((m) => m * power).find((t) => span / t <= most);
 }
 
-/** The legend of the colours. */
+/** Returns the legend of the colours. */
 export function legend() {
   const entry = (name, text) => h('li', {}, h('i', { class: name }), text);
   return h('ul', { class: 'legend' },
@@ -27,7 +27,7 @@ export function legend() {
 
 const MAX_HELD = 6;
 
-/** The name of an event's step; of a region, with the instructions that it is made of. */
+/** Returns the name of an event's step; for a region with the instructions that it holds. */
 export function stepName({ name, holds }) {
   const others = (holds ?? []).filter((one) => one !== name);
   const more = others.length > MAX_HELD ? `, and ${others.length - MAX_HELD} more` : '';
@@ -102,7 +102,7 @@ function draw(context, width, height, events, kind, rendezvous) {
       context.fillStyle = colour(name);
       context.fillRect(x(from), top, Math.max(least, x(to) - x(from)), rowHeight * 0.7);
     };
-    /* A thread does other things while a replica waits. */
+    /* A thread runs other tasks while a replica waits. */
     const went = Math.min(startUs + waitedUs, endUs);
     if (waitedUs && kind.waits) bar(startUs, went, '--wait', 0);
     bar(went, endUs, COLOURS[category] ?? '--other', 1);
