@@ -22,8 +22,8 @@
 enum {
   SIZE = 12500,
   STACK = 1 << 20,
-  CHAIN = 1500,
-  CHAIN_STACK = 300 << 10, /* under sanitizers short programs take two thirds of it */
+  CHAIN = 800,
+  CHAIN_STACK = 255 << 10, /* under sanitizers short programs take 200 kB of it */
   MAX_SECONDS = 4,         /* of processor time, under sanitizers */
 };
 

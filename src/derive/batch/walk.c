@@ -172,6 +172,18 @@ static Instruction *batch_elementwise(Batching *b, const Instruction *x, Instruc
   return add_batched(b, x, x->opcode, batched_shape(b, x->shape), operands, x->operand_count, &a);
 }
 
+/* Returns the shape of a copy, which may change the layout. value: the shape of its operand, some of whose arrays have the batch. */
+static const Shape *copied_shape(Batching *b, const Shape *value, const Shape *source) {
+  if (!shape_is_tuple(source)) {
+    return value->rank > source->rank ? batched_with_layout(b, source) : source;
+  }
+  const Shape **elements = ARENA_ARRAY(b->arena, const Shape *, source->tuple_size);
+  for (int i = 0; i < source->tuple_size; i++) {
+    elements[i] = copied_shape(b, value->elements[i], source->elements[i]);
+  }
+  return shape_tuple(b->arena, source->tuple_size, elements);
+}
+
 /* Its shape is that of its operands, of the first one, or of an element of that. */
 static Instruction *batch_passed_through(Batching *b, const Instruction *x,
                                          Instruction **operands) {
@@ -184,7 +196,7 @@ static Instruction *batch_passed_through(Batching *b, const Instruction *x,
   } else if (x->opcode == HLO_GET_TUPLE_ELEMENT) {
     shape = shape->elements[a.tuple_index];
   } else if (x->opcode == HLO_COPY) {
-    shape = batched_with_layout(b, x->shape); /* it may change the layout */
+    shape = copied_shape(b, shape, x->shape);
   }
   return add_batched(b, x, x->opcode, shape, operands, x->operand_count, &a);
 }
