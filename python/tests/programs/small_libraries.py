@@ -1,37 +1,6 @@
 import jax, jax.numpy as jnp, numpy as np
 
 
-def program_jaxopt():
-    import jaxopt
-
-    r = lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
-    X = jnp.array(np.random.RandomState(0).randn(20, 3).astype("f"))
-    y = X @ jnp.array([1.0, -2.0, 0.5])
-    f = lambda w, X, y: jnp.mean((X @ w - y) ** 2)
-    return (
-        jaxopt.LBFGS(r, maxiter=30).run(jnp.array([-1.0, 1.0])).params,
-        jaxopt.GradientDescent(f, maxiter=50).run(jnp.zeros(3), X, y).params,
-        jaxopt.ProjectedGradient(f, jaxopt.projection.projection_non_negative)
-        .run(jnp.zeros(3), X, y)
-        .params,
-        jaxopt.GaussNewton(lambda w: X @ w - y).run(jnp.zeros(3)).params,
-        jaxopt.OSQP()
-        .run(
-            params_obj=(jnp.eye(2), jnp.array([-1.0, 1.0])),
-            params_eq=(jnp.ones((1, 2)), jnp.ones(1)),
-        )
-        .params.primal,
-        jaxopt.Bisection(lambda x: x**3 - 2, 0.0, 2.0).run().params,
-        jax.grad(
-            lambda l: (
-                jaxopt.ScipyMinimize("l-bfgs-b", lambda w, l: f(w, X, y) + l * (w**2).sum())
-                .run(jnp.zeros(3), l)
-                .params.sum()
-            )
-        )(0.1),
-    )
-
-
 def program_tinygp():
     import tinygp
 
@@ -78,22 +47,6 @@ def program_jraph():
         n(g),
         jraph.GraphConvolution(lambda n: n * 2, add_self_edges=True)(g),
         jax.jit(n)(jraph.batch([g, g])),
-    )
-
-
-def program_rlax():
-    import rlax
-
-    r = jnp.array([1.0, 0.0, 2.0, -1.0])
-    d = jnp.ones(4) * 0.9
-    v = jnp.arange(4.0)
-    return (
-        rlax.lambda_returns(r, d, v, 0.9),
-        rlax.discounted_returns(r, d, v),
-        rlax.vtrace(v, v, r, d, jnp.ones(4)),
-        rlax.huber_loss(r),
-        rlax.q_learning(v, 1, 1.0, 0.9, v),
-        rlax.categorical_l2_project(jnp.arange(3.0), jnp.array([0.2, 0.3, 0.5]), jnp.arange(3.0)),
     )
 
 
@@ -156,13 +109,6 @@ def program_interpax():
     )
 
 
-def program_oryx():
-    from oryx.core import inverse, sow, reap, harvest
-
-    f = lambda x: jnp.exp(x) * 2
-    return inverse(f)(3.0), reap(lambda x: sow(x + 1, name="a", tag="t") * 2, tag="t")(1.0)
-
-
 def program_dmpix():
     import dm_pix as pix
 
@@ -175,33 +121,6 @@ def program_dmpix():
         pix.ssim(i, i * 0.9),
         pix.rotate(i, 0.3),
         pix.resize(i, (4, 4)) if hasattr(pix, "resize") else 0,
-    )
-
-
-def program_tfp():
-    import tensorflow_probability.substrates.jax as tfp
-
-    d = tfp.distributions
-    return (
-        d.Normal(0.0, 1.0).sample(3, seed=jax.random.key(0)),
-        d.Gamma(2.0, 3.0).log_prob(1.5),
-        d.WishartTriL(4.0, jnp.eye(2)).sample(seed=jax.random.key(1)),
-        tfp.math.find_root_chandrupatla(lambda x: x**2 - 2, 0.0, 2.0).estimated_root,
-        tfp.optimizer.bfgs_minimize(
-            lambda x: tfp.math.value_and_gradient(lambda z: ((z - 1) ** 2).sum(), x), jnp.zeros(3)
-        ).position,
-        d.LKJ(3, 1.0).sample(seed=jax.random.key(2)),
-        tfp.bijectors.Softplus().forward_log_det_jacobian(1.0, 0),
-        tfp.mcmc.sample_chain(
-            10,
-            jnp.zeros(2),
-            kernel=tfp.mcmc.HamiltonianMonteCarlo(lambda x: -0.5 * (x**2).sum(), 0.2, 3),
-            trace_fn=None,
-            seed=jax.random.key(3),
-        ),
-        d.GaussianProcess(
-            tfp.math.psd_kernels.ExponentiatedQuadratic(), jnp.linspace(0, 1, 5)[:, None]
-        ).log_prob(jnp.zeros(5)),
     )
 
 
