@@ -10,7 +10,7 @@
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make test-anywhere [TESTS=...]  tests of time on one core, under load, and by a fast and a slow clock
 #   make jax-tests JAX=... [ARGS=...]  JAX's own tests, in a clone of it, on our jaxlib and the real one; every 40th
-#   make jax-programs [ARGS=...]  programs of 20 libraries on our jaxlib and the real one
+#   make jax-programs [ARGS=...]  148 programs of JAX and 20 libraries on our jaxlib and the real one
 #   make jax-suite DIR=...  all captured programs of a folder, against real XLA's results
 #   make hosts              the package in Node 22 and 24, Bun, Deno, with webpack, Rollup, esbuild, ...
 #   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
