@@ -127,7 +127,7 @@ XLA_API Module *xla_module_batch(const Module *module, const int *in, int in_cou
 enum {
   COMPILE_AS_WRITTEN = 1,
   COMPILE_KEEPING_OPERANDS = 2
-}; /* CompileOptions, in compile/compile.h */
+}; /* CompileOptions, in compile/compilation.h */
 XLA_API Compilation *xla_compile_begin(const Module *module, int replicas, int partitions, int how,
                                        const char *disable);
 /* Goes on for `ms` milliseconds, or one step if that takes longer. Returns false if there are no more steps. */

@@ -1,4 +1,4 @@
-#include "compile/stages.h"
+#include "compile/program.h"
 
 #include "base/host/platform.h"
 

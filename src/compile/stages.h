@@ -4,7 +4,7 @@
 #ifndef XLA_COMPILE_STAGES_H
 #define XLA_COMPILE_STAGES_H
 
-#include "compile/compile.h"
+#include "compile/compilation.h"
 
 /* thunks.c: from computations to thunks, and the buffers that they read and write. */
 typedef struct Buffers {

@@ -4,7 +4,7 @@
 */
 #include <string.h>
 
-#include "compile/compile.h"
+#include "compile/compilation.h"
 #include "kernels/list.h"
 
 static const char *const kernel_prefix = "kernel-";

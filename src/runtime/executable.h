@@ -5,7 +5,7 @@
 #ifndef XLA_RUNTIME_EXECUTABLE_H
 #define XLA_RUNTIME_EXECUTABLE_H
 
-#include "compile/compile.h"
+#include "compile/compilation.h"
 #include "runtime/run_arena.h"
 
 typedef struct Executable {
@@ -22,7 +22,7 @@ typedef struct Executable {
 Executable *executable_new(const Module *module, Mesh asked, const CompileOptions *options,
                            Error *error);
 
-/* Begins a compilation in steps: see compilation_step in compile/compile.h. NULL with an error if the mesh does not fit. */
+/* Begins a compilation in steps: see compilation_step in compile/compilation.h. NULL with an error if the mesh does not fit. */
 Compilation *executable_begin(const Module *module, Mesh asked, const CompileOptions *options,
                               Error *error);
 Executable *executable_end(Compilation *compilation, Error *error);

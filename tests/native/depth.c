@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "codegen/codegen.h"
-#include "compile/compile.h"
+#include "compile/compilation.h"
 #include "hlo/infer/verifier.h"
 #include "hlo/text/text.h"
 #include "reference/eval.h"

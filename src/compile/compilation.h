@@ -1,8 +1,8 @@
 /*
 ** Compiles a module for a mesh of devices: the rewrites, thunks, buffers, groups of loops and generated code, in steps.
 */
-#ifndef XLA_COMPILE_COMPILE_H
-#define XLA_COMPILE_COMPILE_H
+#ifndef XLA_COMPILE_COMPILATION_H
+#define XLA_COMPILE_COMPILATION_H
 
 #include "compile/program.h"
 
