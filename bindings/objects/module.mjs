@@ -18,7 +18,7 @@ export { annotate };
 const APART = 4096;
 
 /**
- * A program: a list of computations, of which the entry computation takes the parameters and returns the result. A
+ * A program: a list of computations. The entry computation takes the parameters and returns the result. A
  * module is immutable. A builder's build(), client.load() and client.parse...() return one. Operations that call a
  * computation (XLA's XlaComputation) accept a module, and call its entry computation.
  */

@@ -5,7 +5,7 @@
  *   1. A name is compared without the characters between its parts: JAX's "params['w1']" is "params__w1__.1" in HLO
  *      text, params.w1 in a tree, params/w1 in a file. Flax's nnx appends .value, which may be left out.
  *   2. Equal names match.
- *   3. Else a name matches the only one of which it is the end, or which is its end, at a boundary of parts.
+ *   3. Else a name matches the only parameter whose name ends with it, or with whose name it ends, at a boundary of parts.
  *   4. Else the call fails; the error lists both sides.
  */
 import { invalidArgument } from '../base/error.mjs';

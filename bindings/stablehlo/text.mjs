@@ -64,7 +64,7 @@ const WINDOW = {
   reverse: 'window_reversal',
 };
 
-/** Dialects of which only the generic form can be read. */
+/** Dialects whose operations are read in the generic form only. */
 const DIALECTS = /^(stablehlo|chlo|mhlo|vhlo|func|builtin|sdy)\.|^(arith\.constant|tensor\.cast)$/;
 
 const DEFAULT_DIALECT = { unrealized_conversion_cast: 'builtin.unrealized_conversion_cast', return: 'func.return', call: 'func.call', func: 'func.func' };

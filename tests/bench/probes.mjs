@@ -41,7 +41,7 @@ const counted = (step, body) => [
 const accumulators = Array.from({ length: ACCUMULATORS }, (_, i) => 2 + i);
 const UNROLLED = [0, 16, 32, 48];
 const FUNCTIONS = {
-  /* a = a * a + a, over so many accumulators that no step waits for another */
+  /* a = a * a + a, with enough accumulators that no step waits for the result of another */
   multiplyAdd: counted(1, accumulators.flatMap((a) =>
     [...get(a), ...get(a), ...F32X4_MUL, ...get(a), ...F32X4_ADD, ...set(a)])),
   divide: counted(1, accumulators.flatMap((a) => [...get(a), ...get(a), ...F32X4_DIV, ...set(a)])),

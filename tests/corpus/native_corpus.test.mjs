@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { passes, passesCorpus, TIMEOUT } from '../support/native.mjs';
 import { run } from '../support/program.mjs';
 
-// `make check` runs all cases; here every case of WebAssembly's corpus runs, and half of them under sanitizers.
+// golden.test.mjs runs all cases in WebAssembly. Sanitizers take several times as long; `make check` runs more cases under them.
 test('half of the cases, evaluated, and compiled on one thread', TIMEOUT, () => passesCorpus('build/native/golden', 2, '-t', '1'));
 test('a third, compiled, on three threads', TIMEOUT, () => passesCorpus('build/native/golden', 3, '-c', '-t', '3'));
 

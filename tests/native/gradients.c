@@ -1,6 +1,6 @@
 /*
 ** Differentiates all programs of the golden corpus, in forward and in reverse mode, and the results once more. Each must
-** become a valid module, or be refused with a reason. (tests/api/gradients.test.mjs compares values with JAX's.)
+** become a valid module, or be refused with a reason. (tests/api/gradients_jax.test.mjs compares values with JAX's.)
 **
 **   gradients [FILE.golden...]        default: those of tests/golden
 */

@@ -15,10 +15,9 @@
 
 typedef struct Branch {
   Body body;
-  int first; /* the number of the branch's first operand; a branch of a conditional has one */
-  int *
-      tangents; /* by leaf of the parameters: its number in Branches.inputs; -1: it has no tangent */
-  int *slots;   /* by saved value: its slot */
+  int first;     /* the number of the branch's first operand; a branch of a conditional has one */
+  int *tangents; /* by leaf of the parameters: the number in Branches.inputs; -1: none */
+  int *slots;    /* by saved value: its slot */
   Cut cut;
 } Branch;
 

@@ -3,10 +3,13 @@
 ** of JAX's decompositions; for LU, SVD and eigenvalues see also Giles (2008) and Townsend, "Differentiating the singular
 ** value decomposition" (2016). Those of QR and tridiagonal solves have files of their own: qr.c, tridiagonal.c.
 */
+#include <math.h>
+
 #include "base/min_max.h"
 #include "derive/gradient/matrices.h"
 #include "hlo/ir/lapack_calls.h"
 #include "hlo/ir/shard_calls.h"
+#include "rewrite/base/rewrite.h"
 
 static int64_t letter(const Instruction *x, const char *name, char otherwise) {
   return lapack_call_attribute(x->a->backend_config, name, otherwise);
@@ -132,14 +135,11 @@ static Attributes trsm_attributes(const Instruction *x) {
   return how;
 }
 
-static const Instruction *without_reshapes(const Instruction *x) {
-  while (x->opcode == HLO_RESHAPE) x = x->operands[0];
-  return x;
-}
-
 /* Returns the LU factorization whose factors a matrix holds, perhaps with NaN instead where it failed; or NULL. */
 static Instruction *factorization(const Instruction *x) {
-  if (x->opcode == HLO_SELECT) x = x->operands[1];
+  Scalar instead;
+  bool may_be_nan = x->opcode == HLO_SELECT && splat_value(x->operands[2], &instead);
+  if (may_be_nan && isnan(instead.f)) x = x->operands[1];
   if (x->opcode != HLO_GET_TUPLE_ELEMENT || x->a->tuple_index != 0) return NULL;
   return lapack_call_name(x->operands[0]) == LAPACK_GETRF ? x->operands[0] : NULL;
 }

@@ -48,11 +48,6 @@ static Instruction *log_tangent(Linear *l, const ShiftedSum *s) {
   return make_binary(&l->m, HLO_DIVIDE, make_sum(&l->m, weighted, s->sum->a->dimensions), s->sum);
 }
 
-static Instruction *without_reshapes(Instruction *x) {
-  while (x->opcode == HLO_RESHAPE) x = x->operands[0];
-  return x;
-}
-
 /* Returns the operand of x, if x is such an operation, else x; in both without reshapes. */
 static Instruction *below(Instruction *x, Opcode opcode) {
   x = without_reshapes(x);
@@ -68,6 +63,7 @@ void linearize_shifted_log(Linear *l, Instruction *x) {
     if (!find_shifted(l, below(log->operands[0], HLO_ABS), &s) || without_reshapes(s.m) != m)
       continue;
     set_tangent(l, x, make_reshape(&l->m, log_tangent(l, &s), x->shape));
+    return;
   }
 }
 

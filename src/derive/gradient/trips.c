@@ -71,6 +71,13 @@ static Computation *scalar_function(Body *b, const bool *leaves, Instruction *co
   return e.to;
 }
 
+/* Whether a conversion of a counter, of 32 bits or more, keeps its order. */
+static bool keeps_order(const Instruction *convert) {
+  PrimitiveType from = convert->operands[0]->shape->type, to = convert->shape->type;
+  TypeKind kind = type_kind(to);
+  return (kind == KIND_SIGNED || kind == KIND_FLOAT) && type_bits(to) >= type_bits(from);
+}
+
 /* Whether `test` holds for a counter while it is below a bound. Sets the counter's value after `limit` iterations. */
 static bool find_last(const Computation *test, const Computation *body, Scalar *last,
                       int64_t limit) {
@@ -78,7 +85,7 @@ static bool find_last(const Computation *test, const Computation *body, Scalar *
   Scalar bound, step;
   if (below->opcode != HLO_COMPARE || next->opcode != HLO_ADD) return false;
   const Instruction *counter = below->operands[0];
-  if (counter->opcode == HLO_CONVERT) counter = counter->operands[0];
+  if (counter->opcode == HLO_CONVERT && keeps_order(counter)) counter = counter->operands[0];
   bool is_counted = below->a->direction == COMPARE_LT && counter == test->parameters[0] &&
                     splat_value(below->operands[1], &bound) &&
                     next->operands[0] == body->parameters[0] &&

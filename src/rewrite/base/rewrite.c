@@ -82,6 +82,11 @@ bool splat_value(const Instruction *x, Scalar *value) {
   return true;
 }
 
+Instruction *without_reshapes(const Instruction *x) {
+  while (x->opcode == HLO_RESHAPE) x = x->operands[0];
+  return (Instruction *)x;
+}
+
 Users find_users(Arena *arena, Computation *computation) {
   int n = computation->count;
   Users users = {ARENA_ARRAY(arena, int, n), ARENA_ARRAY(arena, Instruction **, n)};

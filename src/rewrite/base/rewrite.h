@@ -43,6 +43,9 @@ void instruction_become(Instruction *instruction, Opcode opcode, Instruction *co
 ** x is another operation or its elements differ. */
 bool splat_value(const Instruction *x, Scalar *value);
 
+/* Returns x, or the array that it reshapes, through any number of reshapes. */
+Instruction *without_reshapes(const Instruction *x);
+
 /* The users of each instruction of a computation, by id (it is renumbered): a list, with one entry per use. */
 typedef struct Users {
   int *count;

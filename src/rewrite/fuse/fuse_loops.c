@@ -421,9 +421,7 @@ static bool is_lookup(const Instruction *x) {
 static bool reads_packed(const Instruction *x) {
   bool reads = false;
   for (int i = 0; i < x->operand_count; i++) {
-    const Instruction *from = x->operands[i];
-    while (from->opcode == HLO_RESHAPE) from = from->operands[0];
-    reads |= is_unpacking(from);
+    reads |= is_unpacking(without_reshapes(x->operands[i]));
   }
   return reads;
 }

@@ -203,7 +203,7 @@ static bool is_zero_index(const Instruction *x) {
 /* Returns the dynamic-slice of one row of a sequence that x is, reshaped or not; NULL if x is none. */
 static const Instruction *row_of(const Loop *l, const Instruction *x) {
   const Shape *row = x->shape;
-  while (x->opcode == HLO_RESHAPE) x = x->operands[0];
+  x = without_reshapes(x);
   if (x->opcode != HLO_DYNAMIC_SLICE || !is_passed_on(l, x->operands[0])) return NULL;
   const Shape *sequence = x->operands[0]->shape;
   if (sequence->rank != row->rank + 1 || x->a->slice_sizes.items[0] != 1) return NULL;

@@ -38,7 +38,7 @@ static const Shape *merged_shape(Arena *arena, const Shape *shape, const Merging
 static Instruction *merged(Instruction *x, const Merging *m) {
   Computation *computation = x->parent;
   const Shape *shape = merged_shape(computation->module->arena, x->shape, m);
-  while (x->opcode == HLO_RESHAPE) x = x->operands[0];
+  x = without_reshapes(x);
   if (shape_same_dims(x->shape, shape)) return x;
   return computation_add(computation, HLO_RESHAPE, shape, &x, 1, NULL);
 }

@@ -1,4 +1,4 @@
-"""The functions whose derivatives tests/api/gradients.test.mjs compares with JAX's: (name, function, arguments)."""
+"""The functions whose derivatives tests/api/gradients_jax.test.mjs compares with JAX's: (name, function, arguments)."""
 
 import jax
 import jax.numpy as jnp

@@ -57,8 +57,8 @@ typedef struct NarrowLoops {
   Misread misread;
   /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
   void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
-  /* They read packed numbers, of which each 8 are in other places (narrow_part): by columns the vectors are, too; by depth
-  ** scales, zeros and sums. Sums that plain loops add are multiplied by scales in their own places. */
+  /* The loops read packed numbers in the order of narrow_part. By columns, vectors have that order, too; by depth, scales, zeros
+  ** and sums have it. Sums that plain loops add are put into their own order before they are multiplied by scales. */
   bool packed;
   bool centered; /* zeros of plain loops are bytes: see narrow_center */
 } NarrowLoops;
