@@ -261,7 +261,7 @@ def program_dlpack():
     )
 
 
-def program_refs():
+def fails_refs():
     def f(x):
         r = jax.new_ref(jnp.zeros(3))
         r[...] += x
@@ -305,7 +305,7 @@ def program_lin():
     )
 
 
-def program_checkify():
+def fails_checkify():
     from jax.experimental import checkify
 
     def f(x):

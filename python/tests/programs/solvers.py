@@ -78,7 +78,7 @@ def program_event():
         10.0,
         0.01,
         jnp.array([1.0, 0.0]),
-        event=dfx.Event(lambda t, y, a, **k: y[0], optx.Newton(1e-5, 1e-5)),
+        event=dfx.Event(lambda t, y, args, **k: y[0], optx.Newton(1e-5, 1e-5)),
     )
     return s.ys, s.ts
 

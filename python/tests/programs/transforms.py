@@ -53,7 +53,7 @@ def program_custom_jvp():
     )
 
 
-def program_pure_callback():
+def fails_pure_callback():
     import scipy.special as sp
 
     def jv(v, z):
@@ -453,7 +453,7 @@ def program_assoc():
     )
 
 
-def program_reverse_error():
+def fails_reverse_mode():
     return jax.grad(
         lambda x: lax.while_loop(lambda v: v[0] < 3, lambda v: (v[0] + 1, v[1] * x), (0, 1.0))[1]
     )(2.0)
@@ -555,7 +555,7 @@ def fails_debugnans():
         return jax.jit(lambda x: jnp.log(x))(-1.0)
 
 
-def fails_dtype64():
+def program_dtype64():
     return jnp.zeros(3, dtype=jnp.float64)
 
 
