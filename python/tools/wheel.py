@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".mjs", ".typed"}
 TIME = (2026, 1, 1, 0, 0, 0)
 # The core with packed numbers and faster products does not fit in 600 kB any more.
-LIMIT = 610_000  # bytes
+LIMIT = 612_000  # bytes
 
 METADATA = """\
 Metadata-Version: 2.1
