@@ -119,6 +119,15 @@ $(VENV)/stamp: tests/golden/requirements.txt
 	$(Q)$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $<
 	$(Q)touch $@
 
+# What packs the wheel, and lints python/.
+PYTHON_TOOLS := $(B)/python/tools
+$(PYTHON_TOOLS)/stamp: python/tools/requirements.txt | $(TOOLCHAIN)/browser.stamp
+	@mkdir -p $(@D)
+	$(Q)python3 -m venv $(@D) || \
+	  { echo "error: python3 cannot make a virtual environment: install python3-venv" >&2; exit 1; }
+	$(Q)$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(Q)touch $@
+
 # JAX with our jaxlib instead of the real one.
 JAX_VENV := $(B)/python/venv
 $(JAX_VENV)/stamp: python/tests/requirements.txt | $(TOOLCHAIN)/browser.stamp
@@ -216,9 +225,9 @@ build: $(DIST) $(FOR_NODE)
 WHEEL_CORE := $(B)/python/xla-threads.mjs
 WHEEL := $(B)/python/wheel.stamp
 wheel: $(WHEEL)
-$(WHEEL): $(WHEEL_CORE) $(FOR_NODE) $(shell find python/jaxlib python/tools -name '*.py' -o -name '*.mjs')
-	$(Q)node python/tools/core.mjs $(B)/python $(B)/python/core
-	$(Q)python3 python/tools/wheel.py $(B)/python $(B)/python/core
+$(WHEEL): $(WHEEL_CORE) $(FOR_NODE) $(shell find python/jaxlib python/tools -name '*.py' -o -name '*.mjs') $(PYTHON_TOOLS)/stamp
+	$(Q)node python/tools/core.mjs $(B)/python
+	$(Q)$(PYTHON_TOOLS)/bin/python python/tools/wheel.py $(B)/python
 	$(Q)touch $@
 
 # The files that a page loads to run Python: npm's Pyodide, JAX and jaxlib with bytecode; NumPy, if `make pyodide` made it.
@@ -526,16 +535,9 @@ lint-types: $(NODE_MODULES)
 	@printf '  %-7s %s\n' TSC tsconfig.json
 	$(Q)node_modules/.bin/tsc --noEmit
 
-RUFF := $(B)/python/lint/bin/ruff
-lint-python: $(RUFF)
+lint-python: $(PYTHON_TOOLS)/stamp
 	@printf '  %-7s %s\n' RUFF python
-	$(Q)$(RUFF) check --quiet python
-
-$(RUFF): python/lint_requirements.txt | $(TOOLCHAIN)/browser.stamp
-	$(Q)python3 -m venv $(B)/python/lint || \
-	  { echo "error: python3 cannot make a virtual environment: install python3-venv" >&2; exit 1; }
-	$(Q)$(B)/python/lint/bin/pip install --quiet --disable-pip-version-check -r $<
-	$(Q)touch $@
+	$(Q)$(PYTHON_TOOLS)/bin/ruff check --quiet python
 
 # Who may include whom; functions that no other file uses.
 lint-layers: $(OBJECTS_native) $(NODE_MODULES)

@@ -1,8 +1,9 @@
 /**
- * Packs the core for the wheel: node core.mjs FOLDER FILE. The bindings that Python needs as one module, and the build
- * with threads in FOLDER, go into FILE: a line of JSON with names and sizes, then the files. wheel.py compresses it.
+ * Packs the JavaScript of the wheel: node core.mjs FOLDER. The bindings that Python needs as one module, and the build
+ * with threads in FOLDER, go into FOLDER/core: a line of JSON with names and sizes, then the files. wheel.py compresses
+ * it. The scripts beside the Python modules are made short, and go into FOLDER/scripts.
  */
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 import { rollup } from 'rollup';
@@ -11,17 +12,20 @@ import { minify } from 'vite';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const DIST = '../../build/dist/';
 const NAMES = { function: false, class: true }; // error messages name classes
-const [folder, target] = process.argv.slice(2);
+const [folder] = process.argv.slice(2);
+const ENGINE = `${ROOT}python/jaxlib/_engine`;
 
 /** Parts that JAX has no use for: it differentiates and batches itself, and sends StableHLO as text. */
-const LEFT_OUT = ['api/loading', 'objects/advice', 'objects/launch', 'stablehlo/quantized', 'stablehlo/bytecode', 'builder/batches', 'builder/functions/index', 'formats/hlo_proto',
+const LEFT_OUT = ['api/loading', 'objects/advice', 'objects/launch', 'stablehlo/quantized', 'stablehlo/bytecode', 'builder/batches', 'builder/functions/index', 'builder/gradient_rules', 'formats/hlo_proto',
   'formats/hlo_to_proto', 'formats/proto_text', 'objects/gradients', 'objects/profile'];
 const isLeftOut = (id) => LEFT_OUT.some((part) => id.endsWith(`/bindings/${part}.mjs`));
 const EXPORT = /^export (?:async )?(?:function|const|class) (\w+)/gm;
 
+/** What calls of parts that are left out return, where the parts that are kept make such calls. */
+const ANSWERS = { functionsBeside: '{}', GradientRules: '{ has: () => false }' };
 /** A module with the same exports, which fail when they are called. */
-const refusing = (code) => [...code.matchAll(EXPORT)].map(([, name]) =>
-  `export function ${name}() { if (new.target) return; ${name === 'functionsBeside' ? 'return {};' : ''} throw new Error('${name} is not in the core that a wheel holds'); }`)
+const refusing = (code) => [...code.matchAll(EXPORT)].map(([, name]) => `export function ${name}() { ${
+  name in ANSWERS ? `return ${ANSWERS[name]};` : `if (!new.target) throw new Error('${name} is not in the core that a wheel holds');`} }`)
   .join('\n');
 
 const bundle = await rollup({
@@ -34,11 +38,19 @@ const bundle = await rollup({
   }],
 });
 const { output: [{ code }] } = await bundle.generate({ inlineDynamicImports: true });
-const small = await minify('sync.mjs', code, { module: true, compress: { keepNames: NAMES },
-  mangle: { toplevel: true, keepNames: NAMES } });
 
-const files = { 'sync.mjs': Buffer.from(small.code) };
+async function short(name, source) {
+  const options = { module: true, compress: { keepNames: NAMES }, mangle: { toplevel: true, keepNames: NAMES } };
+  return Buffer.from((await minify(name, source, options)).code);
+}
+
+const files = { 'sync.mjs': await short('sync.mjs', code) };
 for (const name of ['xla-threads.mjs', 'xla-threads.wasm']) files[name] = await readFile(`${folder}/${name}`);
 const names = Object.entries(files).map(([name, { length }]) => [name, length]);
 const all = Buffer.concat([Buffer.from(`${JSON.stringify(names)}\n`), ...Object.values(files)]);
-await writeFile(target, all);
+await writeFile(`${folder}/core`, all);
+
+await mkdir(`${folder}/scripts`, { recursive: true });
+for (const name of (await readdir(ENGINE)).filter((file) => file.endsWith('.mjs'))) {
+  await writeFile(`${folder}/scripts/${name}`, await short(name, await readFile(`${ENGINE}/${name}`, 'utf8')));
+}

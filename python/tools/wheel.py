@@ -1,21 +1,19 @@
-"""Writes the wheel: python wheel.py FOLDER CORE. CORE: the file of core.mjs, which goes into it."""
+"""Writes the wheel: python wheel.py FOLDER, where core.mjs has written core and scripts."""
 
-import ast
 import base64
 import hashlib
-import io
 import lzma
 import pathlib
 import re
 import sys
-import tokenize
 import zipfile
+
+import python_minifier
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".mjs", ".typed"}
 TIME = (2026, 1, 1, 0, 0, 0)
-# The core with packed numbers and faster products does not fit in 600 kB any more.
-LIMIT = 612_000  # bytes
+LIMIT = 600_000  # bytes
 
 METADATA = """\
 Metadata-Version: 2.1
@@ -37,56 +35,9 @@ Tag: py3-none-any
 
 
 def bare(source):
-    """Returns source without comments, docstrings and empty lines, indented by single spaces.
-
-    Lines in brackets are joined.
-    """
-    lines = source.splitlines(keepends=True)
-    for node in ast.walk(ast.parse(source)):
-        body = getattr(node, "body", None)
-        if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) or not body:
-            continue
-        first = body[0]
-        if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)):
-            continue
-        for i in range(first.lineno - 1, first.end_lineno):
-            lines[i] = "\n"
-        if len(body) == 1 and not isinstance(node, ast.Module):
-            lines[first.lineno - 1] = " " * first.col_offset + "0\n"
-    kept = "".join(lines).splitlines(keepends=True)
-    in_strings, in_brackets, depth = set(), set(), 0
-    for token in tokenize.generate_tokens(io.StringIO("".join(lines)).readline):
-        (row, column), (end, _) = token.start, token.end
-        if token.type == tokenize.OP:
-            depth += (token.string in "([{") - (token.string in ")]}")
-        if token.type == tokenize.NL and depth:
-            in_brackets.add(row)  # Lines that begin within brackets.
-        if token.type == tokenize.COMMENT:
-            kept[row - 1] = kept[row - 1][:column].rstrip() + "\n"
-        elif end > row and token.type not in (tokenize.NEWLINE, tokenize.NL):
-            in_strings.update(range(row, end))  # Lines that begin within a string.
-    out = []
-    for i, line in enumerate(kept):
-        if i in in_strings:
-            out.append(line)
-        elif line.strip():
-            inner = line.lstrip(" ")
-            if i in in_brackets:
-                before = out.pop().rstrip("\n")
-                out.append(before + " " * (before[-1] not in "([{,") + inner)
-            else:
-                out.append(" " * ((len(line) - len(inner)) // 4) + inner)
-    bare = "".join(out)
-    if ast.dump(ast.parse(bare)) != ast.dump(ast.parse("".join(lines))):
-        raise SystemExit("error: a source means something else without its empty lines")
-    return bare
-
-
-def bare_script(source):
-    """Returns JavaScript without the comments that have lines of their own, and without indents."""
-    source = re.sub(r"^ */\*.*?\*/ *\n|^ *//[^\n]*\n", "", source, flags=re.M | re.S)
-    return re.sub(r"^ +|\n(?=\n)", "", source, flags=re.M)
+    """Returns Python without comments, docstrings, annotations; local variables get short names."""
+    how = {"remove_literal_statements": True, "hoist_literals": False}
+    return python_minifier.minify(source, **how)
 
 
 def packed(data):
@@ -96,7 +47,7 @@ def packed(data):
     return lzma.compress(data, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=[how])
 
 
-def files():
+def files(folder):
     """Yields (name in the wheel, bytes)."""
     package = ROOT / "jaxlib"
     for path in sorted(package.rglob("*")):
@@ -105,21 +56,22 @@ def files():
             if path.suffix == ".py":
                 data = bare(data.decode()).encode()
             elif path.suffix == ".mjs":
-                data = bare_script(data.decode()).encode()
+                data = (folder / "scripts" / path.name).read_bytes()
             yield path.relative_to(ROOT).as_posix(), data
 
 
-def main(folder, core):
+def main(folder):
+    folder = pathlib.Path(folder)
     text = (ROOT / "jaxlib" / "version.py").read_text()
     version = "+".join(
         re.search(rf'^{name} = "([^"]+)"', text, re.M).group(1) for name in ("_version", "_label")
     )
     info = f"jaxlib-{version}.dist-info"
-    entries = [*files(), ("jaxlib/_engine/core.xz", packed(pathlib.Path(core).read_bytes())),
+    entries = [*files(folder), ("jaxlib/_engine/core.xz", packed((folder / "core").read_bytes())),
                (f"{info}/METADATA", METADATA.format(version=version).encode()),
                (f"{info}/WHEEL", WHEEL.encode())]
     record = []
-    target = pathlib.Path(folder) / f"jaxlib-{version}-py3-none-any.whl"
+    target = folder / f"jaxlib-{version}-py3-none-any.whl"
     target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
 
