@@ -79,28 +79,64 @@ static int sign_of_difference(const Instruction *d, const Instruction *a, const 
   return is_same(d->operands[0], b) && is_same(d->operands[1], a) ? -1 : 0;
 }
 
-/* max(a, b) + log1p(exp(-|a - b|)), which is log(exp(a) + exp(b)): the slopes are logistic(a - b) and logistic(b - a).
-** The sum of powers of 2, log2(2^a + 2^b), has them, too. */
+/* max(a, b) + log1p(exp(-|d|)), where d is a - b. The formula of powers of 2 has a scale, too. */
+typedef struct LogSum {
+  Instruction *maximum, *d, *scale;
+  int sign; /* 1 if d is a - b, -1 if it is b - a */
+} LogSum;
+
+static bool find_log_sum(const Instruction *x, LogSum *s) {
+  int k = x->operands[0]->opcode == HLO_MAXIMUM ? 0 : 1;
+  *s = (LogSum){.maximum = x->operands[k]};
+  s->d = exponent_of(x->operands[1 - k], &s->scale);
+  if (!s->d || s->maximum->opcode != HLO_MAXIMUM) return false;
+  s->sign = sign_of_difference(s->d, s->maximum->operands[0], s->maximum->operands[1]);
+  return s->sign != 0;
+}
+
+/* log(exp(a) + exp(b)): the slopes are logistic(a - b) and logistic(b - a). Those of log2(2^a + 2^b) are, too. Where the
+** difference is NaN, and the result is `sum` = a + b, they are 1 or NaN. */
+static void set_slopes_of_log_sum(Linear *l, Instruction *x, LogSum s, const Instruction *is_nan,
+                                  Instruction *sum) {
+  Maker *m = &l->m;
+  Instruction *d = s.scale ? make_binary(m, HLO_MULTIPLY, s.d, s.scale) : s.d, *tangent = NULL,
+              *opposite = make_unary(m, HLO_NEGATE, d);
+  for (int i = 0; i < 2; i++) {
+    Instruction *t = tangent_of(l, s.maximum->operands[i]);
+    if (!t) continue;
+    Instruction *by = (s.sign > 0) == (i == 0) ? d : opposite;
+    if (sum) by = make_select(m, (Instruction *)is_nan, make_unary(m, HLO_ABS, sum), by);
+    Instruction *slope = make_unary(m, HLO_LOGISTIC, by);
+    tangent = make_plus(m, tangent, make_binary(m, HLO_MULTIPLY, t, slope));
+  }
+  set_tangent(l, x, tangent);
+}
+
 void linearize_log_sum(Linear *l, Instruction *x) {
   if (type_kind(x->shape->type) != KIND_FLOAT) return;
-  int k = x->operands[0]->opcode == HLO_MAXIMUM ? 0 : 1;
-  Instruction *scale = NULL, *maximum = x->operands[k];
-  Instruction *d = exponent_of(x->operands[1 - k], &scale);
-  if (!d || maximum->opcode != HLO_MAXIMUM) {
+  LogSum s;
+  if (find_log_sum(x, &s))
+    set_slopes_of_log_sum(l, x, s, NULL, NULL);
+  else if (!s.d || s.maximum->opcode != HLO_MAXIMUM)
     linearize_shifted_log(l, x);
+}
+
+/* d != d ? a + b : max(a, b) + log1p(exp(-|d|)): logaddexp, whose difference of equal infinities is NaN. */
+static void linearize_guarded_log_sum(Linear *l, Instruction *select) {
+  const Instruction *p = select->operands[0], *log_sum = select->operands[2];
+  Instruction *sum = select->operands[1];
+  LogSum s;
+  if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_NE || sum->opcode != HLO_ADD ||
+      log_sum->opcode != HLO_ADD || !find_log_sum(log_sum, &s) || p->operands[0] != s.d ||
+      p->operands[1] != s.d) {
     return;
   }
-  int sign = sign_of_difference(d, maximum->operands[0], maximum->operands[1]);
-  if (!sign) return;
-  if (scale) d = make_binary(&l->m, HLO_MULTIPLY, d, scale);
-  Instruction *sum = NULL, *opposite = make_unary(&l->m, HLO_NEGATE, d);
-  for (int i = 0; i < 2; i++) {
-    Instruction *t = tangent_of(l, maximum->operands[i]);
-    if (!t) continue;
-    Instruction *slope = make_unary(&l->m, HLO_LOGISTIC, (sign > 0) == (i == 0) ? d : opposite);
-    sum = make_plus(&l->m, sum, make_binary(&l->m, HLO_MULTIPLY, t, slope));
+  for (int k = 0; k < 2; k++) {
+    if (is_same(sum->operands[k], s.maximum->operands[0]) &&
+        is_same(sum->operands[1 - k], s.maximum->operands[1])) {
+      return set_slopes_of_log_sum(l, select, s, p, sum);
+    }
   }
-  set_tangent(l, x, sum);
 }
 
 /* Whether an expression has this operation inside, with this first operand. */
@@ -316,6 +352,7 @@ void linearize_select(Linear *l, Instruction *select) {
   if (type_kind(select->shape->type) == KIND_FLOAT) {
     linearize_sinc(l, select);
     if (!has_tangent(l, select)) linearize_i0e(l, select);
+    if (!has_tangent(l, select)) linearize_guarded_log_sum(l, select);
   }
   for (int k = 1; k <= 2; k++) {
     const Instruction *product = select->operands[k];

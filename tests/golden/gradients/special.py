@@ -144,6 +144,8 @@ for n in [2, 3, 4]:
 # ---- Infinite cotangents of constants ----
 
 case('logsumexp-of-infinity', jax.nn.logsumexp, [np.inf, 0.0, 2.0])
+for name in ['logaddexp', 'logaddexp2']:
+  case(f'{name}-of-infinities', getattr(jnp, name), [np.inf, -np.inf, 0, np.nan, 1, -np.inf], [np.inf, 0, -np.inf, 1, np.nan, np.inf])
 case('expon-logcdf', N.expon.logcdf, [0.0, 0.5, -1.0, 2.0])
 case('log-of-masked', lambda x: jnp.log(jnp.where(x > 0, 1 / (1 + x), 0)), [0.0, 0.5, -0.5, 2.0, -3.0])
 
