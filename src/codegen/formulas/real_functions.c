@@ -21,8 +21,9 @@ typedef struct Exponent {
 static int mantissa_bits(const Expression *m) { return m->is_64_bit ? 52 : 23; }
 static int exponent_bias(const Expression *m) { return m->is_64_bit ? 1023 : 127; }
 
-/* Rounds `log2` to the integer n and returns r of times * x, by `times`, which is 1 or 2. Adding
-** 1.5 * 2^(mantissa bits) leaves the integer in the low bits, plus the bias. n times the first part of ln 2 is exact. */
+/* Rounds `log2` to the integer n and returns r of times * x, divided by `times`, which is 1 or 2. Adding
+** 1.5 * 2^(mantissa bits) leaves the integer in the low bits, plus the bias. n times the first part of ln 2 is
+** exact. */
 static Value reduced_by(Expression *m, Value x, int times, Value log2, int bias, Value *biased_n) {
   Value magic = constant(m, (m->is_64_bit ? 0x1.8p52 : 0x1.8p23) + bias);
   *biased_n = sum(m, log2, magic);
@@ -78,7 +79,8 @@ static ExponentRatio reduced_ratio(Expression *m, Value x, int times, int bias) 
   double t = times, u = t * t;
   if (m->is_64_bit) {
     double s[] = {1, 420.27413715328885 / u, 15131.515207704819 / (u * u)};
-    double d[] = {30.01370284159805 / t, 3362.467475590652 / (t * u), 30263.030415409637 / (t * u * u)};
+    double d[] = {30.01370284159805 / t, 3362.467475590652 / (t * u),
+                  30263.030415409637 / (t * u * u)};
     e.s = polynomial(m, z, s, 3);
     e.d = polynomial(m, z, d, 3);
   } else {
