@@ -108,15 +108,23 @@ static Value unsigned_quotient(Expression *m, uint64_t d, Value x) {
   return shifted_right_unsigned(m, integer_sum(m, half, q), l - 1);
 }
 
+/* Shifts x right, rounding down; `negative` is the mask of its negative lanes. There is no such machine instruction
+** for 64 bits, and V8 makes six of it. */
+static Value shifted_signed(Expression *m, Value x, Value negative, int amount) {
+  if (!m->is_64_bit) return shifted_right(m, x, amount);
+  Value shifted = shifted_right_unsigned(m, exclusive(m, x, negative), amount);
+  return exclusive(m, shifted, negative);
+}
+
 static Value signed_quotient(Expression *m, int64_t d, Value x) {
   int bits = m->is_64_bit ? 64 : 32;
   uint64_t size = d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
   int l = ceiling_of_log(size);
   uint64_t factor = fraction(UINT64_C(1) << (l - 1), size, bits) + 1;
-  Value negative = shifted_right(m, x, bits - 1);
+  Value negative = m->is_64_bit ? integer_less(m, x, integer(m, 0)) : shifted_right(m, x, bits - 1);
   Value q = integer_difference(m, product_high(m, x, factor),
                                both(m, negative, integer(m, (int64_t)factor)));
-  q = integer_difference(m, shifted_right(m, q, l - 1), negative);
+  q = integer_difference(m, shifted_signed(m, q, negative, l - 1), negative);
   return d < 0 ? integer_difference(m, integer(m, 0), q) : q;
 }
 

@@ -91,7 +91,8 @@ Value polynomial(Expression *m, Value x, const double *coefficients, int count) 
     total = sum(m, product(m, odd, x), even);
   }
   for (int i = next; i < count; i++) {
-    total = sum(m, product(m, total, x), constant(m, coefficients[i]));
+    Value multiple = i == 1 && coefficients[0] == 1 ? x : product(m, total, x);
+    total = sum(m, multiple, constant(m, coefficients[i]));
   }
   return total;
 }

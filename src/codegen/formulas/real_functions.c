@@ -21,14 +21,17 @@ typedef struct Exponent {
 static int mantissa_bits(const Expression *m) { return m->is_64_bit ? 52 : 23; }
 static int exponent_bias(const Expression *m) { return m->is_64_bit ? 1023 : 127; }
 
-/* Rounds `log2` to the integer n and returns r. Adding 1.5 * 2^(mantissa bits) leaves the integer in the low
-** bits, plus the bias. n times the first part of ln 2 is exact. */
-static Value reduced_by(Expression *m, Value x, Value log2, int bias, Value *biased_n) {
+/* Rounds `log2` to the integer n and returns r of times * x, divided by `times`, which is 1 or 2. Adding
+** 1.5 * 2^(mantissa bits) leaves the integer in the low bits, plus the bias. n times the first part of ln 2 is
+** exact. */
+static Value reduced_by(Expression *m, Value x, int times, Value log2, int bias, Value *biased_n) {
   Value magic = constant(m, (m->is_64_bit ? 0x1.8p52 : 0x1.8p23) + bias);
   *biased_n = sum(m, log2, magic);
   Value n = difference(m, *biased_n, magic);
-  Value high = product(m, n, constant(m, m->is_64_bit ? 0.693145751953125 : 0.693359375));
-  Value low = product(m, n, constant(m, m->is_64_bit ? 1.42860682030941723212e-6 : -2.12194440e-4));
+  double high_part = m->is_64_bit ? 0.693145751953125 : 0.693359375;
+  double low_part = m->is_64_bit ? 1.42860682030941723212e-6 : -2.12194440e-4;
+  Value high = product(m, n, constant(m, high_part / times));
+  Value low = product(m, n, constant(m, low_part / times));
   return difference(m, difference(m, x, high), low);
 }
 
@@ -42,7 +45,7 @@ static Value square_of(Expression *m, Value x) {
 /* Reduces x. `log2` is x / ln 2, or near enough for |r| to be within the bound. */
 static Exponent reduced(Expression *m, Value x, Value log2, int bias) {
   Exponent e;
-  e.r = reduced_by(m, x, log2, bias, &e.n);
+  e.r = reduced_by(m, x, 1, log2, bias, &e.n);
   Value z = square_of(m, e.r), p;
   if (m->is_64_bit) {
     p = POLYNOMIAL(m, z, 4.1186016402746535e-8, -1.65332337216623594e-6, 6.6137555147146191e-5,
@@ -68,16 +71,22 @@ typedef struct ExponentRatio {
   Value n, s, d;
 } ExponentRatio;
 
-static ExponentRatio reduced_ratio(Expression *m, Value x, int bias) {
+/* Of e^(times x). With times = 2, the coefficients of z / 4 have factors that are powers of two. */
+static ExponentRatio reduced_ratio(Expression *m, Value x, int times, int bias) {
   ExponentRatio e;
-  Value log2 = product(m, x, constant(m, M_LOG2E));
-  Value r = reduced_by(m, x, log2, bias, &e.n), z = square_of(m, r);
+  Value log2 = product(m, x, constant(m, times * M_LOG2E));
+  Value r = reduced_by(m, x, times, log2, bias, &e.n), z = square_of(m, r);
+  double t = times, u = t * t;
   if (m->is_64_bit) {
-    e.s = POLYNOMIAL(m, z, 1, 420.27413715328885, 15131.515207704819);
-    e.d = POLYNOMIAL(m, z, 30.01370284159805, 3362.467475590652, 30263.030415409637);
+    double s[] = {1, 420.27413715328885 / u, 15131.515207704819 / (u * u)};
+    double d[] = {30.01370284159805 / t, 3362.467475590652 / (t * u),
+                  30263.030415409637 / (t * u * u)};
+    e.s = polynomial(m, z, s, 3);
+    e.d = polynomial(m, z, d, 3);
   } else {
-    e.s = POLYNOMIAL(m, z, 1, 60.0775681f);
-    e.d = POLYNOMIAL(m, z, 12.0129185f, 120.155136f);
+    double s[] = {1, 60.0775681f / u}, d[] = {12.0129185f / t, 120.155136f / (t * u)};
+    e.s = polynomial(m, z, s, 2);
+    e.d = polynomial(m, z, d, 2);
   }
   e.s = product(m, r, e.s);
   return e;
@@ -140,7 +149,7 @@ static Value exponential_minus_one(Expression *m, Value x) {
 
 /* e^x / (e^x + 1), which is large enough at the upper bound */
 static Value logistic(Expression *m, Value x) {
-  ExponentRatio e = reduced_ratio(m, minimum(m, x, constant(m, 40)), exponent_bias(m));
+  ExponentRatio e = reduced_ratio(m, minimum(m, x, constant(m, 40)), 1, exponent_bias(m));
   Value y = product(m, power_of_two(m, e.n), sum(m, e.d, e.s));
   y = quotient(m, y, sum(m, y, difference(m, e.d, e.s)));
   return if_normal(m, x, y);
@@ -149,9 +158,8 @@ static Value logistic(Expression *m, Value x) {
 /* (e^2x - 1) / (e^2x + 1) with the sign of x; half the numerator is 2^n s + (2^n - 1) / 2 (d - s). Small numbers
 ** lose no bits, and large ones few, as the term is also in the denominator. From the bound on the result is 1. */
 static Value hyperbolic_tangent(Expression *m, Value x) {
-  Value size = absolute(m, x);
-  Value bounded = minimum(m, sum(m, size, size), constant(m, m->is_64_bit ? 44 : 20));
-  ExponentRatio e = reduced_ratio(m, bounded, exponent_bias(m) - 1);
+  Value bounded = minimum(m, absolute(m, x), constant(m, m->is_64_bit ? 22 : 10));
+  ExponentRatio e = reduced_ratio(m, bounded, 2, exponent_bias(m) - 1);
   Value half = power_of_two(m, e.n), rest = difference(m, e.d, e.s);
   Value y = sum(m, product(m, sum(m, half, half), e.s),
                 product(m, difference(m, half, constant(m, 0.5)), rest));
@@ -361,6 +369,8 @@ Formula *math_formula(Opcode opcode, LaneKind kind) {
   if (opcode == HLO_CLZ && kind == LANES_I32) return leading_zeros;
   if (!is_float_lanes(kind)) return NULL;
   switch (opcode) {
+  case HLO_ABS: return absolute;
+  case HLO_NEGATE: return negated;
   case HLO_ACOS: return kind == LANES_F32 ? arc_cosine_formula : NULL;
   case HLO_ASIN: return kind == LANES_F32 ? arc_sine_formula : NULL;
   case HLO_EXP: return exponential;

@@ -464,10 +464,10 @@ static void emit_on_stack(Emitter *e, const LoopNode *node) {
   const BinaryFunction *binary = math_binary_function(opcode, type);
   if (e->dense == 1 && plain_ops[opcode][kind] == I32X4_MUL) {
     emit_multiply_bytes(e);
+  } else if (has_math(opcode, kind) || is_sign_change(opcode, kind)) {
+    emit_math(e, node);
   } else if (plain_ops[opcode][kind]) {
     emit_simd(e, plain_ops[opcode][kind]);
-  } else if (has_math(opcode, kind)) {
-    emit_math(e, node);
   } else if (binary) {
     emit_binary_function(e, binary, vector_function(opcode, type));
   } else {

@@ -153,7 +153,13 @@ void emit_math_constants(Emitter *e) {
 
 /* --- Functions -------------------------------------------------------------------------------- */
 
-bool has_math(Opcode opcode, LaneKind kind) { return math_formula(opcode, kind) != NULL; }
+bool is_sign_change(Opcode opcode, LaneKind kind) {
+  return (opcode == HLO_ABS || opcode == HLO_NEGATE) && (kind == LANES_F32 || kind == LANES_F64);
+}
+
+bool has_math(Opcode opcode, LaneKind kind) {
+  return !is_sign_change(opcode, kind) && math_formula(opcode, kind) != NULL;
+}
 
 /* Replaces the input on top of the stack by a value computed from it. */
 static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {

@@ -16,10 +16,12 @@ void emit_with_constant(Emitter *e, const LoopNode *node);
 
 /* Returns the name of the vector function that computes an operation on lanes of a type; NULL if there is none. */
 const char *vector_function(Opcode opcode, PrimitiveType type);
-/* Whether a function takes more than a few instructions. */
+/* Whether an operation only changes signs of floats. emit_math() emits it, though it is no function. */
+bool is_sign_change(Opcode opcode, LaneKind kind);
 /* Whether a select chooses between two constants; and emits that for the mask on the stack. */
 bool is_constant_choice(const LoopNode *node);
 void emit_constant_choice(Emitter *e, const LoopNode *node);
+/* Whether a function takes more than a few instructions. */
 bool is_long_function(Opcode opcode, PrimitiveType type);
 
 /* Replaces two operands on the stack by the result; `name` is the vector function. */
