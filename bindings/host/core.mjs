@@ -43,7 +43,7 @@ export class Core {
     this.#glue = glue;
     this.runs = new Runs(this);
     this.hostCalls = new HostCalls(this);
-    glue.onXlaNotify = () => this.runs.look();
+    glue.onXlaNotify = () => this.runs.checkSoon();
     // In a microtask, as the core's call that reports it is still on the stack.
     glue.onXlaBroken = (reason) => queueMicrotask(() => this.break(reason));
   }
