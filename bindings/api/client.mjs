@@ -1,6 +1,6 @@
 /** The client: makes, compiles and runs programs on an instance of the core. */
 import { atBoundary, notConstructed } from '../base/boundary.mjs';
-import { COMPILE_AS_WRITTEN, COMPILE_KEEPING_OPERANDS, ELIDED_REFUSED, MAX_DEVICES } from '../base/constants.mjs';
+import { COMPILE_AS_WRITTEN, COMPILE_NOT_IN_PLACE, ELIDED_REFUSED, MAX_DEVICES } from '../base/constants.mjs';
 import { describe, got, invalidArgument, withPosition, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from '../base/options.mjs';
@@ -14,7 +14,7 @@ import { differentiate } from '../derive/gradients.mjs';
 import { hessianModule, jacobianModule } from '../derive/jacobians.mjs';
 import { isBytecode, isText, kindOfText } from '../formats/program_text.mjs';
 import {
-  xla_compile_begin, xla_compile_end, xla_compile_go_on, xla_compile_passes, xla_compile_step,
+  xla_compile_begin, xla_compile_end, xla_compile_run, xla_compile_passes, xla_compile_step,
   xla_executable_partitions, xla_executable_replicas, xla_heap_in_use, xla_memory_in_use, xla_module_parse,
   xla_module_parse_with_data, xla_optional_passes,
 } from '../base/calls.mjs';
@@ -341,7 +341,7 @@ export class Client {
     const end = performance.now() + timeoutMs;
     let open = true, pointer;
     try {
-      while (core.call(xla_compile_go_on, compilation, TURN_MS)) {
+      while (core.call(xla_compile_run, compilation, TURN_MS)) {
         yield;
         throwIfAborted(signal, 'the compilation');
         if (performance.now() >= end) {
@@ -481,7 +481,7 @@ export class Client {
   #compileBy(call, operation, module, asked) {
     const isOpen = !module.replicaCount && !module.partitionCount;
     const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
-    const how = (asked.optimize === false ? COMPILE_AS_WRITTEN : 0) + (asked.inPlace === false ? COMPILE_KEEPING_OPERANDS : 0);
+    const how = (asked.optimize === false ? COMPILE_AS_WRITTEN : 0) + (asked.inPlace === false ? COMPILE_NOT_IN_PLACE : 0);
     const disable = this.#disabled(operation, asked.disable ?? []).join();
     try {
       return this.#core.scoped((copy) => this.#core.need(

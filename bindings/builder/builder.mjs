@@ -5,7 +5,7 @@ import { describe, invalidArgument, placeOfCall, XlaError } from '../base/error.
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, MAX_ENTRIES } from '../base/options.mjs';
 import {
-  xla_builder_add, xla_builder_build, xla_builder_constant, xla_builder_constant_of, xla_builder_free,
+  xla_builder_add, xla_builder_build, xla_builder_constant, xla_builder_constant_owned, xla_builder_free,
   xla_builder_gradient, xla_builder_header, xla_builder_import, xla_builder_new, xla_builder_parameter,
   xla_instruction_name, xla_instruction_shape,
 } from '../base/calls.mjs';
@@ -128,7 +128,7 @@ export class XlaBuilder extends Handle {
   /** Elements, row-major, which are copied once. */
   #constantOf(shape, view) {
     return coreOf(this).giving([view], ([pointer]) => this.#add((core, builder, copy) =>
-      core.need(xla_builder_constant_of, builder, copy(String(shape)), pointer)));
+      core.need(xla_builder_constant_owned, builder, copy(String(shape)), pointer)));
   }
 
   constantR0(value, elementType) {
