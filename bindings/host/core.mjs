@@ -189,8 +189,8 @@ export class Core {
   }
 
   /**
-   * Calls a function of api.h. An exception of the core becomes an XlaError. The core can then be called again, but for
-   * the cases in #trapped().
+   * Calls a function of api.h. An exception of the core becomes an XlaError. The core can then be called again,
+   * except in the cases of #trapped().
    * @returns {number} pointers are unsigned
    */
   call(name, ...args) {

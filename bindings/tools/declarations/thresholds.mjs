@@ -6,7 +6,7 @@ export const THRESHOLDS_PAGE = new URL('../../../tests/project/thresholds.md', i
 const SOURCES = fileURLToPath(new URL('../../../src/', import.meta.url));
 
 const NUMBER = /(?:#define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+(?=[\dIU(])|\b([A-Z][A-Z0-9_]+)\s*=(?!=)\s*)([^,;}/\n]+)/g;
-/** Files of numbers that other formats or interfaces give, but for their limits. */
+/** Files whose numbers other formats or interfaces give. Their limits still count. */
 const OF_FORMATS = /^(api|codegen\/wasm\/(wasm_encoder|instructions)|base\/error|value\/types|hlo\/text\/lexer)\.[ch]$/;
 const IS_LIMIT = /^(MAX|MIN)_/;
 /** What is a number from 2 on, a product or a power. The others are cases of an enumeration. */
