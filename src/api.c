@@ -107,7 +107,7 @@ XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, c
   return builder_constant(builder, &literal, &last_error);
 }
 
-XLA_API Instruction *xla_builder_constant_of(Builder *builder, const char *shape, void *data) {
+XLA_API Instruction *xla_builder_constant_owned(Builder *builder, const char *shape, void *data) {
   Literal literal;
   if (!literal_of(builder, shape, data, &literal)) return NULL;
   return builder_constant_of(builder, &literal, &last_error);
@@ -186,11 +186,13 @@ XLA_API Module *xla_module_parse_with_data(const char *text, int length, void *c
   return hlo_parse_with_data(text, (size_t)length, &given, &last_error);
 }
 
-XLA_API char *xla_module_print(const Module *module) { return xla_module_print_apart(module, 0); }
+XLA_API char *xla_module_print(const Module *module) {
+  return xla_module_print_with_data(module, 0);
+}
 
-XLA_API char *xla_module_print_apart(const Module *module, int apart) {
+XLA_API char *xla_module_print_with_data(const Module *module, int min_bytes) {
   StrBuf out = {0};
-  hlo_print_apart(module, apart, &out);
+  hlo_print_with_data(module, min_bytes, &out);
   return text_of(&out);
 }
 
@@ -255,7 +257,7 @@ XLA_API char *xla_module_result_shape(const Module *module) {
 static Compilation *begin(const Module *module, Mesh mesh, int how, const char *disable,
                           PassWatch *watch) {
   CompileOptions options = {.evaluate = how & COMPILE_AS_WRITTEN,
-                            .not_in_place = how & COMPILE_KEEPING_OPERANDS,
+                            .not_in_place = how & COMPILE_NOT_IN_PLACE,
                             .watch = watch};
   if (!compile_options_disable(&options, disable, &last_error)) return NULL;
   if (!verify_module(module, &last_error)) return NULL;
@@ -267,7 +269,7 @@ XLA_API Compilation *xla_compile_begin(const Module *module, int replicas, int p
   return begin(module, (Mesh){replicas, partitions}, how, disable, NULL);
 }
 
-XLA_API bool xla_compile_go_on(Compilation *compilation, double ms) {
+XLA_API bool xla_compile_run(Compilation *compilation, double ms) {
   double end = platform_now_us() + 1000 * ms;
   bool more;
   do more = compilation_step(compilation);

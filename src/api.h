@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
 ** tests/api/api_version.test.mjs notices.
 */
-enum { XLA_API_VERSION = 11 };
+enum { XLA_API_VERSION = 12 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
@@ -62,7 +62,7 @@ XLA_API Instruction *xla_builder_parameter(Builder *builder, int number, const c
 /* An array constant: `data` is dense, row-major, shape_bytes long; it is copied. */
 XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data);
 /* Adds an array constant that owns `data`, which is from malloc. On failure the caller keeps it. */
-XLA_API Instruction *xla_builder_constant_of(Builder *builder, const char *shape, void *data);
+XLA_API Instruction *xla_builder_constant_owned(Builder *builder, const char *shape, void *data);
 /* Any other operation by its HLO text name, with attributes as in HLO text ("dimensions={1}"),
 ** called computations by the name that xla_builder_import gave ("to_apply=%add"), and for
 ** element-wise operations XlaBuilder's "broadcast_dimensions={1}". `shape` may be NULL or "" where
@@ -95,7 +95,8 @@ XLA_API Module *xla_module_parse(const char *text, int length, int elided);
 XLA_API Module *xla_module_parse_with_data(const char *text, int length, void *const *data,
                                            const uint32_t *sizes, int count);
 XLA_API char *xla_module_print(const Module *module);
-XLA_API char *xla_module_print_apart(const Module *module, int apart); /* see hlo_print_apart */
+XLA_API char *xla_module_print_with_data(const Module *module,
+                                         int min_bytes); /* see hlo_print_with_data */
 XLA_API void xla_module_free(Module *module);
 XLA_API const char *xla_module_name(const Module *module);
 XLA_API int xla_module_replica_count(const Module *module);   /* 0: not stated */
@@ -126,12 +127,12 @@ XLA_API Module *xla_module_batch(const Module *module, const int *in, int in_cou
 ** with commas between them; NULL: none. */
 enum {
   COMPILE_AS_WRITTEN = 1,
-  COMPILE_KEEPING_OPERANDS = 2
+  COMPILE_NOT_IN_PLACE = 2
 }; /* CompileOptions, in compile/compilation.h */
 XLA_API Compilation *xla_compile_begin(const Module *module, int replicas, int partitions, int how,
                                        const char *disable);
 /* Goes on for `ms` milliseconds, or one step if that takes longer. Returns false if there are no more steps. */
-XLA_API bool xla_compile_go_on(Compilation *compilation, double ms);
+XLA_API bool xla_compile_run(Compilation *compilation, double ms);
 /* Frees the compilation, at any time. NULL with an error if it failed or is not finished. */
 XLA_API Executable *xla_compile_end(Compilation *compilation);
 XLA_API char *xla_optional_passes(void); /* the names that `disable` may have, in order */

@@ -1,17 +1,20 @@
 /** The client: makes, compiles and runs programs on an instance of the core. */
 import { atBoundary, notConstructed } from '../base/boundary.mjs';
-import { COMPILE_AS_WRITTEN, COMPILE_KEEPING_OPERANDS, ELIDED_REFUSED, MAX_DEVICES } from '../base/constants.mjs';
+import { COMPILE_AS_WRITTEN, COMPILE_NOT_IN_PLACE, ELIDED_REFUSED, MAX_DEVICES } from '../base/constants.mjs';
 import { describe, got, invalidArgument, withPosition, XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from '../base/options.mjs';
 import { loadParts, part } from '../base/part.mjs';
 import { oneOf } from '../builder/arguments.mjs';
-import { batch, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from '../builder/batches.mjs';
 import { XlaBuilder } from '../builder/builder.mjs';
-import { GradientRules } from '../builder/gradient_rules.mjs';
+import { isOp } from '../builder/op.mjs';
+import { batch, vmapOptions } from '../derive/batches.mjs';
+import { GradientRules } from '../derive/gradient_rules.mjs';
+import { differentiate } from '../derive/gradients.mjs';
+import { hessianModule, jacobianModule } from '../derive/jacobians.mjs';
 import { isBytecode, isText, kindOfText } from '../formats/program_text.mjs';
 import {
-  xla_compile_begin, xla_compile_end, xla_compile_go_on, xla_compile_passes, xla_compile_step,
+  xla_compile_begin, xla_compile_end, xla_compile_run, xla_compile_passes, xla_compile_step,
   xla_executable_partitions, xla_executable_replicas, xla_heap_in_use, xla_memory_in_use, xla_module_parse,
   xla_module_parse_with_data, xla_optional_passes,
 } from '../base/calls.mjs';
@@ -21,7 +24,6 @@ import { nextTurn } from '../host/runs.mjs';
 import { Buffer, upload } from '../objects/buffer.mjs';
 import { Executable } from '../objects/executable.mjs';
 import { EXECUTION_OPTIONS, throwIfAborted } from '../objects/execution.mjs';
-import { differentiate } from '../objects/gradients.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
 import { launch, launchNow } from '../objects/launch.mjs';
 import { ELIDED, HLO_OPTIONS, LOAD_OPTIONS } from '../objects/load_options.mjs';
@@ -88,7 +90,7 @@ export class Client {
   constructor(core, replicas) {
     if (!(core instanceof Core)) throw notConstructed('Client', 'await Client.create()');
     this.#core = core;
-    core.gradientRules = new GradientRules(core, (name) => new XlaBuilder(core, name));
+    core.gradientRules = new GradientRules(core, (name) => new XlaBuilder(core, name), isOp);
     this.#replicas = replicas;
   }
 
@@ -330,7 +332,7 @@ export class Client {
 
   /** Compiles; yields after each turn, so that other events can be handled. Returns the executable. */
   * #compile(operation, module, options) {
-    const { parameters, resultShape } = this.#own(operation, module);
+    const { parameters, resultShape } = this.#checkedModule(operation, module);
     const asked = checkOptions(operation, options, COMPILE_OPTIONS);
     const { signal, timeoutMs = Infinity } = asked;
     throwIfAborted(signal, 'the compilation');
@@ -339,7 +341,7 @@ export class Client {
     const end = performance.now() + timeoutMs;
     let open = true, pointer;
     try {
-      while (core.call(xla_compile_go_on, compilation, TURN_MS)) {
+      while (core.call(xla_compile_run, compilation, TURN_MS)) {
         yield;
         throwIfAborted(signal, 'the compilation');
         if (performance.now() >= end) {
@@ -368,7 +370,7 @@ export class Client {
    *   it. The first entry is always 'dynamic-dimensions'
    */
   passes(module, options) {
-    this.#own('passes', module);
+    this.#checkedModule('passes', module);
     const asked = checkOptions('passes', options, PASSES_OPTIONS);
     const pointer = this.#compileBy(xla_compile_passes, 'passes', module, asked);
     return this.#core.takeString(pointer).split('\f').slice(1).map((snapshot) => {
@@ -395,7 +397,7 @@ export class Client {
    * @returns {HloModule} it can be compiled, printed, and differentiated again
    */
   gradient(module, options) {
-    return differentiate(this.#own('gradient', module), 'gradient', options);
+    return differentiate(this.#checkedModule('gradient', module), 'gradient', options);
   }
 
   /**
@@ -406,7 +408,7 @@ export class Client {
    * @returns {HloModule}
    */
   vjp(module, options) {
-    return differentiate(this.#own('vjp', module), 'vjp', options);
+    return differentiate(this.#checkedModule('vjp', module), 'vjp', options);
   }
 
   /**
@@ -417,7 +419,7 @@ export class Client {
    * @returns {HloModule}
    */
   jvp(module, options) {
-    return differentiate(this.#own('jvp', module), 'jvp', options);
+    return differentiate(this.#checkedModule('jvp', module), 'jvp', options);
   }
 
   /**
@@ -432,7 +434,7 @@ export class Client {
    * @returns {HloModule} it can be compiled, printed, differentiated, and mapped again
    */
   vmap(module, options) {
-    return batch(this.#own('vmap', module), vmapOptions(options));
+    return batch(this.#checkedModule('vmap', module), vmapOptions(options));
   }
 
   /**
@@ -444,11 +446,7 @@ export class Client {
    * @returns {HloModule}
    */
   jacobian(module, options) {
-    const asked = checkOptions('jacobian', options, JACOBIAN_OPTIONS);
-    const { parameters } = this.#own('jacobian', module);
-    const b = this.builder('jacobian');
-    const args = parameters.map(({ shape, name }, number) => b.parameter(number, shape.withoutLayout(), name));
-    return b.build(b.tuple(jacobianOf(b, module, args, asked).flat()));
+    return jacobianModule((name) => this.builder(name), this.#checkedModule('jacobian', module), options);
   }
 
   /**
@@ -459,11 +457,11 @@ export class Client {
    * @returns {HloModule}
    */
   hessian(module, options) {
-    const gradient = differentiate(this.#own('hessian', module), 'gradient', options);
-    return this.jacobian(gradient, { wrt: options?.wrt, mode: 'forward' });
+    return hessianModule((name) => this.builder(name), this.#checkedModule('hessian', module), options);
   }
 
-  #own(operation, module) {
+  /** Returns the module if it is one of this client; throws otherwise. */
+  #checkedModule(operation, module) {
     if (!(module instanceof HloModule)) throw notModule(operation, module);
     if (coreOf(module) !== this.#core) {
       throw invalidArgument(operation, 'the module belongs to another client; load it by this one');
@@ -483,7 +481,7 @@ export class Client {
   #compileBy(call, operation, module, asked) {
     const isOpen = !module.replicaCount && !module.partitionCount;
     const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
-    const how = (asked.optimize === false ? COMPILE_AS_WRITTEN : 0) + (asked.inPlace === false ? COMPILE_KEEPING_OPERANDS : 0);
+    const how = (asked.optimize === false ? COMPILE_AS_WRITTEN : 0) + (asked.inPlace === false ? COMPILE_NOT_IN_PLACE : 0);
     const disable = this.#disabled(operation, asked.disable ?? []).join();
     try {
       return this.#core.scoped((copy) => this.#core.need(

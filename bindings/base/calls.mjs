@@ -36,8 +36,8 @@ export const xla_builder_free = 'xla_builder_free';
 export const xla_builder_parameter = 'xla_builder_parameter';
 /** src/api.h: Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data) */
 export const xla_builder_constant = 'xla_builder_constant';
-/** src/api.h: Instruction *xla_builder_constant_of(Builder *builder, const char *shape, void *data) */
-export const xla_builder_constant_of = 'xla_builder_constant_of';
+/** src/api.h: Instruction *xla_builder_constant_owned(Builder *builder, const char *shape, void *data) */
+export const xla_builder_constant_owned = 'xla_builder_constant_owned';
 /** src/api.h: Instruction *xla_builder_add(Builder *builder, const char *opcode, const char *shape, Instruction *const *operands, int operand_count, const char *attributes) */
 export const xla_builder_add = 'xla_builder_add';
 /** src/api.h: const char *xla_builder_import(Builder *builder, const Module *module) */
@@ -60,8 +60,8 @@ export const xla_module_parse = 'xla_module_parse';
 export const xla_module_parse_with_data = 'xla_module_parse_with_data';
 /** src/api.h: char *xla_module_print(const Module *module) */
 export const xla_module_print = 'xla_module_print';
-/** src/api.h: char *xla_module_print_apart(const Module *module, int apart) */
-export const xla_module_print_apart = 'xla_module_print_apart';
+/** src/api.h: char *xla_module_print_with_data(const Module *module, int min_bytes) */
+export const xla_module_print_with_data = 'xla_module_print_with_data';
 /** src/api.h: void xla_module_free(Module *module) */
 export const xla_module_free = 'xla_module_free';
 /** src/api.h: const char *xla_module_name(const Module *module) */
@@ -88,8 +88,8 @@ export const xla_module_backend_config = 'xla_module_backend_config';
 export const xla_module_batch = 'xla_module_batch';
 /** src/api.h: Compilation *xla_compile_begin(const Module *module, int replicas, int partitions, int how, const char *disable) */
 export const xla_compile_begin = 'xla_compile_begin';
-/** src/api.h: bool xla_compile_go_on(Compilation *compilation, double ms) */
-export const xla_compile_go_on = 'xla_compile_go_on';
+/** src/api.h: bool xla_compile_run(Compilation *compilation, double ms) */
+export const xla_compile_run = 'xla_compile_run';
 /** src/api.h: Executable *xla_compile_end(Compilation *compilation) */
 export const xla_compile_end = 'xla_compile_end';
 /** src/api.h: char *xla_optional_passes(void) */

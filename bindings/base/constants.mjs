@@ -1,7 +1,7 @@
 /** The core's constants, written by `make declarations` (bindings/tools/declarations/constants.mjs). */
-export const XLA_API_VERSION = 11;
+export const XLA_API_VERSION = 12;
 export const COMPILE_AS_WRITTEN = 1;
-export const COMPILE_KEEPING_OPERANDS = 2;
+export const COMPILE_NOT_IN_PLACE = 2;
 export const MAX_RANK = 64;
 export const MAX_DEVICES = 4096;
 export const MAX_NESTING = 100;

@@ -5,17 +5,18 @@ import { describe, invalidArgument, placeOfCall, XlaError } from '../base/error.
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, MAX_ENTRIES } from '../base/options.mjs';
 import {
-  xla_builder_add, xla_builder_build, xla_builder_constant, xla_builder_constant_of, xla_builder_free,
+  xla_builder_add, xla_builder_build, xla_builder_constant, xla_builder_constant_owned, xla_builder_free,
   xla_builder_gradient, xla_builder_header, xla_builder_import, xla_builder_new, xla_builder_parameter,
   xla_instruction_name, xla_instruction_shape,
 } from '../base/calls.mjs';
-import { checkpoint, CHECKPOINTS, differentiate, maxTrips } from '../objects/gradients.mjs';
+import { batch, elementShapes, vmapOptions } from '../derive/batches.mjs';
+import { checkpoint, CHECKPOINTS, differentiate, maxTrips } from '../derive/gradients.mjs';
+import { HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf } from '../derive/jacobians.mjs';
 import { coreOf, Handle, pointerOf } from '../objects/handle.mjs';
 import { HloModule, takeShape } from '../objects/module.mjs';
 import { isLiteral, Literal, rowMajorData } from '../values/literal.mjs';
 import { isFloat, Shape } from '../values/shape.mjs';
 import { bindArguments, settleArguments } from './arguments.mjs';
-import { batch, elementShapes, HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from './batches.mjs';
 import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
 import { elementsOf, isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
@@ -127,7 +128,7 @@ export class XlaBuilder extends Handle {
   /** Elements, row-major, which are copied once. */
   #constantOf(shape, view) {
     return coreOf(this).giving([view], ([pointer]) => this.#add((core, builder, copy) =>
-      core.need(xla_builder_constant_of, builder, copy(String(shape)), pointer)));
+      core.need(xla_builder_constant_owned, builder, copy(String(shape)), pointer)));
   }
 
   constantR0(value, elementType) {

@@ -7,7 +7,7 @@ import { reasonOf } from '../base/error.mjs';
 import { suggestion } from '../base/names.mjs';
 import { Client, Shape, toChromeTrace, XlaError } from '../index.mjs';
 import { difference } from '../objects/difference.mjs';
-import { parameterNumbers } from '../objects/gradients.mjs';
+import { parameterNumbers } from '../derive/gradients.mjs';
 import { jsonOfLiteral } from '../values/json.mjs';
 import {
   argumentsOfDevices, convertWeights, isWeightsFile, placed, devicesOfMesh, readArrays, readModule, UsageError,

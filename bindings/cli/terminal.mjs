@@ -2,7 +2,7 @@
 
 const STYLES = { bold: 1, faint: 2, red: 31, green: 32, cyan: 36 };
 
-/** C0 but for tabs and line ends, DEL, C1, and characters that change the direction of text or end a line. */
+/** C0 without tabs and line ends, DEL, C1, and characters that change the direction of text or end a line. */
 // eslint-disable-next-line no-control-regex
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const escape = (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;

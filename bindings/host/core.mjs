@@ -43,7 +43,7 @@ export class Core {
     this.#glue = glue;
     this.runs = new Runs(this);
     this.hostCalls = new HostCalls(this);
-    glue.onXlaNotify = () => this.runs.look();
+    glue.onXlaNotify = () => this.runs.checkSoon();
     // In a microtask, as the core's call that reports it is still on the stack.
     glue.onXlaBroken = (reason) => queueMicrotask(() => this.break(reason));
   }
@@ -189,8 +189,8 @@ export class Core {
   }
 
   /**
-   * Calls a function of api.h. An exception of the core becomes an XlaError. The core can then be called again, but for
-   * the cases in #trapped().
+   * Calls a function of api.h. An exception of the core becomes an XlaError. The core can then be called again,
+   * except in the cases of #trapped().
    * @returns {number} pointers are unsigned
    */
   call(name, ...args) {

@@ -7,9 +7,18 @@ import { describe, invalidArgument, isXlaError, messageOf, STATUS_CODES, XlaErro
 import { Literal, rowMajorData } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
-import { xla_host_call_done, xla_run_host_call } from '../base/calls.mjs';
+import {
+  xla_host_call_backend_config, xla_host_call_done, xla_host_call_opcode, xla_host_call_operand_count,
+  xla_host_call_operand_data, xla_host_call_operand_shape, xla_host_call_partition, xla_host_call_replica,
+  xla_host_call_result_count, xla_host_call_result_data, xla_host_call_result_shape, xla_host_call_target,
+  xla_run_host_call,
+} from '../base/calls.mjs';
 
 const MAX_MESSAGE = 1000;
+
+/** The core's functions that read the leaves of operands and of results. */
+const OPERANDS = { count: xla_host_call_operand_count, shape: xla_host_call_operand_shape, data: xla_host_call_operand_data };
+const RESULTS = { count: xla_host_call_result_count, shape: xla_host_call_result_shape, data: xla_host_call_result_data };
 
 /** The values of one feed of one device, and the calls that wait for values. Either list or both are empty. */
 class Feed {
@@ -125,23 +134,23 @@ export class HostCalls {
 
   #read(run, pointer) {
     const core = this.#core;
-    const ask = (name, ...args) => core.call(`xla_host_call_${name}`, pointer, ...args);
-    const leaves = (kind) =>
-      Array.from({ length: ask(`${kind}_count`) }, (_, leaf) => ({
-        shape: Shape.parse(core.takeString(ask(`${kind}_shape`, leaf))),
-        data: ask(`${kind}_data`, leaf),
+    const ask = (name, ...args) => core.call(name, pointer, ...args);
+    const leaves = ({ count, shape, data }) =>
+      Array.from({ length: ask(count) }, (_, leaf) => ({
+        shape: Shape.parse(core.takeString(ask(shape, leaf))),
+        data: ask(data, leaf),
       }));
     const isArray = ({ data }) => data !== 0; // tokens have none
-    const [operands, results] = [leaves('operand'), leaves('result')];
+    const [operands, results] = [leaves(OPERANDS), leaves(RESULTS)];
     return {
       run,
       identity: core.runs.identity(run),
       pointer,
-      replica: ask('replica'),
-      partition: ask('partition'),
-      opcode: core.string(ask('opcode')),
-      target: core.string(ask('target')),
-      config: configBytes(core.string(ask('backend_config'))),
+      replica: ask(xla_host_call_replica),
+      partition: ask(xla_host_call_partition),
+      opcode: core.string(ask(xla_host_call_opcode)),
+      target: core.string(ask(xla_host_call_target)),
+      config: configBytes(core.string(ask(xla_host_call_backend_config))),
       operands: operands.filter(isArray),
       results: results.filter(isArray),
       tokens: { operands: operands.map((leaf) => !isArray(leaf)), results: results.map((leaf) => !isArray(leaf)) },
@@ -239,7 +248,7 @@ export class HostCalls {
     try {
       const core = this.#core;
       core.scoped((copy) => core.call(xla_host_call_done, call.pointer, code, copy(message)));
-      core.runs.look();
+      core.runs.checkSoon();
     } catch (error) {
       this.#core.runs.fail(call.run, error);
     }

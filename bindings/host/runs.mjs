@@ -50,7 +50,7 @@ export class Runs {
     return new Promise((resolve, reject) => {
       this.#pending.set(run, { resolve, reject: (error) => reject(fromCall(error, call)) });
       this.#release ??= keepAlive();
-      this.look();
+      this.checkSoon();
     });
   }
 
@@ -78,7 +78,7 @@ export class Runs {
     } finally {
       if (!core.disposed) core.setQuiet(wasQuiet);
     }
-    this.look(); // for runs that have promises, which heard nothing meanwhile
+    this.checkSoon(); // for runs that have promises, which heard nothing meanwhile
     if (failure) throw failure;
   }
 
@@ -158,7 +158,7 @@ export class Runs {
    * Schedules a look at the pending runs. Callable at any time, also within a call of the core.
    * @param {boolean} [yields] whether the host's other events are handled before
    */
-  look(yields = !this.#core.threads) {
+  checkSoon(yields = !this.#core.threads) {
     if (this.#scheduled || !this.#pending.size) return;
     this.#scheduled = true;
     const later = yields ? nextTask : queueMicrotask;
@@ -213,7 +213,7 @@ export class Runs {
   #work() {
     const more = this.#core.threads === 0 && this.#step();
     for (const run of [...this.#pending.keys()]) this.#checkSafely(run);
-    if (more) this.look();
+    if (more) this.checkSoon();
   }
 
   /**
@@ -237,7 +237,7 @@ export class Runs {
 
   #check(run) {
     if (!this.#pending.has(run)) return; // abandoned meanwhile
-    if (this.#core.hostCalls.serve(run, SLICE_US / 1e3)) this.look(true);
+    if (this.#core.hostCalls.serve(run, SLICE_US / 1e3)) this.checkSoon(true);
     if (!this.#pending.has(run)) return; // a callback ended it
     const state = this.#core.call(xla_run_state, run);
     if (state !== RUN_DONE && state !== RUN_FAILED) return;

@@ -60,7 +60,7 @@ export class Workers {
     return new Promise((resolve, reject) => {
       const glueListener = worker.onmessage;
       worker.onmessage = (event) => {
-        if (event.data?.cmd === 'xlaNotify') return this.#core.runs.look();
+        if (event.data?.cmd === 'xlaNotify') return this.#core.runs.checkSoon();
         if (event.data?.cmd === 'xlaBroken') return this.#core.break(event.data.reason);
         if (event.data?.cmd === 'xlaLock') return released(event.data.name).then(() => lost());
         glueListener(event);
@@ -98,7 +98,7 @@ export class Workers {
       if (this.#numbers.has(started)) continue;
       this.#watch(started, number).catch((error) => this.#retry(started, number, error));
     }
-    if (this.#numbers.size) this.#core.runs.look();
+    if (this.#numbers.size) this.#core.runs.checkSoon();
     else this.#core.fail('no worker thread is left');
   }
 

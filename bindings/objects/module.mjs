@@ -4,7 +4,7 @@ import { XlaError } from '../base/error.mjs';
 import { INSPECT } from '../base/inspect.mjs';
 import {
   xla_module_free, xla_module_name, xla_module_parameter_count, xla_module_parameter_name, xla_module_parameter_shape,
-  xla_module_partition_count, xla_module_print, xla_module_print_apart, xla_module_replica_count,
+  xla_module_partition_count, xla_module_print, xla_module_print_with_data, xla_module_replica_count,
   xla_module_result_shape,
 } from '../base/calls.mjs';
 import { Shape } from '../values/shape.mjs';
@@ -125,7 +125,7 @@ lacks(HloModule, { execute: 'compile it first: (await client.compile(module)).ex
 export async function protoOf(module, options) {
   const { protoOfHloText } = await import('../formats/hlo_to_proto.mjs');
   const core = coreOf(module);
-  const text = core.takeString(core.call(xla_module_print_apart, pointerOf(module), APART));
+  const text = core.takeString(core.call(xla_module_print_with_data, pointerOf(module), APART));
   return protoOfHloText(text, (address, size) => core.view(Uint8Array, address, size), options);
 }
 

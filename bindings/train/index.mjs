@@ -5,7 +5,7 @@ import { describe, got, invalidArgument, reasonOf, XlaError } from '../base/erro
 import { boolean, checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
 import { inAtLeastF32 } from '../builder/functions/axes.mjs';
 import { isOp } from '../builder/op.mjs';
-import { GRADIENT_OPTIONS, parameterNumbers } from '../objects/gradients.mjs';
+import { GRADIENT_OPTIONS, parameterNumbers } from '../derive/gradients.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { argumentsByName, pathOf } from '../objects/named_arguments.mjs';
 import { Shape } from '../values/shape.mjs';

@@ -224,7 +224,7 @@ export class Shape {
     return this.layout ? new Shape({ ...this, layout: null }, PRIVATE) : this;
   }
 
-  /** Whether shapes are equal but for layouts and dynamic dimensions. */
+  /** Whether shapes are equal, apart from layouts and dynamic dimensions. */
   compatible(other) {
     other = shapeOf(other, 'other');
     if (this.elementType !== other.elementType) return false;

@@ -114,7 +114,7 @@ const ELEMENTWISE = [
   binary('shift-right-logical', 'Bits move down, zeros come in. Of negative numbers it makes large positive ones.', [-8, 8, -1, 64, -128, 7, -2147483648, -5], SHIFTS, 's32'),
   binary('subtract', 'The difference, element by element. Integers wrap around.', WAVE, POSITIVE),
   binary('xor', 'Bit by bit. Of predicates, exactly one.', BITS, SHIFTS, 's32'),
-  binary('compare', 'A comparison, whose direction is an attribute. Nothing compares with NaN, but for NE.', [1, 2, 3, NaN, 0, -0, 5, 6], [1, 3, 2, NaN, -0, 0, Infinity, 6], 'f32', 'pred', ', direction=LE'),
+  binary('compare', 'A comparison, whose direction is an attribute. Every comparison with NaN is false, except NE.', [1, 2, 3, NaN, 0, -0, 5, 6], [1, 3, 2, NaN, -0, 0, Infinity, 6], 'f32', 'pred', ', direction=LE'),
   example('clamp', 'Holds each element between two limits. The limits may be scalars, as here.',
     `low = f32[] constant(-1)
     x = f32[8] parameter(0)
@@ -632,7 +632,7 @@ const x = b.linspace(b.constant(-3, 'f32[]'), 3, 121);
 const y = b.vmap(f)(x);
 const slope = b.vmap((one, at) => one.gradient(f(one, at), at))(x);
 
-// The same of one number, as HLO: the program, and the program of its gradient.
+// A program of one number as HLO, and the program of its gradient.
 const one = client.builder('one');
 const forward = one.build(f(one, one.parameter(0, 'f32[]', 'x')));
 console.log(\`\${forward}\n\${client.gradient(forward)}\`);

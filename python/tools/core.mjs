@@ -16,8 +16,9 @@ const [folder] = process.argv.slice(2);
 const ENGINE = `${ROOT}python/jaxlib/_engine`;
 
 /** Parts that JAX has no use for: it differentiates and batches itself, and sends StableHLO as text. */
-const LEFT_OUT = ['api/loading', 'objects/advice', 'objects/launch', 'stablehlo/quantized', 'stablehlo/bytecode', 'builder/batches', 'builder/functions/index', 'builder/gradient_rules', 'formats/hlo_proto',
-  'formats/hlo_to_proto', 'formats/proto_text', 'objects/gradients', 'objects/profile'];
+const LEFT_OUT = ['api/loading', 'objects/advice', 'objects/launch', 'stablehlo/quantized', 'stablehlo/bytecode', 'builder/functions/index',
+  'derive/batches', 'derive/gradient_rules', 'derive/gradients', 'derive/jacobians', 'formats/hlo_proto', 'formats/hlo_to_proto',
+  'formats/proto_text', 'objects/profile'];
 const isLeftOut = (id) => LEFT_OUT.some((part) => id.endsWith(`/bindings/${part}.mjs`));
 const EXPORT = /^export (?:async )?(?:function|const|class) (\w+)/gm;
 

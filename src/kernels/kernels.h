@@ -73,7 +73,7 @@ struct Kernel {
   void (*run)(const KernelCall *call, int phase, int chunk);
 };
 
-/* A set of kernels that are switched off: one bit for each, in the order of list.c. */
+/* A set of kernels that are switched off: one bit for each, in the order of kernels.def. */
 typedef uint32_t KernelSet;
 
 /* For kernels: sets plan->phases and returns its list of chunk counts, all 0. */

@@ -1,20 +1,18 @@
-/* Lists the kernels and finds the one that runs an instruction. */
+/* Finds the kernel that runs an instruction. */
 #include "kernels/list.h"
 
 #include <string.h>
 
 #include "base/step.h"
 
-extern const Kernel kernel_winograd, kernel_convolution, kernel_depthwise, kernel_dot, kernel_fft,
-    kernel_gather, kernel_linalg, kernel_move, kernel_nothing, kernel_rng, kernel_select,
-    kernel_sort, kernel_sort_merge, kernel_sparse, kernel_topk, kernel_update_slice;
+#define KERNEL(name) extern const Kernel kernel_##name;
+#include "kernels/kernels.def"
+#undef KERNEL
 
-/* The kernels; the first one that plans an instruction runs it. */
 static const Kernel *const kernels[] = {
-    &kernel_nothing, &kernel_depthwise, &kernel_winograd, &kernel_convolution,
-    &kernel_dot,     &kernel_fft,       &kernel_gather,   &kernel_linalg,
-    &kernel_move,    &kernel_rng,       &kernel_sort,     &kernel_sort_merge,
-    &kernel_select,  &kernel_sparse,    &kernel_topk,     &kernel_update_slice,
+#define KERNEL(name) &kernel_##name,
+#include "kernels/kernels.def"
+#undef KERNEL
 };
 
 enum { KERNELS = sizeof kernels / sizeof *kernels };

@@ -9,7 +9,7 @@
 /* Threshold MAX_INSTRUCTIONS: "comparators and reducers" in core/thresholds_programs.test.mjs. */
 enum { MAX_INSTRUCTIONS = 256, UNKNOWN = -1 };
 
-/* --- Whether two expressions are the same but for left and right ------------------------------ */
+/* --- Whether two expressions differ only in left and right ----------------------------------- */
 
 /* Parameter 2k is the left element of operand k, parameter 2k + 1 the right one. */
 typedef struct Mirror {

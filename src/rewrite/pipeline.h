@@ -61,7 +61,7 @@ typedef struct PipelineOptions {
 } PipelineOptions;
 
 /* The rewrites of a module, one after the other: first the dynamic dimensions are resolved
-** (rewrite/dynamic/dimensions.h), then the table's rows run. All zero but for the module at first. */
+** (rewrite/dynamic/dimensions.h), then the table's rows run. At first all fields except the module are zero. */
 typedef struct PipelineRun {
   Module *module;
   bool resolved;         /* dynamic dimensions */

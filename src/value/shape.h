@@ -58,7 +58,7 @@ static inline bool shape_is_scalar(const Shape *s) { return shape_is_array(s) &&
 int64_t
 shape_elements(const Shape *shape);      /* number of elements; 1 for a scalar; 0 for non-arrays */
 int64_t shape_bytes(const Shape *shape); /* dense bytes of an array; 0 for non-arrays */
-int64_t shape_packed_bytes(const Shape *shape); /* the same of arguments and results: storage.h */
+int64_t shape_packed_bytes(const Shape *shape); /* of arguments and results: storage.h */
 int shape_leaves(const Shape *shape);           /* arrays and tokens in it, counted recursively */
 /* Writes all leaves to `out` in depth-first order. Returns the position after the last one. */
 const Shape **shape_put_leaves(const Shape *shape, const Shape **out);

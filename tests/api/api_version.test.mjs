@@ -11,7 +11,7 @@ import { Client } from '../../bindings/index.mjs';
 import { ROOT } from '../support/program.mjs';
 
 /** Of the interface of that version: its declarations, without comments, includes and white space. */
-const KNOWN = { version: 11, digest: '6561c358c09bdc7f' };
+const KNOWN = { version: 12, digest: '44753de01a6fc743' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],

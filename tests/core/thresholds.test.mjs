@@ -42,6 +42,19 @@ each('rows of element-wise loops: lanes, wide lanes, unrolled, blocks of short r
   }
 });
 
+each('bodies of loops and reductions, by their number of operations', ['f32'], around(4, 8, 24), (parts, type, n) => {
+  const shape = `${type}[5,133]`, x = parts.parameter(shape), y = parts.parameter(shape);
+  const z = parts.add(`${type}[]`, 'constant(0)');
+  const chain = () => {
+    let sum = x;
+    for (let i = 0; i < n; i++) sum = parts.add(shape, `add(${sum}, ${y})`);
+    return sum;
+  };
+  parts.result(shape, chain());
+  parts.result(`${type}[5]`, parts.add(`${type}[5]`, `reduce(${chain()}, ${z}), dimensions={1}, to_apply=f`));
+  parts.result(`${type}[133]`, parts.add(`${type}[133]`, `reduce(${chain()}, ${z}), dimensions={0}, to_apply=f`));
+}, (type) => binary('f', type, 'add'));
+
 each('columns of element-wise loops', ['f32', 'f64', 's8', 'bf16', 'c64'], around(3, 4, 8), (parts, type, n) => {
   for (const rows of [7, 8, 9, 64, 127, 129, 2047, 2049]) {
     const shape = `${type}[${rows},${n}]`, x = parts.parameter(shape), line = parts.parameter(`${type}[${rows}]`);

@@ -31,7 +31,7 @@ const repeated = (name) => (OFTEN.includes(name) ? [name, name, name, name] : [n
 const namesOf = (rules, only) => Object.keys(rules)
   .filter((name) => !only || only.includes(name)).flatMap(repeated);
 
-/** Each rule once, but for those of many operations. */
+/** Rules that write many operations. ALL has them eight times. */
 const MANY = [...OFTEN, 'transcendental'];
 /** The names of all rules. */
 export const RULES = Object.keys(Object.assign({}, ...FAMILIES, TOGETHER));

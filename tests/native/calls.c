@@ -29,7 +29,7 @@ static Module *parse(const char *text) {
 static Executable *compile(const Module *module, int replicas, int how, const char *disable) {
   Compilation *compilation = xla_compile_begin(module, replicas, 1, how, disable);
   if (!compilation) return NULL;
-  while (xla_compile_go_on(compilation, 1000)) {}
+  while (xla_compile_run(compilation, 1000)) {}
   return xla_compile_end(compilation);
 }
 

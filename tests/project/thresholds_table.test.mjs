@@ -17,7 +17,7 @@ test('each number says what meets it', () => {
   for (const { file, name, value, how } of numbers) {
     assert.ok(value, `src/${file}: there is no number for the comment "Threshold ${name}: ${how}"`);
     assert.ok(how, `src/${file}: ${name} = ${value} has no comment. Test it from both sides (tests/core/thresholds.test.mjs, ` +
-      `thresholds_programs.test.mjs) and write before it: Threshold ${name}: "name of the test" in core/file.test.mjs. ` +
+      `thresholds_programs.test.mjs) and write before it: Threshold ${name}: the reason. Test: "name of the test" in core/file.test.mjs. ` +
       `Or say why it chooses no path: Threshold ${name}: no path: the reason.`);
   }
 });

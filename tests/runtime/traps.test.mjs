@@ -30,7 +30,7 @@ const isBroken = (error) => {
 
 function compiled(core, module, replicas = 1) {
   const compilation = core.need('xla_compile_begin', module, replicas, 0, 0, 0);
-  while (core.call('xla_compile_go_on', compilation, 100)) { /* all steps */ }
+  while (core.call('xla_compile_run', compilation, 100)) { /* all steps */ }
   return core.need('xla_compile_end', compilation);
 }
 

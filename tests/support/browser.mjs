@@ -56,7 +56,7 @@ export const PHONE = { width: 390, height: 844 };
 /**
  * The site in a browser of its own.
  * @param {string} hash which view
- * @param {object} [options] `server`: as of serve(); all others as of the browser's newPage()
+ * @param {object} [options] `server`: options of serve(); all others: options of the browser's newPage()
  * @returns {Promise<{ page: object, complaints: string[], address: string, browser: object, close: () => Promise<void> }>}
  */
 export async function openSite(hash, { server: how, ...options } = {}) {

@@ -81,7 +81,7 @@ export function resultProblem(got, want, program, spread = 0) {
 }
 
 /**
- * Whether the matrices of two arrays are equal, but for a factor of size 1 of each column or of each row.
+ * Whether the matrices of two arrays are equal up to a factor of size 1 of each column or of each row.
  * The factor is that of the inner product of the two vectors.
  */
 function equalUpToPhases(got, want, fraction) {

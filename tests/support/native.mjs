@@ -28,7 +28,7 @@ const corpus = (await readdir(join(ROOT, 'tests/golden')))
   .filter((file) => file.endsWith('.golden'))
   .map((file) => join('tests/golden', file));
 
-/** Asserts that each `every`th case of the corpus passes in a runner, but for less than a hundredth that it skips. */
+/** Asserts that each `every`th case of the corpus passes in a runner, which may skip less than a hundredth of them. */
 export async function passesCorpus(program, every, ...options) {
   const [summary] = lines(await passes(program, ['-n', String(every), ...options, ...corpus])).slice(-1);
   const [, passed, failed, skipped] = summary.match(/^(\d+) passed, (\d+) failed, (\d+) skipped$/).map(Number);

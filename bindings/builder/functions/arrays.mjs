@@ -33,7 +33,7 @@ const take = row(
   },
 );
 
-/** Indices in range, but for `fill`, whose negative ones count from the end and whose others stay. */
+/** Indices by mode: `clip` clamps, `wrap` takes the remainder, `fill` counts negative ones from the end. */
 function placed(b, indices, size, mode) {
   if (mode === 'clip') return b.clamp(0, indices, size - 1);
   if (mode === 'fill') return b.select(b.lt(indices, 0), b.add(indices, size), indices);

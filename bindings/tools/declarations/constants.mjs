@@ -7,7 +7,7 @@ const SOURCES = new URL('../../../src/', import.meta.url);
 export const CONSTANTS_FILE = new URL('../../base/constants.mjs', import.meta.url);
 
 const USED = {
-  'api.h': ['XLA_API_VERSION', 'COMPILE_AS_WRITTEN', 'COMPILE_KEEPING_OPERANDS'],
+  'api.h': ['XLA_API_VERSION', 'COMPILE_AS_WRITTEN', 'COMPILE_NOT_IN_PLACE'],
   'value/shape.h': ['MAX_RANK'],
   'hlo/ir/mesh.h': ['MAX_DEVICES'],
   'hlo/text/parser.h': ['MAX_NESTING'],

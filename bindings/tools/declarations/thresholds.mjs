@@ -6,14 +6,17 @@ export const THRESHOLDS_PAGE = new URL('../../../tests/project/thresholds.md', i
 const SOURCES = fileURLToPath(new URL('../../../src/', import.meta.url));
 
 const NUMBER = /(?:#define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+(?=[\dIU(])|\b([A-Z][A-Z0-9_]+)\s*=(?!=)\s*)([^,;}/\n]+)/g;
-/** Files of numbers that other formats or interfaces give, but for their limits. */
+/** Files whose numbers other formats or interfaces give. Their limits still count. */
 const OF_FORMATS = /^(api|codegen\/wasm\/(wasm_encoder|instructions)|base\/error|value\/types|hlo\/text\/lexer)\.[ch]$/;
 const IS_LIMIT = /^(MAX|MIN)_/;
 /** What is a number from 2 on, a product or a power. The others are cases of an enumeration. */
 const isNumber = (value) => /^([2-9]|1\d|1 <<)/.test(value) || (/[*]|<</.test(value) && !/sizeof|0x/.test(value));
-/** A comment `Threshold A, B: "name of a test" in core/file.test.mjs.` or `Threshold A: no path: the reason.` */
+/**
+ * A comment `Threshold A, B: the reason. Test: "name of a test" in core/file.test.mjs.`, where the reason may be missing,
+ * or `Threshold A: no path: the reason.`
+ */
 const MARK = /\/\* Threshold ([^]*?) \*\//g;
-const TEST = /^"(.+)" in (\w+\/\w+\.test\.mjs)\.$/;
+const TEST = /^(?:(.+\.) Test: )?"(.+)" in (\w+\/\w+\.test\.mjs)\.$/;
 
 const spaced = (text) => text.trim().replace(/\s+/g, ' ');
 
@@ -29,8 +32,8 @@ function marksOf(source) {
 }
 
 /**
- * @returns {{ file: string, name: string, value: string, how?: string, test?: { file: string, name: string } }[]} the numbers
- * of src/ in the order of files; `how`: the text of the mark; and marks without a number, whose value is ''
+ * @returns {{ file: string, name: string, value: string, how?: string, why?: string, test?: { file: string, name: string } }[]} the numbers
+ * of src/ in the order of files; `how`: the text of the mark, `why`: its reason; and marks without a number, whose value is ''
  */
 export function thresholds() {
   const all = [];
@@ -41,16 +44,19 @@ export function thresholds() {
       const [name, value] = [defined ?? named, spaced(given)];
       if (!IS_LIMIT.test(name) && (OF_FORMATS.test(file) || !isNumber(value))) continue;
       const how = marks.get(name)?.shift();
-      const [, test, testFile] = TEST.exec(how ?? '') ?? [];
-      all.push({ file, name, value, how, test: test && { file: testFile, name: test } });
+      const [, why, test, testFile] = TEST.exec(how ?? '') ?? [];
+      all.push({ file, name, value, how, why, test: test && { file: testFile, name: test } });
     }
     for (const [name, left] of marks) for (const how of left) all.push({ file, name, value: '', how });
   }
   return all;
 }
 
-const metBy = ({ how, test }) =>
-  (test ? `[${test.file.split('/')[1]}](../${test.file}): "${test.name}"` : how ? how[0].toUpperCase() + how.slice(1) : '');
+const sentence = (text) => text[0].toUpperCase() + text.slice(1);
+const metBy = ({ how, why, test }) => {
+  if (!test) return how ? sentence(how) : '';
+  return `${why ? `${sentence(why)} ` : ''}[${test.file.split('/')[1]}](../${test.file}): "${test.name}"`;
+};
 
 export function thresholdsPage() {
   const folders = new Map();

@@ -248,11 +248,22 @@ static void emit_elements(Emitter *e, void *data) {
   emit_advance_outputs(e, rows, step);
 }
 
+/* Approximate numbers of instructions of a node: a written-out function, a conversion of a narrow float, a gather of
+** strided elements. */
+/* Threshold MATH_WORK, NARROW_WORK, STRIDED_WORK: no path: estimates that the two limits compare. */
+enum { MATH_WORK = 24, NARROW_WORK = 8, STRIDED_WORK = 3 };
+/* Bodies up to these limits are unrolled four times and twice, since the loop's own instructions would take a large part of
+** the time.
+*/
+/* Threshold MAX_WORK_UNROLLED_4, MAX_WORK_UNROLLED_2: larger bodies would need more registers than there are.
+** Test: "bodies of loops and reductions" in core/thresholds.test.mjs. */
+enum { MAX_WORK_UNROLLED_4 = 8, MAX_WORK_UNROLLED_2 = 24 };
+
 /* Returns a node's approximate number of instructions. */
 static int work_of(const LoopNode *node) {
   bool written_out =
       !is_leaf(node) && has_math(node->instruction->opcode, lane_kind(node_type(node)));
-  return written_out ? 24 : is_narrow_float(node_type(node)) ? 8 : 1;
+  return written_out ? MATH_WORK : is_narrow_float(node_type(node)) ? NARROW_WORK : 1;
 }
 
 /* Returns the number of vectors per iteration: small bodies are bound by the loop overhead. */
@@ -263,11 +274,11 @@ static int unroll_factor(const Emitter *e) {
     if (node->level < LEVEL_ELEMENT) continue;
     if (is_leaf(node) && lane_stride(e, node) != 1) {
       if (!is_close(e, node)) return 1;
-      work += 3;
+      work += STRIDED_WORK;
     }
     work += node_parts(node) * work_of(node);
   }
-  return work <= 8 ? 4 : work <= 24 ? 2 : 1;
+  return work <= MAX_WORK_UNROLLED_4 ? 4 : work <= MAX_WORK_UNROLLED_2 ? 2 : 1;
 }
 
 int dense_lanes(const Emitter *e) {

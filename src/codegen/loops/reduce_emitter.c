@@ -57,6 +57,11 @@ static int parts_now(const Emitter *e, int r) { return live_parts(e, output_type
 
 /* --- Unrolling ------------------------------------------------------------------------- */
 
+/* The numbers of operations up to which a body is computed for MAX_UNROLL, 4 and 2 vectors at once. */
+/* Threshold TINY_BODY, SMALL_BODY, MEDIUM_BODY: each vector needs registers for its sum and its values.
+** Test: "bodies of loops and reductions" in core/thresholds.test.mjs. */
+enum { TINY_BODY = 4, SMALL_BODY = 8, MEDIUM_BODY = 24 };
+
 /* Returns the number of vectors at once: enough independent sums to hide the latency of one, and enough
 ** adjacent columns to use whole cache lines; fewer if registers get scarce. */
 static int unroll_factor(const Emitter *e, int64_t size) {
@@ -68,7 +73,10 @@ static int unroll_factor(const Emitter *e, int64_t size) {
     work += node_parts(node);
   }
   bool is_long = size >= (int64_t)4 * MAX_UNROLL * LANES;
-  int unroll = work <= 4 && is_long ? MAX_UNROLL : work <= 8 ? 4 : work <= 24 ? 2 : 1;
+  int unroll = work <= TINY_BODY && is_long ? MAX_UNROLL
+               : work <= SMALL_BODY         ? 4
+               : work <= MEDIUM_BODY        ? 2
+                                            : 1;
   while (unroll > 1 && size < (int64_t)unroll * lanes_now(e)) unroll /= 2;
   return unroll;
 }

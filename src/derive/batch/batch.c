@@ -10,7 +10,7 @@
 
 /* ---- Before: fewer kinds of operations ---- */
 
-/* Writes operations that have no rule with others that have one. Calls stay, but for asynchronous ones. */
+/* Writes operations that have no rule with others that have one. Calls stay, except asynchronous ones. */
 static bool prepare(Module *module, Error *error) {
   module_keep_roots(module);
   if (!module_state_shardings(module, error)) return error_name_op(error, "vmap");

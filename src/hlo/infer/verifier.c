@@ -177,7 +177,7 @@ static bool verify_pair(Verifier *v, const Instruction *start, Uses uses) {
   return true;
 }
 
-/* A fused computation is one expression: all of it leads to its root, but for the limit of a limited product. */
+/* A fused computation is one expression: every instruction leads to its root, except the limit of a limited product. */
 static bool verify_fusion(Verifier *v, const Instruction *fusion) {
   const Computation *c = fusion->a->calls;
   Uses *uses = count_uses(v, c);

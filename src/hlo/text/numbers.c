@@ -17,7 +17,7 @@ static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 /* Threshold MAX_POWER: "decimal numbers around" in core/thresholds_programs.test.mjs. */
 enum { MAX_POWER = 22 };
 
-/* digits / 10^scale; exact but for one rounding if digits < 2^53 and |scale| <= MAX_POWER. */
+/* digits / 10^scale; rounded once if digits < 2^53 and |scale| <= MAX_POWER. */
 static double scaled(double digits, int scale) {
   return scale < 0 ? digits * powers[-scale] : digits / powers[scale];
 }

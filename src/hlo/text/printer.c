@@ -62,7 +62,8 @@ void hlo_print_literal(const Literal *literal, StrBuf *out) {
 
 static void print_constant(const Printer *printer, const Literal *literal) {
   const Shape *shape = literal->shape;
-  bool is_apart = printer->apart && shape_is_array(shape) && shape_bytes(shape) >= printer->apart;
+  int64_t min_bytes = printer->min_data_bytes;
+  bool is_apart = min_bytes && shape_is_array(shape) && shape_bytes(shape) >= min_bytes;
   if (is_apart)
     strbuf_printf(printer->out, "data.%zu", (size_t)literal->data);
   else
@@ -163,10 +164,11 @@ static void print_header(const Printer *printer) {
   strbuf_append(out, "\n\n");
 }
 
-void hlo_print(const Module *module, StrBuf *out) { hlo_print_apart(module, 0, out); }
+void hlo_print(const Module *module, StrBuf *out) { hlo_print_with_data(module, 0, out); }
 
-void hlo_print_apart(const Module *module, int64_t apart, StrBuf *out) {
-  Printer printer = {.out = out, .arena = arena_new(), .module = module, .apart = apart};
+void hlo_print_with_data(const Module *module, int64_t min_bytes, StrBuf *out) {
+  Printer printer = {
+      .out = out, .arena = arena_new(), .module = module, .min_data_bytes = min_bytes};
   printer_names_of_module(&printer);
   print_header(&printer);
   bool threads = false;

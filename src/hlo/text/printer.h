@@ -16,7 +16,8 @@ typedef struct Printer {
   const char **computations;  /* by position in the module; NULL: all names are good */
   const Computation *current; /* whose instructions are being printed */
   const char **instructions;  /* by id; NULL: all names are good */
-  int64_t apart; /* bytes from which on a constant's elements are not printed; 0: never */
+  int64_t
+      min_data_bytes; /* constants of at least so many bytes are printed as addresses; 0: none */
 } Printer;
 
 void printer_names_of_module(Printer *printer);

@@ -31,9 +31,9 @@ Module *hlo_parse_with_data(const char *text, size_t length, const TextData *dat
 
 /* Appends the module's text. Large constants are printed in full. */
 void hlo_print(const Module *module, StrBuf *out);
-/* Prints a module, with constants of at least `apart` bytes as constant(data.ADDRESS): the address of their
+/* Prints a module, with constants of at least `min_bytes` bytes as constant(data.ADDRESS): the address of their
 ** elements, dense and row-major. */
-void hlo_print_apart(const Module *module, int64_t apart, StrBuf *out);
+void hlo_print_with_data(const Module *module, int64_t min_bytes, StrBuf *out);
 /* Appends a literal as in constant(...), e.g. `{ { 1, 2 }, { 3, 4 } }`. */
 void hlo_print_literal(const Literal *literal, StrBuf *out);
 

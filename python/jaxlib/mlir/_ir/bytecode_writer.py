@@ -1,6 +1,6 @@
 """Writer of MLIR bytecode."""
 
-from . import attributes as a
+from .attributes import DictAttr, StringAttr
 from .encodings import write_location, write_vhlo_attribute, write_vhlo_type
 from .properties import names_of
 
@@ -9,7 +9,7 @@ CAST = "builtin.unrealized_conversion_cast"
 _ISOLATED = frozenset(("builtin.module", "func.func", "vhlo.func_v1", "sdy.named_computation"))
 
 
-class Output:
+class ByteWriter:
     """Bytes that grow."""
 
     def __init__(self, file=None):
@@ -66,10 +66,10 @@ class Output:
         self.varint(self.file.location(location))
 
     def builtin_string(self, text):
-        self.varint(self.file.builtin(a.StringAttr.get(text)))
+        self.varint(self.file.builtin(StringAttr.get(text)))
 
 
-class File:
+class BytecodeWriter:
     """Bytecode of one operation: tables are filled while operations are written.
 
     The format groups entries by dialect, so final indices are known only when all entries are. The
@@ -122,7 +122,7 @@ class File:
                            lambda: self._entries(attribute))
 
     def _entries(self, attribute):
-        output = Output(self)
+        output = ByteWriter(self)
         output.varint(1)
         output.list(attribute._key, lambda pair: (
             output.builtin_string(pair[0]), output.attribute(pair[1])))
@@ -130,14 +130,14 @@ class File:
 
     def location(self, location):
         def encode():
-            output = Output(self)
+            output = ByteWriter(self)
             write_location(output, location)
             return "builtin", True, output
         return self._index("attribute", ("location", type(location), location), encode)
 
     def type(self, type_):
         def encode():
-            output = Output(self)
+            output = ByteWriter(self)
             if write_vhlo_type(output, type_):
                 return "vhlo", True, output
             return self._written("builtin", str(type_))
@@ -150,20 +150,20 @@ class File:
         return self._index("type", ("native", text), lambda: self._written(dialect, text))
 
     def _written(self, dialect, text):
-        output = Output(self)
+        output = ByteWriter(self)
         output.data += text.encode("utf-8", "surrogateescape") + b"\0"
         return dialect, False, output
 
     def _vhlo(self, attribute):
-        output = Output(self)
+        output = ByteWriter(self)
         if write_vhlo_attribute(output, attribute):
             return "vhlo", True, output
         dialect = getattr(attribute, "_dialect", None) or _dialect_of(str(attribute))
         return self._written(dialect, str(attribute))
 
     def _builtin(self, attribute):
-        output = Output(self)
-        if isinstance(attribute, a.DictAttr):
+        output = ByteWriter(self)
+        if isinstance(attribute, DictAttr):
             output.varint(1)
             output.list(attribute._key, lambda pair: (
                 output.builtin_string(pair[0]), output.varint(self._native(pair[1]))))
@@ -195,12 +195,12 @@ class File:
         if not custom:
             return table[key]
         if table is self.entries["type"]:
-            output = Output(self)
+            output = ByteWriter(self)
             write_vhlo_type(output, key)
             return dialect, custom, output
         space, _, attribute = key
         if space == "location":
-            output = Output(self)
+            output = ByteWriter(self)
             write_location(output, attribute)
             return dialect, custom, output
         if space == "entries":
@@ -224,7 +224,7 @@ class File:
         return self.names[name]
 
     def _assembled(self, ir):
-        dialects = Output(self)
+        dialects = ByteWriter(self)
         dialects.list(list(self.dialects), lambda name: dialects.flagged(
             self.string(name), False))
         dialects.varint(len(self.names))
@@ -232,21 +232,21 @@ class File:
             dialects.varint(self.dialects[dialect])
             dialects.list(names, lambda name: dialects.flagged(
                 self.string(name.partition(".")[2]), True))
-        data, offsets = Output(self), Output(self)
+        data, offsets = ByteWriter(self), ByteWriter(self)
         for kind in ("attribute", "type"):
             offsets.varint(len(self.entries[kind]))
         for kind in ("attribute", "type"):
             self._offsets(kind, data, offsets)
-        strings = Output(self)
+        strings = ByteWriter(self)
         encoded = [text.encode("utf-8", "surrogateescape") + b"\0" for text in self.strings]
         strings.varint(len(encoded))
         for text in reversed(encoded):
             strings.varint(len(text))
         for text in encoded:
             strings.data += text
-        properties = Output(self)
+        properties = ByteWriter(self)
         properties.list(list(self.properties), properties.blob)
-        whole = Output(self)
+        whole = ByteWriter(self)
         whole.data += b"ML\xefR"
         whole.varint(VERSION)
         whole.data += self.producer.encode() + b"\0"
@@ -269,7 +269,7 @@ class File:
     # ---- operations ----
 
     def _top(self, operation):
-        output = Output(self)
+        output = ByteWriter(self)
         output.flagged(1, False)
         self._operation(output, operation, {})
         return output
@@ -288,7 +288,7 @@ class File:
         output.location(operation._location)
         if discardable:
             write = self.entries_of_vhlo if name.startswith("vhlo.") else self.builtin
-            output.varint(write(a.DictAttr.get(discardable)))
+            output.varint(write(DictAttr.get(discardable)))
         if known:
             output.varint(self._property_index(name, attributes if inherent else {}))
         if operation._results:
@@ -302,7 +302,7 @@ class File:
             self._regions(output, operation, numbers)
 
     def _property_index(self, name, attributes):
-        own = Output(self)
+        own = ByteWriter(self)
         native = name.startswith("vhlo.")
         for key, optional in names_of(name):
             value = attributes.get(key)
@@ -318,7 +318,7 @@ class File:
 
     def _native(self, attribute):
         """Returns the index of an attribute of an operation that is not of VHLO."""
-        if isinstance(attribute, (a.StringAttr, a.DictAttr)):
+        if isinstance(attribute, (StringAttr, DictAttr)):
             return self.builtin(attribute)
         text = str(attribute)
         return self._index("attribute", ("text", None, text),
@@ -327,7 +327,7 @@ class File:
     def _regions(self, output, operation, numbers):
         isolated = operation._name in _ISOLATED
         output.flagged(len(operation._regions), isolated)
-        target = Output(self) if isolated else output
+        target = ByteWriter(self) if isolated else output
         for region in operation._regions:
             self._region(target, region, {} if isolated else dict(numbers))
         if isolated:

@@ -5,7 +5,7 @@ import numpy as np
 from . import attributes as a
 from . import types as t
 from .bytecode_reader import Reader
-from .bytecode_writer import CAST, File
+from .bytecode_writer import CAST, BytecodeWriter
 from .context import MLIRError
 from .elements import DenseElementsAttr, DenseIntElementsAttr
 from .encodings import ApiVersion, stablehlo
@@ -265,7 +265,7 @@ def serialize(module, target):
     _to_vhlo(copy, parts)
     casts = set()
     _add_casts(copy, casts)
-    return File(f"StableHLO_v{target}", casts).bytes(copy)
+    return BytecodeWriter(f"StableHLO_v{target}", casts).bytes(copy)
 
 
 # ---- reading ----

@@ -1,13 +1,11 @@
-/** Programs for batches: client.vmap() and b.vmap(); and Jacobians, which use them. */
+/** Programs for batches: client.vmap() and b.vmap(). */
 import { NO_BATCH } from '../base/constants.mjs';
 import { describe, invalidArgument } from '../base/error.mjs';
 import { checkOptions, copyList, count, isPlainObject, kind } from '../base/options.mjs';
 import { xla_module_batch } from '../base/calls.mjs';
-import { differentiate, maxTrips, parameterNumbers, wrt } from '../objects/gradients.mjs';
 import { parametersByReference } from '../objects/chosen_parameters.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
-import { isFloat } from '../values/shape.mjs';
 import { Shape } from '../values/shape.mjs';
 
 const isDimension = (value) => Number.isInteger(value) && Math.abs(value) < 2 ** 31;
@@ -140,60 +138,4 @@ export function elementShapes(shapes, asked) {
   };
   const elements = shapes.map((shape, i) => elementShape(shape, entries[i], `in: argument ${i}`, see));
   return { shapes: elements, entries, size };
-}
-
-/* ---- Jacobians ---- */
-
-const direction = kind("'reverse' or 'forward'", (value) => (value === 'reverse' || value === 'forward' ? value : undefined));
-export const HESSIAN_OPTIONS = { wrt, maxTrips };
-export const JACOBIAN_OPTIONS = { ...HESSIAN_OPTIONS, mode: direction };
-
-/** The unit vectors of an array's space: [size, ...dimensions]. */
-function units(b, { elementType, dimensions: sizes, elementCount: n }) {
-  const square = Shape.array('s32', [n, n]);
-  const ones = b.convertElementType(b.eq(b.iota(square, 0), b.iota(square, 1)), elementType);
-  return b.reshape(ones, [n, ...sizes]);
-}
-
-const zeros = (b, { elementType, dimensions: sizes }) => b.broadcast(b.constantR0(0, elementType), sizes);
-
-function checkReal(operation, what, shape) {
-  if (shape.isArray && /^b?f/.test(shape.elementType)) return;
-  throw invalidArgument(operation, `${what} has shape ${shape}; a Jacobian is that of real floating-point arrays`);
-}
-
-/**
- * Adds the Jacobian of a program to a builder: by columns, the Jacobian-vector products of the unit vectors of a
- * parameter ('forward'), or by rows, the vector-Jacobian products of those of a result ('reverse').
- * @param {any} b XlaBuilder
- * @param {HloModule} module
- * @param {any[]} args XlaOps: the program's arguments
- * @param {{ wrt?: any[], mode?: 'reverse' | 'forward', maxTrips?: number }} asked of JACOBIAN_OPTIONS
- * @returns {any[][]} for each floating-point result, for each of wrt: [...result's dimensions, ...parameter's dimensions]
- */
-export function jacobianOf(b, module, args, asked, operation = 'jacobian') {
-  const { parameters, resultShape } = module;
-  const numbers = parameterNumbers(operation, parameters, asked.wrt);
-  const inputs = numbers.map((number) => parameters[number].shape);
-  const all = resultShape.isTuple ? resultShape.tupleShapes : [resultShape];
-  const outputs = all.filter(isFloat);
-  numbers.forEach((number, i) => checkReal(operation, `parameter ${number} "${parameters[number].name}"`, inputs[i]));
-  outputs.forEach((shape) => checkReal(operation, 'a result', shape));
-  const byColumns = asked.mode === 'forward';
-  const derived = byColumns
-    ? differentiate(module, 'jvp', { wrt: numbers })
-    : differentiate(module, 'vjp', { wrt: numbers, maxTrips: asked.maxTrips });
-  const [from, to, before] = byColumns ? [inputs, outputs, all.length] : [outputs, inputs, 0];
-  const parts = from.map((shape, k) => {
-    const seeds = from.map((other, i) => (i === k ? units : zeros)(b, other));
-    const mapped = batch(derived, {
-      in: [...parameters.map(() => null), ...from.map((_, i) => (i === k ? 0 : null))],
-      out: [...new Array(before).fill(null), ...to.map(() => (byColumns ? -1 : 0))],
-      size: shape.elementCount,
-    });
-    const products = b.call(mapped, [...args, ...seeds]);
-    return to.map((other, i) => b.reshape(b.getTupleElement(products, before + i),
-      byColumns ? [...other.dimensions, ...shape.dimensions] : [...shape.dimensions, ...other.dimensions]));
-  });
-  return outputs.map((_, o) => inputs.map((__, i) => (byColumns ? parts[i][o] : parts[o][i])));
 }

@@ -6,9 +6,9 @@ import { invalidArgument } from '../base/error.mjs';
 import { boolean, checkOptions, copyList, count, kind } from '../base/options.mjs';
 import { xla_module_differentiate } from '../base/calls.mjs';
 import { isFloat } from '../values/shape.mjs';
-import { coreOf, pointerOf } from './handle.mjs';
-import { parametersByReference } from './chosen_parameters.mjs';
-import { HloModule } from './module.mjs';
+import { coreOf, pointerOf } from '../objects/handle.mjs';
+import { parametersByReference } from '../objects/chosen_parameters.mjs';
+import { HloModule } from '../objects/module.mjs';
 
 const isReference = (value) => typeof value === 'string' || (Number.isInteger(value) && value >= 0);
 

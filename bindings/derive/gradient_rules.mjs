@@ -7,7 +7,6 @@ import { xla_has_known_derivative, xla_module_backend_config, xla_wanted_rule } 
 import { pointerOf } from '../objects/handle.mjs';
 import { HloModule } from '../objects/module.mjs';
 import { isFloat } from '../values/shape.mjs';
-import { isOp } from './op.mjs';
 
 const OPERATION = 'registerGradient';
 const rule = kind('a function that adds the derivative to a builder', (value) =>
@@ -18,6 +17,7 @@ const zero = (_b, operands) => operands.map(() => null);
 export class GradientRules {
   #core;
   #newBuilder;
+  #isOp;
   /** name -> { vjp, jvp }. `jax.jit(lax.stop_gradient)` exports calls of that name, and lax.stop_gradient nothing. */
   #rules = new Map([['stop_gradient', { vjp: zero, jvp: zero }]]);
   #known = new Map(); // name -> whether the core has a rule
@@ -25,10 +25,12 @@ export class GradientRules {
   /**
    * @param {import('../host/core.mjs').Core} core
    * @param {(name: string) => any} newBuilder
+   * @param {(value: any) => boolean} isOp whether a value is an XlaOp
    */
-  constructor(core, newBuilder) {
+  constructor(core, newBuilder, isOp) {
     this.#core = core;
     this.#newBuilder = newBuilder;
+    this.#isOp = isOp;
   }
 
   register(target, rules) {
@@ -100,7 +102,7 @@ export class GradientRules {
       const backendConfig = config.startsWith('"') ? unquoted(config) : config;
       const fn = kindOf === 'vjp' ? vjp : jvp;
       const returned = callersFunction(() => fn(b, ...own, seeds, { target, backendConfig }));
-      return b.build(b.tuple(checkReturned(b, returned, wanted, `the ${kindOf} of "${target}"`)));
+      return b.build(b.tuple(checkReturned(b, returned, wanted, `the ${kindOf} of "${target}"`, this.#isOp)));
     } catch (error) {
       b.dispose();
       throw error;
@@ -109,7 +111,7 @@ export class GradientRules {
 }
 
 /** The derivatives that a rule returned, one for each floating-point value; null, if allowed, is zero. */
-function checkReturned(b, returned, shapes, what) {
+function checkReturned(b, returned, shapes, what, isOp) {
   const list = Array.isArray(returned) ? copyList(returned) : [returned];
   const fail = (text) => invalidArgument(OPERATION, `${what} ${text}`);
   const all = shapes.map((shape) => (isFloat(shape) ? String(shape.withoutLayout()) : 'null')).join(', ');
