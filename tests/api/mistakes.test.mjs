@@ -254,11 +254,13 @@ const transferred = (view) => {
 };
 const bad = () => { throw new Error('a getter of the caller'); };
 /** @type {Record<string, () => any>} */
+/** Made once: collecting thousands of such lists takes most of the time of this file. */
+const DEEP_LIST = Array.from({ length: 1e5 }).reduce((list) => [list], []);
 const ODD_VALUES = {
   'undefined': () => undefined, 'null': () => null, 'NaN': () => NaN, 'a huge number': () => 2 ** 60, 'a huge bigint': () => 10n ** 30n, 'a symbol': () => Symbol('s'),
   'a long text': () => 'x'.repeat(1e6), 'a function': () => () => 1, 'an object': () => ({}), 'an object without a prototype': () => Object.create(null),
   'a sparse array': () => new Array(1e9), 'a sparse array with an end': () => Object.assign([], { 5e7: 1 }), 'nothing in an array': () => [null, undefined],
-  'lists of other sizes': () => [[1], [2, 3]], 'a part of itself': () => { const list = []; list.push(list); return list; }, 'a deep list': () => { let list = []; for (let i = 0; i < 1e5; i++) list = [list]; return list; },
+  'lists of other sizes': () => [[1], [2, 3]], 'a part of itself': () => { const list = []; list.push(list); return list; }, 'a deep list': () => DEEP_LIST,
   'a Map': () => new Map([[1, 2]]), 'a Set': () => new Set([1]), 'a Date': () => new Date(0), 'a DataView': () => new DataView(new ArrayBuffer(12)), 'memory': () => new ArrayBuffer(12),
   'frozen numbers': () => Object.freeze([1, 2, 3]), 'a frozen object': () => Object.freeze({ a: 1 }), 'a Proxy of numbers': () => new Proxy([1, 2, 3], {}),
   'a Proxy that throws': () => new Proxy([], { get: bad }), 'a Proxy without keys': () => new Proxy({}, { ownKeys: bad }), 'a revoked list': () => revoked([]), 'a revoked object': () => revoked({}),
