@@ -22,7 +22,7 @@ const LEFT_OUT = ['api/loading', 'objects/advice', 'objects/launch', 'stablehlo/
 const isLeftOut = (id) => LEFT_OUT.some((part) => id.endsWith(`/bindings/${part}.mjs`));
 const EXPORT = /^export (?:async )?(?:function|const|class) (\w+)/gm;
 
-/** What calls of parts that are left out return, where the parts that are kept make such calls. */
+/** Results of functions and classes that are left out although the other parts call them. */
 const ANSWERS = { functionsBeside: '{}', GradientRules: '{ has: () => false }' };
 /** A module with the same exports, which fail when they are called. */
 const refusing = (code) => [...code.matchAll(EXPORT)].map(([, name]) => `export function ${name}() { ${

@@ -59,11 +59,11 @@ static bool has_one_chunk(const KernelPlan *plan) {
 
 static bool is_one_chunk(CodegenWork work) { return work.units <= work.chunk && !work.is_long; }
 
-static bool is_moves(const RegionBuilder *former, const Thunk *thunk) {
+static bool is_moves(const RegionBuilder *builder, const Thunk *thunk) {
   RegionStep step;
-  ArenaMark mark = arena_mark(former->arena);
-  bool is = region_moves(former->arena, thunk, &step);
-  arena_release(former->arena, mark);
+  ArenaMark mark = arena_mark(builder->arena);
+  bool is = region_moves(builder->arena, thunk, &step);
+  arena_release(builder->arena, mark);
   return is;
 }
 
@@ -84,20 +84,20 @@ static bool is_long_evaluation(const Thunk *thunk) {
 }
 
 /* Returns the number of steps of a sequence that may be part of a region; else more than the limit. */
-static int sequence_steps(const RegionBuilder *former, const ThunkSequence *sequence);
+static int sequence_steps(const RegionBuilder *builder, const ThunkSequence *sequence);
 
-static int thunk_steps(const RegionBuilder *former, const Thunk *thunk) {
+static int thunk_steps(const RegionBuilder *builder, const Thunk *thunk) {
   enum { NO = MAX_STEPS + 1 };
   switch (thunk->kind) {
   case THUNK_GENERATED: return is_one_chunk(thunk->work) ? 1 : NO;
-  case THUNK_COPY: return is_moves(former, thunk) ? 1 : NO;
-  case THUNK_KERNEL: return has_one_chunk(thunk->plan) || is_moves(former, thunk) ? 1 : NO;
+  case THUNK_COPY: return is_moves(builder, thunk) ? 1 : NO;
+  case THUNK_KERNEL: return has_one_chunk(thunk->plan) || is_moves(builder, thunk) ? 1 : NO;
   case THUNK_EVAL:
     if (is_long_evaluation(thunk)) return NO;
-    return thunk_bytes(thunk) <= MAX_EVALUATED || is_moves(former, thunk) ? 1 : NO;
+    return thunk_bytes(thunk) <= MAX_EVALUATED || is_moves(builder, thunk) ? 1 : NO;
   case THUNK_WHILE: {
-    int body = sequence_steps(former, thunk->body),
-        condition = sequence_steps(former, thunk->condition);
+    int body = sequence_steps(builder, thunk->body),
+        condition = sequence_steps(builder, thunk->condition);
     for (int i = 0; i < thunk->condition->count; i++) {
       ThunkKind kind = thunk->condition->thunks[i].kind;
       if (kind == THUNK_WHILE || kind == THUNK_CONDITIONAL) return NO;
@@ -107,7 +107,7 @@ static int thunk_steps(const RegionBuilder *former, const Thunk *thunk) {
   case THUNK_CONDITIONAL: {
     int steps = 1;
     for (int b = 0; b < thunk->branch_count && steps < NO; b++) {
-      steps += 1 + sequence_steps(former, &thunk->branches[b]);
+      steps += 1 + sequence_steps(builder, &thunk->branches[b]);
     }
     return steps;
   }
@@ -115,23 +115,23 @@ static int thunk_steps(const RegionBuilder *former, const Thunk *thunk) {
   }
 }
 
-static int sequence_steps(const RegionBuilder *former, const ThunkSequence *sequence) {
+static int sequence_steps(const RegionBuilder *builder, const ThunkSequence *sequence) {
   int steps = 0;
   for (int i = 0; i < sequence->count && steps <= MAX_STEPS; i++) {
-    steps += thunk_steps(former, &sequence->thunks[i]);
+    steps += thunk_steps(builder, &sequence->thunks[i]);
   }
   return steps;
 }
 
 /* ---- From thunks to steps ---- */
 
-static void set_slices(RegionBuilder *former, RegionStep *step, const Thunk *thunk) {
-  step->slices = region_slices(former->arena, thunk);
+static void set_slices(RegionBuilder *builder, RegionStep *step, const Thunk *thunk) {
+  step->slices = region_slices(builder->arena, thunk);
   step->slice_count = thunk->operand_count + thunk->result_count;
-  if (step->slice_count > former->max_slices) former->max_slices = step->slice_count;
+  if (step->slice_count > builder->max_slices) builder->max_slices = step->slice_count;
 }
 
-static RegionSteps steps_of(RegionBuilder *former, const ThunkSequence *sequence);
+static RegionSteps steps_of(RegionBuilder *builder, const ThunkSequence *sequence);
 
 static int64_t total_cost(const RegionSteps *steps) {
   int64_t cost = 0;
@@ -139,71 +139,72 @@ static int64_t total_cost(const RegionSteps *steps) {
   return cost;
 }
 
-/* Estimates of a step's time, in nanoseconds: a loop moves about four bytes in one; a call takes half a microsecond more
-** than its bytes. */
-/* Threshold LOOP_COST, LOOP_BYTES, CALL_COST: no path: they are fuel, which only says how often a region looks at the clock. */
+/* Estimates of a step's time in nanoseconds. A loop takes LOOP_COST, and one more for each LOOP_BYTES bytes; a call takes
+** CALL_COST, and one more for each byte. */
+/* Threshold LOOP_COST, LOOP_BYTES, CALL_COST: no path: they are fuel, which only says how often a region looks at the
+** clock. */
 enum { LOOP_COST = 5, LOOP_BYTES = 4, CALL_COST = 500 };
 
-static void make_loop(RegionBuilder *former, RegionStep *step, const Thunk *thunk) {
+static void make_loop(RegionBuilder *builder, RegionStep *step, const Thunk *thunk) {
   step->kind = REGION_LOOP;
   step->fusion = thunk->instruction;
   step->function = thunk->function;
   step->units = thunk->work.units;
   step->cost = LOOP_COST + thunk_bytes(thunk) / LOOP_BYTES;
-  set_slices(former, step, thunk);
+  set_slices(builder, step, thunk);
 }
 
-static void make_while(RegionBuilder *former, RegionStep *step, const Thunk *thunk) {
-  BufferSlice *predicate = ARENA_NEW(former->arena, BufferSlice);
+static void make_while(RegionBuilder *builder, RegionStep *step, const Thunk *thunk) {
+  BufferSlice *predicate = ARENA_NEW(builder->arena, BufferSlice);
   *predicate = region_slice(thunk->predicate);
   step->kind = REGION_WHILE;
   step->slices = predicate;
   step->slice_count = 1;
-  former->loops++;
-  step->condition = steps_of(former, thunk->condition);
-  step->body = steps_of(former, thunk->body);
+  builder->loops++;
+  step->condition = steps_of(builder, thunk->condition);
+  step->body = steps_of(builder, thunk->body);
   step->cost = 1;
 }
 
-static void make_conditional(RegionBuilder *former, RegionStep *step, const Thunk *thunk) {
+static void make_conditional(RegionBuilder *builder, RegionStep *step, const Thunk *thunk) {
   step->kind = REGION_CONDITIONAL;
-  step->branches = ARENA_ARRAY(former->arena, RegionSteps, thunk->branch_count);
+  step->branches = ARENA_ARRAY(builder->arena, RegionSteps, thunk->branch_count);
   step->branch_count = thunk->branch_count;
   step->predicated = thunk->instruction->operands[0]->shape->type == PRED;
-  set_slices(former, step, thunk);
+  set_slices(builder, step, thunk);
   for (int b = 0; b < thunk->branch_count; b++) {
-    step->branches[b] = steps_of(former, &thunk->branches[b]);
+    step->branches[b] = steps_of(builder, &thunk->branches[b]);
     int64_t cost = total_cost(&step->branches[b]);
     if (cost > step->cost) step->cost = cost;
   }
 }
 
-static void make_step(RegionBuilder *former, RegionStep *step, const Thunk *thunk) {
-  step->first_loop = former->loops + 1;
+static void make_step(RegionBuilder *builder, RegionStep *step, const Thunk *thunk) {
+  step->first_loop = builder->loops + 1;
   step->begin = thunk->begin;
   step->end = thunk->end;
   switch (thunk->kind) {
-  case THUNK_GENERATED: make_loop(former, step, thunk); break;
-  case THUNK_WHILE: make_while(former, step, thunk); break;
-  case THUNK_CONDITIONAL: make_conditional(former, step, thunk); break;
+  case THUNK_GENERATED: make_loop(builder, step, thunk); break;
+  case THUNK_WHILE: make_while(builder, step, thunk); break;
+  case THUNK_CONDITIONAL: make_conditional(builder, step, thunk); break;
   default:
-    if (region_moves(former->arena, thunk, step)) break;
+    if (region_moves(builder->arena, thunk, step)) break;
     step->kind = REGION_CALL;
     step->call = thunk;
-    former->evaluates |=
+    builder->evaluates |=
         thunk->kind == THUNK_EVAL && instruction_called(thunk->instruction, NULL) > 0;
-    step->slices = region_slices(former->arena, thunk);
+    step->slices = region_slices(builder->arena, thunk);
     step->slice_count = thunk->operand_count + thunk->result_count;
     step->cost = CALL_COST + thunk_bytes(thunk);
   }
-  step->end_loop = former->loops + 1;
+  step->end_loop = builder->loops + 1;
 }
 
-static RegionSteps steps_of(RegionBuilder *former, const ThunkSequence *sequence) {
+static RegionSteps steps_of(RegionBuilder *builder, const ThunkSequence *sequence) {
   RegionSteps steps = {sequence->count, sequence->count,
-                       ARENA_ARRAY(former->arena, RegionStep, sequence->count)};
+                       ARENA_ARRAY(builder->arena, RegionStep, sequence->count)};
   for (int i = 0; i < sequence->count; i++) {
-    make_step(former, &steps.items[i], &sequence->thunks[i]);
+    make_step(builder, &steps.items[i], &sequence->thunks[i]);
   }
   return steps;
 }
@@ -228,20 +229,20 @@ const char *thunk_names(Arena *arena, const ThunkSequence *steps) {
   return list;
 }
 
-static Thunk make_region(RegionBuilder *former, const Thunk *first, int count) {
-  Program *program = former->program;
+static Thunk make_region(RegionBuilder *builder, const Thunk *first, int count) {
+  Program *program = builder->program;
   Thunk thunk = {.kind = THUNK_REGION, .instruction = first[count - 1].instruction};
-  ThunkSequence *steps = ARENA_NEW(former->arena, ThunkSequence);
+  ThunkSequence *steps = ARENA_NEW(builder->arena, ThunkSequence);
   *steps = (ThunkSequence){count, count,
-                           arena_copy(former->arena, first, sizeof *first * (size_t)count)};
-  former->loops = 0;
-  former->evaluates = false;
-  Region region = {.steps = steps_of(former, steps)};
-  region.is_open_ended = former->evaluates;
+                           arena_copy(builder->arena, first, sizeof *first * (size_t)count)};
+  builder->loops = 0;
+  builder->evaluates = false;
+  Region region = {.steps = steps_of(builder, steps)};
+  region.is_open_ended = builder->evaluates;
   thunk.steps = steps;
   thunk.region = program->region_count;
-  thunk.holds = thunk_names(former->arena, steps);
-  ARENA_PUSH(former->arena, program->regions, program->region_count, former->capacity, region);
+  thunk.holds = thunk_names(builder->arena, steps);
+  ARENA_PUSH(builder->arena, program->regions, program->region_count, builder->capacity, region);
   return thunk;
 }
 
@@ -249,24 +250,24 @@ static bool is_worth_it(const Thunk *first, int count) {
   return count > 1 || first->kind == THUNK_WHILE || first->kind == THUNK_CONDITIONAL;
 }
 
-static void form_regions(RegionBuilder *former, ThunkSequence *sequence) {
+static void form_regions(RegionBuilder *builder, ThunkSequence *sequence) {
   int kept = 0;
   for (int i = 0; i < sequence->count;) {
     Thunk *first = &sequence->thunks[i];
     int count = 0, steps = 0;
     for (; i + count < sequence->count; count++) {
-      int more = thunk_steps(former, &first[count]);
+      int more = thunk_steps(builder, &first[count]);
       if (steps + more > MAX_STEPS) break;
       steps += more;
     }
     if (count && is_worth_it(first, count)) {
-      sequence->thunks[kept++] = make_region(former, first, count);
+      sequence->thunks[kept++] = make_region(builder, first, count);
       i += count;
       continue;
     }
     ThunkSequence *inner;
     for (int k = 0; !thunk_has_steps(first) && (inner = thunk_sequence(first, k)); k++) {
-      form_regions(former, inner);
+      form_regions(builder, inner);
     }
     sequence->thunks[kept++] = *first;
     i++;
@@ -299,25 +300,25 @@ static int64_t short_chunks(const Thunk *thunk) {
   return chunks;
 }
 
-static bool is_quick(const RegionBuilder *former, const ThunkSequence *sequence) {
+static bool is_quick(const RegionBuilder *builder, const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
     int64_t chunks = short_chunks(thunk);
     bool bounded = thunk->kind == THUNK_WHILE || thunk->kind == THUNK_CONDITIONAL ||
                    thunk_bytes(thunk) <= MAX_QUICK * max_i64(chunks, 1);
-    if (!bounded || (!chunks && thunk_steps(former, thunk) > MAX_STEPS)) return false;
+    if (!bounded || (!chunks && thunk_steps(builder, thunk) > MAX_STEPS)) return false;
   }
   return steps_return_soon(sequence);
 }
 
 void compile_regions(Program *program, bool wanted) {
-  RegionBuilder former = {.program = program, .arena = program->arena};
-  program->is_quick = is_quick(&former, &program->entry);
-  if (wanted) form_regions(&former, &program->entry);
+  RegionBuilder builder = {.program = program, .arena = program->arena};
+  program->is_quick = is_quick(&builder, &program->entry);
+  if (wanted) form_regions(&builder, &program->entry);
   if (!program->region_count) return;
   BufferSlice list = {.slot = SLOT_ARENA, .offset = program->arena_bytes};
   if (program->loan_count)
     list = (BufferSlice){.slot = program->slot_count++}; /* each run sets its address */
   for (int i = 0; i < program->region_count; i++) program->regions[i].list = list;
-  program->list_bytes = (4 * former.max_slices + 63) & -64;
+  program->list_bytes = (4 * builder.max_slices + 63) & -64;
 }

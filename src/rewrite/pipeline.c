@@ -46,7 +46,8 @@ static bool is_wanted(const Pass *pass, const Module *module, const PipelineOpti
 }
 
 #ifdef XLA_FAULTS
-/* Makes a module wrong, for tests: additions of floats become subtractions. Integers stay, because they count iterations. */
+/* Makes a module wrong, for tests: additions of floats become subtractions. Integers stay, because they count
+** iterations. */
 static void spoil(Module *module) {
   for (int c = 0; c < module->count; c++) {
     for (int i = 0; i < module->computations[c]->count; i++) {

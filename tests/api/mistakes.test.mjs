@@ -253,9 +253,9 @@ const transferred = (view) => {
   return view;
 };
 const bad = () => { throw new Error('a getter of the caller'); };
-/** @type {Record<string, () => any>} */
-/** Made once: collecting thousands of such lists takes most of the time of this file. */
+/** Made once: collecting thousands of such lists would take most of the time of this file. */
 const DEEP_LIST = Array.from({ length: 1e5 }).reduce((list) => [list], []);
+/** @type {Record<string, () => any>} */
 const ODD_VALUES = {
   'undefined': () => undefined, 'null': () => null, 'NaN': () => NaN, 'a huge number': () => 2 ** 60, 'a huge bigint': () => 10n ** 30n, 'a symbol': () => Symbol('s'),
   'a long text': () => 'x'.repeat(1e6), 'a function': () => () => 1, 'an object': () => ({}), 'an object without a prototype': () => Object.create(null),

@@ -231,6 +231,38 @@ ENTRY e {
   client.dispose();
 });
 
+test('integers divided by constants: quotients and remainders are exact', async () => {
+  const client = await Client.create({ threads: 0 });
+  for (const bits of [32, 64]) {
+    for (const type of [`s${bits}`, `u${bits}`]) {
+      const wrap = (value) => (type[0] === 's' ? BigInt.asIntN : BigInt.asUintN)(bits, value);
+      const powers = Array.from({ length: bits }, (_, bit) => 1n << BigInt(bit));
+      const values = [0n, ...powers.flatMap((power) => [-2n, -1n, 0n, 1n, 2n].map((off) => power + off)),
+        ...Array.from({ length: 97 }, (_, i) => 0x9e3779b97f4a7c15n * BigInt(i))].flatMap((value) => [wrap(value), wrap(-value)]);
+      const divisors = [...new Set([2n, 3n, 5n, 7n, 10n, 12n, 641n, 1000003n, powers[bits - 2], powers[bits - 1] - 1n, powers[bits - 1], -1n, -3n, -7n, -12n].map(wrap))];
+      const shape = `${type}[${values.length}]`;
+      const names = divisors.flatMap((_, i) => [`q${i}`, `r${i}`]);
+      const executable = await compileText(client, `HloModule m
+ENTRY e {
+  x = ${shape} parameter(0)
+${divisors.map((divisor, i) => `  c${i} = ${type}[] constant(${divisor})
+  b${i} = ${shape} broadcast(c${i}), dimensions={}
+  q${i} = ${shape} divide(x, b${i})
+  r${i} = ${shape} remainder(x, b${i})`).join('\n')}
+  ROOT r = (${names.map(() => shape).join(', ')}) tuple(${names.join(', ')})
+}
+`);
+      const TypedArray = { s32: Int32Array, u32: Uint32Array, s64: BigInt64Array, u64: BigUint64Array }[type];
+      const results = await executable.execute([TypedArray.from(values, bits === 64 ? (x) => x : Number)]);
+      divisors.forEach((divisor, i) => values.forEach((value, at) => {
+        const got = [0, 1].map((k) => BigInt(results[2 * i + k].data[at]));
+        assert.deepEqual(got, [wrap(value / divisor), wrap(value % divisor)], `${type}: ${value} by ${divisor}`);
+      }));
+    }
+  }
+  client.dispose();
+});
+
 test('reductions of bytes across, 16 at a time and one by one, from any initial value', async () => {
   const [ROWS, COLUMNS] = [37, 203];
   const FOLD = {

@@ -45,14 +45,15 @@ each('rows of element-wise loops: lanes, wide lanes, unrolled, blocks of short r
 each('bodies of loops and reductions, by their number of operations', ['f32'], around(4, 8, 24), (parts, type, n) => {
   const shape = `${type}[5,133]`, x = parts.parameter(shape), y = parts.parameter(shape);
   const z = parts.add(`${type}[]`, 'constant(0)');
-  const chain = () => {
-    let sum = x;
-    for (let i = 0; i < n; i++) sum = parts.add(shape, `add(${sum}, ${y})`);
-    return sum;
+  /** Different chains, since equal ones would be computed once, and reductions would only read them. */
+  const chain = (operation, first, other) => {
+    let value = first;
+    for (let i = 0; i < n; i++) value = parts.add(shape, `${operation}(${value}, ${other})`);
+    return value;
   };
-  parts.result(shape, chain());
-  parts.result(`${type}[5]`, parts.add(`${type}[5]`, `reduce(${chain()}, ${z}), dimensions={1}, to_apply=f`));
-  parts.result(`${type}[133]`, parts.add(`${type}[133]`, `reduce(${chain()}, ${z}), dimensions={0}, to_apply=f`));
+  parts.result(shape, chain('add', x, y));
+  parts.result(`${type}[5]`, parts.add(`${type}[5]`, `reduce(${chain('subtract', x, y)}, ${z}), dimensions={1}, to_apply=f`));
+  parts.result(`${type}[133]`, parts.add(`${type}[133]`, `reduce(${chain('subtract', y, x)}, ${z}), dimensions={0}, to_apply=f`));
 }, (type) => binary('f', type, 'add'));
 
 each('columns of element-wise loops', ['f32', 'f64', 's8', 'bf16', 'c64'], around(3, 4, 8), (parts, type, n) => {

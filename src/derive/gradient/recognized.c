@@ -94,9 +94,10 @@ static bool find_log_sum(const Instruction *x, LogSum *s) {
   return s->sign != 0;
 }
 
-/* log(exp(a) + exp(b)): the slopes are logistic(a - b) and logistic(b - a). Those of log2(2^a + 2^b) are, too. Where the
-** difference is NaN, and the result is `sum` = a + b, they are 1 or NaN. */
-static void set_slopes_of_log_sum(Linear *l, Instruction *x, LogSum s, const Instruction *is_nan,
+/* Sets the slopes of log(exp(a) + exp(b)), which are logistic(a - b) and logistic(b - a). For log2(2^a + 2^b) the
+** differences are multiplied by `scale`. If `sum` is given, it is a + b, which is the result where `is_nan` holds: the
+** slopes there are 1, or NaN if the sum is. */
+static void set_slopes_of_log_sum(Linear *l, Instruction *x, LogSum s, Instruction *is_nan,
                                   Instruction *sum) {
   Maker *m = &l->m;
   Instruction *d = s.scale ? make_binary(m, HLO_MULTIPLY, s.d, s.scale) : s.d, *tangent = NULL,
@@ -105,7 +106,7 @@ static void set_slopes_of_log_sum(Linear *l, Instruction *x, LogSum s, const Ins
     Instruction *t = tangent_of(l, s.maximum->operands[i]);
     if (!t) continue;
     Instruction *by = (s.sign > 0) == (i == 0) ? d : opposite;
-    if (sum) by = make_select(m, (Instruction *)is_nan, make_unary(m, HLO_ABS, sum), by);
+    if (sum) by = make_select(m, is_nan, make_unary(m, HLO_ABS, sum), by);
     Instruction *slope = make_unary(m, HLO_LOGISTIC, by);
     tangent = make_plus(m, tangent, make_binary(m, HLO_MULTIPLY, t, slope));
   }
@@ -123,8 +124,8 @@ void linearize_log_sum(Linear *l, Instruction *x) {
 
 /* d != d ? a + b : max(a, b) + log1p(exp(-|d|)): logaddexp, whose difference of equal infinities is NaN. */
 static void linearize_guarded_log_sum(Linear *l, Instruction *select) {
-  const Instruction *p = select->operands[0], *log_sum = select->operands[2];
-  Instruction *sum = select->operands[1];
+  Instruction *p = select->operands[0], *sum = select->operands[1];
+  const Instruction *log_sum = select->operands[2];
   LogSum s;
   if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_NE || sum->opcode != HLO_ADD ||
       log_sum->opcode != HLO_ADD || !find_log_sum(log_sum, &s) || p->operands[0] != s.d ||

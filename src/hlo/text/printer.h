@@ -16,8 +16,8 @@ typedef struct Printer {
   const char **computations;  /* by position in the module; NULL: all names are good */
   const Computation *current; /* whose instructions are being printed */
   const char **instructions;  /* by id; NULL: all names are good */
-  int64_t
-      min_data_bytes; /* constants of at least so many bytes are printed as addresses; 0: none */
+  /* A constant that has at least this number of bytes is printed as the address of its elements. 0: none is. */
+  int64_t min_data_bytes;
 } Printer;
 
 void printer_names_of_module(Printer *printer);
