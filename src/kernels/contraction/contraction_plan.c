@@ -196,8 +196,10 @@ void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
   if (plan->units_per_part == plan->batches && work.lines[LHS] * work.lines[RHS] == 0) return;
   Batch batch;
   Small small;
+  Stream stream;
   batch_find(&batch, part, whole ? unit : 0);
   if (plan->way == BY_WHOLE_MATRICES) small_init(&small, part, plan);
+  if (plan->way == BY_STREAM) stream_init(&stream, part, plan);
   for (; unit < end; unit++) {
     if (plan->way == BY_WHOLE_MATRICES) {
       small_multiply(&small, batch.offset, sides, data->result);
@@ -216,7 +218,7 @@ void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
       continue;
     }
     if (!whole) batch_find(&batch, part, work.batch);
-    stream_multiply(part, plan, &work, batch.offset, sides, to, sums);
+    stream_multiply(&stream, &work, batch.offset, sides, to, sums);
     if (whole) batch_next(&batch, part);
   }
 }
