@@ -144,8 +144,8 @@ static Vectors load_vectors(const Stream *s, const Narrow *narrow, int64_t rows,
 
 static void clear(const Arithmetic *arithmetic, bool negative_zero, uint8_t *sums, size_t bytes) {
   v128_t zero = wasm_i32x4_const_splat(0);
-  if (negative_zero && arithmetic->lanes == LANES_F32) zero = wasm_f32x4_const_splat(-0.0f);
-  if (negative_zero && arithmetic->lanes == LANES_F64) zero = wasm_f64x2_const_splat(-0.0);
+  if (negative_zero && arithmetic->loops == LOOPS_F32) zero = wasm_f32x4_const_splat(-0.0f);
+  if (negative_zero && arithmetic->loops == LOOPS_F64) zero = wasm_f64x2_const_splat(-0.0);
   for (size_t i = 0; i < bytes; i += 16) wasm_v128_store(sums + i, zero);
 }
 
@@ -201,10 +201,10 @@ static void move_sums(const Arithmetic *arithmetic, bool negative_zero, uint8_t 
                       uint8_t *totals, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 16) {
     v128_t x = wasm_v128_load(totals + i), y = wasm_v128_load(sums + i);
-    switch (arithmetic->lanes) {
-    case LANES_F32: x = wasm_f32x4_add(x, y); break;
-    case LANES_F64: x = wasm_f64x2_add(x, y); break;
-    case LANES_S64: x = wasm_i64x2_add(x, y); break;
+    switch (arithmetic->loops) {
+    case LOOPS_F32: x = wasm_f32x4_add(x, y); break;
+    case LOOPS_F64: x = wasm_f64x2_add(x, y); break;
+    case LOOPS_S64: x = wasm_i64x2_add(x, y); break;
     default: x = wasm_i32x4_add(x, y); break;
     }
     wasm_v128_store(totals + i, x);
@@ -245,7 +245,8 @@ static void add_blocks(Block *block, const Unit *unit, const size_t offset[3],
   const Stream *s = block->stream;
   const Contraction *c = s->contraction;
   int64_t lhs_depth = axes_stride(&c->depth, LHS), rhs_depth = axes_stride(&c->depth, RHS);
-  size_t lhs_bytes = (size_t)type_bytes(c->type[LHS]), rhs_bytes = (size_t)type_bytes(c->type[RHS]);
+  size_t lhs_bytes = (size_t)type_bytes(c->array[LHS].type),
+         rhs_bytes = (size_t)type_bytes(c->array[RHS].type);
   int64_t columns = (int64_t)offset[RHS] + unit->first[RHS] * axes_stride(&c->columns, RHS);
   bool keeps = c->keeps_negative_zero;
   for (int level = 0; level < levels; level++) clear(s->arithmetic, keeps, sums[level], bytes);
@@ -277,7 +278,7 @@ void stream_multiply(const Stream *s, const Unit *unit, const size_t offset[3],
   if (narrow.loops && rows > 1) sum_rows = round_up(rows, NARROW_ROWS);
   Block block = {.stream = s,
                  .narrow = &narrow,
-                 .stride = (size_t)(s->line_stride * type_bytes(c->type[RHS])),
+                 .stride = (size_t)(s->line_stride * type_bytes(c->array[RHS].type)),
                  .lines = columns,
                  .length = columns,
                  .sums = sums[0],

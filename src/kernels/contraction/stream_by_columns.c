@@ -47,7 +47,7 @@ static void multiply(const Block *block, const Vectors *vectors) {
   enum { MOST = MATRIX_BYTES / LINES };
   const Arithmetic *arithmetic = block->stream->arithmetic;
   const Loader *loader = &block->stream->matrix;
-  StreamLoop *loop = lanes_of(arithmetic->lanes)->by_columns;
+  StreamLoop *loop = lanes_of(arithmetic->loops)->by_columns;
   if (!loader->run && block->length % arithmetic->lane_elements == 0) {
     loop(vectors->count, (int)block->lines, vectors->depth, vectors->data,
          (ptrdiff_t)vectors->stride, block->data, (ptrdiff_t)block->stride, block->sums,
@@ -107,7 +107,7 @@ static int64_t lines_at_once(const Block *block, const Scaled *scaled, int64_t f
 
 /* Each line has a list, of one scale for each of its groups. */
 static int64_t read_scales(Scales *scales, const Block *block, bool moved) {
-  const Generator *scaled = block->narrow->scaled;
+  const Computed *scaled = block->narrow->scaled;
   int64_t run = scaled_run(scaled->scaled, SCALE), first = block->first, lines = block->lines;
   if (first % run + block->length > run) {
     if (first % run) return 0;

@@ -86,7 +86,7 @@ static void multiply(const Block *block, const Vectors *vectors) {
   enum { MOST = MATRIX_BYTES / CONVERTED_ROWS };
   const Arithmetic *arithmetic = block->stream->arithmetic;
   const Loader *loader = &block->stream->matrix;
-  StreamLoop *loop = lanes_of(arithmetic->lanes)->by_depth;
+  StreamLoop *loop = lanes_of(arithmetic->loops)->by_depth;
   int columns = (int)block->length * arithmetic->reals, lanes = arithmetic->lane_elements;
   if (!loader->run && lanes == 1) {
     loop(vectors->count, columns, vectors->depth, vectors->data, (ptrdiff_t)vectors->stride,
@@ -146,7 +146,7 @@ static int64_t lines_at_once(const Block *block, const Scaled *scaled, int64_t f
 
 /* All lines have the same list. */
 static int64_t read_scales(Scales *scales, const Block *block, bool moved) {
-  const Generator *scaled = block->narrow->scaled;
+  const Computed *scaled = block->narrow->scaled;
   int64_t count = block->length;
   if (!scaled_fill(scaled, SCALE, block->first, count, 1, scales->scale)) return 0;
   if (moved && !scaled_fill(scaled, ZERO, block->first, count, 1, scales->zero)) return 0;

@@ -33,8 +33,8 @@ static const NarrowLoops *scaled_loops(const Stream *s, const Scaled *scaled) {
 
 Narrow narrow_of(const Stream *s) {
   const Contraction *c = s->contraction;
-  Narrow narrow = {.scaled = c->generator[RHS], .type = c->type[RHS], .per_byte = 1};
-  if (s->arithmetic->reals != 1 || s->arithmetic->lanes != LANES_F32) return narrow;
+  Narrow narrow = {.scaled = c->array[RHS].computed, .type = c->array[RHS].type, .per_byte = 1};
+  if (s->arithmetic->reals != 1 || s->arithmetic->loops != LOOPS_F32) return narrow;
   if (!narrow.scaled) {
     if (s->matrix.widens) narrow.loops = narrow_loops(narrow.type, NARROW_PLAIN);
   } else if (narrow.scaled->scaled && narrow.scaled->scaled->loops) {
@@ -139,9 +139,9 @@ static bool multiply_lines(const Block *block, const Vectors *vectors, const Sca
   const Narrow *narrow = block->narrow;
   const NarrowLoops *loops = narrow->loops;
   ptrdiff_t bytes = type_bytes(narrow->type), stride = block->stream->line_stride * bytes;
-  const uint8_t *numbers = narrow->scaled
-                               ? narrow->scaled->numbers + block->first / narrow->per_byte * bytes
-                               : block->data;
+  const uint8_t *numbers =
+      narrow->scaled ? narrow->scaled->numbers.data + block->first / narrow->per_byte * bytes
+                     : block->data;
   for (int64_t i = 0; i < block->lines && narrow->looks_before; i++) {
     if (narrow_has_misread(loops, numbers + i * stride, block->length)) return false;
   }

@@ -39,7 +39,7 @@ enum {
 ** arithmetic's elements, or converted to them. */
 typedef struct Narrow {
   const NarrowLoops *loops;
-  const Generator *scaled; /* NULL: all scales are 1 */
+  const Computed *scaled; /* NULL: all scales are 1 */
   PrimitiveType type;
   int per_byte;      /* numbers; several are unpacked before loops read them */
   bool has_steps;    /* numbers are multiplied by scales, or moved by zero points */
