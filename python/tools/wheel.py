@@ -45,7 +45,7 @@ def bare(source):
 def packed(data):
     """Returns bytes compressed as far as xz can."""
     how = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0,
-           "nice_len": 273, "mf": lzma.MF_BT4, "depth": 1000}
+           "nice_len": 96, "mf": lzma.MF_BT4, "depth": 1000}
     return lzma.compress(data, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=[how])
 
 
