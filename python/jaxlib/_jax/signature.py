@@ -64,6 +64,15 @@ class Signature:
             else:
                 self.results = [text[at:text.index("{\n", at)].strip()]
 
+    @staticmethod
+    def orders(parts):
+        """Returns the order of dimensions that is asked for, minor to major, by the part's number."""
+        asked = [re.search(r'mhlo\.layout_mode = "{([\d,]*)', part) for part in parts]
+        orders = {i: tuple(map(int, filter(None, found.group(1).split(","))))
+                  for i, found in enumerate(asked) if found}
+        return {i: order for i, order in orders.items()
+                if order != tuple(range(len(order)))[::-1]}
+
     def donated(self):
         """Returns the numbers of parameters whose memory a run may overwrite.
 
