@@ -228,7 +228,7 @@ class LoadedExecutable:
 
         if f"@{INSPECT}" not in source and f"@{PARTITIONED}" not in source:
             return
-        for target, number, shardings in seen_shardings(source, Signature(source)):
+        for target, number, shardings in seen_shardings(source):
             if target == INSPECT:
                 inspectors[number](shardings[0])
             elif is_whole:
@@ -393,7 +393,7 @@ class LoadedExecutable:
             if isinstance(self._source, str):
                 from .propagation import shardings_of
 
-                self._known_shardings = shardings_of(self._source, Signature(self._source))
+                self._known_shardings = shardings_of(self._source)
             else:
                 whole = HloSharding.replicate()
                 self._known_shardings = ([whole] * len(self._about["parameters"]),
