@@ -220,14 +220,14 @@ void functions_keep(Module *module) {
 
 /* ---- Tangents ---- */
 
-Instruction *add_slope(Linear *l, const KnownFunction *f, int result, int operand,
+Instruction *add_slope(WorkingComputation *l, const KnownFunction *f, int result, int operand,
                        Instruction *const *operands, Instruction *const *results,
                        Instruction *again, const Shape *shape, Instruction *tangent) {
   return add_named_formula(l, f->slopes[result][operand],
                            &(FormulaNames){shape, operands, results, tangent, again});
 }
 
-Instruction *add_again(Linear *l, const KnownFunction *f, const Instruction *call,
+Instruction *add_again(WorkingComputation *l, const KnownFunction *f, const Instruction *call,
                        Instruction *const *operands) {
   if (!f->again[0]) return NULL;
   Instruction *other[MAX_OPERANDS];
@@ -239,7 +239,7 @@ Instruction *add_again(Linear *l, const KnownFunction *f, const Instruction *cal
 }
 
 /* Adds the tangents that the computation has, by operands for which there is no formula. */
-static void add_as_written(Linear *l, const KnownFunction *f, Instruction *value,
+static void add_as_written(WorkingComputation *l, const KnownFunction *f, Instruction *value,
                            Instruction *const *operands, Instruction **tangents) {
   Instruction *used[MAX_OPERANDS];
   bool any = false;
@@ -256,7 +256,7 @@ static void add_as_written(Linear *l, const KnownFunction *f, Instruction *value
   }
 }
 
-Instruction *replace_known(Linear *l, const Instruction *x, Instruction **operands,
+Instruction *replace_known(WorkingComputation *l, const Instruction *x, Instruction **operands,
                            const KnownFunction *f) {
   Instruction *value = keep_instruction(l, x, operands);
   restore_kept_call(value);
