@@ -267,9 +267,31 @@ static inline float sum_of(v128_t x) {
 enum { BLOCK_DEPTH = 1024 };
 
 /* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Multiplies ROWS vectors by STEP numbers of LINES lines. If `begins`, sums begin with these products. */
+#define LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, begins)                   \
+  {                                                                                              \
+    UNROLLED for (int l = 0; l < (LINES); l++) {                                                 \
+      v128_t scale = wasm_v128_load32_splat(scales + l * scale_stride);                          \
+      v128_t zero = wasm_v128_load32_splat(zeros + l * scale_stride);                            \
+      (void)scale;                                                                               \
+      Number number = load(matrix + l * stride, &planes, flipped, (Split){{zero, zero}}, &seen); \
+      UNROLLED for (int q = 0; q < (QUARTERS); q += 2) {                                         \
+        v128_t y = FORM(quarter(number, q), scale, zero);                                        \
+        v128_t z = FORM(quarter(number, q + 1), scale, zero);                                    \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
+          const Byte *x = vectors + i * row + (ptrdiff_t)16 * q;                                 \
+          v128_t product = wasm_f32x4_mul(wasm_v128_load(x), y);                                 \
+          product = MADD(product, wasm_v128_load(x + 16), z);                                    \
+          sum[i][l] = (begins) && q == 0 ? product : wasm_f32x4_add(sum[i][l], product);         \
+        }                                                                                        \
+      }                                                                                          \
+    }                                                                                            \
+    matrix += BYTES_##load;                                                                      \
+    vectors += 4 * STEP;                                                                         \
+  }
+
 /* Multiplies ROWS vectors by LINES lines of the matrix, STEP numbers of each at a time. Sums of a block of the scale, or of
-** BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are `apart` numbers from each other. More than two lines of
-** bytes need more registers than there are. */
+** BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are `apart` numbers from each other. */
 #define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES)   \
   static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,          \
                    ptrdiff_t stride, const Byte *scales, const Byte *zeros,                \
@@ -281,30 +303,16 @@ enum { BLOCK_DEPTH = 1024 };
     const ptrdiff_t row = b->vector_stride;                                                \
     v128_t sum[ROWS][LINES], total[ROWS][LINES];                                           \
     UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
-        sum[i][l] = total[i][l] = wasm_i32x4_const_splat(0);                               \
-      }                                                                                    \
+      UNROLLED for (int l = 0; l < (LINES); l++) total[i][l] = wasm_i32x4_const_splat(0);  \
     }                                                                                      \
     for (int left = b->depth & -STEP, same = b->scale_block; left > 0;) {                  \
       int count = same < BLOCK_DEPTH ? same : BLOCK_DEPTH;                                 \
       count = count < left ? count : left;                                                 \
       left -= count;                                                                       \
       same -= count;                                                                       \
-      for (; count > 0; count -= STEP, matrix += BYTES_##load, vectors += 4 * STEP) {      \
-        UNROLLED for (int l = 0; l < (LINES); l++) {                                       \
-          v128_t scale = wasm_v128_load32_splat(scales + l * scale_stride);                \
-          v128_t zero = wasm_v128_load32_splat(zeros + l * scale_stride);                  \
-          (void)scale;                                                                     \
-          Number number =                                                                  \
-              load(matrix + l * stride, &planes, flipped, (Split){{zero, zero}}, &seen);   \
-          UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                  \
-            v128_t y = FORM(quarter(number, q), scale, zero);                              \
-            UNROLLED for (int i = 0; i < (ROWS); i++) {                                    \
-              v128_t x = wasm_v128_load(vectors + i * row + (ptrdiff_t)16 * q);            \
-              sum[i][l] = MADD(sum[i][l], x, y);                                           \
-            }                                                                              \
-          }                                                                                \
-        }                                                                                  \
+      LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, true)                 \
+      while ((count -= STEP) > 0) {                                                        \
+        LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, false)              \
       }                                                                                    \
       UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
         const Byte *scale = scales + l * scale_stride;                                     \
@@ -312,7 +320,6 @@ enum { BLOCK_DEPTH = 1024 };
         UNROLLED for (int i = 0; i < (ROWS); i++) {                                        \
           total[i][l] =                                                                    \
               wasm_f32x4_add(total[i][l], FOLD(sum[i][l], wasm_v128_load32_splat(scale))); \
-          sum[i][l] = wasm_i32x4_const_splat(0);                                           \
         }                                                                                  \
       }                                                                                    \
       if (same > 0) continue;                                                              \
@@ -342,17 +349,27 @@ enum { BLOCK_DEPTH = 1024 };
     j += apart * ((LINES) - 1);                                                    \
   }
 
-#define BY_COLUMNS(name, QUARTERS, LINES, ...)                                                   \
-  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES)                            \
+/* A line that is left over takes the place of both lines. */
+#define LAST_LINE(name)                                                                   \
+  if (j < b->columns) {                                                                   \
+    float sums[2] = {0, 0};                                                               \
+    name##_1x2(b, b->vectors + i * b->vector_stride, b->matrix + j * b->matrix_stride, 0, \
+               (const Byte *)b->scales + j * b->scale_stride,                             \
+               (const Byte *)b->zeros + j * b->scale_stride, 0, (Byte *)sums, 1);         \
+    ((float *)(b->sums + i * b->sums_stride))[j] += sums[0];                              \
+  }
+#define BY_COLUMNS(name, MOST, QUARTERS, ...)                                                    \
   LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1)                                      \
+  LINES_BY_COLUMNS(name##_1x2, QUARTERS, __VA_ARGS__, 1, 2)                                      \
   static void name(const NarrowBlock *b) {                                                       \
     for (int i = 0; i < b->rows; i += 4) {                                                       \
       int j = 0;                                                                                 \
       if (b->rows > 1) {                                                                         \
         LINES_CASE(name, 4, 1)                                                                   \
       } else {                                                                                   \
-        LINES_CASE(name, 1, LINES)                                                               \
-        if ((LINES) > 1) LINES_CASE(name, 1, 1)                                                  \
+        if ((MOST) > 2) LINES_CASE(name, 1, MOST)                                                \
+        LINES_CASE(name, 1, 2)                                                                   \
+        LAST_LINE(name)                                                                          \
       }                                                                                          \
     }                                                                                            \
     rest_by_columns(b, name, 4 * (QUARTERS), LOADED(__VA_ARGS__), b->depth & -(4 * (QUARTERS))); \
@@ -362,12 +379,12 @@ enum { BLOCK_DEPTH = 1024 };
 
 /* LINES, DEPTH: lines and rows that one vector is multiplied by at a time. */
 #define NARROW(name, ...) NARROW_BY(name, v128_t, 8, __VA_ARGS__)
-#define NARROW_BY(name, Number, DEPTH, QUARTERS, load, quarter, FORM, FOLD, LINES)             \
-  LINES_BY_COLUMNS(by_columns_##name##_1x1, QUARTERS, Number, load, quarter, FORM, FOLD, 1, 1) \
-  BY_COLUMNS(by_columns_##name, QUARTERS, LINES, Number, load, quarter, FORM, FOLD)            \
-  ROWS_BY_DEPTH(by_depth_##name##_1x1, QUARTERS, Number, load, quarter, FORM, 1, 1)            \
+#define NARROW_BY(name, Number, DEPTH, QUARTERS, load, quarter, FORM, FOLD, LINES)  \
+  BY_COLUMNS(by_columns_##name, LINES, QUARTERS, Number, load, quarter, FORM, FOLD) \
+  ROWS_BY_DEPTH(by_depth_##name##_1x1, QUARTERS, Number, load, quarter, FORM, 1, 1) \
   BY_DEPTH(by_depth_##name, QUARTERS, DEPTH, Number, load, quarter, FORM)
-NARROW(bf16, 2, load, QUARTER_BF16, PLAIN, TIMES, 4)
+LINES_BY_COLUMNS(by_columns_bf16_1x4, 2, v128_t, load, QUARTER_BF16, PLAIN, KEPT, 1, 4)
+NARROW(bf16, 2, load, QUARTER_BF16, PLAIN, KEPT, 4)
 NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 2)
 NARROW_BY(less_s8, v128_t, 4, 4, load_flipped, QUARTER_S8, LESS, TIMES, 2)
 NARROW_BY(signed, Split, 4, 4, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 2)
@@ -379,7 +396,7 @@ NARROW_BY(scaled_signed, Split, 4, 4, load_signed, QUARTER_SPLIT, SCALED, KEPT, 
 NARROW_BY(moved_unsigned, Split, 4, 4, load_unsigned, QUARTER_SPLIT, MOVED, KEPT, 2)
 NARROW_BY(moved_s8, v128_t, 4, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 2)
 BY_DEPTH(by_depth_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
-BY_COLUMNS(by_columns_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED, KEPT)
+BY_COLUMNS(by_columns_found, 2, 4, Found, look_up, QUARTER_FOUND, SCALED, KEPT)
 
 /* The last elements are copied into a whole vector first. */
 #define PREPARE(name, halves_of)                                      \
