@@ -186,8 +186,8 @@ static void load_line(const Side *side, size_t line, const Depth *depth, uint8_t
   for (int run = 0; run < depth->runs;) {
     int k = depth->begin[run], count = depth->begin[run + 1] - k;
     const uint8_t *elements = side->data + (line + depth->at[k]) * from_bytes;
-    if (count > 1 || loader->generator) {
-      run++; /* a generator's elements have no memory */
+    if (count > 1 || loader->computed) {
+      run++; /* computed elements have no memory */
     } else { /* gathers single elements */
       for (count = 0; count < GATHERED && run < depth->runs; run++, count++) {
         if (depth->begin[run + 1] - depth->begin[run] > 1) break;
@@ -318,7 +318,7 @@ Side side_new(const Contraction *contraction, const Arithmetic *arithmetic, Oper
 }
 
 int panel_lines(const Arithmetic *arithmetic, Operand operand) {
-  if (operand == LHS) return lanes_of(arithmetic->lanes)->panel_rows;
+  if (operand == LHS) return lanes_of(arithmetic->loops)->panel_rows;
   return PANEL_COLUMN_BYTES / (arithmetic->lane_bytes * arithmetic->reals);
 }
 
@@ -384,7 +384,7 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
   int width = panel_lines(arithmetic, side->operand);
   int line_bytes = side->operand == RHS ? PANEL_COLUMN_BYTES : width * 4;
   int panel_bytes =
-      arithmetic->lanes == LANES_F32 ? panel_depth(arithmetic, depth->count) * line_bytes : 0;
+      arithmetic->loops == LOOPS_F32 ? panel_depth(arithmetic, depth->count) * line_bytes : 0;
   while (lines > 0) {
     int panels = copied_panels(side, line, lines, width);
     if (panels > 0) {

@@ -434,9 +434,9 @@ LANE_LOOPS(s16, INTEGER_ROWS, uint32_t, wasm_v128_load32_splat, MADD_S16, wasm_i
 
 #define LANE_TABLE(lanes, rows) \
   {rows, tile_##lanes, plain_##lanes, by_depth_##lanes, by_columns_##lanes}
-const LaneLoops lane_loops[LANE_KINDS] = {
-    [LANES_F32] = LANE_TABLE(f32, REAL_ROWS),    [LANES_F64] = LANE_TABLE(f64, REAL_ROWS),
-    [LANES_S32] = LANE_TABLE(s32, INTEGER_ROWS), [LANES_S64] = LANE_TABLE(s64, INTEGER_ROWS),
-    [LANES_S16] = LANE_TABLE(s16, INTEGER_ROWS),
+const LaneLoops lane_loops[LOOP_KINDS] = {
+    [LOOPS_F32] = LANE_TABLE(f32, REAL_ROWS),    [LOOPS_F64] = LANE_TABLE(f64, REAL_ROWS),
+    [LOOPS_S32] = LANE_TABLE(s32, INTEGER_ROWS), [LOOPS_S64] = LANE_TABLE(s64, INTEGER_ROWS),
+    [LOOPS_S16] = LANE_TABLE(s16, INTEGER_ROWS),
 };
 #endif

@@ -1,4 +1,21 @@
-/* Multiplies vectors by matrices of narrow numbers: see narrow.h. */
+/*
+** Multiplies vectors by matrices of narrow numbers: narrow.h says what each loop computes.
+**
+** All loops are made of two templates, ROWS_BY_DEPTH and LINES_BY_COLUMNS, by the rows of the table "Types" below. A row is
+**
+**     NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 2)
+**
+**     4            a step is 4 quarters of 4 numbers, which lie in 16 bytes; of bf16, 2 quarters
+**     load         reads the bytes of a step; unpacks, flips or looks up all its numbers at once
+**     QUARTER_S8   makes four of them f32, divided by the type's factor, which is then in the scale: as a byte shifted to
+**                  the top of an integer is 2^24 times too large, and shifting it down would take an instruction more
+**     PLAIN        what a number becomes before it is multiplied: as it is, less its zero, times its scale, or both
+**     TIMES        by columns, what becomes of the sum of a block: times its scale, or as it is
+**     2            lines by which one vector is multiplied at a time
+**
+** Only a quarter is widened at a time, so that registers do not spill. A template goes on while there are whole steps; what is
+** left of a row or a line is copied into a buffer, zeros after it, for one more step (rest_by_depth, rest_by_columns).
+*/
 #include "kernels/contraction/inner/narrow.h"
 
 #include <string.h>
