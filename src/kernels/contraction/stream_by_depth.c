@@ -148,8 +148,8 @@ static int64_t lines_at_once(const Block *block, const Scaled *scaled, int64_t f
 static int64_t read_scales(Scales *scales, const Block *block, bool moved) {
   const Computed *scaled = block->narrow->scaled;
   int64_t count = block->length;
-  if (!scaled_fill(scaled, SCALE, block->first, count, 1, scales->scale)) return 0;
-  if (moved && !scaled_fill(scaled, ZERO, block->first, count, 1, scales->zero)) return 0;
+  scaled_fill(scaled, SCALE, block->first, count, 1, scales->scale);
+  if (moved) scaled_fill(scaled, ZERO, block->first, count, 1, scales->zero);
   return count;
 }
 
@@ -170,7 +170,7 @@ static void multiply_apart(const NarrowBlock *block, const Scales *scales, bool 
   for (int i = 0; i < rows; i++) {
     float *row = (float *)(apart + i * block->sums_stride);
     if (packed) narrow_join(row, block->columns, row);
-    narrow_add_scaled(row, scales->is_plain ? block->scales : NULL, block->columns,
+    narrow_add_scaled(row, scales->is_plain ? block->scales : NULL, block->factor, block->columns,
                       (float *)(block->sums + i * block->sums_stride));
   }
 }

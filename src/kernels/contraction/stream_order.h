@@ -117,8 +117,8 @@ typedef struct StreamOrder {
   /* Returns how many lines, from the one that begins with element `first` on, share one list of scales, or fit their lists into
   ** Scales. */
   int64_t (*lines_at_once)(const Block *block, const Scaled *scaled, int64_t first);
-  /* Reads the scales, and if they are moved the zero points, of some lines. Returns their number; 0 if the loops cannot use
-  ** them: one is inexact, or a line begins inside a group. */
+  /* Reads the scales, and if they are moved the zero points, of some lines. Returns their number; 0 if a line begins inside a
+  ** group. */
   int64_t (*read_scales)(Scales *scales, const Block *block, bool moved);
   /* Reorders scales that loops of packed numbers read (narrow_part); NULL: they have the numbers' order. */
   void (*part_scales)(Scales *scales, const NarrowLoops *loops, int64_t count);

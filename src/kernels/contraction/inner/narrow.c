@@ -7,8 +7,8 @@
 **
 **     4            a step is 4 quarters of 4 numbers, which lie in 16 bytes; of bf16, 2 quarters
 **     load         reads the bytes of a step; unpacks, flips or looks up all its numbers at once
-**     QUARTER_S8   makes four of them f32, divided by the type's factor, which is then in the scale: as a byte shifted to
-**                  the top of an integer is 2^24 times too large, and shifting it down would take an instruction more
+**     QUARTER_S8   makes four of them f32, divided by the type's factor, by which scales or sums are multiplied. A byte at
+**                  the top of an integer is 2^24 times too large; shifting it down would take an instruction more
 **     PLAIN        what a number becomes before it is multiplied: as it is, less its zero, times its scale, or both
 **     TIMES        by columns, what becomes of the sum of a block: times its scale, or as it is
 **     2            lines by which one vector is multiplied at a time
@@ -309,47 +309,49 @@ enum { BLOCK_DEPTH = 1024 };
 
 /* Multiplies ROWS vectors by LINES lines of the matrix, STEP numbers of each at a time. Sums of a block of the scale, or of
 ** BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are `apart` numbers from each other. */
-#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES)   \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,          \
-                   ptrdiff_t stride, const Byte *scales, const Byte *zeros,                \
-                   ptrdiff_t scale_stride, Byte *to, int apart) {                          \
-    enum { STEP = 4 * (QUARTERS) };                                                        \
-    const Planes planes = planes_for(b);                                                   \
-    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                           \
-    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                    \
-    const ptrdiff_t row = b->vector_stride;                                                \
-    v128_t sum[ROWS][LINES], total[ROWS][LINES];                                           \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
-      UNROLLED for (int l = 0; l < (LINES); l++) total[i][l] = wasm_i32x4_const_splat(0);  \
-    }                                                                                      \
-    for (int left = b->depth & -STEP, same = b->scale_block; left > 0;) {                  \
-      int count = same < BLOCK_DEPTH ? same : BLOCK_DEPTH;                                 \
-      count = count < left ? count : left;                                                 \
-      left -= count;                                                                       \
-      same -= count;                                                                       \
-      LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, true)                 \
-      while ((count -= STEP) > 0) {                                                        \
-        LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, false)              \
-      }                                                                                    \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
-        const Byte *scale = scales + l * scale_stride;                                     \
-        (void)scale;                                                                       \
-        UNROLLED for (int i = 0; i < (ROWS); i++) {                                        \
-          total[i][l] =                                                                    \
-              wasm_f32x4_add(total[i][l], FOLD(sum[i][l], wasm_v128_load32_splat(scale))); \
-        }                                                                                  \
-      }                                                                                    \
-      if (same > 0) continue;                                                              \
-      same = b->scale_block;                                                               \
-      scales += 4;                                                                         \
-      zeros += 4;                                                                          \
-    }                                                                                      \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
-        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(total[i][l]);            \
-      }                                                                                    \
-    }                                                                                      \
-    NOTE_##load(b, seen)                                                                   \
+#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES)      \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,             \
+                   ptrdiff_t stride, const Byte *scales, const Byte *zeros,                   \
+                   ptrdiff_t scale_stride, Byte *to, int apart) {                             \
+    enum { STEP = 4 * (QUARTERS) };                                                           \
+    const Planes planes = planes_for(b);                                                      \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                              \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                       \
+    const ptrdiff_t row = b->vector_stride;                                                   \
+    const v128_t factor = wasm_f32x4_splat(b->factor);                                        \
+    (void)factor;                                                                             \
+    v128_t sum[ROWS][LINES], total[ROWS][LINES];                                              \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
+      UNROLLED for (int l = 0; l < (LINES); l++) total[i][l] = wasm_i32x4_const_splat(0);     \
+    }                                                                                         \
+    for (int left = b->depth & -STEP, same = b->scale_block; left > 0;) {                     \
+      int count = same < BLOCK_DEPTH ? same : BLOCK_DEPTH;                                    \
+      count = count < left ? count : left;                                                    \
+      left -= count;                                                                          \
+      same -= count;                                                                          \
+      LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, true)                    \
+      while ((count -= STEP) > 0) {                                                           \
+        LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, false)                 \
+      }                                                                                       \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                            \
+        const Byte *scale = scales + l * scale_stride;                                        \
+        (void)scale;                                                                          \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
+          total[i][l] =                                                                       \
+              wasm_f32x4_add(total[i][l], FOLD(sum[i][l], wasm_v128_load32_splat(scale)));    \
+        }                                                                                     \
+      }                                                                                       \
+      if (same > 0) continue;                                                                 \
+      same = b->scale_block;                                                                  \
+      scales += 4;                                                                            \
+      zeros += 4;                                                                             \
+    }                                                                                         \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                            \
+        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(FOLD(total[i][l], factor)); \
+      }                                                                                       \
+    }                                                                                         \
+    NOTE_##load(b, seen)                                                                      \
   }
 
 /* Lines that are multiplied together are far from each other, as in lanes.c. */
@@ -565,10 +567,12 @@ bool narrow_scales_are_exact(const float *scales, int64_t count) {
       wasm_v128_or(wrong, wasm_u32x4_lt(least, wasm_i32x4_const_splat(LEAST - 1))));
 }
 
-void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums) {
+void narrow_add_scaled(const float *plain, const float *scales, float factor, int64_t count,
+                       float *sums) {
+  v128_t by = wasm_f32x4_splat(factor);
   for (int64_t i = 0; i < count; i += 4) {
     v128_t more = wasm_v128_load(plain + i);
-    if (scales) more = wasm_f32x4_mul(more, wasm_v128_load(scales + i));
+    if (scales) more = wasm_f32x4_mul(wasm_f32x4_mul(more, wasm_v128_load(scales + i)), by);
     wasm_v128_store(sums + i, wasm_f32x4_add(wasm_v128_load(sums + i), more));
   }
 }
