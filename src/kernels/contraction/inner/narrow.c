@@ -205,51 +205,58 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 /* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
-#define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) { \
-    enum { STEP = 4 * (QUARTERS) };                                                           \
-    const Planes planes = planes_for(b);                                                      \
-    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                              \
-    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)}, ignored = seen;       \
-    v128_t x[ROWS][DEPTH];                                                                    \
-    const float *scale = b->scales, *zero = b->zeros;                                         \
-    const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                        \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
-      UNROLLED for (int k = 0; k < (DEPTH); k++) {                                            \
-        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k);             \
-      }                                                                                       \
-    }                                                                                         \
-    for (int j = b->columns; j >= STEP;                                                       \
-         j -= STEP, matrix += BYTES_##load, scale += STEP, zero += STEP, to += 4 * STEP) {    \
-      Number held[DEPTH];                                                                     \
-      UNROLLED for (int k = 0; k < (HOLDS(load, DEPTH) ? (DEPTH) : 0); k++) {                 \
-        held[k] = load(matrix + k * stride, &planes, flipped, ZEROS_AT(zero), &seen);         \
-      }                                                                                       \
-      UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                         \
-        v128_t sum[ROWS];                                                                     \
-        UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
-          sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                   \
-        }                                                                                     \
-        UNROLLED for (int k = 0; k < (DEPTH); k++) {                                          \
-          Number number = HOLDS(load, DEPTH) ? held[k]                                        \
-                                             : load(matrix + k * stride, &planes, flipped,    \
-                                                    ZEROS_AT(zero), (q) ? &ignored : &seen);  \
-          v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),       \
-                          wasm_v128_load(zero + (ptrdiff_t)4 * q));                           \
-          UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);        \
-        }                                                                                     \
-        UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
-          wasm_v128_store(to + i * apart + 16 * q, sum[i]);                                   \
-        }                                                                                     \
-      }                                                                                       \
-    }                                                                                         \
-    NOTE_##load(b, seen)                                                                      \
+#define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)                \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to,    \
+                   int rows_apart) {                                                           \
+    enum { STEP = 4 * (QUARTERS) };                                                            \
+    const Planes planes = planes_for(b);                                                       \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                               \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)}, ignored = seen;        \
+    v128_t x[ROWS][DEPTH];                                                                     \
+    const float *scale = b->scales, *zero = b->zeros;                                          \
+    const ptrdiff_t stride = b->matrix_stride * rows_apart, apart = b->sums_stride;            \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                \
+      UNROLLED for (int k = 0; k < (DEPTH); k++) {                                             \
+        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k * rows_apart); \
+      }                                                                                        \
+    }                                                                                          \
+    for (int j = b->columns; j >= STEP;                                                        \
+         j -= STEP, matrix += BYTES_##load, scale += STEP, zero += STEP, to += 4 * STEP) {     \
+      Number held[DEPTH];                                                                      \
+      UNROLLED for (int k = 0; k < (HOLDS(load, DEPTH) ? (DEPTH) : 0); k++) {                  \
+        held[k] = load(matrix + k * stride, &planes, flipped, ZEROS_AT(zero), &seen);          \
+      }                                                                                        \
+      UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                          \
+        v128_t sum[ROWS];                                                                      \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
+          sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                    \
+        }                                                                                      \
+        UNROLLED for (int k = 0; k < (DEPTH); k++) {                                           \
+          Number number = HOLDS(load, DEPTH) ? held[k]                                         \
+                                             : load(matrix + k * stride, &planes, flipped,     \
+                                                    ZEROS_AT(zero), (q) ? &ignored : &seen);   \
+          v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),        \
+                          wasm_v128_load(zero + (ptrdiff_t)4 * q));                            \
+          UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);         \
+        }                                                                                      \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
+          wasm_v128_store(to + i * apart + 16 * q, sum[i]);                                    \
+        }                                                                                      \
+      }                                                                                        \
+    }                                                                                          \
+    NOTE_##load(b, seen)                                                                       \
   }
 
-#define ROWS_CASE(name, ROWS, DEPTH)                                                         \
-  for (; k + (DEPTH) <= b->depth; k += (DEPTH)) {                                            \
-    name##_##ROWS##x##DEPTH(b, b->vectors + i * b->vector_stride + 4 * (ptrdiff_t)k,         \
-                            b->matrix + k * b->matrix_stride, b->sums + i * b->sums_stride); \
+/* Rows that are read together are far from each other: each of these streams goes on in the next row. */
+#define ROWS_CASE(name, ROWS, DEPTH)                                                          \
+  {                                                                                           \
+    int apart = (b->depth - k) / (DEPTH), end = k + apart;                                    \
+    for (; k < end; k++) {                                                                    \
+      name##_##ROWS##x##DEPTH(b, b->vectors + i * b->vector_stride + 4 * (ptrdiff_t)k,        \
+                              b->matrix + k * b->matrix_stride, b->sums + i * b->sums_stride, \
+                              apart);                                                         \
+    }                                                                                         \
+    k += apart * ((DEPTH) - 1);                                                               \
   }
 
 /* DEPTH: rows that one vector is multiplied by at a time. */
@@ -397,16 +404,18 @@ enum { BLOCK_DEPTH = 1024 };
 /* ---- Types ---- */
 
 /* LINES, DEPTH: lines and rows that one vector is multiplied by at a time. */
-#define NARROW(name, ...) NARROW_BY(name, v128_t, 8, __VA_ARGS__)
+#define NARROW(name, ...) NARROW_BY(name, v128_t, 4, __VA_ARGS__)
 #define NARROW_BY(name, Number, DEPTH, QUARTERS, load, quarter, FORM, FOLD, LINES)  \
   BY_COLUMNS(by_columns_##name, LINES, QUARTERS, Number, load, quarter, FORM, FOLD) \
   ROWS_BY_DEPTH(by_depth_##name##_1x1, QUARTERS, Number, load, quarter, FORM, 1, 1) \
   BY_DEPTH(by_depth_##name, QUARTERS, DEPTH, Number, load, quarter, FORM)
 LINES_BY_COLUMNS(by_columns_bf16_1x4, 2, v128_t, load, QUARTER_BF16, PLAIN, KEPT, 1, 4)
+LINES_BY_COLUMNS(by_columns_s8_1x4, 4, v128_t, load, QUARTER_S8, PLAIN, TIMES, 1, 4)
+LINES_BY_COLUMNS(by_columns_signed_1x4, 4, Split, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 1, 4)
 NARROW(bf16, 2, load, QUARTER_BF16, PLAIN, KEPT, 4)
-NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 2)
+NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4)
 NARROW_BY(less_s8, v128_t, 4, 4, load_flipped, QUARTER_S8, LESS, TIMES, 2)
-NARROW_BY(signed, Split, 4, 4, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 2)
+NARROW_BY(signed, Split, 4, 4, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 4)
 NARROW_BY(centered, Split, 4, 4, load_centered, QUARTER_SPLIT, PLAIN, TIMES, 2)
 NARROW(scaled_bf16, 2, load, QUARTER_BF16, SCALED, KEPT, 2)
 NARROW(scaled_f16, 2, load_f16, QUARTER_F16, SCALED, KEPT, 2)
