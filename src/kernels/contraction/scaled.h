@@ -94,6 +94,9 @@ int64_t scaled_run(const Scaled *scaled, NarrowStep step);
 /* Whether the numbers, less their zeros, are integers of at most 9 bits. */
 bool scaled_has_integers(const Scaled *scaled);
 
+/* Whether scales are of f16. */
+bool scaled_has_f16(const Scaled *scaled);
+
 /* Writes the scales or the zeros of `count` elements: of number `first` and those after it, `apart` elements from each other. */
 void scaled_fill(const Computed *computed, NarrowStep step, int64_t first, int64_t count,
                  int64_t apart, float *out);

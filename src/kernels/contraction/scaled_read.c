@@ -255,6 +255,11 @@ bool scaled_has_integers(const Scaled *scaled) {
          (step->input.parameter < 0 ? is_byte : type_is_integral(step->input.type));
 }
 
+bool scaled_has_f16(const Scaled *scaled) {
+  const ScaledInput *input = &scaled->steps[number_of(scaled, SCALE)].input;
+  return input->parameter >= 0 && input->type == F16;
+}
+
 static void fill(const Scaled *scaled, const ScaledStep *step, Operands from, int64_t first,
                  int64_t count, int64_t apart, float *out) {
   for (int64_t some; count > 0; count -= some, first += some * apart, out += some) {

@@ -85,8 +85,10 @@ static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder
   const NarrowLoops *loops = narrow->loops;
   bool is_exact = !narrow->exact || (loops->factor == 1 && !narrow->has_steps);
   if (is_exact && narrow->has_steps) {
-    is_exact = scaled_has_integers(narrow->scaled->scaled) &&
-               narrow_scales_are_exact(scales->scale, count);
+    const Scaled *scaled = narrow->scaled->scaled;
+    /* Numbers of f16 have 11 bits. If one is infinite or NaN, so is the sum, which is_wrong finds. */
+    is_exact = scaled_has_integers(scaled) &&
+               (scaled_has_f16(scaled) || narrow_scales_are_exact(scales->scale, count));
   }
   scales->is_plain =
       is_exact && loops->plain.by_depth &&
