@@ -12,7 +12,7 @@ import { HostCalls } from './host_calls.mjs';
 import {
   hardwareConcurrency, hardwareConcurrencyNow, hasSharedMemory, instantiate, instantiateNow, isNode, maySleep, prepare,
 } from './loader.mjs';
-import { Runs } from './runs.mjs';
+import { nextTurn, Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
 
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
@@ -395,8 +395,6 @@ function warnOfNoThreads(threads) {
 
 /** Returns the build for a synchronous client: with threads if the host may sleep, unless `threads` is 0. */
 const buildFor = (threads) => ((threads ?? 1) > 0 && maySleep() ? 'threads' : 'single');
-
-const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
 
 function allocate(glue, size, allocated) {
   if (size <= STACK_SCRATCH) return glue.stackAlloc(size) >>> 0;

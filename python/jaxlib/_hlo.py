@@ -13,6 +13,7 @@ from ._jax.op_sharding import Type as OpSharding_Type  # noqa: F401
 from ._proto import bytes_field, packed_field
 
 
+# ORDER TYPE
 class PrimitiveType(enum.IntEnum):
     """Types of elements, by XLA's numbers."""
 

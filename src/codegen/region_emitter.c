@@ -337,16 +337,14 @@ static void emit_clear_resume(WasmFunction *f) {
   wasm_set(f, REGION_RESUME);
 }
 
-static int64_t steps_cost(const RegionSteps *steps) {
-  int64_t cost = 1;
-  for (int i = 0; i < steps->count; i++) cost += steps->items[i].cost;
-  return cost;
-}
+/* An iteration takes fuel even if its condition and body have no steps: one unit for each. */
+enum { ITERATION_COST = 2 };
 
 /* Emits the end of a loop's iteration: takes fuel, and returns from the region if none is left. */
 static void emit_burn(RegionEmitter *r, const RegionStep *loop) {
   WasmFunction *f = &r->function;
-  int64_t cost = steps_cost(&loop->condition) + steps_cost(&loop->body);
+  int64_t cost =
+      ITERATION_COST + region_steps_cost(&loop->condition) + region_steps_cost(&loop->body);
   wasm_get(f, REGION_FUEL);
   wasm_i32(f, cost < 1 << 24 ? cost : 1 << 24);
   wasm_op(f, OP_I32_SUB);

@@ -133,12 +133,6 @@ static void set_slices(RegionBuilder *builder, RegionStep *step, const Thunk *th
 
 static RegionSteps steps_of(RegionBuilder *builder, const ThunkSequence *sequence);
 
-static int64_t total_cost(const RegionSteps *steps) {
-  int64_t cost = 0;
-  for (int i = 0; i < steps->count; i++) cost += steps->items[i].cost;
-  return cost;
-}
-
 /* Estimates of a step's time in nanoseconds. A loop takes LOOP_COST, and one more for each LOOP_BYTES bytes; a call takes
 ** CALL_COST, and one more for each byte. */
 /* Threshold LOOP_COST, LOOP_BYTES, CALL_COST: no path: they are fuel, which only says how often a region looks at the
@@ -174,7 +168,7 @@ static void make_conditional(RegionBuilder *builder, RegionStep *step, const Thu
   set_slices(builder, step, thunk);
   for (int b = 0; b < thunk->branch_count; b++) {
     step->branches[b] = steps_of(builder, &thunk->branches[b]);
-    int64_t cost = total_cost(&step->branches[b]);
+    int64_t cost = region_steps_cost(&step->branches[b]);
     if (cost > step->cost) step->cost = cost;
   }
 }
