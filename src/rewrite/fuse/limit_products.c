@@ -7,7 +7,8 @@
 ** more operand, n, which its computation does not read; `used_dimension` says which dimension of the result has n numbers
 ** that are used. The others may hold anything, as the select drops them: also if the cache has infinities or NaNs there.
 **
-** The second product, of weights that are 0 after position n, is not limited: 0 times an infinity or a NaN is a NaN.
+** The second product, of weights that are 0 after position n, is not limited: 0 times an infinity or a NaN is a NaN. A mask
+** that is added limits nothing, for the same reason.
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/fusible.h"
