@@ -1,4 +1,4 @@
-/** What a cell shows: text that it printed, values, plots, pictures, links to a program. */
+/** Displays below a cell: text that it printed, values, plots, pictures, links to a program. */
 import { h } from '../shared/dom.mjs';
 import { rampTable, rangeOf } from '../shared/draw.mjs';
 import { createPlot } from '../shared/plot.mjs';
