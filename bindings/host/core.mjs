@@ -36,8 +36,6 @@ export class Core {
   needThreads = () => {};
   /** A promise while workers may be dying. A run must await it, or it may fail with them. */
   workersSettle = null;
-  /** The client's GradientRules. */
-  gradientRules;
 
   constructor(glue) {
     this.#glue = glue;
