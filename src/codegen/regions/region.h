@@ -39,11 +39,11 @@ typedef struct RegionMove {
 } RegionMove;
 
 /* A shift of all moves' sources (or targets): a start index times a stride in bytes. The index is clamped to
-** [0, most] unless it is known to be in that range. */
+** [0, max_start] unless it is known to be in that range. */
 typedef struct RegionStart {
   BufferSlice slice;
   PrimitiveType type;
-  int64_t most, stride;
+  int64_t max_start, stride;
   bool in_range;
 } RegionStart;
 

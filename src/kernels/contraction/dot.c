@@ -234,8 +234,8 @@ static Axis *axis_of(Contraction *c, const Shape *shape, int dimension) {
 static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *dot) {
   p->limit = outer->operand_count - 1;
   bool has_units = p->plan.way == BY_TILES || p->plan.way == BY_STREAM;
-  if (outer->a->used_dimension && has_units) {
-    p->limited = axis_of(&p->contraction, dot->shape, (int)outer->a->used_dimension - 1);
+  if (outer->a->derived.used_dimension && has_units) {
+    p->limited = axis_of(&p->contraction, dot->shape, (int)outer->a->derived.used_dimension - 1);
   }
 }
 

@@ -1,9 +1,9 @@
 /**
- * Puts similar functions of a module next to each other: node bindings/tools/order.mjs WASM_OPT FILE...
+ * Puts similar functions of a module next to each other: node bindings/tools/cluster_functions.mjs WASM_OPT FILE...
  *
  * gzip finds repetitions within 32 kB only, and a module is 25 times as long. So the next function is always the one
  * that has most in common, for its length, with the functions just before it. wasm-opt moves them, by temporary names.
- * Measured: 3 kB less to download.
+ * Measured: 3 kB less to download (2026-11).
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
