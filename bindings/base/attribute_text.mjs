@@ -55,10 +55,12 @@ export function bytesOfText(text) {
 }
 
 const ESCAPES = { '"': '\\"', '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+const PLAIN = /^[ !#-[\]-~]*$/; // as nearly all names
 const octal = (byte) => `\\${byte.toString(8).padStart(3, '0')}`;
 
 /** A string of HLO text: control codes and bytes that are no UTF-8 in octal, as XLA writes them. */
 export function quote(text) {
+  if (PLAIN.test(text)) return `"${text}"`;
   const escaped = text
     .replace(/["\\]|[^\P{Cc}\x80-\x9f]/gu, (c) => ESCAPES[c] ?? octal(c.charCodeAt(0)))
     .replace(STRAY, (c) => octal(c.charCodeAt(0) - BYTE));

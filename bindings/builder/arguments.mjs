@@ -227,17 +227,17 @@ export function optional(inner, value) {
  * @param {{builder: object, operation: string}} context
  */
 export function bindArguments(parameters, values, context) {
-  const names = Object.keys(parameters);
-  const required = names.filter((name) => !parameters[name].isOptional).length;
+  const { names, required } = signatureOf(parameters);
   const rest = names.slice(required);
   const last = values[required];
   const byName = rest.length && values.length === required + 1 && isPlainObject(last);
   const positional =
     byName && !parameters[rest[0]].takesObject ? values.slice(0, required) : values;
-  const bound = {};
-  names.forEach((name, i) => {
-    bound[name] = bindOne(parameters[name], positional[i], { ...context, argument: name });
-  });
+  const bound = {}, own = { ...context, argument: '' };
+  for (let i = 0; i < names.length; i++) {
+    own.argument = names[i];
+    bound[own.argument] = bindOne(parameters[own.argument], positional[i], own);
+  }
   if (positional.length > names.length) {
     throw invalidArgument(
       context.operation,
@@ -249,14 +249,27 @@ export function bindArguments(parameters, values, context) {
   return Object.assign(bound, bindByName(optionals, last, (name) => name, context));
 }
 
+/** The names of an operation's parameters, how many are required, and those that are settled. */
+const signatures = new WeakMap();
+function signatureOf(parameters) {
+  let signature = signatures.get(parameters);
+  if (!signature) {
+    const names = Object.keys(parameters);
+    const required = names.filter((name) => !parameters[name].isOptional).length;
+    signature = { names, required, settled: names.filter((name) => parameters[name].settle) };
+    signatures.set(parameters, signature);
+  }
+  return signature;
+}
+
 /**
  * Converts arguments that depend on others: numbers become constants, functions computations. Only
  * this step adds to the builder, after all arguments have been checked.
  */
 export function settleArguments(parameters, bound, context) {
-  for (const [argument, { settle }] of Object.entries(parameters)) {
-    if (!settle || bound[argument] === undefined) continue;
-    bound[argument] = settle(bound[argument], bound, { ...context, argument });
+  for (const argument of signatureOf(parameters).settled) {
+    if (bound[argument] === undefined) continue;
+    bound[argument] = parameters[argument].settle(bound[argument], bound, { ...context, argument });
   }
   return bound;
 }

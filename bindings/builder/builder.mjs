@@ -303,15 +303,16 @@ export class XlaBuilder extends Handle {
   }
 
   #emit(opcode, operands, attributes = {}, shape = '') {
-    const handles = Uint32Array.from(operands, (operand) => operand.handle);
+    const handles = new Uint32Array(operands.length);
+    operands.forEach((operand, i) => { handles[i] = operand.handle; });
     const shapeText = String(shape);
     const call = (core, builder, copy) => {
       const importName = (module) => this.#import(opcode, module);
       const metadata = attributes.metadata ?? (this.#locations ? metadataText({ name: `${this.name}/${opcode}`, ...placeOfCall() }) : undefined);
-      const text = Object.entries({ ...attributes, metadata })
-        .filter(([, value]) => value !== undefined)
-        .map(([name, value]) => `${name}=${attributeText(value, importName)}`)
-        .join(', ');
+      let text = metadata === undefined ? '' : `metadata=${attributeText(metadata, importName)}`;
+      for (const [name, value] of Object.entries(attributes)) {
+        if (value !== undefined && name !== 'metadata') text += `${text && ', '}${name}=${attributeText(value, importName)}`;
+      }
       return core.need(
         xla_builder_add,
         ...[builder, copy(opcode), copy(shapeText), copy(handles), operands.length, copy(text)],

@@ -13,12 +13,16 @@ import {
   hardwareConcurrency, hardwareConcurrencyNow, hasSharedMemory, instantiate, instantiateNow, isNode, maySleep, prepare,
 } from './loader.mjs';
 import { nextTurn, Runs } from './runs.mjs';
+import { encodeString, readString, writeShort } from './strings.mjs';
 import { Workers } from './workers.mjs';
 
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const DYING_MS = 2200; // Chromium gives a worker that was ended 2 s
 const IDLE_MS = 100; // of a page, before its threads start
 const STACK_SCRATCH = 4096; // bytes; larger copies go to the heap
+
+/** The glue's names of api.h's functions that were called: to make such a name takes longer than most calls. */
+const MEMBERS = {};
 
 export class Core {
   #glue;
@@ -193,10 +197,11 @@ export class Core {
    */
   call(name, ...args) {
     const glue = this.#alive();
+    const member = MEMBERS[name] ??= `_${name}`;
     const stack = glue.stackSave();
     glue._xla_call_begin();
     try {
-      const result = glue[`_${name}`](...args);
+      const result = glue[member](...args);
       glue._xla_call_end();
       return result < 0 && Number.isInteger(result) ? result >>> 0 : result;
     } catch (error) {
@@ -311,9 +316,7 @@ export class Core {
 
   /** Returns a copy of the NUL-terminated string at `pointer`. */
   string(pointer) {
-    const { heap } = this;
-    // slice, not subarray: TextDecoder does not take shared memory.
-    return new TextDecoder().decode(heap.slice(pointer, heap.indexOf(0, pointer)));
+    return readString(this.heap, pointer);
   }
 
   /** As string(), and frees it. */
@@ -360,7 +363,9 @@ export class Core {
     const allocated = [];
     const copy = (value) => {
       if (value === null || value === undefined) return 0;
-      const bytes = typeof value === 'string' ? encodeString(value) : bytesOf(value);
+      const isText = typeof value === 'string', short = isText && writeShort(this.heap, value, glue.stackAlloc);
+      if (short) return short >>> 0;
+      const bytes = isText ? encodeString(value) : bytesOf(value);
       const pointer = allocate(glue, bytes.length, allocated);
       this.heap.set(bytes, pointer);
       return pointer;
@@ -402,5 +407,4 @@ function allocate(glue, size, allocated) {
   return pointer;
 }
 
-const encodeString = (text) => new TextEncoder().encode(`${text}\0`);
 const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);

@@ -44,6 +44,13 @@ function exponentOf(x) {
   return Math.max(float64Bits[1] >>> 20, 1) - 1023;
 }
 
+/** 2 ** exponent of a normal double: a power by `**` takes most of the time of encode(). */
+function powerOfTwo(exponent) {
+  float64Bits[0] = 0;
+  float64Bits[1] = (exponent + 1023) << 20;
+  return float64[0];
+}
+
 /** x >= 0 to the nearest integer, ties to even; exact for x < 2^52. */
 function roundToEven(x) {
   const floor = Math.floor(x);
@@ -60,8 +67,8 @@ function encode(format, x) {
   if (magnitude === Infinity) return overflow;
   const exponent = Math.max(exponentOf(magnitude), smallestExponent);
   // In units of the last place. A carry into the next exponent comes out right by itself.
-  const units = roundToEven(magnitude * 2 ** (mantissaBits - exponent));
-  const bits = units + (exponent - smallestExponent) * 2 ** mantissaBits;
+  const units = roundToEven(magnitude * powerOfTwo(mantissaBits - exponent));
+  const bits = units + (exponent - smallestExponent) * (1 << mantissaBits);
   if (bits > largest) return overflow;
   return bits === 0 && kind === 'fnuz' ? 0 : bits + negative;
 }
@@ -72,10 +79,10 @@ function decode(format, bits) {
   const magnitude = bits % sign;
   const negative = bits >= sign ? -1 : 1;
   if (magnitude > largest) return magnitude === infinity ? negative * Infinity : NaN;
-  const exponent = Math.floor(magnitude / 2 ** mantissaBits); // biased
-  const mantissa = magnitude % 2 ** mantissaBits;
-  const units = exponent === 0 ? mantissa : mantissa + 2 ** mantissaBits;
-  return negative * units * 2 ** (smallestExponent + Math.max(exponent - 1, 0) - mantissaBits);
+  const exponent = magnitude >> mantissaBits; // biased
+  const mantissa = magnitude & ((1 << mantissaBits) - 1);
+  const units = exponent === 0 ? mantissa : mantissa + (1 << mantissaBits);
+  return negative * units * powerOfTwo(smallestExponent + Math.max(exponent - 1, 0) - mantissaBits);
 }
 
 /** Returns the exponent of the nearest power of two; of two that are equally near, the greater. */

@@ -64,6 +64,10 @@ export class Layout {
  */
 export let isShape;
 
+/** Shapes by their text: a program has few, and names each for many instructions. */
+const parsed = new Map();
+const MAX_PARSED = 1000, MAX_KEPT = 100; // shapes; characters of one
+
 /**
  * XLA's Shape: element type, dimensions and layout of an array; a tuple of shapes; or a token.
  * Immutable.
@@ -137,10 +141,14 @@ export class Shape {
     if (typeof text !== 'string') {
       throw invalidArgument('shape', `text must be a string such as "f32[2,3]"; got ${describe(text)}`);
     }
+    const known = parsed.get(text);
+    if (known) return known;
     const parser = { text, at: 0, depth: 0 };
     const shape = parseShape(parser);
     skipSpace(parser);
     if (parser.at < text.length) fail(parser, 'does not belong there');
+    if (parsed.size >= MAX_PARSED) parsed.clear();
+    if (text.length <= MAX_KEPT) parsed.set(text, shape);
     return shape;
   }
 

@@ -31,12 +31,19 @@ ${parameters.map((dims, i) => `  p${i} = ${type}[${dims}] parameter(${i})`).join
 }
 `;
 
+/* The first numbers of one sequence: a sequence of `count` numbers is made once. */
+const sequences = new Map();
 function random(count, real) {
-  let state = 1;
-  return (real === 'f32' ? Float32Array : Float64Array).from({ length: count }, () => {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0;
-    return (state >> 8) / 2 ** 23;
-  });
+  const key = `${count} ${real}`;
+  if (!sequences.has(key)) {
+    const numbers = new (real === 'f32' ? Float32Array : Float64Array)(count);
+    for (let i = 0, state = 1; i < count; i++) {
+      state = (Math.imul(state, 1664525) + 1013904223) | 0;
+      numbers[i] = (state >> 8) / 2 ** 23;
+    }
+    sequences.set(key, numbers);
+  }
+  return sequences.get(key).slice();
 }
 
 describe('linear algebra in blocks', () => {

@@ -130,7 +130,7 @@ test('what goes over rows that other steps read as a whole is no group', async (
   ROOT r = f32[301,600] divide(e, sb)`);
   const executable = await compile(columns), x = wave(600 * 301);
   assert.deepEqual(groups(executable), []);
-  const turned = rowsOf(x, 600)[0].map((_, c) => softmax(rowsOf(x, 600).map((row) => row[c])));
+  const rows = rowsOf(x, 600), turned = rows[0].map((_, c) => softmax(rows.map((row) => row[c])));
   const [got] = await executable.execute([x]);
   compare(got.data, Array.from(x, (_, i) => turned[i % 600][Math.floor(i / 600)]));
 });

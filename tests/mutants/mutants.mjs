@@ -40,7 +40,7 @@ const PLANS = /^kernels\/(list|kernels|elements)\.c$|_plan\.c$|_rows\.c$|kernels
 const LEFT_OUT = /(vector_math|vector_real|vector_complex|lane_math|wasm_encoder|plan_check|fusion_check|module_check|rewrite\/effects)\.c$/;
 /** Some 40 s of one core in all, if none fails. */
 const FAST = [
-  'core/aliases', 'api/builder', 'core/codegen', 'core/counters', 'api/dynamic', 'core/effects', 'core/epilogues',
+  'core/aliases', 'api/builder', 'api/builder_mistakes', 'core/codegen', 'core/counters', 'api/dynamic', 'core/effects', 'core/epilogues',
   'api/errors', 'corpus/golden', 'core/listing', 'core/loop_state', 'core/lowering', 'core/maps', 'project/old_faults',
   'project/order', 'core/overwrite', 'core/ranks', 'core/reductions', 'core/regions', 'core/rows', 'core/short_rows',
   'core/siblings', 'core/sort', 'core/thresholds', 'core/windows',
@@ -52,14 +52,14 @@ const SLOW = [
   'corpus/exports', 'corpus/finite_differences', 'api/functions', 'api/gradient_rules', 'api/gradients', 'api/hlo_proto',
   'core/in_place', 'core/large_operands', 'core/rare_forms', 'api/launch', 'core/library_calls', 'runtime/limits', 'core/linalg', 'api/literal',
   'api/locations', 'runtime/memory', 'runtime/mesh', 'runtime/mesh_types', 'api/mistakes', 'core/movement', 'api/nans', 'api/npy',
-  'api/out_of_range', 'api/pjrt', 'core/ragged_dot', 'core/ranges', 'core/reduce', 'corpus/rewrites', 'runtime/runtime',
+  'api/out_of_range', 'api/pjrt', 'core/ragged_dot', 'core/ranges', 'core/reduce', 'corpus/rewrites', 'runtime/runtime', 'runtime/failures', 'runtime/out_of_memory',
   'api/shape', 'runtime/sharding', 'api/stablehlo', 'api/stacks', 'core/thresholds_numbers',
   'core/thresholds_programs', 'core/topk', 'api/train', 'api/vmap', 'corpus/vmap_corpus', 'runtime/waiting', 'api/without_derivative', 'core/zero_sizes',
 ];
 /** For --threads: tests of what only threads, deadlines or failing allocations show. */
 const THREADED = [
   'core/slices', 'runtime/yielding', 'runtime/traps', 'runtime/waiting', 'runtime/exhaustion', 'runtime/compiling', 'runtime/lifetime',
-  'runtime/killed', 'runtime/runtime', 'runtime/meshes', 'runtime/memory', 'api/profile', 'api/client', 'core/sort', 'core/linalg', 'core/reductions', 'corpus/golden',
+  'runtime/killed', 'runtime/runtime', 'runtime/failures', 'runtime/out_of_memory', 'runtime/meshes', 'runtime/memory', 'api/profile', 'api/client', 'core/sort', 'core/linalg', 'core/reductions', 'corpus/golden',
 ];
 /** For --native: tests of the programs under sanitizers. */
 const NATIVE = ['native/programs', 'native/run', 'corpus/native_corpus', 'native/races'];

@@ -62,9 +62,14 @@ export class Matrix {
   times(other) {
     const made = new Matrix(this.rows, other.columns), depth = this.columns, width = other.columns;
     const [[a, ai], [b, bi], [c, ci]] = [this.parts, other.parts, made.parts];
+    const isReal = [ai, bi].every((numbers) => numbers.every((x) => x === 0)); // a quarter of the work
     for (let i = 0; i < this.rows; i++) {
       for (let k = 0; k < depth; k++) {
         const x = a[i * depth + k], xi = ai[i * depth + k];
+        if (isReal) {
+          for (let j = 0, at = i * width, from = k * width; j < width; j++, at++, from++) c[at] += x * b[from];
+          continue;
+        }
         for (let j = 0, at = i * width, from = k * width; j < width; j++, at++, from++) {
           c[at] += x * b[from] - xi * bi[from];
           ci[at] += x * bi[from] + xi * b[from];

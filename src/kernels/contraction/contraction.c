@@ -75,15 +75,9 @@ void contraction_swap(Contraction *c) {
   swap_axes(&c->columns);
   swap_axes(&c->batch);
   swap_axes(&c->depth);
-  int64_t base = c->base[LHS];
-  PrimitiveType type = c->type[LHS];
-  const Generator *generator = c->generator[LHS];
-  c->base[LHS] = c->base[RHS];
-  c->base[RHS] = base;
-  c->type[LHS] = c->type[RHS];
-  c->type[RHS] = type;
-  c->generator[LHS] = c->generator[RHS];
-  c->generator[RHS] = generator;
+  ContractionArray lhs = c->array[LHS];
+  c->array[LHS] = c->array[RHS];
+  c->array[RHS] = lhs;
 }
 
 /* Lines take the order of the result. The depth takes the order of an operand that is contiguous along it; for

@@ -36,34 +36,49 @@ typedef struct Axes {
   Axis items[MAX_RANK];
 } Axes;
 
-/* Computes an operand instead of reading it: writes `count` elements of its row-major order, from number `first` on, in
-** the arithmetic's element type. */
-typedef struct Scaled Scaled;
-typedef struct Generator Generator;
 /* Threshold MAX_SCALED_STEPS: no path: the general loop computes a longer list of steps. */
 /* Threshold TABLE_ENTRIES: no path: the values of a byte. */
 enum { MAX_SCALED_STEPS = 4, TABLE_ENTRIES = 256, BYTE_MASK = 0xff };
-struct Generator {
-  void (*run)(const Generator *generator, int64_t first, int64_t count, void *out);
-  /* NULL: its elements are not dequantised numbers (scaled.h). If they are: element 0 of each array, and the values of bytes. */
-  const Scaled *scaled;
-  const uint8_t *numbers, *operands[MAX_SCALED_STEPS];
-  int skipped,
-      operands_skipped
-          [MAX_SCALED_STEPS]; /* of packed arrays: elements in the first byte before element 0 */
+
+/* An array in memory, from element 0 on. If it is packed, `skipped` elements of the first byte come before that. */
+typedef struct PackedArray {
+  const uint8_t *data; /* NULL: there is none */
+  int skipped;
+} PackedArray;
+
+/* An operand that is computed where it is read. */
+typedef struct Computed Computed;
+struct Computed {
+  /* Writes elements of its row-major order, from number `first` on, in the arithmetic's element type. */
+  void (*run)(const Computed *computed, int64_t first, int64_t count, void *out);
+  /* NULL: its elements are not dequantised numbers (scaled.h). If they are: their arrays, and the values of bytes. */
+  const struct Scaled *scaled;
+  PackedArray numbers, operands[MAX_SCALED_STEPS];
   float *table;
 };
 
+/* A computed operand has no elements in memory. Pointers to them are addresses from the Computed's own on, one for each
+** element, and are never read: so kernels step through it as through an array of U8. */
+static inline const uint8_t *computed_elements(const Computed *computed) {
+  return (const uint8_t *)computed;
+}
+static inline int64_t computed_number(const Computed *computed, const uint8_t *elements) {
+  return (int64_t)((uintptr_t)elements - (uintptr_t)computed);
+}
+
+/* An operand, or the result of the instruction. */
+typedef struct ContractionArray {
+  PrimitiveType type; /* U8 if it is computed */
+  int64_t base;       /* the offset of the first element */
+  const Computed *computed;
+} ContractionArray;
+
 typedef struct Contraction {
   Axes batch, rows, columns, depth;
-  int64_t base[3];       /* offsets of the first elements */
-  PrimitiveType type[3]; /* of the operands, and of the result of the instruction */
-  /* The generators of computed operands; NULL for operands in memory. For a computed operand the data pointer is the
-  ** generator's address and the type is U8, so that the pointer's offset is the element's number. */
-  const Generator *generator[2];
-  bool keeps_negative_zero; /* a sum of one product is that product, even if it is -0 */
-  bool windowed;            /* the rows of the lhs are overlapping windows of an image */
-  bool keeps_rows;          /* parts may have any number of rows: do not swap rows and columns */
+  ContractionArray array[3]; /* for each Operand */
+  bool keeps_negative_zero;  /* a sum of one product is that product, even if it is -0 */
+  bool windowed;             /* the rows of the lhs are overlapping windows of an image */
+  bool keeps_rows;           /* parts may have any number of rows: do not swap rows and columns */
   bool in_pairs; /* s16 operands, widened to s32 to avoid packing; packed, a lane has two */
 } Contraction;
 

@@ -10,7 +10,7 @@
 #include "kernels/contraction/stream.h"
 
 enum {
-  /* Threshold CHUNK_PRODUCTS, FINISH_ELEMENTS: "products" in core/thresholds.test.mjs. */
+  /* Threshold CHUNK_PRODUCTS, FINISH_ELEMENTS. Test: "products" in core/thresholds.test.mjs. */
   CHUNK_PRODUCTS = 400 * 1000, /* min multiplications of a chunk */
   FINISH_ELEMENTS = 16 * 1024, /* of a finishing chunk */
 };
@@ -28,7 +28,7 @@ static bool are_neighbours(const Axes *axes, Operand operand) {
 }
 
 enum {
-  /* Threshold THIN, TINY, TINY_DEPTH: "products" in core/thresholds.test.mjs. */
+  /* Threshold THIN, TINY, TINY_DEPTH. Test: "products" in core/thresholds.test.mjs. */
   THIN = 3,        /* up to this many rows are streamed even if the matrix is small, */
   TINY = 256,      /* unless it has at most this many elements */
   TINY_DEPTH = 32, /* and at most this depth */
@@ -61,7 +61,7 @@ static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
   if (c->rows.count > 1 || c->columns.count > 1 || c->depth.count > 1) return BY_TILES;
   int64_t *lines = plan->lines, fewest = lines[LHS] < lines[RHS] ? lines[LHS] : lines[RHS];
   int64_t most = lines[LHS] > lines[RHS] ? lines[LHS] : lines[RHS], depth = axes_size(&c->depth);
-  bool computed = c->generator[LHS] || c->generator[RHS];
+  bool computed = c->array[LHS].computed || c->array[RHS].computed;
   if (!computed && (fewest > THIN || (depth <= TINY_DEPTH && most * depth <= TINY))) {
     if (swapping_cost(c, true) < swapping_cost(c, false)) swap_plan(plan, c);
     if (small_plan(plan, c)) return BY_WHOLE_MATRICES;
@@ -73,8 +73,8 @@ static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
 ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t result_elements) {
   ContractionPlan plan = {.swapped = should_swap(largest)};
   contraction_arrange(largest, &plan);
-  const PrimitiveType *type = largest->type;
-  plan.arithmetic = arithmetic_for(type[LHS], type[RHS], type[OUT]);
+  const ContractionArray *array = largest->array;
+  plan.arithmetic = arithmetic_for(array[LHS].type, array[RHS].type, array[OUT].type);
   plan.batches = axes_size(&largest->batch);
   set_lines(&plan, largest);
   bool swapped = plan.swapped;
@@ -100,7 +100,8 @@ ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t re
   plan.result_elements = result_elements;
   plan.finish_elements = FINISH_ELEMENTS;
   bool converts = plan.way == BY_STREAM || plan.way == BY_WHOLE_MATRICES;
-  plan.finishes = plan.splits > 1 || (!converts && !sums_are_results(plan.arithmetic, type[OUT]));
+  plan.finishes =
+      plan.splits > 1 || (!converts && !sums_are_results(plan.arithmetic, array[OUT].type));
   return plan;
 }
 
@@ -135,7 +136,7 @@ typedef struct Batch {
 } Batch;
 
 static void batch_find(Batch *batch, const Contraction *c, int64_t number) {
-  for (int o = LHS; o <= OUT; o++) batch->offset[o] = (size_t)c->base[o];
+  for (int o = LHS; o <= OUT; o++) batch->offset[o] = (size_t)c->array[o].base;
   for (int d = c->batch.count - 1; d >= 0; d--) {
     const Axis *axis = &c->batch.items[d];
     batch->index[d] = number % axis->size;
@@ -184,7 +185,7 @@ void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
                           const ContractionData *data, int64_t unit, int64_t end) {
   const uint8_t *sides[2] = {plan->swapped ? data->rhs : data->lhs,
                              plan->swapped ? data->lhs : data->rhs};
-  PrimitiveType to = plan->finishes ? plan->arithmetic->sum : part->type[OUT];
+  PrimitiveType to = plan->finishes ? plan->arithmetic->sum : part->array[OUT].type;
   bool whole = plan->units_per_part == plan->batches; /* a unit is a batch */
   if (plan->way == DIRECTLY) {
     direct_multiply(part, plan, unit, end, sides,
@@ -196,8 +197,10 @@ void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
   if (plan->units_per_part == plan->batches && work.lines[LHS] * work.lines[RHS] == 0) return;
   Batch batch;
   Small small;
+  Stream stream;
   batch_find(&batch, part, whole ? unit : 0);
   if (plan->way == BY_WHOLE_MATRICES) small_init(&small, part, plan);
+  if (plan->way == BY_STREAM) stream_init(&stream, part, plan);
   for (; unit < end; unit++) {
     if (plan->way == BY_WHOLE_MATRICES) {
       small_multiply(&small, batch.offset, sides, data->result);
@@ -216,7 +219,7 @@ void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
       continue;
     }
     if (!whole) batch_find(&batch, part, work.batch);
-    stream_multiply(part, plan, &work, batch.offset, sides, to, sums);
+    stream_multiply(&stream, &work, batch.offset, sides, to, sums);
     if (whole) batch_next(&batch, part);
   }
 }

@@ -6,7 +6,7 @@
 #include "kernels/contraction/pack.h"
 
 enum {
-  /* Threshold MAX_ROWS, LISTED_DEPTH, LISTED, MATRIX_BYTES, MIN_COLUMNS, WANTED_UNITS: "products" in
+  /* Threshold MAX_ROWS, LISTED_DEPTH, LISTED, MATRIX_BYTES, MIN_COLUMNS, WANTED_UNITS. Test: "products" in
   ** core/thresholds.test.mjs. */
   MAX_ROWS = 128,         /* of a unit */
   LISTED_DEPTH = 2048,    /* numbers of the depth */
@@ -46,7 +46,7 @@ static double product_cost(const Contraction *c) {
   ** on it. */
   enum { NEAR = 1 << 17, WAY_BYTES = 1 << 17, WAYS = 8 }; /* bytes; bytes; lines in a cache set */
   const Axes *axes = &c->depth;
-  int64_t depth = axes_size(axes), bytes = type_bytes(c->type[RHS]);
+  int64_t depth = axes_size(axes), bytes = type_bytes(c->array[RHS].type);
   int64_t stride = axes->count ? axes->items[axes->count - 1].stride[RHS] * bytes : 0;
   int64_t apart = stride & -stride;
   if (apart > 64 && depth > WAYS * WAY_BYTES / apart) return 3;
@@ -55,7 +55,7 @@ static double product_cost(const Contraction *c) {
 
 /* Estimates the cost over all rows and whole vectors. Starting and storing a sum, and locating its row, costs
 ** SUM_PRODUCTS products. */
-/* Threshold SUM_PRODUCTS, ROWS: "products" in core/thresholds.test.mjs. */
+/* Threshold SUM_PRODUCTS, ROWS. Test: "products" in core/thresholds.test.mjs. */
 enum { SUM_PRODUCTS = 14, ROWS = 4 };
 
 static double cost_of(const ContractionPlan *plan, const Contraction *c) {
@@ -140,7 +140,7 @@ void direct_multiply(const Contraction *c, const ContractionPlan *plan, int64_t 
   DepthAt at[LISTED_DEPTH];
   RowAt row[MAX_ROWS];
   size_t bytes = (size_t)plan->arithmetic->lane_bytes;
-  PlainLoop *loop = lanes_of(plan->arithmetic->lanes)->plain;
+  PlainLoop *loop = lanes_of(plan->arithmetic->loops)->plain;
   int64_t rows = axes_size(&c->rows), columns = axes_size(&c->columns), run = run_of(c);
   int64_t parts = plan->run_parts, listed = -1;
   size_t least[2] = {(size_t)least_offset(&c->depth, LHS), (size_t)least_offset(&c->depth, RHS)};
@@ -157,10 +157,10 @@ void direct_multiply(const Contraction *c, const ContractionPlan *plan, int64_t 
     if (count > plan->tile[LHS]) count = plan->tile[LHS];
     if (first != listed) list_rows(c, bytes, first, count, row);
     listed = first;
-    size_t lhs = (size_t)c->base[LHS] + least[LHS] + offset_of(&c->batch, LHS, number);
-    size_t rhs = (size_t)c->base[RHS] + least[RHS] + offset_of(&c->batch, RHS, number) +
+    size_t lhs = (size_t)c->array[LHS].base + least[LHS] + offset_of(&c->batch, LHS, number);
+    size_t rhs = (size_t)c->array[RHS].base + least[RHS] + offset_of(&c->batch, RHS, number) +
                  offset_of(&c->columns, RHS, column);
-    size_t out = (size_t)c->base[OUT] + offset_of(&c->batch, OUT, number) +
+    size_t out = (size_t)c->array[OUT].base + offset_of(&c->batch, OUT, number) +
                  offset_of(&c->columns, OUT, column);
     loop((int)count, (int)((part + 1) * run / parts - part * run / parts),
          (int)axes_size(&c->depth), data[LHS] + lhs * bytes, row, data[RHS] + rhs * bytes, at,

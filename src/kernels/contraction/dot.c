@@ -33,7 +33,7 @@ typedef struct DotPlan {
   KernelPlan kernel;
   int number[2];              /* the parameters of a fused product; else 0 and 1 */
   const Instruction *operand; /* of a fused product: the one that is computed; else NULL */
-  Generator planned;          /* of that one, while there is no call */
+  Computed planned;           /* of that one, while there is no call */
   Contraction contraction;
   ContractionPlan plan;
   Ragged ragged;
@@ -58,7 +58,8 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
   shape_strides(lhs, l);
   shape_strides(rhs, r);
   shape_strides(dot->shape, strides);
-  *c = (Contraction){.type = {lhs->type, rhs->type, dot->shape->type}};
+  *c = (Contraction){
+      .array = {{.type = lhs->type}, {.type = rhs->type}, {.type = dot->shape->type}}};
   *ragged = (Ragged){.by_rows = !list_has(a->lhs_contracting_dims, dimension), .copies = 1};
   Axes *batch = &c->batch, *depth = &c->depth, *rows = &c->rows;
   if (dimension >= 0) {
@@ -109,32 +110,32 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
 
 /* ---- Computed operands ---- */
 
-/* Threshold MAX_INPUTS: "loops of many inputs, and of many operations after a transpose" in
+/* Threshold MAX_INPUTS. Test: "loops of many inputs, and of many operations after a transpose" in
 ** core/quantised.test.mjs. */
 enum { MAX_INPUTS = 64 };
 
-/* A generator that computes the fused operand of a kernel call. */
-typedef struct Computed {
-  Generator generator;
+/* The computed operand of a kernel call. */
+typedef struct CallOperand {
+  Computed computed;
   const KernelCall *call;
   const Instruction *operand;
-} Computed;
+} CallOperand;
 
-static void find_inputs(const Computed *computed, const uint8_t **inputs) {
-  for (int i = 0; i < computed->operand->operand_count; i++) {
-    inputs[i] = computed->call->operands[computed->operand->operands[i]->parameter_number];
+static void find_inputs(const CallOperand *own, const uint8_t **inputs) {
+  for (int i = 0; i < own->operand->operand_count; i++) {
+    inputs[i] = own->call->operands[own->operand->operands[i]->parameter_number];
   }
 }
 
-static void compute(const Generator *generator, int64_t first, int64_t count, void *out) {
-  const Computed *computed = (const Computed *)generator;
-  const Instruction *operand = computed->operand;
+static void compute(const Computed *computed, int64_t first, int64_t count, void *out) {
+  const CallOperand *own = (const CallOperand *)computed;
+  const Instruction *operand = own->operand;
   uint8_t *buffers[MAX_INPUTS + 1];
   int inputs = operand->operand_count;
-  find_inputs(computed, (const uint8_t **)buffers);
+  find_inputs(own, (const uint8_t **)buffers);
   size_t bytes = (size_t)first * (size_t)type_bytes(operand->shape->type);
   buffers[inputs] = (uint8_t *)((uintptr_t)out - bytes);
-  computed->call->compute(computed->call, buffers, first, first + count);
+  own->call->compute(own->call, buffers, first, first + count);
 }
 
 /* Adds the axes of an array that are one of its view: parts of the view's loops. Returns false if there are none, or one goes
@@ -184,7 +185,7 @@ static bool read_view(Contraction *c, Operand side, const Scaled *view) {
     if (to->count == MAX_RANK) return false;
     to->items[to->count++] = batch.items[a];
   }
-  viewed.type[side] = view->numbers.type;
+  viewed.array[side].type = view->numbers.type;
   *c = viewed;
   return true;
 }
@@ -201,12 +202,12 @@ static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Are
     p->planned.scaled = scaled_of(p->operand, arena);
     const Scaled *scaled = p->planned.scaled;
     if (scaled && scaled_is_plain(scaled)) { /* a slice: read in place */
-      p->contraction.type[side] = scaled->numbers.type;
+      p->contraction.array[side].type = scaled->numbers.type;
     } else if (!scaled || !scaled->is_view || p->ragged.parts ||
                !read_view(&p->contraction, (Operand)side, scaled)) {
       if (scaled && scaled->is_view) p->planned.scaled = NULL;
-      p->contraction.generator[side] = &p->planned;
-      p->contraction.type[side] = U8;
+      p->contraction.array[side].computed = &p->planned;
+      p->contraction.array[side].type = U8;
     }
     if (p->operand->operand_count > MAX_INPUTS) return false;
   }
@@ -242,7 +243,7 @@ static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *
 /* Sets the size of the limited axis to the number of used columns, rounded up to COLUMNS_AT_ONCE. Loops over a different
 ** number of columns add in a different order, and the order must not depend on the limit. */
 static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c) {
-  /* Threshold COLUMNS_AT_ONCE: "limit-products" in core/limited_products.test.mjs. */
+  /* Threshold COLUMNS_AT_ONCE. Test: "limit-products" in core/limited_products.test.mjs. */
   enum { COLUMNS_AT_ONCE = 16 };
   Axes *lines = p->limited == p->contraction.rows.items ? &c->rows : &c->columns;
   PrimitiveType type = call->instruction->operands[p->limit]->shape->type;
@@ -265,11 +266,11 @@ static void part_of(const DotPlan *p, int64_t number, const Part *part, Contract
   const Ragged *ragged = &p->ragged;
   int64_t list = number / ragged->parts, group = number % ragged->parts;
   *c = p->contraction;
-  c->base[ragged->by_rows ? RHS : OUT] = group * ragged->stride;
+  c->array[ragged->by_rows ? RHS : OUT].base = group * ragged->stride;
   for (int o = LHS; o <= OUT; o++) {
-    size_t base = (size_t)(c->base[o] + part->begin * ragged->axis.stride[o]);
+    size_t base = (size_t)(c->array[o].base + part->begin * ragged->axis.stride[o]);
     axes_offsets(&ragged->lists, (Operand)o, list, 1, base, &base);
-    c->base[o] = (int64_t)base;
+    c->array[o].base = (int64_t)base;
   }
   add_dimension(ragged, c, part->end - part->begin);
   if (group == ragged->groups) c->depth = (Axes){.count = 1};
@@ -389,7 +390,7 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
 static void run(const KernelCall *call, int phase, int chunk) {
   const DotPlan *p = (const DotPlan *)call->plan;
   const ContractionPlan *plan = &p->plan;
-  Computed computed = {{.run = compute}, call, p->operand};
+  CallOperand own = {{.run = compute}, call, p->operand};
   float table[TABLE_ENTRIES];
   Contraction contraction;
   const Contraction *whole = &p->contraction;
@@ -400,22 +401,22 @@ static void run(const KernelCall *call, int phase, int chunk) {
   }
   if (p->operand) {
     const uint8_t *inputs[MAX_INPUTS];
-    find_inputs(&computed, inputs);
+    find_inputs(&own, inputs);
     if (p->planned.scaled) {
-      computed.generator.table = table;
-      computed.generator.run = scaled_generate;
-      scaled_find(p->planned.scaled, inputs, &computed.generator);
+      own.computed.table = table;
+      own.computed.run = scaled_generate;
+      scaled_find(p->planned.scaled, inputs, &own.computed);
     }
     for (int side = LHS; side <= RHS; side++) {
-      if (contraction.generator[side]) contraction.generator[side] = &computed.generator;
+      if (contraction.array[side].computed) contraction.array[side].computed = &own.computed;
     }
   }
   if (p->limited && phase == PHASE_MULTIPLY) set_limit(p, call, &contraction);
   for (int side = LHS; side <= RHS; side++) {
-    bool computes = whole->generator[side != p->plan.swapped];
+    bool computes = whole->array[side != p->plan.swapped].computed;
     operands[side] = p->number[side] >= 0 ? call->operands[p->number[side]]
-                     : computes           ? (const uint8_t *)&computed
-                                          : computed.generator.numbers;
+                     : computes           ? computed_elements(&own.computed)
+                                          : own.computed.numbers.data;
   }
   ContractionData data = {operands[LHS], operands[RHS], call->results[0], call->scratch};
   if (phase == PHASE_FINISH) {

@@ -24,10 +24,9 @@ static void load_widened(const Loader *loader, const uint8_t *elements, int64_t 
   widen_loop(loader->from)(elements, count, out);
 }
 
-static void load_generated(const Loader *loader, const uint8_t *elements, int64_t count,
-                           void *out) {
-  uintptr_t first = (uintptr_t)elements - (uintptr_t)loader->generator;
-  loader->generator->run(loader->generator, (int64_t)first, count, out);
+static void load_computed(const Loader *loader, const uint8_t *elements, int64_t count, void *out) {
+  const Computed *computed = loader->computed;
+  computed->run(computed, computed_number(computed, elements), count, out);
 }
 
 static void load_s8_as_s16(const Loader *loader, const uint8_t *elements, int64_t count,
@@ -91,10 +90,10 @@ Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveTyp
 }
 
 Loader operand_loader(const Contraction *c, const Arithmetic *arithmetic, Operand operand) {
-  Loader loader = loader_for(c->type[operand], arithmetic, c->type[OUT]);
-  loader.generator = c->generator[operand];
-  if (loader.generator) {
-    loader.run = load_generated;
+  Loader loader = loader_for(c->array[operand].type, arithmetic, c->array[OUT].type);
+  loader.computed = c->array[operand].computed;
+  if (loader.computed) {
+    loader.run = load_computed;
     loader.widens = false;
   }
   return loader;
@@ -131,7 +130,7 @@ void scatter_elements(const uint8_t *elements, int64_t count, size_t bytes, uint
 
 void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride, int64_t count,
                    uint8_t *out) {
-  /* Threshold GATHERED: "products" in core/thresholds.test.mjs. */
+  /* Threshold GATHERED. Test: "products" in core/thresholds.test.mjs. */
   enum { GATHERED = 64 };
   _Alignas(16) uint8_t gathered[GATHERED * 16];
   size_t from_bytes = (size_t)type_bytes(loader->from);
@@ -142,7 +141,7 @@ void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride
     memcpy(out, elements, (size_t)count * to_bytes);
   } else if (!loader->run) {
     gather_elements(elements, stride, count, to_bytes, out);
-  } else if (loader->generator) {
+  } else if (loader->computed) {
     for (int64_t i = 0; i < count; i++) {
       loader->run(loader, elements + i * stride, 1, out + (size_t)i * to_bytes);
     }

@@ -13,9 +13,8 @@
 typedef struct Loader Loader;
 struct Loader {
   PrimitiveType from, element, result;
-  bool widens; /* by a loop of widen.h */
-  const Generator
-      *generator; /* of a computed operand; then `elements` is an address as in Contraction */
+  bool widens;              /* by a loop of widen.h */
+  const Computed *computed; /* of a computed operand; then `elements` is an address as there */
   void (*run)(const Loader *loader, const uint8_t *elements, int64_t count, void *out);
 };
 Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveType result);

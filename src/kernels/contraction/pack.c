@@ -5,7 +5,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-/* Threshold MAX_COPIED: "products" in core/thresholds.test.mjs. */
+/* Threshold MAX_COPIED. Test: "products" in core/thresholds.test.mjs. */
 enum { MAX_COPIED = 16 /* max panels at a time */ };
 
 /* ---- Offsets ---- */
@@ -177,7 +177,7 @@ static void copy_last(const Side *side, size_t line, int64_t lines, int width, c
 
 /* Converts the elements of one line into contiguous lanes. */
 static void load_line(const Side *side, size_t line, const Depth *depth, uint8_t *out) {
-  /* Threshold GATHERED: "products" in core/thresholds.test.mjs. */
+  /* Threshold GATHERED. Test: "products" in core/thresholds.test.mjs. */
   enum { GATHERED = 16 };
   const Loader *loader = &side->loader;
   size_t from_bytes = (size_t)type_bytes(loader->from);
@@ -186,8 +186,8 @@ static void load_line(const Side *side, size_t line, const Depth *depth, uint8_t
   for (int run = 0; run < depth->runs;) {
     int k = depth->begin[run], count = depth->begin[run + 1] - k;
     const uint8_t *elements = side->data + (line + depth->at[k]) * from_bytes;
-    if (count > 1 || loader->generator) {
-      run++; /* a generator's elements have no memory */
+    if (count > 1 || loader->computed) {
+      run++; /* computed elements have no memory */
     } else { /* gathers single elements */
       for (count = 0; count < GATHERED && run < depth->runs; run++, count++) {
         if (depth->begin[run + 1] - depth->begin[run] > 1) break;
@@ -257,7 +257,7 @@ static void turn_complex_neighbours(const uint8_t *data, size_t line, const Dept
 /* Packs one panel from converted lines. */
 static void load_panel(const Side *side, const size_t *line, int width, const Depth *depth,
                        uint8_t *out) {
-  /* Threshold MAX_LINES: "products" in core/thresholds.test.mjs. */
+  /* Threshold MAX_LINES. Test: "products" in core/thresholds.test.mjs. */
   enum { MAX_LINES = 8 };
   _Alignas(16) uint8_t lines[MAX_LINES][DEPTH_BYTES];
   const Arithmetic *arithmetic = side->arithmetic;
@@ -318,7 +318,7 @@ Side side_new(const Contraction *contraction, const Arithmetic *arithmetic, Oper
 }
 
 int panel_lines(const Arithmetic *arithmetic, Operand operand) {
-  if (operand == LHS) return lanes_of(arithmetic->lanes)->panel_rows;
+  if (operand == LHS) return lanes_of(arithmetic->loops)->panel_rows;
   return PANEL_COLUMN_BYTES / (arithmetic->lane_bytes * arithmetic->reals);
 }
 
@@ -384,7 +384,7 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
   int width = panel_lines(arithmetic, side->operand);
   int line_bytes = side->operand == RHS ? PANEL_COLUMN_BYTES : width * 4;
   int panel_bytes =
-      arithmetic->lanes == LANES_F32 ? panel_depth(arithmetic, depth->count) * line_bytes : 0;
+      arithmetic->loops == LOOPS_F32 ? panel_depth(arithmetic, depth->count) * line_bytes : 0;
   while (lines > 0) {
     int panels = copied_panels(side, line, lines, width);
     if (panels > 0) {

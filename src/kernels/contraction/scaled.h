@@ -1,5 +1,5 @@
 /*
-** Dequantised operands: computed operands (Generator) whose elements are narrow numbers, each widened to f32 or looked up
+** Dequantised operands: computed operands (Computed) whose elements are narrow numbers, each widened to f32 or looked up
 ** in a table, and then scaled, or moved by a zero point: a short list of steps.
 **
 **     ((widen(numbers[i]) - zeros[...]) * scales[...]        numbers * scales, and other orders
@@ -40,7 +40,7 @@ typedef struct TableEntry {
   float value;
 } TableEntry;
 
-struct Scaled {
+typedef struct Scaled {
   const NarrowLoops *loops; /* NULL: there are no loops for these numbers and steps */
   bool is_view; /* the elements are the numbers as they are, but in other places: see strides */
   ScaledInput numbers, table;
@@ -55,7 +55,7 @@ struct Scaled {
     PrimitiveType type;
     int64_t limit;
   } starts[MAX_STARTS];
-};
+} Scaled;
 
 /* Returns how a loop computes its result, which is of f32, as above; NULL if it computes something else. */
 const Scaled *scaled_of(const Instruction *loop, Arena *arena);
@@ -77,10 +77,10 @@ bool scaled_is_aligned(const ScaledInput *input);
 
 /* ---- Reading (scaled_read.c) ---- */
 
-/* Sets the generator's arrays. inputs: the loop's operands. */
-void scaled_find(const Scaled *scaled, const uint8_t *const *inputs, Generator *generator);
-/* Computes elements: the `run` of a Generator. */
-void scaled_generate(const Generator *generator, int64_t first, int64_t count, void *out);
+/* Sets the arrays of the computed operand. inputs: the loop's operands. */
+void scaled_find(const Scaled *scaled, const uint8_t *const *inputs, Computed *computed);
+/* Computes elements: the `run` of a Computed. */
+void scaled_generate(const Computed *computed, int64_t first, int64_t count, void *out);
 
 /* The steps of narrow loops: the scale is the last one, the zero the one before it. */
 typedef enum NarrowStep { SCALE, ZERO } NarrowStep;
@@ -96,10 +96,10 @@ bool scaled_has_integers(const Scaled *scaled);
 
 /* Writes the scales, times the loops' factor, or the zeros, divided by it, of `count` elements: of number `first` and those
 ** after it, `apart` elements from each other. Returns false if the factor makes one inexact. */
-bool scaled_fill(const Generator *generator, NarrowStep step, int64_t first, int64_t count,
+bool scaled_fill(const Computed *computed, NarrowStep step, int64_t first, int64_t count,
                  int64_t apart, float *out);
 /* The same of `lines` lines, which are `line` elements apart: `count` operands of each. */
-bool scaled_fill_lines(const Generator *generator, NarrowStep step, int64_t first, int64_t line,
+bool scaled_fill_lines(const Computed *computed, NarrowStep step, int64_t first, int64_t line,
                        int64_t lines, int64_t count, int64_t apart, float *out);
 
 #endif

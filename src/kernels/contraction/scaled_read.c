@@ -37,17 +37,16 @@ bool scaled_is_aligned(const ScaledInput *input) {
   return is;
 }
 
-static const uint8_t *element_0(const Scaled *scaled, const ScaledInput *input,
-                                const uint8_t *const *inputs, int *skipped) {
+static PackedArray packed_array(const Scaled *scaled, const ScaledInput *input,
+                                const uint8_t *const *inputs) {
   int64_t at = input->constant;
-  *skipped = 0;
-  if (input->parameter < 0) return NULL;
+  if (input->parameter < 0) return (PackedArray){NULL, 0};
   for (int s = 0; s < scaled->start_count; s++) {
     int64_t start = scalar_load(scaled->starts[s].type, inputs[scaled->starts[s].parameter], 0).i;
     at += input->start[s] * min_i64(max_i64(start, 0), scaled->starts[s].limit);
   }
-  *skipped = (int)(at % input->per_byte);
-  return inputs[input->parameter] + at / input->per_byte * type_bytes(input->type);
+  const uint8_t *data = inputs[input->parameter] + at / input->per_byte * type_bytes(input->type);
+  return (PackedArray){data, (int)(at % input->per_byte)};
 }
 
 static void find_table(const Scaled *scaled, const uint8_t *const *inputs, float *table) {
@@ -60,13 +59,12 @@ static void find_table(const Scaled *scaled, const uint8_t *const *inputs, float
   }
 }
 
-void scaled_find(const Scaled *scaled, const uint8_t *const *inputs, Generator *generator) {
-  generator->scaled = scaled;
-  generator->numbers = element_0(scaled, &scaled->numbers, inputs, &generator->skipped);
-  if (scaled->entries) find_table(scaled, inputs, generator->table);
+void scaled_find(const Scaled *scaled, const uint8_t *const *inputs, Computed *computed) {
+  computed->scaled = scaled;
+  computed->numbers = packed_array(scaled, &scaled->numbers, inputs);
+  if (scaled->entries) find_table(scaled, inputs, computed->table);
   for (int i = 0; i < scaled->step_count; i++) {
-    generator->operands[i] =
-        element_0(scaled, &scaled->steps[i].input, inputs, &generator->operands_skipped[i]);
+    computed->operands[i] = packed_array(scaled, &scaled->steps[i].input, inputs);
   }
 }
 
@@ -92,29 +90,28 @@ static int changing_loop(const Scaled *scaled, const ScaledInput *input, int64_t
   return k;
 }
 
-/* The array of a step's operands: element 0, or the byte that it is in, after `skipped` others. */
+/* The operands of a step. */
 typedef struct Operands {
   const ScaledInput *input;
-  const uint8_t *data; /* NULL: there is none */
-  int skipped;
+  PackedArray array;
 } Operands;
 
-static Operands operands_of(const Generator *generator, int step) {
-  return (Operands){&generator->scaled->steps[step].input, generator->operands[step],
-                    generator->operands_skipped[step]};
+static Operands operands_of(const Computed *computed, int step) {
+  return (Operands){&computed->scaled->steps[step].input, computed->operands[step]};
 }
 
 static void load_packed(Operands from, int64_t number, int64_t stride, int64_t count, float *out) {
-  /* Threshold SOME: "packed numbers of all values, less zeros of all kinds" in core/quantised.test.mjs. */
+  /* Threshold SOME. Test: "packed numbers of all values, less zeros of all kinds" in core/quantised.test.mjs. */
   enum { SOME = 64 };
   PrimitiveType type = from.input->type;
   uint8_t bytes[SOME];
   for (int64_t some; count > 0; count -= some, out += some, number += some * stride) {
     some = min_i64(count, SOME);
     for (int64_t i = 0; i < some && stride != 1; i++) {
-      elements_unpack(type, from.data, from.skipped + number + i * stride, 1, bytes + i);
+      elements_unpack(type, from.array.data, from.array.skipped + number + i * stride, 1,
+                      bytes + i);
     }
-    if (stride == 1) unpack(type, from.data, from.skipped + number, some, bytes);
+    if (stride == 1) unpack(type, from.array.data, from.array.skipped + number, some, bytes);
     widen_loop(type)(bytes, some, out);
   }
 }
@@ -127,7 +124,7 @@ static void load_operands(Operands from, int64_t number, int64_t stride, int64_t
     return;
   }
   Loader loader = loader_for(input->type, arithmetic_for(F32, F32, F32), F32);
-  load_elements(&loader, from.data + number * type_bytes(input->type), stride, count,
+  load_elements(&loader, from.array.data + number * type_bytes(input->type), stride, count,
                 (uint8_t *)out);
 }
 
@@ -135,16 +132,16 @@ static void load_operands(Operands from, int64_t number, int64_t stride, int64_t
 
 static void apply(const Scaled *scaled, const ScaledStep *step, Operands from, int64_t first,
                   int64_t count, float *to) {
-  /* Threshold SOME: "units, blocks of the depth and lists of scales of several sizes" in
+  /* Threshold SOME. Test: "units, blocks of the depth and lists of scales of several sizes" in
   ** core/quantised.test.mjs. */
   enum { SOME = 512 };
   float list[SOME];
   int64_t run, left;
   int inner = changing_loop(scaled, &step->input, &run);
   int64_t stride = step->input.strides[inner];
-  if (!from.data || stride == 0) { /* one for all */
+  if (!from.array.data || stride == 0) { /* one for all */
     float value = step->value;
-    if (from.data) load_operands(from, 0, 1, 1, &value);
+    if (from.array.data) load_operands(from, 0, 1, 1, &value);
     step_apply(step->kind, to, count, count, 0, &value);
     return;
   }
@@ -154,7 +151,7 @@ static void apply(const Scaled *scaled, const ScaledStep *step, Operands from, i
     const float *operands = list;
     some = min_i64(left, count);
     if (step->input.type == F32 && stride == 1) {
-      operands = (const float *)from.data + number;
+      operands = (const float *)from.array.data + number;
     } else {
       some = min_i64(some, SOME * run - skipped);
       load_operands(from, number, stride, divide_up(skipped + some, run), list);
@@ -163,25 +160,25 @@ static void apply(const Scaled *scaled, const ScaledStep *step, Operands from, i
   }
 }
 
-void scaled_generate(const Generator *generator, int64_t first, int64_t count, void *out) {
-  /* Threshold SOME: "units, blocks of the depth and lists of scales of several sizes" in
+void scaled_generate(const Computed *computed, int64_t first, int64_t count, void *out) {
+  /* Threshold SOME. Test: "units, blocks of the depth and lists of scales of several sizes" in
   ** core/quantised.test.mjs. */
   enum { SOME = 1024 };
-  const Scaled *scaled = generator->scaled;
+  const Scaled *scaled = computed->scaled;
   PrimitiveType type = scaled->numbers.type;
   int mask = type_bits(type) < 8 ? (1 << type_bits(type)) - 1 : BYTE_MASK;
   WidenLoop *widen = widen_loop(type);
   float *to = out;
   uint8_t bytes[SOME];
   for (int64_t some; count > 0; count -= some, first += some, to += some) {
-    const uint8_t *numbers = generator->numbers + first * type_bytes(type);
+    const uint8_t *numbers = computed->numbers.data + first * type_bytes(type);
     some = min_i64(count, SOME);
     if (scaled->numbers.per_byte > 1) {
-      unpack(type, generator->numbers, generator->skipped + first, some, bytes);
+      unpack(type, computed->numbers.data, computed->numbers.skipped + first, some, bytes);
       numbers = bytes;
     }
     if (scaled->entries) {
-      step_lookup(numbers, some, mask, generator->table, to);
+      step_lookup(numbers, some, mask, computed->table, to);
     } else if (widen) {
       widen(numbers, some, to);
     } else {
@@ -189,7 +186,7 @@ void scaled_generate(const Generator *generator, int64_t first, int64_t count, v
     }
     for (int i = 0; i < scaled->step_count; i++) {
       const ScaledStep *step = &scaled->steps[i];
-      if (step->kind != STEP_ROUND) apply(scaled, step, operands_of(generator, i), first, some, to);
+      if (step->kind != STEP_ROUND) apply(scaled, step, operands_of(computed, i), first, some, to);
       if (step->kind == STEP_ROUND || step->rounds) step_round(to, some);
     }
   }
@@ -231,9 +228,9 @@ static int64_t load_some(const Scaled *scaled, const ScaledStep *step, Operands 
                          int64_t count, int64_t apart, float *out) {
   int64_t run, left, some;
   int inner = changing_loop(scaled, &step->input, &run);
-  if (!from.data || step->input.strides[inner] == 0) {
+  if (!from.array.data || step->input.strides[inner] == 0) {
     float value = step->value;
-    if (from.data) load_operands(from, 0, 1, 1, &value);
+    if (from.array.data) load_operands(from, 0, 1, 1, &value);
     for (int64_t i = 0; i < count; i++) out[i] = value;
     return count;
   }
@@ -270,11 +267,11 @@ static void fill(const Scaled *scaled, const ScaledStep *step, Operands from, in
   }
 }
 
-bool scaled_fill(const Generator *generator, NarrowStep which, int64_t first, int64_t count,
+bool scaled_fill(const Computed *computed, NarrowStep which, int64_t first, int64_t count,
                  int64_t apart, float *out) {
-  const Scaled *scaled = generator->scaled;
+  const Scaled *scaled = computed->scaled;
   int number = number_of(scaled, which);
-  fill(scaled, &scaled->steps[number], operands_of(generator, number), first, count, apart, out);
+  fill(scaled, &scaled->steps[number], operands_of(computed, number), first, count, apart, out);
   return fits_factor(scaled, which, out, count);
 }
 
@@ -286,13 +283,13 @@ static int loop_of_lines(const Scaled *scaled, int64_t line) {
   return unit == line ? k : -1;
 }
 
-bool scaled_fill_lines(const Generator *generator, NarrowStep which, int64_t first, int64_t line,
+bool scaled_fill_lines(const Computed *computed, NarrowStep which, int64_t first, int64_t line,
                        int64_t lines, int64_t count, int64_t apart, float *out) {
-  const Scaled *scaled = generator->scaled;
+  const Scaled *scaled = computed->scaled;
   int number = number_of(scaled, which), outer = loop_of_lines(scaled, line);
   const ScaledStep *step = &scaled->steps[number];
   const ScaledInput *input = &step->input;
-  Operands from = operands_of(generator, number);
+  Operands from = operands_of(computed, number);
   int64_t run, left, all = lines * count;
   int inner = changing_loop(scaled, input, &run);
   if (outer < 0 && apart * count == line) { /* as operands of one long line */
@@ -304,8 +301,9 @@ bool scaled_fill_lines(const Generator *generator, NarrowStep which, int64_t fir
     return fits_factor(scaled, which, out, all);
   }
   for (float *to = out; lines > 0;) {
-    int64_t same = 1, at = from.data ? operand_at(scaled, input, first, inner, &left) : 0;
-    if (from.data && outer >= 0 && inner > outer && apart % run == 0 && left >= apart * count) {
+    int64_t same = 1, at = from.array.data ? operand_at(scaled, input, first, inner, &left) : 0;
+    if (from.array.data && outer >= 0 && inner > outer && apart % run == 0 &&
+        left >= apart * count) {
       int64_t stride = input->strides[inner] * (apart / run), next = input->strides[outer];
       same = min_i64(scaled->sizes[outer] - first / line % scaled->sizes[outer], lines);
       int64_t at_once = next == count * stride ? same : 1;

@@ -8,7 +8,7 @@
 #include <wasm_simd128.h>
 
 enum {
-  /* Threshold COPY_BYTES: "products" in core/thresholds.test.mjs. */
+  /* Threshold COPY_BYTES. Test: "products" in core/thresholds.test.mjs. */
   COPY_BYTES = 16384, /* max bytes of each copy, so that they stay in the first cache */
 };
 
@@ -152,7 +152,7 @@ static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
 static void store_out(const Small *s, const uint8_t *sums, uint8_t *out) {
   _Alignas(16) uint8_t converted[COPY_BYTES];
   const Contraction *c = s->contraction;
-  PrimitiveType type = c->type[OUT];
+  PrimitiveType type = c->array[OUT].type;
   int64_t columns = axes_size(&c->columns);
   int64_t row = axes_stride(&c->rows, OUT), column = axes_stride(&c->columns, OUT);
   size_t bytes = (size_t)type_bytes(type), stride = (size_t)(s->padded * s->arithmetic->lane_bytes);
@@ -184,7 +184,8 @@ static void set_lists(Small *s) {
     if (s->arithmetic->reals == 1) at.lhs = (size_t)axes_stride(&c->depth, LHS) * bytes;
   }
   if (s->keeps_rhs) at.rhs = (size_t)axes_stride(&c->depth, RHS) * lane;
-  if (s->keeps_out) row.out = (size_t)axes_stride(&c->rows, OUT) * (size_t)type_bytes(c->type[OUT]);
+  if (s->keeps_out)
+    row.out = (size_t)axes_stride(&c->rows, OUT) * (size_t)type_bytes(c->array[OUT].type);
   for (size_t i = 0; i < (size_t)s->rows; i++) s->row[i] = (RowAt){i * row.lhs, i * row.out};
   for (size_t k = 0; k < (size_t)s->depth; k++) s->at[k] = (DepthAt){k * at.lhs, k * at.rhs};
 }
@@ -193,7 +194,7 @@ void small_init(Small *s, const Contraction *c, const ContractionPlan *plan) {
   const Arithmetic *arithmetic = plan->arithmetic;
   s->contraction = c;
   s->arithmetic = arithmetic;
-  s->loop = lanes_of(arithmetic->lanes)->plain;
+  s->loop = lanes_of(arithmetic->loops)->plain;
   set_sizes(s, c, arithmetic);
   for (int side = LHS; side <= RHS; side++) {
     s->loader[side] = operand_loader(c, arithmetic, side);
@@ -203,12 +204,12 @@ void small_init(Small *s, const Contraction *c, const ContractionPlan *plan) {
   s->keeps_lhs = !s->loader[LHS].run && arithmetic->lane_elements == 1 &&
                  (arithmetic->reals == 1 || one || axes_stride(&c->depth, LHS) == 1);
   s->is_few = plain && arithmetic->lane_bytes == 4 && s->columns <= 4 &&
-              sums_are_results(arithmetic, c->type[OUT]);
+              sums_are_results(arithmetic, c->array[OUT].type);
   s->keeps_rhs = plain && whole && axes_stride(&c->columns, RHS) == 1;
   s->turns_rhs = plain && arithmetic->lane_bytes == 4 && axes_stride(&c->columns, RHS) != 1 &&
                  s->columns > 4 && (one || axes_stride(&c->depth, RHS) == 1);
-  s->keeps_out =
-      whole && sums_are_results(arithmetic, c->type[OUT]) && axes_stride(&c->columns, OUT) == 1;
+  s->keeps_out = whole && sums_are_results(arithmetic, c->array[OUT].type) &&
+                 axes_stride(&c->columns, OUT) == 1;
   s->multiplied = (int)(s->keeps_out || s->keeps_rhs ? s->columns : s->padded);
   set_lists(s);
 }
@@ -217,9 +218,9 @@ void small_multiply(const Small *s, const size_t offset[3], const uint8_t *const
                     uint8_t *result) {
   _Alignas(16) uint8_t lhs_copy[COPY_BYTES], rhs_copy[COPY_BYTES], sums[COPY_BYTES];
   const Contraction *c = s->contraction;
-  const uint8_t *lhs = data[LHS] + offset[LHS] * (size_t)type_bytes(c->type[LHS]);
-  const uint8_t *rhs = data[RHS] + offset[RHS] * (size_t)type_bytes(c->type[RHS]);
-  uint8_t *out = result + offset[OUT] * (size_t)type_bytes(c->type[OUT]);
+  const uint8_t *lhs = data[LHS] + offset[LHS] * (size_t)type_bytes(c->array[LHS].type);
+  const uint8_t *rhs = data[RHS] + offset[RHS] * (size_t)type_bytes(c->array[RHS].type);
+  uint8_t *out = result + offset[OUT] * (size_t)type_bytes(c->array[OUT].type);
   if (!s->keeps_lhs) copy_lhs(s, lhs, lhs_copy);
   if (!s->keeps_rhs) copy_rhs(s, rhs, rhs_copy);
   s->loop((int)s->rows, s->multiplied, (int)s->depth, s->keeps_lhs ? lhs : lhs_copy, s->row,

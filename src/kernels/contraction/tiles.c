@@ -21,7 +21,7 @@
 
 enum {
   /* Threshold BLOCK_PANELS, TILE_BLOCKS, MAX_BLOCK_ROWS, MAX_ROWS, MAX_COLUMNS, LHS_BLOCK_BYTES,
-  ** RHS_BLOCK_BYTES, WANTED_UNITS, MIN_SPLIT, MAX_WINDOWS: "products" in core/thresholds.test.mjs. */
+  ** RHS_BLOCK_BYTES, WANTED_UNITS, MIN_SPLIT, MAX_WINDOWS. Test: "products" in core/thresholds.test.mjs. */
   BLOCK_PANELS = 16, /* panels packed at a time */
   TILE_BLOCKS = 4,   /* max blocks of rows in a unit; it has at most BLOCK_PANELS of columns */
   MAX_BLOCK_ROWS = BLOCK_PANELS * MAX_PANEL_ROWS,
@@ -100,8 +100,9 @@ static bool is_in_panels(const ContractionPlan *plan, const Contraction *c, Oper
   const Axis *panel = c->columns.items, *column = panel + 1, *depth = c->depth.items;
   int64_t width = PANEL_COLUMN_BYTES / arithmetic->lane_bytes;
   return side == RHS && c->columns.count == 2 && c->depth.count == 1 && arithmetic->reals == 1 &&
-         c->type[RHS] == arithmetic->sum && column->size == width && column->stride[RHS] == 1 &&
-         depth->stride[RHS] == width && panel->stride[RHS] == depth->size * width;
+         c->array[RHS].type == arithmetic->sum && column->size == width &&
+         column->stride[RHS] == 1 && depth->stride[RHS] == width &&
+         panel->stride[RHS] == depth->size * width;
 }
 
 /* Returns whether packing converts the larger operand to a wider type. A packed copy of the smaller operand is worth its
@@ -150,7 +151,8 @@ int64_t tiles_pack_chunks(const ContractionPlan *plan) {
 
 static size_t batch_offset(const Contraction *contraction, Operand operand, int64_t batch) {
   size_t offset;
-  axes_offsets(&contraction->batch, operand, batch, 1, (size_t)contraction->base[operand], &offset);
+  axes_offsets(&contraction->batch, operand, batch, 1, (size_t)contraction->array[operand].base,
+               &offset);
   return offset;
 }
 
@@ -213,7 +215,7 @@ static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_
              target->sums + (target->row[i] + target->column[j]) * target->bytes, target->bytes);
     }
   }
-  lanes_of(arithmetic->lanes)->tile(depth, lhs, 0, 1, rhs, out, start);
+  lanes_of(arithmetic->loops)->tile(depth, lhs, 0, 1, rhs, out, start);
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t j = 0; j < columns; j++) {
       memcpy(target->sums + (target->row[i] + target->column[j]) * target->bytes,
@@ -235,8 +237,8 @@ typedef struct Used {
 /* Whether 16 bytes are zeros, of either sign if they are floats. */
 static bool are_zeros(const Arithmetic *arithmetic, const uint8_t *numbers) {
   v128_t x = wasm_v128_load(numbers);
-  if (arithmetic->lanes == LANES_F32) x = wasm_i32x4_shl(x, 1);
-  if (arithmetic->lanes == LANES_F64) x = wasm_i64x2_shl(x, 1);
+  if (arithmetic->loops == LOOPS_F32) x = wasm_i32x4_shl(x, 1);
+  if (arithmetic->loops == LOOPS_F64) x = wasm_i64x2_shl(x, 1);
   return !wasm_v128_any_true(x);
 }
 
@@ -256,7 +258,7 @@ static bool find_used(const Arithmetic *arithmetic, Panels rows, int64_t count, 
     used[i] = used_depth(arithmetic, rows.first + (size_t)i * rows.stride, depth);
     all += used[i].end - used[i].begin;
   }
-  /* Threshold PART: "zeros of rows are left out, but not times infinities and NaNs" in
+  /* Threshold PART. Test: "zeros of rows are left out, but not times infinities and NaNs" in
   ** core/ragged_dot.test.mjs. */
   enum { PART = 8 };
   return all <= count * depth - count * depth / PART;
@@ -265,12 +267,12 @@ static bool find_used(const Arithmetic *arithmetic, Panels rows, int64_t count, 
 /* Whether panels of columns have no infinity and no NaN: those less themselves are NaN. */
 static bool are_finite(const Arithmetic *arithmetic, Panels columns, int64_t count, int depth) {
   v128_t any = wasm_i32x4_const_splat(0);
-  if (arithmetic->lanes != LANES_F32 && arithmetic->lanes != LANES_F64) return true;
+  if (arithmetic->loops != LOOPS_F32 && arithmetic->loops != LOOPS_F64) return true;
   for (int64_t i = 0; i < count; i++) {
     const uint8_t *panel = columns.first + (size_t)i * columns.stride;
     for (int k = 0; k < depth * PANEL_COLUMN_BYTES; k += 16) {
       v128_t x = wasm_v128_load(panel + k);
-      x = arithmetic->lanes == LANES_F32 ? wasm_f32x4_sub(x, x) : wasm_f64x2_sub(x, x);
+      x = arithmetic->loops == LOOPS_F32 ? wasm_f32x4_sub(x, x) : wasm_f64x2_sub(x, x);
       any = wasm_v128_or(any, x);
     }
   }
@@ -280,7 +282,7 @@ static bool are_finite(const Arithmetic *arithmetic, Panels columns, int64_t cou
 /* Multiplies panels of rows by a panel of columns, each along its used depth. out: places of their rows. */
 static void multiply_used(const Arithmetic *arithmetic, Panels lhs, const Used *used,
                           int64_t panels, const uint8_t *rhs, void *const *out, Start start) {
-  const LaneLoops *loops = lanes_of(arithmetic->lanes);
+  const LaneLoops *loops = lanes_of(arithmetic->loops);
   int line = loops->panel_rows * arithmetic->lane_bytes;
   for (int64_t i = 0; i < panels; i++, lhs.first += lhs.stride, out += loops->panel_rows) {
     int depth = used[i].end - used[i].begin;
@@ -297,7 +299,7 @@ static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, 
   _Alignas(16)
       uint8_t nowhere[PANEL_COLUMN_BYTES] = {0}; /* the target of rows that the last panel lacks */
   void *out[MAX_BLOCK_ROWS];
-  const LaneLoops *loops = lanes_of(arithmetic->lanes);
+  const LaneLoops *loops = lanes_of(arithmetic->loops);
   int64_t height = loops->panel_rows, panels = divide_up(rows, height);
   int64_t width = PANEL_COLUMN_BYTES / (int64_t)target->bytes;
   bool whole =

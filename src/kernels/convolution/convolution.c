@@ -103,11 +103,11 @@ static void contraction_of(const Convolution *conv, const int64_t *class, Contra
   shape_strides(rhs, rhs_strides);
   shape_strides(out, out_strides);
   c->batch.count = c->rows.count = c->columns.count = c->depth.count = 0;
-  c->base[LHS] = c->base[RHS] = c->base[OUT] = 0;
-  c->type[LHS] = conv->lhs_type;
-  c->type[RHS] = conv->rhs_type;
-  c->type[OUT] = out->type;
-  c->generator[LHS] = c->generator[RHS] = NULL;
+  c->array[LHS].base = c->array[RHS].base = c->array[OUT].base = 0;
+  c->array[LHS].type = conv->lhs_type;
+  c->array[RHS].type = conv->rhs_type;
+  c->array[OUT].type = out->type;
+  c->array[LHS].computed = c->array[RHS].computed = NULL;
   c->keeps_negative_zero = c->keeps_rows = c->windowed = false;
   c->in_pairs =
       conv->arithmetic->element == S32 &&
@@ -127,9 +127,10 @@ static void contraction_of(const Convolution *conv, const int64_t *class, Contra
     axes_add(&c->depth, own.taps, line->tap_elements * lhs_stride, line->tap_step * tap, 0);
     c->windowed |= line->taps > 1;
     if (!class) continue;
-    c->base[LHS] += (own.element + (conv->copies ? line->low : 0)) * lhs_stride;
-    c->base[RHS] += own.first_tap * tap + (line->reversed ? (line->taps - 1) * rhs_stride : 0);
-    c->base[OUT] += class[i] * out_stride;
+    c->array[LHS].base += (own.element + (conv->copies ? line->low : 0)) * lhs_stride;
+    c->array[RHS].base +=
+        own.first_tap * tap + (line->reversed ? (line->taps - 1) * rhs_stride : 0);
+    c->array[OUT].base += class[i] * out_stride;
   }
   add_features(conv, c, rhs_strides, out_strides);
 }

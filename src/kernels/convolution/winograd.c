@@ -147,7 +147,7 @@ static void set_rounds(Winograd *w, bool in_order) {
     w->out_chunk = divide_up(w->out_chunk, w->tiles[1]) * w->tiles[1];
   }
   Contraction *c = &w->contraction;
-  *c = (Contraction){.type = {F32, F32, F32}};
+  *c = (Contraction){.array = {{.type = F32}, {.type = F32}, {.type = F32}}};
   int64_t rows = w->round_tiles, in = w->padded[0], out = w->padded[1];
   w->kernel_plane = plane_of(w->inputs * out);
   w->lhs_plane = plane_of(rows * in);

@@ -4,10 +4,10 @@
 typedef enum Row { ROW_F32, ROW_F64, ROW_S16, ROW_S32, ROW_S64, ROW_C64, ROW_C128 } Row;
 
 static const Arithmetic arithmetics[] = {
-    [ROW_F32] = {F32, F32, 1, 4, 1, LANES_F32},    [ROW_F64] = {F64, F64, 1, 8, 1, LANES_F64},
-    [ROW_S16] = {S16, S32, 1, 4, 2, LANES_S16},    [ROW_S32] = {S32, S32, 1, 4, 1, LANES_S32},
-    [ROW_S64] = {S64, S64, 1, 8, 1, LANES_S64},    [ROW_C64] = {C64, C64, 2, 4, 1, LANES_F32},
-    [ROW_C128] = {C128, C128, 2, 8, 1, LANES_F64},
+    [ROW_F32] = {F32, F32, 1, 4, 1, LOOPS_F32},    [ROW_F64] = {F64, F64, 1, 8, 1, LOOPS_F64},
+    [ROW_S16] = {S16, S32, 1, 4, 2, LOOPS_S16},    [ROW_S32] = {S32, S32, 1, 4, 1, LOOPS_S32},
+    [ROW_S64] = {S64, S64, 1, 8, 1, LOOPS_S64},    [ROW_C64] = {C64, C64, 2, 4, 1, LOOPS_F32},
+    [ROW_C128] = {C128, C128, 2, 8, 1, LOOPS_F64},
 };
 
 static bool is_double(PrimitiveType type) { return type == F64 || type == C128; }

@@ -28,7 +28,7 @@ typedef struct Arithmetic {
   int reals;         /* 2 if complex */
   int lane_bytes;    /* of one lane of a panel: a real, or a pair of s16 */
   int lane_elements; /* reals of the depth in a lane: 2 for s16 */
-  LaneKind lanes;
+  LoopKind loops;
 } Arithmetic;
 
 const Arithmetic *arithmetic_for(PrimitiveType lhs, PrimitiveType rhs, PrimitiveType result);

@@ -19,9 +19,9 @@ enum { MODULE_BYTES = 0 };
 #endif
 
 /* ORDER FUSED_LOOP: those of f32, then those of f64; LOOPS of each. */
-_Static_assert(LANES_F32 == 0 && LANES_F64 == 1, "the exports of lanes.c");
+_Static_assert(LOOPS_F32 == 0 && LOOPS_F64 == 1, "the exports of lanes.c");
 /* Threshold LOOPS: no path: loops of the module of fused multiply-adds. */
-enum { UNKNOWN, NONE = -1, FUSED_KINDS = LANES_F64 + 1, LOOPS = 4, FUSED_ROWS = MAX_PANEL_ROWS };
+enum { UNKNOWN, NONE = -1, FUSED_KINDS = LOOPS_F64 + 1, LOOPS = 4, FUSED_ROWS = MAX_PANEL_ROWS };
 
 static _Atomic int fused_module; /* or UNKNOWN or NONE */
 
@@ -43,13 +43,13 @@ static bool lanes_are_fused(void) {
   return (module == UNKNOWN ? find_module() : module) != NONE;
 }
 
-static void *loop_of(LaneKind kind, int loop) {
+static void *loop_of(LoopKind kind, int loop) {
   void *found = (void *)platform_module_function(fused_module, (int)kind * LOOPS + loop);
   if (!found) platform_fatal("no memory for the loops of dot and convolution");
   return found;
 }
 
-const LaneLoops *lanes_of(LaneKind kind) {
+const LaneLoops *lanes_of(LoopKind kind) {
   static _Thread_local LaneLoops fused[FUSED_KINDS];
   if (kind >= FUSED_KINDS || !lanes_are_fused()) return &lane_loops[kind];
   LaneLoops *loops = &fused[kind];

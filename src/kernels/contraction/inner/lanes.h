@@ -10,22 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A lane is one number. For LANES_S16 it is two numbers in sequence along the depth; their products add up
+/* A lane is one number. For LOOPS_S16 it is two numbers in sequence along the depth; their products add up
 ** to one s32. */
-typedef enum LaneKind {
-  LANES_F32,
-  LANES_F64,
-  LANES_S32,
-  LANES_S64,
-  LANES_S16,
-  LANE_KINDS
-} LaneKind;
+typedef enum LoopKind {
+  LOOPS_F32,
+  LOOPS_F64,
+  LOOPS_S32,
+  LOOPS_S64,
+  LOOPS_S16,
+  LOOP_KINDS
+} LoopKind;
 
 /* The initial value of the sums: a zero, or the values at `out`. */
 typedef enum Start { START_ZERO, START_NEGATIVE_ZERO, START_OUT } Start;
 
 /* The width of a panel: of the rhs in bytes of columns; of the lhs in rows, at most (each loop has its own). */
-/* Threshold PANEL_COLUMN_BYTES, MAX_PANEL_ROWS: "products" in core/thresholds.test.mjs. */
+/* Threshold PANEL_COLUMN_BYTES, MAX_PANEL_ROWS. Test: "products" in core/thresholds.test.mjs. */
 enum { PANEL_COLUMN_BYTES = 32, MAX_PANEL_ROWS = 6 };
 
 /*
@@ -77,14 +77,14 @@ typedef struct LaneLoops {
 } LaneLoops;
 
 /* The loops without fused multiply-add. */
-extern const LaneLoops lane_loops[LANE_KINDS];
+extern const LaneLoops lane_loops[LOOP_KINDS];
 
 /*
 ** Returns the loops that this thread uses: with fused multiply-add if the engine has it (relaxed SIMD) and it is
 ** allowed. It is allowed by default; lanes_allow_fused(false) must come before the first computation. All
 ** threads use the same loops.
 */
-const LaneLoops *lanes_of(LaneKind kind);
+const LaneLoops *lanes_of(LoopKind kind);
 void lanes_allow_fused(bool allow);
 
 #endif

@@ -1,4 +1,21 @@
-/* Multiplies vectors by matrices of narrow numbers: see narrow.h. */
+/*
+** Multiplies vectors by matrices of narrow numbers: narrow.h says what each loop computes.
+**
+** All loops are made of two templates, ROWS_BY_DEPTH and LINES_BY_COLUMNS, by the rows of the table "Types" below. A row is
+**
+**     NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 2)
+**
+**     4            a step is 4 quarters of 4 numbers, which lie in 16 bytes; of bf16, 2 quarters
+**     load         reads the bytes of a step; unpacks, flips or looks up all its numbers at once
+**     QUARTER_S8   makes four of them f32, divided by the type's factor, which is then in the scale: as a byte shifted to
+**                  the top of an integer is 2^24 times too large, and shifting it down would take an instruction more
+**     PLAIN        what a number becomes before it is multiplied: as it is, less its zero, times its scale, or both
+**     TIMES        by columns, what becomes of the sum of a block: times its scale, or as it is
+**     2            lines by which one vector is multiplied at a time
+**
+** Only a quarter is widened at a time, so that registers do not spill. A template goes on while there are whole steps; what is
+** left of a row or a line is copied into a buffer, zeros after it, for one more step (rest_by_depth, rest_by_columns).
+*/
 #include "kernels/contraction/inner/narrow.h"
 
 #include <string.h>
@@ -185,7 +202,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 /* Numbers that take work to load are loaded before the first quarter. */
 #define HOLDS(load, DEPTH) (BYTES_##load == 8 || (DEPTH) == 1)
 
-/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
 #define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
@@ -262,11 +279,11 @@ static inline float sum_of(v128_t x) {
   return wasm_f32x4_extract_lane(x, 0);
 }
 
-/* Threshold BLOCK_DEPTH: "units, blocks of the depth and lists of scales of several sizes" in
+/* Threshold BLOCK_DEPTH. Test: "units, blocks of the depth and lists of scales of several sizes" in
 ** core/quantised.test.mjs. */
 enum { BLOCK_DEPTH = 1024 };
 
-/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by LINES lines of the matrix, STEP numbers of each at a time. Sums of a block of the scale, or of
 ** BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are `apart` numbers from each other. More than two lines of
 ** bytes need more registers than there are. */
@@ -504,7 +521,7 @@ bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth) 
 
 /* ---- Scales ---- */
 
-/* Threshold LEAST, MOST: "a number times its scale is rounded first, and large sums do not overflow" in
+/* Threshold LEAST, MOST. Test: "a number times its scale is rounded first, and large sums do not overflow" in
 ** core/quantised.test.mjs. */
 /* The bits that scales must not have, so that a product with nine bits has at most 24; exponents are far from the ends. */
 enum { LOW_BITS = 0x1ff, LEAST = (127 - 64) << 23, MOST = (127 + 64) << 23 };

@@ -1,0 +1,201 @@
+/*
+** Streams a matrix whose rows are contiguous: a block of their sums stays in the first cache, and each row times a number of
+** the vector is added to it. See stream_order.h.
+**
+** The two vectors of a complex one are its real and its imaginary parts; each is multiplied by the matrix's reals. The sums of
+** (re, im) times either are combined when they are stored.
+*/
+#include "kernels/contraction/stream_order.h"
+
+#include <string.h>
+#include <wasm_simd128.h>
+
+#include "base/min_max.h"
+
+/* Threshold MAX_ROWS, MIN_COLUMNS. Test: "products" in core/thresholds.test.mjs. */
+enum {
+  MAX_ROWS = 256,    /* of a block: so the error of a sum does not grow with the depth */
+  MIN_COLUMNS = 1024 /* read of a row before the next row */
+};
+
+static int64_t unit_columns(int64_t depth, int bytes) { return MIN_COLUMNS * 4 / bytes; }
+
+/* ---- Complex numbers ---- */
+
+#define SPLIT(name, real)                                                         \
+  static void name(const void *pairs, int64_t count, void *first, void *second) { \
+    const real *pair = pairs;                                                     \
+    real *a = first, *b = second;                                                 \
+    for (int64_t k = 0; k < count; k++, pair += 2) {                              \
+      a[k] = pair[0];                                                             \
+      b[k] = pair[1];                                                             \
+    }                                                                             \
+  }
+SPLIT(split_c64, float)
+SPLIT(split_c128, double)
+
+#define COMBINE(name, real)                                                             \
+  static void name(const void *first, const void *second, int64_t count, void *pairs) { \
+    const real *a = first, *b = second;                                                 \
+    real *pair = pairs;                                                                 \
+    for (int64_t j = 0; j < count; j++, pair += 2) {                                    \
+      pair[0] = a[2 * j] - b[2 * j + 1];                                                \
+      pair[1] = a[2 * j + 1] + b[2 * j];                                                \
+    }                                                                                   \
+  }
+COMBINE(combine_c64, float)
+COMBINE(combine_c128, double)
+
+/* ---- Numbers of the arithmetic ---- */
+
+/* Interleaves two rows of s16 into a row of pairs. */
+static void interleave_s16(const int16_t *a, const int16_t *b, int64_t count, int16_t *out) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    v128_t x = wasm_v128_load(a + i), y = wasm_v128_load(b + i);
+    wasm_v128_store(out + 2 * i, wasm_i16x8_shuffle(x, y, 0, 8, 1, 9, 2, 10, 3, 11));
+    wasm_v128_store(out + 2 * i + 8, wasm_i16x8_shuffle(x, y, 4, 12, 5, 13, 6, 14, 7, 15));
+  }
+  for (; i < count; i++) {
+    out[2 * i] = a[i];
+    out[2 * i + 1] = b[i];
+  }
+}
+
+static void load_pairs(const Loader *loader, const uint8_t *from, size_t stride, int64_t rows,
+                       int64_t columns, uint8_t *out) {
+  /* Threshold SOME. Test: "products" in core/thresholds.test.mjs. */
+  enum { SOME = 256 };
+  int16_t row[2][SOME];
+  size_t bytes = (size_t)type_bytes(loader->from);
+  for (int64_t k = 0; k < rows; k += 2) {
+    for (int64_t j = 0; j < columns; j += SOME) {
+      int64_t count = min_i64(columns - j, SOME);
+      const uint8_t *at = from + (size_t)k * stride + (size_t)j * bytes;
+      load_elements(loader, at, 1, count, (uint8_t *)row[0]);
+      if (k + 1 < rows)
+        load_elements(loader, at + stride, 1, count, (uint8_t *)row[1]);
+      else
+        memset(row[1], 0, sizeof row[1]);
+      interleave_s16(row[0], row[1], count, (int16_t *)out + 2 * (k / 2 * columns + j));
+    }
+  }
+}
+
+static void multiply(const Block *block, const Vectors *vectors) {
+  enum { MOST = MATRIX_BYTES / CONVERTED_ROWS };
+  const Arithmetic *arithmetic = block->stream->arithmetic;
+  const Loader *loader = &block->stream->matrix;
+  StreamLoop *loop = lanes_of(arithmetic->loops)->by_depth;
+  int columns = (int)block->length * arithmetic->reals, lanes = arithmetic->lane_elements;
+  if (!loader->run && lanes == 1) {
+    loop(vectors->count, columns, vectors->depth, vectors->data, (ptrdiff_t)vectors->stride,
+         block->data, (ptrdiff_t)block->stride, block->sums, (ptrdiff_t)block->sums_stride);
+    return;
+  }
+  for (int j = MOST / arithmetic->lane_bytes; j < columns; j += MOST / arithmetic->lane_bytes) {
+    Block part = *block; /* blocks of narrow matrices may exceed the buffer */
+    part.data += (size_t)j * (size_t)type_bytes(loader->from);
+    part.sums += (size_t)(j * arithmetic->lane_bytes);
+    part.length = min_i64(columns - j, MOST / arithmetic->lane_bytes);
+    multiply(&part, vectors);
+  }
+  columns = (int)min_i64(columns, MOST / arithmetic->lane_bytes);
+  _Alignas(16) uint8_t converted[MATRIX_BYTES];
+  size_t row_bytes = (size_t)(columns * arithmetic->lane_bytes);
+  int64_t some = CONVERTED_ROWS * lanes;
+  for (int64_t k = 0; k < block->lines; k += some) {
+    int64_t count = min_i64(block->lines - k, some);
+    const uint8_t *from = block->data + (size_t)k * block->stride;
+    if (lanes == 2) {
+      load_pairs(loader, from, block->stride, count, columns, converted);
+    } else {
+      for (int64_t i = 0; i < count; i++) {
+        load_elements(loader, from + (size_t)i * block->stride, 1, columns / arithmetic->reals,
+                      converted + (size_t)i * row_bytes);
+      }
+    }
+    loop(vectors->count, columns, (int)divide_up(count, lanes),
+         (const uint8_t *)vectors->data + (size_t)(k / lanes * arithmetic->lane_bytes),
+         (ptrdiff_t)vectors->stride, converted, (ptrdiff_t)row_bytes, block->sums,
+         (ptrdiff_t)block->sums_stride);
+  }
+}
+
+static void skip(Block *block, Vectors *vectors, int64_t line) {
+  vectors->data = (const float *)vectors->data + line;
+  vectors->depth = (int)block->lines;
+}
+
+/* ---- Narrow numbers ---- */
+
+static bool fits(const Scaled *scaled, const Contraction *c) {
+  int64_t columns = axes_size(&c->columns);
+  return scaled_lines(scaled, SCALE, columns) >= NARROW_DEPTH &&
+         scaled_lines(scaled, ZERO, columns) >= NARROW_DEPTH;
+}
+
+static int64_t depth_step(const Scaled *scaled) { return DEPTH_STEP; }
+
+static int64_t lines_at_once(const Block *block, const Scaled *scaled, int64_t first) {
+  int64_t stride = block->stream->line_stride, line = first / stride;
+  int64_t same = scaled_lines(scaled, SCALE, stride);
+  int64_t same_zero = scaled_lines(scaled, ZERO, stride);
+  return min_i64(same - line % same, same_zero - line % same_zero);
+}
+
+/* All lines have the same list. */
+static int64_t read_scales(Scales *scales, const Block *block, bool moved) {
+  const Computed *scaled = block->narrow->scaled;
+  int64_t count = block->length;
+  if (!scaled_fill(scaled, SCALE, block->first, count, 1, scales->scale)) return 0;
+  if (moved && !scaled_fill(scaled, ZERO, block->first, count, 1, scales->zero)) return 0;
+  return count;
+}
+
+static void part_scales(Scales *scales, const NarrowLoops *loops, int64_t count) {
+  narrow_part(scales->scale, count, scales->scale);
+  if (loops->centered) narrow_part(scales->zero, count, scales->zero);
+}
+
+/* Multiplies into separate sums and adds these to the block's sums. Sums of packed numbers are first reordered (narrow_join).
+** Sums of plain loops are first multiplied by the scales. */
+static void multiply_apart(const NarrowBlock *block, const Scales *scales, bool packed) {
+  _Alignas(16) uint8_t apart[SUM_BYTES + MAX_VECTORS * 64];
+  int rows = block->rows > 1 ? (int)round_up(block->rows, NARROW_ROWS) : 1;
+  NarrowBlock all = *block;
+  all.sums = apart;
+  memset(apart, 0, (size_t)(rows * block->sums_stride));
+  scales->loops->by_depth(&all);
+  for (int i = 0; i < rows; i++) {
+    float *row = (float *)(apart + i * block->sums_stride);
+    if (packed) narrow_join(row, block->columns, row);
+    narrow_add_scaled(row, scales->is_plain ? block->scales : NULL, block->columns,
+                      (float *)(block->sums + i * block->sums_stride));
+  }
+}
+
+static void multiply_narrow(NarrowBlock *all, const Block *block, const Scales *scales) {
+  const NarrowLoops *loops = block->narrow->loops;
+  all->columns = (int)block->length;
+  all->depth = (int)block->lines;
+  if (loops->packed || (scales->is_plain && (loops->factor != 1 || block->narrow->has_steps))) {
+    multiply_apart(all, scales, loops->packed);
+  } else {
+    scales->loops->by_depth(all);
+  }
+}
+
+const StreamOrder stream_by_depth = {.max_depth = MAX_ROWS,
+                                     .converted_bytes = MATRIX_BYTES / CONVERTED_ROWS,
+                                     .unit_columns = unit_columns,
+                                     .split = {split_c64, split_c128},
+                                     .combine = {combine_c64, combine_c128},
+                                     .multiply = multiply,
+                                     .skip = skip,
+                                     .fits = fits,
+                                     .depth_step = depth_step,
+                                     .lines_at_once = lines_at_once,
+                                     .read_scales = read_scales,
+                                     .part_scales = part_scales,
+                                     .multiply_narrow = multiply_narrow};

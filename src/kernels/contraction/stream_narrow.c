@@ -1,0 +1,233 @@
+/*
+** Streams a matrix of narrow numbers without converting it first: finds the loops of inner/narrow.h and the lists of scales
+** that they read. Lines with one list, or whose lists fit into Scales, are multiplied together.
+*/
+#include <string.h>
+
+#include "base/min_max.h"
+#include "kernels/contraction/inner/unpack.h"
+#include "kernels/contraction/stream_order.h"
+
+/* ---- The loops ---- */
+
+/* Whether rows, or lines, of packed numbers begin at bytes. */
+static bool begin_bytes(const Axes *axes, int per_byte) {
+  bool begin = true;
+  for (int i = 0; i < axes->count; i++) {
+    const Axis *axis = &axes->items[i];
+    begin &= axis->size == 1 || axis->stride[RHS] == 1 || axis->stride[RHS] % per_byte == 0;
+  }
+  return begin;
+}
+
+/* Returns the loops for numbers with scales; NULL if they cannot read them. */
+static const NarrowLoops *scaled_loops(const Stream *s, const Scaled *scaled) {
+  const Contraction *c = s->contraction;
+  int per_byte = scaled->numbers.per_byte;
+  if (per_byte > 1 && !(scaled_is_aligned(&scaled->numbers) && begin_bytes(&c->batch, per_byte) &&
+                        begin_bytes(&c->columns, per_byte) && begin_bytes(&c->depth, per_byte))) {
+    return NULL;
+  }
+  return s->order->fits(scaled, c) ? scaled->loops : NULL;
+}
+
+Narrow narrow_of(const Stream *s) {
+  const Contraction *c = s->contraction;
+  Narrow narrow = {.scaled = c->array[RHS].computed, .type = c->array[RHS].type, .per_byte = 1};
+  if (s->arithmetic->reals != 1 || s->arithmetic->loops != LOOPS_F32) return narrow;
+  if (!narrow.scaled) {
+    if (s->matrix.widens) narrow.loops = narrow_loops(narrow.type, NARROW_PLAIN);
+  } else if (narrow.scaled->scaled && narrow.scaled->scaled->loops) {
+    const Scaled *scaled = narrow.scaled->scaled;
+    narrow.loops = scaled_loops(s, scaled);
+    narrow.type = scaled->numbers.type;
+    narrow.per_byte = scaled->numbers.per_byte;
+    narrow.has_steps = scaled->step_count > 0;
+  }
+  if (!narrow.loops) return narrow;
+  narrow.looks_before = narrow.loops->misread == MISREAD_BYTES_FROM_16;
+  narrow.is_prepared = narrow.loops->prepare || (narrow.per_byte > 1 && !narrow.loops->packed);
+  return narrow;
+}
+
+/* ---- Scales ---- */
+
+static void fill_same(float value, int64_t count, float *out) {
+  for (int64_t i = 0; i < count; i++) out[i] = value;
+}
+
+/* Adds the type's zero point to each zero point of the list. If `moved` is false, the list is empty; it is filled with the
+** type's zero point if that is not 0 or the loops are centered. Returns false if a sum is inexact. */
+static bool set_zeros(Scales *scales, const NarrowLoops *loops, int64_t count, bool moved) {
+  float zero = loops->zero / loops->factor;
+  bool exact = true;
+  bool listed = moved || zero != 0 || loops->centered;
+  if (listed) scales->zeros = scales->zero;
+  if (!moved && listed) fill_same(zero, count, scales->zero);
+  for (int64_t i = 0; i < count && moved && zero != 0; i++) {
+    float before = scales->zero[i];
+    scales->zero[i] = before + zero;
+    exact &= scales->zero[i] - zero == before;
+  }
+  return exact;
+}
+
+/* Chooses the loops for `count` scales and zero points, and converts scales and zero points to the form that the loops read. */
+static void choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder *order,
+                         int64_t count) {
+  const NarrowLoops *loops = narrow->loops;
+  bool is_exact = !narrow->exact || (loops->factor == 1 && !narrow->has_steps);
+  if (is_exact && narrow->has_steps) {
+    is_exact = scaled_has_integers(narrow->scaled->scaled) &&
+               narrow_scales_are_exact(scales->scale, count);
+  }
+  scales->is_plain =
+      is_exact && loops->plain.by_depth &&
+      (!loops->centered || narrow_center(scales->zero, count, loops->factor, order->along_depth));
+  scales->loops = scales->is_plain ? &loops->plain : &loops->scaled;
+  if (loops->packed && !scales->is_plain && order->part_scales) {
+    order->part_scales(scales, loops, count);
+  }
+}
+
+/* Sets the scales and zero points of a block's lines. Returns false if the loops cannot use them. */
+static bool scales_set(Scales *scales, const Block *block) {
+  const Narrow *narrow = block->narrow;
+  const StreamOrder *order = block->stream->order;
+  bool moved = narrow->has_steps && narrow->scaled->scaled->step_count > 1;
+  int64_t count = order->along_depth ? 1 : block->length;
+  scales->length = block->length;
+  scales->apart = 0;
+  scales->zeros = scales->scale;
+  if (narrow->has_steps) {
+    count = order->read_scales(scales, block, moved);
+    if (count == 0) return false;
+  } else {
+    fill_same(narrow->loops->factor, count, scales->scale);
+  }
+  if (!set_zeros(scales, narrow->loops, count, moved)) return false;
+  choose_loops(scales, narrow, order, count);
+  return true;
+}
+
+/* ---- Multiplying ---- */
+
+/* Threshold PREPARED_BYTES. Test: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
+enum { PREPARED_BYTES = 17408 };
+
+/* Returns the bytes from one prepared line to the next: lines in other cache sets. */
+static int64_t prepared_stride(int64_t length) { return 2 * round_up(length, LINE_STEP) + 64; }
+
+/* Unpacks or converts the lines of a block. */
+static void prepare(const Block *block, const uint8_t *numbers, ptrdiff_t stride, uint8_t *out) {
+  const Narrow *narrow = block->narrow;
+  int64_t out_stride = prepared_stride(block->length);
+  for (int64_t i = 0; i < block->lines; i++, out += out_stride) {
+    if (narrow->per_byte > 1) {
+      unpack(narrow->type, numbers, i * stride, block->length, out);
+    } else {
+      narrow->loops->prepare(numbers + i * stride, block->length, out);
+    }
+  }
+}
+
+/* Multiplies the lines of a block. `line` is the number of the first line in the list of scales. Returns false and changes
+** nothing if the loops would misread a number. */
+static bool multiply_lines(const Block *block, const Vectors *vectors, const Scales *scales,
+                           int64_t line) {
+  _Alignas(16) uint8_t prepared[PREPARED_BYTES];
+  const Narrow *narrow = block->narrow;
+  const NarrowLoops *loops = narrow->loops;
+  ptrdiff_t bytes = type_bytes(narrow->type), stride = block->stream->line_stride * bytes;
+  const uint8_t *numbers =
+      narrow->scaled ? narrow->scaled->numbers.data + block->first / narrow->per_byte * bytes
+                     : block->data;
+  for (int64_t i = 0; i < block->lines && narrow->looks_before; i++) {
+    if (narrow_has_misread(loops, numbers + i * stride, block->length)) return false;
+  }
+  if (loops->packed) stride /= narrow->per_byte;
+  if (narrow->is_prepared) {
+    prepare(block, numbers, stride, prepared);
+    numbers = prepared;
+    stride = prepared_stride(block->length);
+  }
+  int64_t list = line * scales->apart;
+  NarrowBlock all = {.rows = (int)vectors->count,
+                     .vectors = vectors->data,
+                     .matrix = numbers,
+                     .vector_stride = (ptrdiff_t)vectors->stride,
+                     .matrix_stride = stride,
+                     .scales = scales->scale + list,
+                     .zeros = scales->zeros + list,
+                     .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
+                     .scale_block = (int)round_up(scales->length, LINE_STEP),
+                     .flipped = loops->flipped,
+                     .table = narrow->scaled ? narrow->scaled->table : NULL,
+                     .sums = block->sums,
+                     .sums_stride = (ptrdiff_t)block->sums_stride,
+                     .misread = narrow->misread};
+  block->stream->order->multiply_narrow(&all, block, scales);
+  return true;
+}
+
+/* Returns the lines of a block from number `first` on, and moves the vectors to theirs. */
+static Block lines_of(const Block *block, int64_t first, int64_t lines, Vectors *vectors) {
+  Block part = *block;
+  part.data += (size_t)first * block->stride;
+  part.first += first * block->stream->line_stride;
+  part.lines = lines;
+  block->stream->order->skip(&part, vectors, first);
+  return part;
+}
+
+/* Multiplies a block. `scales` holds the scales of its lines; NULL: the general loop runs. `parted` holds the vectors in the
+** order that loops of packed numbers read (part_vectors); NULL: in their own order. */
+static void multiply_scaled(const Block *block, const Vectors *vectors, const Vectors *parted,
+                            const Scales *scales) {
+  const Narrow *narrow = block->narrow;
+  /* Numbers that are looked at before, or prepared, stay in the first cache. */
+  bool apart = narrow->looks_before || narrow->is_prepared;
+  int64_t most = apart ? max_i64(PREPARED_BYTES / prepared_stride(block->length), 1) : block->lines;
+  for (int64_t i = 0; i < block->lines; i += most) {
+    Vectors there = *vectors;
+    Block part = lines_of(block, i, min_i64(most, block->lines - i), &there);
+    if (scales && multiply_lines(&part, parted ? parted : &there, scales, i)) continue;
+    block->stream->order->multiply(&part, &there);
+  }
+}
+
+/* Returns the vectors reordered like packed numbers (narrow_part) and padded with zeros. */
+static Vectors part_vectors(const Vectors *vectors, uint8_t *buffer) {
+  Vectors parted = *vectors;
+  size_t bytes = (size_t)vectors->depth * sizeof(float);
+  parted.stride = (size_t)round_up((int64_t)bytes, 64);
+  parted.data = buffer;
+  for (int i = 0; i < vectors->count; i++, buffer += parted.stride) {
+    memcpy(buffer, (const uint8_t *)vectors->data + (size_t)i * vectors->stride, bytes);
+    memset(buffer + bytes, 0, parted.stride - bytes);
+    narrow_part((float *)buffer, vectors->depth, (float *)buffer);
+  }
+  return parted;
+}
+
+void stream_narrow(const Block *block, const Vectors *vectors) {
+  Scales scales;
+  _Alignas(16) uint8_t buffer[VECTOR_BYTES + MAX_VECTORS * 64];
+  const Narrow *narrow = block->narrow;
+  const StreamOrder *order = block->stream->order;
+  bool parts = narrow->loops->packed && order->along_depth;
+  Vectors parted;
+  if (parts) parted = part_vectors(vectors, buffer);
+  int64_t some;
+  for (int64_t i = 0; i < block->lines; i += some) {
+    some = block->lines - i;
+    if (narrow->has_steps) {
+      int64_t first = block->first + i * block->stream->line_stride;
+      some = min_i64(some, order->lines_at_once(block, narrow->scaled->scaled, first));
+    }
+    Vectors there = *vectors;
+    Block lines = lines_of(block, i, some, &there);
+    bool suits = scales_set(&scales, &lines);
+    multiply_scaled(&lines, &there, parts ? &parted : NULL, suits ? &scales : NULL);
+  }
+}
