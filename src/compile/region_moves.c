@@ -97,8 +97,9 @@ static bool add_starts(Arena *arena, const Thunk *thunk, int first_index, const 
     if (max == 0) continue;
     BufferSlice slice = step->slices[operand];
     if (is_vector) slice.offset += (int64_t)d * type_bytes(type);
-    step->starts[step->start_count++] = (RegionStart){
-        slice, type, max, strides[d] * type_bytes(sliced->type), instruction->a->derived.starts_in_range};
+    step->starts[step->start_count++] =
+        (RegionStart){slice, type, max, strides[d] * type_bytes(sliced->type),
+                      instruction->a->derived.starts_in_range};
   }
   return true;
 }

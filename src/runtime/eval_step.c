@@ -200,8 +200,7 @@ static bool eval_chunks(const Thunk *thunk, EvalLoop *loop, ChunkLoop *chunks) {
   return true;
 }
 
-bool run_eval_step(Device *device, Frame *frame, const Thunk *thunk, bool *ok,
-                          Error *error) {
+bool run_eval_step(Device *device, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
   const Instruction *x = thunk->instruction;
   if (eval_is_resumable(x)) return run_evaluation(device, thunk, ok, error);
   EvalLoop loop = {.device = device, .thunk = thunk, .error = error};

@@ -122,7 +122,7 @@ static inline uint8_t *device_pointer(const Device *device, const LogicalBuffer 
 
 /* Returns the loop over the chunks of a device's present thunk. */
 static inline ChunkLoop chunk_loop(const Device *device, int64_t chunks, bool (*body)(void *, int),
-                            void *argument) {
+                                   void *argument) {
   return (ChunkLoop){.chunks = (int)chunks,
                      .body = body,
                      .argument = argument,

@@ -78,13 +78,15 @@ static bool infer_leading(Dynamic *d, const Instruction *instruction, Sizes *ope
 
 /* ---- Data movement ---- */
 
-static bool infer_broadcast(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_broadcast(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                            Sizes result) {
   Int64List dimensions = instruction->a->dimensions;
   for (int i = 0; i < dimensions.count; i++) result[dimensions.items[i]] = operands[0][i];
   return true;
 }
 
-static bool infer_transpose(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_transpose(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                            Sizes result) {
   Int64List dimensions = instruction->a->dimensions;
   for (int i = 0; i < dimensions.count; i++) result[i] = operands[0][dimensions.items[i]];
   return true;
@@ -100,7 +102,8 @@ static bool infer_slice(Dynamic *d, const Instruction *instruction, Sizes *opera
 }
 
 /* An update as long as the operand gives the result its size. */
-static bool infer_dynamic_update_slice(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_dynamic_update_slice(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                                       Sizes result) {
   const Shape *base = operand_shape(instruction, 0), *update = operand_shape(instruction, 1);
   for (int i = 0; i < base->rank; i++) {
     bool whole = operands[1][i] && update->dims[i] == base->dims[i];
@@ -109,7 +112,8 @@ static bool infer_dynamic_update_slice(Dynamic *d, const Instruction *instructio
   return true;
 }
 
-static bool infer_concatenate(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_concatenate(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                              Sizes result) {
   int64_t along = instruction->a->dimensions.items[0];
   bool dynamic = false;
   for (int k = 0; k < instruction->operand_count; k++) {
@@ -150,7 +154,8 @@ static bool infer_pad(Dynamic *d, const Instruction *instruction, Sizes *operand
 }
 
 /* Whole slice dimensions have the operand's sizes; batch dimensions have those of the indices. */
-static bool infer_gather(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_gather(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                         Sizes result) {
   const Attributes *a = instruction->a;
   int next_slice = 0, next_index = 0;
   for (int i = 0; i < instruction->shape->rank; i++) {
@@ -245,7 +250,8 @@ static bool infer_reshape(Dynamic *d, const Instruction *instruction, Sizes *ope
   return true;
 }
 
-static bool infer_dynamic_reshape(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_dynamic_reshape(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                                  Sizes result) {
   for (int i = 0; i < instruction->shape->rank; i++) {
     if (is_flagged(instruction->shape, i)) result[i] = new_operand(d, instruction, i + 1);
   }
@@ -253,7 +259,8 @@ static bool infer_dynamic_reshape(Dynamic *d, const Instruction *instruction, Si
 }
 
 /* Takes the program's size unchecked: one below 0 or beyond the bound selects no or all elements. */
-static bool infer_set_dimension_size(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_set_dimension_size(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                                     Sizes result) {
   int64_t along = instruction->a->dimensions.items[0];
   const Instruction *size = instruction->operands[1];
   for (int i = 0; i < instruction->shape->rank; i++) result[i] = operands[0][i];
@@ -343,7 +350,8 @@ static bool infer_convolution(Dynamic *d, const Instruction *instruction, Sizes 
 }
 
 /* All operands have the same dimensions, and so have all leaves of the result. */
-static bool infer_reduce(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_reduce(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                         Sizes result) {
   int count = instruction->operand_count / 2, at = 0;
   const Shape *shape = operand_shape(instruction, 0);
   for (int leaf = 0; leaf < count; leaf++) {
@@ -356,7 +364,8 @@ static bool infer_reduce(Dynamic *d, const Instruction *instruction, Sizes *oper
   return true;
 }
 
-static bool infer_reduce_window(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_reduce_window(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                                Sizes result) {
   int count = instruction->operand_count / 2;
   const Shape *shape = operand_shape(instruction, 0);
   for (int i = 0; i < shape->rank; i++) {
@@ -406,7 +415,8 @@ static bool infer_batch_norm(Dynamic *d, const Instruction *instruction, Sizes *
 /* ---- Matrices ---- */
 
 /* The result has as many rows as columns. */
-static bool infer_cholesky(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_cholesky(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                           Sizes result) {
   int rank = instruction->shape->rank;
   for (int i = 0; i < rank; i++) result[i] = operands[0][i];
   size_merge(d, &result[rank - 2], result[rank - 1]);
@@ -416,7 +426,8 @@ static bool infer_cholesky(Dynamic *d, const Instruction *instruction, Sizes *op
 
 /* The result has the sizes of the right-hand sides. The matrix has as many rows and columns as these have
 ** rows (columns, if the matrix is on the right). */
-static bool infer_triangular_solve(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_triangular_solve(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                                   Sizes result) {
   int rank = instruction->shape->rank, along = instruction->a->left_side ? rank - 2 : rank - 1;
   for (int i = 0; i < rank; i++) {
     result[i] = operands[1][i];
@@ -437,7 +448,8 @@ static bool infer_tuple(Dynamic *d, const Instruction *instruction, Sizes *opera
   return true;
 }
 
-static bool infer_element(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_element(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                          Sizes result) {
   const Shape *tuple = operand_shape(instruction, 0);
   int at = 0, n = size_count(instruction->shape);
   for (int64_t i = 0; i < instruction->a->tuple_index; i++) at += size_count(tuple->elements[i]);
@@ -445,7 +457,8 @@ static bool infer_element(Dynamic *d, const Instruction *instruction, Sizes *ope
   return true;
 }
 
-static bool refuse_dynamic(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool refuse_dynamic(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                           Sizes result) {
   for (int k = 0; k < instruction->operand_count; k++) {
     int n = size_count(operand_shape(instruction, k));
     for (int i = 0; i < n; i++) {
@@ -462,12 +475,14 @@ static bool same_dims(const Instruction *instruction) {
   return shape_same_dims(operand_shape(instruction, 0), instruction->shape);
 }
 
-static bool infer_bitcast(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_bitcast(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                          Sizes result) {
   return (same_dims(instruction) ? infer_elementwise : refuse_dynamic)(d, instruction, operands,
                                                                        result);
 }
 
-static bool infer_bitcast_convert(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_bitcast_convert(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                                  Sizes result) {
   if (same_dims(instruction)) return infer_elementwise(d, instruction, operands, result);
   int from = operand_shape(instruction, 0)->rank, to = instruction->shape->rank;
   return infer_leading(d, instruction, operands, to < from ? to : from,
@@ -482,7 +497,8 @@ static bool infer_each(Dynamic *d, const Instruction *instruction, Sizes *operan
   return infer_leaves(d, instruction, operands, instruction->operand_count, false, result);
 }
 
-static bool infer_scatter(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_scatter(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                          Sizes result) {
   return infer_leaves(d, instruction, operands, instruction->operand_count / 2, true, result);
 }
 
@@ -498,7 +514,10 @@ static bool infer_fft(Dynamic *d, const Instruction *instruction, Sizes *operand
                        "the dimensions of the transform must be static", result);
 }
 
-static bool infer_nothing(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) { return true; }
+static bool infer_nothing(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                          Sizes result) {
+  return true;
+}
 
 /* Infers the sizes of a result. Returns false with the reason if an operand has a dynamic dimension that the operation does
 ** not take. */

@@ -173,9 +173,9 @@ static void limit_product(Instruction *dot, Instruction *n, int dimension) {
     parameters[i] = computation_add_parameter(fused, i, operands[i]->shape, NULL);
   }
   fused->root = computation_add(fused, HLO_DOT, dot->shape, parameters, 2, dot->a);
-  instruction_become(
-      dot, HLO_FUSION, operands, 3,
-      ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT, .derived.used_dimension = dimension + 1));
+  instruction_become(dot, HLO_FUSION, operands, 3,
+                     ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
+                                .derived.used_dimension = dimension + 1));
 }
 
 static bool limit_dot(const Users *users, Instruction *dot) {

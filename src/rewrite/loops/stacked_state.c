@@ -156,9 +156,9 @@ static Instruction *update_stack(const Stack *s, Instruction *stack, Instruction
     part = computation_add_reshape(body_of(s), part, row->rank, dims);
   }
   Instruction *before[] = {stack, part};
-  Instruction *written =
-      add_at(s, HLO_DYNAMIC_UPDATE_SLICE, stack->shape, before, 2,
-             place_of(s, update->operands + 2, rank), ATTRIBUTES(.derived.starts_in_range = in_range));
+  Instruction *written = add_at(s, HLO_DYNAMIC_UPDATE_SLICE, stack->shape, before, 2,
+                                place_of(s, update->operands + 2, rank),
+                                ATTRIBUTES(.derived.starts_in_range = in_range));
   Instruction *there =
       add_at(s, HLO_DYNAMIC_SLICE, row, &written, 1, place_of(s, NULL, rank), s->taken->a);
   instruction_become(update, rank < row->rank ? HLO_RESHAPE : HLO_COPY, &there, 1, NULL);
