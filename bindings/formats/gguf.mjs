@@ -65,12 +65,14 @@ const NUMBERS = {
   10: ['BigUint64', 8], 11: ['BigInt64', 8], 12: ['Float64', 8],
 };
 const BOOL = 7, STRING = 8, ARRAY = 9;
+/* Files have arrays of numbers or strings, and ggml at most 4 dimensions; where there are many more, the file is damaged. */
+const MAX_NESTED = 8, MAX_DIMENSIONS = 8;
 
 function readValue(reader, type, fail, depth = 0) {
   if (NUMBERS[type]) return reader.number(...NUMBERS[type]);
   if (type === BOOL) return reader.number('Uint8', 1) !== 0;
   if (type === STRING) return reader.string();
-  if (type !== ARRAY || depth > 8) throw fail(`a value of the metadata has the unknown type ${type}`);
+  if (type !== ARRAY || depth > MAX_NESTED) throw fail(`a value of the metadata has the unknown type ${type}`);
   const element = reader.number('Uint32', 4), count = reader.size();
   const values = [];
   for (let i = 0; i < count; i++) values.push(readValue(reader, element, fail, depth + 1));
@@ -80,7 +82,7 @@ function readValue(reader, type, fail, depth = 0) {
 function readEntry(reader, fail) {
   const name = reader.string();
   const rank = reader.number('Uint32', 4);
-  if (rank > 8) throw fail(`${name} has ${rank} dimensions`);
+  if (rank > MAX_DIMENSIONS) throw fail(`${name} has ${rank} dimensions`);
   const dimensions = Array.from({ length: rank }, () => reader.size()).reverse(); // the first moves fastest
   const number = reader.number('Uint32', 4);
   return { name, dimensions, number, offset: reader.size() };

@@ -135,3 +135,23 @@ def donation():
     for _ in range(3):
         w = step(w, X)
     return w
+
+
+@function
+def layouts():
+    """A layout that is asked for: of an array, its shards, results, arguments of a program."""
+    from jax.experimental.layout import Format, Layout
+
+    turned = Layout((1, 0))
+    mesh = Mesh(np.array(jax.devices()[:2]), "a")
+    out = []
+    for sharding in NamedSharding(mesh, P(None, "a")), NamedSharding(mesh, P()):
+        x, plain = jax.device_put(X, Format(turned, sharding)), jax.device_put(X, sharding)
+        f = jax.jit(lambda x: x * 2)
+        g = jax.jit(lambda x: x + 1, out_shardings=Format(turned, sharding))
+        compiled = g.lower(x).compile()
+        arrays = [x, f(x), f(plain), g(plain), g(g(x)), compiled(x), x.addressable_shards[1].data]
+        out.append([(a, *a.format.layout.major_to_minor) for a in arrays])
+        out += [compiled.input_formats[0][0].layout.major_to_minor,
+                compiled.output_formats.layout.major_to_minor]
+    return out

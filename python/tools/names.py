@@ -2,12 +2,15 @@
 
 `python names.py JAX [PYI]`: JAX is the folder of the `jax` package, PYI that of jaxlib's .pyi
 files (its repository's `jaxlib`). Names come from `import` and attributes of imported modules;
-our names from importing python/jaxlib. Exits 1 if a name is missing.
+our names from importing python/jaxlib; a member of a class may be set by its methods. Exits 1 if
+a name is missing.
 """
 
 import ast
 import importlib
+import inspect
 import pathlib
+import re
 import sys
 
 # Aliases of jaxlib's modules in JAX: `from jax._src.lib import ALIAS`.
@@ -25,6 +28,9 @@ MLIR_ALIASES = {"ir": "mlir.ir", "passmanager": "mlir.passmanager"}
 # What JAX uses only on hardware or in programs that this package leaves out.
 LEFT_OUT = ("pallas/", "mosaic", "tpu_custom_call", "triton", "test_multiprocess", "jax2tf/",
             "cudnn/")
+# Lists of parts that raise a sentence here, and classes that have another one's members.
+REFUSED = ("cuda", "gpu", "rocm", "mosaic", "triton", "tpu", "transfer_guard_lib", "_sdy_mpmd")
+FORWARDS = {"Executable": "LoadedExecutable"}
 
 
 def modules_of(tree):
@@ -60,6 +66,18 @@ def dotted(node):
     return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else None
 
 
+def attributes(node, modules):
+    """Yields the attributes below a node whose first name is a module: no parameter hides it."""
+    if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+        hidden = {n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)}
+        modules = {name: module for name, module in modules.items() if name not in hidden}
+    name = dotted(node) if isinstance(node, ast.Attribute) else None
+    if name and name[0] in modules:
+        yield modules[name[0]], name[1:3]
+    for child in ast.iter_child_nodes(node):
+        yield from attributes(child, modules)
+
+
 def used_names(jax):
     """Yields (module, dotted name, file) of each use in JAX's source."""
     for path in sorted(jax.rglob("*.py")):
@@ -67,25 +85,20 @@ def used_names(jax):
         if any(part in file for part in LEFT_OUT):
             continue
         tree = ast.parse(path.read_text())
-        modules = modules_of(tree)
+        for module, name in attributes(tree, modules_of(tree)):
+            yield module, name, file
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute):
-                name = dotted(node)
-                if name and name[0] in modules:
-                    yield modules[name[0]], name[1:3], file
-            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-                if node.module.startswith("jaxlib."):
-                    for a in node.names:
-                        module = node.module[len("jaxlib."):]
-                        yield module, [] if a.name == "*" else [a.name], file
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jaxlib."):
+                for a in node.names:
+                    module = node.module[len("jaxlib."):]
+                    yield module, [] if a.name == "*" else [a.name], file
 
 
 def listed_names(folder):
     """Yields (module, dotted name, file) of what the .pyi files declare."""
     for path in sorted(folder.rglob("*.pyi")):
         file = path.relative_to(folder)
-        if any(part in str(file) for part in ("cuda", "gpu", "rocm", "mosaic", "triton", "tpu",
-                                            "transfer_guard_lib")):
+        if any(part in str(file) for part in REFUSED):
             continue
         module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
         for node in ast.parse(path.read_text()).body:
@@ -100,22 +113,53 @@ def listed_names(folder):
                 yield module, [node.target.id], str(file)
 
 
+def start_of(module):
+    """Returns a module of ours, or what stands for it in its parent; None without either."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        parent, _, last = module.rpartition(".")
+        return getattr(start_of(parent), last, None) if parent else None
+
+
+def source_of(cls):
+    try:
+        return inspect.getsource(cls)
+    except (OSError, TypeError):  # made by a call of type()
+        return ""
+
+
+def is_set(cls, member):
+    """Returns whether methods of the class, or of one that it extends, set the member."""
+    for base in cls.__mro__[:-1]:
+        if member in getattr(base, "__slots__", ()) or member in base.__dict__.get("_FIELDS", ()):
+            return True
+        if re.search(rf"\bself\.{member}\b[^\n=]*=[^=]", source_of(base)):
+            return True
+    try:
+        return hasattr(cls(), member)
+    except (TypeError, RuntimeError):
+        return False
+
+
 def find(module, name):
     """Returns whether our module has the name; a name's members count only if it is a class."""
-    try:
-        x = importlib.import_module(f"jaxlib.{module}")
-    except ImportError:
+    x = start_of(f"jaxlib.{module}")
+    if x is None:
         return False
-    for i, part in enumerate(name):
+    for i, part in enumerate([FORWARDS.get(name[0], name[0]), *name[1:]] if name else []):
         if i and not isinstance(x, type):
             return True
+        if i and getattr(x.__init__, "__module__", "") == "jaxlib._jax.distributed":
+            return True  # raises as soon as it is made
         if hasattr(x, part):
             x = getattr(x, part)
-            continue
-        try:
-            x = importlib.import_module(f"{x.__name__}.{part}")
-        except (ImportError, AttributeError):
-            return i > 0 and part in getattr(x, "__slots__", ())
+        elif i:
+            return is_set(x, part)
+        else:
+            x = start_of(f"{x.__name__}.{part}")
+            if x is None:
+                return False
     return True
 
 

@@ -55,16 +55,31 @@ ${Array.from({ length: operands }, (_, i) => `  p${i} = ${type}[${points}] param
   return worst;
 }
 
+const hloOf = ({ type, function: name, points }) => `HloModule m
+ENTRY e {
+  p0 = ${type}[${points}] parameter(0)
+  ROOT r = ${type}[${points}] ${name}(p0)
+}`;
+
+/** The same function in CHLO, whose import writes out XLA's formula. */
+function chloOf({ type, function: name, points }) {
+  const tensor = `tensor<${points}xcomplex<${type === 'c64' ? 'f32' : 'f64'}>>`;
+  return `func.func @main(%x: ${tensor}) -> ${tensor} {
+  %y = chlo.${name} %x : ${tensor} -> ${tensor}
+  return %y : ${tensor}
+}`;
+}
+
+/** Functions of CHLO that are formulas for complex numbers. */
+export const OF_CHLO = new Set(['asin', 'acos', 'asinh', 'acosh', 'atanh', 'sinh', 'cosh']);
+
 /**
  * The worst errors of one function's values and slopes, of extremes.py's points.
  * @returns {Promise<[string, number, number[]][]>}
  */
-export async function worstAtExtremes(client, { type, function: name, points, numbers }) {
-  const module = client.parseHlo(`HloModule m
-ENTRY e {
-  p0 = ${type}[${points}] parameter(0)
-  ROOT r = ${type}[${points}] ${name}(p0)
-}`);
+export async function worstAtExtremes(client, entry, isChlo) {
+  const { type, points, numbers } = entry;
+  const module = await client.load(isChlo ? chloOf(entry) : hloOf(entry));
   const executable = await client.compile(client.jvp(module));
   const Parts = type === 'c64' ? Float32Array : Float64Array;
   const literal = (part) => new Literal(

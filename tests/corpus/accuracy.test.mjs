@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { Client } from '../../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { measure, readSweeps, runOperation, wanted } from '../accuracy/accuracy.mjs';
-import { readPoints, worstAtExtremes, worstError } from '../accuracy/complex.mjs';
+import { OF_CHLO, readPoints, worstAtExtremes, worstError } from '../accuracy/complex.mjs';
 import { allowed, cases, keyOf, makeCase, measure as measureSum, PATHS, readTable } from '../accuracy/sums.mjs';
 
 /** In units in the last place. The project promises 4; accuracy/README.md has the measured errors. */
@@ -185,11 +185,13 @@ test('complex functions', { timeout: 60000 }, async (t) => {
 test('complex functions and their slopes at extremes', { timeout: 60000 }, async (t) => {
   const client = await Client.create({ threads: 0 });
   for (const entry of await readPoints(new URL('extremes.bin', folder))) {
-    await t.test(`${entry.function} of ${entry.type}`, async () => {
-      for (const [what, error, at] of await worstAtExtremes(client, entry)) {
-        assert.ok(error <= (what === 'value' ? 4 : 8), `${what}: off by ${error} ulp at ${at}`);
-      }
-    });
+    for (const isChlo of OF_CHLO.has(entry.function) ? [false, true] : [false]) {
+      await t.test(`${isChlo ? 'chlo.' : ''}${entry.function} of ${entry.type}`, async () => {
+        for (const [what, error, at] of await worstAtExtremes(client, entry, isChlo)) {
+          assert.ok(error <= (what === 'value' ? 4 : 8), `${what}: off by ${error} ulp at ${at}`);
+        }
+      });
+    }
   }
   client.dispose();
 });

@@ -23,6 +23,13 @@ async function check(folder, file) {
 
 for (const file of files) test(file, { timeout: 600_000 }, () => check(join(ROOT, 'python'), file));
 
+test('names.py finds all names of jaxlib that JAX uses', { timeout: 600_000 }, async () => {
+  const [jax] = (await readdir(join(PYTHON, '../../lib'))).map((version) => join(PYTHON, '../../lib', version, 'site-packages/jax'));
+  const { code, stdout, stderr } = await run(PYTHON, ['python/tools/names.py', jax], { seconds: 500 });
+  assert.equal(code, 0, stdout + stderr);
+  assert.match(stdout, /^[1-9]\d\d+ names, 0 missing\n$/);
+});
+
 test('the wheel', { timeout: 600_000 }, async () => {
   const built = join(ROOT, 'build/python');
   const wheel = (await readdir(built)).find((name) => name.endsWith('.whl'));

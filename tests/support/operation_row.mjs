@@ -25,6 +25,7 @@ const SCALAR = sourcesOf('src/hlo/scalar');
 const FORMULAS = [...sourcesOf('src/codegen/formulas'), ...sourcesOf('src/codegen/loops'), ...sourcesOf('src/codegen')];
 const EVALUATOR = read('src/reference/eval.c') + read('src/reference/textbook/textbook.c');
 const [SIZES, PADDING, LOOPS] = ['sizes', 'padding', 'dimensions'].map((name) => read(`src/rewrite/dynamic/${name}.c`));
+const SELECTS = read('src/derive/gradient/selects.c');
 const PASSES = read('src/rewrite/base/passes.def');
 const EXAMPLE_METHODS = new Set([...EXAMPLES.map(({ method }) => method), ...Object.keys(WITHOUT)]);
 const NOT_EMITTED = /not_emitted\[\] = \{([^]*?)\n\};/.exec(read('tests/native/tables.c'))[1];
@@ -66,6 +67,12 @@ function sizesOf(id, category) {
   return new RegExp(`^PASS\\(DYNAMIC, .*\\bHLO_${id}\\b`, 'm').test(PASSES) ? 'rewritten before: passes.def' : STATIC[id] ?? '';
 }
 
+/** What gradients of a select know of the operation's result where its branch is not taken: the table `growth`. */
+function growthOf(id, category, derivative) {
+  if (!IS_ELEMENTWISE.test(category) || /^(ZERO|LINEAR)/.test(derivative)) return 'BOUNDED: not in the table';
+  return new RegExp(`\\[HLO_${id}\\] = (\\w+)`).exec(SELECTS)?.[1] ?? '';
+}
+
 function codeOf(id, name, category) {
   if (!IS_ELEMENTWISE.test(category)) return 'by src/codegen/loops, a kernel or the evaluator';
   return filesWith(FORMULAS, id).join(' ') || (NOT_EMITTED.includes(`"${name}"`) ? 'none: not_emitted in tests/native/tables.c' : '');
@@ -82,6 +89,7 @@ function rowOf({ result, columns: [id, quoted, arity, category, attributes, infe
     shape: inference && `infer_${inference}`,
     value: valueOf(id, category),
     batch, derivative, transposition,
+    growth: growthOf(id, category, derivative),
     sizes: sizesOf(id, category),
     padding: hasCase(PADDING, id) ? 'src/rewrite/dynamic/padding.c' : 'any',
     code: codeOf(id, name, category),

@@ -65,6 +65,7 @@ class Page:
         self._proxy = create_proxy(self._call)
         client = getattr(package, "client", None) or package.Client.createSync(_plain(options or {}))
         self._session = exports.Session.new(package, client, self._proxy, getattr(package, "interrupted", None))
+        self._execute, self._read = self._session.executeRow, self._session.read
         self._frees = []
 
     def _call(self, target, program, call):
@@ -104,7 +105,9 @@ class Page:
         """As the bridge's. The run has ended when this returns; without `waits`, reading tells an error."""
         for put in puts:
             self.put(*put)
-        error = self._do(self._session.execute, program, to_js(args), to_js(donated), to_js(results))
+        frees, self._frees = self._frees, []
+        error = self._do(self._execute, program, len(frees), len(args), len(donated),
+                         *frees, *args, *donated, *results)
         if error and getattr(error, "code", None) == "CANCELLED":
             _interrupt()
         if waits and error:
@@ -116,7 +119,7 @@ class Page:
             view.assign(memoryview(data))
 
     def read(self, number, out):
-        view = self._do(self._session.read, number)
+        view = self._do(self._read, number)
         if len(out):
             view.assign_to(memoryview(out))
 

@@ -213,6 +213,16 @@ export class Session {
     }
   }
 
+  /**
+   * As execute(), for Pyodide, where a list that Python passes is a call for each of its elements: first numbers to free,
+   * then arguments, those of them that are donated, and results, of which the first three counts tell how many.
+   */
+  executeRow(program, frees, args, donated, ...numbers) {
+    const take = (count) => numbers.splice(0, count);
+    this.free(take(frees));
+    return this.execute(program, take(args), take(donated), numbers);
+  }
+
   free(numbers) {
     for (const number of numbers) {
       const array = this.#arrays.get(number);

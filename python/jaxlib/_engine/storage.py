@@ -23,6 +23,7 @@ class Storage:
     """
 
     __slots__ = ("number", "generation", "host", "dtype", "shape", "users")
+    order = None  # Of dimensions, minor to major; None is row-major.
 
     def __init__(self, dtype, shape, host=None, number=None, generation=0):
         self.dtype = dtype
@@ -107,6 +108,19 @@ class Storage:
             engine.wait(self.place(engine, []))
 
 
+class OrderedStorage(Storage):
+    """Elements for which a program asked for an order of dimensions.
+
+    It is a name: in memory all arrays are row-major, which no value shows.
+    """
+
+    __slots__ = ("order",)
+
+    def __init__(self, order, *args):
+        super().__init__(*args)
+        self.order = order
+
+
 def assemble(dtype, shape, boxes):
     """Returns a storage of boxes of others: (storage, starts in it, sizes, starts in the new)."""
     engine = get_engine()
@@ -114,4 +128,6 @@ def assemble(dtype, shape, boxes):
              for source, at, sizes, to in boxes]
     number = next_number()
     engine.assemble(number, number_of(dtype), list(shape), plain)
-    return Storage(dtype, tuple(shape), number=number, generation=engine.generation)
+    about = dtype, tuple(shape), None, number, engine.generation
+    order = boxes[0][0].order if boxes else None
+    return OrderedStorage(order, *about) if order else Storage(*about)

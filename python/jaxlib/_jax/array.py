@@ -413,7 +413,14 @@ class ArrayImpl(Array):
         from .executable import PjRtLayout
 
         self._check_buffers()
-        return PjRtLayout.default(len(self.aval.shape))
+        order = self._layout_key
+        return PjRtLayout.default(len(self.aval.shape)) if order is None else PjRtLayout(order)
+
+    @property
+    def _layout_key(self):
+        """The order of dimensions that was asked for, minor to major, or None."""
+        first = self._whole or (self._buffers or (None,))[0]
+        return first and first.storage.order
 
     def on_device_size_in_bytes(self):
         """Returns the total global on-device size of the array in bytes."""

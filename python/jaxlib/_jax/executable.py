@@ -9,7 +9,7 @@ import numpy as np
 
 from .._engine import get_engine
 from .._engine.dtypes import DTYPES
-from .._engine.storage import Storage, next_number
+from .._engine.storage import OrderedStorage, Storage, next_number
 from . import callbacks
 from .array import (
     ArrayImpl,
@@ -194,7 +194,12 @@ class LoadedExecutable:
         self._known_shardings = None
         self._source = source
         self._donated = []
+        self._parameter_orders = self._result_orders = {}
         if isinstance(source, str):
+            if "mhlo.layout_mode" in source:
+                signature = Signature(source)
+                self._parameter_orders = signature.orders(signature.parameters)
+                self._result_orders = signature.orders(signature.results)
             if "tf.aliasing_output" in source or "jax.buffer_donor" in source:
                 self._donated = Signature(source).donated()
             needed = self._num_devices if _MANY_DEVICES.search(source) else 1
@@ -223,7 +228,7 @@ class LoadedExecutable:
 
         if f"@{INSPECT}" not in source and f"@{PARTITIONED}" not in source:
             return
-        for target, number, shardings in seen_shardings(source, Signature(source)):
+        for target, number, shardings in seen_shardings(source):
             if target == INSPECT:
                 inspectors[number](shardings[0])
             elif is_whole:
@@ -282,6 +287,8 @@ class LoadedExecutable:
         generation = engine.generation
         out = [Storage(kind[0], kind[1], None, number, generation) if kind else _token_storage()
                for kind, number in zip(self._result_types, results)]
+        for i, order in self._result_orders.items():
+            out[i] = OrderedStorage(order, *self._result_types[i], None, results[i], generation)
         if self._waits:
             with callbacks.running():
                 engine.execute(self._number, args, donated, results, puts, 1)
@@ -386,7 +393,7 @@ class LoadedExecutable:
             if isinstance(self._source, str):
                 from .propagation import shardings_of
 
-                self._known_shardings = shardings_of(self._source, Signature(self._source))
+                self._known_shardings = shardings_of(self._source)
             else:
                 whole = HloSharding.replicate()
                 self._known_shardings = ([whole] * len(self._about["parameters"]),
@@ -400,10 +407,14 @@ class LoadedExecutable:
         return self._shardings(0)
 
     def get_parameter_layouts(self):
-        return [PjRtLayout.default(len(p["dims"])) for p in self._about["parameters"]]
+        return self._layouts("parameters", self._parameter_orders)
 
     def get_output_layouts(self):
-        return [PjRtLayout.default(len(r["dims"])) for r in self._about["results"]]
+        return self._layouts("results", self._result_orders)
+
+    def _layouts(self, which, orders):
+        return [PjRtLayout(orders[i]) if i in orders else PjRtLayout.default(len(about["dims"]))
+                for i, about in enumerate(self._about[which])]
 
     def keep_alive(self, value, /):
         self._kept.append(value)

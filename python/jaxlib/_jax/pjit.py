@@ -70,9 +70,8 @@ def _array_key(x):
     aval, sharding, committed = x.aval, x.sharding, x._committed
     if not committed and sharding.num_devices > 1:
         raise _Fallback
-    layout = getattr(x, "_layout_key", None)
     try:
-        parts = (aval.dtype, aval.shape, aval.weak_type, sharding, committed, layout)
+        parts = (aval.dtype, aval.shape, aval.weak_type, sharding, committed, x._layout_key)
         return _intern(parts)
     except TypeError:  # A sharding without a hash.
         raise _Fallback from None
@@ -156,10 +155,12 @@ class _Entry:
         leaves = self.const_args + leaves
         self.plan = self._plan([x for x, k in zip(leaves, kept) if k])
         self.kept = None if all(kept) else kept
+        orders = executable._result_orders
         self.outputs = [
-            (aval, sharding, bool(committed), _output_key(aval, sharding, bool(committed)))
-            for aval, sharding, committed in zip(
-                data.out_avals, data.out_shardings, data.out_committed)]
+            (aval, sharding, bool(committed),
+             _output_key(aval, sharding, bool(committed), orders.get(i)))
+            for i, (aval, sharding, committed) in enumerate(zip(
+                data.out_avals, data.out_shardings, data.out_committed))]
         treedef = data.out_pytree_def
         single = treedef.num_nodes == treedef.num_leaves == 1
         self.unflatten = None if single else treedef.unflatten
@@ -199,12 +200,12 @@ class _Entry:
         return leaves
 
 
-def _output_key(aval, sharding, committed):
+def _output_key(aval, sharding, committed, order):
     """Returns the key of a result as an argument, or None where it must be asked each time."""
     try:
         if not committed and sharding.num_devices > 1:
             return None
-        return _intern((aval.dtype, aval.shape, aval.weak_type, sharding, committed, None))
+        return _intern((aval.dtype, aval.shape, aval.weak_type, sharding, committed, order))
     except (TypeError, AttributeError):
         return None
 

@@ -1,117 +1,158 @@
-"""Shardings of a program's parameters and results, as its text states them or as they follow.
+"""Shardings of a program's parameters and results, as it states them or as they follow.
 
-A value's sharding is (mesh, dimensions): the axes of the mesh that divide each dimension. It goes
-from operands to results as far as the operation's dimensions correspond; the rest is replicated.
-The program itself runs whole: only the layout of its results depends on this.
+A sharding goes from operands to results as far as the operation's dimensions correspond; the rest
+is replicated. The program itself runs whole: only the layout of its results depends on this.
 """
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 
+from jaxlib.mlir import ir
+
 from .hlo_sharding import HloSharding
 from .op_sharding import Type
-from .signature import Signature, closing, meshes_of, split
 
-_SDY = re.compile(r"sdy\.sharding = #sdy\.sharding<")
-_MHLO = re.compile(r'mhlo\.sharding = "((?:\\.|[^"\\])*)"')
-_LINE = re.compile(r"\s*(?:((?:%[\w#]+(?::\d+)?(?:, )?)+) = )?\"?([\w.]+)\"?(.*)")
-_OPERAND = re.compile(r"%[\w]+(?:#\d+)?")
-_AXIS = re.compile(r'"([^"]+)"(?::\((\d+)\)(\d+))?')
-_SYMBOL = r'@(?:[\w.$-]+|"(?:\\.|[^"\\])*")'
-_CALL = re.compile(rf"\s*({_SYMBOL})\(")
 INSPECT, PARTITIONED = "InspectSharding", "xla_ffi_partitioned_python_cpu_callback"
-_SEEN = re.compile(rf"@({INSPECT}|{PARTITIONED})\(.*?(?:backend_config = \"|index = )(\d+)", re.S)
-_GROUP = re.compile(r"sdy\.sharding_group (%\w+(?:#\d+)?) group_id=(\d+)")
-_LAPACK = re.compile(r"\s*@(?:lapack_|\w*(?:Qr|Householder|LuDecomposition|Eigh?|Svd)\b)")
-_INTS = r"\[([\d, ]*)\]"
+_LAPACK = re.compile(r"lapack_|\w*(?:Qr|Householder|LuDecomposition|Eigh?|Svd)\b")
 
 
-def _ints(text):
-    return [int(part) for part in text.split(",") if part.strip()]
+class Axis(NamedTuple):
+    """An axis of a mesh, or a part of it: `size` of its devices, after `pre` times as many."""
+
+    name: str
+    pre: int
+    size: int  # 0: the whole axis.
 
 
-def _axes(text):
-    return tuple((name, int(pre or 1), int(size or 0)) for name, pre, size in _AXIS.findall(text))
+class Sharding(NamedTuple):
+    """The axes of a mesh that divide each dimension, and those along which values are added."""
+
+    mesh: str
+    dims: tuple
+    unreduced: tuple = ()
 
 
-def _read(text, meshes):
-    """Returns the sharding of `@mesh, [{"x"}, {}], …`, or None."""
-    parts = split(text)
-    mesh = parts[0].lstrip("@").strip('"')
-    if mesh.startswith("mesh<"):
-        meshes[parts[0]] = meshes_of(f"sdy.mesh @m = {parts[0][4:]}")["m"]
-        mesh = parts[0]
-    if mesh not in meshes:
+class Known(NamedTuple):
+    """What is known of a value. Its sharding: a Sharding, an HloSharding, or None."""
+
+    sharding: object
+    shape: tuple
+
+
+class Mesh(NamedTuple):
+    sizes: dict  # By the axes' names.
+    devices: list  # None: in order.
+
+
+# ---- What a program states ----
+
+
+def _mesh_of(attribute):
+    sizes = {axis.name: axis.size for axis in attribute.axes}
+    return Mesh(sizes, attribute.device_ids or None)
+
+
+def _axes(references):
+    axes = []
+    for axis in references:
+        part = axis.sub_axis_info
+        axes.append(Axis(axis.name, part.pre_size, part.size) if part else Axis(axis.name, 1, 0))
+    return tuple(axes)
+
+
+def _shape_of(type):
+    shape = getattr(type, "shape", None)
+    return None if shape is None else tuple([size if size >= 0 else -1 for size in shape])
+
+
+class _Program:
+    """The functions and meshes of a module, and what a walk through it collects.
+
+    seen: (target, number of its handler, HloShardings) of calls that look at shardings.
+    groups: the shardings of Shardy's groups, by number.
+    """
+
+    def __init__(self, text):
+        with ir.Context():
+            operations = list(ir.Module.parse(text).body.operations)
+        self.meshes, self.functions, self.seen, self.groups = {}, {}, [], {}
+        for operation in operations:
+            operation = operation.operation
+            if operation.name in ("sdy.mesh", "func.func"):
+                name = operation.attributes["sym_name"].value
+                if operation.name == "sdy.mesh":
+                    self.meshes[name] = _mesh_of(operation.attributes["mesh"])
+                else:
+                    self.functions[name] = operation
+
+    def read(self, attribute):
+        """Returns the Sharding of an attribute of Shardy, or None."""
+        mesh = attribute.mesh_or_ref
+        if isinstance(mesh, ir.FlatSymbolRefAttr):
+            name = mesh.value
+        else:
+            name = str(mesh)
+            self.meshes[name] = _mesh_of(mesh)
+        if name not in self.meshes:
+            return None
+        dims = tuple([_axes(dim.axes) for dim in attribute.dimension_shardings])
+        return Sharding(name, dims, _axes(attribute.unreduced_axes))
+
+    def stated(self, attributes):
+        """Returns the sharding that a type's attributes state: in one of the two forms, or None."""
+        if "sdy.sharding" in attributes:
+            return self.read(attributes["sdy.sharding"])
+        if "mhlo.sharding" in attributes:
+            return HloSharding.from_string(attributes["mhlo.sharding"].value)
         return None
-    dims = tuple(_axes(part) for part in split(parts[1][1:-1]))
-    unreduced = ()
-    for part in parts[2:]:
-        if part.startswith("unreduced"):
-            unreduced = _axes(part)
-    return mesh, dims, unreduced
+
+    def filled(self, attribute, other):
+        """Returns the sharding whose open dimensions, `{?}` and `{"x", ?}`, `other` fills."""
+        stated = self.read(attribute)
+        if stated is None or not _usable(other) or not _is_open(attribute):
+            return stated
+        used = {axis.name for group in stated.dims for axis in group}
+        if used and stated.mesh != other.mesh:
+            return stated
+        out = []
+        for dim, group, new in zip(attribute.dimension_shardings, stated.dims, other.dims):
+            taken = group or dim.is_closed or used & {axis.name for axis in new}
+            more = () if taken else new
+            used |= {axis.name for axis in more}
+            out.append(group + more)
+        return Sharding(other.mesh, tuple(out), stated.unreduced)
+
+    def hlo_sharding(self, sharding):
+        """Returns the HloSharding of a value's sharding."""
+        if sharding is None:
+            return HloSharding.replicate()
+        return _tiled(sharding, self.meshes[sharding.mesh]) if _usable(sharding) else sharding
 
 
-def _sdy_text(part):
-    """Returns the text of the sharding in Shardy's form that a type's attributes have, or None."""
-    found = _SDY.search(part)
-    return part[found.end():closing(part, found.end() - 1) - 1] if found else None
+def _attributes(function, which, count):
+    """Returns the attributes of a function's parameters or results."""
+    attributes = function.attributes
+    return list(attributes[which]) if which in attributes else [{}] * count
 
 
-def _stated(part, meshes):
-    """Returns the sharding that a type's attributes state: in one of the two forms, or None."""
-    text = _sdy_text(part)
-    if text is not None:
-        return _read(text, meshes)
-    found = _MHLO.search(part)
-    return HloSharding.from_string(found.group(1)) if found else None
+def _is_open(attribute):
+    return attribute is not None and not all(d.is_closed for d in attribute.dimension_shardings)
 
 
-def _is_open(text):
-    return text is not None and "?" in text
-
-
-def _filled(text, meshes, other):
-    """Returns the sharding of a text whose open dimensions, `{?}` and `{"x", ?}`, `other` fills."""
-    stated = _read(text, meshes)
-    if stated is None or not _usable(other) or not _is_open(text):
-        return stated
-    mesh, dims, *rest = stated
-    used = {axis[0] for group in dims for axis in group}
-    if used and mesh != other[0]:
-        return stated
-    out = []
-    for part, group, new in zip(split(split(text)[1][1:-1]), dims, other[1]):
-        more = () if group or "?" not in part or used & {axis[0] for axis in new} else new
-        used |= {axis[0] for axis in more}
-        out.append(group + more)
-    return (other[0], tuple(out), *rest)
-
-
-def _dims_of(part):
-    found = re.search(r"tensor<((?:[\d?]+x)*)", part)
-    if not found:
-        return None
-    return tuple([int(d) if d.isdigit() else -1 for d in found.group(1).split("x")[:-1]])
-
-
-def hlo_sharding(sharding, meshes):
-    """Returns the HloSharding of a value's sharding."""
-    if sharding is None:
-        return HloSharding.replicate()
-    if isinstance(sharding, HloSharding):
-        return sharding
-    mesh, dims, unreduced = sharding
-    sizes, numbers = meshes[mesh]
+def _tiled(sharding, mesh):
+    dims, unreduced, sizes = sharding.dims, sharding.unreduced, mesh.sizes
     # Axes, those that are used in parts cut at the parts' ends.
     cuts = {name: {1, size} for name, size in sizes.items()}
     for name, pre, size in (axis for group in (*dims, unreduced) for axis in group):
         if size:
             cuts[name] |= {pre, pre * size}
-    pieces = []  # (name, pre, size), major to minor
-    for name, total in sizes.items():
+    pieces = []  # Major to minor.
+    for name in sizes:
         ends = sorted(cuts[name])
-        pieces += [(name, low, high // low) for low, high in zip(ends, ends[1:])] or [(name, 1, 1)]
+        pieces += [Axis(name, low, high // low) for low, high in zip(ends, ends[1:])] or [
+            Axis(name, 1, 1)]
 
     def numbers_of(group):
         found = []
@@ -120,251 +161,203 @@ def hlo_sharding(sharding, meshes):
             found += [i for i, (n, p, s) in enumerate(pieces) if n == name and low <= p < high]
         return found
 
-    order, tile = [], []
-    for group in dims:
-        inner = numbers_of(group)
-        order += inner
-        tile.append(int(np.prod([pieces[i][2] for i in inner], dtype=int)))
-    last, kinds = [], []
+    def count(numbers):
+        return int(np.prod([pieces[i].size for i in numbers], dtype=int))
+
+    inner = [numbers_of(group) for group in dims]
+    order, tile = sum(inner, []), [count(numbers) for numbers in inner]
     reduced = numbers_of(unreduced)
     rest = [i for i in range(len(pieces)) if i not in order and i not in reduced]
+    kinds = []
     for group, kind in ((reduced, Type.UNREDUCED), (rest, Type.REPLICATED)):
-        size = int(np.prod([pieces[i][2] for i in group], dtype=int))
-        if size > 1:
-            order += group
-            last.append(size)
+        order += group
+        if count(group) > 1:
+            tile.append(count(group))
             kinds.append(kind)
-        else:
-            order += group
-    shape = [size for _, _, size in pieces]
-    if int(np.prod(tile, dtype=int)) == 1 and not reduced:
+    if int(np.prod(tile[:len(dims)], dtype=int)) == 1 and not reduced:
         return HloSharding.replicate()
-    if numbers is None or numbers == sorted(numbers):
-        return HloSharding.iota_tile([*tile, *last], shape, order, kinds)
-    grid = np.array(numbers).reshape(shape).transpose(order).reshape([*tile, *last])
+    shape, devices = [piece.size for piece in pieces], mesh.devices
+    if devices is None or devices == sorted(devices):
+        return HloSharding.iota_tile(tile, shape, order, kinds)
+    grid = np.array(devices).reshape(shape).transpose(order).reshape(tile)
     return HloSharding.subgroup_with_device_ordering(grid, kinds)
 
 
-def shardings_of(text, signature):
-    """Returns the HloShardings of parameters and of results."""
-    meshes = meshes_of(text)
-    parameters = [_stated(part, meshes) for part in signature.parameters]
-    results = [_stated(part, meshes) for part in signature.results]
-    texts = [_sdy_text(part) for part in signature.results]
-    if any(result is None for result in results) or any(map(_is_open, texts)):
-        found = _Function(text, meshes, signature).propagate(parameters)
-        for i, part in enumerate(signature.results):
-            other = _even(found[i], _dims_of(part), meshes)
-            if results[i] is None:
-                results[i] = other
-            elif _is_open(texts[i]):
-                results[i] = _filled(texts[i], meshes, other)
-    return (
-        [hlo_sharding(s, meshes) for s in parameters],
-        [hlo_sharding(s, meshes) for s in results],
-    )
+# ---- Propagation ----
+
+
+def shardings_of(text):
+    """Returns the HloShardings of the parameters and of the results of @main."""
+    program = _Program(text)
+    main = program.functions.get("main")
+    if main is None:
+        return [], []
+    parameters, stated, types = _stated_by(program, main)
+    attributes = [a["sdy.sharding"] if "sdy.sharding" in a else None
+                  for a in _attributes(main, "res_attrs", len(types))]
+    results = stated
+    if None in stated or any(map(_is_open, attributes)):
+        found = _propagate(program, main, parameters)
+        results = []
+        for i, type in enumerate(types):
+            other = _even(found[i], _shape_of(type), program.meshes)
+            if stated[i] is None:
+                results.append(other)
+            else:
+                is_open = _is_open(attributes[i])
+                results.append(program.filled(attributes[i], other) if is_open else stated[i])
+    return tuple([program.hlo_sharding(s) for s in part] for part in (parameters, results))
+
+
+def seen_shardings(text):
+    """Returns calls that inspect shardings: (target, number of handler, operands' HloShardings)."""
+    program = _Program(text)
+    main = program.functions["main"]
+    _propagate(program, main, _stated_by(program, main)[0])
+    return program.seen
+
+
+def _stated_by(program, function):
+    """Returns the stated shardings of a function's parameters, of its results, and their types."""
+    type = function.attributes["function_type"].value
+    parameters = _attributes(function, "arg_attrs", len(type.inputs))
+    results = _attributes(function, "res_attrs", len(type.results))
+    stated = [[program.stated(a) for a in part] for part in (parameters, results)]
+    return *stated, type.results
+
+
+def _propagate(program, function, shardings):
+    """Returns the shardings of a function's results for those of its parameters."""
+    block = function.regions[0].blocks[0]
+    known = {argument: Known(sharding, _shape_of(argument.type))
+             for argument, sharding in zip(block.arguments, shardings)}
+    found = _walk(program, block, dict(known))
+    if program.groups:  # Members that come before the one that divides.
+        found = _walk(program, block, known)
+    return found
+
+
+def _walk(program, block, known):
+    """Follows the operations of a block; returns the shardings of what its last one returns."""
+    for operation in block.operations:
+        operation = operation.operation
+        inputs = [known.get(value, Known(None, None)) for value in operation.operands]
+        name = operation.name
+        if name == "sdy.sharding_group":
+            _join(program, operation, known)
+        elif name == "stablehlo.while":
+            found = _loop(program, operation, inputs, known)
+        elif name in ("stablehlo.case", "stablehlo.if"):
+            found = _walk(program, operation.regions[0].blocks[0], dict(known))
+        elif name == "sdy.manual_computation":
+            found = _manual(program, operation, inputs, known)
+        elif operation.results:
+            found = _results(program, operation, _on_one_mesh(inputs))
+        else:
+            continue
+        for i, value in enumerate(operation.results):
+            known[value] = Known(found[i] if i < len(found) else None, _shape_of(value.type))
+    return [sharding for sharding, _ in inputs]
+
+
+def _join(program, operation, known):
+    """Gives the members of a group the sharding of its first that divides."""
+    value, number = operation.operands[0], operation.attributes["group_id"].value
+    sharding, shape = known.get(value, Known(None, None))
+    if _usable(sharding) and any(sharding.dims):
+        program.groups.setdefault(number, sharding)
+    known[value] = Known(program.groups.get(number, sharding), shape)
+
+
+def _inner(program, operation, inputs, known):
+    """Returns what the last region of an operation returns if its arguments are the operands."""
+    block = operation.regions[-1].blocks[0]
+    arguments = {argument: Known(sharding, _shape_of(argument.type))
+                 for argument, (sharding, _) in zip(block.arguments, inputs)}
+    return _walk(program, block, {**known, **arguments})
+
+
+def _loop(program, operation, inputs, known):
+    """Returns the shardings of a loop's results: those of its body's, or of its operands."""
+    made = _inner(program, operation, inputs, known)
+    return [new or old for new, (old, _) in zip(made, inputs)]
+
+
+def _manual(program, operation, inputs, known):
+    """Returns the stated shardings of a manual computation, open dimensions as in its body."""
+    stated = operation.attributes["out_shardings"].shardings
+    made = [None] * len(stated)
+    if any(map(_is_open, stated)):
+        made = _inner(program, operation, inputs, known)
+    return [program.filled(attribute, other) for attribute, other in zip(stated, made)]
+
+
+def _results(program, operation, inputs):
+    name, shardings = operation.name, [sharding for sharding, _ in inputs]
+    if name == "stablehlo.custom_call":
+        _look(program, operation, shardings)
+    if name == "sdy.sharding_constraint":
+        return [program.filled(operation.attributes["sharding"], shardings[0])]
+    if name == "func.call":
+        function = program.functions[operation.attributes["callee"].value]
+        parameters, results, _ = _stated_by(program, function)
+        found = _propagate(program, function,
+                           [s or stated for s, stated in zip(shardings, parameters)])
+        return [stated or s for s, stated in zip(found, results)]
+    if all(sharding is None for sharding in shardings):
+        return []
+    shapes = [_shape_of(value.type) for value in operation.results]
+    rule = _RULES.get(name.split(".")[-1])
+    if rule:
+        return rule(operation, inputs, shapes) or []
+    return [_same_shape(inputs, shape) for shape in shapes]
+
+
+def _look(program, call, shardings):
+    """Notes the operands' shardings of a call that inspects them."""
+    target = call.attributes["call_target_name"].value
+    if target in (INSPECT, PARTITIONED):
+        number = None
+        for key in ("backend_config", "mhlo.backend_config"):
+            config = call.attributes[key] if key in call.attributes else ""
+            if isinstance(config, ir.DictAttr):
+                number = config["index"].value
+            elif config and config.value:
+                number = int(config.value)
+        program.seen.append((target, number, [program.hlo_sharding(s) for s in shardings]))
+
+
+def _usable(sharding):
+    return isinstance(sharding, Sharding)
 
 
 def _even(sharding, shape, meshes):
     """Returns the sharding without axes that do not divide their dimension evenly."""
     if not _usable(sharding) or shape is None:
         return sharding
-    sizes = meshes[sharding[0]][0]
-    dims = [_dividing(group, size, sizes) for group, size in zip(sharding[1], shape)]
-    return (sharding[0], tuple(dims), sharding[2])
+    sizes = meshes[sharding.mesh].sizes
+    dims = [_dividing(group, size, sizes) for group, size in zip(sharding.dims, shape)]
+    return sharding._replace(dims=tuple(dims))
 
 
 def _dividing(group, size, sizes):
     """Returns the first axes of a group, as many as divide a dimension's size evenly."""
     count = 1
     for i, axis in enumerate(group):
-        count *= axis[2] or sizes[axis[0]]
+        count *= axis.size or sizes[axis.name]
         if size % count:
             return group[:i]
     return group
 
 
-def seen_shardings(text, signature):
-    """Returns calls that inspect shardings: (target, number of handler, operands' HloShardings)."""
-    meshes = meshes_of(text)
-    function = _Function(text, meshes, signature)
-    function.seen = []
-    function.propagate([_stated(part, meshes) for part in signature.parameters])
-    return [(target, number, [hlo_sharding(s, meshes) for s in shardings])
-            for target, number, shardings in function.seen]
-
-
-class _Function:
-    """Walks the lines of a function.
-
-    seen: (target, number of its handler, shardings) of calls that look at shardings, or None.
-    """
-
-    def __init__(self, text, meshes, signature, caller=None):
-        self.text = text
-        self.meshes = meshes
-        self.signature = signature
-        self.module = caller.module if caller else text
-        self.seen = caller.seen if caller else None
-        self.groups = caller.groups if caller else {}  # The shardings of groups, by number.
-
-    def propagate(self, shardings):
-        """Returns the shardings of the results for those of the parameters; None where unknown."""
-        known = {}
-        for name, part, sharding in zip(self.signature.names, self.signature.parameters, shardings):
-            known[name] = (sharding, _dims_of(part))
-        found = self._walk(self.signature.body, dict(known))
-        if self.groups:  # Members that come before the one that divides.
-            found = self._walk(self.signature.body, known)
-        return found if found is not None else [None] * len(self.signature.results)
-
-    def _walk(self, at, known):
-        """Returns the shardings of what the lines from a place on return, or None."""
-        text = self.text
-        while at < len(text):
-            end = text.find("\n", at)
-            line = text[at:end if end >= 0 else len(text)]
-            stripped = line.strip()
-            if stripped.startswith(("return ", "func.return ", "stablehlo.return ", "sdy.return ")):
-                names = _OPERAND.findall(stripped.split(" : ")[0])
-                return [known.get(name, (None, None))[0] for name in names]
-            if stripped == "return" or stripped == "}":
-                return None
-            group = _GROUP.match(stripped)
-            if group:
-                self._join(group.group(1), int(group.group(2)), known)
-            at = self._line(line, at, known)
-        return None
-
-    def _join(self, name, number, known):
-        """Gives the members of a group the sharding of its first that divides."""
-        sharding, shape = known.get(name, (None, None))
-        if _usable(sharding) and any(sharding[1]):
-            self.groups.setdefault(number, sharding)
-        known[name] = (self.groups.get(number, sharding), shape)
-
-    def _line(self, line, at, known):
-        """Handles an operation; returns where the next one begins."""
-        text = self.text
-        end = at + len(line) + 1
-        if text[end:end + 200].lstrip().startswith("cond {"):  # A loop's regions: on lines below.
-            end = text.find("\n", end) + 1
-            line = text[at:end - 1]
-        tail, region = line, None
-        if line.rstrip().endswith(("{", "({")):  # Its regions follow.
-            start = at + line.rindex("{")
-            if line.rstrip().endswith("({"):
-                start -= 1
-            close = closing(text, start)
-            end = text.find("\n", close) + 1 or len(text)
-            region = text.find("\n", start) + 1
-            while text[close:end].rstrip().endswith("{"):  # else, do: another region.
-                region = end
-                close = closing(text, close + text[close:end].rindex("{"))
-                end = text.find("\n", close) + 1 or len(text)
-            tail = line.rstrip() + text[close - 1:end]
-        match = _LINE.match(line)
-        if match:
-            names = [name for name, _ in _results(match.group(1) or "")]
-            operation, rest = match.group(2), tail[match.start(3):]
-            types = [_dims_of(t) for t in re.findall(r"tensor<[^>]*>", rest.rsplit("->", 1)[-1])]
-            if "->" not in rest:
-                types = [_dims_of(t) for t in re.findall(r"tensor<[^>]*>", rest)][-1:] * len(names)
-            operands = _OPERAND.findall(rest.split(" : ")[0])
-            if operation.endswith("while") and region:
-                found = self._while(rest, region, known)
-            elif operation.endswith((".case", ".if")) and region:
-                found = self._walk(region, dict(known)) or []
-            elif operation == "sdy.manual_computation":
-                found = self._manual(rest, line, region, operands, known)
-            else:
-                found = self._result_shardings(operation, rest, operands, types, known)
-            for i, name in enumerate(names):
-                shape = types[i] if i < len(types) else None
-                sharding = found[i] if i < len(found) else None
-                known[name] = (sharding, shape)
-        return end
-
-    def _while(self, rest, body, known):
-        """Returns the shardings of a loop's results: those of its body's, or of its operands."""
-        pairs = re.findall(r"(%\w+) = (%\w+(?:#\d+)?)", rest.split(" : ")[0])
-        inputs = [known.get(value, (None, None)) for _, value in pairs]
-        inner = {**known, **{name: value for (name, _), value in zip(pairs, inputs)}}
-        made = self._walk(body, inner) or [None] * len(inputs)
-        return [new or old for new, (old, _) in zip(made, inputs)]
-
-    def _manual(self, rest, line, body, operands, known):
-        """Returns the stated shardings of a manual computation, open dimensions as in its body."""
-        start = rest.index("out_shardings=[") + len("out_shardings=[")
-        stated = split(rest[start:closing(rest, start - 1) - 1])
-        inner = dict(known)
-        inputs = re.findall(r"(%\w+): (tensor<[^>]*>)", line)
-        for (name, part), operand in zip(inputs, operands):
-            inner[name] = (known.get(operand, (None, None))[0], _dims_of(part))
-        made = self._walk(body, inner) if body and any(map(_is_open, stated)) else None
-        made = made or [None] * len(stated)
-        return [_filled(part[1:-1], self.meshes, other) for part, other in zip(stated, made)]
-
-    def _result_shardings(self, operation, rest, operands, types, known):
-        inputs = _on_one_mesh([known.get(name, (None, None)) for name in operands])
-        kind = operation.split(".")[-1]
-        looks = self.seen is not None and _SEEN.search(rest)
-        if looks:
-            self.seen.append((looks.group(1), int(looks.group(2)), [s for s, _ in inputs]))
-        if kind == "sharding_constraint":
-            found = re.search(r"<(@.*\]>?)", rest.split(" : ")[0])
-            if found:
-                start = rest.index("<@")
-                text = rest[start + 1:closing(rest, start) - 1]
-                return [_filled(text, self.meshes, inputs[0][0] if inputs else None)]
-        if kind == "call":
-            return self._called(rest, inputs)
-        if not inputs or all(s is None for s, _ in inputs):
-            return []
-        rule = _RULES.get(kind)
-        if rule:
-            return rule(rest, inputs, types) or []
-        return [_same_shape(inputs, shape) for shape in types]
-
-    def _called(self, rest, inputs):
-        match = _CALL.match(rest)
-        if not match:
-            return []
-        at = re.search(rf"func\.func private {re.escape(match.group(1))}\(", self.module)
-        if not at:
-            return []
-        inner = re.sub(_SYMBOL, "@main", self.module[at.start():], count=1)
-        signature = Signature(inner)
-        parameters, results = ([_stated(part, self.meshes) for part in parts]
-                               for parts in (signature.parameters, signature.results))
-        found = _Function(inner, self.meshes, signature, self).propagate(
-            [s or stated for (s, _), stated in zip(inputs, parameters)])
-        return [stated or s for s, stated in zip(found, results)]
-
-
-def _results(text):
-    """Returns the names of an operation's results: `%3`, or `%3#0` and on for `%3:2`."""
-    for part in text.split(", "):
-        name, _, count = part.strip().partition(":")
-        if count:
-            for i in range(int(count)):
-                yield f"{name}#{i}", i
-        elif name:
-            yield name, 0
-
-
-def _usable(sharding):
-    return sharding is not None and not isinstance(sharding, HloSharding)
-
-
 def _on_one_mesh(inputs):
-    """Returns the (sharding, shape) pairs, all on the mesh of the first that divides."""
+    """Returns what is known of operands, all on the mesh of the first that divides."""
     usable = [s for s, _ in inputs if _usable(s)]
-    if len({s[0] for s in usable}) < 2:
+    if len({s.mesh for s in usable}) < 2:
         return inputs
-    mesh = next((s[0] for s in usable if any(s[1])), usable[0][0])
-    return [((mesh, *s[1:]) if _usable(s) and (s[0] == mesh or not any(s[1])) else None, shape)
-            for s, shape in inputs]
+    mesh = next((s.mesh for s in usable if any(s.dims)), usable[0].mesh)
+    return [Known(s._replace(mesh=mesh) if _usable(s) and (s.mesh == mesh or not any(s.dims))
+                  else None, shape) for s, shape in inputs]
 
 
 def _same_shape(inputs, shape):
@@ -383,89 +376,91 @@ def _joined(shardings):
         return next((s for s in shardings if s is not None), None)
     first = usable[0]
     dims = []
-    for groups in zip(*[s[1] for s in usable if s[0] == first[0]]):
+    for groups in zip(*[s.dims for s in usable if s.mesh == first.mesh]):
         longest = max(groups, key=len)
         agree = all(longest[:len(group)] == group for group in groups)
         dims.append(longest if agree else ())
     # An axis that operands use for several dimensions divides that of the first one.
     used, out = set(), [()] * len(dims)
-    for _, groups, *_ in usable:
-        for i, group in enumerate(groups):
-            names = {axis[0] for axis in dims[i]}
+    for sharding in usable:
+        for i, group in enumerate(sharding.dims):
+            names = {axis.name for axis in dims[i]}
             if group and not out[i] and not names & used:
                 out[i] = dims[i]
                 used |= names
-    return (first[0], tuple(out), first[2] if len(first) > 2 else ())
+    return first._replace(dims=tuple(out))
 
 
 def _with(sharding, dims):
     """Returns the sharding with other dimensions; an axis divides only the first that has it."""
     used, out = set(), []
     for group in dims:
-        names = {axis[0] for axis in group}
+        names = {axis.name for axis in group}
         out.append(() if used & names else group)
         used |= names
-    return (sharding[0], tuple(out), ())
+    return Sharding(sharding.mesh, tuple(out))
 
 
-def _transpose(rest, inputs, types):
+# ---- Rules ----
+
+# A rule takes the operation, what is known of its operands, and the shapes of its results.
+
+
+def _transpose(operation, inputs, shapes):
     sharding, _ = inputs[0]
     if not _usable(sharding):
         return None
-    perm = _ints(re.search(r"dims = " + _INTS, rest).group(1))
-    return [_with(sharding, [sharding[1][i] for i in perm])]
+    permutation = operation.attributes["permutation"]
+    return [_with(sharding, [sharding.dims[i] for i in permutation])]
 
 
-def _broadcast(rest, inputs, types):
+def _broadcast(operation, inputs, shapes):
     sharding, shape = inputs[0]
     if not _usable(sharding):
         return None
-    places = _ints(re.search(r"dims = " + _INTS, rest).group(1))
-    dims = [()] * len(types[0])
+    places = operation.attributes["broadcast_dimensions"]
+    dims = [()] * len(shapes[0])
     for i, place in enumerate(places):
-        if shape[i] == types[0][place]:
-            dims[place] = sharding[1][i]
+        if shape[i] == shapes[0][place]:
+            dims[place] = sharding.dims[i]
     return [_with(sharding, dims)]
 
 
-def _reduce(rest, inputs, types):
-    found = re.search(r"across dimensions = " + _INTS, rest)
+def _reduce(operation, inputs, shapes):
     sharding, shape = inputs[0]
-    if not found or not _usable(sharding):
+    if not _usable(sharding):
         return None
-    gone = set(_ints(found.group(1)))
-    return [_with(sharding, [g for i, g in enumerate(sharding[1]) if i not in gone])] * len(types)
+    gone = set(operation.attributes["dimensions"])
+    kept = [group for i, group in enumerate(sharding.dims) if i not in gone]
+    return [_with(sharding, kept)] * len(shapes)
 
 
-def _dot(rest, inputs, types):
+def _dot(operation, inputs, shapes):
     (left, left_shape), (right, right_shape) = inputs[:2]
-    batch = re.search(r"batching_dims = \[([\d, ]*)\] x \[([\d, ]*)\]", rest)
-    inner = re.search(r"contracting_dims = \[([\d, ]*)\] x \[([\d, ]*)\]", rest)
-    pairs = [[], []]
-    for found in (batch, inner):
-        for side in (0, 1):
-            pairs[side].append(_ints(found.group(side + 1)) if found else [])
+    numbers = operation.attributes["dot_dimension_numbers"]
+    batch = numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions
+    inner = numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions
     dims = []
     source = left if _usable(left) else right
     if not _usable(source):
         return None
-    for i, j in zip(pairs[0][0], pairs[1][0]):
-        group = left[1][i] if _usable(left) else ()
-        dims.append(group or (right[1][j] if _usable(right) else ()))
+    for i, j in zip(*batch):
+        group = left.dims[i] if _usable(left) else ()
+        dims.append(group or (right.dims[j] if _usable(right) else ()))
     for side, sharding, shape in ((0, left, left_shape), (1, right, right_shape)):
         for i in range(len(shape or ())):
-            if i not in pairs[side][0] and i not in pairs[side][1]:
-                dims.append(sharding[1][i] if _usable(sharding) else ())
+            if i not in batch[side] and i not in inner[side]:
+                dims.append(sharding.dims[i] if _usable(sharding) else ())
     return [_with(source, dims)]
 
 
-def _reshape(rest, inputs, types):
+def _reshape(operation, inputs, shapes):
     sharding, shape = inputs[0]
     if not _usable(sharding) or shape is None:
         return None
-    dims, i, j = [()] * len(types[0]), 0, 0
-    while i < len(shape) and j < len(types[0]):
-        a, b, start, first = shape[i], types[0][j], i, j
+    dims, i, j = [()] * len(shapes[0]), 0, 0
+    while i < len(shape) and j < len(shapes[0]):
+        a, b, start, first = shape[i], shapes[0][j], i, j
         if a != b and 1 in (a, b):  # A dimension that comes or goes.
             i, j = i + (a == 1), j + (b == 1)
             continue
@@ -477,45 +472,45 @@ def _reshape(rest, inputs, types):
                 a *= shape[i]
             else:
                 j += 1
-                if j >= len(types[0]):
+                if j >= len(shapes[0]):
                     return [_with(sharding, dims)]
-                b *= types[0][j]
-        dims[first] = sharding[1][start]
+                b *= shapes[0][j]
+        dims[first] = sharding.dims[start]
         i += 1
         j += 1
     return [_with(sharding, dims)]
 
 
-def _slice(rest, inputs, types):
+def _slice(operation, inputs, shapes):
     """Keeps the axes of each dimension that has more than one element in the result."""
     sharding, _ = inputs[0]
     if not _usable(sharding):
         return None
-    dims = [group if size != 1 else () for group, size in zip(sharding[1], types[0])]
+    dims = [group if size != 1 else () for group, size in zip(sharding.dims, shapes[0])]
     return [_with(sharding, dims)]
 
 
-def _concatenate(rest, inputs, types):
+def _concatenate(operation, inputs, shapes):
     return [_joined([sharding for sharding, _ in inputs])]
 
 
-def _update(rest, inputs, types):
+def _update(operation, inputs, shapes):
     """Joins the shardings of an array and of its part: where that has all of a dimension."""
     (sharding, shape), (part, part_shape) = inputs[:2]
-    if _usable(part) and part_shape is not None and len(part_shape) == len(types[0]):
-        dims = [g if a == b else () for g, a, b in zip(part[1], part_shape, types[0])]
+    if _usable(part) and part_shape is not None and len(part_shape) == len(shapes[0]):
+        dims = [g if a == b else () for g, a, b in zip(part.dims, part_shape, shapes[0])]
         return [_joined([sharding, _with(part, dims)])]
     return [sharding]
 
 
 def _all_but(count):
     """Returns a rule: the last dimensions are whole, as an operation needs them."""
-    def rule(rest, inputs, types):
+    def rule(operation, inputs, shapes):
         sharding, shape = inputs[0]
         if not _usable(sharding) or shape is None:
             return None
-        kept = sharding[1][:max(len(shape) - count, 0)]
-        return [_with(sharding, [*kept, *[()] * len(dims)][:len(dims)]) for dims in types]
+        kept = sharding.dims[:max(len(shape) - count, 0)]
+        return [_with(sharding, [*kept, *[()] * len(dims)][:len(dims)]) for dims in shapes]
 
     return rule
 
@@ -523,45 +518,42 @@ def _all_but(count):
 _MATRICES = _all_but(2)
 
 
-def _custom_call(rest, inputs, types):
+def _custom_call(operation, inputs, shapes):
     """Linear algebra needs whole matrices; other targets are as operations on elements."""
-    if _LAPACK.match(rest):
-        return _MATRICES(rest, inputs, types)
-    return [_same_shape(inputs, shape) for shape in types]
+    if _LAPACK.match(operation.attributes["call_target_name"].value):
+        return _MATRICES(operation, inputs, shapes)
+    return [_same_shape(inputs, shape) for shape in shapes]
 
 
-def _gather(rest, inputs, types):
+def _gather(operation, inputs, shapes):
     """Keeps the axes of dimensions that a slice takes whole, and the axes of the indices."""
     (sharding, shape), (indices, indices_shape) = inputs[:2]
-
-    def numbers(name):
-        found = re.search(name + r" ?= (?:array<i64: ([\d, ]*)>|\[([\d, ]*)\]|(\d+))", rest)
-        return _ints(next(filter(None, found.groups()), "")) if found else []
-
-    offsets, sizes = numbers("offset_dims"), numbers("slice_sizes")
-    gone = {*numbers("collapsed_slice_dims"), *numbers("operand_batching_dims")}
-    vector = (numbers("index_vector_dim") or [0])[0]
-    dims = [()] * len(types[0])
+    numbers = operation.attributes["dimension_numbers"]
+    sizes = operation.attributes["slice_sizes"]
+    offsets, vector = numbers.offset_dims, numbers.index_vector_dim
+    gone = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
+    dims = [()] * len(shapes[0])
     if _usable(sharding) and len(shape or ()) == len(sizes):
         kept = [i for i in range(len(shape)) if i not in gone]
         for place, i in zip(offsets, kept):
-            dims[place] = sharding[1][i] if sizes[i] == shape[i] else ()
+            dims[place] = sharding.dims[i] if sizes[i] == shape[i] else ()
     if _usable(indices) and indices_shape is not None:
         kept = [i for i in range(len(indices_shape)) if i != vector]
-        used = {axis[0] for group in sharding[1] for axis in group} if _usable(sharding) else set()
+        groups = sharding.dims if _usable(sharding) else ()
+        used = {axis.name for group in groups for axis in group}
         for place, i in zip([p for p in range(len(dims)) if p not in offsets], kept):
-            dims[place] = () if used & {axis[0] for axis in indices[1][i]} else indices[1][i]
+            dims[place] = () if used & {axis.name for axis in indices.dims[i]} else indices.dims[i]
     source = sharding if _usable(sharding) else indices
     return [_with(source, dims)] if _usable(source) else None
 
 
-def _same_sizes(rest, inputs, types):
+def _same_sizes(operation, inputs, shapes):
     """Keeps what divides the dimensions that have the same size in the result."""
     sharding, shape = inputs[0]
-    if not _usable(sharding) or shape is None or len(shape) != len(types[0]):
+    if not _usable(sharding) or shape is None or len(shape) != len(shapes[0]):
         return None
-    dims = [group if a == b else () for group, a, b in zip(sharding[1], shape, types[0])]
-    return [_with(sharding, dims)] * len(types)
+    dims = [group if a == b else () for group, a, b in zip(sharding.dims, shape, shapes[0])]
+    return [_with(sharding, dims)] * len(shapes)
 
 
 _RULES = {

@@ -1,13 +1,9 @@
-"""The signature of a program's text: attributes of @main's parameters and results, and meshes."""
+"""The signature of a program's text: @main's parameters and results."""
 
 import math
 import re
 
 _MAIN = re.compile(r"func\.func (?:public |private )?@main\(")
-_MESH = re.compile(
-    r"sdy\.mesh @(\"[^\"]+\"|[\w.$-]+) = <\[([^\]]*)\](?:, device_ids=\[([\d, ]*)\])?>"
-)
-_AXIS = re.compile(r'"([^"]+)"=(\d+)')
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _OPEN, _CLOSE = "([{<", ")]}>"
 
@@ -50,33 +46,32 @@ def split(text):
 
 
 class Signature:
-    """parameters, results: texts of types with attributes; names: of parameters.
-
-    body: where @main's lines begin.
-    """
+    """parameters, results: texts of types with attributes."""
 
     def __init__(self, text):
-        self.parameters, self.results, self.names, self.body = [], [], [], len(text)
+        self.parameters, self.results = [], []
         start = _MAIN.search(text)
         if not start:
             return
         end = closing(text, start.end() - 1)
         for part in split(text[start.end():end - 1]):
-            name, _, rest = part.partition(": ")
-            self.names.append(name)
-            self.parameters.append(rest)
-        at = end
-        arrow = re.compile(r"\s*->\s*").match(text, at)
+            self.parameters.append(part.partition(": ")[2])
+        arrow = re.compile(r"\s*->\s*").match(text, end)
         if arrow:
             at = arrow.end()
             if text[at] == "(":
-                end = closing(text, at)
-                self.results = split(text[at + 1:end - 1])
+                self.results = split(text[at + 1:closing(text, at) - 1])
             else:
-                end = text.index("{\n", at)
-                self.results = [text[at:end].strip()]
-            at = end
-        self.body = text.find("\n", at) + 1
+                self.results = [text[at:text.index("{\n", at)].strip()]
+
+    @staticmethod
+    def orders(parts):
+        """Returns the order of dimensions that is asked for, minor to major, by the part's number."""
+        asked = [re.search(r'mhlo\.layout_mode = "{([\d,]*)', part) for part in parts]
+        orders = {i: tuple(map(int, filter(None, found.group(1).split(","))))
+                  for i, found in enumerate(asked) if found}
+        return {i: order for i, order in orders.items()
+                if order != tuple(range(len(order)))[::-1]}
 
     def donated(self):
         """Returns the numbers of parameters whose memory a run may overwrite.
@@ -105,12 +100,3 @@ def type_of(part):
         return None
     *dims, element = found.group(1).split(",")[0].split("x")
     return element, math.prod(int(d) for d in dims if d.isdigit())
-
-
-def meshes_of(text):
-    """Returns the meshes by name: ({axis: size}, device numbers or None)."""
-    meshes = {}
-    for name, axes, ids in _MESH.findall(text):
-        numbers = [int(i) for i in ids.split(",") if i.strip()] or None
-        meshes[name.strip('"')] = ({a: int(s) for a, s in _AXIS.findall(axes)}, numbers)
-    return meshes

@@ -11,7 +11,7 @@ int parameter_leaves(const Computation *computation) {
 /* Adds stand-ins for the leaves of one parameter, from number `at` on, and the value that they make up. */
 static void add_parameter(Body *b, const Instruction *parameter, const bool *active,
                           Literal *const *literals, int at) {
-  Linear *l = &b->l;
+  WorkingComputation *l = &b->l;
   int count = shape_leaves(parameter->shape);
   for (int i = at; i < at + count; i++) {
     const Shape *shape = shape_leaf(parameter->shape, i - at);
@@ -27,7 +27,7 @@ static void add_parameter(Body *b, const Instruction *parameter, const bool *act
   for (int i = 0; i < count; i++) set_tangent_leaf(l, value, i, b->tangents[at + i]);
 }
 
-void note_elements(Linear *l, Instruction *value) {
+void note_elements(WorkingComputation *l, Instruction *value) {
   if (value->opcode != HLO_TUPLE_OP) return;
   int leaf = 0;
   for (int i = 0; i < value->operand_count; i++) {
@@ -42,7 +42,7 @@ void note_elements(Linear *l, Instruction *value) {
 bool body_linearize(Body *b, Differentiation *d, const Computation *source, const bool *active,
                     Literal *const *literals) {
   *b = (Body){.input_count = parameter_leaves(source)};
-  Linear *l = &b->l;
+  WorkingComputation *l = &b->l;
   linear_begin(l, d, source);
   b->inputs = ARENA_ARRAY(l->arena, Instruction *, b->input_count);
   b->tangents = ARENA_ARRAY(l->arena, Instruction *, b->input_count);
@@ -64,7 +64,7 @@ bool body_linearize(Body *b, Differentiation *d, const Computation *source, cons
 }
 
 bool body_transpose(Body *b, const bool *active) {
-  Linear *l = &b->l;
+  WorkingComputation *l = &b->l;
   b->seeds = ARENA_ARRAY(l->arena, Instruction *, b->result_count);
   b->cotangents = ARENA_ARRAY(l->arena, Instruction *, b->input_count);
   for (int i = 0; i < b->result_count; i++) {
@@ -95,16 +95,16 @@ Instruction *packed_copy(Packed *p, Instruction *x, const Shape *shape) {
   return x ? extract(&p->e, x) : extract_zeros(&p->e, shape);
 }
 
-void values_push(Linear *l, Values *values, Instruction *x) {
+void values_push(WorkingComputation *l, Values *values, Instruction *x) {
   ARENA_PUSH(l->arena, values->items, values->count, values->capacity, x);
 }
 
-Instruction *values_tuple(Linear *l, const Values *values) {
+Instruction *values_tuple(WorkingComputation *l, const Values *values) {
   return computation_add_tuple(l->m.computation, values->items, values->count);
 }
 
-void set_linear_results(Linear *l, Instruction *value, const bool *active, const Values *inputs,
-                        Transposition *transpose, const void *data) {
+void set_linear_results(WorkingComputation *l, Instruction *value, const bool *active,
+                        const Values *inputs, Transposition *transpose, const void *data) {
   int count = 0, leaves = shape_leaves(value->shape);
   const Shape **shapes = ARENA_ARRAY(l->arena, const Shape *, leaves);
   for (int i = 0; i < leaves; i++) {
@@ -113,10 +113,10 @@ void set_linear_results(Linear *l, Instruction *value, const bool *active, const
   /* Its shape is not that of its operands: it stands for the whole, and is never copied. */
   Instruction *all = make(&l->m, HLO_TUPLE_OP, shape_tuple(l->arena, count, shapes), inputs->items,
                           inputs->count, NULL);
-  Note *note = note_of(l, all);
-  note->linear = true;
-  note->transpose = transpose;
-  note->data = data;
+  Facts *facts = facts_of(l, all);
+  facts->linear = true;
+  facts->transpose = transpose;
+  facts->data = data;
   for (int i = 0, next = 0; i < leaves; i++) {
     if (active[i]) set_tangent_leaf(l, value, i, make_element(l, all, next++));
   }

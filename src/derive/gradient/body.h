@@ -6,7 +6,7 @@
 
 /* Values are taken apart: all lists have one entry for each leaf, of all parameters in order, or of the root. */
 typedef struct Body {
-  Linear l;
+  WorkingComputation l;
   int input_count, result_count;
   Instruction **inputs;   /* stand-ins for the parameters */
   Instruction **tangents; /* stand-ins for their tangents; NULL where there is none */
@@ -42,15 +42,15 @@ typedef struct Values {
   Instruction **items;
   int count, capacity;
 } Values;
-void values_push(Linear *l, Values *values, Instruction *x);
-Instruction *values_tuple(Linear *l, const Values *values); /* in l's computation */
+void values_push(WorkingComputation *l, Values *values, Instruction *x);
+Instruction *values_tuple(WorkingComputation *l, const Values *values); /* in l's computation */
 
 /* Gives the elements of a tuple instruction the tangents that the tuple has. */
-void note_elements(Linear *l, Instruction *tuple);
+void note_elements(WorkingComputation *l, Instruction *tuple);
 
 /* Gives tangents to the leaves of `value` with a flag in `active`. How they depend on `inputs`, other tangents, only
 ** `transpose` knows: it gets an instruction whose operands are the inputs, and the cotangents of these leaves. */
-void set_linear_results(Linear *l, Instruction *value, const bool *active, const Values *inputs,
-                        Transposition *transpose, const void *data);
+void set_linear_results(WorkingComputation *l, Instruction *value, const bool *active,
+                        const Values *inputs, Transposition *transpose, const void *data);
 
 #endif

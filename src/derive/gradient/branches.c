@@ -22,7 +22,7 @@ typedef struct Branch {
 } Branch;
 
 typedef struct Branches {
-  Linear *l;
+  WorkingComputation *l;
   const Instruction *x; /* in the source */
   Instruction **operands;
   int count;
@@ -75,8 +75,8 @@ static bool linearize_branch(Branches *s, Branch *branch, const Computation *com
   return true;
 }
 
-static bool branches_begin(Branches *s, Linear *l, const Instruction *x, Instruction **operands,
-                           bool recomputed) {
+static bool branches_begin(Branches *s, WorkingComputation *l, const Instruction *x,
+                           Instruction **operands, bool recomputed) {
   *s = (Branches){.l = l, .x = x, .operands = operands, .count = 1, .recomputed = recomputed};
   Computation **computations;
   if (is_call(s)) {
@@ -104,7 +104,7 @@ static bool branches_begin(Branches *s, Linear *l, const Instruction *x, Instruc
 
 /* Adds a conditional or call of computations that each take one tuple. */
 static Instruction *add_branches(Branches *s, Computation **computations, Instruction **tuples) {
-  Linear *l = s->l;
+  WorkingComputation *l = s->l;
   const Shape *shape = computations[0]->root->shape;
   Attributes a = *s->x->a;
   a.control_predecessors = (InstructionList){0};
@@ -266,8 +266,8 @@ static Computation *backward_branch(const Saved *saved, const Branch *branch, co
   return p.e.to;
 }
 
-static void transpose_branches(Linear *l, Instruction *x, Instruction *const *ct) {
-  Saved *saved = (Saved *)note_of(l, x)->data;
+static void transpose_branches(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+  Saved *saved = (Saved *)facts_of(l, x)->data;
   Branches *s = &saved->s;
   Values values = saved->slots;
   values.items = arena_copy(l->arena, values.items, sizeof *values.items * (size_t)values.count);
@@ -322,7 +322,7 @@ static Instruction *slot_value(Branches *s, int slot, Instruction *made) {
 }
 
 static Instruction *replace_reverse(Branches *s) {
-  Linear *l = s->l;
+  WorkingComputation *l = s->l;
   if (!cut_branches(s)) return s->operands[0];
   Computation **computations = ARENA_ARRAY(l->arena, Computation *, s->count);
   Instruction **tuples = ARENA_ARRAY(l->arena, Instruction *, s->count);
@@ -339,21 +339,23 @@ static Instruction *replace_reverse(Branches *s) {
   return value;
 }
 
-static Instruction *replace(Linear *l, const Instruction *x, Instruction **operands,
+static Instruction *replace(WorkingComputation *l, const Instruction *x, Instruction **operands,
                             bool recomputed) {
   Branches s;
   if (!branches_begin(&s, l, x, operands, recomputed)) return operands[0];
   return l->d->reverse ? replace_reverse(&s) : replace_forward(&s);
 }
 
-Instruction *replace_conditional(Linear *l, const Instruction *x, Instruction **operands) {
+Instruction *replace_conditional(WorkingComputation *l, const Instruction *x,
+                                 Instruction **operands) {
   return replace(l, x, operands, false);
 }
 
-Instruction *replace_call(Linear *l, const Instruction *x, Instruction **operands) {
+Instruction *replace_call(WorkingComputation *l, const Instruction *x, Instruction **operands) {
   return replace(l, x, operands, false);
 }
 
-Instruction *replace_recomputed(Linear *l, const Instruction *x, Instruction **operands) {
+Instruction *replace_recomputed(WorkingComputation *l, const Instruction *x,
+                                Instruction **operands) {
   return replace(l, x, operands, true);
 }

@@ -101,7 +101,7 @@ static Module *program_of(const Instruction *x) {
 }
 
 /* Returns the rule of a call; NULL, with the call in `wanted`, if it is not there yet. */
-static const Module *rule_of(Linear *l, const Instruction *x) {
+static const Module *rule_of(WorkingComputation *l, const Instruction *x) {
   CallerRules *rules = l->d->rules;
   for (int i = 0; i < rules->count; i++) {
     if (is_same_call(rules->items[2 * i]->entry->root, x)) return rules->items[2 * i + 1];
@@ -119,7 +119,7 @@ typedef struct Given {
 } Given;
 
 /* Whether a linear instruction is linear in the operands that depend on tangents, and can be transposed. */
-static bool is_transposable(Linear *l, const Instruction *x) {
+static bool is_transposable(WorkingComputation *l, const Instruction *x) {
   const Rule *rule = &derivative_rules[x->opcode];
   unsigned allowed = rule->linear_operands ? rule->linear_operands : ~0u;
   if (x->opcode == HLO_DIVIDE) allowed = 1;
@@ -137,7 +137,8 @@ static bool is_transposable(Linear *l, const Instruction *x) {
 }
 
 /* Adds the instructions of a rule, for these arguments. Returns its results. */
-static Instruction **apply_rule(Linear *l, const Given *given, const Values *arguments) {
+static Instruction **apply_rule(WorkingComputation *l, const Given *given,
+                                const Values *arguments) {
   Computation *rule = module_clone_computation(l->d->module, given->rule->entry, NULL);
   computation_renumber(rule);
   Instruction **map = ARENA_ARRAY(l->arena, Instruction *, rule->count);
@@ -161,7 +162,7 @@ static Instruction **apply_rule(Linear *l, const Given *given, const Values *arg
   return l->d->failed ? NULL : map[rule->root->id]->operands;
 }
 
-static Values arguments_of(Linear *l, const Given *given) {
+static Values arguments_of(WorkingComputation *l, const Given *given) {
   Values arguments = {0};
   for (int i = 0; i < given->operands.count; i++) {
     values_push(l, &arguments, given->operands.items[i]);
@@ -172,8 +173,8 @@ static Values arguments_of(Linear *l, const Given *given) {
   return arguments;
 }
 
-static void transpose_given(Linear *l, Instruction *x, Instruction *const *ct) {
-  const Given *given = note_of(l, x)->data;
+static void transpose_given(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+  const Given *given = facts_of(l, x)->data;
   Values arguments = arguments_of(l, given);
   int next = 0, input = 0;
   for (int i = 0; i < given->results.count; i++) {
@@ -192,7 +193,7 @@ static void transpose_given(Linear *l, Instruction *x, Instruction *const *ct) {
   }
 }
 
-static void use_vjp(Linear *l, const Given *given, Instruction *value) {
+static void use_vjp(WorkingComputation *l, const Given *given, Instruction *value) {
   Values inputs = {0};
   bool *active = ARENA_ARRAY(l->arena, bool, given->results.count);
   for (int k = 0; k < given->operands.count; k++) {
@@ -205,7 +206,7 @@ static void use_vjp(Linear *l, const Given *given, Instruction *value) {
   set_linear_results(l, value, active, &inputs, transpose_given, given);
 }
 
-static void use_jvp(Linear *l, const Given *given, Instruction *value) {
+static void use_jvp(WorkingComputation *l, const Given *given, Instruction *value) {
   Values arguments = arguments_of(l, given);
   for (int k = 0; k < given->operands.count; k++) {
     Instruction *operand = given->operands.items[k], *tangent = tangent_of(l, operand);
@@ -221,7 +222,7 @@ static void use_jvp(Linear *l, const Given *given, Instruction *value) {
 }
 
 /* Adds the leaves of a value, which get its tangents. */
-static void push_leaves(Linear *l, Instruction *x, Values *out) {
+static void push_leaves(WorkingComputation *l, Instruction *x, Values *out) {
   int count = shape_leaves(x->shape);
   Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, count);
   make_leaves(l, x, leaves);
@@ -232,7 +233,7 @@ static void push_leaves(Linear *l, Instruction *x, Values *out) {
 }
 
 /* Adds the value of a call: the call itself, or values that it has as operands. */
-static Instruction *add_value(Linear *l, const Instruction *x, Instruction **operands) {
+static Instruction *add_value(WorkingComputation *l, const Instruction *x, Instruction **operands) {
   if (!has_values(x)) {
     Instruction *value = keep_instruction(l, x, operands);
     if (is_kept_call(value)) restore_kept_call(value);
@@ -243,14 +244,16 @@ static Instruction *add_value(Linear *l, const Instruction *x, Instruction **ope
 }
 
 /* A call whose values are computed again. */
-static Instruction *replace_kept(Linear *l, const Instruction *x, Instruction **operands) {
+static Instruction *replace_kept(WorkingComputation *l, const Instruction *x,
+                                 Instruction **operands) {
   Instruction *call = ARENA_NEW(l->arena, Instruction);
   *call = *x;
   restore_kept_call(call);
   return replace_recomputed(l, call, operands);
 }
 
-Instruction *replace_custom_call(Linear *l, const Instruction *x, Instruction **operands) {
+Instruction *replace_custom_call(WorkingComputation *l, const Instruction *x,
+                                 Instruction **operands) {
   size_t length;
   const char *entry = is_kept_call(x) ? rule_name(l->d->rules, x, &length) : NULL;
   if (entry && entry[-1] == '~') return replace_kept(l, x, operands);

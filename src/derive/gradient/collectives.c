@@ -12,14 +12,14 @@
 #include "hlo/ir/shard_calls.h"
 
 /* A collective that is added has a channel of its own. */
-static Attributes own_channel(Linear *l, const Attributes *from) {
+static Attributes own_channel(WorkingComputation *l, const Attributes *from) {
   Attributes a = *from;
   if (a.channel_id) a.channel_id = ++l->d->channels;
   return a;
 }
 
 /* For operations whose result k is linear in the operands together. */
-void linearize_collective(Linear *l, Instruction *x) {
+void linearize_collective(WorkingComputation *l, Instruction *x) {
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
   for (int k = 0; k < x->operand_count; k++) {
     Instruction *t = tangent_of(l, x->operands[k]);
@@ -37,14 +37,14 @@ void linearize_collective(Linear *l, Instruction *x) {
 }
 
 /* Returns the sum over the devices that meet in x. */
-static Instruction *sum_of_group(Linear *l, const Instruction *x, Instruction *value) {
+static Instruction *sum_of_group(WorkingComputation *l, const Instruction *x, Instruction *value) {
   Attributes a = own_channel(l, x->a);
   a.to_apply = module_add_reducer(l->d->module, HLO_ADD, value->shape->type);
   return make(&l->m, HLO_ALL_REDUCE, value->shape, &value, 1, &a);
 }
 
 /* The tangent of a maximum or minimum is the mean over the devices that have it. */
-static void linearize_extreme(Linear *l, Instruction *x, int leaf) {
+static void linearize_extreme(WorkingComputation *l, Instruction *x, int leaf) {
   Instruction *operand = x->operands[leaf], *t = tangent_of(l, operand);
   if (!t) return;
   Instruction *z = shape_is_tuple(x->shape) ? make_element(l, x, leaf) : x;
@@ -57,7 +57,7 @@ static void linearize_extreme(Linear *l, Instruction *x, int leaf) {
 }
 
 /* Of all-reduce and reduce-scatter. */
-void linearize_all_reduce(Linear *l, Instruction *x) {
+void linearize_all_reduce(WorkingComputation *l, Instruction *x) {
   Opcode opcode = computation_simple_binary(x->a->to_apply);
   bool is_extreme = opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM;
   if (opcode == HLO_ADD) {
@@ -74,7 +74,7 @@ void linearize_all_reduce(Linear *l, Instruction *x) {
 
 /* ---- Shards of whole arrays ---- */
 
-static void transpose_shard_call(Linear *l, Instruction *x, Instruction *const *ct) {
+static void transpose_shard_call(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   const char *problem;
   const Shape *shape = x->operands[0]->shape;
   const Attributes *a = shard_call_attributes(l->arena, x, 0, 1, SHARD_CALL_TRANSPOSED, &problem);
@@ -93,7 +93,7 @@ static void transpose_shard_call(Linear *l, Instruction *x, Instruction *const *
 }
 
 /* Takes or joins the shards of each tangent by itself. */
-void linearize_shard_call(Linear *l, Instruction *x) {
+void linearize_shard_call(WorkingComputation *l, Instruction *x) {
   for (int k = 0; k < x->operand_count; k++) {
     Instruction *t = tangent_of(l, x->operands[k]);
     if (!t) continue;
@@ -104,7 +104,7 @@ void linearize_shard_call(Linear *l, Instruction *x) {
       return;
     }
     Instruction *made = make(&l->m, HLO_CUSTOM_CALL, shard_call_result(x, k), &t, 1, a);
-    note_of(l, made)->transpose = transpose_shard_call;
+    facts_of(l, made)->transpose = transpose_shard_call;
     if (shape_is_tuple(x->shape)) {
       set_tangent_leaf(l, x, k, made);
     } else {
@@ -116,7 +116,7 @@ void linearize_shard_call(Linear *l, Instruction *x) {
 /* ---- Transpositions of collectives ---- */
 
 /* Adds the operation that goes back, for the cotangent of each operand by itself. */
-static void go_back(Linear *l, Instruction *x, Instruction *const *ct, Opcode opcode,
+static void go_back(WorkingComputation *l, Instruction *x, Instruction *const *ct, Opcode opcode,
                     const Attributes *from) {
   for (int k = 0; k < x->operand_count; k++) {
     if (!ct[k] || !is_linear(l, x->operands[k])) continue;
@@ -130,7 +130,7 @@ static void go_back(Linear *l, Instruction *x, Instruction *const *ct, Opcode op
 }
 
 /* Several operands of all-to-all are the parts for each device: they go back together. */
-static void go_back_together(Linear *l, Instruction *x, Instruction *const *ct) {
+static void go_back_together(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   int count = x->operand_count;
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count);
   for (int k = 0; k < count; k++) {
@@ -142,7 +142,7 @@ static void go_back_together(Linear *l, Instruction *x, Instruction *const *ct) 
 }
 
 /* all-reduce and all-to-all are their own transposition. */
-void transpose_collective(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_collective(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   if (x->opcode == HLO_ALL_TO_ALL && shape_is_tuple(x->shape)) {
     go_back_together(l, x, ct);
   } else {
@@ -150,17 +150,17 @@ void transpose_collective(Linear *l, Instruction *x, Instruction *const *ct) {
   }
 }
 
-void transpose_all_gather(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_all_gather(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   go_back(l, x, ct, HLO_REDUCE_SCATTER, x->a);
 }
 
-void transpose_reduce_scatter(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_reduce_scatter(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Attributes a = *x->a;
   a.to_apply = NULL;
   go_back(l, x, ct, HLO_ALL_GATHER, &a);
 }
 
-void transpose_collective_permute(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_collective_permute(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Attributes a = *x->a;
   Pair *pairs = ARENA_ARRAY(l->arena, Pair, a.source_target_pairs.count);
   for (int i = 0; i < a.source_target_pairs.count; i++) {
@@ -173,7 +173,7 @@ void transpose_collective_permute(Linear *l, Instruction *x, Instruction *const 
 
 /* pred[]: whether this device is the first of its group, whose value collective-broadcast sends. Its number is looked up
 ** in a table; numbers beyond the table have the last entry, which is false. */
-static Instruction *is_sender(Linear *l, const Instruction *x) {
+static Instruction *is_sender(WorkingComputation *l, const Instruction *x) {
   ReplicaGroups groups = x->a->replica_groups;
   int64_t max = 0; /* without groups, device 0 sends to all */
   for (int i = 0; i < groups.count; i++) {
@@ -206,7 +206,7 @@ static bool lists_all(const ReplicaGroups *groups) {
 }
 
 /* The sender gets the sum of its group's cotangents, the others get nothing. */
-void transpose_collective_broadcast(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_collective_broadcast(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   if (!lists_all(&x->a->replica_groups)) {
     no_derivative(l, x, "has replica_groups that leave out devices");
     return;

@@ -5,7 +5,7 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-Extraction extract_begin(Linear *from, const char *name) {
+Extraction extract_begin(WorkingComputation *from, const char *name) {
   Extraction e = {from, module_add_computation(from->d->module, name), NULL, NULL};
   e.map = ARENA_ARRAY(from->arena, Instruction *, from->m.computation->count);
   e.needed = ARENA_ARRAY(from->arena, bool, from->m.computation->count);
@@ -113,7 +113,7 @@ static bool is_done_again(const Instruction *x) {
 }
 
 /* Sets `depends` for instructions that depend on a stand-in that is not linear: a cotangent. */
-static void find_backward(Linear *l, bool *depends) {
+static void find_backward(WorkingComputation *l, bool *depends) {
   for (int i = 0; i < l->m.computation->count; i++) {
     const Instruction *x = l->m.computation->instructions[i];
     depends[i] = x->opcode == HLO_CONSTANT && !x->literal && !is_linear(l, x);
@@ -146,7 +146,7 @@ static bool is_given(const Instruction *x) {
   return from->opcode == HLO_PARAMETER || instruction_reaches(from, instruction_acts);
 }
 
-Cut cut_primal(Linear *l, Instruction *const *outputs, int count, const bool *invariant,
+Cut cut_primal(WorkingComputation *l, Instruction *const *outputs, int count, const bool *invariant,
                bool recompute) {
   int n = l->m.computation->count;
   bool *depends = ARENA_ARRAY(l->arena, bool, n), *needed = ARENA_ARRAY(l->arena, bool, n);

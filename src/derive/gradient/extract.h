@@ -5,13 +5,13 @@
 #include "derive/gradient/linear.h"
 
 typedef struct Extraction {
-  Linear *from;
+  WorkingComputation *from;
   Computation *to;
   Instruction **map; /* by id in `from`: the copy */
   bool *needed;      /* by id: is to be copied */
 } Extraction;
 
-Extraction extract_begin(Linear *from, const char *name);
+Extraction extract_begin(WorkingComputation *from, const char *name);
 /* Decides that `copy` stands for x. Instructions that only x needs are then not copied. */
 void extract_bind(Extraction *e, const Instruction *x, Instruction *copy);
 /* Returns the copy of x. It copies all that x depends on, as far as it is not there yet. */
@@ -37,7 +37,7 @@ typedef struct Cut {
   Instruction **saved;
   int count, capacity;
 } Cut;
-Cut cut_primal(Linear *l, Instruction *const *outputs, int count, const bool *invariant,
+Cut cut_primal(WorkingComputation *l, Instruction *const *outputs, int count, const bool *invariant,
                bool recompute);
 
 #endif

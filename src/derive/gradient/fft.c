@@ -5,7 +5,7 @@
 ** The matrices of FFT and IFFT are symmetric. RFFT leaves out the half of the result that is the conjugate of the
 ** other, so all elements but the first, and the last one of an even length, count twice. */
 
-static Instruction *multiplicity(Linear *l, const Shape *shape, int64_t length) {
+static Instruction *multiplicity(WorkingComputation *l, const Shape *shape, int64_t length) {
   Instruction *place = make_iota(&l->m, S32, shape, shape->rank - 1);
   Instruction *single = make_compare(&l->m, COMPARE_EQ, place, make_zeros(&l->m, place->shape));
   if (length % 2 == 0) {
@@ -16,7 +16,7 @@ static Instruction *multiplicity(Linear *l, const Shape *shape, int64_t length) 
   return make_select(&l->m, single, make_number(&l->m, shape, 1), make_number(&l->m, shape, 2));
 }
 
-void transpose_fft(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_fft(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Attributes a = *x->a;
   Instruction *from = x->operands[0], *back = ct[0];
   Int64List sizes = a.fft_length;

@@ -22,7 +22,7 @@
 enum { MAX_DIGITS = 40 }; /* of a number in a formula of this project's own tables */
 
 typedef struct Reader {
-  Linear *l;
+  WorkingComputation *l;
   const FormulaNames *names;
   const char *at;
 } Reader;
@@ -177,13 +177,14 @@ static Instruction *choice(Reader *r) {
   return make_select(&r->l->m, condition, then, choice(r));
 }
 
-Instruction *add_named_formula(Linear *l, const char *formula, const FormulaNames *names) {
+Instruction *add_named_formula(WorkingComputation *l, const char *formula,
+                               const FormulaNames *names) {
   Reader r = {l, names, formula};
   while (*r.at == ' ') r.at++;
   return choice(&r);
 }
 
-Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
+Instruction *add_formula(WorkingComputation *l, const char *formula, Instruction *instruction,
                          Instruction *tangent) {
   return add_named_formula(l, formula,
                            &(FormulaNames){.shape = instruction->shape,

@@ -111,6 +111,34 @@ static const KnownFunction functions[] = {
      .points = {{0.5, 0.25, 0.500370000052531, 0.314398143207716},
                 {-0.3, 1.5, -0.0908057007274659, 0.995437397582047},
                 {2, -0.75, 0.452890524131059, -1.37153510396169}}},
+    {"complex_asin",
+     1,
+     1,
+     {{"t / (sqrt(1 - x) * sqrt(1 + x))"}},
+     .points = {{0.5, 0.25, 0.501608853275501, 0.281396056245293},
+                {-0.3, 1.5, -0.16557996778373, 1.20624592533151},
+                {2, -0.75, 1.17106248844835, -1.41057889755833}}},
+    {"complex_acos",
+     1,
+     1,
+     {{"-t / (sqrt(1 - x) * sqrt(1 + x))"}},
+     .points = {{0.5, 0.25, 1.0691874735194, -0.281396056245293},
+                {-0.3, 1.5, 1.73637629457863, -1.20624592533151},
+                {2, -0.75, 0.399733838346545, 1.41057889755833}}},
+    {"complex_asinh",
+     1,
+     1,
+     {{"t / (sqrt(1 - complex(-imag(x), real(x))) * sqrt(1 + complex(-imag(x), real(x))))"}},
+     .points = {{0.5, 0.25, 0.492675683420771, 0.224328452634668},
+                {-0.3, 1.5, -1.0063002971409, 1.31483451865865},
+                {2, -0.75, 1.49252103198802, -0.326770402782327}}},
+    {"complex_acosh",
+     1,
+     1,
+     {{"t / (sqrt(x - 1) * sqrt(x + 1))"}},
+     .points = {{0.5, 0.25, 0.281396056245293, 1.0691874735194},
+                {-0.3, 1.5, 1.20624592533151, 1.73637629457863},
+                {2, -0.75, 1.41057889755833, -0.399733838346545}}},
 };
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
@@ -192,14 +220,14 @@ void functions_keep(Module *module) {
 
 /* ---- Tangents ---- */
 
-Instruction *add_slope(Linear *l, const KnownFunction *f, int result, int operand,
+Instruction *add_slope(WorkingComputation *l, const KnownFunction *f, int result, int operand,
                        Instruction *const *operands, Instruction *const *results,
                        Instruction *again, const Shape *shape, Instruction *tangent) {
   return add_named_formula(l, f->slopes[result][operand],
                            &(FormulaNames){shape, operands, results, tangent, again});
 }
 
-Instruction *add_again(Linear *l, const KnownFunction *f, const Instruction *call,
+Instruction *add_again(WorkingComputation *l, const KnownFunction *f, const Instruction *call,
                        Instruction *const *operands) {
   if (!f->again[0]) return NULL;
   Instruction *other[MAX_OPERANDS];
@@ -211,7 +239,7 @@ Instruction *add_again(Linear *l, const KnownFunction *f, const Instruction *cal
 }
 
 /* Adds the tangents that the computation has, by operands for which there is no formula. */
-static void add_as_written(Linear *l, const KnownFunction *f, Instruction *value,
+static void add_as_written(WorkingComputation *l, const KnownFunction *f, Instruction *value,
                            Instruction *const *operands, Instruction **tangents) {
   Instruction *used[MAX_OPERANDS];
   bool any = false;
@@ -228,7 +256,7 @@ static void add_as_written(Linear *l, const KnownFunction *f, Instruction *value
   }
 }
 
-Instruction *replace_known(Linear *l, const Instruction *x, Instruction **operands,
+Instruction *replace_known(WorkingComputation *l, const Instruction *x, Instruction **operands,
                            const KnownFunction *f) {
   Instruction *value = keep_instruction(l, x, operands);
   restore_kept_call(value);

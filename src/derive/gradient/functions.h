@@ -31,8 +31,8 @@ typedef struct KnownFunction {
   /* NULL, or rules of a function that formulas cannot describe: whether a call is one, and the tangent of its result
   ** (`value`), which may be NULL. */
   bool (*is)(const Instruction *call);
-  Instruction *(*tangent)(Linear *l, const Instruction *call, Instruction *const *operands,
-                          Instruction *value);
+  Instruction *(*tangent)(WorkingComputation *l, const Instruction *call,
+                          Instruction *const *operands, Instruction *value);
 } KnownFunction;
 
 /* Returns the next function with a name, without a number at its end; NULL: there is none. `after` is NULL at first. */
@@ -46,16 +46,16 @@ const KnownFunction *kept_function(const Instruction *call);
 void functions_keep(Module *module);
 
 /* Adds a call that functions_keep marked, with its tangents. */
-Instruction *replace_known(Linear *l, const Instruction *x, Instruction **operands,
+Instruction *replace_known(WorkingComputation *l, const Instruction *x, Instruction **operands,
                            const KnownFunction *function);
 
 /* Adds slopes of a function, which are its tangents for tangents of one. `results` and `again` may be NULL. */
-Instruction *add_slope(Linear *l, const KnownFunction *f, int result, int operand,
+Instruction *add_slope(WorkingComputation *l, const KnownFunction *f, int result, int operand,
                        Instruction *const *operands, Instruction *const *results,
                        Instruction *again, const Shape *shape, Instruction *tangent);
 
 /* Adds the call of the same computation that formulas name `again`; NULL: they do not. */
-Instruction *add_again(Linear *l, const KnownFunction *f, const Instruction *call,
+Instruction *add_again(WorkingComputation *l, const KnownFunction *f, const Instruction *call,
                        Instruction *const *operands);
 
 /* ---- probe.c ---- */
@@ -73,8 +73,8 @@ bool values_hold(const KnownFunction *f, Computation *c, Instruction *leaf, Inst
 /* ---- sampler.c ---- */
 
 bool is_gamma_sampler(const Instruction *call);
-Instruction *gamma_sample_tangent(Linear *l, const Instruction *call, Instruction *const *operands,
-                                  Instruction *value);
+Instruction *gamma_sample_tangent(WorkingComputation *l, const Instruction *call,
+                                  Instruction *const *operands, Instruction *value);
 
 /* ---- outline.c ---- */
 

@@ -34,7 +34,7 @@ typedef struct Request {
   const GradientOptions *options;
   const Computation *entry; /* of the prepared module */
   Differentiation d;
-  Linear l;
+  WorkingComputation l;
   int count;             /* results of f */
   Instruction **results; /* in the working computation; a root that is no tuple is one result */
   Instruction **inputs;  /* by parameter: the value in the working computation */
@@ -94,7 +94,7 @@ static bool check_result(const Request *r) {
 
 /* Adds stand-ins for the parameters, and for the tangents of `wrt`. */
 static void add_inputs(Request *r) {
-  Linear *l = &r->l;
+  WorkingComputation *l = &r->l;
   int leaves = 0;
   r->inputs = ARENA_ARRAY(l->arena, Instruction *, r->entry->parameter_count);
   for (int i = 0; i < r->entry->parameter_count; i++) {
@@ -120,7 +120,7 @@ static void add_inputs(Request *r) {
 }
 
 static void find_results(Request *r) {
-  Linear *l = &r->l;
+  WorkingComputation *l = &r->l;
   Instruction *root = l->map[r->entry->root->id];
   bool several = shape_is_tuple(root->shape);
   r->count = several ? root->shape->tuple_size : 1;
@@ -211,7 +211,7 @@ static Computation *forward_entry(Request *r) {
 
 /* Adds the cotangents of the results to the working computation, and transposes. */
 static bool seed(Request *r) {
-  Linear *l = &r->l;
+  WorkingComputation *l = &r->l;
   int leaves = shape_leaves(r->entry->root->shape), at = 0;
   r->seeds = ARENA_ARRAY(l->arena, Instruction *, leaves);
   for (int i = 0; i < r->count; i++) {
@@ -232,7 +232,7 @@ static bool seed(Request *r) {
 
 static Computation *reverse_entry(Request *r) {
   if (!seed(r)) return NULL;
-  Linear *l = &r->l;
+  WorkingComputation *l = &r->l;
   Extraction e = begin_entry(r);
   Instruction *const *next = r->seeds;
   for (int i = 0; i < r->count && r->options->mode == GRADIENT_VJP; i++) {

@@ -13,7 +13,8 @@ static Starts starts_of(const Instruction *x, int first) {
   return (Starts){x->operands + first, x->operand_count - first};
 }
 
-static Instruction *read_slice(Linear *l, Instruction *from, const Shape *shape, Starts starts) {
+static Instruction *read_slice(WorkingComputation *l, Instruction *from, const Shape *shape,
+                               Starts starts) {
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, starts.count + 1);
   operands[0] = from;
   for (int i = 0; i < starts.count; i++) operands[i + 1] = starts.items[i];
@@ -21,7 +22,8 @@ static Instruction *read_slice(Linear *l, Instruction *from, const Shape *shape,
               ATTRIBUTES(.slice_sizes = list_of(&l->m, shape->rank, shape->dims)));
 }
 
-static Instruction *write_slice(Linear *l, Instruction *into, Instruction *update, Starts starts) {
+static Instruction *write_slice(WorkingComputation *l, Instruction *into, Instruction *update,
+                                Starts starts) {
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, starts.count + 2);
   operands[0] = into;
   operands[1] = update;
@@ -31,7 +33,7 @@ static Instruction *write_slice(Linear *l, Instruction *into, Instruction *updat
 
 /* Adds into the cotangent that is there already, in place: a loop that reads one slice an iteration then works on as
 ** much as one slice an iteration. */
-void transpose_dynamic_slice(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_dynamic_slice(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Instruction *from = x->operands[0];
   Starts starts = starts_of(x, 1);
   Instruction *before = cotangent_of(l, from), *sum = take_cotangent(l, from);
@@ -40,7 +42,7 @@ void transpose_dynamic_slice(Linear *l, Instruction *x, Instruction *const *ct) 
   add_cotangent(l, from, write_slice(l, sum, part, starts));
 }
 
-void transpose_dynamic_update_slice(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_dynamic_update_slice(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Instruction *update = x->operands[1];
   Starts starts = starts_of(x, 2);
   if (is_linear(l, update)) {
@@ -55,7 +57,7 @@ void transpose_dynamic_update_slice(Linear *l, Instruction *x, Instruction *cons
 /* ---- gather ---- */
 
 /* Returns, in the shape of the indices, the largest index for each of the dimensions that they address. */
-static Instruction *index_limits(Linear *l, Instruction *indices, const Shape *operand,
+static Instruction *index_limits(WorkingComputation *l, Instruction *indices, const Shape *operand,
                                  Int64List addressed, const int64_t *window, int64_t vector_dim) {
   PrimitiveType type = indices->shape->type;
   Literal *literal =
@@ -75,7 +77,7 @@ static Instruction *index_limits(Linear *l, Instruction *indices, const Shape *o
 }
 
 /* gather clamps its indices, scatter leaves out those out of range: so they are clamped first. */
-void transpose_gather(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_gather(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Instruction *from = x->operands[0], *indices = x->operands[1];
   const Attributes *g = x->a;
   Instruction *limits = index_limits(l, indices, from->shape, g->start_index_map,
@@ -95,7 +97,8 @@ void transpose_gather(Linear *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, from, make(&l->m, HLO_SCATTER, NULL, operands, 3, a));
 }
 
-Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64_t dimension) {
+Instruction *take_along(WorkingComputation *l, Instruction *from, Instruction *places,
+                        int64_t dimension) {
   int rank = from->shape->rank;
   int64_t dims[MAX_RANK + 1], sizes[MAX_RANK];
   if (shape_elements(from->shape) == 0) {
@@ -121,7 +124,7 @@ Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64
 /* ---- sort and top-k ---- */
 
 /* Sorts the numbers of the places, too: the tangents are then taken from these places. */
-Instruction *replace_sort(Linear *l, const Instruction *x, Instruction **operands) {
+Instruction *replace_sort(WorkingComputation *l, const Instruction *x, Instruction **operands) {
   int count = x->operand_count;
   int64_t dimension = x->a->dimensions.items[0];
   Instruction **all = ARENA_ARRAY(l->arena, Instruction *, count + 1);
@@ -150,7 +153,7 @@ Instruction *replace_sort(Linear *l, const Instruction *x, Instruction **operand
   return tuple;
 }
 
-void linearize_topk(Linear *l, Instruction *x) {
+void linearize_topk(WorkingComputation *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]), *places = make_element(l, x, 1);
   set_tangent_leaf(l, x, 0, take_along(l, t, places, t->shape->rank - 1));
 }
@@ -160,26 +163,27 @@ void linearize_topk(Linear *l, Instruction *x) {
 static bool returns_update(const Computation *c) { return c->root == c->parameters[1]; }
 
 /* Adds a scatter with the indices of x that applies `apply`. */
-static Instruction *scatter(Linear *l, const Instruction *x, Computation *apply, Instruction *into,
-                            Instruction *updates) {
+static Instruction *scatter(WorkingComputation *l, const Instruction *x, Computation *apply,
+                            Instruction *into, Instruction *updates) {
   Attributes a = *x->a;
   a.to_apply = apply;
   Instruction *operands[] = {into, x->operands[1], updates};
   return make(&l->m, HLO_SCATTER, into->shape, operands, 3, &a);
 }
 
-static Computation *reducer(Linear *l, Opcode opcode, const Instruction *like) {
+static Computation *reducer(WorkingComputation *l, Opcode opcode, const Instruction *like) {
   return module_add_reducer(l->d->module, opcode, like->shape->type);
 }
 
 /* Sums updates at their places. */
-static Instruction *scatter_sum(Linear *l, const Instruction *x, Instruction *updates) {
+static Instruction *scatter_sum(WorkingComputation *l, const Instruction *x, Instruction *updates) {
   const Shape *shape = shape_with_type(l->arena, x->operands[0]->shape, updates->shape->type);
   return scatter(l, x, reducer(l, HLO_ADD, updates), make_zeros(&l->m, shape), updates);
 }
 
 /* Whether each update lies inside the operand: scatter leaves the others out. pred, in the shape of the updates. */
-static Instruction *updates_inside(Linear *l, const Instruction *x, const int64_t *window) {
+static Instruction *updates_inside(WorkingComputation *l, const Instruction *x,
+                                   const int64_t *window) {
   Instruction *indices = x->operands[1];
   const Shape *operand = x->operands[0]->shape, *updates = x->operands[2]->shape;
   Instruction *limits = index_limits(l, indices, operand, x->a->scatter_dims_to_operand_dims,
@@ -205,7 +209,8 @@ static void window_sizes(const Instruction *x, int64_t *sizes) {
 }
 
 /* Returns updates, and zeros in place of those that lie outside. */
-static Instruction *mask_updates(Linear *l, const Instruction *x, Instruction *updates) {
+static Instruction *mask_updates(WorkingComputation *l, const Instruction *x,
+                                 Instruction *updates) {
   int64_t sizes[MAX_RANK];
   window_sizes(x, sizes);
   return make_select(&l->m, updates_inside(l, x, sizes), updates,
@@ -213,7 +218,7 @@ static Instruction *mask_updates(Linear *l, const Instruction *x, Instruction *u
 }
 
 /* Returns the elements of `from`, an array like the operand, at the places of the updates. */
-static Instruction *gather_updates(Linear *l, const Instruction *x, Instruction *from) {
+static Instruction *gather_updates(WorkingComputation *l, const Instruction *x, Instruction *from) {
   const Attributes *s = x->a;
   int rank = from->shape->rank;
   int64_t sizes[MAX_RANK];
@@ -233,7 +238,7 @@ static Instruction *gather_updates(Linear *l, const Instruction *x, Instruction 
 }
 
 /* Makes a computation that returns an update. */
-static Computation *setter(Linear *l, PrimitiveType type) {
+static Computation *setter(WorkingComputation *l, PrimitiveType type) {
   Computation *set = module_add_computation(l->d->module, "set");
   for (int i = 0; i < 2; i++) {
     set->root = computation_add_parameter(set, i, shape_scalar(type), NULL);
@@ -242,7 +247,7 @@ static Computation *setter(Linear *l, PrimitiveType type) {
 }
 
 /* Of several updates of one element the last one stays. To know it, the updates' numbers are scattered, too. */
-static Instruction *kept_updates(Linear *l, const Instruction *x, Instruction *t) {
+static Instruction *kept_updates(WorkingComputation *l, const Instruction *x, Instruction *t) {
   if (x->a->unique_indices) return t;
   const Shape *shape = t->shape;
   int64_t count = shape_elements(shape);
@@ -254,7 +259,7 @@ static Instruction *kept_updates(Linear *l, const Instruction *x, Instruction *t
   return make_select(&l->m, kept, t, make_zeros(&l->m, shape));
 }
 
-static void linearize_set(Linear *l, Instruction *x) {
+static void linearize_set(WorkingComputation *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]), *u = tangent_of(l, x->operands[2]);
   Instruction *sum = NULL;
   if (t) sum = scatter(l, x, x->a->to_apply, t, make_zeros(&l->m, x->operands[2]->shape));
@@ -262,7 +267,7 @@ static void linearize_set(Linear *l, Instruction *x) {
   set_tangent(l, x, sum);
 }
 
-static void linearize_unique_product(Linear *l, Instruction *x) {
+static void linearize_unique_product(WorkingComputation *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]), *u = tangent_of(l, x->operands[2]);
   Instruction *sum = NULL;
   if (t) sum = scatter(l, x, x->a->to_apply, t, x->operands[2]);
@@ -274,7 +279,7 @@ static void linearize_unique_product(Linear *l, Instruction *x) {
 }
 
 /* Makes a computation (f, x, g, y) -> (f | g, g ? y : x y): products of runs, each of which begins where its flag is set. */
-static Computation *products_of_runs(Linear *l, PrimitiveType type) {
+static Computation *products_of_runs(WorkingComputation *l, PrimitiveType type) {
   Computation *c = module_add_computation(l->d->module, "products");
   const Shape *number = shape_scalar(type), *pred = shape_scalar(PRED);
   Instruction *p[4];
@@ -291,7 +296,7 @@ static Computation *products_of_runs(Linear *l, PrimitiveType type) {
 
 /* Sorts numbers of elements, and in the same order their updates; updates that lie outside have number 0. Writes both to
 ** `out`. */
-static void sort_by_number(Linear *l, Instruction *numbers, Instruction *values,
+static void sort_by_number(WorkingComputation *l, Instruction *numbers, Instruction *values,
                            Instruction **out) {
   Computation *c = module_add_computation(l->d->module, "less");
   Instruction *p[4];
@@ -310,13 +315,13 @@ static void sort_by_number(Linear *l, Instruction *numbers, Instruction *values,
 }
 
 /* Whether each number differs from the one before it, or from the one after it. */
-static Instruction *differs(Linear *l, Instruction *numbers, bool after) {
+static Instruction *differs(WorkingComputation *l, Instruction *numbers, bool after) {
   PaddingDimension shift[] = {{after ? -1 : 1, after ? 1 : -1, 0}};
   return make_compare(&l->m, COMPARE_NE, numbers, make_pad(&l->m, numbers, shift));
 }
 
 /* Sorts updates by their places, and multiplies those of each place: then no place has two updates. */
-static Instruction *define_scatter_product(Linear *l, const Instruction *x,
+static Instruction *define_scatter_product(WorkingComputation *l, const Instruction *x,
                                            Instruction **operands) {
   Maker *m = &l->m;
   Instruction same = *x, *into = operands[0], *updates = operands[2], *sorted[2];
@@ -351,7 +356,7 @@ static Instruction *define_scatter_product(Linear *l, const Instruction *x,
   return make_reshape(m, result, x->shape);
 }
 
-static void linearize_scatter_product(Linear *l, Instruction *x) {
+static void linearize_scatter_product(WorkingComputation *l, Instruction *x) {
   bool is_empty = !shape_elements(x->shape) || !shape_elements(x->operands[2]->shape);
   if (x->a->unique_indices || is_empty || !has_tangent(l, x->operands[2])) {
     linearize_unique_product(l, x);
@@ -361,7 +366,7 @@ static void linearize_scatter_product(Linear *l, Instruction *x) {
 }
 
 /* Max and min: the operand's element and the updates that equal the result share its tangent equally. */
-static void linearize_scatter_extremum(Linear *l, Instruction *x) {
+static void linearize_scatter_extremum(WorkingComputation *l, Instruction *x) {
   Instruction *of = x->operands[0], *updates = x->operands[2];
   PrimitiveType type = x->shape->type;
   Instruction *t = tangent_of(l, of), *u = tangent_of(l, updates), *sum = NULL;
@@ -375,7 +380,7 @@ static void linearize_scatter_extremum(Linear *l, Instruction *x) {
 }
 
 /* Returns the scatter of array i of several, without adding it: for its operands, its indices and its shape. */
-static Instruction *one_of(Linear *l, const Instruction *x, int i) {
+static Instruction *one_of(WorkingComputation *l, const Instruction *x, int i) {
   int n = x->operand_count / 2;
   Instruction *one = ARENA_NEW(l->arena, Instruction);
   *one = *x;
@@ -389,7 +394,7 @@ static Instruction *one_of(Linear *l, const Instruction *x, int i) {
 }
 
 /* Returns the updates, with no slopes for those that lie outside: theirs may be infinite, and count 0 times. */
-static Instruction *masked_update(Linear *l, const Instruction *x) {
+static Instruction *masked_update(WorkingComputation *l, const Instruction *x) {
   Instruction *u = x->operands[2], *t = tangent_of(l, u);
   if (!t || !shape_elements(x->shape)) return u;
   Instruction *copy = make(&l->m, HLO_COPY, u->shape, &u, 1, NULL);
@@ -399,7 +404,7 @@ static Instruction *masked_update(Linear *l, const Instruction *x) {
 
 /* Any computation f(elements, updates) of one or more arrays, if no two updates have the same place: an element becomes
 ** f(its old value, u). */
-static void linearize_scatter_computation(Linear *l, Instruction *x) {
+static void linearize_scatter_computation(WorkingComputation *l, Instruction *x) {
   int n = x->operand_count / 2;
   Instruction **arrays = ARENA_ARRAY(l->arena, Instruction *, 2 * n);
   Instruction **after = ARENA_ARRAY(l->arena, Instruction *, n);
@@ -433,8 +438,8 @@ static void linearize_scatter_computation(Linear *l, Instruction *x) {
 }
 
 /* Returns the computation of array i of n alone; NULL if it also depends on other arrays. */
-static Computation *own_update(Linear *l, Computation *c, int i, int n) {
-  Linear from = {.d = l->d, .arena = l->arena, .m = {.computation = c}};
+static Computation *own_update(WorkingComputation *l, Computation *c, int i, int n) {
+  WorkingComputation from = {.d = l->d, .arena = l->arena, .m = {.computation = c}};
   if (c->root->opcode != HLO_TUPLE_OP) return NULL;
   computation_renumber(c);
   Extraction e = extract_begin(&from, "update");
@@ -451,7 +456,7 @@ static Computation *own_update(Linear *l, Computation *c, int i, int n) {
 }
 
 /* Several arrays at the same indices are several scatters, if no array depends on another. */
-static void linearize_several(Linear *l, Instruction *x) {
+static void linearize_several(WorkingComputation *l, Instruction *x) {
   int n = x->operand_count / 2;
   Computation **apply = ARENA_ARRAY(l->arena, Computation *, n);
   for (int i = 0; i < n; i++) {
@@ -470,7 +475,7 @@ static void linearize_several(Linear *l, Instruction *x) {
   }
 }
 
-void linearize_scatter(Linear *l, Instruction *x) {
+void linearize_scatter(WorkingComputation *l, Instruction *x) {
   if (x->operand_count != 3) {
     linearize_several(l, x);
     return;
@@ -495,7 +500,7 @@ void linearize_scatter(Linear *l, Instruction *x) {
 }
 
 /* Linear ones add updates, or set and multiply elements by updates that are not linear. */
-void transpose_scatter(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_scatter(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   bool adds = computation_simple_binary(x->a->to_apply) == HLO_ADD;
   if (is_linear(l, x->operands[0])) {
     Instruction *back = adds ? ct[0] : scatter(l, x, x->a->to_apply, ct[0], x->operands[2]);

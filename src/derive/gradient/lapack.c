@@ -15,10 +15,12 @@ static int64_t letter(const Instruction *x, const char *name, char otherwise) {
   return lapack_call_attribute(x->a->backend_config, name, otherwise);
 }
 
-static Instruction *result(Linear *l, Instruction *x, int i) { return make_element(l, x, i); }
+static Instruction *result(WorkingComputation *l, Instruction *x, int i) {
+  return make_element(l, x, i);
+}
 
 /* Makes the same call with other options. */
-static Instruction *with_options(Linear *l, const Instruction *x, const char *options,
+static Instruction *with_options(WorkingComputation *l, const Instruction *x, const char *options,
                                  const Shape *shape) {
   Attributes a = *x->a;
   a.backend_config = options;
@@ -26,7 +28,8 @@ static Instruction *with_options(Linear *l, const Instruction *x, const char *op
 }
 
 /* Adds x with another mode, and with results of other shapes where `shape` says so. */
-static Instruction *with_mode(Linear *l, const Instruction *x, char mode, const Shape *shape) {
+static Instruction *with_mode(WorkingComputation *l, const Instruction *x, char mode,
+                              const Shape *shape) {
   if (letter(x, "mode", mode) == mode && shape == x->shape) return (Instruction *)x;
   const char *uplo = letter(x, "uplo", 'L') == 'U' ? "U" : "L";
   return with_options(
@@ -35,7 +38,7 @@ static Instruction *with_mode(Linear *l, const Instruction *x, char mode, const 
 
 /* ---- Triangular factors ---- */
 
-static void linearize_potrf(Linear *l, Instruction *x) {
+static void linearize_potrf(WorkingComputation *l, Instruction *x) {
   bool lower = letter(x, "uplo", 'L') == 'L';
   Instruction *factor = matrix_part(l, result(l, x, 0), lower ? COMPARE_GE : COMPARE_LE);
   set_tangent_leaf(l, x, 0, cholesky_tangent(l, factor, tangent_of(l, x->operands[0]), lower));
@@ -57,7 +60,7 @@ static Instruction *is_at(Maker *m, Instruction *place, const Shape *shape) {
 }
 
 /* Exchanges entries i and pivots[i]. */
-static Computation *exchange(Linear *l, const Shape *state) {
+static Computation *exchange(WorkingComputation *l, const Shape *state) {
   Maker m = {module_add_computation(l->d->module, "exchange"), l->m.error, l->m.failed};
   Instruction *all = computation_add_parameter(m.computation, 0, state, NULL), *x[ORDER_STATE];
   for (int i = 0; i < ORDER_STATE; i++) x[i] = computation_add_element(m.computation, all, i);
@@ -75,7 +78,7 @@ static Computation *exchange(Linear *l, const Shape *state) {
 }
 
 /* Makes of pivots, from 1 on, the order of the rows: row i of the result is row order[i] of the matrix. */
-static Instruction *row_order(Linear *l, Instruction *pivots, int64_t rows) {
+static Instruction *row_order(WorkingComputation *l, Instruction *pivots, int64_t rows) {
   int rank = pivots->shape->rank, last = rank - 1;
   int64_t dims[MAX_RANK], count = pivots->shape->dims[last];
   for (int d = 0; d < rank; d++) dims[d] = pivots->shape->dims[d];
@@ -96,7 +99,7 @@ static Instruction *row_order(Linear *l, Instruction *pivots, int64_t rows) {
 }
 
 /* Returns P dA, where P A = L U. */
-static Instruction *permuted_tangent(Linear *l, Instruction *x) {
+static Instruction *permuted_tangent(WorkingComputation *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]);
   int rank = t->shape->rank;
   Instruction *order = row_order(l, result(l, x, 1), matrix_rows(t));
@@ -105,7 +108,7 @@ static Instruction *permuted_tangent(Linear *l, Instruction *x) {
 }
 
 /* P A = L U. With more columns than rows, A = (A1, A2) and U = (U1, U2), dU2 = L^-1 (P dA2 - dL U2). */
-static void linearize_getrf(Linear *l, Instruction *x) {
+static void linearize_getrf(WorkingComputation *l, Instruction *x) {
   Instruction *factors = result(l, x, 0), *t = permuted_tangent(l, x);
   int64_t rows = matrix_rows(t), columns = matrix_columns(t), k = min_i64(rows, columns);
   Instruction *lower = matrix_unit_lower(l, factors, k);
@@ -156,7 +159,7 @@ static const Instruction *solve_before(const Instruction *x, const Attributes *h
 }
 
 /* L U X = B and P A = L U: dX = U^-1 L^-1 (dB - P dA X), which needs no slopes of the factors. */
-static void linearize_trsm(Linear *l, Instruction *x) {
+static void linearize_trsm(WorkingComputation *l, Instruction *x) {
   Attributes how = trsm_attributes(x);
   Instruction *a = x->operands[0], *b = x->operands[1];
   Instruction *ta = tangent_of(l, a), *tb = tangent_of(l, b);
@@ -174,7 +177,7 @@ static void linearize_trsm(Linear *l, Instruction *x) {
 /* ---- Eigenvalues of hermitian matrices ---- */
 
 /* 1 / (y - x) for two vectors, in all pairs (row x, column y), and 0 on the diagonal. */
-static Instruction *inverse_differences(Linear *l, Instruction *v, const Shape *shape) {
+static Instruction *inverse_differences(WorkingComputation *l, Instruction *v, const Shape *shape) {
   Instruction *rows = matrix_of_rows(l, v, shape), *columns = matrix_of_columns(l, v, shape);
   Instruction *difference = make_binary(&l->m, HLO_SUBTRACT, columns, rows);
   Instruction *diagonal = matrix_compare(l, shape, COMPARE_EQ),
@@ -185,7 +188,7 @@ static Instruction *inverse_differences(Linear *l, Instruction *v, const Shape *
 }
 
 /* A V = V diag(w): with X = V^H dA V, dw = diag(X) and dV = V (F * X), where F = 1 / (w_j - w_i). */
-static void linearize_syevd(Linear *l, Instruction *x) {
+static void linearize_syevd(WorkingComputation *l, Instruction *x) {
   Instruction *call = with_mode(l, x, 'V', x->shape);
   Instruction *v = result(l, call, 0), *w = result(l, call, 1);
   Instruction *t = tangent_of(l, x->operands[0]);
@@ -201,7 +204,7 @@ static void linearize_syevd(Linear *l, Instruction *x) {
 
 /* The tangents of eigenvectors V: U = V (F * X), where F = 1 / (w_j - w_i), and multiples c of V. LAPACK's vectors have
 ** the length 1, and their largest element is real: c = -real(v^H u) - i imag(u_k) / v_k, where v_k is that element. */
-static Instruction *eigenvector_tangent(Linear *l, Instruction *v, Instruction *w,
+static Instruction *eigenvector_tangent(WorkingComputation *l, Instruction *v, Instruction *w,
                                         Instruction *inner) {
   Maker *m = &l->m;
   int row = v->shape->rank - 2;
@@ -229,7 +232,7 @@ static Instruction *eigenvector_tangent(Linear *l, Instruction *v, Instruction *
 
 /* A V = V diag(w) and W^H A = diag(w) W^H: with X = V^-1 dA V, where V^-1 = W^H with its rows divided by those of
 ** diag(W^H V), dw = diag(X). W are the eigenvectors of A^H, whose eigenvalues are conj(w). */
-static void linearize_geev(Linear *l, Instruction *x) {
+static void linearize_geev(WorkingComputation *l, Instruction *x) {
   Maker *m = &l->m;
   static const char options[] = "{compute_left = 86 : ui8, compute_right = 86 : ui8}"; /* 'V' */
   bool left = letter(x, "compute_left", 'V') == 'V', right = letter(x, "compute_right", 'V') == 'V';
@@ -257,20 +260,21 @@ static void linearize_geev(Linear *l, Instruction *x) {
 /* ---- Singular values ---- */
 
 /* Divides the columns, or the rows, of a matrix by the singular values. */
-static Instruction *divided(Linear *l, Instruction *x, Instruction *s, bool columns) {
+static Instruction *divided(WorkingComputation *l, Instruction *x, Instruction *s, bool columns) {
   Instruction *factors =
       columns ? matrix_of_columns(l, s, x->shape) : matrix_of_rows(l, s, x->shape);
   return make_binary(&l->m, HLO_DIVIDE, x, make_convert(&l->m, factors, x->shape->type));
 }
 
 /* The part of dU that lies outside the columns of U: (dA V - U U^H dA V) / s. */
-static Instruction *outside(Linear *l, Instruction *u, Instruction *product, Instruction *s) {
+static Instruction *outside(WorkingComputation *l, Instruction *u, Instruction *product,
+                            Instruction *s) {
   Instruction *inside = matrix_product(l, u, matrix_product(l, matrix_adjoint(l, u), product));
   return divided(l, make_binary(&l->m, HLO_SUBTRACT, product, inside), s, true);
 }
 
 /* s_j / (s_i + s_j). */
-static Instruction *shares(Linear *l, Instruction *s, const Shape *shape) {
+static Instruction *shares(WorkingComputation *l, Instruction *s, const Shape *shape) {
   Instruction *columns = matrix_of_columns(l, s, shape);
   Instruction *sum = make_binary(&l->m, HLO_ADD, matrix_of_rows(l, s, shape), columns);
   return make_convert(&l->m, make_binary(&l->m, HLO_DIVIDE, columns, sum), shape->type);
@@ -279,7 +283,7 @@ static Instruction *shares(Linear *l, Instruction *s, const Shape *shape) {
 /* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
 ** dU = U (F * (X S + S X^H)) and dV = V (F * (S X + X^H S)), and the parts outside. For complex numbers, U also turns
 ** by the imaginary diagonal of X / s. As squares may overflow, F S is written as s_j / (s_i + s_j) / (s_j - s_i). */
-static void linearize_gesdd(Linear *l, Instruction *x) {
+static void linearize_gesdd(WorkingComputation *l, Instruction *x) {
   const Shape *matrix = x->operands[0]->shape, *shapes[5];
   int rank = matrix->rank;
   int64_t m = matrix->dims[rank - 2], n = matrix->dims[rank - 1], k = min_i64(m, n), dims[MAX_RANK];
@@ -333,7 +337,7 @@ static void linearize_gesdd(Linear *l, Instruction *x) {
 
 /* ---- The table ---- */
 
-void linearize_custom_call(Linear *l, Instruction *x) {
+void linearize_custom_call(WorkingComputation *l, Instruction *x) {
   static Linearization *const rules[LAPACK_COUNT + 1] = {
       [LAPACK_POTRF] = linearize_potrf, [LAPACK_TRSM] = linearize_trsm,
       [LAPACK_GETRF] = linearize_getrf, [LAPACK_GEQRF] = linearize_geqrf,

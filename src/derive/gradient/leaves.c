@@ -1,8 +1,9 @@
 /* Takes tuples apart into their leaves, and puts them together. */
 #include "derive/gradient/linear.h"
 
-Instruction *make_element(Linear *l, Instruction *tuple, int64_t index) {
-  if (tuple->opcode == HLO_TUPLE_OP && !note_of(l, tuple)->transpose) return tuple->operands[index];
+Instruction *make_element(WorkingComputation *l, Instruction *tuple, int64_t index) {
+  if (tuple->opcode == HLO_TUPLE_OP && !facts_of(l, tuple)->transpose)
+    return tuple->operands[index];
   return computation_add_element(l->m.computation, tuple, index);
 }
 
@@ -23,7 +24,7 @@ Literal *leaf_literal(const Instruction *x, int leaf) {
   return array->opcode == HLO_CONSTANT || array->opcode == HLO_PARAMETER ? array->literal : NULL;
 }
 
-void make_leaves(Linear *l, Instruction *x, Instruction **out) {
+void make_leaves(WorkingComputation *l, Instruction *x, Instruction **out) {
   if (!shape_is_tuple(x->shape)) {
     *out = x;
     return;
@@ -35,7 +36,8 @@ void make_leaves(Linear *l, Instruction *x, Instruction **out) {
   }
 }
 
-Instruction *make_from_leaves(Linear *l, const Shape *shape, Instruction *const **leaves) {
+Instruction *make_from_leaves(WorkingComputation *l, const Shape *shape,
+                              Instruction *const **leaves) {
   if (!shape_is_tuple(shape)) return *(*leaves)++;
   Instruction **elements = ARENA_ARRAY(l->arena, Instruction *, shape->tuple_size);
   for (int i = 0; i < shape->tuple_size; i++) {

@@ -6,7 +6,8 @@
 ** A = L L^H: dL = L half(L^-1 dA L^-H), where half takes the lower triangle with half of the diagonal. A is hermitian;
 ** so dA is taken to be, although the operation reads one triangle of A only. JAX does the same.
 */
-Instruction *cholesky_tangent(Linear *l, Instruction *factor, Instruction *t, bool lower) {
+Instruction *cholesky_tangent(WorkingComputation *l, Instruction *factor, Instruction *t,
+                              bool lower) {
   Instruction *left = lower ? factor : matrix_adjoint(l, factor);
   Instruction *change = lower ? t : matrix_adjoint(l, t);
   Instruction *inner = matrix_solve(l, left, change, false, true, false, ADJOINT);
@@ -15,12 +16,13 @@ Instruction *cholesky_tangent(Linear *l, Instruction *factor, Instruction *t, bo
   return lower ? result : matrix_adjoint(l, result);
 }
 
-void linearize_cholesky(Linear *l, Instruction *x) {
+void linearize_cholesky(WorkingComputation *l, Instruction *x) {
   set_tangent(l, x, cholesky_tangent(l, x, tangent_of(l, x->operands[0]), x->a->lower));
 }
 
 /* With X = L1^-1 dA U^-1, where L1 is the first rows of L: dL = dA U^-1 - L triu(X) and dU = triu(X) U. */
-LuTangents lu_tangents(Linear *l, Instruction *lower, Instruction *upper, Instruction *t) {
+LuTangents lu_tangents(WorkingComputation *l, Instruction *lower, Instruction *upper,
+                       Instruction *t) {
   int64_t n = matrix_columns(lower);
   Instruction *scaled = matrix_solve(l, upper, t, false, false, false, NO_TRANSPOSE);
   Instruction *top = matrix_block(l, lower, n, 0, n), *inner = matrix_block(l, scaled, n, 0, n);
@@ -34,7 +36,7 @@ LuTangents lu_tangents(Linear *l, Instruction *lower, Instruction *upper, Instru
 ** op(A) X = B: dX = op(A)^-1 (dB - op(dA) X); with A on the right: dX = (dB - X op(dA)) op(A)^-1. Only the triangle of
 ** A is read, without the diagonal if that is stated to be 1.
 */
-Instruction *solve_tangent(Linear *l, Instruction *x, Instruction *a, Instruction *ta,
+Instruction *solve_tangent(WorkingComputation *l, Instruction *x, Instruction *a, Instruction *ta,
                            Instruction *tb, const Attributes *how) {
   if (ta) {
     ComparisonDirection lower = how->unit_diagonal ? COMPARE_GT : COMPARE_GE;
@@ -48,13 +50,13 @@ Instruction *solve_tangent(Linear *l, Instruction *x, Instruction *a, Instructio
   return matrix_solve(l, a, tb, how->left_side, how->lower, how->unit_diagonal, how->transpose_a);
 }
 
-void linearize_triangular_solve(Linear *l, Instruction *x) {
+void linearize_triangular_solve(WorkingComputation *l, Instruction *x) {
   Instruction *ta = tangent_of(l, x->operands[0]), *tb = tangent_of(l, x->operands[1]);
   set_tangent(l, x, solve_tangent(l, x, x->operands[0], ta, tb, x->a));
 }
 
 /* Linear in B: the solution with the transposed matrix. That of the adjoint is the conjugate. */
-void transpose_triangular_solve(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_triangular_solve(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   const Attributes *how = x->a;
   Instruction *a = x->operands[0];
   if (how->transpose_a == ADJOINT) a = make_conjugate(&l->m, a);

@@ -13,18 +13,19 @@
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/make.h"
 
-typedef struct Linear Linear;
+typedef struct WorkingComputation WorkingComputation;
 typedef struct Rule Rule;
 
 /* Adds the cotangents of x's operands; `cotangents` has one for each leaf of x's shape, not all NULL. */
-typedef void Transposition(Linear *l, Instruction *x, Instruction *const *cotangents);
+typedef void Transposition(WorkingComputation *l, Instruction *x, Instruction *const *cotangents);
 
 /* Sets the tangents of x. Some operand of x has a tangent, and x is in the working computation. */
-typedef void Linearization(Linear *l, Instruction *x);
+typedef void Linearization(WorkingComputation *l, Instruction *x);
 
 /* Adds an instruction of the source to the working computation, with these operands, or other instructions in its place.
 ** Returns the one with the result of x. Their tangents follow by their own rules. */
-typedef Instruction *Replacement(Linear *l, const Instruction *x, Instruction **operands);
+typedef Instruction *Replacement(WorkingComputation *l, const Instruction *x,
+                                 Instruction **operands);
 
 struct Rule {
   const char *formulas[3];     /* of the tangent, for each operand; see formula.c */
@@ -62,7 +63,7 @@ typedef struct Differentiation {
 } Differentiation;
 
 /* Facts about an instruction of the working computation, by its id. */
-typedef struct Note {
+typedef struct Facts {
   bool linear;
   Instruction **tangents;   /* one for each leaf of the shape; NULL: all are zero */
   Instruction **cotangents; /* the same */
@@ -71,89 +72,94 @@ typedef struct Note {
   int region, position;     /* see selects.c */
   enum { POLE_UNKNOWN, NO_POLE, HAS_POLE } pole; /* of the slope of an element-wise instruction */
   bool guarded; /* a product of a cotangent 0 with this instruction's slope is 0 */
-} Note;
+} Facts;
 
-struct Linear {
+struct WorkingComputation {
   Differentiation *d;
   Arena *arena;
   const Computation *source;
   Instruction **map; /* by id in the source: the instruction of the working computation */
   Maker m;           /* adds to the working computation */
-  Note *notes;
-  int note_count, note_capacity;
+  Facts *facts;
+  int fact_count, fact_capacity;
   int regions; /* how many selects.c has looked at */
 };
 
-/* ---- notes.c ---- */
+/* ---- facts.c ---- */
 
 /* The facts about an instruction. The pointer is good until the next call. */
-Note *note_of(Linear *l, const Instruction *x);
-bool is_linear(Linear *l, const Instruction *x);
+Facts *facts_of(WorkingComputation *l, const Instruction *x);
+bool is_linear(WorkingComputation *l, const Instruction *x);
 /* Returns a tangent of an array, or of a leaf of a tuple; NULL is zero. */
-Instruction *tangent_of(Linear *l, const Instruction *x);
-Instruction *tangent_leaf(Linear *l, const Instruction *x, int leaf);
-void set_tangent(Linear *l, const Instruction *x, Instruction *tangent);
-void set_tangent_leaf(Linear *l, const Instruction *x, int leaf, Instruction *tangent);
-bool has_tangent(Linear *l, const Instruction *x);
+Instruction *tangent_of(WorkingComputation *l, const Instruction *x);
+Instruction *tangent_leaf(WorkingComputation *l, const Instruction *x, int leaf);
+void set_tangent(WorkingComputation *l, const Instruction *x, Instruction *tangent);
+void set_tangent_leaf(WorkingComputation *l, const Instruction *x, int leaf, Instruction *tangent);
+bool has_tangent(WorkingComputation *l, const Instruction *x);
 /* Whether an array can have a tangent: it holds floats or complex numbers. The second is for tuples, too. */
 bool has_derivative(const Shape *shape);
 bool any_derivative(const Shape *shape);
 /* Fails with UNIMPLEMENTED, the instruction, and this reason. */
-void no_derivative(Linear *l, const Instruction *x, const char *why);
+void no_derivative(WorkingComputation *l, const Instruction *x, const char *why);
 /* Gives x tangents that fail with this reason when a result needs them. Many programs compute an argmax that no loss depends on. */
-void refuse_derivative(Linear *l, Instruction *x, const char *why);
+void refuse_derivative(WorkingComputation *l, Instruction *x, const char *why);
 /* Refuses the slope of a leaf of x; the message names `from`. */
-void refuse_leaf(Linear *l, Instruction *x, int leaf, const Instruction *from, const char *why);
+void refuse_leaf(WorkingComputation *l, Instruction *x, int leaf, const Instruction *from,
+                 const char *why);
 /* Fails if x is such a tangent. */
-void check_refused(Linear *l, const Instruction *x);
+void check_refused(WorkingComputation *l, const Instruction *x);
 /* Adds to the cotangent of a linear instruction; of a primal one, nothing. `cotangent` may be NULL. */
-void add_cotangent(Linear *l, Instruction *x, Instruction *cotangent);
-void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent);
-Instruction *cotangent_of(Linear *l, const Instruction *x);
+void add_cotangent(WorkingComputation *l, Instruction *x, Instruction *cotangent);
+void add_cotangent_leaf(WorkingComputation *l, Instruction *x, int leaf, Instruction *cotangent);
+Instruction *cotangent_of(WorkingComputation *l, const Instruction *x);
 /* Removes and returns the cotangent of x, or zeros, so that a rule can set another one. */
-Instruction *take_cotangent(Linear *l, Instruction *x);
+Instruction *take_cotangent(WorkingComputation *l, Instruction *x);
 
 /* ---- linearize.c ---- */
 
 /* Begins a working computation for `source`. Parameters are added by the caller, with linear_bind. */
-void linear_begin(Linear *l, Differentiation *d, const Computation *source);
-void linear_bind(Linear *l, const Instruction *parameter, Instruction *value);
+void linear_begin(WorkingComputation *l, Differentiation *d, const Computation *source);
+void linear_bind(WorkingComputation *l, const Instruction *parameter, Instruction *value);
 /* Adds all instructions of the source, with their tangents. Returns false with the error in l->d. */
-bool linear_walk(Linear *l);
+bool linear_walk(WorkingComputation *l);
 /* Adds another computation's instructions, with their tangents, for these operands. Returns its result. */
-Instruction *linear_inline(Linear *l, const Computation *computation, Instruction **operands);
+Instruction *linear_inline(WorkingComputation *l, const Computation *computation,
+                           Instruction **operands);
 /* Writes the result of x by other operations, on operands that are parameters of a computation. */
-typedef Instruction *Definition(Linear *l, const Instruction *x, Instruction **operands);
+typedef Instruction *Definition(WorkingComputation *l, const Instruction *x,
+                                Instruction **operands);
 /* Gives x the tangents that its definition has. The definition's values are dead code where no tangent needs them. */
-void linearize_by_definition(Linear *l, Instruction *x, Definition *define);
+void linearize_by_definition(WorkingComputation *l, Instruction *x, Definition *define);
 /* Adds a placeholder for a tangent (`linear`) or a cotangent. The caller replaces it when it copies the computation. */
-Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear);
+Instruction *linear_stand_in(WorkingComputation *l, const Shape *shape, bool linear);
 
 /* The rule of the table, for an instruction of the working computation. */
-void linearize(Linear *l, Instruction *x, const Rule *rule);
+void linearize(WorkingComputation *l, Instruction *x, const Rule *rule);
 /* Copies an instruction of the source, with these operands. */
-Instruction *keep_instruction(Linear *l, const Instruction *from, Instruction *const *operands);
+Instruction *keep_instruction(WorkingComputation *l, const Instruction *from,
+                              Instruction *const *operands);
 
 /* ---- transpose.c ---- */
 
 /* Transposes all linear instructions, from the last one to the first one. */
-bool linear_transpose(Linear *l);
+bool linear_transpose(WorkingComputation *l);
 
 /* ---- selects.c ---- */
 
 /* Returns the product of a cotangent and the slope of x, or 0 if x is guarded and the cotangent 0. */
-Instruction *guard_product(Linear *l, const Instruction *x, Instruction *ct, Instruction *product);
+Instruction *guard_product(WorkingComputation *l, const Instruction *x, Instruction *ct,
+                           Instruction *product);
 
 /* ---- recognized.c ---- */
 
 /* Returns x, or a copy without a tangent if x is the next number of another (nextafter). JAX's samplers stop the gradients of
 ** such bounds, which an export does not keep. */
-Instruction *as_bound(Linear *l, Instruction *x);
+Instruction *as_bound(WorkingComputation *l, Instruction *x);
 
 /* ---- formula.c ---- */
 
 /* Adds the instructions of a formula: t is `tangent`; x, y and w are the operands of `instruction`; z is its result. */
-Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
+Instruction *add_formula(WorkingComputation *l, const char *formula, Instruction *instruction,
                          Instruction *tangent);
 
 /* The names of values that need not be those of one instruction, and are arrays of `shape` or scalars. */
@@ -162,13 +168,14 @@ typedef struct FormulaNames {
   Instruction *const *operands, *const *results;
   Instruction *tangent, *again; /* as far as the formula has them */
 } FormulaNames;
-Instruction *add_named_formula(Linear *l, const char *formula, const FormulaNames *names);
+Instruction *add_named_formula(WorkingComputation *l, const char *formula,
+                               const FormulaNames *names);
 
 /* ---- trees.c: reductions by any computation ---- */
 
 /* As a Replacement, for reduce and reduce-window; windows are reduced by `apply`. */
-Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **operands);
-Instruction *replace_by_windows(Linear *l, const Instruction *x, Instruction **operands,
+Instruction *replace_by_tree(WorkingComputation *l, const Instruction *x, Instruction **operands);
+Instruction *replace_by_windows(WorkingComputation *l, const Instruction *x, Instruction **operands,
                                 Computation *apply);
 /* Whether the windows are those of a scan along one dimension. */
 bool is_scan(const Instruction *x);
@@ -177,31 +184,34 @@ bool is_neutral(Opcode opcode, const Instruction *init);
 
 /* Applies the computation of a scatter to arrays, `count` old ones and as many updates, with their tangents. Returns false
 ** if it is not element-wise. */
-bool inline_for_arrays(Linear *l, const Instruction *x, int count, Instruction **operands,
-                       Instruction **results);
+bool inline_for_arrays(WorkingComputation *l, const Instruction *x, int count,
+                       Instruction **operands, Instruction **results);
 
 /* ---- segments.c: loops in segments of about sqrt(n) iterations ---- */
 
 CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop);
 /* Writes a loop of `iterations` (an upper bound, if not `counted`) as a loop over segments, and differentiates it.
 ** `literals` are those of the leaves of its state. */
-Instruction *replace_by_segments(Linear *l, const Instruction *x, Instruction **operands,
-                                 int64_t iterations, bool counted, Literal *const *literals);
+Instruction *replace_by_segments(WorkingComputation *l, const Instruction *x,
+                                 Instruction **operands, int64_t iterations, bool counted,
+                                 Literal *const *literals);
 
 /* ---- leaves.c ---- */
 
-Instruction *make_element(Linear *l, Instruction *tuple, int64_t index);
+Instruction *make_element(WorkingComputation *l, Instruction *tuple, int64_t index);
 /* Returns the array that a leaf of tuple instructions is; NULL if another instruction makes the tuple. */
 Instruction *leaf_array(Instruction *x, int leaf);
 /* Returns the value of a leaf if it is known before the run (trips.h); else NULL. */
 Literal *leaf_literal(const Instruction *x, int leaf);
 /* Writes the leaves of x, each as an array; there are shape_leaves(x->shape) of them. */
-void make_leaves(Linear *l, Instruction *x, Instruction **out);
+void make_leaves(WorkingComputation *l, Instruction *x, Instruction **out);
 /* Makes a value of this shape from its leaves, and moves the pointer past them. */
-Instruction *make_from_leaves(Linear *l, const Shape *shape, Instruction *const **leaves);
+Instruction *make_from_leaves(WorkingComputation *l, const Shape *shape,
+                              Instruction *const **leaves);
 
 /* Returns elements along one dimension at the places in `places`, an array of the result's shape. */
-Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64_t dimension);
+Instruction *take_along(WorkingComputation *l, Instruction *from, Instruction *places,
+                        int64_t dimension);
 
 /* ---- The rules, by file ---- */
 

@@ -25,26 +25,27 @@ const Rule derivative_rules[OPCODE_COUNT] = {
 
 /* ---- The walk ---- */
 
-void linear_begin(Linear *l, Differentiation *d, const Computation *source) {
-  *l = (Linear){.d = d, .arena = d->module->arena, .source = source};
+void linear_begin(WorkingComputation *l, Differentiation *d, const Computation *source) {
+  *l = (WorkingComputation){.d = d, .arena = d->module->arena, .source = source};
   l->m = (Maker){module_add_computation(d->module, "differentiated"), d->error, &d->failed};
   l->map = ARENA_ARRAY(l->arena, Instruction *, source->count);
   computation_renumber((Computation *)source);
 }
 
-void linear_bind(Linear *l, const Instruction *parameter, Instruction *value) {
+void linear_bind(WorkingComputation *l, const Instruction *parameter, Instruction *value) {
   l->map[parameter->id] = value;
 }
 
-Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear) {
+Instruction *linear_stand_in(WorkingComputation *l, const Shape *shape, bool linear) {
   Instruction *x =
       computation_add_named(l->m.computation, HLO_CONSTANT, shape, NULL, 0, NULL, "stand_in");
-  note_of(l, x)->linear = linear;
+  facts_of(l, x)->linear = linear;
   return x;
 }
 
 /* Control dependencies are left out: the order of the list expresses them. */
-Instruction *keep_instruction(Linear *l, const Instruction *from, Instruction *const *operands) {
+Instruction *keep_instruction(WorkingComputation *l, const Instruction *from,
+                              Instruction *const *operands) {
   Instruction *x = computation_add_named(l->m.computation, from->opcode, from->shape, operands,
                                          from->operand_count, from->a, from->name);
   if (x->a->control_predecessors.count) {
@@ -64,7 +65,7 @@ bool any_derivative(const Shape *shape) {
 }
 
 /* Applies the operation to the tangents of the operands in which it is linear. */
-static void linearize_linear(Linear *l, Instruction *x, unsigned linear_operands) {
+static void linearize_linear(WorkingComputation *l, Instruction *x, unsigned linear_operands) {
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
   bool any = false;
   for (int k = 0; k < x->operand_count; k++) {
@@ -79,7 +80,7 @@ static void linearize_linear(Linear *l, Instruction *x, unsigned linear_operands
   }
 }
 
-static void linearize_formulas(Linear *l, Instruction *x, const Rule *rule) {
+static void linearize_formulas(WorkingComputation *l, Instruction *x, const Rule *rule) {
   Instruction *tangent = NULL;
   for (int k = 0; k < x->operand_count && k < 3; k++) {
     Instruction *from = tangent_of(l, x->operands[k]);
@@ -99,7 +100,7 @@ static bool is_dynamic(const Instruction *x) {
   return false;
 }
 
-void linearize(Linear *l, Instruction *x, const Rule *rule) {
+void linearize(WorkingComputation *l, Instruction *x, const Rule *rule) {
   if (is_dynamic(x)) {
     refuse_derivative(l, x, "has a dynamic dimension; gradients need sizes that are known");
   } else if (rule->none) {
@@ -125,7 +126,7 @@ static bool is_bound(Opcode opcode, int k) {
   return opcode == HLO_CLAMP ? k != 1 : opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM;
 }
 
-static Instruction *visit(Linear *l, const Instruction *from) {
+static Instruction *visit(WorkingComputation *l, const Instruction *from) {
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, from->operand_count);
   bool any = false;
   for (int k = 0; k < from->operand_count; k++) {
@@ -146,7 +147,7 @@ static Instruction *visit(Linear *l, const Instruction *from) {
   return x;
 }
 
-bool linear_walk(Linear *l) {
+bool linear_walk(WorkingComputation *l) {
   for (int i = 0; i < l->source->count && !l->d->failed; i++) {
     const Instruction *from = l->source->instructions[i];
     if (from->opcode != HLO_PARAMETER) l->map[i] = visit(l, from);
@@ -154,7 +155,8 @@ bool linear_walk(Linear *l) {
   return !l->d->failed;
 }
 
-Instruction *linear_inline(Linear *l, const Computation *computation, Instruction **operands) {
+Instruction *linear_inline(WorkingComputation *l, const Computation *computation,
+                           Instruction **operands) {
   const Computation *source = l->source;
   Instruction **map = l->map;
   computation_renumber((Computation *)computation);
@@ -169,7 +171,7 @@ Instruction *linear_inline(Linear *l, const Computation *computation, Instructio
   return result;
 }
 
-void linearize_by_definition(Linear *l, Instruction *x, Definition *define) {
+void linearize_by_definition(WorkingComputation *l, Instruction *x, Definition *define) {
   Computation *around = l->m.computation;
   Computation *c = l->m.computation = module_add_computation(l->d->module, "definition");
   Instruction **parameters = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
@@ -187,14 +189,14 @@ void linearize_by_definition(Linear *l, Instruction *x, Definition *define) {
 
 /* ---- Rules ---- */
 
-void linearize_identity(Linear *l, Instruction *x) {
+void linearize_identity(WorkingComputation *l, Instruction *x) {
   for (int i = 0; i < shape_leaves(x->shape); i++) {
     set_tangent_leaf(l, x, i, tangent_leaf(l, x->operands[0], i));
   }
 }
 
 /* tuple: the leaves of the operands in order; get-tuple-element: those of one element. */
-void linearize_elements(Linear *l, Instruction *x) {
+void linearize_elements(WorkingComputation *l, Instruction *x) {
   int leaf = 0;
   if (x->opcode == HLO_TUPLE_OP) {
     for (int k = 0; k < x->operand_count; k++) {
@@ -212,13 +214,13 @@ void linearize_elements(Linear *l, Instruction *x) {
 }
 
 /* From a complex number to a real one, the imaginary part is dropped. */
-void linearize_convert(Linear *l, Instruction *x) {
+void linearize_convert(WorkingComputation *l, Instruction *x) {
   if (!has_derivative(x->operands[0]->shape)) return;
   set_tangent(l, x, make_convert(&l->m, tangent_of(l, x->operands[0]), x->shape->type));
 }
 
 /* |x|: the sign of x times t; for complex numbers, the real part of t conj(x) / |x|, which is 0 at 0. */
-void linearize_abs(Linear *l, Instruction *x) {
+void linearize_abs(WorkingComputation *l, Instruction *x) {
   Instruction *of = x->operands[0], *t = tangent_of(l, of);
   if (type_kind(of->shape->type) == KIND_FLOAT) {
     set_tangent(l, x, add_formula(l, "x >= 0 ? t : -t", x, t));
@@ -232,7 +234,7 @@ void linearize_abs(Linear *l, Instruction *x) {
 }
 
 /* d(xy) = tx y + x ty, where the operation may be any that is linear in each of its two operands. */
-void linearize_bilinear(Linear *l, Instruction *x) {
+void linearize_bilinear(WorkingComputation *l, Instruction *x) {
   Instruction *sum = NULL;
   for (int k = 0; k < 2; k++) {
     Instruction *tangent = tangent_of(l, x->operands[k]);

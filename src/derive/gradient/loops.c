@@ -58,7 +58,7 @@ typedef struct Loop {
 } Loop;
 
 /* An iteration may give a tangent to a leaf that had none: the body is differentiated until all are found. */
-static bool loop_linearize(Linear *l, Loop *loop) {
+static bool loop_linearize(WorkingComputation *l, Loop *loop) {
   bool recomputed = loop->plan.checkpoint == CHECKPOINT_ALL;
   for (;;) {
     l->d->recomputed += recomputed;
@@ -84,7 +84,8 @@ static bool is_carried(const Instruction *loop, int i) {
 }
 
 /* Returns the values of a counter in all iterations; NULL if there are too many. */
-static Literal *counter_values(Linear *l, const CountedLoop *counter, PrimitiveType type) {
+static Literal *counter_values(WorkingComputation *l, const CountedLoop *counter,
+                               PrimitiveType type) {
   if (counter->iterations > MAX_VALUES_AROUND) return NULL;
   Literal *values = literal_new(l->arena, shape_of(&l->m, type, 1, &counter->iterations));
   for (int64_t i = 0; i < counter->iterations; i++) {
@@ -93,7 +94,7 @@ static Literal *counter_values(Linear *l, const CountedLoop *counter, PrimitiveT
   return values;
 }
 
-static void find_literals(Linear *l, Loop *loop) {
+static void find_literals(WorkingComputation *l, Loop *loop) {
   loop->literals = ARENA_ARRAY(l->arena, Literal *, loop->count);
   for (int i = 0; loop->plan.literals && i < loop->count; i++) {
     loop->literals[i] = loop->plan.literals[i];
@@ -112,7 +113,7 @@ static void find_literals(Linear *l, Loop *loop) {
   }
 }
 
-static bool loop_begin(Linear *l, Loop *loop, const Instruction *x, Instruction *init) {
+static bool loop_begin(WorkingComputation *l, Loop *loop, const Instruction *x, Instruction *init) {
   *loop = (Loop){.x = x,
                  .init = init,
                  .count = shape_leaves(x->shape),
@@ -156,14 +157,14 @@ static Computation *condition_of(Loop *loop, const Shape *state) {
   return p.e.to;
 }
 
-static Instruction *add_while(Linear *l, Computation *condition, Computation *body,
+static Instruction *add_while(WorkingComputation *l, Computation *condition, Computation *body,
                               Instruction *init) {
   return make(&l->m, HLO_WHILE, init->shape, &init, 1,
               ATTRIBUTES(.condition = condition, .body = body));
 }
 
 /* Leaves that the loop does not change are those before it. */
-static Instruction *state_of(Linear *l, const Loop *loop, Instruction *made) {
+static Instruction *state_of(WorkingComputation *l, const Loop *loop, Instruction *made) {
   Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
   make_leaves(l, loop->init, leaves);
   for (int i = 0; i < loop->count; i++) {
@@ -175,7 +176,7 @@ static Instruction *state_of(Linear *l, const Loop *loop, Instruction *made) {
 }
 
 /* Writes the leaves of the state before the loop. */
-static Values initial_state(Linear *l, const Loop *loop) {
+static Values initial_state(WorkingComputation *l, const Loop *loop) {
   Values state = {0};
   Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
   make_leaves(l, loop->init, leaves);
@@ -187,7 +188,7 @@ static Values initial_state(Linear *l, const Loop *loop) {
 
 /* ---- Forward ---- */
 
-static Instruction *replace_forward(Linear *l, Loop *loop) {
+static Instruction *replace_forward(WorkingComputation *l, Loop *loop) {
   Body *b = &loop->body;
   Values state = initial_state(l, loop), next = {0};
   for (int i = 0; i < loop->inputs.count; i++) values_push(l, &state, loop->inputs.items[i]);
@@ -231,7 +232,7 @@ static bool is_light(const Instruction *x) {
 }
 
 /* Sets a flag for each value of the body that the second loop can compute without a stack. */
-static bool *find_known(Linear *l, Loop *loop) {
+static bool *find_known(WorkingComputation *l, Loop *loop) {
   Body *b = &loop->body;
   int n = b->l.m.computation->count;
   bool *known = ARENA_ARRAY(l->arena, bool, n), *fixed = ARENA_ARRAY(l->arena, bool, n);
@@ -276,7 +277,7 @@ static bool guess_trips(Loop *loop) {
 }
 
 /* Finds the number of iterations, or the bound that is given. Returns NULL, or why there is none. */
-static const char *loop_count(Linear *l, Loop *loop) {
+static const char *loop_count(WorkingComputation *l, Loop *loop) {
   loop->counted = counted_loop_find(loop->x, &loop->counter);
   if (loop->counted) {
     loop->size = loop->counter.iterations;
@@ -311,7 +312,7 @@ static const char *loop_count(Linear *l, Loop *loop) {
                       why);
 }
 
-static bool loop_cut(Linear *l, Loop *loop) {
+static bool loop_cut(WorkingComputation *l, Loop *loop) {
   if (!body_transpose(&loop->body, loop->active)) return false;
   bool *known = find_known(l, loop);
   loop->cut = cut_primal(&loop->body.l, loop->body.cotangents, loop->count, known,
@@ -331,7 +332,7 @@ static Instruction *add_binary(Computation *computation, Opcode opcode, Instruct
 }
 
 /* Returns the shape of `count` entries. */
-static const Shape *stacked(Linear *l, const Shape *shape, int64_t count) {
+static const Shape *stacked(WorkingComputation *l, const Shape *shape, int64_t count) {
   int64_t dims[MAX_RANK] = {count};
   if (shape->rank == MAX_RANK) {
     l->d->failed = true;
@@ -346,16 +347,16 @@ static const Shape *stacked(Linear *l, const Shape *shape, int64_t count) {
 }
 
 /* Returns the indices of entry `at`, after `count` free places for other operands. */
-static Instruction **entry_indices(Linear *l, Computation *to, int count, const Shape *shape,
-                                   Instruction *at) {
+static Instruction **entry_indices(WorkingComputation *l, Computation *to, int count,
+                                   const Shape *shape, Instruction *at) {
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count + shape->rank + 1);
   operands[count] = at;
   for (int d = 0; d < shape->rank; d++) operands[count + 1 + d] = add_s32(to, 0);
   return operands;
 }
 
-static Instruction *add_push(Linear *l, Computation *to, Instruction *stack, Instruction *value,
-                             Instruction *at) {
+static Instruction *add_push(WorkingComputation *l, Computation *to, Instruction *stack,
+                             Instruction *value, Instruction *at) {
   const Shape *shape = value->shape, *entry = stacked(l, shape, 1);
   Instruction **operands = entry_indices(l, to, 2, shape, at);
   operands[0] = stack;
@@ -364,8 +365,8 @@ static Instruction *add_push(Linear *l, Computation *to, Instruction *stack, Ins
                          NULL);
 }
 
-static Instruction *add_read(Linear *l, Computation *to, Instruction *stack, const Shape *shape,
-                             Instruction *at) {
+static Instruction *add_read(WorkingComputation *l, Computation *to, Instruction *stack,
+                             const Shape *shape, Instruction *at) {
   const Shape *entry = stacked(l, shape, 1);
   Instruction **operands = entry_indices(l, to, 1, shape, at);
   operands[0] = stack;
@@ -384,7 +385,7 @@ static bool keep_for_stacks(Loop *loop) {
   return found & find_state(&loop->body, loop->kept);
 }
 
-static Instruction *add_first_loop(Linear *l, Loop *loop) {
+static Instruction *add_first_loop(WorkingComputation *l, Loop *loop) {
   Body *b = &loop->body;
   Values state = initial_state(l, loop), next = {0};
   values_push(l, &state, make_number(&l->m, shape_scalar(S32), 0));
@@ -415,7 +416,8 @@ static Instruction *add_first_loop(Linear *l, Loop *loop) {
 /* Its state: k, the number of iterations, then cotangents, fixed leaves, stacks. */
 enum { STATE_STEP, STATE_ITERATIONS, STATE_FIRST };
 
-static Computation *backward_condition(Linear *l, const Loop *loop, const Shape *state) {
+static Computation *backward_condition(WorkingComputation *l, const Loop *loop,
+                                       const Shape *state) {
   Computation *c = module_add_computation(l->d->module, "condition");
   Instruction *parameter = computation_add_parameter(c, 0, state, NULL);
   Instruction *step = computation_add_element(c, parameter, STATE_STEP);
@@ -439,7 +441,7 @@ static void bind_counter(const Loop *loop, Packed *p, Instruction *at) {
   extract_bind(&p->e, input, add_binary(to, HLO_ADD, first, offset));
 }
 
-static Computation *backward_body(Linear *l, Loop *loop, const Shape *state) {
+static Computation *backward_body(WorkingComputation *l, Loop *loop, const Shape *state) {
   Body *b = &loop->body;
   Packed p = packed_begin(b, "backward", state);
   Computation *to = p.e.to;
@@ -479,7 +481,7 @@ static Computation *backward_body(Linear *l, Loop *loop, const Shape *state) {
 }
 
 /* NaN, if the loop made more iterations than its stacks have entries. */
-static Instruction *checked(Linear *l, const Loop *loop, Instruction *cotangent) {
+static Instruction *checked(WorkingComputation *l, const Loop *loop, Instruction *cotangent) {
   if (loop->counted || loop->proven) return cotangent;
   Instruction *max = make_number(&l->m, shape_scalar(S32), (double)loop->size);
   Instruction *more = make_compare(&l->m, COMPARE_GT, loop->iterations, max);
@@ -487,8 +489,8 @@ static Instruction *checked(Linear *l, const Loop *loop, Instruction *cotangent)
                      cotangent);
 }
 
-static void transpose_while(Linear *l, Instruction *x, Instruction *const *ct) {
-  Loop *loop = (Loop *)note_of(l, x)->data;
+static void transpose_while(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+  Loop *loop = (Loop *)facts_of(l, x)->data;
   Values state = {0};
   values_push(l, &state, make_number(&l->m, shape_scalar(S32), 0));
   values_push(l, &state, loop->iterations);
@@ -509,7 +511,8 @@ static void transpose_while(Linear *l, Instruction *x, Instruction *const *ct) {
 }
 
 /* Adds the first loop. Returns the value of x, and in *stacks the loop with the stacks, which begin at element *first. */
-static Instruction *add_values(Linear *l, Loop *loop, Instruction **stacks, int *first) {
+static Instruction *add_values(WorkingComputation *l, Loop *loop, Instruction **stacks,
+                               int *first) {
   bool acts = instruction_reaches(loop->x, instruction_acts);
   bool apart = l->d->recomputed && !acts && keep_for_stacks(loop);
   if (!apart) {
@@ -524,7 +527,7 @@ static Instruction *add_values(Linear *l, Loop *loop, Instruction **stacks, int 
   return state_of(l, loop, computation_add_tuple(l->m.computation, leaves, loop->count));
 }
 
-static Instruction *replace_reverse(Linear *l, Loop *loop) {
+static Instruction *replace_reverse(WorkingComputation *l, Loop *loop) {
   if (!loop_cut(l, loop)) return loop->init;
   if (loop->counted && loop->size == 0) return loop->init;
   Instruction *made;
@@ -545,7 +548,7 @@ static Instruction *replace_reverse(Linear *l, Loop *loop) {
 }
 
 /* Programs may need the integers of such a loop only: those of a sampler, for example. */
-static Instruction *refuse_loop(Linear *l, Loop *loop, const char *why) {
+static Instruction *refuse_loop(WorkingComputation *l, Loop *loop, const char *why) {
   Instruction *value = keep_instruction(l, loop->x, &loop->init);
   for (int i = 0; i < loop->count; i++) {
     if (loop->active[i]) refuse_leaf(l, value, i, loop->x, why);
@@ -553,7 +556,7 @@ static Instruction *refuse_loop(Linear *l, Loop *loop, const char *why) {
   return value;
 }
 
-Instruction *replace_while(Linear *l, const Instruction *x, Instruction **operands) {
+Instruction *replace_while(WorkingComputation *l, const Instruction *x, Instruction **operands) {
   Loop *loop = ARENA_NEW(l->arena, Loop);
   if (!loop_begin(l, loop, x, operands[0])) return operands[0];
   if (!l->d->reverse) return replace_forward(l, loop);

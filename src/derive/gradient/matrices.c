@@ -2,7 +2,7 @@
 
 #include "base/min_max.h"
 
-Instruction *matrix_transposed(Linear *l, Instruction *x) {
+Instruction *matrix_transposed(WorkingComputation *l, Instruction *x) {
   int64_t order[MAX_RANK];
   int rank = x->shape->rank;
   for (int d = 0; d < rank; d++) order[d] = d;
@@ -11,11 +11,11 @@ Instruction *matrix_transposed(Linear *l, Instruction *x) {
   return make_transpose(&l->m, x, order);
 }
 
-Instruction *matrix_adjoint(Linear *l, Instruction *x) {
+Instruction *matrix_adjoint(WorkingComputation *l, Instruction *x) {
   return make_conjugate(&l->m, matrix_transposed(l, x));
 }
 
-Instruction *matrix_product(Linear *l, Instruction *x, Instruction *y) {
+Instruction *matrix_product(WorkingComputation *l, Instruction *x, Instruction *y) {
   int batch = x->shape->rank - 2;
   int64_t batches[MAX_RANK];
   for (int d = 0; d < batch; d++) batches[d] = d;
@@ -28,18 +28,19 @@ Instruction *matrix_product(Linear *l, Instruction *x, Instruction *y) {
   return make(&l->m, HLO_DOT, NULL, (Instruction *[]){x, y}, 2, &a);
 }
 
-Instruction *matrix_compare(Linear *l, const Shape *shape, ComparisonDirection direction) {
+Instruction *matrix_compare(WorkingComputation *l, const Shape *shape,
+                            ComparisonDirection direction) {
   Instruction *row = make_iota(&l->m, S32, shape, shape->rank - 2);
   Instruction *column = make_iota(&l->m, S32, shape, shape->rank - 1);
   return make_compare(&l->m, direction, row, column);
 }
 
-Instruction *matrix_part(Linear *l, Instruction *x, ComparisonDirection direction) {
+Instruction *matrix_part(WorkingComputation *l, Instruction *x, ComparisonDirection direction) {
   Instruction *inside = matrix_compare(l, x->shape, direction);
   return make_select(&l->m, inside, x, make_zeros(&l->m, x->shape));
 }
 
-Instruction *matrix_half(Linear *l, Instruction *x, bool lower) {
+Instruction *matrix_half(WorkingComputation *l, Instruction *x, bool lower) {
   Instruction *half = make_binary(&l->m, HLO_MULTIPLY, x, make_number(&l->m, x->shape, 0.5));
   Instruction *inside = matrix_part(l, x, lower ? COMPARE_GT : COMPARE_LT);
   return make_select(&l->m, matrix_compare(l, x->shape, COMPARE_EQ), half, inside);
@@ -48,7 +49,8 @@ Instruction *matrix_half(Linear *l, Instruction *x, bool lower) {
 int64_t matrix_rows(const Instruction *x) { return x->shape->dims[x->shape->rank - 2]; }
 int64_t matrix_columns(const Instruction *x) { return x->shape->dims[x->shape->rank - 1]; }
 
-Instruction *matrix_block(Linear *l, Instruction *x, int64_t rows, int64_t first, int64_t end) {
+Instruction *matrix_block(WorkingComputation *l, Instruction *x, int64_t rows, int64_t first,
+                          int64_t end) {
   int rank = x->shape->rank;
   SliceDimension slice[MAX_RANK];
   for (int d = 0; d < rank; d++) slice[d] = (SliceDimension){0, x->shape->dims[d], 1};
@@ -57,7 +59,7 @@ Instruction *matrix_block(Linear *l, Instruction *x, int64_t rows, int64_t first
   return make_slice(&l->m, x, slice);
 }
 
-Instruction *matrix_padded(Linear *l, Instruction *x, int64_t rows, int64_t columns) {
+Instruction *matrix_padded(WorkingComputation *l, Instruction *x, int64_t rows, int64_t columns) {
   PaddingDimension padding[MAX_RANK] = {{0}};
   int rank = x->shape->rank;
   padding[rank - 2].high = rows - matrix_rows(x);
@@ -65,38 +67,38 @@ Instruction *matrix_padded(Linear *l, Instruction *x, int64_t rows, int64_t colu
   return make_pad(&l->m, x, padding);
 }
 
-Instruction *matrix_beside(Linear *l, Instruction *x, Instruction *y) {
+Instruction *matrix_beside(WorkingComputation *l, Instruction *x, Instruction *y) {
   return make(&l->m, HLO_CONCATENATE, NULL, (Instruction *[]){x, y}, 2,
               ATTRIBUTES(.dimensions = list_of_one(&l->m, x->shape->rank - 1)));
 }
 
-Instruction *matrix_with_diagonal(Linear *l, Instruction *x, double value) {
+Instruction *matrix_with_diagonal(WorkingComputation *l, Instruction *x, double value) {
   return make_select(&l->m, matrix_compare(l, x->shape, COMPARE_EQ),
                      make_number(&l->m, x->shape, value), x);
 }
 
-Instruction *matrix_unit_lower(Linear *l, Instruction *x, int64_t columns) {
+Instruction *matrix_unit_lower(WorkingComputation *l, Instruction *x, int64_t columns) {
   x = matrix_block(l, x, matrix_rows(x), 0, columns);
   return matrix_with_diagonal(l, matrix_part(l, x, COMPARE_GT), 1);
 }
 
-Instruction *matrix_diagonal(Linear *l, Instruction *x) {
+Instruction *matrix_diagonal(WorkingComputation *l, Instruction *x) {
   int64_t n = min_i64(matrix_rows(x), matrix_columns(x));
   Instruction *square = matrix_block(l, x, n, 0, n);
   return make_sum(&l->m, matrix_part(l, square, COMPARE_EQ),
                   list_of_one(&l->m, x->shape->rank - 1));
 }
 
-Instruction *matrix_of_rows(Linear *l, Instruction *vector, const Shape *shape) {
+Instruction *matrix_of_rows(WorkingComputation *l, Instruction *vector, const Shape *shape) {
   return make_spread(&l->m, vector, shape, list_of_one(&l->m, shape->rank - 1));
 }
 
-Instruction *matrix_of_columns(Linear *l, Instruction *vector, const Shape *shape) {
+Instruction *matrix_of_columns(WorkingComputation *l, Instruction *vector, const Shape *shape) {
   return make_spread(&l->m, vector, shape, list_of_one(&l->m, shape->rank - 2));
 }
 
-Instruction *matrix_solve(Linear *l, Instruction *a, Instruction *b, bool left, bool lower,
-                          bool unit_diagonal, Transpose op) {
+Instruction *matrix_solve(WorkingComputation *l, Instruction *a, Instruction *b, bool left,
+                          bool lower, bool unit_diagonal, Transpose op) {
   return make(&l->m, HLO_TRIANGULAR_SOLVE, NULL, (Instruction *[]){a, b}, 2,
               ATTRIBUTES(.left_side = left, .lower = lower, .unit_diagonal = unit_diagonal,
                          .transpose_a = op));

@@ -4,46 +4,50 @@
 
 #include "derive/gradient/linear.h"
 
-Instruction *matrix_transposed(Linear *l, Instruction *x);
-Instruction *matrix_adjoint(Linear *l, Instruction *x);
-Instruction *matrix_product(Linear *l, Instruction *x, Instruction *y);
+Instruction *matrix_transposed(WorkingComputation *l, Instruction *x);
+Instruction *matrix_adjoint(WorkingComputation *l, Instruction *x);
+Instruction *matrix_product(WorkingComputation *l, Instruction *x, Instruction *y);
 /* pred, in x's dimensions: compares the row of each element with its column. */
-Instruction *matrix_compare(Linear *l, const Shape *shape, ComparisonDirection direction);
+Instruction *matrix_compare(WorkingComputation *l, const Shape *shape,
+                            ComparisonDirection direction);
 /* The elements for which row `direction` column holds, and zeros elsewhere. */
-Instruction *matrix_part(Linear *l, Instruction *x, ComparisonDirection direction);
+Instruction *matrix_part(WorkingComputation *l, Instruction *x, ComparisonDirection direction);
 /* The triangle with half of the diagonal, and zeros elsewhere. */
-Instruction *matrix_half(Linear *l, Instruction *x, bool lower);
+Instruction *matrix_half(WorkingComputation *l, Instruction *x, bool lower);
 /* The first rows, of columns [first, end). */
-Instruction *matrix_block(Linear *l, Instruction *x, int64_t rows, int64_t first, int64_t end);
+Instruction *matrix_block(WorkingComputation *l, Instruction *x, int64_t rows, int64_t first,
+                          int64_t end);
 /* Adds rows and columns of zeros, up to these numbers. */
-Instruction *matrix_padded(Linear *l, Instruction *x, int64_t rows, int64_t columns);
+Instruction *matrix_padded(WorkingComputation *l, Instruction *x, int64_t rows, int64_t columns);
 /* Adds columns. */
-Instruction *matrix_beside(Linear *l, Instruction *x, Instruction *y);
-Instruction *matrix_with_diagonal(Linear *l, Instruction *x, double value);
+Instruction *matrix_beside(WorkingComputation *l, Instruction *x, Instruction *y);
+Instruction *matrix_with_diagonal(WorkingComputation *l, Instruction *x, double value);
 /* The part of the first columns below the diagonal, with ones on it. */
-Instruction *matrix_unit_lower(Linear *l, Instruction *x, int64_t columns);
+Instruction *matrix_unit_lower(WorkingComputation *l, Instruction *x, int64_t columns);
 int64_t matrix_rows(const Instruction *x);
 int64_t matrix_columns(const Instruction *x);
 /* The diagonal as [..., min(rows, columns)]. */
-Instruction *matrix_diagonal(Linear *l, Instruction *x);
+Instruction *matrix_diagonal(WorkingComputation *l, Instruction *x);
 /* Broadcasts a vector of each row (column) over the columns (rows) of `shape`. */
-Instruction *matrix_of_rows(Linear *l, Instruction *vector, const Shape *shape);
-Instruction *matrix_of_columns(Linear *l, Instruction *vector, const Shape *shape);
+Instruction *matrix_of_rows(WorkingComputation *l, Instruction *vector, const Shape *shape);
+Instruction *matrix_of_columns(WorkingComputation *l, Instruction *vector, const Shape *shape);
 /* op(a)^-1 b, or b op(a)^-1 unless `left`; a is triangular. */
-Instruction *matrix_solve(Linear *l, Instruction *a, Instruction *b, bool left, bool lower,
-                          bool unit_diagonal, Transpose op);
+Instruction *matrix_solve(WorkingComputation *l, Instruction *a, Instruction *b, bool left,
+                          bool lower, bool unit_diagonal, Transpose op);
 
 /* How the factor changes with the matrix: see linalg.c. `factor` has the triangle that `lower` says. */
-Instruction *cholesky_tangent(Linear *l, Instruction *factor, Instruction *t, bool lower);
+Instruction *cholesky_tangent(WorkingComputation *l, Instruction *factor, Instruction *t,
+                              bool lower);
 /* The tangent of op(a)^-1 b or b op(a)^-1, which is x; ta and tb may be NULL, but not both. */
-Instruction *solve_tangent(Linear *l, Instruction *x, Instruction *a, Instruction *ta,
+Instruction *solve_tangent(WorkingComputation *l, Instruction *x, Instruction *a, Instruction *ta,
                            Instruction *tb, const Attributes *how);
 
 typedef struct LuTangents {
   Instruction *lower, *upper;
 } LuTangents;
 /* Those of A = L U, where L is a unit triangle with at least as many rows as columns, and U is square. */
-LuTangents lu_tangents(Linear *l, Instruction *lower, Instruction *upper, Instruction *t);
+LuTangents lu_tangents(WorkingComputation *l, Instruction *lower, Instruction *upper,
+                       Instruction *t);
 
 /* ---- Rules of library calls, in files of their own ---- */
 

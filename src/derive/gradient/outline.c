@@ -1,6 +1,6 @@
 /*
 ** Finds functions that exporters write into their callers: the incomplete gamma and beta functions of JAX, by their loops;
-** arc tangents of complex numbers, and the error function's complement and inverse, by their values.
+** inverse functions of complex numbers, and the error function's complement and inverse, by their values.
 **
 ** A loop goes on while elements are not exact yet, and begins with the function's operands. So operands are looked for
 ** among the initial values, and numbers also in the loop's body. The function's value is the last one that depends on
@@ -219,15 +219,23 @@ static bool *find_live(const Computation *c) {
 
 /* ---- Functions without a loop ---- */
 
-/* Returns an instruction of this operation that x depends on; NULL: none is near. */
-static Instruction *find_near(Instruction *x, Opcode opcode, int *budget) {
-  if (--*budget < 0) return NULL;
-  if (x->opcode == opcode) return x;
-  for (int k = 0; k < x->operand_count; k++) {
-    Instruction *found = find_near(x->operands[k], opcode, budget);
-    if (found) return found;
+/* Returns the complex number whose real part x depends on, if x depends on a logarithm and an angle, too. */
+static Instruction *find_argument(const Computation *c, const Instruction *x) {
+  bool needed[MAX_NEAR] = {true}; /* by the distance from x */
+  bool has_log = false, has_angle = false;
+  Instruction *argument = NULL;
+  for (int i = 0; i < MAX_NEAR && i <= x->id; i++) {
+    if (!needed[i]) continue;
+    const Instruction *at = c->instructions[x->id - i];
+    has_log |= at->opcode == HLO_LOG1P;
+    has_angle |= at->opcode == HLO_ATAN2;
+    if (at->opcode == HLO_REAL && !argument) argument = at->operands[0];
+    for (int k = 0; k < at->operand_count; k++) {
+      int distance = x->id - at->operands[k]->id;
+      if (distance < MAX_NEAR) needed[distance] = true;
+    }
   }
-  return NULL;
+  return has_log && has_angle ? argument : NULL;
 }
 
 /* Makes a value a call, if it is a function of `leaf` with this name. */
@@ -241,15 +249,13 @@ static bool outline_value(Computation *c, const char *name, Instruction *leaf, I
   return true;
 }
 
-/* One part is a logarithm, and one an angle. */
-static void outline_arc_tangent(Computation *c, Instruction *x) {
-  int log = MAX_NEAR, angle = MAX_NEAR, real = MAX_NEAR;
-  if (x->opcode != HLO_COMPLEX || !find_near(x, HLO_LOG1P, &log) ||
-      !find_near(x, HLO_ATAN2, &angle)) {
-    return;
+static void outline_complex_inverse(Computation *c, Instruction *x) {
+  static const char *const names[] = {"complex_atan", "complex_atanh", "complex_asin",
+                                      "complex_acos", "complex_asinh", "complex_acosh"};
+  Instruction *z = x->opcode == HLO_COMPLEX ? find_argument(c, x) : NULL;
+  for (size_t n = 0; z && n < sizeof names / sizeof *names; n++) {
+    if (outline_value(c, names[n], z, x)) return;
   }
-  Instruction *part = find_near(x, HLO_REAL, &real), *z = part ? part->operands[0] : NULL;
-  if (z && !outline_value(c, "complex_atan", z, x)) outline_value(c, "complex_atanh", z, x);
 }
 
 /* |x| < 1 ? 1 - erf(x) : ...; |x| == 1 ? x * infinity : ... */
@@ -273,7 +279,7 @@ void functions_outline(Module *module) {
       Search s = {.c = computation, .loop = computation->instructions[i], .budget = LOOP_STEPS};
       if (shape_is_array(s.loop->shape) && !s.loop->shape->dynamic &&
           shape_elements(s.loop->shape)) {
-        outline_arc_tangent(computation, s.loop);
+        outline_complex_inverse(computation, s.loop);
         outline_error_function(computation, s.loop);
       }
       if (!goes_on_by_flags(s.loop)) continue;

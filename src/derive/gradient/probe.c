@@ -279,7 +279,7 @@ static bool make_slopes(Probe *p, bool calls) {
   bool failed = false;
   const KnownFunction *f = p->f;
   p->slopes = module_add_computation(p->module, "probe");
-  Linear l = {.arena = p->module->arena, .m = {p->slopes, &error, &failed}};
+  WorkingComputation l = {.arena = p->module->arena, .m = {p->slopes, &error, &failed}};
   Instruction *operands[MAX_OPERANDS], *results[MAX_RESULTS] = {NULL}, *again = NULL;
   for (int k = 0; k < f->operands; k++) {
     operands[k] = computation_add_parameter(p->slopes, k, p->function->parameters[k]->shape, NULL);

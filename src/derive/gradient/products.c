@@ -9,7 +9,7 @@ typedef struct Side {
   Instruction *operand;
 } Side;
 
-static Side side_of(Linear *l, const Instruction *x, int k) {
+static Side side_of(WorkingComputation *l, const Instruction *x, int k) {
   const Attributes *a = x->a;
   Side side = {k ? a->rhs_batch_dims : a->lhs_batch_dims,
                k ? a->rhs_contracting_dims : a->lhs_contracting_dims,
@@ -24,7 +24,7 @@ static Side side_of(Linear *l, const Instruction *x, int k) {
   return side;
 }
 
-static Int64List counting(Linear *l, int64_t first, int count) {
+static Int64List counting(WorkingComputation *l, int64_t first, int count) {
   int64_t *items = ARENA_ARRAY(l->arena, int64_t, count);
   for (int i = 0; i < count; i++) items[i] = first + i;
   return (Int64List){count, items};
@@ -38,7 +38,7 @@ static int rank_in(Int64List list, int64_t value) {
 
 /* The cotangent of operand k is the product of ct with the other operand, over the dimensions that only the other one
 ** has. Its dimensions are then in the order: batch, free ones, contracting ones as the other operand has them. */
-void transpose_dot(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_dot(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   int k = is_linear(l, x->operands[0]) ? 0 : 1;
   Side mine = side_of(l, x, k), other = side_of(l, x, 1 - k);
   int batch = mine.batch.count, lhs_free = side_of(l, x, 0).free.count;
@@ -65,14 +65,15 @@ void transpose_dot(Linear *l, Instruction *x, Instruction *const *ct) {
 
 /* ---- convolution ---- */
 
-static Instruction *make_reverse(Linear *l, Instruction *x, const int64_t *dimensions, int count) {
+static Instruction *make_reverse(WorkingComputation *l, Instruction *x, const int64_t *dimensions,
+                                 int count) {
   if (!count) return x;
   return make(&l->m, HLO_REVERSE, NULL, &x, 1,
               ATTRIBUTES(.dimensions = list_of(&l->m, count, dimensions)));
 }
 
 /* Reverses the kernel in those spatial dimensions whose reversal flag is `flag`. */
-static Instruction *reverse_kernel(Linear *l, const Instruction *x, Instruction *kernel,
+static Instruction *reverse_kernel(WorkingComputation *l, const Instruction *x, Instruction *kernel,
                                    bool flag) {
   int64_t dimensions[MAX_RANK];
   int count = 0;
@@ -85,7 +86,7 @@ static Instruction *reverse_kernel(Linear *l, const Instruction *x, Instruction 
 }
 
 /* Splits dimension `from` into groups, and merges the number of the group into dimension `to`, as its major part. */
-static Instruction *move_groups(Linear *l, Instruction *x, int64_t from, int64_t to,
+static Instruction *move_groups(WorkingComputation *l, Instruction *x, int64_t from, int64_t to,
                                 int64_t groups) {
   if (groups == 1) return x;
   int rank = x->shape->rank;
@@ -125,7 +126,7 @@ static Sizes dilated_sizes(const Instruction *x, int i) {
 }
 
 /* Gives the attributes a copy of their window, and returns it for changes. */
-static WindowDimension *copy_window(Linear *l, Attributes *a) {
+static WindowDimension *copy_window(WorkingComputation *l, Attributes *a) {
   WindowDimension *window =
       arena_copy(l->arena, a->window.items, sizeof *window * (size_t)a->window.count);
   a->window.items = window;
@@ -133,7 +134,7 @@ static WindowDimension *copy_window(Linear *l, Attributes *a) {
 }
 
 /* A convolution of ct with the reversed kernel, in which strides and base dilations change places. */
-static void transpose_input(Linear *l, Instruction *x, Instruction *ct) {
+static void transpose_input(WorkingComputation *l, Instruction *x, Instruction *ct) {
   const ConvDims dims = x->a->conv_dims;
   int64_t groups = x->a->feature_group_count, batches = x->a->batch_group_count;
   Instruction *kernel = make_convert(&l->m, x->operands[1], x->shape->type);
@@ -170,7 +171,7 @@ static void transpose_input(Linear *l, Instruction *x, Instruction *ct) {
 }
 
 /* A convolution of the input with ct, in which batches and features change places, and strides and window dilations. */
-static void transpose_kernel(Linear *l, Instruction *x, Instruction *ct) {
+static void transpose_kernel(WorkingComputation *l, Instruction *x, Instruction *ct) {
   const ConvDims dims = x->a->conv_dims;
   int64_t groups = x->a->feature_group_count, batches = x->a->batch_group_count;
   Instruction *input = make_convert(&l->m, x->operands[0], x->shape->type);
@@ -203,7 +204,7 @@ static void transpose_kernel(Linear *l, Instruction *x, Instruction *ct) {
   add_cotangent(l, x->operands[1], make_convert(&l->m, back, x->operands[1]->shape->type));
 }
 
-void transpose_convolution(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_convolution(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   const Shape *kernel = x->operands[1]->shape;
   /* Without elements there is nothing to add up. */
   if (shape_elements(kernel) == 0 || shape_elements(x->shape) == 0) return;

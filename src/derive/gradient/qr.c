@@ -24,7 +24,8 @@ typedef struct QrTangents {
 
 /* A = Q R, where A has at least as many rows as columns: with X = Q^H dA R^-1 and W = tril(X, -1), dO = W - W^H (its
 ** diagonal is the imaginary one of X), dQ = Q (dO - X) + dA R^-1 and dR = (X - dO) R. */
-static QrTangents qr_tangents(Linear *l, Instruction *q, Instruction *r, Instruction *t) {
+static QrTangents qr_tangents(WorkingComputation *l, Instruction *q, Instruction *r,
+                              Instruction *t) {
   Instruction *scaled = matrix_solve(l, r, t, false, false, false, NO_TRANSPOSE);
   Instruction *x = matrix_product(l, matrix_adjoint(l, q), scaled);
   Instruction *w = matrix_part(l, x, COMPARE_GT);
@@ -40,7 +41,7 @@ static QrTangents qr_tangents(Linear *l, Instruction *q, Instruction *r, Instruc
 }
 
 /* The tangent of the matrix that geqrf or geqp3 factors; the second permutes its columns first. */
-static Instruction *matrix_tangent(Linear *l, Instruction *call) {
+static Instruction *matrix_tangent(WorkingComputation *l, Instruction *call) {
   Instruction *t = tangent_of(l, call->operands[0]);
   if (!t || lapack_call_name(call) == LAPACK_GEQRF) return t;
   int rank = t->shape->rank;
@@ -52,7 +53,8 @@ static Instruction *matrix_tangent(Linear *l, Instruction *call) {
 }
 
 /* Those of the first columns, as many as there are rows, if q has them. */
-static QrTangents thin_tangents(Linear *l, Instruction *call, Instruction *q, Instruction *t) {
+static QrTangents thin_tangents(WorkingComputation *l, Instruction *call, Instruction *q,
+                                Instruction *t) {
   int64_t k = min_i64(matrix_rows(t), matrix_columns(t));
   Instruction *r = matrix_block(l, make_element(l, call, 0), k, 0, k);
   return qr_tangents(l, q, matrix_part(l, r, COMPARE_LE), matrix_block(l, t, matrix_rows(t), 0, k));
@@ -86,11 +88,11 @@ static bool is_upper(const Instruction *x) {
 }
 
 /* Tangents below the diagonal, which a result that needs R only does without. They may be infinite there. */
-static void transpose_below(Linear *l, Instruction *x, Instruction *const *ct) {
+static void transpose_below(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   if (!is_upper(ct[0])) add_cotangent(l, x->operands[0], ct[0]);
 }
 
-static Instruction *make_orgqr(Linear *l, const Instruction *geqrf, Instruction *packed,
+static Instruction *make_orgqr(WorkingComputation *l, const Instruction *geqrf, Instruction *packed,
                                Instruction *taus) {
   Attributes a;
   attributes_init(&a);
@@ -103,7 +105,7 @@ static Instruction *make_orgqr(Linear *l, const Instruction *geqrf, Instruction 
 
 /* Gives x, which is geqrf or geqp3, the tangents of its reflectors, for those of thin Q. The last column of a real square
 ** matrix has no reflector. */
-static void set_reflectors(Linear *l, Instruction *x, Instruction *q, Instruction *dq,
+static void set_reflectors(WorkingComputation *l, Instruction *x, Instruction *q, Instruction *dq,
                            Instruction *upper) {
   Maker *m = &l->m;
   Instruction *packed = make_element(l, x, 0);
@@ -120,14 +122,14 @@ static void set_reflectors(Linear *l, Instruction *x, Instruction *q, Instructio
   LuTangents d = lu_tangents(l, v, u, matrix_block(l, dq, rows, 0, count));
   Instruction *dv = matrix_padded(l, d.lower, rows, matrix_columns(packed));
   Instruction *below = make(m, HLO_COPY, dv->shape, &dv, 1, NULL);
-  note_of(l, below)->transpose = transpose_below;
+  facts_of(l, below)->transpose = transpose_below;
   set_tangent_leaf(l, x, 0, make_binary(m, HLO_ADD, upper, below));
   Instruction *taus = matrix_diagonal(l, matrix_padded(l, d.upper, k, k));
   set_tangent_leaf(l, x, x->shape->tuple_size - 1, make_unary(m, HLO_NEGATE, taus));
 }
 
 /* With more columns than rows, A = (A1, A2) and R = (R1, R2), dR2 = Q^H (dA2 - dQ R2). */
-void linearize_geqrf(Linear *l, Instruction *x) {
+void linearize_geqrf(WorkingComputation *l, Instruction *x) {
   Instruction *packed = make_element(l, x, 0), *t = matrix_tangent(l, x);
   int64_t rows = matrix_rows(t), columns = matrix_columns(t), k = min_i64(rows, columns);
   if (!k) return;
@@ -146,8 +148,8 @@ void linearize_geqrf(Linear *l, Instruction *x) {
 /* ---- Q ---- */
 
 /* Multiplies c by H1 ... Hk, or by its adjoint: T = (I + diag(taus) triu(V^H V, 1))^-1 diag(taus). */
-static Instruction *reflect(Linear *l, Instruction *packed, Instruction *taus, Instruction *c,
-                            bool adjoint) {
+static Instruction *reflect(WorkingComputation *l, Instruction *packed, Instruction *taus,
+                            Instruction *c, bool adjoint) {
   Instruction *v = matrix_unit_lower(l, packed, matrix_columns(taus));
   Instruction *vh = matrix_adjoint(l, v), *among = matrix_product(l, vh, v);
   among = make_binary(&l->m, HLO_MULTIPLY, matrix_of_rows(l, taus, among->shape), among);
@@ -160,13 +162,15 @@ static Instruction *reflect(Linear *l, Instruction *packed, Instruction *taus, I
   return make_binary(&l->m, HLO_SUBTRACT, c, matrix_product(l, v, inner));
 }
 
-static Instruction *define_orgqr(Linear *l, const Instruction *x, Instruction **operands) {
+static Instruction *define_orgqr(WorkingComputation *l, const Instruction *x,
+                                 Instruction **operands) {
   Instruction *identity = matrix_with_diagonal(l, make_zeros(&l->m, x->shape), 1);
   return reflect(l, operands[0], operands[1], identity, false);
 }
 
 /* op(Q) C, or C op(Q) = (op(Q)^H C^H)^H. */
-static Instruction *define_ormqr(Linear *l, const Instruction *x, Instruction **operands) {
+static Instruction *define_ormqr(WorkingComputation *l, const Instruction *x,
+                                 Instruction **operands) {
   bool adjoint = lapack_call_attribute(x->a->backend_config, "transpose", 0) != 0;
   bool left = lapack_call_attribute(x->a->backend_config, "left", 1) != 0;
   if (left) return reflect(l, operands[0], operands[1], operands[2], adjoint);
@@ -174,7 +178,9 @@ static Instruction *define_ormqr(Linear *l, const Instruction *x, Instruction **
   return matrix_adjoint(l, reflect(l, operands[0], operands[1], c, !adjoint));
 }
 
-void linearize_ormqr(Linear *l, Instruction *x) { linearize_by_definition(l, x, define_ormqr); }
+void linearize_ormqr(WorkingComputation *l, Instruction *x) {
+  linearize_by_definition(l, x, define_ormqr);
+}
 
 /* Returns the call whose reflectors x makes thin Q of, or NULL. */
 static Instruction *thin_call(const Instruction *x) {
@@ -188,7 +194,7 @@ static Instruction *thin_call(const Instruction *x) {
   return fits && matrix_rows(x) == rows && matrix_columns(x) == k ? call : NULL;
 }
 
-void linearize_orgqr(Linear *l, Instruction *x) {
+void linearize_orgqr(WorkingComputation *l, Instruction *x) {
   Instruction *call = thin_call(x), *t = call ? matrix_tangent(l, call) : NULL;
   if (t) {
     set_tangent(l, x, thin_tangents(l, call, x, t).q);

@@ -97,8 +97,8 @@ static bool find_log_sum(const Instruction *x, LogSum *s) {
 /* Sets the slopes of log(exp(a) + exp(b)), which are logistic(a - b) and logistic(b - a). For log2(2^a + 2^b) the
 ** differences are multiplied by `scale`. If `sum` is given, it is a + b, which is the result where `is_nan` holds: the
 ** slopes there are 1, or NaN if the sum is. */
-static void set_slopes_of_log_sum(Linear *l, Instruction *x, LogSum s, Instruction *is_nan,
-                                  Instruction *sum) {
+static void set_slopes_of_log_sum(WorkingComputation *l, Instruction *x, LogSum s,
+                                  Instruction *is_nan, Instruction *sum) {
   Maker *m = &l->m;
   Instruction *d = s.scale ? make_binary(m, HLO_MULTIPLY, s.d, s.scale) : s.d, *tangent = NULL,
               *opposite = make_unary(m, HLO_NEGATE, d);
@@ -113,7 +113,7 @@ static void set_slopes_of_log_sum(Linear *l, Instruction *x, LogSum s, Instructi
   set_tangent(l, x, tangent);
 }
 
-void linearize_log_sum(Linear *l, Instruction *x) {
+void linearize_log_sum(WorkingComputation *l, Instruction *x) {
   if (type_kind(x->shape->type) != KIND_FLOAT) return;
   LogSum s;
   if (find_log_sum(x, &s))
@@ -123,7 +123,7 @@ void linearize_log_sum(Linear *l, Instruction *x) {
 }
 
 /* d != d ? a + b : max(a, b) + log1p(exp(-|d|)): logaddexp, whose difference of equal infinities is NaN. */
-static void linearize_guarded_log_sum(Linear *l, Instruction *select) {
+static void linearize_guarded_log_sum(WorkingComputation *l, Instruction *select) {
   Instruction *p = select->operands[0], *sum = select->operands[1];
   const Instruction *log_sum = select->operands[2];
   LogSum s;
@@ -151,7 +151,7 @@ static bool has_inside(const Instruction *x, Opcode opcode, const Instruction *f
 }
 
 /* Whether g consists of element-wise operations on x and numbers. */
-static bool is_function_of(Linear *l, const Instruction *g, const Instruction *x) {
+static bool is_function_of(WorkingComputation *l, const Instruction *g, const Instruction *x) {
   bool *needed = ARENA_ARRAY(l->arena, bool, g->id + 1);
   needed[g->id] = true;
   for (int id = g->id; id >= 0; id--) {
@@ -174,7 +174,7 @@ static bool is_by_size(const Instruction *x, const Instruction *of) {
 
 /* sign(x) g(|x|), where g is 0 at 0 and a formula by the size of x: at 0 the slope is that of g. Other products with a
 ** sign have the slope 0 there, as in JAX. */
-void linearize_odd(Linear *l, Instruction *x) {
+void linearize_odd(WorkingComputation *l, Instruction *x) {
   for (int k = 0; k < 2; k++) {
     const Instruction *sign = x->operands[k];
     Instruction *g = x->operands[1 - k], *t = tangent_of(l, g);
@@ -223,7 +223,8 @@ static bool implies_zero(const Instruction *p, bool value, const Instruction *x,
 
 /* x == 0 ? 0 : x g, where g may be log(0): a product. At 0 its slope by x is g, where that is finite. A program whose g
 ** has another value for x == 0 keeps the slope of its select. */
-static void linearize_as_product(Linear *l, Instruction *select, bool is_second, int factor) {
+static void linearize_as_product(WorkingComputation *l, Instruction *select, bool is_second,
+                                 int factor) {
   const Instruction *product = select->operands[1 + is_second];
   Instruction *x = product->operands[factor], *g = product->operands[1 - factor],
               *p = select->operands[0];
@@ -280,7 +281,7 @@ static bool is_short_form(const Instruction *p, bool value, const Instruction *x
 }
 
 /* x == 0 ? 1 : sin(z) / z, where z is x times a number: the difference cos z - sin(z) / z cancels near 0. */
-static void linearize_sinc(Linear *l, Instruction *select) {
+static void linearize_sinc(WorkingComputation *l, Instruction *select) {
   const Instruction *quotient = select->operands[2], *p = select->operands[0];
   if (quotient->opcode != HLO_DIVIDE) return;
   Instruction *y = quotient->operands[1];
@@ -313,7 +314,7 @@ static bool is_root_on_diagonal(const Instruction *select) {
 }
 
 /* |x| <= 8 ? (u - v) / 2 : w, where u ends with the last coefficient of bessel_i0e: the slope at 0 is 0, as of JAX's rule. */
-static void linearize_i0e(Linear *l, Instruction *select) {
+static void linearize_i0e(WorkingComputation *l, Instruction *select) {
   const Instruction *p = select->operands[0], *half = select->operands[1];
   if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_LE || !is_number(p->operands[1], 8) ||
       half->opcode != HLO_MULTIPLY) {
@@ -337,7 +338,7 @@ static void linearize_i0e(Linear *l, Instruction *select) {
   set_tangent(l, select, make_select(&l->m, make_compare(&l->m, COMPARE_EQ, x, zeros), zeros, t));
 }
 
-void linearize_select(Linear *l, Instruction *select) {
+void linearize_select(WorkingComputation *l, Instruction *select) {
   /* The square root of complex numbers, as JAX exports it: on diagonals, the form without the imaginary part. */
   if (is_root_on_diagonal(select)) {
     return set_tangent(l, select, tangent_of(l, select->operands[2]));
@@ -365,7 +366,7 @@ void linearize_select(Linear *l, Instruction *select) {
 }
 
 /* 1 / (1 + exp(u)) = z: -t z (1 - z), also where exp(u) is infinite. */
-static void linearize_sigmoid(Linear *l, Instruction *z) {
+static void linearize_sigmoid(WorkingComputation *l, Instruction *z) {
   const Instruction *sum = z->operands[1];
   if (sum->opcode != HLO_ADD || !is_number(z->operands[0], 1)) return;
   for (int k = 0; k < 2; k++) {
@@ -390,7 +391,7 @@ static int power_of(const Instruction *x, Instruction **value, int *budget) {
 }
 
 /* z = c / x^n: the slope by x is -n z / x, also where x is 0 or infinite. */
-static void linearize_negative_power(Linear *l, Instruction *z) {
+static void linearize_negative_power(WorkingComputation *l, Instruction *z) {
   Instruction *x = NULL, *by_c = tangent_of(l, z->operands[0]);
   int budget = MAX_LOOKED, n = power_of(z->operands[1], &x, &budget);
   Instruction *t = n > 1 ? tangent_of(l, x) : NULL;
@@ -403,14 +404,14 @@ static void linearize_negative_power(Linear *l, Instruction *z) {
 }
 
 /* Complex x / y: the slope by y divides twice, as the square of y may overflow. */
-static void linearize_complex_quotient(Linear *l, Instruction *z) {
+static void linearize_complex_quotient(WorkingComputation *l, Instruction *z) {
   Instruction *by_x = tangent_of(l, z->operands[0]), *by_y = tangent_of(l, z->operands[1]);
   if (by_x) by_x = add_formula(l, "t / y", z, by_x);
   if (by_y) by_y = add_formula(l, "-t * (z / y)", z, by_y);
   set_tangent(l, z, make_plus(&l->m, by_x, by_y));
 }
 
-void linearize_divide(Linear *l, Instruction *z) {
+void linearize_divide(WorkingComputation *l, Instruction *z) {
   if (type_is_complex(z->shape->type)) {
     linearize_complex_quotient(l, z);
     return;
@@ -421,7 +422,7 @@ void linearize_divide(Linear *l, Instruction *z) {
 }
 
 /* log(x / (1 - x)): t / (x (1 - x)), also where the quotient is 0 or infinite. */
-void linearize_logit(Linear *l, Instruction *log) {
+void linearize_logit(WorkingComputation *l, Instruction *log) {
   Instruction *quotient = log->operands[0];
   if (quotient->opcode != HLO_DIVIDE) return;
   Instruction *x = quotient->operands[0], *rest = quotient->operands[1], *t = tangent_of(l, x);
@@ -432,7 +433,7 @@ void linearize_logit(Linear *l, Instruction *log) {
 }
 
 /* x to the power of a number, such as an integer: the slope of x to the power 0 is 0, also at 0. */
-void linearize_power(Linear *l, Instruction *x) {
+void linearize_power(WorkingComputation *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]);
   if (!t || tangent_of(l, x->operands[1])) return;
   set_tangent(l, x, add_formula(l, "t * (y == 0 ? 0 : y * power(x, y - 1))", x, t));
@@ -441,7 +442,7 @@ void linearize_power(Linear *l, Instruction *x) {
 /* ---- Bits ---- */
 
 /* Whether integers have the bits of a number that has a tangent, plus or minus 1. */
-static bool counts_on(Linear *l, const Instruction *x, int *budget) {
+static bool counts_on(WorkingComputation *l, const Instruction *x, int *budget) {
   if (--*budget < 0) return false;
   const Instruction *step = x->opcode == HLO_ADD ? x->operands[1] : NULL;
   if (step && step->opcode == HLO_SELECT && is_integer(step->operands[1], -1) &&
@@ -457,7 +458,7 @@ static bool counts_on(Linear *l, const Instruction *x, int *budget) {
 
 /* The bits of x, with those of the exponent replaced, as in frexp and ldexp: z = x 2^k, of slope z / x. Bits that are read
 ** as another type have the slope 0, and those of the same type 1. JAX refuses nextafter, except where it stops gradients. */
-void linearize_bits(Linear *l, Instruction *z) {
+void linearize_bits(WorkingComputation *l, Instruction *z) {
   const Instruction *set = z->operands[0], *kept = operand_of(set, HLO_OR),
                     *bits = operand_of(kept, HLO_AND);
   int budget = MAX_LOOKED;
@@ -481,7 +482,7 @@ void linearize_bits(Linear *l, Instruction *z) {
 }
 
 /* Whether x is the next number of one that has a tangent, or a NaN; it may be moved or converted. */
-static bool is_next_number(Linear *l, const Instruction *x, int *budget) {
+static bool is_next_number(WorkingComputation *l, const Instruction *x, int *budget) {
   if (--*budget < 0) return false;
   Scalar other;
   switch (x->opcode) {
@@ -497,7 +498,7 @@ static bool is_next_number(Linear *l, const Instruction *x, int *budget) {
   }
 }
 
-Instruction *as_bound(Linear *l, Instruction *x) {
+Instruction *as_bound(WorkingComputation *l, Instruction *x) {
   int budget = MAX_LOOKED;
   if (!has_tangent(l, x) || !is_next_number(l, x, &budget)) return x;
   return make(&l->m, HLO_COPY, x->shape, &x, 1, NULL);
@@ -506,7 +507,7 @@ Instruction *as_bound(Linear *l, Instruction *x) {
 /* ---- relu ---- */
 
 /* Whether the program has min(x, 0), too: then max(x, 0) + f(min(x, 0)), such as celu, which is smooth. */
-static bool has_minimum(const Linear *l, const Instruction *x) {
+static bool has_minimum(const WorkingComputation *l, const Instruction *x) {
   for (int i = 0; i < l->source->count; i++) {
     const Instruction *y = l->source->instructions[i];
     if (y->opcode == HLO_MINIMUM && l->map[y->operands[0]->id] == x && is_zero(y->operands[1]))
@@ -516,14 +517,14 @@ static bool has_minimum(const Linear *l, const Instruction *x) {
 }
 
 /* max(x, 0): slope 0 at 0. JAX writes relu in this order, and clip, whose slope at a bound is 1/2, in the other. */
-void linearize_relu(Linear *l, Instruction *x) {
+void linearize_relu(WorkingComputation *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]);
   if (!t || !is_zero(x->operands[1]) || has_minimum(l, x->operands[0])) return;
   set_tangent(l, x, add_formula(l, "x > 0 ? t : 0", x, t));
 }
 
 /* min(max(x, 0), 6): slope 0 at both bounds. */
-void linearize_relu6(Linear *l, Instruction *x) {
+void linearize_relu6(WorkingComputation *l, Instruction *x) {
   const Instruction *relu = x->operands[0];
   Instruction *t = tangent_of(l, relu);
   if (!t || relu->opcode != HLO_MAXIMUM || !is_zero(relu->operands[1]) ||

@@ -4,7 +4,7 @@
 /* ---- reduce ---- */
 
 /* Max and min: elements that equal the result share its tangent equally. */
-static void linearize_extremum(Linear *l, Instruction *x) {
+static void linearize_extremum(WorkingComputation *l, Instruction *x) {
   Instruction *of = x->operands[0], *t = tangent_of(l, of);
   Int64List dimensions = x->a->dimensions;
   Instruction *result = make_spread(&l->m, x, of->shape, dimensions);
@@ -19,7 +19,7 @@ static void linearize_extremum(Linear *l, Instruction *x) {
   set_tangent(l, x, make_binary(&l->m, HLO_DIVIDE, sum, count));
 }
 
-static void linearize_sum(Linear *l, Instruction *x) {
+static void linearize_sum(WorkingComputation *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]), *init = tangent_of(l, x->operands[1]);
   Instruction *sum = t ? make_sum(&l->m, t, x->a->dimensions) : NULL;
   if (init) sum = make_plus(&l->m, sum, make_broadcast(&l->m, init, x->shape, (Int64List){0}));
@@ -35,7 +35,8 @@ static Opcode simple_reduction(const Instruction *x) {
 }
 
 /* Copies a maximum or minimum, with an initial value that no element is beyond. */
-static Instruction *keep_extremum(Linear *l, const Instruction *from, Instruction **operands) {
+static Instruction *keep_extremum(WorkingComputation *l, const Instruction *from,
+                                  Instruction **operands) {
   bool largest = simple_reduction(from) == HLO_MAXIMUM;
   const Shape *scalar = operands[1]->shape;
   double neutral = largest ? -__builtin_inf() : __builtin_inf();
@@ -44,7 +45,7 @@ static Instruction *keep_extremum(Linear *l, const Instruction *from, Instructio
 }
 
 /* The initial value counts once for each result: maximum(init, x), with the slopes of a maximum. */
-static Instruction *with_init(Linear *l, Instruction *x, const Instruction *from,
+static Instruction *with_init(WorkingComputation *l, Instruction *x, const Instruction *from,
                               Instruction **operands) {
   Opcode opcode = simple_reduction(from);
   if (is_neutral(opcode, operands[1])) return x;
@@ -56,7 +57,8 @@ static Instruction *with_init(Linear *l, Instruction *x, const Instruction *from
   return result;
 }
 
-Instruction *replace_reduce(Linear *l, const Instruction *from, Instruction **operands) {
+Instruction *replace_reduce(WorkingComputation *l, const Instruction *from,
+                            Instruction **operands) {
   Opcode opcode = simple_reduction(from);
   if (opcode == OPCODE_COUNT) return replace_by_tree(l, from, operands);
   if (opcode == HLO_ADD) {
@@ -70,7 +72,7 @@ Instruction *replace_reduce(Linear *l, const Instruction *from, Instruction **op
 }
 
 /* Of a sum. */
-void transpose_reduce(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_reduce(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, x->operands[0],
                 make_spread(&l->m, ct[0], x->operands[0]->shape, x->a->dimensions));
 }
@@ -78,7 +80,8 @@ void transpose_reduce(Linear *l, Instruction *x, Instruction *const *ct) {
 /* ---- Windows that pick one element ---- */
 
 /* Makes a computation (a, ta, b, tb) -> (a, ta) if `select` prefers a, else (b, tb). */
-static Computation *picker(Linear *l, const Shape *element, ComparisonDirection direction) {
+static Computation *picker(WorkingComputation *l, const Shape *element,
+                           ComparisonDirection direction) {
   Computation *c = module_add_computation(l->d->module, "pick");
   const Shape *scalar = shape_scalar(element->type);
   Instruction *p[4];
@@ -96,7 +99,7 @@ static Computation *picker(Linear *l, const Shape *element, ComparisonDirection 
 }
 
 /* For each window over `of`, returns the element of `by` at the place of the selected element. */
-static Instruction *pick(Linear *l, Instruction *of, Instruction *by, Window window,
+static Instruction *pick(WorkingComputation *l, Instruction *of, Instruction *by, Window window,
                          ComparisonDirection direction, const Shape *result) {
   const Attributes *a = ATTRIBUTES(.window = window, .to_apply = picker(l, of->shape, direction));
   bool largest = direction == COMPARE_GE || direction == COMPARE_GT;
@@ -132,7 +135,7 @@ static bool comparison_of(const Computation *select, ComparisonDirection *direct
          *direction != COMPARE_NE;
 }
 
-static void linearize_window_sum(Linear *l, Instruction *x) {
+static void linearize_window_sum(WorkingComputation *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]), *init = tangent_of(l, x->operands[1]);
   Instruction *sum = NULL, *ops[] = {t, make_number(&l->m, shape_scalar(x->shape->type), 0)};
   if (t) sum = make(&l->m, HLO_REDUCE_WINDOW, x->shape, ops, 2, x->a);
@@ -156,7 +159,8 @@ static bool needs_tree(const Instruction *x) {
 }
 
 /* Makes a computation that returns its first operand if that is a NaN or `direction` holds, else the second one. */
-static Computation *chooser(Linear *l, PrimitiveType type, ComparisonDirection direction) {
+static Computation *chooser(WorkingComputation *l, PrimitiveType type,
+                            ComparisonDirection direction) {
   Computation *c = module_add_computation(l->d->module, "choose");
   const Shape *scalar = shape_scalar(type), *pred = shape_scalar(PRED);
   Instruction *p[2];
@@ -173,7 +177,8 @@ static Computation *chooser(Linear *l, PrimitiveType type, ComparisonDirection d
 
 /* As JAX has it, equal elements of a cumulative window share the slope in the order of a scan; of others, the first one
 ** has it. */
-Instruction *replace_reduce_window(Linear *l, const Instruction *from, Instruction **operands) {
+Instruction *replace_reduce_window(WorkingComputation *l, const Instruction *from,
+                                   Instruction **operands) {
   Opcode opcode = simple_reduction(from);
   if (opcode == OPCODE_COUNT || (opcode != HLO_ADD && is_scan(from))) {
     return replace_by_windows(l, from, operands, from->a->to_apply);
@@ -195,7 +200,7 @@ Instruction *replace_reduce_window(Linear *l, const Instruction *from, Instructi
 
 /* Spreads the cotangent of a sum over windows: a sum over windows of ct, in which strides and base dilations change
 ** places. */
-static Instruction *spread_windows(Linear *l, Instruction *x, Instruction *ct) {
+static Instruction *spread_windows(WorkingComputation *l, Instruction *x, Instruction *ct) {
   const Shape *shape = x->operands[0]->shape;
   Attributes a = *x->a;
   WindowDimension *window =
@@ -217,8 +222,8 @@ static Instruction *spread_windows(Linear *l, Instruction *x, Instruction *ct) {
 }
 
 /* Scatters ct to the places that the windows select. */
-static Instruction *scatter_selected(Linear *l, Instruction *of, Instruction *ct, Window window,
-                                     ComparisonDirection direction) {
+static Instruction *scatter_selected(WorkingComputation *l, Instruction *of, Instruction *ct,
+                                     Window window, ComparisonDirection direction) {
   PrimitiveType type = of->shape->type;
   Attributes a =
       *ATTRIBUTES(.window = window, .select = module_add_computation(l->d->module, "select"));
@@ -232,7 +237,7 @@ static Instruction *scatter_selected(Linear *l, Instruction *of, Instruction *ct
   return make(&l->m, HLO_SELECT_AND_SCATTER, of->shape, operands, 3, &a);
 }
 
-void transpose_reduce_window(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_reduce_window(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   if (x->operand_count == 2) {
     add_cotangent(l, x->operands[0], spread_windows(l, x, ct[0]));
     return;
@@ -245,7 +250,7 @@ void transpose_reduce_window(Linear *l, Instruction *x, Instruction *const *ct) 
 }
 
 /* Linear in the source and in the initial value. */
-void linearize_select_and_scatter(Linear *l, Instruction *x) {
+void linearize_select_and_scatter(WorkingComputation *l, Instruction *x) {
   ComparisonDirection direction;
   if (computation_simple_binary(x->a->scatter) != HLO_ADD ||
       !comparison_of(x->a->select, &direction)) {
@@ -263,7 +268,7 @@ void linearize_select_and_scatter(Linear *l, Instruction *x) {
   set_tangent(l, x, sum);
 }
 
-void transpose_select_and_scatter(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_select_and_scatter(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   ComparisonDirection direction;
   comparison_of(x->a->select, &direction);
   const Shape *result = x->operands[1]->shape;

@@ -61,7 +61,7 @@ bool is_gamma_sampler(const Instruction *call) {
 }
 
 /* Adds the loop of the series' terms. */
-static Instruction *add_series(Linear *l, Instruction *a, Instruction *s) {
+static Instruction *add_series(WorkingComputation *l, Instruction *a, Instruction *s) {
   const Shape *shape = a->shape;
   Instruction *one = make_number(&l->m, shape, 1), *zero = make_zeros(&l->m, shape);
   Instruction *first[STATE] = {zero, one, one, zero, zero, a, s};
@@ -101,7 +101,7 @@ static Instruction *add_series(Linear *l, Instruction *a, Instruction *s) {
 }
 
 /* Returns the slopes of the samples' logarithms by a; all are of f64, of one shape. */
-static Instruction *add_slope_of_log(Linear *l, Instruction *a, Instruction *s,
+static Instruction *add_slope_of_log(WorkingComputation *l, Instruction *a, Instruction *s,
                                      Instruction *log_s) {
   /* digamma(x + 1), by its asymptotic series at x + 11. */
   static const char digamma[] =
@@ -121,8 +121,8 @@ static Instruction *add_slope_of_log(Linear *l, Instruction *a, Instruction *s,
       &(FormulaNames){.shape = a->shape, .operands = operands, .results = sums});
 }
 
-Instruction *gamma_sample_tangent(Linear *l, const Instruction *call, Instruction *const *operands,
-                                  Instruction *samples) {
+Instruction *gamma_sample_tangent(WorkingComputation *l, const Instruction *call,
+                                  Instruction *const *operands, Instruction *samples) {
   Instruction *tangent = tangent_of(l, operands[1]), *a = make_convert(&l->m, operands[1], F64);
   if (!tangent) return NULL;
   const Computation *to = call->a->to_apply;

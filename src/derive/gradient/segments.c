@@ -22,7 +22,7 @@ CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop
 
 /* A loop with the state (step, state of `source`), which makes at most `size` iterations. */
 typedef struct Segments {
-  Linear *l;
+  WorkingComputation *l;
   const Instruction *source;
   bool counted;
   const Shape *state;
@@ -89,8 +89,9 @@ static int64_t square_root(int64_t n) {
   return k;
 }
 
-Instruction *replace_by_segments(Linear *l, const Instruction *x, Instruction **operands,
-                                 int64_t iterations, bool counted, Literal *const *literals) {
+Instruction *replace_by_segments(WorkingComputation *l, const Instruction *x,
+                                 Instruction **operands, int64_t iterations, bool counted,
+                                 Literal *const *literals) {
   const Shape *elements[] = {shape_scalar(S32), x->shape};
   int leaves = shape_leaves(x->shape);
   Literal **known = ARENA_ARRAY(l->arena, Literal *, leaves + 1);

@@ -23,9 +23,9 @@
 enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
 
 typedef struct SelectRegion {
-  Linear *l;
-  int number; /* of the region, from 1; notes say to which one an instruction was added last */
-  Instruction **items; /* operands before their users; the position is in the note, too */
+  WorkingComputation *l;
+  int number; /* of the region, from 1; facts say to which one an instruction was added last */
+  Instruction **items; /* operands before their users; the position is in the facts, too */
   int count, capacity;
   Instruction *leaves[MAX_LEAVES]; /* the tangents that come in */
   int leaf_count;
@@ -47,47 +47,69 @@ static bool has_infinite_element(const Instruction *constant) {
   return false;
 }
 
+/* Whether a result may be infinite or NaN where the operands are finite. ORDER OPCODE: the table has each element-wise operation
+** with a slope of its own; operations that are not in it are BOUNDED. */
+typedef enum Growth {
+  BOUNDED,     /* it is not, whatever the operands are; or nothing is known */
+  AS_OPERANDS, /* it is if one of them is */
+  AS_QUOTIENT, /* it is if the dividend is, or if the divisor may be 0 */
+  UNBOUNDED    /* it has poles, or overflows */
+} Growth;
+static const uint8_t growth[OPCODE_COUNT] = {
+    [HLO_ABS] = AS_OPERANDS,
+    [HLO_ACOS] = UNBOUNDED,
+    [HLO_ACOSH] = UNBOUNDED,
+    [HLO_ADD] = AS_OPERANDS,
+    [HLO_ASIN] = UNBOUNDED,
+    [HLO_ASINH] = BOUNDED,
+    [HLO_ATAN2] = BOUNDED,
+    [HLO_ATANH] = UNBOUNDED,
+    [HLO_CBRT] = UNBOUNDED,
+    [HLO_CLAMP] = AS_OPERANDS,
+    [HLO_CONVERT] = AS_OPERANDS,
+    [HLO_CONVOLUTION] = AS_OPERANDS,
+    [HLO_COS] = BOUNDED,
+    [HLO_COSH] = UNBOUNDED,
+    [HLO_DIVIDE] = AS_QUOTIENT,
+    [HLO_DOT] = AS_OPERANDS,
+    [HLO_ERF] = BOUNDED,
+    [HLO_EXP] = UNBOUNDED,
+    [HLO_EXPM1] = UNBOUNDED,
+    [HLO_LOG] = UNBOUNDED,
+    [HLO_LOG1P] = UNBOUNDED,
+    [HLO_LOGISTIC] = BOUNDED,
+    [HLO_MAXIMUM] = AS_OPERANDS,
+    [HLO_MINIMUM] = AS_OPERANDS,
+    [HLO_MULTIPLY] = AS_OPERANDS,
+    [HLO_NEGATE] = AS_OPERANDS,
+    [HLO_POWER] = UNBOUNDED,
+    [HLO_REDUCE] = AS_OPERANDS,
+    [HLO_REDUCE_WINDOW] = AS_OPERANDS,
+    [HLO_REMAINDER] = AS_QUOTIENT,
+    [HLO_RSQRT] = UNBOUNDED,
+    [HLO_SELECT] = AS_OPERANDS,
+    [HLO_SIN] = BOUNDED,
+    [HLO_SINH] = UNBOUNDED,
+    [HLO_SQRT] = UNBOUNDED,
+    [HLO_SUBTRACT] = AS_OPERANDS,
+    [HLO_TAN] = UNBOUNDED,
+    [HLO_TANH] = BOUNDED,
+};
+
 static bool may_be_infinite(const Instruction *x, int *budget) {
   if (--*budget < 0) return true;
+  if (x->opcode == HLO_CONSTANT) {
+    return type_is_floating(x->shape->type) && has_infinite_element(x);
+  }
   int count = x->operand_count;
-  switch (x->opcode) {
-  case HLO_CONSTANT: return type_is_floating(x->shape->type) && has_infinite_element(x);
-  case HLO_DIVIDE:
-  case HLO_REMAINDER:
+  switch (opcode_category(x->opcode) == MOVEMENT ? AS_OPERANDS : growth[x->opcode]) {
+  case BOUNDED: return false;
+  case UNBOUNDED: return true;
+  case AS_QUOTIENT:
     if (!is_finite_number(x->operands[1], true)) return true;
     count = 1;
     break;
-  case HLO_ACOS:
-  case HLO_ACOSH:
-  case HLO_ASIN:
-  case HLO_ATANH:
-  case HLO_CBRT:
-  case HLO_COSH:
-  case HLO_EXP:
-  case HLO_EXPM1:
-  case HLO_LOG:
-  case HLO_LOG1P:
-  case HLO_POWER:
-  case HLO_RSQRT:
-  case HLO_SINH:
-  case HLO_SQRT:
-  case HLO_TAN: return true;
-  case HLO_ABS:
-  case HLO_ADD:
-  case HLO_CLAMP:
-  case HLO_CONVERT:
-  case HLO_CONVOLUTION:
-  case HLO_DOT:
-  case HLO_MAXIMUM:
-  case HLO_MINIMUM:
-  case HLO_MULTIPLY:
-  case HLO_NEGATE:
-  case HLO_REDUCE:
-  case HLO_REDUCE_WINDOW:
-  case HLO_SELECT:
-  case HLO_SUBTRACT: break;
-  default: /* bounded functions, arguments, results of loops */
-    if (opcode_category(x->opcode) != MOVEMENT) return false;
+  default: break;
   }
   for (int k = 0; k < count; k++) {
     if (may_be_infinite(x->operands[k], budget)) return true;
@@ -97,8 +119,8 @@ static bool may_be_infinite(const Instruction *x, int *budget) {
 
 /* ---- The element-wise expression below a select ---- */
 
-static bool is_inside(Linear *l, const Instruction *x) {
-  if (note_of(l, x)->transpose) return false;
+static bool is_inside(WorkingComputation *l, const Instruction *x) {
+  if (facts_of(l, x)->transpose) return false;
   switch (x->opcode) {
   case HLO_ADD:
   case HLO_DIVIDE:
@@ -111,31 +133,31 @@ static bool is_inside(Linear *l, const Instruction *x) {
 }
 
 /* Whether the slope of x may be infinite. */
-static bool has_pole(Linear *l, const Instruction *x) {
-  Note *note = note_of(l, x);
-  if (note->pole) return note->pole == HAS_POLE;
+static bool has_pole(WorkingComputation *l, const Instruction *x) {
+  Facts *facts = facts_of(l, x);
+  if (facts->pole) return facts->pole == HAS_POLE;
   int budget = MAX_LOOKED;
   bool has = x->opcode == HLO_DIVIDE
                  ? !is_finite_number(x->operands[1], true)
                  : x->opcode == HLO_MULTIPLY &&
                        may_be_infinite(x->operands[is_linear(l, x->operands[0])], &budget);
-  note_of(l, x)->pole = has ? HAS_POLE : NO_POLE;
+  facts_of(l, x)->pole = has ? HAS_POLE : NO_POLE;
   return has;
 }
 
 /* Adds x and all below it, while there is room. */
 static void region_add(SelectRegion *r, Instruction *x) {
-  if (!is_linear(r->l, x) || note_of(r->l, x)->region == r->number) return;
+  if (!is_linear(r->l, x) || facts_of(r->l, x)->region == r->number) return;
   if (++r->visited > MAX_REGION) return;
-  note_of(r->l, x)->region = r->number;
+  facts_of(r->l, x)->region = r->number;
   if (!is_inside(r->l, x)) {
-    note_of(r->l, x)->position = -1;
+    facts_of(r->l, x)->position = -1;
     if (r->leaf_count < MAX_LEAVES) r->leaves[r->leaf_count] = x;
     r->leaf_count++;
     return;
   }
   for (int k = 0; k < x->operand_count; k++) region_add(r, x->operands[k]);
-  note_of(r->l, x)->position = r->count;
+  facts_of(r->l, x)->position = r->count;
   ARENA_PUSH(r->l->arena, r->items, r->count, r->capacity, x);
   r->may_be_infinite |= has_pole(r->l, x);
 }
@@ -143,7 +165,7 @@ static void region_add(SelectRegion *r, Instruction *x) {
 /* ---- Slopes ---- */
 
 /* The slope of an item, from those of its operands. */
-static Instruction *combine(Linear *l, const Instruction *x, Instruction *const *of,
+static Instruction *combine(WorkingComputation *l, const Instruction *x, Instruction *const *of,
                             Instruction *one) {
   Maker *m = &l->m;
   int k = of[0] ? 0 : 1;
@@ -163,7 +185,7 @@ static Instruction *combine(Linear *l, const Instruction *x, Instruction *const 
 }
 
 static void add_by_slope(const SelectRegion *r, Instruction *leaf, Instruction *ct) {
-  Linear *l = r->l;
+  WorkingComputation *l = r->l;
   Instruction **slopes = ARENA_ARRAY(l->arena, Instruction *, r->count); /* NULL is zero */
   Instruction *one = make_number(&l->m, ct->shape, 1);
   for (int i = 0; i < r->count; i++) {
@@ -171,7 +193,7 @@ static void add_by_slope(const SelectRegion *r, Instruction *leaf, Instruction *
     Instruction *of[3] = {0};
     for (int k = 0; k < x->operand_count; k++) {
       if (!is_linear(l, x->operands[k])) continue;
-      int position = note_of(l, x->operands[k])->position;
+      int position = facts_of(l, x->operands[k])->position;
       of[k] = position >= 0 ? slopes[position] : x->operands[k] == leaf ? one : NULL;
     }
     slopes[i] = combine(l, x, of, one);
@@ -180,7 +202,7 @@ static void add_by_slope(const SelectRegion *r, Instruction *leaf, Instruction *
   if (slope) add_cotangent(l, leaf, make_binary(&l->m, HLO_MULTIPLY, ct, slope));
 }
 
-void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_select(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Instruction *const *of = x->operands, *zeros = make_zeros(&l->m, x->shape);
   Instruction *then = is_linear(l, of[1]) ? make_select(&l->m, of[0], ct[0], zeros) : NULL;
   Instruction *other = is_linear(l, of[2]) ? make_select(&l->m, of[0], zeros, ct[0]) : NULL;
@@ -193,15 +215,16 @@ void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
     return;
   }
   for (int i = 0; r.may_be_infinite && i < r.count; i++) {
-    note_of(l, r.items[i])->guarded |= has_pole(l, r.items[i]);
+    facts_of(l, r.items[i])->guarded |= has_pole(l, r.items[i]);
   }
   if (then) add_cotangent(l, of[1], then);
   if (other) add_cotangent(l, of[2], other);
 }
 
 /* The product of a cotangent and a slope, for the transposition of x. */
-Instruction *guard_product(Linear *l, const Instruction *x, Instruction *ct, Instruction *product) {
-  if (!note_of(l, x)->guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;
+Instruction *guard_product(WorkingComputation *l, const Instruction *x, Instruction *ct,
+                           Instruction *product) {
+  if (!facts_of(l, x)->guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;
   Maker *m = &l->m;
   Instruction *zeros = make_zeros(m, ct->shape), *is_finite = make_unary(m, HLO_IS_FINITE, product);
   Instruction *is_masked = make_binary(m, HLO_AND, make_compare(m, COMPARE_EQ, ct, zeros),

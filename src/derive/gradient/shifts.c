@@ -27,7 +27,7 @@ static bool is_spread_sum(const Instruction *x, const Instruction *sum) {
 }
 
 /* Whether `sum` adds up exponentials of differences whose subtrahend has a tangent. */
-static bool find_shifted(Linear *l, Instruction *sum, ShiftedSum *out) {
+static bool find_shifted(WorkingComputation *l, Instruction *sum, ShiftedSum *out) {
   Scalar init;
   if (sum->opcode != HLO_REDUCE || sum->operand_count != 2 ||
       computation_simple_binary(sum->a->to_apply) != HLO_ADD ||
@@ -43,7 +43,7 @@ static bool find_shifted(Linear *l, Instruction *sum, ShiftedSum *out) {
 }
 
 /* The tangent of the logarithm of the sum, without that of m. */
-static Instruction *log_tangent(Linear *l, const ShiftedSum *s) {
+static Instruction *log_tangent(WorkingComputation *l, const ShiftedSum *s) {
   Instruction *weighted = make_binary(&l->m, HLO_MULTIPLY, s->tangent, s->exponential);
   return make_binary(&l->m, HLO_DIVIDE, make_sum(&l->m, weighted, s->sum->a->dimensions), s->sum);
 }
@@ -55,7 +55,7 @@ static Instruction *below(Instruction *x, Opcode opcode) {
 }
 
 /* log(sum(exp(x - m))) + m */
-void linearize_shifted_log(Linear *l, Instruction *x) {
+void linearize_shifted_log(WorkingComputation *l, Instruction *x) {
   ShiftedSum s;
   for (int k = 0; k < 2; k++) {
     Instruction *log = without_reshapes(x->operands[k]), *m = without_reshapes(x->operands[1 - k]);
@@ -68,7 +68,7 @@ void linearize_shifted_log(Linear *l, Instruction *x) {
 }
 
 /* (x - m) - log(sum(exp(x - m))) */
-void linearize_log_softmax(Linear *l, Instruction *x) {
+void linearize_log_softmax(WorkingComputation *l, Instruction *x) {
   ShiftedSum s;
   Instruction *spread = x->operands[1], *log = below(spread, HLO_BROADCAST);
   if (log->opcode != HLO_LOG || !find_shifted(l, without_reshapes(log->operands[0]), &s)) return;
@@ -78,7 +78,7 @@ void linearize_log_softmax(Linear *l, Instruction *x) {
 }
 
 /* exp(x - m) / sum(exp(x - m)) */
-void linearize_softmax(Linear *l, Instruction *x) {
+void linearize_softmax(WorkingComputation *l, Instruction *x) {
   ShiftedSum s;
   Instruction *spread = x->operands[1];
   if (!find_shifted(l, below(spread, HLO_BROADCAST), &s)) return;

@@ -5,7 +5,8 @@
 /* ---- ragged-dot ---- */
 
 /* The dimensions of the lhs for which the sizes of groups are given; the groups follow, as dimension `rank`. */
-static Int64List list_dimensions(Linear *l, const Instruction *x, bool contracts, int rank) {
+static Int64List list_dimensions(WorkingComputation *l, const Instruction *x, bool contracts,
+                                 int rank) {
   const Attributes *a = x->a;
   int64_t dims[MAX_RANK + 1], ragged = a->lhs_ragged_dims.items[0];
   int count = 0;
@@ -23,7 +24,7 @@ static Int64List list_dimensions(Linear *l, const Instruction *x, bool contracts
 }
 
 /* Sums of the sizes up to each group, this one included. */
-static Instruction *group_ends(Linear *l, Instruction *sizes) {
+static Instruction *group_ends(WorkingComputation *l, Instruction *sizes) {
   int rank = sizes->shape->rank;
   int64_t dims[MAX_RANK];
   for (int d = 0; d < rank; d++) dims[d] = sizes->shape->dims[d];
@@ -34,7 +35,7 @@ static Instruction *group_ends(Linear *l, Instruction *sizes) {
   return make_sum(&l->m, matrix_part(l, all, COMPARE_LE), before);
 }
 
-static Int64List with_last(Linear *l, Int64List list, int64_t last) {
+static Int64List with_last(WorkingComputation *l, Int64List list, int64_t last) {
   int64_t items[MAX_RANK];
   for (int i = 0; i < list.count; i++) items[i] = list.items[i];
   items[list.count] = last;
@@ -42,8 +43,8 @@ static Int64List with_last(Linear *l, Int64List list, int64_t last) {
 }
 
 /* Gives the lhs a last dimension, of the groups, with zeros outside of each group. */
-static Instruction *in_groups(Linear *l, const Instruction *x, Instruction *lhs, Instruction *sizes,
-                              bool contracts) {
+static Instruction *in_groups(WorkingComputation *l, const Instruction *x, Instruction *lhs,
+                              Instruction *sizes, bool contracts) {
   Maker *m = &l->m;
   int rank = lhs->shape->rank;
   int64_t ragged = x->a->lhs_ragged_dims.items[0], dims[MAX_RANK + 1];
@@ -64,7 +65,8 @@ static Instruction *in_groups(Linear *l, const Instruction *x, Instruction *lhs,
 }
 
 /* A dot. Groups of rows meet their own part of the rhs; groups of the depth become the first dimension of the result. */
-static Instruction *define_ragged_dot(Linear *l, const Instruction *x, Instruction **operands) {
+static Instruction *define_ragged_dot(WorkingComputation *l, const Instruction *x,
+                                      Instruction **operands) {
   Attributes a = *x->a;
   Instruction *lhs = make_convert(&l->m, operands[0], x->shape->type);
   Instruction *rhs = make_convert(&l->m, operands[1], x->shape->type);
@@ -85,7 +87,7 @@ static Instruction *define_ragged_dot(Linear *l, const Instruction *x, Instructi
   return make_transpose(&l->m, product, order);
 }
 
-void linearize_ragged_dot(Linear *l, Instruction *x) {
+void linearize_ragged_dot(WorkingComputation *l, Instruction *x) {
   linearize_by_definition(l, x, define_ragged_dot);
 }
 
@@ -93,7 +95,8 @@ void linearize_ragged_dot(Linear *l, Instruction *x) {
 
 /* Rows of the dense operand, one for each nonzero number, times these; then sums by row. The row of number k is the
 ** number of rows that end before it. */
-static Instruction *define_csr(Linear *l, const Instruction *x, Instruction **operands) {
+static Instruction *define_csr(WorkingComputation *l, const Instruction *x,
+                               Instruction **operands) {
   Maker *m = &l->m;
   Instruction *data = operands[0], *starts = operands[1], *columns = operands[2];
   Instruction *dense = operands[3];
@@ -122,4 +125,6 @@ static Instruction *define_csr(Linear *l, const Instruction *x, Instruction **op
   return make(m, HLO_SCATTER, NULL, parts, 3, scatter);
 }
 
-void linearize_csr(Linear *l, Instruction *x) { linearize_by_definition(l, x, define_csr); }
+void linearize_csr(WorkingComputation *l, Instruction *x) {
+  linearize_by_definition(l, x, define_csr);
+}

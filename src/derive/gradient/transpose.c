@@ -4,17 +4,17 @@
 
 /* ---- The walk ---- */
 
-static void transpose(Linear *l, Instruction *x) {
-  Note note = *note_of(l, x);
-  if (!note.linear || !note.cotangents || x->operand_count == 0) return;
+static void transpose(WorkingComputation *l, Instruction *x) {
+  Facts facts = *facts_of(l, x);
+  if (!facts.linear || !facts.cotangents || x->operand_count == 0) return;
   bool any = false;
-  for (int i = 0; i < shape_leaves(x->shape); i++) any |= note.cotangents[i] != NULL;
-  Transposition *rule = note.transpose ? note.transpose : derivative_rules[x->opcode].transpose;
+  for (int i = 0; i < shape_leaves(x->shape); i++) any |= facts.cotangents[i] != NULL;
+  Transposition *rule = facts.transpose ? facts.transpose : derivative_rules[x->opcode].transpose;
   if (any && !rule) no_derivative(l, x, "has no transposition");
-  if (any && rule) rule(l, x, note.cotangents);
+  if (any && rule) rule(l, x, facts.cotangents);
 }
 
-bool linear_transpose(Linear *l) {
+bool linear_transpose(WorkingComputation *l) {
   for (int i = l->m.computation->count - 1; i >= 0 && !l->d->failed; i--) {
     transpose(l, l->m.computation->instructions[i]);
   }
@@ -23,35 +23,35 @@ bool linear_transpose(Linear *l) {
 
 /* ---- Element-wise ---- */
 
-void transpose_negate(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_negate(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, x->operands[0], make_unary(&l->m, HLO_NEGATE, ct[0]));
 }
 
-void transpose_add(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_add(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, x->operands[0], ct[0]);
   add_cotangent(l, x->operands[1], ct[0]);
 }
 
-void transpose_subtract(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_subtract(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, x->operands[0], ct[0]);
   if (is_linear(l, x->operands[1])) {
     add_cotangent(l, x->operands[1], make_unary(&l->m, HLO_NEGATE, ct[0]));
   }
 }
 
-void transpose_multiply(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_multiply(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   int k = is_linear(l, x->operands[0]) ? 0 : 1;
   Instruction *product = make_binary(&l->m, HLO_MULTIPLY, ct[0], x->operands[1 - k]);
   add_cotangent(l, x->operands[k], guard_product(l, x, ct[0], product));
 }
 
-void transpose_divide(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_divide(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Instruction *quotient = make_binary(&l->m, HLO_DIVIDE, ct[0], x->operands[1]);
   add_cotangent(l, x->operands[0], guard_product(l, x, ct[0], quotient));
 }
 
 /* A real number that became a complex one has the real part of its cotangent. */
-void transpose_convert(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_convert(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Instruction *from = x->operands[0], *cotangent = ct[0];
   bool was_real = type_kind(from->shape->type) == KIND_FLOAT;
   if (was_real && type_kind(x->shape->type) == KIND_COMPLEX) {
@@ -61,20 +61,20 @@ void transpose_convert(Linear *l, Instruction *x, Instruction *const *ct) {
 }
 
 /* The operand may be real: then it is its own real part, and its imaginary part is 0. */
-void transpose_real(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_real(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Instruction *zeros = make_zeros(&l->m, x->shape);
   bool is_real = type_kind(x->operands[0]->shape->type) == KIND_FLOAT;
   add_cotangent(l, x->operands[0], is_real ? ct[0] : make_binary(&l->m, HLO_COMPLEX, ct[0], zeros));
 }
 
 /* The convention is JAX's: cotangents are not conjugated, so that of the imaginary part has the sign of i * i. */
-void transpose_imag(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_imag(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   if (type_kind(x->operands[0]->shape->type) == KIND_FLOAT) return;
   Instruction *zeros = make_zeros(&l->m, x->shape), *imag = make_unary(&l->m, HLO_NEGATE, ct[0]);
   add_cotangent(l, x->operands[0], make_binary(&l->m, HLO_COMPLEX, zeros, imag));
 }
 
-void transpose_complex(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_complex(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   if (is_linear(l, x->operands[0])) {
     add_cotangent(l, x->operands[0], make_unary(&l->m, HLO_REAL, ct[0]));
   }
@@ -85,7 +85,7 @@ void transpose_complex(Linear *l, Instruction *x, Instruction *const *ct) {
 }
 
 /* For operations that are their own transposition, with the same attributes. */
-void transpose_self_adjoint(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_self_adjoint(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   int count = x->operand_count;
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count);
   for (int k = 0; k < count; k++) {
@@ -101,7 +101,7 @@ void transpose_self_adjoint(Linear *l, Instruction *x, Instruction *const *ct) {
 /* ---- Movement ---- */
 
 /* Sums over the dimensions that broadcast adds; the others come back in the operand's order. */
-void transpose_broadcast(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_broadcast(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   Int64List kept = x->a->dimensions;
   Int64List added = other_dimensions(&l->m, x->shape->rank, kept);
   int64_t order[MAX_RANK];
@@ -113,17 +113,17 @@ void transpose_broadcast(Linear *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, x->operands[0], make_transpose(&l->m, sum, order));
 }
 
-void transpose_reshape(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_reshape(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, x->operands[0], make_reshape(&l->m, ct[0], x->operands[0]->shape));
 }
 
-void transpose_transpose(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_transpose(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   int64_t inverse[MAX_RANK];
   for (int d = 0; d < x->shape->rank; d++) inverse[x->a->dimensions.items[d]] = d;
   add_cotangent(l, x->operands[0], make_transpose(&l->m, ct[0], inverse));
 }
 
-void transpose_slice(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_slice(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   PaddingDimension padding[MAX_RANK];
   for (int d = 0; d < x->shape->rank; d++) {
     SliceDimension s = x->a->slice.items[d];
@@ -135,7 +135,7 @@ void transpose_slice(Linear *l, Instruction *x, Instruction *const *ct) {
 }
 
 /* The operand gets back its elements. The padding value gets the sum of all others. */
-void transpose_pad(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_pad(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   const Shape *shape = x->operands[0]->shape;
   PaddingDimension cut[MAX_RANK];
   SliceDimension slice[MAX_RANK];
@@ -153,7 +153,7 @@ void transpose_pad(Linear *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, x->operands[1], make_binary(&l->m, HLO_SUBTRACT, total, inside));
 }
 
-void transpose_concatenate(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_concatenate(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   int64_t dimension = x->a->dimensions.items[0], start = 0;
   SliceDimension slice[MAX_RANK];
   for (int d = 0; d < x->shape->rank; d++) slice[d] = (SliceDimension){0, x->shape->dims[d], 1};
@@ -169,7 +169,7 @@ void transpose_concatenate(Linear *l, Instruction *x, Instruction *const *ct) {
 
 /* ---- Tuples ---- */
 
-void transpose_element(Linear *l, Instruction *x, Instruction *const *ct) {
+void transpose_element(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   int leaf = 0;
   for (int64_t i = 0; i < x->a->tuple_index; i++) {
     leaf += shape_leaves(x->operands[0]->shape->elements[i]);

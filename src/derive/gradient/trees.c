@@ -20,7 +20,7 @@
 #include "rewrite/base/rewrite.h"
 
 typedef struct Tree {
-  Linear *l;
+  WorkingComputation *l;
   Arena *arena;
   const Instruction *x;
   Instruction **operands; /* of x, in the working computation */
@@ -35,7 +35,7 @@ static const Shape *result_shape(const Tree *t, int i) {
   return shape_is_tuple(t->x->shape) ? t->x->shape->elements[i] : t->x->shape;
 }
 
-static Tree tree_begin(Linear *l, const Instruction *x, Instruction **operands) {
+static Tree tree_begin(WorkingComputation *l, const Instruction *x, Instruction **operands) {
   Tree t = {.l = l,
             .arena = l->arena,
             .x = x,
@@ -148,15 +148,15 @@ static Instruction *put_in_place(Tree *t, Instruction **values, Instruction **op
   return linear_inline(t->l, t->to, operands);
 }
 
-static Instruction *refuse(Linear *l, const Instruction *x, Instruction **operands,
+static Instruction *refuse(WorkingComputation *l, const Instruction *x, Instruction **operands,
                            const char *why) {
   Instruction *kept = keep_instruction(l, x, operands);
   refuse_derivative(l, kept, why);
   return kept;
 }
 
-bool inline_for_arrays(Linear *l, const Instruction *x, int count, Instruction **operands,
-                       Instruction **results) {
+bool inline_for_arrays(WorkingComputation *l, const Instruction *x, int count,
+                       Instruction **operands, Instruction **results) {
   if (!is_elementwise(x->a->to_apply)) return false;
   Tree t = {.l = l, .arena = l->arena, .x = x, .apply = x->a->to_apply, .count = count};
   t.to = module_add_computation(l->d->module, "update");
@@ -227,7 +227,7 @@ static Instruction **reduce_rows(const Tree *t, Instruction **rows) {
   return rows;
 }
 
-Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **operands) {
+Instruction *replace_by_tree(WorkingComputation *l, const Instruction *x, Instruction **operands) {
   const Shape *shape = shape_is_tuple(x->shape) ? x->shape->elements[0] : x->shape;
   if (shape_elements(shape) == 0) return keep_instruction(l, x, operands);
   if (!is_elementwise(x->a->to_apply)) {
@@ -458,7 +458,7 @@ static Instruction **combine_windows(Tree *t) {
   return x;
 }
 
-Instruction *replace_by_windows(Linear *l, const Instruction *x, Instruction **operands,
+Instruction *replace_by_windows(WorkingComputation *l, const Instruction *x, Instruction **operands,
                                 Computation *apply) {
   const Shape *shape = shape_is_tuple(x->shape) ? x->shape->elements[0] : x->shape;
   if (shape_elements(shape) == 0) return keep_instruction(l, x, operands);

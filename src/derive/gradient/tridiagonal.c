@@ -2,23 +2,24 @@
 #include "derive/gradient/matrices.h"
 
 /* Moves elements up by `by` places along a dimension; zeros come in. */
-static Instruction *shift(Linear *l, Instruction *x, int dimension, int64_t by) {
+static Instruction *shift(WorkingComputation *l, Instruction *x, int dimension, int64_t by) {
   PaddingDimension padding[MAX_RANK] = {{0}};
   padding[dimension] = (PaddingDimension){by, -by, 0};
   return make_pad(&l->m, x, padding);
 }
 
 /* gtsv overwrites the diagonals and the right-hand side: its result 3 is the solution. */
-static Instruction *solution(Linear *l, Instruction *call) {
+static Instruction *solution(WorkingComputation *l, Instruction *call) {
   return shape_is_tuple(call->shape) ? make_element(l, call, 3) : call;
 }
 
-static Instruction *solve(Linear *l, const Instruction *x, Instruction *const *operands) {
+static Instruction *solve(WorkingComputation *l, const Instruction *x,
+                          Instruction *const *operands) {
   return make(&l->m, HLO_CUSTOM_CALL, x->shape, operands, 4, x->a);
 }
 
 /* Linear in the right-hand side: the solution with the diagonals of the transposed matrix. */
-static void transpose_gtsv(Linear *l, Instruction *x, Instruction *const *ct) {
+static void transpose_gtsv(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   int last = x->operands[0]->shape->rank - 1;
   Instruction *operands[] = {shift(l, x->operands[2], last, 1), x->operands[1],
                              shift(l, x->operands[0], last, -1),
@@ -27,7 +28,7 @@ static void transpose_gtsv(Linear *l, Instruction *x, Instruction *const *ct) {
 }
 
 /* T X = B: dX = T^-1 (dB - dT X), where T has the diagonals dl, d and du; dl[0] and du[n - 1] are not read. */
-void linearize_gtsv(Linear *l, Instruction *x) {
+void linearize_gtsv(WorkingComputation *l, Instruction *x) {
   static const int places[] = {1, 0, -1};
   Instruction *found = solution(l, x), *sum = NULL, *right = tangent_of(l, x->operands[3]);
   for (int k = 0; k < 3; k++) {
@@ -41,7 +42,7 @@ void linearize_gtsv(Linear *l, Instruction *x) {
   if (sum && !right) right = make_unary(&l->m, HLO_NEGATE, sum);
   Instruction *call =
       solve(l, x, (Instruction *[]){x->operands[0], x->operands[1], x->operands[2], right});
-  note_of(l, call)->transpose = transpose_gtsv;
+  facts_of(l, call)->transpose = transpose_gtsv;
   bool in_tuple = shape_is_tuple(x->shape);
   if (in_tuple) refuse_derivative(l, x, "has factors as results, of which only X has a derivative");
   set_tangent_leaf(l, x, in_tuple ? 3 : 0, solution(l, call));

@@ -124,7 +124,7 @@ static int64_t run(const Computation *test, const Computation *body, Scalar *sta
 /* ---- Values in the iterations of a loop around ---- */
 
 /* Returns the only parameter with several values that x depends on, beside constants; NULL if there is another one. */
-static Instruction *source_of(Linear *l, const Instruction *x) {
+static Instruction *source_of(WorkingComputation *l, const Instruction *x) {
   Computation *c = l->m.computation;
   bool *needed = scope_new((size_t)x->id + 1, sizeof *needed), found = true;
   Instruction *source = NULL;
@@ -142,7 +142,7 @@ static Instruction *source_of(Linear *l, const Instruction *x) {
   return found ? source : NULL;
 }
 
-Literal *values_around(Linear *l, Instruction *x) {
+Literal *values_around(WorkingComputation *l, Instruction *x) {
   Instruction *source = x && shape_is_scalar(x->shape) ? source_of(l, x) : NULL;
   if (!source || source->literal->shape->rank != 1) return NULL;
   if (source == x) return source->literal;
@@ -405,8 +405,9 @@ static int64_t count_element(const Parts *parts, const Part *part, Instruction *
 
 /* Finds the leaves that a part depends on in any iteration, and what they begin with; the lists in `values` have one
 ** length, `*count`, at least 1. Returns false if they are not known. */
-static bool find_start(Linear *around, const Part *part, Body *loop, Instruction *const *init,
-                       bool *leaves, Literal **values, int64_t *count, int *unknown) {
+static bool find_start(WorkingComputation *around, const Part *part, Body *loop,
+                       Instruction *const *init, bool *leaves, Literal **values, int64_t *count,
+                       int *unknown) {
   if (!find_inputs(part->body, part->value, leaves) || !find_state(loop, leaves)) return false;
   *count = 1;
   const Instruction *source = NULL;
@@ -427,8 +428,8 @@ static bool find_start(Linear *around, const Part *part, Body *loop, Instruction
   return true;
 }
 
-static int64_t count_part(Linear *around, const Part *part, Body *loop, Instruction *const *init,
-                          int64_t limit, bool *several, int *unknown) {
+static int64_t count_part(WorkingComputation *around, const Part *part, Body *loop,
+                          Instruction *const *init, int64_t limit, bool *several, int *unknown) {
   int n = loop->input_count, used = 0;
   bool *leaves = ARENA_ARRAY(loop->l.arena, bool, n);
   Literal **values = ARENA_ARRAY(loop->l.arena, Literal *, n);
@@ -455,7 +456,8 @@ static int64_t count_part(Linear *around, const Part *part, Body *loop, Instruct
   return most;
 }
 
-Trips count_trips(Linear *around, Body *condition, Body *body, Instruction *const *init) {
+Trips count_trips(WorkingComputation *around, Body *condition, Body *body,
+                  Instruction *const *init) {
   Trips trips = {-1, false, -1, 0};
   Parts parts = {
       .condition = condition, .loop = body, .arena = body->l.arena, .max_active = MAX_ACTIVE};

@@ -36,10 +36,11 @@ typedef struct Trips {
 } Trips;
 
 /* `init`: the leaves of the state before the loop, in the working computation `around`. */
-Trips count_trips(Linear *around, Body *condition, Body *body, Instruction *const *init);
+Trips count_trips(WorkingComputation *around, Body *condition, Body *body,
+                  Instruction *const *init);
 
 /* Returns the values that a scalar of the working computation has in the iterations of a loop around it, in one dimension;
 ** NULL if they are not known, or x is a constant or NULL. */
-Literal *values_around(Linear *l, Instruction *x);
+Literal *values_around(WorkingComputation *l, Instruction *x);
 
 #endif

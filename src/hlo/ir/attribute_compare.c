@@ -100,6 +100,9 @@ static bool values_equal(AttributeKind kind, const void *a, const void *b) {
   return false; /* convolutions and collectives: two are rarely equal */
 }
 
+/* Threshold MAX_HASHED: no path: constants that differ only after so many bytes have the same hash, and are compared. */
+enum { MAX_HASHED = 4096 }; /* bytes of a constant: weights may have many megabytes */
+
 uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
   hash = hash_bytes(hash, &x->opcode, sizeof x->opcode);
   hash = hash_bytes(hash, &x->shape->type, sizeof x->shape->type);
@@ -109,7 +112,7 @@ uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
   }
   if (x->opcode == HLO_CONSTANT && shape_is_array(x->shape)) {
     int64_t bytes = shape_bytes(x->shape);
-    hash = hash_bytes(hash, x->literal->data, bytes < 4096 ? (size_t)bytes : 4096);
+    hash = hash_bytes(hash, x->literal->data, bytes < MAX_HASHED ? (size_t)bytes : MAX_HASHED);
   }
   return hash;
 }

@@ -32,16 +32,20 @@ enum {
   THIN = 3,        /* up to this many rows are streamed even if the matrix is small, */
   TINY = 256,      /* unless it has at most this many elements */
   TINY_DEPTH = 32, /* and at most this depth */
+  /* Threshold FEW_COLUMNS. Test: "products" in core/thresholds.test.mjs. */
+  FEW_COLUMNS = 4, /* fewer do not fill a vector of f32: */
+  /* Threshold FEW_COST: no path: more than all other costs together. */
+  FEW_COST = 4,
 };
 
 /* Returns a rank for choosing between a contraction and its swapped form; the smaller rank wins. It is 0 if there
-** are at least 4 columns, contiguous in the rhs and in the result. */
+** are at least FEW_COLUMNS columns, contiguous in the rhs and in the result. */
 static int64_t swapping_cost(const Contraction *c, bool swapped) {
   int64_t rows = axes_size(swapped ? &c->columns : &c->rows);
   const Axes *columns = swapped ? &c->rows : &c->columns;
   int64_t cost = are_neighbours(columns, swapped ? LHS : RHS) ? 0 : 1;
   if (!are_neighbours(columns, OUT)) cost++;
-  if (axes_size(columns) < 4 && rows > axes_size(columns)) cost += 4;
+  if (axes_size(columns) < FEW_COLUMNS && rows > axes_size(columns)) cost += FEW_COST;
   return cost;
 }
 

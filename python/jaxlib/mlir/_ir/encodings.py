@@ -5,9 +5,8 @@ Sources: MLIR's BuiltinDialectBytecode.td, StableHLO's VhloBytecode.cpp.
 
 import numpy as np
 
-from . import attributes as a
-from . import sdy
-from . import types as t
+from . import attributes as attrs
+from . import sdy, types
 from .elements import DenseElementsAttr, of_bytes
 from .location import UNKNOWN, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from .numbers import dtype_of, type_named
@@ -61,13 +60,13 @@ def _width(type_):
 
 def _integer(r):
     type_ = r.type()
-    return a.IntegerAttr.get(type_, _bits(r, _width(type_)))
+    return attrs.IntegerAttr.get(type_, _bits(r, _width(type_)))
 
 
 def _float(r):
     type_ = r.type()
     bits = _bits(r, type_.width)
-    return a.FloatAttr._of((type_, bits.to_bytes(dtype_of(type_).itemsize, "little")))
+    return attrs.FloatAttr._of((type_, bits.to_bytes(dtype_of(type_).itemsize, "little")))
 
 
 def _tensor_of(type_, data):
@@ -109,22 +108,22 @@ def _resource(r):
 
 
 def _array(r):
-    return a.ArrayAttr._of(tuple(r.list(r.attribute)))
+    return attrs.ArrayAttr._of(tuple(r.list(r.attribute)))
 
 
 def _dictionary(r):
-    return a.DictAttr.get({name.value: value for name, value in
+    return attrs.DictAttr.get({name.value: value for name, value in
                            r.list(lambda: (r.attribute(), r.attribute()))})
 
 
 def _ranked(r, encoding=None):
-    shape = [t.DYNAMIC if size < 0 else size for size in r.signed_list()]
-    return t.RankedTensorType.get(shape, r.type(), encoding)
+    shape = [types.DYNAMIC if size < 0 else size for size in r.signed_list()]
+    return types.RankedTensorType.get(shape, r.type(), encoding)
 
 
 def _function(r):
     inputs = r.list(r.type)
-    return t.FunctionType.get(inputs, r.list(r.type))
+    return types.FunctionType.get(inputs, r.list(r.type))
 
 
 def _word(code):
@@ -152,11 +151,11 @@ def _dense_array(r):
 
 def _integer_type(r):
     coded = r.varint()
-    return t.IntegerType._get(("i", "si", "ui")[coded & 3], coded >> 2)
+    return types.IntegerType._get(("i", "si", "ui")[coded & 3], coded >> 2)
 
 
 def _at(location):
-    return a.LocationAttr(location)
+    return attrs.LocationAttr(location)
 
 
 def _call_site(r):
@@ -196,23 +195,24 @@ def _named(r):
 
 def _symbol_path(r):
     root = r.attribute().value
-    return a.SymbolRefAttr.get([root, *(part.value for part in r.list(r.attribute))])
+    return attrs.SymbolRefAttr.get([root, *(part.value for part in r.list(r.attribute))])
 
 
 _BUILTIN_ATTRIBUTES = {
-    0: _array, 1: _dictionary, 2: lambda r: a.StringAttr.get(r.string()),
-    3: lambda r: a.StringAttr.get_typed(value=r.string(), type=r.type()),
-    4: lambda r: a.FlatSymbolRefAttr.get(r.attribute().value), 5: _symbol_path,
-    6: lambda r: a.TypeAttr.get(r.type()), 7: lambda r: a.UnitAttr.get(), 8: _integer, 9: _float,
+    0: _array, 1: _dictionary, 2: lambda r: attrs.StringAttr.get(r.string()),
+    3: lambda r: attrs.StringAttr.get_typed(value=r.string(), type=r.type()),
+    4: lambda r: attrs.FlatSymbolRefAttr.get(r.attribute().value), 5: _symbol_path,
+    6: lambda r: attrs.TypeAttr.get(r.type()), 7: lambda r: attrs.UnitAttr.get(),
+    8: _integer, 9: _float,
     10: _call_site, 11: _file, 12: _fused, 13: _fused_with_metadata, 14: _named,
     15: lambda r: _at(UNKNOWN), 16: _resource, 17: _dense_array, 18: _dense, 22: _file_range,
 }
 _VHLO_ATTRIBUTES = {
-    1: _array, 2: lambda r: a.BoolAttr.get(r.varint()), 6: _dictionary, 8: _float, 9: _integer,
-    API_VERSION: lambda r: a.IntegerAttr.get(t.i32(), r.varint()), 10: _alias,
-    14: lambda r: a.StringAttr.get(r.string()), 15: _dense,
-    17: lambda r: a.TypeAttr.get(r.type()),
-    18: lambda r: stablehlo("bounds").get([t.DYNAMIC if n < 0 else n for n in r.signed_list()]),
+    1: _array, 2: lambda r: attrs.BoolAttr.get(r.varint()), 6: _dictionary, 8: _float, 9: _integer,
+    API_VERSION: lambda r: attrs.IntegerAttr.get(types.i32(), r.varint()), 10: _alias,
+    14: lambda r: attrs.StringAttr.get(r.string()), 15: _dense,
+    17: lambda r: attrs.TypeAttr.get(r.type()),
+    18: lambda r: stablehlo("bounds").get([types.DYNAMIC if n < 0 else n for n in r.signed_list()]),
     20: _accuracy, **{code: _word(code) for code in WORDS},
 }
 
@@ -279,19 +279,20 @@ def _scalar(name):
 TYPES = {
     "builtin": {
         **{code: _scalar(name) for code, name in BUILTIN_SCALARS.items()}, 0: _integer_type,
-        2: _function, 9: lambda r: t.ComplexType.get(r.type()), 13: _ranked,
-        14: lambda r: _ranked(r, r.attribute()), 15: lambda r: t.TupleType.get_tuple(
-            r.list(r.type)), 18: lambda r: t.UnrankedTensorType.get(r.type()),
+        2: _function, 9: lambda r: types.ComplexType.get(r.type()), 13: _ranked,
+        14: lambda r: _ranked(r, r.attribute()), 15: lambda r: types.TupleType.get_tuple(
+            r.list(r.type)), 18: lambda r: types.UnrankedTensorType.get(r.type()),
     },
     "vhlo": {
         **{code: _scalar(name) for code, name in VHLO_SCALARS.items()},
-        1: lambda r: t.ComplexType.get(r.type()), 8: _function, 20: _ranked,
-        21: lambda r: _ranked(r, r.attribute()), 22: lambda r: t.TokenType.get(),
-        23: lambda r: t.TupleType.get_tuple(r.list(r.type)),
-        25: lambda r: t.UnrankedTensorType.get(r.type()),
-        42: lambda r: t.FutureType.get(r.list(r.type)),
+        1: lambda r: types.ComplexType.get(r.type()), 8: _function, 20: _ranked,
+        21: lambda r: _ranked(r, r.attribute()), 22: lambda r: types.TokenType.get(),
+        23: lambda r: types.TupleType.get_tuple(r.list(r.type)),
+        25: lambda r: types.UnrankedTensorType.get(r.type()),
+        42: lambda r: types.FutureType.get(r.list(r.type)),
     },
-    "stablehlo": {0: lambda r: t.TokenType.get(), 1: lambda r: t.FutureType.get(r.list(r.type))},
+    "stablehlo": {0: lambda r: types.TokenType.get(),
+                  1: lambda r: types.FutureType.get(r.list(r.type))},
 }
 
 
@@ -314,26 +315,26 @@ def write_vhlo_type(w, type_):
     code = _VHLO_CODES.get(type_._text)
     if code is not None:
         w.varint(code)
-    elif isinstance(type_, t.RankedTensorType):
+    elif isinstance(type_, types.RankedTensorType):
         shape, element, encoding = type_._params
         w.varint(20 if encoding is None else 21)
         if encoding is not None:
             w.attribute(encoding)
         w.list(shape, w.signed)
         w.type(element)
-    elif isinstance(type_, t.FunctionType):
+    elif isinstance(type_, types.FunctionType):
         w.varint(8)
         w.list(type_._params[0], w.type)
         w.list(type_._params[1], w.type)
-    elif isinstance(type_, t.ComplexType):
+    elif isinstance(type_, types.ComplexType):
         w.varint(1)
         w.type(type_.element_type)
-    elif isinstance(type_, (t.TupleType, t.FutureType)):
-        w.varint(23 if isinstance(type_, t.TupleType) else 42)
+    elif isinstance(type_, (types.TupleType, types.FutureType)):
+        w.varint(23 if isinstance(type_, types.TupleType) else 42)
         w.list(type_._params[0], w.type)
-    elif isinstance(type_, t.TokenType):
+    elif isinstance(type_, types.TokenType):
         w.varint(22)
-    elif isinstance(type_, t.UnrankedTensorType):
+    elif isinstance(type_, types.UnrankedTensorType):
         w.varint(25)
         w.type(type_.element_type)
     else:
@@ -359,35 +360,35 @@ def write_vhlo_attribute(w, attribute):
     if isinstance(attribute, ApiVersion):
         w.varint(API_VERSION)
         w.varint(attribute._value)
-    elif isinstance(attribute, a.BoolAttr):
+    elif isinstance(attribute, attrs.BoolAttr):
         w.varint(2)
         w.varint(int(attribute.value))
-    elif isinstance(attribute, a.IntegerAttr):
+    elif isinstance(attribute, attrs.IntegerAttr):
         w.varint(9)
         w.type(attribute.type)
         _write_bits(w, attribute._key[1], _width(attribute.type))
-    elif isinstance(attribute, a.FloatAttr):
+    elif isinstance(attribute, attrs.FloatAttr):
         w.varint(8)
         w.type(attribute.type)
         _write_bits(w, int.from_bytes(attribute._key[1], "little"), attribute.type.width)
-    elif isinstance(attribute, (a.StringAttr, a.FlatSymbolRefAttr)):
+    elif isinstance(attribute, (attrs.StringAttr, attrs.FlatSymbolRefAttr)):
         w.varint(14)
         w.string(attribute.value)
-    elif isinstance(attribute, a.TypeAttr):
+    elif isinstance(attribute, attrs.TypeAttr):
         w.varint(17)
         w.type(attribute.value)
-    elif isinstance(attribute, a.ArrayAttr):
+    elif isinstance(attribute, attrs.ArrayAttr):
         w.varint(1)
         w.list(attribute._key, w.attribute)
-    elif isinstance(attribute, a.DictAttr):
+    elif isinstance(attribute, attrs.DictAttr):
         w.varint(6)
-        w.list(attribute._key, lambda pair: (w.attribute(a.StringAttr.get(pair[0])),
+        w.list(attribute._key, lambda pair: (w.attribute(attrs.StringAttr.get(pair[0])),
                                              w.attribute(pair[1])))
     elif isinstance(attribute, DenseElementsAttr):
         w.varint(15)
         w.type(attribute.type)
         w.blob(_raw(attribute))
-    elif isinstance(attribute, a._DenseArrayAttr):
+    elif isinstance(attribute, attrs._DenseArrayAttr):
         return write_vhlo_attribute(w, dense_of_array(attribute))
     else:
         return _write_stablehlo(w, attribute)

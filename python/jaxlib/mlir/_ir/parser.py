@@ -2,7 +2,7 @@
 
 import re
 
-from . import attributes as a
+from . import attributes as attrs
 from . import forms
 from .context import MLIRError
 from .elements import DenseElementsAttr
@@ -232,9 +232,9 @@ class Parser(Syntax):
     def parse_module(self, name):
         attributes = {}
         if self.peek_word() in ("public", "private", "nested"):
-            attributes["sym_visibility"] = a.StringAttr.get(self.word())
+            attributes["sym_visibility"] = attrs.StringAttr.get(self.word())
         if self.peek("@"):
-            attributes["sym_name"] = a.StringAttr.get(self.symbol_name())
+            attributes["sym_name"] = attrs.StringAttr.get(self.symbol_name())
         if self.accept_word("attributes"):
             attributes.update(self.dictionary())
         operation = Operation._new(name, attributes, [], (), 0, UNKNOWN)
@@ -244,8 +244,8 @@ class Parser(Syntax):
     def parse_function(self, name):
         attributes = {}
         if self.peek_word() in ("public", "private", "nested"):
-            attributes["sym_visibility"] = a.StringAttr.get(self.word())
-        attributes["sym_name"] = a.StringAttr.get(self.symbol_name())
+            attributes["sym_visibility"] = attrs.StringAttr.get(self.word())
+        attributes["sym_name"] = attrs.StringAttr.get(self.symbol_name())
         arguments = self.list("(", ")", self._function_argument)
         results = []
         if self.accept("->"):
@@ -254,11 +254,13 @@ class Parser(Syntax):
             else:
                 results = [(self.type(), {})]
         if any(entries for *_, entries in arguments):
-            attributes["arg_attrs"] = a.ArrayAttr.get([a.DictAttr.get(e) for *_, e in arguments])
+            attributes["arg_attrs"] = attrs.ArrayAttr.get(
+                [attrs.DictAttr.get(e) for *_, e in arguments])
         if any(entries for _, entries in results):
-            attributes["res_attrs"] = a.ArrayAttr.get([a.DictAttr.get(e) for _, e in results])
+            attributes["res_attrs"] = attrs.ArrayAttr.get(
+                [attrs.DictAttr.get(e) for _, e in results])
         type_ = FunctionType.get([entry[1] for entry in arguments], [r[0] for r in results])
-        attributes["function_type"] = a.TypeAttr.get(type_)
+        attributes["function_type"] = attrs.TypeAttr.get(type_)
         if self.accept_word("attributes"):
             attributes.update(self.dictionary())
         operation = Operation._new(name, attributes, [], (), 0, UNKNOWN)
@@ -337,7 +339,7 @@ class Parser(Syntax):
         inner = self.word() if self.accept_word("applies") else None
         for word in ("across", "dimensions", "="):
             self.expect(word)
-        attributes = {"dimensions": a.DenseI64ArrayAttr.get(self.integers())}
+        attributes = {"dimensions": attrs.DenseI64ArrayAttr.get(self.integers())}
         if self.peek("{"):
             attributes.update(self.dictionary())
         self.expect(":")
@@ -386,7 +388,7 @@ class Parser(Syntax):
 
     def parse_named(self, name):
         self.expect("<")
-        attributes = {"name": a.StringAttr.get(self.string())}
+        attributes = {"name": attrs.StringAttr.get(self.string())}
         self.expect(">")
         operands = self.value_list()
         for key in ("in_shardings", "out_shardings"):
@@ -504,7 +506,7 @@ class _Reader:
     def _read_slice(self):
         rows = self.parser.list("[", "]", self._range)
         for position, name in enumerate(("start_indices", "limit_indices", "strides")):
-            self.attributes[name] = a.DenseI64ArrayAttr.get([row[position] for row in rows])
+            self.attributes[name] = attrs.DenseI64ArrayAttr.get([row[position] for row in rows])
 
     def _range(self):
         parser = self.parser
@@ -521,7 +523,7 @@ class _Reader:
             parser.expect("=")
             if name == "precision":
                 cls = KNOWN[dialect, "precision"]
-                self.attributes["precision_config"] = a.ArrayAttr.get(
+                self.attributes["precision_config"] = attrs.ArrayAttr.get(
                     parser.list("[", "]", lambda: cls._parse(parser)))
             else:
                 self.attributes["algorithm"] = KNOWN[dialect, "dot_algorithm"]._parse(parser)
@@ -565,7 +567,7 @@ class _Reader:
         self.parser.list("{", "}", entry)
 
     def _read_target(self):
-        self.attributes["call_target_name"] = a.StringAttr.get(self.parser.symbol_name())
+        self.attributes["call_target_name"] = attrs.StringAttr.get(self.parser.symbol_name())
 
     def _read_exponent(self):
         word = self.parser.word()
@@ -573,7 +575,7 @@ class _Reader:
         if not match:
             raise self.parser.error(f"expected e#m#, found '{word}'")
         for name, digits in zip(("exponent_bits", "mantissa_bits"), match.groups()):
-            self.attributes[name] = a.IntegerAttr.get(type_named("i32"), int(digits))
+            self.attributes[name] = attrs.IntegerAttr.get(type_named("i32"), int(digits))
 
 
 # What wrong text may raise beside MLIRError: values that do not exist, too many levels.

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from . import attributes as a
-from . import types as t
+from . import attributes as attrs
+from . import types
 from .bytecode_reader import Reader
 from .bytecode_writer import CAST, BytecodeWriter
 from .context import MLIRError
@@ -52,7 +52,7 @@ def version_parts(version):
 
 
 def _integer(value):
-    return a.IntegerAttr.get(t.i64(), value)
+    return attrs.IntegerAttr.get(types.i64(), value)
 
 
 def _integers(values):
@@ -64,8 +64,8 @@ def _plain(value):
     if isinstance(value, tuple):
         return _integers(value)
     if isinstance(value, bool):
-        return a.BoolAttr.get(value)
-    return a.TypeAttr.get(value) if isinstance(value, t.Type) else _integer(value)
+        return attrs.BoolAttr.get(value)
+    return attrs.TypeAttr.get(value) if isinstance(value, types.Type) else _integer(value)
 
 
 def _ones(count, value=1):
@@ -81,23 +81,23 @@ def _spatial(operation):
 
 
 def _padding(rank):
-    return DenseElementsAttr.get(np.zeros((rank, 2), np.int64), type=t.i64(), shape=(rank, 2))
+    return DenseElementsAttr.get(np.zeros((rank, 2), np.int64), type=types.i64(), shape=(rank, 2))
 
 
 def _no_pairs():
-    return DenseElementsAttr.get(np.zeros((0, 2), np.int64), type=t.i64(), shape=(0, 2))
+    return DenseElementsAttr.get(np.zeros((0, 2), np.int64), type=types.i64(), shape=(0, 2))
 
 
 def _booleans(count):
-    return DenseElementsAttr.get(np.zeros(count, np.bool_), type=t.i1(), shape=(count,))
+    return DenseElementsAttr.get(np.zeros(count, np.bool_), type=types.i1(), shape=(count,))
 
 
 def _precisions(operation):
-    return a.ArrayAttr.get([stablehlo("precision").get("DEFAULT")] * 2)
+    return attrs.ArrayAttr.get([stablehlo("precision").get("DEFAULT")] * 2)
 
 
-_FALSE, _EMPTY = a.BoolAttr.get(False), a.ArrayAttr.get([])
-_NOTHING = a.TypeAttr.get(t.NoneType.get())
+_FALSE, _EMPTY = attrs.BoolAttr.get(False), attrs.ArrayAttr.get([])
+_NOTHING = attrs.TypeAttr.get(types.NoneType.get())
 _ALGORITHM = dict.fromkeys(_DIMENSIONS["algorithm dot_algorithm"].split(), _NOTHING)
 
 # Attributes that VHLO has and StableHLO leaves out, by operation.
@@ -114,12 +114,12 @@ _ABSENT = {
                              "has_dynamic_root": lambda o: _FALSE},
     "cholesky": {"lower": lambda o: _FALSE},
     "compare": {"compare_type": lambda o: stablehlo("comparison_type").get("NOTYPE")},
-    "composite": {"version": lambda o: a.IntegerAttr.get(t.i32(), 0),
-                  "composite_attributes": lambda o: a.DictAttr.get({})},
+    "composite": {"version": lambda o: attrs.IntegerAttr.get(types.i32(), 0),
+                  "composite_attributes": lambda o: attrs.DictAttr.get({})},
     "convolution": {**_WINDOW, "padding": lambda o: _padding(_spatial(o))},
     "dynamic_conv": _WINDOW,
     "custom_call": {
-        "has_side_effect": lambda o: _FALSE, "backend_config": lambda o: a.StringAttr.get(""),
+        "has_side_effect": lambda o: _FALSE, "backend_config": lambda o: attrs.StringAttr.get(""),
         "api_version": lambda o: ApiVersion(1), "called_computations": lambda o: _EMPTY,
         "operand_layouts": lambda o: _EMPTY, "result_layouts": lambda o: _EMPTY,
         "output_operand_aliases": lambda o: _EMPTY, "result_tilings": lambda o: _EMPTY},
@@ -130,8 +130,8 @@ _ABSENT = {
                                  "known_nonexpanding_dimensions": lambda o: _integers([])},
     "dynamic_gather": {"indices_are_sorted": lambda o: _FALSE},
     "gather": {"indices_are_sorted": lambda o: _FALSE},
-    "infeed": {"infeed_config": lambda o: a.StringAttr.get(""), "layout": lambda o: _EMPTY},
-    "outfeed": {"outfeed_config": lambda o: a.StringAttr.get("")},
+    "infeed": {"infeed_config": lambda o: attrs.StringAttr.get(""), "layout": lambda o: _EMPTY},
+    "outfeed": {"outfeed_config": lambda o: attrs.StringAttr.get("")},
     "send": {"is_host_transfer": lambda o: _FALSE, "source_target_pairs": lambda o: _no_pairs()},
     "recv": {"is_host_transfer": lambda o: _FALSE, "source_target_pairs": lambda o: _no_pairs()},
     "reduce_window": {
@@ -163,9 +163,9 @@ def _exploded(base, operation):
                 made["channel_type"] = _integer(value._key[1])
         elif key == "api_version":
             made[key] = ApiVersion(value.value)
-        elif isinstance(value, a.UnitAttr) and key in ("use_global_device_ids",
+        elif isinstance(value, attrs.UnitAttr) and key in ("use_global_device_ids",
                                                        "has_dynamic_root"):
-            made[key] = a.BoolAttr.get(True)
+            made[key] = attrs.BoolAttr.get(True)
         else:
             made[key] = value
     for key, default in _ABSENT.get(base, {}).items():
@@ -203,7 +203,7 @@ def _to_vhlo(operation, target):
 def _function_to_vhlo(operation):
     attributes = operation._attributes
     inputs, results = attributes["function_type"].value._params
-    attributes.setdefault("sym_visibility", a.StringAttr.get(""))
+    attributes.setdefault("sym_visibility", attrs.StringAttr.get(""))
     attributes.setdefault("arg_attrs", _EMPTY)
     attributes.setdefault("res_attrs", _EMPTY)
     operation._name = "vhlo.func_v1"
@@ -270,7 +270,8 @@ def serialize(module, target):
 
 # ---- reading ----
 
-_KINDS = {"DenseI64ArrayAttr": a.DenseI64ArrayAttr, "DenseBoolArrayAttr": a.DenseBoolArrayAttr}
+_KINDS = {"DenseI64ArrayAttr": attrs.DenseI64ArrayAttr,
+          "DenseBoolArrayAttr": attrs.DenseBoolArrayAttr}
 
 
 def _field(value):
@@ -292,7 +293,7 @@ def _imploded(base, attributes, row):
             continue
         name, mnemonic = key.split()
         fields = _take(attributes, names)
-        if not isinstance(fields[0], t.NoneType):
+        if not isinstance(fields[0], types.NoneType):
             attributes[name] = stablehlo(mnemonic)._of(fields)
     if _CONV[0] in attributes:
         fields = _take(attributes, _CONV)
@@ -305,18 +306,18 @@ def _imploded(base, attributes, row):
         attributes["channel_handle"] = stablehlo("channel_handle")._of(handles)
     for key in ("use_global_device_ids", "has_dynamic_root"):
         if key in attributes:
-            attributes[key] = a.UnitAttr.get()
+            attributes[key] = attrs.UnitAttr.get()
     for parameter in row.attributes if row else ():
         value = attributes.get(parameter.key)
         cls = _KINDS.get(parameter.kind)
         if cls is not None and isinstance(value, DenseElementsAttr):
             attributes[parameter.key] = cls.get(value._array().reshape(-1).tolist())
     for key in ("decomposition", "callee"):
-        if isinstance(attributes.get(key), a.StringAttr):
-            attributes[key] = a.FlatSymbolRefAttr.get(attributes[key].value)
+        if isinstance(attributes.get(key), attrs.StringAttr):
+            attributes[key] = attrs.FlatSymbolRefAttr.get(attributes[key].value)
     if base == "custom_call" and "called_computations" in attributes:
-        attributes["called_computations"] = a.ArrayAttr.get(
-            [a.FlatSymbolRefAttr.get(item.value) for item in attributes["called_computations"]])
+        attributes["called_computations"] = attrs.ArrayAttr.get(
+            [attrs.FlatSymbolRefAttr.get(item.value) for item in attributes["called_computations"]])
     return attributes
 
 
@@ -326,7 +327,7 @@ def _without_defaults(base, operation):
         if key not in attributes:
             continue
         value = attributes[key]
-        if isinstance(value, a.IntegerAttr) and key == "api_version":
+        if isinstance(value, attrs.IntegerAttr) and key == "api_version":
             same = value.value == 1
         elif key == "precision_config":
             same = all(item.value == "DEFAULT" for item in value)
@@ -371,7 +372,7 @@ def _function_from_vhlo(operation, base):
         return
     operation._name = f"func.{base}"
     if base == "call":
-        attributes["callee"] = a.FlatSymbolRefAttr.get(attributes["callee"].value)
+        attributes["callee"] = attrs.FlatSymbolRefAttr.get(attributes["callee"].value)
         return
     if attributes["sym_visibility"].value == "":
         del attributes["sym_visibility"]

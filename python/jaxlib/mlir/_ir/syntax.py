@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 
-from . import attributes as a
-from . import types as t
+from . import attributes as attrs
+from . import types
 from .elements import DenseResourceElementsAttr, _of_array, of_bytes
 from .lexer import Lexer
 from .location import UNKNOWN, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
@@ -17,8 +17,9 @@ _ALIAS = re.compile(r"^[ \t]*([#!][A-Za-z_][\w$.]*)[ \t]*=[ \t]*", re.MULTILINE)
 _RESOURCE = re.compile(r'([\w.$-]+)\s*:\s*"0x([0-9a-fA-F]+)"')
 _DIMENSION = re.compile(r"\s*(\?|[0-9]+)\s*x")
 _DENSE_ARRAYS = {cls._name: cls for cls in (
-    a.DenseBoolArrayAttr, a.DenseI8ArrayAttr, a.DenseI16ArrayAttr, a.DenseI32ArrayAttr,
-    a.DenseI64ArrayAttr, a.DenseF32ArrayAttr, a.DenseF64ArrayAttr)}
+    attrs.DenseBoolArrayAttr, attrs.DenseI8ArrayAttr, attrs.DenseI16ArrayAttr,
+    attrs.DenseI32ArrayAttr, attrs.DenseI64ArrayAttr, attrs.DenseF32ArrayAttr,
+    attrs.DenseF64ArrayAttr)}
 _DIALECTS = frozenset(("chlo", "mhlo", "mpmd", "sdy", "stablehlo"))
 
 
@@ -68,7 +69,7 @@ class Syntax(Lexer):
     def function_type(self):
         inputs = self.types_in_parentheses()
         self.expect("->")
-        return t.FunctionType.get(inputs, self.result_types())
+        return types.FunctionType.get(inputs, self.result_types())
 
     def type_list(self):
         types = [self.type()]
@@ -81,14 +82,14 @@ class Syntax(Lexer):
         if "!" + name in self.alias_places:
             return self.alias("!" + name, self.type)
         if name in ("stablehlo.token", "mhlo.token"):
-            return t.TokenType.get()
+            return types.TokenType.get()
         if name == "stablehlo.future":
-            return t.FutureType.get(self.list("<", ">", self.type))
+            return types.FutureType.get(self.list("<", ">", self.type))
         body = self.balanced() if self.text.startswith("<", self.at) else ""
         if name == "quant.uniform":
-            return t.UniformQuantizedType._get(body[1:-1])
+            return types.UniformQuantizedType._get(body[1:-1])
         namespace, _, rest = name.partition(".")
-        return t.OpaqueType.get(namespace, rest + body)
+        return types.OpaqueType.get(namespace, rest + body)
 
     def _dimensions(self):
         shape = []
@@ -96,7 +97,7 @@ class Syntax(Lexer):
             match = _DIMENSION.match(self.text, self.at)
             if not match:
                 return shape
-            shape.append(t.DYNAMIC if match.group(1) == "?" else int(match.group(1)))
+            shape.append(types.DYNAMIC if match.group(1) == "?" else int(match.group(1)))
             self.at = match.end()
 
     def _tensor(self):
@@ -105,19 +106,19 @@ class Syntax(Lexer):
             self.expect("x")
             element = self.type()
             self.expect(">")
-            return t.UnrankedTensorType.get(element)
+            return types.UnrankedTensorType.get(element)
         shape = self._dimensions()
         element = self.type()
         encoding = self.attribute() if self.accept(",") else None
         self.expect(">")
-        return t.RankedTensorType.get(shape, element, encoding)
+        return types.RankedTensorType.get(shape, element, encoding)
 
     def _vector(self):
         self.expect("<")
         shape = self._dimensions()
         element = self.type()
         self.expect(">")
-        return t.VectorType.get(shape, element)
+        return types.VectorType.get(shape, element)
 
     def _memref(self):
         self.expect("<")
@@ -127,13 +128,13 @@ class Syntax(Lexer):
         while self.accept(","):
             extra.append(self.attribute())
         self.expect(">")
-        return t.MemRefType.get(shape, element, *extra)
+        return types.MemRefType.get(shape, element, *extra)
 
     def _complex(self):
         self.expect("<")
         element = self.type()
         self.expect(">")
-        return t.ComplexType.get(element)
+        return types.ComplexType.get(element)
 
     # ---- attributes ----
 
@@ -144,21 +145,21 @@ class Syntax(Lexer):
         if first == '"':
             value = self.string()
             if self.accept(":"):
-                return a.StringAttr.get_typed(self.type(), value)
-            return a.StringAttr.get(value)
+                return attrs.StringAttr.get_typed(self.type(), value)
+            return attrs.StringAttr.get(value)
         if first == "@":
             return self.symbol()
         if first == "#":
             self.at += 1
             return self._dialect_attribute()
         if first == "[":
-            return a.ArrayAttr.get(self.list("[", "]", self.attribute))
+            return attrs.ArrayAttr.get(self.list("[", "]", self.attribute))
         if first == "{":
-            return a.DictAttr.get(self.dictionary())
+            return attrs.DictAttr.get(self.dictionary())
         if first.isdigit() or first == "-":
             return self._number()
         if first in ("(", "!"):
-            return a.TypeAttr.get(self.type())
+            return attrs.TypeAttr.get(self.type())
         word = self.peek_word()
         read = _ATTRIBUTES.get(word)
         if read is not None:
@@ -168,7 +169,7 @@ class Syntax(Lexer):
             raise self.error("expected attribute value", start)
         if word not in _TYPES and type_named(word) is None:
             raise self.error("expected attribute value", start)
-        return a.TypeAttr.get(self.type())
+        return attrs.TypeAttr.get(self.type())
 
     def dictionary(self):
         """Returns the entries of `{name = value, …}`."""
@@ -176,7 +177,7 @@ class Syntax(Lexer):
 
         def entry():
             name = self.string() if self.peek('"') else self.word()
-            entries[name] = self.attribute() if self.accept("=") else a.UnitAttr.get()
+            entries[name] = self.attribute() if self.accept("=") else attrs.UnitAttr.get()
 
         self.list("{", "}", entry)
         return entries
@@ -191,7 +192,7 @@ class Syntax(Lexer):
         names = [self.symbol_name()]
         while self.accept("::"):
             names.append(self.symbol_name())
-        return a.SymbolRefAttr.get(names)
+        return attrs.SymbolRefAttr.get(names)
 
     def _number(self):
         text = self.number_text()
@@ -199,13 +200,13 @@ class Syntax(Lexer):
         if self.accept(":"):
             type_ = self.type()
         else:
-            type_ = t.F64Type.get() if is_float else t.i64()
-        if isinstance(type_, t.FloatType):
+            type_ = types.F64Type.get() if is_float else types.i64()
+        if isinstance(type_, types.FloatType):
             value = _scalar_of(text, type_)
-            return a.FloatAttr._of((type_, np.asarray(value, dtype_of(type_)).tobytes()))
+            return attrs.FloatAttr._of((type_, np.asarray(value, dtype_of(type_)).tobytes()))
         if is_float:
             raise self.error("floating point value not valid for specified type")
-        return a.IntegerAttr.get(type_, int(text, 0))
+        return attrs.IntegerAttr.get(type_, int(text, 0))
 
     def _dialect_attribute(self):
         name = self.suffix()
@@ -223,14 +224,14 @@ class Syntax(Lexer):
                 self.expect(">")
                 return value
             self.at = start
-            return a.OpaqueAttr.get(namespace, self.balanced())
+            return attrs.OpaqueAttr.get(namespace, self.balanced())
         cls = KNOWN.get((namespace, mnemonic))
         if cls is not None:
             return cls._parse(self)
         if namespace not in _DIALECTS and namespace not in ("gpu", "tpu", "triton", "vhlo"):
             raise self.error(f"undefined symbol alias id '{name}'")
         body = self.balanced() if self.text.startswith("<", self.at) else ""
-        return a.OpaqueAttr.get(namespace, mnemonic + body)
+        return attrs.OpaqueAttr.get(namespace, mnemonic + body)
 
     def _array(self):
         self.expect("<")
@@ -258,13 +259,13 @@ class Syntax(Lexer):
         if cls is not None and not self.peek("#"):
             return cls._parse(self)
         if kind == "DenseI64ArrayAttr":
-            return a.DenseI64ArrayAttr.get(self.integers())
+            return attrs.DenseI64ArrayAttr.get(self.integers())
         if kind == "DenseBoolArrayAttr":
-            return a.DenseBoolArrayAttr.get(self.list("[", "]", lambda: self.word() == "true"))
+            return attrs.DenseBoolArrayAttr.get(self.list("[", "]", lambda: self.word() == "true"))
         if kind == "SymbolNameAttr":
-            return a.StringAttr.get(self.symbol_name())
+            return attrs.StringAttr.get(self.symbol_name())
         if kind in ("I64Attr", "I32Attr"):
-            return a.IntegerAttr.get(type_named("i" + kind[1:3]), self.integer())
+            return attrs.IntegerAttr.get(type_named("i" + kind[1:3]), self.integer())
         return self.attribute()
 
     # ---- dense elements ----
@@ -317,7 +318,7 @@ class Syntax(Lexer):
     def _elements(self, flat, tensor, start):
         element = tensor.element_type
         dtype = dtype_of(element)
-        if isinstance(element, t.ComplexType):
+        if isinstance(element, types.ComplexType):
             part = element.element_type
             values = [complex(_scalar_of(x, part), _scalar_of(y, part)) for x, y in flat]
         else:
@@ -399,7 +400,7 @@ def _scalar_of(text, element):
     """Returns the number that a text means in a type of elements."""
     if text in ("true", "false"):
         return text == "true"
-    if isinstance(element, t.FloatType):
+    if isinstance(element, types.FloatType):
         dtype = dtype_of(element)
         if "x" in text:
             size = dtype.itemsize
@@ -417,16 +418,16 @@ def _scalar_of(text, element):
 
 def _functional(name):
     def read(self):
-        return a.OpaqueAttr._of(("builtin", name + self.balanced(), None))
+        return attrs.OpaqueAttr._of(("builtin", name + self.balanced(), None))
     return read
 
 
 _TYPES = {"tensor": Syntax._tensor, "vector": Syntax._vector, "memref": Syntax._memref,
           "complex": Syntax._complex,
-          "tuple": lambda self: t.TupleType.get_tuple(self.list("<", ">", self.type))}
+          "tuple": lambda self: types.TupleType.get_tuple(self.list("<", ">", self.type))}
 _ATTRIBUTES = {
-    "true": lambda self: a.BoolAttr.get(True), "false": lambda self: a.BoolAttr.get(False),
-    "unit": lambda self: a.UnitAttr.get(), "dense": Syntax._dense, "array": Syntax._array,
+    "true": lambda self: attrs.BoolAttr.get(True), "false": lambda self: attrs.BoolAttr.get(False),
+    "unit": lambda self: attrs.UnitAttr.get(), "dense": Syntax._dense, "array": Syntax._array,
     "dense_resource": Syntax._dense_resource, "affine_map": _functional("affine_map"),
     "affine_set": _functional("affine_set"), "strided": _functional("strided"),
 }

@@ -1,5 +1,6 @@
 /**
- * Puts similar functions of a module next to each other: node bindings/tools/cluster_functions.mjs WASM_OPT FILE...
+ * Makes a module compress better: node bindings/tools/compressible.mjs WASM_OPT FILE... Similar functions get next to each
+ * other, and loads and stores state no alignment.
  *
  * gzip finds repetitions within 32 kB only, and a module is 25 times as long. So the next function is always the one
  * that has most in common, for its length, with the functions just before it. wasm-opt moves them, by temporary names.
@@ -22,6 +23,8 @@ const DISCOUNT = 0.7;
 /** The levels are for how code is written, as it was before: without them it would grow by 2 kB. */
 const MOVE = ['--reorder-functions-by-name', '--optimize-level=2', '--shrink-level=2'];
 const FEATURES = ['threads', 'simd', 'bulk-memory', 'mutable-globals', 'sign-ext', 'nontrapping-float-to-int'];
+
+const ATOMIC = 0xfe; // the first byte of atomic operations
 
 /** The bytes of each function's body. */
 function bodiesOf(bytes) {
@@ -96,6 +99,22 @@ function nameSection(names) {
   return Buffer.from([0, ...vector([...name('name'), 1, ...vector(functions)])]);
 }
 
+/**
+ * Sets the alignment that loads and stores state to 1, in place; that of atomics is no hint. Engines of 64-bit processors
+ * ignore it, and `wasm-opt --dealign` changes atomics. Measured: 1.1 kB less to download.
+ */
+function dropAlignments(bytes) {
+  const reader = new BinaryReader();
+  reader.setData(bytes.buffer, bytes.byteOffset, bytes.length);
+  while (reader.read()) {
+    const { code, memoryAddress, lineIndex } = reader.result ?? {};
+    if (reader.state !== BinaryReaderState.CODE_OPERATOR || !memoryAddress || code >> 8 === ATOMIC) continue;
+    const at = reader.position - leb(memoryAddress.offset).length - (lineIndex === undefined ? 1 : 2);
+    if (bytes[at] !== memoryAddress.flags) throw new Error(`byte ${at}: there is no alignment`);
+    bytes[at] = 0;
+  }
+}
+
 const [wasmOpt, ...files] = process.argv.slice(2);
 for (const file of files) {
   const bytes = readFileSync(file);
@@ -105,4 +124,7 @@ for (const file of files) {
   const names = [...imports.keys(), ...ranks].map((rank) => `f${String(rank).padStart(6, '0')}`);
   writeFileSync(file, Buffer.concat([bytes, nameSection(names)]));
   execFileSync(wasmOpt, [file, ...FEATURES.map((x) => `--enable-${x}`), ...MOVE, '-o', file]);
+  const moved = readFileSync(file);
+  dropAlignments(moved);
+  writeFileSync(file, moved);
 }
