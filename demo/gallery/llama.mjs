@@ -26,9 +26,52 @@ function drawLosses(context, width, height, losses) {
   context.stroke();
 }
 
+/** Two buttons, of which one at a time does something: pressed again, it stops. */
+class Buttons {
+  #doing = null; /* 'write' or 'train' */
+  #stop;
+  #problem;
+  write = h('button', { type: 'button', class: 'primary', id: 'write', disabled: true });
+  train = h('button', { type: 'button', id: 'learn', disabled: true });
+
+  /** begin: what each button starts, promises of its end. stop: ends what runs. problem: shows an error. */
+  constructor(begin, stop, problem) {
+    this.#stop = stop;
+    this.#problem = problem;
+    for (const what of ['write', 'train']) this[what].addEventListener('click', () => this.#toggle(what, begin[what]));
+    this.#label();
+  }
+
+  async #toggle(what, begin) {
+    const before = this.#doing;
+    if (before) await this.#stop();
+    if (before === what) return;
+    this.#doing = what;
+    this.#label();
+    try {
+      await begin();
+    } catch (error) {
+      this.#problem(error);
+    }
+    if (this.#doing === what) this.#doing = null;
+    this.#label();
+  }
+
+  #label() {
+    this.write.textContent = this.#doing === 'write' ? 'Stop' : 'Write';
+    this.train.textContent = this.#doing === 'train' ? 'Stop training' : 'Train it further, on 2 devices';
+  }
+}
+
+/** Adds text as it comes, and scrolls to its end if that was in sight. */
+function append(written, text) {
+  const end = written.scrollTop + written.clientHeight > written.scrollHeight - 30;
+  written.append(text);
+  if (end) written.scrollTop = written.scrollHeight;
+}
+
 export function createStage(element, exhibit, urls, tell) {
   const worker = connect(startWorker('llama'));
-  let doing = null; /* 'write' or 'train' */
   let temperature = 0.8;
   const losses = [];
   const prompt = h('textarea', { id: 'prompt', 'aria-label': 'How it begins', value: 'ROMEO.\nBut soft, what light through yonder window' });
@@ -36,42 +79,22 @@ export function createStage(element, exhibit, urls, tell) {
   const status = h('p', { class: 'small soft', role: 'status' });
   const plot = h('canvas', { class: 'timeline learning', hidden: true, role: 'img', 'aria-label': 'Loss of training' });
   const kept = keepDrawn(plot, (context, width, height) => drawLosses(context, width, height, losses));
+  const problem = (error) => { if (error.code !== 'CANCELLED') status.textContent = error.message; };
 
-  const toggle = (what, button, begin) => async () => {
-    const before = doing;
-    if (before) await worker.call('stop');
-    if (before === what) return;
-    doing = what;
-    label();
-    try {
-      await begin();
-    } catch (error) {
-      if (error.code !== 'CANCELLED') status.textContent = error.message;
-    }
-    if (doing === what) doing = null;
-    label();
-  };
-  const write = h('button', { type: 'button', class: 'primary', id: 'write', disabled: true });
-  const train = h('button', { type: 'button', id: 'learn', disabled: true });
-  const label = () => {
-    write.textContent = doing === 'write' ? 'Stop' : 'Write';
-    train.textContent = doing === 'train' ? 'Stop training' : 'Train it further, on 2 devices';
-  };
-  write.addEventListener('click', toggle('write', write, () => {
-    written.replaceChildren(h('span', { class: 'prompt' }, prompt.value));
-    return worker.call('write', { prompt: prompt.value, temperature, count: COUNT });
-  }));
-  train.addEventListener('click', toggle('train', train, () => {
-    plot.hidden = false;
-    losses.length = 0;
-    status.textContent = 'Compiling the training step…';
-    return worker.call('train');
-  }));
-  label();
+  const { write, train } = new Buttons({
+    write() {
+      written.replaceChildren(h('span', { class: 'prompt' }, prompt.value));
+      return worker.call('write', { prompt: prompt.value, temperature, count: COUNT });
+    },
+    train() {
+      plot.hidden = false;
+      losses.length = 0;
+      status.textContent = 'Compiling the training step…';
+      return worker.call('train');
+    },
+  }, () => worker.call('stop'), problem);
   worker.on('text', ({ text, rate, ms }) => {
-    const end = written.scrollTop + written.clientHeight > written.scrollHeight - 30;
-    written.append(text);
-    if (end) written.scrollTop = written.scrollHeight;
+    append(written, text);
     tell({ ms, named: { 'Tokens a second': rate.toFixed(0) } });
   });
   worker.on('loss', ({ step, loss, ms, devices }) => {
@@ -84,7 +107,7 @@ export function createStage(element, exhibit, urls, tell) {
     tell(facts);
     write.disabled = train.disabled = false;
     write.click();
-  }, (error) => { if (error.code !== 'CANCELLED') status.textContent = error.message; });
+  }, problem);
 
   element.append(prompt, h('div', { class: 'controls' }, write, train,
     slider(['temperature', 'Temperature', 0.2, 1.4, 0.05, temperature], (value) => { temperature = value; })),

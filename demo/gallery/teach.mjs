@@ -8,6 +8,7 @@ import { DigitPad } from './digit_pad.mjs';
 const EXAMPLES = 5;
 const STEPS = 10;
 const SIDE = 28;
+const BEGINNING = `${EXAMPLES} examples, then ${STEPS} steps.`;
 const trained = new URL('programs/digits.safetensors', import.meta.url).href;
 
 const pictureOf = (pixels) => {
@@ -15,94 +16,132 @@ const pictureOf = (pixels) => {
   new Uint32Array(image.data.buffer).set(Uint32Array.from(pixels, (value) => 0xff000000 | (value * 0x010101)));
   return image;
 };
+/** The buttons, the list of examples and the line below them. `on` has what each button does. */
+function layout(drawn, on) {
+  const keys = Array.from({ length: 10 }, (_, digit) => h('button', { type: 'button', disabled: true, 'aria-label': `It is a ${digit}`, onclick: () => on.add(digit) }, String(digit)));
+  const list = h('ul', { class: 'taught' });
+  const teach = h('button', { type: 'button', class: 'primary', id: 'teach', disabled: true, onclick: on.learn }, `Teach it: ${STEPS} steps`);
+  const again = h('button', { type: 'button', id: 'forget', onclick: on.forget }, 'Start anew');
+  const save = h('button', { type: 'button', id: 'save', disabled: true, onclick: on.download }, 'Save the weights');
+  const status = h('p', { class: 'small soft', role: 'status', id: 'learned' }, BEGINNING);
+  const elements = [h('div', { class: 'pads' }, drawn.drawing, h('div', {}, drawn.answer, drawn.bars)),
+    h('p', { class: 'soft' }, 'Which digit is it?'), h('div', { class: 'keys', role: 'group', 'aria-label': 'Which digit is it?' }, keys), list,
+    h('div', { class: 'controls' }, teach, save, again), status];
+  return { elements, part: { keys, list, teach, save, status } };
+}
+
 const unit = (pixels) => Float32Array.from(pixels, (value) => value / 255);
 
-export function createStage(element, exhibit, urls, tell) {
-  const worker = connect(startWorker('teach'));
-  const examples = []; /* { pixels, digit, cell } */
-  let pixels = null;
-  let isTaught = false;
+class Lesson {
+  #worker = connect(startWorker('teach'));
+  #examples = []; /* { pixels, digit, cell } */
+  #pixels = null;
+  #isTaught = false;
+  #drawn = new DigitPad('Draw a digit as you write it.', (given) => this.#show(given).catch(this.#problem));
+  #part;
+  #tell;
+  #opened;
 
-  const drawn = new DigitPad('Draw a digit as you write it.', (given) => show(given).catch(problem));
-  const keys = Array.from({ length: 10 }, (_, digit) => h('button', { type: 'button', disabled: true, 'aria-label': `It is a ${digit}`, onclick: () => add(digit) }, String(digit)));
-  const list = h('ul', { class: 'taught' });
-  const teach = h('button', { type: 'button', class: 'primary', id: 'teach', disabled: true, onclick: () => learn().catch(problem) }, `Teach it: ${STEPS} steps`);
-  const again = h('button', { type: 'button', id: 'forget', onclick: () => forget().catch(problem) }, 'Start anew');
-  const save = h('button', { type: 'button', id: 'save', disabled: true, onclick: () => download().catch(problem) }, 'Save the weights');
-  const status = h('p', { class: 'small soft', role: 'status', id: 'learned' }, `${EXAMPLES} examples, then ${STEPS} steps.`);
-  element.append(h('div', { class: 'pads' }, drawn.drawing, h('div', {}, drawn.answer, drawn.bars)),
-    h('p', { class: 'soft' }, 'Which digit is it?'), h('div', { class: 'keys', role: 'group', 'aria-label': 'Which digit is it?' }, keys), list,
-    h('div', { class: 'controls' }, teach, save, again), status);
-
-  function problem(error) {
-    if (error.code !== 'CANCELLED') status.textContent = error.message;
+  constructor(element, forward, tell) {
+    const caught = (method) => () => method.call(this).catch(this.#problem);
+    const { elements, part } = layout(this.#drawn, {
+      add: (digit) => this.#add(digit), learn: caught(this.#learn), forget: caught(this.#forget), download: caught(this.#download),
+    });
+    this.#part = part;
+    this.#tell = tell;
+    element.append(...elements);
+    this.#opened = this.#worker.call('open', { forward, trained });
+    this.#opened.then(tell, this.#problem);
   }
-  const see = (image) => worker.call('recognise', unit(image));
-  const show = async (given) => {
-    pixels = given;
-    keys.forEach((key) => { key.disabled = examples.length >= EXAMPLES; });
-    await opened;
-    const probabilities = await see(given);
-    drawn.show(probabilities, (best, percent) => `It takes this for a ${best} (${percent} %).`);
+
+  #problem = (error) => {
+    if (error.code !== 'CANCELLED') this.#part.status.textContent = error.message;
   };
-  /** Says of each example what the model takes it for. */
-  const judge = async () => {
+
+  #see(image) {
+    return this.#worker.call('recognise', unit(image));
+  }
+
+  #enableKeys(enabled) {
+    for (const key of this.#part.keys) key.disabled = !enabled;
+  }
+
+  async #show(given) {
+    this.#pixels = given;
+    this.#enableKeys(this.#examples.length < EXAMPLES);
+    await this.#opened;
+    const probabilities = await this.#see(given);
+    this.#drawn.show(probabilities, (best, percent) => `It takes this for a ${best} (${percent} %).`);
+  }
+
+  /** Says of each example what the model takes it for. Returns how many it knows. */
+  async #judge() {
     let right = 0;
-    for (const { pixels: image, digit, cell } of examples) {
-      const probabilities = await see(image), best = probabilities.indexOf(Math.max(...probabilities));
+    for (const { pixels: image, digit, cell } of this.#examples) {
+      const probabilities = await this.#see(image), best = probabilities.indexOf(Math.max(...probabilities));
       cell.querySelector('span').textContent = `${digit}: ${best}`;
       cell.classList.toggle('wrong', best !== digit);
       right += best === digit ? 1 : 0;
     }
     return right;
-  };
-  const add = (digit) => {
-    const picture = h('canvas', { class: 'pixels', role: 'img', 'aria-label': `Your ${digit}` });
-    putImage(picture, pictureOf(pixels));
-    const cell = h('li', {}, picture, h('span', {}, String(digit)));
-    examples.push({ pixels, digit, cell });
-    list.append(cell);
-    pixels = null;
-    drawn.clear();
-    keys.forEach((key) => { key.disabled = true; });
-    teach.disabled = false;
-    judge().then((right) => {
-      status.textContent = `${examples.length} of ${EXAMPLES} examples; it knows ${right} of them. Below each: its digit, and what the model takes it for.`;
-    }, problem);
-  };
+  }
 
-  async function learn() {
-    teach.disabled = true;
-    const before = await judge();
-    const losses = [];
-    worker.on('loss', (loss) => losses.push(loss));
-    const began = performance.now();
-    await worker.call('teach', examples.map(({ pixels: image }) => unit(image)), examples.map(({ digit }) => digit), STEPS);
-    const ms = performance.now() - began;
-    const after = await judge();
-    isTaught = true;
-    save.disabled = false;
+  #add(digit) {
+    const { list, teach, status } = this.#part;
+    const picture = h('canvas', { class: 'pixels', role: 'img', 'aria-label': `Your ${digit}` });
+    putImage(picture, pictureOf(this.#pixels));
+    const cell = h('li', {}, picture, h('span', {}, String(digit)));
+    this.#examples.push({ pixels: this.#pixels, digit, cell });
+    list.append(cell);
+    this.#pixels = null;
+    this.#drawn.clear();
+    this.#enableKeys(false);
     teach.disabled = false;
+    this.#judge().then((right) => {
+      status.textContent = `${this.#examples.length} of ${EXAMPLES} examples; it knows ${right} of them. Below each: its digit, and what the model takes it for.`;
+    }, this.#problem);
+  }
+
+  async #learn() {
+    const { teach, save, status } = this.#part;
+    const examples = this.#examples;
+    teach.disabled = true;
+    const before = await this.#judge();
+    const losses = [];
+    this.#worker.on('loss', (loss) => losses.push(loss));
+    const began = performance.now();
+    await this.#worker.call('teach', examples.map(({ pixels: image }) => unit(image)), examples.map(({ digit }) => digit), STEPS);
+    const ms = performance.now() - began;
+    const after = await this.#judge();
+    this.#isTaught = true;
+    save.disabled = teach.disabled = false;
     status.textContent = `It knew ${before} of ${examples.length}, now ${after}. The loss went from ${losses[0].toFixed(3)} to ${losses.at(-1).toFixed(3)} in ${STEPS} steps, ${Math.round(ms)} ms with the gradient's compilation.`;
-    tell({ ms: ms / STEPS });
+    this.#tell({ ms: ms / STEPS });
   }
-  async function forget() {
-    await worker.call('forget');
-    examples.length = 0;
+
+  async #forget() {
+    const { list, teach, save, status } = this.#part;
+    await this.#worker.call('forget');
+    this.#examples.length = 0;
     list.replaceChildren();
-    isTaught = false;
+    this.#isTaught = false;
     teach.disabled = save.disabled = true;
-    drawn.clear();
-    status.textContent = `${EXAMPLES} examples, then ${STEPS} steps.`;
+    this.#drawn.clear();
+    status.textContent = BEGINNING;
   }
-  async function download() {
-    if (!isTaught) return;
-    const address = URL.createObjectURL(new Blob([await worker.call('weights')]));
+
+  async #download() {
+    if (!this.#isTaught) return;
+    const address = URL.createObjectURL(new Blob([await this.#worker.call('weights')]));
     h('a', { href: address, download: 'digits.safetensors' }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
   }
 
-  const opened = worker.call('open', { forward: urls.forward, trained });
-  opened.then(tell, problem);
-  return { dispose: () => worker.terminate() };
+  dispose() {
+    this.#worker.terminate();
+  }
+}
+
+export function createStage(element, exhibit, urls, tell) {
+  return new Lesson(element, urls.forward, tell);
 }

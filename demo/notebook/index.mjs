@@ -4,7 +4,7 @@ import { bytes } from '../shared/format.mjs';
 import { trusted } from '../shared/trusted.mjs';
 import { createCell, createText } from './cell.mjs';
 import { EXAMPLES } from './examples.mjs';
-import { createKernel } from './kernel.mjs';
+import { Kernel } from './kernel.mjs';
 import { cellsOf, sourceOf } from './percent.mjs';
 import './notebook.css';
 
@@ -19,7 +19,7 @@ function readState(state) {
 class Notebook {
   constructor(element, { state, setState, link }) {
     Object.assign(this, { setState, link, state: readState(state), cells: [] });
-    this.kernel = createKernel({ onstate: (now) => this.showState(now), onprogress: (progress) => this.showProgress(progress),
+    this.kernel = new Kernel({ onstate: (now) => this.showState(now), onprogress: (progress) => this.showProgress(progress),
       onnotice: (text) => this.showNotice(text) });
     this.layout(element);
     this.open();

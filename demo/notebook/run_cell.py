@@ -12,6 +12,7 @@ from pyodide.ffi import to_js
 import __main__
 
 _PICTURES = (("svg", "_repr_svg_"), ("png", "_repr_png_"))
+_FILTERED = "JAX_TRACEBACK_FILTERING"  # of the note that JAX adds to each error whose frames it leaves out
 _show = None
 
 
@@ -80,6 +81,7 @@ def _shown(value):
 
 
 def _about(error, name):
+    error.__notes__ = [note for note in getattr(error, "__notes__", []) if _FILTERED not in note]
     frames = error.__traceback__
     while frames and frames.tb_frame.f_code.co_filename != name:
         frames = frames.tb_next

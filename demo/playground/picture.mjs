@@ -63,79 +63,109 @@ function grid(array, kind, colourOf) {
 const caption = (array, devices) => h('figcaption', {}, h('strong', {}, array.name), ' ', h('code', {}, array.text),
   devices > 1 ? h('span', { class: 'soft' }, ` · device ${array.device}`) : null);
 
+const elementsOf = (array) => Array.from({ length: countOf(array) }, (_, i) => array.first + i);
+
+/** The colours of a traced program's elements. */
+function coloursOf({ sources, links }) {
+  const isIndex = new Set(sources.filter((array) => array.isIndex).flatMap(elementsOf));
+  const coloured = sources.filter((array) => !array.isIndex).flatMap(elementsOf);
+  const hues = new Map(coloured.map((at, i) => [at, hueOf(i, coloured.length)]));
+  return {
+    source: (at) => (isIndex.has(at) ? null : hues.get(at)),
+    /** The hue of the one element that it comes from; null if there are several. */
+    result(at) {
+      const from = links[at].filter((source) => !isIndex.has(source));
+      if (from.length === 1) return hues.get(from[0]);
+      return from.length ? null : 'none';
+    },
+  };
+}
+
+/** The grids of a traced program, the sentence below, and the element that is chosen. */
+class Picture {
+  #traced;
+  #devices;
+  #sourceCells = [];
+  #resultCells = [];
+  #says = h('p', { class: 'small soft', role: 'status' });
+  #slider;
+  #chosen = -1;
+
+  constructor(element, traced) {
+    this.#traced = traced;
+    const { sources, results, links, isOrdered } = traced;
+    this.#devices = 1 + Math.max(...results.map(({ device }) => device));
+    this.#slider = h('input', { type: 'range', min: 0, max: links.length - 1, value: 0, 'aria-label': 'Element of the results', oninput: () => this.choose(Number(this.#slider.value)) });
+    const colours = coloursOf(traced);
+    const left = sources.map((array) => this.#figure(array, 'source', colours.source, this.#sourceCells));
+    const right = results.map((array) => this.#figure(array, 'result', colours.result, this.#resultCells));
+    const body = h('div', { class: 'picture' },
+      h('div', { class: 'side' }, left.length ? left : h('p', { class: 'soft' }, 'No arguments.')),
+      h('div', { class: 'arrow', 'aria-hidden': 'true' }, '→'), h('div', { class: 'side' }, right));
+    body.addEventListener('pointerover', (event) => this.#point(event.target.closest?.('.cell')));
+    element.replaceChildren(
+      h('p', { class: 'small soft' }, `Found by running the program once for each element, with that one disturbed${isOrdered ? ', but so little that the order stays' : ''}. Point at an element, or move the slider, to see what it depends on. Colours show where single elements went; dashed ones come from no argument.`),
+      h('div', { class: 'controls' }, this.#slider, this.#says), body);
+    const middle = links.findIndex((from, i) => i >= Math.floor(links.length / 2) && from.length);
+    this.choose(Math.max(0, middle));
+  }
+
+  #figure(array, kind, colourOf, cells) {
+    const drawn = grid(array, kind, colourOf);
+    cells.push(...drawn.cells);
+    return h('figure', {}, caption(array, this.#devices), h('div', { class: 'scroll' }, drawn.element));
+  }
+
+  #point(cell) {
+    if (!cell) return;
+    if (cell.closest('.result')) this.choose(Number(cell.dataset.element));
+    else this.#chooseSource(Number(cell.dataset.element));
+  }
+
+  #nameOf(arrays, at) {
+    const array = arrays.findLast(({ first }) => first <= at);
+    const of = this.#devices > 1 ? ` of device ${array.device}` : '';
+    return `${array.name}${layoutOf(array).index(at - array.first)}${of}`;
+  }
+
+  #light(isSource, isResult) {
+    this.#sourceCells.forEach((cell, i) => cell.classList.toggle('lit', isSource(i)));
+    this.#resultCells.forEach((cell, i) => cell.classList.toggle('lit', isResult(i)));
+  }
+
+  /** Marks an element of the results and those of the arguments that it comes from. */
+  choose(at) {
+    const { sources, results, links } = this.#traced;
+    const from = new Set(links[at]);
+    this.#chosen = at;
+    this.#light((i) => from.has(i), (i) => i === at);
+    const names = links[at].slice(0, 6).map((source) => this.#nameOf(sources, source)).join(', ');
+    const more = links[at].length > 6 ? ` and ${links[at].length - 6} more` : '';
+    this.#says.textContent = links[at].length
+      ? `${this.#nameOf(results, at)} comes from ${names}${more}.`
+      : `${this.#nameOf(results, at)} comes from no argument.`;
+    this.#slider.value = at;
+  }
+
+  /** Marks the results that depend on an element of an argument. */
+  #chooseSource(source) {
+    const { sources, links } = this.#traced;
+    const into = links.map((from) => from.includes(source));
+    this.#light((i) => i === source, (i) => into[i]);
+    this.#says.textContent = `${this.#nameOf(sources, source)} goes into ${plural(into.filter(Boolean).length, 'element')} of the results.`;
+  }
+
+  chosen() {
+    return this.#chosen;
+  }
+}
+
 /**
  * @param {HTMLElement} element that it fills
  * @param {object} traced the result of trace()
  */
 export function drawPicture(element, traced) {
-  if (traced.why !== undefined) {
-    element.replaceChildren(h('p', { class: 'soft' }, traced.why));
-    return;
-  }
-  const { sources, results, links, isOrdered } = traced;
-  const devices = 1 + Math.max(...results.map(({ device }) => device));
-  const isIndex = new Set(sources.filter((array) => array.isIndex).flatMap((array) => Array.from({ length: countOf(array) }, (_, i) => array.first + i)));
-  const data = sources.filter((array) => !array.isIndex);
-  const total = data.reduce((sum, array) => sum + countOf(array), 0);
-  const hues = new Map();
-  for (const array of data) for (let i = 0; i < countOf(array); i++) hues.set(array.first + i, hueOf(hues.size, total));
-
-  const single = (at) => {
-    const from = links[at].filter((source) => !isIndex.has(source));
-    if (from.length === 1) return hues.get(from[0]);
-    return from.length ? null : 'none';
-  };
-  const sourceCells = [];
-  const resultCells = [];
-  const figure = (array, kind, colourOf, cells) => {
-    const drawn = grid(array, kind, colourOf);
-    cells.push(...drawn.cells);
-    return h('figure', {}, caption(array, devices), h('div', { class: 'scroll' }, drawn.element));
-  };
-  const left = sources.map((array) => figure(array, 'source', (at) => (isIndex.has(at) ? null : hues.get(at)), sourceCells));
-  const right = results.map((array) => figure(array, 'result', single, resultCells));
-
-  const says = h('p', { class: 'small soft', role: 'status' });
-  const nameOf = (arrays, at) => {
-    const array = arrays.findLast(({ first }) => first <= at);
-    const of = devices > 1 ? ` of device ${array.device}` : '';
-    return `${array.name}${layoutOf(array).index(at - array.first)}${of}`;
-  };
-  let chosen = -1;
-  const choose = (at) => {
-    chosen = at;
-    const from = new Set(links[at]);
-    sourceCells.forEach((cell, i) => cell.classList.toggle('lit', from.has(i)));
-    resultCells.forEach((cell, i) => cell.classList.toggle('lit', i === at));
-    const names = links[at].slice(0, 6).map((source) => nameOf(sources, source)).join(', ');
-    const more = links[at].length > 6 ? ` and ${links[at].length - 6} more` : '';
-    says.textContent = links[at].length
-      ? `${nameOf(results, at)} comes from ${names}${more}.`
-      : `${nameOf(results, at)} comes from no argument.`;
-    slider.value = at;
-  };
-  /** Marks the results that depend on an element of an argument. */
-  const chooseSource = (source) => {
-    const into = links.map((from) => from.includes(source));
-    sourceCells.forEach((cell, i) => cell.classList.toggle('lit', i === source));
-    resultCells.forEach((cell, i) => cell.classList.toggle('lit', into[i]));
-    says.textContent = `${nameOf(sources, source)} goes into ${plural(into.filter(Boolean).length, 'element')} of the results.`;
-  };
-  const slider = h('input', { type: 'range', min: 0, max: links.length - 1, value: 0, 'aria-label': 'Element of the results', oninput: () => choose(Number(slider.value)) });
-  const pointed = (event) => event.target.closest?.('.cell');
-  const body = h('div', { class: 'picture' },
-    h('div', { class: 'side' }, left.length ? left : h('p', { class: 'soft' }, 'No arguments.')),
-    h('div', { class: 'arrow', 'aria-hidden': 'true' }, '→'), h('div', { class: 'side' }, right));
-  body.addEventListener('pointerover', (event) => {
-    const cell = pointed(event);
-    if (!cell) return;
-    if (cell.closest('.result')) choose(Number(cell.dataset.element));
-    else chooseSource(Number(cell.dataset.element));
-  });
-  element.replaceChildren(
-    h('p', { class: 'small soft' }, `Found by running the program once for each element, with that one disturbed${isOrdered ? ', but so little that the order stays' : ''}. Point at an element, or move the slider, to see what it depends on. Colours show where single elements went; dashed ones come from no argument.`),
-    h('div', { class: 'controls' }, slider, says), body);
-  const middle = links.findIndex((from, i) => i >= Math.floor(links.length / 2) && from.length);
-  choose(Math.max(0, middle));
-  return { choose, chosen: () => chosen };
+  if (traced.why === undefined) return new Picture(element, traced);
+  element.replaceChildren(h('p', { class: 'soft' }, traced.why));
+  return undefined;
 }

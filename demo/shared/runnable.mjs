@@ -33,6 +33,117 @@ async function textOf(array) {
   return `${array.name}: ${array.text}\n${numbersText(array)}`;
 }
 
+/** A block: its elements, its text, and its latest run. */
+class Runnable {
+  #options;
+  #text;
+  #editor = null;
+  #timer = 0;
+  #turn = 0;
+  #disposed = false;
+  #shown;
+  #source;
+  #output;
+  #edit = h('button', { type: 'button', class: 'edit', onclick: () => this.#openEditor() }, 'Edit');
+  #took = h('span', { class: 'soft' });
+  #open = h('a', { class: 'button open', href: '#playground', onclick: () => trusted.add(this.#whole()) }, 'Open in the playground');
+
+  constructor(options) {
+    const { code, shown, language, label, reserves } = options;
+    this.#options = options;
+    this.#text = code;
+    this.#shown = codeElement(shown, language, label);
+    this.#source = h('div', { class: 'source' }, this.#shown);
+    this.#output = h('output', { class: reserves ? 'output' : 'output empty' }, reserves ? '\u00a0' : '');
+    const runButton = h('button', { type: 'button', class: 'run', onclick: () => this.run() }, 'Run');
+    this.element = h('div', { class: 'runnable' }, this.#source, h('div', { class: 'bar' }, runButton, this.#edit, this.#took, this.#open), this.#output);
+    this.#showLink();
+  }
+
+  #whole() {
+    const { before } = this.#options;
+    return before ? `${before}\n${this.#text}` : this.#text;
+  }
+
+  async #showLink() {
+    const { link, files } = this.#options;
+    this.#open.href = await link({ text: this.#whole(), language: 'javascript', files }, 'playground');
+  }
+
+  async #openEditor() {
+    this.#edit.hidden = true;
+    const [{ createEditor }, height] = [await import('../playground/editor.mjs'), this.#source.offsetHeight];
+    if (this.#disposed || this.#editor) return;
+    this.#source.style.minHeight = `${height}px`;
+    this.#shown.hidden = true;
+    const parent = h('div', { class: 'editor' });
+    this.#source.append(parent);
+    this.#editor = createEditor(parent, { text: this.#text, language: 'javascript', onchange: (next) => this.#changed(next) });
+    this.#editor.focus();
+    (await runnerOf()).warm();
+  }
+
+  #changed(next) {
+    this.#text = next;
+    this.#showLink();
+    clearTimeout(this.#timer);
+    if (this.#options.live) this.#timer = setTimeout(() => this.run(), 300);
+  }
+
+  #show(className, lines) {
+    this.#output.className = className;
+    this.#output.textContent = lines.join('\n');
+  }
+
+  run = async () => {
+    clearTimeout(this.#timer);
+    const number = ++this.#turn;
+    const isStale = () => this.#disposed || number !== this.#turn;
+    const { before, files } = this.#options;
+    const from = before ? before.split('\n').length + 1 : 0;
+    const lines = [];
+    this.element.classList.add('running');
+    const began = performance.now();
+    try {
+      const { shown: arrays } = await (await runnerOf()).run(this.#whole(), {
+        base: baseOf(files), from,
+        onprint: (line) => {
+          if (isStale()) return;
+          lines.push(line);
+          this.#show('output', lines);
+        },
+      });
+      for (const array of arrays) lines.push(await textOf(array));
+      if (!isStale()) this.#showSuccess(lines, performance.now() - began);
+    } catch (error) {
+      if (!isStale() && error.code !== 'CANCELLED') this.#showProblem(lines, error, from);
+    } finally {
+      if (this.#editor && !isStale()) (await runnerOf()).warm();
+      if (number === this.#turn) this.element.classList.remove('running');
+    }
+  };
+
+  #showSuccess(lines, ms) {
+    this.#show('output', lines.length ? lines : ['It printed nothing.']);
+    this.#took.textContent = `ran in ${Math.round(ms)} ms`;
+    this.#editor?.showError(null);
+  }
+
+  /** from: the line of the whole program at which the shown text begins; 0: at the first. */
+  #showProblem(lines, error, from) {
+    const line = error.line ? error.line - (from ? from - 1 : 0) : 0;
+    this.#show('output problem', [...lines, `${line > 0 ? `${line}:${error.column} ` : ''}${error.message}`]);
+    this.#took.textContent = '';
+    if (line > 0) this.#editor?.showError({ ...error, message: error.message, line });
+  }
+
+  dispose() {
+    this.#disposed = true;
+    clearTimeout(this.#timer);
+    this.#editor?.dispose();
+  }
+}
+
 /**
  * @param {object} options
  * @param {string} options.code
@@ -45,94 +156,6 @@ async function textOf(array) {
  * @param {string} [options.label] for screen readers
  * @returns {{ element: HTMLElement, run: () => Promise<void>, dispose: () => void }}
  */
-export function createRunnable({ code, shown: given = code, language = 'js', before = '', files, reserves = false, live = false, link, label = 'Program' }) {
-  let text = code;
-  let editor = null;
-  let timer = 0;
-  let turn = 0;
-  let disposed = false;
-  const shown = codeElement(given, language, label);
-  const source = h('div', { class: 'source' }, shown);
-  const output = h('output', { class: reserves ? 'output' : 'output empty' }, reserves ? '\u00a0' : '');
-  const runButton = h('button', { type: 'button', class: 'run', onclick: () => run() }, 'Run');
-  const edit = h('button', { type: 'button', class: 'edit', onclick: () => openEditor() }, 'Edit');
-  const took = h('span', { class: 'soft' });
-  const open = h('a', { class: 'button open', href: '#playground', onclick: () => trusted.add(whole()) }, 'Open in the playground');
-  const element = h('div', { class: 'runnable' }, source, h('div', { class: 'bar' }, runButton, edit, took, open), output);
-
-  const whole = () => (before ? `${before}\n${text}` : text);
-  const showLink = async () => {
-    const address = await link({ text: whole(), language: 'javascript', files }, 'playground');
-    open.href = address;
-  };
-
-  async function openEditor() {
-    edit.hidden = true;
-    const [{ createEditor }, height] = [await import('../playground/editor.mjs'), source.offsetHeight];
-    if (disposed || editor) return;
-    source.style.minHeight = `${height}px`;
-    shown.hidden = true;
-    const parent = h('div', { class: 'editor' });
-    source.append(parent);
-    editor = createEditor(parent, { text, language: 'javascript', onchange: changed });
-    editor.focus();
-    (await runnerOf()).warm();
-  }
-
-  function changed(next) {
-    text = next;
-    showLink();
-    clearTimeout(timer);
-    if (live) timer = setTimeout(run, 300);
-  }
-
-  async function run() {
-    clearTimeout(timer);
-    const number = ++turn;
-    const lines = [];
-    const isStale = () => disposed || number !== turn;
-    const show = (className) => {
-      output.className = className;
-      output.textContent = lines.join('\n');
-    };
-    element.classList.add('running');
-    const began = performance.now();
-    const from = before ? before.split('\n').length + 1 : 0;
-    try {
-      const { shown: arrays } = await (await runnerOf()).run(whole(), {
-        base: baseOf(files), from,
-        onprint(line) {
-          if (isStale()) return;
-          lines.push(line);
-          show('output');
-        },
-      });
-      for (const array of arrays) lines.push(await textOf(array));
-      if (isStale()) return;
-      if (!lines.length) lines.push('It printed nothing.');
-      show('output');
-      took.textContent = `ran in ${Math.round(performance.now() - began)} ms`;
-      editor?.showError(null);
-    } catch (error) {
-      if (isStale() || error.code === 'CANCELLED') return;
-      const line = error.line ? error.line - (from ? from - 1 : 0) : 0;
-      lines.push(`${line > 0 ? `${line}:${error.column} ` : ''}${error.message}`);
-      show('output problem');
-      took.textContent = '';
-      if (line > 0) editor?.showError({ ...error, message: error.message, line });
-    } finally {
-      if (editor && !isStale()) (await runnerOf()).warm();
-      if (number === turn) element.classList.remove('running');
-    }
-  }
-
-  showLink();
-  return {
-    element, run,
-    dispose() {
-      disposed = true;
-      clearTimeout(timer);
-      editor?.dispose();
-    },
-  };
+export function createRunnable({ code, shown = code, language = 'js', before = '', files, reserves = false, live = false, link, label = 'Program' }) {
+  return new Runnable({ code, shown, language, before, files, reserves, live, link, label });
 }

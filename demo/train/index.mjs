@@ -145,79 +145,15 @@ function readState(state) {
   };
 }
 
-export function mount(element, { state, setState }) {
-  const { elements, part } = layout(readState(state));
-  element.append(...elements);
-  const $ = (id) => element.querySelector(`#${id}`);
-  const worker = connect(startWorker('train'));
-  const curve = new Curve(part.plot);
-  const timeline = new Timeline(part.timeline);
-  const digitsAt = new URL('digits.bin.gz', document.baseURI).href;
+/** What the page's controls say. */
+function chosenIn(element) {
+  const valueOf = (id) => element.querySelector(`#${id}`).value;
+  const threads = valueOf('threads');
+  return { replicas: Number(valueOf('replicas')), batch: Number(valueOf('batch')), threads: threads === '' ? undefined : Number(threads) };
+}
 
-  let running = false;
-  let mosaic = null;
-  let reduced = { bytes: 0, step: 0, perStep: 0 }; /* up to `step`, and from there on */
-  let resets = 0;
-
-  const problem = (error) => {
-    if (error.code === 'CANCELLED') return;
-    setRunning(false);
-    part.status.textContent = `Something went wrong: ${error.message}`;
-    part.status.classList.add('problem');
-  };
-  const setRunning = (on) => {
-    running = on;
-    part.start.textContent = on ? 'Pause' : 'Start';
-    worker.call(on ? 'run' : 'pause').catch(problem);
-  };
-  const showNumbers = ({ step = 0, epoch = 0, loss, rate }) => {
-    $('step').textContent = whole(step);
-    $('epoch').textContent = epoch.toFixed(1);
-    $('loss').textContent = loss?.toFixed(3) ?? '–';
-    $('rate').textContent = rate?.toFixed(0) ?? '–';
-    $('reduced').textContent = bytes(reduced.bytes + (step - reduced.step) * reduced.perStep);
-  };
-
-  const chosen = () => {
-    const threads = $('threads').value;
-    return {
-      replicas: Number($('replicas').value), batch: Number($('batch').value),
-      threads: threads === '' ? undefined : Number(threads),
-    };
-  };
-  const showMosaic = async () => {
-    if (mosaic) return;
-    mosaic = new Mosaic(part.mosaic, await worker.call('testDigits', MOSAIC.count), MOSAIC.least);
-    part.try.disabled = false;
-    await worker.call('test'); /* of weights that know nothing yet */
-  };
-  /** Starts again, maybe on other devices; `keep`: with the trained weights. */
-  const reset = async (keep) => {
-    const number = ++resets;
-    const { replicas, threads, batch } = chosen();
-    const ready = await worker.call('reset', {
-      replicas, batch, threads, keep, digitsAt,
-    });
-    if (number !== resets) return;
-    part.status.textContent = describe(ready, threads);
-    part.status.classList.remove('problem');
-    part.start.disabled = part.again.disabled = false;
-    const { step, reducedBytes } = ready;
-    reduced = {
-      bytes: keep ? reduced.bytes + (step - reduced.step) * reduced.perStep : 0,
-      step,
-      perStep: replicas > 1 ? reducedBytes * replicas : 0,
-    };
-    timeline.show(null);
-    if (!keep) {
-      curve.clear(); /* of what came in between */
-      showNumbers({});
-      $('accuracy').textContent = '–';
-      setRunning(running);
-    }
-    await showMosaic();
-  };
-
+/** The drawing pad and what the classifier takes the drawing for. `classify`: pixels to probabilities, or undefined. */
+function createAnswer(part, classify) {
   const showGuess = (probabilities) => {
     const best = probabilities.indexOf(Math.max(...probabilities));
     [...part.guess.children].forEach((item, digit) => {
@@ -229,10 +165,9 @@ export function mount(element, { state, setState }) {
   };
   const pad = new DrawingPad(part.pad, async (pixels) => {
     part.pad.parentElement.classList.remove('empty');
-    const probabilities = await worker.call('classify', pixels).catch(problem);
+    const probabilities = await classify(pixels);
     if (probabilities && pad.ink()) showGuess(probabilities);
   });
-
   part.clear.onclick = () => {
     pad.clear();
     part.pad.parentElement.classList.add('empty');
@@ -242,40 +177,141 @@ export function mount(element, { state, setState }) {
     }
     part.answer.textContent = 'The classifier answers as you draw.';
   };
-  part.try.onclick = () => pad.show(mosaic.any());
-  part.start.onclick = () => setRunning(!running);
-  part.again.onclick = () => reset(false).catch(problem);
-  $('replicas').onchange = $('threads').onchange = $('batch').onchange = () => {
-    setState(chosen());
-    reset(true).catch(problem);
-  };
-  part.rows.addEventListener('change', (event) => timeline.showRows(event.target.value));
+  return pad;
+}
 
-  worker.on('steps', ({ steps, rate, epoch }) => {
-    curve.add(steps);
-    showNumbers({ step: steps.at(-1).step, epoch, loss: curve.smooth.loss, rate });
-  });
-  worker.on('timeline', (events) => {
-    timeline.show(events);
-    $('overlap').textContent = overlapText(events);
-  });
-  worker.on('test', ({ accuracy, answers, layer }) => {
-    curve.test = accuracy;
-    $('accuracy').textContent = `${(accuracy * 100).toFixed(2)} %`;
-    mosaic?.show(answers);
-    if (mosaic) $('mistakes').textContent = mistakesText(mosaic.mistakes());
-    drawLayer(part.layer, layer, HIDDEN, LAYER.count, LAYER.columns);
-    pad.schedule(); /* the new weights classify the drawing again */
-  });
-  worker.on('problem', (message) => problem(new Error(message)));
-  reset(false).catch(problem);
+/** The training that the page shows and controls. */
+class Training {
+  #element;
+  #part;
+  #worker = connect(startWorker('train'));
+  #digitsAt = new URL('digits.bin.gz', document.baseURI).href;
+  #running = false;
+  #mosaic = null;
+  #reduced = { bytes: 0, step: 0, perStep: 0 }; /* up to `step`, and from there on */
+  #resets = 0;
 
-  return {
-    dispose() {
-      worker.terminate();
-      mosaic?.dispose();
-      curve.plot.dispose();
-      timeline.dispose();
-    },
+  constructor(element, part) {
+    this.#element = element;
+    this.#part = part;
+    this.curve = new Curve(part.plot);
+    this.timeline = new Timeline(part.timeline);
+    this.pad = createAnswer(part, (pixels) => this.#worker.call('classify', pixels).catch(this.problem));
+    this.#listen();
+  }
+
+  problem = (error) => {
+    if (error.code === 'CANCELLED') return;
+    this.setRunning(false);
+    this.#part.status.textContent = `Something went wrong: ${error.message}`;
+    this.#part.status.classList.add('problem');
   };
+
+  #text(id, text) {
+    this.#element.querySelector(`#${id}`).textContent = text;
+  }
+
+  setRunning(on) {
+    this.#running = on;
+    this.#part.start.textContent = on ? 'Pause' : 'Start';
+    this.#worker.call(on ? 'run' : 'pause').catch(this.problem);
+  }
+
+  toggle() {
+    this.setRunning(!this.#running);
+  }
+
+  /** Draws one of the test digits on the pad. */
+  tryDigit() {
+    this.pad.show(this.#mosaic.any());
+  }
+
+  /** The bytes that were all-reduced up to a step. */
+  #reducedAt(step) {
+    const { bytes: before, step: from, perStep } = this.#reduced;
+    return before + (step - from) * perStep;
+  }
+
+  #showNumbers({ step = 0, epoch = 0, loss, rate }) {
+    this.#text('step', whole(step));
+    this.#text('epoch', epoch.toFixed(1));
+    this.#text('loss', loss?.toFixed(3) ?? '–');
+    this.#text('rate', rate?.toFixed(0) ?? '–');
+    this.#text('reduced', bytes(this.#reducedAt(step)));
+  }
+
+  async #showMosaic() {
+    if (this.#mosaic) return;
+    this.#mosaic = new Mosaic(this.#part.mosaic, await this.#worker.call('testDigits', MOSAIC.count), MOSAIC.least);
+    this.#part.try.disabled = false;
+    await this.#worker.call('test'); /* of weights that know nothing yet */
+  }
+
+  /** Starts again, maybe on other devices; `keep`: with the trained weights. */
+  async reset(keep) {
+    const number = ++this.#resets;
+    const part = this.#part;
+    const { replicas, threads, batch } = chosenIn(this.#element);
+    const ready = await this.#worker.call('reset', { replicas, batch, threads, keep, digitsAt: this.#digitsAt });
+    if (number !== this.#resets) return;
+    part.status.textContent = describe(ready, threads);
+    part.status.classList.remove('problem');
+    part.start.disabled = part.again.disabled = false;
+    const { step, reducedBytes } = ready;
+    this.#reduced = { bytes: keep ? this.#reducedAt(step) : 0, step, perStep: replicas > 1 ? reducedBytes * replicas : 0 };
+    this.timeline.show(null);
+    if (!keep) {
+      this.curve.clear(); /* of what came in between */
+      this.#showNumbers({});
+      this.#text('accuracy', '–');
+      this.setRunning(this.#running);
+    }
+    await this.#showMosaic();
+  }
+
+  #listen() {
+    const worker = this.#worker;
+    worker.on('steps', ({ steps, rate, epoch }) => {
+      this.curve.add(steps);
+      this.#showNumbers({ step: steps.at(-1).step, epoch, loss: this.curve.smooth.loss, rate });
+    });
+    worker.on('timeline', (events) => {
+      this.timeline.show(events);
+      this.#text('overlap', overlapText(events));
+    });
+    worker.on('test', ({ accuracy, answers, layer }) => {
+      this.curve.test = accuracy;
+      this.#text('accuracy', `${(accuracy * 100).toFixed(2)} %`);
+      this.#mosaic?.show(answers);
+      if (this.#mosaic) this.#text('mistakes', mistakesText(this.#mosaic.mistakes()));
+      drawLayer(this.#part.layer, layer, HIDDEN, LAYER.count, LAYER.columns);
+      this.pad.schedule(); /* the new weights classify the drawing again */
+    });
+    worker.on('problem', (message) => this.problem(new Error(message)));
+  }
+
+  dispose() {
+    this.#worker.terminate();
+    this.#mosaic?.dispose();
+    this.curve.plot.dispose();
+    this.timeline.dispose();
+  }
+}
+
+export function mount(element, { state, setState }) {
+  const { elements, part } = layout(readState(state));
+  element.append(...elements);
+  const training = new Training(element, part);
+  part.try.onclick = () => training.tryDigit();
+  part.start.onclick = () => training.toggle();
+  part.again.onclick = () => training.reset(false).catch(training.problem);
+  for (const control of [part.replicas, part.threads, part.batch]) {
+    control.querySelector('select').onchange = () => {
+      setState(chosenIn(element));
+      training.reset(true).catch(training.problem);
+    };
+  }
+  part.rows.addEventListener('change', (event) => training.timeline.showRows(event.target.value));
+  training.reset(false).catch(training.problem);
+  return { dispose: () => training.dispose() };
 }

@@ -230,6 +230,16 @@ describe('checkpoints', () => {
     return b.build(b.reduceAll(last, 0, 'add'));
   };
 
+  test('steps of a polynomial are computed again', async () => {
+    // Chebyshev's: t = 2 x t' - t''. Its gradient reads each t.
+    const b = client.builder(), x = b.parameter(0, 'f32[50,50]'), twice = x.add(x);
+    let [before, t] = [b.constant(1, 'f32[]').broadcast([50, 50]), x];
+    for (let k = 0; k < 20; k++) [before, t] = [t, twice.mul(t).sub(before)];
+    const loss = b.reduceAll(t.dot(b.parameter(1, 'f32[50,50]')), 0, 'add');
+    const { memory } = await client.compile(client.gradient(b.build(loss)));
+    assert.ok(memory.temporaries < 4 * 50 * 50 * 4, `${memory.temporaries}`);
+  });
+
   test('they save memory: that of 1,000 iterations falls to that of 32 states and 32 iterations', async () => {
     const module = deep(), bytes = {};
     for (const checkpoint of ['none', 'all', 'sqrt']) {

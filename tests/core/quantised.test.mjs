@@ -29,7 +29,7 @@ const SCALES = {
 };
 
 /** x: f32[vectors, depth]; w: [depth, columns], or turned. */
-function text(type, vectors, depth, columns, { turned = false, scale = 'none', block = 1, zero = 0 } = {}) {
+function text(type, vectors, depth, columns, { turned = false, scale = 'none', block = 1, zero = 0, scaleType = 'f32' } = {}) {
   const dims = turned ? [columns, depth] : [depth, columns];
   const [lines, shape] = SCALES[scale](block, dims);
   const given = shape === '' || shape !== '1';
@@ -37,7 +37,7 @@ function text(type, vectors, depth, columns, { turned = false, scale = 'none', b
   return `HloModule m
 ENTRY e { x = f32[${vectors},${depth}] parameter(0)
     w = ${type}[${dims}] parameter(1)
-    ${given ? `s = f32[${named(shape)}] parameter(2)` : ''}
+    ${given ? `p = ${scaleType}[${named(shape)}] parameter(2)\n s = f32[${named(shape)}] convert(p)` : ''}
     v = f32[${dims}] convert(w)
     zero = f32[] constant(${zero})
     zeros = f32[${dims}] broadcast(zero), dimensions={}
@@ -202,11 +202,21 @@ ENTRY e { x = f32[1,${depth}] parameter(0)
   }
 });
 
-/** Products of x and a matrix of s8 in both orders. rows: its numbers for each result; scales: one for each 32 of the depth. */
+/**
+ * Products of x and a matrix of s8 in both orders. rows: its numbers for each result; scales: one for each 32 of the depth, of f32,
+ * and of f16 if it has these numbers.
+ */
 async function blocks(x, rows, scales, look) {
+  const f16 = new Literal(`f32[${scales.length}]`, scales).convert('f16').convert('f32').data;
+  await blocksOf('f32', x, rows, scales, look);
+  if (scales.every((scale, i) => Object.is(scale, f16[i]))) await blocksOf('f16', x, rows, scales, look);
+}
+
+async function blocksOf(scaleType, x, rows, scales, look) {
   for (const turned of [false, true]) {
     const depth = x.length, columns = rows.length;
-    const executable = await client.compile(client.parseHlo(text('s8', 1, depth, columns, { turned, scale: turned ? 'along' : 'across', block: 32 })));
+    const scale = turned ? 'along' : 'across';
+    const executable = await client.compile(client.parseHlo(text('s8', 1, depth, columns, { turned, scale, block: 32, scaleType })));
     const w = new Float32Array(depth * columns), s = new Float32Array((depth / 32) * columns);
     for (let j = 0; j < columns; j++) {
       for (let k = 0; k < depth; k++) w[turned ? j * depth + k : k * columns + j] = rows[j][k];
@@ -214,7 +224,7 @@ async function blocks(x, rows, scales, look) {
     }
     const dims = turned ? [columns, depth] : [depth, columns];
     const [y] = await executable.execute([new Literal(`f32[1,${depth}]`, x), new Literal(`f32[${dims}]`, w).convert('s8'),
-      new Literal(`f32[${turned ? [columns, depth / 32] : [depth / 32, columns]}]`, s)]);
+      new Literal(`f32[${turned ? [columns, depth / 32] : [depth / 32, columns]}]`, s).convert(scaleType)]);
     look(y.data);
     executable.dispose();
   }
@@ -224,7 +234,7 @@ test('a number times its scale is rounded first, and large sums do not overflow'
   const depth = 128, columns = 67, { fround } = Math;
   const rows = Array.from({ length: columns }, (_, j) => whole(depth, -128, 127, j));
   // Scales with 24 bits, and on both sides of the limits of those that multiply sums.
-  for (const scale of [0.1, 1.7, 0.0123, 1e-30, 3e30, 0, 2 ** -65, 2 ** -64, 2 ** 64, 2 ** 65, 1 + 2 ** -14, 1 + 2 ** -15]) {
+  for (const scale of [0.1, 1.7, 0.0123, 1e-30, 3e30, 0, 2 ** -24, 65504, 2 ** -65, 2 ** -64, 2 ** 64, 2 ** 65, 1 + 2 ** -14, 1 + 2 ** -15]) {
     for (const at of [0, 31, 70, 127]) {
       const x = new Float32Array(depth);
       x[at] = 3;
@@ -248,6 +258,7 @@ test('a number times its scale is rounded first, and large sums do not overflow'
   await blocks(x, rows, [1, 0.5, 1, 1], (y) => {
     y.forEach((value, j) => assert.equal(value, rows[j][40] ? Math.sign(rows[j][40]) * Infinity : NaN));
   });
+  await blocks(new Float32Array(depth).fill(1), rows, [1, 1, NaN, 1], (y) => y.forEach((value) => assert.equal(value, NaN)));
   await blocks(new Float32Array(depth).fill(1), rows, [1, Infinity, 1, 1], (y) => {
     y.forEach((value, j) => {
       const [above, below] = [1, -1].map((sign) => rows[j].subarray(32, 64).some((w) => w * sign > 0));

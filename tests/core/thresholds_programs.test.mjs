@@ -162,6 +162,17 @@ each('siblings: reductions of the same array, small and large', around(4, 12, 16
   }
 }, { applied: (type) => binary('f', type, 'maximum'), types: ['f32', 's8'] });
 
+each('functions of one array, read by two loops', around(4), (parts, n) => {
+  const shape = 'f32[1031]', x = parts.parameter(shape), y = parts.parameter(shape);
+  let value = x, sum = y;
+  for (let i = 0; i < 6; i++) {
+    list(n, (k) => { value = parts.add(shape, `${k % 2 ? 'maximum' : 'subtract'}(${value}, ${x})`); });
+    sum = parts.add(shape, `subtract(${parts.add(shape, `multiply(${value}, ${y})`)}, ${sum})`);
+  }
+  parts.result(shape, parts.add(shape, `sine(${value})`));
+  parts.result(shape, parts.add(shape, `reverse(${sum}), dimensions={0}`));
+});
+
 each('operations before a reduction that is cut', around(8, 32), (parts, n) => {
   const x = parts.parameter('f32[131101]'), y = parts.parameter('f32[131101]'), z = parts.add('f32[]', 'constant(0)');
   let value = x;

@@ -112,6 +112,11 @@ describe('Python', { timeout: LONG }, () => {
   });
 });
 
+const WRONG = `# %%
+import jax, jax.numpy as jnp
+jax.jit(lambda x: x @ jnp.ones(3))(jnp.ones(2))
+`;
+
 describe('JAX', { timeout: LONG, skip: hasNumpy ? false : 'needs NumPy for Pyodide: make pyodide, then make site' }, () => {
   // Flax and NumPyro need packages of Pyodide's distribution.
   for (const name of ['grad', 'perceptron', 'ode', 'meshes', 'walks', 'look', 'life', 'nbody']) {
@@ -131,6 +136,12 @@ describe('JAX', { timeout: LONG, skip: hasNumpy ? false : 'needs NumPy for Pyodi
       if (['life', 'nbody'].includes(name)) assert.ok(await page.locator('canvas.pixels').count());
     });
   }
+
+  test('an error of JAX is its own sentence, without a note on frames', async () => {
+    await showView(page, `notebook/${await pack({ source: WRONG })}`);
+    assert.match(await run(0), /^TypeError: dot_general requires [^\n]*\(2,\) and \(3,\)\.\nWhere it came from$/);
+    assert.match(await cell(0).locator('pre').last().textContent(), /line 2, in <lambda>/);
+  });
 });
 
 test('complained of nothing', () => assert.deepEqual(complaints, []));

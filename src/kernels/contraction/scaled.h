@@ -94,12 +94,14 @@ int64_t scaled_run(const Scaled *scaled, NarrowStep step);
 /* Whether the numbers, less their zeros, are integers of at most 9 bits. */
 bool scaled_has_integers(const Scaled *scaled);
 
-/* Writes the scales, times the loops' factor, or the zeros, divided by it, of `count` elements: of number `first` and those
-** after it, `apart` elements from each other. Returns false if the factor makes one inexact. */
-bool scaled_fill(const Computed *computed, NarrowStep step, int64_t first, int64_t count,
+/* Whether scales are of f16. */
+bool scaled_has_f16(const Scaled *scaled);
+
+/* Writes the scales or the zeros of `count` elements: of number `first` and those after it, `apart` elements from each other. */
+void scaled_fill(const Computed *computed, NarrowStep step, int64_t first, int64_t count,
                  int64_t apart, float *out);
 /* The same of `lines` lines, which are `line` elements apart: `count` operands of each. */
-bool scaled_fill_lines(const Computed *computed, NarrowStep step, int64_t first, int64_t line,
+void scaled_fill_lines(const Computed *computed, NarrowStep step, int64_t first, int64_t line,
                        int64_t lines, int64_t count, int64_t apart, float *out);
 
 #endif

@@ -255,9 +255,9 @@ bool scaled_has_integers(const Scaled *scaled) {
          (step->input.parameter < 0 ? is_byte : type_is_integral(step->input.type));
 }
 
-static bool fits_factor(const Scaled *scaled, NarrowStep which, float *operands, int64_t count) {
-  float factor = scaled->loops->factor;
-  return factor == 1 || step_scale(operands, count, which == SCALE ? factor : 1 / factor);
+bool scaled_has_f16(const Scaled *scaled) {
+  const ScaledInput *input = &scaled->steps[number_of(scaled, SCALE)].input;
+  return input->parameter >= 0 && input->type == F16;
 }
 
 static void fill(const Scaled *scaled, const ScaledStep *step, Operands from, int64_t first,
@@ -267,12 +267,11 @@ static void fill(const Scaled *scaled, const ScaledStep *step, Operands from, in
   }
 }
 
-bool scaled_fill(const Computed *computed, NarrowStep which, int64_t first, int64_t count,
+void scaled_fill(const Computed *computed, NarrowStep which, int64_t first, int64_t count,
                  int64_t apart, float *out) {
   const Scaled *scaled = computed->scaled;
   int number = number_of(scaled, which);
   fill(scaled, &scaled->steps[number], operands_of(computed, number), first, count, apart, out);
-  return fits_factor(scaled, which, out, count);
 }
 
 /* Returns the loop of which a step is `line` elements; -1: there is none. */
@@ -283,22 +282,22 @@ static int loop_of_lines(const Scaled *scaled, int64_t line) {
   return unit == line ? k : -1;
 }
 
-bool scaled_fill_lines(const Computed *computed, NarrowStep which, int64_t first, int64_t line,
+void scaled_fill_lines(const Computed *computed, NarrowStep which, int64_t first, int64_t line,
                        int64_t lines, int64_t count, int64_t apart, float *out) {
   const Scaled *scaled = computed->scaled;
   int number = number_of(scaled, which), outer = loop_of_lines(scaled, line);
   const ScaledStep *step = &scaled->steps[number];
   const ScaledInput *input = &step->input;
   Operands from = operands_of(computed, number);
-  int64_t run, left, all = lines * count;
+  int64_t run, left;
   int inner = changing_loop(scaled, input, &run);
   if (outer < 0 && apart * count == line) { /* as operands of one long line */
-    fill(scaled, step, from, first, all, apart, out);
-    return fits_factor(scaled, which, out, all);
+    fill(scaled, step, from, first, lines * count, apart, out);
+    return;
   }
   if (count == 1) { /* as operands of one line, whose elements are `line` apart */
     fill(scaled, step, from, first, lines, line, out);
-    return fits_factor(scaled, which, out, all);
+    return;
   }
   for (float *to = out; lines > 0;) {
     int64_t same = 1, at = from.array.data ? operand_at(scaled, input, first, inner, &left) : 0;
@@ -317,5 +316,4 @@ bool scaled_fill_lines(const Computed *computed, NarrowStep which, int64_t first
     lines -= same;
     first += same * line;
   }
-  return fits_factor(scaled, which, out, all);
 }

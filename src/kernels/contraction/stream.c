@@ -67,8 +67,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   if (converts && !narrow->loops) {
     most_lines = min_i64(most_lines, order->converted_bytes / bytes);
   }
-  bool whole = narrow->loops && !narrow->is_prepared; /* rows are read as they are */
-  int64_t wanted = order->unit_columns(depth, whole ? type_bytes(narrow->type) : 4);
+  int64_t wanted = order->unit_columns(depth);
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
   plan->tile[LHS] = plan->lines[LHS];
   plan->tiles[LHS] = 1;

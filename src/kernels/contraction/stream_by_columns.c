@@ -11,7 +11,7 @@
 
 #include "base/min_max.h"
 
-static int64_t unit_columns(int64_t depth, int bytes) { return UNIT_ELEMENTS / depth + 1; }
+static int64_t unit_columns(int64_t depth) { return UNIT_ELEMENTS / depth + 1; }
 
 /* ---- Complex numbers ---- */
 
@@ -115,10 +115,8 @@ static int64_t read_scales(Scales *scales, const Block *block, bool moved) {
   }
   int64_t length = scales->length, apart = scales->apart = divide_up(block->length, length);
   int64_t stride = block->stream->line_stride;
-  if (!scaled_fill_lines(scaled, SCALE, first, stride, lines, apart, length, scales->scale) ||
-      (moved &&
-       !scaled_fill_lines(scaled, ZERO, first, stride, lines, apart, length, scales->zero)))
-    return 0;
+  scaled_fill_lines(scaled, SCALE, first, stride, lines, apart, length, scales->scale);
+  if (moved) scaled_fill_lines(scaled, ZERO, first, stride, lines, apart, length, scales->zero);
   return lines * apart;
 }
 

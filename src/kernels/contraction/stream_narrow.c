@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/min_max.h"
+#include "kernels/contraction/inner/steps.h"
 #include "kernels/contraction/inner/unpack.h"
 #include "kernels/contraction/stream_order.h"
 
@@ -72,22 +73,32 @@ static bool set_zeros(Scales *scales, const NarrowLoops *loops, int64_t count, b
   return exact;
 }
 
-/* Chooses the loops for `count` scales and zero points, and converts scales and zero points to the form that the loops read. */
-static void choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder *order,
+/* Multiplies by the type's factor, or its inverse. Returns false if that makes a number inexact. */
+static bool fits_factor(float *numbers, int64_t count, float factor) {
+  return factor == 1 || step_scale(numbers, count, factor);
+}
+
+/* Chooses the loops for `count` scales and zero points, and converts scales and zero points to the form that the loops read. Returns
+** false if one is inexact in that form. */
+static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder *order,
                          int64_t count) {
   const NarrowLoops *loops = narrow->loops;
   bool is_exact = !narrow->exact || (loops->factor == 1 && !narrow->has_steps);
   if (is_exact && narrow->has_steps) {
-    is_exact = scaled_has_integers(narrow->scaled->scaled) &&
-               narrow_scales_are_exact(scales->scale, count);
+    const Scaled *scaled = narrow->scaled->scaled;
+    /* Numbers of f16 have 11 bits. If one is infinite or NaN, so is the sum, which is_wrong finds. */
+    is_exact = scaled_has_integers(scaled) &&
+               (scaled_has_f16(scaled) || narrow_scales_are_exact(scales->scale, count));
   }
   scales->is_plain =
       is_exact && loops->plain.by_depth &&
       (!loops->centered || narrow_center(scales->zero, count, loops->factor, order->along_depth));
   scales->loops = scales->is_plain ? &loops->plain : &loops->scaled;
+  if (!scales->is_plain && !fits_factor(scales->scale, count, loops->factor)) return false;
   if (loops->packed && !scales->is_plain && order->part_scales) {
     order->part_scales(scales, loops, count);
   }
+  return true;
 }
 
 /* Sets the scales and zero points of a block's lines. Returns false if the loops cannot use them. */
@@ -102,12 +113,12 @@ static bool scales_set(Scales *scales, const Block *block) {
   if (narrow->has_steps) {
     count = order->read_scales(scales, block, moved);
     if (count == 0) return false;
+    if (moved && !fits_factor(scales->zero, count, 1 / narrow->loops->factor)) return false;
   } else {
-    fill_same(narrow->loops->factor, count, scales->scale);
+    fill_same(1, count, scales->scale);
   }
   if (!set_zeros(scales, narrow->loops, count, moved)) return false;
-  choose_loops(scales, narrow, order, count);
-  return true;
+  return choose_loops(scales, narrow, order, count);
 }
 
 /* ---- Multiplying ---- */
@@ -161,6 +172,7 @@ static bool multiply_lines(const Block *block, const Vectors *vectors, const Sca
                      .zeros = scales->zeros + list,
                      .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
                      .scale_block = (int)round_up(scales->length, LINE_STEP),
+                     .factor = loops->factor,
                      .flipped = loops->flipped,
                      .table = narrow->scaled ? narrow->scaled->table : NULL,
                      .sums = block->sums,

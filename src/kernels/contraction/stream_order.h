@@ -100,8 +100,8 @@ typedef struct StreamOrder {
   bool along_depth;        /* lines are columns */
   int64_t max_depth;       /* of a block */
   int64_t converted_bytes; /* max bytes of a converted line of a unit */
-  /* Returns the wanted columns of a unit. bytes: of an element that is read as it is; 4 for converted ones. */
-  int64_t (*unit_columns)(int64_t depth, int bytes);
+  /* Returns the wanted columns of a unit. */
+  int64_t (*unit_columns)(int64_t depth);
   /* Separate complex numbers into two real vectors, and make complex sums of theirs. Of C64 and C128. */
   void (*split[2])(const void *pairs, int64_t count, void *first, void *second);
   void (*combine[2])(const void *first, const void *second, int64_t count, void *pairs);
@@ -117,8 +117,8 @@ typedef struct StreamOrder {
   /* Returns how many lines, from the one that begins with element `first` on, share one list of scales, or fit their lists into
   ** Scales. */
   int64_t (*lines_at_once)(const Block *block, const Scaled *scaled, int64_t first);
-  /* Reads the scales, and if they are moved the zero points, of some lines. Returns their number; 0 if the loops cannot use
-  ** them: one is inexact, or a line begins inside a group. */
+  /* Reads the scales, and if they are moved the zero points, of some lines. Returns their number; 0 if a line begins inside a
+  ** group. */
   int64_t (*read_scales)(Scales *scales, const Block *block, bool moved);
   /* Reorders scales that loops of packed numbers read (narrow_part); NULL: they have the numbers' order. */
   void (*part_scales)(Scales *scales, const NarrowLoops *loops, int64_t count);

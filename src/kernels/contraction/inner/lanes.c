@@ -228,12 +228,13 @@ enum { MAX_TERMS = 64 };
 /* Multiplies ROWS vectors by DEPTH rows of the matrix; the sums stay in the first cache. */
 #define BY_DEPTH_ROWS(name, real, splat, madd, partial, ROWS, DEPTH)                               \
   static void name(int columns, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,  \
-                   ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride) {                   \
+                   ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride, int apart) {        \
     enum { LANES = 16 / sizeof(real) };                                                            \
     v128_t x[ROWS][DEPTH];                                                                         \
+    matrix_stride *= apart;                                                                        \
     for (int i = 0; i < (ROWS); i++) {                                                             \
       const real *vector = (const real *)(vectors + (ptrdiff_t)i * vector_stride);                 \
-      for (int k = 0; k < (DEPTH); k++) x[i][k] = splat(vector + k);                               \
+      for (int k = 0; k < (DEPTH); k++) x[i][k] = splat(vector + (ptrdiff_t)k * apart);            \
     }                                                                                              \
     int j = 0;                                                                                     \
     for (; j + LANES <= columns; j += LANES, matrix += 16, sums += 16) {                           \
@@ -255,21 +256,23 @@ enum { MAX_TERMS = 64 };
     }                                                                                              \
   }
 
-/* Multiplies ROWS vectors by blocks of DEPTH rows of the matrix. */
-#define BY_DEPTH_CASE(name, real, ROWS, DEPTH)                                                  \
-  for (; rows - i >= (ROWS); i += (ROWS)) {                                                     \
-    const Byte *x = (const Byte *)vectors + (ptrdiff_t)i * vector_stride;                       \
-    const Byte *m = matrix;                                                                     \
-    Byte *to = (Byte *)sums + (ptrdiff_t)i * sums_stride;                                       \
-    int k = 0;                                                                                  \
-    for (; k + (DEPTH) <= depth; k += (DEPTH), m += (ptrdiff_t)(DEPTH) * matrix_stride) {       \
-      name##_##ROWS##x##DEPTH(columns, x + (size_t)k * sizeof(real), vector_stride, m,          \
-                              matrix_stride, to, sums_stride);                                  \
-    }                                                                                           \
-    for (; k < depth; k++, m += matrix_stride) {                                                \
-      name##_##ROWS##x1(columns, x + (size_t)k * sizeof(real), vector_stride, m, matrix_stride, \
-                        to, sums_stride);                                                       \
-    }                                                                                           \
+/* Multiplies ROWS vectors by DEPTH rows of the matrix at a time, which are far from each other: the next row continues what is read
+** of the one before. */
+#define BY_DEPTH_CASE(name, real, ROWS, DEPTH)                                              \
+  for (; rows - i >= (ROWS); i += (ROWS)) {                                                 \
+    const Byte *x = (const Byte *)vectors + (ptrdiff_t)i * vector_stride;                   \
+    const Byte *m = matrix;                                                                 \
+    Byte *to = (Byte *)sums + (ptrdiff_t)i * sums_stride;                                   \
+    int apart = depth / (DEPTH);                                                            \
+    for (int k = 0; k < apart; k++, x += sizeof(real), m += matrix_stride) {                \
+      name##_##ROWS##x##DEPTH(columns, x, vector_stride, m, matrix_stride, to, sums_stride, \
+                              apart);                                                       \
+    }                                                                                       \
+    x += (ptrdiff_t)((DEPTH) - 1) * apart * (ptrdiff_t)sizeof(real);                        \
+    m += ((DEPTH) - 1) * apart * matrix_stride;                                             \
+    for (int k = (DEPTH) * apart; k < depth; k++, x += sizeof(real), m += matrix_stride) {  \
+      name##_##ROWS##x1(columns, x, vector_stride, m, matrix_stride, to, sums_stride, 1);   \
+    }                                                                                       \
   }
 
 #define BY_DEPTH(name, real, splat, madd, partial)                                                 \

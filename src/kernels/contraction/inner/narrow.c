@@ -7,8 +7,8 @@
 **
 **     4            a step is 4 quarters of 4 numbers, which lie in 16 bytes; of bf16, 2 quarters
 **     load         reads the bytes of a step; unpacks, flips or looks up all its numbers at once
-**     QUARTER_S8   makes four of them f32, divided by the type's factor, which is then in the scale: as a byte shifted to
-**                  the top of an integer is 2^24 times too large, and shifting it down would take an instruction more
+**     QUARTER_S8   makes four of them f32, divided by the type's factor, by which scales or sums are multiplied. A byte at
+**                  the top of an integer is 2^24 times too large; shifting it down would take an instruction more
 **     PLAIN        what a number becomes before it is multiplied: as it is, less its zero, times its scale, or both
 **     TIMES        by columns, what becomes of the sum of a block: times its scale, or as it is
 **     2            lines by which one vector is multiplied at a time
@@ -205,51 +205,58 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 /* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
-#define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)               \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to) { \
-    enum { STEP = 4 * (QUARTERS) };                                                           \
-    const Planes planes = planes_for(b);                                                      \
-    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                              \
-    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)}, ignored = seen;       \
-    v128_t x[ROWS][DEPTH];                                                                    \
-    const float *scale = b->scales, *zero = b->zeros;                                         \
-    const ptrdiff_t stride = b->matrix_stride, apart = b->sums_stride;                        \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
-      UNROLLED for (int k = 0; k < (DEPTH); k++) {                                            \
-        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k);             \
-      }                                                                                       \
-    }                                                                                         \
-    for (int j = b->columns; j >= STEP;                                                       \
-         j -= STEP, matrix += BYTES_##load, scale += STEP, zero += STEP, to += 4 * STEP) {    \
-      Number held[DEPTH];                                                                     \
-      UNROLLED for (int k = 0; k < (HOLDS(load, DEPTH) ? (DEPTH) : 0); k++) {                 \
-        held[k] = load(matrix + k * stride, &planes, flipped, ZEROS_AT(zero), &seen);         \
-      }                                                                                       \
-      UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                         \
-        v128_t sum[ROWS];                                                                     \
-        UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
-          sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                   \
-        }                                                                                     \
-        UNROLLED for (int k = 0; k < (DEPTH); k++) {                                          \
-          Number number = HOLDS(load, DEPTH) ? held[k]                                        \
-                                             : load(matrix + k * stride, &planes, flipped,    \
-                                                    ZEROS_AT(zero), (q) ? &ignored : &seen);  \
-          v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),       \
-                          wasm_v128_load(zero + (ptrdiff_t)4 * q));                           \
-          UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);        \
-        }                                                                                     \
-        UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
-          wasm_v128_store(to + i * apart + 16 * q, sum[i]);                                   \
-        }                                                                                     \
-      }                                                                                       \
-    }                                                                                         \
-    NOTE_##load(b, seen)                                                                      \
+#define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)                \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to,    \
+                   int rows_apart) {                                                           \
+    enum { STEP = 4 * (QUARTERS) };                                                            \
+    const Planes planes = planes_for(b);                                                       \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                               \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)}, ignored = seen;        \
+    v128_t x[ROWS][DEPTH];                                                                     \
+    const float *scale = b->scales, *zero = b->zeros;                                          \
+    const ptrdiff_t stride = b->matrix_stride * rows_apart, apart = b->sums_stride;            \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                \
+      UNROLLED for (int k = 0; k < (DEPTH); k++) {                                             \
+        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k * rows_apart); \
+      }                                                                                        \
+    }                                                                                          \
+    for (int j = b->columns; j >= STEP;                                                        \
+         j -= STEP, matrix += BYTES_##load, scale += STEP, zero += STEP, to += 4 * STEP) {     \
+      Number held[DEPTH];                                                                      \
+      UNROLLED for (int k = 0; k < (HOLDS(load, DEPTH) ? (DEPTH) : 0); k++) {                  \
+        held[k] = load(matrix + k * stride, &planes, flipped, ZEROS_AT(zero), &seen);          \
+      }                                                                                        \
+      UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                          \
+        v128_t sum[ROWS];                                                                      \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
+          sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                    \
+        }                                                                                      \
+        UNROLLED for (int k = 0; k < (DEPTH); k++) {                                           \
+          Number number = HOLDS(load, DEPTH) ? held[k]                                         \
+                                             : load(matrix + k * stride, &planes, flipped,     \
+                                                    ZEROS_AT(zero), (q) ? &ignored : &seen);   \
+          v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),        \
+                          wasm_v128_load(zero + (ptrdiff_t)4 * q));                            \
+          UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);         \
+        }                                                                                      \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
+          wasm_v128_store(to + i * apart + 16 * q, sum[i]);                                    \
+        }                                                                                      \
+      }                                                                                        \
+    }                                                                                          \
+    NOTE_##load(b, seen)                                                                       \
   }
 
-#define ROWS_CASE(name, ROWS, DEPTH)                                                         \
-  for (; k + (DEPTH) <= b->depth; k += (DEPTH)) {                                            \
-    name##_##ROWS##x##DEPTH(b, b->vectors + i * b->vector_stride + 4 * (ptrdiff_t)k,         \
-                            b->matrix + k * b->matrix_stride, b->sums + i * b->sums_stride); \
+/* Rows that are read together are far from each other: each of these streams goes on in the next row. */
+#define ROWS_CASE(name, ROWS, DEPTH)                                                          \
+  {                                                                                           \
+    int apart = (b->depth - k) / (DEPTH), end = k + apart;                                    \
+    for (; k < end; k++) {                                                                    \
+      name##_##ROWS##x##DEPTH(b, b->vectors + i * b->vector_stride + 4 * (ptrdiff_t)k,        \
+                              b->matrix + k * b->matrix_stride, b->sums + i * b->sums_stride, \
+                              apart);                                                         \
+    }                                                                                         \
+    k += apart * ((DEPTH) - 1);                                                               \
   }
 
 /* DEPTH: rows that one vector is multiplied by at a time. */
@@ -284,65 +291,74 @@ static inline float sum_of(v128_t x) {
 enum { BLOCK_DEPTH = 1024 };
 
 /* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Multiplies ROWS vectors by STEP numbers of LINES lines. If `begins`, sums begin with these products. */
+#define LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, begins)                   \
+  {                                                                                              \
+    UNROLLED for (int l = 0; l < (LINES); l++) {                                                 \
+      v128_t scale = wasm_v128_load32_splat(scales + l * scale_stride);                          \
+      v128_t zero = wasm_v128_load32_splat(zeros + l * scale_stride);                            \
+      (void)scale;                                                                               \
+      Number number = load(matrix + l * stride, &planes, flipped, (Split){{zero, zero}}, &seen); \
+      UNROLLED for (int q = 0; q < (QUARTERS); q += 2) {                                         \
+        v128_t y = FORM(quarter(number, q), scale, zero);                                        \
+        v128_t z = FORM(quarter(number, q + 1), scale, zero);                                    \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
+          const Byte *x = vectors + i * row + (ptrdiff_t)16 * q;                                 \
+          v128_t product = wasm_f32x4_mul(wasm_v128_load(x), y);                                 \
+          product = MADD(product, wasm_v128_load(x + 16), z);                                    \
+          sum[i][l] = (begins) && q == 0 ? product : wasm_f32x4_add(sum[i][l], product);         \
+        }                                                                                        \
+      }                                                                                          \
+    }                                                                                            \
+    matrix += BYTES_##load;                                                                      \
+    vectors += 4 * STEP;                                                                         \
+  }
+
 /* Multiplies ROWS vectors by LINES lines of the matrix, STEP numbers of each at a time. Sums of a block of the scale, or of
-** BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are `apart` numbers from each other. More than two lines of
-** bytes need more registers than there are. */
-#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES)   \
-  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,          \
-                   ptrdiff_t stride, const Byte *scales, const Byte *zeros,                \
-                   ptrdiff_t scale_stride, Byte *to, int apart) {                          \
-    enum { STEP = 4 * (QUARTERS) };                                                        \
-    const Planes planes = planes_for(b);                                                   \
-    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                           \
-    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                    \
-    const ptrdiff_t row = b->vector_stride;                                                \
-    v128_t sum[ROWS][LINES], total[ROWS][LINES];                                           \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
-        sum[i][l] = total[i][l] = wasm_i32x4_const_splat(0);                               \
-      }                                                                                    \
-    }                                                                                      \
-    for (int left = b->depth & -STEP, same = b->scale_block; left > 0;) {                  \
-      int count = same < BLOCK_DEPTH ? same : BLOCK_DEPTH;                                 \
-      count = count < left ? count : left;                                                 \
-      left -= count;                                                                       \
-      same -= count;                                                                       \
-      for (; count > 0; count -= STEP, matrix += BYTES_##load, vectors += 4 * STEP) {      \
-        UNROLLED for (int l = 0; l < (LINES); l++) {                                       \
-          v128_t scale = wasm_v128_load32_splat(scales + l * scale_stride);                \
-          v128_t zero = wasm_v128_load32_splat(zeros + l * scale_stride);                  \
-          (void)scale;                                                                     \
-          Number number =                                                                  \
-              load(matrix + l * stride, &planes, flipped, (Split){{zero, zero}}, &seen);   \
-          UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                  \
-            v128_t y = FORM(quarter(number, q), scale, zero);                              \
-            UNROLLED for (int i = 0; i < (ROWS); i++) {                                    \
-              v128_t x = wasm_v128_load(vectors + i * row + (ptrdiff_t)16 * q);            \
-              sum[i][l] = MADD(sum[i][l], x, y);                                           \
-            }                                                                              \
-          }                                                                                \
-        }                                                                                  \
-      }                                                                                    \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
-        const Byte *scale = scales + l * scale_stride;                                     \
-        (void)scale;                                                                       \
-        UNROLLED for (int i = 0; i < (ROWS); i++) {                                        \
-          total[i][l] =                                                                    \
-              wasm_f32x4_add(total[i][l], FOLD(sum[i][l], wasm_v128_load32_splat(scale))); \
-          sum[i][l] = wasm_i32x4_const_splat(0);                                           \
-        }                                                                                  \
-      }                                                                                    \
-      if (same > 0) continue;                                                              \
-      same = b->scale_block;                                                               \
-      scales += 4;                                                                         \
-      zeros += 4;                                                                          \
-    }                                                                                      \
-    UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
-      UNROLLED for (int l = 0; l < (LINES); l++) {                                         \
-        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(total[i][l]);            \
-      }                                                                                    \
-    }                                                                                      \
-    NOTE_##load(b, seen)                                                                   \
+** BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are `apart` numbers from each other. */
+#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES)      \
+  static void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix,             \
+                   ptrdiff_t stride, const Byte *scales, const Byte *zeros,                   \
+                   ptrdiff_t scale_stride, Byte *to, int apart) {                             \
+    enum { STEP = 4 * (QUARTERS) };                                                           \
+    const Planes planes = planes_for(b);                                                      \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                              \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                       \
+    const ptrdiff_t row = b->vector_stride;                                                   \
+    const v128_t factor = wasm_f32x4_splat(b->factor);                                        \
+    (void)factor;                                                                             \
+    v128_t sum[ROWS][LINES], total[ROWS][LINES];                                              \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
+      UNROLLED for (int l = 0; l < (LINES); l++) total[i][l] = wasm_i32x4_const_splat(0);     \
+    }                                                                                         \
+    for (int left = b->depth & -STEP, same = b->scale_block; left > 0;) {                     \
+      int count = same < BLOCK_DEPTH ? same : BLOCK_DEPTH;                                    \
+      count = count < left ? count : left;                                                    \
+      left -= count;                                                                          \
+      same -= count;                                                                          \
+      LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, true)                    \
+      while ((count -= STEP) > 0) {                                                           \
+        LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, false)                 \
+      }                                                                                       \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                            \
+        const Byte *scale = scales + l * scale_stride;                                        \
+        (void)scale;                                                                          \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                           \
+          total[i][l] =                                                                       \
+              wasm_f32x4_add(total[i][l], FOLD(sum[i][l], wasm_v128_load32_splat(scale)));    \
+        }                                                                                     \
+      }                                                                                       \
+      if (same > 0) continue;                                                                 \
+      same = b->scale_block;                                                                  \
+      scales += 4;                                                                            \
+      zeros += 4;                                                                             \
+    }                                                                                         \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                            \
+        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(FOLD(total[i][l], factor)); \
+      }                                                                                       \
+    }                                                                                         \
+    NOTE_##load(b, seen)                                                                      \
   }
 
 /* Lines that are multiplied together are far from each other, as in lanes.c. */
@@ -359,17 +375,27 @@ enum { BLOCK_DEPTH = 1024 };
     j += apart * ((LINES) - 1);                                                    \
   }
 
-#define BY_COLUMNS(name, QUARTERS, LINES, ...)                                                   \
-  LINES_BY_COLUMNS(name##_1x##LINES, QUARTERS, __VA_ARGS__, 1, LINES)                            \
+/* A line that is left over takes the place of both lines. */
+#define LAST_LINE(name)                                                                   \
+  if (j < b->columns) {                                                                   \
+    float sums[2] = {0, 0};                                                               \
+    name##_1x2(b, b->vectors + i * b->vector_stride, b->matrix + j * b->matrix_stride, 0, \
+               (const Byte *)b->scales + j * b->scale_stride,                             \
+               (const Byte *)b->zeros + j * b->scale_stride, 0, (Byte *)sums, 1);         \
+    ((float *)(b->sums + i * b->sums_stride))[j] += sums[0];                              \
+  }
+#define BY_COLUMNS(name, MOST, QUARTERS, ...)                                                    \
   LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1)                                      \
+  LINES_BY_COLUMNS(name##_1x2, QUARTERS, __VA_ARGS__, 1, 2)                                      \
   static void name(const NarrowBlock *b) {                                                       \
     for (int i = 0; i < b->rows; i += 4) {                                                       \
       int j = 0;                                                                                 \
       if (b->rows > 1) {                                                                         \
         LINES_CASE(name, 4, 1)                                                                   \
       } else {                                                                                   \
-        LINES_CASE(name, 1, LINES)                                                               \
-        if ((LINES) > 1) LINES_CASE(name, 1, 1)                                                  \
+        if ((MOST) > 2) LINES_CASE(name, 1, MOST)                                                \
+        LINES_CASE(name, 1, 2)                                                                   \
+        LAST_LINE(name)                                                                          \
       }                                                                                          \
     }                                                                                            \
     rest_by_columns(b, name, 4 * (QUARTERS), LOADED(__VA_ARGS__), b->depth & -(4 * (QUARTERS))); \
@@ -378,16 +404,18 @@ enum { BLOCK_DEPTH = 1024 };
 /* ---- Types ---- */
 
 /* LINES, DEPTH: lines and rows that one vector is multiplied by at a time. */
-#define NARROW(name, ...) NARROW_BY(name, v128_t, 8, __VA_ARGS__)
-#define NARROW_BY(name, Number, DEPTH, QUARTERS, load, quarter, FORM, FOLD, LINES)             \
-  LINES_BY_COLUMNS(by_columns_##name##_1x1, QUARTERS, Number, load, quarter, FORM, FOLD, 1, 1) \
-  BY_COLUMNS(by_columns_##name, QUARTERS, LINES, Number, load, quarter, FORM, FOLD)            \
-  ROWS_BY_DEPTH(by_depth_##name##_1x1, QUARTERS, Number, load, quarter, FORM, 1, 1)            \
+#define NARROW(name, ...) NARROW_BY(name, v128_t, 4, __VA_ARGS__)
+#define NARROW_BY(name, Number, DEPTH, QUARTERS, load, quarter, FORM, FOLD, LINES)  \
+  BY_COLUMNS(by_columns_##name, LINES, QUARTERS, Number, load, quarter, FORM, FOLD) \
+  ROWS_BY_DEPTH(by_depth_##name##_1x1, QUARTERS, Number, load, quarter, FORM, 1, 1) \
   BY_DEPTH(by_depth_##name, QUARTERS, DEPTH, Number, load, quarter, FORM)
-NARROW(bf16, 2, load, QUARTER_BF16, PLAIN, TIMES, 4)
-NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 2)
+LINES_BY_COLUMNS(by_columns_bf16_1x4, 2, v128_t, load, QUARTER_BF16, PLAIN, KEPT, 1, 4)
+LINES_BY_COLUMNS(by_columns_s8_1x4, 4, v128_t, load, QUARTER_S8, PLAIN, TIMES, 1, 4)
+LINES_BY_COLUMNS(by_columns_signed_1x4, 4, Split, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 1, 4)
+NARROW(bf16, 2, load, QUARTER_BF16, PLAIN, KEPT, 4)
+NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4)
 NARROW_BY(less_s8, v128_t, 4, 4, load_flipped, QUARTER_S8, LESS, TIMES, 2)
-NARROW_BY(signed, Split, 4, 4, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 2)
+NARROW_BY(signed, Split, 4, 4, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 4)
 NARROW_BY(centered, Split, 4, 4, load_centered, QUARTER_SPLIT, PLAIN, TIMES, 2)
 NARROW(scaled_bf16, 2, load, QUARTER_BF16, SCALED, KEPT, 2)
 NARROW(scaled_f16, 2, load_f16, QUARTER_F16, SCALED, KEPT, 2)
@@ -396,7 +424,7 @@ NARROW_BY(scaled_signed, Split, 4, 4, load_signed, QUARTER_SPLIT, SCALED, KEPT, 
 NARROW_BY(moved_unsigned, Split, 4, 4, load_unsigned, QUARTER_SPLIT, MOVED, KEPT, 2)
 NARROW_BY(moved_s8, v128_t, 4, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 2)
 BY_DEPTH(by_depth_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED)
-BY_COLUMNS(by_columns_found, 4, 1, Found, look_up, QUARTER_FOUND, SCALED, KEPT)
+BY_COLUMNS(by_columns_found, 2, 4, Found, look_up, QUARTER_FOUND, SCALED, KEPT)
 
 /* The last elements are copied into a whole vector first. */
 #define PREPARE(name, halves_of)                                      \
@@ -548,10 +576,12 @@ bool narrow_scales_are_exact(const float *scales, int64_t count) {
       wasm_v128_or(wrong, wasm_u32x4_lt(least, wasm_i32x4_const_splat(LEAST - 1))));
 }
 
-void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums) {
+void narrow_add_scaled(const float *plain, const float *scales, float factor, int64_t count,
+                       float *sums) {
+  v128_t by = wasm_f32x4_splat(factor);
   for (int64_t i = 0; i < count; i += 4) {
     v128_t more = wasm_v128_load(plain + i);
-    if (scales) more = wasm_f32x4_mul(more, wasm_v128_load(scales + i));
+    if (scales) more = wasm_f32x4_mul(wasm_f32x4_mul(more, wasm_v128_load(scales + i)), by);
     wasm_v128_store(sums + i, wasm_f32x4_add(wasm_v128_load(sums + i), more));
   }
 }

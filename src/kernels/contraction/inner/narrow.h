@@ -26,11 +26,13 @@ typedef struct NarrowBlock {
   const uint8_t *vectors, *matrix;
   ptrdiff_t vector_stride, matrix_stride;
   /* By depth: one scale for each column; plain loops have none. By columns: one for each line and `scale_block` numbers of the
-  ** depth, which is a multiple of 16; lines are scale_stride apart. Each is multiplied by the type's factor. The same of zeros,
-  ** which are divided by it; only loops of moved numbers read them. */
+  ** depth, which is a multiple of 16; lines are scale_stride apart. The same of zeros, which are divided by the type's factor;
+  ** only loops of moved numbers read them. Scales are multiplied by the factor, but not those of plain loops: by columns these
+  ** multiply their sums by it. */
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
   int scale_block;
+  float factor;
   uint8_t flipped;    /* the bits to invert in each byte, which makes unsigned bytes signed */
   const float *table; /* of numbers that are looked up: 16 values */
   uint8_t *sums;
@@ -50,7 +52,7 @@ typedef struct NarrowPair {
 
 typedef struct NarrowLoops {
   NarrowPair plain, scaled; /* NULL: there are none */
-  float factor;             /* of scales: a power of two, which the loops leave out */
+  float factor;             /* a power of two, by which widened numbers must be multiplied */
   bool is_integral;         /* plain numbers are integers, of at most 9 bits */
   uint8_t flipped; /* the bit to invert in each byte: it turns unsigned bytes into signed ones */
   float zero;      /* what inverting subtracts from each byte; it is added to the zero points */
@@ -82,8 +84,9 @@ bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth);
 
 /* Whether no integer of 9 bits needs to be rounded when it is multiplied by one of the scales. */
 bool narrow_scales_are_exact(const float *scales, int64_t count);
-/* Adds sums of loops by depth, each times the scale of its column; scales: NULL if they are multiplied by it. */
-void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums);
+/* Adds sums of loops by depth, each times the scale of its column and the factor; scales: NULL if they are multiplied by both. */
+void narrow_add_scaled(const float *plain, const float *scales, float factor, int64_t count,
+                       float *sums);
 
 /* Whether one of `count` bytes is misread. */
 bool narrow_has_misread(const NarrowLoops *loops, const uint8_t *elements, int64_t count);
