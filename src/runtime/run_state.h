@@ -135,7 +135,7 @@ static inline ChunkLoop chunk_loop(const Device *device, int64_t chunks, bool (*
 /* The functions that the scheduler calls: turns.c */
 extern const TaskKind device_task;
 
-/* With the lock held: park a device that waits for others or the host; resume it. turns.c */
+/* With the lock held: park a device that waits for others or the host; resume it. run_state.c */
 void device_park(Device *device, DeviceState state);
 void device_resume(Device *device);
 
@@ -162,7 +162,7 @@ Outcome rendezvous_arrive(Device *device, Frame *frame, const Thunk *thunk, Erro
 void device_trapped(const Device *device, Error *error);
 
 /* For the profile: device_ready notes that `waited_for` ended a device's wait; device_record notes that the thunk, which
-** began at start_us, is over. profile.c */
+** began at start_us, is over. run_state.c */
 void device_ready(Device *device, int waited_for);
 void device_record(Device *device, const Thunk *thunk, double start_us);
 

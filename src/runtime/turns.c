@@ -1,20 +1,9 @@
 /*
-** Parks and resumes devices, and handles the outcomes of their turns, for the scheduler. All functions are called with its
-** lock held.
+** Handles the outcomes of devices' turns, for the scheduler. All functions are called with its lock held.
 */
 #include <limits.h>
 
 #include "runtime/run_state.h"
-
-void device_park(Device *device, DeviceState state) {
-  device->state = state;
-  scheduler_park(&device->task);
-}
-
-void device_resume(Device *device) {
-  device->state = DEVICE_ACTIVE;
-  scheduler_resume(&device->task);
-}
 
 static Outcome run_turn(Task *task, double deadline_us, Error *error) {
   return device_run((Device *)task, deadline_us, error);

@@ -66,7 +66,7 @@ class Signature:
 
     @staticmethod
     def orders(parts):
-        """Returns the order of dimensions that is asked for, minor to major, by the part's number."""
+        """Returns the orders of dimensions that are asked for, minor to major, by part."""
         asked = [re.search(r'mhlo\.layout_mode = "{([\d,]*)', part) for part in parts]
         orders = {i: tuple(map(int, filter(None, found.group(1).split(","))))
                   for i, found in enumerate(asked) if found}

@@ -1,8 +1,20 @@
-/* Records the events of a profile, in the device that each belongs to. */
+/* Parks and resumes devices, and records the events of a profile. */
 #include <stdlib.h>
 
 #include "base/host/platform.h"
 #include "runtime/run_state.h"
+
+void device_park(Device *device, DeviceState state) {
+  device->state = state;
+  scheduler_park(&device->task);
+}
+
+void device_resume(Device *device) {
+  device->state = DEVICE_ACTIVE;
+  scheduler_resume(&device->task);
+}
+
+/* ---- Profile ---- */
 
 void device_record(Device *device, const Thunk *thunk, double start_us) {
   if (!device->run->profile) return;
