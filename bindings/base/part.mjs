@@ -33,6 +33,7 @@ export async function loadParts() {
   for (const one of parts) await one.later();
 }
 
-/** Makes the error of a synchronous method whose part of the package is not loaded; `remedy` loads it. */
-export const notReady = (operation, what, remedy = 'import from \'xla-wasm/sync\', which loads it') => new XlaError(
-  'FAILED_PRECONDITION', `${operation}: ${what} is not loaded, and cannot be without waiting: ${remedy}`, { operation });
+/** Makes the error of a synchronous method whose part of the package is not loaded. */
+export const notReady = (operation, what) => new XlaError(
+  'FAILED_PRECONDITION', `${operation}: ${what} is not loaded, and cannot be without waiting: import from 'xla-wasm/sync', `
+    + 'or await Client.prepareSync() with the options of the client', { operation });

@@ -140,8 +140,7 @@ export async function prepare(build, assets) {
  */
 export function instantiateNow(build, maxMemory) {
   const found = prepared.get(build);
-  if (!found) throw notReady('createSync', `the build xla-${build}`,
-    'await Client.prepareSync() with the options of the client, as { threads: 0 }');
+  if (!found) throw notReady('createSync', `the build xla-${build}`);
   const options = { noExitRuntime: true };
   try {
     found.module ??= new WebAssembly.Module(nodeModule('fs').readFileSync(found.address));
