@@ -163,7 +163,7 @@ function circles(edges) {
  * architecture page gives a reason for.
  */
 function checkCircles(uses, problems) {
-  const allowed = rooms('Circles of calls');
+  const allowed = rooms('Cycles of calls');
   const edges = (counts) => {
     const unit = (file) => file.replace(/\.[ch]$/, '');
     const found = new Map([...uses.files.keys()].map((file) => [unit(file), new Set()]));
@@ -179,7 +179,7 @@ function checkCircles(uses, problems) {
   for (const circle of circles(edges((how) => how.startsWith('calls')))) {
     const row = allowed.find(({ files }) => circle.every((file) => files.some((name) => file === name || dirname(file) === name)));
     unused.delete(row);
-    if (!row) problems.push(`${circle.join(', ')}: these files call each other; "Circles of calls" in ${TABLES} has no reason for it`);
+    if (!row) problems.push(`${circle.join(', ')}: these files call each other; "Cycles of calls" in ${TABLES} has no reason for it`);
   }
   return [...unused].map(({ name }) => name);
 }

@@ -24,9 +24,9 @@ function fail(message) {
 }
 
 function options() {
-  const whole = (values, name, least) => {
+  const whole = (values, name, min) => {
     const n = Number(values[name]);
-    if (!Number.isInteger(n) || n < least) fail(`--${name} must be a whole number from ${least} on`);
+    if (!Number.isInteger(n) || n < min) fail(`--${name} must be a whole number from ${min} on`);
     return n;
   };
   try {

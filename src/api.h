@@ -22,8 +22,8 @@
 /*
 ** The version of all that the bindings rely on: the functions of this header, and the layouts and
 ** numbers that they stand for (ProfileEvent, RunState, WorkerLoss, StatusCode). The bindings have the same
-** number, and refuse a build that has another. Whoever changes any of it raises both;
-** tests/api/api_version.test.mjs notices.
+** number, and refuse a build that has another. A change of any of it raises both;
+** tests/api/api_version.test.mjs checks that.
 */
 enum { XLA_API_VERSION = 12 };
 XLA_API int xla_api_version(void);
@@ -39,7 +39,7 @@ XLA_API void xla_allow_fused_multiply_add(bool allow);
 XLA_API void xla_free(void *memory);
 
 /*
-** Around each call (not nested): _begin before it, _end when it has returned. Where it trapped
+** Bracket each call (they do not nest): _begin before it, _end when it has returned. If it trapped
 ** instead, _abandon frees what it had allocated. If the call had the scheduler's lock, the run that it
 ** handled fails: `run`, or that of `call` (either may be NULL). False: nothing may be called again.
 */
@@ -186,12 +186,13 @@ XLA_API void xla_run_error(Run *run);
 ** when memory is out. Dynamic dimensions are as long as they turned out: see xla_buffer_shape. */
 XLA_API Buffer *xla_run_result(Run *run, int device, int leaf);
 XLA_API void xla_run_cancel(Run *run);
-/* Cancels the run with DEADLINE_EXCEEDED after `ms` milliseconds. The error lists which device waits for what. */
+/* Fails the run now with DEADLINE_EXCEEDED. The message says that it took longer than `ms` milliseconds, and lists each
+** device's wait. */
 XLA_API void xla_run_time_out(Run *run, double ms);
-/* Who waited for what when the run could not go on, or was timed out: JSON; see runtime/waiting.h. */
+/* Returns each device's wait, when the run could not go on or was timed out, as JSON: see runtime/waiting.h. */
 XLA_API char *xla_run_waiting(Run *run);
 XLA_API void xla_run_free(Run *run); /* a running run is cancelled first */
-/* Profile: `count` events; see ProfileEvent in runtime/devices.h. */
+/* Profile: `count` events; see ProfileEvent in runtime/run_state.h. */
 XLA_API const ProfileEvent *xla_run_profile(Run *run);
 XLA_API int xla_run_profile_count(Run *run);
 
@@ -227,9 +228,9 @@ XLA_API int xla_worker_lost(int worker);
 ** message, or NULL: why nothing may be called again. */
 XLA_API void *xla_host_events(void);
 
-/* Bytes held by live device buffers and run arenas; for tests that memory comes back. */
+/* Returns the bytes of live device buffers and run arenas; for tests that memory is freed. */
 XLA_API double xla_memory_in_use(void);
-/* What malloc has given out and not got back; for leak tests. */
+/* Returns the bytes allocated by malloc and not freed; for leak tests. */
 XLA_API double xla_heap_in_use(void);
 
 #endif

@@ -9,7 +9,7 @@ import { oneOf } from '../builder/arguments.mjs';
 import { XlaBuilder } from '../builder/builder.mjs';
 import { isOp } from '../builder/op.mjs';
 import { batch, vmapOptions } from '../derive/batches.mjs';
-import { GradientRules } from '../derive/gradient_rules.mjs';
+import { addRules, rulesOf } from '../derive/gradient_rules.mjs';
 import { differentiate } from '../derive/gradients.mjs';
 import { hessianModule, jacobianModule } from '../derive/jacobians.mjs';
 import { isBytecode, isText, kindOfText } from '../formats/program_text.mjs';
@@ -90,7 +90,7 @@ export class Client {
   constructor(core, replicas) {
     if (!(core instanceof Core)) throw notConstructed('Client', 'await Client.create()');
     this.#core = core;
-    core.gradientRules = new GradientRules(core, (name) => new XlaBuilder(core, name), isOp);
+    addRules(core, (name) => new XlaBuilder(core, name), isOp);
     this.#replicas = replicas;
   }
 
@@ -564,7 +564,7 @@ export class Client {
    */
   registerGradient(target, rules) {
     this.#core.check();
-    this.#core.gradientRules.register(target, rules);
+    rulesOf(this.#core).register(target, rules);
   }
 
   /**

@@ -9,7 +9,7 @@ import { protoReader, stablehlo } from './parts.mjs';
 
 const protoText = part(() => import('../formats/proto_text.mjs'));
 
-/** What each kind of program needs; those that are not here need nothing. */
+/** Parts that each kind of program needs; kinds that are not here need none. */
 const NEEDS = { programs: [stablehlo], stablehlo: [stablehlo], binary: [protoReader], proto: [protoReader, protoText] };
 
 /**

@@ -10,11 +10,11 @@ const MAX_LENGTH = 60;
 export function suggestion(name, known) {
   if (name.length > MAX_LENGTH) return undefined;
   let nearest;
-  let least = Infinity;
+  let min = Infinity;
   for (const other of known) {
     const steps = distance(name.toLowerCase(), other.toLowerCase());
-    if (steps < least && steps <= Math.max(1, Math.round(other.length / 3))) {
-      [nearest, least] = [other, steps];
+    if (steps < min && steps <= Math.max(1, Math.round(other.length / 3))) {
+      [nearest, min] = [other, steps];
     }
   }
   return nearest;

@@ -26,9 +26,9 @@ export const boolean = kind('true or false', (value) =>
 export const string = kind('a string', (value) =>
   typeof value === 'string' ? value : undefined, 'string');
 
-export const count = (least, most) =>
-  kind(`an integer from ${least} to ${most}`, (value) =>
-    Number.isInteger(value) && value >= least && value <= most ? value : undefined);
+export const count = (min, max) =>
+  kind(`an integer from ${min} to ${max}`, (value) =>
+    Number.isInteger(value) && value >= min && value <= max ? value : undefined);
 
 /** Recognised by its methods: a signal may come from another realm, or from a polyfill. */
 export const signal = kind('an AbortSignal', (value) =>

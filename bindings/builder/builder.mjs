@@ -10,6 +10,7 @@ import {
   xla_instruction_name, xla_instruction_shape,
 } from '../base/calls.mjs';
 import { batch, elementShapes, vmapOptions } from '../derive/batches.mjs';
+import { rulesOf } from '../derive/gradient_rules.mjs';
 import { checkpoint, CHECKPOINTS, differentiate, maxTrips } from '../derive/gradients.mjs';
 import { HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf } from '../derive/jacobians.mjs';
 import { coreOf, Handle, pointerOf } from '../objects/handle.mjs';
@@ -23,7 +24,7 @@ import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
 import { nameMissing } from './other_names.mjs';
 
 const BUILDER_OPTIONS = { locations: boolean };
-const GRADIENT_OPTIONS = { maxTrips, checkpoint };
+const OP_GRADIENT_OPTIONS = { maxTrips, checkpoint };
 
 /** Constants of at least this many bytes are handed over to the core; shorter ones are copied twice. */
 const LARGE = 65536;
@@ -172,7 +173,7 @@ export class XlaBuilder extends Handle {
    * @returns {XlaOp | XlaOp[]} one value for each of `wrt`, of its shape; a list if wrt is one
    */
   gradient(loss, wrt, options) {
-    const asked = checkOptions('gradient', options, GRADIENT_OPTIONS);
+    const asked = checkOptions('gradient', options, OP_GRADIENT_OPTIONS);
     const list = Array.isArray(wrt) ? copyList(wrt) : [wrt];
     for (const [argument, value] of [['loss', loss], ...list.map((op) => ['wrt', op])]) {
       if (isOp(value) && value.builder === this) continue;
@@ -183,7 +184,7 @@ export class XlaBuilder extends Handle {
       throw invalidArgument('gradient', `loss has shape ${loss.shape}; it must be one real number: b.sum(loss) or b.mean(loss)`);
     }
     const handles = Uint32Array.from(list, ({ handle }) => handle);
-    const tuple = this.#add((core, builder) => core.gradientRules.apply(false, (copy, ...rules) =>
+    const tuple = this.#add((core, builder) => rulesOf(core).apply(false, (copy, ...rules) =>
       core.call(xla_builder_gradient, builder, loss.handle, copy(handles), list.length, asked.maxTrips ?? 0,
         CHECKPOINTS[asked.checkpoint ?? 'none'], ...rules)));
     const gradients = list.map((_, i) => this.getTupleElement(tuple, i));

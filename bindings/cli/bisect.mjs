@@ -1,6 +1,7 @@
 /** Compares a compiled program with the evaluator, and finds the step of the compilation that makes a difference. */
 import { difference } from '../objects/difference.mjs';
 import { HloLines } from '../objects/hlo_lines.mjs';
+import { stepsOf } from '../objects/listing.mjs';
 
 const leavesOf = (results) => results.map((outputs) => outputs.flatMap((output) => output.leaves()).filter(Boolean));
 
@@ -114,9 +115,9 @@ export class Comparison {
   /** The steps of the program that name an instruction. */
   async #stepsOf(name, disable) {
     const executable = await this.#client.compile(this.#module, { ...this.#counts, disable });
-    const lines = executable.thunks().split('\n').filter((line) => line.split(/[\s:]+/).includes(name));
+    const lines = stepsOf(executable.thunks()).filter((step) => step.name === name).map(({ line }) => line);
     executable.dispose();
-    return lines.length ? [`Its steps: ${lines.map((line) => line.trim()).join('; ')}.`] : [];
+    return lines.length ? [`Its steps: ${lines.join('; ')}.`] : [];
   }
 }
 

@@ -1,4 +1,5 @@
 /** xla-wasm explain: describes a compiled program in words. */
+import { stepsOf } from '../objects/listing.mjs';
 
 const INSTRUCTION = /^ *(?:ROOT )?%?(\S+) = (?:\([^]*?\)|\S+) ([\w-]+)\([^)]*\)(?:.*\bcalls=%?([\w.-]+))?/;
 const HELD = new Set(['parameter', 'constant', 'get-tuple-element', 'tuple']);
@@ -26,12 +27,6 @@ export async function medianRun(run) {
   while (runs.length < MAX_RUNS && (!runs.length || performance.now() - started < MAX_MS)) runs.push(await run());
   const length = (events) => events.reduce((end, { endUs }) => Math.max(end, endUs), 0) - events.reduce((start, { startUs }) => Math.min(start, startUs), Infinity);
   return runs.sort((a, b) => length(a) - length(b))[runs.length >> 1];
-}
-
-/** The steps in a listing: executable.thunks(). */
-export function stepsOf(listing) {
-  return Array.from(listing.matchAll(/^( *)([\w-]+) (\S+?)(?: \[function \d+\])?: /gm), ([, indent, kind, name]) =>
-    ({ kind, name, depth: indent.length / 2 }));
 }
 
 const KINDS = {

@@ -235,11 +235,11 @@ export function randomLiteral(shape, random, positive = false) {
   const plain = Shape.array(shape.elementType, shape.dimensions);
   const { kind, bits, write, Array: Natural, lanes } = ELEMENT_TYPES.get(shape.elementType);
   const data = new Natural(plain.elementCount * lanes);
-  const most = Math.min(10, 2 ** (bits - (kind === 'signed' ? 1 : 0)));
+  const max = Math.min(10, 2 ** (bits - (kind === 'signed' ? 1 : 0)));
   const float = () => (positive ? random() : 2 * random() - 1);
   const values = {
     pred: () => random() < 0.5, float, complex: () => [float(), float()],
-    signed: () => Math.floor(most * random()), unsigned: () => Math.floor(most * random()),
+    signed: () => Math.floor(max * random()), unsigned: () => Math.floor(max * random()),
   };
   for (let i = 0; i < plain.elementCount; i++) write(data, i, values[kind]());
   return new Literal(plain, data);

@@ -223,7 +223,7 @@ function compiled(client, module, { disable }, counts) {
 async function runElsewhere(client, module, argumentsOf, options) {
   if (options.on !== 'pjrt') throw new UsageError(`--on ${options.on}: there is only pjrt`);
   const { runOnPjrt } = await import('./pjrt.mjs');
-  const count = (name, least) => countOption(name, options[name], least);
+  const count = (name, min) => countOption(name, options[name], min);
   const where = {
     replicas: count('replicas', 1) ?? module.replicaCount ?? 1,
     partitions: count('partitions', 1) ?? module.partitionCount ?? 1,
@@ -259,8 +259,8 @@ async function time(executable, args, count) {
     times.push(performance.now() - start);
   }
   times.sort((a, b) => a - b);
-  const [least, median] = [times[0], times[count >> 1]].map((ms) => `${ms.toPrecision(3)} ms`);
-  writeLine(`${count} runs: least ${least}, median ${median}`);
+  const [min, median] = [times[0], times[count >> 1]].map((ms) => `${ms.toPrecision(3)} ms`);
+  writeLine(`${count} runs: least ${min}, median ${median}`);
 }
 
 function writeLine(text) {
@@ -390,10 +390,10 @@ function dimensionsOption(name, text) {
   return entries.length === 1 ? entries[0][1] : entries.map(([, dimension]) => dimension);
 }
 
-function countOption(name, text, least) {
+function countOption(name, text, min) {
   if (text === undefined) return undefined;
-  if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text);
-  throw new UsageError(`--${name} must be a number from ${least} on; got "${text}"`);
+  if (/^\d{1,9}$/.test(text) && Number(text) >= min) return Number(text);
+  throw new UsageError(`--${name} must be a number from ${min} on; got "${text}"`);
 }
 
 /** @param {number[]} [devices] the numbers of those that the results are of, replica-major */

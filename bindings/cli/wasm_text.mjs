@@ -1,14 +1,15 @@
 /** Writes the generated WebAssembly as text, with the disassembler of the package wasmparser, which the bundle for Node holds. */
+import { stepsOf } from '../objects/listing.mjs';
 
 /**
  * Returns for each exported function the kinds and names of the steps that call it. Equal functions
  * are merged, so a function may have several steps.
  */
-function stepsOf(listing) {
+function callersOf(listing) {
   const steps = new Map();
-  for (const [, kind, name, number] of listing.matchAll(/^ *(\w+) (\S+) \[function (\d+)\]:/gm)) {
-    if (!steps.has(number)) steps.set(number, []);
-    steps.get(number).push({ kind, name });
+  for (const step of stepsOf(listing)) {
+    if (step.functionNumber === undefined) continue;
+    steps.set(step.functionNumber, [...(steps.get(step.functionNumber) ?? []), step]);
   }
   return steps;
 }
@@ -30,11 +31,11 @@ export function wasmText({ BinaryReader, WasmDisassembler }, code, listing) {
   disassembler.disassembleChunk(reader);
   const text = disassembler.getResult().lines.join('\n');
 
-  const steps = stepsOf(listing);
+  const steps = callersOf(listing);
   const names = new Map(); /* of $func0, ... */
   const notes = new Map();
   for (const [, number, func] of text.matchAll(/^ *\(export "(\d+)" \(func (\$\w+)\)\)/gm)) {
-    const own = steps.get(number) ?? [];
+    const own = steps.get(Number(number)) ?? [];
     if (!own.length) continue;
     notes.set(func, [...(notes.get(func) ?? []), ...own]);
     if (names.has(func)) continue;
@@ -45,6 +46,6 @@ export function wasmText({ BinaryReader, WasmDisassembler }, code, listing) {
     notes.get(func).map(({ kind, name }) => `${kind} ${name}`).join(', ');
   return text
     .replace(/^( *)(\(func (\$\w+))/gm, (line, indent, head, func) => (notes.has(func) ? `\n${indent};; ${noteOf(func)}\n${line}` : line))
-    .replace(/^ *\(export "(\d+)".*$/gm, (line, number) => (steps.has(number) ? `${line} ;; ${steps.get(number).map(({ name }) => name).join(', ')}` : line))
+    .replace(/^ *\(export "(\d+)".*$/gm, (line, number) => (steps.has(Number(number)) ? `${line} ;; ${steps.get(Number(number)).map(({ name }) => name).join(', ')}` : line))
     .replace(/\$func\d+\b/g, (func) => names.get(func) ?? func);
 }

@@ -14,7 +14,17 @@ const rule = kind('a function that adds the derivative to a builder', (value) =>
 
 const zero = (_b, operands) => operands.map(() => null);
 
-export class GradientRules {
+const rulesOfCores = new WeakMap();
+
+/** Returns the rules of a core. @param {import('../host/core.mjs').Core} core @returns {GradientRules} */
+export const rulesOf = (core) => rulesOfCores.get(core);
+
+/** Gives a new core its rules: those that the package has, until the caller registers others. See GradientRules. */
+export function addRules(core, newBuilder, isOp) {
+  rulesOfCores.set(core, new GradientRules(core, newBuilder, isOp));
+}
+
+class GradientRules {
   #core;
   #newBuilder;
   #isOp;

@@ -9,6 +9,7 @@ import { isFloat } from '../values/shape.mjs';
 import { coreOf, pointerOf } from '../objects/handle.mjs';
 import { parametersByReference } from '../objects/chosen_parameters.mjs';
 import { HloModule } from '../objects/module.mjs';
+import { rulesOf } from './gradient_rules.mjs';
 
 const isReference = (value) => typeof value === 'string' || (Number.isInteger(value) && value >= 0);
 
@@ -38,7 +39,7 @@ export function differentiate(module, operation, options) {
   const asked = checkOptions(operation, options, known);
   const numbers = parameterNumbers(operation, module.parameters, asked.wrt);
   const core = coreOf(module);
-  const pointer = core.gradientRules.apply(operation === 'jvp', (copy, ...rules) => core.call(
+  const pointer = rulesOf(core).apply(operation === 'jvp', (copy, ...rules) => core.call(
     xla_module_differentiate, pointerOf(module), mode, copy(Int32Array.from(numbers)), numbers.length,
     asked.of ?? 0, asked.value ?? false, asked.maxTrips ?? 0, CHECKPOINTS[asked.checkpoint ?? 'none'], ...rules));
   return new HloModule(core, pointer);

@@ -12,7 +12,7 @@ import { HostCalls } from './host_calls.mjs';
 import {
   hardwareConcurrency, hardwareConcurrencyNow, hasSharedMemory, instantiate, instantiateNow, isNode, maySleep, prepare,
 } from './loader.mjs';
-import { Runs } from './runs.mjs';
+import { nextTurn, Runs } from './runs.mjs';
 import { encodeString, readString, writeShort } from './strings.mjs';
 import { Workers } from './workers.mjs';
 
@@ -40,8 +40,6 @@ export class Core {
   needThreads = () => {};
   /** A promise while workers may be dying. A run must await it, or it may fail with them. */
   workersSettle = null;
-  /** The client's GradientRules. */
-  gradientRules;
 
   constructor(glue) {
     this.#glue = glue;
@@ -400,8 +398,6 @@ function warnOfNoThreads(threads) {
 
 /** Returns the build for a synchronous client: with threads if the host may sleep, unless `threads` is 0. */
 const buildFor = (threads) => ((threads ?? 1) > 0 && maySleep() ? 'threads' : 'single');
-
-const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
 
 function allocate(glue, size, allocated) {
   if (size <= STACK_SCRATCH) return glue.stackAlloc(size) >>> 0;

@@ -242,7 +242,7 @@ export class HostCalls {
       // Short enough to need no allocation, as memory may have run out.
       message = messageOf(error).slice(0, MAX_MESSAGE) || 'the host failed';
       code = codeOf(error);
-      if (this.#isAlive(call)) call.identity.cause ??= error;
+      if (this.#isAlive(call)) this.#core.runs.blame(call.identity, error);
     }
     if (!this.#isAlive(call)) return;
     try {

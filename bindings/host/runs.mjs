@@ -20,7 +20,7 @@ const GROWTH = 2 ** 26; // bytes of buffers, after which finalizers get a turn
 
 export class Runs {
   #core;
-  #pending = new Map(); // run -> { resolve, reject, cause }
+  #pending = new Map(); // run -> { resolve, reject, isSync, cause }; isSync: its caller sleeps
   #scheduled = false;
   #release = null;
   #since = 0; // when the first run started in this turn of the host
@@ -174,6 +174,11 @@ export class Runs {
    */
   identity(run) {
     return this.#pending.get(run);
+  }
+
+  /** Keeps the first error that a host callback of a run threw: the cause of the run's failure. */
+  blame(identity, error) {
+    identity.cause ??= error;
   }
 
   /**

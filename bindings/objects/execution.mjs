@@ -15,7 +15,7 @@ import { coreOf, pointerOf } from './handle.mjs';
 import { parametersByReference } from './chosen_parameters.mjs';
 import { argumentsByName, firstOf } from './named_arguments.mjs';
 
-const PROFILE_EVENT_BYTES = 56; // ORDER PROFILE_EVENT: ProfileEvent in src/runtime/devices.h
+const PROFILE_EVENT_BYTES = 56; // ORDER PROFILE_EVENT: ProfileEvent in src/runtime/run_state.h
 const MAX_MS = 2 ** 31 - 1; // of a timer
 
 export const EXECUTION_OPTIONS = {

@@ -8,6 +8,7 @@ import { XlaError } from '../base/error.mjs';
 import { suggestion } from '../base/names.mjs';
 import { emit as emitInto, header } from '../builder/builder.mjs';
 import { XlaOp } from '../builder/op.mjs';
+import { rulesOf } from '../derive/gradient_rules.mjs';
 import { shardingTextOfBytes } from '../formats/hlo_proto_sharding.mjs';
 import { coreOf } from '../objects/handle.mjs';
 import { annotate } from '../objects/module.mjs';
@@ -266,7 +267,7 @@ export class Lowering {
     try {
       const isOnce = this.#calls.get(name) === 1;
       const isShort = isOnce || region.operations.length <= SMALL;
-      const hasRule = coreOf(frame.builder).gradientRules.has(name);
+      const hasRule = rulesOf(coreOf(frame.builder)).has(name);
       const takesPlatform = this.folds && region.arguments.some((_, i) => isPlatform(target, i));
       if (this.isDynamic || takesPlatform || (isShort && !hasRule && !this.#made.has(name))) {
         return this.#inline(frame, target, operands, from);

@@ -506,7 +506,7 @@ export class Syntax extends Lexer {
     return this.struct(kind);
   }
 
-  /** What stands up to '>', which is taken. */
+  /** Reads the fields up to '>', and takes that. */
   struct(kind) {
     if (NAMES[kind]) return new Struct(kind, ...NAMES[kind](this));
     const fields = Object.create(null);

@@ -522,8 +522,8 @@ function formatElement(value, elementType) {
   if (type.kind !== 'float' || elementType === 'f64') return String(value);
   const cell = new type.Array(1);
   // Of 6 digits no two are one normal f32: a shorter name of it is the one of 6 without its zeros.
-  const least = elementType === 'f32' && Math.abs(value) > 2e-38 ? 6 : 1;
-  for (let digits = least; digits < 10; digits++) {
+  const min = elementType === 'f32' && Math.abs(value) > 2e-38 ? 6 : 1;
+  for (let digits = min; digits < 10; digits++) {
     const rounded = Number(value.toPrecision(digits));
     type.write(cell, 0, rounded);
     if (type.read(cell, 0) === value) return String(rounded);

@@ -12,8 +12,8 @@ export function createStage(element, exhibit, urls, tell) {
 
   const show = ([probabilities, gradient]) => {
     digit.show(probabilities, (best, percent) => `This is a ${best}, with a probability of ${percent} %.`);
-    const most = Math.max(...gradient.map(Math.abs), 1e-9);
-    putImage(slope, heatMap(gradient, 28, 28, { ramp: 'diverging', range: [-most, most] }));
+    const max = Math.max(...gradient.map(Math.abs), 1e-9);
+    putImage(slope, heatMap(gradient, 28, 28, { ramp: 'diverging', range: [-max, max] }));
   };
   const classify = async (pixels) => {
     next = pixels;

@@ -6,6 +6,7 @@ import { createPrograms } from '../shared/programs.mjs';
 import { createResults } from '../shared/results.mjs';
 import { readThreads, selectThreads } from '../shared/threads.mjs';
 import { legend, MARGIN, Timeline } from '../shared/timeline.mjs';
+import { markTurn } from '../shared/turns.mjs';
 import { rendezvousOf } from './rendezvous.mjs';
 import { MESH_PROGRAMS } from './programs.mjs';
 import { createStage, linesAt, showWaiting, statesAt } from './stage.mjs';
@@ -38,33 +39,17 @@ class Meshes {
   }
 
   layout(element) {
-    const group = (label, list) => h('optgroup', { label }, list.map(({ name }) => h('option', { value: name }, name)));
-    this.choice = h('select', { id: 'mesh-program', 'aria-label': 'Program', onchange: () => this.load({ name: this.choice.value, threads: this.state.threads }) },
-      group('Work together', MESH_PROGRAMS.filter(({ hangs }) => !hangs)), group('Hang', MESH_PROGRAMS.filter(({ hangs }) => hangs)));
-    this.threads = selectThreads(this.state.threads, (threads) => {
-      this.state.threads = threads;
-      this.remember();
-      this.refresh();
-    });
-    this.again = h('button', { type: 'button', id: 'mesh-run', onclick: () => this.refresh() }, 'Run again');
+    const results = h('div', {}), editorElement = h('div', { class: 'editor' });
     this.about = h('p', { class: 'about' });
     this.status = h('p', { id: 'mesh-status', class: 'small soft', role: 'status' });
     this.problem = h('p', { id: 'mesh-problem', class: 'note problem', role: 'alert', hidden: true });
     this.words = h('div', {});
     this.stageElement = h('div', { class: 'stage-holder' });
-    this.canvas = h('canvas', { class: 'timeline', role: 'img', 'aria-label': 'When each device computed, waited and met others' });
-    this.cursor = h('i', { class: 'cursor' });
-    this.scrubber = h('input', { type: 'range', min: 0, max: SCRUB, value: 0, id: 'scrub', 'aria-label': 'Time', oninput: () => this.pause(Number(this.scrubber.value)) });
-    this.play = h('button', { type: 'button', id: 'play', onclick: () => this.togglePlay() }, 'Play');
-    this.time = h('span', { class: 'soft small time' });
-    this.replay = h('div', { class: 'replay' }, h('div', { class: 'controls' }, this.play, this.scrubber, this.time),
-      h('div', { class: 'timeline-holder' }, this.canvas, this.cursor), legend());
-    const results = h('div', {});
     this.details = h('details', {}, h('summary', {}, 'Results'), results);
-    const editorElement = h('div', { class: 'editor' });
+    this.replay = this.replayElement();
     element.append(
       h('h1', { class: 'heard' }, 'Meshes'),
-      h('div', { class: 'controls' }, this.choice, this.threads, this.again), this.about,
+      this.controlsElement(), this.about,
       h('div', { class: 'halves' },
         h('div', { class: 'left' }, editorElement, this.status),
         h('div', { class: 'right panel' }, this.problem, this.stageElement, this.words, this.replay,
@@ -72,9 +57,37 @@ class Meshes {
     this.timeline = new Timeline(this.canvas);
     this.results = createResults(results);
     this.editor = createEditor(editorElement, { text: this.state.text, language: 'hlo', onchange: (text) => this.edited(text) });
+    this.showState();
+  }
+
+  /** The choice of a program and of threads. */
+  controlsElement() {
+    const group = (label, hang) => h('optgroup', { label }, MESH_PROGRAMS.filter(({ hangs }) => Boolean(hangs) === hang)
+      .map(({ name }) => h('option', { value: name }, name)));
+    const onchange = () => this.load({ name: this.choice.value, threads: this.state.threads });
+    this.choice = h('select', { id: 'mesh-program', 'aria-label': 'Program', onchange },
+      group('Work together', false), group('Hang', true));
+    this.threads = selectThreads(this.state.threads, (threads) => {
+      this.state.threads = threads;
+      this.remember();
+      this.refresh();
+    });
+    this.again = h('button', { type: 'button', id: 'mesh-run', onclick: () => this.refresh() }, 'Run again');
+    return h('div', { class: 'controls' }, this.choice, this.threads, this.again);
+  }
+
+  /** The timeline of a run, and the controls that play it. */
+  replayElement() {
+    this.canvas = h('canvas', { class: 'timeline', role: 'img', 'aria-label': 'When each device computed, waited and met others' });
     this.canvas.addEventListener('pointerdown', (event) => this.scrubTo(event));
     this.canvas.addEventListener('pointermove', (event) => { if (event.buttons) this.scrubTo(event); });
-    this.showState();
+    this.cursor = h('i', { class: 'cursor' });
+    const oninput = () => this.pause(Number(this.scrubber.value));
+    this.scrubber = h('input', { type: 'range', min: 0, max: SCRUB, value: 0, id: 'scrub', 'aria-label': 'Time', oninput });
+    this.play = h('button', { type: 'button', id: 'play', onclick: () => this.togglePlay() }, 'Play');
+    this.time = h('span', { class: 'soft small time' });
+    return h('div', { class: 'replay' }, h('div', { class: 'controls' }, this.play, this.scrubber, this.time),
+      h('div', { class: 'timeline-holder' }, this.canvas, this.cursor), legend());
   }
 
   showState() {
@@ -101,7 +114,7 @@ class Meshes {
     this.state.text = text;
     this.remember();
     clearTimeout(this.timer);
-    this.status.dataset.asked = this.turn + 1;
+    markTurn(this.status, { asked: this.turn + 1 });
     this.timer = setTimeout(() => this.refresh(), EDIT_MS);
   }
 
@@ -110,7 +123,7 @@ class Meshes {
   async refresh() {
     clearTimeout(this.timer);
     const turn = ++this.turn;
-    this.status.dataset.asked = turn;
+    markTurn(this.status, { asked: turn });
     const { text } = this.state;
     const before = this.program;
     this.program = null;
@@ -139,7 +152,7 @@ class Meshes {
     } catch (error) {
       if (turn === this.turn) this.showError(error);
     }
-    if (turn === this.turn) this.status.dataset.turn = turn;
+    if (turn === this.turn) markTurn(this.status, { turn });
   }
 
   showRun(program, run) {
@@ -156,7 +169,11 @@ class Meshes {
     const sum = (events) => events.reduce((total, { startUs, endUs }) => total + endUs - startUs, 0);
     const together = sum(run.events.filter(({ category }) => ['collective', 'channel'].includes(category)));
     const threads = program.threads ? plural(program.threads, 'thread') : 'the single-threaded build';
-    this.status.textContent = `${plural(program.replicas * program.partitions, 'device')} on ${threads}: ${duration(this.span)}; ${plural(this.rendezvous.length, 'meeting or message', 'meetings and messages')}. Devices spent ${Math.round((100 * together) / (sum(run.events) || 1))} % of their time at them, waiting included.`;
+    const devices = plural(program.replicas * program.partitions, 'device');
+    const meetings = plural(this.rendezvous.length, 'meeting or message', 'meetings and messages');
+    const share = Math.round((100 * together) / (sum(run.events) || 1));
+    this.status.textContent = `${devices} on ${threads}: ${duration(this.span)}; ${meetings}. ` +
+      `Devices spent ${share} % of their time at them, waiting included.`;
     const [first] = this.rendezvous;
     this.showTime(first ? (first.startUs + first.endUs) / 2 : this.begin);
   }

@@ -106,8 +106,8 @@ export function rendezvousOf(mesh, events) {
       rendezvous.push(...messagesOf(plan, visits, events, partitions));
       continue;
     }
-    const most = Math.max(0, ...Array.from(visits.values(), (list) => list.length));
-    for (let turn = 0; turn < most; turn++) {
+    const max = Math.max(0, ...Array.from(visits.values(), (list) => list.length));
+    for (let turn = 0; turn < max; turn++) {
       for (const group of plan.groups ?? [plan.pairs.flat()]) {
         const devices = [...new Set(group)].filter((device) => visits.get(device)?.[turn]);
         const own = devices.map((device) => visits.get(device)[turn]);

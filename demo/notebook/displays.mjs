@@ -1,4 +1,4 @@
-/** What a cell shows: text that it printed, values, plots, pictures, links to a program. */
+/** Displays below a cell: text that it printed, values, plots, pictures, links to a program. */
 import { h } from '../shared/dom.mjs';
 import { rampTable, rangeOf } from '../shared/draw.mjs';
 import { createPlot } from '../shared/plot.mjs';
@@ -23,11 +23,11 @@ function plot(element, { x, lines, labels: [xLabel, yLabel], log }) {
 
 /** Values as colours of a ramp, which begins at the least and ends at the greatest. */
 function coloursOf(values) {
-  const [least, most] = rangeOf(values);
+  const [min, max] = rangeOf(values);
   const table = rampTable('viridis');
   const pixels = new Uint8ClampedArray(values.length * 4);
   values.forEach((value, i) => {
-    const at = 3 * Math.round(255 * Math.min(Math.max((value - least) / (most - least || 1), 0), 1) || 0);
+    const at = 3 * Math.round(255 * Math.min(Math.max((value - min) / (max - min || 1), 0), 1) || 0);
     pixels.set([table[at], table[at + 1], table[at + 2], 255], 4 * i);
   });
   return pixels;

@@ -7,6 +7,7 @@
 import {
   Client, Literal, readNpy, readNpz, readSafetensors, writeNpz, writeSafetensors,
 } from '../../bindings/index.mjs';
+import { stepsOf } from '../../bindings/objects/listing.mjs';
 import { pairArguments } from '../../bindings/objects/named_arguments.mjs';
 import { isText, kindOfText } from '../../bindings/formats/program_text.mjs';
 import { gunzip, isGzip, programsOfJaxExport } from '../../bindings/host/sources.mjs';
@@ -70,7 +71,7 @@ async function open({ bytes, shapes, mesh = {} }) {
     name: module.name,
     fileBytes: bytes.length,
     operations: operationsIn(text),
-    steps: executable.thunks().split('\n').length - 2,
+    steps: stepsOf(executable.thunks()).length,
     codeBytes: executable.generatedCode()?.length ?? 0,
     arenaBytes: executable.memoryPlan().arenaBytes,
     parameters: executable.parameters.map(({ name, shape }, i) => ({ name, shape: plainShape(shape), isWeight: Boolean(fitting[i]) })),

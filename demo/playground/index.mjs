@@ -8,6 +8,7 @@ import { createTabs } from '../shared/tabs.mjs';
 import { readThreads, selectThreads } from '../shared/threads.mjs';
 import { trusted } from '../shared/trusted.mjs';
 import { legend, stepName, Timeline } from '../shared/timeline.mjs';
+import { markTurn } from '../shared/turns.mjs';
 import { createPasses } from './differences.mjs';
 import { createEditor } from './editor.mjs';
 import { EXAMPLES, PROGRAMS } from './examples.mjs';
@@ -190,7 +191,7 @@ class Playground {
     this.state.text = text;
     this.setState(this.state);
     clearTimeout(this.timer);
-    this.status.dataset.asked = this.turn + 1;
+    markTurn(this.status, { asked: this.turn + 1 });
     this.timer = setTimeout(() => this.refresh(began), EDIT_MS);
   }
 
@@ -205,7 +206,7 @@ class Playground {
     this.runShared.hidden = false;
     this.problem.hidden = true;
     this.status.textContent = 'This JavaScript came with the link. It runs when you click Run.';
-    this.status.dataset.turn = this.turn;
+    markTurn(this.status, { turn: this.turn });
   }
 
   cancel() {
@@ -244,7 +245,7 @@ class Playground {
   async refresh(began) {
     clearTimeout(this.timer);
     const turn = ++this.turn;
-    this.status.dataset.asked = turn;
+    markTurn(this.status, { asked: turn });
     if (this.opening && began - this.opening > STUCK_MS) this.programs.restart();
     const before = this.program;
     if (before) {
@@ -323,7 +324,7 @@ class Playground {
       this.status.textContent = 'It returned no program.';
     }
     this.status.dataset.ms = ms;
-    this.status.dataset.turn = this.turn;
+    markTurn(this.status, { turn: this.turn });
     this.selectTab(this.tabs.selected());
   }
 
@@ -335,7 +336,7 @@ class Playground {
     this.editor.showError(error);
     this.tabs.element.classList.add('stale'); /* the tabs still show the previous program */
     this.status.textContent = '';
-    this.status.dataset.turn = this.turn;
+    markTurn(this.status, { turn: this.turn });
   }
 
   goToProblem() {

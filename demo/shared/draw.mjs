@@ -49,13 +49,13 @@ export function rampTable(name) {
 
 /** Returns the min and the max of the finite values; [0, 1] if there are none. */
 export function rangeOf(values) {
-  let least = Infinity;
-  let most = -Infinity;
+  let min = Infinity;
+  let max = -Infinity;
   for (const value of values) {
-    if (value < least && value !== -Infinity) least = value;
-    if (value > most && value !== Infinity) most = value;
+    if (value < min && value !== -Infinity) min = value;
+    if (value > max && value !== Infinity) max = value;
   }
-  return least <= most ? [Number(least), Number(most)] : [0, 1];
+  return min <= max ? [Number(min), Number(max)] : [0, 1];
 }
 
 /**
@@ -67,12 +67,12 @@ export function rangeOf(values) {
 export function heatMap(values, width, height, { ramp = 'viridis', range = rangeOf(values) } = {}) {
   const image = new ImageData(width, height);
   const table = rampTable(ramp);
-  const [least, most] = range;
-  const factor = most > least ? 255 / (most - least) : 0;
+  const [min, max] = range;
+  const factor = max > min ? 255 / (max - min) : 0;
   for (let i = 0; i < width * height; i++) {
     const value = Number(values[i]);
     if (Number.isNaN(value)) continue;
-    const at = factor ? Math.min(255, Math.max(0, Math.round((value - least) * factor))) : 128;
+    const at = factor ? Math.min(255, Math.max(0, Math.round((value - min) * factor))) : 128;
     image.data.set(table.subarray(at * 3, at * 3 + 3), i * 4);
     image.data[i * 4 + 3] = 255;
   }

@@ -16,10 +16,10 @@ function fitting(type, value) {
     case 'complex': return [value, 0];
     case 'float': return value;
     default: {
-      const [least, most] = type.limits;
-      const range = Number(most) - Number(least) + 1;
+      const [min, max] = type.limits;
+      const range = Number(max) - Number(min) + 1;
       const whole = Math.trunc(value) % range;
-      const fit = Number.isSafeInteger(range) && whole > Number(most) ? whole - range : whole;
+      const fit = Number.isSafeInteger(range) && whole > Number(max) ? whole - range : whole;
       return type.bits === 64 ? BigInt(fit) : fit;
     }
   }
@@ -41,14 +41,14 @@ function arrayOf(shape, fill, random) {
   const literal = Literal.zeros(shape.withoutLayout());
   if (fill === 'zeros') return literal;
   const type = ELEMENT_TYPES.get(shape.elementType);
-  const [, most] = type.limits ?? [];
+  const [, max] = type.limits ?? [];
   for (let i = 0; i < shape.elementCount; i++) {
     let value;
     if (fill === 'random') value = randomElement(type, random);
     else value = fitting(type, fill === 'iota' ? i : 1);
     /* A narrow float cannot hold every number. Larger numbers become its largest one. */
     const stores = type.lanes === 1 ? type.write(literal.data, i, value) : complex(literal.data, i, value);
-    if (!stores && most !== undefined) type.write(literal.data, i, most);
+    if (!stores && max !== undefined) type.write(literal.data, i, max);
   }
   return literal;
 }

@@ -73,8 +73,8 @@ const views = {
     const values = numbersOf(array, from, rows * columns);
     const range = rangeOf(values);
     const diverging = range[0] < 0 && range[1] > 0;
-    const most = Math.max(-range[0], range[1]);
-    const options = diverging ? { ramp: 'diverging', range: [-most, most] } : { ramp: 'viridis', range };
+    const max = Math.max(-range[0], range[1]);
+    const options = diverging ? { ramp: 'diverging', range: [-max, max] } : { ramp: 'viridis', range };
     const canvas = h('canvas', { class: 'pixels heat', role: 'img', 'aria-label': `${rows} by ${columns} values as colours` });
     putImage(canvas, heatMap(values, columns, rows, options));
     canvas.style.width = `${Math.min(560, Math.max(columns * Math.min(24, 560 / columns), 40))}px`;
@@ -114,11 +114,11 @@ const views = {
 
   image(array, { rows, columns, from, channels }) {
     const values = numbersOf(array, from, rows * columns * channels);
-    const [least, most] = array.type === 'u8' ? [0, 255] : rangeOf(values);
-    const factor = most > least ? 255 / (most - least) : 0;
+    const [min, max] = array.type === 'u8' ? [0, 255] : rangeOf(values);
+    const factor = max > min ? 255 / (max - min) : 0;
     const image = new ImageData(columns, rows);
     for (let p = 0; p < rows * columns; p++) {
-      for (let c = 0; c < 3; c++) image.data[p * 4 + c] = (values[p * channels + Math.min(c, channels - 1)] - least) * factor;
+      for (let c = 0; c < 3; c++) image.data[p * 4 + c] = (values[p * channels + Math.min(c, channels - 1)] - min) * factor;
       image.data[p * 4 + 3] = 255;
     }
     const canvas = h('canvas', { class: 'pixels heat', role: 'img', 'aria-label': `an image of ${columns} by ${rows}` });

@@ -3,8 +3,8 @@ import { select } from './dom.mjs';
 
 /** Pairs of value and text: '' is as many as there are cores. */
 export function threadChoices() {
-  const most = Math.max(2, Math.min(8, navigator.hardwareConcurrency || 2));
-  return [['', 'all cores'], [0, 'none'], ...Array.from({ length: most }, (_, i) => [i + 1, i + 1])];
+  const max = Math.max(2, Math.min(8, navigator.hardwareConcurrency || 2));
+  return [['', 'all cores'], [0, 'none'], ...Array.from({ length: max }, (_, i) => [i + 1, i + 1])];
 }
 
 /** A number of threads that can be chosen, or undefined. */

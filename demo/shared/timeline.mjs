@@ -12,9 +12,9 @@ const COLOURS = {
 };
 
 /** Returns the smallest round number of milliseconds that divides `span` into at most `most` ticks. */
-function tickOf(span, most) {
-  const power = 10 ** Math.floor(Math.log10(span / most));
-  return [1, 2, 5, 10].map((m) => m * power).find((t) => span / t <= most);
+function tickOf(span, max) {
+  const power = 10 ** Math.floor(Math.log10(span / max));
+  return [1, 2, 5, 10].map((m) => m * power).find((t) => span / t <= max);
 }
 
 /** Returns the legend of the colours. */
@@ -93,14 +93,14 @@ function draw(context, width, height, events, kind, rendezvous) {
   for (let row = 0; row < rows; row++) {
     context.fillText(kind.name(row), 0, MARGIN.top + (row + 0.5) * rowHeight);
   }
-  drawTicks(context, { x, begin, span, bottom, most: Math.max(1, Math.floor(room / LABEL_WIDTH)) });
+  drawTicks(context, { x, begin, span, bottom, max: Math.max(1, Math.floor(room / LABEL_WIDTH)) });
 
   for (const event of events) {
     const { category, startUs, endUs, waitedUs = 0 } = event;
     const top = MARGIN.top + kind.of(event) * rowHeight + rowHeight * 0.15;
-    const bar = (from, to, name, least) => {
+    const bar = (from, to, name, min) => {
       context.fillStyle = colour(name);
-      context.fillRect(x(from), top, Math.max(least, x(to) - x(from)), rowHeight * 0.7);
+      context.fillRect(x(from), top, Math.max(min, x(to) - x(from)), rowHeight * 0.7);
     };
     /* A thread runs other tasks while a replica waits. */
     const went = Math.min(startUs + waitedUs, endUs);
@@ -139,9 +139,9 @@ function drawRendezvous(context, rendezvous, { x, y }) {
 }
 
 /** Draws under the bars: a line at every tick, and its time if that fits. */
-function drawTicks(context, { x, begin, span, bottom, most }) {
+function drawTicks(context, { x, begin, span, bottom, max }) {
   const ms = span / 1000;
-  const tick = tickOf(ms, most);
+  const tick = tickOf(ms, max);
   context.textBaseline = 'bottom';
   for (let n = 0; n * tick <= ms; n++) {
     const at = x(begin + n * tick * 1000);

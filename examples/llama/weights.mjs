@@ -45,15 +45,15 @@ const BLOCK = 32;
 /** A matrix as integers: each block of 32 of a row has a scale, so that its largest element is 127 or 7. */
 export function quantised(matrix, type) {
   const { data, shape: { dimensions: [rows, width] } } = matrix.convert('f32');
-  const most = type === 'int4' ? 7 : 127;
+  const max = type === 'int4' ? 7 : 127;
   const scales = new Float32Array(data.length / BLOCK).map((_, i) =>
-    data.subarray(i * BLOCK, (i + 1) * BLOCK).reduce((a, x) => Math.max(a, Math.abs(x)), 0) / most);
+    data.subarray(i * BLOCK, (i + 1) * BLOCK).reduce((a, x) => Math.max(a, Math.abs(x)), 0) / max);
   const rounded = new Literal(`f32[${rows},${width / BLOCK}]`, scales).convert('f16');
   const { data: factors } = rounded.convert('f32');
   const quants = new Int8Array(data.length);
   for (let i = 0; i < quants.length; i++) {
     const factor = factors[Math.floor(i / BLOCK)];
-    quants[i] = factor ? Math.max(-most, Math.min(most, Math.round(data[i] / factor))) : 0;
+    quants[i] = factor ? Math.max(-max, Math.min(max, Math.round(data[i] / factor))) : 0;
   }
   return { quants: new Literal(`${type === 'int4' ? 's4' : 's8'}[${rows},${width}]`, quants), scales: rounded };
 }

@@ -6,6 +6,7 @@ import re
 import ml_dtypes
 import numpy as np
 
+from ._engine.dtypes import CORE_NAMES
 from ._jax.hlo_sharding import HloSharding  # noqa: F401
 from ._jax.op_sharding import OpSharding  # noqa: F401
 from ._jax.op_sharding import ShardGroupType as OpSharding_ShardGroupType  # noqa: F401
@@ -13,6 +14,7 @@ from ._jax.op_sharding import Type as OpSharding_Type  # noqa: F401
 from ._proto import bytes_field, packed_field
 
 
+# ORDER TYPE
 class PrimitiveType(enum.IntEnum):
     """Types of elements, by XLA's numbers."""
 
@@ -52,26 +54,10 @@ class PrimitiveType(enum.IntEnum):
     F8E8M0FNU = 33
 
 
-_DTYPES = {
-    PrimitiveType.PRED: np.bool_, PrimitiveType.F16: np.float16, PrimitiveType.F32: np.float32,
-    PrimitiveType.F64: np.float64, PrimitiveType.C64: np.complex64,
-    PrimitiveType.C128: np.complex128, PrimitiveType.BF16: ml_dtypes.bfloat16,
-    PrimitiveType.S4: ml_dtypes.int4, PrimitiveType.U4: ml_dtypes.uint4,
-    PrimitiveType.F8E5M2: ml_dtypes.float8_e5m2, PrimitiveType.F8E4M3FN: ml_dtypes.float8_e4m3fn,
-    PrimitiveType.F8E4M3B11FNUZ: ml_dtypes.float8_e4m3b11fnuz,
-    PrimitiveType.F8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
-    PrimitiveType.F8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
-    PrimitiveType.F8E4M3: ml_dtypes.float8_e4m3, PrimitiveType.F8E3M4: ml_dtypes.float8_e3m4,
-    PrimitiveType.F4E2M1FN: ml_dtypes.float4_e2m1fn,
-    PrimitiveType.F8E8M0FNU: ml_dtypes.float8_e8m0fnu,
-}
-_DTYPES.update({PrimitiveType[f"{letter}{bits}"]: np.dtype(f"{kind}{bits // 8}")
-                for letter, kind in (("S", "i"), ("U", "u")) for bits in (8, 16, 32, 64)})
-for _name, _element in (("int1", PrimitiveType.S1), ("uint1", PrimitiveType.U1),
-                        ("int2", PrimitiveType.S2), ("uint2", PrimitiveType.U2)):
+_DTYPES = {PrimitiveType[core.upper()]: dtype for dtype, core in CORE_NAMES.items()}
+for _name, _element in (("int1", PrimitiveType.S1), ("uint1", PrimitiveType.U1)):
     if hasattr(ml_dtypes, _name):  # Older releases lack some.
-        _DTYPES[_element] = getattr(ml_dtypes, _name)
-_DTYPES = {element: np.dtype(dtype) for element, dtype in _DTYPES.items()}
+        _DTYPES[_element] = np.dtype(getattr(ml_dtypes, _name))
 _ELEMENTS = {dtype: element for element, dtype in _DTYPES.items()}
 
 

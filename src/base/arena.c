@@ -59,7 +59,7 @@ struct Arena {
 static Block *block_new(Block *previous, size_t size) {
   Block *block = malloc(sizeof *block + size);
   if (!block) return NULL;
-  /* Clears the block at once. Measured: compiling takes 1.02x as long if each piece is cleared when allocated. */
+  /* Clears the block at once. Measured: compiling takes 1.02x as long if each piece is cleared when allocated (2026-11). */
   memset(block->data, 0, size);
   poison(block->data, size);
   block->previous = previous;

@@ -49,7 +49,8 @@ bool error_set_op(Error *error, StatusCode code, const char *operation, const ch
 /* Appends text to the message, as far as it fits. */
 void error_append(Error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts "<operation>: " before the message of a function that does not know the operation. Returns false. */
+/* Puts "<operation>: " before the message of a function that does not know the operation. Line and column become 0. Returns
+** false. */
 bool error_name_op(Error *error, const char *operation);
 
 /* Shorthand for the most frequent case. */

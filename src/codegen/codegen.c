@@ -32,7 +32,7 @@ static int64_t elements_per_result(const Instruction *root) {
 }
 
 static CodegenWork scatter_work(const Instruction *scatter) {
-  /* Threshold CHUNK_WORK: "scatters and gathers around 65,536 elements" in core/thresholds_numbers.test.mjs. */
+  /* Threshold CHUNK_WORK. Test: "scatters and gathers around 65,536 elements" in core/thresholds_numbers.test.mjs. */
   enum { CHUNK_WORK = 1 << 16 };
   const Shape *updates = scatter->operands[scatter->operand_count / 2 + 1]->shape;
   int64_t window = 1;
@@ -42,7 +42,7 @@ static CodegenWork scatter_work(const Instruction *scatter) {
   int64_t chunk = CHUNK_WORK / window;
   return (CodegenWork){.units = shape_elements(updates) / window,
                        .chunk = chunk < 1 ? 1 : chunk,
-                       .least = 1,
+                       .multiple = 1,
                        .reads = INT32_MAX,
                        .in_order = true};
 }
@@ -56,7 +56,7 @@ static bool reduces_innermost(const Instruction *root) {
 /* Returns how many steps of each line one call computes; 0 if a call computes whole lines. A cumulative reduction of few long
 ** lines is divided into calls. Each call continues from a rounded result, so the number of calls is limited. */
 static int64_t steps_per_call(const Instruction *root) {
-  /* Threshold MAX_LINES, ELEMENTS, MAX_CALLS: "cumulative sums of few long lines" in
+  /* Threshold MAX_LINES, ELEMENTS, MAX_CALLS. Test: "cumulative sums of few long lines" in
   ** core/thresholds_programs.test.mjs. */
   enum { MAX_LINES = 16, ELEMENTS = 1 << 16, MAX_CALLS = 64 };
   bool backwards;
@@ -73,10 +73,10 @@ bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
 }
 
 CodegenWork codegen_work(const Instruction *fusion) {
-  /* Threshold CHUNK_WORK, LEAST, MIN_BYTES: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
-  /* Threshold MIN_LINES: "cumulative sums around blocks and calls" in core/thresholds.test.mjs. */
-  /* Threshold LONG: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
-  enum { CHUNK_WORK = 16384, LEAST = 64, MIN_BYTES = 256, MIN_LINES = 16, LONG = 1 << 20 };
+  /* Threshold CHUNK_WORK, MIN_UNITS, MIN_BYTES. Test: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+  /* Threshold MIN_LINES. Test: "cumulative sums around blocks and calls" in core/thresholds.test.mjs. */
+  /* Threshold LONG. Test: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+  enum { CHUNK_WORK = 16384, MIN_UNITS = 64, MIN_BYTES = 256, MIN_LINES = 16, LONG = 1 << 20 };
   const Instruction *root = loop_root(fusion->a->calls->root);
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
@@ -86,10 +86,10 @@ CodegenWork codegen_work(const Instruction *fusion) {
     int64_t line = root->operands[0]->shape->dims[along], lines = CHUNK_WORK / line;
     all.reads = all.units;
     all.chunk = line * (lines < MIN_LINES ? MIN_LINES : lines & -(int64_t)MIN_LINES);
-    all.least = line * MIN_LINES;
+    all.multiple = line * MIN_LINES;
     all.is_long = line > LONG / MIN_LINES;
     if (steps_per_call(root)) {
-      all.least = all.chunk = steps_per_call(root) * (all.units / line);
+      all.multiple = all.chunk = steps_per_call(root) * (all.units / line);
       all.in_order = true;
     }
     return all;
@@ -98,10 +98,10 @@ CodegenWork codegen_work(const Instruction *fusion) {
   int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
   all.reads = all.units * work;
   bool bytes = type_bytes(shape_leaf(fusion->shape, 0)->type) == 1;
-  int64_t least = bytes ? MIN_BYTES : reduces_innermost(root) ? LANES : LEAST;
-  all.chunk = chunk < least ? least : chunk & -least;
-  all.least = least;
-  all.is_long = work > LONG / LEAST;
+  int64_t min = bytes ? MIN_BYTES : reduces_innermost(root) ? LANES : MIN_UNITS;
+  all.chunk = chunk < min ? min : chunk & -min;
+  all.multiple = min;
+  all.is_long = work > LONG / MIN_UNITS;
   return all;
 }
 

@@ -33,9 +33,9 @@ extern const Target codegen_target;
 /* The amount of work, and the part of it per call when it is divided. A chunk is large enough for a call, and a
 ** multiple of the elements that a kernel computes at once. It depends on shapes alone. */
 typedef struct CodegenWork {
-  int64_t units;        /* elements of the result, or windows of a scatter */
-  int64_t chunk, least; /* units of a chunk; chunks have a multiple of `least` */
-  int64_t reads;        /* elements of an operand, at most */
+  int64_t units;           /* elements of the result, or windows of a scatter */
+  int64_t chunk, multiple; /* units of a chunk; chunks have a multiple of `multiple` */
+  int64_t reads;           /* elements of an operand, at most */
   bool in_order;
   bool is_long; /* a chunk may take milliseconds, however few there are */
 } CodegenWork;

@@ -45,7 +45,7 @@ static int64_t written_size(const LoopPlan *plan) {
 
 /* Whether a loop is short enough to be unrolled element by element. */
 static bool is_short(const LoopPlans *plans) {
-  /* Threshold MAX_NODES: "dense steps" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_NODES. Test: "dense steps" in core/thresholds_programs.test.mjs. */
   enum { MAX_NODES = 160 };
   int64_t size = 0;
   for (int b = 0; b < plans->count && size <= MAX_NODES; b++) {
@@ -249,7 +249,7 @@ static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
   int shift = wasm_local(f, WASM_I32);
   for (int i = 0; i < step->start_count; i++) {
     emit_integer(f, r->cells, &step->starts[i].slice, step->starts[i].type);
-    emit_slice_start(f, step->starts[i].type, step->starts[i].most, step->starts[i].in_range);
+    emit_slice_start(f, step->starts[i].type, step->starts[i].max_start, step->starts[i].in_range);
     wasm_i32(f, step->starts[i].stride);
     wasm_op(f, OP_I32_MUL);
     if (i > 0) {
@@ -263,7 +263,7 @@ static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
 
 /* Emits a move. A fill keeps its element in all lanes of a local. */
 static void emit_move(RegionEmitter *r, const RegionMove *move, const RegionStep *step, int shift) {
-  /* Threshold MAX_WRITTEN: "dense steps" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_WRITTEN. Test: "dense steps" in core/thresholds_programs.test.mjs. */
   enum { MAX_WRITTEN = 64 };
   WasmFunction *f = &r->function;
   const BufferSlice *from = &step->slices[move->from_slice], *to = &step->slices[move->to_slice];
@@ -337,16 +337,15 @@ static void emit_clear_resume(WasmFunction *f) {
   wasm_set(f, REGION_RESUME);
 }
 
-static int64_t steps_cost(const RegionSteps *steps) {
-  int64_t cost = 1;
-  for (int i = 0; i < steps->count; i++) cost += steps->items[i].cost;
-  return cost;
-}
+/* Threshold ITERATION_COST: no path: an iteration takes fuel even if its condition and body have no steps, one unit for
+** each. */
+enum { ITERATION_COST = 2 };
 
 /* Emits the end of a loop's iteration: takes fuel, and returns from the region if none is left. */
 static void emit_burn(RegionEmitter *r, const RegionStep *loop) {
   WasmFunction *f = &r->function;
-  int64_t cost = steps_cost(&loop->condition) + steps_cost(&loop->body);
+  int64_t cost =
+      ITERATION_COST + region_steps_cost(&loop->condition) + region_steps_cost(&loop->body);
   wasm_get(f, REGION_FUEL);
   wasm_i32(f, cost < 1 << 24 ? cost : 1 << 24);
   wasm_op(f, OP_I32_SUB);

@@ -23,12 +23,12 @@
 enum {
   /* Threshold ALIGNMENT: no path: alignment of buffers. */
   ALIGNMENT = 64,
-  /* Threshold MAX_HOSTS: "results and temporaries" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_HOSTS. Test: "results and temporaries" in core/thresholds_programs.test.mjs. */
   MAX_HOSTS = 16,
-  /* Threshold MIN_HOSTED, MIN_GAIN: "temporaries beside results" in core/thresholds_programs.test.mjs. */
+  /* Threshold MIN_HOSTED, MIN_GAIN. Test: "temporaries beside results" in core/thresholds_programs.test.mjs. */
   MIN_HOSTED = 4096, /* bytes: smaller temporaries are not worth a search for a result */
   MIN_GAIN = 16,     /* a sixteenth of the arena */
-  /* Threshold MAX_ARGUMENTS, MAX_LOANS: "results and temporaries" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_ARGUMENTS, MAX_LOANS. Test: "results and temporaries" in core/thresholds_programs.test.mjs. */
   MAX_ARGUMENTS = 4, /* that lend: those with the earliest last read */
   MAX_LOANS = 512,
 };
@@ -81,7 +81,7 @@ static bool place_buffer(Host *host, LogicalBuffer *buffer) {
 
 /* ---- Plans for very many buffers: first fit in order of time ---- */
 
-/* Threshold MAX_BY_SIZE, MAX_LOOKED_AT: "very many temporaries, with gaps between them" in
+/* Threshold MAX_BY_SIZE, MAX_LOOKED_AT. Test: "very many temporaries, with gaps between them" in
 ** core/thresholds_programs.test.mjs. */
 enum { MAX_BY_SIZE = 2048, MAX_LOOKED_AT = 256 };
 
@@ -108,9 +108,9 @@ static int by_last(const void *a, const void *b) {
 
 static void take_gap(Gaps *gaps, LogicalBuffer *buffer) {
   int64_t bytes = padded(buffer->bytes);
-  int most = gaps->count < MAX_LOOKED_AT ? gaps->count : MAX_LOOKED_AT;
+  int max = gaps->count < MAX_LOOKED_AT ? gaps->count : MAX_LOOKED_AT;
   buffer->slot = SLOT_ARENA;
-  for (int i = 0; i < most; i++) {
+  for (int i = 0; i < max; i++) {
     Gap *gap = &gaps->items[i];
     if (gap->bytes < bytes) continue;
     buffer->offset = gap->offset;

@@ -10,8 +10,8 @@ typedef struct CompileOptions {
   bool evaluate;     /* fuse nothing, and run all possible instructions in the evaluator */
   bool not_in_place; /* no result is written into an operand's memory */
   bool no_row_groups, no_regions;
-  bool
-      small_chunks; /* loops run in the smallest chunks that they allow, and row groups row by row */
+  /* Loops run in the smallest chunks that they allow, and row groups row by row. */
+  bool small_chunks;
   PassSet disabled; /* rewrites that are switched off */
   KernelSet kernels_off;
   PassWatch *watch; /* of the passes; may be NULL */

@@ -9,31 +9,31 @@
 #include "rewrite/pipeline.h"
 
 /* The shapes that the caller sees, with dynamic dimensions; they live in the program's arena. */
-typedef struct StatedShapes {
+typedef struct CallerShapes {
   int parameter_count;
   const Shape **parameters, *result;
-} StatedShapes;
+} CallerShapes;
 
-static StatedShapes stated_shapes(const Module *module, Arena *arena) {
+static CallerShapes caller_shapes(const Module *module, Arena *arena) {
   const Computation *entry = module->entry;
-  StatedShapes stated = {entry->parameter_count,
-                         ARENA_ARRAY(arena, const Shape *, entry->parameter_count),
-                         shape_copy(arena, entry->root->shape)};
+  CallerShapes shown = {entry->parameter_count,
+                        ARENA_ARRAY(arena, const Shape *, entry->parameter_count),
+                        shape_copy(arena, entry->root->shape)};
   for (int p = 0; p < entry->parameter_count; p++) {
-    stated.parameters[p] = shape_copy(arena, entry->parameters[p]->shape);
+    shown.parameters[p] = shape_copy(arena, entry->parameters[p]->shape);
   }
-  return stated;
+  return shown;
 }
 
 /* Sets the shapes of the program's leaves to those that the caller sees. */
-static void state_shapes(Program *program, const StatedShapes *stated) {
+static void restore_caller_shapes(Program *program, const CallerShapes *shown) {
   const Shape **next = program->parameter_shapes;
-  for (int p = 0; p < stated->parameter_count; p++) {
-    program->hidden_parameters += shape_dynamic_dimensions(stated->parameters[p]);
-    next = shape_put_leaves(stated->parameters[p], next);
+  for (int p = 0; p < shown->parameter_count; p++) {
+    program->hidden_parameters += shape_dynamic_dimensions(shown->parameters[p]);
+    next = shape_put_leaves(shown->parameters[p], next);
   }
-  program->hidden_results = shape_dynamic_dimensions(stated->result);
-  shape_put_leaves(stated->result, program->result_shapes);
+  program->hidden_results = shape_dynamic_dimensions(shown->result);
+  shape_put_leaves(shown->result, program->result_shapes);
 }
 
 static int sequence_depth(const ThunkSequence *sequence) {
@@ -65,7 +65,7 @@ static bool compile_fusions(Program *program, Error *error) {
 }
 
 /* Sets the module's replica and partition counts to the mesh that it is compiled for. */
-static void state_mesh(Module *module, Mesh mesh) {
+static void set_mesh(Module *module, Mesh mesh) {
   if (mesh.replicas > 1 || module->replica_count) module->replica_count = mesh.replicas;
   if (mesh.partitions > 1 || module->num_partitions) module->num_partitions = mesh.partitions;
 }
@@ -90,7 +90,7 @@ struct Compilation {
   Stage stage;
   Module *module;   /* the copy; it belongs to the program, once there is one */
   Program *program; /* NULL: not there yet */
-  StatedShapes stated;
+  CallerShapes shown;
   Mesh mesh;
   CompileOptions options;
   PipelineRun pipeline;
@@ -99,15 +99,16 @@ struct Compilation {
   Error error;
 };
 
-/* Names of stages in errors. A part of a stage that can be switched off has a name of its own. */
+/* Names of stages in errors. A part of a stage that can be switched off is a step of its own, by the name of its switch:
+** "in-place", "row-groups", "regions". */
 static const char *const stage_names[] = {
     [STAGE_REWRITES] = "rewrites",
     [STAGE_THUNKS] = "thunks",
     [STAGE_IN_PLACE] = "donations",
-    [STAGE_ROWS] = "memory",
+    [STAGE_ROWS] = "rows",
     [STAGE_BUFFERS] = "memory",
-    [STAGE_ROW_GROUPS] = "memory",
-    [STAGE_REGIONS] = "states",
+    [STAGE_ROW_GROUPS] = "groups of rows",
+    [STAGE_REGIONS] = "frames",
     [STAGE_CODE] = "code",
     [STAGE_PREPARATIONS] = "tables of kernels",
 };
@@ -183,7 +184,7 @@ static Stage make_regions(Compilation *c) {
   if (wants_regions) step_begin("", "regions");
   if (!c->options.evaluate) compile_regions(c->program, wants_regions);
   c->program->depth = sequence_depth(&c->program->entry);
-  state_shapes(c->program, &c->stated);
+  restore_caller_shapes(c->program, &c->shown);
   return STAGE_CODE;
 }
 
@@ -215,8 +216,8 @@ Compilation *compilation_new(const Module *module, Mesh mesh, const CompileOptio
   Compilation *c = ARENA_NEW(copy->arena, Compilation);
   *c = (Compilation){
       .module = copy, .mesh = mesh, .options = *options, .pipeline = {.module = copy}};
-  c->stated = stated_shapes(module, copy->arena);
-  state_mesh(copy, mesh);
+  c->shown = caller_shapes(module, copy->arena);
+  set_mesh(copy, mesh);
   return c;
 }
 

@@ -39,10 +39,11 @@ typedef struct LogicalBuffer {
   int64_t offset;
   struct LogicalBuffer *alias_of; /* the buffer whose memory it shares; NULL: it has its own */
   const Instruction *definer;     /* of temporaries */
-  bool unwritten;        /* no thunk writes it: the data of a send or recv until it is done */
-  int loop, state_index; /* the while whose state it is in, and its index there; 0: none */
-  int result_of;         /* the while whose new state it is part of; 0: none */
-  bool of_branches;      /* a conditional's result: each branch copies its own there */
+  bool unwritten; /* no thunk writes it: the data of a send or recv until it is done */
+  int loop,
+      state_index; /* the while whose state it is in, from 1 on, and its index there; loop 0: none */
+  int result_of;   /* the while whose new state it is part of; 0: none */
+  bool of_branches; /* a conditional's result: each branch copies its own there */
   /* Of a loop's state: its initial value, and the time at which that is copied there. */
   const struct LogicalBuffer *copied_from;
   int copied_at;
@@ -130,9 +131,9 @@ typedef struct Loan {
 /* The kinds of runs, by how many arguments are donated. If some arguments are donated, each buffer has the place that one of
 ** these kinds gives it. */
 typedef enum RunKind {
-  RUN_NONE_DONATED, /* no argument is donated */
-  RUN_ALL_DONATED,  /* all are */
-  RUN_LENDS_NOTHING,
+  RUN_NONE_DONATED,  /* no argument is donated */
+  RUN_ALL_DONATED,   /* all are */
+  RUN_LENDS_NOTHING, /* some are: no memory is lent */
   RUN_KINDS,
 } RunKind;
 
@@ -151,7 +152,8 @@ typedef struct Program {
   int64_t arena_bytes; /* without the loans that are not lent */
   int loan_count, first_loan; /* slots */
   Loan *loans;
-  int64_t list_bytes, constant_bytes, code_bytes; /* list: the regions', after the arena */
+  int64_t list_bytes; /* of the regions' lists of pointers, which follow the arena */
+  int64_t constant_bytes, code_bytes;
   bool is_quick; /* few short steps that wait for no device: it may start on the caller's thread */
   int depth;     /* of nested sequences: the number of frames that a device needs */
   int fusion_count; /* that want generated code */

@@ -5,9 +5,9 @@
 #include "compile/regions.h"
 #include "kernels/memory/box.h"
 
-/* Threshold MAX_MOVES: "dense steps" in core/thresholds_programs.test.mjs. */
-/* Threshold MAX_FILLED: "pieces of a few bytes" in core/thresholds_programs.test.mjs. */
-/* Threshold MAX_COPIED: "loops that copy or evaluate arrays of some bytes" in
+/* Threshold MAX_MOVES. Test: "dense steps" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_FILLED. Test: "pieces of a few bytes" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_COPIED. Test: "loops that copy or evaluate arrays of some bytes" in
 ** core/thresholds_programs.test.mjs. */
 enum { MAX_MOVES = 32, MAX_FILLED = 256, MAX_COPIED = 1 << 16 };
 
@@ -92,13 +92,14 @@ static bool add_starts(Arena *arena, const Thunk *thunk, int first_index, const 
   for (int d = 0; d < sliced->rank; d++) {
     int operand = is_vector ? first_index : first_index + d;
     PrimitiveType type = instruction->operands[operand]->shape->type;
-    int64_t most = sliced->dims[d] - size->dims[d];
+    int64_t max = sliced->dims[d] - size->dims[d];
     if (type_bits(type) < 8) return false;
-    if (most == 0) continue;
+    if (max == 0) continue;
     BufferSlice slice = step->slices[operand];
     if (is_vector) slice.offset += (int64_t)d * type_bytes(type);
-    step->starts[step->start_count++] = (RegionStart){
-        slice, type, most, strides[d] * type_bytes(sliced->type), instruction->a->starts_in_range};
+    step->starts[step->start_count++] =
+        (RegionStart){slice, type, max, strides[d] * type_bytes(sliced->type),
+                      instruction->a->derived.starts_in_range};
   }
   return true;
 }

@@ -11,13 +11,13 @@
 #include "base/scope.h"
 
 enum {
-  /* Threshold MAX_STEPS: "dense steps" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_STEPS. Test: "dense steps" in core/thresholds_programs.test.mjs. */
   MAX_STEPS =
       512, /* of a region, including those of its loops: engines compile large functions slowly */
-  /* Threshold MAX_QUICK: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_QUICK. Test: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
   MAX_QUICK =
       1 << 17, /* bytes that a step of a quick program, or a chunk of it, reads and writes */
-  /* Threshold MAX_EVALUATED: "loops that copy or evaluate arrays of some bytes" in
+  /* Threshold MAX_EVALUATED. Test: "loops that copy or evaluate arrays of some bytes" in
   ** core/thresholds_programs.test.mjs. */
   MAX_EVALUATED = 4096 /* bytes of an instruction that the evaluator runs */
 };
@@ -40,8 +40,8 @@ static int64_t thunk_bytes(const Thunk *thunk) {
     const LogicalBuffer *operand = thunk->operands[i];
     int64_t read = operand->bytes;
     if (thunk->kind == THUNK_GENERATED) {
-      int64_t most = thunk->work.reads * type_bytes(thunk_operand_shape(thunk, i)->type);
-      if (most < read) read = most;
+      int64_t max = thunk->work.reads * type_bytes(thunk_operand_shape(thunk, i)->type);
+      if (max < read) read = max;
     }
     bytes += read;
   }
@@ -69,7 +69,7 @@ static bool is_moves(const RegionBuilder *builder, const Thunk *thunk) {
 
 /* Whether the evaluator takes long for a step, or yields inside it; such a step stays a thunk. */
 static bool is_long_evaluation(const Thunk *thunk) {
-  /* Threshold MAX_EVALUATED_STEPS: "comparators and reducers" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_EVALUATED_STEPS. Test: "comparators and reducers" in core/thresholds_programs.test.mjs. */
   enum { MAX_EVALUATED_STEPS = 4096 };
   const Instruction *x = thunk->instruction;
   if (x->opcode == HLO_WHILE) return true;
@@ -133,12 +133,6 @@ static void set_slices(RegionBuilder *builder, RegionStep *step, const Thunk *th
 
 static RegionSteps steps_of(RegionBuilder *builder, const ThunkSequence *sequence);
 
-static int64_t total_cost(const RegionSteps *steps) {
-  int64_t cost = 0;
-  for (int i = 0; i < steps->count; i++) cost += steps->items[i].cost;
-  return cost;
-}
-
 /* Estimates of a step's time in nanoseconds. A loop takes LOOP_COST, and one more for each LOOP_BYTES bytes; a call takes
 ** CALL_COST, and one more for each byte. */
 /* Threshold LOOP_COST, LOOP_BYTES, CALL_COST: no path: they are fuel, which only says how often a region looks at the
@@ -174,7 +168,7 @@ static void make_conditional(RegionBuilder *builder, RegionStep *step, const Thu
   set_slices(builder, step, thunk);
   for (int b = 0; b < thunk->branch_count; b++) {
     step->branches[b] = steps_of(builder, &thunk->branches[b]);
-    int64_t cost = total_cost(&step->branches[b]);
+    int64_t cost = region_steps_cost(&step->branches[b]);
     if (cost > step->cost) step->cost = cost;
   }
 }

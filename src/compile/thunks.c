@@ -296,18 +296,12 @@ static bool *find_late(ThunkCompiler *c, const Computation *body) {
   return count ? late : NULL;
 }
 
-/*
-** while: the loop's state has buffers of its own, which are the result and the parameter of both
-** computations. The initial value is copied in. At the end of the body its root is copied back, unless it
-** is computed in place. Leaves that the loop does not change keep the initial value's buffers. A root leaf
-** that is another part of the state (a swap) is copied by way of a temporary, as the copies are sequential.
-*/
-static Leaves compile_while(ThunkCompiler *c, const Instruction *instruction, Leaves init,
-                            ThunkSequence *sequence) {
+/* Returns the state of loop number `loop` before its condition: copies of the initial leaves, or these themselves where the
+** body does not change them. */
+static Leaves loop_state(ThunkCompiler *c, const Instruction *instruction, int loop, Leaves init,
+                         ThunkSequence *sequence) {
   int n = shape_leaves(instruction->shape);
-  c->time++;
   Leaves state = new_leaves(c, instruction->shape);
-  int loop = ++c->loops;
   bool *is_invariant = ARENA_ARRAY(c->arena, bool, n);
   find_invariant(instruction->a->body, is_invariant);
   for (int i = 0; i < n; i++) {
@@ -322,6 +316,45 @@ static Leaves compile_while(ThunkCompiler *c, const Instruction *instruction, Le
     state[i]->copied_from = init[i];
     state[i]->copied_at = c->time;
   }
+  return state;
+}
+
+/* Ends a body, whose steps begin at time `begin`: computes the root's `n` leaves in place in the state, or copies them there.
+** A leaf that is another part of the state (a swap) is copied by way of a temporary, as the copies are sequential. */
+static void next_state(ThunkCompiler *c, const Instruction *instruction, int loop, int begin,
+                       Leaves root, Leaves state, ThunkSequence *body) {
+  int n = shape_leaves(instruction->shape);
+  Leaves from = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
+  bool *moves_on = ARENA_ARRAY(c->arena, bool, n); /* by leaf: whether it moves to another leaf */
+  for (int i = 0; i < n; i++) {
+    if (root[i]->loop == loop && root[i]->state_index != i) moves_on[root[i]->state_index] = true;
+  }
+  for (int i = 0; i < n; i++) {
+    if (can_update_in_place(body, root[i], state[i], moves_on[i], loop, begin)) {
+      root[i]->alias_of = state[i];
+    }
+    root[i]->result_of = loop;
+    from[i] = root[i]->alias_of == state[i] ? state[i] : root[i];
+    if (root[i]->loop != loop || root[i]->state_index == i) continue;
+    from[i] = new_buffer(c, root[i]->shape, SLOT_ARENA);
+    add_copy(c, body, instruction, root[i], from[i]);
+  }
+  for (int i = 0; i < n; i++) {
+    if (from[i] == state[i]) update_by_way(body, root[i], state[i], loop);
+  }
+  for (int i = 0; i < n; i++) add_copy(c, body, instruction, from[i], state[i]);
+}
+
+/*
+** while: the loop's state has buffers of its own, which are the result and the parameter of both
+** computations. The initial value is copied in. At the end of the body its root is copied back, unless it
+** is computed in place.
+*/
+static Leaves compile_while(ThunkCompiler *c, const Instruction *instruction, Leaves init,
+                            ThunkSequence *sequence) {
+  c->time++;
+  int loop = ++c->loops;
+  Leaves state = loop_state(c, instruction, loop, init, sequence);
   Thunk thunk = {.kind = THUNK_WHILE, .instruction = instruction, .begin = c->time + 1};
   thunk.condition = ARENA_NEW(c->arena, ThunkSequence);
   thunk.body = ARENA_NEW(c->arena, ThunkSequence);
@@ -331,32 +364,14 @@ static Leaves compile_while(ThunkCompiler *c, const Instruction *instruction, Le
   int body_begin = c->time;
   c->late = find_late(c, instruction->a->body);
   Leaves root = compile_computation(c, instruction->a->body, &state, thunk.body);
-  Leaves from = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
-  bool *moves_on = ARENA_ARRAY(c->arena, bool, n); /* by leaf: whether it moves to another leaf */
-  for (int i = 0; i < n; i++) {
-    if (root[i]->loop == loop && root[i]->state_index != i) moves_on[root[i]->state_index] = true;
-  }
-  for (int i = 0; i < n; i++) {
-    if (can_update_in_place(thunk.body, root[i], state[i], moves_on[i], loop, body_begin)) {
-      root[i]->alias_of = state[i];
-    }
-    root[i]->result_of = loop;
-    from[i] = root[i]->alias_of == state[i] ? state[i] : root[i];
-    if (root[i]->loop != loop || root[i]->state_index == i) continue;
-    from[i] = new_buffer(c, root[i]->shape, SLOT_ARENA);
-    add_copy(c, thunk.body, instruction, root[i], from[i]);
-  }
-  for (int i = 0; i < n; i++) {
-    if (from[i] == state[i]) update_by_way(thunk.body, root[i], state[i], loop);
-  }
-  for (int i = 0; i < n; i++) add_copy(c, thunk.body, instruction, from[i], state[i]);
+  next_state(c, instruction, loop, body_begin, root, state, thunk.body);
   thunk.end = c->time++;
   Thunk *added = add_thunk(c, sequence, THUNK_WHILE, instruction);
-  thunk.state_count = n;
+  thunk.state_count = shape_leaves(instruction->shape);
   thunk.state = state;
   thunk.next = root;
   *added = thunk;
-  for (int i = 0; i < n; i++) use(c, state[i]);
+  for (int i = 0; i < thunk.state_count; i++) use(c, state[i]);
   return state;
 }
 
@@ -508,7 +523,7 @@ static Leaves compile_plain(ThunkCompiler *c, const Instruction *instruction, Le
   if (kind == THUNK_GENERATED) {
     thunk->function = add_function(c, instruction);
     thunk->work = codegen_work(instruction);
-    if (c->options->small_chunks) thunk->work.chunk = thunk->work.least;
+    if (c->options->small_chunks) thunk->work.chunk = thunk->work.multiple;
   }
   return results;
 }

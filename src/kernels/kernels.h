@@ -52,15 +52,17 @@ struct KernelCall {
   ** computed operand. `buffers` has one pointer per parameter, then one for the result, where element `begin` is
   ** written at that index. Elements whose result is not used may hold anything. Callable from any thread. */
   void (*compute)(const KernelCall *call, uint8_t *const *buffers, int64_t begin, int64_t end);
-  const void *computed;        /* for `compute` */
-  struct Evaluated *evaluated; /* the same: what it keeps while a chunk runs */
+  /* Opaque to kernels, of runtime/device.c: for `compute`, the computation and what it keeps while a chunk runs; for
+  ** `share`, the device. */
+  const void *computed;
+  void *scratch_of_compute;
+  const void *sharer;
   /* Set by a long chunk that pauses before it is done. It runs again soon, on any thread. */
   bool *again;
   /* Calls part(argument, i), which returns true, for each i < parts; idle threads help. Only for a phase
   ** with one chunk. If the run has been cancelled, it may skip parts. */
   void (*share)(const KernelCall *call, int parts, bool (*part)(void *argument, int i),
                 void *argument);
-  const void *sharer;       /* for `share` */
   const _Atomic bool *stop; /* the run has been cancelled: results are not used */
   double deadline_us;       /* time (platform_now_us) from which other work waits; 0: none waits */
 };

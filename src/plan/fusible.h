@@ -7,7 +7,7 @@
 
 #include "plan/loop_plan.h"
 
-/* What code generation can express. Rewrites and plans ask it; codegen/codegen.c defines it. */
+/* Operations that code generation can express. Rewrites and plans ask it; codegen/codegen.c defines it. */
 typedef struct Target {
   bool (*has_type)(PrimitiveType type);             /* supports elements of this type */
   bool (*can_emit)(const Instruction *elementwise); /* can emit this operation on elements */

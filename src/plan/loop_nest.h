@@ -7,11 +7,11 @@
 
 #include "hlo/ir/module.h"
 
-/* Threshold LANES: "rows of element-wise loops" in core/thresholds.test.mjs. */
+/* Threshold LANES. Test: "rows of element-wise loops" in core/thresholds.test.mjs. */
 enum { LANES = 4 }; /* elements that a loop computes at once, of any type */
 /* MAX_DIMENSIONS is for results. A plan may add two loops. */
-/* Threshold MAX_DIMENSIONS, MAX_LOOPS, MAX_STARTS: "dimensions: starts of slices" in core/thresholds.test.mjs. */
-/* Threshold MAX_BOXES: "pieces side by side" in core/thresholds.test.mjs. */
+/* Threshold MAX_DIMENSIONS, MAX_LOOPS, MAX_STARTS. Test: "dimensions: starts of slices" in core/thresholds.test.mjs. */
+/* Threshold MAX_BOXES. Test: "pieces side by side" in core/thresholds.test.mjs. */
 enum { MAX_DIMENSIONS = 10, MAX_LOOPS = MAX_DIMENSIONS + 2, MAX_STARTS = 4, MAX_BOXES = 16 };
 
 /* constant + sum of coefficient[k] * (index of loop k) + sum of start[s] * (start s) */
@@ -43,8 +43,8 @@ typedef struct LoopNode {
   struct LoopNode **operands;
   Affine offset;             /* input, result: the element's offset in the array; iota: its value */
   int64_t *limits, *strides; /* gathered: max of each operand, and elements per unit of it */
-  bool
-      packed; /* input, gathered: its array's bytes hold several elements; `instruction` unpacks them */
+  /* Input, gathered: its array's bytes hold several elements; `instruction` unpacks them. */
+  bool packed;
   int result; /* for NODE_RESULT: its number */
   LoopLevel level;
   int uses;               /* by other nodes and as outputs */
@@ -53,10 +53,10 @@ typedef struct LoopNode {
   const Affine *map;      /* the multi-index of the key's element */
 } LoopNode;
 
-/* A start of a dynamic slice: the leaf's integer, clamped to [0, limit]. */
+/* A start of a dynamic slice: the leaf's integer, clamped to [0, max_start]. */
 typedef struct LoopStart {
   const LoopNode *leaf; /* an input, of one element */
-  int64_t limit;
+  int64_t max_start;
   bool in_range; /* needs no clamping */
 } LoopStart;
 
@@ -65,8 +65,8 @@ typedef struct LoopPlan {
   int rank; /* loops, outermost first; at least one */
   int64_t sizes[MAX_LOOPS];
   int reduced; /* number of loops, the last ones, that run over the elements reduced to one result */
-  int lane_loop,
-      time_loop; /* lane_loop: its steps are the lanes; time_loop: the innermost one, the last */
+  int lane_loop; /* its steps are the lanes */
+  int time_loop; /* the innermost one, the last */
   int count, capacity;
   LoopNode **nodes; /* operands before users */
   int start_count;

@@ -127,16 +127,16 @@ static int find_part(const WindowDimension *w, int64_t size, int64_t results, in
   return count;
 }
 
-static int64_t box_count(const Instruction *reduce, int64_t most) {
+static int64_t box_count(const Instruction *reduce, int64_t max) {
   const Shape *shape = reduce->operands[0]->shape, *result = reduce_leaf(reduce->shape);
   int64_t boxes = 1;
   Part part;
-  for (int i = 0; i < shape->rank && boxes <= most; i++) {
+  for (int i = 0; i < shape->rank && boxes <= max; i++) {
     const WindowDimension *w = &reduce->a->window.items[i];
     if (w->base_dilation != 1) return 0;
     boxes *= find_part(w, shape->dims[i], result->dims[i], -1, &part);
   }
-  return boxes <= most ? boxes : 0;
+  return boxes <= max ? boxes : 0;
 }
 
 bool windows_have_plan(const Instruction *reduce_window) {

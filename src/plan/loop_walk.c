@@ -4,7 +4,7 @@
 
 #include "plan/gather_map.h"
 
-/* Threshold MAX_NODES: "a chain of" in core/thresholds.test.mjs. */
+/* Threshold MAX_NODES. Test: "a chain of" in core/thresholds.test.mjs. */
 enum { MAX_NODES = 1024 };
 
 /* --- Affine arithmetic ------------------------------------------------------------------------ */
@@ -247,12 +247,12 @@ static PlanResult add_start(Planner *planner, const Instruction *slice, int d, A
   const LoopNode *leaf = input_node(planner, index, first, index);
   int s = 0;
   while (s < plan->start_count &&
-         (plan->starts[s].leaf != leaf || plan->starts[s].limit != limit)) {
+         (plan->starts[s].leaf != leaf || plan->starts[s].max_start != limit)) {
     s++;
   }
   if (s == MAX_STARTS) return PLAN_IMPOSSIBLE;
   if (s == plan->start_count) plan->starts[plan->start_count++] = (LoopStart){leaf, limit, false};
-  plan->starts[s].in_range |= slice->a->starts_in_range;
+  plan->starts[s].in_range |= slice->a->derived.starts_in_range;
   map->start[s]++;
   return PLAN_OK;
 }

@@ -12,11 +12,11 @@
 #include "plan/loop_walk.h"
 
 enum {
-  /* Threshold MIN_LOOP, MIN_STEPS, MIN_BLOCK: "columns of element-wise loops" in core/thresholds.test.mjs. */
+  /* Threshold MIN_LOOP, MIN_STEPS, MIN_BLOCK. Test: "columns of element-wise loops" in core/thresholds.test.mjs. */
   MIN_LOOP = 2 * LANES, /* steps of a loop whose steps become lanes */
   MIN_STEPS = 128,      /* in all: fewer are unrolled in regions, where partial vectors are cheap */
   MIN_BLOCK = 64,
-  /* Threshold BLOCK_ELEMENTS: "rows of element-wise loops" in core/thresholds.test.mjs. */
+  /* Threshold BLOCK_ELEMENTS. Test: "rows of element-wise loops" in core/thresholds.test.mjs. */
   BLOCK_ELEMENTS = 2048, /* of a result, in a block */
 };
 
@@ -36,8 +36,8 @@ static int longer_loop(const LoopPlan *plan) {
 }
 
 /* Returns the largest divisor of a loop's size up to `most`; the whole size if there is no useful one. */
-static int64_t block_of(int64_t size, int64_t most) {
-  for (int64_t block = most; block >= MIN_BLOCK && size > most; block--) {
+static int64_t block_of(int64_t size, int64_t max) {
+  for (int64_t block = max; block >= MIN_BLOCK && size > max; block--) {
     if (size % block == 0) return block;
   }
   return size;

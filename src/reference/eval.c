@@ -109,9 +109,9 @@ static int64_t window_elements(const Window *window) {
   return elements;
 }
 
-int64_t eval_steps(const Instruction *instruction, int64_t *elements, bool *apart) {
+int64_t eval_steps(const Instruction *instruction, int64_t *elements, bool *independent) {
   const Shape *shape = instruction->shape;
-  *apart = instruction->opcode == HLO_REDUCE_WINDOW;
+  *independent = instruction->opcode == HLO_REDUCE_WINDOW;
   switch (instruction->opcode) {
   case HLO_REDUCE_WINDOW:
     *elements = window_elements(&instruction->a->window);

@@ -35,9 +35,9 @@ bool eval_instruction(const Instruction *instruction, Literal *const *operands, 
                       EvalContext *context);
 
 /* Returns the number of steps that an instruction's rule takes one after the other; 0 if it cannot run in
-** parts. Parts must begin at 0 and follow each other, or, if the steps are *apart, run in any order.
+** parts. Parts must begin at 0 and follow each other, or, if the steps are *independent, run in any order.
 ** *elements: the number of elements read in each step. */
-int64_t eval_steps(const Instruction *instruction, int64_t *elements, bool *apart);
+int64_t eval_steps(const Instruction *instruction, int64_t *elements, bool *independent);
 
 /* Runs a whole computation on arguments; the result's memory is in the context's arena, or is an
 ** argument's or a constant's. NULL with context->error. */

@@ -28,7 +28,7 @@ _Static_assert(sizeof pipeline / sizeof *pipeline <= 64, "a PassSet has a bit fo
 
 /* Rounds of simplification. Every round makes the program smaller, so only long chains of dependent
 ** simplifications reach the max. The program is correct after any round. */
-/* Threshold MAX_ROUNDS: "calls of calls" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_ROUNDS. Test: "calls of calls" in core/thresholds_programs.test.mjs. */
 enum { MAX_ROUNDS = 16 };
 
 /* ---- One rewrite ---- */
@@ -36,6 +36,23 @@ enum { MAX_ROUNDS = 16 };
 /* Whether a rewrite turns custom calls into collectives or plain operations. */
 static bool replaces_effects(const Pass *pass) {
   return pass->run == pass_manual_sharding || pass->run == pass_custom_calls;
+}
+
+static bool computation_has(const Computation *computation, const Opcode *about) {
+  for (int i = 0; i < computation->count; i++) {
+    Opcode opcode = computation->instructions[i]->opcode;
+    for (int k = 0; about[k] != OPCODE_COUNT; k++) {
+      if (about[k] == opcode) return true;
+    }
+  }
+  return false;
+}
+
+bool module_has(const Module *module, const Opcode *about) {
+  for (int c = 0; c < module->count; c++) {
+    if (computation_has(module->computations[c], about)) return true;
+  }
+  return false;
 }
 
 /* Whether a rewrite is switched on, and the module has any of the operations that it is about. */

@@ -13,7 +13,7 @@
 ** Passes that simplify repeat until nothing changes. A pass walks a computation from operands to users and
 ** replaces instructions on the way, in linear time (rewrite.h). The dead ones are removed later.
 **
-** Read base/passes.def next, then base/rewrite.h, then a short pass such as simplify/dead_code.c. The folders:
+** Read base/passes.def next, then base/rewrite.h, then a short pass such as expand/count_predicates.c. The folders:
 ** dynamic/ resolves dynamic dimensions, expand/ replaces operations by simpler ones, windows/ does so for
 ** windows, simplify/ removes work, loops/ optimises while loops, fuse/ makes fusions.
 */
@@ -45,6 +45,11 @@ typedef struct Pass {
   bool is_needed, is_for_code;
 } Pass;
 
+/* Whether a module has any of these operations; OPCODE_COUNT ends the list. No rewrite about operations that a
+** module lacks is entered: the engine compiles a function at its first call, and most programs need few. */
+bool module_has(const Module *module, const Opcode *about);
+#define ABOUT(...) ((const Opcode[]){__VA_ARGS__, OPCODE_COUNT})
+
 /* A set of rewrites that are switched off: one bit for each row of the table. */
 typedef uint64_t PassSet;
 
@@ -53,6 +58,12 @@ PassSet pipeline_optional_rows(const char *name, size_t length);
 
 /* Appends a comma-separated list of the names that can be switched off, in order. */
 void pipeline_list_optional(StrBuf *out);
+
+/* A listener that is called with the module after each pass that changed something. */
+typedef struct PassWatch PassWatch;
+struct PassWatch {
+  void (*changed)(PassWatch *watch, const char *pass, const Module *module);
+};
 
 typedef struct PipelineOptions {
   const Target *target; /* what code can be generated; NULL: none will be */

@@ -10,7 +10,7 @@
 #ifndef XLA_RUNTIME_CHANNELS_H
 #define XLA_RUNTIME_CHANNELS_H
 
-#include "runtime/devices.h"
+#include "runtime/run_state.h"
 
 /* send and recv-done as thunks: OUTCOME_DONE, _PARKED or _FAILED. */
 Outcome channel_send(Device *device, const Thunk *thunk, Error *error);

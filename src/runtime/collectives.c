@@ -9,12 +9,12 @@
 #include "base/min_max.h"
 #include "hlo/scalar/element.h"
 #include "reference/eval.h"
-#include "runtime/devices.h"
 #include "runtime/parallel.h"
+#include "runtime/run_state.h"
 
 /* The sizes of a chunk; the last one is for computations that run for each pair of elements. */
 enum {
-  /* Threshold MOVED_BYTES, REDUCED_ELEMENTS, REDUCED_PAIRS, APPLIED_PAIRS: "collectives of two devices around
+  /* Threshold MOVED_BYTES, REDUCED_ELEMENTS, REDUCED_PAIRS, APPLIED_PAIRS. Test: "collectives of two devices around
   ** chunks" in core/thresholds_numbers.test.mjs. */
   MOVED_BYTES = 1 << 18,
   REDUCED_ELEMENTS = 4096,
@@ -60,7 +60,7 @@ static bool has_identity(const Reducer *reducer, Scalar *identity) {
 
 /* Sums of the common types, in explicit vectors, as the compiler does not vectorise when it optimises for
 ** size. Other reductions take the general path. */
-/* Threshold WIDTH: "collectives of two devices around chunks" in core/thresholds_numbers.test.mjs. */
+/* Threshold WIDTH. Test: "collectives of two devices around chunks" in core/thresholds_numbers.test.mjs. */
 #define SUM_LOOP(ctype)                                                                         \
   {                                                                                             \
     typedef ctype Vector __attribute__((vector_size(16), aligned(_Alignof(ctype)), may_alias)); \

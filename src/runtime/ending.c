@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "runtime/channels.h"
-#include "runtime/devices.h"
 #include "runtime/parallel.h"
 #include "runtime/run_arena.h"
+#include "runtime/run_state.h"
 #include "runtime/waiting.h"
 
 static void end_run(Run *run) {

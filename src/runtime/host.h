@@ -6,7 +6,7 @@
 #ifndef XLA_RUNTIME_HOST_H
 #define XLA_RUNTIME_HOST_H
 
-#include "runtime/devices.h"
+#include "runtime/run_state.h"
 
 /* A device that waits for the host is its own call: parked_at is the thunk. */
 typedef Device HostCall;

@@ -10,7 +10,7 @@
 */
 #include <string.h>
 
-#include "runtime/devices.h"
+#include "runtime/run_state.h"
 #include "runtime/scheduler.h"
 
 static const DeviceGroup *group_of(const Thunk *thunk, const Device *device) {

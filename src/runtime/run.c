@@ -163,7 +163,7 @@ static void init_device(Run *run, int id, Executable *executable) {
   device->run = run;
   device->id = id;
   device->executable = executable;
-  device->waited_for = WAITED_FOR_NOBODY;
+  device->waited_for = WAITED_FOR_NONE;
   device->arguments = ARENA_ARRAY(run->memory, Buffer *, program->parameter_leaves);
   device->results = ARENA_ARRAY(run->memory, Buffer *, program->result_leaves);
   device->slots = ARENA_ARRAY(run->memory, uint8_t *, program->slot_count);

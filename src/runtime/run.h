@@ -19,7 +19,7 @@
 #ifndef XLA_RUNTIME_RUN_H
 #define XLA_RUNTIME_RUN_H
 
-#include "runtime/devices.h"
+#include "runtime/run_state.h"
 
 /* `executables`: one for each device of the mesh that all of them were compiled for. api.h describes the
 ** other arguments; here the arguments of each device follow those of the device before. */
@@ -38,7 +38,8 @@ RunState run_state(Run *run);
 ** or with RESOURCE_EXHAUSTED. */
 Buffer *run_result(Run *run, int device, int leaf, Error *error);
 void run_cancel(Run *run);
-/* Cancels the run with DEADLINE_EXCEEDED; the error lists each device's wait after `ms` milliseconds. */
+/* Fails the run now with DEADLINE_EXCEEDED. The message says that it took longer than `ms` milliseconds, and lists each
+** device's wait. */
 void run_time_out(Run *run, double ms);
 void run_free(Run *run);
 /* Returns all devices' events by start time. The run owns them, and must have ended. */

@@ -69,7 +69,8 @@ void scheduler_notify(void);
 ** malloc, or with the lock outside of any group's code, or while it changed the list of shared loops.
 */
 bool scheduler_recover(TaskGroup *called, const Error *error);
-/* Recovers as scheduler_recover does, but traps again if the thread cannot continue. It dies of that, and the host finds the lock held. */
+/* Recovers as scheduler_recover does, but traps again if the thread cannot continue. The thread then ends with the lock
+** held, which the host detects. */
 void scheduler_need_recovery(const Error *error);
 
 /* With the lock held: make a parked task active again and queue it. The thread that runs a task calls

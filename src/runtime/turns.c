@@ -3,7 +3,7 @@
 */
 #include <limits.h>
 
-#include "runtime/devices.h"
+#include "runtime/run_state.h"
 
 static Outcome run_turn(Task *task, double deadline_us, Error *error) {
   return device_run((Device *)task, deadline_us, error);

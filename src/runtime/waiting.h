@@ -5,7 +5,7 @@
 #ifndef XLA_RUNTIME_WAITING_H
 #define XLA_RUNTIME_WAITING_H
 
-#include "runtime/devices.h"
+#include "runtime/run_state.h"
 
 /* The state of a device at that moment. */
 typedef struct Waiting {
@@ -17,8 +17,8 @@ typedef struct Waiting {
   int arrived;        /* of an opener: the number of arrived devices, */
   int first_arrived;  /* the first of them in device order, */
   int next_arrived;   /* and of each the next one; NO_DEVICE: none */
-  int bucket,
-      chain; /* in the hash table of instructions: this bucket's first entry, and the next in its own bucket */
+  /* In the hash table of instructions: the first entry of this bucket, and the next entry of this entry's bucket. */
+  int bucket, chain;
 } Waiting;
 
 /* With the lock held: fills run->waiting, in time linear in the devices. */

@@ -111,9 +111,9 @@ uint32_t fp_from_double(const FpFormat *format, double value) {
   if (value != value) return sign | nan_magnitude(format);
   uint32_t overflow = overflow_magnitude(format);
   int exponent = (int)((bits >> DOUBLE_MANTISSA) & 0x7ff) - DOUBLE_BIAS;
-  int mantissa_bits = format->mantissa_bits, least = 1 - format->bias;
+  int mantissa_bits = format->mantissa_bits, min = 1 - format->bias;
   uint32_t magnitude = overflow;
-  if (exponent < least) exponent = least;
+  if (exponent < min) exponent = min;
   if (exponent + format->bias < 1 << format->exponent_bits) {
     double mantissa = rint(fabs(value) * power_of_two(mantissa_bits - exponent));
     magnitude = ((uint32_t)(exponent + format->bias - 1) << mantissa_bits) + (uint32_t)mantissa;

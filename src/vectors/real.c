@@ -264,7 +264,7 @@ static inline F64x2SinCos any_sin_cos(f64x2 x) {
   return f64x2_sin_cos_of(f64x2_within(x, 0x1p20) ? f64x2_angle(x) : any_angle(x));
 }
 
-/* Returns x itself if it is 0, to keep -0. Those of f32x4 are in vector_math.c. */
+/* Returns x itself if it is 0, to keep -0. Those of f32x4 are in frequent.c. */
 V128 xla_sin_f64x2(V128 v) {
   f64x2 x = (f64x2)v;
   return (V128)SELECT(x == 0, x, any_sin_cos(x).sin);

@@ -15,8 +15,8 @@ const KNOWN = { version: 12, digest: '44753de01a6fc743' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],
-  ['src/runtime/devices.h', /enum \{ WAITED_FOR_HOST[^]*?\} ProfileEvent;/],
-  ['src/runtime/devices.h', /typedef enum RunState .*/],
+  ['src/runtime/run_state.h', /enum \{ WAITED_FOR_HOST[^]*?\} ProfileEvent;/],
+  ['src/runtime/run_state.h', /typedef enum RunState .*/],
   ['src/runtime/scheduler.h', /typedef enum WorkerLoss .*/],
   ['src/base/error.h', /typedef enum StatusCode [^]*?;/],
 ];

@@ -217,7 +217,11 @@ ENTRY main {
     assert.deepEqual(calls, [1, 2, 3]);
     const sometimes = client.parseHlo(text('conditional(p, x, x), true_computation=log, false_computation=same'));
     assert.throws(() => client.vmap(sometimes, { size: 3 }), /conditional "y" .* has a side effect, and depends on a predicate/);
-    client.vmap(sometimes, { in: [0, null], size: 3 });
+    calls.length = 0;
+    const forAll = client.vmap(sometimes, { in: [0, null], size: 3 });
+    assert.deepEqual(await values(forAll, [[[1], [2], [3]], true]), [[[2], [4], [6]]]);
+    assert.deepEqual(await values(forAll, [[[4], [5], [6]], false]), [[[4], [5], [6]]]);
+    assert.deepEqual(calls, [1, 2, 3]);
   });
 
   test('more cases of one computation than are written: calls, and a loop whose state rotates', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
+import { stepsOf as readSteps } from '../../bindings/objects/listing.mjs';
 
 const client = await Client.create({ threads: 0 });
 after(() => client.dispose());
@@ -69,6 +70,24 @@ test('the places of a step are those of its operands, in their order', async () 
   for (const name of ['k', 'l']) assert.deepEqual(of(name).map(({ kind, writes }) => [kind, writes]), [['kernel', ['result0']]]);
   assert.deepEqual(of('c').find(({ kind }) => kind === 'conditional').reads, ['parameter2']);
   executable.dispose();
+  module.dispose();
+});
+
+test('the reader of listings finds steps of all kinds, with their functions', async () => {
+  const module = client.parseHlo(TEXT);
+  const kinds = new Set();
+  for (const options of [{}, { optimize: false }, { disable: ['regions'] }]) {
+    const executable = await client.compile(module, options), listing = executable.thunks();
+    const steps = readSteps(listing);
+    assert.deepEqual(steps.map(({ kind, name }) => `${kind} ${name}`), stepsOf(listing).map(({ kind, name }) => `${kind} ${name}`));
+    assert.equal(steps.filter(({ functionNumber }) => functionNumber >= 0).length, listing.match(/\[function /g)?.length ?? 0);
+    for (const { kind, line, depth } of steps) {
+      kinds.add(kind);
+      assert.ok(listing.includes(`\n${'  '.repeat(depth)}${line}\n`), line);
+    }
+    executable.dispose();
+  }
+  for (const kind of ['eval', 'generated', 'kernel', 'while', 'conditional']) assert.ok(kinds.has(kind), `no ${kind} among ${[...kinds]}`);
   module.dispose();
 });
 

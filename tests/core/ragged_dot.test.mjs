@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { Client, Literal } from '../../bindings/index.mjs';
+import { turnsDuring } from '../support/turns.mjs';
 
 const clients = [];
 before(async () => {
@@ -231,12 +232,8 @@ ENTRY e {
     lhs_ragged_dims={0}, rhs_group_dims={0}
 }`));
   const args = [new Float32Array(6e6), new Float32Array(16 * 9e4), new Int32Array(16).fill(1250)];
-  let turns = 0;
-  const timer = setInterval(() => turns++, 0);
-  await exe.execute(args);
-  clearInterval(timer);
+  const turns = await turnsDuring(() => exe.execute(args));
   assert.ok(turns > 1, `${turns} turns`);
   const stop = new AbortController();
-  setTimeout(() => stop.abort(), 5);
-  await assert.rejects(exe.execute(args, { signal: stop.signal }));
+  await turnsDuring(() => assert.rejects(exe.execute(args, { signal: stop.signal }), { code: 'CANCELLED' }), () => stop.abort());
 });

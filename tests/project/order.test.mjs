@@ -21,9 +21,10 @@ const files = (folder, pattern) => readdirSync(join(ROOT, folder), { recursive: 
 
 test('a word that marks an order stands at two places, and one of them is checked', () => {
   const places = new Map();
-  const sources = [...files('src', /\.(c|h|inc|def)$/), ...files('bindings', /\.mjs$/), ...files('tests', /\.(mjs|c)$/)];
+  const sources = [...files('src', /\.(c|h|inc|def)$/), ...files('bindings', /\.mjs$/), ...files('python/jaxlib', /\.(py|mjs)$/),
+    ...files('tests', /\.(mjs|c)$/)];
   for (const file of sources) {
-    for (const [text, word] of read(file).matchAll(/ORDER ([A-Z][A-Z_]+)[^]{0,200}/g)) {
+    for (const [text, word] of read(file).matchAll(/\bORDER ([A-Z][A-Z_]+)[^]{0,200}/g)) {
       const isChecked = file.startsWith('tests/') || /^[^]*?\n_Static_assert/.test(text.split('\n\n')[0]);
       places.set(word, [...(places.get(word) ?? []), { file, isChecked }]);
     }
@@ -46,10 +47,25 @@ test('StableHLO\'s operations with HLO\'s name take as many operands', () => {
 });
 
 /* ORDER STATUS */
-test('status codes have the same numbers in the core and in the bindings', () => {
+test('status codes have the same numbers in the core, in the bindings and in Python', () => {
   const codes = [...read('src/base/error.h').matchAll(/^ {2}STATUS_(\w+) = (\d+),/gm)];
   assert.ok(codes.length > 10);
   for (const [, name, number] of codes) assert.equal(STATUS_CODES[number], name);
+  const [, python] = read('python/jaxlib/_jax/errors.py').match(/^CODES = \(([^)]*)\)/m);
+  assert.deepEqual([...python.matchAll(/"(\w+)"/g)].map(([, name]) => name), [...STATUS_CODES], 'CODES in errors.py');
+});
+
+/* ORDER COMMAND */
+test('commands and answers have one order in Python and in the process beside it', () => {
+  const host = read('python/jaxlib/_engine/host.mjs'), bridge = read('python/jaxlib/_engine/bridge.py');
+  const words = (list) => list.split(',').map((name) => name.trim().replaceAll("'", '').toUpperCase());
+  const [, , last] = bridge.match(/^(OK.*) = range\((\d+)\)/m), [, commands, count] = bridge.match(/^(ANSWER.*) = range\((\d+)\)/m);
+  assert.deepEqual(words(commands), words(host.match(/^const OPS = \[([^\]]*)\]/m)[1]));
+  assert.deepEqual(words(commands), words(host.match(/^const \[(ANSWER[^\]]*)\] = OPS\.keys\(\)/m)[1]));
+  assert.equal(words(commands).length, Number(count));
+  const answers = words(bridge.match(/^(OK.*) = range/m)[1]);
+  assert.deepEqual(answers.map((name, number) => `${name} = ${number}`).join(', '), host.match(/^const (OK = .*);/m)[1]);
+  assert.equal(answers.length, Number(last));
 });
 
 /* ORDER TYPE */
@@ -82,6 +98,9 @@ test('Python knows every element type, by the numbers that its engine uses', () 
   assert.deepEqual([...names].sort(), [...ELEMENT_TYPES.keys()].filter((name) => name !== 'token').sort(), 'TYPES in session.mjs');
   const [, python] = read('python/jaxlib/_engine/dtypes.py').match(/^_NAMES = \(([^]*?)^\)/m);
   assert.deepEqual([...python.matchAll(/\("(\w+)", "\w+"\)/g)].map(([, name]) => name), names, '_NAMES in dtypes.py');
+  const [, enumeration] = read('python/jaxlib/_hlo.py').match(/^class PrimitiveType[^]*?"""\n\n([^]*?)\n\n/m);
+  const byNumber = new Map([...enumeration.matchAll(/^ +(\w+) = (\d+)$/gm)].map(([, name, number]) => [Number(number), name.toLowerCase().replace('_type', '')]));
+  for (const [number, name] of Object.entries(PRIMITIVE_TYPES)) assert.equal(byNumber.get(Number(number)), name, 'PrimitiveType in _hlo.py');
 });
 
 /* ORDER MEMORY */

@@ -54,6 +54,49 @@ test('who meets whom, in each group mode', async () => {
   });
 });
 
+/* Each device's result says who was in its group in the core: a bit or an element for each. */
+const OF_GROUPS = {
+  'all-reduce': (_count, attributes) => `one = u32[] constant(1)
+  bit = u32[] shift-left(one, d)
+  ROOT x = u32[] all-reduce(bit), ${attributes}, to_apply=add`,
+  'all-gather': (count, attributes) => `v = u32[1] reshape(d)
+  ROOT x = u32[${count}] all-gather(v), ${attributes}, dimensions={0}`,
+  'all-to-all': (count, attributes) => `v = u32[${count}] broadcast(d), dimensions={}
+  ROOT x = u32[${count}] all-to-all(v), ${attributes}, dimensions={0}`,
+};
+const MODES = [ // replica_groups, devices in a group, other attributes
+  ['{}', 2, ''], ['{{1,0}}', 2, ''], ['{{0},{1}}', 1, ''],
+  ['{}', { 'all-to-all': 4, other: 8 }, ', channel_id=1'], ['{{0},{1}}', { 'all-to-all': 1, other: 4 }, ', channel_id=1', ['all-reduce', 'all-gather']],
+  ['{{0,2},{3,1}}', 2, ', channel_id=1', ['all-to-all']],
+  ['{{0,5,2,7},{4,1,6,3}}', 4, ', channel_id=1, use_global_device_ids=true', ['all-reduce', 'all-gather']],
+];
+for (const [operation, body] of Object.entries(OF_GROUPS)) {
+  test(`${operation}: its groups are the core's, in each group mode`, async () => {
+    for (const [groups, size, attributes, only] of MODES.filter(([, , , some]) => !some || some.includes(operation))) {
+      const count = size[operation] ?? size.other ?? size;
+      const loaded = await loadProgram(client, `HloModule m, replica_count=2, num_partitions=4
+add { a = u32[] parameter(0)
+  b = u32[] parameter(1)
+  ROOT s = u32[] add(a, b) }
+ENTRY e {
+  r = u32[] replica-id()
+  p = u32[] partition-id()
+  four = u32[] constant(4)
+  rows = u32[] multiply(r, four)
+  d = u32[] add(rows, p)
+  ${body(count, `replica_groups=${groups}${attributes}`)} }`, { mesh: { replicas: 2, partitions: 4 } });
+      const { outputs, events } = await runProgram(loaded);
+      const meetings = rendezvousOf(loaded, events);
+      outputs.forEach(([{ data }], device) => {
+        const inCore = operation === 'all-reduce' ? [0, 1, 2, 3, 4, 5, 6, 7].filter((other) => data[0] >> other & 1) : [...data].sort();
+        const own = meetings.filter(({ devices }) => devices.includes(device));
+        assert.deepEqual(own.map(({ devices }) => [...devices].sort()), [inCore], `${groups}${attributes}${only ?? ''}: device ${device}`);
+      });
+      loaded.dispose();
+    }
+  });
+}
+
 test('several programs in one text: whose devices, whose parameters, which lines', async () => {
   const sum = (name, body, more = '') => `HloModule ${name}${more}
 add { a = f32[] parameter(0)

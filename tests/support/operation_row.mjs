@@ -62,7 +62,7 @@ function valueOf(id, category) {
 /** Where the sizes of a result of dynamic dimensions come from. */
 function sizesOf(id, category) {
   if (IS_ELEMENTWISE.test(category)) return 'those of the operands, by category';
-  if (hasCase(SIZES, id)) return 'src/rewrite/dynamic/sizes.c';
+  if (new RegExp(`\\[HLO_${id}\\] =`).test(SIZES)) return 'src/rewrite/dynamic/sizes.c';
   if (new RegExp(`== HLO_${id}\\b`).test(LOOPS)) return 'src/rewrite/dynamic/dimensions.c';
   return new RegExp(`^PASS\\(DYNAMIC, .*\\bHLO_${id}\\b`, 'm').test(PASSES) ? 'rewritten before: passes.def' : STATIC[id] ?? '';
 }

@@ -15,7 +15,7 @@ const USED = {
   'derive/batch/batch.h': ['NO_BATCH'],
   'derive/gradient/gradient.h': ['GRADIENT_JVP', 'GRADIENT_VJP', 'GRADIENT_OF_SCALAR'],
   'derive/gradient/options.h': ['CHECKPOINT_NONE', 'CHECKPOINT_SQRT', 'CHECKPOINT_ALL'],
-  'runtime/devices.h': ['RUN_DONE', 'RUN_FAILED', 'WAITED_FOR_HOST'],
+  'runtime/run_state.h': ['RUN_DONE', 'RUN_FAILED', 'WAITED_FOR_HOST'],
   'runtime/scheduler.h': ['WORKER_BROKE_SCHEDULER'],
 };
 

@@ -12,11 +12,11 @@ const IS_LIMIT = /^(MAX|MIN)_/;
 /** What is a number from 2 on, a product or a power. The others are cases of an enumeration. */
 const isNumber = (value) => /^([2-9]|1\d|1 <<)/.test(value) || (/[*]|<</.test(value) && !/sizeof|0x/.test(value));
 /**
- * A comment `Threshold A, B: the reason. Test: "name of a test" in core/file.test.mjs.`, where the reason may be missing,
- * or `Threshold A: no path: the reason.`
+ * A comment `Threshold A, B: the reason. Test: "name of a test" in core/file.test.mjs.`, without a reason
+ * `Threshold A, B. Test: "…" in ….`, or `Threshold A: no path: the reason.`
  */
 const MARK = /\/\* Threshold ([^]*?) \*\//g;
-const TEST = /^(?:(.+\.) Test: )?"(.+)" in (\w+\/\w+\.test\.mjs)\.$/;
+const TEST = /^(?:(.+\.) )?Test: "(.+)" in (\w+\/\w+\.test\.mjs)\.$/;
 
 const spaced = (text) => text.trim().replace(/\s+/g, ' ');
 
@@ -25,7 +25,7 @@ function marksOf(source) {
   const marks = new Map();
   for (const [, comment] of source.matchAll(MARK)) {
     const text = spaced(comment.replace(/\n\s*\*\*/g, ' '));
-    const [, names, how] = /^([A-Z0-9_, ]+): (.*)$/.exec(text) ?? [text, text, ''];
+    const [, names, how] = /^([A-Z0-9_, ]+)(?::|\.(?= Test: )) (.*)$/.exec(text) ?? [text, text, ''];
     for (const name of names.split(', ')) marks.set(name, [...marks.get(name) ?? [], how]);
   }
   return marks;

@@ -18,6 +18,7 @@ import numpy as np
 from .._jax.errors import CODES, JaxRuntimeError
 from .core import find_core
 
+# ORDER COMMAND
 ANSWER, EXECUTE, PUT, READ, FREE, ASSEMBLE, CALL, TARGET, WAIT = range(9)
 OK, FAILED, CALLBACK = range(3)
 _HERE = pathlib.Path(__file__).resolve().parent

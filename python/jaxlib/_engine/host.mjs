@@ -8,6 +8,7 @@ import { Worker } from 'node:worker_threads';
 
 import { plainError, Session } from './session.mjs';
 
+// ORDER COMMAND
 const OPS = ['answer', 'execute', 'put', 'read', 'free', 'assemble', 'call', 'target', 'wait'];
 const [ANSWER, EXECUTE, PUT, READ, FREE, ASSEMBLE, CALL, TARGET, WAIT] = OPS.keys();
 const [path, out, threads] = process.argv.slice(2);

@@ -9,8 +9,7 @@ export const TYPES = [
   'c64', 'c128', 'f8e5m2', 'f8e4m3', 'f8e3m4', 'f8e4m3fn', 'f8e4m3b11fnuz', 'f8e5m2fnuz', 'f8e4m3fnuz', 'f8e8m0fnu',
   'f4e2m1fn',
 ];
-const BYTES = { pred: 1, bf16: 2, c64: 8, c128: 16 };
-const bytesOfType = (name) => BYTES[name] ?? Math.max(1, Number(/^[a-z](\d+)/.exec(name)[1]) / 8);
+const numbersEach = (name) => (name[0] === 'c' ? 2 : 1);
 
 /** Types whose Buffers hold several elements in a byte. NumPy has a byte for each. */
 const isPacked = (name) => /^[suf][24](?!\d)/.test(name);
@@ -32,7 +31,7 @@ export class Session {
   #xla;
   #client;
   #callback;
-  #programs = new Map(); // number -> { executable }
+  #programs = new Map(); // number -> Executable
   #arrays = new Map(); // number -> Buffer, or the error of the run that should have made it
   #running = []; // numbers of programs whose runs are on the stack
   #signal;
@@ -67,7 +66,7 @@ export class Session {
       results: resultShapes.map((shape) => ({ type: TYPES.indexOf(shape.elementType), dims: shape.dimensions })),
     });
     const literals = resultShapes.map((shape, i) => {
-      const { Array: Natural } = this.#arrayClass(shape.elementType);
+      const Natural = this.#typedArray(shape.elementType);
       const own = results[i].slice(); // aligned, and the caller's bytes may change
       return this.#xla.Literal.from(new Natural(own.buffer), shape);
     });
@@ -76,9 +75,10 @@ export class Session {
 
   #classes = new Map();
 
-  #arrayClass(elementType) {
+  /** The class of typed arrays that hold elements of a type. */
+  #typedArray(elementType) {
     if (!this.#classes.has(elementType)) {
-      this.#classes.set(elementType, { Array: this.#xla.Literal.from([], `${elementType}[0]`).data.constructor });
+      this.#classes.set(elementType, this.#xla.Literal.from([], `${elementType}[0]`).data.constructor);
     }
     return this.#classes.get(elementType);
   }
@@ -150,12 +150,12 @@ export class Session {
 
   /** A new array whose elements the caller fills in: its bytes, valid until the next call. */
   make(number, type, dims) {
-    const shape = this.#shapes.get(type, dims);
+    const zeros = this.#zerosOf(type, dims), text = shapeOf(type, dims);
     if (isPacked(TYPES[type])) {
-      this.#arrays.set(number, new Filled(shape.zeros, shape.text));
-      return bytesOf(shape.zeros);
+      this.#arrays.set(number, new Filled(zeros, text));
+      return bytesOf(zeros);
     }
-    const buffer = this.#client.buffer(shape.zeros, shape.text);
+    const buffer = this.#client.buffer(zeros, text);
     this.#arrays.set(number, buffer);
     return bytesOf(buffer.view());
   }
@@ -169,14 +169,10 @@ export class Session {
     this.make(number, type, dims).set(bytes);
   }
 
-  #shapes = {
-    get: (type, dims) => {
-      const text = shapeOf(type, dims);
-      const size = dims.reduce((product, dim) => product * dim, 1);
-      const { Array: Natural } = this.#arrayClass(TYPES[type]);
-      return { text, zeros: new Natural(size * (TYPES[type][0] === 'c' ? 2 : 1)) };
-    },
-  };
+  #zerosOf(type, dims) {
+    const Natural = this.#typedArray(TYPES[type]), size = dims.reduce((product, dim) => product * dim, 1);
+    return new Natural(size * numbersEach(TYPES[type]));
+  }
 
   /** The bytes of an array, valid until the next call. */
   read(number) {
@@ -237,7 +233,7 @@ export class Session {
    * @param {{ from: number, at: number[], sizes: number[], to: number[] }[]} boxes `at` in `from`, `to` in the new one
    */
   assemble(number, type, dims, boxes) {
-    const element = bytesOfType(TYPES[type]);
+    const element = this.#typedArray(TYPES[type]).BYTES_PER_ELEMENT * numbersEach(TYPES[type]);
     try {
       const made = this.make(number, type, dims);
       for (const { from, at, sizes, to } of boxes) {

@@ -1,5 +1,6 @@
 """Errors of the runtime: `JaxRuntimeError` and the status codes that it carries."""
 
+# ORDER STATUS
 CODES = (
     "OK",
     "CANCELLED",

@@ -202,25 +202,26 @@ class LoadedExecutable:
                 self._result_orders = signature.orders(signature.results)
             if "tf.aliasing_output" in source or "jax.buffer_donor" in source:
                 self._donated = Signature(source).donated()
-            needed = self._num_devices if _MANY_DEVICES.search(source) else 1
-            if needed == 1 and self._num_devices > 1:
-                source = _PARTITIONS.sub(r"\g<1>1", source, count=1)
-            self._waits = bool(self._host_callbacks) or bool(_CALLBACK.search(source)) or (
-                callbacks.may_call_python(source))
-            if callbacks.BUFFERS in source:
-                make_buffers(source, self._host_callbacks)
-            if self._num_devices > 1:
-                self._tell_shardings(source, is_whole=needed == 1)
-            source = source.encode("utf-8", "surrogateescape")
+            self._data, self._partitions, self._waits = self._prepare_text(source)
         else:
-            needed = self._num_devices
-            self._waits = True
-        self._data = source
-        self._partitions = needed
+            self._data, self._partitions, self._waits = source, self._num_devices, True
         self._generation = -1
         self._number = None
         self.traceback = Traceback.get_traceback()
         self._compile(get_engine())
+
+    def _prepare_text(self, source):
+        """Returns the text to compile as bytes, its partitions, and whether runs call Python."""
+        partitions = self._num_devices if _MANY_DEVICES.search(source) else 1
+        if partitions == 1 and self._num_devices > 1:
+            source = _PARTITIONS.sub(r"\g<1>1", source, count=1)
+        waits = bool(self._host_callbacks) or bool(_CALLBACK.search(source)) or (
+            callbacks.may_call_python(source))
+        if callbacks.BUFFERS in source:
+            make_buffers(source, self._host_callbacks)
+        if self._num_devices > 1:
+            self._tell_shardings(source, is_whole=partitions == 1)
+        return source.encode("utf-8", "surrogateescape"), partitions, waits
 
     def _tell_shardings(self, source, is_whole):
         """Tells inspectors the shardings that they ask for, and callbacks of shards theirs."""
@@ -437,12 +438,6 @@ class LoadedExecutable:
         return (
             hashlib.sha256(self._data + repr(self._partitions).encode()).hexdigest()[:32].encode()
         )
-
-
-def np_value(operand):
-    """Returns the NumPy array of an operand of a callback: (type, dims, bytes)."""
-    number, dims, data = operand
-    return np.frombuffer(data, DTYPES[number]).reshape(dims)
 
 
 _stream = 0

@@ -26,7 +26,7 @@ class ExecutionStage(enum.Enum):
 
 
 class ExecutionContext:
-    """What a callback on buffers is told of the run."""
+    """The run, as a callback on buffers sees it."""
 
     def __init__(self, stage=ExecutionStage.EXECUTE):
         self.stage = stage

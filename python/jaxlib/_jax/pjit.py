@@ -210,8 +210,19 @@ def _output_key(aval, sharding, committed, order):
         return None
 
 
+class _Variants(list):
+    """The entries of one key, which differ in their options."""
+
+    __slots__ = ("programs", "key")
+
+    def __init__(self, programs, key):
+        super().__init__()
+        self.programs = programs
+        self.key = key
+
+
 class _Programs:
-    """The programs of one function: lists of entries by key."""
+    """The programs of one function: variants by key."""
 
     __slots__ = ("table", "lru", "size", "__weakref__")
 
@@ -222,7 +233,7 @@ class _Programs:
 
     def clear(self):
         for variants in list(self.table.values()):
-            for entry in variants[1:]:
+            for entry in variants:
                 self.lru.pop(entry, None)
         self.table.clear()
         self.size = 0
@@ -285,8 +296,8 @@ class PjitFunctionCache:
         with self._lock:
             variants = programs.table.get(key)
             if variants is None:
-                variants = programs.table[key] = [(programs, key)]
-            for entry in variants[1:]:
+                variants = programs.table[key] = _Variants(programs, key)
+            for entry in variants:
                 if entry.options == options:
                     return entry, False
             entry = _Entry(options, variants)
@@ -301,12 +312,12 @@ class PjitFunctionCache:
         with self._lock:
             self._lru.pop(entry, None)
             variants = entry.variants
-            if entry in variants[1:]:
+            if entry in variants:
                 variants.remove(entry)
-                programs, key = variants[0]
-                programs.size -= 1
-                if len(variants) == 1 and programs.table.get(key) is variants:
-                    del programs.table[key]
+                table = variants.programs.table
+                variants.programs.size -= 1
+                if not variants and table.get(variants.key) is variants:
+                    del table[variants.key]
 
     def __getstate__(self):
         # An empty cache: its owner fills it again.
@@ -386,8 +397,7 @@ class PjitFunction:
         variants = self._programs.table.get(key)
         if variants is None:
             return None
-        for i in range(1, len(variants)):
-            entry = variants[i]
+        for entry in variants:
             if entry.options is options or entry.options == options:
                 if entry.done is not True or entry.fall_back:
                     return None
@@ -469,9 +479,9 @@ class PjitFunction:
         if new:
             remove = False
             try:
-                result = self._miss(*args, **kwargs)
-                entry.fill(result[1], leaves)
-                remove = len(result) > 2 and result[2]
+                result, executable, *more = self._miss(*args, **kwargs)
+                entry.fill(executable, leaves)
+                remove = bool(more and more[0])  # Whether the cache must not keep it.
             except BaseException:
                 entry.fall_back = True
                 raise
@@ -479,7 +489,7 @@ class PjitFunction:
                 _finish(entry)
             if remove:
                 self._cache._remove(entry)
-            return result[0]
+            return result
         if entry.done is not True:
             if entry.thread == threading.get_ident():
                 raise RecursionError(

@@ -1,8 +1,8 @@
 """Values that JAX takes as arguments: their types, shapes and canonical forms."""
 
-import ml_dtypes
 import numpy as np
 
+from .._engine.dtypes import DTYPES, NUMBERS
 from ..weakref_lru_cache import weak_key_weak_value_cache
 from .errors import status_error
 
@@ -11,16 +11,9 @@ _NARROW = {
     for wide, narrow in (("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"),
                          ("complex128", "complex64"))
 }
-_NUMPY_TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-                "float16", "float32", "float64", "complex64", "complex128", "longlong", "intc",
-                "ulonglong", "uintc")
-_ML_TYPES = ("int2", "int4", "uint2", "uint4", "float4_e2m1fn", "float8_e3m4", "float8_e4m3",
-             "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2",
-             "float8_e5m2fnuz", "float8_e8m0fnu", "bfloat16")
-_SCALAR_TYPES = [np.dtype(name).type for name in _NUMPY_TYPES] + [
-    getattr(ml_dtypes, name) for name in _ML_TYPES if hasattr(ml_dtypes, name)]
-# The element types of arrays on devices.
-_DTYPES = {np.dtype(t) for t in _SCALAR_TYPES}
+# Those of arrays on devices, and C's names for some.
+_SCALAR_TYPES = [dtype.type for dtype in DTYPES] + [
+    np.dtype(name).type for name in ("longlong", "intc", "ulonglong", "uintc")]
 
 _enable_x64 = None
 
@@ -59,7 +52,7 @@ def _numpy_scalar(dtype):
 
 def _ndarray(x, x64):
     dtype = x.dtype
-    if dtype not in _DTYPES:
+    if dtype not in NUMBERS:
         raise status_error("INVALID_ARGUMENT", f"Unknown NumPy dtype {dtype}")
     return canonical_dtype(dtype, x64), x.shape, False
 

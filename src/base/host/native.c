@@ -109,13 +109,13 @@ GeneratedKernel platform_module_function(int module, int function) {
   return NULL;
 }
 
-void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us) {
+void platform_wait(_Atomic uint32_t *word, uint32_t seen, double max_us) {
 #ifdef __linux__
-  struct timespec most = {(time_t)(most_us * 1e-6), 0};
-  most.tv_nsec = (long)((most_us - (double)most.tv_sec * 1e6) * 1e3);
-  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, most_us > 0 ? &most : NULL, NULL, 0);
+  struct timespec max = {(time_t)(max_us * 1e-6), 0};
+  max.tv_nsec = (long)((max_us - (double)max.tv_sec * 1e6) * 1e3);
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, max_us > 0 ? &max : NULL, NULL, 0);
 #else
-  (void)word, (void)seen, (void)most_us;
+  (void)word, (void)seen, (void)max_us;
   sched_yield();
 #endif
 }

@@ -85,7 +85,7 @@ bool platform_heap_is_mine(void);
 
 /* platform_wait sleeps until *word differs from `seen` or `most_us` have passed (0: no limit); it may also wake
 ** spuriously. On a page's main thread it returns at once. platform_wake_all wakes all threads that sleep on `word`. */
-void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us);
+void platform_wait(_Atomic uint32_t *word, uint32_t seen, double max_us);
 void platform_wake_all(_Atomic uint32_t *word);
 
 #endif

@@ -22,7 +22,7 @@ extern bool xla_js_module_validate(const uint8_t *bytes, size_t size);
 extern void xla_js_modules_sweep(void);
 extern int xla_js_module_function(int module, int function);
 extern int xla_js_try(void (*function)(void *), void *argument, char *message, int message_size);
-extern void xla_js_wait(_Atomic uint32_t *word, uint32_t seen, double most_us);
+extern void xla_js_wait(_Atomic uint32_t *word, uint32_t seen, double max_us);
 extern double xla_js_parse_decimal(const char *text);
 extern int64_t xla_js_decimal_digits(double value, int digits, int *exponent);
 extern void xla_js_trap(int code, const char *message) __attribute__((noreturn));
@@ -196,8 +196,8 @@ int platform_heap_owner(void) { return THREAD_NONE; }
 bool platform_heap_is_mine(void) { return false; }
 int platform_concurrency(void) { return 1; }
 bool platform_shared_memory(void) { return false; }
-void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us) {
-  (void)word, (void)seen, (void)most_us;
+void platform_wait(_Atomic uint32_t *word, uint32_t seen, double max_us) {
+  (void)word, (void)seen, (void)max_us;
 }
 void platform_wake_all(_Atomic uint32_t *word) { (void)word; }
 
@@ -250,8 +250,8 @@ bool platform_shared_memory(void) { return true; }
 ** of a function that waits in a loop. A worker's pointer to its own stack became 0, and all workers shared the
 ** same few bytes. A wrapper function does not help, since binaryen inlines it.
 */
-void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us) {
-  xla_js_wait(word, seen, most_us);
+void platform_wait(_Atomic uint32_t *word, uint32_t seen, double max_us) {
+  xla_js_wait(word, seen, max_us);
 }
 
 void platform_wake_all(_Atomic uint32_t *word) {

@@ -26,7 +26,7 @@ static int64_t limit(const FpFormat *format) {
   return (int64_t)(BIAS + above) << MANTISSA;
 }
 /* Returns the power of two whose exponent is `above` plus the format's smallest, as bits of f32. */
-static int64_t least_exponent(const FpFormat *format, int above) {
+static int64_t min_exponent(const FpFormat *format, int above) {
   return (int64_t)(BIAS - format->bias + above) << MANTISSA;
 }
 
@@ -52,9 +52,9 @@ static Value bf16_nan_bits(Expression *m, PrimitiveType type, Value x) {
 /* The smallest value, of exponent 0, is a denormal of f32, half of the next one; the largest bits are NaN. */
 static Value decoded_power(Expression *m, Value bits) {
   Value value = shifted_left(m, bits, MANTISSA);
-  Value least_one = expression_op(m, I32X4_EQ, 2, value, integer(m, 0), -1);
+  Value min_one = expression_op(m, I32X4_EQ, 2, value, integer(m, 0), -1);
   Value last = expression_op(m, I32X4_EQ, 2, value, integer(m, 0x7f800000), -1);
-  return either(m, value, both(m, either(m, least_one, last), integer(m, 0x400000)));
+  return either(m, value, both(m, either(m, min_one, last), integer(m, 0x400000)));
 }
 
 /* Rounds half up. Denormals of f32 above the smallest scale factor all round up. Numbers that are not positive
@@ -72,9 +72,9 @@ static Value encoded_power(Expression *m, Value x) {
 /* Returns the minimum of two readings of the bits. As a denormal: with the smallest normal exponent, less the
 ** implicit 1. As a normal number: with the exponent rebiased. For each kind the right reading is the smaller. */
 static Value decoded_magnitude(Expression *m, const FpFormat *format, Value magnitude) {
-  Value normal = integer_sum(m, magnitude, integer(m, least_exponent(format, 0)));
-  Value least_normal = integer(m, least_exponent(format, 1));
-  Value denormal = difference(m, integer_sum(m, magnitude, least_normal), least_normal);
+  Value normal = integer_sum(m, magnitude, integer(m, min_exponent(format, 0)));
+  Value min_normal = integer(m, min_exponent(format, 1));
+  Value denormal = difference(m, integer_sum(m, magnitude, min_normal), min_normal);
   return expression_op(m, I32X4_MIN_S, 2, normal, denormal, -1);
 }
 
@@ -103,7 +103,7 @@ typedef struct RoundingSum {
 } RoundingSum;
 
 static RoundingSum rounding_sum(Expression *m, const FpFormat *format, Value magnitude) {
-  Value normal = maximum(m, magnitude, integer(m, least_exponent(format, 1)));
+  Value normal = maximum(m, magnitude, integer(m, min_exponent(format, 1)));
   RoundingSum sums = {.exponent = both(m, normal, integer(m, 0x7f800000))};
   sums.addend = integer_sum(m, sums.exponent, integer(m, (int64_t)dropped(format) << MANTISSA));
   sums.total = sum(m, magnitude, sums.addend);
@@ -116,7 +116,7 @@ static Value encoded_magnitude(Expression *m, const FpFormat *format, Value magn
   Value bounded = minimum(m, integer(m, limit(format)), magnitude);
   RoundingSum sums = rounding_sum(m, format, bounded);
   Value mantissa = integer_difference(m, sums.total, sums.addend);
-  int64_t first = least_exponent(format, 1) >> dropped(format);
+  int64_t first = min_exponent(format, 1) >> dropped(format);
   Value exponent = shifted_right_unsigned(m, sums.exponent, dropped(format));
   Value value = integer_sum(m, integer_sum(m, mantissa, integer(m, -first)), exponent);
   int64_t last = format->specials == FP_FN ? first_special(format) : all_ones(format);
@@ -169,7 +169,7 @@ Value rounded(Expression *m, PrimitiveType type, Value x) {
   if (format->specials == FP_IEEE) {
     beyond = both(m, is_equal(m, value, bound), integer(m, 0x7f800000));
   } else {
-    int64_t largest = ((first_special(format) - 1) << dropped(format)) + least_exponent(format, 0);
+    int64_t largest = ((first_special(format) - 1) << dropped(format)) + min_exponent(format, 0);
     beyond = is_less(m, integer(m, largest), value);
   }
   return either(m, either(m, value, beyond), both(m, x, integer(m, INT32_MIN)));

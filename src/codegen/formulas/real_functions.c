@@ -237,9 +237,9 @@ static Value log_of_normal(Expression *m, Value x) { return log_of(m, split(m, x
 /* Where x is not positive and normal. Positive floats compare like their bits as integers. */
 static Value is_not_normal(Expression *m, Value x) {
   int width = mantissa_bits(m);
-  Value least_normal = integer(m, INT64_C(1) << width);
+  Value min_normal = integer(m, INT64_C(1) << width);
   Value largest = integer(m, m->is_64_bit ? INT64_C(0x7fefffffffffffff) : 0x7f7fffff);
-  return either(m, integer_less(m, x, least_normal), integer_less(m, largest, x));
+  return either(m, integer_less(m, x, min_normal), integer_less(m, largest, x));
 }
 
 /* With u = 1 + x, rounded, log(1 + x) = log u + (x - (u - 1)) / u. */
@@ -341,8 +341,8 @@ static Value cube_root_of_others(Expression *m, Value x) {
   Value scaled = product(m, x, constant(m, m->is_64_bit ? 0x1p54 : 0x1p24));
   Value y =
       product(m, cube_root_of_normal(m, scaled), constant(m, m->is_64_bit ? 0x1p-18 : 0x1p-8));
-  Value least_normal = integer(m, INT64_C(1) << mantissa_bits(m));
-  Value denormal = integer_less(m, absolute(m, x), least_normal);
+  Value min_normal = integer(m, INT64_C(1) << mantissa_bits(m));
+  Value denormal = integer_less(m, absolute(m, x), min_normal);
   denormal = without(m, denormal, is_equal(m, x, constant(m, 0)));
   return selected(m, denormal, y, sum(m, x, x));
 }

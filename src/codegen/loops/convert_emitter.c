@@ -121,9 +121,9 @@ static void emit_saturate(Emitter *e, PrimitiveType type) {
 /* x -> its integral part, clamped to 0 .. `limit`, which fits into the mantissa: the low bits of x + 2^23. Half the
 ** instructions of a saturating conversion. */
 static void emit_few_bits(Emitter *e, const LoopNode *x, uint32_t limit) {
-  float most = (float)limit;
+  float max = (float)limit;
   uint32_t bits;
-  memcpy(&bits, &most, sizeof bits);
+  memcpy(&bits, &max, sizeof bits);
   emit_splat32(e, 0);
   emit_value(e, x, 0);
   emit_simd(e, F32X4_PMAX); /* of NaN: 0 */

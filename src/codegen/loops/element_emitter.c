@@ -306,8 +306,8 @@ static void emit_constant_shift(Emitter *e, Opcode opcode, PrimitiveType type, u
   bool is_64_bit = lane_kind(type) == LANES_I64;
   int bits = type_bits(type);
   if (opcode == HLO_SHIFT_RIGHT_ARITHMETIC) {
-    int least = amount < (uint64_t)bits ? (int)amount : bits - 1;
-    emit_shift(e, is_64_bit ? I64X2_SHR_S : I32X4_SHR_S, least);
+    int min = amount < (uint64_t)bits ? (int)amount : bits - 1;
+    emit_shift(e, is_64_bit ? I64X2_SHR_S : I32X4_SHR_S, min);
   } else if (amount >= (uint64_t)bits) {
     emit_splat32(e, 0);
     emit_simd(e, V128_AND);

@@ -26,7 +26,7 @@
 #include "plan/loop_plan.h"
 #include "value/scalar.h"
 
-/* Threshold MAX_PARTS: "rows of element-wise loops" in core/thresholds.test.mjs. */
+/* Threshold MAX_PARTS. Test: "rows of element-wise loops" in core/thresholds.test.mjs. */
 enum { MAX_PARTS = 4 };
 
 typedef struct NodeState {
@@ -59,15 +59,15 @@ struct Emitter {
   int starts[MAX_STARTS]; /* locals with the plan's starts */
   const OutputRange *outputs_of; /* by node id; of a loop with several results, else NULL */
   int *bases; /* locals with the addresses of those buffers that the kernel uses */
-  const BufferSlice
-      *slices; /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
+  /* In a region: where these buffers are; else NULL, and parameter 0 lists them. */
+  const BufferSlice *slices;
   const Cells *cells; /* in a region: the memory that locals replace; else NULL */
   int64_t *stored_at; /* by result in cells: the byte offset of the next element to store */
   int tail;           /* if not 0: the number of live lanes, where all operands are in cells */
   int dense;          /* if not 0: the bytes of a lane, 1 or 2 */
   bool one_lane;      /* only lane 0 of the first part matters, or of the first two if complex */
-  bool
-      counts_steps; /* of a cumulative kernel: its range counts the steps of all lines, not lines */
+  /* Of a cumulative kernel: its range counts the steps of all lines, not lines. */
+  bool counts_steps;
   int first_step, steps;  /* then: locals with the first of them, and how many there are */
   bool unrounded;         /* narrow floats stay f32: in the sums of a reduction */
   const LoopNode *stored; /* its result stays f32: the store rounds it */

@@ -27,7 +27,7 @@ static int sign_of(const LoopNode *node, int depth) {
     return (value <= 0 ? NOT_POSITIVE : 0) | (value >= 0 ? NOT_NEGATIVE : 0);
   }
   if (node->kind != NODE_OPERATION || node->operand_count == 0) return 0;
-  if (x->opcode == HLO_SUBTRACT) return x->a->at_most_zero ? NOT_POSITIVE : 0;
+  if (x->opcode == HLO_SUBTRACT) return x->a->derived.at_most_zero ? NOT_POSITIVE : 0;
   int a = sign_of(node->operands[0], depth - 1), b = 0;
   if (node->operand_count > 1) b = sign_of(node->operands[1], depth - 1);
   switch (x->opcode) {
@@ -47,7 +47,7 @@ static int sign_of(const LoopNode *node, int depth) {
 static Formula *formula_of(const LoopNode *node) {
   Opcode opcode = node->instruction->opcode;
   if (opcode == HLO_EXP && node->operands[0]->kind == NODE_OPERATION &&
-      node->operands[0]->instruction->a->at_most_zero) {
+      node->operands[0]->instruction->a->derived.at_most_zero) {
     return exponential_of_difference;
   }
   return math_formula(opcode, lane_kind(node_type(node)));
@@ -55,7 +55,7 @@ static Formula *formula_of(const LoopNode *node) {
 
 /* Returns the operands of a function for which its formula does not hold, if they may occur. */
 static const Exception *exception_of(const LoopNode *node) {
-  /* Threshold MAX_DEPTH: "quotients, and differences from the largest" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_DEPTH. Test: "quotients, and differences from the largest" in core/thresholds_programs.test.mjs. */
   enum { MAX_DEPTH = 6 };
   Opcode opcode = node->instruction->opcode;
   if (opcode == HLO_EXP && sign_of(node->operands[0], MAX_DEPTH) & NOT_POSITIVE) return NULL;

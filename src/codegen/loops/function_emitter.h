@@ -7,19 +7,22 @@
 
 /* Sets the constants of all inlined functions among the plan's nodes, before any loop. */
 void emit_math_constants(Emitter *e);
-/* Whether a function is inlined; and replaces the operand on the stack by its result. */
+/* Whether a function is inlined. */
 bool has_math(Opcode opcode, LaneKind kind);
+/* Replaces the operand on the stack by the result of an inlined function. */
 void emit_math(Emitter *e, const LoopNode *node);
-/* Whether an operation with a constant as its second operand is inlined; and emits it. */
+/* Whether an operation with a constant as its second operand is inlined. */
 bool is_with_constant(const LoopNode *node);
+/* Emits such an operation. */
 void emit_with_constant(Emitter *e, const LoopNode *node);
 
 /* Returns the name of the vector function that computes an operation on lanes of a type; NULL if there is none. */
 const char *vector_function(Opcode opcode, PrimitiveType type);
 /* Whether an operation only changes signs of floats. emit_math() emits it, though it is no function. */
 bool is_sign_change(Opcode opcode, LaneKind kind);
-/* Whether a select chooses between two constants; and emits that for the mask on the stack. */
+/* Whether a select chooses between two constants. */
 bool is_constant_choice(const LoopNode *node);
+/* Emits such a select, for the mask on the stack. */
 void emit_constant_choice(Emitter *e, const LoopNode *node);
 /* Whether a function takes more than a few instructions. */
 bool is_long_function(Opcode opcode, PrimitiveType type);

@@ -283,7 +283,7 @@ static bool is_scattered(const LoopNode *node) {
 }
 
 /* Clamps an i64 that was read as `type` to 0 .. `most`, and converts it to i32. */
-static void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
+static void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t max) {
   int index = wasm_local(f, WASM_I64);
   wasm_set(f, index);
   if (type_kind(type) == KIND_SIGNED) { /* max(index, 0) */
@@ -296,18 +296,18 @@ static void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
     wasm_set(f, index);
   }
   wasm_get(f, index); /* min(index, most), unsigned */
-  wasm_i64(f, most);
+  wasm_i64(f, max);
   wasm_get(f, index);
-  wasm_i64(f, most);
+  wasm_i64(f, max);
   wasm_op(f, OP_I64_LT_U);
   wasm_op(f, OP_SELECT);
   wasm_local_release(f, index);
 }
 
 /* Clamps a component of 64 bits to 0 .. `most`. */
-static Value clamped(Expression *m, PrimitiveType type, int64_t most, Value x) {
+static Value clamped(Expression *m, PrimitiveType type, int64_t max, Value x) {
   m->is_64_bit = true;
-  Value negative = shifted_right(m, x, 63), limit = integer(m, most);
+  Value negative = shifted_right(m, x, 63), limit = integer(m, max);
   if (is_signed(type)) x = without(m, x, negative);
   Value above = integer_less(m, limit, x);
   if (!is_signed(type)) above = either(m, above, negative);
@@ -319,14 +319,14 @@ static Value clamped(Expression *m, PrimitiveType type, int64_t most, Value x) {
 /* Returns how far one of a gathered node's components moves its elements. */
 static Value moved_by(Expression *m, const LoopNode *node, int k, const Value *parts) {
   PrimitiveType type = node_type(node->operands[k]);
-  int64_t most = node->limits[k], by = node->strides[k] * type_bytes(node_type(node));
+  int64_t max = node->limits[k], by = node->strides[k] * type_bytes(node_type(node));
   Value x = parts[0];
   if (lane_kind(type) == LANES_I64) {
-    Value low = clamped(m, type, most, x), high = clamped(m, type, most, parts[1]);
+    Value low = clamped(m, type, max, x), high = clamped(m, type, max, parts[1]);
     x = expression_shuffle(m, low, high, 0, 2, 4, 6);
   } else {
     if (is_signed(type)) x = expression_op(m, I32X4_MAX_S, 2, x, integer(m, 0), -1);
-    x = expression_op(m, I32X4_MIN_U, 2, x, integer(m, most), -1);
+    x = expression_op(m, I32X4_MIN_U, 2, x, integer(m, max), -1);
   }
   if (by == 1) return x;
   if ((by & (by - 1)) == 0) return shifted_left(m, x, __builtin_ctzll((uint64_t)by));
@@ -538,14 +538,14 @@ void emit_integer(WasmFunction *f, const Cells *cells, const BufferSlice *slice,
   if (bytes < 8) wasm_op(f, OP_I64_EXTEND_I32_S + is_unsigned);
 }
 
-void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in_range) {
-  if (!in_range) emit_clamped(f, type, most);
-  if (most <= INT32_MAX) wasm_op(f, OP_I32_WRAP_I64);
+void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t max_start, bool in_range) {
+  if (!in_range) emit_clamped(f, type, max_start);
+  if (max_start <= INT32_MAX) wasm_op(f, OP_I32_WRAP_I64);
 }
 
 /* Returns the type of the local that holds a start. */
 static int start_type(const LoopStart *start) {
-  return start->limit > INT32_MAX ? WASM_I64 : WASM_I32;
+  return start->max_start > INT32_MAX ? WASM_I64 : WASM_I32;
 }
 
 void emit_bases(Emitter *e) {
@@ -571,7 +571,7 @@ void emit_bases(Emitter *e) {
       wasm_get(&e->function, e->bases[buffer_of(e, start->leaf)]);
       emit_load_integer(&e->function, node_type(start->leaf));
     }
-    emit_slice_start(&e->function, node_type(start->leaf), start->limit, start->in_range);
+    emit_slice_start(&e->function, node_type(start->leaf), start->max_start, start->in_range);
     wasm_set(&e->function, e->starts[s]);
   }
 }

@@ -14,7 +14,7 @@ void emit_load_integer(WasmFunction *f, PrimitiveType type);
 void emit_integer(WasmFunction *f, const Cells *cells, const BufferSlice *slice,
                   PrimitiveType type);
 /* Clamps an i64 that was read as `type` to 0 .. `most`, unless it is in that range: an i32, if `most` is one. */
-void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in_range);
+void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t max_start, bool in_range);
 /* Pushes the address of the kernel's buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index);
 

@@ -24,12 +24,12 @@
 #include "codegen/loops/value_emitter.h"
 #include "plan/reduction.h"
 
-/* Threshold MAX_UNROLL: "reductions by" in core/thresholds.test.mjs. */
-/* Threshold LINES_APART: "cumulative sums of few long lines" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_UNROLL. Test: "reductions by" in core/thresholds.test.mjs. */
+/* Threshold LINES_APART. Test: "cumulative sums of few long lines" in core/thresholds_programs.test.mjs. */
 enum { MAX_UNROLL = 8, LINES_APART = 4 };
 /* Of sums that round: steps to a block, or blocks to one of the next level; and the length from which there are blocks.
 ** Those of cumulative sums are longer, as the processor predicts the end of each block wrongly. */
-/* Threshold BLOCK, CUMULATIVE_BLOCK, MIN_BLOCKED: "sums of floats that begin and end within blocks of 32
+/* Threshold BLOCK, CUMULATIVE_BLOCK, MIN_BLOCKED. Test: "sums of floats that begin and end within blocks of 32
 ** steps" in core/reductions.test.mjs. */
 /* Threshold MAX_LEVELS: no path: levels of accumulators; 32^4 blocks fill the last one. */
 enum { BLOCK = 32, CUMULATIVE_BLOCK = 64, MIN_BLOCKED = 2 * BLOCK, MAX_LEVELS = 5 };

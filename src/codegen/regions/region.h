@@ -4,9 +4,9 @@
 **     int region(void *context, uint8_t *const *slots, int resume, int fuel)
 **
 ** `slots` is the device's table of slots, in which all buffers have fixed offsets. The result is 0 at the
-** region's end, or -1 if a call failed. Each iteration of a loop takes `fuel`. At zero the region stores its
-** locals and returns the loop's number (from 1); a call with `resume` = that number continues there. Two
-** reasons: a run can be cancelled, and engines replace baseline code only at function entry.
+** region's end, or -1 if a call failed. Each iteration of a loop takes its estimated cost from `fuel`. When none
+** is left, the region stores its locals and returns the loop's number (from 1); a call with `resume` = that number
+** continues there. Two reasons: a run can be cancelled, and engines replace baseline code only at function entry.
 */
 #ifndef XLA_CODEGEN_REGIONS_REGION_H
 #define XLA_CODEGEN_REGIONS_REGION_H
@@ -39,11 +39,11 @@ typedef struct RegionMove {
 } RegionMove;
 
 /* A shift of all moves' sources (or targets): a start index times a stride in bytes. The index is clamped to
-** [0, most] unless it is known to be in that range. */
+** [0, max_start] unless it is known to be in that range. */
 typedef struct RegionStart {
   BufferSlice slice;
   PrimitiveType type;
-  int64_t most, stride;
+  int64_t max_start, stride;
   bool in_range;
 } RegionStart;
 
@@ -87,6 +87,13 @@ struct RegionStep {
     };
   };
 };
+
+/* Returns the cost of some steps, one after the other. */
+static inline int64_t region_steps_cost(const RegionSteps *steps) {
+  int64_t cost = 0;
+  for (int i = 0; i < steps->count; i++) cost += steps->items[i].cost;
+  return cost;
+}
 
 typedef struct Region {
   RegionSteps steps;

@@ -5,7 +5,7 @@
 #include "derive/batch/batching.h"
 
 /* Cases of one computation, before the one with all leaves is taken instead. */
-/* Threshold MAX_CASES: "more cases of one computation than are written: calls, and a loop whose state rotates"
+/* Threshold MAX_CASES. Test: "more cases of one computation than are written: calls, and a loop whose state rotates"
 ** in api/vmap.test.mjs. */
 enum { MAX_CASES = 64 };
 

@@ -18,7 +18,7 @@
 #include "rewrite/base/rewrite.h"
 
 /* Instructions of an expression that are looked at; in a larger expression, the formula is not recognized. */
-/* Threshold MAX_LOOKED: "is recognized below a conjunction of at most 63 operations" in
+/* Threshold MAX_LOOKED. Test: "is recognized below a conjunction of at most 63 operations" in
 ** api/gradients.test.mjs. */
 enum { MAX_LOOKED = 64 };
 

@@ -17,9 +17,9 @@
 
 /* MAX_LEAVES: tangents whose slopes are computed. MAX_REGION: instructions of a region; those beyond it are transposed as
 ** usual. MAX_LOOKED: instructions of a factor that are looked at; a factor of more instructions counts as infinite. */
-/* Threshold MAX_LEAVES: "a branch that is not taken adds no NaN" in api/gradients.test.mjs. */
-/* Threshold MAX_REGION: "long chains below a select take no time and no stack" in api/gradients.test.mjs. */
-/* Threshold MAX_LOOKED: "factors of many operations below a select" in api/gradients.test.mjs. */
+/* Threshold MAX_LEAVES. Test: "a branch that is not taken adds no NaN" in api/gradients.test.mjs. */
+/* Threshold MAX_REGION. Test: "long chains below a select take no time and no stack" in api/gradients.test.mjs. */
+/* Threshold MAX_LOOKED. Test: "factors of many operations below a select" in api/gradients.test.mjs. */
 enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
 
 typedef struct SelectRegion {

@@ -181,9 +181,9 @@ const Shape *infer_pad(Inference *in) {
             "interior padding %lld in dimension %d of operand %s; it must not be negative",
             (long long)p.interior, d, text_operand(in, 0));
     int64_t size = operand->dims[d], interior = 0;
-    const int64_t most = INT64_C(1) << 60; /* so that no element's index overflows */
+    const int64_t max = INT64_C(1) << 60; /* so that no element's index overflows */
     bool overflow =
-        p.low < -most || p.low > most || p.high < -most || p.high > most || p.interior > most ||
+        p.low < -max || p.low > max || p.high < -max || p.high > max || p.interior > max ||
         __builtin_mul_overflow(max_i64(size - 1, 0), p.interior, &interior) ||
         __builtin_add_overflow(size, interior, &size) ||
         __builtin_add_overflow(size, p.low, &size) || __builtin_add_overflow(size, p.high, &size);

@@ -35,16 +35,16 @@ static bool check_window_dimension(Inference *in, const WindowDimension *w, int 
           "window dilation (rhs_dilate) %lld in window dimension %d; it must be positive",
           (long long)w->window_dilation, d);
   /* Limits sizes so that no product or sum of them overflows when a window's places are counted. */
-  const int64_t most_steps = INT64_C(1) << 31, most = INT64_C(1) << 60;
+  const int64_t max_steps = INT64_C(1) << 31, max = INT64_C(1) << 60;
   REQUIRE(in,
-          w->stride <= most_steps && w->base_dilation <= most_steps &&
-              w->window_dilation <= most_steps,
+          w->stride <= max_steps && w->base_dilation <= max_steps &&
+              w->window_dilation <= max_steps,
           "stride or dilation in window dimension %d is too large; they must be at most %lld", d,
-          (long long)most_steps);
+          (long long)max_steps);
   int64_t base, extent;
   bool fits = padded_base(size, w, &base) && dilated(w->size, w->window_dilation, &extent) &&
-              base <= most && extent <= most && w->padding_low >= -most && w->padding_low <= most &&
-              w->padding_high >= -most && w->padding_high <= most;
+              base <= max && extent <= max && w->padding_low >= -max && w->padding_low <= max &&
+              w->padding_high >= -max && w->padding_high <= max;
   REQUIRE(in, fits,
           "padding or dilation in window dimension %d overflows; sizes must be below 2^60", d);
   return true;

@@ -186,7 +186,7 @@ static bool verify_fusion(Verifier *v, const Instruction *fusion) {
             fusion->name);
   for (int i = 0; i < c->count; i++) {
     const Instruction *instruction = c->instructions[i];
-    bool is_limit = fusion->a->used_dimension && instruction->opcode == HLO_PARAMETER &&
+    bool is_limit = fusion->a->derived.used_dimension && instruction->opcode == HLO_PARAMETER &&
                     instruction->parameter_number == c->parameter_count - 1;
     VERIFY_OP(v, fusion, instruction == c->root || uses[i].count > 0 || is_limit,
               "instruction %s of fused computation %%%s of %s has no users; all but the root must",

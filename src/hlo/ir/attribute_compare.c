@@ -164,8 +164,10 @@ static bool compare_step(const AttributeRow *row, void *data) {
 bool attributes_equal(Opcode opcode, const Attributes *a, const Attributes *b) {
   Compared compared = {(const char *)a, (const char *)b};
   /* Compares facts that analyses found: an instruction with fewer facts needs more code. */
-  if (a->used_dimension != b->used_dimension) return false;
-  if (a->starts_in_range != b->starts_in_range || a->at_most_zero != b->at_most_zero) return false;
+  if (a->derived.used_dimension != b->derived.used_dimension) return false;
+  if (a->derived.starts_in_range != b->derived.starts_in_range ||
+      a->derived.at_most_zero != b->derived.at_most_zero)
+    return false;
   return for_each_attribute(opcode, compare_step, &compared);
 }
 

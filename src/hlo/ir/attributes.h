@@ -115,12 +115,21 @@ typedef enum RandomDistribution { RNG_UNIFORM, RNG_NORMAL } RandomDistribution;
 typedef enum RandomAlgorithm { RNG_DEFAULT, RNG_THREE_FRY, RNG_PHILOX } RandomAlgorithm;
 typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTOM } FusionKind;
 
+/* Facts that passes find out and later stages use; text neither has nor shows them. */
+typedef struct Derived {
+  /* Of a limited product: the number of its used dimension, plus 1; else 0. rewrite/fuse/limit_products.c */
+  int64_t used_dimension;
+  /* Of dynamic-slice and dynamic-update-slice: the starts need no clamp. rewrite/loops/counters.c */
+  bool starts_in_range;
+  /* Of subtract: the result is at most 0, or NaN. rewrite/simplify/differences.c */
+  bool at_most_zero;
+} Derived;
+
 typedef struct Attributes Attributes;
 struct Attributes {
+  Derived derived;
   Int64List dimensions;
   int64_t iota_dimension, tuple_index;
-  int64_t
-      used_dimension; /* of a limited product (rewrite/fuse/limit_products.c): its number plus 1; else 0 */
   int64_t inferred_dimension; /* reshape: -1 if none */
   ComparisonDirection direction;
   ComparisonType compare_type;
@@ -150,9 +159,6 @@ struct Attributes {
   int64_t index_vector_dim;
   bool indices_are_sorted, unique_indices;
 
-  bool
-      starts_in_range; /* dynamic-slice and its update: needs no clamp (rewrite/loops/counters.c) */
-  bool at_most_zero;   /* subtract: always, or NaN (rewrite/simplify/differences.c) */
   bool is_stable, largest, lower, left_side, unit_diagonal;
   int64_t k;
   FftType fft_type;

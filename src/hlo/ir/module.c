@@ -42,7 +42,7 @@ static Attributes *keep_attributes(Arena *arena, const Attributes *attributes) {
   return kept;
 }
 
-void instruction_say(Instruction *instruction, const Attributes *attributes) {
+void instruction_set_attributes(Instruction *instruction, const Attributes *attributes) {
   const Module *module = instruction->parent->module;
   const Attributes *defaults = module->defaults;
   if (attributes && attributes->shared == attributes) {
@@ -79,7 +79,7 @@ Instruction *computation_add_named(Computation *computation, Opcode opcode, cons
   instruction->operand_count = operand_count;
   instruction->operands = arena_copy(
       arena, operands, sizeof *operands * (size_t)(operand_count > 0 ? operand_count : 0));
-  instruction_say(instruction, attributes);
+  instruction_set_attributes(instruction, attributes);
   NameSet *names = &computation->names;
   int n = computation->count;
   instruction->name = name && *name ? names_take(names, arena, name, n)
@@ -327,7 +327,7 @@ static Instruction *clone_instruction(Computation *into, const Instruction *from
   Instruction *copy;
   if (from->opcode == HLO_PARAMETER) {
     copy = computation_add_parameter(into, from->parameter_number, shape, from->name);
-    instruction_say(copy, &a);
+    instruction_set_attributes(copy, &a);
   } else {
     copy = computation_add_named(into, from->opcode, shape, operands, from->operand_count, &a,
                                  from->name);

@@ -83,8 +83,8 @@ struct Module {
   int alias_count;
   const Alias *aliases;
   MeshList meshes; /* that the header's frontend_attributes state */
-  const char
-      *extra_header; /* other header attributes, kept as text and printed back; may be NULL */
+  /* Other header attributes, kept as text and printed back; may be NULL. */
+  const char *extra_header;
   int owned_count, owned_capacity;
   void **owned; /* memory from malloc that holds literals; freed with the module */
 };
@@ -111,7 +111,7 @@ Instruction *computation_add_named(Computation *computation, Opcode opcode, cons
                                    Instruction *const *operands, int operand_count,
                                    const Attributes *attributes, const char *name);
 /* Replaces an instruction's attributes, which are shared or copied as by computation_add. */
-void instruction_say(Instruction *instruction, const Attributes *attributes);
+void instruction_set_attributes(Instruction *instruction, const Attributes *attributes);
 /* Gives an instruction its own copy of its attributes, and returns it to be changed at once. */
 Attributes *instruction_attributes(Instruction *instruction);
 Instruction *computation_add_parameter(Computation *computation, int64_t number, const Shape *shape,

@@ -33,8 +33,8 @@ static int distance(const char *from, size_t length, const char *to) {
     for (int j = 0; j < count; j++) {
       int replaced = before + (from[i] != to[j]);
       before = row[j + 1];
-      int least = 1 + (row[j] < before ? row[j] : before);
-      row[j + 1] = (unsigned char)(replaced < least ? replaced : least);
+      int min = 1 + (row[j] < before ? row[j] : before);
+      row[j + 1] = (unsigned char)(replaced < min ? replaced : min);
     }
   }
   return row[count];

@@ -205,7 +205,7 @@ static double real_binary(Opcode opcode, double x, double y) {
 ** where it passes small operands on unchanged. */
 static double flushed(double x) { return fabs(x) < 0x1p-126 ? 0 : x; }
 
-static double narrow_unary(Opcode opcode, PrimitiveType type, double x) {
+static double float_unary(Opcode opcode, PrimitiveType type, double x) {
   if (opcode == HLO_LOGISTIC && working_type(type) == F16) return logistic_in_f16(x);
   bool flushes = opcode == HLO_CBRT || opcode == HLO_ERF || opcode == HLO_LOG1P ||
                  opcode == HLO_RSQRT || opcode == HLO_SQRT;
@@ -214,7 +214,7 @@ static double narrow_unary(Opcode opcode, PrimitiveType type, double x) {
   return type != F64 ? flushed(y) : y < 0x1p-1022 ? 0 : y; /* as generated code, for speed's sake */
 }
 
-static double narrow_binary(Opcode opcode, PrimitiveType type, double x, double y) {
+static double float_binary(Opcode opcode, PrimitiveType type, double x, double y) {
   if (type != F8E8M0FNU || opcode == HLO_REMAINDER) return real_binary(opcode, x, y);
   if (opcode != HLO_POWER) x = flushed(x), y = flushed(y);
   return flushed(real_binary(opcode, x, y));
@@ -316,7 +316,7 @@ static Scalar reduce_precision(const Attributes *attributes, PrimitiveType type,
 
 static Scalar unary_opcode(Opcode opcode, PrimitiveType type, Scalar x) {
   switch (type_kind(type)) {
-  case KIND_FLOAT: return round_real(type, narrow_unary(opcode, type, x.f));
+  case KIND_FLOAT: return round_real(type, float_unary(opcode, type, x.f));
   case KIND_COMPLEX: {
     bool real = opcode == HLO_ABS || opcode == HLO_REAL || opcode == HLO_IMAG;
     return scalar_round(real ? type_complex_component(type) : type, complex_unary(opcode, x));
@@ -337,7 +337,7 @@ Scalar scalar_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar 
   switch (type_kind(type)) {
   case KIND_FLOAT:
     if (opcode == HLO_COMPLEX) return (Scalar){.f = x.f, .im = y.f};
-    return round_real(type, narrow_binary(opcode, type, x.f, y.f));
+    return round_real(type, float_binary(opcode, type, x.f, y.f));
   case KIND_COMPLEX: return scalar_round(type, complex_binary(opcode, type, x, y));
   default: return scalar_round(type, (Scalar){.u = integer_binary(opcode, type, x, y)});
   }

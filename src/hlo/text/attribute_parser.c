@@ -140,7 +140,7 @@ static bool read_joined_number(const char **at, const char *limit, int64_t *valu
   return *at > digits;
 }
 
-static bool parse_joined(Parser *p, int least, int most, const char *what, Joined *joined) {
+static bool parse_joined(Parser *p, int min, int max, const char *what, Joined *joined) {
   const char *at = p->lexer.start, *limit = p->lexer.limit;
   joined->count = 0;
   for (;; at++) { /* steps over the 'x' */
@@ -148,12 +148,12 @@ static bool parse_joined(Parser *p, int least, int most, const char *what, Joine
     if (i == MAX_RANK) return parser_error(p, at, "more than %d dimensions", MAX_RANK);
     do {
       at += parts > 0; /* the '_' */
-      if (parts == most || !read_joined_number(&at, limit, &joined->values[i][parts])) {
+      if (parts == max || !read_joined_number(&at, limit, &joined->values[i][parts])) {
         return parser_expected(p, what);
       }
       parts++;
     } while (at < limit && *at == '_');
-    if (parts < least) return parser_expected(p, what);
+    if (parts < min) return parser_expected(p, what);
     joined->parts[joined->count++] = parts;
     if (at == limit || *at != 'x') break;
   }

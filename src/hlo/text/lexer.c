@@ -153,9 +153,9 @@ static size_t put_utf8(char *out, uint32_t code) {
 }
 
 /* Reads 1 to `most` digits of `base`; false if there is none. */
-static bool read_code(const char **at, const char *end, int base, int most, uint32_t *code) {
+static bool read_code(const char **at, const char *end, int base, int max, uint32_t *code) {
   int count = 0;
-  for (*code = 0; count < most && *at < end; count++, (*at)++) {
+  for (*code = 0; count < max && *at < end; count++, (*at)++) {
     int digit = hex_digit(**at);
     if (digit < 0 || digit >= base) break;
     *code = *code * (uint32_t)base + (uint32_t)digit;

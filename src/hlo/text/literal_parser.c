@@ -70,10 +70,10 @@ static bool store_integer(LiteralReader *r, Name word) {
            !__builtin_add_overflow(magnitude, (uint64_t)(word.text[i] - '0'), &magnitude);
   }
   if (word.length == (size_t)negative) return not_a_number(r, word, "a whole number");
-  uint64_t most = is_signed ? UINT64_C(1) << (bits - 1) : UINT64_MAX >> (64 - bits);
-  if (is_signed) most -= !negative;
-  if (!is_signed && negative) most = 0;
-  if (!fits || magnitude > most) return out_of_range(r, word);
+  uint64_t max = is_signed ? UINT64_C(1) << (bits - 1) : UINT64_MAX >> (64 - bits);
+  if (is_signed) max -= !negative;
+  if (!is_signed && negative) max = 0;
+  if (!fits || magnitude > max) return out_of_range(r, word);
   Scalar value = {.u = negative ? -magnitude : magnitude};
   scalar_store(r->shape->type, r->data, r->index, value);
   return true;

@@ -110,7 +110,7 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
 
 /* ---- Computed operands ---- */
 
-/* Threshold MAX_INPUTS: "loops of many inputs, and of many operations after a transpose" in
+/* Threshold MAX_INPUTS. Test: "loops of many inputs, and of many operations after a transpose" in
 ** core/quantised.test.mjs. */
 enum { MAX_INPUTS = 64 };
 
@@ -235,15 +235,15 @@ static Axis *axis_of(Contraction *c, const Shape *shape, int dimension) {
 static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *dot) {
   p->limit = outer->operand_count - 1;
   bool has_units = p->plan.way == BY_TILES || p->plan.way == BY_STREAM;
-  if (outer->a->used_dimension && has_units) {
-    p->limited = axis_of(&p->contraction, dot->shape, (int)outer->a->used_dimension - 1);
+  if (outer->a->derived.used_dimension && has_units) {
+    p->limited = axis_of(&p->contraction, dot->shape, (int)outer->a->derived.used_dimension - 1);
   }
 }
 
 /* Sets the size of the limited axis to the number of used columns, rounded up to COLUMNS_AT_ONCE. Loops over a different
 ** number of columns add in a different order, and the order must not depend on the limit. */
 static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c) {
-  /* Threshold COLUMNS_AT_ONCE: "limit-products" in core/limited_products.test.mjs. */
+  /* Threshold COLUMNS_AT_ONCE. Test: "limit-products" in core/limited_products.test.mjs. */
   enum { COLUMNS_AT_ONCE = 16 };
   Axes *lines = p->limited == p->contraction.rows.items ? &c->rows : &c->columns;
   PrimitiveType type = call->instruction->operands[p->limit]->shape->type;

@@ -28,7 +28,7 @@ static bool set_starts(Scaled *scaled, const LoopPlan *plan) {
     if (!is_input(leaf)) return false;
     scaled->starts[s].parameter = (int)leaf->instruction->parameter_number;
     scaled->starts[s].type = leaf->instruction->shape->type;
-    scaled->starts[s].limit = plan->starts[s].limit;
+    scaled->starts[s].limit = plan->starts[s].max_start;
   }
   return true;
 }

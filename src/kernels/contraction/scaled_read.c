@@ -101,7 +101,7 @@ static Operands operands_of(const Computed *computed, int step) {
 }
 
 static void load_packed(Operands from, int64_t number, int64_t stride, int64_t count, float *out) {
-  /* Threshold SOME: "packed numbers of all values, less zeros of all kinds" in core/quantised.test.mjs. */
+  /* Threshold SOME. Test: "packed numbers of all values, less zeros of all kinds" in core/quantised.test.mjs. */
   enum { SOME = 64 };
   PrimitiveType type = from.input->type;
   uint8_t bytes[SOME];
@@ -132,7 +132,7 @@ static void load_operands(Operands from, int64_t number, int64_t stride, int64_t
 
 static void apply(const Scaled *scaled, const ScaledStep *step, Operands from, int64_t first,
                   int64_t count, float *to) {
-  /* Threshold SOME: "units, blocks of the depth and lists of scales of several sizes" in
+  /* Threshold SOME. Test: "units, blocks of the depth and lists of scales of several sizes" in
   ** core/quantised.test.mjs. */
   enum { SOME = 512 };
   float list[SOME];
@@ -161,7 +161,7 @@ static void apply(const Scaled *scaled, const ScaledStep *step, Operands from, i
 }
 
 void scaled_generate(const Computed *computed, int64_t first, int64_t count, void *out) {
-  /* Threshold SOME: "units, blocks of the depth and lists of scales of several sizes" in
+  /* Threshold SOME. Test: "units, blocks of the depth and lists of scales of several sizes" in
   ** core/quantised.test.mjs. */
   enum { SOME = 1024 };
   const Scaled *scaled = computed->scaled;

@@ -123,7 +123,7 @@ static bool scales_set(Scales *scales, const Block *block) {
 
 /* ---- Multiplying ---- */
 
-/* Threshold PREPARED_BYTES: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
+/* Threshold PREPARED_BYTES. Test: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
 enum { PREPARED_BYTES = 17408 };
 
 /* Returns the bytes from one prepared line to the next: lines in other cache sets. */

@@ -14,10 +14,10 @@
 #include "kernels/contraction/inner/narrow.h"
 #include "kernels/contraction/scaled.h"
 
-/* Threshold LINE_STEP, MAX_SCALED, DEPTH_STEP: "blocks of all sizes" in core/quantised.test.mjs. */
-/* Threshold MAX_VECTORS, VECTOR_BYTES, SUM_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS:
+/* Threshold LINE_STEP, MAX_SCALED, DEPTH_STEP. Test: "blocks of all sizes" in core/quantised.test.mjs. */
+/* Threshold MAX_VECTORS, VECTOR_BYTES, SUM_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS. Test:
 ** "products" in core/thresholds.test.mjs. */
-/* Threshold MAX_SCALES: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
+/* Threshold MAX_SCALES. Test: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
 enum {
   MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */
   VECTOR_BYTES = 32768,  /* of all vectors, for a block of the depth */

@@ -21,7 +21,7 @@
 
 enum {
   /* Threshold BLOCK_PANELS, TILE_BLOCKS, MAX_BLOCK_ROWS, MAX_ROWS, MAX_COLUMNS, LHS_BLOCK_BYTES,
-  ** RHS_BLOCK_BYTES, WANTED_UNITS, MIN_SPLIT, MAX_WINDOWS: "products" in core/thresholds.test.mjs. */
+  ** RHS_BLOCK_BYTES, WANTED_UNITS, MIN_SPLIT, MAX_WINDOWS. Test: "products" in core/thresholds.test.mjs. */
   BLOCK_PANELS = 16, /* panels packed at a time */
   TILE_BLOCKS = 4,   /* max blocks of rows in a unit; it has at most BLOCK_PANELS of columns */
   MAX_BLOCK_ROWS = BLOCK_PANELS * MAX_PANEL_ROWS,
@@ -258,7 +258,7 @@ static bool find_used(const Arithmetic *arithmetic, Panels rows, int64_t count, 
     used[i] = used_depth(arithmetic, rows.first + (size_t)i * rows.stride, depth);
     all += used[i].end - used[i].begin;
   }
-  /* Threshold PART: "zeros of rows are left out, but not times infinities and NaNs" in
+  /* Threshold PART. Test: "zeros of rows are left out, but not times infinities and NaNs" in
   ** core/ragged_dot.test.mjs. */
   enum { PART = 8 };
   return all <= count * depth - count * depth / PART;

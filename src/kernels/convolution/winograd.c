@@ -29,14 +29,14 @@
 enum {
   /* Threshold PRODUCTS: no path: costs, and products of a tile. */
   PRODUCTS = 16, /* for a tile and a pair of features */
-  /* Threshold ROUND_BYTES, CHUNK_ELEMENTS, KERNEL_CHUNK, PANEL, MAX_LINE: "convolutions: lines of tiles" in
+  /* Threshold ROUND_BYTES, CHUNK_ELEMENTS, KERNEL_CHUNK, PANEL, MAX_LINE. Test: "convolutions: lines of tiles" in
   ** core/thresholds_programs.test.mjs. */
   ROUND_BYTES = 4 << 20, /* data between the transforms; measured: half of it takes 1.03x as long */
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
   KERNEL_CHUNK = 8,       /* min inputs in a chunk, to write whole cache lines */
   PANEL = 8,              /* contiguous outputs in the transformed kernel */
   MAX_LINE = 128,         /* max tiles in a line, so that a line is not much more than a chunk */
-  /* Threshold MIN_FEATURES: "convolutions around vectors" in core/thresholds.test.mjs. */
+  /* Threshold MIN_FEATURES. Test: "convolutions around vectors" in core/thresholds.test.mjs. */
   MIN_FEATURES = 16, /* with fewer, sums are not longer than those of a plain convolution */
 };
 
@@ -135,8 +135,8 @@ static void set_rounds(Winograd *w, bool in_order) {
   w->padded[0] = (w->inputs + 3) & ~3;
   w->padded[1] = (w->outputs + PANEL - 1) & -PANEL;
   int64_t tile_bytes = PRODUCTS * (w->padded[0] + w->padded[1]) * (int64_t)sizeof(float);
-  int64_t most = ROUND_BYTES / tile_bytes < 128 ? 128 : ROUND_BYTES / tile_bytes;
-  w->rounds = divide_up(w->all_tiles, most);
+  int64_t max = ROUND_BYTES / tile_bytes < 128 ? 128 : ROUND_BYTES / tile_bytes;
+  w->rounds = divide_up(w->all_tiles, max);
   w->round_tiles = divide_up(w->all_tiles, w->rounds);
   w->out_chunk = chunk_of(PRODUCTS * w->outputs);
   if (in_order && w->tiles[1] <= MAX_LINE) { /* whole lines of tiles */

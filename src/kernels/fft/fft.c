@@ -14,7 +14,7 @@
 #include "kernels/kernels.h"
 
 enum {
-  /* Threshold LONG_LINE, LONG_LINE_OF_FEW, FEW: "Fourier transforms of long lines" in
+  /* Threshold LONG_LINE, LONG_LINE_OF_FEW, FEW. Test: "Fourier transforms of long lines" in
   ** core/thresholds_numbers.test.mjs. */
   LONG_LINE = 16384, /* min elements of a line for two passes */
   LONG_LINE_OF_FEW = 8192,
@@ -22,16 +22,16 @@ enum {
   /* Threshold MIN_FACTOR: no path: lines that are long enough have a larger factor, if they have stages at
   ** all. */
   MIN_FACTOR = 16,
-  /* Threshold TILE_BYTES, CHUNK_REALS: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
+  /* Threshold TILE_BYTES, CHUNK_REALS. Test: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
   TILE_BYTES = 48 << 10, /* max bytes of a tile that has more lanes than a vector */
   CHUNK_REALS = 16384,   /* min reals of a chunk */
-  /* Threshold MAX_CHUNKS: "Fourier transforms" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_CHUNKS. Test: "Fourier transforms" in core/thresholds_programs.test.mjs. */
   MAX_CHUNKS = 8, /* each has a tile's memory */
   /* Threshold LONG_CHUNK, SMALL_TILE: no path in tests: transforms of a million numbers; `compiling.test.mjs`
   ** has one of 1,000,003. */
   LONG_CHUNK = 1 << 20, /* min reals of a chunk beyond MAX_CHUNKS, if its tile is small */
   SMALL_TILE = 256 << 10,
-  /* Threshold CHUNK_PAIRS: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
+  /* Threshold CHUNK_PAIRS. Test: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
   CHUNK_PAIRS = 4096,
   /* Threshold STEPS_PER_AXIS, TURN_BYTES: no path: steps and bytes of a plan. */
   STEPS_PER_AXIS = 3,
@@ -61,7 +61,7 @@ typedef struct FftPlan {
   int64_t tiles_at;
   /* Chunks take several turns: a first phase clears their FftTurn. */
   bool is_long;
-  int count, most; /* number of steps; max chunks of a step */
+  int count, max; /* number of steps; max chunks of a step */
   Step *steps;
 } FftPlan;
 
@@ -104,8 +104,8 @@ static void finish_pass(FftPlan *plan, Step *step) {
   step->tiles = fft_tiles(pass);
   int64_t reals = step->tiles * 2 * pass->transform->room * pass->lanes;
   int64_t bytes = (fft_tile_bytes(pass, plan->real) + 63) & -64;
-  int64_t most = bytes <= SMALL_TILE ? MAX_CHUNKS + reals / LONG_CHUNK : MAX_CHUNKS;
-  int64_t chunks = min_i64(most, divide_up(reals, CHUNK_REALS));
+  int64_t max = bytes <= SMALL_TILE ? MAX_CHUNKS + reals / LONG_CHUNK : MAX_CHUNKS;
+  int64_t chunks = min_i64(max, divide_up(reals, CHUNK_REALS));
   chunks = min_i64(chunks, step->tiles);
   step->tiles_per_chunk = divide_up(step->tiles, chunks);
   if (bytes > plan->tile_bytes) plan->tile_bytes = bytes;
@@ -315,7 +315,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
     if (uses(p, buffer)) scratch += (bytes + 63) & -64;
   }
   p->tiles_at = scratch;
-  int *chunks = kernel_phases(&p->kernel, arena, p->count + p->is_long), most = 0;
+  int *chunks = kernel_phases(&p->kernel, arena, p->count + p->is_long), max = 0;
   if (p->is_long) {
     *chunks++ = 1;
     p->tile_bytes += TURN_BYTES;
@@ -323,11 +323,11 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   for (int i = 0; i < p->count; i++) {
     const Step *step = &p->steps[i];
     chunks[i] = (int)divide_up(step->tiles, step->tiles_per_chunk);
-    if (!step->pairs && chunks[i] > most) most = chunks[i];
+    if (!step->pairs && chunks[i] > max) max = chunks[i];
   }
-  p->most = most;
+  p->max = max;
   p->kernel.is_long = p->is_long;
-  p->kernel.scratch_bytes = scratch + most * p->tile_bytes;
+  p->kernel.scratch_bytes = scratch + max * p->tile_bytes;
   return &p->kernel;
 }
 
@@ -354,7 +354,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
     turn = (FftTurn *)memory;
     memory += TURN_BYTES;
     if (phase-- == 0) {
-      for (int i = 0; i < p->most; i++) {
+      for (int i = 0; i < p->max; i++) {
         *(FftTurn *)(call->scratch + p->tiles_at + i * p->tile_bytes) = (FftTurn){0};
       }
       return;

@@ -27,7 +27,7 @@
 #include "value/types.h"
 
 enum {
-  /* Threshold FFT_LARGEST_RADIX: "Fourier transforms" in core/thresholds_programs.test.mjs. */
+  /* Threshold FFT_LARGEST_RADIX. Test: "Fourier transforms" in core/thresholds_programs.test.mjs. */
   FFT_LARGEST_RADIX = 61, /* largest prime with a stage; beyond it, convolution is faster */
   /* Threshold FFT_MAX_STAGES, FFT_MAX_LANES: no path: the maximum of an interface or a format. */
   FFT_MAX_STAGES = 40,
@@ -140,7 +140,7 @@ typedef struct FftTurn {
   int64_t left;     /* pieces left in this turn's budget */
 } FftTurn;
 
-/* Threshold FFT_PIECE: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
+/* Threshold FFT_PIECE. Test: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
 enum { FFT_PIECE = 1 << 17 }; /* pairs of numbers in a piece, about */
 
 static inline bool fft_is_due(FftTurn *turn) {

@@ -41,7 +41,7 @@ static void add(FftTables *tables, Preparation *preparation, bool (*step)(Prepar
 }
 
 /* Items of a table in a step: a sine and a cosine take some 100 ns. */
-/* Threshold STEP_ITEMS: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
+/* Threshold STEP_ITEMS. Test: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
 enum { STEP_ITEMS = 1 << 15 };
 
 static bool fill_table(Preparation *preparation) {
@@ -135,8 +135,8 @@ static void plan_stages(FftTransform *t, FftTables *tables) {
 /* --- Convolution ------------------------------------------------------------------------------ */
 
 /* The next length of factors 2, 3 and 5 alone that a line by itself can have. */
-static int64_t convolution_length(int64_t least) {
-  for (int64_t length = (least + 15) & -16;; length += 16) {
+static int64_t convolution_length(int64_t min) {
+  for (int64_t length = (min + 15) & -16;; length += 16) {
     int64_t rest = length;
     for (int radix = 2; radix <= 5; radix++) {
       while (rest % radix == 0) rest /= radix;

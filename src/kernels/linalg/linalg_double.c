@@ -189,7 +189,7 @@ static double imaginary(const LinalgGeneral *g, ptrdiff_t last) {
 }
 
 /* Returns x, a difference of eigenvalues to divide by; least_size if it is smaller. */
-static Complex apart(Complex x, double least_size) { return cabs(x) < least_size ? least_size : x; }
+static Complex apart(Complex x, double min_size) { return cabs(x) < min_size ? min_size : x; }
 
 #define LARGE 1e10 /* a vector with larger entries is scaled */
 
@@ -197,18 +197,18 @@ static Complex apart(Complex x, double least_size) { return cabs(x) < least_size
 static void substitute(const LinalgGeneral *g, Entries x, Complex value, ptrdiff_t row,
                        ptrdiff_t end) {
   double smallest = DBL_MIN * ((double)g->n / g->epsilon);
-  double least_size = fmax(g->epsilon * (fabs(creal(value)) + fabs(cimag(value))), smallest);
+  double min_size = fmax(g->epsilon * (fabs(creal(value)) + fabs(cimag(value))), smallest);
   for (ptrdiff_t j = row - 1; j >= 0; j--) {
     bool two = is_pair(g, j);
     Complex d = entry(g, j, j) - value, last = -row_times(g, j, x, j + 1, end), other = 0;
     if (two) {
       Complex above = -row_times(g, j - 1, x, j + 1, end), below = last;
       Complex half = complex_of(0, imaginary(g, j));
-      Complex determinant = times(apart(d + half, least_size), apart(d - half, least_size));
+      Complex determinant = times(apart(d + half, min_size), apart(d - half, min_size));
       other = over(times(d, above) - *entry_at(g, j - 1, j) * below, determinant);
       last = over(times(d, below) - *entry_at(g, j, j - 1) * above, determinant);
     } else {
-      last = over(last, apart(d, least_size));
+      last = over(last, apart(d, min_size));
     }
     double size = fmax(cabs(last), cabs(other)), by = size > LARGE ? 1 / size : 1;
     for (ptrdiff_t i = j + 1; by != 1 && i < end; i++) set(x, i, get(x, i) * by);

@@ -16,7 +16,7 @@ _Static_assert(LINALG_TRIANGULAR_SOLVE + LAPACK_COUNT + 1 == LINALG_ROUTINES,
                "a kernel for each row");
 
 enum {
-  /* Threshold MIN_WORK: "L U of" in core/linalg.test.mjs. */
+  /* Threshold MIN_WORK. Test: "L U of" in core/linalg.test.mjs. */
   MIN_WORK = 20000, /* min operations of a chunk, roughly */
   /* Threshold MAX_CHUNKS: no path: each chunk has memory of its own, and no more of them. */
   MAX_CHUNKS = 32, /* each has its own memory */
@@ -195,14 +195,14 @@ static void set_bytes(LinalgPlan *p, const Instruction *x) {
 
 /* Estimates the operations for one matrix. Iterations for eigenvalues and singular values count as ITERATIONS_EACH times. */
 static double work_of(const LinalgPlan *p) {
-  /* Threshold ITERATIONS_EACH, LEAST: no path: overheads, which are compared, and turns. */
-  enum { ITERATIONS_EACH = 16, LEAST = 256 }; /* LEAST: the overhead of the smallest matrix */
+  /* Threshold ITERATIONS_EACH, MIN_WORK: no path: overheads, which are compared, and turns. */
+  enum { ITERATIONS_EACH = 16, MIN_WORK = 256 }; /* MIN_WORK: the overhead of the smallest matrix */
   int64_t size = max_i64(p->in[0].rows, p->in[0].columns), numbers = size * size;
   for (int k = 1; k < p->operands; k++)
     numbers = max_i64(numbers, p->in[k].rows * p->in[k].columns);
   bool approaches = p->routine == LINALG_SYEVD || p->routine == LINALG_GESDD ||
                     p->routine == LINALG_GEES || p->routine == LINALG_GEEV;
-  return (double)size * (double)numbers * (approaches ? ITERATIONS_EACH : 1) + LEAST;
+  return (double)size * (double)numbers * (approaches ? ITERATIONS_EACH : 1) + MIN_WORK;
 }
 
 static KernelPlan *plan(const Instruction *x, Arena *arena) {

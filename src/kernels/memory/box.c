@@ -7,9 +7,9 @@
 #include "base/min_max.h"
 #include "value/scalar.h"
 
-/* Threshold PIECE, PIECE_ELEMENTS: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
-/* Threshold TILE, STRIP: "transposes around tiles" in core/thresholds.test.mjs. */
-/* Threshold MAX_INLINE: "pieces of a few bytes" in core/thresholds_programs.test.mjs. */
+/* Threshold PIECE, PIECE_ELEMENTS. Test: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+/* Threshold TILE, STRIP. Test: "transposes around tiles" in core/thresholds.test.mjs. */
+/* Threshold MAX_INLINE. Test: "pieces of a few bytes" in core/thresholds_programs.test.mjs. */
 enum { PIECE = 1 << 16, PIECE_ELEMENTS = 256, TILE = 16, STRIP = 4 * TILE, MAX_INLINE = 256 };
 
 /* Planning is compiled for size (0.4 kB less to download), copying for speed. */

@@ -8,13 +8,13 @@
 #include "kernels/kernels.h"
 #include "kernels/memory/box.h"
 
-/* Threshold CHUNK_WORK: "scatters and gathers around 65,536 elements" in core/thresholds_numbers.test.mjs. */
+/* Threshold CHUNK_WORK. Test: "scatters and gathers around 65,536 elements" in core/thresholds_numbers.test.mjs. */
 /* Threshold MAX_CHUNKS: no path: larger chunks instead of more than 65,536. */
 enum { CHUNK_WORK = 1 << 16, MAX_CHUNKS = 1 << 16 };
 
-/* A component of an index vector, clamped to [0, most], moves the window by `stride` bytes. */
+/* A component of an index vector, clamped to [0, max_start], moves the window by `stride` bytes. */
 typedef struct Component {
-  int64_t most, stride, index; /* index: its offset in the vector, in elements */
+  int64_t max_start, stride, index; /* index: its offset in the vector, in elements */
 } Component;
 
 /* The batch dimensions: their strides in the indices (elements) and in the arrays (bytes). */
@@ -116,10 +116,10 @@ static int64_t window_start(const GatherPlan *plan, const uint8_t *indices, int6
     int64_t index;
     if (plan->index_type == S32) { /* nearly always */
       index = ((const int32_t *)indices)[at + c->index];
-      index = index < 0 ? 0 : index > c->most ? c->most : index;
+      index = index < 0 ? 0 : index > c->max_start ? c->max_start : index;
     } else {
       Scalar start = scalar_load(plan->index_type, indices, at + c->index);
-      index = scalar_clamped_index(plan->index_type, start, c->most);
+      index = scalar_clamped_index(plan->index_type, start, c->max_start);
     }
     offset += index * c->stride;
   }
@@ -166,7 +166,7 @@ typedef struct Words4 {
   static void look_up_##type(Line line) {                                       \
     const Component c = line.plan->components[0];                               \
     const int32_t *indices = (const int32_t *)line.indices + line.at + c.index; \
-    int32_t most = (int32_t)c.most, stride = (int32_t)c.stride;                 \
+    int32_t max_start = (int32_t)c.max_start, stride = (int32_t)c.stride;       \
     int32_t index_stride = (int32_t)line.step.index_stride;                     \
     int32_t from_stride = (int32_t)line.step.from_stride;                       \
     int32_t to_stride = (int32_t)line.step.to_stride;                           \
@@ -174,7 +174,7 @@ typedef struct Words4 {
     uint8_t *to = line.to;                                                      \
     for (int32_t i = 0, count = (int32_t)line.count; i < count; i++) {          \
       int32_t index = *indices;                                                 \
-      index = index < 0 ? 0 : index > most ? most : index;                      \
+      index = index < 0 ? 0 : index > max_start ? max_start : index;            \
       memcpy(to, from + (size_t)index * (size_t)stride, sizeof(type));          \
       indices += index_stride;                                                  \
       from += from_stride;                                                      \
@@ -192,7 +192,7 @@ static void gather_line(Line line) {
   const GatherPlan *plan = line.plan;
   bool single = plan->window.kind == MOVE_RUNS && plan->window.units == 1 &&
                 plan->component_count == 1 && plan->index_type == S32 &&
-                plan->components[0].most < INT32_MAX;
+                plan->components[0].max_start < INT32_MAX;
   switch (single ? plan->window.run : 0) {
   case 1: look_up_uint8_t(line); break;
   case 2: look_up_uint16_t(line); break;

@@ -8,7 +8,7 @@
 #include "kernels/kernels.h"
 #include "kernels/memory/box.h"
 
-/* Threshold CHUNK_BYTES: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+/* Threshold CHUNK_BYTES. Test: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
 /* Threshold MAX_CHUNKS: no path: larger chunks instead of more than 65,536. */
 enum { CHUNK_BYTES = 1 << 17, MAX_CHUNKS = 1 << 16 };
 
@@ -70,9 +70,9 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   for (int i = 0; i < plan->part_count; i++) {
     bytes += plan->parts[i].move.unit_bytes * plan->parts[i].move.units;
   }
-  int64_t most = CHUNK_BYTES / divide_up(bytes + 1, plan->units + 1);
+  int64_t max = CHUNK_BYTES / divide_up(bytes + 1, plan->units + 1);
   plan->units_per_chunk = divide_up(plan->units, MAX_CHUNKS);
-  if (plan->units_per_chunk < most) plan->units_per_chunk = most;
+  if (plan->units_per_chunk < max) plan->units_per_chunk = max;
   if (plan->units_per_chunk < 1) plan->units_per_chunk = 1;
   int *chunks = kernel_phases(&plan->base, arena, 2);
   chunks[0] = fill_chunks(instruction);

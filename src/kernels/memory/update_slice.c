@@ -10,7 +10,7 @@
 
 enum { PHASE_COPY, PHASE_UPDATE, PHASES };
 /* Threshold COPY_BYTES: no path in tests: a chunk of 16 MB. */
-/* Threshold UPDATE_BYTES: "updates of 1 MB" in core/thresholds_numbers.test.mjs. */
+/* Threshold UPDATE_BYTES. Test: "updates of 1 MB" in core/thresholds_numbers.test.mjs. */
 enum { COPY_BYTES = 16 << 20, UPDATE_BYTES = 1 << 20 }; /* of a chunk */
 
 /* The update is written in pieces of its rows; its last dimension is contiguous on both sides. */

@@ -14,7 +14,7 @@
 #include "value/rng.h"
 
 enum {
-  /* Threshold LANES, STREAMS, BLOCK, CHUNK: "random bits around blocks" in core/thresholds.test.mjs. */
+  /* Threshold LANES, STREAMS, BLOCK, CHUNK. Test: "random bits around blocks" in core/thresholds.test.mjs. */
   LANES = 4,
   STREAMS = 2, /* vectors at once, since each step of a round depends on the one before */
   BLOCK = 128, /* counters of a block; whole vectors and streams of them */

@@ -9,7 +9,7 @@
 #include "kernels/sort/order_key.h"
 
 enum {
-  /* Threshold RANGE, BLOCK, DIGIT_BITS, SHORT_BITS, SHORT, MAX_CHUNKS: "largest ones of a line" in
+  /* Threshold RANGE, BLOCK, DIGIT_BITS, SHORT_BITS, SHORT, MAX_CHUNKS. Test: "largest ones of a line" in
   ** core/thresholds.test.mjs. */
   RANGE = 65536, /* elements of a chunk; longer lines have several ranges */
   BLOCK = 256,   /* elements whose keys are computed at a time */

@@ -19,18 +19,18 @@
 #include "plan/comparator.h"
 
 enum {
-  /* Threshold RANGE, SMALL, MAX_SLOTS: "sorts of lines" in core/thresholds.test.mjs. */
+  /* Threshold RANGE, SMALL, MAX_SLOTS. Test: "sorts of lines" in core/thresholds.test.mjs. */
   RANGE = 65536, /* elements that one chunk works on; longer lines have several ranges */
   SMALL = 80,    /* shorter lines are sorted by insertion */
   MAX_SLOTS = 64,
   /* Threshold SLOT_MEMORY: no path in tests: lines that are sorted at once, by their memory of 8 MB. */
   SLOT_MEMORY = 8 << 20, /* for the lines that are sorted at once */
-  /* Threshold MIN_WORK: "lines of sorts" in core/thresholds_programs.test.mjs. */
+  /* Threshold MIN_WORK. Test: "lines of sorts" in core/thresholds_programs.test.mjs. */
   MIN_WORK = 4096, /* min elements of a chunk */
-  /* Threshold DIGIT_BITS, DIGITS: "sorts of lines" in core/thresholds.test.mjs. */
+  /* Threshold DIGIT_BITS, DIGITS. Test: "sorts of lines" in core/thresholds.test.mjs. */
   DIGIT_BITS = 8, /* measured: 11 are no faster; more targets miss the cache more often */
   DIGITS = 1 << DIGIT_BITS,
-  /* Threshold MAX_ROUNDS: "sorts of several arrays" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_ROUNDS. Test: "sorts of several arrays" in core/thresholds_programs.test.mjs. */
   MAX_ROUNDS = MAX_SORT_KEYS * 8,
 };
 

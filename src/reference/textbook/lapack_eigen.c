@@ -151,11 +151,11 @@ static void orthogonalize(const Matrix *a, const Matrix *v) {
 ** smallest projection on these, and subtracts the projection (twice, against rounding). */
 static void complete(const Matrix *u, int64_t column) {
   int64_t best = 0;
-  double least = INFINITY;
+  double min = INFINITY;
   for (int64_t i = 0; i < u->rows; i++) {
     double covered = 0;
     for (int64_t j = 0; j < column; j++) covered += creal(*at(u, i, j) * conj(*at(u, i, j)));
-    if (covered < least) least = covered, best = i;
+    if (covered < min) min = covered, best = i;
   }
   for (int64_t i = 0; i < u->rows; i++) *at(u, i, column) = i == best;
   for (int round = 0; round < 2; round++) {

@@ -223,24 +223,24 @@ bool lapack_gees(Lapack *call) {
 
 /* ---- geev ---- */
 
-static Number apart(Number value, Number from, double least) {
+static Number apart(Number value, Number from, double min) {
   Number difference = value - from;
-  return cabs(difference) < least ? least : difference;
+  return cabs(difference) < min ? min : difference;
 }
 
 /* Finds x with T x = T[k,k] x for a triangular T, or, for `left`, x^H T = T[k,k] x^H. */
-static void vector_of(const Matrix *t, int64_t k, bool left, double least, Number *x) {
+static void vector_of(const Matrix *t, int64_t k, bool left, double min, Number *x) {
   int64_t n = t->rows;
   for (int64_t i = 0; i < n; i++) x[i] = i == k;
   for (int64_t i = k + 1; left && i < n; i++) {
     Number sum = 0;
     for (int64_t j = k; j < i; j++) sum -= conj(x[j]) * *at(t, j, i);
-    x[i] = conj(sum / apart(*at(t, i, i), *at(t, k, k), least));
+    x[i] = conj(sum / apart(*at(t, i, i), *at(t, k, k), min));
   }
   for (int64_t i = k - 1; !left && i >= 0; i--) {
     Number sum = 0;
     for (int64_t j = i + 1; j <= k; j++) sum -= *at(t, i, j) * x[j];
-    x[i] = sum / apart(*at(t, i, i), *at(t, k, k), least);
+    x[i] = sum / apart(*at(t, i, i), *at(t, k, k), min);
   }
 }
 
@@ -261,10 +261,10 @@ static void normalize(const Matrix *m, int64_t column) {
 static void eigenvectors(const Schur *s, bool left, const Matrix *out) {
   int64_t n = s->t.rows;
   Number *x = ARENA_ARRAY(s->arena, Number, n);
-  double least = norm_of(&s->t) * DBL_EPSILON;
-  if (least == 0) least = DBL_MIN;
+  double min = norm_of(&s->t) * DBL_EPSILON;
+  if (min == 0) min = DBL_MIN;
   for (int64_t k = 0; k < n; k++) {
-    vector_of(&s->t, k, left, least, x);
+    vector_of(&s->t, k, left, min, x);
     for (int64_t i = 0; i < n; i++) {
       Number sum = 0;
       for (int64_t j = 0; j < n; j++) sum += *at(&s->z, i, j) * x[j];

@@ -17,7 +17,7 @@
 #include "base/arena.h"
 #include "base/scope.h"
 #include "base/strbuf.h"
-#include "rewrite/base/passes.h"
+#include "rewrite/base/side_effects.h"
 
 enum {
   /* Threshold MAX_NODES, MAX_BRANCHES, MAX_DEPTH: no path: a check of test builds. */

@@ -19,19 +19,4 @@
 /* Merges the computations that `computation` applies or calls and that are alike. */
 bool computation_share(Computation *computation);
 
-/* A listener that is called with the module after each pass that changed something. */
-typedef struct PassWatch PassWatch;
-struct PassWatch {
-  void (*changed)(PassWatch *watch, const char *pass, const Module *module);
-};
-
-/* Whether a module has any of these operations; OPCODE_COUNT ends the list. No rewrite about operations that a
-** module lacks is entered: the engine compiles a function at its first call, and most programs need few. */
-bool module_has(const Module *module, const Opcode *about);
-#define ABOUT(...) ((const Opcode[]){__VA_ARGS__, OPCODE_COUNT})
-
-/* Shared by passes. */
-bool instruction_has_own_effect(const Instruction *instruction);  /* whatever it calls */
-bool instruction_has_side_effect(const Instruction *instruction); /* or calls something that has */
-
 #endif

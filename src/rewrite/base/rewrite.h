@@ -16,6 +16,8 @@
 #define XLA_REWRITE_BASE_REWRITE_H
 
 #include "rewrite/base/passes.h"
+#include "rewrite/base/side_effects.h"
+#include "rewrite/base/users.h"
 #include "value/scalar.h"
 
 typedef struct Rewrite {
@@ -46,22 +48,6 @@ bool splat_value(const Instruction *x, Scalar *value);
 /* Returns x, or the array that it reshapes, through any number of reshapes. */
 Instruction *without_reshapes(const Instruction *x);
 
-/* The users of each instruction of a computation, by id (it is renumbered): a list, with one entry per use. */
-typedef struct Users {
-  int *count;
-  Instruction ***lists;
-} Users;
-Users find_users(Arena *arena, Computation *computation);
-
-bool is_element_of(const Instruction *x, const Instruction *tuple); /* a get-tuple-element */
-/* Whether every use of a tuple in its computation is a get-tuple-element, and there are no control edges. */
-bool has_only_elements(const Instruction *tuple);
-/* Changes the index of a get-tuple-element from i to number[i]. */
-void renumber_element(Instruction *element, const int *number);
-void renumber_elements(const Instruction *tuple, const int *number);
-/* Returns a tuple's element: the tuple instruction's operand, or a new get-tuple-element. */
-Instruction *tuple_element(Instruction *tuple, int64_t index);
-
 /* Runs a pass over each computation of a module. */
 bool for_each_computation(Module *module, bool (*pass)(Computation *computation));
 
@@ -70,12 +56,6 @@ typedef bool RewriteVisit(Instruction *x, void *data);
 /* Visits each instruction of a module, without those that visits add. Then restores the order of changed computations,
 ** and of the module if computations were added. Returns whether a visit changed anything. */
 bool rewrite_each(Module *module, RewriteVisit *visit, void *data);
-
-/* Whether `is` holds for the instruction or for one that it calls, directly or indirectly. */
-bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *));
-/* Whether an instruction has a side effect, for several instructions in one walk: `*walk` starts as module_walk(), and
-** each computation is visited once for all of them. No other walk may run meanwhile. */
-bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *walk);
 
 /* Keeps the computations that the entry reaches, callees before callers. Returns whether it dropped any.
 ** After module_add_computation, it restores the order. */

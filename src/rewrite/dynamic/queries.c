@@ -1,4 +1,4 @@
-/* What is asked of modules whether or not dynamic dimensions are resolved. */
+/* Queries of modules before and after dynamic dimensions are resolved. */
 #include "rewrite/dynamic/dimensions.h"
 #include "rewrite/dynamic/dynamic.h"
 

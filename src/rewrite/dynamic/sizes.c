@@ -33,7 +33,7 @@ static bool infer_elementwise(Dynamic *d, const Instruction *instruction, Sizes 
 }
 
 /* Takes the last operand's size and broadcasts nothing, as XLA does. */
-static bool infer_clamp(const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_clamp(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
   int rank = instruction->shape->rank;
   for (int k = 0; k < instruction->operand_count; k++) {
     if (operand_shape(instruction, k)->rank != rank) continue;
@@ -78,35 +78,41 @@ static bool infer_leading(Dynamic *d, const Instruction *instruction, Sizes *ope
 
 /* ---- Data movement ---- */
 
-static void infer_broadcast(const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_broadcast(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                            Sizes result) {
   Int64List dimensions = instruction->a->dimensions;
   for (int i = 0; i < dimensions.count; i++) result[dimensions.items[i]] = operands[0][i];
+  return true;
 }
 
-static void infer_transpose(const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_transpose(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                            Sizes result) {
   Int64List dimensions = instruction->a->dimensions;
   for (int i = 0; i < dimensions.count; i++) result[i] = operands[0][dimensions.items[i]];
+  return true;
 }
 
 /* A slice of a whole dimension keeps its size. A part of one is assumed to lie within the size. */
-static void infer_slice(const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_slice(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
   const Shape *from = operand_shape(instruction, 0), *to = instruction->shape;
   for (int i = 0; i < to->rank; i++) {
     if (to->dims[i] == from->dims[i]) result[i] = operands[0][i];
   }
+  return true;
 }
 
 /* An update as long as the operand gives the result its size. */
-static void infer_dynamic_update_slice(const Instruction *instruction, Sizes *operands,
+static bool infer_dynamic_update_slice(Dynamic *d, const Instruction *instruction, Sizes *operands,
                                        Sizes result) {
   const Shape *base = operand_shape(instruction, 0), *update = operand_shape(instruction, 1);
   for (int i = 0; i < base->rank; i++) {
     bool whole = operands[1][i] && update->dims[i] == base->dims[i];
     result[i] = whole ? operands[1][i] : operands[0][i];
   }
+  return true;
 }
 
-static void infer_concatenate(Dynamic *d, const Instruction *instruction, Sizes *operands,
+static bool infer_concatenate(Dynamic *d, const Instruction *instruction, Sizes *operands,
                               Sizes result) {
   int64_t along = instruction->a->dimensions.items[0];
   bool dynamic = false;
@@ -121,6 +127,7 @@ static void infer_concatenate(Dynamic *d, const Instruction *instruction, Sizes 
     Instruction *size = size_or_bound(d, operands[k][along], bound);
     result[along] = k ? size_binary(d, HLO_ADD, result[along], size) : size;
   }
+  return true;
 }
 
 /* n elements have d-1 holes after each but the last. */
@@ -136,17 +143,19 @@ static Instruction *plus(Dynamic *d, Instruction *size, int64_t amount) {
   return amount == 0 ? size : size_binary(d, HLO_ADD, size, size_of(d, amount));
 }
 
-static void infer_pad(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_pad(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
   for (int i = 0; i < instruction->shape->rank; i++) {
     const PaddingDimension *padding = &instruction->a->padding.items[i];
     if (!operands[0][i]) continue;
     Instruction *size = dilated(d, operands[0][i], padding->interior + 1);
     result[i] = plus(d, size, padding->low + padding->high);
   }
+  return true;
 }
 
 /* Whole slice dimensions have the operand's sizes; batch dimensions have those of the indices. */
-static void infer_gather(const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_gather(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                         Sizes result) {
   const Attributes *a = instruction->a;
   int next_slice = 0, next_index = 0;
   for (int i = 0; i < instruction->shape->rank; i++) {
@@ -164,6 +173,7 @@ static void infer_gather(const Instruction *instruction, Sizes *operands, Sizes 
     if (whole) result[i] = operands[0][next_slice];
     next_slice++;
   }
+  return true;
 }
 
 /* ---- Reshape ---- */
@@ -240,14 +250,16 @@ static bool infer_reshape(Dynamic *d, const Instruction *instruction, Sizes *ope
   return true;
 }
 
-static void infer_dynamic_reshape(Dynamic *d, const Instruction *instruction, Sizes result) {
+static bool infer_dynamic_reshape(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                                  Sizes result) {
   for (int i = 0; i < instruction->shape->rank; i++) {
     if (is_flagged(instruction->shape, i)) result[i] = new_operand(d, instruction, i + 1);
   }
+  return true;
 }
 
 /* Takes the program's size unchecked: one below 0 or beyond the bound selects no or all elements. */
-static void infer_set_dimension_size(Dynamic *d, const Instruction *instruction, Sizes *operands,
+static bool infer_set_dimension_size(Dynamic *d, const Instruction *instruction, Sizes *operands,
                                      Sizes result) {
   int64_t along = instruction->a->dimensions.items[0];
   const Instruction *size = instruction->operands[1];
@@ -255,6 +267,7 @@ static void infer_set_dimension_size(Dynamic *d, const Instruction *instruction,
   bool whole = size->opcode == HLO_CONSTANT &&
                scalar_load(S32, size->literal->data, 0).i == instruction->shape->dims[along];
   result[along] = whole ? NULL : new_operand(d, instruction, 1);
+  return true;
 }
 
 /* ---- Contractions and windows ---- */
@@ -266,7 +279,7 @@ static void push_free(const Shape *shape, Sizes sizes, Int64List batch, Int64Lis
   }
 }
 
-static void infer_dot(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_dot(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
   const Attributes *a = instruction->a;
   Sizes next = result;
   for (int i = 0; i < a->lhs_batch_dims.count; i++, next++) {
@@ -277,6 +290,7 @@ static void infer_dot(Dynamic *d, const Instruction *instruction, Sizes *operand
             &next);
   push_free(operand_shape(instruction, 1), operands[1], a->rhs_batch_dims, a->rhs_contracting_dims,
             &next);
+  return true;
 }
 
 /* (base + low + high - extent + stride) / stride, where base and extent of the window are the
@@ -336,7 +350,7 @@ static bool infer_convolution(Dynamic *d, const Instruction *instruction, Sizes 
 }
 
 /* All operands have the same dimensions, and so have all leaves of the result. */
-static void infer_reduce(Dynamic *d, const Instruction *instruction, Sizes *operands,
+static bool infer_reduce(Dynamic *d, const Instruction *instruction, Sizes *operands,
                          Sizes result) {
   int count = instruction->operand_count / 2, at = 0;
   const Shape *shape = operand_shape(instruction, 0);
@@ -347,9 +361,10 @@ static void infer_reduce(Dynamic *d, const Instruction *instruction, Sizes *oper
       at++;
     }
   }
+  return true;
 }
 
-static void infer_reduce_window(Dynamic *d, const Instruction *instruction, Sizes *operands,
+static bool infer_reduce_window(Dynamic *d, const Instruction *instruction, Sizes *operands,
                                 Sizes result) {
   int count = instruction->operand_count / 2;
   const Shape *shape = operand_shape(instruction, 0);
@@ -359,6 +374,7 @@ static void infer_reduce_window(Dynamic *d, const Instruction *instruction, Size
     size = windowed(d, size, shape->dims[i], &instruction->a->window.items[i], NULL);
     for (int leaf = 0; leaf < count; leaf++) result[leaf * shape->rank + i] = size;
   }
+  return true;
 }
 
 /* Whether a computation compares two values by order: then padding can be one that is never selected. */
@@ -399,15 +415,18 @@ static bool infer_batch_norm(Dynamic *d, const Instruction *instruction, Sizes *
 /* ---- Matrices ---- */
 
 /* The result has as many rows as columns. */
-static void infer_cholesky(Dynamic *d, Sizes *operands, int rank, Sizes result) {
+static bool infer_cholesky(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                           Sizes result) {
+  int rank = instruction->shape->rank;
   for (int i = 0; i < rank; i++) result[i] = operands[0][i];
   size_merge(d, &result[rank - 2], result[rank - 1]);
   result[rank - 1] = result[rank - 2];
+  return true;
 }
 
 /* The result has the sizes of the right-hand sides. The matrix has as many rows and columns as these have
 ** rows (columns, if the matrix is on the right). */
-static void infer_triangular_solve(Dynamic *d, const Instruction *instruction, Sizes *operands,
+static bool infer_triangular_solve(Dynamic *d, const Instruction *instruction, Sizes *operands,
                                    Sizes result) {
   int rank = instruction->shape->rank, along = instruction->a->left_side ? rank - 2 : rank - 1;
   for (int i = 0; i < rank; i++) {
@@ -416,25 +435,30 @@ static void infer_triangular_solve(Dynamic *d, const Instruction *instruction, S
   }
   size_merge(d, &result[along], operands[0][rank - 2]);
   size_merge(d, &result[along], operands[0][rank - 1]);
+  return true;
 }
 
 /* ---- Structure ---- */
 
-static void infer_tuple(const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_tuple(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
   for (int k = 0; k < instruction->operand_count; k++) {
     int n = size_count(operand_shape(instruction, k));
     for (int i = 0; i < n; i++) *result++ = operands[k][i];
   }
+  return true;
 }
 
-static void infer_element(const Instruction *instruction, Sizes *operands, Sizes result) {
+static bool infer_element(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                          Sizes result) {
   const Shape *tuple = operand_shape(instruction, 0);
   int at = 0, n = size_count(instruction->shape);
   for (int64_t i = 0; i < instruction->a->tuple_index; i++) at += size_count(tuple->elements[i]);
   for (int i = 0; i < n; i++) result[i] = operands[0][at + i];
+  return true;
 }
 
-static bool refuse_dynamic(Dynamic *d, const Instruction *instruction, Sizes *operands) {
+static bool refuse_dynamic(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                           Sizes result) {
   for (int k = 0; k < instruction->operand_count; k++) {
     int n = size_count(operand_shape(instruction, k));
     for (int i = 0; i < n; i++) {
@@ -445,73 +469,107 @@ static bool refuse_dynamic(Dynamic *d, const Instruction *instruction, Sizes *op
   return true;
 }
 
+/* ---- Rules by operation ---- */
+
 static bool same_dims(const Instruction *instruction) {
   return shape_same_dims(operand_shape(instruction, 0), instruction->shape);
 }
 
+static bool infer_bitcast(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                          Sizes result) {
+  return (same_dims(instruction) ? infer_elementwise : refuse_dynamic)(d, instruction, operands,
+                                                                       result);
+}
+
+static bool infer_bitcast_convert(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                                  Sizes result) {
+  if (same_dims(instruction)) return infer_elementwise(d, instruction, operands, result);
+  int from = operand_shape(instruction, 0)->rank, to = instruction->shape->rank;
+  return infer_leading(d, instruction, operands, to < from ? to : from,
+                       "a dimension that is split must be static", result);
+}
+
+static bool infer_one(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+  return infer_leaves(d, instruction, operands, 1, false, result);
+}
+
+static bool infer_each(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+  return infer_leaves(d, instruction, operands, instruction->operand_count, false, result);
+}
+
+static bool infer_scatter(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                          Sizes result) {
+  return infer_leaves(d, instruction, operands, instruction->operand_count / 2, true, result);
+}
+
+static bool infer_topk(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+  int rank = operand_shape(instruction, 0)->rank;
+  for (int i = 0; i < rank - 1; i++) result[i] = result[rank + i] = operands[0][i];
+  return true;
+}
+
+static bool infer_fft(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
+  int rank = operand_shape(instruction, 0)->rank;
+  return infer_leading(d, instruction, operands, rank - instruction->a->fft_length.count,
+                       "the dimensions of the transform must be static", result);
+}
+
+static bool infer_nothing(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                          Sizes result) {
+  return true;
+}
+
+/* Infers the sizes of a result. Returns false with the reason if an operand has a dynamic dimension that the operation does
+** not take. */
+typedef bool SizesRule(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result);
+
+/* NULL: infer_elementwise if the category is element-wise, else refuse_dynamic. */
+static SizesRule *const rules[OPCODE_COUNT] = {
+    [HLO_CLAMP] = infer_clamp,
+    [HLO_CONVERT] = infer_elementwise,
+    [HLO_STOCHASTIC_CONVERT] = infer_elementwise,
+    [HLO_MAP] = infer_elementwise,
+    [HLO_COPY] = infer_elementwise,
+    [HLO_REVERSE] = infer_elementwise,
+    [HLO_BITCAST] = infer_bitcast,
+    [HLO_BITCAST_CONVERT] = infer_bitcast_convert,
+    [HLO_OPTIMIZATION_BARRIER] = infer_one,
+    [HLO_DOMAIN] = infer_one,
+    [HLO_ADD_DEPENDENCY] = infer_one,
+    [HLO_ALL_REDUCE] = infer_each,
+    [HLO_SORT] = infer_each,
+    [HLO_SELECT_AND_SCATTER] = infer_select_and_scatter,
+    [HLO_SCATTER] = infer_scatter,
+    [HLO_TOPK] = infer_topk,
+    [HLO_FFT] = infer_fft,
+    [HLO_CHOLESKY] = infer_cholesky,
+    [HLO_TRIANGULAR_SOLVE] = infer_triangular_solve,
+    [HLO_BATCH_NORM_INFERENCE] = infer_batch_norm,
+    [HLO_BATCH_NORM_TRAINING] = infer_batch_norm,
+    [HLO_BATCH_NORM_GRAD] = infer_batch_norm,
+    [HLO_BROADCAST] = infer_broadcast,
+    [HLO_TRANSPOSE] = infer_transpose,
+    [HLO_SLICE] = infer_slice,
+    [HLO_DYNAMIC_SLICE] = infer_slice,
+    [HLO_DYNAMIC_UPDATE_SLICE] = infer_dynamic_update_slice,
+    [HLO_CONCATENATE] = infer_concatenate,
+    [HLO_PAD] = infer_pad,
+    [HLO_GATHER] = infer_gather,
+    [HLO_RESHAPE] = infer_reshape,
+    [HLO_DYNAMIC_RESHAPE] = infer_dynamic_reshape,
+    [HLO_SET_DIMENSION_SIZE] = infer_set_dimension_size,
+    [HLO_GET_DIMENSION_SIZE] = infer_nothing,
+    [HLO_DOT] = infer_dot,
+    [HLO_CONVOLUTION] = infer_convolution,
+    [HLO_REDUCE] = infer_reduce,
+    [HLO_REDUCE_WINDOW] = infer_reduce_window,
+    [HLO_TUPLE_OP] = infer_tuple,
+    [HLO_GET_TUPLE_ELEMENT] = infer_element,
+};
+
 bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
-  int rank = instruction->operand_count ? operand_shape(instruction, 0)->rank : 0;
-  if (instruction->opcode == HLO_CLAMP) return infer_clamp(instruction, operands, result);
-  switch (opcode_category(instruction->opcode)) {
-  case ELEMENTWISE_UNARY:
-  case ELEMENTWISE_BINARY:
-  case ELEMENTWISE_TERNARY: return infer_elementwise(d, instruction, operands, result);
-  default: break;
-  }
-  switch (instruction->opcode) {
-  case HLO_CONVERT:
-  case HLO_STOCHASTIC_CONVERT:
-  case HLO_MAP:
-  case HLO_COPY:
-  case HLO_REVERSE: return infer_elementwise(d, instruction, operands, result);
-  case HLO_BITCAST:
-    if (!same_dims(instruction)) return refuse_dynamic(d, instruction, operands);
-    return infer_elementwise(d, instruction, operands, result);
-  case HLO_BITCAST_CONVERT:
-    if (instruction->shape->rank < rank) rank = instruction->shape->rank;
-    if (same_dims(instruction)) return infer_elementwise(d, instruction, operands, result);
-    return infer_leading(d, instruction, operands, rank, "a dimension that is split must be static",
-                         result);
-  case HLO_OPTIMIZATION_BARRIER:
-  case HLO_DOMAIN:
-  case HLO_ADD_DEPENDENCY: return infer_leaves(d, instruction, operands, 1, false, result);
-  case HLO_ALL_REDUCE:
-  case HLO_SORT:
-    return infer_leaves(d, instruction, operands, instruction->operand_count, false, result);
-  case HLO_SELECT_AND_SCATTER: return infer_select_and_scatter(d, instruction, operands, result);
-  case HLO_SCATTER:
-    return infer_leaves(d, instruction, operands, instruction->operand_count / 2, true, result);
-  case HLO_TOPK:
-    for (int i = 0; i < rank - 1; i++) result[i] = result[rank + i] = operands[0][i];
-    return true;
-  case HLO_FFT:
-    return infer_leading(d, instruction, operands, rank - instruction->a->fft_length.count,
-                         "the dimensions of the transform must be static", result);
-  case HLO_CHOLESKY: return infer_cholesky(d, operands, rank, result), true;
-  case HLO_TRIANGULAR_SOLVE: return infer_triangular_solve(d, instruction, operands, result), true;
-  case HLO_BATCH_NORM_INFERENCE:
-  case HLO_BATCH_NORM_TRAINING:
-  case HLO_BATCH_NORM_GRAD: return infer_batch_norm(d, instruction, operands, result);
-  case HLO_BROADCAST: return infer_broadcast(instruction, operands, result), true;
-  case HLO_TRANSPOSE: return infer_transpose(instruction, operands, result), true;
-  case HLO_SLICE:
-  case HLO_DYNAMIC_SLICE: return infer_slice(instruction, operands, result), true;
-  case HLO_DYNAMIC_UPDATE_SLICE:
-    return infer_dynamic_update_slice(instruction, operands, result), true;
-  case HLO_CONCATENATE: return infer_concatenate(d, instruction, operands, result), true;
-  case HLO_PAD: return infer_pad(d, instruction, operands, result), true;
-  case HLO_GATHER: return infer_gather(instruction, operands, result), true;
-  case HLO_RESHAPE: return infer_reshape(d, instruction, operands, result);
-  case HLO_DYNAMIC_RESHAPE: return infer_dynamic_reshape(d, instruction, result), true;
-  case HLO_SET_DIMENSION_SIZE:
-    return infer_set_dimension_size(d, instruction, operands, result), true;
-  case HLO_GET_DIMENSION_SIZE: return true;
-  case HLO_DOT: return infer_dot(d, instruction, operands, result), true;
-  case HLO_CONVOLUTION: return infer_convolution(d, instruction, operands, result);
-  case HLO_REDUCE: return infer_reduce(d, instruction, operands, result), true;
-  case HLO_REDUCE_WINDOW: return infer_reduce_window(d, instruction, operands, result), true;
-  case HLO_TUPLE_OP: return infer_tuple(instruction, operands, result), true;
-  case HLO_GET_TUPLE_ELEMENT: return infer_element(instruction, operands, result), true;
-  default: return refuse_dynamic(d, instruction, operands);
-  }
+  SizesRule *rule = rules[instruction->opcode];
+  bool is_elementwise = opcode_is_elementwise(instruction->opcode);
+  if (!rule) rule = is_elementwise ? infer_elementwise : refuse_dynamic;
+  return rule(d, instruction, operands, result);
 }

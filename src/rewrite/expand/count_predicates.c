@@ -1,9 +1,9 @@
 /*
-** Writes dots of predicates as dots of bytes:
+** Writes dots and convolutions of predicates as those of bytes:
 **
 **     dot(p, q)    compare(dot(convert(p), convert(q)), 0), direction=NE
 **
-** The inner dot is S32: it counts the positions where both hold, which are fewer than 2^31.
+** The inner operation is S32: it counts the positions where both hold, which are fewer than 2^31.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/passes.h"

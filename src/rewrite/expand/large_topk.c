@@ -10,9 +10,9 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold ALWAYS, LEAST, PART: "largest ones of a line" in core/thresholds.test.mjs. */
+  /* Threshold ALWAYS, MIN_K, PART. Test: "largest ones of a line" in core/thresholds.test.mjs. */
   ALWAYS = 1024, /* a k from this on is large; */
-  LEAST = 64,    /* from this on, a k is large if it is a large part of the line: */
+  MIN_K = 64,    /* from this on, a k is large if it is a large part of the line: */
   PART = 64,
 };
 
@@ -20,7 +20,7 @@ static bool is_large(const Instruction *x) {
   if (x->opcode != HLO_TOPK || x->a->control_predecessors.count) return false;
   const Shape *shape = x->operands[0]->shape;
   int64_t k = x->a->k, size = shape->dims[shape->rank - 1];
-  return x->shape->elements[1]->type == S32 && shape_elements(shape) > 0 && k >= LEAST &&
+  return x->shape->elements[1]->type == S32 && shape_elements(shape) > 0 && k >= MIN_K &&
          (k >= ALWAYS || k * PART >= size);
 }
 

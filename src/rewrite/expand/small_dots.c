@@ -15,7 +15,7 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MAX_PRODUCTS, MAX_TERMS, MIN_BATCH, MAX_OF_BATCH: "small products in batches" in
+/* Threshold MAX_PRODUCTS, MAX_TERMS, MIN_BATCH, MAX_OF_BATCH. Test: "small products in batches" in
 ** core/thresholds_programs.test.mjs. */
 enum { MAX_PRODUCTS = 64, MAX_TERMS = 4, MIN_BATCH = 16, MAX_OF_BATCH = 32 };
 

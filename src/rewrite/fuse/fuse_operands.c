@@ -16,9 +16,9 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold MIN_ELEMENTS: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+  /* Threshold MIN_ELEMENTS. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
   MIN_ELEMENTS = 4096,
-  /* Threshold MAX_INPUTS: "loops of many inputs, and of many operations after a transpose" in
+  /* Threshold MAX_INPUTS. Test: "loops of many inputs, and of many operations after a transpose" in
   ** core/quantised.test.mjs. */
   MAX_INPUTS = 32,
   /* Threshold MAX_COMPUTATIONS: no path: beyond what engines take as one module. */
@@ -309,8 +309,8 @@ typedef struct Limited {
 /* Turns a limited product into its dot. */
 static Limited without_limit(Instruction *x) {
   const Instruction *dot = fused_product(x);
-  if (!dot || !x->a->used_dimension || fused_operand(dot)) return (Limited){0};
-  Limited limited = {x->operands[x->operand_count - 1], x->a->used_dimension};
+  if (!dot || !x->a->derived.used_dimension || fused_operand(dot)) return (Limited){0};
+  Limited limited = {x->operands[x->operand_count - 1], x->a->derived.used_dimension};
   Instruction *operands[] = {x->operands[dot->operands[0]->parameter_number],
                              x->operands[dot->operands[1]->parameter_number]};
   instruction_become(x, HLO_DOT, operands, 2, dot->a);
@@ -337,7 +337,7 @@ static void limit_again(Instruction *x, Limited limited) {
   fused->root = root;
   instruction_become(x, HLO_FUSION, operands, count + 1,
                      ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
-                                .used_dimension = limited.dimension));
+                                .derived.used_dimension = limited.dimension));
 }
 
 static bool fuse_operands(Computation *computation) {

@@ -7,14 +7,15 @@
 ** more operand, n, which its computation does not read; `used_dimension` says which dimension of the result has n numbers
 ** that are used. The others may hold anything, as the select drops them: also if the cache has infinities or NaNs there.
 **
-** The second product, of weights that are 0 after position n, is not limited: 0 times an infinity or a NaN is a NaN.
+** The second product, of weights that are 0 after position n, is not limited: 0 times an infinity or a NaN is a NaN. A mask
+** that is added limits nothing, for the same reason.
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/fusible.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MIN_ELEMENTS, MAX_STEPS: "limit-products" in core/limited_products.test.mjs. */
+/* Threshold MIN_ELEMENTS, MAX_STEPS. Test: "limit-products" in core/limited_products.test.mjs. */
 enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16 };
 
 /* The condition index < limit, or index <= limit. */
@@ -156,10 +157,10 @@ static Instruction *count_of(Computation *computation, Limit limit, int64_t size
   PrimitiveType type = limit.limit->shape->type;
   Instruction *n = computation_add_reshape(computation, limit.limit, 0, NULL);
   if (!limit.inclusive) return n;
-  Instruction *most = computation_add_number(computation, type, (Scalar){.i = size});
+  Instruction *max = computation_add_number(computation, type, (Scalar){.i = size});
   Instruction *one = computation_add_number(computation, type, (Scalar){.i = 1});
   Instruction *less =
-      computation_add(computation, HLO_MINIMUM, n->shape, (Instruction *[]){n, most}, 2, NULL);
+      computation_add(computation, HLO_MINIMUM, n->shape, (Instruction *[]){n, max}, 2, NULL);
   return computation_add(computation, HLO_ADD, n->shape, (Instruction *[]){less, one}, 2, NULL);
 }
 
@@ -172,9 +173,9 @@ static void limit_product(Instruction *dot, Instruction *n, int dimension) {
     parameters[i] = computation_add_parameter(fused, i, operands[i]->shape, NULL);
   }
   fused->root = computation_add(fused, HLO_DOT, dot->shape, parameters, 2, dot->a);
-  instruction_become(
-      dot, HLO_FUSION, operands, 3,
-      ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT, .used_dimension = dimension + 1));
+  instruction_become(dot, HLO_FUSION, operands, 3,
+                     ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
+                                .derived.used_dimension = dimension + 1));
 }
 
 static bool limit_dot(const Users *users, Instruction *dot) {

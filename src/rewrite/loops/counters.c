@@ -155,7 +155,8 @@ static bool fold(Computation *body, CountedLoop counter) {
     if (!is_known(ranges[i])) ranges[i] = of_operation(x, ranges);
     if (x->opcode == HLO_DYNAMIC_SLICE || x->opcode == HLO_DYNAMIC_UPDATE_SLICE) {
       bool inside = starts_in_range(x, ranges);
-      if (inside != x->a->starts_in_range) instruction_attributes(x)->starts_in_range = inside;
+      if (inside != x->a->derived.starts_in_range)
+        instruction_attributes(x)->derived.starts_in_range = inside;
     }
     int operand = same_operand(x, ranges), known = -1;
     if (x->opcode == HLO_COMPARE) {

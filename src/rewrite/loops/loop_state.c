@@ -98,7 +98,7 @@ static void read_instead(const Computation *computation, const Instruction *stat
 }
 
 static bool join_twins(const State *s) {
-  /* Threshold MAX_ELEMENTS: "loops with a state of several arrays" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_ELEMENTS. Test: "loops with a state of several arrays" in core/thresholds_programs.test.mjs. */
   enum { MAX_ELEMENTS = 64 };
   bool changed = false;
   for (int j = 1; j < s->size && s->size <= MAX_ELEMENTS; j++) {

@@ -8,7 +8,8 @@
 **
 ** The counter takes each index of the stack once, in order, so ys[i] is xs[i] until step i has written it, and nothing of
 ** the first ys is left. xs leaves the state when nothing else reads it (loop-state).
-** Measured, 8 layers with caches of 0.5 MB each: one token takes 0.58 times as long, 16 tokens in one loop 0.37 times.
+** Measured, 8 layers with caches of 0.5 MB each: one token takes 0.58 times as long, 16 tokens in one loop 0.37 times
+** (Node 20, 2026-11).
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/counted_loop.h"
@@ -146,7 +147,7 @@ static Instruction *update_stack(const Stack *s, Instruction *stack, Instruction
   const Shape *row = s->put->operands[1]->shape, *shape = update->shape;
   Instruction *part = update->operands[1];
   int rank = shape->rank;
-  bool in_range = update->a->starts_in_range && s->put->a->starts_in_range;
+  bool in_range = update->a->derived.starts_in_range && s->put->a->derived.starts_in_range;
   if (rank < row->rank) {
     int64_t dims[MAX_RANK];
     for (int d = 0; d < row->rank; d++) {
@@ -155,9 +156,9 @@ static Instruction *update_stack(const Stack *s, Instruction *stack, Instruction
     part = computation_add_reshape(body_of(s), part, row->rank, dims);
   }
   Instruction *before[] = {stack, part};
-  Instruction *written =
-      add_at(s, HLO_DYNAMIC_UPDATE_SLICE, stack->shape, before, 2,
-             place_of(s, update->operands + 2, rank), ATTRIBUTES(.starts_in_range = in_range));
+  Instruction *written = add_at(s, HLO_DYNAMIC_UPDATE_SLICE, stack->shape, before, 2,
+                                place_of(s, update->operands + 2, rank),
+                                ATTRIBUTES(.derived.starts_in_range = in_range));
   Instruction *there =
       add_at(s, HLO_DYNAMIC_SLICE, row, &written, 1, place_of(s, NULL, rank), s->taken->a);
   instruction_become(update, rank < row->rank ? HLO_RESHAPE : HLO_COPY, &there, 1, NULL);

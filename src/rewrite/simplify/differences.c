@@ -34,7 +34,7 @@ static bool is_largest_of(const Instruction *reduce, const Instruction *x, const
 }
 
 static bool is_at_most_zero(const Instruction *difference) {
-  /* Threshold MAX_STEPS: "quotients, and differences from the largest" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_STEPS. Test: "quotients, and differences from the largest" in core/thresholds_programs.test.mjs. */
   enum { MAX_STEPS = 8 };
   const Instruction *x = difference->operands[1];
   int along[MAX_RANK], outer[MAX_RANK];
@@ -66,7 +66,7 @@ static bool note_differences(Computation *computation) {
   for (int i = 0; i < computation->count; i++) {
     Instruction *x = computation->instructions[i];
     bool is_difference = x->opcode == HLO_SUBTRACT && type_is_floating(x->shape->type);
-    if (is_difference && is_at_most_zero(x)) instruction_attributes(x)->at_most_zero = true;
+    if (is_difference && is_at_most_zero(x)) instruction_attributes(x)->derived.at_most_zero = true;
   }
   return false; /* nothing that is to be seen */
 }

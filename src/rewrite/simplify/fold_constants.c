@@ -6,11 +6,11 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold LARGEST_RESULT, LARGEST_OPERANDS: "constants that are folded" in
+  /* Threshold LARGEST_RESULT, LARGEST_OPERANDS. Test: "constants that are folded" in
   ** core/thresholds_numbers.test.mjs. */
   LARGEST_RESULT = 64 << 10, /* bytes */
   LARGEST_OPERANDS = 64 << 10,
-  /* Threshold MAX_STEPS: "constants that are reduced by computations of many instructions" in
+  /* Threshold MAX_STEPS. Test: "constants that are reduced by computations of many instructions" in
   ** core/thresholds_programs.test.mjs. */
   MAX_STEPS = 1 << 20, /* of called computations, as a loop may never end */
 };

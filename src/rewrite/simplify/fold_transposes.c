@@ -36,9 +36,9 @@ static bool keeps_order(const Instruction *dot, int side, Int64List permutation)
 
 /* ---- Transposes under element-wise operations ---- */
 
-/* Threshold MAX_DEPTH: "loops of many inputs, and of many operations after a transpose" in
+/* Threshold MAX_DEPTH. Test: "loops of many inputs, and of many operations after a transpose" in
 ** core/quantised.test.mjs. */
-/* Threshold MIN_ELEMENTS: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold MIN_ELEMENTS. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 enum { MAX_DEPTH = 8, MIN_ELEMENTS = 4096 };
 
 /* Whether an operation computes each element of an array that a dot reads from others at the same place. */

@@ -11,7 +11,7 @@
 
 /* Limits of a program's growth, which is exponential if each level calls the next one twice. Calls beyond
 ** the limits stay, and the evaluator runs them. */
-/* Threshold LARGEST_COMPUTATION, MIN_GROWTH, GROWTH_FACTOR: "a computation that is called many times" in
+/* Threshold LARGEST_COMPUTATION, MIN_GROWTH, GROWTH_FACTOR. Test: "a computation that is called many times" in
 ** core/thresholds_programs.test.mjs. */
 enum { LARGEST_COMPUTATION = 1 << 18, MIN_GROWTH = 1 << 14, GROWTH_FACTOR = 4 };
 

@@ -13,7 +13,7 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold MIN_PART, MIN_WORK: "products and reductions that are used in part" in
+  /* Threshold MIN_PART, MIN_WORK. Test: "products and reductions that are used in part" in
   ** core/thresholds_programs.test.mjs. */
   MIN_PART = 2,       /* min ratio of all elements to those used, for a value to be narrowed */
   MIN_WORK = 1 << 14, /* min count of multiplications saved */

@@ -56,7 +56,7 @@ static void share_called(Sharer *sharer, const Computation *computation) {
     changes |= share(sharer, &a.select);
     changes |= share(sharer, &a.scatter);
     if (x->opcode == HLO_FUSION || x->opcode == HLO_SORT) changes |= share(sharer, &a.calls);
-    if (changes) instruction_say(x, &a);
+    if (changes) instruction_set_attributes(x, &a);
     sharer->changed |= changes;
   }
 }

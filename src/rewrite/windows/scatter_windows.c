@@ -21,7 +21,7 @@
 #include "rewrite/base/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
-/* Threshold MAX_LOOP_RANK: "windows of several ranks" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_LOOP_RANK. Test: "windows of several ranks" in core/thresholds_programs.test.mjs. */
 enum { MAX_LOOP_RANK = 10 };
 
 /* A computation that reduces select-and-scatter's elements with their positions:

@@ -105,7 +105,7 @@ class Dialects:
 
 
 class _ThreadState(threading.local):
-    """What is current in a thread: context, location and insertion point."""
+    """Current objects of a thread: context, location and insertion point."""
 
     context = None
     location = None

@@ -15,7 +15,7 @@ _default_class = None
 
 
 class Row:
-    """What is known about an operation.
+    """Facts about an operation.
 
     name: full name. class_name, function: names in Python. parameters: Parameters in their order.
     operands, attributes, results, regions: those Parameters by kind. infer: name of the rule of

@@ -202,7 +202,7 @@ static void rest_by_columns(const NarrowBlock *b, NarrowLoop *loop, int step, in
 /* Numbers that take work to load are loaded before the first quarter. */
 #define HOLDS(load, DEPTH) (BYTES_##load == 8 || (DEPTH) == 1)
 
-/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
 #define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)                \
@@ -286,11 +286,11 @@ static inline float sum_of(v128_t x) {
   return wasm_f32x4_extract_lane(x, 0);
 }
 
-/* Threshold BLOCK_DEPTH: "units, blocks of the depth and lists of scales of several sizes" in
+/* Threshold BLOCK_DEPTH. Test: "units, blocks of the depth and lists of scales of several sizes" in
 ** core/quantised.test.mjs. */
 enum { BLOCK_DEPTH = 1024 };
 
-/* Threshold STEP: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by STEP numbers of LINES lines. If `begins`, sums begin with these products. */
 #define LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, begins)                   \
   {                                                                                              \
@@ -549,7 +549,7 @@ bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth) 
 
 /* ---- Scales ---- */
 
-/* Threshold LEAST, MOST: "a number times its scale is rounded first, and large sums do not overflow" in
+/* Threshold LEAST, MOST. Test: "a number times its scale is rounded first, and large sums do not overflow" in
 ** core/quantised.test.mjs. */
 /* The bits that scales must not have, so that a product with nine bits has at most 24; exponents are far from the ends. */
 enum { LOW_BITS = 0x1ff, LEAST = (127 - 64) << 23, MOST = (127 + 64) << 23 };

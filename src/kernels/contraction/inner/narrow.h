@@ -16,7 +16,7 @@
 
 #include "value/types.h"
 
-/* Threshold NARROW_ROWS, NARROW_DEPTH: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold NARROW_ROWS, NARROW_DEPTH. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 enum { NARROW_ROWS = 4, NARROW_DEPTH = 8 };
 
 /* Strides are in bytes. Vectors and sums have room for a multiple of NARROW_ROWS rows if there is more than one; and for

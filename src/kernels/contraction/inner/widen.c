@@ -63,7 +63,7 @@ static inline void widen_f8e5m2(v128_t x, float *to) { widen_halves(f8e5m2_to_bf
 /* ---- Loops ---- */
 
 /* The last elements go by way of a vector of their own. */
-/* Threshold SOME: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold SOME. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 #define WIDEN_LOOP(name, bytes)                                                \
   static void name##_loop(const void *elements, int64_t count, void *out) {    \
     enum { SOME = 16 / (bytes) };                                              \

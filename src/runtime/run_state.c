@@ -1,8 +1,8 @@
-/* The states of devices: parked and resumed; the events of a profile. */
+/* Parks and resumes devices, and records the events of a profile. */
 #include <stdlib.h>
 
 #include "base/host/platform.h"
-#include "runtime/devices.h"
+#include "runtime/run_state.h"
 
 void device_park(Device *device, DeviceState state) {
   device->state = state;
@@ -25,7 +25,7 @@ void device_record(Device *device, const Thunk *thunk, double start_us) {
     device->events = grown;
     device->event_capacity = capacity;
   }
-  bool waited = device->waited_for != WAITED_FOR_NOBODY;
+  bool waited = device->waited_for != WAITED_FOR_NONE;
   device->events[device->event_count++] =
       (ProfileEvent){start_us,
                      waited && device->ready_us > start_us ? device->ready_us : start_us,
@@ -37,7 +37,7 @@ void device_record(Device *device, const Thunk *thunk, double start_us) {
                      thunk_has_steps(thunk) ? thunk->holds : NULL,
                      partition_number(device),
                      device->waited_for};
-  device->waited_for = WAITED_FOR_NOBODY;
+  device->waited_for = WAITED_FOR_NONE;
 }
 
 void device_ready(Device *device, int waited_for) {

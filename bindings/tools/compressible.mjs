@@ -1,10 +1,10 @@
 /**
- * Makes a module compress better: node bindings/tools/order.mjs WASM_OPT FILE... Similar functions get next to each
+ * Makes a module compress better: node bindings/tools/compressible.mjs WASM_OPT FILE... Similar functions get next to each
  * other, and loads and stores state no alignment.
  *
  * gzip finds repetitions within 32 kB only, and a module is 25 times as long. So the next function is always the one
  * that has most in common, for its length, with the functions just before it. wasm-opt moves them, by temporary names.
- * Measured: 3 kB less to download.
+ * Measured: 3 kB less to download (2026-11).
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,11 +1,12 @@
 /*
 ** The state of a run and of its devices, and the functions that the files of a run share. run.h describes them.
 */
-#ifndef XLA_RUNTIME_DEVICES_H
-#define XLA_RUNTIME_DEVICES_H
+#ifndef XLA_RUNTIME_RUN_STATE_H
+#define XLA_RUNTIME_RUN_STATE_H
 
 #include "runtime/buffer.h"
 #include "runtime/executable.h"
+#include "runtime/parallel.h"
 #include "runtime/scheduler.h"
 
 typedef enum RunState { RUN_NEW, RUN_RUNNING, RUN_DONE, RUN_FAILED } RunState;
@@ -20,7 +21,7 @@ typedef enum DeviceState {
 /* An event of a profile; times are from platform_now_us(). The bindings read this layout. A
 ** collective's event lasts from the arrival to the resumption. Until `ready_us` it waits for `waited_for`:
 ** the device that came last or sent the message, or the host. */
-enum { WAITED_FOR_HOST = -1, WAITED_FOR_NOBODY = -2 };
+enum { WAITED_FOR_HOST = -1, WAITED_FOR_NONE = -2 };
 typedef struct ProfileEvent {
   double start_us, ready_us, end_us;
   int replica, worker;
@@ -119,12 +120,22 @@ static inline uint8_t *device_pointer(const Device *device, const LogicalBuffer 
   return buffer->slot == SLOT_NONE ? NULL : device->slots[buffer->slot] + buffer->offset;
 }
 
+/* Returns the loop over the chunks of a device's present thunk. */
+static inline ChunkLoop chunk_loop(const Device *device, int64_t chunks, bool (*body)(void *, int),
+                                   void *argument) {
+  return (ChunkLoop){.chunks = (int)chunks,
+                     .body = body,
+                     .argument = argument,
+                     .stop = &device->run->failing,
+                     .deadline_us = device->deadline_us};
+}
+
 /* ---- Turns of devices ---- */
 
 /* The functions that the scheduler calls: turns.c */
 extern const TaskKind device_task;
 
-/* With the lock held: park a device that waits for others or the host; resume it. devices.c */
+/* With the lock held: park a device that waits for others or the host; resume it. run_state.c */
 void device_park(Device *device, DeviceState state);
 void device_resume(Device *device);
 
@@ -151,7 +162,7 @@ Outcome rendezvous_arrive(Device *device, Frame *frame, const Thunk *thunk, Erro
 void device_trapped(const Device *device, Error *error);
 
 /* For the profile: device_ready notes that `waited_for` ended a device's wait; device_record notes that the thunk, which
-** began at start_us, is over. */
+** began at start_us, is over. run_state.c */
 void device_ready(Device *device, int waited_for);
 void device_record(Device *device, const Thunk *thunk, double start_us);
 
