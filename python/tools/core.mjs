@@ -23,7 +23,7 @@ const isLeftOut = (id) => LEFT_OUT.some((part) => id.endsWith(`/bindings/${part}
 const EXPORT = /^export (?:async )?(?:function|const|class) (\w+)/gm;
 
 /** Results of functions and classes that are left out although the other parts call them. */
-const ANSWERS = { functionsBeside: '{}', GradientRules: '{ has: () => false }' };
+const ANSWERS = { functionsBeside: '{}', addRules: 'undefined', rulesOf: '{ has: () => false }' };
 /** A module with the same exports, which fail when they are called. */
 const refusing = (code) => [...code.matchAll(EXPORT)].map(([, name]) => `export function ${name}() { ${
   name in ANSWERS ? `return ${ANSWERS[name]};` : `if (!new.target) throw new Error('${name} is not in the core that a wheel holds');`} }`)

@@ -113,7 +113,7 @@ test('in each step: the error names it, and says whether it can be left out', as
   const faulty = await faultyClient(), steps = new Set(), module = faulty.client.parseHlo(STAGES);
   const optional = faulty.client.optionalPasses;
   const needed = [
-    'dynamic-dimensions', 'dead-code', 'inline-calls', 'normalize-floats', 'rewrites', 'thunks', 'memory', 'states', 'code',
+    'dynamic-dimensions', 'dead-code', 'inline-calls', 'normalize-floats', 'rewrites', 'thunks', 'memory', 'frames', 'code',
   ];
   for (const step of [...needed, ...optional.filter((name) => name !== 'large-chunks')]) {
     await t.test(step, async () => {
