@@ -23,7 +23,7 @@ export const encodeString = (text) => encoder.encode(`${text}\0`);
 
 /**
  * Writes a string that is short and ASCII, and its NUL.
- * @param {(size: number) => number} allocate returns a pointer to so many bytes
+ * @param {(size: number) => number} allocate returns the address of `size` new bytes
  * @returns {number} the pointer; 0 if the string is another
  */
 export function writeShort(heap, text, allocate) {

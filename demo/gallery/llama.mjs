@@ -26,7 +26,7 @@ function drawLosses(context, width, height, losses) {
   context.stroke();
 }
 
-/** Two buttons, of which one at a time does something: pressed again, it stops. */
+/** The buttons that write and train. Only one of the two runs at a time; a second press stops it. */
 class Buttons {
   #doing = null; /* 'write' or 'train' */
   #stop;

@@ -232,7 +232,7 @@ ENTRY %main () -> f32[] {
     const signal = AbortSignal.timeout(100);
     await fails(executable.execute([], { signal }), 'CANCELLED');
     await isUsable(client);
-    // What comes later is for the runs after it.
+    // The cancelled run takes none of these values; the next run does.
     client.transferToInfeed(5);
     client.transferToInfeed(6, { replica: 1 });
     const results = await executable.executeReplicas([[], []]);

@@ -210,8 +210,8 @@ export class Session {
   }
 
   /**
-   * As execute(), for Pyodide, where a list that Python passes is a call for each of its elements: first numbers to free,
-   * then arguments, those of them that are donated, and results, of which the first three counts tell how many.
+   * As execute(), for Pyodide, which makes a call for each element of a list that Python passes. So the four lists come one
+   * after the other in `numbers`: those to free, arguments, donated arguments, results. The counts are of the first three.
    */
   executeRow(program, frees, args, donated, ...numbers) {
     const take = (count) => numbers.splice(0, count);

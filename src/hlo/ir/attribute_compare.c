@@ -100,7 +100,7 @@ static bool values_equal(AttributeKind kind, const void *a, const void *b) {
   return false; /* convolutions and collectives: two are rarely equal */
 }
 
-/* Threshold MAX_HASHED: no path: constants that differ only after so many bytes have the same hash, and are compared. */
+/* Threshold MAX_HASHED: no path: constants with equal first bytes have equal hashes; all their bytes are then compared. */
 enum { MAX_HASHED = 4096 }; /* bytes of a constant: weights may have many megabytes */
 
 uint64_t instruction_hash(uint64_t hash, const Instruction *x) {

@@ -3,15 +3,16 @@
 **
 ** All loops are made of two templates, ROWS_BY_DEPTH and LINES_BY_COLUMNS, by the rows of the table "Types" below. A row is
 **
-**     NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 2)
+**     NARROW(s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4)
 **
 **     4            a step is 4 quarters of 4 numbers, which lie in 16 bytes; of bf16, 2 quarters
 **     load         reads the bytes of a step; unpacks, flips or looks up all its numbers at once
 **     QUARTER_S8   makes four of them f32, divided by the type's factor, by which scales or sums are multiplied. A byte at
 **                  the top of an integer is 2^24 times too large; shifting it down would take an instruction more
-**     PLAIN        what a number becomes before it is multiplied: as it is, less its zero, times its scale, or both
-**     TIMES        by columns, what becomes of the sum of a block: times its scale, or as it is
-**     2            lines by which one vector is multiplied at a time
+**     PLAIN        changes a number before the product: PLAIN leaves it, LESS takes its zero away, SCALED multiplies it by its
+**                  scale, MOVED does both
+**     TIMES        by columns, changes the sum of a block: TIMES multiplies it by the scale, KEPT leaves it
+**     4            by columns, the most lines by which one vector is multiplied at a time
 **
 ** Only a quarter is widened at a time, so that registers do not spill. A template goes on while there are whole steps; what is
 ** left of a row or a line is copied into a buffer, zeros after it, for one more step (rest_by_depth, rest_by_columns).
@@ -384,7 +385,7 @@ enum { BLOCK_DEPTH = 1024 };
                (const Byte *)b->zeros + j * b->scale_stride, 0, (Byte *)sums, 1);         \
     ((float *)(b->sums + i * b->sums_stride))[j] += sums[0];                              \
   }
-#define BY_COLUMNS(name, MOST, QUARTERS, ...)                                                    \
+#define BY_COLUMNS(name, MAX_LINES, QUARTERS, ...)                                               \
   LINES_BY_COLUMNS(name##_4x1, QUARTERS, __VA_ARGS__, 4, 1)                                      \
   LINES_BY_COLUMNS(name##_1x2, QUARTERS, __VA_ARGS__, 1, 2)                                      \
   static void name(const NarrowBlock *b) {                                                       \
@@ -393,7 +394,7 @@ enum { BLOCK_DEPTH = 1024 };
       if (b->rows > 1) {                                                                         \
         LINES_CASE(name, 4, 1)                                                                   \
       } else {                                                                                   \
-        if ((MOST) > 2) LINES_CASE(name, 1, MOST)                                                \
+        if ((MAX_LINES) > 2) LINES_CASE(name, 1, MAX_LINES)                                      \
         LINES_CASE(name, 1, 2)                                                                   \
         LAST_LINE(name)                                                                          \
       }                                                                                          \
@@ -409,6 +410,7 @@ enum { BLOCK_DEPTH = 1024 };
   BY_COLUMNS(by_columns_##name, LINES, QUARTERS, Number, load, quarter, FORM, FOLD) \
   ROWS_BY_DEPTH(by_depth_##name##_1x1, QUARTERS, Number, load, quarter, FORM, 1, 1) \
   BY_DEPTH(by_depth_##name, QUARTERS, DEPTH, Number, load, quarter, FORM)
+/* Loops of four lines, for the types with LINES 4 below. */
 LINES_BY_COLUMNS(by_columns_bf16_1x4, 2, v128_t, load, QUARTER_BF16, PLAIN, KEPT, 1, 4)
 LINES_BY_COLUMNS(by_columns_s8_1x4, 4, v128_t, load, QUARTER_S8, PLAIN, TIMES, 1, 4)
 LINES_BY_COLUMNS(by_columns_signed_1x4, 4, Split, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 1, 4)
