@@ -39,10 +39,10 @@ typedef struct LogicalBuffer {
   int64_t offset;
   struct LogicalBuffer *alias_of; /* the buffer whose memory it shares; NULL: it has its own */
   const Instruction *definer;     /* of temporaries */
-  bool unwritten; /* no thunk writes it: the data of a send or recv until it is done */
-  int loop,
-      state_index; /* the while whose state it is in, from 1 on, and its index there; loop 0: none */
-  int result_of;   /* the while whose new state it is part of; 0: none */
+  bool unwritten;   /* no thunk writes it: the data of a send or recv until it is done */
+  int loop;         /* the number, from 1 on, of the while whose state it is in; 0: none */
+  int state_index;  /* its index in that state */
+  int result_of;    /* the while whose new state it is part of; 0: none */
   bool of_branches; /* a conditional's result: each branch copies its own there */
   /* Of a loop's state: its initial value, and the time at which that is copied there. */
   const struct LogicalBuffer *copied_from;
