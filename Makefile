@@ -57,8 +57,10 @@ SOURCES := $(sort $(shell find src -name '*.c'))
 SHARED := $(filter-out src/main.c src/base/host/wasm.c src/base/host/native.c,$(SOURCES))
 # The textbook routines, which tests compare kernels with, are in native builds and in CHECKED ones.
 TEXTBOOK := $(wildcard src/reference/textbook/*.c)
+# WebAssembly builds have these loops as a module inside the module.
+EMBEDDED := src/kernels/contraction/inner/narrow_loops.c
 # CHECKED=1, for tests/mutants: WebAssembly with the checks of test builds, linked in a second.
-WASM_SOURCES := $(filter-out $(if $(CHECKED),,$(TEXTBOOK)),$(SHARED)) $(filter src/base/host/wasm.c,$(SOURCES))
+WASM_SOURCES := $(filter-out $(if $(CHECKED),,$(TEXTBOOK)) $(EMBEDDED),$(SHARED)) $(filter src/base/host/wasm.c,$(SOURCES))
 NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/base/host/native.c,$(SOURCES))
 C_FILES := $(sort $(shell find src tests -name '*.[ch]' -o -name '*.inc'))
 
@@ -70,9 +72,9 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 # Every kilobyte is downloaded: code that runs once per program is compiled for size, inner loops for speed. What a
 # compilation spends its time in, and kernels around their inner loops, lose nothing or next to nothing with -Os.
 # (4.5 % less than -Oz of a compilation's time for 2 kB; winograd 1.01 times -O2's time, but depthwise 1.17, short rows
-# of FFTs 1.15. At -Oz, systems of 64 equations take 1.4 times. Loops of narrow.c say themselves what is unrolled.)
+# of FFTs 1.15. At -Oz, systems of 64 equations take 1.4 times. Loops of narrow_loops.c say themselves what is unrolled.)
 HOT_FOLDERS := base hlo/ir hlo/text rewrite/base kernels
-WASM_LEVEL = $(if $(filter vectors inner,$(subst /, ,$(filter-out %/narrow,$*))),-O2,$(if $(filter $(HOT_FOLDERS:%=%/%),$*),-Os,-Oz))
+WASM_LEVEL = $(if $(filter vectors inner,$(subst /, ,$(filter-out %/narrow %/relax,$*))),-O2,$(if $(filter $(HOT_FOLDERS:%=%/%),$*),-Os,-Oz))
 # Formats without floats: those of the C library take 9 kB of the download. hlo/text/numbers.h prints floats.
 NO_FLOAT_FORMATS := -Dsnprintf=sniprintf -Dvsnprintf=vsniprintf
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) $(if $(CHECKED),-DXLA_CHECKS) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)
@@ -174,20 +176,22 @@ $(B)/obj/$(1)/%.o: src/%.c Makefile $(TOOLS_$(1))
 endef
 $(foreach v,$(VARIANTS),$(eval $(call compile,$(v))))
 
-# The loops for engines with fused multiply-add: a module inside the module (src/kernels/contraction/inner/fused.c).
-# It calls no function and has no memory of its own, so it has neither globals nor a stack.
+# Loops in two forms, with and without relaxed SIMD: modules inside the module (src/kernels/contraction/inner/fused.c).
+# They call no function and have no memory of their own, so they have neither globals nor a stack.
 WASM_LD := $(shell command -v wasm-ld-19 || command -v wasm-ld || echo wasm-ld-19)
 LD_FUSED_threads := --shared-memory --max-memory=4294967296
-define fused
-$(B)/obj/$(1)/fused.wasm: src/kernels/contraction/inner/lanes.c src/kernels/contraction/inner/lanes.h Makefile $(TOOLS_$(1))
+INNER := kernels/contraction/inner
+define embedded
+$(B)/obj/$(1)/$(2).wasm: src/$(INNER)/$(2).c Makefile $(TOOLS_$(1))
 	@mkdir -p $$(@D)
 	@printf '  %-7s %s\n' CC $$@
-	$(Q)$(CC_$(1)) $(CFLAGS_$(1)) -O3 -mrelaxed-simd -DXLA_RELAXED_SIMD -c $$< -o $$(@:.wasm=.o)
+	$(Q)$(CC_$(1)) $(CFLAGS_$(1)) $(3) -mrelaxed-simd -DXLA_RELAXED_SIMD -MMD -MP -MT $$@ -c $$< -o $$(@:.wasm=.o)
 	$(Q)$(WASM_LD) --no-entry --import-memory $(LD_FUSED_$(1)) --strip-all $$(@:.wasm=.o) -o $$@
 	$(Q)$(TOOLCHAIN)/binaryen/bin/wasm-opt --all-features -O3 $$@ -o $$@
-$(B)/obj/$(1)/kernels/contraction/inner/fused.o: $(B)/obj/$(1)/fused.wasm
+$(B)/obj/$(1)/$(INNER)/fused.o: $(B)/obj/$(1)/$(2).wasm
+-include $(B)/obj/$(1)/$(2).d
 endef
-$(foreach v,threads single,$(eval $(call fused,$(v))))
+$(foreach v,threads single,$(eval $(call embedded,$(v),lanes,-O3)) $(eval $(call embedded,$(v),narrow_loops,-Os)))
 
 # A list of the sources. It changes when a source file is added or removed; then all links are made again.
 $(B)/obj/sources: FORCE

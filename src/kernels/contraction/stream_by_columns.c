@@ -123,7 +123,7 @@ static int64_t read_scales(Scales *scales, const Block *block, bool moved) {
 static void multiply_narrow(NarrowBlock *all, const Block *block, const Scales *scales) {
   all->columns = (int)block->lines;
   all->depth = (int)block->length;
-  scales->loops->by_columns(all);
+  narrow_multiply(scales->row, all, true);
 }
 
 const StreamOrder stream_by_columns = {.along_depth = true,

@@ -165,7 +165,7 @@ static void multiply_apart(const NarrowBlock *block, const Scales *scales, bool 
   NarrowBlock all = *block;
   all.sums = apart;
   memset(apart, 0, (size_t)(rows * block->sums_stride));
-  scales->loops->by_depth(&all);
+  narrow_multiply(scales->row, &all, false);
   for (int i = 0; i < rows; i++) {
     float *row = (float *)(apart + i * block->sums_stride);
     if (packed) narrow_join(row, block->columns, row);
@@ -181,7 +181,7 @@ static void multiply_narrow(NarrowBlock *all, const Block *block, const Scales *
   if (loops->packed || (scales->is_plain && (loops->factor != 1 || block->narrow->has_steps))) {
     multiply_apart(all, scales, loops->packed);
   } else {
-    scales->loops->by_depth(all);
+    narrow_multiply(scales->row, all, false);
   }
 }
 

@@ -91,9 +91,9 @@ static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder
                (scaled_has_f16(scaled) || narrow_scales_are_exact(scales->scale, count));
   }
   scales->is_plain =
-      is_exact && loops->plain.by_depth &&
+      is_exact && loops->plain &&
       (!loops->centered || narrow_center(scales->zero, count, loops->factor, order->along_depth));
-  scales->loops = scales->is_plain ? &loops->plain : &loops->scaled;
+  scales->row = scales->is_plain ? loops->plain : loops->scaled;
   if (!scales->is_plain && !fits_factor(scales->scale, count, loops->factor)) return false;
   if (loops->packed && !scales->is_plain && order->part_scales) {
     order->part_scales(scales, loops, count);

@@ -86,7 +86,7 @@ typedef struct Block {
 /* The scales and zeros of some lines, and the loops for them. `length` numbers of a line have one scale; the lists of
 ** neighbouring lines are `apart` scales from each other. */
 typedef struct Scales {
-  const NarrowPair *loops;
+  NarrowRow row;
   bool is_plain;
   _Alignas(16) float scale[MAX_SCALES + LINE_STEP];
   _Alignas(16) float zero[MAX_SCALES + LINE_STEP];

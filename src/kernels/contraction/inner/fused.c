@@ -1,16 +1,21 @@
 /*
-** Provides the loops of lanes.c for engines with fused multiply-add. An engine refuses a whole module if it
-** does not know an instruction, so these loops are a module of their own. It is compiled from the same
-** source, embedded in this one as bytes, and registered like generated code; registering it is the probe.
+** Provides the loops of lanes.c for engines with fused multiply-add, and those of narrow_loops.c for all. An engine refuses a
+** whole module if it does not know an instruction, so these loops are modules of their own, embedded in this one as bytes, and
+** registered like generated code; registering them is the probe. The loops of lanes.c are compiled once more from the same source.
+** Those of narrow_loops.c are only there, and are rewritten for the engine (relax.h): they are three times as long, and do not
+** differ in how many registers they use.
 */
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "base/host/platform.h"
 #include "kernels/contraction/inner/lanes.h"
+#include "kernels/contraction/inner/narrow_loops.h"
+#include "kernels/contraction/inner/relax.h"
 
 #ifdef __wasm__
 static const uint8_t module_bytes[] = {
-#embed "fused.wasm"
+#embed "lanes.wasm"
 };
 enum { MODULE_BYTES = sizeof module_bytes };
 #else
@@ -62,3 +67,43 @@ const LaneLoops *lanes_of(LoopKind kind) {
   }
   return loops;
 }
+
+/* ---- Narrow numbers ---- */
+
+#ifdef __wasm__
+static const uint8_t narrow_bytes[] = {
+#embed "narrow_loops.wasm"
+};
+
+static _Atomic int narrow_module; /* or UNKNOWN */
+
+/* Returns the number of the rewritten module, or 0. */
+static int register_narrow(bool relaxed) {
+  Error error;
+  uint8_t *bytes = malloc(RELAX_GROWTH * sizeof narrow_bytes);
+  if (!bytes) return 0;
+  bool fused = relaxed && fused_module != NONE;
+  size_t size = relax_module(narrow_bytes, sizeof narrow_bytes, relaxed, fused, bytes);
+  int found = platform_module_register(bytes, size, &error);
+  free(bytes);
+  return found;
+}
+
+static int find_narrow_module(void) {
+  int found = register_narrow(true), unknown = UNKNOWN;
+  if (!found) found = register_narrow(false);
+  if (found && !atomic_compare_exchange_strong(&narrow_module, &unknown, found)) {
+    platform_module_release(found);
+  }
+  return narrow_module;
+}
+
+void *narrow_loop(NarrowRow row, int slot) {
+  int module = narrow_module;
+  if (module == UNKNOWN) module = find_narrow_module();
+  void *found = NULL;
+  if (module) found = (void *)platform_module_function(module, (int)row * 10 + slot);
+  if (!found) platform_fatal("no memory for the loops of dot and convolution");
+  return found;
+}
+#endif

@@ -34,26 +34,37 @@ typedef struct NarrowBlock {
   int scale_block;
   float factor;
   uint8_t flipped;    /* the bits to invert in each byte, which makes unsigned bytes signed */
-  const float *table; /* of numbers that are looked up: 16 values */
+  const float *table; /* of numbers that are looked up: 16 values; NULL: there are none */
   uint8_t *sums;
   ptrdiff_t sums_stride;
   bool *misread; /* set if a number was; then the sums are wrong */
 } NarrowBlock;
 
-typedef void NarrowLoop(const NarrowBlock *block);
+/* What loops read and do: the table in narrow_loops.c. ORDER NARROW_ROW */
+typedef enum NarrowRow {
+  ROW_NONE,
+  ROW_bf16,
+  ROW_s8,
+  ROW_less_s8,
+  ROW_signed,
+  ROW_centered,
+  ROW_scaled_bf16,
+  ROW_scaled_f16,
+  ROW_scaled_s8,
+  ROW_scaled_signed,
+  ROW_moved_unsigned,
+  ROW_moved_s8,
+  ROW_found,
+  ROW_prepare, /* has other loops: PrepareSlot */
+} NarrowRow;
 
 /* Numbers that the loops misread. Bytes are scanned before the loop runs. A loop itself reports f16 infinities and NaNs. */
 typedef enum Misread { MISREAD_NONE, MISREAD_LARGEST_F16, MISREAD_BYTES_FROM_16 } Misread;
 
-/* by_depth: matrix[depth] are contiguous rows; by_columns: matrix[column] are contiguous lines. */
-typedef struct NarrowPair {
-  NarrowLoop *by_depth, *by_columns;
-} NarrowPair;
-
 typedef struct NarrowLoops {
-  NarrowPair plain, scaled; /* NULL: there are none */
-  float factor;             /* a power of two, by which widened numbers must be multiplied */
-  bool is_integral;         /* plain numbers are integers, of at most 9 bits */
+  NarrowRow plain, scaled; /* ROW_NONE: there are none */
+  float factor;            /* a power of two, by which widened numbers must be multiplied */
+  bool is_integral;        /* plain numbers are integers, of at most 9 bits */
   uint8_t flipped; /* the bit to invert in each byte: it turns unsigned bytes into signed ones */
   float zero;      /* what inverting subtracts from each byte; it is added to the zero points */
   Misread misread;
@@ -64,6 +75,10 @@ typedef struct NarrowLoops {
   bool packed;
   bool centered; /* zeros of plain loops are bytes: see narrow_center */
 } NarrowLoops;
+
+/* Adds products of a row of the loops' table. along_depth: matrix[column] are contiguous lines; otherwise matrix[depth] are contiguous
+** rows. */
+void narrow_multiply(NarrowRow row, const NarrowBlock *block, bool along_depth);
 
 /* What happens to a number before it is multiplied by a vector. */
 typedef enum NarrowForm { NARROW_PLAIN, NARROW_SCALED, NARROW_MOVED, NARROW_LOOKED_UP } NarrowForm;

@@ -4,6 +4,15 @@
 
 #include <wasm_simd128.h>
 
+#define UNROLLED _Pragma("clang loop unroll(full)")
+
+/* Moves bytes by indices that are below 16, or negative for a zero. */
+#ifdef XLA_RELAXED_SIMD
+#define MOVED_BYTES wasm_i8x16_relaxed_swizzle
+#else
+#define MOVED_BYTES wasm_i8x16_swizzle
+#endif
+
 /* Moves 16-bit lanes to the upper halves of 32-bit lanes: of bf16, that is the value. */
 static inline v128_t upper_low(v128_t x) {
   return wasm_i16x8_shuffle(wasm_i16x8_const_splat(0), x, 0, 8, 1, 9, 2, 10, 3, 11);
@@ -13,13 +22,13 @@ static inline v128_t upper_high(v128_t x) {
 }
 
 /* Moves four bytes, from number `first` on, to the lowest byte of a lane. */
-#define BYTES_LOW(x, first)                                                                        \
-  wasm_i8x16_swizzle(x, wasm_i8x16_make((first), -1, -1, -1, (first) + 1, -1, -1, -1, (first) + 2, \
-                                        -1, -1, -1, (first) + 3, -1, -1, -1))
+#define BYTES_LOW(x, first)                                                                     \
+  MOVED_BYTES(x, wasm_i8x16_make((first), -1, -1, -1, (first) + 1, -1, -1, -1, (first) + 2, -1, \
+                                 -1, -1, (first) + 3, -1, -1, -1))
 /* The same to the highest byte, which keeps the sign: 2^24 times the number. */
-#define BYTES_HIGH(x, first)                                                                      \
-  wasm_i8x16_swizzle(x, wasm_i8x16_make(-1, -1, -1, (first), -1, -1, -1, (first) + 1, -1, -1, -1, \
-                                        (first) + 2, -1, -1, -1, (first) + 3))
+#define BYTES_HIGH(x, first)                                                               \
+  MOVED_BYTES(x, wasm_i8x16_make(-1, -1, -1, (first), -1, -1, -1, (first) + 1, -1, -1, -1, \
+                                 (first) + 2, -1, -1, -1, (first) + 3))
 
 /* Interleave the lower or the upper eight bytes of two vectors. */
 #define LOW_BYTES(x, y) \
@@ -57,8 +66,9 @@ static inline Halves f8_to_bf16(v128_t x, int mantissa, int bias, int finite, v1
                                wasm_i8x16_splat((int8_t)bias));
   v128_t low = wasm_i8x16_shl(x, 7 - (uint32_t)mantissa);
   v128_t special = wasm_i8x16_gt(magnitude, wasm_i8x16_splat((int8_t)finite));
-  high = wasm_i8x16_add(high, wasm_i8x16_swizzle(more_high, magnitude));
-  low = wasm_i8x16_add(low, wasm_i8x16_swizzle(more_low, magnitude));
+  v128_t index = wasm_u8x16_min(magnitude, wasm_i8x16_const_splat(15)); /* zeros are last */
+  high = wasm_i8x16_add(high, MOVED_BYTES(more_high, index));
+  low = wasm_i8x16_add(low, MOVED_BYTES(more_low, index));
   high = wasm_v128_or(high, wasm_v128_and(special, wasm_i8x16_const_splat(0x7f)));
   high = wasm_v128_or(high, wasm_v128_and(x, wasm_i8x16_const_splat(-128)));
   return (Halves){LOW_BYTES(low, high), HIGH_BYTES(low, high)};
@@ -84,10 +94,10 @@ static inline Planes planes_of(const float *table) {
   v128_t c = wasm_v128_load(table + 8), d = wasm_v128_load(table + 12);
   /* Of four floats: bytes 0, then 1, 2, 3. */
   const v128_t turn = wasm_i8x16_const(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  a = wasm_i8x16_swizzle(a, turn);
-  b = wasm_i8x16_swizzle(b, turn);
-  c = wasm_i8x16_swizzle(c, turn);
-  d = wasm_i8x16_swizzle(d, turn);
+  a = MOVED_BYTES(a, turn);
+  b = MOVED_BYTES(b, turn);
+  c = MOVED_BYTES(c, turn);
+  d = MOVED_BYTES(d, turn);
   v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), cd = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5);
   v128_t ab2 = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7), cd2 = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
   return (Planes){{wasm_i64x2_shuffle(ab, cd, 0, 2), wasm_i64x2_shuffle(ab, cd, 1, 3),
@@ -96,10 +106,10 @@ static inline Planes planes_of(const float *table) {
 
 /* Looks up 16 indices below 16. */
 static inline void look_up_16(const Planes *planes, v128_t index, v128_t out[4]) {
-  v128_t a = wasm_i8x16_swizzle(planes->byte[0], index);
-  v128_t b = wasm_i8x16_swizzle(planes->byte[1], index);
-  v128_t c = wasm_i8x16_swizzle(planes->byte[2], index);
-  v128_t d = wasm_i8x16_swizzle(planes->byte[3], index);
+  v128_t a = MOVED_BYTES(planes->byte[0], index);
+  v128_t b = MOVED_BYTES(planes->byte[1], index);
+  v128_t c = MOVED_BYTES(planes->byte[2], index);
+  v128_t d = MOVED_BYTES(planes->byte[3], index);
   v128_t low = LOW_BYTES(a, b), high = LOW_BYTES(c, d);
   v128_t low2 = HIGH_BYTES(a, b), high2 = HIGH_BYTES(c, d);
   out[0] = wasm_i16x8_shuffle(low, high, 0, 8, 1, 9, 2, 10, 3, 11);

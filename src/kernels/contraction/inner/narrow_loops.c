@@ -1,0 +1,356 @@
+/*
+** The innermost loops of products with narrow numbers: narrow.h says what they compute, narrow_loops.h how they are called.
+**
+** All loops are made of two templates, ROWS_BY_DEPTH and LINES_BY_COLUMNS, by the rows of the table "Types" below. A row is
+**
+**     NARROW(2, s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4, 4)
+**
+**     2            the number of the row: NarrowRow
+**     4            a step is 4 quarters of 4 numbers, which lie in 16 bytes; of bf16, 2 quarters
+**     load         reads the bytes of a step; unpacks, flips or looks up all its numbers at once
+**     QUARTER_S8   makes four of them f32, divided by the type's factor, by which scales or sums are multiplied. A byte at
+**                  the top of an integer is 2^24 times too large; shifting it down would take an instruction more
+**     PLAIN        changes a number before the product: PLAIN leaves it, LESS takes its zero away, SCALED multiplies it by its
+**                  scale, MOVED does both
+**     TIMES        by columns, changes the sum of a block: TIMES multiplies it by the scale, KEPT leaves it
+**     4, 4         the rows and lines by which one vector is multiplied at a time
+**
+** Only a quarter is widened at a time, so that registers do not spill.
+**
+** In WebAssembly these loops are a module of their own, which is rewritten for the engine: see relax.h. So they call no function,
+** and have no stack and no data.
+*/
+#include <stdint.h>
+
+#include "kernels/contraction/inner/narrow_loops.h"
+#include "kernels/contraction/inner/vectors.h"
+
+typedef uint8_t Byte;
+
+/* ---- Four numbers of 16 bytes, in f32 and divided by the type's factor ---- */
+
+/* q is a constant, once loops are unrolled. */
+#define QUARTER_S8(x, q)   wasm_f32x4_convert_i32x4(BYTES_HIGH(x, 4 * (q)))
+#define QUARTER_BF16(x, q) ((q) ? upper_high(x) : upper_low(x))
+#define QUARTER_F16(x, q)  half_to_tiny(QUARTER_BF16(x, q))
+
+/* Sixteen numbers looked up at once, as four vectors of f32. */
+typedef struct Found {
+  v128_t part[4];
+} Found;
+#define QUARTER_FOUND(x, q) ((x).part[q])
+
+/* 16 packed numbers of 4 bits, or their zeros: those at even places, then those at odd ones, in bytes 0 to 7. A quarter has
+** four of either: see narrow_part. */
+typedef struct Split {
+  v128_t of[2];
+} Split;
+#define QUARTER_SPLIT(x, q) QUARTER_S8((x).of[(q) % 2], (q) / 2)
+
+/* The largest f16 that a loop has read, as signed and as unsigned numbers. */
+typedef struct Seen {
+  v128_t most, negative;
+} Seen;
+
+/* The bytes that a load takes. */
+#define BYTES_load          16
+#define BYTES_load_f16      16
+#define BYTES_load_flipped  16
+#define BYTES_look_up       16
+#define BYTES_load_signed   8
+#define BYTES_load_unsigned 8
+#define BYTES_load_centered 8
+
+static inline Found look_up(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
+                            Seen *seen) {
+  Found found;
+  v128_t x = wasm_v128_and(wasm_v128_load(bytes), wasm_i8x16_const_splat(15));
+  look_up_16(planes, x, found.part);
+  return found;
+}
+static inline v128_t load(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
+                          Seen *seen) {
+  return wasm_v128_load(bytes);
+}
+static inline v128_t load_f16(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
+                              Seen *seen) {
+  v128_t x = wasm_v128_load(bytes);
+  seen->most = wasm_i16x8_max(seen->most, x);
+  seen->negative = wasm_u16x8_max(seen->negative, x);
+  return x;
+}
+static inline v128_t load_flipped(const void *bytes, const Planes *planes, v128_t flipped,
+                                  Split zero, Seen *seen) {
+  return wasm_v128_xor(wasm_v128_load(bytes), flipped);
+}
+
+/* Signed numbers are the upper halves of bytes: times 16. */
+static inline Split load_signed(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
+                                Seen *seen) {
+  v128_t x = wasm_v128_load64_zero(bytes), upper = wasm_i8x16_const_splat((int8_t)0xf0);
+  return (Split){{wasm_v128_and(wasm_i16x8_shl(x, 4), upper), wasm_v128_and(x, upper)}};
+}
+/* They become unsigned if their sign is flipped. */
+static inline Split load_unsigned(const void *bytes, const Planes *planes, v128_t flipped,
+                                  Split zero, Seen *seen) {
+  v128_t x = wasm_v128_xor(wasm_v128_load64_zero(bytes), flipped);
+  v128_t lower = wasm_i8x16_const_splat(0x0f);
+  return (Split){{wasm_v128_and(x, lower), wasm_v128_and(wasm_u16x8_shr(x, 4), lower)}};
+}
+/* Loads unsigned numbers and subtracts their zero points, which are bytes. */
+static inline Split load_centered(const void *bytes, const Planes *planes, v128_t flipped,
+                                  Split zero, Seen *seen) {
+  Split x = load_unsigned(bytes, planes, flipped, zero, seen);
+  return (Split){{wasm_i8x16_sub(x.of[0], zero.of[0]), wasm_i8x16_sub(x.of[1], zero.of[1])}};
+}
+
+/* Numbers with the largest exponent are misread. As signed numbers positive ones are the largest, as unsigned ones negative. */
+static inline bool has_largest(Seen seen) {
+  return wasm_v128_any_true(
+      wasm_v128_or(wasm_i16x8_ge(seen.most, wasm_i16x8_const_splat(0x7c00)),
+                   wasm_u16x8_ge(seen.negative, wasm_i16x8_const_splat((int16_t)0xfc00))));
+}
+#define NOTE_load(b, seen)
+#define NOTE_load_flipped(b, seen)
+#define NOTE_load_signed(b, seen)
+#define NOTE_load_unsigned(b, seen)
+#define NOTE_load_centered(b, seen)
+#define NOTE_look_up(b, seen)
+#define NOTE_load_f16(b, seen) \
+  if (has_largest(seen)) *b->misread = true;
+
+/* scale, zero: expressions, which need not be evaluated. */
+#define PLAIN(x, scale, zero)  (x)
+#define LESS(x, scale, zero)   wasm_f32x4_sub(x, zero)
+#define SCALED(x, scale, zero) wasm_f32x4_mul(x, scale)
+#define MOVED(x, scale, zero)  wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
+#ifdef XLA_RELAXED_SIMD
+#define MADD(sum, x, y) wasm_f32x4_relaxed_madd(x, y, sum)
+#else
+#define MADD(sum, x, y) wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
+#endif
+/* What happens to sums of a block. */
+#define TIMES(sum, scale) wasm_f32x4_mul(sum, scale)
+#define KEPT(sum, scale)  (sum)
+
+/* ---- Exports ---- */
+
+#ifdef XLA_RELAXED_SIMD
+/* Exports are known by number: ten times the row's, and the slot's. */
+#define LOOP
+#define SLOT(ROW, slot, Type, name) __attribute__((export_name(#ROW #slot))) Type name;
+#else
+#define LOOP                        static
+#define SLOT(ROW, slot, Type, name) static Type name;
+#endif
+/* ORDER NARROW_SLOT: the numbers in NARROW_BY and PREPARE. */
+_Static_assert(SLOT_ROWS == 0 && SLOT_LINE == 5 && SLOT_F8E5M2 == 1, "the exports");
+
+/* ---- Rows of the matrix ---- */
+
+/* Zeros of 16 columns that are bytes. */
+#define ZEROS_AT(zero)                                   \
+  (Split) {                                              \
+    { wasm_v128_load(zero), wasm_v128_load((zero) + 4) } \
+  }
+/* Numbers that take work to load are loaded before the first quarter. */
+#define HOLDS(load, DEPTH) (BYTES_##load == 8 || (DEPTH) == 1)
+
+/* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
+** quarters, so that few registers are live. */
+#define ROWS_BY_DEPTH(name, QUARTERS, Number, load, quarter, FORM, ROWS, DEPTH)                \
+  LOOP void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, Byte *to,      \
+                 int rows_apart) {                                                             \
+    enum { STEP = 4 * (QUARTERS) };                                                            \
+    const Planes planes = planes_of(b->table);                                                 \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                               \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)}, ignored = seen;        \
+    v128_t x[ROWS][DEPTH];                                                                     \
+    const float *scale = b->scales, *zero = b->zeros;                                          \
+    const ptrdiff_t stride = b->matrix_stride * rows_apart, apart = b->sums_stride;            \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                \
+      UNROLLED for (int k = 0; k < (DEPTH); k++) {                                             \
+        x[i][k] = wasm_v128_load32_splat(vectors + i * b->vector_stride + 4 * k * rows_apart); \
+      }                                                                                        \
+    }                                                                                          \
+    for (int j = b->columns; j >= STEP;                                                        \
+         j -= STEP, matrix += BYTES_##load, scale += STEP, zero += STEP, to += 4 * STEP) {     \
+      Number held[DEPTH];                                                                      \
+      UNROLLED for (int k = 0; k < (HOLDS(load, DEPTH) ? (DEPTH) : 0); k++) {                  \
+        held[k] = load(matrix + k * stride, &planes, flipped, ZEROS_AT(zero), &seen);          \
+      }                                                                                        \
+      UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                          \
+        v128_t sum[ROWS];                                                                      \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
+          sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                    \
+        }                                                                                      \
+        UNROLLED for (int k = 0; k < (DEPTH); k++) {                                           \
+          Number number = HOLDS(load, DEPTH) ? held[k]                                         \
+                                             : load(matrix + k * stride, &planes, flipped,     \
+                                                    ZEROS_AT(zero), (q) ? &ignored : &seen);   \
+          v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),        \
+                          wasm_v128_load(zero + (ptrdiff_t)4 * q));                            \
+          UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);         \
+        }                                                                                      \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                            \
+          wasm_v128_store(to + i * apart + 16 * q, sum[i]);                                    \
+        }                                                                                      \
+      }                                                                                        \
+    }                                                                                          \
+    NOTE_##load(b, seen)                                                                       \
+  }
+
+/* ---- Lines of the matrix ---- */
+
+static inline float sum_of(v128_t x) {
+  x = wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+  x = wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2));
+  return wasm_f32x4_extract_lane(x, 0);
+}
+
+/* Threshold BLOCK_DEPTH. Test: "units, blocks of the depth and lists of scales of several sizes" in
+** core/quantised.test.mjs. */
+enum { BLOCK_DEPTH = 1024 };
+
+/* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Multiplies ROWS vectors by STEP numbers of LINES lines. If `begins`, sums begin with these products. */
+#define LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, begins)                   \
+  {                                                                                              \
+    UNROLLED for (int l = 0; l < (LINES); l++) {                                                 \
+      v128_t scale = wasm_v128_load32_splat(scales + l * scale_stride);                          \
+      v128_t zero = wasm_v128_load32_splat(zeros + l * scale_stride);                            \
+      (void)scale;                                                                               \
+      Number number = load(matrix + l * stride, &planes, flipped, (Split){{zero, zero}}, &seen); \
+      UNROLLED for (int q = 0; q < (QUARTERS); q += 2) {                                         \
+        v128_t y = FORM(quarter(number, q), scale, zero);                                        \
+        v128_t z = FORM(quarter(number, q + 1), scale, zero);                                    \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                              \
+          const Byte *x = vectors + i * row + (ptrdiff_t)16 * q;                                 \
+          v128_t product = wasm_f32x4_mul(wasm_v128_load(x), y);                                 \
+          product = MADD(product, wasm_v128_load(x + 16), z);                                    \
+          sum[i][l] = (begins) && q == 0 ? product : wasm_f32x4_add(sum[i][l], product);         \
+        }                                                                                        \
+      }                                                                                          \
+    }                                                                                            \
+    matrix += BYTES_##load;                                                                      \
+    vectors += 4 * STEP;                                                                         \
+  }
+
+/* Multiplies ROWS vectors by LINES lines of the matrix, STEP numbers of each at a time. Sums of a block of the scale, or of
+** BLOCK_DEPTH numbers, are added up by themselves. The sums of lines are `apart` numbers from each other. */
+#define LINES_BY_COLUMNS(name, QUARTERS, Number, load, quarter, FORM, FOLD, ROWS, LINES)          \
+  LOOP void name(const NarrowBlock *b, const Byte *vectors, const Byte *matrix, ptrdiff_t stride, \
+                 const Byte *scales, const Byte *zeros, ptrdiff_t scale_stride, Byte *to,         \
+                 int apart) {                                                                     \
+    enum { STEP = 4 * (QUARTERS) };                                                               \
+    const Planes planes = planes_of(b->table);                                                    \
+    const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                                  \
+    Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                           \
+    const ptrdiff_t row = b->vector_stride;                                                       \
+    const v128_t factor = wasm_f32x4_splat(b->factor);                                            \
+    (void)factor;                                                                                 \
+    v128_t sum[ROWS][LINES], total[ROWS][LINES];                                                  \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                   \
+      UNROLLED for (int l = 0; l < (LINES); l++) total[i][l] = wasm_i32x4_const_splat(0);         \
+    }                                                                                             \
+    for (int left = b->depth & -STEP, same = b->scale_block; left > 0;) {                         \
+      int count = same < BLOCK_DEPTH ? same : BLOCK_DEPTH;                                        \
+      count = count < left ? count : left;                                                        \
+      left -= count;                                                                              \
+      same -= count;                                                                              \
+      LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, true)                        \
+      while ((count -= STEP) > 0) {                                                               \
+        LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, false)                     \
+      }                                                                                           \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                                \
+        const Byte *scale = scales + l * scale_stride;                                            \
+        (void)scale;                                                                              \
+        UNROLLED for (int i = 0; i < (ROWS); i++) {                                               \
+          total[i][l] =                                                                           \
+              wasm_f32x4_add(total[i][l], FOLD(sum[i][l], wasm_v128_load32_splat(scale)));        \
+        }                                                                                         \
+      }                                                                                           \
+      if (same > 0) continue;                                                                     \
+      same = b->scale_block;                                                                      \
+      scales += 4;                                                                                \
+      zeros += 4;                                                                                 \
+    }                                                                                             \
+    UNROLLED for (int i = 0; i < (ROWS); i++) {                                                   \
+      UNROLLED for (int l = 0; l < (LINES); l++) {                                                \
+        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(FOLD(total[i][l], factor));     \
+      }                                                                                           \
+    }                                                                                             \
+    NOTE_##load(b, seen)                                                                          \
+  }
+
+/* ---- Types ---- */
+
+/* DEPTH, LINES: rows and lines that one vector is multiplied by at a time. */
+#define NARROW(ROW, name, ...) NARROW_BY(ROW, name, v128_t, __VA_ARGS__)
+#define NARROW_BY(ROW, name, Number, QUARTERS, load, quarter, FORM, FOLD, DEPTH, LINES) \
+  _Static_assert(ROW_##name == (ROW), "the row's number");                              \
+  SLOT(ROW, 0, DepthLoop, rows_##name)                                                  \
+  SLOT(ROW, 1, DepthLoop, row_##name)                                                   \
+  SLOT(ROW, 2, DepthLoop, vectors_##name)                                               \
+  SLOT(ROW, 3, ColumnsLoop, lines_##name)                                               \
+  SLOT(ROW, 4, ColumnsLoop, pair_##name)                                                \
+  SLOT(ROW, 5, ColumnsLoop, line_##name)                                                \
+  ROWS_BY_DEPTH(rows_##name, QUARTERS, Number, load, quarter, FORM, 1, DEPTH)           \
+  ROWS_BY_DEPTH(row_##name, QUARTERS, Number, load, quarter, FORM, 1, 1)                \
+  ROWS_BY_DEPTH(vectors_##name, QUARTERS, Number, load, quarter, FORM, NARROW_ROWS, 1)  \
+  LINES_BY_COLUMNS(lines_##name, QUARTERS, Number, load, quarter, FORM, FOLD, 1, LINES) \
+  LINES_BY_COLUMNS(pair_##name, QUARTERS, Number, load, quarter, FORM, FOLD, 1, 2)      \
+  LINES_BY_COLUMNS(line_##name, QUARTERS, Number, load, quarter, FORM, FOLD, NARROW_ROWS, 1)
+
+/* ORDER NARROW_ROW */
+_Static_assert(ROW_bf16 == 1 && ROW_prepare == 13, "the numbers of rows; each row asserts its own");
+NARROW(1, bf16, 2, load, QUARTER_BF16, PLAIN, KEPT, 4, 4)
+NARROW(2, s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4, 4)
+NARROW(3, less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 4, 2)
+NARROW_BY(4, signed, Split, 4, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 4, 4)
+NARROW_BY(5, centered, Split, 4, load_centered, QUARTER_SPLIT, PLAIN, TIMES, 4, 2)
+NARROW(6, scaled_bf16, 2, load, QUARTER_BF16, SCALED, KEPT, 4, 2)
+NARROW(7, scaled_f16, 2, load_f16, QUARTER_F16, SCALED, KEPT, 4, 2)
+NARROW(8, scaled_s8, 4, load, QUARTER_S8, SCALED, KEPT, 4, 2)
+NARROW_BY(9, scaled_signed, Split, 4, load_signed, QUARTER_SPLIT, SCALED, KEPT, 4, 2)
+NARROW_BY(10, moved_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, MOVED, KEPT, 4, 2)
+NARROW(11, moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 4, 2)
+NARROW_BY(12, found, Found, 4, look_up, QUARTER_FOUND, SCALED, KEPT, 1, 2)
+
+#define PREPARE(slot, name, halves_of)                              \
+  SLOT(13, slot, PrepareLoop, name)                                 \
+  LOOP void name(const uint8_t *from, int64_t count, uint8_t *to) { \
+    for (; count > 0; count -= 16, from += 16, to += 32) {          \
+      Halves halves = halves_of(wasm_v128_load(from));              \
+      wasm_v128_store(to, halves.low);                              \
+      wasm_v128_store(to + 16, halves.high);                        \
+    }                                                               \
+  }
+PREPARE(0, prepare_f8e4m3fn, f8e4m3fn_to_bf16)
+PREPARE(1, prepare_f8e5m2, f8e5m2_to_bf16)
+
+#ifndef XLA_RELAXED_SIMD
+/* clang-format off */
+#define SLOTS(name) \
+  [ROW_##name] = {rows_##name, row_##name, vectors_##name, lines_##name, pair_##name, line_##name}
+/* clang-format on */
+void *narrow_loop(NarrowRow row, int slot) {
+  static void *const loops[][NARROW_SLOTS] = {
+      SLOTS(bf16),
+      SLOTS(s8),
+      SLOTS(less_s8),
+      SLOTS(signed),
+      SLOTS(centered),
+      SLOTS(scaled_bf16),
+      SLOTS(scaled_f16),
+      SLOTS(scaled_s8),
+      SLOTS(scaled_signed),
+      SLOTS(moved_unsigned),
+      SLOTS(moved_s8),
+      SLOTS(found),
+      [ROW_prepare] = {prepare_f8e4m3fn, prepare_f8e5m2},
+  };
+  return loops[row][slot];
+}
+#endif
