@@ -280,13 +280,12 @@ static Instruction *shares(WorkingComputation *l, Instruction *s, const Shape *s
   return make_convert(&l->m, make_binary(&l->m, HLO_DIVIDE, columns, sum), shape->type);
 }
 
-/* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
-** dU = U (F * (X S + S X^H)) and dV = V (F * (S X + X^H S)), and the parts outside. For complex numbers, U also turns
-** by the imaginary diagonal of X / s. As squares may overflow, F S is written as s_j / (s_i + s_j) / (s_j - s_i). */
-static void linearize_gesdd(WorkingComputation *l, Instruction *x) {
+/* Returns the call of gesdd with thin vectors: x itself if its vectors are as long as the smaller dimension. *thin: whether
+** they are. */
+static Instruction *thin_gesdd(WorkingComputation *l, Instruction *x, bool *thin) {
   const Shape *matrix = x->operands[0]->shape, *shapes[5];
   int rank = matrix->rank;
-  int64_t m = matrix->dims[rank - 2], n = matrix->dims[rank - 1], k = min_i64(m, n), dims[MAX_RANK];
+  int64_t n = matrix->dims[rank - 1], k = min_i64(matrix->dims[rank - 2], n), dims[MAX_RANK];
   for (int i = 0; i < 5; i++) shapes[i] = x->shape->elements[i];
   for (int d = 0; d < rank; d++) dims[d] = matrix->dims[d];
   dims[rank - 1] = k;
@@ -294,10 +293,20 @@ static void linearize_gesdd(WorkingComputation *l, Instruction *x) {
   dims[rank - 2] = k;
   dims[rank - 1] = n;
   shapes[3] = shape_of(&l->m, matrix->type, rank, dims);
-  bool thin = letter(x, "mode", 'S') == 'S' ||
-              (letter(x, "mode", 'S') != 'N' && shape_same_dims(shapes[2], x->shape->elements[2]) &&
-               shape_same_dims(shapes[3], x->shape->elements[3]));
-  Instruction *call = thin ? x : with_mode(l, x, 'S', shape_tuple(l->arena, 5, shapes));
+  char mode = letter(x, "mode", 'S');
+  *thin = mode == 'S' || (mode != 'N' && shape_same_dims(shapes[2], x->shape->elements[2]) &&
+                          shape_same_dims(shapes[3], x->shape->elements[3]));
+  return *thin ? x : with_mode(l, x, 'S', shape_tuple(l->arena, 5, shapes));
+}
+
+/* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
+** dU = U (F * (X S + S X^H)) and dV = V (F * (S X + X^H S)), and the parts outside. For complex numbers, U also turns
+** by the imaginary diagonal of X / s. As squares may overflow, F S is written as s_j / (s_i + s_j) / (s_j - s_i). */
+static void linearize_gesdd(WorkingComputation *l, Instruction *x) {
+  const Shape *matrix = x->operands[0]->shape;
+  int64_t m = matrix->dims[matrix->rank - 2], n = matrix->dims[matrix->rank - 1];
+  bool thin;
+  Instruction *call = thin_gesdd(l, x, &thin);
   Instruction *t = tangent_of(l, x->operands[0]), *s = result(l, call, 1), *u = result(l, call, 2);
   Instruction *v = matrix_adjoint(l, result(l, call, 3));
   Instruction *tv = matrix_product(l, t, v);
