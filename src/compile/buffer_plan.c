@@ -48,7 +48,7 @@ static bool live_together(const LogicalBuffer *a, const LogicalBuffer *b) {
 /* Memory that buffers may share: the arena, a result's or an argument's. */
 typedef struct Host {
   int slot, first, last;
-  int surely;                 /* the time from which it is free in all runs; before, it lends */
+  int free_from; /* in all runs; before this time it is free only in runs that lend it */
   const LogicalBuffer *until; /* the same-sized buffer that may stay one step longer than `last` */
   int64_t bytes;              /* its size */
   int64_t end;                /* the end of the assigned part */
@@ -204,7 +204,7 @@ static int find_results(const Program *program, LogicalBuffer *const *buffers, i
     if (buffer->alias_of || result < 0 || result >= program->result_leaves) continue;
     int donor = program->donors[result];
     Host host = {.slot = buffer->slot,
-                 .surely = donor < 0 ? 0 : free_from[SLOT_FIRST_PARAMETER + donor],
+                 .free_from = donor < 0 ? 0 : free_from[SLOT_FIRST_PARAMETER + donor],
                  .last = buffer->first - 1,
                  .until = buffer->overwrites_temporary,
                  .bytes = padded(buffer->bytes)};
@@ -230,7 +230,7 @@ static int find_arguments(const Program *program, LogicalBuffer *const *buffers,
     if (!best) break;
     hosts[n++] = (Host){.slot = best->slot,
                         .first = free_from[best->slot],
-                        .surely = INT_MAX,
+                        .free_from = INT_MAX,
                         .last = INT_MAX,
                         .bytes = best->bytes & -(int64_t)ALIGNMENT};
     free_from[best->slot] = INT_MAX;
@@ -245,7 +245,7 @@ static bool make_loans(Program *program, const Host *hosts, int count, Host *are
   for (int h = 0; h < count; h++) {
     for (int i = 0; i < hosts[h].count; i++) {
       LogicalBuffer *buffer = hosts[h].placed[i];
-      if (buffer->first >= hosts[h].surely) continue;
+      if (buffer->first >= hosts[h].free_from) continue;
       if (program->loan_count == MAX_LOANS) return false;
       Loan *loan = &program->loans[program->loan_count];
       borrowers[program->loan_count++] = buffer;

@@ -84,7 +84,7 @@ EvalRule eval_elementwise, eval_convert, eval_bitcast_convert, eval_select, eval
 /* Adds a rule for an operation that kernels run in the download: reference/textbook does, in builds that have it.
 ** Called before any evaluation. */
 void eval_add_rule(Opcode opcode, EvalRule *rule);
-/* Returns the rule for an opcode; NULL if there is none. */
-EvalRule *eval_added_rule(Opcode opcode);
+/* Returns the rule that was added for custom calls; NULL if there is none. */
+EvalRule *eval_added_custom_call(void);
 
 #endif

@@ -138,16 +138,16 @@ Instruction *batch_gather(Batching *b, const Instruction *x, Instruction **opera
   bool operand = is_batched(operands[0], x->operands[0]);
   bool indices = is_batched(operands[1], x->operands[1]);
   Attributes a = batched_attributes(x);
-  a.offset_dims = indices ? shifted(b, a.offset_dims) : shifted_after(b, 0, a.offset_dims);
+  a.offset_dims = indices ? shifted(b, a.offset_dims) : shifted_with_batch(b, a.offset_dims);
   if (operand) {
     a.collapsed_slice_dims = shifted(b, a.collapsed_slice_dims);
     a.start_index_map = shifted(b, a.start_index_map);
-    a.operand_batching_dims = indices ? shifted_after(b, 0, a.operand_batching_dims)
+    a.operand_batching_dims = indices ? shifted_with_batch(b, a.operand_batching_dims)
                                       : shifted(b, a.operand_batching_dims);
     a.slice_sizes = with_first(b, indices ? 1 : b->all->size, a.slice_sizes);
   }
   if (indices) {
-    a.start_indices_batching_dims = operand ? shifted_after(b, 0, a.start_indices_batching_dims)
+    a.start_indices_batching_dims = operand ? shifted_with_batch(b, a.start_indices_batching_dims)
                                             : shifted(b, a.start_indices_batching_dims);
     a.index_vector_dim++;
     a.indices_are_sorted = false;
@@ -166,12 +166,12 @@ Instruction *batch_scatter(Batching *b, const Instruction *x, Instruction **oper
   a.scatter_dims_to_operand_dims = shifted(b, a.scatter_dims_to_operand_dims);
   if (indices) {
     a.update_window_dims = shifted(b, a.update_window_dims);
-    a.input_batching_dims = shifted_after(b, 0, a.input_batching_dims);
-    a.scatter_indices_batching_dims = shifted_after(b, 0, a.scatter_indices_batching_dims);
+    a.input_batching_dims = shifted_with_batch(b, a.input_batching_dims);
+    a.scatter_indices_batching_dims = shifted_with_batch(b, a.scatter_indices_batching_dims);
     a.index_vector_dim++;
     a.indices_are_sorted = false;
   } else {
-    a.update_window_dims = shifted_after(b, 0, a.update_window_dims);
+    a.update_window_dims = shifted_with_batch(b, a.update_window_dims);
     a.input_batching_dims = shifted(b, a.input_batching_dims);
   }
   const Shape *shape = batched_shape(b, x->shape);

@@ -19,8 +19,8 @@ Instruction *batch_dot(Batching *b, const Instruction *x, Instruction **operands
   Attributes a = batched_attributes(x);
   int batches = a.lhs_batch_dims.count, at = 0; /* of the batch in the result */
   if (left && right) {
-    a.lhs_batch_dims = shifted_after(b, 0, a.lhs_batch_dims);
-    a.rhs_batch_dims = shifted_after(b, 0, a.rhs_batch_dims);
+    a.lhs_batch_dims = shifted_with_batch(b, a.lhs_batch_dims);
+    a.rhs_batch_dims = shifted_with_batch(b, a.rhs_batch_dims);
   } else if (left) {
     a.lhs_batch_dims = shifted(b, a.lhs_batch_dims);
     at = batches;
@@ -44,8 +44,8 @@ Instruction *batch_ragged_dot(Batching *b, const Instruction *x, Instruction **o
   }
   Attributes a = batched_attributes(x);
   bool contracts = list_has(a.lhs_contracting_dims, a.lhs_ragged_dims.items[0]);
-  a.lhs_batch_dims = shifted_after(b, 0, a.lhs_batch_dims);
-  a.rhs_batch_dims = shifted_after(b, 0, a.rhs_batch_dims);
+  a.lhs_batch_dims = shifted_with_batch(b, a.lhs_batch_dims);
+  a.rhs_batch_dims = shifted_with_batch(b, a.rhs_batch_dims);
   a.lhs_contracting_dims = shifted(b, a.lhs_contracting_dims);
   a.rhs_contracting_dims = shifted(b, a.rhs_contracting_dims);
   a.lhs_ragged_dims = shifted(b, a.lhs_ragged_dims);

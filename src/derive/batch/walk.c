@@ -132,9 +132,9 @@ Int64List shifted(Batching *b, Int64List list) {
   return (Int64List){list.count, items};
 }
 
-Int64List shifted_after(Batching *b, int64_t first, Int64List list) {
+Int64List shifted_with_batch(Batching *b, Int64List list) {
   int64_t *items = ARENA_ARRAY(b->arena, int64_t, list.count + 1);
-  items[0] = first;
+  items[0] = 0;
   for (int i = 0; i < list.count; i++) items[i + 1] = list.items[i] + 1;
   return (Int64List){list.count + 1, items};
 }

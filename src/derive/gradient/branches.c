@@ -234,7 +234,7 @@ static Computation *saving_branch(Branches *s, Branch *branch, Instruction **tup
   return p.e.to;
 }
 
-/* What the transposition reads: the branches, with slots that are values of the working computation. */
+/* The data of the transposition: the branches, with slots that are values of the working computation. */
 typedef struct Saved {
   Branches s;
   Values slots;

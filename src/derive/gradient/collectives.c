@@ -84,7 +84,7 @@ static void transpose_shard_call(WorkingComputation *l, Instruction *x, Instruct
   }
   Instruction *back = make(&l->m, HLO_CUSTOM_CALL, shape, ct, 1, a);
   if (shard_call_kind(x) == JOINS_SHARDS) {
-    double share = 1.0 / (double)shard_call_copies(l->arena, x, 0);
+    double share = 1.0 / (double)shard_call_copies(l->arena, x);
     if (share != 1) {
       back = make_binary(&l->m, HLO_MULTIPLY, back, make_number(&l->m, shape, share));
     }

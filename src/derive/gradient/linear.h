@@ -96,8 +96,9 @@ Instruction *tangent_leaf(WorkingComputation *l, const Instruction *x, int leaf)
 void set_tangent(WorkingComputation *l, const Instruction *x, Instruction *tangent);
 void set_tangent_leaf(WorkingComputation *l, const Instruction *x, int leaf, Instruction *tangent);
 bool has_tangent(WorkingComputation *l, const Instruction *x);
-/* Whether an array can have a tangent: it holds floats or complex numbers. The second is for tuples, too. */
+/* Whether an array can have a tangent: it holds floats or complex numbers. */
 bool has_derivative(const Shape *shape);
+/* Whether an array, or an array of a tuple, can. */
 bool any_derivative(const Shape *shape);
 /* Fails with UNIMPLEMENTED, the instruction, and this reason. */
 void no_derivative(WorkingComputation *l, const Instruction *x, const char *why);

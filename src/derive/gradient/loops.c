@@ -119,7 +119,7 @@ static bool loop_begin(WorkingComputation *l, Loop *loop, const Instruction *x, 
                  .count = shape_leaves(x->shape),
                  .plan = checkpoint_plan(l->d, x),
                  .counter_leaf = -1};
-  /* Segments would do operations twice that act on the host or on other devices. */
+  /* Segments run the body twice, which operations that act on the host or on other devices must not do. */
   bool acts = l->d->reverse && instruction_reaches(x, instruction_acts);
   if (acts && loop->plan.checkpoint == CHECKPOINT_SQRT) loop->plan.checkpoint = CHECKPOINT_ALL;
   loop->active = ARENA_ARRAY(l->arena, bool, loop->count);
@@ -547,7 +547,7 @@ static Instruction *replace_reverse(WorkingComputation *l, Loop *loop) {
   return value;
 }
 
-/* Programs may need the integers of such a loop only: those of a sampler, for example. */
+/* Keeps a loop without a derivative: a program may need only its integers, as of a sampler. */
 static Instruction *refuse_loop(WorkingComputation *l, Loop *loop, const char *why) {
   Instruction *value = keep_instruction(l, loop->x, &loop->init);
   for (int i = 0; i < loop->count; i++) {

@@ -142,11 +142,11 @@ static bool check_one_dimension(Inference *in) {
   return true;
 }
 
-/* Returns the stated shape of array number `index` among the results; NULL if it is not stated. */
-static const Shape *stated_result(const Inference *in, const Shape *result, int index) {
+/* Returns the stated shape of the first array among the results; NULL if it is not stated. */
+static const Shape *first_stated(const Inference *in, const Shape *result) {
   if (result && in->operand_count > 1) {
-    bool fits = shape_is_tuple(result) && index < result->tuple_size;
-    result = fits ? result->elements[index] : NULL;
+    bool fits = shape_is_tuple(result) && result->tuple_size > 0;
+    result = fits ? result->elements[0] : NULL;
   }
   return result && shape_is_array(result) ? result : NULL;
 }
@@ -177,7 +177,7 @@ static const Shape *gathered(Inference *in, const Shape *stated) {
   if (!check_arrays(in) || !check_replica_groups(in, GROUPS_UNIFORM) || !check_one_dimension(in))
     return NULL;
   int64_t shards, d = in->a->dimensions.items[0];
-  if (!shard_count(in, stated_result(in, stated, 0), true, &shards)) return NULL;
+  if (!shard_count(in, first_stated(in, stated), true, &shards)) return NULL;
   const Shape **shapes = ARENA_ARRAY(in->arena, const Shape *, in->operand_count);
   for (int i = 0; i < in->operand_count; i++) {
     Dims dims;
@@ -209,7 +209,7 @@ const Shape *infer_reduce_scatter(Inference *in) {
     return NULL;
   }
   int64_t shards, d = in->a->dimensions.items[0];
-  if (!shard_count(in, stated_result(in, in->stated, 0), false, &shards)) return NULL;
+  if (!shard_count(in, first_stated(in, in->stated), false, &shards)) return NULL;
   const Shape **shapes = ARENA_ARRAY(in->arena, const Shape *, in->operand_count);
   for (int i = 0; i < in->operand_count; i++) {
     Dims dims;

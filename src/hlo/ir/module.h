@@ -161,8 +161,9 @@ bool computation_enter(Computation *computation, unsigned walk);
 #define MAX_SIZE (INT64_C(1) << 40)
 int64_t module_measure(Module *module);
 
-/* Sets every computation's `callers`: the number of attributes that name it; and counts one more instruction. */
+/* Sets every computation's `callers`: the number of attributes that name it. */
 void module_count_callers(Module *module);
+/* Counts the attributes of one more instruction. */
 void module_count_called(const Instruction *instruction);
 
 /* The program shape: the parameters' shapes and the result's. */

@@ -152,7 +152,7 @@ static size_t put_utf8(char *out, uint32_t code) {
   return (size_t)more + 1;
 }
 
-/* Reads 1 to `most` digits of `base`; false if there is none. */
+/* Reads 1 to `max` digits of `base`; false if there is none. */
 static bool read_code(const char **at, const char *end, int base, int max, uint32_t *code) {
   int count = 0;
   for (*code = 0; count < max && *at < end; count++, (*at)++) {

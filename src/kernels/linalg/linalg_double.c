@@ -243,8 +243,8 @@ bool linalg_vectors_of_t(const LinalgGeneral *g, bool from_left, LinalgProgress 
 }
 
 /* Transposes T and reverses its rows and columns, so that it is upper triangular again. */
-bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress) {
-  ptrdiff_t last = flips ? g->n - 1 : -1, row = g->stride * g->parts;
+bool linalg_flip(const LinalgGeneral *g, LinalgProgress *progress) {
+  ptrdiff_t last = g->n - 1, row = g->stride * g->parts;
   for (ptrdiff_t i = progress->at; i <= last; i++) {
     if (linalg_pauses(progress, i, 2.0 * LINALG_MOVE * (double)g->n)) return false;
     for (ptrdiff_t j = 0; j < last - i; j++) {
