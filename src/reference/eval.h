@@ -67,8 +67,10 @@ bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results);
 /* scatter.c's places: the windows of updates, and the number of elements in each. */
 int64_t scatter_steps(const Instruction *scatter, int64_t *elements);
 
-/* Returns the branch that a conditional takes: the last one if the index is out of range. */
-int eval_branch(const Literal *index, int count, bool predicated);
+/* Returns the computation that a call, a fusion or a conditional runs, and its arguments. If the index of a branch is out of
+** range, that is the last one. */
+const Computation *eval_called(const Instruction *x, Literal *const *operands,
+                               Literal *const **arguments, EvalContext *context);
 
 /* The rules, one per family: eval.c's table lists the opcodes of each. */
 typedef bool EvalRule(const Instruction *instruction, Literal *const *operands, Literal *result,

@@ -62,7 +62,6 @@ bool loop_flags(Batch *all, const Instruction *loop, bool *flags);
 /* Returns the leaves of a conditional's result that are batched in some branch, if its predicate or index is not.
 ** `flags` has the leaves of all operands. */
 bool *branch_flags(Batch *all, const Instruction *conditional, const bool *flags);
-int parameter_leaf_count(const Computation *computation);
 /* The leaves of all operands. */
 int operand_leaf_count(const Instruction *x);
 
@@ -82,6 +81,8 @@ Instruction *no_batch(Batching *b, const Instruction *x, const char *why);
 bool is_batched(const Instruction *value, const Instruction *source);
 /* Writes which leaves of a value are batched, and returns the end. */
 bool *put_flags(const Shape *value, const Shape *source, bool *out);
+/* Returns the shape of an array of the source with the batch as dimension `at`. */
+const Shape *with_batch(Batching *b, const Shape *source, int at);
 /* Returns a shape of the source with the batch in all its arrays. */
 const Shape *batched_shape(Batching *b, const Shape *source);
 /* Returns the batched shape with a layout such as the source has, which may be column-major; also of tuples. */

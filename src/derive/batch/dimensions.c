@@ -174,7 +174,7 @@ Instruction *batch_custom_call(Batching *b, const Instruction *x, Instruction **
     return batch_in_turn(b, x, operands);
   }
   if (is_shared_solve(x, operands)) {
-    bool left = lapack_call_attribute(x->a->backend_config, "side", 'L') == 'L';
+    bool left = lapack_call_attribute(x, "side", 'L') == 'L';
     return batch_shared_solve(b, x, operands, left);
   }
   Attributes a = batched_attributes(x);

@@ -55,7 +55,7 @@ static int input_number(Branches *s, Instruction *tangent) {
 }
 
 static bool linearize_branch(Branches *s, Branch *branch, const Computation *computation) {
-  int count = parameter_leaves(computation);
+  int count = computation_parameter_leaves(computation);
   bool *active = ARENA_ARRAY(s->l->arena, bool, count);
   Literal **literals = ARENA_ARRAY(s->l->arena, Literal *, count);
   branch->tangents = ARENA_ARRAY(s->l->arena, int, count);
@@ -142,7 +142,7 @@ static Instruction *value_of(Branches *s, Instruction *made) {
   Instruction **leaves = ARENA_ARRAY(s->l->arena, Instruction *, s->result_count);
   for (int i = 0; i < s->result_count; i++) leaves[i] = make_element(s->l, made, i);
   Instruction *const *next = leaves;
-  return make_from_leaves(s->l, s->x->shape, &next);
+  return value_from_leaves(&s->l->m, s->x->shape, &next);
 }
 
 /* ---- Forward ---- */

@@ -142,6 +142,10 @@ Instruction *keep_instruction(WorkingComputation *l, const Instruction *from,
 
 /* ---- transpose.c ---- */
 
+/* Transposes an operation that is its own transposition, with these attributes. */
+void transpose_by_itself(WorkingComputation *l, Instruction *x, Instruction *const *ct,
+                         const Attributes *attributes);
+
 /* Transposes all linear instructions, from the last one to the first one. */
 bool linear_transpose(WorkingComputation *l);
 
@@ -206,9 +210,6 @@ Instruction *leaf_array(Instruction *x, int leaf);
 Literal *leaf_literal(const Instruction *x, int leaf);
 /* Writes the leaves of x, each as an array; there are shape_leaves(x->shape) of them. */
 void make_leaves(WorkingComputation *l, Instruction *x, Instruction **out);
-/* Makes a value of this shape from its leaves, and moves the pointer past them. */
-Instruction *make_from_leaves(WorkingComputation *l, const Shape *shape,
-                              Instruction *const **leaves);
 
 /* Returns elements along one dimension at the places in `places`, an array of the result's shape. */
 Instruction *take_along(WorkingComputation *l, Instruction *from, Instruction *places,

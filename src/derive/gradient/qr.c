@@ -172,8 +172,8 @@ static Instruction *define_orgqr(WorkingComputation *l, const Instruction *x,
 /* op(Q) C, or C op(Q) = (op(Q)^H C^H)^H. */
 static Instruction *define_ormqr(WorkingComputation *l, const Instruction *x,
                                  Instruction **operands) {
-  bool adjoint = lapack_call_attribute(x->a->backend_config, "transpose", 0) != 0;
-  bool left = lapack_call_attribute(x->a->backend_config, "left", 1) != 0;
+  bool adjoint = lapack_call_attribute(x, "transpose", 0) != 0;
+  bool left = lapack_call_attribute(x, "left", 1) != 0;
   if (left) return reflect(l, operands[0], operands[1], operands[2], adjoint);
   Instruction *c = matrix_adjoint(l, operands[2]);
   return matrix_adjoint(l, reflect(l, operands[0], operands[1], c, !adjoint));

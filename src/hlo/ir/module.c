@@ -409,6 +409,36 @@ void module_count_callers(Module *module) {
 
 unsigned module_walk(Module *module) { return ++module->walks; }
 
+int computation_parameter_leaves(const Computation *computation) {
+  int count = 0;
+  for (int i = 0; i < computation->parameter_count; i++) {
+    count += shape_leaves(computation->parameters[i]->shape);
+  }
+  return count;
+}
+
+bool computation_reads(const Computation *computation, const Instruction *operand) {
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    for (int k = 0; k < x->operand_count; k++) {
+      if (x->operands[k] == operand) return true;
+    }
+  }
+  return false;
+}
+
+int64_t module_max_channel(const Module *module) {
+  int64_t max = 0;
+  for (int c = 0; c < module->count; c++) {
+    const Computation *computation = module->computations[c];
+    for (int i = 0; i < computation->count; i++) {
+      int64_t used = computation->instructions[i]->a->channel_id;
+      if (used > max && used <= INT32_MAX) max = used;
+    }
+  }
+  return max;
+}
+
 bool computation_enter(Computation *computation, unsigned walk) {
   bool first = computation->walk != walk;
   computation->walk = walk;

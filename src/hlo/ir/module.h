@@ -166,6 +166,13 @@ void module_count_callers(Module *module);
 /* Counts the attributes of one more instruction. */
 void module_count_called(const Instruction *instruction);
 
+/* Returns the number of leaves of a computation's parameters. */
+int computation_parameter_leaves(const Computation *computation);
+/* Whether an instruction of a computation has this operand. */
+bool computation_reads(const Computation *computation, const Instruction *operand);
+/* Returns the largest channel_id of a module, of those that have 32 bits. */
+int64_t module_max_channel(const Module *module);
+
 /* The program shape: the parameters' shapes and the result's. */
 static inline const Shape *computation_result_shape(const Computation *c) { return c->root->shape; }
 

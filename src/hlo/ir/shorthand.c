@@ -58,6 +58,15 @@ Instruction *computation_add_number(Computation *computation, PrimitiveType type
   return computation_add_constant(computation, literal, NULL);
 }
 
+Instruction *computation_add_integer(Computation *computation, PrimitiveType type, int64_t value) {
+  return computation_add_number(computation, type, (Scalar){.i = value});
+}
+
+Instruction *computation_add_binary(Computation *computation, Opcode opcode, Instruction *x,
+                                    Instruction *y) {
+  return computation_add(computation, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL);
+}
+
 Computation *module_add_reducer(Module *module, Opcode opcode, PrimitiveType type) {
   Computation *computation = module_add_computation(module, opcode_name(opcode));
   Instruction *operands[2];

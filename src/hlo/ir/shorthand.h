@@ -18,6 +18,10 @@ Instruction *computation_add_range(Computation *computation, Instruction *x, int
                                    int64_t begin, int64_t end);
 /* Adds a scalar constant. */
 Instruction *computation_add_number(Computation *computation, PrimitiveType type, Scalar value);
+Instruction *computation_add_integer(Computation *computation, PrimitiveType type, int64_t value);
+/* Adds an operation of two operands whose result has the shape of the first one. */
+Instruction *computation_add_binary(Computation *computation, Opcode opcode, Instruction *x,
+                                    Instruction *y);
 /* Makes a computation that applies one operation to two scalars. */
 Computation *module_add_reducer(Module *module, Opcode opcode, PrimitiveType type);
 

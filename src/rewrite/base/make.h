@@ -55,6 +55,8 @@ Instruction *value_from_leaves(Maker *m, const Shape *form, Instruction *const *
 Int64List other_dimensions(Maker *m, int rank, Int64List dimensions);
 Int64List list_of(Maker *m, int count, const int64_t *items);
 Int64List list_of_one(Maker *m, int64_t item);
+/* Returns the list first, first + 1, ... of `count` numbers. */
+Int64List list_counting(Maker *m, int64_t first, int count);
 /* Returns the shape of an array. */
 const Shape *shape_of(Maker *m, PrimitiveType type, int rank, const int64_t *dims);
 

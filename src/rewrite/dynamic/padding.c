@@ -9,7 +9,7 @@
 static Arena *arena_of(const Dynamic *d) { return d->at.computation->module->arena; }
 
 static Instruction *zero(Dynamic *d, PrimitiveType type) {
-  return computation_add_number(d->at.computation, type, (Scalar){.i = 0});
+  return computation_add_integer(d->at.computation, type, 0);
 }
 
 /* Replaces the elements past the size of one dimension by `value`. */

@@ -191,20 +191,9 @@ static bool rewrite_calls(Joining *j, Computation *computation) {
   return changed;
 }
 
-static int64_t unused_channel(const Module *module) {
-  int64_t channel = 1;
-  for (int c = 0; c < module->count; c++) {
-    const Computation *computation = module->computations[c];
-    for (int i = 0; i < computation->count; i++) {
-      int64_t used = computation->instructions[i]->a->channel_id;
-      if (used >= channel && used < INT32_MAX) channel = used + 1;
-    }
-  }
-  return channel;
-}
-
 bool pass_manual_sharding(Module *module) {
-  Joining j = {module, module->num_partitions ? module->num_partitions : 1, unused_channel(module)};
+  Joining j = {module, module->num_partitions ? module->num_partitions : 1,
+               module_max_channel(module) + 1};
   bool changed = false;
   for (int c = 0, count = module->count; c < count; c++) {
     changed |= rewrite_calls(&j, module->computations[c]);
