@@ -257,8 +257,7 @@ static Computation *backward_branch(const Saved *saved, const Branch *branch, co
     for (int i = 0; i < b->input_count; i++) {
       if (branch->tangents[i] != k || !b->cotangents[i]) continue;
       Instruction *one = extract(&p.e, b->cotangents[i]);
-      Instruction *both[] = {sum, one};
-      sum = sum ? computation_add(p.e.to, HLO_ADD, one->shape, both, 2, NULL) : one;
+      sum = sum ? computation_add_binary(p.e.to, HLO_ADD, sum, one) : one;
     }
     values_push(s->l, &results, sum ? sum : extract_zeros(&p.e, s->inputs.items[k]->shape));
   }

@@ -38,8 +38,8 @@ typedef struct Request {
   int count;             /* results of f */
   Instruction **results; /* in the working computation; a root that is no tuple is one result */
   Instruction **inputs;  /* by parameter: the value in the working computation */
-  Instruction *
-      *tangents;       /* stand-ins: the leaves of all wrt parameters; NULL where there is none */
+  /* stand-ins: the leaves of all wrt parameters; NULL where there is none */
+  Instruction **tangents;
   Instruction **seeds; /* stand-ins for cotangents: the leaves of all results, in order */
 } Request;
 

@@ -24,8 +24,8 @@ enum { SIDES = 3, WHOLE = 64, CALL_STEPS = 1 << 24 };
 
 typedef struct Shrinker {
   Module *module;
-  const Shape
-      *from; /* its dimensions, next to each other in any array, become one of SIDES elements */
+  /* its dimensions, next to each other in any array, become one of SIDES elements */
+  const Shape *from;
   Error error;
   bool failed;
 } Shrinker;

@@ -221,7 +221,6 @@ void transpose_select(WorkingComputation *l, Instruction *x, Instruction *const 
   if (other) add_cotangent(l, of[2], other);
 }
 
-/* The product of a cotangent and a slope, for the transposition of x. */
 Instruction *guard_product(WorkingComputation *l, const Instruction *x, Instruction *ct,
                            Instruction *product) {
   if (!facts_of(l, x)->guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;

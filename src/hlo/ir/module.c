@@ -417,16 +417,6 @@ int computation_parameter_leaves(const Computation *computation) {
   return count;
 }
 
-bool computation_reads(const Computation *computation, const Instruction *operand) {
-  for (int i = 0; i < computation->count; i++) {
-    const Instruction *x = computation->instructions[i];
-    for (int k = 0; k < x->operand_count; k++) {
-      if (x->operands[k] == operand) return true;
-    }
-  }
-  return false;
-}
-
 int64_t module_max_channel(const Module *module) {
   int64_t max = 0;
   for (int c = 0; c < module->count; c++) {

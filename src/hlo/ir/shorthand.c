@@ -38,6 +38,12 @@ Instruction *computation_add_transpose(Computation *computation, Instruction *x,
   return computation_add(computation, HLO_TRANSPOSE, shape, &x, 1, a);
 }
 
+Instruction *computation_add_convert(Computation *computation, Instruction *x, PrimitiveType type) {
+  if (x->shape->type == type) return x;
+  const Shape *shape = shape_with_type(computation->module->arena, x->shape, type);
+  return computation_add(computation, HLO_CONVERT, shape, &x, 1, NULL);
+}
+
 Instruction *computation_add_range(Computation *computation, Instruction *x, int64_t dimension,
                                    int64_t begin, int64_t end) {
   const Shape *shape = x->shape;

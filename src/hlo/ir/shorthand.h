@@ -13,6 +13,8 @@ Instruction *computation_add_reshape(Computation *computation, Instruction *x, i
 /* Transposes x, or returns x if its dimensions are in this order. */
 Instruction *computation_add_transpose(Computation *computation, Instruction *x,
                                        const int64_t *order);
+/* Converts x to a type, or returns x if it has it. */
+Instruction *computation_add_convert(Computation *computation, Instruction *x, PrimitiveType type);
 /* Slices the elements [begin, end) of one dimension. */
 Instruction *computation_add_range(Computation *computation, Instruction *x, int64_t dimension,
                                    int64_t begin, int64_t end);

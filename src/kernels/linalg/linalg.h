@@ -192,6 +192,15 @@ LinalgEnd linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double 
 LinalgEnd linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory,
                           LinalgProgress *progress);
 
+/* Stores x as number i of an array of f32 (narrow) or f64. */
+static inline void linalg_put(bool narrow, void *out, ptrdiff_t i, double x) {
+  if (narrow) {
+    ((float *)out)[i] = (float)x;
+  } else {
+    ((double *)out)[i] = x;
+  }
+}
+
 /* linalg_exact.c: triangular-solve by blocks, as XLA computes it. The numbers are doubles or pairs. */
 int64_t linalg_exact_numbers(const LinalgPlan *plan);
 LinalgEnd linalg_solve_as_xla(const LinalgPlan *plan, const LinalgData *data, double *memory,
