@@ -1,6 +1,7 @@
 /**
- * Tests limit-products: a product whose results are masked by iota < n reads the first n columns. Values are those without the
- * rewrite, and by JavaScript; positions that are not valid may hold NaNs, where the program drops them.
+ * Tests products of which a mask uses a part. limit-products: a product whose results are masked by iota < n reads the first n
+ * columns. Zeros at the ends of vectors: rows of the matrix that they multiply are left out unless one is not finite. Values are
+ * those without the rewrite, and by JavaScript; positions that are not valid may hold NaNs, where the program drops them.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -138,6 +139,44 @@ ENTRY e { k = f32[2,${LENGTH},64] parameter(0)
       if (form.n) text = text.replace('scalar = s32[] reshape(v)', '').replace(/n = .*broadcast\(scalar\).*/, 'n = s32[80] copy(v)');
       text = text.replace('ENTRY', 'most { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] maximum(a, b) }\nENTRY');
       assert.ok(!limits(text));
+    });
+  }
+});
+
+describe('zeros at the ends of vectors', () => {
+  /** Weights of positions in [begin, end), other ones zeros of both signs; values of positions before heads. */
+  async function check(type, { begin, end, special = 0, at = 0, queries, length, depth }) {
+    const text = `HloModule m
+ENTRY e { x = f32[${HEADS},${queries},${length}] parameter(0)
+  v = ${type}[${length},${HEADS},${depth}] parameter(1)
+  vf = f32[${length},${HEADS},${depth}] convert(v)
+  ROOT r = f32[${HEADS},${queries},${depth}] dot(x, vf), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={1}, rhs_contracting_dims={0} }`;
+    const x = whole(HEADS * queries * length, 1), v = whole(length * HEADS * depth, 2);
+    x.forEach((_, i) => { if (i % length < begin || i % length >= end) x[i] = i % 3 ? 0 : -0; });
+    if (special) v[(at * HEADS + 1) * depth + 5] = special;
+    const want = Array.from({ length: HEADS * queries * depth }, (_, i) => {
+      const head = Math.floor(i / depth / queries), row = Math.floor(i / depth) * length;
+      let sum = 0;
+      for (let t = 0; t < length; t++) sum += x[row + t] * v[(t * HEADS + head) * depth + (i % depth)];
+      return sum;
+    });
+    const args = [new Literal(`f32[${HEADS},${queries},${length}]`, x), new Literal(`f32[${length},${HEADS},${depth}]`, v).convert(type)];
+    assert.deepEqual((await results(text, args))[0], want, JSON.stringify({ type, begin, end, special, at, queries, length, depth }));
+  }
+
+  for (const type of ['f32', 'f64', 'bf16', 'f16', 's8', 'f8e5m2']) {
+    test(type, async () => {
+      const specials = type === 's8' ? [0] : [0, Infinity, -Infinity, NaN];
+      for (const special of specials) {
+        for (const [begin, end] of [[0, 40], [0, 0], [90, 91], [200, 333], [17, 300], [0, 333]]) {
+          const where = special ? [0, 44, 89, 90, 320, 332] : [0];
+          for (const at of where) {
+            for (const queries of [1, 3, 4]) await check(type, { begin, end, special, at, queries, length: 333, depth: 32 });
+          }
+        }
+        await check(type, { begin: 300, end: 600, special, at: 1000, queries: 2, length: 1029, depth: 24 }); // several blocks
+        await check(type, { begin: 0, end: 16, special, at: 60, queries: 20, length: 64, depth: 19 });
+      }
     });
   }
 });
