@@ -143,6 +143,121 @@ ENTRY e { k = f32[2,${LENGTH},64] parameter(0)
   }
 });
 
+describe('causal masks', () => {
+  /** Masks of rows r and columns c, which are iotas, and a scalar n; and whether they keep a score, in integers that wrap. */
+  const MASKS = {
+    'c <= r': { lines: 'q = pred[M] compare(c, r), direction=LE', keeps: (i, t) => t <= i },
+    'c >= r': { lines: 'q = pred[M] compare(c, r), direction=GE', keeps: (i, t) => t >= i },
+    'r > c': { lines: 'q = pred[M] compare(r, c), direction=GT', keeps: (i, t) => i > t },
+    'c < r + n': { lines: 'a = s32[M] add(r, n)\n q = pred[M] compare(c, a), direction=LT', keeps: (i, t, n) => t < ((i + n) | 0) },
+    'n + r - 5 >= c': {
+      lines: 'a = s32[M] add(n, r)\n five = s32[] constant(5)\n f5 = s32[M] broadcast(five), dimensions={}\n b = s32[M] subtract(a, f5)\n q = pred[M] compare(b, c), direction=GE',
+      keeps: (i, t, n) => ((i + n - 5) | 0) >= t,
+    },
+    'r - c >= 0': {
+      lines: 'a = s32[M] subtract(r, c)\n zero = s32[] constant(0)\n z = s32[M] broadcast(zero), dimensions={}\n q = pred[M] compare(a, z), direction=GE',
+      keeps: (i, t) => i >= t,
+    },
+    'c - r <= n': { lines: 'a = s32[M] subtract(c, r)\n q = pred[M] compare(a, n), direction=LE', keeps: (i, t, n) => t - i <= n },
+    'c + 7 < r + n': {
+      lines: 'seven = s32[] constant(7)\n s7 = s32[M] broadcast(seven), dimensions={}\n a = s32[M] add(c, s7)\n b = s32[M] add(r, n)\n q = pred[M] compare(a, b), direction=LT',
+      keeps: (i, t, n) => t + 7 < ((i + n) | 0),
+    },
+    'not c > r': { lines: 'a = pred[M] compare(c, r), direction=GT\n q = pred[M] not(a)', keeps: (i, t) => t <= i },
+    'c > r, the other branch': { lines: 'q = pred[M] compare(c, r), direction=GT', keeps: (i, t) => t <= i, select: 'select(p, c0, f)' },
+    'a window': {
+      lines: `a = pred[M] compare(c, r), direction=LE\n w = s32[] constant(40)\n w1 = s32[M] broadcast(w), dimensions={}\n low = s32[M] subtract(r, w1)
+        b = pred[M] compare(c, low), direction=GT\n q = pred[M] and(b, a)`,
+      keeps: (i, t) => t <= i && t > i - 40,
+    },
+    'a triangle of a constant': {
+      lines: `a = pred[M] compare(r, c), direction=GE\n yes = pred[] constant(true)\n y = pred[M] broadcast(yes), dimensions={}
+        no = pred[] constant(false)\n o = pred[M] broadcast(no), dimensions={}\n q = pred[M] select(a, y, o)`,
+      keeps: (i, t) => t <= i,
+    },
+  };
+  const DEPTHS = 24;
+
+  /** Scores [heads, queries, length], where `shared` queries of a group have the same keys; or with keys in front. */
+  function causal({ lines, select = 'select(p, f, c0)' }, { queries, length, type, shared, turned }) {
+    const dims = shared ? `2,${shared},${queries},${length}` : turned ? `2,${length},${queries}` : `2,${queries},${length}`;
+    const [r, c] = turned ? [1, 0] : [0, 1];
+    const mask = turned ? `${length},${queries}` : `${queries},${length}`, x = `2,${shared ? `${shared},` : ''}${queries},${DEPTHS}`;
+    const batch = 'lhs_batch_dims={0}, rhs_batch_dims={0}';
+    const dot = turned ? `dot(k, x), ${batch}, lhs_contracting_dims={2}, rhs_contracting_dims={2}`
+      : `dot(x, k), ${batch}, lhs_contracting_dims={${shared ? 3 : 2}}, rhs_contracting_dims={2}`;
+    return `HloModule m
+ENTRY e { x = ${type}[${x}] parameter(0)
+  k = ${type}[2,${length},${DEPTHS}] parameter(1)
+  v = s32[] parameter(2)
+  n = s32[${mask}] broadcast(v), dimensions={}
+  r = s32[${mask}] iota(), iota_dimension=${r}
+  c = s32[${mask}] iota(), iota_dimension=${c}
+  ${lines.replaceAll('[M]', `[${mask}]`)}
+  p = pred[${dims}] broadcast(q), dimensions={${shared ? '2,3' : '1,2'}}
+  s = f32[${dims}] ${dot}
+  two = f32[] constant(2)
+  h = f32[${dims}] broadcast(two), dimensions={}
+  f = f32[${dims}] multiply(s, h)
+  least = f32[] constant(-inf)
+  c0 = f32[${dims}] broadcast(least), dimensions={}
+  ROOT masked = f32[${dims}] ${select} }`;
+  }
+
+  async function check(mask, form) {
+    const { queries, length, type, shared = 1, turned } = form;
+    const text = causal(mask, form);
+    assert.ok(limits(text), JSON.stringify(form));
+    const x = whole(2 * shared * queries * DEPTHS, 1), k = whole(2 * length * DEPTHS, 2);
+    k[(length - 70) * DEPTHS + 3] = NaN; // rows that keep this column are NaN there
+    k[(length + 30) * DEPTHS + 3] = Infinity; // of the second head
+    for (const n of [-2147483648, -100, -1, 0, 9, 150, 2147483647]) {
+      const want = [];
+      for (let row = 0; row < 2 * shared * queries; row++) {
+        const head = Math.floor(row / shared / queries);
+        for (let t = 0; t < length; t++) {
+          let sum = 0;
+          for (let d = 0; d < DEPTHS; d++) sum += x[row * DEPTHS + d] * k[(head * length + t) * DEPTHS + d];
+          const at = turned ? (head * length + t) * queries + (row % queries) : row * length + t;
+          want[at] = mask.keeps(row % queries, t, n) ? 2 * sum : -Infinity;
+        }
+      }
+      const args = [
+        new Literal(`f32[2,${form.shared ? `${shared},` : ''}${queries},${DEPTHS}]`, x).convert(type),
+        new Literal(`f32[2,${length},${DEPTHS}]`, k).convert(type), new Literal('s32[]', Int32Array.of(n))];
+      assert.deepEqual((await results(text, args))[0], want, `${JSON.stringify(form)} n = ${n}`);
+      if (!/\bn\b/.test(mask.lines)) break;
+    }
+  }
+
+  for (const [name, mask] of Object.entries(MASKS)) {
+    test(name, async () => {
+      await check(mask, { queries: 150, length: 200, type: 'f32' });
+      await check(mask, { queries: 130, length: 290, type: 'bf16', turned: true });
+      await check(mask, { queries: 45, length: 170, type: 'f32', shared: 3 });
+      await check(mask, { queries: 12, length: 200, type: 'f32' }); // streamed
+    });
+  }
+
+  test('several tiles, and queries that repeat within a panel', async () => {
+    await check(MASKS['c <= r'], { queries: 500, length: 400, type: 'f32' });
+    await check(MASKS['c < r + n'], { queries: 3, length: 300, type: 'f32', shared: 30 });
+    await check(MASKS['c < r + n'], { queries: 7, length: 300, type: 'bf16', shared: 11 });
+  });
+
+  const NOT = {
+    'c <= 2 r': 'a = s32[M] add(r, r)\n q = pred[M] compare(c, a), direction=LE',
+    'c <= -r': 'a = s32[M] subtract(n, r)\n q = pred[M] compare(c, a), direction=LE',
+    'c + n <= r': 'a = s32[M] add(c, n)\n q = pred[M] compare(a, r), direction=LE',
+    'c <= r - n': 'a = s32[M] subtract(r, n)\n q = pred[M] compare(c, a), direction=LE',
+    'r - c >= n': 'a = s32[M] subtract(r, c)\n q = pred[M] compare(a, n), direction=GE',
+    'either': 'a = pred[M] compare(c, r), direction=LE\n b = pred[M] compare(c, n), direction=EQ\n q = pred[M] or(a, b)',
+  };
+  for (const [name, lines] of Object.entries(NOT)) {
+    test(`as it was: ${name}`, () => assert.ok(!limits(causal({ lines }, { queries: 150, length: 200, type: 'f32' }))));
+  }
+});
+
 describe('zeros at the ends of vectors', () => {
   /** Weights of positions in [begin, end), other ones zeros of both signs; values of positions before heads. */
   async function check(type, { begin, end, special = 0, at = 0, queries, length, depth }) {

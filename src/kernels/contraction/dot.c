@@ -39,6 +39,8 @@ typedef struct DotPlan {
   Ragged ragged;
   int limit;     /* the parameter with the number of used columns; read only if `limited` is set */
   Axis *limited; /* the axis of these columns in `contraction`; NULL: all columns are computed */
+  Diagonal
+      diagonal; /* of a causal mask: in the first row as many columns are used, in each other one more; else no stride */
   int64_t parts, parts_at,
       units_per_chunk; /* ragged-dot: parts in all; their offset in scratch, after the sums */
 } DotPlan;
@@ -231,23 +233,43 @@ static Axis *axis_of(Contraction *c, const Shape *shape, int dimension) {
   return NULL;
 }
 
-/* Finds the axis of the limited dimension. BY_WHOLE_MATRICES and DIRECTLY compute all columns, so they have none. */
-static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *dot) {
-  p->limit = outer->operand_count - 1;
-  bool has_units = p->plan.way == BY_TILES || p->plan.way == BY_STREAM;
-  if (outer->a->derived.used_dimension && has_units) {
-    p->limited = axis_of(&p->contraction, dot->shape, (int)outer->a->derived.used_dimension - 1);
-  }
+static Dimension dimension_of(const Shape *shape, int64_t number) {
+  int64_t strides[MAX_RANK];
+  shape_strides(shape, strides);
+  return (Dimension){strides[number], shape->dims[number]};
 }
 
-/* Sets the size of the limited axis to the number of used columns, rounded up to COLUMNS_AT_ONCE. Loops over a different
-** number of columns add in a different order, and the order must not depend on the limit. */
-static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c) {
+/* Finds the axis of the limited dimension, and the diagonal. BY_WHOLE_MATRICES and DIRECTLY compute all columns, so they have
+** none. */
+static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *dot) {
+  const Derived *derived = &outer->a->derived;
+  p->limit = outer->operand_count - 1;
+  bool has_units = p->plan.way == BY_TILES || p->plan.way == BY_STREAM;
+  if (!derived->used_dimension || !has_units) return;
+  p->limited = axis_of(&p->contraction, dot->shape, (int)derived->used_dimension - 1);
+  if (!derived->used_diagonal) return;
+  p->diagonal.column = dimension_of(dot->shape, derived->used_dimension - 1);
+  p->diagonal.row = dimension_of(dot->shape, derived->used_diagonal - 1);
+}
+
+/* Sets the diagonal, and the size of the limited axis to the number of used columns, rounded up to COLUMNS_AT_ONCE. Loops over a
+** different number of columns add in a different order, and the order must not depend on the limit. */
+static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c,
+                      Diagonal *diagonal) {
   /* Threshold COLUMNS_AT_ONCE. Test: "limit-products" in core/limited_products.test.mjs. */
   enum { COLUMNS_AT_ONCE = 16 };
-  Axes *lines = p->limited == p->contraction.rows.items ? &c->rows : &c->columns;
   PrimitiveType type = call->instruction->operands[p->limit]->shape->type;
   Scalar wanted = scalar_load(type, call->operands[p->limit], 0);
+  if (p->diagonal.row.size) {
+    *diagonal = p->diagonal;
+    int64_t columns = diagonal->column.size, rows = diagonal->row.size;
+    diagonal->used = min_i64(max_i64(wanted.i, -rows), columns);
+    wanted.i = diagonal->used + rows - 1; /* of the last row */
+    type = S64;
+    c->diagonal = diagonal;
+  }
+  if (!p->limited) return;
+  Axes *lines = p->limited == p->contraction.rows.items ? &c->rows : &c->columns;
   int64_t used = scalar_clamped_index(type, wanted, p->limited->size);
   lines->items[0].size = min_i64(round_up(used, COLUMNS_AT_ONCE), p->limited->size);
 }
@@ -393,9 +415,11 @@ static void run(const KernelCall *call, int phase, int chunk) {
   CallOperand own = {{.run = compute}, call, p->operand};
   float table[TABLE_ENTRIES];
   Contraction contraction;
+  Diagonal diagonal;
   const Contraction *whole = &p->contraction;
   const uint8_t *operands[2];
-  if (p->operand || p->limited) {
+  bool is_limited = p->limited || p->diagonal.row.size;
+  if (p->operand || is_limited) {
     contraction = p->contraction;
     whole = &contraction;
   }
@@ -411,7 +435,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
       if (contraction.array[side].computed) contraction.array[side].computed = &own.computed;
     }
   }
-  if (p->limited && phase == PHASE_MULTIPLY) set_limit(p, call, &contraction);
+  if (is_limited && phase == PHASE_MULTIPLY) set_limit(p, call, &contraction, &diagonal);
   for (int side = LHS; side <= RHS; side++) {
     bool computes = whole->array[side != p->plan.swapped].computed;
     operands[side] = p->number[side] >= 0 ? call->operands[p->number[side]]

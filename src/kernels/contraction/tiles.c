@@ -323,6 +323,42 @@ static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, 
   }
 }
 
+/* ---- Used parts of the result (contraction.h: Diagonal) ---- */
+
+/* The positions of a panel's lines: the smallest column, and the largest row. A panel of rows may have the mask's columns, if the
+** operands are swapped. */
+typedef struct Position {
+  int column, row;
+} Position;
+
+/* Returns the range of a dimension's indices in the elements from `first` to `last`. */
+static Used indices_of(Dimension dimension, size_t first, size_t last) {
+  size_t begin = first / (size_t)dimension.stride, end = last / (size_t)dimension.stride;
+  size_t size = (size_t)dimension.size;
+  if (begin / size != end / size) return (Used){0, (int)size - 1};
+  return (Used){(int)(begin % size), (int)(end % size)};
+}
+
+/* Finds the positions of panels of `height` lines. out: the lines' offsets in the result, which ascend. */
+static void find_positions(const Diagonal *diagonal, const size_t *out, int64_t lines,
+                           int64_t height, Position *panel) {
+  for (int64_t i = 0; i < lines; i += height) {
+    size_t last = out[min_i64(i + height, lines) - 1];
+    *panel++ = (Position){indices_of(diagonal->column, out[i], last).begin,
+                          indices_of(diagonal->row, out[i], last).end};
+  }
+}
+
+/* Returns the range of panels of rows, from the first one to the last one, of which some elements are used. */
+static Used used_panels(const Diagonal *diagonal, const Position *rows, int64_t panels,
+                        Position columns) {
+  int first = 0, end = (int)panels;
+  int64_t used = diagonal->used + columns.row - columns.column; /* of a panel at position 0, 0 */
+  while (end > first && rows[end - 1].column >= used + rows[end - 1].row) end--;
+  while (first < end && rows[first].column >= used + rows[first].row) first++;
+  return (Used){first, end};
+}
+
 /* A unit's lines of one operand, packed a block of the depth at a time. */
 typedef struct TileSide {
   Side side;
@@ -376,6 +412,7 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
   _Alignas(16) uint8_t lhs_buffer[LHS_BLOCK_BYTES], rhs_buffer[RHS_BLOCK_BYTES];
   size_t row[MAX_ROWS], column[MAX_COLUMNS];
   Used used[BLOCK_PANELS];
+  Position row_position[TILE_BLOCKS * BLOCK_PANELS], column_position[BLOCK_PANELS];
   TileSide lhs, rhs;
   const Arithmetic *arithmetic = plan->arithmetic;
   tile_side_init(&lhs, part, plan, unit, LHS, data[LHS], scratch);
@@ -384,7 +421,13 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
                batch_offset(part, OUT, unit->batch), row);
   axes_offsets(&part->columns, OUT, unit->first[RHS], unit->lines[RHS], 0, column);
   Start start = part->keeps_negative_zero ? START_NEGATIVE_ZERO : START_ZERO;
-  int width = panel_lines(arithmetic, RHS), most = BLOCK_PANELS * panel_lines(arithmetic, LHS);
+  int width = panel_lines(arithmetic, RHS), tall = panel_lines(arithmetic, LHS);
+  int most = BLOCK_PANELS * tall;
+  const Diagonal *diagonal = part->diagonal;
+  if (diagonal) {
+    find_positions(diagonal, row, unit->lines[LHS], tall, row_position);
+    find_positions(diagonal, column, unit->lines[RHS], width, column_position);
+  }
   int64_t k = unit->depth;
   do {
     int64_t rest = unit->depth_end - k, block = k / plan->depth_block;
@@ -398,16 +441,24 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
     for (int64_t i = 0; i < unit->lines[LHS]; i += most) {
       int64_t height = unit->lines[LHS] - i < most ? unit->lines[LHS] - i : most;
       Panels rows = tile_panels(&lhs, block, i, height, lhs_buffer);
-      bool skips = finite &&
-                   find_used(arithmetic, rows, divide_up(height, most / BLOCK_PANELS), lanes, used);
+      Used panels = {0, (int)divide_up(height, tall)};
+      bool skips = finite && find_used(arithmetic, rows, panels.end, lanes, used);
       if (skips && finite == UNKNOWN) {
         finite = are_finite(arithmetic, columns, divide_up(unit->lines[RHS], width), lanes);
       }
       const uint8_t *panel = columns.first;
       for (int64_t j = 0; j < unit->lines[RHS]; j += width, panel += columns.stride) {
-        TileTarget target = {sums, row + i, column + j, (size_t)type_bytes(arithmetic->sum)};
-        multiply_panel(arithmetic, lanes, rows, skips && finite ? used : NULL, panel, &target,
-                       height, unit->lines[RHS] - j, start);
+        if (diagonal) {
+          panels = used_panels(diagonal, row_position + i / tall, divide_up(height, tall),
+                               column_position[j / width]);
+        }
+        int64_t first = panels.begin * tall, end = min_i64(panels.end * tall, height);
+        if (first >= end) continue;
+        Panels some = {rows.first + (size_t)panels.begin * rows.stride, rows.stride};
+        TileTarget target = {sums, row + i + first, column + j,
+                             (size_t)type_bytes(arithmetic->sum)};
+        multiply_panel(arithmetic, lanes, some, skips && finite ? used + panels.begin : NULL, panel,
+                       &target, end - first, unit->lines[RHS] - j, start);
       }
     }
     start = START_OUT;

@@ -2,13 +2,15 @@
 ** Limits products to the columns that are used. Attention over a cache masks the scores of positions that are not valid yet:
 **
 **     select(iota < n, f(dot(q, cache)), c)        the dot computes the first n positions, and reads so much of the cache
+**     select(column < row + n, f(dot(q, k)), c)    a causal mask: in row i the dot computes at least the first n + i positions
 **
 ** where f is element-wise or moves dimensions, and nothing else reads the scores. The dot becomes a fusion of it with one
-** more operand, n, which its computation does not read; `used_dimension` says which dimension of the result has n numbers
-** that are used. The others may hold anything, as the select drops them: also if the cache has infinities or NaNs there.
+** more operand, n, which its computation does not read; `used_dimension` says which dimension of the result has the columns, and
+** `used_diagonal`, which one has the rows of a causal mask. Other scores may hold anything, as the select drops them: also if the
+** operands have infinities or NaNs there.
 **
-** The second product, of weights that are 0 after position n, is not limited: 0 times an infinity or a NaN is a NaN. A mask
-** that is added limits nothing, for the same reason.
+** The second product, of weights that are 0 where they are masked, is not limited: 0 times an infinity or a NaN is a NaN. Its kernel
+** finds zeros as it runs. A mask that is added limits nothing, for the same reason.
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/fusible.h"
@@ -16,12 +18,20 @@
 #include "rewrite/base/rewrite.h"
 
 /* Threshold MIN_ELEMENTS, MAX_STEPS. Test: "limit-products" in core/limited_products.test.mjs. */
-enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16 };
+enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16, ABSENT = -1 };
 
-/* The condition index < limit, or index <= limit. */
+/* Where the columns and the rows of a mask lie in an array: dimensions; ABSENT if its elements do not depend on them. */
+typedef struct Place {
+  int column, row;
+} Place;
+
+/* The condition column < row + scalar + number, or without the row. */
 typedef struct Limit {
-  Instruction *limit; /* an integer, of one element */
-  bool inclusive;
+  bool diagonal;       /* with the row */
+  Instruction *scalar; /* an integer, of one element; NULL: 0 */
+  PrimitiveType type;
+  int64_t before,
+      number; /* `before` is added to the scalar in its type, which may wrap; then `number` */
 } Limit;
 
 /* Returns the dimension of the same size with as many elements after it; -1 if there is none. */
@@ -70,13 +80,21 @@ static int dimension_after(const Instruction *x, int dimension) {
 
 /* ---- Masks ---- */
 
-/* Whether x is an iota along a dimension, possibly reshaped, transposed or broadcast. */
-static bool counts(const Instruction *x, int dimension) {
-  while (dimension >= 0 && x->opcode != HLO_IOTA) {
-    dimension = dimension_before(x, dimension);
-    if (dimension >= 0) x = x->operands[0];
+/* Moves a place from x to its operand, if x only moves elements. */
+static bool move_place(const Instruction *x, Place *place) {
+  for (int i = 0; i < 2; i++) {
+    int *d = i ? &place->row : &place->column;
+    if (*d == ABSENT) continue;
+    int before = dimension_before(x, *d);
+    if (before == ABSENT && x->opcode != HLO_BROADCAST) return false;
+    *d = before;
   }
-  return dimension >= 0 && x->a->iota_dimension == dimension && type_is_integral(x->shape->type);
+  return true;
+}
+
+static bool moves_elements(const Instruction *x) {
+  return x->opcode == HLO_RESHAPE || x->opcode == HLO_COPY || x->opcode == HLO_TRANSPOSE ||
+         x->opcode == HLO_BROADCAST;
 }
 
 static Instruction *one_element(Instruction *x) {
@@ -97,74 +115,193 @@ static ComparisonDirection turned(ComparisonDirection direction) {
   }
 }
 
-static bool limit_of_comparison(const Instruction *x, int dimension, bool wanted, Limit *out) {
-  for (int i = 0; i < 2; i++) {
-    ComparisonDirection direction = i ? turned(x->a->direction) : x->a->direction;
-    bool below = direction == COMPARE_LT || direction == COMPARE_LE;
-    bool above = direction == COMPARE_GT || direction == COMPARE_GE;
-    out->limit = one_element(x->operands[1 - i]);
-    out->inclusive = wanted ? direction == COMPARE_LE : direction == COMPARE_GT;
-    if ((wanted ? below : above) && out->limit && counts(x->operands[i], dimension)) return true;
+/* column * index of the column + row * index of the row + number + scalar */
+typedef struct Sum {
+  int column, row;
+  int64_t number;
+  Instruction *scalar;
+} Sum;
+
+/* Adds the terms of x, or subtracts them. Returns false if it has others, or subtracts a scalar. */
+static bool add_terms(const Instruction *x, Place place, int sign, int steps, Sum *sum) {
+  /* Threshold MAX_NUMBER: no path: above all dimensions, and far below the ends of s32. */
+  enum { MAX_NUMBER = 1 << 28 };
+  Scalar value;
+  for (; steps > 0; steps--) {
+    Instruction *scalar = one_element((Instruction *)x);
+    if (x->opcode == HLO_IOTA && shape_elements(x->shape) > 1) {
+      int d = (int)x->a->iota_dimension;
+      if (d == place.column) sum->column += sign;
+      if (d == place.row) sum->row += sign;
+      return d == place.column || d == place.row;
+    }
+    if (splat_value(x, &value)) {
+      if (value.i < -MAX_NUMBER || value.i > MAX_NUMBER) return false;
+      sum->number += sign * value.i;
+      return true;
+    }
+    if (scalar) {
+      if (sum->scalar || sign < 0) return false;
+      sum->scalar = scalar;
+      return true;
+    }
+    if (x->opcode == HLO_ADD || x->opcode == HLO_SUBTRACT) {
+      if (!add_terms(x->operands[0], place, sign, steps - 1, sum)) return false;
+      if (x->opcode == HLO_SUBTRACT) sign = -sign;
+      x = x->operands[1];
+    } else if (moves_elements(x) && move_place(x, &place)) {
+      x = x->operands[0];
+    } else {
+      return false;
+    }
   }
   return false;
 }
 
-/* Finds a limit: the mask equals `wanted` only at indices below it, or at it if the limit is inclusive. */
-static bool find_limit(const Instruction *mask, int dimension, bool wanted, Limit *out) {
-  for (int i = 0; i < MAX_STEPS && dimension >= 0; i++) {
+/* Whether integers of the type can hold all indices, and sums of them with small numbers if there are any. */
+static bool type_suits(PrimitiveType type, int64_t size, bool plain) {
+  if (!type_is_integral(type) || type == PRED) return false;
+  if (!plain) return type == S32 || type == S64;
+  return type_bits(type) >= 32 || (type_bits(type) == 16 && size < INT16_MAX);
+}
+
+/* Finds the limit that `left direction right` gives a column of `left`. */
+static bool limit_of_sides(const Sum *left, const Sum *right, ComparisonDirection direction,
+                           Limit *out) {
+  int sign = left->column;
+  if (sign < 0) direction = turned(direction);
+  bool is_limit = direction == COMPARE_LT || direction == COMPARE_LE;
+  int row = sign * (right->row - left->row);
+  if (!is_limit || (sign != 1 && sign != -1) || left->scalar || right->column ||
+      (sign < 0 && right->scalar) || row < 0 || row > 1 || right->row < 0) {
+    return false;
+  }
+  int64_t inclusive = direction == COMPARE_LE, number = sign * (right->number - left->number);
+  out->diagonal = row;
+  out->scalar = right->scalar;
+  out->before = right->scalar ? right->number : 0;
+  out->number = number - out->before + inclusive;
+  return true;
+}
+
+static ComparisonDirection opposite(ComparisonDirection direction) {
+  switch (direction) {
+  case COMPARE_LT: return COMPARE_GE;
+  case COMPARE_LE: return COMPARE_GT;
+  case COMPARE_GT: return COMPARE_LE;
+  case COMPARE_GE: return COMPARE_LT;
+  default: return direction;
+  }
+}
+
+static bool limit_of_comparison(const Instruction *x, Place place, bool wanted, Limit *out) {
+  PrimitiveType type = x->operands[0]->shape->type;
+  ComparisonDirection direction = wanted ? x->a->direction : opposite(x->a->direction);
+  Sum sums[2] = {{0}, {0}};
+  if (!type_is_integral(type)) return false;
+  for (int i = 0; i < 2; i++) {
+    if (!add_terms(x->operands[i], place, 1, MAX_STEPS, &sums[i])) return false;
+  }
+  for (int i = 0; i < 2; i++, direction = turned(direction)) {
+    const Sum *left = &sums[i], *right = &sums[1 - i];
+    if (!left->column || !limit_of_sides(left, right, direction, out)) continue;
+    int64_t size = x->shape->dims[place.column];
+    bool plain = left->column == 1 && !left->row && !left->number && !right->row &&
+                 (!right->scalar || !right->number);
+    out->type = type;
+    return type_suits(type, size, plain) && (plain || size < INT32_MAX / 2);
+  }
+  return false;
+}
+
+/* Finds a limit, with or without the row: the mask equals `wanted` only at columns below it. */
+static bool find_limit(const Instruction *mask, Place place, bool wanted, bool diagonal,
+                       Limit *out) {
+  for (int i = 0; i < MAX_STEPS && place.column != ABSENT; i++) {
     Opcode opcode = mask->opcode;
-    if (opcode == HLO_COMPARE) return limit_of_comparison(mask, dimension, wanted, out);
+    int other;
+    Scalar value;
+    if (opcode == HLO_COMPARE) {
+      return limit_of_comparison(mask, place, wanted, out) && out->diagonal == diagonal;
+    }
     if (opcode == (wanted ? HLO_AND : HLO_OR)) {
-      if (find_limit(mask->operands[0], dimension, wanted, out)) return true;
+      if (find_limit(mask->operands[0], place, wanted, diagonal, out)) return true;
       mask = mask->operands[1];
-      continue;
-    }
-    if (opcode == HLO_NOT) {
+    } else if (opcode == HLO_NOT) {
       wanted = !wanted;
+      mask = mask->operands[0];
+    } else if (opcode == HLO_SELECT && shape_same_dims(mask->shape, mask->operands[0]->shape)) {
+      /* One branch is a constant that is not wanted: the condition chooses the other one. */
+      for (other = 0; other < 2; other++) {
+        if (splat_value(mask->operands[1 + other], &value) && (value.u != 0) != wanted) break;
+      }
+      if (other == 2) return false;
+      if (find_limit(mask->operands[2 - other], place, wanted, diagonal, out)) return true;
+      wanted = other;
+      mask = mask->operands[0];
     } else {
-      dimension = dimension_before(mask, dimension);
-      if (dimension < 0) return false;
+      if (!moves_elements(mask) || !move_place(mask, &place)) return false;
+      mask = mask->operands[0];
     }
-    mask = mask->operands[0];
   }
   return false;
 }
 
 /* ---- Products ---- */
 
-/* Finds the limit of the used indices of a dot's dimension. */
-static bool find_used(const Users *users, const Instruction *dot, int dimension, Limit *out) {
+/* Moves a place from x to its user. A row may get lost, if the limit is to be one without it. */
+static bool place_after(const Instruction *user, bool diagonal, Place *place) {
+  if (user->opcode == HLO_SELECT) return true;
+  place->column = dimension_after(user, place->column);
+  if (diagonal) place->row = dimension_after(user, place->row);
+  return place->column != ABSENT && (!diagonal || place->row != ABSENT);
+}
+
+/* Finds the limit of a dot's used columns. place.row: ABSENT if it is to be one without the row. */
+static bool find_used(const Users *users, const Instruction *dot, Place place, Limit *out) {
   const Instruction *x = dot;
-  for (int i = 0; i < MAX_STEPS && dimension >= 0; i++) {
+  bool diagonal = place.row != ABSENT;
+  for (int i = 0; i < MAX_STEPS; i++) {
     if (users->count[x->id] != 1 || x == x->parent->root) return false;
     const Instruction *user = users->lists[x->id][0];
     if (user->opcode == HLO_SELECT && user->operands[0] != x) {
       const Shape *mask = user->operands[0]->shape;
       bool on_true = user->operands[1] == x;
       if (shape_same_dims(mask, user->shape) &&
-          find_limit(user->operands[0], dimension, on_true, out)) {
+          find_limit(user->operands[0], place, on_true, diagonal, out)) {
         return true;
       }
     }
-    dimension = user->opcode == HLO_SELECT ? dimension : dimension_after(user, dimension);
+    if (!place_after(user, diagonal, &place)) return false;
     x = user;
   }
   return false;
 }
 
-/* Returns the number of used indices: a scalar, which is clamped when it is read. */
-static Instruction *count_of(Computation *computation, Limit limit, int64_t size) {
-  PrimitiveType type = limit.limit->shape->type;
-  Instruction *n = computation_add_reshape(computation, limit.limit, 0, NULL);
-  if (!limit.inclusive) return n;
-  Instruction *max = computation_add_number(computation, type, (Scalar){.i = size});
-  Instruction *one = computation_add_number(computation, type, (Scalar){.i = 1});
-  Instruction *less =
-      computation_add(computation, HLO_MINIMUM, n->shape, (Instruction *[]){n, max}, 2, NULL);
-  return computation_add(computation, HLO_ADD, n->shape, (Instruction *[]){less, one}, 2, NULL);
+/* Returns n: columns below n, or below n + row, are used. The kernel clamps it when it reads it. */
+static Instruction *count_of(Computation *computation, const Limit *limit) {
+  /* Threshold MAX_LIMIT: no path: above all dimensions; larger limits count as this one, so that sums do not wrap. */
+  const int64_t MAX_LIMIT = INT64_C(1) << 40;
+  if (!limit->scalar) return computation_add_number(computation, S64, (Scalar){.i = limit->number});
+  Instruction *n = computation_add_reshape(computation, limit->scalar, 0, NULL);
+  if (limit->before) {
+    Instruction *before =
+        computation_add_number(computation, limit->type, (Scalar){.i = limit->before});
+    n = computation_add(computation, HLO_ADD, n->shape, (Instruction *[]){n, before}, 2, NULL);
+  }
+  if (!limit->number) return n;
+  Instruction *number = computation_add_number(computation, S64, (Scalar){.i = limit->number});
+  Instruction *max = computation_add_number(computation, S64, (Scalar){.i = MAX_LIMIT});
+  if (limit->type == U64) {
+    Instruction *most = computation_add_number(computation, U64, (Scalar){.i = MAX_LIMIT});
+    n = computation_add(computation, HLO_MINIMUM, n->shape, (Instruction *[]){n, most}, 2, NULL);
+  }
+  n = computation_add(computation, HLO_CONVERT, number->shape, &n, 1, NULL);
+  n = computation_add(computation, HLO_MINIMUM, n->shape, (Instruction *[]){n, max}, 2, NULL);
+  return computation_add(computation, HLO_ADD, n->shape, (Instruction *[]){n, number}, 2, NULL);
 }
 
-static void limit_product(Instruction *dot, Instruction *n, int dimension) {
+static void limit_product(Instruction *dot, Instruction *n, Place place) {
   Module *module = dot->parent->module;
   Computation *fused =
       module_add_computation(module, arena_printf(module->arena, "limited_%s", dot->name));
@@ -173,9 +310,21 @@ static void limit_product(Instruction *dot, Instruction *n, int dimension) {
     parameters[i] = computation_add_parameter(fused, i, operands[i]->shape, NULL);
   }
   fused->root = computation_add(fused, HLO_DOT, dot->shape, parameters, 2, dot->a);
-  instruction_become(dot, HLO_FUSION, operands, 3,
-                     ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
-                                .derived.used_dimension = dimension + 1));
+  instruction_become(
+      dot, HLO_FUSION, operands, 3,
+      ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
+                 .derived = {.used_dimension = place.column + 1, .used_diagonal = place.row + 1}));
+}
+
+/* Finds the limit of a dot with these columns: one with any dimension as the row, or one without. */
+static bool find_place(const Users *users, const Instruction *dot, int batches, Place *place,
+                       Limit *out) {
+  for (place->row = dot->shape->rank - 1; place->row >= batches; place->row--) {
+    if (place->row == place->column || dot->shape->dims[place->row] == 1) continue;
+    if (find_used(users, dot, *place, out)) return true;
+  }
+  place->row = ABSENT;
+  return find_used(users, dot, *place, out);
 }
 
 static bool limit_dot(const Users *users, Instruction *dot) {
@@ -188,13 +337,11 @@ static bool limit_dot(const Users *users, Instruction *dot) {
   }
   for (int d = dot->shape->rank - 1; d >= batches; d--) {
     Limit limit;
-    int64_t size = dot->shape->dims[d];
-    if (!find_used(users, dot, d, &limit)) continue;
-    PrimitiveType type = limit.limit->shape->type;
-    bool has_size = type_is_integral(type) && type != PRED && type_bits(type) >= 16 &&
-                    (type_bits(type) >= 32 || size < INT16_MAX);
-    if (!has_size || limit.limit->parent != dot->parent) continue;
-    limit_product(dot, count_of(dot->parent, limit, size), d);
+    Place place = {.column = d};
+    if (!find_place(users, dot, batches, &place, &limit)) continue;
+    if (limit.scalar && limit.scalar->parent != dot->parent) continue;
+    if (!limit.scalar && !limit.diagonal && limit.number >= dot->shape->dims[d]) continue;
+    limit_product(dot, count_of(dot->parent, &limit), place);
     return true;
   }
   return false;
