@@ -51,23 +51,32 @@ async function results(text, args, options) {
 
 const whole = (count, seed) => Float32Array.from({ length: count }, (_, i) => ((i * 7919 + seed * 104729) % 65537) % 7 - 3);
 
-/** A cache whose positions from `valid` on are NaN, and scores by definition. */
-function data(queries, valid, layout) {
+/** A cache whose positions before `from` and from `valid` on are NaN, and scores by definition. */
+function data(queries, valid, layout, from) {
   const x = whole(HEADS * queries * DEPTH, 1), k = whole(HEADS * LENGTH * DEPTH, 2);
   const at = (h, t, d) => layout === 'thd' ? (t * HEADS + h) * DEPTH + d : (h * LENGTH + t) * DEPTH + d;
   const want = [];
   for (let h = 0; h < HEADS; h++) {
-    for (let t = Math.max(valid, 0); t < LENGTH; t++) for (let d = 0; d < DEPTH; d++) k[at(h, t, d)] = NaN;
+    const keeps = (t) => t >= from && t < valid;
+    for (let t = 0; t < LENGTH; t++) for (let d = 0; d < DEPTH; d++) if (!keeps(t)) k[at(h, t, d)] = NaN;
     for (let i = 0; i < queries; i++) {
       for (let t = 0; t < LENGTH; t++) {
         let sum = 0;
         for (let d = 0; d < DEPTH; d++) sum += x[(h * queries + i) * DEPTH + d] * k[at(h, t, d)];
-        want.push(t < valid ? sum / 2 : Math.fround(-1e30));
+        want.push(keeps(t) ? sum / 2 : Math.fround(-1e30));
       }
     }
   }
   return { x, k, want };
 }
+
+/** The mask n - width <= iota < n. */
+const windowed = (compare, width) => `${compare('i', 'n', 'LT').replace('q =', 'o =')}
+  width = s32[] constant(${width})
+  widths = s32[${LENGTH}] broadcast(width), dimensions={}
+  first = s32[${LENGTH}] subtract(n, widths)
+  ${compare('i', 'first', 'GE').replace('q =', 'b =')}
+  q = pred[${LENGTH}] and(o, b)`;
 
 const FORMS = {
   'iota < n': { valid: (n) => n },
@@ -79,6 +88,8 @@ const FORMS = {
     mask: (c) => `${c('i', 'n', 'LT').replace('q =', 'o =')}\n t = pred[] constant(true)\n a = pred[${LENGTH}] broadcast(t), dimensions={}\n q = pred[${LENGTH}] and(a, o)`,
     valid: (n) => n,
   },
+  'a window': { mask: (c) => windowed(c, 20), valid: (n) => n, from: (n) => (n - 20) | 0 },
+  'a window of 30 queries': { mask: (c) => windowed(c, 33), queries: 30, valid: (n) => n, from: (n) => (n - 33) | 0 },
   's64[1]': { n: 's64[1]', valid: (n) => n },
   'bf16, positions before heads, 40 queries': {
     type: 'bf16', queries: 40, cache: `${LENGTH},${HEADS},${DEPTH}`, rhs: 'rhs_batch_dims={1}, rhs_contracting_dims={2}', layout: 'thd', valid: (n) => n,
@@ -91,7 +102,7 @@ describe('limit-products', () => {
       const text = program(form), queries = form.queries ?? 1, type = form.type ?? 'f32';
       assert.ok(limits(text));
       for (const n of [-5, 0, 1, 15, 16, 17, LENGTH - 1, LENGTH, LENGTH + 1, 2147483647]) {
-        const { x, k, want } = data(queries, Math.min(form.valid(n), LENGTH), form.layout);
+        const { x, k, want } = data(queries, Math.min(form.valid(n), LENGTH), form.layout, form.from?.(n) ?? 0);
         const cache = form.cache ?? `${HEADS},${LENGTH},${DEPTH}`;
         const count = form.n ? new Literal('s64[1]', BigInt64Array.of(BigInt(n))) : new Literal('s32[]', Int32Array.of(n));
         const args = [new Literal(`f32[${HEADS},${queries},${DEPTH}]`, x), new Literal(`f32[${cache}]`, k).convert(type), count];
@@ -169,6 +180,16 @@ describe('causal masks', () => {
       lines: `a = pred[M] compare(c, r), direction=LE\n w = s32[] constant(40)\n w1 = s32[M] broadcast(w), dimensions={}\n low = s32[M] subtract(r, w1)
         b = pred[M] compare(c, low), direction=GT\n q = pred[M] and(b, a)`,
       keeps: (i, t) => t <= i && t > i - 40,
+    },
+    'a window behind n': {
+      lines: `a = s32[M] add(r, n)\n b = pred[M] compare(c, a), direction=LE\n w = s32[] constant(25)\n w1 = s32[M] broadcast(w), dimensions={}
+        low = s32[M] subtract(a, w1)\n d = pred[M] compare(low, c), direction=LT\n q = pred[M] and(b, d)`,
+      keeps: (i, t, n) => t <= ((i + n) | 0) && t > ((i + n - 25) | 0),
+    },
+    'a window of differences': {
+      lines: `a = s32[M] subtract(r, c)\n zero = s32[] constant(0)\n z = s32[M] broadcast(zero), dimensions={}\n b = pred[M] compare(a, z), direction=GE
+        w = s32[] constant(50)\n w1 = s32[M] broadcast(w), dimensions={}\n d = pred[M] compare(a, w1), direction=LT\n q = pred[M] and(b, d)`,
+      keeps: (i, t) => i >= t && i - t < 50,
     },
     'a triangle of a constant': {
       lines: `a = pred[M] compare(r, c), direction=GE\n yes = pred[] constant(true)\n y = pred[M] broadcast(yes), dimensions={}

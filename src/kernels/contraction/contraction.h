@@ -78,10 +78,10 @@ typedef struct Dimension {
   int64_t stride, size;
 } Dimension;
 
-/* The used part of a result: a column below `used` plus the row. Other elements may have any values. */
+/* The used part of a result: columns in [begin, end), which moves by one with each row. Other elements may have any values. */
 typedef struct Diagonal {
-  Dimension column, row;
-  int64_t used;
+  Dimension column, row; /* a row of size 1: the range does not move */
+  int64_t begin, end;
 } Diagonal;
 
 typedef struct Contraction {

@@ -325,10 +325,10 @@ static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, 
 
 /* ---- Used parts of the result (contraction.h: Diagonal) ---- */
 
-/* The positions of a panel's lines: the smallest column, and the largest row. A panel of rows may have the mask's columns, if the
+/* The indices of a panel's lines in both dimensions, the last ones included. A panel of rows may have the mask's columns, if the
 ** operands are swapped. */
 typedef struct Position {
-  int column, row;
+  Used column, row;
 } Position;
 
 /* Returns the range of a dimension's indices in the elements from `first` to `last`. */
@@ -344,18 +344,24 @@ static void find_positions(const Diagonal *diagonal, const size_t *out, int64_t 
                            int64_t height, Position *panel) {
   for (int64_t i = 0; i < lines; i += height) {
     size_t last = out[min_i64(i + height, lines) - 1];
-    *panel++ = (Position){indices_of(diagonal->column, out[i], last).begin,
-                          indices_of(diagonal->row, out[i], last).end};
+    *panel++ = (Position){indices_of(diagonal->column, out[i], last),
+                          indices_of(diagonal->row, out[i], last)};
   }
+}
+
+/* Whether some elements of a panel of rows and a panel of columns are used. */
+static bool is_used(const Diagonal *diagonal, Position rows, Position columns) {
+  int64_t first_row = rows.row.begin + columns.row.begin, last_row = rows.row.end + columns.row.end;
+  return rows.column.begin + columns.column.begin < diagonal->end + last_row &&
+         rows.column.end + columns.column.end >= diagonal->begin + first_row;
 }
 
 /* Returns the range of panels of rows, from the first one to the last one, of which some elements are used. */
 static Used used_panels(const Diagonal *diagonal, const Position *rows, int64_t panels,
                         Position columns) {
   int first = 0, end = (int)panels;
-  int64_t used = diagonal->used + columns.row - columns.column; /* of a panel at position 0, 0 */
-  while (end > first && rows[end - 1].column >= used + rows[end - 1].row) end--;
-  while (first < end && rows[first].column >= used + rows[first].row) first++;
+  while (end > first && !is_used(diagonal, rows[end - 1], columns)) end--;
+  while (first < end && !is_used(diagonal, rows[first], columns)) first++;
   return (Used){first, end};
 }
 

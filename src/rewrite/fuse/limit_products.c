@@ -3,9 +3,10 @@
 **
 **     select(iota < n, f(dot(q, cache)), c)        the dot computes the first n positions, and reads so much of the cache
 **     select(column < row + n, f(dot(q, k)), c)    a causal mask: in row i the dot computes at least the first n + i positions
+**     and(..., iota >= begin)                      a window: the dot does not compute the positions before it, either
 **
 ** where f is element-wise or moves dimensions, and nothing else reads the scores. The dot becomes a fusion of it with one
-** more operand, n, which its computation does not read; `used_dimension` says which dimension of the result has the columns, and
+** more operand, n or (n, begin), which its computation does not read; `used_dimension` says which dimension of the result has the columns, and
 ** `used_diagonal`, which one has the rows of a causal mask. Other scores may hold anything, as the select drops them: also if the
 ** operands have infinities or NaNs there.
 **
@@ -25,8 +26,9 @@ typedef struct Place {
   int column, row;
 } Place;
 
-/* The condition column < row + scalar + number, or without the row. */
+/* The condition column < row + scalar + number, or without the row; or >=, if it is a lower limit. */
 typedef struct Limit {
+  bool is_lower;
   bool diagonal;       /* with the row */
   Instruction *scalar; /* an integer, of one element; NULL: 0 */
   PrimitiveType type;
@@ -170,17 +172,19 @@ static bool limit_of_sides(const Sum *left, const Sum *right, ComparisonDirectio
                            Limit *out) {
   int sign = left->column;
   if (sign < 0) direction = turned(direction);
-  bool is_limit = direction == COMPARE_LT || direction == COMPARE_LE;
+  bool is_upper = direction == COMPARE_LT || direction == COMPARE_LE;
+  bool is_lower = direction == COMPARE_GT || direction == COMPARE_GE;
   int row = sign * (right->row - left->row);
-  if (!is_limit || (sign != 1 && sign != -1) || left->scalar || right->column ||
-      (sign < 0 && right->scalar) || row < 0 || row > 1 || right->row < 0) {
+  if (!(out->is_lower ? is_lower : is_upper) || (sign != 1 && sign != -1) || left->scalar ||
+      right->column || (sign < 0 && right->scalar) || row < 0 || row > 1 || right->row < 0) {
     return false;
   }
-  int64_t inclusive = direction == COMPARE_LE, number = sign * (right->number - left->number);
+  int64_t next = direction == COMPARE_LE || direction == COMPARE_GT,
+          number = sign * (right->number - left->number);
   out->diagonal = row;
   out->scalar = right->scalar;
   out->before = right->scalar ? right->number : 0;
-  out->number = number - out->before + inclusive;
+  out->number = number - out->before + next;
   return true;
 }
 
@@ -214,7 +218,7 @@ static bool limit_of_comparison(const Instruction *x, Place place, bool wanted, 
   return false;
 }
 
-/* Finds a limit, with or without the row: the mask equals `wanted` only at columns below it. */
+/* Finds a limit, with or without the row: the mask equals `wanted` only at columns below it, or, if out->is_lower, not below. */
 static bool find_limit(const Instruction *mask, Place place, bool wanted, bool diagonal,
                        Limit *out) {
   for (int i = 0; i < MAX_STEPS && place.column != ABSENT; i++) {
@@ -278,8 +282,8 @@ static bool find_used(const Users *users, const Instruction *dot, Place place, L
   return false;
 }
 
-/* Returns n: columns below n, or below n + row, are used. The kernel clamps it when it reads it. */
-static Instruction *count_of(Computation *computation, const Limit *limit) {
+/* Returns n: columns below n, or below n + row, are used. The kernel clamps it when it reads it. wide: in s64. */
+static Instruction *count_of(Computation *computation, const Limit *limit, bool wide) {
   /* Threshold MAX_LIMIT: no path: above all dimensions; larger limits count as this one, so that sums do not wrap. */
   const int64_t MAX_LIMIT = INT64_C(1) << 40;
   if (!limit->scalar) return computation_add_number(computation, S64, (Scalar){.i = limit->number});
@@ -289,7 +293,7 @@ static Instruction *count_of(Computation *computation, const Limit *limit) {
         computation_add_number(computation, limit->type, (Scalar){.i = limit->before});
     n = computation_add(computation, HLO_ADD, n->shape, (Instruction *[]){n, before}, 2, NULL);
   }
-  if (!limit->number) return n;
+  if (!limit->number && !wide) return n;
   Instruction *number = computation_add_number(computation, S64, (Scalar){.i = limit->number});
   Instruction *max = computation_add_number(computation, S64, (Scalar){.i = MAX_LIMIT});
   if (limit->type == U64) {
@@ -299,6 +303,18 @@ static Instruction *count_of(Computation *computation, const Limit *limit) {
   n = computation_add(computation, HLO_CONVERT, number->shape, &n, 1, NULL);
   n = computation_add(computation, HLO_MINIMUM, n->shape, (Instruction *[]){n, max}, 2, NULL);
   return computation_add(computation, HLO_ADD, n->shape, (Instruction *[]){n, number}, 2, NULL);
+}
+
+/* Returns an array of the end and the begin of the used columns. */
+static Instruction *both_of(Instruction *begin, Instruction *end) {
+  Computation *c = begin->parent;
+  Arena *arena = c->module->arena;
+  int64_t one = 1, two = 2;
+  Instruction *parts[] = {computation_add_reshape(c, end, 1, &one),
+                          computation_add_reshape(c, begin, 1, &one)};
+  const Attributes *a =
+      ATTRIBUTES(.dimensions = {1, arena_copy(arena, &(int64_t){0}, sizeof(int64_t))});
+  return computation_add(c, HLO_CONCATENATE, shape_make(arena, S64, 1, &two, NULL), parts, 2, a);
 }
 
 static void limit_product(Instruction *dot, Instruction *n, Place place) {
@@ -336,12 +352,18 @@ static bool limit_dot(const Users *users, Instruction *dot) {
     return false;
   }
   for (int d = dot->shape->rank - 1; d >= batches; d--) {
-    Limit limit;
+    Limit limit = {0};
     Place place = {.column = d};
     if (!find_place(users, dot, batches, &place, &limit)) continue;
     if (limit.scalar && limit.scalar->parent != dot->parent) continue;
     if (!limit.scalar && !limit.diagonal && limit.number >= dot->shape->dims[d]) continue;
-    limit_product(dot, count_of(dot->parent, &limit), place);
+    Instruction *n = count_of(dot->parent, &limit, false);
+    Limit lower = {.is_lower = true};
+    if (find_used(users, dot, place, &lower) &&
+        (!lower.scalar || lower.scalar->parent == dot->parent)) {
+      n = both_of(count_of(dot->parent, &lower, true), count_of(dot->parent, &limit, true));
+    }
+    limit_product(dot, n, place);
     return true;
   }
   return false;
