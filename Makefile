@@ -72,7 +72,10 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 # (4.5 % less than -Oz of a compilation's time for 2 kB; winograd 1.01 times -O2's time, but depthwise 1.17, short rows
 # of FFTs 1.15. At -Oz, systems of 64 equations take 1.4 times. Loops of narrow.c say themselves what is unrolled.)
 HOT_FOLDERS := base hlo/ir hlo/text rewrite/base kernels
-WASM_LEVEL = $(if $(filter vectors inner,$(subst /, ,$(filter-out %/narrow,$*))),-O2,$(if $(filter $(HOT_FOLDERS:%=%/%),$*),-Os,-Oz))
+# Of these, files that plan, or that shardings need only: 1 kB less.
+COLD_FILES := hlo/ir/shard% hlo/ir/mesh hlo/ir/lapack_calls hlo/ir/attribute_compare hlo/text/sharding_parser rewrite/base/make \
+  kernels/contraction/contraction kernels/contraction/dot kernels/fft/fft kernels/convolution/convolution
+WASM_LEVEL = $(if $(filter vectors inner,$(subst /, ,$(filter-out %/narrow,$*))),-O2,$(if $(filter $(HOT_FOLDERS:%=%/%),$(filter-out $(COLD_FILES),$*)),-Os,-Oz))
 # Formats without floats: those of the C library take 9 kB of the download. hlo/text/numbers.h prints floats.
 NO_FLOAT_FORMATS := -Dsnprintf=sniprintf -Dvsnprintf=vsniprintf
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) $(if $(CHECKED),-DXLA_CHECKS) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)

@@ -261,9 +261,7 @@ static void read_limits(const DotPlan *p, const KernelCall *call, Diagonal *diag
   const uint8_t *numbers = call->operands[p->limit];
   *diagonal = p->diagonal;
   int64_t columns = diagonal->column.size, rows = diagonal->row.size;
-  Scalar end = scalar_load(shape->type, numbers, 0);
-  bool is_large = type_kind(shape->type) == KIND_UNSIGNED && end.u > (uint64_t)columns;
-  diagonal->end = is_large ? columns : min_i64(max_i64(end.i, -rows), columns);
+  diagonal->end = min_i64(max_i64(scalar_load(shape->type, numbers, 0).i, -rows), columns);
   diagonal->begin = -rows;
   if (shape_elements(shape) == 1) return;
   int64_t begin = scalar_load(shape->type, numbers, 1).i;

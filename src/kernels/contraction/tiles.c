@@ -18,6 +18,7 @@
 
 #include "base/min_max.h"
 #include "kernels/contraction/pack.h"
+#include "kernels/contraction/zeros.h"
 
 enum {
   /* Threshold BLOCK_PANELS, TILE_BLOCKS, MAX_BLOCK_ROWS, MAX_ROWS, MAX_COLUMNS, LHS_BLOCK_BYTES,
@@ -229,25 +230,16 @@ static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_
 ** Panels of rows often begin or end with zeros: rows masked by expert, weights of attention after a causal mask. Products of these
 ** with finite numbers are left out. */
 
-/* The depth from the first number of a panel of rows that is not 0 to the last one. */
-typedef struct Used {
-  int begin, end;
-} Used;
-
-/* Whether 16 bytes are zeros, of either sign if they are floats. */
-static bool are_zeros(const Arithmetic *arithmetic, const uint8_t *numbers) {
-  v128_t x = wasm_v128_load(numbers);
-  if (arithmetic->loops == LOOPS_F32) x = wasm_i32x4_shl(x, 1);
-  if (arithmetic->loops == LOOPS_F64) x = wasm_i64x2_shl(x, 1);
-  return !wasm_v128_any_true(x);
+/* Returns the type of a panel's numbers; any integral type for integers. */
+static PrimitiveType lane_type(const Arithmetic *arithmetic) {
+  return arithmetic->loops == LOOPS_F32 ? F32 : arithmetic->loops == LOOPS_F64 ? F64 : S32;
 }
 
+/* Returns the depth from the first number of a panel of rows that is not 0 to the last one. */
 static Used used_depth(const Arithmetic *arithmetic, const uint8_t *panel, int depth) {
   int line = panel_lines(arithmetic, LHS) * arithmetic->lane_bytes, bytes = depth * line;
-  int begin = 0, end = bytes;
-  while (begin + 16 <= bytes && are_zeros(arithmetic, panel + begin)) begin += 16;
-  while (end >= begin + 16 && are_zeros(arithmetic, panel + end - 16)) end -= 16;
-  return (Used){begin / line, (int)divide_up(end, line)};
+  Used used = zeros_leave(arithmetic, panel, bytes);
+  return (Used){used.begin / line, (int)divide_up(used.end, line)};
 }
 
 /* Sets the used depth of panels. Returns false if hardly anything is left out. */
@@ -262,21 +254,6 @@ static bool find_used(const Arithmetic *arithmetic, Panels rows, int64_t count, 
   ** core/ragged_dot.test.mjs. */
   enum { PART = 8 };
   return all <= count * depth - count * depth / PART;
-}
-
-/* Whether panels of columns have no infinity and no NaN: those less themselves are NaN. */
-static bool are_finite(const Arithmetic *arithmetic, Panels columns, int64_t count, int depth) {
-  v128_t any = wasm_i32x4_const_splat(0);
-  if (arithmetic->loops != LOOPS_F32 && arithmetic->loops != LOOPS_F64) return true;
-  for (int64_t i = 0; i < count; i++) {
-    const uint8_t *panel = columns.first + (size_t)i * columns.stride;
-    for (int k = 0; k < depth * PANEL_COLUMN_BYTES; k += 16) {
-      v128_t x = wasm_v128_load(panel + k);
-      x = arithmetic->loops == LOOPS_F32 ? wasm_f32x4_sub(x, x) : wasm_f64x2_sub(x, x);
-      any = wasm_v128_or(any, x);
-    }
-  }
-  return !wasm_v128_any_true(any);
 }
 
 /* Multiplies panels of rows by a panel of columns, each along its used depth. out: places of their rows. */
@@ -450,7 +427,8 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
       Used panels = {0, (int)divide_up(height, tall)};
       bool skips = finite && find_used(arithmetic, rows, panels.end, lanes, used);
       if (skips && finite == UNKNOWN) {
-        finite = are_finite(arithmetic, columns, divide_up(unit->lines[RHS], width), lanes);
+        finite = zeros_may_multiply(lane_type(arithmetic), columns.first, columns.stride,
+                                    divide_up(unit->lines[RHS], width), lanes * PANEL_COLUMN_BYTES);
       }
       const uint8_t *panel = columns.first;
       for (int64_t j = 0; j < unit->lines[RHS]; j += width, panel += columns.stride) {

@@ -107,16 +107,6 @@ static Instruction *one_element(Instruction *x) {
   return shape_elements(x->shape) == 1 ? x : NULL;
 }
 
-static ComparisonDirection turned(ComparisonDirection direction) {
-  switch (direction) {
-  case COMPARE_LT: return COMPARE_GT;
-  case COMPARE_LE: return COMPARE_GE;
-  case COMPARE_GT: return COMPARE_LT;
-  case COMPARE_GE: return COMPARE_LE;
-  default: return direction;
-  }
-}
-
 /* column * index of the column + row * index of the row + number + scalar */
 typedef struct Sum {
   int column, row;
@@ -124,12 +114,13 @@ typedef struct Sum {
   Instruction *scalar;
 } Sum;
 
-/* Adds the terms of x, or subtracts them. Returns false if it has others, or subtracts a scalar. */
-static bool add_terms(const Instruction *x, Place place, int sign, int steps, Sum *sum) {
+/* Adds the terms of x, or subtracts them. Returns false if it has others, or subtracts a scalar. sums: how many sums may be within
+** each other. */
+static bool add_terms(const Instruction *x, Place place, int sign, int sums, Sum *sum) {
   /* Threshold MAX_NUMBER: no path: above all dimensions, and far below the ends of s32. */
   enum { MAX_NUMBER = 1 << 28 };
   Scalar value;
-  for (; steps > 0; steps--) {
+  for (;;) {
     Instruction *scalar = one_element((Instruction *)x);
     if (x->opcode == HLO_IOTA && shape_elements(x->shape) > 1) {
       int d = (int)x->a->iota_dimension;
@@ -147,8 +138,8 @@ static bool add_terms(const Instruction *x, Place place, int sign, int steps, Su
       sum->scalar = scalar;
       return true;
     }
-    if (x->opcode == HLO_ADD || x->opcode == HLO_SUBTRACT) {
-      if (!add_terms(x->operands[0], place, sign, steps - 1, sum)) return false;
+    if ((x->opcode == HLO_ADD || x->opcode == HLO_SUBTRACT) && sums-- > 0) {
+      if (!add_terms(x->operands[0], place, sign, sums, sum)) return false;
       if (x->opcode == HLO_SUBTRACT) sign = -sign;
       x = x->operands[1];
     } else if (moves_elements(x) && move_place(x, &place)) {
@@ -157,63 +148,44 @@ static bool add_terms(const Instruction *x, Place place, int sign, int steps, Su
       return false;
     }
   }
-  return false;
 }
 
-/* Whether integers of the type can hold all indices, and sums of them with small numbers if there are any. */
-static bool type_suits(PrimitiveType type, int64_t size, bool plain) {
-  if (!type_is_integral(type) || type == PRED) return false;
-  if (!plain) return type == S32 || type == S64;
-  return type_bits(type) >= 32 || (type_bits(type) == 16 && size < INT16_MAX);
-}
-
-/* Finds the limit that `left direction right` gives a column of `left`. */
+/* Finds the limit that a comparison gives a column on its left side, or on its right if `turned`. */
 static bool limit_of_sides(const Sum *left, const Sum *right, ComparisonDirection direction,
-                           Limit *out) {
-  int sign = left->column;
-  if (sign < 0) direction = turned(direction);
-  bool is_upper = direction == COMPARE_LT || direction == COMPARE_LE;
-  bool is_lower = direction == COMPARE_GT || direction == COMPARE_GE;
-  int row = sign * (right->row - left->row);
-  if (!(out->is_lower ? is_lower : is_upper) || (sign != 1 && sign != -1) || left->scalar ||
-      right->column || (sign < 0 && right->scalar) || row < 0 || row > 1 || right->row < 0) {
+                           bool turned, bool wanted, Limit *out) {
+  int sign = left->column, row = sign * (right->row - left->row);
+  bool flips = turned != (sign < 0);
+  bool is_less = direction == COMPARE_LT || direction == COMPARE_LE;
+  bool next = (direction == COMPARE_LE || direction == COMPARE_GT) != flips;
+  if ((is_less != flips) == (out->is_lower == wanted) || (sign != 1 && sign != -1) ||
+      left->scalar || right->column || (sign < 0 && right->scalar) || row < 0 || row > 1 ||
+      right->row < 0) {
     return false;
   }
-  int64_t next = direction == COMPARE_LE || direction == COMPARE_GT,
-          number = sign * (right->number - left->number);
   out->diagonal = row;
   out->scalar = right->scalar;
   out->before = right->scalar ? right->number : 0;
-  out->number = number - out->before + next;
+  out->number = sign * (right->number - left->number) - out->before + next;
   return true;
 }
 
-static ComparisonDirection opposite(ComparisonDirection direction) {
-  switch (direction) {
-  case COMPARE_LT: return COMPARE_GE;
-  case COMPARE_LE: return COMPARE_GT;
-  case COMPARE_GT: return COMPARE_LE;
-  case COMPARE_GE: return COMPARE_LT;
-  default: return direction;
-  }
-}
-
+/* Sums of small numbers may be negative, but not wrap; so of the unsigned types only u32 is handled, without sums. */
 static bool limit_of_comparison(const Instruction *x, Place place, bool wanted, Limit *out) {
-  PrimitiveType type = x->operands[0]->shape->type;
-  ComparisonDirection direction = wanted ? x->a->direction : opposite(x->a->direction);
+  ComparisonDirection direction = x->a->direction;
   Sum sums[2] = {{0}, {0}};
-  if (!type_is_integral(type)) return false;
-  for (int i = 0; i < 2; i++) {
-    if (!add_terms(x->operands[i], place, 1, MAX_STEPS, &sums[i])) return false;
+  out->type = x->operands[0]->shape->type;
+  bool is_signed = out->type == S32 || out->type == S64;
+  if ((!is_signed && out->type != U32) || direction == COMPARE_EQ || direction == COMPARE_NE) {
+    return false;
   }
-  for (int i = 0; i < 2; i++, direction = turned(direction)) {
-    const Sum *left = &sums[i], *right = &sums[1 - i];
-    if (!left->column || !limit_of_sides(left, right, direction, out)) continue;
-    int64_t size = x->shape->dims[place.column];
-    bool plain = left->column == 1 && !left->row && !left->number && !right->row &&
-                 (!right->scalar || !right->number);
-    out->type = type;
-    return type_suits(type, size, plain) && (plain || size < INT32_MAX / 2);
+  for (int i = 0; i < 2; i++) {
+    if (!add_terms(x->operands[i], place, 1, is_signed ? MAX_STEPS : 0, &sums[i])) return false;
+  }
+  for (int i = 0; i < 2; i++) {
+    if (sums[i].column) {
+      return limit_of_sides(&sums[i], &sums[1 - i], direction, i, wanted, out) &&
+             x->shape->dims[place.column] < INT32_MAX / 2;
+    }
   }
   return false;
 }
@@ -296,10 +268,6 @@ static Instruction *count_of(Computation *computation, const Limit *limit, bool 
   if (!limit->number && !wide) return n;
   Instruction *number = computation_add_number(computation, S64, (Scalar){.i = limit->number});
   Instruction *max = computation_add_number(computation, S64, (Scalar){.i = MAX_LIMIT});
-  if (limit->type == U64) {
-    Instruction *most = computation_add_number(computation, U64, (Scalar){.i = MAX_LIMIT});
-    n = computation_add(computation, HLO_MINIMUM, n->shape, (Instruction *[]){n, most}, 2, NULL);
-  }
   n = computation_add(computation, HLO_CONVERT, number->shape, &n, 1, NULL);
   n = computation_add(computation, HLO_MINIMUM, n->shape, (Instruction *[]){n, max}, 2, NULL);
   return computation_add(computation, HLO_ADD, n->shape, (Instruction *[]){n, number}, 2, NULL);
