@@ -63,14 +63,14 @@ static void swap_plan(ContractionPlan *plan, Contraction *c) {
 /* Chooses a way without packing, if there are few rows or columns, or both operands are small. */
 static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
   if (c->rows.count > 1 || c->columns.count > 1 || c->depth.count > 1) return BY_TILES;
-  int64_t *lines = plan->lines, fewest = lines[LHS] < lines[RHS] ? lines[LHS] : lines[RHS];
-  int64_t most = lines[LHS] > lines[RHS] ? lines[LHS] : lines[RHS], depth = axes_size(&c->depth);
+  int64_t min_lines = min_i64(plan->lines[LHS], plan->lines[RHS]);
+  int64_t max_lines = max_i64(plan->lines[LHS], plan->lines[RHS]), depth = axes_size(&c->depth);
   bool computed = c->array[LHS].computed || c->array[RHS].computed;
-  if (!computed && (fewest > THIN || (depth <= TINY_DEPTH && most * depth <= TINY))) {
+  if (!computed && (min_lines > THIN || (depth <= TINY_DEPTH && max_lines * depth <= TINY))) {
     if (swapping_cost(c, true) < swapping_cost(c, false)) swap_plan(plan, c);
     if (small_plan(plan, c)) return BY_WHOLE_MATRICES;
   }
-  if (lines[RHS] < lines[LHS]) swap_plan(plan, c);
+  if (plan->lines[RHS] < plan->lines[LHS]) swap_plan(plan, c);
   return stream_plan(plan, c) ? BY_STREAM : BY_TILES;
 }
 

@@ -172,7 +172,7 @@ static void store_bf16(const uint32_t *sums, int64_t count, uint16_t *out) {
 
 /* A narrow float: the bits of its mantissa, its bias, its sign bit, and the magnitudes of too large numbers and of NaN. */
 typedef struct Narrowed {
-  int mantissa, bias, sign, most, nan;
+  int mantissa, bias, sign, max, nan;
 } Narrowed;
 
 /* Narrows f32. Normal numbers go as in store_bf16, with a smaller exponent. Adding a power of two rounds subnormal ones: its last
@@ -189,7 +189,7 @@ static inline v128_t narrowed(v128_t bits, Narrowed to) {
   v128_t tiny = wasm_i32x4_sub(wasm_f32x4_add(magnitude, power), power);
   v128_t is_tiny = wasm_i32x4_lt(magnitude, wasm_i32x4_splat(rebase + (1 << 23)));
   v128_t value = wasm_v128_bitselect(tiny, normal, is_tiny);
-  value = wasm_i32x4_min(value, wasm_i32x4_splat(to.most));
+  value = wasm_i32x4_min(value, wasm_i32x4_splat(to.max));
   v128_t is_nan = wasm_i32x4_gt(magnitude, wasm_i32x4_const_splat(0x7f800000));
   value = wasm_v128_bitselect(wasm_i32x4_splat(to.nan), value, is_nan);
   return wasm_v128_or(value, sign);

@@ -29,9 +29,9 @@ bool small_plan(ContractionPlan *plan, const Contraction *c) {
   if (axes_size(&c->depth) > SMALL_LINES) return false;
   Small sizes;
   set_sizes(&sizes, c, arithmetic);
-  int64_t most = COPY_BYTES / arithmetic->lane_bytes;
-  if (sizes.rows * sizes.depth > most || sizes.depth * sizes.padded > most ||
-      sizes.rows * sizes.padded > most || sizes.depth == 0 || sizes.depth > SMALL_LINES) {
+  int64_t max = COPY_BYTES / arithmetic->lane_bytes;
+  if (sizes.rows * sizes.depth > max || sizes.depth * sizes.padded > max ||
+      sizes.rows * sizes.padded > max || sizes.depth == 0 || sizes.depth > SMALL_LINES) {
     return false;
   }
   for (int side = LHS; side <= RHS; side++) {

@@ -18,9 +18,9 @@ enum { MAX_BLOCKS = 64 };
 
 /* ---- Planning ---- */
 
-/* Returns the size of equal parts: a multiple of `step`, at most `most`. */
-static int64_t equal_parts(int64_t size, int64_t most, int64_t step) {
-  int64_t parts = divide_up(size, most < step ? step : most / step * step);
+/* Returns the size of equal parts: a multiple of `step`, at most `max`. */
+static int64_t equal_parts(int64_t size, int64_t max, int64_t step) {
+  int64_t parts = divide_up(size, max < step ? step : max / step * step);
   return divide_up(divide_up(size, parts), step) * step;
 }
 
@@ -63,25 +63,25 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   if (narrow->loops && vectors > 1) vectors = round_up(vectors, NARROW_ROWS);
   bool scaled = narrow->loops && narrow->scaled;
   int64_t step = scaled ? order->depth_step(narrow->scaled->scaled) : DEPTH_STEP;
-  int64_t most_lines = SUM_BYTES / (vectors * bytes);
+  int64_t max_lines = SUM_BYTES / (vectors * bytes);
   if (converts && !narrow->loops) {
-    most_lines = min_i64(most_lines, order->converted_bytes / bytes);
+    max_lines = min_i64(max_lines, order->converted_bytes / bytes);
   }
   int64_t wanted = order->unit_columns(depth);
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
   plan->tile[LHS] = plan->lines[LHS];
   plan->tiles[LHS] = 1;
-  plan->tile[RHS] = equal_parts(lines, min_i64(wanted, most_lines), 16);
+  plan->tile[RHS] = equal_parts(lines, min_i64(wanted, max_lines), 16);
   plan->tiles[RHS] = divide_up(lines, plan->tile[RHS]);
   int64_t tile = min_i64(plan->tile[RHS], lines);
   plan->splits = min_i64(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
   if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
   int64_t split = round_up(divide_up(depth, plan->splits), step);
-  int64_t most_depth = min_i64(VECTOR_BYTES / (vectors * bytes), order->max_depth);
+  int64_t max_depth = min_i64(VECTOR_BYTES / (vectors * bytes), order->max_depth);
   if (narrow->loops ? narrow->is_prepared || narrow->looks_before : converts) {
-    most_depth = min_i64(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
+    max_depth = min_i64(max_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
   }
-  plan->depth_block = equal_parts(split, most_depth, step);
+  plan->depth_block = equal_parts(split, max_depth, step);
   plan->blocks = divide_up(split, plan->depth_block) * plan->splits;
   return true;
 }

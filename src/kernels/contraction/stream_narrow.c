@@ -199,10 +199,10 @@ static void multiply_scaled(const Block *block, const Vectors *vectors, const Ve
   const Narrow *narrow = block->narrow;
   /* Numbers that are looked at before, or prepared, stay in the first cache. */
   bool apart = narrow->looks_before || narrow->is_prepared;
-  int64_t most = apart ? max_i64(PREPARED_BYTES / prepared_stride(block->length), 1) : block->lines;
-  for (int64_t i = 0; i < block->lines; i += most) {
+  int64_t max = apart ? max_i64(PREPARED_BYTES / prepared_stride(block->length), 1) : block->lines;
+  for (int64_t i = 0; i < block->lines; i += max) {
     Vectors there = *vectors;
-    Block part = lines_of(block, i, min_i64(most, block->lines - i), &there);
+    Block part = lines_of(block, i, min_i64(max, block->lines - i), &there);
     if (scales && multiply_lines(&part, parted ? parted : &there, scales, i)) continue;
     block->stream->order->multiply(&part, &there);
   }

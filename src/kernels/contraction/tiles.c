@@ -41,14 +41,14 @@ enum {
 
 /* ---- Planning ---- */
 
-/* Returns the size of equal tiles: a multiple of `step`, about `most` at most. */
-static int64_t equal_tiles(int64_t lines, int64_t most, int64_t step) {
-  int64_t count = divide_up(lines, most);
+/* Returns the size of equal tiles: a multiple of `step`, about `max` at most. */
+static int64_t equal_tiles(int64_t lines, int64_t max, int64_t step) {
+  int64_t count = divide_up(lines, max);
   return divide_up(divide_up(lines, count), step) * step;
 }
 
-static void set_tiles(ContractionPlan *plan, Operand side, int64_t most, int64_t panel) {
-  plan->tile[side] = equal_tiles(plan->lines[side], most, panel);
+static void set_tiles(ContractionPlan *plan, Operand side, int64_t max, int64_t panel) {
+  plan->tile[side] = equal_tiles(plan->lines[side], max, panel);
   plan->tiles[side] = divide_up(plan->lines[side], plan->tile[side]);
 }
 
@@ -70,13 +70,13 @@ static void plan_tiles(ContractionPlan *plan) {
 }
 
 static void plan_depth(ContractionPlan *plan, int64_t depth) {
-  int64_t most = DEPTH_BYTES / type_bytes(plan->arithmetic->element);
+  int64_t max = DEPTH_BYTES / type_bytes(plan->arithmetic->element);
   plan->splits = 1;
   if (tile_count(plan) < WANTED_UNITS / 2 && depth >= 2 * MIN_SPLIT) {
     plan->splits = WANTED_UNITS / 2 / tile_count(plan);
     if (plan->splits > depth / MIN_SPLIT) plan->splits = depth / MIN_SPLIT;
   }
-  int64_t split = divide_up(depth, plan->splits), blocks = divide_up(split, most);
+  int64_t split = divide_up(depth, plan->splits), blocks = divide_up(split, max);
   plan->depth_block = blocks <= 1 ? split : divide_up(divide_up(split, blocks), 4) * 4;
   if (plan->depth_block == 0) plan->depth_block = 1;
   plan->blocks = divide_up(divide_up(depth, plan->depth_block), plan->splits) * plan->splits;
@@ -164,10 +164,10 @@ static void pack_block(const Contraction *contraction, const ContractionPlan *pl
   Side from = side_new(contraction, plan->arithmetic, side, data);
   int64_t panels = panels_of(plan, side), groups = divide_up(panels, BLOCK_PANELS);
   int64_t group = chunk % groups, block = chunk / groups, total = axes_size(&contraction->depth);
-  int64_t most = BLOCK_PANELS * panel_lines(plan->arithmetic, side);
-  int64_t batch = block / plan->blocks, first = group * most, lines = plan->lines[side] - first;
+  int64_t max = BLOCK_PANELS * panel_lines(plan->arithmetic, side);
+  int64_t batch = block / plan->blocks, first = group * max, lines = plan->lines[side] - first;
   int64_t k = block % plan->blocks * plan->depth_block;
-  if (lines > most) lines = most;
+  if (lines > max) lines = max;
   if (k >= total) return;
   int count = (int)(total - k < plan->depth_block ? total - k : plan->depth_block);
   const Axes *axes = side == LHS ? &contraction->rows : &contraction->columns;
