@@ -1,6 +1,7 @@
 /**
- * Tests limit-products: a product whose results are masked by iota < n reads the first n columns. Values are those without the
- * rewrite, and by JavaScript; positions that are not valid may hold NaNs, where the program drops them.
+ * Tests products of which a mask uses a part. limit-products: a product whose results are masked by iota < n reads the first n
+ * columns. Zeros at the ends of vectors: rows of the matrix that they multiply are left out unless one is not finite. Values are
+ * those without the rewrite, and by JavaScript; positions that are not valid may hold NaNs, where the program drops them.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -50,23 +51,32 @@ async function results(text, args, options) {
 
 const whole = (count, seed) => Float32Array.from({ length: count }, (_, i) => ((i * 7919 + seed * 104729) % 65537) % 7 - 3);
 
-/** A cache whose positions from `valid` on are NaN, and scores by definition. */
-function data(queries, valid, layout) {
+/** A cache whose positions before `from` and from `valid` on are NaN, and scores by definition. */
+function data(queries, valid, layout, from) {
   const x = whole(HEADS * queries * DEPTH, 1), k = whole(HEADS * LENGTH * DEPTH, 2);
   const at = (h, t, d) => layout === 'thd' ? (t * HEADS + h) * DEPTH + d : (h * LENGTH + t) * DEPTH + d;
   const want = [];
   for (let h = 0; h < HEADS; h++) {
-    for (let t = Math.max(valid, 0); t < LENGTH; t++) for (let d = 0; d < DEPTH; d++) k[at(h, t, d)] = NaN;
+    const keeps = (t) => t >= from && t < valid;
+    for (let t = 0; t < LENGTH; t++) for (let d = 0; d < DEPTH; d++) if (!keeps(t)) k[at(h, t, d)] = NaN;
     for (let i = 0; i < queries; i++) {
       for (let t = 0; t < LENGTH; t++) {
         let sum = 0;
         for (let d = 0; d < DEPTH; d++) sum += x[(h * queries + i) * DEPTH + d] * k[at(h, t, d)];
-        want.push(t < valid ? sum / 2 : Math.fround(-1e30));
+        want.push(keeps(t) ? sum / 2 : Math.fround(-1e30));
       }
     }
   }
   return { x, k, want };
 }
+
+/** The mask n - width <= iota < n. */
+const windowed = (compare, width) => `${compare('i', 'n', 'LT').replace('q =', 'o =')}
+  width = s32[] constant(${width})
+  widths = s32[${LENGTH}] broadcast(width), dimensions={}
+  first = s32[${LENGTH}] subtract(n, widths)
+  ${compare('i', 'first', 'GE').replace('q =', 'b =')}
+  q = pred[${LENGTH}] and(o, b)`;
 
 const FORMS = {
   'iota < n': { valid: (n) => n },
@@ -78,6 +88,8 @@ const FORMS = {
     mask: (c) => `${c('i', 'n', 'LT').replace('q =', 'o =')}\n t = pred[] constant(true)\n a = pred[${LENGTH}] broadcast(t), dimensions={}\n q = pred[${LENGTH}] and(a, o)`,
     valid: (n) => n,
   },
+  'a window': { mask: (c) => windowed(c, 20), valid: (n) => n, from: (n) => (n - 20) | 0 },
+  'a window of 30 queries': { mask: (c) => windowed(c, 33), queries: 30, valid: (n) => n, from: (n) => (n - 33) | 0 },
   's64[1]': { n: 's64[1]', valid: (n) => n },
   'bf16, positions before heads, 40 queries': {
     type: 'bf16', queries: 40, cache: `${LENGTH},${HEADS},${DEPTH}`, rhs: 'rhs_batch_dims={1}, rhs_contracting_dims={2}', layout: 'thd', valid: (n) => n,
@@ -90,7 +102,7 @@ describe('limit-products', () => {
       const text = program(form), queries = form.queries ?? 1, type = form.type ?? 'f32';
       assert.ok(limits(text));
       for (const n of [-5, 0, 1, 15, 16, 17, LENGTH - 1, LENGTH, LENGTH + 1, 2147483647]) {
-        const { x, k, want } = data(queries, Math.min(form.valid(n), LENGTH), form.layout);
+        const { x, k, want } = data(queries, Math.min(form.valid(n), LENGTH), form.layout, form.from?.(n) ?? 0);
         const cache = form.cache ?? `${HEADS},${LENGTH},${DEPTH}`;
         const count = form.n ? new Literal('s64[1]', BigInt64Array.of(BigInt(n))) : new Literal('s32[]', Int32Array.of(n));
         const args = [new Literal(`f32[${HEADS},${queries},${DEPTH}]`, x), new Literal(`f32[${cache}]`, k).convert(type), count];
@@ -138,6 +150,169 @@ ENTRY e { k = f32[2,${LENGTH},64] parameter(0)
       if (form.n) text = text.replace('scalar = s32[] reshape(v)', '').replace(/n = .*broadcast\(scalar\).*/, 'n = s32[80] copy(v)');
       text = text.replace('ENTRY', 'most { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] maximum(a, b) }\nENTRY');
       assert.ok(!limits(text));
+    });
+  }
+});
+
+describe('causal masks', () => {
+  /** Masks of rows r and columns c, which are iotas, and a scalar n; and whether they keep a score, in integers that wrap. */
+  const MASKS = {
+    'c <= r': { lines: 'q = pred[M] compare(c, r), direction=LE', keeps: (i, t) => t <= i },
+    'c >= r': { lines: 'q = pred[M] compare(c, r), direction=GE', keeps: (i, t) => t >= i },
+    'r > c': { lines: 'q = pred[M] compare(r, c), direction=GT', keeps: (i, t) => i > t },
+    'c < r + n': { lines: 'a = s32[M] add(r, n)\n q = pred[M] compare(c, a), direction=LT', keeps: (i, t, n) => t < ((i + n) | 0) },
+    'n + r - 5 >= c': {
+      lines: 'a = s32[M] add(n, r)\n five = s32[] constant(5)\n f5 = s32[M] broadcast(five), dimensions={}\n b = s32[M] subtract(a, f5)\n q = pred[M] compare(b, c), direction=GE',
+      keeps: (i, t, n) => ((i + n - 5) | 0) >= t,
+    },
+    'r - c >= 0': {
+      lines: 'a = s32[M] subtract(r, c)\n zero = s32[] constant(0)\n z = s32[M] broadcast(zero), dimensions={}\n q = pred[M] compare(a, z), direction=GE',
+      keeps: (i, t) => i >= t,
+    },
+    'c - r <= n': { lines: 'a = s32[M] subtract(c, r)\n q = pred[M] compare(a, n), direction=LE', keeps: (i, t, n) => t - i <= n },
+    'c + 7 < r + n': {
+      lines: 'seven = s32[] constant(7)\n s7 = s32[M] broadcast(seven), dimensions={}\n a = s32[M] add(c, s7)\n b = s32[M] add(r, n)\n q = pred[M] compare(a, b), direction=LT',
+      keeps: (i, t, n) => t + 7 < ((i + n) | 0),
+    },
+    'not c > r': { lines: 'a = pred[M] compare(c, r), direction=GT\n q = pred[M] not(a)', keeps: (i, t) => t <= i },
+    'c > r, the other branch': { lines: 'q = pred[M] compare(c, r), direction=GT', keeps: (i, t) => t <= i, select: 'select(p, c0, f)' },
+    'a window': {
+      lines: `a = pred[M] compare(c, r), direction=LE\n w = s32[] constant(40)\n w1 = s32[M] broadcast(w), dimensions={}\n low = s32[M] subtract(r, w1)
+        b = pred[M] compare(c, low), direction=GT\n q = pred[M] and(b, a)`,
+      keeps: (i, t) => t <= i && t > i - 40,
+    },
+    'a window behind n': {
+      lines: `a = s32[M] add(r, n)\n b = pred[M] compare(c, a), direction=LE\n w = s32[] constant(25)\n w1 = s32[M] broadcast(w), dimensions={}
+        low = s32[M] subtract(a, w1)\n d = pred[M] compare(low, c), direction=LT\n q = pred[M] and(b, d)`,
+      keeps: (i, t, n) => t <= ((i + n) | 0) && t > ((i + n - 25) | 0),
+    },
+    'a window of differences': {
+      lines: `a = s32[M] subtract(r, c)\n zero = s32[] constant(0)\n z = s32[M] broadcast(zero), dimensions={}\n b = pred[M] compare(a, z), direction=GE
+        w = s32[] constant(50)\n w1 = s32[M] broadcast(w), dimensions={}\n d = pred[M] compare(a, w1), direction=LT\n q = pred[M] and(b, d)`,
+      keeps: (i, t) => i >= t && i - t < 50,
+    },
+    'a triangle of a constant': {
+      lines: `a = pred[M] compare(r, c), direction=GE\n yes = pred[] constant(true)\n y = pred[M] broadcast(yes), dimensions={}
+        no = pred[] constant(false)\n o = pred[M] broadcast(no), dimensions={}\n q = pred[M] select(a, y, o)`,
+      keeps: (i, t) => t <= i,
+    },
+  };
+  const DEPTHS = 24;
+
+  /** Scores [heads, queries, length], where `shared` queries of a group have the same keys; or with keys in front. */
+  function causal({ lines, select = 'select(p, f, c0)' }, { queries, length, type, shared, turned }) {
+    const dims = shared ? `2,${shared},${queries},${length}` : turned ? `2,${length},${queries}` : `2,${queries},${length}`;
+    const [r, c] = turned ? [1, 0] : [0, 1];
+    const mask = turned ? `${length},${queries}` : `${queries},${length}`, x = `2,${shared ? `${shared},` : ''}${queries},${DEPTHS}`;
+    const batch = 'lhs_batch_dims={0}, rhs_batch_dims={0}';
+    const dot = turned ? `dot(k, x), ${batch}, lhs_contracting_dims={2}, rhs_contracting_dims={2}`
+      : `dot(x, k), ${batch}, lhs_contracting_dims={${shared ? 3 : 2}}, rhs_contracting_dims={2}`;
+    return `HloModule m
+ENTRY e { x = ${type}[${x}] parameter(0)
+  k = ${type}[2,${length},${DEPTHS}] parameter(1)
+  v = s32[] parameter(2)
+  n = s32[${mask}] broadcast(v), dimensions={}
+  r = s32[${mask}] iota(), iota_dimension=${r}
+  c = s32[${mask}] iota(), iota_dimension=${c}
+  ${lines.replaceAll('[M]', `[${mask}]`)}
+  p = pred[${dims}] broadcast(q), dimensions={${shared ? '2,3' : '1,2'}}
+  s = f32[${dims}] ${dot}
+  two = f32[] constant(2)
+  h = f32[${dims}] broadcast(two), dimensions={}
+  f = f32[${dims}] multiply(s, h)
+  least = f32[] constant(-inf)
+  c0 = f32[${dims}] broadcast(least), dimensions={}
+  ROOT masked = f32[${dims}] ${select} }`;
+  }
+
+  async function check(mask, form) {
+    const { queries, length, type, shared = 1, turned } = form;
+    const text = causal(mask, form);
+    assert.ok(limits(text), JSON.stringify(form));
+    const x = whole(2 * shared * queries * DEPTHS, 1), k = whole(2 * length * DEPTHS, 2);
+    k[(length - 70) * DEPTHS + 3] = NaN; // rows that keep this column are NaN there
+    k[(length + 30) * DEPTHS + 3] = Infinity; // of the second head
+    for (const n of [-2147483648, -100, -1, 0, 9, 150, 2147483647]) {
+      const want = [];
+      for (let row = 0; row < 2 * shared * queries; row++) {
+        const head = Math.floor(row / shared / queries);
+        for (let t = 0; t < length; t++) {
+          let sum = 0;
+          for (let d = 0; d < DEPTHS; d++) sum += x[row * DEPTHS + d] * k[(head * length + t) * DEPTHS + d];
+          const at = turned ? (head * length + t) * queries + (row % queries) : row * length + t;
+          want[at] = mask.keeps(row % queries, t, n) ? 2 * sum : -Infinity;
+        }
+      }
+      const args = [
+        new Literal(`f32[2,${form.shared ? `${shared},` : ''}${queries},${DEPTHS}]`, x).convert(type),
+        new Literal(`f32[2,${length},${DEPTHS}]`, k).convert(type), new Literal('s32[]', Int32Array.of(n))];
+      assert.deepEqual((await results(text, args))[0], want, `${JSON.stringify(form)} n = ${n}`);
+      if (!/\bn\b/.test(mask.lines)) break;
+    }
+  }
+
+  for (const [name, mask] of Object.entries(MASKS)) {
+    test(name, async () => {
+      await check(mask, { queries: 150, length: 200, type: 'f32' });
+      await check(mask, { queries: 130, length: 290, type: 'bf16', turned: true });
+      await check(mask, { queries: 45, length: 170, type: 'f32', shared: 3 });
+      await check(mask, { queries: 12, length: 200, type: 'f32' }); // streamed
+    });
+  }
+
+  test('several tiles, and queries that repeat within a panel', async () => {
+    await check(MASKS['c <= r'], { queries: 500, length: 400, type: 'f32' });
+    await check(MASKS['c < r + n'], { queries: 3, length: 300, type: 'f32', shared: 30 });
+    await check(MASKS['c < r + n'], { queries: 7, length: 300, type: 'bf16', shared: 11 });
+  });
+
+  const NOT = {
+    'c <= 2 r': 'a = s32[M] add(r, r)\n q = pred[M] compare(c, a), direction=LE',
+    'c <= -r': 'a = s32[M] subtract(n, r)\n q = pred[M] compare(c, a), direction=LE',
+    'c + n <= r': 'a = s32[M] add(c, n)\n q = pred[M] compare(a, r), direction=LE',
+    'c <= r - n': 'a = s32[M] subtract(r, n)\n q = pred[M] compare(c, a), direction=LE',
+    'r - c >= n': 'a = s32[M] subtract(r, c)\n q = pred[M] compare(a, n), direction=GE',
+    'either': 'a = pred[M] compare(c, r), direction=LE\n b = pred[M] compare(c, n), direction=EQ\n q = pred[M] or(a, b)',
+  };
+  for (const [name, lines] of Object.entries(NOT)) {
+    test(`as it was: ${name}`, () => assert.ok(!limits(causal({ lines }, { queries: 150, length: 200, type: 'f32' }))));
+  }
+});
+
+describe('zeros at the ends of vectors', () => {
+  /** Weights of positions in [begin, end), other ones zeros of both signs; values of positions before heads. */
+  async function check(type, { begin, end, special = 0, at = 0, queries, length, depth }) {
+    const text = `HloModule m
+ENTRY e { x = f32[${HEADS},${queries},${length}] parameter(0)
+  v = ${type}[${length},${HEADS},${depth}] parameter(1)
+  vf = f32[${length},${HEADS},${depth}] convert(v)
+  ROOT r = f32[${HEADS},${queries},${depth}] dot(x, vf), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={1}, rhs_contracting_dims={0} }`;
+    const x = whole(HEADS * queries * length, 1), v = whole(length * HEADS * depth, 2);
+    x.forEach((_, i) => { if (i % length < begin || i % length >= end) x[i] = i % 3 ? 0 : -0; });
+    if (special) v[(at * HEADS + 1) * depth + 5] = special;
+    const want = Array.from({ length: HEADS * queries * depth }, (_, i) => {
+      const head = Math.floor(i / depth / queries), row = Math.floor(i / depth) * length;
+      let sum = 0;
+      for (let t = 0; t < length; t++) sum += x[row + t] * v[(t * HEADS + head) * depth + (i % depth)];
+      return sum;
+    });
+    const args = [new Literal(`f32[${HEADS},${queries},${length}]`, x), new Literal(`f32[${length},${HEADS},${depth}]`, v).convert(type)];
+    assert.deepEqual((await results(text, args))[0], want, JSON.stringify({ type, begin, end, special, at, queries, length, depth }));
+  }
+
+  for (const type of ['f32', 'f64', 'bf16', 'f16', 's8', 'f8e5m2']) {
+    test(type, async () => {
+      const specials = type === 's8' ? [0] : [0, Infinity, -Infinity, NaN];
+      for (const special of specials) {
+        for (const [begin, end] of [[0, 40], [0, 0], [90, 91], [200, 333], [17, 300], [0, 333]]) {
+          const where = special ? [0, 44, 89, 90, 320, 332] : [0];
+          for (const at of where) {
+            for (const queries of [1, 3, 4]) await check(type, { begin, end, special, at, queries, length: 333, depth: 32 });
+          }
+        }
+        await check(type, { begin: 300, end: 600, special, at: 1000, queries: 2, length: 1029, depth: 24 }); // several blocks
+        await check(type, { begin: 0, end: 16, special, at: 60, queries: 20, length: 64, depth: 19 });
+      }
     });
   }
 });

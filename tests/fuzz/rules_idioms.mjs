@@ -1,6 +1,6 @@
 /**
  * Rules for groups of operations that people write often, and that rewrites look for: products of transposes, parts of
- * products, softmaxes, logistic functions, sorts by computed keys, long sums, convolutions of many features.
+ * products, masked products, softmaxes, logistic functions, sorts by computed keys, long sums, convolutions of many features.
  */
 import { Shape } from '../../bindings/values/shape.mjs';
 import { DECIDED, isInexact, roundedSum } from './domain.mjs';
@@ -80,6 +80,28 @@ function sharedProduct(p, random) {
     return flips
       ? builder.dotGeneral(wide, a, { lhsContractingDimensions: [depth], rhsContractingDimensions: [3], lhsBatchDimensions: [0, at], rhsBatchDimensions: [0, 1] })
       : builder.dotGeneral(a, wide, { lhsContractingDimensions: [3], rhsContractingDimensions: [depth], lhsBatchDimensions: [0, 1], rhsBatchDimensions: [0, at] });
+  });
+}
+
+/** Scores of which a mask drops some: causal, below a scalar, or both; then often their product with values. */
+function maskedProduct(p, random) {
+  const [type, h] = [random.pick(['f32', 'f32', 'bf16']), random.between(1, 2)], [m, n, d] = [random.between(1, 70), random.between(90, 180), random.between(24, 50)];
+  const x = p.fresh('f32', [h, m, d], 'whole'), k = p.fresh(type, [h, n, d], 'whole'), v = p.fresh(type, [h, n, d], 'whole'), place = p.fresh('s32', [], 'whole');
+  const scores = contraction('f32', x.domain, k.domain, d), hasValues = random.chance(0.6);
+  const result = hasValues && scores ? contraction('f32', scores, v.domain, n) : scores;
+  const [form, near, inverted, both] = [random.pick(['add', 'sub', 'number', 'scalar']), random.chance(0.8), random.chance(0.3), random.chance(0.3)];
+  const method = random.pick(['lt', 'le', 'gt', 'ge']), number = random.between(-20, 60);
+  return result && p.add('dot', [x, k, v, place], result, (b, [a, keys, values, at]) => {
+    const f32 = (y) => b.convertElementType(y, 'f32'), batches = { lhsBatchDimensions: [0], rhsBatchDimensions: [0] };
+    const [row, column] = [0, 1].map((i) => b.iota(Shape.array('s32', [m, n]), i)), spread = (y) => b.broadcast(y, [m, n]);
+    const small = spread(near ? b.rem(at, scalar(b, 's32', 64)) : at), constant = spread(scalar(b, 's32', number));
+    const sides = { add: [column, b.add(row, small)], sub: [b.sub(column, row), small], number: [b.add(column, constant), row], scalar: [column, small] }[form];
+    let mask = b[method](...sides);
+    if (both) mask = b.and(mask, b.ge(b.add(row, constant), column));
+    if (inverted) mask = b.not(mask);
+    const all = b.dotGeneral(a, f32(keys), { lhsContractingDimensions: [2], rhsContractingDimensions: [2], ...batches });
+    const kept = b.select(b.broadcastInDim(mask, [h, m, n], [1, 2]), all, b.broadcast(scalar(b, 'f32', 0), [h, m, n]));
+    return hasValues ? b.dotGeneral(kept, f32(values), { lhsContractingDimensions: [2], rhsContractingDimensions: [1], ...batches }) : kept;
   });
 }
 
@@ -183,5 +205,5 @@ function countedLoop(p, random) {
 }
 
 export const idiomRules = {
-  transposedProduct, quantisedProduct, sharedProduct, features, softmax, sigmoid, sortByComputed, largeTopK, longSum, countedLoop,
+  transposedProduct, quantisedProduct, sharedProduct, maskedProduct, features, softmax, sigmoid, sortByComputed, largeTopK, longSum, countedLoop,
 };

@@ -164,7 +164,9 @@ static bool compare_step(const AttributeRow *row, void *data) {
 bool attributes_equal(Opcode opcode, const Attributes *a, const Attributes *b) {
   Compared compared = {(const char *)a, (const char *)b};
   /* Compares facts that analyses found: an instruction with fewer facts needs more code. */
-  if (a->derived.used_dimension != b->derived.used_dimension) return false;
+  if (a->derived.used_dimension != b->derived.used_dimension ||
+      a->derived.used_diagonal != b->derived.used_diagonal)
+    return false;
   if (a->derived.starts_in_range != b->derived.starts_in_range ||
       a->derived.at_most_zero != b->derived.at_most_zero)
     return false;

@@ -117,8 +117,9 @@ typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTO
 
 /* Facts that passes find out and later stages use; text neither has nor shows them. */
 typedef struct Derived {
-  /* Of a limited product: the number of its used dimension, plus 1; else 0. rewrite/fuse/limit_products.c */
-  int64_t used_dimension;
+  /* Of a limited product: the number of its used dimension, plus 1; else 0. And of the dimension of a causal mask's rows, if it
+  ** has one. rewrite/fuse/limit_products.c */
+  int64_t used_dimension, used_diagonal;
   /* Of dynamic-slice and dynamic-update-slice: the starts need no clamp. rewrite/loops/counters.c */
   bool starts_in_range;
   /* Of subtract: the result is at most 0, or NaN. rewrite/simplify/differences.c */

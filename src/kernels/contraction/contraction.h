@@ -73,12 +73,24 @@ typedef struct ContractionArray {
   const Computed *computed;
 } ContractionArray;
 
+/* A dimension of the result: the elements from one index to the next, and its size. */
+typedef struct Dimension {
+  int64_t stride, size;
+} Dimension;
+
+/* The used part of a result: columns in [begin, end), which moves by one with each row. Other elements may have any values. */
+typedef struct Diagonal {
+  Dimension column, row; /* a row of size 1: the range does not move */
+  int64_t begin, end;
+} Diagonal;
+
 typedef struct Contraction {
   Axes batch, rows, columns, depth;
   ContractionArray array[3]; /* for each Operand */
   bool keeps_negative_zero;  /* a sum of one product is that product, even if it is -0 */
   bool windowed;             /* the rows of the lhs are overlapping windows of an image */
   bool keeps_rows;           /* parts may have any number of rows: do not swap rows and columns */
+  const Diagonal *diagonal;  /* NULL: all elements are used */
   bool in_pairs; /* s16 operands, widened to s32 to avoid packing; packed, a lane has two */
 } Contraction;
 

@@ -37,8 +37,10 @@ typedef struct DotPlan {
   Contraction contraction;
   ContractionPlan plan;
   Ragged ragged;
-  int limit;     /* the parameter with the number of used columns; read only if `limited` is set */
+  bool is_limited; /* the parameter number `limit` has the used columns' range */
+  int limit;
   Axis *limited; /* the axis of these columns in `contraction`; NULL: all columns are computed */
+  Diagonal diagonal; /* without its range */
   int64_t parts, parts_at,
       units_per_chunk; /* ragged-dot: parts in all; their offset in scratch, after the sums */
 } DotPlan;
@@ -246,25 +248,58 @@ static Axis *axis_of(Contraction *c, const Shape *shape, int dimension) {
   return NULL;
 }
 
-/* Finds the axis of the limited dimension. BY_WHOLE_MATRICES and DIRECTLY compute all columns, so they have none. */
+static Dimension dimension_of(const Shape *shape, int64_t number) {
+  int64_t strides[MAX_RANK];
+  shape_strides(shape, strides);
+  return (Dimension){strides[number], shape->dims[number]};
+}
+
+/* Finds the axis of the limited dimension, and the diagonal. BY_WHOLE_MATRICES and DIRECTLY compute all columns, so they have
+** none. */
 static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *dot) {
+  const Derived *derived = &outer->a->derived;
   p->limit = outer->operand_count - 1;
   bool has_units = p->plan.way == BY_TILES || p->plan.way == BY_STREAM;
-  if (outer->a->derived.used_dimension && has_units) {
-    p->limited = axis_of(&p->contraction, dot->shape, (int)outer->a->derived.used_dimension - 1);
+  if (!derived->used_dimension || !has_units) return;
+  p->is_limited = true;
+  p->limited = axis_of(&p->contraction, dot->shape, (int)derived->used_dimension - 1);
+  p->diagonal.column = dimension_of(dot->shape, derived->used_dimension - 1);
+  p->diagonal.row = (Dimension){1, 1};
+  if (derived->used_diagonal) {
+    p->diagonal.row = dimension_of(dot->shape, derived->used_diagonal - 1);
   }
 }
 
-/* Sets the size of the limited axis to the number of used columns, rounded up to COLUMNS_AT_ONCE. Loops over a different
-** number of columns add in a different order, and the order must not depend on the limit. */
-static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c) {
+/* Reads the range of used columns in the first row: its end, and, if there are two numbers, its begin. */
+static void read_limits(const DotPlan *p, const KernelCall *call, Diagonal *diagonal) {
+  const Shape *shape = call->instruction->operands[p->limit]->shape;
+  const uint8_t *numbers = call->operands[p->limit];
+  *diagonal = p->diagonal;
+  int64_t columns = diagonal->column.size, rows = diagonal->row.size;
+  diagonal->end = min_i64(max_i64(scalar_load(shape->type, numbers, 0).i, -rows), columns);
+  diagonal->begin = -rows;
+  if (shape_elements(shape) == 1) return;
+  int64_t begin = scalar_load(shape->type, numbers, 1).i;
+  /* Where begin + row exceeds s32, the program's sum may have wrapped. */
+  if (begin > -rows && begin <= INT32_MAX - rows) diagonal->begin = begin;
+}
+
+/* Sets the diagonal, and limits the axis to the columns that some row uses: from a multiple of COLUMNS_AT_ONCE to another. Loops
+** over a different number of columns add in a different order, and the order must not depend on the limit. */
+static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c,
+                      Diagonal *diagonal) {
   /* Threshold COLUMNS_AT_ONCE. Test: "limit-products" in core/limited_products.test.mjs. */
   enum { COLUMNS_AT_ONCE = 16 };
-  Axes *lines = p->limited == p->contraction.rows.items ? &c->rows : &c->columns;
-  PrimitiveType type = call->instruction->operands[p->limit]->shape->type;
-  Scalar wanted = scalar_load(type, call->operands[p->limit], 0);
-  int64_t used = scalar_clamped_index(type, wanted, p->limited->size);
-  lines->items[0].size = min_i64(round_up(used, COLUMNS_AT_ONCE), p->limited->size);
+  read_limits(p, call, diagonal);
+  c->diagonal = diagonal;
+  if (!p->limited) return;
+  Axis *axis = (p->limited == p->contraction.rows.items ? &c->rows : &c->columns)->items;
+  int64_t end = max_i64(diagonal->end + diagonal->row.size - 1, 0), begin = 0;
+  axis->size = min_i64(round_up(end, COLUMNS_AT_ONCE), axis->size);
+  if (p->plan.way == BY_TILES) return; /* panels that are packed beforehand are numbered */
+  begin = min_i64(max_i64(diagonal->begin, 0), axis->size) / COLUMNS_AT_ONCE * COLUMNS_AT_ONCE;
+  axis->size -= begin;
+  for (int o = LHS; o <= OUT; o++) c->array[o].base += begin * axis->stride[o];
 }
 
 /* ---- Parts ---- */
@@ -408,9 +443,10 @@ static void run(const KernelCall *call, int phase, int chunk) {
   CallOperand own = {{.run = compute}, call, p->operand};
   float table[TABLE_ENTRIES];
   Contraction contraction;
+  Diagonal diagonal;
   const Contraction *whole = &p->contraction;
   const uint8_t *operands[2];
-  if (p->operand || p->limited) {
+  if (p->operand || p->is_limited) {
     contraction = p->contraction;
     whole = &contraction;
   }
@@ -426,7 +462,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
       if (contraction.array[side].computed) contraction.array[side].computed = &own.computed;
     }
   }
-  if (p->limited && phase == PHASE_MULTIPLY) set_limit(p, call, &contraction);
+  if (p->is_limited && phase == PHASE_MULTIPLY) set_limit(p, call, &contraction, &diagonal);
   for (int side = LHS; side <= RHS; side++) {
     bool computes = whole->array[side != p->plan.swapped].computed;
     operands[side] = p->number[side] >= 0 ? call->operands[p->number[side]]

@@ -45,16 +45,22 @@ bool small_plan(ContractionPlan *plan, const Contraction *c) {
 
 /* ---- Copies ---- */
 
-/* Copies the lhs as rows of lanes along the depth. Complex numbers give real and imaginary parts in turn. */
-static void copy_lhs(const Small *s, const uint8_t *from, uint8_t *copy) {
+/* Copies an operand's rows, or columns, as lines of lanes along the depth. Complex numbers give real and imaginary parts in turn. */
+static void copy_lines(const Small *s, Operand side, const uint8_t *from, uint8_t *copy) {
   const Contraction *c = s->contraction;
-  int64_t row = axes_stride(&c->rows, LHS), depth = axes_stride(&c->depth, LHS);
-  int64_t count = axes_size(&c->depth);
-  const Loader *loader = &s->loader[LHS];
+  const Axes *axes = side == LHS ? &c->rows : &c->columns;
+  int64_t line = axes_stride(axes, side), depth = axes_stride(&c->depth, side);
+  int64_t count = axes_size(&c->depth), lines = axes_size(axes);
+  const Loader *loader = &s->loader[side];
   size_t stride = (size_t)(s->depth * s->arithmetic->lane_bytes);
   size_t bytes = (size_t)type_bytes(loader->from), loaded = (size_t)type_bytes(loader->element);
-  for (int64_t i = 0; i < s->rows; i++, copy += stride) {
-    load_elements(loader, from + (size_t)(i * row) * bytes, depth, count, copy);
+  if (depth == 1 && line == count && stride == (size_t)count * loaded) { /* one long line */
+    count *= lines;
+    stride *= (size_t)lines;
+    lines = 1;
+  }
+  for (int64_t i = 0; i < lines; i++, copy += stride) {
+    load_elements(loader, from + (size_t)(i * line) * bytes, depth, count, copy);
     memset(copy + (size_t)count * loaded, 0, stride - (size_t)count * loaded);
   }
 }
@@ -124,11 +130,19 @@ static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
   size_t bytes = (size_t)type_bytes(loader->from);
   size_t stride = (size_t)(s->padded * arithmetic->lane_bytes);
   if (s->turns_rhs) {
-    turn_lines((const uint32_t *)from, column, columns, count, (uint32_t *)copy, s->padded);
+    _Alignas(16) uint8_t lines[COPY_BYTES];
+    if (loader->run) copy_lines(s, RHS, from, lines);
+    turn_lines((const uint32_t *)(loader->run ? lines : from), loader->run ? s->depth : column,
+               columns, s->depth, (uint32_t *)copy, s->padded);
     return;
   }
   if (s->is_few) {
     load_few((const uint32_t *)from, depth, column, count, columns, (uint32_t *)copy);
+    return;
+  }
+  if (arithmetic->lane_elements == 1 && arithmetic->reals == 1 && column == 1 && depth == columns &&
+      s->padded == columns) { /* one long row */
+    load_elements(loader, from, 1, count * columns, copy);
     return;
   }
   int16_t pair[2][COPY_BYTES / 4];
@@ -160,7 +174,12 @@ static void store_out(const Small *s, const uint8_t *sums, uint8_t *out) {
     store_few((const uint32_t *)sums, s->rows, columns, (uint32_t *)out, row, column);
     return;
   }
-  for (int64_t i = 0; i < s->rows; i++, sums += stride) {
+  int64_t rows = s->rows;
+  if (column == 1 && row == columns && s->padded == columns) { /* one long row */
+    columns *= rows;
+    rows = 1;
+  }
+  for (int64_t i = 0; i < rows; i++, sums += stride) {
     uint8_t *to = out + (size_t)(i * row) * bytes;
     if (column == 1 || columns == 1) {
       store_sums(s->arithmetic, sums, columns, type, to);
@@ -206,8 +225,9 @@ void small_init(Small *s, const Contraction *c, const ContractionPlan *plan) {
   s->is_few = plain && arithmetic->lane_bytes == 4 && s->columns <= 4 &&
               sums_are_results(arithmetic, c->array[OUT].type);
   s->keeps_rhs = plain && whole && axes_stride(&c->columns, RHS) == 1;
-  s->turns_rhs = plain && arithmetic->lane_bytes == 4 && axes_stride(&c->columns, RHS) != 1 &&
-                 s->columns > 4 && (one || axes_stride(&c->depth, RHS) == 1);
+  s->turns_rhs = (plain || s->loader[RHS].run) && arithmetic->lane_bytes == 4 &&
+                 arithmetic->reals == 1 && axes_stride(&c->columns, RHS) != 1 && s->columns > 4 &&
+                 (one || axes_stride(&c->depth, RHS) == 1);
   s->keeps_out = whole && sums_are_results(arithmetic, c->array[OUT].type) &&
                  axes_stride(&c->columns, OUT) == 1;
   s->multiplied = (int)(s->keeps_out || s->keeps_rhs ? s->columns : s->padded);
@@ -221,7 +241,7 @@ void small_multiply(const Small *s, const size_t offset[3], const uint8_t *const
   const uint8_t *lhs = data[LHS] + offset[LHS] * (size_t)type_bytes(c->array[LHS].type);
   const uint8_t *rhs = data[RHS] + offset[RHS] * (size_t)type_bytes(c->array[RHS].type);
   uint8_t *out = result + offset[OUT] * (size_t)type_bytes(c->array[OUT].type);
-  if (!s->keeps_lhs) copy_lhs(s, lhs, lhs_copy);
+  if (!s->keeps_lhs) copy_lines(s, LHS, lhs, lhs_copy);
   if (!s->keeps_rhs) copy_rhs(s, rhs, rhs_copy);
   s->loop((int)s->rows, s->multiplied, (int)s->depth, s->keeps_lhs ? lhs : lhs_copy, s->row,
           s->keeps_rhs ? rhs : rhs_copy, s->at, s->keeps_out ? out : sums,

@@ -256,6 +256,7 @@ static void add_blocks(Block *block, const Unit *unit, const size_t offset[3],
     block->data = data[RHS] + (size_t)block->first * rhs_bytes;
     const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
     Vectors vectors = load_vectors(s, block->narrow, unit->lines[LHS], lhs, depth, buffer);
+    stream_leave_out(block, &vectors);
     (block->narrow->loops ? stream_narrow : s->order->multiply)(block, &vectors);
     if (levels > 1) move_sums(s->arithmetic, keeps, sums[0], sums[1], bytes);
     if (blocks % MAX_BLOCKS == 0) move_sums(s->arithmetic, keeps, sums[1], sums[2], bytes);

@@ -128,6 +128,11 @@ typedef struct StreamOrder {
 
 extern const StreamOrder stream_by_depth, stream_by_columns;
 
+/* ---- Zeros (stream_zeros.c) ---- */
+
+/* Leaves out the first and the last lines of a block if all vectors have zeros there and the lines are finite. */
+void stream_leave_out(Block *block, Vectors *vectors);
+
 /* ---- Narrow numbers (stream_narrow.c) ---- */
 
 /* Returns the loops for the stream's matrix, if there are any. */

@@ -18,6 +18,7 @@
 
 #include "base/min_max.h"
 #include "kernels/contraction/pack.h"
+#include "kernels/contraction/zeros.h"
 
 enum {
   /* Threshold BLOCK_PANELS, TILE_BLOCKS, MAX_BLOCK_ROWS, MAX_ROWS, MAX_COLUMNS, LHS_BLOCK_BYTES,
@@ -229,25 +230,16 @@ static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_
 ** Panels of rows often begin or end with zeros: rows masked by expert, weights of attention after a causal mask. Products of these
 ** with finite numbers are left out. */
 
-/* The depth from the first number of a panel of rows that is not 0 to the last one. */
-typedef struct Used {
-  int begin, end;
-} Used;
-
-/* Whether 16 bytes are zeros, of either sign if they are floats. */
-static bool are_zeros(const Arithmetic *arithmetic, const uint8_t *numbers) {
-  v128_t x = wasm_v128_load(numbers);
-  if (arithmetic->loops == LOOPS_F32) x = wasm_i32x4_shl(x, 1);
-  if (arithmetic->loops == LOOPS_F64) x = wasm_i64x2_shl(x, 1);
-  return !wasm_v128_any_true(x);
+/* Returns the type of a panel's numbers; any integral type for integers. */
+static PrimitiveType lane_type(const Arithmetic *arithmetic) {
+  return arithmetic->loops == LOOPS_F32 ? F32 : arithmetic->loops == LOOPS_F64 ? F64 : S32;
 }
 
+/* Returns the depth from the first number of a panel of rows that is not 0 to the last one. */
 static Used used_depth(const Arithmetic *arithmetic, const uint8_t *panel, int depth) {
   int line = panel_lines(arithmetic, LHS) * arithmetic->lane_bytes, bytes = depth * line;
-  int begin = 0, end = bytes;
-  while (begin + 16 <= bytes && are_zeros(arithmetic, panel + begin)) begin += 16;
-  while (end >= begin + 16 && are_zeros(arithmetic, panel + end - 16)) end -= 16;
-  return (Used){begin / line, (int)divide_up(end, line)};
+  Used used = zeros_leave(arithmetic, panel, bytes);
+  return (Used){used.begin / line, (int)divide_up(used.end, line)};
 }
 
 /* Sets the used depth of panels. Returns false if hardly anything is left out. */
@@ -262,21 +254,6 @@ static bool find_used(const Arithmetic *arithmetic, Panels rows, int64_t count, 
   ** core/ragged_dot.test.mjs. */
   enum { PART = 8 };
   return all <= count * depth - count * depth / PART;
-}
-
-/* Whether panels of columns have no infinity and no NaN: those less themselves are NaN. */
-static bool are_finite(const Arithmetic *arithmetic, Panels columns, int64_t count, int depth) {
-  v128_t any = wasm_i32x4_const_splat(0);
-  if (arithmetic->loops != LOOPS_F32 && arithmetic->loops != LOOPS_F64) return true;
-  for (int64_t i = 0; i < count; i++) {
-    const uint8_t *panel = columns.first + (size_t)i * columns.stride;
-    for (int k = 0; k < depth * PANEL_COLUMN_BYTES; k += 16) {
-      v128_t x = wasm_v128_load(panel + k);
-      x = arithmetic->loops == LOOPS_F32 ? wasm_f32x4_sub(x, x) : wasm_f64x2_sub(x, x);
-      any = wasm_v128_or(any, x);
-    }
-  }
-  return !wasm_v128_any_true(any);
 }
 
 /* Multiplies panels of rows by a panel of columns, each along its used depth. out: places of their rows. */
@@ -321,6 +298,48 @@ static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, 
     multiply_apart(arithmetic, depth, lhs.first, rhs, &apart, rows - i < height ? rows - i : height,
                    columns, start);
   }
+}
+
+/* ---- Used parts of the result (contraction.h: Diagonal) ---- */
+
+/* The indices of a panel's lines in both dimensions, the last ones included. A panel of rows may have the mask's columns, if the
+** operands are swapped. */
+typedef struct Position {
+  Used column, row;
+} Position;
+
+/* Returns the range of a dimension's indices in the elements from `first` to `last`. */
+static Used indices_of(Dimension dimension, size_t first, size_t last) {
+  size_t begin = first / (size_t)dimension.stride, end = last / (size_t)dimension.stride;
+  size_t size = (size_t)dimension.size;
+  if (begin / size != end / size) return (Used){0, (int)size - 1};
+  return (Used){(int)(begin % size), (int)(end % size)};
+}
+
+/* Finds the positions of panels of `height` lines. out: the lines' offsets in the result, which ascend. */
+static void find_positions(const Diagonal *diagonal, const size_t *out, int64_t lines,
+                           int64_t height, Position *panel) {
+  for (int64_t i = 0; i < lines; i += height) {
+    size_t last = out[min_i64(i + height, lines) - 1];
+    *panel++ = (Position){indices_of(diagonal->column, out[i], last),
+                          indices_of(diagonal->row, out[i], last)};
+  }
+}
+
+/* Whether some elements of a panel of rows and a panel of columns are used. */
+static bool is_used(const Diagonal *diagonal, Position rows, Position columns) {
+  int64_t first_row = rows.row.begin + columns.row.begin, last_row = rows.row.end + columns.row.end;
+  return rows.column.begin + columns.column.begin < diagonal->end + last_row &&
+         rows.column.end + columns.column.end >= diagonal->begin + first_row;
+}
+
+/* Returns the range of panels of rows, from the first one to the last one, of which some elements are used. */
+static Used used_panels(const Diagonal *diagonal, const Position *rows, int64_t panels,
+                        Position columns) {
+  int first = 0, end = (int)panels;
+  while (end > first && !is_used(diagonal, rows[end - 1], columns)) end--;
+  while (first < end && !is_used(diagonal, rows[first], columns)) first++;
+  return (Used){first, end};
 }
 
 /* A unit's lines of one operand, packed a block of the depth at a time. */
@@ -376,6 +395,7 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
   _Alignas(16) uint8_t lhs_buffer[LHS_BLOCK_BYTES], rhs_buffer[RHS_BLOCK_BYTES];
   size_t row[MAX_ROWS], column[MAX_COLUMNS];
   Used used[BLOCK_PANELS];
+  Position row_position[TILE_BLOCKS * BLOCK_PANELS], column_position[BLOCK_PANELS];
   TileSide lhs, rhs;
   const Arithmetic *arithmetic = plan->arithmetic;
   tile_side_init(&lhs, part, plan, unit, LHS, data[LHS], scratch);
@@ -384,7 +404,13 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
                batch_offset(part, OUT, unit->batch), row);
   axes_offsets(&part->columns, OUT, unit->first[RHS], unit->lines[RHS], 0, column);
   Start start = part->keeps_negative_zero ? START_NEGATIVE_ZERO : START_ZERO;
-  int width = panel_lines(arithmetic, RHS), most = BLOCK_PANELS * panel_lines(arithmetic, LHS);
+  int width = panel_lines(arithmetic, RHS), tall = panel_lines(arithmetic, LHS);
+  int most = BLOCK_PANELS * tall;
+  const Diagonal *diagonal = part->diagonal;
+  if (diagonal) {
+    find_positions(diagonal, row, unit->lines[LHS], tall, row_position);
+    find_positions(diagonal, column, unit->lines[RHS], width, column_position);
+  }
   int64_t k = unit->depth;
   do {
     int64_t rest = unit->depth_end - k, block = k / plan->depth_block;
@@ -398,16 +424,25 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
     for (int64_t i = 0; i < unit->lines[LHS]; i += most) {
       int64_t height = unit->lines[LHS] - i < most ? unit->lines[LHS] - i : most;
       Panels rows = tile_panels(&lhs, block, i, height, lhs_buffer);
-      bool skips = finite &&
-                   find_used(arithmetic, rows, divide_up(height, most / BLOCK_PANELS), lanes, used);
+      Used panels = {0, (int)divide_up(height, tall)};
+      bool skips = finite && find_used(arithmetic, rows, panels.end, lanes, used);
       if (skips && finite == UNKNOWN) {
-        finite = are_finite(arithmetic, columns, divide_up(unit->lines[RHS], width), lanes);
+        finite = zeros_may_multiply(lane_type(arithmetic), columns.first, columns.stride,
+                                    divide_up(unit->lines[RHS], width), lanes * PANEL_COLUMN_BYTES);
       }
       const uint8_t *panel = columns.first;
       for (int64_t j = 0; j < unit->lines[RHS]; j += width, panel += columns.stride) {
-        TileTarget target = {sums, row + i, column + j, (size_t)type_bytes(arithmetic->sum)};
-        multiply_panel(arithmetic, lanes, rows, skips && finite ? used : NULL, panel, &target,
-                       height, unit->lines[RHS] - j, start);
+        if (diagonal) {
+          panels = used_panels(diagonal, row_position + i / tall, divide_up(height, tall),
+                               column_position[j / width]);
+        }
+        int64_t first = panels.begin * tall, end = min_i64(panels.end * tall, height);
+        if (first >= end) continue;
+        Panels some = {rows.first + (size_t)panels.begin * rows.stride, rows.stride};
+        TileTarget target = {sums, row + i + first, column + j,
+                             (size_t)type_bytes(arithmetic->sum)};
+        multiply_panel(arithmetic, lanes, some, skips && finite ? used + panels.begin : NULL, panel,
+                       &target, end - first, unit->lines[RHS] - j, start);
       }
     }
     start = START_OUT;

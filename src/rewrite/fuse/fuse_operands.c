@@ -300,17 +300,17 @@ static bool fuse_into(Instruction *dot, const Uses *uses) {
 
 /* ---- Limited products (limit_products.c) ---- */
 
-/* The last operand of a product that is limited, and the dimension. */
+/* The last operand of a product that is limited, and the dimensions. */
 typedef struct Limited {
   Instruction *limit;
-  int64_t dimension;
+  Derived derived;
 } Limited;
 
 /* Turns a limited product into its dot. */
 static Limited without_limit(Instruction *x) {
   const Instruction *dot = fused_product(x);
   if (!dot || !x->a->derived.used_dimension || fused_operand(dot)) return (Limited){0};
-  Limited limited = {x->operands[x->operand_count - 1], x->a->derived.used_dimension};
+  Limited limited = {x->operands[x->operand_count - 1], x->a->derived};
   Instruction *operands[] = {x->operands[dot->operands[0]->parameter_number],
                              x->operands[dot->operands[1]->parameter_number]};
   instruction_become(x, HLO_DOT, operands, 2, dot->a);
@@ -335,9 +335,9 @@ static void limit_again(Instruction *x, Limited limited) {
   Instruction *root = fused->root;
   computation_add_parameter(fused, count, limited.limit->shape, NULL);
   fused->root = root;
-  instruction_become(x, HLO_FUSION, operands, count + 1,
-                     ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
-                                .derived.used_dimension = limited.dimension));
+  instruction_become(
+      x, HLO_FUSION, operands, count + 1,
+      ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT, .derived = limited.derived));
 }
 
 static bool fuse_operands(Computation *computation) {

@@ -1,0 +1,51 @@
+/*
+** Leaves out rows of a streamed matrix that zeros at the ends of all vectors multiply: positions of a cache that a mask of attention
+** drops. Zero times an infinity or a NaN is a NaN, so these rows are scanned for them; if there is one, all rows are multiplied.
+** A scan reads each row once, whatever the number of vectors, and converts nothing.
+*/
+#include "base/min_max.h"
+#include "kernels/contraction/stream_order.h"
+#include "kernels/contraction/zeros.h"
+
+/* Threshold ROWS_AT_ONCE. Test: "zeros at the ends of vectors" in core/limited_products.test.mjs. */
+enum { ROWS_AT_ONCE = 16 }; /* loops that begin elsewhere would add in another order */
+
+/* Returns the range of rows outside of which all vectors have zeros: multiples of ROWS_AT_ONCE. */
+static Used used_rows(const Arithmetic *arithmetic, const Vectors *vectors) {
+  int step = ROWS_AT_ONCE * arithmetic->lane_bytes, bytes = vectors->depth * arithmetic->lane_bytes;
+  Used all = {bytes, 0};
+  for (int i = 0; i < vectors->count; i++) {
+    const uint8_t *numbers = (const uint8_t *)vectors->data + (size_t)i * vectors->stride;
+    Used used = zeros_leave(arithmetic, numbers, bytes);
+    all = (Used){(int)min_i64(all.begin, used.begin), (int)max_i64(all.end, used.end)};
+  }
+  int begin = all.begin / step * ROWS_AT_ONCE;
+  int end = (int)divide_up(all.end, step) * ROWS_AT_ONCE;
+  return (Used){begin, (int)min_i64(end, vectors->depth)};
+}
+
+void stream_leave_out(Block *block, Vectors *vectors) {
+  const Arithmetic *arithmetic = block->stream->arithmetic;
+  const Contraction *c = block->stream->contraction;
+  PrimitiveType type = c->array[RHS].type;
+  bool has_floats = arithmetic->loops == LOOPS_F32 || arithmetic->loops == LOOPS_F64;
+  /* A scan takes as long as a product with one vector of the same type: both wait for memory. */
+  bool gains = vectors->count > 1 || block->stream->matrix.run;
+  if (!has_floats || !gains || arithmetic->reals > 1 || block->stream->order->along_depth ||
+      c->keeps_negative_zero || c->array[RHS].computed) {
+    return;
+  }
+  Used used = used_rows(arithmetic, vectors);
+  int64_t rest = block->lines - used.end, bytes = block->length * type_bytes(type);
+  const uint8_t *after = block->data + (size_t)used.end * block->stride;
+  if (used.begin + rest < ROWS_AT_ONCE ||
+      !zeros_may_multiply(type, block->data, block->stride, used.begin, bytes) ||
+      !zeros_may_multiply(type, after, block->stride, rest, bytes)) {
+    return;
+  }
+  block->data += (size_t)used.begin * block->stride;
+  block->first += used.begin * block->stream->line_stride;
+  block->lines = used.end - used.begin;
+  vectors->data = (const uint8_t *)vectors->data + used.begin * arithmetic->lane_bytes;
+  vectors->depth = (int)block->lines;
+}
