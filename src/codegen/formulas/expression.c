@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/host/platform.h"
+
 static Value add_node(Expression *m, ExpressionNode node) {
   assert(m->count < MAX_VALUES);
   for (int i = 0; i < node.count; i++) m->nodes[node.operands[i]].uses++;
@@ -67,12 +69,22 @@ Value integer(Expression *m, int64_t value) {
   return expression_word(m, m->is_64_bit ? bits : (bits & UINT32_MAX) | bits << 32);
 }
 
+Value product_sum(Expression *m, Value a, Value b, Value c) {
+  if (!platform_fuses()) return sum(m, product(m, a, b), c);
+  return expression_op(m, m->is_64_bit ? F64X2_RELAXED_MADD : F32X4_RELAXED_MADD, 3, a, b, c);
+}
+
+Value product_rest(Expression *m, Value a, Value b, Value c) {
+  if (!platform_fuses()) return difference(m, c, product(m, a, b));
+  return expression_op(m, m->is_64_bit ? F64X2_RELAXED_NMADD : F32X4_RELAXED_NMADD, 3, a, b, c);
+}
+
 /* Every other coefficient, in powers of the square. */
 static Value alternate(Expression *m, Value square, const double *coefficients, int first,
                        int count) {
   Value total = constant(m, coefficients[first]);
   for (int i = first + 2; i < count; i += 2) {
-    total = sum(m, product(m, total, square), constant(m, coefficients[i]));
+    total = product_sum(m, total, square, constant(m, coefficients[i]));
   }
   return total;
 }
@@ -80,7 +92,7 @@ static Value alternate(Expression *m, Value square, const double *coefficients, 
 /* The coefficients of high powers are added in two halves, which do not wait for each other. */
 Value polynomial(Expression *m, Value x, const double *coefficients, int count) {
   /* Threshold LONG, LAST: no path: shorter polynomials wait less, and the last steps round most. */
-  enum { LONG = 6, LAST = 2 };
+  enum { LONG = 7, LAST = 2 };
   Value total = constant(m, coefficients[0]);
   int next = 1;
   if (count >= LONG) {
@@ -88,11 +100,24 @@ Value polynomial(Expression *m, Value x, const double *coefficients, int count) 
     Value square = product(m, x, x);
     Value odd = alternate(m, square, coefficients, next % 2, next);
     Value even = alternate(m, square, coefficients, (next - 1) % 2, next);
-    total = sum(m, product(m, odd, x), even);
+    total = product_sum(m, odd, x, even);
   }
   for (int i = next; i < count; i++) {
-    Value multiple = i == 1 && coefficients[0] == 1 ? x : product(m, total, x);
-    total = sum(m, multiple, constant(m, coefficients[i]));
+    Value next_one = constant(m, coefficients[i]);
+    bool is_one = i == 1 && coefficients[0] == 1;
+    total = is_one ? sum(m, x, next_one) : product_sum(m, total, x, next_one);
+  }
+  return total;
+}
+
+Value polynomial_by_pairs(Expression *m, Value x, Value square, const double *coefficients,
+                          int count) {
+  int next = count % 2;
+  Value total = next ? constant(m, coefficients[0]) : -1;
+  for (; next < count; next += 2) {
+    Value pair =
+        product_sum(m, constant(m, coefficients[next]), x, constant(m, coefficients[next + 1]));
+    total = total < 0 ? pair : product_sum(m, total, square, pair);
   }
   return total;
 }

@@ -107,8 +107,15 @@ static inline Value selected(Expression *m, Value mask, Value yes, Value no) {
   return expression_op(m, V128_BITSELECT, 3, yes, no, mask);
 }
 
+/* a b + c and c - a b: rounded once if the engine fuses, and else twice. Only for steps that hold either way. */
+Value product_sum(Expression *m, Value a, Value b, Value c);
+Value product_rest(Expression *m, Value a, Value b, Value c);
+
 /* Builds a polynomial by Horner's rule, highest coefficient first. */
 Value polynomial(Expression *m, Value x, const double *coefficients, int count);
+/* The same by Horner's rule in `square`, x^2: pairs of terms do not wait for each other. */
+Value polynomial_by_pairs(Expression *m, Value x, Value square, const double *coefficients,
+                          int count);
 #define POLYNOMIAL(m, x, ...)                                                             \
   __extension__({                                                                         \
     static const double coefficients_[] = {__VA_ARGS__};                                  \

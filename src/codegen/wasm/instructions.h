@@ -211,6 +211,11 @@ enum {
   I32X4_TRUNC_SAT_F64X2_U_ZERO = 0xfd,
   F64X2_CONVERT_LOW_I32X4_S = 0xfe,
   F64X2_CONVERT_LOW_I32X4_U = 0xff,
+  /* Relaxed SIMD: a b + c and c - a b, rounded once where the processor can */
+  F32X4_RELAXED_MADD = 0x105,
+  F32X4_RELAXED_NMADD = 0x106,
+  F64X2_RELAXED_MADD = 0x107,
+  F64X2_RELAXED_NMADD = 0x108,
 };
 
 #endif

@@ -1,7 +1,7 @@
 /*
 ** Provides the loops of lanes.c for engines with fused multiply-add. An engine refuses a whole module if it
 ** does not know an instruction, so these loops are a module of their own. It is compiled from the same
-** source, embedded in this one as bytes, and registered like generated code; registering it is the probe.
+** source, embedded in this one as bytes, and registered like generated code.
 */
 #include <stdatomic.h>
 
@@ -25,11 +25,12 @@ enum { UNKNOWN, NONE = -1, FUSED_KINDS = LOOPS_F64 + 1, LOOPS = 4, FUSED_ROWS = 
 
 static _Atomic int fused_module; /* or UNKNOWN or NONE */
 
-void lanes_allow_fused(bool allow) { fused_module = allow ? UNKNOWN : NONE; }
-
 static int find_module(void) {
   Error error;
-  int found = MODULE_BYTES ? platform_module_register(module_bytes, MODULE_BYTES, &error) : 0;
+  bool embedded = MODULE_BYTES > 0;
+  int found = embedded && platform_fuses()
+                  ? platform_module_register(module_bytes, MODULE_BYTES, &error)
+                  : 0;
   int unknown = UNKNOWN;
   /* If two threads register at once, one of the two modules stays unused. */
   if (!atomic_compare_exchange_strong(&fused_module, &unknown, found ? found : NONE)) {
