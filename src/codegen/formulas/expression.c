@@ -29,13 +29,19 @@ Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c)
                                       .local = NO_LOCAL});
 }
 
+static Value add_with_number(Expression *m, ExpressionKind kind, int op, Value a, uint64_t number) {
+  return add_node(
+      m,
+      (ExpressionNode){
+          .kind = kind, .op = op, .count = 1, .operands = {a}, .bits = number, .local = NO_LOCAL});
+}
+
 Value expression_shift(Expression *m, int op, Value a, int amount) {
-  return add_node(m, (ExpressionNode){.kind = EXPRESSION_SHIFT,
-                                      .op = op,
-                                      .count = 1,
-                                      .operands = {a},
-                                      .bits = (uint64_t)amount,
-                                      .local = NO_LOCAL});
+  return add_with_number(m, EXPRESSION_SHIFT, op, a, (uint64_t)amount);
+}
+
+Value expression_by_lane(Expression *m, int op, Value a, uint64_t operand) {
+  return add_with_number(m, EXPRESSION_BY_LANE, op, a, operand);
 }
 
 Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l) {

@@ -26,6 +26,7 @@ typedef enum ExpressionKind {
   EXPRESSION_SIMD,    /* the instruction `op` */
   EXPRESSION_SHIFT,   /* the same, of all lanes by `bits` */
   EXPRESSION_SHUFFLE, /* of 32-bit lanes: the bytes of `bits` */
+  EXPRESSION_BY_LANE, /* the scalar instruction `op` of each 64-bit lane and the constant `bits` */
   EXPRESSION_CALL,    /* of the vector function `name` */
 } ExpressionKind;
 
@@ -51,6 +52,7 @@ Value expression_input(Expression *m, int local);    /* NO_LOCAL if only constan
 Value expression_word(Expression *m, uint64_t bits); /* of each 64 bits of the vector */
 Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c);
 Value expression_shift(Expression *m, int op, Value a, int amount);
+Value expression_by_lane(Expression *m, int op, Value a, uint64_t operand);
 Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l);
 Value expression_call(Expression *m, const char *name, int count, const Value *operands);
 

@@ -48,6 +48,8 @@ enum {
   OP_I32_MUL = 0x6c,
   OP_I32_DIV_U = 0x6e,
   OP_I32_REM_U = 0x70,
+  OP_I64_DIV_S = 0x7f, /* each unsigned form is the next */
+  OP_I64_REM_S = 0x81,
   OP_I32_AND = 0x71,
   OP_I32_OR = 0x72,
   OP_I32_SHL = 0x74,
