@@ -78,6 +78,7 @@ enum {
   V128_STORE = 0x0b,
   V128_CONST = 0x0c,
   I8X16_SHUFFLE = 0x0d,
+  I8X16_SWIZZLE = 0x0e,
   I32X4_SPLAT = 0x11,
   I64X2_SPLAT = 0x12,
   F32X4_SPLAT = 0x13,
@@ -136,6 +137,7 @@ enum {
   I8X16_NE = 0x24,
   I8X16_POPCNT = 0x62,
   I8X16_ADD = 0x6e,
+  I8X16_SUB = 0x71,
   I8X16_MIN_S = 0x76, /* each unsigned form follows */
   I8X16_MAX_S = 0x78,
   F32X4_CEIL = 0x67,
