@@ -34,14 +34,14 @@ static Value arc_tangent_2(Expression *m, Value y, Value x) {
   Value step = constant(m, 0x1p-16), cut = difference(m, sum(m, t, step), step);
   Value z = product(m, cut, cut);
   Value p = POLYNOMIAL(m, z, 0.08059093f, -0.13879501f, 0.19977897f, -0.33332955f);
-  Value angle = sum(m, product(m, product(m, cut, z), p), t);
+  Value angle = product_sum(m, product(m, cut, z), p, t);
   Value turns = both(m, steep, sign_bit), mirrors = both(m, left, sign_bit);
   Value high = both(m, reduced, constant(m, M_PI_4));
   high = sum(m, exclusive(m, high, turns), both(m, steep, constant(m, M_PI_2)));
   high = sum(m, exclusive(m, high, mirrors), both(m, left, constant(m, M_PI)));
   angle = exclusive(m, angle, exclusive(m, turns, mirrors));
   const double lost = M_PI / (double)(float)M_PI - 1;
-  Value result = sum(m, high, sum(m, angle, product(m, high, constant(m, lost))));
+  Value result = sum(m, high, product_sum(m, high, constant(m, lost), angle));
   return either(m, result, both(m, y, sign_bit));
 }
 

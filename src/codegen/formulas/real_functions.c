@@ -357,7 +357,7 @@ static Value cube_root_of_normal(Expression *m, Value x) {
   } else {
     t = product(m, t, POLYNOMIAL(m, r, 0.223776683f, -0.334664166f, 0.999997735f));
     Value s = quotient(m, size, product(m, t, t));
-    y = sum(m, t, product(m, difference(m, s, t), constant(m, 1.0 / 3)));
+    y = product_sum(m, difference(m, s, t), constant(m, 1.0 / 3), t);
   }
   return either(m, y, both(m, x, constant(m, -0.0)));
 }
