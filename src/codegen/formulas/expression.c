@@ -85,37 +85,6 @@ Value product_rest(Expression *m, Value a, Value b, Value c) {
   return expression_op(m, m->is_64_bit ? F64X2_RELAXED_NMADD : F32X4_RELAXED_NMADD, 3, a, b, c);
 }
 
-/* Every other coefficient, in powers of the square. */
-static Value alternate(Expression *m, Value square, const double *coefficients, int first,
-                       int count) {
-  Value total = constant(m, coefficients[first]);
-  for (int i = first + 2; i < count; i += 2) {
-    total = product_sum(m, total, square, constant(m, coefficients[i]));
-  }
-  return total;
-}
-
-/* The coefficients of high powers are added in two halves, which do not wait for each other. */
-Value polynomial(Expression *m, Value x, const double *coefficients, int count) {
-  /* Threshold LONG, LAST: no path: shorter polynomials wait less, and the last steps round most. */
-  enum { LONG = 7, LAST = 2 };
-  Value total = constant(m, coefficients[0]);
-  int next = 1;
-  if (count >= LONG) {
-    next = count - LAST;
-    Value square = product(m, x, x);
-    Value odd = alternate(m, square, coefficients, next % 2, next);
-    Value even = alternate(m, square, coefficients, (next - 1) % 2, next);
-    total = product_sum(m, odd, x, even);
-  }
-  for (int i = next; i < count; i++) {
-    Value next_one = constant(m, coefficients[i]);
-    bool is_one = i == 1 && coefficients[0] == 1;
-    total = is_one ? sum(m, x, next_one) : product_sum(m, total, x, next_one);
-  }
-  return total;
-}
-
 Value polynomial_by_pairs(Expression *m, Value x, Value square, const double *coefficients,
                           int count) {
   int next = count % 2;
@@ -124,6 +93,22 @@ Value polynomial_by_pairs(Expression *m, Value x, Value square, const double *co
     Value pair =
         product_sum(m, constant(m, coefficients[next]), x, constant(m, coefficients[next + 1]));
     total = total < 0 ? pair : product_sum(m, total, square, pair);
+  }
+  return total;
+}
+
+/* The coefficients of high powers are added in pairs, which do not wait for each other. */
+Value polynomial(Expression *m, Value x, const double *coefficients, int count) {
+  /* Threshold LONG, LONG_FUSED, LAST: no path: shorter polynomials wait less, and the last steps round most. */
+  enum { LONG = 6, LONG_FUSED = 7, LAST = 2 };
+  bool is_long = count >= (platform_fuses() ? LONG_FUSED : LONG);
+  int next = is_long ? count - LAST : 1;
+  Value total = is_long ? polynomial_by_pairs(m, x, product(m, x, x), coefficients, next)
+                        : constant(m, coefficients[0]);
+  for (int i = next; i < count; i++) {
+    Value next_one = constant(m, coefficients[i]);
+    bool is_one = i == 1 && coefficients[0] == 1;
+    total = is_one ? sum(m, x, next_one) : product_sum(m, total, x, next_one);
   }
   return total;
 }
