@@ -52,6 +52,19 @@ class Propagation(unittest.TestCase):
         self.check(lambda x: constrained(x.T, OPEN, OPEN), [array("x", "y")], "y", "x")
         self.check(lambda x: constrained(x, "x", OPEN), [array(None, "y")], "x", "y")
 
+    def test_operations_without_results_see_their_operands(self):
+        seen = []
+
+        @jax.jit
+        def f(x):
+            jax.debug.inspect_array_sharding(x.T, callback=seen.append)
+            jax.debug.callback(lambda part: seen.append(part.shape), x.T, partitioned=True)
+
+        f(array("x", "y"))
+        jax.effects_barrier()
+        self.assertTrue(seen[0].is_equivalent_to(sharded("y", "x"), 2), f"{seen[0]}")
+        self.assertEqual(seen[1:], [(4, 2)] * 8)
+
     def test_movements(self):
         self.check(lambda x: jnp.concatenate([x, x], 1), [array("x")], "x")
         self.check(lambda x: x[:, 2:5], [array("x")], "x")

@@ -48,7 +48,7 @@ static bool live_together(const LogicalBuffer *a, const LogicalBuffer *b) {
 /* Memory that buffers may share: the arena, a result's or an argument's. */
 typedef struct Host {
   int slot, first, last;
-  int surely;                 /* the time from which it is free in all runs; before, it lends */
+  int free_from; /* in all runs; before this time it is free only in runs that lend it */
   const LogicalBuffer *until; /* the same-sized buffer that may stay one step longer than `last` */
   int64_t bytes;              /* its size */
   int64_t end;                /* the end of the assigned part */
@@ -185,7 +185,7 @@ static int64_t plan_by_size(Host *hosts, int host_count, LogicalBuffer **order, 
 
 /* Returns, by slot, the time of the last read of each parameter. */
 static int *find_last_reads(const Program *program, LogicalBuffer *const *buffers, int count) {
-  int end = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  int end = first_result_slot(program);
   int *last = scope_new((size_t)end, sizeof *last);
   for (int i = 0; i < count; i++) {
     int slot = buffers[i]->slot;
@@ -197,14 +197,14 @@ static int *find_last_reads(const Program *program, LogicalBuffer *const *buffer
 /* Lists as hosts the program's results that are free for some time. */
 static int find_results(const Program *program, LogicalBuffer *const *buffers, int count,
                         const int *free_from, Host *hosts) {
-  int first = SLOT_FIRST_PARAMETER + program->parameter_leaves, n = 0;
+  int first = first_result_slot(program), n = 0;
   for (int i = 0; i < count && n < MAX_HOSTS; i++) {
     const LogicalBuffer *buffer = buffers[i];
     int result = buffer->slot - first;
     if (buffer->alias_of || result < 0 || result >= program->result_leaves) continue;
     int donor = program->donors[result];
     Host host = {.slot = buffer->slot,
-                 .surely = donor < 0 ? 0 : free_from[SLOT_FIRST_PARAMETER + donor],
+                 .free_from = donor < 0 ? 0 : free_from[SLOT_FIRST_PARAMETER + donor],
                  .last = buffer->first - 1,
                  .until = buffer->overwrites_temporary,
                  .bytes = padded(buffer->bytes)};
@@ -216,7 +216,7 @@ static int find_results(const Program *program, LogicalBuffer *const *buffers, i
 /* Lists as hosts the arguments that become no result, those with the earliest last read. */
 static int find_arguments(const Program *program, LogicalBuffer *const *buffers, int count,
                           int *free_from, Host *hosts) {
-  int n = 0, end = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  int n = 0, end = first_result_slot(program);
   for (int r = 0; r < program->result_leaves; r++) {
     if (program->donors[r] >= 0) free_from[SLOT_FIRST_PARAMETER + program->donors[r]] = INT_MAX;
   }
@@ -230,7 +230,7 @@ static int find_arguments(const Program *program, LogicalBuffer *const *buffers,
     if (!best) break;
     hosts[n++] = (Host){.slot = best->slot,
                         .first = free_from[best->slot],
-                        .surely = INT_MAX,
+                        .free_from = INT_MAX,
                         .last = INT_MAX,
                         .bytes = best->bytes & -(int64_t)ALIGNMENT};
     free_from[best->slot] = INT_MAX;
@@ -245,7 +245,7 @@ static bool make_loans(Program *program, const Host *hosts, int count, Host *are
   for (int h = 0; h < count; h++) {
     for (int i = 0; i < hosts[h].count; i++) {
       LogicalBuffer *buffer = hosts[h].placed[i];
-      if (buffer->first >= hosts[h].surely) continue;
+      if (buffer->first >= hosts[h].free_from) continue;
       if (program->loan_count == MAX_LOANS) return false;
       Loan *loan = &program->loans[program->loan_count];
       borrowers[program->loan_count++] = buffer;
@@ -270,8 +270,8 @@ static bool plan_everywhere(Program *program, Host *hosts, int results, int argu
   bool all = make_loans(program, hosts + results, arguments, arena, borrowers) &&
              make_loans(program, hosts, results, arena, borrowers);
   ProgramMemory memory = program_memory(program);
-  int64_t some = alone / MIN_GAIN, keeps = memory.temporaries, takes = memory.temporaries_given;
-  if (!all || keeps > alone + some || takes > alone + some || keeps + takes > 2 * alone - some) {
+  int64_t gain = alone / MIN_GAIN, none = memory.temporaries, given = memory.temporaries_given;
+  if (!all || none > alone + gain || given > alone + gain || none + given > 2 * alone - gain) {
     program->loan_count = 0;
     return false;
   }

@@ -38,25 +38,22 @@ bool thunk_may_overwrite(const Thunk *thunk, int operand, int result) {
 }
 
 static bool is_parameter(const Program *program, const LogicalBuffer *buffer) {
-  return buffer->slot >= SLOT_FIRST_PARAMETER &&
-         buffer->slot < SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  return buffer->slot >= SLOT_FIRST_PARAMETER && buffer->slot < first_result_slot(program);
 }
 
 static bool is_result(const Program *program, const LogicalBuffer *buffer) {
-  int first = SLOT_FIRST_PARAMETER + program->parameter_leaves;
-  return buffer->slot >= first && buffer->slot < first + program->result_leaves;
+  return buffer->slot >= first_result_slot(program) && buffer->slot < first_constant_slot(program);
 }
 
 Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind kind) {
   Spot spot = {buffer->slot, buffer->offset};
-  int loan = spot.slot - program->first_loan,
-      results = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  int loan = spot.slot - program->first_loan;
   if (loan >= 0 && loan < program->loan_count) {
     const Loan *l = &program->loans[loan];
     spot = slot_lends(program, l->lender, kind) ? (Spot){l->lender, l->offset}
                                                 : (Spot){SLOT_ARENA, l->instead};
   }
-  int result = spot.slot - results;
+  int result = spot.slot - first_result_slot(program);
   bool may_be_given = kind != RUN_NONE_DONATED && result >= 0 && result < program->result_leaves;
   if (may_be_given && program->donors[result] >= 0) {
     spot.slot = SLOT_FIRST_PARAMETER + program->donors[result];
@@ -130,8 +127,8 @@ static bool is_better(const Program *program, const Thunk *thunk, int r,
 static void join_results(const Program *program, const Thunk *thunk) {
   for (int r = 0; r < thunk->result_count; r++) {
     LogicalBuffer *result = thunk->results[r];
-    bool is_read =
-        result->last > thunk->time; /* else two results could take one operand's memory */
+    /* If no step reads a result, two results could take one operand's memory. */
+    bool is_read = result->last > thunk->time;
     if (result->alias_of || result->first != thunk->time || !is_read) continue;
     for (int i = 0; i < thunk->operand_count; i++) {
       LogicalBuffer *operand = buffer_owner(thunk->operands[i]);

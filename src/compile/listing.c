@@ -21,7 +21,7 @@ const char *thunk_kind_name(ThunkKind kind) {
 
 static void print_buffer(StrBuf *out, const Program *program, const LogicalBuffer *buffer) {
   Spot spot = buffer_spot(program, buffer, RUN_NONE_DONATED);
-  int slot = spot.slot, results = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  int slot = spot.slot, results = first_result_slot(program);
   int constants = results + program->result_leaves;
   if (slot == SLOT_NONE) {
     strbuf_append(out, " token");

@@ -135,7 +135,7 @@ static void check_sequence(Checker *c, const ThunkSequence *sequence) {
 void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
                 LogicalBuffer *const *results) {
   if (count > MAX_BUFFERS) return;
-  int last = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves;
+  int last = first_constant_slot(program);
   Checker c = {program, buffers, count, .holds = scope_new((size_t)count + 1, 1)};
   for (int kind = 0; kind < RUN_KINDS; kind++) {
     c.kind = (RunKind)kind;

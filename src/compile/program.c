@@ -15,7 +15,7 @@ static int64_t leaf_bytes(const Shape *shape) {
 }
 
 bool slot_lends(const Program *program, int slot, RunKind kind) {
-  bool is_result = slot >= SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  bool is_result = slot >= first_result_slot(program);
   return kind == (is_result ? RUN_NONE_DONATED : RUN_ALL_DONATED);
 }
 

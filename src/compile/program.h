@@ -164,6 +164,14 @@ typedef struct Program {
   Preparation *preparations, **last_preparation; /* of the kernels' plans, before the first run */
 } Program;
 
+/* The first slots of results and of constants, in the order that the top of this file shows. */
+static inline int first_result_slot(const Program *program) {
+  return SLOT_FIRST_PARAMETER + program->parameter_leaves;
+}
+static inline int first_constant_slot(const Program *program) {
+  return first_result_slot(program) + program->result_leaves;
+}
+
 void program_free(Program *program);
 
 /* ORDER MEMORY */

@@ -80,7 +80,7 @@ static bool add_access(Group *group, int count, Access access) {
   return true;
 }
 
-/* Whether a step computes its results by rows; finds the operands that it reads by rows. */
+/* Whether a step computes its results by rows. Sets by_rows for the operands that it reads by rows. */
 static bool goes_by_rows(const Group *group, const Thunk *thunk, bool *by_rows) {
   if (thunk->kind == THUNK_KERNEL) return group->count == 0;
   return thunk->kind == THUNK_GENERATED && codegen_rows(thunk->instruction, group->rows, by_rows);

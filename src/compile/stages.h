@@ -29,9 +29,10 @@ typedef struct Spot {
   int64_t offset;
 } Spot;
 Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind kind);
-/* row_groups.c: prepares the buffers' places for groups of loops over the same rows; and forms these groups,
-** once all buffers have their places. `small`: groups of any size are formed, and run row by row. */
+/* row_groups.c: before buffers have places, extends live ranges for groups of loops over the same rows. `small`: groups of
+** any size are formed, and run row by row. */
 void plan_row_groups(Program *program, bool small);
+/* row_groups.c: forms these groups, once all buffers have their places. */
 void compile_row_groups(Program *program, bool small);
 /* regions.c: groups small thunks into regions, if these are wanted, and finds out whether the program is quick. */
 void compile_regions(Program *program, bool wanted);

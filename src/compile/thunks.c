@@ -140,7 +140,7 @@ static Leaves constant_leaves(ThunkCompiler *c, const Literal *literal, Leaves l
   }
   program->constants[number] = literal->data;
   program->constant_bytes += shape_bytes(literal->shape);
-  int first = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves;
+  int first = first_constant_slot(program);
   LogicalBuffer *buffer = new_buffer(c, literal->shape, first + number);
   buffer->first = 0; /* it is live from the start */
   leaves[(*next)++] = buffer;
@@ -633,7 +633,7 @@ static LogicalBuffer *written(ThunkCompiler *c, LogicalBuffer *leaf) {
 static Leaves finish_entry(ThunkCompiler *c, const Computation *entry, Leaves root) {
   Program *program = c->program;
   Leaves results = ARENA_ARRAY(c->arena, LogicalBuffer *, program->result_leaves);
-  int first = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  int first = first_result_slot(program);
   shape_put_leaves(entry->root->shape, program->result_shapes);
   for (int i = 0; i < program->result_leaves; i++) {
     const Shape *shape = program->result_shapes[i];
@@ -705,7 +705,6 @@ bool thunks_end(ThunkCompiler *c, Buffers *buffers, Error *error) {
   buffers->results = finish_entry(c, entry, c->values[entry->root->id]);
   buffers->items = c->buffers;
   buffers->count = c->count;
-  program->slot_count = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves +
-                        program->constant_count;
+  program->slot_count = first_constant_slot(program) + program->constant_count;
   return true;
 }

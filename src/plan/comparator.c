@@ -65,16 +65,11 @@ static bool is_compare(const Instruction *x, ComparisonDirection direction) {
   return x->opcode == HLO_COMPARE && x->a->direction == direction;
 }
 
-static bool is_total(const Instruction *compare) {
-  return compare->a->compare_type == COMPARISON_TOTALORDER &&
-         type_is_floating(compare->operands[0]->shape->type);
-}
-
 /* Whether `x` tells if the two sides of `compare` are equal (or differ, for NE). */
 static bool is_equality(const Instruction *x, ComparisonDirection direction,
                         const Instruction *compare) {
   Instruction *const *a = x->operands, *const *b = compare->operands;
-  return is_compare(x, direction) && is_total(x) == is_total(compare) &&
+  return is_compare(x, direction) && is_total_order(x) == is_total_order(compare) &&
          ((a[0] == b[0] && a[1] == b[1]) || (a[0] == b[1] && a[1] == b[0]));
 }
 
@@ -87,9 +82,9 @@ static bool add_key(SortOrder *order, const Instruction *compare, bool is_last) 
   if (direction == COMPARE_EQ || direction == COMPARE_NE) return false;
   if (or_equal && !is_last) return false; /* then the next key is never asked */
   if (type_is_complex(x->shape->type) || order->count == MAX_SORT_KEYS) return false;
-  SortKey key = {x, y, compare, greater, is_total(compare)};
+  SortKey key = {x, y, compare, greater, is_total_order(compare)};
   if (!are_keys(x, y)) {
-    key = (SortKey){y, x, compare, !greater, is_total(compare)};
+    key = (SortKey){y, x, compare, !greater, is_total_order(compare)};
     if (!are_keys(y, x)) return false;
   }
   order->keys[order->count++] = key;
@@ -144,7 +139,7 @@ SortOrder comparator_order(const Computation *comparator) {
 /* Whether x is select(compare(e, y), constant, rest); e, y and constant are looked at by callers. */
 static bool is_choice(const Instruction *x, ComparisonDirection direction) {
   return x->opcode == HLO_SELECT && is_compare(x->operands[0], direction) &&
-         !is_total(x->operands[0]) && x->operands[1]->opcode == HLO_CONSTANT;
+         !is_total_order(x->operands[0]) && x->operands[1]->opcode == HLO_CONSTANT;
 }
 
 static bool is_float_constant(const Instruction *x, bool *is_zero, bool *is_nan) {

@@ -127,21 +127,19 @@ static int find_part(const WindowDimension *w, int64_t size, int64_t results, in
   return count;
 }
 
-static int64_t box_count(const Instruction *reduce, int64_t max) {
+static int64_t box_count(const Instruction *reduce) {
   const Shape *shape = reduce->operands[0]->shape, *result = reduce_leaf(reduce->shape);
   int64_t boxes = 1;
   Part part;
-  for (int i = 0; i < shape->rank && boxes <= max; i++) {
+  for (int i = 0; i < shape->rank && boxes <= MAX_BOXES; i++) {
     const WindowDimension *w = &reduce->a->window.items[i];
     if (w->base_dilation != 1) return 0;
     boxes *= find_part(w, shape->dims[i], result->dims[i], -1, &part);
   }
-  return boxes <= max ? boxes : 0;
+  return boxes <= MAX_BOXES ? boxes : 0;
 }
 
-bool windows_have_plan(const Instruction *reduce_window) {
-  return box_count(reduce_window, MAX_BOXES) > 0;
-}
+bool windows_have_plan(const Instruction *reduce_window) { return box_count(reduce_window) > 0; }
 
 /* Makes the loops of one box of a reduce-window: those of the result, then those of the window. */
 static void start_reduce_window(Planner *planner, const Instruction *reduce, int64_t box) {
@@ -346,7 +344,7 @@ static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *ro
 
 /* Makes the plans of windows, one box after the other. Reduced loops are not split. */
 static bool make_window_plans(Planner *planner, LoopPlans *plans, const Instruction *root) {
-  int64_t boxes = box_count(root, MAX_BOXES);
+  int64_t boxes = box_count(root);
   for (int64_t box = 0; box < boxes; box++) {
     LoopPlan *plan = planner->plan = &plans->items[box];
     PlanResult made = PLAN_AGAIN;

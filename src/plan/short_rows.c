@@ -35,7 +35,7 @@ static int longer_loop(const LoopPlan *plan) {
   return k;
 }
 
-/* Returns the largest divisor of a loop's size up to `most`; the whole size if there is no useful one. */
+/* Returns the largest divisor of a loop's size up to `max`; the whole size if there is no useful one. */
 static int64_t block_of(int64_t size, int64_t max) {
   for (int64_t block = max; block >= MIN_BLOCK && size > max; block--) {
     if (size % block == 0) return block;

@@ -40,20 +40,21 @@ static bool call(const Computation *computation, Literal *const *arguments, Lite
   return value != NULL;
 }
 
-int eval_branch(const Literal *index, int count, bool predicated) {
-  Scalar value = scalar_load(index->shape->type, index->data, 0);
-  int64_t branch = predicated ? !value.u : value.i;
-  return branch < 0 || branch >= count ? count - 1 : (int)branch;
-}
-
-static bool conditional(const Instruction *instruction, Literal *const *operands, Literal *result,
-                        EvalContext *context) {
+const Computation *eval_called(const Instruction *x, Literal *const *operands,
+                               Literal *const **arguments, EvalContext *context) {
+  *arguments = operands;
+  if (x->opcode != HLO_CONDITIONAL) {
+    return x->opcode == HLO_FUSION ? x->a->calls : x->a->to_apply;
+  }
   bool predicated;
-  int count = conditional_branches(instruction, NULL, &predicated);
+  int count = conditional_branches(x, NULL, &predicated);
   Computation **branches = ARENA_ARRAY(context->arena, Computation *, count);
-  conditional_branches(instruction, branches, &predicated);
-  int branch = eval_branch(operands[0], count, predicated);
-  return call(branches[branch], &operands[1 + branch], result, context);
+  conditional_branches(x, branches, &predicated);
+  Scalar value = scalar_load(operands[0]->shape->type, operands[0]->data, 0);
+  int64_t branch = predicated ? !value.u : value.i;
+  if (branch < 0 || branch >= count) branch = count - 1;
+  *arguments = &operands[1 + branch];
+  return branches[branch];
 }
 
 static bool condition_holds(const Computation *condition, Literal *state, bool *holds,
@@ -97,9 +98,12 @@ static bool async_start(const Instruction *instruction, Literal *const *operands
 bool eval_control(const Instruction *instruction, Literal *const *operands, Literal *result,
                   EvalContext *context) {
   switch (instruction->opcode) {
-  case HLO_CALL: return call(instruction->a->to_apply, operands, result, context);
-  case HLO_FUSION: return call(instruction->a->calls, operands, result, context);
-  case HLO_CONDITIONAL: return conditional(instruction, operands, result, context);
+  case HLO_CALL:
+  case HLO_FUSION:
+  case HLO_CONDITIONAL: {
+    const Computation *called = eval_called(instruction, operands, &operands, context);
+    return call(called, operands, result, context);
+  }
   case HLO_WHILE: return loop(instruction, operands, result, context);
   case HLO_ASYNC_START: return async_start(instruction, operands, result, context);
   case HLO_ASYNC_UPDATE: literal_copy_data(operands[0], result); return true;

@@ -139,7 +139,7 @@ bool eval_constant(const Instruction *instruction, Literal *const *operands, Lit
   return true;
 }
 
-/* partition-id too */
+/* Evaluates replica-id and partition-id. */
 bool eval_replica_id(const Instruction *instruction, Literal *const *operands, Literal *result,
                      EvalContext *context) {
   (void)operands;

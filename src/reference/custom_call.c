@@ -27,7 +27,7 @@ bool eval_custom_call(const Instruction *instruction, Literal *const *operands, 
     }
     return true;
   }
-  EvalRule *routine = eval_added_rule(HLO_CUSTOM_CALL);
+  EvalRule *routine = eval_added_custom_call();
   if (routine) return routine(instruction, operands, result, context);
   return error_set_op(context->error, STATUS_UNIMPLEMENTED, "custom-call",
                       "%s: %s has types, sizes or attributes that the routine does not take",

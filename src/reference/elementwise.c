@@ -102,8 +102,7 @@ bool eval_elementwise(const Instruction *instruction, Literal *const *operands, 
   (void)context;
   if (instruction->operand_count == 1) {
     unary(instruction, operands[0], result);
-  } else if (instruction->opcode == HLO_COMPARE &&
-             is_total_order(instruction, operands[0]->shape->type)) {
+  } else if (instruction->opcode == HLO_COMPARE && is_total_order(instruction)) {
     compare_total_order(instruction, operands[0], operands[1], result);
   } else {
     binary(instruction, operands[0], operands[1], result);

@@ -67,8 +67,10 @@ bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results);
 /* scatter.c's places: the windows of updates, and the number of elements in each. */
 int64_t scatter_steps(const Instruction *scatter, int64_t *elements);
 
-/* Returns the branch that a conditional takes: the last one if the index is out of range. */
-int eval_branch(const Literal *index, int count, bool predicated);
+/* Returns the computation that a call, a fusion or a conditional runs, and its arguments. If the index of a branch is out of
+** range, that is the last one. */
+const Computation *eval_called(const Instruction *x, Literal *const *operands,
+                               Literal *const **arguments, EvalContext *context);
 
 /* The rules, one per family: eval.c's table lists the opcodes of each. */
 typedef bool EvalRule(const Instruction *instruction, Literal *const *operands, Literal *result,
@@ -84,7 +86,7 @@ EvalRule eval_elementwise, eval_convert, eval_bitcast_convert, eval_select, eval
 /* Adds a rule for an operation that kernels run in the download: reference/textbook does, in builds that have it.
 ** Called before any evaluation. */
 void eval_add_rule(Opcode opcode, EvalRule *rule);
-/* Returns the rule for an opcode; NULL if there is none. */
-EvalRule *eval_added_rule(Opcode opcode);
+/* Returns the rule that was added for custom calls; NULL if there is none. */
+EvalRule *eval_added_custom_call(void);
 
 #endif

@@ -9,13 +9,6 @@
 /* Threshold OPERAND: no path: a case. */
 enum { RESULT = 0, INDICES = 1, OPERAND = 2 };
 
-static int find(const Int64List *list, int64_t value) {
-  for (int i = 0; i < list->count; i++) {
-    if (list->items[i] == value) return i;
-  }
-  return -1;
-}
-
 /* Walks the batch dimensions: those of the result that are not in offset_dims. They are, in order, those of
 ** start_indices without index_vector_dim. */
 static void walk_batch(Walk *walk, const Attributes *a, const Shape *operand, const Shape *indices,
@@ -27,9 +20,9 @@ static void walk_batch(Walk *walk, const Attributes *a, const Shape *operand, co
   walk_init(walk);
   int64_t i = 0; /* dimension of start_indices */
   for (int d = 0; d < result->rank; d++) {
-    if (find(&a->offset_dims, d) >= 0) continue;
+    if (list_has(a->offset_dims, d)) continue;
     if (i == a->index_vector_dim) i++;
-    int batching = find(&a->start_indices_batching_dims, i);
+    int batching = list_index(a->start_indices_batching_dims, i);
     int64_t along = batching < 0 ? 0 : operand_strides[a->operand_batching_dims.items[batching]];
     walk_add(walk, result->dims[d], result_strides[d], index_strides[i], along);
     i++;
@@ -46,7 +39,7 @@ static void slice_copy(StridedCopy *copy, const Attributes *a, const Shape *oper
   shape_strides(result, result_strides);
   int rank = 0;
   for (int d = 0; d < operand->rank; d++) {
-    if (find(&a->collapsed_slice_dims, d) >= 0 || find(&a->operand_batching_dims, d) >= 0) continue;
+    if (list_has(a->collapsed_slice_dims, d) || list_has(a->operand_batching_dims, d)) continue;
     sizes[rank] = a->slice_sizes.items[d];
     from[rank] = operand_strides[d];
     to[rank] = result_strides[a->offset_dims.items[rank]];

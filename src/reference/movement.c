@@ -54,32 +54,35 @@ bool eval_bitcast(const Instruction *instruction, Literal *const *operands, Lite
   return true;
 }
 
+/* Copies to each element of the result the operand's element with the same index, by these strides. */
+static bool copy_strided(const Literal *operand, const int64_t *from_strides, Literal *result) {
+  int64_t to_strides[MAX_RANK];
+  shape_strides(result->shape, to_strides);
+  copy_box(operand, 0, from_strides, result, 0, to_strides, result->shape->rank,
+           result->shape->dims);
+  return true;
+}
+
 bool eval_broadcast(const Instruction *instruction, Literal *const *operands, Literal *result,
                     EvalContext *context) {
   (void)context;
-  const Shape *from = operands[0]->shape, *to = result->shape;
-  int64_t operand_strides[MAX_RANK], from_strides[MAX_RANK] = {0}, to_strides[MAX_RANK];
-  shape_strides(from, operand_strides);
-  shape_strides(to, to_strides);
-  for (int d = 0; d < from->rank; d++) {
-    from_strides[instruction->a->dimensions.items[d]] = operand_strides[d];
+  int64_t strides[MAX_RANK], from_strides[MAX_RANK] = {0};
+  shape_strides(operands[0]->shape, strides);
+  for (int d = 0; d < operands[0]->shape->rank; d++) {
+    from_strides[instruction->a->dimensions.items[d]] = strides[d];
   }
-  copy_box(operands[0], 0, from_strides, result, 0, to_strides, to->rank, to->dims);
-  return true;
+  return copy_strided(operands[0], from_strides, result);
 }
 
 bool eval_transpose(const Instruction *instruction, Literal *const *operands, Literal *result,
                     EvalContext *context) {
   (void)context;
-  const Shape *from = operands[0]->shape, *to = result->shape;
-  int64_t operand_strides[MAX_RANK], from_strides[MAX_RANK], to_strides[MAX_RANK];
-  shape_strides(from, operand_strides);
-  shape_strides(to, to_strides);
-  for (int d = 0; d < to->rank; d++) {
-    from_strides[d] = operand_strides[instruction->a->dimensions.items[d]];
+  int64_t strides[MAX_RANK], from_strides[MAX_RANK];
+  shape_strides(operands[0]->shape, strides);
+  for (int d = 0; d < result->shape->rank; d++) {
+    from_strides[d] = strides[instruction->a->dimensions.items[d]];
   }
-  copy_box(operands[0], 0, from_strides, result, 0, to_strides, to->rank, to->dims);
-  return true;
+  return copy_strided(operands[0], from_strides, result);
 }
 
 bool eval_reverse(const Instruction *instruction, Literal *const *operands, Literal *result,

@@ -61,26 +61,11 @@ static bool push_loop(Evaluation *e, const Instruction *loop, Literal *const *op
   return true;
 }
 
-static bool push_branch(Evaluation *e, const Instruction *instruction, Literal *const *operands,
-                        Literal *result, EvalContext *context) {
-  bool predicated;
-  int count = conditional_branches(instruction, NULL, &predicated);
-  Computation **branches = ARENA_ARRAY(context->arena, Computation *, count);
-  conditional_branches(instruction, branches, &predicated);
-  int branch = eval_branch(operands[0], count, predicated);
-  return push_computation(e, branches[branch], &operands[1 + branch], result, context);
-}
-
 static bool push_control(Evaluation *e, const Instruction *instruction, Literal *const *operands,
                          Literal *result, EvalContext *context) {
-  const Attributes *a = instruction->a;
-  switch (instruction->opcode) {
-  case HLO_WHILE: return push_loop(e, instruction, operands, result, context);
-  case HLO_CONDITIONAL: return push_branch(e, instruction, operands, result, context);
-  default:
-    return push_computation(e, instruction->opcode == HLO_FUSION ? a->calls : a->to_apply, operands,
-                            result, context);
-  }
+  if (instruction->opcode == HLO_WHILE) return push_loop(e, instruction, operands, result, context);
+  const Computation *called = eval_called(instruction, operands, &operands, context);
+  return push_computation(e, called, operands, result, context);
 }
 
 static void pop(Evaluation *e, EvalContext *context) {

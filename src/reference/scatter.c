@@ -23,12 +23,6 @@ typedef struct Scatter {
   Scalar *arguments; /* 3 * count: current values, updates, new values */
 } Scatter;
 
-static int list_find(const Int64List *list, int64_t value) {
-  int i = 0;
-  while (i < list->count && list->items[i] != value) i++;
-  return i;
-}
-
 /* Walks the dimensions of the indices except the index vector's, which are those of the updates outside the
 ** window. A batching dimension steps through the operand as well. */
 static void init_windows(Scatter *s) {
@@ -36,9 +30,9 @@ static void init_windows(Scatter *s) {
   for (int d = 0, index_dim = 0; d < s->updates->rank; d++) {
     if (list_has(s->a->update_window_dims, d)) continue;
     if (index_dim == s->a->index_vector_dim) index_dim++;
-    int batching = list_find(&s->a->scatter_indices_batching_dims, index_dim);
+    int batching = list_index(s->a->scatter_indices_batching_dims, index_dim);
     int64_t operand_stride = 0;
-    if (batching < s->a->scatter_indices_batching_dims.count) {
+    if (batching >= 0) {
       operand_stride = s->operand_strides[s->a->input_batching_dims.items[batching]];
     }
     walk_add(&s->windows, s->updates->dims[d], s->updates_strides[d], operand_stride,

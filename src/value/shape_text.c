@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/digits.h"
+
 /* Threshold MAX_TUPLE_DEPTH: no path: deeper tuples are refused. */
 enum { MAX_TUPLE_DEPTH = 100 };
 
@@ -109,7 +111,6 @@ static bool expect(Reader *r, char c, const char *where) {
   return fail(r, r->at, "expected '%c' %s, found '%c'", c, where, *r->at);
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_word(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }

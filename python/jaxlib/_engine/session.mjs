@@ -84,22 +84,22 @@ export class Session {
   }
 
   /**
-   * Compiles StableHLO.
+   * Compiles StableHLO for as many partitions as it needs: one if each would compute the same.
    * @param {number} number of the program
-   * @param {{ partitions?: number }} options
+   * @param {Uint8Array} source
    * @returns {object} what Python wants to know of it
    */
-  compile(number, source, { partitions = 1, optimize = true } = {}) {
+  compile(number, source) {
     const module = this.#client.parseStableHloSync(source);
     try {
-      const executable = this.#client.compileSync(module, { replicas: 1, partitions, optimize });
+      const executable = this.#client.compileSync(module, { replicas: 1 });
       this.#programs.set(number, executable);
       const { resultShape, parameters } = executable;
       const leaves = resultShape.isTuple ? resultShape.tupleShapes : [resultShape];
       const plain = (shape) => ({ type: TYPES.indexOf(shape.elementType), dims: [...shape.dimensions ?? []] });
       return {
         parameters: parameters.map(({ shape }) => plain(shape)), results: leaves.map(plain),
-        memory: executable.memory,
+        memory: executable.memory, partitions: executable.partitions,
       };
     } finally {
       module.dispose();

@@ -25,10 +25,6 @@ from .hlo_sharding import HloSharding
 from .signature import Signature
 from .traceback import Traceback
 
-_MANY_DEVICES = re.compile(
-    r"sdy\.manual_computation|SPMDFullToShardShape|stablehlo\.(?:all_|reduce_scatter|collective_|"
-    r"partition_id|replica_id|send|recv)|\"stablehlo\.(?:all_|reduce_scatter|collective_|partition_id|replica_id)")
-_PARTITIONS = re.compile(r"(mhlo\.num_partitions = )(\d+)")
 _CALLBACK = re.compile(r"xla_(?:ffi|buffer)(?:_partitioned)?_python_cpu_callback")
 
 
@@ -202,26 +198,23 @@ class LoadedExecutable:
                 self._result_orders = signature.orders(signature.results)
             if "tf.aliasing_output" in source or "jax.buffer_donor" in source:
                 self._donated = Signature(source).donated()
-            self._data, self._partitions, self._waits = self._prepare_text(source)
+            self._data, self._waits = self._prepare_text(source)
         else:
-            self._data, self._partitions, self._waits = source, self._num_devices, True
+            self._data, self._waits = source, True
         self._generation = -1
         self._number = None
         self.traceback = Traceback.get_traceback()
         self._compile(get_engine())
+        if isinstance(source, str) and self._num_devices > 1:
+            self._tell_shardings(source, is_whole=self._about["partitions"] == 1)
 
     def _prepare_text(self, source):
-        """Returns the text to compile as bytes, its partitions, and whether runs call Python."""
-        partitions = self._num_devices if _MANY_DEVICES.search(source) else 1
-        if partitions == 1 and self._num_devices > 1:
-            source = _PARTITIONS.sub(r"\g<1>1", source, count=1)
+        """Returns the text to compile as bytes, and whether runs call Python."""
         waits = bool(self._host_callbacks) or bool(_CALLBACK.search(source)) or (
             callbacks.may_call_python(source))
         if callbacks.BUFFERS in source:
             make_buffers(source, self._host_callbacks)
-        if self._num_devices > 1:
-            self._tell_shardings(source, is_whole=partitions == 1)
-        return source.encode("utf-8", "surrogateescape"), partitions, waits
+        return source.encode("utf-8", "surrogateescape"), waits
 
     def _tell_shardings(self, source, is_whole):
         """Tells inspectors the shardings that they ask for, and callbacks of shards theirs."""
@@ -239,7 +232,7 @@ class LoadedExecutable:
     def _compile(self, engine):
         number = next_number()
         callbacks.programs[number] = self._host_callbacks
-        about = engine.call("compile", number, {"partitions": self._partitions}, data=self._data)
+        about = engine.call("compile", number, data=self._data)
         self._number = number
         self._generation = engine.generation
         self._about = about
@@ -435,9 +428,7 @@ class LoadedExecutable:
 
     @property
     def fingerprint(self):
-        return (
-            hashlib.sha256(self._data + repr(self._partitions).encode()).hexdigest()[:32].encode()
-        )
+        return hashlib.sha256(self._data).hexdigest()[:32].encode()
 
 
 _stream = 0

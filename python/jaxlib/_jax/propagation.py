@@ -251,10 +251,8 @@ def _walk(program, block, known):
             found = _walk(program, operation.regions[0].blocks[0], dict(known))
         elif name == "sdy.manual_computation":
             found = _manual(program, operation, inputs, known)
-        elif operation.results:
-            found = _results(program, operation, _on_one_mesh(inputs))
         else:
-            continue
+            found = _results(program, operation, _on_one_mesh(inputs))
         for i, value in enumerate(operation.results):
             known[value] = Known(found[i] if i < len(found) else None, _shape_of(value.type))
     return [sharding for sharding, _ in inputs]

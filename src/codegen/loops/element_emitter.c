@@ -72,11 +72,6 @@ static void emit_order_key(Emitter *e, LaneKind kind) {
   emit_simd(e, V128_XOR);
 }
 
-static bool is_total_order(const Instruction *compare) {
-  return compare->a->compare_type == COMPARISON_TOTALORDER &&
-         type_is_floating(compare->operands[0]->shape->type);
-}
-
 static bool has_negative_zero(PrimitiveType type) {
   return type_is_floating(type) && type != F8E4M3FNUZ && type != F8E4M3B11FNUZ &&
          type != F8E5M2FNUZ;

@@ -56,14 +56,12 @@ void emit_twice(Emitter *e) {
   wasm_local_release(&e->function, x);
 }
 
-/* Moves lanes 2 and 3 to lanes 0 and 1, for instructions that read only those. */
 void emit_take_part(Emitter *e, int part) {
   if (part == 0) return;
   emit_twice(e);
   wasm_shuffle32(&e->function, 2, 3, 2, 3);
 }
 
-/* Widens an i32x4 to a part of i64x2. */
 void emit_widen(Emitter *e, bool with_sign, int part) {
   int low = with_sign ? I64X2_EXTEND_LOW_I32X4_S : I64X2_EXTEND_LOW_I32X4_U;
   emit_simd(e, part == 0 ? low : low + 1);

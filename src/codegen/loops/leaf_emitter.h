@@ -13,7 +13,8 @@ void emit_load_integer(WasmFunction *f, PrimitiveType type);
 /* Pushes an integer of a slice, as an i64. */
 void emit_integer(WasmFunction *f, const Cells *cells, const BufferSlice *slice,
                   PrimitiveType type);
-/* Clamps an i64 that was read as `type` to 0 .. `most`, unless it is in that range: an i32, if `most` is one. */
+/* Clamps an i64 that was read as `type` to [0, max_start]; not if it is known to be in that range. The result is an i32 if
+** max_start is one. */
 void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t max_start, bool in_range);
 /* Pushes the address of the kernel's buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index);
@@ -57,8 +58,9 @@ int store_lane_op(int bytes);
 void emit_load_bits(Emitter *e, const LoopNode *node, int part);
 /* Stores the part (or its bits) on top of the stack at the target below it. */
 void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointer);
+/* Whether a leaf is an array in memory: no iota. */
 bool is_in_memory(const LoopNode *leaf);
-/* Returns what a gathered node's index adds to its elements' addresses or, if packed, numbers, in lanes of 32 bits.
+/* Returns the offsets that a gathered node's index adds to its elements' addresses or, if packed, numbers, in lanes of 32 bits.
 ** `inputs` are the locals with both parts of each component; NULL if only constants are hoisted. */
 Value gathered_offsets(Expression *m, const LoopNode *node, const int (*inputs)[2]);
 /* Initialises a node's state; forgets its value. */

@@ -4,10 +4,6 @@
 
 #include "codegen/loops/emitter.h"
 
-/* accumulators = f(accumulators, values), by the combining nodes; both are lists of locals:
-** [output_count][MAX_PARTS]. */
-void emit_combine(Emitter *e, const int *accumulators, const int *values);
-
 void emit_reduce_kernel(Emitter *e);
 /* Returns the code size of a reduction with each step unrolled; and emits that code for the row of results
 ** at `indices` of the outer loops, from result number `position` on. */

@@ -1,8 +1,13 @@
-/* The state of the code that emits a reduction: reduce_emitter.c and extreme_emitter.c share it. */
+/* The state of the code that emits a reduction: reduce_emitter.c, accumulators.c and extreme_emitter.c share it. */
 #ifndef XLA_CODEGEN_LOOPS_REDUCER_H
 #define XLA_CODEGEN_LOOPS_REDUCER_H
 
+#include "codegen/loops/lane_emitter.h"
 #include "codegen/loops/loop_emitter.h"
+
+/* Threshold MAX_UNROLL. Test: "reductions by" in core/thresholds.test.mjs. */
+/* Threshold LINES_APART. Test: "cumulative sums of few long lines" in core/thresholds_programs.test.mjs. */
+enum { MAX_UNROLL = 8, LINES_APART = 4 };
 
 typedef struct Reducer {
   Rows *rows;
@@ -19,6 +24,27 @@ typedef struct Reducer {
   int steps;          /* a local: the remaining steps of the innermost loop */
   int64_t *at;        /* in unrolled code: the loops' indices; else NULL */
 } Reducer;
+
+/* Returns a level's accumulators of one unrolled vector; the tail's follow the last one's. */
+static inline int *level_accumulator(const Emitter *e, const Reducer *reducer, int level, int u) {
+  ptrdiff_t number = (ptrdiff_t)level * (MAX_UNROLL + 1) + u;
+  return reducer->accumulators + number * e->plan->output_count * MAX_PARTS;
+}
+
+static inline int *accumulator(const Emitter *e, const Reducer *reducer, int u) {
+  return level_accumulator(e, reducer, 0, u);
+}
+
+/* Returns the number of accumulators per level and result. */
+static inline int sums_at_once(const Reducer *reducer) {
+  return reducer->along ? reducer->unroll / reducer->group : reducer->unroll;
+}
+
+static inline PrimitiveType output_type(const Emitter *e, int r) {
+  return node_type(e->plan->outputs[r]);
+}
+
+static inline int parts_now(const Emitter *e, int r) { return live_parts(e, output_type(e, r)); }
 
 /* --- extreme_emitter.c: maxima and minima of floats --- */
 

@@ -15,12 +15,12 @@
 */
 #include "codegen/loops/scatter_emitter.h"
 
+#include "codegen/loops/accumulators.h"
 #include "codegen/loops/emitter.h"
 #include "codegen/loops/function_emitter.h"
 #include "codegen/loops/lane_emitter.h"
 #include "codegen/loops/leaf_emitter.h"
 #include "codegen/loops/loop_emitter.h"
-#include "codegen/loops/reduce_emitter.h"
 #include "codegen/loops/value_emitter.h"
 
 /* --- The plan --------------------------------------------------------------------------------- */

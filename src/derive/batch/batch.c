@@ -55,7 +55,7 @@ static bool read_dimension(Request *r, int given, const Shape *source, const cha
 }
 
 static bool check_counts(Request *r) {
-  int in = parameter_leaf_count(r->entry), out = shape_leaves(r->entry->root->shape);
+  int in = computation_parameter_leaves(r->entry), out = shape_leaves(r->entry->root->shape);
   if (r->options->size < 0 || r->options->size > INT32_MAX) {
     return refuse(r, "size: a batch has from 0 to %d elements", INT32_MAX);
   }
@@ -83,13 +83,6 @@ static bool check_operations(Request *r) {
 
 /* ---- Parameters ---- */
 
-static const Shape *with_batch(Request *r, const Shape *source, int dimension) {
-  int64_t dims[MAX_RANK + 1];
-  for (int d = 0; d < source->rank; d++) dims[d < dimension ? d : d + 1] = source->dims[d];
-  dims[dimension] = r->all.size;
-  return shape_of(&r->b.m, source->type, source->rank + 1, dims);
-}
-
 /* Returns the shape of a parameter, and writes the dimension of the batch in each leaf; -1: none. */
 static const Shape *parameter_shape(Request *r, const Shape *source, const char *name,
                                     const int **given, int **out) {
@@ -109,7 +102,7 @@ static const Shape *parameter_shape(Request *r, const Shape *source, const char 
     return source;
   }
   if (!read_dimension(r, asked, source, "in", name, dimension)) return source;
-  return with_batch(r, source, *dimension);
+  return with_batch(&r->b, source, *dimension);
 }
 
 /* Moves the batch of all leaves to the front. */

@@ -30,8 +30,8 @@ enum { NO_BATCH = INT_MIN };
 typedef struct BatchOptions {
   int64_t size; /* of the batch */
   int in_count; /* the leaves of all parameters, in order */
-  const int
-      *in; /* the dimension of the batch in each; negative: counted from the end; NO_BATCH: none */
+  /* the dimension of the batch in each; negative: counted from the end; NO_BATCH: none */
+  const int *in;
   int out_count;  /* the leaves of the result */
   const int *out; /* the same */
 } BatchOptions;

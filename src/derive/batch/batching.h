@@ -62,7 +62,6 @@ bool loop_flags(Batch *all, const Instruction *loop, bool *flags);
 /* Returns the leaves of a conditional's result that are batched in some branch, if its predicate or index is not.
 ** `flags` has the leaves of all operands. */
 bool *branch_flags(Batch *all, const Instruction *conditional, const bool *flags);
-int parameter_leaf_count(const Computation *computation);
 /* The leaves of all operands. */
 int operand_leaf_count(const Instruction *x);
 
@@ -82,10 +81,13 @@ Instruction *no_batch(Batching *b, const Instruction *x, const char *why);
 bool is_batched(const Instruction *value, const Instruction *source);
 /* Writes which leaves of a value are batched, and returns the end. */
 bool *put_flags(const Shape *value, const Shape *source, bool *out);
-/* Returns a shape of the source with the batch in all its arrays; in those with a flag. */
+/* Returns the shape of an array of the source with the batch as dimension `at`. */
+const Shape *with_batch(Batching *b, const Shape *source, int at);
+/* Returns a shape of the source with the batch in all its arrays. */
 const Shape *batched_shape(Batching *b, const Shape *source);
 /* Returns the batched shape with a layout such as the source has, which may be column-major; also of tuples. */
 const Shape *batched_with_layout(Batching *b, const Shape *source);
+/* Returns a shape of the source with the batch in the arrays that have a flag. */
 const Shape *flagged_shape(Batching *b, const Shape *source, const bool *flags);
 /* Returns an array with the batch in front, broadcast if it is not batched. */
 Instruction *in_front(Batching *b, Instruction *value, const Instruction *source);
@@ -102,9 +104,10 @@ Attributes batched_attributes(const Instruction *x);
 /* Adds an instruction for the batch, under the source's name. */
 Instruction *add_batched(Batching *b, const Instruction *x, Opcode opcode, const Shape *shape,
                          Instruction *const *operands, int count, const Attributes *attributes);
-/* Returns the list with each number one larger; the second puts `first` before them. */
+/* Returns the list with each number one larger. */
 Int64List shifted(Batching *b, Int64List list);
-Int64List shifted_after(Batching *b, int64_t first, Int64List list);
+/* Returns the batch's dimension, 0, and after it the shifted list. */
+Int64List shifted_with_batch(Batching *b, Int64List list);
 /* Moves dimension `from` to `to`. */
 Instruction *move_dimension(Batching *b, Instruction *x, int from, int to);
 

@@ -9,14 +9,6 @@
 ** in api/vmap.test.mjs. */
 enum { MAX_CASES = 64 };
 
-int parameter_leaf_count(const Computation *computation) {
-  int count = 0;
-  for (int i = 0; i < computation->parameter_count; i++) {
-    count += shape_leaves(computation->parameters[i]->shape);
-  }
-  return count;
-}
-
 int operand_leaf_count(const Instruction *x) {
   int count = 0;
   for (int k = 0; k < x->operand_count; k++) count += shape_leaves(x->operands[k]->shape);
@@ -163,7 +155,7 @@ static Case *find_case(Case *list, const bool *in, int count, int *seen) {
 
 const Case *case_of(Batch *all, const Computation *source, const bool *in) {
   Case **list = &all->cases[source->number];
-  int count = parameter_leaf_count(source), seen = 0;
+  int count = computation_parameter_leaves(source), seen = 0;
   Case *found = find_case(*list, in, count, &seen);
   bool *flags = arena_copy(all->module->arena, in, (size_t)count * sizeof *flags);
   if (!found && seen >= MAX_CASES) {

@@ -73,7 +73,7 @@ static Instruction *select_branches(Batching *b, const Instruction *x, Instructi
     Instruction *result = call(b, x, branches[i], operands, i + 1, i + 2, out);
     Instruction *where = operands[0];
     if (!predicated) {
-      Instruction *number = computation_add_number(b->m.computation, S32, (Scalar){.i = i});
+      Instruction *number = computation_add_integer(b->m.computation, S32, i);
       number = make_broadcast(&b->m, number, where->shape, (Int64List){0});
       where = make_compare(&b->m, COMPARE_EQ, where, number);
     }

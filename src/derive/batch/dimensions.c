@@ -1,4 +1,4 @@
-/* Rules of operations whose attributes name dimensions: movement, reductions, windows; and of calls of libraries. */
+/* Rules of operations whose attributes name dimensions (movement, reductions, windows), and of calls of libraries. */
 #include <string.h>
 
 #include "derive/batch/batching.h"
@@ -26,7 +26,7 @@ static bool any_batched(const Instruction *x, Instruction *const *operands, int 
 
 Instruction *batch_broadcast(Batching *b, const Instruction *x, Instruction **operands) {
   Attributes a = batched_attributes(x);
-  a.dimensions = shifted_after(b, 0, a.dimensions);
+  a.dimensions = shifted_with_batch(b, a.dimensions);
   return add_like(b, x, operands, &a);
 }
 
@@ -84,7 +84,7 @@ Instruction *batch_dimension_size(Batching *b, const Instruction *x, Instruction
 
 Instruction *batch_map(Batching *b, const Instruction *x, Instruction **operands) {
   Attributes a = batched_attributes(x);
-  a.dimensions = shifted_after(b, 0, a.dimensions);
+  a.dimensions = shifted_with_batch(b, a.dimensions);
   if (a.dimensions.count != x->shape->rank + 1) a.dimensions = (Int64List){0};
   put_in_front(b, x, operands, x->operand_count);
   return add_like(b, x, operands, &a);
@@ -174,7 +174,7 @@ Instruction *batch_custom_call(Batching *b, const Instruction *x, Instruction **
     return batch_in_turn(b, x, operands);
   }
   if (is_shared_solve(x, operands)) {
-    bool left = lapack_call_attribute(x->a->backend_config, "side", 'L') == 'L';
+    bool left = lapack_call_attribute(x, "side", 'L') == 'L';
     return batch_shared_solve(b, x, operands, left);
   }
   Attributes a = batched_attributes(x);

@@ -18,7 +18,7 @@ typedef struct Turns {
 } Turns;
 
 static Instruction *number(Turns *t, int64_t value) {
-  return computation_add_number(t->m.computation, S32, (Scalar){.i = value});
+  return computation_add_integer(t->m.computation, S32, value);
 }
 
 /* Begins the condition or the body. */

@@ -61,14 +61,7 @@ static Instruction *start_array(Batching *b, const Starts *s, const int64_t *lim
               ATTRIBUTES(.dimensions = list_of_one(m, 1)));
 }
 
-/* Returns the list first, first + 1, ... */
-static Int64List counting(Batching *b, int64_t first, int count) {
-  int64_t *items = ARENA_ARRAY(b->arena, int64_t, count);
-  for (int i = 0; i < count; i++) items[i] = first + i;
-  return (Int64List){count, items};
-}
-
-static Int64List just_zero(Batching *b) { return counting(b, 0, 1); }
+static Int64List just_zero(Batching *b) { return list_counting(&b->m, 0, 1); }
 
 static Int64List with_first(Batching *b, int64_t first, Int64List list) {
   int64_t *items = ARENA_ARRAY(b->arena, int64_t, list.count + 1);
@@ -90,8 +83,8 @@ Instruction *batch_dynamic_slice(Batching *b, const Instruction *x, Instruction 
     a.slice_sizes = with_first(b, b->all->size, a.slice_sizes);
     return add_batched(b, x, HLO_DYNAMIC_SLICE, shape, all, s.count + 2, &a);
   }
-  a.offset_dims = counting(b, 1, s.count);
-  a.start_index_map = counting(b, batched, s.count);
+  a.offset_dims = list_counting(&b->m, 1, s.count);
+  a.start_index_map = list_counting(&b->m, batched, s.count);
   a.index_vector_dim = 1;
   if (batched) {
     a.operand_batching_dims = a.start_indices_batching_dims = just_zero(b);
@@ -122,7 +115,7 @@ Instruction *batch_dynamic_update(Batching *b, const Instruction *x, Instruction
   }
   int64_t limits[MAX_RANK];
   for (int d = 0; d < s.count; d++) limits[d] = x->shape->dims[d] - update->dims[d];
-  a.update_window_dims = a.scatter_dims_to_operand_dims = counting(b, 1, s.count);
+  a.update_window_dims = a.scatter_dims_to_operand_dims = list_counting(&b->m, 1, s.count);
   a.input_batching_dims = a.scatter_indices_batching_dims = just_zero(b);
   a.index_vector_dim = 1;
   a.unique_indices = true;
@@ -138,16 +131,16 @@ Instruction *batch_gather(Batching *b, const Instruction *x, Instruction **opera
   bool operand = is_batched(operands[0], x->operands[0]);
   bool indices = is_batched(operands[1], x->operands[1]);
   Attributes a = batched_attributes(x);
-  a.offset_dims = indices ? shifted(b, a.offset_dims) : shifted_after(b, 0, a.offset_dims);
+  a.offset_dims = indices ? shifted(b, a.offset_dims) : shifted_with_batch(b, a.offset_dims);
   if (operand) {
     a.collapsed_slice_dims = shifted(b, a.collapsed_slice_dims);
     a.start_index_map = shifted(b, a.start_index_map);
-    a.operand_batching_dims = indices ? shifted_after(b, 0, a.operand_batching_dims)
+    a.operand_batching_dims = indices ? shifted_with_batch(b, a.operand_batching_dims)
                                       : shifted(b, a.operand_batching_dims);
     a.slice_sizes = with_first(b, indices ? 1 : b->all->size, a.slice_sizes);
   }
   if (indices) {
-    a.start_indices_batching_dims = operand ? shifted_after(b, 0, a.start_indices_batching_dims)
+    a.start_indices_batching_dims = operand ? shifted_with_batch(b, a.start_indices_batching_dims)
                                             : shifted(b, a.start_indices_batching_dims);
     a.index_vector_dim++;
     a.indices_are_sorted = false;
@@ -166,12 +159,12 @@ Instruction *batch_scatter(Batching *b, const Instruction *x, Instruction **oper
   a.scatter_dims_to_operand_dims = shifted(b, a.scatter_dims_to_operand_dims);
   if (indices) {
     a.update_window_dims = shifted(b, a.update_window_dims);
-    a.input_batching_dims = shifted_after(b, 0, a.input_batching_dims);
-    a.scatter_indices_batching_dims = shifted_after(b, 0, a.scatter_indices_batching_dims);
+    a.input_batching_dims = shifted_with_batch(b, a.input_batching_dims);
+    a.scatter_indices_batching_dims = shifted_with_batch(b, a.scatter_indices_batching_dims);
     a.index_vector_dim++;
     a.indices_are_sorted = false;
   } else {
-    a.update_window_dims = shifted_after(b, 0, a.update_window_dims);
+    a.update_window_dims = shifted_with_batch(b, a.update_window_dims);
     a.input_batching_dims = shifted(b, a.input_batching_dims);
   }
   const Shape *shape = batched_shape(b, x->shape);

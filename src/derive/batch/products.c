@@ -3,15 +3,6 @@
 
 /* ---- Products ---- */
 
-/* Returns the shape of the source with the batch at dimension `at`. */
-static const Shape *with_batch_at(Batching *b, const Shape *source, int at) {
-  int64_t dims[MAX_RANK + 1];
-  for (int d = 0; d < at; d++) dims[d] = source->dims[d];
-  dims[at] = b->all->size;
-  for (int d = at; d < source->rank; d++) dims[d + 1] = source->dims[d];
-  return shape_of(&b->m, source->type, source->rank + 1, dims);
-}
-
 /* If both operands are batched, the batch is a batch dimension of the product, else a free one of that operand. */
 Instruction *batch_dot(Batching *b, const Instruction *x, Instruction **operands) {
   bool left = is_batched(operands[0], x->operands[0]);
@@ -19,8 +10,8 @@ Instruction *batch_dot(Batching *b, const Instruction *x, Instruction **operands
   Attributes a = batched_attributes(x);
   int batches = a.lhs_batch_dims.count, at = 0; /* of the batch in the result */
   if (left && right) {
-    a.lhs_batch_dims = shifted_after(b, 0, a.lhs_batch_dims);
-    a.rhs_batch_dims = shifted_after(b, 0, a.rhs_batch_dims);
+    a.lhs_batch_dims = shifted_with_batch(b, a.lhs_batch_dims);
+    a.rhs_batch_dims = shifted_with_batch(b, a.rhs_batch_dims);
   } else if (left) {
     a.lhs_batch_dims = shifted(b, a.lhs_batch_dims);
     at = batches;
@@ -30,7 +21,7 @@ Instruction *batch_dot(Batching *b, const Instruction *x, Instruction **operands
   }
   if (left) a.lhs_contracting_dims = shifted(b, a.lhs_contracting_dims);
   if (right) a.rhs_contracting_dims = shifted(b, a.rhs_contracting_dims);
-  const Shape *shape = with_batch_at(b, x->shape, at);
+  const Shape *shape = with_batch(b, x->shape, at);
   return move_dimension(b, add_batched(b, x, HLO_DOT, shape, operands, 2, &a), at, 0);
 }
 
@@ -44,14 +35,14 @@ Instruction *batch_ragged_dot(Batching *b, const Instruction *x, Instruction **o
   }
   Attributes a = batched_attributes(x);
   bool contracts = list_has(a.lhs_contracting_dims, a.lhs_ragged_dims.items[0]);
-  a.lhs_batch_dims = shifted_after(b, 0, a.lhs_batch_dims);
-  a.rhs_batch_dims = shifted_after(b, 0, a.rhs_batch_dims);
+  a.lhs_batch_dims = shifted_with_batch(b, a.lhs_batch_dims);
+  a.rhs_batch_dims = shifted_with_batch(b, a.rhs_batch_dims);
   a.lhs_contracting_dims = shifted(b, a.lhs_contracting_dims);
   a.rhs_contracting_dims = shifted(b, a.rhs_contracting_dims);
   a.lhs_ragged_dims = shifted(b, a.lhs_ragged_dims);
   a.rhs_group_dims = shifted(b, a.rhs_group_dims);
   int at = contracts ? 1 : 0; /* after the dimension of the groups */
-  const Shape *shape = with_batch_at(b, x->shape, at);
+  const Shape *shape = with_batch(b, x->shape, at);
   return move_dimension(b, add_batched(b, x, HLO_RAGGED_DOT, shape, operands, 3, &a), at, 0);
 }
 

@@ -39,16 +39,17 @@ bool *put_flags(const Shape *value, const Shape *source, bool *out) {
   return out;
 }
 
-static const Shape *array_in_front(Batching *b, const Shape *source) {
-  int64_t dims[MAX_RANK + 1] = {b->all->size};
-  for (int d = 0; d < source->rank; d++) dims[d + 1] = source->dims[d];
+const Shape *with_batch(Batching *b, const Shape *source, int at) {
+  int64_t dims[MAX_RANK + 1];
+  for (int d = 0; d < source->rank; d++) dims[d < at ? d : d + 1] = source->dims[d];
+  dims[at] = b->all->size;
   return shape_of(&b->m, source->type, source->rank + 1, dims);
 }
 
 static const Shape *put_batch(Batching *b, const Shape *source, const bool **flags) {
   if (!shape_is_tuple(source)) {
     bool batched = *flags ? *(*flags)++ : shape_is_array(source);
-    return batched ? array_in_front(b, source) : source;
+    return batched ? with_batch(b, source, 0) : source;
   }
   const Shape **elements = ARENA_ARRAY(b->arena, const Shape *, source->tuple_size);
   for (int i = 0; i < source->tuple_size; i++) {
@@ -68,10 +69,8 @@ const Shape *batched_shape(Batching *b, const Shape *source) {
 /* ---- Values ---- */
 
 static Instruction *broadcast(Batching *b, Instruction *leaf) {
-  const Shape *shape = array_in_front(b, leaf->shape);
-  int64_t dimensions[MAX_RANK];
-  for (int d = 0; d < leaf->shape->rank; d++) dimensions[d] = d + 1;
-  return make_broadcast(&b->m, leaf, shape, list_of(&b->m, leaf->shape->rank, dimensions));
+  const Shape *shape = with_batch(b, leaf->shape, 0);
+  return make_broadcast(&b->m, leaf, shape, list_counting(&b->m, 1, leaf->shape->rank));
 }
 
 Instruction *in_front(Batching *b, Instruction *value, const Instruction *source) {
@@ -132,9 +131,9 @@ Int64List shifted(Batching *b, Int64List list) {
   return (Int64List){list.count, items};
 }
 
-Int64List shifted_after(Batching *b, int64_t first, Int64List list) {
+Int64List shifted_with_batch(Batching *b, Int64List list) {
   int64_t *items = ARENA_ARRAY(b->arena, int64_t, list.count + 1);
-  items[0] = first;
+  items[0] = 0;
   for (int i = 0; i < list.count; i++) items[i + 1] = list.items[i] + 1;
   return (Int64List){list.count + 1, items};
 }
@@ -164,7 +163,7 @@ static Instruction *batch_elementwise(Batching *b, const Instruction *x, Instruc
     if (!is_scalar) {
       operands[k] = in_front(b, operands[k], x->operands[k]);
     } else if (is_batched(operands[k], x->operands[k])) {
-      const Shape *shape = array_in_front(b, x->shape);
+      const Shape *shape = with_batch(b, x->shape, 0);
       operands[k] = make_broadcast(&b->m, operands[k], shape, list_of_one(&b->m, 0));
     }
   }
@@ -250,7 +249,7 @@ static bool has_room_for_all(const Batching *b, const Instruction *x) {
 /* An empty batch has no elements to compute. */
 static Instruction *empty(Batching *b, const Shape *source) {
   if (shape_is_token(source)) return make(&b->m, HLO_AFTER_ALL, source, NULL, 0, NULL);
-  if (!shape_is_tuple(source)) return make_zeros(&b->m, array_in_front(b, source));
+  if (!shape_is_tuple(source)) return make_zeros(&b->m, with_batch(b, source, 0));
   Instruction **elements = ARENA_ARRAY(b->arena, Instruction *, source->tuple_size);
   for (int i = 0; i < source->tuple_size; i++) elements[i] = empty(b, source->elements[i]);
   return computation_add_tuple(b->m.computation, elements, source->tuple_size);

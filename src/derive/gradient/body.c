@@ -1,13 +1,5 @@
 #include "derive/gradient/body.h"
 
-int parameter_leaves(const Computation *computation) {
-  int count = 0;
-  for (int i = 0; i < computation->parameter_count; i++) {
-    count += shape_leaves(computation->parameters[i]->shape);
-  }
-  return count;
-}
-
 /* Adds stand-ins for the leaves of one parameter, from number `at` on, and the value that they make up. */
 static void add_parameter(Body *b, const Instruction *parameter, const bool *active,
                           Literal *const *literals, int at) {
@@ -22,7 +14,7 @@ static void add_parameter(Body *b, const Instruction *parameter, const bool *act
     set_tangent(l, b->inputs[i], b->tangents[i]);
   }
   Instruction *const *leaves = &b->inputs[at];
-  Instruction *value = make_from_leaves(l, parameter->shape, &leaves);
+  Instruction *value = value_from_leaves(&l->m, parameter->shape, &leaves);
   linear_bind(l, parameter, value);
   for (int i = 0; i < count; i++) set_tangent_leaf(l, value, i, b->tangents[at + i]);
 }
@@ -41,7 +33,7 @@ void note_elements(WorkingComputation *l, Instruction *value) {
 
 bool body_linearize(Body *b, Differentiation *d, const Computation *source, const bool *active,
                     Literal *const *literals) {
-  *b = (Body){.input_count = parameter_leaves(source)};
+  *b = (Body){.input_count = computation_parameter_leaves(source)};
   WorkingComputation *l = &b->l;
   linear_begin(l, d, source);
   b->inputs = ARENA_ARRAY(l->arena, Instruction *, b->input_count);

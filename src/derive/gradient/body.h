@@ -24,9 +24,6 @@ bool body_linearize(Body *b, Differentiation *d, const Computation *source, cons
 /* Transposes it for results whose flag in `active` is set. */
 bool body_transpose(Body *b, const bool *active);
 
-/* The leaves of a computation's parameters. */
-int parameter_leaves(const Computation *computation);
-
 /* Begins a computation with one parameter: a tuple of these shapes. */
 typedef struct Packed {
   Extraction e;

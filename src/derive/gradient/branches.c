@@ -55,7 +55,7 @@ static int input_number(Branches *s, Instruction *tangent) {
 }
 
 static bool linearize_branch(Branches *s, Branch *branch, const Computation *computation) {
-  int count = parameter_leaves(computation);
+  int count = computation_parameter_leaves(computation);
   bool *active = ARENA_ARRAY(s->l->arena, bool, count);
   Literal **literals = ARENA_ARRAY(s->l->arena, Literal *, count);
   branch->tangents = ARENA_ARRAY(s->l->arena, int, count);
@@ -142,7 +142,7 @@ static Instruction *value_of(Branches *s, Instruction *made) {
   Instruction **leaves = ARENA_ARRAY(s->l->arena, Instruction *, s->result_count);
   for (int i = 0; i < s->result_count; i++) leaves[i] = make_element(s->l, made, i);
   Instruction *const *next = leaves;
-  return make_from_leaves(s->l, s->x->shape, &next);
+  return value_from_leaves(&s->l->m, s->x->shape, &next);
 }
 
 /* ---- Forward ---- */
@@ -234,7 +234,7 @@ static Computation *saving_branch(Branches *s, Branch *branch, Instruction **tup
   return p.e.to;
 }
 
-/* What the transposition reads: the branches, with slots that are values of the working computation. */
+/* The data of the transposition: the branches, with slots that are values of the working computation. */
 typedef struct Saved {
   Branches s;
   Values slots;
@@ -257,8 +257,7 @@ static Computation *backward_branch(const Saved *saved, const Branch *branch, co
     for (int i = 0; i < b->input_count; i++) {
       if (branch->tangents[i] != k || !b->cotangents[i]) continue;
       Instruction *one = extract(&p.e, b->cotangents[i]);
-      Instruction *both[] = {sum, one};
-      sum = sum ? computation_add(p.e.to, HLO_ADD, one->shape, both, 2, NULL) : one;
+      sum = sum ? computation_add_binary(p.e.to, HLO_ADD, sum, one) : one;
     }
     values_push(s->l, &results, sum ? sum : extract_zeros(&p.e, s->inputs.items[k]->shape));
   }

@@ -240,7 +240,7 @@ static Instruction *add_value(WorkingComputation *l, const Instruction *x, Instr
     return value;
   }
   Instruction *const *values = operands + x->operand_count - shape_leaves(x->shape);
-  return make_from_leaves(l, x->shape, &values);
+  return value_from_leaves(&l->m, x->shape, &values);
 }
 
 /* A call whose values are computed again. */

@@ -20,7 +20,8 @@ bool caller_has_rule(const CallerRules *rules, const Instruction *x);
 /* Keeps the calls that have a rule (kept_calls.h). */
 void caller_keep_calls(Module *module, const CallerRules *rules);
 
-/* Makes a custom call return `values`, the leaves of its result, which are operands at the end: it is not done again. */
+/* Gives a custom call its results: `values`, the leaves of its result, become further operands. So the call is not done
+** again. */
 void given_set_values(Module *module, Instruction *call, Instruction *const *values, int count);
 
 #endif

@@ -84,7 +84,7 @@ static void transpose_shard_call(WorkingComputation *l, Instruction *x, Instruct
   }
   Instruction *back = make(&l->m, HLO_CUSTOM_CALL, shape, ct, 1, a);
   if (shard_call_kind(x) == JOINS_SHARDS) {
-    double share = 1.0 / (double)shard_call_copies(l->arena, x, 0);
+    double share = 1.0 / (double)shard_call_copies(l->arena, x);
     if (share != 1) {
       back = make_binary(&l->m, HLO_MULTIPLY, back, make_number(&l->m, shape, share));
     }
@@ -129,22 +129,12 @@ static void go_back(WorkingComputation *l, Instruction *x, Instruction *const *c
   }
 }
 
-/* Several operands of all-to-all are the parts for each device: they go back together. */
-static void go_back_together(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
-  int count = x->operand_count;
-  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count);
-  for (int k = 0; k < count; k++) {
-    operands[k] = ct[k] ? ct[k] : make_zeros(&l->m, x->operands[k]->shape);
-  }
-  Attributes a = own_channel(l, x->a);
-  Instruction *back = make(&l->m, HLO_ALL_TO_ALL, x->shape, operands, count, &a);
-  for (int k = 0; k < count; k++) add_cotangent(l, x->operands[k], make_element(l, back, k));
-}
-
 /* all-reduce and all-to-all are their own transposition. */
 void transpose_collective(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   if (x->opcode == HLO_ALL_TO_ALL && shape_is_tuple(x->shape)) {
-    go_back_together(l, x, ct);
+    /* Its operands are the parts for each device: they go back together. */
+    Attributes a = own_channel(l, x->a);
+    transpose_by_itself(l, x, ct, &a);
   } else {
     go_back(l, x, ct, x->opcode, x->a);
   }

@@ -98,8 +98,8 @@ static bool is_constant(const Instruction *x) {
   return (x->opcode == HLO_CONSTANT && x->literal) || x->opcode == HLO_IOTA;
 }
 
-/* Whether a value is computed again from the only one that it depends on, beside constants, as that is no larger. So
-** 1 + z and 1 - z are not saved, but z. */
+/* Whether a value is computed again instead of saved: beside constants it depends on one other value only, which is no
+** larger. So z is saved, and 1 + z and 1 - z are not. */
 static bool is_done_again(const Instruction *x) {
   if (is_constant(x)) return true;
   const Instruction *from = NULL;

@@ -16,7 +16,7 @@ Extraction extract_begin(WorkingComputation *from, const char *name);
 void extract_bind(Extraction *e, const Instruction *x, Instruction *copy);
 /* Returns the copy of x. It copies all that x depends on, as far as it is not there yet. */
 Instruction *extract(Extraction *e, Instruction *x);
-/* Copies the primal instructions that have side effects, whoever uses them. */
+/* Copies the primal instructions that have side effects, used or not. */
 void extract_effects(Extraction *e);
 /* Whether an operation reaches the host, or draws random numbers. */
 bool is_host_effect(const Instruction *x);

@@ -1,4 +1,4 @@
-/* What is known of each value: its tangents, its cotangent, and the refusals among them. */
+/* The facts about each value: its tangents, its cotangent, and the reasons for having none. */
 #include "derive/gradient/linear.h"
 
 /* ---- Tangents ---- */
@@ -85,7 +85,7 @@ void refuse_leaf(WorkingComputation *l, Instruction *x, int leaf, const Instruct
   if (!has_derivative(shape)) return;
   Refusal *refusal = ARENA_NEW(l->arena, Refusal);
   *refusal = (Refusal){from, why};
-  /* It has an operand, as only stand-ins have none. It is never copied. */
+  /* Its operand tells it from a stand-in, which has none. It is never copied. */
   Instruction *tangent = make(&l->m, HLO_COPY, shape, &x, 1, NULL);
   Facts *facts = facts_of(l, tangent);
   facts->linear = true;

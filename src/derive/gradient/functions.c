@@ -33,7 +33,7 @@ static const KnownFunction functions[] = {
      2,
      {{"t * (x == 0 ? 1 : sine(x) / x)"}, {"t * (cosine(x) / x)"}},
      .points = {{0.7}, {2.3}, {-5.1}}},
-    /* A caller that needs one result may call a function with one. */
+    /* If a caller needs only one of the results, an export may have a function with this one alone. */
     {"sici", 1, 1, {{"t * (x == 0 ? 1 : sine(x) / x)"}}, .points = {{0.7}, {2.3}, {-5.1}}},
     {"sici", 1, 1, {{"t * (cosine(x) / x)"}}, .points = {{0.7}, {2.3}, {-5.1}}},
     {"log1mexp", 1, 1, {{"t / exponential-minus-one(x)"}}, .points = {{0.4}, {2.3}, {1.1}}},
@@ -82,7 +82,7 @@ static const KnownFunction functions[] = {
      .points = {{2.1, 3.2, 0.2}, {0.7, 1.4, 0.45}, {2.1, 3.2, 0.7}},
      .place = place_beta},
     {"_gamma", 2, 1, .is = is_gamma_sampler, .tangent = gamma_sample_tangent},
-    /* Found in their callers by values: a point, and the value there; both are complex. */
+    /* Functions that are found in their callers by their values: each point is followed by the value there; both are complex. */
     {"erfc",
      1,
      1,

@@ -38,8 +38,9 @@ typedef struct KnownFunction {
 /* Returns the next function with a name, without a number at its end; NULL: there is none. `after` is NULL at first. */
 const KnownFunction *known_function(const char *name, const KnownFunction *after);
 
-/* Marks a call, so that it is not inlined; the function of a marked call. */
+/* Marks a call, so that it is not inlined. */
 void keep_known(Instruction *call, const KnownFunction *function);
+/* Returns the function of a marked call. */
 const KnownFunction *kept_function(const Instruction *call);
 
 /* Marks calls of functions with known derivatives, in a module whose calls are not inlined yet. */

@@ -38,8 +38,8 @@ typedef struct Request {
   int count;             /* results of f */
   Instruction **results; /* in the working computation; a root that is no tuple is one result */
   Instruction **inputs;  /* by parameter: the value in the working computation */
-  Instruction *
-      *tangents;       /* stand-ins: the leaves of all wrt parameters; NULL where there is none */
+  /* stand-ins: the leaves of all wrt parameters; NULL where there is none */
+  Instruction **tangents;
   Instruction **seeds; /* stand-ins for cotangents: the leaves of all results, in order */
 } Request;
 
@@ -261,16 +261,6 @@ static Computation *reverse_entry(Request *r) {
 
 /* ---- Modules ---- */
 
-static int64_t max_channel(const Module *module) {
-  int64_t max = 0;
-  for (int c = 0; c < module->count; c++) {
-    for (int i = 0; i < module->computations[c]->count; i++) {
-      max = max_i64(max, module->computations[c]->instructions[i]->a->channel_id);
-    }
-  }
-  return max;
-}
-
 static bool differentiate(Module *module, const GradientOptions *options, Error *error) {
   Request r = {.options = options, .entry = module->entry};
   r.d = (Differentiation){.module = module,
@@ -279,7 +269,7 @@ static bool differentiate(Module *module, const GradientOptions *options, Error 
                           .checkpoint = options->checkpoint,
                           .rules = options->rules,
                           .error = error,
-                          .channels = max_channel(module)};
+                          .channels = module_max_channel(module)};
   module_keep_roots(module);
   linear_begin(&r.l, &r.d, r.entry);
   if (!check_parameters(&r) || !check_result(&r)) return false;

@@ -12,9 +12,10 @@
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/rewrite.h"
 
-static int place_of(const Computation *c, const Instruction *x) {
+/* Returns the place of x in a list that has it. */
+static int place_of(Instruction *const *list, const Instruction *x) {
   int i = 0;
-  while (c->instructions[i] != x) i++;
+  while (list[i] != x) i++;
   return i;
 }
 
@@ -78,12 +79,6 @@ static void find_dependent(Snapshot *s, int first_change) {
   }
 }
 
-static int place_of_copy(const Snapshot *s, const Instruction *x) {
-  int place = 0;
-  while (s->copies[place] != x) place++;
-  return place;
-}
-
 /* Makes an instruction of the builder an argument of the call. Returns its parameter. */
 static Instruction *give(Snapshot *s, Instruction *built) {
   ARENA_PUSH(s->module->arena, s->given, s->given_count, s->given_capacity, built);
@@ -105,7 +100,7 @@ static void push_results(Snapshot *s, Instruction *built, Instruction ***out) {
 static void give_results(Snapshot *s, Instruction *x, const Computation *built) {
   int count = shape_leaves(x->shape);
   Instruction **values = ARENA_ARRAY(s->module->arena, Instruction *, count), **next = values;
-  push_results(s, built->instructions[place_of_copy(s, x)], &next);
+  push_results(s, built->instructions[place_of(s->copies, x)], &next);
   given_set_values(s->module, x, values, count);
 }
 
@@ -122,7 +117,7 @@ static bool keep_needed(Snapshot *s, const Computation *built, const CallerRules
     if (!needed[i]) continue;
     if (is_given(s, x)) {
       needed[i] = false;
-      replace_uses(c, x, give(s, built->instructions[place_of_copy(s, x)]));
+      replace_uses(c, x, give(s, built->instructions[place_of(s->copies, x)]));
     } else if (x->opcode == HLO_CUSTOM_CALL && caller_has_rule(rules, x)) {
       give_results(s, x, built);
     } else if (instruction_reaches(x, is_host_effect)) {
@@ -152,10 +147,10 @@ static bool take_snapshot(Snapshot *s, const Computation *built, const Instructi
   s->module->entry = c;
   module_keep_roots(s->module);
   s->copies = arena_copy(s->module->arena, c->instructions, sizeof *s->copies * (size_t)c->count);
-  c->root = s->copies[place_of(built, of)];
+  c->root = s->copies[place_of(built->instructions, of)];
   int parameters = c->parameter_count;
   for (int k = 0; k < count; k++) {
-    Instruction *x = s->copies[place_of(built, wrt[k])];
+    Instruction *x = s->copies[place_of(built->instructions, wrt[k])];
     Instruction *change = computation_add_parameter(c, parameters + k, x->shape, x->name);
     Instruction *operands[] = {x, change};
     replace_uses(c, x, computation_add(c, HLO_ADD, x->shape, operands, 2, NULL));

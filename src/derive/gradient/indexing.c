@@ -69,7 +69,7 @@ static Instruction *index_limits(WorkingComputation *l, Instruction *indices, co
     scalar_store(type, literal->data, i, fits ? (Scalar){.i = limit} : most);
   }
   Instruction *limits = computation_add_constant(l->m.computation, literal, NULL);
-  if (vector_dim == indices->shape->rank) { /* one index each, without a dimension */
+  if (vector_dim == indices->shape->rank) { /* each index vector is a scalar */
     Instruction *scalar = make_reshape(&l->m, limits, shape_scalar(type));
     return make_broadcast(&l->m, scalar, indices->shape, (Int64List){0});
   }
@@ -499,7 +499,7 @@ void linearize_scatter(WorkingComputation *l, Instruction *x) {
   }
 }
 
-/* Linear ones add updates, or set and multiply elements by updates that are not linear. */
+/* A linear scatter adds; or it sets or multiplies elements of a linear operand, by updates that are not linear. */
 void transpose_scatter(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   bool adds = computation_simple_binary(x->a->to_apply) == HLO_ADD;
   if (is_linear(l, x->operands[0])) {

@@ -7,8 +7,9 @@
 
 #include "hlo/ir/module.h"
 
-/* Keeps a call for the rule of that name; the second makes it a call again, the third all of a module. */
+/* Makes a call a custom call with the name of its rule. */
 void keep_call(Instruction *call, const char *name, size_t length);
+/* Makes a kept call a call again. */
 void restore_kept_call(Instruction *call);
 void restore_kept_calls(Module *module);
 bool is_kept_call(const Instruction *x);

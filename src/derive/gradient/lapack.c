@@ -11,10 +11,6 @@
 #include "hlo/ir/shard_calls.h"
 #include "rewrite/base/rewrite.h"
 
-static int64_t letter(const Instruction *x, const char *name, char otherwise) {
-  return lapack_call_attribute(x->a->backend_config, name, otherwise);
-}
-
 static Instruction *result(WorkingComputation *l, Instruction *x, int i) {
   return make_element(l, x, i);
 }
@@ -30,8 +26,8 @@ static Instruction *with_options(WorkingComputation *l, const Instruction *x, co
 /* Adds x with another mode, and with results of other shapes where `shape` says so. */
 static Instruction *with_mode(WorkingComputation *l, const Instruction *x, char mode,
                               const Shape *shape) {
-  if (letter(x, "mode", mode) == mode && shape == x->shape) return (Instruction *)x;
-  const char *uplo = letter(x, "uplo", 'L') == 'U' ? "U" : "L";
+  if (lapack_call_attribute(x, "mode", mode) == mode && shape == x->shape) return (Instruction *)x;
+  const char *uplo = lapack_call_attribute(x, "uplo", 'L') == 'U' ? "U" : "L";
   return with_options(
       l, x, arena_printf(l->arena, "{mode = %d : ui8, uplo = %d : ui8}", mode, *uplo), shape);
 }
@@ -39,7 +35,7 @@ static Instruction *with_mode(WorkingComputation *l, const Instruction *x, char 
 /* ---- Triangular factors ---- */
 
 static void linearize_potrf(WorkingComputation *l, Instruction *x) {
-  bool lower = letter(x, "uplo", 'L') == 'L';
+  bool lower = lapack_call_attribute(x, "uplo", 'L') == 'L';
   Instruction *factor = matrix_part(l, result(l, x, 0), lower ? COMPARE_GE : COMPARE_LE);
   set_tangent_leaf(l, x, 0, cholesky_tangent(l, factor, tangent_of(l, x->operands[0]), lower));
 }
@@ -130,10 +126,10 @@ static void linearize_getrf(WorkingComputation *l, Instruction *x) {
 static Attributes trsm_attributes(const Instruction *x) {
   Attributes how;
   attributes_init(&how);
-  int64_t op = letter(x, "trans_x", 'N');
-  how.left_side = letter(x, "side", 'L') == 'L';
-  how.lower = letter(x, "uplo", 'L') == 'L';
-  how.unit_diagonal = letter(x, "diag", 'N') == 'U';
+  int64_t op = lapack_call_attribute(x, "trans_x", 'N');
+  how.left_side = lapack_call_attribute(x, "side", 'L') == 'L';
+  how.lower = lapack_call_attribute(x, "uplo", 'L') == 'L';
+  how.unit_diagonal = lapack_call_attribute(x, "diag", 'N') == 'U';
   how.transpose_a = op == 'T' ? TRANSPOSE : op == 'C' ? ADJOINT : NO_TRANSPOSE;
   return how;
 }
@@ -235,7 +231,8 @@ static Instruction *eigenvector_tangent(WorkingComputation *l, Instruction *v, I
 static void linearize_geev(WorkingComputation *l, Instruction *x) {
   Maker *m = &l->m;
   static const char options[] = "{compute_left = 86 : ui8, compute_right = 86 : ui8}"; /* 'V' */
-  bool left = letter(x, "compute_left", 'V') == 'V', right = letter(x, "compute_right", 'V') == 'V';
+  bool left = lapack_call_attribute(x, "compute_left", 'V') == 'V',
+       right = lapack_call_attribute(x, "compute_right", 'V') == 'V';
   Instruction *call = left && right ? x : with_options(l, x, options, x->shape);
   bool is_real = x->shape->tuple_size == 5;
   int at = is_real ? 2 : 1; /* of W, before V */
@@ -280,13 +277,12 @@ static Instruction *shares(WorkingComputation *l, Instruction *s, const Shape *s
   return make_convert(&l->m, make_binary(&l->m, HLO_DIVIDE, columns, sum), shape->type);
 }
 
-/* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
-** dU = U (F * (X S + S X^H)) and dV = V (F * (S X + X^H S)), and the parts outside. For complex numbers, U also turns
-** by the imaginary diagonal of X / s. As squares may overflow, F S is written as s_j / (s_i + s_j) / (s_j - s_i). */
-static void linearize_gesdd(WorkingComputation *l, Instruction *x) {
+/* Returns the call of gesdd with thin vectors: x itself if its vectors are as long as the smaller dimension. *thin: whether
+** they are. */
+static Instruction *thin_gesdd(WorkingComputation *l, Instruction *x, bool *thin) {
   const Shape *matrix = x->operands[0]->shape, *shapes[5];
   int rank = matrix->rank;
-  int64_t m = matrix->dims[rank - 2], n = matrix->dims[rank - 1], k = min_i64(m, n), dims[MAX_RANK];
+  int64_t n = matrix->dims[rank - 1], k = min_i64(matrix->dims[rank - 2], n), dims[MAX_RANK];
   for (int i = 0; i < 5; i++) shapes[i] = x->shape->elements[i];
   for (int d = 0; d < rank; d++) dims[d] = matrix->dims[d];
   dims[rank - 1] = k;
@@ -294,10 +290,20 @@ static void linearize_gesdd(WorkingComputation *l, Instruction *x) {
   dims[rank - 2] = k;
   dims[rank - 1] = n;
   shapes[3] = shape_of(&l->m, matrix->type, rank, dims);
-  bool thin = letter(x, "mode", 'S') == 'S' ||
-              (letter(x, "mode", 'S') != 'N' && shape_same_dims(shapes[2], x->shape->elements[2]) &&
-               shape_same_dims(shapes[3], x->shape->elements[3]));
-  Instruction *call = thin ? x : with_mode(l, x, 'S', shape_tuple(l->arena, 5, shapes));
+  char mode = lapack_call_attribute(x, "mode", 'S');
+  *thin = mode == 'S' || (mode != 'N' && shape_same_dims(shapes[2], x->shape->elements[2]) &&
+                          shape_same_dims(shapes[3], x->shape->elements[3]));
+  return *thin ? x : with_mode(l, x, 'S', shape_tuple(l->arena, 5, shapes));
+}
+
+/* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
+** dU = U (F * (X S + S X^H)) and dV = V (F * (S X + X^H S)), and the parts outside. For complex numbers, U also turns
+** by the imaginary diagonal of X / s. As squares may overflow, F S is written as s_j / (s_i + s_j) / (s_j - s_i). */
+static void linearize_gesdd(WorkingComputation *l, Instruction *x) {
+  const Shape *matrix = x->operands[0]->shape;
+  int64_t m = matrix->dims[matrix->rank - 2], n = matrix->dims[matrix->rank - 1];
+  bool thin;
+  Instruction *call = thin_gesdd(l, x, &thin);
   Instruction *t = tangent_of(l, x->operands[0]), *s = result(l, call, 1), *u = result(l, call, 2);
   Instruction *v = matrix_adjoint(l, result(l, call, 3));
   Instruction *tv = matrix_product(l, t, v);

@@ -35,13 +35,3 @@ void make_leaves(WorkingComputation *l, Instruction *x, Instruction **out) {
     out += shape_leaves(element->shape);
   }
 }
-
-Instruction *make_from_leaves(WorkingComputation *l, const Shape *shape,
-                              Instruction *const **leaves) {
-  if (!shape_is_tuple(shape)) return *(*leaves)++;
-  Instruction **elements = ARENA_ARRAY(l->arena, Instruction *, shape->tuple_size);
-  for (int i = 0; i < shape->tuple_size; i++) {
-    elements[i] = make_from_leaves(l, shape->elements[i], leaves);
-  }
-  return computation_add_tuple(l->m.computation, elements, shape->tuple_size);
-}

@@ -11,7 +11,7 @@ Instruction *cholesky_tangent(WorkingComputation *l, Instruction *factor, Instru
   Instruction *left = lower ? factor : matrix_adjoint(l, factor);
   Instruction *change = lower ? t : matrix_adjoint(l, t);
   Instruction *inner = matrix_solve(l, left, change, false, true, false, ADJOINT);
-  inner = matrix_half(l, matrix_solve(l, left, inner, true, true, false, NO_TRANSPOSE), true);
+  inner = matrix_lower_half(l, matrix_solve(l, left, inner, true, true, false, NO_TRANSPOSE));
   Instruction *result = matrix_product(l, left, inner);
   return lower ? result : matrix_adjoint(l, result);
 }

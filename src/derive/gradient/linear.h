@@ -96,8 +96,9 @@ Instruction *tangent_leaf(WorkingComputation *l, const Instruction *x, int leaf)
 void set_tangent(WorkingComputation *l, const Instruction *x, Instruction *tangent);
 void set_tangent_leaf(WorkingComputation *l, const Instruction *x, int leaf, Instruction *tangent);
 bool has_tangent(WorkingComputation *l, const Instruction *x);
-/* Whether an array can have a tangent: it holds floats or complex numbers. The second is for tuples, too. */
+/* Whether an array can have a tangent: it holds floats or complex numbers. */
 bool has_derivative(const Shape *shape);
+/* Whether an array, or an array of a tuple, can. */
 bool any_derivative(const Shape *shape);
 /* Fails with UNIMPLEMENTED, the instruction, and this reason. */
 void no_derivative(WorkingComputation *l, const Instruction *x, const char *why);
@@ -140,6 +141,10 @@ Instruction *keep_instruction(WorkingComputation *l, const Instruction *from,
                               Instruction *const *operands);
 
 /* ---- transpose.c ---- */
+
+/* Transposes an operation that is its own transposition, with these attributes. */
+void transpose_by_itself(WorkingComputation *l, Instruction *x, Instruction *const *ct,
+                         const Attributes *attributes);
 
 /* Transposes all linear instructions, from the last one to the first one. */
 bool linear_transpose(WorkingComputation *l);
@@ -205,9 +210,6 @@ Instruction *leaf_array(Instruction *x, int leaf);
 Literal *leaf_literal(const Instruction *x, int leaf);
 /* Writes the leaves of x, each as an array; there are shape_leaves(x->shape) of them. */
 void make_leaves(WorkingComputation *l, Instruction *x, Instruction **out);
-/* Makes a value of this shape from its leaves, and moves the pointer past them. */
-Instruction *make_from_leaves(WorkingComputation *l, const Shape *shape,
-                              Instruction *const **leaves);
 
 /* Returns elements along one dimension at the places in `places`, an array of the result's shape. */
 Instruction *take_along(WorkingComputation *l, Instruction *from, Instruction *places,

@@ -119,7 +119,7 @@ static bool loop_begin(WorkingComputation *l, Loop *loop, const Instruction *x, 
                  .count = shape_leaves(x->shape),
                  .plan = checkpoint_plan(l->d, x),
                  .counter_leaf = -1};
-  /* Segments would do operations twice that act on the host or on other devices. */
+  /* Segments run the body twice, which operations that act on the host or on other devices must not do. */
   bool acts = l->d->reverse && instruction_reaches(x, instruction_acts);
   if (acts && loop->plan.checkpoint == CHECKPOINT_SQRT) loop->plan.checkpoint = CHECKPOINT_ALL;
   loop->active = ARENA_ARRAY(l->arena, bool, loop->count);
@@ -172,7 +172,7 @@ static Instruction *state_of(WorkingComputation *l, const Loop *loop, Instructio
     if (!same) leaves[i] = make_element(l, made, i);
   }
   Instruction *const *next = leaves;
-  return make_from_leaves(l, loop->x->shape, &next);
+  return value_from_leaves(&l->m, loop->x->shape, &next);
 }
 
 /* Writes the leaves of the state before the loop. */
@@ -322,15 +322,6 @@ static bool loop_cut(WorkingComputation *l, Loop *loop) {
 
 /* ---- Reverse: the first loop ---- */
 
-static Instruction *add_s32(Computation *computation, int64_t value) {
-  return computation_add_number(computation, S32, (Scalar){.i = value});
-}
-
-static Instruction *add_binary(Computation *computation, Opcode opcode, Instruction *x,
-                               Instruction *y) {
-  return computation_add(computation, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL);
-}
-
 /* Returns the shape of `count` entries. */
 static const Shape *stacked(WorkingComputation *l, const Shape *shape, int64_t count) {
   int64_t dims[MAX_RANK] = {count};
@@ -351,7 +342,8 @@ static Instruction **entry_indices(WorkingComputation *l, Computation *to, int c
                                    const Shape *shape, Instruction *at) {
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count + shape->rank + 1);
   operands[count] = at;
-  for (int d = 0; d < shape->rank; d++) operands[count + 1 + d] = add_s32(to, 0);
+  for (int d = 0; d < shape->rank; d++)
+    operands[count + 1 + d] = computation_add_integer(to, S32, 0);
   return operands;
 }
 
@@ -400,7 +392,8 @@ static Instruction *add_first_loop(WorkingComputation *l, Loop *loop) {
     if (loop->kept[i]) values_push(l, &next, extract(&p.e, b->results[i]));
   }
   Instruction *at = packed_element(&p, first);
-  values_push(l, &next, add_binary(p.e.to, HLO_ADD, at, add_s32(p.e.to, 1)));
+  values_push(l, &next,
+              computation_add_binary(p.e.to, HLO_ADD, at, computation_add_integer(p.e.to, S32, 1)));
   for (int i = 0; i < loop->cut.count; i++) {
     Instruction *stack = packed_element(&p, first + 1 + i);
     Instruction *value = extract(&p.e, loop->cut.saved[i]);
@@ -421,7 +414,7 @@ static Computation *backward_condition(WorkingComputation *l, const Loop *loop,
   Computation *c = module_add_computation(l->d->module, "condition");
   Instruction *parameter = computation_add_parameter(c, 0, state, NULL);
   Instruction *step = computation_add_element(c, parameter, STATE_STEP);
-  Instruction *end = loop->counted ? add_s32(c, loop->size)
+  Instruction *end = loop->counted ? computation_add_integer(c, S32, loop->size)
                                    : computation_add_element(c, parameter, STATE_ITERATIONS);
   computation_add(c, HLO_COMPARE, shape_scalar(PRED), (Instruction *[]){step, end}, 2,
                   ATTRIBUTES(.direction = COMPARE_LT));
@@ -435,10 +428,10 @@ static void bind_counter(const Loop *loop, Packed *p, Instruction *at) {
   Computation *to = p->e.to;
   Instruction *index =
       type == S32 ? at : computation_add(to, HLO_CONVERT, input->shape, &at, 1, NULL);
-  Instruction *step = computation_add_number(to, type, (Scalar){.i = loop->counter.step});
-  Instruction *first = computation_add_number(to, type, (Scalar){.i = loop->counter.first});
-  Instruction *offset = add_binary(to, HLO_MULTIPLY, index, step);
-  extract_bind(&p->e, input, add_binary(to, HLO_ADD, first, offset));
+  Instruction *step = computation_add_integer(to, type, loop->counter.step);
+  Instruction *first = computation_add_integer(to, type, loop->counter.first);
+  Instruction *offset = computation_add_binary(to, HLO_MULTIPLY, index, step);
+  extract_bind(&p->e, input, computation_add_binary(to, HLO_ADD, first, offset));
 }
 
 static Computation *backward_body(WorkingComputation *l, Loop *loop, const Shape *state) {
@@ -446,11 +439,13 @@ static Computation *backward_body(WorkingComputation *l, Loop *loop, const Shape
   Packed p = packed_begin(b, "backward", state);
   Computation *to = p.e.to;
   Instruction *step = packed_element(&p, STATE_STEP), *n = packed_element(&p, STATE_ITERATIONS);
-  Instruction *end = loop->counted ? add_s32(to, loop->size) : n;
-  Instruction *last = add_binary(to, HLO_SUBTRACT, end, add_s32(to, 1));
-  Instruction *at = add_binary(to, HLO_SUBTRACT, last, step);
+  Instruction *end = loop->counted ? computation_add_integer(to, S32, loop->size) : n;
+  Instruction *last =
+      computation_add_binary(to, HLO_SUBTRACT, end, computation_add_integer(to, S32, 1));
+  Instruction *at = computation_add_binary(to, HLO_SUBTRACT, last, step);
   Values next = {0};
-  values_push(l, &next, add_binary(to, HLO_ADD, step, add_s32(to, 1)));
+  values_push(l, &next,
+              computation_add_binary(to, HLO_ADD, step, computation_add_integer(to, S32, 1)));
   values_push(l, &next, n);
   int element = STATE_FIRST;
   for (int i = 0; i < loop->count; i++) {
@@ -547,7 +542,7 @@ static Instruction *replace_reverse(WorkingComputation *l, Loop *loop) {
   return value;
 }
 
-/* Programs may need the integers of such a loop only: those of a sampler, for example. */
+/* Keeps a loop without a derivative: a program may need only its integers, as of a sampler. */
 static Instruction *refuse_loop(WorkingComputation *l, Loop *loop, const char *why) {
   Instruction *value = keep_instruction(l, loop->x, &loop->init);
   for (int i = 0; i < loop->count; i++) {

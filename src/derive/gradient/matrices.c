@@ -40,9 +40,9 @@ Instruction *matrix_part(WorkingComputation *l, Instruction *x, ComparisonDirect
   return make_select(&l->m, inside, x, make_zeros(&l->m, x->shape));
 }
 
-Instruction *matrix_half(WorkingComputation *l, Instruction *x, bool lower) {
+Instruction *matrix_lower_half(WorkingComputation *l, Instruction *x) {
   Instruction *half = make_binary(&l->m, HLO_MULTIPLY, x, make_number(&l->m, x->shape, 0.5));
-  Instruction *inside = matrix_part(l, x, lower ? COMPARE_GT : COMPARE_LT);
+  Instruction *inside = matrix_part(l, x, COMPARE_GT);
   return make_select(&l->m, matrix_compare(l, x->shape, COMPARE_EQ), half, inside);
 }
 
@@ -72,14 +72,14 @@ Instruction *matrix_beside(WorkingComputation *l, Instruction *x, Instruction *y
               ATTRIBUTES(.dimensions = list_of_one(&l->m, x->shape->rank - 1)));
 }
 
-Instruction *matrix_with_diagonal(WorkingComputation *l, Instruction *x, double value) {
+Instruction *matrix_with_unit_diagonal(WorkingComputation *l, Instruction *x) {
   return make_select(&l->m, matrix_compare(l, x->shape, COMPARE_EQ),
-                     make_number(&l->m, x->shape, value), x);
+                     make_number(&l->m, x->shape, 1), x);
 }
 
 Instruction *matrix_unit_lower(WorkingComputation *l, Instruction *x, int64_t columns) {
   x = matrix_block(l, x, matrix_rows(x), 0, columns);
-  return matrix_with_diagonal(l, matrix_part(l, x, COMPARE_GT), 1);
+  return matrix_with_unit_diagonal(l, matrix_part(l, x, COMPARE_GT));
 }
 
 Instruction *matrix_diagonal(WorkingComputation *l, Instruction *x) {

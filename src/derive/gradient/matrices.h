@@ -12,8 +12,8 @@ Instruction *matrix_compare(WorkingComputation *l, const Shape *shape,
                             ComparisonDirection direction);
 /* The elements for which row `direction` column holds, and zeros elsewhere. */
 Instruction *matrix_part(WorkingComputation *l, Instruction *x, ComparisonDirection direction);
-/* The triangle with half of the diagonal, and zeros elsewhere. */
-Instruction *matrix_half(WorkingComputation *l, Instruction *x, bool lower);
+/* The lower triangle with half of the diagonal, and zeros elsewhere. */
+Instruction *matrix_lower_half(WorkingComputation *l, Instruction *x);
 /* The first rows, of columns [first, end). */
 Instruction *matrix_block(WorkingComputation *l, Instruction *x, int64_t rows, int64_t first,
                           int64_t end);
@@ -21,7 +21,7 @@ Instruction *matrix_block(WorkingComputation *l, Instruction *x, int64_t rows, i
 Instruction *matrix_padded(WorkingComputation *l, Instruction *x, int64_t rows, int64_t columns);
 /* Adds columns. */
 Instruction *matrix_beside(WorkingComputation *l, Instruction *x, Instruction *y);
-Instruction *matrix_with_diagonal(WorkingComputation *l, Instruction *x, double value);
+Instruction *matrix_with_unit_diagonal(WorkingComputation *l, Instruction *x);
 /* The part of the first columns below the diagonal, with ones on it. */
 Instruction *matrix_unit_lower(WorkingComputation *l, Instruction *x, int64_t columns);
 int64_t matrix_rows(const Instruction *x);
@@ -35,7 +35,7 @@ Instruction *matrix_of_columns(WorkingComputation *l, Instruction *vector, const
 Instruction *matrix_solve(WorkingComputation *l, Instruction *a, Instruction *b, bool left,
                           bool lower, bool unit_diagonal, Transpose op);
 
-/* How the factor changes with the matrix: see linalg.c. `factor` has the triangle that `lower` says. */
+/* The tangent of the factor (linalg.c) for the tangent t of the matrix. `lower`: the factor's triangle. */
 Instruction *cholesky_tangent(WorkingComputation *l, Instruction *factor, Instruction *t,
                               bool lower);
 /* The tangent of op(a)^-1 b or b op(a)^-1, which is x; ta and tb may be NULL, but not both. */
@@ -45,7 +45,8 @@ Instruction *solve_tangent(WorkingComputation *l, Instruction *x, Instruction *a
 typedef struct LuTangents {
   Instruction *lower, *upper;
 } LuTangents;
-/* Those of A = L U, where L is a unit triangle with at least as many rows as columns, and U is square. */
+/* The tangents of L and U for the tangent t of A = L U. L is a unit triangle with at least as many rows as columns, and U is
+** square. */
 LuTangents lu_tangents(WorkingComputation *l, Instruction *lower, Instruction *upper,
                        Instruction *t);
 

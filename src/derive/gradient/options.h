@@ -15,7 +15,7 @@ typedef struct CallerRules {
   Module *wanted;
 } CallerRules;
 
-/* What the stacks of a loop save in reverse mode (loops.c). */
+/* The values that the stacks of a loop save in reverse mode (loops.c). */
 typedef enum Checkpoint {
   CHECKPOINT_NONE, /* the values that the transposition of the body needs */
   CHECKPOINT_SQRT, /* these for a part of the iterations, and the state between the parts */

@@ -67,7 +67,7 @@ Computation *outlined(Computation *c, const char *name, Instruction *const *leav
 
 /* ---- The loop ---- */
 
-/* Numbers below are tolerances. */
+/* Smaller numbers in a loop are tolerances, and no operands of the function. */
 static const double SMALLEST = 1e-5;
 
 /* Whether the condition reads a predicate of the state. */
@@ -115,7 +115,7 @@ static void add_numbers(Search *s) {
   computation_renumber(s->c);
 }
 
-/* Operands may be exchanged before the loop. */
+/* Adds the initial values of the loop. A select among them may exchange operands, so both its branches are candidates. */
 static void add_candidates(Search *s) {
   const Instruction *init = s->loop->operands[0];
   for (int i = 0; i < init->operand_count; i++) {
@@ -131,8 +131,12 @@ static void add_candidates(Search *s) {
 
 /* ---- The function around it ---- */
 
-/* What a value depends on: constants; also leaves; also other values. */
-typedef enum Kind { CONSTANT_VALUE, OF_LEAVES, OF_OTHERS } Kind;
+/* The values that a value depends on. */
+typedef enum Kind {
+  CONSTANT_VALUE, /* constants only */
+  OF_LEAVES,      /* constants and leaves */
+  OF_OTHERS
+} Kind;
 
 /* Lists the values that depend on nothing but leaves and come after the loop, of the last leaf's shape. */
 static int find_roots(const Search *s, Instruction *const *leaves, int count, Instruction **roots) {

@@ -24,8 +24,8 @@ enum { SIDES = 3, WHOLE = 64, CALL_STEPS = 1 << 24 };
 
 typedef struct Shrinker {
   Module *module;
-  const Shape
-      *from; /* its dimensions, next to each other in any array, become one of SIDES elements */
+  /* its dimensions, next to each other in any array, become one of SIDES elements */
+  const Shape *from;
   Error error;
   bool failed;
 } Shrinker;
@@ -359,22 +359,13 @@ static int find_result(Probe *p, int count, bool each) {
   return each && held < count ? -1 : found;
 }
 
-static bool is_read(const Computation *c, const Instruction *parameter) {
-  for (int i = 0; i < c->count; i++) {
-    const Instruction *x = c->instructions[i];
-    for (int k = 0; k < x->operand_count; k++) {
-      if (x->operands[k] == parameter) return true;
-    }
-  }
-  return false;
-}
-
 /* Takes operands that are numbers, and not read, for the points: the computation has them inside. */
 static void use_numbers(Probe *p, const Computation *function, Instruction *const *operands) {
   int numbers = 0, others = p->f->operands - 1;
   for (int k = 0; k < others; k++) {
     Scalar value;
-    if (is_read(function, function->parameters[k]) || !splat_value(operands[k], &value)) continue;
+    if (computation_reads(function, function->parameters[k]) || !splat_value(operands[k], &value))
+      continue;
     numbers++;
     for (int i = 0; i < POINTS; i++) p->points[i][k] = value.f;
   }

@@ -24,12 +24,6 @@ static Side side_of(WorkingComputation *l, const Instruction *x, int k) {
   return side;
 }
 
-static Int64List counting(WorkingComputation *l, int64_t first, int count) {
-  int64_t *items = ARENA_ARRAY(l->arena, int64_t, count);
-  for (int i = 0; i < count; i++) items[i] = first + i;
-  return (Int64List){count, items};
-}
-
 static int rank_in(Int64List list, int64_t value) {
   int rank = 0;
   for (int i = 0; i < list.count; i++) rank += list.items[i] < value;
@@ -44,8 +38,8 @@ void transpose_dot(WorkingComputation *l, Instruction *x, Instruction *const *ct
   int batch = mine.batch.count, lhs_free = side_of(l, x, 0).free.count;
   PrimitiveType type = x->shape->type;
   Attributes a = *x->a;
-  a.lhs_batch_dims = counting(l, 0, batch);
-  a.lhs_contracting_dims = counting(l, k ? batch : batch + lhs_free, other.free.count);
+  a.lhs_batch_dims = list_counting(&l->m, 0, batch);
+  a.lhs_contracting_dims = list_counting(&l->m, k ? batch : batch + lhs_free, other.free.count);
   a.rhs_batch_dims = other.batch;
   a.rhs_contracting_dims = other.free;
   Instruction *operands[] = {ct[0], make_convert(&l->m, other.operand, type)};

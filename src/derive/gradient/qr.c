@@ -40,7 +40,7 @@ static QrTangents qr_tangents(WorkingComputation *l, Instruction *q, Instruction
   return (QrTangents){make_binary(&l->m, HLO_ADD, turned, scaled), matrix_product(l, rest, r)};
 }
 
-/* The tangent of the matrix that geqrf or geqp3 factors; the second permutes its columns first. */
+/* The tangent of the matrix that geqrf or geqp3 factors. geqp3 permutes its columns first. */
 static Instruction *matrix_tangent(WorkingComputation *l, Instruction *call) {
   Instruction *t = tangent_of(l, call->operands[0]);
   if (!t || lapack_call_name(call) == LAPACK_GEQRF) return t;
@@ -87,7 +87,8 @@ static bool is_upper(const Instruction *x) {
          splat_value(x->operands[1], &value) && value.f == 0;
 }
 
-/* Tangents below the diagonal, which a result that needs R only does without. They may be infinite there. */
+/* Passes on a cotangent, unless it is upper triangular: a result that needs R only does not depend on tangents below the
+** diagonal, which may be infinite. */
 static void transpose_below(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
   if (!is_upper(ct[0])) add_cotangent(l, x->operands[0], ct[0]);
 }
@@ -164,15 +165,15 @@ static Instruction *reflect(WorkingComputation *l, Instruction *packed, Instruct
 
 static Instruction *define_orgqr(WorkingComputation *l, const Instruction *x,
                                  Instruction **operands) {
-  Instruction *identity = matrix_with_diagonal(l, make_zeros(&l->m, x->shape), 1);
+  Instruction *identity = matrix_with_unit_diagonal(l, make_zeros(&l->m, x->shape));
   return reflect(l, operands[0], operands[1], identity, false);
 }
 
 /* op(Q) C, or C op(Q) = (op(Q)^H C^H)^H. */
 static Instruction *define_ormqr(WorkingComputation *l, const Instruction *x,
                                  Instruction **operands) {
-  bool adjoint = lapack_call_attribute(x->a->backend_config, "transpose", 0) != 0;
-  bool left = lapack_call_attribute(x->a->backend_config, "left", 1) != 0;
+  bool adjoint = lapack_call_attribute(x, "transpose", 0) != 0;
+  bool left = lapack_call_attribute(x, "left", 1) != 0;
   if (left) return reflect(l, operands[0], operands[1], operands[2], adjoint);
   Instruction *c = matrix_adjoint(l, operands[2]);
   return matrix_adjoint(l, reflect(l, operands[0], operands[1], c, !adjoint));

@@ -506,7 +506,7 @@ Instruction *as_bound(WorkingComputation *l, Instruction *x) {
 
 /* ---- relu ---- */
 
-/* Whether the program has min(x, 0), too: then max(x, 0) + f(min(x, 0)), such as celu, which is smooth. */
+/* Whether the program also has min(x, 0): it then computes max(x, 0) + f(min(x, 0)), as in celu, which is smooth. */
 static bool has_minimum(const WorkingComputation *l, const Instruction *x) {
   for (int i = 0; i < l->source->count; i++) {
     const Instruction *y = l->source->instructions[i];

@@ -11,7 +11,8 @@ static void linearize_extremum(WorkingComputation *l, Instruction *x) {
   Instruction *here = make_compare(&l->m, COMPARE_EQ, of, result);
   Instruction *ones = make_convert(&l->m, here, of->shape->type);
   Instruction *count = make_sum(&l->m, ones, dimensions);
-  /* None equals the result if there is none, with slope 0, or if it is a NaN, whose slope is a NaN: 0 / 0. */
+  /* No element equals the result in two cases. There are no elements: the slope is 0. Or the result is NaN: so is the slope,
+  ** 0 / 0. */
   Instruction *is_number = make_compare(&l->m, COMPARE_EQ, x, x);
   count = make_binary(&l->m, HLO_MAXIMUM, count, make_convert(&l->m, is_number, x->shape->type));
   Instruction *sum =
@@ -113,7 +114,7 @@ static Instruction *pick(WorkingComputation *l, Instruction *of, Instruction *by
   return make_element(l, both, 1);
 }
 
-/* Returns the direction that holds if the other operand is on the left. */
+/* Returns the direction of the same comparison with its operands exchanged. */
 static ComparisonDirection turned(ComparisonDirection direction) {
   switch (direction) {
   case COMPARE_GE: return COMPARE_LE;
@@ -242,7 +243,7 @@ void transpose_reduce_window(WorkingComputation *l, Instruction *x, Instruction 
     add_cotangent(l, x->operands[0], spread_windows(l, x, ct[0]));
     return;
   }
-  /* pick's */
+  /* of the computation that pick made */
   const Instruction *compare = x->a->to_apply->root->operands[0]->operands[0];
   Instruction *back =
       scatter_selected(l, x->operands[0], ct[1], x->a->window, compare->a->direction);

@@ -41,10 +41,6 @@ static Instruction *add_call(Computation *to, Computation *callee, Instruction *
                          ATTRIBUTES(.to_apply = callee));
 }
 
-static Instruction *add_s32(Computation *c, int64_t value) {
-  return computation_add_number(c, S32, (Scalar){.i = value});
-}
-
 /* step < size, and the condition of the source if its count is not known. Then `size` is no bound of the outer loop. */
 static Computation *condition_for(const Segments *s, int64_t size, bool outer) {
   Computation *c = module_add_computation(s->l->d->module, "condition");
@@ -53,7 +49,8 @@ static Computation *condition_for(const Segments *s, int64_t size, bool outer) {
     c->root = add_call(c, s->source->a->condition, computation_add_element(c, parameter, 1));
     return c;
   }
-  Instruction *operands[] = {computation_add_element(c, parameter, 0), add_s32(c, size)};
+  Instruction *operands[] = {computation_add_element(c, parameter, 0),
+                             computation_add_integer(c, S32, size)};
   Instruction *less = computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2,
                                       ATTRIBUTES(.direction = COMPARE_LT));
   if (s->counted) return c;
@@ -68,14 +65,15 @@ static Instruction *add_loop(const Segments *s, Computation *to, Instruction *st
                              int64_t inner, Checkpoint checkpoint) {
   Computation *body = module_add_computation(s->l->d->module, "segment");
   Instruction *parameter = computation_add_parameter(body, 0, s->state, NULL);
-  Instruction *step[] = {computation_add_element(body, parameter, 0), add_s32(body, 1)};
+  Instruction *step[] = {computation_add_element(body, parameter, 0),
+                         computation_add_integer(body, S32, 1)};
   Instruction *before = computation_add_element(body, parameter, 1);
   Instruction *after = inner ? add_loop(s, body, before, inner, 0, CHECKPOINT_NONE)
                              : add_call(body, s->source->a->body, before);
   Instruction *next[] = {computation_add(body, HLO_ADD, step[0]->shape, step, 2, NULL), after};
   body->root = computation_add_tuple(body, next, 2);
   Computation *condition = condition_for(s, size, inner != 0);
-  Instruction *first[] = {add_s32(to, 0), state};
+  Instruction *first[] = {computation_add_integer(to, S32, 0), state};
   Instruction *init = computation_add_tuple(to, first, 2);
   Instruction *loop = computation_add(to, HLO_WHILE, s->state, &init, 1,
                                       ATTRIBUTES(.condition = condition, .body = body));

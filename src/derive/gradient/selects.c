@@ -35,9 +35,9 @@ typedef struct SelectRegion {
 
 /* ---- Factors that may be infinite or NaN where their branch is not taken ---- */
 
-static bool is_finite_number(const Instruction *x, bool and_not_zero) {
+static bool is_finite_not_zero(const Instruction *x) {
   Scalar value;
-  return splat_value(x, &value) && isfinite(value.f) && !(and_not_zero && value.f == 0);
+  return splat_value(x, &value) && isfinite(value.f) && value.f != 0;
 }
 
 static bool has_infinite_element(const Instruction *constant) {
@@ -106,7 +106,7 @@ static bool may_be_infinite(const Instruction *x, int *budget) {
   case BOUNDED: return false;
   case UNBOUNDED: return true;
   case AS_QUOTIENT:
-    if (!is_finite_number(x->operands[1], true)) return true;
+    if (!is_finite_not_zero(x->operands[1])) return true;
     count = 1;
     break;
   default: break;
@@ -138,7 +138,7 @@ static bool has_pole(WorkingComputation *l, const Instruction *x) {
   if (facts->pole) return facts->pole == HAS_POLE;
   int budget = MAX_LOOKED;
   bool has = x->opcode == HLO_DIVIDE
-                 ? !is_finite_number(x->operands[1], true)
+                 ? !is_finite_not_zero(x->operands[1])
                  : x->opcode == HLO_MULTIPLY &&
                        may_be_infinite(x->operands[is_linear(l, x->operands[0])], &budget);
   facts_of(l, x)->pole = has ? HAS_POLE : NO_POLE;
@@ -221,7 +221,6 @@ void transpose_select(WorkingComputation *l, Instruction *x, Instruction *const 
   if (other) add_cotangent(l, of[2], other);
 }
 
-/* The product of a cotangent and a slope, for the transposition of x. */
 Instruction *guard_product(WorkingComputation *l, const Instruction *x, Instruction *ct,
                            Instruction *product) {
   if (!facts_of(l, x)->guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;

@@ -64,7 +64,8 @@ static Instruction *in_groups(WorkingComputation *l, const Instruction *x, Instr
   return make_select(m, make_binary(m, HLO_AND, begin, end), lhs, make_zeros(m, lhs->shape));
 }
 
-/* A dot. Groups of rows meet their own part of the rhs; groups of the depth become the first dimension of the result. */
+/* A dot. Groups of rows are multiplied by their own part of the rhs. Groups of the depth become the first dimension of the
+** result. */
 static Instruction *define_ragged_dot(WorkingComputation *l, const Instruction *x,
                                       Instruction **operands) {
   Attributes a = *x->a;

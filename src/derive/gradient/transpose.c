@@ -84,18 +84,23 @@ void transpose_complex(WorkingComputation *l, Instruction *x, Instruction *const
   }
 }
 
-/* For operations that are their own transposition, with the same attributes. */
-void transpose_self_adjoint(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+void transpose_by_itself(WorkingComputation *l, Instruction *x, Instruction *const *ct,
+                         const Attributes *attributes) {
   int count = x->operand_count;
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count);
   for (int k = 0; k < count; k++) {
     operands[k] = ct[k] ? ct[k] : make_zeros(&l->m, x->operands[k]->shape);
   }
-  Instruction *back = make(&l->m, x->opcode, x->shape, operands, count, x->a);
+  Instruction *back = make(&l->m, x->opcode, x->shape, operands, count, attributes);
   for (int k = 0; k < count; k++) {
     if (!is_linear(l, x->operands[k])) continue;
     add_cotangent(l, x->operands[k], shape_is_tuple(x->shape) ? make_element(l, back, k) : back);
   }
+}
+
+/* For operations that are their own transposition, with the same attributes. */
+void transpose_self_adjoint(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+  transpose_by_itself(l, x, ct, x->a);
 }
 
 /* ---- Movement ---- */

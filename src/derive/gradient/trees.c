@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "derive/gradient/linear.h"
+#include "hlo/ir/shorthand.h"
 #include "rewrite/base/rewrite.h"
 
 typedef struct Tree {
@@ -271,10 +272,6 @@ static Instruction **select_along(const Tree *t, Instruction *condition, int d, 
   return selected;
 }
 
-static Instruction *both(const Tree *t, Opcode opcode, Instruction *x, Instruction *y) {
-  return computation_add(t->to, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL);
-}
-
 static Instruction **combine_in_order(const Tree *t, Instruction **x, Instruction **y) {
   return t->backwards ? combine(t, y, x) : combine(t, x, y);
 }
@@ -284,8 +281,9 @@ static Masked combine_masked(const Tree *t, Masked x, Masked y, int d) {
   Masked result = all_valid(combine_in_order(t, x.values, y.values));
   if (!x.valid) return result;
   Instruction **one = select_along(t, x.valid, d, x.values, y.values);
-  result.values = select_along(t, both(t, HLO_AND, x.valid, y.valid), d, result.values, one);
-  result.valid = both(t, HLO_OR, x.valid, y.valid);
+  result.values = select_along(t, computation_add_binary(t->to, HLO_AND, x.valid, y.valid), d,
+                               result.values, one);
+  result.valid = computation_add_binary(t->to, HLO_OR, x.valid, y.valid);
   return result;
 }
 

@@ -363,8 +363,7 @@ static Computation *begin_elements(const Parts *parts, const char *name, Instruc
 }
 
 /* Counts how long a part holds for an element that is active in all iterations; -1: not known. */
-static int64_t count_element(const Parts *parts, const Part *part, Instruction *const *init,
-                             int64_t limit) {
+static int64_t count_element(const Parts *parts, const Part *part, Instruction *const *init) {
   Body *loop = parts->loop;
   int n = loop->input_count, size = loop->l.m.computation->count;
   Arena *arena = parts->arena;
@@ -397,7 +396,7 @@ static int64_t count_element(const Parts *parts, const Part *part, Instruction *
   step->root = computation_add_tuple(step, next, n);
   computation_renumber(test);
   computation_renumber(step);
-  int64_t trips = run(test, step, start, n, limit);
+  int64_t trips = run(test, step, start, n, MAX_COUNTED_TRIPS);
   return trips < 0 ? -1 : trips + part->late;
 }
 
@@ -467,8 +466,8 @@ Trips count_trips(WorkingComputation *around, Body *condition, Body *body,
   trips.exact = trips.max >= 0 && !several;
   if (trips.max >= 0) return trips;
   add_parts(&parts, condition, whole.value, 0);
-  while (
-      !keeps_inactive(&parts)) { /* without the innermost: these elements may become active again */
+  /* Without the innermost parts: elements that are inactive by these may become active again. */
+  while (!keeps_inactive(&parts)) {
     parts.max_active = parts.active_count - 1;
     parts.count = parts.active_count = 0;
     add_parts(&parts, condition, whole.value, 0);
@@ -478,7 +477,7 @@ Trips count_trips(WorkingComputation *around, Body *condition, Body *body,
     const Part *part = &parts.items[i];
     int64_t max = shape_is_scalar(part->value->shape)
                       ? count_part(around, part, body, init, MAX_COUNTED_TRIPS, &several, &ignored)
-                      : count_element(&parts, part, init, MAX_COUNTED_TRIPS);
+                      : count_element(&parts, part, init);
     if (max >= 0 && (trips.max < 0 || max < trips.max)) trips.max = max;
   }
   if (trips.max < 0 && trips.unknown < 0) {

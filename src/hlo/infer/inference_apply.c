@@ -11,14 +11,24 @@ static bool check_map_dimensions(Inference *in, const Shape *shape) {
   return true;
 }
 
-const Shape *infer_map(Inference *in) {
+/* Checks that operand i is an array with the dimensions of the first one. */
+static bool check_like_first(Inference *in, int i, const char *names) {
+  if (!check_array(in, i, "operand")) return false;
+  REQUIRE(in, shape_same_dims(operand_shape(in, 0), operand_shape(in, i)),
+          "operands %s and %s differ; %s must have the same dimensions", text_operand(in, 0),
+          text_operand(in, i), names);
+  return true;
+}
+
+static bool check_alike(Inference *in, const char *names) {
   REQUIRE(in, in->operand_count >= 1, "no operands are given; it takes at least one");
-  for (int i = 0; i < in->operand_count; i++) {
-    if (!check_array(in, i, "operand")) return NULL;
-    REQUIRE(in, shape_same_dims(operand_shape(in, 0), operand_shape(in, i)),
-            "operands %s and %s differ; all operands must have the same dimensions",
-            text_operand(in, 0), text_operand(in, i));
-  }
+  bool alike = true;
+  for (int i = 0; i < in->operand_count && alike; i++) alike = check_like_first(in, i, names);
+  return alike;
+}
+
+const Shape *infer_map(Inference *in) {
+  if (!check_alike(in, "all operands")) return NULL;
   const Computation *c = in->a->to_apply;
   if (!check_map_dimensions(in, operand_shape(in, 0)) || !check_computation(in, "to_apply", c))
     return NULL;
@@ -43,10 +53,7 @@ bool check_operands_and_inits(Inference *in, int count) {
   REQUIRE(in, count > 0 && in->operand_count % 2 == 0,
           "%d operands are given; it takes operands and as many init values", in->operand_count);
   for (int i = 0; i < count; i++) {
-    if (!check_array(in, i, "operand")) return false;
-    REQUIRE(in, shape_same_dims(operand_shape(in, 0), operand_shape(in, i)),
-            "operands %s and %s differ; all operands must have the same dimensions",
-            text_operand(in, 0), text_operand(in, i));
+    if (!check_like_first(in, i, "all operands")) return false;
     const Shape *init = operand_shape(in, count + i);
     REQUIRE(in, shape_is_scalar(init) && init->type == operand_shape(in, i)->type,
             "init value %d has shape %s; it must be %s[], a scalar of the element type of operand "
@@ -104,13 +111,7 @@ static bool check_comparator(Inference *in) {
 }
 
 const Shape *infer_sort(Inference *in) {
-  REQUIRE(in, in->operand_count >= 1, "no operands are given; it takes at least one");
-  for (int i = 0; i < in->operand_count; i++) {
-    if (!check_array(in, i, "operand")) return NULL;
-    REQUIRE(in, shape_same_dims(operand_shape(in, 0), operand_shape(in, i)),
-            "operands %s and %s differ; keys and values must have the same dimensions",
-            text_operand(in, 0), text_operand(in, i));
-  }
+  if (!check_alike(in, "keys and values")) return NULL;
   REQUIRE(in, in->a->dimensions.count == 1, "dimensions=%s; exactly one dimension is sorted",
           text_list(in, in->a->dimensions));
   if (!check_range(in, "dimensions", in->a->dimensions, operand_shape(in, 0)->rank) ||

@@ -142,11 +142,11 @@ static bool check_one_dimension(Inference *in) {
   return true;
 }
 
-/* Returns the stated shape of array number `index` among the results; NULL if it is not stated. */
-static const Shape *stated_result(const Inference *in, const Shape *result, int index) {
+/* Returns the stated shape of the first array among the results; NULL if it is not stated. */
+static const Shape *first_stated(const Inference *in, const Shape *result) {
   if (result && in->operand_count > 1) {
-    bool fits = shape_is_tuple(result) && index < result->tuple_size;
-    result = fits ? result->elements[index] : NULL;
+    bool fits = shape_is_tuple(result) && result->tuple_size > 0;
+    result = fits ? result->elements[0] : NULL;
   }
   return result && shape_is_array(result) ? result : NULL;
 }
@@ -173,21 +173,32 @@ static bool shard_count(Inference *in, const Shape *stated, bool grows, int64_t 
   return true;
 }
 
-static const Shape *gathered(Inference *in, const Shape *stated) {
-  if (!check_arrays(in) || !check_replica_groups(in, GROUPS_UNIFORM) || !check_one_dimension(in))
-    return NULL;
+/* Multiplies one dimension of each operand by the size of a group, or divides it. */
+static const Shape *with_shards(Inference *in, const Shape *stated, bool gathers) {
   int64_t shards, d = in->a->dimensions.items[0];
-  if (!shard_count(in, stated_result(in, stated, 0), true, &shards)) return NULL;
+  if (!shard_count(in, first_stated(in, stated), gathers, &shards)) return NULL;
   const Shape **shapes = ARENA_ARRAY(in->arena, const Shape *, in->operand_count);
   for (int i = 0; i < in->operand_count; i++) {
     Dims dims;
     dims_of(&dims, operand_shape(in, i));
-    REQUIRE(in, !__builtin_mul_overflow(dims.sizes[d], shards, &dims.sizes[d]),
+    int64_t *size = &dims.sizes[d];
+    REQUIRE(in, !gathers || !__builtin_mul_overflow(*size, shards, size),
             "dimension %lld of operand %s overflows when gathered; sizes must fit 64 bits",
             (long long)d, text_operand(in, i));
+    REQUIRE(in, gathers || *size % shards == 0,
+            "dimension %lld of operand %s has size %lld; it must be divisible by the group size "
+            "%lld",
+            (long long)d, text_operand(in, i), (long long)*size, (long long)shards);
+    if (!gathers) *size /= shards;
     if (!(shapes[i] = dims_shape(in, operand_shape(in, i)->type, &dims))) return NULL;
   }
   return one_or_tuple(in, in->operand_count, shapes);
+}
+
+static const Shape *gathered(Inference *in, const Shape *stated) {
+  if (!check_arrays(in) || !check_replica_groups(in, GROUPS_UNIFORM) || !check_one_dimension(in))
+    return NULL;
+  return with_shards(in, stated, true);
 }
 
 const Shape *infer_all_gather(Inference *in) { return gathered(in, in->stated); }
@@ -208,20 +219,7 @@ const Shape *infer_reduce_scatter(Inference *in) {
       !check_reduction(in)) {
     return NULL;
   }
-  int64_t shards, d = in->a->dimensions.items[0];
-  if (!shard_count(in, stated_result(in, in->stated, 0), false, &shards)) return NULL;
-  const Shape **shapes = ARENA_ARRAY(in->arena, const Shape *, in->operand_count);
-  for (int i = 0; i < in->operand_count; i++) {
-    Dims dims;
-    dims_of(&dims, operand_shape(in, i));
-    REQUIRE(in, dims.sizes[d] % shards == 0,
-            "dimension %lld of operand %s has size %lld; it must be divisible by the group size "
-            "%lld",
-            (long long)d, text_operand(in, i), (long long)dims.sizes[d], (long long)shards);
-    dims.sizes[d] /= shards;
-    if (!(shapes[i] = dims_shape(in, operand_shape(in, i)->type, &dims))) return NULL;
-  }
-  return one_or_tuple(in, in->operand_count, shapes);
+  return with_shards(in, in->stated, false);
 }
 
 /* ---- all-to-all ---- */

@@ -130,23 +130,19 @@ const Shape *infer_reduce_precision(Inference *in) {
   return shape;
 }
 
-static bool check_same_type(Inference *in, int a, int b) {
-  REQUIRE(in, operand_shape(in, a)->type == operand_shape(in, b)->type,
+static bool check_same(Inference *in) {
+  const Shape *left = operand_shape(in, 0), *right = operand_shape(in, 1);
+  REQUIRE(in, left->type == right->type,
           "operands %s and %s have different element types; convert one of them",
-          text_operand(in, a), text_operand(in, b));
-  return true;
-}
-
-static bool check_same_dims(Inference *in, int a, int b) {
-  const Shape *left = operand_shape(in, a), *right = operand_shape(in, b);
+          text_operand(in, 0), text_operand(in, 1));
   REQUIRE(in, left->rank == right->rank,
           "operands %s and %s have different ranks; pass broadcast_dimensions or reshape one of "
           "them: HLO broadcasts nothing implicitly",
-          text_operand(in, a), text_operand(in, b));
+          text_operand(in, 0), text_operand(in, 1));
   REQUIRE(in, shape_same_dims(left, right),
           "operands %s and %s have incompatible shapes; their dimensions must be equal: HLO "
           "broadcasts nothing implicitly",
-          text_operand(in, a), text_operand(in, b));
+          text_operand(in, 0), text_operand(in, 1));
   return true;
 }
 
@@ -165,7 +161,7 @@ static const Shape *common_dims(Inference *in, PrimitiveType type, int first, in
 
 const Shape *infer_binary(Inference *in) {
   if (!check_array(in, 0, "lhs") || !check_array(in, 1, "rhs") || !check_type(in, 0) ||
-      !check_same_type(in, 0, 1) || !check_same_dims(in, 0, 1)) {
+      !check_same(in)) {
     return NULL;
   }
   return common_dims(in, result_type(in, operand_shape(in, 0)->type), 0, 2);
@@ -211,13 +207,14 @@ const Shape *infer_compare(Inference *in) {
   return shape;
 }
 
-/* Scalars may stand for min and max, and for select's predicate: HLO itself allows it. */
-static bool check_scalar_or_dims(Inference *in, int index, const char *role, int like) {
+/* Scalars may stand for min and max, and for select's predicate: HLO itself allows it. Else an operand has the dimensions of
+** operand 1. */
+static bool check_scalar_or_dims(Inference *in, int index, const char *role) {
   const Shape *shape = operand_shape(in, index);
-  REQUIRE(in, shape_is_scalar(shape) || shape_same_dims(shape, operand_shape(in, like)),
+  REQUIRE(in, shape_is_scalar(shape) || shape_same_dims(shape, operand_shape(in, 1)),
           "%s has shape %s, which does not match operand %s; it must be a scalar or have the same "
           "dimensions",
-          role, text_operand(in, index), text_operand(in, like));
+          role, text_operand(in, index), text_operand(in, 1));
   return true;
 }
 
@@ -230,7 +227,7 @@ const Shape *infer_clamp(Inference *in) {
   REQUIRE(in, operand_shape(in, 0)->type == type && operand_shape(in, 2)->type == type,
           "min %s, operand %s and max %s have different element types; convert them to one",
           text_operand(in, 0), text_operand(in, 1), text_operand(in, 2));
-  if (!check_scalar_or_dims(in, 0, "min", 1) || !check_scalar_or_dims(in, 2, "max", 1)) return NULL;
+  if (!check_scalar_or_dims(in, 0, "min") || !check_scalar_or_dims(in, 2, "max")) return NULL;
   return common_dims(in, type, 1, 1);
 }
 
@@ -245,7 +242,7 @@ const Shape *infer_select(Inference *in) {
   REQUIRE(in, shape_compatible(operand_shape(in, 1), operand_shape(in, 2)),
           "on_true %s and on_false %s differ; they must have the same shape", text_operand(in, 1),
           text_operand(in, 2));
-  if (!check_scalar_or_dims(in, 0, "predicate", 1)) return NULL;
+  if (!check_scalar_or_dims(in, 0, "predicate")) return NULL;
   bool scalar = operand_shape(in, 0)->rank == 0 && operand_shape(in, 1)->rank != 0;
   const Shape *shape = common_dims(in, operand_shape(in, 1)->type, scalar ? 1 : 0, scalar ? 2 : 3);
   return shape;

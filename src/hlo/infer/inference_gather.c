@@ -1,15 +1,14 @@
 /* Infers the shape of gather. The names are those of XLA's GatherDimensionNumbers. */
 #include "hlo/infer/inference_rules.h"
 
-/* Lists the indices' dimensions, with the implied trailing 1 if index_vector_dim is their rank. */
-static bool index_dims(Inference *in, Dims *dims) {
-  const Shape *indices = operand_shape(in, 1);
-  REQUIRE(in, type_is_integral(indices->type),
-          "start indices %s have element type %s; they must be integral", text_operand(in, 1),
-          type_name(indices->type));
+bool index_dims(Inference *in, int at, const char *role, Dims *dims) {
+  if (!check_array(in, at, role)) return false;
+  const Shape *indices = operand_shape(in, at);
+  REQUIRE(in, type_is_integral(indices->type), "%s %s have element type %s; they must be integral",
+          role, text_operand(in, at), type_name(indices->type));
   REQUIRE(in, in->a->index_vector_dim >= 0 && in->a->index_vector_dim <= indices->rank,
-          "index_vector_dim=%lld is out of range for start indices %s; it must be in [0, %d]",
-          (long long)in->a->index_vector_dim, text_operand(in, 1), indices->rank);
+          "index_vector_dim=%lld is out of range for %s %s; it must be in [0, %d]",
+          (long long)in->a->index_vector_dim, role, text_operand(in, at), indices->rank);
   dims_of(dims, indices);
   return in->a->index_vector_dim < indices->rank || dims_push(in, dims, 1, false);
 }
@@ -143,9 +142,9 @@ static bool check_empty_slices(Inference *in, const Shape *shape) {
 
 const Shape *infer_gather(Inference *in) {
   Dims indices;
-  if (!check_array(in, 0, "operand") || !check_array(in, 1, "start indices") ||
-      !index_dims(in, &indices) || !check_gather_lists(in, &indices) ||
-      !check_gather_batching(in, &indices) || !check_slice_sizes(in)) {
+  if (!check_array(in, 0, "operand") || !index_dims(in, 1, "start indices", &indices) ||
+      !check_gather_lists(in, &indices) || !check_gather_batching(in, &indices) ||
+      !check_slice_sizes(in)) {
     return NULL;
   }
   const Shape *shape = gather_shape(in, &indices);

@@ -93,6 +93,9 @@ typedef struct Dims {
   bool dynamic[MAX_RANK];
 } Dims;
 bool dims_push(Inference *in, Dims *dims, int64_t size, bool dynamic);
+/* Lists the dimensions of the indices of gather or scatter, operand `at`, with the implied trailing 1 if index_vector_dim is
+** their rank. Fails if they are no array of integers; `role` names them. */
+bool index_dims(Inference *in, int at, const char *role, Dims *dims);
 /* Makes a shape; NULL with an error if XLA could not represent it. */
 const Shape *dims_shape(Inference *in, PrimitiveType type, const Dims *dims);
 void dims_of(Dims *dims, const Shape *shape);

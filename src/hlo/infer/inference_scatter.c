@@ -1,19 +1,6 @@
 /* Infers the shape of scatter: N operands, indices, N updates. The names are those of XLA's ScatterDimensionNumbers. */
 #include "hlo/infer/inference_rules.h"
 
-static bool scatter_index_dims(Inference *in, int at, Dims *dims) {
-  if (!check_array(in, at, "scatter indices")) return false;
-  const Shape *indices = operand_shape(in, at);
-  REQUIRE(in, type_is_integral(indices->type),
-          "scatter indices %s have element type %s; they must be integral", text_operand(in, at),
-          type_name(indices->type));
-  REQUIRE(in, in->a->index_vector_dim >= 0 && in->a->index_vector_dim <= indices->rank,
-          "index_vector_dim=%lld is out of range for scatter indices %s; it must be in [0, %d]",
-          (long long)in->a->index_vector_dim, text_operand(in, at), indices->rank);
-  dims_of(dims, indices);
-  return in->a->index_vector_dim < indices->rank || dims_push(in, dims, 1, false);
-}
-
 static bool check_scatter_lists(Inference *in, int at, const Dims *indices) {
   const Attributes *a = in->a;
   int rank = operand_shape(in, 0)->rank,
@@ -137,7 +124,7 @@ const Shape *infer_scatter(Inference *in) {
           "%d operands are given; it takes N operands, the scatter indices and N updates",
           in->operand_count);
   Dims indices;
-  if (!check_scatter_operands(in, count) || !scatter_index_dims(in, count, &indices) ||
+  if (!check_scatter_operands(in, count) || !index_dims(in, count, "scatter indices", &indices) ||
       !check_scatter_lists(in, count, &indices) || !check_scatter_batching(in, count, &indices)) {
     return NULL;
   }

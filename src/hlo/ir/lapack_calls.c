@@ -204,7 +204,8 @@ LapackName lapack_call_sizes(const Instruction *instruction, LapackCallSizes *ou
   return name;
 }
 
-int64_t lapack_call_attribute(const char *config, const char *name, int64_t otherwise) {
+int64_t lapack_call_attribute(const Instruction *call, const char *name, int64_t otherwise) {
+  const char *config = call->a->backend_config;
   size_t size = strlen(name);
   for (const char *text = config; text && (text = strstr(text, name)); text += size) {
     bool starts = text == config || strchr("{, ", text[-1]);

@@ -51,8 +51,8 @@ typedef struct LapackCallSizes {
 /* Returns the routine; LAPACK_COUNT if the shapes do not match. */
 LapackName lapack_call_sizes(const Instruction *instruction, LapackCallSizes *sizes);
 
-/* Returns an attribute of the backend_config: a number, which may be a LAPACK letter's code, or 1 for true:
+/* Returns an attribute of a call's backend_config: a number, which may be a LAPACK letter's code, or 1 for true:
 ** {uplo = 76 : ui8, left = true}. */
-int64_t lapack_call_attribute(const char *config, const char *name, int64_t otherwise);
+int64_t lapack_call_attribute(const Instruction *call, const char *name, int64_t otherwise);
 
 #endif

@@ -409,6 +409,26 @@ void module_count_callers(Module *module) {
 
 unsigned module_walk(Module *module) { return ++module->walks; }
 
+int computation_parameter_leaves(const Computation *computation) {
+  int count = 0;
+  for (int i = 0; i < computation->parameter_count; i++) {
+    count += shape_leaves(computation->parameters[i]->shape);
+  }
+  return count;
+}
+
+int64_t module_max_channel(const Module *module) {
+  int64_t max = 0;
+  for (int c = 0; c < module->count; c++) {
+    const Computation *computation = module->computations[c];
+    for (int i = 0; i < computation->count; i++) {
+      int64_t used = computation->instructions[i]->a->channel_id;
+      if (used > max && used <= INT32_MAX) max = used;
+    }
+  }
+  return max;
+}
+
 bool computation_enter(Computation *computation, unsigned walk) {
   bool first = computation->walk != walk;
   computation->walk = walk;

@@ -161,9 +161,31 @@ bool computation_enter(Computation *computation, unsigned walk);
 #define MAX_SIZE (INT64_C(1) << 40)
 int64_t module_measure(Module *module);
 
-/* Sets every computation's `callers`: the number of attributes that name it; and counts one more instruction. */
+/* Sets every computation's `callers`: the number of attributes that name it. */
 void module_count_callers(Module *module);
+/* Counts the attributes of one more instruction. */
 void module_count_called(const Instruction *instruction);
+
+/* Whether a comparison orders floats totally: -NaN < -inf < -0 < 0 < inf < NaN. */
+static inline bool is_total_order(const Instruction *compare) {
+  return compare->a->compare_type == COMPARISON_TOTALORDER &&
+         type_is_floating(compare->operands[0]->shape->type);
+}
+
+/* Returns the number of leaves of a computation's parameters. */
+int computation_parameter_leaves(const Computation *computation);
+/* Whether an instruction of a computation has this operand. */
+static inline bool computation_reads(const Computation *computation, const Instruction *operand) {
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    for (int k = 0; k < x->operand_count; k++) {
+      if (x->operands[k] == operand) return true;
+    }
+  }
+  return false;
+}
+/* Returns the largest channel_id of a module, of those that have 32 bits. */
+int64_t module_max_channel(const Module *module);
 
 /* The program shape: the parameters' shapes and the result's. */
 static inline const Shape *computation_result_shape(const Computation *c) { return c->root->shape; }

@@ -182,12 +182,12 @@ const Attributes *shard_call_attributes(Arena *arena, const Instruction *call, i
   return a;
 }
 
-int64_t shard_call_copies(Arena *arena, const Instruction *call, int i) {
+int64_t shard_call_copies(Arena *arena, const Instruction *call) {
   Reader reader = {.arena = arena};
   const GridSharding *shardings = shardings_of(&reader, call);
   int64_t copies = 1;
-  for (int k = 0; shardings && k < shardings[i].copies.count; k++) {
-    copies *= shardings[i].copies.items[k].size;
+  for (int k = 0; shardings && k < shardings[0].copies.count; k++) {
+    copies *= shardings[0].copies.items[k].size;
   }
   return copies;
 }

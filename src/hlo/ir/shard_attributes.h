@@ -24,8 +24,8 @@ typedef enum ShardCallForm {
 const Attributes *shard_call_attributes(Arena *arena, const Instruction *call, int first, int count,
                                         ShardCallForm form, const char **problem);
 
-/* Returns the number of devices that have the same block of operand `i`, for a call whose attributes can be written. */
-int64_t shard_call_copies(Arena *arena, const Instruction *call, int i);
+/* Returns the number of devices that have the same block of the first operand, for a call whose attributes can be written. */
+int64_t shard_call_copies(Arena *arena, const Instruction *call);
 
 /*
 ** Writes all shard calls of a module so, and says in the module for how many partitions they are. Fails with

@@ -32,8 +32,8 @@ typedef enum ShardingKind { /* as OpSharding::Type of XLA */
 struct OpSharding {
   const char *text;
   ShardingKind kind;
-  Int64List
-      tiles; /* along each dimension; at last `reasons.count` dimensions that the array does not have */
+  /* along each dimension; at last `reasons.count` dimensions that the array does not have */
+  Int64List tiles;
   Int64List reasons; /* of type ShardingKind: why devices along these have the same tile */
   Int64List devices; /* by position; empty: the iota of these sizes, transposed by `iota_order` */
   Int64List iota_sizes, iota_order;
@@ -48,8 +48,8 @@ typedef struct MeshAxis {
 
 typedef struct NamedMesh {
   const char *name; /* NULL: of a sharding that has its own mesh */
-  const char *
-      problem; /* of a mesh that is not understood, which is an error where it is used; else NULL */
+  /* of a mesh that is not understood, which is an error where it is used; else NULL */
+  const char *problem;
   int count;
   const MeshAxis *axes; /* the last one moves fastest */
   Int64List device_ids; /* by position; empty: the positions themselves */

@@ -38,6 +38,12 @@ Instruction *computation_add_transpose(Computation *computation, Instruction *x,
   return computation_add(computation, HLO_TRANSPOSE, shape, &x, 1, a);
 }
 
+Instruction *computation_add_convert(Computation *computation, Instruction *x, PrimitiveType type) {
+  if (x->shape->type == type) return x;
+  const Shape *shape = shape_with_type(computation->module->arena, x->shape, type);
+  return computation_add(computation, HLO_CONVERT, shape, &x, 1, NULL);
+}
+
 Instruction *computation_add_range(Computation *computation, Instruction *x, int64_t dimension,
                                    int64_t begin, int64_t end) {
   const Shape *shape = x->shape;
@@ -56,6 +62,15 @@ Instruction *computation_add_number(Computation *computation, PrimitiveType type
   Literal *literal = literal_new(arena_of(computation), shape_scalar(type));
   scalar_store(type, literal->data, 0, value);
   return computation_add_constant(computation, literal, NULL);
+}
+
+Instruction *computation_add_integer(Computation *computation, PrimitiveType type, int64_t value) {
+  return computation_add_number(computation, type, (Scalar){.i = value});
+}
+
+Instruction *computation_add_binary(Computation *computation, Opcode opcode, Instruction *x,
+                                    Instruction *y) {
+  return computation_add(computation, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL);
 }
 
 Computation *module_add_reducer(Module *module, Opcode opcode, PrimitiveType type) {

@@ -36,9 +36,4 @@ bool scalar_compare(PrimitiveType type, ComparisonDirection direction, Scalar x,
 ** in Scalar.i, to compare as S64. Takes the element's memory, since NaNs differ by their bits. */
 Scalar total_order_key(PrimitiveType type, const void *data, int64_t index);
 
-/* Whether a compare instruction on this operand type asks for the total order of floats. */
-static inline bool is_total_order(const Instruction *instruction, PrimitiveType type) {
-  return instruction->a->compare_type == COMPARISON_TOTALORDER && type_is_floating(type);
-}
-
 #endif

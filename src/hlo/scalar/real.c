@@ -264,7 +264,7 @@ Scalar total_order_key(PrimitiveType type, const void *data, int64_t index) {
 }
 
 static bool compare(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y) {
-  if (is_total_order(instruction, type)) {
+  if (is_total_order(instruction)) {
     _Alignas(16) unsigned char memory[2][16];
     scalar_store(type, memory[0], 0, x);
     scalar_store(type, memory[1], 0, y);

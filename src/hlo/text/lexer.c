@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "base/digits.h"
 #include "value/shape_text.h"
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_name_char(char c) { return is_name_start(c) || is_digit(c) || c == '.' || c == '-'; }
 
@@ -134,13 +134,6 @@ void lexer_position(const Lexer *lexer, const char *at, int *line, int *column) 
 
 /* ---- Strings ---- */
 
-static int hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 static size_t put_utf8(char *out, uint32_t code) {
   if (code < 0x80) {
     out[0] = (char)code;
@@ -152,7 +145,7 @@ static size_t put_utf8(char *out, uint32_t code) {
   return (size_t)more + 1;
 }
 
-/* Reads 1 to `most` digits of `base`; false if there is none. */
+/* Reads 1 to `max` digits of `base`; false if there is none. */
 static bool read_code(const char **at, const char *end, int base, int max, uint32_t *code) {
   int count = 0;
   for (*code = 0; count < max && *at < end; count++, (*at)++) {

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "hlo/text/numbers.h"
 #include "hlo/text/parser.h"
 #include "value/scalar.h"
@@ -96,12 +97,6 @@ static bool store_pred(LiteralReader *r, Name word) {
   return true;
 }
 
-static int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Reads the (0x123) after nan; *payload stays 0 if there is none. */
 static bool read_payload(LiteralReader *r, uint64_t *payload) {
   static const char form[] = "a NaN's payload such as (0x1)";
@@ -112,7 +107,7 @@ static bool read_payload(LiteralReader *r, uint64_t *payload) {
   bool good = word.length > 2 && word.text[0] == '0' && word.text[1] == 'x' && r->at < r->limit &&
               *r->at == ')';
   for (size_t i = 2; good && i < word.length; i++) {
-    int digit = hex_value(word.text[i]);
+    int digit = hex_digit(word.text[i]);
     good = digit >= 0 && *payload >> 60 == 0;
     *payload = *payload << 4 | (uint64_t)(digit & 15);
   }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/host/platform.h"
 #include "value/fp.h"
 #include "value/scalar.h"
@@ -23,8 +24,6 @@ static double scaled(double digits, int scale) {
 }
 
 /* ---- Reading ---- */
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /*
 ** Reads -?digits[.digits][e[+-]digits]. Up to 19 digits go into an integer. If it and the power of ten

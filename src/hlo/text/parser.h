@@ -59,8 +59,8 @@ typedef struct Parser {
   Definition *defined; /* in the text's order */
   Computation *entry;  /* the one marked ENTRY */
   Symbols skipped;     /* computations with dimensions without a bound, which no other may call */
-  const char *
-      question; /* the first `?` that is not before the computation being read, or the text's end */
+  /* the first `?` that is not before the computation being read, or the text's end */
+  const char *question;
   const char *entry_at;
 
   Computation *computation; /* being read; NULL in hlo_parse_attributes */

@@ -50,28 +50,49 @@ static int64_t ragged_dimension(const Instruction *dot) {
   return list_has(dot->a->lhs_batch_dims, dimension) ? -1 : dimension;
 }
 
+/* Sets the groups of a ragged dot; its axis and lists are set with the contraction's axes. */
+static void set_groups(const Instruction *dot, int64_t dimension, Ragged *ragged) {
+  const Attributes *a = dot->a;
+  *ragged = (Ragged){.by_rows = !list_has(a->lhs_contracting_dims, dimension), .copies = 1};
+  if (dimension < 0) return;
+  const Shape *sizes = dot->operands[2]->shape;
+  int64_t strides[MAX_RANK];
+  shape_strides(ragged->by_rows ? dot->operands[1]->shape : dot->shape, strides);
+  ragged->groups = sizes->dims[sizes->rank - 1];
+  ragged->parts = ragged->groups + ragged->by_rows;
+  ragged->stride = strides[ragged->by_rows ? a->rhs_group_dims.items[0] : 0];
+  ragged->listed = sizes->rank > 1;
+}
+
+static void add_columns(const Instruction *dot, Axes *columns, const int64_t *rhs_strides,
+                        const int64_t *strides) {
+  const Shape *rhs = dot->operands[1]->shape;
+  const Attributes *a = dot->a;
+  for (int d = 0; d < rhs->rank; d++) {
+    if (list_has(a->rhs_batch_dims, d) || list_has(a->rhs_contracting_dims, d) ||
+        list_has(a->rhs_group_dims, d)) {
+      continue;
+    }
+    axes_add(columns, rhs->dims[d], 0, rhs_strides[d], *strides++);
+  }
+}
+
 static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragged) {
   const Shape *lhs = dot->operands[0]->shape, *rhs = dot->operands[1]->shape;
   const Attributes *a = dot->a;
   int64_t dimension = ragged_dimension(dot), l[MAX_RANK], r[MAX_RANK], strides[MAX_RANK];
-  const int64_t *out = strides;
   shape_strides(lhs, l);
   shape_strides(rhs, r);
   shape_strides(dot->shape, strides);
   *c = (Contraction){
       .array = {{.type = lhs->type}, {.type = rhs->type}, {.type = dot->shape->type}}};
-  *ragged = (Ragged){.by_rows = !list_has(a->lhs_contracting_dims, dimension), .copies = 1};
-  Axes *batch = &c->batch, *depth = &c->depth, *rows = &c->rows;
-  if (dimension >= 0) {
-    const Shape *sizes = dot->operands[2]->shape;
-    ragged->groups = sizes->dims[sizes->rank - 1];
-    ragged->parts = ragged->groups + ragged->by_rows;
-    ragged->stride = ragged->by_rows ? r[a->rhs_group_dims.items[0]] : *out++;
-    /* If sizes have several dimensions, the earlier dimensions of this kind have lists, too. */
-    ragged->listed = sizes->rank > 1;
-    batch = &ragged->lists;
-    if (ragged->listed) *(ragged->by_rows ? &rows : &depth) = batch;
-  }
+  set_groups(dot, dimension, ragged);
+  bool is_ragged = dimension >= 0, by_rows = ragged->by_rows;
+  const int64_t *out = strides + (is_ragged && !by_rows); /* that one is the groups' */
+  /* If sizes have several dimensions, the earlier dimensions of this kind have lists, too. */
+  Axes *batch = is_ragged ? &ragged->lists : &c->batch;
+  Axes *rows = ragged->listed && by_rows ? batch : &c->rows;
+  Axes *depth = ragged->listed && !by_rows ? batch : &c->depth;
   for (int i = 0; i < a->lhs_batch_dims.count; i++) {
     int64_t d = a->lhs_batch_dims.items[i];
     axes_add(batch, lhs->dims[d], l[d], r[a->rhs_batch_dims.items[i]], *out++);
@@ -97,15 +118,9 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
     }
     axes_add(rows, lhs->dims[d], l[d], 0, stride);
   }
-  for (int d = 0; d < rhs->rank; d++) {
-    if (list_has(a->rhs_batch_dims, d) || list_has(a->rhs_contracting_dims, d) ||
-        list_has(a->rhs_group_dims, d)) {
-      continue;
-    }
-    axes_add(&c->columns, rhs->dims[d], 0, r[d], *out++);
-  }
-  c->keeps_negative_zero = dimension < 0 && axes_size(&c->depth) == 1;
-  c->keeps_rows = dimension >= 0 && ragged->by_rows;
+  add_columns(dot, &c->columns, r, out);
+  c->keeps_negative_zero = !is_ragged && axes_size(&c->depth) == 1;
+  c->keeps_rows = is_ragged && by_rows;
 }
 
 /* ---- Computed operands ---- */

@@ -102,7 +102,7 @@ static bool evaluate_operation(Tabulation *t, const LoopNode *node, int depth, K
   } else if (x->opcode == HLO_CLAMP) {
     out->value = scalar_clamp(to, given[0].value, given[1].value, given[2].value);
   } else if (!is_exact(x->opcode) || type_is_complex(from) ||
-             (x->opcode == HLO_COMPARE && is_total_order(x, from))) {
+             (x->opcode == HLO_COMPARE && is_total_order(x))) {
     return false;
   } else {
     Scalar value = count == 1 ? scalar_unary(x, from, given[0].value)

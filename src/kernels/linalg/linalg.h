@@ -7,7 +7,7 @@
 **
 ** linalg_kernel.c plans a routine. It computes the matrices of a batch one by one; small ones go LINALG_LANES at a time
 ** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128, narrower floats in f64. Each function is written once and
-** included for each type: linalg_numbers.inc, linalg_factor.inc, linalg_schur.inc, linalg_routines.inc.
+** included for each type: linalg_numbers.inc, linalg_factor.inc, linalg_two_sided.inc, linalg_schur.inc, linalg_routines.inc.
 **
 ** Invariant: a routine is a table of stages (linalg_run_stages), and LinalgProgress holds all that a stage needs to
 ** continue. So a stage can return after about LINALG_TURN operations and go on in another turn; between turns other work
@@ -191,6 +191,15 @@ LinalgEnd linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double 
                          LinalgProgress *progress);
 LinalgEnd linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory,
                           LinalgProgress *progress);
+
+/* Stores x as number i of an array of f32 (narrow) or f64. */
+static inline void linalg_put(bool narrow, void *out, ptrdiff_t i, double x) {
+  if (narrow) {
+    ((float *)out)[i] = (float)x;
+  } else {
+    ((double *)out)[i] = x;
+  }
+}
 
 /* linalg_exact.c: triangular-solve by blocks, as XLA computes it. The numbers are doubles or pairs. */
 int64_t linalg_exact_numbers(const LinalgPlan *plan);

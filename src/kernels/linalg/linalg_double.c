@@ -243,8 +243,8 @@ bool linalg_vectors_of_t(const LinalgGeneral *g, bool from_left, LinalgProgress 
 }
 
 /* Transposes T and reverses its rows and columns, so that it is upper triangular again. */
-bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress) {
-  ptrdiff_t last = flips ? g->n - 1 : -1, row = g->stride * g->parts;
+bool linalg_flip(const LinalgGeneral *g, LinalgProgress *progress) {
+  ptrdiff_t last = g->n - 1, row = g->stride * g->parts;
   for (ptrdiff_t i = progress->at; i <= last; i++) {
     if (linalg_pauses(progress, i, 2.0 * LINALG_MOVE * (double)g->n)) return false;
     for (ptrdiff_t j = 0; j < last - i; j++) {
@@ -257,17 +257,9 @@ bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress) {
 
 /* --- Results ---------------------------------------------------------------------------------- */
 
-static void put(bool narrow, uint8_t *out, ptrdiff_t i, double x) {
-  if (narrow) {
-    ((float *)out)[i] = (float)x;
-  } else {
-    ((double *)out)[i] = x;
-  }
-}
-
 static void put_pair(const LinalgGeneral *g, uint8_t *out, ptrdiff_t i, Complex x) {
-  put(g->narrow, out, 2 * i, creal(x));
-  put(g->narrow, out, 2 * i + 1, cimag(x));
+  linalg_put(g->narrow, out, 2 * i, creal(x));
+  linalg_put(g->narrow, out, 2 * i + 1, cimag(x));
 }
 
 void linalg_store_eigenvalues(const LinalgGeneral *g, const LinalgData *data, int first,
@@ -280,8 +272,8 @@ void linalg_store_eigenvalues(const LinalgGeneral *g, const LinalgData *data, in
     if (g->parts == 2) {
       put_pair(g, data->out[first], k, value);
     } else {
-      put(g->narrow, data->out[first], k, creal(value));
-      put(g->narrow, data->out[first + 1], k, cimag(value));
+      linalg_put(g->narrow, data->out[first], k, creal(value));
+      linalg_put(g->narrow, data->out[first + 1], k, cimag(value));
     }
   }
 }
@@ -334,7 +326,7 @@ static bool move_rows(const LinalgPlan *plan, const LinalgData *data, int parts,
         for (int part = 0; part < parts; part++) {
           ptrdiff_t source = from * parts + part, to = j * parts + part;
           if (!loads) {
-            put(plan->narrow, data->out[k - first], to, at[part]);
+            linalg_put(plan->narrow, data->out[k - first], to, at[part]);
           } else {
             at[part] = plan->narrow ? (double)((const float *)data->in[k])[source]
                                     : ((const double *)data->in[k])[source];

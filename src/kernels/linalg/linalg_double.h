@@ -35,8 +35,8 @@ void linalg_store_eigenvalues(const LinalgGeneral *g, const LinalgData *data, in
 bool linalg_vectors_of_t(const LinalgGeneral *g, bool from_left, LinalgProgress *progress);
 bool linalg_store_vectors(const LinalgGeneral *g, uint8_t *out, bool from_left,
                           LinalgProgress *progress);
-/* If `flips`, transforms T and Z so that their right eigenvectors are the matrix's left ones: a stage. */
-bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress);
+/* Transforms T and Z so that their right eigenvectors are the matrix's left ones: a stage. */
+bool linalg_flip(const LinalgGeneral *g, LinalgProgress *progress);
 
 /*
 ** Runs gtsv, or tridiagonal_solve_perturbed: that solves T x = b where T may be singular, for example to find an

@@ -86,10 +86,6 @@ static void set_operation(LinalgPlan *p, const Instruction *x) {
   p->by_blocks = !by_substitution && p->in[0].rows > 1;
 }
 
-static int64_t letter(const Instruction *x, const char *name, int64_t otherwise) {
-  return lapack_call_attribute(x->a->backend_config, name, otherwise);
-}
-
 static bool is_fast(PrimitiveType type) {
   return type == F32 || type == F64 || linalg_is_complex(type);
 }
@@ -146,26 +142,26 @@ static bool set_call(LinalgPlan *p, const Instruction *x) {
     p->out[k] = (LinalgSize){sizes.results[k][0], sizes.results[k][1]};
   }
   p->batch = sizes.batch;
-  p->lower = letter(x, "uplo", 'L') == 'L';
-  p->left = letter(x, "side", 'L') == 'L';
-  p->transposed = (letter(x, "trans_x", 'N') != 'N') == p->left;
-  p->conjugated = letter(x, "trans_x", 'N') == 'C';
-  p->unit = letter(x, "diag", 'N') == 'U';
-  if (letter(x, "mode", 'V') != 'N') set_wanted(p, x);
+  p->lower = lapack_call_attribute(x, "uplo", 'L') == 'L';
+  p->left = lapack_call_attribute(x, "side", 'L') == 'L';
+  p->transposed = (lapack_call_attribute(x, "trans_x", 'N') != 'N') == p->left;
+  p->conjugated = lapack_call_attribute(x, "trans_x", 'N') == 'C';
+  p->unit = lapack_call_attribute(x, "diag", 'N') == 'U';
+  if (lapack_call_attribute(x, "mode", 'V') != 'N') set_wanted(p, x);
   int64_t rows = p->in[0].rows, columns = p->in[0].columns;
   switch (p->routine) {
   case LINALG_GEHRD:
-    p->first = letter(x, "low", 1) - 1;
-    p->last = letter(x, "high", rows) - 1;
+    p->first = lapack_call_attribute(x, "low", 1) - 1;
+    p->last = lapack_call_attribute(x, "high", rows) - 1;
     return p->first >= 0 && p->first <= p->last && p->last < rows;
-  case LINALG_GEES: return letter(x, "sort", 'N') == 'N';
+  case LINALG_GEES: return lapack_call_attribute(x, "sort", 'N') == 'N';
   case LINALG_GEEV:
-    p->wanted[is_complex ? 1 : 2] &= letter(x, "compute_left", 'V') == 'V';
-    p->wanted[is_complex ? 2 : 3] &= letter(x, "compute_right", 'V') == 'V';
+    p->wanted[is_complex ? 1 : 2] &= lapack_call_attribute(x, "compute_left", 'V') == 'V';
+    p->wanted[is_complex ? 2 : 3] &= lapack_call_attribute(x, "compute_right", 'V') == 'V';
     return true;
   case LINALG_ORMQR:
-    p->left = letter(x, "left", 1);
-    p->transposed = letter(x, "transpose", 0);
+    p->left = lapack_call_attribute(x, "left", 1);
+    p->transposed = lapack_call_attribute(x, "transpose", 0);
     return rows == (p->left ? p->in[2].rows : p->in[2].columns) &&
            p->in[1].rows <= min_i64(rows, columns);
   case LINALG_TRSM: return rows == (p->left ? p->out[0].rows : p->out[0].columns);

@@ -239,14 +239,6 @@ static double get(LinalgRows z, ptrdiff_t i) {
   return z.narrow ? (double)((float *)z.at)[i] : ((double *)z.at)[i];
 }
 
-static void put(LinalgRows z, ptrdiff_t i, double x) {
-  if (z.narrow) {
-    ((float *)z.at)[i] = (float)x;
-  } else {
-    ((double *)z.at)[i] = x;
-  }
-}
-
 /* Returns hypot(x, y), by the plain formula where that neither overflows nor underflows. */
 static double length_of(double x, double y) {
   double square = x * x + y * y;
@@ -262,13 +254,14 @@ static void swap_reals(double *x, double *y) {
 static void swap_lines(LinalgRows z, ptrdiff_t i, ptrdiff_t j) {
   for (ptrdiff_t k = 0; k < z.columns; k++) {
     double x = get(z, i * z.stride + k);
-    put(z, i * z.stride + k, get(z, j * z.stride + k));
-    put(z, j * z.stride + k, x);
+    linalg_put(z.narrow, z.at, i * z.stride + k, get(z, j * z.stride + k));
+    linalg_put(z.narrow, z.at, j * z.stride + k, x);
   }
 }
 
 static void negate_line(LinalgRows z, ptrdiff_t i) {
-  for (ptrdiff_t j = 0; j < z.columns; j++) put(z, i * z.stride + j, -get(z, i * z.stride + j));
+  for (ptrdiff_t j = 0; j < z.columns; j++)
+    linalg_put(z.narrow, z.at, i * z.stride + j, -get(z, i * z.stride + j));
 }
 
 /* Sorts the values, and with them the rows of u and v: ascending, or made positive and descending. */

@@ -32,13 +32,6 @@ typedef struct GatherPlan {
   int64_t windows, windows_per_chunk;
 } GatherPlan;
 
-static int find(Int64List list, int64_t value) {
-  for (int i = 0; i < list.count; i++) {
-    if (list.items[i] == value) return i;
-  }
-  return -1;
-}
-
 /* Plans the window. Its dimensions are offset_dims in the result; in the operand, those that are neither
 ** collapsed nor batching. */
 static void plan_window(GatherPlan *plan, const Attributes *a, const Shape *operand,
@@ -48,7 +41,7 @@ static void plan_window(GatherPlan *plan, const Attributes *a, const Shape *oper
   byte_strides(result, to);
   Box box = {0};
   for (int d = 0; d < operand->rank; d++) {
-    if (find(a->collapsed_slice_dims, d) >= 0 || find(a->operand_batching_dims, d) >= 0) continue;
+    if (list_has(a->collapsed_slice_dims, d) || list_has(a->operand_batching_dims, d)) continue;
     box.sizes[box.rank] = a->slice_sizes.items[d];
     box.from_strides[box.rank] = from[d];
     box.to_strides[box.rank] = to[a->offset_dims.items[box.rank]];
@@ -67,9 +60,9 @@ static void plan_batch(GatherPlan *plan, const Attributes *a, const Shape *opera
   shape_strides(indices, at);
   plan->windows = 1;
   for (int d = 0; d < result->rank; d++) {
-    if (find(a->offset_dims, d) >= 0) continue;
+    if (list_has(a->offset_dims, d)) continue;
     if (i == a->index_vector_dim) i++;
-    int batching = find(a->start_indices_batching_dims, i);
+    int batching = list_index(a->start_indices_batching_dims, i);
     int64_t along = batching < 0 ? 0 : from[a->operand_batching_dims.items[batching]];
     plan->batch[plan->batch_rank++] = (Batch){result->dims[d], at[i], along, to[d]};
     plan->windows *= result->dims[d];

@@ -20,8 +20,8 @@ enum {
 };
 
 typedef struct Range {
-  int64_t below,
-      equal; /* elements whose digits so far are less than those of the k-th key; equal to them */
+  int64_t below; /* elements whose digits so far are less than those of the k-th key */
+  int64_t equal; /* elements whose digits so far equal those */
   uint32_t counts[(1 << DIGIT_BITS) + 1];
 } Range;
 

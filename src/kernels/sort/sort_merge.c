@@ -302,16 +302,6 @@ static int64_t buffers_bytes(const Plan *p, const Instruction *instruction) {
   return bytes;
 }
 
-static bool is_used(const Computation *computation, const Instruction *parameter) {
-  for (int i = 0; i < computation->count; i++) {
-    const Instruction *x = computation->instructions[i];
-    for (int k = 0; k < x->operand_count; k++) {
-      if (x->operands[k] == parameter) return true;
-    }
-  }
-  return false;
-}
-
 static void make_buffers(Merger *g, int64_t chunk) {
   const Plan *p = g->plan;
   const Instruction *sort = g->call->instruction;
@@ -327,7 +317,8 @@ static void make_buffers(Merger *g, int64_t chunk) {
       g->buffers[2 * k + side] = feed.to[side] = memory;
     }
     Instruction *const *parameters = sort->a->calls->parameters + 2 * (ptrdiff_t)k;
-    if (is_used(sort->a->calls, parameters[RIGHT]) || is_used(sort->a->calls, parameters[LEFT])) {
+    if (computation_reads(sort->a->calls, parameters[RIGHT]) ||
+        computation_reads(sort->a->calls, parameters[LEFT])) {
       feeds[g->feed_count++] = feed;
     }
   }

@@ -34,7 +34,7 @@ static bool run(const Instruction *instruction, LapackRoutine *routine,
                 Literal *result, EvalContext *context) {
   bool is_tuple = instruction->shape->type == TUPLE;
   int results = is_tuple ? instruction->shape->tuple_size : 1;
-  Lapack call = {.config = instruction->a->backend_config, .context = context};
+  Lapack call = {.instruction = instruction, .context = context};
   PrimitiveType type = instruction->operands[0]->shape->type;
   call.is_complex = type_is_complex(type);
   call.is_narrow = type == F32 || type == C64;

@@ -33,15 +33,12 @@ typedef struct Lapack {
   Matrix in[LAPACK_OPERANDS]; /* may be overwritten */
   Matrix out[LAPACK_RESULTS]; /* zeros at first */
   bool is_complex, is_narrow; /* of f32 or c64 */
-  const char *config;         /* the text of backend_config */
+  const Instruction *instruction;
   EvalContext *context;
 } Lapack;
 
 /* False with the context's error. */
 typedef bool LapackRoutine(Lapack *call);
-
-/* Returns lapack_call_attribute of the call's config. */
-int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise);
 
 /* lapack.c: evaluates a call whose shapes were checked. */
 bool lapack_eval(const Instruction *instruction, Literal *const *operands, Literal *result,

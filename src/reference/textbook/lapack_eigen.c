@@ -90,7 +90,7 @@ static void diagonalize(const Matrix *a, const Matrix *vectors) {
 /* Eigenvalues in ascending order, eigenvectors in the columns. */
 bool lapack_syevd(Lapack *call) {
   const Matrix *a = &call->in[0];
-  bool lower = lapack_attribute(call, "uplo", 'L') == 'L';
+  bool lower = lapack_call_attribute(call->instruction, "uplo", 'L') == 'L';
   int64_t n = a->rows;
   Matrix vectors = matrix_new(call->context->arena, n, n);
   Ranked *order = ARENA_ARRAY(call->context->arena, Ranked, n);

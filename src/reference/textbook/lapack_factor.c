@@ -59,7 +59,7 @@ bool lapack_getrf(Lapack *call) {
 ** definite, info is the order of the first minor that is not. */
 bool lapack_potrf(Lapack *call) {
   const Matrix *a = &call->in[0];
-  bool lower = lapack_attribute(call, "uplo", 'L') == 'L';
+  bool lower = lapack_call_attribute(call->instruction, "uplo", 'L') == 'L';
   for (int64_t j = 0; j < a->rows; j++) {
     for (int64_t i = j; i < a->rows; i++) {
       /* U is L^H: entries are read and written mirrored and conjugated. */
@@ -102,10 +102,10 @@ static void substitute(const Matrix *a, Number *x, int64_t stride, bool forward,
 
 bool lapack_trsm(Lapack *call) {
   const Matrix *a = &call->in[0], *x = &call->out[0];
-  bool left = lapack_attribute(call, "side", 'L') == 'L';
-  int64_t operation = lapack_attribute(call, "trans_x", 'N');
-  bool lower = lapack_attribute(call, "uplo", 'L') == 'L';
-  bool unit = lapack_attribute(call, "diag", 'N') == 'U';
+  bool left = lapack_call_attribute(call->instruction, "side", 'L') == 'L';
+  int64_t operation = lapack_call_attribute(call->instruction, "trans_x", 'N');
+  bool lower = lapack_call_attribute(call->instruction, "uplo", 'L') == 'L';
+  bool unit = lapack_call_attribute(call->instruction, "diag", 'N') == 'U';
   matrix_assign(x, &call->in[1]);
   if (a->rows != (left ? x->rows : x->columns)) {
     return error_set_op(call->context->error, STATUS_INVALID_ARGUMENT, "custom-call",
@@ -340,8 +340,8 @@ bool lapack_orgqr(Lapack *call) {
 /* Computes op(Q) C or C op(Q) for the product Q of the reflectors. Q C and C Q^H apply the last one first. */
 bool lapack_ormqr(Lapack *call) {
   const Matrix *a = &call->in[0], *tau = &call->in[1], *c = &call->out[0];
-  bool left = lapack_attribute(call, "left", 1) != 0;
-  bool adjoint = lapack_attribute(call, "transpose", 0) != 0;
+  bool left = lapack_call_attribute(call->instruction, "left", 1) != 0;
+  bool adjoint = lapack_call_attribute(call->instruction, "transpose", 0) != 0;
   matrix_assign(c, &call->in[2]);
   int64_t size = left ? c->rows : c->columns;
   if (a->rows != size || tau->rows > size) {
@@ -376,8 +376,8 @@ void hessenberg(const Matrix *a, const Matrix *tau, int64_t low, int64_t high, A
 
 bool lapack_gehrd(Lapack *call) {
   const Matrix *a = &call->out[0];
-  int64_t low = lapack_attribute(call, "low", 1) - 1;
-  int64_t high = lapack_attribute(call, "high", a->rows) - 1;
+  int64_t low = lapack_call_attribute(call->instruction, "low", 1) - 1;
+  int64_t high = lapack_call_attribute(call->instruction, "high", a->rows) - 1;
   if (low < 0 || high >= a->rows) {
     return a->rows == 0 ||
            error_set_op(call->context->error, STATUS_INVALID_ARGUMENT, "custom-call",
@@ -397,7 +397,7 @@ static Number *from_corner(const Matrix *a, bool lower, int64_t i, int64_t j) {
 /* A = Q T Q^H with T real and tridiagonal. The upper form begins at the other corner. */
 bool lapack_sytrd(Lapack *call) {
   const Matrix *a = &call->in[0], *tau = &call->out[3];
-  bool lower = lapack_attribute(call, "uplo", 'L') == 'L';
+  bool lower = lapack_call_attribute(call->instruction, "uplo", 'L') == 'L';
   int64_t n = a->rows;
   Matrix m = matrix_new(call->context->arena, n, n);
   for (int64_t i = 0; i < n; i++) {

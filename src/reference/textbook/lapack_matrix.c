@@ -29,7 +29,3 @@ bool matrix_is_finite(const Matrix *m) {
 Number number_divide(Number x, Number y) {
   return cimag(y) == 0 ? number(creal(x) / creal(y), cimag(x) / creal(y)) : x / y;
 }
-
-int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise) {
-  return lapack_call_attribute(call->config, name, otherwise);
-}

@@ -205,7 +205,7 @@ static void store_eigenvalues(Lapack *call, const Matrix *t, int first) {
 bool lapack_gees(Lapack *call) {
   Schur s;
   int values = 2, info = call->is_complex ? 4 : 5;
-  if (lapack_attribute(call, "sort", 'N') != 'N') {
+  if (lapack_call_attribute(call->instruction, "sort", 'N') != 'N') {
     return error_set_op(call->context->error, STATUS_UNIMPLEMENTED, "custom-call",
                         "gees: eigenvalues are not sorted; sort must be N");
   }
@@ -303,7 +303,8 @@ bool lapack_geev(Lapack *call) {
   if (!call->is_complex && !missing) missing = iterate(&s);
   call->out[info].items[0] = (double)missing;
   for (int i = 0; i < 2; i++) {
-    bool wanted = lapack_attribute(call, i == 0 ? "compute_left" : "compute_right", 'V') == 'V';
+    bool wanted = lapack_call_attribute(call->instruction,
+                                        i == 0 ? "compute_left" : "compute_right", 'V') == 'V';
     if (!wanted) continue;
     eigenvectors(&s, i == 0, &call->out[left + i]);
     if (!call->is_complex) pair_vectors(&real_t, &s.t, &call->out[left + i]);

@@ -86,6 +86,12 @@ Int64List list_of(Maker *m, int count, const int64_t *items) {
 
 Int64List list_of_one(Maker *m, int64_t item) { return list_of(m, 1, &item); }
 
+Int64List list_counting(Maker *m, int64_t first, int count) {
+  int64_t *items = ARENA_ARRAY(arena_of(m), int64_t, count);
+  for (int i = 0; i < count; i++) items[i] = first + i;
+  return (Int64List){count, items};
+}
+
 const Shape *shape_of(Maker *m, PrimitiveType type, int rank, const int64_t *dims) {
   const Shape *shape = shape_make(arena_of(m), type, rank, dims, *m->failed ? NULL : m->error);
   if (shape) return shape;

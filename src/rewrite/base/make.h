@@ -30,13 +30,15 @@ Instruction *make_splat(Maker *m, Instruction *scalar, const Shape *shape);
 Instruction *make_number(Maker *m, const Shape *shape, double value);
 Instruction *make_zeros(Maker *m, const Shape *shape);
 Instruction *make_iota(Maker *m, PrimitiveType type, const Shape *like, int64_t dimension);
-/* Broadcasts: dimension i of x becomes dimension dimensions[i]; the second keeps all but `dropped`. */
+/* Broadcasts: dimension i of x becomes dimension dimensions[i]. */
 Instruction *make_broadcast(Maker *m, Instruction *x, const Shape *shape, Int64List dimensions);
+/* Broadcasts over the dimensions `dropped` of the shape; those of x become the others, in order. */
 Instruction *make_spread(Maker *m, Instruction *x, const Shape *shape, Int64List dropped);
 Instruction *make_reshape(Maker *m, Instruction *x, const Shape *shape);
 Instruction *make_transpose(Maker *m, Instruction *x, const int64_t *order);
-/* Sums over these dimensions; the general form reduces by any operation of two operands. */
+/* Sums over these dimensions. */
 Instruction *make_sum(Maker *m, Instruction *x, Int64List dimensions);
+/* Reduces over these dimensions by an operation of two operands, from `start` on. */
 Instruction *make_reduce(Maker *m, Opcode opcode, Instruction *x, double start,
                          Int64List dimensions);
 /* Pads with zeros. */
@@ -53,7 +55,9 @@ Instruction *value_from_leaves(Maker *m, const Shape *form, Instruction *const *
 Int64List other_dimensions(Maker *m, int rank, Int64List dimensions);
 Int64List list_of(Maker *m, int count, const int64_t *items);
 Int64List list_of_one(Maker *m, int64_t item);
-/* Returns a shape of the same element type. */
+/* Returns the list first, first + 1, ... of `count` numbers. */
+Int64List list_counting(Maker *m, int64_t first, int count);
+/* Returns the shape of an array. */
 const Shape *shape_of(Maker *m, PrimitiveType type, int rank, const int64_t *dims);
 
 #endif

@@ -27,7 +27,7 @@ Instruction *dynamic_select(Dynamic *d, Instruction *condition, Instruction *the
 }
 
 Instruction *size_of(Dynamic *d, int64_t value) {
-  return d->dry ? &some_size : computation_add_number(d->at.computation, S32, (Scalar){.i = value});
+  return d->dry ? &some_size : computation_add_integer(d->at.computation, S32, value);
 }
 
 Instruction *size_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction *y) {

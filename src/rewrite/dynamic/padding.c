@@ -9,7 +9,7 @@
 static Arena *arena_of(const Dynamic *d) { return d->at.computation->module->arena; }
 
 static Instruction *zero(Dynamic *d, PrimitiveType type) {
-  return computation_add_number(d->at.computation, type, (Scalar){.i = 0});
+  return computation_add_integer(d->at.computation, type, 0);
 }
 
 /* Replaces the elements past the size of one dimension by `value`. */
@@ -208,10 +208,10 @@ static void pad_scatter(Dynamic *d, Instruction *scatter, Sizes *operands) {
               computation_add_number(d->at.computation, type, index_outside(type)));
 }
 
-/* Returns the start of a dynamic slice in a dimension: a scalar operand, or an element of one array. */
-static Instruction *start_of(Dynamic *d, const Instruction *instruction, int first, int dimension) {
-  Instruction *start = instruction->operands[first];
-  if (start->shape->rank == 0) return instruction->operands[first + dimension];
+/* Returns the start of a dynamic update in a dimension: a scalar operand, or an element of one array. */
+static Instruction *start_of(Dynamic *d, const Instruction *update, int dimension) {
+  Instruction *start = update->operands[2];
+  if (start->shape->rank == 0) return update->operands[2 + dimension];
   Instruction *slice = computation_add_range(d->at.computation, start, 0, dimension, dimension + 1);
   return computation_add_reshape(d->at.computation, slice, 0, NULL);
 }
@@ -223,7 +223,7 @@ static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
   if (!any_dynamic(operands[1], rank)) return;
   const Shape *shape = plain_shape(d, update->shape, update->shape->type);
   Instruction *slice_operands[MAX_RANK + 1] = {base};
-  for (int i = 0; i < rank; i++) slice_operands[i + 1] = start_of(d, instruction, 2, i);
+  for (int i = 0; i < rank; i++) slice_operands[i + 1] = start_of(d, instruction, i);
   Instruction *below = make(&d->at, HLO_DYNAMIC_SLICE, shape, slice_operands, rank + 1,
                             ATTRIBUTES(.slice_sizes = {rank, shape->dims}));
   for (int i = 0; i < rank; i++) {

@@ -15,16 +15,8 @@
 
 /* ---- Scalars ---- */
 
-static Instruction *number(Computation *c, int64_t value) {
-  return computation_add_number(c, S64, (Scalar){.i = value});
-}
-
-static Instruction *binary(Computation *c, Opcode opcode, Instruction *x, Instruction *y) {
-  return computation_add(c, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL);
-}
-
 static Instruction *with(Computation *c, Opcode opcode, Instruction *x, int64_t value) {
-  return binary(c, opcode, x, number(c, value));
+  return computation_add_binary(c, opcode, x, computation_add_integer(c, S64, value));
 }
 
 static Instruction *compare(Computation *c, ComparisonDirection direction, Instruction *x,
@@ -34,13 +26,13 @@ static Instruction *compare(Computation *c, ComparisonDirection direction, Instr
 }
 
 static Instruction *both(Computation *c, Instruction *x, Instruction *y) {
-  return x ? binary(c, HLO_AND, x, y) : y;
+  return x ? computation_add_binary(c, HLO_AND, x, y) : y;
 }
 
 /* Whether 0 <= x < end, and `valid`, which may be NULL. */
 static Instruction *within(Computation *c, Instruction *valid, Instruction *x, int64_t end) {
-  valid = both(c, valid, compare(c, COMPARE_GE, x, number(c, 0)));
-  return both(c, valid, compare(c, COMPARE_LT, x, number(c, end)));
+  valid = both(c, valid, compare(c, COMPARE_GE, x, computation_add_integer(c, S64, 0)));
+  return both(c, valid, compare(c, COMPARE_LT, x, computation_add_integer(c, S64, end)));
 }
 
 static Instruction *choose(Computation *c, Instruction *condition, Instruction *x, Instruction *y) {
@@ -50,7 +42,7 @@ static Instruction *choose(Computation *c, Instruction *condition, Instruction *
 /* sum + x * stride; `sum` may be NULL. */
 static Instruction *offset(Computation *c, Instruction *sum, Instruction *x, int64_t stride) {
   if (stride != 1) x = with(c, HLO_MULTIPLY, x, stride);
-  return sum ? binary(c, HLO_ADD, sum, x) : x;
+  return sum ? computation_add_binary(c, HLO_ADD, sum, x) : x;
 }
 
 /* Returns the index in dimension d of a place in row-major order. */
@@ -141,7 +133,8 @@ static Instruction *target_of(const Scatter *s, Computation *step, const int64_t
   const Attributes *a = s->x->a;
   int rank = s->updates->rank;
   Instruction *place = step->parameters[0], *indices = step->parameters[1 + s->count];
-  Instruction *to = number(step, 0), *from = number(step, 0);
+  Instruction *to = computation_add_integer(step, S64, 0),
+              *from = computation_add_integer(step, S64, 0);
   int64_t ends[MAX_RANK];
   for (int d = 0; d < s->operand->rank; d++) ends[d] = s->operand->dims[d];
   for (int i = 0, index = 0; i < rank; i++) {
@@ -239,18 +232,20 @@ static Computation *window_step(const Instruction *x, Instruction **operands, in
   Arena *arena = step->module->arena;
   Instruction **p = step->parameters, **news = ARENA_ARRAY(arena, Instruction *, 2 * count + 1);
   Instruction **arguments = ARENA_ARRAY(arena, Instruction *, 2 * count);
-  Instruction *at = number(step, 0), *valid = NULL;
+  Instruction *at = computation_add_integer(step, S64, 0), *valid = NULL;
   shape_strides(operand, strides);
   for (int d = 0; d < rank; d++) sizes[d] = x->a->window.items[d].size;
   for (int d = 0; d < rank; d++) {
     const WindowDimension *w = &x->a->window.items[d];
     Instruction *position = coordinate(step, p[0], sizes, rank, d);
     Instruction *place = coordinate(step, p[1], result->dims, rank, d);
-    Instruction *i = offset(step, number(step, -w->padding_low), place, w->stride);
+    Instruction *i =
+        offset(step, computation_add_integer(step, S64, -w->padding_low), place, w->stride);
     i = offset(step, i, position, w->window_dilation);
     if (w->base_dilation > 1) {
       Instruction *rest = with(step, HLO_REMAINDER, i, w->base_dilation);
-      valid = both(step, valid, compare(step, COMPARE_EQ, rest, number(step, 0)));
+      valid =
+          both(step, valid, compare(step, COMPARE_EQ, rest, computation_add_integer(step, S64, 0)));
       valid = within(step, valid, i, INT64_MAX);
       i = with(step, HLO_DIVIDE, i, w->base_dilation);
     }
@@ -329,11 +324,14 @@ static Computation *merge_step(const Instruction *x, Instruction **operands, int
   Instruction **p = c->parameters, *run = p[RUN];
   Instruction **arguments = ARENA_ARRAY(c->module->arena, Instruction *, 2 * count);
   Instruction **results = ARENA_ARRAY(c->module->arena, Instruction *, LINES + count);
-  Instruction *two = offset(c, NULL, run, 2), *all = number(c, size);
-  Instruction *begin = binary(c, HLO_SUBTRACT, p[PLACE], binary(c, HLO_REMAINDER, p[PLACE], two));
+  Instruction *two = offset(c, NULL, run, 2), *all = computation_add_integer(c, S64, size);
+  Instruction *begin = computation_add_binary(
+      c, HLO_SUBTRACT, p[PLACE], computation_add_binary(c, HLO_REMAINDER, p[PLACE], two));
   Instruction *is_new = compare(c, COMPARE_EQ, p[PLACE], begin);
-  Instruction *middle = binary(c, HLO_MINIMUM, binary(c, HLO_ADD, begin, run), all);
-  Instruction *end = binary(c, HLO_MINIMUM, binary(c, HLO_ADD, begin, two), all);
+  Instruction *middle =
+      computation_add_binary(c, HLO_MINIMUM, computation_add_binary(c, HLO_ADD, begin, run), all);
+  Instruction *end =
+      computation_add_binary(c, HLO_MINIMUM, computation_add_binary(c, HLO_ADD, begin, two), all);
   Instruction *left = choose(c, is_new, begin, p[NEXT_LEFT]);
   Instruction *right = choose(c, is_new, middle, p[NEXT_RIGHT]);
   Instruction *from_left = element(c, p[ORDER], left), *from_right = element(c, p[ORDER], right);
@@ -343,13 +341,15 @@ static Computation *merge_step(const Instruction *x, Instruction **operands, int
   }
   Instruction *less;
   call(c, x->a->to_apply, arguments, &less);
-  less = binary(c, HLO_AND, less, compare(c, COMPARE_LT, right, end));
-  less = binary(c, HLO_OR, less, compare(c, COMPARE_GE, left, middle));
+  less = computation_add_binary(c, HLO_AND, less, compare(c, COMPARE_LT, right, end));
+  less = computation_add_binary(c, HLO_OR, less, compare(c, COMPARE_GE, left, middle));
   Instruction *taken = computation_add(c, HLO_CONVERT, shape_scalar(S64), &less, 1, NULL);
   for (int i = 0; i < LINES + count; i++) results[i] = p[i];
   results[PLACE] = choose(c, less, from_right, from_left);
-  results[NEXT_RIGHT] = binary(c, HLO_ADD, right, taken);
-  results[NEXT_LEFT] = binary(c, HLO_ADD, left, binary(c, HLO_SUBTRACT, number(c, 1), taken));
+  results[NEXT_RIGHT] = computation_add_binary(c, HLO_ADD, right, taken);
+  results[NEXT_LEFT] = computation_add_binary(
+      c, HLO_ADD, left,
+      computation_add_binary(c, HLO_SUBTRACT, computation_add_integer(c, S64, 1), taken));
   computation_add_tuple(c, results, LINES + count);
   return c;
 }
@@ -363,8 +363,9 @@ static Computation *merge_level(const Instruction *x, Instruction **operands, in
   Instruction **results = ARENA_ARRAY(arena, Instruction *, LINES + count);
   const Shape **shapes = ARENA_ARRAY(arena, const Shape *, LINES + count);
   inner[PLACE] = iota(c, size);
-  inner[RUN] = binary(c, HLO_SHIFT_LEFT, number(c, 1), c->parameters[0]);
-  inner[NEXT_LEFT] = inner[NEXT_RIGHT] = number(c, 0);
+  inner[RUN] = computation_add_binary(c, HLO_SHIFT_LEFT, computation_add_integer(c, S64, 1),
+                                      c->parameters[0]);
+  inner[NEXT_LEFT] = inner[NEXT_RIGHT] = computation_add_integer(c, S64, 0);
   for (int i = 0; i < 1 + count; i++) inner[ORDER + i] = c->parameters[1 + i];
   for (int i = 0; i < LINES + count; i++) shapes[i] = inner[i]->shape;
   Computation *step = merge_step(x, inner, size);

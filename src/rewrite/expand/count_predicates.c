@@ -25,7 +25,7 @@ static bool count(Instruction *x, void *data) {
     bytes[i] = computation_add(computation, HLO_CONVERT, shape, &x->operands[i], 1, NULL);
   }
   const Shape *shape = shape_with_type(arena, x->shape, S32);
-  Instruction *zero = computation_add_number(computation, S32, (Scalar){.i = 0});
+  Instruction *zero = computation_add_integer(computation, S32, 0);
   Instruction *sides[] = {
       computation_add_named(computation, x->opcode, shape, bytes, 2, x->a, x->name),
       computation_add(computation, HLO_BROADCAST, shape, &zero, 1, NULL),

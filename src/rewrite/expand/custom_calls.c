@@ -5,6 +5,7 @@
 */
 #include <string.h>
 
+#include "hlo/ir/shorthand.h"
 #include "rewrite/base/rewrite.h"
 
 /* Calls that annotate the placement of data and return their operand; some return nothing. */
@@ -86,19 +87,14 @@ static bool is_floating_unary(const Instruction *x) {
 
 /* ---- Factorisations ---- */
 
-static Instruction *converted(Instruction *x, PrimitiveType type) {
-  if (x->shape->type == type) return x;
-  return computation_add(x->parent, HLO_CONVERT,
-                         shape_with_type(x->parent->module->arena, x->shape, type), &x, 1, NULL);
-}
-
-/* "lower,sorts,iterations,tolerance", in quotes: one triangle is read. Sorted values are a valid order for a call that does not sort. */
+/* Returns LAPACK's attributes for the config of an Eigh call: "lower,sorts,iterations,tolerance", in quotes. LAPACK sorts the
+** values, which is a valid order also for a call that does not ask for one. */
 static const char *eigh_config(const char *config) {
   return config && config[strspn(config, "\" ")] == '0' ? "{mode = 86 : ui8, uplo = 85 : ui8}"
                                                         : "{mode = 86 : ui8, uplo = 76 : ui8}";
 }
 
-/* The routine of LAPACK's without its type; NULL: another call. */
+/* Returns the name of LAPACK's routine without its type's letter; NULL for any other call. */
 static const char *routine_of(const Instruction *x, bool is_complex) {
   const char *target = x->a->custom_call_target;
   int results = shape_is_tuple(x->shape) ? x->shape->tuple_size : 1;
@@ -113,7 +109,7 @@ static const char *routine_of(const Instruction *x, bool is_complex) {
   return NULL;
 }
 
-/* The result of a routine for these results: of f32 for narrower floats, and with LAPACK's status. */
+/* Returns the shape of a routine's result: that of the call, of f32 for narrower floats, and with LAPACK's status. */
 static const Shape *routine_shape(Arena *arena, const Shape *shape, bool is_narrow,
                                   bool has_status) {
   if (!shape_is_tuple(shape)) return is_narrow ? shape_with_type(arena, shape, F32) : shape;
@@ -151,7 +147,8 @@ static bool factorise(Instruction *x) {
   attributes.backend_config = is_eigh ? eigh_config(x->a->backend_config) : "{}";
   Instruction *operands[2], *parts[2];
   for (int i = 0; i < x->operand_count; i++) {
-    operands[i] = is_narrow ? converted(x->operands[i], F32) : x->operands[i];
+    operands[i] =
+        is_narrow ? computation_add_convert(x->parent, x->operands[i], F32) : x->operands[i];
   }
   Instruction *call = computation_add(x->parent, HLO_CUSTOM_CALL,
                                       routine_shape(arena, x->shape, is_narrow, is_eigh), operands,
@@ -164,7 +161,7 @@ static bool factorise(Instruction *x) {
     element.tuple_index = i;
     Instruction *part = computation_add(x->parent, HLO_GET_TUPLE_ELEMENT, call->shape->elements[i],
                                         &call, 1, &element);
-    parts[i] = is_narrow ? converted(part, type) : part;
+    parts[i] = is_narrow ? computation_add_convert(part->parent, part, type) : part;
   }
   instruction_become(x, HLO_TUPLE_OP, parts, 2, NULL);
   return true;

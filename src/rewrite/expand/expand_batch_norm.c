@@ -10,9 +10,9 @@
 
 typedef struct BatchNorm {
   Maker m;
-  Instruction *x; /* the operation; of training and grad, a tuple */
-  const Shape *shape,
-      *features; /* of the operand; of one number per feature: of the computation's type */
+  Instruction *x;            /* the operation; of training and grad, a tuple */
+  const Shape *shape;        /* of the operand */
+  const Shape *features;     /* of one number per feature: of the computation's type */
   Int64List feature, others; /* dimensions */
   Instruction *count;        /* elements of a feature, once for each */
   Instruction *mask;         /* the elements that count; NULL: all */

@@ -7,6 +7,7 @@
 ** As in XLA's evaluator, operands and scales are first rounded to the type of the result, and
 ** products and sums of narrow floats are computed in f32.
 */
+#include "hlo/ir/shorthand.h"
 #include "rewrite/base/rewrite.h"
 
 typedef struct Expansion {
@@ -15,10 +16,10 @@ typedef struct Expansion {
   PrimitiveType type, product_type; /* of the result; of products and sums */
 } Expansion;
 
-static Instruction *add_convert(const Expansion *e, Instruction *x, PrimitiveType type) {
-  if (x->shape->type == type) return x;
-  return computation_add(e->x->parent, HLO_CONVERT, shape_with_type(e->arena, x->shape, type), &x,
-                         1, NULL);
+/* Rounds an operand or a scale to the type of the result, and converts it to that of products. */
+static Instruction *rounded(const Expansion *e, Instruction *x) {
+  x = computation_add_convert(e->x->parent, x, e->type);
+  return computation_add_convert(e->x->parent, x, e->product_type);
 }
 
 /* Repeats each element along dimension `d` `times` times: [outer, n, inner] to [outer, n, times, inner]. */
@@ -43,8 +44,8 @@ static Instruction *add_repeat(const Expansion *e, Instruction *x, int d, int64_
 
 static Instruction *add_scaled(const Expansion *e, int side) {
   Instruction *operand = e->x->operands[side], *scale = e->x->operands[2 + side];
-  operand = add_convert(e, add_convert(e, operand, e->type), e->product_type);
-  scale = add_convert(e, add_convert(e, scale, e->type), e->product_type);
+  operand = rounded(e, operand);
+  scale = rounded(e, scale);
   for (int d = 0; d < operand->shape->rank; d++) {
     int64_t blocks = scale->shape->dims[d], size = operand->shape->dims[d];
     if (blocks != size) scale = add_repeat(e, scale, d, size / blocks);

@@ -27,10 +27,6 @@ static int state_size(const Scan *scan) { return first_output(scan) + scan->outp
 
 /* ---- Instructions ---- */
 
-static Instruction *add_index(const Expansion *e, int64_t value) {
-  return computation_add_number(e->computation, S64, (Scalar){.i = value});
-}
-
 static Instruction *add_zeros(const Expansion *e, const Shape *shape) {
   Instruction *zero = computation_add_number(e->computation, shape->type, (Scalar){0});
   return computation_add(e->computation, HLO_BROADCAST, shape, &zero, 1, NULL);
@@ -55,7 +51,8 @@ static Instruction *add_slicing(const Expansion *e, Opcode opcode, const Shape *
   int rank = operands[0]->shape->rank;
   Instruction **all = ARENA_ARRAY(e->arena, Instruction *, count + rank);
   for (int i = 0; i < count; i++) all[i] = operands[i];
-  for (int d = 0; d < rank; d++) all[count + d] = d == e->scan.dimension ? at : add_index(e, 0);
+  for (int d = 0; d < rank; d++)
+    all[count + d] = d == e->scan.dimension ? at : computation_add_integer(e->computation, S64, 0);
   return computation_add(e->computation, opcode, shape, all, count + rank, attributes);
 }
 
@@ -67,7 +64,7 @@ static Computation *condition(const Expansion *e, const Shape *state) {
   Instruction *parameter = computation_add_parameter(c, 0, state, "state");
   const Attributes *attributes = ATTRIBUTES(.direction = COMPARE_LT);
   Instruction *operands[] = {computation_add_element(in.computation, parameter, INDEX),
-                             add_index(&in, e->scan.length)};
+                             computation_add_integer(in.computation, S64, e->scan.length)};
   computation_add(in.computation, HLO_COMPARE, shape_scalar(PRED), operands, 2, attributes);
   return c;
 }
@@ -108,11 +105,12 @@ static Computation *body(const Expansion *e, const Shape *shape) {
     state[i] = computation_add_element(in.computation, parameter, i);
   Instruction *index = state[INDEX], *at = index;
   if (e->x->a->is_reverse) {
-    Instruction *operands[] = {add_index(&in, scan->length - 1), index};
+    Instruction *operands[] = {computation_add_integer(in.computation, S64, scan->length - 1),
+                               index};
     at = computation_add(in.computation, HLO_SUBTRACT, index->shape, operands, 2, NULL);
   }
   Instruction **results = add_step(&in, state, at);
-  Instruction *operands[] = {index, add_index(&in, 1)};
+  Instruction *operands[] = {index, computation_add_integer(in.computation, S64, 1)};
   state[INDEX] = computation_add(in.computation, HLO_ADD, index->shape, operands, 2, NULL);
   for (int i = 0; i < scan->carries; i++) state[FIRST_CARRY + i] = results[scan->outputs + i];
   for (int i = 0; i < scan->outputs; i++) {
@@ -133,7 +131,7 @@ static Computation *body(const Expansion *e, const Shape *shape) {
 static void add_loop(const Expansion *e, Instruction **results) {
   const Scan *scan = &e->scan;
   Instruction **state = ARENA_ARRAY(e->arena, Instruction *, state_size(scan));
-  state[INDEX] = add_index(e, 0);
+  state[INDEX] = computation_add_integer(e->computation, S64, 0);
   for (int i = 0; i < scan->carries; i++) {
     state[FIRST_CARRY + i] = e->x->operands[scan->inputs + i];
   }

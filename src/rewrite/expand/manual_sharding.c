@@ -22,15 +22,10 @@ typedef struct GridAxis {
   int64_t size, stride; /* in entries of placement->device */
 } GridAxis;
 
-static GridAxis dimension_axis(const Placement *p, int d) {
-  GridAxis axis = {p->blocks[d], 1};
+/* Returns the axis of a dimension; of the addends if d is -1. */
+static GridAxis axis_of(const Placement *p, int d) {
+  GridAxis axis = {d < 0 ? p->addends : p->blocks[d], 1};
   for (int i = d + 1; i < p->rank; i++) axis.stride *= p->blocks[i];
-  return axis;
-}
-
-static GridAxis addend_axis(const Placement *p) {
-  GridAxis axis = {p->addends, 1};
-  for (int i = 0; i < p->rank; i++) axis.stride *= p->blocks[i];
   return axis;
 }
 
@@ -84,7 +79,7 @@ static Literal *new_table(Computation *computation, PrimitiveType type, const Pl
 
 /* Returns the start of this partition's block along a dimension: s32[]. */
 static Instruction *own_start(Computation *computation, const Placement *p, int d, int64_t size) {
-  GridAxis axis = dimension_axis(p, d);
+  GridAxis axis = axis_of(p, d);
   Literal *table = new_table(computation, S32, p);
   for (int64_t at = 0; at < p->devices; at++) {
     ((int32_t *)table->data)[p->device[at]] = (int32_t)(at / axis.stride % axis.size * size);
@@ -111,7 +106,7 @@ static Instruction *take_addend(Instruction *x, const Placement *p) {
   if (p->addends == 1 || p->reduction != HLO_ADD) return x;
   Computation *c = x->parent;
   Arena *arena = c->module->arena;
-  GridAxis axis = addend_axis(p);
+  GridAxis axis = axis_of(p, -1);
   Literal *table = new_table(c, PRED, p);
   for (int64_t at = 0; at < p->devices; at++) {
     ((bool *)table->data)[p->device[at]] = at / axis.stride % axis.size == 0;
@@ -130,7 +125,7 @@ static Instruction *take_addend(Instruction *x, const Placement *p) {
 static Instruction *join_addends(Joining *j, Instruction *x, const Placement *p) {
   if (p->addends == 1) return x;
   Attributes attributes;
-  meet_along(j, p, addend_axis(p), &attributes);
+  meet_along(j, p, axis_of(p, -1), &attributes);
   bool is_pred = x->shape->type == PRED; /* its sum is a logical or */
   Opcode opcode = !is_pred ? p->reduction : p->reduction == HLO_MINIMUM ? HLO_AND : HLO_OR;
   attributes.to_apply = module_add_reducer(j->module, opcode, x->shape->type);
@@ -144,7 +139,7 @@ static Instruction *join_blocks(Joining *j, Instruction *x, const Placement *p, 
   int64_t dims[MAX_RANK], dimension = d;
   for (int i = 0; i < shape->rank; i++) dims[i] = shape->dims[i] * (i == d ? p->blocks[d] : 1);
   Attributes attributes;
-  meet_along(j, p, dimension_axis(p, d), &attributes);
+  meet_along(j, p, axis_of(p, d), &attributes);
   attributes.dimensions = (Int64List){1, arena_copy(arena, &dimension, sizeof dimension)};
   return computation_add(x->parent, HLO_ALL_GATHER,
                          shape_make(arena, shape->type, shape->rank, dims, NULL), &x, 1,
@@ -191,20 +186,9 @@ static bool rewrite_calls(Joining *j, Computation *computation) {
   return changed;
 }
 
-static int64_t unused_channel(const Module *module) {
-  int64_t channel = 1;
-  for (int c = 0; c < module->count; c++) {
-    const Computation *computation = module->computations[c];
-    for (int i = 0; i < computation->count; i++) {
-      int64_t used = computation->instructions[i]->a->channel_id;
-      if (used >= channel && used < INT32_MAX) channel = used + 1;
-    }
-  }
-  return channel;
-}
-
 bool pass_manual_sharding(Module *module) {
-  Joining j = {module, module->num_partitions ? module->num_partitions : 1, unused_channel(module)};
+  Joining j = {module, module->num_partitions ? module->num_partitions : 1,
+               module_max_channel(module) + 1};
   bool changed = false;
   for (int c = 0, count = module->count; c < count; c++) {
     changed |= rewrite_calls(&j, module->computations[c]);

@@ -11,11 +11,6 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-static Instruction *convert(Instruction *x, PrimitiveType type) {
-  const Shape *shape = shape_with_type(x->parent->module->arena, x->shape, type);
-  return computation_add(x->parent, HLO_CONVERT, shape, &x, 1, NULL);
-}
-
 static Instruction *splat(Computation *computation, const Shape *like, double value) {
   Instruction *number = computation_add_number(computation, like->type, (Scalar){.f = value});
   return computation_add(computation, HLO_BROADCAST, like, &number, 1, NULL);
@@ -67,7 +62,7 @@ static bool normalize(Instruction *x, void *data) {
   PrimitiveType type = x->shape->type, in = type_computed_in(type);
   Instruction *operands[3];
   for (int i = 0; i < x->operand_count; i++) {
-    operands[i] = convert(x->operands[i], in);
+    operands[i] = computation_add_convert(x->parent, x->operands[i], in);
     if (in == F32 && flushes_operands(x->opcode)) operands[i] = flushed(operands[i]);
   }
   const Shape *shape = shape_with_type(x->parent->module->arena, x->shape, in);

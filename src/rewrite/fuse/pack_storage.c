@@ -97,7 +97,7 @@ static Instruction *unpacked(Packer *p, Instruction *bytes, const Shape *shape) 
 }
 
 static Instruction *number(Packer *p, const Shape *like, int64_t value) {
-  Instruction *scalar = computation_add_number(p->computation, like->type, (Scalar){.i = value});
+  Instruction *scalar = computation_add_integer(p->computation, like->type, value);
   return computation_add(p->computation, HLO_BROADCAST, like, &scalar, 1, NULL);
 }
 
@@ -116,7 +116,7 @@ static Instruction *padded(Instruction *x, int64_t size) {
   Arena *arena = x->parent->module->arena;
   PaddingDimension end = {.high = size - x->shape->dims[0]};
   if (!end.high) return x;
-  Instruction *zero = computation_add_number(x->parent, x->shape->type, (Scalar){.i = 0});
+  Instruction *zero = computation_add_integer(x->parent, x->shape->type, 0);
   Instruction *operands[] = {x, zero};
   const Shape *shape = shape_make(arena, x->shape->type, 1, &size, NULL);
   return computation_add(x->parent, HLO_PAD, shape, operands, 2,

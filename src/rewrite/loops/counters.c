@@ -132,7 +132,7 @@ static bool starts_in_range(const Instruction *x, const Range *ranges) {
 }
 
 static Instruction *constant_like(Computation *computation, const Instruction *x, bool value) {
-  Instruction *constant = computation_add_number(computation, PRED, (Scalar){.i = value});
+  Instruction *constant = computation_add_integer(computation, PRED, value);
   if (shape_is_scalar(x->shape)) return constant;
   return computation_add(computation, HLO_BROADCAST, x->shape, &constant, 1, NULL);
 }

@@ -132,8 +132,4 @@ static bool block_scans(Computation *computation) {
   return changed;
 }
 
-bool pass_block_scans(Module *module) {
-  bool changed = false;
-  for (int i = 0; i < module->count; i++) changed |= block_scans(module->computations[i]);
-  return changed;
-}
+bool pass_block_scans(Module *module) { return for_each_computation(module, block_scans); }

@@ -84,7 +84,7 @@ static Instruction *add_all_positions(Computation *computation, const Shape *sha
 /* Sets `values` to the initial values of a reduction by pooling_chooser: any element, and the position of none. */
 static void add_no_element(Computation *computation, const Instruction *x, Instruction **values) {
   values[0] = computation_add_number(computation, x->shape->type, (Scalar){0});
-  values[1] = computation_add_number(computation, S32, (Scalar){.i = -1});
+  values[1] = computation_add_integer(computation, S32, -1);
 }
 
 /* Returns the shape of such a reduction's result. */
