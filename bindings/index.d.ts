@@ -660,7 +660,7 @@ export interface ClientOptions {
    */
   assets?: string | URL | ((name: string) => string | URL);
   /**
-   * Whether dots and convolutions of floats round a product and its sum together, which is faster.
+   * Whether dots, convolutions and functions of floats round a product and its sum together, which is faster.
    * 'auto', the default: if the engine can (relaxed SIMD). 'never': results are the same bits on every
    * machine. With either they are the same for any number of threads.
    */

@@ -11,7 +11,6 @@
 #include "derive/gradient/gradient.h"
 #include "hlo/infer/verifier.h"
 #include "hlo/text/text.h"
-#include "kernels/contraction/inner/lanes.h"
 #include "runtime/scheduler.h"
 #include "runtime/waiting.h"
 
@@ -23,7 +22,7 @@ XLA_API int xla_api_version(void) { return XLA_API_VERSION; }
 
 XLA_API int xla_expect_threads(int threads) { return scheduler_expect(threads); }
 XLA_API int xla_start(int threads) { return scheduler_start(threads); }
-XLA_API void xla_allow_fused_multiply_add(bool allow) { lanes_allow_fused(allow); }
+XLA_API void xla_allow_fused_multiply_add(bool allow) { platform_allow_fused(allow); }
 XLA_API void xla_free(void *memory) { scope_free(memory); }
 
 XLA_API void xla_call_begin(void) { call_scope = scope_begin(); }

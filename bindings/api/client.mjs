@@ -106,9 +106,9 @@ export class Client {
    *   stays usable.
    * @param {string | URL | ((name: string) => string | URL)} [options.assets] the address of the package's folder
    *   build/dist, or a function from a file's name to its address; for bundlers that do not copy these files
-   * @param {'auto' | 'never'} [options.fusedMultiplyAdd] 'auto' (the default): dots and convolutions of floats use
-   *   fused multiply-add where the engine has it (relaxed SIMD), which is faster. 'never': results have the same bits
-   *   on every machine. Results never depend on the number of threads.
+   * @param {'auto' | 'never'} [options.fusedMultiplyAdd] 'auto' (the default): dots, convolutions and functions of
+   *   floats use fused multiply-add where the engine has it (relaxed SIMD), which is faster. 'never': results have the
+   *   same bits on every machine. Results never depend on the number of threads.
    */
   static async create(options) {
     const { replicas = 1, ...rest } = checkOptions('client', options, CREATE_OPTIONS);

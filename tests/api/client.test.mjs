@@ -6,6 +6,8 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
+import { allowRelaxedSimd } from '../support/relaxed.mjs';
+
 // The glue takes Worker from here: so that a test can end one.
 const workerThreads = createRequire(import.meta.url)('node:worker_threads');
 const workers = [];
@@ -682,6 +684,35 @@ ENTRY main {
       sum = Math.fround(sum + block);
     }
     assert.equal(never.readFloatLE(4 * (90 + 2)), sum);
+  });
+
+  test('is used inside of functions, but not for a product and a sum of the program', async () => {
+    allowRelaxedSimd();
+    const [a, b, c] = [1, 2, 3].map((k) => floats(3000).map((x) => x * k));
+    const results = {};
+    for (const fusedMultiplyAdd of ['never', 'auto']) {
+      const client = await Client.create({ threads: 0, fusedMultiplyAdd });
+      const exe = await client.compile(client.parseHlo(`HloModule functions
+ENTRY main {
+  a = f32[3000] parameter(0)
+  b = f32[3000] parameter(1)
+  c = f32[3000] parameter(2)
+  ab = f32[3000] multiply(a, b)
+  sum = f32[3000] add(ab, c)
+  exp = f32[3000] exponential(c)
+  ROOT both = (f32[3000], f32[3000]) tuple(sum, exp)
+}`));
+      results[fusedMultiplyAdd] = (await exe.execute([a, b, c])).map(({ data }) => Float32Array.from(data));
+      client.dispose();
+    }
+    const { never, auto } = results;
+    const twice = a.map((x, i) => Math.fround(Math.fround(x * b[i]) + c[i]));
+    assert.deepEqual(never[0], twice);
+    assert.deepEqual(auto[0], twice);
+    assert.ok(auto[1].some((x, i) => x !== never[1][i]));
+    for (const got of [never[1], auto[1]]) {
+      got.forEach((x, i) => assert.ok(Math.abs(x / Math.exp(c[i]) - 1) < 2 ** -23, `exp(${c[i]}) is ${x}`));
+    }
   });
 
   test('is asked for by its name', async () => {

@@ -81,7 +81,7 @@ function cost(x, byName, computations) {
   if (/^(divide|multiply)$/.test(x.opcode) && /64$/.test(x.type) && !isFloat && !constant) return undefined;
   let [instructions, divisions = 0] = COSTS[x.opcode] ?? [1];
   if (x.opcode === 'divide' && !isFloat && !constant) return undefined;
-  if (x.opcode === 'divide' && !isFloat) [instructions, divisions] = [bytesOf(x.type) === 8 ? 25 : 10, 0];
+  if (x.opcode === 'divide' && !isFloat) [instructions, divisions] = [bytesOf(x.type) === 8 ? 16 : 10, 0];
   if (/^shift/.test(x.opcode) && !constant) instructions = 12; // there are only shifts of all lanes alike
   if (x.type === 'f64' && instructions > 20) return undefined; // COSTS are of f32
   const narrow = NARROW[x.type];

@@ -130,8 +130,8 @@ time there by native's. "Error" is the largest difference from native's results,
 threads by that of one at that moment, for a loop that shares no memory: below 2, the machine limits the second thread.
 "Limit" is the ratio of a loop that only does the row's arithmetic, in 128-bit lanes
 without fused multiply-add and by XLA's algorithms, or that only moves its bytes ([limits.mjs](../limits.mjs)); it is empty
-if the count is unknown. A row far above its limit should be mended. Of erf and tanh, XLA's forms are up to 5.6 and 4.8 ulp off and
-take 26 and 24 instructions; ours are 1.7 and 1.2 ulp off and take about 39.
+if the count is unknown. A row far above its limit should be mended. Of erf and tanh, XLA's forms are up to 6.6 and 4.9 ulp off and
+take 26 and 24 instructions; ours are 2.4 and 2.9 ulp off and take 35 and 24.
 
 The machine's limits, by minimal loops of WebAssembly: ${
   Object.entries(limits).map(([what, much]) => `${what} ${much}`).join('; ')}.

@@ -9,6 +9,7 @@ import { Client } from '../../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { measure, readSweeps, runOperation, wanted } from '../accuracy/accuracy.mjs';
 import { OF_CHLO, readPoints, worstAtExtremes, worstError } from '../accuracy/complex.mjs';
+import { allowRelaxedSimd } from '../support/relaxed.mjs';
 import { allowed, cases, keyOf, makeCase, measure as measureSum, PATHS, readTable } from '../accuracy/sums.mjs';
 
 /** In units in the last place. The project promises 4; accuracy/README.md has the measured errors. */
@@ -25,17 +26,22 @@ for (const type of ['f32', 'f64']) {
   sweeps.push(...(await readSweeps(new URL(`${type}.bin`, folder), type)));
 }
 
+/** Without fused multiply-add, and with it. */
+const FUSED = ['never', 'auto'];
+const clients = {};
 let client;
 before(async () => {
-  client = await Client.create({ threads: 0 });
+  allowRelaxedSimd();
+  for (const fusedMultiplyAdd of FUSED) clients[fusedMultiplyAdd] = await Client.create({ threads: 0, fusedMultiplyAdd });
+  client = clients.never;
 });
-after(() => client.dispose());
+after(() => FUSED.forEach((fused) => clients[fused].dispose()));
 
-for (const type of ['f32', 'f64']) {
-  describe(type, () => {
+for (const [type, fused] of ['f32', 'f64'].flatMap((one) => FUSED.map((how) => [one, how]))) {
+  describe(`${type}, fused: ${fused}`, () => {
     for (const sweep of sweeps.filter((one) => one.type === type)) {
       test(sweep.name, async () => {
-        const got = await runOperation(client, sweep.name, type, sweep.operands);
+        const got = await runOperation(clients[fused], sweep.name, type, sweep.operands);
         const { worst, at, wrong } = measure(sweep, got);
         const points = [...wrong, at].map((i) =>
           `(${sweep.operands.map((x) => x[i])}) is ${got[i]}, should be ${sweep.results[i]}`);
@@ -84,6 +90,22 @@ for (const type of ['f16', 'bf16']) {
   });
 }
 
+/** erf by its series, and far from 0 by the continued fraction of its complement. */
+function erf(x) {
+  const size = Math.abs(x);
+  if (size < 2) {
+    let [term, total] = [size, size];
+    for (let n = 1; n < 60 && term !== 0; n++) {
+      term *= (-size * size) / n;
+      total += term / (2 * n + 1);
+    }
+    return (Math.sign(x) * total * 2) / Math.sqrt(Math.PI);
+  }
+  let below = 0;
+  for (let k = 60; k > 0 && size < 6; k--) below = k / 2 / (size + below);
+  return Math.sign(x) * (1 - Math.exp(-size * size) / Math.sqrt(Math.PI) / (size + below));
+}
+
 /** Those that are written out in generated code; the others' sweeps are in tests/native. */
 const WRITTEN_OUT = {
   exponential: { function: Math.exp, bound: 1 },
@@ -92,6 +114,7 @@ const WRITTEN_OUT = {
   'log-plus-one': { function: Math.log1p, bound: 1 },
   logistic: { function: (x) => (x < 0 ? Math.exp(x) : 1) / (1 + Math.exp(-Math.abs(x))), bound: 2.5 },
   tanh: { function: Math.tanh, bound: 2.5 },
+  erf: { function: erf, bound: 2.5 },
   asin: { function: Math.asin, bound: 2.5 },
   acos: { function: Math.acos, bound: 2.5 },
 };
@@ -109,9 +132,9 @@ describe('f32, a sweep over bit patterns', () => {
     ...Object.entries(WRITTEN_OUT).map(([name, row]) => [name, row, []]),
     ...Object.entries(OF_TWO).flatMap(([name, row]) => [others, near].map((more) => [name, row, [more]])),
   ];
-  for (const [name, { function: exactly, bound }, more] of CASES) {
-    test(name, async () => {
-      const got = await runOperation(client, name, 'f32', [operands, ...more]);
+  for (const [[name, { function: exactly, bound }, more], fused] of CASES.flatMap((one) => FUSED.map((how) => [one, how]))) {
+    test(`${name}, fused: ${fused}`, async () => {
+      const got = await runOperation(clients[fused], name, 'f32', [operands, ...more]);
       let worst = 0;
       let at = 0;
       got.forEach((value, i) => {

@@ -95,6 +95,9 @@ bool platform_heap_is_mine(void) { return false; }
 bool platform_has_codegen(void) { return false; }
 bool platform_shared_memory(void) { return false; }
 
+bool platform_fuses(void) { return false; }
+void platform_allow_fused(bool allow) { (void)allow; }
+
 int platform_module_register(const uint8_t *bytes, size_t size, Error *error) {
   (void)bytes, (void)size;
   error_set(error, STATUS_INTERNAL, "there is no engine for generated code");

@@ -54,6 +54,11 @@ bool platform_has_codegen(void);
 /* Returns whether the linear memory is shared between threads; generated modules must declare this. */
 bool platform_shared_memory(void);
 
+/* Returns whether the engine multiplies and adds with one rounding (relaxed SIMD), and may: by default it may. Natively it
+** does not. platform_allow_fused(false) comes before anything is compiled. */
+bool platform_fuses(void);
+void platform_allow_fused(bool allow);
+
 /* Registers a WebAssembly module of `size` bytes, which are copied. Returns its number (> 0), or 0 and an error.
 ** platform_module_release makes the number invalid. */
 int platform_module_register(const uint8_t *bytes, size_t size, Error *error);

@@ -83,6 +83,22 @@ void platform_notify(void) {
 
 bool platform_has_codegen(void) { return true; }
 
+static bool fused_is_allowed = true;
+
+void platform_allow_fused(bool allow) { fused_is_allowed = allow; }
+
+bool platform_fuses(void) {
+  /* (a, b, c) => f32x4.relaxed_madd(a, b, c) */
+  static const char probe[] =
+      "\0asm\1\0\0\0"
+      "\x01\x08\x01\x60\x03\x7b\x7b\x7b\x01\x7b"                      /* types */
+      "\x03\x02\x01\x00"                                              /* functions */
+      "\x0a\x0d\x01\x0b\x00\x20\x00\x20\x01\x20\x02\xfd\x85\x02\x0b"; /* code */
+  static _Atomic int fuses = -1;                                      /* until it is known */
+  if (fuses < 0) fuses = xla_js_module_validate((const uint8_t *)probe, sizeof probe - 1);
+  return fused_is_allowed && fuses;
+}
+
 /* The record of a module; bindings/host/library.js reads it. A module's number is its record's address divided by 8. */
 typedef struct ModuleRecord {
   uint32_t serial; /* odd, never used twice; anything else: the module was released */

@@ -34,14 +34,14 @@ static Value arc_tangent_2(Expression *m, Value y, Value x) {
   Value step = constant(m, 0x1p-16), cut = difference(m, sum(m, t, step), step);
   Value z = product(m, cut, cut);
   Value p = POLYNOMIAL(m, z, 0.08059093f, -0.13879501f, 0.19977897f, -0.33332955f);
-  Value angle = sum(m, product(m, product(m, cut, z), p), t);
+  Value angle = product_sum(m, product(m, cut, z), p, t);
   Value turns = both(m, steep, sign_bit), mirrors = both(m, left, sign_bit);
   Value high = both(m, reduced, constant(m, M_PI_4));
   high = sum(m, exclusive(m, high, turns), both(m, steep, constant(m, M_PI_2)));
   high = sum(m, exclusive(m, high, mirrors), both(m, left, constant(m, M_PI)));
   angle = exclusive(m, angle, exclusive(m, turns, mirrors));
   const double lost = M_PI / (double)(float)M_PI - 1;
-  Value result = sum(m, high, sum(m, angle, product(m, high, constant(m, lost))));
+  Value result = sum(m, high, product_sum(m, high, constant(m, lost), angle));
   return either(m, result, both(m, y, sign_bit));
 }
 
@@ -131,33 +131,37 @@ static Value rest_unsigned(Expression *m, Value x, Value y) { return integer_res
 
 /* --- Shifts by different amounts -------------------------------------------------------------- */
 
-/* Returns 2^n of the float -2^n, n from 0 to 31. 2^31 itself converts to no s32. */
-static Value size_of_power(Expression *m, Value minus) {
-  Value power = expression_op(m, I32X4_TRUNC_SAT_F32X4_S, 1, minus, -1, -1);
-  return expression_op(m, I32X4_ABS, 1, power, -1, -1);
+/*
+** Returns 2^n for n from 0 to 31, and else 0, for n from -1 to 63. Byte k of it is 2^(n - 8 k) if that is from 1 to 128: a
+** table of eight bytes has these, and i8x16.swizzle gives 0 beyond its 16 bytes.
+*/
+static Value integer_power(Expression *m, Value n) {
+  Value zero = integer(m, 0), powers = expression_word(m, UINT64_C(0x8040201008040201));
+  Value table = expression_shuffle(m, powers, zero, 0, 1, 4, 5);
+  Value bytes = expression_op(m, I32X4_MUL, 2, n, integer(m, 0x01010101), -1);
+  bytes = expression_op(m, I8X16_SUB, 2, bytes, integer(m, 0x18100800), -1);
+  return expression_op(m, I8X16_SWIZZLE, 2, table, bytes, -1);
 }
 
-/* Returns x where the amount is below 32, and else 0. */
-static Value if_within(Expression *m, Value x, Value amount) {
-  Value above = shifted_right_unsigned(m, amount, 5);
-  return both(m, x, expression_op(m, I32X4_EQ, 2, above, integer(m, 0), -1));
+/* Amounts past the width are alike. */
+static Value bounded_amount(Expression *m, Value y) {
+  return expression_op(m, I32X4_MIN_U, 2, y, integer(m, 32), -1);
 }
 
-/* x 2^y; -2^y is a float with y in its exponent. */
+/* x 2^y */
 static Value shift_left(Expression *m, Value x, Value y) {
-  Value minus = integer_sum(m, shifted_left(m, y, 23), constant(m, -1));
-  return if_within(m, expression_op(m, I32X4_MUL, 2, x, size_of_power(m, minus), -1), y);
+  return expression_op(m, I32X4_MUL, 2, x, integer_power(m, bounded_amount(m, y)), -1);
 }
 
 /* x 2^(31 - y) without its last 31 bits */
 static Value shift_right(Expression *m, Value x, Value y) {
-  Value minus = integer_difference(m, constant(m, -0x1p31), shifted_left(m, y, 23)), halves[2];
-  Value power = size_of_power(m, minus);
+  Value n = integer_difference(m, integer(m, 31), bounded_amount(m, y)), halves[2];
+  Value power = integer_power(m, n);
   for (int i = 0; i < 2; i++) {
     Value half = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U + i, 2, x, power, -1);
     halves[i] = expression_shift(m, I64X2_SHR_U, half, 31);
   }
-  return if_within(m, expression_shuffle(m, halves[0], halves[1], 0, 2, 4, 6), y);
+  return expression_shuffle(m, halves[0], halves[1], 0, 2, 4, 6);
 }
 
 /* Complements a negative x before and after. */

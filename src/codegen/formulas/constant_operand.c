@@ -59,81 +59,51 @@ static Value remainder_by(Expression *m, double c, Value x) {
 
 /* --- Integer division ------------------------------------------------------------------------- */
 
-/* floor(2^bits r / d), r < d */
-static uint64_t fraction(uint64_t r, uint64_t d, int bits) {
-  uint64_t q = 0;
-  for (int i = 0; i < bits; i++) {
-    bool carry = r >> 63;
-    r <<= 1;
-    bool fits = carry || r >= d;
-    if (fits) r -= d;
-    q = q << 1 | fits;
-  }
-  return q;
-}
-
 /* The smallest l with d <= 2^l, d >= 2 */
 static int ceiling_of_log(uint64_t d) { return 64 - __builtin_clzll(d - 1); }
 
-/* Returns the upper half of the unsigned product. 64-bit numbers are multiplied by halves; extmul_low takes
-** lanes 0 and 1. */
+/* Returns the upper half of the unsigned product. extmul_low takes lanes 0 and 1. */
 static Value product_high(Expression *m, Value x, uint64_t factor) {
-  if (!m->is_64_bit) {
-    Value f = integer(m, (int64_t)factor);
-    Value low = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U, 2, x, f, -1);
-    Value high = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U + 1, 2, x, f, -1);
-    return expression_shuffle(m, low, high, 1, 3, 5, 7);
-  }
-  Value parts[2][2]; /* by the half of x, and that of the factor */
-  for (int i = 0; i < 2; i++) {
-    Value half = expression_shuffle(m, x, x, i, 2 + i, i, 2 + i);
-    for (int j = 0; j < 2; j++) {
-      uint64_t word = j ? factor >> 32 : factor & UINT32_MAX;
-      Value f = expression_word(m, word | word << 32);
-      parts[i][j] = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U, 2, half, f, -1);
-    }
-  }
-  Value middle = integer_sum(m, parts[1][0], shifted_right_unsigned(m, parts[0][0], 32));
-  Value rest = integer_sum(m, parts[0][1], both(m, middle, integer(m, UINT32_MAX)));
-  Value carried =
-      integer_sum(m, shifted_right_unsigned(m, middle, 32), shifted_right_unsigned(m, rest, 32));
-  return integer_sum(m, parts[1][1], carried);
+  Value f = integer(m, (int64_t)factor);
+  Value low = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U, 2, x, f, -1);
+  Value high = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U + 1, 2, x, f, -1);
+  return expression_shuffle(m, low, high, 1, 3, 5, 7);
 }
 
 static Value unsigned_quotient(Expression *m, uint64_t d, Value x) {
   int l = ceiling_of_log(d);
-  uint64_t rest = (l == 64 ? 0 : UINT64_C(1) << l) - d;
-  Value q = product_high(m, x, fraction(rest, d, m->is_64_bit ? 64 : 32) + 1);
+  uint64_t rest = (UINT64_C(1) << l) - d;
+  Value q = product_high(m, x, (rest << 32) / d + 1);
   Value half = shifted_right_unsigned(m, integer_difference(m, x, q), 1);
   return shifted_right_unsigned(m, integer_sum(m, half, q), l - 1);
 }
 
-/* Shifts x right, rounding down; `negative` is the mask of its negative lanes. There is no such machine instruction
-** for 64 bits, and V8 makes six of it. */
-static Value shifted_signed(Expression *m, Value x, Value negative, int amount) {
-  if (!m->is_64_bit) return shifted_right(m, x, amount);
-  Value shifted = shifted_right_unsigned(m, exclusive(m, x, negative), amount);
-  return exclusive(m, shifted, negative);
-}
-
 static Value signed_quotient(Expression *m, int64_t d, Value x) {
-  int bits = m->is_64_bit ? 64 : 32;
   uint64_t size = d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
   int l = ceiling_of_log(size);
-  uint64_t factor = fraction(UINT64_C(1) << (l - 1), size, bits) + 1;
-  Value negative = m->is_64_bit ? integer_less(m, x, integer(m, 0)) : shifted_right(m, x, bits - 1);
+  uint64_t factor = (UINT64_C(1) << (31 + l)) / size + 1;
+  Value negative = shifted_right(m, x, 31);
   Value q = integer_difference(m, product_high(m, x, factor),
                                both(m, negative, integer(m, (int64_t)factor)));
-  q = integer_difference(m, shifted_signed(m, q, negative, l - 1), negative);
+  q = integer_difference(m, shifted_right(m, q, l - 1), negative);
   return d < 0 ? integer_difference(m, integer(m, 0), q) : q;
 }
 
+/* Of 64 bits, lane by lane: engines multiply for constant divisors, and processors have the upper half of a product of
+** 64 bits only for scalars. */
 static Value quotient_by(Expression *m, bool is_signed, Scalar d, Value x) {
   if (d.u == 0) return integer(m, -1);
   if (d.u == 1) return x;
-  if (!is_signed) return unsigned_quotient(m, d.u, x);
-  if (d.i == -1) return integer_difference(m, integer(m, 0), x);
-  return signed_quotient(m, d.i, x);
+  if (is_signed && d.i == -1) return integer_difference(m, integer(m, 0), x);
+  if (m->is_64_bit) return expression_by_lane(m, OP_I64_DIV_S + !is_signed, x, d.u);
+  return is_signed ? signed_quotient(m, d.i, x) : unsigned_quotient(m, d.u, x);
+}
+
+static Value integer_remainder_by(Expression *m, bool is_signed, Scalar d, Value x) {
+  if (d.u == 0) return x;
+  if (m->is_64_bit) return expression_by_lane(m, OP_I64_REM_S + !is_signed, x, d.u);
+  Value q = quotient_by(m, is_signed, d, x);
+  return integer_difference(m, x, expression_op(m, I32X4_MUL, 2, q, integer(m, d.i), -1));
 }
 
 /* --- The table of formulas -------------------------------------------------------------------------- */
@@ -152,9 +122,6 @@ bool has_constant_formula(Opcode opcode, PrimitiveType type, Scalar c) {
 Value constant_formula(Expression *m, Opcode opcode, PrimitiveType type, Scalar c, Value x) {
   if (opcode == HLO_POWER) return power_by(m, c.f, x);
   if (type_is_floating(type)) return remainder_by(m, c.f, x);
-  Value q = quotient_by(m, is_signed(type), c, x);
-  if (opcode == HLO_DIVIDE) return q;
-  if (c.u == 0) return x;
-  Value whole = expression_op(m, m->is_64_bit ? I64X2_MUL : I32X4_MUL, 2, q, integer(m, c.i), -1);
-  return integer_difference(m, x, whole);
+  if (opcode == HLO_DIVIDE) return quotient_by(m, is_signed(type), c, x);
+  return integer_remainder_by(m, is_signed(type), c, x);
 }

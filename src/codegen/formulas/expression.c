@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/host/platform.h"
+
 static Value add_node(Expression *m, ExpressionNode node) {
   assert(m->count < MAX_VALUES);
   for (int i = 0; i < node.count; i++) m->nodes[node.operands[i]].uses++;
@@ -27,13 +29,19 @@ Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c)
                                       .local = NO_LOCAL});
 }
 
+static Value add_with_number(Expression *m, ExpressionKind kind, int op, Value a, uint64_t number) {
+  return add_node(
+      m,
+      (ExpressionNode){
+          .kind = kind, .op = op, .count = 1, .operands = {a}, .bits = number, .local = NO_LOCAL});
+}
+
 Value expression_shift(Expression *m, int op, Value a, int amount) {
-  return add_node(m, (ExpressionNode){.kind = EXPRESSION_SHIFT,
-                                      .op = op,
-                                      .count = 1,
-                                      .operands = {a},
-                                      .bits = (uint64_t)amount,
-                                      .local = NO_LOCAL});
+  return add_with_number(m, EXPRESSION_SHIFT, op, a, (uint64_t)amount);
+}
+
+Value expression_by_lane(Expression *m, int op, Value a, uint64_t operand) {
+  return add_with_number(m, EXPRESSION_BY_LANE, op, a, operand);
 }
 
 Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l) {
@@ -67,32 +75,40 @@ Value integer(Expression *m, int64_t value) {
   return expression_word(m, m->is_64_bit ? bits : (bits & UINT32_MAX) | bits << 32);
 }
 
-/* Every other coefficient, in powers of the square. */
-static Value alternate(Expression *m, Value square, const double *coefficients, int first,
-                       int count) {
-  Value total = constant(m, coefficients[first]);
-  for (int i = first + 2; i < count; i += 2) {
-    total = sum(m, product(m, total, square), constant(m, coefficients[i]));
+Value product_sum(Expression *m, Value a, Value b, Value c) {
+  if (!platform_fuses()) return sum(m, product(m, a, b), c);
+  return expression_op(m, m->is_64_bit ? F64X2_RELAXED_MADD : F32X4_RELAXED_MADD, 3, a, b, c);
+}
+
+Value product_rest(Expression *m, Value a, Value b, Value c) {
+  if (!platform_fuses()) return difference(m, c, product(m, a, b));
+  return expression_op(m, m->is_64_bit ? F64X2_RELAXED_NMADD : F32X4_RELAXED_NMADD, 3, a, b, c);
+}
+
+Value polynomial_by_pairs(Expression *m, Value x, Value square, const double *coefficients,
+                          int count) {
+  int next = count % 2;
+  Value total = next ? constant(m, coefficients[0]) : -1;
+  for (; next < count; next += 2) {
+    Value pair =
+        product_sum(m, constant(m, coefficients[next]), x, constant(m, coefficients[next + 1]));
+    total = total < 0 ? pair : product_sum(m, total, square, pair);
   }
   return total;
 }
 
-/* The coefficients of high powers are added in two halves, which do not wait for each other. */
+/* The coefficients of high powers are added in pairs, which do not wait for each other. */
 Value polynomial(Expression *m, Value x, const double *coefficients, int count) {
-  /* Threshold LONG, LAST: no path: shorter polynomials wait less, and the last steps round most. */
-  enum { LONG = 6, LAST = 2 };
-  Value total = constant(m, coefficients[0]);
-  int next = 1;
-  if (count >= LONG) {
-    next = count - LAST;
-    Value square = product(m, x, x);
-    Value odd = alternate(m, square, coefficients, next % 2, next);
-    Value even = alternate(m, square, coefficients, (next - 1) % 2, next);
-    total = sum(m, product(m, odd, x), even);
-  }
+  /* Threshold LONG, LONG_FUSED, LAST: no path: shorter polynomials wait less, and the last steps round most. */
+  enum { LONG = 6, LONG_FUSED = 7, LAST = 2 };
+  bool is_long = count >= (platform_fuses() ? LONG_FUSED : LONG);
+  int next = is_long ? count - LAST : 1;
+  Value total = is_long ? polynomial_by_pairs(m, x, product(m, x, x), coefficients, next)
+                        : constant(m, coefficients[0]);
   for (int i = next; i < count; i++) {
-    Value multiple = i == 1 && coefficients[0] == 1 ? x : product(m, total, x);
-    total = sum(m, multiple, constant(m, coefficients[i]));
+    Value next_one = constant(m, coefficients[i]);
+    bool is_one = i == 1 && coefficients[0] == 1;
+    total = is_one ? sum(m, x, next_one) : product_sum(m, total, x, next_one);
   }
   return total;
 }

@@ -26,6 +26,7 @@ typedef enum ExpressionKind {
   EXPRESSION_SIMD,    /* the instruction `op` */
   EXPRESSION_SHIFT,   /* the same, of all lanes by `bits` */
   EXPRESSION_SHUFFLE, /* of 32-bit lanes: the bytes of `bits` */
+  EXPRESSION_BY_LANE, /* the scalar instruction `op` of each 64-bit lane and the constant `bits` */
   EXPRESSION_CALL,    /* of the vector function `name` */
 } ExpressionKind;
 
@@ -51,6 +52,7 @@ Value expression_input(Expression *m, int local);    /* NO_LOCAL if only constan
 Value expression_word(Expression *m, uint64_t bits); /* of each 64 bits of the vector */
 Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c);
 Value expression_shift(Expression *m, int op, Value a, int amount);
+Value expression_by_lane(Expression *m, int op, Value a, uint64_t operand);
 Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l);
 Value expression_call(Expression *m, const char *name, int count, const Value *operands);
 
@@ -107,8 +109,15 @@ static inline Value selected(Expression *m, Value mask, Value yes, Value no) {
   return expression_op(m, V128_BITSELECT, 3, yes, no, mask);
 }
 
+/* a b + c and c - a b: rounded once if the engine fuses, and else twice. Only for steps that hold either way. */
+Value product_sum(Expression *m, Value a, Value b, Value c);
+Value product_rest(Expression *m, Value a, Value b, Value c);
+
 /* Builds a polynomial by Horner's rule, highest coefficient first. */
 Value polynomial(Expression *m, Value x, const double *coefficients, int count);
+/* The same by Horner's rule in `square`, x^2: pairs of terms do not wait for each other. */
+Value polynomial_by_pairs(Expression *m, Value x, Value square, const double *coefficients,
+                          int count);
 #define POLYNOMIAL(m, x, ...)                                                             \
   __extension__({                                                                         \
     static const double coefficients_[] = {__VA_ARGS__};                                  \

@@ -6,76 +6,87 @@
 
 #include <math.h>
 
+#include "base/host/platform.h"
 #include "codegen/formulas/lanes.h"
 #include "vectors/coefficients.h"
 
 /* --- Exponentials ----------------------------------------------------------------------------- */
 
-/* x = n ln 2 + r with |r| < 0.42. With r coth(r/2) = 2 + r^2 P(r^2) and w = r^2 P(r^2) - r,
-** e^r - 1 = 2 r / (2 + w) = r - r w / (2 + w). P needs half the terms of a polynomial for e^r. */
-typedef struct Exponent {
-  Value n;       /* plus a bias, an integer in the low bits, 9 of f32 and 12 of f64 */
-  Value r, w, d; /* 2 + w */
-} Exponent;
-
 static int mantissa_bits(const Expression *m) { return m->is_64_bit ? 52 : 23; }
 static int exponent_bias(const Expression *m) { return m->is_64_bit ? 1023 : 127; }
 
-/* Rounds `log2` to the integer n and returns r of times * x, divided by `times`, which is 1 or 2. Adding
-** 1.5 * 2^(mantissa bits) leaves the integer in the low bits, plus the bias. n times the first part of ln 2 is
-** exact. */
-static Value reduced_by(Expression *m, Value x, int times, Value log2, int bias, Value *biased_n) {
-  Value magic = constant(m, (m->is_64_bit ? 0x1.8p52 : 0x1.8p23) + bias);
-  *biased_n = sum(m, log2, magic);
-  Value n = difference(m, *biased_n, magic);
-  double high_part = m->is_64_bit ? 0.693145751953125 : 0.693359375;
-  double low_part = m->is_64_bit ? 1.42860682030941723212e-6 : -2.12194440e-4;
-  Value high = product(m, n, constant(m, high_part / times));
-  Value low = product(m, n, constant(m, low_part / times));
-  return difference(m, difference(m, x, high), low);
+/* Adding 1.5 * 2^(mantissa bits) rounds to an integer and leaves it in the low bits, plus the bias. */
+static Value magic(Expression *m, int bias) {
+  return constant(m, (m->is_64_bit ? 0x1.8p52 : 0x1.8p23) + bias);
 }
 
-/* Returns x^2, but never a denormal, which would take more than a hundred cycles. A square that small changes
-** no sum. A difference needs no check: it is 0, or at least the last bit of its operands. */
+/* Returns `times` x / ln 2, rounded to the integer n, plus the bias. */
+static Value rounded_log2(Expression *m, Value x, double times, int bias) {
+  return product_sum(m, x, constant(m, times * M_LOG2E), magic(m, bias));
+}
+
+/*
+** Denormals take more than a hundred cycles, and squares of tiny numbers are denormal. So this is added to such a
+** number: it changes no sum with a number near 1.
+*/
+static double tiny(const Expression *m) { return m->is_64_bit ? 0x1p-300 : 0x1p-40; }
+
+/* Returns r of x = n ln 2 + r; plus a tiny number, for `is_sizable`. n times the first part of ln 2 is exact. */
+static Value rest_of(Expression *m, Value x, Value biased_n, int bias, bool is_sizable) {
+  Value n = difference(m, biased_n, magic(m, bias));
+  Value high_part = constant(m, m->is_64_bit ? 0.693145751953125 : 0.693359375);
+  Value low_part = constant(m, m->is_64_bit ? 1.42860682030941723212e-6 : -2.12194440e-4);
+  Value high = product_rest(m, n, high_part, x);
+  if (!is_sizable) return product_rest(m, n, low_part, high);
+  return difference(m, high, product_sum(m, n, low_part, constant(m, -tiny(m))));
+}
+
+/* Returns x^2; a fused product is not rounded, and so never denormal. */
 static Value square_of(Expression *m, Value x) {
-  if (!m->of_difference) x = sum(m, x, constant(m, m->is_64_bit ? 0x1p-300 : 0x1p-40));
+  if (platform_fuses()) return product_sum(m, x, x, constant(m, tiny(m) * tiny(m)));
+  x = sum(m, x, constant(m, tiny(m)));
   return product(m, x, x);
 }
 
-/* Reduces x. `log2` is x / ln 2, or near enough for |r| to be within the bound. */
-static Exponent reduced(Expression *m, Value x, Value log2, int bias) {
-  Exponent e;
-  e.r = reduced_by(m, x, 1, log2, bias, &e.n);
-  Value z = square_of(m, e.r), p;
-  if (m->is_64_bit) {
-    p = POLYNOMIAL(m, z, 4.1186016402746535e-8, -1.65332337216623594e-6, 6.6137555147146191e-5,
-                   -0.00277777777730465904, 0.166666666666659575);
-  } else {
-    p = POLYNOMIAL(m, z, -0.0027607315115f, 0.1666656421881f);
-  }
-  e.w = difference(m, product(m, z, p), e.r);
-  e.d = sum(m, e.w, constant(m, 2));
-  return e;
+/* With r coth(r/2) = 2 + z P(z), z = r^2, and w = r - z P(z), e^r - 1 = 2 r / (2 - w) = r + r w / (2 - w). P needs half
+** the terms of a polynomial for e^r. */
+typedef struct Exponent {
+  Value w, d; /* 2 - w */
+} Exponent;
+
+static Exponent exponent_of(Expression *m, Value r, Value z) {
+  Value p = POLYNOMIAL(m, z, 4.1186016402746535e-8, -1.65332337216623594e-6, 6.6137555147146191e-5,
+                       -0.00277777777730465904, 0.166666666666659575);
+  Value w = product_rest(m, z, p, r);
+  return (Exponent){w, difference(m, constant(m, 2), w)};
+}
+
+/* Returns r + z P(r) = e^r - 1 for f32, where a polynomial needs no more terms than that quotient. */
+static Value short_exponential(Expression *m, Value r, Value z) {
+  static const double p[] = {0.0013820987660437822, 0.008368670009076595, 0.04166826233267784,
+                             0.1666652113199234, 0.4999999403953552};
+  return product_sum(m, polynomial_by_pairs(m, r, z, p, sizeof p / sizeof *p), z, r);
 }
 
 /* Returns e^r - 1. r is cut to multiples of a small step; the product would lose lower bits anyway. The result
 ** is never denormal. */
-static Value minus_one(Expression *m, Exponent e) {
+static Value minus_one(Expression *m, Value r) {
   Value step = constant(m, m->is_64_bit ? 0x1p-100 : 0x1p-16);
-  Value cut = difference(m, sum(m, e.r, step), step);
-  return difference(m, e.r, product(m, cut, quotient(m, e.w, e.d)));
+  Value cut = difference(m, sum(m, r, step), step);
+  if (!m->is_64_bit) return short_exponential(m, r, product(m, cut, cut));
+  Exponent e = exponent_of(m, r, square_of(m, r));
+  return product_sum(m, cut, quotient(m, e.w, e.d), r);
 }
 
 /* e^r as (d + s) / (d - s) with tanh(r / 2) = s / d: half as many terms, for formulas that divide anyway. */
 typedef struct ExponentRatio {
-  Value n, s, d;
+  Value s, d;
 } ExponentRatio;
 
-/* Of e^(times x). With times = 2, the coefficients of z / 4 have factors that are powers of two. */
-static ExponentRatio reduced_ratio(Expression *m, Value x, int times, int bias) {
+/* Of e^(times r). With times = 2, the coefficients of z / 4 have factors that are powers of two. */
+static ExponentRatio ratio_of(Expression *m, Value r, int times) {
   ExponentRatio e;
-  Value log2 = product(m, x, constant(m, times * M_LOG2E));
-  Value r = reduced_by(m, x, times, log2, bias, &e.n), z = square_of(m, r);
+  Value z = square_of(m, r);
   double t = times, u = t * t;
   if (m->is_64_bit) {
     double s[] = {1, 420.27413715328885 / u, 15131.515207704819 / (u * u)};
@@ -102,21 +113,30 @@ static Value if_normal(Expression *m, Value x, Value y) {
                  is_less(m, x, constant(m, m->is_64_bit ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6)));
 }
 
-/* e^r / 2 times 2^(n + bias - the format's bias). -0.28 < r < 0.42 minimises the effect of the quotient's error:
-** 0.78 ulp, as by minus_one(), which is two instructions longer. For a difference, whose range of r is symmetric,
-** it is 1.07 ulp. */
-static Value scaled_exponential(Expression *m, Value x, int bias) {
-  Value log2 = product(m, x, constant(m, M_LOG2E));
-  if (!m->of_difference) log2 = difference(m, log2, constant(m, 0.1));
-  Exponent e = reduced(m, x, log2, bias);
-  Value y = sum(m, quotient(m, e.r, e.d), constant(m, 0.5));
-  return product(m, y, power_of_two(m, e.n));
+/*
+** e^x / 2^less: e^r times 2^n, for f64 e^r / 2 times 2^(n + 1). There -0.28 < r < 0.42 minimises the effect of the
+** quotient's error: 0.78 ulp, as by minus_one(), which is two instructions longer. For a difference, whose range of r is
+** symmetric, it is 1.07 ulp.
+*/
+static Value scaled_exponential(Expression *m, Value x, int less) {
+  int bias = exponent_bias(m) + m->is_64_bit - less;
+  Value biased_n = rounded_log2(m, x, 1, bias);
+  if (m->is_64_bit && !m->of_difference) {
+    Value log2 = difference(m, product(m, x, constant(m, M_LOG2E)), constant(m, 0.1));
+    biased_n = sum(m, log2, magic(m, bias));
+  }
+  /* A difference is 0, or at least the last bit of its operands. */
+  Value r = rest_of(m, x, biased_n, bias, !m->of_difference), z = product(m, r, r), y;
+  if (m->is_64_bit) {
+    y = sum(m, quotient(m, r, exponent_of(m, r, z).d), constant(m, 0.5));
+  } else {
+    y = sum(m, short_exponential(m, r, z), constant(m, 1));
+  }
+  return product(m, y, power_of_two(m, biased_n));
 }
 
-/* Two alternatives are less exact. With 0 <= r < ln 2 no 2^n is out of range, so large x need no branch; but r
-** has one bit less, and the error is 1.9 ulp. A polynomial of degree 5 is two instructions longer: 2.2 ulp. */
 static Value exponential(Expression *m, Value x) {
-  return if_normal(m, x, scaled_exponential(m, x, exponent_bias(m) + 1));
+  return if_normal(m, x, scaled_exponential(m, x, 0));
 }
 
 Value exponential_of_difference(Expression *m, Value x) {
@@ -130,39 +150,43 @@ static Value is_large(Expression *m, Value x) {
 }
 static Value exponential_of_large(Expression *m, Value x) {
   Value bounded = minimum(m, x, constant(m, m->is_64_bit ? 710 : 89));
-  Value quarter = scaled_exponential(m, bounded, exponent_bias(m) - 1);
-  return product(m, quarter, constant(m, 4));
+  return product(m, scaled_exponential(m, bounded, 2), constant(m, 4));
 }
 
 /* e^x - 1 as 2^n (e^r - 1) + (2^n - 1), which loses no bits. It is computed at half size, as 2^n may be out of
 ** range. Below the bound the result rounds to -1. */
 static Value exponential_minus_one(Expression *m, Value x) {
+  int bias = exponent_bias(m) - 1;
   Value bounded = minimum(m, x, constant(m, m->is_64_bit ? 710 : 89));
   bounded = maximum(m, bounded, constant(m, m->is_64_bit ? -40 : -20));
-  Value log2 = product(m, bounded, constant(m, M_LOG2E));
-  Exponent e = reduced(m, bounded, log2, exponent_bias(m) - 1);
-  Value half = power_of_two(m, e.n);
-  Value y = sum(m, product(m, minus_one(m, e), half), difference(m, half, constant(m, 0.5)));
+  Value biased_n = rounded_log2(m, bounded, 1, bias), half = power_of_two(m, biased_n);
+  Value r = rest_of(m, bounded, biased_n, bias, false);
+  Value y = product_sum(m, minus_one(m, r), half, difference(m, half, constant(m, 0.5)));
   y = sum(m, y, y);
   return selected(m, is_equal(m, x, constant(m, 0)), x, y); /* keeps -0 */
 }
 
 /* e^x / (e^x + 1), which is large enough at the upper bound */
 static Value logistic(Expression *m, Value x) {
-  ExponentRatio e = reduced_ratio(m, minimum(m, x, constant(m, 40)), 1, exponent_bias(m));
-  Value y = product(m, power_of_two(m, e.n), sum(m, e.d, e.s));
-  y = quotient(m, y, sum(m, y, difference(m, e.d, e.s)));
-  return if_normal(m, x, y);
+  int bias = exponent_bias(m);
+  Value bounded = minimum(m, x, constant(m, 40)), biased_n = rounded_log2(m, bounded, 1, bias);
+  ExponentRatio e = ratio_of(m, rest_of(m, bounded, biased_n, bias, false), 1);
+  Value power = power_of_two(m, biased_n), up = sum(m, e.d, e.s), down = difference(m, e.d, e.s);
+  return if_normal(m, x, quotient(m, product(m, power, up), product_sum(m, power, up, down)));
 }
 
 /* (e^2x - 1) / (e^2x + 1) with the sign of x; half the numerator is 2^n s + (2^n - 1) / 2 (d - s). Small numbers
-** lose no bits, and large ones few, as the term is also in the denominator. From the bound on the result is 1. */
+** lose no bits, and large ones few, as the term is also in the denominator. From the bound on the result is 1. ln 2 is
+** rounded: where n is not 0 or 1, the slope is small. */
 static Value hyperbolic_tangent(Expression *m, Value x) {
+  int bias = exponent_bias(m) - 1;
   Value bounded = minimum(m, absolute(m, x), constant(m, m->is_64_bit ? 22 : 10));
-  ExponentRatio e = reduced_ratio(m, bounded, 2, exponent_bias(m) - 1);
-  Value half = power_of_two(m, e.n), rest = difference(m, e.d, e.s);
-  Value y = sum(m, product(m, sum(m, half, half), e.s),
-                product(m, difference(m, half, constant(m, 0.5)), rest));
+  Value biased_n = rounded_log2(m, bounded, 2, bias), half = power_of_two(m, biased_n);
+  Value n = difference(m, biased_n, magic(m, bias));
+  ExponentRatio e = ratio_of(m, product_rest(m, n, constant(m, M_LN2 / 2), bounded), 2);
+  Value rest = difference(m, e.d, e.s);
+  Value y = product(m, sum(m, half, half), e.s); /* exact */
+  y = product_sum(m, difference(m, half, constant(m, 0.5)), rest, y);
   y = quotient(m, y, sum(m, y, rest));
   return either(m, y, both(m, x, constant(m, -0.0)));
 }
@@ -201,17 +225,16 @@ static Value log_of(Expression *m, Mantissa x, Value rest) {
   Value low =
       product(m, x.n, constant(m, m->is_64_bit ? 1.90821492927058770002e-10 : -2.12194440e-4));
   if (rest >= 0) low = sum(m, low, rest);
-  Value high =
-      product(m, x.n, constant(m, m->is_64_bit ? 6.93147180369123816490e-01 : 0.693359375));
+  Value high = constant(m, m->is_64_bit ? 6.93147180369123816490e-01 : 0.693359375), y;
   if (m->is_64_bit) {
     Value r = product(m, z, POLYNOMIAL(m, z, LOG_COEFFICIENTS));
     Value half = product(m, product(m, f, f), constant(m, 0.5));
-    Value y = sum(m, product(m, s, sum(m, half, r)), low);
-    return sum(m, high, sum(m, f, difference(m, y, half)));
+    y = difference(m, product_sum(m, s, sum(m, half, r), low), half);
+    return product_sum(m, x.n, high, sum(m, f, y));
   }
   Value r = product(m, z, POLYNOMIAL(m, z, 0.29873023f, 0.39977498f, 0.66666777f));
-  Value y = difference(m, low, product(m, s, difference(m, f, r)));
-  return sum(m, high, sum(m, f, y));
+  y = product_rest(m, s, difference(m, f, r), low);
+  return product_sum(m, x.n, high, sum(m, f, y));
 }
 
 /* The logarithm of x where it is 0, infinite, negative or NaN, and else y. */
@@ -234,12 +257,12 @@ static Value log_formula(Expression *m, Value x) {
 /* Returns the logarithm of positive normal numbers. */
 static Value log_of_normal(Expression *m, Value x) { return log_of(m, split(m, x, -1), -1); }
 
-/* Where x is not positive and normal. Positive floats compare like their bits as integers. */
+/* Where x is not positive and normal. With the bits of infinity added, all other numbers' bits are larger as integers. */
 static Value is_not_normal(Expression *m, Value x) {
-  int width = mantissa_bits(m);
-  Value min_normal = integer(m, INT64_C(1) << width);
-  Value largest = integer(m, m->is_64_bit ? INT64_C(0x7fefffffffffffff) : 0x7f7fffff);
-  return either(m, integer_less(m, x, min_normal), integer_less(m, largest, x));
+  int64_t unit = INT64_C(1) << mantissa_bits(m), infinity = (2 * exponent_bias(m) + 1) * unit;
+  int64_t min_integer = m->is_64_bit ? INT64_MIN : INT32_MIN;
+  Value largest = integer(m, min_integer + infinity - unit - 1);
+  return integer_less(m, largest, integer_sum(m, x, integer(m, infinity)));
 }
 
 /* With u = 1 + x, rounded, log(1 + x) = log u + (x - (u - 1)) / u. */
@@ -260,23 +283,25 @@ static Value log_plus_one(Expression *m, Value x) {
 
 /* --- erf -------------------------------------------------------------------------------------- */
 
-/* P of x^2, and Q */
+/* P of x^2; and Q, with x^2 */
 static Value error_function_of_small(Expression *m, Value z) {
   if (!m->is_64_bit) {
-    return POLYNOMIAL(m, z, -0.00056314222f, 0.0049175514f, -0.026711311f, 0.1128018f, -0.37612326f,
-                      1.1283791f);
+    return POLYNOMIAL(m, z, -0.0005628342623822391, 0.004916755482554436, -0.026710577309131622,
+                      0.11280151456594467, -0.37612321972846985, 0.12837912142276764);
   }
   return POLYNOMIAL(m, z, -3.2618586963846077e-12, 7.936805515995936e-11, -1.18881237372237e-09,
                     1.4733923865337424e-08, -1.6356552036873496e-07, 1.6461280286306586e-06,
                     -1.4925597319889057e-05, 0.00012055330621484857, -0.0008548326951906546,
                     0.005223977624032816, -0.026866170644964424, 0.11283791670954092,
-                    -0.37612638903183726, 1.1283791670955126);
+                    -0.37612638903183726, 0.12837916709551258);
 }
-static Value complement_root(Expression *m, Value x) {
+static Value complement_root(Expression *m, Value x, Value square) {
   if (!m->is_64_bit) {
-    return POLYNOMIAL(m, x, 0.00014751202297745165f, -0.0024452370062073912f, 0.012821478243789606f,
-                      -0.011141891377705554f, -0.061708930995939409f, -0.14488083001984287f,
-                      1.0007880813537837f);
+    static const double terms[] = {0.00014984916197136045, -0.002469727536663413,
+                                   0.012925843708217144,   -0.01137351244688034,
+                                   -0.06142640486359596,   -0.14506055414676666};
+    Value p = polynomial_by_pairs(m, x, square, terms, sizeof terms / sizeof *terms);
+    return product_sum(m, p, x, constant(m, 1.0008347034454346));
   }
   return POLYNOMIAL(m, x, 3.422684396008848e-14, -1.718516231991246e-12, 4.0840842619418814e-11,
                     -6.125193190867591e-10, 6.481626001225129e-09, -5.0668196031148085e-08,
@@ -287,16 +312,17 @@ static Value complement_root(Expression *m, Value x) {
                     0.9999998384483051);
 }
 
-/* x P(x^2) for small x; for others 1 - Q(|x|)^8, which rounds to 1 from 3.95 (f32) or 5.93 (f64) on. */
+/* x + x P(x^2) for small x; for others 1 - Q(|x|)^8, which rounds to 1 from 3.95 (f32) or 5.93 (f64) on. For f32 it is the
+** larger of the two: each is less than the function where the other holds. */
 static Value error_function(Expression *m, Value x) {
   Value size = minimum(m, absolute(m, x), constant(m, m->is_64_bit ? 5.93 : 3.95));
-  Value bounded =
-      maximum(m, size, constant(m, m->is_64_bit ? 0x1p-200 : 0x1p-20)); /* no denormals */
-  Value small = error_function_of_small(m, product(m, bounded, bounded));
-  Value q = complement_root(m, bounded);
-  for (int i = 0; i < 3; i++) q = product(m, q, q);
-  Value one = constant(m, 1), bound = constant(m, m->is_64_bit ? 1.25 : 1);
-  Value y = selected(m, is_less(m, bound, size), difference(m, one, q), product(m, small, size));
+  Value square = square_of(m, size);
+  Value small = product_sum(m, error_function_of_small(m, square), size, size);
+  Value q = complement_root(m, size, square), one = constant(m, 1);
+  for (int i = 0; i < 2; i++) q = product(m, q, q);
+  Value large = product_rest(m, q, q, one);
+  Value y = m->is_64_bit ? selected(m, is_less(m, constant(m, 1.25), size), large, small)
+                         : maximum(m, small, large);
   return either(m, y, both(m, x, constant(m, -0.0)));
 }
 
@@ -331,7 +357,7 @@ static Value cube_root_of_normal(Expression *m, Value x) {
   } else {
     t = product(m, t, POLYNOMIAL(m, r, 0.223776683f, -0.334664166f, 0.999997735f));
     Value s = quotient(m, size, product(m, t, t));
-    y = sum(m, t, product(m, difference(m, s, t), constant(m, 1.0 / 3)));
+    y = product_sum(m, difference(m, s, t), constant(m, 1.0 / 3), t);
   }
   return either(m, y, both(m, x, constant(m, -0.0)));
 }

@@ -33,6 +33,20 @@ void hoist_constants(Emitter *e, const Expression *m) {
 
 static void emit_node(Emitter *e, Expression *m, Value value);
 
+static void emit_by_lane(WasmFunction *f, const ExpressionNode *node) {
+  int x = wasm_local(f, WASM_V128);
+  wasm_set(f, x);
+  for (int lane = 0; lane < 2; lane++) {
+    wasm_get(f, x);
+    wasm_extract_lane(f, I64X2_EXTRACT_LANE, lane);
+    wasm_i64(f, (int64_t)node->bits);
+    wasm_op(f, node->op);
+    if (lane == 0) wasm_simd(f, I64X2_SPLAT);
+  }
+  wasm_extract_lane(f, I64X2_REPLACE_LANE, 1);
+  wasm_local_release(f, x);
+}
+
 static void emit_code(Emitter *e, const ExpressionNode *node) {
   WasmFunction *f = &e->function;
   uint64_t lanes = node->bits;
@@ -40,6 +54,7 @@ static void emit_code(Emitter *e, const ExpressionNode *node) {
   case EXPRESSION_CONSTANT: emit_hoisted(e, node->bits); break;
   case EXPRESSION_SIMD: wasm_simd(f, node->op); break;
   case EXPRESSION_SHIFT: emit_shift(e, node->op, (int)node->bits); break;
+  case EXPRESSION_BY_LANE: emit_by_lane(f, node); break;
   case EXPRESSION_SHUFFLE:
     wasm_shuffle32(f, lanes & 7, lanes >> 8 & 7, lanes >> 16 & 7, lanes >> 24 & 7);
     break;

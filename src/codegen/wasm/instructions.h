@@ -48,6 +48,8 @@ enum {
   OP_I32_MUL = 0x6c,
   OP_I32_DIV_U = 0x6e,
   OP_I32_REM_U = 0x70,
+  OP_I64_DIV_S = 0x7f, /* each unsigned form is the next */
+  OP_I64_REM_S = 0x81,
   OP_I32_AND = 0x71,
   OP_I32_OR = 0x72,
   OP_I32_SHL = 0x74,
@@ -76,6 +78,7 @@ enum {
   V128_STORE = 0x0b,
   V128_CONST = 0x0c,
   I8X16_SHUFFLE = 0x0d,
+  I8X16_SWIZZLE = 0x0e,
   I32X4_SPLAT = 0x11,
   I64X2_SPLAT = 0x12,
   F32X4_SPLAT = 0x13,
@@ -134,6 +137,7 @@ enum {
   I8X16_NE = 0x24,
   I8X16_POPCNT = 0x62,
   I8X16_ADD = 0x6e,
+  I8X16_SUB = 0x71,
   I8X16_MIN_S = 0x76, /* each unsigned form follows */
   I8X16_MAX_S = 0x78,
   F32X4_CEIL = 0x67,
@@ -211,6 +215,11 @@ enum {
   I32X4_TRUNC_SAT_F64X2_U_ZERO = 0xfd,
   F64X2_CONVERT_LOW_I32X4_S = 0xfe,
   F64X2_CONVERT_LOW_I32X4_U = 0xff,
+  /* Relaxed SIMD: a b + c and c - a b, rounded once where the processor can */
+  F32X4_RELAXED_MADD = 0x105,
+  F32X4_RELAXED_NMADD = 0x106,
+  F64X2_RELAXED_MADD = 0x107,
+  F64X2_RELAXED_NMADD = 0x108,
 };
 
 #endif

@@ -1,7 +1,7 @@
 /*
 ** Provides the loops of lanes.c for engines with fused multiply-add, and those of narrow_loops.c for all. An engine refuses a
 ** whole module if it does not know an instruction, so these loops are modules of their own, embedded in this one as bytes, and
-** registered like generated code; registering them is the probe. The loops of lanes.c are compiled once more from the same source.
+** registered like generated code. The loops of lanes.c are compiled once more from the same source.
 ** Those of narrow_loops.c are only there, and are rewritten for the engine (relax.h): they are three times as long, and do not
 ** differ in how many registers they use.
 */
@@ -30,11 +30,12 @@ enum { UNKNOWN, NONE = -1, FUSED_KINDS = LOOPS_F64 + 1, LOOPS = 4, FUSED_ROWS = 
 
 static _Atomic int fused_module; /* or UNKNOWN or NONE */
 
-void lanes_allow_fused(bool allow) { fused_module = allow ? UNKNOWN : NONE; }
-
 static int find_module(void) {
   Error error;
-  int found = MODULE_BYTES ? platform_module_register(module_bytes, MODULE_BYTES, &error) : 0;
+  bool embedded = MODULE_BYTES > 0;
+  int found = embedded && platform_fuses()
+                  ? platform_module_register(module_bytes, MODULE_BYTES, &error)
+                  : 0;
   int unknown = UNKNOWN;
   /* If two threads register at once, one of the two modules stays unused. */
   if (!atomic_compare_exchange_strong(&fused_module, &unknown, found ? found : NONE)) {
@@ -82,7 +83,7 @@ static int register_narrow(bool relaxed) {
   Error error;
   uint8_t *bytes = malloc(RELAX_GROWTH * sizeof narrow_bytes);
   if (!bytes) return 0;
-  bool fused = relaxed && fused_module != NONE;
+  bool fused = relaxed && platform_fuses();
   size_t size = relax_module(narrow_bytes, sizeof narrow_bytes, relaxed, fused, bytes);
   int found = platform_module_register(bytes, size, &error);
   free(bytes);

@@ -80,11 +80,9 @@ typedef struct LaneLoops {
 extern const LaneLoops lane_loops[LOOP_KINDS];
 
 /*
-** Returns the loops that this thread uses: with fused multiply-add if the engine has it (relaxed SIMD) and it is
-** allowed. It is allowed by default; lanes_allow_fused(false) must come before the first computation. All
+** Returns the loops that this thread uses: with fused multiply-add if the engine has it and it is allowed. All
 ** threads use the same loops.
 */
 const LaneLoops *lanes_of(LoopKind kind);
-void lanes_allow_fused(bool allow);
 
 #endif
