@@ -20,13 +20,13 @@ const OTHER_NAMES = {
   conditional: ['stablehlo.if', 'stablehlo.case'], dot: ['stablehlo.dot_general', 'stablehlo.dot'],
   broadcast: ['stablehlo.broadcast_in_dim', 'stablehlo.broadcast'], iota: ['stablehlo.iota', 'stablehlo.dynamic_iota'],
   topk: ['chlo.top_k'], 'after-all': ['stablehlo.after_all', 'stablehlo.create_token'], call: ['func.call'],
-  'ragged-dot': ['chlo.ragged_dot'], 'batch-norm-inference': ['stablehlo.batch_norm_inference'],
+  'ragged-dot': ['chlo.ragged_dot'], 'opt-barrier': ['stablehlo.optimization_barrier'], 'batch-norm-inference': ['stablehlo.batch_norm_inference'],
 };
 
-/** @returns {string[]} StableHLO's or CHLO's operations that become this one */
+/** @returns {string[]} the operations of StableHLO, CHLO or MHLO that become this one */
 export function stableHloNames(name) {
   const plain = name.replaceAll('-', '_');
-  const names = OTHER_NAMES[name] ?? [`stablehlo.${plain}`, `chlo.${plain}`];
+  const names = OTHER_NAMES[name] ?? [`stablehlo.${plain}`, `chlo.${plain}`, `mhlo.${plain}`];
   return names.filter((one) => DIALECTS[one] || one === 'func.call');
 }
 

@@ -7,7 +7,9 @@ import { join } from 'node:path';
 
 import { OPERATIONS } from '../../bindings/builder/operations.mjs';
 import { DOCS } from '../../bindings/tools/declarations/operations.mjs';
+import { EXAMPLES as PROGRAMS } from '../../demo/playground/examples.mjs';
 import { EXAMPLES, WITHOUT } from '../../demo/reference/examples.mjs';
+import { stableHloNames } from '../../demo/reference/operations_data.mjs';
 import { ROOT } from './program.mjs';
 
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
@@ -28,6 +30,7 @@ const [SIZES, PADDING, LOOPS] = ['sizes', 'padding', 'dimensions'].map((name) =>
 const SELECTS = read('src/derive/gradient/selects.c');
 const PASSES = read('src/rewrite/base/passes.def');
 const EXAMPLE_METHODS = new Set([...EXAMPLES.map(({ method }) => method), ...Object.keys(WITHOUT)]);
+const WITH_PROGRAM = new Set(PROGRAMS.flatMap(([, list]) => list.map(({ operation }) => operation)));
 const NOT_EMITTED = /not_emitted\[\] = \{([^]*?)\n\};/.exec(read('tests/native/tables.c'))[1];
 const DOCUMENT = read('docs/operations.md');
 const ERRORS = read('tests/api/errors.json').split('\n');
@@ -44,6 +47,16 @@ const STATIC = {
     'ALL_REDUCE_START', 'ALL_REDUCE_DONE', 'ALL_TO_ALL', 'RAGGED_ALL_TO_ALL', 'COLLECTIVE_BROADCAST', 'COLLECTIVE_PERMUTE',
     'COLLECTIVE_PERMUTE_START', 'COLLECTIVE_PERMUTE_DONE', 'REDUCE_SCATTER', 'INFEED', 'OUTFEED', 'RECV', 'RECV_DONE', 'SEND', 'SEND_DONE',
     'COPY_START', 'COPY_DONE', 'CUSTOM_CALL'].map((id) => [id, REFUSED])),
+};
+
+/** Operations that no operation of StableHLO, CHLO or MHLO becomes, and why. */
+const HALF = 'none: a half of an asynchronous operation, which compilers make';
+const NOT_STABLEHLO = {
+  ...Object.fromEntries(['all-gather', 'all-reduce', 'collective-permute', 'copy'].flatMap((name) => [[`${name}-start`, HALF], [`${name}-done`, HALF]])),
+  'send-done': 'none: stablehlo.send becomes both halves', 'recv-done': 'none: stablehlo.recv becomes both halves',
+  parameter: 'none: an argument of a function', 'scaled-dot': 'none: it has no operation for scales',
+  'ragged-all-to-all': 'none: a custom call, of the table in bindings/stablehlo/custom_calls.mjs',
+  'rng-get-and-update-state': 'none: rng_bit_generator takes its state as an operand', domain: 'none: boundaries of shardings, which XLA makes',
 };
 
 const hasCase = (text, id) => new RegExp(`case HLO_${id}:`).test(text);
@@ -96,6 +109,8 @@ function rowOf({ result, columns: [id, quoted, arity, category, attributes, infe
     builder: builder.join(' ') || (methods === '(text only)' ? 'text only' : ''),
     sentence: builder.every((method) => DOCS[method] || !OPERATIONS[method]) ?
       builder.map((method) => DOCS[method]).join(' ') || 'text only' : '',
+    stablehlo: stableHloNames(name).join(' ') || (NOT_STABLEHLO[name] ?? ''),
+    program: WITH_PROGRAM.has(name) ? 'demo/playground/examples.mjs' : '',
     example: builder.every((method) => EXAMPLE_METHODS.has(method) || !OPERATIONS[method]) ? 'demo/reference/examples.mjs' : '',
     tests: links ? [...links.matchAll(/\[(\w[\w.]*)\]/g)].map(([, test]) => test).join(' ') : '',
     errors: String(ERRORS.filter((line) => line.includes(`"op": "${name}"`)).length || ''),
