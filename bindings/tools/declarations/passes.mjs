@@ -1,7 +1,7 @@
 /**
  * docs/passes.md: the table of rewrites, from src/rewrite/base/passes.def.
  */
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 
 const TABLE = new URL('../../../src/rewrite/base/passes.def', import.meta.url);
 export const PASSES_PAGE = new URL('../../../docs/passes.md', import.meta.url);
@@ -21,7 +21,7 @@ const STAGES = {
 /** Stages that the option `disable` is not about. */
 const ALWAYS = ['DERIVE', 'BATCH', 'DYNAMIC'];
 
-const ROW = /^PASS(?:_FOR)?\((\w+), (\w+), "([\w-]+)", \w+,\s*(ANY|ABOUT\([^)]*\)),\s*"([^"]*)"\)/gm;
+const ROW = /^PASS(?:_FOR)?\((\w+), (\w+), "([\w-]+)", (\w+),\s*(ANY|ABOUT\([^)]*\)),\s*"([^"]*)"\)/gm;
 
 function operations(about) {
   const names = about.match(/HLO_\w+/g) ?? [];
@@ -31,21 +31,36 @@ function operations(about) {
 const SWITCHES = new URL('../../../src/compile/switches.def', import.meta.url);
 const SWITCH = /^SWITCH\("([\w-]+)", \w+,\s*"([^"]*)"\)/gm;
 
+const SOURCES = new URL('../../../src/rewrite/', import.meta.url);
+
+/** @returns {Promise<Map<string, string>>} the file of each function of src/rewrite that a row may name, seen from docs/ */
+async function filesOfFunctions() {
+  const names = (await readdir(SOURCES, { recursive: true })).filter((name) => name.endsWith('.c')).sort();
+  const files = await Promise.all(names.map(async (name) => [name, await readFile(new URL(name, SOURCES), 'utf8')]));
+  return new Map(files.flatMap(([name, text]) =>
+    [...text.matchAll(/^bool (\w+)\(Module \*/gm)].map(([, defined]) => [defined, `../src/rewrite/${name}`])));
+}
+
 /** @returns {Promise<string>} the page */
 export async function passesPage() {
   const rows = [...(await readFile(TABLE, 'utf8')).matchAll(ROW)];
+  const files = await filesOfFunctions();
+  const linked = (name, of) => {
+    if (!files.has(of)) throw new Error(`src/rewrite does not define ${of} of the row "${name}"`);
+    return `[\`${name}\`](${files.get(of)})`;
+  };
   const sections = Object.entries(STAGES).flatMap(([stage, [title, when]]) => [
     `## ${title}`, '', when, '',
     '| rewrite | optional | about | why, and why there |', '| --- | --- | --- | --- |',
-    ...rows.filter(([, of]) => of === stage).map(([, , need, name, about, why]) =>
-      `| \`${name}\` | ${need.includes('OPTIONAL') && !ALWAYS.includes(stage) ? 'yes' : ''} | ${operations(about)} | ${why} |`),
+    ...rows.filter(([, of]) => of === stage).map(([, , need, name, of, about, why]) =>
+      `| ${linked(name, of)} | ${need.includes('OPTIONAL') && !ALWAYS.includes(stage) ? 'yes' : ''} | ${operations(about)} | ${why} |`),
     '',
   ]);
   const switches = [...(await readFile(SWITCHES, 'utf8')).matchAll(SWITCH)];
   return [
     '# Rewrites', '',
     'What happens to a module between `parseHlo` and code, in order. The table is `src/rewrite/base/passes.def`; this',
-    'page is made from it by `make declarations`.', '',
+    'page is made from it by `make declarations`. A rewrite\'s link leads to its file.', '',
     '`client.passes(module)` gives the module after each rewrite that changed it. `client.compile(module,',
     '{ disable: [\'fuse-loops\'] })` and `xla-wasm run --disable fuse-loops` leave optional rewrites out: the results',
     'are the same, only slower. If leaving one out makes a wrong result right, the fault is in that rewrite:',
