@@ -73,9 +73,11 @@ bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
 }
 
 CodegenWork codegen_work(const Instruction *fusion) {
-  /* Threshold CHUNK_WORK, MIN_UNITS, MIN_BYTES. Test: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+  /* Threshold CHUNK_WORK, MIN_UNITS, MIN_BYTES. Test: "chunks: elements of loops, of the evaluator,
+  ** bytes of moves" in core/thresholds_programs.test.mjs. */
   /* Threshold MIN_LINES. Test: "cumulative sums around blocks and calls" in core/thresholds.test.mjs. */
-  /* Threshold LONG. Test: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+  /* Threshold LONG. Test: "chunks: elements of loops, of the evaluator, bytes of moves" in
+  ** core/thresholds_programs.test.mjs. */
   enum { CHUNK_WORK = 16384, MIN_UNITS = 64, MIN_BYTES = 256, MIN_LINES = 16, LONG = 1 << 20 };
   const Instruction *root = loop_root(fusion->a->calls->root);
   bool backwards;

@@ -45,7 +45,8 @@ static int64_t written_size(const LoopPlan *plan) {
 
 /* Whether a loop is short enough to be unrolled element by element. */
 static bool is_short(const LoopPlans *plans) {
-  /* Threshold MAX_NODES. Test: "dense steps" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_NODES. Test: "dense steps: values of a region, results of a region, moves" in
+  ** core/thresholds_programs.test.mjs. */
   enum { MAX_NODES = 160 };
   int64_t size = 0;
   for (int b = 0; b < plans->count && size <= MAX_NODES; b++) {
@@ -263,7 +264,8 @@ static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
 
 /* Emits a move. A fill keeps its element in all lanes of a local. */
 static void emit_move(RegionEmitter *r, const RegionMove *move, const RegionStep *step, int shift) {
-  /* Threshold MAX_WRITTEN. Test: "dense steps" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_WRITTEN. Test: "dense steps: values of a region, results of a region, moves" in
+  ** core/thresholds_programs.test.mjs. */
   enum { MAX_WRITTEN = 64 };
   WasmFunction *f = &r->function;
   const BufferSlice *from = &step->slices[move->from_slice], *to = &step->slices[move->to_slice];

@@ -23,12 +23,15 @@
 enum {
   /* Threshold ALIGNMENT: no path: alignment of buffers. */
   ALIGNMENT = 64,
-  /* Threshold MAX_HOSTS. Test: "results and temporaries" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_HOSTS. Test: "results and temporaries: how many" in
+  ** core/thresholds_programs.test.mjs. */
   MAX_HOSTS = 16,
-  /* Threshold MIN_HOSTED, MIN_GAIN. Test: "temporaries beside results" in core/thresholds_programs.test.mjs. */
+  /* Threshold MIN_HOSTED, MIN_GAIN. Test: "temporaries beside results: how large" in
+  ** core/thresholds_programs.test.mjs. */
   MIN_HOSTED = 4096, /* bytes: smaller temporaries are not worth a search for a result */
   MIN_GAIN = 16,     /* a sixteenth of the arena */
-  /* Threshold MAX_ARGUMENTS, MAX_LOANS. Test: "results and temporaries" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_ARGUMENTS, MAX_LOANS. Test: "results and temporaries: how many" in
+  ** core/thresholds_programs.test.mjs. */
   MAX_ARGUMENTS = 4, /* that lend: those with the earliest last read */
   MAX_LOANS = 512,
 };

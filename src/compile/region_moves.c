@@ -5,7 +5,8 @@
 #include "compile/regions.h"
 #include "kernels/memory/box.h"
 
-/* Threshold MAX_MOVES. Test: "dense steps" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_MOVES. Test: "dense steps: values of a region, results of a region, moves" in
+** core/thresholds_programs.test.mjs. */
 /* Threshold MAX_FILLED. Test: "pieces of a few bytes" in core/thresholds_programs.test.mjs. */
 /* Threshold MAX_COPIED. Test: "loops that copy or evaluate arrays of some bytes" in
 ** core/thresholds_programs.test.mjs. */

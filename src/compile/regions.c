@@ -11,10 +11,12 @@
 #include "base/scope.h"
 
 enum {
-  /* Threshold MAX_STEPS. Test: "dense steps" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_STEPS. Test: "dense steps: values of a region, results of a region, moves" in
+  ** core/thresholds_programs.test.mjs. */
   MAX_STEPS =
       512, /* of a region, including those of its loops: engines compile large functions slowly */
-  /* Threshold MAX_QUICK. Test: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_QUICK. Test: "chunks: elements of loops, of the evaluator, bytes of moves" in
+  ** core/thresholds_programs.test.mjs. */
   MAX_QUICK =
       1 << 17, /* bytes that a step of a quick program, or a chunk of it, reads and writes */
   /* Threshold MAX_EVALUATED. Test: "loops that copy or evaluate arrays of some bytes" in
@@ -69,7 +71,8 @@ static bool is_moves(const RegionBuilder *builder, const Thunk *thunk) {
 
 /* Whether the evaluator takes long for a step, or yields inside it; such a step stays a thunk. */
 static bool is_long_evaluation(const Thunk *thunk) {
-  /* Threshold MAX_EVALUATED_STEPS. Test: "comparators and reducers" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_EVALUATED_STEPS. Test: "comparators and reducers of many instructions" in
+  ** core/thresholds_programs.test.mjs. */
   enum { MAX_EVALUATED_STEPS = 4096 };
   const Instruction *x = thunk->instruction;
   if (x->opcode == HLO_WHILE) return true;

@@ -15,7 +15,8 @@
 #include "compile/regions.h"
 
 enum {
-  /* Threshold MIN_BYTES, BLOCK_BYTES, MIN_BLOCKS. Test: "groups of rows" in core/thresholds.test.mjs. */
+  /* Threshold MIN_BYTES, BLOCK_BYTES, MIN_BLOCKS. Test: "groups of rows: softmaxes around 512 kB
+  ** and 16 blocks" in core/thresholds.test.mjs. */
   MIN_BYTES = 512 << 10,   /* of the arrays of each step: smaller ones stay in the cache anyway */
   BLOCK_BYTES = 128 << 10, /* of these: two or three steps access most arrays */
   MIN_BLOCKS = 16,         /* work for as many threads */
@@ -24,7 +25,8 @@ enum {
   MIN_CHUNKS = 4, /* of a kernel, which does most of the work itself */
   /* Threshold MAX_STEPS. Test: "steps over the same rows" in core/thresholds_programs.test.mjs. */
   MAX_STEPS = 32,
-  /* Threshold SMALL_PART. Test: "groups of rows" in core/thresholds.test.mjs. */
+  /* Threshold SMALL_PART. Test: "groups of rows: softmaxes around 512 kB and 16 blocks" in
+  ** core/thresholds.test.mjs. */
   SMALL_PART = 16, /* smaller than a 16th of the group's bytes: small */
 };
 

@@ -677,8 +677,8 @@ ThunkCompiler *thunks_begin(Program *program, const CompileOptions *options) {
 }
 
 bool thunks_step(ThunkCompiler *c) {
-  /* Threshold MAX_STEP_INSTRUCTIONS: a longer step would delay the host's other events.
-  ** Test: "a chain of" in core/thresholds.test.mjs. */
+  /* Threshold MAX_STEP_INSTRUCTIONS: a longer step would delay the host's other events. Test: "a
+  ** chain of ${n} operations" in core/thresholds.test.mjs. */
   enum { MAX_STEP_INSTRUCTIONS = 256 };
   const Computation *entry = c->program->module->entry;
   int end = c->next + MAX_STEP_INSTRUCTIONS < entry->count ? c->next + MAX_STEP_INSTRUCTIONS

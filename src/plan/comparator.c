@@ -6,7 +6,8 @@
 #include "value/scalar.h"
 
 /* Comparators have a few dozen instructions. The limit bounds the depth of recursion. */
-/* Threshold MAX_INSTRUCTIONS. Test: "comparators and reducers" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_INSTRUCTIONS. Test: "comparators and reducers of many instructions" in
+** core/thresholds_programs.test.mjs. */
 enum { MAX_INSTRUCTIONS = 256, UNKNOWN = -1 };
 
 /* --- Whether two expressions differ only in left and right ----------------------------------- */

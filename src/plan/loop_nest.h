@@ -7,11 +7,14 @@
 
 #include "hlo/ir/module.h"
 
-/* Threshold LANES. Test: "rows of element-wise loops" in core/thresholds.test.mjs. */
+/* Threshold LANES. Test: "rows of element-wise loops: lanes, wide lanes, unrolled, blocks of short
+** rows" in core/thresholds.test.mjs. */
 enum { LANES = 4 }; /* elements that a loop computes at once, of any type */
 /* MAX_DIMENSIONS is for results. A plan may add two loops. */
-/* Threshold MAX_DIMENSIONS, MAX_LOOPS, MAX_STARTS. Test: "dimensions: starts of slices" in core/thresholds.test.mjs. */
-/* Threshold MAX_BOXES. Test: "pieces side by side" in core/thresholds.test.mjs. */
+/* Threshold MAX_DIMENSIONS, MAX_LOOPS, MAX_STARTS. Test: "${rank} dimensions: starts of slices,
+** transposes, reductions" in core/thresholds.test.mjs. */
+/* Threshold MAX_BOXES. Test: "${n} pieces side by side, and padded, and windows over the edge" in
+** core/thresholds.test.mjs. */
 enum { MAX_DIMENSIONS = 10, MAX_LOOPS = MAX_DIMENSIONS + 2, MAX_STARTS = 4, MAX_BOXES = 16 };
 
 /* constant + sum of coefficient[k] * (index of loop k) + sum of start[s] * (start s) */

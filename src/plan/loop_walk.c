@@ -4,7 +4,7 @@
 
 #include "plan/gather_map.h"
 
-/* Threshold MAX_NODES. Test: "a chain of" in core/thresholds.test.mjs. */
+/* Threshold MAX_NODES. Test: "a chain of ${n} operations" in core/thresholds.test.mjs. */
 enum { MAX_NODES = 1024 };
 
 /* --- Affine arithmetic ------------------------------------------------------------------------ */

@@ -10,7 +10,8 @@
 #include "plan/reduction.h"
 
 enum {
-  /* Threshold MIN_SUM_ROW, MIN_EXTREME_ROW, MIN_EXTREME. Test: "reductions by" in core/thresholds.test.mjs. */
+  /* Threshold MIN_SUM_ROW, MIN_EXTREME_ROW, MIN_EXTREME. Test: "reductions by ${operation} along
+  ** rows and down columns" in core/thresholds.test.mjs. */
   MIN_SUM_ROW = 3 * LANES, /* along shorter rows, combining takes longer than going across */
   MIN_EXTREME_ROW = 6 * LANES,
   MIN_EXTREME = 8, /* elements per result */

@@ -16,7 +16,8 @@ enum {
   MIN_LOOP = 2 * LANES, /* steps of a loop whose steps become lanes */
   MIN_STEPS = 128,      /* in all: fewer are unrolled in regions, where partial vectors are cheap */
   MIN_BLOCK = 64,
-  /* Threshold BLOCK_ELEMENTS. Test: "rows of element-wise loops" in core/thresholds.test.mjs. */
+  /* Threshold BLOCK_ELEMENTS. Test: "rows of element-wise loops: lanes, wide lanes, unrolled,
+  ** blocks of short rows" in core/thresholds.test.mjs. */
   BLOCK_ELEMENTS = 2048, /* of a result, in a block */
 };
 

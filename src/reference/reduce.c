@@ -16,7 +16,8 @@
 #include "base/min_max.h"
 #include "reference/eval.h"
 
-/* Threshold LEVEL_WINDOW. Test: "reductions by" in core/thresholds.test.mjs. */
+/* Threshold LEVEL_WINDOW. Test: "reductions by ${operation} along rows and down columns" in
+** core/thresholds.test.mjs. */
 enum { LEVEL_WINDOW = 32 };
 
 /* Maps elements to accumulators: element [i0, i1, ...] of the operand to accumulator

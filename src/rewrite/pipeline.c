@@ -28,7 +28,8 @@ _Static_assert(sizeof pipeline / sizeof *pipeline <= 64, "a PassSet has a bit fo
 
 /* Rounds of simplification. Every round makes the program smaller, so only long chains of dependent
 ** simplifications reach the max. The program is correct after any round. */
-/* Threshold MAX_ROUNDS. Test: "calls of calls" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_ROUNDS. Test: "calls of calls, and conditionals of constant predicates, in each
+** other" in core/thresholds_programs.test.mjs. */
 enum { MAX_ROUNDS = 16 };
 
 /* ---- One rewrite ---- */

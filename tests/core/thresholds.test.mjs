@@ -203,7 +203,7 @@ ENTRY e { x = f32[40] parameter(0)\n z = s32[] constant(0)\n t = (s32[], f32[40]
 describe('products', () => {
   const SIZES = [...around(3, 4, 6, 8, 16, 32, 64, 128, 256, 512), 1023, 1024, 1025, 16383, 16384, 16385];
   for (const [at, fixed] of [[0, [5, 9]], [1, [5, 9]], [2, [5, 9]], [0, [33, 22]], [2, [22, 33]], [0, [1, 7]], [2, [7, 1]]]) {
-    test(`of [m,k] and [k,n] by sums, with ${fixed} beside each ${'mkn'[at]}`, async () => {
+    test(`of [m,k] and [k,n] by sums: ${'mkn'[at]}, with ${fixed} beside each`, async () => {
       for (const type of ['f32', 'f64', 'bf16', 'f16', 's8', 's32', 's64', 'c64', 'u8']) {
         for (const sizes of [SIZES.filter((n) => n <= 128), SIZES.filter((n) => n > 128 && n * fixed[0] * fixed[1] < 160_000)]) {
           const parts = new Parts();

@@ -26,7 +26,8 @@
 #include "plan/loop_plan.h"
 #include "value/scalar.h"
 
-/* Threshold MAX_PARTS. Test: "rows of element-wise loops" in core/thresholds.test.mjs. */
+/* Threshold MAX_PARTS. Test: "rows of element-wise loops: lanes, wide lanes, unrolled, blocks of
+** short rows" in core/thresholds.test.mjs. */
 enum { MAX_PARTS = 4 };
 
 typedef struct NodeState {

@@ -55,7 +55,8 @@ static Formula *formula_of(const LoopNode *node) {
 
 /* Returns the operands of a function for which its formula does not hold, if they may occur. */
 static const Exception *exception_of(const LoopNode *node) {
-  /* Threshold MAX_DEPTH. Test: "quotients, and differences from the largest" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_DEPTH. Test: "quotients, and differences from the largest: how far they are
+  ** apart" in core/thresholds_programs.test.mjs. */
   enum { MAX_DEPTH = 6 };
   Opcode opcode = node->instruction->opcode;
   if (opcode == HLO_EXP && sign_of(node->operands[0], MAX_DEPTH) & NOT_POSITIVE) return NULL;

@@ -254,8 +254,9 @@ static void emit_elements(Emitter *e, void *data) {
 enum { MATH_WORK = 24, NARROW_WORK = 8, STRIDED_WORK = 3 };
 /* Bodies up to these limits are unrolled four times and twice: the instructions of the loop itself would take a large
 ** part of the time. */
-/* Threshold MAX_WORK_UNROLLED_4, MAX_WORK_UNROLLED_2: larger bodies would need more registers than there are.
-** Test: "bodies of loops and reductions" in core/thresholds.test.mjs. */
+/* Threshold MAX_WORK_UNROLLED_4, MAX_WORK_UNROLLED_2: larger bodies would need more registers than
+** there are. Test: "bodies of loops and reductions, by their number of operations" in
+** core/thresholds.test.mjs. */
 enum { MAX_WORK_UNROLLED_4 = 8, MAX_WORK_UNROLLED_2 = 24 };
 
 /* Returns a node's approximate number of instructions. */

@@ -27,7 +27,8 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold MIN_SEGMENTED. Test: "loops of 1 to 17 iterations" in api/gradients.test.mjs. */
+  /* Threshold MIN_SEGMENTED. Test: "loops of 1 to 17 iterations: the same gradient, whatever is
+  ** saved" in api/gradients.test.mjs. */
   MIN_SEGMENTED = 4, /* iterations of a loop that is worth segments */
   /* Threshold GUESSED_TRIPS. Test: "loops of at most 65,536 iterations need no bound" in api/gradients.test.mjs. */
   GUESSED_TRIPS = 1 << 16,

@@ -15,7 +15,8 @@
 static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-/* Threshold MAX_POWER. Test: "decimal numbers around" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_POWER. Test: "decimal numbers around the largest exact power of ten" in
+** core/thresholds_programs.test.mjs. */
 enum { MAX_POWER = 22 };
 
 /* digits / 10^scale; rounded once if digits < 2^53 and |scale| <= MAX_POWER. */

@@ -10,7 +10,8 @@
 #include "kernels/contraction/stream.h"
 
 enum {
-  /* Threshold CHUNK_PRODUCTS, FINISH_ELEMENTS. Test: "products" in core/thresholds.test.mjs. */
+  /* Threshold CHUNK_PRODUCTS, FINISH_ELEMENTS. Test: "products: of [m,k] and [k,n] by sums" in
+  ** core/thresholds.test.mjs. */
   CHUNK_PRODUCTS = 400 * 1000, /* min multiplications of a chunk */
   FINISH_ELEMENTS = 16 * 1024, /* of a finishing chunk */
 };
@@ -28,11 +29,13 @@ static bool are_neighbours(const Axes *axes, Operand operand) {
 }
 
 enum {
-  /* Threshold THIN, TINY, TINY_DEPTH. Test: "products" in core/thresholds.test.mjs. */
+  /* Threshold THIN, TINY, TINY_DEPTH. Test: "products: of [m,k] and [k,n] by sums" in
+  ** core/thresholds.test.mjs. */
   THIN = 3,        /* up to this many rows are streamed even if the matrix is small, */
   TINY = 256,      /* unless it has at most this many elements */
   TINY_DEPTH = 32, /* and at most this depth */
-  /* Threshold FEW_COLUMNS. Test: "products" in core/thresholds.test.mjs. */
+  /* Threshold FEW_COLUMNS. Test: "products: of [m,k] and [k,n] by sums" in
+  ** core/thresholds.test.mjs. */
   FEW_COLUMNS = 4, /* fewer do not fill a vector of f32: */
   /* Threshold FEW_COST: no path: more than all other costs together. */
   FEW_COST = 4,

@@ -6,8 +6,8 @@
 #include "kernels/contraction/pack.h"
 
 enum {
-  /* Threshold MAX_ROWS, LISTED_DEPTH, LISTED, MATRIX_BYTES, MIN_COLUMNS, WANTED_UNITS. Test: "products" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold MAX_ROWS, LISTED_DEPTH, LISTED, MATRIX_BYTES, MIN_COLUMNS, WANTED_UNITS. Test:
+  ** "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   MAX_ROWS = 128,         /* of a unit */
   LISTED_DEPTH = 2048,    /* numbers of the depth */
   LISTED = 256,           /* at a time */
@@ -55,7 +55,8 @@ static double product_cost(const Contraction *c) {
 
 /* Estimates the cost over all rows and whole vectors. Starting and storing a sum, and locating its row, costs
 ** SUM_PRODUCTS products. */
-/* Threshold SUM_PRODUCTS, ROWS. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold SUM_PRODUCTS, ROWS. Test: "products: of [m,k] and [k,n] by sums" in
+** core/thresholds.test.mjs. */
 enum { SUM_PRODUCTS = 14, ROWS = 4 };
 
 static double cost_of(const ContractionPlan *plan, const Contraction *c) {

@@ -8,7 +8,8 @@
 #include <wasm_simd128.h>
 
 enum {
-  /* Threshold COPY_BYTES. Test: "products" in core/thresholds.test.mjs. */
+  /* Threshold COPY_BYTES. Test: "products: of [m,k] and [k,n] by sums" in
+  ** core/thresholds.test.mjs. */
   COPY_BYTES = 16384, /* max bytes of each copy, so that they stay in the first cache */
 };
 

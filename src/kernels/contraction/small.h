@@ -11,7 +11,8 @@
 /* Returns whether the matrices are small; if so, sets the plan's tiles. */
 bool small_plan(ContractionPlan *plan, const Contraction *contraction);
 
-/* Threshold SMALL_LINES. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold SMALL_LINES. Test: "products: of [m,k] and [k,n] by sums" in
+** core/thresholds.test.mjs. */
 enum { SMALL_LINES = 256 /* max rows, and max depth in lanes */ };
 
 /* The values that all batches share. */

@@ -11,7 +11,8 @@
 
 #include "base/min_max.h"
 
-/* Threshold MAX_BLOCKS. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold MAX_BLOCKS. Test: "products: of [m,k] and [k,n] by sums" in
+** core/thresholds.test.mjs. */
 /* Sums of a block are added to those of MAX_BLOCKS blocks, and these to the total: so the error of a sum does not grow with
 ** the depth. */
 enum { MAX_BLOCKS = 64 };
@@ -90,7 +91,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
 
 static void load_complex(const Stream *s, const uint8_t *from, int64_t stride, int64_t count,
                          uint8_t *first, uint8_t *second) {
-  /* Threshold SOME. Test: "products" in core/thresholds.test.mjs. */
+  /* Threshold SOME. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   enum { SOME = 64 };
   _Alignas(16) uint8_t pairs[SOME * 16];
   const Loader *loader = &s->vectors;
@@ -151,7 +152,7 @@ static void clear(const Arithmetic *arithmetic, bool negative_zero, uint8_t *sum
 /* Stores one row of sums, contiguous and in the arithmetic's type of sums. */
 static void store_row(const Arithmetic *arithmetic, const uint8_t *sums, int64_t count,
                       PrimitiveType to, uint8_t *out, int64_t stride) {
-  /* Threshold SOME. Test: "products" in core/thresholds.test.mjs. */
+  /* Threshold SOME. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   enum { SOME = 64 };
   _Alignas(16) uint8_t converted[SOME * 16];
   size_t from_bytes = (size_t)type_bytes(arithmetic->sum), bytes = (size_t)type_bytes(to);
@@ -173,7 +174,7 @@ static void store_row(const Arithmetic *arithmetic, const uint8_t *sums, int64_t
 /* Stores the unit's sums: `rows` rows of `columns` numbers. */
 static void store_unit(const Stream *s, const uint8_t *sums, size_t sums_stride, int64_t rows,
                        int64_t columns, PrimitiveType to, uint8_t *out) {
-  /* Threshold SOME. Test: "products" in core/thresholds.test.mjs. */
+  /* Threshold SOME. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   enum { SOME = 64 };
   _Alignas(16) uint8_t pairs[SOME * 16];
   const Arithmetic *arithmetic = s->arithmetic;

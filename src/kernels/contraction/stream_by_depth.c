@@ -12,7 +12,7 @@
 
 #include "base/min_max.h"
 
-/* Threshold MAX_ROWS. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold MAX_ROWS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 enum { MAX_ROWS = 256 }; /* of a block: so the error of a sum does not grow with the depth */
 
 /* Whole rows, as long as their sums fit: processors read ahead along a row, but not to the next part of a row.
@@ -63,7 +63,7 @@ static void interleave_s16(const int16_t *a, const int16_t *b, int64_t count, in
 
 static void load_pairs(const Loader *loader, const uint8_t *from, size_t stride, int64_t rows,
                        int64_t columns, uint8_t *out) {
-  /* Threshold SOME. Test: "products" in core/thresholds.test.mjs. */
+  /* Threshold SOME. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   enum { SOME = 256 };
   int16_t row[2][SOME];
   size_t bytes = (size_t)type_bytes(loader->from);

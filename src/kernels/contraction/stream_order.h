@@ -15,8 +15,8 @@
 #include "kernels/contraction/scaled.h"
 
 /* Threshold LINE_STEP, MAX_SCALED, DEPTH_STEP. Test: "blocks of all sizes" in core/quantised.test.mjs. */
-/* Threshold MAX_VECTORS, VECTOR_BYTES, SUM_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS. Test:
-** "products" in core/thresholds.test.mjs. */
+/* Threshold MAX_VECTORS, VECTOR_BYTES, SUM_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS.
+** Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 /* Threshold MAX_SCALES. Test: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
 enum {
   MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */

@@ -18,7 +18,8 @@
 #include "kernels/convolution/window.h"
 #include "kernels/kernels.h"
 
-/* Threshold COPY_ELEMENTS. Test: "convolutions: lines of tiles" in core/thresholds_programs.test.mjs. */
+/* Threshold COPY_ELEMENTS. Test: "convolutions: lines of tiles, places of a unit, transposed
+** operands" in core/thresholds_programs.test.mjs. */
 enum { COPY_ELEMENTS = 16 * 1024 /* copied by a chunk */ };
 
 typedef struct Convolution {

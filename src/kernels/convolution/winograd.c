@@ -29,15 +29,16 @@
 enum {
   /* Threshold PRODUCTS: no path: costs, and products of a tile. */
   PRODUCTS = 16, /* for a tile and a pair of features */
-  /* Threshold ROUND_BYTES, CHUNK_ELEMENTS, KERNEL_CHUNK, PANEL, MAX_LINE. Test: "convolutions: lines of tiles" in
-  ** core/thresholds_programs.test.mjs. */
+  /* Threshold ROUND_BYTES, CHUNK_ELEMENTS, KERNEL_CHUNK, PANEL, MAX_LINE. Test: "convolutions:
+  ** lines of tiles, places of a unit, transposed operands" in core/thresholds_programs.test.mjs. */
   /* Data between the transforms. Measured: half of it takes 1.03x as long (Node 20, 2026-11). */
   ROUND_BYTES = 4 << 20,
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
   KERNEL_CHUNK = 8,       /* min inputs in a chunk, to write whole cache lines */
   PANEL = 8,              /* contiguous outputs in the transformed kernel */
   MAX_LINE = 128,         /* max tiles in a line, so that a line is not much more than a chunk */
-  /* Threshold MIN_FEATURES. Test: "convolutions around vectors" in core/thresholds.test.mjs. */
+  /* Threshold MIN_FEATURES. Test: "convolutions around vectors, groups and features" in
+  ** core/thresholds.test.mjs. */
   MIN_FEATURES = 16, /* with fewer, sums are not longer than those of a plain convolution */
 };
 

@@ -27,7 +27,8 @@
 #include "value/types.h"
 
 enum {
-  /* Threshold FFT_LARGEST_RADIX. Test: "Fourier transforms" in core/thresholds_programs.test.mjs. */
+  /* Threshold FFT_LARGEST_RADIX. Test: "Fourier transforms of all small sizes, and around factors"
+  ** in core/thresholds_programs.test.mjs. */
   FFT_LARGEST_RADIX = 61, /* largest prime with a stage; beyond it, convolution is faster */
   /* Threshold FFT_MAX_STAGES, FFT_MAX_LANES: no path: the maximum of an interface or a format. */
   FFT_MAX_STAGES = 40,

@@ -68,7 +68,7 @@ LinalgEnd linalg_run_stages(Stage *const *stages, Work *w, LinalgProgress *progr
   return LINALG_DONE;
 }
 
-/* Threshold TILE_ROWS, TILE_COLUMNS. Test: "L U of" in core/linalg.test.mjs. */
+/* Threshold TILE_ROWS, TILE_COLUMNS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 /* Threshold SOME_NUMBERS: no path: work of a turn or of a thread. */
 enum { TILE_ROWS = 8192, TILE_COLUMNS = 16, SOME_NUMBERS = 1 << 17 };
 

@@ -40,7 +40,7 @@ typedef enum LinalgRoutine {
 
 /* Threshold LINALG_OPERANDS, LINALG_RESULTS: no path: the maximum of an interface or a format. */
 enum { LINALG_OPERANDS = 4, LINALG_RESULTS = 6 };
-/* Threshold XLA_BLOCK. Test: "L U of" in core/linalg.test.mjs. */
+/* Threshold XLA_BLOCK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { XLA_BLOCK = 128 }; /* the block size of XLA's expansions of cholesky and triangular-solve */
 
 typedef struct LinalgSize {
@@ -136,7 +136,7 @@ enum {
   ** and `linalg.test.mjs` have longer routines. */
   LINALG_TURN = 20 * 1000 * 1000, /* operations on reals in a turn, about */
   LINALG_MOVE = 8, /* operations that a read and write of a large matrix's number counts as */
-  /* Threshold LINALG_BLOCK. Test: "L U of" in core/linalg.test.mjs. */
+  /* Threshold LINALG_BLOCK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
   LINALG_BLOCK = 32, /* columns in a block */
   /* Max rows of a panel that is factored ahead: looks_ahead in linalg_factor.inc. */
   LINALG_AHEAD = LINALG_TURN / (16 * LINALG_BLOCK * LINALG_BLOCK) + LINALG_BLOCK + 1,
@@ -171,7 +171,7 @@ bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument
 ** the other thread's cache. The work of such loops is divided by CROSSING.
 ** Measured without it: svd 1.2x, eigvals 1.1x as long (256 columns, two threads, Node 20, 2026-11).
 */
-/* Threshold CROSSING, BY_ROWS. Test: "L U of" in core/linalg.test.mjs. */
+/* Threshold CROSSING, BY_ROWS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { CROSSING = 8, BY_ROWS = 4 };
 void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
                   LinalgBody *body, const void *argument);
@@ -208,7 +208,7 @@ LinalgEnd linalg_solve_as_xla(const LinalgPlan *plan, const LinalgData *data, do
 
 /* linalg_lanes.c: LINALG_LANES matrices at once. Returns a bit for each matrix that has no result yet. The numbers are
 ** doubles; 0 if matrices go one by one. */
-/* Threshold LINALG_LANES. Test: "L U of" in core/linalg.test.mjs. */
+/* Threshold LINALG_LANES. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { LINALG_LANES = 4 };
 int64_t linalg_lanes_numbers(const LinalgPlan *plan, PrimitiveType type);
 int linalg_run_lanes(const LinalgPlan *plan, const LinalgData *data, double *memory);

@@ -16,7 +16,7 @@ _Static_assert(LINALG_TRIANGULAR_SOLVE + LAPACK_COUNT + 1 == LINALG_ROUTINES,
                "a kernel for each row");
 
 enum {
-  /* Threshold MIN_WORK. Test: "L U of" in core/linalg.test.mjs. */
+  /* Threshold MIN_WORK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
   MIN_WORK = 20000, /* min operations of a chunk, roughly */
   /* Threshold MAX_CHUNKS: no path: each chunk has memory of its own, and no more of them. */
   MAX_CHUNKS = 32, /* each has its own memory */

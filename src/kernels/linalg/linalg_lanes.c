@@ -181,7 +181,7 @@ static LanesRoutine *const lane_routines[LINALG_ROUTINES] = {
 };
 
 int64_t linalg_lanes_numbers(const LinalgPlan *p, PrimitiveType type) {
-  /* Threshold LARGEST, MAX_NUMBERS. Test: "L U of" in core/linalg.test.mjs. */
+  /* Threshold LARGEST, MAX_NUMBERS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
   enum { LARGEST = 16, MAX_NUMBERS = 1024 };
   int64_t numbers =
       p->in[0].rows; /* of a matrix and one more column; a tridiagonal matrix may be long */

@@ -12,10 +12,10 @@
 #include "kernels/linalg/linalg.h"
 
 /* Threshold MAX_STEPS_EACH: no path: an iteration that does not converge ends. */
-/* Threshold VECTORS. Test: "L U of" in core/linalg.test.mjs. */
+/* Threshold VECTORS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 /* Threshold SWEEPS, ROOM_EACH, PIECES: no path: an iteration that does not converge ends; room and costs. */
 enum { MAX_STEPS_EACH = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
-/* Threshold MIN_SHARED. Test: "L U of" in core/linalg.test.mjs. */
+/* Threshold MIN_SHARED. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { MIN_SHARED = 500 * 1000 }; /* min operations to use other threads */
 
 /* The rotations of one step: `count` of them, from row `first` on, `step` rows apart. */
@@ -36,7 +36,7 @@ typedef struct Rotations {
 ** i + 1 become c[i] z[i] + s[i] z[i + 1] and c[i] z[i + 1] - s[i] z[i]. Works on a block of columns at a time: the
 ** rotated row i + 1 stays in registers for the next rotation.
 */
-/* Threshold WIDTH. Test: "L U of" in core/linalg.test.mjs. */
+/* Threshold WIDTH. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 #define ROTATE(name, Real)                                                                 \
   typedef Real Vector_##name __attribute__((vector_size(16)));                             \
   static void rotate_block_##name(Real *z, ptrdiff_t step, ptrdiff_t count, const Real *c, \
@@ -111,7 +111,7 @@ static bool has_room(const Rotations *r) {
 enum {
   /* Threshold STEP_WORK: no path: an iteration that does not converge ends; room and costs. */
   STEP_WORK = 25,
-  /* Threshold MAX_WORK. Test: "L U of" in core/linalg.test.mjs. */
+  /* Threshold MAX_WORK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
   MAX_WORK = LINALG_TURN / 4
 }; /* operations to make a rotation; max at once */
 

@@ -8,7 +8,8 @@
 #include "kernels/kernels.h"
 #include "kernels/memory/box.h"
 
-/* Threshold CHUNK_BYTES. Test: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+/* Threshold CHUNK_BYTES. Test: "chunks: elements of loops, of the evaluator, bytes of moves" in
+** core/thresholds_programs.test.mjs. */
 /* Threshold MAX_CHUNKS: no path: larger chunks instead of more than 65,536. */
 enum { CHUNK_BYTES = 1 << 17, MAX_CHUNKS = 1 << 16 };
 

@@ -9,8 +9,8 @@
 #include "kernels/sort/order_key.h"
 
 enum {
-  /* Threshold RANGE, BLOCK, DIGIT_BITS, SHORT_BITS, SHORT, MAX_CHUNKS. Test: "largest ones of a line" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold RANGE, BLOCK, DIGIT_BITS, SHORT_BITS, SHORT, MAX_CHUNKS. Test: "largest ones of a
+  ** line: around short lists, large lists and ranges" in core/thresholds.test.mjs. */
   RANGE = 65536, /* elements of a chunk; longer lines have several ranges */
   BLOCK = 256,   /* elements whose keys are computed at a time */
   DIGIT_BITS = 11,

@@ -19,10 +19,12 @@
 
 enum {
   PAIRS = COMPARATOR_PAIRS,
-  /* Threshold SEGMENT, BLOCK. Test: "chunks: elements of loops" in core/thresholds_programs.test.mjs. */
+  /* Threshold SEGMENT, BLOCK. Test: "chunks: elements of loops, of the evaluator, bytes of moves"
+  ** in core/thresholds_programs.test.mjs. */
   SEGMENT = 256,
   BLOCK = PAIRS * SEGMENT,
-  /* Threshold MAX_PARTS. Test: "comparators and reducers" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_PARTS. Test: "comparators and reducers of many instructions" in
+  ** core/thresholds_programs.test.mjs. */
   MAX_PARTS = 2 * PAIRS, /* of a chunk: each of its lines may end with a short part */
 };
 

@@ -8,7 +8,8 @@
 
 #include "reference/textbook/fft.h"
 
-/* Threshold LARGEST_FACTOR. Test: "Fourier transforms" in core/thresholds_programs.test.mjs. */
+/* Threshold LARGEST_FACTOR. Test: "Fourier transforms of all small sizes, and around factors" in
+** core/thresholds_programs.test.mjs. */
 /* Threshold MAX_FACTORS: no path: room for the factors of any size. */
 enum { LARGEST_FACTOR = 61, MAX_FACTORS = 64 };
 

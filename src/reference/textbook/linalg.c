@@ -10,7 +10,7 @@
 #include "hlo/scalar/element.h"
 #include "reference/textbook/textbook.h"
 
-/* Threshold BLOCK. Test: "L U of" in core/linalg.test.mjs. */
+/* Threshold BLOCK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { BLOCK = 128 };
 
 /* A square matrix, row-major. `type` is F64 or C128. */

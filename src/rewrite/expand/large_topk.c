@@ -10,7 +10,8 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold ALWAYS, MIN_K, PART. Test: "largest ones of a line" in core/thresholds.test.mjs. */
+  /* Threshold ALWAYS, MIN_K, PART. Test: "largest ones of a line: around short lists, large lists
+  ** and ranges" in core/thresholds.test.mjs. */
   ALWAYS = 1024, /* a k from this on is large; */
   MIN_K = 64,    /* from this on, a k is large if it is a large part of the line: */
   PART = 64,

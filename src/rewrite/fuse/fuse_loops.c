@@ -27,9 +27,10 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MAX_MEMBERS. Test: "a chain of" in core/thresholds.test.mjs. */
-/* Threshold MAX_INPUTS. Test: "inputs, and as many results" in core/thresholds.test.mjs. */
-/* Threshold MAX_COPIES. Test: "siblings: reductions" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_MEMBERS. Test: "a chain of ${n} operations" in core/thresholds.test.mjs. */
+/* Threshold MAX_INPUTS. Test: "${n} inputs, and as many results" in core/thresholds.test.mjs. */
+/* Threshold MAX_COPIES. Test: "siblings: reductions of the same array, small and large" in
+** core/thresholds_programs.test.mjs. */
 enum { MAX_MEMBERS = 512, MAX_INPUTS = 48, MAX_COPIES = 3 };
 
 /* An input of a group, with upper bounds on its reads: nodes, in all plans and in one, and elements. No nodes:
@@ -205,7 +206,8 @@ static bool is_read_outside(const Fuser *fuser, const Instruction *x) {
 ** Measured: the slope of bessel_i1e takes 0.87 of the time and 0.13 of the memory; of WORTH = 8, digamma's takes 1.05 of
 ** the time (1,000 to 1,000,000 elements, a busy EPYC, 2026-11). */
 static void find_recomputed(Fuser *fuser) {
-  /* Threshold WORTH. Test: "functions of one array, read" in core/thresholds_programs.test.mjs. */
+  /* Threshold WORTH. Test: "functions of one array, read by two loops" in
+  ** core/thresholds_programs.test.mjs. */
   enum { WORTH = 4 }; /* additions for an element that is written and read */
   const Computation *c = fuser->computation;
   int *work = ARENA_ARRAY(fuser->arena, int, c->count);
@@ -393,7 +395,7 @@ static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *
 
 /* Whether the group's plan is as good with `x` computed where it was read. */
 static bool extends_plan(Group *group, const Instruction *x, const Input *was) {
-  /* Threshold MAX_NODES. Test: "a chain of" in core/thresholds.test.mjs. */
+  /* Threshold MAX_NODES. Test: "a chain of ${n} operations" in core/thresholds.test.mjs. */
   enum { MAX_NODES = 512 };
   if (!moves_plainly(x) || !was->nodes || was->elements >= INT32_MAX ||
       group->nodes + was->nodes_of_plan * x->operand_count > MAX_NODES) {

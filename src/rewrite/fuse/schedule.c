@@ -18,7 +18,8 @@
 #define MAX_BYTES (INT64_C(1) << 40) /* sums must not overflow */
 
 enum {
-  /* Threshold MIN_PEAK. Test: "temporaries beside results" in core/thresholds_programs.test.mjs. */
+  /* Threshold MIN_PEAK. Test: "temporaries beside results: how large" in
+  ** core/thresholds_programs.test.mjs. */
   MIN_PEAK = 64 << 10, /* bytes of temporaries below which the order stays */
   /* Threshold MIN_GAIN. Test: "another order, whose temporaries take a 16th less" in
   ** core/thresholds_programs.test.mjs. */

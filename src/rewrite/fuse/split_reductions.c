@@ -19,11 +19,13 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold LONG, MAX_PIECE, MIN_PIECE. Test: "reductions that are cut" in core/thresholds.test.mjs. */
+  /* Threshold LONG, MAX_PIECE, MIN_PIECE. Test: "reductions that are cut: long ones, and high
+  ** columns" in core/thresholds.test.mjs. */
   LONG = 1 << 17, /* elements per result: longer reductions are split; */
   MAX_PIECE = 1 << 15,
   MIN_PIECE = 1 << 13,
-  /* Threshold HIGH, MIN_BYTES, MIN_COLUMNS, MAX_ROWS, MIN_ROWS. Test: "high columns" in core/thresholds.test.mjs. */
+  /* Threshold HIGH, MIN_BYTES, MIN_COLUMNS, MAX_ROWS, MIN_ROWS. Test: "high columns: 255 to 257
+  ** rows of 63 to 65 columns and of 2 MB" in core/thresholds.test.mjs. */
   HIGH = 256,          /* for columns: this many elements, */
   MIN_BYTES = 1 << 21, /* in an array larger than the nearer caches */
   MIN_COLUMNS = 64,

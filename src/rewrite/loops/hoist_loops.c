@@ -26,16 +26,18 @@
 #include "value/scalar.h"
 
 enum {
-  /* Threshold MAX_HOISTED, MIN_ELEMENTS. Test: "loops with invariant operations" in
-  ** core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_HOISTED, MIN_ELEMENTS. Test: "loops with invariant operations: how many, how
+  ** large" in core/thresholds_programs.test.mjs. */
   MAX_HOISTED = 16,  /* of one loop */
   MIN_ELEMENTS = 64, /* of an expensive operation */
-  /* Threshold MAX_BYTES. Test: "loops with invariant matrices" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_BYTES. Test: "loops with invariant matrices: rows of products" in
+  ** core/thresholds_programs.test.mjs. */
   MAX_BYTES = 32 << 20, /* of the dot of all rows; of a packed matrix */
-  /* Threshold MAX_GROWTH. Test: "loops with invariant operations" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_GROWTH. Test: "loops with invariant operations: how many, how large" in
+  ** core/thresholds_programs.test.mjs. */
   MAX_GROWTH = 8, /* max size of a hoisted value, relative to its sequence or its operands */
-  /* Threshold SMALL_BYTES, MIN_TURNS, MIN_MATRIX, WIDTH, MIN_ROWS, MAX_ROWS, ROWS. Test: "loops with invariant
-  ** matrices" in core/thresholds_programs.test.mjs. */
+  /* Threshold SMALL_BYTES, MIN_TURNS, MIN_MATRIX, WIDTH, MIN_ROWS, MAX_ROWS, ROWS. Test: "loops
+  ** with invariant matrices: rows of products" in core/thresholds_programs.test.mjs. */
   SMALL_BYTES = 64 << 10, /* allowed for operands of any size */
   MIN_TURNS = 4,          /* that repay packing */
   MIN_MATRIX = 4096,      /* elements: smaller ones stay in the first cache */

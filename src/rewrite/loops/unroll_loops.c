@@ -10,7 +10,7 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold MAX_ITERATIONS. Test: "a loop of" in core/thresholds.test.mjs. */
+  /* Threshold MAX_ITERATIONS. Test: "a loop of ${turns} turns" in core/thresholds.test.mjs. */
   MAX_ITERATIONS = 16,
   /* Threshold MAX_INSTRUCTIONS. Test: "short loops with long bodies" in core/thresholds_programs.test.mjs. */
   MAX_INSTRUCTIONS = 512, /* of all iterations */

@@ -34,7 +34,8 @@ static bool is_largest_of(const Instruction *reduce, const Instruction *x, const
 }
 
 static bool is_at_most_zero(const Instruction *difference) {
-  /* Threshold MAX_STEPS. Test: "quotients, and differences from the largest" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_STEPS. Test: "quotients, and differences from the largest: how far they are
+  ** apart" in core/thresholds_programs.test.mjs. */
   enum { MAX_STEPS = 8 };
   const Instruction *x = difference->operands[1];
   int along[MAX_RANK], outer[MAX_RANK];

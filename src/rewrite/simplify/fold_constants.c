@@ -6,7 +6,7 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold LARGEST_RESULT, LARGEST_OPERANDS. Test: "constants that are folded" in
+  /* Threshold LARGEST_RESULT, LARGEST_OPERANDS. Test: "constants that are folded, around 64 kB" in
   ** core/thresholds_numbers.test.mjs. */
   LARGEST_RESULT = 64 << 10, /* bytes */
   LARGEST_OPERANDS = 64 << 10,

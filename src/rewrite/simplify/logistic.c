@@ -47,7 +47,8 @@ static bool is_exponential(const Instruction *x, int depth) {
 }
 
 static bool multiply_by_reciprocal(Computation *computation, Instruction *divide) {
-  /* Threshold MAX_DEPTH. Test: "quotients, and differences from the largest" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_DEPTH. Test: "quotients, and differences from the largest: how far they are
+  ** apart" in core/thresholds_programs.test.mjs. */
   enum { MAX_DEPTH = 3 };
   if (divide->opcode != HLO_DIVIDE || divide->operands[1]->opcode != HLO_BROADCAST) return false;
   const Instruction *spread = divide->operands[1];

@@ -15,7 +15,7 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold BLOCK. Test: "cumulative sums around blocks" in core/thresholds.test.mjs. */
+/* Threshold BLOCK. Test: "cumulative sums around blocks and calls" in core/thresholds.test.mjs. */
 enum { BLOCK = 16 }; /* of XLA:CPU's ReduceWindowRewriter */
 
 /* The shapes of one such scan: along a dimension of `length`, in this number of blocks. */

@@ -16,7 +16,8 @@
 #include "rewrite/base/rewrite.h"
 #include "rewrite/expand/applied.h"
 
-/* Threshold LEVEL_WINDOW. Test: "reductions by" in core/thresholds.test.mjs. */
+/* Threshold LEVEL_WINDOW. Test: "reductions by ${operation} along rows and down columns" in
+** core/thresholds.test.mjs. */
 enum { LEVEL_WINDOW = 32 }; /* of XLA:CPU's TreeReductionRewriter */
 
 static int64_t longest_reduced(const Instruction *reduce, const Shape *shape) {

@@ -41,13 +41,14 @@ static inline v128_t sum_of_s64(v128_t x) {
 ** it should. */
 #define MADD_S16(sum, x, y) wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(x, y))
 #if defined XLA_RELAXED_SIMD || !defined __wasm__
-/* Threshold REAL_ROWS. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold REAL_ROWS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 enum { REAL_ROWS = 6 };
 #else
-/* Threshold REAL_ROWS. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold REAL_ROWS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 enum { REAL_ROWS = 4 };
 #endif
-/* Threshold INTEGER_ROWS. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold INTEGER_ROWS. Test: "products: of [m,k] and [k,n] by sums" in
+** core/thresholds.test.mjs. */
 enum { INTEGER_ROWS = 4 };
 #ifdef XLA_RELAXED_SIMD
 #undef MADD_F32
@@ -74,7 +75,8 @@ EXPORT("7") StreamLoop by_columns_f64;
 
 /* ---- Panels ---- */
 
-/* Threshold LANES, NESTED. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES, NESTED. Test: "products: of [m,k] and [k,n] by sums" in
+** core/thresholds.test.mjs. */
 /*
 ** Two vectors of sums per row, two of the rhs, one of the lhs and one product must fit into the 16
 ** registers of x86; V8 leaves 15 of them free. Fused multiply-add keeps no product, and needs more than
@@ -126,10 +128,11 @@ EXPORT("7") StreamLoop by_columns_f64;
 
 /* Products that are added one after the other: a block. Its sum is then added to that of the blocks before, so the error of
 ** a sum does not grow with the depth. */
-/* Threshold MAX_TERMS. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold MAX_TERMS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 enum { MAX_TERMS = 64 };
 
-/* Threshold LANES, WIDTH. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES, WIDTH. Test: "products: of [m,k] and [k,n] by sums" in
+** core/thresholds.test.mjs. */
 /* Computes ROWS rows, VECTORS vectors of columns at a time, until fewer than LEAST columns are left. Returns the first
 ** column that is left. Of two vectors, the second ends at the last column at the latest. */
 #define PLAIN_ROWS(name, real, splat, madd, add, ROWS, VECTORS, LEAST)                            \
@@ -225,7 +228,7 @@ enum { MAX_TERMS = 64 };
 
 /* ---- Streams ---- */
 
-/* Threshold LANES. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 /* Multiplies ROWS vectors by DEPTH rows of the matrix; the sums stay in the first cache. */
 #define BY_DEPTH_ROWS(name, real, splat, madd, partial, ROWS, DEPTH)                               \
   static void name(int columns, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,  \
@@ -306,7 +309,8 @@ enum { MAX_TERMS = 64 };
 ** roundoff off, of f64 19.) */
 enum { BLOCK_BYTES = 2048 };
 
-/* Threshold LANES, STEP. Test: "products" in core/thresholds.test.mjs. */
+/* Threshold LANES, STEP. Test: "products: of [m,k] and [k,n] by sums" in
+** core/thresholds.test.mjs. */
 /* Multiplies ROWS vectors by LINES lines of the matrix, with UNROLLED sums for each. The sums of lines are `apart` numbers
 ** from each other. */
 #define BY_COLUMNS_LINES(name, real, madd, add, partial, sum_of, lane_of, ROWS, LINES, UNROLLED)  \

@@ -20,7 +20,8 @@ typedef struct SparsePlan {
   RowRoutine *row;
 } SparsePlan;
 
-/* Threshold RUN. Test: "sparse matrices around chunks" in core/thresholds_programs.test.mjs. */
+/* Threshold RUN. Test: "sparse matrices around chunks of rows" in
+** core/thresholds_programs.test.mjs. */
 enum { RUN = 64 }; /* numbers of a row whose positions are read at once */
 
 /* out += sum over k of values[k] times row inner[k] of `right`. */
@@ -66,7 +67,8 @@ static RowRoutine *row_routine(PrimitiveType type) {
 }
 
 static KernelPlan *plan(const Instruction *x, Arena *arena) {
-  /* Threshold MIN_WORK, MAX_CHUNKS. Test: "sparse matrices around chunks" in core/thresholds_programs.test.mjs. */
+  /* Threshold MIN_WORK, MAX_CHUNKS. Test: "sparse matrices around chunks of rows" in
+  ** core/thresholds_programs.test.mjs. */
   enum { MIN_WORK = 20000, MAX_CHUNKS = 64 };
   CsrSizes sizes;
   Error error;

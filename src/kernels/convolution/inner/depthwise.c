@@ -20,20 +20,24 @@
 #include "kernels/kernels.h"
 
 enum {
-  /* Threshold MIN_GROUPS. Test: "convolutions around vectors" in core/thresholds.test.mjs. */
+  /* Threshold MIN_GROUPS. Test: "convolutions around vectors, groups and features" in
+  ** core/thresholds.test.mjs. */
   MIN_GROUPS = 4, /* one vector of f32 */
-  /* Threshold MAX_LANES. Test: "convolutions: lines of tiles" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_LANES. Test: "convolutions: lines of tiles, places of a unit, transposed
+  ** operands" in core/thresholds_programs.test.mjs. */
   MAX_LANES = 128, /* in a unit, so that a small kernel stays in the first cache */
-  /* Threshold MIN_LANES. Test: "convolutions around vectors" in core/thresholds.test.mjs. */
+  /* Threshold MIN_LANES. Test: "convolutions around vectors, groups and features" in
+  ** core/thresholds.test.mjs. */
   MIN_LANES = 16, /* a cache line of f32 */
-  /* Threshold MAX_POSITIONS, LISTED. Test: "convolutions: lines of tiles" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_POSITIONS, LISTED. Test: "convolutions: lines of tiles, places of a unit,
+  ** transposed operands" in core/thresholds_programs.test.mjs. */
   MAX_POSITIONS = 64, /* in a unit, along the last dimension */
   LISTED = 64,        /* max taps of the other dimensions listed at a time */
   /* Threshold MAX_TERMS. Test: "convolutions of long windows of single features" in core/thresholds.test.mjs. */
   MAX_TERMS =
       256, /* products added one after the other, so that errors do not grow with the taps */
-  /* Threshold UNIT_PRODUCTS, WANTED_UNITS, COPY_ELEMENTS. Test: "convolutions: lines of tiles" in
-  ** core/thresholds_programs.test.mjs. */
+  /* Threshold UNIT_PRODUCTS, WANTED_UNITS, COPY_ELEMENTS. Test: "convolutions: lines of tiles,
+  ** places of a unit, transposed operands" in core/thresholds_programs.test.mjs. */
   UNIT_PRODUCTS = 100000, /* multiplications in a unit, or in a chunk of small units, about */
   WANTED_UNITS = 16,
   COPY_ELEMENTS = 16 * 1024,
@@ -169,7 +173,8 @@ typedef struct Steps {
 ** Sums the products of these taps for POSITIONS positions, VECTORS vectors of lanes at a time, while that many
 ** lanes are left. Returns the number of lanes done.
 */
-/* Threshold LANES, WIDTH. Test: "convolutions: lines of tiles" in core/thresholds_programs.test.mjs. */
+/* Threshold LANES, WIDTH. Test: "convolutions: lines of tiles, places of a unit, transposed
+** operands" in core/thresholds_programs.test.mjs. */
 #define ADD_TAPS(name, real, POSITIONS, VECTORS, multiply, add)                               \
   static int64_t name(const void *lhs, const void *rhs, void *sums, int64_t lanes,            \
                       const Taps *taps, const Steps *steps) {                                 \

@@ -11,14 +11,17 @@
 #include "kernels/sort/order_key.h"
 
 enum {
-  /* Threshold RANGE, RANGE_OF_K, SHORT, RUN. Test: "largest ones of a line" in core/thresholds.test.mjs. */
+  /* Threshold RANGE, RANGE_OF_K, SHORT, RUN. Test: "largest ones of a line: around short lists,
+  ** large lists and ranges" in core/thresholds.test.mjs. */
   RANGE = 131072,  /* elements that one chunk works on; longer lines have several ranges */
   RANGE_OF_K = 64, /* min range, in multiples of k */
   SHORT = 48,      /* max length of a list that is kept sorted */
   RUN = 8,         /* items sorted by insertion */
-  /* Threshold MIN_WORK. Test: "lines of sorts" in core/thresholds_programs.test.mjs. */
+  /* Threshold MIN_WORK. Test: "lines of sorts and of the largest elements, by all elements" in
+  ** core/thresholds_programs.test.mjs. */
   MIN_WORK = 8192,
-  /* Threshold MAX_CHUNKS. Test: "largest ones of a line" in core/thresholds.test.mjs. */
+  /* Threshold MAX_CHUNKS. Test: "largest ones of a line: around short lists, large lists and
+  ** ranges" in core/thresholds.test.mjs. */
   MAX_CHUNKS = 64,
 };
 
