@@ -70,16 +70,44 @@ function append(written, text) {
   if (end) written.scrollTop = written.scrollHeight;
 }
 
+/** The loss of training: a line of text, and a plot that is hidden before the first step. */
+class Learning {
+  #losses = [];
+  #plot = h('canvas', { class: 'timeline learning', hidden: true, role: 'img', 'aria-label': 'Loss of training' });
+  #kept = keepDrawn(this.#plot, (context, width, height) => drawLosses(context, width, height, this.#losses));
+  #status = h('p', { class: 'small soft', role: 'status' });
+  elements = [this.#status, this.#plot];
+
+  begin() {
+    this.#plot.hidden = false;
+    this.#losses.length = 0;
+    this.say('Compiling the training step…');
+  }
+
+  add({ step, loss, ms, devices }) {
+    this.#losses.push(loss);
+    this.say(`Step ${step} on ${devices} devices: loss ${loss.toFixed(3)}, ${Math.round(ms)} ms. ` +
+      'What it writes next uses the new weights.');
+    this.#status.dataset.steps = step;
+    this.#kept.redraw();
+  }
+
+  say(text) {
+    this.#status.textContent = text;
+  }
+
+  dispose() {
+    this.#kept.dispose();
+  }
+}
+
 export function createStage(element, exhibit, urls, tell) {
   const worker = connect(startWorker('llama'));
   let temperature = 0.8;
-  const losses = [];
   const prompt = h('textarea', { id: 'prompt', 'aria-label': 'How it begins', value: 'ROMEO.\nBut soft, what light through yonder window' });
   const written = h('div', { class: 'panel written', id: 'written', tabIndex: 0, 'aria-label': 'What it wrote' });
-  const status = h('p', { class: 'small soft', role: 'status' });
-  const plot = h('canvas', { class: 'timeline learning', hidden: true, role: 'img', 'aria-label': 'Loss of training' });
-  const kept = keepDrawn(plot, (context, width, height) => drawLosses(context, width, height, losses));
-  const problem = (error) => { if (error.code !== 'CANCELLED') status.textContent = error.message; };
+  const learning = new Learning();
+  const problem = (error) => { if (error.code !== 'CANCELLED') learning.say(error.message); };
 
   const { write, train } = new Buttons({
     write() {
@@ -87,9 +115,7 @@ export function createStage(element, exhibit, urls, tell) {
       return worker.call('write', { prompt: prompt.value, temperature, count: COUNT });
     },
     train() {
-      plot.hidden = false;
-      losses.length = 0;
-      status.textContent = 'Compiling the training step…';
+      learning.begin();
       return worker.call('train');
     },
   }, () => worker.call('stop'), problem);
@@ -97,12 +123,7 @@ export function createStage(element, exhibit, urls, tell) {
     append(written, text);
     tell({ ms, named: { 'Tokens a second': rate.toFixed(0) } });
   });
-  worker.on('loss', ({ step, loss, ms, devices }) => {
-    losses.push(loss);
-    status.textContent = `Step ${step} on ${devices} devices: loss ${loss.toFixed(3)}, ${Math.round(ms)} ms. What it writes next uses the new weights.`;
-    status.dataset.steps = step;
-    kept.redraw();
-  });
+  worker.on('loss', (step) => learning.add(step));
   worker.call('open', urls).then((facts) => {
     tell(facts);
     write.disabled = train.disabled = false;
@@ -111,10 +132,10 @@ export function createStage(element, exhibit, urls, tell) {
 
   element.append(prompt, h('div', { class: 'controls' }, write, train,
     slider(['temperature', 'Temperature', 0.2, 1.4, 0.05, temperature], (value) => { temperature = value; })),
-  written, status, plot);
+  written, ...learning.elements);
   return {
     dispose() {
-      kept.dispose();
+      learning.dispose();
       worker.terminate();
     },
   };

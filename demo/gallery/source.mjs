@@ -27,70 +27,88 @@ function drawSample(context, width, height) {
   });
 }
 
-/**
- * @returns {{ element: HTMLElement, pixels: () => Uint8Array, live: () => boolean, dispose: () => void }}
- *   `pixels` are red, green and blue, row by row
- */
-export function sourceControls(width, height, onchange) {
-  const canvas = new OffscreenCanvas(width, height);
-  const context = canvas.getContext('2d', { willReadFrequently: true });
-  let camera = null; /* { video, stream } */
-  drawSample(context, width, height);
+/** A picture's controls and its pixels: the sample, until the visitor chooses a file or the camera. */
+export class Source {
+  #camera = null; /* { video, stream } */
+  #note = h('span', { class: 'small soft', role: 'status' });
+  #file = h('input', { type: 'file', accept: 'image/*', id: 'picture-file', onchange: () => this.#openFile() });
+  #button = h('button', { type: 'button', onclick: () => this.#toggleCamera() }, 'Camera');
+  #context;
+  #onchange;
+  element = h('span', { class: 'field' }, h('label', { class: 'button' }, 'Picture…', this.#file), this.#button, this.#note);
 
-  /** So that it covers the canvas. */
-  const draw = (image, w, h2) => {
-    const scale = Math.max(width / w, height / h2);
-    context.drawImage(image, (width - w * scale) / 2, (height - h2 * scale) / 2, w * scale, h2 * scale);
-  };
-  const stop = () => {
-    camera?.stream.getTracks().forEach((track) => track.stop());
-    camera = null;
-    button.textContent = 'Camera';
-  };
-  const note = h('span', { class: 'small soft', role: 'status' });
-  const file = h('input', { type: 'file', accept: 'image/*', id: 'picture-file', onchange: async () => {
-    if (!file.files[0]) return;
-    stop();
+  /** @param {() => void} onchange is called when there is another picture */
+  constructor(width, height, onchange) {
+    Object.assign(this, { width, height });
+    this.#onchange = onchange;
+    this.#context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
+    drawSample(this.#context, width, height);
+  }
+
+  /** Draws an image so that it covers the canvas. */
+  #draw(image, imageWidth, imageHeight) {
+    const scale = Math.max(this.width / imageWidth, this.height / imageHeight);
+    const [width, height] = [imageWidth * scale, imageHeight * scale];
+    this.#context.drawImage(image, (this.width - width) / 2, (this.height - height) / 2, width, height);
+  }
+
+  async #openFile() {
+    const [file] = this.#file.files;
+    if (!file) return;
+    this.dispose();
     try {
-      const image = await createImageBitmap(file.files[0]);
-      draw(image, image.width, image.height);
-      note.textContent = '';
+      const image = await createImageBitmap(file);
+      this.#draw(image, image.width, image.height);
+      this.#note.textContent = '';
     } catch {
-      note.textContent = 'This file is no picture.';
+      this.#note.textContent = 'This file is no picture.';
     }
-    onchange();
-  } });
-  const button = h('button', { type: 'button', onclick: async () => {
-    if (camera) {
-      stop();
+    this.#onchange();
+  }
+
+  async #toggleCamera() {
+    if (this.#camera) {
+      this.dispose();
       return;
     }
     try {
-      const stream = await navigator.mediaDevices.getUserMedia({ video: { width, height } });
+      const stream = await navigator.mediaDevices.getUserMedia({ video: { width: this.width, height: this.height } });
       const video = h('video', { srcObject: stream, muted: true, playsInline: true });
       await video.play();
-      camera = { video, stream };
-      button.textContent = 'Camera off';
-      note.textContent = '';
-      onchange();
+      this.#camera = { video, stream };
+      this.#button.textContent = 'Camera off';
+      this.#note.textContent = '';
+      this.#onchange();
     } catch {
-      note.textContent = 'There is no camera here.';
+      this.#note.textContent = 'There is no camera here.';
     }
-  } }, 'Camera');
-  return {
-    element: h('span', { class: 'field' }, h('label', { class: 'button' }, 'Picture…', file), button, note),
-    pixels() {
-      if (camera) draw(camera.video, camera.video.videoWidth, camera.video.videoHeight);
-      const { data } = context.getImageData(0, 0, width, height);
-      const rgb = new Uint8Array(width * height * 3);
-      for (let from = 0, to = 0; from < data.length; from += 4) {
-        rgb[to++] = data[from];
-        rgb[to++] = data[from + 1];
-        rgb[to++] = data[from + 2];
-      }
-      return rgb;
-    },
-    live: () => camera !== null,
-    dispose: stop,
-  };
+  }
+
+  /** Whether the camera is on, so that each call of pixels() gives another picture. */
+  get isLive() {
+    return this.#camera !== null;
+  }
+
+  /** @returns {Uint8Array} red, green and blue, row by row */
+  pixels() {
+    if (this.#camera) {
+      const { video } = this.#camera;
+      this.#draw(video, video.videoWidth, video.videoHeight);
+    }
+    const { data } = this.#context.getImageData(0, 0, this.width, this.height);
+    const rgb = new Uint8Array(this.width * this.height * 3);
+    for (let from = 0, to = 0; from < data.length; from += 4) {
+      rgb[to++] = data[from];
+      rgb[to++] = data[from + 1];
+      rgb[to++] = data[from + 2];
+    }
+    return rgb;
+  }
+
+  /** Turns the camera off; the last picture stays. */
+  dispose() {
+    this.#camera?.stream.getTracks().forEach((track) => track.stop());
+    this.#camera = null;
+    this.#button.textContent = 'Camera';
+  }
 }

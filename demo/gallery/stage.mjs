@@ -2,7 +2,7 @@
 import { h, select } from '../shared/dom.mjs';
 import { connect } from '../shared/rpc.mjs';
 import { startWorker } from '../shared/start_worker.mjs';
-import { sourceControls } from './source.mjs';
+import { Source } from './source.mjs';
 
 const KEY_STEP = 0.03; /* of the canvas, that an arrow key moves the pointer */
 const RATE_FRAMES = 20; /* over which the frame rate is measured */
@@ -76,7 +76,7 @@ class Stage {
         button('All', 'All of it', () => { this.view = { ...zoom }; this.change(); }));
     }
     if (source) {
-      this.source = sourceControls(this.width, this.height, () => this.change());
+      this.source = new Source(this.width, this.height, () => this.change());
       buttons.push(this.source.element);
     }
     return h('div', { class: 'controls' }, buttons,
@@ -186,7 +186,7 @@ class Stage {
   async loop(opened) {
     this.tell(await opened);
     await this.worker.call('reset', this.seed);
-    const live = () => this.playing && (this.exhibit.kind === 'field' || this.source?.live());
+    const live = () => this.playing && (this.exhibit.kind === 'field' || this.source?.isLive);
     let asked = null;
     while (!this.gone) {
       if (this.restart) {
@@ -215,7 +215,7 @@ class Stage {
     if (this.times.length > RATE_FRAMES) this.times.shift();
     const { times, exhibit } = this;
     const rate = times.length > 1 ? ((times.length - 1) * 1000) / (times.at(-1) - times[0]) : undefined;
-    this.tell({ ms, rate: exhibit.kind === 'field' || this.source?.live() ? rate : undefined, extra: exhibit.extra?.of(extra) });
+    this.tell({ ms, rate: exhibit.kind === 'field' || this.source?.isLive ? rate : undefined, extra: exhibit.extra?.of(extra) });
   }
 
   fail(error) {

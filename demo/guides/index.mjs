@@ -139,68 +139,91 @@ function createList() {
   };
 }
 
-export async function mount(element, { state, link }) {
-  const list = createList();
-  const search = createSearch();
-  const article = h('article', { class: 'guide' });
-  element.append(h('div', { class: 'columns' }, h('div', { class: 'side' }, search.input, list.element), h('div', {}, search.hits, article)));
-  let shown = null;
-  let parts = []; /* of the page that is shown, to be disposed of */
-  let turn = 0;
-  const clear = () => {
-    parts.forEach((part) => part.dispose());
-    parts = [];
+/** Whether an event comes from a field that takes text. */
+const isTyped = (event) => event.target.closest?.('input, textarea, select, .editor');
+
+/** The list of guides, the search, and the page that is shown. */
+class GuideView {
+  #list = createList();
+  #search = createSearch();
+  #article = h('article', { class: 'guide' });
+  #shown = null;
+  #parts = []; /* of the page that is shown, to be disposed of */
+  #turn = 0;
+  #link;
+
+  constructor(element, link) {
+    this.#link = link;
+    const side = h('div', { class: 'side' }, this.#search.input, this.#list.element);
+    element.append(h('div', { class: 'columns' }, side, h('div', {}, this.#search.hits, this.#article)));
+    document.addEventListener('keydown', this.#onSlash);
+  }
+
+  #onSlash = (event) => {
+    if (event.key !== '/' || isTyped(event)) return;
+    event.preventDefault();
+    this.#search.input.focus();
   };
 
-  const showGuide = async (guide, number) => {
+  #clear() {
+    this.#parts.forEach((part) => part.dispose());
+    this.#parts = [];
+  }
+
+  async #showGuide(guide, turn) {
     const text = await pages[`../../${guide.path}`]();
-    if (number !== turn) return;
-    clear();
+    if (turn !== this.#turn) return;
+    this.#clear();
+    const article = this.#article;
     article.innerHTML = render(text, guide.path); // the repository's own pages, with html off
-    parts = makeRunnable(article, guide, link);
+    this.#parts = makeRunnable(article, guide, this.#link);
     for (const code of article.querySelectorAll('pre')) code.tabIndex = 0; /* so that it can be scrolled */
     for (const see of article.querySelectorAll('.see')) {
       const { example, tab } = see.dataset;
-      link({ example, tab }, 'playground').then((address) => { see.href = address; });
+      this.#link({ example, tab }, 'playground').then((address) => { see.href = address; });
     }
-  };
-  const showReference = async (guide, rest, number) => {
+  }
+
+  async #showReference(guide, rest, turn) {
     const fill = await REFERENCES[guide.name]();
-    if (number !== turn) return;
-    clear();
-    parts = [fill(article, rest, link)];
-  };
-  const show = async (wanted) => {
-    const number = ++turn;
-    const { guide, rest } = parseState(wanted);
-    search.close();
-    const key = REFERENCES[guide.name] ? `${guide.name}/${rest[0] ?? ''}` : guide.name;
-    if (key !== shown) {
-      await (REFERENCES[guide.name] ? showReference(guide, rest, number) : showGuide(guide, number));
-      if (number !== turn) return;
-      shown = key;
-      list.mark(guide.name);
-    }
-    const anchor = REFERENCES[guide.name] ? rest[1] : rest[0];
-    const target = anchor ? article.querySelector(`[id="${CSS.escape(anchor)}"]`) : null;
+    if (turn !== this.#turn) return;
+    this.#clear();
+    this.#parts = [fill(this.#article, rest, this.#link)];
+  }
+
+  #scrollTo(anchor) {
+    const target = anchor ? this.#article.querySelector(`[id="${CSS.escape(anchor)}"]`) : null;
     if (target) target.scrollIntoView();
     else window.scrollTo(0, 0);
-  };
-  await show(state);
-  const onSlash = (event) => {
-    if (event.key !== '/' || event.target.closest?.('input, textarea, select, .editor')) return;
-    event.preventDefault();
-    search.input.focus();
-  };
-  document.addEventListener('keydown', onSlash);
-  return {
-    update: show,
-    dispose() {
-      turn = Infinity;
-      document.removeEventListener('keydown', onSlash);
-      list.dispose();
-      clear();
-      endRuns();
-    },
-  };
+  }
+
+  /** Shows the page of a state, and its heading; a later call ends an earlier one. */
+  async show(state) {
+    const turn = ++this.#turn;
+    const { guide, rest } = parseState(state);
+    const isReference = Boolean(REFERENCES[guide.name]);
+    this.#search.close();
+    const key = isReference ? `${guide.name}/${rest[0] ?? ''}` : guide.name;
+    if (key !== this.#shown) {
+      await (isReference ? this.#showReference(guide, rest, turn) : this.#showGuide(guide, turn));
+      if (turn !== this.#turn) return;
+      this.#shown = key;
+      this.#list.mark(guide.name);
+    }
+    this.#scrollTo(isReference ? rest[1] : rest[0]);
+  }
+
+  dispose() {
+    this.#turn = Infinity;
+    document.removeEventListener('keydown', this.#onSlash);
+    this.#list.dispose();
+    this.#clear();
+    endRuns();
+  }
+}
+
+export async function mount(element, { state, link }) {
+  const view = new GuideView(element, link);
+  await view.show(state);
+  return { update: (next) => view.show(next), dispose: () => view.dispose() };
 }

@@ -58,6 +58,12 @@ function rangeAt(doc, line, column) {
   return { from: Math.max(at.from, from - 1), to: from };
 }
 
+const BASIC = [
+  lineNumbers(), lintGutter(), history(), drawSelection(), bracketMatching(), closeBrackets(),
+  highlightActiveLine(), highlightActiveLineGutter(), highlightSelectionMatches(),
+  autocompletion({ activateOnTyping: true, icons: false }),
+];
+
 /**
  * Fills an element with an editor. It lies in a shadow root, whose style sheets CodeMirror adopts; into a document it
  * would put <style> elements, which the page's policy forbids.
@@ -77,9 +83,7 @@ export function createEditor(parent, { text, language, onchange, label = 'Progra
     state: EditorState.create({
       doc: text,
       extensions: [
-        lineNumbers(), lintGutter(), history(), drawSelection(), bracketMatching(), closeBrackets(),
-        highlightActiveLine(), highlightActiveLineGutter(), highlightSelectionMatches(),
-        autocompletion({ activateOnTyping: true, icons: false }),
+        BASIC,
         keymap.of([...keys, ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap]),
         syntaxHighlighting(colours), look, speaks.of(LANGUAGES[language]()),
         EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false', tabindex: '0' }),

@@ -241,18 +241,21 @@ class Playground {
     return { source, kind: 'hlo', shown };
   }
 
+  closeProgram() {
+    if (this.program) {
+      this.programs.stop(this.program.id).catch(() => {});
+      this.programs.close(this.program.id).catch(() => {});
+    }
+    this.program = null;
+  }
+
   /** From the editor to results. @param {number} began when the edit was made */
   async refresh(began) {
     clearTimeout(this.timer);
     const turn = ++this.turn;
     markTurn(this.status, { asked: turn });
     if (this.opening && began - this.opening > STUCK_MS) this.programs.restart();
-    const before = this.program;
-    if (before) {
-      this.programs.stop(before.id).catch(() => {});
-      this.programs.close(before.id).catch(() => {});
-    }
-    this.program = null;
+    this.closeProgram();
     this.runShared.hidden = true;
     if (this.state.language === 'javascript' && !this.isTrusted) {
       this.showShared();

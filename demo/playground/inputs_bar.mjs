@@ -35,6 +35,45 @@ export function inputOf({ fill, elements, npy } = {}, { dimensions }, seed, perD
   return { fill: fill ?? 'random', seed, perDevice };
 }
 
+/** A text box for elements; `change` gets { elements } whenever it can be read. */
+function elementsBox(name, elements, change) {
+  const box = h('input', { type: 'text', class: 'mono', value: elements, 'aria-label': `Elements of ${name}`, oninput: () => {
+    try {
+      parseElements(box.value);
+      box.setCustomValidity('');
+      change({ elements: box.value });
+    } catch {
+      box.setCustomValidity('numbers in brackets, as [1, 2.5, NaN]');
+    }
+    box.classList.toggle('wrong', !box.checkValidity());
+  } });
+  return box;
+}
+
+/** A chooser of a file; `change` gets { npy }, its bytes. */
+function fileBox(name, change) {
+  return h('input', { type: 'file', accept: '.npy', 'aria-label': `A .npy file for ${name}`, onchange: async (event) => {
+    const file = event.target.files[0];
+    if (file) change({ npy: new Uint8Array(await file.arrayBuffer()) });
+  } });
+}
+
+/** The control of one parameter. @param {(input: object) => void} change */
+function inputControl({ name, shape }, given, change) {
+  const chosen = given.npy ? 'file' : given.elements !== undefined ? 'elements' : given.fill ?? 'random';
+  const more = h('span', { class: 'more' });
+  const showMore = (choice, elements) => more.replaceChildren(
+    ...(choice === 'elements' ? [elementsBox(name, elements, change)] : choice === 'file' ? [fileBox(name, change)] : []));
+  const box = h('select', { 'aria-label': `What ${name} is filled with`, onchange: () => {
+    const elements = shape.dimensions.length ? '[]' : '0';
+    if (box.value === 'elements') change({ elements });
+    else if (box.value !== 'file') change({ fill: box.value });
+    showMore(box.value, elements);
+  } }, CHOICES.map((choice) => h('option', { value: choice, selected: choice === chosen }, choice)));
+  showMore(chosen, given.elements);
+  return h('span', { class: 'field input' }, h('span', {}, h('code', {}, `${name}: ${shape.text}`)), box, more);
+}
+
 /**
  * @param {HTMLElement} element that it fills
  * @param {(inputs: object[]) => void} onchange
@@ -42,45 +81,10 @@ export function inputOf({ fill, elements, npy } = {}, { dimensions }, seed, perD
 export function createInputsBar(element, onchange) {
   let inputs = [];
   let shown = '';
-  const change = (i, value) => {
-    inputs[i] = value;
+  const control = (parameter, i) => inputControl(parameter, inputs[i] ?? {}, (input) => {
+    inputs[i] = input;
     onchange(inputs);
-  };
-
-  const control = ({ name, shape }, i) => {
-    const given = inputs[i] ?? {};
-    const chosen = given.npy ? 'file' : given.elements !== undefined ? 'elements' : given.fill ?? 'random';
-    const more = h('span', { class: 'more' });
-    const showMore = (choice) => {
-      if (choice === 'elements') {
-        const box = h('input', { type: 'text', class: 'mono', value: inputs[i].elements, 'aria-label': `Elements of ${name}`, oninput: () => {
-          try {
-            parseElements(box.value);
-            box.setCustomValidity('');
-            change(i, { elements: box.value });
-          } catch {
-            box.setCustomValidity('numbers in brackets, as [1, 2.5, NaN]');
-          }
-          box.classList.toggle('wrong', !box.checkValidity());
-        } });
-        more.replaceChildren(box);
-      } else if (choice === 'file') {
-        more.replaceChildren(h('input', { type: 'file', accept: '.npy', 'aria-label': `A .npy file for ${name}`, onchange: async (event) => {
-          const file = event.target.files[0];
-          if (file) change(i, { npy: new Uint8Array(await file.arrayBuffer()) });
-        } }));
-      } else {
-        more.replaceChildren();
-      }
-    };
-    const box = h('select', { 'aria-label': `What ${name} is filled with`, onchange: () => {
-      if (box.value === 'elements') change(i, { elements: shape.dimensions.length ? '[]' : '0' });
-      else if (box.value !== 'file') change(i, { fill: box.value });
-      showMore(box.value);
-    } }, CHOICES.map((choice) => h('option', { value: choice, selected: choice === chosen }, choice)));
-    showMore(chosen);
-    return h('span', { class: 'field input' }, h('span', {}, h('code', {}, `${name}: ${shape.text}`)), box, more);
-  };
+  });
 
   return {
     inputs: () => inputs,

@@ -75,6 +75,24 @@ function touched(outputs, base) {
 const plain = (literal) => ({ type: literal.shape.elementType, dimensions: [...literal.shape.dimensions], text: String(literal.shape), data: literal.data });
 const isArray = (value) => value?.shape?.isArray === true;
 
+/** Disturbs each element of the sources. Returns those on which each element of the results depends; null: it is stale. */
+async function linksOf(program, base, { sources, resultCount, isOrdered, isStale }) {
+  const links = Array.from({ length: resultCount }, () => []);
+  for (const { device, parameter, literal, first } of sources) {
+    for (let i = 0; i < literal.shape.elementCount; i++) {
+      if (isStale()) return null;
+      const found = new Set();
+      for (const other of disturbed(literal, i, isOrdered)) {
+        const args = base.args.map((own, d) => own.map((value, p) => (d === device && p === parameter ? other : value)));
+        const { outputs } = await program.execute(args);
+        for (const at of touched(outputs, base.outputs)) found.add(at);
+      }
+      for (const at of found) links[at].push(first + i);
+    }
+  }
+  return links;
+}
+
 /**
  * @param {import('../shared/loaded_program.mjs').LoadedProgram} program
  * @param {{ inputs: any[], isStale: () => boolean }} options `inputs` as of runProgram
@@ -108,19 +126,8 @@ export async function trace(program, { inputs, isStale }) {
   if (base.outputs.flat().some((literal) => !isArray(literal))) return { why: 'There is no picture of programs that return tokens.' };
   if (sourceCount > MAX_SOURCES || resultCount > MAX_RESULTS) return { why: `Pictures are of small programs: up to ${MAX_SOURCES} elements of arguments, ${MAX_RESULTS} of results. This one has ${sourceCount} and ${resultCount}.` };
   if (!resultCount) return { why: 'There is nothing to draw.' };
-  const links = Array.from({ length: resultCount }, () => []);
-  for (const { device, parameter, literal, first } of sources) {
-    for (let i = 0; i < literal.shape.elementCount; i++) {
-      if (isStale()) return { why: '' };
-      const found = new Set();
-      for (const other of disturbed(literal, i, isOrdered)) {
-        const args = base.args.map((own, d) => own.map((value, p) => (d === device && p === parameter ? other : value)));
-        const { outputs } = await program.execute(args);
-        for (const at of touched(outputs, base.outputs)) found.add(at);
-      }
-      for (const at of found) links[at].push(first + i);
-    }
-  }
+  const links = await linksOf(program, base, { sources, resultCount, isOrdered, isStale });
+  if (!links) return { why: '' };
   const hasFloats = sources.some(({ literal }) => isFloat(literal.shape.elementType));
   return {
     sources: sources.map(({ literal, ...source }) => ({ ...source, ...plain(literal), isIndex: hasFloats && !isFloat(literal.shape.elementType) })),

@@ -3,6 +3,14 @@ import { h } from './dom.mjs';
 
 let count = 0;
 
+const tabButton = (prefix, id, title, onclick) => h('button', {
+  type: 'button', role: 'tab', id: `${prefix}-${id}`, dataset: { tab: id }, 'aria-controls': `${prefix}-${id}-panel`, onclick,
+}, title);
+const tabPanel = (prefix, id) => h('div', {
+  class: 'tab-panel', role: 'tabpanel', id: `${prefix}-${id}-panel`, dataset: { panel: id },
+  tabindex: 0, 'aria-labelledby': `${prefix}-${id}`, hidden: true,
+});
+
 /**
  * @param {{ label: string, tabs: { id: string, title: string }[], selected?: string,
  *   onselect?: (id: string, panel: HTMLElement) => void }} options
@@ -38,14 +46,8 @@ export function createTabs({ label, tabs, selected = tabs[0].id, onselect }) {
   };
 
   for (const { id, title } of tabs) {
-    buttons.set(id, h('button', {
-      type: 'button', role: 'tab', id: `${prefix}-${id}`, dataset: { tab: id },
-      'aria-controls': `${prefix}-${id}-panel`, onclick: () => show(id),
-    }, title));
-    panels.set(id, h('div', {
-      class: 'tab-panel', role: 'tabpanel', id: `${prefix}-${id}-panel`, dataset: { panel: id },
-      tabindex: 0, 'aria-labelledby': `${prefix}-${id}`, hidden: true,
-    }));
+    buttons.set(id, tabButton(prefix, id, title, () => show(id)));
+    panels.set(id, tabPanel(prefix, id));
   }
   const list = h('div', { class: 'tab-list', role: 'tablist', 'aria-label': label, onkeydown: step },
     [...buttons.values()]);

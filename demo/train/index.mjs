@@ -31,7 +31,8 @@ const figure = (label, id, value) => h('div', {}, h('dt', {}, label), h('dd', { 
 const panel = (kind, title, ...children) =>
   h('section', { class: `panel ${kind}` }, h('h2', {}, title), children);
 
-function layout({ replicas, threads, batch }) {
+/** The page's own controls, texts and canvases, by name. */
+function makeParts({ replicas, threads, batch }) {
   const part = {
     start: h('button', { id: 'start', class: 'primary', type: 'button', disabled: true }, 'Loading…'),
     again: h('button', { id: 'again', type: 'button', disabled: true }, 'Start anew'),
@@ -53,7 +54,12 @@ function layout({ replicas, threads, batch }) {
   part.replicas.querySelector('select').id = 'replicas';
   part.threads.querySelector('select').id = 'threads';
   part.batch.querySelector('select').id = 'batch';
-  const elements = [
+  return part;
+}
+
+/** The page's elements, with its parts in their places. */
+function layout(part) {
+  return [
     h('div', { class: 'lead' },
       h('h1', {}, 'A network learns to read, in this page'),
       h('p', {}, 'You see a 784-128-10 perceptron that learns 8,000 handwritten digits when you press Start. Every replica ' +
@@ -76,7 +82,6 @@ function layout({ replicas, threads, batch }) {
       panel('', 'What the first layer looks for', part.layer,
         h('p', { class: 'small soft caption' }, `Weights of ${LAYER.count} of ${HIDDEN} neurons: ink where it is red speaks for the neuron, where it is blue against it.`))),
   ];
-  return { elements, part };
 }
 
 /** The number of digits that are taken for others, and the most frequent mistake. */
@@ -299,8 +304,8 @@ class Training {
 }
 
 export function mount(element, { state, setState }) {
-  const { elements, part } = layout(readState(state));
-  element.append(...elements);
+  const part = makeParts(readState(state));
+  element.append(...layout(part));
   const training = new Training(element, part);
   part.try.onclick = () => training.tryDigit();
   part.start.onclick = () => training.toggle();
