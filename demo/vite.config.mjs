@@ -50,7 +50,7 @@ function furtherFiles() {
   };
 }
 
-/** What is made of the sources of the core when the site is built. */
+/** The modules that are made from the core's sources when the site is built. */
 function virtualModules() {
   const modules = {
     'virtual:operations': operationsTable, 'virtual:reference': operationsReference, 'virtual:api': apiDeclarations,

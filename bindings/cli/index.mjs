@@ -260,7 +260,7 @@ async function time(executable, args, count) {
   }
   times.sort((a, b) => a - b);
   const [min, median] = [times[0], times[count >> 1]].map((ms) => `${ms.toPrecision(3)} ms`);
-  writeLine(`${count} runs: least ${min}, median ${median}`);
+  writeLine(`${count} runs: min ${min}, median ${median}`);
 }
 
 function writeLine(text) {

@@ -172,8 +172,8 @@ async function importGlue({ href }) {
 /** The initial memory of an instance: the glue's INITIAL_MEMORY. */
 export const MIN_MEMORY = 2 ** 24;
 
-function newMemory(most, shared) {
-  const maximum = Math.floor(most / PAGE);
+function newMemory(maxBytes, shared) {
+  const maximum = Math.floor(maxBytes / PAGE);
   return new WebAssembly.Memory({ initial: MIN_MEMORY / PAGE, maximum, shared });
 }
 

@@ -160,7 +160,7 @@ function positiveZeta(m, x, q) {
   }
   const bernoulli = m.mul(power, m.add(m.mul(m.div(x, at), m.add(tail, 1 / ZETA.at(-1))), 0.5));
   const accurate = m.add(m.add(sum, integral), bernoulli);
-  const isEnough = m.le(m.abs(power), m.mul(m.abs(sum), m.least));
+  const isEnough = m.le(m.abs(power), m.mul(m.abs(sum), m.minDenormal));
   return m.select(isEnough, sum, accurate);
 }
 
@@ -277,8 +277,8 @@ function asinAcosKernel(m, signedX, signedY) {
 }
 
 function kernelImaginary(m, { x, y, safe, more, less, a, rx, sx, sxm, yy }) {
-  const most = m.select(m.lt(x, safe * 1e12), safe * 1e-6, safe * 100);
-  const isTall = m.ge(y, most);
+  const limit = m.select(m.lt(x, safe * 1e12), safe * 1e-6, safe * 100);
+  const isTall = m.ge(y, limit);
   const high = m.select(isTall, y, x);
   const ratio = m.select(m.and(isTall, m.ne(y, Infinity)), m.div(x, y), 0);
   const far = m.add(m.add(m.log(high), Math.LN2), m.mul(m.log1p(m.mul(ratio, ratio)), 0.5));
@@ -291,7 +291,7 @@ function kernelImaginary(m, { x, y, safe, more, less, a, rx, sx, sxm, yy }) {
   const am1 = m.select(isFlat, flat, m.select(m.ge(x, 1), above, below));
   const root = m.sqrt(m.mul(am1, m.add(a, 1)));
   const near = m.select(isFlat, m.div(y, root), m.log1p(m.add(am1, root)));
-  return m.select(m.ge(high, m.select(isTall, most, safe)), far, near);
+  return m.select(m.ge(high, m.select(isTall, limit, safe)), far, near);
 }
 
 const signedBy = (m, value, sign) => m.select(m.lt(sign, 0), m.neg(value), value);

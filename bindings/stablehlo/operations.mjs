@@ -327,8 +327,8 @@ function einsum(c) {
 function labels(term, rank, terms = []) {
   const [before, after] = term.split('...');
   if (after === undefined) return [...before];
-  const most = terms.flat().filter((label) => label.startsWith('.')).map((label) => Number(label.slice(1)));
-  const count = rank === Infinity ? Math.max(-1, ...most) + 1 : rank - before.length - after.length;
+  const numbers = terms.flat().filter((label) => label.startsWith('.')).map((label) => Number(label.slice(1)));
+  const count = rank === Infinity ? Math.max(-1, ...numbers) + 1 : rank - before.length - after.length;
   const dots = Array.from({ length: Math.max(count, 0) }, (_, i) => `.${count - 1 - i}`);
   return [...before, ...dots, ...after];
 }

@@ -7,7 +7,7 @@
  *   'digits', 'teach', 'llama'   stages of their own
  *
  * `python`: the source that is shown, if it is another one.
- * `sliders` and `choices` are inputs: [id, label, least, most, step, value], and [id, label, texts, value];
+ * `sliders` and `choices` are inputs: [id, label, min, max, step, value], and [id, label, texts, value];
  * `inputs(values, pointer)` makes the arguments after the state of them and of the pointer: x, y of 0
  * to 1, press (1: pressed), dx, dy since the last frame.
  */

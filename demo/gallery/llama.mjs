@@ -8,16 +8,16 @@ import { slider } from './stage.mjs';
 
 const COUNT = 400; /* tokens at a time */
 
-/** Draws the losses as a line, with the min and the latest in figures. */
+/** Draws the losses as a line, with their min and max in figures. */
 function drawLosses(context, width, height, losses) {
   if (losses.length < 2) return;
-  const [least, most] = [Math.min(...losses), Math.max(...losses)];
+  const [min, max] = [Math.min(...losses), Math.max(...losses)];
   const x = (i) => 40 + (i / (losses.length - 1)) * (width - 48);
-  const y = (loss) => 8 + ((most - loss) / (most - least || 1)) * (height - 28);
+  const y = (loss) => 8 + ((max - loss) / (max - min || 1)) * (height - 28);
   context.font = '12px system-ui, sans-serif';
   context.fillStyle = colour('--soft');
-  context.fillText(most.toFixed(2), 4, y(most) + 4);
-  context.fillText(least.toFixed(2), 4, y(least) + 4);
+  context.fillText(max.toFixed(2), 4, y(max) + 4);
+  context.fillText(min.toFixed(2), 4, y(min) + 4);
   context.fillText(`${losses.length} steps`, width - 70, height - 4);
   context.strokeStyle = colour('--accent');
   context.lineWidth = 1.5;

@@ -41,8 +41,8 @@ async function open(urls) {
 
 async function recognise(image) {
   const [scores] = await program.execute([...weights, image]);
-  const most = Math.max(...scores.data);
-  const odds = Array.from(scores.data, (score) => Math.exp(score - most));
+  const max = Math.max(...scores.data);
+  const odds = Array.from(scores.data, (score) => Math.exp(score - max));
   const sum = odds.reduce((a, b) => a + b);
   return odds.map((odd) => odd / sum);
 }

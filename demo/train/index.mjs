@@ -13,7 +13,7 @@ import { drawLayer, Mosaic } from './pictures.mjs';
 import './train.css';
 
 const MAX_POINTS = 4000; /* that are drawn; when there are more, every second one goes */
-const MOSAIC = { count: 480, least: 16 }; /* pixels for each */
+const MOSAIC = { count: 480, minPixels: 16 }; /* of the page, for each digit */
 const LAYER = { count: 32, columns: 8 };
 const DEVICES = [1, 2, 3, 4, 5, 6, 7, 8];
 const BATCHES = [64, 256, 1024]; /* the larger, the longer do devices work side by side */
@@ -87,8 +87,8 @@ function layout(part) {
 /** The number of digits that are taken for others, and the most frequent mistake. */
 function mistakesText(mistakes) {
   const wrong = mistakes.reduce((sum, { count }) => sum + count, 0);
-  const most = mistakes.slice(0, 3).map(({ label, answer, count }) => `${label} for ${answer} (${count})`).join(', ');
-  return `${wrong} of these ${MOSAIC.count} are taken for others: they are marked.${most ? ` Most often ${most}.` : ''}`;
+  const frequent = mistakes.slice(0, 3).map(({ label, answer, count }) => `${label} for ${answer} (${count})`).join(', ');
+  return `${wrong} of these ${MOSAIC.count} are taken for others: they are marked.${frequent ? ` Most often ${frequent}.` : ''}`;
 }
 
 /** The share of a step's work that runs in parallel. */
@@ -105,7 +105,7 @@ class Curve {
   constructor(element) {
     this.plot = createPlot(element, {
       scales: {
-        loss: { range: (_, least, most) => [0, most || 2.5] },
+        loss: { range: (_, min, max) => [0, max || 2.5] },
         share: { range: [0, 1] },
       },
       axes: [{}, { scale: 'loss' }, { scale: 'share', side: 1, grid: { show: false } }],
@@ -150,7 +150,7 @@ function readState(state) {
   };
 }
 
-/** What the page's controls say. */
+/** The values of the page's controls. */
 function chosenIn(element) {
   const valueOf = (id) => element.querySelector(`#${id}`).value;
   const threads = valueOf('threads');
@@ -247,7 +247,7 @@ class Training {
 
   async #showMosaic() {
     if (this.#mosaic) return;
-    this.#mosaic = new Mosaic(this.#part.mosaic, await this.#worker.call('testDigits', MOSAIC.count), MOSAIC.least);
+    this.#mosaic = new Mosaic(this.#part.mosaic, await this.#worker.call('testDigits', MOSAIC.count), MOSAIC.minPixels);
     this.#part.try.disabled = false;
     await this.#worker.call('test'); /* of weights that know nothing yet */
   }

@@ -27,9 +27,9 @@ const mix = (from, to, share) => from.map((value, i) => value + (to[i] - value) 
 
 /** Test digits in rows, those that are taken for others in the colour of problems. */
 export class Mosaic {
-  /** @param {{ images: Uint8Array, labels: Uint8Array }} digits @param {number} least pixels of the page for each */
-  constructor(canvas, { images, labels }, least) {
-    Object.assign(this, { canvas, images, labels, least, answers: null });
+  /** @param {{ images: Uint8Array, labels: Uint8Array }} digits @param {number} minPixels pixels of the page for each */
+  constructor(canvas, { images, labels }, minPixels) {
+    Object.assign(this, { canvas, images, labels, minPixels, answers: null });
     this.ends = [onChange(() => this.draw()), onResize(canvas.parentElement, () => this.draw())];
     canvas.addEventListener('pointermove', (event) => this.tell(event));
     this.draw();
@@ -42,8 +42,8 @@ export class Mosaic {
 
   /** As many in a row as there is room for, so that all rows are full. */
   get columns() {
-    const { labels: { length }, least } = this;
-    let columns = Math.max(8, Math.min(40, Math.floor(this.canvas.clientWidth / least)));
+    const { labels: { length }, minPixels } = this;
+    let columns = Math.max(8, Math.min(40, Math.floor(this.canvas.clientWidth / minPixels)));
     while (length % columns) columns--;
     return columns;
   }
@@ -67,7 +67,7 @@ export class Mosaic {
     return this.images.subarray(n * SIDE * SIDE, (n + 1) * SIDE * SIDE);
   }
 
-  /** What was taken for what: { label, answer, count }, the most frequent first. */
+  /** The mistakes by label and answer: { label, answer, count }, the most frequent first. */
   mistakes() {
     const counts = new Map();
     this.labels.forEach((label, n) => {
@@ -98,12 +98,12 @@ export function drawLayer(canvas, layer, hidden, count, columns) {
   const image = new ImageData(columns * (SIDE + 1) - 1, Math.ceil(count / columns) * (SIDE + 1) - 1);
   const values = new Float32Array(SIDE * SIDE);
   for (let neuron = 0; neuron < count; neuron++) {
-    let most = 1e-6;
+    let max = 1e-6;
     for (let p = 0; p < values.length; p++) {
       values[p] = layer[p * hidden + neuron];
-      most = Math.max(most, Math.abs(values[p]));
+      max = Math.max(max, Math.abs(values[p]));
     }
-    const map = heatMap(values, SIDE, SIDE, { ramp: 'diverging', range: [-most, most] });
+    const map = heatMap(values, SIDE, SIDE, { ramp: 'diverging', range: [-max, max] });
     const left = (neuron % columns) * (SIDE + 1);
     const top = Math.floor(neuron / columns) * (SIDE + 1);
     for (let y = 0; y < SIDE; y++) {

@@ -282,7 +282,7 @@ describe('other commands and options', () => {
     }
     const { code, stderr } = await xlaWasm('run', axpy, '--random', '--seed', '3', '--time', '3', '--profile', trace, '--json');
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /^3 runs: least [\d.]+ ms, median [\d.]+ ms\n$/);
+    assert.match(stderr, /^3 runs: min [\d.]+ ms, median [\d.]+ ms\n$/);
     assert.ok(JSON.parse(await readFile(trace, 'utf8')).traceEvents.length > 0);
   });
 

@@ -22,10 +22,10 @@ function map(x, f) {
 function softmax(x, columns) {
   const out = new Float32Array(x.length);
   for (let row = 0; row < x.length; row += columns) {
-    let most = -Infinity;
+    let max = -Infinity;
     let sum = 0;
-    for (let i = row; i < row + columns; i++) most = Math.max(most, x[i]);
-    for (let i = row; i < row + columns; i++) sum += out[i] = Math.exp(x[i] - most);
+    for (let i = row; i < row + columns; i++) max = Math.max(max, x[i]);
+    for (let i = row; i < row + columns; i++) sum += out[i] = Math.exp(x[i] - max);
     for (let i = row; i < row + columns; i++) out[i] /= sum;
   }
   return out;

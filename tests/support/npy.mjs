@@ -1,5 +1,4 @@
-/** Makes .npy files. */
-/** The bytes of a .npy file, its header padded as NumPy pads it. */
+/** Makes .npy files: file() returns the bytes of one, its header padded as NumPy pads it. */
 export function file(header, data, version = 1) {
   const start = version === 1 ? 10 : 12;
   const text = header.padEnd(Math.ceil((start + header.length + 1) / 64) * 64 - start - 1) + '\n';

@@ -14,7 +14,7 @@ export class Maths {
   constructor(builder, elementType) {
     this.b = builder;
     this.elementType = elementType;
-    [this.largest, this.smallest, this.least] = LIMITS[elementType] ?? LIMITS.f32;
+    [this.largest, this.smallest, this.minDenormal] = LIMITS[elementType] ?? LIMITS.f32;
     this.constants = new Map();
   }
 

@@ -150,7 +150,7 @@ export async function packageDeclarations() {
   return `${text}\n${operations}`;
 }
 
-/** What the documentation and the table disagree about. */
+/** Returns the methods that are in only one of the documentation and the table. */
 export function disagreements() {
   const undocumented = Object.keys(OPERATIONS).filter((name) => !DOCS[name]);
   const unknown = Object.keys(DOCS).filter((name) => !OPERATIONS[name]);

@@ -9,7 +9,7 @@ const NUMBER = /(?:#define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+(?=[\dIU(])|\b([A-Z][A-Z0
 /** Files whose numbers other formats or interfaces give. Their limits still count. */
 const OF_FORMATS = /^(api|codegen\/wasm\/(wasm_encoder|instructions)|base\/error|value\/types|hlo\/text\/lexer)\.[ch]$/;
 const IS_LIMIT = /^(MAX|MIN)_/;
-/** What is a number from 2 on, a product or a power. The others are cases of an enumeration. */
+/** Whether a value is a number from 2 on, a product or a power. The others are cases of an enumeration. */
 const isNumber = (value) => /^([2-9]|1\d|1 <<)/.test(value) || (/[*]|<</.test(value) && !/sizeof|0x/.test(value));
 /**
  * A comment `Threshold A, B: the reason. Test: "name of a test" in core/file.test.mjs.`, without a reason
