@@ -88,7 +88,8 @@ export async function serve({ port = 8080, isolated = true, folders = [] } = {})
     const { name, file, tag } = found;
     const type = TYPES[extname(file)];
     const isCompressed = type && /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
-    Object.assign(headers, { ETag: tag, 'Content-Type': type ?? 'application/octet-stream', ...(isCompressed && { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }) });
+    Object.assign(headers, { ETag: tag, 'Content-Type': type ?? 'application/octet-stream' },
+      isCompressed && { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' });
     if (IMMUTABLE.test(name)) headers['Cache-Control'] = 'max-age=31536000, immutable';
     if (request.headers['if-none-match'] === tag) {
       response.writeHead(304, headers).end();

@@ -5,7 +5,8 @@ import { bytes, duration } from '../shared/format.mjs';
 import { EXHIBITS } from './exhibits.mjs';
 import './gallery.css';
 
-const FILES = import.meta.glob(['./programs/*.{mlirbc,gz,safetensors,json}', './programs/llama/*'], { query: '?url', import: 'default', eager: true });
+const FILES = import.meta.glob(
+  ['./programs/*.{mlirbc,gz,safetensors,json}', './programs/llama/*'], { query: '?url', import: 'default', eager: true });
 const SOURCES = import.meta.glob(['./programs/*.py', '../../examples/llama/model.py'], { query: '?raw', import: 'default' });
 
 const STAGES = {

@@ -37,7 +37,8 @@ class Stage {
     this.seed = 3;
     [this.width, this.height] = exhibit.size;
     this.canvas = h('canvas', { class: 'stage-canvas', width: this.width, height: this.height, tabIndex: 0,
-      role: 'application', 'aria-label': `${exhibit.title}: ${exhibit.zoom ? 'arrows move, plus and minus go in and out' : 'arrows move the pointer, the space bar presses'}`, id: 'stage' });
+      role: 'application',
+      'aria-label': `${exhibit.title}: ${exhibit.zoom ? 'arrows move, plus and minus go in and out' : 'arrows move the pointer, the space bar presses'}`, id: 'stage' });
     this.canvas.style.setProperty('--ratio', this.width / this.height);
     this.context = this.canvas.getContext('2d');
     this.problem = h('p', { class: 'note problem', hidden: true });
@@ -125,7 +126,10 @@ class Stage {
       this.zoomAt(...this.place(event), Math.exp(event.deltaY * 0.002));
     }, { passive: false });
     canvas.addEventListener('keydown', ({ key }) => {
-      const keys = { '+': [0.5, 0.5, 0.5], '-': [0.5, 0.5, 2], ArrowLeft: [0.4, 0.5, 1], ArrowRight: [0.6, 0.5, 1], ArrowUp: [0.5, 0.4, 1], ArrowDown: [0.5, 0.6, 1] };
+      const keys = {
+        '+': [0.5, 0.5, 0.5], '-': [0.5, 0.5, 2],
+        ArrowLeft: [0.4, 0.5, 1], ArrowRight: [0.6, 0.5, 1], ArrowUp: [0.5, 0.4, 1], ArrowDown: [0.5, 0.6, 1],
+      };
       if (!keys[key]) return;
       if (keys[key][2] === 1) this.drag(0.5 - keys[key][0], 0.5 - keys[key][1]);
       else this.zoomAt(...keys[key]);

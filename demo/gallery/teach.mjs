@@ -18,7 +18,9 @@ const pictureOf = (pixels) => {
 };
 /** The buttons, the list of examples and the line below them. `on` has what each button does. */
 function layout(drawn, on) {
-  const keys = Array.from({ length: 10 }, (_, digit) => h('button', { type: 'button', disabled: true, 'aria-label': `It is a ${digit}`, onclick: () => on.add(digit) }, String(digit)));
+  const keys = Array.from({ length: 10 }, (_, digit) => h('button', {
+    type: 'button', disabled: true, 'aria-label': `It is a ${digit}`, onclick: () => on.add(digit),
+  }, String(digit)));
   const list = h('ul', { class: 'taught' });
   const teach = h('button', { type: 'button', class: 'primary', id: 'teach', disabled: true, onclick: on.learn }, `Teach it: ${STEPS} steps`);
   const again = h('button', { type: 'button', id: 'forget', onclick: on.forget }, 'Start anew');
@@ -98,7 +100,8 @@ class Lesson {
     this.#enableKeys(false);
     teach.disabled = false;
     this.#judge().then((right) => {
-      status.textContent = `${this.#examples.length} of ${EXAMPLES} examples; it knows ${right} of them. Below each: its digit, and what the model takes it for.`;
+      status.textContent =
+        `${this.#examples.length} of ${EXAMPLES} examples; it knows ${right} of them. Below each: its digit, and what the model takes it for.`;
     }, this.#problem);
   }
 

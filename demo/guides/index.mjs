@@ -8,7 +8,10 @@ import { GUIDES, slug } from './pages.mjs';
 import { createSearch } from './search.mjs';
 import './guides.css';
 
-const pages = import.meta.glob(['../../docs/**/*.md', '../../tests/bench/README.md', '../../tests/bench/programs/README.md', '../../tests/accuracy/README.md', '../../python/README.md'], { query: '?raw', import: 'default' });
+const pages = import.meta.glob([
+  '../../docs/**/*.md', '../../tests/bench/README.md', '../../tests/bench/programs/README.md', '../../tests/accuracy/README.md',
+  '../../python/README.md',
+], { query: '?raw', import: 'default' });
 /* Pictures are put into the page itself, so that they have its colours. */
 const PICTURES = import.meta.glob('../../docs/guides/pictures/*.svg', { query: '?raw', import: 'default', eager: true });
 /* All pictures have the same <style>. The policy allows it as a sheet, not within the page. */
@@ -117,7 +120,8 @@ function createList() {
   const sections = [...new Set(GUIDES.map(({ section }) => section))];
   const links = new Map(GUIDES.map(({ name, title }) => [name, h('a', { href: `#guides/${name}`, dataset: { name } }, title)]));
   const wide = matchMedia('(min-width: 761px)');
-  const menu = h('details', { class: 'menu' }, h('summary', {}, 'All pages'), h('nav', { class: 'list', 'aria-label': 'Guides' }, sections.map((section) => [h('p', { class: 'heading' }, section),
+  const menu = h('details', { class: 'menu' }, h('summary', {}, 'All pages'),
+    h('nav', { class: 'list', 'aria-label': 'Guides' }, sections.map((section) => [h('p', { class: 'heading' }, section),
       GUIDES.filter((guide) => guide.section === section).map(({ name }) => links.get(name))])));
   const adapt = () => { menu.open = wide.matches; };
   adapt();

@@ -47,7 +47,10 @@ export function createSearch() {
       h('a', { href }, h('strong', {}, title), ' ', h('span', { class: 'soft small' }, where), h('span', { class: 'excerpt' }, excerpt(text, terms))))
       : [h('p', { class: 'soft' }, `Nothing is found for “${wanted}”.`)]));
   };
-  const input = h('input', { type: 'search', id: 'search', placeholder: 'Search', 'aria-label': 'Search the guides and references', oninput: search, onfocus: () => indexOf() });
+  const input = h('input', {
+    type: 'search', id: 'search', placeholder: 'Search',
+    'aria-label': 'Search the guides and references', oninput: search, onfocus: () => indexOf(),
+  });
   input.addEventListener('keydown', (event) => {
     if (event.key === 'Enter') hits.querySelector('a')?.click();
     if (event.key !== 'Escape') return;

@@ -8,7 +8,9 @@ import { apiDeclarations } from '../reference/declarations.mjs';
 import { operationsTable } from '../playground/operations_table.mjs';
 import { GUIDES, slug } from './pages.mjs';
 
-const plainText = (markdown) => markdown.replace(/^```\w*$/gm, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*|#]|<!--.*?-->|-{3,}/g, ' ').replace(/\s+/g, ' ').trim();
+const plainText = (markdown) =>
+  markdown.replace(/^```\w*$/gm, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/[`*|#]|<!--.*?-->|-{3,}/g, ' ').replace(/\s+/g, ' ').trim();
 
 /** The sections of a page, each from one heading to the next. Headings within code blocks are none. */
 function sectionsOf(text) {

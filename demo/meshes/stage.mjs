@@ -31,7 +31,9 @@ const centre = ({ x, y, cell }) => ({ x: x + cell.width / 2, y: y + cell.height 
 function ends(from, to) {
   const [a, b] = [centre(from), centre(to)];
   const [dx, dy] = [b.x - a.x, b.y - a.y];
-  const clip = Math.min(Math.abs(dx) > 0 ? (from.cell.width / 2 + 4) / Math.abs(dx) : Infinity, Math.abs(dy) > 0 ? (from.cell.height / 2 + 4) / Math.abs(dy) : Infinity);
+  const clip = Math.min(
+    Math.abs(dx) > 0 ? (from.cell.width / 2 + 4) / Math.abs(dx) : Infinity,
+    Math.abs(dy) > 0 ? (from.cell.height / 2 + 4) / Math.abs(dy) : Infinity);
   const at = (t) => ({ x: a.x + dx * t, y: a.y + dy * t });
   return [at(clip), at(1 - clip)];
 }
@@ -43,7 +45,9 @@ export function arrow(from, to, className, marker) {
   return svg('path', { d: `M${a.x} ${a.y} Q${mx} ${my} ${b.x} ${b.y}`, class: className, 'marker-end': `url(#${marker})` });
 }
 
-const markerOf = (id, className) => svg('marker', { id, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse' },
+const markerOf = (id, className) => svg('marker', {
+  id, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse',
+},
   svg('path', { d: 'M0 0L8 4L0 8z', class: className }));
 
 export const nameOf = (device, { partitions }) => (partitions > 1
@@ -62,10 +66,14 @@ export function createStage(mesh, room) {
     const says = svg('text', { x: size.width / 2, y: size.height / 2 + 15, class: 'says' }, '');
     const cell = svg('g', { class: 'device', transform: `translate(${x} ${y})` },
       svg('rect', { width: size.width, height: size.height, rx: 8 }),
-      svg('text', { x: size.width / 2, y: size.height / 2 - 8, class: 'name' }, mesh.partitions > 1 ? `${Math.floor(device / mesh.partitions)}, ${device % mesh.partitions}` : `replica ${device}`), says);
+      svg('text', { x: size.width / 2, y: size.height / 2 - 8, class: 'name' },
+        mesh.partitions > 1 ? `${Math.floor(device / mesh.partitions)}, ${device % mesh.partitions}` : `replica ${device}`), says);
     return { cell, says };
   });
-  const element = svg('svg', { viewBox: `-8 -12 ${width + 16} ${height + 24}`, class: 'stage', style: `max-width: ${width + 16}px`, role: 'img', 'aria-label': 'The devices and what they do' },
+  const element = svg('svg', {
+    viewBox: `-8 -12 ${width + 16} ${height + 24}`, class: 'stage', style: `max-width: ${width + 16}px`,
+    role: 'img', 'aria-label': 'The devices and what they do',
+  },
     svg('defs', {}, markerOf('arrow-meet', 'meet'), markerOf('arrow-wait', 'wait')), between, cells.map(({ cell }) => cell));
   return {
     element,

@@ -53,6 +53,9 @@ export function createCell(text, { run, remove, onchange, link }) {
       displays.dispose();
     },
   };
-  const editor = createEditor(source, { text, language: 'python', label: 'Python', onchange, keys: [{ key: 'Shift-Enter', run: () => { run(cell); return true; } }] });
+  const editor = createEditor(source, {
+    text, language: 'python', label: 'Python', onchange,
+    keys: [{ key: 'Shift-Enter', run: () => { run(cell); return true; } }],
+  });
   return cell;
 }

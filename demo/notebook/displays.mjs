@@ -17,7 +17,9 @@ function plot(element, { x, lines, labels: [xLabel, yLabel], log }) {
     data: [x, ...lines.map(([, values]) => values.map((value) => (Number.isFinite(value) && !(log && value <= 0) ? value : null)))],
     scales: { y: log ? { distr: 3 } : {} },
     axes: [{ label: xLabel || undefined }, { label: yLabel || undefined }],
-    series: [{ label: xLabel || 'x' }, ...lines.map(([label], i) => ({ label, stroke: COLOURS[i % COLOURS.length], width: 2, points: { show: false } }))],
+    series: [{ label: xLabel || 'x' }, ...lines.map(([label], i) => ({
+      label, stroke: COLOURS[i % COLOURS.length], width: 2, points: { show: false },
+    }))],
   });
 }
 
@@ -55,7 +57,9 @@ async function program(element, { name, stablehlo, hlo }, link) {
   const devices = /num_partitions=(\d+)/.exec(hlo)?.[1] ?? /replica_count=(\d+)/.exec(hlo)?.[1];
   const anchors = [
     h('a', { class: 'button', href: await link({ text: stablehlo, language: 'stablehlo' }, 'playground') }, `${name} in the playground`),
-    devices > 1 ? h('a', { class: 'button', href: await link({ name: BY_ITSELF, text: hlo }, 'meshes') }, `${name} in Meshes, on ${devices} devices`) : null,
+    devices > 1 ? h('a', {
+      class: 'button', href: await link({ name: BY_ITSELF, text: hlo }, 'meshes'),
+    }, `${name} in Meshes, on ${devices} devices`) : null,
   ];
   element.append(h('p', { class: 'controls' }, anchors), h('details', {}, h('summary', {}, 'StableHLO'), h('pre', { tabIndex: 0 }, stablehlo)));
 }

@@ -147,9 +147,12 @@ class Opener {
           h('p', { class: 'mono wrap' }, program.results.map(({ text }) => text).join(', ')),
           h('h2', {}, 'Operations'), h('p', { class: 'wrap' }, program.operations.slice(0, 24).map(([name, n]) => `${name} ${n}`).join(' · '))),
       ),
-      h('div', { class: 'controls' }, this.runButton, this.stopButton, mesh('replicas'), mesh('partitions'), h('a', { class: 'button', id: 'to-playground', href: '#playground', hidden: true }, 'Open in the playground'), this.runStatus),
+      h('div', { class: 'controls' }, this.runButton, this.stopButton, mesh('replicas'), mesh('partitions'),
+        h('a', { class: 'button', id: 'to-playground', href: '#playground', hidden: true }, 'Open in the playground'),
+        this.runStatus),
       this.outcome);
-    this.runStatus.textContent = `${plural(devices, 'device')} on ${program.threads ? plural(program.threads, 'thread') : 'the single-threaded build'}.`;
+    this.runStatus.textContent =
+      `${plural(devices, 'device')} on ${program.threads ? plural(program.threads, 'thread') : 'the single-threaded build'}.`;
     this.showLink();
   }
 
@@ -206,8 +209,10 @@ class Opener {
     tabs.panel('results').append(h('div', { class: 'controls' }, save('npz'), save('safetensors')), results);
     const total = run.events.reduce((sum, { startUs, endUs }) => sum + endUs - startUs, 0) || 1;
     tabs.panel('profile').append(canvas, legend(), h('div', { class: 'scroll' }, h('table', {},
-      h('tr', {}, h('th', {}, 'Step'), h('th', {}, 'Kind'), h('th', { class: 'number' }, 'Times'), h('th', { class: 'number' }, 'Took'), h('th', { class: 'number' }, 'Share')),
-      hotSpots(run.events).slice(0, 30).map(({ name, category, holds, us, count }) => h('tr', {}, h('td', {}, stepName({ name, holds })), h('td', {}, category),
+      h('tr', {}, h('th', {}, 'Step'), h('th', {}, 'Kind'),
+        h('th', { class: 'number' }, 'Times'), h('th', { class: 'number' }, 'Took'), h('th', { class: 'number' }, 'Share')),
+      hotSpots(run.events).slice(0, 30).map(({ name, category, holds, us, count }) => h('tr', {},
+        h('td', {}, stepName({ name, holds })), h('td', {}, category),
         h('td', { class: 'number' }, whole(count)), h('td', { class: 'number' }, duration(us)), h('td', { class: 'number' }, `${((us / total) * 100).toFixed(1)} %`))))));
     this.outcome.hidden = false;
     this.outcome.replaceChildren(h('section', { class: 'panel' }, tabs.element));

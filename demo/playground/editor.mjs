@@ -33,7 +33,9 @@ const look = EditorView.theme({
   '&.cm-focused .cm-activeLine, &.cm-focused .cm-activeLineGutter': { backgroundColor: 'var(--grid)' },
   '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--accent-soft) !important' },
   '.cm-selectionMatch': { backgroundColor: 'var(--warn-soft)' },
-  '.cm-tooltip': { backgroundColor: 'var(--raised)', color: 'var(--ink)', border: '1px solid var(--line)', borderRadius: '6px', maxWidth: 'min(34rem, 90vw)' },
+  '.cm-tooltip': {
+    backgroundColor: 'var(--raised)', color: 'var(--ink)', border: '1px solid var(--line)', borderRadius: '6px', maxWidth: 'min(34rem, 90vw)',
+  },
   '.cm-tooltip-autocomplete > ul > li[aria-selected]': { backgroundColor: 'var(--accent-soft)', color: 'var(--ink)' },
   '.cm-completionDetail': { color: 'var(--soft)' },
   '.cm-diagnostic-error': { borderLeftColor: 'var(--problem)' },
@@ -46,7 +48,10 @@ const look = EditorView.theme({
   '.cm-matchingBracket': { backgroundColor: 'var(--accent-soft) !important' },
 });
 
-const LANGUAGES = { hlo: () => hlo(tags), stablehlo: () => stableHlo(tags), javascript: () => javascript(), python: () => [python(), indentUnit.of('    ')] };
+const LANGUAGES = {
+  hlo: () => hlo(tags), stablehlo: () => stableHlo(tags), javascript: () => javascript(),
+  python: () => [python(), indentUnit.of('    ')],
+};
 
 /** The place of an error: the word that begins there, or the last character of the line. */
 function rangeAt(doc, line, column) {

@@ -105,13 +105,18 @@ class Playground {
 
   layout(element) {
     const { state } = this;
-    this.example = exampleChoice((name) => this.load({ ...stateOfExample(name), seed: this.state.seed, threads: this.state.threads, tab: this.state.tab }));
+    this.example = exampleChoice((name) => this.load({
+      ...stateOfExample(name), seed: this.state.seed, threads: this.state.threads, tab: this.state.tab,
+    }));
     this.language = select('', LANGUAGES, state.language, (language) => this.change({ language }));
     this.language.querySelector('select').setAttribute('aria-label', 'Language');
     this.replicas = select('Replicas', COUNTS, '', (value) => this.changeMesh('replicas', value));
     this.partitions = select('Partitions', COUNTS, '', (value) => this.changeMesh('partitions', value));
     this.threads = selectThreads(state.threads, (threads) => this.change({ threads }));
-    this.seed = h('input', { type: 'number', min: 0, step: 1, value: state.seed, oninput: () => this.change({ seed: Math.max(0, Math.trunc(Number(this.seed.value) || 0)) }) });
+    this.seed = h('input', {
+      type: 'number', min: 0, step: 1, value: state.seed,
+      oninput: () => this.change({ seed: Math.max(0, Math.trunc(Number(this.seed.value) || 0)) }),
+    });
     this.stop = h('button', { type: 'button', id: 'stop', hidden: true, onclick: () => this.cancel() }, 'Stop');
     this.runShared = h('button', { type: 'button', id: 'run', hidden: true, onclick: () => this.trust() }, 'Run');
     this.share = h('button', { type: 'button', id: 'share', onclick: () => this.copyLink() }, 'Copy link');
@@ -375,7 +380,10 @@ class Playground {
       if (program === this.program) drawPicture(panel, traced);
     },
     async module(panel, program) {
-      const [passes, text] = await Promise.all([this.programs.view(program.id, 'passes', this.part), this.programs.view(program.id, 'text', this.part)]);
+      const [passes, text] = await Promise.all([
+        this.programs.view(program.id, 'passes', this.part),
+        this.programs.view(program.id, 'text', this.part),
+      ]);
       if (program === this.program) this.passes.show(passes, text);
     },
     async steps(panel, program) {
@@ -390,7 +398,8 @@ class Playground {
       const rest = lines.length - MAX_LINES;
       panel.replaceChildren(code
         ? h('div', {}, h('p', { class: 'small soft' }, `The module that was generated, ${whole(bytes)} bytes: a function for each fused loop and each region, named after its instruction.`),
-          h('pre', {}, rest > 0 ? lines.slice(0, MAX_LINES).join('\n') : text), rest > 0 ? h('p', { class: 'soft' }, `And ${whole(rest)} more lines.`) : null)
+          h('pre', {}, rest > 0 ? lines.slice(0, MAX_LINES).join('\n') : text),
+          rest > 0 ? h('p', { class: 'soft' }, `And ${whole(rest)} more lines.`) : null)
         : h('p', { class: 'soft' }, 'Nothing was generated: kernels of the core do it all.'));
     },
     timeline(panel, program) {
@@ -400,7 +409,8 @@ class Playground {
       this.events.replaceChildren(h('table', {},
         h('tr', {}, ['Step', 'Kind', 'Device', 'Thread'].map((text) => h('th', {}, text)), h('th', { class: 'number' }, 'Took')),
         rows.map((event) => h('tr', {}, h('td', {}, stepName(event)), h('td', {}, event.category),
-          h('td', { class: 'number' }, String(event.replica * program.partitions + event.partition)), h('td', { class: 'number' }, String(event.worker)),
+          h('td', { class: 'number' }, String(event.replica * program.partitions + event.partition)),
+          h('td', { class: 'number' }, String(event.worker)),
           h('td', { class: 'number' }, duration(event.endUs - event.startUs))))));
     },
     async memory(panel, program) {

@@ -14,7 +14,9 @@ const { Client, HloModule, Literal } = xla;
 
 let client; /* promised */
 
-const plain = (literal) => ({ text: String(literal.shape), type: literal.shape.elementType, dimensions: [...literal.shape.dimensions], data: literal.data });
+const plain = (literal) => ({
+  text: String(literal.shape), type: literal.shape.elementType, dimensions: [...literal.shape.dimensions], data: literal.data,
+});
 
 /** Converts shown values to literals: literals, buffers, or values that make a literal. */
 function literalsOf(value) {

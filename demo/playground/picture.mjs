@@ -44,12 +44,18 @@ const hueOf = (i, n) => Math.round(20 + (300 * i) / Math.max(1, n));
 function grid(array, kind, colourOf) {
   const layout = layoutOf(array);
   const cells = [];
-  const group = svg('svg', { width: layout.width + 4, height: layout.height + 4, viewBox: `-2 -2 ${layout.width + 4} ${layout.height + 4}`, class: `grid ${kind}`, role: 'img', 'aria-label': `${array.name}: ${array.text}` });
+  const group = svg('svg', {
+    width: layout.width + 4, height: layout.height + 4, viewBox: `-2 -2 ${layout.width + 4} ${layout.height + 4}`,
+    class: `grid ${kind}`, role: 'img', 'aria-label': `${array.name}: ${array.text}`,
+  });
   for (let i = 0; i < countOf(array); i++) {
     const { x, y } = layout.at(i);
     const value = elementText(readElement(array, i), 3);
     const hue = colourOf(array.first + i);
-    const cell = svg('g', { class: `cell${hue === null ? ' plain' : ''}${hue === 'none' ? ' none' : ''}`, transform: `translate(${x} ${y})`, ...(typeof hue === 'number' && { style: `--hue: ${hue}` }) },
+    const cell = svg('g', {
+      class: `cell${hue === null ? ' plain' : ''}${hue === 'none' ? ' none' : ''}`,
+      transform: `translate(${x} ${y})`, ...(typeof hue === 'number' && { style: `--hue: ${hue}` }),
+    },
       svg('rect', { width: CELL - 2, height: CELL - 2, rx: 3 }),
       svg('text', { x: (CELL - 2) / 2, y: (CELL - 2) / 2 + 3.5 }, value.length > 5 ? value.slice(0, 5) : value),
       svg('title', {}, `${array.name}${layout.index(i)} = ${value}`));
@@ -95,7 +101,10 @@ class Picture {
     this.#traced = traced;
     const { sources, results, links, isOrdered } = traced;
     this.#devices = 1 + Math.max(...results.map(({ device }) => device));
-    this.#slider = h('input', { type: 'range', min: 0, max: links.length - 1, value: 0, 'aria-label': 'Element of the results', oninput: () => this.choose(Number(this.#slider.value)) });
+    this.#slider = h('input', {
+      type: 'range', min: 0, max: links.length - 1, value: 0, 'aria-label': 'Element of the results',
+      oninput: () => this.choose(Number(this.#slider.value)),
+    });
     const colours = coloursOf(traced);
     const left = sources.map((array) => this.#figure(array, 'source', colours.source, this.#sourceCells));
     const right = results.map((array) => this.#figure(array, 'result', colours.result, this.#resultCells));

@@ -27,7 +27,10 @@ export function planElement({ arenaBytes, buffers }) {
   const firstTime = Math.min(...times);
   const scale = { arenaBytes, firstTime, times: Math.max(...times) - firstTime + 1 };
   const sum = own.reduce((total, { bytes: size }) => total + size, 0);
-  const picture = own.length ? svg('svg', { viewBox: `-1 -1 ${WIDTH + 2} ${HEIGHT + 2}`, class: 'plan', role: 'img', 'aria-label': 'Which buffer is where in memory, and when' },
+  const picture = own.length ? svg('svg', {
+    viewBox: `-1 -1 ${WIDTH + 2} ${HEIGHT + 2}`, class: 'plan', role: 'img',
+    'aria-label': 'Which buffer is where in memory, and when',
+  },
     svg('rect', { x: 0, y: 0, width: WIDTH, height: HEIGHT, class: 'plan-frame' }), own.map((buffer, i) => box(buffer, i, scale))) : null;
   return h('div', {},
     h('p', {}, own.length

@@ -72,7 +72,9 @@ function touched(outputs, base) {
   return found;
 }
 
-const plain = (literal) => ({ type: literal.shape.elementType, dimensions: [...literal.shape.dimensions], text: String(literal.shape), data: literal.data });
+const plain = (literal) => ({
+  type: literal.shape.elementType, dimensions: [...literal.shape.dimensions], text: String(literal.shape), data: literal.data,
+});
 const isArray = (value) => value?.shape?.isArray === true;
 
 /** Disturbs each element of the sources. Returns those on which each element of the results depends; null: it is stale. */
@@ -105,7 +107,9 @@ export async function trace(program, { inputs, isStale }) {
   const text = program.parts.map(({ source }) => source).join('\n');
   const reason = NOT_TRACED.exec(text);
   if (reason) return { why: `There is no picture of programs with ${reason[1]}.` };
-  if (program.parts.some(({ executable }) => executable.resultShape.isDynamic)) return { why: 'There is no picture of results with dynamic dimensions.' };
+  if (program.parts.some(({ executable }) => executable.resultShape.isDynamic)) {
+    return { why: 'There is no picture of results with dynamic dimensions.' };
+  }
   const isOrdered = ORDERED.test(text);
   const base = await runProgram(program, { inputs });
   const sources = [];

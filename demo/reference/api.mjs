@@ -50,7 +50,8 @@ function list(element) {
       const entries = API.filter((entry) => entry.from === from && entry.kind === kind);
       if (!entries.length) continue;
       groups.push(h('h2', {}, `${PLURALS[kind]} of ${from}`),
-        h('ul', { class: 'index' }, entries.map(({ name, comment }) => h('li', {}, h('a', { href: addressOf(name) }, name), ' ', h('span', { class: 'soft' }, firstSentence(comment))))));
+        h('ul', { class: 'index' }, entries.map(({ name, comment }) =>
+          h('li', {}, h('a', { href: addressOf(name) }, name), ' ', h('span', { class: 'soft' }, firstSentence(comment))))));
     }
   }
   element.append(h('h1', {}, 'API reference'),
@@ -73,8 +74,10 @@ function entryPage(element, entry, link) {
   const methods = members.filter((member) => member.isMethod);
   const section = (title, some) => (some.length ? [h('h2', {}, title), some.map((member) => {
     const id = member.name === 'constructor' ? 'new' : member.name;
-    return h('section', { class: 'member', id }, h(heading, {}, h('a', { href: addressOf(name, id) }, member.isStatic ? `${name}.${member.name}` : member.name)),
-      signature(member.code, `Declaration of ${member.name}`), prose(member.comment), member.notes.map((note) => h('p', { class: 'small soft' }, `@${note}`)),
+    return h('section', { class: 'member', id },
+      h(heading, {}, h('a', { href: addressOf(name, id) }, member.isStatic ? `${name}.${member.name}` : member.name)),
+      signature(member.code, `Declaration of ${member.name}`), prose(member.comment),
+      member.notes.map((note) => h('p', { class: 'small soft' }, `@${note}`)),
       example(member.name));
   })] : []);
   element.append(
@@ -82,7 +85,9 @@ function entryPage(element, entry, link) {
     h('h1', {}, `${kind} ${name}`), ...prose(comment), ...notes.map((note) => h('p', { class: 'small soft' }, `@${note}`)),
     signature(code, `Declaration of ${name}`),
     ...(members.length ? [] : [example('')].filter(Boolean)),
-    ...(members.length > 8 ? [h('p', { class: 'contents' }, members.flatMap((member) => [h('a', { href: addressOf(name, member.name === 'constructor' ? 'new' : member.name) }, member.name), ' ']))] : []),
+    ...(members.length > 8 ? [h('p', { class: 'contents' }, members.flatMap((member) => [
+      h('a', { href: addressOf(name, member.name === 'constructor' ? 'new' : member.name) }, member.name), ' ',
+    ]))] : []),
     ...section('Methods', methods).flat(),
     ...section('Properties', members.filter((member) => !member.isMethod)).flat());
   return parts;

@@ -273,7 +273,8 @@ const TABLE = {
     toJSON: using('Shape', `console.log(JSON.stringify(Shape.parse('f32[2]'))); // "f32[2]"`),
     ...Object.fromEntries([
       ['elementType', 'f32'], ['isTuple', 'false'], ['isToken', 'false'], ['isArray', 'true'], ['isScalar', 'false'], ['isDynamic', 'false'],
-      ['rank', '2'], ['elementCount', '6'], ['byteSize', '24'], ['linearSize', '6'], ['dimensions', '[2, 3]'], ['layout', 'null'], ['tupleShapes', 'null'],
+      ['rank', '2'], ['elementCount', '6'], ['byteSize', '24'], ['linearSize', '6'],
+      ['dimensions', '[2, 3]'], ['layout', 'null'], ['tupleShapes', 'null'],
     ].map(([name, value]) => [name, using('Shape', `console.log(Shape.parse('f32[2,3]').${name}); // ${value}`)])),
     dynamicDimensions: using('Shape', `console.log(Shape.parse('f32[2,<=3]').dynamicDimensions); // [false, true]`),
     effectiveLayout: using('Shape', `console.log(String(Shape.parse('f32[2,3]').effectiveLayout)); // {1,0}`),

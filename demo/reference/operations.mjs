@@ -27,7 +27,8 @@ function list(element) {
     h('p', {}, 'Every HLO operation, with what it does, its values before and after, StableHLO’s name, and the programs that it refuses. XLA’s own text: ',
       h('a', { href: 'https://openxla.org/xla/operation_semantics' }, 'operation semantics'), '.'),
     h('p', {}, h('label', { class: 'field', htmlFor: 'operation-filter' }, h('span', {}, 'Find'), search)),
-    ...families.flatMap((family) => [h('h2', {}, family), h('ul', { class: 'index' }, OPERATIONS.filter((one) => one.family === family).map((operation) => {
+    ...families.flatMap((family) => [h('h2', {}, family),
+      h('ul', { class: 'index' }, OPERATIONS.filter((one) => one.family === family).map((operation) => {
       const { name, text, methods, stablehlo } = operation;
       const row = h('li', {}, h('a', { href: addressOf(name) }, name), ' ', h('span', { class: 'soft' }, text.split(/(?<=\.)\s/)[0]));
       rows.push({ row, text: [name, ...methods, ...stablehlo, text].join(' ').toLowerCase() });
@@ -42,7 +43,8 @@ function facts({ operands, methods, stablehlo, attributes }) {
   const row = (title, ...text) => h('tr', {}, h('th', { scope: 'row' }, title), h('td', {}, ...text));
   return h('div', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Names and attributes' }, h('table', { class: 'facts' },
     row('Operands', plural(operands)),
-    row('Builder', ...(methods.length ? methods.flatMap((method, i) => [i ? ', ' : '', h('a', { href: `#guides/api/XlaBuilder/${method}` }, h('code', {}, method))]) : ['in text only'])),
+    row('Builder', ...(methods.length ? methods.flatMap((method, i) =>
+      [i ? ', ' : '', h('a', { href: `#guides/api/XlaBuilder/${method}` }, h('code', {}, method))]) : ['in text only'])),
     row('StableHLO', ...(stablehlo.length ? codes(stablehlo) : ['none'])),
     ...attributes.map(({ label, text, example }) => row(h('code', {}, label), text || (example ? ['for example ', h('code', {}, example)] : '')))));
 }
@@ -103,7 +105,9 @@ function page(element, operation, link) {
   element.append(
     h('p', { class: 'small' }, h('a', { href: '#guides/operations' }, 'Operations'), ` / ${family}`),
     h('h1', {}, name), h('p', {}, withCode(text)), facts(operation), before,
-    ...(example ? [h('h2', {}, 'The program'), h('pre', { tabIndex: 0, 'aria-label': 'The program as HLO text' }, h('code', {}, example.program)), h('p', {}, open)] : []),
+    ...(example ? [h('h2', {}, 'The program'),
+      h('pre', { tabIndex: 0, 'aria-label': 'The program as HLO text' }, h('code', {}, example.program)),
+      h('p', {}, open)] : []),
     h('h2', {}, 'Rules'),
     rules.length ? h('p', {}, 'Programs that break a rule, and the error that says so:') : h('p', { class: 'soft' }, 'No rule of its own.'),
     h('ul', { class: 'rules' }, rules.map(({ rule, message, hlo }) => h('li', {}, h('strong', {}, rule), ': ', message, ' ',

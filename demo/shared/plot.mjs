@@ -15,7 +15,8 @@ import { colour, onChange } from './theme.mjs';
  */
 export function createPlot(element, { height = 240, series, scales = {}, axes = [{}, {}], data, legend = true }) {
   const paint = (name) => () => colour(name);
-  const axis = { stroke: paint('--soft'), grid: { stroke: paint('--grid'), width: 1 }, ticks: { stroke: paint('--grid'), width: 1 }, font: '12px system-ui, sans-serif' };
+  const lines = { stroke: paint('--grid'), width: 1 };
+  const axis = { stroke: paint('--soft'), grid: { ...lines }, ticks: { ...lines }, font: '12px system-ui, sans-serif' };
   const plot = new uPlot({
     width: element.clientWidth || 300,
     height,

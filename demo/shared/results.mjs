@@ -105,7 +105,9 @@ const views = {
       if (!element.isConnected) return;
       plot = createPlot(element, {
         height: 220, legend: data.length > 1,
-        series: [{}, ...data.map((_, i) => ({ label: labels[i], stroke: `--series-${(i % 8) + 1}`, width: 1.5, points: { show: columns <= 64, size: 5 } }))],
+        series: [{}, ...data.map((_, i) => ({
+          label: labels[i], stroke: `--series-${(i % 8) + 1}`, width: 1.5, points: { show: columns <= 64, size: 5 },
+        }))],
         data: [x, ...data],
       });
     });
@@ -154,7 +156,10 @@ function suitable(array) {
 
 /** One array with its shape and a choice of views. */
 function showArray(array, name, remembered) {
-  if (array.type === 'text') return { element: h('section', { class: 'result' }, h('header', {}, h('strong', {}, name)), h('pre', { class: 'numbers' }, array.text)) };
+  if (array.type === 'text') {
+    const text = h('pre', { class: 'numbers' }, array.text);
+    return { element: h('section', { class: 'result' }, h('header', {}, h('strong', {}, name)), text) };
+  }
   if (!ELEMENT_TYPES.has(array.type)) return { element: h('p', { class: 'soft' }, `${name}: ${array.text}`) };
   const choices = suitable(array);
   const chosen = choices.includes(remembered.view) ? remembered.view : choices[0];

@@ -56,7 +56,8 @@ class Runnable {
     this.#source = h('div', { class: 'source' }, this.#shown);
     this.#output = h('output', { class: reserves ? 'output' : 'output empty' }, reserves ? '\u00a0' : '');
     const runButton = h('button', { type: 'button', class: 'run', onclick: () => this.run() }, 'Run');
-    this.element = h('div', { class: 'runnable' }, this.#source, h('div', { class: 'bar' }, runButton, this.#edit, this.#took, this.#open), this.#output);
+    this.element = h('div', { class: 'runnable' },
+      this.#source, h('div', { class: 'bar' }, runButton, this.#edit, this.#took, this.#open), this.#output);
     this.#showLink();
   }
 
