@@ -1,8 +1,11 @@
 /** client.load(): a program in whatever form it comes. Loaded itself when it is first called. */
 import { invalidArgument, withPosition, XlaError } from '../base/error.mjs';
 import { part } from '../base/part.mjs';
+import { refusal } from '../formats/foreign.mjs';
+import { gunzip, gunzipNow, isGzip } from '../formats/inflate.mjs';
+import { programsOfJaxExport } from '../formats/jax_export.mjs';
 import { isBytecode, isText, kindOfText } from '../formats/program_text.mjs';
-import { contentNow, contentOf, gunzip, gunzipNow, isGzip, programsOfJaxExport, refusal } from '../host/sources.mjs';
+import { contentNow, contentOf } from '../host/sources.mjs';
 import { PLATFORMS, RENAME } from '../objects/load_options.mjs';
 import { annotate } from '../objects/module.mjs';
 import { protoReader, stablehlo } from './parts.mjs';

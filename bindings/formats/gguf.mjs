@@ -5,10 +5,10 @@
 import { invalidArgument, XlaError } from '../base/error.mjs';
 import { checkOptions, string } from '../base/options.mjs';
 import { rangesOf } from '../host/ranges.mjs';
-import { otherFormatAdvice } from '../host/sources.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, perByte } from '../values/types.mjs';
+import { otherFormatAdvice } from './foreign.mjs';
 import { BLOCKS, dequantized, partsOf } from './gguf_blocks.mjs';
 
 /** The types of tensors, by their numbers. Those without blocks are element types of XLA. */

@@ -1,6 +1,7 @@
 /** Reads zips, as NumPy's .npz files are. Source: PKWARE's APPNOTE.TXT */
 import { invalidArgument, XlaError } from '../base/error.mjs';
-import { damage, inflate, otherFormatAdvice, unpackLimit } from '../host/sources.mjs';
+import { otherFormatAdvice } from './foreign.mjs';
+import { damage, inflate, unpackLimit } from './inflate.mjs';
 import { CENTRAL, END, LOCAL, viewOf } from './zip.mjs';
 
 const END_64 = 0x06064b50;

@@ -2,10 +2,11 @@
 import { isUnreadable } from '../base/boundary.mjs';
 import { describe, invalidArgument, messageOf, XlaError } from '../base/error.mjs';
 import { checkOptions, count, kind, string } from '../base/options.mjs';
-import { contentOf, isPage, NO_PAGE, otherFormatAdvice } from '../host/sources.mjs';
+import { contentOf } from '../host/sources.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES, perByte, SAFETENSORS } from '../values/types.mjs';
+import { isPage, NO_PAGE, otherFormatAdvice } from './foreign.mjs';
 import { openGguf } from './gguf.mjs';
 import { readNpy as npyOf } from './npy.mjs';
 import { unzip } from './unzip.mjs';

@@ -10,7 +10,8 @@ import {
 import { stepsOf } from '../../bindings/objects/listing.mjs';
 import { pairArguments } from '../../bindings/objects/named_arguments.mjs';
 import { isText, kindOfText } from '../../bindings/formats/program_text.mjs';
-import { gunzip, isGzip, programsOfJaxExport } from '../../bindings/host/sources.mjs';
+import { gunzip, isGzip } from '../../bindings/formats/inflate.mjs';
+import { programsOfJaxExport } from '../../bindings/formats/jax_export.mjs';
 import { makeArgument } from '../shared/inputs.mjs';
 import { serve, transfer } from '../shared/rpc.mjs';
 import { SAMPLE } from './sample.mjs';

@@ -40,7 +40,7 @@ test('the tarball holds what users need, and nothing else', async () => {
     ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
     'build/dist/xla-wasm.js', 'build/dist/xla-wasm-formats.js',
     ...[
-      'index', 'advice', 'bindings', 'functions', 'loading', 'locations', 'sources', 'stablehlo', 'sync', 'train', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
+      'index', 'advice', 'bindings', 'functions', 'inflate', 'loading', 'locations', 'stablehlo', 'sync', 'train', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
       'hlo_proto_sharding', 'proto_text',
     ].flatMap((name) => [`build/node/${name}.mjs`, ...(name === 'index' ? [] : [`build/node/${name}.mjs.map`])]),
     'build/node/wasmparser.mjs', 'build/node/index.d.cts', 'build/node/operations.d.cts', 'build/node/stablehlo.d.cts', 'build/node/train.d.cts',
