@@ -124,7 +124,10 @@ const MISTAKES = {
   'an element type of Python in StableHLO': [() => client.load('func.func @main(%x: tensor<2xint>) -> tensor<2xi32> {\n  return %x : tensor<2xi32>\n}'), /did you mean i32\? \(line 1, /],
   'a dot without dimensions': [() => client.parseHlo('HloModule m\nENTRY e {\n  x = f32[2,3] parameter(0)\n  y = f32[3,4] parameter(1)\n  ROOT r = f32[2,4] dot(x, y)\n}'),
     /lhs_contracting_dims is missing/],
-  'a misspelt clause of dot_general': [() => client.load('func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {\n  %y = stablehlo.dot_general %x, %x, contracting_dim = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>\n  return %y : tensor<2x2xf32>\n}'),
+  'a misspelt clause of dot_general': [() => client.load(`func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %y = stablehlo.dot_general %x, %x, contracting_dim = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
+}`),
     /dot_general has no contracting_dim; did you mean contracting_dims\?/],
   'a page instead of weights': [() => readSafetensors(new TextEncoder().encode('<!doctype html><html></html>')), /this is an HTML page: was the address not found \(404\)\?$/],
   'a page instead of an array': [() => readNpy(new TextEncoder().encode('<html><head></head></html>')), /this is an HTML page: was the address not found \(404\)\?$/],

@@ -105,7 +105,18 @@ test('of equal elements of a window, the first one in row-major order has the sl
 });
 
 describe('slopes of long windows take n or n log n', () => {
-  const logaddexp = `logaddexp {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  m = f32[] maximum(a, b)\n  d = f32[] subtract(a, b)\n  s = f32[] abs(d)\n  n = f32[] negate(s)\n  e = f32[] exponential(n)\n  l = f32[] log-plus-one(e)\n  ROOT r = f32[] add(m, l)\n}\n`;
+  const logaddexp = `logaddexp {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  m = f32[] maximum(a, b)
+  d = f32[] subtract(a, b)
+  s = f32[] abs(d)
+  n = f32[] negate(s)
+  e = f32[] exponential(n)
+  l = f32[] log-plus-one(e)
+  ROOT r = f32[] add(m, l)
+}
+`;
   const of = (op, n, window) => entry([`x = f32[${n}] parameter(0)`, `i = f32[] constant(${{ multiply: 1, maximum: '-inf', minimum: 'inf' }[op] ?? '-inf'})`,
     window ? `ROOT r = f32[${n}] reduce-window(x, i), window={${window(n)}}, to_apply=${op}` : `ROOT r = f32[] reduce(x, i), dimensions={0}, to_apply=${op}`],
   op === 'logaddexp' ? logaddexp : binary(op));

@@ -625,7 +625,9 @@ describe('declared types are those of the values', () => {
       /operand 0 is said to be tensor<3xf64>/],
     'the value that a branch yields': [main('%y = "stablehlo.if"(%p) ({ stablehlo.return %m : tensor<2x3xf32> }, { stablehlo.return %m : tensor<2x3xf32> }) : (tensor<i1>) -> tensor<3xf32>\n  return %y : tensor<3xf32>'),
       /if: the result is declared tensor<3xf32>, but is f32\[2,3\]/],
-    'the value that a reducer yields': [main('%y = "stablehlo.reduce"(%x, %z) ({ ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n "stablehlo.return"(%p) : (tensor<i1>) -> () }) {dimensions = array<i64: 0>} : (tensor<3xf32>, tensor<f32>) -> tensor<f32>\n  return %x : tensor<3xf32>'),
+    'the value that a reducer yields': [main(`%y = "stablehlo.reduce"(%x, %z) ({ ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+ "stablehlo.return"(%p) : (tensor<i1>) -> () }) {dimensions = array<i64: 0>} : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+  return %x : tensor<3xf32>`),
       /reduce/],
   };
   for (const [what, [text, message]] of Object.entries(rows)) {

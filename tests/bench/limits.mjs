@@ -17,7 +17,9 @@ const COSTS = {
 /** Their work is elsewhere, or depends on data. */
 const LOOPS = /^(while|custom-call|conditional|sort|fft)$/;
 /** Longer than it is worth to count. */
-const UNKNOWN = /^(scatter|rng|reduce-window|expm1|exponential-minus-one|power|remainder|sine|cosine|tan|cbrt|atan2|asinh|acosh|atanh|sinh|cosh|asin|acos|topk|map|select-and-scatter|triangular-solve|cholesky|population-count|count-leading-zeros|rng-bit-generator)$/;
+const UNKNOWN = new Set(('scatter rng reduce-window expm1 exponential-minus-one power remainder sine cosine tan cbrt atan2 asinh ' +
+  'acosh atanh sinh cosh asin acos topk map select-and-scatter triangular-solve cholesky population-count ' +
+  'count-leading-zeros rng-bit-generator').split(' '));
 /** Free: they compute nothing, or once. */
 const FREE = /^(parameter|constant|broadcast|reshape|iota|tuple|get-tuple-element|transpose|slice|concatenate|pad|reverse|gather|copy|bitcast|bitcast-convert|dynamic-slice|dynamic-update-slice)$/;
 /** Between a narrow float's bits and an f32. */
@@ -70,7 +72,7 @@ function cost(x, byName, computations) {
     const parts = isComplex(x.type) ? 4 : 1, width = isComplex(x.type) ? 32 / bytesOf(x.type) : lanes(x.type);
     return [(2 * parts * multiplications(x, byName)) / width, 0];
   }
-  if (UNKNOWN.test(x.opcode) || isComplex(x.type) || (operand && isComplex(operand.type))) return undefined;
+  if (UNKNOWN.has(x.opcode) || isComplex(x.type) || (operand && isComplex(operand.type))) return undefined;
   if (x.opcode === 'reduce') return [count(operand.dims) / lanes(x.type), 0];
   if (x.opcode === 'convert') {
     const [from, to] = [NARROW[operand.type], NARROW[x.type]];

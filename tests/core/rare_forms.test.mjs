@@ -48,7 +48,9 @@ const FORMS = {
   [[[1, 0, 1, 0, 2, 0], [1, 1, 1, 1, 1, 1], [2, 2, 2, 1, 1, 0]]], [4, 6, 8, 2, 1, 2]],
   'a call of a computation that states an order': ['c {\n x = f32[2] parameter(0)\n y = f32[2] negate(x)\n z = f32[2] add(x, x), control-predecessors={y}\n ROOT r = f32[2] multiply(y, z)\n}\n',
     'x = f32[2] parameter(0)\n ROOT r = f32[2] call(x), to_apply=c', [[1, 3]], [-2, -18]],
-  'a bitcast to another layout and type': ['', 'x = f32[2,2] parameter(0)\n y = f32[2,2]{0,1} transpose(x), dimensions={0,1}\n b = s32[2,2]{1,0} bitcast(y)\n o = s32[2,2] constant({{1065353216,1065353216},{1065353216,1065353216}})\n ROOT r = s32[2,2] subtract(b, o)',
+  'a bitcast to another layout and type': ['', `x = f32[2,2] parameter(0)\n y = f32[2,2]{0,1} transpose(x), dimensions={0,1}
+ b = s32[2,2]{1,0} bitcast(y)\n o = s32[2,2] constant({{1065353216,1065353216},{1065353216,1065353216}})
+ ROOT r = s32[2,2] subtract(b, o)`,
     [[[1, 2], [-1, 0.5]]], [[0, -2147483648], [8388608, -8388608]]],
   'windows of a reshaped transpose': [ADD, `x = f32[3,2,4] parameter(0)\n t = f32[2,3,4] transpose(x), dimensions={1,0,2}\n e = f32[2,3,4] negate(t)\n y = f32[6,4] reshape(e)
  z = f32[] constant(0)\n ROOT r = f32[6,2] reduce-window(y, z), window={size=1x3}, to_apply=add`,

@@ -20,6 +20,13 @@ const PROGRAMS = Number(process.env.PROGRAMS ?? 60), SEED = Number(process.env.S
 const APPLIED = `f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }
 ge { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=GE }`;
 
+const by = (w, value) => w.map(value).join('x');
+
+/** The attribute of a window. @param {boolean} dilates whether it says how its operands are dilated */
+const windowText = (w, dilates) =>
+  `window={size=${by(w, (v) => v.size)} stride=${by(w, (v) => v.stride)} pad=${by(w, (v) => `${v.lo}_${v.hi}`)}${
+    dilates ? ` lhs_dilate=${by(w, (v) => v.base)} rhs_dilate=${by(w, (v) => v.win)}` : ''}}`;
+
 const sz = (r) => r.pick([0, 0, 1, 2, 2, 3]);
 const list = (n, f) => Array.from({ length: n }, (_, i) => f(i));
 const subset = (r, n, p = 0.4) => list(n, (i) => i).filter(() => r.chance(p));
@@ -36,7 +43,9 @@ const makers = {
     const offset = r.shuffle(list(out, (i) => i)).slice(0, off).sort();
     let a = 0, b = 0; const windows = slice.filter((_, i) => !collapsed.includes(i) && !batching.includes(i));
     const shape = list(out, (i) => (offset.includes(i) ? windows[a++] : rest[b++]));
-    return `x = f32[${dims}] parameter(0)\n i = s32[${idx}] parameter(1)\n ROOT g = f32[${shape}] gather(x, i), offset_dims={${offset}}, collapsed_slice_dims={${collapsed}}, start_index_map={${map}}, ${batching.length ? `operand_batching_dims={${batching}}, start_indices_batching_dims={${ibatch}}, ` : ''}index_vector_dim=${vec}, slice_sizes={${slice}}`;
+    const batches = batching.length ? `operand_batching_dims={${batching}}, start_indices_batching_dims={${ibatch}}, ` : '';
+    const where = `offset_dims={${offset}}, collapsed_slice_dims={${collapsed}}, start_index_map={${map}}, ${batches}index_vector_dim=${vec}`;
+    return `x = f32[${dims}] parameter(0)\n i = s32[${idx}] parameter(1)\n ROOT g = f32[${shape}] gather(x, i), ${where}, slice_sizes={${slice}}`;
   },
   scatter(r) {
     const rank = r.between(1, 3), dims = list(rank, () => sz(r)), idx = list(r.between(1, 2), () => sz(r));
@@ -47,7 +56,11 @@ const makers = {
     const rest = idx.filter((_, i) => i !== vec), kept = dims.filter((_, i) => !inserted.includes(i) && !batching.includes(i)), out = rest.length + kept.length;
     const win = r.shuffle(list(out, (i) => i)).slice(0, kept.length).sort(); let a = 0, b = 0;
     const shape = list(out, (i) => (win.includes(i) ? r.between(0, kept[a++]) : rest[b++]));
-    return `x = f32[${dims}] parameter(0)\n i = s32[${idx}] parameter(1)\n u = f32[${shape}] parameter(2)\n ROOT g = f32[${dims}] scatter(x, i, u), update_window_dims={${win}}, inserted_window_dims={${inserted}}, scatter_dims_to_operand_dims={${map}}, ${batching.length ? `input_batching_dims={${batching}}, scatter_indices_batching_dims={${ibatch}}, ` : ''}index_vector_dim=${vec}, to_apply=f`;
+    const batches = batching.length ? `input_batching_dims={${batching}}, scatter_indices_batching_dims={${ibatch}}, ` : '';
+    const where = `update_window_dims={${win}}, inserted_window_dims={${inserted}}, scatter_dims_to_operand_dims={${map}}, ` +
+      `${batches}index_vector_dim=${vec}`;
+    return `x = f32[${dims}] parameter(0)\n i = s32[${idx}] parameter(1)\n u = f32[${shape}] parameter(2)
+ ROOT g = f32[${dims}] scatter(x, i, u), ${where}, to_apply=f`;
   },
   slice(r) {
     const rank = r.between(1, 3), dims = list(rank, () => sz(r)), s = dims.map((d) => r.between(0, d));
@@ -63,10 +76,13 @@ const makers = {
     return `x = f32[${dims}] parameter(0)\n z = f32[] parameter(1)\n ROOT g = f32[${s.map((v) => (v < 0 ? r.pick([0, 1]) : v))}] pad(x, z), padding=${p.map((v) => v.join('_')).join('x')}`;
   },
   window(r, select) {
-    const rank = r.between(1, 3), dims = list(rank, () => sz(r)), w = dims.map(() => ({ size: r.between(1, 3), stride: r.between(1, 2), lo: r.between(-1, 2), hi: r.between(-1, 2), base: select ? 1 : r.pick([1, 1, 2]), win: select ? 1 : r.pick([1, 1, 2]) }));
+    const rank = r.between(1, 3), dims = list(rank, () => sz(r)), w = dims.map(() => ({
+      size: r.between(1, 3), stride: r.between(1, 2), lo: r.between(-1, 2), hi: r.between(-1, 2),
+      base: select ? 1 : r.pick([1, 1, 2]), win: select ? 1 : r.pick([1, 1, 2]),
+    }));
     if (select) w.forEach((v) => { v.lo = Math.max(v.lo, 0); v.hi = Math.max(v.hi, 0); });
     const s = dims.map((d, i) => { const v = w[i], b = (d ? (d - 1) * v.base + 1 : 0) + v.lo + v.hi, e = (v.size - 1) * v.win + 1; return b <= 0 || e > b ? 0 : Math.floor((b - e) / v.stride) + 1; });
-    const text = `window={size=${w.map((v) => v.size).join('x')} stride=${w.map((v) => v.stride).join('x')} pad=${w.map((v) => `${v.lo}_${v.hi}`).join('x')}${select ? '' : ` lhs_dilate=${w.map((v) => v.base).join('x')} rhs_dilate=${w.map((v) => v.win).join('x')}`}}`;
+    const text = windowText(w, !select);
     return select ? `x = f32[${dims}] parameter(0)\n s = f32[${s}] parameter(1)\n z = f32[] parameter(2)\n ROOT g = f32[${dims}] select-and-scatter(x, s, z), ${text}, select=ge, scatter=f`
       : `x = f32[${dims}] parameter(0)\n z = f32[] constant(0)\n ROOT g = f32[${s}] reduce-window(x, z), ${text}, to_apply=f`;
   },
@@ -77,7 +93,9 @@ const makers = {
     const w = dims.map(() => ({ size: r.pick([0, 1, 2, 3]), stride: r.between(1, 2), lo: r.between(-1, 2), hi: r.between(-1, 2), base: r.pick([1, 1, 2]), win: r.pick([1, 1, 2]) }));
     const s = dims.map((d, i) => { const v = w[i], b = (d ? (d - 1) * v.base + 1 : 0) + v.lo + v.hi, e = v.size ? (v.size - 1) * v.win + 1 : 0; return b <= 0 || e > b ? 0 : Math.floor((b - e) / v.stride) + 1; });
     const l = '01'.slice(0, sp);
-    return `x = f32[${[batch, ...dims, ki * groups]}] parameter(0)\n k = f32[${[...w.map((v) => v.size), ki, o]}] parameter(1)\n ROOT g = f32[${[batch / bgroups, ...s, o]}] convolution(x, k), ${sp ? `window={size=${w.map((v) => v.size).join('x')} stride=${w.map((v) => v.stride).join('x')} pad=${w.map((v) => `${v.lo}_${v.hi}`).join('x')} lhs_dilate=${w.map((v) => v.base).join('x')} rhs_dilate=${w.map((v) => v.win).join('x')}}, ` : ''}dim_labels=b${l}f_${l}io->b${l}f, feature_group_count=${groups}, batch_group_count=${bgroups}`;
+    return `x = f32[${[batch, ...dims, ki * groups]}] parameter(0)\n k = f32[${[...w.map((v) => v.size), ki, o]}] parameter(1)
+ ROOT g = f32[${[batch / bgroups, ...s, o]}] convolution(x, k), ${sp ? `${windowText(w, true)}, ` : ''}` +
+      `dim_labels=b${l}f_${l}io->b${l}f, feature_group_count=${groups}, batch_group_count=${bgroups}`;
   },
   reduce(r) {
     const rank = r.between(1, 3), dims = list(rank, () => sz(r)), d = subset(r, rank, 0.5);
