@@ -76,7 +76,11 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 # (4.5 % less than -Oz of a compilation's time for 2 kB; winograd 1.01 times -O2's time, but depthwise 1.17, short rows
 # of FFTs 1.15. At -Oz, systems of 64 equations take 1.4 times. Loops of narrow_loops.c say themselves what is unrolled.)
 HOT_FOLDERS := base hlo/ir hlo/text rewrite/base kernels
-WASM_LEVEL = $(if $(filter vectors inner,$(subst /, ,$(filter-out %/narrow %/relax,$*))),-O2,$(if $(filter $(HOT_FOLDERS:%=%/%),$*),-Os,-Oz))
+# Of these, files that plan, or that only shardings need, are compiled for size, too: 1 kB less.
+COLD_FILES := $(addprefix hlo/,ir/shard% ir/mesh ir/lapack_calls ir/attribute_compare text/sharding_parser) \
+  $(addprefix kernels/,contraction/contraction contraction/dot fft/fft convolution/convolution)
+WASM_LEVEL = $(if $(filter vectors inner,$(subst /, ,$(filter-out %/narrow %/relax,$*))),-O2,$(if \
+  $(filter $(HOT_FOLDERS:%=%/%),$(filter-out $(COLD_FILES),$*)),-Os,-Oz))
 # Formats without floats: those of the C library take 9 kB of the download. hlo/text/numbers.h prints floats.
 NO_FLOAT_FORMATS := -Dsnprintf=sniprintf -Dvsnprintf=vsniprintf
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) $(if $(CHECKED),-DXLA_CHECKS) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)
