@@ -320,8 +320,9 @@ static int64_t chunk_bytes(const Meeting *m) {
 /* Finds the members' operands. For permutations these are the sources' operands, or NULL. */
 static void find_operands(Meeting *m) {
   PairList pairs = m->thunk->instruction->a->source_target_pairs;
+  bool is_ragged = m->thunk->instruction->opcode == HLO_RAGGED_ALL_TO_ALL;
   Fill *fill = fill_of(m->thunk);
-  int leaf = fill == fill_ragged ? INPUT : m->leaf;
+  int leaf = is_ragged ? INPUT : m->leaf;
   for (int i = 0; i < m->count; i++) {
     m->results[i] = result_of(m->devices, i, m->leaf);
     bool has_own = fill != fill_permuted && fill != fill_all_to_all;
@@ -395,7 +396,7 @@ void collective_stay_out(const Thunk *thunk, Device *device) {
 /* The rest is checked when the program is compiled: compile/collective_check.c. */
 static bool check(const Thunk *thunk, Device *const *devices, int count, Error *error) {
   const Meeting first = {.thunk = thunk, .devices = devices, .count = count};
-  return fill_of(thunk) != fill_ragged || check_ragged(&first, error);
+  return thunk->instruction->opcode != HLO_RAGGED_ALL_TO_ALL || check_ragged(&first, error);
 }
 
 /* Returns whether it is over: *ok says whether it succeeded. Else the frame says where it goes on. */
