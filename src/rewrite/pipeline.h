@@ -43,7 +43,8 @@ typedef struct Pass {
   bool (*run_for)(Module *module, const Target *target); /* one of the two */
   const Opcode *about;                                   /* NULL: any module */
   bool is_needed, is_for_code;
-  bool replaces_effects; /* turns calls into operations with other side effects, so effects.h does not compare */
+  bool
+      replaces_effects; /* turns calls into operations with other side effects, so effects.h does not compare */
 } Pass;
 
 /* Whether a module has any of these operations; OPCODE_COUNT ends the list. No rewrite about operations that a
