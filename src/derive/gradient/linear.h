@@ -55,7 +55,7 @@ typedef struct Differentiation {
   Checkpoint checkpoint;
   CheckpointPlan *plans;
   int plan_count, plan_capacity;
-  int recomputed;     /* the number of enclosing loop bodies whose values the second loop computes again */
+  int recomputed; /* the number of enclosing loop bodies whose values the second loop computes again */
   CallerRules *rules; /* may be NULL */
   Error *error;
   bool failed;
@@ -64,7 +64,8 @@ typedef struct Differentiation {
 
 /* Facts that selects.c finds and reads. */
 typedef struct SelectFacts {
-  int region, position; /* the region that it was added to last, and its index there; -1: a leaf of it */
+  int region,
+      position; /* the region that it was added to last, and its index there; -1: a leaf of it */
   enum { POLE_UNKNOWN, NO_POLE, HAS_POLE } pole; /* of the slope of an element-wise instruction */
   bool guarded; /* a product of a cotangent 0 with this instruction's slope is 0 */
 } SelectFacts;
