@@ -73,17 +73,17 @@ static void set_mesh(Module *module, Mesh mesh) {
 /* ---- Steps ---- */
 
 typedef enum Stage {
-  STAGE_REWRITES,
-  STAGE_THUNKS,
-  STAGE_IN_PLACE,
-  STAGE_ROWS,
-  STAGE_BUFFERS,
-  STAGE_ROW_GROUPS,
-  STAGE_REGIONS,
-  STAGE_CODE,
-  STAGE_PREPARATIONS,
-  STAGE_ENDED,
-  STAGE_FAILED,
+  COMPILE_REWRITES,
+  COMPILE_THUNKS,
+  COMPILE_IN_PLACE,
+  COMPILE_ROWS,
+  COMPILE_BUFFERS,
+  COMPILE_ROW_GROUPS,
+  COMPILE_REGIONS,
+  COMPILE_CODE,
+  COMPILE_PREPARATIONS,
+  COMPILE_ENDED,
+  COMPILE_FAILED,
 } Stage;
 
 struct Compilation {
@@ -94,23 +94,24 @@ struct Compilation {
   Mesh mesh;
   CompileOptions options;
   PipelineRun pipeline;
-  ThunkCompiler *maker; /* NULL: not there yet */
+  ThunkCompiler *thunks; /* NULL: not there yet */
   Buffers buffers;
   Error error;
 };
 
 /* Names of stages in errors. A part of a stage that can be switched off is a step of its own, by the name of its switch:
-** "in-place", "row-groups", "regions". */
+** "in-place", "row-groups", "regions". So the names are those of the rest: "donations" finds the arguments whose memory
+** results may take, "frames" the depth of nested sequences. */
 static const char *const stage_names[] = {
-    [STAGE_REWRITES] = "rewrites",
-    [STAGE_THUNKS] = "thunks",
-    [STAGE_IN_PLACE] = "donations",
-    [STAGE_ROWS] = "rows",
-    [STAGE_BUFFERS] = "memory",
-    [STAGE_ROW_GROUPS] = "groups of rows",
-    [STAGE_REGIONS] = "frames",
-    [STAGE_CODE] = "code",
-    [STAGE_PREPARATIONS] = "tables of kernels",
+    [COMPILE_REWRITES] = "rewrites",
+    [COMPILE_THUNKS] = "thunks",
+    [COMPILE_IN_PLACE] = "donations",
+    [COMPILE_ROWS] = "rows",
+    [COMPILE_BUFFERS] = "memory",
+    [COMPILE_ROW_GROUPS] = "groups of rows",
+    [COMPILE_REGIONS] = "frames",
+    [COMPILE_CODE] = "code",
+    [COMPILE_PREPARATIONS] = "tables of kernels",
 };
 
 static Stage rewrite(Compilation *c) {
@@ -119,9 +120,10 @@ static Stage rewrite(Compilation *c) {
                               .disabled = options->disabled,
                               .watch = options->watch};
   switch (pipeline_step(&c->pipeline, &pipeline, &c->error)) {
-  case PIPELINE_FAILED: return STAGE_FAILED;
-  case PIPELINE_GOES_ON: return STAGE_REWRITES;
-  default: return collectives_check(c->module, c->mesh, &c->error) ? STAGE_THUNKS : STAGE_FAILED;
+  case PIPELINE_FAILED: return COMPILE_FAILED;
+  case PIPELINE_GOES_ON: return COMPILE_REWRITES;
+  default:
+    return collectives_check(c->module, c->mesh, &c->error) ? COMPILE_THUNKS : COMPILE_FAILED;
   }
 }
 
@@ -133,24 +135,24 @@ static Stage begin_thunks(Compilation *c) {
   program->mesh = c->mesh;
   program->last_preparation = &program->preparations;
   c->program = program;
-  c->maker = thunks_begin(program, &c->options);
-  return STAGE_THUNKS;
+  c->thunks = thunks_begin(program, &c->options);
+  return COMPILE_THUNKS;
 }
 
 static Stage make_thunks(Compilation *c) {
-  if (!c->maker) return begin_thunks(c);
-  if (thunks_step(c->maker)) return STAGE_THUNKS;
-  return thunks_end(c->maker, &c->buffers, &c->error) ? STAGE_IN_PLACE : STAGE_FAILED;
+  if (!c->thunks) return begin_thunks(c);
+  if (thunks_step(c->thunks)) return COMPILE_THUNKS;
+  return thunks_end(c->thunks, &c->buffers, &c->error) ? COMPILE_IN_PLACE : COMPILE_FAILED;
 }
 
 static Stage join_stage(Compilation *c) {
   if (!c->options.not_in_place) {
     step_begin("", "in-place");
     join_buffers(c->program);
-    step_begin("", stage_names[STAGE_IN_PLACE]);
+    step_begin("", stage_names[COMPILE_IN_PLACE]);
   }
   find_donors(c->program, c->buffers.items, c->buffers.count);
-  return STAGE_ROWS;
+  return COMPILE_ROWS;
 }
 
 /* Begins the step "row-groups" unless an option leaves row groups out. Returns whether it began. */
@@ -162,7 +164,7 @@ static bool begin_row_groups(const Compilation *c) {
 
 static Stage find_rows(Compilation *c) {
   if (begin_row_groups(c)) plan_row_groups(c->program, c->options.small_chunks);
-  return STAGE_BUFFERS;
+  return COMPILE_BUFFERS;
 }
 
 static Stage plan_buffers(Compilation *c) {
@@ -171,12 +173,12 @@ static Stage plan_buffers(Compilation *c) {
   plan_check(c->program, c->buffers.items, c->buffers.count, c->buffers.results);
 #endif
   remove_copies(&c->program->entry);
-  return STAGE_ROW_GROUPS;
+  return COMPILE_ROW_GROUPS;
 }
 
 static Stage make_row_groups(Compilation *c) {
   if (begin_row_groups(c)) compile_row_groups(c->program, c->options.small_chunks);
-  return STAGE_REGIONS;
+  return COMPILE_REGIONS;
 }
 
 static Stage make_regions(Compilation *c) {
@@ -185,28 +187,28 @@ static Stage make_regions(Compilation *c) {
   if (!c->options.evaluate) compile_regions(c->program, wants_regions);
   c->program->depth = sequence_depth(&c->program->entry);
   restore_caller_shapes(c->program, &c->shown);
-  return STAGE_CODE;
+  return COMPILE_CODE;
 }
 
 static Stage prepare(Compilation *c) {
   Preparation *first = c->program->preparations;
   if (first && first->step(first)) c->program->preparations = first->next;
-  return c->program->preparations ? STAGE_PREPARATIONS : STAGE_ENDED;
+  return c->program->preparations ? COMPILE_PREPARATIONS : COMPILE_ENDED;
 }
 
 static Stage next_stage(Compilation *c) {
-  if (c->stage < STAGE_ENDED) step_begin("", stage_names[c->stage]);
+  if (c->stage < COMPILE_ENDED) step_begin("", stage_names[c->stage]);
   switch (c->stage) {
-  case STAGE_REWRITES: return rewrite(c);
-  case STAGE_THUNKS: return make_thunks(c);
-  case STAGE_IN_PLACE: return join_stage(c);
-  case STAGE_ROWS: return find_rows(c);
-  case STAGE_BUFFERS: return plan_buffers(c);
-  case STAGE_ROW_GROUPS: return make_row_groups(c);
-  case STAGE_REGIONS: return make_regions(c);
-  case STAGE_CODE:
-    return compile_fusions(c->program, &c->error) ? STAGE_PREPARATIONS : STAGE_FAILED;
-  case STAGE_PREPARATIONS: return prepare(c);
+  case COMPILE_REWRITES: return rewrite(c);
+  case COMPILE_THUNKS: return make_thunks(c);
+  case COMPILE_IN_PLACE: return join_stage(c);
+  case COMPILE_ROWS: return find_rows(c);
+  case COMPILE_BUFFERS: return plan_buffers(c);
+  case COMPILE_ROW_GROUPS: return make_row_groups(c);
+  case COMPILE_REGIONS: return make_regions(c);
+  case COMPILE_CODE:
+    return compile_fusions(c->program, &c->error) ? COMPILE_PREPARATIONS : COMPILE_FAILED;
+  case COMPILE_PREPARATIONS: return prepare(c);
   default: return c->stage;
   }
 }
@@ -223,13 +225,13 @@ Compilation *compilation_new(const Module *module, Mesh mesh, const CompileOptio
 
 bool compilation_step(Compilation *c) {
   c->stage = next_stage(c);
-  return c->stage < STAGE_ENDED;
+  return c->stage < COMPILE_ENDED;
 }
 
 Program *compilation_end(Compilation *c, Error *error) {
   Program *program = c->program;
-  if (c->stage == STAGE_ENDED) return program;
-  if (c->stage == STAGE_FAILED) {
+  if (c->stage == COMPILE_ENDED) return program;
+  if (c->stage == COMPILE_FAILED) {
     *error = c->error;
   } else {
     error_set_op(error, STATUS_CANCELLED, "compile", "ended before its last step");

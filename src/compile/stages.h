@@ -15,8 +15,8 @@ typedef struct Buffers {
 typedef struct ThunkCompiler ThunkCompiler;
 ThunkCompiler *thunks_begin(Program *program, const CompileOptions *options);
 /* Makes the thunks of some more instructions of the entry. Returns whether there are more. */
-bool thunks_step(ThunkCompiler *maker);
-bool thunks_end(ThunkCompiler *maker, Buffers *buffers, Error *error);
+bool thunks_step(ThunkCompiler *thunks);
+bool thunks_end(ThunkCompiler *thunks, Buffers *buffers, Error *error);
 /* in_place.c: lets results take the memory of their operands, or of arguments. */
 void join_buffers(Program *program);
 void remove_copies(ThunkSequence *sequence); /* those that join_buffers made needless */

@@ -25,7 +25,6 @@ struct ThunkCompiler {
   int fusion_capacity;
   int *function_of; /* by computation number: the function's number plus 1; 0: it has none */
   int loops;        /* whiles so far */
-  const bool *late; /* of the computation that is compiled next: see find_late */
   int64_t room;     /* remaining instructions to which loops and branches may expand */
   int64_t **starts; /* of the present computation, by id: the first leaf of each tuple element */
   bool draws;       /* the module draws random numbers; any call may do so */
@@ -118,8 +117,10 @@ static Leaves operand_leaves(ThunkCompiler *c, const Instruction *instruction, L
   return leaves;
 }
 
+/* Compiles the instructions to `sequence`; returns the leaves of the root. `late`: see find_late; NULL: none. */
 static Leaves compile_computation(ThunkCompiler *c, const Computation *computation,
-                                  const Leaves *arguments, ThunkSequence *sequence);
+                                  const bool *late, const Leaves *arguments,
+                                  ThunkSequence *sequence);
 
 /* ---- Values that need no thunk ---- */
 
@@ -358,12 +359,13 @@ static Leaves compile_while(ThunkCompiler *c, const Instruction *instruction, Le
   Thunk thunk = {.kind = THUNK_WHILE, .instruction = instruction, .begin = c->time + 1};
   thunk.condition = ARENA_NEW(c->arena, ThunkSequence);
   thunk.body = ARENA_NEW(c->arena, ThunkSequence);
-  thunk.predicate = compile_computation(c, instruction->a->condition, &state, thunk.condition)[0];
+  thunk.predicate =
+      compile_computation(c, instruction->a->condition, NULL, &state, thunk.condition)[0];
   c->time++; /* the runtime reads the predicate after the condition's last step */
   use(c, thunk.predicate);
   int body_begin = c->time;
-  c->late = find_late(c, instruction->a->body);
-  Leaves root = compile_computation(c, instruction->a->body, &state, thunk.body);
+  const bool *late = find_late(c, instruction->a->body);
+  Leaves root = compile_computation(c, instruction->a->body, late, &state, thunk.body);
   next_state(c, instruction, loop, body_begin, root, state, thunk.body);
   thunk.end = c->time++;
   Thunk *added = add_thunk(c, sequence, THUNK_WHILE, instruction);
@@ -393,7 +395,7 @@ static Leaves compile_conditional(ThunkCompiler *c, const Instruction *instructi
   use(c, index[0]);
   for (int b = 0; b < branch_count; b++) {
     Leaves argument = values[instruction->operands[b + 1]->id];
-    Leaves root = compile_computation(c, branches[b], &argument, &thunk.branches[b]);
+    Leaves root = compile_computation(c, branches[b], NULL, &argument, &thunk.branches[b]);
     for (int i = 0; i < n; i++) {
       add_copy(c, &thunk.branches[b], instruction, root[i], result[i]);
     }
@@ -584,13 +586,12 @@ static Leaves compile_instruction(ThunkCompiler *c, const Instruction *instructi
 }
 
 static Leaves compile_computation(ThunkCompiler *c, const Computation *computation,
-                                  const Leaves *arguments, ThunkSequence *sequence) {
+                                  const bool *late, const Leaves *arguments,
+                                  ThunkSequence *sequence) {
   Leaves *values = ARENA_ARRAY(c->arena, Leaves, computation->count);
   int64_t **starts = c->starts;
   c->starts = ARENA_ARRAY(c->arena, int64_t *, computation->count);
   c->room -= computation->count;
-  const bool *late = c->late;
-  c->late = NULL;
   for (int turn = 0; turn < (late ? 2 : 1); turn++) {
     for (int i = 0; i < computation->count; i++) {
       const Instruction *instruction = computation->instructions[i];
@@ -649,8 +650,8 @@ static Leaves finish_entry(ThunkCompiler *c, const Computation *entry, Leaves ro
     }
   }
   c->time++;
-  for (int i = 0; i < program->result_leaves;
-       i++) { /* the caller reads them after the last thunk */
+  /* The caller reads the results after the last thunk. */
+  for (int i = 0; i < program->result_leaves; i++) {
     if (results[i]->slot >= first) use(c, results[i]);
   }
   return results;

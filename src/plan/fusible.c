@@ -2,6 +2,19 @@
 
 #include "plan/reduction.h"
 
+bool is_polynomial(Opcode opcode) {
+  switch (opcode) {
+  case HLO_EXP:
+  case HLO_EXPM1:
+  case HLO_LOG:
+  case HLO_LOG1P:
+  case HLO_LOGISTIC:
+  case HLO_POWER:
+  case HLO_TANH: return true;
+  default: return false;
+  }
+}
+
 static bool fits_loops(const Target *target, const Shape *shape) {
   if (!shape_is_array(shape) || !target->has_type(shape->type)) return false;
   if (shape->rank > MAX_DIMENSIONS) return false;

@@ -8,11 +8,13 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/dynamic/dimensions.h"
 
-#define NEEDED        true, false
-#define OPTIONAL      false, false
-#define CODE_NEEDED   true, true
-#define CODE_OPTIONAL false, true
-#define ANY           NULL
+/* is_needed, is_for_code, replaces_effects */
+#define NEEDED         true, false, false
+#define NEEDED_EFFECTS true, false, true
+#define OPTIONAL       false, false, false
+#define CODE_NEEDED    true, true, false
+#define CODE_OPTIONAL  false, true, false
+#define ANY            NULL
 
 static const Pass pipeline[] = {
 #define PASS(stage, need, name, function, about, why) \
@@ -33,11 +35,6 @@ _Static_assert(sizeof pipeline / sizeof *pipeline <= 64, "a PassSet has a bit fo
 enum { MAX_ROUNDS = 16 };
 
 /* ---- One rewrite ---- */
-
-/* Whether a rewrite turns custom calls into collectives or plain operations. */
-static bool replaces_effects(const Pass *pass) {
-  return pass->run == pass_manual_sharding || pass->run == pass_custom_calls;
-}
 
 static bool computation_has(const Computation *computation, const Opcode *about) {
   for (int i = 0; i < computation->count; i++) {
@@ -82,7 +79,7 @@ static bool run_pass(const Pass *pass, Module *module, const PipelineOptions *op
                      bool checks) {
   step_begin("", pass->name);
   module_keep_roots(module);
-  Effects *effects = replaces_effects(pass) ? NULL : effects_list(module);
+  Effects *effects = pass->replaces_effects ? NULL : effects_list(module);
   bool changed = pass->run ? pass->run(module) : pass->run_for(module, options->target);
   effects_check(effects, module, pass->name);
   effects_free(effects);

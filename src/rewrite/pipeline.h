@@ -7,7 +7,7 @@
 **
 ** Invariant: a pass turns a valid module into a valid one that computes the same. So passes can be switched
 ** off by name, and any subset of the optional ones gives the same results. No pass fails. Builds for tests
-** check after each pass that side effects are unchanged (effects.h).
+** check after each pass that side effects are unchanged (effects.h), except after rows of NEEDED_EFFECTS.
 **
 ** The trick: all passes are rows of one table, base/passes.def, in order, each with the reason for its place.
 ** Passes that simplify repeat until nothing changes. A pass walks a computation from operands to users and
@@ -43,6 +43,8 @@ typedef struct Pass {
   bool (*run_for)(Module *module, const Target *target); /* one of the two */
   const Opcode *about;                                   /* NULL: any module */
   bool is_needed, is_for_code;
+  bool
+      replaces_effects; /* turns calls into operations with other side effects, so effects.h does not compare */
 } Pass;
 
 /* Whether a module has any of these operations; OPCODE_COUNT ends the list. No rewrite about operations that a

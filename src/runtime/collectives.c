@@ -320,8 +320,9 @@ static int64_t chunk_bytes(const Meeting *m) {
 /* Finds the members' operands. For permutations these are the sources' operands, or NULL. */
 static void find_operands(Meeting *m) {
   PairList pairs = m->thunk->instruction->a->source_target_pairs;
+  bool is_ragged = m->thunk->instruction->opcode == HLO_RAGGED_ALL_TO_ALL;
   Fill *fill = fill_of(m->thunk);
-  int leaf = fill == fill_ragged ? INPUT : m->leaf;
+  int leaf = is_ragged ? INPUT : m->leaf;
   for (int i = 0; i < m->count; i++) {
     m->results[i] = result_of(m->devices, i, m->leaf);
     bool has_own = fill != fill_permuted && fill != fill_all_to_all;
@@ -395,15 +396,15 @@ void collective_stay_out(const Thunk *thunk, Device *device) {
 /* The rest is checked when the program is compiled: compile/collective_check.c. */
 static bool check(const Thunk *thunk, Device *const *devices, int count, Error *error) {
   const Meeting first = {.thunk = thunk, .devices = devices, .count = count};
-  return fill_of(thunk) != fill_ragged || check_ragged(&first, error);
+  return thunk->instruction->opcode != HLO_RAGGED_ALL_TO_ALL || check_ragged(&first, error);
 }
 
-/* Returns whether it is over: *ok says whether it succeeded. Else the frame says where it goes on. */
-static bool perform(const Thunk *thunk, Device *const *devices, int count, Frame *frame,
-                    double deadline_us, bool *ok, Error *error) {
+/* As collective_perform; the caller releases the scratch memory. */
+static Outcome perform(const Thunk *thunk, Device *const *devices, int count, Frame *frame,
+                       double deadline_us, Error *error) {
   bool begins = frame->phase == 0 && frame->chunk == 0;
-  *ok = !begins || check(thunk, devices, count, error);
-  for (; *ok && frame->phase < thunk->result_count; frame->phase++, frame->chunk = 0) {
+  if (begins && !check(thunk, devices, count, error)) return OUTCOME_FAILED;
+  for (; frame->phase < thunk->result_count; frame->phase++, frame->chunk = 0) {
     Meeting meeting = meeting_of(thunk, devices, count, frame->phase);
     meeting.error = error;
     ChunkLoop all = {.chunks = (int)divide_up(all_bytes(&meeting), meeting.chunk),
@@ -411,18 +412,20 @@ static bool perform(const Thunk *thunk, Device *const *devices, int count, Frame
                      .argument = &meeting,
                      .stop = &devices[0]->run->failing,
                      .deadline_us = deadline_us};
-    *ok = parallel_for(&all, &frame->chunk, error);
-    if (!*ok) return error_name_op(error, opcode_name(thunk->instruction->opcode)), true;
-    *ok = !meeting.failed;
-    if (*ok && frame->chunk < all.chunks) return false;
+    if (!parallel_for(&all, &frame->chunk, error)) {
+      error_name_op(error, opcode_name(thunk->instruction->opcode));
+      return OUTCOME_FAILED;
+    }
+    if (meeting.failed) return OUTCOME_FAILED;
+    if (frame->chunk < all.chunks) return OUTCOME_YIELD;
   }
-  return true;
+  return OUTCOME_DONE;
 }
 
-bool collective_perform(const Thunk *thunk, Device *const *devices, int count, Frame *frame,
-                        double deadline_us, bool *ok, Error *error) {
+Outcome collective_perform(const Thunk *thunk, Device *const *devices, int count, Frame *frame,
+                           double deadline_us, Error *error) {
   ArenaMark mark = arena_mark(devices[0]->scratch);
-  bool is_over = perform(thunk, devices, count, frame, deadline_us, ok, error);
+  Outcome outcome = perform(thunk, devices, count, frame, deadline_us, error);
   arena_release(devices[0]->scratch, mark);
-  return is_over;
+  return outcome;
 }

@@ -87,22 +87,19 @@ static GeneratedLoops generated_loops(Device *device, const Thunk *thunk) {
   return loops;
 }
 
-/* Returns whether the thunk is over: *ok says whether it succeeded. Else the frame says where it goes on. */
-static bool run_generated(Device *device, Frame *frame, const Thunk *thunk, bool *ok,
-                          Error *error) {
-  if (!platform_has_codegen()) {
-    *ok = run_eval(device, thunk, error);
-    return true;
-  }
+/* Runs a thunk from the frame's chunk on. Returns OUTCOME_YIELD if the device's turn ends first; then the frame says where
+** the next call goes on. */
+static Outcome run_generated(Device *device, Frame *frame, const Thunk *thunk, Error *error) {
+  if (!platform_has_codegen()) return outcome_of(run_eval(device, thunk, error), true);
   ArenaMark mark = arena_mark(device->scratch);
   GeneratedLoops loops = generated_loops(device, thunk);
   int64_t chunks = divide_up(loops.rows, loops.block);
   ChunkLoop all = chunk_loop(device, chunks, run_generated_chunk, &loops);
   all.in_order = thunk->kind == THUNK_GENERATED && thunk->work.in_order;
-  *ok = parallel_for(&all, &frame->chunk, error);
+  bool ok = parallel_for(&all, &frame->chunk, error);
   arena_release(device->scratch, mark);
-  if (!*ok) error_name_op(error, thunk->instruction->name);
-  return !*ok || frame->chunk >= all.chunks;
+  if (!ok) error_name_op(error, thunk->instruction->name);
+  return outcome_of(ok, frame->chunk >= all.chunks);
 }
 
 typedef struct KernelPhase {
@@ -207,7 +204,7 @@ static KernelCall kernel_call(const Device *device, const Thunk *thunk, uint8_t 
 }
 
 /* As run_generated. In a group of rows, runs the kernel and the loops after it. */
-static bool run_kernel(Device *device, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
+static Outcome run_kernel(Device *device, Frame *frame, const Thunk *thunk, Error *error) {
   ArenaMark mark = arena_mark(device->scratch);
   KernelFusion computed;
   GeneratedLoops loops = {0};
@@ -217,17 +214,16 @@ static bool run_kernel(Device *device, Frame *frame, const Thunk *thunk, bool *o
   }
   uint8_t **list = pointers(device, thunk, device->scratch);
   KernelPhase work = {kernel_call(device, thunk, list, &computed), frame->phase, loops};
-  bool is_over = true;
-  *ok = true;
-  for (; *ok && is_over && work.phase < thunk->plan->phases; work.phase++) {
+  bool ok = true, is_over = true;
+  for (; ok && is_over && work.phase < thunk->plan->phases; work.phase++) {
     ChunkLoop all = chunk_loop(device, thunk->plan->chunks[work.phase], run_kernel_chunk, &work);
-    *ok = parallel_for(&all, &frame->chunk, error);
+    ok = parallel_for(&all, &frame->chunk, error);
     is_over = frame->chunk >= all.chunks;
     if (is_over) frame->phase++, frame->chunk = 0;
   }
   arena_release(device->scratch, mark);
-  if (!*ok) error_name_op(error, opcode_name(thunk->instruction->opcode));
-  return !*ok || is_over;
+  if (!ok) error_name_op(error, opcode_name(thunk->instruction->opcode));
+  return outcome_of(ok, is_over);
 }
 
 typedef struct CopyLoop {
@@ -246,14 +242,13 @@ static bool run_copy_chunk(void *argument, int chunk) {
   return true;
 }
 
-static bool run_copy(Device *device, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
+static Outcome run_copy(Device *device, Frame *frame, const Thunk *thunk, Error *error) {
   const LogicalBuffer *from = thunk->operands[0], *to = thunk->results[0];
   CopyLoop copy = {device_pointer(device, from), device_pointer(device, to), from->bytes};
-  *ok = true;
-  if (copy.from == copy.to) return true; /* a donated argument's memory may be both */
+  if (copy.from == copy.to) return OUTCOME_DONE; /* a donated argument's memory may be both */
   ChunkLoop all = chunk_loop(device, divide_up(copy.bytes, COPY_BYTES), run_copy_chunk, &copy);
-  *ok = parallel_for(&all, &frame->chunk, error);
-  return !*ok || frame->chunk >= all.chunks;
+  bool ok = parallel_for(&all, &frame->chunk, error);
+  return outcome_of(ok, frame->chunk >= all.chunks);
 }
 
 /* ---- Regions ---- */
@@ -266,9 +261,11 @@ static bool run_step(Device *device, const Thunk *thunk, Error *error) {
   int n = thunk->operand_count + thunk->result_count;
   if (n > MAX_STEP_LEAVES) {
     Frame all = {0};
-    bool ok;
-    while (!run_kernel(device, &all, thunk, &ok, error) && !device->run->failing) continue;
-    return ok;
+    Outcome outcome;
+    do {
+      outcome = run_kernel(device, &all, thunk, error);
+    } while (outcome == OUTCOME_YIELD && !device->run->failing);
+    return outcome != OUTCOME_FAILED;
   }
   put_pointers(device, thunk, list);
   KernelPhase work; /* not cleared as a whole: that takes as long as some steps */
@@ -364,7 +361,7 @@ static Outcome step(Device *device, Frame *frame, Error *error) {
   const Thunk *thunk = &frame->sequence->thunks[frame->next];
   device->at = thunk;
   double start = device->run->profile ? platform_now_us() : 0;
-  bool ok = true, is_over = true;
+  Outcome outcome;
   switch (thunk->kind) {
   case THUNK_WHILE: step_while(device, frame, thunk); return OUTCOME_DONE;
   case THUNK_CONDITIONAL: step_conditional(device, frame, thunk); return OUTCOME_DONE;
@@ -392,19 +389,19 @@ static Outcome step(Device *device, Frame *frame, Error *error) {
   if (frame->phase == 0 && frame->chunk == 0) device->since = start;
   switch (thunk->kind) {
   case THUNK_ROWS:
-    is_over = (thunk->steps->thunks->kind == THUNK_KERNEL ? run_kernel : run_generated)(
-        device, frame, thunk, &ok, error);
+    outcome = (thunk->steps->thunks->kind == THUNK_KERNEL ? run_kernel : run_generated)(
+        device, frame, thunk, error);
     break;
-  case THUNK_GENERATED: is_over = run_generated(device, frame, thunk, &ok, error); break;
-  case THUNK_KERNEL: is_over = run_kernel(device, frame, thunk, &ok, error); break;
-  case THUNK_COPY: is_over = run_copy(device, frame, thunk, &ok, error); break;
-  default: is_over = run_eval_step(device, frame, thunk, &ok, error); break;
+  case THUNK_GENERATED: outcome = run_generated(device, frame, thunk, error); break;
+  case THUNK_KERNEL: outcome = run_kernel(device, frame, thunk, error); break;
+  case THUNK_COPY: outcome = run_copy(device, frame, thunk, error); break;
+  default: outcome = run_eval_step(device, frame, thunk, error); break;
   }
-  if (!is_over) return OUTCOME_YIELD;
+  if (outcome == OUTCOME_YIELD) return outcome;
   device_record(device, thunk, device->since);
   frame->phase = frame->chunk = 0;
   frame->next++;
-  return ok ? OUTCOME_DONE : OUTCOME_FAILED;
+  return outcome;
 }
 
 void device_trapped(const Device *device, Error *error) {

@@ -66,7 +66,7 @@ static bool evaluate(Device *device, const Thunk *thunk, const int64_t *part, Ar
 }
 
 /* As run_eval_step, for a call, a branch or a loop. Its state stays in device->scratch until it is over. */
-static bool run_evaluation(Device *device, const Thunk *thunk, bool *ok, Error *error) {
+static Outcome run_evaluation(Device *device, const Thunk *thunk, Error *error) {
   int64_t steps;
   EvalContext context = eval_context(device, device->scratch, &steps, error);
   if (!device->evaluation) {
@@ -74,11 +74,12 @@ static bool run_evaluation(Device *device, const Thunk *thunk, bool *ok, Error *
     Literal *result, **operands = eval_operands(device, thunk, device->scratch, &result);
     device->evaluation = evaluation_begin(thunk->instruction, operands, result, &context);
   }
-  *ok = device->evaluation && evaluation_resume(device->evaluation, &context, device->deadline_us);
-  if (*ok && !evaluation_is_over(device->evaluation)) return false;
+  bool ok =
+      device->evaluation && evaluation_resume(device->evaluation, &context, device->deadline_us);
+  if (ok && !evaluation_is_over(device->evaluation)) return OUTCOME_YIELD;
   device->evaluation = NULL;
   arena_release(device->scratch, device->evaluation_mark);
-  return true;
+  return outcome_of(ok, true);
 }
 
 bool run_eval(Device *device, const Thunk *thunk, Error *error) {
@@ -201,19 +202,16 @@ static bool eval_chunks(const Thunk *thunk, EvalLoop *loop, ChunkLoop *chunks) {
   return true;
 }
 
-bool run_eval_step(Device *device, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
+Outcome run_eval_step(Device *device, Frame *frame, const Thunk *thunk, Error *error) {
   const Instruction *x = thunk->instruction;
-  if (eval_is_resumable(x)) return run_evaluation(device, thunk, ok, error);
+  if (eval_is_resumable(x)) return run_evaluation(device, thunk, error);
   EvalLoop loop = {.device = device, .thunk = thunk, .error = error};
   ChunkLoop all;
-  if (!eval_chunks(thunk, &loop, &all)) {
-    *ok = run_eval(device, thunk, error);
-    return true;
-  }
-  *ok = parallel_for(&all, &frame->chunk, error) && !loop.failed;
-  bool is_over = !*ok || frame->chunk >= all.chunks;
+  if (!eval_chunks(thunk, &loop, &all)) return outcome_of(run_eval(device, thunk, error), true);
+  bool ok = parallel_for(&all, &frame->chunk, error) && !loop.failed;
+  bool is_over = !ok || frame->chunk >= all.chunks;
   if (is_over && x->opcode == HLO_RNG) {
     skip_random(device->rng_state, (loop.count + loop.count % 2) * random_words(x));
   }
-  return is_over;
+  return outcome_of(ok, is_over);
 }

@@ -88,9 +88,9 @@ static Outcome meet(Device *last, Frame *frame, const Thunk *thunk, const Device
   ArenaMark mark = arena_mark(last->scratch);
   Device **members = ARENA_ARRAY(last->scratch, Device *, group->size);
   for (int i = 0; i < group->size; i++) members[i] = &last->run->devices[group->devices[i]];
-  bool ok, is_over = collective_perform(members[0]->parked_at, members, group->size, frame,
-                                        last->deadline_us, &ok, error);
-  if (is_over) {
+  Outcome outcome = collective_perform(members[0]->parked_at, members, group->size, frame,
+                                       last->deadline_us, error);
+  if (outcome != OUTCOME_YIELD) {
     frame->phase = frame->chunk = 0;
     frame->next++;
     for (int i = 0; i < group->size; i++) {
@@ -101,7 +101,7 @@ static Outcome meet(Device *last, Frame *frame, const Thunk *thunk, const Device
     scheduler_unlock();
   }
   arena_release(last->scratch, mark);
-  return !is_over ? OUTCOME_YIELD : ok ? OUTCOME_DONE : OUTCOME_FAILED;
+  return outcome;
 }
 
 /* Handles a device outside all groups. Only a broadcast may leave one out; its results are then zeros. */

@@ -167,10 +167,10 @@ void device_ready(Device *device, int waited_for);
 void device_record(Device *device, const Thunk *thunk, double start_us);
 
 /* Performs a collective, from the state in `frame` on, until the clock passes `deadline_us` (0: none).
-** `devices` are the members of a group in group order. Returns whether it is over: then either *ok is
-** true, or `error` has the reason. collectives.c */
-bool collective_perform(const Thunk *thunk, Device *const *devices, int count, Frame *frame,
-                        double deadline_us, bool *ok, Error *error);
+** `devices` are the members of a group in group order. Returns OUTCOME_DONE,
+** OUTCOME_FAILED with the reason in `error`, or OUTCOME_YIELD: the next call goes on. collectives.c */
+Outcome collective_perform(const Thunk *thunk, Device *const *devices, int count, Frame *frame,
+                           double deadline_us, Error *error);
 
 /* Fills the results of a device outside the collective's groups with zeros. */
 void collective_stay_out(const Thunk *thunk, Device *device);

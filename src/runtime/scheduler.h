@@ -20,6 +20,12 @@ typedef enum Outcome {
   OUTCOME_TRAPPED, /* the thread trapped in the task's turn */
 } Outcome;
 
+/* The outcome of a piece of work that fails, is over, or goes on in another turn. */
+static inline Outcome outcome_of(bool ok, bool is_over) {
+  if (!ok) return OUTCOME_FAILED;
+  return is_over ? OUTCOME_DONE : OUTCOME_YIELD;
+}
+
 typedef struct TaskKind {
   /* Runs a turn, without the lock, until the task parks or ends or the clock passes `deadline_us` (0: none). */
   Outcome (*run)(Task *task, double deadline_us, Error *error);

@@ -1,13 +1,14 @@
 /*
 ** Tests that no row of a table is missing. Each element-wise operation of opcodes.def has a value for every type
 ** that inference takes, and is emitted or listed here. Every operation has an inference rule, an evaluator rule, and a
-** derivative and a batching rule, or a reason for having none. Every element type is stored and loaded. Every function that generated code calls exists: otherwise this test does not link.
+** derivative and a batching rule, or a reason for having none. Every long formula is known to rewrites. Every element type is stored and loaded. Every function that generated code calls exists: otherwise this test does not link.
 */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/host/platform.h"
 #include "codegen/codegen.h"
+#include "codegen/formulas/formulas.h"
 #include "derive/batch/batching.h"
 #include "derive/gradient/linear.h"
 #include "hlo/infer/builder.h"
@@ -140,6 +141,24 @@ static void check_batching(Opcode opcode) {
   if (!needs_none) fail(opcode, "no batching rule, and no reason in hlo/ir/opcodes.def");
 }
 
+/* Operations whose formula is not worth a place outside a loop, or a loop of its own. */
+static const Opcode short_formulas[] = {
+    HLO_ABS,  HLO_NEGATE,                    /* one instruction */
+    HLO_ACOS, HLO_ASIN,   HLO_CBRT, HLO_ERF, /* long too, but rare: no program has been measured */
+};
+
+/* Each operation with a formula for vectors is known to be a polynomial, or listed here. */
+static void check_formula(Opcode opcode) {
+  bool listed = is_polynomial(opcode);
+  for (size_t i = 0; i < sizeof short_formulas / sizeof *short_formulas; i++) {
+    listed |= short_formulas[i] == opcode;
+  }
+  if (math_formula(opcode, LANES_F32) && !listed) {
+    fail(opcode, "add it to is_polynomial in src/plan/fusible.c, or to short_formulas in "
+                 "tests/native/tables.c");
+  }
+}
+
 /* Each element type is stored and loaded. */
 static void check_type(PrimitiveType type) {
   _Alignas(16) unsigned char memory[16] = {0};
@@ -166,6 +185,7 @@ int main(void) {
     check_evaluation((Opcode)opcode);
     check_derivative((Opcode)opcode);
     check_batching((Opcode)opcode);
+    check_formula((Opcode)opcode);
     if (category != ELEMENTWISE_UNARY && category != ELEMENTWISE_BINARY) continue;
     for (int type = 0; type < 64; type++) {
       if (type_is_array((PrimitiveType)type)) check((Opcode)opcode, (PrimitiveType)type);

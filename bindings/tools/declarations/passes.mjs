@@ -13,7 +13,7 @@ const STAGES = {
   PREPARE: ['Prepare', 'Runs once. Leaves fewer kinds of operations, on every machine.'],
   EXPAND: ['Expand', 'Runs once. Leaves operations that generated code and kernels have.'],
   SIMPLIFY: ['Simplify', 'Repeats until nothing changes; and once more after *Loops*, if that changed anything.'],
-  UNROLL: ['Unroll', 'Is part of the first repetition of *Simplify*.'],
+  UNROLL: ['Unroll', 'Runs in each round of *Simplify* before *Loops*, not in those after.'],
   LOOPS: ['Loops', 'Runs once.'],
   FUSE: ['Fuse', 'Runs once.'],
 };

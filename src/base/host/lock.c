@@ -9,7 +9,7 @@
 
 /* Threshold SPINS, NAP_US, PATIENCE_US: no path: how long a thread polls before it sleeps. */
 enum { SPINS = 100 }; /* locks are held for less than a microsecond */
-static const double NAP_US = 10000, PATIENCE_US = 5e6; /* the host's */
+static const double NAP_US = 10000, PATIENCE_US = 5e6; /* of the host's naps */
 
 static _Thread_local uint32_t self = THREAD_HOST + 1;
 
@@ -45,7 +45,7 @@ static void acquire_slowly(Lock *lock) {
     if (owner_of(seen) == THREAD_NONE) {
       if (atomic_compare_exchange_strong(&lock->word, &seen, mine)) return;
     } else if (spins >= SPINS) {
-      /* Who wakes up claims the word with the mark again: others may still sleep. */
+      /* A woken thread sets the mark again, as others may still sleep. */
       mine |= SLEEPERS;
       uint32_t marked = seen | SLEEPERS;
       if (seen != marked && !atomic_compare_exchange_strong(&lock->word, &seen, marked)) continue;

@@ -82,8 +82,9 @@ typedef struct WasmFunction {
 void wasm_function_begin(WasmFunction *function, WasmModule *module, WasmSignature signature);
 void wasm_function_end(WasmFunction *function); /* appends it to the module */
 
-/* Allocate a local; release it, when its value is no longer needed. */
+/* Allocates a local, and returns its number. */
 int wasm_local(WasmFunction *function, WasmType type);
+/* Releases a local whose value is no longer needed. */
 void wasm_local_release(WasmFunction *function, int local);
 /* Releases all locals allocated since wasm_locals_in_use returned the list `was_free`, which belongs to a
 ** scope. */

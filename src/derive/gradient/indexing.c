@@ -64,9 +64,9 @@ static Instruction *index_limits(WorkingComputation *l, Instruction *indices, co
       literal_new(l->arena, shape_of(&l->m, type, 1, (int64_t[]){(int64_t)addressed.count}));
   for (int i = 0; i < addressed.count; i++) {
     int64_t limit = operand->dims[addressed.items[i]] - window[addressed.items[i]];
-    Scalar most = scalar_highest(type);
-    bool fits = type_kind(type) == KIND_UNSIGNED ? (uint64_t)limit <= most.u : limit <= most.i;
-    scalar_store(type, literal->data, i, fits ? (Scalar){.i = limit} : most);
+    Scalar max = scalar_highest(type);
+    bool fits = type_kind(type) == KIND_UNSIGNED ? (uint64_t)limit <= max.u : limit <= max.i;
+    scalar_store(type, literal->data, i, fits ? (Scalar){.i = limit} : max);
   }
   Instruction *limits = computation_add_constant(l->m.computation, literal, NULL);
   if (vector_dim == indices->shape->rank) { /* each index vector is a scalar */

@@ -55,12 +55,20 @@ typedef struct Differentiation {
   Checkpoint checkpoint;
   CheckpointPlan *plans;
   int plan_count, plan_capacity;
-  int recomputed;     /* how many of the bodies around are done again in the second loop */
+  int recomputed; /* the number of enclosing loop bodies whose values the second loop computes again */
   CallerRules *rules; /* may be NULL */
   Error *error;
   bool failed;
   int64_t channels; /* the largest channel_id so far */
 } Differentiation;
+
+/* Facts that selects.c finds and reads. */
+typedef struct SelectFacts {
+  int region,
+      position; /* the region that it was added to last, and its index there; -1: a leaf of it */
+  enum { POLE_UNKNOWN, NO_POLE, HAS_POLE } pole; /* of the slope of an element-wise instruction */
+  bool guarded; /* a product of a cotangent 0 with this instruction's slope is 0 */
+} SelectFacts;
 
 /* Facts about an instruction of the working computation, by its id. */
 typedef struct Facts {
@@ -69,9 +77,7 @@ typedef struct Facts {
   Instruction **cotangents; /* the same */
   Transposition *transpose; /* instead of the opcode's */
   const void *data;         /* for that */
-  int region, position;     /* see selects.c */
-  enum { POLE_UNKNOWN, NO_POLE, HAS_POLE } pole; /* of the slope of an element-wise instruction */
-  bool guarded; /* a product of a cotangent 0 with this instruction's slope is 0 */
+  SelectFacts select;
 } Facts;
 
 struct WorkingComputation {

@@ -135,29 +135,29 @@ static bool is_inside(WorkingComputation *l, const Instruction *x) {
 /* Whether the slope of x may be infinite. */
 static bool has_pole(WorkingComputation *l, const Instruction *x) {
   Facts *facts = facts_of(l, x);
-  if (facts->pole) return facts->pole == HAS_POLE;
+  if (facts->select.pole) return facts->select.pole == HAS_POLE;
   int budget = MAX_LOOKED;
   bool has = x->opcode == HLO_DIVIDE
                  ? !is_finite_not_zero(x->operands[1])
                  : x->opcode == HLO_MULTIPLY &&
                        may_be_infinite(x->operands[is_linear(l, x->operands[0])], &budget);
-  facts_of(l, x)->pole = has ? HAS_POLE : NO_POLE;
+  facts_of(l, x)->select.pole = has ? HAS_POLE : NO_POLE;
   return has;
 }
 
 /* Adds x and all below it, while there is room. */
 static void region_add(SelectRegion *r, Instruction *x) {
-  if (!is_linear(r->l, x) || facts_of(r->l, x)->region == r->number) return;
+  if (!is_linear(r->l, x) || facts_of(r->l, x)->select.region == r->number) return;
   if (++r->visited > MAX_REGION) return;
-  facts_of(r->l, x)->region = r->number;
+  facts_of(r->l, x)->select.region = r->number;
   if (!is_inside(r->l, x)) {
-    facts_of(r->l, x)->position = -1;
+    facts_of(r->l, x)->select.position = -1;
     if (r->leaf_count < MAX_LEAVES) r->leaves[r->leaf_count] = x;
     r->leaf_count++;
     return;
   }
   for (int k = 0; k < x->operand_count; k++) region_add(r, x->operands[k]);
-  facts_of(r->l, x)->position = r->count;
+  facts_of(r->l, x)->select.position = r->count;
   ARENA_PUSH(r->l->arena, r->items, r->count, r->capacity, x);
   r->may_be_infinite |= has_pole(r->l, x);
 }
@@ -193,7 +193,7 @@ static void add_by_slope(const SelectRegion *r, Instruction *leaf, Instruction *
     Instruction *of[3] = {0};
     for (int k = 0; k < x->operand_count; k++) {
       if (!is_linear(l, x->operands[k])) continue;
-      int position = facts_of(l, x->operands[k])->position;
+      int position = facts_of(l, x->operands[k])->select.position;
       of[k] = position >= 0 ? slopes[position] : x->operands[k] == leaf ? one : NULL;
     }
     slopes[i] = combine(l, x, of, one);
@@ -215,7 +215,7 @@ void transpose_select(WorkingComputation *l, Instruction *x, Instruction *const 
     return;
   }
   for (int i = 0; r.may_be_infinite && i < r.count; i++) {
-    facts_of(l, r.items[i])->guarded |= has_pole(l, r.items[i]);
+    facts_of(l, r.items[i])->select.guarded |= has_pole(l, r.items[i]);
   }
   if (then) add_cotangent(l, of[1], then);
   if (other) add_cotangent(l, of[2], other);
@@ -223,7 +223,7 @@ void transpose_select(WorkingComputation *l, Instruction *x, Instruction *const 
 
 Instruction *guard_product(WorkingComputation *l, const Instruction *x, Instruction *ct,
                            Instruction *product) {
-  if (!facts_of(l, x)->guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;
+  if (!facts_of(l, x)->select.guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;
   Maker *m = &l->m;
   Instruction *zeros = make_zeros(m, ct->shape), *is_finite = make_unary(m, HLO_IS_FINITE, product);
   Instruction *is_masked = make_binary(m, HLO_AND, make_compare(m, COMPARE_EQ, ct, zeros),

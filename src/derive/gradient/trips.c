@@ -441,18 +441,18 @@ static int64_t count_part(WorkingComputation *around, const Part *part, Body *lo
   }
   const Computation *test = scalar_function(part->body, leaves, &part->value, 1);
   const Computation *step = scalar_function(loop, leaves, next, used);
-  int64_t most = 0;
-  for (int64_t t = 0; t < count && most >= 0; t++) {
+  int64_t max_trips = 0;
+  for (int64_t t = 0; t < count && max_trips >= 0; t++) {
     for (int i = 0, at = 0; i < n; i++) {
       if (!leaves[i]) continue;
       bool is_list = values[i]->shape->rank > 0;
       state[at++] = scalar_load(init[i]->shape->type, values[i]->data, is_list ? t : 0);
     }
     int64_t trips = run(test, step, state, used, limit);
-    most = trips < 0 ? -1 : max_i64(most, trips + part->late);
+    max_trips = trips < 0 ? -1 : max_i64(max_trips, trips + part->late);
   }
   *several = count > 1;
-  return most;
+  return max_trips;
 }
 
 Trips count_trips(WorkingComputation *around, Body *condition, Body *body,

@@ -22,41 +22,52 @@ typedef struct Inference {
 typedef const Shape *InferenceRule(Inference *in);
 
 /* The rules, by file. */
+
+/* inference_elementwise.c */
 InferenceRule infer_unary, infer_reduce_precision, infer_binary, infer_compare, infer_complex,
-    infer_clamp, infer_select; /* inference_elementwise.c */
+    infer_clamp, infer_select;
+/* inference_convert.c */
 InferenceRule infer_convert, infer_bitcast_convert, infer_stochastic_convert, infer_bitcast,
-    infer_reshape, infer_dynamic_reshape; /* inference_convert.c */
+    infer_reshape, infer_dynamic_reshape;
+/* inference_movement.c */
 InferenceRule infer_broadcast, infer_concatenate, infer_copy, infer_dynamic_slice,
     infer_dynamic_update_slice, infer_pad, infer_reverse, infer_slice, infer_transpose,
-    infer_get_dimension_size, infer_set_dimension_size;      /* inference_movement.c */
-InferenceRule infer_gather;                                  /* inference_gather.c */
-InferenceRule infer_scatter;                                 /* inference_scatter.c */
-InferenceRule infer_dot, infer_ragged_dot, infer_scaled_dot; /* inference_dot.c */
-InferenceRule infer_scan;                                    /* inference_scan.c */
-InferenceRule infer_convolution;                             /* inference_convolution.c */
-InferenceRule infer_reduce_window, infer_select_and_scatter; /* inference_window.c */
-InferenceRule infer_map, infer_reduce, infer_sort;           /* inference_apply.c */
+    infer_get_dimension_size, infer_set_dimension_size;
+/* inference_gather.c */
+InferenceRule infer_gather;
+/* inference_scatter.c */
+InferenceRule infer_scatter;
+/* inference_dot.c */
+InferenceRule infer_dot, infer_ragged_dot, infer_scaled_dot;
+/* inference_scan.c */
+InferenceRule infer_scan;
+/* inference_convolution.c */
+InferenceRule infer_convolution;
+/* inference_window.c */
+InferenceRule infer_reduce_window, infer_select_and_scatter;
+/* inference_apply.c */
+InferenceRule infer_map, infer_reduce, infer_sort;
+/* inference_library.c */
 InferenceRule infer_topk, infer_fft, infer_cholesky, infer_triangular_solve,
     infer_batch_norm_training, infer_batch_norm_inference, infer_batch_norm_grad;
-/* inference_library.c */
-InferenceRule infer_rng, infer_rng_bit_generator, infer_rng_get_and_update_state;
 /* inference_rng.c */
+InferenceRule infer_rng, infer_rng_bit_generator, infer_rng_get_and_update_state;
+/* inference_structure.c */
 InferenceRule infer_constant, infer_iota, infer_parameter, infer_device_id, infer_tuple,
-    infer_get_tuple_element, infer_after_all, infer_add_dependency, infer_opt_barrier,
-    infer_domain; /* inference_structure.c */
+    infer_get_tuple_element, infer_after_all, infer_add_dependency, infer_opt_barrier, infer_domain;
+/* inference_control.c */
 InferenceRule infer_call, infer_conditional, infer_while, infer_fusion, infer_async_start,
-    infer_async_update, infer_async_done; /* inference_control.c */
+    infer_async_update, infer_async_done;
+/* inference_collective.c */
 InferenceRule infer_all_reduce, infer_all_reduce_done, infer_all_gather, infer_all_gather_start,
     infer_start_done, infer_reduce_scatter, infer_all_to_all, infer_ragged_all_to_all,
     infer_collective_broadcast, infer_collective_permute, infer_collective_permute_start;
-/* inference_collective.c */
+/* inference_transfer.c */
 InferenceRule infer_infeed, infer_outfeed, infer_recv, infer_recv_done, infer_send, infer_send_done,
-    infer_copy_start, infer_copy_done, infer_custom_call; /* inference_transfer.c */
+    infer_copy_start, infer_copy_done, infer_custom_call;
 
-/*
-** Inferred shape of `instruction`, also checked against its stated one if that is not NULL. Unlike
-** infer_shape this is what verifier and builder want.
-*/
+/* Returns the inferred shape of `instruction`, after comparing it with the stated one if there is one. NULL with an error
+** if a rule is broken. infer_shape does not compare. */
 const Shape *infer_checked_shape(Arena *arena, const Instruction *instruction, Error *error);
 
 /* Reporting. The message starts with the operation's name; the operands' shapes are appended if
@@ -103,7 +114,7 @@ void dims_of(Dims *dims, const Shape *shape);
 /* Shared checks. `role` names the operand: "operand", "lhs", "start indices", ... */
 bool check_array(Inference *in, int index, const char *role);
 bool check_stated(Inference *in, const char *why);
-/* Every entry in [0, rank). */
+/* Checks that every entry is in [0, rank). */
 bool check_range(Inference *in, const char *attribute, Int64List list, int64_t rank);
 bool check_unique(Inference *in, const char *attribute, Int64List list);
 bool check_ascending(Inference *in, const char *attribute, Int64List list); /* strictly */

@@ -76,3 +76,19 @@ bool opcode_neutral(Opcode opcode, PrimitiveType type, Scalar *x) {
   default: return false;
   }
 }
+
+bool opcode_flushes_result(Opcode opcode) {
+  bool several = opcode == HLO_CLAMP || opcode_category(opcode) == ELEMENTWISE_BINARY;
+  return several && opcode != HLO_REMAINDER;
+}
+
+bool opcode_flushes_operands(Opcode opcode) {
+  switch (opcode) {
+  case HLO_CBRT:
+  case HLO_ERF:
+  case HLO_LOG1P:
+  case HLO_RSQRT:
+  case HLO_SQRT: return true;
+  default: return opcode_flushes_result(opcode) && opcode != HLO_POWER;
+  }
+}

@@ -63,4 +63,9 @@ const char *opcode_nearest(const char *name, size_t length);
 ** a sum of floats it is -0, as 0 + -0 is 0. */
 bool opcode_neutral(Opcode opcode, PrimitiveType type, Scalar *x);
 
+/* Whether XLA:CPU takes denormal operands of an operation for zero, or returns zero for a denormal result; this shows in
+** F8E8M0FNU, whose min is a denormal of F32. Other operations pass small numbers on unchanged. */
+bool opcode_flushes_operands(Opcode opcode);
+bool opcode_flushes_result(Opcode opcode);
+
 #endif

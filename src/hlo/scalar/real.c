@@ -207,17 +207,17 @@ static double flushed(double x) { return fabs(x) < 0x1p-126 ? 0 : x; }
 
 static double float_unary(Opcode opcode, PrimitiveType type, double x) {
   if (opcode == HLO_LOGISTIC && working_type(type) == F16) return logistic_in_f16(x);
-  bool flushes = opcode == HLO_CBRT || opcode == HLO_ERF || opcode == HLO_LOG1P ||
-                 opcode == HLO_RSQRT || opcode == HLO_SQRT;
-  double y = real_unary(opcode, type == F8E8M0FNU && flushes ? flushed(x) : x);
+  bool flushes = type == F8E8M0FNU && opcode_flushes_operands(opcode);
+  double y = real_unary(opcode, flushes ? flushed(x) : x);
   if (opcode != HLO_EXP && opcode != HLO_LOGISTIC) return y;
   return type != F64 ? flushed(y) : y < 0x1p-1022 ? 0 : y; /* as generated code, for speed's sake */
 }
 
 static double float_binary(Opcode opcode, PrimitiveType type, double x, double y) {
-  if (type != F8E8M0FNU || opcode == HLO_REMAINDER) return real_binary(opcode, x, y);
-  if (opcode != HLO_POWER) x = flushed(x), y = flushed(y);
-  return flushed(real_binary(opcode, x, y));
+  if (type != F8E8M0FNU) return real_binary(opcode, x, y);
+  if (opcode_flushes_operands(opcode)) x = flushed(x), y = flushed(y);
+  double z = real_binary(opcode, x, y);
+  return opcode_flushes_result(opcode) ? flushed(z) : z;
 }
 
 /* ---- Comparison ---- */

@@ -406,7 +406,7 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
   axes_offsets(&part->columns, OUT, unit->first[RHS], unit->lines[RHS], 0, column);
   Start start = part->keeps_negative_zero ? START_NEGATIVE_ZERO : START_ZERO;
   int width = panel_lines(arithmetic, RHS), tall = panel_lines(arithmetic, LHS);
-  int most = BLOCK_PANELS * tall;
+  int max_rows = BLOCK_PANELS * tall;
   const Diagonal *diagonal = part->diagonal;
   if (diagonal) {
     find_positions(diagonal, row, unit->lines[LHS], tall, row_position);
@@ -422,8 +422,8 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
     int lanes = panel_depth(arithmetic, count);
     enum { UNKNOWN = -1 };
     int finite = start == START_NEGATIVE_ZERO ? 0 : UNKNOWN;
-    for (int64_t i = 0; i < unit->lines[LHS]; i += most) {
-      int64_t height = unit->lines[LHS] - i < most ? unit->lines[LHS] - i : most;
+    for (int64_t i = 0; i < unit->lines[LHS]; i += max_rows) {
+      int64_t height = unit->lines[LHS] - i < max_rows ? unit->lines[LHS] - i : max_rows;
       Panels rows = tile_panels(&lhs, block, i, height, lhs_buffer);
       Used panels = {0, (int)divide_up(height, tall)};
       bool skips = finite && find_used(arithmetic, rows, panels.end, lanes, used);

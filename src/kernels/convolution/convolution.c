@@ -110,6 +110,7 @@ static void contraction_of(const Convolution *conv, const int64_t *class, Contra
   c->array[OUT].type = out->type;
   c->array[LHS].computed = c->array[RHS].computed = NULL;
   c->keeps_negative_zero = c->keeps_rows = c->windowed = false;
+  c->diagonal = NULL;
   c->in_pairs =
       conv->arithmetic->element == S32 &&
       arithmetic_for(conv->instruction->operands[0]->shape->type, rhs->type, out->type)->element ==

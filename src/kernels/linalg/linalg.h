@@ -128,7 +128,7 @@ LinalgEnd linalg_run_stages(Stage *const *stages, Work *w, LinalgProgress *progr
 /* Returns the memory, in numbers, to apply `count` reflectors of `size` rows to lines. */
 int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count);
 
-/* linalg_vectors_numbers: the larger of that memory and the memory for rotations of `count` values: linalg_rotate.c. */
+/* Returns the larger of that memory and the memory for rotations of `count` values: linalg_rotate.c. */
 int64_t linalg_vectors_numbers(int64_t size, int64_t lines, int64_t count);
 
 enum {
@@ -142,12 +142,12 @@ enum {
   LINALG_AHEAD = LINALG_TURN / (16 * LINALG_BLOCK * LINALG_BLOCK) + LINALG_BLOCK + 1,
 };
 
-/* linalg_pauses: returns whether the stage must return before step `at`, which takes `work` operations: the turn is
-** used up or the run has been cancelled. False if progress has no call.
-** linalg_stage_ends: ends a stage; returns true.
-** linalg_routine_ends: ends the routine before its last stage; returns false. */
+/* Returns whether the stage must return before step `at`, which takes `work` operations: the turn is used up or the run
+** has been cancelled. False if progress has no call. */
 bool linalg_pauses(LinalgProgress *progress, ptrdiff_t at, double work);
+/* Ends a stage; returns true. */
 bool linalg_stage_ends(LinalgProgress *progress);
+/* Ends the routine before its last stage; returns false. */
 bool linalg_routine_ends(LinalgProgress *progress, LinalgEnd end);
 
 /* Sets `tile` to the next tile of a matrix that a stage moves. A tile fits into the cache. Returns false after the

@@ -13,7 +13,8 @@
 
 /* Threshold MAX_STEPS_EACH: no path: an iteration that does not converge ends. */
 /* Threshold VECTORS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
-/* Threshold SWEEPS, ROOM_EACH, PIECES: no path: an iteration that does not converge ends; room and costs. */
+/* Threshold SWEEPS, ROOM_EACH: no path: room for rotations. */
+/* Threshold PIECES: no path: parts of a round. */
 enum { MAX_STEPS_EACH = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
 /* Threshold MIN_SHARED. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { MIN_SHARED = 500 * 1000 }; /* min operations to use other threads */
@@ -31,12 +32,12 @@ typedef struct Rotations {
   ptrdiff_t n, used, sweeps;
 } Rotations;
 
+/* Threshold WIDTH. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 /*
 ** Applies consecutive rotations to rows that are `step` reals apart (negative: upwards). For i < count, rows i and
 ** i + 1 become c[i] z[i] + s[i] z[i + 1] and c[i] z[i + 1] - s[i] z[i]. Works on a block of columns at a time: the
 ** rotated row i + 1 stays in registers for the next rotation.
 */
-/* Threshold WIDTH. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 #define ROTATE(name, Real)                                                                 \
   typedef Real Vector_##name __attribute__((vector_size(16)));                             \
   static void rotate_block_##name(Real *z, ptrdiff_t step, ptrdiff_t count, const Real *c, \
@@ -109,7 +110,7 @@ static bool has_room(const Rotations *r) {
 }
 
 enum {
-  /* Threshold STEP_WORK: no path: an iteration that does not converge ends; room and costs. */
+  /* Threshold STEP_WORK: no path: the cost of a rotation, for the turn's clock. */
   STEP_WORK = 25,
   /* Threshold MAX_WORK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
   MAX_WORK = LINALG_TURN / 4

@@ -27,23 +27,6 @@ static Instruction *flushed(Instruction *x) {
   return computation_add(x->parent, HLO_SELECT, x->shape, choice, 3, NULL);
 }
 
-static bool flushes_result(Opcode opcode) {
-  bool several = opcode == HLO_CLAMP || opcode_category(opcode) == ELEMENTWISE_BINARY;
-  return several && opcode != HLO_REMAINDER;
-}
-
-/* Whether an operation flushes its operands: some pass small ones on unchanged. */
-static bool flushes_operands(Opcode opcode) {
-  switch (opcode) {
-  case HLO_CBRT:
-  case HLO_ERF:
-  case HLO_LOG1P:
-  case HLO_RSQRT:
-  case HLO_SQRT: return true;
-  default: return flushes_result(opcode) && opcode != HLO_POWER;
-  }
-}
-
 /* Whether operands and result have one type, and the operation does more than compare. */
 static bool is_computed(const Instruction *x) {
   OpCategory category = opcode_category(x->opcode);
@@ -63,12 +46,12 @@ static bool normalize(Instruction *x, void *data) {
   Instruction *operands[3];
   for (int i = 0; i < x->operand_count; i++) {
     operands[i] = computation_add_convert(x->parent, x->operands[i], in);
-    if (in == F32 && flushes_operands(x->opcode)) operands[i] = flushed(operands[i]);
+    if (in == F32 && opcode_flushes_operands(x->opcode)) operands[i] = flushed(operands[i]);
   }
   const Shape *shape = shape_with_type(x->parent->module->arena, x->shape, in);
   Instruction *y =
       computation_add_named(x->parent, x->opcode, shape, operands, x->operand_count, x->a, x->name);
-  if (in == F32 && flushes_result(x->opcode)) y = flushed(y);
+  if (in == F32 && opcode_flushes_result(x->opcode)) y = flushed(y);
   instruction_become(x, HLO_CONVERT, &y, 1, NULL);
   return true;
 }

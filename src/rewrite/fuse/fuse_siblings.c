@@ -17,6 +17,7 @@
 ** fusion can move to the later one if no instruction in between reads it. The later one can move to the
 ** earlier if it reads no value computed in between. Otherwise the two loops stay apart.
 */
+#include "plan/fusible.h"
 #include "plan/reduction.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
@@ -47,7 +48,7 @@ enum {
 
 typedef struct Cluster {
   int count, position, operations, input_count;
-  bool has_functions;
+  bool has_polynomials;
   const Instruction *reducer;        /* a member that reduces */
   Instruction *members[MAX_RESULTS]; /* in order */
   Instruction *inputs[MAX_INPUTS];   /* operands of members, other than members */
@@ -134,20 +135,9 @@ static bool is_input(const Cluster *cluster, const Instruction *x) {
   return false;
 }
 
-/* Whether it computes functions by polynomials with many constants: two such loops in one would run out of
-** registers. */
-static bool has_functions(const Computation *fused) {
+static bool has_polynomials(const Computation *fused) {
   for (int i = 0; i < fused->count; i++) {
-    switch (fused->instructions[i]->opcode) {
-    case HLO_EXP:
-    case HLO_EXPM1:
-    case HLO_LOG:
-    case HLO_LOG1P:
-    case HLO_LOGISTIC:
-    case HLO_POWER:
-    case HLO_TANH: return true;
-    default: break;
-    }
+    if (is_polynomial(fused->instructions[i]->opcode)) return true;
   }
   return false;
 }
@@ -203,7 +193,8 @@ static bool shares(const Cluster *cluster, const Instruction *x) {
     shared += known;
     streams += !known;
   }
-  if (elements > FEW_ELEMENTS && cluster->has_functions && has_functions(x->a->calls)) return false;
+  if (elements > FEW_ELEMENTS && cluster->has_polynomials && has_polynomials(x->a->calls))
+    return false;
   return (bytes <= SMALL_BYTES && !reduces(x)) || (shared && streams <= MAX_STREAMS);
 }
 
@@ -249,7 +240,7 @@ static bool can_merge(const Merger *m, const Cluster *cluster, const Instruction
 static void add_member(Merger *m, Cluster *cluster, Instruction *x) {
   cluster->members[cluster->count++] = x;
   cluster->operations += x->a->calls->count;
-  cluster->has_functions |= has_functions(x->a->calls);
+  cluster->has_polynomials |= has_polynomials(x->a->calls);
   if (reduces(x)) cluster->reducer = x;
   m->cluster_of[x->id] = cluster;
   m->count += cluster->count == 2;

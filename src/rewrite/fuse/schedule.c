@@ -15,7 +15,7 @@
 #include "rewrite/base/rewrite.h"
 
 /* Threshold MAX_BYTES: no path: larger arrays count as this large, so that sums do not overflow. */
-#define MAX_BYTES (INT64_C(1) << 40) /* sums must not overflow */
+#define MAX_BYTES (INT64_C(1) << 40)
 
 enum {
   /* Threshold MIN_PEAK. Test: "temporaries beside results: how large" in
@@ -24,8 +24,8 @@ enum {
   /* Threshold MIN_GAIN. Test: "another order, whose temporaries take a 16th less" in
   ** core/thresholds_programs.test.mjs. */
   MIN_GAIN = 16, /* the peak must shrink by 1/16 */
-  /* Threshold MAX_LOOKS: no path in tests: visits of tuple elements, after which the order stays. */
-  MAX_LOOKS = 1 << 22, /* max visits of tuple elements */
+  /* Threshold MAX_VISITS: no path in tests: visits of tuple elements, after which the order stays. */
+  MAX_VISITS = 1 << 22,
 };
 
 /* One per instruction. The elements of a new tuple have the bytes, not the tuple. */
@@ -36,9 +36,9 @@ typedef struct Node {
   int64_t makes;       /* bytes that become live, its elements' included */
   int64_t frees;       /* bytes of values whose last user it is */
   int uses, left;      /* users of its value; those not yet scheduled */
-  int user; /* exclusive or of the latter's numbers: the number of the last one, if one is left */
-  int pending; /* predecessors not yet scheduled; -1: scheduled itself */
-  int seen;    /* the last visit */
+  int user;            /* XOR of the ids of the users not yet scheduled; with one left, its id */
+  int pending;         /* predecessors not yet scheduled; -1: scheduled itself */
+  int seen;            /* the last visit */
   bool has_effect;
 } Node;
 
@@ -46,7 +46,7 @@ typedef struct Scheduler {
   Computation *computation;
   Users users;
   Node *nodes; /* by id */
-  int looks, turn;
+  int visits, turn;
   int64_t live;
   int due_count;
   Node **due; /* a stack: nodes to schedule next */
@@ -92,7 +92,7 @@ typedef void Visit(Scheduler *s, Node *value, Node *user);
 /* Visits each value that `user` reads through `x`, once in this turn. */
 static void visit_value(Scheduler *s, const Instruction *x, Node *user, Visit *visit) {
   Node *value = node_of(s, x)->source;
-  if (value->seen == s->turn || s->looks++ > MAX_LOOKS) return;
+  if (value->seen == s->turn || s->visits++ > MAX_VISITS) return;
   value->seen = s->turn;
   if (value->bytes) visit(s, value, user);
   if (value->x->opcode != HLO_TUPLE_OP) return;
@@ -136,15 +136,15 @@ static void find_values(Scheduler *s) {
 
 /* ---- The order ---- */
 
-/* Schedules a node at once if it takes no step or does not raise the live bytes. */
-static void look_at(Scheduler *s, Node *node) {
+/* Queues a node whose predecessors are scheduled, to come next, if it takes no step or does not raise the live bytes. */
+static void queue_if_due(Scheduler *s, Node *node) {
   bool is_due = node->pending == 0 && (!has_work(node->x) || node->frees >= node->makes);
   if (is_due) s->due[s->due_count++] = node;
 }
 
-static void operand_came(Scheduler *s, Node *node) {
+static void operand_scheduled(Scheduler *s, Node *node) {
   node->pending--;
-  look_at(s, node);
+  queue_if_due(s, node);
 }
 
 /* Appends a node to the order, which may make its successors ready. Nodes that take no step follow at once. */
@@ -152,24 +152,26 @@ static void append(Scheduler *s, Node *node) {
   int id = node->x->id, next = id;
   s->order[s->done++] = s->computation->instructions[id];
   node->pending = -1;
-  for (int u = 0; u < s->users.count[id]; u++) operand_came(s, node_of(s, s->users.lists[id][u]));
+  for (int u = 0; u < s->users.count[id]; u++)
+    operand_scheduled(s, node_of(s, s->users.lists[id][u]));
   if (node->has_effect) {
     while (++next < s->computation->count && !s->nodes[next].has_effect) {}
-    if (next < s->computation->count) operand_came(s, &s->nodes[next]);
+    if (next < s->computation->count) operand_scheduled(s, &s->nodes[next]);
   }
 }
 
 /* Removes a user of a value. If one user is left, that one frees the value. */
-static void let_go(Scheduler *s, Node *value, Node *user) {
+static void remove_user(Scheduler *s, Node *value, Node *user) {
   value->user ^= user->x->id;
   if (--value->left != 1) return;
   Node *last = &s->nodes[value->user];
   bool was_due = last->frees >= last->makes;
   last->frees += value->bytes;
-  if (!was_due) look_at(s, last);
+  if (!was_due) queue_if_due(s, last);
 }
 
-static void stop_wanting(Scheduler *s, Node *value, Node *user) {
+/* Ends the life of a value after its last user. */
+static void release(Scheduler *s, Node *value, Node *user) {
   if (--value->left == 0) s->live -= value->bytes;
 }
 
@@ -182,7 +184,7 @@ static int64_t peak_of(Scheduler *s, Instruction *const *order) {
     Node *node = node_of(s, order[i]);
     s->live += node->makes;
     if (s->live > peak) peak = s->live;
-    visit_values(s, node, stop_wanting);
+    visit_values(s, node, release);
   }
   return peak;
 }
@@ -206,7 +208,7 @@ static void order_all(Scheduler *s) {
   for (int next = 0; s->done < s->computation->count;) {
     Node *node = s->due_count ? s->due[--s->due_count] : &s->nodes[next++];
     if (node->pending < 0) continue;
-    visit_values(s, node, let_go);
+    visit_values(s, node, remove_user);
     append(s, node);
   }
 }
@@ -224,7 +226,7 @@ static bool schedule(Computation *computation) {
   bool changed = before >= MIN_PEAK && find_pending(&s);
   if (changed) {
     order_all(&s);
-    changed = s.looks <= MAX_LOOKS && peak_of(&s, s.order) + before / MIN_GAIN < before;
+    changed = s.visits <= MAX_VISITS && peak_of(&s, s.order) + before / MIN_GAIN < before;
   }
   if (changed) {
     memcpy(computation->instructions, s.order, sizeof(Instruction *) * (size_t)n);

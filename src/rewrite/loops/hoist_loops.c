@@ -107,18 +107,12 @@ static bool takes_time(const Instruction *x) {
   case HLO_TRIANGULAR_SOLVE:
     for (int i = 0; i < x->operand_count; i++) elements += shape_elements(x->operands[i]->shape);
     break;
-  case HLO_EXP:
-  case HLO_EXPM1:
   case HLO_GATHER: /* from a table that stays in the first cache, it is part of what reads it */
     if (bytes > SMALL_BYTES && shape_elements(x->operands[0]->shape) < MIN_MATRIX) return false;
     break;
-  case HLO_LOG:
-  case HLO_LOG1P:
-  case HLO_LOGISTIC:
-  case HLO_POWER:
-  case HLO_TANH:
   case HLO_TRANSPOSE: break;
-  default: return false;
+  default:
+    if (!is_polynomial(x->opcode)) return false;
   }
   return elements >= MIN_ELEMENTS &&
          (bytes <= SMALL_BYTES || bytes <= MAX_GROWTH * operand_bytes(x));

@@ -4,11 +4,11 @@
 ** padding only. XLA leaves padding out of a window's result, so the padding value must be neutral: -0 for a
 ** sum, and so on.
 */
+#include "rewrite/windows/pad_windows.h"
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
-#include "rewrite/windows/pooling.h"
 
 bool window_is_padded(const Window *window) {
   for (int i = 0; i < window->count; i++) {

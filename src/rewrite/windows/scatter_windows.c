@@ -19,7 +19,7 @@
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
-#include "rewrite/windows/pooling.h"
+#include "rewrite/windows/pad_windows.h"
 
 /* Threshold MAX_LOOP_RANK. Test: "windows of several ranks" in core/thresholds_programs.test.mjs. */
 enum { MAX_LOOP_RANK = 10 };

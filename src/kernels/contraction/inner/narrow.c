@@ -283,21 +283,21 @@ bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth) 
 
 /* ---- Scales ---- */
 
-/* Threshold LEAST, MOST. Test: "a number times its scale is rounded first, and large sums do not overflow" in
+/* Threshold MIN_SCALE, MAX_SCALE. Test: "a number times its scale is rounded first, and large sums do not overflow" in
 ** core/quantised.test.mjs. */
 /* The bits that scales must not have, so that a product with nine bits has at most 24; exponents are far from the ends. */
-enum { LOW_BITS = 0x1ff, LEAST = (127 - 64) << 23, MOST = (127 + 64) << 23 };
+enum { LOW_BITS = 0x1ff, MIN_SCALE = (127 - 64) << 23, MAX_SCALE = (127 + 64) << 23 };
 
 bool narrow_scales_are_exact(const float *scales, int64_t count) {
-  v128_t bits = wasm_i32x4_const_splat(0), most = bits, least = wasm_i32x4_const_splat(-1);
+  v128_t bits = wasm_i32x4_const_splat(0), max = bits, min = wasm_i32x4_const_splat(-1);
   int64_t i = 0;
   for (; i + 4 <= count; i += 4) {
     v128_t x = wasm_v128_load(scales + i);
     v128_t magnitude = wasm_v128_and(x, wasm_i32x4_const_splat(INT32_MAX));
     bits = wasm_v128_or(bits, x);
-    most = wasm_u32x4_max(most, magnitude);
+    max = wasm_u32x4_max(max, magnitude);
     /* 0, which is exact, becomes the largest number. */
-    least = wasm_u32x4_min(least, wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(1)));
+    min = wasm_u32x4_min(min, wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(1)));
   }
   if (i < count) {
     float last[4] = {1, 1, 1, 1};
@@ -305,9 +305,9 @@ bool narrow_scales_are_exact(const float *scales, int64_t count) {
     if (!narrow_scales_are_exact(last, 4)) return false;
   }
   v128_t wrong = wasm_v128_or(wasm_v128_and(bits, wasm_i32x4_const_splat(LOW_BITS)),
-                              wasm_u32x4_gt(most, wasm_i32x4_const_splat(MOST)));
+                              wasm_u32x4_gt(max, wasm_i32x4_const_splat(MAX_SCALE)));
   return !wasm_v128_any_true(
-      wasm_v128_or(wrong, wasm_u32x4_lt(least, wasm_i32x4_const_splat(LEAST - 1))));
+      wasm_v128_or(wrong, wasm_u32x4_lt(min, wasm_i32x4_const_splat(MIN_SCALE - 1))));
 }
 
 void narrow_add_scaled(const float *plain, const float *scales, float factor, int64_t count,

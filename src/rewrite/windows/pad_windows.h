@@ -1,6 +1,6 @@
-/* Declares functions shared by the passes about windows. */
-#ifndef XLA_REWRITE_WINDOWS_POOLING_H
-#define XLA_REWRITE_WINDOWS_POOLING_H
+/* Takes the padding out of windows: pad_windows.c and scatter_windows.c use it. */
+#ifndef XLA_REWRITE_WINDOWS_PAD_WINDOWS_H
+#define XLA_REWRITE_WINDOWS_PAD_WINDOWS_H
 
 #include "hlo/ir/module.h"
 
