@@ -5,7 +5,51 @@
 #ifndef XLA_KERNELS_CONTRACTION_NARROW_LOOPS_H
 #define XLA_KERNELS_CONTRACTION_NARROW_LOOPS_H
 
-#include "kernels/contraction/inner/narrow.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Threshold NARROW_ROWS, NARROW_DEPTH. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+enum { NARROW_ROWS = 4, NARROW_DEPTH = 8 };
+
+/* Strides are in bytes. Vectors and sums have room for a multiple of NARROW_ROWS rows if there is more than one; and for
+** whole vectors of 16 columns, or of the depth. */
+typedef struct NarrowBlock {
+  int rows, columns, depth;
+  const uint8_t *vectors, *matrix;
+  ptrdiff_t vector_stride, matrix_stride;
+  /* By depth: one scale for each column; plain loops have none. By columns: one for each line and `scale_block` numbers of the
+  ** depth, which is a multiple of 16; lines are scale_stride apart. The same of zeros, which are divided by the type's factor;
+  ** only loops of moved numbers read them. Scales are multiplied by the factor, but not those of plain loops: by columns these
+  ** multiply their sums by it. */
+  const float *scales, *zeros;
+  ptrdiff_t scale_stride;
+  int scale_block;
+  float factor;
+  uint8_t flipped;    /* the bits to invert in each byte, which makes unsigned bytes signed */
+  const float *table; /* of numbers that are looked up: 16 values; NULL: there are none */
+  uint8_t *sums;
+  ptrdiff_t sums_stride;
+  bool *misread; /* set if a number was; then the sums are wrong */
+} NarrowBlock;
+
+/* What loops read and do: the table in narrow_loops.c. ORDER NARROW_ROW */
+typedef enum NarrowRow {
+  ROW_NONE,
+  ROW_bf16,
+  ROW_s8,
+  ROW_less_s8,
+  ROW_signed,
+  ROW_centered,
+  ROW_scaled_bf16,
+  ROW_scaled_f16,
+  ROW_scaled_s8,
+  ROW_scaled_signed,
+  ROW_moved_unsigned,
+  ROW_moved_s8,
+  ROW_found,
+  ROW_prepare, /* has other loops: PrepareSlot */
+} NarrowRow;
 
 /* The loops of a row. ORDER NARROW_SLOT */
 typedef enum NarrowSlot {
