@@ -42,7 +42,7 @@
 B := build
 Q := $(if $(V),,@)
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-# One more than the cores: downloads, links and pages wait often, and each leaves a core to another job.
+# One more than the cores: downloads and links wait often, and each leaves a core to another job. Tests have threads of their own.
 JOBS := $(shell expr $(CORES) + 1)
 MAKEFLAGS += --no-builtin-rules -j$(JOBS)
 SECONDS ?= 60
@@ -377,7 +377,7 @@ test: tested
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
 	@export FAILED_FILES=$(B)/failed.txt; rm -f $$FAILED_FILES; \
 	node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
-	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(JOBS) --test-timeout=1500000 $(TESTS) \
+	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS) \
 	|| node tests/support/again.mjs
 	@awk '$$1 > 60 { print "Over 60 s, so it keeps a core busy at the end: tests/" $$2 " (" $$1 " s)" }' $(B)/durations.txt
 
@@ -567,7 +567,7 @@ CHANGED := $(shell git diff --name-only --diff-filter=d HEAD)
 endif
 check: build $(B)/native/golden $(B)/native/tables lint-format lint-js lint-layers \
     $(filter $(TIDY),$(patsubst src/%.c,$(B)/tidy/%.ok,$(CHANGED)))
-	@node --test --test-reporter=dot --test-concurrency=$(JOBS) --test-timeout=600000 $(CHECK_TESTS)
+	@node --test --test-reporter=dot --test-concurrency=$(CORES) --test-timeout=600000 $(CHECK_TESTS)
 	@$(B)/native/tables
 	@$(B)/native/golden -t 2 $(CHECK_CORPUS) > $(B)/check.log || { tail -50 $(B)/check.log; exit 1; }
 	@tail -1 $(B)/check.log
