@@ -321,6 +321,30 @@ ENTRY e { x = f32[1,64] parameter(0)
   }
 });
 
+/** Scales are converted in the loop that repeats them, if a loop nest has these positions; else before it. */
+test('scales of narrow types, in blocks that divide the matrix or not', async () => {
+  for (const scaleType of ['bf16', 'f16', 'f8e5m2']) {
+    for (const [depth, columns, block] of [[96, 80, 64], [96, 80, 48], [100, 64, 16], [160, 48, 100], [320, 128, 320], [65, 128, 64]]) {
+      const blocks = Math.ceil(depth / block), x = whole(3 * depth, -3, 3, 1), w = whole(depth * columns, -7, 7, 2), s = power(blocks * columns, 3);
+      const executable = await client.compile(client.parseHlo(`HloModule m
+ENTRY e { x = f32[3,${depth}] parameter(0)
+      w = s8[${depth},${columns}] parameter(1)
+      s = ${scaleType}[${blocks},${columns}] parameter(2)
+      v = f32[${depth},${columns}] convert(w)
+      b = ${scaleType}[${blocks},${block},${columns}] broadcast(s), dimensions={0,2}
+      a = ${scaleType}[${blocks * block},${columns}] reshape(b)
+      p = ${scaleType}[${depth},${columns}] slice(a), slice={[0:${depth}], [0:${columns}]}
+      c = f32[${depth},${columns}] convert(p)
+      m = f32[${depth},${columns}] multiply(v, c)
+      ROOT r = f32[3,${columns}] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`));
+      const [y] = await executable.execute([new Literal(`f32[3,${depth}]`, x), new Literal(`f32[${depth},${columns}]`, w).convert('s8'),
+        new Literal(`f32[${blocks},${columns}]`, s).convert(scaleType)]);
+      assert.deepEqual(Array.from(y.data), Array.from(expected(x, w, s, 3, depth, columns, { scale: 'across', block })), `${scaleType} ${depth} ${block}`);
+      executable.dispose();
+    }
+  }
+});
+
 const LAYERS = (type) => `HloModule m
 body { s = (s32[], f32[1,96], ${type}[3,96,96]) parameter(0)
   i = s32[] get-tuple-element(s), index=0

@@ -201,27 +201,17 @@ static bool only_converts(const Computation *loop) {
   return true;
 }
 
-/* Converts scales or zeros in the loop that reads them: input number i of `count`. Adds inputs. */
-static void take_conversion(Computation *loop, int i, Instruction **inputs, int *count) {
-  Instruction *x = inputs[i], *parameter = loop->parameters[i];
-  if (x->opcode == HLO_RESHAPE) x = x->operands[0];
-  if (x->opcode != HLO_FUSION || fused_product(x) || !x->operand_count ||
-      !only_converts(x->a->calls) || *count + x->operand_count > MAX_INPUTS) {
-    return;
-  }
-  Computation *from = x->a->calls;
-  computation_renumber(from);
+/* Copies the instructions of the loop `from` into another loop, where `parameter` is the first parameter of `from`. Appends
+** parameters for the other ones. Returns the copy of the root. */
+static Instruction *copy_loop(const Computation *from, Computation *loop, Instruction *parameter) {
   Instruction **copies = scope_new((size_t)from->count, sizeof *copies);
-  const Shape *shape = parameter->shape;
-  int old = loop->count;
-  Instruction *first = from->parameters[0];
+  int64_t given = loop->parameter_count - 1;
   for (int k = 0; k < from->count; k++) {
     Instruction *y = from->instructions[k], *operands[MAX_INPUTS];
     if (y->opcode == HLO_PARAMETER) {
-      int number = y == first ? i : *count;
-      inputs[number] = x->operands[y->parameter_number];
-      copies[y->id] =
-          y == first ? parameter : computation_add_parameter(loop, (*count)++, y->shape, NULL);
+      int64_t number = y->parameter_number;
+      copies[y->id] = number ? computation_add_parameter(loop, given + number, y->shape, NULL)
+                             : parameter;
       continue;
     }
     if (y->opcode == HLO_CONSTANT) {
@@ -231,16 +221,38 @@ static void take_conversion(Computation *loop, int i, Instruction **inputs, int 
     for (int j = 0; j < y->operand_count; j++) operands[j] = copies[y->operands[j]->id];
     copies[y->id] = computation_add(loop, y->opcode, y->shape, operands, y->operand_count, y->a);
   }
-  Instruction *root = reshaped(copies[from->root->id], shape);
-  parameter->shape = first->shape;
+  Instruction *root = copies[from->root->id];
   scope_free(copies);
+  return root;
+}
+
+/* Converts scales or zeros in the loop that reads them: input number i of `count`. Adds inputs. Returns the loop that does; the
+** same loop if it would have no range any more, as one that repeats scales in blocks which do not divide a dimension. */
+static Computation *take_conversion(Computation *loop, int i, Instruction **inputs, int *count) {
+  Instruction *x = inputs[i];
+  if (x->opcode == HLO_RESHAPE) x = x->operands[0];
+  if (x->opcode != HLO_FUSION || fused_product(x) || !x->operand_count ||
+      !only_converts(x->a->calls) || *count + x->operand_count > MAX_INPUTS) {
+    return loop;
+  }
+  Computation *from = x->a->calls, *taken = module_clone_computation(loop->module, loop, NULL);
+  Instruction *parameter = taken->parameters[i], *kept = taken->root;
+  computation_renumber(from);
+  int old = taken->count;
+  Instruction *root = reshaped(copy_loop(from, taken, parameter), parameter->shape);
+  parameter->shape = from->parameters[0]->shape;
   for (int k = 0; k < old; k++) {
-    Instruction *y = loop->instructions[k];
+    Instruction *y = taken->instructions[k];
     for (int j = 0; j < y->operand_count; j++) {
       if (y->operands[j] == parameter) y->operands[j] = root;
     }
   }
-  computation_sort(loop);
+  taken->root = kept == parameter ? root : kept;
+  computation_sort(taken);
+  if (!has_ranges(taken)) return loop;
+  inputs[i] = x->operands[0];
+  for (int k = 1; k < x->operand_count; k++) inputs[(*count)++] = x->operands[k];
+  return taken;
 }
 
 static void fuse(Instruction *dot, int side) {
@@ -251,16 +263,15 @@ static void fuse(Instruction *dot, int side) {
   Computation *fused = module_add_computation(module, name);
   int count = loop->operand_count;
   for (int i = 0; i < count; i++) inputs[i] = loop->operands[i];
-  Instruction *root = loop->a->calls->root;
+  Computation *computed = loop->a->calls;
   for (int i = 0, given = count; i < given; i++) {
-    take_conversion(loop->a->calls, i, inputs, &count);
+    computed = take_conversion(computed, i, inputs, &count);
   }
-  loop->a->calls->root = root;
   inputs[count] = other;
   for (int i = 0; i <= count; i++) {
     parameters[i] = computation_add_parameter(fused, i, inputs[i]->shape, NULL);
   }
-  Computation *computed = converted(loop->a->calls);
+  computed = converted(computed);
   const Attributes *a = ATTRIBUTES(.calls = computed, .fusion_kind = FUSION_LOOP);
   Instruction *matrix =
       computation_add(fused, HLO_FUSION, computed->root->shape, parameters, count, a);
