@@ -147,9 +147,20 @@ describe('linear algebra in blocks', () => {
   const upTo = (a, k) => a.where((i, j) => j >= i - k);
 
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
-    for (const n of [5, 75, ...THRESHOLDS]) {
-      test(`eigenvectors of ${type}[2,${n},${n}]`, async () => {
-        const x = random(2 * n * n * lanes, real);
+    for (const [n, repeats] of [...[5, 75, ...THRESHOLDS].map((n) => [n, 1]), [100, 5], [160, 5]]) {
+      test(`eigenvectors of ${type}[2,${n},${n}]${repeats > 1 ? ' without full rank' : ''}`, async () => {
+        const x = random(2 * n * n * lanes, real), row = n * lanes;
+        if (repeats > 1) { // A + A^H, where A has groups of equal rows: sums of some random rows
+          const sums = x.map((_, at) => {
+            let sum = 0;
+            for (let i = 0; i <= Math.floor(at / row) % n; i += repeats) sum += x[i * row + (at % row)] / 8;
+            return sum;
+          });
+          x.forEach((_, at) => {
+            const i = Math.floor(at / row) % n, j = Math.floor((at % row) / lanes), part = at % lanes;
+            x[at] = sums[at] + (part ? -1 : 1) * sums[j * row + i * lanes + part];
+          });
+        }
         const [vectors, values, info] = await run(
           call(type, lanes === 2 ? 'heevd' : 'syevd', [`2,${n},${n}`],
             [`${type}[2,${n},${n}]`, `${real}[2,${n}]`, 's32[2]'],

@@ -11,11 +11,11 @@
 #include "base/min_max.h"
 #include "kernels/linalg/linalg.h"
 
-/* Threshold MAX_STEPS_EACH: no path: an iteration that does not converge ends. */
+/* Threshold MAX_STEPS: no path: an iteration that does not converge ends. */
 /* Threshold VECTORS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 /* Threshold SWEEPS, ROOM_EACH: no path: room for rotations. */
 /* Threshold PIECES: no path: parts of a round. */
-enum { MAX_STEPS_EACH = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
+enum { MAX_STEPS = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
 /* Threshold MIN_SHARED. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { MIN_SHARED = 500 * 1000 }; /* min operations to use other threads */
 
@@ -236,6 +236,13 @@ static bool iterate(Iteration *all, LinalgProgress *progress) {
   return true;
 }
 
+/* Ends the iteration if it does not converge: after MAX_STEPS for each value on average, as LAPACK counts them, or at a NaN. The
+** first value of a matrix without full rank may take more steps, and leaves less to do for the others. */
+static bool gives_up(Iteration *all, ptrdiff_t at) {
+  all->fails = all->ends = all->steps >= MAX_STEPS * all->n || isnan(all->d[at]);
+  return all->ends;
+}
+
 static double get(LinalgRows z, ptrdiff_t i) {
   return z.narrow ? (double)((float *)z.at)[i] : ((double *)z.at)[i];
 }
@@ -328,14 +335,13 @@ static ptrdiff_t ql_step(double *d, double *e, ptrdiff_t l, ptrdiff_t m, double 
 }
 
 static void collect_ql(Iteration *all) {
-  for (; all->at < all->n; all->at++, all->steps = 0) {
+  for (; all->at < all->n; all->at++) {
     for (;; all->steps++) {
       ptrdiff_t l = all->at, m = coupled(all->d, all->e, all->n, l);
       if (m == l) break;
       if (!has_room(all->collected) || all->work > MAX_WORK) return;
       all->work += STEP_WORK * (double)(m - l);
-      all->fails = all->ends = all->steps == MAX_STEPS_EACH;
-      if (all->ends) return;
+      if (gives_up(all, l)) return;
       ptrdiff_t count = ql_step(all->d, all->e, l, m, all->c, all->s);
       collect(all->collected, (Sweep){m, -1, count}, all->c, all->s);
     }
@@ -415,15 +421,14 @@ static void qr_step(Iteration *all, ptrdiff_t l, ptrdiff_t k) {
 }
 
 static void collect_qr(Iteration *all) {
-  for (; all->at <= all->n; all->at++, all->steps = 0) {
+  for (; all->at <= all->n; all->at++) {
     for (;; all->steps++) {
       if (!has_room(&all->collected[0]) || !has_room(&all->collected[1])) return;
       if (all->work > MAX_WORK) return;
       ptrdiff_t k = all->n - all->at, l = block_start(all, k);
       if (l == k) break;
       all->work += 2 * STEP_WORK * (double)(k - l);
-      all->fails = all->ends = all->steps == MAX_STEPS_EACH;
-      if (all->ends) return;
+      if (gives_up(all, k)) return;
       qr_step(all, l, k);
     }
   }
