@@ -72,15 +72,8 @@ typedef struct Line {
 
 static const Shape *operand_shape(const Instruction *sort) { return sort->operands[0]->shape; }
 
-static bool has_simple_keys(const SortOrder *order) {
-  for (int i = 0; i < order->count; i++) {
-    if (sort_key_source(&order->keys[i]).operand < 0) return false;
-  }
-  return order->count > 0;
-}
-
 static void set_key(Sort *sort, const Instruction *instruction, const SortKey *key) {
-  KeySource source = sort_key_source(key);
+  KeySource source = key->source;
   PrimitiveType type = instruction->operands[source.operand]->shape->type;
   NanOrder nans = !key->total ? NANS_LAST : source.nan ? NANS_TIE : NANS_BY_BITS;
   int i = sort->key_count++;
@@ -435,7 +428,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
     return NULL;
   }
   SortOrder order = comparator_order(instruction->a->to_apply);
-  if (!has_simple_keys(&order)) return NULL;
+  if (order.count == 0) return NULL;
   SortPlan *p = ARENA_NEW(arena, SortPlan);
   plan_sort(&p->sort, instruction, &order);
   p->kernel.scratch_bytes = p->sort.slots * slot_bytes(&p->sort);
