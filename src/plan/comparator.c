@@ -79,7 +79,7 @@ static bool is_float_constant(const Instruction *x, bool *is_zero, bool *is_nan)
 
 /* Returns where a key comes from; operand -1: it is none that kernels compute. */
 static KeySource source_of(const Instruction *x) {
-  KeySource source = {-1, false, NULL};
+  KeySource source = {.operand = -1};
   const Instruction *zeros = NULL, *nans = NULL;
   bool is_zero, is_nan;
   for (; x->opcode == HLO_SELECT; x = x->operands[2]) {
@@ -98,6 +98,11 @@ static KeySource source_of(const Instruction *x) {
     }
   }
   bool same = (!nans || nans == x) && (!zeros || zeros == x);
+  if ((x->opcode == HLO_REAL || x->opcode == HLO_IMAG) &&
+      type_is_complex(x->operands[0]->shape->type)) {
+    source.part = x->opcode == HLO_IMAG;
+    x = x->operands[0];
+  }
   if (x->opcode == HLO_PARAMETER && same) source.operand = (int)(x->parameter_number / 2);
   return source;
 }

@@ -18,11 +18,11 @@ enum {
 };
 
 /*
-** Where a key comes from: an operand's element, or JAX's adaptation of one to the total order:
-** select(x != x, NaN, select(x == 0, 0, x)).
+** Where a key comes from: an operand's element, the real or the imaginary part of one, or JAX's adaptation of these to
+** the total order: select(x != x, NaN, select(x == 0, 0, x)).
 */
 typedef struct KeySource {
-  int operand;
+  int operand, part; /* part: 1: the imaginary part */
   bool zeros_tie;
   const Literal *nan; /* replaces all NaNs; NULL: they are unchanged */
 } KeySource;
