@@ -6,7 +6,7 @@
 ** the result.
 */
 #include "hlo/scalar/element.h"
-#include "reference/textbook/textbook.h"
+#include "textbook/textbook.h"
 #include "reference/wide_numbers.h"
 
 /* The dimension numbers of one operand, by role. */
