@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "textbook/textbook.h"
 #include "reference/walk.h"
+#include "textbook/textbook.h"
 
 typedef struct Transform {
   Complex *data;          /* the whole array, row-major */
