@@ -98,11 +98,10 @@ typedef struct Items {
   void *items;
 } Items;
 bool parse_int64_lists(Parser *p, Int64Lists *out); /* {{1,2},{3}} */
-/* open (item (',' item)*)? close: each item by `item`, which is given `data`. */
-bool parse_group(Parser *p, char open, char close, bool (*item)(Parser *p, void *data), void *data);
-/* Parses a list of items in braces. */
+/* Parses a list of items in braces: each by `item`, which is given `data`. */
 bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data);
-/* As parse_group, of items of `size` bytes, each of which `item` parses into its place. Returns count -1 if that fails. */
+/* Parses open (item (',' item)*)? close: items of `size` bytes, each of which `item` parses into its place. Returns a count
+** of -1 if that fails. */
 Items parse_items(Parser *p, char open, char close, bool (*item)(Parser *p, void *item),
                   size_t size);
 bool parse_name(Parser *p, Name *name, const char *what);

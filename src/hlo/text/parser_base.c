@@ -156,8 +156,9 @@ char *parser_string(Parser *p) {
 
 /* ---- Lists ---- */
 
-bool parse_group(Parser *p, char open, char close, bool (*item)(Parser *p, void *data),
-                 void *data) {
+/* open (item (',' item)*)? close: each item by `item`, which is given `data`. */
+static bool parse_group(Parser *p, char open, char close, bool (*item)(Parser *p, void *data),
+                        void *data) {
   const char start[] = {'\'', open, '\'', '\0'};
   const char end[] = {'\'', ',', '\'', ' ', 'o', 'r', ' ', '\'', close, '\'', '\0'};
   if (!parser_expect(p, open, start)) return false;
