@@ -269,11 +269,12 @@ $(FOR_NODE): $(shell find bindings -name '*.mjs' -o -name '*.d.ts') | $(NODE_MOD
 # -Oz is only the last pass (2 kB less, 1.00), as it would link a libc that copies byte by byte.
 # Zeros stay in the data: they compress to 0.6 kB less than the code that would write the other bytes.
 $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: bindings/host/library.js \
-    bindings/tools/glue.mjs bindings/tools/compressible.mjs $(B)/obj/sources | $(NODE_MODULES)
+    bindings/tools/glue.mjs bindings/tools/compressible.mjs bindings/tools/vector_constants.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(EMCC) $(CFLAGS_$*) $(if $(CHECKED),-O1,-O2) $(filter %.o,$^) $(LDFLAGS_$*) -Wl,-Map,$(LINKED:.mjs=.map) -o $(LINKED)
 	$(if $(CHECKED),,$(Q)node bindings/tools/compressible.mjs $(TOOLCHAIN)/binaryen/bin/wasm-opt $(LINKED:.mjs=.wasm))
+	$(if $(CHECKED),,$(Q)node bindings/tools/vector_constants.mjs $(LINKED:.mjs=.wasm))
 	$(Q)node bindings/tools/glue.mjs $(LINKED)
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
@@ -281,11 +282,13 @@ $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
 # python/tools/left_out replaces these.
 LEFT_OUT := derive/% hlo/text/parser_instruction.o $(patsubst %,rewrite/dynamic/%.o,arithmetic control dimensions dynamic padding sizes)
 $(WHEEL_CORE): $(wildcard python/tools/left_out/*.c) $(filter-out $(LEFT_OUT:%=$(B)/obj/threads/%),$(OBJECTS_threads)) \
-    bindings/host/library.js bindings/tools/glue.mjs bindings/tools/compressible.mjs | $(NODE_MODULES)
+    bindings/host/library.js bindings/tools/glue.mjs bindings/tools/compressible.mjs bindings/tools/vector_constants.mjs \
+    | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(EMCC) $(CFLAGS_threads) -O2 $(filter %.c %.o,$^) $(LDFLAGS_threads) -o $@
 	$(Q)node bindings/tools/compressible.mjs $(TOOLCHAIN)/binaryen/bin/wasm-opt $(@:.mjs=.wasm)
+	$(Q)node bindings/tools/vector_constants.mjs $(@:.mjs=.wasm)
 	$(Q)node bindings/tools/glue.mjs $@
 $(B)/dist/xla-single.mjs: $(OBJECTS_single)
 

@@ -6,7 +6,6 @@
 #include "codegen/region_emitter.h"
 
 #include "codegen/loops/emitter.h"
-#include "codegen/loops/function_emitter.h"
 #include "codegen/loops/leaf_emitter.h"
 #include "codegen/loops/reduce_emitter.h"
 #include "codegen/loops/value_emitter.h"
@@ -113,7 +112,6 @@ static void emit_written_loop(RegionEmitter *r, const LoopPlan *plan, const Regi
     outputs[i] = held ? held_result(i) : wasm_local(&e.function, WASM_I32);
   }
   emit_bases(&e);
-  emit_math_constants(&e);
   e.one_lane = !plan->reduce && size < LANES && (size == 1 || !may_have_tail(&e, outputs));
   emit_level(&e, LEVEL_CALL);
   for (int64_t row = 0; row < rows; row++) {

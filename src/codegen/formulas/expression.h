@@ -1,7 +1,7 @@
 /*
 ** Formulas over vectors, and their code. A formula is built as a graph of values, by functions that read like
 ** the formula. emit_expression() then emits it: a value used once stays on WebAssembly's stack, others get a
-** local for their live range. Constants are hoisted by emit_math_constants() (emitter.h).
+** local for their live range. wasm_v128() hoists constants.
 **
 ** A formula computes in lanes of 32 bits or, if `is_64_bit`, of 64; operations named without a type are then those of
 ** f64x2 and i64x2.
@@ -48,7 +48,7 @@ typedef struct Expression {
 
 /* --- Building --- */
 
-Value expression_input(Expression *m, int local);    /* NO_LOCAL if only constants are hoisted */
+Value expression_input(Expression *m, int local);
 Value expression_word(Expression *m, uint64_t bits); /* of each 64 bits of the vector */
 Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c);
 Value expression_shift(Expression *m, int op, Value a, int amount);

@@ -249,23 +249,6 @@ static void emit_formula(Emitter *e, const LoopNode *node, int part) {
   wasm_get(&e->function, value[part % 2]);
 }
 
-void hoist_complex_constants(Emitter *e, const LoopNode *node) {
-  Opcode opcode = node->instruction->opcode;
-  const LoopNode *x = node->operands[0];
-  if (!type_is_complex(node_type(x))) return;
-  Expression m = {.is_64_bit = is_c128(node_type(x))};
-  Value inputs[4], results[2];
-  for (int i = 0; i < 4; i++) inputs[i] = expression_input(&m, NO_LOCAL);
-  if (opcode == HLO_ABS) {
-    complex_modulus(&m, inputs[0], inputs[1]);
-  } else if (has_complex_formula(opcode)) {
-    complex_formula(&m, opcode, inputs, node->operand_count, false, results);
-    Value repaired[2];
-    if (has_complex_repair(opcode)) complex_repair(&m, inputs, results, repaired);
-  }
-  hoist_constants(e, &m);
-}
-
 /* --- All operations ------------------------------------------------------------------------------ */
 
 /* Returns the instruction of an operation on each component by itself, or 0. */

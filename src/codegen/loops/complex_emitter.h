@@ -6,7 +6,6 @@
 
 bool can_emit_complex(const Instruction *instruction);
 void emit_complex_operation(Emitter *e, const LoopNode *node, int part);
-void hoist_complex_constants(Emitter *e, const LoopNode *node);
 void emit_load_complex(Emitter *e, const LoopNode *node, int part);
 void emit_store_complex(Emitter *e, PrimitiveType type, const int *parts, int pointer);
 

@@ -38,12 +38,6 @@ typedef struct NodeState {
   int64_t at; /* of leaves in cells: the byte offset from their array's start */
 } NodeState;
 
-/* A constant of an inlined function, and the local that holds it in all lanes. */
-typedef struct MathConstant {
-  uint64_t bits; /* in each half of the vector */
-  int local;
-} MathConstant;
-
 /* The outputs that read a node: from the first to the last. */
 typedef struct OutputRange {
   int first, last;
@@ -75,8 +69,6 @@ struct Emitter {
   int64_t lane_zero;      /* elements from the pointers to the first lane */
   int64_t apart;          /* if not 0: the distance of two lanes' results, in elements */
   int64_t first, count;   /* of a box: its range of the kernel's elements */
-  int math_count, math_capacity;
-  MathConstant *math;
 };
 
 static inline PrimitiveType node_type(const LoopNode *node) {

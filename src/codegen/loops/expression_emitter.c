@@ -1,34 +1,5 @@
 #include "codegen/loops/expression_emitter.h"
 
-/* --- Constants, set before the loops ---------------------------------------------------------- */
-
-static int constant_local(const Emitter *e, uint64_t bits) {
-  for (int i = 0; i < e->math_count; i++) {
-    if (e->math[i].bits == bits) return e->math[i].local;
-  }
-  return NO_LOCAL;
-}
-
-static void emit_hoisted(Emitter *e, uint64_t bits) {
-  int local = constant_local(e, bits);
-  if (local == NO_LOCAL) {
-    emit_splat64(e, bits);
-  } else {
-    wasm_get(&e->function, local);
-  }
-}
-
-void hoist_constants(Emitter *e, const Expression *m) {
-  for (int i = 0; i < m->count; i++) {
-    uint64_t bits = m->nodes[i].bits;
-    if (m->nodes[i].kind != EXPRESSION_CONSTANT || constant_local(e, bits) != NO_LOCAL) continue;
-    MathConstant constant = {bits, wasm_local(&e->function, WASM_V128)};
-    emit_splat64(e, bits);
-    wasm_set(&e->function, constant.local);
-    ARENA_PUSH(e->plan->arena, e->math, e->math_count, e->math_capacity, constant);
-  }
-}
-
 /* --- Writing ---------------------------------------------------------------------------------- */
 
 static void emit_node(Emitter *e, Expression *m, Value value);
@@ -51,7 +22,7 @@ static void emit_code(Emitter *e, const ExpressionNode *node) {
   WasmFunction *f = &e->function;
   uint64_t lanes = node->bits;
   switch (node->kind) {
-  case EXPRESSION_CONSTANT: emit_hoisted(e, node->bits); break;
+  case EXPRESSION_CONSTANT: emit_splat64(e, node->bits); break;
   case EXPRESSION_SIMD: wasm_simd(f, node->op); break;
   case EXPRESSION_SHIFT: emit_shift(e, node->op, (int)node->bits); break;
   case EXPRESSION_BY_LANE: emit_by_lane(f, node); break;
@@ -99,6 +70,7 @@ void begin_exception(Emitter *e, int where) {
   wasm_get(&e->function, where);
   wasm_simd(&e->function, I32X4_BITMASK);
   wasm_block(&e->function, OP_IF);
+  e->function.is_rare = true;
 }
 
 void end_exception(Emitter *e, int where, int instead, int result) {
@@ -109,6 +81,7 @@ void end_exception(Emitter *e, int where, int instead, int result) {
   wasm_simd(f, V128_BITSELECT);
   wasm_set(f, result);
   wasm_op(f, OP_END);
+  f->is_rare = false;
   wasm_local_release(f, instead);
   wasm_local_release(f, where);
 }

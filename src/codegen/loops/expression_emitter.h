@@ -4,8 +4,6 @@
 
 #include "codegen/loops/emitter.h"
 
-/* Sets a formula's constants before the loops; emit_expression() then uses these locals. */
-void hoist_constants(Emitter *e, const Expression *m);
 /* Emits a formula. Each result is in a local of its own, which the caller releases. Inputs' locals stay. */
 void emit_expression(Emitter *e, Expression *m, const Value *results, int count, int *locals);
 

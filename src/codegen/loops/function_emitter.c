@@ -1,7 +1,7 @@
 /*
 ** Inlines frequent functions into loops. A call costs half as much as the function that it calls, and a called
 ** function builds its constants for each vector, three instructions apiece. Inlined functions have them built
-** once, before the loops.
+** once, at the start of the loops' function.
 */
 #include "codegen/loops/function_emitter.h"
 
@@ -63,18 +63,7 @@ static const Exception *exception_of(const LoopNode *node) {
   return math_exception(opcode, lane_kind(node_type(node)));
 }
 
-/* --- Constants -------------------------------------------------------------------------------- */
-
-/* Hoists the constants of a narrow float's conversions, and of XLA's intermediate rounding. */
-static void hoist_of_type(Emitter *e, PrimitiveType type) {
-  if (!is_narrow_float(type)) return;
-  Expression m = {0};
-  Value x = expression_input(&m, NO_LOCAL);
-  decoded(&m, type, x);
-  encoded(&m, type, x);
-  rounded(&m, type, x);
-  hoist_constants(e, &m);
-}
+/* --- Constant operands -------------------------------------------------------------------------- */
 
 static bool has_64_bit_lanes(LaneKind kind) { return kind == LANES_F64 || kind == LANES_I64; }
 
@@ -89,67 +78,6 @@ bool is_with_constant(const LoopNode *node) {
 
 static Value formula_with_constant(Expression *m, const LoopNode *node, Value x) {
   return constant_formula(m, node->instruction->opcode, node_type(node), second_constant(node), x);
-}
-
-static Value choice(Expression *m, const LoopNode *node, Value mask);
-
-static void hoist_of_choice(Emitter *e, const LoopNode *node) {
-  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
-  choice(&m, node, expression_input(&m, NO_LOCAL));
-  hoist_constants(e, &m);
-}
-
-static void hoist_of_two(Emitter *e, const BinaryFunction *function) {
-  Expression m = {0};
-  Value x = expression_input(&m, NO_LOCAL);
-  function->formula(&m, x, x);
-  if (function->where) function->where(&m, x, x);
-  hoist_constants(e, &m);
-}
-
-static void hoist_of_gathered(Emitter *e, const LoopNode *node) {
-  Expression m = {0};
-  gathered_offsets(&m, node, NULL);
-  hoist_constants(e, &m);
-}
-
-/* Whether a node shifts all elements by one amount, in one instruction. */
-static bool shifts_all(const LoopNode *node) {
-  Opcode opcode = node->instruction->opcode;
-  return node->operands[1]->kind == NODE_CONSTANT &&
-         (opcode == HLO_SHIFT_LEFT || opcode == HLO_SHIFT_RIGHT_LOGICAL ||
-          opcode == HLO_SHIFT_RIGHT_ARITHMETIC);
-}
-
-static void hoist_of_node(Emitter *e, const LoopNode *node) {
-  hoist_of_type(e, node_type(node));
-  if (node->kind == NODE_GATHERED) hoist_of_gathered(e, node);
-  if (node->kind != NODE_OPERATION) return;
-  if (is_constant_choice(node)) hoist_of_choice(e, node);
-  const BinaryFunction *of_bits = bits_function(node->instruction->opcode, node_type(node));
-  if (of_bits) hoist_of_two(e, of_bits);
-  if (node->operand_count > 0) hoist_complex_constants(e, node);
-  LaneKind kind = lane_kind(node_type(node));
-  Formula *formula = formula_of(node);
-  bool with_constant = is_with_constant(node);
-  const BinaryFunction *binary = math_binary_function(node->instruction->opcode, node_type(node));
-  if (binary && !with_constant && !shifts_all(node)) hoist_of_two(e, binary);
-  if (!with_constant && (!formula || binary)) return;
-  Expression m = {.is_64_bit = has_64_bit_lanes(kind)};
-  Value x = expression_input(&m, NO_LOCAL);
-  if (with_constant) {
-    formula_with_constant(&m, node, x);
-  } else {
-    formula(&m, x);
-    const Exception *exception = exception_of(node);
-    if (exception) exception->where(&m, x);
-  }
-  hoist_constants(e, &m);
-}
-
-void emit_math_constants(Emitter *e) {
-  for (int i = 0; i < e->plan->count; i++) hoist_of_node(e, e->plan->nodes[i]);
-  for (int i = 0; i < e->plan->combine_count; i++) hoist_of_node(e, e->plan->combine[i]);
 }
 
 /* --- Functions -------------------------------------------------------------------------------- */

@@ -5,8 +5,6 @@
 #include "codegen/formulas/formulas.h"
 #include "codegen/loops/emitter.h"
 
-/* Sets the constants of all inlined functions among the plan's nodes, before any loop. */
-void emit_math_constants(Emitter *e);
 /* Whether a function is inlined. */
 bool has_math(Opcode opcode, LaneKind kind);
 /* Replaces the operand on the stack by the result of an inlined function. */

@@ -333,11 +333,13 @@ static Value moved_by(Expression *m, const LoopNode *node, int k, const Value *p
   return expression_op(m, I32X4_MUL, 2, x, integer(m, by), -1);
 }
 
-Value gathered_offsets(Expression *m, const LoopNode *node, const int (*inputs)[2]) {
+/* Returns the offsets that a gathered node's index adds to its elements' addresses or, if packed, numbers, in lanes of 32 bits.
+** `inputs` are the locals with both parts of each component. */
+static Value gathered_offsets(Expression *m, const LoopNode *node, const int (*inputs)[2]) {
   Value total = -1;
   for (int k = 0; k < node->operand_count; k++) {
     Value parts[2];
-    for (int i = 0; i < 2; i++) parts[i] = expression_input(m, inputs ? inputs[k][i] : NO_LOCAL);
+    for (int i = 0; i < 2; i++) parts[i] = expression_input(m, inputs[k][i]);
     Value by = moved_by(m, node, k, parts);
     total = total < 0 ? by : integer_sum(m, total, by);
   }

@@ -191,7 +191,6 @@ void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows)) {
   }
   emit_bases(e);
   emit_indices(e, rows->position, rows->rank, rows->indices);
-  emit_math_constants(e);
   emit_level(e, LEVEL_CALL);
   wasm_block(f, OP_BLOCK);
   wasm_block(f, OP_LOOP);

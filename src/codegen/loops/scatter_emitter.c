@@ -17,7 +17,6 @@
 
 #include "codegen/loops/accumulators.h"
 #include "codegen/loops/emitter.h"
-#include "codegen/loops/function_emitter.h"
 #include "codegen/loops/lane_emitter.h"
 #include "codegen/loops/leaf_emitter.h"
 #include "codegen/loops/loop_emitter.h"
@@ -365,7 +364,6 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan) {
   bool fits = true; /* else the window is larger than the target, and no update applies */
   for (int i = 0; i < plan->start_count; i++) fits &= plan->limits[i] >= 0;
   if (!fits) return;
-  emit_math_constants(e);
   emit_range(e, &s);
   if (plan->loops.rank - plan->loops.reduced == 1) {
     emit_line(e, &s);

@@ -9,6 +9,9 @@
 
 enum { SECTION_TYPE = 1, SECTION_IMPORT, SECTION_FUNCTION, SECTION_EXPORT = 7, SECTION_CODE = 10 };
 enum { CALL_BYTES = 5 }; /* of an index that is filled in later */
+enum { CONSTANT_BYTES = 16 };
+/* Threshold HOLDS_CONSTANT: no path: the type of a local with a constant, which wasm_local never returns. */
+enum { HOLDS_CONSTANT = 0 };
 
 /* The parameters, then a 0, then the result, if any. */
 static const char *const signatures[SIGNATURE_COUNT] = {
@@ -193,14 +196,29 @@ static void take_calls(WasmFunction *function, size_t start) {
   scope_free(function->calls);
 }
 
+/* Appends the code that sets the locals of constants, in the order of their numbers. */
+static void put_constants(const WasmFunction *function, ByteBuf *out) {
+  const uint8_t *bytes = function->constants.bytes;
+  for (int i = function->parameters; i < function->local_count; i++) {
+    if (function->local_types[i] != HOLDS_CONSTANT) continue;
+    bytebuf_append(out, (uint8_t[]){SIMD_PREFIX, V128_CONST}, 2);
+    bytebuf_append(out, bytes, CONSTANT_BYTES);
+    bytebuf_put(out, OP_LOCAL_SET);
+    bytebuf_leb(out, (uint64_t)i);
+    bytes += CONSTANT_BYTES;
+  }
+}
+
 void wasm_function_end(WasmFunction *function) {
   WasmModule *module = function->module;
   ByteBuf locals = {0}, content = {0};
   bytebuf_leb(&locals, (uint64_t)(function->local_count - function->parameters));
   for (int i = function->parameters; i < function->local_count; i++) {
     bytebuf_put(&locals, 1); /* a run of one */
-    bytebuf_put(&locals, function->local_types[i]);
+    bytebuf_put(&locals,
+                function->local_types[i] == HOLDS_CONSTANT ? WASM_V128 : function->local_types[i]);
   }
+  put_constants(function, &locals);
   wasm_op(function, OP_END);
   bytebuf_leb(&content, locals.size + function->body.size);
   bytebuf_append(&content, locals.bytes, locals.size);
@@ -219,6 +237,7 @@ void wasm_function_end(WasmFunction *function) {
   bytebuf_free(&locals);
   bytebuf_free(&content);
   bytebuf_free(&function->body);
+  bytebuf_free(&function->constants);
   scope_free(function->local_types);
   scope_free(function->local_free);
 }
@@ -269,9 +288,32 @@ void wasm_i32(WasmFunction *function, int64_t value) {
   bytebuf_sleb(&function->body, (int32_t)(uint32_t)value);
 }
 
+/* Returns the local that holds a constant; adds one. */
+static int constant_local(WasmFunction *function, const void *bytes) {
+  const uint8_t *held = function->constants.bytes;
+  for (int i = function->parameters; i < function->local_count; i++) {
+    if (function->local_types[i] != HOLDS_CONSTANT) continue;
+    if (!memcmp(held, bytes, CONSTANT_BYTES)) return i;
+    held += CONSTANT_BYTES;
+  }
+  bytebuf_append(&function->constants, bytes, CONSTANT_BYTES);
+  return add_local(function, (WasmType)HOLDS_CONSTANT);
+}
+
+/* Whether a single instruction makes a vector: all bits are 0, or 1. */
+static bool is_cheap(const uint8_t *bytes) {
+  bool is = bytes[0] == 0 || bytes[0] == UINT8_MAX;
+  for (int i = 1; i < CONSTANT_BYTES; i++) is &= bytes[i] == bytes[0];
+  return is;
+}
+
 void wasm_v128(WasmFunction *function, const void *bytes) {
+  if (!function->is_rare && !is_cheap(bytes)) {
+    wasm_get(function, constant_local(function, bytes));
+    return;
+  }
   wasm_simd(function, V128_CONST);
-  bytebuf_append(&function->body, bytes, 16);
+  bytebuf_append(&function->body, bytes, CONSTANT_BYTES);
 }
 
 void wasm_block(WasmFunction *function, int opcode) {

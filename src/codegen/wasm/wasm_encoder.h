@@ -76,6 +76,8 @@ typedef struct WasmFunction {
   int local_count, local_capacity;
   uint8_t *local_types; /* of locals 0, 1, ..., parameters first */
   bool *local_free;
+  ByteBuf constants; /* the vectors that locals hold from the start: 16 bytes each */
+  bool is_rare;      /* what follows seldom runs: its constants are made there */
 } WasmFunction;
 
 /* Parameters are locals 0, 1, .... */
@@ -97,8 +99,10 @@ void wasm_get(WasmFunction *function, int local);
 void wasm_set(WasmFunction *function, int local);
 void wasm_tee(WasmFunction *function, int local);
 void wasm_i32(WasmFunction *function, int64_t value);
-void wasm_v128(WasmFunction *function, const void *bytes); /* 16 of them */
-void wasm_block(WasmFunction *function, int opcode);       /* block, loop or if, without a value */
+/* Pushes a vector of 16 bytes. One that takes several instructions to make is made at the function's start, for all uses:
+** V8 since Turboshaft makes it at each use otherwise, in loops, too. */
+void wasm_v128(WasmFunction *function, const void *bytes);
+void wasm_block(WasmFunction *function, int opcode); /* block, loop or if, without a value */
 void wasm_branch(WasmFunction *function, int opcode, int depth);
 void wasm_call(WasmFunction *function, const char *name, WasmSignature signature);
 /* Calls a finished function of the same module, by its number. */
