@@ -58,16 +58,16 @@ SECONDS ?= 60
 SOURCES := $(sort $(shell find src -name '*.c'))
 SHARED := $(filter-out src/main.c src/base/host/wasm.c src/base/host/native.c,$(SOURCES))
 # The textbook routines, which tests compare kernels with, are in native builds and in CHECKED ones.
-TEXTBOOK := $(wildcard src/reference/textbook/*.c)
+TEXTBOOK := $(sort $(wildcard tests/textbook/*.c))
 # WebAssembly builds have these loops as a module inside the module.
 EMBEDDED := src/kernels/contraction/inner/narrow_loops.c
 # CHECKED=1, for tests/mutants: WebAssembly with the checks of test builds, linked in a second.
-WASM_SOURCES := $(filter-out $(if $(CHECKED),,$(TEXTBOOK)) $(EMBEDDED),$(SHARED)) $(filter src/base/host/wasm.c,$(SOURCES))
-NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/base/host/native.c,$(SOURCES))
+WASM_SOURCES := $(filter-out $(EMBEDDED),$(SHARED)) $(if $(CHECKED),$(TEXTBOOK)) $(filter src/base/host/wasm.c,$(SOURCES))
+NATIVE_SOURCES := $(SHARED) $(TEXTBOOK) $(filter src/main.c src/base/host/native.c,$(SOURCES))
 C_FILES := $(sort $(shell find src tests -name '*.[ch]' -o -name '*.inc'))
 
 # Contraction and fast-math would change the bits of results, which must be XLA's.
-CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
+CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -Itests -ffp-contract=off -fno-math-errno \
   -Wall -Wextra -Wno-unused-parameter \
   -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 
@@ -96,7 +96,7 @@ NATIVE_CFLAGS := $(CFLAGS) -I$(dir $(SIMD_HEADER)) -DSIMDE_ENABLE_NATIVE_ALIASES
 NATIVE_LDFLAGS := -fuse-ld=lld -Wl,--build-id=none
 # These functions return scalars by value, so a check for uses of returned frames finds nothing in them. It takes a third of
 # the evaluator's time.
-BY_VALUE := reference/% hlo/scalar/% value/%
+BY_VALUE := reference/% textbook/% hlo/scalar/% value/%
 # AddressSanitizer sees null pointers and objects that are too small; those checks take a quarter of the time to compile.
 CFLAGS_native = $(NATIVE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-sanitize=null,object-size \
   $(if $(filter $(BY_VALUE),$*),-fsanitize-address-use-after-return=never)
@@ -148,7 +148,7 @@ $(JAX_VENV)/stamp: python/tests/requirements.txt | $(TOOLCHAIN)/browser.stamp
 # --- compiling: build/obj/VARIANT/FILE.o -----------------------------------------------------------
 
 VARIANTS := threads single native native-tsan
-objects = $(patsubst src/%.c,$(B)/obj/$(1)/%.o,$(2))
+objects = $(patsubst src/%.c,$(B)/obj/$(1)/%.o,$(patsubst tests/%,src/%,$(2)))
 OBJECTS_threads := $(call objects,threads,$(WASM_SOURCES))
 # Both cores share all objects but these, since atomic operations also work in memory that is not shared.
 OWN_single := $(patsubst %,src/%.c,base/host/lock base/host/wasm base/scope kernels/contraction/inner/fused runtime/scheduler)
@@ -174,13 +174,13 @@ $(SIMD_HEADER): Makefile
 	    wasm_$${t}_const_splat wasm_$${t}_const_splat wasm_$${t}_splat; done >> $@
 
 define compile
-$(B)/obj/$(1)/%.o: src/%.c Makefile $(TOOLS_$(1))
+$(B)/obj/$(1)/%.o: $(2)/%.c Makefile $(TOOLS_$(1))
 	@mkdir -p $$(@D)
 	@printf '  %-7s %s\n' CC "$(1)/$$*.c"
 	$(Q)$(CC_$(1)) $$(CFLAGS_$(1)) -MMD -MP -c $$< -o $$@
--include $(OBJECTS_$(1):.o=.d)
 endef
-$(foreach v,$(VARIANTS),$(eval $(call compile,$(v))))
+$(foreach v,$(VARIANTS),$(foreach root,src tests,$(eval $(call compile,$(v),$(root)))))
+$(foreach v,$(VARIANTS),$(eval -include $(OBJECTS_$(v):.o=.d)))
 
 # Loops in two forms, with and without relaxed SIMD: modules inside the module (src/kernels/contraction/inner/fused.c).
 # They call no function and have no memory of their own, so they have neither globals nor a stack.
@@ -202,7 +202,7 @@ $(foreach v,threads single,$(eval $(call embedded,$(v),lanes,-O3)) $(eval $(call
 # A list of the sources. It changes when a source file is added or removed; then all links are made again.
 $(B)/obj/sources: FORCE
 	@mkdir -p $(@D)
-	@echo '$(SOURCES)' | cmp -s - $@ || echo '$(SOURCES)' > $@
+	@echo '$(SOURCES) $(TEXTBOOK)' | cmp -s - $@ || echo '$(SOURCES) $(TEXTBOOK)' > $@
 
 # --- linking: WebAssembly --------------------------------------------------------------------------
 
@@ -527,7 +527,7 @@ format: $(TOOLCHAIN)/lint.stamp
 # Each file is a target, so that files run side by side and only changed ones are checked again. They depend on native objects,
 # which are newer if a header has changed.
 # wasm.c includes Emscripten's headers; Emscripten's own clang checks it.
-TIDY := $(patsubst src/%.c,$(B)/tidy/%.ok,$(NATIVE_SOURCES))
+TIDY := $(patsubst src/%.c,$(B)/tidy/%.ok,$(filter src/%,$(NATIVE_SOURCES)))
 # The analyzer follows a function's paths for 10,000 states; its default is 225,000. Measured with all checks on: 45 reports
 # about paths, and 60 with 50,000 states, which take 3.3 times as long (2026-11-27).
 TIDY_CFLAGS := $(filter-out -gline-tables-only -O1,$(NATIVE_CFLAGS))

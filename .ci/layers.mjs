@@ -197,7 +197,8 @@ function checkHeaders(problems) {
 function checkLinkage(objects, problems) {
   const needed = new Set(objects.flatMap((object) => object.needed));
   const elsewhere = [ // Files that have other calls in WebAssembly than in the native build.
-    ...list('tests/native', /\.c$/).map((file) => `tests/native/${file}`), 'src/base/host/wasm.c',
+    ...['native', 'textbook'].flatMap((folder) => list(`tests/${folder}`, /\.c$/).map((file) => `tests/${folder}/${file}`)),
+    'src/base/host/wasm.c',
     'src/kernels/contraction/inner/fused.c',
     ...list('src', /\.def$/).map((file) => `src/${file}`),
   ];

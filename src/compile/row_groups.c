@@ -1,13 +1,11 @@
 /*
 ** Groups loops over the same rows, and runs each group block by block of rows instead of step by step. A
 ** softmax, for example, is a maximum, a difference with its exponential, a sum and a quotient of each row.
-** Step by step over all rows, large arrays leave the cache between two steps; block by block they stay. The
-** same holds for the rows that a chunk of a product or convolution completes: bias, activation, residual and
-** conversion follow while these rows are in the cache.
+** Step by step over all rows, large arrays leave the cache between two steps; block by block they stay.
 **
 ** A step may join a group if it computes its results in the order of rows. If it and another step share
 ** memory that one of them writes, both must access it row by row. Then a later step's first rows may come
-** before an earlier step's last ones. A kernel may only be first, as it reads its operands as a whole.
+** before an earlier step's last ones.
 **
 ** A reduction over the rows, as in a batch norm or a softmax of columns, needs all rows before any step reads
 ** its result. It stays outside groups.
@@ -20,9 +18,6 @@ enum {
   MIN_BYTES = 512 << 10,   /* of the arrays of each step: smaller ones stay in the cache anyway */
   BLOCK_BYTES = 128 << 10, /* of these: two or three steps access most arrays */
   MIN_BLOCKS = 16,         /* work for as many threads */
-  /* Threshold MIN_CHUNKS. Test: "products of few rows, and steps over the same rows" in
-  ** core/thresholds_programs.test.mjs. */
-  MIN_CHUNKS = 4, /* of a kernel, which does most of the work itself */
   /* Threshold MAX_STEPS. Test: "steps over the same rows" in core/thresholds_programs.test.mjs. */
   MAX_STEPS = 32,
   /* Threshold SMALL_PART. Test: "groups of rows: softmaxes around 512 kB and 16 blocks" in
@@ -82,23 +77,14 @@ static bool add_access(Group *group, int count, Access access) {
   return true;
 }
 
-/* Whether a step computes its results by rows. Sets by_rows for the operands that it reads by rows. */
-static bool goes_by_rows(const Group *group, const Thunk *thunk, bool *by_rows) {
-  if (thunk->kind == THUNK_KERNEL) return group->count == 0;
-  return thunk->kind == THUNK_GENERATED && codegen_rows(thunk->instruction, group->rows, by_rows);
-}
-
 /* Adds a step to the group. False, changing nothing, if it does not fit. */
 static bool add_step(Group *group, const Thunk *thunk) {
   bool *by_rows = ARENA_ARRAY(group->arena, bool, thunk->operand_count);
-  if (!goes_by_rows(group, thunk, by_rows)) return false;
+  if (thunk->kind != THUNK_GENERATED || !codegen_rows(thunk->instruction, group->rows, by_rows)) {
+    return false;
+  }
   Group before = *group;
   bool fits = true;
-  if (thunk->kind == THUNK_KERNEL && thunk->scratch) {
-    Access scratch = access_of(group, thunk->scratch);
-    scratch.writes = true;
-    fits = add_access(group, 0, scratch);
-  }
   for (int i = 0; i < thunk->operand_count + thunk->result_count && fits; i++) {
     bool writes = i >= thunk->operand_count;
     Access access =
@@ -111,26 +97,9 @@ static bool add_step(Group *group, const Thunk *thunk) {
   return fits;
 }
 
-/* Returns the number of rows that a kernel's chunks complete, if there are enough chunks. */
-static int64_t rows_of_kernel(const Thunk *thunk) {
-  const KernelPlan *plan = thunk->plan;
-  const Shape *shape = thunk->instruction->shape;
-  if (!plan->rows || 2 * shape_bytes(shape) < MIN_BYTES) return 0;
-  int chunks = 0;
-  for (int phase = 0; phase < plan->phases; phase++) {
-    for (int chunk = 0; chunk < plan->chunks[phase] && chunks < MIN_CHUNKS; chunk++) {
-      int64_t rows[2];
-      plan->rows(plan, phase, chunk, rows);
-      if (rows[1] > rows[0]) chunks++;
-    }
-  }
-  return chunks < MIN_CHUNKS ? 0 : shape_elements(shape) / plan->row_elements;
-}
-
 /* Returns the number of rows of a reduction's operand: the product of the dimensions before the first reduced
 ** one. 0: the thunk is no reduction. */
 static int64_t rows_of(const Thunk *thunk) {
-  if (thunk->kind == THUNK_KERNEL) return rows_of_kernel(thunk);
   if (thunk->kind != THUNK_GENERATED) return 0;
   const Instruction *root = loop_root(thunk->instruction->a->calls->root);
   int64_t rows = 1;
@@ -145,8 +114,7 @@ static int64_t rows_of(const Thunk *thunk) {
   return rows;
 }
 
-/* Forms the group around the reduction at `at`, or from the kernel there on, not before `begin`. Returns its
-** number of steps, from *first on. */
+/* Forms the group around the reduction at `at`, not before `begin`. Returns its number of steps, from *first on. */
 static int group_around(Group *group, const ThunkSequence *sequence, int begin, int at,
                         int *first) {
   int end = at + 1;
@@ -156,8 +124,7 @@ static int group_around(Group *group, const ThunkSequence *sequence, int begin, 
   while (end < sequence->count && end - at < MAX_STEPS && add_step(group, &sequence->thunks[end])) {
     end++;
   }
-  bool is_kernel = sequence->thunks[at].kind == THUNK_KERNEL;
-  while (!is_kernel && *first > begin && end - *first < MAX_STEPS &&
+  while (*first > begin && end - *first < MAX_STEPS &&
          add_step(group, &sequence->thunks[*first - 1])) {
     --*first;
   }

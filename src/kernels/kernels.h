@@ -34,11 +34,6 @@ struct KernelPlan {
   const int *chunks; /* the number in each phase; 0: the phase has no work */
   bool is_long;      /* one chunk may take milliseconds, so few chunks do not mean little work */
   Preparation *preparation; /* NULL: none */
-  /* If the kernel completes its only result row by row: the elements in a row, and a function that gives
-  ** the rows [rows[0], rows[1]) that a chunk completes. Otherwise `rows` is NULL. Each row is completed
-  ** once; later chunks neither read nor write it. */
-  int64_t row_elements;
-  void (*rows)(const KernelPlan *plan, int phase, int chunk, int64_t rows[2]);
 };
 
 typedef struct KernelCall KernelCall;

@@ -15,7 +15,6 @@ enum { MAX_INSTRUCTIONS = 256, UNKNOWN = -1 };
 /* Parameter 2k is the left element of operand k, parameter 2k + 1 the right one. */
 typedef struct Mirror {
   int image[MAX_INSTRUCTIONS]; /* by id of a left expression: the right one; UNKNOWN */
-  bool has_parameter;
 } Mirror;
 
 static bool same_literal(const Literal *a, const Literal *b) {
@@ -37,7 +36,6 @@ static bool is_mirrored(Mirror *mirror, const Instruction *left, const Instructi
   if (left->opcode != right->opcode || !shape_is_scalar(left->shape)) return false;
   if (left->opcode == HLO_CONSTANT) return same_literal(left->literal, right->literal);
   if (left->opcode == HLO_PARAMETER) {
-    mirror->has_parameter = true;
     return left->parameter_number % 2 == 0 && right->parameter_number == left->parameter_number + 1;
   }
   if (mirror->image[left->id] != UNKNOWN) return mirror->image[left->id] == right->id;
@@ -56,15 +54,60 @@ static bool is_mirrored(Mirror *mirror, const Instruction *left, const Instructi
 static bool are_keys(const Instruction *left, const Instruction *right) {
   Mirror mirror;
   for (int i = 0; i < MAX_INSTRUCTIONS; i++) mirror.image[i] = UNKNOWN;
-  mirror.has_parameter = false;
-  return is_mirrored(&mirror, left, right) && mirror.has_parameter;
+  return is_mirrored(&mirror, left, right);
 }
 
-/* --- The lexicographic form ------------------------------------------------------------------- */
+/* --- Keys ------------------------------------------------------------------------------------- */
 
 static bool is_compare(const Instruction *x, ComparisonDirection direction) {
   return x->opcode == HLO_COMPARE && x->a->direction == direction;
 }
+
+/* Whether x is select(compare(e, y), constant, rest); e, y and constant are looked at by callers. */
+static bool is_choice(const Instruction *x, ComparisonDirection direction) {
+  return x->opcode == HLO_SELECT && is_compare(x->operands[0], direction) &&
+         !is_total_order(x->operands[0]) && x->operands[1]->opcode == HLO_CONSTANT;
+}
+
+static bool is_float_constant(const Instruction *x, bool *is_zero, bool *is_nan) {
+  if (x->opcode != HLO_CONSTANT || !type_is_floating(x->shape->type)) return false;
+  double value = scalar_load(x->shape->type, x->literal->data, 0).f;
+  *is_zero = value == 0;
+  *is_nan = value != value;
+  return true;
+}
+
+/* Returns where a key comes from; operand -1: it is none that kernels compute. */
+static KeySource source_of(const Instruction *x) {
+  KeySource source = {.operand = -1};
+  const Instruction *zeros = NULL, *nans = NULL;
+  bool is_zero, is_nan;
+  for (; x->opcode == HLO_SELECT; x = x->operands[2]) {
+    const Instruction *test = x->operands[0];
+    if (is_choice(x, COMPARE_NE) && !nans && test->operands[0] == test->operands[1] &&
+        is_float_constant(x->operands[1], &is_zero, &is_nan) && is_nan) {
+      nans = test->operands[0];
+      source.nan = x->operands[1]->literal;
+    } else if (is_choice(x, COMPARE_EQ) && !zeros &&
+               is_float_constant(x->operands[1], &is_zero, &is_nan) && is_zero &&
+               is_float_constant(test->operands[1], &is_zero, &is_nan) && is_zero) {
+      zeros = test->operands[0];
+      source.zeros_tie = true;
+    } else {
+      return source;
+    }
+  }
+  bool same = (!nans || nans == x) && (!zeros || zeros == x);
+  if ((x->opcode == HLO_REAL || x->opcode == HLO_IMAG) &&
+      type_is_complex(x->operands[0]->shape->type)) {
+    source.part = x->opcode == HLO_IMAG;
+    x = x->operands[0];
+  }
+  if (x->opcode == HLO_PARAMETER && same) source.operand = (int)(x->parameter_number / 2);
+  return source;
+}
+
+/* --- The lexicographic form ------------------------------------------------------------------- */
 
 /* Whether `x` tells if the two sides of `compare` are equal (or differ, for NE). */
 static bool is_equality(const Instruction *x, ComparisonDirection direction,
@@ -83,11 +126,10 @@ static bool add_key(SortOrder *order, const Instruction *compare, bool is_last) 
   if (direction == COMPARE_EQ || direction == COMPARE_NE) return false;
   if (or_equal && !is_last) return false; /* then the next key is never asked */
   if (type_is_complex(x->shape->type) || order->count == MAX_SORT_KEYS) return false;
-  SortKey key = {x, y, compare, greater, is_total_order(compare)};
-  if (!are_keys(x, y)) {
-    key = (SortKey){y, x, compare, !greater, is_total_order(compare)};
-    if (!are_keys(y, x)) return false;
-  }
+  bool swapped = !are_keys(x, y);
+  if (swapped && !are_keys(y, x)) return false;
+  SortKey key = {source_of(swapped ? y : x), greater != swapped, is_total_order(compare)};
+  if (key.source.operand < 0) return false;
   order->keys[order->count++] = key;
   order->reverses_ties = or_equal;
   return true;
@@ -133,44 +175,4 @@ SortOrder comparator_order(const Computation *comparator) {
   }
   if (x->opcode != HLO_COMPARE || !add_key(&order, x, true)) return (SortOrder){0};
   return order;
-}
-
-/* --- Keys ------------------------------------------------------------------------------------- */
-
-/* Whether x is select(compare(e, y), constant, rest); e, y and constant are looked at by callers. */
-static bool is_choice(const Instruction *x, ComparisonDirection direction) {
-  return x->opcode == HLO_SELECT && is_compare(x->operands[0], direction) &&
-         !is_total_order(x->operands[0]) && x->operands[1]->opcode == HLO_CONSTANT;
-}
-
-static bool is_float_constant(const Instruction *x, bool *is_zero, bool *is_nan) {
-  if (x->opcode != HLO_CONSTANT || !type_is_floating(x->shape->type)) return false;
-  double value = scalar_load(x->shape->type, x->literal->data, 0).f;
-  *is_zero = value == 0;
-  *is_nan = value != value;
-  return true;
-}
-
-KeySource sort_key_source(const SortKey *key) {
-  KeySource source = {-1, false, NULL};
-  const Instruction *x = key->left, *zeros = NULL, *nans = NULL;
-  bool is_zero, is_nan;
-  for (; x->opcode == HLO_SELECT; x = x->operands[2]) {
-    const Instruction *test = x->operands[0];
-    if (is_choice(x, COMPARE_NE) && !nans && test->operands[0] == test->operands[1] &&
-        is_float_constant(x->operands[1], &is_zero, &is_nan) && is_nan) {
-      nans = test->operands[0];
-      source.nan = x->operands[1]->literal;
-    } else if (is_choice(x, COMPARE_EQ) && !zeros &&
-               is_float_constant(x->operands[1], &is_zero, &is_nan) && is_zero &&
-               is_float_constant(test->operands[1], &is_zero, &is_nan) && is_zero) {
-      zeros = test->operands[0];
-      source.zeros_tie = true;
-    } else {
-      return source;
-    }
-  }
-  bool same = (!nans || nans == x) && (!zeros || zeros == x);
-  if (x->opcode == HLO_PARAMETER && same) source.operand = (int)(x->parameter_number / 2);
-  return source;
 }

@@ -1,7 +1,7 @@
 /*
 ** Finds the keys by which a sort's comparator orders. Nearly all comparators are lexicographic: they
 ** compare a key of one element with the same key of the other, then, if these are equal, the next key,
-** and so on. A key is an operand's element, or a value computed from one element of each operand.
+** and so on. A comparator that computes its keys otherwise than below has none: it is called for each pair.
 */
 #ifndef XLA_PLAN_COMPARATOR_H
 #define XLA_PLAN_COMPARATOR_H
@@ -17,11 +17,20 @@ enum {
   COMPARATOR_PAIRS = 64, /* compared at once by a comparator on arrays */
 };
 
+/*
+** Where a key comes from: an operand's element, the real or the imaginary part of one, or JAX's adaptation of these to
+** the total order: select(x != x, NaN, select(x == 0, 0, x)).
+*/
+typedef struct KeySource {
+  int operand, part; /* part: 1: the imaginary part */
+  bool zeros_tie;
+  const Literal *nan; /* replaces all NaNs; NULL: they are unchanged */
+} KeySource;
+
 typedef struct SortKey {
-  const Instruction *left, *right; /* computed from the left element alone; from the right one */
-  const Instruction *compare;      /* the comparison of the two keys that decides the order */
-  bool descending;                 /* the larger key first */
-  bool total;                      /* floats in the total order, not by value */
+  KeySource source; /* of the left element; the right one has the same */
+  bool descending;  /* the larger key first */
+  bool total;       /* floats in the total order, not by value */
 } SortKey;
 
 typedef struct SortOrder {
@@ -33,18 +42,6 @@ typedef struct SortOrder {
 } SortOrder;
 
 SortOrder comparator_order(const Computation *comparator);
-
-/*
-** A key that is an operand's element, or JAX's adaptation of one to the total order:
-** select(x != x, NaN, select(x == 0, 0, x)).
-*/
-typedef struct KeySource {
-  int operand; /* -1: another kind of key */
-  bool zeros_tie;
-  const Literal *nan; /* replaces all NaNs; NULL: they are unchanged */
-} KeySource;
-
-KeySource sort_key_source(const SortKey *key);
 
 /* Whether a comparator has only element-wise operations on scalars, so that it can be applied to arrays, and
 ** is small enough for recursion. */

@@ -83,7 +83,7 @@ EvalRule eval_elementwise, eval_convert, eval_bitcast_convert, eval_select, eval
     eval_sort, eval_topk, eval_batch_norm, eval_rng, eval_rng_bit_generator, eval_rng_state,
     eval_structure, eval_control, eval_custom_call;
 
-/* Adds a rule for an operation that kernels run in the download: reference/textbook does, in builds that have it.
+/* Adds a rule for an operation that kernels run in the download: tests/textbook does, in builds that have it.
 ** Called before any evaluation. */
 void eval_add_rule(Opcode opcode, EvalRule *rule);
 /* Returns the rule that was added for custom calls; NULL if there is none. */

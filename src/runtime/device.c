@@ -40,10 +40,9 @@ static uint8_t **pointers(const Device *device, const Thunk *thunk, Arena *arena
   return list;
 }
 
-/* A generated loop, or several over the same rows. A single loop's rows are its units. The steps before
-** `first` are no loops. */
+/* A generated loop, or several over the same rows. A single loop's rows are its units. */
 typedef struct GeneratedLoops {
-  int module, first, count;
+  int module, count;
   const Thunk *steps;
   uint8_t ***buffers; /* of each step */
   int64_t rows, block;
@@ -55,33 +54,29 @@ static GeneratedKernel generated_function(int module, int function) {
   return kernel;
 }
 
-static void run_rows(const GeneratedLoops *loops, int64_t begin, int64_t end) {
-  for (int i = loops->first; i < loops->count && begin < end; i++) {
+static bool run_generated_chunk(void *argument, int chunk) {
+  const GeneratedLoops *loops = argument;
+  int64_t begin = (int64_t)chunk * loops->block, end = begin + loops->block;
+  if (end > loops->rows) end = loops->rows;
+  for (int i = 0; i < loops->count; i++) {
     int64_t units = loops->steps[i].work.units / loops->rows;
     generated_function(loops->module, loops->steps[i].function)(loops->buffers[i], begin * units,
                                                                 end * units);
   }
-}
-
-static bool run_generated_chunk(void *argument, int chunk) {
-  const GeneratedLoops *loops = argument;
-  int64_t begin = (int64_t)chunk * loops->block, end = begin + loops->block;
-  run_rows(loops, begin, end < loops->rows ? end : loops->rows);
   return true;
 }
 
 static GeneratedLoops generated_loops(Device *device, const Thunk *thunk) {
-  bool group = thunk->kind == THUNK_ROWS, one = thunk->kind == THUNK_GENERATED;
+  bool one = thunk->kind == THUNK_GENERATED;
   GeneratedLoops loops = {
       .module = device->executable->program->generated_module,
-      .first = group && thunk->steps->thunks->kind == THUNK_KERNEL,
-      .count = group ? thunk->steps->count : one,
-      .steps = group ? thunk->steps->thunks : thunk,
+      .count = one ? 1 : thunk->steps->count,
+      .steps = one ? thunk : thunk->steps->thunks,
       .rows = one ? thunk->work.units : thunk->rows,
       .block = one ? thunk->work.chunk : thunk->block,
   };
   loops.buffers = ARENA_ARRAY(device->scratch, uint8_t **, loops.count);
-  for (int i = loops.first; i < loops.count; i++) {
+  for (int i = 0; i < loops.count; i++) {
     loops.buffers[i] = pointers(device, &loops.steps[i], device->scratch);
   }
   return loops;
@@ -105,7 +100,6 @@ static Outcome run_generated(Device *device, Frame *frame, const Thunk *thunk, E
 typedef struct KernelPhase {
   KernelCall call;
   int phase;
-  GeneratedLoops loops; /* the loops over the rows that a chunk completes */
 } KernelPhase;
 
 /* A kernel's computation on arrays: a fusion, and its code. */
@@ -168,11 +162,6 @@ static bool run_kernel_chunk(void *argument, int chunk) {
   call.scratch_of_compute = &evaluated;
   call.plan->kernel->run(&call, phase->phase, chunk);
   if (evaluated.arena) arena_free(evaluated.arena);
-  if (phase->loops.count) {
-    int64_t rows[2];
-    call.plan->rows(call.plan, phase->phase, chunk, rows);
-    run_rows(&phase->loops, rows[0], rows[1]);
-  }
   return !again;
 }
 
@@ -203,17 +192,12 @@ static KernelCall kernel_call(const Device *device, const Thunk *thunk, uint8_t 
                       .deadline_us = device->deadline_us};
 }
 
-/* As run_generated. In a group of rows, runs the kernel and the loops after it. */
+/* As run_generated. */
 static Outcome run_kernel(Device *device, Frame *frame, const Thunk *thunk, Error *error) {
   ArenaMark mark = arena_mark(device->scratch);
   KernelFusion computed;
-  GeneratedLoops loops = {0};
-  if (thunk->kind == THUNK_ROWS) {
-    loops = generated_loops(device, thunk);
-    thunk = thunk->steps->thunks;
-  }
   uint8_t **list = pointers(device, thunk, device->scratch);
-  KernelPhase work = {kernel_call(device, thunk, list, &computed), frame->phase, loops};
+  KernelPhase work = {kernel_call(device, thunk, list, &computed), frame->phase};
   bool ok = true, is_over = true;
   for (; ok && is_over && work.phase < thunk->plan->phases; work.phase++) {
     ChunkLoop all = chunk_loop(device, thunk->plan->chunks[work.phase], run_kernel_chunk, &work);
@@ -270,7 +254,6 @@ static bool run_step(Device *device, const Thunk *thunk, Error *error) {
   put_pointers(device, thunk, list);
   KernelPhase work; /* not cleared as a whole: that takes as long as some steps */
   work.call = kernel_call(device, thunk, list, &computed);
-  work.loops.count = 0;
   for (work.phase = 0; work.phase < thunk->plan->phases; work.phase++) {
     bool is_over = !thunk->plan->chunks[work.phase];
     while (!is_over && !device->run->failing) is_over = run_kernel_chunk(&work, 0);
@@ -389,9 +372,6 @@ static Outcome step(Device *device, Frame *frame, Error *error) {
   if (frame->phase == 0 && frame->chunk == 0) device->since = start;
   switch (thunk->kind) {
   case THUNK_ROWS:
-    outcome = (thunk->steps->thunks->kind == THUNK_KERNEL ? run_kernel : run_generated)(
-        device, frame, thunk, error);
-    break;
   case THUNK_GENERATED: outcome = run_generated(device, frame, thunk, error); break;
   case THUNK_KERNEL: outcome = run_kernel(device, frame, thunk, error); break;
   case THUNK_COPY: outcome = run_copy(device, frame, thunk, error); break;

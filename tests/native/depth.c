@@ -179,7 +179,6 @@ static const Stage stages[] = {
     {"preparing passes", prepare},
     {"loops", pass_unroll_loops},
     {"scattered windows", pass_scatter_windows},
-    {"sort keys", pass_sort_keys},
     {"padded windows", pass_pad_windows_for_code},
     {"comparators", pass_batch_comparators_for_code},
     {"fusion", pass_fuse_loops_for_code},

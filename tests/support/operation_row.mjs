@@ -25,7 +25,7 @@ const definitions = [...read('src/hlo/ir/opcodes.def').matchAll(/\/\* (.*) \*\/\
 
 const SCALAR = sourcesOf('src/hlo/scalar');
 const FORMULAS = [...sourcesOf('src/codegen/formulas'), ...sourcesOf('src/codegen/loops'), ...sourcesOf('src/codegen')];
-const EVALUATOR = read('src/reference/eval.c') + read('src/reference/textbook/textbook.c');
+const EVALUATOR = read('src/reference/eval.c') + read('tests/textbook/textbook.c');
 const [SIZES, PADDING, LOOPS] = ['sizes', 'padding', 'dimensions'].map((name) => read(`src/rewrite/dynamic/${name}.c`));
 const SELECTS = read('src/derive/gradient/selects.c');
 const PASSES = read('src/rewrite/base/passes.def');

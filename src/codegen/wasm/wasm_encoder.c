@@ -10,7 +10,7 @@
 enum { SECTION_TYPE = 1, SECTION_IMPORT, SECTION_FUNCTION, SECTION_EXPORT = 7, SECTION_CODE = 10 };
 enum { CALL_BYTES = 5 }; /* of an index that is filled in later */
 enum { CONSTANT_BYTES = 16 };
-/* Threshold HOLDS_CONSTANT: no path: the type of a local with a constant, which wasm_local never returns. */
+/* The type of a local with a constant, which wasm_local never returns. */
 enum { HOLDS_CONSTANT = 0 };
 
 /* The parameters, then a 0, then the result, if any. */

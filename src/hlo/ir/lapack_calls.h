@@ -1,7 +1,7 @@
 /*
 ** Recognises the built-in custom calls: LAPACK's routines under the names in JAX's exports for the CPU,
 ** lapack_<s|d|c|z><routine>_ffi. Kernels run them (kernels/linalg/linalg_kernel.c). Native builds also contain
-** reference/textbook/lapack.h, which the kernels are tested against.
+** tests/textbook/lapack.h, which the kernels are tested against.
 */
 #ifndef XLA_HLO_IR_LAPACK_CALLS_H
 #define XLA_HLO_IR_LAPACK_CALLS_H

@@ -23,33 +23,16 @@ bool parse_pairs(Parser *p, PairList *out) {
   return true;
 }
 
-typedef struct Computations {
-  int count, capacity;
-  Computation **items;
-} Computations;
-
-static bool computation_item(Parser *p, void *data) {
-  Computations *list = data;
-  Computation *computation;
-  if (!parse_called(p, &computation)) return false;
-  ARENA_PUSH(p->arena, list->items, list->count, list->capacity, computation);
-  return true;
-}
+static bool computation_item(Parser *p, void *computation) { return parse_called(p, computation); }
 
 static bool parse_computation_list(Parser *p, ComputationList *out) {
-  Computations list = {0};
-  if (!parse_list(p, computation_item, &list)) return false;
+  Items list = parse_items(p, '{', '}', computation_item, sizeof(Computation *));
   *out = (ComputationList){list.count, list.items};
-  return true;
+  return list.count >= 0;
 }
 
-typedef struct Instructions {
-  int count, capacity;
-  Instruction **items;
-} Instructions;
-
-static bool instruction_item(Parser *p, void *data) {
-  Instructions *list = data;
+static bool instruction_item(Parser *p, void *item) {
+  Instruction **instruction = item;
   Name name;
   if (!parse_name(p, &name, "an instruction's name")) return false;
   const Symbol *symbol =
@@ -58,64 +41,45 @@ static bool instruction_item(Parser *p, void *data) {
     return parser_error(p, name.at, "there is no instruction %s before this one",
                         name_str(p, name));
   }
-  Instruction *instruction = symbol->value;
-  ARENA_PUSH(p->arena, list->items, list->count, list->capacity, instruction);
+  *instruction = symbol->value;
   return true;
 }
 
 static bool parse_instruction_list(Parser *p, InstructionList *out) {
-  Instructions list = {0};
-  if (!parse_list(p, instruction_item, &list)) return false;
+  Items list = parse_items(p, '{', '}', instruction_item, sizeof(Instruction *));
   *out = (InstructionList){list.count, list.items};
-  return true;
+  return list.count >= 0;
 }
 
-typedef struct Shapes {
-  int count, capacity;
-  const Shape **items;
-} Shapes;
-
-static bool shape_item(Parser *p, void *data) {
-  Shapes *list = data;
-  const Shape *shape = parse_shape(p);
-  if (!shape) return false;
-  ARENA_PUSH(p->arena, list->items, list->count, list->capacity, shape);
-  return true;
+static bool shape_item(Parser *p, void *item) {
+  const Shape **shape = item;
+  return (*shape = parse_shape(p)) != NULL;
 }
 
 static bool parse_shape_list(Parser *p, ShapeList *out) {
-  Shapes list = {0};
-  if (!parse_list(p, shape_item, &list)) return false;
+  Items list = parse_items(p, '{', '}', shape_item, sizeof(Shape *));
   *out = (ShapeList){list.count, list.items};
-  return true;
+  return list.count >= 0;
 }
 
 /* ---- Slices, paddings, windows ---- */
 
-typedef struct Slices {
-  int count, capacity;
-  SliceDimension *items;
-} Slices;
-
 /* [start:limit] or [start:limit:stride] */
-static bool slice_item(Parser *p, void *data) {
-  Slices *list = data;
-  SliceDimension d = {.stride = 1};
-  if (!parser_expect(p, '[', "'[' before a slice's start") || !parse_int64(p, &d.start) ||
-      !parser_expect(p, ':', "':' after the start") || !parse_int64(p, &d.limit)) {
+static bool slice_item(Parser *p, void *item) {
+  SliceDimension *d = item;
+  d->stride = 1;
+  if (!parser_expect(p, '[', "'[' before a slice's start") || !parse_int64(p, &d->start) ||
+      !parser_expect(p, ':', "':' after the start") || !parse_int64(p, &d->limit)) {
     return false;
   }
-  if (parser_accept(p, ':') && !parse_int64(p, &d.stride)) return false;
-  if (!parser_expect(p, ']', "']' after the slice")) return false;
-  ARENA_PUSH(p->arena, list->items, list->count, list->capacity, d);
-  return true;
+  if (parser_accept(p, ':') && !parse_int64(p, &d->stride)) return false;
+  return parser_expect(p, ']', "']' after the slice");
 }
 
 static bool parse_slice(Parser *p, SliceConfig *out) {
-  Slices list = {0};
-  if (!parse_list(p, slice_item, &list)) return false;
+  Items list = parse_items(p, '{', '}', slice_item, sizeof(SliceDimension));
   *out = (SliceConfig){list.count, list.items};
-  return true;
+  return list.count >= 0;
 }
 
 /*

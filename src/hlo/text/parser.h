@@ -90,14 +90,20 @@ bool parse_int64(Parser *p, int64_t *value);
 bool parse_int64s(Parser *p, Int64List *out);     /* 1,2,3: at least one */
 bool parse_int64_list(Parser *p, Int64List *out); /* {1,2,3} */
 typedef struct Int64Lists {
-  int count, capacity;
-  Int64List *items;
+  int count;
+  const Int64List *items;
 } Int64Lists;
+typedef struct Items {
+  int count, capacity;
+  void *items;
+} Items;
 bool parse_int64_lists(Parser *p, Int64Lists *out); /* {{1,2},{3}} */
-/* open (item (',' item)*)? close: each item by `item`, which is given `data`. */
-bool parse_group(Parser *p, char open, char close, bool (*item)(Parser *p, void *data), void *data);
-/* Parses a list of items in braces. */
+/* Parses a list of items in braces: each by `item`, which is given `data`. */
 bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data);
+/* Parses open (item (',' item)*)? close: items of `size` bytes, each of which `item` parses into its place. Returns a count
+** of -1 if that fails. */
+Items parse_items(Parser *p, char open, char close, bool (*item)(Parser *p, void *item),
+                  size_t size);
 bool parse_name(Parser *p, Name *name, const char *what);
 const Shape *parse_shape(Parser *p);
 bool at_shape(const Parser *p); /* whether a shape begins here */

@@ -156,8 +156,9 @@ char *parser_string(Parser *p) {
 
 /* ---- Lists ---- */
 
-bool parse_group(Parser *p, char open, char close, bool (*item)(Parser *p, void *data),
-                 void *data) {
+/* open (item (',' item)*)? close: each item by `item`, which is given `data`. */
+static bool parse_group(Parser *p, char open, char close, bool (*item)(Parser *p, void *data),
+                        void *data) {
   const char start[] = {'\'', open, '\'', '\0'};
   const char end[] = {'\'', ',', '\'', ' ', 'o', 'r', ' ', '\'', close, '\'', '\0'};
   if (!parser_expect(p, open, start)) return false;
@@ -170,6 +171,28 @@ bool parse_group(Parser *p, char open, char close, bool (*item)(Parser *p, void 
 
 bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data) {
   return parse_group(p, '{', '}', item, data);
+}
+
+typedef struct ItemList {
+  Items all;
+  bool (*item)(Parser *p, void *item);
+  size_t size;
+} ItemList;
+
+static bool add_item(Parser *p, void *data) {
+  ItemList *list = data;
+  Items *all = &list->all;
+  if (all->count == all->capacity) {
+    all->items = arena_grow(p->arena, all->items, list->size, all->count, &all->capacity);
+  }
+  return list->item(p, (char *)all->items + (size_t)all->count++ * list->size);
+}
+
+Items parse_items(Parser *p, char open, char close, bool (*item)(Parser *p, void *item),
+                  size_t size) {
+  ItemList list = {.item = item, .size = size};
+  if (!parse_group(p, open, close, add_item, &list)) list.all.count = -1;
+  return list.all;
 }
 
 bool parse_int64s(Parser *p, Int64List *out) {
@@ -191,15 +214,13 @@ bool parse_int64_list(Parser *p, Int64List *out) {
   return parser_expect(p, '}', "',' or '}'");
 }
 
-static bool list_item(Parser *p, void *data) {
-  Int64Lists *lists = data;
-  Int64List list;
-  if (!parse_int64_list(p, &list)) return false;
-  ARENA_PUSH(p->arena, lists->items, lists->count, lists->capacity, list);
-  return true;
-}
+static bool list_item(Parser *p, void *list) { return parse_int64_list(p, list); }
 
-bool parse_int64_lists(Parser *p, Int64Lists *out) { return parse_list(p, list_item, out); }
+bool parse_int64_lists(Parser *p, Int64Lists *out) {
+  Items lists = parse_items(p, '{', '}', list_item, sizeof(Int64List));
+  *out = (Int64Lists){lists.count, lists.items};
+  return lists.count >= 0;
+}
 
 /* ---- Shapes ---- */
 

@@ -118,26 +118,17 @@ static void parse_dictionary(Parser *p, const char *text,
 
 /* ---- Meshes ---- */
 
-typedef struct Axes {
-  int count, capacity;
-  MeshAxis *items;
-} Axes;
-
 /* "x"=2 */
-static bool axis_item(Parser *p, void *data) {
-  Axes *axes = data;
-  MeshAxis axis = {.name = parse_quoted(p)};
-  if (!axis.name || !expect(p, "=") || !parse_int64(p, &axis.size)) {
-    return false;
-  }
-  ARENA_PUSH(p->arena, axes->items, axes->count, axes->capacity, axis);
-  return true;
+static bool axis_item(Parser *p, void *item) {
+  MeshAxis *axis = item;
+  axis->name = parse_quoted(p);
+  return axis->name && expect(p, "=") && parse_int64(p, &axis->size);
 }
 
 /* mesh<["x"=2, "y"=4], device_ids=[...]>, from the '[' on */
 static bool parse_mesh(Parser *p, NamedMesh *mesh) {
-  Axes axes = {0};
-  if (!parse_group(p, '[', ']', axis_item, &axes)) return false;
+  Items axes = parse_items(p, '[', ']', axis_item, sizeof(MeshAxis));
+  if (axes.count < 0) return false;
   mesh->count = axes.count;
   mesh->axes = axes.items;
   if (accept(p, ", device_ids=") && !accept(p, "[]") &&
@@ -200,18 +191,10 @@ static bool parse_axes(Parser *p, AxisList *out) {
   return true;
 }
 
-typedef struct Dimensions {
-  int count, capacity;
-  AxisList *items;
-} Dimensions;
-
 /* {"x", ?}p1: the priority is for a partitioner. */
-static bool dimension_item(Parser *p, void *data) {
-  Dimensions *dimensions = data;
-  AxisList axes;
-  if (!parse_axes(p, &axes)) return false;
+static bool dimension_item(Parser *p, void *axes) {
+  if (!parse_axes(p, axes)) return false;
   if (p->lexer.kind == TOKEN_WORD && *p->lexer.start == 'p') lexer_next(&p->lexer);
-  ARENA_PUSH(p->arena, dimensions->items, dimensions->count, dimensions->capacity, axes);
   return true;
 }
 
@@ -226,41 +209,34 @@ static bool parse_clause(Parser *p, ArraySharding *out) {
   return parse_axes(p, &out->unreduced);
 }
 
-typedef struct Shardings {
-  int count, capacity;
-  ArraySharding *items;
-} Shardings;
-
 /* <@mesh, [{"x"}, {}], replicated={"y"}, unreduced={"z"}> */
-static bool sharding_item(Parser *p, void *data) {
-  Shardings *shardings = data;
-  ArraySharding s = {.reduction = HLO_ADD};
-  Dimensions dimensions = {0};
+static bool sharding_item(Parser *p, void *item) {
+  ArraySharding *s = item;
+  s->reduction = HLO_ADD;
   if (accept(p, "<@")) {
-    if (!(s.mesh_name = parse_symbol(p))) return false;
+    if (!(s->mesh_name = parse_symbol(p))) return false;
   } else {
     NamedMesh *mesh = ARENA_NEW(p->arena, NamedMesh);
     if (!expect(p, "<mesh<") || !parse_mesh(p, mesh)) return false;
-    s.mesh = mesh;
+    s->mesh = mesh;
   }
-  if (!expect(p, ",") || !parse_group(p, '[', ']', dimension_item, &dimensions)) return false;
-  s.rank = dimensions.count;
-  s.dimensions = dimensions.items;
+  if (!expect(p, ",")) return false;
+  Items dimensions = parse_items(p, '[', ']', dimension_item, sizeof(AxisList));
+  if (dimensions.count < 0) return false;
+  s->rank = dimensions.count;
+  s->dimensions = dimensions.items;
   while (accept(p, ",")) {
-    if (!parse_clause(p, &s)) return false;
+    if (!parse_clause(p, s)) return false;
   }
-  ARENA_PUSH(p->arena, shardings->items, shardings->count, shardings->capacity, s);
   return expect(p, ">");
 }
 
 /* #sdy.sharding_per_value<[...]> */
 static bool parse_shardings(Parser *p, void *data) {
   ArrayShardings *out = data;
-  Shardings shardings = {0};
-  if (!expect(p, "#sdy.sharding_per_value<") ||
-      !parse_group(p, '[', ']', sharding_item, &shardings)) {
-    return false;
-  }
+  if (!expect(p, "#sdy.sharding_per_value<")) return false;
+  Items shardings = parse_items(p, '[', ']', sharding_item, sizeof(ArraySharding));
+  if (shardings.count < 0) return false;
   *out = (ArrayShardings){true, shardings.count, shardings.items};
   return expect(p, ">");
 }
@@ -340,16 +316,11 @@ static bool parse_kind(Parser *p, ShardingKind *kind) {
                       p->lexer.start);
 }
 
-typedef struct Numbers {
-  int count, capacity;
-  int64_t *items;
-} Numbers;
-
-static bool reason_item(Parser *p, void *data) {
-  Numbers *reasons = data;
+static bool reason_item(Parser *p, void *item) {
+  int64_t *reason = item;
   ShardingKind kind;
   if (!parse_kind(p, &kind)) return false;
-  ARENA_PUSH(p->arena, reasons->items, reasons->count, reasons->capacity, kind);
+  *reason = kind;
   return true;
 }
 
@@ -415,10 +386,9 @@ static bool parse_part(Parser *p, OpSharding *out) {
     return true;
   }
   if (accept(p, "last_tile_dims=")) {
-    Numbers reasons = {0};
-    if (!parse_list(p, reason_item, &reasons)) return false;
+    Items reasons = parse_items(p, '{', '}', reason_item, sizeof(int64_t));
     out->reasons = (Int64List){reasons.count, reasons.items};
-    return true;
+    return reasons.count >= 0;
   }
   if (accept(p, "metadata=")) return parse_raw(p) != NULL;
   return parse_kind(p, &out->kind);

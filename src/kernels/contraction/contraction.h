@@ -125,7 +125,6 @@ typedef struct ContractionPlan {
   int64_t sums_at, result_elements;
   bool finishes;
   int64_t finish_elements; /* of a finishing chunk */
-  int64_t row_elements;    /* if chunks complete rows of the result; else 0 */
   double cost;             /* estimate, in multiplications at the micro-kernel's rate */
 } ContractionPlan;
 

@@ -13,12 +13,6 @@ int64_t contraction_scratch_bytes(const ContractionPlan *plan);
 enum { PHASE_PACK, PHASE_MULTIPLY, PHASE_FINISH, CONTRACTION_PHASES };
 void contraction_phases(const ContractionPlan *plan, int *chunks);
 
-/* Changes the chunks so that they complete whole rows of the result, if that leaves enough of them, and sets
-** row_elements. For a plan of one part, `contraction`. */
-void contraction_plan_rows(ContractionPlan *plan, const Contraction *contraction);
-/* Returns the rows that a chunk of a phase completes: see KernelPlan. */
-void contraction_rows(const ContractionPlan *plan, int phase, int64_t chunk, int64_t rows[2]);
-
 /* The memory of a contraction. scratch: the plan's scratch bytes, 64-byte aligned. */
 typedef struct ContractionData {
   const uint8_t *lhs, *rhs; /* of the instruction, before any swapping */

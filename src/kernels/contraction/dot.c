@@ -385,10 +385,6 @@ static void multiply_parts(const DotPlan *p, const ContractionData *all, int64_t
 
 /* ---- The kernel's interface ---- */
 
-static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
-  contraction_rows(&((const DotPlan *)kernel)->plan, phase, chunk, rows);
-}
-
 static void plan_parts(DotPlan *p, int *chunks) {
   /* Threshold MAX_CHUNKS: no path in tests: more chunks need products of 10^9 terms. */
   enum { MAX_CHUNKS = 1 << 20 };
@@ -430,9 +426,6 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
   }
   p->contraction = largest;
   find_limit(p, outer, instruction);
-  contraction_plan_rows(&p->plan, &p->contraction);
-  if (p->plan.row_elements) p->kernel.rows = rows;
-  p->kernel.row_elements = p->plan.row_elements;
   contraction_phases(&p->plan, chunks);
   return &p->kernel;
 }

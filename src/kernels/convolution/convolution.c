@@ -301,21 +301,9 @@ static bool plan_convolution(const Instruction *instruction, ConvolutionPlan *p)
   return true;
 }
 
-bool convolution_in_order(const Instruction *instruction) {
-  const ConvDims *dims = &instruction->a->conv_dims;
-  bool is = dims->output_batch == 0;
-  for (int i = 0; i < dims->spatial; i++) is &= dims->output_spatial[i] == i + 1;
-  return is;
-}
-
 double convolution_cost(const Instruction *instruction) {
   ConvolutionPlan p;
   return plan_convolution(instruction, &p) ? p.plan.cost : INFINITY;
-}
-
-static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
-  contraction_rows(&((const ConvolutionPlan *)kernel)->plan, phase - FIRST_CONTRACTION_PHASE, chunk,
-                   rows);
 }
 
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
@@ -325,9 +313,6 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   ConvolutionPlan *p = ARENA_NEW(arena, ConvolutionPlan);
   if (!plan_convolution(instruction, p)) return NULL;
   part_of(&p->conv, &p->plan, 0, &p->first);
-  if (p->conv.parts == 1) contraction_plan_rows(&p->plan, &p->first);
-  if (p->plan.row_elements) p->kernel.rows = rows;
-  p->kernel.row_elements = p->plan.row_elements;
   p->kernel.scratch_bytes =
       copy_bytes(&p->conv) + rhs_copy_bytes(&p->conv) + contraction_scratch_bytes(&p->plan);
   int *chunks = kernel_phases(&p->kernel, arena, PHASES);

@@ -4,8 +4,6 @@
 
 #include "hlo/ir/module.h"
 
-/* Returns whether the output's positions are contiguous, in the order of its spatial dimensions. */
-bool convolution_in_order(const Instruction *instruction);
 /* Returns the cost of a convolution as a contraction, in the units of ContractionPlan. */
 double convolution_cost(const Instruction *convolution);
 

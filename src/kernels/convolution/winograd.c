@@ -29,14 +29,13 @@
 enum {
   /* Threshold PRODUCTS: no path: costs, and products of a tile. */
   PRODUCTS = 16, /* for a tile and a pair of features */
-  /* Threshold ROUND_BYTES, CHUNK_ELEMENTS, KERNEL_CHUNK, PANEL, MAX_LINE. Test: "convolutions:
+  /* Threshold ROUND_BYTES, CHUNK_ELEMENTS, KERNEL_CHUNK, PANEL. Test: "convolutions:
   ** lines of tiles, places of a unit, transposed operands" in core/thresholds_programs.test.mjs. */
   /* Data between the transforms. Measured: half of it takes 1.03x as long (Node 20, 2026-11). */
   ROUND_BYTES = 4 << 20,
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
   KERNEL_CHUNK = 8,       /* min inputs in a chunk, to write whole cache lines */
   PANEL = 8,              /* contiguous outputs in the transformed kernel */
-  MAX_LINE = 128,         /* max tiles in a line, so that a line is not much more than a chunk */
   /* Threshold MIN_FEATURES. Test: "convolutions around vectors, groups and features" in
   ** core/thresholds.test.mjs. */
   MIN_FEATURES = 16, /* with fewer, sums are not longer than those of a plain convolution */
@@ -116,24 +115,7 @@ static int64_t chunk_of(int64_t elements) {
 ** distance they use different sets of the cache. */
 static int64_t plane_of(int64_t elements) { return (divide_up(elements, 16) | 1) * 16; }
 
-/* Returns the number of output positions before `tile`, the first tile of a line. */
-static int64_t positions_before(const Winograd *w, int64_t tile) {
-  int64_t line = tile / w->tiles[1], lines = line % w->tiles[0] * 2;
-  return (line / w->tiles[0] * w->positions[0] + lines) * w->positions[1];
-}
-
-static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
-  const Winograd *w = (const Winograd *)kernel;
-  int64_t first = (phase - 1) / ROUND_PHASES * w->round_tiles;
-  bool completes = phase > 0 && (phase - 1) % ROUND_PHASES == TRANSFORM_OUT;
-  for (int i = 0; i < 2; i++) {
-    int64_t tile = (chunk + i) * w->out_chunk;
-    tile = first + (tile < w->round_tiles ? tile : w->round_tiles);
-    rows[i] = completes ? positions_before(w, tile < w->all_tiles ? tile : w->all_tiles) : 0;
-  }
-}
-
-static void set_rounds(Winograd *w, bool in_order) {
+static void set_rounds(Winograd *w) {
   w->padded[0] = (w->inputs + 3) & ~3;
   w->padded[1] = (w->outputs + PANEL - 1) & -PANEL;
   int64_t tile_bytes = PRODUCTS * (w->padded[0] + w->padded[1]) * (int64_t)sizeof(float);
@@ -141,13 +123,6 @@ static void set_rounds(Winograd *w, bool in_order) {
   w->rounds = divide_up(w->all_tiles, max);
   w->round_tiles = divide_up(w->all_tiles, w->rounds);
   w->out_chunk = chunk_of(PRODUCTS * w->outputs);
-  if (in_order && w->tiles[1] <= MAX_LINE) { /* whole lines of tiles */
-    w->kernel.row_elements = w->outputs;
-    w->kernel.rows = rows;
-    w->round_tiles = divide_up(w->round_tiles, w->tiles[1]) * w->tiles[1];
-    w->rounds = divide_up(w->all_tiles, w->round_tiles);
-    w->out_chunk = divide_up(w->out_chunk, w->tiles[1]) * w->tiles[1];
-  }
   Contraction *c = &w->contraction;
   *c = (Contraction){.array = {{.type = F32}, {.type = F32}, {.type = F32}}};
   int64_t rows = w->round_tiles, in = w->padded[0], out = w->padded[1];
@@ -186,7 +161,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   Winograd shapes = {.kernel_at = 0};
   set_shapes(&shapes, instruction);
   if (shapes.inputs < MIN_FEATURES || shapes.outputs < MIN_FEATURES) return NULL;
-  set_rounds(&shapes, convolution_in_order(instruction));
+  set_rounds(&shapes);
   if (!pays(&shapes, instruction)) return NULL;
   Winograd *w = ARENA_NEW(arena, Winograd);
   *w = shapes;

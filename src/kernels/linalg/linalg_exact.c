@@ -1,6 +1,6 @@
 /*
 ** Computes triangular-solve as XLA:CPU expands it: inverts diagonal blocks of 128. Used for matrices that are singular
-** or not finite, where the expansion decides which results are NaN. All in double, real or complex. reference/textbook/linalg.c,
+** or not finite, where the expansion decides which results are NaN. All in double, real or complex. tests/textbook/linalg.c,
 ** the oracle, does the same operations in the same order, for one vector at a time.
 */
 #include <string.h>

@@ -49,7 +49,10 @@ typedef struct Sort {
   SortLines lines;
   bool alone, reverses_ties;
   int item_bytes;
-  int key_count, operands[MAX_SORT_KEYS];
+  int key_count;
+  struct {
+    int operand, parts, part; /* an element has one part, or two, of which this one is the key */
+  } from[MAX_SORT_KEYS];
   OrderKey keys[MAX_SORT_KEYS];
   int round_count;
   Round rounds[MAX_ROUNDS];
@@ -72,19 +75,15 @@ typedef struct Line {
 
 static const Shape *operand_shape(const Instruction *sort) { return sort->operands[0]->shape; }
 
-static bool has_simple_keys(const SortOrder *order) {
-  for (int i = 0; i < order->count; i++) {
-    if (sort_key_source(&order->keys[i]).operand < 0) return false;
-  }
-  return order->count > 0;
-}
-
 static void set_key(Sort *sort, const Instruction *instruction, const SortKey *key) {
-  KeySource source = sort_key_source(key);
-  PrimitiveType type = instruction->operands[source.operand]->shape->type;
+  KeySource source = key->source;
+  PrimitiveType element = instruction->operands[source.operand]->shape->type;
+  PrimitiveType type = type_complex_component(element);
   NanOrder nans = !key->total ? NANS_LAST : source.nan ? NANS_TIE : NANS_BY_BITS;
   int i = sort->key_count++;
-  sort->operands[i] = source.operand;
+  sort->from[i].operand = source.operand;
+  sort->from[i].parts = element == type ? 1 : 2;
+  sort->from[i].part = source.part;
   order_key_init(&sort->keys[i], type, key->descending, source.zeros_tie || !key->total, nans,
                  source.nan ? source.nan->data : NULL);
 }
@@ -137,8 +136,8 @@ static void plan_sort(Sort *sort, const Instruction *instruction, const SortOrde
   sort->key_count = sort->round_count = 0;
   for (int i = 0; i < order->count; i++) set_key(sort, instruction, &order->keys[i]);
   const OrderKey *key = &sort->keys[0];
-  sort->alone =
-      instruction->operand_count == 1 && order->count == 1 && !(key->ties && key->bytes == 1);
+  sort->alone = instruction->operand_count == 1 && order->count == 1 && sort->from[0].parts == 1 &&
+                !(key->ties && key->bytes == 1);
   sort->item_bytes = sort->alone && key->bytes < 8 ? 4 : 8;
   plan_rounds(sort);
   plan_slots(sort);
@@ -195,13 +194,15 @@ static inline void load_words(const Line *l, int round, int side, int64_t from, 
   const Sort *sort = l->sort;
   const Round *r = &sort->rounds[round];
   const OrderKey *key = &sort->keys[r->key];
-  const uint8_t *data = l->call->operands[sort->operands[r->key]];
+  const uint8_t *data = l->call->operands[sort->from[r->key].operand];
+  int parts = sort->from[r->key].parts, part = sort->from[r->key].part;
   uint64_t *items = (uint64_t *)l->items[side];
   int64_t first = sort->reverses_ties ? sort->lines.size - 1 : 0,
           step = sort->reverses_ties ? -1 : 1;
   for (int64_t i = from; i < to; i++) {
     int64_t position = round == 0 ? first + i * step : (int64_t)(items[i] & UINT32_MAX);
-    uint64_t bits = element_bits(data, l->base + position * sort->lines.stride, bytes);
+    int64_t element = l->base + position * sort->lines.stride;
+    uint64_t bits = element_bits(data, element * parts + part, bytes);
     uint64_t word = key_of_bits(key, bits, bytes) >> (32 * r->word) & UINT32_MAX;
     items[i] = word << 32 | (uint64_t)position;
   }
@@ -435,7 +436,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
     return NULL;
   }
   SortOrder order = comparator_order(instruction->a->to_apply);
-  if (!has_simple_keys(&order)) return NULL;
+  if (order.count == 0) return NULL;
   SortPlan *p = ARENA_NEW(arena, SortPlan);
   plan_sort(&p->sort, instruction, &order);
   p->kernel.scratch_bytes = p->sort.slots * slot_bytes(&p->sort);

@@ -432,27 +432,12 @@ typedef struct DepthwisePlan {
   Depthwise depthwise;
 } DepthwisePlan;
 
-static int64_t positions_before(const Depthwise *d, int64_t chunk) {
-  int64_t unit = chunk * d->units_per_chunk / d->lane_blocks, row = unit / d->position_blocks;
-  if (row >= d->rows) row = d->rows, unit = 0;
-  return row * d->lines[d->outer].positions + unit % d->position_blocks * d->positions;
-}
-
-static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
-  const Depthwise *d = &((const DepthwisePlan *)kernel)->depthwise;
-  for (int i = 0; i < 2; i++)
-    rows[i] = phase == PHASE_MULTIPLY ? positions_before(d, chunk + i) : 0;
-}
-
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (!is_depthwise(instruction)) return NULL;
   DepthwisePlan *p = ARENA_NEW(arena, DepthwisePlan);
   Depthwise *d = &p->depthwise;
   depthwise_of(instruction, d);
   p->kernel.scratch_bytes = d->copy_bytes[0] + d->copy_bytes[1];
-  p->kernel.row_elements = d->groups;
-  if (d->units_per_chunk % d->lane_blocks == 0 && convolution_in_order(instruction))
-    p->kernel.rows = rows;
   int *chunks = kernel_phases(&p->kernel, arena, PHASES);
   chunks[PHASE_CONVERT] = (int)(convert_chunks(d, 0) + convert_chunks(d, 1));
   chunks[PHASE_MULTIPLY] = (int)divide_up(d->units, d->units_per_chunk);

@@ -1,6 +1,6 @@
 /* Computes discrete Fourier transforms of complex doubles, of any length. */
-#ifndef XLA_REFERENCE_TEXTBOOK_FFT_H
-#define XLA_REFERENCE_TEXTBOOK_FFT_H
+#ifndef XLA_TEXTBOOK_FFT_H
+#define XLA_TEXTBOOK_FFT_H
 
 #include "base/arena.h"
 

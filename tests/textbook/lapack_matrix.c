@@ -1,5 +1,5 @@
 /* Matrices of LAPACK's routines. */
-#include "reference/textbook/lapack.h"
+#include "textbook/lapack.h"
 
 Matrix matrix_new(Arena *arena, int64_t rows, int64_t columns) {
   Number *items = ARENA_ARRAY(arena, Number, rows * columns);

@@ -8,7 +8,7 @@
 
 #include "base/min_max.h"
 #include "hlo/scalar/element.h"
-#include "reference/textbook/textbook.h"
+#include "textbook/textbook.h"
 
 /* Threshold BLOCK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { BLOCK = 128 };

@@ -2,7 +2,7 @@
 ** Computes factorizations and solves with them: LU, Cholesky, QR, Hessenberg and tridiagonal form.
 ** Golub and Van Loan, Matrix Computations, chapters 3 to 5, 7.4 and 8.3.
 */
-#include "reference/textbook/lapack.h"
+#include "textbook/lapack.h"
 
 #include <float.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "reference/textbook/lapack.h"
+#include "textbook/lapack.h"
 
 /* Threshold MAX_STEPS_EACH: no path: an iteration that does not converge ends. */
 /* Threshold STEPS_UNTIL_ODD_SHIFT: no path: an iteration that does not converge takes another shift. */

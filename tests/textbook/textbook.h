@@ -2,8 +2,8 @@
 ** Textbook routines: rules of the evaluator for operations that kernels run. Tests compare the kernels with them. Builds
 ** for tests link this folder, and textbook.c then adds the rules; the download does not have it.
 */
-#ifndef XLA_REFERENCE_TEXTBOOK_TEXTBOOK_H
-#define XLA_REFERENCE_TEXTBOOK_TEXTBOOK_H
+#ifndef XLA_TEXTBOOK_TEXTBOOK_H
+#define XLA_TEXTBOOK_TEXTBOOK_H
 
 #include "reference/eval.h"
 

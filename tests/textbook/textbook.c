@@ -1,7 +1,7 @@
-#include "reference/textbook/textbook.h"
+#include "textbook/textbook.h"
 
 #include "hlo/scalar/element.h"
-#include "reference/textbook/lapack.h"
+#include "textbook/lapack.h"
 
 static int64_t index_at(const Literal *literal, int64_t i) {
   return scalar_load(literal->shape->type, literal->data, i).i;

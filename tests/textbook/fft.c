@@ -5,12 +5,12 @@
 ** IRFFT restores these, in its last step. It ignores imaginary parts that must be zero: those of element 0,
 ** and of element length/2 if the length is even.
 */
-#include "reference/textbook/fft.h"
+#include "textbook/fft.h"
 
 #include <string.h>
 
-#include "reference/textbook/textbook.h"
 #include "reference/walk.h"
+#include "textbook/textbook.h"
 
 typedef struct Transform {
   Complex *data;          /* the whole array, row-major */

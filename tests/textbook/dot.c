@@ -6,8 +6,8 @@
 ** the result.
 */
 #include "hlo/scalar/element.h"
-#include "reference/textbook/textbook.h"
 #include "reference/wide_numbers.h"
+#include "textbook/textbook.h"
 
 /* The dimension numbers of one operand, by role. */
 typedef struct DotSide {

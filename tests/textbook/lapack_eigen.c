@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "reference/textbook/lapack.h"
+#include "textbook/lapack.h"
 
 /* Threshold MAX_SWEEPS: no path: an iteration that does not converge ends. */
 enum { MAX_SWEEPS = 64 }; /* about ten are usual */

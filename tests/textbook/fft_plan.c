@@ -6,7 +6,7 @@
 */
 #include <math.h>
 
-#include "reference/textbook/fft.h"
+#include "textbook/fft.h"
 
 /* Threshold LARGEST_FACTOR. Test: "Fourier transforms of all small sizes, and around factors" in
 ** core/thresholds_programs.test.mjs. */

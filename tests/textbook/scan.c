@@ -2,7 +2,7 @@
 #include "hlo/ir/scan.h"
 
 #include "reference/strided.h"
-#include "reference/textbook/textbook.h"
+#include "textbook/textbook.h"
 
 typedef struct Steps {
   Scan scan;

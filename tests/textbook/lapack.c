@@ -1,7 +1,7 @@
 /*
 ** Evaluates calls of LAPACK's routines, one matrix of the batch at a time.
 */
-#include "reference/textbook/lapack.h"
+#include "textbook/lapack.h"
 
 static LapackRoutine *const routines[LAPACK_COUNT] = {
 #define LAPACK(ID, id, ...) lapack_##id,

@@ -5,8 +5,8 @@
 ** singular values. Eigenvectors and singular vectors are defined up to a factor. Kernels run these calls;
 ** native builds compare the kernels with this code, which is not in the download.
 */
-#ifndef XLA_REFERENCE_TEXTBOOK_LAPACK_H
-#define XLA_REFERENCE_TEXTBOOK_LAPACK_H
+#ifndef XLA_TEXTBOOK_LAPACK_H
+#define XLA_TEXTBOOK_LAPACK_H
 
 #include <complex.h>
 
