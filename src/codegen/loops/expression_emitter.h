@@ -5,9 +5,10 @@
 #include "codegen/loops/emitter.h"
 
 /* Sets a formula's constants before the loops; emit_expression() then uses these locals. */
-void hoist_constants(Emitter *e, const Expression *m);
+void hoist_constants(Emitter *e, const Expression *expression);
 /* Emits a formula. Each result is in a local of its own, which the caller releases. Inputs' locals stay. */
-void emit_expression(Emitter *e, Expression *m, const Value *results, int count, int *locals);
+void emit_expression(Emitter *e, Expression *expression, const Value *results, int count,
+                     int *locals);
 
 /*
 ** Emits: if (any lane of the mask in local `where`) { instead = ...; these lanes of result = instead }. A lane's

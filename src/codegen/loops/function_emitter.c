@@ -68,12 +68,12 @@ static const Exception *exception_of(const LoopNode *node) {
 /* Hoists the constants of a narrow float's conversions, and of XLA's intermediate rounding. */
 static void hoist_of_type(Emitter *e, PrimitiveType type) {
   if (!is_narrow_float(type)) return;
-  Expression m = {0};
-  Value x = expression_input(&m, NO_LOCAL);
-  decoded(&m, type, x);
-  encoded(&m, type, x);
-  rounded(&m, type, x);
-  hoist_constants(e, &m);
+  Expression expression = {0};
+  Value x = expression_input(&expression, NO_LOCAL);
+  decoded(&expression, type, x);
+  encoded(&expression, type, x);
+  rounded(&expression, type, x);
+  hoist_constants(e, &expression);
 }
 
 static bool has_64_bit_lanes(LaneKind kind) { return kind == LANES_F64 || kind == LANES_I64; }
@@ -87,30 +87,31 @@ bool is_with_constant(const LoopNode *node) {
          has_constant_formula(node->instruction->opcode, node_type(node), second_constant(node));
 }
 
-static Value formula_with_constant(Expression *m, const LoopNode *node, Value x) {
-  return constant_formula(m, node->instruction->opcode, node_type(node), second_constant(node), x);
+static Value formula_with_constant(Expression *expression, const LoopNode *node, Value x) {
+  return constant_formula(expression, node->instruction->opcode, node_type(node),
+                          second_constant(node), x);
 }
 
-static Value choice(Expression *m, const LoopNode *node, Value mask);
+static Value choice(Expression *expression, const LoopNode *node, Value mask);
 
 static void hoist_of_choice(Emitter *e, const LoopNode *node) {
-  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
-  choice(&m, node, expression_input(&m, NO_LOCAL));
-  hoist_constants(e, &m);
+  Expression expression = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
+  choice(&expression, node, expression_input(&expression, NO_LOCAL));
+  hoist_constants(e, &expression);
 }
 
 static void hoist_of_two(Emitter *e, const BinaryFunction *function) {
-  Expression m = {0};
-  Value x = expression_input(&m, NO_LOCAL);
-  function->formula(&m, x, x);
-  if (function->where) function->where(&m, x, x);
-  hoist_constants(e, &m);
+  Expression expression = {0};
+  Value x = expression_input(&expression, NO_LOCAL);
+  function->formula(&expression, x, x);
+  if (function->where) function->where(&expression, x, x);
+  hoist_constants(e, &expression);
 }
 
 static void hoist_of_gathered(Emitter *e, const LoopNode *node) {
-  Expression m = {0};
-  gathered_offsets(&m, node, NULL);
-  hoist_constants(e, &m);
+  Expression expression = {0};
+  gathered_offsets(&expression, node, NULL);
+  hoist_constants(e, &expression);
 }
 
 /* Whether a node shifts all elements by one amount, in one instruction. */
@@ -135,16 +136,16 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
   const BinaryFunction *binary = math_binary_function(node->instruction->opcode, node_type(node));
   if (binary && !with_constant && !shifts_all(node)) hoist_of_two(e, binary);
   if (!with_constant && (!formula || binary)) return;
-  Expression m = {.is_64_bit = has_64_bit_lanes(kind)};
-  Value x = expression_input(&m, NO_LOCAL);
+  Expression expression = {.is_64_bit = has_64_bit_lanes(kind)};
+  Value x = expression_input(&expression, NO_LOCAL);
   if (with_constant) {
-    formula_with_constant(&m, node, x);
+    formula_with_constant(&expression, node, x);
   } else {
-    formula(&m, x);
+    formula(&expression, x);
     const Exception *exception = exception_of(node);
-    if (exception) exception->where(&m, x);
+    if (exception) exception->where(&expression, x);
   }
-  hoist_constants(e, &m);
+  hoist_constants(e, &expression);
 }
 
 void emit_math_constants(Emitter *e) {
@@ -163,9 +164,9 @@ bool has_math(Opcode opcode, LaneKind kind) {
 }
 
 /* Replaces the input on top of the stack by a value computed from it. */
-static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
+static void emit_value_of(Emitter *e, Expression *expression, int input, Value value) {
   int result;
-  emit_expression(e, m, &value, 1, &result);
+  emit_expression(e, expression, &value, 1, &result);
   wasm_get(&e->function, result);
   wasm_local_release(&e->function, result);
   wasm_local_release(&e->function, input);
@@ -174,10 +175,10 @@ static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
 /* Emits a formula; returns the local with the result. Not inlined, as expressions take much stack. */
 __attribute__((noinline)) static int emit_formula(Emitter *e, bool is_64_bit, Formula *formula,
                                                   int input) {
-  Expression m = {.is_64_bit = is_64_bit};
-  Value value = formula(&m, expression_input(&m, input));
+  Expression expression = {.is_64_bit = is_64_bit};
+  Value value = formula(&expression, expression_input(&expression, input));
   int result;
-  emit_expression(e, &m, &value, 1, &result);
+  emit_expression(e, &expression, &value, 1, &result);
   return result;
 }
 
@@ -201,11 +202,11 @@ void emit_math(Emitter *e, const LoopNode *node) {
 }
 
 __attribute__((noinline)) static int emit_of_two(Emitter *e, OfTwo *formula, const int *inputs) {
-  Expression m = {0};
-  Value x = expression_input(&m, inputs[0]), y = expression_input(&m, inputs[1]);
-  Value value = formula(&m, x, y);
+  Expression expression = {0};
+  Value x = expression_input(&expression, inputs[0]), y = expression_input(&expression, inputs[1]);
+  Value value = formula(&expression, x, y);
   int result;
-  emit_expression(e, &m, &value, 1, &result);
+  emit_expression(e, &expression, &value, 1, &result);
   return result;
 }
 
@@ -231,9 +232,10 @@ void emit_binary_function(Emitter *e, const BinaryFunction *function, const char
 }
 
 void emit_with_constant(Emitter *e, const LoopNode *node) {
-  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
+  Expression expression = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
   int x = emit_take(e);
-  emit_value_of(e, &m, x, formula_with_constant(&m, node, expression_input(&m, x)));
+  emit_value_of(e, &expression, x,
+                formula_with_constant(&expression, node, expression_input(&expression, x)));
 }
 
 /* --- Choices ---------------------------------------------------------------------------------- */
@@ -245,20 +247,22 @@ bool is_constant_choice(const LoopNode *node) {
 }
 
 /* mask ? a : b as b ^ (mask & (a ^ b)) */
-static Value choice(Expression *m, const LoopNode *node, Value mask) {
+static Value choice(Expression *expression, const LoopNode *node, Value mask) {
   Value values[2];
   for (int i = 0; i < 2; i++) {
     const LoopNode *x = node->operands[1 + i];
-    values[i] = constant(m, scalar_load(node_type(x), x->instruction->literal->data, 0).f);
+    values[i] = constant(expression, scalar_load(node_type(x), x->instruction->literal->data, 0).f);
   }
-  uint64_t either_or = m->nodes[values[0]].bits ^ m->nodes[values[1]].bits;
-  return exclusive(m, values[1], both(m, mask, expression_word(m, either_or)));
+  uint64_t either_or = expression->nodes[values[0]].bits ^ expression->nodes[values[1]].bits;
+  return exclusive(expression, values[1],
+                   both(expression, mask, expression_word(expression, either_or)));
 }
 
 void emit_constant_choice(Emitter *e, const LoopNode *node) {
-  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
+  Expression expression = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
   int mask = emit_take(e);
-  emit_value_of(e, &m, mask, choice(&m, node, expression_input(&m, mask)));
+  emit_value_of(e, &expression, mask,
+                choice(&expression, node, expression_input(&expression, mask)));
 }
 
 /* --- Functions that are called ------------------------------------------------------------------ */

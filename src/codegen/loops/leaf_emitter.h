@@ -62,7 +62,7 @@ void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointer);
 bool is_in_memory(const LoopNode *leaf);
 /* Returns the offsets that a gathered node's index adds to its elements' addresses or, if packed, numbers, in lanes of 32 bits.
 ** `inputs` are the locals with both parts of each component; NULL if only constants are hoisted. */
-Value gathered_offsets(Expression *m, const LoopNode *node, const int (*inputs)[2]);
+Value gathered_offsets(Expression *expression, const LoopNode *node, const int (*inputs)[2]);
 /* Initialises a node's state; forgets its value. */
 void init_node(Emitter *e, const LoopNode *node);
 void forget_value(Emitter *e, const LoopNode *node);
