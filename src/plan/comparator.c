@@ -54,9 +54,8 @@ static bool is_mirrored(Mirror *mirror, const Instruction *left, const Instructi
 }
 
 static bool are_keys(const Instruction *left, const Instruction *right) {
-  Mirror mirror;
+  Mirror mirror = {.has_parameter = false};
   for (int i = 0; i < MAX_INSTRUCTIONS; i++) mirror.image[i] = UNKNOWN;
-  mirror.has_parameter = false;
   return is_mirrored(&mirror, left, right) && mirror.has_parameter;
 }
 

@@ -353,7 +353,7 @@ static void set_chunk(Merger *m, int64_t chunk) {
 }
 
 static void permute(const Plan *p, const KernelCall *call, int64_t chunk) {
-  Merger m;
+  Merger m = {0};
   merger_init(&m, p, call, chunk, p->levels);
   set_chunk(&m, chunk);
   for (int64_t line = m.line; line < m.end_line; line++) {
@@ -363,7 +363,7 @@ static void permute(const Plan *p, const KernelCall *call, int64_t chunk) {
 }
 
 static void sort_chunk(const Plan *p, const KernelCall *call, int64_t chunk) {
-  Merger m;
+  Merger m = {0};
   merger_init(&m, p, call, chunk, 0);
   set_chunk(&m, chunk);
   m.limit = m.end_position;
@@ -381,7 +381,7 @@ static void sort_chunk(const Plan *p, const KernelCall *call, int64_t chunk) {
 
 /* Finds the cuts of a line's merges at the start of each block. */
 static void cut_line(const Plan *p, const KernelCall *call, int64_t line, int level) {
-  Merger m;
+  Merger m = {0};
   Part parts[PAIRS], before = {.line = -1};
   merger_init(&m, p, call, line, level);
   int64_t *cuts = line_cuts(p, call, line), cut_before = 0;
@@ -408,7 +408,7 @@ static void cut_line(const Plan *p, const KernelCall *call, int64_t line, int le
 }
 
 static void merge_block(const Plan *p, const KernelCall *call, int64_t chunk, int level) {
-  Merger m;
+  Merger m = {0};
   merger_init(&m, p, call, chunk, level);
   set_chunk(&m, chunk);
   m.limit = p->lines.size;
