@@ -59,7 +59,8 @@ const NOT_STABLEHLO = {
   'rng-get-and-update-state': 'none: rng_bit_generator takes its state as an operand', domain: 'none: boundaries of shardings, which XLA makes',
 };
 
-const hasCase = (text, id) => new RegExp(`case HLO_${id}:`).test(text);
+/** Whether a table by opcode has a row of the operation. */
+const hasRow = (text, id) => new RegExp(`\\[HLO_${id}\\] =`).test(text);
 const filesWith = (sources, id) =>
   sources.filter(([, text]) => new RegExp(`\\bHLO_${id}\\b`).test(text)).map(([path]) => path);
 
@@ -75,7 +76,7 @@ function valueOf(id, category) {
 /** Where the sizes of a result of dynamic dimensions come from. */
 function sizesOf(id, category) {
   if (IS_ELEMENTWISE.test(category)) return 'those of the operands, by category';
-  if (new RegExp(`\\[HLO_${id}\\] =`).test(SIZES)) return 'src/rewrite/dynamic/sizes.c';
+  if (hasRow(SIZES, id)) return 'src/rewrite/dynamic/sizes.c';
   if (new RegExp(`== HLO_${id}\\b`).test(LOOPS)) return 'src/rewrite/dynamic/dimensions.c';
   return new RegExp(`^PASS\\(DYNAMIC, .*\\bHLO_${id}\\b`, 'm').test(PASSES) ? 'rewritten before: passes.def' : STATIC[id] ?? '';
 }
@@ -104,7 +105,7 @@ function rowOf({ result, columns: [id, quoted, arity, category, attributes, infe
     batch, derivative, transposition,
     growth: growthOf(id, category, derivative),
     sizes: sizesOf(id, category),
-    padding: hasCase(PADDING, id) ? 'src/rewrite/dynamic/padding.c' : 'any',
+    padding: hasRow(PADDING, id) ? 'src/rewrite/dynamic/padding.c' : 'any',
     code: codeOf(id, name, category),
     builder: builder.join(' ') || (methods === '(text only)' ? 'text only' : ''),
     sentence: builder.every((method) => DOCS[method] || !OPERATIONS[method]) ?
