@@ -1,7 +1,10 @@
 /**
- * Tests products of which a mask uses a part. limit-products: a product whose results are masked by iota < n reads the first n
- * columns. Zeros at the ends of vectors: rows of the matrix that they multiply are left out unless one is not finite. Values are
- * those without the rewrite, and by JavaScript; positions that are not valid may hold NaNs, where the program drops them.
+ * Tests products that compute only a part of their results or terms.
+ *
+ * - limit-products: if results are masked by iota < n, the product reads only the first n columns.
+ * - Zeros at the ends of vectors: the rows of the matrix that they multiply are not read, if these rows are finite.
+ *
+ * Results are compared with those without the rewrite, and with JavaScript's. Masked columns may hold NaNs.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

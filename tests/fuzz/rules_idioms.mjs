@@ -83,7 +83,7 @@ function sharedProduct(p, random) {
   });
 }
 
-/** Scores of which a mask drops some: causal, below a scalar, or both; then often their product with values. */
+/** Masked scores of attention: causal, below a scalar, or both; then often their product with values. */
 function maskedProduct(p, random) {
   const [type, h] = [random.pick(['f32', 'f32', 'bf16']), random.between(1, 2)], [m, n, d] = [random.between(1, 70), random.between(90, 180), random.between(24, 50)];
   const x = p.fresh('f32', [h, m, d], 'whole'), k = p.fresh(type, [h, n, d], 'whole'), v = p.fresh(type, [h, n, d], 'whole'), place = p.fresh('s32', [], 'whole');
