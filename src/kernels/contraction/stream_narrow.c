@@ -21,7 +21,8 @@ static bool begin_bytes(const Axes *axes, int per_byte) {
   return begin;
 }
 
-/* Returns the loops for numbers with scales; NULL if they cannot read them. */
+/* Returns the loops for numbers with scales; NULL if they cannot read them. If each place of the depth has its own scale, vectors
+** could be multiplied by it instead: 2.2 times as fast, but a product would be rounded twice where the program rounds it once. */
 static const NarrowLoops *scaled_loops(const Stream *s, const Scaled *scaled) {
   const Contraction *c = s->contraction;
   int per_byte = scaled->numbers.per_byte;
