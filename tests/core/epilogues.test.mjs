@@ -190,7 +190,8 @@ ENTRY e {
 test('rows of other images are not those of this one: reversed, they come after all', async () => {
   const text = program('f32', [[1210, 40], [40, 96]], dot(1210, 40, 96).made, [1210, 96], `  t = f32[1210,96] reverse(cb), dimensions={0}
   ROOT r = f32[1210,96] add(t, residual)`);
-  const at = dot(1210, 40, 96).at, args = [[1210, 40], [40, 96], [96], [1210, 96]].map((dims, k) => Float32Array.from({ length: size(dims) }, (_, i) => whole(i, k)));
+  const at = dot(1210, 40, 96).at,
+    args = [[1210, 40], [40, 96], [96], [1210, 96]].map((dims, k) => Float32Array.from({ length: size(dims) }, (_, i) => whole(i, k)));
   const { got, steps } = await run(shared, text, args);
   assert.doesNotMatch(steps, /^rows/m);
   for (let i = 0; i < 1210; i += 7) assert.equal(got.data[i * 96 + 5], at(args[0], args[1], [1209 - i, 5]) + args[2][5] + args[3][i * 96 + 5]);
@@ -198,7 +199,8 @@ test('rows of other images are not those of this one: reversed, they come after 
 
 test('a group with a kernel can be cancelled, and yields without threads', async () => {
   const module = single.parseHlo(program('f32', [[60000, 64], [64, 64]], dot(60000, 64, 64).made, [60000, 64]));
-  const executable = await single.compile(module), args = module.parameters.map(({ shape }) => new Float32Array(size(shape.dimensions ?? shape.dims)));
+  const executable = await single.compile(module),
+    args = module.parameters.map(({ shape }) => new Float32Array(size(shape.dimensions ?? shape.dims)));
   const controller = new AbortController();
   const cancelled = () => assert.rejects(executable.execute(args, { signal: controller.signal }), { code: 'CANCELLED' });
   await turnsDuring(cancelled, () => controller.abort());

@@ -41,7 +41,8 @@ const IS_ELEMENTWISE = /^ELEMENTWISE_/;
 const NO_ARRAYS = 'it has no operands of dynamic sizes';
 const REFUSED = 'refused: its operands must have static sizes';
 const STATIC = {
-  ...Object.fromEntries(['CONSTANT', 'IOTA', 'PARAMETER', 'PARTITION_ID', 'REPLICA_ID', 'RNG', 'RNG_BIT_GENERATOR', 'RNG_GET_AND_UPDATE_STATE', 'AFTER_ALL']
+  ...Object.fromEntries(['CONSTANT', 'IOTA', 'PARAMETER', 'PARTITION_ID', 'REPLICA_ID', 'RNG', 'RNG_BIT_GENERATOR', 'RNG_GET_AND_UPDATE_STATE',
+    'AFTER_ALL']
     .map((id) => [id, NO_ARRAYS])),
   ...Object.fromEntries(['RAGGED_DOT', 'ASYNC_START', 'ASYNC_UPDATE', 'ASYNC_DONE', 'ALL_GATHER', 'ALL_GATHER_START', 'ALL_GATHER_DONE',
     'ALL_REDUCE_START', 'ALL_REDUCE_DONE', 'ALL_TO_ALL', 'RAGGED_ALL_TO_ALL', 'COLLECTIVE_BROADCAST', 'COLLECTIVE_PERMUTE',
@@ -52,7 +53,8 @@ const STATIC = {
 /** Operations that no operation of StableHLO, CHLO or MHLO becomes, and why. */
 const HALF = 'none: a half of an asynchronous operation, which compilers make';
 const NOT_STABLEHLO = {
-  ...Object.fromEntries(['all-gather', 'all-reduce', 'collective-permute', 'copy'].flatMap((name) => [[`${name}-start`, HALF], [`${name}-done`, HALF]])),
+  ...Object.fromEntries(['all-gather', 'all-reduce', 'collective-permute',
+    'copy'].flatMap((name) => [[`${name}-start`, HALF], [`${name}-done`, HALF]])),
   'send-done': 'none: stablehlo.send becomes both halves', 'recv-done': 'none: stablehlo.recv becomes both halves',
   parameter: 'none: an argument of a function', 'scaled-dot': 'none: it has no operation for scales',
   'ragged-all-to-all': 'none: a custom call, of the table in bindings/stablehlo/custom_calls.mjs',
