@@ -1,8 +1,8 @@
 /**
  * Random programs of several devices (collectives in every group mode, loops, branches that part of the
  * devices take, sends, feeds; one program, or several in a launch) on random meshes and numbers of
- * workers, against a simulation. Some runs are
- * cancelled, some workers killed, and in the end the memory is what it was.
+ * workers, against a simulation. Some runs are cancelled, some workers killed, and in the end the memory
+ * is what it was.
  *
  *   node tests/fuzz/devices.mjs [--seconds 60] [--seed 1]
  */
