@@ -45,6 +45,12 @@ export default [
     files: ['demo/**'],
     rules: { 'max-lines-per-function': ['error', { max: 45, skipComments: true }] },
   },
+  {
+    files: ['tests/**'],
+    rules: {
+      'max-len': ['error', { code: 150, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true, ignoreUrls: true }],
+    },
+  },
   // The page has no Node.
   {
     files: ['web/**'],

@@ -16,26 +16,47 @@
 
 /* The host calls from one thread. */
 static Error last_error;
-static int call_scope;
+
+/* The call of the host that goes on, for the recovery from a trap in it. */
+static struct {
+  int scope;            /* of its allocations */
+  Run *run;             /* that it handles; NULL: none */
+  bool changes_threads; /* a half started thread would let all later runs wait for ever */
+} current;
+
+/* Notes the run that this call handles, and returns it. */
+static Run *handled(Run *run) { return current.run = run; }
 
 XLA_API int xla_api_version(void) { return XLA_API_VERSION; }
 
-XLA_API int xla_expect_threads(int threads) { return scheduler_expect(threads); }
-XLA_API int xla_start(int threads) { return scheduler_start(threads); }
+XLA_API int xla_expect_threads(int threads) {
+  current.changes_threads = true;
+  return scheduler_expect(threads);
+}
+
+XLA_API int xla_start(int threads) {
+  current.changes_threads = true;
+  return scheduler_start(threads);
+}
+
 XLA_API void xla_allow_fused_multiply_add(bool allow) { platform_allow_fused(allow); }
 XLA_API void xla_free(void *memory) { scope_free(memory); }
 
-XLA_API void xla_call_begin(void) { call_scope = scope_begin(); }
-XLA_API void xla_call_end(void) { scope_commit(call_scope); }
+XLA_API void xla_call_begin(void) {
+  current.scope = scope_begin();
+  current.run = NULL;
+  current.changes_threads = false;
+}
 
-XLA_API bool xla_call_abandon(Run *run, const HostCall *call) {
+XLA_API void xla_call_end(void) { scope_commit(current.scope); }
+
+XLA_API bool xla_call_abandon(bool trapped) {
   Error error;
   error_set(&error, STATUS_INTERNAL,
             "the core trapped. This is a fault of xla-wasm; please report the program");
-  if (!run && call) run = call->run;
-  if (!scheduler_recover(run ? &run->group : NULL, &error)) return false;
-  scope_abandon(call_scope);
-  return true;
+  if (!scheduler_recover(current.run ? &current.run->group : NULL, &error)) return false;
+  scope_abandon(current.scope);
+  return !(trapped && current.changes_threads);
 }
 
 XLA_API int xla_error_code(void) { return last_error.code; }
@@ -386,7 +407,7 @@ XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const
   return run_new_replicated(executable, arguments, donated, profile, &last_error);
 }
 
-XLA_API void xla_run_seed(Run *run, double seed) { run_seed(run, (uint64_t)seed); }
+XLA_API void xla_run_seed(Run *run, double seed) { run_seed(handled(run), (uint64_t)seed); }
 XLA_API Run *xla_launch_new(Executable *const *executables, int count, Buffer *const *arguments,
                             const uint8_t *donated, bool profile) {
   if (!run_check_devices(executables, count, &last_error)) return NULL;
@@ -394,40 +415,40 @@ XLA_API Run *xla_launch_new(Executable *const *executables, int count, Buffer *c
 }
 
 XLA_API int xla_run_start(Run *run) {
-  run_start(run);
+  run_start(handled(run));
   return (int)run_state(run);
 }
-XLA_API int xla_run_state(Run *run) { return (int)run_state(run); }
-XLA_API void xla_run_error(Run *run) { last_error = run->error; }
+XLA_API int xla_run_state(Run *run) { return (int)run_state(handled(run)); }
+XLA_API void xla_run_error(Run *run) { last_error = handled(run)->error; }
 
 XLA_API Buffer *xla_run_result(Run *run, int device, int leaf) {
-  return run_result(run, device, leaf, &last_error);
+  return run_result(handled(run), device, leaf, &last_error);
 }
 
-XLA_API void xla_run_cancel(Run *run) { run_cancel(run); }
-XLA_API void xla_run_time_out(Run *run, double ms) { run_time_out(run, ms); }
+XLA_API void xla_run_cancel(Run *run) { run_cancel(handled(run)); }
+XLA_API void xla_run_time_out(Run *run, double ms) { run_time_out(handled(run), ms); }
 
 XLA_API char *xla_run_waiting(Run *run) {
   StrBuf out = {0};
-  waiting_print(run, &out);
+  waiting_print(handled(run), &out);
   return text_of(&out);
 }
-XLA_API void xla_run_free(Run *run) { run_free(run); }
+XLA_API void xla_run_free(Run *run) { run_free(handled(run)); }
 
 XLA_API const ProfileEvent *xla_run_profile(Run *run) {
   int count;
-  return run_profile(run, &count);
+  return run_profile(handled(run), &count);
 }
 
 XLA_API int xla_run_profile_count(Run *run) {
   int count;
-  run_profile(run, &count);
+  run_profile(handled(run), &count);
   return count;
 }
 
 /* ---- Calls of the host ---- */
 
-XLA_API HostCall *xla_run_host_call(Run *run) { return host_call_take(run); }
+XLA_API HostCall *xla_run_host_call(Run *run) { return host_call_take(handled(run)); }
 XLA_API int xla_host_call_replica(const HostCall *call) { return replica_number(call); }
 XLA_API int xla_host_call_partition(const HostCall *call) { return partition_number(call); }
 
@@ -462,6 +483,7 @@ XLA_API void *xla_host_call_result_data(const HostCall *call, int leaf) {
 }
 
 XLA_API void xla_host_call_done(HostCall *call, int code, const char *message) {
+  handled(call->run);
   host_call_done(call, (StatusCode)code, message && *message ? message : NULL);
 }
 
@@ -469,6 +491,11 @@ XLA_API void xla_host_call_done(HostCall *call, int code, const char *message) {
 
 XLA_API bool xla_step(double budget_us) { return scheduler_step(platform_now_us() + budget_us); }
 XLA_API void *xla_host_events(void) { return platform_host_events(); }
-XLA_API int xla_worker_lost(int worker) { return (int)scheduler_worker_lost(worker); }
+
+XLA_API int xla_worker_lost(int worker) {
+  current.changes_threads = true;
+  return (int)scheduler_worker_lost(worker);
+}
+
 XLA_API double xla_memory_in_use(void) { return (double)memory_in_use(); }
 XLA_API double xla_heap_in_use(void) { return platform_heap_in_use(); }

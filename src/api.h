@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. A change of any of it raises both;
 ** tests/api/api_version.test.mjs checks that.
 */
-enum { XLA_API_VERSION = 12 };
+enum { XLA_API_VERSION = 13 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
@@ -39,13 +39,14 @@ XLA_API void xla_allow_fused_multiply_add(bool allow);
 XLA_API void xla_free(void *memory);
 
 /*
-** Bracket each call (they do not nest): _begin before it, _end when it has returned. If it trapped
-** instead, _abandon frees what it had allocated. If the call had the scheduler's lock, the run that it
-** handled fails: `run`, or that of `call` (either may be NULL). False: nothing may be called again.
+** Bracket each call (they do not nest): _begin before it, _end when it has returned. If it ended by an exception
+** instead, _abandon frees what it had allocated. If the call had the scheduler's lock, the run that it handled fails.
+** `trapped`: the exception is a trap of the engine, after which any state may be half changed. Returns false if nothing
+** may be called again.
 */
 XLA_API void xla_call_begin(void);
 XLA_API void xla_call_end(void);
-XLA_API bool xla_call_abandon(Run *run, const HostCall *call);
+XLA_API bool xla_call_abandon(bool trapped);
 
 /* The last error: status code number, line and column (0: none), operation ("" if none), text. */
 XLA_API int xla_error_code(void);

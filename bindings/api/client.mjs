@@ -52,8 +52,8 @@ function ownFault(operation, { message, cause }, module, step, isOptional) {
   return Object.defineProperty(error, 'module', { value: module.toString() }); // not shown when the error is printed
 }
 
-const notModule = (operation, module) =>
-  invalidArgument(operation, `module must be an HloModule, of build(), load() or parseHlo(); ${got(module)}`);
+const notModule = (operation, shown) =>
+  invalidArgument(operation, `module must be an HloModule, of build(), load() or parseHlo(); ${shown}`);
 
 const replicas = count(1, MAX_DEVICES);
 const CREATE_OPTIONS = {
@@ -314,7 +314,7 @@ export class Client {
    */
   async compile(module, options) {
     if (!(module instanceof HloModule)) {
-      throw (await compileAdvice.later()).compileAdvice(notModule('compile', module), module);
+      throw (await compileAdvice.later()).compileAdvice(notModule('compile', `got ${describe(module)}`), module);
     }
     const turns = this.#compile('compile', module, options);
     let turn;
@@ -462,7 +462,7 @@ export class Client {
 
   /** Returns the module if it is one of this client; throws otherwise. */
   #checkedModule(operation, module) {
-    if (!(module instanceof HloModule)) throw notModule(operation, module);
+    if (!(module instanceof HloModule)) throw notModule(operation, got(module));
     if (coreOf(module) !== this.#core) {
       throw invalidArgument(operation, 'the module belongs to another client; load it by this one');
     }

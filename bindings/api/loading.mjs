@@ -1,5 +1,5 @@
 /** client.load(): a program in whatever form it comes. Loaded itself when it is first called. */
-import { invalidArgument, withPosition, XlaError } from '../base/error.mjs';
+import { factsOf, invalidArgument, withPosition, XlaError } from '../base/error.mjs';
 import { part } from '../base/part.mjs';
 import { refusal } from '../formats/foreign.mjs';
 import { gunzip, gunzipNow, isGzip } from '../formats/inflate.mjs';
@@ -106,7 +106,7 @@ function readProto(client, content) {
   try {
     return client.parseHloProtoSync(content);
   } catch (error) {
-    if (!/at byte|no HloModuleProto/.test(error.message)) throw error;
+    if (!factsOf(error).isNoProto) throw error;
     throw invalidArgument('load', 'these bytes are no program that is known: no HLO proto, MLIR bytecode or file of ' +
       `jax.export; is the file whole? (As a proto: ${error.message.replace(/^parseHloProto: /, '')}.)`);
   }

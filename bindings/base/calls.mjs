@@ -16,7 +16,7 @@ export const xla_free = 'xla_free';
 export const xla_call_begin = 'xla_call_begin';
 /** src/api.h: void xla_call_end(void) */
 export const xla_call_end = 'xla_call_end';
-/** src/api.h: bool xla_call_abandon(Run *run, const HostCall *call) */
+/** src/api.h: bool xla_call_abandon(bool trapped) */
 export const xla_call_abandon = 'xla_call_abandon';
 /** src/api.h: int xla_error_code(void) */
 export const xla_error_code = 'xla_error_code';

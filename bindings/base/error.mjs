@@ -109,6 +109,23 @@ export function invalidArgument(operation, message) {
   });
 }
 
+/**
+ * What an error is about, for code that adds advice to it; no public field. Facts are:
+ *   argument   number of the parameter whose argument is at fault
+ *   isUnnamed  some parameters have no argument of their name
+ *   isNoProto  the bytes are no proto at all
+ * @type {WeakMap<XlaError, { argument?: number, isUnnamed?: boolean, isNoProto?: boolean }>}
+ */
+const facts = new WeakMap();
+
+/** Notes facts about an error, and returns it. */
+export function about(error, found) {
+  facts.set(error, found);
+  return error;
+}
+
+export const factsOf = (error) => facts.get(error) ?? {};
+
 /** Returns a literal's error message without the words that name the literal, for an error that names the argument. */
 export const reasonOf = ({ message }) => message.replace(/^(?:\w+: )?(?:literal: )?(?:value: )?/, '');
 

@@ -4,7 +4,7 @@
  * prints for it.
  */
 import { cleanName, configText, convolutionLabels, paddingText, quote, textOfBytes } from '../base/attribute_text.mjs';
-import { describe, invalidArgument } from '../base/error.mjs';
+import { about, describe, invalidArgument } from '../base/error.mjs';
 import { comparisonOf } from '../values/types.mjs';
 import { largeElements, literalText, shapeText } from './hlo_proto_literal.mjs';
 import { iotaText, shardingText } from './hlo_proto_sharding.mjs';
@@ -391,7 +391,7 @@ function unwrapped(bytes) {
       if (inner === bytes && !isWrapper(bytes)) throw error;
     }
     inner = decode(inner, WRAPPER).inner;
-    if (!inner) throw invalidArgument('parseHloProto', 'the bytes are no HloModuleProto');
+    if (!inner) throw about(invalidArgument('parseHloProto', 'the bytes are no HloModuleProto'), { isNoProto: true });
   }
 }
 

@@ -8,7 +8,7 @@
  * Source: protobuf.dev/programming-guides/encoding
  */
 import { bytesOfText, textOfBytes } from '../base/attribute_text.mjs';
-import { invalidArgument } from '../base/error.mjs';
+import { about, invalidArgument } from '../base/error.mjs';
 
 const VARINT = 0;
 const FIXED_64 = 1;
@@ -24,7 +24,7 @@ const wireType = (kind) => WIRE_TYPES[kind] ?? BYTES;
  */
 export const many = (kind, Array) => ({ kind, Array });
 
-const problem = (text, at) => invalidArgument('parseHloProto', `${text} at byte ${at}`);
+const problem = (text, at) => about(invalidArgument('parseHloProto', `${text} at byte ${at}`), { isNoProto: true });
 
 class Reader {
   constructor(bytes) {

@@ -206,23 +206,21 @@ export class Core {
       return result < 0 && Number.isInteger(result) ? result >>> 0 : result;
     } catch (error) {
       glue.stackRestore(stack);
-      throw this.#trapped(error, name, args[0]);
+      throw this.#trapped(error);
     }
   }
 
   /**
    * Returns the error for an exception from the core: a trap, platform_trap(), or the end of the engine's stack. Frees the
-   * call's allocations. The client stays usable, unless the call trapped in malloc or in THREADS, or a thread died that
-   * held a lock.
+   * call's allocations. The client stays usable, unless the call trapped in malloc or while it started threads, or a thread
+   * died that held a lock.
    */
-  #trapped(error, name, handle) {
+  #trapped(error) {
     if (error?.xlaCode === UNAVAILABLE) return this.fail(`the core is broken: ${error.message}`);
-    const goesOn = this.#abandon(OF_RUN.test(name) ? handle : 0, OF_HOST_CALL.test(name) ? handle : 0);
-    if (!goesOn || (error instanceof WebAssembly.RuntimeError && THREADS.test(name))) {
-      return this.break(`the core is broken: ${error.message}`);
-    }
+    const isTrap = error instanceof WebAssembly.RuntimeError;
+    if (!this.#abandon(isTrap)) return this.break(`the core is broken: ${error.message}`);
     if (error?.xlaCode) return new XlaError(STATUS_CODES[error.xlaCode], this.#withBuffers(error.message));
-    if (error instanceof WebAssembly.RuntimeError) {
+    if (isTrap) {
       return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
     }
     if (isLimit(error)) {
@@ -237,9 +235,9 @@ export class Core {
     return `${message}: buffers hold ${this.call(xla_memory_in_use)} bytes: donate or dispose() those that are not needed`;
   }
 
-  #abandon(run, hostCall) {
+  #abandon(isTrap) {
     try {
-      return this.#glue._xla_call_abandon(run, hostCall);
+      return Boolean(this.#glue._xla_call_abandon(Number(isTrap)));
     } catch {
       return false; // it trapped, too
     }
@@ -379,10 +377,6 @@ export class Core {
   }
 }
 
-/** Functions of api.h that take the scheduler's lock for a run, or for a call of the host by a run: their first handle. */
-const OF_RUN = /^xla_run_(?!new)/, OF_HOST_CALL = /^xla_host_call_done$/;
-/** Functions of api.h that start and replace threads. After a trap in one, runs would wait for ever. */
-const THREADS = /^xla_(expect_threads|start|worker_lost)$/;
 const SPIN_MS = 0.06; // as workers do: see scheduler.c
 const REPORT = 'This is a fault of xla-wasm; please report the program';
 

@@ -2,7 +2,7 @@
  * Advice for mistakes in calls of runs and compilations. Loaded when one fails, so its size and time do not matter.
  * Reading the caller's values may throw; then the first error stays as it is.
  */
-import { fromCall, XlaError } from '../base/error.mjs';
+import { factsOf, fromCall, XlaError } from '../base/error.mjs';
 import { tableOfNames } from './named_table.mjs';
 
 // Classes are recognised by members, as importing them would split the package's bundle into more files.
@@ -23,8 +23,7 @@ function advised(error, find) {
   }
   if (!advice) return error;
   const { code, message, operation, cause } = error;
-  const own = message.replace(/; await it$/, '');
-  return fromCall(new XlaError(code, `${own}; ${advice}`, { operation, cause }), error);
+  return fromCall(new XlaError(code, `${message}; ${advice}`, { operation, cause }), error);
 }
 
 /** @param {XlaError} error of compile() @param {any} module the argument in the place of a module */
@@ -46,15 +45,13 @@ export const compileAdvice = (error, module) => advised(error, () => {
 export const executeAdvice = (error, parameters, args, sides) => advised(error, () => {
   const names = parameters.map(({ name }) => name).slice(0, 3).join(', ');
   if (isPromise(args)) return 'await it';
-  const number = Number(/^execute: argument (\d+) /.exec(error.message)?.[1] ?? NaN);
+  const { argument, isUnnamed } = factsOf(error);
   if (!Array.isArray(args)) {
     const isTree = typeof args === 'object' && !ArrayBuffer.isView(args);
     const promised = isTree && Object.keys(args).find((name) => isPromise(args[name]));
     if (isTree && promised !== undefined) return `${promised} is a Promise: await it`;
-    if (/^execute: no argument is named/.test(error.message)) {
-      return tableOfNames(sides());
-    }
-    if (!Number.isNaN(number)) return valueAdvice(sides().pairs[number]?.value, parameters[number].shape);
+    if (isUnnamed) return tableOfNames(sides());
+    if (argument !== undefined) return valueAdvice(sides().pairs[argument]?.value, parameters[argument].shape);
     if (args instanceof Map) return 'make an object of it: execute(Object.fromEntries(map))';
     if (isArgument(args)) return byName(parameters) ?? `the arguments are one list: execute([${names}])`;
     if (typeof args === 'number') return `the arguments are one list, or an object of names: execute([${names}])`;
@@ -64,7 +61,7 @@ export const executeAdvice = (error, parameters, args, sides) => advised(error, 
     const isOne = parameters.length === 1 && parameters[0].shape.rank > 0 && args.slice(0, SHOWN).findIndex((item) => typeof item !== 'number') < 0;
     return isOne ? `these numbers are one argument, and the arguments are a list: execute([[${args.slice(0, 3)}${args.length > 3 ? ', ...' : ''}]])` : byName(parameters);
   }
-  return Number.isNaN(number) ? undefined : valueAdvice(args[number], parameters[number].shape);
+  return argument === undefined ? undefined : valueAdvice(args[argument], parameters[argument].shape);
 });
 
 const SHOWN = 1000; // of a list that may be sparse and long

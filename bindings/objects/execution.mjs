@@ -1,7 +1,7 @@
 /** The steps that all executions share: arguments in, waiting for the end, results out. */
 import { onAbort } from '../base/cancellation.mjs';
 import { WAITED_FOR_HOST } from '../base/constants.mjs';
-import { describe, invalidArgument, reasonOf, XlaError } from '../base/error.mjs';
+import { about, describe, invalidArgument, reasonOf, XlaError } from '../base/error.mjs';
 import { boolean, copyList, count, isPlainObject, kind, signal } from '../base/options.mjs';
 import {
   xla_buffer_shape, xla_run_cancel, xla_run_free, xla_run_profile, xla_run_profile_count, xla_run_result,
@@ -54,7 +54,7 @@ export function leavesOf(core, parameters, given, uploads) {
       return buffers.map((buffer) => ({ buffer, parameter }));
     } catch (error) {
       if (!(error instanceof XlaError) || error.code !== 'INVALID_ARGUMENT') throw error;
-      throw invalidArgument('execute', `argument ${parameter} (${name}): ${reasonOf(error)}`);
+      throw about(invalidArgument('execute', `argument ${parameter} (${name}): ${reasonOf(error)}`), { argument: parameter });
     }
   });
 }

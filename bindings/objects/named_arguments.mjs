@@ -8,7 +8,7 @@
  *   3. Else a name matches the only parameter whose name ends with it, or with whose name it ends, at a boundary of parts.
  *   4. Else the call fails; the error lists both sides.
  */
-import { invalidArgument } from '../base/error.mjs';
+import { about, invalidArgument } from '../base/error.mjs';
 import { distance } from '../base/names.mjs';
 import { isPlainObject, MAX_ENTRIES } from '../base/options.mjs';
 
@@ -127,7 +127,8 @@ function countOf(parameters, tree) {
 /** @returns {XlaError} to be thrown: some parameters have no argument; advice.mjs adds a table of both sides */
 export function missing(operation, parameters, pairs) {
   const lacking = parameters.filter((_, i) => !pairs[i]);
-  return invalidArgument(operation, `no argument is named ${firstOf(lacking.map(({ name, shape }) => `${name}: ${shape}`))}`);
+  const names = firstOf(lacking.map(({ name, shape }) => `${name}: ${shape}`));
+  return about(invalidArgument(operation, `no argument is named ${names}`), { isUnnamed: true });
 }
 
 const MAX_NAMES = 4;

@@ -1,8 +1,8 @@
 /** Fit: a small network follows points that the visitor drags. worker.mjs trains it while the page is open. */
 import { codeElement } from '../shared/code_colours.mjs';
-import { h, select } from '../shared/dom.mjs';
+import { figure, h, select } from '../shared/dom.mjs';
 import { keepDrawn } from '../shared/draw.mjs';
-import { whole } from '../shared/format.mjs';
+import { FIGURES_MS, whole } from '../shared/format.mjs';
 import { connect } from '../shared/rpc.mjs';
 import { startWorker } from '../shared/start_worker.mjs';
 import { colour } from '../shared/theme.mjs';
@@ -12,7 +12,6 @@ import './fit.css';
 
 const RADIUS = 8; /* of a point, in pixels */
 const STEP = 0.05; /* of a key */
-const FIGURES_MS = 200; /* so that they can be read */
 const WIDTHS = [[4, '4 neurons'], [16, '16 neurons'], [48, '48 neurons']];
 const RATES = [0.005, 0.02, 0.05];
 const FIRST = Array.from({ length: 9 }, (_, i) => [-0.9 + 0.225 * i, 0.6 * Math.sin(4 * (-0.9 + 0.225 * i))]);
@@ -46,7 +45,6 @@ class Fit {
   }
 
   layout(element) {
-    const figure = (label, id) => h('div', {}, h('dt', {}, label), h('dd', { id }, '–'));
     this.canvas = h('canvas', { id: 'fit', tabIndex: 0, role: 'application', 'aria-label': 'Points and the curve. Tab to it; left and right choose a point, up and down move it, Delete removes it.' });
     this.status = h('p', { class: 'heard', role: 'status' });
     this.play = h('button', { type: 'button', id: 'fit-play', class: 'primary', onclick: () => this.toggle() }, 'Pause');
@@ -59,7 +57,7 @@ class Fit {
         select('Hidden', WIDTHS, this.state.width, (width) => this.change({ width: Number(width) })),
         select('Rate', RATES, this.state.rate, (rate) => this.change({ rate: Number(rate) }))),
       h('div', { class: 'halves' }, h('div', {}, this.canvas, this.status,
-        h('dl', { class: 'figures' }, figure('Loss', 'fit-loss'), figure('Step', 'fit-step'), figure('Steps/s', 'fit-rate'))),
+        h('dl', { class: 'figures' }, figure('Loss', '–', 'fit-loss'), figure('Step', '–', 'fit-step'), figure('Steps/s', '–', 'fit-rate'))),
       h('details', { class: 'panel source', open: true }, h('summary', {}, 'The program'), codeElement(SOURCE.trim(), 'js', 'The program that is run'))));
     this.kept = keepDrawn(this.canvas, (context, width, height) => this.draw(context, width, height));
     this.canvas.addEventListener('pointerdown', (event) => this.begin(event));

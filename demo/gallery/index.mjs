@@ -1,7 +1,7 @@
 /** Gallery: JAX programs, unchanged, with their source and their speed here. */
 import { codeElement } from '../shared/code_colours.mjs';
-import { h } from '../shared/dom.mjs';
-import { bytes, duration } from '../shared/format.mjs';
+import { figure, h } from '../shared/dom.mjs';
+import { bytes, duration, FIGURES_MS } from '../shared/format.mjs';
 import { EXHIBITS } from './exhibits.mjs';
 import './gallery.css';
 
@@ -36,9 +36,10 @@ function createFigures() {
     set(title, text) {
       if (text === undefined) return;
       if (!cells.has(title)) {
-        const cell = h('dd', { dataset: { figure: title } });
+        const shown = figure(title, ''), cell = shown.querySelector('dd');
+        cell.dataset.figure = title;
         cells.set(title, cell);
-        element.append(h('div', {}, h('dt', {}, title), cell));
+        element.append(shown);
       }
       if (cells.get(title).textContent !== text) cells.get(title).textContent = text;
     },
@@ -55,7 +56,7 @@ function teller(figures, exhibit) {
       figures.set('Threads', facts.threads ? String(facts.threads) : 'none');
       return;
     }
-    if (performance.now() - shown < 250) return; /* numbers that can be read */
+    if (performance.now() - shown < FIGURES_MS) return;
     shown = performance.now();
     if (facts.rate !== undefined) figures.set('Frames a second', facts.rate.toFixed(facts.rate < 10 ? 1 : 0));
     if (facts.ms !== undefined) figures.set('One step', duration(facts.ms * 1000));

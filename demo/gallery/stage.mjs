@@ -6,6 +6,12 @@ import { Source } from './source.mjs';
 
 const KEY_STEP = 0.03; /* of the canvas, that an arrow key moves the pointer */
 const RATE_FRAMES = 20; /* over which the frame rate is measured */
+const CLICK = 0.02; /* of the canvas: a press that moves less is a click */
+const ZOOM = { in: 0.5, out: 2, wheel: 0.002, min: 1e-12, max: 4 }; /* factors of the view's scale; wheel: exponent of a pixel */
+const PAN = 0.1; /* of the view, that an arrow key moves it */
+const FIRST_SEED = 3, SEEDS = 1e6;
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /** A worker of an exhibit; `urls` as of worker.mjs. */
 export function openWorker({ urls, states = 0, size = null }) {
@@ -34,7 +40,7 @@ class Stage {
     this.playing = !matchMedia('(prefers-reduced-motion: reduce)').matches;
     this.dirty = true;
     this.times = [];
-    this.seed = 3;
+    this.seed = FIRST_SEED;
     [this.width, this.height] = exhibit.size;
     this.canvas = h('canvas', { class: 'stage-canvas', width: this.width, height: this.height, tabIndex: 0,
       role: 'application',
@@ -67,13 +73,13 @@ class Stage {
     const label = () => { play.textContent = this.playing ? 'Pause' : 'Go on'; };
     label();
     const buttons = kind === 'field' ? [play, h('button', { type: 'button', id: 'again', onclick: () => {
-      this.seed = 1 + Math.floor(Math.random() * 1e6);
+      this.seed = 1 + Math.floor(Math.random() * SEEDS);
       this.restart = true;
       this.change();
     } }, 'Begin again')] : [];
     if (zoom) {
       const button = (text, label, act) => h('button', { type: 'button', 'aria-label': label, onclick: act }, text);
-      buttons.push(button('+', 'In', () => this.zoomAt(0.5, 0.5, 0.5)), button('−', 'Out', () => this.zoomAt(0.5, 0.5, 2)),
+      buttons.push(button('+', 'In', () => this.zoomAt(0.5, 0.5, ZOOM.in)), button('−', 'Out', () => this.zoomAt(0.5, 0.5, ZOOM.out)),
         button('All', 'All of it', () => { this.view = { ...zoom }; this.change(); }));
     }
     if (source) {
@@ -113,7 +119,9 @@ class Stage {
       Object.assign(pointer, { x, y });
     });
     canvas.addEventListener('pointerup', (event) => {
-      if (this.exhibit.zoom && pointer.press && this.moved < 0.02) this.zoomAt(pointer.x, pointer.y, event.shiftKey ? 2 : 0.5);
+      if (this.exhibit.zoom && pointer.press && this.moved < CLICK) {
+        this.zoomAt(pointer.x, pointer.y, event.shiftKey ? ZOOM.out : ZOOM.in);
+      }
       pointer.press = 0;
     });
     canvas.addEventListener('pointercancel', () => { pointer.press = 0; });
@@ -123,25 +131,20 @@ class Stage {
     }
     canvas.addEventListener('wheel', (event) => {
       event.preventDefault();
-      this.zoomAt(...this.place(event), Math.exp(event.deltaY * 0.002));
+      this.zoomAt(...this.place(event), Math.exp(event.deltaY * ZOOM.wheel));
     }, { passive: false });
     canvas.addEventListener('keydown', ({ key }) => {
-      const keys = {
-        '+': [0.5, 0.5, 0.5], '-': [0.5, 0.5, 2],
-        ArrowLeft: [0.4, 0.5, 1], ArrowRight: [0.6, 0.5, 1], ArrowUp: [0.5, 0.4, 1], ArrowDown: [0.5, 0.6, 1],
-      };
-      if (!keys[key]) return;
-      if (keys[key][2] === 1) this.drag(0.5 - keys[key][0], 0.5 - keys[key][1]);
-      else this.zoomAt(...keys[key]);
+      const arrow = ARROWS[key], factor = { '+': ZOOM.in, '-': ZOOM.out }[key];
+      if (arrow) this.drag(-PAN * arrow[0], -PAN * arrow[1]);
+      if (factor) this.zoomAt(0.5, 0.5, factor);
     });
   }
 
   /** By keyboard, arrows are the pointer, and it is pressed while the space bar is. */
   listenToKeys() {
     const { canvas, pointer } = this;
-    const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     canvas.addEventListener('keydown', (event) => {
-      const arrow = arrows[event.key]?.map((step) => step * KEY_STEP);
+      const arrow = ARROWS[event.key]?.map((step) => step * KEY_STEP);
       if (!arrow && event.key !== ' ') return;
       event.preventDefault(); /* the page stays where it is */
       if (arrow) {
@@ -172,7 +175,7 @@ class Stage {
     const { view } = this;
     view.x += (x - 0.5) * view.scale * (1 - factor);
     view.y += (y - 0.5) * view.scale * (1 - factor) * (this.height / this.width);
-    view.scale = Math.min(4, Math.max(1e-12, view.scale * factor));
+    view.scale = Math.min(ZOOM.max, Math.max(ZOOM.min, view.scale * factor));
     this.change();
   }
 

@@ -1,17 +1,12 @@
 /** The landing page: a summary, the cost, a program that runs, and links. */
 import FACTS from 'virtual:facts';
 
-import { h } from '../shared/dom.mjs';
+import { figure, h, panel } from '../shared/dom.mjs';
 import { createRunnable, endRuns } from '../shared/runnable.mjs';
 import { PROGRAM } from './program.mjs';
 import './home.css';
 
-const fact = (value, text) => h('div', {}, h('dt', {}, text), h('dd', {}, value));
-
-const panel = (title, text, links) => h('section', { class: 'panel way' }, h('h2', {}, title), h('p', {}, text),
-  h('ul', {}, links.map(([label, href]) => h('li', {}, h('a', { href }, label)))));
-
-const PANELS = [
+const WAYS = [
   ['I have a JAX model', 'Export it, and load the file: weights, gradients and meshes included. PyTorch and TensorFlow go the same way.', [
     ['From JAX to a page', '#guides/from-jax'],
     ['From other frameworks', '#guides/from-frameworks'],
@@ -32,6 +27,8 @@ const PANELS = [
   ]],
 ];
 
+const listOfLinks = (links) => h('ul', {}, links.map(([label, href]) => h('li', {}, h('a', { href }, label))));
+
 /** Calls `work` when the page has nothing else to do. */
 const whenIdle = (work) => {
   const idle = () => (window.requestIdleCallback ?? setTimeout)(work);
@@ -49,13 +46,13 @@ export function mount(element, { link }) {
         h('p', { class: 'pitch' }, 'xla-wasm takes a program exported from JAX, or one that you build in JavaScript, compiles it to WebAssembly on the spot, and runs it in the browser or in Node: without a server, on one device or on many simulated ones.'),
         h('p', { class: 'soft' }, 'For people who want their model in a web page, who train or test on several replicas without hardware, and who learn what XLA does.'),
         h('dl', { class: 'figures' },
-          fact(FACTS.download, 'download, gzipped'),
-          fact('none', 'run-time dependencies'),
-          fact(`${FACTS.ratio} ×`, `native XLA’s time, ${FACTS.programs} programs`)),
+          figure('download, gzipped', FACTS.download),
+          figure('run-time dependencies', 'none'),
+          figure(`native XLA’s time, ${FACTS.programs} programs`, `${FACTS.ratio} ×`)),
         h('pre', { class: 'install', tabIndex: 0, 'aria-label': 'To install it' }, 'npm install xla-wasm'),
         h('p', { class: 'small soft' }, 'Not published yet: from a clone, make && npm pack makes the package.')),
       h('div', { class: 'try' }, program.element)),
-    h('div', { class: 'ways' }, PANELS.map((one) => panel(...one))));
+    h('div', { class: 'ways' }, WAYS.map(([title, text, links]) => panel('way', title, h('p', {}, text), listOfLinks(links)))));
   whenIdle(() => { if (!gone) program.run(); });
   return {
     dispose() {

@@ -1,5 +1,5 @@
 /** Bring your own: describes and runs a program from a file. Everything stays in the page. */
-import { h, select } from '../shared/dom.mjs';
+import { figure, h, panel, select } from '../shared/dom.mjs';
 import { bytes as bytesText, duration, plural, whole } from '../shared/format.mjs';
 import { createResults } from '../shared/results.mjs';
 import { connect } from '../shared/rpc.mjs';
@@ -12,7 +12,6 @@ const WEIGHTS = /\.(safetensors|npz|npy)$/i;
 const FILLS = ['random', 'iota', 'zeros', 'ones', 'file'];
 const MAX_LINKED = 100_000; /* characters of a text that a link can take */
 
-const figure = (label, value) => h('div', {}, h('dt', {}, label), h('dd', {}, value));
 
 /** Sums over the events of each step, the longest first. */
 function hotSpots(events) {
@@ -142,8 +141,8 @@ class Opener {
         figure('Arguments', bytesText(sum(program.parameters))), figure('Results', bytesText(sum(program.results))),
         figure('Temporaries', bytesText(program.arenaBytes))),
       h('div', { class: 'panels' },
-        h('section', { class: 'panel' }, h('h2', {}, plural(program.parameters.length, 'parameter')), this.parametersTable()),
-        h('section', { class: 'panel' }, h('h2', {}, plural(program.results.length, 'result')),
+        panel('', plural(program.parameters.length, 'parameter'), this.parametersTable()),
+        panel('', plural(program.results.length, 'result'),
           h('p', { class: 'mono wrap' }, program.results.map(({ text }) => text).join(', ')),
           h('h2', {}, 'Operations'), h('p', { class: 'wrap' }, program.operations.slice(0, 24).map(([name, n]) => `${name} ${n}`).join(' · '))),
       ),

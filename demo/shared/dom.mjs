@@ -44,6 +44,12 @@ export function select(label, options, value, onchange) {
   return h('label', { class: 'field' }, h('span', {}, label), box);
 }
 
+/** A number with its label, for a list of figures (`dl.figures`). `id` is that of the number, if it changes. */
+export const figure = (label, value, id) => h('div', {}, h('dt', {}, label), h('dd', { id }, value));
+
+/** A panel with a heading. `kind` is a further class. */
+export const panel = (kind, title, ...children) => h('section', { class: `panel ${kind}`.trim() }, h('h2', {}, title), children);
+
 /** Calls `listener` when the element's size changes. @returns a function that removes the listener */
 export function onResize(element, listener) {
   const observer = new ResizeObserver(() => listener());

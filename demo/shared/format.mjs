@@ -1,5 +1,8 @@
 /** Formats numbers for people. */
 
+/** Time between changes of a figure, so that it can be read. */
+export const FIGURES_MS = 200;
+
 /** 1234567 -> '1,234,567' */
 export function whole(n) {
   return Math.round(n).toLocaleString('en');

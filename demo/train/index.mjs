@@ -1,18 +1,17 @@
 /** Train: a perceptron learns digits on simulated devices. All computing is in worker.mjs. */
 import { profileTimes } from '../../bindings/objects/profile.mjs';
 import { bytes, plural, whole } from '../shared/format.mjs';
-import { h, select } from '../shared/dom.mjs';
-import { createPlot } from '../shared/plot.mjs';
+import { figure, h, panel, select } from '../shared/dom.mjs';
 import { connect } from '../shared/rpc.mjs';
 import { startWorker } from '../shared/start_worker.mjs';
 import { readThreads, selectThreads } from '../shared/threads.mjs';
 import { legend, Timeline } from '../shared/timeline.mjs';
+import { createAnswer } from './answer.mjs';
+import { Curve } from './curve.mjs';
 import { HIDDEN } from './model.mjs';
-import { DrawingPad } from './pad.mjs';
 import { drawLayer, Mosaic } from './pictures.mjs';
 import './train.css';
 
-const MAX_POINTS = 4000; /* that are drawn; when there are more, every second one goes */
 const MOSAIC = { count: 480, minPixels: 16 }; /* of the page, for each digit */
 const LAYER = { count: 32, columns: 8 };
 const DEVICES = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -26,10 +25,6 @@ function describe({ threads, replicas }, asked) {
     `${many} on the single-threaded build. Everything works, only slower. Serving the page with ` +
     'the headers COOP: same-origin and COEP: require-corp brings the threads back.';
 }
-
-const figure = (label, id, value) => h('div', {}, h('dt', {}, label), h('dd', { id }, value));
-const panel = (kind, title, ...children) =>
-  h('section', { class: `panel ${kind}` }, h('h2', {}, title), children);
 
 /** The page's own controls, texts and canvases, by name. */
 function makeParts({ replicas, threads, batch }) {
@@ -68,9 +63,9 @@ function layout(part) {
     h('section', { class: 'controls', 'aria-label': 'Controls' },
       part.start, part.again, part.replicas, part.threads, part.batch, part.status),
     h('dl', { id: 'numbers', class: 'figures' },
-      figure('Step', 'step', '0'), figure('Epoch', 'epoch', '0.0'), figure('Loss', 'loss', '–'),
-      figure('Test accuracy', 'accuracy', '–'), figure('Steps/s', 'rate', '–'),
-      figure('All-reduced', 'reduced', '–')),
+      figure('Step', '0', 'step'), figure('Epoch', '0.0', 'epoch'), figure('Loss', '–', 'loss'),
+      figure('Test accuracy', '–', 'accuracy'), figure('Steps/s', '–', 'rate'),
+      figure('All-reduced', '–', 'reduced')),
     h('div', { class: 'panels' },
       panel('wide', 'Loss and accuracy', part.plot),
       panel('draw', 'Draw a digit',
@@ -101,45 +96,6 @@ function overlapText(events) {
     share(sum('waitedUs'), sum('waitedUs') + sum('busyUs'))} % of their time.`;
 }
 
-class Curve {
-  constructor(element) {
-    this.plot = createPlot(element, {
-      scales: {
-        loss: { range: (_, min, max) => [0, max || 2.5] },
-        share: { range: [0, 1] },
-      },
-      axes: [{}, { scale: 'loss' }, { scale: 'share', side: 1, grid: { show: false } }],
-      series: [
-        {},
-        { label: 'loss', scale: 'loss', stroke: '--meet', width: 1.5 },
-        { label: 'accuracy', scale: 'share', stroke: '--dot', width: 1.5 },
-        { label: 'test accuracy', scale: 'share', stroke: '--loop', width: 2, spanGaps: true, points: { show: true, size: 6 } },
-      ],
-    });
-    this.clear();
-  }
-
-  clear() {
-    this.points = []; /* { step, loss, accuracy, test }; test is null but once an epoch */
-    this.smooth = this.test = null;
-    this.plot.setData([[0], [null], [null], [null]]);
-  }
-
-  add(steps) {
-    for (const { step, loss, accuracy } of steps) {
-      this.smooth ??= { loss, accuracy };
-      this.smooth.loss += (loss - this.smooth.loss) * 0.05;
-      this.smooth.accuracy += (accuracy - this.smooth.accuracy) * 0.05;
-      this.points.push({ step, ...this.smooth, test: this.test });
-      this.test = null;
-    }
-    if (this.points.length > MAX_POINTS) {
-      this.points = this.points.filter((p, i) => i % 2 === 0 || p.test !== null);
-    }
-    this.plot.setData(['step', 'loss', 'accuracy', 'test'].map((key) => this.points.map((p) => p[key])));
-  }
-}
-
 /** The valid parts of the address's state. */
 function readState(state) {
   const { replicas, threads, batch } = state ?? {};
@@ -155,34 +111,6 @@ function chosenIn(element) {
   const valueOf = (id) => element.querySelector(`#${id}`).value;
   const threads = valueOf('threads');
   return { replicas: Number(valueOf('replicas')), batch: Number(valueOf('batch')), threads: threads === '' ? undefined : Number(threads) };
-}
-
-/** The drawing pad and what the classifier takes the drawing for. `classify`: pixels to probabilities, or undefined. */
-function createAnswer(part, classify) {
-  const showGuess = (probabilities) => {
-    const best = probabilities.indexOf(Math.max(...probabilities));
-    [...part.guess.children].forEach((item, digit) => {
-      item.style.setProperty('--p', probabilities[digit]);
-      item.classList.toggle('best', digit === best);
-    });
-    part.answer.textContent =
-      `This is a ${best}, with a probability of ${(probabilities[best] * 100).toFixed(0)} %.`;
-  };
-  const pad = new DrawingPad(part.pad, async (pixels) => {
-    part.pad.parentElement.classList.remove('empty');
-    const probabilities = await classify(pixels);
-    if (probabilities && pad.ink()) showGuess(probabilities);
-  });
-  part.clear.onclick = () => {
-    pad.clear();
-    part.pad.parentElement.classList.add('empty');
-    for (const item of part.guess.children) {
-      item.style.setProperty('--p', 0);
-      item.classList.remove('best');
-    }
-    part.answer.textContent = 'The classifier answers as you draw.';
-  };
-  return pad;
 }
 
 /** The training that the page shows and controls. */

@@ -25,7 +25,7 @@ void compile_options_list(StrBuf *out);
 
 /*
 ** Compiles a copy of `module` for a mesh of devices, in steps, so that the host can do other things between them. A step
-** is one rewrite, one of the later stages of compile.c, or a part of the tables that kernels need.
+** is one rewrite, one of the later stages of compilation.c, or a part of the tables that kernels need.
 */
 typedef struct Compilation Compilation;
 Compilation *compilation_new(const Module *module, Mesh mesh, const CompileOptions *options);

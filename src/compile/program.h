@@ -3,7 +3,7 @@
 ** that a device takes in order. A thunk is one of: a call of generated code, of a library kernel or of the
 ** evaluator on one instruction; a copy; a loop or branch over more thunks; a collective; a call of the host.
 **
-** The stage takes a Module and a Mesh, and returns a Program. compile.c lists its steps. Invariant: each value
+** The stage takes a Module and a Mesh, and returns a Program. compilation.c lists its steps. Invariant: each value
 ** is in memory from the step that writes it to the last step that reads it; plan_check.c checks this in test
 ** builds. The trick: all sizes and live ranges are known, so memory is planned before the first run, and a run
 ** allocates all its buffers when it is created.

@@ -62,7 +62,7 @@ static bool has_one_chunk(const KernelPlan *plan) {
 static bool is_one_chunk(CodegenWork work) { return work.units <= work.chunk && !work.is_long; }
 
 static bool is_moves(const RegionBuilder *builder, const Thunk *thunk) {
-  RegionStep step;
+  RegionStep step = {0};
   ArenaMark mark = arena_mark(builder->arena);
   bool is = region_moves(builder->arena, thunk, &step);
   arena_release(builder->arena, mark);

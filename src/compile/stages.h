@@ -1,5 +1,5 @@
 /*
-** The stages of a compilation after the rewrites, in the order in which compile.c runs them.
+** The stages of a compilation after the rewrites, in the order in which compilation.c runs them.
 */
 #ifndef XLA_COMPILE_STAGES_H
 #define XLA_COMPILE_STAGES_H

@@ -32,7 +32,7 @@ typedef struct Targets {
 ** even if it is empty). SAME padding: half of it, rounded down, comes first. */
 static void targets_init(Targets *targets, const Shape *shape, const int64_t *window,
                          Arena *arena) {
-  targets->count = 1;
+  *targets = (Targets){.count = 1};
   for (int d = shape->rank - 1; d >= 0; d--) {
     int64_t size = shape->dims[d], width = window[d] ? window[d] : size;
     targets->sizes[d] = window[d] ? divide_up(size, width) : 1;

@@ -113,13 +113,11 @@ typedef struct SinCos {
 __attribute__((noinline)) static SinCos sin_cos(f32x4 x) {
   Angle a = angle(x);
   f64x4 z = a.r * a.r;
-  SinCos result;
-  result.sin =
-      a.r * POLY_F64(z, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1.0);
-  result.cos = POLY_F64(z, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24,
-                        -1.0 / 2, 1.0);
-  result.quadrant = a.n;
-  return result;
+  return (SinCos){.sin = a.r * POLY_F64(z, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120,
+                                        -1.0 / 6, 1.0),
+                  .cos = POLY_F64(z, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720,
+                                  1.0 / 24, -1.0 / 2, 1.0),
+                  .quadrant = a.n};
 }
 
 /* Returns the sine `quadrants` later: selects one of the quadrant's two functions, and its sign. */

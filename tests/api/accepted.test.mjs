@@ -34,7 +34,8 @@ describe('HLO protos as text', () => {
     ['a module', TWICE],
     ['an HloProto', `# dumped\n hlo_module { ${TWICE} } buffer_assignment { logical_buffers { id: 0 size: 8 } }`],
     ['an HloSnapshot', `hlo < hlo_module: { ${TWICE} } >`],
-    ['an HloSnapshot with arguments', `hlo { hlo_module { ${TWICE} } } arguments { ${shape('F32', 2)} f32s: 1 f32s: -2.5e0 } execution_platform: "cpu";`],
+    ['an HloSnapshot with arguments',
+      `hlo { hlo_module { ${TWICE} } } arguments { ${shape('F32', 2)} f32s: 1 f32s: -2.5e0 } execution_platform: "cpu";`],
   ]) {
     test(name, async () => {
       assert.deepEqual(await run(await client.load(text), [[1, -2.5]]), [[2, -5]]);
@@ -196,6 +197,7 @@ describe('constants that a dump leaves out', () => {
       t = (f32[3]{0}, s32[2]) constant(({...}, {7, 8}))
       ROOT r = (f32[2], (f32[3], s32[2])) tuple(a, t)\n}`;
     assert.deepEqual((await run(client.parseHlo(text, { elided: 'zeros' }), [])).flat(), [1, 2, [0, 0, 0], [7, 8]]);
-    await assert.rejects(client.load(text, { elided: 'ones' }), { code: 'INVALID_ARGUMENT', message: /elided must be 'zeros' or 'random'; got "ones"/ });
+    await assert.rejects(client.load(text, { elided: 'ones' }),
+      { code: 'INVALID_ARGUMENT', message: /elided must be 'zeros' or 'random'; got "ones"/ });
   });
 });

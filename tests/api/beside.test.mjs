@@ -69,7 +69,8 @@ test('crossEntropy: negative labels count from the end, others out of range give
     const b = client.builder('loss');
     const loss = b.crossEntropy(b.constant(logits, 'f32[4,3]'), b.constant(labels, `${type}[4]`));
     const [{ data }] = await (await client.compile(b.build(loss))).execute([]);
-    wanted.forEach((value, i) => assert.ok(Object.is(value, data[i]) || Math.abs(value - data[i]) < 1e-6, `${type} ${labels[i]}: ${data[i]}, not ${value}`));
+    wanted.forEach((value, i) => assert.ok(Object.is(value, data[i]) || Math.abs(value - data[i]) < 1e-6,
+      `${type} ${labels[i]}: ${data[i]}, not ${value}`));
   }
 });
 

@@ -433,7 +433,8 @@ ENTRY main { x = f32[] parameter(0)
   t = (f32[], f32[]) tuple(x, n)
   w = (f32[], f32[]) while(t), condition=goes_on, body=body
   ROOT r = f32[] get-tuple-element(w), index=0 }`);
-    const call = await write('call.hlo', 'HloModule call\nENTRY main {\n  x = f32[] parameter(0)\n  ROOT y = f32[] custom-call(x), custom_call_target="mine"\n}');
+    const call = await write('call.hlo',
+      'HloModule call\nENTRY main {\n  x = f32[] parameter(0)\n  ROOT y = f32[] custom-call(x), custom_call_target="mine"\n}');
     for (const [words, ...args] of [
       [/give an upper bound \(--max-trips N\), or export from JAX with serialize\(vjp_order=1\), which keeps JAX's own gradient$/m, 'gradient', loop],
       [/name another result by --of N$/m, 'gradient', axpy],
@@ -451,7 +452,8 @@ ENTRY main { x = f32[] parameter(0)
   test('mistakes', async () => {
     await fails(['run', axpy, '--out', 'x'], /run takes no --out; did you mean --output\?/);
     await fails(['run', axpy, '--outp', 'x'], /there is no option --outp; did you mean --output\?/);
-    assert.match((await xlaWasm('info', mlir)).stdout, /^a program of unknown sizes\nparameter 0 {2}x: f32\[\?\]\n[^]*give the shapes of these parameters by --shape/m);
+    assert.match((await xlaWasm('info', mlir)).stdout,
+      /^a program of unknown sizes\nparameter 0 {2}x: f32\[\?\]\n[^]*give the shapes of these parameters by --shape/m);
     await fails(['run', mlir, '--shape', 'n=16'], /--shape n=16: .*a parameter's whole shape is wanted, as in --shape x=f32\[8,128\]/);
     await fails(['chek', axpy], /there is no command "chek"; write run MODULE --check/);
     await fails(['rum', axpy], /there is no command "rum"; did you mean run\?/);

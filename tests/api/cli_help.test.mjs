@@ -38,7 +38,8 @@ after(() => rm(folder, { recursive: true }));
 /** The options that a help lists. */
 const optionsIn = (text) => [...new Set(Array.from(text.matchAll(/^ {2}--([\w-]+)/gm), ([, name]) => name))];
 
-const TAKES_VALUE = ['input', 'seed', 'output', 'time', 'profile', 'on', 'platform', 'function', 'coordinator', 'process', 'processes', 'wrt', 'of', 'max-trips', 'checkpoint', 'disable'];
+const TAKES_VALUE = ['input', 'seed', 'output', 'time', 'profile', 'on', 'platform', 'function', 'coordinator', 'process', 'processes',
+  'wrt', 'of', 'max-trips', 'checkpoint', 'disable'];
 
 describe('help', () => {
   test('names every command and every option', async () => {
@@ -94,7 +95,8 @@ describe('completion', () => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       const { stdout } = await xlaWasm('completion', shell);
       for (const name of COMMAND_NAMES) assert.ok(stdout.includes(name), `${shell}: ${name}`);
-      for (const option of ['input', 'max-trips', 'elided']) assert.match(stdout, new RegExp(shell === 'fish' ? `-l ${option}\\b` : `--${option}\\b`));
+      for (const option of ['input', 'max-trips', 'elided']) assert.match(stdout,
+        new RegExp(shell === 'fish' ? `-l ${option}\\b` : `--${option}\\b`));
     }
     const { code, stderr } = await xlaWasm('completion', 'csh');
     assert.equal(code, 1);

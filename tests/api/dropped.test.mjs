@@ -124,7 +124,8 @@ describe('StableHLO', async () => {
           }
         }
       }
-      const dropped = [...without].filter(([key]) => tried.get(key) !== true && !isListed(...key.split(' '))).map(([key, name]) => `${key} (${name})`);
+      const dropped = [...without].filter(([key]) => tried.get(key) !== true &&
+        !isListed(...key.split(' '))).map(([key, name]) => `${key} (${name})`);
       assert.deepEqual(dropped, []);
       assert.ok(tried.size > (form === 'arith' ? 4 : 60), `${tried.size} attributes`);
     });
@@ -144,7 +145,8 @@ function* otherTexts(text) {
     for (const step of [1, -1]) yield `${text.slice(0, found.index)}${Math.max(0, Number(found[0]) + step)}${text.slice(found.index + found[0].length)}`;
   }
   if (/^(true|false)$/.test(text)) yield String(text !== 'true');
-  yield* ['NE', 'TOTALORDER', 'IFFT', 'TRANSPOSE', 'rng_uniform', 'rng_default', 'kLoop', 'no_such_word'].filter((word) => word !== text && /^\w+$/.test(text));
+  yield* ['NE', 'TOTALORDER', 'IFFT', 'TRANSPOSE', 'rng_uniform', 'rng_default', 'kLoop', 'no_such_word'].filter((word) => word !== text &&
+    /^\w+$/.test(text));
   yield* ['{}', '{0,0}'];
   yield undefined;
 }
@@ -263,7 +265,8 @@ test('HLO protos', { timeout: 240_000 }, async () => {
 
 describe('the type of a comparison is that of its operands, or is refused', () => {
   const FITTING = {
-    s32: ['SIGNED'], s64: ['SIGNED'], u32: ['UNSIGNED'], u8: ['UNSIGNED'], pred: ['UNSIGNED'], f32: ['FLOAT', 'TOTALORDER'], bf16: ['FLOAT', 'TOTALORDER'],
+    s32: ['SIGNED'], s64: ['SIGNED'], u32: ['UNSIGNED'], u8: ['UNSIGNED'], pred: ['UNSIGNED'], f32: ['FLOAT', 'TOTALORDER'],
+      bf16: ['FLOAT', 'TOTALORDER'],
     c64: ['FLOAT'],
   };
   const MLIR = { s32: 'i32', s64: 'i64', u32: 'ui32', u8: 'ui8', pred: 'i1', f32: 'f32', bf16: 'bf16', c64: 'complex<f32>' };
@@ -281,7 +284,8 @@ describe('the type of a comparison is that of its operands, or is refused', () =
         ];
         for (const [i, source] of sources.entries()) {
           if (!fitting.includes(word)) {
-            await assert.rejects(client.load(source), (error) => error.code === 'INVALID_ARGUMENT' && error.message.includes(`comparison type ${word} does not fit operands ${type}[3]`), `form ${i}`);
+            await assert.rejects(client.load(source), (error) => error.code === 'INVALID_ARGUMENT' &&
+              error.message.includes(`comparison type ${word} does not fit operands ${type}[3]`), `form ${i}`);
           } else if (word === 'TOTALORDER') assert.match((await client.load(source)).toString(), /type=TOTALORDER/, `form ${i}`);
           else await client.load(source);
         }

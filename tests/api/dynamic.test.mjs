@@ -73,8 +73,10 @@ more { t = (f32[4], s32[], f32[]) parameter(0)\n n = s32[] get-tuple-element(t),
 turn { t = (f32[4], s32[], f32[]) parameter(0)\n x = f32[4] get-tuple-element(t), index=0\n n = s32[] get-tuple-element(t), index=1\n a = f32[] get-tuple-element(t), index=2
  s = f32[] call(x, n), to_apply=sum_of_some\n b = f32[] add(a, s)\n one = s32[] constant(1)\n m = s32[] subtract(n, one)\n ROOT r = (f32[4], s32[], f32[]) tuple(x, m, b) }
 `;
-    const lines = ['x = f32[4] parameter(0)', 'n = s32[] parameter(1)', 'called = f32[] call(x, n), to_apply=sum_of_some', 't = (f32[4], s32[]) tuple(x, n)',
-      'two = s32[] constant(2)', 'p = pred[] compare(n, two), direction=GE', 'branch = f32[] conditional(p, t, t), true_computation=of_pair, false_computation=none',
+    const lines = ['x = f32[4] parameter(0)', 'n = s32[] parameter(1)', 'called = f32[] call(x, n), to_apply=sum_of_some',
+      't = (f32[4], s32[]) tuple(x, n)',
+      'two = s32[] constant(2)', 'p = pred[] compare(n, two), direction=GE',
+        'branch = f32[] conditional(p, t, t), true_computation=of_pair, false_computation=none',
       'zero = f32[] constant(0)', 'u = (f32[4], s32[], f32[]) tuple(x, n, zero)', 'w = (f32[4], s32[], f32[]) while(u), condition=more, body=turn',
       'all = f32[] get-tuple-element(w), index=2', 'r = (f32[], f32[], f32[]) tuple(called, branch, all)'];
     for (const [n, wanted] of [[1, [1, -1, 1]], [2, [11, 11, 12]], [4, [1111, 1111, 1 + 11 + 111 + 1111]]]) {
@@ -222,7 +224,8 @@ describe('elements past the size take no part', () => {
     'all-reduce, in two steps': [['s = f32[<=5] all-reduce-start(x), replica_groups={}, to_apply=add',
       'b = f32[<=5] all-reduce-done(s)', 'y = f32[<=5] negate(b)'], [-3, -1, -2]],
     'copy, in two steps': [['s = (f32[<=5], f32[<=5], u32[]) copy-start(x)', 'b = f32[<=5] copy-done(s)', 'y = f32[<=5] negate(b)'], [-3, -1, -2]],
-    'a call, in two steps': [['s = ((f32[<=5]), f32[<=5], s32[]) async-start(x), calls=opposite', 'b = f32[<=5] async-done(s)', 'y = f32[<=5] add(b, b)'],
+    'a call, in two steps': [['s = ((f32[<=5]), f32[<=5], s32[]) async-start(x), calls=opposite', 'b = f32[<=5] async-done(s)',
+      'y = f32[<=5] add(b, b)'],
       [-6, -2, -4]],
     'map, after a copy in two steps': [['s = (f32[<=5], f32[<=5], u32[]) copy-start(x)', 'b = f32[<=5] copy-done(s)',
       'y = f32[<=5] map(b, b), dimensions={0}, to_apply=add'], [6, 2, 4]],
@@ -264,7 +267,8 @@ test('the window of a convolution', async () => {
   for (const [size, wanted] of [[3, [321, 654]], [2, [21, 54]], [1, [1, 4]]]) {
     assert.deepEqual(await run(lines(''), [[[[1, 2, 3, 4, 5, 6]]], [[[1, 10, 100]]], size]), [['f32[1,1,2]', [[wanted]]]]);
   }
-  await assert.rejects(compile(lines(' rhs_reversal=1')), /operand 1 .* is dynamic in dimension 2; a window dimension that is reversed must be static/);
+  await assert.rejects(compile(lines(' rhs_reversal=1')),
+    /operand 1 .* is dynamic in dimension 2; a window dimension that is reversed must be static/);
 });
 
 describe('batch normalisation counts elements within the size', () => {
@@ -331,7 +335,8 @@ describe('control flow carries sizes', () => {
   test('while, whose condition or body has an operation that needs static sizes', async () => {
     const lines = ['x = f32[<=5] parameter(0)', 'zero = s32[] constant(0)', ...loop];
     for (const [from, to] of [
-      ['n = s32[] get-dimension-size(x), dimensions={0}\n    two', 'held = f32[<=5] custom-call(x), custom_call_target="mine"\n    n = s32[] get-dimension-size(held), dimensions={0}\n    two'],
+      ['n = s32[] get-dimension-size(x), dimensions={0}\n    two',
+        'held = f32[<=5] custom-call(x), custom_call_target="mine"\n    n = s32[] get-dimension-size(held), dimensions={0}\n    two'],
       ['y = f32[<=5] negate(x)\n    z', 'y = f32[<=5] custom-call(x), custom_call_target="mine"\n    z'],
     ]) {
       assert.ok(LOOP.includes(from));

@@ -99,8 +99,10 @@ describe("XLA's own factorisations have LAPACK's gradients", () => {
   const sum = (type, dims) => `stablehlo.reduce(%q init: %zero) applies stablehlo.add across dimensions = [${dims}] : (tensor<${type}xf64>, tensor<f64>) -> tensor<f64>`;
   const PROGRAMS = {
     'values of Eigh': program('Eigh', '1,1,100,1e-6', `%q = stablehlo.multiply %0#1, %0#1 : tensor<3xf64>\n%s = ${sum('3', '0')}`),
-    'vectors of Eigh': program('Eigh', '1,1,100,1e-6', `%p = stablehlo.multiply %0#0, %0#0 : tensor<3x3xf64>\n%q = stablehlo.multiply %p, %p : tensor<3x3xf64>\n%s = ${sum('3x3', '0, 1')}`),
-    'Q by its reflectors': program('Qr', '', `%v = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%0#0, %0#1) : (tensor<3x3xf64>, tensor<3xf64>) -> tensor<3x3xf64>
+    'vectors of Eigh': program('Eigh', '1,1,100,1e-6',
+      `%p = stablehlo.multiply %0#0, %0#0 : tensor<3x3xf64>\n%q = stablehlo.multiply %p, %p : tensor<3x3xf64>\n%s = ${sum('3x3', '0, 1')}`),
+    'Q by its reflectors': program('Qr',
+      '', `%v = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%0#0, %0#1) : (tensor<3x3xf64>, tensor<3xf64>) -> tensor<3x3xf64>
       %w = stablehlo.multiply %v, %v : tensor<3x3xf64>\n%q = stablehlo.multiply %w, %v : tensor<3x3xf64>\n%s = ${sum('3x3', '0, 1')}`),
   };
   for (const [name, text] of Object.entries(PROGRAMS)) {

@@ -338,7 +338,8 @@ describe('values that a select does not choose', () => {
     // Their values are NaN where x = -1.
     ...Object.fromEntries([['acos', 'subtract', (a) => -((1 - a * a) ** -0.5)], ['asin', 'subtract', (a) => (1 - a * a) ** -0.5],
       ['atanh', 'subtract', (a) => 1 / (1 - a * a)], ['acosh', 'add', (a) => (a * a - 1) ** -0.5], ['cbrt', 'add', (a) => a ** (-2 / 3) / 3]].map(
-      ([name, shift, derivative]) => [`a product with ${name}`, [`a = f32[3] ${shift}(x, one)\n f = f32[3] ${name}(a)\n y = f32[3] multiply(x, f)`, (x) => {
+      ([name, shift, derivative]) =>
+        [`a product with ${name}`, [`a = f32[3] ${shift}(x, one)\n f = f32[3] ${name}(a)\n y = f32[3] multiply(x, f)`, (x) => {
         const a = shift === 'add' ? x + 1 : x - 1;
         return Math[name](a) + x * derivative(a);
       }]])),
@@ -573,7 +574,8 @@ ENTRY main { x = f32[] parameter(0)\n z = s32[] constant(0)\n e = () tuple()\n u
 
   test('a loop whose body is a conditional by the first element of the state', async () => {
     const S = '(pred[], f32[], s32[])';
-    const branch = (name, step) => `${name} { t = ${S} parameter(0)\n p = pred[] get-tuple-element(t), index=0\n x = f32[] get-tuple-element(t), index=1\n i = s32[] get-tuple-element(t), index=2
+    const branch = (name, step) =>
+      `${name} { t = ${S} parameter(0)\n p = pred[] get-tuple-element(t), index=0\n x = f32[] get-tuple-element(t), index=1\n i = s32[] get-tuple-element(t), index=2
  q = pred[] not(p)\n y = f32[] ${step}\n one = s32[] constant(1)\n j = s32[] add(i, one)\n ROOT r = ${S} tuple(q, y, j) }\n`;
     const text = `${branch('yes', 'multiply(x, x)')}${branch('no', 'sine(x)')}more { t = ${S} parameter(0)\n i = s32[] get-tuple-element(t), index=2\n n = s32[] constant(4)\n ROOT r = pred[] compare(i, n), direction=LT }
 turn { t = ${S} parameter(0)\n p = pred[] get-tuple-element(t), index=0\n ROOT c = ${S} conditional(p, t, t), true_computation=yes, false_computation=no }

@@ -61,7 +61,8 @@ ENTRY main {
 });
 
 test('a solve with factors or another matrix, as a select chooses, has the slopes of both', async () => {
-  const solve = (name, rhs, uplo, diag) => `${name} = f64[2,1] custom-call(m, ${rhs}), custom_call_target="lapack_dtrsm_ffi", backend_config={diag = ${diag} : ui8, side = 76 : ui8, trans_x = 78 : ui8, uplo = ${uplo} : ui8}`;
+  const solve = (name, rhs, uplo, diag) =>
+    `${name} = f64[2,1] custom-call(m, ${rhs}), custom_call_target="lapack_dtrsm_ffi", backend_config={diag = ${diag} : ui8, side = 76 : ui8, trans_x = 78 : ui8, uplo = ${uplo} : ui8}`;
   const module = client.parseHlo(`HloModule m
 ENTRY main {
   a = f64[2,2] parameter(0)
@@ -179,7 +180,8 @@ ENTRY main { x = f32[2] parameter(0)\n ROOT y = f32[2] collective-broadcast(x), 
   });
 
   test('channels of a derivative are above those of the branches of a conditional', () => {
-    const gather = (x, channel) => `f32[4] all-gather(${x}), channel_id=${channel}, use_global_device_ids=true, replica_groups={{0,1}}, dimensions={0}`;
+    const gather = (x, channel) =>
+      `f32[4] all-gather(${x}), channel_id=${channel}, use_global_device_ids=true, replica_groups={{0,1}}, dimensions={0}`;
     const module = client.parseHlo(`HloModule m, replica_count=2
 first { x = f32[2] parameter(0)\n ROOT g = ${gather('x', 9)} }
 second { x = f32[2] parameter(0)\n ROOT g = f32[4] concatenate(x, x), dimensions={0} }
@@ -268,7 +270,8 @@ describe('rules that keep few values for the backward part', () => {
   test('a number that is used elsewhere, too, keeps its slope', async () => {
     const lines = ` u = f32[3] multiply(top, top)\n y = f32[3] add(l, u)\n q = f32[3] multiply(y, v)\n p = f32[3,1] reshape(q)${END}`;
     const derived = gradient(client.parseHlo(SHIFTED + lines));
-    const [, slopes] = await (await client.compile(derived)).execute([[[0, 1, -1, -2], [0, 1, -1, -2], [0, 1, -1, -2]], new Array(3).fill([1, 1, 1, 1]), [1, 1, 1]]);
+    const [, slopes] = await (await client.compile(derived)).execute([[[0, 1, -1, -2], [0, 1, -1, -2], [0, 1, -1, -2]],
+      new Array(3).fill([1, 1, 1, 1]), [1, 1, 1]]);
     const e = [-1, 0, -2, -3].map(Math.exp), sum = e.reduce((a, b) => a + b); // at the largest: - 1 + 2 m more
     slopes.toArray()[0].forEach((got, i) => assert.ok(Math.abs(got - (e[i] / sum + (i === 1 ? 1 : 0))) < 1e-6));
   });

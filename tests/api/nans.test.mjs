@@ -25,7 +25,8 @@ const CASES = {
   'a NaN that a select leaves out': [entry(['l = f32[3] log(x)', 'p = pred[3] compare(x, x), direction=NE', 's = f32[3] select(p, l, x)',
     'ROOT z = f32[3] sqrt(s)']), [[1, -2, 3]], [/^The first NaN is in z, of sqrt/]],
   'an infinity, then NaN': [entry(['e = f32[3] exponential(x)', 'd = f32[3] subtract(e, e)', 'ROOT z = f32[3] add(d, x)']), [[1, 2, 100]],
-    [/in d, of subtract, f32\[3\], element \[2\]/, /e, of exponential, f32\[3\]: Infinity there/, /^The first infinity is in e, of exponential/, /x, of parameter, f32\[3\]: 100 there/]],
+    [/in d, of subtract, f32\[3\], element \[2\]/, /e, of exponential, f32\[3\]: Infinity there/, /^The first infinity is in e, of exponential/,
+      /x, of parameter, f32\[3\]: 100 there/]],
   'an infinity alone': [entry(['ROOT e = f32[3] exponential(x)']), [[1, 2, 100]], undefined, [/^The first infinity is in e/]],
   'an argument': [entry(['ROOT e = f32[3] exponential(x)']), [[1, NaN, 100]], [/^The first NaN is in argument 0, x, f32\[3\], element \[1\]/]],
   'a constant': [entry(['n = f32[] constant(nan)', 'f = f32[3] broadcast(n), dimensions={}', 'p = pred[3] compare(x, x), direction=EQ',
@@ -85,7 +86,8 @@ describe('the first NaN', () => {
   }
 
   test('on one of several devices', async () => {
-    const text = entry(['a = f32[3] all-reduce(x), replica_groups={}, to_apply=sum', 's = f32[3] subtract(x, a)', 'ROOT l = f32[3] log(s)']).replace('HloModule m', 'HloModule m, replica_count=2');
+    const text = entry(['a = f32[3] all-reduce(x), replica_groups={}, to_apply=sum', 's = f32[3] subtract(x, a)',
+      'ROOT l = f32[3] log(s)']).replace('HloModule m', 'HloModule m, replica_count=2');
     const hunt = new NanHunt(client, client.parseHlo(text), { replicas: 2, partitions: 1 }, {});
     const { lines } = await hunt.find('NaN', [[[1, 2, 3]], [[-1, -1, -1]]]);
     assert.match(lines[0], /^The first NaN is on device 1: l, of log, f32\[3\], element \[0\]/);
@@ -97,7 +99,8 @@ test('the command line', async () => {
   try {
     const file = join(folder, 'm.hlo');
     await writeFile(file, CASES['a logarithm, with its place'][0]);
-    const hunt = (value, ...more) => run(process.execPath, [`${ROOT}bindings/cli/index.mjs`, 'run', file, '--input', `x=${value}`, '--nans', ...more]);
+    const hunt = (value, ...more) =>
+      run(process.execPath, [`${ROOT}bindings/cli/index.mjs`, 'run', file, '--input', `x=${value}`, '--nans', ...more]);
     const found = await hunt('[1, -2, 3]');
     assert.equal(found.code, 1);
     assert.match(found.stdout, /The first NaN is in y, of log/);

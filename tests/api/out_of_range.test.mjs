@@ -112,7 +112,8 @@ describe('values outside an integer type are refused with its range', () => {
     };
     assert.deepEqual(await of('s4', [0x09, 0xf9, 0x07]), [-7, -7, 7]); // as XLA reads them
     assert.deepEqual(await of('u2', [0, 3]), [0, 3]);
-    for (const [type, byte, range] of [['s4', 0x19, '-8 to 7'], ['s4', 0x79, '-8 to 7'], ['u4', 0x10, '0 to 15'], ['s2', 4, '-2 to 1'], ['u2', 4, '0 to 3']]) {
+    for (const [type, byte, range] of [['s4', 0x19, '-8 to 7'], ['s4', 0x79, '-8 to 7'], ['u4', 0x10, '0 to 15'], ['s2', 4, '-2 to 1'],
+      ['u2', 4, '0 to 3']]) {
       await assert.rejects(of(type, [0, byte]), { code: 'INVALID_ARGUMENT', message: new RegExp(`whole numbers from ${range}`) });
       const proto = await client.parseHlo(`HloModule m\nENTRY e { ROOT r = ${type}[3] constant({1, 1, 1}) }`).toProto();
       const at = Buffer.from(proto).lastIndexOf(Buffer.from([3, 1, 1, 1]));

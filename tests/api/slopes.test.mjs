@@ -117,7 +117,8 @@ describe('slopes of long windows take n or n log n', () => {
   ROOT r = f32[] add(m, l)
 }
 `;
-  const of = (op, n, window) => entry([`x = f32[${n}] parameter(0)`, `i = f32[] constant(${{ multiply: 1, maximum: '-inf', minimum: 'inf' }[op] ?? '-inf'})`,
+  const of = (op, n, window) => entry([`x = f32[${n}] parameter(0)`,
+    `i = f32[] constant(${{ multiply: 1, maximum: '-inf', minimum: 'inf' }[op] ?? '-inf'})`,
     window ? `ROOT r = f32[${n}] reduce-window(x, i), window={${window(n)}}, to_apply=${op}` : `ROOT r = f32[] reduce(x, i), dimensions={0}, to_apply=${op}`],
   op === 'logaddexp' ? logaddexp : binary(op));
   /** Instructions of a module, and elements of all their results and of windows: a window's size for each result. */
@@ -154,7 +155,8 @@ describe('slopes of long windows take n or n log n', () => {
       `ROOT r = f64[${n - w + 1}] reduce-window(x, i), window={size=${w}}, to_apply=multiply`], binary('multiply', 'f64'));
     const [slope] = await run(client.vjp(module), [x, Array(n - w + 1).fill(1)]);
     let wanted = 0;
-    for (let start = 0; start <= n - w; start++) wanted += x.slice(start, start + w).reduce((product, v, k) => (start + k === 700 ? product : product * v), 0.5);
+    for (let start = 0; start <= n - w; start++) wanted += x.slice(start,
+      start + w).reduce((product, v, k) => (start + k === 700 ? product : product * v), 0.5);
     assert.ok(Math.abs(slope[700] - wanted) < 1e-10 * wanted, `${slope[700]}, ${wanted}`);
     assert.ok(slope.every((v, i) => i === 700 || v === 0));
   });
@@ -287,7 +289,8 @@ describe('scatters', () => {
 test('slopes of singular vectors do not depend on the scale', async () => {
   const module = entry(['x = f32[3,2] parameter(0)',
     'r = (f32[3,2], f32[2], f32[3,2], f32[2,2], s32[]) custom-call(x), custom_call_target="lapack_sgesdd_ffi", backend_config={mode = 83 : ui8}',
-    'u = f32[3,2] get-tuple-element(r), index=2', 'v = f32[2,2] get-tuple-element(r), index=3', 'w = f32[3,2] dot(u, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}',
+    'u = f32[3,2] get-tuple-element(r), index=2', 'v = f32[2,2] get-tuple-element(r), index=3',
+      'w = f32[3,2] dot(u, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}',
     'ROOT y = f32[3,2] multiply(w, u)']);
   const matrix = [[1, 2], [3, -1], [0.5, 4]], seeds = [[1, 2], [-1, 3], [0.5, 1]];
   const at = async (scale) => flat((await run(client.vjp(module), [matrix.map((row) => row.map((v) => v * scale)), seeds]))[0]).map((v) => v * scale);

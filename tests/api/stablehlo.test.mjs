@@ -360,7 +360,8 @@ describe('what HLO says otherwise', () => {
     };
     const FACTORIAL = [1, 1, 2, 6, 24];
     const EDGES = [-0, -1, -2, -1e6, -Infinity, -1e20, Infinity];
-    const of = (name, type, { length }) => `func.func @main(%n: tensor<${length}x${type}>, %x: tensor<${length}x${type}>) -> tensor<${length}x${type}> {
+    const of = (name, type, { length }) =>
+      `func.func @main(%n: tensor<${length}x${type}>, %x: tensor<${length}x${type}>) -> tensor<${length}x${type}> {
       %0 = chlo.${name} %n, %x : tensor<${length}x${type}>, tensor<${length}x${type}> -> tensor<${length}x${type}>
       return %0 : tensor<${length}x${type}> }`;
     const near = (got, want, error, sizes = want) => got.forEach((value, i) => assert.ok(
@@ -481,7 +482,8 @@ describe('what HLO says otherwise', () => {
   ]) {
     test(`${what}: collective_${operation}`, async () => {
       const dense = `dense<${groups}> : tensor<${groups.split('],').length}x2xi64>`;
-      const text = rooted(operation, dynamic ? 3 : 2, `replica_groups = ${dense}, channel_handle = #stablehlo.channel_handle<handle = ${channel}, type = 0>`);
+      const text = rooted(operation, dynamic ? 3 : 2,
+        `replica_groups = ${dense}, channel_handle = #stablehlo.channel_handle<handle = ${channel}, type = 0>`);
       const executable = await client.compile(await client.load(text), mesh);
       const results = await executable.executeReplicas([0, 1, 2, 3].map((d) =>
         [[[2 * d + 1, 2 * d + 2]], [[20 * d + 10, 20 * d + 20]], roots]));
@@ -581,7 +583,8 @@ describe('errors have a place', () => {
   const body = (lines) => `func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  ${lines}\n}`;
   const rows = [
     [body('%0 = stablehlo.add %x, %y : tensor<2xf32>\n return %0 : tensor<2xf32>'), 2, 26, /%y is not defined/],
-    [body('%0 = stablehlo.ad %x : tensor<2xf32>\n return %0 : tensor<2xf32>'), 2, 3, /no operation stablehlo.ad; did you mean stablehlo.add\? \(line 2, column 3\)$/],
+    [body('%0 = stablehlo.ad %x : tensor<2xf32>\n return %0 : tensor<2xf32>'), 2, 3,
+      /no operation stablehlo.ad; did you mean stablehlo.add\? \(line 2, column 3\)$/],
     [body('%0 = stablehlo.reshape %x : (tensor<2xf32>) -> tensor<3xf32>\n return %0 : tensor<3xf32>'), 2, 3, /reshape/],
     [body('%0 = stablehlo.abs %x : tensor<2xf33>'), 2, 36, /no arrays of f33/],
     [body('return %x : tensor<2xf32>').replace('}', ''), 3, 1, /nothing closes/],
@@ -603,7 +606,8 @@ describe('errors have a place', () => {
 
 /* MLIR's verifier refuses each of them, too (jaxlib 0.10.2). */
 describe('declared types are those of the values', () => {
-  const main = (body, results = 'tensor<3xf32>') => `func.func @main(%x: tensor<3xf32>, %m: tensor<2x3xf32>, %p: tensor<i1>, %z: tensor<f32>) -> ${results} {\n  ${body}\n}`;
+  const main = (body, results = 'tensor<3xf32>') =>
+    `func.func @main(%x: tensor<3xf32>, %m: tensor<2x3xf32>, %p: tensor<i1>, %z: tensor<f32>) -> ${results} {\n  ${body}\n}`;
   const calls = (type, callee) => `${main(`%y = call @f(%x) : (tensor<3xf32>) -> ${type}\n  return %y : ${type}`, type)}\n${callee}`;
   const identity = (type, results) => `func.func private @f(%a: ${type}) -> ${results} { return %a : ${type} }`;
   const rows = {
@@ -614,9 +618,12 @@ describe('declared types are those of the values', () => {
     'types without values': [main('return %x : tensor<3xf32>, tensor<3xf32>'), /2 types for 1 operands/],
     'a result of a called function': [calls('tensor<4xf32>', identity('tensor<3xf32>', 'tensor<4xf32>')), /result 0 of @f is declared tensor<4xf32>/],
     'a result of a call': [calls('tensor<4xf32>', identity('tensor<3xf32>', 'tensor<3xf32>')), /call: the result is declared tensor<4xf32>/],
-    'an argument of a call': [calls('tensor<3xf32>', identity('tensor<4xf32>', 'tensor<4xf32>')), /operand 0 of @f is declared tensor<4xf32>, but is f32\[3\]/],
-    'an operand': [main('%y = "stablehlo.abs"(%m) : (tensor<3xf32>) -> tensor<2x3xf32>\n  return %x : tensor<3xf32>'), /operand 0 is said to be tensor<3xf32>/],
-    'an operand in the short form': [main('%y = stablehlo.reshape %m : (tensor<6xf32>) -> tensor<3x2xf32>\n  return %x : tensor<3xf32>'), /operand 0 is said to be tensor<6xf32>/],
+    'an argument of a call': [calls('tensor<3xf32>', identity('tensor<4xf32>', 'tensor<4xf32>')),
+      /operand 0 of @f is declared tensor<4xf32>, but is f32\[3\]/],
+    'an operand': [main('%y = "stablehlo.abs"(%m) : (tensor<3xf32>) -> tensor<2x3xf32>\n  return %x : tensor<3xf32>'),
+      /operand 0 is said to be tensor<3xf32>/],
+    'an operand in the short form': [main('%y = stablehlo.reshape %m : (tensor<6xf32>) -> tensor<3x2xf32>\n  return %x : tensor<3xf32>'),
+      /operand 0 is said to be tensor<6xf32>/],
     'the state of a loop': [main('%y = stablehlo.while(%i = %m) : tensor<3xf32>\n cond { stablehlo.return %p : tensor<i1> } do { stablehlo.return %i : tensor<3xf32> }\n  return %y : tensor<3xf32>'),
       /operand 0 is said to be tensor<3xf32>/],
     'the next state of a loop': [main('%y = stablehlo.while(%i = %x) : tensor<3xf32>\n cond { stablehlo.return %p : tensor<i1> } do { stablehlo.return %m : tensor<2x3xf32> }\n  return %y : tensor<3xf32>'),

@@ -93,9 +93,11 @@ test('each code has a section that error.docs names', async () => {
   const text = await readFile(new URL('../../docs/errors.md', import.meta.url), 'utf8');
   const sections = Array.from(text.matchAll(/^## (.*)$/gm), ([, heading]) => heading);
   const bindings = new URL('../../bindings/', import.meta.url);
-  const names = (await readdir(bindings, { recursive: true })).filter((name) => name.endsWith('.mjs') && name !== 'base/error.mjs'); // which lists them
+  const names = (await readdir(bindings, { recursive: true })).filter((name) => name.endsWith('.mjs') &&
+    name !== 'base/error.mjs'); // which lists them
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, bindings), 'utf8')));
-  const used = new Set(Array.from(sources.join('\n').matchAll(/'([A-Z]+_?[A-Z]+)'/g), ([, code]) => code).filter((code) => code !== 'OK' && STATUS_CODES.includes(code)));
+  const used = new Set(Array.from(sources.join('\n').matchAll(/'([A-Z]+_?[A-Z]+)'/g), ([, code]) => code).filter((code) => code !== 'OK' &&
+    STATUS_CODES.includes(code)));
   assert.ok(used.size > 8, `${[...used]}`);
   for (const code of used) {
     const { docs } = new XlaError(code, 'm');

@@ -251,7 +251,8 @@ describe('on several devices', () => {
     const loss = client.parseHlo(LOSS), all = TARGETS.map((target) => [target]);
     const one = await trainStep(client, loss, { wrt: 'params' });
     await one.start([WEIGHTS]);
-    await assert.rejects(one.runReplicas(all), /a list of 1, one for each device; got .*; for 3 replicas write trainStep\(client, loss, \{ replicas: 3, … \}\)$/);
+    await assert.rejects(one.runReplicas(all),
+      /a list of 1, one for each device; got .*; for 3 replicas write trainStep\(client, loss, \{ replicas: 3, … \}\)$/);
     const three = await trainStep(client, loss, { wrt: 'params', replicas: 3, average: true });
     await three.start([WEIGHTS]);
     assert.equal((await three.runReplicas(all)).length, 3);

@@ -402,7 +402,8 @@ const FORMS = {
  ROOT r = f32[2,2]{1,0} copy(x)`, [0, 0], [[[[2, 0], [0, 4]], [[1, 0], [0, 2]]], [[[2, 4], [4, 8]], [[3, 5], [4, 6]]]],
   [[[1, 2], [1, 2]], [[3, 5], [2, 3]]]],
   'groups of rows of the same sizes': ['', RAGGED, [0, null, null], [ROWS, GROUPS, [1, 2]], [[[21], [4300], [6500]], [[56], [3400], [1200]]]],
-  'groups of rows of sizes of their own': ['', RAGGED, [0, null, 0], [ROWS, GROUPS, [[1, 2], [2, 1]]], [[[21], [4300], [6500]], [[56], [34], [1200]]]],
+  'groups of rows of sizes of their own': ['', RAGGED, [0, null, 0], [ROWS, GROUPS, [[1, 2], [2, 1]]],
+    [[[21], [4300], [6500]], [[56], [34], [1200]]]],
 };
 for (const [name, [computations, lines, dimensions, values, wanted]] of Object.entries(FORMS)) {
   test(`batches of ${name}`, async () => {

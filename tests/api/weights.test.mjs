@@ -192,7 +192,8 @@ describe('one rule for names, in execute() and in the command line', () => {
     const weights = { 'a.w': Literal.from([1, 2], 'f32[2]'), 'B.w_': Literal.from([1, 2, 3], 'f32[3]'), other: Literal.from(1, 's32[]') };
     const error = await executable.execute(weights).catch((e) => e);
     assert.match(error.message, /no argument is named params__b____w__: f32\[3\]; the nearest given names are B\.w_, other;/);
-    for (const row of ['params__b____w__: f32\\[3\\] +missing', 'params__a____w__: f32\\[2\\] +a\\.w: f32\\[2\\]', 'not used +B\\.w_: f32\\[3\\]', 'not used +other: s32\\[\\]']) {
+    for (const row of ['params__b____w__: f32\\[3\\] +missing', 'params__a____w__: f32\\[2\\] +a\\.w: f32\\[2\\]', 'not used +B\\.w_: f32\\[3\\]',
+      'not used +other: s32\\[\\]']) {
       assert.match(error.message, new RegExp(row));
     }
     const file = join(tmpdir(), `names-${process.pid}.safetensors`);
@@ -229,7 +230,8 @@ describe('loadWeights', () => {
     const file = writeSafetensors(some);
     await assert.rejects(loadWeights(file, { map: (name) => name }), /map must return \[name, literal\].*got "a\.weight" for a\.weight/);
     await assert.rejects(loadWeights(file, { map: (_, literal) => ['same', literal] }), /map gives two arrays the name same/);
-    await assert.rejects(loadWeights(file, { map: () => { throw new TypeError('mine'); } }), (error) => error instanceof XlaError && /mine$/.test(error.message) && error.cause instanceof TypeError);
+    await assert.rejects(loadWeights(file, { map: () => { throw new TypeError('mine'); } }), (error) => error instanceof XlaError &&
+      /mine$/.test(error.message) && error.cause instanceof TypeError);
     await assert.rejects(loadWeights(file, { map: 5 }), /map must be a function/);
     await assert.rejects(loadWeights(writeNpy(some['a.bias'])), /one array, without a name: readNpy/);
   });
@@ -241,7 +243,8 @@ describe('loadWeights', () => {
     test(`convolutions of rank ${jax.length}: transpose([${order}])`, async () => {
       const window = `window={size=${jax.split('').map(() => 2).join('x')}}`;
       const [input, kernel] = [`f32[2,3,${spatial}]`, `f32[4,3,${jax.split('').map(() => 2)}]`];
-      const valuesOf = (shape, step) => Literal.from(Float32Array.from({ length: Literal.zeros(shape).data.length }, (_, i) => (i * step) % 7 - 3), shape);
+      const valuesOf = (shape, step) => Literal.from(Float32Array.from({ length: Literal.zeros(shape).data.length }, (_, i) => (i * step) % 7 - 3),
+        shape);
       const convolve = async (x, w, labels) => {
         const text = `HloModule c\nENTRY e {\n x = ${x.shape} parameter(0)\n w = ${w.shape} parameter(1)\n ROOT y = ${resultOf(x, w, labels)} convolution(x, w), ${window}, dim_labels=${labels}\n}`;
         return (await (await client.compile(client.parseHlo(text))).execute([x, w]))[0];

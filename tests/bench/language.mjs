@@ -36,7 +36,8 @@ const list = (text) => text.split(',');
 
 /** A Node process that answers messages. */
 async function nodeEngine(name, options) {
-  const child = fork(fileURLToPath(new URL('language/process.mjs', import.meta.url)), { serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'], execArgv: ['--max-old-space-size=8000'] });
+  const child = fork(fileURLToPath(new URL('language/process.mjs', import.meta.url)),
+    { serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'], execArgv: ['--max-old-space-size=8000'] });
   const call = (method, ...args) => new Promise((resolve, reject) => {
     child.once('exit', (code, signal) => reject(new Error(`the process ended (${signal ?? code})`)));
     child.once('message', ({ result, error }) => (error === undefined ? resolve(result) : reject(new Error(error))));
@@ -107,7 +108,8 @@ const ENGINES = {
   'native': nativeEngine,
   'ort': (given) => (given.type === 'bf16' ? null : nodeEngine('ort', given)),
   'ort4': (given) => (given.type in GGUF ? nodeEngine('ort', { ...given, accuracy: 4 }) : null),
-  'wllama': (given, size) => (given.type in GGUF ? pageEngine('wllama', { threads: given.threads, file: ggufFile(size, given.json, given.type) }) : null),
+  'wllama': (given, size) => (given.type in GGUF
+    ? pageEngine('wllama', { threads: given.threads, file: ggufFile(size, given.json, given.type) }) : null),
 };
 
 function checkLogits(ours, theirs) {

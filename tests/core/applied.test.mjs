@@ -69,7 +69,8 @@ ENTRY e {
 test('numbers that are drawn for each element are the same for any number of threads', async () => {
   const results = [];
   for (const threads of [0, 2]) {
-    const other = await Client.create({ threads }), module = other.parseHlo(`noise { x = f32[] parameter(0)\n a = f32[] constant(0)\n b = f32[] constant(1)
+    const other = await Client.create({ threads }),
+      module = other.parseHlo(`noise { x = f32[] parameter(0)\n a = f32[] constant(0)\n b = f32[] constant(1)
  r = f32[] rng(a, b), distribution=rng_uniform\n ROOT s = f32[] add(x, r) }
 ENTRY e { x = f32[100000] parameter(0)\n ROOT y = f32[100000] map(x), dimensions={0}, to_apply=noise }`);
     const executable = await other.compile(module);

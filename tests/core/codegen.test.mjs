@@ -239,7 +239,8 @@ test('integers divided by constants: quotients and remainders are exact', async 
       const powers = Array.from({ length: bits }, (_, bit) => 1n << BigInt(bit));
       const values = [0n, ...powers.flatMap((power) => [-2n, -1n, 0n, 1n, 2n].map((off) => power + off)),
         ...Array.from({ length: 97 }, (_, i) => 0x9e3779b97f4a7c15n * BigInt(i))].flatMap((value) => [wrap(value), wrap(-value)]);
-      const divisors = [...new Set([2n, 3n, 5n, 7n, 10n, 12n, 641n, 1000003n, powers[bits - 2], powers[bits - 1] - 1n, powers[bits - 1], -1n, -3n, -7n, -12n].map(wrap))];
+      const divisors = [...new Set([2n, 3n, 5n, 7n, 10n, 12n, 641n, 1000003n, powers[bits - 2], powers[bits - 1] - 1n, powers[bits - 1],
+        -1n, -3n, -7n, -12n].map(wrap))];
       const shape = `${type}[${values.length}]`;
       const names = divisors.flatMap((_, i) => [`q${i}`, `r${i}`]);
       const executable = await compileText(client, `HloModule m

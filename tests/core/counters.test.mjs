@@ -34,7 +34,8 @@ const KNOWN = {
   'a remainder by more than it is': ['k = s32[] add(high, high)\n v = s32[] remainder(j, k)', 's32', 0, ITERATIONS],
   'a remainder by as much as it is': ['k = s32[] constant(900)\n v = s32[] remainder(j, k)', 's32', 0, ITERATIONS - 1],
   'one of two': ['p = pred[] parameter_is_odd\n v = s32[] select(p, i, five)', 's32', FIRST, LAST],
-  'one of two, the first larger': ['p = pred[] parameter_is_odd\n k = s32[] add(i, hundred)\n v = s32[] select(p, k, five)', 's32', FIRST + 100, LAST + 100],
+  'one of two, the first larger': ['p = pred[] parameter_is_odd\n k = s32[] add(i, hundred)\n v = s32[] select(p, k, five)', 's32',
+    FIRST + 100, LAST + 100],
   'a remainder': ['v = s32[] remainder(j, hundred)', 's32', 0, 99],
   'a remainder of fewer': ['k = s32[] add(j, one)\n v = s32[] remainder(hundred, k)', 's32', 0, 100],
   'a quotient': ['v = s32[] divide(j, hundred)', 's32', 0, 9],
@@ -42,7 +43,8 @@ const KNOWN = {
   'a quotient by one or more': ['k = s32[] add(j, one)\n v = s32[] divide(hundred, k)', 's32', 0, 100],
   'another type': ['v = s64[] convert(i)', 's64', FIRST, LAST],
   'another shape': ['b = s32[1] broadcast(i), dimensions={}\n v = s32[] reshape(b)', 's32', FIRST, LAST],
-  'the largest of a narrow type': ['k = s32[] remainder(j, hundred)\n e = s8[] convert(k)\n w = s8[] constant(28)\n v = s8[] add(e, w)', 's8', 28, 127],
+  'the largest of a narrow type': ['k = s32[] remainder(j, hundred)\n e = s8[] convert(k)\n w = s8[] constant(28)\n v = s8[] add(e, w)',
+    's8', 28, 127],
 };
 /** Values that may be what no range says: [lines, type, a number]. */
 const UNKNOWN = {

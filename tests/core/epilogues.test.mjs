@@ -1,5 +1,6 @@
 /**
- * Tests epilogues, loops that follow a product or a convolution, for each kernel. Elements are whole numbers, whose sums are exact in any order, as in XLA.
+ * Tests epilogues, loops that follow a product or a convolution, for each kernel. Elements are whole numbers, whose sums are
+ * exact in any order, as in XLA.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -182,7 +183,8 @@ ENTRY e {
 test('rows of other images are not those of this one: reversed, they come after all', async () => {
   const text = program('f32', [[1210, 40], [40, 96]], dot(1210, 40, 96).made, [1210, 96], `  t = f32[1210,96] reverse(cb), dimensions={0}
   ROOT r = f32[1210,96] add(t, residual)`);
-  const at = dot(1210, 40, 96).at, args = [[1210, 40], [40, 96], [96], [1210, 96]].map((dims, k) => Float32Array.from({ length: size(dims) }, (_, i) => whole(i, k)));
+  const at = dot(1210, 40, 96).at,
+    args = [[1210, 40], [40, 96], [96], [1210, 96]].map((dims, k) => Float32Array.from({ length: size(dims) }, (_, i) => whole(i, k)));
   const got = await run(shared, text, args);
   for (let i = 0; i < 1210; i += 7) assert.equal(got.data[i * 96 + 5], at(args[0], args[1], [1209 - i, 5]) + args[2][5] + args[3][i * 96 + 5]);
 });

@@ -1,7 +1,10 @@
 /**
- * Tests products of which a mask uses a part. limit-products: a product whose results are masked by iota < n reads the first n
- * columns. Zeros at the ends of vectors: rows of the matrix that they multiply are left out unless one is not finite. Values are
- * those without the rewrite, and by JavaScript; positions that are not valid may hold NaNs, where the program drops them.
+ * Tests products that compute only a part of their results or terms.
+ *
+ * - limit-products: if results are masked by iota < n, the product reads only the first n columns.
+ * - Zeros at the ends of vectors: the rows of the matrix that they multiply are not read, if these rows are finite.
+ *
+ * Results are compared with those without the rewrite, and with JavaScript's. Masked columns may hold NaNs.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -92,7 +95,8 @@ const FORMS = {
   'a window of 30 queries': { mask: (c) => windowed(c, 33), queries: 30, valid: (n) => n, from: (n) => (n - 33) | 0 },
   's64[1]': { n: 's64[1]', valid: (n) => n },
   'bf16, positions before heads, 40 queries': {
-    type: 'bf16', queries: 40, cache: `${LENGTH},${HEADS},${DEPTH}`, rhs: 'rhs_batch_dims={1}, rhs_contracting_dims={2}', layout: 'thd', valid: (n) => n,
+    type: 'bf16', queries: 40, cache: `${LENGTH},${HEADS},${DEPTH}`, rhs: 'rhs_batch_dims={1}, rhs_contracting_dims={2}', layout: 'thd',
+      valid: (n) => n,
   },
 };
 
@@ -326,11 +330,13 @@ describe('operands that are repeated or moved are read in place', () => {
       '2,12,30,32', '2,12,30,64', 'lhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_batch_dims={0,2}, rhs_contracting_dims={3}'],
     'heads outside': ['3,64,32', 'y0 = f32[4,3,64,32] broadcast(k), dimensions={1,2,3}\n y = f32[12,64,32] reshape(y0)',
       '12,5,64', '12,5,32', 'lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={1}'],
-    'a part of heads': ['2,64,6,32', 'y1 = f32[2,64,3,32] slice(k), slice={[0:2],[0:64],[2:5],[0:32]}\n y0 = f32[2,64,3,4,32] broadcast(y1), dimensions={0,1,2,4}\n y = f32[2,64,12,32] reshape(y0)',
+    'a part of heads': ['2,64,6,32',
+      'y1 = f32[2,64,3,32] slice(k), slice={[0:2],[0:64],[2:5],[0:32]}\n y0 = f32[2,64,3,4,32] broadcast(y1), dimensions={0,1,2,4}\n y = f32[2,64,12,32] reshape(y0)',
       '2,12,1,32', '2,12,1,64', 'lhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_batch_dims={0,2}, rhs_contracting_dims={3}'],
     'the depth': ['64,96', 'y0 = f32[64,3,96] broadcast(k), dimensions={0,2}\n y = f32[192,96] reshape(y0)',
       '2,192', '2,96', 'lhs_contracting_dims={1}, rhs_contracting_dims={0}'],
-    'columns backwards': ['64,96', 'y1 = f32[64,96] reverse(k), dimensions={1}\n y0 = f32[64,96,2] broadcast(y1), dimensions={0,1}\n y = f32[64,192] reshape(y0)',
+    'columns backwards': ['64,96',
+      'y1 = f32[64,96] reverse(k), dimensions={1}\n y0 = f32[64,96,2] broadcast(y1), dimensions={0,1}\n y = f32[64,192] reshape(y0)',
       '2,64', '2,192', 'lhs_contracting_dims={1}, rhs_contracting_dims={0}'],
   };
   for (const [name, [given, lines, left, out, dims]] of Object.entries(FORMS)) {

@@ -97,7 +97,8 @@ describe('linear algebra in blocks', () => {
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
     // The last ones' columns are so long that they go by rows, some in a turn; three have squares of about m.
     const square = THRESHOLDS.map((n) => [n, n]), high = THRESHOLDS.map((n) => [n, 5]), wide = THRESHOLDS.map((n) => [5, n]);
-    for (const [m, n] of [[450, 450], [300, 130], [130, 300], [40000, 40], [150000, 3], ...square, ...high, ...wide, ...OF_FACTORS.map((n) => [n, n])]) {
+    for (const [m, n] of [[450, 450], [300, 130], [130, 300], [40000, 40], [150000, 3], ...square, ...high, ...wide,
+      ...OF_FACTORS.map((n) => [n, n])]) {
       const k = Math.min(m, n), shape = `${type}[${m},${n}]`;
       const x = random(m * n * lanes, real);
       const of = (data) => (i, j, part) => (part < lanes ? data[(i * n + j) * lanes + part] : 0);
@@ -179,7 +180,8 @@ describe('linear algebra in blocks', () => {
     }
     // The last ones' rotations are applied some columns after the others, or their columns go by slices.
     for (const [m, n, mode] of [
-      ...THRESHOLDS.map((n) => [n, n, 'S']), [70, 70, 'S'], [75, 40, 'A'], [40, 75, 'A'], [40, 75, 'S'], [6, 1, 'A'], [6000, 60, 'S'], [150000, 3, 'S'],
+      ...THRESHOLDS.map((n) => [n, n, 'S']), [70, 70, 'S'], [75, 40, 'A'], [40, 75, 'A'], [40, 75, 'S'], [6, 1, 'A'], [6000, 60, 'S'],
+        [150000, 3, 'S'],
     ]) {
       const k = Math.min(m, n);
       const [u, v] = mode === 'A' ? [m, n] : [k, k];

@@ -41,7 +41,8 @@ test('every step reads and writes places that are written before, and the memory
   const written = new Set();
   for (const { kind, name, reads, writes } of steps) {
     for (const place of [...reads, ...writes]) assert.ok(isPlace(place), `${name}: ${place}`);
-    for (const place of reads) assert.ok(/^(parameter|constant)/.test(place) || written.has(place), `${name} reads ${place} before it is written:\n${listing}`);
+    for (const place of reads) assert.ok(/^(parameter|constant)/.test(place) || written.has(place),
+      `${name} reads ${place} before it is written:\n${listing}`);
     for (const place of writes) written.add(place);
     if (['kernel', 'generated', 'eval', 'copy'].includes(kind)) assert.ok(writes.length && reads.length, `${name}:\n${listing}`);
   }
@@ -50,7 +51,8 @@ test('every step reads and writes places that are written before, and the memory
   assert.deepEqual(sorted(inPlan.map(placeOf)), sorted(steps.flatMap(({ reads, writes }) => [...reads, ...writes])));
   for (const { kind, name, writes } of steps) {
     const own = inPlan.filter((buffer) => buffer.name === name).map(placeOf);
-    if (['kernel', 'generated'].includes(kind)) for (const place of writes) assert.ok(own.includes(place), `${name} writes ${place}, the plan has ${own}`);
+    if (['kernel', 'generated'].includes(kind)) for (const place of writes) assert.ok(own.includes(place),
+      `${name} writes ${place}, the plan has ${own}`);
   }
   for (const { place, offset, bytes, first, last } of plan.buffers) {
     if (place === 'arena') assert.ok(offset + bytes <= plan.arenaBytes);
@@ -98,7 +100,8 @@ test('memory that a kernel works in is its own while it runs', async () => {
   for (const own of works) {
     for (const other of buffers) {
       const isAlive = other !== own && other.place === 'arena' && other.first <= own.last && own.first <= other.last;
-      if (isAlive) assert.ok(other.offset >= own.offset + own.bytes || own.offset >= other.offset + other.bytes, `${own.name} works in the memory of ${other.name}`);
+      if (isAlive) assert.ok(other.offset >= own.offset + own.bytes || own.offset >= other.offset + other.bytes,
+        `${own.name} works in the memory of ${other.name}`);
     }
   }
   executable.dispose();

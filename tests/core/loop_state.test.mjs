@@ -236,7 +236,8 @@ const COUNTED = {
   'an index that may count from the end': [0, 1, FROM_END, /select|compare\(get/, (i) => i],
   'one that begins below 0, which stays': [-3, 1, FROM_END, null, (i, n) => (i < 0 ? i + n : i)],
   'a clamp': [2, 3, 'y = s32[] clamp(zero, i, n)', /clamp/, (i) => i],
-  'a clamp at which the last turn arrives, which stays': [2, 3, 'm = s32[] constant(118)\n y = s32[] clamp(zero, i, m)', null, (i) => Math.min(i, 118)],
+  'a clamp at which the last turn arrives, which stays': [2, 3, 'm = s32[] constant(118)\n y = s32[] clamp(zero, i, m)', null,
+    (i) => Math.min(i, 118)],
   'bounds, of an expression': [1, 2, `d = s32[] constant(4)
     a = s32[] multiply(i, d)\n b = s32[] subtract(a, d)\n c = s32[] maximum(b, zero)
     h = s32[] constant(316)\n y = s32[] minimum(c, h)`, /maximum|minimum/, (i) => 4 * i - 4],

@@ -453,7 +453,8 @@ test('cumulative sums along any dimension are one loop with the operations befor
       const text = `${ADD}ENTRY e { x = f32[6,5,7] parameter(0)\n z = f32[] constant(0)\n n = f32[6,5,7] negate(x)
  s = f32[6,5,7] reduce-window(n, z), window={size=${size} pad=${pad}}, to_apply=add }`.replace(' s = ', ' ROOT s = ');
       const module = client.parseHlo(text), executable = await client.compile(module);
-      assert.equal(executable.thunks().match(/^ *\w+ \S+/gm).filter((line) => !/arena|region/.test(line)).length, 1, `along ${along}: ${executable.thunks()}`);
+      assert.equal(executable.thunks().match(/^ *\w+ \S+/gm).filter((line) => !/arena|region/.test(line)).length, 1,
+        `along ${along}: ${executable.thunks()}`);
       await agrees(client, text);
       executable.dispose();
       module.dispose();
@@ -524,7 +525,8 @@ test('a slice of nothing of a slice with strides stays within the operand', asyn
   assert.match(printed, /slice\(p\), slice=\{\[0:0\], \[0:0\]\}/);
   client.parseHlo(printed).dispose();
   client.jvp(module).dispose();
-  const huge = client.parseHlo(text.replace('[4:5:9]', '[4:5:4611686018427387904]').replace('[1:1:9]', '[0:1:4611686018427387904]').replace('f32[0,0]', 'f32[0,1]'));
+  const huge = client.parseHlo(text.replace('[4:5:9]', '[4:5:4611686018427387904]').replace('[1:1:9]',
+    '[0:1:4611686018427387904]').replace('f32[0,0]', 'f32[0,1]'));
   assert.match((await client.compile(huge)).toString(), /\[4:5:1\]|\[4:5\]/);
 });
 

@@ -69,7 +69,8 @@ class Program {
       },
       part: () => isComplex(type) && this.add(PARTS[type], size, `${random.pick(['real', 'imag'])}(${name})`),
       complex: () => type in WHOLES && this.add(WHOLES[type], size, `complex(${name}, ${this.operand(type, size).name})`),
-      half: () => size % 2 === 0 && this.add(type, size / 2, `slice(${name}), slice={${random.pick([`[0:${size / 2}]`, `[${size / 2}:${size}]`, `[0:${size}:2]`])}}`),
+      half: () => size % 2 === 0 && this.add(type, size / 2,
+        `slice(${name}), slice={${random.pick([`[0:${size / 2}]`, `[${size / 2}:${size}]`, `[0:${size}:2]`])}}`),
       bits: () => {
         const to = { f32: 's32', s32: 'f32', f64: 's64', u64: 'f64', f16: 'u16', s16: 'bf16', c64: 'c64' }[type];
         return to && !isComplex(type) && this.add(to, size, `bitcast-convert(${name})`);
@@ -123,7 +124,8 @@ test('a part that a later result reads is not written over', async () => {
  ROOT r = (c64[128,2], f32[128,2]) tuple(d, im) }`, (i) => i % 7 + 1);
 });
 
-for (const [narrow, wide, ratio] of [['bf16', 'f32', 2], ['f32', 'f64', 2], ['s8', 's16', 2], ['f32', 'c64', 2], ['s16', 's64', 4], ['f32', 'c128', 4]]) {
+for (const [narrow, wide, ratio] of [['bf16', 'f32', 2], ['f32', 'f64', 2], ['s8', 's16', 2], ['f32', 'c64', 2], ['s16', 's64', 4],
+  ['f32', 'c128', 4]]) {
   test(`an array of ${narrow} whose first part becomes as many bytes of ${wide} is not written over`, async () => {
     await agrees(client, `HloModule m\nl { a = ${narrow}[] parameter(0)\n b = ${narrow}[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=LT }
 ENTRY e { x = ${narrow}[${1000 * ratio}] parameter(0)\n s = ${narrow}[${1000 * ratio}] sort(x), dimensions={0}, to_apply=l

@@ -85,7 +85,8 @@ ENTRY e { i = s32[] parameter(0)
 
 /** Results of packed arguments are those of s32 arguments of the same numbers, cut to the type where they are stored. */
 const PROGRAMS = {
-  'gather of rows': ['s32[2,5] gather(A, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,5}', 'i = s32[2] constant({6, 1})'],
+  'gather of rows': ['s32[2,5] gather(A, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,5}',
+    'i = s32[2] constant({6, 1})'],
   'gather of elements': ['s32[3] gather(A, i), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0,1}, index_vector_dim=1, slice_sizes={1,1}', 'i = s32[3,2] constant({{6,4},{1,0},{3,3}})'],
   'slice': ['s32[2,2] slice(A), slice={[1:6:3],[0:4:2]}', ''],
   'reverse': ['s32[7,5] reverse(A), dimensions={0,1}', ''],
@@ -98,8 +99,10 @@ const PROGRAMS = {
   'sort': ['s32[7,5] sort(A), dimensions={0}, to_apply=less', ''],
   'reduce': ['s32[5] reduce(A, z), dimensions={0}, to_apply=most', 'z = s32[] constant(0)'],
   'scatter': ['s32[7,5] scatter(A, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=most', 'i = s32[2] constant({5, 0})\n u = s32[2,5] slice(A), slice={[1:3],[0:5]}'],
-  'conditional': ['s32[7,5] conditional(p, A, A), true_computation=negated, false_computation=same', 'p = pred[] constant(true)\n q = s32[] constant(0)'],
-  'while': ['s32[7,5] get-tuple-element(l), index=2', 'k = s32[] constant(0)\n g = (s32[], s32[7,5], s32[7,5]) tuple(k, A, A)\n l = (s32[], s32[7,5], s32[7,5]) while(g), condition=again, body=step'],
+  'conditional': ['s32[7,5] conditional(p, A, A), true_computation=negated, false_computation=same',
+    'p = pred[] constant(true)\n q = s32[] constant(0)'],
+  'while': ['s32[7,5] get-tuple-element(l), index=2',
+    'k = s32[] constant(0)\n g = (s32[], s32[7,5], s32[7,5]) tuple(k, A, A)\n l = (s32[], s32[7,5], s32[7,5]) while(g), condition=again, body=step'],
 };
 const textOf = ([operation, lines], type) => `HloModule m
 less { x = s32[] parameter(0)
@@ -128,7 +131,9 @@ ENTRY e { A = s32[7,5] parameter(0)
     ${lines}
     ROOT r = ${operation} }`.replaceAll('(s32[],', '(u8[],').replace(/k = s32\[\]/, 'k = u8[]')
   // All but indices are of the type.
-  .replace(/s32(?=\[(?!2\] constant|3,2\] constant|\] constant\(3\)\n t))/g, (all, at, whole) => (/^\s*[ist] = s32/.test(whole.slice(whole.lastIndexOf('\n', at) + 1)) && /constant/.test(whole.slice(at, at + 30)) ? 's32' : type));
+  .replace(/s32(?=\[(?!2\] constant|3,2\] constant|\] constant\(3\)\n t))/g,
+    (all, at, whole) => (/^\s*[ist] = s32/.test(whole.slice(whole.lastIndexOf('\n', at) + 1)) && /constant/.test(whole.slice(at, at + 30))
+      ? 's32' : type));
 
 describe('operations', () => {
   for (const [name, program] of Object.entries(PROGRAMS)) {

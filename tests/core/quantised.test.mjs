@@ -130,7 +130,8 @@ test('blocks of all sizes', async () => {
 });
 
 test('units, blocks of the depth and lists of scales of several sizes', async () => {
-  for (const [depth, columns] of [[1023, 33], [1024, 32], [1025, 31], [4096, 17], [5000, 48], [2048, 5], [8191, 5], [8192, 4], [8193, 3], [40, 4095], [40, 4096], [40, 4097], [256, 1030], [24, 9000]]) {
+  for (const [depth, columns] of [[1023, 33], [1024, 32], [1025, 31], [4096, 17], [5000, 48], [2048, 5], [8191, 5], [8192, 4],
+    [8193, 3], [40, 4095], [40, 4096], [40, 4097], [256, 1030], [24, 9000]]) {
     for (const turned of [false, true]) {
       if (depth > 2000) await check('f32', 1, depth, columns, { turned });
       await check('s8', 1, depth, columns, { turned, scale: 'column' });
@@ -165,7 +166,8 @@ test('packed numbers of all values, less zeros of all kinds', async () => {
       }
     }
   }
-  for (const [type, zeros, from] of [['u4', 'u4', 0], ['u4', 's32', -112], ['u4', 's32', -113], ['u4', 's32', 120], ['s4', 's8', -120], ['s4', 's8', -10], ['s4', 'f32', 0.5]]) {
+  for (const [type, zeros, from] of [['u4', 'u4', 0], ['u4', 's32', -112], ['u4', 's32', -113], ['u4', 's32', 120], ['s4', 's8', -120],
+    ['s4', 's8', -10], ['s4', 'f32', 0.5]]) {
     for (const turned of [false, true]) {
       const [depth, columns] = [96, 83], dims = turned ? [columns, depth] : [depth, columns];
       const split = turned ? [columns, 3, 32] : [3, 32, columns], blocks = turned ? [columns, 3] : [3, columns];
@@ -277,7 +279,8 @@ test('infinities and NaNs of f16 in any place', async () => {
         const w = whole(depth * columns, -7, 7, 2);
         w[turned ? j * depth + k : k * columns + j] = value;
         const [y] = await executable.execute([new Literal(`f32[${vectors},${depth}]`, x), new Literal(`f32[${dims}]`, w).convert('f16')]);
-        assert.deepEqual(Array.from(y.data), Array.from(expected(x, w, null, vectors, depth, columns, { turned, scale: 'none' })), `${k} ${j} ${value}`);
+        assert.deepEqual(Array.from(y.data), Array.from(expected(x, w, null, vectors, depth, columns, { turned, scale: 'none' })),
+          `${k} ${j} ${value}`);
       }
       executable.dispose();
     }

@@ -203,7 +203,8 @@ ENTRY e { x = ${type}[${groups},${m},${k}] parameter(0)
         return sum;
       });
       const literal = (dims, values) => (type === 'c64'
-        ? new Literal(`c64[${dims}]`, Float32Array.from(values.flatMap((v) => [v, 0]))) : new Literal(`f32[${dims}]`, Float32Array.from(values)).convert(type));
+        ? new Literal(`c64[${dims}]`, Float32Array.from(values.flatMap((v) => [v, 0]))) : new Literal(`f32[${dims}]`,
+          Float32Array.from(values)).convert(type));
       for (const client of clients) {
         const executable = await client.compile(module.toString ? client.parseHlo(module.toString()) : module);
         const [got] = await executable.execute([literal([groups, m, k], x), literal([groups, k, n], y)]);

@@ -138,7 +138,8 @@ ${sizes.map((_, d) => `  start${d} = u64[] parameter(${d + 1})`).join('\n')}
 test('small products of each rank, with one contracted dimension or several', async () => {
   for (let batch = 0; batch <= 11; batch++) {
     for (const contracted of [[3], [2, 2], [1, 2, 1]]) {
-      const sizes = Array.from({ length: batch }, (_, d) => (d % 3 ? 1 : 2)), first = sizes.map((_, d) => d), own = contracted.map((_, d) => batch + 1 + d);
+      const sizes = Array.from({ length: batch }, (_, d) => (d % 3 ? 1 : 2)), first = sizes.map((_, d) => d),
+        own = contracted.map((_, d) => batch + 1 + d);
       for (const type of ['f32', 's32', 's8']) {
         await agrees(clients[0], `ENTRY e { x = ${type}[${[...sizes, 2, ...contracted]}] parameter(0)\n y = ${type}[${[...sizes, 3, ...contracted]}] parameter(1)
  ROOT d = ${type}[${[...sizes, 2, 3]}] dot(x, y), lhs_batch_dims={${first}}, rhs_batch_dims={${first}}, lhs_contracting_dims={${own}}, rhs_contracting_dims={${own}} }`);

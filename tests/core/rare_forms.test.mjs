@@ -39,8 +39,10 @@ turn {\n s = ${state} parameter(0)\n i = ${element('s32[]', 0)}\n k = ${element(
 
 /** Computations, lines, arguments, results. */
 const FORMS = {
-  ...Object.fromEntries(['u8', 's8', 'u16', 's16', 'f16', 'bf16'].map((type) => [`a loop that adds a number of ${type} to a small array`, SMALL(type)])),
-  'a conversion of complex numbers to their own type': ['', 'x = c64[2] parameter(0)\n y = c64[2] negate(x)\n c = c64[2] convert(y)\n i = f32[2] imag(c)\n ROOT r = f32[2] negate(i)',
+  ...Object.fromEntries(['u8', 's8', 'u16', 's16', 'f16',
+    'bf16'].map((type) => [`a loop that adds a number of ${type} to a small array`, SMALL(type)])),
+  'a conversion of complex numbers to their own type': ['',
+    'x = c64[2] parameter(0)\n y = c64[2] negate(x)\n c = c64[2] convert(y)\n i = f32[2] imag(c)\n ROOT r = f32[2] negate(i)',
     [[[1, 2], [3, 4]]], [2, 4]],
   'a sum and a maximum of 8-bit floats in one reduction': [F8, `x = f32[3,6] parameter(0)\n y = f8e5m2[3,6] convert(x)\n z = f8e5m2[] constant(0)
  v = (f8e5m2[3], f8e5m2[3]) reduce(y, y, z, z), dimensions={1}, to_apply=two\n a = f8e5m2[3] get-tuple-element(v), index=0\n b = f8e5m2[3] get-tuple-element(v), index=1

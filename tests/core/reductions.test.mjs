@@ -356,8 +356,10 @@ describe('more elements than memory has bytes', () => {
     a = ${type}[${dims}] broadcast(x), dimensions={0}\n m = ${type}[${dims}] multiply(a, a)\n z = ${type}[] constant(0)
     ROOT r = ${type}[${to}] reduce(m, z), dimensions={${over}}, to_apply=f\n}`;
   for (const [type, dims, to, over, wanted] of [
-    ['s32', [1, 2 ** 30 - 1], [1], [1], (9 * (2 ** 30 - 1)) | 0], ['f32', [1, 2 ** 30], [1], [1], 9 * 2 ** 30], ['s32', [2, 2 ** 30 + 1], [], [0, 1], (18 * (2 ** 30 + 1)) | 0],
-    ['s32', [1, 2 ** 31 - 1], [], [0, 1], (9 * (2 ** 31 - 1)) | 0], ['s32', [1, 2 ** 31], [], [0, 1], (9 * 2 ** 31) | 0], ['s32', [3, 2 ** 30], [3], [1], (9 * 2 ** 30) | 0],
+    ['s32', [1, 2 ** 30 - 1], [1], [1], (9 * (2 ** 30 - 1)) | 0], ['f32', [1, 2 ** 30], [1], [1], 9 * 2 ** 30],
+      ['s32', [2, 2 ** 30 + 1], [], [0, 1], (18 * (2 ** 30 + 1)) | 0],
+    ['s32', [1, 2 ** 31 - 1], [], [0, 1], (9 * (2 ** 31 - 1)) | 0], ['s32', [1, 2 ** 31], [], [0, 1], (9 * 2 ** 31) | 0],
+      ['s32', [3, 2 ** 30], [3], [1], (9 * 2 ** 30) | 0],
   ]) {
     test(`sums of ${type}[${dims}] over {${over}} take little`, async () => {
       const text = sum(type, dims, to, over), module = clients[0].parseHlo(text), executable = await clients[0].compile(module);

@@ -384,7 +384,8 @@ ENTRY e { x = f32[] parameter(0)\n z = s32[] constant(0)\n p = pred[] parameter(
     return lines.slice(at + 1).filter((_, k, rest) => rest.slice(0, k + 1).every(([own]) => own > indent)).map(([own, word]) => [own - indent, word]);
   };
   assert.deepEqual(below('while').map(([, word]) => word).filter((word) => /condition|body/.test(word)), ['condition', 'body']);
-  for (const name of ['condition', 'body', 'branch 0', 'branch 1']) assert.ok(below(name).some(([deep, word]) => deep === 2 && word === 'eval'), `${name}: ${executable.thunks()}`);
+  for (const name of ['condition', 'body', 'branch 0', 'branch 1']) assert.ok(below(name).some(([deep, word]) => deep === 2 && word === 'eval'),
+    `${name}: ${executable.thunks()}`);
   client.dispose();
 });
 

@@ -192,7 +192,8 @@ ENTRY`);
 
 test('a group can be cancelled', async () => {
   const single = await Client.create({ threads: 0 });
-  const executable = await compile(program('60000,301', SOFTMAX.replaceAll('600', '60000').concat('\n  ROOT r = f32[60000,301] divide(e, sb)')), single);
+  const executable = await compile(program('60000,301', SOFTMAX.replaceAll('600', '60000').concat('\n  ROOT r = f32[60000,301] divide(e, sb)')),
+    single);
   assert.deepEqual(groups(executable), [4]);
   const controller = new AbortController();
   const run = executable.execute([new Float32Array(60000 * 301)], { signal: controller.signal });

@@ -171,7 +171,8 @@ for (const type of ['f32', 'f64', 's32', 'bf16', 's64']) {
 
 /** As many sums of one array as results of a loop, and one more: the accumulators of all are in registers. */
 for (const [type, dims] of [
-  ['f32', [3]], ['f32', [64]], ['f32', [100, 16]], ['f64', [37]], ['bf16', [50, 33]], ['s32', [1000]], ['s16', [30, 70]], ['s64', [5, 100]], ['c64', [40]],
+  ['f32', [3]], ['f32', [64]], ['f32', [100, 16]], ['f64', [37]], ['bf16', [50, 33]], ['s32', [1000]], ['s16', [30, 70]], ['s64', [5, 100]],
+    ['c64', [40]],
 ]) {
   test(`8, 9, 16 and 17 sums of ${type}[${dims}]`, async () => {
     const a = `${type}[${dims}]`, r = `${type}[${dims.slice(0, -1)}]`, row = dims.at(-1);

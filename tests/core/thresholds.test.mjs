@@ -34,7 +34,8 @@ function each(what, types, numbers, add, applied = () => '', value = whole) {
 
 const plus = (type) => (type === 'pred' ? 'xor' : 'add');
 
-each('rows of element-wise loops: lanes, wide lanes, unrolled, blocks of short rows', CLASSES, around(4, 8, 16, 32, 64, 128, 256), (parts, type, n) => {
+each('rows of element-wise loops: lanes, wide lanes, unrolled, blocks of short rows', CLASSES, around(4, 8, 16, 32, 64, 128, 256),
+  (parts, type, n) => {
   for (const rows of [1, 3, 70]) {
     const shape = `${type}[${rows},${n}]`, x = parts.parameter(shape), line = parts.parameter(`${type}[${n}]`);
     const b = parts.add(shape, `broadcast(${line}), dimensions={1}`), s = parts.add(shape, `${plus(type)}(${x}, ${b})`);
@@ -76,7 +77,8 @@ for (const operation of ['add', 'maximum']) {
   }, (type) => binary('f', type, operation), (i) => (i % 32 === 5 ? 1 : i % 64 === 40 ? -1 : 0));
 }
 
-each('reductions that are cut: long ones, and high columns', ['f32', 's32', 'bf16', 's8', 'f64'], [2 ** 13, 2 ** 15, 2 ** 17].flatMap((n) => [n - 1, n, n + 1]), (parts, type, n) => {
+each('reductions that are cut: long ones, and high columns', ['f32', 's32', 'bf16', 's8', 'f64'],
+  [2 ** 13, 2 ** 15, 2 ** 17].flatMap((n) => [n - 1, n, n + 1]), (parts, type, n) => {
   const z = parts.add(`${type}[]`, 'constant(0)'), x = parts.parameter(`${type}[${n}]`), y = parts.parameter(`${type}[2,${n}]`);
   parts.result(`${type}[]`, parts.add(`${type}[]`, `reduce(${x}, ${z}), dimensions={0}, to_apply=f`));
   parts.result(`${type}[2]`, parts.add(`${type}[2]`, `reduce(${y}, ${z}), dimensions={1}, to_apply=f`));
@@ -125,7 +127,8 @@ describe('how much goes into a loop', () => {
       const twice = parts.add(`f32[${n},6]`, `multiply(${all}, ${x})`);
       parts.result(`f32[${n},6]`, twice);
       parts.result(`f32[${n + 3},6]`, parts.add(`f32[${n + 3},6]`, `pad(${twice}, ${z}), padding=1_2x0_0`));
-      parts.result(`f32[${n},6]`, parts.add(`f32[${n},6]`, `reduce-window(${twice}, ${z}), window={size=${n}x3 pad=${n >> 1}_${(n - 1) >> 1}x1_1}, to_apply=f`));
+      parts.result(`f32[${n},6]`, parts.add(`f32[${n},6]`,
+        `reduce-window(${twice}, ${z}), window={size=${n}x3 pad=${n >> 1}_${(n - 1) >> 1}x1_1}, to_apply=f`));
       await agrees(client, parts.text(binary('f', 'f32', 'add')));
     });
   }
@@ -157,12 +160,15 @@ each('transposes around tiles and short rows', ['f32', 's8', 'bf16', 'f64', 'c64
 each('cumulative sums around blocks and calls', ['f32', 's32', 'bf16', 's64'], around(15, 16, 32), (parts, type, n) => {
   for (const other of [1, 3, 16, 17]) {
     const z = parts.add(`${type}[]`, 'constant(0)'), x = parts.parameter(`${type}[${n},${other}]`);
-    parts.result(`${type}[${n},${other}]`, parts.add(`${type}[${n},${other}]`, `reduce-window(${x}, ${z}), window={size=${n}x1 pad=${n - 1}_0x0_0}, to_apply=f`));
-    parts.result(`${type}[${n},${other}]`, parts.add(`${type}[${n},${other}]`, `reduce-window(${x}, ${z}), window={size=1x${other} pad=0_0x0_${other - 1}}, to_apply=f`));
+    parts.result(`${type}[${n},${other}]`,
+      parts.add(`${type}[${n},${other}]`, `reduce-window(${x}, ${z}), window={size=${n}x1 pad=${n - 1}_0x0_0}, to_apply=f`));
+    parts.result(`${type}[${n},${other}]`,
+      parts.add(`${type}[${n},${other}]`, `reduce-window(${x}, ${z}), window={size=1x${other} pad=0_0x0_${other - 1}}, to_apply=f`));
   }
 }, (type) => binary('f', type, 'add'));
 
-each('sorts of lines around insertion and ranges', ['f32', 's8', 'u16', 's64', 'bf16', 'f64'], [...around(8, 80), 65535, 65536, 65537], (parts, type, n) => {
+each('sorts of lines around insertion and ranges', ['f32', 's8', 'u16', 's64', 'bf16', 'f64'], [...around(8, 80), 65535, 65536, 65537],
+  (parts, type, n) => {
   const x = parts.parameter(`${type}[${n > 1000 ? 1 : 3},${n}]`), shape = `${type}[${n > 1000 ? 1 : 3},${n}]`;
   parts.result(shape, parts.add(shape, `sort(${x}), dimensions={1}, to_apply=less`));
 }, less, (i) => ((i * 7919) % 1009) % 97 - 48);
@@ -178,8 +184,12 @@ test('largest ones of a line: around short lists, large lists and ranges', async
 each('look-ups and scatters around chunks', ['f32', 's8', 'f64'], [1, 3, 4, 255, 256, 257, 65535, 65536, 65537], (parts, type, n) => {
   for (const row of n > 1000 ? [1] : [1, 5, 256]) {
     const x = parts.parameter(`${type}[40,${row}]`), i = parts.parameter(`s32[${n},1]`), u = parts.parameter(`${type}[${n},${row}]`);
-    parts.result(`${type}[${n},${row}]`, parts.add(`${type}[${n},${row}]`, `gather(${x}, ${i}), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,${row}}`));
-    parts.result(`${type}[40,${row}]`, parts.add(`${type}[40,${row}]`, `scatter(${x}, ${i}, ${u}), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f`));
+    parts.result(`${type}[${n},${row}]`,
+      parts.add(`${type}[${n},${row}]`,
+        `gather(${x}, ${i}), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,${row}}`));
+    parts.result(`${type}[40,${row}]`,
+      parts.add(`${type}[40,${row}]`,
+        `scatter(${x}, ${i}, ${u}), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f`));
   }
 }, (type) => binary('f', type, 'add'), (i, k, type) => (type === 's32' ? (i * 7919) % 43 - 1 : i % 4096 === 9 ? 1 : 0));
 
@@ -208,8 +218,10 @@ describe('products', () => {
         for (const sizes of [SIZES.filter((n) => n <= 128), SIZES.filter((n) => n > 128 && n * fixed[0] * fixed[1] < 160_000)]) {
           const parts = new Parts();
           const pairs = sizes.map((n) => {
-            const [m, k, columns] = [...fixed.slice(0, at), n, ...fixed.slice(at)], cube = `${type}[${m},${columns},${k}]`, plane = `${type}[${m},${columns}]`;
-            const x = parts.parameter(`${type}[${m},${k}]`), w = parts.parameter(`${type}[${k},${columns}]`), z = parts.add(`${type}[]`, `constant(${literal(type, 0)})`);
+            const [m, k, columns] = [...fixed.slice(0, at), n, ...fixed.slice(at)], cube = `${type}[${m},${columns},${k}]`,
+              plane = `${type}[${m},${columns}]`;
+            const x = parts.parameter(`${type}[${m},${k}]`), w = parts.parameter(`${type}[${k},${columns}]`),
+              z = parts.add(`${type}[]`, `constant(${literal(type, 0)})`);
             const dot = parts.add(plane, `dot(${x}, ${w}), lhs_contracting_dims={1}, rhs_contracting_dims={0}`);
             const xb = parts.add(cube, `broadcast(${x}), dimensions={0,2}`), wb = parts.add(cube, `broadcast(${w}), dimensions={2,1}`);
             const sum = parts.add(plane, `reduce(${parts.add(cube, `multiply(${xb}, ${wb})`)}, ${z}), dimensions={2}, to_apply=f`);
@@ -241,7 +253,8 @@ test('convolutions of long windows of single features', async () => {
 
 test('convolutions around vectors, groups and features', async () => {
   for (const type of ['f32', 'bf16', 's8', 'f64']) {
-    for (const [inputs, outputs, groups] of [[3, 4, 1], [4, 5, 1], [8, 8, 1], [15, 16, 1], [16, 16, 1], [17, 15, 1], [3, 3, 3], [4, 4, 4], [5, 5, 5], [16, 16, 16], [8, 8, 2], [129, 129, 129]]) {
+    for (const [inputs, outputs, groups] of [[3, 4, 1], [4, 5, 1], [8, 8, 1], [15, 16, 1], [16, 16, 1], [17, 15, 1], [3, 3, 3],
+      [4, 4, 4], [5, 5, 5], [16, 16, 16], [8, 8, 2], [129, 129, 129]]) {
       for (const [window, pad] of [[1, 0], [3, 1], [2, 1]]) {
         const size = 9, out = size + 2 * pad - window + 1;
         await agrees(client, `HloModule m\nENTRY e { x = ${type}[2,${size},${size},${inputs}] parameter(0)\n w = ${type}[${window},${window},${inputs / groups},${outputs}] parameter(1)

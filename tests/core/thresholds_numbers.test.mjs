@@ -26,9 +26,11 @@ odd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n two = f32[] constant(2)\
   const KINDS = {
     'all-reduce': [(type) => `all-reduce(x), replica_groups={}, to_apply=add_${type}`, (n) => n, (i) => value(i, 0) + value(i, 1)],
     'all-reduce by a computation': [() => 'all-reduce(x), replica_groups={}, to_apply=odd', (n) => n, (i) => value(i, 0) + 2 * value(i, 1)],
-    'reduce-scatter': [(type) => `reduce-scatter(x), replica_groups={}, dimensions={0}, to_apply=add_${type}`, (n) => n / 2, (i, d, n) => value(i + (d * n) / 2, 0) + value(i + (d * n) / 2, 1)],
+    'reduce-scatter': [(type) => `reduce-scatter(x), replica_groups={}, dimensions={0}, to_apply=add_${type}`, (n) => n / 2,
+      (i, d, n) => value(i + (d * n) / 2, 0) + value(i + (d * n) / 2, 1)],
     'all-gather': [() => 'all-gather(x), replica_groups={}, dimensions={0}', (n) => 2 * n, (i, d, n) => value(i % n, Math.floor(i / n))],
-    'all-to-all': [() => 'all-to-all(x), replica_groups={}, dimensions={0}', (n) => n, (i, d, n) => value((i % (n / 2)) + (d * n) / 2, Math.floor(i / (n / 2)))],
+    'all-to-all': [() => 'all-to-all(x), replica_groups={}, dimensions={0}', (n) => n,
+      (i, d, n) => value((i % (n / 2)) + (d * n) / 2, Math.floor(i / (n / 2)))],
     'collective-permute': [() => 'collective-permute(x), source_target_pairs={{0,1},{1,0}}', (n) => n, (i, d) => value(i, 1 - d)],
   };
   for (const [kind, [operation, count, wanted]] of Object.entries(KINDS)) {
@@ -109,11 +111,14 @@ each('siblings around 64 kB and of 64 elements', ['f32', 's8'], [...around(64), 
 each('scatters and gathers around 65,536 elements', ['f32', 's8', 's64'], around(65536), (parts, n, type) => {
   const x = parts.parameter(`${type}[${n}]`), i = parts.add(`s32[${n}]`, 'iota(), iota_dimension=0');
   const back = parts.add(`s32[${n}]`, `reverse(${i}), dimensions={0}`);
-  const scattered = parts.add(`${type}[${n}]`, `scatter(${x}, ${back}, ${x}), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f`);
+  const scattered = parts.add(`${type}[${n}]`,
+    `scatter(${x}, ${back}, ${x}), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f`);
   parts.result(`${type}[${n}]`, scattered);
-  parts.result(`${type}[${n}]`, parts.add(`${type}[${n}]`, `gather(${scattered}, ${back}), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}`));
+  parts.result(`${type}[${n}]`, parts.add(`${type}[${n}]`,
+    `gather(${scattered}, ${back}), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}`));
   const pairs = parts.add(`${type}[${n},2]`, `concatenate(${[0, 1].map(() => parts.add(`${type}[${n},1]`, `reshape(${x})`))}), dimensions={1}`);
-  parts.result(`${type}[${n},2]`, parts.add(`${type}[${n},2]`, `gather(${pairs}, ${back}), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,2}`));
+  parts.result(`${type}[${n},2]`,
+    parts.add(`${type}[${n},2]`, `gather(${pairs}, ${back}), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,2}`));
 }, (type) => binary('f', type, 'add'));
 
 each('updates of 1 MB', ['f32', 's8'], around(1 << 20), (parts, bytes, type) => {
@@ -141,7 +146,8 @@ describe('products of great depth, whose sums are split', () => {
               imaginary += a[i] * otherIm + im * b[j];
             }
             const place = parts * (r * columns + c);
-            assert.deepEqual([Number(data[place]), parts === 2 ? data[place + 1] : 0], [re, imaginary], `${rows}x${columns}, depth ${depth}: ${r}, ${c}`);
+            assert.deepEqual([Number(data[place]), parts === 2 ? data[place + 1] : 0], [re, imaginary],
+              `${rows}x${columns}, depth ${depth}: ${r}, ${c}`);
           }
         }
         executable.dispose();

@@ -78,7 +78,8 @@ turn${n} { s = (${shapes}) parameter(0)\n i = s32[] get-tuple-element(s), index=
  ROOT t = (${shapes}) tuple(j, ${list(n, (i) => (i % 5 === 4 ? `x${i}` : `y${i}`)).join(', ')}) }\n`;
 }).join('') });
 
-const loop = (name, turns, shape, body) => `more_${name} { s = (s32[], ${shape}, ${shape}) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(${turns})
+const loop = (name, turns, shape, body) =>
+  `more_${name} { s = (s32[], ${shape}, ${shape}) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(${turns})
  ROOT r = pred[] compare(i, n), direction=LT }
 turn_${name} { s = (s32[], ${shape}, ${shape}) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n a = ${shape} get-tuple-element(s), index=1
  b = ${shape} get-tuple-element(s), index=2\n one = s32[] constant(1)\n j = s32[] add(i, one)\n${body}\n ROOT t = (s32[], ${shape}, ${shape}) tuple(j, y, b) }\n`;
@@ -124,7 +125,8 @@ each('loops that copy or evaluate arrays of some bytes', around(4096, 65536), (p
 }, {
   applied: () => around(4096, 65536).flatMap((n) => [['s8', 1], ['f32', 4]].map(([type, width]) => {
     const shape = `${type}[${Math.floor(n / width)}]`, half = `${type}[${Math.floor(n / width / 2)}]`;
-    return loop(`u${type}${n}`, 5, shape, ` p = ${type}[3] slice(a), slice={[1:4]}\n q = ${type}[3] negate(p)\n y = ${shape} dynamic-update-slice(b, q, i)`) +
+    return loop(`u${type}${n}`, 5, shape,
+      ` p = ${type}[3] slice(a), slice={[1:4]}\n q = ${type}[3] negate(p)\n y = ${shape} dynamic-update-slice(b, q, i)`) +
       loop(`v${type}${n}`, 5, half, ` p = ${half} reverse(a), dimensions={0}\n y = ${half} subtract(b, p)`);
   })).join(''),
   options: [{}, { disable: ['fuse-loops'] }],
@@ -183,7 +185,8 @@ each('operations before a reduction that is cut', around(8, 32), (parts, n) => {
 each('constants that are reduced by computations of many instructions', [14, 15, 16, 17, 32], (parts, n) => {
   const x = parts.add('s8[65535]', `constant({${list(65535, (i) => (i * 7) % 100)}})`), z = parts.add('s8[]', 'constant(-7)');
   parts.result('s8[]', parts.add('s8[]', `reduce(${x}, ${z}), dimensions={0}, to_apply=most${n}`));
-}, { applied: () => [14, 15, 16, 17, 32].map((n) => `most${n} { a = s8[] parameter(0)\n b = s8[] parameter(1)\n${chain(n, (v) => `s8[] xor(${v}, b)`)}\n ROOT r = s8[] maximum(v${n - 1}, b)\n}\n`).join('') });
+}, { applied: () => [14, 15, 16, 17,
+  32].map((n) => `most${n} { a = s8[] parameter(0)\n b = s8[] parameter(1)\n${chain(n, (v) => `s8[] xor(${v}, b)`)}\n ROOT r = s8[] maximum(v${n - 1}, b)\n}\n`).join('') });
 
 each('calls of calls, and conditionals of constant predicates, in each other', around(8, 16), (parts, n) => {
   const x = parts.parameter('f32[9]');
@@ -234,7 +237,8 @@ each('very many temporaries, with gaps between them', around(256), (parts, n) =>
   });
   const isEarly = (i) => i % 2 === 1 && i < 2 * n;
   let value = all[0];
-  for (const i of [...all.keys()].sort((a, b) => isEarly(b) - isEarly(a) || ((a * 7919) % rows) - ((b * 7919) % rows))) value = sorted(parts.add('f32[16]', `maximum(${value}, ${all[i]})`));
+  for (const i of [...all.keys()].sort((a, b) => isEarly(b) - isEarly(a) ||
+    ((a * 7919) % rows) - ((b * 7919) % rows))) value = sorted(parts.add('f32[16]', `maximum(${value}, ${all[i]})`));
   parts.result('f32[16]', value);
 }, { applied: () => less('f32'), options: [{}, { disable: ['regions'] }] });
 
@@ -248,10 +252,12 @@ each('temporaries beside results: how large', around(1024, 8192, 16384), (parts,
 }, { applied: () => less('f32') + binary('f', 'f32', 'maximum') });
 
 each('another order, whose temporaries take a 16th less', around(14, 15, 16), (parts, n) => {
-  const small = 'f32[2048]', large = `f32[${2048 * n}]`, x = parts.parameter(small), y = parts.parameter(large), z = parts.add('f32[]', 'constant(-9)');
+  const small = 'f32[2048]', large = `f32[${2048 * n}]`, x = parts.parameter(small), y = parts.parameter(large),
+    z = parts.add('f32[]', 'constant(-9)');
   const early = parts.add(small, `sort(${x}), dimensions={0}, to_apply=less`), late = parts.add(large, `sort(${y}), dimensions={0}, to_apply=less`);
   const most = parts.add('f32[]', `reduce(${parts.add(large, `reverse(${late}), dimensions={0}`)}, ${z}), dimensions={0}, to_apply=f`);
-  parts.result(small, parts.add(small, `subtract(${parts.add(small, `reverse(${early}), dimensions={0}`)}, ${parts.add(small, `broadcast(${most}), dimensions={}`)})`));
+  parts.result(small, parts.add(small,
+    `subtract(${parts.add(small, `reverse(${early}), dimensions={0}`)}, ${parts.add(small, `broadcast(${most}), dimensions={}`)})`));
 }, { applied: () => less('f32') + binary('f', 'f32', 'maximum') });
 
 each('products of few rows, and steps over the same rows', [128, 255, 256, 257, 384, 512, 768, 1024, 2048], (parts, n) => {
@@ -285,7 +291,8 @@ each('small groups of rows, and those without elements', [0, 1, 2, 3, 8], (parts
 
 /* ---- Sizes ---- */
 
-each('chunks: elements of loops, of the evaluator, bytes of moves', [...around(16384), 32767, 32769, 65535, 65536, 65537, 131_071, 131_073], (parts, n, type) => {
+each('chunks: elements of loops, of the evaluator, bytes of moves', [...around(16384), 32767, 32769, 65535, 65536, 65537, 131_071, 131_073],
+  (parts, n, type) => {
   const x = parts.parameter(`${type}[${n}]`), one = parts.add(`${type}[]`, 'constant(1)');
   parts.result(`${type}[${n}]`, parts.add(`${type}[${n}]`, `add(${x}, ${parts.add(`${type}[${n}]`, `reverse(${x}), dimensions={0}`)})`));
   parts.result(`${type}[${n + 1}]`, parts.add(`${type}[${n + 1}]`, `pad(${x}, ${one}), padding=1_0`));
@@ -301,11 +308,14 @@ each('pieces of a few bytes', around(16, 64, 256), (parts, n, type) => {
   parts.result(`${type}[7,${n}]`, parts.add(`${type}[7,${n}]`, `dynamic-update-slice(${x}, ${column}, ${j}, ${i})`));
   const t = parts.add(`${type}[${n},7]`, `transpose(${x}), dimensions={1,0}`);
   parts.result(`${type}[${n},14]`, parts.add(`${type}[${n},14]`, `concatenate(${t}, ${t}), dimensions={1}`));
-  const line = parts.parameter(`${type}[${n - 1}]`), zero = parts.add(`${type}[]`, `constant(${type === 'pred' ? false : type === 'c64' ? '(0, 0)' : 0})`);
+  const line = parts.parameter(`${type}[${n - 1}]`),
+    zero = parts.add(`${type}[]`, `constant(${type === 'pred' ? false : type === 'c64' ? '(0, 0)' : 0})`);
   parts.result(`${type}[${n}]`, parts.add(`${type}[${n}]`, `pad(${line}, ${zero}), padding=1_0`));
 }, { types: [...CLASSES, 'f64', 'c64', 'pred'], options: [{}, { disable: ['fuse-loops', 'in-place'] }, { disable: ['regions'] }] });
 
-each('transposes of 4096 elements', [[63, 64], [64, 63], [64, 64], [65, 64], [64, 65], [512, 7], [512, 8], [512, 9], [1024, 4], [8, 512], [7, 600], [2, 2048], [4096, 1]], (parts, [m, n], type) => {
+each('transposes of 4096 elements',
+  [[63, 64], [64, 63], [64, 64], [65, 64], [64, 65], [512, 7], [512, 8], [512, 9], [1024, 4], [8, 512], [7, 600], [2, 2048], [4096, 1]],
+    (parts, [m, n], type) => {
   const x = parts.parameter(`${type}[${m},${n}]`), t = parts.add(`${type}[${n},${m}]`, `transpose(${x}), dimensions={1,0}`);
   parts.result(`${type}[${n},${m}]`, parts.add(`${type}[${n},${m}]`, `add(${t}, ${t})`));
 }, { types: [...CLASSES, 'f64', 'c64'] });
@@ -361,9 +371,11 @@ each('windows of several ranks', [1, 2, 3, 4, 5, 6], (parts, rank) => {
 each('small products in batches', around(4, 8, 16, 32), (parts, n, type) => {
   for (const [m, k, c] of [[2, 3, 4], [1, n, 1], [n, 1, 2], [3, 4, 3], [8, 2, 8], [4, 5, 4]]) {
     const x = parts.parameter(`${type}[${n},${m},${k}]`), w = parts.parameter(`${type}[${n},${k},${c}]`);
-    const dot = parts.add(`${type}[${n},${m},${c}]`, `dot(${x}, ${w}), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}`);
+    const dot = parts.add(`${type}[${n},${m},${c}]`,
+      `dot(${x}, ${w}), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}`);
     const cube = `${type}[${n},${m},${c},${k}]`, z = parts.add(`${type}[]`, 'constant(0)');
-    const product = parts.add(cube, `multiply(${parts.add(cube, `broadcast(${x}), dimensions={0,1,3}`)}, ${parts.add(cube, `broadcast(${w}), dimensions={0,3,2}`)})`);
+    const product = parts.add(cube,
+      `multiply(${parts.add(cube, `broadcast(${x}), dimensions={0,1,3}`)}, ${parts.add(cube, `broadcast(${w}), dimensions={0,3,2}`)})`);
     const sum = parts.add(`${type}[${n},${m},${c}]`, `reduce(${product}, ${z}), dimensions={3}, to_apply=f`);
     parts.result(`pred[${n},${m},${c}]`, parts.add(`pred[${n},${m},${c}]`, `compare(${dot}, ${sum}), direction=EQ`));
     parts.result(`${type}[${n},${m},${c}]`, sum);
@@ -395,7 +407,8 @@ describe('convolutions: lines of tiles, places of a unit, transposed operands', 
       const text = `ENTRY e { x = f32${x} parameter(0)\n w = f32${w} parameter(1)
  ROOT c = f32${out} convolution(x, w), window={size=${window}x${window} pad=${low}_${high}x${low}_${high}}, dim_labels=${labels}, feature_group_count=${groups} }`;
       // The first kernels that take it, and those that are left without them.
-      await agrees(client, text, (i) => ((i * 7) % 5 === 0 ? 1 - (i % 2) * 2 : 0), {}, { disable: ['kernel-winograd', 'kernel-depthwise', 'order-convolutions'] });
+      await agrees(client, text, (i) => ((i * 7) % 5 === 0 ? 1 - (i % 2) * 2 : 0), {},
+        { disable: ['kernel-winograd', 'kernel-depthwise', 'order-convolutions'] });
     });
   }
 });
@@ -467,7 +480,8 @@ describe('quotients, and differences from the largest: how far they are apart', 
   for (const n of around(2, 3, 6, 8)) {
     test(`${n} steps`, async () => {
       const steps = list(n, (i) => ` w${i} = f32[4,20] ${i % 2 ? `select(q, ${i ? `w${i - 1}` : 'p'}, x)` : `multiply(${i ? `w${i - 1}` : 'p'}, two)`}`).join('\n');
-      const around0 = list(n, (i) => ` m${i} = f32[4] ${i % 2 ? `maximum(${i ? `m${i - 1}` : 'm'}, low)` : `maximum(low, ${i ? `m${i - 1}` : 'm'})`}`).join('\n');
+      const around0 = list(n, (i) =>
+        ` m${i} = f32[4] ${i % 2 ? `maximum(${i ? `m${i - 1}` : 'm'}, low)` : `maximum(low, ${i ? `m${i - 1}` : 'm'})`}`).join('\n');
       const text = (function_) => `${binary('f', 'f32', 'maximum')}ENTRY e { x = f32[4,20] parameter(0)\n z = f32[] constant(-4)\n t = f32[] constant(2)
  two = f32[4,20] broadcast(t), dimensions={}\n q = pred[4,20] compare(x, two), direction=LE\n p = f32[4,20] ceil(x)\n low = f32[4] broadcast(z), dimensions={}
  m = f32[4] reduce(x, z), dimensions={1}, to_apply=f\n${around0}\n b = f32[4,20] broadcast(m${n - 1}), dimensions={0}\n d = f32[4,20] subtract(x, b)

@@ -36,7 +36,15 @@ const makers = {
     const collapsed = subset(r, rank), map = r.shuffle(list(rank, (i) => i)).slice(0, r.between(1, rank));
     const batching = [], ibatch = [];
     const vec = r.between(0, idx.length);
-    if (r.chance(0.4) && idx.length > 1) { const d = r.between(0, rank - 1); if (!map.includes(d) && !collapsed.includes(d)) { const s = list(idx.length, (i) => i).filter((i) => i !== vec)[0]; batching.push(d); ibatch.push(s); idx[s] = dims[d]; } }
+    if (r.chance(0.4) && idx.length > 1) {
+      const d = r.between(0, rank - 1);
+      if (!map.includes(d) && !collapsed.includes(d)) {
+        const s = list(idx.length, (i) => i).filter((i) => i !== vec)[0];
+        batching.push(d);
+        ibatch.push(s);
+        idx[s] = dims[d];
+      }
+    }
     if (vec < idx.length) idx[vec] = map.length; else if (map.length !== 1) map.length = 1;
     const slice = dims.map((d, i) => (collapsed.includes(i) || batching.includes(i) ? r.pick([0, 1, 1, 1]) : r.between(0, d)));
     const rest = idx.filter((_, i) => i !== vec), off = rank - collapsed.length - batching.length, out = rest.length + off;
@@ -51,9 +59,18 @@ const makers = {
     const rank = r.between(1, 3), dims = list(rank, () => sz(r)), idx = list(r.between(1, 2), () => sz(r));
     const inserted = subset(r, rank), map = r.shuffle(list(rank, (i) => i)).slice(0, r.between(1, rank)), vec = r.between(0, idx.length);
     const batching = [], ibatch = [];
-    if (r.chance(0.4) && idx.length > 1) { const d = r.between(0, rank - 1); if (!map.includes(d) && !inserted.includes(d)) { const s = list(idx.length, (i) => i).filter((i) => i !== vec)[0]; batching.push(d); ibatch.push(s); idx[s] = dims[d]; } }
+    if (r.chance(0.4) && idx.length > 1) {
+      const d = r.between(0, rank - 1);
+      if (!map.includes(d) && !inserted.includes(d)) {
+        const s = list(idx.length, (i) => i).filter((i) => i !== vec)[0];
+        batching.push(d);
+        ibatch.push(s);
+        idx[s] = dims[d];
+      }
+    }
     if (vec < idx.length) idx[vec] = map.length; else map.length = 1;
-    const rest = idx.filter((_, i) => i !== vec), kept = dims.filter((_, i) => !inserted.includes(i) && !batching.includes(i)), out = rest.length + kept.length;
+    const rest = idx.filter((_, i) => i !== vec), kept = dims.filter((_, i) => !inserted.includes(i) && !batching.includes(i)),
+      out = rest.length + kept.length;
     const win = r.shuffle(list(out, (i) => i)).slice(0, kept.length).sort(); let a = 0, b = 0;
     const shape = list(out, (i) => (win.includes(i) ? r.between(0, kept[a++]) : rest[b++]));
     const batches = batching.length ? `input_batching_dims={${batching}}, scatter_indices_batching_dims={${ibatch}}, ` : '';
@@ -81,7 +98,10 @@ const makers = {
       base: select ? 1 : r.pick([1, 1, 2]), win: select ? 1 : r.pick([1, 1, 2]),
     }));
     if (select) w.forEach((v) => { v.lo = Math.max(v.lo, 0); v.hi = Math.max(v.hi, 0); });
-    const s = dims.map((d, i) => { const v = w[i], b = (d ? (d - 1) * v.base + 1 : 0) + v.lo + v.hi, e = (v.size - 1) * v.win + 1; return b <= 0 || e > b ? 0 : Math.floor((b - e) / v.stride) + 1; });
+    const s = dims.map((d, i) => {
+      const v = w[i], b = (d ? (d - 1) * v.base + 1 : 0) + v.lo + v.hi, e = (v.size - 1) * v.win + 1;
+      return b <= 0 || e > b ? 0 : Math.floor((b - e) / v.stride) + 1;
+    });
     const text = windowText(w, !select);
     return select ? `x = f32[${dims}] parameter(0)\n s = f32[${s}] parameter(1)\n z = f32[] parameter(2)\n ROOT g = f32[${dims}] select-and-scatter(x, s, z), ${text}, select=ge, scatter=f`
       : `x = f32[${dims}] parameter(0)\n z = f32[] constant(0)\n ROOT g = f32[${s}] reduce-window(x, z), ${text}, to_apply=f`;
@@ -90,8 +110,12 @@ const makers = {
   convolution(r) {
     const sp = r.between(0, 2), groups = r.pick([1, 1, 2]), bgroups = groups === 1 ? r.pick([1, 1, 2]) : 1;
     const batch = sz(r) * bgroups, ki = sz(r), o = sz(r) * groups * bgroups, dims = list(sp, () => sz(r));
-    const w = dims.map(() => ({ size: r.pick([0, 1, 2, 3]), stride: r.between(1, 2), lo: r.between(-1, 2), hi: r.between(-1, 2), base: r.pick([1, 1, 2]), win: r.pick([1, 1, 2]) }));
-    const s = dims.map((d, i) => { const v = w[i], b = (d ? (d - 1) * v.base + 1 : 0) + v.lo + v.hi, e = v.size ? (v.size - 1) * v.win + 1 : 0; return b <= 0 || e > b ? 0 : Math.floor((b - e) / v.stride) + 1; });
+    const w = dims.map(() => ({ size: r.pick([0, 1, 2, 3]), stride: r.between(1, 2), lo: r.between(-1, 2), hi: r.between(-1, 2),
+      base: r.pick([1, 1, 2]), win: r.pick([1, 1, 2]) }));
+    const s = dims.map((d, i) => {
+      const v = w[i], b = (d ? (d - 1) * v.base + 1 : 0) + v.lo + v.hi, e = v.size ? (v.size - 1) * v.win + 1 : 0;
+      return b <= 0 || e > b ? 0 : Math.floor((b - e) / v.stride) + 1;
+    });
     const l = '01'.slice(0, sp);
     return `x = f32[${[batch, ...dims, ki * groups]}] parameter(0)\n k = f32[${[...w.map((v) => v.size), ki, o]}] parameter(1)
  ROOT g = f32[${[batch / bgroups, ...s, o]}] convolution(x, k), ${sp ? `${windowText(w, true)}, ` : ''}` +
@@ -140,7 +164,8 @@ async function check(kind, seed) {
   executable.dispose();
   module.dispose();
   await agrees(client, text, (i, k, type) => valueOf(type, seed)(i, k));
-  return goldenCase({ name: `${kind}${seed}`, hlo: text, replicas: 1, literals: literals.map((literal) => [literal]), expected: [expected], tolerance: 'exact' });
+  return goldenCase({ name: `${kind}${seed}`, hlo: text, replicas: 1, literals: literals.map((literal) => [literal]), expected: [expected],
+    tolerance: 'exact' });
 }
 
 for (const kind of Object.keys(makers)) {

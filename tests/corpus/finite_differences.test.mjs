@@ -125,7 +125,8 @@ class Case {
       const made = new Case();
       made.executables = {};
       for (const [name, one] of Object.entries({ value: module, ...derived })) made.executables[name] = await client.compile(one);
-      return Object.assign(made, { isHermitian: HERMITIAN.test(text), random, shapes, outputs, wrt, given: wideArguments(golden, shapes), parameters: module.parameters, kept: results.map(isFloat) });
+      return Object.assign(made, { isHermitian: HERMITIAN.test(text), random, shapes, outputs, wrt, given: wideArguments(golden, shapes),
+        parameters: module.parameters, kept: results.map(isFloat) });
     } catch (error) {
       if (error.code === 'UNIMPLEMENTED') return `refused: ${error.message}`;
       throw error;

@@ -65,7 +65,8 @@ async function check(client, module, args, random) {
   const outputs = await run(client, client.jvp(module, { wrt }), [...args, ...tangents]);
   const forward = outputs.slice(-results.length);
   const values = outputs.slice(0, -results.length).filter(({ shape }) => isFloat(shape));
-  const backward = await run(client, client.vjp(module, { wrt, maxTrips: 64, checkpoint: CHECKPOINTS[random.between(0, 2)] }), [...args, ...cotangents]);
+  const backward = await run(client, client.vjp(module, { wrt, maxTrips: 64, checkpoint: CHECKPOINTS[random.between(0, 2)] }),
+    [...args, ...cotangents]);
   const [left, leftSize] = add(forward.map((y, i) => product(y, cotangents[i])));
   const [right, rightSize] = add(backward.map((x, i) => product(x, tangents[i])));
   if (!Number.isFinite(left) || !Number.isFinite(right)) return 'infinite';

@@ -75,18 +75,23 @@ function sharedProduct(p, random) {
     const at = isFirst ? 1 : 2, parts = isFirst ? [b, h, times, t, d] : [b, t, h, times, d], inner = random.chance(0.8);
     const own = inner ? parts : isFirst ? [b, times, h, t, d] : [b, t, times, h, d];
     const over = numbersTo(5).filter((i) => i !== (inner ? at + 1 : at));
-    const wide = builder.reshape(builder.broadcastInDim(builder.convertElementType(cache, 'f32'), own, over), isFirst ? [b, heads, t, d] : [b, t, heads, d]);
+    const wide = builder.reshape(builder.broadcastInDim(builder.convertElementType(cache, 'f32'), own, over), isFirst
+      ? [b, heads, t, d] : [b, t, heads, d]);
     const depth = alongDepth ? 3 : isFirst ? 2 : 1;
     return flips
-      ? builder.dotGeneral(wide, a, { lhsContractingDimensions: [depth], rhsContractingDimensions: [3], lhsBatchDimensions: [0, at], rhsBatchDimensions: [0, 1] })
-      : builder.dotGeneral(a, wide, { lhsContractingDimensions: [3], rhsContractingDimensions: [depth], lhsBatchDimensions: [0, 1], rhsBatchDimensions: [0, at] });
+      ? builder.dotGeneral(wide, a, { lhsContractingDimensions: [depth], rhsContractingDimensions: [3], lhsBatchDimensions: [0, at],
+        rhsBatchDimensions: [0, 1] })
+      : builder.dotGeneral(a, wide, { lhsContractingDimensions: [3], rhsContractingDimensions: [depth], lhsBatchDimensions: [0, 1],
+        rhsBatchDimensions: [0, at] });
   });
 }
 
-/** Scores of which a mask drops some: causal, below a scalar, or both; then often their product with values. */
+/** Masked scores of attention: causal, below a scalar, or both; then often their product with values. */
 function maskedProduct(p, random) {
-  const [type, h] = [random.pick(['f32', 'f32', 'bf16']), random.between(1, 2)], [m, n, d] = [random.between(1, 70), random.between(90, 180), random.between(24, 50)];
-  const x = p.fresh('f32', [h, m, d], 'whole'), k = p.fresh(type, [h, n, d], 'whole'), v = p.fresh(type, [h, n, d], 'whole'), place = p.fresh('s32', [], 'whole');
+  const [type, h] = [random.pick(['f32', 'f32', 'bf16']), random.between(1, 2)],
+    [m, n, d] = [random.between(1, 70), random.between(90, 180), random.between(24, 50)];
+  const x = p.fresh('f32', [h, m, d], 'whole'), k = p.fresh(type, [h, n, d], 'whole'), v = p.fresh(type, [h, n, d], 'whole'),
+    place = p.fresh('s32', [], 'whole');
   const scores = contraction('f32', x.domain, k.domain, d), hasValues = random.chance(0.6);
   const result = hasValues && scores ? contraction('f32', scores, v.domain, n) : scores;
   const [form, near, inverted, both] = [random.pick(['add', 'sub', 'number', 'scalar']), random.chance(0.8), random.chance(0.3), random.chance(0.3)];
@@ -95,7 +100,8 @@ function maskedProduct(p, random) {
     const f32 = (y) => b.convertElementType(y, 'f32'), batches = { lhsBatchDimensions: [0], rhsBatchDimensions: [0] };
     const [row, column] = [0, 1].map((i) => b.iota(Shape.array('s32', [m, n]), i)), spread = (y) => b.broadcast(y, [m, n]);
     const small = spread(near ? b.rem(at, scalar(b, 's32', 64)) : at), constant = spread(scalar(b, 's32', number));
-    const sides = { add: [column, b.add(row, small)], sub: [b.sub(column, row), small], number: [b.add(column, constant), row], scalar: [column, small] }[form];
+    const sides = { add: [column, b.add(row, small)], sub: [b.sub(column, row), small], number: [b.add(column, constant), row],
+      scalar: [column, small] }[form];
     let mask = b[method](...sides);
     if (both) mask = b.and(mask, b.ge(b.add(row, constant), column));
     if (inverted) mask = b.not(mask);

@@ -330,7 +330,8 @@ function scan(p, random) {
 /** A single call of the host. */
 function hostCall(p, random) {
   const x = p.any(), asReshaped = random.chance(0.5);
-  return x && p.add('custom-call', [x], moved(x), (b, [a]) => reversedByHost(b, a, { asReshaped }), (b, [a]) => reversedByHost(b, a, { isAsked: true }));
+  return x && p.add('custom-call', [x], moved(x), (b, [a]) => reversedByHost(b, a, { asReshaped }),
+    (b, [a]) => reversedByHost(b, a, { isAsked: true }));
 }
 
 export const loopRules = { until, siblings, scanLoop, scan, hostCall };

@@ -14,7 +14,8 @@ for (const name of process.argv.slice(2)) {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder);
   await writeFile(`${folder}/export.py`, await pythonOf(SCENES.find((scene) => scene.name === name)));
-  const { stdout } = await promisify(execFile)(process.env.PYTHON ?? 'python3', ['export.py'], { cwd: folder, env: { ...process.env, JAX_PLATFORMS: 'cpu' } });
+  const { stdout } = await promisify(execFile)(process.env.PYTHON ?? 'python3', ['export.py'],
+    { cwd: folder, env: { ...process.env, JAX_PLATFORMS: 'cpu' } });
   await writeFile(`${folder}/output.txt`, stdout);
   console.log(`${name}: ${stdout}`);
 }

@@ -157,7 +157,8 @@ async function example(name, path) {
 describe('examples', () => {
   test('deno-script', LONG, async () => {
     const path = await example('deno-script', await project('example-deno-script', {}));
-    const [plane, error] = (await output(tool('deno'), ['run', '--allow-read', '--allow-net', '--node-modules-dir=manual', 'main.ts'], { cwd: path, seconds: SECONDS })).split('\n');
+    const [plane, error] = (await output(tool('deno'), ['run', '--allow-read', '--allow-net', '--node-modules-dir=manual', 'main.ts'],
+      { cwd: path, seconds: SECONDS })).split('\n');
     assert.equal(plane, 'y = 2.00 x1 + -0.50 x2 + 1.00'); // the rows are on that plane
     assert.match(error, /^mean squared error 0\.0000, \d+ threads$/);
     await output(tool('deno'), ['check', '--node-modules-dir=manual', 'main.ts'], { cwd: path, seconds: SECONDS });
@@ -177,7 +178,8 @@ describe('examples', () => {
       const roughness = async (width) => {
         const before = await tab.textContent('#roughness');
         await tab.fill('input', String(width));
-        await tab.waitForFunction((old) => /^Roughness/.test(document.getElementById('roughness').textContent) && document.getElementById('roughness').textContent !== old, before);
+        await tab.waitForFunction((old) => /^Roughness/.test(document.getElementById('roughness').textContent) &&
+          document.getElementById('roughness').textContent !== old, before);
         return Number((await tab.textContent('#roughness')).split(' ')[1]);
       };
       const rough = await roughness(1), smooth = await roughness(30);

@@ -30,7 +30,8 @@ import { build, buildNative, inTree, makeTree, objectOf, run } from './tree.mjs'
 const { values: options } = parseArgs({
   options: { count: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' }, files: { type: 'string', default: '' },
     tree: { type: 'string', default: 'tree' }, slow: { type: 'boolean', default: false }, again: { type: 'boolean', default: false },
-    keep: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false }, native: { type: 'boolean', default: false }, threads: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false }, native: { type: 'boolean', default: false },
+      threads: { type: 'boolean', default: false },
     only: { type: 'string', default: '' } },
 });
 const FOLDERS = ['compile', 'rewrite', 'plan', 'codegen', 'runtime'];
@@ -52,14 +53,17 @@ const SLOW = [
   'corpus/exports', 'corpus/finite_differences', 'api/functions', 'api/gradient_rules', 'api/gradients', 'api/hlo_proto',
   'core/in_place', 'core/large_operands', 'core/rare_forms', 'api/launch', 'core/library_calls', 'runtime/limits', 'core/linalg', 'api/literal',
   'api/locations', 'runtime/memory', 'runtime/mesh', 'runtime/mesh_types', 'api/mistakes', 'core/movement', 'api/nans', 'api/npy',
-  'api/out_of_range', 'api/pjrt', 'core/ragged_dot', 'core/ranges', 'core/reduce', 'corpus/rewrites', 'runtime/runtime', 'runtime/failures', 'runtime/out_of_memory',
+  'api/out_of_range', 'api/pjrt', 'core/ragged_dot', 'core/ranges', 'core/reduce', 'corpus/rewrites', 'runtime/runtime', 'runtime/failures',
+    'runtime/out_of_memory',
   'api/shape', 'runtime/sharding', 'api/stablehlo', 'api/stacks', 'core/thresholds_numbers',
-  'core/thresholds_programs', 'core/topk', 'api/train', 'api/vmap', 'corpus/vmap_corpus', 'runtime/waiting', 'api/without_derivative', 'core/zero_sizes',
+  'core/thresholds_programs', 'core/topk', 'api/train', 'api/vmap', 'corpus/vmap_corpus', 'runtime/waiting', 'api/without_derivative',
+    'core/zero_sizes',
 ];
 /** For --threads: tests of what only threads, deadlines or failing allocations show. */
 const THREADED = [
   'core/slices', 'runtime/yielding', 'runtime/traps', 'runtime/waiting', 'runtime/exhaustion', 'runtime/compiling', 'runtime/lifetime',
-  'runtime/killed', 'runtime/runtime', 'runtime/failures', 'runtime/out_of_memory', 'runtime/meshes', 'runtime/memory', 'api/profile', 'api/client', 'core/sort', 'core/linalg', 'core/reductions', 'corpus/golden',
+  'runtime/killed', 'runtime/runtime', 'runtime/failures', 'runtime/out_of_memory', 'runtime/meshes', 'runtime/memory', 'api/profile',
+    'api/client', 'core/sort', 'core/linalg', 'core/reductions', 'corpus/golden',
 ];
 /** For --native: tests of the programs under sanitizers. */
 const NATIVE = ['native/programs', 'native/run', 'corpus/native_corpus', 'native/races'];
@@ -93,7 +97,8 @@ function mutationsIn(path, text) {
   const seen = new Map();
   return mutationsOf(text).map((mutation) => {
     const start = text.lastIndexOf('\n', mutation.at - 1) + 1;
-    const one = { ...mutation, path, line: lineOf(text, mutation.at), source: text.slice(start).split('\n', 1)[0], column: mutation.at - start, nth: 0 };
+    const one = { ...mutation, path, line: lineOf(text, mutation.at), source: text.slice(start).split('\n', 1)[0], column: mutation.at - start,
+      nth: 0 };
     const name = nameOf(one);
     one.nth = seen.get(name) ?? 0;
     seen.set(name, one.nth + 1);
@@ -104,7 +109,8 @@ function mutationsIn(path, text) {
 /** Draws mutations without end, from each folder in turn. */
 function* drawn(texts, random) {
   const folders = new Map();
-  for (const [path, text] of texts) folders.set(folderOf(path), [...folders.get(folderOf(path)) ?? [], ...mutationsIn(path, text).filter(isWantedLine)]);
+  for (const [path, text] of texts) folders.set(folderOf(path),
+    [...folders.get(folderOf(path)) ?? [], ...mutationsIn(path, text).filter(isWantedLine)]);
   const all = [...folders.values()];
   while (all.some((list) => list.length)) {
     for (const list of all) if (list.length) yield list.splice(random.between(0, list.length - 1), 1)[0];
@@ -195,7 +201,8 @@ async function tried(mutation, text, reach) {
     if (code || (await undo.isSame())) return { none: true };
     const started = Date.now(), tests = reach(mutation.path, text, mutation.at);
     if ((tests.length || options.threads) && (await build()).code) return { none: true };
-    const [fast, slow] = [true, false].map((isFast) => tests.filter((test) => FAST.includes(test.file.slice('tests/'.length, -'.test.mjs'.length)) === isFast));
+    const [fast, slow] = [true, false].map((isFast) =>
+      tests.filter((test) => FAST.includes(test.file.slice('tests/'.length, -'.test.mjs'.length)) === isFast));
     const byFast = await killer(fast, random);
     const bySlow = byFast ? undefined : (options.slow && await killer(slow, random)) || (options.threads && await killerOf(threaded)) ||
       (options.native && await killerNatively()) || undefined;

@@ -42,7 +42,8 @@ function* conditions(code) {
 }
 
 /** Statements of one line, at most one on each: by their indent and place. */
-const statementsOf = (code) => Array.from(code.matchAll(/^( {2,})((?!return|break|continue|goto|case|default|else|if|for|while|do|typedef|static|extern|enum|struct)[\w*(][^\n{}]*;)[ ]*$/gm),
+const statementsOf = (code) =>
+  Array.from(code.matchAll(/^( {2,})((?!return|break|continue|goto|case|default|else|if|for|while|do|typedef|static|extern|enum|struct)[\w*(][^\n{}]*;)[ ]*$/gm),
   ({ 1: indent, 2: text, index }) => ({ indent, text, at: index + indent.length, end: index + indent.length + text.length }));
 
 function* statements(code) {

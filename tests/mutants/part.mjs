@@ -41,7 +41,8 @@ function test(...args) {
 
 const hook = (kind) => (...args) => current[kind].push(argumentsOf(args).body);
 const never = () => {};
-const api = { test, it: test, describe, suite: describe, before: hook('before'), after: hook('after'), beforeEach: hook('beforeEach'), afterEach: hook('afterEach') };
+const api = { test, it: test, describe, suite: describe, before: hook('before'), after: hook('after'), beforeEach: hook('beforeEach'),
+  afterEach: hook('afterEach') };
 for (const one of [test, describe]) Object.assign(one, { skip: never, todo: never, only: one });
 Object.assign(require('node:test'), api);
 syncBuiltinESMExports();

@@ -123,13 +123,15 @@ async function makeMarked(paths) {
 function reaching(files, reports, path, text, at) {
   const file = files.get(path), found = [];
   const block = file?.text === text ? blockAt(text, file.blocks, at) : -1;
-  const isReached = (blocks) => blocks.some((one) => block < 0 ? file && one >= file.first && one < file.first + file.blocks.length : one === file.first + block);
+  const isReached = (blocks) => blocks.some((one) => block < 0 ? file && one >= file.first &&
+    one < file.first + file.blocks.length : one === file.first + block);
   for (const { file: test, report } of reports) {
     const around = report.some(({ name, blocks }) => name === '' && isReached(blocks));
     const isAll = !file || report.length === 1;
     const list = report.filter(({ name, failed, blocks }) => name !== '' && !failed && (isAll || isReached(blocks)));
     // Where hooks alone reach it, a test makes them run.
-    found.push(...(list.length || !around ? list : report.filter(({ name, failed }) => name !== '' && !failed).slice(0, 1)).map(({ name, ms }) => ({ file: test, name, ms })));
+    found.push(...(list.length || !around
+      ? list : report.filter(({ name, failed }) => name !== '' && !failed).slice(0, 1)).map(({ name, ms }) => ({ file: test, name, ms })));
   }
   return found;
 }

@@ -24,7 +24,8 @@ const FAILED = /^ *not ok \d+ - (.*)$/gm;
  */
 export function run(command, args, limit, { known = [], patience = 20 } = {}) {
   return new Promise((resolve) => {
-    const child = spawn('sh', ['-c', `ulimit -t ${Math.ceil(limit)}; exec "$0" "$@"`, command, ...args], { cwd: TREE, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, MAKEFLAGS: '' } });
+    const child = spawn('sh', ['-c', `ulimit -t ${Math.ceil(limit)}; exec "$0" "$@"`, command, ...args],
+      { cwd: TREE, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, MAKEFLAGS: '' } });
     let output = '';
     const timer = setTimeout(() => child.kill('SIGKILL'), 1000 * patience * limit);
     const failed = () => Array.from(output.matchAll(FAILED), ([, name]) => name).filter((name) => !known.includes(name));
@@ -111,7 +112,8 @@ function objectPath(path) {
   const name = path.replace(/\.c$/, '');
   return `build/obj/${OWN.includes(name) ? VARIANT : 'threads'}/${name}.o`;
 }
-const make = (targets, limit) => run('make', ['--no-print-directory', '-o', 'node_modules/.package-lock.json', '-j2', 'CHECKED=1', ...targets], limit);
+const make = (targets, limit) => run('make', ['--no-print-directory', '-o', 'node_modules/.package-lock.json', '-j2', 'CHECKED=1', ...targets],
+  limit);
 
 /** Makes the core, or the object file of one source below src. Never makes the modules of npm, which are the checkout's own. */
 export const build = (path) => make([path ? objectPath(path) : `build/dist/xla-${VARIANT}.mjs`], 1200);

@@ -73,7 +73,8 @@ describe('by keyboard', () => {
     return {
       id: at.id || at.getAttribute('href') || at.className || at.tagName,
       tag: at.tagName,
-      isSeen: (outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1) || Boolean(editor && getComputedStyle(editor).borderColor !== getComputedStyle(document.body).borderColor),
+      isSeen: (outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1) ||
+        Boolean(editor && getComputedStyle(editor).borderColor !== getComputedStyle(document.body).borderColor),
     };
   });
   /** Presses Tab until the focus is there. */

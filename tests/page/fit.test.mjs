@@ -119,7 +119,8 @@ describe('the model that learns', () => {
   test('the weights are saved as safetensors, and are others than before', async () => {
     const [download] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);
     const saved = await readSafetensors(new Uint8Array(await readFile(await download.path())));
-    assert.deepEqual(Object.keys(saved).sort(), ['Conv_0.bias', 'Conv_0.kernel', 'Conv_1.bias', 'Conv_1.kernel', 'Dense_0.bias', 'Dense_0.kernel', 'Dense_1.bias', 'Dense_1.kernel']);
+    assert.deepEqual(Object.keys(saved).sort(),
+      ['Conv_0.bias', 'Conv_0.kernel', 'Conv_1.bias', 'Conv_1.kernel', 'Dense_0.bias', 'Dense_0.kernel', 'Dense_1.bias', 'Dense_1.kernel']);
     const before = await readSafetensors(new Uint8Array(await readFile(new URL('../../demo/gallery/programs/digits.safetensors', import.meta.url))));
     assert.equal(String(saved['Dense_0.kernel'].shape), 'f32[784,32]');
     assert.notDeepEqual([...saved['Dense_1.bias'].data], [...before.bias4.convert('f32').data]);

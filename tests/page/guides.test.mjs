@@ -97,7 +97,8 @@ test('from JAX to a page: its Python gives the two files', { skip: existsSync(py
   await writeFile(join(folder, 'export.py'), /^```python\n([^]*?)^```/m.exec(guide)[1]);
   await promisify(execFile)(python, ['export.py'], { cwd: folder, timeout: 120000, env: { ...process.env, JAX_PLATFORMS: 'cpu' } });
   const client = await Client.create({ threads: 0 });
-  const shapes = async (from) => (await client.load(await readFile(new URL('model.mlirbc', from)))).parameters.map(({ name, shape }) => `${name} ${shape}`);
+  const shapes = async (from) =>
+    (await client.load(await readFile(new URL('model.mlirbc', from)))).parameters.map(({ name, shape }) => `${name} ${shape}`);
   assert.deepEqual(await shapes(pathToFileURL(`${folder}/`)), await shapes(new URL('tests/guides/', root)));
   assert.deepEqual(Object.keys(await readNpz(join(folder, 'model.npz'))).sort(), ['b1', 'b2', 'w1', 'w2']);
   client.dispose();

@@ -82,7 +82,8 @@ test('every link of every page', { timeout: 300000 }, async () => {
 });
 
 test('every file that the built files name', async () => {
-  const files = (await readdir(SITE, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath ?? entry.path, entry.name));
+  const files = (await readdir(SITE, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map((entry) =>
+    join(entry.parentPath ?? entry.path, entry.name));
   const missing = [];
   let count = 0;
   for (const file of files.filter((name) => /\.(html|css|js)$/.test(name))) {

@@ -235,7 +235,8 @@ for (const { name, isolated, status, least } of SCENES) {
       const box = await touched.page.locator('#pad').boundingBox();
       const scrolled = () => touched.page.evaluate(() => scrollY);
       const before = await scrolled();
-      const at = (type, y) => session.send('Input.dispatchTouchEvent', { type, touchPoints: y === undefined ? [] : [{ x: box.x + box.width / 2, y: box.y + box.height * y }] });
+      const at = (type, y) => session.send('Input.dispatchTouchEvent',
+        { type, touchPoints: y === undefined ? [] : [{ x: box.x + box.width / 2, y: box.y + box.height * y }] });
       await at('touchStart', 0.2);
       for (let y = 0.25; y < 0.8; y += 0.05) await at('touchMove', y);
       await at('touchEnd');
@@ -252,7 +253,8 @@ for (const { name, isolated, status, least } of SCENES) {
 
     test('goes on with other devices and threads, and starts anew', async () => {
       await page.click('#start');
-      for (const [id, value, says] of [['#replicas', '8', /\b8 replicas/], ['#threads', '1', isolated ? /on 1 worker thread / : /single-threaded/], ['#replicas', '3', /\b3 replicas/]]) {
+      for (const [id, value, says] of [['#replicas', '8', /\b8 replicas/], ['#threads', '1', isolated ? /on 1 worker thread / : /single-threaded/],
+        ['#replicas', '3', /\b3 replicas/]]) {
         const before = await number(page, '#step');
         await page.selectOption(id, value);
         await page.waitForFunction(([source, flags]) =>

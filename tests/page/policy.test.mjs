@@ -61,7 +61,11 @@ for (const [host, server] of [['the dev server', {}], ['a static host', { isolat
         [() => { document.head.append(Object.assign(document.createElement('style'), { textContent: 'i {}' })); }, 'style-src-elem'],
         [() => { document.head.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = 1;' })); }, 'script-src-elem'],
         [() => { document.body.insertAdjacentHTML('beforeend', '<img src="nothing:" onerror="window.ran = 1">'); }, 'script-src-attr'],
-        [() => { const script = document.createElement('script'); script.src = 'data:text/javascript,window.ran = 1;'; document.head.append(script); }, 'script-src-elem'],
+        [() => {
+          const script = document.createElement('script');
+          script.src = 'data:text/javascript,window.ran = 1;';
+          document.head.append(script);
+        }, 'script-src-elem'],
         [() => { try { setTimeout('window.ran = 1'); } catch { /* so it should */ } }, 'script-src'],
         [() => fetch('https://elsewhere.invalid/').catch(() => {}), 'connect-src'],
       ]) {
@@ -94,7 +98,8 @@ for (const [host, server] of [['the dev server', {}], ['a static host', { isolat
       await goTo('guides');
       for (const link of await page.locator('.list a').all()) {
         await link.click();
-        await page.waitForFunction((name) => document.querySelector('.list [aria-current]')?.dataset.name === name, await link.getAttribute('data-name'));
+        await page.waitForFunction((name) => document.querySelector('.list [aria-current]')?.dataset.name === name,
+          await link.getAttribute('data-name'));
       }
       assert.deepEqual(taken(), []);
     });

@@ -113,7 +113,8 @@ test('code that reads files of a guide finds them in the playground, too', async
 test('the search finds guides, exports and operations, by keyboard', async () => {
   await goTo('guides/training', 'Train');
   await page.keyboard.press('/');
-  for (const [wanted, href] of [['cross-origin isolation headers', '#guides/hosts/'], ['transferToInfeed', '#guides/api/Client/transferToInfeed'], ['select-and-scatter', '#guides/operations/select-and-scatter'], ['safetensors', '#guides/']]) {
+  for (const [wanted, href] of [['cross-origin isolation headers', '#guides/hosts/'], ['transferToInfeed', '#guides/api/Client/transferToInfeed'],
+    ['select-and-scatter', '#guides/operations/select-and-scatter'], ['safetensors', '#guides/']]) {
     await page.fill('#search', wanted);
     await page.waitForFunction((start) => [...document.querySelectorAll('.hits a')].some((a) => a.getAttribute('href').startsWith(start)), href);
   }

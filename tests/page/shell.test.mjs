@@ -143,7 +143,8 @@ test('a state that is written late does not take the address back', async () => 
   await page.addInitScript(() => {
     const later = window.setTimeout;
     window.due = [];
-    window.setTimeout = (f, ms, ...args) => later((...given) => { if (ms === 200) window.due.push(() => f(...given)); else f(...given); }, ms, ...args);
+    window.setTimeout = (f, ms, ...args) => later((...given) => { if (ms === 200) window.due.push(() => f(...given)); else f(...given); },
+      ms, ...args);
   });
   await page.goto(`${server.address}#gallery`);
   await page.waitForFunction(() => window.due.length);

@@ -150,7 +150,8 @@ async function testCommands(scene, { text }) {
   for (const line of text.split('\n').map((command) => command.replace(/\s+#.*$/, '')).filter((command) => command && !LEFT_OUT.test(command))) {
     if (/--on pjrt/.test(line) && !PYTHON) continue;
     const command = line.replace(/^xla-wasm /, `"${process.execPath}" "${join(ROOT, 'bindings/cli/index.mjs')}" `);
-    const { stdout, stderr } = await execute('sh', ['-c', command], { cwd: folder, timeout: 120_000, env: { ...process.env, PYTHON, JAX_PLATFORMS: 'cpu' } });
+    const { stdout, stderr } = await execute('sh', ['-c', command],
+      { cwd: folder, timeout: 120_000, env: { ...process.env, PYTHON, JAX_PLATFORMS: 'cpu' } });
     assert.ok(stdout || stderr || /^cp /.test(line), `${line} prints nothing`);
     if (scene.name && /--input/.test(line) && existsSync(join(FIXTURES, scene.name, 'output.txt'))) {
       const expected = numbersIn(await readFile(join(FIXTURES, scene.name, 'output.txt'), 'utf8'));

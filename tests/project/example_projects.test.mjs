@@ -156,7 +156,8 @@ test('vite-react: classifies drawings', { timeout: 120_000 }, async () => {
     for (const [kind, place] of Object.entries(strokes)) {
       await page.click('text=Clear');
       for (let k = 0; k < 8; k++) await page.click(`[aria-label="row ${place(k)[0]}, column ${place(k)[1]}"]`);
-      await page.waitForFunction((text) => new RegExp(`${text}: (9\\d|100) %`).test(document.getElementById('kinds').textContent), kind, { timeout: 10_000 });
+      await page.waitForFunction((text) => new RegExp(`${text}: (9\\d|100) %`).test(document.getElementById('kinds').textContent),
+        kind, { timeout: 10_000 });
     }
     assert.deepEqual(complaints, []);
   } finally {
@@ -210,7 +211,8 @@ describe('llama', { timeout: 120_000 }, () => {
 
   test('sampling: the shares of tokens are those of temperature, top-k, top-p and repetition', async () => {
     const json = JSON.parse(await readFile(join(GOLDEN, 'llama/config.json'), 'utf8'));
-    const session = await Session.open(client, await openSafetensors(json, [await openAsBlob(join(GOLDEN, 'llama/model.safetensors'))]), null, { context: 24, lengths: [1] });
+    const session = await Session.open(client, await openSafetensors(json, [await openAsBlob(join(GOLDEN, 'llama/model.safetensors'))]),
+      null, { context: 24, lengths: [1] });
     const COUNT = 200;
     for (const [temperature, topK, topP, penalty] of [[1, 64, 1, 1], [0.7, 5, 1, 1], [1.3, 40, 0.6, 1], [1, 8, 0.9, 4], [1, 64, 0, 1]]) {
       const drawn = new Map();
@@ -275,7 +277,8 @@ describe('llama', { timeout: 120_000 }, () => {
       await page.click('#open');
       await page.waitForFunction(() => !document.getElementById('write').disabled, null, { timeout: 30_000 });
       await page.click('#write');
-      await page.waitForFunction(() => /^[\d.]+ tokens a second; [\d.]+ MB in all/.test(document.getElementById('status').textContent), null, { timeout: 30_000 });
+      await page.waitForFunction(() => /^[\d.]+ tokens a second; [\d.]+ MB in all/.test(document.getElementById('status').textContent),
+        null, { timeout: 30_000 });
       await page.click('#stop');
       await page.waitForFunction(() => document.getElementById('stop').disabled);
       const written = await page.textContent('#written');

@@ -40,7 +40,8 @@ for (const columns of [11, 12, 13, 16, 23, 24]) {
 for (const type of ['f32', 'f64', 's32']) {
   test(`9 and 16 sums of one array of ${type}`, async () => {
     for (const count of [9, 16]) {
-      const sums = Array.from({ length: count }, (_, k) => ` c${k} = ${type}[] constant(${k + 1})\n b${k} = ${type}[20] broadcast(c${k}), dimensions={}
+      const sums = Array.from({ length: count },
+        (_, k) => ` c${k} = ${type}[] constant(${k + 1})\n b${k} = ${type}[20] broadcast(c${k}), dimensions={}
  m${k} = ${type}[20] multiply(x, b${k})\n sum${k} = ${type}[] reduce(m${k}, z), dimensions={0}, to_apply=add`);
       const names = sums.map((_, k) => `sum${k}`).join(', ');
       const executable = await compile(`HloModule m\n${reducer('add', 'add', type)}ENTRY e { x = ${type}[20] parameter(0)\n z = ${type}[] constant(0)

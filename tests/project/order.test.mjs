@@ -99,7 +99,8 @@ test('Python knows every element type, by the numbers that its engine uses', () 
   const [, python] = read('python/jaxlib/_engine/dtypes.py').match(/^_NAMES = \(([^]*?)^\)/m);
   assert.deepEqual([...python.matchAll(/\("(\w+)", "\w+"\)/g)].map(([, name]) => name), names, '_NAMES in dtypes.py');
   const [, enumeration] = read('python/jaxlib/_hlo.py').match(/^class PrimitiveType[^]*?"""\n\n([^]*?)\n\n/m);
-  const byNumber = new Map([...enumeration.matchAll(/^ +(\w+) = (\d+)$/gm)].map(([, name, number]) => [Number(number), name.toLowerCase().replace('_type', '')]));
+  const byNumber = new Map([...enumeration.matchAll(/^ +(\w+) = (\d+)$/gm)].map(([, name, number]) =>
+    [Number(number), name.toLowerCase().replace('_type', '')]));
   for (const [number, name] of Object.entries(PRIMITIVE_TYPES)) assert.equal(byNumber.get(Number(number)), name, 'PrimitiveType in _hlo.py');
 });
 

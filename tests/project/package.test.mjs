@@ -40,7 +40,8 @@ test('the tarball holds what users need, and nothing else', async () => {
     ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
     'build/dist/xla-wasm.js', 'build/dist/xla-wasm-formats.js',
     ...[
-      'index', 'advice', 'bindings', 'functions', 'inflate', 'loading', 'locations', 'stablehlo', 'sync', 'train', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
+      'index', 'advice', 'bindings', 'functions', 'inflate', 'loading', 'locations', 'stablehlo', 'sync', 'train', 'weights_reader',
+        'hlo_proto', 'hlo_to_proto', 'hlo_schema',
       'hlo_proto_sharding', 'proto_text',
     ].flatMap((name) => [`build/node/${name}.mjs`, ...(name === 'index' ? [] : [`build/node/${name}.mjs.map`])]),
     'build/node/wasmparser.mjs', 'build/node/index.d.cts', 'build/node/operations.d.cts', 'build/node/stablehlo.d.cts', 'build/node/train.d.cts',
@@ -434,7 +435,8 @@ ${SITE['main.js'].replace(/import .*/, '').replace('threads: 2', `threads: 2, ${
   });
 
   test('a file with another integrity hash is refused', { timeout: 60000 }, async () => {
-    const site = await asOneFile('integrity', ', "integrity": { "./xla/xla-wasm.js": "sha384-oqVuAfXRKap7fdgcCY5uykM6+R9GqQ8K/uxy9rx7HNQlGYl1kPzQho1wx4JwY8wC" }');
+    const site = await asOneFile('integrity',
+      ', "integrity": { "./xla/xla-wasm.js": "sha384-oqVuAfXRKap7fdgcCY5uykM6+R9GqQ8K/uxy9rx7HNQlGYl1kPzQho1wx4JwY8wC" }');
     const other = await serveFolder(site, ISOLATED);
     const { page: tab, complaints } = await newPage(browser);
     await tab.goto(other.address);

@@ -46,7 +46,8 @@ describe('examples of operations', () => {
       const said = results.map((list) => list.map(plain));
       const definition = BY_DEFINITION[example.method];
       if (definition) {
-        for (const [{ data }] of said) data.forEach((value, i) => assertNear(value, definition(...args[0].map((list) => Math.fround(list[i]))), example.method));
+        for (const [{ data }] of said) data.forEach((value, i) => assertNear(value, definition(...args[0].map((list) => Math.fround(list[i]))),
+          example.method));
         return;
       }
       const wanted = expected[example.method];

@@ -15,8 +15,8 @@ const numbers = thresholds();
 const START = /^( *)(describe|test|each)\(\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:\$\{[^}]*\}|[^`$])*`)/gm;
 
 /**
- * The titles in a file of tests, as the source has them: each alone, and after that of the `describe` around it and
- * `: `. Of `title: ${n}` what comes after the colon is left out.
+ * Returns the titles in a file of tests, as they are in the source. Each is listed alone, and after `title of its describe: `.
+ * The end of a title from `: ${` on is left out: `sums: ${n}` is listed as `sums`.
  */
 function titlesOf(source) {
   const titles = new Set(), around = [];

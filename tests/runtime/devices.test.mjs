@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { fuzz, randomProgram, simulate, textOf } from '../fuzz/devices.mjs';
+import { fuzz } from '../fuzz/devices.mjs';
+import { randomProgram } from '../fuzz/devices_programs.mjs';
+import { simulate } from '../fuzz/devices_simulation.mjs';
+import { textOf } from '../fuzz/devices_text.mjs';
 
 test('random programs of several devices', { timeout: 120000 }, async () => {
   const { programs, errors } = await fuzz({ seconds: 60, seed: 7000, programs: 220 });

@@ -264,7 +264,8 @@ ENTRY e {
 test('results and temporaries of more bytes than memory can have are refused, and the client works on', async () => {
   const own = await Client.create({ threads: 0 });
   for (const bytes of [2 ** 32 - 128, 2 ** 32 - 64, 2 ** 32, 2 ** 32 + 64, 2 ** 32 + 4096, 2 ** 33, 2 ** 34 + 64]) {
-    for (const rest of ['ROOT y = s8[N] broadcast(x), dimensions={}', 'b = s8[N] broadcast(x), dimensions={}\n s = s8[N] sort(b), dimensions={0}, to_apply=less\n ROOT y = s8[1] slice(s), slice={[5:6]}']) {
+    for (const rest of ['ROOT y = s8[N] broadcast(x), dimensions={}',
+      'b = s8[N] broadcast(x), dimensions={}\n s = s8[N] sort(b), dimensions={0}, to_apply=less\n ROOT y = s8[1] slice(s), slice={[5:6]}']) {
       const text = `less { a = s8[] parameter(0)\n b = s8[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }\nENTRY e { x = s8[] parameter(0)\n ${rest.replaceAll('N', bytes)} }`;
       await assert.rejects(async () => {
         const executable = await own.compile(own.parseHlo(text));

@@ -66,7 +66,8 @@ const OF_GROUPS = {
 };
 const MODES = [ // replica_groups, devices in a group, other attributes
   ['{}', 2, ''], ['{{1,0}}', 2, ''], ['{{0},{1}}', 1, ''],
-  ['{}', { 'all-to-all': 4, other: 8 }, ', channel_id=1'], ['{{0},{1}}', { 'all-to-all': 1, other: 4 }, ', channel_id=1', ['all-reduce', 'all-gather']],
+  ['{}', { 'all-to-all': 4, other: 8 }, ', channel_id=1'],
+    ['{{0},{1}}', { 'all-to-all': 1, other: 4 }, ', channel_id=1', ['all-reduce', 'all-gather']],
   ['{{0,2},{3,1}}', 2, ', channel_id=1', ['all-to-all']],
   ['{{0,5,2,7},{4,1,6,3}}', 4, ', channel_id=1, use_global_device_ids=true', ['all-reduce', 'all-gather']],
 ];

@@ -143,7 +143,8 @@ ENTRY %main (v: f32[300,100]) -> f32[300,100] {
       while (filler.free(1e9));
       /* Compiling failed, and runs did, at several places; at how many depends on how threads meet. */
       const places = [...outcomes.keys()].filter((message) => /do not fit/.test(message));
-      assert.ok(outcomes.get('OK') > 5 && [...outcomes.keys()].some((outcome) => /^out of memory: buffers hold/.test(outcome)) && places.length > 1, JSON.stringify([...outcomes]));
+      assert.ok(outcomes.get('OK') > 5 && [...outcomes.keys()].some((outcome) => /^out of memory: buffers hold/.test(outcome)) &&
+        places.length > 1, JSON.stringify([...outcomes]));
       assert.equal(client.memoryInUse, use);
       assert.ok(client.heapInUse <= heap, `heap: ${heap} before, ${client.heapInUse} after`);
       await isUsable(client);

@@ -239,7 +239,9 @@ test('a trap in generated code, in a loop, on one of several replicas: others go
 
 test('the core itself refuses arguments of other shapes, and missing ones', async () => {
   const { core, newRun } = await ready(0), other = core.scoped((copy) => core.need('xla_buffer_new', copy('f32[2]')));
-  assert.throws(() => newRun(other), { code: 'INVALID_ARGUMENT', message: /^execute: argument leaf 0 of replica 0 is f32\[2\], which does not fit parameter f32\[64,64\]$/ });
-  assert.throws(() => newRun(0), { code: 'INVALID_ARGUMENT', message: /^execute: argument leaf 0 of replica 0 is missing; f32\[64,64\] is expected$/ });
+  assert.throws(() => newRun(other),
+    { code: 'INVALID_ARGUMENT', message: /^execute: argument leaf 0 of replica 0 is f32\[2\], which does not fit parameter f32\[64,64\]$/ });
+  assert.throws(() => newRun(0),
+    { code: 'INVALID_ARGUMENT', message: /^execute: argument leaf 0 of replica 0 is missing; f32\[64,64\] is expected$/ });
   core.dispose();
 });

@@ -10,7 +10,8 @@ import { chromium } from 'playwright-core';
 import { serve } from '../../demo/serve.mjs';
 import { ARGUMENTS, executablePath } from './browser.mjs';
 
-const PAGES = ['', 'playground', 'guides', 'guides/api', 'guides/api/Client', 'guides/operations', 'guides/operations/gather', 'gallery/life', 'gallery/teach', 'train', 'fit', 'meshes', 'open'];
+const PAGES = ['', 'playground', 'guides', 'guides/api', 'guides/api/Client', 'guides/operations', 'guides/operations/gather',
+  'gallery/life', 'gallery/teach', 'train', 'fit', 'meshes', 'open'];
 const CATEGORIES = ['performance', 'accessibility', 'best-practices', 'seo'];
 const TRIES = 3;
 const LEAST = { landing: 95, others: 90 };
@@ -27,7 +28,8 @@ async function measure(address) {
   const audits = CATEGORIES.flatMap((id) => lhr.categories[id].auditRefs).filter(({ weight }) => weight).map(({ id }) => lhr.audits[id]);
   return {
     scores: CATEGORIES.map((id) => Math.round(100 * lhr.categories[id].score)),
-    costs: audits.filter(({ score }) => score !== null && score < 0.9).map(({ title, displayValue }) => `${title}${displayValue ? `: ${displayValue}` : ''}`),
+    costs: audits.filter(({ score }) => score !== null &&
+      score < 0.9).map(({ title, displayValue }) => `${title}${displayValue ? `: ${displayValue}` : ''}`),
   };
 }
 

@@ -41,7 +41,8 @@ const IS_ELEMENTWISE = /^ELEMENTWISE_/;
 const NO_ARRAYS = 'it has no operands of dynamic sizes';
 const REFUSED = 'refused: its operands must have static sizes';
 const STATIC = {
-  ...Object.fromEntries(['CONSTANT', 'IOTA', 'PARAMETER', 'PARTITION_ID', 'REPLICA_ID', 'RNG', 'RNG_BIT_GENERATOR', 'RNG_GET_AND_UPDATE_STATE', 'AFTER_ALL']
+  ...Object.fromEntries(['CONSTANT', 'IOTA', 'PARAMETER', 'PARTITION_ID', 'REPLICA_ID', 'RNG', 'RNG_BIT_GENERATOR', 'RNG_GET_AND_UPDATE_STATE',
+    'AFTER_ALL']
     .map((id) => [id, NO_ARRAYS])),
   ...Object.fromEntries(['RAGGED_DOT', 'ASYNC_START', 'ASYNC_UPDATE', 'ASYNC_DONE', 'ALL_GATHER', 'ALL_GATHER_START', 'ALL_GATHER_DONE',
     'ALL_REDUCE_START', 'ALL_REDUCE_DONE', 'ALL_TO_ALL', 'RAGGED_ALL_TO_ALL', 'COLLECTIVE_BROADCAST', 'COLLECTIVE_PERMUTE',
@@ -52,14 +53,16 @@ const STATIC = {
 /** Operations that no operation of StableHLO, CHLO or MHLO becomes, and why. */
 const HALF = 'none: a half of an asynchronous operation, which compilers make';
 const NOT_STABLEHLO = {
-  ...Object.fromEntries(['all-gather', 'all-reduce', 'collective-permute', 'copy'].flatMap((name) => [[`${name}-start`, HALF], [`${name}-done`, HALF]])),
+  ...Object.fromEntries(['all-gather', 'all-reduce', 'collective-permute',
+    'copy'].flatMap((name) => [[`${name}-start`, HALF], [`${name}-done`, HALF]])),
   'send-done': 'none: stablehlo.send becomes both halves', 'recv-done': 'none: stablehlo.recv becomes both halves',
   parameter: 'none: an argument of a function', 'scaled-dot': 'none: it has no operation for scales',
   'ragged-all-to-all': 'none: a custom call, of the table in bindings/stablehlo/custom_calls.mjs',
   'rng-get-and-update-state': 'none: rng_bit_generator takes its state as an operand', domain: 'none: boundaries of shardings, which XLA makes',
 };
 
-const hasCase = (text, id) => new RegExp(`case HLO_${id}:`).test(text);
+/** Whether a table by opcode has a row of the operation. */
+const hasRow = (text, id) => new RegExp(`\\[HLO_${id}\\] =`).test(text);
 const filesWith = (sources, id) =>
   sources.filter(([, text]) => new RegExp(`\\bHLO_${id}\\b`).test(text)).map(([path]) => path);
 
@@ -75,7 +78,7 @@ function valueOf(id, category) {
 /** Where the sizes of a result of dynamic dimensions come from. */
 function sizesOf(id, category) {
   if (IS_ELEMENTWISE.test(category)) return 'those of the operands, by category';
-  if (new RegExp(`\\[HLO_${id}\\] =`).test(SIZES)) return 'src/rewrite/dynamic/sizes.c';
+  if (hasRow(SIZES, id)) return 'src/rewrite/dynamic/sizes.c';
   if (new RegExp(`== HLO_${id}\\b`).test(LOOPS)) return 'src/rewrite/dynamic/dimensions.c';
   return new RegExp(`^PASS\\(DYNAMIC, .*\\bHLO_${id}\\b`, 'm').test(PASSES) ? 'rewritten before: passes.def' : STATIC[id] ?? '';
 }
@@ -104,7 +107,7 @@ function rowOf({ result, columns: [id, quoted, arity, category, attributes, infe
     batch, derivative, transposition,
     growth: growthOf(id, category, derivative),
     sizes: sizesOf(id, category),
-    padding: hasCase(PADDING, id) ? 'src/rewrite/dynamic/padding.c' : 'any',
+    padding: hasRow(PADDING, id) ? 'src/rewrite/dynamic/padding.c' : 'any',
     code: codeOf(id, name, category),
     builder: builder.join(' ') || (methods === '(text only)' ? 'text only' : ''),
     sentence: builder.every((method) => DOCS[method] || !OPERATIONS[method]) ?

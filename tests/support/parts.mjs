@@ -1,6 +1,7 @@
 /** Programs of many independent parts, for tests of sizes. */
 
-export const binary = (name, type, operation) => `${name} { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] ${operation}(a, b) }\n`;
+export const binary = (name, type, operation) =>
+  `${name} { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] ${operation}(a, b) }\n`;
 export const less = (type) => `less { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }\n`;
 export const literal = (type, value) => (type === 'c64' ? `(${value}, 0)` : type === 'pred' ? value > 0 : value);
 

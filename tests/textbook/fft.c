@@ -61,10 +61,8 @@ static void transform_axis(Transform *t, int axis, int64_t length, int64_t kept,
 static void load(Transform *t, const Literal *operand, Arena *arena) {
   const Shape *shape = operand->shape;
   int64_t count = shape_elements(shape);
-  t->arena = arena;
-  t->rank = shape->rank;
+  *t = (Transform){.data = ARENA_ARRAY(arena, Complex, count), .rank = shape->rank, .arena = arena};
   for (int d = 0; d < shape->rank; d++) t->dims[d] = shape->dims[d];
-  t->data = ARENA_ARRAY(arena, Complex, count);
   for (int64_t i = 0; i < count; i++) {
     Scalar value = scalar_load(shape->type, operand->data, i);
     t->data[i] = (Complex){value.f, value.im};

@@ -12,75 +12,75 @@ typedef struct Parts {
 
 /* sqrt(x^2 + y^2), scaled by a power of two near the larger part, so that no square is out of
 ** range. NaN if either part is, as XLA has it, even if the other is infinite. */
-Value complex_modulus(Expression *m, Value re, Value im) {
-  Value larger = maximum(m, absolute(m, re), absolute(m, im));
+Value complex_modulus(Expression *e, Value re, Value im) {
+  Value larger = maximum(e, absolute(e, re), absolute(e, im));
   Value exponent =
-      m->is_64_bit ? expression_word(m, UINT64_C(0x7ff0000000000000)) : integer(m, 0x7f800000);
-  Value power = both(m, larger, exponent);
-  power = maximum(m, power, constant(m, m->is_64_bit ? 0x1p-1022 : 0x1p-126));
-  power = minimum(m, power, constant(m, m->is_64_bit ? 0x1p1022 : 0x1p126));
-  Value twice_bias = integer(m, m->is_64_bit ? INT64_C(0x7fe0000000000000) : 0x7f000000);
-  Value inverse = integer_difference(m, twice_bias, power);
-  Value x = product(m, re, inverse), y = product(m, im, inverse);
-  return product(m, square_root(m, sum(m, product(m, x, x), product(m, y, y))), power);
+      e->is_64_bit ? expression_word(e, UINT64_C(0x7ff0000000000000)) : integer(e, 0x7f800000);
+  Value power = both(e, larger, exponent);
+  power = maximum(e, power, constant(e, e->is_64_bit ? 0x1p-1022 : 0x1p-126));
+  power = minimum(e, power, constant(e, e->is_64_bit ? 0x1p1022 : 0x1p126));
+  Value twice_bias = integer(e, e->is_64_bit ? INT64_C(0x7fe0000000000000) : 0x7f000000);
+  Value inverse = integer_difference(e, twice_bias, power);
+  Value x = product(e, re, inverse), y = product(e, im, inverse);
+  return product(e, square_root(e, sum(e, product(e, x, x), product(e, y, y))), power);
 }
 
 /* --- Division --------------------------------------------------------------------------------- */
 
-static Value is_infinite(Expression *m, Value x) {
-  return is_equal(m, absolute(m, x), constant(m, INFINITY));
+static Value is_infinite(Expression *e, Value x) {
+  return is_equal(e, absolute(e, x), constant(e, INFINITY));
 }
 
-static Value is_finite(Expression *m, Parts z) {
-  Value infinity = constant(m, INFINITY);
-  return both(m, is_less(m, absolute(m, z.re), infinity), is_less(m, absolute(m, z.im), infinity));
+static Value is_finite(Expression *e, Parts z) {
+  Value infinity = constant(e, INFINITY);
+  return both(e, is_less(e, absolute(e, z.re), infinity), is_less(e, absolute(e, z.im), infinity));
 }
 
 /* Returns the value of a component in a quotient with infinities, where only the signs matter. */
-static Value infinite_unit(Expression *m, Value x) {
-  Value one = both(m, is_infinite(m, x), constant(m, 1));
-  return either(m, one, both(m, x, constant(m, -0.0)));
+static Value infinite_unit(Expression *e, Value x) {
+  Value one = both(e, is_infinite(e, x), constant(e, 1));
+  return either(e, one, both(e, x, constant(e, -0.0)));
 }
 
 /* factor * (x conj(y)) */
-static Parts scaled_quotient(Expression *m, double factor, Parts x, Parts y) {
-  Value re = sum(m, product(m, x.re, y.re), product(m, x.im, y.im));
-  Value im = difference(m, product(m, x.im, y.re), product(m, x.re, y.im));
-  return (Parts){product(m, constant(m, factor), re), product(m, constant(m, factor), im)};
+static Parts scaled_quotient(Expression *e, double factor, Parts x, Parts y) {
+  Value re = sum(e, product(e, x.re, y.re), product(e, x.im, y.im));
+  Value im = difference(e, product(e, x.im, y.re), product(e, x.re, y.im));
+  return (Parts){product(e, constant(e, factor), re), product(e, constant(e, factor), im)};
 }
 
-static Parts select_parts(Expression *m, Value mask, Parts yes, Parts no) {
-  return (Parts){selected(m, mask, yes.re, no.re), selected(m, mask, yes.im, no.im)};
+static Parts select_parts(Expression *e, Value mask, Parts yes, Parts no) {
+  return (Parts){selected(e, mask, yes.re, no.re), selected(e, mask, yes.im, no.im)};
 }
 
 /* Returns the quotient by C's Annex G where both parts are NaN: see hlo/scalar/complex.c. */
-static Parts special_quotient(Expression *m, Parts x, Parts y, Parts result) {
-  Value zero = constant(m, 0);
-  Value nan = both(m, is_unequal(m, result.re, result.re), is_unequal(m, result.im, result.im));
-  Parts x_unit = {infinite_unit(m, x.re), infinite_unit(m, x.im)};
-  Parts y_unit = {infinite_unit(m, y.re), infinite_unit(m, y.im)};
-  Value y_infinite = either(m, is_infinite(m, y.re), is_infinite(m, y.im));
-  Value x_infinite = either(m, is_infinite(m, x.re), is_infinite(m, x.im));
-  Value small = both(m, y_infinite, is_finite(m, x));
-  Value large = both(m, x_infinite, is_finite(m, y));
-  Value y_zero = both(m, is_equal(m, y.re, zero), is_equal(m, y.im, zero));
-  Value pole = both(m, y_zero, either(m, is_equal(m, x.re, x.re), is_equal(m, x.im, x.im)));
-  Value infinity = either(m, constant(m, INFINITY), both(m, y.re, constant(m, -0.0)));
-  Parts at_pole = {product(m, infinity, x.re), product(m, infinity, x.im)};
-  Parts special = select_parts(m, both(m, nan, small), scaled_quotient(m, 0, x, y_unit), result);
-  special = select_parts(m, both(m, nan, large), scaled_quotient(m, INFINITY, x_unit, y), special);
-  return select_parts(m, both(m, nan, pole), at_pole, special);
+static Parts special_quotient(Expression *e, Parts x, Parts y, Parts result) {
+  Value zero = constant(e, 0);
+  Value nan = both(e, is_unequal(e, result.re, result.re), is_unequal(e, result.im, result.im));
+  Parts x_unit = {infinite_unit(e, x.re), infinite_unit(e, x.im)};
+  Parts y_unit = {infinite_unit(e, y.re), infinite_unit(e, y.im)};
+  Value y_infinite = either(e, is_infinite(e, y.re), is_infinite(e, y.im));
+  Value x_infinite = either(e, is_infinite(e, x.re), is_infinite(e, x.im));
+  Value small = both(e, y_infinite, is_finite(e, x));
+  Value large = both(e, x_infinite, is_finite(e, y));
+  Value y_zero = both(e, is_equal(e, y.re, zero), is_equal(e, y.im, zero));
+  Value pole = both(e, y_zero, either(e, is_equal(e, x.re, x.re), is_equal(e, x.im, x.im)));
+  Value infinity = either(e, constant(e, INFINITY), both(e, y.re, constant(e, -0.0)));
+  Parts at_pole = {product(e, infinity, x.re), product(e, infinity, x.im)};
+  Parts special = select_parts(e, both(e, nan, small), scaled_quotient(e, 0, x, y_unit), result);
+  special = select_parts(e, both(e, nan, large), scaled_quotient(e, INFINITY, x_unit, y), special);
+  return select_parts(e, both(e, nan, pole), at_pole, special);
 }
 
 /* Divides by Smith's algorithm (CACM 5(8), 1962), each step rounded as in XLA. If the divisor's imaginary part is
 ** the larger one, both numbers are first divided by i. */
-static Parts complex_quotient(Expression *m, Parts x, Parts y) {
-  Value turn = is_less(m, absolute(m, y.re), absolute(m, y.im));
-  Parts a = select_parts(m, turn, (Parts){x.im, negated(m, x.re)}, x);
-  Parts b = select_parts(m, turn, (Parts){y.im, negated(m, y.re)}, y);
-  Value ratio = quotient(m, b.im, b.re), below = sum(m, b.re, product(m, ratio, b.im));
-  Parts result = {quotient(m, sum(m, a.re, product(m, ratio, a.im)), below),
-                  quotient(m, difference(m, a.im, product(m, ratio, a.re)), below)};
+static Parts complex_quotient(Expression *e, Parts x, Parts y) {
+  Value turn = is_less(e, absolute(e, y.re), absolute(e, y.im));
+  Parts a = select_parts(e, turn, (Parts){x.im, negated(e, x.re)}, x);
+  Parts b = select_parts(e, turn, (Parts){y.im, negated(e, y.re)}, y);
+  Value ratio = quotient(e, b.im, b.re), below = sum(e, b.re, product(e, ratio, b.im));
+  Parts result = {quotient(e, sum(e, a.re, product(e, ratio, a.im)), below),
+                  quotient(e, difference(e, a.im, product(e, ratio, a.re)), below)};
   return result;
 }
 
@@ -103,44 +103,44 @@ static const char *const functions[OPCODE_COUNT][2] = {
 };
 
 /* Convert real and imaginary parts to the first or second half of the numbers, and back. */
-static Value joined(Expression *m, Parts z, int half) {
-  if (m->is_64_bit) {
-    return expression_shuffle(m, z.re, z.im, 2 * half, 2 * half + 1, 2 * half + 4, 2 * half + 5);
+static Value joined(Expression *e, Parts z, int half) {
+  if (e->is_64_bit) {
+    return expression_shuffle(e, z.re, z.im, 2 * half, 2 * half + 1, 2 * half + 4, 2 * half + 5);
   }
-  return expression_shuffle(m, z.re, z.im, 2 * half, 2 * half + 4, 2 * half + 1, 2 * half + 5);
+  return expression_shuffle(e, z.re, z.im, 2 * half, 2 * half + 4, 2 * half + 1, 2 * half + 5);
 }
 
-static Value taken(Expression *m, Value first, Value second, int part) {
-  if (m->is_64_bit) {
-    return expression_shuffle(m, first, second, 2 * part, 2 * part + 1, 2 * part + 4, 2 * part + 5);
+static Value taken(Expression *e, Value first, Value second, int part) {
+  if (e->is_64_bit) {
+    return expression_shuffle(e, first, second, 2 * part, 2 * part + 1, 2 * part + 4, 2 * part + 5);
   }
-  return expression_shuffle(m, first, second, part, part + 2, part + 4, part + 6);
+  return expression_shuffle(e, first, second, part, part + 2, part + 4, part + 6);
 }
 
-static Parts called(Expression *m, const char *name, const Parts *operands, int count,
+static Parts called(Expression *e, const char *name, const Parts *operands, int count,
                     bool one_lane) {
   Value halves[2];
   for (int half = 0; half < (one_lane ? 1 : 2); half++) {
     Value arguments[2];
-    for (int i = 0; i < count; i++) arguments[i] = joined(m, operands[i], half);
-    halves[half] = expression_call(m, name, count, arguments);
+    for (int i = 0; i < count; i++) arguments[i] = joined(e, operands[i], half);
+    halves[half] = expression_call(e, name, count, arguments);
   }
   Value second = one_lane ? halves[0] : halves[1];
-  return (Parts){taken(m, halves[0], second, 0), taken(m, halves[0], second, 1)};
+  return (Parts){taken(e, halves[0], second, 0), taken(e, halves[0], second, 1)};
 }
 
 /* --- The table of operations -------------------------------------------------------------------------- */
 
 bool has_complex_formula(Opcode opcode) { return opcode == HLO_DIVIDE || functions[opcode][0]; }
 
-void complex_formula(Expression *m, Opcode opcode, const Value *parts, int count, bool one_lane,
+void complex_formula(Expression *e, Opcode opcode, const Value *parts, int count, bool one_lane,
                      Value *results) {
   Parts operands[2], result;
   for (int i = 0; i < count; i++) operands[i] = (Parts){parts[2 * i], parts[2 * i + 1]};
   if (opcode == HLO_DIVIDE) {
-    result = complex_quotient(m, operands[0], operands[1]);
+    result = complex_quotient(e, operands[0], operands[1]);
   } else {
-    result = called(m, functions[opcode][m->is_64_bit], operands, count, one_lane);
+    result = called(e, functions[opcode][e->is_64_bit], operands, count, one_lane);
   }
   results[0] = result.re;
   results[1] = result.im;
@@ -148,9 +148,9 @@ void complex_formula(Expression *m, Opcode opcode, const Value *parts, int count
 
 bool has_complex_repair(Opcode opcode) { return opcode == HLO_DIVIDE; }
 
-void complex_repair(Expression *m, const Value *parts, const Value *results, Value *repaired) {
+void complex_repair(Expression *e, const Value *parts, const Value *results, Value *repaired) {
   Parts x = {parts[0], parts[1]}, y = {parts[2], parts[3]};
-  Parts result = special_quotient(m, x, y, (Parts){results[0], results[1]});
+  Parts result = special_quotient(e, x, y, (Parts){results[0], results[1]});
   repaired[0] = result.re;
   repaired[1] = result.im;
 }

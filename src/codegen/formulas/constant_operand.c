@@ -10,10 +10,10 @@
 /* --- Powers ----------------------------------------------------------------------------------- */
 
 /* b^count, count from 1 to 4 */
-static Value whole_power(Expression *m, Value b, int count) {
+static Value whole_power(Expression *e, Value b, int count) {
   if (count == 1) return b;
-  Value square = product(m, b, b);
-  return count == 2 ? square : product(m, square, count == 3 ? b : square);
+  Value square = product(e, b, b);
+  return count == 2 ? square : product(e, square, count == 3 ? b : square);
 }
 
 /*
@@ -21,20 +21,20 @@ static Value whole_power(Expression *m, Value b, int count) {
 ** place, and no partial product is out of range where the result is not. The root is that of XLA's power: 0 for
 ** -0, and infinity for -infinity.
 */
-static Value power_by(Expression *m, double c, Value x) {
+static Value power_by(Expression *e, double c, Value x) {
   int twice = (int)(2 * fabs(c)), whole = twice / 2;
   bool half = twice % 2 != 0;
-  Value one = constant(m, 1), infinity = constant(m, INFINITY);
+  Value one = constant(e, 1), infinity = constant(e, INFINITY);
   if (half) {
-    Value is_lowest = is_equal(m, x, constant(m, -INFINITY));
-    x = selected(m, is_lowest, infinity, sum(m, x, constant(m, 0)));
+    Value is_lowest = is_equal(e, x, constant(e, -INFINITY));
+    x = selected(e, is_lowest, infinity, sum(e, x, constant(e, 0)));
   }
-  Value root = half ? square_root(m, x) : one;
-  Value base = c > 0 || whole == 0 ? x : quotient(m, one, x);
-  if (whole == 0) return c > 0 ? root : quotient(m, one, root);
-  Value result = whole_power(m, base, whole);
+  Value root = half ? square_root(e, x) : one;
+  Value base = c > 0 || whole == 0 ? x : quotient(e, one, x);
+  if (whole == 0) return c > 0 ? root : quotient(e, one, root);
+  Value result = whole_power(e, base, whole);
   if (!half) return result;
-  return c > 0 ? product(m, result, root) : quotient(m, result, root);
+  return c > 0 ? product(e, result, root) : quotient(e, result, root);
 }
 
 static bool is_short_power(double c) {
@@ -50,11 +50,11 @@ static bool is_whole_power_of_two(double c) {
 }
 
 /* x - c trunc(x / c), which is exact for these c, with the sign of x. A quotient that is denormal is cut to 0. */
-static Value remainder_by(Expression *m, double c, Value x) {
-  Value q = product(m, x, constant(m, 1 / c));
-  q = expression_op(m, m->is_64_bit ? F64X2_TRUNC : F32X4_TRUNC, 1, q, -1, -1);
-  Value r = difference(m, x, product(m, q, constant(m, c)));
-  return either(m, r, both(m, x, constant(m, -0.0)));
+static Value remainder_by(Expression *e, double c, Value x) {
+  Value q = product(e, x, constant(e, 1 / c));
+  q = expression_op(e, e->is_64_bit ? F64X2_TRUNC : F32X4_TRUNC, 1, q, -1, -1);
+  Value r = difference(e, x, product(e, q, constant(e, c)));
+  return either(e, r, both(e, x, constant(e, -0.0)));
 }
 
 /* --- Integer division ------------------------------------------------------------------------- */
@@ -63,47 +63,47 @@ static Value remainder_by(Expression *m, double c, Value x) {
 static int ceiling_of_log(uint64_t d) { return 64 - __builtin_clzll(d - 1); }
 
 /* Returns the upper half of the unsigned product. extmul_low takes lanes 0 and 1. */
-static Value product_high(Expression *m, Value x, uint64_t factor) {
-  Value f = integer(m, (int64_t)factor);
-  Value low = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U, 2, x, f, -1);
-  Value high = expression_op(m, I64X2_EXTMUL_LOW_I32X4_U + 1, 2, x, f, -1);
-  return expression_shuffle(m, low, high, 1, 3, 5, 7);
+static Value product_high(Expression *e, Value x, uint64_t factor) {
+  Value f = integer(e, (int64_t)factor);
+  Value low = expression_op(e, I64X2_EXTMUL_LOW_I32X4_U, 2, x, f, -1);
+  Value high = expression_op(e, I64X2_EXTMUL_LOW_I32X4_U + 1, 2, x, f, -1);
+  return expression_shuffle(e, low, high, 1, 3, 5, 7);
 }
 
-static Value unsigned_quotient(Expression *m, uint64_t d, Value x) {
+static Value unsigned_quotient(Expression *e, uint64_t d, Value x) {
   int l = ceiling_of_log(d);
   uint64_t rest = (UINT64_C(1) << l) - d;
-  Value q = product_high(m, x, (rest << 32) / d + 1);
-  Value half = shifted_right_unsigned(m, integer_difference(m, x, q), 1);
-  return shifted_right_unsigned(m, integer_sum(m, half, q), l - 1);
+  Value q = product_high(e, x, (rest << 32) / d + 1);
+  Value half = shifted_right_unsigned(e, integer_difference(e, x, q), 1);
+  return shifted_right_unsigned(e, integer_sum(e, half, q), l - 1);
 }
 
-static Value signed_quotient(Expression *m, int64_t d, Value x) {
+static Value signed_quotient(Expression *e, int64_t d, Value x) {
   uint64_t size = d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
   int l = ceiling_of_log(size);
   uint64_t factor = (UINT64_C(1) << (31 + l)) / size + 1;
-  Value negative = shifted_right(m, x, 31);
-  Value q = integer_difference(m, product_high(m, x, factor),
-                               both(m, negative, integer(m, (int64_t)factor)));
-  q = integer_difference(m, shifted_right(m, q, l - 1), negative);
-  return d < 0 ? integer_difference(m, integer(m, 0), q) : q;
+  Value negative = shifted_right(e, x, 31);
+  Value q = integer_difference(e, product_high(e, x, factor),
+                               both(e, negative, integer(e, (int64_t)factor)));
+  q = integer_difference(e, shifted_right(e, q, l - 1), negative);
+  return d < 0 ? integer_difference(e, integer(e, 0), q) : q;
 }
 
 /* Of 64 bits, lane by lane: engines multiply for constant divisors, and processors have the upper half of a product of
 ** 64 bits only for scalars. */
-static Value quotient_by(Expression *m, bool is_signed, Scalar d, Value x) {
-  if (d.u == 0) return integer(m, -1);
+static Value quotient_by(Expression *e, bool is_signed, Scalar d, Value x) {
+  if (d.u == 0) return integer(e, -1);
   if (d.u == 1) return x;
-  if (is_signed && d.i == -1) return integer_difference(m, integer(m, 0), x);
-  if (m->is_64_bit) return expression_by_lane(m, OP_I64_DIV_S + !is_signed, x, d.u);
-  return is_signed ? signed_quotient(m, d.i, x) : unsigned_quotient(m, d.u, x);
+  if (is_signed && d.i == -1) return integer_difference(e, integer(e, 0), x);
+  if (e->is_64_bit) return expression_by_lane(e, OP_I64_DIV_S + !is_signed, x, d.u);
+  return is_signed ? signed_quotient(e, d.i, x) : unsigned_quotient(e, d.u, x);
 }
 
-static Value integer_remainder_by(Expression *m, bool is_signed, Scalar d, Value x) {
+static Value integer_remainder_by(Expression *e, bool is_signed, Scalar d, Value x) {
   if (d.u == 0) return x;
-  if (m->is_64_bit) return expression_by_lane(m, OP_I64_REM_S + !is_signed, x, d.u);
-  Value q = quotient_by(m, is_signed, d, x);
-  return integer_difference(m, x, expression_op(m, I32X4_MUL, 2, q, integer(m, d.i), -1));
+  if (e->is_64_bit) return expression_by_lane(e, OP_I64_REM_S + !is_signed, x, d.u);
+  Value q = quotient_by(e, is_signed, d, x);
+  return integer_difference(e, x, expression_op(e, I32X4_MUL, 2, q, integer(e, d.i), -1));
 }
 
 /* --- The table of formulas -------------------------------------------------------------------------- */
@@ -119,9 +119,9 @@ bool has_constant_formula(Opcode opcode, PrimitiveType type, Scalar c) {
                                  : opcode == HLO_POWER && is_short_power(c.f);
 }
 
-Value constant_formula(Expression *m, Opcode opcode, PrimitiveType type, Scalar c, Value x) {
-  if (opcode == HLO_POWER) return power_by(m, c.f, x);
-  if (type_is_floating(type)) return remainder_by(m, c.f, x);
-  if (opcode == HLO_DIVIDE) return quotient_by(m, is_signed(type), c, x);
-  return integer_remainder_by(m, is_signed(type), c, x);
+Value constant_formula(Expression *e, Opcode opcode, PrimitiveType type, Scalar c, Value x) {
+  if (opcode == HLO_POWER) return power_by(e, c.f, x);
+  if (type_is_floating(type)) return remainder_by(e, c.f, x);
+  if (opcode == HLO_DIVIDE) return quotient_by(e, is_signed(type), c, x);
+  return integer_remainder_by(e, is_signed(type), c, x);
 }

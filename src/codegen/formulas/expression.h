@@ -48,29 +48,29 @@ typedef struct Expression {
 
 /* --- Building --- */
 
-Value expression_input(Expression *m, int local);
-Value expression_word(Expression *m, uint64_t bits); /* of each 64 bits of the vector */
-Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c);
-Value expression_shift(Expression *m, int op, Value a, int amount);
-Value expression_by_lane(Expression *m, int op, Value a, uint64_t operand);
-Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l);
-Value expression_call(Expression *m, const char *name, int count, const Value *operands);
+Value expression_input(Expression *e, int local);
+Value expression_word(Expression *e, uint64_t bits); /* of each 64 bits of the vector */
+Value expression_op(Expression *e, int op, int count, Value a, Value b, Value c);
+Value expression_shift(Expression *e, int op, Value a, int amount);
+Value expression_by_lane(Expression *e, int op, Value a, uint64_t operand);
+Value expression_shuffle(Expression *e, Value a, Value b, int i, int j, int k, int l);
+Value expression_call(Expression *e, const char *name, int count, const Value *operands);
 
 /* Puts a float or an integer into all lanes; of f64x2 or i64x2 if `is_64_bit`. */
-Value constant(Expression *m, double value);
-Value integer(Expression *m, int64_t value);
+Value constant(Expression *e, double value);
+Value integer(Expression *e, int64_t value);
 
 #define UNARY_OPERATION(name, op_32, op_64)                                  \
-  static inline Value name(Expression *m, Value a) {                         \
-    return expression_op(m, m->is_64_bit ? (op_64) : (op_32), 1, a, -1, -1); \
+  static inline Value name(Expression *e, Value a) {                         \
+    return expression_op(e, e->is_64_bit ? (op_64) : (op_32), 1, a, -1, -1); \
   }
 #define BINARY_OPERATION(name, op_32, op_64)                                \
-  static inline Value name(Expression *m, Value a, Value b) {               \
-    return expression_op(m, m->is_64_bit ? (op_64) : (op_32), 2, a, b, -1); \
+  static inline Value name(Expression *e, Value a, Value b) {               \
+    return expression_op(e, e->is_64_bit ? (op_64) : (op_32), 2, a, b, -1); \
   }
 #define SHIFT_OPERATION(name, op_32, op_64)                                  \
-  static inline Value name(Expression *m, Value a, int amount) {             \
-    return expression_shift(m, m->is_64_bit ? (op_64) : (op_32), a, amount); \
+  static inline Value name(Expression *e, Value a, int amount) {             \
+    return expression_shift(e, e->is_64_bit ? (op_64) : (op_32), a, amount); \
   }
 
 UNARY_OPERATION(square_root, F32X4_SQRT, F64X2_SQRT)
@@ -101,27 +101,27 @@ SHIFT_OPERATION(shifted_right_unsigned, I32X4_SHR_U, I64X2_SHR_U)
 #undef SHIFT_OPERATION
 
 /* Take one instruction and a hoisted constant; V8 makes three of f32x4.abs and of f32x4.neg. */
-static inline Value absolute(Expression *m, Value x) { return without(m, x, constant(m, -0.0)); }
-static inline Value negated(Expression *m, Value x) { return exclusive(m, x, constant(m, -0.0)); }
+static inline Value absolute(Expression *e, Value x) { return without(e, x, constant(e, -0.0)); }
+static inline Value negated(Expression *e, Value x) { return exclusive(e, x, constant(e, -0.0)); }
 
 /* Bit by bit: mask ? yes : no */
-static inline Value selected(Expression *m, Value mask, Value yes, Value no) {
-  return expression_op(m, V128_BITSELECT, 3, yes, no, mask);
+static inline Value selected(Expression *e, Value mask, Value yes, Value no) {
+  return expression_op(e, V128_BITSELECT, 3, yes, no, mask);
 }
 
 /* a b + c and c - a b: rounded once if the engine fuses, and else twice. Only for steps that hold either way. */
-Value product_sum(Expression *m, Value a, Value b, Value c);
-Value product_rest(Expression *m, Value a, Value b, Value c);
+Value product_sum(Expression *e, Value a, Value b, Value c);
+Value product_rest(Expression *e, Value a, Value b, Value c);
 
 /* Builds a polynomial by Horner's rule, highest coefficient first. */
-Value polynomial(Expression *m, Value x, const double *coefficients, int count);
+Value polynomial(Expression *e, Value x, const double *coefficients, int count);
 /* The same by Horner's rule in `square`, x^2: pairs of terms do not wait for each other. */
-Value polynomial_by_pairs(Expression *m, Value x, Value square, const double *coefficients,
+Value polynomial_by_pairs(Expression *e, Value x, Value square, const double *coefficients,
                           int count);
-#define POLYNOMIAL(m, x, ...)                                                             \
+#define POLYNOMIAL(e, x, ...)                                                             \
   __extension__({                                                                         \
     static const double coefficients_[] = {__VA_ARGS__};                                  \
-    polynomial(m, x, coefficients_, (int)(sizeof coefficients_ / sizeof *coefficients_)); \
+    polynomial(e, x, coefficients_, (int)(sizeof coefficients_ / sizeof *coefficients_)); \
   })
 
 #endif

@@ -185,11 +185,12 @@ static void emit_inputs(Emitter *e, const LoopNode *x, int half, int *locals) {
 }
 
 OWN_FRAME static void emit_modulus_of(Emitter *e, bool is_64_bit, const int *locals) {
-  Expression m = {.is_64_bit = is_64_bit};
-  Value re = expression_input(&m, locals[0]), im = expression_input(&m, locals[1]);
-  Value value = complex_modulus(&m, re, im);
+  Expression expression = {.is_64_bit = is_64_bit};
+  Value re = expression_input(&expression, locals[0]),
+        im = expression_input(&expression, locals[1]);
+  Value value = complex_modulus(&expression, re, im);
   int result;
-  emit_expression(e, &m, &value, 1, &result);
+  emit_expression(e, &expression, &value, 1, &result);
   wasm_get(&e->function, result);
   wasm_local_release(&e->function, result);
 }
@@ -204,21 +205,21 @@ static void emit_modulus(Emitter *e, const LoopNode *x, int half) {
 /* if (any lane of both results is NaN) results = repaired results */
 OWN_FRAME static void emit_repair(Emitter *e, bool is_64_bit, const int *operands,
                                   const int *results) {
-  Expression m = {.is_64_bit = is_64_bit};
+  Expression expression = {.is_64_bit = is_64_bit};
   Value parts[4], found[2], repaired[2];
   int locals[2];
   for (int i = 0; i < 2; i++) {
     emit_local(e, results[i]);
     emit_local(e, results[i]);
     emit_simd(e, pick(is_64_bit, F32X4_NE, F64X2_NE));
-    found[i] = expression_input(&m, results[i]);
+    found[i] = expression_input(&expression, results[i]);
   }
   emit_simd(e, V128_AND);
   emit_simd(e, I32X4_BITMASK);
   wasm_block(&e->function, OP_IF);
-  for (int i = 0; i < 4; i++) parts[i] = expression_input(&m, operands[i]);
-  complex_repair(&m, parts, found, repaired);
-  emit_expression(e, &m, repaired, 2, locals);
+  for (int i = 0; i < 4; i++) parts[i] = expression_input(&expression, operands[i]);
+  complex_repair(&expression, parts, found, repaired);
+  emit_expression(e, &expression, repaired, 2, locals);
   for (int i = 0; i < 2; i++) {
     emit_local(e, locals[i]);
     wasm_set(&e->function, results[i]);
@@ -229,11 +230,13 @@ OWN_FRAME static void emit_repair(Emitter *e, bool is_64_bit, const int *operand
 
 OWN_FRAME static void emit_formula_of(Emitter *e, const LoopNode *node, const int *locals,
                                       int *results) {
-  Expression m = {.is_64_bit = is_c128(node_type(node))};
+  Expression expression = {.is_64_bit = is_c128(node_type(node))};
   Value inputs[4], values[2];
-  for (int i = 0; i < 2 * node->operand_count; i++) inputs[i] = expression_input(&m, locals[i]);
-  complex_formula(&m, node->instruction->opcode, inputs, node->operand_count, e->one_lane, values);
-  emit_expression(e, &m, values, 2, results);
+  for (int i = 0; i < 2 * node->operand_count; i++)
+    inputs[i] = expression_input(&expression, locals[i]);
+  complex_formula(&expression, node->instruction->opcode, inputs, node->operand_count, e->one_lane,
+                  values);
+  emit_expression(e, &expression, values, 2, results);
 }
 
 /* Computes both parts of the result at once, and keeps them until the node is forgotten. */

@@ -2,7 +2,7 @@
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
-static void emit_node(Emitter *e, Expression *m, Value value);
+static void emit_node(Emitter *e, Expression *expression, Value value);
 
 static void emit_by_lane(WasmFunction *f, const ExpressionNode *node) {
   int x = wasm_local(f, WASM_V128);
@@ -35,8 +35,8 @@ static void emit_code(Emitter *e, const ExpressionNode *node) {
 }
 
 /* Pushes a value for one of its users; the last one frees the local. */
-static void emit_node(Emitter *e, Expression *m, Value value) {
-  ExpressionNode *node = &m->nodes[value];
+static void emit_node(Emitter *e, Expression *expression, Value value) {
+  ExpressionNode *node = &expression->nodes[value];
   if (node->local != NO_LOCAL) {
     wasm_get(&e->function, node->local);
     if (--node->uses == 0 && node->kind != EXPRESSION_INPUT) {
@@ -44,21 +44,23 @@ static void emit_node(Emitter *e, Expression *m, Value value) {
     }
     return;
   }
-  for (int i = 0; i < node->count; i++) emit_node(e, m, node->operands[i]);
+  for (int i = 0; i < node->count; i++) emit_node(e, expression, node->operands[i]);
   emit_code(e, node);
   if (node->uses > 1 && node->kind != EXPRESSION_CONSTANT) node->local = emit_keep(e);
   node->uses--;
 }
 
-void emit_expression(Emitter *e, Expression *m, const Value *results, int count, int *locals) {
+void emit_expression(Emitter *e, Expression *expression, const Value *results, int count,
+                     int *locals) {
   /* Values that no result needs must not keep their operands in locals. */
-  for (int i = 0; i < count; i++) m->nodes[results[i]].uses++;
-  for (Value v = m->count - 1; v >= 0; v--) {
-    if (m->nodes[v].uses > 0) continue;
-    for (int i = 0; i < m->nodes[v].count; i++) m->nodes[m->nodes[v].operands[i]].uses--;
+  for (int i = 0; i < count; i++) expression->nodes[results[i]].uses++;
+  for (Value v = expression->count - 1; v >= 0; v--) {
+    if (expression->nodes[v].uses > 0) continue;
+    for (int i = 0; i < expression->nodes[v].count; i++)
+      expression->nodes[expression->nodes[v].operands[i]].uses--;
   }
   for (int i = 0; i < count; i++) {
-    emit_node(e, m, results[i]);
+    emit_node(e, expression, results[i]);
     locals[i] = wasm_local(&e->function, WASM_V128);
     wasm_set(&e->function, locals[i]);
   }

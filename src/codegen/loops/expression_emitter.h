@@ -5,7 +5,8 @@
 #include "codegen/loops/emitter.h"
 
 /* Emits a formula. Each result is in a local of its own, which the caller releases. Inputs' locals stay. */
-void emit_expression(Emitter *e, Expression *m, const Value *results, int count, int *locals);
+void emit_expression(Emitter *e, Expression *expression, const Value *results, int count,
+                     int *locals);
 
 /*
 ** Emits: if (any lane of the mask in local `where`) { instead = ...; these lanes of result = instead }. A lane's

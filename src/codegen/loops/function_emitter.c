@@ -76,8 +76,9 @@ bool is_with_constant(const LoopNode *node) {
          has_constant_formula(node->instruction->opcode, node_type(node), second_constant(node));
 }
 
-static Value formula_with_constant(Expression *m, const LoopNode *node, Value x) {
-  return constant_formula(m, node->instruction->opcode, node_type(node), second_constant(node), x);
+static Value formula_with_constant(Expression *expression, const LoopNode *node, Value x) {
+  return constant_formula(expression, node->instruction->opcode, node_type(node),
+                          second_constant(node), x);
 }
 
 /* --- Functions -------------------------------------------------------------------------------- */
@@ -91,9 +92,9 @@ bool has_math(Opcode opcode, LaneKind kind) {
 }
 
 /* Replaces the input on top of the stack by a value computed from it. */
-static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
+static void emit_value_of(Emitter *e, Expression *expression, int input, Value value) {
   int result;
-  emit_expression(e, m, &value, 1, &result);
+  emit_expression(e, expression, &value, 1, &result);
   wasm_get(&e->function, result);
   wasm_local_release(&e->function, result);
   wasm_local_release(&e->function, input);
@@ -102,10 +103,10 @@ static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
 /* Emits a formula; returns the local with the result. Not inlined, as expressions take much stack. */
 __attribute__((noinline)) static int emit_formula(Emitter *e, bool is_64_bit, Formula *formula,
                                                   int input) {
-  Expression m = {.is_64_bit = is_64_bit};
-  Value value = formula(&m, expression_input(&m, input));
+  Expression expression = {.is_64_bit = is_64_bit};
+  Value value = formula(&expression, expression_input(&expression, input));
   int result;
-  emit_expression(e, &m, &value, 1, &result);
+  emit_expression(e, &expression, &value, 1, &result);
   return result;
 }
 
@@ -129,11 +130,11 @@ void emit_math(Emitter *e, const LoopNode *node) {
 }
 
 __attribute__((noinline)) static int emit_of_two(Emitter *e, OfTwo *formula, const int *inputs) {
-  Expression m = {0};
-  Value x = expression_input(&m, inputs[0]), y = expression_input(&m, inputs[1]);
-  Value value = formula(&m, x, y);
+  Expression expression = {0};
+  Value x = expression_input(&expression, inputs[0]), y = expression_input(&expression, inputs[1]);
+  Value value = formula(&expression, x, y);
   int result;
-  emit_expression(e, &m, &value, 1, &result);
+  emit_expression(e, &expression, &value, 1, &result);
   return result;
 }
 
@@ -159,9 +160,10 @@ void emit_binary_function(Emitter *e, const BinaryFunction *function, const char
 }
 
 void emit_with_constant(Emitter *e, const LoopNode *node) {
-  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
+  Expression expression = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
   int x = emit_take(e);
-  emit_value_of(e, &m, x, formula_with_constant(&m, node, expression_input(&m, x)));
+  emit_value_of(e, &expression, x,
+                formula_with_constant(&expression, node, expression_input(&expression, x)));
 }
 
 /* --- Choices ---------------------------------------------------------------------------------- */
@@ -173,20 +175,22 @@ bool is_constant_choice(const LoopNode *node) {
 }
 
 /* mask ? a : b as b ^ (mask & (a ^ b)) */
-static Value choice(Expression *m, const LoopNode *node, Value mask) {
+static Value choice(Expression *expression, const LoopNode *node, Value mask) {
   Value values[2];
   for (int i = 0; i < 2; i++) {
     const LoopNode *x = node->operands[1 + i];
-    values[i] = constant(m, scalar_load(node_type(x), x->instruction->literal->data, 0).f);
+    values[i] = constant(expression, scalar_load(node_type(x), x->instruction->literal->data, 0).f);
   }
-  uint64_t either_or = m->nodes[values[0]].bits ^ m->nodes[values[1]].bits;
-  return exclusive(m, values[1], both(m, mask, expression_word(m, either_or)));
+  uint64_t either_or = expression->nodes[values[0]].bits ^ expression->nodes[values[1]].bits;
+  return exclusive(expression, values[1],
+                   both(expression, mask, expression_word(expression, either_or)));
 }
 
 void emit_constant_choice(Emitter *e, const LoopNode *node) {
-  Expression m = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
+  Expression expression = {.is_64_bit = has_64_bit_lanes(lane_kind(node_type(node)))};
   int mask = emit_take(e);
-  emit_value_of(e, &m, mask, choice(&m, node, expression_input(&m, mask)));
+  emit_value_of(e, &expression, mask,
+                choice(&expression, node, expression_input(&expression, mask)));
 }
 
 /* --- Functions that are called ------------------------------------------------------------------ */

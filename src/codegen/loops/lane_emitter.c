@@ -72,10 +72,10 @@ void emit_widen(Emitter *e, bool with_sign, int part) {
 /* Not inlined, as expressions take much stack. */
 __attribute__((noinline)) static int emit_step(Emitter *e, NarrowStep *step, PrimitiveType type,
                                                int input) {
-  Expression m = {0};
-  Value value = step(&m, type, expression_input(&m, input));
+  Expression expression = {0};
+  Value value = step(&expression, type, expression_input(&expression, input));
   int result;
-  emit_expression(e, &m, &value, 1, &result);
+  emit_expression(e, &expression, &value, 1, &result);
   return result;
 }
 

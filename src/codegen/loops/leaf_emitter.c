@@ -305,43 +305,45 @@ static void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t max) {
 }
 
 /* Clamps a component of 64 bits to 0 .. `most`. */
-static Value clamped(Expression *m, PrimitiveType type, int64_t max, Value x) {
-  m->is_64_bit = true;
-  Value negative = shifted_right(m, x, 63), limit = integer(m, max);
-  if (is_signed(type)) x = without(m, x, negative);
-  Value above = integer_less(m, limit, x);
-  if (!is_signed(type)) above = either(m, above, negative);
-  x = selected(m, above, limit, x);
-  m->is_64_bit = false;
+static Value clamped(Expression *expression, PrimitiveType type, int64_t max, Value x) {
+  expression->is_64_bit = true;
+  Value negative = shifted_right(expression, x, 63), limit = integer(expression, max);
+  if (is_signed(type)) x = without(expression, x, negative);
+  Value above = integer_less(expression, limit, x);
+  if (!is_signed(type)) above = either(expression, above, negative);
+  x = selected(expression, above, limit, x);
+  expression->is_64_bit = false;
   return x;
 }
 
 /* Returns how far one of a gathered node's components moves its elements. */
-static Value moved_by(Expression *m, const LoopNode *node, int k, const Value *parts) {
+static Value moved_by(Expression *expression, const LoopNode *node, int k, const Value *parts) {
   PrimitiveType type = node_type(node->operands[k]);
   int64_t max = node->limits[k], by = node->strides[k] * type_bytes(node_type(node));
   Value x = parts[0];
   if (lane_kind(type) == LANES_I64) {
-    Value low = clamped(m, type, max, x), high = clamped(m, type, max, parts[1]);
-    x = expression_shuffle(m, low, high, 0, 2, 4, 6);
+    Value low = clamped(expression, type, max, x), high = clamped(expression, type, max, parts[1]);
+    x = expression_shuffle(expression, low, high, 0, 2, 4, 6);
   } else {
-    if (is_signed(type)) x = expression_op(m, I32X4_MAX_S, 2, x, integer(m, 0), -1);
-    x = expression_op(m, I32X4_MIN_U, 2, x, integer(m, max), -1);
+    if (is_signed(type))
+      x = expression_op(expression, I32X4_MAX_S, 2, x, integer(expression, 0), -1);
+    x = expression_op(expression, I32X4_MIN_U, 2, x, integer(expression, max), -1);
   }
   if (by == 1) return x;
-  if ((by & (by - 1)) == 0) return shifted_left(m, x, __builtin_ctzll((uint64_t)by));
-  return expression_op(m, I32X4_MUL, 2, x, integer(m, by), -1);
+  if ((by & (by - 1)) == 0) return shifted_left(expression, x, __builtin_ctzll((uint64_t)by));
+  return expression_op(expression, I32X4_MUL, 2, x, integer(expression, by), -1);
 }
 
 /* Returns the offsets that a gathered node's index adds to its elements' addresses or, if packed, numbers, in lanes of 32 bits.
 ** `inputs` are the locals with both parts of each component. */
-static Value gathered_offsets(Expression *m, const LoopNode *node, const int (*inputs)[2]) {
+static Value gathered_offsets(Expression *expression, const LoopNode *node,
+                              const int (*inputs)[2]) {
   Value total = -1;
   for (int k = 0; k < node->operand_count; k++) {
     Value parts[2];
-    for (int i = 0; i < 2; i++) parts[i] = expression_input(m, inputs[k][i]);
-    Value by = moved_by(m, node, k, parts);
-    total = total < 0 ? by : integer_sum(m, total, by);
+    for (int i = 0; i < 2; i++) parts[i] = expression_input(expression, inputs[k][i]);
+    Value by = moved_by(expression, node, k, parts);
+    total = total < 0 ? by : integer_sum(expression, total, by);
   }
   return total;
 }
@@ -349,10 +351,10 @@ static Value gathered_offsets(Expression *m, const LoopNode *node, const int (*i
 /* Returns a local with a gathered node's offsets. Not inlined, as expressions take much stack. */
 __attribute__((noinline)) static int emit_offsets_of(Emitter *e, const LoopNode *node,
                                                      const int (*inputs)[2]) {
-  Expression m = {0};
-  Value value = gathered_offsets(&m, node, inputs);
+  Expression expression = {0};
+  Value value = gathered_offsets(&expression, node, inputs);
   int result;
-  emit_expression(e, &m, &value, 1, &result);
+  emit_expression(e, &expression, &value, 1, &result);
   return result;
 }
 

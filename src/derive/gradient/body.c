@@ -3,70 +3,70 @@
 /* Adds stand-ins for the leaves of one parameter, from number `at` on, and the value that they make up. */
 static void add_parameter(Body *b, const Instruction *parameter, const bool *active,
                           Literal *const *literals, int at) {
-  WorkingComputation *l = &b->l;
+  WorkingComputation *working = &b->working;
   int count = shape_leaves(parameter->shape);
   for (int i = at; i < at + count; i++) {
     const Shape *shape = shape_leaf(parameter->shape, i - at);
-    b->inputs[i] = computation_add(l->m.computation, HLO_PARAMETER, shape, NULL, 0, NULL);
+    b->inputs[i] = computation_add(working->m.computation, HLO_PARAMETER, shape, NULL, 0, NULL);
     b->inputs[i]->literal = literals ? literals[i] : NULL;
     if (!active[i]) continue;
-    b->tangents[i] = linear_stand_in(l, shape, true);
-    set_tangent(l, b->inputs[i], b->tangents[i]);
+    b->tangents[i] = linear_stand_in(working, shape, true);
+    set_tangent(working, b->inputs[i], b->tangents[i]);
   }
   Instruction *const *leaves = &b->inputs[at];
-  Instruction *value = value_from_leaves(&l->m, parameter->shape, &leaves);
-  linear_bind(l, parameter, value);
-  for (int i = 0; i < count; i++) set_tangent_leaf(l, value, i, b->tangents[at + i]);
+  Instruction *value = value_from_leaves(&working->m, parameter->shape, &leaves);
+  linear_bind(working, parameter, value);
+  for (int i = 0; i < count; i++) set_tangent_leaf(working, value, i, b->tangents[at + i]);
 }
 
-void note_elements(WorkingComputation *l, Instruction *value) {
+void note_elements(WorkingComputation *working, Instruction *value) {
   if (value->opcode != HLO_TUPLE_OP) return;
   int leaf = 0;
   for (int i = 0; i < value->operand_count; i++) {
     int count = shape_leaves(value->operands[i]->shape);
     for (int k = 0; k < count; k++, leaf++) {
-      set_tangent_leaf(l, value->operands[i], k, tangent_leaf(l, value, leaf));
+      set_tangent_leaf(working, value->operands[i], k, tangent_leaf(working, value, leaf));
     }
-    note_elements(l, value->operands[i]);
+    note_elements(working, value->operands[i]);
   }
 }
 
 bool body_linearize(Body *b, Differentiation *d, const Computation *source, const bool *active,
                     Literal *const *literals) {
   *b = (Body){.input_count = computation_parameter_leaves(source)};
-  WorkingComputation *l = &b->l;
-  linear_begin(l, d, source);
-  b->inputs = ARENA_ARRAY(l->arena, Instruction *, b->input_count);
-  b->tangents = ARENA_ARRAY(l->arena, Instruction *, b->input_count);
+  WorkingComputation *working = &b->working;
+  linear_begin(working, d, source);
+  b->inputs = ARENA_ARRAY(working->arena, Instruction *, b->input_count);
+  b->tangents = ARENA_ARRAY(working->arena, Instruction *, b->input_count);
   int at = 0;
   for (int i = 0; i < source->parameter_count; i++) {
     const Instruction *parameter = source->parameters[i];
     add_parameter(b, parameter, active, literals, at);
-    note_elements(l, l->map[parameter->id]);
+    note_elements(working, working->map[parameter->id]);
     at += shape_leaves(parameter->shape);
   }
-  if (!linear_walk(l)) return false;
-  Instruction *root = l->map[source->root->id];
+  if (!linear_walk(working)) return false;
+  Instruction *root = working->map[source->root->id];
   b->result_count = shape_leaves(root->shape);
-  b->results = ARENA_ARRAY(l->arena, Instruction *, b->result_count);
-  b->result_tangents = ARENA_ARRAY(l->arena, Instruction *, b->result_count);
-  make_leaves(l, root, b->results);
-  for (int i = 0; i < b->result_count; i++) b->result_tangents[i] = tangent_leaf(l, root, i);
+  b->results = ARENA_ARRAY(working->arena, Instruction *, b->result_count);
+  b->result_tangents = ARENA_ARRAY(working->arena, Instruction *, b->result_count);
+  make_leaves(working, root, b->results);
+  for (int i = 0; i < b->result_count; i++) b->result_tangents[i] = tangent_leaf(working, root, i);
   return true;
 }
 
 bool body_transpose(Body *b, const bool *active) {
-  WorkingComputation *l = &b->l;
-  b->seeds = ARENA_ARRAY(l->arena, Instruction *, b->result_count);
-  b->cotangents = ARENA_ARRAY(l->arena, Instruction *, b->input_count);
+  WorkingComputation *working = &b->working;
+  b->seeds = ARENA_ARRAY(working->arena, Instruction *, b->result_count);
+  b->cotangents = ARENA_ARRAY(working->arena, Instruction *, b->input_count);
   for (int i = 0; i < b->result_count; i++) {
     if (!active[i]) continue;
-    b->seeds[i] = linear_stand_in(l, b->results[i]->shape, false);
-    if (b->result_tangents[i]) add_cotangent(l, b->result_tangents[i], b->seeds[i]);
+    b->seeds[i] = linear_stand_in(working, b->results[i]->shape, false);
+    if (b->result_tangents[i]) add_cotangent(working, b->result_tangents[i], b->seeds[i]);
   }
-  if (!linear_transpose(l)) return false;
+  if (!linear_transpose(working)) return false;
   for (int i = 0; i < b->input_count; i++) {
-    if (b->tangents[i]) b->cotangents[i] = cotangent_of(l, b->tangents[i]);
+    if (b->tangents[i]) b->cotangents[i] = cotangent_of(working, b->tangents[i]);
   }
   return true;
 }
@@ -74,7 +74,7 @@ bool body_transpose(Body *b, const bool *active) {
 /* ---- New computations ---- */
 
 Packed packed_begin(Body *b, const char *name, const Shape *tuple) {
-  Packed p = {extract_begin(&b->l, name), NULL};
+  Packed p = {extract_begin(&b->working, name), NULL};
   p.parameter = computation_add_parameter(p.e.to, 0, tuple, NULL);
   return p;
 }
@@ -87,30 +87,30 @@ Instruction *packed_copy(Packed *p, Instruction *x, const Shape *shape) {
   return x ? extract(&p->e, x) : extract_zeros(&p->e, shape);
 }
 
-void values_push(WorkingComputation *l, Values *values, Instruction *x) {
-  ARENA_PUSH(l->arena, values->items, values->count, values->capacity, x);
+void values_push(WorkingComputation *working, Values *values, Instruction *x) {
+  ARENA_PUSH(working->arena, values->items, values->count, values->capacity, x);
 }
 
-Instruction *values_tuple(WorkingComputation *l, const Values *values) {
-  return computation_add_tuple(l->m.computation, values->items, values->count);
+Instruction *values_tuple(WorkingComputation *working, const Values *values) {
+  return computation_add_tuple(working->m.computation, values->items, values->count);
 }
 
-void set_linear_results(WorkingComputation *l, Instruction *value, const bool *active,
+void set_linear_results(WorkingComputation *working, Instruction *value, const bool *active,
                         const Values *inputs, Transposition *transpose, const void *data) {
   int count = 0, leaves = shape_leaves(value->shape);
-  const Shape **shapes = ARENA_ARRAY(l->arena, const Shape *, leaves);
+  const Shape **shapes = ARENA_ARRAY(working->arena, const Shape *, leaves);
   for (int i = 0; i < leaves; i++) {
     if (active[i]) shapes[count++] = shape_leaf(value->shape, i);
   }
   /* Its shape is not that of its operands: it stands for the whole, and is never copied. */
-  Instruction *all = make(&l->m, HLO_TUPLE_OP, shape_tuple(l->arena, count, shapes), inputs->items,
-                          inputs->count, NULL);
-  Facts *facts = facts_of(l, all);
+  Instruction *all = make(&working->m, HLO_TUPLE_OP, shape_tuple(working->arena, count, shapes),
+                          inputs->items, inputs->count, NULL);
+  Facts *facts = facts_of(working, all);
   facts->linear = true;
   facts->transpose = transpose;
   facts->data = data;
   for (int i = 0, next = 0; i < leaves; i++) {
-    if (active[i]) set_tangent_leaf(l, value, i, make_element(l, all, next++));
+    if (active[i]) set_tangent_leaf(working, value, i, make_element(working, all, next++));
   }
-  note_elements(l, value);
+  note_elements(working, value);
 }

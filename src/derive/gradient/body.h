@@ -6,7 +6,7 @@
 
 /* Values are taken apart: all lists have one entry for each leaf, of all parameters in order, or of the root. */
 typedef struct Body {
-  WorkingComputation l;
+  WorkingComputation working;
   int input_count, result_count;
   Instruction **inputs;   /* stand-ins for the parameters */
   Instruction **tangents; /* stand-ins for their tangents; NULL where there is none */
@@ -39,15 +39,16 @@ typedef struct Values {
   Instruction **items;
   int count, capacity;
 } Values;
-void values_push(WorkingComputation *l, Values *values, Instruction *x);
-Instruction *values_tuple(WorkingComputation *l, const Values *values); /* in l's computation */
+void values_push(WorkingComputation *working, Values *values, Instruction *x);
+Instruction *values_tuple(WorkingComputation *working,
+                          const Values *values); /* in l's computation */
 
 /* Gives the elements of a tuple instruction the tangents that the tuple has. */
-void note_elements(WorkingComputation *l, Instruction *tuple);
+void note_elements(WorkingComputation *working, Instruction *tuple);
 
 /* Gives tangents to the leaves of `value` with a flag in `active`. How they depend on `inputs`, other tangents, only
 ** `transpose` knows: it gets an instruction whose operands are the inputs, and the cotangents of these leaves. */
-void set_linear_results(WorkingComputation *l, Instruction *value, const bool *active,
+void set_linear_results(WorkingComputation *working, Instruction *value, const bool *active,
                         const Values *inputs, Transposition *transpose, const void *data);
 
 #endif

@@ -101,13 +101,13 @@ static Module *program_of(const Instruction *x) {
 }
 
 /* Returns the rule of a call; NULL, with the call in `wanted`, if it is not there yet. */
-static const Module *rule_of(WorkingComputation *l, const Instruction *x) {
-  CallerRules *rules = l->d->rules;
+static const Module *rule_of(WorkingComputation *working, const Instruction *x) {
+  CallerRules *rules = working->d->rules;
   for (int i = 0; i < rules->count; i++) {
     if (is_same_call(rules->items[2 * i]->entry->root, x)) return rules->items[2 * i + 1];
   }
-  if (!l->d->failed) rules->wanted = program_of(x);
-  no_derivative(l, x, "has a rule, which is not there yet");
+  if (!working->d->failed) rules->wanted = program_of(x);
+  no_derivative(working, x, "has a rule, which is not there yet");
   return NULL;
 }
 
@@ -119,13 +119,13 @@ typedef struct Given {
 } Given;
 
 /* Whether a linear instruction is linear in the operands that depend on tangents, and can be transposed. */
-static bool is_transposable(WorkingComputation *l, const Instruction *x) {
+static bool is_transposable(WorkingComputation *working, const Instruction *x) {
   const Rule *rule = &derivative_rules[x->opcode];
   unsigned allowed = rule->linear_operands ? rule->linear_operands : ~0u;
   if (x->opcode == HLO_DIVIDE) allowed = 1;
   int count = 0;
   for (int k = 0; k < x->operand_count; k++) {
-    if (!is_linear(l, x->operands[k])) continue;
+    if (!is_linear(working, x->operands[k])) continue;
     if (!(allowed >> (k < 31 ? k : 31) & 1)) return false;
     count++;
   }
@@ -137,153 +137,155 @@ static bool is_transposable(WorkingComputation *l, const Instruction *x) {
 }
 
 /* Adds the instructions of a rule, for these arguments. Returns its results. */
-static Instruction **apply_rule(WorkingComputation *l, const Given *given,
+static Instruction **apply_rule(WorkingComputation *working, const Given *given,
                                 const Values *arguments) {
-  Computation *rule = module_clone_computation(l->d->module, given->rule->entry, NULL);
+  Computation *rule = module_clone_computation(working->d->module, given->rule->entry, NULL);
   computation_renumber(rule);
-  Instruction **map = ARENA_ARRAY(l->arena, Instruction *, rule->count);
+  Instruction **map = ARENA_ARRAY(working->arena, Instruction *, rule->count);
   for (int i = 0; i < rule->parameter_count; i++) {
     map[rule->parameters[i]->id] = arguments->items[i];
   }
-  for (int i = 0; i < rule->count && !l->d->failed; i++) {
+  for (int i = 0; i < rule->count && !working->d->failed; i++) {
     const Instruction *from = rule->instructions[i];
     if (from->opcode == HLO_PARAMETER) continue;
-    Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, from->operand_count);
+    Instruction **operands = ARENA_ARRAY(working->arena, Instruction *, from->operand_count);
     for (int k = 0; k < from->operand_count; k++) operands[k] = map[from->operands[k]->id];
-    map[i] = keep_instruction(l, from, operands);
-    if (l->d->reverse && is_linear(l, map[i]) && !is_transposable(l, map[i])) {
-      no_derivative(l, given->x,
-                    arena_printf(l->arena,
+    map[i] = keep_instruction(working, from, operands);
+    if (working->d->reverse && is_linear(working, map[i]) && !is_transposable(working, map[i])) {
+      no_derivative(working, given->x,
+                    arena_printf(working->arena,
                                  "has a jvp rule that is not linear in the tangents at %s; reverse "
                                  "mode transposes it, or takes a vjp: register one",
                                  opcode_name(from->opcode)));
     }
   }
-  return l->d->failed ? NULL : map[rule->root->id]->operands;
+  return working->d->failed ? NULL : map[rule->root->id]->operands;
 }
 
-static Values arguments_of(WorkingComputation *l, const Given *given) {
+static Values arguments_of(WorkingComputation *working, const Given *given) {
   Values arguments = {0};
   for (int i = 0; i < given->operands.count; i++) {
-    values_push(l, &arguments, given->operands.items[i]);
+    values_push(working, &arguments, given->operands.items[i]);
   }
   for (int i = 0; i < given->results.count; i++) {
-    values_push(l, &arguments, given->results.items[i]);
+    values_push(working, &arguments, given->results.items[i]);
   }
   return arguments;
 }
 
-static void transpose_given(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
-  const Given *given = facts_of(l, x)->data;
-  Values arguments = arguments_of(l, given);
+static void transpose_given(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
+  const Given *given = facts_of(working, x)->data;
+  Values arguments = arguments_of(working, given);
   int next = 0, input = 0;
   for (int i = 0; i < given->results.count; i++) {
     const Shape *shape = given->results.items[i]->shape;
     if (!has_derivative(shape)) continue;
-    values_push(l, &arguments, ct[next] ? ct[next] : make_zeros(&l->m, shape));
+    values_push(working, &arguments, ct[next] ? ct[next] : make_zeros(&working->m, shape));
     next++;
   }
-  Instruction **cotangents = apply_rule(l, given, &arguments);
+  Instruction **cotangents = apply_rule(working, given, &arguments);
   next = 0;
   for (int k = 0; cotangents && k < given->operands.count; k++) {
     Instruction *operand = given->operands.items[k];
     if (!has_derivative(operand->shape)) continue;
-    if (tangent_of(l, operand)) add_cotangent(l, x->operands[input++], cotangents[next]);
+    if (tangent_of(working, operand))
+      add_cotangent(working, x->operands[input++], cotangents[next]);
     next++;
   }
 }
 
-static void use_vjp(WorkingComputation *l, const Given *given, Instruction *value) {
+static void use_vjp(WorkingComputation *working, const Given *given, Instruction *value) {
   Values inputs = {0};
-  bool *active = ARENA_ARRAY(l->arena, bool, given->results.count);
+  bool *active = ARENA_ARRAY(working->arena, bool, given->results.count);
   for (int k = 0; k < given->operands.count; k++) {
-    Instruction *tangent = tangent_of(l, given->operands.items[k]);
-    if (tangent) values_push(l, &inputs, tangent);
+    Instruction *tangent = tangent_of(working, given->operands.items[k]);
+    if (tangent) values_push(working, &inputs, tangent);
   }
   for (int i = 0; i < given->results.count; i++) {
     active[i] = has_derivative(given->results.items[i]->shape);
   }
-  set_linear_results(l, value, active, &inputs, transpose_given, given);
+  set_linear_results(working, value, active, &inputs, transpose_given, given);
 }
 
-static void use_jvp(WorkingComputation *l, const Given *given, Instruction *value) {
-  Values arguments = arguments_of(l, given);
+static void use_jvp(WorkingComputation *working, const Given *given, Instruction *value) {
+  Values arguments = arguments_of(working, given);
   for (int k = 0; k < given->operands.count; k++) {
-    Instruction *operand = given->operands.items[k], *tangent = tangent_of(l, operand);
+    Instruction *operand = given->operands.items[k], *tangent = tangent_of(working, operand);
     if (!has_derivative(operand->shape)) continue;
-    values_push(l, &arguments, tangent ? tangent : make_zeros(&l->m, operand->shape));
+    values_push(working, &arguments, tangent ? tangent : make_zeros(&working->m, operand->shape));
   }
-  Instruction **tangents = apply_rule(l, given, &arguments);
+  Instruction **tangents = apply_rule(working, given, &arguments);
   for (int i = 0, next = 0; tangents && i < given->results.count; i++) {
     if (!has_derivative(given->results.items[i]->shape)) continue;
-    set_tangent_leaf(l, value, i, tangents[next++]);
+    set_tangent_leaf(working, value, i, tangents[next++]);
   }
-  note_elements(l, value);
+  note_elements(working, value);
 }
 
 /* Adds the leaves of a value, which get its tangents. */
-static void push_leaves(WorkingComputation *l, Instruction *x, Values *out) {
+static void push_leaves(WorkingComputation *working, Instruction *x, Values *out) {
   int count = shape_leaves(x->shape);
-  Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, count);
-  make_leaves(l, x, leaves);
+  Instruction **leaves = ARENA_ARRAY(working->arena, Instruction *, count);
+  make_leaves(working, x, leaves);
   for (int i = 0; i < count; i++) {
-    if (leaves[i] != x) set_tangent(l, leaves[i], tangent_leaf(l, x, i));
-    values_push(l, out, leaves[i]);
+    if (leaves[i] != x) set_tangent(working, leaves[i], tangent_leaf(working, x, i));
+    values_push(working, out, leaves[i]);
   }
 }
 
 /* Adds the value of a call: the call itself, or values that it has as operands. */
-static Instruction *add_value(WorkingComputation *l, const Instruction *x, Instruction **operands) {
+static Instruction *add_value(WorkingComputation *working, const Instruction *x,
+                              Instruction **operands) {
   if (!has_values(x)) {
-    Instruction *value = keep_instruction(l, x, operands);
+    Instruction *value = keep_instruction(working, x, operands);
     if (is_kept_call(value)) restore_kept_call(value);
     return value;
   }
   Instruction *const *values = operands + x->operand_count - shape_leaves(x->shape);
-  return value_from_leaves(&l->m, x->shape, &values);
+  return value_from_leaves(&working->m, x->shape, &values);
 }
 
 /* A call whose values are computed again. */
-static Instruction *replace_kept(WorkingComputation *l, const Instruction *x,
+static Instruction *replace_kept(WorkingComputation *working, const Instruction *x,
                                  Instruction **operands) {
-  Instruction *call = ARENA_NEW(l->arena, Instruction);
+  Instruction *call = ARENA_NEW(working->arena, Instruction);
   *call = *x;
   restore_kept_call(call);
-  return replace_recomputed(l, call, operands);
+  return replace_recomputed(working, call, operands);
 }
 
-Instruction *replace_custom_call(WorkingComputation *l, const Instruction *x,
+Instruction *replace_custom_call(WorkingComputation *working, const Instruction *x,
                                  Instruction **operands) {
   size_t length;
-  const char *entry = is_kept_call(x) ? rule_name(l->d->rules, x, &length) : NULL;
-  if (entry && entry[-1] == '~') return replace_kept(l, x, operands);
-  bool is_known = is_kept_call(x) && !caller_has_rule(l->d->rules, x);
-  if (is_known) return replace_known(l, x, operands, kept_function(x));
-  Instruction *value = add_value(l, x, operands);
+  const char *entry = is_kept_call(x) ? rule_name(working->d->rules, x, &length) : NULL;
+  if (entry && entry[-1] == '~') return replace_kept(working, x, operands);
+  bool is_known = is_kept_call(x) && !caller_has_rule(working->d->rules, x);
+  if (is_known) return replace_known(working, x, operands, kept_function(x));
+  Instruction *value = add_value(working, x, operands);
   bool any = false;
   int count = x->operand_count - (has_values(x) ? shape_leaves(x->shape) : 0);
-  for (int k = 0; k < count; k++) any |= has_tangent(l, operands[k]);
+  for (int k = 0; k < count; k++) any |= has_tangent(working, operands[k]);
   if (!any || !any_derivative(x->shape)) return value;
-  if (!caller_has_rule(l->d->rules, x)) {
+  if (!caller_has_rule(working->d->rules, x)) {
     static const Rule library = {.linearize = linearize_custom_call};
-    linearize(l, value, &library);
+    linearize(working, value, &library);
     return value;
   }
-  Given *given = ARENA_NEW(l->arena, Given);
+  Given *given = ARENA_NEW(working->arena, Given);
   Instruction *call = (Instruction *)x;
   if (has_values(x)) {
-    call = ARENA_NEW(l->arena, Instruction);
+    call = ARENA_NEW(working->arena, Instruction);
     *call = *x;
     call->operand_count = count;
   }
-  *given = (Given){rule_of(l, call), x, {0}, {0}};
+  *given = (Given){rule_of(working, call), x, {0}, {0}};
   if (!given->rule) return value;
-  for (int k = 0; k < count; k++) push_leaves(l, operands[k], &given->operands);
-  push_leaves(l, value, &given->results);
+  for (int k = 0; k < count; k++) push_leaves(working, operands[k], &given->operands);
+  push_leaves(working, value, &given->results);
   if (!strcmp(given->rule->name, "jvp")) {
-    use_jvp(l, given, value);
+    use_jvp(working, given, value);
   } else {
-    use_vjp(l, given, value);
+    use_vjp(working, given, value);
   }
   return value;
 }

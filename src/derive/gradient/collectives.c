@@ -12,61 +12,63 @@
 #include "hlo/ir/shard_calls.h"
 
 /* A collective that is added has a channel of its own. */
-static Attributes own_channel(WorkingComputation *l, const Attributes *from) {
+static Attributes own_channel(WorkingComputation *working, const Attributes *from) {
   Attributes a = *from;
-  if (a.channel_id) a.channel_id = ++l->d->channels;
+  if (a.channel_id) a.channel_id = ++working->d->channels;
   return a;
 }
 
 /* For operations whose result k is linear in the operands together. */
-void linearize_collective(WorkingComputation *l, Instruction *x) {
-  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
+void linearize_collective(WorkingComputation *working, Instruction *x) {
+  Instruction **operands = ARENA_ARRAY(working->arena, Instruction *, x->operand_count);
   for (int k = 0; k < x->operand_count; k++) {
-    Instruction *t = tangent_of(l, x->operands[k]);
-    operands[k] = t ? t : make_zeros(&l->m, x->operands[k]->shape);
+    Instruction *t = tangent_of(working, x->operands[k]);
+    operands[k] = t ? t : make_zeros(&working->m, x->operands[k]->shape);
   }
-  Attributes a = own_channel(l, x->a);
-  Instruction *made = make(&l->m, x->opcode, x->shape, operands, x->operand_count, &a);
+  Attributes a = own_channel(working, x->a);
+  Instruction *made = make(&working->m, x->opcode, x->shape, operands, x->operand_count, &a);
   if (!shape_is_tuple(x->shape)) {
-    set_tangent(l, x, made);
+    set_tangent(working, x, made);
     return;
   }
   for (int k = 0; k < x->operand_count; k++) {
-    if (has_derivative(x->shape->elements[k])) set_tangent_leaf(l, x, k, make_element(l, made, k));
+    if (has_derivative(x->shape->elements[k]))
+      set_tangent_leaf(working, x, k, make_element(working, made, k));
   }
 }
 
 /* Returns the sum over the devices that meet in x. */
-static Instruction *sum_of_group(WorkingComputation *l, const Instruction *x, Instruction *value) {
-  Attributes a = own_channel(l, x->a);
-  a.to_apply = module_add_reducer(l->d->module, HLO_ADD, value->shape->type);
-  return make(&l->m, HLO_ALL_REDUCE, value->shape, &value, 1, &a);
+static Instruction *sum_of_group(WorkingComputation *working, const Instruction *x,
+                                 Instruction *value) {
+  Attributes a = own_channel(working, x->a);
+  a.to_apply = module_add_reducer(working->d->module, HLO_ADD, value->shape->type);
+  return make(&working->m, HLO_ALL_REDUCE, value->shape, &value, 1, &a);
 }
 
 /* The tangent of a maximum or minimum is the mean over the devices that have it. */
-static void linearize_extreme(WorkingComputation *l, Instruction *x, int leaf) {
-  Instruction *operand = x->operands[leaf], *t = tangent_of(l, operand);
+static void linearize_extreme(WorkingComputation *working, Instruction *x, int leaf) {
+  Instruction *operand = x->operands[leaf], *t = tangent_of(working, operand);
   if (!t) return;
-  Instruction *z = shape_is_tuple(x->shape) ? make_element(l, x, leaf) : x;
+  Instruction *z = shape_is_tuple(x->shape) ? make_element(working, x, leaf) : x;
   const Shape *shape = operand->shape;
-  Instruction *has = make_compare(&l->m, COMPARE_EQ, operand, z);
-  Instruction *count = sum_of_group(l, x, make_convert(&l->m, has, shape->type));
-  Instruction *part = make_select(&l->m, has, t, make_zeros(&l->m, shape));
-  Instruction *mean = make_binary(&l->m, HLO_DIVIDE, sum_of_group(l, x, part), count);
-  set_tangent_leaf(l, x, leaf, mean);
+  Instruction *has = make_compare(&working->m, COMPARE_EQ, operand, z);
+  Instruction *count = sum_of_group(working, x, make_convert(&working->m, has, shape->type));
+  Instruction *part = make_select(&working->m, has, t, make_zeros(&working->m, shape));
+  Instruction *mean = make_binary(&working->m, HLO_DIVIDE, sum_of_group(working, x, part), count);
+  set_tangent_leaf(working, x, leaf, mean);
 }
 
 /* Of all-reduce and reduce-scatter. */
-void linearize_all_reduce(WorkingComputation *l, Instruction *x) {
+void linearize_all_reduce(WorkingComputation *working, Instruction *x) {
   Opcode opcode = computation_simple_binary(x->a->to_apply);
   bool is_extreme = opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM;
   if (opcode == HLO_ADD) {
-    linearize_collective(l, x);
+    linearize_collective(working, x);
   } else if (is_extreme && x->opcode == HLO_ALL_REDUCE) {
-    for (int k = 0; k < x->operand_count; k++) linearize_extreme(l, x, k);
+    for (int k = 0; k < x->operand_count; k++) linearize_extreme(working, x, k);
   } else {
     refuse_derivative(
-        l, x,
+        working, x,
         "combines by a computation that has no derivative here; add has one, and maximum and "
         "minimum of an all-reduce");
   }
@@ -74,41 +76,44 @@ void linearize_all_reduce(WorkingComputation *l, Instruction *x) {
 
 /* ---- Shards of whole arrays ---- */
 
-static void transpose_shard_call(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+static void transpose_shard_call(WorkingComputation *working, Instruction *x,
+                                 Instruction *const *ct) {
   const char *problem;
   const Shape *shape = x->operands[0]->shape;
-  const Attributes *a = shard_call_attributes(l->arena, x, 0, 1, SHARD_CALL_TRANSPOSED, &problem);
+  const Attributes *a =
+      shard_call_attributes(working->arena, x, 0, 1, SHARD_CALL_TRANSPOSED, &problem);
   if (!a) {
-    no_derivative(l, x, problem);
+    no_derivative(working, x, problem);
     return;
   }
-  Instruction *back = make(&l->m, HLO_CUSTOM_CALL, shape, ct, 1, a);
+  Instruction *back = make(&working->m, HLO_CUSTOM_CALL, shape, ct, 1, a);
   if (shard_call_kind(x) == JOINS_SHARDS) {
-    double share = 1.0 / (double)shard_call_copies(l->arena, x);
+    double share = 1.0 / (double)shard_call_copies(working->arena, x);
     if (share != 1) {
-      back = make_binary(&l->m, HLO_MULTIPLY, back, make_number(&l->m, shape, share));
+      back = make_binary(&working->m, HLO_MULTIPLY, back, make_number(&working->m, shape, share));
     }
   }
-  add_cotangent(l, x->operands[0], back);
+  add_cotangent(working, x->operands[0], back);
 }
 
 /* Takes or joins the shards of each tangent by itself. */
-void linearize_shard_call(WorkingComputation *l, Instruction *x) {
+void linearize_shard_call(WorkingComputation *working, Instruction *x) {
   for (int k = 0; k < x->operand_count; k++) {
-    Instruction *t = tangent_of(l, x->operands[k]);
+    Instruction *t = tangent_of(working, x->operands[k]);
     if (!t) continue;
     const char *problem;
-    const Attributes *a = shard_call_attributes(l->arena, x, k, 1, SHARD_CALL_LINEAR, &problem);
+    const Attributes *a =
+        shard_call_attributes(working->arena, x, k, 1, SHARD_CALL_LINEAR, &problem);
     if (!a) {
-      refuse_derivative(l, x, problem);
+      refuse_derivative(working, x, problem);
       return;
     }
-    Instruction *made = make(&l->m, HLO_CUSTOM_CALL, shard_call_result(x, k), &t, 1, a);
-    facts_of(l, made)->transpose = transpose_shard_call;
+    Instruction *made = make(&working->m, HLO_CUSTOM_CALL, shard_call_result(x, k), &t, 1, a);
+    facts_of(working, made)->transpose = transpose_shard_call;
     if (shape_is_tuple(x->shape)) {
-      set_tangent_leaf(l, x, k, made);
+      set_tangent_leaf(working, x, k, made);
     } else {
-      set_tangent(l, x, made);
+      set_tangent(working, x, made);
     }
   }
 }
@@ -116,72 +121,73 @@ void linearize_shard_call(WorkingComputation *l, Instruction *x) {
 /* ---- Transpositions of collectives ---- */
 
 /* Adds the operation that goes back, for the cotangent of each operand by itself. */
-static void go_back(WorkingComputation *l, Instruction *x, Instruction *const *ct, Opcode opcode,
-                    const Attributes *from) {
+static void go_back(WorkingComputation *working, Instruction *x, Instruction *const *ct,
+                    Opcode opcode, const Attributes *from) {
   for (int k = 0; k < x->operand_count; k++) {
-    if (!ct[k] || !is_linear(l, x->operands[k])) continue;
+    if (!ct[k] || !is_linear(working, x->operands[k])) continue;
     const Shape *shape = x->operands[k]->shape;
-    Attributes a = own_channel(l, from);
+    Attributes a = own_channel(working, from);
     if (opcode == HLO_REDUCE_SCATTER || opcode == HLO_ALL_REDUCE) {
-      a.to_apply = module_add_reducer(l->d->module, HLO_ADD, shape->type);
+      a.to_apply = module_add_reducer(working->d->module, HLO_ADD, shape->type);
     }
-    add_cotangent(l, x->operands[k], make(&l->m, opcode, shape, &ct[k], 1, &a));
+    add_cotangent(working, x->operands[k], make(&working->m, opcode, shape, &ct[k], 1, &a));
   }
 }
 
 /* all-reduce and all-to-all are their own transposition. */
-void transpose_collective(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+void transpose_collective(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
   if (x->opcode == HLO_ALL_TO_ALL && shape_is_tuple(x->shape)) {
     /* Its operands are the parts for each device: they go back together. */
-    Attributes a = own_channel(l, x->a);
-    transpose_by_itself(l, x, ct, &a);
+    Attributes a = own_channel(working, x->a);
+    transpose_by_itself(working, x, ct, &a);
   } else {
-    go_back(l, x, ct, x->opcode, x->a);
+    go_back(working, x, ct, x->opcode, x->a);
   }
 }
 
-void transpose_all_gather(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
-  go_back(l, x, ct, HLO_REDUCE_SCATTER, x->a);
+void transpose_all_gather(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
+  go_back(working, x, ct, HLO_REDUCE_SCATTER, x->a);
 }
 
-void transpose_reduce_scatter(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+void transpose_reduce_scatter(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
   Attributes a = *x->a;
   a.to_apply = NULL;
-  go_back(l, x, ct, HLO_ALL_GATHER, &a);
+  go_back(working, x, ct, HLO_ALL_GATHER, &a);
 }
 
-void transpose_collective_permute(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+void transpose_collective_permute(WorkingComputation *working, Instruction *x,
+                                  Instruction *const *ct) {
   Attributes a = *x->a;
-  Pair *pairs = ARENA_ARRAY(l->arena, Pair, a.source_target_pairs.count);
+  Pair *pairs = ARENA_ARRAY(working->arena, Pair, a.source_target_pairs.count);
   for (int i = 0; i < a.source_target_pairs.count; i++) {
     Pair pair = a.source_target_pairs.items[i];
     pairs[i] = (Pair){pair.target, pair.source};
   }
   a.source_target_pairs.items = pairs;
-  go_back(l, x, ct, HLO_COLLECTIVE_PERMUTE, &a);
+  go_back(working, x, ct, HLO_COLLECTIVE_PERMUTE, &a);
 }
 
 /* pred[]: whether this device is the first of its group, whose value collective-broadcast sends. Its number is looked up
 ** in a table; numbers beyond the table have the last entry, which is false. */
-static Instruction *is_sender(WorkingComputation *l, const Instruction *x) {
+static Instruction *is_sender(WorkingComputation *working, const Instruction *x) {
   ReplicaGroups groups = x->a->replica_groups;
   int64_t max = 0; /* without groups, device 0 sends to all */
   for (int i = 0; i < groups.count; i++) {
     if (groups.groups[i].count) max = max_i64(max, groups.groups[i].items[0]);
   }
   int64_t size = max + 2;
-  Literal *table = literal_new(l->arena, shape_of(&l->m, PRED, 1, &size));
+  Literal *table = literal_new(working->arena, shape_of(&working->m, PRED, 1, &size));
   if (!groups.count) ((uint8_t *)table->data)[0] = 1;
   for (int i = 0; i < groups.count; i++) {
     if (groups.groups[i].count) ((uint8_t *)table->data)[groups.groups[i].items[0]] = 1;
   }
-  Instruction *entries = computation_add_constant(l->m.computation, table, NULL);
+  Instruction *entries = computation_add_constant(working->m.computation, table, NULL);
   Opcode number = x->a->channel_id ? HLO_PARTITION_ID : HLO_REPLICA_ID;
-  Instruction *operands[] = {entries, make(&l->m, number, shape_scalar(U32), NULL, 0, NULL)};
+  Instruction *operands[] = {entries, make(&working->m, number, shape_scalar(U32), NULL, 0, NULL)};
   static const int64_t one = 1;
   Instruction *entry =
-      make(&l->m, HLO_DYNAMIC_SLICE, NULL, operands, 2, ATTRIBUTES(.slice_sizes = {1, &one}));
-  return make_reshape(&l->m, entry, shape_scalar(PRED));
+      make(&working->m, HLO_DYNAMIC_SLICE, NULL, operands, 2, ATTRIBUTES(.slice_sizes = {1, &one}));
+  return make_reshape(&working->m, entry, shape_scalar(PRED));
 }
 
 /* Whether the groups list the devices 0 to n - 1, as those of all-reduce must. */
@@ -196,24 +202,27 @@ static bool lists_all(const ReplicaGroups *groups) {
 }
 
 /* The sender gets the sum of its group's cotangents, the others get nothing. */
-void transpose_collective_broadcast(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+void transpose_collective_broadcast(WorkingComputation *working, Instruction *x,
+                                    Instruction *const *ct) {
   if (!lists_all(&x->a->replica_groups)) {
-    no_derivative(l, x, "has replica_groups that leave out devices");
+    no_derivative(working, x, "has replica_groups that leave out devices");
     return;
   }
   /* With a channel, its groups are of partitions, and those of all-reduce of replicas or of all devices. */
-  if (x->a->channel_id && l->d->module->replica_count > 1) {
-    no_derivative(l, x, "is among the partitions of several replicas; write it without channel_id");
+  if (x->a->channel_id && working->d->module->replica_count > 1) {
+    no_derivative(working, x,
+                  "is among the partitions of several replicas; write it without channel_id");
     return;
   }
-  Instruction *sender = is_sender(l, x);
+  Instruction *sender = is_sender(working, x);
   for (int k = 0; k < x->operand_count; k++) {
-    if (!ct[k] || !is_linear(l, x->operands[k])) continue;
-    Attributes a = own_channel(l, x->a);
+    if (!ct[k] || !is_linear(working, x->operands[k])) continue;
+    Attributes a = own_channel(working, x->a);
     const Shape *shape = x->operands[k]->shape;
-    a.to_apply = module_add_reducer(l->d->module, HLO_ADD, shape->type);
+    a.to_apply = module_add_reducer(working->d->module, HLO_ADD, shape->type);
     a.use_global_device_ids = a.channel_id && a.replica_groups.count;
-    Instruction *sum = make(&l->m, HLO_ALL_REDUCE, shape, &ct[k], 1, &a);
-    add_cotangent(l, x->operands[k], make_select(&l->m, sender, sum, make_zeros(&l->m, shape)));
+    Instruction *sum = make(&working->m, HLO_ALL_REDUCE, shape, &ct[k], 1, &a);
+    add_cotangent(working, x->operands[k],
+                  make_select(&working->m, sender, sum, make_zeros(&working->m, shape)));
   }
 }

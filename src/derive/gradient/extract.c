@@ -113,10 +113,10 @@ static bool is_done_again(const Instruction *x) {
 }
 
 /* Sets `depends` for instructions that depend on a stand-in that is not linear: a cotangent. */
-static void find_backward(WorkingComputation *l, bool *depends) {
-  for (int i = 0; i < l->m.computation->count; i++) {
-    const Instruction *x = l->m.computation->instructions[i];
-    depends[i] = x->opcode == HLO_CONSTANT && !x->literal && !is_linear(l, x);
+static void find_backward(WorkingComputation *working, bool *depends) {
+  for (int i = 0; i < working->m.computation->count; i++) {
+    const Instruction *x = working->m.computation->instructions[i];
+    depends[i] = x->opcode == HLO_CONSTANT && !x->literal && !is_linear(working, x);
     for (int k = 0; k < x->operand_count; k++) depends[i] |= depends[x->operands[k]->id];
   }
 }
@@ -146,20 +146,21 @@ static bool is_given(const Instruction *x) {
   return from->opcode == HLO_PARAMETER || instruction_reaches(from, instruction_acts);
 }
 
-Cut cut_primal(WorkingComputation *l, Instruction *const *outputs, int count, const bool *invariant,
-               bool recompute) {
-  int n = l->m.computation->count;
-  bool *depends = ARENA_ARRAY(l->arena, bool, n), *needed = ARENA_ARRAY(l->arena, bool, n);
-  find_backward(l, depends);
+Cut cut_primal(WorkingComputation *working, Instruction *const *outputs, int count,
+               const bool *invariant, bool recompute) {
+  int n = working->m.computation->count;
+  bool *depends = ARENA_ARRAY(working->arena, bool, n),
+       *needed = ARENA_ARRAY(working->arena, bool, n);
+  find_backward(working, depends);
   for (int i = 0; i < count; i++) {
     if (outputs[i]) needed[outputs[i]->id] = true;
   }
   Cut cut = {0};
   for (int i = n - 1; i >= 0; i--) {
-    Instruction *x = l->m.computation->instructions[i];
+    Instruction *x = working->m.computation->instructions[i];
     if (!needed[i] || (invariant && invariant[i])) continue;
     if (!depends[i] && (recompute ? is_given(x) : !is_done_again(x))) {
-      ARENA_PUSH(l->arena, cut.saved, cut.count, cut.capacity, x);
+      ARENA_PUSH(working->arena, cut.saved, cut.count, cut.capacity, x);
       continue;
     }
     for (int k = 0; k < x->operand_count; k++) needed[x->operands[k]->id] = true;

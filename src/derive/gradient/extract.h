@@ -37,7 +37,7 @@ typedef struct Cut {
   Instruction **saved;
   int count, capacity;
 } Cut;
-Cut cut_primal(WorkingComputation *l, Instruction *const *outputs, int count, const bool *invariant,
-               bool recompute);
+Cut cut_primal(WorkingComputation *working, Instruction *const *outputs, int count,
+               const bool *invariant, bool recompute);
 
 #endif

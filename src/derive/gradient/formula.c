@@ -22,7 +22,7 @@
 enum { MAX_DIGITS = 40 }; /* of a number in a formula of this project's own tables */
 
 typedef struct Reader {
-  WorkingComputation *l;
+  WorkingComputation *working;
   const FormulaNames *names;
   const char *at;
 } Reader;
@@ -44,9 +44,9 @@ static Instruction *spread(Reader *r, Instruction *x) {
   TypeKind kind = type_kind(x->shape->type);
   bool is_other =
       kind == KIND_SIGNED || (kind == KIND_FLOAT && type_kind(shape->type) == KIND_FLOAT);
-  if (is_other && has_derivative(shape)) x = make_convert(&r->l->m, x, shape->type);
+  if (is_other && has_derivative(shape)) x = make_convert(&r->working->m, x, shape->type);
   if (x->shape->rank == shape->rank) return x;
-  return make_broadcast(&r->l->m, x, shape, (Int64List){0});
+  return make_broadcast(&r->working->m, x, shape, (Int64List){0});
 }
 
 /* By C. Lanczos, of x + 1: the gamma function of x is that by x. */
@@ -58,7 +58,7 @@ static Instruction *log_gamma(Reader *r, Instruction *x) {
       "771.3234287776531 / (x + 3) - 176.6150291621406 / (x + 4) + 12.507343278686905 / (x + 5) - "
       "0.13857109526572012 / (x + 6) + 0.000009984369578019572 / (x + 7) + "
       "0.00000015056327351493116 / (x + 8)) - log(x)";
-  return add_named_formula(r->l, formula,
+  return add_named_formula(r->working, formula,
                            &(FormulaNames){.shape = r->names->shape, .operands = &x, .tangent = x});
 }
 
@@ -71,7 +71,7 @@ static Instruction *named(Reader *r, const char *name, size_t length) {
     return *name == 't' ? spread(r, names->tangent) : names->results[*name == 'u'];
   }
   if (length == 2 && !memcmp(name, "pi", 2)) {
-    return make_number(&r->l->m, names->shape, 3.14159265358979323846);
+    return make_number(&r->working->m, names->shape, 3.14159265358979323846);
   }
   if (length == 5 && !memcmp(name, "again", 5)) return names->again;
   Opcode opcode = OPCODE_COUNT;
@@ -83,7 +83,7 @@ static Instruction *named(Reader *r, const char *name, size_t length) {
   while (takes(r, ","));
   takes(r, ")");
   if (opcode == OPCODE_COUNT) return log_gamma(r, operands_of[0]);
-  return make(&r->l->m, opcode, NULL, operands_of, count, NULL);
+  return make(&r->working->m, opcode, NULL, operands_of, count, NULL);
 }
 
 /* A hyphen belongs to a name if a letter follows at once. */
@@ -107,7 +107,7 @@ static double number(Reader *r) {
 }
 
 static Instruction *factor(Reader *r) {
-  if (takes(r, "-")) return make_unary(&r->l->m, HLO_NEGATE, factor(r));
+  if (takes(r, "-")) return make_unary(&r->working->m, HLO_NEGATE, factor(r));
   if (takes(r, "(")) {
     Instruction *inner = choice(r);
     takes(r, ")");
@@ -119,16 +119,16 @@ static Instruction *factor(Reader *r) {
     r->at += length;
     return named(r, name, length);
   }
-  return make_number(&r->l->m, r->names->shape, number(r));
+  return make_number(&r->working->m, r->names->shape, number(r));
 }
 
 static Instruction *product(Reader *r) {
   Instruction *x = factor(r);
   for (;;) {
     if (takes(r, "*")) {
-      x = make_binary(&r->l->m, HLO_MULTIPLY, x, factor(r));
+      x = make_binary(&r->working->m, HLO_MULTIPLY, x, factor(r));
     } else if (takes(r, "/")) {
-      x = make_binary(&r->l->m, HLO_DIVIDE, x, factor(r));
+      x = make_binary(&r->working->m, HLO_DIVIDE, x, factor(r));
     } else {
       return x;
     }
@@ -139,9 +139,9 @@ static Instruction *sum(Reader *r) {
   Instruction *x = product(r);
   for (;;) {
     if (takes(r, "+")) {
-      x = make_binary(&r->l->m, HLO_ADD, x, product(r));
+      x = make_binary(&r->working->m, HLO_ADD, x, product(r));
     } else if (takes(r, "-")) {
-      x = make_binary(&r->l->m, HLO_SUBTRACT, x, product(r));
+      x = make_binary(&r->working->m, HLO_SUBTRACT, x, product(r));
     } else {
       return x;
     }
@@ -157,7 +157,7 @@ static Instruction *compared(Reader *r) {
   Instruction *x = sum(r);
   for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
     if (takes(r, comparisons[i].token)) {
-      return make_compare(&r->l->m, comparisons[i].direction, x, sum(r));
+      return make_compare(&r->working->m, comparisons[i].direction, x, sum(r));
     }
   }
   return x;
@@ -165,7 +165,7 @@ static Instruction *compared(Reader *r) {
 
 static Instruction *test(Reader *r) {
   Instruction *x = compared(r);
-  while (takes(r, "&")) x = make_binary(&r->l->m, HLO_AND, x, compared(r));
+  while (takes(r, "&")) x = make_binary(&r->working->m, HLO_AND, x, compared(r));
   return x;
 }
 
@@ -174,19 +174,19 @@ static Instruction *choice(Reader *r) {
   if (!takes(r, "?")) return condition;
   Instruction *then = choice(r);
   takes(r, ":");
-  return make_select(&r->l->m, condition, then, choice(r));
+  return make_select(&r->working->m, condition, then, choice(r));
 }
 
-Instruction *add_named_formula(WorkingComputation *l, const char *formula,
+Instruction *add_named_formula(WorkingComputation *working, const char *formula,
                                const FormulaNames *names) {
-  Reader r = {l, names, formula};
+  Reader r = {working, names, formula};
   while (*r.at == ' ') r.at++;
   return choice(&r);
 }
 
-Instruction *add_formula(WorkingComputation *l, const char *formula, Instruction *instruction,
+Instruction *add_formula(WorkingComputation *working, const char *formula, Instruction *instruction,
                          Instruction *tangent) {
-  return add_named_formula(l, formula,
+  return add_named_formula(working, formula,
                            &(FormulaNames){.shape = instruction->shape,
                                            .operands = instruction->operands,
                                            .results = &instruction,

@@ -220,68 +220,69 @@ void functions_keep(Module *module) {
 
 /* ---- Tangents ---- */
 
-Instruction *add_slope(WorkingComputation *l, const KnownFunction *f, int result, int operand,
+Instruction *add_slope(WorkingComputation *working, const KnownFunction *f, int result, int operand,
                        Instruction *const *operands, Instruction *const *results,
                        Instruction *again, const Shape *shape, Instruction *tangent) {
-  return add_named_formula(l, f->slopes[result][operand],
+  return add_named_formula(working, f->slopes[result][operand],
                            &(FormulaNames){shape, operands, results, tangent, again});
 }
 
-Instruction *add_again(WorkingComputation *l, const KnownFunction *f, const Instruction *call,
+Instruction *add_again(WorkingComputation *working, const KnownFunction *f, const Instruction *call,
                        Instruction *const *operands) {
   if (!f->again[0]) return NULL;
   Instruction *other[MAX_OPERANDS];
   for (int k = 0; k < f->operands; k++) {
     other[k] = add_named_formula(
-        l, f->again[k], &(FormulaNames){.shape = operands[k]->shape, .operands = operands});
+        working, f->again[k], &(FormulaNames){.shape = operands[k]->shape, .operands = operands});
   }
-  return make(&l->m, HLO_CALL, call->shape, other, f->operands, call->a);
+  return make(&working->m, HLO_CALL, call->shape, other, f->operands, call->a);
 }
 
 /* Adds the tangents that the computation has, by operands for which there is no formula. */
-static void add_as_written(WorkingComputation *l, const KnownFunction *f, Instruction *value,
+static void add_as_written(WorkingComputation *working, const KnownFunction *f, Instruction *value,
                            Instruction *const *operands, Instruction **tangents) {
   Instruction *used[MAX_OPERANDS];
   bool any = false;
   for (int k = 0; k < f->operands; k++) {
     bool is_written = !f->slopes[0][k];
-    any |= is_written && has_tangent(l, operands[k]);
+    any |= is_written && has_tangent(working, operands[k]);
     Instruction *operand = operands[k];
-    used[k] = is_written ? operand : make(&l->m, HLO_COPY, operand->shape, &operand, 1, NULL);
+    used[k] = is_written ? operand : make(&working->m, HLO_COPY, operand->shape, &operand, 1, NULL);
   }
   if (!any) return;
-  Instruction *defined = linear_inline(l, value->a->to_apply, used);
+  Instruction *defined = linear_inline(working, value->a->to_apply, used);
   for (int i = 0; i < f->results; i++) {
-    tangents[i] = make_plus(&l->m, tangents[i], tangent_leaf(l, defined, i));
+    tangents[i] = make_plus(&working->m, tangents[i], tangent_leaf(working, defined, i));
   }
 }
 
-Instruction *replace_known(WorkingComputation *l, const Instruction *x, Instruction **operands,
-                           const KnownFunction *f) {
-  Instruction *value = keep_instruction(l, x, operands);
+Instruction *replace_known(WorkingComputation *working, const Instruction *x,
+                           Instruction **operands, const KnownFunction *f) {
+  Instruction *value = keep_instruction(working, x, operands);
   restore_kept_call(value);
   if (f->tangent) {
-    set_tangent(l, value, f->tangent(l, value, operands, value));
+    set_tangent(working, value, f->tangent(working, value, operands, value));
     return value;
   }
   Instruction *results[MAX_RESULTS] = {value}, *tangents[MAX_RESULTS] = {NULL};
   for (int i = 0; i < f->results && shape_is_tuple(x->shape); i++) {
-    results[i] = make_element(l, value, i);
+    results[i] = make_element(working, value, i);
   }
   Instruction *again = NULL;
   for (int k = 0; k < f->operands; k++) {
-    Instruction *t = tangent_of(l, operands[k]);
+    Instruction *t = tangent_of(working, operands[k]);
     if (!t || !f->slopes[0][k]) continue;
-    if (!again) again = add_again(l, f, value, operands);
+    if (!again) again = add_again(working, f, value, operands);
     for (int i = 0; i < f->results; i++) {
-      Instruction *more = add_slope(l, f, i, k, operands, results, again, results[0]->shape, t);
-      tangents[i] = make_plus(&l->m, tangents[i], more);
+      Instruction *more =
+          add_slope(working, f, i, k, operands, results, again, results[0]->shape, t);
+      tangents[i] = make_plus(&working->m, tangents[i], more);
     }
   }
-  add_as_written(l, f, value, operands, tangents);
+  add_as_written(working, f, value, operands, tangents);
   for (int i = 0; i < f->results; i++) {
-    set_tangent_leaf(l, value, i, tangents[i]);
-    if (results[i] != value) set_tangent(l, results[i], tangents[i]);
+    set_tangent_leaf(working, value, i, tangents[i]);
+    if (results[i] != value) set_tangent(working, results[i], tangents[i]);
   }
   return value;
 }

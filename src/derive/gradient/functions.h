@@ -31,7 +31,7 @@ typedef struct KnownFunction {
   /* NULL, or rules of a function that formulas cannot describe: whether a call is one, and the tangent of its result
   ** (`value`), which may be NULL. */
   bool (*is)(const Instruction *call);
-  Instruction *(*tangent)(WorkingComputation *l, const Instruction *call,
+  Instruction *(*tangent)(WorkingComputation *working, const Instruction *call,
                           Instruction *const *operands, Instruction *value);
 } KnownFunction;
 
@@ -47,16 +47,16 @@ const KnownFunction *kept_function(const Instruction *call);
 void functions_keep(Module *module);
 
 /* Adds a call that functions_keep marked, with its tangents. */
-Instruction *replace_known(WorkingComputation *l, const Instruction *x, Instruction **operands,
-                           const KnownFunction *function);
+Instruction *replace_known(WorkingComputation *working, const Instruction *x,
+                           Instruction **operands, const KnownFunction *function);
 
 /* Adds slopes of a function, which are its tangents for tangents of one. `results` and `again` may be NULL. */
-Instruction *add_slope(WorkingComputation *l, const KnownFunction *f, int result, int operand,
+Instruction *add_slope(WorkingComputation *working, const KnownFunction *f, int result, int operand,
                        Instruction *const *operands, Instruction *const *results,
                        Instruction *again, const Shape *shape, Instruction *tangent);
 
 /* Adds the call of the same computation that formulas name `again`; NULL: they do not. */
-Instruction *add_again(WorkingComputation *l, const KnownFunction *f, const Instruction *call,
+Instruction *add_again(WorkingComputation *working, const KnownFunction *f, const Instruction *call,
                        Instruction *const *operands);
 
 /* ---- probe.c ---- */
@@ -74,7 +74,7 @@ bool values_hold(const KnownFunction *f, Computation *c, Instruction *leaf, Inst
 /* ---- sampler.c ---- */
 
 bool is_gamma_sampler(const Instruction *call);
-Instruction *gamma_sample_tangent(WorkingComputation *l, const Instruction *call,
+Instruction *gamma_sample_tangent(WorkingComputation *working, const Instruction *call,
                                   Instruction *const *operands, Instruction *value);
 
 /* ---- outline.c ---- */

@@ -34,7 +34,7 @@ typedef struct Request {
   const GradientOptions *options;
   const Computation *entry; /* of the prepared module */
   Differentiation d;
-  WorkingComputation l;
+  WorkingComputation working;
   int count;             /* results of f */
   Instruction **results; /* in the working computation; a root that is no tuple is one result */
   Instruction **inputs;  /* by parameter: the value in the working computation */
@@ -63,7 +63,7 @@ static bool check_parameters(const Request *r) {
       return refuse(r,
                     "wrt: parameter %d \"%s\" of shape %s has no derivative; it must hold "
                     "floating-point or complex numbers",
-                    number, parameter->name, shape_str(r->l.arena, parameter->shape));
+                    number, parameter->name, shape_str(r->working.arena, parameter->shape));
     }
     for (int k = 0; k < i; k++) {
       if (r->options->wrt[k] == number)
@@ -87,58 +87,59 @@ static bool check_result(const Request *r) {
       "result %d has shape %s; the gradient of a program is that of a real floating-point "
       "scalar: sum it up, name another result of the program (of), or use client.vjp(), which "
       "takes its cotangent",
-      of, shape_str(r->l.arena, loss));
+      of, shape_str(r->working.arena, loss));
 }
 
 /* ---- The working computation ---- */
 
 /* Adds stand-ins for the parameters, and for the tangents of `wrt`. */
 static void add_inputs(Request *r) {
-  WorkingComputation *l = &r->l;
+  WorkingComputation *working = &r->working;
   int leaves = 0;
-  r->inputs = ARENA_ARRAY(l->arena, Instruction *, r->entry->parameter_count);
+  r->inputs = ARENA_ARRAY(working->arena, Instruction *, r->entry->parameter_count);
   for (int i = 0; i < r->entry->parameter_count; i++) {
     const Instruction *parameter = r->entry->parameters[i];
-    r->inputs[i] = computation_add_named(l->m.computation, HLO_PARAMETER, parameter->shape, NULL, 0,
-                                         NULL, parameter->name);
-    linear_bind(l, parameter, r->inputs[i]);
+    r->inputs[i] = computation_add_named(working->m.computation, HLO_PARAMETER, parameter->shape,
+                                         NULL, 0, NULL, parameter->name);
+    linear_bind(working, parameter, r->inputs[i]);
   }
   for (int i = 0; i < r->options->wrt_count; i++) {
     leaves += shape_leaves(r->entry->parameters[r->options->wrt[i]]->shape);
   }
-  r->tangents = ARENA_ARRAY(l->arena, Instruction *, leaves);
+  r->tangents = ARENA_ARRAY(working->arena, Instruction *, leaves);
   Instruction **next = r->tangents;
   for (int i = 0; i < r->options->wrt_count; i++) {
     Instruction *input = r->inputs[r->options->wrt[i]];
     for (int leaf = 0; leaf < shape_leaves(input->shape); leaf++, next++) {
       const Shape *shape = shape_leaf(input->shape, leaf);
       if (!has_derivative(shape)) continue;
-      *next = linear_stand_in(l, shape, true);
-      set_tangent_leaf(l, input, leaf, *next);
+      *next = linear_stand_in(working, shape, true);
+      set_tangent_leaf(working, input, leaf, *next);
     }
   }
 }
 
 static void find_results(Request *r) {
-  WorkingComputation *l = &r->l;
-  Instruction *root = l->map[r->entry->root->id];
+  WorkingComputation *working = &r->working;
+  Instruction *root = working->map[r->entry->root->id];
   bool several = shape_is_tuple(root->shape);
   r->count = several ? root->shape->tuple_size : 1;
-  r->results = ARENA_ARRAY(l->arena, Instruction *, r->count);
-  for (int i = 0; i < r->count; i++) r->results[i] = several ? make_element(l, root, i) : root;
+  r->results = ARENA_ARRAY(working->arena, Instruction *, r->count);
+  for (int i = 0; i < r->count; i++)
+    r->results[i] = several ? make_element(working, root, i) : root;
 }
 
 /* Returns the tangent of leaf `leaf` of result `result`. */
 static Instruction *result_tangent(Request *r, int result, int leaf) {
-  Instruction *root = r->l.map[r->entry->root->id];
+  Instruction *root = r->working.map[r->entry->root->id];
   for (int i = 0; i < result; i++) leaf += shape_leaves(r->results[i]->shape);
-  return tangent_leaf(&r->l, root, leaf);
+  return tangent_leaf(&r->working, root, leaf);
 }
 
 /* ---- The new module's entry ---- */
 
 static void put_results(Request *r, Extraction *e, Values *out) {
-  for (int i = 0; i < r->count; i++) values_push(&r->l, out, extract(e, r->results[i]));
+  for (int i = 0; i < r->count; i++) values_push(&r->working, out, extract(e, r->results[i]));
 }
 
 /* Puts a value with one shape together from its leaves. */
@@ -167,7 +168,7 @@ static void bind_leaves(Extraction *e, Instruction *value, Instruction *const **
 }
 
 static Extraction begin_entry(Request *r) {
-  Extraction e = extract_begin(&r->l, r->entry->name);
+  Extraction e = extract_begin(&r->working, r->entry->name);
   for (int i = 0; i < r->entry->parameter_count; i++) {
     const Instruction *from = r->entry->parameters[i];
     Instruction *parameter = computation_add_parameter(e.to, i, from->shape, from->name);
@@ -180,7 +181,7 @@ static Extraction begin_entry(Request *r) {
 static Instruction *add_entry_parameter(Request *r, Extraction *e, const Shape *shape,
                                         const char *prefix, const char *name) {
   return computation_add_parameter(e->to, e->to->parameter_count, shape,
-                                   arena_printf(r->l.arena, "%s_%s", prefix, name));
+                                   arena_printf(r->working.arena, "%s_%s", prefix, name));
 }
 
 static Computation *finish_entry(Extraction *e, const Values *outputs) {
@@ -201,44 +202,44 @@ static Computation *forward_entry(Request *r) {
   for (int i = 0; i < r->count; i++) {
     const Shape *shape = r->results[i]->shape;
     if (!any_derivative(shape)) continue;
-    Instruction **leaves = ARENA_ARRAY(r->l.arena, Instruction *, shape_leaves(shape));
+    Instruction **leaves = ARENA_ARRAY(r->working.arena, Instruction *, shape_leaves(shape));
     for (int k = 0; k < shape_leaves(shape); k++) leaves[k] = result_tangent(r, i, k);
     Instruction *const *leaf = leaves;
-    values_push(&r->l, &outputs, gather_leaves(&e, shape, &leaf));
+    values_push(&r->working, &outputs, gather_leaves(&e, shape, &leaf));
   }
   return finish_entry(&e, &outputs);
 }
 
 /* Adds the cotangents of the results to the working computation, and transposes. */
 static bool seed(Request *r) {
-  WorkingComputation *l = &r->l;
+  WorkingComputation *working = &r->working;
   int leaves = shape_leaves(r->entry->root->shape), at = 0;
-  r->seeds = ARENA_ARRAY(l->arena, Instruction *, leaves);
+  r->seeds = ARENA_ARRAY(working->arena, Instruction *, leaves);
   for (int i = 0; i < r->count; i++) {
     for (int k = 0; k < shape_leaves(r->results[i]->shape); k++, at++) {
       const Shape *shape = shape_leaf(r->results[i]->shape, k);
       if (!has_derivative(shape)) continue;
       Instruction *tangent = result_tangent(r, i, k), *one = NULL;
       if (r->options->mode == GRADIENT_VJP) {
-        r->seeds[at] = one = linear_stand_in(l, shape, false);
+        r->seeds[at] = one = linear_stand_in(working, shape, false);
       } else if (i == r->options->of) {
-        one = make_number(&l->m, shape, 1);
+        one = make_number(&working->m, shape, 1);
       }
-      if (tangent) add_cotangent(l, tangent, one);
+      if (tangent) add_cotangent(working, tangent, one);
     }
   }
-  return linear_transpose(l);
+  return linear_transpose(working);
 }
 
 static Computation *reverse_entry(Request *r) {
   if (!seed(r)) return NULL;
-  WorkingComputation *l = &r->l;
+  WorkingComputation *working = &r->working;
   Extraction e = begin_entry(r);
   Instruction *const *next = r->seeds;
   for (int i = 0; i < r->count && r->options->mode == GRADIENT_VJP; i++) {
     const Shape *shape = r->results[i]->shape;
     if (any_derivative(shape)) {
-      const char *number = arena_printf(l->arena, "%d", i);
+      const char *number = arena_printf(working->arena, "%d", i);
       bind_leaves(&e, add_entry_parameter(r, &e, shape, "cotangent", number), &next);
     } else {
       next += shape_leaves(shape);
@@ -249,12 +250,12 @@ static Computation *reverse_entry(Request *r) {
   Instruction *const *tangent = r->tangents;
   for (int i = 0; i < r->options->wrt_count; i++) {
     const Shape *shape = r->entry->parameters[r->options->wrt[i]]->shape;
-    Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, shape_leaves(shape));
+    Instruction **leaves = ARENA_ARRAY(working->arena, Instruction *, shape_leaves(shape));
     for (int k = 0; k < shape_leaves(shape); k++, tangent++) {
-      leaves[k] = *tangent ? cotangent_of(l, *tangent) : NULL;
+      leaves[k] = *tangent ? cotangent_of(working, *tangent) : NULL;
     }
     Instruction *const *leaf = leaves;
-    values_push(&r->l, &outputs, gather_leaves(&e, shape, &leaf));
+    values_push(&r->working, &outputs, gather_leaves(&e, shape, &leaf));
   }
   return finish_entry(&e, &outputs);
 }
@@ -271,10 +272,10 @@ static bool differentiate(Module *module, const GradientOptions *options, Error 
                           .error = error,
                           .channels = module_max_channel(module)};
   module_keep_roots(module);
-  linear_begin(&r.l, &r.d, r.entry);
+  linear_begin(&r.working, &r.d, r.entry);
   if (!check_parameters(&r) || !check_result(&r)) return false;
   add_inputs(&r);
-  if (!linear_walk(&r.l)) return false;
+  if (!linear_walk(&r.working)) return false;
   find_results(&r);
   Computation *entry = r.d.reverse ? reverse_entry(&r) : forward_entry(&r);
   if (!entry || r.d.failed) return false;

@@ -11,33 +11,36 @@
 #include "hlo/ir/shard_calls.h"
 #include "rewrite/base/rewrite.h"
 
-static Instruction *result(WorkingComputation *l, Instruction *x, int i) {
-  return make_element(l, x, i);
+static Instruction *result(WorkingComputation *working, Instruction *x, int i) {
+  return make_element(working, x, i);
 }
 
 /* Makes the same call with other options. */
-static Instruction *with_options(WorkingComputation *l, const Instruction *x, const char *options,
-                                 const Shape *shape) {
+static Instruction *with_options(WorkingComputation *working, const Instruction *x,
+                                 const char *options, const Shape *shape) {
   Attributes a = *x->a;
   a.backend_config = options;
-  return make(&l->m, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
+  return make(&working->m, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
 }
 
 /* Adds x with another mode, and with results of other shapes where `shape` says so. */
-static Instruction *with_mode(WorkingComputation *l, const Instruction *x, char mode,
+static Instruction *with_mode(WorkingComputation *working, const Instruction *x, char mode,
                               const Shape *shape) {
   if (lapack_call_attribute(x, "mode", mode) == mode && shape == x->shape) return (Instruction *)x;
   const char *uplo = lapack_call_attribute(x, "uplo", 'L') == 'U' ? "U" : "L";
   return with_options(
-      l, x, arena_printf(l->arena, "{mode = %d : ui8, uplo = %d : ui8}", mode, *uplo), shape);
+      working, x, arena_printf(working->arena, "{mode = %d : ui8, uplo = %d : ui8}", mode, *uplo),
+      shape);
 }
 
 /* ---- Triangular factors ---- */
 
-static void linearize_potrf(WorkingComputation *l, Instruction *x) {
+static void linearize_potrf(WorkingComputation *working, Instruction *x) {
   bool lower = lapack_call_attribute(x, "uplo", 'L') == 'L';
-  Instruction *factor = matrix_part(l, result(l, x, 0), lower ? COMPARE_GE : COMPARE_LE);
-  set_tangent_leaf(l, x, 0, cholesky_tangent(l, factor, tangent_of(l, x->operands[0]), lower));
+  Instruction *factor =
+      matrix_part(working, result(working, x, 0), lower ? COMPARE_GE : COMPARE_LE);
+  set_tangent_leaf(working, x, 0,
+                   cholesky_tangent(working, factor, tangent_of(working, x->operands[0]), lower));
 }
 
 /* ---- LU ---- */
@@ -56,8 +59,9 @@ static Instruction *is_at(Maker *m, Instruction *place, const Shape *shape) {
 }
 
 /* Exchanges entries i and pivots[i]. */
-static Computation *exchange(WorkingComputation *l, const Shape *state) {
-  Maker m = {module_add_computation(l->d->module, "exchange"), l->m.error, l->m.failed};
+static Computation *exchange(WorkingComputation *working, const Shape *state) {
+  Maker m = {module_add_computation(working->d->module, "exchange"), working->m.error,
+             working->m.failed};
   Instruction *all = computation_add_parameter(m.computation, 0, state, NULL), *x[ORDER_STATE];
   for (int i = 0; i < ORDER_STATE; i++) x[i] = computation_add_element(m.computation, all, i);
   const Shape *shape = x[ORDER]->shape, *pivots = x[PIVOTS]->shape;
@@ -74,51 +78,54 @@ static Computation *exchange(WorkingComputation *l, const Shape *state) {
 }
 
 /* Makes of pivots, from 1 on, the order of the rows: row i of the result is row order[i] of the matrix. */
-static Instruction *row_order(WorkingComputation *l, Instruction *pivots, int64_t rows) {
+static Instruction *row_order(WorkingComputation *working, Instruction *pivots, int64_t rows) {
   int rank = pivots->shape->rank, last = rank - 1;
   int64_t dims[MAX_RANK], count = pivots->shape->dims[last];
   for (int d = 0; d < rank; d++) dims[d] = pivots->shape->dims[d];
   dims[last] = rows;
-  const Shape *shape = shape_of(&l->m, S32, rank, dims), *scalar = shape_of(&l->m, S32, 0, NULL);
-  Instruction *first[ORDER_STATE] = {make_zeros(&l->m, scalar), make_iota(&l->m, S32, shape, last),
-                                     pivots};
-  Instruction *init = computation_add_tuple(l->m.computation, first, ORDER_STATE);
-  Maker m = {module_add_computation(l->d->module, "more_pivots"), l->m.error, l->m.failed};
+  const Shape *shape = shape_of(&working->m, S32, rank, dims),
+              *scalar = shape_of(&working->m, S32, 0, NULL);
+  Instruction *first[ORDER_STATE] = {make_zeros(&working->m, scalar),
+                                     make_iota(&working->m, S32, shape, last), pivots};
+  Instruction *init = computation_add_tuple(working->m.computation, first, ORDER_STATE);
+  Maker m = {module_add_computation(working->d->module, "more_pivots"), working->m.error,
+             working->m.failed};
   Instruction *state = computation_add_parameter(m.computation, 0, init->shape, NULL);
   m.computation->root =
       make_compare(&m, COMPARE_LT, computation_add_element(m.computation, state, TURN),
                    make_number(&m, scalar, (double)count));
-  Computation *body = exchange(l, init->shape);
-  Instruction *loop = make(&l->m, HLO_WHILE, init->shape, &init, 1,
+  Computation *body = exchange(working, init->shape);
+  Instruction *loop = make(&working->m, HLO_WHILE, init->shape, &init, 1,
                            ATTRIBUTES(.condition = m.computation, .body = body));
-  return make_element(l, loop, ORDER);
+  return make_element(working, loop, ORDER);
 }
 
 /* Returns P dA, where P A = L U. */
-static Instruction *permuted_tangent(WorkingComputation *l, Instruction *x) {
-  Instruction *t = tangent_of(l, x->operands[0]);
+static Instruction *permuted_tangent(WorkingComputation *working, Instruction *x) {
+  Instruction *t = tangent_of(working, x->operands[0]);
   int rank = t->shape->rank;
-  Instruction *order = row_order(l, result(l, x, 1), matrix_rows(t));
-  const Shape *places = shape_with_type(l->arena, t->shape, S32);
-  return take_along(l, t, matrix_of_rows(l, order, places), rank - 2);
+  Instruction *order = row_order(working, result(working, x, 1), matrix_rows(t));
+  const Shape *places = shape_with_type(working->arena, t->shape, S32);
+  return take_along(working, t, matrix_of_rows(working, order, places), rank - 2);
 }
 
 /* P A = L U. With more columns than rows, A = (A1, A2) and U = (U1, U2), dU2 = L^-1 (P dA2 - dL U2). */
-static void linearize_getrf(WorkingComputation *l, Instruction *x) {
-  Instruction *factors = result(l, x, 0), *t = permuted_tangent(l, x);
+static void linearize_getrf(WorkingComputation *working, Instruction *x) {
+  Instruction *factors = result(working, x, 0), *t = permuted_tangent(working, x);
   int64_t rows = matrix_rows(t), columns = matrix_columns(t), k = min_i64(rows, columns);
-  Instruction *lower = matrix_unit_lower(l, factors, k);
-  Instruction *square = matrix_part(l, matrix_block(l, factors, k, 0, k), COMPARE_LE);
-  LuTangents d = lu_tangents(l, lower, square, matrix_block(l, t, rows, 0, k));
+  Instruction *lower = matrix_unit_lower(working, factors, k);
+  Instruction *square = matrix_part(working, matrix_block(working, factors, k, 0, k), COMPARE_LE);
+  LuTangents d = lu_tangents(working, lower, square, matrix_block(working, t, rows, 0, k));
   if (columns > k) {
-    Instruction *rest = matrix_product(l, d.lower, matrix_block(l, factors, rows, k, columns));
-    rest = make_binary(&l->m, HLO_SUBTRACT, matrix_block(l, t, rows, k, columns), rest);
-    rest = matrix_solve(l, lower, rest, true, true, true, NO_TRANSPOSE);
-    d.upper = matrix_beside(l, d.upper, rest);
+    Instruction *rest =
+        matrix_product(working, d.lower, matrix_block(working, factors, rows, k, columns));
+    rest = make_binary(&working->m, HLO_SUBTRACT, matrix_block(working, t, rows, k, columns), rest);
+    rest = matrix_solve(working, lower, rest, true, true, true, NO_TRANSPOSE);
+    d.upper = matrix_beside(working, d.upper, rest);
   }
-  set_tangent_leaf(l, x, 0,
-                   make_binary(&l->m, HLO_ADD, matrix_padded(l, d.lower, rows, columns),
-                               matrix_padded(l, d.upper, rows, columns)));
+  set_tangent_leaf(working, x, 0,
+                   make_binary(&working->m, HLO_ADD, matrix_padded(working, d.lower, rows, columns),
+                               matrix_padded(working, d.upper, rows, columns)));
 }
 
 /* ---- Triangular solves ---- */
@@ -155,58 +162,64 @@ static const Instruction *solve_before(const Instruction *x, const Attributes *h
 }
 
 /* L U X = B and P A = L U: dX = U^-1 L^-1 (dB - P dA X), which needs no slopes of the factors. */
-static void linearize_trsm(WorkingComputation *l, Instruction *x) {
+static void linearize_trsm(WorkingComputation *working, Instruction *x) {
   Attributes how = trsm_attributes(x);
   Instruction *a = x->operands[0], *b = x->operands[1];
-  Instruction *ta = tangent_of(l, a), *tb = tangent_of(l, b);
+  Instruction *ta = tangent_of(working, a), *tb = tangent_of(working, b);
   const Instruction *first = ta ? solve_before(x, &how) : NULL;
   if (first) {
-    Instruction *change = matrix_product(l, permuted_tangent(l, factorization(a)), x);
-    tb = tangent_of(l, first->operands[1]);
-    tb = tb ? make_binary(&l->m, HLO_SUBTRACT, tb, change) : make_unary(&l->m, HLO_NEGATE, change);
-    tb = matrix_solve(l, a, tb, true, true, true, NO_TRANSPOSE);
+    Instruction *change = matrix_product(working, permuted_tangent(working, factorization(a)), x);
+    tb = tangent_of(working, first->operands[1]);
+    tb = tb ? make_binary(&working->m, HLO_SUBTRACT, tb, change)
+            : make_unary(&working->m, HLO_NEGATE, change);
+    tb = matrix_solve(working, a, tb, true, true, true, NO_TRANSPOSE);
     ta = NULL;
   }
-  set_tangent(l, x, solve_tangent(l, x, a, ta, tb, &how));
+  set_tangent(working, x, solve_tangent(working, x, a, ta, tb, &how));
 }
 
 /* ---- Eigenvalues of hermitian matrices ---- */
 
 /* 1 / (y - x) for two vectors, in all pairs (row x, column y), and 0 on the diagonal. */
-static Instruction *inverse_differences(WorkingComputation *l, Instruction *v, const Shape *shape) {
-  Instruction *rows = matrix_of_rows(l, v, shape), *columns = matrix_of_columns(l, v, shape);
-  Instruction *difference = make_binary(&l->m, HLO_SUBTRACT, columns, rows);
-  Instruction *diagonal = matrix_compare(l, shape, COMPARE_EQ),
-              *ones = make_number(&l->m, rows->shape, 1);
-  Instruction *inverse =
-      make_binary(&l->m, HLO_DIVIDE, ones, make_select(&l->m, diagonal, ones, difference));
-  return make_select(&l->m, diagonal, make_zeros(&l->m, rows->shape), inverse);
+static Instruction *inverse_differences(WorkingComputation *working, Instruction *v,
+                                        const Shape *shape) {
+  Instruction *rows = matrix_of_rows(working, v, shape),
+              *columns = matrix_of_columns(working, v, shape);
+  Instruction *difference = make_binary(&working->m, HLO_SUBTRACT, columns, rows);
+  Instruction *diagonal = matrix_compare(working, shape, COMPARE_EQ),
+              *ones = make_number(&working->m, rows->shape, 1);
+  Instruction *inverse = make_binary(&working->m, HLO_DIVIDE, ones,
+                                     make_select(&working->m, diagonal, ones, difference));
+  return make_select(&working->m, diagonal, make_zeros(&working->m, rows->shape), inverse);
 }
 
 /* A V = V diag(w): with X = V^H dA V, dw = diag(X) and dV = V (F * X), where F = 1 / (w_j - w_i). */
-static void linearize_syevd(WorkingComputation *l, Instruction *x) {
-  Instruction *call = with_mode(l, x, 'V', x->shape);
-  Instruction *v = result(l, call, 0), *w = result(l, call, 1);
-  Instruction *t = tangent_of(l, x->operands[0]);
-  Instruction *inner = matrix_product(l, matrix_adjoint(l, v), matrix_product(l, t, v));
-  Instruction *factors = inverse_differences(l, w, inner->shape);
-  factors = make_convert(&l->m, factors, inner->shape->type);
-  Instruction *turn = matrix_product(l, v, make_binary(&l->m, HLO_MULTIPLY, factors, inner));
-  if (call == x) set_tangent_leaf(l, x, 0, turn);
-  set_tangent_leaf(l, x, 1, make_convert(&l->m, matrix_diagonal(l, inner), w->shape->type));
+static void linearize_syevd(WorkingComputation *working, Instruction *x) {
+  Instruction *call = with_mode(working, x, 'V', x->shape);
+  Instruction *v = result(working, call, 0), *w = result(working, call, 1);
+  Instruction *t = tangent_of(working, x->operands[0]);
+  Instruction *inner =
+      matrix_product(working, matrix_adjoint(working, v), matrix_product(working, t, v));
+  Instruction *factors = inverse_differences(working, w, inner->shape);
+  factors = make_convert(&working->m, factors, inner->shape->type);
+  Instruction *turn =
+      matrix_product(working, v, make_binary(&working->m, HLO_MULTIPLY, factors, inner));
+  if (call == x) set_tangent_leaf(working, x, 0, turn);
+  set_tangent_leaf(working, x, 1,
+                   make_convert(&working->m, matrix_diagonal(working, inner), w->shape->type));
 }
 
 /* ---- Eigenvalues of other matrices ---- */
 
 /* The tangents of eigenvectors V: U = V (F * X), where F = 1 / (w_j - w_i), and multiples c of V. LAPACK's vectors have
 ** the length 1, and their largest element is real: c = -real(v^H u) - i imag(u_k) / v_k, where v_k is that element. */
-static Instruction *eigenvector_tangent(WorkingComputation *l, Instruction *v, Instruction *w,
+static Instruction *eigenvector_tangent(WorkingComputation *working, Instruction *v, Instruction *w,
                                         Instruction *inner) {
-  Maker *m = &l->m;
+  Maker *m = &working->m;
   int row = v->shape->rank - 2;
   Int64List rows = list_of_one(m, row);
-  Instruction *f = inverse_differences(l, w, v->shape);
-  Instruction *u = matrix_product(l, v, make_binary(m, HLO_MULTIPLY, f, inner));
+  Instruction *f = inverse_differences(working, w, v->shape);
+  Instruction *u = matrix_product(working, v, make_binary(m, HLO_MULTIPLY, f, inner));
   Instruction *sizes = make_unary(m, HLO_ABS, v), *place = make_iota(m, S32, sizes->shape, row);
   Instruction *max = make_reduce(m, HLO_MAXIMUM, sizes, 0, rows);
   Instruction *hit = make_compare(m, COMPARE_EQ, sizes, make_spread(m, max, sizes->shape, rows));
@@ -228,122 +241,134 @@ static Instruction *eigenvector_tangent(WorkingComputation *l, Instruction *v, I
 
 /* A V = V diag(w) and W^H A = diag(w) W^H: with X = V^-1 dA V, where V^-1 = W^H with its rows divided by those of
 ** diag(W^H V), dw = diag(X). W are the eigenvectors of A^H, whose eigenvalues are conj(w). */
-static void linearize_geev(WorkingComputation *l, Instruction *x) {
-  Maker *m = &l->m;
+static void linearize_geev(WorkingComputation *working, Instruction *x) {
+  Maker *m = &working->m;
   static const char options[] = "{compute_left = 86 : ui8, compute_right = 86 : ui8}"; /* 'V' */
   bool left = lapack_call_attribute(x, "compute_left", 'V') == 'V',
        right = lapack_call_attribute(x, "compute_right", 'V') == 'V';
-  Instruction *call = left && right ? x : with_options(l, x, options, x->shape);
+  Instruction *call = left && right ? x : with_options(working, x, options, x->shape);
   bool is_real = x->shape->tuple_size == 5;
   int at = is_real ? 2 : 1; /* of W, before V */
-  Instruction *w = result(l, call, 0), *vl = result(l, call, at), *vr = result(l, call, at + 1);
-  if (is_real) w = make_binary(m, HLO_COMPLEX, w, result(l, call, 1));
-  Instruction *t = make_convert(m, tangent_of(l, x->operands[0]), vr->shape->type);
-  Instruction *lengths = matrix_diagonal(l, matrix_product(l, matrix_adjoint(l, vl), vr));
-  Instruction *inner = matrix_product(l, matrix_adjoint(l, vl), matrix_product(l, t, vr));
-  inner = make_binary(m, HLO_DIVIDE, inner, matrix_of_rows(l, lengths, inner->shape));
-  Instruction *dw = matrix_diagonal(l, inner);
-  set_tangent_leaf(l, x, 0, is_real ? make_unary(m, HLO_REAL, dw) : dw);
-  if (is_real) set_tangent_leaf(l, x, 1, make_unary(m, HLO_IMAG, dw));
-  if (right) set_tangent_leaf(l, x, at + 1, eigenvector_tangent(l, vr, w, inner));
+  Instruction *w = result(working, call, 0), *vl = result(working, call, at),
+              *vr = result(working, call, at + 1);
+  if (is_real) w = make_binary(m, HLO_COMPLEX, w, result(working, call, 1));
+  Instruction *t = make_convert(m, tangent_of(working, x->operands[0]), vr->shape->type);
+  Instruction *lengths =
+      matrix_diagonal(working, matrix_product(working, matrix_adjoint(working, vl), vr));
+  Instruction *inner =
+      matrix_product(working, matrix_adjoint(working, vl), matrix_product(working, t, vr));
+  inner = make_binary(m, HLO_DIVIDE, inner, matrix_of_rows(working, lengths, inner->shape));
+  Instruction *dw = matrix_diagonal(working, inner);
+  set_tangent_leaf(working, x, 0, is_real ? make_unary(m, HLO_REAL, dw) : dw);
+  if (is_real) set_tangent_leaf(working, x, 1, make_unary(m, HLO_IMAG, dw));
+  if (right) set_tangent_leaf(working, x, at + 1, eigenvector_tangent(working, vr, w, inner));
   if (!left) return;
-  Instruction *other =
-      matrix_product(l, matrix_adjoint(l, vr), matrix_product(l, matrix_adjoint(l, t), vl));
+  Instruction *other = matrix_product(working, matrix_adjoint(working, vr),
+                                      matrix_product(working, matrix_adjoint(working, t), vl));
   other = make_binary(m, HLO_DIVIDE, other,
-                      matrix_of_rows(l, make_conjugate(m, lengths), other->shape));
-  set_tangent_leaf(l, x, at, eigenvector_tangent(l, vl, make_conjugate(m, w), other));
+                      matrix_of_rows(working, make_conjugate(m, lengths), other->shape));
+  set_tangent_leaf(working, x, at, eigenvector_tangent(working, vl, make_conjugate(m, w), other));
 }
 
 /* ---- Singular values ---- */
 
 /* Divides the columns, or the rows, of a matrix by the singular values. */
-static Instruction *divided(WorkingComputation *l, Instruction *x, Instruction *s, bool columns) {
+static Instruction *divided(WorkingComputation *working, Instruction *x, Instruction *s,
+                            bool columns) {
   Instruction *factors =
-      columns ? matrix_of_columns(l, s, x->shape) : matrix_of_rows(l, s, x->shape);
-  return make_binary(&l->m, HLO_DIVIDE, x, make_convert(&l->m, factors, x->shape->type));
+      columns ? matrix_of_columns(working, s, x->shape) : matrix_of_rows(working, s, x->shape);
+  return make_binary(&working->m, HLO_DIVIDE, x,
+                     make_convert(&working->m, factors, x->shape->type));
 }
 
 /* The part of dU that lies outside the columns of U: (dA V - U U^H dA V) / s. */
-static Instruction *outside(WorkingComputation *l, Instruction *u, Instruction *product,
+static Instruction *outside(WorkingComputation *working, Instruction *u, Instruction *product,
                             Instruction *s) {
-  Instruction *inside = matrix_product(l, u, matrix_product(l, matrix_adjoint(l, u), product));
-  return divided(l, make_binary(&l->m, HLO_SUBTRACT, product, inside), s, true);
+  Instruction *inside =
+      matrix_product(working, u, matrix_product(working, matrix_adjoint(working, u), product));
+  return divided(working, make_binary(&working->m, HLO_SUBTRACT, product, inside), s, true);
 }
 
 /* s_j / (s_i + s_j). */
-static Instruction *shares(WorkingComputation *l, Instruction *s, const Shape *shape) {
-  Instruction *columns = matrix_of_columns(l, s, shape);
-  Instruction *sum = make_binary(&l->m, HLO_ADD, matrix_of_rows(l, s, shape), columns);
-  return make_convert(&l->m, make_binary(&l->m, HLO_DIVIDE, columns, sum), shape->type);
+static Instruction *shares(WorkingComputation *working, Instruction *s, const Shape *shape) {
+  Instruction *columns = matrix_of_columns(working, s, shape);
+  Instruction *sum = make_binary(&working->m, HLO_ADD, matrix_of_rows(working, s, shape), columns);
+  return make_convert(&working->m, make_binary(&working->m, HLO_DIVIDE, columns, sum), shape->type);
 }
 
 /* Returns the call of gesdd with thin vectors: x itself if its vectors are as long as the smaller dimension. *thin: whether
 ** they are. */
-static Instruction *thin_gesdd(WorkingComputation *l, Instruction *x, bool *thin) {
+static Instruction *thin_gesdd(WorkingComputation *working, Instruction *x, bool *thin) {
   const Shape *matrix = x->operands[0]->shape, *shapes[5];
   int rank = matrix->rank;
   int64_t n = matrix->dims[rank - 1], k = min_i64(matrix->dims[rank - 2], n), dims[MAX_RANK];
   for (int i = 0; i < 5; i++) shapes[i] = x->shape->elements[i];
   for (int d = 0; d < rank; d++) dims[d] = matrix->dims[d];
   dims[rank - 1] = k;
-  shapes[2] = shape_of(&l->m, matrix->type, rank, dims);
+  shapes[2] = shape_of(&working->m, matrix->type, rank, dims);
   dims[rank - 2] = k;
   dims[rank - 1] = n;
-  shapes[3] = shape_of(&l->m, matrix->type, rank, dims);
+  shapes[3] = shape_of(&working->m, matrix->type, rank, dims);
   char mode = lapack_call_attribute(x, "mode", 'S');
   *thin = mode == 'S' || (mode != 'N' && shape_same_dims(shapes[2], x->shape->elements[2]) &&
                           shape_same_dims(shapes[3], x->shape->elements[3]));
-  return *thin ? x : with_mode(l, x, 'S', shape_tuple(l->arena, 5, shapes));
+  return *thin ? x : with_mode(working, x, 'S', shape_tuple(working->arena, 5, shapes));
 }
 
 /* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
 ** dU = U (F * (X S + S X^H)) and dV = V (F * (S X + X^H S)), and the parts outside. For complex numbers, U also turns
 ** by the imaginary diagonal of X / s. As squares may overflow, F S is written as s_j / (s_i + s_j) / (s_j - s_i). */
-static void linearize_gesdd(WorkingComputation *l, Instruction *x) {
+static void linearize_gesdd(WorkingComputation *working, Instruction *x) {
   const Shape *matrix = x->operands[0]->shape;
   int64_t m = matrix->dims[matrix->rank - 2], n = matrix->dims[matrix->rank - 1];
   bool thin;
-  Instruction *call = thin_gesdd(l, x, &thin);
-  Instruction *t = tangent_of(l, x->operands[0]), *s = result(l, call, 1), *u = result(l, call, 2);
-  Instruction *v = matrix_adjoint(l, result(l, call, 3));
-  Instruction *tv = matrix_product(l, t, v);
-  Instruction *inner = matrix_product(l, matrix_adjoint(l, u), tv);
-  Instruction *ds = matrix_diagonal(l, inner);
+  Instruction *call = thin_gesdd(working, x, &thin);
+  Instruction *t = tangent_of(working, x->operands[0]), *s = result(working, call, 1),
+              *u = result(working, call, 2);
+  Instruction *v = matrix_adjoint(working, result(working, call, 3));
+  Instruction *tv = matrix_product(working, t, v);
+  Instruction *inner = matrix_product(working, matrix_adjoint(working, u), tv);
+  Instruction *ds = matrix_diagonal(working, inner);
   if (!thin) {
-    refuse_derivative(l, x,
+    refuse_derivative(working, x,
                       "has singular vectors beyond the smaller dimension, which the matrix does "
                       "not determine; compute the thin ones (full_matrices=False)");
   }
-  set_tangent_leaf(l, x, 1, make_convert(&l->m, ds, s->shape->type));
+  set_tangent_leaf(working, x, 1, make_convert(&working->m, ds, s->shape->type));
   if (!thin) return;
-  Instruction *factors = make_convert(&l->m, inverse_differences(l, s, inner->shape), matrix->type);
-  Instruction *share = shares(l, s, inner->shape), *other = matrix_transposed(l, share);
-  Instruction *adjoint = matrix_adjoint(l, inner);
-  Instruction *right = make_binary(&l->m, HLO_ADD, make_binary(&l->m, HLO_MULTIPLY, inner, share),
-                                   make_binary(&l->m, HLO_MULTIPLY, adjoint, other));
-  Instruction *left = make_binary(&l->m, HLO_ADD, make_binary(&l->m, HLO_MULTIPLY, inner, other),
-                                  make_binary(&l->m, HLO_MULTIPLY, adjoint, share));
-  Instruction *turn_u = make_binary(&l->m, HLO_MULTIPLY, factors, right);
+  Instruction *factors =
+      make_convert(&working->m, inverse_differences(working, s, inner->shape), matrix->type);
+  Instruction *share = shares(working, s, inner->shape), *other = matrix_transposed(working, share);
+  Instruction *adjoint = matrix_adjoint(working, inner);
+  Instruction *right =
+      make_binary(&working->m, HLO_ADD, make_binary(&working->m, HLO_MULTIPLY, inner, share),
+                  make_binary(&working->m, HLO_MULTIPLY, adjoint, other));
+  Instruction *left =
+      make_binary(&working->m, HLO_ADD, make_binary(&working->m, HLO_MULTIPLY, inner, other),
+                  make_binary(&working->m, HLO_MULTIPLY, adjoint, share));
+  Instruction *turn_u = make_binary(&working->m, HLO_MULTIPLY, factors, right);
   if (type_is_complex(matrix->type)) {
-    Instruction *imag = make_binary(&l->m, HLO_SUBTRACT, inner, matrix_adjoint(l, inner));
-    imag = matrix_part(l, divided(l, imag, s, false), COMPARE_EQ);
-    imag = make_binary(&l->m, HLO_MULTIPLY, imag, make_number(&l->m, imag->shape, 0.5));
-    turn_u = make_binary(&l->m, HLO_ADD, turn_u, imag);
+    Instruction *imag =
+        make_binary(&working->m, HLO_SUBTRACT, inner, matrix_adjoint(working, inner));
+    imag = matrix_part(working, divided(working, imag, s, false), COMPARE_EQ);
+    imag = make_binary(&working->m, HLO_MULTIPLY, imag, make_number(&working->m, imag->shape, 0.5));
+    turn_u = make_binary(&working->m, HLO_ADD, turn_u, imag);
   }
-  Instruction *du = matrix_product(l, u, turn_u);
-  Instruction *dv = matrix_product(l, v, make_binary(&l->m, HLO_MULTIPLY, factors, left));
-  if (m > n) du = make_binary(&l->m, HLO_ADD, du, outside(l, u, tv, s));
+  Instruction *du = matrix_product(working, u, turn_u);
+  Instruction *dv =
+      matrix_product(working, v, make_binary(&working->m, HLO_MULTIPLY, factors, left));
+  if (m > n) du = make_binary(&working->m, HLO_ADD, du, outside(working, u, tv, s));
   if (n > m) {
-    Instruction *tu = matrix_product(l, matrix_adjoint(l, t), u);
-    dv = make_binary(&l->m, HLO_ADD, dv, outside(l, v, tu, s));
+    Instruction *tu = matrix_product(working, matrix_adjoint(working, t), u);
+    dv = make_binary(&working->m, HLO_ADD, dv, outside(working, v, tu, s));
   }
-  set_tangent_leaf(l, x, 2, du);
-  set_tangent_leaf(l, x, 3, matrix_adjoint(l, dv));
+  set_tangent_leaf(working, x, 2, du);
+  set_tangent_leaf(working, x, 3, matrix_adjoint(working, dv));
 }
 
 /* ---- The table ---- */
 
-void linearize_custom_call(WorkingComputation *l, Instruction *x) {
+void linearize_custom_call(WorkingComputation *working, Instruction *x) {
   static Linearization *const rules[LAPACK_COUNT + 1] = {
       [LAPACK_POTRF] = linearize_potrf, [LAPACK_TRSM] = linearize_trsm,
       [LAPACK_GETRF] = linearize_getrf, [LAPACK_GEQRF] = linearize_geqrf,
@@ -356,12 +381,12 @@ void linearize_custom_call(WorkingComputation *l, Instruction *x) {
   if (is_csr_call(x)) rule = linearize_csr;
   if (shard_call_kind(x) != NO_SHARD_CALL) rule = linearize_shard_call;
   if (rule) {
-    rule(l, x);
+    rule(working, x);
     return;
   }
   const char *target = x->a->custom_call_target ? x->a->custom_call_target : "";
-  refuse_derivative(l, x,
-                    arena_printf(l->arena,
+  refuse_derivative(working, x,
+                    arena_printf(working->arena,
                                  "calls \"%s\", which has no derivative; registerGradient "
                                  "gives it one",
                                  target));

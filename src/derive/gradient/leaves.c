@@ -1,10 +1,10 @@
 /* Takes tuples apart into their leaves, and puts them together. */
 #include "derive/gradient/linear.h"
 
-Instruction *make_element(WorkingComputation *l, Instruction *tuple, int64_t index) {
-  if (tuple->opcode == HLO_TUPLE_OP && !facts_of(l, tuple)->transpose)
+Instruction *make_element(WorkingComputation *working, Instruction *tuple, int64_t index) {
+  if (tuple->opcode == HLO_TUPLE_OP && !facts_of(working, tuple)->transpose)
     return tuple->operands[index];
-  return computation_add_element(l->m.computation, tuple, index);
+  return computation_add_element(working->m.computation, tuple, index);
 }
 
 Instruction *leaf_array(Instruction *x, int leaf) {
@@ -24,14 +24,14 @@ Literal *leaf_literal(const Instruction *x, int leaf) {
   return array->opcode == HLO_CONSTANT || array->opcode == HLO_PARAMETER ? array->literal : NULL;
 }
 
-void make_leaves(WorkingComputation *l, Instruction *x, Instruction **out) {
+void make_leaves(WorkingComputation *working, Instruction *x, Instruction **out) {
   if (!shape_is_tuple(x->shape)) {
     *out = x;
     return;
   }
   for (int i = 0; i < x->shape->tuple_size; i++) {
-    Instruction *element = make_element(l, x, i);
-    make_leaves(l, element, out);
+    Instruction *element = make_element(working, x, i);
+    make_leaves(working, element, out);
     out += shape_leaves(element->shape);
   }
 }

@@ -17,14 +17,15 @@ typedef struct WorkingComputation WorkingComputation;
 typedef struct Rule Rule;
 
 /* Adds the cotangents of x's operands; `cotangents` has one for each leaf of x's shape, not all NULL. */
-typedef void Transposition(WorkingComputation *l, Instruction *x, Instruction *const *cotangents);
+typedef void Transposition(WorkingComputation *working, Instruction *x,
+                           Instruction *const *cotangents);
 
 /* Sets the tangents of x. Some operand of x has a tangent, and x is in the working computation. */
-typedef void Linearization(WorkingComputation *l, Instruction *x);
+typedef void Linearization(WorkingComputation *working, Instruction *x);
 
 /* Adds an instruction of the source to the working computation, with these operands, or other instructions in its place.
 ** Returns the one with the result of x. Their tangents follow by their own rules. */
-typedef Instruction *Replacement(WorkingComputation *l, const Instruction *x,
+typedef Instruction *Replacement(WorkingComputation *working, const Instruction *x,
                                  Instruction **operands);
 
 struct Rule {
@@ -94,83 +95,85 @@ struct WorkingComputation {
 /* ---- facts.c ---- */
 
 /* The facts about an instruction. The pointer is good until the next call. */
-Facts *facts_of(WorkingComputation *l, const Instruction *x);
-bool is_linear(WorkingComputation *l, const Instruction *x);
+Facts *facts_of(WorkingComputation *working, const Instruction *x);
+bool is_linear(WorkingComputation *working, const Instruction *x);
 /* Returns a tangent of an array, or of a leaf of a tuple; NULL is zero. */
-Instruction *tangent_of(WorkingComputation *l, const Instruction *x);
-Instruction *tangent_leaf(WorkingComputation *l, const Instruction *x, int leaf);
-void set_tangent(WorkingComputation *l, const Instruction *x, Instruction *tangent);
-void set_tangent_leaf(WorkingComputation *l, const Instruction *x, int leaf, Instruction *tangent);
-bool has_tangent(WorkingComputation *l, const Instruction *x);
+Instruction *tangent_of(WorkingComputation *working, const Instruction *x);
+Instruction *tangent_leaf(WorkingComputation *working, const Instruction *x, int leaf);
+void set_tangent(WorkingComputation *working, const Instruction *x, Instruction *tangent);
+void set_tangent_leaf(WorkingComputation *working, const Instruction *x, int leaf,
+                      Instruction *tangent);
+bool has_tangent(WorkingComputation *working, const Instruction *x);
 /* Whether an array can have a tangent: it holds floats or complex numbers. */
 bool has_derivative(const Shape *shape);
 /* Whether an array, or an array of a tuple, can. */
 bool any_derivative(const Shape *shape);
 /* Fails with UNIMPLEMENTED, the instruction, and this reason. */
-void no_derivative(WorkingComputation *l, const Instruction *x, const char *why);
+void no_derivative(WorkingComputation *working, const Instruction *x, const char *why);
 /* Gives x tangents that fail with this reason when a result needs them. Many programs compute an argmax that no loss depends on. */
-void refuse_derivative(WorkingComputation *l, Instruction *x, const char *why);
+void refuse_derivative(WorkingComputation *working, Instruction *x, const char *why);
 /* Refuses the slope of a leaf of x; the message names `from`. */
-void refuse_leaf(WorkingComputation *l, Instruction *x, int leaf, const Instruction *from,
+void refuse_leaf(WorkingComputation *working, Instruction *x, int leaf, const Instruction *from,
                  const char *why);
 /* Fails if x is such a tangent. */
-void check_refused(WorkingComputation *l, const Instruction *x);
+void check_refused(WorkingComputation *working, const Instruction *x);
 /* Adds to the cotangent of a linear instruction; of a primal one, nothing. `cotangent` may be NULL. */
-void add_cotangent(WorkingComputation *l, Instruction *x, Instruction *cotangent);
-void add_cotangent_leaf(WorkingComputation *l, Instruction *x, int leaf, Instruction *cotangent);
-Instruction *cotangent_of(WorkingComputation *l, const Instruction *x);
+void add_cotangent(WorkingComputation *working, Instruction *x, Instruction *cotangent);
+void add_cotangent_leaf(WorkingComputation *working, Instruction *x, int leaf,
+                        Instruction *cotangent);
+Instruction *cotangent_of(WorkingComputation *working, const Instruction *x);
 /* Removes and returns the cotangent of x, or zeros, so that a rule can set another one. */
-Instruction *take_cotangent(WorkingComputation *l, Instruction *x);
+Instruction *take_cotangent(WorkingComputation *working, Instruction *x);
 
 /* ---- linearize.c ---- */
 
 /* Begins a working computation for `source`. Parameters are added by the caller, with linear_bind. */
-void linear_begin(WorkingComputation *l, Differentiation *d, const Computation *source);
-void linear_bind(WorkingComputation *l, const Instruction *parameter, Instruction *value);
-/* Adds all instructions of the source, with their tangents. Returns false with the error in l->d. */
-bool linear_walk(WorkingComputation *l);
+void linear_begin(WorkingComputation *working, Differentiation *d, const Computation *source);
+void linear_bind(WorkingComputation *working, const Instruction *parameter, Instruction *value);
+/* Adds all instructions of the source, with their tangents. Returns false with the error in working->d. */
+bool linear_walk(WorkingComputation *working);
 /* Adds another computation's instructions, with their tangents, for these operands. Returns its result. */
-Instruction *linear_inline(WorkingComputation *l, const Computation *computation,
+Instruction *linear_inline(WorkingComputation *working, const Computation *computation,
                            Instruction **operands);
 /* Writes the result of x by other operations, on operands that are parameters of a computation. */
-typedef Instruction *Definition(WorkingComputation *l, const Instruction *x,
+typedef Instruction *Definition(WorkingComputation *working, const Instruction *x,
                                 Instruction **operands);
 /* Gives x the tangents that its definition has. The definition's values are dead code where no tangent needs them. */
-void linearize_by_definition(WorkingComputation *l, Instruction *x, Definition *define);
+void linearize_by_definition(WorkingComputation *working, Instruction *x, Definition *define);
 /* Adds a placeholder for a tangent (`linear`) or a cotangent. The caller replaces it when it copies the computation. */
-Instruction *linear_stand_in(WorkingComputation *l, const Shape *shape, bool linear);
+Instruction *linear_stand_in(WorkingComputation *working, const Shape *shape, bool linear);
 
 /* The rule of the table, for an instruction of the working computation. */
-void linearize(WorkingComputation *l, Instruction *x, const Rule *rule);
+void linearize(WorkingComputation *working, Instruction *x, const Rule *rule);
 /* Copies an instruction of the source, with these operands. */
-Instruction *keep_instruction(WorkingComputation *l, const Instruction *from,
+Instruction *keep_instruction(WorkingComputation *working, const Instruction *from,
                               Instruction *const *operands);
 
 /* ---- transpose.c ---- */
 
 /* Transposes an operation that is its own transposition, with these attributes. */
-void transpose_by_itself(WorkingComputation *l, Instruction *x, Instruction *const *ct,
+void transpose_by_itself(WorkingComputation *working, Instruction *x, Instruction *const *ct,
                          const Attributes *attributes);
 
 /* Transposes all linear instructions, from the last one to the first one. */
-bool linear_transpose(WorkingComputation *l);
+bool linear_transpose(WorkingComputation *working);
 
 /* ---- selects.c ---- */
 
 /* Returns the product of a cotangent and the slope of x, or 0 if x is guarded and the cotangent 0. */
-Instruction *guard_product(WorkingComputation *l, const Instruction *x, Instruction *ct,
+Instruction *guard_product(WorkingComputation *working, const Instruction *x, Instruction *ct,
                            Instruction *product);
 
 /* ---- recognized.c ---- */
 
 /* Returns x, or a copy without a tangent if x is the next number of another (nextafter). JAX's samplers stop the gradients of
 ** such bounds, which an export does not keep. */
-Instruction *as_bound(WorkingComputation *l, Instruction *x);
+Instruction *as_bound(WorkingComputation *working, Instruction *x);
 
 /* ---- formula.c ---- */
 
 /* Adds the instructions of a formula: t is `tangent`; x, y and w are the operands of `instruction`; z is its result. */
-Instruction *add_formula(WorkingComputation *l, const char *formula, Instruction *instruction,
+Instruction *add_formula(WorkingComputation *working, const char *formula, Instruction *instruction,
                          Instruction *tangent);
 
 /* The names of values that need not be those of one instruction, and are arrays of `shape` or scalars. */
@@ -179,15 +182,16 @@ typedef struct FormulaNames {
   Instruction *const *operands, *const *results;
   Instruction *tangent, *again; /* as far as the formula has them */
 } FormulaNames;
-Instruction *add_named_formula(WorkingComputation *l, const char *formula,
+Instruction *add_named_formula(WorkingComputation *working, const char *formula,
                                const FormulaNames *names);
 
 /* ---- trees.c: reductions by any computation ---- */
 
 /* As a Replacement, for reduce and reduce-window; windows are reduced by `apply`. */
-Instruction *replace_by_tree(WorkingComputation *l, const Instruction *x, Instruction **operands);
-Instruction *replace_by_windows(WorkingComputation *l, const Instruction *x, Instruction **operands,
-                                Computation *apply);
+Instruction *replace_by_tree(WorkingComputation *working, const Instruction *x,
+                             Instruction **operands);
+Instruction *replace_by_windows(WorkingComputation *working, const Instruction *x,
+                                Instruction **operands, Computation *apply);
 /* Whether the windows are those of a scan along one dimension. */
 bool is_scan(const Instruction *x);
 /* Whether an initial value is known to change no product, maximum or minimum. */
@@ -195,7 +199,7 @@ bool is_neutral(Opcode opcode, const Instruction *init);
 
 /* Applies the computation of a scatter to arrays, `count` old ones and as many updates, with their tangents. Returns false
 ** if it is not element-wise. */
-bool inline_for_arrays(WorkingComputation *l, const Instruction *x, int count,
+bool inline_for_arrays(WorkingComputation *working, const Instruction *x, int count,
                        Instruction **operands, Instruction **results);
 
 /* ---- segments.c: loops in segments of about sqrt(n) iterations ---- */
@@ -203,22 +207,22 @@ bool inline_for_arrays(WorkingComputation *l, const Instruction *x, int count,
 CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop);
 /* Writes a loop of `iterations` (an upper bound, if not `counted`) as a loop over segments, and differentiates it.
 ** `literals` are those of the leaves of its state. */
-Instruction *replace_by_segments(WorkingComputation *l, const Instruction *x,
+Instruction *replace_by_segments(WorkingComputation *working, const Instruction *x,
                                  Instruction **operands, int64_t iterations, bool counted,
                                  Literal *const *literals);
 
 /* ---- leaves.c ---- */
 
-Instruction *make_element(WorkingComputation *l, Instruction *tuple, int64_t index);
+Instruction *make_element(WorkingComputation *working, Instruction *tuple, int64_t index);
 /* Returns the array that a leaf of tuple instructions is; NULL if another instruction makes the tuple. */
 Instruction *leaf_array(Instruction *x, int leaf);
 /* Returns the value of a leaf if it is known before the run (trips.h); else NULL. */
 Literal *leaf_literal(const Instruction *x, int leaf);
 /* Writes the leaves of x, each as an array; there are shape_leaves(x->shape) of them. */
-void make_leaves(WorkingComputation *l, Instruction *x, Instruction **out);
+void make_leaves(WorkingComputation *working, Instruction *x, Instruction **out);
 
 /* Returns elements along one dimension at the places in `places`, an array of the result's shape. */
-Instruction *take_along(WorkingComputation *l, Instruction *from, Instruction *places,
+Instruction *take_along(WorkingComputation *working, Instruction *from, Instruction *places,
                         int64_t dimension);
 
 /* ---- The rules, by file ---- */

@@ -25,29 +25,29 @@ const Rule derivative_rules[OPCODE_COUNT] = {
 
 /* ---- The walk ---- */
 
-void linear_begin(WorkingComputation *l, Differentiation *d, const Computation *source) {
-  *l = (WorkingComputation){.d = d, .arena = d->module->arena, .source = source};
-  l->m = (Maker){module_add_computation(d->module, "differentiated"), d->error, &d->failed};
-  l->map = ARENA_ARRAY(l->arena, Instruction *, source->count);
+void linear_begin(WorkingComputation *working, Differentiation *d, const Computation *source) {
+  *working = (WorkingComputation){.d = d, .arena = d->module->arena, .source = source};
+  working->m = (Maker){module_add_computation(d->module, "differentiated"), d->error, &d->failed};
+  working->map = ARENA_ARRAY(working->arena, Instruction *, source->count);
   computation_renumber((Computation *)source);
 }
 
-void linear_bind(WorkingComputation *l, const Instruction *parameter, Instruction *value) {
-  l->map[parameter->id] = value;
+void linear_bind(WorkingComputation *working, const Instruction *parameter, Instruction *value) {
+  working->map[parameter->id] = value;
 }
 
-Instruction *linear_stand_in(WorkingComputation *l, const Shape *shape, bool linear) {
+Instruction *linear_stand_in(WorkingComputation *working, const Shape *shape, bool linear) {
   Instruction *x =
-      computation_add_named(l->m.computation, HLO_CONSTANT, shape, NULL, 0, NULL, "stand_in");
-  facts_of(l, x)->linear = linear;
+      computation_add_named(working->m.computation, HLO_CONSTANT, shape, NULL, 0, NULL, "stand_in");
+  facts_of(working, x)->linear = linear;
   return x;
 }
 
 /* Control dependencies are left out: the order of the list expresses them. */
-Instruction *keep_instruction(WorkingComputation *l, const Instruction *from,
+Instruction *keep_instruction(WorkingComputation *working, const Instruction *from,
                               Instruction *const *operands) {
-  Instruction *x = computation_add_named(l->m.computation, from->opcode, from->shape, operands,
-                                         from->operand_count, from->a, from->name);
+  Instruction *x = computation_add_named(working->m.computation, from->opcode, from->shape,
+                                         operands, from->operand_count, from->a, from->name);
   if (x->a->control_predecessors.count) {
     instruction_attributes(x)->control_predecessors = (InstructionList){0};
   }
@@ -65,31 +65,33 @@ bool any_derivative(const Shape *shape) {
 }
 
 /* Applies the operation to the tangents of the operands in which it is linear. */
-static void linearize_linear(WorkingComputation *l, Instruction *x, unsigned linear_operands) {
-  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
+static void linearize_linear(WorkingComputation *working, Instruction *x,
+                             unsigned linear_operands) {
+  Instruction **operands = ARENA_ARRAY(working->arena, Instruction *, x->operand_count);
   bool any = false;
   for (int k = 0; k < x->operand_count; k++) {
     operands[k] = x->operands[k];
     if (!(linear_operands >> (k < 31 ? k : 31) & 1)) continue;
-    Instruction *tangent = tangent_of(l, x->operands[k]);
+    Instruction *tangent = tangent_of(working, x->operands[k]);
     any |= tangent != NULL;
-    operands[k] = tangent ? tangent : make_zeros(&l->m, x->operands[k]->shape);
+    operands[k] = tangent ? tangent : make_zeros(&working->m, x->operands[k]->shape);
   }
   if (any) {
-    set_tangent(l, x, make(&l->m, x->opcode, x->shape, operands, x->operand_count, x->a));
+    set_tangent(working, x,
+                make(&working->m, x->opcode, x->shape, operands, x->operand_count, x->a));
   }
 }
 
-static void linearize_formulas(WorkingComputation *l, Instruction *x, const Rule *rule) {
+static void linearize_formulas(WorkingComputation *working, Instruction *x, const Rule *rule) {
   Instruction *tangent = NULL;
   for (int k = 0; k < x->operand_count && k < 3; k++) {
-    Instruction *from = tangent_of(l, x->operands[k]);
+    Instruction *from = tangent_of(working, x->operands[k]);
     if (!from || !rule->formulas[k]) continue;
     bool is_complex = rule->complex_formula && type_is_complex(x->shape->type);
     const char *formula = is_complex ? rule->complex_formula : rule->formulas[k];
-    tangent = make_plus(&l->m, tangent, add_formula(l, formula, x, from));
+    tangent = make_plus(&working->m, tangent, add_formula(working, formula, x, from));
   }
-  set_tangent(l, x, tangent);
+  set_tangent(working, x, tangent);
 }
 
 static bool is_dynamic(const Instruction *x) {
@@ -100,18 +102,18 @@ static bool is_dynamic(const Instruction *x) {
   return false;
 }
 
-void linearize(WorkingComputation *l, Instruction *x, const Rule *rule) {
+void linearize(WorkingComputation *working, Instruction *x, const Rule *rule) {
   if (is_dynamic(x)) {
-    refuse_derivative(l, x, "has a dynamic dimension; gradients need sizes that are known");
+    refuse_derivative(working, x, "has a dynamic dimension; gradients need sizes that are known");
   } else if (rule->none) {
-    refuse_derivative(l, x, rule->none);
+    refuse_derivative(working, x, rule->none);
   } else {
-    if (rule->linearize) rule->linearize(l, x);
-    if (has_tangent(l, x)) return;
+    if (rule->linearize) rule->linearize(working, x);
+    if (has_tangent(working, x)) return;
     if (rule->linear_operands)
-      linearize_linear(l, x, rule->linear_operands);
+      linearize_linear(working, x, rule->linear_operands);
     else
-      linearize_formulas(l, x, rule);
+      linearize_formulas(working, x, rule);
   }
 }
 
@@ -126,13 +128,13 @@ static bool is_bound(Opcode opcode, int k) {
   return opcode == HLO_CLAMP ? k != 1 : opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM;
 }
 
-static Instruction *visit(WorkingComputation *l, const Instruction *from) {
-  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, from->operand_count);
+static Instruction *visit(WorkingComputation *working, const Instruction *from) {
+  Instruction **operands = ARENA_ARRAY(working->arena, Instruction *, from->operand_count);
   bool any = false;
   for (int k = 0; k < from->operand_count; k++) {
-    operands[k] = l->map[from->operands[k]->id];
-    if (is_bound(from->opcode, k)) operands[k] = as_bound(l, operands[k]);
-    any |= has_tangent(l, operands[k]);
+    operands[k] = working->map[from->operands[k]->id];
+    if (is_bound(from->opcode, k)) operands[k] = as_bound(working, operands[k]);
+    any |= has_tangent(working, operands[k]);
   }
   Instruction *element = from->operand_count ? element_in(from, operands[0]) : NULL;
   if (element) return element;
@@ -140,68 +142,70 @@ static Instruction *visit(WorkingComputation *l, const Instruction *from) {
   /* The operand may hold the bits of a float that has a tangent. */
   any |= from->opcode == HLO_BITCAST_CONVERT && !from->shape->dynamic;
   bool is_constant = !any || !any_derivative(from->shape);
-  if (is_constant && from->opcode != HLO_CUSTOM_CALL) return keep_instruction(l, from, operands);
-  if (rule->replace) return rule->replace(l, from, operands);
-  Instruction *x = keep_instruction(l, from, operands);
-  linearize(l, x, rule);
+  if (is_constant && from->opcode != HLO_CUSTOM_CALL)
+    return keep_instruction(working, from, operands);
+  if (rule->replace) return rule->replace(working, from, operands);
+  Instruction *x = keep_instruction(working, from, operands);
+  linearize(working, x, rule);
   return x;
 }
 
-bool linear_walk(WorkingComputation *l) {
-  for (int i = 0; i < l->source->count && !l->d->failed; i++) {
-    const Instruction *from = l->source->instructions[i];
-    if (from->opcode != HLO_PARAMETER) l->map[i] = visit(l, from);
+bool linear_walk(WorkingComputation *working) {
+  for (int i = 0; i < working->source->count && !working->d->failed; i++) {
+    const Instruction *from = working->source->instructions[i];
+    if (from->opcode != HLO_PARAMETER) working->map[i] = visit(working, from);
   }
-  return !l->d->failed;
+  return !working->d->failed;
 }
 
-Instruction *linear_inline(WorkingComputation *l, const Computation *computation,
+Instruction *linear_inline(WorkingComputation *working, const Computation *computation,
                            Instruction **operands) {
-  const Computation *source = l->source;
-  Instruction **map = l->map;
+  const Computation *source = working->source;
+  Instruction **map = working->map;
   computation_renumber((Computation *)computation);
-  l->source = computation;
-  l->map = ARENA_ARRAY(l->arena, Instruction *, computation->count);
+  working->source = computation;
+  working->map = ARENA_ARRAY(working->arena, Instruction *, computation->count);
   for (int i = 0; i < computation->parameter_count; i++) {
-    linear_bind(l, computation->parameters[i], operands[i]);
+    linear_bind(working, computation->parameters[i], operands[i]);
   }
-  Instruction *result = linear_walk(l) ? l->map[computation->root->id] : operands[0];
-  l->source = source;
-  l->map = map;
+  Instruction *result = linear_walk(working) ? working->map[computation->root->id] : operands[0];
+  working->source = source;
+  working->map = map;
   return result;
 }
 
-void linearize_by_definition(WorkingComputation *l, Instruction *x, Definition *define) {
-  Computation *around = l->m.computation;
-  Computation *c = l->m.computation = module_add_computation(l->d->module, "definition");
-  Instruction **parameters = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
+void linearize_by_definition(WorkingComputation *working, Instruction *x, Definition *define) {
+  Computation *around = working->m.computation;
+  Computation *c = working->m.computation =
+      module_add_computation(working->d->module, "definition");
+  Instruction **parameters = ARENA_ARRAY(working->arena, Instruction *, x->operand_count);
   for (int k = 0; k < x->operand_count; k++) {
     parameters[k] = computation_add_parameter(c, k, x->operands[k]->shape, NULL);
   }
-  c->root = define(l, x, parameters);
+  c->root = define(working, x, parameters);
   c->keeps_root = true;
-  l->m.computation = around;
-  Instruction *defined = linear_inline(l, c, x->operands);
+  working->m.computation = around;
+  Instruction *defined = linear_inline(working, c, x->operands);
   for (int i = 0; i < shape_leaves(x->shape); i++) {
-    set_tangent_leaf(l, x, i, tangent_leaf(l, defined, i));
+    set_tangent_leaf(working, x, i, tangent_leaf(working, defined, i));
   }
 }
 
 /* ---- Rules ---- */
 
-void linearize_identity(WorkingComputation *l, Instruction *x) {
+void linearize_identity(WorkingComputation *working, Instruction *x) {
   for (int i = 0; i < shape_leaves(x->shape); i++) {
-    set_tangent_leaf(l, x, i, tangent_leaf(l, x->operands[0], i));
+    set_tangent_leaf(working, x, i, tangent_leaf(working, x->operands[0], i));
   }
 }
 
 /* tuple: the leaves of the operands in order; get-tuple-element: those of one element. */
-void linearize_elements(WorkingComputation *l, Instruction *x) {
+void linearize_elements(WorkingComputation *working, Instruction *x) {
   int leaf = 0;
   if (x->opcode == HLO_TUPLE_OP) {
     for (int k = 0; k < x->operand_count; k++) {
       for (int i = 0; i < shape_leaves(x->operands[k]->shape); i++) {
-        set_tangent_leaf(l, x, leaf++, tangent_leaf(l, x->operands[k], i));
+        set_tangent_leaf(working, x, leaf++, tangent_leaf(working, x->operands[k], i));
       }
     }
     return;
@@ -209,39 +213,44 @@ void linearize_elements(WorkingComputation *l, Instruction *x) {
   const Shape *tuple = x->operands[0]->shape;
   for (int64_t i = 0; i < x->a->tuple_index; i++) leaf += shape_leaves(tuple->elements[i]);
   for (int i = 0; i < shape_leaves(x->shape); i++) {
-    set_tangent_leaf(l, x, i, tangent_leaf(l, x->operands[0], leaf + i));
+    set_tangent_leaf(working, x, i, tangent_leaf(working, x->operands[0], leaf + i));
   }
 }
 
 /* From a complex number to a real one, the imaginary part is dropped. */
-void linearize_convert(WorkingComputation *l, Instruction *x) {
+void linearize_convert(WorkingComputation *working, Instruction *x) {
   if (!has_derivative(x->operands[0]->shape)) return;
-  set_tangent(l, x, make_convert(&l->m, tangent_of(l, x->operands[0]), x->shape->type));
+  set_tangent(working, x,
+              make_convert(&working->m, tangent_of(working, x->operands[0]), x->shape->type));
 }
 
 /* |x|: the sign of x times t; for complex numbers, the real part of t conj(x) / |x|, which is 0 at 0. */
-void linearize_abs(WorkingComputation *l, Instruction *x) {
-  Instruction *of = x->operands[0], *t = tangent_of(l, of);
+void linearize_abs(WorkingComputation *working, Instruction *x) {
+  Instruction *of = x->operands[0], *t = tangent_of(working, of);
   if (type_kind(of->shape->type) == KIND_FLOAT) {
-    set_tangent(l, x, add_formula(l, "x >= 0 ? t : -t", x, t));
+    set_tangent(working, x, add_formula(working, "x >= 0 ? t : -t", x, t));
     return;
   }
-  Instruction *zero = make_zeros(&l->m, x->shape), *one = make_number(&l->m, x->shape, 1);
-  Instruction *length = make_select(&l->m, make_compare(&l->m, COMPARE_EQ, x, zero), one, x);
-  Instruction *direction = make_binary(&l->m, HLO_DIVIDE, make_conjugate(&l->m, of),
-                                       make_convert(&l->m, length, of->shape->type));
-  set_tangent(l, x, make_unary(&l->m, HLO_REAL, make_binary(&l->m, HLO_MULTIPLY, t, direction)));
+  Instruction *zero = make_zeros(&working->m, x->shape),
+              *one = make_number(&working->m, x->shape, 1);
+  Instruction *length =
+      make_select(&working->m, make_compare(&working->m, COMPARE_EQ, x, zero), one, x);
+  Instruction *direction = make_binary(&working->m, HLO_DIVIDE, make_conjugate(&working->m, of),
+                                       make_convert(&working->m, length, of->shape->type));
+  set_tangent(
+      working, x,
+      make_unary(&working->m, HLO_REAL, make_binary(&working->m, HLO_MULTIPLY, t, direction)));
 }
 
 /* d(xy) = tx y + x ty, where the operation may be any that is linear in each of its two operands. */
-void linearize_bilinear(WorkingComputation *l, Instruction *x) {
+void linearize_bilinear(WorkingComputation *working, Instruction *x) {
   Instruction *sum = NULL;
   for (int k = 0; k < 2; k++) {
-    Instruction *tangent = tangent_of(l, x->operands[k]);
+    Instruction *tangent = tangent_of(working, x->operands[k]);
     if (!tangent) continue;
     Instruction *operands[] = {x->operands[0], x->operands[1]};
     operands[k] = tangent;
-    sum = make_plus(&l->m, sum, make(&l->m, x->opcode, x->shape, operands, 2, x->a));
+    sum = make_plus(&working->m, sum, make(&working->m, x->opcode, x->shape, operands, 2, x->a));
   }
-  set_tangent(l, x, sum);
+  set_tangent(working, x, sum);
 }

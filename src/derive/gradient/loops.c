@@ -59,12 +59,13 @@ typedef struct Loop {
 } Loop;
 
 /* An iteration may give a tangent to a leaf that had none: the body is differentiated until all are found. */
-static bool loop_linearize(WorkingComputation *l, Loop *loop) {
+static bool loop_linearize(WorkingComputation *working, Loop *loop) {
   bool recomputed = loop->plan.checkpoint == CHECKPOINT_ALL;
   for (;;) {
-    l->d->recomputed += recomputed;
-    bool done = body_linearize(&loop->body, l->d, loop->x->a->body, loop->active, loop->literals);
-    l->d->recomputed -= recomputed;
+    working->d->recomputed += recomputed;
+    bool done =
+        body_linearize(&loop->body, working->d, loop->x->a->body, loop->active, loop->literals);
+    working->d->recomputed -= recomputed;
     if (!done) return false;
     bool changed = false;
     for (int i = 0; i < loop->count; i++) {
@@ -85,18 +86,19 @@ static bool is_carried(const Instruction *loop, int i) {
 }
 
 /* Returns the values of a counter in all iterations; NULL if there are too many. */
-static Literal *counter_values(WorkingComputation *l, const CountedLoop *counter,
+static Literal *counter_values(WorkingComputation *working, const CountedLoop *counter,
                                PrimitiveType type) {
   if (counter->iterations > MAX_VALUES_AROUND) return NULL;
-  Literal *values = literal_new(l->arena, shape_of(&l->m, type, 1, &counter->iterations));
+  Literal *values =
+      literal_new(working->arena, shape_of(&working->m, type, 1, &counter->iterations));
   for (int64_t i = 0; i < counter->iterations; i++) {
     scalar_store(type, values->data, i, (Scalar){.i = counter->first + i * counter->step});
   }
   return values;
 }
 
-static void find_literals(WorkingComputation *l, Loop *loop) {
-  loop->literals = ARENA_ARRAY(l->arena, Literal *, loop->count);
+static void find_literals(WorkingComputation *working, Loop *loop) {
+  loop->literals = ARENA_ARRAY(working->arena, Literal *, loop->count);
   for (int i = 0; loop->plan.literals && i < loop->count; i++) {
     loop->literals[i] = loop->plan.literals[i];
   }
@@ -106,37 +108,40 @@ static void find_literals(WorkingComputation *l, Loop *loop) {
   for (int i = 0; i < loop->count; i++) {
     const Shape *shape = loop->x->shape->elements[i];
     if (counts && counter.element == i) {
-      loop->literals[i] = counter_values(l, &counter, shape->type);
+      loop->literals[i] = counter_values(working, &counter, shape->type);
     } else if (is_carried(loop->x, i)) {
       loop->literals[i] = leaf_literal(loop->init, i);
-      if (!loop->literals[i]) loop->literals[i] = values_around(l, leaf_array(loop->init, i));
+      if (!loop->literals[i]) loop->literals[i] = values_around(working, leaf_array(loop->init, i));
     }
   }
 }
 
-static bool loop_begin(WorkingComputation *l, Loop *loop, const Instruction *x, Instruction *init) {
+static bool loop_begin(WorkingComputation *working, Loop *loop, const Instruction *x,
+                       Instruction *init) {
   *loop = (Loop){.x = x,
                  .init = init,
                  .count = shape_leaves(x->shape),
-                 .plan = checkpoint_plan(l->d, x),
+                 .plan = checkpoint_plan(working->d, x),
                  .counter_leaf = -1};
   /* Segments run the body twice, which operations that act on the host or on other devices must not do. */
-  bool acts = l->d->reverse && instruction_reaches(x, instruction_acts);
+  bool acts = working->d->reverse && instruction_reaches(x, instruction_acts);
   if (acts && loop->plan.checkpoint == CHECKPOINT_SQRT) loop->plan.checkpoint = CHECKPOINT_ALL;
-  loop->active = ARENA_ARRAY(l->arena, bool, loop->count);
-  loop->kept = ARENA_ARRAY(l->arena, bool, loop->count);
+  loop->active = ARENA_ARRAY(working->arena, bool, loop->count);
+  loop->kept = ARENA_ARRAY(working->arena, bool, loop->count);
   for (int i = 0; i < loop->count; i++) {
-    loop->active[i] = tangent_leaf(l, init, i) != NULL;
+    loop->active[i] = tangent_leaf(working, init, i) != NULL;
     loop->kept[i] = true;
   }
-  find_literals(l, loop);
-  bool *none = ARENA_ARRAY(l->arena, bool, loop->count);
-  if (!body_linearize(&loop->condition, l->d, x->a->condition, none, loop->literals)) return false;
-  if (!loop_linearize(l, loop)) return false;
+  find_literals(working, loop);
+  bool *none = ARENA_ARRAY(working->arena, bool, loop->count);
+  if (!body_linearize(&loop->condition, working->d, x->a->condition, none, loop->literals))
+    return false;
+  if (!loop_linearize(working, loop)) return false;
   for (int i = 0; i < loop->count; i++) {
     if (!loop->active[i]) continue;
-    Instruction *tangent = tangent_leaf(l, init, i);
-    values_push(l, &loop->inputs, tangent ? tangent : make_zeros(&l->m, shape_leaf(x->shape, i)));
+    Instruction *tangent = tangent_leaf(working, init, i);
+    values_push(working, &loop->inputs,
+                tangent ? tangent : make_zeros(&working->m, shape_leaf(x->shape, i)));
   }
   return true;
 }
@@ -158,62 +163,62 @@ static Computation *condition_of(Loop *loop, const Shape *state) {
   return p.e.to;
 }
 
-static Instruction *add_while(WorkingComputation *l, Computation *condition, Computation *body,
-                              Instruction *init) {
-  return make(&l->m, HLO_WHILE, init->shape, &init, 1,
+static Instruction *add_while(WorkingComputation *working, Computation *condition,
+                              Computation *body, Instruction *init) {
+  return make(&working->m, HLO_WHILE, init->shape, &init, 1,
               ATTRIBUTES(.condition = condition, .body = body));
 }
 
 /* Leaves that the loop does not change are those before it. */
-static Instruction *state_of(WorkingComputation *l, const Loop *loop, Instruction *made) {
-  Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
-  make_leaves(l, loop->init, leaves);
+static Instruction *state_of(WorkingComputation *working, const Loop *loop, Instruction *made) {
+  Instruction **leaves = ARENA_ARRAY(working->arena, Instruction *, loop->count);
+  make_leaves(working, loop->init, leaves);
   for (int i = 0; i < loop->count; i++) {
     bool same = loop->body.results[i] == loop->body.inputs[i];
-    if (!same) leaves[i] = make_element(l, made, i);
+    if (!same) leaves[i] = make_element(working, made, i);
   }
   Instruction *const *next = leaves;
-  return value_from_leaves(&l->m, loop->x->shape, &next);
+  return value_from_leaves(&working->m, loop->x->shape, &next);
 }
 
 /* Writes the leaves of the state before the loop. */
-static Values initial_state(WorkingComputation *l, const Loop *loop) {
+static Values initial_state(WorkingComputation *working, const Loop *loop) {
   Values state = {0};
-  Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
-  make_leaves(l, loop->init, leaves);
+  Instruction **leaves = ARENA_ARRAY(working->arena, Instruction *, loop->count);
+  make_leaves(working, loop->init, leaves);
   for (int i = 0; i < loop->count; i++) {
-    if (loop->kept[i]) values_push(l, &state, leaves[i]);
+    if (loop->kept[i]) values_push(working, &state, leaves[i]);
   }
   return state;
 }
 
 /* ---- Forward ---- */
 
-static Instruction *replace_forward(WorkingComputation *l, Loop *loop) {
+static Instruction *replace_forward(WorkingComputation *working, Loop *loop) {
   Body *b = &loop->body;
-  Values state = initial_state(l, loop), next = {0};
-  for (int i = 0; i < loop->inputs.count; i++) values_push(l, &state, loop->inputs.items[i]);
-  Instruction *init = values_tuple(l, &state);
+  Values state = initial_state(working, loop), next = {0};
+  for (int i = 0; i < loop->inputs.count; i++) values_push(working, &state, loop->inputs.items[i]);
+  Instruction *init = values_tuple(working, &state);
   Packed p = packed_begin(b, "jvp", init->shape);
   int at = loop->count;
   for (int i = 0; i < loop->count; i++) {
     extract_bind(&p.e, b->inputs[i], packed_element(&p, i));
     if (b->tangents[i]) extract_bind(&p.e, b->tangents[i], packed_element(&p, at++));
   }
-  for (int i = 0; i < loop->count; i++) values_push(l, &next, extract(&p.e, b->results[i]));
+  for (int i = 0; i < loop->count; i++) values_push(working, &next, extract(&p.e, b->results[i]));
   for (int i = 0; i < loop->count; i++) {
     if (!loop->active[i]) continue;
-    values_push(l, &next, packed_copy(&p, b->result_tangents[i], b->results[i]->shape));
+    values_push(working, &next, packed_copy(&p, b->result_tangents[i], b->results[i]->shape));
   }
   extract_effects(&p.e);
   computation_add_tuple(p.e.to, next.items, next.count);
-  Instruction *made = add_while(l, condition_of(loop, init->shape), p.e.to, init);
-  Instruction *value = state_of(l, loop, made);
+  Instruction *made = add_while(working, condition_of(loop, init->shape), p.e.to, init);
+  Instruction *value = state_of(working, loop, made);
   at = loop->count;
   for (int i = 0; i < loop->count; i++) {
-    if (loop->active[i]) set_tangent_leaf(l, value, i, make_element(l, made, at++));
+    if (loop->active[i]) set_tangent_leaf(working, value, i, make_element(working, made, at++));
   }
-  note_elements(l, value);
+  note_elements(working, value);
   return value;
 }
 
@@ -233,18 +238,18 @@ static bool is_light(const Instruction *x) {
 }
 
 /* Sets a flag for each value of the body that the second loop can compute without a stack. */
-static bool *find_known(WorkingComputation *l, Loop *loop) {
+static bool *find_known(WorkingComputation *working, Loop *loop) {
   Body *b = &loop->body;
-  int n = b->l.m.computation->count;
-  bool *known = ARENA_ARRAY(l->arena, bool, n), *fixed = ARENA_ARRAY(l->arena, bool, n);
+  int n = b->working.m.computation->count;
+  bool *known = ARENA_ARRAY(working->arena, bool, n), *fixed = ARENA_ARRAY(working->arena, bool, n);
   for (int i = 0; i < loop->count; i++) {
     bool same = b->results[i] == b->inputs[i];
     fixed[b->inputs[i]->id] = same;
     known[b->inputs[i]->id] = same || i == loop->counter_leaf;
   }
   for (int i = 0; i < n; i++) {
-    const Instruction *x = b->l.m.computation->instructions[i];
-    if (x->opcode == HLO_PARAMETER || is_linear(&b->l, x)) continue;
+    const Instruction *x = b->working.m.computation->instructions[i];
+    if (x->opcode == HLO_PARAMETER || is_linear(&b->working, x)) continue;
     bool all_fixed = x->operand_count || x->literal || x->opcode == HLO_IOTA;
     bool all_known = all_fixed;
     for (int k = 0; k < x->operand_count; k++) {
@@ -278,7 +283,7 @@ static bool guess_trips(Loop *loop) {
 }
 
 /* Finds the number of iterations, or the bound that is given. Returns NULL, or why there is none. */
-static const char *loop_count(WorkingComputation *l, Loop *loop) {
+static const char *loop_count(WorkingComputation *working, Loop *loop) {
   loop->counted = counted_loop_find(loop->x, &loop->counter);
   if (loop->counted) {
     loop->size = loop->counter.iterations;
@@ -288,9 +293,9 @@ static const char *loop_count(WorkingComputation *l, Loop *loop) {
     }
     return NULL;
   }
-  Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
-  make_leaves(l, loop->init, leaves);
-  Trips trips = count_trips(l, &loop->condition, &loop->body, leaves);
+  Instruction **leaves = ARENA_ARRAY(working->arena, Instruction *, loop->count);
+  make_leaves(working, loop->init, leaves);
+  Trips trips = count_trips(working, &loop->condition, &loop->body, leaves);
   int64_t given = loop->plan.max_iterations;
   loop->counted = trips.exact || trips.max == 0;
   loop->proven = trips.max >= 0 && (!given || trips.max <= given);
@@ -298,25 +303,25 @@ static const char *loop_count(WorkingComputation *l, Loop *loop) {
   if (loop->size || loop->proven || (!trips.many && guess_trips(loop))) return NULL;
   const char *why = "";
   if (trips.many) {
-    why = arena_printf(l->arena, ", as it makes %lld, more than the %d that are counted",
+    why = arena_printf(working->arena, ", as it makes %lld, more than the %d that are counted",
                        (long long)trips.many, MAX_COUNTED_TRIPS);
   } else if (trips.unknown >= 0) {
-    why = arena_printf(l->arena,
+    why = arena_printf(working->arena,
                        ", as its condition depends on element %d of the state, of shape %s, which "
                        "does not begin with a constant",
-                       trips.unknown, shape_str(l->arena, leaves[trips.unknown]->shape));
+                       trips.unknown, shape_str(working->arena, leaves[trips.unknown]->shape));
   }
-  return arena_printf(l->arena,
+  return arena_printf(working->arena,
                       "is a loop whose number of iterations is not known before the run%s; give an "
                       "upper bound (maxTrips), use jvp, or export from JAX with "
                       "serialize(vjp_order=1), which keeps JAX's own gradient: module.vjp",
                       why);
 }
 
-static bool loop_cut(WorkingComputation *l, Loop *loop) {
+static bool loop_cut(WorkingComputation *working, Loop *loop) {
   if (!body_transpose(&loop->body, loop->active)) return false;
-  bool *known = find_known(l, loop);
-  loop->cut = cut_primal(&loop->body.l, loop->body.cotangents, loop->count, known,
+  bool *known = find_known(working, loop);
+  loop->cut = cut_primal(&loop->body.working, loop->body.cotangents, loop->count, known,
                          loop->plan.checkpoint == CHECKPOINT_ALL);
   return true;
 }
@@ -324,44 +329,44 @@ static bool loop_cut(WorkingComputation *l, Loop *loop) {
 /* ---- Reverse: the first loop ---- */
 
 /* Returns the shape of `count` entries. */
-static const Shape *stacked(WorkingComputation *l, const Shape *shape, int64_t count) {
+static const Shape *stacked(WorkingComputation *working, const Shape *shape, int64_t count) {
   int64_t dims[MAX_RANK] = {count};
   if (shape->rank == MAX_RANK) {
-    l->d->failed = true;
-    error_set_op(l->d->error, STATUS_UNIMPLEMENTED, "gradient",
+    working->d->failed = true;
+    error_set_op(working->d->error, STATUS_UNIMPLEMENTED, "gradient",
                  "a value of shape %s inside a loop has too many dimensions to be saved for each "
                  "iteration",
-                 shape_str(l->arena, shape));
+                 shape_str(working->arena, shape));
     return shape;
   }
   for (int d = 0; d < shape->rank; d++) dims[d + 1] = shape->dims[d];
-  return shape_of(&l->m, shape->type, shape->rank + 1, dims);
+  return shape_of(&working->m, shape->type, shape->rank + 1, dims);
 }
 
 /* Returns the indices of entry `at`, after `count` free places for other operands. */
-static Instruction **entry_indices(WorkingComputation *l, Computation *to, int count,
+static Instruction **entry_indices(WorkingComputation *working, Computation *to, int count,
                                    const Shape *shape, Instruction *at) {
-  Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count + shape->rank + 1);
+  Instruction **operands = ARENA_ARRAY(working->arena, Instruction *, count + shape->rank + 1);
   operands[count] = at;
   for (int d = 0; d < shape->rank; d++)
     operands[count + 1 + d] = computation_add_integer(to, S32, 0);
   return operands;
 }
 
-static Instruction *add_push(WorkingComputation *l, Computation *to, Instruction *stack,
+static Instruction *add_push(WorkingComputation *working, Computation *to, Instruction *stack,
                              Instruction *value, Instruction *at) {
-  const Shape *shape = value->shape, *entry = stacked(l, shape, 1);
-  Instruction **operands = entry_indices(l, to, 2, shape, at);
+  const Shape *shape = value->shape, *entry = stacked(working, shape, 1);
+  Instruction **operands = entry_indices(working, to, 2, shape, at);
   operands[0] = stack;
   operands[1] = computation_add_reshape(to, value, entry->rank, entry->dims);
   return computation_add(to, HLO_DYNAMIC_UPDATE_SLICE, stack->shape, operands, shape->rank + 3,
                          NULL);
 }
 
-static Instruction *add_read(WorkingComputation *l, Computation *to, Instruction *stack,
+static Instruction *add_read(WorkingComputation *working, Computation *to, Instruction *stack,
                              const Shape *shape, Instruction *at) {
-  const Shape *entry = stacked(l, shape, 1);
-  Instruction **operands = entry_indices(l, to, 1, shape, at);
+  const Shape *entry = stacked(working, shape, 1);
+  Instruction **operands = entry_indices(working, to, 1, shape, at);
   operands[0] = stack;
   Instruction *read = computation_add(to, HLO_DYNAMIC_SLICE, entry, operands, shape->rank + 2,
                                       ATTRIBUTES(.slice_sizes = {entry->rank, entry->dims}));
@@ -378,31 +383,31 @@ static bool keep_for_stacks(Loop *loop) {
   return found & find_state(&loop->body, loop->kept);
 }
 
-static Instruction *add_first_loop(WorkingComputation *l, Loop *loop) {
+static Instruction *add_first_loop(WorkingComputation *working, Loop *loop) {
   Body *b = &loop->body;
-  Values state = initial_state(l, loop), next = {0};
-  values_push(l, &state, make_number(&l->m, shape_scalar(S32), 0));
+  Values state = initial_state(working, loop), next = {0};
+  values_push(working, &state, make_number(&working->m, shape_scalar(S32), 0));
   for (int i = 0; i < loop->cut.count; i++) {
-    const Shape *shape = stacked(l, loop->cut.saved[i]->shape, loop->size);
-    values_push(l, &state, make_zeros(&l->m, shape));
+    const Shape *shape = stacked(working, loop->cut.saved[i]->shape, loop->size);
+    values_push(working, &state, make_zeros(&working->m, shape));
   }
-  Instruction *init = values_tuple(l, &state);
+  Instruction *init = values_tuple(working, &state);
   Packed p = packed_begin(b, "forward", init->shape);
   int first = bind_state(loop, &p, b);
   for (int i = 0; i < loop->count; i++) {
-    if (loop->kept[i]) values_push(l, &next, extract(&p.e, b->results[i]));
+    if (loop->kept[i]) values_push(working, &next, extract(&p.e, b->results[i]));
   }
   Instruction *at = packed_element(&p, first);
-  values_push(l, &next,
+  values_push(working, &next,
               computation_add_binary(p.e.to, HLO_ADD, at, computation_add_integer(p.e.to, S32, 1)));
   for (int i = 0; i < loop->cut.count; i++) {
     Instruction *stack = packed_element(&p, first + 1 + i);
     Instruction *value = extract(&p.e, loop->cut.saved[i]);
-    values_push(l, &next, add_push(l, p.e.to, stack, value, at));
+    values_push(working, &next, add_push(working, p.e.to, stack, value, at));
   }
   extract_effects(&p.e);
   computation_add_tuple(p.e.to, next.items, next.count);
-  return add_while(l, condition_of(loop, init->shape), p.e.to, init);
+  return add_while(working, condition_of(loop, init->shape), p.e.to, init);
 }
 
 /* ---- Reverse: the second loop ---- */
@@ -410,9 +415,9 @@ static Instruction *add_first_loop(WorkingComputation *l, Loop *loop) {
 /* Its state: k, the number of iterations, then cotangents, fixed leaves, stacks. */
 enum { STATE_STEP, STATE_ITERATIONS, STATE_FIRST };
 
-static Computation *backward_condition(WorkingComputation *l, const Loop *loop,
+static Computation *backward_condition(WorkingComputation *working, const Loop *loop,
                                        const Shape *state) {
-  Computation *c = module_add_computation(l->d->module, "condition");
+  Computation *c = module_add_computation(working->d->module, "condition");
   Instruction *parameter = computation_add_parameter(c, 0, state, NULL);
   Instruction *step = computation_add_element(c, parameter, STATE_STEP);
   Instruction *end = loop->counted ? computation_add_integer(c, S32, loop->size)
@@ -435,7 +440,7 @@ static void bind_counter(const Loop *loop, Packed *p, Instruction *at) {
   extract_bind(&p->e, input, computation_add_binary(to, HLO_ADD, first, offset));
 }
 
-static Computation *backward_body(WorkingComputation *l, Loop *loop, const Shape *state) {
+static Computation *backward_body(WorkingComputation *working, Loop *loop, const Shape *state) {
   Body *b = &loop->body;
   Packed p = packed_begin(b, "backward", state);
   Computation *to = p.e.to;
@@ -445,9 +450,9 @@ static Computation *backward_body(WorkingComputation *l, Loop *loop, const Shape
       computation_add_binary(to, HLO_SUBTRACT, end, computation_add_integer(to, S32, 1));
   Instruction *at = computation_add_binary(to, HLO_SUBTRACT, last, step);
   Values next = {0};
-  values_push(l, &next,
+  values_push(working, &next,
               computation_add_binary(to, HLO_ADD, step, computation_add_integer(to, S32, 1)));
-  values_push(l, &next, n);
+  values_push(working, &next, n);
   int element = STATE_FIRST;
   for (int i = 0; i < loop->count; i++) {
     if (loop->active[i]) extract_bind(&p.e, b->seeds[i], packed_element(&p, element++));
@@ -459,7 +464,7 @@ static Computation *backward_body(WorkingComputation *l, Loop *loop, const Shape
   for (int i = 0; i < loop->cut.count; i++, element++) {
     const Shape *shape = loop->cut.saved[i]->shape;
     Instruction *stack = packed_element(&p, element);
-    Instruction *value = add_read(l, to, stack, shape, at);
+    Instruction *value = add_read(working, to, stack, shape, at);
     if (loop->plan.checkpoint == CHECKPOINT_ALL) { /* else products of all entries may be hoisted */
       value = computation_add(to, HLO_OPTIMIZATION_BARRIER, shape, &value, 1, NULL);
     }
@@ -467,98 +472,102 @@ static Computation *backward_body(WorkingComputation *l, Loop *loop, const Shape
   }
   for (int i = 0; i < loop->count; i++) {
     if (!loop->active[i]) continue;
-    values_push(l, &next, packed_copy(&p, b->cotangents[i], b->inputs[i]->shape));
+    values_push(working, &next, packed_copy(&p, b->cotangents[i], b->inputs[i]->shape));
   }
   for (int i = next.count; i < state->tuple_size; i++) {
-    values_push(l, &next, packed_element(&p, i));
+    values_push(working, &next, packed_element(&p, i));
   }
   computation_add_tuple(to, next.items, next.count);
   return to;
 }
 
 /* NaN, if the loop made more iterations than its stacks have entries. */
-static Instruction *checked(WorkingComputation *l, const Loop *loop, Instruction *cotangent) {
+static Instruction *checked(WorkingComputation *working, const Loop *loop, Instruction *cotangent) {
   if (loop->counted || loop->proven) return cotangent;
-  Instruction *max = make_number(&l->m, shape_scalar(S32), (double)loop->size);
-  Instruction *more = make_compare(&l->m, COMPARE_GT, loop->iterations, max);
-  return make_select(&l->m, more, make_number(&l->m, cotangent->shape, __builtin_nan("")),
-                     cotangent);
+  Instruction *max = make_number(&working->m, shape_scalar(S32), (double)loop->size);
+  Instruction *more = make_compare(&working->m, COMPARE_GT, loop->iterations, max);
+  return make_select(&working->m, more,
+                     make_number(&working->m, cotangent->shape, __builtin_nan("")), cotangent);
 }
 
-static void transpose_while(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
-  Loop *loop = (Loop *)facts_of(l, x)->data;
+static void transpose_while(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
+  Loop *loop = (Loop *)facts_of(working, x)->data;
   Values state = {0};
-  values_push(l, &state, make_number(&l->m, shape_scalar(S32), 0));
-  values_push(l, &state, loop->iterations);
+  values_push(working, &state, make_number(&working->m, shape_scalar(S32), 0));
+  values_push(working, &state, loop->iterations);
   for (int i = 0; i < x->operand_count; i++) {
-    values_push(l, &state, ct[i] ? ct[i] : make_zeros(&l->m, x->operands[i]->shape));
+    values_push(working, &state, ct[i] ? ct[i] : make_zeros(&working->m, x->operands[i]->shape));
   }
   for (int i = 0; i < loop->count; i++) {
-    if (loop->fixed.items[i]) values_push(l, &state, loop->fixed.items[i]);
+    if (loop->fixed.items[i]) values_push(working, &state, loop->fixed.items[i]);
   }
-  for (int i = 0; i < loop->stacks.count; i++) values_push(l, &state, loop->stacks.items[i]);
-  Instruction *init = values_tuple(l, &state);
-  Computation *body = backward_body(l, loop, init->shape);
-  Instruction *made = add_while(l, backward_condition(l, loop, init->shape), body, init);
+  for (int i = 0; i < loop->stacks.count; i++) values_push(working, &state, loop->stacks.items[i]);
+  Instruction *init = values_tuple(working, &state);
+  Computation *body = backward_body(working, loop, init->shape);
+  Instruction *made =
+      add_while(working, backward_condition(working, loop, init->shape), body, init);
   for (int i = 0; i < x->operand_count; i++) {
-    Instruction *cotangent = make_element(l, made, STATE_FIRST + i);
-    add_cotangent(l, x->operands[i], checked(l, loop, cotangent));
+    Instruction *cotangent = make_element(working, made, STATE_FIRST + i);
+    add_cotangent(working, x->operands[i], checked(working, loop, cotangent));
   }
 }
 
 /* Adds the first loop. Returns the value of x, and in *stacks the loop with the stacks, which begin at element *first. */
-static Instruction *add_values(WorkingComputation *l, Loop *loop, Instruction **stacks,
+static Instruction *add_values(WorkingComputation *working, Loop *loop, Instruction **stacks,
                                int *first) {
   bool acts = instruction_reaches(loop->x, instruction_acts);
-  bool apart = l->d->recomputed && !acts && keep_for_stacks(loop);
+  bool apart = working->d->recomputed && !acts && keep_for_stacks(loop);
   if (!apart) {
     for (int i = 0; i < loop->count; i++) loop->kept[i] = true;
   }
-  *stacks = add_first_loop(l, loop);
+  *stacks = add_first_loop(working, loop);
   *first = (*stacks)->shape->tuple_size - loop->cut.count;
-  if (!apart) return state_of(l, loop, *stacks);
-  Instruction *whole = keep_instruction(l, loop->x, &loop->init);
-  Instruction **leaves = ARENA_ARRAY(l->arena, Instruction *, loop->count);
-  make_leaves(l, whole, leaves);
-  return state_of(l, loop, computation_add_tuple(l->m.computation, leaves, loop->count));
+  if (!apart) return state_of(working, loop, *stacks);
+  Instruction *whole = keep_instruction(working, loop->x, &loop->init);
+  Instruction **leaves = ARENA_ARRAY(working->arena, Instruction *, loop->count);
+  make_leaves(working, whole, leaves);
+  return state_of(working, loop,
+                  computation_add_tuple(working->m.computation, leaves, loop->count));
 }
 
-static Instruction *replace_reverse(WorkingComputation *l, Loop *loop) {
-  if (!loop_cut(l, loop)) return loop->init;
+static Instruction *replace_reverse(WorkingComputation *working, Loop *loop) {
+  if (!loop_cut(working, loop)) return loop->init;
   if (loop->counted && loop->size == 0) return loop->init;
   Instruction *made;
   int first;
-  Instruction *value = add_values(l, loop, &made, &first);
-  Instruction **before = ARENA_ARRAY(l->arena, Instruction *, loop->count);
-  make_leaves(l, loop->init, before);
+  Instruction *value = add_values(working, loop, &made, &first);
+  Instruction **before = ARENA_ARRAY(working->arena, Instruction *, loop->count);
+  make_leaves(working, loop->init, before);
   for (int i = 0; i < loop->count; i++) {
     bool same = loop->body.results[i] == loop->body.inputs[i];
-    values_push(l, &loop->fixed, same ? before[i] : NULL);
+    values_push(working, &loop->fixed, same ? before[i] : NULL);
   }
-  loop->iterations = make_element(l, made, first - 1);
+  loop->iterations = make_element(working, made, first - 1);
   for (int i = 0; i < loop->cut.count; i++) {
-    values_push(l, &loop->stacks, make_element(l, made, first + i));
+    values_push(working, &loop->stacks, make_element(working, made, first + i));
   }
-  set_linear_results(l, value, loop->active, &loop->inputs, transpose_while, loop);
+  set_linear_results(working, value, loop->active, &loop->inputs, transpose_while, loop);
   return value;
 }
 
 /* Keeps a loop without a derivative: a program may need only its integers, as of a sampler. */
-static Instruction *refuse_loop(WorkingComputation *l, Loop *loop, const char *why) {
-  Instruction *value = keep_instruction(l, loop->x, &loop->init);
+static Instruction *refuse_loop(WorkingComputation *working, Loop *loop, const char *why) {
+  Instruction *value = keep_instruction(working, loop->x, &loop->init);
   for (int i = 0; i < loop->count; i++) {
-    if (loop->active[i]) refuse_leaf(l, value, i, loop->x, why);
+    if (loop->active[i]) refuse_leaf(working, value, i, loop->x, why);
   }
   return value;
 }
 
-Instruction *replace_while(WorkingComputation *l, const Instruction *x, Instruction **operands) {
-  Loop *loop = ARENA_NEW(l->arena, Loop);
-  if (!loop_begin(l, loop, x, operands[0])) return operands[0];
-  if (!l->d->reverse) return replace_forward(l, loop);
-  const char *why = loop_count(l, loop);
-  if (why) return refuse_loop(l, loop, why);
+Instruction *replace_while(WorkingComputation *working, const Instruction *x,
+                           Instruction **operands) {
+  Loop *loop = ARENA_NEW(working->arena, Loop);
+  if (!loop_begin(working, loop, x, operands[0])) return operands[0];
+  if (!working->d->reverse) return replace_forward(working, loop);
+  const char *why = loop_count(working, loop);
+  if (why) return refuse_loop(working, loop, why);
   bool splits = loop->plan.checkpoint == CHECKPOINT_SQRT && loop->size >= MIN_SEGMENTED;
-  if (splits) return replace_by_segments(l, x, operands, loop->size, loop->counted, loop->literals);
-  return replace_reverse(l, loop);
+  if (splits)
+    return replace_by_segments(working, x, operands, loop->size, loop->counted, loop->literals);
+  return replace_reverse(working, loop);
 }

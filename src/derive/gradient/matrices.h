@@ -4,50 +4,53 @@
 
 #include "derive/gradient/linear.h"
 
-Instruction *matrix_transposed(WorkingComputation *l, Instruction *x);
-Instruction *matrix_adjoint(WorkingComputation *l, Instruction *x);
-Instruction *matrix_product(WorkingComputation *l, Instruction *x, Instruction *y);
+Instruction *matrix_transposed(WorkingComputation *working, Instruction *x);
+Instruction *matrix_adjoint(WorkingComputation *working, Instruction *x);
+Instruction *matrix_product(WorkingComputation *working, Instruction *x, Instruction *y);
 /* pred, in x's dimensions: compares the row of each element with its column. */
-Instruction *matrix_compare(WorkingComputation *l, const Shape *shape,
+Instruction *matrix_compare(WorkingComputation *working, const Shape *shape,
                             ComparisonDirection direction);
 /* The elements for which row `direction` column holds, and zeros elsewhere. */
-Instruction *matrix_part(WorkingComputation *l, Instruction *x, ComparisonDirection direction);
+Instruction *matrix_part(WorkingComputation *working, Instruction *x,
+                         ComparisonDirection direction);
 /* The lower triangle with half of the diagonal, and zeros elsewhere. */
-Instruction *matrix_lower_half(WorkingComputation *l, Instruction *x);
+Instruction *matrix_lower_half(WorkingComputation *working, Instruction *x);
 /* The first rows, of columns [first, end). */
-Instruction *matrix_block(WorkingComputation *l, Instruction *x, int64_t rows, int64_t first,
+Instruction *matrix_block(WorkingComputation *working, Instruction *x, int64_t rows, int64_t first,
                           int64_t end);
 /* Adds rows and columns of zeros, up to these numbers. */
-Instruction *matrix_padded(WorkingComputation *l, Instruction *x, int64_t rows, int64_t columns);
+Instruction *matrix_padded(WorkingComputation *working, Instruction *x, int64_t rows,
+                           int64_t columns);
 /* Adds columns. */
-Instruction *matrix_beside(WorkingComputation *l, Instruction *x, Instruction *y);
-Instruction *matrix_with_unit_diagonal(WorkingComputation *l, Instruction *x);
+Instruction *matrix_beside(WorkingComputation *working, Instruction *x, Instruction *y);
+Instruction *matrix_with_unit_diagonal(WorkingComputation *working, Instruction *x);
 /* The part of the first columns below the diagonal, with ones on it. */
-Instruction *matrix_unit_lower(WorkingComputation *l, Instruction *x, int64_t columns);
+Instruction *matrix_unit_lower(WorkingComputation *working, Instruction *x, int64_t columns);
 int64_t matrix_rows(const Instruction *x);
 int64_t matrix_columns(const Instruction *x);
 /* The diagonal as [..., min(rows, columns)]. */
-Instruction *matrix_diagonal(WorkingComputation *l, Instruction *x);
+Instruction *matrix_diagonal(WorkingComputation *working, Instruction *x);
 /* Broadcasts a vector of each row (column) over the columns (rows) of `shape`. */
-Instruction *matrix_of_rows(WorkingComputation *l, Instruction *vector, const Shape *shape);
-Instruction *matrix_of_columns(WorkingComputation *l, Instruction *vector, const Shape *shape);
+Instruction *matrix_of_rows(WorkingComputation *working, Instruction *vector, const Shape *shape);
+Instruction *matrix_of_columns(WorkingComputation *working, Instruction *vector,
+                               const Shape *shape);
 /* op(a)^-1 b, or b op(a)^-1 unless `left`; a is triangular. */
-Instruction *matrix_solve(WorkingComputation *l, Instruction *a, Instruction *b, bool left,
+Instruction *matrix_solve(WorkingComputation *working, Instruction *a, Instruction *b, bool left,
                           bool lower, bool unit_diagonal, Transpose op);
 
 /* The tangent of the factor (linalg.c) for the tangent t of the matrix. `lower`: the factor's triangle. */
-Instruction *cholesky_tangent(WorkingComputation *l, Instruction *factor, Instruction *t,
+Instruction *cholesky_tangent(WorkingComputation *working, Instruction *factor, Instruction *t,
                               bool lower);
 /* The tangent of op(a)^-1 b or b op(a)^-1, which is x; ta and tb may be NULL, but not both. */
-Instruction *solve_tangent(WorkingComputation *l, Instruction *x, Instruction *a, Instruction *ta,
-                           Instruction *tb, const Attributes *how);
+Instruction *solve_tangent(WorkingComputation *working, Instruction *x, Instruction *a,
+                           Instruction *ta, Instruction *tb, const Attributes *how);
 
 typedef struct LuTangents {
   Instruction *lower, *upper;
 } LuTangents;
 /* The tangents of L and U for the tangent t of A = L U. L is a unit triangle with at least as many rows as columns, and U is
 ** square. */
-LuTangents lu_tangents(WorkingComputation *l, Instruction *lower, Instruction *upper,
+LuTangents lu_tangents(WorkingComputation *working, Instruction *lower, Instruction *upper,
                        Instruction *t);
 
 /* ---- Rules of library calls, in files of their own ---- */

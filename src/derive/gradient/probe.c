@@ -280,24 +280,24 @@ static bool make_slopes(Probe *p, bool calls) {
   bool failed = false;
   const KnownFunction *f = p->f;
   p->slopes = module_add_computation(p->module, "probe");
-  WorkingComputation l = {.arena = p->module->arena, .m = {p->slopes, &error, &failed}};
+  WorkingComputation working = {.arena = p->module->arena, .m = {p->slopes, &error, &failed}};
   Instruction *operands[MAX_OPERANDS], *results[MAX_RESULTS] = {NULL}, *again = NULL;
   for (int k = 0; k < f->operands; k++) {
     operands[k] = computation_add_parameter(p->slopes, k, p->function->parameters[k]->shape, NULL);
   }
   if (calls) {
     const Shape *shape = p->function->root->shape;
-    Instruction *call =
-        make(&l.m, HLO_CALL, shape, operands, f->operands, ATTRIBUTES(.to_apply = p->function));
-    again = add_again(&l, f, call, operands);
+    Instruction *call = make(&working.m, HLO_CALL, shape, operands, f->operands,
+                             ATTRIBUTES(.to_apply = p->function));
+    again = add_again(&working, f, call, operands);
     for (int i = 0; i < f->results; i++) {
       results[i] = shape_is_tuple(shape) ? computation_add_element(p->slopes, call, i) : call;
     }
   }
   const Shape *shape = operands[f->operands - 1]->shape;
-  Instruction *one = make_number(&l.m, shape, 1), *slopes[MAX_RESULTS];
+  Instruction *one = make_number(&working.m, shape, 1), *slopes[MAX_RESULTS];
   for (int i = 0; i < f->results; i++) {
-    slopes[i] = add_slope(&l, f, i, f->operands - 1, operands, results, again, shape, one);
+    slopes[i] = add_slope(&working, f, i, f->operands - 1, operands, results, again, shape, one);
   }
   p->slopes->root = computation_add_tuple(p->slopes, slopes, f->results);
   return !failed;

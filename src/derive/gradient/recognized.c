@@ -97,33 +97,33 @@ static bool find_log_sum(const Instruction *x, LogSum *s) {
 /* Sets the slopes of log(exp(a) + exp(b)), which are logistic(a - b) and logistic(b - a). For log2(2^a + 2^b) the
 ** differences are multiplied by `scale`. If `sum` is given, it is a + b, which is the result where `is_nan` holds: the
 ** slopes there are 1, or NaN if the sum is. */
-static void set_slopes_of_log_sum(WorkingComputation *l, Instruction *x, LogSum s,
+static void set_slopes_of_log_sum(WorkingComputation *working, Instruction *x, LogSum s,
                                   Instruction *is_nan, Instruction *sum) {
-  Maker *m = &l->m;
+  Maker *m = &working->m;
   Instruction *d = s.scale ? make_binary(m, HLO_MULTIPLY, s.d, s.scale) : s.d, *tangent = NULL,
               *opposite = make_unary(m, HLO_NEGATE, d);
   for (int i = 0; i < 2; i++) {
-    Instruction *t = tangent_of(l, s.maximum->operands[i]);
+    Instruction *t = tangent_of(working, s.maximum->operands[i]);
     if (!t) continue;
     Instruction *by = (s.sign > 0) == (i == 0) ? d : opposite;
     if (sum) by = make_select(m, is_nan, make_unary(m, HLO_ABS, sum), by);
     Instruction *slope = make_unary(m, HLO_LOGISTIC, by);
     tangent = make_plus(m, tangent, make_binary(m, HLO_MULTIPLY, t, slope));
   }
-  set_tangent(l, x, tangent);
+  set_tangent(working, x, tangent);
 }
 
-void linearize_log_sum(WorkingComputation *l, Instruction *x) {
+void linearize_log_sum(WorkingComputation *working, Instruction *x) {
   if (type_kind(x->shape->type) != KIND_FLOAT) return;
   LogSum s;
   if (find_log_sum(x, &s))
-    set_slopes_of_log_sum(l, x, s, NULL, NULL);
+    set_slopes_of_log_sum(working, x, s, NULL, NULL);
   else if (!s.d || s.maximum->opcode != HLO_MAXIMUM)
-    linearize_shifted_log(l, x);
+    linearize_shifted_log(working, x);
 }
 
 /* d != d ? a + b : max(a, b) + log1p(exp(-|d|)): logaddexp, whose difference of equal infinities is NaN. */
-static void linearize_guarded_log_sum(WorkingComputation *l, Instruction *select) {
+static void linearize_guarded_log_sum(WorkingComputation *working, Instruction *select) {
   Instruction *p = select->operands[0], *sum = select->operands[1];
   const Instruction *log_sum = select->operands[2];
   LogSum s;
@@ -135,7 +135,7 @@ static void linearize_guarded_log_sum(WorkingComputation *l, Instruction *select
   for (int k = 0; k < 2; k++) {
     if (is_same(sum->operands[k], s.maximum->operands[0]) &&
         is_same(sum->operands[1 - k], s.maximum->operands[1])) {
-      return set_slopes_of_log_sum(l, select, s, p, sum);
+      return set_slopes_of_log_sum(working, select, s, p, sum);
     }
   }
 }
@@ -151,11 +151,12 @@ static bool has_inside(const Instruction *x, Opcode opcode, const Instruction *f
 }
 
 /* Whether g consists of element-wise operations on x and numbers. */
-static bool is_function_of(WorkingComputation *l, const Instruction *g, const Instruction *x) {
-  bool *needed = ARENA_ARRAY(l->arena, bool, g->id + 1);
+static bool is_function_of(WorkingComputation *working, const Instruction *g,
+                           const Instruction *x) {
+  bool *needed = ARENA_ARRAY(working->arena, bool, g->id + 1);
   needed[g->id] = true;
   for (int id = g->id; id >= 0; id--) {
-    const Instruction *y = l->m.computation->instructions[id];
+    const Instruction *y = working->m.computation->instructions[id];
     if (!needed[id] || is_same(y, x) || y->opcode == HLO_CONSTANT) continue;
     if (!opcode_is_elementwise(y->opcode) && y->opcode != HLO_BROADCAST) return false;
     for (int k = 0; k < y->operand_count; k++) needed[y->operands[k]->id] = true;
@@ -174,17 +175,17 @@ static bool is_by_size(const Instruction *x, const Instruction *of) {
 
 /* sign(x) g(|x|), where g is 0 at 0 and a formula by the size of x: at 0 the slope is that of g. Other products with a
 ** sign have the slope 0 there, as in JAX. */
-void linearize_odd(WorkingComputation *l, Instruction *x) {
+void linearize_odd(WorkingComputation *working, Instruction *x) {
   for (int k = 0; k < 2; k++) {
     const Instruction *sign = x->operands[k];
-    Instruction *g = x->operands[1 - k], *t = tangent_of(l, g);
+    Instruction *g = x->operands[1 - k], *t = tangent_of(working, g);
     if (sign->opcode != HLO_SIGN || !t || type_kind(x->shape->type) != KIND_FLOAT ||
-        !is_by_size(g, sign->operands[0]) || !is_function_of(l, g, sign->operands[0])) {
+        !is_by_size(g, sign->operands[0]) || !is_function_of(working, g, sign->operands[0])) {
       continue;
     }
     const char *formula =
         k ? "t * (y == 0 ? (x == 0 ? 1 : 0) : y)" : "t * (x == 0 ? (y == 0 ? 1 : 0) : x)";
-    set_tangent(l, x, add_formula(l, formula, x, t));
+    set_tangent(working, x, add_formula(working, formula, x, t));
   }
 }
 
@@ -223,17 +224,17 @@ static bool implies_zero(const Instruction *p, bool value, const Instruction *x,
 
 /* x == 0 ? 0 : x g, where g may be log(0): a product. At 0 its slope by x is g, where that is finite. A program whose g
 ** has another value for x == 0 keeps the slope of its select. */
-static void linearize_as_product(WorkingComputation *l, Instruction *select, bool is_second,
+static void linearize_as_product(WorkingComputation *working, Instruction *select, bool is_second,
                                  int factor) {
   const Instruction *product = select->operands[1 + is_second];
   Instruction *x = product->operands[factor], *g = product->operands[1 - factor],
               *p = select->operands[0];
-  Instruction *t = tangent_of(l, x), *by_g = tangent_of(l, g);
+  Instruction *t = tangent_of(working, x), *by_g = tangent_of(working, g);
   int budget = MAX_LOOKED, budget_of_g = MAX_LOOKED;
   if (!t || !implies_zero(p, is_second, x, &budget) || has_inside(g, HLO_SELECT, p, &budget_of_g)) {
     return;
   }
-  Maker *m = &l->m;
+  Maker *m = &working->m;
   bool is_complex = type_is_complex(g->shape->type);
   Instruction *zeros = make_zeros(m, x->shape), *size = is_complex ? make_unary(m, HLO_ABS, g) : g,
               *is_finite = make_unary(m, HLO_IS_FINITE, size);
@@ -249,7 +250,7 @@ static void linearize_as_product(WorkingComputation *l, Instruction *select, boo
     }
     sum = make_plus(m, sum, other);
   }
-  set_tangent(l, select, sum);
+  set_tangent(working, select, sum);
 }
 
 /* Whether x is a product with sin(y), and y is 0 wherever p has this value. Of a select, both branches must be. */
@@ -281,7 +282,7 @@ static bool is_short_form(const Instruction *p, bool value, const Instruction *x
 }
 
 /* x == 0 ? 1 : sin(z) / z, where z is x times a number: the difference cos z - sin(z) / z cancels near 0. */
-static void linearize_sinc(WorkingComputation *l, Instruction *select) {
+static void linearize_sinc(WorkingComputation *working, Instruction *select) {
   const Instruction *quotient = select->operands[2], *p = select->operands[0];
   if (quotient->opcode != HLO_DIVIDE) return;
   Instruction *y = quotient->operands[1];
@@ -290,12 +291,12 @@ static void linearize_sinc(WorkingComputation *l, Instruction *select) {
     return;
   }
   double number = 1;
-  Instruction *z = y->operands[2], *factor = NULL, *t = tangent_of(l, z);
+  Instruction *z = y->operands[2], *factor = NULL, *t = tangent_of(working, z);
   int budget = MAX_LOOKED;
   if (!t || !implies_zero(p, true, without_factor(z, &number, &factor), &budget)) return;
   set_tangent(
-      l, select,
-      add_formula(l,
+      working, select,
+      add_formula(working,
                   "t * (abs(w) < 0.3 ? w * (w * w * (1 / 30 - w * w * (1 / 840 - w * w * "
                   "(1 / 45360 - w * w / 3991680))) - 1 / 3) : (cosine(w) - sine(w) / w) / w)",
                   y, t));
@@ -314,7 +315,7 @@ static bool is_root_on_diagonal(const Instruction *select) {
 }
 
 /* |x| <= 8 ? (u - v) / 2 : w, where u ends with the last coefficient of bessel_i0e: the slope at 0 is 0, as of JAX's rule. */
-static void linearize_i0e(WorkingComputation *l, Instruction *select) {
+static void linearize_i0e(WorkingComputation *working, Instruction *select) {
   const Instruction *p = select->operands[0], *half = select->operands[1];
   if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_LE || !is_number(p->operands[1], 8) ||
       half->opcode != HLO_MULTIPLY) {
@@ -330,51 +331,52 @@ static void linearize_i0e(WorkingComputation *l, Instruction *select) {
   }
   Instruction *ts[2];
   for (int k = 0; k < 2; k++) {
-    Instruction *t = tangent_of(l, select->operands[1 + k]);
-    ts[k] = t ? t : make_zeros(&l->m, select->shape);
+    Instruction *t = tangent_of(working, select->operands[1 + k]);
+    ts[k] = t ? t : make_zeros(&working->m, select->shape);
   }
-  Instruction *zeros = make_zeros(&l->m, x->shape),
-              *t = make_select(&l->m, select->operands[0], ts[0], ts[1]);
-  set_tangent(l, select, make_select(&l->m, make_compare(&l->m, COMPARE_EQ, x, zeros), zeros, t));
+  Instruction *zeros = make_zeros(&working->m, x->shape),
+              *t = make_select(&working->m, select->operands[0], ts[0], ts[1]);
+  set_tangent(working, select,
+              make_select(&working->m, make_compare(&working->m, COMPARE_EQ, x, zeros), zeros, t));
 }
 
-void linearize_select(WorkingComputation *l, Instruction *select) {
+void linearize_select(WorkingComputation *working, Instruction *select) {
   /* The square root of complex numbers, as JAX exports it: on diagonals, the form without the imaginary part. */
   if (is_root_on_diagonal(select)) {
-    return set_tangent(l, select, tangent_of(l, select->operands[2]));
+    return set_tangent(working, select, tangent_of(working, select->operands[2]));
   }
   /* exp, sin, cos and square of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */
   for (int k = 1; k <= 2; k++) {
     int budget = MAX_LOOKED;
     Instruction *x = select->operands[3 - k], *y = select->operands[k];
     if (is_short_form(select->operands[0], k == 2, x, y, &budget)) {
-      return set_tangent(l, select, tangent_of(l, y));
+      return set_tangent(working, select, tangent_of(working, y));
     }
   }
   if (type_kind(select->shape->type) == KIND_FLOAT) {
-    linearize_sinc(l, select);
-    if (!has_tangent(l, select)) linearize_i0e(l, select);
-    if (!has_tangent(l, select)) linearize_guarded_log_sum(l, select);
+    linearize_sinc(working, select);
+    if (!has_tangent(working, select)) linearize_i0e(working, select);
+    if (!has_tangent(working, select)) linearize_guarded_log_sum(working, select);
   }
   for (int k = 1; k <= 2; k++) {
     const Instruction *product = select->operands[k];
     if (product->opcode != HLO_MULTIPLY || !is_zero(select->operands[3 - k])) continue;
     for (int factor = 0; factor < 2; factor++) {
-      if (!has_tangent(l, select)) linearize_as_product(l, select, k == 2, factor);
+      if (!has_tangent(working, select)) linearize_as_product(working, select, k == 2, factor);
     }
   }
 }
 
 /* 1 / (1 + exp(u)) = z: -t z (1 - z), also where exp(u) is infinite. */
-static void linearize_sigmoid(WorkingComputation *l, Instruction *z) {
+static void linearize_sigmoid(WorkingComputation *working, Instruction *z) {
   const Instruction *sum = z->operands[1];
   if (sum->opcode != HLO_ADD || !is_number(z->operands[0], 1)) return;
   for (int k = 0; k < 2; k++) {
     const Instruction *u = operand_of(sum->operands[k], HLO_EXP);
-    Instruction *t = u ? tangent_of(l, u) : NULL;
+    Instruction *t = u ? tangent_of(working, u) : NULL;
     if (!t || !is_number(sum->operands[1 - k], 1) || type_kind(z->shape->type) != KIND_FLOAT)
       continue;
-    set_tangent(l, z, add_formula(l, "t * (z * (z - 1))", z, t));
+    set_tangent(working, z, add_formula(working, "t * (z * (z - 1))", z, t));
   }
 }
 
@@ -391,83 +393,85 @@ static int power_of(const Instruction *x, Instruction **value, int *budget) {
 }
 
 /* z = c / x^n: the slope by x is -n z / x, also where x is 0 or infinite. */
-static void linearize_negative_power(WorkingComputation *l, Instruction *z) {
-  Instruction *x = NULL, *by_c = tangent_of(l, z->operands[0]);
+static void linearize_negative_power(WorkingComputation *working, Instruction *z) {
+  Instruction *x = NULL, *by_c = tangent_of(working, z->operands[0]);
   int budget = MAX_LOOKED, n = power_of(z->operands[1], &x, &budget);
-  Instruction *t = n > 1 ? tangent_of(l, x) : NULL;
+  Instruction *t = n > 1 ? tangent_of(working, x) : NULL;
   if (!t || type_kind(z->shape->type) != KIND_FLOAT) return;
-  Maker *m = &l->m;
+  Maker *m = &working->m;
   Instruction *slope = make_binary(m, HLO_DIVIDE, z, x);
   slope = make_binary(m, HLO_MULTIPLY, make_number(m, z->shape, -n), slope);
   if (by_c) by_c = make_binary(m, HLO_DIVIDE, by_c, z->operands[1]);
-  set_tangent(l, z, make_plus(m, by_c, make_binary(m, HLO_MULTIPLY, t, slope)));
+  set_tangent(working, z, make_plus(m, by_c, make_binary(m, HLO_MULTIPLY, t, slope)));
 }
 
 /* Complex x / y: the slope by y divides twice, as the square of y may overflow. */
-static void linearize_complex_quotient(WorkingComputation *l, Instruction *z) {
-  Instruction *by_x = tangent_of(l, z->operands[0]), *by_y = tangent_of(l, z->operands[1]);
-  if (by_x) by_x = add_formula(l, "t / y", z, by_x);
-  if (by_y) by_y = add_formula(l, "-t * (z / y)", z, by_y);
-  set_tangent(l, z, make_plus(&l->m, by_x, by_y));
+static void linearize_complex_quotient(WorkingComputation *working, Instruction *z) {
+  Instruction *by_x = tangent_of(working, z->operands[0]),
+              *by_y = tangent_of(working, z->operands[1]);
+  if (by_x) by_x = add_formula(working, "t / y", z, by_x);
+  if (by_y) by_y = add_formula(working, "-t * (z / y)", z, by_y);
+  set_tangent(working, z, make_plus(&working->m, by_x, by_y));
 }
 
-void linearize_divide(WorkingComputation *l, Instruction *z) {
+void linearize_divide(WorkingComputation *working, Instruction *z) {
   if (type_is_complex(z->shape->type)) {
-    linearize_complex_quotient(l, z);
+    linearize_complex_quotient(working, z);
     return;
   }
-  linearize_sigmoid(l, z);
-  if (!has_tangent(l, z)) linearize_negative_power(l, z);
-  if (!has_tangent(l, z)) linearize_softmax(l, z);
+  linearize_sigmoid(working, z);
+  if (!has_tangent(working, z)) linearize_negative_power(working, z);
+  if (!has_tangent(working, z)) linearize_softmax(working, z);
 }
 
 /* log(x / (1 - x)): t / (x (1 - x)), also where the quotient is 0 or infinite. */
-void linearize_logit(WorkingComputation *l, Instruction *log) {
+void linearize_logit(WorkingComputation *working, Instruction *log) {
   Instruction *quotient = log->operands[0];
   if (quotient->opcode != HLO_DIVIDE) return;
-  Instruction *x = quotient->operands[0], *rest = quotient->operands[1], *t = tangent_of(l, x);
+  Instruction *x = quotient->operands[0], *rest = quotient->operands[1],
+              *t = tangent_of(working, x);
   if (t && rest->opcode == HLO_SUBTRACT && is_number(rest->operands[0], 1) &&
       is_same(rest->operands[1], x) && type_kind(x->shape->type) == KIND_FLOAT) {
-    set_tangent(l, log, add_formula(l, "t / (x * y)", quotient, t));
+    set_tangent(working, log, add_formula(working, "t / (x * y)", quotient, t));
   }
 }
 
 /* x to the power of a number, such as an integer: the slope of x to the power 0 is 0, also at 0. */
-void linearize_power(WorkingComputation *l, Instruction *x) {
-  Instruction *t = tangent_of(l, x->operands[0]);
-  if (!t || tangent_of(l, x->operands[1])) return;
-  set_tangent(l, x, add_formula(l, "t * (y == 0 ? 0 : y * power(x, y - 1))", x, t));
+void linearize_power(WorkingComputation *working, Instruction *x) {
+  Instruction *t = tangent_of(working, x->operands[0]);
+  if (!t || tangent_of(working, x->operands[1])) return;
+  set_tangent(working, x, add_formula(working, "t * (y == 0 ? 0 : y * power(x, y - 1))", x, t));
 }
 
 /* ---- Bits ---- */
 
 /* Whether integers have the bits of a number that has a tangent, plus or minus 1. */
-static bool counts_on(WorkingComputation *l, const Instruction *x, int *budget) {
+static bool counts_on(WorkingComputation *working, const Instruction *x, int *budget) {
   if (--*budget < 0) return false;
   const Instruction *step = x->opcode == HLO_ADD ? x->operands[1] : NULL;
   if (step && step->opcode == HLO_SELECT && is_integer(step->operands[1], -1) &&
       is_integer(step->operands[2], 1)) {
     const Instruction *of = operand_of(x->operands[0], HLO_BITCAST_CONVERT);
-    return of && tangent_of(l, of);
+    return of && tangent_of(working, of);
   }
   for (int k = 1; x->opcode == HLO_SELECT && k <= 2; k++) {
-    if (counts_on(l, x->operands[k], budget)) return true;
+    if (counts_on(working, x->operands[k], budget)) return true;
   }
   return false;
 }
 
 /* The bits of x, with those of the exponent replaced, as in frexp and ldexp: z = x 2^k, of slope z / x. Bits that are read
 ** as another type have the slope 0, and those of the same type 1. JAX refuses nextafter, except where it stops gradients. */
-void linearize_bits(WorkingComputation *l, Instruction *z) {
+void linearize_bits(WorkingComputation *working, Instruction *z) {
   const Instruction *set = z->operands[0], *kept = operand_of(set, HLO_OR),
                     *bits = operand_of(kept, HLO_AND);
   int budget = MAX_LOOKED;
-  if (set->shape->type == z->shape->type) return set_tangent(l, z, tangent_of(l, set));
-  if (counts_on(l, set, &budget)) {
-    return refuse_derivative(l, z, "is the next number (nextafter), which has no derivative");
+  if (set->shape->type == z->shape->type) return set_tangent(working, z, tangent_of(working, set));
+  if (counts_on(working, set, &budget)) {
+    return refuse_derivative(working, z, "is the next number (nextafter), which has no derivative");
   }
   Instruction *x = (Instruction *)operand_of(bits, HLO_BITCAST_CONVERT);
-  Instruction *t = x && x->shape->type == z->shape->type ? tangent_of(l, x) : NULL;
+  Instruction *t = x && x->shape->type == z->shape->type ? tangent_of(working, x) : NULL;
   if (!t) return;
   Scalar keep, put;
   if (!splat_value(kept->operands[1], &keep) || !splat_value(set->operands[1], &put)) return;
@@ -475,60 +479,61 @@ void linearize_bits(WorkingComputation *l, Instruction *z) {
   uint64_t exponent = sign - (UINT64_C(1) << type_mantissa_bits(z->shape->type));
   if (((keep.u | exponent) & all) != all || (put.u & all & ~exponent)) return;
   /* The slope is a power of 2, which has derivative 0: so have its bits. */
-  Instruction *slope = make_binary(&l->m, HLO_DIVIDE, z, x);
-  slope = make(&l->m, HLO_BITCAST_CONVERT, set->shape, &slope, 1, NULL);
-  slope = make(&l->m, HLO_BITCAST_CONVERT, z->shape, &slope, 1, NULL);
-  set_tangent(l, z, make_binary(&l->m, HLO_MULTIPLY, t, slope));
+  Instruction *slope = make_binary(&working->m, HLO_DIVIDE, z, x);
+  slope = make(&working->m, HLO_BITCAST_CONVERT, set->shape, &slope, 1, NULL);
+  slope = make(&working->m, HLO_BITCAST_CONVERT, z->shape, &slope, 1, NULL);
+  set_tangent(working, z, make_binary(&working->m, HLO_MULTIPLY, t, slope));
 }
 
 /* Whether x is the next number of one that has a tangent, or a NaN; it may be moved or converted. */
-static bool is_next_number(WorkingComputation *l, const Instruction *x, int *budget) {
+static bool is_next_number(WorkingComputation *working, const Instruction *x, int *budget) {
   if (--*budget < 0) return false;
   Scalar other;
   switch (x->opcode) {
-  case HLO_BITCAST_CONVERT: return counts_on(l, x->operands[0], budget);
+  case HLO_BITCAST_CONVERT: return counts_on(working, x->operands[0], budget);
   case HLO_SELECT:
     return splat_value(x->operands[1], &other) && isnan(other.f) &&
-           is_next_number(l, x->operands[2], budget);
+           is_next_number(working, x->operands[2], budget);
   case HLO_BROADCAST:
   case HLO_CONVERT:
   case HLO_COPY:
-  case HLO_RESHAPE: return is_next_number(l, x->operands[0], budget);
+  case HLO_RESHAPE: return is_next_number(working, x->operands[0], budget);
   default: return false;
   }
 }
 
-Instruction *as_bound(WorkingComputation *l, Instruction *x) {
+Instruction *as_bound(WorkingComputation *working, Instruction *x) {
   int budget = MAX_LOOKED;
-  if (!has_tangent(l, x) || !is_next_number(l, x, &budget)) return x;
-  return make(&l->m, HLO_COPY, x->shape, &x, 1, NULL);
+  if (!has_tangent(working, x) || !is_next_number(working, x, &budget)) return x;
+  return make(&working->m, HLO_COPY, x->shape, &x, 1, NULL);
 }
 
 /* ---- relu ---- */
 
 /* Whether the program also has min(x, 0): it then computes max(x, 0) + f(min(x, 0)), as in celu, which is smooth. */
-static bool has_minimum(const WorkingComputation *l, const Instruction *x) {
-  for (int i = 0; i < l->source->count; i++) {
-    const Instruction *y = l->source->instructions[i];
-    if (y->opcode == HLO_MINIMUM && l->map[y->operands[0]->id] == x && is_zero(y->operands[1]))
+static bool has_minimum(const WorkingComputation *working, const Instruction *x) {
+  for (int i = 0; i < working->source->count; i++) {
+    const Instruction *y = working->source->instructions[i];
+    if (y->opcode == HLO_MINIMUM && working->map[y->operands[0]->id] == x &&
+        is_zero(y->operands[1]))
       return true;
   }
   return false;
 }
 
 /* max(x, 0): slope 0 at 0. JAX writes relu in this order, and clip, whose slope at a bound is 1/2, in the other. */
-void linearize_relu(WorkingComputation *l, Instruction *x) {
-  Instruction *t = tangent_of(l, x->operands[0]);
-  if (!t || !is_zero(x->operands[1]) || has_minimum(l, x->operands[0])) return;
-  set_tangent(l, x, add_formula(l, "x > 0 ? t : 0", x, t));
+void linearize_relu(WorkingComputation *working, Instruction *x) {
+  Instruction *t = tangent_of(working, x->operands[0]);
+  if (!t || !is_zero(x->operands[1]) || has_minimum(working, x->operands[0])) return;
+  set_tangent(working, x, add_formula(working, "x > 0 ? t : 0", x, t));
 }
 
 /* min(max(x, 0), 6): slope 0 at both bounds. */
-void linearize_relu6(WorkingComputation *l, Instruction *x) {
+void linearize_relu6(WorkingComputation *working, Instruction *x) {
   const Instruction *relu = x->operands[0];
-  Instruction *t = tangent_of(l, relu);
+  Instruction *t = tangent_of(working, relu);
   if (!t || relu->opcode != HLO_MAXIMUM || !is_zero(relu->operands[1]) ||
       !is_number(x->operands[1], 6))
     return;
-  set_tangent(l, x, add_formula(l, "x < y ? t : 0", x, t));
+  set_tangent(working, x, add_formula(working, "x < y ? t : 0", x, t));
 }

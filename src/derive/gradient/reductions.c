@@ -4,27 +4,30 @@
 /* ---- reduce ---- */
 
 /* Max and min: elements that equal the result share its tangent equally. */
-static void linearize_extremum(WorkingComputation *l, Instruction *x) {
-  Instruction *of = x->operands[0], *t = tangent_of(l, of);
+static void linearize_extremum(WorkingComputation *working, Instruction *x) {
+  Instruction *of = x->operands[0], *t = tangent_of(working, of);
   Int64List dimensions = x->a->dimensions;
-  Instruction *result = make_spread(&l->m, x, of->shape, dimensions);
-  Instruction *here = make_compare(&l->m, COMPARE_EQ, of, result);
-  Instruction *ones = make_convert(&l->m, here, of->shape->type);
-  Instruction *count = make_sum(&l->m, ones, dimensions);
+  Instruction *result = make_spread(&working->m, x, of->shape, dimensions);
+  Instruction *here = make_compare(&working->m, COMPARE_EQ, of, result);
+  Instruction *ones = make_convert(&working->m, here, of->shape->type);
+  Instruction *count = make_sum(&working->m, ones, dimensions);
   /* No element equals the result in two cases. There are no elements: the slope is 0. Or the result is NaN: so is the slope,
   ** 0 / 0. */
-  Instruction *is_number = make_compare(&l->m, COMPARE_EQ, x, x);
-  count = make_binary(&l->m, HLO_MAXIMUM, count, make_convert(&l->m, is_number, x->shape->type));
+  Instruction *is_number = make_compare(&working->m, COMPARE_EQ, x, x);
+  count = make_binary(&working->m, HLO_MAXIMUM, count,
+                      make_convert(&working->m, is_number, x->shape->type));
   Instruction *sum =
-      make_sum(&l->m, make_select(&l->m, here, t, make_zeros(&l->m, of->shape)), dimensions);
-  set_tangent(l, x, make_binary(&l->m, HLO_DIVIDE, sum, count));
+      make_sum(&working->m, make_select(&working->m, here, t, make_zeros(&working->m, of->shape)),
+               dimensions);
+  set_tangent(working, x, make_binary(&working->m, HLO_DIVIDE, sum, count));
 }
 
-static void linearize_sum(WorkingComputation *l, Instruction *x) {
-  Instruction *t = tangent_of(l, x->operands[0]), *init = tangent_of(l, x->operands[1]);
-  Instruction *sum = t ? make_sum(&l->m, t, x->a->dimensions) : NULL;
-  if (init) sum = make_plus(&l->m, sum, make_broadcast(&l->m, init, x->shape, (Int64List){0}));
-  set_tangent(l, x, sum);
+static void linearize_sum(WorkingComputation *working, Instruction *x) {
+  Instruction *t = tangent_of(working, x->operands[0]), *init = tangent_of(working, x->operands[1]);
+  Instruction *sum = t ? make_sum(&working->m, t, x->a->dimensions) : NULL;
+  if (init)
+    sum = make_plus(&working->m, sum, make_broadcast(&working->m, init, x->shape, (Int64List){0}));
+  set_tangent(working, x, sum);
 }
 
 /* Returns the operation of a sum, a maximum or a minimum of one array, which have rules of their own; else 0: other
@@ -36,54 +39,54 @@ static Opcode simple_reduction(const Instruction *x) {
 }
 
 /* Copies a maximum or minimum, with an initial value that no element is beyond. */
-static Instruction *keep_extremum(WorkingComputation *l, const Instruction *from,
+static Instruction *keep_extremum(WorkingComputation *working, const Instruction *from,
                                   Instruction **operands) {
   bool largest = simple_reduction(from) == HLO_MAXIMUM;
   const Shape *scalar = operands[1]->shape;
   double neutral = largest ? -__builtin_inf() : __builtin_inf();
-  Instruction *changed[] = {operands[0], make_number(&l->m, scalar, neutral)};
-  return keep_instruction(l, from, changed);
+  Instruction *changed[] = {operands[0], make_number(&working->m, scalar, neutral)};
+  return keep_instruction(working, from, changed);
 }
 
 /* The initial value counts once for each result: maximum(init, x), with the slopes of a maximum. */
-static Instruction *with_init(WorkingComputation *l, Instruction *x, const Instruction *from,
+static Instruction *with_init(WorkingComputation *working, Instruction *x, const Instruction *from,
                               Instruction **operands) {
   Opcode opcode = simple_reduction(from);
   if (is_neutral(opcode, operands[1])) return x;
-  Instruction *init = make_broadcast(&l->m, operands[1], x->shape, (Int64List){0});
-  Instruction *t = tangent_of(l, operands[1]);
-  if (t) set_tangent(l, init, make_broadcast(&l->m, t, x->shape, (Int64List){0}));
-  Instruction *result = make_binary(&l->m, opcode, init, x);
-  linearize(l, result, &derivative_rules[opcode]);
+  Instruction *init = make_broadcast(&working->m, operands[1], x->shape, (Int64List){0});
+  Instruction *t = tangent_of(working, operands[1]);
+  if (t) set_tangent(working, init, make_broadcast(&working->m, t, x->shape, (Int64List){0}));
+  Instruction *result = make_binary(&working->m, opcode, init, x);
+  linearize(working, result, &derivative_rules[opcode]);
   return result;
 }
 
-Instruction *replace_reduce(WorkingComputation *l, const Instruction *from,
+Instruction *replace_reduce(WorkingComputation *working, const Instruction *from,
                             Instruction **operands) {
   Opcode opcode = simple_reduction(from);
-  if (opcode == OPCODE_COUNT) return replace_by_tree(l, from, operands);
+  if (opcode == OPCODE_COUNT) return replace_by_tree(working, from, operands);
   if (opcode == HLO_ADD) {
-    Instruction *x = keep_instruction(l, from, operands);
-    linearize_sum(l, x);
+    Instruction *x = keep_instruction(working, from, operands);
+    linearize_sum(working, x);
     return x;
   }
-  Instruction *x = keep_extremum(l, from, operands);
-  if (has_tangent(l, operands[0])) linearize_extremum(l, x);
-  return with_init(l, x, from, operands);
+  Instruction *x = keep_extremum(working, from, operands);
+  if (has_tangent(working, operands[0])) linearize_extremum(working, x);
+  return with_init(working, x, from, operands);
 }
 
 /* Of a sum. */
-void transpose_reduce(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
-  add_cotangent(l, x->operands[0],
-                make_spread(&l->m, ct[0], x->operands[0]->shape, x->a->dimensions));
+void transpose_reduce(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
+  add_cotangent(working, x->operands[0],
+                make_spread(&working->m, ct[0], x->operands[0]->shape, x->a->dimensions));
 }
 
 /* ---- Windows that pick one element ---- */
 
 /* Makes a computation (a, ta, b, tb) -> (a, ta) if `select` prefers a, else (b, tb). */
-static Computation *picker(WorkingComputation *l, const Shape *element,
+static Computation *picker(WorkingComputation *working, const Shape *element,
                            ComparisonDirection direction) {
-  Computation *c = module_add_computation(l->d->module, "pick");
+  Computation *c = module_add_computation(working->d->module, "pick");
   const Shape *scalar = shape_scalar(element->type);
   Instruction *p[4];
   for (int i = 0; i < 4; i++) p[i] = computation_add_parameter(c, i, scalar, NULL);
@@ -100,18 +103,19 @@ static Computation *picker(WorkingComputation *l, const Shape *element,
 }
 
 /* For each window over `of`, returns the element of `by` at the place of the selected element. */
-static Instruction *pick(WorkingComputation *l, Instruction *of, Instruction *by, Window window,
-                         ComparisonDirection direction, const Shape *result) {
-  const Attributes *a = ATTRIBUTES(.window = window, .to_apply = picker(l, of->shape, direction));
+static Instruction *pick(WorkingComputation *working, Instruction *of, Instruction *by,
+                         Window window, ComparisonDirection direction, const Shape *result) {
+  const Attributes *a =
+      ATTRIBUTES(.window = window, .to_apply = picker(working, of->shape, direction));
   bool largest = direction == COMPARE_GE || direction == COMPARE_GT;
   double start = largest ? -__builtin_inf() : __builtin_inf(); /* is selected by no window */
   const Shape *scalar = shape_scalar(of->shape->type);
-  Instruction *operands[] = {of, by, make_number(&l->m, scalar, start),
-                             make_number(&l->m, scalar, 0)};
+  Instruction *operands[] = {of, by, make_number(&working->m, scalar, start),
+                             make_number(&working->m, scalar, 0)};
   const Shape *shapes[] = {result, result};
   Instruction *both =
-      make(&l->m, HLO_REDUCE_WINDOW, shape_tuple(l->arena, 2, shapes), operands, 4, a);
-  return make_element(l, both, 1);
+      make(&working->m, HLO_REDUCE_WINDOW, shape_tuple(working->arena, 2, shapes), operands, 4, a);
+  return make_element(working, both, 1);
 }
 
 /* Returns the direction of the same comparison with its operands exchanged. */
@@ -136,12 +140,13 @@ static bool comparison_of(const Computation *select, ComparisonDirection *direct
          *direction != COMPARE_NE;
 }
 
-static void linearize_window_sum(WorkingComputation *l, Instruction *x) {
-  Instruction *t = tangent_of(l, x->operands[0]), *init = tangent_of(l, x->operands[1]);
-  Instruction *sum = NULL, *ops[] = {t, make_number(&l->m, shape_scalar(x->shape->type), 0)};
-  if (t) sum = make(&l->m, HLO_REDUCE_WINDOW, x->shape, ops, 2, x->a);
-  if (init) sum = make_plus(&l->m, sum, make_broadcast(&l->m, init, x->shape, (Int64List){0}));
-  set_tangent(l, x, sum);
+static void linearize_window_sum(WorkingComputation *working, Instruction *x) {
+  Instruction *t = tangent_of(working, x->operands[0]), *init = tangent_of(working, x->operands[1]);
+  Instruction *sum = NULL, *ops[] = {t, make_number(&working->m, shape_scalar(x->shape->type), 0)};
+  if (t) sum = make(&working->m, HLO_REDUCE_WINDOW, x->shape, ops, 2, x->a);
+  if (init)
+    sum = make_plus(&working->m, sum, make_broadcast(&working->m, init, x->shape, (Int64List){0}));
+  set_tangent(working, x, sum);
 }
 
 /* Windows of more comparisons than this for each element are reduced in a tree. */
@@ -160,9 +165,9 @@ static bool needs_tree(const Instruction *x) {
 }
 
 /* Makes a computation that returns its first operand if that is a NaN or `direction` holds, else the second one. */
-static Computation *chooser(WorkingComputation *l, PrimitiveType type,
+static Computation *chooser(WorkingComputation *working, PrimitiveType type,
                             ComparisonDirection direction) {
-  Computation *c = module_add_computation(l->d->module, "choose");
+  Computation *c = module_add_computation(working->d->module, "choose");
   const Shape *scalar = shape_scalar(type), *pred = shape_scalar(PRED);
   Instruction *p[2];
   for (int i = 0; i < 2; i++) p[i] = computation_add_parameter(c, i, scalar, NULL);
@@ -178,34 +183,34 @@ static Computation *chooser(WorkingComputation *l, PrimitiveType type,
 
 /* As JAX has it, equal elements of a cumulative window share the slope in the order of a scan; of others, the first one
 ** has it. */
-Instruction *replace_reduce_window(WorkingComputation *l, const Instruction *from,
+Instruction *replace_reduce_window(WorkingComputation *working, const Instruction *from,
                                    Instruction **operands) {
   Opcode opcode = simple_reduction(from);
   if (opcode == OPCODE_COUNT || (opcode != HLO_ADD && is_scan(from))) {
-    return replace_by_windows(l, from, operands, from->a->to_apply);
+    return replace_by_windows(working, from, operands, from->a->to_apply);
   }
   if (opcode == HLO_ADD) {
-    Instruction *x = keep_instruction(l, from, operands);
-    linearize_window_sum(l, x);
+    Instruction *x = keep_instruction(working, from, operands);
+    linearize_window_sum(working, x);
     return x;
   }
   ComparisonDirection direction = opcode == HLO_MAXIMUM ? COMPARE_GE : COMPARE_LE;
-  Instruction *x = keep_extremum(l, from, operands), *t = tangent_of(l, operands[0]);
+  Instruction *x = keep_extremum(working, from, operands), *t = tangent_of(working, operands[0]);
   if (t && needs_tree(from)) {
-    x = replace_by_windows(l, x, x->operands, chooser(l, x->shape->type, direction));
+    x = replace_by_windows(working, x, x->operands, chooser(working, x->shape->type, direction));
   } else if (t) {
-    set_tangent(l, x, pick(l, x->operands[0], t, x->a->window, direction, x->shape));
+    set_tangent(working, x, pick(working, x->operands[0], t, x->a->window, direction, x->shape));
   }
-  return with_init(l, x, from, operands);
+  return with_init(working, x, from, operands);
 }
 
 /* Spreads the cotangent of a sum over windows: a sum over windows of ct, in which strides and base dilations change
 ** places. */
-static Instruction *spread_windows(WorkingComputation *l, Instruction *x, Instruction *ct) {
+static Instruction *spread_windows(WorkingComputation *working, Instruction *x, Instruction *ct) {
   const Shape *shape = x->operands[0]->shape;
   Attributes a = *x->a;
   WindowDimension *window =
-      arena_copy(l->arena, a.window.items, sizeof *window * (size_t)a.window.count);
+      arena_copy(working->arena, a.window.items, sizeof *window * (size_t)a.window.count);
   for (int d = 0; d < shape->rank; d++) {
     WindowDimension *w = &window[d];
     int64_t n = shape->dims[d], m = ct->shape->dims[d], span = (w->size - 1) * w->window_dilation;
@@ -218,60 +223,63 @@ static Instruction *spread_windows(WorkingComputation *l, Instruction *x, Instru
     w->window_reversal = false;
   }
   a.window.items = window;
-  Instruction *operands[] = {ct, make_number(&l->m, shape_scalar(shape->type), 0)};
-  return make(&l->m, HLO_REDUCE_WINDOW, shape, operands, 2, &a);
+  Instruction *operands[] = {ct, make_number(&working->m, shape_scalar(shape->type), 0)};
+  return make(&working->m, HLO_REDUCE_WINDOW, shape, operands, 2, &a);
 }
 
 /* Scatters ct to the places that the windows select. */
-static Instruction *scatter_selected(WorkingComputation *l, Instruction *of, Instruction *ct,
+static Instruction *scatter_selected(WorkingComputation *working, Instruction *of, Instruction *ct,
                                      Window window, ComparisonDirection direction) {
   PrimitiveType type = of->shape->type;
   Attributes a =
-      *ATTRIBUTES(.window = window, .select = module_add_computation(l->d->module, "select"));
+      *ATTRIBUTES(.window = window, .select = module_add_computation(working->d->module, "select"));
   Instruction *p[2];
   for (int i = 0; i < 2; i++)
     p[i] = computation_add_parameter(a.select, i, shape_scalar(type), NULL);
   computation_add(a.select, HLO_COMPARE, shape_scalar(PRED), p, 2,
                   ATTRIBUTES(.direction = direction));
-  a.scatter = module_add_reducer(l->d->module, HLO_ADD, type);
-  Instruction *operands[] = {of, ct, make_number(&l->m, shape_scalar(type), 0)};
-  return make(&l->m, HLO_SELECT_AND_SCATTER, of->shape, operands, 3, &a);
+  a.scatter = module_add_reducer(working->d->module, HLO_ADD, type);
+  Instruction *operands[] = {of, ct, make_number(&working->m, shape_scalar(type), 0)};
+  return make(&working->m, HLO_SELECT_AND_SCATTER, of->shape, operands, 3, &a);
 }
 
-void transpose_reduce_window(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+void transpose_reduce_window(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
   if (x->operand_count == 2) {
-    add_cotangent(l, x->operands[0], spread_windows(l, x, ct[0]));
+    add_cotangent(working, x->operands[0], spread_windows(working, x, ct[0]));
     return;
   }
   /* of the computation that pick made */
   const Instruction *compare = x->a->to_apply->root->operands[0]->operands[0];
   Instruction *back =
-      scatter_selected(l, x->operands[0], ct[1], x->a->window, compare->a->direction);
-  add_cotangent(l, x->operands[1], back);
+      scatter_selected(working, x->operands[0], ct[1], x->a->window, compare->a->direction);
+  add_cotangent(working, x->operands[1], back);
 }
 
 /* Linear in the source and in the initial value. */
-void linearize_select_and_scatter(WorkingComputation *l, Instruction *x) {
+void linearize_select_and_scatter(WorkingComputation *working, Instruction *x) {
   ComparisonDirection direction;
   if (computation_simple_binary(x->a->scatter) != HLO_ADD ||
       !comparison_of(x->a->select, &direction)) {
-    refuse_derivative(l, x, "does not select by a comparison, or does not scatter by add");
+    refuse_derivative(working, x, "does not select by a comparison, or does not scatter by add");
     return;
   }
-  Instruction *t = tangent_of(l, x->operands[1]), *init = tangent_of(l, x->operands[2]);
+  Instruction *t = tangent_of(working, x->operands[1]), *init = tangent_of(working, x->operands[2]);
   Instruction *sum = NULL;
   if (t) {
-    Instruction *zero = make_number(&l->m, shape_scalar(x->shape->type), 0);
+    Instruction *zero = make_number(&working->m, shape_scalar(x->shape->type), 0);
     Instruction *operands[] = {x->operands[0], t, zero};
-    sum = make(&l->m, HLO_SELECT_AND_SCATTER, x->shape, operands, 3, x->a);
+    sum = make(&working->m, HLO_SELECT_AND_SCATTER, x->shape, operands, 3, x->a);
   }
-  if (init) sum = make_plus(&l->m, sum, make_broadcast(&l->m, init, x->shape, (Int64List){0}));
-  set_tangent(l, x, sum);
+  if (init)
+    sum = make_plus(&working->m, sum, make_broadcast(&working->m, init, x->shape, (Int64List){0}));
+  set_tangent(working, x, sum);
 }
 
-void transpose_select_and_scatter(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
+void transpose_select_and_scatter(WorkingComputation *working, Instruction *x,
+                                  Instruction *const *ct) {
   ComparisonDirection direction;
   comparison_of(x->a->select, &direction);
   const Shape *result = x->operands[1]->shape;
-  add_cotangent(l, x->operands[1], pick(l, x->operands[0], ct[0], x->a->window, direction, result));
+  add_cotangent(working, x->operands[1],
+                pick(working, x->operands[0], ct[0], x->a->window, direction, result));
 }

@@ -61,14 +61,15 @@ bool is_gamma_sampler(const Instruction *call) {
 }
 
 /* Adds the loop of the series' terms. */
-static Instruction *add_series(WorkingComputation *l, Instruction *a, Instruction *s) {
+static Instruction *add_series(WorkingComputation *working, Instruction *a, Instruction *s) {
   const Shape *shape = a->shape;
-  Instruction *one = make_number(&l->m, shape, 1), *zero = make_zeros(&l->m, shape);
+  Instruction *one = make_number(&working->m, shape, 1), *zero = make_zeros(&working->m, shape);
   Instruction *first[STATE] = {zero, one, one, zero, zero, a, s};
-  Instruction *init = computation_add_tuple(l->m.computation, first, STATE);
+  Instruction *init = computation_add_tuple(working->m.computation, first, STATE);
   Instruction *x[STATE];
 
-  Maker body = {module_add_computation(l->d->module, "term"), l->m.error, l->m.failed};
+  Maker body = {module_add_computation(working->d->module, "term"), working->m.error,
+                working->m.failed};
   Instruction *state = computation_add_parameter(body.computation, 0, init->shape, NULL);
   for (int i = 0; i < STATE; i++) x[i] = computation_add_element(body.computation, state, i);
   Instruction *n = make_binary(&body, HLO_ADD, x[N], make_number(&body, shape, 1));
@@ -87,7 +88,8 @@ static Instruction *add_series(WorkingComputation *l, Instruction *a, Instructio
                               x[S]};
   body.computation->root = computation_add_tuple(body.computation, next, STATE);
 
-  Maker more = {module_add_computation(l->d->module, "more_terms"), l->m.error, l->m.failed};
+  Maker more = {module_add_computation(working->d->module, "more_terms"), working->m.error,
+                working->m.failed};
   state = computation_add_parameter(more.computation, 0, init->shape, NULL);
   for (int i = 0; i < STATE; i++) x[i] = computation_add_element(more.computation, state, i);
   Instruction *enough = make_binary(&more, HLO_MULTIPLY, x[SUM], make_number(&more, shape, 1e-17));
@@ -96,12 +98,12 @@ static Instruction *add_series(WorkingComputation *l, Instruction *a, Instructio
   Instruction *both = make_binary(&more, HLO_AND, large, few);
   Int64List all = other_dimensions(&more, shape->rank, (Int64List){0});
   more.computation->root = shape->rank ? make_reduce(&more, HLO_OR, both, 0, all) : both;
-  return make(&l->m, HLO_WHILE, init->shape, &init, 1,
+  return make(&working->m, HLO_WHILE, init->shape, &init, 1,
               ATTRIBUTES(.condition = more.computation, .body = body.computation));
 }
 
 /* Returns the slopes of the samples' logarithms by a; all are of f64, of one shape. */
-static Instruction *add_slope_of_log(WorkingComputation *l, Instruction *a, Instruction *s,
+static Instruction *add_slope_of_log(WorkingComputation *working, Instruction *a, Instruction *s,
                                      Instruction *log_s) {
   /* digamma(x + 1), by its asymptotic series at x + 11. */
   static const char digamma[] =
@@ -111,38 +113,41 @@ static Instruction *add_slope_of_log(WorkingComputation *l, Instruction *a, Inst
       "((x + 11) * (x + 11))) / ((x + 11) * (x + 11)) - 1 / (x + 1) - 1 / (x + 2) - 1 / (x + 3) - "
       "1 / (x + 4) - 1 / (x + 5) - 1 / (x + 6) - 1 / (x + 7) - 1 / (x + 8) - 1 / (x + 9) - 1 / (x "
       "+ 10)";
-  Instruction *series = add_series(l, a, s);
+  Instruction *series = add_series(working, a, s);
   Instruction *of_a =
-      add_named_formula(l, digamma, &(FormulaNames){.shape = a->shape, .operands = &a});
-  Instruction *sums[] = {make_element(l, series, SUM), make_element(l, series, SUM_BY_A)};
+      add_named_formula(working, digamma, &(FormulaNames){.shape = a->shape, .operands = &a});
+  Instruction *sums[] = {make_element(working, series, SUM),
+                         make_element(working, series, SUM_BY_A)};
   Instruction *operands[] = {a, log_s, of_a};
   return add_named_formula(
-      l, "-(u + z * (y - w)) / x",
+      working, "-(u + z * (y - w)) / x",
       &(FormulaNames){.shape = a->shape, .operands = operands, .results = sums});
 }
 
-Instruction *gamma_sample_tangent(WorkingComputation *l, const Instruction *call,
+Instruction *gamma_sample_tangent(WorkingComputation *working, const Instruction *call,
                                   Instruction *const *operands, Instruction *samples) {
-  Instruction *tangent = tangent_of(l, operands[1]), *a = make_convert(&l->m, operands[1], F64);
+  Instruction *tangent = tangent_of(working, operands[1]),
+              *a = make_convert(&working->m, operands[1], F64);
   if (!tangent) return NULL;
   const Computation *to = call->a->to_apply;
-  const Shape *shape = shape_of(&l->m, F64, samples->shape->rank, samples->shape->dims);
-  tangent = make_convert(&l->m, tangent, F64);
+  const Shape *shape = shape_of(&working->m, F64, samples->shape->rank, samples->shape->dims);
+  tangent = make_convert(&working->m, tangent, F64);
   if (!shape_same_dims(a->shape, shape)) {
     Int64List dimensions = find_spread(to)->a->dimensions;
-    a = make_broadcast(&l->m, a, shape, dimensions);
-    tangent = make_broadcast(&l->m, tangent, shape, dimensions);
+    a = make_broadcast(&working->m, a, shape, dimensions);
+    tangent = make_broadcast(&working->m, tangent, shape, dimensions);
   }
   bool are_logs = origin(to->root)->opcode == HLO_ADD;
-  Instruction *given = make_convert(&l->m, samples, F64);
-  Instruction *s = are_logs ? make_unary(&l->m, HLO_EXP, given) : given;
-  Instruction *log_s = are_logs ? given : make_unary(&l->m, HLO_LOG, given);
-  Instruction *slope = add_slope_of_log(l, a, s, log_s);
+  Instruction *given = make_convert(&working->m, samples, F64);
+  Instruction *s = are_logs ? make_unary(&working->m, HLO_EXP, given) : given;
+  Instruction *log_s = are_logs ? given : make_unary(&working->m, HLO_LOG, given);
+  Instruction *slope = add_slope_of_log(working, a, s, log_s);
   if (!are_logs) { /* a sample of 0 has slope 0 */
-    Instruction *zero = make_zeros(&l->m, shape);
-    Instruction *is_positive = make_compare(&l->m, COMPARE_GT, s, zero);
-    slope = make_select(&l->m, is_positive, make_binary(&l->m, HLO_MULTIPLY, slope, s), zero);
+    Instruction *zero = make_zeros(&working->m, shape);
+    Instruction *is_positive = make_compare(&working->m, COMPARE_GT, s, zero);
+    slope = make_select(&working->m, is_positive, make_binary(&working->m, HLO_MULTIPLY, slope, s),
+                        zero);
   }
-  tangent = make_binary(&l->m, HLO_MULTIPLY, tangent, slope);
-  return make_convert(&l->m, tangent, samples->shape->type);
+  tangent = make_binary(&working->m, HLO_MULTIPLY, tangent, slope);
+  return make_convert(&working->m, tangent, samples->shape->type);
 }

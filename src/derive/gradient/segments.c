@@ -22,7 +22,7 @@ CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop
 
 /* A loop with the state (step, state of `source`), which makes at most `size` iterations. */
 typedef struct Segments {
-  WorkingComputation *l;
+  WorkingComputation *working;
   const Instruction *source;
   bool counted;
   const Shape *state;
@@ -31,9 +31,9 @@ typedef struct Segments {
 
 static void set_plan(const Segments *s, const Instruction *loop, Checkpoint checkpoint,
                      int64_t max) {
-  Differentiation *d = s->l->d;
+  Differentiation *d = s->working->d;
   CheckpointPlan plan = {loop, checkpoint, max, s->literals};
-  ARENA_PUSH(s->l->arena, d->plans, d->plan_count, d->plan_capacity, plan);
+  ARENA_PUSH(s->working->arena, d->plans, d->plan_count, d->plan_capacity, plan);
 }
 
 static Instruction *add_call(Computation *to, Computation *callee, Instruction *argument) {
@@ -43,7 +43,7 @@ static Instruction *add_call(Computation *to, Computation *callee, Instruction *
 
 /* step < size, and the condition of the source if its count is not known. Then `size` is no bound of the outer loop. */
 static Computation *condition_for(const Segments *s, int64_t size, bool outer) {
-  Computation *c = module_add_computation(s->l->d->module, "condition");
+  Computation *c = module_add_computation(s->working->d->module, "condition");
   Instruction *parameter = computation_add_parameter(c, 0, s->state, NULL);
   if (!s->counted && outer) {
     c->root = add_call(c, s->source->a->condition, computation_add_element(c, parameter, 1));
@@ -63,7 +63,7 @@ static Computation *condition_for(const Segments *s, int64_t size, bool outer) {
 /* Adds a loop from `state` on, of these iterations; without a body, that of the source. Returns the state after it. */
 static Instruction *add_loop(const Segments *s, Computation *to, Instruction *state, int64_t size,
                              int64_t inner, Checkpoint checkpoint) {
-  Computation *body = module_add_computation(s->l->d->module, "segment");
+  Computation *body = module_add_computation(s->working->d->module, "segment");
   Instruction *parameter = computation_add_parameter(body, 0, s->state, NULL);
   Instruction *step[] = {computation_add_element(body, parameter, 0),
                          computation_add_integer(body, S32, 1)};
@@ -87,21 +87,21 @@ static int64_t square_root(int64_t n) {
   return k;
 }
 
-Instruction *replace_by_segments(WorkingComputation *l, const Instruction *x,
+Instruction *replace_by_segments(WorkingComputation *working, const Instruction *x,
                                  Instruction **operands, int64_t iterations, bool counted,
                                  Literal *const *literals) {
   const Shape *elements[] = {shape_scalar(S32), x->shape};
   int leaves = shape_leaves(x->shape);
-  Literal **known = ARENA_ARRAY(l->arena, Literal *, leaves + 1);
+  Literal **known = ARENA_ARRAY(working->arena, Literal *, leaves + 1);
   for (int i = 0; i < leaves; i++) known[i + 1] = literals[i];
-  Segments s = {l, x, counted, shape_tuple(l->arena, 2, elements), known};
+  Segments s = {working, x, counted, shape_tuple(working->arena, 2, elements), known};
   int64_t size = square_root(iterations);
   int64_t count = counted ? iterations / size : divide_up(iterations, size);
-  Computation *c = module_add_computation(l->d->module, "segments");
+  Computation *c = module_add_computation(working->d->module, "segments");
   Instruction *state = computation_add_parameter(c, 0, x->shape, NULL);
   state = add_loop(&s, c, state, count, size, CHECKPOINT_ALL);
   int64_t rest = counted ? iterations - count * size : 0;
   if (rest) state = add_loop(&s, c, state, rest, 0, CHECKPOINT_NONE);
   c->root = state;
-  return linear_inline(l, c, operands);
+  return linear_inline(working, c, operands);
 }

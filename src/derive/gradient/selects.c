@@ -23,7 +23,7 @@
 enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
 
 typedef struct SelectRegion {
-  WorkingComputation *l;
+  WorkingComputation *working;
   int number; /* of the region, from 1; facts say to which one an instruction was added last */
   Instruction **items; /* operands before their users; the position is in the facts, too */
   int count, capacity;
@@ -119,8 +119,8 @@ static bool may_be_infinite(const Instruction *x, int *budget) {
 
 /* ---- The element-wise expression below a select ---- */
 
-static bool is_inside(WorkingComputation *l, const Instruction *x) {
-  if (facts_of(l, x)->transpose) return false;
+static bool is_inside(WorkingComputation *working, const Instruction *x) {
+  if (facts_of(working, x)->transpose) return false;
   switch (x->opcode) {
   case HLO_ADD:
   case HLO_DIVIDE:
@@ -133,41 +133,41 @@ static bool is_inside(WorkingComputation *l, const Instruction *x) {
 }
 
 /* Whether the slope of x may be infinite. */
-static bool has_pole(WorkingComputation *l, const Instruction *x) {
-  Facts *facts = facts_of(l, x);
+static bool has_pole(WorkingComputation *working, const Instruction *x) {
+  Facts *facts = facts_of(working, x);
   if (facts->select.pole) return facts->select.pole == HAS_POLE;
   int budget = MAX_LOOKED;
   bool has = x->opcode == HLO_DIVIDE
                  ? !is_finite_not_zero(x->operands[1])
                  : x->opcode == HLO_MULTIPLY &&
-                       may_be_infinite(x->operands[is_linear(l, x->operands[0])], &budget);
-  facts_of(l, x)->select.pole = has ? HAS_POLE : NO_POLE;
+                       may_be_infinite(x->operands[is_linear(working, x->operands[0])], &budget);
+  facts_of(working, x)->select.pole = has ? HAS_POLE : NO_POLE;
   return has;
 }
 
 /* Adds x and all below it, while there is room. */
 static void region_add(SelectRegion *r, Instruction *x) {
-  if (!is_linear(r->l, x) || facts_of(r->l, x)->select.region == r->number) return;
+  if (!is_linear(r->working, x) || facts_of(r->working, x)->select.region == r->number) return;
   if (++r->visited > MAX_REGION) return;
-  facts_of(r->l, x)->select.region = r->number;
-  if (!is_inside(r->l, x)) {
-    facts_of(r->l, x)->select.position = -1;
+  facts_of(r->working, x)->select.region = r->number;
+  if (!is_inside(r->working, x)) {
+    facts_of(r->working, x)->select.position = -1;
     if (r->leaf_count < MAX_LEAVES) r->leaves[r->leaf_count] = x;
     r->leaf_count++;
     return;
   }
   for (int k = 0; k < x->operand_count; k++) region_add(r, x->operands[k]);
-  facts_of(r->l, x)->select.position = r->count;
-  ARENA_PUSH(r->l->arena, r->items, r->count, r->capacity, x);
-  r->may_be_infinite |= has_pole(r->l, x);
+  facts_of(r->working, x)->select.position = r->count;
+  ARENA_PUSH(r->working->arena, r->items, r->count, r->capacity, x);
+  r->may_be_infinite |= has_pole(r->working, x);
 }
 
 /* ---- Slopes ---- */
 
 /* The slope of an item, from those of its operands. */
-static Instruction *combine(WorkingComputation *l, const Instruction *x, Instruction *const *of,
-                            Instruction *one) {
-  Maker *m = &l->m;
+static Instruction *combine(WorkingComputation *working, const Instruction *x,
+                            Instruction *const *of, Instruction *one) {
+  Maker *m = &working->m;
   int k = of[0] ? 0 : 1;
   switch (x->opcode) {
   case HLO_ADD: return make_plus(m, of[0], of[1]);
@@ -185,28 +185,30 @@ static Instruction *combine(WorkingComputation *l, const Instruction *x, Instruc
 }
 
 static void add_by_slope(const SelectRegion *r, Instruction *leaf, Instruction *ct) {
-  WorkingComputation *l = r->l;
-  Instruction **slopes = ARENA_ARRAY(l->arena, Instruction *, r->count); /* NULL is zero */
-  Instruction *one = make_number(&l->m, ct->shape, 1);
+  WorkingComputation *working = r->working;
+  Instruction **slopes = ARENA_ARRAY(working->arena, Instruction *, r->count); /* NULL is zero */
+  Instruction *one = make_number(&working->m, ct->shape, 1);
   for (int i = 0; i < r->count; i++) {
     const Instruction *x = r->items[i];
     Instruction *of[3] = {0};
     for (int k = 0; k < x->operand_count; k++) {
-      if (!is_linear(l, x->operands[k])) continue;
-      int position = facts_of(l, x->operands[k])->select.position;
+      if (!is_linear(working, x->operands[k])) continue;
+      int position = facts_of(working, x->operands[k])->select.position;
       of[k] = position >= 0 ? slopes[position] : x->operands[k] == leaf ? one : NULL;
     }
-    slopes[i] = combine(l, x, of, one);
+    slopes[i] = combine(working, x, of, one);
   }
   Instruction *slope = slopes[r->count - 1];
-  if (slope) add_cotangent(l, leaf, make_binary(&l->m, HLO_MULTIPLY, ct, slope));
+  if (slope) add_cotangent(working, leaf, make_binary(&working->m, HLO_MULTIPLY, ct, slope));
 }
 
-void transpose_select(WorkingComputation *l, Instruction *x, Instruction *const *ct) {
-  Instruction *const *of = x->operands, *zeros = make_zeros(&l->m, x->shape);
-  Instruction *then = is_linear(l, of[1]) ? make_select(&l->m, of[0], ct[0], zeros) : NULL;
-  Instruction *other = is_linear(l, of[2]) ? make_select(&l->m, of[0], zeros, ct[0]) : NULL;
-  SelectRegion r = {.l = l, .number = ++l->regions};
+void transpose_select(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
+  Instruction *const *of = x->operands, *zeros = make_zeros(&working->m, x->shape);
+  Instruction *then =
+      is_linear(working, of[1]) ? make_select(&working->m, of[0], ct[0], zeros) : NULL;
+  Instruction *other =
+      is_linear(working, of[2]) ? make_select(&working->m, of[0], zeros, ct[0]) : NULL;
+  SelectRegion r = {.working = working, .number = ++working->regions};
   region_add(&r, x);
   if (r.may_be_infinite && r.leaf_count <= MAX_LEAVES && r.visited <= MAX_REGION) {
     /* If one branch is constant, an infinite cotangent counts as 0 there. */
@@ -215,16 +217,17 @@ void transpose_select(WorkingComputation *l, Instruction *x, Instruction *const 
     return;
   }
   for (int i = 0; r.may_be_infinite && i < r.count; i++) {
-    facts_of(l, r.items[i])->select.guarded |= has_pole(l, r.items[i]);
+    facts_of(working, r.items[i])->select.guarded |= has_pole(working, r.items[i]);
   }
-  if (then) add_cotangent(l, of[1], then);
-  if (other) add_cotangent(l, of[2], other);
+  if (then) add_cotangent(working, of[1], then);
+  if (other) add_cotangent(working, of[2], other);
 }
 
-Instruction *guard_product(WorkingComputation *l, const Instruction *x, Instruction *ct,
+Instruction *guard_product(WorkingComputation *working, const Instruction *x, Instruction *ct,
                            Instruction *product) {
-  if (!facts_of(l, x)->select.guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;
-  Maker *m = &l->m;
+  if (!facts_of(working, x)->select.guarded || type_kind(ct->shape->type) != KIND_FLOAT)
+    return product;
+  Maker *m = &working->m;
   Instruction *zeros = make_zeros(m, ct->shape), *is_finite = make_unary(m, HLO_IS_FINITE, product);
   Instruction *is_masked = make_binary(m, HLO_AND, make_compare(m, COMPARE_EQ, ct, zeros),
                                        make_unary(m, HLO_NOT, is_finite));

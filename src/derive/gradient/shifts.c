@@ -27,7 +27,7 @@ static bool is_spread_sum(const Instruction *x, const Instruction *sum) {
 }
 
 /* Whether `sum` adds up exponentials of differences whose subtrahend has a tangent. */
-static bool find_shifted(WorkingComputation *l, Instruction *sum, ShiftedSum *out) {
+static bool find_shifted(WorkingComputation *working, Instruction *sum, ShiftedSum *out) {
   Scalar init;
   if (sum->opcode != HLO_REDUCE || sum->operand_count != 2 ||
       computation_simple_binary(sum->a->to_apply) != HLO_ADD ||
@@ -36,16 +36,17 @@ static bool find_shifted(WorkingComputation *l, Instruction *sum, ShiftedSum *ou
   }
   Instruction *e = sum->operands[0], *d = e->opcode == HLO_EXP ? e->operands[0] : e;
   if (d->opcode != HLO_SUBTRACT || type_kind(d->shape->type) != KIND_FLOAT) return false;
-  Instruction *spread = d->operands[1], *t = tangent_of(l, d->operands[0]);
-  if (e == d || !t || !has_tangent(l, spread) || !is_spread_sum(spread, sum)) return false;
+  Instruction *spread = d->operands[1], *t = tangent_of(working, d->operands[0]);
+  if (e == d || !t || !has_tangent(working, spread) || !is_spread_sum(spread, sum)) return false;
   *out = (ShiftedSum){d, e, d->operands[0], spread->operands[0], sum, t};
   return true;
 }
 
 /* The tangent of the logarithm of the sum, without that of m. */
-static Instruction *log_tangent(WorkingComputation *l, const ShiftedSum *s) {
-  Instruction *weighted = make_binary(&l->m, HLO_MULTIPLY, s->tangent, s->exponential);
-  return make_binary(&l->m, HLO_DIVIDE, make_sum(&l->m, weighted, s->sum->a->dimensions), s->sum);
+static Instruction *log_tangent(WorkingComputation *working, const ShiftedSum *s) {
+  Instruction *weighted = make_binary(&working->m, HLO_MULTIPLY, s->tangent, s->exponential);
+  return make_binary(&working->m, HLO_DIVIDE,
+                     make_sum(&working->m, weighted, s->sum->a->dimensions), s->sum);
 }
 
 /* Returns the operand of x, if x is such an operation, else x; in both without reshapes. */
@@ -55,38 +56,40 @@ static Instruction *below(Instruction *x, Opcode opcode) {
 }
 
 /* log(sum(exp(x - m))) + m */
-void linearize_shifted_log(WorkingComputation *l, Instruction *x) {
+void linearize_shifted_log(WorkingComputation *working, Instruction *x) {
   ShiftedSum s;
   for (int k = 0; k < 2; k++) {
     Instruction *log = without_reshapes(x->operands[k]), *m = without_reshapes(x->operands[1 - k]);
     if (log->opcode != HLO_LOG) continue;
-    if (!find_shifted(l, below(log->operands[0], HLO_ABS), &s) || without_reshapes(s.m) != m)
+    if (!find_shifted(working, below(log->operands[0], HLO_ABS), &s) || without_reshapes(s.m) != m)
       continue;
-    set_tangent(l, x, make_reshape(&l->m, log_tangent(l, &s), x->shape));
+    set_tangent(working, x, make_reshape(&working->m, log_tangent(working, &s), x->shape));
     return;
   }
 }
 
 /* (x - m) - log(sum(exp(x - m))) */
-void linearize_log_softmax(WorkingComputation *l, Instruction *x) {
+void linearize_log_softmax(WorkingComputation *working, Instruction *x) {
   ShiftedSum s;
   Instruction *spread = x->operands[1], *log = below(spread, HLO_BROADCAST);
-  if (log->opcode != HLO_LOG || !find_shifted(l, without_reshapes(log->operands[0]), &s)) return;
+  if (log->opcode != HLO_LOG || !find_shifted(working, without_reshapes(log->operands[0]), &s))
+    return;
   if (s.difference != x->operands[0] || !is_spread_sum(spread, s.sum)) return;
-  Instruction *t = make_spread(&l->m, log_tangent(l, &s), x->shape, s.sum->a->dimensions);
-  set_tangent(l, x, make_binary(&l->m, HLO_SUBTRACT, s.tangent, t));
+  Instruction *t =
+      make_spread(&working->m, log_tangent(working, &s), x->shape, s.sum->a->dimensions);
+  set_tangent(working, x, make_binary(&working->m, HLO_SUBTRACT, s.tangent, t));
 }
 
 /* exp(x - m) / sum(exp(x - m)) */
-void linearize_softmax(WorkingComputation *l, Instruction *x) {
+void linearize_softmax(WorkingComputation *working, Instruction *x) {
   ShiftedSum s;
   Instruction *spread = x->operands[1];
-  if (!find_shifted(l, below(spread, HLO_BROADCAST), &s)) return;
+  if (!find_shifted(working, below(spread, HLO_BROADCAST), &s)) return;
   if (s.exponential != x->operands[0] || !is_spread_sum(spread, s.sum)) return;
   Int64List dimensions = s.sum->a->dimensions;
-  Instruction *weighted = make_binary(&l->m, HLO_MULTIPLY, s.tangent, x);
+  Instruction *weighted = make_binary(&working->m, HLO_MULTIPLY, s.tangent, x);
   Instruction *mean =
-      make_spread(&l->m, make_sum(&l->m, weighted, dimensions), x->shape, dimensions);
-  Instruction *change = make_binary(&l->m, HLO_SUBTRACT, s.tangent, mean);
-  set_tangent(l, x, make_binary(&l->m, HLO_MULTIPLY, change, x));
+      make_spread(&working->m, make_sum(&working->m, weighted, dimensions), x->shape, dimensions);
+  Instruction *change = make_binary(&working->m, HLO_SUBTRACT, s.tangent, mean);
+  set_tangent(working, x, make_binary(&working->m, HLO_MULTIPLY, change, x));
 }

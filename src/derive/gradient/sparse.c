@@ -5,7 +5,7 @@
 /* ---- ragged-dot ---- */
 
 /* The dimensions of the lhs for which the sizes of groups are given; the groups follow, as dimension `rank`. */
-static Int64List list_dimensions(WorkingComputation *l, const Instruction *x, bool contracts,
+static Int64List list_dimensions(WorkingComputation *working, const Instruction *x, bool contracts,
                                  int rank) {
   const Attributes *a = x->a;
   int64_t dims[MAX_RANK + 1], ragged = a->lhs_ragged_dims.items[0];
@@ -20,32 +20,32 @@ static Int64List list_dimensions(WorkingComputation *l, const Instruction *x, bo
   }
   if (x->operands[2]->shape->rank == 1) count = 0;
   dims[count] = rank;
-  return list_of(&l->m, count + 1, dims);
+  return list_of(&working->m, count + 1, dims);
 }
 
 /* Sums of the sizes up to each group, this one included. */
-static Instruction *group_ends(WorkingComputation *l, Instruction *sizes) {
+static Instruction *group_ends(WorkingComputation *working, Instruction *sizes) {
   int rank = sizes->shape->rank;
   int64_t dims[MAX_RANK];
   for (int d = 0; d < rank; d++) dims[d] = sizes->shape->dims[d];
   dims[rank] = dims[rank - 1];
-  const Shape *pairs = shape_of(&l->m, S64, rank + 1, dims);
-  Int64List before = list_of_one(&l->m, rank - 1);
-  Instruction *all = make_spread(&l->m, sizes, pairs, list_of_one(&l->m, rank));
-  return make_sum(&l->m, matrix_part(l, all, COMPARE_LE), before);
+  const Shape *pairs = shape_of(&working->m, S64, rank + 1, dims);
+  Int64List before = list_of_one(&working->m, rank - 1);
+  Instruction *all = make_spread(&working->m, sizes, pairs, list_of_one(&working->m, rank));
+  return make_sum(&working->m, matrix_part(working, all, COMPARE_LE), before);
 }
 
-static Int64List with_last(WorkingComputation *l, Int64List list, int64_t last) {
+static Int64List with_last(WorkingComputation *working, Int64List list, int64_t last) {
   int64_t items[MAX_RANK];
   for (int i = 0; i < list.count; i++) items[i] = list.items[i];
   items[list.count] = last;
-  return list_of(&l->m, list.count + 1, items);
+  return list_of(&working->m, list.count + 1, items);
 }
 
 /* Gives the lhs a last dimension, of the groups, with zeros outside of each group. */
-static Instruction *in_groups(WorkingComputation *l, const Instruction *x, Instruction *lhs,
+static Instruction *in_groups(WorkingComputation *working, const Instruction *x, Instruction *lhs,
                               Instruction *sizes, bool contracts) {
-  Maker *m = &l->m;
+  Maker *m = &working->m;
   int rank = lhs->shape->rank;
   int64_t ragged = x->a->lhs_ragged_dims.items[0], dims[MAX_RANK + 1];
   sizes = make_convert(m, sizes, S64);
@@ -55,50 +55,51 @@ static Instruction *in_groups(WorkingComputation *l, const Instruction *x, Instr
                            make_number(m, sizes->shape, (double)dims[ragged])};
   sizes = make(m, HLO_CLAMP, NULL, bounds, 3, NULL);
   const Shape *big = shape_of(m, S64, rank + 1, dims);
-  Int64List along = list_dimensions(l, x, contracts, rank);
-  Instruction *end = group_ends(l, sizes), *place = make_iota(m, S64, big, ragged);
+  Int64List along = list_dimensions(working, x, contracts, rank);
+  Instruction *end = group_ends(working, sizes), *place = make_iota(m, S64, big, ragged);
   Instruction *begin = make_binary(m, HLO_SUBTRACT, end, sizes);
   begin = make_compare(m, COMPARE_GE, place, make_broadcast(m, begin, big, along));
   end = make_compare(m, COMPARE_LT, place, make_broadcast(m, end, big, along));
-  lhs = make_spread(m, lhs, shape_with_type(l->arena, big, lhs->shape->type), list_of_one(m, rank));
+  lhs = make_spread(m, lhs, shape_with_type(working->arena, big, lhs->shape->type),
+                    list_of_one(m, rank));
   return make_select(m, make_binary(m, HLO_AND, begin, end), lhs, make_zeros(m, lhs->shape));
 }
 
 /* A dot. Groups of rows are multiplied by their own part of the rhs. Groups of the depth become the first dimension of the
 ** result. */
-static Instruction *define_ragged_dot(WorkingComputation *l, const Instruction *x,
+static Instruction *define_ragged_dot(WorkingComputation *working, const Instruction *x,
                                       Instruction **operands) {
   Attributes a = *x->a;
-  Instruction *lhs = make_convert(&l->m, operands[0], x->shape->type);
-  Instruction *rhs = make_convert(&l->m, operands[1], x->shape->type);
+  Instruction *lhs = make_convert(&working->m, operands[0], x->shape->type);
+  Instruction *rhs = make_convert(&working->m, operands[1], x->shape->type);
   int64_t ragged = a.lhs_ragged_dims.items[0], order[MAX_RANK];
   int rank = lhs->shape->rank, first = rank - a.lhs_contracting_dims.count;
   bool contracts = list_has(a.lhs_contracting_dims, ragged);
   bool is_batch = list_has(a.lhs_batch_dims, ragged);
-  if (!is_batch) lhs = in_groups(l, x, lhs, operands[2], contracts);
+  if (!is_batch) lhs = in_groups(working, x, lhs, operands[2], contracts);
   if (!is_batch && !contracts) {
-    a.lhs_contracting_dims = with_last(l, a.lhs_contracting_dims, rank);
-    a.rhs_contracting_dims = with_last(l, a.rhs_contracting_dims, a.rhs_group_dims.items[0]);
+    a.lhs_contracting_dims = with_last(working, a.lhs_contracting_dims, rank);
+    a.rhs_contracting_dims = with_last(working, a.rhs_contracting_dims, a.rhs_group_dims.items[0]);
   }
   a.lhs_ragged_dims = a.rhs_group_dims = (Int64List){0};
-  Instruction *product = make(&l->m, HLO_DOT, NULL, (Instruction *[]){lhs, rhs}, 2, &a);
+  Instruction *product = make(&working->m, HLO_DOT, NULL, (Instruction *[]){lhs, rhs}, 2, &a);
   for (int d = 0; d < product->shape->rank; d++) {
     order[d] = d > first || !contracts ? d : d ? d - 1 : first;
   }
-  return make_transpose(&l->m, product, order);
+  return make_transpose(&working->m, product, order);
 }
 
-void linearize_ragged_dot(WorkingComputation *l, Instruction *x) {
-  linearize_by_definition(l, x, define_ragged_dot);
+void linearize_ragged_dot(WorkingComputation *working, Instruction *x) {
+  linearize_by_definition(working, x, define_ragged_dot);
 }
 
 /* ---- Sparse matrices ---- */
 
 /* Rows of the dense operand, one for each nonzero number, times these; then sums by row. The row of number k is the
 ** number of rows that end before it. */
-static Instruction *define_csr(WorkingComputation *l, const Instruction *x,
+static Instruction *define_csr(WorkingComputation *working, const Instruction *x,
                                Instruction **operands) {
-  Maker *m = &l->m;
+  Maker *m = &working->m;
   Instruction *data = operands[0], *starts = operands[1], *columns = operands[2];
   Instruction *dense = operands[3];
   PrimitiveType type = columns->shape->type;
@@ -121,11 +122,11 @@ static Instruction *define_csr(WorkingComputation *l, const Instruction *x,
   const Attributes *scatter =
       ATTRIBUTES(.update_window_dims = window, .inserted_window_dims = first,
                  .scatter_dims_to_operand_dims = first, .index_vector_dim = 1,
-                 .to_apply = module_add_reducer(l->d->module, HLO_ADD, x->shape->type));
+                 .to_apply = module_add_reducer(working->d->module, HLO_ADD, x->shape->type));
   Instruction *parts[] = {make_zeros(m, x->shape), row, products};
   return make(m, HLO_SCATTER, NULL, parts, 3, scatter);
 }
 
-void linearize_csr(WorkingComputation *l, Instruction *x) {
-  linearize_by_definition(l, x, define_csr);
+void linearize_csr(WorkingComputation *working, Instruction *x) {
+  linearize_by_definition(working, x, define_csr);
 }

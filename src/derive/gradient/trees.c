@@ -21,7 +21,7 @@
 #include "rewrite/base/rewrite.h"
 
 typedef struct Tree {
-  WorkingComputation *l;
+  WorkingComputation *working;
   Arena *arena;
   const Instruction *x;
   Instruction **operands; /* of x, in the working computation */
@@ -36,16 +36,16 @@ static const Shape *result_shape(const Tree *t, int i) {
   return shape_is_tuple(t->x->shape) ? t->x->shape->elements[i] : t->x->shape;
 }
 
-static Tree tree_begin(WorkingComputation *l, const Instruction *x, Instruction **operands) {
-  Tree t = {.l = l,
-            .arena = l->arena,
+static Tree tree_begin(WorkingComputation *working, const Instruction *x, Instruction **operands) {
+  Tree t = {.working = working,
+            .arena = working->arena,
             .x = x,
             .operands = operands,
             .apply = x->a->to_apply,
             .count = x->operand_count / 2};
-  t.to = module_add_computation(l->d->module, "reduction");
-  t.values = ARENA_ARRAY(l->arena, Instruction *, t.count);
-  t.inits = ARENA_ARRAY(l->arena, Instruction *, t.count);
+  t.to = module_add_computation(working->d->module, "reduction");
+  t.values = ARENA_ARRAY(working->arena, Instruction *, t.count);
+  t.inits = ARENA_ARRAY(working->arena, Instruction *, t.count);
   for (int i = 0; i < t.count; i++) {
     t.values[i] = computation_add_parameter(t.to, i, x->operands[i]->shape, NULL);
   }
@@ -119,7 +119,7 @@ static Instruction **every(const Tree *t, Instruction **x, int dimension, int64_
   const Attributes *a = ATTRIBUTES(.slice = {shape->rank, items});
   Instruction **parts = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
-    shape = shape_of(&t->l->m, x[i]->shape->type, shape->rank, dims);
+    shape = shape_of(&t->working->m, x[i]->shape->type, shape->rank, dims);
     parts[i] = computation_add(t->to, HLO_SLICE, shape, &x[i], 1, a);
   }
   return parts;
@@ -135,7 +135,7 @@ static Instruction **join(const Tree *t, Instruction **y, Instruction **z, int64
     const Shape *shape = y[i]->shape;
     for (int d = 0; d < shape->rank; d++) dims[d] = shape->dims[d];
     dims[dimension] += z[i]->shape->dims[dimension];
-    shape = shape_of(&t->l->m, shape->type, shape->rank, dims);
+    shape = shape_of(&t->working->m, shape->type, shape->rank, dims);
     joined[i] = computation_add(t->to, HLO_CONCATENATE, shape, (Instruction *[]){y[i], z[i]}, 2, a);
   }
   return joined;
@@ -146,22 +146,23 @@ static Instruction *put_in_place(Tree *t, Instruction **values, Instruction **op
   t->to->keeps_root = true;
   t->to->root =
       shape_is_tuple(t->x->shape) ? computation_add_tuple(t->to, values, t->count) : values[0];
-  return linear_inline(t->l, t->to, operands);
+  return linear_inline(t->working, t->to, operands);
 }
 
-static Instruction *refuse(WorkingComputation *l, const Instruction *x, Instruction **operands,
-                           const char *why) {
-  Instruction *kept = keep_instruction(l, x, operands);
-  refuse_derivative(l, kept, why);
+static Instruction *refuse(WorkingComputation *working, const Instruction *x,
+                           Instruction **operands, const char *why) {
+  Instruction *kept = keep_instruction(working, x, operands);
+  refuse_derivative(working, kept, why);
   return kept;
 }
 
-bool inline_for_arrays(WorkingComputation *l, const Instruction *x, int count,
+bool inline_for_arrays(WorkingComputation *working, const Instruction *x, int count,
                        Instruction **operands, Instruction **results) {
   if (!is_elementwise(x->a->to_apply)) return false;
-  Tree t = {.l = l, .arena = l->arena, .x = x, .apply = x->a->to_apply, .count = count};
-  t.to = module_add_computation(l->d->module, "update");
-  Instruction **parameters = ARENA_ARRAY(l->arena, Instruction *, 2 * count);
+  Tree t = {
+      .working = working, .arena = working->arena, .x = x, .apply = x->a->to_apply, .count = count};
+  t.to = module_add_computation(working->d->module, "update");
+  Instruction **parameters = ARENA_ARRAY(working->arena, Instruction *, 2 * count);
   for (int i = 0; i < 2 * count; i++) {
     parameters[i] = computation_add_parameter(t.to, i, operands[i]->shape, NULL);
   }
@@ -173,8 +174,8 @@ bool inline_for_arrays(WorkingComputation *l, const Instruction *x, int count,
 /* Moves the reduced dimensions to the end, and makes one of them. */
 static Instruction *in_rows(const Tree *t, Instruction *x) {
   int rank = x->shape->rank;
-  Int64List outer = other_dimensions(&t->l->m, rank, t->x->a->dimensions);
-  Int64List inner = other_dimensions(&t->l->m, rank, outer);
+  Int64List outer = other_dimensions(&t->working->m, rank, t->x->a->dimensions);
+  Int64List inner = other_dimensions(&t->working->m, rank, outer);
   int64_t order[MAX_RANK], sizes[2] = {1, 1};
   for (int i = 0; i < outer.count; i++) order[i] = outer.items[i];
   for (int i = 0; i < inner.count; i++) order[outer.count + i] = inner.items[i];
@@ -228,17 +229,18 @@ static Instruction **reduce_rows(const Tree *t, Instruction **rows) {
   return rows;
 }
 
-Instruction *replace_by_tree(WorkingComputation *l, const Instruction *x, Instruction **operands) {
+Instruction *replace_by_tree(WorkingComputation *working, const Instruction *x,
+                             Instruction **operands) {
   const Shape *shape = shape_is_tuple(x->shape) ? x->shape->elements[0] : x->shape;
-  if (shape_elements(shape) == 0) return keep_instruction(l, x, operands);
+  if (shape_elements(shape) == 0) return keep_instruction(working, x, operands);
   if (!is_elementwise(x->a->to_apply)) {
-    return refuse(l, x, operands, "reduces by a computation that is not element-wise");
+    return refuse(working, x, operands, "reduces by a computation that is not element-wise");
   }
-  Tree t = tree_begin(l, x, operands);
+  Tree t = tree_begin(working, x, operands);
   if (shape_elements(x->operands[0]->shape) == 0) {
     return put_in_place(&t, broadcast_inits(&t, shape), operands);
   }
-  Instruction **rows = ARENA_ARRAY(l->arena, Instruction *, t.count);
+  Instruction **rows = ARENA_ARRAY(working->arena, Instruction *, t.count);
   for (int i = 0; i < t.count; i++) rows[i] = in_rows(&t, t.values[i]);
   rows = reduce_rows(&t, rows);
   for (int i = 0; i < t.count; i++) {
@@ -299,7 +301,7 @@ static Masked every_masked(const Tree *t, Masked x, int d, int64_t begin, int64_
 /* Returns a predicate for each place along a padded dimension: whether it is an element. */
 static Instruction *valid_places(const Tree *t, int64_t length, const WindowDimension *w,
                                  int64_t n) {
-  const Shape *shape = shape_of(&t->l->m, PRED, 1, &length);
+  const Shape *shape = shape_of(&t->working->m, PRED, 1, &length);
   Literal *literal = literal_new(t->arena, shape);
   for (int64_t k = 0; k < n; k++) {
     int64_t place = w->padding_low + k * w->base_dilation;
@@ -325,7 +327,7 @@ static Masked pad_along(const Tree *t, Instruction **x, int d) {
     Scalar one = type_is_floating(type) || type_kind(type) == KIND_COMPLEX ? (Scalar){.f = 1}
                                                                            : (Scalar){.u = 1};
     Instruction *operands[] = {x[i], computation_add_number(t->to, type, one)};
-    shape = shape_of(&t->l->m, type, shape->rank, dims);
+    shape = shape_of(&t->working->m, type, shape->rank, dims);
     result.values[i] = computation_add(t->to, HLO_PAD, shape, operands, 2, a);
   }
   if (w->padding_low > 0 || w->padding_high > 0 || w->base_dilation > 1) {
@@ -456,14 +458,15 @@ static Instruction **combine_windows(Tree *t) {
   return x;
 }
 
-Instruction *replace_by_windows(WorkingComputation *l, const Instruction *x, Instruction **operands,
-                                Computation *apply) {
+Instruction *replace_by_windows(WorkingComputation *working, const Instruction *x,
+                                Instruction **operands, Computation *apply) {
   const Shape *shape = shape_is_tuple(x->shape) ? x->shape->elements[0] : x->shape;
-  if (shape_elements(shape) == 0) return keep_instruction(l, x, operands);
+  if (shape_elements(shape) == 0) return keep_instruction(working, x, operands);
   if (!is_elementwise(apply)) {
-    return refuse(l, x, operands, "reduces windows by a computation that is not element-wise");
+    return refuse(working, x, operands,
+                  "reduces windows by a computation that is not element-wise");
   }
-  Tree t = tree_begin(l, x, operands);
+  Tree t = tree_begin(working, x, operands);
   t.apply = apply;
   return put_in_place(&t, combine_windows(&t), operands);
 }

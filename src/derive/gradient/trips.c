@@ -21,7 +21,7 @@ static bool has_value_here(const Instruction *x) {
 }
 
 bool find_inputs(Body *b, const Instruction *x, bool *leaves) {
-  Computation *c = b->l.m.computation;
+  Computation *c = b->working.m.computation;
   bool *needed = scope_new((size_t)x->id + 1, sizeof *needed), found = true;
   needed[x->id] = true;
   for (int i = x->id; i >= 0; i--) {
@@ -42,7 +42,7 @@ bool find_state(Body *body, bool *leaves) {
     changed = false;
     for (int i = 0; i < body->input_count; i++) {
       if (!leaves[i]) continue;
-      bool *more = ARENA_ARRAY(body->l.arena, bool, body->input_count);
+      bool *more = ARENA_ARRAY(body->working.arena, bool, body->input_count);
       if (!find_inputs(body, body->results[i], more)) return false;
       for (int k = 0; k < body->input_count; k++) {
         changed |= more[k] && !leaves[k];
@@ -58,13 +58,13 @@ bool find_state(Body *body, bool *leaves) {
 /* Copies values of a body, as a function of the scalars that its leaves with a flag are. */
 static Computation *scalar_function(Body *b, const bool *leaves, Instruction *const *values,
                                     int count) {
-  Extraction e = extract_begin(&b->l, "count");
+  Extraction e = extract_begin(&b->working, "count");
   for (int i = 0, number = 0; i < b->input_count; i++) {
     if (!leaves[i]) continue;
     extract_bind(&e, b->inputs[i],
                  computation_add_parameter(e.to, number++, b->inputs[i]->shape, NULL));
   }
-  Instruction **results = ARENA_ARRAY(b->l.arena, Instruction *, count);
+  Instruction **results = ARENA_ARRAY(b->working.arena, Instruction *, count);
   for (int i = 0; i < count; i++) results[i] = extract(&e, values[i]);
   e.to->root = count == 1 ? results[0] : computation_add_tuple(e.to, results, count);
   computation_renumber(e.to);
@@ -124,8 +124,8 @@ static int64_t run(const Computation *test, const Computation *body, Scalar *sta
 /* ---- Values in the iterations of a loop around ---- */
 
 /* Returns the only parameter with several values that x depends on, beside constants; NULL if there is another one. */
-static Instruction *source_of(WorkingComputation *l, const Instruction *x) {
-  Computation *c = l->m.computation;
+static Instruction *source_of(WorkingComputation *working, const Instruction *x) {
+  Computation *c = working->m.computation;
   bool *needed = scope_new((size_t)x->id + 1, sizeof *needed), found = true;
   Instruction *source = NULL;
   needed[x->id] = true;
@@ -142,16 +142,16 @@ static Instruction *source_of(WorkingComputation *l, const Instruction *x) {
   return found ? source : NULL;
 }
 
-Literal *values_around(WorkingComputation *l, Instruction *x) {
-  Instruction *source = x && shape_is_scalar(x->shape) ? source_of(l, x) : NULL;
+Literal *values_around(WorkingComputation *working, Instruction *x) {
+  Instruction *source = x && shape_is_scalar(x->shape) ? source_of(working, x) : NULL;
   if (!source || source->literal->shape->rank != 1) return NULL;
   if (source == x) return source->literal;
-  Extraction e = extract_begin(l, "value");
+  Extraction e = extract_begin(working, "value");
   extract_bind(&e, source, computation_add_parameter(e.to, 0, source->shape, NULL));
   e.to->root = extract(&e, x);
   computation_renumber(e.to);
   int64_t count = source->literal->shape->dims[0], budget = 64 * MAX_VALUES_AROUND;
-  Literal *values = literal_new(l->arena, shape_of(&l->m, x->shape->type, 1, &count));
+  Literal *values = literal_new(working->arena, shape_of(&working->m, x->shape->type, 1, &count));
   Arena *scratch = arena_new();
   Error error = {0};
   EvalContext context = {.arena = scratch, .error = &error, .budget = &budget};
@@ -315,7 +315,7 @@ static bool is_moved(const Instruction *x) {
 ** element of numbers. `map`: copies by id. Sets the flags of the leaves that it depends on. */
 static Instruction *copy_element(const Parts *parts, Body *body, Instruction *x, Computation *to,
                                  Instruction *const *state, Instruction **map, bool *leaves) {
-  Computation *c = body->l.m.computation;
+  Computation *c = body->working.m.computation;
   x = active_value(parts, body, x);
   bool *needed = ARENA_ARRAY(parts->arena, bool, x->id + 1);
   Instruction *from[MAX_ELEMENT_OPERANDS];
@@ -354,7 +354,7 @@ static Instruction *copy_element(const Parts *parts, Body *body, Instruction *x,
 
 /* Begins a computation with a number for each leaf of the state. */
 static Computation *begin_elements(const Parts *parts, const char *name, Instruction **state) {
-  Computation *to = module_add_computation(parts->loop->l.d->module, name);
+  Computation *to = module_add_computation(parts->loop->working.d->module, name);
   for (int i = 0; i < parts->loop->input_count; i++) {
     PrimitiveType type = parts->loop->inputs[i]->shape->type;
     state[i] = computation_add_parameter(to, i, shape_scalar(type), NULL);
@@ -365,7 +365,7 @@ static Computation *begin_elements(const Parts *parts, const char *name, Instruc
 /* Counts how long a part holds for an element that is active in all iterations; -1: not known. */
 static int64_t count_element(const Parts *parts, const Part *part, Instruction *const *init) {
   Body *loop = parts->loop;
-  int n = loop->input_count, size = loop->l.m.computation->count;
+  int n = loop->input_count, size = loop->working.m.computation->count;
   Arena *arena = parts->arena;
   bool *leaves = ARENA_ARRAY(arena, bool, n);
   Instruction **state = ARENA_ARRAY(arena, Instruction *, n);
@@ -375,7 +375,7 @@ static int64_t count_element(const Parts *parts, const Part *part, Instruction *
     if (!shape_is_array(loop->inputs[i]->shape)) return -1;
   }
   Computation *test = begin_elements(parts, "holds", state);
-  Instruction **map = ARENA_ARRAY(arena, Instruction *, part->body->l.m.computation->count);
+  Instruction **map = ARENA_ARRAY(arena, Instruction *, part->body->working.m.computation->count);
   test->root = copy_element(parts, part->body, part->value, test, state, map, leaves);
   if (!test->root) return -1;
   Computation *step = begin_elements(parts, "step", state);
@@ -430,12 +430,12 @@ static bool find_start(WorkingComputation *around, const Part *part, Body *loop,
 static int64_t count_part(WorkingComputation *around, const Part *part, Body *loop,
                           Instruction *const *init, int64_t limit, bool *several, int *unknown) {
   int n = loop->input_count, used = 0;
-  bool *leaves = ARENA_ARRAY(loop->l.arena, bool, n);
-  Literal **values = ARENA_ARRAY(loop->l.arena, Literal *, n);
+  bool *leaves = ARENA_ARRAY(loop->working.arena, bool, n);
+  Literal **values = ARENA_ARRAY(loop->working.arena, Literal *, n);
   int64_t count;
   if (!find_start(around, part, loop, init, leaves, values, &count, unknown)) return -1;
-  Instruction **next = ARENA_ARRAY(loop->l.arena, Instruction *, n);
-  Scalar *state = ARENA_ARRAY(loop->l.arena, Scalar, n);
+  Instruction **next = ARENA_ARRAY(loop->working.arena, Instruction *, n);
+  Scalar *state = ARENA_ARRAY(loop->working.arena, Scalar, n);
   for (int i = 0; i < n; i++) {
     if (leaves[i]) next[used++] = loop->results[i];
   }
@@ -459,7 +459,7 @@ Trips count_trips(WorkingComputation *around, Body *condition, Body *body,
                   Instruction *const *init) {
   Trips trips = {-1, false, -1, 0};
   Parts parts = {
-      .condition = condition, .loop = body, .arena = body->l.arena, .max_active = MAX_ACTIVE};
+      .condition = condition, .loop = body, .arena = body->working.arena, .max_active = MAX_ACTIVE};
   Part whole = {condition, condition->results[0], 0};
   bool several = false;
   trips.max = count_part(around, &whole, body, init, MAX_COUNTED_TRIPS, &several, &trips.unknown);

@@ -41,6 +41,6 @@ Trips count_trips(WorkingComputation *around, Body *condition, Body *body,
 
 /* Returns the values that a scalar of the working computation has in the iterations of a loop around it, in one dimension;
 ** NULL if they are not known, or x is a constant or NULL. */
-Literal *values_around(WorkingComputation *l, Instruction *x);
+Literal *values_around(WorkingComputation *working, Instruction *x);
 
 #endif

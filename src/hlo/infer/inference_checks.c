@@ -93,8 +93,7 @@ bool dims_push(Inference *in, Dims *dims, int64_t size, bool dynamic) {
 }
 
 void dims_of(Dims *dims, const Shape *shape) {
-  dims->rank = shape->rank;
-  dims->any_dynamic = false;
+  *dims = (Dims){.rank = shape->rank};
   for (int i = 0; i < shape->rank; i++) {
     dims->sizes[i] = shape->dims[i];
     dims->dynamic[i] = dimension_is_dynamic(shape, i);

@@ -151,7 +151,7 @@ static bool bind_shapes(const Instruction *instruction, const Routine *routine, 
   const char *returned = of_kind(routine->results, is_complex);
   const Shape *operands[LAPACK_OPERANDS], *results[LAPACK_RESULTS];
   int count = instruction->operand_count, outputs = result_count(instruction);
-  sizes->batch = -1;
+  *sizes = (LetterSizes){.batch = -1};
   for (int i = 0; i < 128; i++) sizes->of[i] = -1;
   bool ok = count <= LAPACK_OPERANDS && outputs <= LAPACK_RESULTS;
   for (int i = 0; ok && i < count; i++) operands[i] = instruction->operands[i]->shape;
@@ -196,9 +196,8 @@ LapackName lapack_call_sizes(const Instruction *instruction, LapackCallSizes *ou
   LapackName name = named(instruction, &is_complex);
   const Routine *routine = &routines[name];
   if (!bind_shapes(instruction, routine, is_complex, &sizes, &error)) return LAPACK_COUNT;
-  out->batch = sizes.batch;
-  out->is_complex = is_complex;
-  out->types = of_kind(routine->types, is_complex);
+  *out = (LapackCallSizes){
+      .batch = sizes.batch, .is_complex = is_complex, .types = of_kind(routine->types, is_complex)};
   set_sizes(&sizes, routine->operands, out->operands);
   set_sizes(&sizes, of_kind(routine->results, is_complex), out->results);
   return name;

@@ -143,6 +143,7 @@ typedef struct Batch {
 } Batch;
 
 static void batch_find(Batch *batch, const Contraction *c, int64_t number) {
+  *batch = (Batch){0};
   for (int o = LHS; o <= OUT; o++) batch->offset[o] = (size_t)c->array[o].base;
   for (int d = c->batch.count - 1; d >= 0; d--) {
     const Axis *axis = &c->batch.items[d];

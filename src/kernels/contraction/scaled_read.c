@@ -274,7 +274,7 @@ void scaled_fill(const Computed *computed, NarrowStep which, int64_t first, int6
   fill(scaled, &scaled->steps[number], operands_of(computed, number), first, count, apart, out);
 }
 
-/* Returns the loop of which a step is `line` elements; -1: there is none. */
+/* Returns the loop that moves by `line` elements in each step; -1: there is none. */
 static int loop_of_lines(const Scaled *scaled, int64_t line) {
   int64_t unit = 1;
   int k = scaled->rank - 1;

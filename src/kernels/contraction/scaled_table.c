@@ -30,7 +30,7 @@ static bool is_byte(PrimitiveType type) {
 
 /* Evaluates the elements that a table is read at. */
 static bool evaluate_gathered(Tabulation *t, const LoopNode *node, int depth, Known *out) {
-  Known index;
+  Known index = {0};
   if (node->operand_count != 1 || node->instruction->opcode != HLO_PARAMETER) return false;
   for (int k = 0; k < t->plan->rank; k++) {
     if (node->offset.coefficient[k] && t->plan->sizes[k] > 1) return false;
@@ -74,7 +74,7 @@ static bool is_exact(Opcode opcode) {
 static bool evaluate_operation(Tabulation *t, const LoopNode *node, int depth, Known *out) {
   const Instruction *x = node->instruction;
   PrimitiveType to = x->shape->type, from = node->operands[0]->instruction->shape->type;
-  Known given[3];
+  Known given[3] = {0};
   int count = node->operand_count;
   if (count > 3 || !evaluate(t, node->operands[0], depth + 1, &given[0])) return false;
   if (x->opcode == HLO_SELECT) { /* the other operand may have no value for this byte */
@@ -139,7 +139,7 @@ bool scaled_tabulate(Scaled *scaled, const LoopPlan *plan, const LoopNode *node,
   TableEntry entries[BYTES];
   if (type != F32 && type != BF16 && type != F16) return false;
   for (int i = 0; i < BYTES; i++) {
-    Known known;
+    Known known = {0};
     t.byte = (uint8_t)i;
     t.visits = 0;
     /* Of elements below a byte, bytes of other bits do not occur. */

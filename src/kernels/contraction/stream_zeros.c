@@ -10,7 +10,7 @@
 /* Threshold ROWS_AT_ONCE. Test: "zeros at the ends of vectors" in core/limited_products.test.mjs. */
 enum { ROWS_AT_ONCE = 16 }; /* loops that begin elsewhere would add in another order */
 
-/* Returns the range of rows outside of which all vectors have zeros: multiples of ROWS_AT_ONCE. */
+/* Returns the smallest range of rows that contains all nonzeros of the vectors, rounded outwards to multiples of ROWS_AT_ONCE. */
 static Used used_rows(const Arithmetic *arithmetic, const Vectors *vectors) {
   int step = ROWS_AT_ONCE * arithmetic->lane_bytes, bytes = vectors->depth * arithmetic->lane_bytes;
   Used all = {bytes, 0};

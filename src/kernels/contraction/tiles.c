@@ -334,7 +334,7 @@ static bool is_used(const Diagonal *diagonal, Position rows, Position columns) {
          rows.column.end + columns.column.end >= diagonal->begin + first_row;
 }
 
-/* Returns the range of panels of rows, from the first one to the last one, of which some elements are used. */
+/* Returns the range from the first panel of rows that has used elements to the last one. */
 static Used used_panels(const Diagonal *diagonal, const Position *rows, int64_t panels,
                         Position columns) {
   int first = 0, end = (int)panels;

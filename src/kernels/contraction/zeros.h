@@ -1,4 +1,4 @@
-/* Finds zeros at the ends of numbers, and infinities and NaNs: what zeros multiply may be left out only if it is finite. */
+/* Finds leading and trailing zeros of vectors, and infinities and NaNs: products with zeros may be left out only if they are 0. */
 #ifndef XLA_KERNELS_CONTRACTION_ZEROS_H
 #define XLA_KERNELS_CONTRACTION_ZEROS_H
 
@@ -9,11 +9,12 @@ typedef struct Used {
   int begin, end;
 } Used;
 
-/* Returns the range of bytes outside of which all numbers are zeros, of either sign if they are floats: to within 16 bytes. */
+/* Returns a range of bytes that contains all nonzero numbers. It lacks as many whole vectors of zeros at either end as possible;
+** -0 is a zero, too. */
 Used zeros_leave(const Arithmetic *arithmetic, const uint8_t *numbers, int bytes);
 
-/* Whether rows of `bytes` bytes, a multiple of 16, have no infinity and no NaN. Integers have none. Returns false for types of which
-** that is not known. */
+/* Whether no number of the rows is infinite or NaN, so that products with zeros may be left out. A row has `bytes` bytes, a multiple
+** of 16. Integers are always finite. Returns false for types that it cannot check. */
 bool zeros_may_multiply(PrimitiveType type, const uint8_t *data, size_t stride, int64_t rows,
                         int64_t bytes);
 

@@ -45,14 +45,14 @@ static bool wants_copy(const Convolution *conv) {
   return windowed && loader_for(lhs->type, conv->arithmetic, conv->instruction->shape->type).run;
 }
 
-/* Sets `conv` to the contraction. plainly: both operands are converted to the type that is computed with. */
+/* Sets `conv` to the convolution. plainly: both operands are converted to the type that is computed with. */
 static void convolution_of(const Instruction *instruction, bool plainly, Convolution *conv) {
   const ConvDims *dims = &instruction->a->conv_dims;
   const Shape *lhs = instruction->operands[0]->shape, *rhs = instruction->operands[1]->shape;
-  conv->instruction = instruction;
-  conv->arithmetic =
-      (plainly ? arithmetic_plain : arithmetic_for)(lhs->type, rhs->type, instruction->shape->type);
-  conv->parts = 1;
+  *conv = (Convolution){.instruction = instruction,
+                        .arithmetic = (plainly ? arithmetic_plain : arithmetic_for)(
+                            lhs->type, rhs->type, instruction->shape->type),
+                        .parts = 1};
   for (int d = 0; d < lhs->rank; d++) conv->lhs_sizes[d] = lhs->dims[d];
   for (int i = 0; i < dims->spatial; i++) {
     int64_t positions = instruction->shape->dims[dims->output_spatial[i]];
@@ -103,18 +103,12 @@ static void contraction_of(const Convolution *conv, const int64_t *class, Contra
   int64_t rhs_strides[MAX_RANK], out_strides[MAX_RANK];
   shape_strides(rhs, rhs_strides);
   shape_strides(out, out_strides);
-  c->batch.count = c->rows.count = c->columns.count = c->depth.count = 0;
-  c->array[LHS].base = c->array[RHS].base = c->array[OUT].base = 0;
-  c->array[LHS].type = conv->lhs_type;
-  c->array[RHS].type = conv->rhs_type;
-  c->array[OUT].type = out->type;
-  c->array[LHS].computed = c->array[RHS].computed = NULL;
-  c->keeps_negative_zero = c->keeps_rows = c->windowed = false;
-  c->diagonal = NULL;
-  c->in_pairs =
-      conv->arithmetic->element == S32 &&
-      arithmetic_for(conv->instruction->operands[0]->shape->type, rhs->type, out->type)->element ==
-          S16;
+  PrimitiveType lhs_type = conv->instruction->operands[0]->shape->type;
+  *c = (Contraction){.array = {[LHS] = {.type = conv->lhs_type},
+                               [RHS] = {.type = conv->rhs_type},
+                               [OUT] = {.type = out->type}},
+                     .in_pairs = conv->arithmetic->element == S32 &&
+                                 arithmetic_for(lhs_type, rhs->type, out->type)->element == S16};
   for (int i = 0; i < dims->spatial; i++) {
     const Line *line = &conv->lines[i];
     LineClass own = {.positions = divide_up(line->positions, line->classes),
@@ -302,7 +296,7 @@ static bool plan_convolution(const Instruction *instruction, ConvolutionPlan *p)
 }
 
 double convolution_cost(const Instruction *instruction) {
-  ConvolutionPlan p;
+  ConvolutionPlan p = {0};
   return plan_convolution(instruction, &p) ? p.plan.cost : INFINITY;
 }
 

@@ -74,11 +74,12 @@ enum { TILE_ROWS = 8192, TILE_COLUMNS = 16, SOME_NUMBERS = 1 << 17 };
 
 bool linalg_next_tile(LinalgSize size, LinalgTile *t, LinalgProgress *progress) {
   ptrdiff_t strips = size.rows / TILE_ROWS + 1, k = progress->at;
-  t->row = k % strips * TILE_ROWS;
-  t->column = k / strips * TILE_COLUMNS;
-  t->rows = min_i64(t->row + TILE_ROWS, size.rows);
-  t->columns = min_i64(t->column + TILE_COLUMNS, size.columns);
-  t->ends = t->column >= size.columns;
+  ptrdiff_t row = k % strips * TILE_ROWS, column = k / strips * TILE_COLUMNS;
+  *t = (LinalgTile){.row = row,
+                    .column = column,
+                    .rows = min_i64(row + TILE_ROWS, size.rows),
+                    .columns = min_i64(column + TILE_COLUMNS, size.columns),
+                    .ends = column >= size.columns};
   if (t->ends) return !linalg_stage_ends(progress);
   double numbers = (double)((t->rows - t->row) * (t->columns - t->column));
   if (linalg_pauses(progress, k, LINALG_MOVE * numbers)) return false;

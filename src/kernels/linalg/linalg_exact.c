@@ -58,30 +58,30 @@ struct Work {
   const LinalgPlan *p;
   const LinalgData *data;
   LinalgProgress *progress;
-  LinalgSystems s;
+  LinalgSystems systems;
   ptrdiff_t parts, block;
   double *inverse;  /* of A's diagonal blocks, one below the other */
   double *x, *part; /* y of a strip of vectors; a block of it */
 };
 
-static Scalar element(const Work *s, ptrdiff_t row, ptrdiff_t column) {
-  const LinalgPlan *p = s->p;
+static Scalar element(const Work *work, ptrdiff_t row, ptrdiff_t column) {
+  const LinalgPlan *p = work->p;
   bool counts = row == column ? !p->unit : p->lower == (row > column);
   if (!counts) return (Scalar){.f = row == column};
-  return scalar_load(p->type, s->data->in[0], row * s->s.n + column);
+  return scalar_load(p->type, work->data->in[0], row * work->systems.n + column);
 }
 
 /* Returns an element of T. */
-static Scalar factor_at(const Work *s, ptrdiff_t row, ptrdiff_t column) {
-  Scalar value = s->p->transposed ? element(s, column, row) : element(s, row, column);
-  return s->p->conjugated ? conjugate(value) : value;
+static Scalar factor_at(const Work *work, ptrdiff_t row, ptrdiff_t column) {
+  Scalar value = work->p->transposed ? element(work, column, row) : element(work, row, column);
+  return work->p->conjugated ? conjugate(value) : value;
 }
 
-static double *inverse_row(const Work *s, ptrdiff_t row) {
-  return s->inverse + row * s->block * s->parts;
+static double *inverse_row(const Work *work, ptrdiff_t row) {
+  return work->inverse + row * work->block * work->parts;
 }
-static double *vectors_at(const Work *s, double *of, ptrdiff_t row) {
-  return of + row * min_i64(s->s.vectors, STRIP) * s->parts;
+static double *vectors_at(const Work *work, double *of, ptrdiff_t row) {
+  return of + row * min_i64(work->systems.vectors, STRIP) * work->parts;
 }
 
 /*
@@ -90,100 +90,106 @@ static double *vectors_at(const Work *s, double *of, ptrdiff_t row) {
 ** becomes -(U[j,:] V). At the end inverse(A) = V / D (by rows). The products include zeros, as in XLA, so NaN and
 ** infinities spread.
 */
-static void begin_inverse(const Work *s, ptrdiff_t begin, ptrdiff_t size) {
-  ptrdiff_t first = s->p->lower ? 0 : size - 1;
+static void begin_inverse(const Work *work, ptrdiff_t begin, ptrdiff_t size) {
+  ptrdiff_t first = work->p->lower ? 0 : size - 1;
   for (ptrdiff_t i = 0; i < size * size; i++) {
     ptrdiff_t row = i / size, column = i % size;
     double value = row != column ? 0 : row == first ? 1 : -1;
-    set(s->p, inverse_row(s, begin + row), column, (Scalar){.f = value});
+    set(work->p, inverse_row(work, begin + row), column, (Scalar){.f = value});
   }
 }
 
-static void invert_row(const Work *s, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t row) {
-  const LinalgPlan *p = s->p;
-  memset(s->part, 0, (size_t)(size * s->parts) * sizeof(double));
+static void invert_row(const Work *work, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t row) {
+  const LinalgPlan *p = work->p;
+  memset(work->part, 0, (size_t)(size * work->parts) * sizeof(double));
   for (ptrdiff_t k = begin; k < begin + size; k++) {
-    Scalar u = divide(p, element(s, row, k), element(s, k, k));
-    subtract(p, s->part, u, inverse_row(s, k), size);
+    Scalar u = divide(p, element(work, row, k), element(work, k, k));
+    subtract(p, work->part, u, inverse_row(work, k), size);
   }
-  memcpy(inverse_row(s, row), s->part, (size_t)(size * s->parts) * sizeof(double));
+  memcpy(inverse_row(work, row), work->part, (size_t)(size * work->parts) * sizeof(double));
 }
 
-static void end_inverse(const Work *s, ptrdiff_t begin, ptrdiff_t size) {
+static void end_inverse(const Work *work, ptrdiff_t begin, ptrdiff_t size) {
   for (ptrdiff_t row = begin; row < begin + size; row++) {
-    double *of_row = inverse_row(s, row);
+    double *of_row = inverse_row(work, row);
     for (ptrdiff_t c = 0; c < size; c++) {
-      set(s->p, of_row, c, divide(s->p, get(s->p, of_row, c), element(s, row, row)));
+      set(work->p, of_row, c, divide(work->p, get(work->p, of_row, c), element(work, row, row)));
     }
   }
 }
 
-static bool invert_blocks(Work *s) {
-  LinalgProgress *progress = s->progress;
-  for (ptrdiff_t at = progress->at; at < s->s.n; at++) {
-    ptrdiff_t i = at % s->block, begin = at - i, size = min_i64(s->block, s->s.n - begin);
-    if (linalg_pauses(progress, at, (double)(size * size * s->parts))) return false;
-    if (i == 0) begin_inverse(s, begin, size);
-    if (i > 0) invert_row(s, begin, size, begin + (s->p->lower ? i : size - 1 - i));
-    if (i + 1 == size) end_inverse(s, begin, size);
+static bool invert_blocks(Work *work) {
+  LinalgProgress *progress = work->progress;
+  for (ptrdiff_t at = progress->at; at < work->systems.n; at++) {
+    ptrdiff_t i = at % work->block, begin = at - i,
+              size = min_i64(work->block, work->systems.n - begin);
+    if (linalg_pauses(progress, at, (double)(size * size * work->parts))) return false;
+    if (i == 0) begin_inverse(work, begin, size);
+    if (i > 0) invert_row(work, begin, size, begin + (work->p->lower ? i : size - 1 - i));
+    if (i + 1 == size) end_inverse(work, begin, size);
   }
   return linalg_stage_ends(progress);
 }
 
 /* y = inverse(T) r, for the block of rows at `begin`. */
-static void apply_inverse(const Work *s, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t count) {
+static void apply_inverse(const Work *work, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t count) {
   for (ptrdiff_t i = 0; i < size; i++) {
-    double *sum = vectors_at(s, s->part, i);
-    memset(sum, 0, (size_t)(count * s->parts) * sizeof(double));
+    double *sum = vectors_at(work, work->part, i);
+    memset(sum, 0, (size_t)(count * work->parts) * sizeof(double));
     for (ptrdiff_t k = 0; k < size; k++) {
-      bool turned = s->p->transposed;
-      Scalar factor = get(s->p, inverse_row(s, begin + (turned ? k : i)), turned ? i : k);
+      bool turned = work->p->transposed;
+      Scalar factor = get(work->p, inverse_row(work, begin + (turned ? k : i)), turned ? i : k);
       factor.f = -factor.f;
-      if (!s->p->conjugated) factor.im = -factor.im;
-      subtract(s->p, sum, factor, vectors_at(s, s->x, begin + k), count);
+      if (!work->p->conjugated) factor.im = -factor.im;
+      subtract(work->p, sum, factor, vectors_at(work, work->x, begin + k), count);
     }
   }
   for (ptrdiff_t i = 0; i < size; i++) {
-    memcpy(vectors_at(s, s->x, begin + i), vectors_at(s, s->part, i),
-           (size_t)(count * s->parts) * sizeof(double));
+    memcpy(vectors_at(work, work->x, begin + i), vectors_at(work, work->part, i),
+           (size_t)(count * work->parts) * sizeof(double));
   }
 }
 
 /* Subtracts the part of rows [from, to) of y from row `row` of r, for the vectors from `first` on. */
-static void eliminate(const Work *s, ptrdiff_t row, ptrdiff_t from, ptrdiff_t to, ptrdiff_t first,
-                      ptrdiff_t count) {
-  const LinalgPlan *p = s->p;
-  double *y = vectors_at(s, s->x, row);
+static void eliminate(const Work *work, ptrdiff_t row, ptrdiff_t from, ptrdiff_t to,
+                      ptrdiff_t first, ptrdiff_t count) {
+  const LinalgPlan *p = work->p;
+  double *y = vectors_at(work, work->x, row);
   for (ptrdiff_t v = 0; v < count; v++) {
-    set(p, y, v, scalar_load(p->type, s->data->in[1], row * s->s.step + (first + v) * s->s.next));
+    set(p, y, v,
+        scalar_load(p->type, work->data->in[1],
+                    row * work->systems.step + (first + v) * work->systems.next));
   }
   for (ptrdiff_t k = from; k < to; k++) {
-    subtract(p, y, factor_at(s, row, k), vectors_at(s, s->x, k), count);
+    subtract(p, y, factor_at(work, row, k), vectors_at(work, work->x, k), count);
   }
 }
 
 /* Solves strip by strip of vectors, and block by block of rows. */
-static bool solve(Work *s) {
-  LinalgProgress *progress = s->progress;
-  const LinalgPlan *p = s->p;
-  ptrdiff_t n = s->s.n, blocks = divide_up(n, s->block);
-  ptrdiff_t strips = divide_up(s->s.vectors, STRIP);
+static bool solve(Work *work) {
+  LinalgProgress *progress = work->progress;
+  const LinalgPlan *p = work->p;
+  ptrdiff_t n = work->systems.n, blocks = divide_up(n, work->block);
+  ptrdiff_t strips = divide_up(work->systems.vectors, STRIP);
   for (ptrdiff_t at = progress->at; at < strips * blocks; at++, progress->lines = 0) {
-    ptrdiff_t first = at / blocks * STRIP, count = min_i64(STRIP, s->s.vectors - first);
-    ptrdiff_t begin = (s->s.forward ? at % blocks : blocks - 1 - at % blocks) * s->block;
-    ptrdiff_t size = min_i64(s->block, n - begin), from = s->s.forward ? 0 : begin + size;
-    ptrdiff_t to = s->s.forward ? begin : n;
-    double of_vectors = 2.0 * (double)(count * s->parts) + LINALG_MOVE;
+    ptrdiff_t first = at / blocks * STRIP, count = min_i64(STRIP, work->systems.vectors - first);
+    ptrdiff_t begin =
+        (work->systems.forward ? at % blocks : blocks - 1 - at % blocks) * work->block;
+    ptrdiff_t size = min_i64(work->block, n - begin),
+              from = work->systems.forward ? 0 : begin + size;
+    ptrdiff_t to = work->systems.forward ? begin : n;
+    double of_vectors = 2.0 * (double)(count * work->parts) + LINALG_MOVE;
     for (; progress->lines < size; progress->lines++) {
       if (linalg_pauses(progress, at, of_vectors * (double)(to - from + LINALG_MOVE))) return false;
-      eliminate(s, begin + progress->lines, from, to, first, count);
+      eliminate(work, begin + progress->lines, from, to, first, count);
     }
     progress->work += of_vectors * (double)(size * size);
-    apply_inverse(s, begin, size, count);
+    apply_inverse(work, begin, size, count);
     for (ptrdiff_t i = begin; i < begin + size; i++) {
       for (ptrdiff_t v = 0; v < count; v++) {
-        scalar_store(p->type, s->data->out[0], i * s->s.step + (first + v) * s->s.next,
-                     get(p, vectors_at(s, s->x, i), v));
+        scalar_store(p->type, work->data->out[0],
+                     i * work->systems.step + (first + v) * work->systems.next,
+                     get(p, vectors_at(work, work->x, i), v));
       }
     }
   }
@@ -193,10 +199,11 @@ static bool solve(Work *s) {
 LinalgEnd linalg_solve_as_xla(const LinalgPlan *p, const LinalgData *data, double *memory,
                               LinalgProgress *progress) {
   static Stage *const stages[] = {invert_blocks, solve, NULL};
-  Work s = {.p = p, .data = data, .progress = progress, .s = linalg_systems(p), .inverse = memory};
-  s.parts = parts_of(p);
-  s.block = block_of(p);
-  s.x = s.inverse + s.s.n * s.block * s.parts;
-  s.part = vectors_at(&s, s.x, s.s.n);
-  return linalg_run_stages(stages, &s, progress);
+  Work work = {
+      .p = p, .data = data, .progress = progress, .systems = linalg_systems(p), .inverse = memory};
+  work.parts = parts_of(p);
+  work.block = block_of(p);
+  work.x = work.inverse + work.systems.n * work.block * work.parts;
+  work.part = vectors_at(&work, work.x, work.systems.n);
+  return linalg_run_stages(stages, &work, progress);
 }

@@ -262,7 +262,7 @@ static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, uint8_t *m
 
 static LinalgData matrix_of(const KernelCall *call, int64_t number) {
   const LinalgPlan *p = (const LinalgPlan *)call->plan;
-  LinalgData data;
+  LinalgData data = {0};
   for (int k = 0; k < p->operands; k++) data.in[k] = call->operands[k] + number * p->in_bytes[k];
   for (int k = 0; k < p->results; k++) data.out[k] = call->results[k] + number * p->out_bytes[k];
   return data;

@@ -54,10 +54,10 @@ static Line line_at(const SelectPlan *p, const KernelCall *call, int64_t slot, i
 }
 
 /* Computes the keys of elements [from, from + count), at most a block. */
-static void load_keys(const Line *l, int64_t from, int64_t count, uint64_t *keys) {
-  const OrderKey *key = &l->plan->key;
-  const uint8_t *data = l->call->operands[0];
-  from += l->number * l->plan->size;
+static void load_keys(const Line *line, int64_t from, int64_t count, uint64_t *keys) {
+  const OrderKey *key = &line->plan->key;
+  const uint8_t *data = line->call->operands[0];
+  from += line->number * line->plan->size;
 #define LOAD(bytes)                                                         \
   for (int64_t i = 0; i < count; i++) {                                     \
     keys[i] = key_of_bits(key, element_bits(data, from + i, bytes), bytes); \
@@ -84,17 +84,17 @@ static Digit digit_of(const SelectPlan *p, int round) {
 
 /* Counts the digits of a range. Without branches, which would be unpredictable: elements with other leading digits go
 ** to a counter of their own. */
-static void count_range(const Line *l, int round, int64_t number) {
+static void count_range(const Line *line, int round, int64_t number) {
   uint64_t keys[BLOCK];
-  Digit digit = digit_of(l->plan, round);
-  uint64_t others = (uint64_t)1 << digit.bits, first = round ? l->choice->last << digit.bits : 0;
-  Range *range = &l->ranges[number];
-  int64_t i = number * RANGE, end = min_i64(i + RANGE, l->plan->size);
+  Digit digit = digit_of(line->plan, round);
+  uint64_t others = (uint64_t)1 << digit.bits, first = round ? line->choice->last << digit.bits : 0;
+  Range *range = &line->ranges[number];
+  int64_t i = number * RANGE, end = min_i64(i + RANGE, line->plan->size);
   if (round == 0) range->below = 0;
   memset(range->counts, 0, (size_t)others * sizeof *range->counts);
   for (; i < end; i += BLOCK) {
     int64_t count = min_i64(BLOCK, end - i);
-    load_keys(l, i, count, keys);
+    load_keys(line, i, count, keys);
     for (int64_t j = 0; j < count; j++) {
       uint64_t value = (keys[j] >> digit.shift) - first;
       range->counts[value < others ? value : others]++;
@@ -102,11 +102,11 @@ static void count_range(const Line *l, int round, int64_t number) {
   }
 }
 
-static void find_digit(const Line *l, int round) {
-  Choice *choice = l->choice;
-  Range *range = l->ranges;
-  int64_t ranges = l->plan->ranges, count;
-  if (round == 0) *choice = (Choice){0, l->plan->k};
+static void find_digit(const Line *line, int round) {
+  Choice *choice = line->choice;
+  Range *range = line->ranges;
+  int64_t ranges = line->plan->ranges, count;
+  if (round == 0) *choice = (Choice){0, line->plan->k};
   uint64_t digit = 0;
   for (;; digit++) {
     count = 0;
@@ -116,28 +116,29 @@ static void find_digit(const Line *l, int round) {
     for (int64_t i = 0; i < ranges; i++) range[i].below += range[i].counts[digit];
   }
   for (int64_t i = 0; i < ranges; i++) range[i].equal = range[i].counts[digit];
-  choice->last = choice->last << digit_of(l->plan, round).bits | digit;
+  choice->last = choice->last << digit_of(line->plan, round).bits | digit;
 }
 
 /* Moves the selected elements of a range; lists them without branches, too. */
-static void move_range(const Line *l, int64_t number) {
-  const SelectPlan *p = l->plan;
-  uint64_t keys[BLOCK], last = l->choice->last;
+static void move_range(const Line *line, int64_t number) {
+  const SelectPlan *p = line->plan;
+  uint64_t keys[BLOCK], last = line->choice->last;
   uint32_t chosen[BLOCK];
-  int64_t equal = 0, at = l->number * p->k;
+  int64_t equal = 0, at = line->number * p->k;
   for (int64_t i = 0; i < number; i++) {
-    equal += l->ranges[i].equal;
-    at += l->ranges[i].below;
+    equal += line->ranges[i].equal;
+    at += line->ranges[i].below;
   }
-  equal = min_i64(equal, l->choice->wanted);
+  equal = min_i64(equal, line->choice->wanted);
   at += equal;
-  int64_t wanted = l->choice->wanted - equal, i = number * RANGE, end = min_i64(i + RANGE, p->size);
+  int64_t wanted = line->choice->wanted - equal, i = number * RANGE,
+          end = min_i64(i + RANGE, p->size);
   int bytes = p->key.bytes;
-  const uint8_t *line = l->call->operands[0] + l->number * p->size * bytes;
-  int32_t *positions = (int32_t *)l->call->results[1];
+  const uint8_t *elements = line->call->operands[0] + line->number * p->size * bytes;
+  int32_t *positions = (int32_t *)line->call->results[1];
   for (; i < end; i += BLOCK) {
     int64_t count = min_i64(BLOCK, end - i), found = 0;
-    load_keys(l, i, count, keys);
+    load_keys(line, i, count, keys);
     for (int64_t j = 0; j < count; j++) {
       bool is_last = keys[j] == last;
       chosen[found] = (uint32_t)j;
@@ -146,7 +147,7 @@ static void move_range(const Line *l, int64_t number) {
     }
     for (int64_t j = 0; j < found; j++, at++) {
       int64_t position = i + chosen[j];
-      set_element_bits(l->call->results[0], at, bytes, element_bits(line, position, bytes));
+      set_element_bits(line->call->results[0], at, bytes, element_bits(elements, position, bytes));
       positions[at] = (int32_t)position;
     }
   }
@@ -180,23 +181,23 @@ static void run(const KernelCall *call, int phase, int chunk) {
   const SelectPlan *p = (const SelectPlan *)call->plan;
   if (p->ranges > 1) {
     int64_t number = phase % 2 ? chunk : chunk / p->ranges, range = chunk % p->ranges;
-    Line l = line_at(p, call, number, number);
+    Line line = line_at(p, call, number, number);
     if (phase == 2 * p->rounds) {
-      move_range(&l, range);
+      move_range(&line, range);
     } else if (phase % 2) {
-      find_digit(&l, phase / 2);
+      find_digit(&line, phase / 2);
     } else {
-      count_range(&l, phase / 2, range);
+      count_range(&line, phase / 2, range);
     }
     return;
   }
   for (int64_t number = chunk; number < p->lines; number += p->slots) {
-    Line l = line_at(p, call, chunk, number);
+    Line line = line_at(p, call, chunk, number);
     for (int round = 0; round < p->rounds; round++) {
-      count_range(&l, round, 0);
-      find_digit(&l, round);
+      count_range(&line, round, 0);
+      find_digit(&line, round);
     }
-    move_range(&l, 0);
+    move_range(&line, 0);
   }
 }
 

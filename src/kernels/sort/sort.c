@@ -143,23 +143,25 @@ static void plan_sort(Sort *sort, const Instruction *instruction, const SortOrde
   plan_slots(sort);
 }
 
-static Line line_at(const Sort *sort, const KernelCall *call, int64_t slot, int64_t line) {
-  Line l = {.sort = sort, .call = call};
+static Line line_at(const Sort *sort, const KernelCall *call, int64_t slot, int64_t number) {
+  Line line = {.sort = sort, .call = call};
   uint8_t *memory = call->scratch + slot * slot_bytes(sort);
-  l.base = line_begin(&sort->lines, line);
-  l.items[0] = memory, memory += items_bytes(sort);
-  l.items[1] = memory, memory += items_bytes(sort);
-  l.counts = (uint32_t *)memory, memory += counts_bytes(sort);
-  l.side = memory, memory += align(MAX_ROUNDS);
-  l.has_ties = (uint32_t *)memory;
-  return l;
+  line.base = line_begin(&sort->lines, number);
+  line.items[0] = memory, memory += items_bytes(sort);
+  line.items[1] = memory, memory += items_bytes(sort);
+  line.counts = (uint32_t *)memory, memory += counts_bytes(sort);
+  line.side = memory, memory += align(MAX_ROUNDS);
+  line.has_ties = (uint32_t *)memory;
+  return line;
 }
 
 /* Returns the index in `items` of the items before a round; after the last round, of the sorted items. */
-static int side_before(const Line *l, int round) { return round == 0 ? 0 : l->side[round - 1]; }
+static int side_before(const Line *line, int round) {
+  return round == 0 ? 0 : line->side[round - 1];
+}
 
-static const uint8_t *sorted_items(const Line *l) {
-  return l->items[side_before(l, l->sort->round_count)];
+static const uint8_t *sorted_items(const Line *line) {
+  return line->items[side_before(line, line->sort->round_count)];
 }
 
 static int64_t range_end(const Sort *sort, int64_t range) {
@@ -169,19 +171,19 @@ static int64_t range_end(const Sort *sort, int64_t range) {
 /* --- Loading keys ----------------------------------------------------------------------------- */
 
 /* Loads keys alone. `bytes` is a compile-time constant, here and below. */
-static inline uint32_t load_keys(const Line *l, int side, int64_t from, int64_t to, int bytes) {
-  const OrderKey *key = &l->sort->keys[0];
-  const uint8_t *data = l->call->operands[0];
-  int64_t stride = l->sort->lines.stride;
+static inline uint32_t load_keys(const Line *line, int side, int64_t from, int64_t to, int bytes) {
+  const OrderKey *key = &line->sort->keys[0];
+  const uint8_t *data = line->call->operands[0];
+  int64_t stride = line->sort->lines.stride;
   uint64_t ties = 0;
   for (int64_t i = from; i < to; i++) {
-    uint64_t bits = element_bits(data, l->base + i * stride, bytes);
+    uint64_t bits = element_bits(data, line->base + i * stride, bytes);
     if (bytes > 1 && key->ties) ties |= canonical_bits(key, bits) ^ bits;
     uint64_t value = key_of_bits(key, bits, bytes);
     if (bytes == 8) {
-      ((uint64_t *)l->items[side])[i] = value;
+      ((uint64_t *)line->items[side])[i] = value;
     } else {
-      ((uint32_t *)l->items[side])[i] = (uint32_t)value;
+      ((uint32_t *)line->items[side])[i] = (uint32_t)value;
     }
   }
   return ties != 0;
@@ -189,41 +191,41 @@ static inline uint32_t load_keys(const Line *l, int side, int64_t from, int64_t 
 
 /* Loads a key's words and joins them with the positions of the items; in the first round, with all positions
 ** in order. */
-static inline void load_words(const Line *l, int round, int side, int64_t from, int64_t to,
+static inline void load_words(const Line *line, int round, int side, int64_t from, int64_t to,
                               int bytes) {
-  const Sort *sort = l->sort;
+  const Sort *sort = line->sort;
   const Round *r = &sort->rounds[round];
   const OrderKey *key = &sort->keys[r->key];
-  const uint8_t *data = l->call->operands[sort->from[r->key].operand];
+  const uint8_t *data = line->call->operands[sort->from[r->key].operand];
   int parts = sort->from[r->key].parts, part = sort->from[r->key].part;
-  uint64_t *items = (uint64_t *)l->items[side];
+  uint64_t *items = (uint64_t *)line->items[side];
   int64_t first = sort->reverses_ties ? sort->lines.size - 1 : 0,
           step = sort->reverses_ties ? -1 : 1;
   for (int64_t i = from; i < to; i++) {
     int64_t position = round == 0 ? first + i * step : (int64_t)(items[i] & UINT32_MAX);
-    int64_t element = l->base + position * sort->lines.stride;
+    int64_t element = line->base + position * sort->lines.stride;
     uint64_t bits = element_bits(data, element * parts + part, bytes);
     uint64_t word = key_of_bits(key, bits, bytes) >> (32 * r->word) & UINT32_MAX;
     items[i] = word << 32 | (uint64_t)position;
   }
 }
 
-static inline void load_items(const Line *l, int round, int64_t range, int bytes) {
-  int side = side_before(l, round);
-  int64_t from = range * RANGE, to = range_end(l->sort, range);
-  if (l->sort->alone) {
-    l->has_ties[range] = load_keys(l, side, from, to, bytes);
+static inline void load_items(const Line *line, int round, int64_t range, int bytes) {
+  int side = side_before(line, round);
+  int64_t from = range * RANGE, to = range_end(line->sort, range);
+  if (line->sort->alone) {
+    line->has_ties[range] = load_keys(line, side, from, to, bytes);
   } else {
-    load_words(l, round, side, from, to, bytes);
+    load_words(line, round, side, from, to, bytes);
   }
 }
 
-static void load(const Line *l, int round, int64_t range) {
-  switch (l->sort->keys[l->sort->rounds[round].key].bytes) {
-  case 1: load_items(l, round, range, 1); break;
-  case 2: load_items(l, round, range, 2); break;
-  case 4: load_items(l, round, range, 4); break;
-  default: load_items(l, round, range, 8);
+static void load(const Line *line, int round, int64_t range) {
+  switch (line->sort->keys[line->sort->rounds[round].key].bytes) {
+  case 1: load_items(line, round, range, 1); break;
+  case 2: load_items(line, round, range, 2); break;
+  case 4: load_items(line, round, range, 4); break;
+  default: load_items(line, round, range, 8);
   }
 }
 
@@ -257,15 +259,17 @@ STEPS(uint32_t)
 STEPS(uint64_t)
 #undef STEPS
 
-static uint32_t *range_counts(const Line *l, int64_t range) { return l->counts + range * DIGITS; }
+static uint32_t *range_counts(const Line *line, int64_t range) {
+  return line->counts + range * DIGITS;
+}
 
-static void count_range(const Line *l, int round, int64_t range) {
-  const Sort *sort = l->sort;
-  if (sort->rounds[round].first) load(l, round, range);
+static void count_range(const Line *line, int round, int64_t range) {
+  const Sort *sort = line->sort;
+  if (sort->rounds[round].first) load(line, round, range);
   int64_t from = range * RANGE, count = range_end(sort, range) - from;
   int shift = item_shift(sort, round);
-  uint32_t *counts = range_counts(l, range);
-  const uint8_t *items = l->items[side_before(l, round)] + from * sort->item_bytes;
+  uint32_t *counts = range_counts(line, range);
+  const uint8_t *items = line->items[side_before(line, round)] + from * sort->item_bytes;
   memset(counts, 0, sizeof *counts * DIGITS);
   if (sort->item_bytes == 4) {
     count_uint32_t((const uint32_t *)items, count, shift, counts);
@@ -275,59 +279,61 @@ static void count_range(const Line *l, int round, int64_t range) {
 }
 
 /* Turns counts into offsets. A round in which all digits are equal moves nothing. */
-static void position_ranges(const Line *l, int round) {
-  const Sort *sort = l->sort;
+static void position_ranges(const Line *line, int round) {
+  const Sort *sort = line->sort;
   uint32_t position = 0;
   bool all_same = false;
   for (int digit = 0; digit < DIGITS; digit++) {
     uint32_t before = position;
     for (int64_t range = 0; range < sort->ranges; range++) {
-      uint32_t *counts = range_counts(l, range), here = counts[digit];
+      uint32_t *counts = range_counts(line, range), here = counts[digit];
       counts[digit] = position;
       position += here;
     }
     all_same |= position - before == (uint64_t)sort->lines.size;
   }
-  l->side[round] = (uint8_t)(side_before(l, round) ^ !all_same);
+  line->side[round] = (uint8_t)(side_before(line, round) ^ !all_same);
 }
 
-static void move_range(const Line *l, int round, int64_t range) {
-  const Sort *sort = l->sort;
-  int side = side_before(l, round);
-  if (side == l->side[round]) return;
+static void move_range(const Line *line, int round, int64_t range) {
+  const Sort *sort = line->sort;
+  int side = side_before(line, round);
+  if (side == line->side[round]) return;
   int64_t from = range * RANGE, count = range_end(sort, range) - from;
   int shift = item_shift(sort, round);
-  uint32_t *positions = range_counts(l, range);
-  const uint8_t *items = l->items[side] + from * sort->item_bytes;
+  uint32_t *positions = range_counts(line, range);
+  const uint8_t *items = line->items[side] + from * sort->item_bytes;
   if (sort->item_bytes == 4) {
-    move_uint32_t((const uint32_t *)items, count, shift, positions, (uint32_t *)l->items[1 - side]);
+    move_uint32_t((const uint32_t *)items, count, shift, positions,
+                  (uint32_t *)line->items[1 - side]);
   } else {
-    move_uint64_t((const uint64_t *)items, count, shift, positions, (uint64_t *)l->items[1 - side]);
+    move_uint64_t((const uint64_t *)items, count, shift, positions,
+                  (uint64_t *)line->items[1 - side]);
   }
 }
 
 /* Sorts a short line by insertion; equals all rounds of one word. */
-static void insert_word(const Line *l, int round) {
-  const Sort *sort = l->sort;
-  l->side[round] = 0;
+static void insert_word(const Line *line, int round) {
+  const Sort *sort = line->sort;
+  line->side[round] = 0;
   if (!sort->rounds[round].first) return;
-  load(l, round, 0);
+  load(line, round, 0);
   if (sort->item_bytes == 4) {
-    insert_uint32_t((uint32_t *)l->items[0], sort->lines.size, 0);
+    insert_uint32_t((uint32_t *)line->items[0], sort->lines.size, 0);
   } else {
-    insert_uint64_t((uint64_t *)l->items[0], sort->lines.size, sort->alone ? 0 : 32);
+    insert_uint64_t((uint64_t *)line->items[0], sort->lines.size, sort->alone ? 0 : 32);
   }
 }
 
 /* --- Results ---------------------------------------------------------------------------------- */
 
-static inline void store_keys(const Line *l, int64_t from, int64_t to, int bytes) {
-  const uint8_t *items = sorted_items(l);
-  int64_t stride = l->sort->lines.stride;
+static inline void store_keys(const Line *line, int64_t from, int64_t to, int bytes) {
+  const uint8_t *items = sorted_items(line);
+  int64_t stride = line->sort->lines.stride;
   for (int64_t i = from; i < to; i++) {
     uint64_t value = element_bits(items, i, bytes == 8 ? 8 : 4);
-    set_element_bits(l->call->results[0], l->base + i * stride, bytes,
-                     bits_of_key(&l->sort->keys[0], value, bytes));
+    set_element_bits(line->call->results[0], line->base + i * stride, bytes,
+                     bits_of_key(&line->sort->keys[0], value, bytes));
   }
 }
 
@@ -356,27 +362,28 @@ void sort_permute(const KernelCall *call, const SortLines *lines, int64_t begin,
   }
 }
 
-static void store_range(const Line *l, int64_t range) {
-  int64_t from = range * RANGE, to = range_end(l->sort, range);
-  if (l->sort->alone) {
-    switch (l->sort->keys[0].bytes) {
-    case 1: store_keys(l, from, to, 1); break;
-    case 2: store_keys(l, from, to, 2); break;
-    case 4: store_keys(l, from, to, 4); break;
-    default: store_keys(l, from, to, 8);
+static void store_range(const Line *line, int64_t range) {
+  int64_t from = range * RANGE, to = range_end(line->sort, range);
+  if (line->sort->alone) {
+    switch (line->sort->keys[0].bytes) {
+    case 1: store_keys(line, from, to, 1); break;
+    case 2: store_keys(line, from, to, 2); break;
+    case 4: store_keys(line, from, to, 4); break;
+    default: store_keys(line, from, to, 8);
     }
     return;
   }
-  sort_permute(l->call, &l->sort->lines, l->base, (const uint64_t *)sorted_items(l), from, to);
+  sort_permute(line->call, &line->sort->lines, line->base, (const uint64_t *)sorted_items(line),
+               from, to);
 }
 
 /* Returns how many of the line's sorted keys are less than `value`. */
-static int64_t count_less(const Line *l, uint64_t value) {
-  const uint8_t *items = sorted_items(l);
-  int64_t low = 0, high = l->sort->lines.size;
+static int64_t count_less(const Line *line, uint64_t value) {
+  const uint8_t *items = sorted_items(line);
+  int64_t low = 0, high = line->sort->lines.size;
   while (low < high) {
     int64_t middle = (low + high) / 2;
-    if (element_bits(items, middle, l->sort->item_bytes) < value) {
+    if (element_bits(items, middle, line->sort->item_bytes) < value) {
       low = middle + 1;
     } else {
       high = middle;
@@ -387,24 +394,24 @@ static int64_t count_less(const Line *l, uint64_t value) {
 
 /* Restores elements that tie (zeros, NaNs) and so have lost their bits in the keys: they follow each other in
 ** their original order. */
-static void restore_ties(const Line *l) {
-  const Sort *sort = l->sort;
+static void restore_ties(const Line *line) {
+  const Sort *sort = line->sort;
   const OrderKey *key = &sort->keys[0];
-  const uint8_t *in = l->call->operands[0];
-  uint8_t *out = l->call->results[0];
+  const uint8_t *in = line->call->operands[0];
+  uint8_t *out = line->call->results[0];
   uint32_t has_ties = 0;
-  for (int64_t range = 0; range < sort->ranges; range++) has_ties |= l->has_ties[range];
+  for (int64_t range = 0; range < sort->ranges; range++) has_ties |= line->has_ties[range];
   if (!key->ties || !has_ties) return;
-  int64_t zero = count_less(l, key_of_bits(key, 0, key->bytes));
-  int64_t nan = count_less(l, key_of_bits(key, key->nan, key->bytes));
+  int64_t zero = count_less(line, key_of_bits(key, 0, key->bytes));
+  int64_t nan = count_less(line, key_of_bits(key, key->nan, key->bytes));
   for (int64_t k = 0; k < sort->lines.size; k++) {
     int64_t i = sort->reverses_ties ? sort->lines.size - 1 - k : k;
-    uint64_t bits = element_bits(in, l->base + i * sort->lines.stride, key->bytes);
+    uint64_t bits = element_bits(in, line->base + i * sort->lines.stride, key->bytes);
     uint64_t magnitude = bits & key->magnitude;
     bool is_zero = magnitude == 0 && key->zero == 0;
     if (!is_zero && magnitude <= key->infinity) continue;
     int64_t *next = is_zero ? &zero : &nan;
-    set_element_bits(out, l->base + (*next)++ * sort->lines.stride, key->bytes, bits);
+    set_element_bits(out, line->base + (*next)++ * sort->lines.stride, key->bytes, bits);
   }
 }
 
@@ -444,37 +451,37 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   return &p->kernel;
 }
 
-static void sort_line(const Line *l) {
-  for (int round = 0; round < l->sort->round_count; round++) {
-    if (l->sort->lines.size <= SMALL) {
-      insert_word(l, round);
+static void sort_line(const Line *line) {
+  for (int round = 0; round < line->sort->round_count; round++) {
+    if (line->sort->lines.size <= SMALL) {
+      insert_word(line, round);
     } else {
-      count_range(l, round, 0);
-      position_ranges(l, round);
-      move_range(l, round, 0);
+      count_range(line, round, 0);
+      position_ranges(line, round);
+      move_range(line, round, 0);
     }
   }
-  store_range(l, 0);
-  if (l->sort->alone) restore_ties(l);
+  store_range(line, 0);
+  if (line->sort->alone) restore_ties(line);
 }
 
 static void run_phase(const Sort *sort, const KernelCall *call, int phase, int chunk) {
   int round = phase / STEPS, step = phase % STEPS;
   bool is_result = round == sort->round_count;
   if (step == STEP_PLACE) {
-    Line l = line_at(sort, call, chunk, chunk);
-    if (!is_result) position_ranges(&l, round);
-    if (is_result && sort->alone) restore_ties(&l);
+    Line line = line_at(sort, call, chunk, chunk);
+    if (!is_result) position_ranges(&line, round);
+    if (is_result && sort->alone) restore_ties(&line);
     return;
   }
-  int64_t line = chunk / sort->ranges, range = chunk % sort->ranges;
-  Line l = line_at(sort, call, line, line);
+  int64_t number = chunk / sort->ranges, range = chunk % sort->ranges;
+  Line line = line_at(sort, call, number, number);
   if (is_result) {
-    store_range(&l, range);
+    store_range(&line, range);
   } else if (step == STEP_COUNT) {
-    count_range(&l, round, range);
+    count_range(&line, round, range);
   } else {
-    move_range(&l, round, range);
+    move_range(&line, round, range);
   }
 }
 
@@ -486,9 +493,9 @@ static void run(const KernelCall *call, int phase, int chunk) {
   }
   int64_t from = chunk * sort->lines.count / sort->slots,
           to = (chunk + 1) * sort->lines.count / sort->slots;
-  for (int64_t line = from; line < to; line++) {
-    Line l = line_at(sort, call, chunk, line);
-    sort_line(&l);
+  for (int64_t number = from; number < to; number++) {
+    Line line = line_at(sort, call, chunk, number);
+    sort_line(&line);
   }
 }
 

@@ -97,12 +97,12 @@ static Plan plan_of(const Instruction *instruction) {
 /* --- Comparing -------------------------------------------------------------------------------- */
 
 /* Loads one side of a lane's pair: the element at `position` of the line that begins at `begin`. */
-static void load(const Merger *g, int lane, int side, int64_t begin, uint64_t position) {
-  int64_t at = begin + (int64_t)position * g->plan->lines.stride;
-  for (int i = 0; i < g->feed_count; i++) {
-    const uint8_t *from = g->feeds[i].from;
-    uint8_t *to = g->feeds[i].to[side];
-    switch (g->feeds[i].bytes) {
+static void load(const Merger *m, int lane, int side, int64_t begin, uint64_t position) {
+  int64_t at = begin + (int64_t)position * m->plan->lines.stride;
+  for (int i = 0; i < m->feed_count; i++) {
+    const uint8_t *from = m->feeds[i].from;
+    uint8_t *to = m->feeds[i].to[side];
+    switch (m->feeds[i].bytes) {
     case 1: to[lane] = from[at]; break;
     case 2: memcpy(to + 2 * lane, from + 2 * at, 2); break;
     case 4: memcpy(to + 4 * lane, from + 4 * at, 4); break;
@@ -113,30 +113,30 @@ static void load(const Merger *g, int lane, int side, int64_t begin, uint64_t po
 }
 
 /* Returns, for each pair, whether the right element comes before the left one. */
-static const uint8_t *compare(const Merger *g) {
-  g->call->compute(g->call, g->buffers, 0, PAIRS);
-  return g->buffers[2 * g->plan->operands];
+static const uint8_t *compare(const Merger *m) {
+  m->call->compute(m->call, m->buffers, 0, PAIRS);
+  return m->buffers[2 * m->plan->operands];
 }
 
 /* --- Parts and cuts --------------------------------------------------------------------------- */
 
-static bool next_part(Merger *g, Part *part) {
-  if (g->line == g->end_line) return false;
-  int64_t from = g->position / (2 * g->run) * 2 * g->run;
+static bool next_part(Merger *m, Part *part) {
+  if (m->line == m->end_line) return false;
+  int64_t from = m->position / (2 * m->run) * 2 * m->run;
   *part = (Part){
-      g->line,     from, min_i64(from + g->run, g->limit), min_i64(from + 2 * g->run, g->limit),
-      g->position, 0};
-  part->end = min_i64(min_i64(g->position + SEGMENT, part->to), g->end_position);
-  g->position = part->end;
-  if (g->position == g->end_position) {
-    g->position = g->first_position;
-    g->line++;
+      m->line,     from, min_i64(from + m->run, m->limit), min_i64(from + 2 * m->run, m->limit),
+      m->position, 0};
+  part->end = min_i64(min_i64(m->position + SEGMENT, part->to), m->end_position);
+  m->position = part->end;
+  if (m->position == m->end_position) {
+    m->position = m->first_position;
+    m->line++;
   }
   return true;
 }
 
 /* Finds the number of elements of the left run that come before each part, for at most PAIRS parts. */
-static void search_cuts(const Merger *g, const Part *parts, int count, int64_t *cuts) {
+static void search_cuts(const Merger *m, const Part *parts, int count, int64_t *cuts) {
   int64_t high[PAIRS];
   for (int i = 0; i < count; i++) {
     const Part *p = &parts[i];
@@ -149,14 +149,14 @@ static void search_cuts(const Merger *g, const Part *parts, int count, int64_t *
     for (int i = 0; i < count; i++) {
       const Part *p = &parts[i];
       if (cuts[i] == high[i]) continue;
-      int64_t cut = (cuts[i] + high[i]) / 2, begin = line_begin(&g->plan->lines, p->line);
-      const uint64_t *order = g->order[0] + p->line * g->plan->lines.size;
-      load(g, i, LEFT, begin, order[p->from + cut]);
-      load(g, i, RIGHT, begin, order[p->middle + (p->position - p->from - cut - 1)]);
+      int64_t cut = (cuts[i] + high[i]) / 2, begin = line_begin(&m->plan->lines, p->line);
+      const uint64_t *order = m->order[0] + p->line * m->plan->lines.size;
+      load(m, i, LEFT, begin, order[p->from + cut]);
+      load(m, i, RIGHT, begin, order[p->middle + (p->position - p->from - cut - 1)]);
       searches = true;
     }
     if (!searches) return;
-    const uint8_t *right_first = compare(g);
+    const uint8_t *right_first = compare(m);
     for (int i = 0; i < count; i++) {
       if (cuts[i] == high[i]) continue;
       int64_t cut = (cuts[i] + high[i]) / 2;
@@ -182,10 +182,10 @@ static int64_t settled(const Part *part, int64_t cut, const Part *before, int64_
 
 /* --- Merging ---------------------------------------------------------------------------------- */
 
-static Lane lane_of(const Merger *g, const Part *p, int64_t cut, int64_t end_cut) {
-  const SortLines *lines = &g->plan->lines;
-  const uint64_t *from = g->order[0] + p->line * lines->size;
-  uint64_t *to = g->order[1] + p->line * lines->size;
+static Lane lane_of(const Merger *m, const Part *p, int64_t cut, int64_t end_cut) {
+  const SortLines *lines = &m->plan->lines;
+  const uint64_t *from = m->order[0] + p->line * lines->size;
+  uint64_t *to = m->order[1] + p->line * lines->size;
   return (Lane){line_begin(lines, p->line),
                 from + p->from + cut,
                 from + p->from + end_cut,
@@ -195,81 +195,81 @@ static Lane lane_of(const Merger *g, const Part *p, int64_t cut, int64_t end_cut
                 to + p->end};
 }
 
-static void load_left(const Merger *g, int lane, const Lane *l) {
-  if (l->left < l->left_end) load(g, lane, LEFT, l->begin, *l->left);
+static void load_left(const Merger *m, int lane, const Lane *cursor) {
+  if (cursor->left < cursor->left_end) load(m, lane, LEFT, cursor->begin, *cursor->left);
 }
 
-static void load_right(const Merger *g, int lane, const Lane *l) {
-  if (l->right < l->right_end) load(g, lane, RIGHT, l->begin, *l->right);
+static void load_right(const Merger *m, int lane, const Lane *cursor) {
+  if (cursor->right < cursor->right_end) load(m, lane, RIGHT, cursor->begin, *cursor->right);
 }
 
 /* Gives a lane the next part. Returns false if there is none. */
-static bool begin_lane(Merger *g, int lane) {
+static bool begin_lane(Merger *m, int lane) {
   Part part;
-  g->lanes[lane] = (Lane){0};
-  if (!next_part(g, &part)) return false;
-  int64_t cut = part.position == part.from ? 0 : g->cuts[g->next];
-  int64_t end_cut = part.end == part.to ? part.middle - part.from : g->cuts[g->next + 1];
-  g->lanes[lane] = lane_of(g, &part, cut, end_cut);
-  g->next++;
-  load_left(g, lane, &g->lanes[lane]);
-  load_right(g, lane, &g->lanes[lane]);
+  m->lanes[lane] = (Lane){0};
+  if (!next_part(m, &part)) return false;
+  int64_t cut = part.position == part.from ? 0 : m->cuts[m->next];
+  int64_t end_cut = part.end == part.to ? part.middle - part.from : m->cuts[m->next + 1];
+  m->lanes[lane] = lane_of(m, &part, cut, end_cut);
+  m->next++;
+  load_left(m, lane, &m->lanes[lane]);
+  load_right(m, lane, &m->lanes[lane]);
   return true;
 }
 
 /* Makes one result. */
-static void step_lane(const Merger *g, int lane, Lane *l, bool right_first) {
-  if (l->left == l->left_end || (l->right < l->right_end && right_first)) {
-    *l->to++ = *l->right++;
-    load_right(g, lane, l);
+static void step_lane(const Merger *m, int lane, Lane *cursor, bool right_first) {
+  if (cursor->left == cursor->left_end || (cursor->right < cursor->right_end && right_first)) {
+    *cursor->to++ = *cursor->right++;
+    load_right(m, lane, cursor);
   } else {
-    *l->to++ = *l->left++;
-    load_left(g, lane, l);
+    *cursor->to++ = *cursor->left++;
+    load_left(m, lane, cursor);
   }
 }
 
 /* Makes all parts. */
-static void merge_parts(Merger *g, const int64_t *cuts) {
+static void merge_parts(Merger *m, const int64_t *cuts) {
   int working = 0;
-  g->cuts = cuts;
-  g->next = 0;
-  for (int lane = 0; lane < PAIRS; lane++) working += begin_lane(g, lane);
+  m->cuts = cuts;
+  m->next = 0;
+  for (int lane = 0; lane < PAIRS; lane++) working += begin_lane(m, lane);
   while (working > 0) {
-    const uint8_t *right_first = compare(g);
+    const uint8_t *right_first = compare(m);
     for (int lane = 0; lane < PAIRS; lane++) {
-      Lane *l = &g->lanes[lane];
-      if (l->to == l->to_end) continue;
-      step_lane(g, lane, l, right_first[lane]);
-      if (l->to == l->to_end && !begin_lane(g, lane)) working--;
+      Lane *cursor = &m->lanes[lane];
+      if (cursor->to == cursor->to_end) continue;
+      step_lane(m, lane, cursor, right_first[lane]);
+      if (cursor->to == cursor->to_end && !begin_lane(m, lane)) working--;
     }
   }
 }
 
 /* --- Levels ----------------------------------------------------------------------------------- */
 
-static void all_parts_again(Merger *g, int64_t first_line) {
-  g->line = first_line;
-  g->position = g->first_position;
+static void all_parts_again(Merger *m, int64_t first_line) {
+  m->line = first_line;
+  m->position = m->first_position;
 }
 
 /* Merges the parts of the chunk. first_cut, last_cut: the cuts at its two ends, if these are inside a merge. */
-static void merge_level(Merger *g, int64_t first_cut, int64_t last_cut) {
+static void merge_level(Merger *m, int64_t first_cut, int64_t last_cut) {
   Part parts[MAX_PARTS];
-  int64_t cuts[MAX_PARTS + 1], first_line = g->line;
+  int64_t cuts[MAX_PARTS + 1], first_line = m->line;
   int count = 0;
-  while (2 * g->run > SEGMENT && next_part(g, &parts[count])) count++;
-  all_parts_again(g, first_line);
+  while (2 * m->run > SEGMENT && next_part(m, &parts[count])) count++;
+  all_parts_again(m, first_line);
   for (int i = 0; i < count; i += PAIRS) {
-    search_cuts(g, parts + i, (int)min_i64(count - i, PAIRS), cuts + i);
+    search_cuts(m, parts + i, (int)min_i64(count - i, PAIRS), cuts + i);
   }
   for (int i = 0; i < count; i++) {
     const Part *p = &parts[i];
-    bool ends = p->to <= g->end_position;
-    int64_t end = ends ? p->to : g->end_position, last = ends ? p->middle - p->from : last_cut;
+    bool ends = p->to <= m->end_position;
+    int64_t end = ends ? p->to : m->end_position, last = ends ? p->middle - p->from : last_cut;
     cuts[i] = i == 0 ? first_cut : settled(p, cuts[i], p - 1, cuts[i - 1], end, last);
   }
   cuts[count] = last_cut;
-  merge_parts(g, cuts);
+  merge_parts(m, cuts);
 }
 
 /* --- Memory ----------------------------------------------------------------------------------- */
@@ -304,99 +304,99 @@ static int64_t buffers_bytes(const Plan *p, const Instruction *instruction) {
   return bytes;
 }
 
-static void make_buffers(Merger *g, int64_t chunk) {
-  const Plan *p = g->plan;
-  const Instruction *sort = g->call->instruction;
+static void make_buffers(Merger *m, int64_t chunk) {
+  const Plan *p = m->plan;
+  const Instruction *sort = m->call->instruction;
   int64_t bytes = buffers_bytes(p, sort);
-  uint8_t *memory = g->call->scratch + 2 * order_bytes(p) + cuts_bytes(p) + chunk * bytes;
+  uint8_t *memory = m->call->scratch + 2 * order_bytes(p) + cuts_bytes(p) + chunk * bytes;
   memset(memory, 0, (size_t)bytes);
-  g->buffers = (uint8_t **)memory, memory += pointers_bytes(p);
+  m->buffers = (uint8_t **)memory, memory += pointers_bytes(p);
   Feed *feeds = (Feed *)memory;
   memory += feeds_bytes(p);
   for (int k = 0; k < p->operands; k++) {
-    Feed feed = {.from = g->call->operands[k], .bytes = type_bytes(sort->operands[k]->shape->type)};
+    Feed feed = {.from = m->call->operands[k], .bytes = type_bytes(sort->operands[k]->shape->type)};
     for (int side = 0; side < 2; side++, memory += (ptrdiff_t)PAIRS * feed.bytes) {
-      g->buffers[2 * k + side] = feed.to[side] = memory;
+      m->buffers[2 * k + side] = feed.to[side] = memory;
     }
     Instruction *const *parameters = sort->a->calls->parameters + 2 * (ptrdiff_t)k;
     if (computation_reads(sort->a->calls, parameters[RIGHT]) ||
         computation_reads(sort->a->calls, parameters[LEFT])) {
-      feeds[g->feed_count++] = feed;
+      feeds[m->feed_count++] = feed;
     }
   }
-  g->buffers[2 * p->operands] = memory;
-  g->feeds = feeds;
+  m->buffers[2 * p->operands] = memory;
+  m->feeds = feeds;
 }
 
 /* Sets up the merger of a chunk on a level, except for its parts. */
-static void merger_init(Merger *g, const Plan *plan, const KernelCall *call, int64_t chunk,
+static void merger_init(Merger *m, const Plan *plan, const KernelCall *call, int64_t chunk,
                         int level) {
-  g->plan = plan;
-  g->call = call;
-  g->feed_count = 0;
-  make_buffers(g, chunk);
-  g->run = INT64_C(1) << level;
+  m->plan = plan;
+  m->call = call;
+  m->feed_count = 0;
+  make_buffers(m, chunk);
+  m->run = INT64_C(1) << level;
   for (int i = 0; i < 2; i++) {
-    g->order[i] = (uint64_t *)(call->scratch + ((level + i) % 2) * order_bytes(plan));
+    m->order[i] = (uint64_t *)(call->scratch + ((level + i) % 2) * order_bytes(plan));
   }
 }
 
 /* --- Phases ----------------------------------------------------------------------------------- */
 
 /* Sets the lines, or the block, of a chunk. */
-static void set_chunk(Merger *g, int64_t chunk) {
-  const Plan *p = g->plan;
-  g->line = chunk / p->blocks * p->lines_per_chunk;
-  g->end_line = min_i64(g->line + p->lines_per_chunk, p->lines.count);
-  g->position = g->first_position = chunk % p->blocks * BLOCK;
-  g->end_position = min_i64(g->first_position + BLOCK, p->lines.size);
+static void set_chunk(Merger *m, int64_t chunk) {
+  const Plan *p = m->plan;
+  m->line = chunk / p->blocks * p->lines_per_chunk;
+  m->end_line = min_i64(m->line + p->lines_per_chunk, p->lines.count);
+  m->position = m->first_position = chunk % p->blocks * BLOCK;
+  m->end_position = min_i64(m->first_position + BLOCK, p->lines.size);
 }
 
 static void permute(const Plan *p, const KernelCall *call, int64_t chunk) {
-  Merger g;
-  merger_init(&g, p, call, chunk, p->levels);
-  set_chunk(&g, chunk);
-  for (int64_t line = g.line; line < g.end_line; line++) {
-    sort_permute(call, &p->lines, line_begin(&p->lines, line), g.order[0] + line * p->lines.size,
-                 g.first_position, g.end_position);
+  Merger m = {0};
+  merger_init(&m, p, call, chunk, p->levels);
+  set_chunk(&m, chunk);
+  for (int64_t line = m.line; line < m.end_line; line++) {
+    sort_permute(call, &p->lines, line_begin(&p->lines, line), m.order[0] + line * p->lines.size,
+                 m.first_position, m.end_position);
   }
 }
 
 static void sort_chunk(const Plan *p, const KernelCall *call, int64_t chunk) {
-  Merger g;
-  merger_init(&g, p, call, chunk, 0);
-  set_chunk(&g, chunk);
-  g.limit = g.end_position;
-  int64_t first_line = g.line;
-  for (int64_t line = first_line; line < g.end_line; line++) {
-    uint64_t *order = g.order[0] + line * p->lines.size;
-    for (int64_t i = g.first_position; i < g.end_position; i++) order[i] = (uint64_t)i;
+  Merger m = {0};
+  merger_init(&m, p, call, chunk, 0);
+  set_chunk(&m, chunk);
+  m.limit = m.end_position;
+  int64_t first_line = m.line;
+  for (int64_t line = first_line; line < m.end_line; line++) {
+    uint64_t *order = m.order[0] + line * p->lines.size;
+    for (int64_t i = m.first_position; i < m.end_position; i++) order[i] = (uint64_t)i;
   }
   for (int level = 0; level < p->block_levels; level++) {
-    merger_init(&g, p, call, chunk, level);
-    all_parts_again(&g, first_line);
-    merge_level(&g, 0, 0);
+    merger_init(&m, p, call, chunk, level);
+    all_parts_again(&m, first_line);
+    merge_level(&m, 0, 0);
   }
 }
 
 /* Finds the cuts of a line's merges at the start of each block. */
 static void cut_line(const Plan *p, const KernelCall *call, int64_t line, int level) {
-  Merger g;
+  Merger m = {0};
   Part parts[PAIRS], before = {.line = -1};
-  merger_init(&g, p, call, line, level);
+  merger_init(&m, p, call, line, level);
   int64_t *cuts = line_cuts(p, call, line), cut_before = 0;
   for (int64_t block = 0; block < p->blocks;) {
     int count = 0;
     for (; count < PAIRS && block + count < p->blocks; count++) {
-      int64_t position = (block + count) * BLOCK, from = position / (2 * g.run) * 2 * g.run;
+      int64_t position = (block + count) * BLOCK, from = position / (2 * m.run) * 2 * m.run;
       parts[count] = (Part){line,
                             from,
-                            min_i64(from + g.run, p->lines.size),
-                            min_i64(from + 2 * g.run, p->lines.size),
+                            min_i64(from + m.run, p->lines.size),
+                            min_i64(from + 2 * m.run, p->lines.size),
                             position,
                             position};
     }
-    search_cuts(&g, parts, count, cuts + block);
+    search_cuts(&m, parts, count, cuts + block);
     for (int i = 0; i < count; i++, block++) {
       const Part *part = &parts[i];
       cuts[block] =
@@ -408,12 +408,12 @@ static void cut_line(const Plan *p, const KernelCall *call, int64_t line, int le
 }
 
 static void merge_block(const Plan *p, const KernelCall *call, int64_t chunk, int level) {
-  Merger g;
-  merger_init(&g, p, call, chunk, level);
-  set_chunk(&g, chunk);
-  g.limit = p->lines.size;
-  const int64_t *cuts = line_cuts(p, call, g.line) + chunk % p->blocks;
-  merge_level(&g, cuts[0], cuts[1]);
+  Merger m = {0};
+  merger_init(&m, p, call, chunk, level);
+  set_chunk(&m, chunk);
+  m.limit = p->lines.size;
+  const int64_t *cuts = line_cuts(p, call, m.line) + chunk % p->blocks;
+  merge_level(&m, cuts[0], cuts[1]);
 }
 
 /* --- The kernel's interface ------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #undef PASS
 #undef PASS_FOR
 
-/* Merges the computations that `computation` applies or calls and that are alike. */
-bool computation_share(Computation *computation);
+/* Replaces instructions of a computation by equal earlier ones. Returns whether it changed anything. */
+bool eliminate_common_subexpressions(Computation *computation);
 
 #endif

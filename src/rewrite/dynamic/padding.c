@@ -62,7 +62,8 @@ static Instruction *first_everywhere(Dynamic *d, Instruction *array, int64_t dim
 }
 
 /* Broadcasts operands of size 1 in a dimension where another operand has more. */
-static void broadcast_ones(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
+static Instruction *broadcast_ones(Dynamic *d, Instruction *instruction, Sizes *operands,
+                                   Sizes result) {
   const Shape *shape = instruction->shape;
   for (int k = 0; k < instruction->operand_count; k++) {
     if (instruction->operands[k]->shape->rank != shape->rank) continue;
@@ -73,11 +74,12 @@ static void broadcast_ones(Dynamic *d, Instruction *instruction, Sizes *operands
       instruction->operands[k] = dynamic_select(d, size_is_one(d, size), stretched, operand);
     }
   }
+  return instruction;
 }
 
 /* ---- Reductions and contractions ---- */
 
-static void pad_reduce(Dynamic *d, Instruction *reduce, Sizes *operands) {
+static Instruction *pad_reduce(Dynamic *d, Instruction *reduce, Sizes *operands, Sizes result) {
   int count = reduce->operand_count / 2;
   bool matters[MAX_RANK] = {false};
   for (int i = 0; i < reduce->a->dimensions.count; i++)
@@ -85,6 +87,7 @@ static void pad_reduce(Dynamic *d, Instruction *reduce, Sizes *operands) {
   for (int k = 0; k < count; k++) {
     pad_operand(d, reduce, k, operands[k], matters, reduce->operands[count + k]);
   }
+  return reduce;
 }
 
 static void window_matters(const Window *window, bool *matters) {
@@ -94,17 +97,20 @@ static void window_matters(const Window *window, bool *matters) {
   }
 }
 
-static void pad_reduce_window(Dynamic *d, Instruction *instruction, Sizes *operands) {
+static Instruction *pad_reduce_window(Dynamic *d, Instruction *instruction, Sizes *operands,
+                                      Sizes result) {
   int count = instruction->operand_count / 2;
   bool matters[MAX_RANK] = {false};
   window_matters(&instruction->a->window, matters);
   for (int k = 0; k < count; k++) {
     pad_operand(d, instruction, k, operands[k], matters, instruction->operands[count + k]);
   }
+  return instruction;
 }
 
 /* Pads select-and-scatter so that padding is never selected, and scattered padding changes nothing. */
-static void pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *operands) {
+static Instruction *pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *operands,
+                                           Sizes result) {
   const Computation *select = instruction->a->select;
   PrimitiveType type = instruction->shape->type;
   bool matters[MAX_RANK] = {false};
@@ -118,18 +124,21 @@ static void pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *
                 computation_add_number(d->at.computation, type, never));
   }
   pad_operand(d, instruction, 1, operands[1], NULL, instruction->operands[2]);
+  return instruction;
 }
 
-static void pad_dot(Dynamic *d, Instruction *dot, Sizes *operands) {
+static Instruction *pad_dot(Dynamic *d, Instruction *dot, Sizes *operands, Sizes result) {
   const Int64List contracting[] = {dot->a->lhs_contracting_dims, dot->a->rhs_contracting_dims};
   for (int k = 0; k < 2; k++) {
     bool matters[MAX_RANK] = {false};
     for (int i = 0; i < contracting[k].count; i++) matters[contracting[k].items[i]] = true;
     pad_with_zero(d, dot, k, operands[k], matters);
   }
+  return dot;
 }
 
-static void pad_convolution(Dynamic *d, Instruction *convolution, Sizes *operands) {
+static Instruction *pad_convolution(Dynamic *d, Instruction *convolution, Sizes *operands,
+                                    Sizes result) {
   const ConvDims *dims = &convolution->a->conv_dims;
   bool lhs[MAX_RANK] = {false}, rhs[MAX_RANK] = {false};
   lhs[dims->input_feature] = rhs[dims->kernel_input_feature] = true;
@@ -138,15 +147,17 @@ static void pad_convolution(Dynamic *d, Instruction *convolution, Sizes *operand
   }
   pad_with_zero(d, convolution, 0, operands[0], lhs);
   pad_with_zero(d, convolution, 1, operands[1], rhs);
+  return convolution;
 }
 
-static void pad_topk(Dynamic *d, Instruction *topk, Sizes *operands) {
+static Instruction *pad_topk(Dynamic *d, Instruction *topk, Sizes *operands, Sizes result) {
   PrimitiveType type = topk->operands[0]->shape->type;
   bool matters[MAX_RANK] = {false};
   matters[topk->operands[0]->shape->rank - 1] = true;
   Scalar last = topk->a->largest ? scalar_lowest(type) : scalar_highest(type);
   pad_operand(d, topk, 0, operands[0], matters,
               computation_add_number(d->at.computation, type, last));
+  return topk;
 }
 
 /* ---- Matrices ---- */
@@ -168,12 +179,19 @@ static void pad_with_identity(Dynamic *d, Instruction *instruction, Instruction 
   instruction->operands[0] = dynamic_select(d, there, matrix, identity);
 }
 
-static void pad_triangular_solve(Dynamic *d, Instruction *solve, Sizes result) {
+static Instruction *pad_cholesky(Dynamic *d, Instruction *cholesky, Sizes *operands, Sizes result) {
+  pad_with_identity(d, cholesky, result[cholesky->shape->rank - 1]);
+  return cholesky;
+}
+
+static Instruction *pad_triangular_solve(Dynamic *d, Instruction *solve, Sizes *operands,
+                                         Sizes result) {
   int rank = solve->shape->rank, along = solve->a->left_side ? rank - 2 : rank - 1;
   bool matters[MAX_RANK] = {false};
   matters[along] = true;
   pad_with_identity(d, solve, result[along]);
   pad_with_zero(d, solve, 1, result, matters); /* a NaN times zero would spread */
+  return solve;
 }
 
 /* ---- Indices ---- */
@@ -198,14 +216,15 @@ static void scatter_sizes(const Instruction *scatter, Sizes *operands, Sizes of_
   }
 }
 
-static void pad_scatter(Dynamic *d, Instruction *scatter, Sizes *operands) {
+static Instruction *pad_scatter(Dynamic *d, Instruction *scatter, Sizes *operands, Sizes result) {
   int count = scatter->operand_count / 2;
   PrimitiveType type = scatter->operands[count]->shape->type;
   Instruction *sizes[MAX_RANK + 1] = {NULL};
   scatter_sizes(scatter, operands, sizes);
-  if (!any_dynamic(sizes, scatter->operands[count]->shape->rank)) return;
+  if (!any_dynamic(sizes, scatter->operands[count]->shape->rank)) return scatter;
   pad_operand(d, scatter, count, sizes, NULL,
               computation_add_number(d->at.computation, type, index_outside(type)));
+  return scatter;
 }
 
 /* Returns the start of a dynamic update in a dimension: a scalar operand, or an element of one array. */
@@ -217,10 +236,11 @@ static Instruction *start_of(Dynamic *d, const Instruction *update, int dimensio
 }
 
 /* Fills the update's padding with the operand's elements, which therefore stay unchanged. */
-static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
+static Instruction *pad_update(Dynamic *d, Instruction *instruction, Sizes *operands,
+                               Sizes result) {
   Instruction *base = instruction->operands[0], *update = instruction->operands[1];
   int rank = update->shape->rank;
-  if (!any_dynamic(operands[1], rank)) return;
+  if (!any_dynamic(operands[1], rank)) return instruction;
   const Shape *shape = plain_shape(d, update->shape, update->shape->type);
   Instruction *slice_operands[MAX_RANK + 1] = {base};
   for (int i = 0; i < rank; i++) slice_operands[i + 1] = start_of(d, instruction, i);
@@ -231,13 +251,16 @@ static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
     update = dynamic_select(d, size_mask(d, shape, i, operands[1][i]), update, below);
   }
   instruction->operands[1] = update;
+  return instruction;
 }
 
 /* ---- Operations that move padding ---- */
 
 /* Writes each operand over the padding of the one before. */
-static Instruction *pack_concatenate(Dynamic *d, const Instruction *concatenate, Sizes *operands) {
+static Instruction *pack_concatenate(Dynamic *d, Instruction *concatenate, Sizes *operands,
+                                     Sizes result) {
   int64_t along = concatenate->a->dimensions.items[0];
+  if (!result[along]) return concatenate;
   const Shape *shape = plain_shape(d, concatenate->shape, concatenate->shape->type);
   Instruction *packed = make_splat(&d->at, zero(d, shape->type), shape);
   Instruction *at = size_of(d, 0);
@@ -252,7 +275,7 @@ static Instruction *pack_concatenate(Dynamic *d, const Instruction *concatenate,
 }
 
 /* Moves the elements of a reversed array to the front, as its padding comes first. */
-static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) {
+static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes *operands, Sizes result) {
   const Shape *shape = plain_shape(d, reverse->shape, reverse->shape->type);
   int rank = shape->rank;
   PaddingDimension *padding = ARENA_ARRAY(arena_of(d), PaddingDimension, rank);
@@ -260,13 +283,13 @@ static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) 
   bool moves = false;
   Instruction *slice[MAX_RANK + 1];
   for (int i = 0; i < rank; i++) {
-    bool here = sizes[i] && list_has(reverse->a->dimensions, i);
+    bool here = result[i] && list_has(reverse->a->dimensions, i);
     moves |= here;
     padding[i].high = here ? shape->dims[i] : 0;
     padded[i] = shape->dims[i] + padding[i].high;
     slice[i + 1] = size_of(d, 0);
     if (here) {
-      slice[i + 1] = size_binary(d, HLO_SUBTRACT, size_of(d, shape->dims[i]), sizes[i]);
+      slice[i + 1] = size_binary(d, HLO_SUBTRACT, size_of(d, shape->dims[i]), result[i]);
     }
   }
   if (!moves) return reverse;
@@ -298,7 +321,19 @@ static Computation *padding_last(Dynamic *d, Computation *comparator, int operan
   return made;
 }
 
-static Instruction *sort_padding_last(Dynamic *d, Instruction *sort, Instruction *size) {
+/* Returns the size of the sorted dimension; NULL: it is static. */
+static Instruction *sorted_size(Dynamic *d, const Instruction *sort, Sizes *operands) {
+  Instruction *size = NULL;
+  for (int k = 0; k < sort->operand_count; k++) {
+    size_merge(d, &size, operands[k][sort->a->dimensions.items[0]]);
+  }
+  return size;
+}
+
+static Instruction *sort_padding_last(Dynamic *d, Instruction *sort, Sizes *operands,
+                                      Sizes result) {
+  Instruction *size = sorted_size(d, sort, operands);
+  if (!size) return sort;
   int n = sort->operand_count;
   Arena *arena = arena_of(d);
   Instruction **keys = ARENA_ARRAY(arena, Instruction *, n + 1);
@@ -385,72 +420,84 @@ static Instruction *repack_reshape(Dynamic *d, Instruction *reshape, Sizes opera
                          .start_index_map = first, .index_vector_dim = shape->rank));
 }
 
-static Instruction *rewrite_reshape(Dynamic *d, Instruction *reshape, Sizes operand, Sizes result) {
-  bool keeps = shape_elements(reshape->shape) == 0 || reshape_keeps_order(reshape, operand, result);
-  if (!keeps) return repack_reshape(d, reshape, operand, result);
+static Instruction *rewrite_reshape(Dynamic *d, Instruction *reshape, Sizes *operands,
+                                    Sizes result) {
+  bool keeps =
+      shape_elements(reshape->shape) == 0 || reshape_keeps_order(reshape, operands[0], result);
+  if (!keeps) return repack_reshape(d, reshape, operands[0], result);
   if (reshape->opcode == HLO_RESHAPE) return reshape;
   return make(&d->at, HLO_RESHAPE, reshape->shape, reshape->operands, 1, NULL);
 }
 
 /* Expands a batch norm whose statistics count only elements within the sizes. */
-static void mask_batch_norm(Dynamic *d, Instruction *x, Sizes sizes) {
+static Instruction *mask_batch_norm(Dynamic *d, Instruction *x, Sizes *operands, Sizes result) {
   const Shape *shape = x->operands[0]->shape;
   Instruction *count = size_of(d, 1), *mask = NULL;
   for (int i = 0; i < shape->rank; i++) {
     if (i == x->a->feature_index) continue;
-    count = make_binary(&d->at, HLO_MULTIPLY, count, size_or_bound(d, sizes[i], shape->dims[i]));
-    if (!sizes[i]) continue;
-    Instruction *within = size_mask(d, shape, i, sizes[i]);
+    count = make_binary(&d->at, HLO_MULTIPLY, count, size_or_bound(d, result[i], shape->dims[i]));
+    if (!result[i]) continue;
+    Instruction *within = size_mask(d, shape, i, result[i]);
     mask = mask ? make_binary(&d->at, HLO_AND, mask, within) : within;
   }
   expand_batch_norm(x, count, mask);
+  return x;
 }
 
-/* ---- All ---- */
+/* ---- Others ---- */
 
-Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
-  if (instruction->opcode == HLO_CLAMP) return instruction;
-  switch (opcode_category(instruction->opcode)) {
-  case ELEMENTWISE_BINARY:
-  case ELEMENTWISE_TERNARY: broadcast_ones(d, instruction, operands, result); return instruction;
-  default: break;
-  }
-  switch (instruction->opcode) {
-  case HLO_SET_DIMENSION_SIZE: return instruction->operands[0];
-  case HLO_GET_DIMENSION_SIZE: {
-    int64_t along = instruction->a->dimensions.items[0];
-    return size_or_bound(d, operands[0][along], instruction->operands[0]->shape->dims[along]);
-  }
-  case HLO_REDUCE: pad_reduce(d, instruction, operands); return instruction;
-  case HLO_REDUCE_WINDOW: pad_reduce_window(d, instruction, operands); return instruction;
-  case HLO_SELECT_AND_SCATTER: pad_select_and_scatter(d, instruction, operands); return instruction;
-  case HLO_CHOLESKY:
-    pad_with_identity(d, instruction, result[instruction->shape->rank - 1]);
-    return instruction;
-  case HLO_TRIANGULAR_SOLVE: pad_triangular_solve(d, instruction, result); return instruction;
-  case HLO_DOT: pad_dot(d, instruction, operands); return instruction;
-  case HLO_CONVOLUTION: pad_convolution(d, instruction, operands); return instruction;
-  case HLO_TOPK: pad_topk(d, instruction, operands); return instruction;
-  case HLO_PAD:
-    pad_operand(d, instruction, 0, operands[0], NULL, instruction->operands[1]);
-    return instruction;
-  case HLO_SCATTER: pad_scatter(d, instruction, operands); return instruction;
-  case HLO_DYNAMIC_UPDATE_SLICE: pad_update(d, instruction, operands); return instruction;
-  case HLO_CONCATENATE:
-    if (!result[instruction->a->dimensions.items[0]]) return instruction;
-    return pack_concatenate(d, instruction, operands);
-  case HLO_REVERSE: return pack_reverse(d, instruction, result);
-  case HLO_SORT: {
-    Instruction *size = NULL;
-    for (int k = 0; k < instruction->operand_count; k++) {
-      size_merge(d, &size, operands[k][instruction->a->dimensions.items[0]]);
-    }
-    return size ? sort_padding_last(d, instruction, size) : instruction;
-  }
-  case HLO_BATCH_NORM_TRAINING:
-  case HLO_BATCH_NORM_GRAD: mask_batch_norm(d, instruction, result); return instruction;
-  case HLO_RESHAPE:
-  case HLO_DYNAMIC_RESHAPE: return rewrite_reshape(d, instruction, operands[0], result);
-  default: return instruction;
-  }
+static Instruction *keep(Dynamic *d, Instruction *x, Sizes *operands, Sizes result) { return x; }
+
+/* Returns the array, without the size that set-dimension-size gives it. */
+static Instruction *drop_size(Dynamic *d, Instruction *x, Sizes *operands, Sizes result) {
+  return x->operands[0];
+}
+
+static Instruction *read_size(Dynamic *d, Instruction *x, Sizes *operands, Sizes result) {
+  int64_t along = x->a->dimensions.items[0];
+  return size_or_bound(d, operands[0][along], x->operands[0]->shape->dims[along]);
+}
+
+/* Gives the padding of pad's operand the padding value. */
+static Instruction *pad_with_value(Dynamic *d, Instruction *x, Sizes *operands, Sizes result) {
+  pad_operand(d, x, 0, operands[0], NULL, x->operands[1]);
+  return x;
+}
+
+/* ---- Rules by operation ---- */
+
+/* Rewrites an instruction and returns what takes its place: itself, or another one. */
+typedef Instruction *PaddingRule(Dynamic *d, Instruction *x, Sizes *operands, Sizes result);
+
+/* NULL: broadcast_ones if the category is binary or ternary; else padding does not matter, or sizes.c refuses the operation. */
+static PaddingRule *const rules[OPCODE_COUNT] = {
+    [HLO_CLAMP] = keep,
+    [HLO_SET_DIMENSION_SIZE] = drop_size,
+    [HLO_GET_DIMENSION_SIZE] = read_size,
+    [HLO_REDUCE] = pad_reduce,
+    [HLO_REDUCE_WINDOW] = pad_reduce_window,
+    [HLO_SELECT_AND_SCATTER] = pad_select_and_scatter,
+    [HLO_CHOLESKY] = pad_cholesky,
+    [HLO_TRIANGULAR_SOLVE] = pad_triangular_solve,
+    [HLO_DOT] = pad_dot,
+    [HLO_CONVOLUTION] = pad_convolution,
+    [HLO_TOPK] = pad_topk,
+    [HLO_PAD] = pad_with_value,
+    [HLO_SCATTER] = pad_scatter,
+    [HLO_DYNAMIC_UPDATE_SLICE] = pad_update,
+    [HLO_CONCATENATE] = pack_concatenate,
+    [HLO_REVERSE] = pack_reverse,
+    [HLO_SORT] = sort_padding_last,
+    [HLO_BATCH_NORM_TRAINING] = mask_batch_norm,
+    [HLO_BATCH_NORM_GRAD] = mask_batch_norm,
+    [HLO_RESHAPE] = rewrite_reshape,
+    [HLO_DYNAMIC_RESHAPE] = rewrite_reshape,
+};
+
+Instruction *dynamic_rewrite(Dynamic *d, Instruction *x, Sizes *operands, Sizes result) {
+  PaddingRule *rule = rules[x->opcode];
+  OpCategory category = opcode_category(x->opcode);
+  bool broadcasts = category == ELEMENTWISE_BINARY || category == ELEMENTWISE_TERNARY;
+  if (!rule) rule = broadcasts ? broadcast_ones : keep;
+  return rule(d, x, operands, result);
 }

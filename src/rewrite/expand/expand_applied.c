@@ -93,72 +93,78 @@ bool applies_more(const Instruction *x, const Computation *to_apply) {
 
 /* ---- Maps ---- */
 
-static void expand_map(const Applied *e) {
-  int64_t size = shape_elements(e->x->shape);
-  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, e->x->operand_count);
-  for (int i = 0; i < e->x->operand_count; i++) {
-    operands[i] = computation_add_reshape(e->computation, e->x->operands[i], 1, &size);
+static void expand_map(const Applied *applied) {
+  int64_t size = shape_elements(applied->x->shape);
+  Instruction **operands = ARENA_ARRAY(applied->arena, Instruction *, applied->x->operand_count);
+  for (int i = 0; i < applied->x->operand_count; i++) {
+    operands[i] = computation_add_reshape(applied->computation, applied->x->operands[i], 1, &size);
   }
-  const Shape *flat = shape_make(e->arena, e->x->shape->type, 1, &size, NULL);
-  Instruction *scan =
-      add_scan(e->computation, e->x->a->to_apply, flat, operands, e->x->operand_count, 0);
-  instruction_become(e->x, HLO_RESHAPE, &scan, 1, NULL);
+  const Shape *flat = shape_make(applied->arena, applied->x->shape->type, 1, &size, NULL);
+  Instruction *scan = add_scan(applied->computation, applied->x->a->to_apply, flat, operands,
+                               applied->x->operand_count, 0);
+  instruction_become(applied->x, HLO_RESHAPE, &scan, 1, NULL);
 }
 
 /* ---- Reductions ---- */
 
 /* (elements..., so far...) -> so far...: the reduction's computation, with its sides exchanged. */
-static Computation *step_of(const Applied *e) {
-  Computation *to_apply = e->x->a->to_apply;
-  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
-  Computation *step = module_add_computation(e->x->parent->module, "reduce_step");
+static Computation *step_of(const Applied *applied) {
+  Computation *to_apply = applied->x->a->to_apply;
+  Instruction **operands = ARENA_ARRAY(applied->arena, Instruction *, 2 * applied->count);
+  Computation *step = module_add_computation(applied->x->parent->module, "reduce_step");
   const Attributes *a = ATTRIBUTES(.to_apply = to_apply);
-  for (int i = 0; i < 2 * e->count; i++) {
-    int k = (i + e->count) % (2 * e->count);
+  for (int i = 0; i < 2 * applied->count; i++) {
+    int k = (i + applied->count) % (2 * applied->count);
     operands[k] = computation_add_parameter(step, i, to_apply->parameters[k]->shape, "p");
   }
-  computation_add(step, HLO_CALL, to_apply->root->shape, operands, 2 * e->count, a);
+  computation_add(step, HLO_CALL, to_apply->root->shape, operands, 2 * applied->count, a);
   return step;
 }
 
 /* (elements of one result..., initial values...) -> (result..., initial values...) */
-static Computation *result_of(const Applied *e) {
-  Computation *step = step_of(e);
-  Computation *result = module_add_computation(e->x->parent->module, "reduce_result");
-  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
-  Instruction **results = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
-  for (int i = 0; i < 2 * e->count; i++) {
+static Computation *result_of(const Applied *applied) {
+  Computation *step = step_of(applied);
+  Computation *result = module_add_computation(applied->x->parent->module, "reduce_result");
+  Instruction **operands = ARENA_ARRAY(applied->arena, Instruction *, 2 * applied->count);
+  Instruction **results = ARENA_ARRAY(applied->arena, Instruction *, 2 * applied->count);
+  for (int i = 0; i < 2 * applied->count; i++) {
     const Shape *shape = step->parameters[i]->shape;
-    if (i < e->count) shape = shape_make(e->arena, shape->type, 1, &e->elements, NULL);
+    if (i < applied->count)
+      shape = shape_make(applied->arena, shape->type, 1, &applied->elements, NULL);
     operands[i] = computation_add_parameter(result, i, shape, "p");
   }
-  Instruction *scan = add_scan(result, step, step->root->shape, operands, 2 * e->count, e->count);
+  Instruction *scan =
+      add_scan(result, step, step->root->shape, operands, 2 * applied->count, applied->count);
   add_parts(result, scan, results);
-  for (int i = 0; i < e->count; i++) results[e->count + i] = operands[e->count + i];
-  computation_add_tuple(result, results, 2 * e->count);
+  for (int i = 0; i < applied->count; i++)
+    results[applied->count + i] = operands[applied->count + i];
+  computation_add_tuple(result, results, 2 * applied->count);
   return result;
 }
 
-static void expand_reduce(Applied *e) {
-  const Shape *shape = e->x->shape, *result = shape_is_tuple(shape) ? shape->elements[0] : shape;
-  e->count = e->x->operand_count / 2;
-  e->results = shape_elements(result);
-  e->elements = shape_elements(e->x->operands[0]->shape) / e->results;
-  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
-  Instruction **parts = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
-  const Shape **shapes = ARENA_ARRAY(e->arena, const Shape *, 2 * e->count);
-  for (int i = 0; i < 2 * e->count; i++) {
-    Instruction *operand = e->x->operands[i];
-    operands[i] =
-        i < e->count ? add_in_rows(e->computation, operand, e->x->a->dimensions) : operand;
-    shapes[i] = i < e->count ? shape_make(e->arena, operand->shape->type, 1, &e->results, NULL)
-                             : operand->shape;
+static void expand_reduce(Applied *applied) {
+  const Shape *shape = applied->x->shape,
+              *result = shape_is_tuple(shape) ? shape->elements[0] : shape;
+  applied->count = applied->x->operand_count / 2;
+  applied->results = shape_elements(result);
+  applied->elements = shape_elements(applied->x->operands[0]->shape) / applied->results;
+  Instruction **operands = ARENA_ARRAY(applied->arena, Instruction *, 2 * applied->count);
+  Instruction **parts = ARENA_ARRAY(applied->arena, Instruction *, 2 * applied->count);
+  const Shape **shapes = ARENA_ARRAY(applied->arena, const Shape *, 2 * applied->count);
+  for (int i = 0; i < 2 * applied->count; i++) {
+    Instruction *operand = applied->x->operands[i];
+    operands[i] = i < applied->count
+                      ? add_in_rows(applied->computation, operand, applied->x->a->dimensions)
+                      : operand;
+    shapes[i] = i < applied->count
+                    ? shape_make(applied->arena, operand->shape->type, 1, &applied->results, NULL)
+                    : operand->shape;
   }
-  Instruction *scan =
-      add_scan(e->computation, result_of(e), shape_tuple(e->arena, 2 * e->count, shapes), operands,
-               2 * e->count, e->count);
-  add_parts(e->computation, scan, parts);
-  become_parts(e->x, parts, e->count);
+  Instruction *scan = add_scan(applied->computation, result_of(applied),
+                               shape_tuple(applied->arena, 2 * applied->count, shapes), operands,
+                               2 * applied->count, applied->count);
+  add_parts(applied->computation, scan, parts);
+  become_parts(applied->x, parts, applied->count);
 }
 
 static bool is_over_nothing(const Instruction *reduce) {
@@ -174,11 +180,11 @@ static bool is_over_nothing(const Instruction *reduce) {
 }
 
 /* Returns the reduction's computation with this result alone. */
-static Computation *result_alone(const Applied *e, int result) {
-  Computation *to_apply = e->x->a->to_apply;
+static Computation *result_alone(const Applied *applied, int result) {
+  Computation *to_apply = applied->x->a->to_apply;
   if (!shape_is_tuple(to_apply->root->shape)) return to_apply;
-  Computation *alone = module_add_computation(e->x->parent->module, "reduce_result");
-  Instruction **arguments = ARENA_ARRAY(e->arena, Instruction *, to_apply->parameter_count);
+  Computation *alone = module_add_computation(applied->x->parent->module, "reduce_result");
+  Instruction **arguments = ARENA_ARRAY(applied->arena, Instruction *, to_apply->parameter_count);
   const Attributes *a = ATTRIBUTES(.to_apply = to_apply);
   for (int i = 0; i < to_apply->parameter_count; i++) {
     arguments[i] = computation_add_parameter(alone, i, to_apply->parameters[i]->shape, "p");
@@ -190,39 +196,39 @@ static Computation *result_alone(const Applied *e, int result) {
 }
 
 /* A reduction over no dimension: one map for each result combines the elements with the initial value. */
-static void map_reduce(const Applied *e) {
-  Instruction *x = e->x;
+static void map_reduce(const Applied *applied) {
+  Instruction *x = applied->x;
   int count = x->operand_count / 2;
-  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * count);
-  Instruction **results = ARENA_ARRAY(e->arena, Instruction *, count);
+  Instruction **operands = ARENA_ARRAY(applied->arena, Instruction *, 2 * count);
+  Instruction **results = ARENA_ARRAY(applied->arena, Instruction *, count);
   const Shape *shape = x->operands[0]->shape;
   for (int i = 0; i < count; i++) {
     Instruction *init = x->operands[count + i];
     operands[i] =
-        computation_add(e->computation, HLO_BROADCAST,
-                        shape_with_type(e->arena, shape, init->shape->type), &init, 1, NULL);
+        computation_add(applied->computation, HLO_BROADCAST,
+                        shape_with_type(applied->arena, shape, init->shape->type), &init, 1, NULL);
     operands[count + i] = x->operands[i];
   }
   for (int i = 0; i < count; i++) {
-    const Attributes *a = ATTRIBUTES(.to_apply = result_alone(e, i));
-    const Shape *of = shape_with_type(e->arena, shape, operands[i]->shape->type);
-    results[i] = computation_add(e->computation, HLO_MAP, of, operands, 2 * count, a);
+    const Attributes *a = ATTRIBUTES(.to_apply = result_alone(applied, i));
+    const Shape *of = shape_with_type(applied->arena, shape, operands[i]->shape->type);
+    results[i] = computation_add(applied->computation, HLO_MAP, of, operands, 2 * count, a);
   }
   become_parts(x, results, count);
 }
 
 static bool expand(Instruction *x, void *data) {
-  Applied e = {.x = x, .computation = x->parent, .arena = x->parent->module->arena};
+  Applied applied = {.x = x, .computation = x->parent, .arena = x->parent->module->arena};
   bool is_map = x->opcode == HLO_MAP;
   if (!is_map && x->opcode != HLO_REDUCE) return false;
   bool more = applies_more(x, x->a->to_apply), maps = !is_map && is_over_nothing(x);
   if (!more && !maps) return false;
   if (maps) {
-    map_reduce(&e);
+    map_reduce(&applied);
   } else if (is_map) {
-    expand_map(&e);
+    expand_map(&applied);
   } else {
-    expand_reduce(&e);
+    expand_reduce(&applied);
   }
   return true;
 }

@@ -24,7 +24,8 @@ static Instruction *rounded(const Expansion *e, Instruction *x) {
 
 /* Repeats each element along dimension `d` `times` times: [outer, n, inner] to [outer, n, times, inner]. */
 static Instruction *add_repeat(const Expansion *e, Instruction *x, int d, int64_t times) {
-  static const int64_t places[] = {0, 1, 3};
+  static const int64_t places[] = {0, 1,
+                                   3}; /* of the dimensions apart, in those with the repeats */
   int rank = x->shape->rank;
   PrimitiveType type = x->shape->type;
   int64_t *dims = arena_copy(e->arena, x->shape->dims, sizeof *dims * (size_t)rank);
@@ -42,6 +43,7 @@ static Instruction *add_repeat(const Expansion *e, Instruction *x, int d, int64_
                          &x, 1, NULL);
 }
 
+/* Adds the scaled operand of a side: 0 for the lhs, 1 for the rhs. */
 static Instruction *add_scaled(const Expansion *e, int side) {
   Instruction *operand = e->x->operands[side], *scale = e->x->operands[2 + side];
   operand = rounded(e, operand);

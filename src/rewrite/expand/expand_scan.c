@@ -51,22 +51,32 @@ static Instruction *add_slicing(const Expansion *e, Opcode opcode, const Shape *
   int rank = operands[0]->shape->rank;
   Instruction **all = ARENA_ARRAY(e->arena, Instruction *, count + rank);
   for (int i = 0; i < count; i++) all[i] = operands[i];
-  for (int d = 0; d < rank; d++)
+  for (int d = 0; d < rank; d++) {
     all[count + d] = d == e->scan.dimension ? at : computation_add_integer(e->computation, S64, 0);
+  }
   return computation_add(e->computation, opcode, shape, all, count + rank, attributes);
 }
 
 /* ---- The loop's computations ---- */
 
-static Computation *condition(const Expansion *e, const Shape *state) {
-  Computation *c = module_add_computation(e->x->parent->module, "scan_condition");
-  Expansion in = {e->x, e->scan, e->arena, c};
-  Instruction *parameter = computation_add_parameter(c, 0, state, "state");
+/* Begins a computation of the loop, whose parameter is the state. Returns the expansion that adds to it. */
+static Expansion begin_computation(const Expansion *e, const char *name, const Shape *state,
+                                   Instruction **parameter) {
+  Expansion in = *e;
+  in.computation = module_add_computation(e->x->parent->module, name);
+  *parameter = computation_add_parameter(in.computation, 0, state, "state");
+  return in;
+}
+
+/* Makes the condition: whether the index is less than the number of steps. */
+static Computation *make_condition(const Expansion *e, const Shape *state) {
+  Instruction *parameter;
+  Expansion in = begin_computation(e, "scan_condition", state, &parameter);
   const Attributes *attributes = ATTRIBUTES(.direction = COMPARE_LT);
   Instruction *operands[] = {computation_add_element(in.computation, parameter, INDEX),
                              computation_add_integer(in.computation, S64, e->scan.length)};
   computation_add(in.computation, HLO_COMPARE, shape_scalar(PRED), operands, 2, attributes);
-  return c;
+  return in.computation;
 }
 
 /* Calls to_apply on this step's elements and carries; returns its results one by one. */
@@ -95,14 +105,15 @@ static Instruction **add_step(const Expansion *e, Instruction **state, Instructi
   return results;
 }
 
-static Computation *body(const Expansion *e, const Shape *shape) {
+/* Makes the body: one step, and the next state. */
+static Computation *make_body(const Expansion *e, const Shape *shape) {
   const Scan *scan = &e->scan;
-  Computation *c = module_add_computation(e->x->parent->module, "scan_body");
-  Expansion in = {e->x, e->scan, e->arena, c};
-  Instruction *parameter = computation_add_parameter(c, 0, shape, "state");
+  Instruction *parameter;
+  Expansion in = begin_computation(e, "scan_body", shape, &parameter);
   Instruction **state = ARENA_ARRAY(e->arena, Instruction *, state_size(scan));
-  for (int i = 0; i < state_size(scan); i++)
+  for (int i = 0; i < state_size(scan); i++) {
     state[i] = computation_add_element(in.computation, parameter, i);
+  }
   Instruction *index = state[INDEX], *at = index;
   if (e->x->a->is_reverse) {
     Instruction *operands[] = {computation_add_integer(in.computation, S64, scan->length - 1),
@@ -122,12 +133,12 @@ static Computation *body(const Expansion *e, const Shape *shape) {
     *output = add_slicing(&in, HLO_DYNAMIC_UPDATE_SLICE, (*output)->shape, update, 2, at, NULL);
   }
   computation_add_tuple(in.computation, state, state_size(scan));
-  return c;
+  return in.computation;
 }
 
 /* ---- The scan ---- */
 
-/* Finds the outputs, then the carries, after all steps. */
+/* Adds the loop. Sets `results` to the outputs, then the carries, after all steps. */
 static void add_loop(const Expansion *e, Instruction **results) {
   const Scan *scan = &e->scan;
   Instruction **state = ARENA_ARRAY(e->arena, Instruction *, state_size(scan));
@@ -140,21 +151,24 @@ static void add_loop(const Expansion *e, Instruction **results) {
     state[first_output(scan) + i] = add_zeros(e, scan_result(e->x->shape, i));
   }
   Instruction *init = computation_add_tuple(e->computation, state, state_size(scan));
-  Attributes attributes = *ATTRIBUTES(.condition = condition(e, init->shape),
-                                      .body = body(e, init->shape), .metadata = e->x->a->metadata);
+  Attributes attributes =
+      *ATTRIBUTES(.condition = make_condition(e, init->shape), .body = make_body(e, init->shape),
+                  .metadata = e->x->a->metadata);
   InstructionList before = e->x->a->control_predecessors; /* which the scan keeps as well */
   before.items = arena_copy(e->arena, before.items, sizeof *before.items * (size_t)before.count);
   attributes.control_predecessors = before;
   Instruction *loop =
       computation_add(e->computation, HLO_WHILE, init->shape, &init, 1, &attributes);
-  for (int i = 0; i < scan->outputs; i++)
+  for (int i = 0; i < scan->outputs; i++) {
     results[i] = computation_add_element(e->computation, loop, first_output(scan) + i);
+  }
   for (int i = 0; i < scan->carries; i++) {
     results[scan->outputs + i] = computation_add_element(e->computation, loop, FIRST_CARRY + i);
   }
 }
 
-static void add_nothing(const Expansion *e, Instruction **results) {
+/* Sets `results` for a scan of no steps: empty outputs, and the initial carries. */
+static void add_results_of_no_steps(const Expansion *e, Instruction **results) {
   const Scan *scan = &e->scan;
   for (int i = 0; i < scan->outputs; i++) results[i] = add_zeros(e, scan_result(e->x->shape, i));
   for (int i = 0; i < scan->carries; i++) {
@@ -174,13 +188,14 @@ static bool is_static_scan(const Instruction *x) {
 
 static bool expand(Instruction *x, void *data) {
   if (!is_static_scan(x)) return false;
-  Expansion e = {x, scan_of(x), x->parent->module->arena, x->parent};
+  Expansion e = {
+      .x = x, .scan = scan_of(x), .arena = x->parent->module->arena, .computation = x->parent};
   int count = e.scan.outputs + e.scan.carries;
   Instruction **results = ARENA_ARRAY(e.arena, Instruction *, count);
   if (e.scan.length) {
     add_loop(&e, results);
   } else {
-    add_nothing(&e, results);
+    add_results_of_no_steps(&e, results);
   }
   Opcode opcode = shape_is_tuple(x->shape)   ? HLO_TUPLE_OP
                   : shape_is_array(x->shape) ? HLO_COPY

@@ -413,7 +413,7 @@ static Computation *merged_computation(Merger *m, const Cluster *cluster,
   }
   fused->root = roots[0];
   if (count > 1) add_root(fused, roots, count, shapes);
-  computation_share(fused);
+  eliminate_common_subexpressions(fused);
   return fused;
 }
 

@@ -50,7 +50,7 @@ enum {
 /* ---- A loop ---- */
 
 typedef struct Loop {
-  Instruction *loop, *state; /* state: the body's parameter */
+  Instruction *instruction, *state; /* state: the body's parameter */
   Computation *outside, *body;
   Instruction *root;   /* of the body: a tuple */
   bool *invariant;     /* by instruction of the body */
@@ -61,14 +61,15 @@ typedef struct Loop {
   Instruction *added[MAX_HOISTED];
 } Loop;
 
-static bool is_state(const Loop *l, const Instruction *x) {
-  return x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0] == l->state;
+static bool is_state(const Loop *loop, const Instruction *x) {
+  return x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0] == loop->state;
 }
 
-static bool is_passed_on(const Loop *l, const Instruction *x) {
-  if (!is_state(l, x) || x->a->tuple_index >= l->root->operand_count) return false;
-  const Instruction *next = l->root->operands[x->a->tuple_index];
-  return is_state(l, next) && next->a->tuple_index == x->a->tuple_index && shape_is_array(x->shape);
+static bool is_passed_on(const Loop *loop, const Instruction *x) {
+  if (!is_state(loop, x) || x->a->tuple_index >= loop->root->operand_count) return false;
+  const Instruction *next = loop->root->operands[x->a->tuple_index];
+  return is_state(loop, next) && next->a->tuple_index == x->a->tuple_index &&
+         shape_is_array(x->shape);
 }
 
 /* Whether an instruction computes one array from others, without a side effect. */
@@ -118,75 +119,77 @@ static bool takes_time(const Instruction *x) {
          (bytes <= SMALL_BYTES || bytes <= MAX_GROWTH * operand_bytes(x));
 }
 
-static void analyse(Loop *l) {
-  for (int i = 0; i < l->size; i++) {
-    const Instruction *x = l->body->instructions[i];
-    bool is_invariant = x->opcode == HLO_CONSTANT || is_passed_on(l, x) || is_pure(x);
-    for (int k = 0; k < x->operand_count && is_invariant && !is_state(l, x); k++) {
-      is_invariant = l->invariant[x->operands[k]->id];
+static void analyse(Loop *loop) {
+  for (int i = 0; i < loop->size; i++) {
+    const Instruction *x = loop->body->instructions[i];
+    bool is_invariant = x->opcode == HLO_CONSTANT || is_passed_on(loop, x) || is_pure(x);
+    for (int k = 0; k < x->operand_count && is_invariant && !is_state(loop, x); k++) {
+      is_invariant = loop->invariant[x->operands[k]->id];
     }
-    l->invariant[x->id] = is_invariant;
+    loop->invariant[x->id] = is_invariant;
   }
-  l->escapes[l->root->id] = true;
-  for (int i = l->size - 1; i >= 0; i--) {
-    const Instruction *x = l->body->instructions[i];
-    bool needs = !l->invariant[x->id] || (l->escapes[x->id] && !takes_time(x));
-    for (int k = 0; k < x->operand_count && needs; k++) l->escapes[x->operands[k]->id] = true;
+  loop->escapes[loop->root->id] = true;
+  for (int i = loop->size - 1; i >= 0; i--) {
+    const Instruction *x = loop->body->instructions[i];
+    bool needs = !loop->invariant[x->id] || (loop->escapes[x->id] && !takes_time(x));
+    for (int k = 0; k < x->operand_count && needs; k++) loop->escapes[x->operands[k]->id] = true;
   }
 }
 
 /* ---- Outside ---- */
 
-static Instruction *initial(const Loop *l, int64_t index) {
-  Instruction *init = l->loop->operands[0];
+static Instruction *initial(const Loop *loop, int64_t index) {
+  Instruction *init = loop->instruction->operands[0];
   return init->opcode == HLO_TUPLE_OP ? init->operands[index]
-                                      : computation_add_element(l->outside, init, index);
+                                      : computation_add_element(loop->outside, init, index);
 }
 
 /* Copies a loop-invariant instruction before the loop. The body's order is kept: operands come first. */
-static void move_out(Loop *l, const Instruction *x) {
-  Instruction **moved = &l->moved[x->id];
+static void move_out(Loop *loop, const Instruction *x) {
+  Instruction **moved = &loop->moved[x->id];
   if (x->opcode == HLO_CONSTANT) {
-    *moved = computation_add_constant(l->outside, x->literal, NULL);
-  } else if (is_state(l, x)) {
-    *moved = initial(l, x->a->tuple_index);
+    *moved = computation_add_constant(loop->outside, x->literal, NULL);
+  } else if (is_state(loop, x)) {
+    *moved = initial(loop, x->a->tuple_index);
   } else {
     Instruction **operands = scope_new((size_t)x->operand_count + 1, sizeof *operands);
-    for (int k = 0; k < x->operand_count; k++) operands[k] = l->moved[x->operands[k]->id];
-    *moved = computation_add(l->outside, x->opcode, x->shape, operands, x->operand_count, x->a);
+    for (int k = 0; k < x->operand_count; k++) operands[k] = loop->moved[x->operands[k]->id];
+    *moved = computation_add(loop->outside, x->opcode, x->shape, operands, x->operand_count, x->a);
     scope_free(operands);
   }
 }
 
 /* Copies an instruction with all its operands before the loop: marks them first, then copies in order. */
-static Instruction *outside_of(Loop *l, const Instruction *x) {
-  bool *wanted = scope_new((size_t)l->size, sizeof *wanted);
+static Instruction *outside_of(Loop *loop, const Instruction *x) {
+  bool *wanted = scope_new((size_t)loop->size, sizeof *wanted);
   wanted[x->id] = true;
   for (int i = x->id; i >= 0; i--) {
-    const Instruction *y = l->body->instructions[i];
-    if (!wanted[i] || l->moved[i] || is_state(l, y)) continue;
+    const Instruction *y = loop->body->instructions[i];
+    if (!wanted[i] || loop->moved[i] || is_state(loop, y)) continue;
     for (int k = 0; k < y->operand_count; k++) wanted[y->operands[k]->id] = true;
   }
   for (int i = 0; i <= x->id; i++) {
-    if (wanted[i] && !l->moved[i]) move_out(l, l->body->instructions[i]);
+    if (wanted[i] && !loop->moved[i]) move_out(loop, loop->body->instructions[i]);
   }
   scope_free(wanted);
-  return l->moved[x->id];
+  return loop->moved[x->id];
 }
 
 /* ---- Inside ---- */
 
-static int64_t state_size(const Loop *l) { return l->loop->shape->tuple_size + l->count; }
-
-/* Adds an element with initial value `value` to the state. lengthen_loop changes the state's shape. */
-static Instruction *add_element(Loop *l, Instruction *value) {
-  const Attributes *a = ATTRIBUTES(.tuple_index = state_size(l));
-  l->added[l->count++] = value;
-  return computation_add(l->body, HLO_GET_TUPLE_ELEMENT, value->shape, &l->state, 1, a);
+static int64_t state_size(const Loop *loop) {
+  return loop->instruction->shape->tuple_size + loop->count;
 }
 
-static void hoist(Loop *l, Instruction *x) {
-  Instruction *element = add_element(l, outside_of(l, x));
+/* Adds an element with initial value `value` to the state. lengthen_loop changes the state's shape. */
+static Instruction *add_element(Loop *loop, Instruction *value) {
+  const Attributes *a = ATTRIBUTES(.tuple_index = state_size(loop));
+  loop->added[loop->count++] = value;
+  return computation_add(loop->body, HLO_GET_TUPLE_ELEMENT, value->shape, &loop->state, 1, a);
+}
+
+static void hoist(Loop *loop, Instruction *x) {
+  Instruction *element = add_element(loop, outside_of(loop, x));
   instruction_become(x, HLO_COPY, &element, 1, NULL);
 }
 
@@ -197,10 +200,10 @@ static bool is_zero_index(const Instruction *x) {
 }
 
 /* Returns the dynamic-slice of one row of a sequence that x is, reshaped or not; NULL if x is none. */
-static const Instruction *row_of(const Loop *l, const Instruction *x) {
+static const Instruction *row_of(const Loop *loop, const Instruction *x) {
   const Shape *row = x->shape;
   x = without_reshapes(x);
-  if (x->opcode != HLO_DYNAMIC_SLICE || !is_passed_on(l, x->operands[0])) return NULL;
+  if (x->opcode != HLO_DYNAMIC_SLICE || !is_passed_on(loop, x->operands[0])) return NULL;
   const Shape *sequence = x->operands[0]->shape;
   if (sequence->rank != row->rank + 1 || x->a->slice_sizes.items[0] != 1) return NULL;
   if (!shape_is_scalar(x->operands[1]->shape)) return NULL; /* one vector of indices */
@@ -208,7 +211,7 @@ static const Instruction *row_of(const Loop *l, const Instruction *x) {
     if (row->dims[d - 1] != sequence->dims[d]) return NULL;
     if (!is_zero_index(x->operands[1 + d])) return NULL;
   }
-  return l->invariant[x->operands[1]->id] ? NULL : x;
+  return loop->invariant[x->operands[1]->id] ? NULL : x;
 }
 
 static Int64List shifted(Arena *arena, Int64List list) {
@@ -228,10 +231,10 @@ static const Shape *shape_of_all(const Instruction *dot, int side, int64_t rows,
   return shape_make(dot->parent->module->arena, one->type, one->rank + 1, dims, NULL);
 }
 
-static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
+static bool hoist_rows(Loop *loop, Instruction *dot, int side, int64_t turns) {
   Arena *arena = dot->parent->module->arena;
-  const Instruction *row = row_of(l, dot->operands[side]);
-  if (!row || !l->invariant[dot->operands[1 - side]->id] || dot->a->lhs_batch_dims.count ||
+  const Instruction *row = row_of(loop, dot->operands[side]);
+  if (!row || !loop->invariant[dot->operands[1 - side]->id] || dot->a->lhs_batch_dims.count ||
       dot->shape->rank == MAX_RANK) {
     return false;
   }
@@ -248,21 +251,22 @@ static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
   Int64List *contracting = side ? &a.rhs_contracting_dims : &a.lhs_contracting_dims;
   *contracting = shifted(arena, *contracting);
   Instruction *operands[2];
-  operands[side] = outside_of(l, sequence);
-  operands[1 - side] = outside_of(l, dot->operands[1 - side]);
-  Instruction *element = add_element(l, computation_add(l->outside, HLO_DOT, all, operands, 2, &a));
+  operands[side] = outside_of(loop, sequence);
+  operands[1 - side] = outside_of(loop, dot->operands[1 - side]);
+  Instruction *element =
+      add_element(loop, computation_add(loop->outside, HLO_DOT, all, operands, 2, &a));
   Instruction **sliced = ARENA_ARRAY(arena, Instruction *, rank + 1);
   int64_t *sizes = ARENA_ARRAY(arena, int64_t, rank);
   Instruction *index = row->operands[1];
   Literal *none = literal_new(arena, index->shape);
-  Instruction *zero = computation_add_constant(l->body, none, NULL);
+  Instruction *zero = computation_add_constant(loop->body, none, NULL);
   sliced[0] = element;
   for (int d = 0; d < rank; d++) {
     sliced[1 + d] = d == dimension ? index : zero;
     sizes[d] = d == dimension ? 1 : all->dims[d];
   }
   const Shape *shape = shape_make(arena, all->type, rank, sizes, NULL);
-  Instruction *own = computation_add(l->body, HLO_DYNAMIC_SLICE, shape, sliced, rank + 1,
+  Instruction *own = computation_add(loop->body, HLO_DYNAMIC_SLICE, shape, sliced, rank + 1,
                                      ATTRIBUTES(.slice_sizes = {rank, sizes}));
   instruction_become(dot, HLO_RESHAPE, &own, 1, NULL);
   return true;
@@ -291,12 +295,12 @@ static bool is_widened(const Instruction *x) {
   return false;
 }
 
-static bool hoist_panels(Loop *l, Instruction *dot) {
+static bool hoist_panels(Loop *loop, Instruction *dot) {
   Instruction *operands[2] = {dot->operands[0], dot->operands[1]}, *matrix = operands[1];
   const Shape *shape = dot->shape, *from = matrix->shape;
   int rank = shape->rank;
-  if (from->rank != 2 || !l->invariant[matrix->id] || l->invariant[operands[0]->id] || rank == 0 ||
-      rank == MAX_RANK || !is_all_f32(dot) || dot->a->lhs_batch_dims.count ||
+  if (from->rank != 2 || !loop->invariant[matrix->id] || loop->invariant[operands[0]->id] ||
+      rank == 0 || rank == MAX_RANK || !is_all_f32(dot) || dot->a->lhs_batch_dims.count ||
       dot->a->rhs_contracting_dims.count != 1) {
     return false;
   }
@@ -311,16 +315,16 @@ static bool hoist_panels(Loop *l, Instruction *dot) {
     memcpy(dims, (int64_t[]){columns / WIDTH, WIDTH, from->dims[1]}, 3 * sizeof *dims);
     memcpy(order, (int64_t[]){0, 2, 1}, sizeof order);
   }
-  Instruction *panels = computation_add_reshape(l->outside, outside_of(l, matrix), 3, dims);
-  operands[1] = add_element(l, computation_add_transpose(l->outside, panels, order));
+  Instruction *panels = computation_add_reshape(loop->outside, outside_of(loop, matrix), 3, dims);
+  operands[1] = add_element(loop, computation_add_transpose(loop->outside, panels, order));
   memcpy(dims, shape->dims, sizeof *dims * (size_t)rank);
   dims[rank - 1] /= WIDTH;
   dims[rank] = WIDTH;
   static int64_t depth[] = {1};
   Attributes a = *dot->a;
   a.rhs_contracting_dims = (Int64List){1, depth};
-  shape = shape_make(l->body->module->arena, F32, rank + 1, dims, NULL);
-  Instruction *product = computation_add(l->body, HLO_DOT, shape, operands, 2, &a);
+  shape = shape_make(loop->body->module->arena, F32, rank + 1, dims, NULL);
+  Instruction *product = computation_add(loop->body, HLO_DOT, shape, operands, 2, &a);
   instruction_become(dot, HLO_RESHAPE, &product, 1, NULL);
   return true;
 }
@@ -329,24 +333,25 @@ static bool hoist_panels(Loop *l, Instruction *dot) {
 
 /* Makes the loop with the longer state. The old loop becomes the tuple of its elements. As dead code, a loop
 ** whose body has a side effect would run as well. */
-static void lengthen_loop(Loop *l) {
-  int before = l->loop->shape->tuple_size, count = (int)state_size(l);
+static void lengthen_loop(Loop *loop) {
+  int before = loop->instruction->shape->tuple_size, count = (int)state_size(loop);
   Instruction **inside = scope_new((size_t)count, sizeof *inside);
   Instruction **outside = scope_new((size_t)count, sizeof *outside);
   for (int i = 0; i < count; i++) {
-    outside[i] = i < before ? initial(l, i) : l->added[i - before];
+    outside[i] = i < before ? initial(loop, i) : loop->added[i - before];
   }
-  Instruction *init = computation_add_tuple(l->outside, outside, count);
-  l->state->shape = init->shape;
-  l->loop->a->condition->parameters[0]->shape = init->shape;
+  Instruction *init = computation_add_tuple(loop->outside, outside, count);
+  loop->state->shape = init->shape;
+  loop->instruction->a->condition->parameters[0]->shape = init->shape;
   for (int i = 0; i < count; i++) {
-    inside[i] = i < before ? l->root->operands[i] : computation_add_element(l->body, l->state, i);
+    inside[i] =
+        i < before ? loop->root->operands[i] : computation_add_element(loop->body, loop->state, i);
   }
-  l->body->root = computation_add_tuple(l->body, inside, count);
-  Instruction *longer = computation_add_named(l->outside, HLO_WHILE, init->shape, &init, 1,
-                                              l->loop->a, l->loop->name);
-  for (int i = 0; i < before; i++) outside[i] = computation_add_element(l->outside, longer, i);
-  instruction_become(l->loop, HLO_TUPLE_OP, outside, before, NULL);
+  loop->body->root = computation_add_tuple(loop->body, inside, count);
+  Instruction *longer = computation_add_named(loop->outside, HLO_WHILE, init->shape, &init, 1,
+                                              loop->instruction->a, loop->instruction->name);
+  for (int i = 0; i < before; i++) outside[i] = computation_add_element(loop->outside, longer, i);
+  instruction_become(loop->instruction, HLO_TUPLE_OP, outside, before, NULL);
   scope_free(outside);
   scope_free(inside);
 }
@@ -364,41 +369,45 @@ static bool uses_elements(const Computation *computation) {
 }
 
 /* Returns whether anything was hoisted. */
-static bool hoist_from(Instruction *loop) {
-  Computation *body = loop->a->body;
-  if (loop->a->control_predecessors.count || !shape_is_tuple(loop->shape) ||
+static bool hoist_from(Instruction *instruction) {
+  Computation *body = instruction->a->body;
+  if (instruction->a->control_predecessors.count || !shape_is_tuple(instruction->shape) ||
       body->root->opcode != HLO_TUPLE_OP || !uses_elements(body) ||
-      !uses_elements(loop->a->condition)) {
+      !uses_elements(instruction->a->condition)) {
     return false;
   }
-  Loop l = {.loop = loop, .state = body->parameters[0], .outside = loop->parent, .body = body};
+  Loop loop = {.instruction = instruction,
+               .state = body->parameters[0],
+               .outside = instruction->parent,
+               .body = body};
   computation_renumber(body);
-  l.root = body->root;
-  l.size = body->count;
-  l.invariant = scope_new((size_t)l.size, sizeof *l.invariant);
-  l.escapes = scope_new((size_t)l.size, sizeof *l.escapes);
-  l.moved = scope_new((size_t)l.size, sizeof(Instruction *));
-  analyse(&l);
+  loop.root = body->root;
+  loop.size = body->count;
+  loop.invariant = scope_new((size_t)loop.size, sizeof *loop.invariant);
+  loop.escapes = scope_new((size_t)loop.size, sizeof *loop.escapes);
+  loop.moved = scope_new((size_t)loop.size, sizeof(Instruction *));
+  analyse(&loop);
   CountedLoop counter;
-  int64_t turns = counted_loop_find(loop, &counter) ? counter.iterations : -1;
-  for (int i = 0; i < l.size && l.count < MAX_HOISTED; i++) {
+  int64_t turns = counted_loop_find(instruction, &counter) ? counter.iterations : -1;
+  for (int i = 0; i < loop.size && loop.count < MAX_HOISTED; i++) {
     Instruction *x = body->instructions[i];
-    if (l.invariant[i] && l.escapes[i] && takes_time(x)) {
-      hoist(&l, x);
+    if (loop.invariant[i] && loop.escapes[i] && takes_time(x)) {
+      hoist(&loop, x);
     } else if (x->opcode == HLO_DOT && turns > 1) {
-      if (!hoist_rows(&l, x, 0, turns) && !hoist_rows(&l, x, 1, turns) && turns >= MIN_TURNS) {
-        hoist_panels(&l, x);
+      if (!hoist_rows(&loop, x, 0, turns) && !hoist_rows(&loop, x, 1, turns) &&
+          turns >= MIN_TURNS) {
+        hoist_panels(&loop, x);
       }
     }
   }
-  if (l.count) {
-    lengthen_loop(&l);
+  if (loop.count) {
+    lengthen_loop(&loop);
     computation_sort(body);
   }
-  scope_free(l.moved);
-  scope_free(l.escapes);
-  scope_free(l.invariant);
-  return l.count > 0;
+  scope_free(loop.moved);
+  scope_free(loop.escapes);
+  scope_free(loop.invariant);
+  return loop.count > 0;
 }
 
 bool pass_hoist_loops(Module *module) {

@@ -52,7 +52,7 @@ static Instruction *find_or_add(InstructionSet *set, Instruction *instruction) {
   return NULL;
 }
 
-bool computation_share(Computation *computation) {
+bool eliminate_common_subexpressions(Computation *computation) {
   Rewrite rewrite;
   rewrite_begin(&rewrite, computation);
   size_t size = 16;
@@ -70,5 +70,5 @@ bool computation_share(Computation *computation) {
 }
 
 bool pass_common_subexpressions(Module *module) {
-  return for_each_computation(module, computation_share);
+  return for_each_computation(module, eliminate_common_subexpressions);
 }

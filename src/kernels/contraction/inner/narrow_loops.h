@@ -1,6 +1,6 @@
 /*
-** Declares the innermost loops of products with narrow numbers. They take only pointers, and call no function: in WebAssembly
-** they are a module of their own (relax.h), of which functions are known by number.
+** Declares the innermost loops of products with narrow numbers. They are pure: they take only pointers, and call no function. In
+** WebAssembly they are compiled to a separate module (relax.h), whose functions the core calls by table index.
 */
 #ifndef XLA_KERNELS_CONTRACTION_NARROW_LOOPS_H
 #define XLA_KERNELS_CONTRACTION_NARROW_LOOPS_H

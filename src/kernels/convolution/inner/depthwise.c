@@ -392,7 +392,7 @@ static void run_unit(const Depthwise *d, const uint8_t *lhs, const uint8_t *rhs,
   work.position_stride = direct ? out_stride : (size_t)work.lanes;
   uint8_t *first = result + (out + (size_t)work.first * out_stride) * work.bytes;
   work.sums = direct ? first : buffer;
-  Taps taps;
+  Taps taps = {0};
   int64_t listed = 0;
   do { /* at least once: no taps give zeros */
     list_taps(d, &row, listed, &taps);
