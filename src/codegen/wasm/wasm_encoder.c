@@ -10,8 +10,6 @@
 enum { SECTION_TYPE = 1, SECTION_IMPORT, SECTION_FUNCTION, SECTION_EXPORT = 7, SECTION_CODE = 10 };
 enum { CALL_BYTES = 5 }; /* of an index that is filled in later */
 enum { CONSTANT_BYTES = 16 };
-/* The type of a local with a constant, which wasm_local never returns. */
-enum { HOLDS_CONSTANT = 0 };
 
 /* The parameters, then a 0, then the result, if any. */
 static const char *const signatures[SIGNATURE_COUNT] = {
@@ -200,7 +198,7 @@ static void take_calls(WasmFunction *function, size_t start) {
 static void put_constants(const WasmFunction *function, ByteBuf *out) {
   const uint8_t *bytes = function->constants.bytes;
   for (int i = function->parameters; i < function->local_count; i++) {
-    if (function->local_types[i] != HOLDS_CONSTANT) continue;
+    if (function->local_types[i] != WASM_CONSTANT) continue;
     bytebuf_append(out, (uint8_t[]){SIMD_PREFIX, V128_CONST}, 2);
     bytebuf_append(out, bytes, CONSTANT_BYTES);
     bytebuf_put(out, OP_LOCAL_SET);
@@ -216,7 +214,7 @@ void wasm_function_end(WasmFunction *function) {
   for (int i = function->parameters; i < function->local_count; i++) {
     bytebuf_put(&locals, 1); /* a run of one */
     bytebuf_put(&locals,
-                function->local_types[i] == HOLDS_CONSTANT ? WASM_V128 : function->local_types[i]);
+                function->local_types[i] == WASM_CONSTANT ? WASM_V128 : function->local_types[i]);
   }
   put_constants(function, &locals);
   wasm_op(function, OP_END);
@@ -292,12 +290,12 @@ void wasm_i32(WasmFunction *function, int64_t value) {
 static int constant_local(WasmFunction *function, const void *bytes) {
   const uint8_t *held = function->constants.bytes;
   for (int i = function->parameters; i < function->local_count; i++) {
-    if (function->local_types[i] != HOLDS_CONSTANT) continue;
+    if (function->local_types[i] != WASM_CONSTANT) continue;
     if (!memcmp(held, bytes, CONSTANT_BYTES)) return i;
     held += CONSTANT_BYTES;
   }
   bytebuf_append(&function->constants, bytes, CONSTANT_BYTES);
-  return add_local(function, (WasmType)HOLDS_CONSTANT);
+  return add_local(function, WASM_CONSTANT);
 }
 
 /* Whether a single instruction makes a vector: all bits are 0, or 1. */

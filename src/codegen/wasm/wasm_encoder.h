@@ -11,6 +11,7 @@
 #include "codegen/wasm/instructions.h"
 
 typedef enum WasmType {
+  WASM_CONSTANT, /* not of the format: a vector that wasm_v128 sets, so wasm_local never returns its local */
   WASM_V128 = 0x7b,
   WASM_I64 = 0x7e,
   WASM_I32 = 0x7f,
