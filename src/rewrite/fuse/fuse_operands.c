@@ -210,8 +210,8 @@ static Instruction *copy_loop(const Computation *from, Computation *loop, Instru
     Instruction *y = from->instructions[k], *operands[MAX_INPUTS];
     if (y->opcode == HLO_PARAMETER) {
       int64_t number = y->parameter_number;
-      copies[y->id] = number ? computation_add_parameter(loop, given + number, y->shape, NULL)
-                             : parameter;
+      copies[y->id] =
+          number ? computation_add_parameter(loop, given + number, y->shape, NULL) : parameter;
       continue;
     }
     if (y->opcode == HLO_CONSTANT) {
