@@ -1,7 +1,8 @@
 /*
 ** Tests that no row of a table is missing. Each element-wise operation of opcodes.def has a value for every type
 ** that inference takes, and is emitted or listed here. Every operation has an inference rule, an evaluator rule, and a
-** derivative and a batching rule, or a reason for having none. Every long formula is known to rewrites. Every element type is stored and loaded. Every function that generated code calls exists: otherwise this test does not link.
+** derivative and a batching rule, or a reason for having none. Every long formula is known to rewrites. Every element
+** type is stored and loaded. Every function that generated code calls exists: otherwise this test does not link.
 */
 #include <stdio.h>
 #include <string.h>

@@ -46,7 +46,8 @@ bool small_plan(ContractionPlan *plan, const Contraction *c) {
 
 /* ---- Copies ---- */
 
-/* Copies an operand's rows, or columns, as lines of lanes along the depth. Complex numbers give real and imaginary parts in turn. */
+/* Copies an operand's rows, or columns, as lines of lanes along the depth. In the lanes of complex numbers, real and
+** imaginary parts alternate. */
 static void copy_lines(const Small *s, Operand side, const uint8_t *from, uint8_t *copy) {
   const Contraction *c = s->contraction;
   const Axes *axes = side == LHS ? &c->rows : &c->columns;

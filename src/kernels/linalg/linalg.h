@@ -6,8 +6,9 @@
 ** XLA's CPU backend gives, from LAPACK or from its own expansion of the operation.
 **
 ** linalg_kernel.c plans a routine. It computes the matrices of a batch one by one; small ones go LINALG_LANES at a time
-** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128, narrower floats in f64. Each function is written once and
-** included for each type: linalg_numbers.inc, linalg_factor.inc, linalg_two_sided.inc, linalg_schur.inc, linalg_routines.inc.
+** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128, narrower floats in f64. Each
+** function is written once and included for each type: linalg_numbers.inc, linalg_factor.inc, linalg_two_sided.inc,
+** linalg_schur.inc, linalg_routines.inc.
 **
 ** Invariant: a routine is a table of stages (linalg_run_stages), and LinalgProgress holds all that a stage needs to
 ** continue. So a stage can return after about LINALG_TURN operations and go on in another turn; between turns other work
