@@ -5,7 +5,8 @@
 ** quotient in all. An exponential with another user stays, as nothing would be gained.
 **
 ** e^x / s with a broadcast s becomes e^x * (1 / s), as in a softmax. XLA:CPU does this for all quotients by
-** a broadcast value. Other quotients are divided here, so that their bits are exact.
+** a broadcast value. Other quotients are divided here, so that their bits are exact (docs/passes.md: the bits
+** that a rewrite may change).
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/passes.h"

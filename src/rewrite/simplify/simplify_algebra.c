@@ -1,7 +1,7 @@
 /*
 ** Simplifies single instructions by algebra on their operands, one rule per operation. Every rule keeps
-** every bit of the result, including NaNs and negative zeros. So x + 0 stays for floats (it turns -0 into
-** +0), while x - 0 and x * 1 become x.
+** every bit of the result, more than a rewrite must (docs/passes.md), including NaNs and negative zeros.
+** So x + 0 stays for floats (it turns -0 into +0), while x - 0 and x * 1 become x.
 **
 ** A rule returns NULL if it does not apply, its argument if it changed that in place, or else the
 ** argument's replacement.
