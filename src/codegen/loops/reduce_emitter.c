@@ -23,10 +23,9 @@ enum { VALUES = 3 }; /* values in registers while emit_group adds a group by hal
 
 /* --- Unrolling ------------------------------------------------------------------------- */
 
-/* The numbers of operations up to which a body is computed for MAX_UNROLL, 4 and 2 vectors at once. */
-/* Threshold TINY_BODY, SMALL_BODY, MEDIUM_BODY: each vector needs registers for its sum and its
-** values. Test: "bodies of loops and reductions, by their number of operations" in
-** core/thresholds.test.mjs. */
+/* Threshold TINY_BODY, SMALL_BODY, MEDIUM_BODY: the numbers of operations up to which a body is computed for MAX_UNROLL, 4
+** and 2 vectors at once, as each vector needs registers for its sum and its values. Test: "bodies of loops and reductions,
+** by their number of operations" in core/thresholds.test.mjs. */
 enum { TINY_BODY = 4, SMALL_BODY = 8, MEDIUM_BODY = 24 };
 
 /* Returns the number of vectors at once: enough independent sums to hide the latency of one, and enough

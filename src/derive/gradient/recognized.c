@@ -17,9 +17,8 @@
 #include "hlo/ir/attribute_compare.h"
 #include "rewrite/base/rewrite.h"
 
-/* Instructions of an expression that are looked at; in a larger expression, the formula is not recognized. */
-/* Threshold MAX_LOOKED. Test: "x log(y) is recognized below a conjunction of at most 63 operations"
-** in api/gradients.test.mjs. */
+/* Threshold MAX_LOOKED: instructions of an expression that are looked at; in a larger expression, the formula is not
+** recognized. Test: "x log(y) is recognized below a conjunction of at most 63 operations" in api/gradients.test.mjs. */
 enum { MAX_LOOKED = 64 };
 
 static bool is_number(const Instruction *x, double number) {

@@ -165,6 +165,8 @@ typedef void LinalgBody(const void *argument, ptrdiff_t first, ptrdiff_t end);
 bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument,
                          LinalgProgress *progress);
 
+/* Threshold CROSSING, BY_ROWS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
+enum { CROSSING = 8, BY_ROWS = 4 };
 /* Calls body(argument, first, end) for parts of [0, count), on several threads if `work`, the operations in all, is
 ** enough. Parts begin at multiples of `multiple`.
 **
@@ -172,8 +174,6 @@ bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument
 ** the other thread's cache. The work of such loops is divided by CROSSING.
 ** Measured without it: svd 1.2x, eigvals 1.1x as long (256 columns, two threads, Node 20, 2026-11).
 */
-/* Threshold CROSSING, BY_ROWS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
-enum { CROSSING = 8, BY_ROWS = 4 };
 void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
                   LinalgBody *body, const void *argument);
 
@@ -207,10 +207,10 @@ int64_t linalg_exact_numbers(const LinalgPlan *plan);
 LinalgEnd linalg_solve_as_xla(const LinalgPlan *plan, const LinalgData *data, double *memory,
                               LinalgProgress *progress);
 
-/* linalg_lanes.c: LINALG_LANES matrices at once. Returns a bit for each matrix that has no result yet. The numbers are
-** doubles; 0 if matrices go one by one. */
 /* Threshold LINALG_LANES. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { LINALG_LANES = 4 };
+/* linalg_lanes.c: LINALG_LANES matrices at once. Returns a bit for each matrix that has no result yet. The numbers are
+** doubles; 0 if matrices go one by one. */
 int64_t linalg_lanes_numbers(const LinalgPlan *plan, PrimitiveType type);
 int linalg_run_lanes(const LinalgPlan *plan, const LinalgData *data, double *memory);
 
