@@ -142,7 +142,7 @@ static void emit_store_running(Emitter *e, const Reducer *reducer, int u) {
     const int *parts = accumulators + (ptrdiff_t)r * MAX_PARTS;
     if (reducer->ordered) {
       wasm_get(&e->function, parts[0]);
-      emit_turn_order(e);
+      emit_order_key(e, LANES_F32);
       parts = reducer->values + (ptrdiff_t)r * MAX_PARTS;
       wasm_set(&e->function, parts[0]);
     }
