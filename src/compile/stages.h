@@ -4,7 +4,9 @@
 #ifndef XLA_COMPILE_STAGES_H
 #define XLA_COMPILE_STAGES_H
 
-#include "compile/compilation.h"
+#include "compile/program.h"
+
+typedef struct CompileOptions CompileOptions; /* compilation.h */
 
 /* thunks.c: from computations to thunks, and the buffers that they read and write. */
 typedef struct Buffers {

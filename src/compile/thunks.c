@@ -9,6 +9,7 @@
 
 #include "base/scope.h"
 #include "codegen/codegen.h"
+#include "compile/compilation.h"
 #include "compile/stages.h"
 #include "hlo/ir/lapack_calls.h"
 #include "kernels/list.h"
