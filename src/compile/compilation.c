@@ -1,10 +1,10 @@
 /* Compiles a module to a program: runs the passes, then makes thunks, plans memory and generates code, step by step. */
+#include "compile/compilation.h"
 #include "base/host/platform.h"
 #include "base/min_max.h"
 #include "base/step.h"
 #include "codegen/codegen.h"
 #include "compile/collective_check.h"
-#include "compile/compilation.h"
 #include "compile/stages.h"
 #include "rewrite/dynamic/dimensions.h"
 #include "rewrite/pipeline.h"
