@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 
 import { XlaError } from '../../bindings/index.mjs';
+import { Random } from '../fuzz/random.mjs';
 import { startedClient } from '../support/started.mjs';
 
 const ADD = 'add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }';
