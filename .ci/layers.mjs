@@ -1,11 +1,11 @@
 /**
  * Checks who uses whom: node .ci/layers.mjs OBJECTS, the folder with the objects of a native build.
  *
- * The tables of docs/architecture.md ("Who may include whom") list rooms. A row names the rooms that its own may use,
+ * The tables of docs/architecture.md ("Who may include whom") list components. A row names the components that its own may use,
  * by includes, imports or calls; calls, since a declaration of one's own needs no include. The check fails for
- *   - a file that uses a room that its row does not name, and a name that no file needs;
- *   - a row that names a room below it, so that rooms would form a circle;
- *   - a file without a room; files that include each other in a circle, or that call each other in one that the page
+ *   - a file that uses a component that its row does not name, and a name that no file needs;
+ *   - a row that names a component below it, so that components would form a cycle;
+ *   - a file without a component; files that include each other in a cycle, or that call each other in one that the page
  *     gives no reason for;
  *   - a header with a function that is not inline: code for several types is an .inc, which a .c for each type includes;
  *   - a function that no other file uses, but that is not static. The compiler reports a static one that is dead.
@@ -24,10 +24,10 @@ const list = (folder, pattern) => readdirSync(join(ROOT, folder), { recursive: t
   .filter((path) => pattern.test(path)).map((path) => path.replaceAll('\\', '/')).sort();
 
 /**
- * The rows of the table after a heading: | `room` `room` | names of the rooms above that it may use |.
+ * The rows of the table after a heading: | `component` `component` | names of the components above that it may use |.
  * @returns {{ name: string, files: string[], uses: string[] }[]}
  */
-function rooms(heading) {
+function components(heading) {
   const section = read(TABLES).split(`### ${heading}\n`)[1]?.split(/^#/m)[0] ?? '';
   const rows = [...section.matchAll(/^\| (.*?`.*?) \|(.*)\|$/gm)].map(([, first, uses]) => {
     const names = [...first.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
@@ -104,18 +104,18 @@ function calls(uses, objects) {
 /* ---- The checks ---- */
 
 /** The row that has the file, the file without its ending, or a folder of it, the innermost first. */
-function roomOf(table, file) {
+function componentOf(table, file) {
   const names = [file, file.replace(/\.\w+$/, '')];
   for (let folder = dirname(file); folder !== '.'; folder = dirname(folder)) names.push(folder);
   for (const name of names) {
-    const room = table.find(({ files }) => files.includes(name));
-    if (room) return room;
+    const component = table.find(({ files }) => files.includes(name));
+    if (component) return component;
   }
   return undefined;
 }
 
-function checkRooms(heading, uses, problems) {
-  const table = rooms(heading);
+function checkComponents(heading, uses, problems) {
+  const table = components(heading);
   const needed = new Map(table.map(({ name }) => [name, new Set()]));
   table.forEach(({ name, uses: used }, i) => used.forEach((other) => {
     if (!table.slice(0, i).some((row) => row.name === other)) {
@@ -123,14 +123,14 @@ function checkRooms(heading, uses, problems) {
     }
   }));
   for (const [file, own] of uses.files) {
-    const room = roomOf(table, file);
-    if (!room) problems.push(`${file}: no row of "${heading}" in ${TABLES} has this file; add it to one`);
+    const component = componentOf(table, file);
+    if (!component) problems.push(`${file}: no row of "${heading}" in ${TABLES} has this file; add it to one`);
     for (const [other, how] of own) {
-      const used = roomOf(table, other);
-      if (!room || !used || room === used) continue;
-      needed.get(room.name).add(used.name);
-      if (!room.uses.includes(used.name)) {
-        problems.push(`${file} ${how} ${other}: ${room.name} may not use ${used.name}; move the code to the room ` +
+      const used = componentOf(table, other);
+      if (!component || !used || component === used) continue;
+      needed.get(component.name).add(used.name);
+      if (!component.uses.includes(used.name)) {
+        problems.push(`${file} ${how} ${other}: ${component.name} may not use ${used.name}; move the code to the component ` +
           `that it belongs to, or pass what it needs as an argument (${TABLES})`);
       }
     }
@@ -142,8 +142,8 @@ function checkRooms(heading, uses, problems) {
   }
 }
 
-/** The files of each circle of `edges`: Tarjan's strongly connected components of more than one file. */
-function circles(edges) {
+/** The files of each cycle of `edges`: Tarjan's strongly connected components of more than one file. */
+function cycles(edges) {
   const number = new Map(), lowest = new Map(), path = [], found = [];
   const visit = (file) => {
     number.set(file, number.size);
@@ -154,19 +154,19 @@ function circles(edges) {
       if (path.includes(other)) lowest.set(file, Math.min(lowest.get(file), lowest.get(other)));
     }
     if (lowest.get(file) !== number.get(file)) return;
-    const circle = path.splice(path.indexOf(file));
-    if (circle.length > 1) found.push(circle);
+    const cycle = path.splice(path.indexOf(file));
+    if (cycle.length > 1) found.push(cycle);
   };
   for (const file of edges.keys()) if (!number.has(file)) visit(file);
   return found;
 }
 
 /**
- * Circles between files, with a .c and its .h as one: of includes none, of calls those alone that the table of the
+ * Cycles between files, with a .c and its .h as one: of includes none, of calls those alone that the table of the
  * architecture page gives a reason for.
  */
-function checkCircles(uses, problems) {
-  const allowed = rooms('Cycles of calls');
+function checkCycles(uses, problems) {
+  const allowed = components('Cycles of calls');
   const edges = (counts) => {
     const unit = (file) => file.replace(/\.[ch]$/, '');
     const found = new Map([...uses.files.keys()].map((file) => [unit(file), new Set()]));
@@ -175,14 +175,14 @@ function checkCircles(uses, problems) {
     }
     return found;
   };
-  for (const circle of circles(edges((how) => !how.startsWith('calls')))) {
-    problems.push(`${circle.join(', ')}: these files include each other`);
+  for (const cycle of cycles(edges((how) => !how.startsWith('calls')))) {
+    problems.push(`${cycle.join(', ')}: these files include each other`);
   }
   const unused = new Set(allowed);
-  for (const circle of circles(edges((how) => how.startsWith('calls')))) {
-    const row = allowed.find(({ files }) => circle.every((file) => files.some((name) => file === name || dirname(file) === name)));
+  for (const cycle of cycles(edges((how) => how.startsWith('calls')))) {
+    const row = allowed.find(({ files }) => cycle.every((file) => files.some((name) => file === name || dirname(file) === name)));
     unused.delete(row);
-    if (!row) problems.push(`${circle.join(', ')}: these files call each other; "Cycles of calls" in ${TABLES} has no reason for it`);
+    if (!row) problems.push(`${cycle.join(', ')}: these files call each other; "Cycles of calls" in ${TABLES} has no reason for it`);
   }
   return [...unused].map(({ name }) => name);
 }
@@ -223,12 +223,12 @@ const js = imports('bindings');
 const demo = imports('demo');
 includes(c);
 calls(c, objects);
-checkRooms('C', c, problems);
-checkRooms('JavaScript', js, problems);
-checkRooms('Demo', demo, problems);
-for (const name of checkCircles(c, problems)) problems.push(`${TABLES}: there is no circle of calls in ${name} any more`);
-checkCircles(js, problems);
-checkCircles(demo, problems);
+checkComponents('C', c, problems);
+checkComponents('JavaScript', js, problems);
+checkComponents('Demo', demo, problems);
+for (const name of checkCycles(c, problems)) problems.push(`${TABLES}: there is no cycle of calls in ${name} any more`);
+checkCycles(js, problems);
+checkCycles(demo, problems);
 checkHeaders(problems);
 checkLinkage(objects, problems);
 for (const problem of problems) console.error(problem);

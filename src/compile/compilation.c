@@ -4,6 +4,7 @@
 #include "base/step.h"
 #include "codegen/codegen.h"
 #include "compile/collective_check.h"
+#include "compile/compilation.h"
 #include "compile/stages.h"
 #include "rewrite/dynamic/dimensions.h"
 #include "rewrite/pipeline.h"

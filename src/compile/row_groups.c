@@ -23,6 +23,9 @@ enum {
   /* Threshold SMALL_PART. Test: "groups of rows: softmaxes around 512 kB and 16 blocks" in
   ** core/thresholds.test.mjs. */
   SMALL_PART = 16, /* smaller than a 16th of the group's bytes: small */
+  /* Threshold AGAIN_PART. Test: "groups of rows: sums whose results other steps read" in core/thresholds.test.mjs. */
+  /* Measured: a group of sums of rows of bf16 takes 1.28 times as long as its steps (Zen 3, Node 20, 2026-11). */
+  AGAIN_PART = 8, /* less than an 8th of a group's bytes in the cache again gains nothing */
 };
 
 typedef struct Access {
@@ -33,10 +36,11 @@ typedef struct Access {
 
 typedef struct Group {
   const Program *program;
-  bool placed;  /* buffers have their places; before, different buffers share no memory */
-  bool small;   /* groups of any size run row by row: CompileOptions.small_chunks */
-  Arena *arena; /* scratch */
+  bool placed;     /* buffers have their places; before, different buffers share no memory */
+  bool row_by_row; /* groups of any size, too, one row at a time: CompileOptions.small_chunks */
+  Arena *arena;    /* scratch */
   int64_t rows, bytes;
+  int64_t again; /* bytes that a step reads or writes after another one */
   int count, capacity;
   Access *items;
 } Group;
@@ -69,9 +73,13 @@ static bool agree(const Group *group, const Access *a, const Access *b) {
 
 /* Adds an access if it agrees with the group's first `count` ones. */
 static bool add_access(Group *group, int count, Access access) {
+  bool again = false;
   for (int i = 0; i < count; i++) {
-    if (!agree(group, &group->items[i], &access)) return false;
+    const Access *other = &group->items[i];
+    if (!agree(group, other, &access)) return false;
+    again |= access.by_rows && other->by_rows && other->buffer == access.buffer;
   }
+  if (again) group->again += access.buffer->bytes;
   ARENA_PUSH(group->arena, group->items, group->count, group->capacity, access);
   if (access.by_rows) group->bytes += access.buffer->bytes;
   return true;
@@ -93,7 +101,11 @@ static bool add_step(Group *group, const Thunk *thunk) {
     access.by_rows = writes || by_rows[i];
     fits = add_access(group, before.count, access);
   }
-  if (!fits) group->count = before.count, group->bytes = before.bytes;
+  if (!fits) {
+    group->count = before.count;
+    group->bytes = before.bytes;
+    group->again = before.again;
+  }
   return fits;
 }
 
@@ -141,7 +153,7 @@ static Thunk make_group(Arena *arena, const Group *group, const Thunk *first, in
   thunk.steps = steps;
   thunk.holds = thunk_names(arena, steps);
   thunk.rows = group->rows;
-  thunk.block = block < 1 || group->small ? 1 : block;
+  thunk.block = block < 1 || group->row_by_row ? 1 : block;
   return thunk;
 }
 
@@ -158,20 +170,23 @@ static void keep_apart(const Group *group, int first, int last) {
 }
 
 /* Groups the thunks of a sequence; before buffers have places, only prepares the places for groups. */
-static void group_sequence(Program *program, ThunkSequence *sequence, bool placed, bool small) {
+static void group_sequence(Program *program, ThunkSequence *sequence, bool placed,
+                           bool row_by_row) {
   int kept = 0, begin = 0; /* thunks before `begin` are done */
   Arena *scratch = arena_new();
   for (int i = 0; i < sequence->count; i++) {
     Thunk *thunks = sequence->thunks;
-    if (thunks[i].kind == THUNK_WHILE) group_sequence(program, thunks[i].body, placed, small);
+    if (thunks[i].kind == THUNK_WHILE) group_sequence(program, thunks[i].body, placed, row_by_row);
     for (int b = 0; thunks[i].kind == THUNK_CONDITIONAL && b < thunks[i].branch_count; b++) {
-      group_sequence(program, &thunks[i].branches[b], placed, small);
+      group_sequence(program, &thunks[i].branches[b], placed, row_by_row);
     }
     if (i < begin) continue;
     ArenaMark mark = arena_mark(scratch);
-    Group group = {.program = program, .arena = scratch, .placed = placed, .small = small};
+    Group group = {
+        .program = program, .arena = scratch, .placed = placed, .row_by_row = row_by_row};
     int first, count = group_around(&group, sequence, begin, i, &first);
-    if (count > 1 && group.bytes >= (small ? 1 : MIN_BYTES)) {
+    bool gains = group.bytes >= MIN_BYTES && AGAIN_PART * group.again >= group.bytes;
+    if (count > 1 && (row_by_row || gains)) {
       if (placed) {
         Thunk made = make_group(program->arena, &group, &thunks[first], count);
         while (begin < first) thunks[kept++] = thunks[begin++];
@@ -188,10 +203,10 @@ static void group_sequence(Program *program, ThunkSequence *sequence, bool place
   arena_free(scratch);
 }
 
-void plan_row_groups(Program *program, bool small) {
-  group_sequence(program, &program->entry, false, small);
+void plan_row_groups(Program *program, bool row_by_row) {
+  group_sequence(program, &program->entry, false, row_by_row);
 }
 
-void compile_row_groups(Program *program, bool small) {
-  group_sequence(program, &program->entry, true, small);
+void compile_row_groups(Program *program, bool row_by_row) {
+  group_sequence(program, &program->entry, true, row_by_row);
 }

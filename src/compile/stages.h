@@ -4,7 +4,9 @@
 #ifndef XLA_COMPILE_STAGES_H
 #define XLA_COMPILE_STAGES_H
 
-#include "compile/compilation.h"
+#include "compile/program.h"
+
+typedef struct CompileOptions CompileOptions; /* compilation.h */
 
 /* thunks.c: from computations to thunks, and the buffers that they read and write. */
 typedef struct Buffers {
@@ -29,11 +31,11 @@ typedef struct Spot {
   int64_t offset;
 } Spot;
 Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind kind);
-/* row_groups.c: before buffers have places, extends live ranges for groups of loops over the same rows. `small`: groups of
-** any size are formed, and run row by row. */
-void plan_row_groups(Program *program, bool small);
+/* row_groups.c: before buffers have places, extends live ranges for groups of loops over the same rows. `row_by_row`:
+** groups of any size are formed, and run one row at a time. */
+void plan_row_groups(Program *program, bool row_by_row);
 /* row_groups.c: forms these groups, once all buffers have their places. */
-void compile_row_groups(Program *program, bool small);
+void compile_row_groups(Program *program, bool row_by_row);
 /* regions.c: groups small thunks into regions, if these are wanted, and finds out whether the program is quick. */
 void compile_regions(Program *program, bool wanted);
 /* plan_check.c: in test builds, aborts if a step would read memory that does not hold its operand. */

@@ -9,6 +9,7 @@
 
 #include "base/scope.h"
 #include "codegen/codegen.h"
+#include "compile/compilation.h"
 #include "compile/stages.h"
 #include "hlo/ir/lapack_calls.h"
 #include "kernels/list.h"
@@ -34,13 +35,14 @@ struct ThunkCompiler {
   LogicalBuffer ***values, ***arguments;
 };
 
-/* Limits the expansion of nested calls: loops and branches that each call the next ones twice expand
-** exponentially. Real programs stay far below. The evaluator runs instructions that do not fit. */
-/* Threshold MAX_INSTRUCTIONS: no path: more instructions are refused. */
+/* Threshold MAX_INSTRUCTIONS: limits the expansion of nested calls, as loops and branches that each call the next ones twice
+** expand exponentially. Real programs stay far below. The evaluator runs calls that do not fit; those that need the runtime
+** are refused. Test: "branches in branches that cannot be written out, with a part of the host or of other devices in them"
+** in core/rare_forms.test.mjs. */
 enum { MAX_INSTRUCTIONS = 1 << 18 };
 
-/* Engines take at most 100,000 exports. */
-/* Threshold MAX_FUNCTIONS: no path in tests: a program of 65,536 loops takes a minute to compile. */
+/* Threshold MAX_FUNCTIONS: no path in tests: engines take at most 100,000 exports, and a program of 65,536 loops takes a
+** minute to compile. */
 enum { MAX_FUNCTIONS = 1 << 16 };
 
 typedef LogicalBuffer **Leaves; /* of one value, in depth-first order */

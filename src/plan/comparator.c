@@ -5,9 +5,8 @@
 #include "hlo/ir/attribute_compare.h"
 #include "value/scalar.h"
 
-/* Comparators have a few dozen instructions. The limit bounds the depth of recursion. */
-/* Threshold MAX_INSTRUCTIONS. Test: "comparators and reducers of many instructions" in
-** core/thresholds_programs.test.mjs. */
+/* Threshold MAX_INSTRUCTIONS: comparators have a few dozen instructions; the limit bounds the depth of recursion. Test:
+** "comparators and reducers of many instructions" in core/thresholds_programs.test.mjs. */
 enum { MAX_INSTRUCTIONS = 256, UNKNOWN = -1 };
 
 /* --- Whether two expressions differ only in left and right ----------------------------------- */

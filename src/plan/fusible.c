@@ -2,7 +2,7 @@
 
 #include "plan/reduction.h"
 
-bool is_polynomial(Opcode opcode) {
+bool has_long_formula(Opcode opcode) {
   switch (opcode) {
   case HLO_EXP:
   case HLO_EXPM1:

@@ -16,9 +16,9 @@ typedef struct Target {
 /* Whether an operation computes elements one by one, or moves them. */
 bool is_plain(Opcode opcode);
 
-/* Whether code for an operation is a polynomial of many constants: it takes time, and two of them in one loop run out of
-** registers. */
-bool is_polynomial(Opcode opcode);
+/* Whether code for an operation has many steps and constants, as a polynomial: it takes time, and two of them in one loop
+** run out of registers. */
+bool has_long_formula(Opcode opcode);
 
 /* Whether there can be code for this instruction inside a loop fusion; of a reduction or a scatter,
 ** as its root. */

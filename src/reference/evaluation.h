@@ -4,8 +4,8 @@
 
 #include "hlo/ir/module.h"
 
-/* Max steps between two returns to the host if no other thread could cancel the run: a second or less. */
-/* Threshold EVAL_STEPS_ALONE: no path: steps until the host has its turn. */
+/* Threshold EVAL_STEPS_ALONE: no path: max steps between two returns to the host if no other thread could cancel the run: a
+** second or less. */
 enum { EVAL_STEPS_ALONE = 20 * 1000 * 1000 };
 
 /* The inputs of an evaluation other than operands. */

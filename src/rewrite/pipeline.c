@@ -28,10 +28,9 @@ static const int pipeline_count = sizeof pipeline / sizeof *pipeline;
 /* ORDER PIPELINE */
 _Static_assert(sizeof pipeline / sizeof *pipeline <= 64, "a PassSet has a bit for each row");
 
-/* Rounds of simplification. Every round makes the program smaller, so only long chains of dependent
-** simplifications reach the max. The program is correct after any round. */
-/* Threshold MAX_ROUNDS. Test: "calls of calls, and conditionals of constant predicates, in each
-** other" in core/thresholds_programs.test.mjs. */
+/* Threshold MAX_ROUNDS: rounds of simplification. Every round makes the program smaller, so only long chains of dependent
+** simplifications reach the max. The program is correct after any round. Test: "calls of calls, and conditionals of
+** constant predicates, in each other" in core/thresholds_programs.test.mjs. */
 enum { MAX_ROUNDS = 16 };
 
 /* ---- One rewrite ---- */

@@ -5,9 +5,9 @@
 ** can compile. Operations that only rewrites know are expanded, dynamic dimensions are resolved, and
 ** element-wise operations are in fusions, and each fusion becomes one loop.
 **
-** Invariant: a pass turns a valid module into a valid one that computes the same. So passes can be switched
-** off by name, and any subset of the optional ones gives the same results. No pass fails. Builds for tests
-** check after each pass that side effects are unchanged (effects.h), except after rows of NEEDED_EFFECTS.
+** Invariant: a pass turns a valid module into a valid one that computes the same, except for the bits that
+** docs/passes.md lists. So passes can be switched off by name, in any subset of the optional ones. No pass fails.
+** Builds for tests check after each pass that side effects are unchanged (effects.h), except after rows of NEEDED_EFFECTS.
 **
 ** The trick: all passes are rows of one table, base/passes.def, in order, each with the reason for its place.
 ** Passes that simplify repeat until nothing changes. A pass walks a computation from operands to users and

@@ -1,7 +1,8 @@
 /*
 ** The scheduler: one queue of tasks that can go on, and a pool of worker threads that give each of them a
-** turn. Tasks come in groups, which end together. A TaskKind's three callbacks run, settle and
-** give up tasks. Loops that idle workers join have two more (LoopSharing, parallel.h). There is one scheduler per process (in WebAssembly: per instance).
+** turn. Tasks come in groups, which end together. A TaskKind's three callbacks run, settle and give up tasks. Loops that
+** idle workers join have two more (LoopSharing, parallel.h). There is one scheduler per process (in WebAssembly: per
+** instance).
 */
 #ifndef XLA_RUNTIME_SCHEDULER_H
 #define XLA_RUNTIME_SCHEDULER_H

@@ -30,7 +30,8 @@ static int opener_of(const Run *run, const Device *device) {
   return (int)(offset / sizeof(Device));
 }
 
-/* Returns the first device that waits at the instruction of device `d`, by a hash table of the instructions whose buckets lie in the devices. */
+/* Returns the first device that waits at the instruction of device `d`, by a hash table of the instructions whose buckets
+** lie in the devices. */
 static int leader_of(Run *run, int d) {
   Waiting *all = run->waiting;
   const Instruction *at = all[d].thunk->instruction;

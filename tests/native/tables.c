@@ -1,7 +1,8 @@
 /*
 ** Tests that no row of a table is missing. Each element-wise operation of opcodes.def has a value for every type
 ** that inference takes, and is emitted or listed here. Every operation has an inference rule, an evaluator rule, and a
-** derivative and a batching rule, or a reason for having none. Every long formula is known to rewrites. Every element type is stored and loaded. Every function that generated code calls exists: otherwise this test does not link.
+** derivative and a batching rule, or a reason for having none. Every long formula is known to rewrites. Every element
+** type is stored and loaded. Every function that generated code calls exists: otherwise this test does not link.
 */
 #include <stdio.h>
 #include <string.h>
@@ -142,19 +143,19 @@ static void check_batching(Opcode opcode) {
 }
 
 /* Operations whose formula is not worth a place outside a loop, or a loop of its own. */
-static const Opcode short_formulas[] = {
+static const Opcode not_hoisted[] = {
     HLO_ABS,  HLO_NEGATE,                    /* one instruction */
     HLO_ACOS, HLO_ASIN,   HLO_CBRT, HLO_ERF, /* long too, but rare: no program has been measured */
 };
 
-/* Each operation with a formula for vectors is known to be a polynomial, or listed here. */
+/* Each operation with a formula for vectors is known to be long, or listed here. */
 static void check_formula(Opcode opcode) {
-  bool listed = is_polynomial(opcode);
-  for (size_t i = 0; i < sizeof short_formulas / sizeof *short_formulas; i++) {
-    listed |= short_formulas[i] == opcode;
+  bool listed = has_long_formula(opcode);
+  for (size_t i = 0; i < sizeof not_hoisted / sizeof *not_hoisted; i++) {
+    listed |= not_hoisted[i] == opcode;
   }
   if (math_formula(opcode, LANES_F32) && !listed) {
-    fail(opcode, "add it to is_polynomial in src/plan/fusible.c, or to short_formulas in "
+    fail(opcode, "add it to has_long_formula in src/plan/fusible.c, or to not_hoisted in "
                  "tests/native/tables.c");
   }
 }

@@ -20,10 +20,14 @@ async function grown({ threads, rounds = ROUNDS, wait = 0, keep = false }) {
       import { Client } from '${INDEX}';
       const kept = [];
       let base;
-      const used = async () => {
-        for (let i = 0; i < 6; i++) {
+      const used = async () => { // threads give memory back late on a busy machine
+        let least = Infinity;
+        for (let same = 0; same < 6; same++) {
           globalThis.gc();
           await sleep(30);
+          const { rss } = process.memoryUsage();
+          if (rss < least) same = 0;
+          least = Math.min(least, rss);
         }
         return process.memoryUsage();
       };

@@ -10,10 +10,11 @@ import { DOCS } from '../../bindings/tools/declarations/operations.mjs';
 import { EXAMPLES as PROGRAMS } from '../../demo/playground/examples.mjs';
 import { EXAMPLES, WITHOUT } from '../../demo/reference/examples.mjs';
 import { stableHloNames } from '../../demo/reference/operations_data.mjs';
+import { UNWRITTEN } from '../fuzz/pairs.mjs';
 import { ROOT } from './program.mjs';
 
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
-const sourcesOf = (folder) => readdirSync(join(ROOT, folder)).filter((name) => name.endsWith('.c'))
+const sourcesOf = (folder, pattern = /\.c$/) => readdirSync(join(ROOT, folder)).filter((name) => pattern.test(name))
   .map((name) => [`${folder}/${name}`, read(`${folder}/${name}`)]);
 
 /** The columns of the rows of opcodes.def: arguments, separated by commas outside of parentheses and strings. */
@@ -25,6 +26,7 @@ const definitions = [...read('src/hlo/ir/opcodes.def').matchAll(/\/\* (.*) \*\/\
 
 const SCALAR = sourcesOf('src/hlo/scalar');
 const FORMULAS = [...sourcesOf('src/codegen/formulas'), ...sourcesOf('src/codegen/loops'), ...sourcesOf('src/codegen')];
+const RULES = sourcesOf('tests/fuzz', /^(rules_\w+|spelling|enclose)\.mjs$/);
 const EVALUATOR = read('src/reference/eval.c') + read('tests/textbook/textbook.c');
 const [SIZES, PADDING, LOOPS] = ['sizes', 'padding', 'dimensions'].map((name) => read(`src/rewrite/dynamic/${name}.c`));
 const SELECTS = read('src/derive/gradient/selects.c');
@@ -94,6 +96,14 @@ function codeOf(id, name, category) {
   return filesWith(FORMULAS, id).join(' ') || (NOT_EMITTED.includes(`"${name}"`) ? 'none: not_emitted in tests/native/tables.c' : '');
 }
 
+/** The fuzzer's files that name the operation or a method that makes it, or why no rule writes it. */
+function fuzzOf(name, methods) {
+  const whole = name.replace(/-(start|done)$/, ''); // spelling.mjs writes both halves of an operation that it names
+  const any = `(${[whole, ...methods].join('|')})`;
+  const named = new RegExp(`'${any}'|\\bb\\.${any}\\(|\\b${any}: [{(\\d]`);
+  return RULES.filter(([, text]) => named.test(text)).map(([path]) => path).join(' ') || (UNWRITTEN[name] ?? '');
+}
+
 /** @returns {Record<string, string>} by column; '' where the operation has no entry */
 function rowOf({ result, columns: [id, quoted, arity, category, attributes, inference, batch, derivative, transposition] }) {
   const name = quoted.slice(1, -1);
@@ -116,6 +126,7 @@ function rowOf({ result, columns: [id, quoted, arity, category, attributes, infe
     program: WITH_PROGRAM.has(name) ? 'demo/playground/examples.mjs' : '',
     example: builder.every((method) => EXAMPLE_METHODS.has(method) || !OPERATIONS[method]) ? 'demo/reference/examples.mjs' : '',
     tests: links ? [...links.matchAll(/\[(\w[\w.]*)\]/g)].map(([, test]) => test).join(' ') : '',
+    fuzz: fuzzOf(name, builder),
     errors: String(ERRORS.filter((line) => line.includes(`"op": "${name}"`)).length || ''),
   };
 }

@@ -41,6 +41,22 @@ async function filesOfFunctions() {
     [...text.matchAll(/^bool (\w+)\(Module \*/gm)].map(([, defined]) => [defined, `../src/rewrite/${name}`])));
 }
 
+/** The rule for every rewrite, which tests of rewrites and the fuzzer's tolerances (tests/fuzz/domain.mjs) follow. */
+const BITS = [
+  '## Bits that a rewrite may change', '',
+  'With and without a rewrite, results are equal, except for these bits:', '',
+  '| may differ | for example |', '| --- | --- |',
+  '| the order in which floats are added, and whether a dot rounds a product before it adds it: the last bits of a sum, and ' +
+    'the sign of a sum that is zero | `split-reductions`, `small-dots` |',
+  '| the last bits of a transcendental function; 0 for a denormal result of `logistic` | `logistic`; `fold-constants`, as the evaluator has other formulas than loops |',
+  '| the last bits of an exponential divided by a broadcast value | `logistic` |',
+  '| sign and payload of a computed NaN | |', '',
+  'All other bits stay: of integers and predicates, of moved elements, of comparisons and conversions, and of `+`, `-`, `*`, `/` and',
+  'square roots of real floats, element by element. Each of these is rounded to the type of its instruction. NaN, infinities, `-0` and',
+  'denormals count: `x + 0` does not become `x`, as -0 + 0 is +0. `x * 0.5 + x * 0.5` does not either, as the smallest',
+  'denormal gives 0.', '',
+];
+
 /** @returns {Promise<string>} the page */
 export async function passesPage() {
   const rows = [...(await readFile(TABLE, 'utf8')).matchAll(ROW)];
@@ -62,9 +78,10 @@ export async function passesPage() {
     'What happens to a module between `parseHlo` and code, in order. The table is `src/rewrite/base/passes.def`; this',
     'page is made from it by `make declarations`. A rewrite\'s link leads to its file.', '',
     '`client.passes(module)` gives the module after each rewrite that changed it. `client.compile(module,',
-    '{ disable: [\'fuse-loops\'] })` and `xla-wasm run --disable fuse-loops` leave optional rewrites out: the results',
-    'are the same, only slower. If leaving one out makes a wrong result right, the fault is in that rewrite:',
-    '`xla-wasm run --bisect` finds it.', '',
+    '{ disable: [\'fuse-loops\'] })` and `xla-wasm run --disable fuse-loops` leave optional rewrites out. The program is then',
+    'slower, and its results are equal, except for [certain bits](#bits-that-a-rewrite-may-change). If leaving one out makes a',
+    'wrong result right, the fault is in that rewrite: `xla-wasm run --bisect` finds it.', '',
+    ...BITS,
     ...sections,
     '## Compile', '', 'Parts of the later stages, which can be left out in the same way (`src/compile/switches.def`).', '',
     '| part | purpose |', '| --- | --- |', ...switches.map(([, name, purpose]) => `| \`${name}\` | ${purpose} |`), '',

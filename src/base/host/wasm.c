@@ -130,12 +130,12 @@ void platform_module_release(int module) {
   free(record);
 }
 
+/* Threshold CACHE_BITS: no path: the cache of function addresses has 2^9 entries. */
+enum { CACHE_BITS = 9 };
 /*
 ** A thread's cache of function addresses, so that it calls JavaScript once per function. An entry with another
 ** serial than the module's belongs to another module.
 */
-/* Threshold CACHE_BITS: no path: entries of a cache, and words that guard a stack. */
-enum { CACHE_BITS = 9 };
 typedef struct CachedFunction {
   int module, function;
   uint32_t serial;
@@ -162,7 +162,7 @@ GeneratedKernel platform_module_function(int module, int function) {
 ** the heap, above other data. Its last words are a guard. If its upper words are overwritten, the stack overflowed;
 ** if its lower half is, too, so may be the data below.
 */
-/* Threshold GUARD_WORDS, UPPER_WORDS: no path: words that guard a stack. */
+/* Threshold GUARD_WORDS, UPPER_WORDS: no path: words of the guard. */
 enum { GUARD_WORDS = 4096, UPPER_WORDS = 64, GUARD = 0x57acced5 };
 static _Thread_local uint32_t *stack_guard;
 

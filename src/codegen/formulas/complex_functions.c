@@ -75,9 +75,9 @@ static Parts special_quotient(Expression *e, Parts x, Parts y, Parts result) {
 /* Divides by Smith's algorithm (CACM 5(8), 1962), each step rounded as in XLA. If the divisor's imaginary part is
 ** the larger one, both numbers are first divided by i. */
 static Parts complex_quotient(Expression *e, Parts x, Parts y) {
-  Value turn = is_less(e, absolute(e, y.re), absolute(e, y.im));
-  Parts a = select_parts(e, turn, (Parts){x.im, negated(e, x.re)}, x);
-  Parts b = select_parts(e, turn, (Parts){y.im, negated(e, y.re)}, y);
+  Value divides_by_i = is_less(e, absolute(e, y.re), absolute(e, y.im));
+  Parts a = select_parts(e, divides_by_i, (Parts){x.im, negated(e, x.re)}, x);
+  Parts b = select_parts(e, divides_by_i, (Parts){y.im, negated(e, y.re)}, y);
   Value ratio = quotient(e, b.im, b.re), below = sum(e, b.re, product(e, ratio, b.im));
   Parts result = {quotient(e, sum(e, a.re, product(e, ratio, a.im)), below),
                   quotient(e, difference(e, a.im, product(e, ratio, a.re)), below)};

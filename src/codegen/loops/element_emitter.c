@@ -62,16 +62,6 @@ static void emit_flip_sign(Emitter *e, PrimitiveType type) {
   emit_simd(e, V128_XOR);
 }
 
-/* The bits of a float as an integer that orders as totalOrder (IEEE 754-2019, 5.10) does: for
-** negative numbers, all bits but the sign are flipped. */
-static void emit_order_key(Emitter *e, LaneKind kind) {
-  bool is_64_bit = kind == LANES_F64;
-  emit_twice(e);
-  emit_shift(e, is_64_bit ? I64X2_SHR_S : I32X4_SHR_S, is_64_bit ? 63 : 31);
-  emit_shift(e, is_64_bit ? I64X2_SHR_U : I32X4_SHR_U, 1);
-  emit_simd(e, V128_XOR);
-}
-
 static bool has_negative_zero(PrimitiveType type) {
   return type_is_floating(type) && type != F8E4M3FNUZ && type != F8E4M3B11FNUZ &&
          type != F8E5M2FNUZ;

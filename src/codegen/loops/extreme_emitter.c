@@ -83,20 +83,10 @@ int ordered_instruction(const LoopPlan *plan) {
   return opcode == HLO_MAXIMUM ? I32X4_MAX_S : opcode == HLO_MINIMUM ? I32X4_MIN_S : 0;
 }
 
-void emit_turn_order(Emitter *e) {
-  int x = emit_keep(e);
-  emit_shift(e, I32X4_SHR_S, 31);
-  emit_splat32(e, 0x7fffffff);
-  emit_simd(e, V128_AND);
-  emit_local(e, x);
-  emit_simd(e, V128_XOR);
-  wasm_local_release(&e->function, x);
-}
-
 void emit_ordered(Emitter *e, const Reducer *reducer, int value) {
   if (!reducer->ordered) return;
   emit_local(e, value);
-  emit_turn_order(e);
+  emit_order_key(e, LANES_F32);
   emit_splat32(e, reducer->ordered == I32X4_MAX_S ? 0x7fffffff : 0x80000000);
   emit_local(e, value);
   emit_local(e, value);

@@ -56,6 +56,14 @@ void emit_twice(Emitter *e) {
   wasm_local_release(&e->function, x);
 }
 
+void emit_order_key(Emitter *e, LaneKind kind) {
+  bool is_64_bit = kind == LANES_F64;
+  emit_twice(e);
+  emit_shift(e, is_64_bit ? I64X2_SHR_S : I32X4_SHR_S, is_64_bit ? 63 : 31);
+  emit_shift(e, is_64_bit ? I64X2_SHR_U : I32X4_SHR_U, 1);
+  emit_simd(e, V128_XOR);
+}
+
 void emit_take_part(Emitter *e, int part) {
   if (part == 0) return;
   emit_twice(e);

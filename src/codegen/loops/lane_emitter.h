@@ -28,6 +28,9 @@ void emit_rounded_bits(Emitter *e, PrimitiveType type);
 /* Splats bits32 or bits64, by the kind. */
 void emit_splat_of(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t bits64);
 void emit_twice(Emitter *e); /* x -> x, x */
+/* Converts a float's bits to an integer that orders as totalOrder (IEEE 754-2019, 5.10) does, and back: of negative numbers,
+** all bits but the sign are flipped. */
+void emit_order_key(Emitter *e, LaneKind kind);
 /* Widens lanes 0 and 1 (part 0) or 2 and 3 of an i32x4 to i64x2. */
 void emit_widen(Emitter *e, bool with_sign, int part);
 /* Moves the lanes of part 0 or 1 to lanes 0 and 1. */

@@ -247,15 +247,12 @@ static void emit_elements(Emitter *e, void *data) {
   emit_advance_outputs(e, rows, step);
 }
 
-/* Approximate numbers of instructions of a node: a written-out function, a conversion of a narrow float, a gather of
-** strided elements. */
-/* Threshold MATH_WORK, NARROW_WORK, STRIDED_WORK: no path: estimates that the two limits compare. */
+/* Threshold MATH_WORK, NARROW_WORK, STRIDED_WORK: no path: approximate numbers of instructions of a node, which the two
+** limits compare: a written-out function, a conversion of a narrow float, a gather of strided elements. */
 enum { MATH_WORK = 24, NARROW_WORK = 8, STRIDED_WORK = 3 };
-/* Bodies up to these limits are unrolled four times and twice: the instructions of the loop itself would take a large
-** part of the time. */
-/* Threshold MAX_WORK_UNROLLED_4, MAX_WORK_UNROLLED_2: larger bodies would need more registers than
-** there are. Test: "bodies of loops and reductions, by their number of operations" in
-** core/thresholds.test.mjs. */
+/* Threshold MAX_WORK_UNROLLED_4, MAX_WORK_UNROLLED_2: bodies up to these limits are unrolled four times and twice, as the
+** instructions of the loop itself would take a large part of the time. Larger bodies would need more registers than there
+** are. Test: "bodies of loops and reductions, by their number of operations" in core/thresholds.test.mjs. */
 enum { MAX_WORK_UNROLLED_4 = 8, MAX_WORK_UNROLLED_2 = 24 };
 
 /* Returns a node's approximate number of instructions. */

@@ -23,10 +23,9 @@ enum { VALUES = 3 }; /* values in registers while emit_group adds a group by hal
 
 /* --- Unrolling ------------------------------------------------------------------------- */
 
-/* The numbers of operations up to which a body is computed for MAX_UNROLL, 4 and 2 vectors at once. */
-/* Threshold TINY_BODY, SMALL_BODY, MEDIUM_BODY: each vector needs registers for its sum and its
-** values. Test: "bodies of loops and reductions, by their number of operations" in
-** core/thresholds.test.mjs. */
+/* Threshold TINY_BODY, SMALL_BODY, MEDIUM_BODY: the numbers of operations up to which a body is computed for MAX_UNROLL, 4
+** and 2 vectors at once, as each vector needs registers for its sum and its values. Test: "bodies of loops and reductions,
+** by their number of operations" in core/thresholds.test.mjs. */
 enum { TINY_BODY = 4, SMALL_BODY = 8, MEDIUM_BODY = 24 };
 
 /* Returns the number of vectors at once: enough independent sums to hide the latency of one, and enough
@@ -143,7 +142,7 @@ static void emit_store_running(Emitter *e, const Reducer *reducer, int u) {
     const int *parts = accumulators + (ptrdiff_t)r * MAX_PARTS;
     if (reducer->ordered) {
       wasm_get(&e->function, parts[0]);
-      emit_turn_order(e);
+      emit_order_key(e, LANES_F32);
       parts = reducer->values + (ptrdiff_t)r * MAX_PARTS;
       wasm_set(&e->function, parts[0]);
     }

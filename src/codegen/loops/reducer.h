@@ -66,8 +66,6 @@ void emit_end_extreme(Emitter *e, const Reducer *reducer, const int *accumulator
 
 /* Returns the integer instruction for a cumulative maximum or minimum, or 0. */
 int ordered_instruction(const LoopPlan *plan);
-/* Converts the float's bits on the stack to its order key, and back. */
-void emit_turn_order(Emitter *e);
 /* Replaces the float in a local by its key. */
 void emit_ordered(Emitter *e, const Reducer *reducer, int value);
 

@@ -4,9 +4,8 @@
 */
 #include "derive/batch/batching.h"
 
-/* Cases of one computation, before the one with all leaves is taken instead. */
-/* Threshold MAX_CASES. Test: "more cases of one computation than are written: calls, and a loop whose state rotates"
-** in api/vmap.test.mjs. */
+/* Threshold MAX_CASES: cases of one computation, before the one with all leaves is taken instead. Test: "more cases of one
+** computation than are written: calls, and a loop whose state rotates" in api/vmap.test.mjs. */
 enum { MAX_CASES = 64 };
 
 int operand_leaf_count(const Instruction *x) {

@@ -171,7 +171,8 @@ static Instruction *batch_elementwise(Batching *b, const Instruction *x, Instruc
   return add_batched(b, x, x->opcode, batched_shape(b, x->shape), operands, x->operand_count, &a);
 }
 
-/* Returns the shape of a copy, which may change the layout. value: the shape of its operand, some of whose arrays have the batch. */
+/* Returns the shape of a copy, which may change the layout. value: the shape of its operand, some of whose arrays have
+** the batch. */
 static const Shape *copied_shape(Batching *b, const Shape *value, const Shape *source) {
   if (!shape_is_tuple(source)) {
     return value->rank > source->rank ? batched_with_layout(b, source) : source;

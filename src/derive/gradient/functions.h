@@ -82,6 +82,8 @@ Instruction *gamma_sample_tangent(WorkingComputation *working, const Instruction
 /* Makes calls of functions that were written into their callers. */
 void functions_outline(Module *module);
 
+/* ---- outlined.c ---- */
+
 /* Copies the instructions that `roots` depend on, up to `leaves`, into a new computation, whose parameters the leaves are.
 ** Leaves that are numbers stay numbers in it. Its root is a tuple, if there are several roots. NULL: they depend on another
 ** parameter. */

@@ -32,7 +32,8 @@ enum {
   MIN_SEGMENTED = 4, /* iterations of a loop that is worth segments */
   /* Threshold GUESSED_TRIPS. Test: "loops of at most 65,536 iterations need no bound" in api/gradients.test.mjs. */
   GUESSED_TRIPS = 1 << 16,
-  /* Threshold MAX_GUESSED_BYTES. Test: "no bound is guessed for loops with much state, or with random numbers" in api/gradients.test.mjs. */
+  /* Threshold MAX_GUESSED_BYTES. Test: "no bound is guessed for loops with much state, or with random numbers" in
+  ** api/gradients.test.mjs. */
   MAX_GUESSED_BYTES = 1 << 18 /* of one state; the segments save 512 states */
 };
 

@@ -12,8 +12,8 @@
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/rewrite.h"
 
-/* LOOP_STEPS: of the evaluator, for all trials of a loop. Loops that are no such function take all of them: those of
-** jax.random.poisson took 12 s without a limit. */
+/* LOOP_STEPS: of the evaluator, for all trials of a loop. A loop that computes none of these functions uses all of them: those
+** of jax.random.poisson took 12 s without a limit. */
 enum {
   /* Threshold MAX_CANDIDATES: no path in tests: a loop with more operands is differentiated as written. */
   MAX_CANDIDATES = 12,
@@ -26,44 +26,6 @@ enum {
   /* Threshold LOOP_STEPS: no path in tests: a loop that takes longer is differentiated as written. */
   LOOP_STEPS = 1 << 21
 };
-
-Computation *outlined(Computation *c, const char *name, Instruction *const *leaves, int leaf_count,
-                      Instruction *const *roots, int root_count) {
-  Arena *arena = c->module->arena;
-  Computation *to = module_add_computation(c->module, name);
-  Instruction **map = ARENA_ARRAY(arena, Instruction *, c->count);
-  bool *needed = ARENA_ARRAY(arena, bool, c->count);
-  Scalar number;
-  for (int k = 0; k < leaf_count; k++) {
-    Instruction *parameter = computation_add_parameter(to, k, leaves[k]->shape, NULL);
-    if (!splat_value(leaves[k], &number)) map[leaves[k]->id] = parameter;
-  }
-  for (int i = 0; i < root_count; i++) needed[roots[i]->id] = true;
-  for (int i = c->count - 1; i >= 0; i--) {
-    const Instruction *x = c->instructions[i];
-    for (int k = 0; needed[i] && !map[i] && k < x->operand_count; k++) {
-      needed[x->operands[k]->id] = true;
-    }
-  }
-  for (int i = 0; i < c->count; i++) {
-    const Instruction *x = c->instructions[i];
-    if (!needed[i] || map[i]) continue;
-    if (x->opcode == HLO_PARAMETER) return NULL;
-    Instruction **operands = ARENA_ARRAY(arena, Instruction *, x->operand_count);
-    for (int k = 0; k < x->operand_count; k++) operands[k] = map[x->operands[k]->id];
-    map[i] = computation_add(to, x->opcode, x->shape, operands, x->operand_count, x->a);
-    map[i]->literal = x->literal;
-    if (x->a->control_predecessors.count) {
-      instruction_attributes(map[i])->control_predecessors = (InstructionList){0};
-    }
-  }
-  Instruction **results = ARENA_ARRAY(arena, Instruction *, root_count);
-  for (int i = 0; i < root_count; i++) results[i] = map[roots[i]->id];
-  to->root = root_count == 1 ? results[0] : computation_add_tuple(to, results, root_count);
-  to->keeps_root = true;
-  computation_renumber(to);
-  return to;
-}
 
 /* ---- The loop ---- */
 

@@ -17,23 +17,16 @@
 #include "hlo/ir/attribute_compare.h"
 #include "rewrite/base/rewrite.h"
 
-/* Instructions of an expression that are looked at; in a larger expression, the formula is not recognized. */
-/* Threshold MAX_LOOKED. Test: "x log(y) is recognized below a conjunction of at most 63 operations"
-** in api/gradients.test.mjs. */
+/* Threshold MAX_LOOKED: instructions of an expression that are looked at; in a larger expression, the formula is not
+** recognized. Test: "x log(y) is recognized below a conjunction of at most 63 operations" in api/gradients.test.mjs. */
 enum { MAX_LOOKED = 64 };
-
-static bool is_number(const Instruction *x, double number) {
-  Scalar value;
-  return splat_value(x, &value) && value.f == number &&
-         (!type_is_complex(x->shape->type) || value.im == 0);
-}
 
 static bool is_integer(const Instruction *x, int64_t number) {
   Scalar value;
   return splat_value(x, &value) && value.i == number;
 }
 
-static bool is_zero(const Instruction *x) { return is_number(x, 0); }
+static bool is_zero(const Instruction *x) { return is_splat_of(x, 0); }
 
 static const Instruction *operand_of(const Instruction *x, Opcode opcode) {
   return x && x->opcode == opcode ? x->operands[0] : NULL;
@@ -310,20 +303,20 @@ static bool is_root_on_diagonal(const Instruction *select) {
   if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_EQ) return false;
   const Instruction *z = operand_of(operand_of(p->operands[0], HLO_ABS), HLO_REAL);
   return z && z == operand_of(operand_of(p->operands[1], HLO_ABS), HLO_IMAG) &&
-         (is_number(then, 1) || has_inside(then, HLO_SQRT, p->operands[0], &of_re) ||
+         (is_splat_of(then, 1) || has_inside(then, HLO_SQRT, p->operands[0], &of_re) ||
           has_inside(then, HLO_SQRT, p->operands[1], &of_im));
 }
 
 /* |x| <= 8 ? (u - v) / 2 : w, where u ends with the last coefficient of bessel_i0e: the slope at 0 is 0, as of JAX's rule. */
 static void linearize_i0e(WorkingComputation *working, Instruction *select) {
   const Instruction *p = select->operands[0], *half = select->operands[1];
-  if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_LE || !is_number(p->operands[1], 8) ||
-      half->opcode != HLO_MULTIPLY) {
+  if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_LE ||
+      !is_splat_of(p->operands[1], 8) || half->opcode != HLO_MULTIPLY) {
     return;
   }
   Instruction *x = (Instruction *)operand_of(p->operands[0], HLO_ABS);
   const Instruction *u =
-      operand_of(half->operands[is_number(half->operands[0], 0.5)], HLO_SUBTRACT);
+      operand_of(half->operands[is_splat_of(half->operands[0], 0.5)], HLO_SUBTRACT);
   Scalar last;
   if (!x || !u || u->opcode != HLO_ADD || !splat_value(u->operands[1], &last) ||
       fabs(last.f - 0.6767952744094761) > 1e-7) {
@@ -370,11 +363,11 @@ void linearize_select(WorkingComputation *working, Instruction *select) {
 /* 1 / (1 + exp(u)) = z: -t z (1 - z), also where exp(u) is infinite. */
 static void linearize_sigmoid(WorkingComputation *working, Instruction *z) {
   const Instruction *sum = z->operands[1];
-  if (sum->opcode != HLO_ADD || !is_number(z->operands[0], 1)) return;
+  if (sum->opcode != HLO_ADD || !is_splat_of(z->operands[0], 1)) return;
   for (int k = 0; k < 2; k++) {
     const Instruction *u = operand_of(sum->operands[k], HLO_EXP);
     Instruction *t = u ? tangent_of(working, u) : NULL;
-    if (!t || !is_number(sum->operands[1 - k], 1) || type_kind(z->shape->type) != KIND_FLOAT)
+    if (!t || !is_splat_of(sum->operands[1 - k], 1) || type_kind(z->shape->type) != KIND_FLOAT)
       continue;
     set_tangent(working, z, add_formula(working, "t * (z * (z - 1))", z, t));
   }
@@ -430,7 +423,7 @@ void linearize_logit(WorkingComputation *working, Instruction *log) {
   if (quotient->opcode != HLO_DIVIDE) return;
   Instruction *x = quotient->operands[0], *rest = quotient->operands[1],
               *t = tangent_of(working, x);
-  if (t && rest->opcode == HLO_SUBTRACT && is_number(rest->operands[0], 1) &&
+  if (t && rest->opcode == HLO_SUBTRACT && is_splat_of(rest->operands[0], 1) &&
       is_same(rest->operands[1], x) && type_kind(x->shape->type) == KIND_FLOAT) {
     set_tangent(working, log, add_formula(working, "t / (x * y)", quotient, t));
   }
@@ -533,7 +526,7 @@ void linearize_relu6(WorkingComputation *working, Instruction *x) {
   const Instruction *relu = x->operands[0];
   Instruction *t = tangent_of(working, relu);
   if (!t || relu->opcode != HLO_MAXIMUM || !is_zero(relu->operands[1]) ||
-      !is_number(x->operands[1], 6))
+      !is_splat_of(x->operands[1], 6))
     return;
   set_tangent(working, x, add_formula(working, "x < y ? t : 0", x, t));
 }

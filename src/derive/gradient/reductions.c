@@ -149,8 +149,8 @@ static void linearize_window_sum(WorkingComputation *working, Instruction *x) {
   set_tangent(working, x, sum);
 }
 
-/* Windows of more comparisons than this for each element are reduced in a tree. */
-/* Threshold MAX_COMPARISONS. Test: "slopes of long windows take n or n log n" in api/slopes.test.mjs. */
+/* Threshold MAX_COMPARISONS: windows of more comparisons for each element are reduced in a tree. Test: "slopes of long
+** windows take n or n log n" in api/slopes.test.mjs. */
 enum { MAX_COMPARISONS = 64 };
 
 /* Whether windows overlap so much, or have holes that select-and-scatter does not have. */

@@ -15,11 +15,12 @@
 #include "derive/gradient/linear.h"
 #include "rewrite/base/rewrite.h"
 
-/* MAX_LEAVES: tangents whose slopes are computed. MAX_REGION: instructions of a region; those beyond it are transposed as
-** usual. MAX_LOOKED: instructions of a factor that are looked at; a factor of more instructions counts as infinite. */
-/* Threshold MAX_LEAVES. Test: "a branch that is not taken adds no NaN" in api/gradients.test.mjs. */
-/* Threshold MAX_REGION. Test: "long chains below a select take no time and no stack" in api/gradients.test.mjs. */
-/* Threshold MAX_LOOKED. Test: "factors of many operations below a select" in api/gradients.test.mjs. */
+/* Threshold MAX_LEAVES: tangents whose slopes are computed. Test: "a branch that is not taken adds no NaN" in
+** api/gradients.test.mjs. */
+/* Threshold MAX_REGION: instructions of a region; those beyond it are transposed as usual. Test: "long chains below a
+** select take no time and no stack" in api/gradients.test.mjs. */
+/* Threshold MAX_LOOKED: instructions of a factor that are looked at; a factor of more instructions counts as infinite.
+** Test: "factors of many operations below a select" in api/gradients.test.mjs. */
 enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
 
 typedef struct SelectRegion {

@@ -39,10 +39,10 @@ static inline bool is_lapack_call(const Instruction *instruction) {
 /* Fails with INVALID_ARGUMENT and the routine's expected shapes if the shapes differ from these. */
 bool lapack_call_check(const Instruction *instruction, Error *error);
 
-/* The rows and columns of the matrices of each operand and result, which have `batch` matrices each; and the results'
-** types, as in lapack_calls.def. */
 /* Threshold LAPACK_OPERANDS, LAPACK_RESULTS: no path: the maximum of an interface or a format. */
 enum { LAPACK_OPERANDS = 4, LAPACK_RESULTS = 6 };
+/* The rows and columns of the matrices of each operand and result, which have `batch` matrices each; and the results'
+** types, as in lapack_calls.def. */
 typedef struct LapackCallSizes {
   int64_t batch, operands[LAPACK_OPERANDS][2], results[LAPACK_RESULTS][2];
   const char *types;

@@ -17,9 +17,9 @@ typedef struct Mesh {
 
 static inline int mesh_devices(Mesh mesh) { return mesh.replicas * mesh.partitions; }
 
-/* Writes a device's name for messages: "replica 1", "partition 1", or both if the mesh has both. */
 /* Threshold DEVICE_NAME_SIZE: no path: the maximum of an interface or a format. */
 enum { DEVICE_NAME_SIZE = 48 };
+/* Writes a device's name for messages: "replica 1", "partition 1", or both if the mesh has both. */
 const char *mesh_device_name(Mesh mesh, int device, char name[DEVICE_NAME_SIZE]);
 
 /*

@@ -22,11 +22,11 @@ static inline uint64_t quiet_payload(FloatBits bits) {
   return UINT64_C(1) << (bits.mantissa_bits - 1);
 }
 
-/* Element `index` of an array of `type` at `data`, without parentheses round a complex number's
-** "re, im". Floats get the shortest decimal that reads back as the same value; -0 is "-0.0", since
-** XLA reads "-0" as an integer. `out` has NUMBER_SIZE bytes. Returns the length. */
 /* Threshold NUMBER_SIZE: no path: the maximum of an interface or a format. */
 enum { NUMBER_SIZE = 96 };
+/* Prints element `index` of an array of `type` at `data`, without parentheses round a complex number's
+** "re, im". Floats get the shortest decimal that reads back as the same value; -0 is "-0.0", since
+** XLA reads "-0" as an integer. `out` has NUMBER_SIZE bytes. Returns the length. */
 int number_print(char *out, PrimitiveType type, const void *data, int64_t index);
 
 #endif

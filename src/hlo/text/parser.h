@@ -11,9 +11,8 @@
 #include "hlo/text/lexer.h"
 #include "hlo/text/text.h"
 
-/* Limits operands in operands, computations in attributes, and tuples in tuple literals, as the stack of a
-** WebAssembly worker is small. XLA's own programs stay far below. */
-/* Threshold MAX_NESTING: no path: deeper text is refused. */
+/* Threshold MAX_NESTING: no path: deeper text is refused: operands in operands, computations in attributes, and tuples in
+** tuple literals. The stack of a WebAssembly worker is small; XLA's own programs stay far below. */
 enum { MAX_NESTING = 100 };
 
 /* An entry of a table of names, which are slices of the text. */

@@ -53,12 +53,12 @@ static double product_cost(const Contraction *c) {
   return depth * run_of(c) * bytes <= NEAR ? 8.0 / 7 : 10.0 / 7;
 }
 
-/* Estimates the cost over all rows and whole vectors. Starting and storing a sum, and locating its row, costs
-** SUM_PRODUCTS products. */
 /* Threshold SUM_PRODUCTS, ROWS. Test: "products: of [m,k] and [k,n] by sums" in
 ** core/thresholds.test.mjs. */
 enum { SUM_PRODUCTS = 14, ROWS = 4 };
 
+/* Estimates the cost over all rows and whole vectors. Starting and storing a sum, and locating its row, costs
+** SUM_PRODUCTS products. */
 static double cost_of(const ContractionPlan *plan, const Contraction *c) {
   int64_t run = run_of(c), rows = plan->lines[LHS], lanes = 16 / plan->arithmetic->lane_bytes;
   if (rows >= ROWS) rows = round_up(rows, ROWS);

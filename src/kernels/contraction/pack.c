@@ -51,8 +51,8 @@ void depth_init(Depth *depth, const Axes *axes, Operand operand, int64_t first, 
 
 /* ---- Lanes of 4 and of 8 bytes, from lines whose elements are lanes already ---- */
 
-void turn4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d, int count,
-           uint32_t *out, int width) {
+void transpose4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d,
+                int count, uint32_t *out, int width) {
   int k = 0;
   for (; k + 4 <= count; k += 4, out += 4 * width) {
     v128_t w = wasm_v128_load(a + k), x = wasm_v128_load(b + k);
@@ -114,8 +114,8 @@ static void turn_panel(const void *data, int lane_bytes, const size_t *line, int
       uint32_t *to = (uint32_t *)out + begin * width;
       int i = 0;
       for (; i + 4 <= width; i += 4) {
-        turn4(from + (line[i] + at), from + (line[i + 1] + at), from + (line[i + 2] + at),
-              from + (line[i + 3] + at), count, to + i, width);
+        transpose4(from + (line[i] + at), from + (line[i + 1] + at), from + (line[i + 2] + at),
+                   from + (line[i + 3] + at), count, to + i, width);
       }
       if (i < width) {
         turn2_of_4(from + (line[i] + at), from + (line[i + 1] + at), count, to + i, width);

@@ -51,7 +51,7 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
           size_t stride);
 
 /* Transposes 4 lines of `count` contiguous lanes of 4 bytes: out[k * width + line]. */
-void turn4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d, int count,
-           uint32_t *out, int width);
+void transpose4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d,
+                int count, uint32_t *out, int width);
 
 #endif

@@ -5,10 +5,10 @@
 **     ((widen(numbers[i]) - zeros[...]) * scales[...]        numbers * scales, and other orders
 **     table[numbers[i]] * scales[...]                        a codebook; any function of a byte
 **
-** The numbers lie in the order of the elements, except in views, which repeat or move an array's elements. The operand of a step belongs to a tensor, a row, a column, a block: loops
-** over the elements, outermost first, tell which one. Each step is rounded as the program rounds it. scaled_generate computes
-** any of these, a block in the first cache at a time. Kernels with loops for numbers times one scale (inner/narrow.h) read
-** the arrays themselves.
+** The numbers lie in the order of the elements, except in views, which repeat or move an array's elements. A number that a
+** step uses (a scale, a zero point) belongs to a tensor, a row, a column or a block: loops over the elements, outermost
+** first, tell which one. Each step is rounded as the program rounds it. scaled_generate computes any of these, a block in
+** the first cache at a time. Kernels with loops for numbers times one scale (inner/narrow.h) read the arrays themselves.
 */
 #ifndef XLA_KERNELS_CONTRACTION_SCALED_H
 #define XLA_KERNELS_CONTRACTION_SCALED_H

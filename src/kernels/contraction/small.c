@@ -27,7 +27,6 @@ static void set_sizes(Small *s, const Contraction *c, const Arithmetic *arithmet
 bool small_plan(ContractionPlan *plan, const Contraction *c) {
   const Arithmetic *arithmetic = plan->arithmetic;
   if (plan->lines[LHS] > SMALL_LINES || plan->lines[RHS] > COPY_BYTES) return false;
-  if (axes_size(&c->depth) > SMALL_LINES) return false;
   Small sizes;
   set_sizes(&sizes, c, arithmetic);
   int64_t max = COPY_BYTES / arithmetic->lane_bytes;
@@ -46,7 +45,8 @@ bool small_plan(ContractionPlan *plan, const Contraction *c) {
 
 /* ---- Copies ---- */
 
-/* Copies an operand's rows, or columns, as lines of lanes along the depth. Complex numbers give real and imaginary parts in turn. */
+/* Copies an operand's rows, or columns, as lines of lanes along the depth. In the lanes of complex numbers, real and
+** imaginary parts alternate. */
 static void copy_lines(const Small *s, Operand side, const uint8_t *from, uint8_t *copy) {
   const Contraction *c = s->contraction;
   const Axes *axes = side == LHS ? &c->rows : &c->columns;
@@ -67,13 +67,13 @@ static void copy_lines(const Small *s, Operand side, const uint8_t *from, uint8_
 }
 
 /* Transposes lines of 4-byte lanes along the depth into rows of columns. */
-static void turn_lines(const uint32_t *from, int64_t line, int64_t columns, int64_t depth,
-                       uint32_t *out, int64_t padded) {
+static void transpose_lines(const uint32_t *from, int64_t line, int64_t columns, int64_t depth,
+                            uint32_t *out, int64_t padded) {
   for (int64_t j = 0; j < columns; j += 4) {
     const uint32_t *a = from + j * line, *b = a + (j + 1 < columns ? line : 0);
     const uint32_t *c = a + (j + 2 < columns ? 2 * line : 0);
     const uint32_t *d = a + (j + 3 < columns ? 3 * line : 0);
-    turn4(a, b, c, d, (int)depth, out + j, (int)padded);
+    transpose4(a, b, c, d, (int)depth, out + j, (int)padded);
   }
 }
 
@@ -102,7 +102,7 @@ static void store_few(const uint32_t *from, int64_t rows, int64_t columns, uint3
 
 /* Makes two rows of row k of a complex rhs: the first is multiplied by real parts of the lhs, the second by imaginary
 ** parts. */
-#define TURN_ROW(name, real)                                  \
+#define TIMES_I(name, real)                                   \
   static void name(void *row, void *below, int64_t count) {   \
     const real *from = row;                                   \
     real *to = below;                                         \
@@ -111,8 +111,8 @@ static void store_few(const uint32_t *from, int64_t rows, int64_t columns, uint3
       to[1] = from[0];                                        \
     }                                                         \
   }
-TURN_ROW(turn_row_c64, float)
-TURN_ROW(turn_row_c128, double)
+TIMES_I(times_i_c64, float)
+TIMES_I(times_i_c128, double)
 
 static void interleave(const int16_t *a, const int16_t *b, int64_t count, int16_t *out) {
   for (int64_t j = 0; j < count; j++) {
@@ -130,11 +130,11 @@ static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
   const Loader *loader = &s->loader[RHS];
   size_t bytes = (size_t)type_bytes(loader->from);
   size_t stride = (size_t)(s->padded * arithmetic->lane_bytes);
-  if (s->turns_rhs) {
+  if (s->transposes_rhs) {
     _Alignas(16) uint8_t lines[COPY_BYTES];
     if (loader->run) copy_lines(s, RHS, from, lines);
-    turn_lines((const uint32_t *)(loader->run ? lines : from), loader->run ? s->depth : column,
-               columns, s->depth, (uint32_t *)copy, s->padded);
+    transpose_lines((const uint32_t *)(loader->run ? lines : from), loader->run ? s->depth : column,
+                    columns, s->depth, (uint32_t *)copy, s->padded);
     return;
   }
   if (s->is_few) {
@@ -157,7 +157,7 @@ static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
     } else if (arithmetic->reals == 2) {
       to += (size_t)k * stride;
       load_elements(loader, row, column, columns, to);
-      (arithmetic->sum == C64 ? turn_row_c64 : turn_row_c128)(to, to + stride, columns);
+      (arithmetic->sum == C64 ? times_i_c64 : times_i_c128)(to, to + stride, columns);
     } else {
       load_elements(loader, row, column, columns, to);
     }
@@ -226,9 +226,9 @@ void small_init(Small *s, const Contraction *c, const ContractionPlan *plan) {
   s->is_few = plain && arithmetic->lane_bytes == 4 && s->columns <= 4 &&
               sums_are_results(arithmetic, c->array[OUT].type);
   s->keeps_rhs = plain && whole && axes_stride(&c->columns, RHS) == 1;
-  s->turns_rhs = (plain || s->loader[RHS].run) && arithmetic->lane_bytes == 4 &&
-                 arithmetic->reals == 1 && axes_stride(&c->columns, RHS) != 1 && s->columns > 4 &&
-                 (one || axes_stride(&c->depth, RHS) == 1);
+  s->transposes_rhs = (plain || s->loader[RHS].run) && arithmetic->lane_bytes == 4 &&
+                      arithmetic->reals == 1 && axes_stride(&c->columns, RHS) != 1 &&
+                      s->columns > 4 && (one || axes_stride(&c->depth, RHS) == 1);
   s->keeps_out = whole && sums_are_results(arithmetic, c->array[OUT].type) &&
                  axes_stride(&c->columns, OUT) == 1;
   s->multiplied = (int)(s->keeps_out || s->keeps_rhs ? s->columns : s->padded);

@@ -23,7 +23,7 @@ typedef struct Small {
   int64_t rows, columns, depth,
       padded; /* in lanes: a complex depth counts reals; s16 come in pairs */
   bool keeps_lhs, keeps_rhs, keeps_out; /* the array is used in place; else copied */
-  bool turns_rhs;                       /* the rhs is transposed when it is copied */
+  bool transposes_rhs;                  /* the rhs is transposed when it is copied */
   bool is_few;                          /* there are few columns, which are copied one by one */
   int multiplied;                       /* the number of columns that the loop computes */
   PlainLoop *loop;

@@ -79,8 +79,8 @@ static bool fits_factor(float *numbers, int64_t count, float factor) {
   return factor == 1 || step_scale(numbers, count, factor);
 }
 
-/* Chooses the loops for `count` scales and zero points, and converts scales and zero points to the form that the loops read. Returns
-** false if one is inexact in that form. */
+/* Chooses the loops for `count` scales and zero points, and converts these to the form that the loops read. Returns false
+** if one is inexact in that form. */
 static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder *order,
                          int64_t count) {
   const NarrowLoops *loops = narrow->loops;

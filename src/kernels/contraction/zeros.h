@@ -13,8 +13,8 @@ typedef struct Used {
 ** -0 is a zero, too. */
 Used zeros_leave(const Arithmetic *arithmetic, const uint8_t *numbers, int bytes);
 
-/* Whether no number of the rows is infinite or NaN, so that products with zeros may be left out. A row has `bytes` bytes, a multiple
-** of 16. Integers are always finite. Returns false for types that it cannot check. */
+/* Whether no number of the rows is infinite or NaN, so that products with zeros may be left out. A row has `bytes` bytes,
+** a multiple of 16. Integers are always finite. Returns false for types that it cannot check. */
 bool zeros_may_multiply(PrimitiveType type, const uint8_t *data, size_t stride, int64_t rows,
                         int64_t bytes);
 

@@ -40,8 +40,8 @@ static void add(FftTables *tables, Preparation *preparation, bool (*step)(Prepar
   tables->end = &preparation->next;
 }
 
-/* Items of a table in a step: a sine and a cosine take some 100 ns. */
-/* Threshold STEP_ITEMS. Test: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
+/* Threshold STEP_ITEMS: items of a table in a step; a sine and a cosine take some 100 ns. Test: "Fourier transforms of
+** long lines" in core/thresholds_numbers.test.mjs. */
 enum { STEP_ITEMS = 1 << 15 };
 
 static bool fill_table(Preparation *preparation) {

@@ -6,8 +6,9 @@
 ** XLA's CPU backend gives, from LAPACK or from its own expansion of the operation.
 **
 ** linalg_kernel.c plans a routine. It computes the matrices of a batch one by one; small ones go LINALG_LANES at a time
-** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128, narrower floats in f64. Each function is written once and
-** included for each type: linalg_numbers.inc, linalg_factor.inc, linalg_two_sided.inc, linalg_schur.inc, linalg_routines.inc.
+** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128, narrower floats in f64. Each
+** function is written once and included for each type: linalg_numbers.inc, linalg_factor.inc, linalg_two_sided.inc,
+** linalg_schur.inc, linalg_routines.inc.
 **
 ** Invariant: a routine is a table of stages (linalg_run_stages), and LinalgProgress holds all that a stage needs to
 ** continue. So a stage can return after about LINALG_TURN operations and go on in another turn; between turns other work
@@ -164,6 +165,8 @@ typedef void LinalgBody(const void *argument, ptrdiff_t first, ptrdiff_t end);
 bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument,
                          LinalgProgress *progress);
 
+/* Threshold CROSSING, BY_ROWS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
+enum { CROSSING = 8, BY_ROWS = 4 };
 /* Calls body(argument, first, end) for parts of [0, count), on several threads if `work`, the operations in all, is
 ** enough. Parts begin at multiples of `multiple`.
 **
@@ -171,8 +174,6 @@ bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument
 ** the other thread's cache. The work of such loops is divided by CROSSING.
 ** Measured without it: svd 1.2x, eigvals 1.1x as long (256 columns, two threads, Node 20, 2026-11).
 */
-/* Threshold CROSSING, BY_ROWS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
-enum { CROSSING = 8, BY_ROWS = 4 };
 void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
                   LinalgBody *body, const void *argument);
 
@@ -206,10 +207,10 @@ int64_t linalg_exact_numbers(const LinalgPlan *plan);
 LinalgEnd linalg_solve_as_xla(const LinalgPlan *plan, const LinalgData *data, double *memory,
                               LinalgProgress *progress);
 
-/* linalg_lanes.c: LINALG_LANES matrices at once. Returns a bit for each matrix that has no result yet. The numbers are
-** doubles; 0 if matrices go one by one. */
 /* Threshold LINALG_LANES. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { LINALG_LANES = 4 };
+/* linalg_lanes.c: LINALG_LANES matrices at once. Returns a bit for each matrix that has no result yet. The numbers are
+** doubles; 0 if matrices go one by one. */
 int64_t linalg_lanes_numbers(const LinalgPlan *plan, PrimitiveType type);
 int linalg_run_lanes(const LinalgPlan *plan, const LinalgData *data, double *memory);
 

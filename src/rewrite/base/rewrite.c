@@ -82,6 +82,17 @@ bool splat_value(const Instruction *x, Scalar *value) {
   return true;
 }
 
+bool is_splat_of(const Instruction *x, double number) {
+  Scalar value;
+  if (!splat_value(x, &value)) return false;
+  switch (type_kind(x->shape->type)) {
+  case KIND_FLOAT: return value.f == number;
+  case KIND_COMPLEX: return value.f == number && value.im == 0;
+  case KIND_SIGNED: return (double)value.i == number;
+  default: return (double)value.u == number;
+  }
+}
+
 Instruction *without_reshapes(const Instruction *x) {
   while (x->opcode == HLO_RESHAPE) x = x->operands[0];
   return (Instruction *)x;

@@ -44,6 +44,8 @@ void instruction_become(Instruction *instruction, Opcode opcode, Instruction *co
 /* Finds the value of all elements of a constant, which may be moved (broadcast, sliced ...) or converted. Returns false if
 ** x is another operation or its elements differ. */
 bool splat_value(const Instruction *x, Scalar *value);
+/* Whether all elements equal this number; of 0, either zero. */
+bool is_splat_of(const Instruction *x, double number);
 
 /* Returns x, or the array that it reshapes, through any number of reshapes. */
 Instruction *without_reshapes(const Instruction *x);

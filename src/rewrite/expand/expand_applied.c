@@ -76,8 +76,8 @@ static bool is_more(const Instruction *x) {
   }
 }
 
-/* Max steps for an element. The evaluator takes all of an element's steps at once, and can stop between a loop's. */
-/* Threshold MAX_STEPS: no path in tests: a computation of 262,144 steps for each element. */
+/* Threshold MAX_STEPS: no path in tests: max steps for an element, all of which the evaluator takes at once. A
+** computation of more steps becomes a loop. */
 enum { MAX_STEPS = 1 << 18 };
 
 bool applies_more(const Instruction *x, const Computation *to_apply) {

@@ -14,7 +14,8 @@
 ** is computed wherever its result was read, so the plan stays valid. It gives an upper bound on the reads of the
 ** operation's operands. A new plan is made if the bound is too high.
 **
-** The epilogue of a contraction (bias, activation, residual) is a loop of its own. Computing it in the kernels' registers could save at most these loops' time.
+** The epilogue of a contraction (bias, activation, residual) is a loop of its own. Computing it in the kernels'
+** registers could save at most these loops' time.
 ** Measured: all loops together take 8 % of MobileNetV2's time, 7 % of a GPT's training step, 1 % of a ResNet's
 ** (Node 20, 2026-11).
 */

@@ -6,12 +6,12 @@
 **     and(..., iota >= begin)                      a window: the dot does not compute the positions before it, either
 **
 ** where f is element-wise or moves dimensions, and nothing else reads the scores. The dot becomes a fusion of it with one
-** more operand, n or (n, begin), which its computation does not read; `used_dimension` says which dimension of the result has the columns, and
-** `used_diagonal`, which one has the rows of a causal mask. Other scores may hold anything, as the select drops them: also if the
-** operands have infinities or NaNs there.
+** more operand, n or (n, begin), which its computation does not read. `used_dimension` says which dimension of the result
+** has the columns, and `used_diagonal`, which one has the rows of a causal mask. The select drops all other scores, so
+** they may hold anything, even if the operands have infinities or NaNs there.
 **
-** The second product, of weights that are 0 where they are masked, is not limited: 0 times an infinity or a NaN is a NaN. Its kernel
-** finds zeros as it runs. A mask that is added limits nothing, for the same reason.
+** The second product, of weights that are 0 where they are masked, is not limited: 0 times an infinity or a NaN is a NaN.
+** Its kernel finds zeros as it runs. A mask that is added limits nothing, for the same reason.
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/fusible.h"

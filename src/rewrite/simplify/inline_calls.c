@@ -9,10 +9,9 @@
 #include "hlo/ir/shard_calls.h"
 #include "rewrite/base/rewrite.h"
 
-/* Limits of a program's growth, which is exponential if each level calls the next one twice. Calls beyond
-** the limits stay, and the evaluator runs them. */
-/* Threshold LARGEST_COMPUTATION, MIN_GROWTH, GROWTH_FACTOR. Test: "a computation that is called many times" in
-** core/thresholds_programs.test.mjs. */
+/* Threshold LARGEST_COMPUTATION, MIN_GROWTH, GROWTH_FACTOR: limits of a program's growth, which is exponential if each level
+** calls the next one twice. Calls beyond the limits stay, and the evaluator runs them. Test: "a computation that is called
+** many times" in core/thresholds_programs.test.mjs. */
 enum { LARGEST_COMPUTATION = 1 << 18, MIN_GROWTH = 1 << 14, GROWTH_FACTOR = 4 };
 
 /* The walk over one computation, which builds a new list of instructions. */

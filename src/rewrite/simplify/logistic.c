@@ -5,16 +5,12 @@
 ** quotient in all. An exponential with another user stays, as nothing would be gained.
 **
 ** e^x / s with a broadcast s becomes e^x * (1 / s), as in a softmax. XLA:CPU does this for all quotients by
-** a broadcast value. Other quotients are divided here, so that their bits are exact.
+** a broadcast value. Other quotients are divided here, so that their bits are exact (docs/passes.md: the bits
+** that a rewrite may change).
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
-
-static bool is_one(const Instruction *x) {
-  Scalar value;
-  return splat_value(x, &value) && value.f == 1;
-}
 
 /* Returns an operand if it is such an operation with no other user */
 static const Instruction *only(const Users *users, const Instruction *operand, Opcode opcode) {
@@ -26,10 +22,10 @@ static Instruction *operand_of_logistic(const Users *users, const Instruction *d
   PrimitiveType type = divide->shape->type;
   if (divide->opcode != HLO_DIVIDE || (type != F32 && type != F64)) return NULL;
   const Instruction *sum = only(users, divide->operands[1], HLO_ADD);
-  if (!sum || !is_one(divide->operands[0])) return NULL;
+  if (!sum || !is_splat_of(divide->operands[0], 1)) return NULL;
   for (int i = 0; i < 2; i++) {
     const Instruction *power = only(users, sum->operands[i], HLO_EXP);
-    if (power && power->operands[0]->opcode == HLO_NEGATE && is_one(sum->operands[1 - i])) {
+    if (power && power->operands[0]->opcode == HLO_NEGATE && is_splat_of(sum->operands[1 - i], 1)) {
       return power->operands[0]->operands[0];
     }
   }

@@ -1,7 +1,7 @@
 /*
 ** Simplifies single instructions by algebra on their operands, one rule per operation. Every rule keeps
-** every bit of the result, including NaNs and negative zeros. So x + 0 stays for floats (it turns -0 into
-** +0), while x - 0 and x * 1 become x.
+** every bit of the result, more than a rewrite must (docs/passes.md), including NaNs and negative zeros.
+** So x + 0 stays for floats (it turns -0 into +0), while x - 0 and x * 1 become x.
 **
 ** A rule returns NULL if it does not apply, its argument if it changed that in place, or else the
 ** argument's replacement.
@@ -14,21 +14,15 @@
 
 typedef Instruction *Rule(Instruction *x);
 
-static bool is_number(const Instruction *x, double number) {
-  Scalar value;
-  if (!splat_value(x, &value)) return false;
-  switch (type_kind(x->shape->type)) {
-  case KIND_FLOAT: return value.f == number && !__builtin_signbit(value.f);
-  case KIND_COMPLEX: return false;
-  case KIND_SIGNED: return (double)value.i == number;
-  default: return (double)value.u == number;
-  }
-}
-
 static bool is_negative_zero(const Instruction *x) {
   Scalar value;
   return type_is_floating(x->shape->type) && splat_value(x, &value) && value.f == 0 &&
          __builtin_signbit(value.f);
+}
+
+/* Whether x is this real number, and not -0. */
+static bool is_number(const Instruction *x, double number) {
+  return is_splat_of(x, number) && !type_is_complex(x->shape->type) && !is_negative_zero(x);
 }
 
 /* Whether all bits of an integer or PRED are set. */

@@ -126,9 +126,9 @@ EXPORT("7") StreamLoop by_columns_f64;
 
 /* ---- Without packing ---- */
 
-/* Products that are added one after the other: a block. Its sum is then added to that of the blocks before, so the error of
-** a sum does not grow with the depth. */
-/* Threshold MAX_TERMS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
+/* Threshold MAX_TERMS: products of a block, which are added one after the other. Its sum is then added to that of the blocks
+** before, so the error of a sum does not grow with the depth. Test: "products: of [m,k] and [k,n] by sums" in
+** core/thresholds.test.mjs. */
 enum { MAX_TERMS = 64 };
 
 /* Threshold LANES, WIDTH. Test: "products: of [m,k] and [k,n] by sums" in

@@ -24,9 +24,8 @@ typedef enum LoopKind {
 /* The initial value of the sums: a zero, or the values at `out`. */
 typedef enum Start { START_ZERO, START_NEGATIVE_ZERO, START_OUT } Start;
 
-/* The width of a panel: of the rhs in bytes of columns; of the lhs in rows, at most (each loop has its own). */
-/* Threshold PANEL_COLUMN_BYTES, MAX_PANEL_ROWS. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
+/* Threshold PANEL_COLUMN_BYTES, MAX_PANEL_ROWS: the width of a panel, of the rhs in bytes of columns; of the lhs in rows, at
+** most (each loop has its own). Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 enum { PANEL_COLUMN_BYTES = 32, MAX_PANEL_ROWS = 6 };
 
 /*

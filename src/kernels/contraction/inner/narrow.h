@@ -35,8 +35,8 @@ typedef struct NarrowLoops {
   bool centered; /* zeros of plain loops are bytes: see narrow_center */
 } NarrowLoops;
 
-/* Adds products of a row of the loops' table. along_depth: matrix[column] are contiguous lines; otherwise matrix[depth] are contiguous
-** rows. */
+/* Adds products of a row of the loops' table. along_depth: matrix[column] are contiguous lines; otherwise matrix[depth]
+** are contiguous rows. */
 void narrow_multiply(NarrowRow row, const NarrowBlock *block, bool along_depth);
 
 /* What happens to a number before it is multiplied by a vector. */

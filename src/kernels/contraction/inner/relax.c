@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-/* Bytes of the format. */
 /* Threshold HEADER_BYTES, FUNCTION_SECTION, CODE_SECTION, RELAXED: no path: WebAssembly's format. */
 enum {
   HEADER_BYTES = 8,
