@@ -68,13 +68,16 @@ function importsOf(text) {
   return found;
 }
 
-function imports(uses) {
-  for (const file of list('bindings', /\.mjs$/)) {
+/** @returns {Uses} between the modules of a folder */
+function imports(folder) {
+  const uses = new Uses();
+  for (const file of list(folder, /\.mjs$/)) {
     uses.add(file);
-    for (const path of importsOf(read(`bindings/${file}`))) {
+    for (const path of importsOf(read(`${folder}/${file}`))) {
       if (path.startsWith('.')) uses.add(file, normalize(join(dirname(file), path)), 'imports');
     }
   }
+  return uses;
 }
 
 /** @returns {{ file: string, defined: string[], needed: string[] }[]} of each object below a folder */
@@ -216,14 +219,16 @@ function checkLinkage(objects, problems) {
 const problems = [];
 const objects = symbols(process.argv[2]);
 const c = new Uses();
-const js = new Uses();
+const js = imports('bindings');
+const demo = imports('demo');
 includes(c);
-imports(js);
 calls(c, objects);
 checkComponents('C', c, problems);
 checkComponents('JavaScript', js, problems);
+checkComponents('Demo', demo, problems);
 for (const name of checkCycles(c, problems)) problems.push(`${TABLES}: there is no cycle of calls in ${name} any more`);
 checkCycles(js, problems);
+checkCycles(demo, problems);
 checkHeaders(problems);
 checkLinkage(objects, problems);
 for (const problem of problems) console.error(problem);

@@ -12,6 +12,15 @@ export function attributeText(value, nameOf) {
   return typeof value === 'object' ? `%${nameOf(value)}` : String(value);
 }
 
+/** CustomCallApiVersion of XLA's xla/service/hlo.proto, by number: the attribute api_version of a custom call. */
+export const API_VERSIONS = [
+  'API_VERSION_UNSPECIFIED', 'API_VERSION_ORIGINAL', 'API_VERSION_STATUS_RETURNING',
+  'API_VERSION_STATUS_RETURNING_UNIFIED', 'API_VERSION_TYPED_FFI',
+];
+
+/** The attribute of a version's number. XLA writes none for API_VERSION_ORIGINAL, which a call without it has. */
+export const apiVersionText = (version) => (version > 1 ? API_VERSIONS[version] : undefined);
+
 /* ---- Strings: bytes, most often UTF-8 ---- */
 
 const encoder = new TextEncoder();

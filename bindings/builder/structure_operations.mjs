@@ -1,5 +1,5 @@
 /** The rows of sources, tuples, calls and control flow. */
-import { quote } from '../base/attribute_text.mjs';
+import { API_VERSIONS, quote } from '../base/attribute_text.mjs';
 import { copyList } from '../base/options.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
@@ -10,8 +10,7 @@ import {
   bodies, body, call, combiner, computation, conditionalOfMany, conditionalOfTwo, whileLoop,
 } from './computations.mjs';
 
-const apiVersion = oneOf('API_VERSION_ORIGINAL', 'API_VERSION_STATUS_RETURNING', 'API_VERSION_STATUS_RETURNING_UNIFIED',
-  'API_VERSION_TYPED_FFI');
+const apiVersion = oneOf(...API_VERSIONS.slice(1));
 
 const iota = {
   shaped: row('iota', { shape, iotaDimension: integer }, (emit, { shape, iotaDimension }) =>

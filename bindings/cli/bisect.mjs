@@ -1,6 +1,6 @@
 /** Compares a compiled program with the evaluator, and finds the step of the compilation that makes a difference. */
 import { difference } from '../objects/difference.mjs';
-import { HloLines } from '../objects/hlo_lines.mjs';
+import { HloLines, isComputedArray } from '../objects/hlo_lines.mjs';
 import { stepsOf } from '../objects/listing.mjs';
 
 const leavesOf = (results) => results.map((outputs) => outputs.flatMap((output) => output.leaves()).filter(Boolean));
@@ -87,23 +87,17 @@ export class Comparison {
   /** The first instruction of the entry whose value differs when all values are results. */
   async #firstWrong(disable) {
     const program = HloLines.parse(this.#module.toString());
-    const shown = program.entry.instructions.filter(({ opcode, shape }) =>
-      opcode !== 'parameter' && opcode !== 'constant' && /^[a-z]\w*\[/.test(shape) && !shape.includes('<='));
-    if (!shown.length) return [];
-    program.entry.instructions.push({
-      name: 'all.values', opcode: 'tuple', operands: shown.map(({ name }) => name), inside: '', attributes: [],
-      shape: `(${shown.map(({ shape }) => shape).join(', ')})`,
-    });
-    program.entry.root = 'all.values';
+    const names = program.returnValues(isComputedArray);
+    if (!names.length) return [];
     const module = this.#client.parseHlo(String(program));
     try {
       const all = new Comparison(this.#client, module, this.#all, this.#counts);
       const [wanted, got] = [await all.run({ optimize: false }), await all.run({ disable })];
-      const at = shown.findIndex((_, i) =>
+      const at = names.findIndex((_, i) =>
         wanted.some((leaves, device) => difference([got[device][i]], [leaves[i]])));
       if (at < 0) return ['No value differs when all values of the entry are results.'];
-      return [`The first value that differs, when all are results, is ${shown[at].name}, of ${shown[at].opcode}.`,
-        ...await this.#stepsOf(shown[at].name, disable)];
+      const { name, opcode } = program.entry.instructions.find((line) => line.name === names[at]);
+      return [`The first value that differs, when all are results, is ${name}, of ${opcode}.`, ...await this.#stepsOf(name, disable)];
     } catch (error) {
       if (this.#client.disposed) throw error;
       return [`With all values as results it does not run: ${error.message}`];

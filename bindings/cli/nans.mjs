@@ -112,15 +112,9 @@ export class NanHunt {
 
   /** The values of all instructions of a computation on each device: maps by name. */
   async #values(computation, all, counts) {
-    const program = this.#programOf(computation), { entry } = program;
-    const shown = entry.instructions.filter(({ shape }) => !/token\[|<=/.test(shape)); // <=: no result as it is
-    entry.instructions.push({
-      name: 'all.values', opcode: 'tuple', operands: shown.map(({ name }) => name), inside: '', attributes: [],
-      shape: `(${shown.map(({ shape }) => shape).join(', ')})`,
-    });
-    entry.root = 'all.values';
+    const program = this.#programOf(computation), names = program.returnValues();
     const results = await this.#run(program, all, counts);
-    return results.map((outputs) => new Map(shown.map(({ name }, i) => [name, outputs[i]])));
+    return results.map((outputs) => new Map(names.map((name, i) => [name, outputs[i]])));
   }
 
   async #run(program, all, counts) {

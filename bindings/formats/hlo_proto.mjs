@@ -3,12 +3,14 @@
  * HloProto and HloSnapshot as XLA dumps them to files. The core reads only text, so a proto becomes the text that XLA
  * prints for it.
  */
-import { cleanName, configText, convolutionLabels, paddingText, quote, textOfBytes } from '../base/attribute_text.mjs';
+import {
+  apiVersionText, cleanName, configText, convolutionLabels, paddingText, quote, textOfBytes,
+} from '../base/attribute_text.mjs';
 import { about, describe, invalidArgument } from '../base/error.mjs';
 import { comparisonOf } from '../values/types.mjs';
 import { largeElements, literalText, shapeText } from './hlo_proto_literal.mjs';
 import { iotaText, shardingText } from './hlo_proto_sharding.mjs';
-import { HLO_MODULE, WRAPPER } from './hlo_schema.mjs';
+import { DOT_ALGORITHMS, HLO_MODULE, WRAPPER } from './hlo_schema.mjs';
 import { decode } from './protobuf.mjs';
 
 const list = (values = []) => `{${values.join(',')}}`;
@@ -58,12 +60,6 @@ function replicaGroups({ deviceList, replicaGroups: groups }) {
   if (iota) return iotaText([iota.groups, iota.size], iota.reshape, iota.transpose);
   return `{${(deviceList?.groups ?? groups ?? []).map(({ ids }) => list(ids)).join(',')}}`;
 }
-
-const DOT_ALGORITHMS = [
-  'any_f8_any_f8_f32', 'any_f8_any_f8_f32_fast_accum', 'f16_f16_f16', 'f16_f16_f32',
-  'bf16_bf16_bf16', 'bf16_bf16_f32', 'bf16_bf16_f32_x3', 'bf16_bf16_f32_x6', 'tf32_tf32_f32',
-  'tf32_tf32_f32_x3', 'f32_f32_f32', 'f64_f64_f64', 'bf16_bf16_f32_x9',
-].map((name) => `dot_${name}`);
 
 function precision({ precision: config }) {
   const names = ['default', 'high', 'highest'];
@@ -155,7 +151,7 @@ const asynchronous = (i) => ({
 const dot = (i) => ({
   ...dotNumbers(i),
   operand_precision: precision(i),
-  algorithm: DOT_ALGORITHMS[(i.precision?.algorithm ?? 0) - 1],
+  algorithm: DOT_ALGORITHMS[i.precision?.algorithm ?? 0],
 });
 
 /** An operation's attributes in text, by opcode; undefined: none. */
@@ -194,10 +190,7 @@ const ATTRIBUTES = {
     operand_layout_constraints: operandLayouts(i),
     custom_call_has_side_effect: flag(i.hasSideEffect),
     output_to_operand_aliasing: operandAliases(i.operandAliases),
-    api_version: [
-      undefined, undefined, 'API_VERSION_STATUS_RETURNING', 'API_VERSION_STATUS_RETURNING_UNIFIED',
-      'API_VERSION_TYPED_FFI',
-    ][i.apiVersion ?? 0],
+    api_version: apiVersionText(i.apiVersion),
     window: windowText(i.window),
     dim_labels: dimLabels(i.convolutionDimensions),
     literal: i.literal && `${shapeText(i.literal.shape)} ${literalText(i.literal)}`,

@@ -92,6 +92,13 @@ const CONVOLUTION_DIMENSIONS = {
   12: ['outputSpatialDimensions', ints],
 };
 
+/** PrecisionConfig.Algorithm, by number, as the attribute algorithm has it; none for 0, ALG_UNSET. */
+export const DOT_ALGORITHMS = [undefined, ...[
+  'any_f8_any_f8_f32', 'any_f8_any_f8_f32_fast_accum', 'f16_f16_f16', 'f16_f16_f32', 'bf16_bf16_bf16', 'bf16_bf16_f32',
+  'bf16_bf16_f32_x3', 'bf16_bf16_f32_x6', 'tf32_tf32_f32', 'tf32_tf32_f32_x3', 'f32_f32_f32', 'f64_f64_f64',
+  'bf16_bf16_f32_x9',
+].map((types) => `dot_${types}`)];
+
 const DOT_DIMENSIONS = {
   1: ['lhs_contracting_dims', ints],
   2: ['rhs_contracting_dims', ints],

@@ -2,13 +2,13 @@
  * Converts HLO text, as the core prints it, to a serialized HloModuleProto, the inverse of
  * hlo_proto.mjs, so that real XLA can read a program in either form.
  */
-import { bytesOfText, unquoted, unquotedBytes } from '../base/attribute_text.mjs';
+import { API_VERSIONS, bytesOfText, unquoted, unquotedBytes } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
 import { closing, readLines, split } from './read_lines.mjs';
-import { HLO_MODULE, PRIMITIVE_TYPES } from './hlo_schema.mjs';
+import { DOT_ALGORITHMS, HLO_MODULE, PRIMITIVE_TYPES } from './hlo_schema.mjs';
 import { encode } from './protobuf.mjs';
 
 const TYPE_NUMBERS = new Map(Object.entries(PRIMITIVE_TYPES).map(([number, name]) => [name, Number(number)]));
@@ -192,17 +192,6 @@ const entries = (text) => ({
   }),
 });
 
-const ALGORITHMS = [
-  'any_f8_any_f8_f32', 'any_f8_any_f8_f32_fast_accum', 'f16_f16_f16', 'f16_f16_f32',
-  'bf16_bf16_bf16', 'bf16_bf16_f32', 'bf16_bf16_f32_x3', 'bf16_bf16_f32_x6', 'tf32_tf32_f32',
-  'tf32_tf32_f32_x3', 'f32_f32_f32', 'f64_f64_f64', 'bf16_bf16_f32_x9',
-];
-
-const API_VERSIONS = [
-  undefined, 'API_VERSION_ORIGINAL', 'API_VERSION_STATUS_RETURNING',
-  'API_VERSION_STATUS_RETURNING_UNIFIED', 'API_VERSION_TYPED_FFI',
-];
-
 const into = (field, convert = Number) => (text) => ({ [field]: convert(text) });
 /** Returns the part of a message that several attributes fill in. */
 const part = (field, inner, convert = list) => (text, message) => ({
@@ -243,7 +232,7 @@ const ATTRIBUTES = {
     split(inside(text)).map(words('default', 'high', 'highest'))),
   'algorithm': (text, message, opcode) => (opcode === 'rng-bit-generator'
     ? { rngAlgorithm: words('rng_default', 'rng_three_fry', 'rng_philox')(text) }
-    : part('precision', 'algorithm', () => ALGORITHMS.indexOf(text.replace('dot_', '')) + 1)(text, message)),
+    : part('precision', 'algorithm', () => DOT_ALGORITHMS.indexOf(text))(text, message)),
   'dim_labels': into('convolutionDimensions', convolutionMessage),
   'feature_group_count': into('featureGroupCount'),
   'batch_group_count': into('batchGroupCount'),

@@ -3,9 +3,9 @@
  * `name { ... }`. The result is the module's bytes, as protobuf.mjs writes them.
  * Source: protobuf.dev/reference/protobuf/textformat-spec
  */
-import { unquotedBytes, textOfBytes } from '../base/attribute_text.mjs';
+import { API_VERSIONS, textOfBytes, unquotedBytes } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
-import { HLO_MODULE, PRIMITIVE_TYPES } from './hlo_schema.mjs';
+import { DOT_ALGORITHMS, HLO_MODULE, PRIMITIVE_TYPES } from './hlo_schema.mjs';
 import { encode } from './protobuf.mjs';
 
 const MAX_LEVELS = 200;
@@ -51,12 +51,8 @@ const WORDS = new Map([
   ...numbered('DEFAULT', 'HIGH', 'HIGHEST', 'PACKED_NIBBLE'),
   ...numbered('REPLICATED', 'MAXIMAL', undefined, 'OTHER', 'MANUAL', 'UNKNOWN', 'UNREDUCED'),
   ...numbered('UNDEFINED_ALIAS', 'MAY_ALIAS', 'MUST_ALIAS'),
-  ...numbered('API_VERSION_UNSPECIFIED', 'API_VERSION_ORIGINAL', 'API_VERSION_STATUS_RETURNING',
-    'API_VERSION_STATUS_RETURNING_UNIFIED', 'API_VERSION_TYPED_FFI'),
-  ...numbered('ALG_UNSET', 'ALG_DOT_ANY_F8_ANY_F8_F32', 'ALG_DOT_ANY_F8_ANY_F8_F32_FAST_ACCUM', 'ALG_DOT_F16_F16_F16',
-    'ALG_DOT_F16_F16_F32', 'ALG_DOT_BF16_BF16_BF16', 'ALG_DOT_BF16_BF16_F32', 'ALG_DOT_BF16_BF16_F32_X3',
-    'ALG_DOT_BF16_BF16_F32_X6', 'ALG_DOT_TF32_TF32_F32', 'ALG_DOT_TF32_TF32_F32_X3', 'ALG_DOT_F32_F32_F32',
-    'ALG_DOT_F64_F64_F64', 'ALG_DOT_BF16_BF16_F32_X9'),
+  ...numbered(...API_VERSIONS),
+  ...numbered('ALG_UNSET', ...DOT_ALGORITHMS.slice(1).map((name) => `ALG_${name.toUpperCase()}`)),
 ]);
 
 /** TUPLE is an element type, and a kind of sharding. */

@@ -46,6 +46,22 @@ export class HloLines {
   }
 
   /**
+   * Makes the values of the entry's instructions its results: of those that `isWanted` chooses. Tokens and arrays of
+   * dynamic sizes ("<=") are left out, as they cannot be results as they are.
+   * @param {(line: Line) => boolean} [isWanted]
+   * @returns {string[]} the instructions' names, in the order of the results
+   */
+  returnValues(isWanted = () => true) {
+    const { entry } = this;
+    const shown = entry.instructions.filter((line) => !/token\[|<=/.test(line.shape) && isWanted(line));
+    const operands = shown.map(({ name }) => name), shapes = shown.map(({ shape }) => shape);
+    entry.root = 'all.values';
+    entry.instructions.push({
+      name: entry.root, opcode: 'tuple', operands, inside: '', attributes: [], shape: `(${shapes.join(', ')})` });
+    return operands;
+  }
+
+  /**
    * Removes instructions that no result depends on, with parameters of the entry, which it numbers again, and
    * computations that are not called.
    */
@@ -93,6 +109,9 @@ export function calledBy({ attributes }) {
     return names ? names.replace(/[{}%]/g, '').split(/, ?/) : [];
   });
 }
+
+/** Whether an instruction computes an array, which no argument or constant is. */
+export const isComputedArray = ({ opcode, shape }) => opcode !== 'parameter' && opcode !== 'constant' && !shape.startsWith('(');
 
 /** The value of an instruction's attribute; undefined if it has none. */
 export function attributeOf({ attributes }, name) {

@@ -1,5 +1,5 @@
 /** Lowers control flow, calls, tuples, and transfers to the host and other programs. */
-import { configText, quote } from '../base/attribute_text.mjs';
+import { API_VERSIONS, apiVersionText, configText, quote } from '../base/attribute_text.mjs';
 import { Shape } from '../values/shape.mjs';
 import { numbersOf } from './context.mjs';
 import { custom } from './custom_calls.mjs';
@@ -120,16 +120,10 @@ function inlined(c, region) {
 
 const call = (c) => c.lowering.call(c.string('callee'), c.frame, c.in, c.operation);
 
-const API_VERSIONS = [
-  undefined, undefined, 'API_VERSION_STATUS_RETURNING', 'API_VERSION_STATUS_RETURNING_UNIFIED',
-  'API_VERSION_TYPED_FFI',
-];
-
 function apiVersion(c) {
   const value = c.attribute('api_version');
-  if (c.attribute('mhlo.backend_config') instanceof Dictionary) return API_VERSIONS[4];
-  if (typeof value === 'string') return API_VERSIONS.includes(value) ? value : undefined;
-  return value === undefined ? undefined : API_VERSIONS[c.int('api_version')];
+  if (c.attribute('mhlo.backend_config') instanceof Dictionary) return 'API_VERSION_TYPED_FFI';
+  return apiVersionText(typeof value === 'string' ? API_VERSIONS.indexOf(value) : c.int('api_version', 0));
 }
 
 function backendConfig(c) {

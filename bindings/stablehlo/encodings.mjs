@@ -2,6 +2,7 @@
  * Decodes attributes and types of dialects in bytecode: a function of the reader by dialect and code. Sources: MLIR's
  * BuiltinDialectBytecode.td; StableHLO's VhloBytecode.cpp and StablehloBytecode.cpp, whose codes never change.
  */
+import { API_VERSIONS } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
 import { elementsOfBytes } from './elements.mjs';
@@ -197,10 +198,7 @@ const PRECISION = words('DEFAULT', 'HIGH', 'HIGHEST');
 const ALGORITHM = words('DEFAULT', 'THREE_FRY', 'PHILOX');
 const DISTRIBUTION = words(undefined, 'UNIFORM', 'NORMAL');
 const TRANSPOSE = words('TRANSPOSE_INVALID', 'NO_TRANSPOSE', 'TRANSPOSE', 'ADJOINT');
-const API_VERSION = words(
-  'API_VERSION_UNSPECIFIED', 'API_VERSION_ORIGINAL', 'API_VERSION_STATUS_RETURNING',
-  'API_VERSION_STATUS_RETURNING_UNIFIED', 'API_VERSION_TYPED_FFI',
-);
+const API_VERSION = words(...API_VERSIONS);
 const ACCURACY = words('DEFAULT', 'HIGHEST', 'TOLERANCE');
 
 const bounds = (r) => new Struct('bounds', {}, r.signedList().map((n) => (n < 0 ? -1 : Number(n))));

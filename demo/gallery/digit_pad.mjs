@@ -1,6 +1,6 @@
 /** A pad for a digit, with ten bars for its probabilities and a line that names the most probable one. */
 import { h } from '../shared/dom.mjs';
-import { DrawingPad } from '../train/pad.mjs';
+import { DrawingPad } from '../shared/pad.mjs';
 
 export class DigitPad {
   /** @param {string} prompt the line while nothing is drawn @param {(pixels: number[]) => void} drawn is called with 28 x 28 of 0 to 255 */

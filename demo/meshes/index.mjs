@@ -1,5 +1,5 @@
 /** Meshes: programs for several devices; shows which devices meet when they run, and wait when they hang. */
-import { createEditor } from '../playground/editor.mjs';
+import { createEditor } from '../shared/editor.mjs';
 import { h } from '../shared/dom.mjs';
 import { duration, plural } from '../shared/format.mjs';
 import { createPrograms } from '../shared/programs.mjs';

@@ -1,7 +1,7 @@
 /** A cell of the notebook: Python in an editor, and what it printed and showed below. Or a text. */
 import MarkdownIt from 'markdown-it';
 
-import { createEditor } from '../playground/editor.mjs';
+import { createEditor } from '../shared/editor.mjs';
 import { h } from '../shared/dom.mjs';
 import { duration } from '../shared/format.mjs';
 import { createDisplays } from './displays.mjs';

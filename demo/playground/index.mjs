@@ -10,11 +10,11 @@ import { trusted } from '../shared/trusted.mjs';
 import { legend, stepName, Timeline } from '../shared/timeline.mjs';
 import { markTurn } from '../shared/turns.mjs';
 import { createPasses } from './differences.mjs';
-import { createEditor } from './editor.mjs';
+import { createEditor } from '../shared/editor.mjs';
 import { EXAMPLES, PROGRAMS } from './examples.mjs';
-import { createInputsBar, inputOf, stateOf } from './inputs_bar.mjs';
-import { createRunner } from './js_runner.mjs';
-import { drawPicture } from './picture.mjs';
+import { createInputsBar, inputOf, stateOf } from '../shared/inputs_bar.mjs';
+import { createRunner } from '../shared/js_runner.mjs';
+import { drawPicture } from '../shared/picture.mjs';
 import { planElement } from './plan.mjs';
 import './playground.css';
 

@@ -2,8 +2,8 @@
 import OPERATIONS from 'virtual:reference';
 
 import { EXAMPLES } from '../playground/examples.mjs';
-import { createInputsBar, inputOf, stateOf } from '../playground/inputs_bar.mjs';
-import { drawPicture } from '../playground/picture.mjs';
+import { createInputsBar, inputOf, stateOf } from '../shared/inputs_bar.mjs';
+import { drawPicture } from '../shared/picture.mjs';
 import { h } from '../shared/dom.mjs';
 import { createPrograms } from '../shared/programs.mjs';
 import { createResults } from '../shared/results.mjs';

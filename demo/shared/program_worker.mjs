@@ -2,7 +2,7 @@
  * A client in a worker, and its loaded programs. programs.mjs calls it from the page.
  */
 import { Client } from '../../bindings/index.mjs';
-import { trace } from '../playground/trace.mjs';
+import { trace } from './trace.mjs';
 import { loadProgram } from './loaded_program.mjs';
 import { serve } from './rpc.mjs';
 import { runProgram } from './run_program.mjs';
@@ -53,7 +53,7 @@ const VIEWS = {
   async code({ executable }) {
     const code = executable.generatedCode();
     if (!code) return null;
-    const { wasmText } = await import('../playground/code.mjs');
+    const { wasmText } = await import('./code.mjs');
     return { bytes: code.length, text: wasmText(code, executable.thunks()) };
   },
 };

@@ -44,7 +44,7 @@ export function createPrograms() {
      *   `inputs`: for each parameter the leaves of the argument of the first device that has it
      */
     run: (id, options) => connection().call('run', id, options),
-    /** Which elements of arguments the results' depend on: see playground/trace.mjs. */
+    /** Which elements of arguments the results' depend on: see trace.mjs. */
     trace: (id, options) => connection().call('trace', id, options),
     /** Cancels the program's run. */
     stop: (id) => connection().call('stop', id),

@@ -13,7 +13,7 @@ import { trusted } from './trusted.mjs';
 
 let runner = null; /* promised */
 const runnerOf = async () => {
-  runner ??= import('../playground/js_runner.mjs').then(({ createRunner }) => createRunner({ spares: false }));
+  runner ??= import('./js_runner.mjs').then(({ createRunner }) => createRunner({ spares: false }));
   return runner;
 };
 
@@ -73,7 +73,7 @@ class Runnable {
 
   async #openEditor() {
     this.#edit.hidden = true;
-    const [{ createEditor }, height] = [await import('../playground/editor.mjs'), this.#source.offsetHeight];
+    const [{ createEditor }, height] = [await import('./editor.mjs'), this.#source.offsetHeight];
     if (this.#disposed || this.#editor) return;
     this.#source.style.minHeight = `${height}px`;
     this.#shown.hidden = true;

@@ -1,5 +1,5 @@
 /** The drawing pad with the classifier's answer: a sentence, and a bar for each digit. */
-import { DrawingPad } from './pad.mjs';
+import { DrawingPad } from '../shared/pad.mjs';
 
 /**
  * @param {Record<string, HTMLElement>} part of the page: pad, clear, answer, guess

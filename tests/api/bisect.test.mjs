@@ -102,6 +102,19 @@ describe('bisect names the step', () => {
     });
   }
 
+  test('and the instruction, in a program with a token', async () => {
+    const { client, put } = faulty, module = client.parseHlo(SORT.replace('ENTRY main {', 'ENTRY main {\n  t = token[] after-all()'));
+    const comparison = new Comparison(client, module, [[randomLiteral(module.parameters[0].shape, randomNumbers(1))]], {});
+    put('kernel-sort');
+    try {
+      const [, value] = await comparison.bisect();
+      assert.equal(value, 'The first value that differs, when all are results, is s, of sort.');
+    } finally {
+      put('');
+    }
+    module.dispose();
+  });
+
   test('and the step and its instruction, where a step that programs need is wrong', async () => {
     const { client, put } = faulty, module = client.parseHlo(LAYER), random = randomNumbers(1);
     const comparison = new Comparison(client, module, [module.parameters.map(({ shape }) => randomLiteral(shape, random))], {});

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
+import { API_VERSIONS } from '../../bindings/base/attribute_text.mjs';
 import { Client, Literal, Shape, XlaError } from '../../bindings/index.mjs';
+import { DOT_ALGORITHMS } from '../../bindings/formats/hlo_schema.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { checkCase, readGolden } from '../support/golden.mjs';
 
@@ -87,6 +89,21 @@ describe('HLO protos', () => {
         assert.ok(results[0].equals(results[1]), `${name}${layout}`);
         assert.ok(results[0].equals(Buffer.from(data.buffer)), `${name}${layout}`);
       }
+    }
+  });
+
+  test('every dot algorithm and API version, both ways', async () => {
+    const attributes = [
+      ...DOT_ALGORITHMS.slice(1).map((name) => ['dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}', `algorithm=${name}`]),
+      ...API_VERSIONS.map((name) => ['custom-call(a), custom_call_target="x"', `api_version=${name}`]),
+    ];
+    for (const [instruction, attribute] of attributes) {
+      const module = client.parseHlo(`HloModule m\nENTRY e { a = f32[2,2] parameter(0)\n ROOT r = f32[2,2] ${instruction}, ${attribute} }`);
+      const read = await client.parseHloProto(await module.toProto());
+      // The first two versions are what a call without the attribute has.
+      assert.equal(String(read).includes(attribute), !/UNSPECIFIED|ORIGINAL/.test(attribute), attribute);
+      read.dispose();
+      module.dispose();
     }
   });
 

@@ -153,10 +153,10 @@ describe('f32, a sweep over bit patterns', () => {
 describe('conversions from f32 to narrower floats, a sweep over bit patterns', () => {
   const operands = new Float32Array(
     Uint32Array.from({ length: 65_536 }, (_, i) => (i * 65_537 + (i & 3)) >>> 0).buffer);
-  for (const type of ['f16', 'bf16', 'f8e5m2', 'f8e4m3', 'f8e3m4', 'f8e4m3fn', 'f8e4m3b11fnuz',
-    'f8e5m2fnuz', 'f8e4m3fnuz']) {
+  const WITHOUT = ['f4e2m1fn', 'f8e8m0fnu']; // no NaN; no sign
+  for (const { name: type, kind, bits: size, Array: TypedArray, read } of ELEMENT_TYPES.values()) {
+    if (kind !== 'float' || size >= 32 || WITHOUT.includes(type)) continue;
     test(type, async () => {
-      const { Array: TypedArray, read } = ELEMENT_TYPES.get(type);
       const sign = 1 << (8 * TypedArray.BYTES_PER_ELEMENT - 1);
       const all = TypedArray.from({ length: sign }, (_, i) => i);
       const magnitudes = Float64Array.from(all, (_, i) => read(all, i));

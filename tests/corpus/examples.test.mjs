@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 
 import * as xla from '../../bindings/index.mjs';
 import { EXAMPLES, PROGRAMS } from '../../demo/playground/examples.mjs';
-import { trace } from '../../demo/playground/trace.mjs';
+import { trace } from '../../demo/shared/trace.mjs';
 import { loadProgram } from '../../demo/shared/loaded_program.mjs';
 import { runProgram } from '../../demo/shared/run_program.mjs';
 

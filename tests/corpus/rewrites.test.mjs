@@ -3,42 +3,28 @@
  * in the golden corpus. Else a test names the rewrite.
  */
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
-import { readGolden } from '../support/golden.mjs';
-
-const TESTS = new URL('../', import.meta.url);
-
-/** The names that stand in a file of tests/api, core, corpus or runtime. */
-async function namedByTests() {
-  const texts = await Promise.all(['api', 'core', 'corpus', 'runtime'].map(async (folder) => {
-    const files = (await readdir(new URL(folder, TESTS))).filter((file) => file.endsWith('.test.mjs'));
-    return Promise.all(files.map((file) => readFile(new URL(`${folder}/${file}`, TESTS), 'utf8')));
-  }));
-  return new Set(texts.flat().join('\n').match(/(?<![\w-])[a-z]+(?:-[a-z]+)*(?![\w-])/g));
-}
+import { goldenCases, namedByTests } from '../support/coverage.mjs';
 
 /** Names of rewrites that change some program of the corpus, until all `wanted` are found. */
 async function changing(wanted) {
   const left = new Set(wanted);
   const client = await Client.create({ threads: 0 });
-  const folder = new URL('golden/', TESTS);
-  for (const file of (await readdir(folder)).filter((name) => name.endsWith('.golden')).sort()) {
-    for (const { hlo, replicas, partitions } of await readGolden(new URL(file, folder))) {
-      if (!left.size) break;
-      const module = client.parseHlo(hlo);
-      for (const { pass } of client.passes(module, { replicas, ...(partitions > 1 && { partitions }) })) left.delete(pass);
-      module.dispose();
-    }
+  for await (const { hlo, replicas, partitions } of goldenCases()) {
+    if (!left.size) break;
+    const module = client.parseHlo(hlo);
+    for (const { pass } of client.passes(module, { replicas, ...(partitions > 1 && { partitions }) })) left.delete(pass);
+    module.dispose();
   }
   client.dispose();
   return left;
 }
 
 test('each rewrite changes a program of the corpus, or is named by a test', async () => {
-  const table = await readFile(new URL('../src/rewrite/base/passes.def', TESTS), 'utf8');
+  const table = await readFile(new URL('../../src/rewrite/base/passes.def', import.meta.url), 'utf8');
   const names = new Set([...table.matchAll(/^PASS(?:_FOR)?\(\w+, \w+, "([\w-]+)"/gm)].map(([, name]) => name));
   assert.ok(names.size > 30);
   const left = await changing(names), named = await namedByTests();

@@ -12,37 +12,20 @@
  */
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 
-/** Bits of the mantissa, exponent past the largest value, exponent of the smallest normal value. */
-const FORMATS = {
-  f64: [53, 1024, -1022],
-  f32: [24, 128, -126],
-  bf16: [8, 128, -126],
-  // Computed in wider types, where their own subnormal numbers are normal.
-  f16: [11, 16, -126],
-  f8e5m2: [3, 16, -126],
-  f8e4m3: [4, 8, -126],
-  f8e3m4: [5, 4, -126],
-  f8e4m3fn: [4, 9, -126],
-  f8e4m3b11fnuz: [4, 5, -126],
-  f8e5m2fnuz: [3, 16, -126],
-  f8e4m3fnuz: [4, 8, -126],
-  f4e2m1fn: [2, 3, -126],
-  f8e8m0fnu: [1, 128, -127],
-};
+const typesOf = (kind, isWanted = (_type) => true) =>
+  [...ELEMENT_TYPES.values()].filter((type) => type.kind === kind && isWanted(type)).map(({ name }) => name);
 
-export const SIGNED = ['s2', 's4', 's8', 's16', 's32', 's64'];
-export const UNSIGNED = ['u2', 'u4', 'u8', 'u16', 'u32', 'u64'];
+/** The type whose values are powers of two and NaN; it has no zero and no sign. */
+export const POWERS = 'f8e8m0fnu';
+export const SIGNED = typesOf('signed');
+export const UNSIGNED = typesOf('unsigned');
 export const INTEGERS = [...SIGNED, ...UNSIGNED];
 /** Integers of whole bytes: XLA:CPU computes the others in eight bits, and cuts in places. */
 export const BYTES = INTEGERS.filter((type) => ELEMENT_TYPES.get(type).bits >= 8);
-export const FLOATS = ['f16', 'bf16', 'f32', 'f64'];
+export const FLOATS = typesOf('float', ({ bits }) => bits > 8);
 /** Floats of a byte or less. */
-export const FLOATS_8 = [
-  'f8e5m2', 'f8e4m3', 'f8e3m4', 'f8e4m3fn', 'f8e4m3b11fnuz', 'f8e5m2fnuz', 'f8e4m3fnuz', 'f4e2m1fn',
-];
-/** The type whose values are powers of two and NaN; it has no zero and no sign. */
-export const POWERS = 'f8e8m0fnu';
-export const COMPLEX = ['c64', 'c128'];
+export const FLOATS_8 = typesOf('float', ({ bits, name }) => bits <= 8 && name !== POWERS);
+export const COMPLEX = typesOf('complex');
 
 export const isInteger = (type) => ['signed', 'unsigned'].includes(ELEMENT_TYPES.get(type).kind);
 export const isFloat = (type) => ELEMENT_TYPES.get(type).kind === 'float';
@@ -50,6 +33,15 @@ export const isComplex = (type) => ELEMENT_TYPES.get(type).kind === 'complex';
 export const isInexact = (type) => isFloat(type) || isComplex(type);
 export const isWideFloat = (type) => FLOATS.includes(type);
 export const componentOf = (type) => ({ c64: 'f32', c128: 'f64' })[type] ?? type;
+
+/** Bits of the mantissa, exponent past the largest value, exponent of the smallest normal value. */
+const FORMATS = new Map(typesOf('float').map((name) => {
+  const { bits, mantissaBits, isIeee, limits: [lowest, highest] } = ELEMENT_TYPES.get(name);
+  const past = isIeee ? 2 ** (bits - mantissaBits - 2) : Math.floor(Math.log2(highest)) + 1;
+  // Those below f32 are computed in wider types, where their own subnormal numbers are normal.
+  const least = name === POWERS ? Math.log2(lowest) : name === 'f64' ? -1022 : -126;
+  return [name, [mantissaBits + 1, past, least]];
+}));
 
 /** Types that may accompany an array in one reduction or scatter: XLA refuses floats of two precisions. */
 export const companionTypes = (type) =>
@@ -60,7 +52,7 @@ export const DECIDED = Object.freeze({ lowest: 0, highest: 0, special: 0 });
 /** The domain of values whose bits are decided, but with which no rule computes. */
 export const MOVED_ONLY = Object.freeze({ ...DECIDED, tolerance: 'exact' });
 
-const formatOf = (type) => FORMATS[componentOf(type)];
+const formatOf = (type) => FORMATS.get(componentOf(type));
 export const mantissaOf = (type) => formatOf(type)[0];
 export const epsilonOf = (type) => 2 ** (1 - mantissaOf(type));
 

@@ -4,7 +4,7 @@
  * A candidate is a changed copy of the program. It must be read by the parser, and the check must find the fault in
  * it. So an edit need not know an operation's rules: a wrong candidate is refused.
  */
-import { HloLines } from '../../bindings/objects/hlo_lines.mjs';
+import { HloLines, isComputedArray } from '../../bindings/objects/hlo_lines.mjs';
 import { Literal } from '../../bindings/values/literal.mjs';
 import { Shape } from '../../bindings/values/shape.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
@@ -101,15 +101,8 @@ export class Reduction {
 
   /** The evaluator's values of the entry's instructions, by name, where it can tell them. */
   async values() {
-    const wanted = this.program.entry.instructions.filter(({ opcode, shape }) =>
-      opcode !== 'parameter' && opcode !== 'constant' && /^[a-z]\w*\[/.test(shape) && !shape.includes('<='));
-    if (!this.evaluate || !wanted.length) return new Map();
-    const program = this.program.copy(), names = wanted.map(({ name }) => name);
-    program.entry.instructions.push({
-      name: 'all.values', opcode: 'tuple', inside: '', operands: names, attributes: [],
-      shape: `(${wanted.map(({ shape }) => shape).join(', ')})`,
-    });
-    program.entry.root = 'all.values';
+    const program = this.program.copy(), names = program.returnValues(isComputedArray);
+    if (!this.evaluate || !names.length) return new Map();
     try {
       const values = await this.evaluate({ text: String(program), args: this.args });
       return new Map(names.map((name, i) => [name, values[i]]));

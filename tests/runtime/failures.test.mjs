@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, test } from 'node:test';
 
 import { XlaError } from '../../bindings/index.mjs';
+import { Random } from '../fuzz/random.mjs';
 import { ADD, compileText, fails, isUsable, LONG, MATRIX, onThreads, pause, ROUNDS, SKIP, TIMEOUT } from '../support/runs.mjs';
 import { startedClient } from '../support/started.mjs';
 
@@ -181,6 +182,7 @@ describe('a worker that dies', () => {
       const result = await startedClient({ threads: 2 });
       return [result, await compileText(result, ROUNDS, { replicas: 4 })];
     };
+    const seed = 1, random = new Random(seed);
     let [client, executable] = await create(), died = 0;
     for (let i = 0; i < 40; i++) {
       // Far more rounds than there is time for. A worker that had nothing to do dies unnoticed.
@@ -189,12 +191,13 @@ describe('a worker that dies', () => {
         assert.ok(error instanceof XlaError, error.stack);
         return error.code;
       });
-      await pause(5 + 20 * Math.random());
+      const ms = 5 + 20 * random.fraction();
+      await pause(ms);
       await [...workers][i % workers.size]?.terminate();
-      const code = await outcome;
-      assert.ok(['CANCELLED', 'INTERNAL', 'UNAVAILABLE'].includes(code), code);
+      const code = await outcome, told = `seed ${seed}, death ${i} after ${ms} ms: ${code}`;
+      assert.ok(['CANCELLED', 'INTERNAL', 'UNAVAILABLE'].includes(code), told);
       died += Number(code !== 'CANCELLED');
-      assert.equal(client.disposed, code === 'UNAVAILABLE');
+      assert.equal(client.disposed, code === 'UNAVAILABLE', told);
       if (!client.disposed) continue;
       assert.throws(() => client.builder('x'), { code: 'UNAVAILABLE', message: /another client/ });
       await fails(executable.execute([[0, 0], 1]), 'UNAVAILABLE', /another client/);

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 
 import { XlaError } from '../../bindings/index.mjs';
+import { Random } from '../fuzz/random.mjs';
 import { startedClient } from '../support/started.mjs';
 
 const ADD = 'add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }';
@@ -34,6 +35,7 @@ const PROGRAMS = [
 const SMALL = `HloModule m\n${ADD}\nENTRY e { x = f32[4] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=add }`;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const SEED = 1; // of the pauses before a death
 const MAX_BYTES = 64 << 10; // of a death: no stack, of 1 MB
 
 /** The workers that are started while `body` runs, and still live. */
@@ -60,6 +62,7 @@ async function sumOf(client) {
 }
 
 test('workers killed in the middle of anything', { timeout: 120000 }, async (t) => {
+  const random = new Random(SEED);
   const other = await startedClient({ threads: 1 });
   for (const [what, text, replicas] of PROGRAMS) {
     await t.test(what, () => watching(async (workers) => {
@@ -74,20 +77,22 @@ test('workers killed in the middle of anything', { timeout: 120000 }, async (t) 
       for (let i = 0; i < 8; i++) {
         const run = executable.execute([], { signal: AbortSignal.timeout(300) });
         const outcome = run.then(() => assert.fail('it ended'), (error) => error);
-        await pause(20 * Math.random());
+        const ms = 20 * random.fraction();
+        await pause(ms);
         const nearby = sumOf(other);
         await [...workers][i % workers.size]?.terminate();
         const error = await outcome;
-        assert.ok(error instanceof XlaError, error.stack);
-        assert.ok(['INTERNAL', 'UNAVAILABLE', 'CANCELLED'].includes(error.code), error.stack);
-        assert.equal(await nearby, 10);
-        assert.equal(client.disposed, error.code === 'UNAVAILABLE', error.stack);
+        const told = `seed ${SEED}, death ${i} after ${ms} ms: ${error.stack}`;
+        assert.ok(error instanceof XlaError, told);
+        assert.ok(['INTERNAL', 'UNAVAILABLE', 'CANCELLED'].includes(error.code), told);
+        assert.equal(await nearby, 10, told);
+        assert.equal(client.disposed, error.code === 'UNAVAILABLE', told);
         if (client.disposed) {
           [client, executable] = await create();
           before = undefined;
           continue;
         }
-        assert.equal(await sumOf(client), 10);
+        assert.equal(await sumOf(client), 10, told);
         if (before === undefined) before = client.heapInUse; // the first death allocates memory that is kept
         else killed++;
       }

@@ -4,7 +4,7 @@ import { LanguageSupport, StreamLanguage } from '@codemirror/language';
 import { hoverTooltip } from '@codemirror/view';
 import TABLE from 'virtual:operations';
 
-import { h } from '../shared/dom.mjs';
+import { h } from './dom.mjs';
 
 const operations = new Map(TABLE.operations.map((operation) => [operation.name, operation]));
 const attributes = new Map(TABLE.attributes.map((attribute) => [attribute.label, attribute]));

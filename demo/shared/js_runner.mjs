@@ -3,7 +3,7 @@
  * gives them an opaque origin: their code cannot read the page's storage, and its requests to the server are
  * cross-origin. They have no threads, because the page's workers would have the page's origin.
  */
-import { connect } from '../shared/rpc.mjs';
+import { connect } from './rpc.mjs';
 import workerAddress from './js_worker.mjs?worker&url';
 
 const startOpaque = () => new Worker(`data:text/javascript,${encodeURIComponent(

@@ -5,7 +5,7 @@
  */
 import { Literal } from '../../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
-import { runProgram } from '../shared/run_program.mjs';
+import { runProgram } from './run_program.mjs';
 
 const MAX_SOURCES = 320;
 const MAX_RESULTS = 1600;
@@ -96,7 +96,7 @@ async function linksOf(program, base, { sources, resultCount, isOrdered, isStale
 }
 
 /**
- * @param {import('../shared/loaded_program.mjs').LoadedProgram} program
+ * @param {import('./loaded_program.mjs').LoadedProgram} program
  * @param {{ inputs: any[], isStale: () => boolean }} options `inputs` as of runProgram
  * @returns {Promise<{ sources: object[], results: object[], links: number[][] } | { why: string }>}
  *   `sources` and `results`: { device, name, isIndex, first, ...array }, where `first` is the number

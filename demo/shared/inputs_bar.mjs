@@ -1,5 +1,5 @@
 /** The bar that chooses an input for each parameter. */
-import { h } from '../shared/dom.mjs';
+import { h } from './dom.mjs';
 
 const CHOICES = ['random', 'iota', 'zeros', 'ones', 'elements', 'file'];
 

@@ -1,7 +1,7 @@
 /** Draws grids of elements, in which each result's element shows the elements it came from. */
-import { h, svg } from '../shared/dom.mjs';
-import { element as elementText, plural } from '../shared/format.mjs';
-import { readElement } from '../shared/results.mjs';
+import { h, svg } from './dom.mjs';
+import { element as elementText, plural } from './format.mjs';
+import { readElement } from './results.mjs';
 
 const CELL = 30;
 const GAP = 10;

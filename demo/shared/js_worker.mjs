@@ -7,8 +7,8 @@
  * `from` run silently. warm(): prepares for a run. Tells: printed (a text), for each call of console.log.
  */
 import * as xla from '../../bindings/index.mjs';
-import { printed } from '../shared/printed.mjs';
-import { serve, tell } from '../shared/rpc.mjs';
+import { printed } from './printed.mjs';
+import { serve, tell } from './rpc.mjs';
 
 const { Client, HloModule, Literal } = xla;
 

@@ -1,0 +1,64 @@
+/**
+ * Tests that each kernel of src/kernels/kernels.def runs an instruction of a program whose results real XLA made: in the
+ * golden corpus. Else a test names the kernel.
+ *
+ * The first kernel that plans an instruction runs it, else the evaluator does. So a kernel runs one if the listing of
+ * steps changes with it while all kernels after it are left out. Instructions that the evaluator does not know have a
+ * kernel whatever is left out: there the kernel runs one if the results are wrong when the kernel is.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { goldenCases, namedByTests } from '../support/coverage.mjs';
+import { faultyClient } from '../support/faulty.mjs';
+import { checkCase } from '../support/golden.mjs';
+
+const KERNEL = /^ *kernel /m;
+
+/** The steps of a program with some parts of the compilation left out. */
+async function stepsWithout(client, module, options) {
+  const executable = await client.compile(module, options);
+  const steps = executable.thunks();
+  executable.dispose();
+  return steps;
+}
+
+/** Whether a wrong kernel makes the results of a case wrong. */
+async function isSeen({ client, put }, kernel, golden) {
+  put(kernel);
+  try {
+    return await checkCase(client, golden, client.parseHlo(golden.hlo)).then(() => false, () => true);
+  } finally {
+    put('');
+  }
+}
+
+/** Removes those `left` of the kernels that run an instruction of a case. */
+async function removeSeen(faulty, kernels, left, golden) {
+  const { replicas, partitions, hlo } = golden, module = faulty.client.parseHlo(hlo);
+  const counts = { replicas, ...(partitions > 1 && { partitions }) };
+  const without = (disable) => stepsWithout(faulty.client, module, { ...counts, disable });
+  if (KERNEL.test(await without([]))) {
+    const isUnknown = KERNEL.test(await without(kernels));
+    for (const name of left) {
+      const at = kernels.indexOf(name);
+      const changes = await without(kernels.slice(at)) !== await without(kernels.slice(at + 1));
+      if (changes || (isUnknown && await isSeen(faulty, name, golden))) left.delete(name);
+    }
+  }
+  module.dispose();
+}
+
+test('each kernel runs an instruction of the corpus, or is named by a test', async () => {
+  const faulty = await faultyClient();
+  const kernels = faulty.client.optionalPasses.filter((name) => name.startsWith('kernel-')), left = new Set(kernels);
+  assert.ok(kernels.length > 10);
+  for await (const golden of goldenCases()) {
+    if (!left.size) break;
+    await removeSeen(faulty, kernels, left, golden);
+  }
+  const named = await namedByTests();
+  const forgotten = [...left].filter((name) => !named.has(name));
+  assert.deepEqual(forgotten, [], 'kernels of src/kernels/kernels.def without a program: add one to tests/golden/family_*.py');
+  faulty.client.dispose();
+});
