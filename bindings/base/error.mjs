@@ -110,7 +110,7 @@ export function invalidArgument(operation, message) {
 }
 
 /**
- * What an error is about, for code that adds advice to it; no public field. Facts are:
+ * Facts about errors, for code that adds advice to their messages. They are no public field:
  *   argument   number of the parameter whose argument is at fault
  *   isUnnamed  some parameters have no argument of their name
  *   isNoProto  the bytes are no proto at all

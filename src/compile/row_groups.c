@@ -23,9 +23,6 @@ enum {
   /* Threshold SMALL_PART. Test: "groups of rows: softmaxes around 512 kB and 16 blocks" in
   ** core/thresholds.test.mjs. */
   SMALL_PART = 16, /* smaller than a 16th of the group's bytes: small */
-  /* Threshold AGAIN_PART. Test: "groups of rows: sums whose results other steps read" in core/thresholds.test.mjs. */
-  /* Measured: a group of sums of rows of bf16 takes 1.28 times as long as its steps (Zen 3, Node 20, 2026-11). */
-  AGAIN_PART = 8, /* less than an 8th of a group's bytes in the cache again gains nothing */
 };
 
 typedef struct Access {
@@ -40,7 +37,6 @@ typedef struct Group {
   bool row_by_row; /* groups of any size, too, one row at a time: CompileOptions.small_chunks */
   Arena *arena;    /* scratch */
   int64_t rows, bytes;
-  int64_t again; /* bytes that a step reads or writes after another one */
   int count, capacity;
   Access *items;
 } Group;
@@ -73,13 +69,9 @@ static bool agree(const Group *group, const Access *a, const Access *b) {
 
 /* Adds an access if it agrees with the group's first `count` ones. */
 static bool add_access(Group *group, int count, Access access) {
-  bool again = false;
   for (int i = 0; i < count; i++) {
-    const Access *other = &group->items[i];
-    if (!agree(group, other, &access)) return false;
-    again |= access.by_rows && other->by_rows && other->buffer == access.buffer;
+    if (!agree(group, &group->items[i], &access)) return false;
   }
-  if (again) group->again += access.buffer->bytes;
   ARENA_PUSH(group->arena, group->items, group->count, group->capacity, access);
   if (access.by_rows) group->bytes += access.buffer->bytes;
   return true;
@@ -101,11 +93,7 @@ static bool add_step(Group *group, const Thunk *thunk) {
     access.by_rows = writes || by_rows[i];
     fits = add_access(group, before.count, access);
   }
-  if (!fits) {
-    group->count = before.count;
-    group->bytes = before.bytes;
-    group->again = before.again;
-  }
+  if (!fits) group->count = before.count, group->bytes = before.bytes;
   return fits;
 }
 
@@ -185,8 +173,7 @@ static void group_sequence(Program *program, ThunkSequence *sequence, bool place
     Group group = {
         .program = program, .arena = scratch, .placed = placed, .row_by_row = row_by_row};
     int first, count = group_around(&group, sequence, begin, i, &first);
-    bool gains = group.bytes >= MIN_BYTES && AGAIN_PART * group.again >= group.bytes;
-    if (count > 1 && (row_by_row || gains)) {
+    if (count > 1 && group.bytes >= (row_by_row ? 1 : MIN_BYTES)) {
       if (placed) {
         Thunk made = make_group(program->arena, &group, &thunks[first], count);
         while (begin < first) thunks[kept++] = thunks[begin++];

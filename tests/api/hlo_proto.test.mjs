@@ -100,7 +100,7 @@ describe('HLO protos', () => {
     for (const [instruction, attribute] of attributes) {
       const module = client.parseHlo(`HloModule m\nENTRY e { a = f32[2,2] parameter(0)\n ROOT r = f32[2,2] ${instruction}, ${attribute} }`);
       const read = await client.parseHloProto(await module.toProto());
-      // The first two versions are what a call without the attribute has.
+      // Versions 0 and 1 are printed as no attribute.
       assert.equal(String(read).includes(attribute), !/UNSPECIFIED|ORIGINAL/.test(attribute), attribute);
       read.dispose();
       module.dispose();

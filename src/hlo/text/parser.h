@@ -99,8 +99,8 @@ typedef struct Items {
 bool parse_int64_lists(Parser *p, Int64Lists *out); /* {{1,2},{3}} */
 /* Parses a list of items in braces: each by `item`, which is given `data`. */
 bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data);
-/* Parses open (item (',' item)*)? close: items of `size` bytes, each of which `item` parses into its place. Returns a count
-** of -1 if that fails. */
+/* Parses items between `open` and `close`, with commas between them. `item` parses one into its place, `size` zeroed bytes.
+** Returns a count of -1 if it fails. */
 Items parse_items(Parser *p, char open, char close, bool (*item)(Parser *p, void *item),
                   size_t size);
 bool parse_name(Parser *p, Name *name, const char *what);

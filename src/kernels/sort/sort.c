@@ -51,7 +51,9 @@ typedef struct Sort {
   int item_bytes;
   int key_count;
   struct {
-    int operand, parts, part; /* an element has one part, or two, of which this one is the key */
+    int operand;
+    int parts,
+        part; /* of an element: two of a complex one; the number of the part that is the key */
   } from[MAX_SORT_KEYS];
   OrderKey keys[MAX_SORT_KEYS];
   int round_count;
