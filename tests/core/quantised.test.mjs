@@ -269,6 +269,70 @@ test('a number times its scale is rounded first, and large sums do not overflow'
   });
 });
 
+/** Numbers times scales of bf16, in bf16; or those of f32, in f32, and then rounded. By lines of scales, or in blocks of 32. */
+function roundedText(type, vectors, depth, columns, { turned, block, inBf16, moved }) {
+  const dims = turned ? [columns, depth] : [depth, columns], [t, to] = inBf16 ? ['bf16', 'b'] : ['f32', 'f32'];
+  const few = !block ? [columns] : turned ? [columns, depth / 32] : [depth / 32, columns];
+  const split = !block ? dims : turned ? [columns, depth / 32, 32] : [depth / 32, 32, columns];
+  const over = !block ? [turned ? 0 : 1] : turned ? [0, 1] : [0, 2];
+  return `HloModule m
+ENTRY e { x = bf16[${vectors},${depth}] parameter(0)
+    w = ${type}[${dims}] parameter(1)
+    s = ${t}[${few}] parameter(2)
+    z = ${type}[${few}] parameter(3)
+    c = ${t}[${dims}] convert(w)
+    d = ${t}[${split}] reshape(c)
+    e = ${t}[${few}] convert(z)
+    zeros = ${t}[${split}] broadcast(e), dimensions={${over}}
+    g = ${t}[${split}] ${moved ? 'subtract(d, zeros)' : 'copy(d)'}
+    scales = ${t}[${split}] broadcast(s), dimensions={${over}}
+    p = ${t}[${split}] multiply(g, scales)
+    q = ${t}[${dims}] reshape(p)
+    m = bf16[${dims}] ${to === 'b' ? 'copy' : 'convert'}(q)
+    ROOT r = f32[${vectors},${columns}] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
+}
+
+test('a number times its scale is rounded to bf16', async () => {
+  const at = [0, 31, 70, 127], toBf16 = (numbers) => Literal.from([...numbers], `f32[${numbers.length}]`).convert('bf16').convert('f32').data;
+  const RANGES = { s8: [-128, 127], u8: [0, 255], s4: [-8, 7], u4: [0, 15], s2: [-2, 1], u2: [0, 3] };
+  const kinds = [[1, 128, 256], [1, 128, 131], [5, 160, 70]]; // vectors, depth, columns: whole steps, and rests
+  for (const [type, [from, to]] of Object.entries(RANGES)) {
+    for (let form = 0; form < 16; form++) {
+      const [turned, block, inBf16, moved] = [1, 2, 4, 8].map((bit) => (form & bit) > 0), [vectors, depth, columns] = kinds[(form + to) % 3];
+      const executable = await client.compile(client.parseHlo(roundedText(type, vectors, depth, columns, { turned, block, inBf16, moved })));
+      const dims = turned ? [columns, depth] : [depth, columns], blocks = block ? depth / 32 : 1;
+      const few = !block ? [columns] : turned ? [columns, blocks] : [blocks, columns];
+      const w = whole(depth * columns, from, to, form), z = whole(blocks * columns, from, to, form + 1);
+      // Scales of 8 bits, or of 24, of all signs; some make ties; 2^-64 and 2^64 are limits of the loops.
+      const s = whole(blocks * columns, 129, 255, form + 2).map((n, i) =>
+        (i % 3 ? 1 : -1) * (inBf16 ? n : n + n / 2 ** 16 * (i % 2)) * 2 ** ([-7, 0, -20, 40][i % 4]));
+      for (const limit of [1, 0, 2 ** -65, 2 ** -64, 2 ** 64, 2 ** 65, 2 ** 100, Infinity, NaN]) {
+        const scales = s.slice();
+        if (limit !== 1) scales[7] = limit;
+        for (const k of limit === 1 ? at : [at[form % 4]]) {
+          const x = new Float32Array(vectors * depth);
+          for (let i = 0; i < vectors; i++) x[i * depth + k] = i + 1;
+          const [y] = await executable.execute([
+            new Literal(`f32[${vectors},${depth}]`, x).convert('bf16'), new Literal(`f32[${dims}]`, w).convert(type),
+            inBf16 ? new Literal(`f32[${few}]`, scales).convert('bf16') : new Literal(`f32[${few}]`, scales), new Literal(`f32[${few}]`, z).convert(type)]);
+          const number = Float32Array.from({ length: columns }, (_, j) => {
+            const i = !block ? j : turned ? j * blocks + Math.floor(k / 32) : Math.floor(k / 32) * columns + j;
+            return Math.fround((w[turned ? j * depth + k : k * columns + j] - (moved ? z[i] : 0)) * scales[i]);
+          });
+          const rounded = toBf16(number), isOther = limit === Infinity || Number.isNaN(limit);
+          y.data.forEach((value, n) => {
+            const want = rounded[n % columns] * (1 + Math.floor(n / columns));
+            // Zero times an infinity or a NaN is a NaN: with it, columns of the block are NaN.
+            if (!isOther || Number.isFinite(value)) assert.equal(value + 0, want + 0, JSON.stringify([type, form, limit, k, n]));
+          });
+        }
+      }
+      assert(executable.memory.temporaries < depth * columns * 4, `${type} ${form}`);
+      executable.dispose();
+    }
+  }
+});
+
 test('infinities and NaNs of f16 in any place', async () => {
   const depth = 1100, columns = 70;
   for (const turned of [false, true]) {

@@ -104,6 +104,11 @@ static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Are
     bool exact = is_exact_conversion(node) || (carries && (type == F32 || type == S32));
     if ((exact || rounds) && walk(scaled, plan, from, arena)) {
       if (!rounds) return true;
+      int last = scaled->step_count - 1;
+      if (last >= 0 && scaled->steps[last].kind != STEP_ROUND) {
+        scaled->steps[last].rounds = true;
+        return true;
+      }
       if (scaled->step_count < MAX_SCALED_STEPS) {
         scaled->steps[scaled->step_count++] =
             (ScaledStep){.kind = STEP_ROUND, .input.parameter = -1};
@@ -115,15 +120,27 @@ static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Are
   return scaled_tabulate(scaled, plan, node, arena);
 }
 
-/* Sets the loops for numbers as they are, or less a zero and times a scale. */
+/* Whether numbers less the step's operand are integers that bf16 has: of at most 8 bits, and a sign. */
+static bool keeps_bytes(const Scaled *scaled, const ScaledStep *step) {
+  PrimitiveType type = scaled->numbers.type;
+  int64_t value = (int64_t)step->value;
+  if (step->input.parameter >= 0) return type_is_integral(type) && step->input.type == type;
+  return type_is_integral(type) && step->value == (float)value && value >= 0 && value < 128;
+}
+
+/* Sets the loops for numbers as they are, or less a zero and times a scale, and then rounded. */
 static void set_loops(Scaled *scaled) {
   int count = scaled->step_count;
+  bool rounds = count > 0 && scaled->steps[count - 1].rounds;
   for (int i = 0; i < count; i++) {
+    const ScaledStep *step = &scaled->steps[i];
     StepKind kind = i == count - 1 ? STEP_MULTIPLY : STEP_SUBTRACT;
-    if (count > 2 || scaled->steps[i].kind != kind || scaled->steps[i].rounds) return;
+    if (count > 2 || step->kind != kind) return;
+    if (kind == STEP_SUBTRACT && (rounds || step->rounds) && !keeps_bytes(scaled, step)) return;
   }
-  if (scaled->entries && count > 1) return;
+  if (scaled->entries && (count > 1 || rounds)) return;
   NarrowForm form = scaled->entries ? NARROW_LOOKED_UP
+                    : rounds        ? NARROW_ROUNDED
                     : count > 1     ? NARROW_MOVED
                     : count > 0     ? NARROW_SCALED
                                     : NARROW_PLAIN;

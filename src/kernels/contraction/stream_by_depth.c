@@ -152,9 +152,9 @@ static int64_t read_scales(Scales *scales, const Block *block, bool moved) {
   return count;
 }
 
-static void part_scales(Scales *scales, const NarrowLoops *loops, int64_t count) {
+static void part_scales(Scales *scales, int64_t count) {
   narrow_part(scales->scale, count, scales->scale);
-  if (loops->centered) narrow_part(scales->zero, count, scales->zero);
+  if (scales->zeros == scales->zero) narrow_part(scales->zero, count, scales->zero);
 }
 
 /* Multiplies into separate sums and adds these to the block's sums. Sums of packed numbers are first reordered (narrow_join).

@@ -59,11 +59,11 @@ static void fill_same(float value, int64_t count, float *out) {
 }
 
 /* Adds the type's zero point to each zero point of the list. If `moved` is false, the list is empty; it is filled with the
-** type's zero point if that is not 0 or the loops are centered. Returns false if a sum is inexact. */
+** type's zero point if that is not 0 or the loops read zeros without it. Returns false if a sum is inexact. */
 static bool set_zeros(Scales *scales, const NarrowLoops *loops, int64_t count, bool moved) {
   float zero = loops->zero / loops->factor;
   bool exact = true;
-  bool listed = moved || zero != 0 || loops->centered;
+  bool listed = moved || zero != 0 || loops->centered || loops->rounds;
   if (listed) scales->zeros = scales->zero;
   if (!moved && listed) fill_same(zero, count, scales->zero);
   for (int64_t i = 0; i < count && moved && zero != 0; i++) {
@@ -94,10 +94,11 @@ static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder
   scales->is_plain =
       is_exact && loops->plain &&
       (!loops->centered || narrow_center(scales->zero, count, loops->factor, order->along_depth));
+  if (loops->rounds && !narrow_scales_can_round(scales->scale, count)) return false;
   scales->row = scales->is_plain ? loops->plain : loops->scaled;
   if (!scales->is_plain && !fits_factor(scales->scale, count, loops->factor)) return false;
   if (loops->packed && !scales->is_plain && order->part_scales) {
-    order->part_scales(scales, loops, count);
+    order->part_scales(scales, count);
   }
   return true;
 }

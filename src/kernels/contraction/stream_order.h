@@ -121,7 +121,7 @@ typedef struct StreamOrder {
   ** group. */
   int64_t (*read_scales)(Scales *scales, const Block *block, bool moved);
   /* Reorders scales that loops of packed numbers read (narrow_part); NULL: they have the numbers' order. */
-  void (*part_scales)(Scales *scales, const NarrowLoops *loops, int64_t count);
+  void (*part_scales)(Scales *scales, int64_t count);
   /* Multiplies the lines of a block, which has all but its numbers of columns and depth, and adds to its sums. */
   void (*multiply_narrow)(NarrowBlock *all, const Block *block, const Scales *scales);
 } StreamOrder;

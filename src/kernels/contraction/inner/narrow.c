@@ -24,6 +24,7 @@ static const Steps steps_of[] = {
     [ROW_scaled_f16] = {8, 16, 4, 2},    [ROW_scaled_s8] = {16, 16, 4, 2},
     [ROW_scaled_signed] = {16, 8, 4, 2}, [ROW_moved_unsigned] = {16, 8, 4, 2},
     [ROW_moved_s8] = {16, 16, 4, 2},     [ROW_found] = {16, 16, 1, 2},
+    [ROW_rounded_s8] = {16, 16, 4, 2},   [ROW_rounded_unsigned] = {16, 8, 4, 2},
 };
 
 /* ---- Rows of the matrix ---- */
@@ -190,6 +191,14 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
       .plain = ROW_less_s8, .scaled = ROW_moved_s8, .factor = 0x1p-24f, .is_integral = true};
   static const NarrowLoops u8 = {ROW_less_s8, ROW_moved_s8,    0x1p-24f,
                                  true,        .flipped = 0x80, .zero = -128};
+  static const NarrowLoops rounded_s8 = {
+      .scaled = ROW_rounded_s8, .factor = 0x1p-24f, .is_integral = true, .rounds = true};
+  static const NarrowLoops rounded_u8 = {.scaled = ROW_rounded_s8,
+                                         .factor = 0x1p-24f,
+                                         .is_integral = true,
+                                         .flipped = 0x80,
+                                         .zero = -128,
+                                         .rounds = true};
   static const NarrowLoops f8e4m3fn = {ROW_bf16, ROW_scaled_bf16, 1, .prepare = prepare_f8e4m3fn};
   static const NarrowLoops f8e5m2 = {
       .plain = ROW_bf16, .scaled = ROW_scaled_bf16, .factor = 1, .prepare = prepare_f8e5m2};
@@ -197,6 +206,10 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
       .scaled = ROW_found, .factor = 1, .misread = MISREAD_BYTES_FROM_16};
   static const NarrowLoops half_byte = {.scaled = ROW_found, .factor = 1};
   if (form == NARROW_LOOKED_UP) return type_bits(type) == 8 ? &byte : &half_byte;
+  if (form == NARROW_ROUNDED) {
+    if (!type_is_integral(type)) return NULL;
+    return type == U8 ? &rounded_u8 : &rounded_s8;
+  }
   bool moved = form == NARROW_MOVED;
   switch (type) {
   case BF16: return moved ? NULL : &bf16;
@@ -220,7 +233,20 @@ const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
       .flipped = 0x88, .zero = 8,          .centered = true, .packed = true};
   static const NarrowLoops u4 = {ROW_centered, ROW_moved_unsigned, 0x1p-24f,
                                  true,         .centered = true,   .packed = true};
+  static const NarrowLoops rounded_s4 = {.scaled = ROW_rounded_unsigned,
+                                         .factor = 0x1p-24f,
+                                         .is_integral = true,
+                                         .flipped = 0x88,
+                                         .zero = 8,
+                                         .packed = true,
+                                         .rounds = true};
+  static const NarrowLoops rounded_u4 = {.scaled = ROW_rounded_unsigned,
+                                         .factor = 0x1p-24f,
+                                         .is_integral = true,
+                                         .packed = true,
+                                         .rounds = true};
   if (type_bits(type) != 4 || form == NARROW_LOOKED_UP) return narrow_loops(type, form);
+  if (form == NARROW_ROUNDED) return type == U4 ? &rounded_u4 : &rounded_s4;
   return type == U4 ? &u4 : form == NARROW_MOVED ? &moved_s4 : &plain;
 }
 
@@ -288,7 +314,8 @@ bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth) 
 /* The bits that scales must not have, so that a product with nine bits has at most 24; exponents are far from the ends. */
 enum { LOW_BITS = 0x1ff, MIN_SCALE = (127 - 64) << 23, MAX_SCALE = (127 + 64) << 23 };
 
-bool narrow_scales_are_exact(const float *scales, int64_t count) {
+/* Whether scales are 0 or of moderate size, and have none of the bits `low`. */
+static bool scales_lack(uint32_t low, const float *scales, int64_t count) {
   v128_t bits = wasm_i32x4_const_splat(0), max = bits, min = wasm_i32x4_const_splat(-1);
   int64_t i = 0;
   for (; i + 4 <= count; i += 4) {
@@ -302,12 +329,20 @@ bool narrow_scales_are_exact(const float *scales, int64_t count) {
   if (i < count) {
     float last[4] = {1, 1, 1, 1};
     memcpy(last, scales + i, (size_t)(count - i) * sizeof *last);
-    if (!narrow_scales_are_exact(last, 4)) return false;
+    if (!scales_lack(low, last, 4)) return false;
   }
-  v128_t wrong = wasm_v128_or(wasm_v128_and(bits, wasm_i32x4_const_splat(LOW_BITS)),
+  v128_t wrong = wasm_v128_or(wasm_v128_and(bits, wasm_i32x4_splat((int32_t)low)),
                               wasm_u32x4_gt(max, wasm_i32x4_const_splat(MAX_SCALE)));
   return !wasm_v128_any_true(
       wasm_v128_or(wrong, wasm_u32x4_lt(min, wasm_i32x4_const_splat(MIN_SCALE - 1))));
+}
+
+bool narrow_scales_are_exact(const float *scales, int64_t count) {
+  return scales_lack(LOW_BITS, scales, count);
+}
+
+bool narrow_scales_can_round(const float *scales, int64_t count) {
+  return scales_lack(0, scales, count);
 }
 
 void narrow_add_scaled(const float *plain, const float *scales, float factor, int64_t count,

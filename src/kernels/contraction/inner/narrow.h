@@ -32,6 +32,7 @@ typedef struct NarrowLoops {
   /* The loops read packed numbers in the order of narrow_part. By columns, vectors have that order, too; by depth, scales, zeros
   ** and sums have it. Sums that plain loops add are put into their own order before they are multiplied by scales. */
   bool packed;
+  bool rounds;   /* each number times its scale is rounded to bf16: see narrow_scales_can_round */
   bool centered; /* zeros of plain loops are bytes: see narrow_center */
 } NarrowLoops;
 
@@ -40,7 +41,13 @@ typedef struct NarrowLoops {
 void narrow_multiply(NarrowRow row, const NarrowBlock *block, bool along_depth);
 
 /* What happens to a number before it is multiplied by a vector. */
-typedef enum NarrowForm { NARROW_PLAIN, NARROW_SCALED, NARROW_MOVED, NARROW_LOOKED_UP } NarrowForm;
+typedef enum NarrowForm {
+  NARROW_PLAIN,
+  NARROW_SCALED,
+  NARROW_MOVED,
+  NARROW_ROUNDED, /* moved, scaled, and rounded to bf16 */
+  NARROW_LOOKED_UP
+} NarrowForm;
 
 /* Returns the loops of a type; NULL if it has none. Numbers that are looked up are bytes. */
 const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form);
@@ -58,6 +65,8 @@ bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth);
 
 /* Whether no integer of 9 bits needs to be rounded when it is multiplied by one of the scales. */
 bool narrow_scales_are_exact(const float *scales, int64_t count);
+/* Whether each product of an integer of 9 bits with one of the scales is 0 or far from the ends of f32's exponents. */
+bool narrow_scales_can_round(const float *scales, int64_t count);
 /* Adds sums of loops by depth, each times the scale of its column and the factor; scales: NULL if they are multiplied by both. */
 void narrow_add_scaled(const float *plain, const float *scales, float factor, int64_t count,
                        float *sums);

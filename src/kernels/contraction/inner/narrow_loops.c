@@ -11,7 +11,7 @@
 **     QUARTER_S8   makes four of them f32, divided by the type's factor, by which scales or sums are multiplied. A byte at
 **                  the top of an integer is 2^24 times too large; shifting it down would take an instruction more
 **     PLAIN        changes a number before the product: PLAIN leaves it, LESS takes its zero away, SCALED multiplies it by its
-**                  scale, MOVED does both
+**                  scale, MOVED does both, and ROUNDED then rounds it to bf16
 **     TIMES        by columns, changes the sum of a block: TIMES multiplies it by the scale, KEPT leaves it
 **     4, 4         the rows and lines by which one vector is multiplied at a time
 **
@@ -119,11 +119,20 @@ static inline bool has_largest(Seen seen) {
 #define NOTE_load_f16(b, seen) \
   if (has_largest(seen)) *b->misread = true;
 
+/* Rounds to bf16, to nearest even, if 2^16 x is finite and x is 0 or normal. 2^16 x - x is rounded to a multiple of bf16's last
+** unit, and taking it from 2^16 x, which is exact, leaves x rounded to that unit (Dekker, A Floating-Point Technique for
+** Extending the Available Precision, 1971; all 2^24 significands were compared with rounding by bits). */
+static inline v128_t rounded_to_bf16(v128_t x) {
+  v128_t large = wasm_f32x4_mul(x, wasm_f32x4_const_splat(0x1p16f));
+  return wasm_f32x4_sub(large, wasm_f32x4_sub(large, x));
+}
+
 /* scale, zero: expressions, which need not be evaluated. */
-#define PLAIN(x, scale, zero)  (x)
-#define LESS(x, scale, zero)   wasm_f32x4_sub(x, zero)
-#define SCALED(x, scale, zero) wasm_f32x4_mul(x, scale)
-#define MOVED(x, scale, zero)  wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
+#define PLAIN(x, scale, zero)   (x)
+#define LESS(x, scale, zero)    wasm_f32x4_sub(x, zero)
+#define SCALED(x, scale, zero)  wasm_f32x4_mul(x, scale)
+#define MOVED(x, scale, zero)   wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
+#define ROUNDED(x, scale, zero) rounded_to_bf16(MOVED(x, scale, zero))
 #ifdef XLA_RELAXED_SIMD
 #define MADD(sum, x, y) wasm_f32x4_relaxed_madd(x, y, sum)
 #else
@@ -304,7 +313,7 @@ enum { BLOCK_DEPTH = 1024 };
   LINES_BY_COLUMNS(line_##name, QUARTERS, Number, load, quarter, FORM, FOLD, NARROW_ROWS, 1)
 
 /* ORDER NARROW_ROW */
-_Static_assert(ROW_bf16 == 1 && ROW_prepare == 13, "the numbers of rows; each row asserts its own");
+_Static_assert(ROW_bf16 == 1 && ROW_prepare == 15, "the numbers of rows; each row asserts its own");
 NARROW(1, bf16, 2, load, QUARTER_BF16, PLAIN, KEPT, 4, 4)
 NARROW(2, s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4, 4)
 NARROW(3, less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 4, 2)
@@ -317,9 +326,11 @@ NARROW_BY(9, scaled_signed, Split, 4, load_signed, QUARTER_SPLIT, SCALED, KEPT, 
 NARROW_BY(10, moved_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, MOVED, KEPT, 4, 2)
 NARROW(11, moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 4, 2)
 NARROW_BY(12, found, Found, 4, look_up, QUARTER_FOUND, SCALED, KEPT, 1, 2)
+NARROW(13, rounded_s8, 4, load_flipped, QUARTER_S8, ROUNDED, KEPT, 4, 2)
+NARROW_BY(14, rounded_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED, KEPT, 4, 2)
 
 #define PREPARE(slot, name, halves_of)                              \
-  SLOT(13, slot, PrepareLoop, name)                                 \
+  SLOT(15, slot, PrepareLoop, name)                                 \
   LOOP void name(const uint8_t *from, int64_t count, uint8_t *to) { \
     for (; count > 0; count -= 16, from += 16, to += 32) {          \
       Halves halves = halves_of(wasm_v128_load(from));              \
@@ -349,6 +360,8 @@ void *narrow_loop(NarrowRow row, int slot) {
       SLOTS(moved_unsigned),
       SLOTS(moved_s8),
       SLOTS(found),
+      SLOTS(rounded_s8),
+      SLOTS(rounded_unsigned),
       [ROW_prepare] = {prepare_f8e4m3fn, prepare_f8e5m2},
   };
   return loops[row][slot];

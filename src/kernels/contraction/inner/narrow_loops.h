@@ -20,7 +20,7 @@ typedef struct NarrowBlock {
   ptrdiff_t vector_stride, matrix_stride;
   /* By depth: one scale for each column; plain loops have none. By columns: one for each line and `scale_block` numbers of the
   ** depth, which is a multiple of 16; lines are scale_stride apart. The same of zeros, which are divided by the type's factor;
-  ** only loops of moved numbers read them. Scales are multiplied by the factor, but not those of plain loops: by columns these
+  ** only loops of moved and of rounded numbers read them. Scales are multiplied by the factor, but not those of plain loops: by columns these
   ** multiply their sums by it. */
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
@@ -48,6 +48,8 @@ typedef enum NarrowRow {
   ROW_moved_unsigned,
   ROW_moved_s8,
   ROW_found,
+  ROW_rounded_s8,
+  ROW_rounded_unsigned,
   ROW_prepare, /* has other loops: PrepareSlot */
 } NarrowRow;
 
