@@ -149,8 +149,9 @@ static bool can_count(const Instruction *iota) {
          type_is_integral(iota->shape->type);
 }
 
-/* Whether an array is in memory before any loop: loops unpack no other ones. */
+/* Whether an array is in memory before any loop: loops unpack no other ones. It may be the bytes of an array of words. */
 static bool is_in_memory(const Instruction *x) {
+  if (x->opcode == HLO_BITCAST_CONVERT && instruction_is_alias(x)) x = x->operands[0];
   return x->opcode == HLO_PARAMETER || x->opcode == HLO_GET_TUPLE_ELEMENT ||
          (x->opcode == HLO_CONSTANT && shape_elements(x->shape) > 1);
 }

@@ -5,11 +5,20 @@
 #include "kernels/contraction/inner/widen.h"
 #include "value/scalar.h"
 
+/* The limits of an integer type of at most 32 bits. */
+static int64_t smallest(PrimitiveType type) {
+  return type_kind(type) == KIND_SIGNED ? -(INT64_C(1) << (type_bits(type) - 1)) : 0;
+}
+static int64_t largest(PrimitiveType type) {
+  return smallest(type) + (INT64_C(1) << type_bits(type)) - 1;
+}
+
 /* Whether a conversion keeps each number. */
 static bool keeps(PrimitiveType to, PrimitiveType from) {
   if (to == F32) return from == F32 || from == F8E8M0FNU || widen_loop(from);
   if (to == BF16) return type_bits(from) <= 8 && widen_loop(from);
-  return (to == S32 || to == S16) && type_is_integral(from) && type_bits(from) <= 8;
+  if (!type_is_integral(to) || !type_is_integral(from) || type_bits(from) > 8) return false;
+  return smallest(to) <= smallest(from) && largest(to) >= largest(from);
 }
 
 static bool is_exact_conversion(const LoopNode *node) {
@@ -55,11 +64,25 @@ static bool set_operand(ScaledStep *step, const LoopPlan *plan, const LoopNode *
 
 static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Arena *arena);
 
-/* Whether a step of integers is one of numbers of at most a byte, whose result f32 has. */
-static bool is_small(const Scaled *scaled, const ScaledStep *step, Opcode opcode) {
-  bool has_number = step->input.parameter >= 0 && type_is_integral(step->input.type);
-  return scaled->step_count == 0 && opcode != HLO_MULTIPLY && !scaled->entries &&
-         type_is_integral(scaled->numbers.type) && (has_number || step->input.parameter < 0);
+/* Whether a step of integers is one of numbers of at most a byte, and its result never wraps in its type. */
+static bool is_small(const Scaled *scaled, const ScaledStep *step, PrimitiveType type) {
+  PrimitiveType of = scaled->numbers.type, by = step->input.type;
+  bool is_array = step->input.parameter >= 0;
+  if (scaled->step_count > 0 || step->kind == STEP_MULTIPLY || scaled->entries ||
+      !type_is_integral(type) || type_bits(type) > 32 || !type_is_integral(of) ||
+      (is_array && !type_is_integral(by))) {
+    return false;
+  }
+  int64_t low = smallest(of), high = largest(of);
+  int64_t least = is_array ? smallest(by) : (int64_t)step->value;
+  int64_t most = is_array ? largest(by) : (int64_t)step->value;
+  int64_t from = step->kind == STEP_ADD        ? low + least
+                 : step->kind == STEP_SUBTRACT ? low - most
+                                               : least - high;
+  int64_t to = step->kind == STEP_ADD        ? high + most
+               : step->kind == STEP_SUBTRACT ? high - least
+                                             : most - low;
+  return from >= smallest(type) && to <= largest(type);
 }
 
 static bool walk_binary(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Arena *arena) {
@@ -73,11 +96,11 @@ static bool walk_binary(Scaled *scaled, const LoopPlan *plan, const LoopNode *no
         !walk(scaled, plan, node->operands[i], arena) || scaled->step_count == MAX_SCALED_STEPS) {
       continue;
     }
-    if (type != F32 && type != BF16 && !is_small(scaled, &step, opcode)) continue;
     step.kind = opcode == HLO_MULTIPLY ? STEP_MULTIPLY
                 : opcode == HLO_ADD    ? STEP_ADD
                 : i == 0               ? STEP_SUBTRACT
                                        : STEP_SUBTRACT_FROM;
+    if (type != F32 && type != BF16 && !is_small(scaled, &step, type)) continue;
     scaled->steps[scaled->step_count++] = step;
     return true;
   }
@@ -99,9 +122,10 @@ static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Are
   if (node->kind == NODE_OPERATION && node->instruction->opcode == HLO_CONVERT) {
     const LoopNode *from = node->operands[0];
     PrimitiveType given = from->instruction->shape->type;
-    bool carries = given == S32 || given == S16; /* a step of small numbers */
+    bool carries = type_is_integral(given); /* a step of small numbers, which f32 has */
     bool rounds = type == BF16 && given == F32;
-    bool exact = is_exact_conversion(node) || (carries && (type == F32 || type == S32));
+    bool exact =
+        is_exact_conversion(node) || (carries && type == F32) || (given == S16 && type == S32);
     if ((exact || rounds) && walk(scaled, plan, from, arena)) {
       if (!rounds) return true;
       int last = scaled->step_count - 1;

@@ -1,0 +1,547 @@
+/*
+** Finds matrices of narrow numbers that a program packs into wider ones by itself, and reads them as packed arrays:
+**
+**     q = u8[n, k/2]                                   p = u4[n, k/2, 2] bitcast-convert(q)
+**     concatenate(f(q & 15), f(q >> 4))                f(convert(p)), reshaped
+**
+** where the fields of a number (Fields) become neighbours, and f is element-wise: a conversion, a zero point. Then products read
+** the packed numbers as they do those of s4 and u4 (rewrite/fuse/pack_storage.c). Words of 32 bits have 8 such fields.
+**
+** The program may want the fields in another order: the upper one first, or all lower ones before all upper ones. The matrix is
+** read in memory's order all the same, and what it is multiplied by, or the product's result, is permuted instead. So between the
+** fields and the product are only operations that treat all of them alike (`alike`).
+**
+** If the fields lie along another dimension than the last one, they are shifted as one array:
+**
+**     concatenate(q & 15, q >> 4) along rows           (broadcast(q) >> {0, 4}) & 15
+**
+** which a loop computes where it is read; it would write a concatenate to memory.
+*/
+#include "hlo/ir/shorthand.h"
+#include "rewrite/base/passes.h"
+#include "rewrite/base/rewrite.h"
+
+/* Threshold MAX_FIELDS, MAX_STEPS: no path: u64 has 32 fields of 2 bits; a bound of recursion. */
+enum { MAX_FIELDS = 32, MAX_STEPS = 16, ABSENT = -1 };
+
+/* ---- A field ---- */
+
+/* Bits of each number of an array, as the result of an instruction. */
+typedef struct Field {
+  Instruction *array;
+  int shift, bits;
+  bool is_signed;
+} Field;
+
+/* Whether x is an operation on an array, `*of`, and a number. */
+static bool is_with_number(const Instruction *x, Opcode opcode, Instruction **of, int64_t *number) {
+  Scalar value;
+  if (x->opcode != opcode) return false;
+  bool first = opcode == HLO_AND && splat_value(x->operands[0], &value);
+  if (!first && !splat_value(x->operands[1], &value)) return false;
+  *number = value.i;
+  *of = x->operands[first];
+  return true;
+}
+
+/* Returns the integers whose bits are the lower ones of x: of a type of at most its width, and at least `bits`. */
+static Instruction *same_bits(Instruction *x, int bits) {
+  while (x->opcode == HLO_CONVERT) {
+    PrimitiveType from = x->operands[0]->shape->type;
+    bool fits = type_bits(from) <= type_bits(x->shape->type) && type_bits(from) >= bits;
+    if (!type_is_integral(from) || !fits) break;
+    x = x->operands[0];
+  }
+  return x;
+}
+
+/* Returns the number of bits of a mask 2^bits - 1; 0 if it is none. */
+static int bits_of_mask(int64_t mask) {
+  int bits = 0;
+  while (bits < 32 && mask >> bits & 1) bits++;
+  return mask == (INT64_C(1) << bits) - 1 ? bits : 0;
+}
+
+static bool is_shifted_right(const Instruction *x, Instruction **of, int64_t *shift) {
+  return is_with_number(x, HLO_SHIFT_RIGHT_LOGICAL, of, shift) ||
+         is_with_number(x, HLO_SHIFT_RIGHT_ARITHMETIC, of, shift);
+}
+
+static Field field_of(const Instruction *x) {
+  int64_t mask, shift = 0, up = 0;
+  Field none = {0};
+  Instruction *from;
+  if (!shape_is_array(x->shape) || !type_is_integral(x->shape->type)) return none;
+  if (is_with_number(x, HLO_AND, &from, &mask)) { /* (array >> shift) & mask */
+    is_shifted_right(from, &from, &shift);
+    return (Field){same_bits(from, 0), (int)shift, bits_of_mask(mask), false};
+  }
+  if (!is_shifted_right(x, &from, &shift)) return none;
+  int width = type_bits(x->shape->type);
+  if (shift <= 0 || shift >= width) return none;
+  if (x->opcode == HLO_SHIFT_RIGHT_ARITHMETIC) { /* (array << up) >> shift */
+    is_with_number(from, HLO_SHIFT_LEFT, &from, &up);
+    bool is_signed = type_kind(x->shape->type) == KIND_SIGNED;
+    return is_signed ? (Field){same_bits(from, width), (int)(shift - up), width - (int)shift, true}
+                     : none;
+  }
+  if (is_with_number(from, HLO_AND, &from, &mask)) { /* (array & mask) >> shift */
+    return (Field){same_bits(from, 0), (int)shift, bits_of_mask(mask >> shift), false};
+  }
+  Instruction *array = same_bits(from, 0);
+  int bits = type_bits(array->shape->type);
+  bool extends = type_kind(array->shape->type) == KIND_SIGNED && bits < width; /* by its sign */
+  return extends ? none : (Field){array, (int)shift, bits - (int)shift, false};
+}
+
+/* Whether a field is one of several, side by side, of a type that is stored packed, or of a byte. */
+static bool is_field(const Field *f) {
+  int width = f->array ? type_bits(f->array->shape->type) : 0;
+  bool stored = f->bits == 2 || f->bits == 4 || f->bits == 8;
+  return stored && f->bits < width && f->shift >= 0 && f->shift + f->bits <= width &&
+         f->shift % f->bits == 0;
+}
+
+/* ---- Fields ---- */
+
+/* All fields of each number of an array, along dimension `dim` of x: `each` elements of the first one, and so on. */
+typedef struct Fields {
+  Instruction *x;
+  Field first;
+  const Instruction *part; /* the first operand of a concatenate: a function of the first field */
+  int count, order[MAX_FIELDS]; /* number i of x is field order[i] */
+  int dim;
+  int64_t each;
+} Fields;
+
+/* Whether x only adds or drops dimensions of size 1. */
+static bool keeps_order(const Instruction *x) {
+  return x->opcode == HLO_RESHAPE ||
+         (x->opcode == HLO_BROADCAST &&
+          shape_elements(x->shape) == shape_elements(x->operands[0]->shape));
+}
+
+/* Returns which operand of an operation is no number that all elements share; ABSENT if it has not one such operand. */
+static int operand_of_step(const Instruction *x) {
+  Scalar value;
+  if (keeps_order(x) || x->opcode == HLO_CONVERT) return 0;
+  if (!opcode_is_elementwise(x->opcode) || x->operand_count != 2) return ABSENT;
+  bool first = splat_value(x->operands[0], &value), second = splat_value(x->operands[1], &value);
+  return first == second ? ABSENT : first ? 1 : 0;
+}
+
+/* Finds the field that x is a function of. The other part must be the same function of another field. */
+static bool find_field(const Instruction *x, const Instruction *other, Field *field,
+                       Field *others) {
+  for (int step = 0; step < MAX_STEPS; step++) {
+    *field = field_of(x);
+    *others = field_of(other);
+    if (x->opcode != other->opcode && !(is_field(field) && is_field(others))) return false;
+    if (x->shape->type != other->shape->type) return false;
+    if (is_field(field) && is_field(others)) return true;
+    int operand = operand_of_step(x);
+    if (operand == ABSENT || operand != operand_of_step(other)) return false;
+    if (x->operand_count == 2) {
+      Scalar a, b;
+      splat_value(x->operands[1 - operand], &a);
+      splat_value(other->operands[1 - operand], &b);
+      if (a.u != b.u || a.im != b.im) return false;
+    }
+    x = x->operands[operand];
+    other = other->operands[operand];
+  }
+  return false;
+}
+
+/* Sets the place of a field, which must be free. */
+static bool set_order(Fields *f, int i, const Field *field) {
+  int at = field->shift / f->first.bits;
+  if (field->array != f->first.array || field->bits != f->first.bits ||
+      field->is_signed != f->first.is_signed || at >= f->count) {
+    return false;
+  }
+  for (int k = 0; k < i; k++) {
+    if (f->order[k] == at) return false;
+  }
+  f->order[i] = at;
+  return true;
+}
+
+static bool has_all(const Fields *f) {
+  return f->count * f->first.bits == type_bits(f->first.array->shape->type) &&
+         shape_elements(f->x->shape) == f->count * shape_elements(f->first.array->shape);
+}
+
+static bool find_concatenated(Instruction *x, Fields *f) {
+  int count = x->operand_count;
+  if (x->opcode != HLO_CONCATENATE || count < 2 || count > MAX_FIELDS) return false;
+  *f = (Fields){.x = x, .part = x->operands[0], .count = count};
+  f->dim = (int)x->a->dimensions.items[0];
+  f->each = f->part->shape->dims[f->dim];
+  for (int i = 0; i < count; i++) {
+    Field first, field;
+    if (x->operands[i]->shape->dims[f->dim] != f->each ||
+        !find_field(f->part, x->operands[i], &first, &field)) {
+      return false;
+    }
+    f->first = first;
+    if (!set_order(f, i, &field)) return false;
+  }
+  return has_all(f);
+}
+
+/* Returns the only dimension that a broadcast adds; ABSENT if it adds none, or several. */
+static int added_dimension(const Instruction *x) {
+  const Int64List *dims = &x->a->dimensions;
+  if (x->opcode != HLO_BROADCAST || dims->count != x->shape->rank - 1) return ABSENT;
+  int d = 0;
+  while (d < dims->count && dims->items[d] == d) d++;
+  for (int i = d; i < dims->count; i++) {
+    if (dims->items[i] != i + 1) return ABSENT;
+  }
+  return d;
+}
+
+/* Finds number i of a list that is a constant, or 0, 1, 2, ... times a number. Returns false if x is another list. */
+static bool number_at(const Instruction *x, int i, int64_t *number) {
+  Scalar splat;
+  int64_t other;
+  if (splat_value(x, &splat)) {
+    *number = splat.i;
+    return true;
+  }
+  switch (x->opcode) {
+  case HLO_RESHAPE:
+  case HLO_CONVERT: return number_at(x->operands[0], i, number);
+  case HLO_IOTA: *number = i; return x->shape->rank == 1;
+  case HLO_CONSTANT: *number = scalar_load(x->shape->type, x->literal->data, i).i; return true;
+  case HLO_MULTIPLY:
+    if (!number_at(x->operands[0], i, number) || !number_at(x->operands[1], i, &other))
+      return false;
+    *number *= other;
+    return *number >= 0 && *number < 64;
+  default: return false;
+  }
+}
+
+/* Finds (broadcast(array) >> broadcast(shifts)) & mask. */
+static bool find_shifted(Instruction *x, Fields *f) {
+  int64_t mask;
+  Instruction *shift;
+  if (!is_with_number(x, HLO_AND, &shift, &mask)) return false;
+  if (shift->opcode != HLO_SHIFT_RIGHT_LOGICAL && shift->opcode != HLO_SHIFT_RIGHT_ARITHMETIC) {
+    return false;
+  }
+  Instruction *array = shift->operands[0], *by = shift->operands[1];
+  int dim = added_dimension(array);
+  if (dim == ABSENT || by->opcode != HLO_BROADCAST || by->a->dimensions.count != 1 ||
+      by->a->dimensions.items[0] != dim || !type_is_integral(by->shape->type) ||
+      x->shape->dims[dim] > MAX_FIELDS) {
+    return false;
+  }
+  *f = (Fields){.x = x, .count = (int)x->shape->dims[dim], .dim = dim, .each = 1};
+  f->first = (Field){array->operands[0], 0, bits_of_mask(mask), false};
+  for (int i = 0; i < f->count; i++) {
+    Field field = f->first;
+    int64_t shift;
+    if (!number_at(by->operands[0], i, &shift) || shift < 0 || shift >= 64) return false;
+    field.shift = (int)shift;
+    if (!is_field(&field) || !set_order(f, i, &field)) return false;
+  }
+  return has_all(f);
+}
+
+/* ---- Other orders ---- */
+
+/* Neighbouring elements of an array, `unit` apart, that hold all fields: a part of this dimension. */
+typedef struct Range {
+  int dim;
+  int64_t unit, size;
+} Range;
+
+static int64_t elements_after(const Shape *shape, int dim) {
+  int64_t count = 1;
+  for (int d = dim + 1; d < shape->rank; d++) count *= shape->dims[d];
+  return count;
+}
+
+/* Finds the range in a reshaped array. Returns false if it isn't a part of one dimension there. */
+static bool reshape_range(const Shape *from, const Shape *to, Range *range) {
+  int64_t unit = range->unit * elements_after(from, range->dim), after = 1;
+  for (int d = to->rank - 1; d >= 0; after *= to->dims[d--]) {
+    if (unit % after == 0 && after * to->dims[d] % (unit * range->size) == 0) {
+      *range = (Range){d, unit / after, range->size};
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Whether all elements of x along the range are alike. */
+static bool alike(const Instruction *x, Range range, int steps) {
+  const Int64List *dims = &x->a->dimensions;
+  if (steps == 0 || !shape_is_array(x->shape)) return false;
+  if (opcode_is_elementwise(x->opcode) || x->opcode == HLO_COPY) {
+    bool all = x->operand_count > 0;
+    for (int i = 0; i < x->operand_count; i++) all &= alike(x->operands[i], range, steps - 1);
+    return all;
+  }
+  switch (x->opcode) {
+  case HLO_BROADCAST:
+    for (int i = 0; i < dims->count; i++) {
+      if (dims->items[i] != range.dim) continue;
+      range.dim = i;
+      return alike(x->operands[0], range, steps - 1);
+    }
+    return true;
+  case HLO_TRANSPOSE: range.dim = (int)dims->items[range.dim]; break;
+  case HLO_RESHAPE:
+    if (!reshape_range(x->shape, x->operands[0]->shape, &range)) return false;
+    break;
+  default: return false;
+  }
+  return alike(x->operands[0], range, steps - 1);
+}
+
+/* Whether a user looks up each element of x in a table. */
+static bool is_lookup(const Instruction *x, const Instruction *user) {
+  return user->opcode == HLO_GATHER && user->operands[1] == x && user->a->offset_dims.count == 0 &&
+         shape_elements(user->shape) == shape_elements(x->shape);
+}
+
+/* Follows the range from x to its only user. Returns false if the user treats elements of it differently. range: NULL if the order
+** stays. */
+static bool follow(const Instruction *x, const Instruction *user, Range *range) {
+  if (user->opcode == HLO_RESHAPE || is_lookup(x, user)) {
+    return !range || reshape_range(x->shape, user->shape, range);
+  }
+  if (user->opcode == HLO_TRANSPOSE && !range) return true;
+  if (user->opcode == HLO_TRANSPOSE) {
+    int d = 0;
+    while (user->a->dimensions.items[d] != range->dim) d++;
+    range->dim = d;
+    return true;
+  }
+  if (!opcode_is_elementwise(user->opcode) && user->opcode != HLO_COPY) return false;
+  for (int i = 0; i < user->operand_count && range; i++) {
+    if (user->operands[i] != x && !alike(user->operands[i], *range, MAX_STEPS)) return false;
+  }
+  return true;
+}
+
+/* Finds the product that x goes to, and the range in its operand. Returns NULL if it goes elsewhere, too. */
+static Instruction *find_product(const Users *users, Instruction *x, Range *range, int *operand) {
+  for (int steps = 0; steps < MAX_STEPS && users->count[x->id] == 1; steps++) {
+    Instruction *user = users->lists[x->id][0];
+    if (user->opcode == HLO_DOT) {
+      *operand = user->operands[1] == x;
+      return x == x->parent->root || user->operands[*operand] != x ? NULL : user;
+    }
+    if (x == x->parent->root || !follow(x, user, range)) return NULL;
+    x = user;
+  }
+  return NULL;
+}
+
+static Int64List list_in(const Computation *c, int count, const int64_t *items) {
+  return (Int64List){count, arena_copy(c->module->arena, items, (size_t)count * sizeof *items)};
+}
+
+/* Permutes a range of x. to_memory: into the order of memory; otherwise from it into the order of the fields. */
+static Instruction *permute(const Fields *f, Instruction *x, Range range, bool to_memory) {
+  static const int64_t swap[] = {0, 2, 1, 3};
+  Computation *c = x->parent;
+  int64_t inside = range.unit * elements_after(x->shape, range.dim);
+  int64_t outside = shape_elements(x->shape) / (range.size * inside);
+  int dim = to_memory ? 1 : 2; /* of the fields */
+  int64_t dims[] = {outside, to_memory ? f->count : f->each, to_memory ? f->each : f->count,
+                    inside};
+  Instruction *parts[MAX_FIELDS], *split = computation_add_reshape(c, x, 4, dims);
+  for (int i = 0; i < f->count; i++) {
+    int from = to_memory ? i : f->order[i];
+    parts[to_memory ? f->order[i] : i] = computation_add_range(c, split, dim, from, from + 1);
+  }
+  split = computation_add(c, HLO_CONCATENATE, split->shape, parts, f->count,
+                          ATTRIBUTES(.dimensions = list_in(c, 1, (int64_t[]){dim})));
+  return computation_add_reshape(c, computation_add_transpose(c, split, swap), x->shape->rank,
+                                 x->shape->dims);
+}
+
+/* Returns the dimension of a product's result that dimension d of its operand becomes; ABSENT if it is summed over or a batch. */
+static int result_dimension(const Instruction *dot, int operand, int d) {
+  const Attributes *a = dot->a;
+  const Int64List *batch = operand ? &a->rhs_batch_dims : &a->lhs_batch_dims;
+  const Int64List *depth = operand ? &a->rhs_contracting_dims : &a->lhs_contracting_dims;
+  int at = batch->count;
+  if (list_has(*batch, d) || list_has(*depth, d)) return ABSENT;
+  for (int i = 0; i < d; i++) at += !list_has(*batch, i) && !list_has(*depth, i);
+  if (operand) at += dot->operands[0]->shape->rank - batch->count - depth->count;
+  return at;
+}
+
+/* Changes a product whose operand, at this range, has the order of memory now. */
+static bool permute_product(const Fields *f, Instruction *dot, int operand, Range range) {
+  const Int64List *lists[] = {&dot->a->lhs_contracting_dims, &dot->a->rhs_contracting_dims};
+  Instruction *operands[] = {dot->operands[0], dot->operands[1]};
+  if (dot->a->control_predecessors.count || operands[0] == operands[1]) return false;
+  int64_t matrix = shape_elements(operands[operand]->shape);
+  int depth = 0, result = result_dimension(dot, operand, range.dim);
+  if (result != ABSENT) {
+    if (shape_elements(dot->shape) > matrix) return false;
+    Instruction *product = computation_add(dot->parent, HLO_DOT, dot->shape, operands, 2, dot->a);
+    range.dim = result;
+    product = permute(f, product, range, false);
+    instruction_become(dot, HLO_COPY, &product, 1, NULL);
+    return true;
+  }
+  while (depth < lists[operand]->count && lists[operand]->items[depth] != range.dim) depth++;
+  if (depth == lists[operand]->count) return false;
+  Instruction **other = &operands[1 - operand];
+  if (shape_elements((*other)->shape) > matrix) return false;
+  range.dim = (int)lists[1 - operand]->items[depth];
+  *other = permute(f, *other, range, true);
+  instruction_become(dot, HLO_DOT, operands, 2, dot->a);
+  return true;
+}
+
+/* ---- Reading ---- */
+
+static Instruction *bits_of(Instruction *x, PrimitiveType type) {
+  const Shape *shape = x->shape;
+  int64_t dims[MAX_RANK];
+  for (int d = 0; d < shape->rank; d++) dims[d] = shape->dims[d];
+  dims[shape->rank] = type_bits(shape->type) / type_bits(type);
+  const Shape *to = shape_make(x->parent->module->arena, type, shape->rank + 1, dims, NULL);
+  return computation_add(x->parent, HLO_BITCAST_CONVERT, to, &x, 1, NULL);
+}
+
+/* Returns the fields of an array, in one more dimension. Those of a slice are a slice of the whole array's, which loops read in
+** place. */
+static Instruction *unpack(Instruction *x, PrimitiveType type) {
+  int rank = x->shape->rank, per = type_bits(x->shape->type) / type_bits(type);
+  int64_t dims[MAX_RANK];
+  Computation *c = x->parent;
+  for (int d = 0; d < rank; d++) dims[d] = x->shape->dims[d];
+  dims[rank] = per;
+  if (x->opcode == HLO_RESHAPE) {
+    return computation_add_reshape(c, unpack(x->operands[0], type), rank + 1, dims);
+  }
+  if (x->opcode == HLO_DYNAMIC_SLICE) {
+    Instruction *operands[MAX_RANK + 2] = {unpack(x->operands[0], type)};
+    for (int i = 1; i <= rank; i++) operands[i] = x->operands[i];
+    operands[rank + 1] = computation_add_integer(c, x->operands[1]->shape->type, 0);
+    const Shape *shape = shape_make(c->module->arena, type, rank + 1, dims, NULL);
+    return computation_add(c, HLO_DYNAMIC_SLICE, shape, operands, rank + 2,
+                           ATTRIBUTES(.slice_sizes = list_in(c, rank + 1, dims)));
+  }
+  if (type_bits(x->shape->type) > 8 && type_bits(type) < 8) {
+    return computation_add_reshape(c, bits_of(bits_of(x, U8), type), rank + 1, dims);
+  }
+  return bits_of(x, type);
+}
+
+static PrimitiveType type_of(const Field *f) {
+  if (f->bits == 8) return f->is_signed ? S8 : U8;
+  if (f->bits == 4) return f->is_signed ? S4 : U4;
+  return f->is_signed ? S2 : U2;
+}
+
+/* Returns what x, a function of the first field, is of all fields. */
+static Instruction *apply(const Fields *f, const Instruction *x, Instruction *fields) {
+  Field field = field_of(x);
+  PrimitiveType type = x->shape->type;
+  Computation *c = fields->parent;
+  if (is_field(&field)) return computation_add_convert(c, fields, type);
+  int operand = operand_of_step(x);
+  Instruction *y = apply(f, x->operands[operand], fields);
+  if (keeps_order(x)) return y;
+  if (x->opcode == HLO_CONVERT) {
+    bool is_again = y->opcode == HLO_CONVERT && type_is_integral(type) && !f->first.is_signed;
+    return computation_add_convert(c, is_again ? fields : y, type);
+  }
+  Scalar value;
+  Instruction *other = x->operands[1 - operand], *operands[] = {y, y};
+  splat_value(other, &value);
+  Instruction *number = computation_add_number(c, other->shape->type, value);
+  const Shape *shape = shape_with_type(c->module->arena, fields->shape, other->shape->type);
+  operands[1 - operand] = computation_add(c, HLO_BROADCAST, shape, &number, 1, NULL);
+  shape = shape_with_type(c->module->arena, fields->shape, type);
+  return computation_add(c, x->opcode, shape, operands, 2, x->a);
+}
+
+/* Broadcasts x along the other dimensions of a shape. */
+static Instruction *spread(Instruction *x, const Shape *shape, Int64List dimensions) {
+  return computation_add(x->parent, HLO_BROADCAST, shape, &x, 1,
+                         ATTRIBUTES(.dimensions = dimensions));
+}
+
+/* Returns the fields, as numbers of the array's type, along a dimension that isn't the last one. */
+static Instruction *shift_fields(const Fields *f) {
+  Computation *c = f->x->parent;
+  Arena *arena = c->module->arena;
+  PrimitiveType type = f->first.array->shape->type;
+  int64_t after = f->each * elements_after(f->x->shape, f->dim), count = f->count;
+  int64_t dims[] = {shape_elements(f->first.array->shape) / after, count, after};
+  const Shape *all = shape_make(arena, type, 3, dims, NULL);
+  Literal *list = literal_new(arena, shape_make(arena, type, 1, &count, NULL));
+  for (int i = 0; i < f->count; i++) {
+    scalar_store(type, list->data, i, (Scalar){.i = (int64_t)f->order[i] * f->first.bits});
+  }
+  Instruction *flat = computation_add_reshape(c, f->first.array, 2, (int64_t[]){dims[0], dims[2]});
+  Instruction *x = spread(flat, all, list_in(c, 2, (int64_t[]){0, 2}));
+  Instruction *by = computation_add_constant(c, list, NULL);
+  by = spread(by, all, list_in(c, 1, (int64_t[]){1}));
+  Instruction *mask = computation_add_integer(c, type, (INT64_C(1) << f->first.bits) - 1);
+  mask = spread(mask, all, (Int64List){0});
+  x = computation_add_binary(c, HLO_SHIFT_RIGHT_LOGICAL, x, by);
+  x = computation_add_binary(c, HLO_AND, x, mask);
+  return computation_add_reshape(c, x, f->x->shape->rank, f->x->shape->dims);
+}
+
+/* Whether an array, or that of which it is a slice, is in memory before any loop: loops unpack no others. */
+static bool is_in_memory(const Instruction *x) {
+  while (x->opcode == HLO_RESHAPE || x->opcode == HLO_DYNAMIC_SLICE) x = x->operands[0];
+  return x->opcode == HLO_PARAMETER || x->opcode == HLO_GET_TUPLE_ELEMENT ||
+         x->opcode == HLO_CONSTANT;
+}
+
+static bool read_fields(const Users *users, Fields *f) {
+  Instruction *x = f->x, *array = f->first.array;
+  bool is_last = elements_after(x->shape, f->dim) == 1, in_order = f->each == 1;
+  Range range = {f->dim, 1, f->count * f->each};
+  int operand;
+  for (int i = 0; i < f->count; i++) in_order &= f->order[i] == i;
+  if (array->shape->rank > MAX_RANK - 2 || (is_last && !is_in_memory(array))) return false;
+  if (!is_last && (!f->part || f->first.is_signed)) return false;
+  Range part = range;
+  Instruction *dot = find_product(users, x, is_last && !in_order ? &part : NULL, &operand);
+  if (!dot && !(is_last && in_order)) return false;
+  if (is_last && !in_order && !permute_product(f, dot, operand, part)) return false;
+  Instruction *fields = is_last
+                            ? computation_add_reshape(x->parent, unpack(array, type_of(&f->first)),
+                                                      x->shape->rank, x->shape->dims)
+                            : shift_fields(f);
+  Instruction *value = f->part ? apply(f, f->part, fields)
+                               : computation_add_convert(x->parent, fields, x->shape->type);
+  instruction_become(x, HLO_COPY, &value, 1, NULL);
+  return true;
+}
+
+static bool read_packed(Computation *computation) {
+  Arena *arena = arena_new();
+  bool changed = false;
+  int count = computation->count;
+  Users users = find_users(arena, computation);
+  for (int i = 0; i < count; i++) {
+    Fields fields;
+    Instruction *x = computation->instructions[i];
+    if (find_concatenated(x, &fields) || find_shifted(x, &fields)) {
+      changed |= read_fields(&users, &fields);
+    }
+  }
+  arena_free(arena);
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool pass_packed_fields(Module *module) { return for_each_computation(module, read_packed); }

@@ -1,0 +1,197 @@
+/**
+ * Tests packed-fields: matrices that a program unpacks from bytes or words by shifts and masks. Each form, and others near it
+ * that must stay, is compared bit for bit with the program as it is written; sums are exact, as all numbers are small.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { agrees } from '../support/as_written.mjs';
+import { afterPass, client } from '../support/passes.mjs';
+
+const N = 48, K = 128;
+
+/** Lines that make `r`, of these dimensions, of the fields of q. */
+const splat = (name, type, dims, value) => `${name}_s = ${type}[] constant(${value})
+  ${name} = ${type}[${dims}] broadcast(${name}_s), dimensions={}`;
+
+/** A field of q, of `type`[dims]: shifted and masked, by the way that `how` names. */
+function field(i, { type, dims, bits, at, how }) {
+  const mask = 2 ** bits - 1, width = Number(type.slice(1)), signed = { u8: 's8', u32: 's32' }[type] ?? type;
+  const shift = (value) => splat(`c${i}`, type, dims, value), masked = (value) => splat(`m${i}`, type, dims, value);
+  return {
+    mask: () => `${shift(at * bits)}\n ${masked(mask)}\n a${i} = ${type}[${dims}] shift-right-logical(q, c${i})
+      f${i} = ${type}[${dims}] and(a${i}, m${i})`,
+    maskFirst: () => `${shift(at * bits)}\n ${masked(`${BigInt(mask) << BigInt(at * bits)}`)}\n a${i} = ${type}[${dims}] and(m${i}, q)
+      f${i} = ${type}[${dims}] shift-right-logical(a${i}, c${i})`,
+    top: () => at === width / bits - 1
+      ? `${shift(at * bits)}\n f${i} = ${type}[${dims}] shift-right-logical(q, c${i})`
+      : `${shift(at * bits)}\n ${masked(mask)}\n a${i} = ${type}[${dims}] shift-right-logical(q, c${i})
+        f${i} = ${type}[${dims}] and(a${i}, m${i})`,
+    wide: () => `w${i} = s32[${dims}] convert(q)\n ${splat(`c${i}`, 's32', dims, at * bits)}\n ${splat(`m${i}`, 's32', dims, mask)}
+      a${i} = s32[${dims}] shift-right-arithmetic(w${i}, c${i})\n f${i} = s32[${dims}] and(a${i}, m${i})`,
+    signed: () => `${splat(`c${i}`, signed, dims, width - bits)}\n ${splat(`m${i}`, signed, dims, width - bits * (at + 1))}
+      h${i} = ${signed}[${dims}] convert(q)\n a${i} = ${signed}[${dims}] shift-left(h${i}, m${i})\n f${i} = ${signed}[${dims}] shift-right-arithmetic(a${i}, c${i})`,
+  }[how]();
+}
+
+/**
+ * A product with a matrix [N, K] that is unpacked from q. `order`: which field is number i along the dimension. `place`: `stack` puts
+ * the fields of a number side by side, `halves` all first ones before all second ones, `rows` along the rows.
+ */
+function program({
+  type = 'u8', bits = 4, how = 'mask', place = 'stack', order = null, after = 'scale', rows = 1, free = false, block = 32, uses = 1,
+} = {}) {
+  const per = Number(type.slice(1)) / bits, fields = order ?? Array.from({ length: per }, (_, i) => i);
+  const dims = place === 'rows' ? [N / per, K] : place === 'halves' ? [N, K / 32, 32 / per] : [N, K / per];
+  const of = how === 'wide' ? 's32' : how === 'signed' ? { u8: 's8', u32: 's32' }[type] ?? type : type;
+  const part = place === 'stack' ? [...dims, 1] : place === 'rows' ? [N / per, 1, K] : dims;
+  const dim = place === 'rows' ? 1 : 2, all = part.map((size, d) => d === dim ? size * per : size);
+  const parts = fields.map((at, i) => `${field(i, { type, dims, bits, at, how })}
+    ${after === 'inside' ? `${splat(`z${i}`, of, dims, 8)}\n y${i} = ${of}[${dims}] subtract(f${i}, z${i})` : `y${i} = ${of}[${dims}] copy(f${i})`}
+    g${i} = ${of}[${part}] reshape(y${i})`);
+  const blocks = `f32[${N},${K / block},${block}]`;
+  // Sums over K; if `free`, over N: then the fields are columns of the result.
+  const [depth, width] = free ? [N, K] : [K, N];
+  return `HloModule m
+ENTRY e { x = f32[${rows},${depth}] parameter(0)
+  q = ${type}[${dims}] parameter(1)
+  s = f32[${N},${K / block}] parameter(2)
+  ${parts.join('\n')}
+  c = ${of}[${all}] concatenate(${fields.map((_, i) => `g${i}`)}), dimensions={${dim}}
+  flat = ${of}[${N},${K}] reshape(c)
+  v = f32[${N},${K}] convert(flat)
+  ${splat('zero', 'f32', `${N},${K}`, after === 'scale' ? 0.5 : 0)}
+  d = f32[${N},${K}] subtract(v, zero)
+  e = ${blocks} reshape(d)
+  b = ${blocks} broadcast(s), dimensions={0,1}
+  p = ${blocks} multiply(e, b)
+  m = f32[${N},${K}] reshape(p)
+  dot = f32[${rows},${width}] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={${free ? 0 : 1}}
+  ROOT r = (f32[${rows},${width}]${uses > 1 ? `, ${of}[${all}]` : ''}) tuple(dot${uses > 1 ? ', c' : ''}) }`;
+}
+
+const value = (i, k, type) => k === 1 ? (type.endsWith('32') ? Math.imul(i + 1, 0x9e3779b1) : i * 37 + 11) : ((i * 7919 + k * 31) % 5) - 2;
+
+const reads = (text) => /[us][248]\[[\d,]*\]\S* bitcast-convert/.test(afterPass(text, 'packed-fields') ?? '');
+const shifts = (text) => afterPass(text, 'packed-fields') !== null && !reads(text);
+
+describe('packed-fields', () => {
+  test('fields side by side, in any order, and of any width', async () => {
+    for (const [type, bits] of [['u8', 4], ['u8', 2], ['s8', 4], ['u32', 4], ['s32', 8], ['u16', 4], ['u32', 2]]) {
+      const per = Number(type.slice(1)) / bits, up = Array.from({ length: per }, (_, i) => i);
+      for (const order of [up, up.toReversed(), up.map((i) => (i * 3 + 1) % per)]) {
+        if (new Set(order).size < per) continue;
+        for (const place of ['stack', 'halves']) {
+          if (place === 'halves' && per > 8) continue;
+          for (const rows of [1, 5]) {
+            const text = program({ type, bits, order, place, rows });
+            assert.ok(reads(text), `${type} ${bits} ${order} ${place}`);
+            await agrees(client, text, value);
+          }
+        }
+      }
+    }
+  });
+
+  test('all ways to write a field', async () => {
+    for (const how of ['mask', 'maskFirst', 'top', 'wide', 'signed']) {
+      for (const after of ['scale', 'inside', 'none']) {
+        for (const [type, order] of [['u8', [0, 1]], ['u8', [1, 0]], ['s8', [0, 1]], ['u32', [7, 6, 5, 4, 3, 2, 1, 0]]]) {
+          if (type === 's8' && (how === 'maskFirst' || how === 'top')) continue; // a field with a sign is no mask of 8 bits
+          const text = program({ type, how, after, order });
+          assert.ok(reads(text), `${how} ${after} ${type}`);
+          await agrees(client, text, value);
+        }
+      }
+    }
+  });
+
+  test('columns of the result are permuted back, and fields along rows are shifted where they are read', async () => {
+    for (const order of [[0, 1], [1, 0]]) {
+      // Blocks of one column: scales that differ along the fields keep them as they are.
+      const columns = program({ free: true, order, place: 'halves', block: 128 });
+      assert.ok(reads(columns), `${order}`);
+      await agrees(client, columns, value);
+      const rows = program({ place: 'rows', order });
+      assert.ok(shifts(rows), `${order}`);
+      await agrees(client, rows, value);
+      await agrees(client, program({ place: 'rows', order, how: 'signed' }), value);
+    }
+  });
+
+  test('what stays', async () => {
+    const stays = {
+      'a field twice': program({ order: [0, 0] }),
+      'scales that differ within a permuted block': program({ place: 'halves', block: 16 }),
+      'permuted fields that are used elsewhere, too': program({ order: [1, 0], uses: 2 }),
+    };
+    for (const [name, text] of Object.entries(stays)) {
+      assert.equal(afterPass(text, 'packed-fields'), null, name);
+      await agrees(client, text, value);
+    }
+    const both = program({ uses: 2 });
+    assert.ok(reads(both));
+    await agrees(client, both, value);
+  });
+
+  /** (q >> {0, 4, ...}) & 15, looked up in a table; and layers in a loop, whose bytes are read in place. */
+  test('shifts by a list, tables, and layers of a loop', async () => {
+    const list = (numbers) => `HloModule m
+ENTRY e { x = f32[1,128] parameter(0)
+  q = u32[40,16] parameter(1)
+  t = f32[16] parameter(2)
+  i = u32[8] ${numbers}
+  four = u32[] constant(4)
+  fours = u32[8] broadcast(four), dimensions={}
+  by = u32[8] multiply(i, fours)
+  shifts = u32[40,16,8] broadcast(by), dimensions={2}
+  qs = u32[40,16,8] broadcast(q), dimensions={0,1}
+  a = u32[40,16,8] shift-right-logical(qs, shifts)
+  ${splat('mask', 'u32', '40,16,8', 15)}
+  f = u32[40,16,8] and(a, mask)
+  g = s32[40,16,8] convert(f)
+  h = s32[40,128,1] reshape(g)
+  m = f32[40,128] gather(t, h), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1}
+  ROOT r = f32[1,40] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={1} }`;
+    for (const numbers of ['iota(), iota_dimension=0', 'constant({0, 4, 1, 5, 2, 6, 3, 7})']) {
+      assert.ok(reads(list(numbers)), numbers);
+      await agrees(client, list(numbers), value);
+    }
+    const loop = `HloModule m
+c { s = (s32[], f32[1,128], u8[3,128,64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT r = pred[] compare(i, n), direction=LT }
+b { s = (s32[], f32[1,128], u8[3,128,64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[1,128] get-tuple-element(s), index=1
+  all = u8[3,128,64] get-tuple-element(s), index=2
+  o = s32[] constant(0)
+  one = s32[] constant(1)
+  layer = u8[1,128,64] dynamic-slice(all, i, o, o), dynamic_slice_sizes={1,128,64}
+  q = u8[128,64] reshape(layer)
+  ${[1, 0].map((at, k) => `${field(k, { type: 'u8', dims: [128, 64], bits: 4, at, how: 'mask' })}
+  g${k} = u8[128,64,1] reshape(f${k})`).join('\n')}
+  cat = u8[128,64,2] concatenate(g0, g1), dimensions={2}
+  flat = u8[128,128] reshape(cat)
+  v = f32[128,128] convert(flat)
+  y = f32[1,128] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ${splat('small', 'f32', '1,128', 1 / 64)}
+  z = f32[1,128] multiply(y, small)
+  w = f32[1,128] floor(z)
+  j = s32[] add(i, one)
+  ROOT r = (s32[], f32[1,128], u8[3,128,64]) tuple(j, w, all) }
+ENTRY e { x = f32[1,128] parameter(0)
+  q = u8[3,128,64] parameter(1)
+  o = s32[] constant(0)
+  s = (s32[], f32[1,128], u8[3,128,64]) tuple(o, x, q)
+  l = (s32[], f32[1,128], u8[3,128,64]) while(s), condition=c, body=b
+  ROOT r = f32[1,128] get-tuple-element(l), index=1 }`;
+    assert.ok(reads(loop));
+    await agrees(client, loop, value);
+    const module = client.parseHlo(loop), executable = await client.compile(module);
+    assert.ok(executable.memory.temporaries < 128 * 64, `${executable.memory.temporaries} bytes`);
+    executable.dispose();
+    module.dispose();
+  });
+});
