@@ -292,6 +292,32 @@ ENTRY e { x = bf16[${vectors},${depth}] parameter(0)
     ROOT r = f32[${vectors},${columns}] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
 }
 
+test('zero points that are subtracted in the numbers\' own type wrap there', async () => {
+  const depth = 320, columns = 256;
+  for (const [type, bits] of [['s8', 8], ['u8', 8], ['s4', 4], ['u4', 4]]) {
+    for (const [wide, operation] of [[type, 'subtract'], [type, 'add'], ['s16', 'subtract'], [{ s4: 's8', u4: 'u8' }[type] ?? type, 'subtract']]) {
+      for (const [zero, back] of [[3, false], [5, true], [2 ** (bits - 1) - 1, false]]) {
+        const executable = await client.compile(client.parseHlo(`HloModule m
+ENTRY e { x = f32[1,${depth}] parameter(0)
+    w = ${type}[${depth},${columns}] parameter(1)
+    c = ${wide}[${depth},${columns}] convert(w)
+    zero = ${wide}[] constant(${zero})
+    z = ${wide}[${depth},${columns}] broadcast(zero), dimensions={}
+    d = ${wide}[${depth},${columns}] ${operation}(${back ? 'z, c' : 'c, z'})
+    m = f32[${depth},${columns}] convert(d)
+    ROOT r = f32[1,${columns}] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`));
+        const x = whole(depth, -3, 3, 1), from = type[0] === 's' ? -(2 ** (bits - 1)) : 0, w = whole(depth * columns, from, from + 2 ** bits - 1, 2);
+        const [y] = await executable.execute([new Literal(`f32[1,${depth}]`, x), new Literal(`f32[${depth},${columns}]`, w).convert(type)]);
+        const width = Number(wide.slice(1)), wrap = (v) => wide[0] === 's' ? (v << (32 - width)) >> (32 - width) : v & (2 ** width - 1);
+        const value = (v) => wrap(operation === 'add' ? v + zero : back ? zero - v : v - zero);
+        const wanted = Array.from({ length: columns }, (_, j) => x.reduce((sum, n, k) => sum + n * value(w[k * columns + j]), 0));
+        assert.deepEqual(Array.from(y.data), wanted, `${type} in ${wide}, ${operation} ${zero} ${back}`);
+        executable.dispose();
+      }
+    }
+  }
+});
+
 test('a number times its scale is rounded to bf16', async () => {
   const at = [0, 31, 70, 127], toBf16 = (numbers) => Literal.from([...numbers], `f32[${numbers.length}]`).convert('bf16').convert('f32').data;
   const RANGES = { s8: [-128, 127], u8: [0, 255], s4: [-8, 7], u4: [0, 15], s2: [-2, 1], u2: [0, 3] };
