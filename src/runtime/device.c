@@ -276,7 +276,7 @@ __attribute__((used, visibility("default"))) int xla_region_step(Device *device,
 static bool step_region(Device *device, Frame *frame, const Thunk *thunk, Error *error) {
   /* Threshold FIRST_FUEL, MAX_FUEL. Test: "loops of many iterations" in core/thresholds_programs.test.mjs. */
   enum { FIRST_FUEL = 1024, MAX_FUEL = 100 * 1000 };
-  /* Threshold SHORT_US, LONG_US: no path: how often the clock is read. */
+  /* Threshold SHORT_US, LONG_US: how often the clock is read. No path. */
   static const double SHORT_US = 500, LONG_US = 2000;
   const Program *program = device->executable->program;
   if (!platform_has_codegen()) {
@@ -403,7 +403,7 @@ static bool finish_parked(Device *device, Error *error) {
 /* Whether the turn is over. Reading the clock costs as much as a small thunk, so it is read only after
 ** several small thunks or after a large one. */
 static bool is_over(const Device *device, double deadline_us, int *unclocked) {
-  /* Threshold THUNKS_A_CLOCK, LARGE_BYTES: no path: how often the clock is read. */
+  /* Threshold THUNKS_A_CLOCK, LARGE_BYTES: how often the clock is read. No path. */
   enum { THUNKS_A_CLOCK = 16, LARGE_BYTES = 4096 };
   const Thunk *last = device->at;
   bool is_large = last && (thunk_has_steps(last) ||

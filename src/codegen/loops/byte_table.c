@@ -12,7 +12,7 @@
 #include "codegen/loops/leaf_emitter.h"
 #include "hlo/scalar/element.h"
 
-/* Threshold ENTRIES: no path: values of a byte. */
+/* Threshold ENTRIES: values of a byte. No path. */
 enum { ENTRIES = 256 };
 
 typedef struct Entry {

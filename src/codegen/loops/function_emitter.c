@@ -13,7 +13,7 @@
 
 /* --- Ranges ----------------------------------------------------------------------------------- */
 
-/* Threshold NOT_NEGATIVE, EITHER: no path: signs, and parts of a float's format. */
+/* Threshold NOT_NEGATIVE, EITHER: signs, and parts of a float's format. No path. */
 enum { NOT_POSITIVE = 1, NOT_NEGATIVE = 2, EITHER = 3 };
 
 /* Returns the known bounds of a float in all elements: at most 0, at least 0; NaN satisfies both. */

@@ -12,9 +12,9 @@
 
 #include "derive/gradient/linear.h"
 
-/* Threshold MAX_OPERANDS: no path: operands of a known function. */
-/* Threshold MAX_RESULTS: no path: results of a known function. */
-/* Threshold POINTS: no path: points at which a rule is compared. */
+/* Threshold MAX_OPERANDS: operands of a known function. No path. */
+/* Threshold MAX_RESULTS: results of a known function. No path. */
+/* Threshold POINTS: points at which a rule is compared. No path. */
 enum { MAX_OPERANDS = 4, MAX_RESULTS = 2, POINTS = 3 };
 
 /* Element-wise functions of floats, and samplers. Formulas are those of add_named_formula. */

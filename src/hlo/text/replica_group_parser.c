@@ -12,8 +12,8 @@
 
 #include "hlo/text/parser.h"
 
-/* Threshold MAX_LISTED: no path: longer lists are refused. */
-/* Threshold MAX_AXES: no path: more axes are refused. */
+/* Threshold MAX_LISTED: longer lists are refused. No path. */
+/* Threshold MAX_AXES: more axes are refused. No path. */
 enum { MAX_LISTED = 1 << 14, MAX_AXES = 32 };
 
 /* ---- Transposed iotas ---- */

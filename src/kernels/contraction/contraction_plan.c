@@ -37,7 +37,7 @@ enum {
   /* Threshold FEW_COLUMNS. Test: "products: of [m,k] and [k,n] by sums" in
   ** core/thresholds.test.mjs. */
   FEW_COLUMNS = 4, /* fewer do not fill a vector of f32: */
-  /* Threshold FEW_COST: no path: more than all other costs together. */
+  /* Threshold FEW_COST: more than all other costs together. No path. */
   FEW_COST = 4,
 };
 

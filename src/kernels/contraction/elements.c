@@ -67,7 +67,7 @@ static bool is_same_bits(PrimitiveType a, PrimitiveType b) {
 
 /* Whether the evaluator's conversion to the result's type keeps each number of a type of at most a byte. */
 static bool is_exact(PrimitiveType from, PrimitiveType result) {
-  /* Threshold BYTE_MANTISSA: no path: the bits of a byte, against those of a format. */
+  /* Threshold BYTE_MANTISSA: the bits of a byte, against those of a format. No path. */
   enum { BYTE_MANTISSA = 7 };
   return type_is_floating(from) || type_mantissa_bits(result) >= BYTE_MANTISSA;
 }

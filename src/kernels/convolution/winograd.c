@@ -27,7 +27,7 @@
 #include "kernels/kernels.h"
 
 enum {
-  /* Threshold PRODUCTS: no path: costs, and products of a tile. */
+  /* Threshold PRODUCTS: costs, and products of a tile. No path. */
   PRODUCTS = 16, /* for a tile and a pair of features */
   /* Threshold ROUND_BYTES, CHUNK_ELEMENTS, KERNEL_CHUNK, PANEL. Test: "convolutions:
   ** lines of tiles, places of a unit, transposed operands" in core/thresholds_programs.test.mjs. */
@@ -147,7 +147,7 @@ static void set_rounds(Winograd *w) {
 /* Returns whether Winograd's method is cheaper, counted in multiplications. An element of a transform counts as
 ** TRANSFORMED, an element of a kernel too large for the cache as UNCACHED. */
 static bool pays(const Winograd *w, const Instruction *convolution) {
-  /* Threshold TRANSFORMED, UNCACHED: no path: costs, and products of a tile. */
+  /* Threshold TRANSFORMED, UNCACHED: costs, and products of a tile. No path. */
   enum { TRANSFORMED = 8, UNCACHED = 20 };
   bool cached = PRODUCTS * w->kernel_plane * (int64_t)sizeof(float) <= ROUND_BYTES;
   double kernel = (double)(w->inputs * w->outputs) * (cached ? TRANSFORMED : UNCACHED);

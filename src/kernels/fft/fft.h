@@ -30,7 +30,7 @@ enum {
   /* Threshold FFT_LARGEST_RADIX. Test: "Fourier transforms of all small sizes, and around factors"
   ** in core/thresholds_programs.test.mjs. */
   FFT_LARGEST_RADIX = 61, /* largest prime with a stage; beyond it, convolution is faster */
-  /* Threshold FFT_MAX_STAGES, FFT_MAX_LANES: no path: the maximum of an interface or a format. */
+  /* Threshold FFT_MAX_STAGES, FFT_MAX_LANES: the maximum of an interface or a format. No path. */
   FFT_MAX_STAGES = 40,
   FFT_MAX_LANES = 16,
 };

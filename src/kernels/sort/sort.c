@@ -24,7 +24,7 @@ enum {
   RANGE = 65536, /* elements that one chunk works on; longer lines have several ranges */
   SMALL = 80,    /* shorter lines are sorted by insertion */
   MAX_SLOTS = 64,
-  /* Threshold SLOT_MEMORY: no path in tests: lines that are sorted at once, by their memory of 8 MB. */
+  /* Threshold SLOT_MEMORY: lines that are sorted at once, by their memory of 8 MB. No path in tests. */
   SLOT_MEMORY = 8 << 20, /* for the lines that are sorted at once */
   /* Threshold MIN_WORK. Test: "lines of sorts and of the largest elements, by all elements" in
   ** core/thresholds_programs.test.mjs. */

@@ -14,7 +14,7 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MAX_BYTES: no path: larger arrays count as this large, so that sums do not overflow. */
+/* Threshold MAX_BYTES: larger arrays count as this large, so that sums do not overflow. No path. */
 #define MAX_BYTES (INT64_C(1) << 40)
 
 enum {
@@ -24,7 +24,7 @@ enum {
   /* Threshold MIN_GAIN. Test: "another order, whose temporaries take a 16th less" in
   ** core/thresholds_programs.test.mjs. */
   MIN_GAIN = 16, /* the peak must shrink by 1/16 */
-  /* Threshold MAX_VISITS: no path in tests: visits of tuple elements, after which the order stays. */
+  /* Threshold MAX_VISITS: visits of tuple elements, after which the order stays. No path in tests. */
   MAX_VISITS = 1 << 22,
 };
 
