@@ -19,9 +19,9 @@ enum {
   ** core/thresholds_programs.test.mjs. */
   MAX_QUICK =
       1 << 17, /* bytes that a step of a quick program, or a chunk of it, reads and writes */
-  /* Threshold MAX_EVALUATED. Test: "loops that copy or evaluate arrays of some bytes" in
-  ** core/thresholds_programs.test.mjs. */
-  MAX_EVALUATED = 4096 /* bytes of an instruction that the evaluator runs */
+  /* Threshold MAX_EVALUATED: bytes of an instruction that the evaluator runs. Test: "loops that
+  ** copy or evaluate arrays of some bytes" in core/thresholds_programs.test.mjs. */
+  MAX_EVALUATED = 4096
 };
 
 typedef struct RegionBuilder {

@@ -20,9 +20,9 @@ enum {
   MIN_BLOCKS = 16,         /* work for as many threads */
   /* Threshold MAX_STEPS. Test: "steps over the same rows" in core/thresholds_programs.test.mjs. */
   MAX_STEPS = 32,
-  /* Threshold SMALL_PART. Test: "groups of rows: softmaxes around 512 kB and 16 blocks" in
-  ** core/thresholds.test.mjs. */
-  SMALL_PART = 16, /* smaller than a 16th of the group's bytes: small */
+  /* Threshold SMALL_PART: arrays smaller than a 16th of the group's bytes are small. Test:
+  ** "groups of rows: softmaxes around 512 kB and 16 blocks" in core/thresholds.test.mjs. */
+  SMALL_PART = 16,
 };
 
 typedef struct Access {

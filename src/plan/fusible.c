@@ -45,9 +45,9 @@ static bool is_indexed(const Instruction *x) {
 
 /* Whether a computation works on scalars and can be emitted inline. */
 static bool can_combine(const Target *target, const Computation *computation) {
-  /* Threshold MAX_INSTRUCTIONS. Test: "comparators and reducers of many instructions" in
-  ** core/thresholds_programs.test.mjs. */
-  enum { MAX_INSTRUCTIONS = 1000 }; /* it is emitted recursively, from the root down */
+  /* Threshold MAX_INSTRUCTIONS: a computation is emitted recursively, from the root down. Test:
+  ** "comparators and reducers of many instructions" in core/thresholds_programs.test.mjs. */
+  enum { MAX_INSTRUCTIONS = 1000 };
   if (computation->count > MAX_INSTRUCTIONS) return false;
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];

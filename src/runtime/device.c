@@ -16,8 +16,9 @@
 #include "runtime/parallel.h"
 #include "runtime/run_state.h"
 
-/* Threshold MAX_STEP_LEAVES. Test: "loops that sort several arrays" in core/thresholds_programs.test.mjs. */
-enum { MAX_STEP_LEAVES = 32 }; /* of a kernel that regions call without allocation */
+/* Threshold MAX_STEP_LEAVES: leaves of a kernel that regions call without allocation. Test:
+** "loops that sort several arrays" in core/thresholds_programs.test.mjs. */
+enum { MAX_STEP_LEAVES = 32 };
 
 static void push_frame(Device *device, const ThunkSequence *sequence) {
   device->frames[device->depth++] = (Frame){sequence, 0, 0, 0};
@@ -216,8 +217,9 @@ typedef struct CopyLoop {
   int64_t bytes;
 } CopyLoop;
 
-/* Threshold COPY_BYTES. Test: "updates of 1 MB" in core/thresholds_numbers.test.mjs. */
-enum { COPY_BYTES = 1 << 20 }; /* of a chunk */
+/* Threshold COPY_BYTES: bytes of a chunk. Test: "updates of 1 MB" in
+** core/thresholds_numbers.test.mjs. */
+enum { COPY_BYTES = 1 << 20 };
 
 static bool run_copy_chunk(void *argument, int chunk) {
   const CopyLoop *copy = argument;

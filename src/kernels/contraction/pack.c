@@ -5,9 +5,9 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-/* Threshold MAX_COPIED. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
-enum { MAX_COPIED = 16 /* max panels at a time */ };
+/* Threshold MAX_COPIED: panels that are copied at a time. Test: "products: of [m,k] and [k,n] by
+** sums" in core/thresholds.test.mjs. */
+enum { MAX_COPIED = 16 };
 
 /* ---- Offsets ---- */
 

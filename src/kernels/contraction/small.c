@@ -8,9 +8,9 @@
 #include <wasm_simd128.h>
 
 enum {
-  /* Threshold COPY_BYTES. Test: "products: of [m,k] and [k,n] by sums" in
-  ** core/thresholds.test.mjs. */
-  COPY_BYTES = 16384, /* max bytes of each copy, so that they stay in the first cache */
+  /* Threshold COPY_BYTES: max bytes of each copy, so that they stay in the first cache. Test:
+  ** "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
+  COPY_BYTES = 16384,
 };
 
 /* ---- Planning ---- */

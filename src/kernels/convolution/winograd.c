@@ -36,9 +36,9 @@ enum {
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
   KERNEL_CHUNK = 8,       /* min inputs in a chunk, to write whole cache lines */
   PANEL = 8,              /* contiguous outputs in the transformed kernel */
-  /* Threshold MIN_FEATURES. Test: "convolutions around vectors, groups and features" in
-  ** core/thresholds.test.mjs. */
-  MIN_FEATURES = 16, /* with fewer, sums are not longer than those of a plain convolution */
+  /* Threshold MIN_FEATURES: with fewer, sums are not longer than those of a plain convolution.
+  ** Test: "convolutions around vectors, groups and features" in core/thresholds.test.mjs. */
+  MIN_FEATURES = 16,
 };
 
 typedef struct Winograd {

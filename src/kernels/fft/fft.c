@@ -25,9 +25,9 @@ enum {
   /* Threshold TILE_BYTES, CHUNK_REALS. Test: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
   TILE_BYTES = 48 << 10, /* max bytes of a tile that has more lanes than a vector */
   CHUNK_REALS = 16384,   /* min reals of a chunk */
-  /* Threshold MAX_CHUNKS. Test: "Fourier transforms of all small sizes, and around factors" in
-  ** core/thresholds_programs.test.mjs. */
-  MAX_CHUNKS = 8, /* each has a tile's memory */
+  /* Threshold MAX_CHUNKS: each chunk has a tile's memory. Test: "Fourier transforms of all small
+  ** sizes, and around factors" in core/thresholds_programs.test.mjs. */
+  MAX_CHUNKS = 8,
   /* Threshold LONG_CHUNK, SMALL_TILE: transforms of a million numbers; `compiling.test.mjs` has one of
   ** 1,000,003. No path in tests. */
   LONG_CHUNK = 1 << 20, /* min reals of a chunk beyond MAX_CHUNKS, if its tile is small */

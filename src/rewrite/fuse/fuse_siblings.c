@@ -25,15 +25,16 @@
 enum {
   /* Threshold MAX_INPUTS. Test: "${n} inputs, and as many results" in core/thresholds.test.mjs. */
   MAX_INPUTS = 48,
-  /* Threshold MAX_OPERATIONS. Test: "a chain of ${n} operations" in core/thresholds.test.mjs. */
-  MAX_OPERATIONS = 512, /* of one loop */
+  /* Threshold MAX_OPERATIONS: operations of one loop. Test: "a chain of ${n} operations" in
+  ** core/thresholds.test.mjs. */
+  MAX_OPERATIONS = 512,
   /* Threshold MAX_RESULTS, MAX_STREAMS. Test: "siblings: reductions of the same array, small and
   ** large" in core/thresholds_programs.test.mjs. */
   MAX_RESULTS = 16,
   MAX_STREAMS = 12, /* arrays of its own size that a loop over large arrays reads or writes */
-  /* Threshold SMALL_BYTES. Test: "siblings around 64 kB and of 64 elements" in
-  ** core/thresholds_numbers.test.mjs. */
-  SMALL_BYTES = 64 << 10, /* of arrays that stay in the cache from one loop to the next */
+  /* Threshold SMALL_BYTES: bytes of arrays that stay in the cache from one loop to the next.
+  ** Test: "siblings around 64 kB and of 64 elements" in core/thresholds_numbers.test.mjs. */
+  SMALL_BYTES = 64 << 10,
   /* Threshold MIN_ROW, MIN_ROWS. Test: "siblings: reductions of the same array, small and large" in
   ** core/thresholds_programs.test.mjs. */
   MIN_ROW = 12,  /* for a loop that writes and reduces: lanes of shorter rows are other rows */
@@ -41,9 +42,9 @@ enum {
   /* Threshold FEW_ELEMENTS. Test: "siblings around 64 kB and of 64 elements" in
   ** core/thresholds_numbers.test.mjs. */
   FEW_ELEMENTS = 64,
-  /* Threshold MAX_RECENT. Test: "siblings: reductions of the same array, small and large" in
-  ** core/thresholds_programs.test.mjs. */
-  MAX_RECENT = 4, /* latest loops that read an array, which are tried */
+  /* Threshold MAX_RECENT: the latest loops that read an array, which are tried. Test: "siblings:
+  ** reductions of the same array, small and large" in core/thresholds_programs.test.mjs. */
+  MAX_RECENT = 4,
 };
 
 typedef struct Cluster {
