@@ -209,17 +209,9 @@ static void group_sequences(Group *group, ThunkSequence *sequence) {
   }
 }
 
-static void group_program(Program *program, bool placed, bool row_by_row) {
+void group_rows(Program *program, bool placed, bool row_by_row) {
   Group group = {
       .program = program, .arena = arena_new(), .placed = placed, .row_by_row = row_by_row};
   group_sequences(&group, &program->entry);
   arena_free(group.arena);
-}
-
-void plan_row_groups(Program *program, bool row_by_row) {
-  group_program(program, false, row_by_row);
-}
-
-void compile_row_groups(Program *program, bool row_by_row) {
-  group_program(program, true, row_by_row);
 }

@@ -95,8 +95,7 @@ static bool can_scatter(const Target *target, const Instruction *scatter) {
 ** (Node 20, 2026-11). */
 static bool turns_rows(const Instruction *x) {
   /* Threshold MIN_ELEMENTS, MIN_ROW. Test: "transposes of 4096 elements" in core/thresholds_programs.test.mjs. */
-  /* Threshold FEW, FEW_BYTES. Test: "transposes around tiles and short rows" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold FEW, FEW_BYTES. Test: "transposes around tiles and short rows" in core/thresholds.test.mjs. */
   enum { MIN_ELEMENTS = 4096, MIN_ROW = 8, FEW = 4, FEW_BYTES = 12 };
   const Int64List order = x->a->dimensions;
   int last = x->shape->rank - 1;

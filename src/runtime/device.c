@@ -217,8 +217,7 @@ typedef struct CopyLoop {
   int64_t bytes;
 } CopyLoop;
 
-/* Threshold COPY_BYTES: bytes of a chunk. Test: "updates of 1 MB" in
-** core/thresholds_numbers.test.mjs. */
+/* Threshold COPY_BYTES: bytes of a chunk. Test: "updates of 1 MB" in core/thresholds_numbers.test.mjs. */
 enum { COPY_BYTES = 1 << 20 };
 
 static bool run_copy_chunk(void *argument, int chunk) {

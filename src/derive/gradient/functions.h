@@ -12,9 +12,7 @@
 
 #include "derive/gradient/linear.h"
 
-/* Threshold MAX_OPERANDS: operands of a known function. No path. */
-/* Threshold MAX_RESULTS: results of a known function. No path. */
-/* Threshold POINTS: points at which a rule is compared. No path. */
+/* Threshold MAX_OPERANDS, MAX_RESULTS, POINTS: operands, results and probed points of a known function. No path. */
 enum { MAX_OPERANDS = 4, MAX_RESULTS = 2, POINTS = 3 };
 
 /* Element-wise functions of floats, and samplers. Formulas are those of add_named_formula. */

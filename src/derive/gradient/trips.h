@@ -16,8 +16,7 @@
 
 #include "derive/gradient/body.h"
 
-/* Threshold MAX_COUNTED_TRIPS: the count of a longer loop is not looked for; the error asks for
-** maxTrips. No path. */
+/* Threshold MAX_COUNTED_TRIPS: the count of a longer loop is not looked for; the error asks for maxTrips. No path. */
 /* Threshold MAX_VALUES_AROUND: of a longer loop the values are not looked at; the error asks for maxTrips.
 ** No path in tests. */
 enum { MAX_COUNTED_TRIPS = 1 << 20, MAX_VALUES_AROUND = 1 << 12 };

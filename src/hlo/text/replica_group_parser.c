@@ -12,8 +12,7 @@
 
 #include "hlo/text/parser.h"
 
-/* Threshold MAX_LISTED: longer lists are refused. No path. */
-/* Threshold MAX_AXES: more axes are refused. No path. */
+/* Threshold MAX_LISTED, MAX_AXES: longer lists, or more axes, are refused. No path. */
 enum { MAX_LISTED = 1 << 14, MAX_AXES = 32 };
 
 /* ---- Transposed iotas ---- */

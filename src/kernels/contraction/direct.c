@@ -53,8 +53,7 @@ static double product_cost(const Contraction *c) {
   return depth * run_of(c) * bytes <= NEAR ? 8.0 / 7 : 10.0 / 7;
 }
 
-/* Threshold SUM_PRODUCTS, ROWS. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
+/* Threshold SUM_PRODUCTS, ROWS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 enum { SUM_PRODUCTS = 14, ROWS = 4 };
 
 /* Estimates the cost over all rows and whole vectors. Starting and storing a sum, and locating its row, costs

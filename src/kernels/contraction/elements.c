@@ -130,8 +130,7 @@ void scatter_elements(const uint8_t *elements, int64_t count, size_t bytes, uint
 
 void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride, int64_t count,
                    uint8_t *out) {
-  /* Threshold GATHERED. Test: "products: of [m,k] and [k,n] by sums" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold GATHERED. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   enum { GATHERED = 64 };
   _Alignas(16) uint8_t gathered[GATHERED * 16];
   size_t from_bytes = (size_t)type_bytes(loader->from);

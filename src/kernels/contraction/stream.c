@@ -11,8 +11,7 @@
 
 #include "base/min_max.h"
 
-/* Threshold MAX_BLOCKS. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
+/* Threshold MAX_BLOCKS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 /* Sums of a block are added to those of MAX_BLOCKS blocks, and these to the total: so the error of a sum does not grow with
 ** the depth. */
 enum { MAX_BLOCKS = 64 };

@@ -21,9 +21,8 @@
 #include "kernels/contraction/zeros.h"
 
 enum {
-  /* Threshold BLOCK_PANELS, TILE_BLOCKS, MAX_BLOCK_ROWS, MAX_ROWS, MAX_COLUMNS, LHS_BLOCK_BYTES,
-  ** RHS_BLOCK_BYTES, WANTED_UNITS, MIN_SPLIT, MAX_WINDOWS. Test: "products: of [m,k] and [k,n] by
-  ** sums" in core/thresholds.test.mjs. */
+  /* Threshold BLOCK_PANELS, TILE_BLOCKS, MAX_BLOCK_ROWS, MAX_ROWS, MAX_COLUMNS, LHS_BLOCK_BYTES, RHS_BLOCK_BYTES,
+  ** WANTED_UNITS, MIN_SPLIT, MAX_WINDOWS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   BLOCK_PANELS = 16, /* panels packed at a time */
   TILE_BLOCKS = 4,   /* max blocks of rows in a unit; it has at most BLOCK_PANELS of columns */
   MAX_BLOCK_ROWS = BLOCK_PANELS * MAX_PANEL_ROWS,

@@ -19,8 +19,7 @@ enum {
   LONG_LINE = 16384, /* min elements of a line for two passes */
   LONG_LINE_OF_FEW = 8192,
   FEW = 4,
-  /* Threshold MIN_FACTOR: lines that are long enough have a larger factor, if they have stages at all.
-  ** No path. */
+  /* Threshold MIN_FACTOR: lines that are long enough have a larger factor, if they have stages at all. No path. */
   MIN_FACTOR = 16,
   /* Threshold TILE_BYTES, CHUNK_REALS. Test: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
   TILE_BYTES = 48 << 10, /* max bytes of a tile that has more lanes than a vector */

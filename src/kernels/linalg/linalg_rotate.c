@@ -16,8 +16,7 @@
 /* Threshold SWEEPS, ROOM_EACH: room for rotations. No path. */
 /* Threshold PIECES: parts of a round. No path. */
 enum { MAX_STEPS = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
-/* Threshold MIN_SHARED: min operations to use other threads. Test: "L U of ${shape}" in
-** core/linalg.test.mjs. */
+/* Threshold MIN_SHARED: min operations to use other threads. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { MIN_SHARED = 500 * 1000 };
 
 /* The rotations of one step: `count` of them, from row `first` on, `step` rows apart. */

@@ -39,8 +39,7 @@ enum {
   ** core/thresholds_programs.test.mjs. */
   MIN_ROW = 12,  /* for a loop that writes and reduces: lanes of shorter rows are other rows */
   MIN_ROWS = 16, /* that threads may share */
-  /* Threshold FEW_ELEMENTS. Test: "siblings around 64 kB and of 64 elements" in
-  ** core/thresholds_numbers.test.mjs. */
+  /* Threshold FEW_ELEMENTS. Test: "siblings around 64 kB and of 64 elements" in core/thresholds_numbers.test.mjs. */
   FEW_ELEMENTS = 64,
   /* Threshold MAX_RECENT: the latest loops that read an array, which are tried. Test: "siblings:
   ** reductions of the same array, small and large" in core/thresholds_programs.test.mjs. */

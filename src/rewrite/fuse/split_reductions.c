@@ -31,9 +31,8 @@ enum {
   MIN_COLUMNS = 64,
   MAX_ROWS = 48,
   MIN_ROWS = 16,
-  /* Threshold MAX_COPIED: instructions before a reduction that are copied for the remaining
-  ** elements. Test: "operations before a reduction that is cut" in
-  ** core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_COPIED: instructions before a reduction that are copied for the remaining elements. Test:
+  ** "operations before a reduction that is cut" in core/thresholds_programs.test.mjs. */
   MAX_COPIED = 32,
 };
 

@@ -23,9 +23,8 @@ enum {
   /* Threshold MIN_GROUPS: one vector of f32. Test: "convolutions around vectors, groups and
   ** features" in core/thresholds.test.mjs. */
   MIN_GROUPS = 4,
-  /* Threshold MAX_LANES: lanes in a unit, so that a small kernel stays in the first cache. Test:
-  ** "convolutions: lines of tiles, places of a unit, transposed operands" in
-  ** core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_LANES: lanes in a unit, so that a small kernel stays in the first cache. Test: "convolutions:
+  ** lines of tiles, places of a unit, transposed operands" in core/thresholds_programs.test.mjs. */
   MAX_LANES = 128,
   /* Threshold MIN_LANES: a cache line of f32. Test: "convolutions around vectors, groups and
   ** features" in core/thresholds.test.mjs. */
