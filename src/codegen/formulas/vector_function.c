@@ -11,18 +11,21 @@ enum {
   OF_c128 = LANES_C128,
   OF_s64x2,
   OF_u64x2,
-  OF_COUNT
+  OF_FIRST = LANES_I32,
+  OF_COUNT = OF_u64x2 + 1 - OF_FIRST
 };
 
 static const char *const names[OPCODE_COUNT][OF_COUNT] = {
-#define VECTOR_FUNCTION(opcode, name, lanes, arity) [opcode][OF_##lanes] = "xla_" #name "_" #lanes,
+#define VECTOR_FUNCTION(opcode, name, lanes, arity) \
+  [opcode][OF_##lanes - OF_FIRST] = "xla_" #name "_" #lanes,
 #include "vectors/vector_functions.def"
 #undef VECTOR_FUNCTION
 };
 
 const char *vector_function(Opcode opcode, PrimitiveType type) {
   LaneKind kind = lane_kind(type);
-  const char *name = names[opcode][kind];
+  if (kind < OF_FIRST) return NULL;
+  const char *name = names[opcode][kind - OF_FIRST];
   if (name || kind != LANES_I64) return name;
-  return names[opcode][is_signed(type) ? OF_s64x2 : OF_u64x2];
+  return names[opcode][(is_signed(type) ? OF_s64x2 : OF_u64x2) - OF_FIRST];
 }
