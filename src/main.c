@@ -16,7 +16,7 @@
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
-/* Threshold MAX_INPUTS: no path: arguments of the native program. */
+/* Threshold MAX_INPUTS: arguments of the native program. No path. */
 enum { MAX_INPUTS = 256 };
 
 typedef struct Options {

@@ -2,11 +2,10 @@
 import { createEditor } from '../shared/editor.mjs';
 import { h } from '../shared/dom.mjs';
 import { duration, plural } from '../shared/format.mjs';
-import { createPrograms } from '../shared/programs.mjs';
+import { LiveProgram } from '../shared/live_program.mjs';
 import { createResults } from '../shared/results.mjs';
 import { readThreads, selectThreads } from '../shared/threads.mjs';
 import { legend, MARGIN, Timeline } from '../shared/timeline.mjs';
-import { markTurn } from '../shared/turns.mjs';
 import { rendezvousOf } from './rendezvous.mjs';
 import { MESH_PROGRAMS } from './programs.mjs';
 import { createStage, linesAt, showWaiting, statesAt } from './stage.mjs';
@@ -28,10 +27,9 @@ class Meshes {
   constructor(element, { state, setState }) {
     this.setState = setState;
     this.state = readState(state);
-    this.programs = createPrograms();
-    this.turn = 0;
     this.layout(element);
-    this.refresh();
+    this.live = new LiveProgram({ status: this.status, editMs: EDIT_MS, work: (turn) => this.work(turn), fail: (error) => this.showError(error) });
+    this.live.refresh();
   }
 
   get known() {
@@ -70,9 +68,9 @@ class Meshes {
     this.threads = selectThreads(this.state.threads, (threads) => {
       this.state.threads = threads;
       this.remember();
-      this.refresh();
+      this.live.refresh();
     });
-    this.again = h('button', { type: 'button', id: 'mesh-run', onclick: () => this.refresh() }, 'Run again');
+    this.again = h('button', { type: 'button', id: 'mesh-run', onclick: () => this.live.refresh() }, 'Run again');
     return h('div', { class: 'controls' }, this.choice, this.threads, this.again);
   }
 
@@ -101,7 +99,7 @@ class Meshes {
     this.editor.setText(this.state.text);
     this.showState();
     this.remember();
-    this.refresh();
+    this.live.refresh();
   }
 
   /** Writes the address; it holds the text only if that was edited. */
@@ -113,46 +111,22 @@ class Meshes {
   edited(text) {
     this.state.text = text;
     this.remember();
-    clearTimeout(this.timer);
-    markTurn(this.status, { asked: this.turn + 1 });
-    this.timer = setTimeout(() => this.refresh(), EDIT_MS);
+    this.live.edited();
   }
 
   /* ---- Running ---- */
 
-  async refresh() {
-    clearTimeout(this.timer);
-    const turn = ++this.turn;
-    markTurn(this.status, { asked: turn });
-    const { text } = this.state;
-    const before = this.program;
-    this.program = null;
-    if (before) {
-      this.programs.stop(before.id).catch(() => {});
-      this.programs.close(before.id).catch(() => {});
-    }
-    try {
-      const program = await this.programs.open({ source: text, kind: 'hlo', mesh: this.known.mesh, threads: this.state.threads });
-      if (turn !== this.turn) {
-        this.programs.close(program.id).catch(() => {});
-        return;
-      }
-      this.program = program;
-      this.stage = createStage(program, this.stageElement.clientWidth || this.canvas.clientWidth);
-      this.stageElement.replaceChildren(this.stage.element);
-      const inputs = program.parameters.map((_, i) => {
-        const input = this.known.inputs[i] ?? 'random';
-        return input === 'random' ? { fill: 'random', seed: i, perDevice: true } : input;
-      });
-      /* The first run makes the engine compile, so that devices wait only for each other in the second. */
-      await this.programs.run(program.id, { inputs, timeoutMs: TIMEOUT_MS });
-      if (turn !== this.turn) return;
-      const run = await this.programs.run(program.id, { inputs, timeoutMs: TIMEOUT_MS });
-      if (turn === this.turn) this.showRun(program, run);
-    } catch (error) {
-      if (turn === this.turn) this.showError(error);
-    }
-    if (turn === this.turn) markTurn(this.status, { turn });
+  async work(turn) {
+    const program = await turn.open({ source: this.state.text, kind: 'hlo', mesh: this.known.mesh, threads: this.state.threads });
+    this.stage = createStage(program, this.stageElement.clientWidth || this.canvas.clientWidth);
+    this.stageElement.replaceChildren(this.stage.element);
+    const inputs = program.parameters.map((_, i) => {
+      const input = this.known.inputs[i] ?? 'random';
+      return input === 'random' ? { fill: 'random', seed: i, perDevice: true } : input;
+    });
+    const run = () => turn.step(this.live.programs.run(program.id, { inputs, timeoutMs: TIMEOUT_MS }));
+    await run(); /* makes the engine compile, so that devices wait only for each other in the second run */
+    this.showRun(program, await run());
   }
 
   showRun(program, run) {
@@ -187,9 +161,10 @@ class Meshes {
     this.replay.hidden = this.details.hidden = true;
     this.timeline.show(null);
     this.status.textContent = '';
-    const hung = this.program && error.waiting?.length;
+    const { program } = this.live;
+    const hung = program && error.waiting?.length;
     this.stageElement.hidden = !hung;
-    this.words.replaceChildren(...(hung ? [showWaiting(this.stage, this.program, error.waiting, (line) => this.editor.goTo(line, 1))] : []));
+    this.words.replaceChildren(...(hung ? [showWaiting(this.stage, program, error.waiting, (line) => this.editor.goTo(line, 1))] : []));
   }
 
   /* ---- The replay ---- */
@@ -205,7 +180,7 @@ class Meshes {
     this.stageElement.hidden = false;
     const share = Math.min(1, (time - this.begin) / this.span);
     this.scrubber.value = Math.round(SCRUB * share);
-    this.stage.show(statesAt(this.run.events, this.program, time), linesAt(this.rendezvous, this.stage.places, time));
+    this.stage.show(statesAt(this.run.events, this.live.program, time), linesAt(this.rendezvous, this.stage.places, time));
     this.time.textContent = duration(time - this.begin);
     this.cursor.style.left = `calc(${MARGIN.left}px + ${share} * (100% - ${MARGIN.left + MARGIN.right}px))`;
   }
@@ -241,10 +216,8 @@ class Meshes {
   }
 
   dispose() {
-    this.turn = Infinity;
-    clearTimeout(this.timer);
     cancelAnimationFrame(this.frame);
-    this.programs.dispose();
+    this.live.dispose();
     this.timeline.dispose();
     this.results.dispose();
     this.editor.dispose();

@@ -1,14 +1,13 @@
 /** Playground: a program on the left; its results and compiled forms on the right. */
 import { h, select } from '../shared/dom.mjs';
 import { duration, plural, whole } from '../shared/format.mjs';
-import { createPrograms } from '../shared/programs.mjs';
+import { LiveProgram } from '../shared/live_program.mjs';
 import { createResults } from '../shared/results.mjs';
 import { baseOf } from '../shared/runnable.mjs';
 import { createTabs } from '../shared/tabs.mjs';
 import { readThreads, selectThreads } from '../shared/threads.mjs';
 import { trusted } from '../shared/trusted.mjs';
 import { legend, stepName, Timeline } from '../shared/timeline.mjs';
-import { markTurn } from '../shared/turns.mjs';
 import { createPasses } from './differences.mjs';
 import { createEditor } from '../shared/editor.mjs';
 import { EXAMPLES, PROGRAMS } from './examples.mjs';
@@ -20,7 +19,6 @@ import './playground.css';
 
 const MAX_LINES = 20_000; /* of WebAssembly that are shown */
 const EDIT_MS = 30; /* of quiet, after which an edit is looked at */
-const STUCK_MS = 4000; /* after which a compilation gives way to the next edit */
 
 const LANGUAGES = [['hlo', 'HLO'], ['stablehlo', 'StableHLO'], ['javascript', 'JavaScript']];
 const TABS = [
@@ -91,14 +89,12 @@ class Playground {
     this.link = link;
     this.state = readState(state);
     this.isTrusted = isOwn(this.state);
-    this.programs = createPrograms();
-    this.program = null; /* the compiled program, or several that meet */
     this.part = 0; /* the number of the one that the tabs show */
     this.run = null; /* the result of its last run */
-    this.turn = 0; /* of refreshing: a later one overtakes */
     this.runner = createRunner();
     this.layout(element);
-    this.refresh(performance.now());
+    this.live = new LiveProgram({ status: this.status, editMs: EDIT_MS, work: (turn) => this.work(turn), fail: (error) => this.fail(error) });
+    this.live.refresh();
   }
 
   /* ---- Layout ---- */
@@ -174,14 +170,14 @@ class Playground {
     this.editor.setText(state.text, state.language);
     this.showState();
     this.setState(this.state);
-    this.refresh(performance.now());
+    this.live.refresh();
   }
 
   change(part) {
     Object.assign(this.state, part);
     if (part.language) this.editor.setText(this.editor.text(), part.language);
     this.setState(this.state);
-    this.refresh(performance.now());
+    this.live.refresh();
   }
 
   changeMesh(which, value) {
@@ -192,18 +188,15 @@ class Playground {
   }
 
   edited(text) {
-    const began = performance.now();
     this.state.text = text;
     this.setState(this.state);
-    clearTimeout(this.timer);
-    markTurn(this.status, { asked: this.turn + 1 });
-    this.timer = setTimeout(() => this.refresh(began), EDIT_MS);
+    this.live.edited();
   }
 
   /** A click on Run: the JavaScript that came with the address may run from now on. */
   trust() {
     this.isTrusted = true;
-    this.refresh(performance.now());
+    this.live.refresh();
   }
 
   /** Shows JavaScript that came with the address, and the button that runs it. */
@@ -211,13 +204,11 @@ class Playground {
     this.runShared.hidden = false;
     this.problem.hidden = true;
     this.status.textContent = 'This JavaScript came with the link. It runs when you click Run.';
-    markTurn(this.status, { turn: this.turn });
   }
 
   cancel() {
     this.runner.stop();
-    if (this.program) this.programs.stop(this.program.id);
-    else this.programs.restart();
+    this.live.cancel();
   }
 
   async copyLink() {
@@ -246,21 +237,8 @@ class Playground {
     return { source, kind: 'hlo', shown };
   }
 
-  closeProgram() {
-    if (this.program) {
-      this.programs.stop(this.program.id).catch(() => {});
-      this.programs.close(this.program.id).catch(() => {});
-    }
-    this.program = null;
-  }
-
-  /** From the editor to results. @param {number} began when the edit was made */
-  async refresh(began) {
-    clearTimeout(this.timer);
-    const turn = ++this.turn;
-    markTurn(this.status, { asked: turn });
-    if (this.opening && began - this.opening > STUCK_MS) this.programs.restart();
-    this.closeProgram();
+  /** From the editor to results: what LiveProgram does after an edit. */
+  async work(turn) {
     this.runShared.hidden = true;
     if (this.state.language === 'javascript' && !this.isTrusted) {
       this.showShared();
@@ -268,32 +246,20 @@ class Playground {
     }
     const busy = setTimeout(() => { this.stop.hidden = false; }, 200);
     try {
-      const { source, kind, shown } = await this.source();
-      if (turn !== this.turn) return;
-      this.opening = performance.now();
+      const { source, kind, shown } = await turn.step(this.source());
       if (source === null) {
-        this.finish(null, { outputs: [[]], inputs: [], outfeeds: shownAsOutfeeds(shown), events: [], ms: 0 }, began);
+        this.finish(null, { outputs: [[]], inputs: [], outfeeds: shownAsOutfeeds(shown), events: [], ms: 0 }, turn.began);
         return;
       }
-      const program = await this.programs.open({ source, kind, mesh: this.state.mesh, threads: this.state.threads });
-      this.opening = 0;
-      if (turn !== this.turn) {
-        this.programs.close(program.id).catch(() => {});
-        return;
-      }
-      this.program = program;
+      const program = await turn.open({ source, kind, mesh: this.state.mesh, threads: this.state.threads });
       this.showParts(program.parts);
       this.inputs.show(program.parameters);
-      const run = await this.programs.run(program.id, { inputs: this.runInputs(program) });
-      if (turn !== this.turn) return;
+      const run = await turn.step(this.live.programs.run(program.id, { inputs: this.runInputs(program) }));
       run.outfeeds.push(...shownAsOutfeeds(shown));
-      this.finish(program, run, began);
-    } catch (error) {
-      this.opening = 0;
-      if (turn === this.turn) this.fail(error);
+      this.finish(program, run, turn.began);
     } finally {
       clearTimeout(busy);
-      if (turn === this.turn) this.stop.hidden = true;
+      if (turn.isNewest()) this.stop.hidden = true;
     }
   }
 
@@ -332,7 +298,6 @@ class Playground {
       this.status.textContent = 'It returned no program.';
     }
     this.status.dataset.ms = ms;
-    markTurn(this.status, { turn: this.turn });
     this.selectTab(this.tabs.selected());
   }
 
@@ -344,7 +309,6 @@ class Playground {
     this.editor.showError(error);
     this.tabs.element.classList.add('stale'); /* the tabs still show the previous program */
     this.status.textContent = '';
-    markTurn(this.status, { turn: this.turn });
   }
 
   goToProblem() {
@@ -361,7 +325,7 @@ class Playground {
     }
     if (!this.dirty?.has(id)) return;
     this.dirty.delete(id);
-    const { program } = this;
+    const { program } = this.live;
     const panel = this.tabs.panel(id);
     if (!program) {
       if (id !== 'timeline' && id !== 'module') panel.replaceChildren(h('p', { class: 'soft' }, 'There is no program.'));
@@ -370,29 +334,29 @@ class Playground {
     try {
       await this.fillers[id]?.call(this, panel, program);
     } catch (error) {
-      if (program === this.program) panel.replaceChildren(h('p', { class: 'problem' }, error.message));
+      if (program === this.live.program) panel.replaceChildren(h('p', { class: 'problem' }, error.message));
     }
   }
 
   fillers = {
     async picture(panel, program) {
-      const traced = await this.programs.trace(program.id, { inputs: this.runInputs(program) });
-      if (program === this.program) drawPicture(panel, traced);
+      const traced = await this.live.programs.trace(program.id, { inputs: this.runInputs(program) });
+      if (program === this.live.program) drawPicture(panel, traced);
     },
     async module(panel, program) {
       const [passes, text] = await Promise.all([
-        this.programs.view(program.id, 'passes', this.part),
-        this.programs.view(program.id, 'text', this.part),
+        this.live.programs.view(program.id, 'passes', this.part),
+        this.live.programs.view(program.id, 'text', this.part),
       ]);
-      if (program === this.program) this.passes.show(passes, text);
+      if (program === this.live.program) this.passes.show(passes, text);
     },
     async steps(panel, program) {
-      const text = await this.programs.view(program.id, 'thunks', this.part);
+      const text = await this.live.programs.view(program.id, 'thunks', this.part);
       panel.replaceChildren(h('p', { class: 'small soft' }, 'What each device does, in order: generated code, kernels, loops and branches, collectives. Behind the colon, what it reads and writes: @ is a place in the arena.'), h('pre', {}, text));
     },
     async code(panel, program) {
-      const code = await this.programs.view(program.id, 'code', this.part);
-      if (program !== this.program) return;
+      const code = await this.live.programs.view(program.id, 'code', this.part);
+      if (program !== this.live.program) return;
       const { bytes = 0, text = '' } = code ?? {};
       const lines = text.split('\n');
       const rest = lines.length - MAX_LINES;
@@ -414,15 +378,13 @@ class Playground {
           h('td', { class: 'number' }, duration(event.endUs - event.startUs))))));
     },
     async memory(panel, program) {
-      panel.replaceChildren(planElement(await this.programs.view(program.id, 'memory', this.part)));
+      panel.replaceChildren(planElement(await this.live.programs.view(program.id, 'memory', this.part)));
     },
   };
 
   dispose() {
-    this.turn = Infinity;
-    clearTimeout(this.timer);
     this.runner.dispose();
-    this.programs.dispose();
+    this.live.dispose();
     this.results.dispose();
     this.timeline.dispose();
     this.editor.dispose();

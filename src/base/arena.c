@@ -9,7 +9,7 @@
 #include "base/host/platform.h"
 #include "base/scope.h"
 
-/* Threshold FIRST_BLOCK: no path: how much an arena asks the system for at a time. */
+/* Threshold FIRST_BLOCK: how much an arena asks the system for at a time. No path. */
 enum { FIRST_BLOCK = 4096 };
 
 /* Under AddressSanitizer, the bytes after each allocation are poisoned, so that tests see an access beyond an array. */
@@ -23,7 +23,7 @@ enum { FIRST_BLOCK = 4096 };
 #endif
 #ifdef XLA_POISONS
 #include <sanitizer/asan_interface.h>
-/* Threshold GAP: no path: bytes that only AddressSanitizer has between arrays. */
+/* Threshold GAP: bytes that only AddressSanitizer has between arrays. No path. */
 enum { GAP = 16 };
 static void poison(void *memory, size_t bytes) { ASAN_POISON_MEMORY_REGION(memory, bytes); }
 static void unpoison(void *memory, size_t bytes) { ASAN_UNPOISON_MEMORY_REGION(memory, bytes); }
@@ -36,10 +36,10 @@ static void unpoison(void *memory, size_t bytes) { (void)memory, (void)bytes; }
 /* Sanitizers map and unmap memory for each allocation of more than 128 kB, which faults in all pages again.
 ** Measured: a test of deep programs has 1.2 million page faults instead of 5.7 (ASan, Linux, 2026-11). */
 #ifdef XLA_SMALL_BLOCKS
-/* Threshold LARGEST_STEP: no path: how much an arena asks the system for at a time, in builds with sanitizers. */
+/* Threshold LARGEST_STEP: how much an arena asks the system for at a time, in builds with sanitizers. No path. */
 enum { LARGEST_STEP = 1 << 16 };
 #else
-/* Threshold LARGEST_STEP: no path: how much an arena asks the system for at a time. */
+/* Threshold LARGEST_STEP: how much an arena asks the system for at a time. No path. */
 enum { LARGEST_STEP = 1 << 20 };
 #endif
 

@@ -337,8 +337,8 @@ static void emit_clear_resume(WasmFunction *f) {
   wasm_set(f, REGION_RESUME);
 }
 
-/* Threshold ITERATION_COST: no path: an iteration takes fuel even if its condition and body have no steps, one unit for
-** each. */
+/* Threshold ITERATION_COST: an iteration takes fuel even if its condition and body have no steps, one unit for each.
+** No path. */
 enum { ITERATION_COST = 2 };
 
 /* Emits the end of a loop's iteration: takes fuel, and returns from the region if none is left. */

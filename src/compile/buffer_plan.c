@@ -21,10 +21,9 @@
 #include "compile/stages.h"
 
 enum {
-  /* Threshold ALIGNMENT: no path: alignment of buffers. */
+  /* Threshold ALIGNMENT: alignment of buffers. No path. */
   ALIGNMENT = 64,
-  /* Threshold MAX_HOSTS. Test: "results and temporaries: how many" in
-  ** core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_HOSTS. Test: "results and temporaries: how many" in core/thresholds_programs.test.mjs. */
   MAX_HOSTS = 16,
   /* Threshold MIN_HOSTED, MIN_GAIN. Test: "temporaries beside results: how large" in
   ** core/thresholds_programs.test.mjs. */

@@ -156,15 +156,14 @@ static Stage join_stage(Compilation *c) {
   return COMPILE_ROWS;
 }
 
-/* Begins the step "row-groups" unless an option leaves row groups out. Returns whether it began. */
-static bool begin_row_groups(const Compilation *c) {
-  bool wants = !c->options.evaluate && !c->options.no_row_groups;
-  if (wants) step_begin("", "row-groups");
-  return wants;
+static void row_groups(const Compilation *c, bool placed) {
+  if (c->options.evaluate || c->options.no_row_groups) return;
+  step_begin("", "row-groups");
+  group_rows(c->program, placed, c->options.small_chunks);
 }
 
 static Stage find_rows(Compilation *c) {
-  if (begin_row_groups(c)) plan_row_groups(c->program, c->options.small_chunks);
+  row_groups(c, false);
   return COMPILE_BUFFERS;
 }
 
@@ -178,7 +177,7 @@ static Stage plan_buffers(Compilation *c) {
 }
 
 static Stage make_row_groups(Compilation *c) {
-  if (begin_row_groups(c)) compile_row_groups(c->program, c->options.small_chunks);
+  row_groups(c, true);
   return COMPILE_REGIONS;
 }
 

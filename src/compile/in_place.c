@@ -228,8 +228,7 @@ static void note_steps(const Program *program, Donors *donors) {
 }
 
 static void note_donors(const Program *program, Donors *donors) {
-  /* Threshold MAX_TRIED. Test: "results and temporaries: how many" in
-  ** core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_TRIED. Test: "results and temporaries: how many" in core/thresholds_programs.test.mjs. */
   enum { MAX_TRIED = 16 }; /* for one result */
   int first = 0;           /* free one */
   for (int r = 0; r < program->result_leaves; r++) {

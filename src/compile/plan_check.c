@@ -13,8 +13,8 @@
 #include "base/scope.h"
 #include "compile/stages.h"
 
-/* Threshold MAX_BUFFERS: no path: a check of test builds skips larger programs. */
-enum { MAX_BUFFERS = 2048 }; /* more take too long */
+/* Threshold MAX_BUFFERS: a check of test builds skips larger programs, which take too long. No path. */
+enum { MAX_BUFFERS = 2048 };
 
 typedef struct Checker {
   const Program *program;

@@ -19,9 +19,9 @@ enum {
   ** core/thresholds_programs.test.mjs. */
   MAX_QUICK =
       1 << 17, /* bytes that a step of a quick program, or a chunk of it, reads and writes */
-  /* Threshold MAX_EVALUATED. Test: "loops that copy or evaluate arrays of some bytes" in
-  ** core/thresholds_programs.test.mjs. */
-  MAX_EVALUATED = 4096 /* bytes of an instruction that the evaluator runs */
+  /* Threshold MAX_EVALUATED: bytes of an instruction that the evaluator runs. Test: "loops that
+  ** copy or evaluate arrays of some bytes" in core/thresholds_programs.test.mjs. */
+  MAX_EVALUATED = 4096
 };
 
 typedef struct RegionBuilder {
@@ -136,9 +136,9 @@ static void set_slices(RegionBuilder *builder, RegionStep *step, const Thunk *th
 
 static RegionSteps steps_of(RegionBuilder *builder, const ThunkSequence *sequence);
 
-/* Threshold LOOP_COST, LOOP_BYTES, CALL_COST: no path: estimates of a step's time in nanoseconds, as fuel, which only says
-** how often a region looks at the clock. A loop takes LOOP_COST, and one more for each LOOP_BYTES bytes; a call takes
-** CALL_COST, and one more for each byte. */
+/* Threshold LOOP_COST, LOOP_BYTES, CALL_COST: estimates of a step's time in nanoseconds, as fuel, which only says how
+** often a region looks at the clock. A loop takes LOOP_COST, and one more for each LOOP_BYTES bytes; a call takes
+** CALL_COST, and one more for each byte. No path. */
 enum { LOOP_COST = 5, LOOP_BYTES = 4, CALL_COST = 500 };
 
 static void make_loop(RegionBuilder *builder, RegionStep *step, const Thunk *thunk) {

@@ -20,9 +20,9 @@ enum {
   MIN_BLOCKS = 16,         /* work for as many threads */
   /* Threshold MAX_STEPS. Test: "steps over the same rows" in core/thresholds_programs.test.mjs. */
   MAX_STEPS = 32,
-  /* Threshold SMALL_PART. Test: "groups of rows: softmaxes around 512 kB and 16 blocks" in
-  ** core/thresholds.test.mjs. */
-  SMALL_PART = 16, /* smaller than a 16th of the group's bytes: small */
+  /* Threshold SMALL_PART: arrays smaller than a 16th of the group's bytes are small. Test:
+  ** "groups of rows: softmaxes around 512 kB and 16 blocks" in core/thresholds.test.mjs. */
+  SMALL_PART = 16,
 };
 
 typedef struct Access {
@@ -32,7 +32,7 @@ typedef struct Access {
 } Access;
 
 typedef struct Group {
-  const Program *program;
+  Program *program;
   bool placed;     /* buffers have their places; before, different buffers share no memory */
   bool row_by_row; /* groups of any size, too, one row at a time: CompileOptions.small_chunks */
   Arena *arena;    /* scratch */
@@ -131,7 +131,32 @@ static int group_around(Group *group, const ThunkSequence *sequence, int begin, 
   return end - *first;
 }
 
-static Thunk make_group(Arena *arena, const Group *group, const Thunk *first, int count) {
+/* Finds the first group around a thunk from `begin` on. Returns its number of steps, from *first on; 0: there is none.
+** The thunks before `begin` are in no group that is still to be found. */
+static int find_group(Group *group, const ThunkSequence *sequence, int begin, int *first) {
+  for (int at = begin; at < sequence->count; at++) {
+    group->count = 0;
+    group->bytes = 0;
+    int count = group_around(group, sequence, begin, at, first);
+    if (count > 1 && group->bytes >= (group->row_by_row ? 1 : MIN_BYTES)) return count;
+  }
+  return 0;
+}
+
+/* Extends live ranges to the whole group, from time `first` to `last`: of arrays read as a whole, and of small ones,
+** whose memory could not hold other steps' rows. Large arrays share memory as usual. */
+static void keep_apart(const Group *group, int first, int last) {
+  for (int i = 0; i < group->count; i++) {
+    const Access *access = &group->items[i];
+    LogicalBuffer *buffer = access->buffer;
+    if (access->by_rows && SMALL_PART * buffer->bytes > group->bytes) continue;
+    if (buffer->first > first) buffer->first = first;
+    if (buffer->last < last) buffer->last = last;
+  }
+}
+
+static Thunk make_group(const Group *group, const Thunk *first, int count) {
+  Arena *arena = group->program->arena;
   ThunkSequence *steps = ARENA_NEW(arena, ThunkSequence);
   *steps = (ThunkSequence){count, count, arena_copy(arena, first, sizeof *first * (size_t)count)};
   int64_t bytes = group->bytes / MIN_BLOCKS;
@@ -145,55 +170,48 @@ static Thunk make_group(Arena *arena, const Group *group, const Thunk *first, in
   return thunk;
 }
 
-/* Extends live ranges to the whole group: of arrays read as a whole, and of small ones, whose memory could not
-** hold other steps' rows. Large arrays share memory as usual. */
-static void keep_apart(const Group *group, int first, int last) {
-  for (int i = 0; i < group->count; i++) {
-    const Access *access = &group->items[i];
-    LogicalBuffer *buffer = access->buffer;
-    if (access->by_rows && SMALL_PART * buffer->bytes > group->bytes) continue;
-    if (buffer->first > first) buffer->first = first;
-    if (buffer->last < last) buffer->last = last;
+/* Prepares the places of buffers for the groups of a sequence. */
+static void keep_groups_apart(Group *group, const ThunkSequence *sequence) {
+  const Thunk *thunks = sequence->thunks;
+  int begin = 0, first, count;
+  while ((count = find_group(group, sequence, begin, &first)) > 0) {
+    begin = first + count;
+    keep_apart(group, thunks[first].time, thunks[begin - 1].time);
   }
 }
 
-/* Groups the thunks of a sequence; before buffers have places, only prepares the places for groups. */
-static void group_sequence(Program *program, ThunkSequence *sequence, bool placed,
-                           bool row_by_row) {
-  int kept = 0, begin = 0; /* thunks before `begin` are done */
-  Arena *scratch = arena_new();
+/* Replaces the steps of each group of a sequence by one thunk. */
+static void make_groups(Group *group, ThunkSequence *sequence) {
+  Thunk *thunks = sequence->thunks;
+  int kept = 0, begin = 0, first, count;
+  while ((count = find_group(group, sequence, begin, &first)) > 0) {
+    Thunk made = make_group(group, &thunks[first], count);
+    while (begin < first) thunks[kept++] = thunks[begin++];
+    thunks[kept++] = made;
+    begin = first + count;
+  }
+  while (begin < sequence->count) thunks[kept++] = thunks[begin++];
+  sequence->count = kept;
+}
+
+/* Groups the thunks of a sequence, after those of its loops and branches. */
+static void group_sequences(Group *group, ThunkSequence *sequence) {
+  ThunkSequence *inner;
   for (int i = 0; i < sequence->count; i++) {
-    Thunk *thunks = sequence->thunks;
-    if (thunks[i].kind == THUNK_WHILE) group_sequence(program, thunks[i].body, placed, row_by_row);
-    for (int b = 0; thunks[i].kind == THUNK_CONDITIONAL && b < thunks[i].branch_count; b++) {
-      group_sequence(program, &thunks[i].branches[b], placed, row_by_row);
+    for (int k = 0; (inner = thunk_sequence(&sequence->thunks[i], k)); k++) {
+      group_sequences(group, inner);
     }
-    if (i < begin) continue;
-    ArenaMark mark = arena_mark(scratch);
-    Group group = {
-        .program = program, .arena = scratch, .placed = placed, .row_by_row = row_by_row};
-    int first, count = group_around(&group, sequence, begin, i, &first);
-    if (count > 1 && group.bytes >= (row_by_row ? 1 : MIN_BYTES)) {
-      if (placed) {
-        Thunk made = make_group(program->arena, &group, &thunks[first], count);
-        while (begin < first) thunks[kept++] = thunks[begin++];
-        thunks[kept++] = made;
-      } else {
-        keep_apart(&group, thunks[first].time, thunks[first + count - 1].time);
-      }
-      begin = first + count;
-    }
-    arena_release(scratch, mark);
   }
-  while (placed && begin < sequence->count) sequence->thunks[kept++] = sequence->thunks[begin++];
-  if (placed) sequence->count = kept;
-  arena_free(scratch);
+  if (group->placed) {
+    make_groups(group, sequence);
+  } else {
+    keep_groups_apart(group, sequence);
+  }
 }
 
-void plan_row_groups(Program *program, bool row_by_row) {
-  group_sequence(program, &program->entry, false, row_by_row);
-}
-
-void compile_row_groups(Program *program, bool row_by_row) {
-  group_sequence(program, &program->entry, true, row_by_row);
+void group_rows(Program *program, bool placed, bool row_by_row) {
+  Group group = {
+      .program = program, .arena = arena_new(), .placed = placed, .row_by_row = row_by_row};
+  group_sequences(&group, &program->entry);
+  arena_free(group.arena);
 }

@@ -31,11 +31,9 @@ typedef struct Spot {
   int64_t offset;
 } Spot;
 Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind kind);
-/* row_groups.c: before buffers have places, extends live ranges for groups of loops over the same rows. `row_by_row`:
-** groups of any size are formed, and run one row at a time. */
-void plan_row_groups(Program *program, bool row_by_row);
-/* row_groups.c: forms these groups, once all buffers have their places. */
-void compile_row_groups(Program *program, bool row_by_row);
+/* row_groups.c: groups loops over the same rows, if all buffers have their places; before, only extends live ranges for
+** these groups. `row_by_row`: groups of any size are formed, and run one row at a time. */
+void group_rows(Program *program, bool placed, bool row_by_row);
 /* regions.c: groups small thunks into regions, if these are wanted, and finds out whether the program is quick. */
 void compile_regions(Program *program, bool wanted);
 /* plan_check.c: in test builds, aborts if a step would read memory that does not hold its operand. */

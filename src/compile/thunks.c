@@ -41,8 +41,8 @@ struct ThunkCompiler {
 ** in core/rare_forms.test.mjs. */
 enum { MAX_INSTRUCTIONS = 1 << 18 };
 
-/* Threshold MAX_FUNCTIONS: no path in tests: engines take at most 100,000 exports, and a program of 65,536 loops takes a
-** minute to compile. */
+/* Threshold MAX_FUNCTIONS: engines take at most 100,000 exports, and a program of 65,536 loops takes a minute to
+** compile. No path in tests. */
 enum { MAX_FUNCTIONS = 1 << 16 };
 
 typedef LogicalBuffer **Leaves; /* of one value, in depth-first order */

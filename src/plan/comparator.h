@@ -9,12 +9,11 @@
 #include "hlo/ir/module.h"
 
 enum {
-  /* Threshold MAX_SORT_KEYS. Test: "sorts of several arrays, by several keys" in
-  ** core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_SORT_KEYS. Test: "sorts of several arrays, by several keys" in core/thresholds_programs.test.mjs. */
   MAX_SORT_KEYS = 16,
-  /* Threshold COMPARATOR_PAIRS. Test: "lines of sorts and of the largest elements, by all elements"
-  ** in core/thresholds_programs.test.mjs. */
-  COMPARATOR_PAIRS = 64, /* compared at once by a comparator on arrays */
+  /* Threshold COMPARATOR_PAIRS: pairs that a comparator on arrays compares at once. Test: "lines
+  ** of sorts and of the largest elements, by all elements" in core/thresholds_programs.test.mjs. */
+  COMPARATOR_PAIRS = 64,
 };
 
 /*

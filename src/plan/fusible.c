@@ -45,9 +45,9 @@ static bool is_indexed(const Instruction *x) {
 
 /* Whether a computation works on scalars and can be emitted inline. */
 static bool can_combine(const Target *target, const Computation *computation) {
-  /* Threshold MAX_INSTRUCTIONS. Test: "comparators and reducers of many instructions" in
-  ** core/thresholds_programs.test.mjs. */
-  enum { MAX_INSTRUCTIONS = 1000 }; /* it is emitted recursively, from the root down */
+  /* Threshold MAX_INSTRUCTIONS: a computation is emitted recursively, from the root down. Test:
+  ** "comparators and reducers of many instructions" in core/thresholds_programs.test.mjs. */
+  enum { MAX_INSTRUCTIONS = 1000 };
   if (computation->count > MAX_INSTRUCTIONS) return false;
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
@@ -95,8 +95,7 @@ static bool can_scatter(const Target *target, const Instruction *scatter) {
 ** (Node 20, 2026-11). */
 static bool turns_rows(const Instruction *x) {
   /* Threshold MIN_ELEMENTS, MIN_ROW. Test: "transposes of 4096 elements" in core/thresholds_programs.test.mjs. */
-  /* Threshold FEW, FEW_BYTES. Test: "transposes around tiles and short rows" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold FEW, FEW_BYTES. Test: "transposes around tiles and short rows" in core/thresholds.test.mjs. */
   enum { MIN_ELEMENTS = 4096, MIN_ROW = 8, FEW = 4, FEW_BYTES = 12 };
   const Int64List order = x->a->dimensions;
   int last = x->shape->rank - 1;

@@ -7,9 +7,9 @@
 
 #include "hlo/ir/module.h"
 
-/* Threshold LANES. Test: "rows of element-wise loops: lanes, wide lanes, unrolled, blocks of short
-** rows" in core/thresholds.test.mjs. */
-enum { LANES = 4 }; /* elements that a loop computes at once, of any type */
+/* Threshold LANES: elements that a loop computes at once, of any type. Test: "rows of element-wise loops: lanes,
+** wide lanes, unrolled, blocks of short rows" in core/thresholds.test.mjs. */
+enum { LANES = 4 };
 /* MAX_DIMENSIONS is for results. A plan may add two loops. */
 /* Threshold MAX_DIMENSIONS, MAX_LOOPS, MAX_STARTS. Test: "${rank} dimensions: starts of slices,
 ** transposes, reductions" in core/thresholds.test.mjs. */

@@ -110,8 +110,8 @@ static Part part_from(const WindowDimension *w, int64_t size, int64_t results, i
 ** padding only. */
 static int find_part(const WindowDimension *w, int64_t size, int64_t results, int wanted,
                      Part *out) {
-  /* Threshold MAX_ALIKE: no path: results that are looked at one by one, before a plan is given up. */
-  enum { MAX_ALIKE = 1000 }; /* results examined one by one */
+  /* Threshold MAX_ALIKE: results that are examined one by one, before a plan is given up. No path. */
+  enum { MAX_ALIKE = 1000 };
   int count = 0;
   for (int64_t low = 0; low < results && count <= MAX_BOXES; count++) {
     Part part = part_from(w, size, results, low), next = part;

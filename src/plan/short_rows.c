@@ -16,9 +16,9 @@ enum {
   MIN_LOOP = 2 * LANES, /* steps of a loop whose steps become lanes */
   MIN_STEPS = 128,      /* in all: fewer are unrolled in regions, where partial vectors are cheap */
   MIN_BLOCK = 64,
-  /* Threshold BLOCK_ELEMENTS. Test: "rows of element-wise loops: lanes, wide lanes, unrolled,
-  ** blocks of short rows" in core/thresholds.test.mjs. */
-  BLOCK_ELEMENTS = 2048, /* of a result, in a block */
+  /* Threshold BLOCK_ELEMENTS: elements of a result in a block. Test: "rows of element-wise
+  ** loops: lanes, wide lanes, unrolled, blocks of short rows" in core/thresholds.test.mjs. */
+  BLOCK_ELEMENTS = 2048,
 };
 
 /* Whether rows are too short for lanes. A full vector and a single lane take the same time. Assembling wide

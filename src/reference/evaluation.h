@@ -4,8 +4,8 @@
 
 #include "hlo/ir/module.h"
 
-/* Threshold EVAL_STEPS_ALONE: no path: max steps between two returns to the host if no other thread could cancel the run: a
-** second or less. */
+/* Threshold EVAL_STEPS_ALONE: max steps between two returns to the host if no other thread could cancel the run: a
+** second or less. No path. */
 enum { EVAL_STEPS_ALONE = 20 * 1000 * 1000 };
 
 /* The inputs of an evaluation other than operands. */
@@ -22,8 +22,9 @@ typedef struct EvalContext {
   struct EvalApply *applies; /* apply.c's: those planned in the innermost eval_apply_new */
 } EvalContext;
 
-/* Threshold MAX_EVALUATION_DEPTH: no path: deeper calls are refused. */
-enum { MAX_EVALUATION_DEPTH = 128 }; /* calls within calls; a worker's stack is small */
+/* Threshold MAX_EVALUATION_DEPTH: calls within calls, since a worker's stack is small. Deeper calls are
+** refused. No path. */
+enum { MAX_EVALUATION_DEPTH = 128 };
 
 /* Counts a nested call, undone by context->depth--; false with an error if they are too deep. */
 bool evaluation_enter(const Computation *computation, EvalContext *context);

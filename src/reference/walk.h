@@ -8,7 +8,7 @@
 
 #include "value/shape.h"
 
-/* Threshold WALK_ARRAYS: no path: arrays of a walk. */
+/* Threshold WALK_ARRAYS: arrays of a walk. No path. */
 enum { WALK_ARRAYS = 3 };
 
 typedef struct Walk {

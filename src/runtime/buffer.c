@@ -5,7 +5,7 @@
 
 #include "value/storage.h"
 
-/* Threshold ALIGNMENT: no path: alignment of buffers. */
+/* Threshold ALIGNMENT: alignment of buffers. No path. */
 enum { ALIGNMENT = 64 };
 
 static _Atomic int64_t in_use;

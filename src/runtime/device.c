@@ -16,8 +16,9 @@
 #include "runtime/parallel.h"
 #include "runtime/run_state.h"
 
-/* Threshold MAX_STEP_LEAVES. Test: "loops that sort several arrays" in core/thresholds_programs.test.mjs. */
-enum { MAX_STEP_LEAVES = 32 }; /* of a kernel that regions call without allocation */
+/* Threshold MAX_STEP_LEAVES: leaves of a kernel that regions call without allocation. Test:
+** "loops that sort several arrays" in core/thresholds_programs.test.mjs. */
+enum { MAX_STEP_LEAVES = 32 };
 
 static void push_frame(Device *device, const ThunkSequence *sequence) {
   device->frames[device->depth++] = (Frame){sequence, 0, 0, 0};
@@ -216,8 +217,8 @@ typedef struct CopyLoop {
   int64_t bytes;
 } CopyLoop;
 
-/* Threshold COPY_BYTES. Test: "updates of 1 MB" in core/thresholds_numbers.test.mjs. */
-enum { COPY_BYTES = 1 << 20 }; /* of a chunk */
+/* Threshold COPY_BYTES: bytes of a chunk. Test: "updates of 1 MB" in core/thresholds_numbers.test.mjs. */
+enum { COPY_BYTES = 1 << 20 };
 
 static bool run_copy_chunk(void *argument, int chunk) {
   const CopyLoop *copy = argument;
@@ -276,7 +277,7 @@ __attribute__((used, visibility("default"))) int xla_region_step(Device *device,
 static bool step_region(Device *device, Frame *frame, const Thunk *thunk, Error *error) {
   /* Threshold FIRST_FUEL, MAX_FUEL. Test: "loops of many iterations" in core/thresholds_programs.test.mjs. */
   enum { FIRST_FUEL = 1024, MAX_FUEL = 100 * 1000 };
-  /* Threshold SHORT_US, LONG_US: no path: how often the clock is read. */
+  /* Threshold SHORT_US, LONG_US: how often the clock is read. No path. */
   static const double SHORT_US = 500, LONG_US = 2000;
   const Program *program = device->executable->program;
   if (!platform_has_codegen()) {
@@ -403,7 +404,7 @@ static bool finish_parked(Device *device, Error *error) {
 /* Whether the turn is over. Reading the clock costs as much as a small thunk, so it is read only after
 ** several small thunks or after a large one. */
 static bool is_over(const Device *device, double deadline_us, int *unclocked) {
-  /* Threshold THUNKS_A_CLOCK, LARGE_BYTES: no path: how often the clock is read. */
+  /* Threshold THUNKS_A_CLOCK, LARGE_BYTES: how often the clock is read. No path. */
   enum { THUNKS_A_CLOCK = 16, LARGE_BYTES = 4096 };
   const Thunk *last = device->at;
   bool is_large = last && (thunk_has_steps(last) ||

@@ -94,7 +94,7 @@ bool run_eval(Device *device, const Thunk *thunk, Error *error) {
 /* The elements of a chunk, and the maximal number of chunks. Slow elements get smaller chunks: MAP_CHUNKS. */
 /* Threshold EVAL_ELEMENTS, MAP_CHUNKS. Test: "chunks: elements of loops, of the evaluator, bytes of
 ** moves" in core/thresholds_programs.test.mjs. */
-/* Threshold MAX_CHUNKS: no path: larger chunks instead of more. */
+/* Threshold MAX_CHUNKS: larger chunks instead of more. No path. */
 enum { EVAL_ELEMENTS = 1 << 14, MAP_CHUNKS = 4096, MAX_CHUNKS = 1 << 24 };
 
 typedef struct EvalLoop {

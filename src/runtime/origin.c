@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Threshold MAX_NAME: no path: characters of a name in an error. */
-enum { MAX_NAME = 32 /* characters of a name */ };
+/* Threshold MAX_NAME: characters of a name in an error. No path. */
+enum { MAX_NAME = 32 };
 
 const char *origin_field(const Instruction *at, const char *field, int *length) {
   size_t size = strlen(field);

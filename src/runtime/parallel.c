@@ -147,8 +147,8 @@ static bool give_up_share(LoopShare *dead, int worker, Task *task, void *stack) 
 ** Reading the host's clock is slow, and chunks of a loop are alike: while they take no measurable time, twice
 ** as many run before the next reading. */
 static void run_alone(const ChunkLoop *loop, int *next) {
-  /* Threshold MAX_UNSEEN: no path: chunks between two looks at the clock. */
-  /* Threshold SHORT_US: no path: how often the clock is read. */
+  /* Threshold MAX_UNSEEN: chunks between two looks at the clock. No path. */
+  /* Threshold SHORT_US: how often the clock is read. No path. */
   enum { MAX_UNSEEN = 16, SHORT_US = 100 };
   int scope = scope_begin(), unseen = 1, left = 1;
   double seen_us = 0;

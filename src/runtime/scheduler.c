@@ -101,9 +101,9 @@ static void event_signal(Event *event) {
 ** time to fall asleep and be woken (20 to 100 us, and more in a browser).
 */
 static bool spin(const Event *event, uint32_t seen) {
-  /* Threshold LOOKS_A_CLOCK: no path: how often the clock is read. */
+  /* Threshold LOOKS_A_CLOCK: how often the clock is read. No path. */
   enum { LOOKS_A_CLOCK = 64 };
-  /* Threshold MAX_US: no path: the time for which a thread polls before it sleeps. */
+  /* Threshold MAX_US: the time for which a thread polls before it sleeps. No path. */
   static const double MAX_US = 60;
   double end_us = platform_now_us() + MAX_US;
   do {

@@ -6,7 +6,7 @@
 #include "runtime/origin.h"
 
 enum {
-  /* Threshold MAX_SHOWN, MAX_INSTRUCTIONS, MAX_NAME, MAX_WORDS, MAX_LISTED: no path: the length of an error. */
+  /* Threshold MAX_SHOWN, MAX_INSTRUCTIONS, MAX_NAME, MAX_WORDS, MAX_LISTED: the length of an error. No path. */
   MAX_SHOWN = 8,        /* devices in words, and members that one of them waits for */
   MAX_INSTRUCTIONS = 4, /* instructions of the others */
   MAX_NAME = 32,        /* characters of a name */

@@ -16,7 +16,7 @@ const FpFormat fp_f8e4m3fnuz = {4, 3, 8, FP_FNUZ};
 const FpFormat fp_f8e8m0fnu = {8, 0, 127, FP_FNU};
 const FpFormat fp_f4e2m1fn = {2, 1, 1, FP_ALL};
 
-/* Threshold DOUBLE_BIAS, DOUBLE_MANTISSA: no path: parts of a float's format. */
+/* Threshold DOUBLE_BIAS, DOUBLE_MANTISSA: parts of a float's format. No path. */
 enum { DOUBLE_BIAS = 1023, DOUBLE_MANTISSA = 52 };
 
 /* Returns 2^exponent, for the exponents of normal doubles. */

@@ -17,8 +17,8 @@
 #include "base/strbuf.h"
 #include "value/types.h"
 
-/* Threshold MAX_RANK: no path: higher ranks are refused. */
-enum { MAX_RANK = 64 }; /* longest index anywhere; shape_make refuses more */
+/* Threshold MAX_RANK: the longest index anywhere. shape_make refuses higher ranks. No path. */
+enum { MAX_RANK = 64 };
 
 typedef struct Layout {
   const int *minor_to_major;        /* a permutation of 0..rank-1, most minor first */

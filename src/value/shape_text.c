@@ -6,7 +6,7 @@
 
 #include "base/digits.h"
 
-/* Threshold MAX_TUPLE_DEPTH: no path: deeper tuples are refused. */
+/* Threshold MAX_TUPLE_DEPTH: deeper tuples are refused. No path. */
 enum { MAX_TUPLE_DEPTH = 100 };
 
 /* ---- Printing ---- */

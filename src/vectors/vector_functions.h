@@ -18,8 +18,8 @@ typedef s32x4 V128;
 
 #define VECTOR_PARAMETERS_1 V128
 #define VECTOR_PARAMETERS_2 V128, V128
-#define VECTOR_FUNCTION(name, arity) \
-  __attribute__((used, visibility("default"))) V128 name(VECTOR_PARAMETERS_##arity);
+#define VECTOR_FUNCTION(opcode, name, lanes, arity) \
+  __attribute__((used, visibility("default"))) V128 xla_##name##_##lanes(VECTOR_PARAMETERS_##arity);
 #include "vectors/vector_functions.def"
 #undef VECTOR_FUNCTION
 

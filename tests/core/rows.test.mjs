@@ -190,6 +190,35 @@ ENTRY`);
   }
 });
 
+test("in a loop's condition", async () => {
+  const executable = await compile(`HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+condition {
+  x = f32[800,256] parameter(0)
+  z = f32[] constant(0)
+  t = f32[800] reduce(x, z), dimensions={1}, to_apply=add
+  tb = f32[800,256] broadcast(t), dimensions={0}
+  d = f32[800,256] subtract(x, tb)
+  e = f32[800,256] exponential(d)
+  u = f32[800] reduce(e, z), dimensions={1}, to_apply=add
+  value = f32[] reduce(u, z), dimensions={0}, to_apply=add
+  limit = f32[] constant(1600)
+  ROOT c = pred[] compare(value, limit), direction=GT
+}
+body {
+  x = f32[800,256] parameter(0)
+  one = f32[] constant(1)
+  ones = f32[800,256] broadcast(one), dimensions={}
+  ROOT r = f32[800,256] add(x, ones)
+}
+ENTRY main { x = f32[800,256] parameter(0) ROOT w = f32[800,256] while(x), condition=condition, body=body }`);
+  assert.match(executable.thunks(), /^ +rows /m);
+  const zeros = new Float32Array(800 * 256);
+  const [got] = await executable.execute([zeros]);
+  /* 800 * 256 e^0 > 1600, and 800 * 256 e^(1 - 256) < 1600 */
+  assert.ok(got.data.every((v) => v === 1));
+});
+
 test('a group can be cancelled', async () => {
   const single = await Client.create({ threads: 0 });
   const executable = await compile(program('60000,301', SOFTMAX.replaceAll('600', '60000').concat('\n  ROOT r = f32[60000,301] divide(e, sb)')),

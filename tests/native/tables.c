@@ -17,7 +17,7 @@
 #include "reference/eval.h"
 #include "vectors/vector_functions.h"
 
-#define VECTOR_FUNCTION(name, arity) (const void *)name,
+#define VECTOR_FUNCTION(opcode, name, lanes, arity) (const void *)xla_##name##_##lanes,
 static const void *const vector_functions[] = {
 #include "vectors/vector_functions.def"
 };

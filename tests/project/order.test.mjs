@@ -92,6 +92,14 @@ test('StableHLO and the declarations name every element type', () => {
     'ElementType in bindings/index.d.ts');
 });
 
+test('the golden corpus has conversions to every element type', () => {
+  const files = readdirSync(join(ROOT, 'tests/golden')).filter((name) => name.endsWith('.golden'));
+  const made = new Set(files.flatMap((name) =>
+    [...read(`tests/golden/${name}`).matchAll(/ = (\w+)\[[\d,]*\](?:\{[^}]*\})? convert\(/g)].map(([, type]) => type)));
+  const missing = [...ELEMENT_TYPES.keys()].filter((name) => name !== 'token' && !made.has(name));
+  assert.deepEqual(missing, [], 'in tests/golden/family_narrow.py');
+});
+
 test('Python knows every element type, by the numbers that its engine uses', () => {
   const [, engine] = read('python/jaxlib/_engine/session.mjs').match(/^export const TYPES = \[([^\]]*)\]/m);
   const names = [...engine.matchAll(/'(\w+)'/g)].map(([, name]) => name);

@@ -25,7 +25,8 @@ const definitions = [...read('src/hlo/ir/opcodes.def').matchAll(/\/\* (.*) \*\/\
   .map(([, result, columns]) => ({ result, columns: columnsOf(columns) }));
 
 const SCALAR = sourcesOf('src/hlo/scalar');
-const FORMULAS = [...sourcesOf('src/codegen/formulas'), ...sourcesOf('src/codegen/loops'), ...sourcesOf('src/codegen')];
+const FORMULAS = [...['src/codegen/formulas', 'src/codegen/loops', 'src/codegen'].flatMap((folder) => sourcesOf(folder)),
+  ...sourcesOf('src/vectors', /\.def$/)];
 const RULES = sourcesOf('tests/fuzz', /^(rules_\w+|spelling|enclose)\.mjs$/);
 const EVALUATOR = read('src/reference/eval.c') + read('tests/textbook/textbook.c');
 const [SIZES, PADDING, LOOPS] = ['sizes', 'padding', 'dimensions'].map((name) => read(`src/rewrite/dynamic/${name}.c`));

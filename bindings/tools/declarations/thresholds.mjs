@@ -13,7 +13,7 @@ const IS_LIMIT = /^(MAX|MIN)_/;
 const isNumber = (value) => /^([2-9]|1\d|1 <<)/.test(value) || (/[*]|<</.test(value) && !/sizeof|0x/.test(value));
 /**
  * A comment `Threshold A, B: the reason. Test: "name of a test" in core/file.test.mjs.`, without a reason
- * `Threshold A, B. Test: "…" in ….`, or `Threshold A: no path: the reason.`
+ * `Threshold A, B. Test: "…" in ….`, or `Threshold A: the reason. No path.`
  */
 const MARK = /\/\* Threshold ([^]*?) \*\//g;
 const TEST = /^(?:(.+\.) )?Test: "(.+)" in (\w+\/\w+\.test\.mjs)\.$/;

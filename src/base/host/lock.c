@@ -7,8 +7,9 @@
 
 #define SLEEPERS 0x80000000u
 
-/* Threshold SPINS, NAP_US, PATIENCE_US: no path: how long a thread polls before it sleeps. */
-enum { SPINS = 100 }; /* locks are held for less than a microsecond */
+/* Threshold SPINS, NAP_US, PATIENCE_US: how long a thread polls before it sleeps. Locks are held for less than a
+** microsecond. No path. */
+enum { SPINS = 100 };
 static const double NAP_US = 10000, PATIENCE_US = 5e6; /* of the host's naps */
 
 static _Thread_local uint32_t self = THREAD_HOST + 1;

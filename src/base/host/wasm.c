@@ -130,7 +130,7 @@ void platform_module_release(int module) {
   free(record);
 }
 
-/* Threshold CACHE_BITS: no path: the cache of function addresses has 2^9 entries. */
+/* Threshold CACHE_BITS: the cache of function addresses has 2^9 entries. No path. */
 enum { CACHE_BITS = 9 };
 /*
 ** A thread's cache of function addresses, so that it calls JavaScript once per function. An entry with another
@@ -162,7 +162,7 @@ GeneratedKernel platform_module_function(int module, int function) {
 ** the heap, above other data. Its last words are a guard. If its upper words are overwritten, the stack overflowed;
 ** if its lower half is, too, so may be the data below.
 */
-/* Threshold GUARD_WORDS, UPPER_WORDS: no path: words of the guard. */
+/* Threshold GUARD_WORDS, UPPER_WORDS: words of the guard. No path. */
 enum { GUARD_WORDS = 4096, UPPER_WORDS = 64, GUARD = 0x57acced5 };
 static _Thread_local uint32_t *stack_guard;
 

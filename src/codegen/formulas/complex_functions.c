@@ -86,22 +86,6 @@ static Parts complex_quotient(Expression *e, Parts x, Parts y) {
 
 /* --- Calls ------------------------------------------------------------------------------------ */
 
-static const char *const functions[OPCODE_COUNT][2] = {
-#define COMPLEX_FUNCTION(opcode, name) [opcode] = {"xla_" name "_c64x2", "xla_" name "_c128"}
-    COMPLEX_FUNCTION(HLO_ACOS, "acos"),         COMPLEX_FUNCTION(HLO_ACOSH, "acosh"),
-    COMPLEX_FUNCTION(HLO_ASIN, "asin"),         COMPLEX_FUNCTION(HLO_ASINH, "asinh"),
-    COMPLEX_FUNCTION(HLO_ATAN2, "atan2"),       COMPLEX_FUNCTION(HLO_ATANH, "atanh"),
-    COMPLEX_FUNCTION(HLO_COS, "cos"),           COMPLEX_FUNCTION(HLO_COSH, "cosh"),
-    COMPLEX_FUNCTION(HLO_EXP, "exp"),           COMPLEX_FUNCTION(HLO_EXPM1, "expm1"),
-    COMPLEX_FUNCTION(HLO_LOG, "log"),           COMPLEX_FUNCTION(HLO_LOG1P, "log1p"),
-    COMPLEX_FUNCTION(HLO_LOGISTIC, "logistic"), COMPLEX_FUNCTION(HLO_POWER, "power"),
-    COMPLEX_FUNCTION(HLO_RSQRT, "rsqrt"),       COMPLEX_FUNCTION(HLO_SIGN, "sign"),
-    COMPLEX_FUNCTION(HLO_SIN, "sin"),           COMPLEX_FUNCTION(HLO_SINH, "sinh"),
-    COMPLEX_FUNCTION(HLO_SQRT, "sqrt"),         COMPLEX_FUNCTION(HLO_TAN, "tan"),
-    COMPLEX_FUNCTION(HLO_TANH, "tanh"),
-#undef COMPLEX_FUNCTION
-};
-
 /* Convert real and imaginary parts to the first or second half of the numbers, and back. */
 static Value joined(Expression *e, Parts z, int half) {
   if (e->is_64_bit) {
@@ -131,7 +115,9 @@ static Parts called(Expression *e, const char *name, const Parts *operands, int 
 
 /* --- The table of operations -------------------------------------------------------------------------- */
 
-bool has_complex_formula(Opcode opcode) { return opcode == HLO_DIVIDE || functions[opcode][0]; }
+bool has_complex_formula(Opcode opcode) {
+  return opcode == HLO_DIVIDE || vector_function(opcode, C64);
+}
 
 void complex_formula(Expression *e, Opcode opcode, const Value *parts, int count, bool one_lane,
                      Value *results) {
@@ -140,7 +126,8 @@ void complex_formula(Expression *e, Opcode opcode, const Value *parts, int count
   if (opcode == HLO_DIVIDE) {
     result = complex_quotient(e, operands[0], operands[1]);
   } else {
-    result = called(e, functions[opcode][e->is_64_bit], operands, count, one_lane);
+    const char *name = vector_function(opcode, e->is_64_bit ? C128 : C64);
+    result = called(e, name, operands, count, one_lane);
   }
   results[0] = result.re;
   results[1] = result.im;

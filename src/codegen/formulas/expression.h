@@ -14,8 +14,8 @@
 
 #include "codegen/wasm/instructions.h"
 
-/* Threshold MAX_VALUES: no path: room for the largest formula; an assertion checks it. */
-/* Threshold MAX_INPUTS, MAX_RESULTS: no path: room for the largest formula. */
+/* Threshold MAX_VALUES: room for the largest formula; an assertion checks it. No path. */
+/* Threshold MAX_INPUTS, MAX_RESULTS: room for the largest formula. No path. */
 enum { MAX_VALUES = 640, MAX_INPUTS = 4, MAX_RESULTS = 2, NO_LOCAL = -1 };
 
 typedef int Value; /* index of a node */

@@ -15,6 +15,10 @@ Formula *math_formula(Opcode opcode, LaneKind kind);
 ** operands of the difference are as small. */
 Formula exponential_of_difference;
 
+/* vector_function.c: returns the name of the vector function that computes an operation on lanes of a type; NULL if
+** there is none. */
+const char *vector_function(Opcode opcode, PrimitiveType type);
+
 /* Rare operands for which the formula does not hold: the mask of their lanes, and the formula for these; NULL
 ** if there are none. */
 typedef struct Exception {

@@ -6,7 +6,7 @@
 #include "codegen/formulas/formulas.h"
 #include "value/scalar.h"
 
-/* Threshold MANTISSA, BIAS: no path: signs, and parts of a float's format. */
+/* Threshold MANTISSA, BIAS: signs, and parts of a float's format. No path. */
 enum { MANTISSA = 23, BIAS = 127 };
 
 static int dropped(const FpFormat *format) { return MANTISSA - format->mantissa_bits; }

@@ -17,7 +17,7 @@
 /* Threshold BLOCK, CUMULATIVE_BLOCK, MIN_BLOCKED: of sums that round, the steps of a block, or the blocks of one of the next
 ** level; and the length from which there are blocks. Those of cumulative sums are longer, as the processor predicts the end
 ** of each block wrongly. Test: "sums of floats that begin and end within blocks of 32 steps" in core/reductions.test.mjs. */
-/* Threshold MAX_LEVELS: no path: levels of accumulators; 32^4 blocks fill the last one. */
+/* Threshold MAX_LEVELS: levels of accumulators; 32^4 blocks fill the last one. No path. */
 enum { BLOCK = 32, CUMULATIVE_BLOCK = 64, MIN_BLOCKED = 2 * BLOCK, MAX_LEVELS = 5 };
 
 /* --- Combining -------------------------------------------------------------------------------- */

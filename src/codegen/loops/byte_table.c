@@ -12,7 +12,7 @@
 #include "codegen/loops/leaf_emitter.h"
 #include "hlo/scalar/element.h"
 
-/* Threshold ENTRIES: no path: values of a byte. */
+/* Threshold ENTRIES: values of a byte. No path. */
 enum { ENTRIES = 256 };
 
 typedef struct Entry {
@@ -84,8 +84,7 @@ bool emit_table_lookup(Emitter *e, const LoopNode *node, bool bits) {
 /* --- Of two operands -------------------------------------------------------------------------- */
 
 /* Filling a table takes some milliseconds; loops over fewer elements take less. */
-/* Threshold MIN_ELEMENTS. Test: "functions of 8-bit floats, from tables" in
-** core/thresholds_programs.test.mjs. */
+/* Threshold MIN_ELEMENTS. Test: "functions of 8-bit floats, from tables" in core/thresholds_programs.test.mjs. */
 enum { MIN_ELEMENTS = 1 << 18 };
 
 static bool has_square(const Emitter *e, const LoopNode *node) {

@@ -5,8 +5,6 @@
 */
 #include "codegen/loops/function_emitter.h"
 
-#include <string.h>
-
 #include "codegen/formulas/formulas.h"
 #include "codegen/formulas/lanes.h"
 #include "codegen/loops/complex_emitter.h"
@@ -15,7 +13,7 @@
 
 /* --- Ranges ----------------------------------------------------------------------------------- */
 
-/* Threshold NOT_NEGATIVE, EITHER: no path: signs, and parts of a float's format. */
+/* Threshold NOT_NEGATIVE, EITHER: signs, and parts of a float's format. No path. */
 enum { NOT_POSITIVE = 1, NOT_NEGATIVE = 2, EITHER = 3 };
 
 /* Returns the known bounds of a float in all elements: at most 0, at least 0; NaN satisfies both. */
@@ -191,47 +189,6 @@ void emit_constant_choice(Emitter *e, const LoopNode *node) {
   int mask = emit_take(e);
   emit_value_of(e, &expression, mask,
                 choice(&expression, node, expression_input(&expression, mask)));
-}
-
-/* --- Functions that are called ------------------------------------------------------------------ */
-
-/* A vector function, of f32x4 and f64x2. */
-static const char *const float_functions[OPCODE_COUNT][2] = {
-#define FLOAT_FUNCTION(opcode, name) [opcode] = {"xla_" name "_f32x4", "xla_" name "_f64x2"}
-    [HLO_ACOS] = {NULL, "xla_acos_f64x2"}, FLOAT_FUNCTION(HLO_ACOSH, "acosh"),
-    [HLO_ASIN] = {NULL, "xla_asin_f64x2"}, FLOAT_FUNCTION(HLO_ASINH, "asinh"),
-    FLOAT_FUNCTION(HLO_ATAN2, "atan2"),    FLOAT_FUNCTION(HLO_ATANH, "atanh"),
-    FLOAT_FUNCTION(HLO_COS, "cos"),        FLOAT_FUNCTION(HLO_COSH, "cosh"),
-    FLOAT_FUNCTION(HLO_POWER, "power"),    FLOAT_FUNCTION(HLO_REMAINDER, "remainder"),
-    FLOAT_FUNCTION(HLO_SIN, "sin"),        FLOAT_FUNCTION(HLO_SINH, "sinh"),
-    FLOAT_FUNCTION(HLO_TAN, "tan"),
-#undef FLOAT_FUNCTION
-};
-
-/* A vector function, of s32x4, u32x4, s64x2 and u64x2. */
-static const char *const integer_functions[OPCODE_COUNT][4] = {
-#define FOR_WIDE(name) {[2] = "xla_" name "_i64x2", "xla_" name "_i64x2"}
-#define FOR_BOTH(name) \
-  {"xla_" name "_i32x4", "xla_" name "_i32x4", "xla_" name "_i64x2", "xla_" name "_i64x2"}
-    [HLO_CLZ] = FOR_WIDE("clz"), /* of 32 bits see real_functions.c */
-    [HLO_DIVIDE] = {[2] = "xla_divide_s64x2", "xla_divide_u64x2"},
-    [HLO_POWER] = FOR_BOTH("power"),
-    [HLO_REMAINDER] = {[2] = "xla_remainder_s64x2", "xla_remainder_u64x2"},
-    [HLO_SHIFT_LEFT] = FOR_WIDE("shl"),
-    [HLO_SHIFT_RIGHT_ARITHMETIC] = FOR_WIDE("shr_s"),
-    [HLO_SHIFT_RIGHT_LOGICAL] = FOR_WIDE("shr_u"),
-#undef FOR_WIDE
-#undef FOR_BOTH
-};
-
-const char *vector_function(Opcode opcode, PrimitiveType type) {
-  switch (lane_kind(type)) {
-  case LANES_F32: return float_functions[opcode][0];
-  case LANES_F64: return float_functions[opcode][1];
-  case LANES_I32: return integer_functions[opcode][!is_signed(type)];
-  case LANES_I64: return integer_functions[opcode][2 + !is_signed(type)];
-  default: return NULL;
-  }
 }
 
 bool is_long_function(Opcode opcode, PrimitiveType type) {

@@ -14,8 +14,6 @@ bool is_with_constant(const LoopNode *node);
 /* Emits such an operation. */
 void emit_with_constant(Emitter *e, const LoopNode *node);
 
-/* Returns the name of the vector function that computes an operation on lanes of a type; NULL if there is none. */
-const char *vector_function(Opcode opcode, PrimitiveType type);
 /* Whether an operation only changes signs of floats. emit_math() emits it, though it is no function. */
 bool is_sign_change(Opcode opcode, LaneKind kind);
 /* Whether a select chooses between two constants. */

@@ -18,8 +18,8 @@
 #include "codegen/loops/value_emitter.h"
 #include "plan/reduction.h"
 
-/* Threshold VALUES: no path: values that are in registers at once. */
-enum { VALUES = 3 }; /* values in registers while emit_group adds a group by halves */
+/* Threshold VALUES: values in registers while emit_group adds a group by halves. No path. */
+enum { VALUES = 3 };
 
 /* --- Unrolling ------------------------------------------------------------------------- */
 

@@ -5,8 +5,7 @@
 #include "codegen/loops/lane_emitter.h"
 #include "codegen/loops/loop_emitter.h"
 
-/* Threshold MAX_UNROLL. Test: "reductions by ${operation} along rows and down columns" in
-** core/thresholds.test.mjs. */
+/* Threshold MAX_UNROLL. Test: "reductions by ${operation} along rows and down columns" in core/thresholds.test.mjs. */
 /* Threshold LINES_APART. Test: "cumulative sums of few long lines" in core/thresholds_programs.test.mjs. */
 enum { MAX_UNROLL = 8, LINES_APART = 4 };
 

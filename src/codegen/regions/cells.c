@@ -13,7 +13,7 @@
 #include "base/scope.h"
 #include "plan/loop_plan.h"
 
-/* Threshold CELL, LINE: no path: bytes of a cell, which are a vector's and a cache line's. */
+/* Threshold CELL, LINE: bytes of a cell, which are a vector's and a cache line's. No path. */
 enum { CELL = 16, LINE = 64 };
 
 /* ---- The steps' accesses ---- */

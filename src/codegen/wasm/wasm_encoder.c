@@ -18,8 +18,8 @@ static const char *const signatures[SIGNATURE_COUNT] = {
     [SIGNATURE_REGION] = "\x7f\x7f\x7f\x7f:\x7f", [SIGNATURE_STEP] = "\x7f\x7f:\x7f",
 };
 enum { EXTERN_FUNCTION = 0, EXTERN_MEMORY = 2 };
-/* Threshold MAX_PAGES: no path: the largest memory that WebAssembly has. */
-enum { MAX_PAGES = 65536 }; /* of 64 KiB */
+/* Threshold MAX_PAGES: the largest memory that WebAssembly has, in pages of 64 KiB. No path. */
+enum { MAX_PAGES = 65536 };
 
 /* Returns the index of an imported function for `call`; imports it at its first use. */
 static int wasm_import(WasmModule *module, const char *name, WasmSignature signature) {

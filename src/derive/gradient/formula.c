@@ -18,8 +18,8 @@
 #include "base/host/platform.h"
 #include "derive/gradient/linear.h"
 
-/* Threshold MAX_DIGITS: no path: digits of a number in a formula of our own tables. */
-enum { MAX_DIGITS = 40 }; /* of a number in a formula of this project's own tables */
+/* Threshold MAX_DIGITS: digits of a number in a formula of this project's own tables. No path. */
+enum { MAX_DIGITS = 40 };
 
 typedef struct Reader {
   WorkingComputation *working;

@@ -12,9 +12,7 @@
 
 #include "derive/gradient/linear.h"
 
-/* Threshold MAX_OPERANDS: no path: operands of a known function. */
-/* Threshold MAX_RESULTS: no path: results of a known function. */
-/* Threshold POINTS: no path: points at which a rule is compared. */
+/* Threshold MAX_OPERANDS, MAX_RESULTS, POINTS: operands, results and probed points of a known function. No path. */
 enum { MAX_OPERANDS = 4, MAX_RESULTS = 2, POINTS = 3 };
 
 /* Element-wise functions of floats, and samplers. Formulas are those of add_named_formula. */

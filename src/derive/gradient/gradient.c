@@ -13,7 +13,7 @@
 
 /* ---- Before: fewer kinds of operations ---- */
 
-/* Threshold MAX_ROUNDS: no path: rounds of simplification before a gradient; it is correct after any. */
+/* Threshold MAX_ROUNDS: rounds of simplification before a gradient; it is correct after any. No path. */
 enum { MAX_ROUNDS = 8 };
 
 /* Writes operations that have no rule with others that have one, and simplifies, so that loops show their counts. */

@@ -27,14 +27,14 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold MIN_SEGMENTED. Test: "loops of 1 to 17 iterations: the same gradient, whatever is
-  ** saved" in api/gradients.test.mjs. */
-  MIN_SEGMENTED = 4, /* iterations of a loop that is worth segments */
+  /* Threshold MIN_SEGMENTED: iterations of a loop that is worth segments. Test: "loops of 1 to
+  ** 17 iterations: the same gradient, whatever is saved" in api/gradients.test.mjs. */
+  MIN_SEGMENTED = 4,
   /* Threshold GUESSED_TRIPS. Test: "loops of at most 65,536 iterations need no bound" in api/gradients.test.mjs. */
   GUESSED_TRIPS = 1 << 16,
-  /* Threshold MAX_GUESSED_BYTES. Test: "no bound is guessed for loops with much state, or with random numbers" in
-  ** api/gradients.test.mjs. */
-  MAX_GUESSED_BYTES = 1 << 18 /* of one state; the segments save 512 states */
+  /* Threshold MAX_GUESSED_BYTES: bytes of one state; the segments save 512 states. Test: "no
+  ** bound is guessed for loops with much state, or with random numbers" in api/gradients.test.mjs. */
+  MAX_GUESSED_BYTES = 1 << 18
 };
 
 typedef struct Loop {

@@ -15,15 +15,15 @@
 /* LOOP_STEPS: of the evaluator, for all trials of a loop. A loop that computes none of these functions uses all of them: those
 ** of jax.random.poisson took 12 s without a limit. */
 enum {
-  /* Threshold MAX_CANDIDATES: no path in tests: a loop with more operands is differentiated as written. */
+  /* Threshold MAX_CANDIDATES: a loop with more operands is differentiated as written. No path in tests. */
   MAX_CANDIDATES = 12,
-  /* Threshold MAX_ROOTS: no path in tests: a function of more instructions is differentiated as written. */
+  /* Threshold MAX_ROOTS: a function of more instructions is differentiated as written. No path in tests. */
   MAX_ROOTS = 256,
-  /* Threshold MAX_TRIALS: no path in tests: the loop is differentiated as written after these. */
+  /* Threshold MAX_TRIALS: the loop is differentiated as written after these. No path in tests. */
   MAX_TRIALS = 100,
-  /* Threshold MAX_NEAR: no path in tests: a function of more instructions is differentiated as written. */
+  /* Threshold MAX_NEAR: a function of more instructions is differentiated as written. No path in tests. */
   MAX_NEAR = 4096,
-  /* Threshold LOOP_STEPS: no path in tests: a loop that takes longer is differentiated as written. */
+  /* Threshold LOOP_STEPS: a loop that takes longer is differentiated as written. No path in tests. */
   LOOP_STEPS = 1 << 21
 };
 

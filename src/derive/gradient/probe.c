@@ -11,11 +11,11 @@
 #include "reference/eval.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold SIDES: no path: a point and its two sides. */
+/* Threshold SIDES: a point and its two sides. No path. */
 /* Threshold WHOLE: arrays of more elements become smaller. No dimensions of a function's own tables are as large. Test:
 ** "another function of the name _gamma is differentiated as it is written" in api/known_functions.test.mjs. */
-/* Threshold CALL_STEPS: no path in tests: the evaluator's steps for all points of a call, four times what the slowest known
-** function takes. A function that takes longer is differentiated as written. */
+/* Threshold CALL_STEPS: the evaluator's steps for all points of a call, four times what the slowest known function
+** takes. A function that takes longer is differentiated as written. No path in tests. */
 enum { SIDES = 3, WHOLE = 64, CALL_STEPS = 1 << 24 };
 
 /* ---- Copies for another shape ---- */

@@ -176,9 +176,8 @@ typedef struct Part {
   int late;
 } Part;
 
-/* Threshold MAX_ACTIVE: no path in tests: in deeper batches of batches no bound is found, and maxTrips is
-** asked for. */
-enum { MAX_ACTIVE = 4 }; /* batches of batches */
+/* Threshold MAX_ACTIVE: in deeper batches of batches no bound is found, and maxTrips is asked for. No path in tests. */
+enum { MAX_ACTIVE = 4 };
 
 typedef struct Parts {
   Body *condition, *loop;
@@ -304,7 +303,7 @@ static void add_parts(Parts *parts, Body *body, Instruction *x, int late) {
 
 /* ---- Counting elements ---- */
 
-/* Threshold MAX_ELEMENT_OPERANDS: no path: element-wise operations have no more operands. */
+/* Threshold MAX_ELEMENT_OPERANDS: element-wise operations have no more operands. No path. */
 enum { MAX_ELEMENT_OPERANDS = 3 };
 
 static bool is_moved(const Instruction *x) {

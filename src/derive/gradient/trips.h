@@ -16,10 +16,9 @@
 
 #include "derive/gradient/body.h"
 
-/* Threshold MAX_COUNTED_TRIPS: no path: the count of a longer loop is not looked for; the error asks for
-** maxTrips. */
-/* Threshold MAX_VALUES_AROUND: no path in tests: of a longer loop the values are not looked at; the error asks
-** for maxTrips. */
+/* Threshold MAX_COUNTED_TRIPS: the count of a longer loop is not looked for; the error asks for maxTrips. No path. */
+/* Threshold MAX_VALUES_AROUND: of a longer loop the values are not looked at; the error asks for maxTrips.
+** No path in tests. */
 enum { MAX_COUNTED_TRIPS = 1 << 20, MAX_VALUES_AROUND = 1 << 12 };
 
 /* Sets a flag for each leaf of the body's parameters that `x` depends on. False if it cannot be evaluated. */

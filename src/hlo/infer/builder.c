@@ -8,7 +8,7 @@
 #include "hlo/infer/inference_rules.h"
 #include "hlo/infer/verifier.h"
 
-/* Threshold MAX_PARAMETERS: no path: more parameters are refused. */
+/* Threshold MAX_PARAMETERS: more parameters are refused. No path. */
 enum { MAX_PARAMETERS = 1 << 16 };
 
 /* ---- Names that the text format can read back ---- */

@@ -17,8 +17,8 @@ const char *text_operand(const Inference *in, int index) {
 /* Whether a message has room for more of a list, which may have any length. */
 static bool has_room(const char *text) { return strlen(text) < ERROR_MESSAGE_SIZE; }
 
-/* Threshold MAX_SHOWN: no path: entries of a list in an error. */
-enum { MAX_SHOWN = 64 }; /* entries of a list; the highest rank */
+/* Threshold MAX_SHOWN: entries of a list in an error; as many as the highest rank. No path. */
+enum { MAX_SHOWN = 64 };
 
 const char *text_list(const Inference *in, Int64List list) {
   const char *text = "{";

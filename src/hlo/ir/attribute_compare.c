@@ -100,8 +100,9 @@ static bool values_equal(AttributeKind kind, const void *a, const void *b) {
   return false; /* convolutions and collectives: two are rarely equal */
 }
 
-/* Threshold MAX_HASHED: no path: constants with equal first bytes have equal hashes; all their bytes are then compared. */
-enum { MAX_HASHED = 4096 }; /* bytes of a constant: weights may have many megabytes */
+/* Threshold MAX_HASHED: bytes of a constant, since weights may have many megabytes. All bytes of
+** constants with equal hashes are compared. No path. */
+enum { MAX_HASHED = 4096 };
 
 uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
   hash = hash_bytes(hash, &x->opcode, sizeof x->opcode);
@@ -118,7 +119,7 @@ uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
 }
 
 /* ORDER ATTRIBUTE: a bit for each row, and one more. */
-/* Threshold WORDS: no path: words of a hash, and a case. */
+/* Threshold WORDS: words of a hash, and a case. No path. */
 enum { WORDS = 2 };
 _Static_assert(ATTRIBUTE_COUNT < WORDS * 64, "a row has no bit");
 

@@ -39,7 +39,7 @@ static inline bool is_lapack_call(const Instruction *instruction) {
 /* Fails with INVALID_ARGUMENT and the routine's expected shapes if the shapes differ from these. */
 bool lapack_call_check(const Instruction *instruction, Error *error);
 
-/* Threshold LAPACK_OPERANDS, LAPACK_RESULTS: no path: the maximum of an interface or a format. */
+/* Threshold LAPACK_OPERANDS, LAPACK_RESULTS: the maximum of an interface or a format. No path. */
 enum { LAPACK_OPERANDS = 4, LAPACK_RESULTS = 6 };
 /* The rows and columns of the matrices of each operand and result, which have `batch` matrices each; and the results'
 ** types, as in lapack_calls.def. */

@@ -155,7 +155,7 @@ Module *module_clone(const Module *module);
 unsigned module_walk(Module *module);
 bool computation_enter(Computation *computation, unsigned walk);
 
-/* Threshold MAX_SIZE: no path: a larger program counts as one of this size, so that sums do not overflow. */
+/* Threshold MAX_SIZE: a larger program counts as one of this size, so that sums do not overflow. No path. */
 #define MAX_SIZE (INT64_C(1) << 40)
 /* Sets every computation's `size`: its number of instructions with all calls inlined. Callees must come
 ** before callers. Returns the entry's size. Sizes are capped at MAX_SIZE. */

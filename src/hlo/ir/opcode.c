@@ -8,8 +8,8 @@ const OpcodeRow opcode_rows[OPCODE_COUNT] = {
 #undef OPCODE
 };
 
-/* Threshold MAX_NEAR: no path: letters of a word for which an error suggests an operation. */
-enum { MAX_NEAR = 60 }; /* letters of a word that another may be near to; no opcode has more */
+/* Threshold MAX_NEAR: letters of a word for which an error suggests an operation. No opcode has more. No path. */
+enum { MAX_NEAR = 60 };
 
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {
   if (length == 0) return false;

@@ -6,7 +6,7 @@
 
 /* ---- Axes: the parts of the devices' positions that digits have in common ---- */
 
-/* Threshold MAX_BOUNDS: no path: a mesh of 4,096 devices has at most 13 axes larger than 1. */
+/* Threshold MAX_BOUNDS: a mesh of 4,096 devices has at most 13 axes larger than 1. No path. */
 enum { MAX_BOUNDS = 64 };
 
 typedef struct Axes {

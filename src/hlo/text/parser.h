@@ -11,8 +11,8 @@
 #include "hlo/text/lexer.h"
 #include "hlo/text/text.h"
 
-/* Threshold MAX_NESTING: no path: deeper text is refused: operands in operands, computations in attributes, and tuples in
-** tuple literals. The stack of a WebAssembly worker is small; XLA's own programs stay far below. */
+/* Threshold MAX_NESTING: deeper text is refused: operands in operands, computations in attributes, and tuples in tuple
+** literals. The stack of a WebAssembly worker is small; XLA's own programs stay far below. No path. */
 enum { MAX_NESTING = 100 };
 
 /* An entry of a table of names, which are slices of the text. */

@@ -78,7 +78,7 @@ static bool rebase_error(Parser *p, const char *base) {
 
 bool parser_expected(Parser *p, const char *what) {
   const Lexer *lexer = &p->lexer;
-  /* Threshold LONGEST: no path: the maximum of an interface or a format. */
+  /* Threshold LONGEST: the maximum of an interface or a format. No path. */
   enum { LONGEST = 40 };
   int length = lexer_length(lexer) > LONGEST ? LONGEST : (int)lexer_length(lexer);
   const char *dots = lexer_length(lexer) > LONGEST ? "..." : "";

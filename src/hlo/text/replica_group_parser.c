@@ -12,8 +12,7 @@
 
 #include "hlo/text/parser.h"
 
-/* Threshold MAX_LISTED: no path: longer lists are refused. */
-/* Threshold MAX_AXES: no path: more axes are refused. */
+/* Threshold MAX_LISTED, MAX_AXES: longer lists, or more axes, are refused. No path. */
 enum { MAX_LISTED = 1 << 14, MAX_AXES = 32 };
 
 /* ---- Transposed iotas ---- */

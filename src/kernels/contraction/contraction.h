@@ -36,8 +36,8 @@ typedef struct Axes {
   Axis items[MAX_RANK];
 } Axes;
 
-/* Threshold MAX_SCALED_STEPS: no path: the general loop computes a longer list of steps. */
-/* Threshold TABLE_ENTRIES: no path: the values of a byte. */
+/* Threshold MAX_SCALED_STEPS: the general loop computes a longer list of steps. No path. */
+/* Threshold TABLE_ENTRIES: the values of a byte. No path. */
 enum { MAX_SCALED_STEPS = 4, TABLE_ENTRIES = 256, BYTE_MASK = 0xff };
 
 /* An array in memory, from element 0 on. If it is packed, `skipped` elements of the first byte come before that. */

@@ -29,15 +29,13 @@ static bool are_neighbours(const Axes *axes, Operand operand) {
 }
 
 enum {
-  /* Threshold THIN, TINY, TINY_DEPTH. Test: "products: of [m,k] and [k,n] by sums" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold THIN, TINY, TINY_DEPTH. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   THIN = 3,        /* up to this many rows are streamed even if the matrix is small, */
   TINY = 256,      /* unless it has at most this many elements */
   TINY_DEPTH = 32, /* and at most this depth */
-  /* Threshold FEW_COLUMNS. Test: "products: of [m,k] and [k,n] by sums" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold FEW_COLUMNS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   FEW_COLUMNS = 4, /* fewer do not fill a vector of f32: */
-  /* Threshold FEW_COST: no path: more than all other costs together. */
+  /* Threshold FEW_COST: more than all other costs together. No path. */
   FEW_COST = 4,
 };
 

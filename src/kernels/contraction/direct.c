@@ -42,8 +42,8 @@ static bool is_possible(const ContractionPlan *plan, const Contraction *c) {
 ** Measured: 24 rows times 2048 x 2048 take 3x as long as with a packed matrix (Node 20, 2026-11).
 */
 static double product_cost(const Contraction *c) {
-  /* Threshold NEAR, WAY_BYTES, WAYS: no path in tests: rows that share a set of the cache; only the speed depends
-  ** on it. */
+  /* Threshold NEAR, WAY_BYTES, WAYS: rows that share a set of the cache; only the speed depends on it. No path
+  ** in tests. */
   enum { NEAR = 1 << 17, WAY_BYTES = 1 << 17, WAYS = 8 }; /* bytes; bytes; lines in a cache set */
   const Axes *axes = &c->depth;
   int64_t depth = axes_size(axes), bytes = type_bytes(c->array[RHS].type);
@@ -53,8 +53,7 @@ static double product_cost(const Contraction *c) {
   return depth * run_of(c) * bytes <= NEAR ? 8.0 / 7 : 10.0 / 7;
 }
 
-/* Threshold SUM_PRODUCTS, ROWS. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
+/* Threshold SUM_PRODUCTS, ROWS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 enum { SUM_PRODUCTS = 14, ROWS = 4 };
 
 /* Estimates the cost over all rows and whole vectors. Starting and storing a sum, and locating its row, costs

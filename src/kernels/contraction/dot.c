@@ -386,7 +386,7 @@ static void multiply_parts(const DotPlan *p, const ContractionData *all, int64_t
 /* ---- The kernel's interface ---- */
 
 static void plan_parts(DotPlan *p, int *chunks) {
-  /* Threshold MAX_CHUNKS: no path in tests: more chunks need products of 10^9 terms. */
+  /* Threshold MAX_CHUNKS: more chunks need products of 10^9 terms. No path in tests. */
   enum { MAX_CHUNKS = 1 << 20 };
   const ContractionPlan *plan = &p->plan;
   int64_t tiles = p->parts, per_tile = plan->units_per_part;

@@ -67,7 +67,7 @@ static bool is_same_bits(PrimitiveType a, PrimitiveType b) {
 
 /* Whether the evaluator's conversion to the result's type keeps each number of a type of at most a byte. */
 static bool is_exact(PrimitiveType from, PrimitiveType result) {
-  /* Threshold BYTE_MANTISSA: no path: the bits of a byte, against those of a format. */
+  /* Threshold BYTE_MANTISSA: the bits of a byte, against those of a format. No path. */
   enum { BYTE_MANTISSA = 7 };
   return type_is_floating(from) || type_mantissa_bits(result) >= BYTE_MANTISSA;
 }
@@ -130,8 +130,7 @@ void scatter_elements(const uint8_t *elements, int64_t count, size_t bytes, uint
 
 void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride, int64_t count,
                    uint8_t *out) {
-  /* Threshold GATHERED. Test: "products: of [m,k] and [k,n] by sums" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold GATHERED. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   enum { GATHERED = 64 };
   _Alignas(16) uint8_t gathered[GATHERED * 16];
   size_t from_bytes = (size_t)type_bytes(loader->from);

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-/* Threshold MAX_COPIED. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
-enum { MAX_COPIED = 16 /* max panels at a time */ };
+/* Threshold MAX_COPIED: panels that are copied at a time. Test: "products: of [m,k] and [k,n] by
+** sums" in core/thresholds.test.mjs. */
+enum { MAX_COPIED = 16 };
 
 /* ---- Offsets ---- */
 
@@ -178,8 +178,7 @@ static void copy_last(const Side *side, size_t line, int64_t lines, int width, c
 
 /* Converts the elements of one line into contiguous lanes. */
 static void load_line(const Side *side, size_t line, const Depth *depth, uint8_t *out) {
-  /* Threshold GATHERED. Test: "products: of [m,k] and [k,n] by sums" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold GATHERED. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   enum { GATHERED = 16 };
   const Loader *loader = &side->loader;
   size_t from_bytes = (size_t)type_bytes(loader->from);
@@ -259,8 +258,7 @@ static void turn_complex_neighbours(const uint8_t *data, size_t line, const Dept
 /* Packs one panel from converted lines. */
 static void load_panel(const Side *side, const size_t *line, int width, const Depth *depth,
                        uint8_t *out) {
-  /* Threshold MAX_LINES. Test: "products: of [m,k] and [k,n] by sums" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold MAX_LINES. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   enum { MAX_LINES = 8 };
   _Alignas(16) uint8_t lines[MAX_LINES][DEPTH_BYTES];
   const Arithmetic *arithmetic = side->arithmetic;

@@ -13,8 +13,7 @@
 #include "kernels/contraction/elements.h"
 
 enum {
-  /* Threshold DEPTH_BYTES, MAX_DEPTH. Test: "products: of [m,k] and [k,n] by sums" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold DEPTH_BYTES, MAX_DEPTH. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   DEPTH_BYTES = 1024,          /* max bytes of one line of a panel */
   MAX_DEPTH = DEPTH_BYTES / 2, /* in elements: s16 are the smallest */
 };

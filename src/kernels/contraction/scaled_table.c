@@ -6,7 +6,7 @@
 #include "hlo/scalar/element.h"
 #include "kernels/contraction/scaled.h"
 
-/* Threshold BYTES, MAX_VISITS, MAX_DEPTH: no path: values of a byte; deeper trees go by way of the loop. */
+/* Threshold BYTES, MAX_VISITS, MAX_DEPTH: values of a byte; deeper trees go by way of the loop. No path. */
 enum { BYTES = 256, MAX_VISITS = 64, MAX_DEPTH = 24 };
 
 typedef struct Known {

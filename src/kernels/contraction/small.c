@@ -8,9 +8,9 @@
 #include <wasm_simd128.h>
 
 enum {
-  /* Threshold COPY_BYTES. Test: "products: of [m,k] and [k,n] by sums" in
-  ** core/thresholds.test.mjs. */
-  COPY_BYTES = 16384, /* max bytes of each copy, so that they stay in the first cache */
+  /* Threshold COPY_BYTES: max bytes of each copy, so that they stay in the first cache. Test:
+  ** "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
+  COPY_BYTES = 16384,
 };
 
 /* ---- Planning ---- */
@@ -121,6 +121,36 @@ static void interleave(const int16_t *a, const int16_t *b, int64_t count, int16_
   }
 }
 
+/* The rows of the rhs along the depth. `row` and `stride`: bytes between two rows of the array, and of the copy. */
+typedef struct Rows {
+  const Loader *loader;
+  const uint8_t *from;
+  int64_t count, columns, column;
+  size_t row, stride;
+} Rows;
+
+static void load_row(const Rows *rows, int64_t k, uint8_t *to) {
+  load_elements(rows->loader, rows->from + (size_t)k * rows->row, rows->column, rows->columns, to);
+}
+
+/* Interleaves two rows each; after an odd number of rows follows one of zeros. */
+static void copy_pairs(const Rows *rows, uint8_t *copy) {
+  int16_t pair[2][COPY_BYTES / 4];
+  for (int64_t k = 0; k < rows->count; k++) {
+    load_row(rows, k, (uint8_t *)pair[k % 2]);
+    if (k % 2 == 0) memset(pair[1], 0, (size_t)rows->columns * sizeof **pair);
+    uint8_t *to = copy + (size_t)(k / 2) * rows->stride;
+    interleave(pair[0], pair[1], rows->columns, (int16_t *)to);
+  }
+}
+
+static void copy_complex(const Rows *rows, bool is_c64, uint8_t *copy) {
+  for (int64_t k = 0; k < rows->count; k++, copy += 2 * rows->stride) {
+    load_row(rows, k, copy);
+    (is_c64 ? times_i_c64 : times_i_c128)(copy, copy + rows->stride, rows->columns);
+  }
+}
+
 /* Copies the rhs as rows of contiguous columns, at least a vector of them. */
 static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
   const Contraction *c = s->contraction;
@@ -128,8 +158,6 @@ static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
   int64_t column = axes_stride(&c->columns, RHS), depth = axes_stride(&c->depth, RHS);
   int64_t count = axes_size(&c->depth), columns = axes_size(&c->columns);
   const Loader *loader = &s->loader[RHS];
-  size_t bytes = (size_t)type_bytes(loader->from);
-  size_t stride = (size_t)(s->padded * arithmetic->lane_bytes);
   if (s->transposes_rhs) {
     _Alignas(16) uint8_t lines[COPY_BYTES];
     if (loader->run) copy_lines(s, RHS, from, lines);
@@ -141,26 +169,21 @@ static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
     load_few((const uint32_t *)from, depth, column, count, columns, (uint32_t *)copy);
     return;
   }
-  if (arithmetic->lane_elements == 1 && arithmetic->reals == 1 && column == 1 && depth == columns &&
-      s->padded == columns) { /* one long row */
+  Rows rows = {.loader = loader,
+               .from = from,
+               .count = count,
+               .columns = columns,
+               .column = column,
+               .row = (size_t)depth * (size_t)type_bytes(loader->from),
+               .stride = (size_t)(s->padded * arithmetic->lane_bytes)};
+  if (arithmetic->lane_elements == 2) {
+    copy_pairs(&rows, copy);
+  } else if (arithmetic->reals == 2) {
+    copy_complex(&rows, arithmetic->sum == C64, copy);
+  } else if (column == 1 && depth == columns && s->padded == columns) { /* one long row */
     load_elements(loader, from, 1, count * columns, copy);
-    return;
-  }
-  int16_t pair[2][COPY_BYTES / 4];
-  for (int64_t k = 0; k < count; k++) {
-    const uint8_t *row = from + (size_t)(k * depth) * bytes;
-    uint8_t *to = copy + (size_t)k * stride;
-    if (arithmetic->lane_elements == 2) {
-      load_elements(loader, row, column, columns, (uint8_t *)pair[k % 2]);
-      if (k % 2 == 0) memset(pair[1], 0, (size_t)columns * sizeof **pair);
-      interleave(pair[0], pair[1], columns, (int16_t *)(copy + (size_t)(k / 2) * stride));
-    } else if (arithmetic->reals == 2) {
-      to += (size_t)k * stride;
-      load_elements(loader, row, column, columns, to);
-      (arithmetic->sum == C64 ? times_i_c64 : times_i_c128)(to, to + stride, columns);
-    } else {
-      load_elements(loader, row, column, columns, to);
-    }
+  } else {
+    for (int64_t k = 0; k < count; k++, copy += rows.stride) load_row(&rows, k, copy);
   }
 }
 

@@ -11,9 +11,9 @@
 /* Returns whether the matrices are small; if so, sets the plan's tiles. */
 bool small_plan(ContractionPlan *plan, const Contraction *contraction);
 
-/* Threshold SMALL_LINES. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
-enum { SMALL_LINES = 256 /* max rows, and max depth in lanes */ };
+/* Threshold SMALL_LINES: max rows, and max depth in lanes. Test: "products: of [m,k] and [k,n]
+** by sums" in core/thresholds.test.mjs. */
+enum { SMALL_LINES = 256 };
 
 /* The values that all batches share. */
 typedef struct Small {

@@ -11,8 +11,7 @@
 
 #include "base/min_max.h"
 
-/* Threshold MAX_BLOCKS. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
+/* Threshold MAX_BLOCKS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 /* Sums of a block are added to those of MAX_BLOCKS blocks, and these to the total: so the error of a sum does not grow with
 ** the depth. */
 enum { MAX_BLOCKS = 64 };
@@ -233,7 +232,7 @@ static bool is_wrong(Narrow *narrow, const uint8_t *sums, size_t stride, int64_t
 
 /* ---- A unit ---- */
 
-/* Threshold LEVELS: no path: levels of sums. */
+/* Threshold LEVELS: levels of sums. No path. */
 enum { LEVELS = 3 };
 /* The sums of a block, of MAX_BLOCKS blocks, and of all blocks. */
 typedef uint8_t Sums[LEVELS][SUM_BYTES + MAX_VECTORS * 64];

@@ -7,8 +7,9 @@
 #include "kernels/contraction/stream_order.h"
 #include "kernels/contraction/zeros.h"
 
-/* Threshold ROWS_AT_ONCE. Test: "zeros at the ends of vectors" in core/limited_products.test.mjs. */
-enum { ROWS_AT_ONCE = 16 }; /* loops that begin elsewhere would add in another order */
+/* Threshold ROWS_AT_ONCE: loops that begin elsewhere would add in another order. Test: "zeros at
+** the ends of vectors" in core/limited_products.test.mjs. */
+enum { ROWS_AT_ONCE = 16 };
 
 /* Returns the smallest range of rows that contains all nonzeros of the vectors, rounded outwards to multiples of ROWS_AT_ONCE. */
 static Used used_rows(const Arithmetic *arithmetic, const Vectors *vectors) {

@@ -21,9 +21,8 @@
 #include "kernels/contraction/zeros.h"
 
 enum {
-  /* Threshold BLOCK_PANELS, TILE_BLOCKS, MAX_BLOCK_ROWS, MAX_ROWS, MAX_COLUMNS, LHS_BLOCK_BYTES,
-  ** RHS_BLOCK_BYTES, WANTED_UNITS, MIN_SPLIT, MAX_WINDOWS. Test: "products: of [m,k] and [k,n] by
-  ** sums" in core/thresholds.test.mjs. */
+  /* Threshold BLOCK_PANELS, TILE_BLOCKS, MAX_BLOCK_ROWS, MAX_ROWS, MAX_COLUMNS, LHS_BLOCK_BYTES, RHS_BLOCK_BYTES,
+  ** WANTED_UNITS, MIN_SPLIT, MAX_WINDOWS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   BLOCK_PANELS = 16, /* panels packed at a time */
   TILE_BLOCKS = 4,   /* max blocks of rows in a unit; it has at most BLOCK_PANELS of columns */
   MAX_BLOCK_ROWS = BLOCK_PANELS * MAX_PANEL_ROWS,
@@ -35,7 +34,7 @@ enum {
   MIN_SPLIT = 512,   /* min depth of a split; in shorter ones, adding up costs too much */
   MAX_WINDOWS =
       1 << 20, /* bytes of packed windows and widened numbers: they stay in the second cache */
-  /* Threshold PACK_VECTORS, SUM_PRODUCTS: no path: costs, which are compared. */
+  /* Threshold PACK_VECTORS, SUM_PRODUCTS: costs, which are compared. No path. */
   PACK_VECTORS = 2, /* vector products in the time to pack an element */
   SUM_PRODUCTS = 6, /* products in the time to start and store a sum */
 };

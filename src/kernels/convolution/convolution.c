@@ -18,9 +18,9 @@
 #include "kernels/convolution/window.h"
 #include "kernels/kernels.h"
 
-/* Threshold COPY_ELEMENTS. Test: "convolutions: lines of tiles, places of a unit, transposed
-** operands" in core/thresholds_programs.test.mjs. */
-enum { COPY_ELEMENTS = 16 * 1024 /* copied by a chunk */ };
+/* Threshold COPY_ELEMENTS: elements that a chunk copies. Test: "convolutions: lines of tiles,
+** places of a unit, transposed operands" in core/thresholds_programs.test.mjs. */
+enum { COPY_ELEMENTS = 16 * 1024 };
 
 typedef struct Convolution {
   const Instruction *instruction;

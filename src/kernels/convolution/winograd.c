@@ -27,7 +27,7 @@
 #include "kernels/kernels.h"
 
 enum {
-  /* Threshold PRODUCTS: no path: costs, and products of a tile. */
+  /* Threshold PRODUCTS: costs, and products of a tile. No path. */
   PRODUCTS = 16, /* for a tile and a pair of features */
   /* Threshold ROUND_BYTES, CHUNK_ELEMENTS, KERNEL_CHUNK, PANEL. Test: "convolutions:
   ** lines of tiles, places of a unit, transposed operands" in core/thresholds_programs.test.mjs. */
@@ -36,9 +36,9 @@ enum {
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
   KERNEL_CHUNK = 8,       /* min inputs in a chunk, to write whole cache lines */
   PANEL = 8,              /* contiguous outputs in the transformed kernel */
-  /* Threshold MIN_FEATURES. Test: "convolutions around vectors, groups and features" in
-  ** core/thresholds.test.mjs. */
-  MIN_FEATURES = 16, /* with fewer, sums are not longer than those of a plain convolution */
+  /* Threshold MIN_FEATURES: with fewer, sums are not longer than those of a plain convolution.
+  ** Test: "convolutions around vectors, groups and features" in core/thresholds.test.mjs. */
+  MIN_FEATURES = 16,
 };
 
 typedef struct Winograd {
@@ -147,7 +147,7 @@ static void set_rounds(Winograd *w) {
 /* Returns whether Winograd's method is cheaper, counted in multiplications. An element of a transform counts as
 ** TRANSFORMED, an element of a kernel too large for the cache as UNCACHED. */
 static bool pays(const Winograd *w, const Instruction *convolution) {
-  /* Threshold TRANSFORMED, UNCACHED: no path: costs, and products of a tile. */
+  /* Threshold TRANSFORMED, UNCACHED: costs, and products of a tile. No path. */
   enum { TRANSFORMED = 8, UNCACHED = 20 };
   bool cached = PRODUCTS * w->kernel_plane * (int64_t)sizeof(float) <= ROUND_BYTES;
   double kernel = (double)(w->inputs * w->outputs) * (cached ? TRANSFORMED : UNCACHED);

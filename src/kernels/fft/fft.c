@@ -19,26 +19,25 @@ enum {
   LONG_LINE = 16384, /* min elements of a line for two passes */
   LONG_LINE_OF_FEW = 8192,
   FEW = 4,
-  /* Threshold MIN_FACTOR: no path: lines that are long enough have a larger factor, if they have stages at
-  ** all. */
+  /* Threshold MIN_FACTOR: lines that are long enough have a larger factor, if they have stages at all. No path. */
   MIN_FACTOR = 16,
   /* Threshold TILE_BYTES, CHUNK_REALS. Test: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
   TILE_BYTES = 48 << 10, /* max bytes of a tile that has more lanes than a vector */
   CHUNK_REALS = 16384,   /* min reals of a chunk */
-  /* Threshold MAX_CHUNKS. Test: "Fourier transforms of all small sizes, and around factors" in
-  ** core/thresholds_programs.test.mjs. */
-  MAX_CHUNKS = 8, /* each has a tile's memory */
-  /* Threshold LONG_CHUNK, SMALL_TILE: no path in tests: transforms of a million numbers; `compiling.test.mjs`
-  ** has one of 1,000,003. */
+  /* Threshold MAX_CHUNKS: each chunk has a tile's memory. Test: "Fourier transforms of all small
+  ** sizes, and around factors" in core/thresholds_programs.test.mjs. */
+  MAX_CHUNKS = 8,
+  /* Threshold LONG_CHUNK, SMALL_TILE: transforms of a million numbers; `compiling.test.mjs` has one of
+  ** 1,000,003. No path in tests. */
   LONG_CHUNK = 1 << 20, /* min reals of a chunk beyond MAX_CHUNKS, if its tile is small */
   SMALL_TILE = 256 << 10,
   /* Threshold CHUNK_PAIRS. Test: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
   CHUNK_PAIRS = 4096,
-  /* Threshold STEPS_PER_AXIS, TURN_BYTES: no path: steps and bytes of a plan. */
+  /* Threshold STEPS_PER_AXIS, TURN_BYTES: steps and bytes of a plan. No path. */
   STEPS_PER_AXIS = 3,
   TURN_BYTES = 64, /* memory of an FftTurn */
-  /* Threshold LONG_PAIRS: no path in tests: transforms of a million numbers; `compiling.test.mjs` has one of
-  ** 1,000,003. */
+  /* Threshold LONG_PAIRS: transforms of a million numbers; `compiling.test.mjs` has one of 1,000,003. No
+  ** path in tests. */
   LONG_PAIRS = 4 * FFT_PIECE, /* pairs of a chunk that takes several turns */
 };
 

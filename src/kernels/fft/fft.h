@@ -27,10 +27,10 @@
 #include "value/types.h"
 
 enum {
-  /* Threshold FFT_LARGEST_RADIX. Test: "Fourier transforms of all small sizes, and around factors"
-  ** in core/thresholds_programs.test.mjs. */
-  FFT_LARGEST_RADIX = 61, /* largest prime with a stage; beyond it, convolution is faster */
-  /* Threshold FFT_MAX_STAGES, FFT_MAX_LANES: no path: the maximum of an interface or a format. */
+  /* Threshold FFT_LARGEST_RADIX: the largest prime with a stage; beyond it, convolution is faster. Test: "Fourier
+  ** transforms of all small sizes, and around factors" in core/thresholds_programs.test.mjs. */
+  FFT_LARGEST_RADIX = 61,
+  /* Threshold FFT_MAX_STAGES, FFT_MAX_LANES: the maximum of an interface or a format. No path. */
   FFT_MAX_STAGES = 40,
   FFT_MAX_LANES = 16,
 };
@@ -141,8 +141,9 @@ typedef struct FftTurn {
   int64_t left;     /* pieces left in this turn's budget */
 } FftTurn;
 
-/* Threshold FFT_PIECE. Test: "Fourier transforms of long lines" in core/thresholds_numbers.test.mjs. */
-enum { FFT_PIECE = 1 << 17 }; /* pairs of numbers in a piece, about */
+/* Threshold FFT_PIECE: pairs of numbers in a piece, about. Test: "Fourier transforms of long
+** lines" in core/thresholds_numbers.test.mjs. */
+enum { FFT_PIECE = 1 << 17 };
 
 static inline bool fft_is_due(FftTurn *turn) {
   if (turn->at++ != turn->done || turn->left == 0) return false;

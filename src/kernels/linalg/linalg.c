@@ -25,7 +25,7 @@ static double turn_of(const LinalgProgress *progress) {
                                                                              : LINALG_TURN;
 }
 
-/* Threshold CLOCK_READS: no path: how often a turn reads the clock; a read is a slow call of the host. */
+/* Threshold CLOCK_READS: how often a turn reads the clock; a read is a slow call of the host. No path. */
 enum { CLOCK_READS = 16 };
 
 static bool is_late(LinalgProgress *progress) {
@@ -68,7 +68,7 @@ LinalgEnd linalg_run_stages(Stage *const *stages, Work *w, LinalgProgress *progr
 }
 
 /* Threshold TILE_ROWS, TILE_COLUMNS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
-/* Threshold SOME_NUMBERS: no path: work of a turn or of a thread. */
+/* Threshold SOME_NUMBERS: work of a turn or of a thread. No path. */
 enum { TILE_ROWS = 8192, TILE_COLUMNS = 16, SOME_NUMBERS = 1 << 17 };
 
 bool linalg_next_tile(LinalgSize size, LinalgTile *t, LinalgProgress *progress) {
@@ -95,10 +95,10 @@ bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument
   return linalg_stage_ends(progress);
 }
 
-/* Threshold MAX_PARTS: no path: each chunk has memory of its own, and no more of them. */
-/* Threshold PART_WORK: no path: work of a part, which takes 15 us (f32) to 60 us (complex). Opening a loop and waiting for
-** its end takes 2 to 3 us while the other thread still polls for work, and 20 to 100 us once it sleeps, 60 us after the
-** last loop. */
+/* Threshold MAX_PARTS: each chunk has memory of its own, and no more of them. No path. */
+/* Threshold PART_WORK: work of a part, which takes 15 us (f32) to 60 us (complex). Opening a loop and waiting for its
+** end takes 2 to 3 us while the other thread still polls for work, and 20 to 100 us once it sleeps, 60 us after the last
+** loop. No path. */
 enum { MAX_PARTS = 4, PART_WORK = 300 * 1000 };
 
 typedef struct SharedRange {

@@ -39,10 +39,11 @@ typedef enum LinalgRoutine {
   LINALG_ROUTINES,
 } LinalgRoutine;
 
-/* Threshold LINALG_OPERANDS, LINALG_RESULTS: no path: the maximum of an interface or a format. */
+/* Threshold LINALG_OPERANDS, LINALG_RESULTS: the maximum of an interface or a format. No path. */
 enum { LINALG_OPERANDS = 4, LINALG_RESULTS = 6 };
-/* Threshold XLA_BLOCK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
-enum { XLA_BLOCK = 128 }; /* the block size of XLA's expansions of cholesky and triangular-solve */
+/* Threshold XLA_BLOCK: the block size of XLA's expansions of cholesky and triangular-solve.
+** Test: "L U of ${shape}" in core/linalg.test.mjs. */
+enum { XLA_BLOCK = 128 };
 
 typedef struct LinalgSize {
   int64_t rows, columns;
@@ -133,12 +134,12 @@ int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count);
 int64_t linalg_vectors_numbers(int64_t size, int64_t lines, int64_t count);
 
 enum {
-  /* Threshold LINALG_TURN, LINALG_MOVE: no path: operations until the host has its turn; `yielding.test.mjs`
-  ** and `linalg.test.mjs` have longer routines. */
+  /* Threshold LINALG_TURN, LINALG_MOVE: operations until the host has its turn; `yielding.test.mjs` and
+  ** `linalg.test.mjs` have longer routines. No path. */
   LINALG_TURN = 20 * 1000 * 1000, /* operations on reals in a turn, about */
   LINALG_MOVE = 8, /* operations that a read and write of a large matrix's number counts as */
-  /* Threshold LINALG_BLOCK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
-  LINALG_BLOCK = 32, /* columns in a block */
+  /* Threshold LINALG_BLOCK: columns in a block. Test: "L U of ${shape}" in core/linalg.test.mjs. */
+  LINALG_BLOCK = 32,
   /* Max rows of a panel that is factored ahead: looks_ahead in linalg_factor.inc. */
   LINALG_AHEAD = LINALG_TURN / (16 * LINALG_BLOCK * LINALG_BLOCK) + LINALG_BLOCK + 1,
 };

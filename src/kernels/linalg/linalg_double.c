@@ -122,7 +122,7 @@ static bool equilibrate(const LinalgGeneral *g, LinalgProgress *progress) {
 }
 
 bool linalg_balance(LinalgGeneral *g, bool scales, LinalgProgress *progress) {
-  /* Threshold SCALES: no path: a case. */
+  /* Threshold SCALES: a case. No path. */
   enum { SCALES = 3 };
   if (progress->lines < SCALES) {
     if (!permute(g, progress)) return false;

@@ -9,8 +9,8 @@
 #include "hlo/scalar/element.h"
 #include "kernels/linalg/linalg.h"
 
-/* Threshold STRIP. Test: "L U of ${shape}" in core/linalg.test.mjs. */
-enum { STRIP = 128 }; /* vectors at once */
+/* Threshold STRIP: vectors that are computed at once. Test: "L U of ${shape}" in core/linalg.test.mjs. */
+enum { STRIP = 128 };
 
 static int parts_of(const LinalgPlan *p) { return type_is_complex(p->type) ? 2 : 1; }
 

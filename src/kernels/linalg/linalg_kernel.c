@@ -18,8 +18,8 @@ _Static_assert(LINALG_TRIANGULAR_SOLVE + LAPACK_COUNT + 1 == LINALG_ROUTINES,
 enum {
   /* Threshold MIN_WORK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
   MIN_WORK = 20000, /* min operations of a chunk, roughly */
-  /* Threshold MAX_CHUNKS: no path: each chunk has memory of its own, and no more of them. */
-  MAX_CHUNKS = 32, /* each has its own memory */
+  /* Threshold MAX_CHUNKS: each chunk has memory of its own. No path. */
+  MAX_CHUNKS = 32,
 };
 
 enum { BLOCK = LINALG_BLOCK };
@@ -107,8 +107,9 @@ static bool has_types(const Instruction *x, const char *results, LinalgRoutine r
   return true;
 }
 
-/* Threshold MAX_USERS: no path: instructions that are searched for users; with more, all results are computed. */
-enum { MAX_USERS = 10000 }; /* max instructions of a computation to search for users */
+/* Threshold MAX_USERS: instructions of a computation that are searched for users; with more, all results are
+** computed. No path. */
+enum { MAX_USERS = 10000 };
 
 /* Finds the results that are used. For example, jnp.linalg.eigvalsh requests vectors and does not use them. */
 static void set_wanted(LinalgPlan *p, const Instruction *x) {
@@ -191,7 +192,7 @@ static void set_bytes(LinalgPlan *p, const Instruction *x) {
 
 /* Estimates the operations for one matrix. Iterations for eigenvalues and singular values count as ITERATIONS_EACH times. */
 static double work_of(const LinalgPlan *p) {
-  /* Threshold ITERATIONS_EACH, MIN_WORK: no path: overheads, which are compared, and turns. */
+  /* Threshold ITERATIONS_EACH, MIN_WORK: overheads, which are compared, and turns. No path. */
   enum { ITERATIONS_EACH = 16, MIN_WORK = 256 }; /* MIN_WORK: the overhead of the smallest matrix */
   int64_t size = max_i64(p->in[0].rows, p->in[0].columns), numbers = size * size;
   for (int k = 1; k < p->operands; k++)

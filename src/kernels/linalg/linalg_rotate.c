@@ -11,13 +11,13 @@
 #include "base/min_max.h"
 #include "kernels/linalg/linalg.h"
 
-/* Threshold MAX_STEPS: no path: an iteration that does not converge ends. */
+/* Threshold MAX_STEPS: an iteration that does not converge ends. No path. */
 /* Threshold VECTORS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
-/* Threshold SWEEPS, ROOM_EACH: no path: room for rotations. */
-/* Threshold PIECES: no path: parts of a round. */
+/* Threshold SWEEPS, ROOM_EACH: room for rotations. No path. */
+/* Threshold PIECES: parts of a round. No path. */
 enum { MAX_STEPS = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
-/* Threshold MIN_SHARED. Test: "L U of ${shape}" in core/linalg.test.mjs. */
-enum { MIN_SHARED = 500 * 1000 }; /* min operations to use other threads */
+/* Threshold MIN_SHARED: min operations to use other threads. Test: "L U of ${shape}" in core/linalg.test.mjs. */
+enum { MIN_SHARED = 500 * 1000 };
 
 /* The rotations of one step: `count` of them, from row `first` on, `step` rows apart. */
 typedef struct Sweep {
@@ -110,7 +110,7 @@ static bool has_room(const Rotations *r) {
 }
 
 enum {
-  /* Threshold STEP_WORK: no path: the cost of a rotation, for the turn's clock. */
+  /* Threshold STEP_WORK: the cost of a rotation, for the turn's clock. No path. */
   STEP_WORK = 25,
   /* Threshold MAX_WORK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
   MAX_WORK = LINALG_TURN / 4

@@ -9,8 +9,7 @@
 
 /* Threshold PIECE, PIECE_ELEMENTS. Test: "chunks: elements of loops, of the evaluator, bytes of
 ** moves" in core/thresholds_programs.test.mjs. */
-/* Threshold TILE, STRIP. Test: "transposes around tiles and short rows" in
-** core/thresholds.test.mjs. */
+/* Threshold TILE, STRIP. Test: "transposes around tiles and short rows" in core/thresholds.test.mjs. */
 /* Threshold MAX_INLINE. Test: "pieces of a few bytes" in core/thresholds_programs.test.mjs. */
 enum { PIECE = 1 << 16, PIECE_ELEMENTS = 256, TILE = 16, STRIP = 4 * TILE, MAX_INLINE = 256 };
 

@@ -9,7 +9,7 @@
 #include "kernels/memory/box.h"
 
 /* Threshold CHUNK_WORK. Test: "scatters and gathers around 65,536 elements" in core/thresholds_numbers.test.mjs. */
-/* Threshold MAX_CHUNKS: no path: larger chunks instead of more than 65,536. */
+/* Threshold MAX_CHUNKS: larger chunks instead of more than 65,536. No path. */
 enum { CHUNK_WORK = 1 << 16, MAX_CHUNKS = 1 << 16 };
 
 /* A component of an index vector, clamped to [0, max_start], moves the window by `stride` bytes. */

@@ -10,7 +10,7 @@
 
 /* Threshold CHUNK_BYTES. Test: "chunks: elements of loops, of the evaluator, bytes of moves" in
 ** core/thresholds_programs.test.mjs. */
-/* Threshold MAX_CHUNKS: no path: larger chunks instead of more than 65,536. */
+/* Threshold MAX_CHUNKS: larger chunks instead of more than 65,536. No path. */
 enum { CHUNK_BYTES = 1 << 17, MAX_CHUNKS = 1 << 16 };
 
 typedef struct Part {

@@ -9,7 +9,7 @@
 #include "kernels/memory/box.h"
 
 enum { PHASE_COPY, PHASE_UPDATE, PHASES };
-/* Threshold COPY_BYTES: no path in tests: a chunk of 16 MB. */
+/* Threshold COPY_BYTES: a chunk of 16 MB. No path in tests. */
 /* Threshold UPDATE_BYTES. Test: "updates of 1 MB" in core/thresholds_numbers.test.mjs. */
 enum { COPY_BYTES = 16 << 20, UPDATE_BYTES = 1 << 20 }; /* of a chunk */
 

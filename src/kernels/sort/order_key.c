@@ -3,7 +3,7 @@
 
 #include "hlo/scalar/element.h"
 
-/* Threshold POSITIONS, MIDDLE: no path: the positions that values of one byte can have. */
+/* Threshold POSITIONS, MIDDLE: the positions that values of one byte can have. No path. */
 enum { POSITIONS = 259, MIDDLE = 129 };
 
 /* Returns the position of a one-byte element in the order, from -129 to 129. */

@@ -24,18 +24,16 @@ enum {
   RANGE = 65536, /* elements that one chunk works on; longer lines have several ranges */
   SMALL = 80,    /* shorter lines are sorted by insertion */
   MAX_SLOTS = 64,
-  /* Threshold SLOT_MEMORY: no path in tests: lines that are sorted at once, by their memory of 8 MB. */
+  /* Threshold SLOT_MEMORY: lines that are sorted at once, by their memory of 8 MB. No path in tests. */
   SLOT_MEMORY = 8 << 20, /* for the lines that are sorted at once */
-  /* Threshold MIN_WORK. Test: "lines of sorts and of the largest elements, by all elements" in
-  ** core/thresholds_programs.test.mjs. */
-  MIN_WORK = 4096, /* min elements of a chunk */
-  /* Threshold DIGIT_BITS, DIGITS. Test: "sorts of lines around insertion and ranges" in
-  ** core/thresholds.test.mjs. */
+  /* Threshold MIN_WORK: min elements of a chunk. Test: "lines of sorts and of the largest
+  ** elements, by all elements" in core/thresholds_programs.test.mjs. */
+  MIN_WORK = 4096,
+  /* Threshold DIGIT_BITS, DIGITS. Test: "sorts of lines around insertion and ranges" in core/thresholds.test.mjs. */
   /* Measured: 11 bits are no faster (Node 20, 2026-11), as more targets miss the cache more often. */
   DIGIT_BITS = 8,
   DIGITS = 1 << DIGIT_BITS,
-  /* Threshold MAX_ROUNDS. Test: "sorts of several arrays, by several keys" in
-  ** core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_ROUNDS. Test: "sorts of several arrays, by several keys" in core/thresholds_programs.test.mjs. */
   MAX_ROUNDS = MAX_SORT_KEYS * 8,
 };
 

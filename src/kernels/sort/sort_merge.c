@@ -23,9 +23,9 @@ enum {
   ** in core/thresholds_programs.test.mjs. */
   SEGMENT = 256,
   BLOCK = PAIRS * SEGMENT,
-  /* Threshold MAX_PARTS. Test: "comparators and reducers of many instructions" in
-  ** core/thresholds_programs.test.mjs. */
-  MAX_PARTS = 2 * PAIRS, /* of a chunk: each of its lines may end with a short part */
+  /* Threshold MAX_PARTS: parts of a chunk: each of its lines may end with a short part. Test:
+  ** "comparators and reducers of many instructions" in core/thresholds_programs.test.mjs. */
+  MAX_PARTS = 2 * PAIRS,
 };
 
 /* The plan of a sort instruction. */

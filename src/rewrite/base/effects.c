@@ -20,7 +20,7 @@
 #include "rewrite/base/side_effects.h"
 
 enum {
-  /* Threshold MAX_NODES, MAX_BRANCHES, MAX_DEPTH: no path: a check of test builds. */
+  /* Threshold MAX_NODES, MAX_BRANCHES, MAX_DEPTH: a check of test builds. No path. */
   MAX_NODES = 4096,
   MAX_BRANCHES = 64, /* loops and choices; each may be compared in several ways */
   MAX_DEPTH = 100,

@@ -76,8 +76,8 @@ static bool is_more(const Instruction *x) {
   }
 }
 
-/* Threshold MAX_STEPS: no path in tests: the steps for an element that the evaluator may take at once. A computation
-** of more steps becomes a loop. */
+/* Threshold MAX_STEPS: the steps for an element that the evaluator may take at once. A computation of more steps
+** becomes a loop. No path in tests. */
 enum { MAX_STEPS = 1 << 18 };
 
 bool applies_more(const Instruction *x, const Computation *to_apply) {

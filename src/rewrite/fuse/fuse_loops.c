@@ -206,9 +206,9 @@ static bool is_read_outside(const Fuser *fuser, const Instruction *x) {
 ** Measured: the slope of bessel_i1e takes 0.87 of the time and 0.13 of the memory; of WORTH = 8, digamma's takes 1.05 of
 ** the time (1,000 to 1,000,000 elements, a busy EPYC, 2026-11). */
 static void find_recomputed(Fuser *fuser) {
-  /* Threshold WORTH. Test: "functions of one array, read by two loops" in
-  ** core/thresholds_programs.test.mjs. */
-  enum { WORTH = 4 }; /* additions for an element that is written and read */
+  /* Threshold WORTH: additions for an element that is written and read. Test: "functions of one
+  ** array, read by two loops" in core/thresholds_programs.test.mjs. */
+  enum { WORTH = 4 };
   const Computation *c = fuser->computation;
   int *work = ARENA_ARRAY(fuser->arena, int, c->count);
   int *saved = ARENA_ARRAY(fuser->arena, int, c->count);

@@ -21,8 +21,8 @@ enum {
   /* Threshold MAX_INPUTS. Test: "loops of many inputs, and of many operations after a transpose" in
   ** core/quantised.test.mjs. */
   MAX_INPUTS = 32,
-  /* Threshold MAX_COMPUTATIONS: no path: beyond what engines take as one module. */
-  MAX_COMPUTATIONS = 1 << 15, /* engines take at most 100,000 functions */
+  /* Threshold MAX_COMPUTATIONS: engines take at most 100,000 functions in one module. No path. */
+  MAX_COMPUTATIONS = 1 << 15,
 };
 
 /* Whether a type has every number of another one. */

@@ -25,25 +25,25 @@
 enum {
   /* Threshold MAX_INPUTS. Test: "${n} inputs, and as many results" in core/thresholds.test.mjs. */
   MAX_INPUTS = 48,
-  /* Threshold MAX_OPERATIONS. Test: "a chain of ${n} operations" in core/thresholds.test.mjs. */
-  MAX_OPERATIONS = 512, /* of one loop */
+  /* Threshold MAX_OPERATIONS: operations of one loop. Test: "a chain of ${n} operations" in
+  ** core/thresholds.test.mjs. */
+  MAX_OPERATIONS = 512,
   /* Threshold MAX_RESULTS, MAX_STREAMS. Test: "siblings: reductions of the same array, small and
   ** large" in core/thresholds_programs.test.mjs. */
   MAX_RESULTS = 16,
   MAX_STREAMS = 12, /* arrays of its own size that a loop over large arrays reads or writes */
-  /* Threshold SMALL_BYTES. Test: "siblings around 64 kB and of 64 elements" in
-  ** core/thresholds_numbers.test.mjs. */
-  SMALL_BYTES = 64 << 10, /* of arrays that stay in the cache from one loop to the next */
+  /* Threshold SMALL_BYTES: bytes of arrays that stay in the cache from one loop to the next.
+  ** Test: "siblings around 64 kB and of 64 elements" in core/thresholds_numbers.test.mjs. */
+  SMALL_BYTES = 64 << 10,
   /* Threshold MIN_ROW, MIN_ROWS. Test: "siblings: reductions of the same array, small and large" in
   ** core/thresholds_programs.test.mjs. */
   MIN_ROW = 12,  /* for a loop that writes and reduces: lanes of shorter rows are other rows */
   MIN_ROWS = 16, /* that threads may share */
-  /* Threshold FEW_ELEMENTS. Test: "siblings around 64 kB and of 64 elements" in
-  ** core/thresholds_numbers.test.mjs. */
+  /* Threshold FEW_ELEMENTS. Test: "siblings around 64 kB and of 64 elements" in core/thresholds_numbers.test.mjs. */
   FEW_ELEMENTS = 64,
-  /* Threshold MAX_RECENT. Test: "siblings: reductions of the same array, small and large" in
-  ** core/thresholds_programs.test.mjs. */
-  MAX_RECENT = 4, /* latest loops that read an array, which are tried */
+  /* Threshold MAX_RECENT: the latest loops that read an array, which are tried. Test: "siblings:
+  ** reductions of the same array, small and large" in core/thresholds_programs.test.mjs. */
+  MAX_RECENT = 4,
 };
 
 typedef struct Cluster {
@@ -145,7 +145,7 @@ static bool has_polynomials(const Computation *fused) {
 /* Whether each element of a fusion, or of the array that it reduces, reads only the parameter's element with
 ** the same index. */
 static bool reads_in_place(const Computation *fused, int parameter, Arena *arena) {
-  /* Threshold ELSEWHERE: no path: a case. */
+  /* Threshold ELSEWHERE: a case. No path. */
   enum { DIRECT = 1, ELSEWHERE = 2 };
   uint8_t *read = ARENA_ARRAY(arena, uint8_t, fused->count);
   read[fused->root->id] = DIRECT;

@@ -117,7 +117,7 @@ typedef struct Sum {
 /* Adds the terms of x, or subtracts them. Returns false if it has others, or subtracts a scalar. sums: how many sums may be within
 ** each other. */
 static bool add_terms(const Instruction *x, Place place, int sign, int sums, Sum *sum) {
-  /* Threshold MAX_NUMBER: no path: above all dimensions, and far below the ends of s32. */
+  /* Threshold MAX_NUMBER: above all dimensions, and far below the ends of s32. No path. */
   enum { MAX_NUMBER = 1 << 28 };
   Scalar value;
   for (;;) {
@@ -256,7 +256,7 @@ static bool find_used(const Users *users, const Instruction *dot, Place place, L
 
 /* Returns n: columns below n, or below n + row, are used. The kernel clamps it when it reads it. wide: in s64. */
 static Instruction *count_of(Computation *computation, const Limit *limit, bool wide) {
-  /* Threshold MAX_LIMIT: no path: above all dimensions; larger limits count as this one, so that sums do not wrap. */
+  /* Threshold MAX_LIMIT: above all dimensions; larger limits count as this one, so that sums do not wrap. No path. */
   const int64_t MAX_LIMIT = INT64_C(1) << 40;
   if (!limit->scalar) return computation_add_number(computation, S64, (Scalar){.i = limit->number});
   Instruction *n = computation_add_reshape(computation, limit->scalar, 0, NULL);

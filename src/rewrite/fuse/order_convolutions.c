@@ -14,9 +14,8 @@
 #include "rewrite/base/rewrite.h"
 
 enum {
-  /* Threshold VECTOR_BYTES, MIN_POSITIONS, MANY_POSITIONS, MIN_TAPS, MIN_GROUPS. Test:
-  ** "convolutions: lines of tiles, places of a unit, transposed operands" in
-  ** core/thresholds_programs.test.mjs. */
+  /* Threshold VECTOR_BYTES, MIN_POSITIONS, MANY_POSITIONS, MIN_TAPS, MIN_GROUPS. Test: "convolutions: lines of
+  ** tiles, places of a unit, transposed operands" in core/thresholds_programs.test.mjs. */
   VECTOR_BYTES = 16,
   MIN_POSITIONS = 16,  /* positions along the last dimension that repay a transpose */
   MANY_POSITIONS = 32, /* positions that are as fast as features */

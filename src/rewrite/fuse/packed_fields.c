@@ -21,7 +21,7 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MAX_FIELDS, MAX_STEPS: no path: u64 has 32 fields of 2 bits; a bound of recursion. */
+/* Threshold MAX_FIELDS, MAX_STEPS: u64 has 32 fields of 2 bits; a bound of recursion. No path. */
 enum { MAX_FIELDS = 32, MAX_STEPS = 16, ABSENT = -1 };
 
 /* ---- A field ---- */

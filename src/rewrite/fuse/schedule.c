@@ -14,17 +14,17 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MAX_BYTES: no path: larger arrays count as this large, so that sums do not overflow. */
+/* Threshold MAX_BYTES: larger arrays count as this large, so that sums do not overflow. No path. */
 #define MAX_BYTES (INT64_C(1) << 40)
 
 enum {
-  /* Threshold MIN_PEAK. Test: "temporaries beside results: how large" in
-  ** core/thresholds_programs.test.mjs. */
-  MIN_PEAK = 64 << 10, /* bytes of temporaries below which the order stays */
-  /* Threshold MIN_GAIN. Test: "another order, whose temporaries take a 16th less" in
-  ** core/thresholds_programs.test.mjs. */
-  MIN_GAIN = 16, /* the peak must shrink by 1/16 */
-  /* Threshold MAX_VISITS: no path in tests: visits of tuple elements, after which the order stays. */
+  /* Threshold MIN_PEAK: bytes of temporaries below which the order stays. Test: "temporaries
+  ** beside results: how large" in core/thresholds_programs.test.mjs. */
+  MIN_PEAK = 64 << 10,
+  /* Threshold MIN_GAIN: the peak must shrink by 1/16. Test: "another order, whose temporaries
+  ** take a 16th less" in core/thresholds_programs.test.mjs. */
+  MIN_GAIN = 16,
+  /* Threshold MAX_VISITS: visits of tuple elements, after which the order stays. No path in tests. */
   MAX_VISITS = 1 << 22,
 };
 

@@ -31,8 +31,9 @@ enum {
   MIN_COLUMNS = 64,
   MAX_ROWS = 48,
   MIN_ROWS = 16,
-  /* Threshold MAX_COPIED. Test: "operations before a reduction that is cut" in core/thresholds_programs.test.mjs. */
-  MAX_COPIED = 32, /* instructions before a reduction that are copied for the remaining elements */
+  /* Threshold MAX_COPIED: instructions before a reduction that are copied for the remaining elements. Test:
+  ** "operations before a reduction that is cut" in core/thresholds_programs.test.mjs. */
+  MAX_COPIED = 32,
 };
 
 typedef struct Cut {

@@ -43,8 +43,8 @@ static Range of_constant(const Instruction *x) {
 }
 
 static Range of_operation(const Instruction *x, const Range *ranges) {
-  /* Threshold WIDEST: no path: larger ranges are not followed. */
-  enum { WIDEST = 1 << 30 }; /* so ranges do not overflow */
+  /* Threshold WIDEST: larger ranges are not followed, so that ranges do not overflow. No path. */
+  enum { WIDEST = 1 << 30 };
   PrimitiveType type = x->shape->type;
   Range a[3];
   if (x->operand_count < 1 || x->operand_count > 3) return NOTHING;

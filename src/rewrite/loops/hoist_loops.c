@@ -30,12 +30,12 @@ enum {
   ** large" in core/thresholds_programs.test.mjs. */
   MAX_HOISTED = 16,  /* of one loop */
   MIN_ELEMENTS = 64, /* of an expensive operation */
-  /* Threshold MAX_BYTES. Test: "loops with invariant matrices: rows of products" in
-  ** core/thresholds_programs.test.mjs. */
-  MAX_BYTES = 32 << 20, /* of the dot of all rows; of a packed matrix */
-  /* Threshold MAX_GROWTH. Test: "loops with invariant operations: how many, how large" in
-  ** core/thresholds_programs.test.mjs. */
-  MAX_GROWTH = 8, /* max size of a hoisted value, relative to its sequence or its operands */
+  /* Threshold MAX_BYTES: bytes of the dot of all rows, or of a packed matrix. Test: "loops with
+  ** invariant matrices: rows of products" in core/thresholds_programs.test.mjs. */
+  MAX_BYTES = 32 << 20,
+  /* Threshold MAX_GROWTH: max size of a hoisted value, relative to its sequence or its operands. Test: "loops with
+  ** invariant operations: how many, how large" in core/thresholds_programs.test.mjs. */
+  MAX_GROWTH = 8,
   /* Threshold SMALL_BYTES, MIN_TURNS, MIN_MATRIX, WIDTH, MIN_ROWS, MAX_ROWS, ROWS. Test: "loops
   ** with invariant matrices: rows of products" in core/thresholds_programs.test.mjs. */
   SMALL_BYTES = 64 << 10, /* allowed for operands of any size */

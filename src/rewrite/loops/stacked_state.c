@@ -16,8 +16,8 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MAX_UPDATES: no path: a row with more updates is copied as before. */
-enum { MAX_UPDATES = 8 }; /* of one row */
+/* Threshold MAX_UPDATES: a row with more updates is copied as before. No path. */
+enum { MAX_UPDATES = 8 };
 
 typedef struct Stack {
   Instruction *loop;

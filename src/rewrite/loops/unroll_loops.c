@@ -12,8 +12,9 @@
 enum {
   /* Threshold MAX_ITERATIONS. Test: "a loop of ${turns} turns" in core/thresholds.test.mjs. */
   MAX_ITERATIONS = 16,
-  /* Threshold MAX_INSTRUCTIONS. Test: "short loops with long bodies" in core/thresholds_programs.test.mjs. */
-  MAX_INSTRUCTIONS = 512, /* of all iterations */
+  /* Threshold MAX_INSTRUCTIONS: instructions of all iterations. Test: "short loops with long
+  ** bodies" in core/thresholds_programs.test.mjs. */
+  MAX_INSTRUCTIONS = 512,
 };
 
 /* Whether an instruction becomes part of a loop over elements, or needs no code. */

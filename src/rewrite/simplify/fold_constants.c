@@ -10,9 +10,9 @@ enum {
   ** core/thresholds_numbers.test.mjs. */
   LARGEST_RESULT = 64 << 10, /* bytes */
   LARGEST_OPERANDS = 64 << 10,
-  /* Threshold MAX_STEPS. Test: "constants that are reduced by computations of many instructions" in
-  ** core/thresholds_programs.test.mjs. */
-  MAX_STEPS = 1 << 20, /* of called computations, as a loop may never end */
+  /* Threshold MAX_STEPS: steps of called computations, as a loop may never end. Test: "constants
+  ** that are reduced by computations of many instructions" in core/thresholds_programs.test.mjs. */
+  MAX_STEPS = 1 << 20,
 };
 
 static bool worth_folding(const Instruction *instruction) {

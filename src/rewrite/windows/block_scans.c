@@ -15,8 +15,9 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold BLOCK. Test: "cumulative sums around blocks and calls" in core/thresholds.test.mjs. */
-enum { BLOCK = 16 }; /* of XLA:CPU's ReduceWindowRewriter */
+/* Threshold BLOCK: the block of XLA:CPU's ReduceWindowRewriter. Test: "cumulative sums around
+** blocks and calls" in core/thresholds.test.mjs. */
+enum { BLOCK = 16 };
 
 /* The shapes of one such scan: along a dimension of `length`, in this number of blocks. */
 typedef struct Scan {

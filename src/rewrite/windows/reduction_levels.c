@@ -16,9 +16,9 @@
 #include "rewrite/base/rewrite.h"
 #include "rewrite/expand/applied.h"
 
-/* Threshold LEVEL_WINDOW. Test: "reductions by ${operation} along rows and down columns" in
-** core/thresholds.test.mjs. */
-enum { LEVEL_WINDOW = 32 }; /* of XLA:CPU's TreeReductionRewriter */
+/* Threshold LEVEL_WINDOW: the window of XLA:CPU's TreeReductionRewriter. Test: "reductions by
+** ${operation} along rows and down columns" in core/thresholds.test.mjs. */
+enum { LEVEL_WINDOW = 32 };
 
 static int64_t longest_reduced(const Instruction *reduce, const Shape *shape) {
   int64_t longest = 0;

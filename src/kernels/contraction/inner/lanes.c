@@ -47,8 +47,7 @@ enum { REAL_ROWS = 6 };
 /* Threshold REAL_ROWS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 enum { REAL_ROWS = 4 };
 #endif
-/* Threshold INTEGER_ROWS. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
+/* Threshold INTEGER_ROWS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 enum { INTEGER_ROWS = 4 };
 #ifdef XLA_RELAXED_SIMD
 #undef MADD_F32
@@ -75,8 +74,7 @@ EXPORT("7") StreamLoop by_columns_f64;
 
 /* ---- Panels ---- */
 
-/* Threshold LANES, NESTED. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
+/* Threshold LANES, NESTED. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 /*
 ** Two vectors of sums per row, two of the rhs, one of the lhs and one product must fit into the 16
 ** registers of x86; V8 leaves 15 of them free. Fused multiply-add keeps no product, and needs more than
@@ -131,8 +129,7 @@ EXPORT("7") StreamLoop by_columns_f64;
 ** core/thresholds.test.mjs. */
 enum { MAX_TERMS = 64 };
 
-/* Threshold LANES, WIDTH. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
+/* Threshold LANES, WIDTH. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 /* Computes ROWS rows, VECTORS vectors of columns at a time, until fewer than LEAST columns are left. Returns the first
 ** column that is left. Of two vectors, the second ends at the last column at the latest. */
 #define PLAIN_ROWS(name, real, splat, madd, add, ROWS, VECTORS, LEAST)                            \
@@ -309,8 +306,7 @@ enum { MAX_TERMS = 64 };
 ** roundoff off, of f64 19.) */
 enum { BLOCK_BYTES = 2048 };
 
-/* Threshold LANES, STEP. Test: "products: of [m,k] and [k,n] by sums" in
-** core/thresholds.test.mjs. */
+/* Threshold LANES, STEP. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 /* Multiplies ROWS vectors by LINES lines of the matrix, with UNROLLED sums for each. The sums of lines are `apart` numbers
 ** from each other. */
 #define BY_COLUMNS_LINES(name, real, madd, add, partial, sum_of, lane_of, ROWS, LINES, UNROLLED)  \

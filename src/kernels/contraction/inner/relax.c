@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Threshold HEADER_BYTES, FUNCTION_SECTION, CODE_SECTION, RELAXED: no path: WebAssembly's format. */
+/* Threshold HEADER_BYTES, FUNCTION_SECTION, CODE_SECTION, RELAXED: WebAssembly's format. No path. */
 enum {
   HEADER_BYTES = 8,
   TYPE_SECTION = 1,
@@ -25,7 +25,7 @@ enum {
   RELAXED_MADD = 0x85,
 };
 
-/* Threshold MAX_TYPES, MAX_CONSTANTS, CONSTANT_BYTES: no path: types of functions in a module of loops, vectors in a function. */
+/* Threshold MAX_TYPES, MAX_CONSTANTS, CONSTANT_BYTES: types of functions in a module of loops, vectors in a function. No path. */
 enum { MAX_TYPES = 8, MAX_CONSTANTS = 16, CONSTANT_BYTES = 18 };
 
 typedef struct Rewriter {
@@ -48,7 +48,7 @@ static uint32_t read_number(const uint8_t **from) {
   }
 }
 
-/* Threshold NUMBER_BYTES: no path: as many as any number needs. */
+/* Threshold NUMBER_BYTES: as many as any number needs. No path. */
 enum { NUMBER_BYTES = 5 };
 static void write_number_at(uint8_t *to, uint32_t value) {
   for (int i = 0; i < NUMBER_BYTES - 1; i++, value >>= 7) to[i] = (uint8_t)(value | 0x80);

@@ -20,9 +20,9 @@ typedef struct SparsePlan {
   RowRoutine *row;
 } SparsePlan;
 
-/* Threshold RUN. Test: "sparse matrices around chunks of rows" in
-** core/thresholds_programs.test.mjs. */
-enum { RUN = 64 }; /* numbers of a row whose positions are read at once */
+/* Threshold RUN: numbers of a row whose positions are read at once. Test: "sparse matrices
+** around chunks of rows" in core/thresholds_programs.test.mjs. */
+enum { RUN = 64 };
 
 /* out += sum over k of values[k] times row inner[k] of `right`. */
 #define REAL_ROW(NAME, T)                                                                      \

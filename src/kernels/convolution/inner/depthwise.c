@@ -20,15 +20,15 @@
 #include "kernels/kernels.h"
 
 enum {
-  /* Threshold MIN_GROUPS. Test: "convolutions around vectors, groups and features" in
-  ** core/thresholds.test.mjs. */
-  MIN_GROUPS = 4, /* one vector of f32 */
-  /* Threshold MAX_LANES. Test: "convolutions: lines of tiles, places of a unit, transposed
-  ** operands" in core/thresholds_programs.test.mjs. */
-  MAX_LANES = 128, /* in a unit, so that a small kernel stays in the first cache */
-  /* Threshold MIN_LANES. Test: "convolutions around vectors, groups and features" in
-  ** core/thresholds.test.mjs. */
-  MIN_LANES = 16, /* a cache line of f32 */
+  /* Threshold MIN_GROUPS: one vector of f32. Test: "convolutions around vectors, groups and
+  ** features" in core/thresholds.test.mjs. */
+  MIN_GROUPS = 4,
+  /* Threshold MAX_LANES: lanes in a unit, so that a small kernel stays in the first cache. Test: "convolutions:
+  ** lines of tiles, places of a unit, transposed operands" in core/thresholds_programs.test.mjs. */
+  MAX_LANES = 128,
+  /* Threshold MIN_LANES: a cache line of f32. Test: "convolutions around vectors, groups and
+  ** features" in core/thresholds.test.mjs. */
+  MIN_LANES = 16,
   /* Threshold MAX_POSITIONS, LISTED. Test: "convolutions: lines of tiles, places of a unit,
   ** transposed operands" in core/thresholds_programs.test.mjs. */
   MAX_POSITIONS = 64, /* in a unit, along the last dimension */
