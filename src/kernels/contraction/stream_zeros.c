@@ -1,6 +1,6 @@
 /*
 ** Leaves out rows of a streamed matrix that zeros at the ends of all vectors multiply: positions of a cache that a mask
-** of attention drops. Zero times an infinity or a NaN is a NaN, so these rows are scanned for them; if there is one, all
+** of attention drops. If it is known that the matrix is finite (bounded_arrays.c), they are not read at all. Else, as zero times an infinity or a NaN is a NaN, so these rows are scanned for them; if there is one, all
 ** rows are multiplied. A scan reads each row once, whatever the number of vectors, and converts nothing.
 */
 #include "base/min_max.h"
@@ -30,17 +30,18 @@ void stream_leave_out(Block *block, Vectors *vectors) {
   PrimitiveType type = c->array[RHS].type;
   bool has_floats = arithmetic->loops == LOOPS_F32 || arithmetic->loops == LOOPS_F64;
   /* A scan takes as long as a product with one vector of the same type: both wait for memory. */
-  bool gains = vectors->count > 1 || block->stream->matrix.run;
+  bool is_bounded = c->array[RHS].is_bounded;
+  bool gains = is_bounded || vectors->count > 1 || block->stream->matrix.run;
   if (!has_floats || !gains || arithmetic->reals > 1 || block->stream->order->along_depth ||
-      c->keeps_negative_zero || c->array[RHS].computed) {
+      c->keeps_negative_zero || (c->array[RHS].computed && !is_bounded)) {
     return;
   }
   Used used = used_rows(arithmetic, vectors);
   int64_t rest = block->lines - used.end, bytes = block->length * type_bytes(type);
   const uint8_t *after = block->data + (size_t)used.end * block->stride;
-  if (used.begin + rest < ROWS_AT_ONCE ||
-      !zeros_may_multiply(type, block->data, block->stride, used.begin, bytes) ||
-      !zeros_may_multiply(type, after, block->stride, rest, bytes)) {
+  if (used.begin + rest < ROWS_AT_ONCE) return;
+  if (!is_bounded && !(zeros_may_multiply(type, block->data, block->stride, used.begin, bytes) &&
+                       zeros_may_multiply(type, after, block->stride, rest, bytes))) {
     return;
   }
   block->data += (size_t)used.begin * block->stride;
