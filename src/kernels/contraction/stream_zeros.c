@@ -30,16 +30,20 @@ void stream_leave_out(Block *block, Vectors *vectors) {
   PrimitiveType type = c->array[RHS].type;
   bool has_floats = arithmetic->loops == LOOPS_F32 || arithmetic->loops == LOOPS_F64;
   /* A scan takes as long as a product with one vector of the same type: both wait for memory. */
+  bool gains = vectors->count > 1 || block->stream->matrix.run;
   bool is_bounded = c->array[RHS].is_bounded;
-  bool gains = is_bounded || vectors->count > 1 || block->stream->matrix.run;
-  if (!has_floats || !gains || arithmetic->reals > 1 || block->stream->order->along_depth ||
-      c->keeps_negative_zero || (c->array[RHS].computed && !is_bounded)) {
+  if (!has_floats || !(gains || is_bounded) || arithmetic->reals > 1 ||
+      block->stream->order->along_depth || c->keeps_negative_zero ||
+      (c->array[RHS].computed && !is_bounded)) {
     return;
   }
   Used used = used_rows(arithmetic, vectors);
   int64_t rest = block->lines - used.end, bytes = block->length * type_bytes(type);
   const uint8_t *after = block->data + (size_t)used.end * block->stride;
   if (used.begin + rest < ROWS_AT_ONCE) return;
+  /* Loops over distant rows at the same time add in an order that depends on their number. */
+  bool is_whole = !block->narrow->loops && (c->array[RHS].computed || !gains);
+  if (is_whole && used.begin < used.end) return;
   if (!is_bounded && !(zeros_may_multiply(type, block->data, block->stride, used.begin, bytes) &&
                        zeros_may_multiply(type, after, block->stride, rest, bytes))) {
     return;

@@ -88,21 +88,20 @@ static bool is_entry(const Analysis *a, const Instruction *x) {
   return x->parent == a->module->entry;
 }
 
-static bool overwrites(const Instruction *scatter) {
-  const Computation *combiner = scatter->a->to_apply;
-  return scatter->operand_count == 3 && combiner->root == combiner->parameters[1];
+/* Whether an array is operand 0 with some of its elements overwritten. */
+static bool is_update(const Instruction *x) {
+  if (x->opcode == HLO_DYNAMIC_UPDATE_SLICE) return true;
+  return x->opcode == HLO_SCATTER && x->operand_count == 3 &&
+         x->a->to_apply->root == x->a->to_apply->parameters[1];
 }
 
-/* Whether an array is a cache, or a part of one, and not newly computed. */
-static bool is_kept(const Analysis *a, const Instruction *x) {
-  while (moves_one(x->opcode)) x = x->operands[0];
-  switch (x->opcode) {
-  case HLO_GET_TUPLE_ELEMENT:
-    if (x->operands[0]->opcode == HLO_WHILE) return true;
-    return x->operands[0]->opcode == HLO_PARAMETER && !is_entry(a, x);
-  case HLO_PARAMETER: return !is_entry(a, x);
-  default: return x->opcode == HLO_DYNAMIC_UPDATE_SLICE || x->opcode == HLO_SCATTER;
-  }
+/* Whether an array is another one of the set, and not newly computed: a part of a kept array of at least half the elements of
+** `whole`, with or without updates. */
+static bool is_kept(const Analysis *a, const Instruction *x, const Shape *whole) {
+  while (moves_one(x->opcode) || is_update(x)) x = x->operands[0];
+  if (shape_elements(x->shape) < shape_elements(whole) / 2) return false;
+  const Instruction *tuple = x->opcode == HLO_GET_TUPLE_ELEMENT ? x->operands[0] : x;
+  return tuple->opcode == HLO_WHILE || (tuple->opcode == HLO_PARAMETER && !is_entry(a, x));
 }
 
 static void push(Analysis *a, Instruction *x) {
@@ -145,7 +144,7 @@ static bool add_entrance(Analysis *a, Instruction *user, int operand, int set) {
 
 /* Adds an operand that is kept, or checks what is newly computed. */
 static bool push_source(Analysis *a, Instruction *user, int operand, int set) {
-  if (is_kept(a, user->operands[operand])) {
+  if (is_kept(a, user->operands[operand], user->shape)) {
     push(a, user->operands[operand]);
     return true;
   }
@@ -173,7 +172,7 @@ static bool push_sources(Analysis *a, Instruction *x, int set) {
       return add_entrance(a, x, -1, set);
     return push_element(a, x->operands[0], x->a->tuple_index);
   case HLO_DYNAMIC_UPDATE_SLICE: return push_update(a, x, 1, set);
-  case HLO_SCATTER: return overwrites(x) && push_update(a, x, 2, set);
+  case HLO_SCATTER: return is_update(x) && push_update(a, x, 2, set);
   case HLO_SELECT: return push_source(a, x, 1, set) && push_source(a, x, 2, set);
   case HLO_CONCATENATE:
     for (int i = 0; i < x->operand_count; i++) push_source(a, x, i, set);
