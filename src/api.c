@@ -393,7 +393,7 @@ XLA_API Buffer *xla_buffer_new(const char *shape) {
 
 XLA_API void xla_buffer_free(Buffer *buffer) { buffer_release(buffer); }
 XLA_API void *xla_buffer_data(Buffer *buffer) {
-  atomic_store(&buffer->bounds, BOUNDS_UNKNOWN); /* the caller may write */
+  atomic_store(&buffer->bounds, BOUNDS_CHANGING);
   return buffer->data;
 }
 XLA_API char *xla_buffer_shape(const Buffer *buffer) {

@@ -97,11 +97,11 @@ static bool is_update(const Instruction *x) {
 
 /* Whether an array is another one of the set, and not newly computed: a part of a kept array of at least half the elements of
 ** `whole`, with or without updates. */
-static bool is_kept(const Analysis *a, const Instruction *x, const Shape *whole) {
+static bool is_kept(const Instruction *x, const Shape *whole) {
   while (moves_one(x->opcode) || is_update(x)) x = x->operands[0];
   if (shape_elements(x->shape) < shape_elements(whole) / 2) return false;
   const Instruction *tuple = x->opcode == HLO_GET_TUPLE_ELEMENT ? x->operands[0] : x;
-  return tuple->opcode == HLO_WHILE || (tuple->opcode == HLO_PARAMETER && !is_entry(a, x));
+  return tuple->opcode == HLO_WHILE || tuple->opcode == HLO_PARAMETER;
 }
 
 static void push(Analysis *a, Instruction *x) {
@@ -144,7 +144,7 @@ static bool add_entrance(Analysis *a, Instruction *user, int operand, int set) {
 
 /* Adds an operand that is kept, or checks what is newly computed. */
 static bool push_source(Analysis *a, Instruction *user, int operand, int set) {
-  if (is_kept(a, user->operands[operand], user->shape)) {
+  if (is_kept(user->operands[operand], user->shape)) {
     push(a, user->operands[operand]);
     return true;
   }
@@ -153,6 +153,15 @@ static bool push_source(Analysis *a, Instruction *user, int operand, int set) {
     operand = 0;
   }
   return add_entrance(a, user, operand, set);
+}
+
+/* Adds what an array takes numbers from that has a part of each operand from `first` on. */
+static bool push_parts(Analysis *a, Instruction *x, int first, int set) {
+  for (int i = first; i < x->operand_count; i++) {
+    set_at(a, set)->has_updates |= is_kept(x->operands[i], x->shape);
+    push_source(a, x, i, set);
+  }
+  return true;
 }
 
 static bool push_update(Analysis *a, Instruction *x, int operand, int set) {
@@ -173,10 +182,8 @@ static bool push_sources(Analysis *a, Instruction *x, int set) {
     return push_element(a, x->operands[0], x->a->tuple_index);
   case HLO_DYNAMIC_UPDATE_SLICE: return push_update(a, x, 1, set);
   case HLO_SCATTER: return is_update(x) && push_update(a, x, 2, set);
-  case HLO_SELECT: return push_source(a, x, 1, set) && push_source(a, x, 2, set);
-  case HLO_CONCATENATE:
-    for (int i = 0; i < x->operand_count; i++) push_source(a, x, i, set);
-    return true;
+  case HLO_SELECT: return push_parts(a, x, 1, set);
+  case HLO_CONCATENATE: return push_parts(a, x, 0, set);
   default:
     if (!moves_one(x->opcode)) return false;
     push(a, x->operands[0]);
