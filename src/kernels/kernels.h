@@ -36,8 +36,8 @@ struct KernelPlan {
   Preparation *preparation; /* NULL: none */
 };
 
-/* What is known of numbers: nothing; all are below the bound that kernels/contraction/zeros.h says; or one is not. CHANGING: nothing,
-** as the host may write to the Buffer now. */
+/* What is known of numbers: nothing; all are below the bound that kernels/contraction/zeros.h says; or one is not.
+** CHANGING: nothing, as the host may write to the Buffer now. */
 typedef enum Bounds { BOUNDS_UNKNOWN, BOUNDS_SMALL, BOUNDS_LARGE, BOUNDS_CHANGING } Bounds;
 
 typedef struct KernelCall KernelCall;

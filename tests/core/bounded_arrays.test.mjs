@@ -100,9 +100,9 @@ const write = (buffer, element, value) => {
 };
 
 /** Both programs, with and without the rewrite, and their caches. */
-async function pair(build, layout, type) {
+async function pair(build, layout, type, disabled = []) {
   const sides = [];
-  for (const disable of [[], ['bounded-arrays']]) {
+  for (const disable of [disabled, ['bounded-arrays']]) {
     const side = await compiled(build, layout, type, disable);
     side.caches = [1, 2].map((i) => client.buffer(wave(side.shapes[i], i)));
     sides.push(side);
@@ -161,6 +161,14 @@ describe('bounded-arrays', () => {
     assert.ok(await step());
     values.view();
     assert.ok(!await step());
+  });
+
+  test('without the kernel that checks, nothing is known', async () => {
+    const { sides, step } = await pair(PROGRAMS['one step'], 'thd', 'bf16', ['kernel-bounds']);
+    assert.ok((await step(3)).every(Number.isFinite));
+    const { elementCount } = sides[0].caches[1].shape;
+    for (const { caches } of sides) write(caches[1], elementCount - 1, NaN);
+    assert.ok(!(await step(4)).every(Number.isFinite));
   });
 
   test('a row that becomes infinite in a loop', async () => {

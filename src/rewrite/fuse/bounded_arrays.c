@@ -19,9 +19,16 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MAX_STEPS. Test: "bounded-arrays" in core/bounded_arrays.test.mjs. */
-/* Threshold BOUND, BOUND_OF_F16, MAX_BOUND: no path: binary logarithms, of what the kernel checks and of a finite f32. */
-enum { MAX_STEPS = 16, MAX_SOURCES = 4, BOUND = 61, BOUND_OF_F16 = 16, MAX_BOUND = 126 };
+/* Threshold MAX_STEPS, MAX_SOURCES: no path: the matrix of a product with more operations or caches is scanned as before. */
+/* Threshold BOUND, BOUND_OF_F16, MAX_BOUND, NONE: no path: binary logarithms, of what the kernel checks and of a finite f32. */
+enum {
+  MAX_STEPS = 16,
+  MAX_SOURCES = 4,
+  BOUND = 61,
+  BOUND_OF_F16 = 16,
+  MAX_BOUND = 126,
+  NONE = 2 * MAX_BOUND
+};
 
 /* A number of the set comes from this operand of this user; or from `user` itself, a parameter, if the operand is -1. */
 typedef struct Entrance {
@@ -237,7 +244,6 @@ static bool is_arithmetic(Opcode opcode) {
 /* Adds the caches from which a product's operand is computed. Returns the binary logarithm of a bound of its numbers if those
 ** of the caches are bounded; else more than MAX_BOUND. */
 static int find_bound(const Instruction *x, int steps, const Instruction **caches, int *count) {
-  enum { NONE = 2 * MAX_BOUND };
   if (!shape_is_array(x->shape) || steps == 0) return NONE;
   PrimitiveType type = x->shape->type;
   if (type_is_integral(type)) return type_bits(type);
