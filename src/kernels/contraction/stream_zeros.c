@@ -1,7 +1,8 @@
 /*
 ** Leaves out rows of a streamed matrix that zeros at the ends of all vectors multiply: positions of a cache that a mask
-** of attention drops. If it is known that the matrix is finite (bounded_arrays.c), they are not read at all. Else, as zero
-** times an infinity or a NaN is a NaN, these rows are scanned for them; if there is one, all rows are multiplied. A scan reads each row once, whatever the number of vectors, and converts nothing.
+** of attention drops. If it is known that the matrix is finite (bounded_arrays.c), they are not read at all. Else they are
+** scanned, as zero times an infinity or a NaN is a NaN; if there is one, all rows are multiplied. A scan reads each row
+** once, whatever the number of vectors, and converts nothing.
 */
 #include "base/min_max.h"
 #include "kernels/contraction/stream_order.h"
