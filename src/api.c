@@ -392,7 +392,10 @@ XLA_API Buffer *xla_buffer_new(const char *shape) {
 }
 
 XLA_API void xla_buffer_free(Buffer *buffer) { buffer_release(buffer); }
-XLA_API void *xla_buffer_data(Buffer *buffer) { return buffer->data; }
+XLA_API void *xla_buffer_data(Buffer *buffer) {
+  atomic_store(&buffer->bounds, BOUNDS_CHANGING);
+  return buffer->data;
+}
 XLA_API char *xla_buffer_shape(const Buffer *buffer) {
   Shape shape = {.type = buffer->type, .rank = buffer->rank, .dims = buffer->dims};
   return shape_text(&shape);

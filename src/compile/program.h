@@ -154,6 +154,8 @@ typedef struct Program {
   Loan *loans;
   int64_t list_bytes; /* of the regions' lists of pointers, which follow the arena */
   int64_t constant_bytes, code_bytes;
+  bool
+      is_unchecked; /* the evaluator runs a loop, a branch or a check: so it is not known what comes into bounded arrays */
   bool is_quick; /* few short steps that wait for no device: it may start on the caller's thread */
   int depth;     /* of nested sequences: the number of frames that a device needs */
   int fusion_count; /* that want generated code */

@@ -532,6 +532,20 @@ static Leaves compile_plain(ThunkCompiler *c, const Instruction *instruction, Le
   return results;
 }
 
+/* Adds the check of an array that comes into a set of bounded arrays, which has no result. */
+static void add_check(ThunkCompiler *c, const Instruction *barrier, Leaves operand,
+                      ThunkSequence *sequence) {
+  const KernelPlan *plan;
+  if (kind_of(c, barrier, &plan) != THUNK_KERNEL) {
+    c->program->is_unchecked = true;
+    return;
+  }
+  c->time++;
+  Thunk *thunk = add_thunk(c, sequence, THUNK_KERNEL, barrier);
+  set_leaves(c, thunk, operand, 1, NULL, 0);
+  thunk->plan = plan;
+}
+
 /* Whether an instruction needs other devices or the host, so that the evaluator cannot run it. */
 static bool is_of_runtime(const Instruction *instruction) {
   switch (instruction->opcode) {
@@ -562,6 +576,13 @@ static bool fits(ThunkCompiler *c, const Instruction *instruction) {
   return false;
 }
 
+/* Compiles a loop or a conditional that does not fit as thunks. */
+static Leaves compile_evaluated(ThunkCompiler *c, const Instruction *instruction, Leaves *values,
+                                ThunkSequence *sequence) {
+  c->program->is_unchecked = true; /* the evaluator skips checks in it */
+  return compile_plain(c, instruction, values, sequence);
+}
+
 static Leaves compile_instruction(ThunkCompiler *c, const Instruction *instruction, Leaves *values,
                                   const Leaves *arguments, ThunkSequence *sequence) {
   int next = 0;
@@ -573,15 +594,18 @@ static Leaves compile_instruction(ThunkCompiler *c, const Instruction *instructi
     return element_leaves(c, tuple, values[tuple->id], instruction->a->tuple_index);
   }
   case HLO_WHILE:
-    if (!fits(c, instruction)) return compile_plain(c, instruction, values, sequence);
+    if (!fits(c, instruction)) return compile_evaluated(c, instruction, values, sequence);
     return compile_while(c, instruction, values[instruction->operands[0]->id], sequence);
   case HLO_CONDITIONAL:
-    if (!fits(c, instruction)) return compile_plain(c, instruction, values, sequence);
+    if (!fits(c, instruction)) return compile_evaluated(c, instruction, values, sequence);
     return compile_conditional(c, instruction, values, sequence);
   case HLO_CALL: /* one that was too large to inline */
     if (needs_runtime(instruction)) c->too_large = instruction;
     return compile_plain(c, instruction, values, sequence);
   default:
+    if (instruction->a->derived.bounded && instruction->opcode == HLO_OPTIMIZATION_BARRIER) {
+      add_check(c, instruction, values[instruction->operands[0]->id], sequence);
+    }
     if (instruction_is_alias(instruction)) return alias_leaves(c, instruction, values);
     return compile_plain(c, instruction, values, sequence);
   }

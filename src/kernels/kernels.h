@@ -36,6 +36,10 @@ struct KernelPlan {
   Preparation *preparation; /* NULL: none */
 };
 
+/* What is known of numbers: nothing; all are below the bound that kernels/contraction/zeros.h says; or one is not.
+** CHANGING: nothing, as the host may write to the Buffer now. */
+typedef enum Bounds { BOUNDS_UNKNOWN, BOUNDS_SMALL, BOUNDS_LARGE, BOUNDS_CHANGING } Bounds;
+
 typedef struct KernelCall KernelCall;
 struct KernelCall {
   const KernelPlan *plan;
@@ -58,6 +62,8 @@ struct KernelCall {
   ** with one chunk. If the run has been cancelled, it may skip parts. */
   void (*share)(const KernelCall *call, int parts, bool (*part)(void *argument, int i),
                 void *argument);
+  /* Bounds of the device's sets of arrays, by number; of operand 0, if that is an argument, else NULL. bounded_arrays.c */
+  uint8_t *bounds, *argument_bounds;
   const _Atomic bool *stop; /* the run has been cancelled: results are not used */
   double deadline_us;       /* time (platform_now_us) from which other work waits; 0: none waits */
 };

@@ -25,7 +25,8 @@ static const Kernel *right;
 /* For tests: runs a kernel, and overwrites the first 8 bytes of its result. */
 static void run_wrong(const KernelCall *call, int phase, int chunk) {
   right->run(call, phase, chunk);
-  memset(call->results[0], 0x42, 8);
+  if (right->plan != kernel_bounds.plan)
+    memset(call->results[0], 0x42, 8); /* that one has no result */
 }
 
 static void make_wrong(KernelPlan *plan) {

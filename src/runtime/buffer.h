@@ -17,6 +17,7 @@ typedef struct Buffer {
   int64_t *dims; /* the buffer's own copy */
   int64_t bytes;
   uint8_t *data;        /* aligned to 64 bytes */
+  atomic_uchar bounds;  /* Bounds (kernels.h): what a run found out about its numbers */
   struct Buffer *owner; /* the retained buffer whose memory it shares; NULL: it has its own */
 } Buffer;
 

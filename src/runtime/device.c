@@ -176,6 +176,13 @@ static void share_parts(const KernelCall *call, int parts, bool (*part)(void *, 
   if (!parallel_for(&all, &next, &error)) platform_trap(error.code, error.message);
 }
 
+/* Returns what is known of operand 0 of a thunk, if that is an argument. */
+static uint8_t *argument_bounds(const Device *device, const Thunk *thunk) {
+  int leaf = thunk->operand_count ? thunk->operands[0]->slot - SLOT_FIRST_PARAMETER : -1;
+  bool is_argument = leaf >= 0 && leaf < device->executable->program->parameter_leaves;
+  return is_argument ? device->argument_bounds + leaf : NULL;
+}
+
 static KernelCall kernel_call(const Device *device, const Thunk *thunk, uint8_t **list,
                               KernelFusion *computed) {
   *computed = (KernelFusion){thunk->fusion, device->executable->program->generated_module,
@@ -189,6 +196,8 @@ static KernelCall kernel_call(const Device *device, const Thunk *thunk, uint8_t 
                       .computed = computed,
                       .share = share_parts,
                       .sharer = device,
+                      .bounds = device->bounds,
+                      .argument_bounds = argument_bounds(device, thunk),
                       .stop = &device->run->failing,
                       .deadline_us = device->deadline_us};
 }

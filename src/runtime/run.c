@@ -167,6 +167,8 @@ static void init_device(Run *run, int id, Executable *executable) {
   device->arguments = ARENA_ARRAY(run->memory, Buffer *, program->parameter_leaves);
   device->results = ARENA_ARRAY(run->memory, Buffer *, program->result_leaves);
   device->slots = ARENA_ARRAY(run->memory, uint8_t *, program->slot_count);
+  device->bounds = ARENA_ARRAY(run->memory, uint8_t, program->module->bounded_sets + 1);
+  device->argument_bounds = ARENA_ARRAY(run->memory, uint8_t, program->parameter_leaves);
   device->frames = ARENA_ARRAY(run->memory, Frame, program->depth);
   device->frames[device->depth++] = (Frame){&program->entry, 0, 0, 0};
   device->scratch = arena_new();
@@ -223,6 +225,7 @@ Run *run_new(Executable *const *executables, Buffer *const *arguments, const uin
     }
     if (n) arguments += n;
     fill_slots(&run->devices[d]);
+    bounds_begin(&run->devices[d]);
   }
   return run;
 }

@@ -58,9 +58,10 @@ struct Device {
   int id; /* the device's position in the mesh, replica-major */
   Executable *executable;
   struct RunArena *arena;
-  int64_t arena_bytes; /* the part of the arena for temporaries */
-  Buffer **arguments;  /* retained */
-  Buffer **results;    /* NULL once taken */
+  int64_t arena_bytes;               /* the part of the arena for temporaries */
+  Buffer **arguments;                /* retained */
+  Buffer **results;                  /* NULL once taken */
+  uint8_t *bounds, *argument_bounds; /* by set of arrays, and by argument; bounds.c */
   DeviceState state;
   Device *next_call; /* of those that wait for the host */
   uint8_t **slots;
@@ -148,6 +149,11 @@ void run_look_for_end(Run *run);
 /* With the lock held: whether the run has no owner and no running device. Without it: destroys the run. */
 bool run_is_abandoned(const Run *run);
 void run_destroy(Run *run);
+
+/* Reads from the arguments what is known of their numbers; and notes it in them and in the results, after the device has done
+** all its steps. bounds.c */
+void bounds_begin(Device *device);
+void bounds_end(Device *device);
 
 /* Runs thunks until the device parks, ends or fails, or the clock passes `deadline_us` (0: none).
 ** device.c */

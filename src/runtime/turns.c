@@ -14,6 +14,7 @@ static void settle(TaskGroup *group, Task *task, Outcome outcome, Error *error) 
   Device *device = (Device *)task;
   if (device && outcome != OUTCOME_PARKED) {
     if (outcome == OUTCOME_TRAPPED) device_trapped(device, error);
+    if (outcome == OUTCOME_DONE) bounds_end(device);
     if (outcome != OUTCOME_DONE && !run->failing) run->error = *error;
     if (outcome != OUTCOME_DONE) run->failing = true;
     device->state = DEVICE_STOPPED;

@@ -171,6 +171,8 @@ bool attributes_equal(Opcode opcode, const Attributes *a, const Attributes *b) {
   if (a->derived.starts_in_range != b->derived.starts_in_range ||
       a->derived.at_most_zero != b->derived.at_most_zero)
     return false;
+  if (a->derived.bounded != b->derived.bounded || a->derived.bounds_rhs != b->derived.bounds_rhs)
+    return false;
   return for_each_attribute(opcode, compare_step, &compared);
 }
 

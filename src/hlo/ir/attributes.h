@@ -124,6 +124,10 @@ typedef struct Derived {
   bool starts_in_range;
   /* Of subtract: the result is at most 0, or NaN. rewrite/simplify/differences.c */
   bool at_most_zero;
+  /* Of opt-barrier: the set, from 1 on, of bounded arrays into which its operand comes; else 0. Of dot: the set of one operand,
+  ** and whether that is the rhs. rewrite/fuse/bounded_arrays.c */
+  bool bounds_rhs;
+  int64_t bounded;
 } Derived;
 
 typedef struct Attributes Attributes;

@@ -369,6 +369,7 @@ Module *module_clone(const Module *module) {
   }
   copy->replica_count = module->replica_count;
   copy->num_partitions = module->num_partitions;
+  copy->bounded_sets = module->bounded_sets;
   copy->meshes = mesh_list_copy(copy->arena, module->meshes);
   copy->extra_header = copy_text(copy->arena, module->extra_header);
   if (module->parameter_layouts) {

@@ -85,6 +85,8 @@ struct Module {
   MeshList meshes; /* that the header's frontend_attributes state */
   /* Other header attributes, kept as text and printed back; may be NULL. */
   const char *extra_header;
+  int bounded_sets;           /* of arrays; rewrite/fuse/bounded_arrays.c */
+  const int *bounded_results; /* by leaf of the result: the number of its set; 0: none */
   int owned_count, owned_capacity;
   void **owned; /* memory from malloc that holds literals; freed with the module */
 };

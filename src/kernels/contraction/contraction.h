@@ -71,6 +71,7 @@ typedef struct ContractionArray {
   PrimitiveType type; /* U8 if it is computed */
   int64_t base;       /* the offset of the first element */
   const Computed *computed;
+  bool is_bounded; /* it is known to have no infinity and no NaN */
 } ContractionArray;
 
 /* A dimension of the result: the elements from one index to the next, and its size. */

@@ -41,6 +41,9 @@ typedef struct DotPlan {
   int limit;
   Axis *limited; /* the axis of these columns in `contraction`; NULL: all columns are computed */
   Diagonal diagonal; /* without its range */
+  int64_t
+      bounded; /* the set of bounded arrays that has an operand, which may be the rhs; 0: none */
+  bool bounds_rhs;
   int64_t parts, parts_at,
       units_per_chunk; /* ragged-dot: parts in all; their offset in scratch, after the sums */
 } DotPlan;
@@ -426,6 +429,8 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
   }
   p->contraction = largest;
   find_limit(p, outer, instruction);
+  p->bounded = instruction->a->derived.bounded;
+  p->bounds_rhs = instruction->a->derived.bounds_rhs;
   contraction_phases(&p->plan, chunks);
   return &p->kernel;
 }
@@ -439,7 +444,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
   Diagonal diagonal;
   const Contraction *whole = &p->contraction;
   const uint8_t *operands[2];
-  if (p->operand || p->is_limited) {
+  if (p->operand || p->is_limited || p->bounded) {
     contraction = p->contraction;
     whole = &contraction;
   }
@@ -454,6 +459,10 @@ static void run(const KernelCall *call, int phase, int chunk) {
     for (int side = LHS; side <= RHS; side++) {
       if (contraction.array[side].computed) contraction.array[side].computed = &own.computed;
     }
+  }
+  if (p->bounded) {
+    contraction.array[p->bounds_rhs != p->plan.swapped].is_bounded =
+        call->bounds[p->bounded] == BOUNDS_SMALL;
   }
   if (p->is_limited && phase == PHASE_MULTIPLY) set_limit(p, call, &contraction, &diagonal);
   for (int side = LHS; side <= RHS; side++) {

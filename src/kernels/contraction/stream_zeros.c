@@ -1,7 +1,8 @@
 /*
 ** Leaves out rows of a streamed matrix that zeros at the ends of all vectors multiply: positions of a cache that a mask
-** of attention drops. Zero times an infinity or a NaN is a NaN, so these rows are scanned for them; if there is one, all
-** rows are multiplied. A scan reads each row once, whatever the number of vectors, and converts nothing.
+** of attention drops. If it is known that the matrix is finite (bounded_arrays.c), they are not read at all. Else they are
+** scanned, as zero times an infinity or a NaN is a NaN; if there is one, all rows are multiplied. A scan reads each row
+** once, whatever the number of vectors, and converts nothing.
 */
 #include "base/min_max.h"
 #include "kernels/contraction/stream_order.h"
@@ -32,16 +33,21 @@ void stream_leave_out(Block *block, Vectors *vectors) {
   bool has_floats = arithmetic->loops == LOOPS_F32 || arithmetic->loops == LOOPS_F64;
   /* A scan takes as long as a product with one vector of the same type: both wait for memory. */
   bool gains = vectors->count > 1 || block->stream->matrix.run;
-  if (!has_floats || !gains || arithmetic->reals > 1 || block->stream->order->along_depth ||
-      c->keeps_negative_zero || c->array[RHS].computed) {
+  bool is_bounded = c->array[RHS].is_bounded;
+  if (!has_floats || !(gains || is_bounded) || arithmetic->reals > 1 ||
+      block->stream->order->along_depth || c->keeps_negative_zero ||
+      (c->array[RHS].computed && !is_bounded)) {
     return;
   }
   Used used = used_rows(arithmetic, vectors);
   int64_t rest = block->lines - used.end, bytes = block->length * type_bytes(type);
   const uint8_t *after = block->data + (size_t)used.end * block->stride;
-  if (used.begin + rest < ROWS_AT_ONCE ||
-      !zeros_may_multiply(type, block->data, block->stride, used.begin, bytes) ||
-      !zeros_may_multiply(type, after, block->stride, rest, bytes)) {
+  if (used.begin + rest < ROWS_AT_ONCE) return;
+  /* Loops over distant rows at the same time add in an order that depends on their number. */
+  bool is_whole = !block->narrow->loops && (c->array[RHS].computed || !gains);
+  if (is_whole && used.begin < used.end) return;
+  if (!is_bounded && !(zeros_may_multiply(type, block->data, block->stride, used.begin, bytes) &&
+                       zeros_may_multiply(type, after, block->stride, rest, bytes))) {
     return;
   }
   block->data += (size_t)used.begin * block->stride;

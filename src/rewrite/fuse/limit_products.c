@@ -11,7 +11,8 @@
 ** they may hold anything, even if the operands have infinities or NaNs there.
 **
 ** The second product, of weights that are 0 where they are masked, is not limited: 0 times an infinity or a NaN is a NaN.
-** Its kernel finds zeros as it runs. A mask that is added limits nothing, for the same reason.
+** Its kernel finds zeros as it runs; bounded_arrays.c lets it skip what they multiply. A mask that is added limits nothing, for
+** the same reason.
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/fusible.h"

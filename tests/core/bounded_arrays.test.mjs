@@ -1,0 +1,231 @@
+/**
+ * Tests bounded-arrays: caches of which it is known that they hold no infinity and no NaN, so that a product does not read the
+ * positions that zeros multiply.
+ *
+ * Each step is compared, to the bit, with the program without the rewrite. Whether positions are read shows a NaN written there
+ * through an old view of a Buffer, which the core cannot know of.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { Literal } from '../../bindings/index.mjs';
+import { client } from '../support/passes.mjs';
+
+const HEADS = 2, LENGTH = 800, DEPTH = 32, LAYERS = 3;
+
+/** [batch, positions, heads, depth], or the heads before the positions. */
+const LAYOUTS = {
+  thd: { dims: (n, d = DEPTH) => [1, n, HEADS, d], einsums: ['bhd,bthd->bht', 'bht,bthd->bhd'], start: (pos) => [0, pos, 0, 0], axis: 1 },
+  htd: { dims: (n, d = DEPTH) => [1, HEADS, n, d], einsums: ['bhd,bhtd->bht', 'bht,bhtd->bhd'], start: (pos) => [0, 0, pos, 0], axis: 2 },
+};
+
+/** What a program is built of, in a layout and a type of caches. */
+function parts(b, name, type) {
+  const layout = LAYOUTS[name], shape = (dims, of = type) => `${of}[${dims}]`;
+  const put = (cache, row, pos) => cache.dynamicUpdateSlice(row, layout.start(pos));
+  const attend = (q, keys, values, pos, f = b) => {
+    const scores = f.einsum(layout.einsums[0], [q, f.convertElementType(keys, 'f32')]).mul(0.125);
+    const isBefore = f.broadcastInDim(f.iota('s32', LENGTH).le(pos), [1, HEADS, LENGTH], [2]);
+    return f.einsum(layout.einsums[1], [f.softmax(f.where(isBefore, scores, -1e30)), f.convertElementType(values, 'f32')]);
+  };
+  const parameters = (...shapes) => shapes.map((of, i) => b.parameter(i, of));
+  return { b, type, layout, shape, put, attend, parameters };
+}
+
+const query = `f32[1,${HEADS},${DEPTH}]`;
+
+/** Programs of (query, caches, a row, position), whose results are an array and the caches. */
+const PROGRAMS = {
+  'one step': ({ b, layout, shape, put, attend, parameters }) => {
+    const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+    const k = put(keys, row, pos), v = put(values, row, pos);
+    return b.tuple([attend(q, k, v, pos), k, v]);
+  },
+  'a stack of layers': ({ b, layout, shape, put, attend, parameters }) => {
+    const dims = layout.dims(LENGTH), stack = shape([LAYERS, ...dims]);
+    const [q, keys, values, row, pos] = parameters(query, stack, stack, shape(layout.dims(1)), 's32[]');
+    const at = (f, all, i) => f.reshape(all.dynamicSlice([i, 0, 0, 0, 0], [1, ...dims]), dims);
+    const back = (f, all, part, i) => all.dynamicUpdateSlice(f.reshape(part, [1, ...dims]), [i, 0, 0, 0, 0]);
+    const loop = b.while((_, i) => i.lt(LAYERS), (f, i, x, k, v, r, p) => {
+      const kept = put(at(f, k, i), r, p), value = put(at(f, v, i), r, p);
+      return [i.add(1), x.add(attend(x, kept, value, p, f)), back(f, k, kept, i), back(f, v, value, i), r, p];
+    }, [b.constant(0, 's32[]'), q, keys, values, row, pos]);
+    return b.tuple([1, 2, 3].map((i) => loop.getTupleElement(i)));
+  },
+  'several tokens in a loop': ({ b, type, layout, shape, put, attend, parameters }) => {
+    const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+    const loop = b.while((_, i) => i.lt(3), (f, i, x, k, v, r, p) => {
+      const kept = put(k, r, p), value = put(v, r, p);
+      const y = attend(x, kept, value, p, f), grown = y.mul(f.where(p.ge(700), f.constant(Infinity, 'f32[]'), f.constant(3, 'f32[]')));
+      return [i.add(1), y, kept, value, f.reshape(f.convertElementType(grown, type), layout.dims(1)), p.add(1)];
+    }, [b.constant(0, 's32[]'), q, keys, values, row, pos]);
+    return b.tuple([1, 2, 3].map((i) => loop.getTupleElement(i)));
+  },
+  'a branch': ({ b, layout, shape, put, attend, parameters }) => {
+    const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+    const written = b.conditional(pos.ge(3), b.tuple([keys, values, row, pos]), (f, s) => {
+      const [k, v, r, p] = [0, 1, 2, 3].map((i) => s.getTupleElement(i));
+      return f.tuple([k.dynamicUpdateSlice(r, layout.start(p)), v.dynamicUpdateSlice(r, layout.start(p))]);
+    }, b.tuple([keys, values]), (f, s) => f.tuple([0, 1].map((i) => s.getTupleElement(i))));
+    const [k, v] = [0, 1].map((i) => written.getTupleElement(i));
+    return b.tuple([attend(q, k, v, pos), k, v]);
+  },
+  'a select': ({ b, layout, shape, attend, parameters }) => {
+    const dims = layout.dims(LENGTH), cache = shape(dims), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+    const isHere = b.broadcastInDim(b.iota('s32', LENGTH).eq(pos), dims, [layout.axis]);
+    const all = b.broadcastInDim(b.reshape(row, [1, HEADS, DEPTH]), dims, [0, 3 - layout.axis, 3]);
+    const k = b.where(isHere, all, keys), v = b.where(isHere, all, values);
+    return b.tuple([attend(q, k, v, pos), k, v]);
+  },
+};
+
+const types = { f32: NaN, bf16: Infinity, f16: -Infinity, f64: NaN };
+const wave = (shape, phase) => {
+  const count = shape.match(/\[(.*)\]/)[1].split(',').reduce((a, n) => a * n, 1), type = /^\w+/.exec(shape)[0];
+  const f32 = new Literal(shape.replace(type, 'f32'), Float32Array.from({ length: count }, (_, i) => Math.sin(i * 0.7 + phase)));
+  return type === 'f32' ? f32 : f32.convert(type);
+};
+
+async function compiled(build, layout, type, disable = []) {
+  const b = client.builder('m');
+  const executable = await client.compile(b.build(build(parts(b, layout, type))), { disable });
+  return { executable, shapes: executable.parameters.map(({ shape }) => String(shape).replace(/\{.*\}/, '')) };
+}
+
+/** The bits of a number at an element of a Buffer, by an array of bits of the type. */
+const write = (buffer, element, value) => {
+  const view = buffer.view();
+  view[element] = view instanceof Uint16Array ? new Literal('f32[]', Float32Array.of(value)).convert(buffer.shape.elementType).data[0] : value;
+  return view;
+};
+
+/** Both programs, with and without the rewrite, and their caches. */
+async function pair(build, layout, type, disabled = []) {
+  const sides = [];
+  for (const disable of [disabled, ['bounded-arrays']]) {
+    const side = await compiled(build, layout, type, disable);
+    side.caches = [1, 2].map((i) => client.buffer(wave(side.shapes[i], i)));
+    sides.push(side);
+  }
+  /** Runs a step on both, compares all results and returns the first of them. */
+  const step = async (pos, row, donate = true) => {
+    const results = [];
+    for (const side of sides) {
+      const [x, ...caches] = await side.executable.execute([wave(side.shapes[0], pos), ...side.caches, row ?? wave(side.shapes[3], pos), pos],
+        { device: true, donate: donate ? [1, 2] : [] });
+      side.caches = caches;
+      results.push([x, ...caches].map((buffer) => Buffer.from(buffer.toLiteral().data.buffer.slice(0))));
+      side.x = x.toLiteral();
+    }
+    assert.deepEqual(results[0], results[1], `position ${pos}`);
+    return sides[0].x.toArray().flat(2);
+  };
+  return { sides, step };
+}
+
+describe('bounded-arrays', () => {
+  for (const [name, build] of Object.entries(PROGRAMS)) {
+    for (const layout of Object.keys(LAYOUTS)) {
+      for (const [type, special] of Object.entries(types)) {
+        test(`${name}, ${layout}, ${type}`, async () => {
+          const { sides, step } = await pair(build, layout, type);
+          const isFinite = async (...args) => (await step(...args)).every(Number.isFinite);
+          assert.ok(await isFinite(3));
+          assert.ok(await isFinite(4, undefined, false));
+          const elements = sides[0].caches[1].shape.elementCount;
+          for (const { caches } of sides) write(caches[1], elements - 5, special); // after the position
+          assert.ok(!await isFinite(5));
+          assert.ok(!await isFinite(6, undefined, false));
+          for (const { caches } of sides) for (const cache of caches) cache.view().fill(1); // also bits of a small number
+          assert.ok(await isFinite(7));
+          const row = wave(sides[0].shapes[3], 0).toArray().flat(3);
+          row[row.length - 1] = special;
+          const literal = new Literal(sides[0].shapes[3].replace(type, 'f32'), Float32Array.from(row));
+          assert.ok(!await isFinite(400, type === 'f32' ? literal : literal.convert(type)));
+          assert.ok(!await isFinite(100)); // the row lies after this position
+        });
+      }
+    }
+  }
+
+  test('positions that zeros multiply are not read, from the first call on', async () => {
+    const { executable, shapes } = await compiled(PROGRAMS['one step'], 'thd', 'f32');
+    const [keys, values] = [1, 2].map((i) => client.buffer(wave(shapes[i], i)));
+    const view = values.view();
+    const step = async () => {
+      const [x] = await executable.execute([wave(shapes[0], 0), keys, values, wave(shapes[3], 0), 9]);
+      return x.toArray().flat(2).every(Number.isFinite);
+    };
+    assert.ok(await step());
+    view[view.length - 1] = NaN; // too late: the call before has read it
+    assert.ok(await step());
+    values.view();
+    assert.ok(!await step());
+  });
+
+  test('without the kernel that checks, nothing is known', async () => {
+    const { sides, step } = await pair(PROGRAMS['one step'], 'thd', 'bf16', ['kernel-bounds']);
+    assert.ok((await step(3)).every(Number.isFinite));
+    const { elementCount } = sides[0].caches[1].shape;
+    for (const { caches } of sides) write(caches[1], elementCount - 1, NaN);
+    assert.ok(!(await step(4)).every(Number.isFinite));
+  });
+
+  test('a row that becomes infinite in a loop', async () => {
+    for (const type of Object.keys(types)) {
+      const { step } = await pair(PROGRAMS['several tokens in a loop'], 'thd', type);
+      assert.ok((await step(600)).every(Number.isFinite));
+      assert.ok(!(await step(699)).every(Number.isFinite)); // token 700 makes row 701
+      assert.ok(!(await step(5)).every(Number.isFinite));
+    }
+  });
+
+  test('a Buffer that two programs use', async () => {
+    const one = await compiled(PROGRAMS['one step'], 'htd', 'f32'), other = await compiled(PROGRAMS['several tokens in a loop'], 'htd', 'f32');
+    let caches = [1, 2].map((i) => client.buffer(wave(one.shapes[i], i)));
+    const step = async ({ executable, shapes }, pos, donate) => {
+      const [x, ...next] = await executable.execute([wave(shapes[0], 0), ...caches, wave(shapes[3], 0), pos], { device: true, donate });
+      if (donate.length) caches = next;
+      return x.toArray().flat(2).every(Number.isFinite);
+    };
+    assert.ok(await step(one, 3, []));
+    assert.ok(await step(other, 3, [1, 2]));
+    const negative = client.builder('negative'), p = negative.parameter(0, String(caches[1].shape));
+    const large = await client.compile(negative.build(p.mul(3e38).mul(10)));
+    const [infinite] = await large.execute([caches[1]], { device: true });
+    assert.ok(await step(one, 4, []));
+    caches[1] = infinite;
+    assert.ok(!await step(one, 4, []));
+    assert.ok(!await step(other, 5, [1, 2]));
+    assert.ok(!await step(one, 6, [1, 2]));
+  });
+
+  test('integers with scales', async () => {
+    const type = 's8';
+    const build = ({ b, layout, shape, attend, parameters }) => {
+      const [q, keys, values, scales, row, scale, pos] = parameters(query, shape(layout.dims(LENGTH)), shape(layout.dims(LENGTH)),
+        shape(layout.dims(LENGTH, 1), 'f32'), shape(layout.dims(1)), shape(layout.dims(1, 1), 'f32'), 's32[]');
+      const put = (x, r) => x.dynamicUpdateSlice(r, layout.start(pos));
+      const s = put(scales, scale), k = put(keys, row), v = put(values, row);
+      const scaled = (x) => b.convertElementType(x, 'f32').mul(b.broadcastInDim(s, layout.dims(LENGTH), [0, 1, 2, 3]));
+      return b.tuple([attend(q, scaled(k), scaled(v), pos), k, v, s]);
+    };
+    for (const layout of Object.keys(LAYOUTS)) {
+      const sides = [await compiled(build, layout, type), await compiled(build, layout, type, ['bounded-arrays'])];
+      const integers = (shape) => new Literal(shape, Int8Array.from({ length: shape.match(/\[(.*)\]/)[1].split(',').reduce((a, n) => a * n, 1) }, (_, i) => (i * 37) % 255 - 127));
+      for (const scale of [0.5, 1e30, NaN]) { // 1e30: above the bound, and finite
+        const results = [];
+        for (const { executable, shapes } of sides) {
+          const scales = client.buffer(wave(shapes[3], 0));
+          write(scales, scales.shape.elementCount - 1, scale);
+          const run = () => executable.execute([wave(shapes[0], 0), integers(shapes[1]), integers(shapes[2]), scales, integers(shapes[4]), wave(shapes[5], 1), 20]);
+          const first = await run(), second = await run();
+          assert.deepEqual(first[0].data, second[0].data);
+          results.push(first[0].data);
+        }
+        assert.deepEqual(results[0], results[1]);
+        assert.equal(results[0].every(Number.isFinite), Number.isFinite(scale));
+      }
+    }
+  });
+});
