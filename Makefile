@@ -7,7 +7,8 @@
 #   make python-page        the folder from which a page loads Pyodide with JAX, build/python/page
 #   make pyodide            NumPy and ml_dtypes for Pyodide, of their source packages (5 minutes of a processor)
 #   make site               the page as static files, for any host, into build/site
-#   make test               every test: Node, native under sanitizers, Chromium
+#   make test               every test, of the largest corpora a sample: Node, native under sanitizers, Chromium
+#   make test-full          the same with all of the corpora
 #   make test-anywhere [TESTS=...]  tests of time on one core, under load, and by a fast and a slow clock
 #   make jax-tests JAX=... [ARGS=...]  JAX's own tests, in a clone of it, on our jaxlib and the real one; every 40th
 #   make jax-programs [ARGS=...]  148 programs of JAX and 20 libraries on our jaxlib and the real one
@@ -48,7 +49,7 @@ MAKEFLAGS += --no-builtin-rules -j$(JOBS)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: wheel python-page pyodide jax-tests jax-programs build run demo site lighthouse tested test test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
+.PHONY: wheel python-page pyodide jax-tests jax-programs build run demo site lighthouse tested test test-full test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
   reduce fuzz-ways fuzz-slopes fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices release clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -389,6 +390,10 @@ test: tested
 	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS) \
 	|| node tests/support/again.mjs
 	@awk '$$1 > 60 { print "Over 60 s, so it keeps a core busy at the end: tests/" $$2 " (" $$1 " s)" }' $(B)/durations.txt
+
+# tests/README.md has the table of samples.
+test-full: export CORPUS := all
+test-full: test
 
 # Outcomes must not depend on how fast or how busy the machine is. ARGS=--only=one-core,load-8,clock-fast,clock-slow.
 test-anywhere: tested

@@ -8,9 +8,10 @@ import { after, before, test } from 'node:test';
 
 import { Client, Shape } from '../../bindings/index.mjs';
 import { argumentsOf, difference, literalOf, readGolden } from '../support/golden.mjs';
+import { ALL } from '../support/sample.mjs';
 
 const SIZE = 3;
-const EVERY = process.env.CORPUS === 'all' ? 1 : 11;
+const EVERY = ALL ? 1 : 11;
 const folder = new URL('../golden/', import.meta.url);
 const families = (await readdir(folder)).filter((name) => name.endsWith('.golden'));
 
@@ -96,7 +97,7 @@ for (const [number, family] of families.entries()) {
         if (!flags.includes(true)) continue;
         await check(golden, module, flags).catch((error) => {
           if (isRefused(error)) return;
-          if (process.env.CORPUS !== 'all') throw Object.assign(error, { message: `${golden.name}, list ${i}: ${error.message}` });
+          if (!ALL) throw Object.assign(error, { message: `${golden.name}, list ${i}: ${error.message}` });
           t.diagnostic(`FAIL ${golden.name}, list ${i}: ${error.message.slice(0, 300)}`);
         });
       }
