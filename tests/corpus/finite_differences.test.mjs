@@ -16,6 +16,7 @@ import { after, before, describe, test } from 'node:test';
 import { Client, Literal } from '../../bindings/index.mjs';
 import { Random } from '../fuzz/random.mjs';
 import { argumentsOf, literalOf, readGolden } from '../support/golden.mjs';
+import { ALL, sample } from '../support/sample.mjs';
 
 const STEP = 1e-6, TOLERANCE = 1e-6;
 const MAX_ELEMENTS = 20_000;
@@ -193,9 +194,9 @@ describe('derivatives of the golden corpus equal finite differences', () => {
 
   for (const file of files) {
     test(file, async () => {
-      const all = await readGolden(new URL(file, folder));
+      const cases = sample(await readGolden(new URL(file, folder)), 3);
       const wrong = [];
-      for (const golden of all) {
+      for (const golden of cases) {
         try {
           const outcome = await check(client, golden);
           totals[outcome] = (totals[outcome] ?? 0) + 1;
@@ -211,6 +212,6 @@ describe('derivatives of the golden corpus equal finite differences', () => {
   test('most programs with floats are compared where they are smooth', () => {
     const { smooth = 0, kink = 0, 'not finite': infinite = 0 } = totals;
     if (process.env.VERBOSE) console.log(totals);
-    assert.ok(smooth >= 1700 && smooth >= 10 * (kink + infinite), JSON.stringify({ smooth, kink, infinite }));
+    assert.ok(smooth >= (ALL ? 1700 : 560) && smooth >= 10 * (kink + infinite), JSON.stringify({ smooth, kink, infinite }));
   });
 });

@@ -33,17 +33,34 @@ async function isSeen({ client, put }, kernel, golden) {
   }
 }
 
+/**
+ * Finds those `left` of the kernels [low, high) that run an instruction: the steps without the kernels from it on are not
+ * those without the kernels after it. The fewer are left out, the more instructions have a kernel: so if the steps are equal
+ * at both ends, they are equal between.
+ */
+async function changing(stepsFrom, kernels, left, low, high) {
+  if (!kernels.slice(low, high).some((name) => left.has(name))) return [];
+  if (await stepsFrom(low) === await stepsFrom(high)) return [];
+  if (high === low + 1) return [kernels[low]];
+  const middle = (low + high) >> 1;
+  return [...await changing(stepsFrom, kernels, left, low, middle), ...await changing(stepsFrom, kernels, left, middle, high)];
+}
+
 /** Removes those `left` of the kernels that run an instruction of a case. */
 async function removeSeen(faulty, kernels, left, golden) {
   const { replicas, partitions, hlo } = golden, module = faulty.client.parseHlo(hlo);
   const counts = { replicas, ...(partitions > 1 && { partitions }) };
-  const without = (disable) => stepsWithout(faulty.client, module, { ...counts, disable });
-  if (KERNEL.test(await without([]))) {
-    const isUnknown = KERNEL.test(await without(kernels));
-    for (const name of left) {
-      const at = kernels.indexOf(name);
-      const changes = await without(kernels.slice(at)) !== await without(kernels.slice(at + 1));
-      if (changes || (isUnknown && await isSeen(faulty, name, golden))) left.delete(name);
+  const listings = new Map();
+  /** The steps without the kernels from `first` on. */
+  const stepsFrom = async (first) => {
+    const disable = kernels.slice(first);
+    if (!listings.has(first)) listings.set(first, await stepsWithout(faulty.client, module, { ...counts, disable }));
+    return listings.get(first);
+  };
+  if (KERNEL.test(await stepsFrom(kernels.length))) {
+    for (const name of await changing(stepsFrom, kernels, left, 0, kernels.length)) left.delete(name);
+    if (KERNEL.test(await stepsFrom(0))) {
+      for (const name of left) if (await isSeen(faulty, name, golden)) left.delete(name);
     }
   }
   module.dispose();

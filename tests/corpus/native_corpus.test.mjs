@@ -7,10 +7,12 @@ import { test } from 'node:test';
 
 import { passes, passesCorpus, TIMEOUT } from '../support/native.mjs';
 import { run } from '../support/program.mjs';
+import { ALL } from '../support/sample.mjs';
 
 // golden.test.mjs runs all cases in WebAssembly. Sanitizers take several times as long; `make check` runs more cases under them.
-test('half of the cases, evaluated, and compiled on one thread', TIMEOUT, () => passesCorpus('build/native/golden', 2, '-t', '1'));
-test('a third, compiled, on three threads', TIMEOUT, () => passesCorpus('build/native/golden', 3, '-c', '-t', '3'));
+const EVERY = ALL ? 1 : 6;
+test('cases, evaluated, and compiled on one thread', TIMEOUT, () => passesCorpus('build/native/golden', EVERY, '-t', '1'));
+test('cases, compiled, on three threads', TIMEOUT, () => passesCorpus('build/native/golden', EVERY, '-c', '-t', '3'));
 
 test('the golden runner notices wrong results', TIMEOUT, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'xla-wasm-native-'));

@@ -1,6 +1,6 @@
 /**
  * Tests batches of programs of the golden corpus: one run of three elements equals three runs of one. All parameters
- * have the batch, or every second one. CORPUS=all takes all programs; else a sample.
+ * have the batch, or every second one. BATCHES=all takes all programs and names those that differ; else a sample.
  */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { Client, Shape } from '../../bindings/index.mjs';
 import { argumentsOf, difference, literalOf, readGolden } from '../support/golden.mjs';
 
 const SIZE = 3;
-const EVERY = process.env.CORPUS === 'all' ? 1 : 11;
+const EVERY = process.env.BATCHES === 'all' ? 1 : 11;
 const folder = new URL('../golden/', import.meta.url);
 const families = (await readdir(folder)).filter((name) => name.endsWith('.golden'));
 
@@ -96,7 +96,7 @@ for (const [number, family] of families.entries()) {
         if (!flags.includes(true)) continue;
         await check(golden, module, flags).catch((error) => {
           if (isRefused(error)) return;
-          if (process.env.CORPUS !== 'all') throw Object.assign(error, { message: `${golden.name}, list ${i}: ${error.message}` });
+          if (process.env.BATCHES !== 'all') throw Object.assign(error, { message: `${golden.name}, list ${i}: ${error.message}` });
           t.diagnostic(`FAIL ${golden.name}, list ${i}: ${error.message.slice(0, 300)}`);
         });
       }

@@ -6,14 +6,18 @@ import { test } from 'node:test';
 
 import { passes, TIMEOUT } from '../support/native.mjs';
 import { ROOT } from '../support/program.mjs';
+import { ALL } from '../support/sample.mjs';
 
 const programs = (await readdir(join(ROOT, 'tests/native')))
   .filter((file) => file.endsWith('.c') && file !== 'golden.c')
   .map((file) => file.slice(0, -2));
 assert.ok(programs.includes('fp') && programs.includes('eval'));
+/** These derive programs of all of the golden corpus, or of every sixth case. */
+const DERIVING = ['batches', 'gradients'];
 for (const program of programs) {
-  test(`tests/native/${program}.c`, TIMEOUT, () => passes(`build/native/${program}`, []));
+  const options = DERIVING.includes(program) && !ALL ? ['-n', '6'] : [];
+  test(`tests/native/${program}.c`, TIMEOUT, () => passes(`build/native/${program}`, options));
 }
-for (const threads of ['0', '1', '3']) {
+for (const threads of ['0', '1']) { // without an argument, it runs on two
   test(`memory that runs out, on ${threads} threads`, TIMEOUT, () => passes('build/native/exhaustion', [threads]));
 }
