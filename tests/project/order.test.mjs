@@ -13,8 +13,10 @@ import { chloArity } from '../../bindings/stablehlo/chlo.mjs';
 import { VHLO_SCALARS } from '../../bindings/stablehlo/encodings.mjs';
 import { arity } from '../../bindings/stablehlo/operations.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
+import { VIEWS } from '../../demo/views.mjs';
 import { operationRows, rowText } from '../support/operation_row.mjs';
 import { ROOT } from '../support/program.mjs';
+import { POLICY_SCENES, scenesOf, WITHOUT_POLICY_SCENES, WITHOUT_SCENES } from '../support/scenes.mjs';
 
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
 const files = (folder, pattern) => readdirSync(join(ROOT, folder), { recursive: true })
@@ -149,5 +151,13 @@ test('each operation has an entry in every table: its row across all, by tests/s
   for (const [name, row] of rows) {
     const missing = Object.keys(row).filter((column) => !row[column]);
     assert.deepEqual(missing, [], `${name} lacks an entry; CONTRIBUTING.md, "Add an operation", has the place of each:\n${rowText(row)}`);
+  }
+});
+
+test('each view of the demo has scenes, also for the test of the policy', () => {
+  const { scenes } = scenesOf({}), addressOf = new Map(scenes.map(([name, address]) => [name, address]));
+  for (const [names, excepted] of [[[...addressOf.keys()], WITHOUT_SCENES], [POLICY_SCENES, WITHOUT_POLICY_SCENES]]) {
+    const shown = new Set(names.map((name) => addressOf.get(name)?.split('/')[0]));
+    assert.deepEqual(VIEWS.map(({ id }) => id).filter((id) => !shown.has(id)).sort(), Object.keys(excepted).sort());
   }
 });
