@@ -113,7 +113,7 @@ static bool takes_time(const Instruction *x) {
     break;
   case HLO_TRANSPOSE: break;
   default:
-    if (!has_long_formula(x->opcode)) return false;
+    if (opcode_cost(x->opcode) != COST_LONG) return false;
   }
   return elements >= MIN_ELEMENTS &&
          (bytes <= SMALL_BYTES || bytes <= MAX_GROWTH * operand_bytes(x));
