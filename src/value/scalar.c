@@ -36,7 +36,7 @@ bool type_is_fnuz(PrimitiveType type) {
   return format && format->specials == FP_FNUZ;
 }
 
-enum { ZERO = 1, NEGATIVE = 2, NEGATIVE_ZERO = 4, INFINITE = 8, HAS_NAN = 16 };
+enum { ZERO = 0x1, NEGATIVE = 0x2, NEGATIVE_ZERO = 0x4, INFINITE = 0x8, HAS_NAN = 0x10 };
 
 /* The numbers of a real type: multiples of 2^lowest of at most `digits` binary digits, below 2^(highest + 1). */
 typedef struct Numbers {
