@@ -7,8 +7,8 @@
 **
 **     dot(x, dynamic-slice(w, i))               the same, with a loop of the slice alone
 **
-** The second is for loops that read fewer bytes than they write and have no other user. Of the third, the dot reads the
-** slice in place: a layer's weights in an array of all layers' weights.
+** The second is for loops that read fewer bytes than they write and have no other user. In the third, the dot reads the
+** slice in place. An example is one layer's weights in an array of all layers' weights.
 */
 #include "base/scope.h"
 #include "plan/loop_plan.h"
@@ -112,7 +112,7 @@ static bool drop_conversion(Instruction *dot, int side) {
 
 /* The uses of the computation's instructions, by id. */
 typedef struct Uses {
-  int *all, *kept; /* kept: by others than slices, which may come after them */
+  int *all, *kept; /* kept: uses other than slices; these may run after the slices */
 } Uses;
 
 static bool is_wanted(const Instruction *dot, int side, const Uses *uses) {
