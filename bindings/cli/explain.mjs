@@ -1,20 +1,20 @@
 /** xla-wasm explain: describes a compiled program in words. */
+import { readLines } from '../formats/read_lines.mjs';
 import { stepsOf } from '../objects/listing.mjs';
 
-const INSTRUCTION = /^ *(?:ROOT )?%?(\S+) = (?:\([^]*?\)|\S+) ([\w-]+)\([^)]*\)(?:.*\bcalls=%?([\w.-]+))?/;
+const CALLS = 'calls=';
 const HELD = new Set(['parameter', 'constant', 'get-tuple-element', 'tuple']);
 
 /** Returns the opcodes of each instruction of a module's text: its own, or those in the computation of a fusion. */
 function operationsOf(text) {
   const byComputation = new Map(), found = new Map();
-  let current = [];
-  for (const line of text.split('\n')) {
-    const [, computation] = /^(?:ENTRY )?%?([\w.-]+) .*\{$/.exec(line) ?? [];
-    if (computation) byComputation.set(computation, current = []);
-    const [, name, opcode, called] = INSTRUCTION.exec(line) ?? [];
-    if (!name || HELD.has(opcode)) continue;
-    current.push(opcode);
-    found.set(name, byComputation.get(called) ?? [opcode]);
+  for (const { name: computation, instructions } of readLines(text).computations) {
+    const own = instructions.filter(({ opcode }) => !HELD.has(opcode));
+    byComputation.set(computation, own.map(({ opcode }) => opcode));
+    for (const { name, opcode, attributes } of own) {
+      const called = attributes.find((attribute) => attribute.startsWith(CALLS))?.slice(CALLS.length);
+      found.set(name, byComputation.get(called) ?? [opcode]);
+    }
   }
   return found;
 }

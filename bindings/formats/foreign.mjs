@@ -8,21 +8,22 @@ import { isBytecode } from './program_text.mjs';
 export const isPage = (bytes) => /^\s*(<!doctype html|<html)/i.test(ascii(bytes, 0, 200));
 export const NO_PAGE = 'was the address not found (404)?';
 
-/** Known formats that are no programs, by their first bytes: the name, and a remedy. */
+/** Known formats that are no programs, by their first bytes: the name, a remedy, and the function that reads it, if there is one. */
 const OTHERS = [
-  [(b) => startsWith(b, 0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59), 'a NumPy array', 'pass it as an argument: readNpy()'],
+  [(b) => startsWith(b, 0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59), 'a NumPy array', 'pass it as an argument: readNpy()', 'readNpy'],
   [(b) => startsWith(b, 0x50, 0x4b, 3, 4) && /^[^]{0,60}\.npy/.test(ascii(b, 0, 90)), 'NumPy arrays in a zip (.npz)',
-    'they are arguments: readNpz()'],
+    'they are arguments: readNpz()', 'readNpz'],
   [(b) => startsWith(b, 0x50, 0x4b, 3, 4), 'a zip', 'unpack it, and load the program in it ' +
     '(torch.export: export it by torch_xla; Keras: jax.export)'],
-  [(b) => startsWith(b, 0x7b) === false && /^.{7}\0\{"/s.test(ascii(b, 0, 12)), 'a safetensors file', 'it holds weights: readSafetensors()'],
+  [(b) => startsWith(b, 0x7b) === false && /^.{7}\0\{"/s.test(ascii(b, 0, 12)), 'a safetensors file', 'it holds weights: readSafetensors()',
+    'readSafetensors'],
   [(b) => ascii(b, 4, 8) === 'TFL3', 'a TFLite file', 'export the model to StableHLO (tf.function: jax2tf, or ' +
     'tf.mlir.experimental; ai_edge)'],
   [isPage, 'an HTML page', NO_PAGE],
   [(b) => /^\s*[{[]\s*["\d]/.test(ascii(b, 0, 60)), 'JSON', 'load the program itself'],
   [(b) => startsWith(b, 0x80, 2) || startsWith(b, 0x80, 4) || startsWith(b, 0x80, 5), 'a Python pickle',
     'export the model to StableHLO instead'],
-  [(b) => ascii(b, 0, 4) === 'GGUF', 'a GGUF file', 'it holds weights, not a program: openGguf() reads it'],
+  [(b) => ascii(b, 0, 4) === 'GGUF', 'a GGUF file', 'it holds weights, not a program: openGguf() reads it', 'openGguf'],
   [(b) => startsWith(b, 0x89, 0x48, 0x44, 0x46), 'an HDF5 file', 'export the model to StableHLO instead'],
   [(b) => startsWith(b, 0, 0x61, 0x73, 0x6d), 'WebAssembly', 'load the program that it was made from'],
   [(b) => startsWith(b, 0x42, 0x43, 0xc0, 0xde), 'LLVM bitcode', 'load the StableHLO that it was made from'],
@@ -56,10 +57,7 @@ export function refusal(bytes, name, operation = 'load') {
  * @param {string} operation the function
  */
 export function otherFormatAdvice(bytes, operation) {
-  const found = OTHERS.find(([test]) => test(bytes));
-  if (found) {
-    const [reader] = /read\w+/.exec(found[2]) ?? [];
-    return found[1] + (reader === operation ? ' that is cut off' : reader ? `: ${reader}() reads it` : '');
-  }
+  const [, name, , reader] = OTHERS.find(([test]) => test(bytes)) ?? [];
+  if (name) return name + (reader === operation ? ' that is cut off' : reader ? `: ${reader}() reads it` : '');
   return isBytecode(bytes) || programsOfJaxExport(bytes).length ? 'a program: load()' : undefined;
 }

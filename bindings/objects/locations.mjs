@@ -1,15 +1,18 @@
 /** Adds source locations to the events of a profile. Loaded at the first profile. */
 
-const METADATA = /^ *(?:ROOT )?%?([^\s=]+) = .*?, metadata=\{((?:"(?:[^"\\]|\\.)*"|[^"}])*)\}/gm;
-const field = (text, name) => new RegExp(`(?:^| )${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|(\\d+))`).exec(text)?.slice(1).find(Boolean);
+import { readLines } from '../formats/read_lines.mjs';
+
+const METADATA = 'metadata={';
+const field = (text, name) => new RegExp(`[{ ]${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|(\\d+))`).exec(text)?.slice(1).find(Boolean);
 
 /** @returns {Map<string, { opName?: string, source?: string }>} the locations in a module's text, by instruction */
 export function locationsOf(text) {
   const places = new Map();
-  for (const [, instruction, metadata] of text.matchAll(METADATA)) {
-    const [opName, file, line] = ['op_name', 'source_file', 'source_line'].map((name) => field(metadata, name));
+  for (const { name, attributes } of readLines(text).computations.flatMap(({ instructions }) => instructions)) {
+    const metadata = attributes.find((attribute) => attribute.startsWith(METADATA)) ?? '';
+    const [opName, file, line] = ['op_name', 'source_file', 'source_line'].map((key) => field(metadata, key));
     if (!opName && !file) continue;
-    places.set(instruction, { ...(opName && { opName }), ...(file && { source: line ? `${file}:${line}` : file }) });
+    places.set(name, { ...(opName && { opName }), ...(file && { source: line ? `${file}:${line}` : file }) });
   }
   return places;
 }

@@ -168,7 +168,7 @@ export class Context {
     return this.lowering.computation(this.frame, region, own, name);
   }
 
-  /** A constant of a type: a number for all elements of `like`'s shape. */
+  /** A scalar constant. */
   constant(value, elementType) {
     return this.b.constantR0(value, elementType);
   }

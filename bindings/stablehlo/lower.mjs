@@ -230,7 +230,7 @@ export class Lowering {
       const error = malformed(`argument ${i} (${names[i]}) is ${typeText(type)}: say for which sizes the program is wanted, ` +
         `as in load(source, { arguments: { ${missing.slice(0, 8).join(', ')} } })`);
       const parameters = names.map((name, k) => ({ name, shape: openShape(values[k].type, '?') }));
-      throw Object.defineProperty(error, 'parameters', { value: parameters }); // for xla-wasm info
+      throw Object.defineProperty(error, 'parameters', { value: parameters }); // for xla-wasm info and the demo
     });
   }
 

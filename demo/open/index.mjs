@@ -65,7 +65,8 @@ class Opener {
     if (error.code === 'CANCELLED') return;
     this.problem.hidden = false;
     this.problem.textContent = `${error.line ? `line ${error.line}, column ${error.column}: ` : ''}${error.message}`;
-    if (/shapes of (the )?arguments|unknown|dynamic/i.test(error.message) && this.bytes) {
+    this.needsShapes ||= Boolean(error.parameters); // of the program, until another is dropped
+    if (this.needsShapes) {
       this.problem.append(h('span', { class: 'field' }, h('span', {}, 'Shapes of the arguments'), this.shapes,
         h('button', { type: 'button', onclick: () => this.open().catch((again) => this.fail(again)) }, 'Read it for these')));
     }
@@ -102,6 +103,8 @@ class Opener {
       [{ bytes: this.bytes, name: this.fileName }] = programs;
       this.mesh = {};
       this.inputs = [];
+      this.needsShapes = false;
+      this.shapes.value = '';
     }
     if (this.bytes) await this.open();
     else if (files.length) throw new Error('These are weights; now drop the program that they are for.');

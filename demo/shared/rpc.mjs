@@ -11,7 +11,7 @@
 
 import { borrowWorkers, lendWorkers } from '../../web/lend.mjs';
 
-const FIELDS = ['code', 'operation', 'line', 'column', 'waiting'];
+const FIELDS = ['code', 'operation', 'line', 'column', 'waiting', 'parameters'];
 
 function plainError(error) {
   const plain = { message: error?.message ?? String(error), name: error?.name ?? 'Error' };

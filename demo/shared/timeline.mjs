@@ -11,7 +11,7 @@ const COLOURS = {
   kernel: '--dot', generated: '--loop', region: '--loop', rows: '--loop', collective: '--meet', channel: '--meet', host: '--meet',
 };
 
-/** Returns the smallest round number of milliseconds that divides `span` into at most `most` ticks. */
+/** Returns the smallest round number of milliseconds that divides `span` into at most `max` ticks. */
 function tickOf(span, max) {
   const power = 10 ** Math.floor(Math.log10(span / max));
   return [1, 2, 5, 10].map((m) => m * power).find((t) => span / t <= max);

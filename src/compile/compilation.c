@@ -100,9 +100,9 @@ struct Compilation {
   Error error;
 };
 
-/* Names of stages in errors. A part of a stage that can be switched off is a step of its own, by the name of its switch:
-** "in-place", "row-groups", "regions". So the names are those of the rest: "donations" finds the arguments whose memory
-** results may take, "frames" the depth of nested sequences. */
+/* Names of stages in errors. A part that can be switched off is reported by its switch's name: "in-place", "row-groups",
+** "regions". These names are for what is left of each stage: "donations" is the search for arguments whose memory results
+** may take, "frames" that for the depth of nested sequences. */
 static const char *const stage_names[] = {
     [COMPILE_REWRITES] = "rewrites",
     [COMPILE_THUNKS] = "thunks",

@@ -1,7 +1,7 @@
 /*
 ** Finds the keys by which a sort's comparator orders. Nearly all comparators are lexicographic: they
 ** compare a key of one element with the same key of the other, then, if these are equal, the next key,
-** and so on. A comparator that computes its keys otherwise than below has none: it is called for each pair.
+** and so on. A comparator whose keys have none of the forms below counts as having no keys; it is called for each pair.
 */
 #ifndef XLA_PLAN_COMPARATOR_H
 #define XLA_PLAN_COMPARATOR_H

@@ -2,18 +2,26 @@
 
 #include "plan/reduction.h"
 
-bool has_long_formula(Opcode opcode) {
-  switch (opcode) {
-  case HLO_EXP:
-  case HLO_EXPM1:
-  case HLO_LOG:
-  case HLO_LOG1P:
-  case HLO_LOGISTIC:
-  case HLO_POWER:
-  case HLO_TANH: return true;
-  default: return false;
-  }
-}
+#define LIGHT(name)  [HLO_##name] = COST_LIGHT
+#define MEDIUM(name) [HLO_##name] = COST_MEDIUM
+#define LONG(name)   [HLO_##name] = COST_LONG
+/* clang-format off */
+static const unsigned char costs[OPCODE_COUNT] = {
+    LIGHT(ABS), LIGHT(ADD), LIGHT(AND), LIGHT(BITCAST_CONVERT), LIGHT(CLAMP), LIGHT(COMPARE), LIGHT(CONVERT),
+    LIGHT(IS_FINITE), LIGHT(MAXIMUM), LIGHT(MINIMUM), LIGHT(MULTIPLY), LIGHT(NEGATE), LIGHT(NOT), LIGHT(OR),
+    LIGHT(SELECT), LIGHT(SUBTRACT), LIGHT(XOR),
+    MEDIUM(CEIL), MEDIUM(CLZ), MEDIUM(COMPLEX), MEDIUM(DIVIDE), MEDIUM(FLOOR), MEDIUM(IMAG), MEDIUM(MULHI),
+    MEDIUM(POPCNT), MEDIUM(REAL), MEDIUM(REDUCE_PRECISION), MEDIUM(REMAINDER), MEDIUM(ROUND_NEAREST_AFZ),
+    MEDIUM(ROUND_NEAREST_EVEN), MEDIUM(RSQRT), MEDIUM(SHIFT_LEFT), MEDIUM(SHIFT_RIGHT_ARITHMETIC),
+    MEDIUM(SHIFT_RIGHT_LOGICAL), MEDIUM(SIGN), MEDIUM(SQRT), MEDIUM(STOCHASTIC_CONVERT),
+    /* These are long, too, but rare: no program has been measured. */
+    MEDIUM(ACOS), MEDIUM(ACOSH), MEDIUM(ASIN), MEDIUM(ASINH), MEDIUM(ATAN2), MEDIUM(ATANH), MEDIUM(CBRT), MEDIUM(COS),
+    MEDIUM(COSH), MEDIUM(ERF), MEDIUM(SIN), MEDIUM(SINH), MEDIUM(TAN),
+    LONG(EXP), LONG(EXPM1), LONG(LOG), LONG(LOG1P), LONG(LOGISTIC), LONG(POWER), LONG(TANH),
+};
+/* clang-format on */
+
+OpcodeCost opcode_cost(Opcode opcode) { return costs[opcode]; }
 
 static bool fits_loops(const Target *target, const Shape *shape) {
   if (!shape_is_array(shape) || !target->has_type(shape->type)) return false;

@@ -16,9 +16,15 @@ typedef struct Target {
 /* Whether an operation computes elements one by one, or moves them. */
 bool is_plain(Opcode opcode);
 
-/* Whether code for an operation has many steps and constants, as a polynomial: it takes time, and two of them in one loop
-** run out of registers. */
-bool has_long_formula(Opcode opcode);
+/* What an element-wise operation costs for each element. */
+typedef enum OpcodeCost {
+  COST_NONE,   /* not element-wise */
+  COST_LIGHT,  /* a few machine instructions: no more than to write the result and read it again */
+  COST_MEDIUM, /* not light, but not worth a loop of its own or a place outside of a loop */
+  COST_LONG, /* many steps and constants, as of a polynomial: two of them in one loop run out of registers */
+} OpcodeCost;
+
+OpcodeCost opcode_cost(Opcode opcode);
 
 /* Whether there can be code for this instruction inside a loop fusion; of a reduction or a scatter,
 ** as its root. */

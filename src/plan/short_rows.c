@@ -2,7 +2,7 @@
 ** Vectorises short rows along an outer loop. Rows of few elements, such as points and colours, leave lanes
 ** empty. If the last loop is still short after contiguous loops are merged, the lanes are steps of a longer
 ** loop around it.
-** That loop is split into blocks, so that the memory used in one turn of the short loops is cached for the next.
+** That loop is split into blocks, so that the memory used in one iteration of the short loops is cached for the next.
 **
 **     for n: for d < 3: y[n][d] = x[n][d] * c[d]
 **     for block of n: for d < 3: for n in block, four at a time: y[n][d] = x[n][d] * c[d]

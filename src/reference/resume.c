@@ -12,7 +12,7 @@ typedef struct EvalFrame {
   Literal **values; /* by instruction */
   int next;         /* the instruction to evaluate */
   const Instruction *loop;
-  enum { LOOP_TEST, LOOP_TESTED, LOOP_TURNED } phase;
+  enum { LOOP_TEST, LOOP_TESTED, LOOP_ITERATED } phase;
   Literal *state, *other; /* of a loop: the state alternates between the two */
   Literal *holds;
   Literal *result;
@@ -84,7 +84,7 @@ static bool step_loop(Evaluation *e, EvalFrame *frame, EvalContext *context) {
       pop(e, context);
       return true;
     }
-    frame->phase = LOOP_TURNED;
+    frame->phase = LOOP_ITERATED;
     return push_computation(e, a->body, &frame->state, frame->other, context);
   default: {
     Literal *swap = frame->state;

@@ -3,7 +3,7 @@
 **
 ** A rendezvous is open from the arrival of its first member to that of its last. The last one does the work for
 ** all, in as many turns as needed. Meanwhile the others are parked, so their buffers do not change; then it wakes
-** them. Until then its own `rendezvous` marks it as working.
+** them. While it works, its field `rendezvous` stays set.
 ** The group reaches the same collective again only after that, so thunk and members identify a rendezvous. With
 ** a channel id, collectives of that channel, members and shapes meet wherever they stand in the program, as in
 ** XLA. One channel may serve several collectives of different shapes.

@@ -23,9 +23,53 @@ const FpFormat *narrow_format(PrimitiveType type) {
   }
 }
 
-int type_mantissa_bits(PrimitiveType type) {
+static const FpFormat *float_format(PrimitiveType type) {
+  static const FpFormat f32 = {8, 23, 127, FP_IEEE}, f64 = {11, 52, 1023, FP_IEEE};
   const FpFormat *format = narrow_format(type);
-  return format ? format->mantissa_bits : type == F64 ? 52 : 23;
+  return format ? format : type == F64 ? &f64 : &f32;
+}
+
+int type_mantissa_bits(PrimitiveType type) { return float_format(type)->mantissa_bits; }
+
+bool type_is_fnuz(PrimitiveType type) {
+  const FpFormat *format = narrow_format(type);
+  return format && format->specials == FP_FNUZ;
+}
+
+enum { ZERO = 0x1, NEGATIVE = 0x2, NEGATIVE_ZERO = 0x4, INFINITE = 0x8, HAS_NAN = 0x10 };
+
+/* The numbers of a real type: multiples of 2^lowest of at most `digits` binary digits, below 2^(highest + 1). */
+typedef struct Numbers {
+  int digits, lowest, highest, others;
+} Numbers;
+
+static Numbers numbers_of(PrimitiveType type) {
+  static const int others[] = {
+      [FP_IEEE] = ZERO | NEGATIVE | NEGATIVE_ZERO | INFINITE | HAS_NAN,
+      [FP_FN] = ZERO | NEGATIVE | NEGATIVE_ZERO | HAS_NAN,
+      [FP_FNUZ] = ZERO | NEGATIVE | HAS_NAN,
+      [FP_FNU] = HAS_NAN,
+      [FP_ALL] = ZERO | NEGATIVE | NEGATIVE_ZERO,
+  };
+  if (!type_is_floating(type)) {
+    bool has_sign = type_kind(type) == KIND_SIGNED;
+    int bits = type_bits(type); /* the smallest number, -2^(bits - 1), has one digit */
+    return (Numbers){bits - has_sign, 0, bits - 1, has_sign ? ZERO | NEGATIVE : ZERO};
+  }
+  const FpFormat *f = float_format(type);
+  bool is_fnu = f->specials == FP_FNU, is_top_special = is_fnu || f->specials == FP_IEEE;
+  int top = (1 << f->exponent_bits) - 1 - is_top_special;
+  return (Numbers){f->mantissa_bits + 1, (is_fnu ? 0 : 1) - f->bias - f->mantissa_bits,
+                   top - f->bias, others[f->specials]};
+}
+
+bool type_holds(PrimitiveType wide, PrimitiveType narrow) {
+  if (type_is_complex(narrow) && !type_is_complex(wide)) return false;
+  if (wide == narrow) return true;
+  Numbers w = numbers_of(type_complex_component(wide));
+  Numbers n = numbers_of(type_complex_component(narrow));
+  return w.digits >= n.digits && w.lowest <= n.lowest && w.highest >= n.highest &&
+         !(n.others & ~w.others);
 }
 
 static double bf16_to_double(uint16_t bits) {

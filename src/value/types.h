@@ -29,6 +29,8 @@ const char *type_name(PrimitiveType type);  /* "f32"; "invalid" if not a type */
 int type_bytes(PrimitiveType type);         /* bytes per element in memory; 0 for tuple, token */
 int type_bits(PrimitiveType type);          /* significant bits per element */
 int type_mantissa_bits(PrimitiveType type); /* of floats */
+bool type_is_fnuz(
+    PrimitiveType type); /* a float without infinities and negative zero; NaN has the bits of -0 */
 TypeKind type_kind(PrimitiveType type);
 PrimitiveType type_from_name(const char *name, size_t length); /* PRIMITIVE_TYPE_INVALID if none */
 
@@ -46,11 +48,25 @@ static inline int type_per_byte(PrimitiveType t) {
   return bits == 4 || bits == 2 ? 8 / bits : 1;
 }
 static inline bool type_is_floating(PrimitiveType t) { return type_kind(t) == KIND_FLOAT; }
+static inline bool type_is_float8(PrimitiveType t) {
+  return type_is_floating(t) && type_bits(t) == 8;
+}
 static inline bool type_is_complex(PrimitiveType t) { return type_kind(t) == KIND_COMPLEX; }
+
+/* Whether a conversion from `narrow` to `wide` changes no value: numbers, the sign of zero, infinities, and that an element is
+** NaN. XLA's primitive_util::CastPreservesValues. Both are types of arrays. */
+bool type_holds(PrimitiveType wide, PrimitiveType narrow);
 
 /* Returns the type in which products of `t` and their sums are computed before rounding to `t`. */
 static inline PrimitiveType type_of_products(PrimitiveType t) {
   return type_is_floating(t) && type_bits(t) < 32 ? F32 : t;
+}
+
+/* Whether products read elements of `t` by a loop that widens them to f32, as fast as they read f32: the types of
+** kernels/contraction/inner/widen.h. */
+static inline bool type_widens(PrimitiveType t) {
+  if (type_is_integral(t)) return type_bits(t) <= 8;
+  return t == F16 || t == BF16 || t == F8E4M3FN || t == F8E5M2;
 }
 
 /* Returns the type that XLA:CPU computes in if `t` is a storage format: of scale factors or of scaled values. */

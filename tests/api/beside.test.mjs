@@ -6,6 +6,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
+import { functionsBeside } from '../../bindings/builder/functions/index.mjs';
+import { OPERATIONS } from '../../bindings/builder/operations.mjs';
 import { Client, Literal } from '../../bindings/index.mjs';
 
 const cases = JSON.parse(await readFile(new URL('../golden/functions.json', import.meta.url)));
@@ -72,6 +74,11 @@ test('crossEntropy: negative labels count from the end, others out of range give
     wanted.forEach((value, i) => assert.ok(Object.is(value, data[i]) || Math.abs(value - data[i]) < 1e-6,
       `${type} ${labels[i]}: ${data[i]}, not ${value}`));
   }
+});
+
+test('each function beside the operations has cases', () => {
+  const methods = new Set(cases.map(({ method }) => method));
+  assert.deepEqual(Object.keys(functionsBeside(OPERATIONS)).filter((name) => !methods.has(name)), []);
 });
 
 describe('functions beside the operations agree with JAX', () => {

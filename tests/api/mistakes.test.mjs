@@ -216,6 +216,7 @@ const MISTAKES = {
     () => readNpy(writeNpy(three()))],
   'readNpy() of several': [() => readNpy(writeNpz({ a: three() })), /this is NumPy arrays in a zip \(\.npz\): readNpz\(\) reads it$/],
   'readNpz() of safetensors': [() => readNpz(writeSafetensors({ a: three() })), /this is a safetensors file: readSafetensors\(\) reads it$/],
+  'readSafetensors() of GGUF': [() => readSafetensors(new TextEncoder().encode('GGUF\x03'.padEnd(40, '\0'))), /this is a GGUF file: openGguf\(\) reads it$/],
   'readSafetensors() of a zip': [() => readSafetensors(writeNpz({ a: three() })), /readNpz\(\) reads it$/],
   'an empty source': [() => client.load(new Uint8Array(0)), /^load: the source is empty$/],
   'an element type in numpy\'s words': [({ builder, op }) => builder.convertElementType(op, 'float64'), /did you mean f64\?$/],

@@ -480,3 +480,14 @@ test('slices of all layers\' weights are read in place', async () => {
     executable.dispose();
   }
 });
+
+test('a matrix of a type that products have no loop for is converted by generated code', async () => {
+  const dot = (from, to) => `HloModule m\nENTRY e { x = ${to}[8,96] parameter(0)\n w = ${from}[96,96] parameter(1)
+  c = ${to}[96,96] convert(w)\n ROOT y = ${to}[8,96] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`;
+  const text = (from, to) => client.passes(client.parseHlo(dot(from, to))).at(-1).text;
+  for (const type of TYPES.filter((one) => !/^[su]4$/.test(one))) assert.doesNotMatch(text(type, 'f32'), / convert\(/, type);
+  for (const [from, to] of [['s16', 'f32'], ['u16', 'f32'], ['f8e4m3', 'f16'], ['f8e3m4', 'bf16'], ['f8e4m3fnuz', 'f32'],
+    ['s8', 'f64'], ['bf16', 'f64'], ['f32', 'f64'], ['s32', 'f64']]) {
+    assert.match(text(from, to), / convert\(/, `${from} in ${to}`);
+  }
+});

@@ -83,13 +83,31 @@ for (const [name, [computations, lines, args, wanted]] of Object.entries(FORMS))
 describe('two conversions are none where the type between holds all values', () => {
   for (const [outer, inner, isNone] of [
     ['f16', 'f32', true], ['bf16', 'f32', true], ['f32', 'f64', true], ['s8', 's32', true], ['u8', 'u16', true], ['pred', 's8', true],
-    ['f32', 'f16', false], ['s32', 's8', false], ['u8', 's16', false], ['s32', 'f32', false], ['pred', 'f32', false], ['f64', 'f32', false],
+    ['u8', 's16', true], ['pred', 'f32', true], ['s8', 'bf16', true], ['f8e4m3', 'f16', true], ['c64', 'c128', true],
+    ['f32', 'f16', false], ['s32', 's8', false], ['s8', 'u16', false], ['s32', 'f32', false], ['f64', 'f32', false], ['f8e4m3', 'f8e4m3fn', false],
   ]) {
     test(`${outer} to ${inner} and back: ${isNone ? 'none' : 'both'}`, () => {
       const text = `HloModule m\nENTRY e {\n x = ${outer}[3] parameter(0)\n y = ${inner}[3] convert(x)\n z = ${outer}[3] convert(y)\n ROOT r = ${outer}[3,1] reshape(z)\n}`;
       const module = client.parseHlo(text);
       assert.equal(/convert/.test(client.passes(module).at(-1).text), !isNone);
     });
+  }
+});
+
+/** XLA drops such pairs, so NaNs keep their bits: jax.jit(lambda x: x.astype(between).astype(x.dtype)) of all bits of a type. */
+test('two conversions that change no value keep the bits of NaNs', async () => {
+  const halves = 'f32 f64 c64 c128', bytes = `f16 bf16 ${halves}`;
+  const BETWEEN = { f16: halves, bf16: halves, f8e5m2: bytes, f8e4m3: bytes, f8e3m4: bytes, f8e4m3fn: bytes };
+  for (const [type, list] of Object.entries(BETWEEN)) {
+    const bits = type.startsWith('f8') ? 8 : 16, shape = (of) => `${of}[${2 ** bits}]`;
+    for (const between of list.split(' ')) {
+      const executable = await client.compile(client.parseHlo(`HloModule m\nENTRY e {\n i = ${shape('u32')} iota(), iota_dimension=0
+ w = ${shape(`u${bits}`)} convert(i)\n x = ${shape(type)} bitcast-convert(w)\n y = ${shape(between)} convert(x)\n z = ${shape(type)} convert(y)
+ ROOT r = ${shape(`u${bits}`)} bitcast-convert(z)\n}`));
+      const [{ data }] = await executable.execute([]);
+      assert.equal(data.findIndex((value, i) => value !== i), -1, `${type}, ${between} between`);
+      executable.dispose();
+    }
   }
 });
 

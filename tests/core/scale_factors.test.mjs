@@ -11,10 +11,17 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { Client } from '../../bindings/index.mjs';
+import { operationRows } from '../support/operation_row.mjs';
 
 const EVALUATOR = fileURLToPath(new URL('../../build/native/xla-run', import.meta.url));
-const UNARY = 'abs acos acosh asin asinh atanh cbrt ceil cosine cosh erf exponential exponential-minus-one floor log log-plus-one logistic negate round-nearest-afz round-nearest-even rsqrt sign sine sinh sqrt tan tanh';
-const BINARY = 'add atan2 divide maximum minimum multiply power remainder subtract';
+/** Element-wise operations that take no floats, or give no float; the other ones of opcodes.def are tested. */
+const INTEGERS = 'it takes integers only', PARTS = 'of a real number it is the number or 0', TRUTH = 'its result is pred: PROGRAMS';
+const EXCEPTED = {
+  ...Object.fromEntries(['and', 'count-leading-zeros', 'mulhi', 'not', 'or', 'popcnt', 'shift-left', 'shift-right-arithmetic',
+    'shift-right-logical', 'xor'].map((name) => [name, INTEGERS])),
+  real: PARTS, imag: PARTS, 'is-finite': TRUTH,
+};
+const ROWS = [...operationRows().values()].filter(({ name, shape }) => /^infer_(unary|binary)$/.test(shape) && !EXCEPTED[name]);
 
 let client, folder;
 before(async () => {
@@ -46,8 +53,7 @@ async function bothWays(type, bits, lines) {
 const result = (operation) => (shape, word) => `r = ${shape} ${operation}\n  ROOT q = ${word} bitcast-convert(r)`;
 const truth = (operation) => (shape, word) => `p = ${shape.replace(/^\w+/, 'pred')} ${operation}\n  ROOT q = ${word} convert(p)`;
 const PROGRAMS = {
-  ...Object.fromEntries(UNARY.split(' ').map((name) => [name, result(`${name}(x)`)])),
-  ...Object.fromEntries(BINARY.split(' ').map((name) => [name, result(`${name}(x, y)`)])),
+  ...Object.fromEntries(ROWS.map(({ name, arity }) => [name, result(`${name}(${arity === '1' ? 'x' : 'x, y'})`)])),
   ...Object.fromEntries(['EQ', 'LT', 'GE'].map((d) => [`compare ${d}`, truth(`compare(x, y), direction=${d}`)])),
   'is-finite': truth('is-finite(x)'),
   clamp: result('clamp(x, y, x)'),

@@ -3,9 +3,11 @@
  * those of kernels that thresholds.test.mjs does not reach. tests/project/thresholds.md says which test meets which number.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
+import { thresholds } from '../../bindings/tools/declarations/thresholds.mjs';
 import { agrees, filled, whole } from '../support/as_written.mjs';
 import { around, binary, less, Parts } from '../support/parts.mjs';
 
@@ -17,15 +19,34 @@ after(() => client.dispose());
 
 const CLASSES = ['f32', 's32', 'bf16', 's8'];
 
-/** Tests `add(parts, n, type)`, a program of its own for each number. */
-function each(what, numbers, add, { applied = () => '', types = ['f32'], value = whole, options = [{}] } = {}) {
+/** The numbers of rewrites that name a test of this file. */
+const OF_REWRITES = thresholds().filter(({ file, test: named }) => file.startsWith('rewrite/') && named?.file === 'core/thresholds_programs.test.mjs');
+/** By title, the rewrites that changed a program of it. @type {Map<string, Set<string>>} */
+const changing = new Map(OF_REWRITES.map(({ test: named }) => [named.name, new Set()]));
+
+/** The rewrites that change a program of a test; notes them. @returns {Set<string>} */
+function passesOf(what, text) {
+  const module = client.parseHlo(text), names = new Set(client.passes(module).map(({ pass }) => pass));
+  for (const name of names) changing.get(what)?.add(name);
+  module.dispose();
+  return names;
+}
+
+/**
+ * Tests `add(parts, n, type)`, a program of its own for each number. `changes` says, by name of a rewrite, for which numbers
+ * it changes the program.
+ */
+function each(what, numbers, add, { applied = () => '', types = ['f32'], value = whole, options = [{}], changes = {} } = {}) {
   describe(what, () => {
     for (const n of numbers) {
       test(`${n}`, async () => {
         for (const type of types) {
           const parts = new Parts();
           add(parts, n, type);
-          for (const option of options) await agrees(client, parts.text(applied(type)), value, option);
+          const text = parts.text(applied(type));
+          const passes = changing.has(what) ? passesOf(what, text) : new Set();
+          for (const [pass, when] of Object.entries(changes)) assert.equal(passes.has(pass), when(n), pass);
+          for (const option of options) await agrees(client, text, value, option);
         }
       });
     }
@@ -78,16 +99,17 @@ turn${n} { s = (${shapes}) parameter(0)\n i = s32[] get-tuple-element(s), index=
  ROOT t = (${shapes}) tuple(j, ${list(n, (i) => (i % 5 === 4 ? `x${i}` : `y${i}`)).join(', ')}) }\n`;
 }).join('') });
 
-const loop = (name, turns, shape, body) =>
-  `more_${name} { s = (s32[], ${shape}, ${shape}) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(${turns})
+/** A loop's computations: `body` makes y, the next a, of a and of b, which does not change. */
+const loop = (name, iterations, shape, body, other = shape) =>
+  `more_${name} { s = (s32[], ${shape}, ${other}) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(${iterations})
  ROOT r = pred[] compare(i, n), direction=LT }
-turn_${name} { s = (s32[], ${shape}, ${shape}) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n a = ${shape} get-tuple-element(s), index=1
- b = ${shape} get-tuple-element(s), index=2\n one = s32[] constant(1)\n j = s32[] add(i, one)\n${body}\n ROOT t = (s32[], ${shape}, ${shape}) tuple(j, y, b) }\n`;
+body_${name} { s = (s32[], ${shape}, ${other}) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n a = ${shape} get-tuple-element(s), index=1
+ b = ${other} get-tuple-element(s), index=2\n one = s32[] constant(1)\n j = s32[] add(i, one)\n${body}\n ROOT t = (s32[], ${shape}, ${other}) tuple(j, y, b) }\n`;
 
-function addLoop(parts, name, shape) {
-  const state = `(s32[], ${shape}, ${shape})`;
-  const t = parts.add(state, `tuple(${parts.add('s32[]', 'constant(0)')}, ${parts.parameter(shape)}, ${parts.parameter(shape)})`);
-  const w = parts.add(state, `while(${t}), condition=more_${name}, body=turn_${name}`);
+function addLoop(parts, name, shape, other = shape) {
+  const state = `(s32[], ${shape}, ${other})`;
+  const t = parts.add(state, `tuple(${parts.add('s32[]', 'constant(0)')}, ${parts.parameter(shape)}, ${parts.parameter(other)})`);
+  const w = parts.add(state, `while(${t}), condition=more_${name}, body=body_${name}`);
   parts.result(shape, parts.add(shape, `get-tuple-element(${w}), index=1`));
 }
 
@@ -132,24 +154,64 @@ each('loops that copy or evaluate arrays of some bytes', around(4096, 65536), (p
   options: [{}, { disable: ['fuse-loops'] }],
 });
 
-each('loops with invariant operations: how many, how large', around(4, 16, 64), (parts, n) => {
-  addLoop(parts, `c${n}`, 'f32[70]');
-  addLoop(parts, `d${n}`, `f32[${n}]`);
-  addLoop(parts, `t${n}`, 'f32[64]');
-}, {
-  applied: () => around(4, 16, 64).map((n) => [
-    loop(`c${n}`, 9, 'f32[70]', `${list(n, (i) => ` k${i} = f32[] constant(${i})\n w${i} = f32[70] broadcast(k${i}), dimensions={}\n h${i} = f32[70] multiply(b, w${i})`).join('\n')}
-${list(n, (i) => ` v${i} = f32[70] maximum(${i ? `v${i - 1}` : 'a'}, h${i})`).join('\n')}\n y = f32[70] negate(v${n - 1})`),
-    loop(`d${n}`, 9, `f32[${n}]`, ` q = f32[${n}] sqrt(b)\n k = f32[${n}] floor(q)\n y = f32[${n}] subtract(k, a)`),
-    loop(`t${n}`, n, 'f32[64]', ' q = f32[64] sqrt(b)\n k = f32[64] floor(q)\n y = f32[64] subtract(k, a)'),
-  ].join('')).join(''),
-  value: (i, k) => Math.abs(whole(i, k)),
+/* ---- Invariant operations ---- */
+
+/** Lines that compute 4 tanh(x), rounded: the evaluator's last bits do not show. */
+const rounded = (shape, x, y) => ` t${y} = ${shape} tanh(${x})\n k${y} = f32[] constant(4)\n f${y} = ${shape} broadcast(k${y}), dimensions={}
+ m${y} = ${shape} multiply(t${y}, f${y})\n ${y} = ${shape} round-nearest-even(m${y})`;
+
+const hoists = (when) => ({ 'hoist-loops': when });
+
+each('invariant functions: how many', around(16), (parts, n) => addLoop(parts, `c${n}`, 'f32[70]'), {
+  applied: () => around(16).map((n) => loop(`c${n}`, 9, 'f32[70]',
+    `${list(n, (i) => ` c${i} = f32[] constant(${i})\n w${i} = f32[70] broadcast(c${i}), dimensions={}\n h${i} = f32[70] multiply(b, w${i})\n${rounded('f32[70]', `h${i}`, `r${i}`)}`).join('\n')}
+${list(n, (i) => ` v${i} = f32[70] maximum(${i ? `v${i - 1}` : 'a'}, r${i})`).join('\n')}\n y = f32[70] negate(v${n - 1})`)).join(''),
+  changes: hoists(() => true),
 });
 
-each('loops with invariant matrices: rows of products', around(8, 64), (parts, n) => addLoop(parts, `m${n}`, `f32[${n},${n}]`), {
-  applied: () => around(8, 64).map((n) => loop(`m${n}`, 5, `f32[${n},${n}]`,
-    ` p = f32[${n},${n}] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n z = f32[] constant(0)\n o = f32[] constant(2)
- y = f32[${n},${n}] clamp(z, p, o)`)).join(''),
+each('invariant functions: how many elements', around(64), (parts, n) => addLoop(parts, `d${n}`, `f32[${n}]`), {
+  applied: () => around(64).map((n) => loop(`d${n}`, 70, `f32[${n}]`,
+    `${rounded(`f32[${n}]`, 'b', 'k')}\n y = f32[${n}] subtract(k, a)`)).join(''),
+  changes: hoists((n) => n >= 64),
+});
+
+/** A product [rows, depth] x [depth, rows] of b with itself. */
+const outer = (name, rows, depth) => loop(name, 5, `f32[${rows},${rows}]`,
+  ` p = f32[${rows},${rows}] dot(b, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n y = f32[${rows},${rows}] subtract(p, a)`,
+  `f32[${rows},${depth}]`);
+
+each('invariant products: how much larger than their operands', around(10), (parts, n) => addLoop(parts, `g${n}`, 'f32[160,160]', `f32[160,${n}]`), {
+  applied: () => around(10).map((n) => outer(`g${n}`, 160, n)).join(''), changes: hoists((n) => n >= 10),
+});
+
+each('invariant products: 64 kB', around(128), (parts, n) => addLoop(parts, `s${n}`, `f32[${n},${n}]`, `f32[${n},2]`), {
+  applied: () => around(128).map((n) => outer(`s${n}`, n, 2)).join(''), changes: hoists((n) => n <= 128),
+});
+
+/** Products of `rows` rows with an invariant matrix. */
+const packed = (name, iterations, rows, size) => loop(name, iterations, `f32[${rows},${size}]`,
+  ` p = f32[${rows},${size}] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n z = f32[] constant(0)\n o = f32[] constant(2)
+ y = f32[${rows},${size}] clamp(z, p, o)`, `f32[${size},${size}]`);
+
+const ROWS = [4, 7, 8, 9, 10, 12, 60, 63, 64, 65, 68];
+each('invariant matrices: rows of products', ROWS, (parts, n) => addLoop(parts, `r${n}`, `f32[${n},72]`, 'f32[72,72]'), {
+  applied: () => ROWS.map((n) => packed(`r${n}`, 5, n, 72)).join(''), changes: hoists((n) => n % 4 === 0 && n >= 8 && n <= 64),
+});
+
+each('invariant matrices: iterations', around(4), (parts, n) => addLoop(parts, `i${n}`, 'f32[8,72]', 'f32[72,72]'), {
+  applied: () => around(4).map((n) => packed(`i${n}`, n, 8, 72)).join(''), changes: hoists((n) => n >= 4),
+});
+
+each('invariant matrices: 4096 elements', [56, 64, 72], (parts, n) => addLoop(parts, `e${n}`, `f32[8,${n}]`, `f32[${n},${n}]`), {
+  applied: () => [56, 64, 72].map((n) => packed(`e${n}`, 5, 8, n)).join(''), changes: hoists((n) => n > 64),
+});
+
+test('invariant matrices: 32 MB', () => {
+  for (const [n, isPacked] of [[2896, true], [2904, false]]) {
+    const parts = new Parts();
+    addLoop(parts, 'b', `f32[8,${n}]`, `f32[${n},${n}]`);
+    assert.equal(passesOf('invariant matrices: 32 MB', parts.text(packed('b', 5, 8, n))).has('hoist-loops'), isPacked, `${n}`);
+  }
 });
 
 each('siblings: reductions of the same array, small and large', around(4, 12, 16, 48), (parts, n, type) => {
@@ -251,14 +313,14 @@ each('temporaries beside results: how large', around(1024, 8192, 16384), (parts,
   parts.result(shape, parts.add(shape, `subtract(${more}, ${parts.add(shape, `broadcast(${all}), dimensions={}`)})`));
 }, { applied: () => less('f32') + binary('f', 'f32', 'maximum') });
 
-each('another order, whose temporaries take a 16th less', around(14, 15, 16), (parts, n) => {
+each('another order, whose temporaries take a 16th less', around(15), (parts, n) => {
   const small = 'f32[2048]', large = `f32[${2048 * n}]`, x = parts.parameter(small), y = parts.parameter(large),
     z = parts.add('f32[]', 'constant(-9)');
   const early = parts.add(small, `sort(${x}), dimensions={0}, to_apply=less`), late = parts.add(large, `sort(${y}), dimensions={0}, to_apply=less`);
-  const most = parts.add('f32[]', `reduce(${parts.add(large, `reverse(${late}), dimensions={0}`)}, ${z}), dimensions={0}, to_apply=f`);
-  parts.result(small, parts.add(small,
-    `subtract(${parts.add(small, `reverse(${early}), dimensions={0}`)}, ${parts.add(small, `broadcast(${most}), dimensions={}`)})`));
-}, { applied: () => less('f32') + binary('f', 'f32', 'maximum') });
+  const largest = (shape, array) => parts.add('f32[]', `reduce(${parts.add(shape, `reverse(${array}), dimensions={0}`)}, ${z}), dimensions={0}, to_apply=f`);
+  const most = largest(large, late);
+  parts.result('f32[]', parts.add('f32[]', `subtract(${most}, ${largest(small, early)})`));
+}, { applied: () => less('f32') + binary('f', 'f32', 'maximum'), changes: { schedule: (n) => n < 15 } });
 
 each('products of few rows, and steps over the same rows', [128, 255, 256, 257, 384, 512, 768, 1024, 2048], (parts, n) => {
   const shape = `f32[${n},512]`, x = parts.parameter(`f32[${n},3]`), w = parts.parameter('f32[3,512]'), z = parts.add('f32[]', 'constant(-9)');
@@ -393,7 +455,7 @@ each('products and reductions that are used in part', around(2, 4, 128), (parts,
   parts.result(`f32[${rows}]`, parts.add(`f32[${rows}]`, `slice(${sum}), slice={[0:${rows}]}`));
 }, { applied: () => binary('f', 'f32', 'add') });
 
-describe('convolutions: lines of tiles, places of a unit, transposed operands', () => {
+describe('convolutions: lines of tiles, places of a unit, transposed operands', ({ name: what }) => {
   for (const [inputs, outputs, groups, width, window, labels] of [
     ...around(128).map((n) => [16, 16, 1, 2 * n, 3, 'b01f_01io->b01f']), ...around(64).map((n) => [8, 8, 8, n, 3, 'b01f_01io->b01f']),
     ...around(128).map((n) => [n, n, n, 5, 3, 'b01f_01io->b01f']), ...around(16).map((n) => [5, 6, 1, n, 3, 'bf01_oi01->bf01']),
@@ -406,6 +468,7 @@ describe('convolutions: lines of tiles, places of a unit, transposed operands', 
       const out = labels.startsWith('bf') ? `[1,${outputs},8,${width}]` : `[1,8,${width},${outputs}]`;
       const text = `ENTRY e { x = f32${x} parameter(0)\n w = f32${w} parameter(1)
  ROOT c = f32${out} convolution(x, w), window={size=${window}x${window} pad=${low}_${high}x${low}_${high}}, dim_labels=${labels}, feature_group_count=${groups} }`;
+      passesOf(what, text);
       // The first kernels that take it, and those that are left without them.
       await agrees(client, text, (i) => ((i * 7) % 5 === 0 ? 1 - (i % 2) * 2 : 0), {},
         { disable: ['kernel-winograd', 'kernel-depthwise', 'order-convolutions'] });
@@ -476,7 +539,7 @@ test('decimal numbers around the largest exact power of ten', async () => {
   for (const each of [module, again]) each.dispose();
 });
 
-describe('quotients, and differences from the largest: how far they are apart', () => {
+describe('quotients, and differences from the largest: how far they are apart', ({ name: what }) => {
   for (const n of around(2, 3, 6, 8)) {
     test(`${n} steps`, async () => {
       const steps = list(n, (i) => ` w${i} = f32[4,20] ${i % 2 ? `select(q, ${i ? `w${i - 1}` : 'p'}, x)` : `multiply(${i ? `w${i - 1}` : 'p'}, two)`}`).join('\n');
@@ -487,10 +550,33 @@ describe('quotients, and differences from the largest: how far they are apart', 
  m = f32[4] reduce(x, z), dimensions={1}, to_apply=f\n${around0}\n b = f32[4,20] broadcast(m${n - 1}), dimensions={0}\n d = f32[4,20] subtract(x, b)
  e = f32[4,20] ${function_}(d)\n${steps}\n v = f32[4,20] divide(w${n - 1}, two)\n ROOT r = (f32[4,20], f32[4,20]) tuple(e, v) }`;
       await agrees(client, text('sign'));
+      const quotient = `ENTRY e { x = f32[4,20] parameter(0)\n s = f32[4] parameter(1)\n two = f32[4,20] broadcast(s), dimensions={0}
+ q = pred[4,20] compare(x, two), direction=LE\n p = f32[4,20] exponential(x)\n${steps}\n ROOT v = f32[4,20] divide(w${n - 1}, two) }`;
+      assert.equal(passesOf(what, quotient).has('logistic'), n <= 3);
+      await agrees(client, quotient, whole, {}, { disable: ['logistic'] });
       // The formula is the same if the sign of its operand is not known.
       await agrees(client, text('exponential'), whole, {}, { disable: ['fuse-loops'] });
       await agrees(client, `ENTRY e { x = f32[4,20] parameter(0)\n a = f32[4,20] abs(x)\n${list(n, (i) => ` p${i} = f32[4,20] multiply(${i ? `p${i - 1}` : 'a'}, a)`).join('\n')}
  n = f32[4,20] negate(p${n - 1})\n ROOT e = f32[4,20] exponential(n) }`, whole, {}, { disable: ['fuse-loops'] });
     });
   }
+});
+
+/** The rewrites of a file of src/, by the functions that it defines. */
+function rewritesOf(file) {
+  const source = readFileSync(new URL(`../../src/${file}`, import.meta.url), 'utf8');
+  const table = readFileSync(new URL('../../src/rewrite/base/passes.def', import.meta.url), 'utf8');
+  return [...table.matchAll(/^PASS(?:_FOR)?\(\w+, \w+, "([\w-]+)", (\w+),/gm)]
+    .filter(([, , name]) => new RegExp(`^bool ${name}\\(`, 'm').test(source)).map(([, name]) => name);
+}
+
+/** Rewrites that set facts, which no text shows. */
+const UNSEEN = ['differences'];
+
+test('each rewrite changes a program of the tests that its numbers name', () => {
+  const wrong = OF_REWRITES.filter(({ file, test: { name } }) => {
+    const names = rewritesOf(file).filter((pass) => !UNSEEN.includes(pass));
+    return names.length && !names.some((pass) => changing.get(name).has(pass));
+  });
+  assert.deepEqual(wrong.map(({ file, name }) => `${file}: ${name}`), []);
 });

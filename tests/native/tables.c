@@ -1,7 +1,7 @@
 /*
 ** Tests that no row of a table is missing. Each element-wise operation of opcodes.def has a value for every type
 ** that inference takes, and is emitted or listed here. Every operation has an inference rule, an evaluator rule, and a
-** derivative and a batching rule, or a reason for having none. Every long formula is known to rewrites. Every element
+** derivative and a batching rule, or a reason for having none. Every element-wise operation has a cost. Every element
 ** type is stored and loaded. Every function that generated code calls exists: otherwise this test does not link.
 */
 #include <stdio.h>
@@ -9,7 +9,6 @@
 
 #include "base/host/platform.h"
 #include "codegen/codegen.h"
-#include "codegen/formulas/formulas.h"
 #include "derive/batch/batching.h"
 #include "derive/gradient/linear.h"
 #include "hlo/infer/builder.h"
@@ -142,21 +141,10 @@ static void check_batching(Opcode opcode) {
   if (!needs_none) fail(opcode, "no batching rule, and no reason in hlo/ir/opcodes.def");
 }
 
-/* Operations whose formula is not worth a place outside a loop, or a loop of its own. */
-static const Opcode not_hoisted[] = {
-    HLO_ABS,  HLO_NEGATE,                    /* one instruction */
-    HLO_ACOS, HLO_ASIN,   HLO_CBRT, HLO_ERF, /* long too, but rare: no program has been measured */
-};
-
-/* Each operation with a formula for vectors is known to be long, or listed here. */
-static void check_formula(Opcode opcode) {
-  bool listed = has_long_formula(opcode);
-  for (size_t i = 0; i < sizeof not_hoisted / sizeof *not_hoisted; i++) {
-    listed |= not_hoisted[i] == opcode;
-  }
-  if (math_formula(opcode, LANES_F32) && !listed) {
-    fail(opcode, "add it to has_long_formula in src/plan/fusible.c, or to not_hoisted in "
-                 "tests/native/tables.c");
+/* Each element-wise operation has a cost; other ones have none. */
+static void check_cost(Opcode opcode) {
+  if ((opcode_cost(opcode) != COST_NONE) != opcode_is_elementwise(opcode)) {
+    fail(opcode, "its cost, in src/plan/fusible.c");
   }
 }
 
@@ -186,7 +174,7 @@ int main(void) {
     check_evaluation((Opcode)opcode);
     check_derivative((Opcode)opcode);
     check_batching((Opcode)opcode);
-    check_formula((Opcode)opcode);
+    check_cost((Opcode)opcode);
     if (category != ELEMENTWISE_UNARY && category != ELEMENTWISE_BINARY) continue;
     for (int type = 0; type < 64; type++) {
       if (type_is_array((PrimitiveType)type)) check((Opcode)opcode, (PrimitiveType)type);

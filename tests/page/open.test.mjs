@@ -50,6 +50,22 @@ test('the sample: described, run with its weights, profiled', async () => {
   await assertFits(page);
 });
 
+test('a program of unknown sizes asks for them, again after a wrong answer; the next program does not', async () => {
+  await give(['open.mlir', 'func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }']);
+  await shows(page.locator('#open-problem'), /for which sizes the program is wanted/);
+  const answer = async (shapes) => {
+    await page.fill('#shapes', shapes);
+    await page.click('#open-problem button');
+  };
+  await answer('f32[2,2]');
+  await shows(page.locator('#open-problem'), /f32\[2,2\]/);
+  await answer('f32[3]');
+  await shows(page.locator('#facts'), /f32\[3\]/);
+  await give(['wrong.hlo', 'HloModule']);
+  await page.waitForSelector('#open-problem:not([hidden])');
+  assert.equal(await page.locator('#shapes').count(), 0);
+});
+
 test('weights by name, and results saved', async () => {
   const weights = writeNpz({ "params['w']": Literal.from([10, 20, 30], 'f32[3]') });
   await give(['axpy.hlo', TEXT], ['w.npz', weights]);

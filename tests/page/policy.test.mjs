@@ -5,13 +5,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
 import { POLICY } from '../../demo/policy.mjs';
 import { loadAnew, openSite, replaceText, shows } from '../support/browser.mjs';
-import { scenesOf } from '../support/scenes.mjs';
-
-/** One or two scenes of each view; the guides have a test of their own. */
-const SCENES = ['home', 'train', 'fit', 'playground, indices', 'playground, memory', 'meshes', `gallery, ${EXHIBITS[0].id}`, 'open, a run'];
+import { POLICY_SCENES, scenesOf } from '../support/scenes.mjs';
 
 /** Code for the playground that shows whether `expression` worked, and how many violations came in its worker. */
 const attempt = (expression) => `let seen = 0;
@@ -82,7 +78,7 @@ for (const [host, server] of [['the dev server', {}], ['a static host', { isolat
       await goTo('guides');
       const { scenes } = scenesOf(page);
       taken();
-      for (const [name, hash, lead] of scenes.filter(([scene]) => SCENES.includes(scene))) {
+      for (const [name, hash, lead] of scenes.filter(([scene]) => POLICY_SCENES.includes(scene))) {
         await goTo(hash);
         await lead();
         const theme = () => page.evaluate(() => document.documentElement.dataset.theme);

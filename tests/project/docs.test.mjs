@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 
-import { OPERATIONS, XLA_OPERATIONS } from '../../bindings/builder/operations.mjs';
+import { XLA_OPERATIONS } from '../../bindings/builder/operations.mjs';
 import { GENERATED } from '../../bindings/tools/declarations/write.mjs';
 import { run } from '../support/program.mjs';
 
@@ -44,12 +44,6 @@ test('every builder method is in the row of what it makes', () => {
     assert.ok(row, `no row has ${method}`);
     if (opcode) assert.equal(row[0], opcode, method); // those of several forms have it inside
   }
-});
-
-test('every function beside the operations is listed with its definition', async () => {
-  const [, table] = (await read('docs/operations.md')).split('## Functions beside the operations');
-  const names = Array.from(table.matchAll(/^\| `(\w+)` \| \S/gm), ([, name]) => name);
-  assert.deepEqual(names.sort(), Object.keys(OPERATIONS).filter((name) => !XLA_OPERATIONS[name]).sort());
 });
 
 describe('every link leads to a test of the operation', async () => {

@@ -9,11 +9,14 @@ import { test } from 'node:test';
 
 import { STATUS_CODES } from '../../bindings/base/error.mjs';
 import { PRIMITIVE_TYPES } from '../../bindings/formats/hlo_schema.mjs';
+import { chloArity } from '../../bindings/stablehlo/chlo.mjs';
 import { VHLO_SCALARS } from '../../bindings/stablehlo/encodings.mjs';
 import { arity } from '../../bindings/stablehlo/operations.mjs';
 import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
+import { VIEWS } from '../../demo/views.mjs';
 import { operationRows, rowText } from '../support/operation_row.mjs';
 import { ROOT } from '../support/program.mjs';
+import { POLICY_SCENES, scenesOf, WITHOUT_POLICY_SCENES, WITHOUT_SCENES } from '../support/scenes.mjs';
 
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
 const files = (folder, pattern) => readdirSync(join(ROOT, folder), { recursive: true })
@@ -44,6 +47,27 @@ test('StableHLO\'s operations with HLO\'s name take as many operands', () => {
     .filter(([, count, own]) => !Number.isNaN(count) && own !== undefined);
   assert.ok(known.length > 60, `${known.length}`);
   for (const [name, count, own] of known) assert.equal(own, count, `${name}, in bindings/stablehlo/operations.mjs`);
+});
+
+test('Python\'s dialects have the operations of StableHLO and CHLO, with as many operands', () => {
+  for (const counts of [arity, chloArity]) {
+    const [dialect] = Object.keys(counts)[0].split('.'), file = `python/jaxlib/mlir/dialects/${dialect}.py`;
+    const rows = [...read(file).matchAll(/^(\w+)(?: \w+)* \| ([^|]*)\|/gm)].map(([, name, parameters]) =>
+      [`${dialect}.${name}`, parameters.split(/\s+/).filter((word) => /^\w/.test(word)).length]);
+    const known = new Map(rows);
+    for (const [name, count] of Object.entries(counts)) assert.equal(known.get(name), count, `${name}, in ${file}`);
+  }
+});
+
+test('the operations with the attribute result_accuracy are the same in the bindings and in Python', () => {
+  const words = (text) => text.match(/\b[a-z]\w+/g).sort();
+  const wanted = words(/'result_accuracy\?': ([^]*?),\n/.exec(read('bindings/stablehlo/properties.mjs'))[1]);
+  const places = {
+    'mlir/_ir/properties.py': /^result_accuracy: ((?:.*@2.*\n)+)/m, 'mlir/_ir/portable.py': /_ACCURATE = frozenset\(([^]*?)\.split/,
+  };
+  for (const [file, list] of Object.entries(places)) assert.deepEqual(words(list.exec(read(`python/jaxlib/${file}`))[1]), wanted, file);
+  const rows = [...read('python/jaxlib/mlir/dialects/stablehlo.py').matchAll(/^(\w+).*\.result_accuracy\?/gm)];
+  assert.deepEqual(rows.map(([, name]) => name).sort(), wanted, 'dialects/stablehlo.py');
 });
 
 /* ORDER STATUS */
@@ -135,5 +159,13 @@ test('each operation has an entry in every table: its row across all, by tests/s
   for (const [name, row] of rows) {
     const missing = Object.keys(row).filter((column) => !row[column]);
     assert.deepEqual(missing, [], `${name} lacks an entry; CONTRIBUTING.md, "Add an operation", has the place of each:\n${rowText(row)}`);
+  }
+});
+
+test('each view of the demo has scenes, also for the test of the policy', () => {
+  const { scenes } = scenesOf({}), addressOf = new Map(scenes.map(([name, address]) => [name, address]));
+  for (const [names, excepted] of [[[...addressOf.keys()], WITHOUT_SCENES], [POLICY_SCENES, WITHOUT_POLICY_SCENES]]) {
+    const shown = new Set(names.map((name) => addressOf.get(name)?.split('/')[0]));
+    assert.deepEqual(VIEWS.map(({ id }) => id).filter((id) => !shown.has(id)).sort(), Object.keys(excepted).sort());
   }
 });

@@ -1,6 +1,13 @@
 /** The views of the page in the states in which they show most. */
 import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
 
+/** One or two scenes of each view, in which no view may violate the page's policy. */
+export const POLICY_SCENES = ['home', 'train', 'fit', 'playground, indices', 'playground, memory', 'meshes', `gallery, ${EXHIBITS[0].id}`, 'open, a run'];
+
+/** Views that have no scenes of one kind, and why. */
+export const WITHOUT_SCENES = { notebook: 'tests/page/notebook.test.mjs: it needs NumPy for Pyodide' };
+export const WITHOUT_POLICY_SCENES = { ...WITHOUT_SCENES, guides: 'policy.test.mjs has a test of them' };
+
 /**
  * @param {object} page of Playwright's
  * @returns {{ started: () => Promise<void>, played: () => Promise<void>, scenes: [string, string, () => Promise<void>][] }}

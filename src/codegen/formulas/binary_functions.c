@@ -10,7 +10,7 @@
 
 /* Compares bits as integers: positive floats keep their order, and NaN without its sign is above all. */
 static Value is_outside(Expression *e, Value size, int64_t from, int64_t to) {
-  return either(e, integer_less(e, size, integer(e, from)), integer_less(e, integer(e, to), size));
+  return bit_or(e, integer_less(e, size, integer(e, from)), integer_less(e, integer(e, to), size));
 }
 
 /* The bits of 2^n as f32 */
@@ -28,21 +28,21 @@ static Value arc_tangent_2(Expression *e, Value y, Value x) {
   Value steep = is_less(e, width, height), left = shifted_right(e, x, 31);
   Value large = maximum(e, width, height), small = minimum(e, width, height);
   Value reduced = is_less(e, product(e, large, constant(e, 0.41421356)), small);
-  Value t = quotient(e, difference(e, small, both(e, reduced, large)),
-                     sum(e, large, both(e, reduced, small)));
+  Value t = quotient(e, difference(e, small, bit_and(e, reduced, large)),
+                     sum(e, large, bit_and(e, reduced, small)));
   /* Rounds t to small steps. Its cube loses nothing by that, and is 0 instead of a denormal, which is slow. */
   Value step = constant(e, 0x1p-16), cut = difference(e, sum(e, t, step), step);
   Value z = product(e, cut, cut);
   Value p = POLYNOMIAL(e, z, 0.08059093f, -0.13879501f, 0.19977897f, -0.33332955f);
   Value angle = product_sum(e, product(e, cut, z), p, t);
-  Value turns = both(e, steep, sign_bit), mirrors = both(e, left, sign_bit);
-  Value high = both(e, reduced, constant(e, M_PI_4));
-  high = sum(e, exclusive(e, high, turns), both(e, steep, constant(e, M_PI_2)));
-  high = sum(e, exclusive(e, high, mirrors), both(e, left, constant(e, M_PI)));
-  angle = exclusive(e, angle, exclusive(e, turns, mirrors));
+  Value turns = bit_and(e, steep, sign_bit), mirrors = bit_and(e, left, sign_bit);
+  Value high = bit_and(e, reduced, constant(e, M_PI_4));
+  high = sum(e, bit_xor(e, high, turns), bit_and(e, steep, constant(e, M_PI_2)));
+  high = sum(e, bit_xor(e, high, mirrors), bit_and(e, left, constant(e, M_PI)));
+  angle = bit_xor(e, angle, bit_xor(e, turns, mirrors));
   const double lost = M_PI / (double)(float)M_PI - 1;
   Value result = sum(e, high, product_sum(e, high, constant(e, lost), angle));
-  return either(e, result, both(e, y, sign_bit));
+  return bit_or(e, result, bit_and(e, y, sign_bit));
 }
 
 /* Where both are nearly zero, or one is large or NaN. */
@@ -74,17 +74,17 @@ Formula *const arc_sine_formula = arc_sine, *const arc_cosine_formula = arc_cosi
 static Value remainder_of(Expression *e, Value x, Value y) {
   Value a = absolute(e, x), b = absolute(e, y), magic = constant(e, 0x1.8p23);
   Value q = difference(e, sum(e, quotient(e, a, b), magic), magic);
-  Value high = both(e, b, integer(e, -(1 << 12))), low = difference(e, b, high);
+  Value high = bit_and(e, b, integer(e, -(1 << 12))), low = difference(e, b, high);
   Value r = difference(e, difference(e, a, product(e, q, high)), product(e, q, low));
-  r = sum(e, r, both(e, b, shifted_right(e, r, 31)));
+  r = sum(e, r, bit_and(e, b, shifted_right(e, r, 31)));
   Value sign_bit = constant(e, -0.0);
-  return either(e, absolute(e, r), both(e, x, sign_bit));
+  return bit_or(e, absolute(e, r), bit_and(e, x, sign_bit));
 }
 
 static Value is_extreme_quotient(Expression *e, Value x, Value y) {
   Value b = absolute(e, y), q = quotient(e, absolute(e, x), b);
   Value large = integer_less(e, integer(e, power_bits(9)), q);
-  return either(e, large, is_outside(e, b, power_bits(-90), power_bits(100)));
+  return bit_or(e, large, is_outside(e, b, power_bits(-90), power_bits(100)));
 }
 
 /* --- Integers --------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static Value integer_quotient(Expression *e, bool is_signed, Value x, Value y) {
   Value low = quotient_of_half(e, is_signed, x, y, false);
   Value high = quotient_of_half(e, is_signed, x, y, true);
   Value is_zero = expression_op(e, I32X4_EQ, 2, y, integer(e, 0), -1);
-  return either(e, expression_shuffle(e, low, high, 0, 2, 4, 6), is_zero);
+  return bit_or(e, expression_shuffle(e, low, high, 0, 2, 4, 6), is_zero);
 }
 
 /* x - q y; for these quotients it is x for y = 0, and 0 for y = -1. */
@@ -167,7 +167,7 @@ static Value shift_right(Expression *e, Value x, Value y) {
 /* Complements a negative x before and after. */
 static Value shift_right_signed(Expression *e, Value x, Value y) {
   Value negative = shifted_right(e, x, 31);
-  return exclusive(e, shift_right(e, exclusive(e, x, negative), y), negative);
+  return bit_xor(e, shift_right(e, bit_xor(e, x, negative), y), negative);
 }
 
 /* --- The table of functions -------------------------------------------------------------------------- */

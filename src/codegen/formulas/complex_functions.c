@@ -16,7 +16,7 @@ Value complex_modulus(Expression *e, Value re, Value im) {
   Value larger = maximum(e, absolute(e, re), absolute(e, im));
   Value exponent =
       e->is_64_bit ? expression_word(e, UINT64_C(0x7ff0000000000000)) : integer(e, 0x7f800000);
-  Value power = both(e, larger, exponent);
+  Value power = bit_and(e, larger, exponent);
   power = maximum(e, power, constant(e, e->is_64_bit ? 0x1p-1022 : 0x1p-126));
   power = minimum(e, power, constant(e, e->is_64_bit ? 0x1p1022 : 0x1p126));
   Value twice_bias = integer(e, e->is_64_bit ? INT64_C(0x7fe0000000000000) : 0x7f000000);
@@ -33,13 +33,14 @@ static Value is_infinite(Expression *e, Value x) {
 
 static Value is_finite(Expression *e, Parts z) {
   Value infinity = constant(e, INFINITY);
-  return both(e, is_less(e, absolute(e, z.re), infinity), is_less(e, absolute(e, z.im), infinity));
+  return bit_and(e, is_less(e, absolute(e, z.re), infinity),
+                 is_less(e, absolute(e, z.im), infinity));
 }
 
 /* Returns the value of a component in a quotient with infinities, where only the signs matter. */
 static Value infinite_unit(Expression *e, Value x) {
-  Value one = both(e, is_infinite(e, x), constant(e, 1));
-  return either(e, one, both(e, x, constant(e, -0.0)));
+  Value one = bit_and(e, is_infinite(e, x), constant(e, 1));
+  return bit_or(e, one, bit_and(e, x, constant(e, -0.0)));
 }
 
 /* factor * (x conj(y)) */
@@ -56,20 +57,21 @@ static Parts select_parts(Expression *e, Value mask, Parts yes, Parts no) {
 /* Returns the quotient by C's Annex G where both parts are NaN: see hlo/scalar/complex.c. */
 static Parts special_quotient(Expression *e, Parts x, Parts y, Parts result) {
   Value zero = constant(e, 0);
-  Value nan = both(e, is_unequal(e, result.re, result.re), is_unequal(e, result.im, result.im));
+  Value nan = bit_and(e, is_unequal(e, result.re, result.re), is_unequal(e, result.im, result.im));
   Parts x_unit = {infinite_unit(e, x.re), infinite_unit(e, x.im)};
   Parts y_unit = {infinite_unit(e, y.re), infinite_unit(e, y.im)};
-  Value y_infinite = either(e, is_infinite(e, y.re), is_infinite(e, y.im));
-  Value x_infinite = either(e, is_infinite(e, x.re), is_infinite(e, x.im));
-  Value small = both(e, y_infinite, is_finite(e, x));
-  Value large = both(e, x_infinite, is_finite(e, y));
-  Value y_zero = both(e, is_equal(e, y.re, zero), is_equal(e, y.im, zero));
-  Value pole = both(e, y_zero, either(e, is_equal(e, x.re, x.re), is_equal(e, x.im, x.im)));
-  Value infinity = either(e, constant(e, INFINITY), both(e, y.re, constant(e, -0.0)));
+  Value y_infinite = bit_or(e, is_infinite(e, y.re), is_infinite(e, y.im));
+  Value x_infinite = bit_or(e, is_infinite(e, x.re), is_infinite(e, x.im));
+  Value small = bit_and(e, y_infinite, is_finite(e, x));
+  Value large = bit_and(e, x_infinite, is_finite(e, y));
+  Value y_zero = bit_and(e, is_equal(e, y.re, zero), is_equal(e, y.im, zero));
+  Value pole = bit_and(e, y_zero, bit_or(e, is_equal(e, x.re, x.re), is_equal(e, x.im, x.im)));
+  Value infinity = bit_or(e, constant(e, INFINITY), bit_and(e, y.re, constant(e, -0.0)));
   Parts at_pole = {product(e, infinity, x.re), product(e, infinity, x.im)};
-  Parts special = select_parts(e, both(e, nan, small), scaled_quotient(e, 0, x, y_unit), result);
-  special = select_parts(e, both(e, nan, large), scaled_quotient(e, INFINITY, x_unit, y), special);
-  return select_parts(e, both(e, nan, pole), at_pole, special);
+  Parts special = select_parts(e, bit_and(e, nan, small), scaled_quotient(e, 0, x, y_unit), result);
+  special =
+      select_parts(e, bit_and(e, nan, large), scaled_quotient(e, INFINITY, x_unit, y), special);
+  return select_parts(e, bit_and(e, nan, pole), at_pole, special);
 }
 
 /* Divides by Smith's algorithm (CACM 5(8), 1962), each step rounded as in XLA. If the divisor's imaginary part is

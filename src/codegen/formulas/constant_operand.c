@@ -54,7 +54,7 @@ static Value remainder_by(Expression *e, double c, Value x) {
   Value q = product(e, x, constant(e, 1 / c));
   q = expression_op(e, e->is_64_bit ? F64X2_TRUNC : F32X4_TRUNC, 1, q, -1, -1);
   Value r = difference(e, x, product(e, q, constant(e, c)));
-  return either(e, r, both(e, x, constant(e, -0.0)));
+  return bit_or(e, r, bit_and(e, x, constant(e, -0.0)));
 }
 
 /* --- Integer division ------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static Value signed_quotient(Expression *e, int64_t d, Value x) {
   uint64_t factor = (UINT64_C(1) << (31 + l)) / size + 1;
   Value negative = shifted_right(e, x, 31);
   Value q = integer_difference(e, product_high(e, x, factor),
-                               both(e, negative, integer(e, (int64_t)factor)));
+                               bit_and(e, negative, integer(e, (int64_t)factor)));
   q = integer_difference(e, shifted_right(e, q, l - 1), negative);
   return d < 0 ? integer_difference(e, integer(e, 0), q) : q;
 }

@@ -88,10 +88,10 @@ BINARY_OPERATION(maximum, F32X4_PMAX, F64X2_PMAX)
 BINARY_OPERATION(integer_sum, I32X4_ADD, I64X2_ADD)
 BINARY_OPERATION(integer_difference, I32X4_SUB, I64X2_SUB)
 BINARY_OPERATION(integer_less, I32X4_LT_S, I64X2_LT_S)
-BINARY_OPERATION(both, V128_AND, V128_AND)
-BINARY_OPERATION(either, V128_OR, V128_OR)
-BINARY_OPERATION(exclusive, V128_XOR, V128_XOR)
-BINARY_OPERATION(without, V128_ANDNOT, V128_ANDNOT) /* a & ~b */
+BINARY_OPERATION(bit_and, V128_AND, V128_AND)
+BINARY_OPERATION(bit_or, V128_OR, V128_OR)
+BINARY_OPERATION(bit_xor, V128_XOR, V128_XOR)
+BINARY_OPERATION(bit_andnot, V128_ANDNOT, V128_ANDNOT) /* a & ~b */
 SHIFT_OPERATION(shifted_left, I32X4_SHL, I64X2_SHL)
 SHIFT_OPERATION(shifted_right, I32X4_SHR_S, I64X2_SHR_S)
 SHIFT_OPERATION(shifted_right_unsigned, I32X4_SHR_U, I64X2_SHR_U)
@@ -101,8 +101,8 @@ SHIFT_OPERATION(shifted_right_unsigned, I32X4_SHR_U, I64X2_SHR_U)
 #undef SHIFT_OPERATION
 
 /* Take one instruction and a hoisted constant; V8 makes three of f32x4.abs and of f32x4.neg. */
-static inline Value absolute(Expression *e, Value x) { return without(e, x, constant(e, -0.0)); }
-static inline Value negated(Expression *e, Value x) { return exclusive(e, x, constant(e, -0.0)); }
+static inline Value absolute(Expression *e, Value x) { return bit_andnot(e, x, constant(e, -0.0)); }
+static inline Value negated(Expression *e, Value x) { return bit_xor(e, x, constant(e, -0.0)); }
 
 /* Bit by bit: mask ? yes : no */
 static inline Value selected(Expression *e, Value mask, Value yes, Value no) {

@@ -35,13 +35,13 @@ static int64_t min_exponent(const FpFormat *format, int above) {
 /* Rounds a number to bf16, in the upper half, to nearest even: adds half of the last kept place before the cut, less
 ** one if that place is even. */
 static Value bf16_number(Expression *e, Value x) {
-  Value odd = both(e, shifted_right_unsigned(e, x, 16), integer(e, 1));
+  Value odd = bit_and(e, shifted_right_unsigned(e, x, 16), integer(e, 1));
   return integer_sum(e, integer_sum(e, x, odd), integer(e, 0x7fff));
 }
 
 /* As in XLA, NaN keeps only its sign. */
 static Value bf16_nan(Expression *e, PrimitiveType type, Value x) {
-  return either(e, both(e, x, integer(e, INT32_MIN)), integer(e, 0x7fc00000));
+  return bit_or(e, bit_and(e, x, integer(e, INT32_MIN)), integer(e, 0x7fc00000));
 }
 static Value bf16_nan_bits(Expression *e, PrimitiveType type, Value x) {
   return shifted_right_unsigned(e, bf16_nan(e, type, x), 16);
@@ -54,7 +54,7 @@ static Value decoded_power(Expression *e, Value bits) {
   Value value = shifted_left(e, bits, MANTISSA);
   Value min_one = expression_op(e, I32X4_EQ, 2, value, integer(e, 0), -1);
   Value last = expression_op(e, I32X4_EQ, 2, value, integer(e, 0x7f800000), -1);
-  return either(e, value, both(e, either(e, min_one, last), integer(e, 0x400000)));
+  return bit_or(e, value, bit_and(e, bit_or(e, min_one, last), integer(e, 0x400000)));
 }
 
 /* Rounds half up. Denormals of f32 above the smallest scale factor all round up. Numbers that are not positive
@@ -63,8 +63,8 @@ static Value encoded_power(Expression *e, Value x) {
   Value half = integer(e, 0x400000);
   Value power = shifted_right_unsigned(e, integer_sum(e, x, half), MANTISSA);
   power = expression_op(e, I32X4_MIN_S, 2, power, integer(e, 0xff), -1);
-  power = both(e, power, integer_less(e, half, x));
-  return either(e, power, both(e, integer_less(e, x, integer(e, 1)), integer(e, 0xff)));
+  power = bit_and(e, power, integer_less(e, half, x));
+  return bit_or(e, power, bit_and(e, integer_less(e, x, integer(e, 1)), integer(e, 0xff)));
 }
 
 /* --- The others ------------------------------------------------------------------------------- */
@@ -83,17 +83,17 @@ Value decoded(Expression *e, PrimitiveType type, Value bits) {
   const FpFormat *format = narrow_format(type);
   if (format->specials == FP_FNU) return decoded_power(e, bits);
   int drop = dropped(format), above = 32 - width(format);
-  Value sign = both(e, shifted_left(e, bits, above), integer(e, INT32_MIN));
-  Value magnitude = both(e, shifted_left(e, bits, drop), integer(e, all_ones(format) << drop));
+  Value sign = bit_and(e, shifted_left(e, bits, above), integer(e, INT32_MIN));
+  Value magnitude = bit_and(e, shifted_left(e, bits, drop), integer(e, all_ones(format) << drop));
   Value value = decoded_magnitude(e, format, magnitude);
-  if (format->specials == FP_ALL) return either(e, value, sign);
+  if (format->specials == FP_ALL) return bit_or(e, value, sign);
   if (format->specials == FP_FNUZ) {
     Value nan = expression_op(e, I32X4_EQ, 2, bits, integer(e, sign_bit(format)), -1);
-    return either(e, either(e, value, sign), nan);
+    return bit_or(e, bit_or(e, value, sign), nan);
   }
   Value last = integer(e, (first_special(format) << drop) - 1);
-  Value special = both(e, integer_less(e, last, magnitude), integer(e, 0x7f800000));
-  return either(e, either(e, value, special), sign);
+  Value special = bit_and(e, integer_less(e, last, magnitude), integer(e, 0x7f800000));
+  return bit_or(e, bit_or(e, value, special), sign);
 }
 
 /* A magnitude plus a power of two whose last place is that of the format: the sum is rounded as the format
@@ -104,7 +104,7 @@ typedef struct RoundingSum {
 
 static RoundingSum rounding_sum(Expression *e, const FpFormat *format, Value magnitude) {
   Value normal = maximum(e, magnitude, integer(e, min_exponent(format, 1)));
-  RoundingSum sums = {.exponent = both(e, normal, integer(e, 0x7f800000))};
+  RoundingSum sums = {.exponent = bit_and(e, normal, integer(e, 0x7f800000))};
   sums.addend = integer_sum(e, sums.exponent, integer(e, (int64_t)dropped(format) << MANTISSA));
   sums.total = sum(e, magnitude, sums.addend);
   return sums;
@@ -126,11 +126,11 @@ static Value encoded_magnitude(Expression *e, const FpFormat *format, Value magn
 
 static Value with_encoded_sign(Expression *e, const FpFormat *format, Value value, Value x) {
   Value top = integer(e, sign_bit(format));
-  Value sign = both(e, shifted_right_unsigned(e, x, 32 - width(format)), top);
+  Value sign = bit_and(e, shifted_right_unsigned(e, x, 32 - width(format)), top);
   if (format->specials == FP_FNUZ) { /* zero and NaN have no sign */
-    sign = without(e, sign, expression_op(e, I32X4_EQ, 2, value, integer(e, 0), -1));
+    sign = bit_andnot(e, sign, expression_op(e, I32X4_EQ, 2, value, integer(e, 0), -1));
   }
-  return either(e, value, sign);
+  return bit_or(e, value, sign);
 }
 
 Value encoded(Expression *e, PrimitiveType type, Value x) {
@@ -149,7 +149,7 @@ static Value encoded_or_nan(Expression *e, PrimitiveType type, Value x) {
   Value nan = integer(e, first_special(format) | INT64_C(1) << (format->mantissa_bits - 1));
   if (type == F16) {
     Value kept = shifted_right_unsigned(e, magnitude, dropped(format));
-    nan = either(e, nan, both(e, kept, integer(e, all_ones(format))));
+    nan = bit_or(e, nan, bit_and(e, kept, integer(e, all_ones(format))));
   }
   Value number = encoded_magnitude(e, format, magnitude);
   return with_encoded_sign(e, format, selected(e, is_equal(e, x, x), number, nan), x);
@@ -158,7 +158,7 @@ static Value encoded_or_nan(Expression *e, PrimitiveType type, Value x) {
 /* Rounds x to a narrow type. Values out of range become infinity; NaN in formats without infinity; the largest
 ** number in f4. */
 Value rounded(Expression *e, PrimitiveType type, Value x) {
-  if (type == BF16) return both(e, bf16_number(e, x), integer(e, -0x10000));
+  if (type == BF16) return bit_and(e, bf16_number(e, x), integer(e, -0x10000));
   const FpFormat *format = narrow_format(type);
   if (format->specials != FP_IEEE && format->specials != FP_FN) {
     return decoded(e, type, encoded(e, type, x));
@@ -167,12 +167,12 @@ Value rounded(Expression *e, PrimitiveType type, Value x) {
   RoundingSum sums = rounding_sum(e, format, minimum(e, absolute(e, x), bound));
   Value value = difference(e, sums.total, sums.addend), beyond;
   if (format->specials == FP_IEEE) {
-    beyond = both(e, is_equal(e, value, bound), integer(e, 0x7f800000));
+    beyond = bit_and(e, is_equal(e, value, bound), integer(e, 0x7f800000));
   } else {
     int64_t largest = ((first_special(format) - 1) << dropped(format)) + min_exponent(format, 0);
     beyond = is_less(e, integer(e, largest), value);
   }
-  return either(e, either(e, value, beyond), both(e, x, integer(e, INT32_MIN)));
+  return bit_or(e, bit_or(e, value, beyond), bit_and(e, x, integer(e, INT32_MIN)));
 }
 
 NarrowStep *narrow_step_of_nan(NarrowStep *step, PrimitiveType type) {
@@ -189,7 +189,7 @@ NarrowStep *narrow_step_of_nan(NarrowStep *step, PrimitiveType type) {
 ** other numbers, but multiply them slowly.) The bits of operands are sign-extended.
 */
 static Value scaled(Expression *e, Value bits) {
-  return both(e, shifted_left(e, bits, dropped(narrow_format(F16))), integer(e, -0x70002000));
+  return bit_and(e, shifted_left(e, bits, dropped(narrow_format(F16))), integer(e, -0x70002000));
 }
 
 /* Rounds a scaled sum. The scaled infinities are beyond all sums that do not round to them. */
@@ -197,10 +197,10 @@ static Value rounded_sum(Expression *e, Value total) {
   const FpFormat *format = narrow_format(F16);
   int drop = dropped(format), spare = 8 - format->exponent_bits;
   Value bound = integer(e, first_special(format) << drop);
-  total = maximum(e, minimum(e, total, bound), either(e, bound, integer(e, INT32_MIN)));
-  Value odd = both(e, shifted_right_unsigned(e, total, drop), integer(e, 1));
+  total = maximum(e, minimum(e, total, bound), bit_or(e, bound, integer(e, INT32_MIN)));
+  Value odd = bit_and(e, shifted_right_unsigned(e, total, drop), integer(e, 1));
   Value bits = integer_sum(e, integer_sum(e, total, odd), integer(e, (1 << (drop - 1)) - 1));
-  bits = either(e, shifted_left(e, bits, spare), both(e, total, integer(e, INT32_MIN)));
+  bits = bit_or(e, shifted_left(e, bits, spare), bit_and(e, total, integer(e, INT32_MIN)));
   return shifted_right_unsigned(e, bits, 16);
 }
 
@@ -214,8 +214,8 @@ static Value difference_of_bits(Expression *e, Value x, Value y) {
 /* Whether an operand is infinite or NaN: scaled, these would be ordinary numbers. */
 static Value has_special(Expression *e, Value x, Value y) {
   Value infinity = integer(e, first_special(narrow_format(F16)));
-  Value a = expression_op(e, I32X4_EQ, 2, both(e, x, infinity), infinity, -1);
-  return either(e, a, expression_op(e, I32X4_EQ, 2, both(e, y, infinity), infinity, -1));
+  Value a = expression_op(e, I32X4_EQ, 2, bit_and(e, x, infinity), infinity, -1);
+  return bit_or(e, a, expression_op(e, I32X4_EQ, 2, bit_and(e, y, infinity), infinity, -1));
 }
 static Value special_sum(Expression *e, Value x, Value y) {
   return encoded_or_nan(e, F16, sum(e, decoded(e, F16, x), decoded(e, F16, y)));

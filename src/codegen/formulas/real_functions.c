@@ -109,8 +109,8 @@ static Value power_of_two(Expression *e, Value n) { return shifted_left(e, n, ma
 /* Returns y, but 0 where e^x is not normal, as in XLA:CPU. Denormal results take more than a hundred cycles,
 ** and masks of attention consist of them. y may have any value there. */
 static Value if_normal(Expression *e, Value x, Value y) {
-  return without(e, y,
-                 is_less(e, x, constant(e, e->is_64_bit ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6)));
+  return bit_andnot(
+      e, y, is_less(e, x, constant(e, e->is_64_bit ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6)));
 }
 
 /*
@@ -189,7 +189,7 @@ static Value hyperbolic_tangent(Expression *e, Value x) {
   Value y = product(e, sum(e, half, half), ratio.s); /* exact */
   y = product_sum(e, difference(e, half, constant(e, 0.5)), rest, y);
   y = quotient(e, y, sum(e, y, rest));
-  return either(e, y, both(e, x, constant(e, -0.0)));
+  return bit_or(e, y, bit_and(e, x, constant(e, -0.0)));
 }
 
 /* --- Logarithms ------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static Mantissa split(Expression *e, Value x, Value scale) {
   Value root = integer(e, e->is_64_bit ? INT64_C(0x3fe6a09e667f3bcd) : 0x3f3504f3); /* sqrt 1/2 */
   Value bits = integer_difference(e, x, root);
   Value low = integer(e, (INT64_C(1) << width) - 1);
-  Value f = difference(e, integer_sum(e, both(e, bits, low), root), constant(e, 1)), n;
+  Value f = difference(e, integer_sum(e, bit_and(e, bits, low), root), constant(e, 1)), n;
   if (e->is_64_bit) { /* there is no conversion of 64-bit integers */
     n = shifted_right_unsigned(e, integer_sum(e, bits, integer(e, INT64_C(1) << 62)), 52);
     if (scale >= 0) n = integer_difference(e, n, scale);
@@ -244,13 +244,13 @@ static Value log_special(Expression *e, Value x, Value y) {
   Value negative = is_less(e, x, zero);
   y = selected(e, is_less(e, x, infinity), y, x); /* infinity and NaN */
   y = selected(e, is_equal(e, x, zero), constant(e, -INFINITY), y);
-  return either(e, y, negative); /* all ones is a NaN */
+  return bit_or(e, y, negative); /* all ones is a NaN */
 }
 
 static Value log_formula(Expression *e, Value x) {
   Value denormal = is_less(e, x, constant(e, e->is_64_bit ? 0x1p-1022 : 0x1p-126));
   Value scaled = product(e, x, constant(e, e->is_64_bit ? 0x1p54 : 0x1p25));
-  Value scale = both(e, denormal, integer(e, e->is_64_bit ? 54 : 25));
+  Value scale = bit_and(e, denormal, integer(e, e->is_64_bit ? 54 : 25));
   Mantissa parts = split(e, selected(e, denormal, scaled, x), scale);
   return log_special(e, x, log_of(e, parts, -1));
 }
@@ -324,7 +324,7 @@ static Value error_function(Expression *e, Value x) {
   Value large = product_rest(e, q, q, one);
   Value y = e->is_64_bit ? selected(e, is_less(e, constant(e, 1.25), size), large, small)
                          : maximum(e, small, large);
-  return either(e, y, both(e, x, constant(e, -0.0)));
+  return bit_or(e, y, bit_and(e, x, constant(e, -0.0)));
 }
 
 /* --- Cube roots ------------------------------------------------------------------------------- */
@@ -334,7 +334,7 @@ static Value error_function(Expression *e, Value x) {
 static Value rough_cube_root(Expression *e, Value x) {
   int cut = e->is_64_bit ? 32 : 8;
   Value unit = constant(e, e->is_64_bit ? 0x1p52 : 0x1p23);
-  Value high = either(e, shifted_right_unsigned(e, x, cut), unit);
+  Value high = bit_or(e, shifted_right_unsigned(e, x, cut), unit);
   Value third = product(e, difference(e, high, unit), constant(e, 1.0 / 3));
   double bias = (e->is_64_bit ? 0x1p20 : 0x1p15) * (exponent_bias(e) * 2.0 / 3 - 0.0339);
   return shifted_left(e, sum(e, third, constant(e, (e->is_64_bit ? 0x1p52 : 0x1p23) + bias)), cut);
@@ -351,7 +351,7 @@ static Value cube_root_of_normal(Expression *e, Value x) {
     t = product(e, t,
                 POLYNOMIAL(e, r, 0.14581957090110814, -0.17444535485515322, 0.22221490838763827,
                            -0.33332922469249, 1.0000000046668807));
-    t = both(e, t, integer(e, -(INT64_C(1) << 28)));
+    t = bit_and(e, t, integer(e, -(INT64_C(1) << 28)));
     Value s = quotient(e, size, product(e, t, t)), twice = sum(e, t, t);
     y = quotient(e, difference(e, s, t), sum(e, twice, s));
     y = sum(e, t, product(e, t, y));
@@ -360,7 +360,7 @@ static Value cube_root_of_normal(Expression *e, Value x) {
     Value s = quotient(e, size, product(e, t, t));
     y = product_sum(e, difference(e, s, t), constant(e, 1.0 / 3), t);
   }
-  return either(e, y, both(e, x, constant(e, -0.0)));
+  return bit_or(e, y, bit_and(e, x, constant(e, -0.0)));
 }
 
 /* Returns the cube root of all others: 0, infinity and NaN themselves; denormals are scaled by 2^54 or 2^24. */
@@ -370,7 +370,7 @@ static Value cube_root_of_others(Expression *e, Value x) {
       product(e, cube_root_of_normal(e, scaled), constant(e, e->is_64_bit ? 0x1p-18 : 0x1p-8));
   Value min_normal = integer(e, INT64_C(1) << mantissa_bits(e));
   Value denormal = integer_less(e, absolute(e, x), min_normal);
-  denormal = without(e, denormal, is_equal(e, x, constant(e, 0)));
+  denormal = bit_andnot(e, denormal, is_equal(e, x, constant(e, 0)));
   return selected(e, denormal, y, sum(e, x, x));
 }
 static Value size_is_not_normal(Expression *e, Value x) { return is_not_normal(e, absolute(e, x)); }
@@ -380,12 +380,12 @@ static Value size_is_not_normal(Expression *e, Value x) { return is_not_normal(e
 /* Returns the leading zeros by the exponent of x as a float. The bit after the highest is cleared, so that
 ** rounding never reaches the next power. Negative numbers have no leading zeros; 0 has 32. */
 static Value leading_zeros(Expression *e, Value x) {
-  Value top = without(e, x, shifted_right_unsigned(e, x, 1));
+  Value top = bit_andnot(e, x, shifted_right_unsigned(e, x, 1));
   Value exponent = shifted_right_unsigned(
       e, expression_op(e, F32X4_CONVERT_I32X4_S, 1, top, -1, -1), mantissa_bits(e));
   Value count = integer_difference(e, integer(e, exponent_bias(e) + 31), exponent);
   count = expression_op(e, I32X4_MIN_U, 2, count, integer(e, 32), -1);
-  return without(e, count, shifted_right(e, x, 31));
+  return bit_andnot(e, count, shifted_right(e, x, 31));
 }
 
 /* --- The table of formulas -------------------------------------------------------------------------- */

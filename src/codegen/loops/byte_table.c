@@ -20,10 +20,6 @@ typedef struct Entry {
   uint32_t bits;
 } Entry;
 
-static bool is_float8(PrimitiveType type) {
-  return type_is_floating(type) && type_bits(type) == 8 && lane_kind(type) == LANES_F32;
-}
-
 static bool is_byte_input(const LoopNode *node, PrimitiveType type) {
   return node->kind == NODE_INPUT && node_type(node) == type;
 }
@@ -31,7 +27,7 @@ static bool is_byte_input(const LoopNode *node, PrimitiveType type) {
 bool has_byte_table(const LoopNode *node) {
   if (node->kind != NODE_OPERATION || node->operand_count != 1) return false;
   PrimitiveType type = node_type(node);
-  return is_byte_input(node->operands[0], type) && is_float8(type) &&
+  return is_byte_input(node->operands[0], type) && type_is_float8(type) &&
          is_long_function(node->instruction->opcode, type);
 }
 
@@ -92,7 +88,7 @@ static bool has_square(const Emitter *e, const LoopNode *node) {
   PrimitiveType type = node_type(node);
   int64_t elements = 1;
   for (int k = 0; k < e->plan->rank; k++) elements *= e->plan->sizes[k];
-  return elements >= MIN_ELEMENTS && is_float8(type) && !e->nodes[node->id].kept &&
+  return elements >= MIN_ELEMENTS && type_is_float8(type) && !e->nodes[node->id].kept &&
          is_byte_input(node->operands[0], type) && is_byte_input(node->operands[1], type);
 }
 

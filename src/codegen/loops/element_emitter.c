@@ -63,8 +63,7 @@ static void emit_flip_sign(Emitter *e, PrimitiveType type) {
 }
 
 static bool has_negative_zero(PrimitiveType type) {
-  return type_is_floating(type) && type != F8E4M3FNUZ && type != F8E4M3B11FNUZ &&
-         type != F8E5M2FNUZ;
+  return type_is_floating(type) && !type_is_fnuz(type);
 }
 
 /* Whether the order key is that of total order. The NaN of the FNUZ types has the bits of -0, but comes before
@@ -477,11 +476,9 @@ static bool has_complex(const Instruction *instruction) {
   return found;
 }
 
-static bool is_float8(PrimitiveType type) { return type_is_floating(type) && type_bits(type) == 8; }
-
 /* Whether rounding to f16 first shows in a result. XLA computes floats of 8 bits in those of 16. */
 static bool rounds_twice(Opcode opcode, PrimitiveType type) {
-  return is_float8(type) && opcode != HLO_REMAINDER && is_long_function(opcode, type);
+  return type_is_float8(type) && opcode != HLO_REMAINDER && is_long_function(opcode, type);
 }
 
 bool is_exact(const Instruction *instruction) {
@@ -610,7 +607,8 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_MINIMUM: return true;
   case HLO_ABS:
   case HLO_SIGN: return is_float || is_signed(type);
-  case HLO_LOGISTIC: return is_float && !is_float8(type); /* computed in steps: hlo/scalar/real.c */
+  case HLO_LOGISTIC:
+    return is_float && !type_is_float8(type); /* computed in steps: hlo/scalar/real.c */
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
   case HLO_POPCNT: return is_integer;
   default:

@@ -180,8 +180,8 @@ static Value choice(Expression *expression, const LoopNode *node, Value mask) {
     values[i] = constant(expression, scalar_load(node_type(x), x->instruction->literal->data, 0).f);
   }
   uint64_t either_or = expression->nodes[values[0]].bits ^ expression->nodes[values[1]].bits;
-  return exclusive(expression, values[1],
-                   both(expression, mask, expression_word(expression, either_or)));
+  return bit_xor(expression, values[1],
+                 bit_and(expression, mask, expression_word(expression, either_or)));
 }
 
 void emit_constant_choice(Emitter *e, const LoopNode *node) {

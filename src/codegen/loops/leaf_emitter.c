@@ -308,9 +308,9 @@ static void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t max) {
 static Value clamped(Expression *expression, PrimitiveType type, int64_t max, Value x) {
   expression->is_64_bit = true;
   Value negative = shifted_right(expression, x, 63), limit = integer(expression, max);
-  if (is_signed(type)) x = without(expression, x, negative);
+  if (is_signed(type)) x = bit_andnot(expression, x, negative);
   Value above = integer_less(expression, limit, x);
-  if (!is_signed(type)) above = either(expression, above, negative);
+  if (!is_signed(type)) above = bit_or(expression, above, negative);
   x = selected(expression, above, limit, x);
   expression->is_64_bit = false;
   return x;

@@ -2,6 +2,7 @@
 
 #include "hlo/ir/lapack_calls.h"
 #include "hlo/ir/shard_calls.h"
+#include "plan/fusible.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
@@ -70,26 +71,8 @@ Instruction *extract_zeros(Extraction *e, const Shape *shape) {
 
 /* Whether an operation costs no more than to read its result: movement, and arithmetic on elements. */
 static bool is_cheap(const Instruction *x) {
-  switch (x->opcode) {
-  case HLO_BROADCAST:
-  case HLO_RESHAPE:
-  case HLO_CONVERT:
-  case HLO_ADD:
-  case HLO_SUBTRACT:
-  case HLO_MULTIPLY:
-  case HLO_NEGATE:
-  case HLO_ABS:
-  case HLO_SIGN:
-  case HLO_MAXIMUM:
-  case HLO_MINIMUM:
-  case HLO_CLAMP:
-  case HLO_COMPARE:
-  case HLO_SELECT:
-  case HLO_AND:
-  case HLO_OR:
-  case HLO_NOT: return true;
-  default: return false;
-  }
+  return opcode_cost(x->opcode) == COST_LIGHT || x->opcode == HLO_SIGN ||
+         x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE;
 }
 
 /* Whether x is a constant, or made of constants. */

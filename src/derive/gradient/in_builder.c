@@ -1,6 +1,6 @@
 /*
-** Differentiates values of a computation that is being built. The gradient by a value x, wherever it comes from, is that
-** by a change of it: x becomes x + p, where p is a parameter. The caller gives -0 for p, as x + -0 has the bits of x.
+** Differentiates values of a computation that is being built. To differentiate by an intermediate value x, x is replaced by
+** x + p with a new parameter p, and the gradient is taken by p. The caller gives -0 for p, as x + -0 has the bits of x.
 **
 ** The gradient is a call that computes again what lies between. What must not be done twice (infeed, random numbers, host
 ** calls) is an argument of the call. Collectives are done again, as their derivatives are collectives, too.

@@ -11,7 +11,7 @@
 **     (x, i, stacks) = while (x0, 0, zeros): x = body(x); stacks[i] = values inside the body; i = i + 1
 **     (k, cx) = while (0, cx): cx = transposition of body, for stacks[i - 1 - k]; k = k + 1
 **
-** Not saved: values that all iterations share, and cheap functions of these and of the loop's counter.
+** Not saved: values that all iterations share, and values computed cheaply from these and from the loop's counter.
 ** n is known if the condition depends on constants only, and has an upper bound if a part of it does (trips.h). Otherwise
 ** the caller gives a max, or it is GUESSED_TRIPS, in segments; a loop that makes more iterations has cotangents that are
 ** NaN. Nothing is guessed for a loop that draws random numbers: where they decide its end, as in a rejection sampler, the

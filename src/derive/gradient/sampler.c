@@ -1,6 +1,6 @@
 /*
 ** Differentiates samples of the gamma distribution by its parameter a, as JAX does (jax.lax.random_gamma_grad): a sampler
-** draws numbers until one is accepted, and the slopes of its steps say nothing of what is accepted. The distribution
+** draws numbers until one is accepted, and the derivatives of its steps are not that of the accepted sample. The distribution
 ** function P(a, s) of a sample s stays the same number when a changes, so
 **
 **     ds / da = -(dP / da) / (dP / ds),   P(a, s) = s^a exp(-s) / gamma(a + 1) * S,   S = sum of s^n / ((a + 1) ... (a + n))

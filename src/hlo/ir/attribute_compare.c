@@ -164,15 +164,11 @@ static bool compare_step(const AttributeRow *row, void *data) {
 
 bool attributes_equal(Opcode opcode, const Attributes *a, const Attributes *b) {
   Compared compared = {(const char *)a, (const char *)b};
-  /* Compares facts that analyses found: an instruction with fewer facts needs more code. */
-  if (a->derived.used_dimension != b->derived.used_dimension ||
-      a->derived.used_diagonal != b->derived.used_diagonal)
-    return false;
-  if (a->derived.starts_in_range != b->derived.starts_in_range ||
-      a->derived.at_most_zero != b->derived.at_most_zero)
-    return false;
-  if (a->derived.bounded != b->derived.bounded || a->derived.bounds_rhs != b->derived.bounds_rhs)
-    return false;
+  /* Facts count, too: code that relies on a fact is wrong for an equal instruction without it. */
+#define FACT(type, name) \
+  if (a->derived.name != b->derived.name) return false;
+  DERIVED_FACTS(FACT)
+#undef FACT
   return for_each_attribute(opcode, compare_step, &compared);
 }
 

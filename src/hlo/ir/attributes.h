@@ -115,19 +115,25 @@ typedef enum RandomDistribution { RNG_UNIFORM, RNG_NORMAL } RandomDistribution;
 typedef enum RandomAlgorithm { RNG_DEFAULT, RNG_THREE_FRY, RNG_PHILOX } RandomAlgorithm;
 typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTOM } FusionKind;
 
-/* Facts that passes find out and later stages use; text neither has nor shows them. */
+/* Facts that passes find out and later stages use; text neither has nor shows them.
+** used_dimension, used_diagonal: of a limited product, the number of its used dimension, plus 1; else 0. And of the dimension of
+**   a causal mask's rows, if it has one. rewrite/fuse/limit_products.c
+** starts_in_range: of dynamic-slice and dynamic-update-slice: the starts need no clamp. rewrite/loops/counters.c
+** at_most_zero: of subtract: the result is at most 0, or NaN. rewrite/simplify/differences.c
+** bounded: of opt-barrier, the set, from 1 on, of bounded arrays into which its operand comes; else 0. Of dot, the set of one
+**   operand. rewrite/fuse/bounded_arrays.c
+** bounds_rhs: of dot: whether that operand is the rhs. */
+#define DERIVED_FACTS(FACT)     \
+  FACT(int64_t, used_dimension) \
+  FACT(int64_t, used_diagonal)  \
+  FACT(bool, starts_in_range)   \
+  FACT(bool, at_most_zero)      \
+  FACT(int64_t, bounded)        \
+  FACT(bool, bounds_rhs)
 typedef struct Derived {
-  /* Of a limited product: the number of its used dimension, plus 1; else 0. And of the dimension of a causal mask's rows, if it
-  ** has one. rewrite/fuse/limit_products.c */
-  int64_t used_dimension, used_diagonal;
-  /* Of dynamic-slice and dynamic-update-slice: the starts need no clamp. rewrite/loops/counters.c */
-  bool starts_in_range;
-  /* Of subtract: the result is at most 0, or NaN. rewrite/simplify/differences.c */
-  bool at_most_zero;
-  /* Of opt-barrier: the set, from 1 on, of bounded arrays into which its operand comes; else 0. Of dot: the set of one operand,
-  ** and whether that is the rhs. rewrite/fuse/bounded_arrays.c */
-  bool bounds_rhs;
-  int64_t bounded;
+#define FACT(type, name) type name;
+  DERIVED_FACTS(FACT)
+#undef FACT
 } Derived;
 
 typedef struct Attributes Attributes;

@@ -120,7 +120,7 @@ static bool some_manual(Reader *reader, const OpSharding *manual, Digits *digits
   return !all;
 }
 
-/* Keeps of the copies' digits what is manual, which only a grid in the same order tells. */
+/* Drops the digits of copies that are not manual. They are known only if both shardings list the devices in the same order. */
 static bool keep_manual(Reader *reader, const OpSharding *tiles, const OpSharding *manual,
                         GridSharding *out) {
   Digits digits = {0}, kept = {0};

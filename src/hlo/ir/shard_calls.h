@@ -5,9 +5,9 @@
 **   Shardy     xla.sdy.GlobalToLocalShape   xla.sdy.LocalToGlobalShape   in the call's frontend attributes
 **   XLA        SPMDFullToShardShape         SPMDShardToFullShape         of the operand; of the call
 **
-** A manual computation divides only by its own manual axes, so nested ones each divide by theirs. Values that no manual
-** computation divides are whole on every partition. Shardings of other instructions are hints for a partitioner: the
-** parser checks their grammar, and they have no effect.
+** Each manual computation divides arrays along its own manual axes only; a nested one divides the shards further, along its
+** own. Values that no manual computation divides are whole on every partition. Shardings of other instructions are hints
+** for a partitioner: the parser checks their grammar, and they have no effect.
 */
 #ifndef XLA_HLO_IR_SHARD_CALLS_H
 #define XLA_HLO_IR_SHARD_CALLS_H

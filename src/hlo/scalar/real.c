@@ -250,13 +250,9 @@ static uint64_t load_bits(PrimitiveType type, const void *data, int64_t index) {
   return bits;
 }
 
-/* Returns whether a type is FNUZ. Its one NaN is below all numbers, since it is negative when widened. */
-static bool is_fnuz(PrimitiveType type) {
-  return type == F8E4M3FNUZ || type == F8E4M3B11FNUZ || type == F8E5M2FNUZ;
-}
-
+/* The one NaN of FNUZ types is below all numbers, since it is negative when widened. */
 Scalar total_order_key(PrimitiveType type, const void *data, int64_t index) {
-  if (is_fnuz(type) && load_bits(type, data, index) == 0x80) return (Scalar){.i = INT64_MIN};
+  if (type_is_fnuz(type) && load_bits(type, data, index) == 0x80) return (Scalar){.i = INT64_MIN};
   if (type == F8E8M0FNU) return (Scalar){.u = load_bits(type, data, index)};
   int unused = 64 - (type == F4E2M1FN ? type_bits(type) : word_bits(type));
   int64_t bits = (int64_t)(load_bits(type, data, index) << unused) >> unused;

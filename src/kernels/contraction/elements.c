@@ -65,11 +65,9 @@ static bool is_same_bits(PrimitiveType a, PrimitiveType b) {
   return a == b || (type_is_integral(a) && type_is_integral(b) && type_bits(a) == type_bits(b));
 }
 
-/* Whether the evaluator's conversion to the result's type keeps each number of a type of at most a byte. */
+/* Whether the evaluator's conversion to the result's type keeps each number. Within a kind it converts nothing. */
 static bool is_exact(PrimitiveType from, PrimitiveType result) {
-  /* Threshold BYTE_MANTISSA: the bits of a byte, against those of a format. No path. */
-  enum { BYTE_MANTISSA = 7 };
-  return type_is_floating(from) || type_mantissa_bits(result) >= BYTE_MANTISSA;
+  return type_kind(from) == type_kind(result) || type_holds(result, from);
 }
 
 Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveType result) {

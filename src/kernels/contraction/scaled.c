@@ -17,8 +17,8 @@ static int64_t largest(PrimitiveType type) {
 static bool keeps(PrimitiveType to, PrimitiveType from) {
   if (to == F32) return from == F32 || from == F8E8M0FNU || widen_loop(from);
   if (to == BF16) return type_bits(from) <= 8 && widen_loop(from);
-  if (!type_is_integral(to) || !type_is_integral(from) || type_bits(from) > 8) return false;
-  return smallest(to) <= smallest(from) && largest(to) >= largest(from);
+  return type_is_integral(to) && type_is_integral(from) && type_bits(from) <= 8 &&
+         type_holds(to, from);
 }
 
 static bool is_exact_conversion(const LoopNode *node) {

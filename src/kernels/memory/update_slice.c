@@ -9,9 +9,8 @@
 #include "kernels/memory/box.h"
 
 enum { PHASE_COPY, PHASE_UPDATE, PHASES };
-/* Threshold COPY_BYTES: a chunk of 16 MB. No path in tests. */
-/* Threshold UPDATE_BYTES. Test: "updates of 1 MB" in core/thresholds_numbers.test.mjs. */
-enum { COPY_BYTES = 16 << 20, UPDATE_BYTES = 1 << 20 }; /* of a chunk */
+/* Threshold CHUNK_BYTES. Test: "updates of 1 MB" in core/thresholds_numbers.test.mjs. */
+enum { CHUNK_BYTES = 1 << 20 };
 
 /* The update is written in pieces of its rows; its last dimension is contiguous on both sides. */
 typedef struct UpdatePlan {
@@ -26,11 +25,11 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   const Shape *update = x->operands[1]->shape;
   int64_t bytes = shape_bytes(update), width = type_bytes(x->shape->type);
   p->row = bytes == 0 ? 0 : update->rank == 0 ? width : update->dims[update->rank - 1] * width;
-  p->piece = p->row < UPDATE_BYTES ? p->row : UPDATE_BYTES;
+  p->piece = p->row < CHUNK_BYTES ? p->row : CHUNK_BYTES;
   p->pieces = p->row ? divide_up(p->row, p->piece) : 0;
-  p->per_chunk = p->piece ? UPDATE_BYTES / p->piece : 1;
+  p->per_chunk = p->piece ? CHUNK_BYTES / p->piece : 1;
   int *chunks = kernel_phases(&p->kernel, arena, PHASES);
-  chunks[PHASE_COPY] = (int)divide_up(shape_bytes(x->shape), COPY_BYTES);
+  chunks[PHASE_COPY] = (int)divide_up(shape_bytes(x->shape), CHUNK_BYTES);
   if (bytes) chunks[PHASE_UPDATE] = (int)divide_up(bytes / p->row * p->pieces, p->per_chunk);
   return &p->kernel;
 }
@@ -69,9 +68,9 @@ static void run(const KernelCall *call, int phase, int chunk) {
   if (phase == PHASE_UPDATE) {
     write_update(call, chunk);
   } else if (call->results[0] != call->operands[0]) {
-    int64_t begin = (int64_t)chunk * COPY_BYTES;
+    int64_t begin = (int64_t)chunk * CHUNK_BYTES;
     int64_t bytes = shape_bytes(call->instruction->shape) - begin;
-    if (bytes > COPY_BYTES) bytes = COPY_BYTES;
+    if (bytes > CHUNK_BYTES) bytes = CHUNK_BYTES;
     memcpy(call->results[0] + begin, call->operands[0] + begin, (size_t)bytes);
   }
 }

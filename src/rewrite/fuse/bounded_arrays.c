@@ -19,8 +19,8 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MAX_STEPS, MAX_SOURCES: no path: the matrix of a product with more operations or caches is scanned as before. */
-/* Threshold BOUND, BOUND_OF_F16, MAX_BOUND, NONE: no path: binary logarithms, of what the kernel checks and of a finite f32. */
+/* Threshold MAX_STEPS, MAX_SOURCES: the matrix of a product with more operations or caches is scanned as before. No path. */
+/* Threshold BOUND, BOUND_OF_F16, MAX_BOUND, NONE: binary logarithms, of what the kernel checks and of a finite f32. No path. */
 enum {
   MAX_STEPS = 16,
   MAX_SOURCES = 4,

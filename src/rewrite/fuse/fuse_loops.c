@@ -23,6 +23,7 @@
 
 #include "base/min_max.h"
 #include "base/scope.h"
+#include "plan/fusible.h"
 #include "plan/reduction.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
@@ -118,26 +119,7 @@ static bool has_parts(const Instruction *x) {
 
 /* Whether an instruction takes only a few machine instructions per element. */
 static bool is_light(const Instruction *x) {
-  switch (x->opcode) {
-  case HLO_ABS:
-  case HLO_ADD:
-  case HLO_AND:
-  case HLO_BITCAST_CONVERT:
-  case HLO_CLAMP:
-  case HLO_COMPARE:
-  case HLO_CONVERT:
-  case HLO_IS_FINITE:
-  case HLO_MAXIMUM:
-  case HLO_MINIMUM:
-  case HLO_MULTIPLY:
-  case HLO_NEGATE:
-  case HLO_NOT:
-  case HLO_OR:
-  case HLO_SELECT:
-  case HLO_SUBTRACT:
-  case HLO_XOR: return true;
-  default: return is_free(x);
-  }
+  return opcode_cost(x->opcode) == COST_LIGHT || is_free(x);
 }
 
 static bool is_reduction(const Instruction *x) {

@@ -137,7 +137,7 @@ static bool is_input(const Cluster *cluster, const Instruction *x) {
 
 static bool has_polynomials(const Computation *fused) {
   for (int i = 0; i < fused->count; i++) {
-    if (has_long_formula(fused->instructions[i]->opcode)) return true;
+    if (opcode_cost(fused->instructions[i]->opcode) == COST_LONG) return true;
   }
   return false;
 }

@@ -21,31 +21,34 @@
 #include "hlo/ir/shorthand.h"
 #include "plan/counted_loop.h"
 #include "plan/fusible.h"
+#include "plan/panels.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 #include "value/scalar.h"
 
 enum {
-  /* Threshold MAX_HOISTED, MIN_ELEMENTS. Test: "loops with invariant operations: how many, how
-  ** large" in core/thresholds_programs.test.mjs. */
-  MAX_HOISTED = 16,  /* of one loop */
+  /* Threshold MAX_HOISTED. Test: "invariant functions: how many" in core/thresholds_programs.test.mjs. */
+  MAX_HOISTED = 16, /* of one loop */
+  /* Threshold MIN_ELEMENTS. Test: "invariant functions: how many elements" in core/thresholds_programs.test.mjs. */
   MIN_ELEMENTS = 64, /* of an expensive operation */
-  /* Threshold MAX_BYTES: bytes of the dot of all rows, or of a packed matrix. Test: "loops with
-  ** invariant matrices: rows of products" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_BYTES: of the dot of all rows; of a packed matrix. Test: "invariant matrices: 32 MB" in
+  ** core/thresholds_programs.test.mjs. */
   MAX_BYTES = 32 << 20,
-  /* Threshold MAX_GROWTH: max size of a hoisted value, relative to its sequence or its operands. Test: "loops with
-  ** invariant operations: how many, how large" in core/thresholds_programs.test.mjs. */
+  /* Threshold MAX_GROWTH: max size of a hoisted value, relative to its sequence or its operands. Test: "invariant products: how
+  ** much larger than their operands" in core/thresholds_programs.test.mjs. */
   MAX_GROWTH = 8,
-  /* Threshold SMALL_BYTES, MIN_TURNS, MIN_MATRIX, WIDTH, MIN_ROWS, MAX_ROWS, ROWS. Test: "loops
-  ** with invariant matrices: rows of products" in core/thresholds_programs.test.mjs. */
+  /* Threshold SMALL_BYTES. Test: "invariant products: 64 kB" in core/thresholds_programs.test.mjs. */
   SMALL_BYTES = 64 << 10, /* allowed for operands of any size */
-  MIN_TURNS = 4,          /* that repay packing */
-  MIN_MATRIX = 4096,      /* elements: smaller ones stay in the first cache */
-  WIDTH = 8,              /* columns in a panel of f32 */
-  MIN_ROWS = 8,           /* of a dot with packed panels */
-  MAX_ROWS = 64,          /* for more rows, packing takes a negligible part of the dot's time */
-  ROWS = 4,               /* that a kernel computes at once */
+  /* Threshold MIN_ITERATIONS. Test: "invariant matrices: iterations" in core/thresholds_programs.test.mjs. */
+  MIN_ITERATIONS = 4, /* that repay packing */
+  /* Threshold MIN_MATRIX. Test: "invariant matrices: 4096 elements" in core/thresholds_programs.test.mjs. */
+  MIN_MATRIX = 4096, /* elements: smaller ones stay in the first cache */
+  /* Threshold MIN_ROWS, MAX_ROWS, ROWS. Test: "invariant matrices: rows of products" in core/thresholds_programs.test.mjs. */
+  MIN_ROWS = 8,  /* of a dot with packed panels */
+  MAX_ROWS = 64, /* for more rows, packing takes a negligible part of the dot's time */
+  ROWS = 4,      /* that a kernel computes at once */
 };
+enum { WIDTH = PANEL_COLUMN_BYTES / 4 }; /* columns in a panel of f32 */
 
 /* ---- A loop ---- */
 
@@ -113,7 +116,7 @@ static bool takes_time(const Instruction *x) {
     break;
   case HLO_TRANSPOSE: break;
   default:
-    if (!has_long_formula(x->opcode)) return false;
+    if (opcode_cost(x->opcode) != COST_LONG) return false;
   }
   return elements >= MIN_ELEMENTS &&
          (bytes <= SMALL_BYTES || bytes <= MAX_GROWTH * operand_bytes(x));
@@ -231,7 +234,7 @@ static const Shape *shape_of_all(const Instruction *dot, int side, int64_t rows,
   return shape_make(dot->parent->module->arena, one->type, one->rank + 1, dims, NULL);
 }
 
-static bool hoist_rows(Loop *loop, Instruction *dot, int side, int64_t turns) {
+static bool hoist_rows(Loop *loop, Instruction *dot, int side, int64_t iterations) {
   Arena *arena = dot->parent->module->arena;
   const Instruction *row = row_of(loop, dot->operands[side]);
   if (!row || !loop->invariant[dot->operands[1 - side]->id] || dot->a->lhs_batch_dims.count ||
@@ -241,7 +244,7 @@ static bool hoist_rows(Loop *loop, Instruction *dot, int side, int64_t turns) {
   const Instruction *sequence = row->operands[0];
   int64_t rows = sequence->shape->dims[0];
   int dimension, rank = dot->shape->rank + 1;
-  if (turns < rows / 2) return false; /* most rows would not be read */
+  if (iterations < rows / 2) return false; /* most rows would not be read */
   const Shape *all = shape_of_all(dot, side, rows, &dimension);
   if (!all || shape_bytes(all) > MAX_BYTES ||
       shape_bytes(all) > MAX_GROWTH * shape_bytes(sequence->shape)) {
@@ -304,14 +307,14 @@ static bool hoist_panels(Loop *loop, Instruction *dot) {
       dot->a->rhs_contracting_dims.count != 1) {
     return false;
   }
-  bool turned = dot->a->rhs_contracting_dims.items[0]; /* [columns, depth] */
+  bool is_transposed = dot->a->rhs_contracting_dims.items[0]; /* [columns, depth] */
   int64_t columns = shape->dims[rank - 1], rows = shape_elements(shape) / columns;
   if (columns % WIDTH || shape_elements(from) <= MIN_MATRIX || shape_bytes(from) > MAX_BYTES ||
       rows < MIN_ROWS || rows > MAX_ROWS || rows % ROWS || is_widened(matrix)) {
     return false;
   }
   int64_t dims[MAX_RANK] = {from->dims[0], columns / WIDTH, WIDTH}, order[] = {1, 0, 2};
-  if (turned) {
+  if (is_transposed) {
     memcpy(dims, (int64_t[]){columns / WIDTH, WIDTH, from->dims[1]}, 3 * sizeof *dims);
     memcpy(order, (int64_t[]){0, 2, 1}, sizeof order);
   }
@@ -388,14 +391,14 @@ static bool hoist_from(Instruction *instruction) {
   loop.moved = scope_new((size_t)loop.size, sizeof(Instruction *));
   analyse(&loop);
   CountedLoop counter;
-  int64_t turns = counted_loop_find(instruction, &counter) ? counter.iterations : -1;
+  int64_t iterations = counted_loop_find(instruction, &counter) ? counter.iterations : -1;
   for (int i = 0; i < loop.size && loop.count < MAX_HOISTED; i++) {
     Instruction *x = body->instructions[i];
     if (loop.invariant[i] && loop.escapes[i] && takes_time(x)) {
       hoist(&loop, x);
-    } else if (x->opcode == HLO_DOT && turns > 1) {
-      if (!hoist_rows(&loop, x, 0, turns) && !hoist_rows(&loop, x, 1, turns) &&
-          turns >= MIN_TURNS) {
+    } else if (x->opcode == HLO_DOT && iterations > 1) {
+      if (!hoist_rows(&loop, x, 0, iterations) && !hoist_rows(&loop, x, 1, iterations) &&
+          iterations >= MIN_ITERATIONS) {
         hoist_panels(&loop, x);
       }
     }

@@ -77,7 +77,7 @@ static void merge_placed(Instruction *x, Arena *arena, const int64_t *from) {
   int64_t marks[MAX_RANK], of_operand[MAX_RANK], list[MAX_RANK];
   for (int d = 0; d < shape->rank; d++) {
     marks[d] = from[d] == ALONE ? MAX_RANK : from[d] - d; /* equal while both advance together */
-    if (from[d] != ALONE && marks[d] == ALONE) marks[d] = 2 * MAX_RANK;
+    if (from[d] != ALONE && marks[d] == ALONE) marks[d] = 2 * MAX_RANK; /* moved by one place */
   }
   Merging m = merge_by(marks, shape->rank), operand = {.rank = x->operands[0]->shape->rank};
   for (int d = 0; d < shape->rank; d++) {

@@ -126,17 +126,6 @@ static Instruction *select_rule(Instruction *x) {
   return NULL;
 }
 
-/* Whether `wide` holds every value of `narrow`. */
-static bool holds_all(PrimitiveType wide, PrimitiveType narrow) {
-  TypeKind kind = type_kind(narrow);
-  if (kind == KIND_PRED) return type_is_integral(wide);
-  if (kind == KIND_FLOAT) {
-    return wide == F64 || (wide == F32 && type_bytes(narrow) <= 2);
-  }
-  return (kind == KIND_SIGNED || kind == KIND_UNSIGNED) && type_kind(wide) == kind &&
-         type_bits(wide) >= type_bits(narrow);
-}
-
 /* Converts the constants of a select instead of its result, so where(p, 255, 0).astype(uint8) uses byte lanes. */
 static Instruction *convert_choice(Instruction *x) {
   const Instruction *choice = x->operands[0];
@@ -161,7 +150,7 @@ static Instruction *convert(Instruction *x) {
   if (operand->shape->type == x->shape->type) return operand;
   if (operand->opcode == HLO_SELECT) return convert_choice(x);
   if (operand->opcode == HLO_CONVERT && operand->operands[0]->shape->type == x->shape->type &&
-      holds_all(operand->shape->type, x->shape->type)) {
+      type_holds(operand->shape->type, x->shape->type)) {
     return operand->operands[0];
   }
   return NULL;

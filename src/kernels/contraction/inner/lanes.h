@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "plan/panels.h"
+
 /* A lane is one number. For LOOPS_S16 it is two numbers in sequence along the depth; their products add up
 ** to one s32. */
 typedef enum LoopKind {
@@ -24,9 +26,9 @@ typedef enum LoopKind {
 /* The initial value of the sums: a zero, or the values at `out`. */
 typedef enum Start { START_ZERO, START_NEGATIVE_ZERO, START_OUT } Start;
 
-/* Threshold PANEL_COLUMN_BYTES, MAX_PANEL_ROWS: the width of a panel, of the rhs in bytes of columns; of the lhs in rows, at
-** most (each loop has its own). Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
-enum { PANEL_COLUMN_BYTES = 32, MAX_PANEL_ROWS = 6 };
+/* Threshold MAX_PANEL_ROWS: the rows of a panel of the lhs, at most (each loop has its own). Test: "products: of [m,k] and [k,n]
+** by sums" in core/thresholds.test.mjs. */
+enum { MAX_PANEL_ROWS = 6 };
 
 /*
 ** Multiplies a panel of columns by `panels` panels of rows, `lhs_stride` apart:

@@ -1,4 +1,4 @@
-/* Rewrites loops for relaxed SIMD: see relax.h. Instructions are found by their first bytes; tests/core/relaxed.test.mjs looks
+/* Rewrites loops for relaxed SIMD: see relax.h. Instructions are found by their first bytes; tests/core/relaxed.test.mjs checks
 ** that these occur nowhere else. */
 #include "kernels/contraction/inner/relax.h"
 
