@@ -16,7 +16,7 @@
 /* Threshold NOT_NEGATIVE, EITHER: signs, and parts of a float's format. No path. */
 enum { NOT_POSITIVE = 1, NOT_NEGATIVE = 2, EITHER = 3 };
 
-/* Returns the known bounds of a float in all elements: at most 0, at least 0; NaN satisfies both. */
+/* Returns what is known of a float's sign: NOT_POSITIVE, NOT_NEGATIVE, both, or 0. NaN counts as either. */
 static int sign_of(const LoopNode *node, int depth) {
   const Instruction *x = node->instruction;
   if (!type_is_floating(node_type(node)) || depth == 0) return 0;

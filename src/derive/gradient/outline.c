@@ -2,7 +2,7 @@
 ** Finds functions that exporters write into their callers: the incomplete gamma and beta functions of JAX, by their loops;
 ** inverse functions of complex numbers, and the error function's complement and inverse, by their values.
 **
-** A loop goes on while elements are not exact yet, and begins with the function's operands. So operands are looked for
+** The loop's condition tests for convergence, and its initial values include the function's operands. So operands are looked for
 ** among the initial values, and numbers also in the loop's body. The function's value is the last one that depends on
 ** nothing but these operands, comes after the loop, and has the function's slopes at a few points (probe.c).
 */

@@ -1,7 +1,7 @@
 /*
-** Tabulates functions of a byte: evaluates, when a program is planned, what a loop computes for each value of a byte. Elements
-** of a table that the loop gathers are not known then; a value may be one of them, at a position that is known. So codebooks
-** are found whatever the program does to an index that may be out of range, and formats of 8 bits that are only stored.
+** Tabulates functions of a byte: evaluates, when a program is planned, what a loop computes for each value of a byte. A codebook's
+** elements are unknown then, so a value may be "element i of the table". This finds codebooks even if the program clamps or
+** wraps the index. It also finds 8-bit formats that are only stored.
 */
 #include "hlo/scalar/element.h"
 #include "kernels/contraction/scaled.h"

@@ -1,7 +1,7 @@
 /*
 ** Limits products to the columns that are used. Attention over a cache masks the scores of positions that are not valid yet:
 **
-**     select(iota < n, f(dot(q, cache)), c)        the dot computes the first n positions, and reads so much of the cache
+**     select(iota < n, f(dot(q, cache)), c)        the dot computes the first n positions, and reads only these of the cache
 **     select(column < row + n, f(dot(q, k)), c)    a causal mask: in row i the dot computes at least the first n + i positions
 **     and(..., iota >= begin)                      a window: the dot does not compute the positions before it, either
 **

@@ -1,7 +1,7 @@
 /*
 ** Multiplies vectors by matrices of narrow numbers: chooses the loops of narrow_loops.c and calls them for groups of vectors and
-** of rows or lines. These go on while there are whole steps; what is left of a row or a line is copied into a buffer, zeros after
-** it, for one more step (rest_by_depth, rest_by_columns).
+** of rows or lines. The loops handle whole steps. The rest of a row or a line is copied into a buffer, with zeros after it, for
+** one more step (rest_by_depth, rest_by_columns).
 */
 #include "kernels/contraction/inner/narrow.h"
 

@@ -8,8 +8,8 @@
 **     2            the number of the row: NarrowRow
 **     4            a step is 4 quarters of 4 numbers, which lie in 16 bytes; of bf16, 2 quarters
 **     load         reads the bytes of a step; unpacks, flips or looks up all its numbers at once
-**     QUARTER_S8   makes four of them f32, divided by the type's factor, by which scales or sums are multiplied. A byte at
-**                  the top of an integer is 2^24 times too large; shifting it down would take an instruction more
+**     QUARTER_S8   widens four of them to f32, up to a constant factor of the type; scales or sums are multiplied by it. For s8
+**                  the factor is 2^-24: the byte stays in the top bits of its lane, which saves a shift
 **     PLAIN        changes a number before the product: PLAIN leaves it, LESS takes its zero away, SCALED multiplies it by its
 **                  scale, MOVED does both, and ROUNDED then rounds it to bf16
 **     TIMES        by columns, changes the sum of a block: TIMES multiplies it by the scale, KEPT leaves it
@@ -40,8 +40,8 @@ typedef struct Found {
 } Found;
 #define QUARTER_FOUND(x, q) ((x).part[q])
 
-/* 16 packed numbers of 4 bits, or their zeros: those at even places, then those at odd ones, in bytes 0 to 7. A quarter has
-** four of either: see narrow_part. */
+/* 16 unpacked numbers of 4 bits, or zero points: of[0] has the even ones, of[1] the odd ones, each in bytes 0 to 7. A quarter is
+** four from one of the two: see narrow_part. */
 typedef struct Split {
   v128_t of[2];
 } Split;
@@ -104,7 +104,8 @@ static inline Split load_centered(const void *bytes, const Planes *planes, v128_
   return (Split){{wasm_i8x16_sub(x.of[0], zero.of[0]), wasm_i8x16_sub(x.of[1], zero.of[1])}};
 }
 
-/* Numbers with the largest exponent are misread. As signed numbers positive ones are the largest, as unsigned ones negative. */
+/* Infinities and NaNs are misread. Their bits are the largest: of positive ones among signed integers, of negative ones among
+** unsigned integers. */
 static inline bool has_largest(Seen seen) {
   return wasm_v128_any_true(
       wasm_v128_or(wasm_i16x8_ge(seen.most, wasm_i16x8_const_splat(0x7c00)),
