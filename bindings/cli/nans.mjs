@@ -4,7 +4,7 @@
  * select leaves out is not reported. Loops, branches and calls are searched, too.
  */
 import { attributeOf, calledBy, HloLines } from '../objects/hlo_lines.mjs';
-import { locationsOf } from '../objects/locations.mjs';
+import { locationOf } from '../objects/locations.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
 
 /** Computations with these operations are not run separately: they depend on other devices, the host, or the run. */
@@ -234,7 +234,7 @@ function originOf(root, instructions, lines, values, isKind) {
 function describe(line, lines, values, kind, way) {
   const result = leavesOf(values.get(line.name)), isKind = KINDS[kind];
   const leaf = result.find((each) => firstOf(each, isKind) >= 0), at = firstOf(leaf, isKind);
-  const [place] = locationsOf(`  ${line.name} = ${line.shape} ${line.opcode}(), metadata=${attributeOf(line, 'metadata') ?? '{}'}`).values();
+  const place = locationOf(line);
   const from = place ? ` (${[place.opName, place.source].filter(Boolean).join(', ')})` : '';
   const what = line.opcode === 'parameter' ? `argument ${line.inside}, ${line.name}` : `${line.name}, of ${line.opcode}`;
   const where = way.length ? `${way.join(', ')}: ` : '';

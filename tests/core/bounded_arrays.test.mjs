@@ -61,7 +61,7 @@ const PROGRAMS = {
     }, [b.constant(0, 's32[]'), q, keys, values, row, pos]);
     return b.tuple([1, 2, 3].map((i) => loop.getTupleElement(i)));
   },
-  'a branch': ({ b, layout, shape, put, attend, parameters }) => {
+  'a branch': ({ b, layout, shape, attend, parameters }) => {
     const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
     const written = b.conditional(pos.ge(3), b.tuple([keys, values, row, pos]), (f, s) => {
       const [k, v, r, p] = [0, 1, 2, 3].map((i) => s.getTupleElement(i));
@@ -218,7 +218,8 @@ describe('bounded-arrays', () => {
         for (const { executable, shapes } of sides) {
           const scales = client.buffer(wave(shapes[3], 0));
           write(scales, scales.shape.elementCount - 1, scale);
-          const run = () => executable.execute([wave(shapes[0], 0), integers(shapes[1]), integers(shapes[2]), scales, integers(shapes[4]), wave(shapes[5], 1), 20]);
+          const run = () => executable.execute([
+            wave(shapes[0], 0), integers(shapes[1]), integers(shapes[2]), scales, integers(shapes[4]), wave(shapes[5], 1), 20]);
           const first = await run(), second = await run();
           assert.deepEqual(first[0].data, second[0].data);
           results.push(first[0].data);

@@ -125,6 +125,15 @@ describe('packed-fields', () => {
       'scales that differ within a permuted block': program({ place: 'halves', block: 16 }),
       'permuted fields that are used elsewhere, too': program({ order: [1, 0], uses: 2 }),
     };
+    const square = { type: 'u8', dims: [64, 64], bits: 4, how: 'mask' };
+    stays['fields that a broadcast transposes'] = `HloModule m
+ENTRY e { x = f32[1,128] parameter(0)
+  q = u8[64,64] parameter(1)
+  ${[0, 1].map((at) => `${field(at, { ...square, at })}\n  g${at} = u8[64,64,1] broadcast(f${at}), dimensions={1,0}`).join('\n  ')}
+  c = u8[64,64,2] concatenate(g0, g1), dimensions={2}
+  d = u8[64,128] reshape(c)
+  m = f32[64,128] convert(d)
+  ROOT r = f32[1,64] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={1} }`;
     for (const [name, text] of Object.entries(stays)) {
       assert.equal(afterPass(text, 'packed-fields'), null, name);
       await agrees(client, text, value);

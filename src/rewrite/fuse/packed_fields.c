@@ -114,11 +114,15 @@ typedef struct Fields {
   int64_t each;
 } Fields;
 
-/* Whether x only adds or drops dimensions of size 1. */
+/* Whether x has the elements of its operand in the same order: a reshape, or a broadcast that only adds dimensions of size 1. */
 static bool keeps_order(const Instruction *x) {
-  return x->opcode == HLO_RESHAPE ||
-         (x->opcode == HLO_BROADCAST &&
-          shape_elements(x->shape) == shape_elements(x->operands[0]->shape));
+  const Int64List *dims = &x->a->dimensions;
+  if (x->opcode == HLO_RESHAPE) return true;
+  if (x->opcode != HLO_BROADCAST) return false;
+  for (int i = 1; i < dims->count; i++) {
+    if (dims->items[i] <= dims->items[i - 1]) return false;
+  }
+  return shape_elements(x->shape) == shape_elements(x->operands[0]->shape);
 }
 
 /* Returns which operand of an operation is no number that all elements share; ABSENT if it has not one such operand. */
