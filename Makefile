@@ -438,7 +438,12 @@ ifeq ($(firstword $(ARGS)),programs)
 bench: build $(NODE_MODULES) $(VENV)/stamp $(PEERS)
 	@PYTHON=$(VENV)/bin/python node tests/bench/programs.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
 else ifeq ($(firstword $(ARGS)),models)
-bench: build $(NODE_MODULES) $(VENV)/stamp $(PEERS) $(TOOLCHAIN)/browser.stamp
+# What writes llama.cpp's files.
+$(B)/bench/python.stamp: tests/bench/language/requirements.txt $(VENV)/stamp
+	$(Q)$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(Q)mkdir -p $(@D) && touch $@
+
+bench: build $(NODE_MODULES) $(B)/bench/python.stamp $(PEERS) $(TOOLCHAIN)/browser.stamp
 	@PYTHON=$(VENV)/bin/python node tests/bench/language.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
 else ifeq ($(firstword $(ARGS)),ablate)
 bench: build $(VENV)/stamp
