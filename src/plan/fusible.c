@@ -156,8 +156,7 @@ static bool can_count(const Instruction *iota) {
          type_is_integral(iota->shape->type);
 }
 
-/* Whether an array is in memory before any loop: loops unpack no other ones. It may be the bytes of an array of words. */
-static bool is_in_memory(const Instruction *x) {
+bool can_unpack(const Instruction *x) {
   if (x->opcode == HLO_BITCAST_CONVERT && instruction_is_alias(x)) x = x->operands[0];
   return x->opcode == HLO_PARAMETER || x->opcode == HLO_GET_TUPLE_ELEMENT ||
          (x->opcode == HLO_CONSTANT && shape_elements(x->shape) > 1);
@@ -182,7 +181,7 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   default: break;
   }
   if (is_index_operation(instruction->opcode)) return true;
-  if (is_unpacking(instruction)) return is_in_memory(instruction->operands[0]);
+  if (is_unpacking(instruction)) return can_unpack(instruction->operands[0]);
   return opcode_is_elementwise(instruction->opcode) && target->can_emit(instruction);
 }
 

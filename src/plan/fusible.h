@@ -34,6 +34,9 @@ bool can_fuse(const Target *target, const Instruction *instruction);
 ** dimension of the operand. */
 bool is_within_loops(const Instruction *root);
 
+/* Whether loops can unpack the numbers of an array: it is in memory before any loop, as it is or as words. */
+bool can_unpack(const Instruction *x);
+
 /* Whether an instruction needs no thunk, because its result shares the memory of its operand. */
 bool instruction_is_alias(const Instruction *instruction);
 

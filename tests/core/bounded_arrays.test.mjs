@@ -1,9 +1,9 @@
 /**
- * Tests bounded-arrays: caches of which it is known that they hold no infinity and no NaN, so that a product does not read the
- * positions that zeros multiply.
+ * Tests bounded-arrays: a product does not read the positions of a cache that zeros multiply, if the cache is known to hold no
+ * infinity and no NaN.
  *
- * Each step is compared, to the bit, with the program without the rewrite. Whether positions are read shows a NaN written there
- * through an old view of a Buffer, which the core cannot know of.
+ * Each step is compared, to the bit, with the program without the rewrite. Some tests write a NaN there through an old view of
+ * the Buffer, of which the core learns nothing: if the result stays finite, the position was not read.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -19,7 +19,7 @@ const LAYOUTS = {
   htd: { dims: (n, d = DEPTH) => [1, HEADS, n, d], einsums: ['bhd,bhtd->bht', 'bht,bhtd->bhd'], start: (pos) => [0, 0, pos, 0], axis: 2 },
 };
 
-/** What a program is built of, in a layout and a type of caches. */
+/** The functions that build a program, for one layout and one type of its caches. */
 function parts(b, name, type) {
   const layout = LAYOUTS[name], shape = (dims, of = type) => `${of}[${dims}]`;
   const put = (cache, row, pos) => cache.dynamicUpdateSlice(row, layout.start(pos));

@@ -346,10 +346,12 @@ test('a number times its scale is rounded to bf16', async () => {
             return Math.fround((w[turned ? j * depth + k : k * columns + j] - (moved ? z[i] : 0)) * scales[i]);
           });
           const rounded = toBf16(number), isOther = limit === Infinity || Number.isNaN(limit);
+          const withLimit = block && turned ? Math.floor(7 / blocks) : 7; // the column of scale 7
           y.data.forEach((value, n) => {
             const want = rounded[n % columns] * (1 + Math.floor(n / columns));
-            // Zero times an infinity or a NaN is a NaN: with it, columns of the block are NaN.
-            if (!isOther || Number.isFinite(value)) assert.equal(value + 0, want + 0, JSON.stringify([type, form, limit, k, n]));
+            // Zero times an infinity or a NaN is a NaN: so is the sum of a column with such a scale.
+            const wanted = isOther && n % columns === withLimit ? NaN : want;
+            assert.equal(value + 0, wanted + 0, JSON.stringify([type, form, limit, k, n]));
           });
         }
       }

@@ -132,6 +132,28 @@ def packed(f):
               any_bits(type_, (n, k) if turned else (k, n), 'packed'), powers(scale, dims), *z)
 
 
+def fields(f):
+  """Numbers that the program itself unpacks from bytes and words, in several orders."""
+  k, n = 64, 40
+  x, s = small_ints('f32', (2, k)), powers('f32', (n, k // 16))
+  book = (np.arange(16) ** 2 - 90.5).astype(np.float32)
+
+  def scaled(w, s):
+    return (w.astype(F32).reshape(n, k // 16, 16) * s[..., None]).reshape(n, k).T
+
+  q, z = any_bits('u8', (n, k // 2), 'fields'), any_bits('s8', (n, k // 2), 'fields')
+  words = any_bits('u32', (n, k // 8), 'fields')
+  low, high = (lambda q: q & 15), (lambda q: q >> 4)
+  f.jax('fields.pairs', lambda x, q, s: x @ scaled(jnp.stack([low(q), high(q)], -1), s), x, q, s)
+  f.jax('fields.upper.first', lambda x, q, b: x @ b[jnp.stack([high(q), low(q)], -1).reshape(n, k)].T, x, q, book)
+  f.jax('fields.minus', lambda x, q, s: x @ scaled(jnp.stack([(p(q).astype(jnp.int8) - 8) for p in (low, high)], -1), s), x, q, s)
+  f.jax('fields.signed', lambda x, q, s: x @ scaled(jnp.stack([(q << 4) >> 4, q >> 4], -1), s), x, z, s)
+  f.jax('fields.halves', lambda x, q, s: x @ scaled(jnp.concatenate([p(q.reshape(n, k // 16, 8)) for p in (low, high)], -1), s), x, q, s)
+  f.jax('fields.words', lambda x, q, s: x @ scaled((q[..., None] >> (4 * jnp.arange(8, dtype=jnp.uint32))) & 15, s), x, words, s)
+  f.jax('fields.rows', lambda x, q: x @ jnp.stack([low(q), high(q)], 1).reshape(k, n).astype(F32), x, any_bits('u8', (k // 2, n), 'fields'))
+  f.jax('fields.columns', lambda x, q: x @ jnp.concatenate([high(q), low(q)], -1).astype(F32), x, any_bits('u8', (k, n // 2), 'fields'))
+
+
 def books(f):
   """Codebooks of 16 and 256 numbers, with each treatment of an index out of range; and formats that are looked up."""
   x, book, s = small_ints('f32', (1, K)), (np.arange(16) ** 2 - 90.5).astype(np.float32), powers('f32', (N, K // 24))
@@ -185,6 +207,7 @@ def quantised(f):
       scaled(f, type_)
   blocks(f)
   packed(f)
+  fields(f)
   orders(f)
   layers(f)
   extremes(f)

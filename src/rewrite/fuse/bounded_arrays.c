@@ -1,6 +1,6 @@
 /*
-** Finds caches of which it is known at run time that they hold no infinity and no NaN. A product of attention weights, which
-** are 0 where a mask drops positions, and of such a cache need not read the positions that zeros multiply.
+** Finds caches whose numbers are checked as they are written, so that at run time none is known to be infinite or NaN. Weights of
+** attention are 0 where a mask drops positions. Their product with such a cache need not read these positions.
 **
 **     cache = dynamic-update-slice(parameter, update);  dot(weights, convert(cache))
 **     p = opt-barrier(parameter), u = opt-barrier(update): both of set 1;  dot of set 1
@@ -162,7 +162,7 @@ static bool push_source(Analysis *a, Instruction *user, int operand, int set) {
   return add_entrance(a, user, operand, set);
 }
 
-/* Adds what an array takes numbers from that has a part of each operand from `first` on. */
+/* Adds the operands of an array that is made of parts of them, from operand `first` on. */
 static bool push_parts(Analysis *a, Instruction *x, int first, int set) {
   for (int i = first; i < x->operand_count; i++) {
     set_at(a, set)->has_updates |= is_kept(x->operands[i], x->shape);
@@ -215,7 +215,7 @@ static void find_set(Analysis *a, Instruction *x, int set) {
 
 /* ---- Products ---- */
 
-/* Whether x is computed from an exponential, element by element: weights of attention, of which many may be 0. */
+/* Whether each element of x is computed from an exponential. Then x may be weights of attention, many of them 0. */
 static bool has_exponential(const Instruction *x, int *steps) {
   while ((*steps)-- > 0) {
     switch (x->opcode) {

@@ -7,17 +7,19 @@
 ** where the fields of a number (Fields) become neighbours, and f is element-wise: a conversion, a zero point. Then products read
 ** the packed numbers as they do those of s4 and u4 (rewrite/fuse/pack_storage.c). Words of 32 bits have 8 such fields.
 **
-** The program may want the fields in another order: the upper one first, or all lower ones before all upper ones. The matrix is
-** read in memory's order all the same, and what it is multiplied by, or the product's result, is permuted instead. So between the
-** fields and the product are only operations that treat all of them alike (`alike`).
+** The program may want the fields in another order than memory's: the upper one first, or all lower ones before all upper ones.
+** Then the matrix keeps memory's order. If the fields are summed over, the other operand is permuted; else, the product's result.
+** That is right only if all operations between the fields and the product treat these fields alike (`alike`).
 **
 ** If the fields lie along another dimension than the last one, they are shifted as one array:
 **
 **     concatenate(q & 15, q >> 4) along rows           (broadcast(q) >> {0, 4}) & 15
 **
-** which a loop computes where it is read; it would write a concatenate to memory.
+** Loops compute that where they read it. A concatenate is written to memory: 66 MB for 4,096 x 4,096 fields of 2 bits, now
+** 0.3 MB, in the same time.
 */
 #include "hlo/ir/shorthand.h"
+#include "plan/fusible.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
@@ -502,11 +504,10 @@ static Instruction *shift_fields(const Fields *f) {
   return computation_add_reshape(c, x, f->x->shape->rank, f->x->shape->dims);
 }
 
-/* Whether an array, or that of which it is a slice, is in memory before any loop: loops unpack no others. */
-static bool is_in_memory(const Instruction *x) {
+/* Whether loops can unpack the array, or if it is a slice, the whole one. */
+static bool can_unpack_whole(const Instruction *x) {
   while (x->opcode == HLO_RESHAPE || x->opcode == HLO_DYNAMIC_SLICE) x = x->operands[0];
-  return x->opcode == HLO_PARAMETER || x->opcode == HLO_GET_TUPLE_ELEMENT ||
-         x->opcode == HLO_CONSTANT;
+  return can_unpack(x);
 }
 
 static bool read_fields(const Users *users, Fields *f) {
@@ -515,7 +516,7 @@ static bool read_fields(const Users *users, Fields *f) {
   Range range = {f->dim, 1, f->count * f->each};
   int operand;
   for (int i = 0; i < f->count; i++) in_order &= f->order[i] == i;
-  if (array->shape->rank > MAX_RANK - 2 || (is_last && !is_in_memory(array))) return false;
+  if (array->shape->rank > MAX_RANK - 2 || (is_last && !can_unpack_whole(array))) return false;
   if (!is_last && (!f->part || f->first.is_signed)) return false;
   Range part = range;
   Instruction *dot = find_product(users, x, is_last && !in_order ? &part : NULL, &operand);
