@@ -103,30 +103,39 @@ static void turn2(const uint64_t *a, const uint64_t *b, int count, uint64_t *out
   }
 }
 
+void transpose_lanes(int lane_bytes, const void *data, const size_t *line, int lines, int count,
+                     void *out, int width) {
+  const uint32_t *from = data;
+  const uint64_t *from8 = data;
+  uint32_t *to = out;
+  int i = 0;
+  for (; lane_bytes == 4 && i + 4 <= lines; i += 4) {
+    transpose4(from + line[i], from + line[i + 1], from + line[i + 2], from + line[i + 3], count,
+               to + i, width);
+  }
+  for (; i + 2 <= lines; i += 2) {
+    if (lane_bytes == 4) {
+      turn2_of_4(from + line[i], from + line[i + 1], count, to + i, width);
+    } else {
+      turn2(from8 + line[i], from8 + line[i + 1], count, (uint64_t *)out + i, width);
+    }
+  }
+  for (int k = 0; i < lines && k < count; k++) {
+    if (lane_bytes == 4) {
+      to[k * width + i] = from[line[i] + (size_t)k];
+    } else {
+      ((uint64_t *)out)[k * width + i] = from8[line[i] + (size_t)k];
+    }
+  }
+}
+
 /* Packs a panel of `width` lines. Lane k of line i is at line[i] + depth->at[k]. */
-static void turn_panel(const void *data, int lane_bytes, const size_t *line, int width,
-                       const Depth *depth, void *out) {
+static void turn_panel(const uint8_t *data, int lane_bytes, const size_t *line, int width,
+                       const Depth *depth, uint8_t *out) {
   for (int run = 0; run < depth->runs; run++) {
     int begin = depth->begin[run], count = depth->begin[run + 1] - begin;
-    size_t at = depth->at[begin];
-    if (lane_bytes == 4) {
-      const uint32_t *from = data;
-      uint32_t *to = (uint32_t *)out + begin * width;
-      int i = 0;
-      for (; i + 4 <= width; i += 4) {
-        transpose4(from + (line[i] + at), from + (line[i + 1] + at), from + (line[i + 2] + at),
-                   from + (line[i + 3] + at), count, to + i, width);
-      }
-      if (i < width) {
-        turn2_of_4(from + (line[i] + at), from + (line[i + 1] + at), count, to + i, width);
-      }
-    } else {
-      const uint64_t *from = data;
-      for (int i = 0; i < width; i += 2) {
-        turn2(from + (line[i] + at), from + (line[i + 1] + at), count,
-              (uint64_t *)out + begin * width + i, width);
-      }
-    }
+    transpose_lanes(lane_bytes, data + depth->at[begin] * (size_t)lane_bytes, line, width, count,
+                    out + begin * width * lane_bytes, width);
   }
 }
 
@@ -206,14 +215,6 @@ static void load_line(const Side *side, size_t line, const Depth *depth, uint8_t
   }
 }
 
-static void one_run(Depth *depth, int count) {
-  depth->count = count;
-  depth->runs = 1;
-  depth->at[0] = 0;
-  depth->begin[0] = 0;
-  depth->begin[1] = count;
-}
-
 /* Packs complex columns as reals: (a + bi)(c + di) is the lhs' depth a, b times two columns c, -d and d, c. */
 static void turn_complex_columns(const uint8_t *lines, int lane_bytes, int columns, int count,
                                  uint8_t *out) {
@@ -276,9 +277,8 @@ static void load_panel(const Side *side, const size_t *line, int width, const De
   for (int i = 0; i < width; i++) {
     start[i] = (size_t)(i * (DEPTH_BYTES / arithmetic->lane_bytes));
   }
-  Depth lanes;
-  one_run(&lanes, panel_depth(arithmetic, depth->count));
-  turn_panel(lines, arithmetic->lane_bytes, start, width, &lanes, out);
+  transpose_lanes(arithmetic->lane_bytes, lines, start, width,
+                  panel_depth(arithmetic, depth->count), out, width);
 }
 
 /* Packs contiguous s16 lines: two rows of the panel at a time, interleaved. */

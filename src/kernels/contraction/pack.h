@@ -53,4 +53,9 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
 void transpose4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d,
                 int count, uint32_t *out, int width);
 
+/* Transposes lines of `count` contiguous lanes of 4 or 8 bytes: out[k * width + i] = data[line[i] + k], in lanes. A negative
+** width stores the lanes in reverse. */
+void transpose_lanes(int lane_bytes, const void *data, const size_t *line, int lines, int count,
+                     void *out, int width);
+
 #endif

@@ -69,7 +69,7 @@ LinalgEnd linalg_run_stages(Stage *const *stages, Work *w, LinalgProgress *progr
 
 /* Threshold TILE_ROWS, TILE_COLUMNS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 /* Threshold SOME_NUMBERS: work of a turn or of a thread. No path. */
-enum { TILE_ROWS = 8192, TILE_COLUMNS = 16, SOME_NUMBERS = 1 << 17 };
+enum { TILE_ROWS = 16, TILE_COLUMNS = 8192, SOME_NUMBERS = 1 << 17 };
 
 bool linalg_next_tile(LinalgSize size, LinalgTile *t, LinalgProgress *progress) {
   ptrdiff_t strips = size.rows / TILE_ROWS + 1, k = progress->at;

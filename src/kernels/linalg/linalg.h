@@ -194,6 +194,19 @@ LinalgEnd linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double 
 LinalgEnd linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory,
                           LinalgProgress *progress);
 
+/* The distances from one row to the next and from one column to the next. */
+typedef struct LinalgStrides {
+  ptrdiff_t down, along;
+} LinalgStrides;
+
+/* Threshold LINALG_SQUARE: rows and columns that are copied at a time. Test: "L U of ${shape}" in core/linalg.test.mjs. */
+enum { LINALG_SQUARE = 16 };
+
+/* linalg_move.c: copies a matrix of numbers of `width` bytes: 4, 8 or 16. Strides are in bytes, of any sign; in `to`, rows or columns
+** are contiguous. */
+void linalg_copy(ptrdiff_t width, const void *from, LinalgStrides s, void *to, LinalgStrides t,
+                 LinalgSize size);
+
 /* Stores x as number i of an array of f32 (narrow) or f64. */
 static inline void linalg_put(bool narrow, void *out, ptrdiff_t i, double x) {
   if (narrow) {

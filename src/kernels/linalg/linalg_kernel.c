@@ -26,15 +26,20 @@ enum { BLOCK = LINALG_BLOCK };
 
 static int64_t linalg_numbers_of(const LinalgPlan *p) {
   int64_t rows = p->in[0].rows, columns = p->in[0].columns, size = max_i64(rows, columns);
-  int64_t steps = min_i64(rows, columns), right = p->in[1].rows * p->in[1].columns;
+  int64_t steps = min_i64(rows, columns);
   switch (p->routine) {
   case LINALG_CHOLESKY:
   case LINALG_POTRF: return rows * linalg_stride(rows) + 2 * BLOCK * rows;
   case LINALG_TRIANGULAR_SOLVE:
-  case LINALG_TRSM: return rows * rows + right;
+  case LINALG_TRSM: {
+    LinalgSystems s = linalg_systems(p);
+    return s.n * linalg_stride(s.n) + s.n * linalg_stride(s.vectors);
+  }
   case LINALG_GETRF: return rows * (linalg_stride(columns) + min_i64(BLOCK, columns));
-  case LINALG_GEQRF: return rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
-  case LINALG_ORGQR: return 2 * rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
+  case LINALG_GEQRF:
+    return linalg_stride(rows) * columns + steps + linalg_panel_numbers(rows, columns, steps);
+  case LINALG_ORGQR:
+    return 2 * linalg_stride(rows) * columns + steps + linalg_panel_numbers(rows, columns, steps);
   case LINALG_GEQP3: return rows * columns + 3 * columns + 1;
   case LINALG_GTSV:
   case LINALG_PERTURBED: return 2 * p->in[3].rows * (3 + p->in[3].columns);
