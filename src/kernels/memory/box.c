@@ -178,8 +178,8 @@ __attribute__((noinline)) static void copy_elements(int width, const uint8_t *fr
 /* --- Tiles ------------------------------------------------------------------------------------ */
 
 /* Transposes 4 x 4 elements of 32 bits. from_stride, to_stride: bytes from row to row. */
-static inline void transpose_32(const uint8_t *from, int64_t from_stride, uint8_t *to,
-                                int64_t to_stride) {
+static inline void transpose_32(const uint8_t *from, ptrdiff_t from_stride, uint8_t *to,
+                                ptrdiff_t to_stride) {
   v128_t a = wasm_v128_load(from), b = wasm_v128_load(from + from_stride);
   v128_t c = wasm_v128_load(from + 2 * from_stride), d = wasm_v128_load(from + 3 * from_stride);
   v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), cd = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5);
@@ -190,61 +190,65 @@ static inline void transpose_32(const uint8_t *from, int64_t from_stride, uint8_
   wasm_v128_store(to + 3 * to_stride, wasm_i64x2_shuffle(ab, cd, 1, 3));
 }
 
-static inline void transpose_64(const uint8_t *from, int64_t from_stride, uint8_t *to,
-                                int64_t to_stride) {
+static inline void transpose_64(const uint8_t *from, ptrdiff_t from_stride, uint8_t *to,
+                                ptrdiff_t to_stride) {
   v128_t a = wasm_v128_load(from), b = wasm_v128_load(from + from_stride);
   wasm_v128_store(to, wasm_i64x2_shuffle(a, b, 0, 2));
   wasm_v128_store(to + to_stride, wasm_i64x2_shuffle(a, b, 1, 3));
 }
 
+__attribute__((noinline)) static void interleave_16(const v128_t *x, v128_t *y) {
+  for (int i = 0; i < 4; i++) {
+    y[2 * i] = wasm_i16x8_shuffle(x[i], x[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+    y[2 * i + 1] = wasm_i16x8_shuffle(x[i], x[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+}
+
 /* Transposes 8 x 8 elements of 16 bits, in three rounds of interleaving. */
-__attribute__((noinline)) static void transpose_16(const uint8_t *from, int64_t from_stride,
-                                                   uint8_t *to, int64_t to_stride) {
+__attribute__((noinline)) static void transpose_16(const uint8_t *from, ptrdiff_t from_stride,
+                                                   uint8_t *to, ptrdiff_t to_stride) {
   v128_t x[8], y[8];
   for (int i = 0; i < 8; i++) x[i] = wasm_v128_load(from + i * from_stride);
-  for (int round = 0; round < 3; round++) {
-    for (int i = 0; i < 4; i++) {
-      y[2 * i] = wasm_i16x8_shuffle(x[i], x[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-      y[2 * i + 1] = wasm_i16x8_shuffle(x[i], x[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-    }
-    memcpy(x, y, sizeof x);
+  interleave_16(x, y);
+  interleave_16(y, x);
+  interleave_16(x, y);
+  for (int i = 0; i < 8; i++) wasm_v128_store(to + i * to_stride, y[i]);
+}
+
+__attribute__((noinline)) static void interleave_8(const v128_t *x, v128_t *y) {
+  for (int i = 0; i < 8; i++) {
+    y[2 * i] =
+        wasm_i8x16_shuffle(x[i], x[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    y[2 * i + 1] = wasm_i8x16_shuffle(x[i], x[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
+                                      14, 30, 15, 31);
   }
-  for (int i = 0; i < 8; i++) wasm_v128_store(to + i * to_stride, x[i]);
 }
 
 /* Transposes 16 x 16 elements of 8 bits, in four rounds. */
-__attribute__((noinline)) static void transpose_8(const uint8_t *from, int64_t from_stride,
-                                                  uint8_t *to, int64_t to_stride) {
+__attribute__((noinline)) static void transpose_8(const uint8_t *from, ptrdiff_t from_stride,
+                                                  uint8_t *to, ptrdiff_t to_stride) {
   v128_t x[16], y[16];
   for (int i = 0; i < 16; i++) x[i] = wasm_v128_load(from + i * from_stride);
-  for (int round = 0; round < 4; round++) {
-    for (int i = 0; i < 8; i++) {
-      y[2 * i] = wasm_i8x16_shuffle(x[i], x[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
-                                    7, 23);
-      y[2 * i + 1] = wasm_i8x16_shuffle(x[i], x[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13,
-                                        29, 14, 30, 15, 31);
-    }
-    memcpy(x, y, sizeof x);
-  }
+  for (int rounds = 0; rounds < 2; rounds++) interleave_8(x, y), interleave_8(y, x);
   for (int i = 0; i < 16; i++) wasm_v128_store(to + i * to_stride, x[i]);
 }
 
 /* Transposes a band of blocks in one call: a block of 64-bit elements is too small for a call of its own. */
-#define TRANSPOSE_BAND(bits)                                                               \
-  static void transpose_band_##bits(const uint8_t *from, int64_t from_stride, uint8_t *to, \
-                                    int64_t to_stride) {                                   \
-    for (int column = 0; column < TILE; column += 128 / bits) {                            \
-      transpose_##bits(from + column * from_stride, from_stride, to + column * bits / 8,   \
-                       to_stride);                                                         \
-    }                                                                                      \
+#define TRANSPOSE_BAND(bits)                                                                 \
+  static void transpose_band_##bits(const uint8_t *from, ptrdiff_t from_stride, uint8_t *to, \
+                                    ptrdiff_t to_stride) {                                   \
+    for (int column = 0; column < TILE; column += 128 / bits) {                              \
+      transpose_##bits(from, from_stride, to, to_stride);                                    \
+      from += 128 / bits * from_stride, to += 16;                                            \
+    }                                                                                        \
   }
 TRANSPOSE_BAND(8)
 TRANSPOSE_BAND(16)
 TRANSPOSE_BAND(32)
 TRANSPOSE_BAND(64)
 
-typedef void TransposeBand(const uint8_t *from, int64_t from_stride, uint8_t *to,
-                           int64_t to_stride);
+typedef void TransposeBand(const uint8_t *from, ptrdiff_t from_stride, uint8_t *to,
+                           ptrdiff_t to_stride);
 
 static TransposeBand *transpose_of(int width, int *side) {
   *side = 16 / width;
@@ -274,16 +278,16 @@ static void copy_part(const BoxMove *move, const uint8_t *from, uint8_t *to, int
 /* Copies a tile through a buffer, so that each cache line is read or written once. With strides that are powers of
 ** two, a tile's lines would evict each other from the cache. */
 static void copy_tile(const BoxMove *move, const uint8_t *from, uint8_t *to) {
-  _Alignas(16) uint8_t tile[TILE * TILE * 8];
+  _Alignas(64) uint8_t tile[TILE * TILE * 8];
   int side, width = move->width;
-  int64_t line = TILE * width;
+  ptrdiff_t line = TILE * width, row_to = (ptrdiff_t)move->row_to, at = 0;
   TransposeBand *transpose = transpose_of(width, &side);
-  for (int64_t row = 0; row < TILE; row += side) {
-    transpose(from + row * width, move->from, tile + row * line, line);
+  for (; at < TILE * line; at += side * line, from += 16) {
+    transpose(from, (ptrdiff_t)move->from, tile + at, line);
   }
-  for (int64_t row = 0; row < TILE; row++) {
-    for (int64_t i = 0; i < line; i += 16) {
-      wasm_v128_store(to + row * move->row_to + i, wasm_v128_load(tile + row * line + i));
+  for (at = 0; at < TILE * line; to += row_to - line) {
+    for (ptrdiff_t end = at + line; at < end; at += 16, to += 16) {
+      wasm_v128_store(to, wasm_v128_load(tile + at));
     }
   }
 }
