@@ -40,7 +40,7 @@ typedef struct FftStage {
   int radix;
   int64_t rest;      /* m: the remaining length after the stage */
   const void *roots; /* [k - 1][re, im][p]: w_n^(p k) */
-  const void *turns; /* for odd radices r, [cos, sin][j < r] of 2 pi j / r */
+  const void *turns; /* for odd radices r > 5: OddSums in fft_lines.inc */
 } FftStage;
 
 typedef struct FftTransform FftTransform;

@@ -107,12 +107,13 @@ static void fill_stage_root(const FftTable *t, void *table, int64_t i) {
   fft_set(t->real, table, (2 * k - 1) * t->c + p, im);
 }
 
-/* [cos, sin][j]: the conjugates of roots. a: radix */
-static void fill_turn(const FftTable *t, void *table, int64_t j) {
+/* [k - 1][j - 1][cos, sin]: the conjugates of roots. a: radix; item i is (k - 1) * (radix / 2) + j - 1. */
+static void fill_turn(const FftTable *t, void *table, int64_t i) {
+  int64_t half = t->a / 2, k = i / half + 1, j = i % half + 1;
   double re, im;
-  fft_root(j, t->a, &re, &im);
-  fft_set(t->real, table, j, re);
-  fft_set(t->real, table, t->a + j, -im);
+  fft_root(j * k % t->a, t->a, &re, &im);
+  fft_set(t->real, table, 2 * i, re);
+  fft_set(t->real, table, 2 * i + 1, -im);
 }
 
 static void plan_stages(FftTransform *t, FftTables *tables) {
@@ -126,8 +127,8 @@ static void plan_stages(FftTransform *t, FftTables *tables) {
     roots->a = n;
     roots->b = radix;
     roots->c = m;
-    if (radix % 2 == 1)
-      fft_add_table(tables, &stage->turns, 2 * radix, radix, fill_turn)->a = radix;
+    int64_t turns = radix / 2 * (radix / 2);
+    if (radix > 5) fft_add_table(tables, &stage->turns, 2 * turns, turns, fill_turn)->a = radix;
     n = m;
   }
 }
