@@ -25,8 +25,10 @@ const FREE = /^(parameter|constant|broadcast|reshape|iota|tuple|get-tuple-elemen
 /** Between a narrow float's bits and an f32. */
 const NARROW = { bf16: { read: 1, round: 5 }, f16: { read: 7, round: 12 }, f8e5m2: { read: 7, round: 12 }, f8e4m3fn: { read: 7, round: 12 } };
 
-/** Linear algebra of n x n, in multiplications and additions of n^3 (LAPACK's counts). */
-const FACTORS = { cholesky: 1 / 3, solve: 2 / 3, inv: 2, det: 2 / 3, qr: 8 / 3, hessenberg: 10 / 3, 'pivoted QR': 4 / 3 };
+/** Linear algebra of n x n, in multiplications and additions of n^3 (LAPACK's counts). Solves have n right sides; the
+ * inverse is one of the identity. */
+const FACTORS = { 'cholesky': 1 / 3, 'triangular solve': 1, 'solve': 8 / 3, 'inv': 8 / 3, 'det': 2 / 3, 'qr': 8 / 3,
+  'hessenberg': 10 / 3, 'pivoted QR': 4 / 3 };
 
 /* Of a tuple, the first shape stands for all. */
 const INSTRUCTION = /^\s*(?:ROOT )?%?(\S+) = \(?(\w+)\[([\d,]*)\].*? ([\w-]+)\((.*?)\)(.*)$/;
