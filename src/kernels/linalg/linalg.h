@@ -201,8 +201,8 @@ typedef struct LinalgStrides {
 /* Threshold LINALG_SQUARE: rows and columns that are copied at a time. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { LINALG_SQUARE = 16 };
 
-/* linalg_move.c: copies a matrix of numbers of `width` bytes: 4, 8 or 16. Strides are in bytes, of any sign; in `to`, rows or columns
-** are contiguous. */
+/* linalg_move.c: copies a matrix of numbers of `width` bytes: 4, 8 or 16. Strides are in bytes, of any sign; in `to`, rows or
+** columns are contiguous. */
 void linalg_copy(ptrdiff_t width, const void *from, LinalgStrides s, void *to, LinalgStrides t,
                  LinalgSize size);
 
