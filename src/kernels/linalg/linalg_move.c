@@ -45,7 +45,7 @@ __attribute__((noinline)) static void copy_rows(ptrdiff_t width, const Copied *c
 }
 
 /* Copies a square whose columns are contiguous in `from`, forwards or backwards. */
-__attribute__((minsize)) static void turn_square(ptrdiff_t width, const Copied *c) {
+__attribute__((minsize)) static void transpose_square(ptrdiff_t width, const Copied *c) {
   size_t line[SQUARE];
   const uint8_t *from = c->from;
   uint8_t *to = c->to;
@@ -66,8 +66,8 @@ __attribute__((minsize)) void linalg_copy(ptrdiff_t width, const void *from, Lin
     c.from += (c.columns - 1) * c.s.along, c.to += (c.columns - 1) * c.t.along;
     c.s.along = -c.s.along;
   }
-  bool turns = width < 16 && length_of(c.s.down) == width;
-  if (!turns && length_of(c.s.along) == width) {
+  bool is_transposed = width < 16 && length_of(c.s.down) == width;
+  if (!is_transposed && length_of(c.s.along) == width) {
     copy_rows(width, &c);
     return;
   }
@@ -76,8 +76,8 @@ __attribute__((minsize)) void linalg_copy(ptrdiff_t width, const void *from, Lin
       Copied square = c;
       square.from += i * c.s.down + j * c.s.along, square.to += i * c.t.down + j * width;
       square.rows = min_i64(SQUARE, c.rows - i), square.columns = min_i64(SQUARE, c.columns - j);
-      if (turns) {
-        turn_square(width, &square);
+      if (is_transposed) {
+        transpose_square(width, &square);
       } else {
         copy_rows(width, &square);
       }
