@@ -2,6 +2,7 @@
 import * as home from './home/index.mjs';
 import { h } from './shared/dom.mjs';
 import { pack, unpack } from './shared/address.mjs';
+import { startEarly } from './shared/start_worker.mjs';
 import * as theme from './shared/theme.mjs';
 import { VIEWS } from './views.mjs';
 
@@ -64,6 +65,7 @@ async function show() {
   const { view, text } = parseAddress();
   if (shown && location.hash === shown.written) return;
   const number = ++turn;
+  if (shown?.view !== view) startEarly(typeof view.worker === 'function' ? view.worker(text) : view.worker);
   const state = await stateOf(view, text).catch(() => undefined);
   if (number !== turn) return;
   if (shown?.view === view && shown.mounted?.update) {

@@ -68,13 +68,14 @@ async function fileFor(path, folders) {
  *   on a static host, no header is sent, and the page's service worker adds them. With false it adds none, as on
  *   hosts where there can be none.
  * @param {string[]} [options.folders] further ones of the checkout to serve
+ * @param {boolean} [options.policy] whether the site's policy is sent
  * @returns {Promise<{address: string, close: () => Promise<void>}>}
  */
-export async function serve({ port = 8080, isolated = true, folders = [] } = {}) {
+export async function serve({ port = 8080, isolated = true, folders = [], policy = true } = {}) {
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, 'http://localhost').pathname;
     const headers = { 'Cache-Control': 'no-cache', ...FOR_OPAQUE, ...(isolated === true ? ISOLATION : {}),
-      ...(isolated !== 'by worker' && { 'Content-Security-Policy': policyFor(path) }) };
+      ...(policy && isolated !== 'by worker' && { 'Content-Security-Policy': policyFor(path) }) };
     if (path === '/isolation.js' && isolated === false) {
       response.writeHead(200, { ...headers, 'Content-Type': TYPES['.js'] }).end();
       return;

@@ -17,6 +17,38 @@ import { operationsReference } from './reference/operations_data.mjs';
 const PYTHON = '../build/python/page';
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
+/** The scripts of each view, by its name: its entry and what that imports at once, without those of the shell. */
+function filesOfViews(bundle) {
+  const chunks = Object.values(bundle).filter(({ type }) => type === 'chunk');
+  const withImports = (chunk) => {
+    const files = new Set([chunk.fileName]);
+    for (const file of files) bundle[file].imports.forEach((imported) => files.add(imported));
+    return files;
+  };
+  const shell = withImports(chunks.find(({ isEntry }) => isEntry));
+  return Object.fromEntries(chunks.filter(({ isDynamicEntry }) => isDynamicEntry).flatMap((chunk) => {
+    const [, view] = /^(?!.*\/bindings\/).*\/demo\/(\w+)\/index\.mjs$/.exec(chunk.facadeModuleId ?? '') ?? [];
+    return view ? [[view, [...withImports(chunk)].filter((file) => !shell.has(file))]] : [];
+  }));
+}
+
+/** Modules that those of `entry` import at once. */
+function isImportedBy(entry, id, modules) {
+  const loaded = new Set([here(entry)]);
+  for (const one of loaded) modules.getModuleInfo(one)?.importedIds.forEach((imported) => loaded.add(imported));
+  return loaded.has(id);
+}
+
+/**
+ * The package in three files for workers, as each file is a request after that of the file which imports it: what is always loaded,
+ * the functions of the builder, and what programs of other formats need.
+ */
+const PACKAGE = [
+  { name: 'functions', test: /\/bindings\/builder\/functions\//, priority: 2 },
+  { name: (id, modules) => (isImportedBy('../bindings/index.mjs', id, modules) ? 'bindings' : null), priority: 1 },
+  { name: 'formats', test: /\/bindings\// },
+];
+
 /** Files that no module imports: what the page fetches, and the service worker, by fixed names. */
 function furtherFiles() {
   const files = {
@@ -43,9 +75,10 @@ function furtherFiles() {
       }
     },
     // The policy holds for what comes after it. Classic scripts run before all others and before the first paint.
-    transformIndexHtml: () => [
+    transformIndexHtml: (_, { bundle }) => [
       { tag: 'meta', attrs: { 'http-equiv': 'Content-Security-Policy', content: POLICY }, injectTo: 'head-prepend' },
-      ...['isolation.js', 'first_theme.js'].map((src) => ({ tag: 'script', attrs: { src }, injectTo: 'head-prepend' })),
+      ...[{ src: 'isolation.js' }, { src: 'first_theme.js', 'data-files': JSON.stringify(filesOfViews(bundle)) }]
+        .map((attrs) => ({ tag: 'script', attrs, injectTo: 'head-prepend' })),
     ],
   };
 }
@@ -73,7 +106,7 @@ export default {
   logLevel: 'warn',
   plugins: [furtherFiles(), virtualModules()],
   resolve: { alias: { 'xla-wasm': here('../bindings/index.mjs') } }, // which examples import
-  worker: { format: 'es' },
+  worker: { format: 'es', rollupOptions: { output: { codeSplitting: { groups: PACKAGE } } } },
   build: {
     outDir: here('../build/site'),
     emptyOutDir: true,

@@ -36,6 +36,8 @@ export class Core {
   threads = 0;
   /** Resolved when the threads have loaded the core. */
   started = Promise.resolve();
+  /** Whether they have: until then the host runs what they would. */
+  hasStarted = false;
   /** Starts the threads now, unless they were started. */
   needThreads = () => {};
   /** A promise while workers may be dying. A run must await it, or it may fail with them. */
@@ -105,8 +107,8 @@ export class Core {
 
   /**
    * Starts the threads later: in Node when the host is idle, in a page when a run needs them, or after 100 ms. Their start
-   * takes as long as all else before a first result, so create() does not wait for them. Started threads take up pending
-   * work. A thread that cannot load ends the client.
+   * takes as long as all else before a first result, so create() does not wait for them, nor do runs: the host runs them
+   * until the threads take up pending work. A thread that cannot load ends the client.
    */
   #expect(threads, isSync) {
     this.threads = this.call(xla_expect_threads, threads);
@@ -114,7 +116,7 @@ export class Core {
     if (!this.threads) throw new XlaError('RESOURCE_EXHAUSTED', `no memory for ${threads} threads`);
     if (isSync && isNode) {
       this.#workers = Workers.createNow(this.#glue.PThread, this);
-      this.started = this.#workers.start(threads);
+      this.started = this.#workers.start(threads).then(() => { this.hasStarted = true; });
       this.started.catch(({ message }) => this.fail(message));
       return;
     }
@@ -132,6 +134,7 @@ export class Core {
     if (this.disposed) return;
     this.#workers = workers;
     const started = await workers.start(threads);
+    this.hasStarted = true;
     if (!this.disposed) this.threads = started;
   }
 

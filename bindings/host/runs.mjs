@@ -1,6 +1,6 @@
 /**
- * The pending runs. With threads, the core notifies the host of their events. Without threads, the host runs them in
- * slices, between which it handles other events. The first slice begins with the run.
+ * The pending runs. With threads, the core notifies the host of their events. Without threads, or until they have started, the
+ * host runs them in slices, between which it handles other events. The first slice begins with the run.
  */
 import { RUN_DONE, RUN_FAILED } from '../base/constants.mjs';
 import { captureCall, fromCall, XlaError } from '../base/error.mjs';
@@ -13,6 +13,7 @@ import { waitingDevices } from './waiting.mjs';
 
 const PATIENCE_MS = 250; // with workers that were told to stop
 const SLICE_US = 8000; // half a frame of a page at 60 Hz
+const SHORT_SLICE_US = 2000; // while threads start: the host must answer each of their messages first
 const MAX_SLEEP_MS = 1000;
 const SIGNAL_MS = 50; // how often a sleeping caller reads its AbortSignal
 const MAX_IDLE = 2; // steps without work after which the run is deadlocked with the host
@@ -110,9 +111,9 @@ export class Runs {
   }
 
   /** Works for a slice. @returns {boolean} whether there may be more work */
-  #step() {
+  #step(us = SLICE_US) {
     try {
-      return Boolean(this.#core.call(xla_step, SLICE_US));
+      return Boolean(this.#core.call(xla_step, us));
     } catch (error) {
       return this.#survive(error);
     }
@@ -140,10 +141,15 @@ export class Runs {
     });
   }
 
+  /** Whether no thread takes tasks: there are none, or they have not loaded the core. */
+  get #isAlone() {
+    return !this.#core.threads || !this.#core.hasStarted;
+  }
+
   /** Returns the microseconds left in the slice for a run that starts now, without threads. A run that ends within them
    * does not wait for the host's other events. */
   #time() {
-    if (this.#core.threads || this.#pending.size) return 0;
+    if (!this.#isAlone || this.#pending.size) return 0;
     const now = performance.now();
     if (!this.#since) {
       this.#since = now;
@@ -158,7 +164,7 @@ export class Runs {
    * Schedules a look at the pending runs. Callable at any time, also within a call of the core.
    * @param {boolean} [yields] whether the host's other events are handled before
    */
-  checkSoon(yields = !this.#core.threads) {
+  checkSoon(yields = this.#isAlone) {
     if (this.#scheduled || !this.#pending.size) return;
     this.#scheduled = true;
     const later = yields ? nextTask : queueMicrotask;
@@ -216,7 +222,7 @@ export class Runs {
   }
 
   #work() {
-    const more = this.#core.threads === 0 && this.#step();
+    const more = this.#isAlone && this.#step(this.#core.threads ? SHORT_SLICE_US : SLICE_US);
     for (const run of [...this.#pending.keys()]) this.#checkSafely(run);
     if (more) this.checkSoon();
   }

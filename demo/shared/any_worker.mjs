@@ -13,6 +13,9 @@ const KINDS = {
   train: () => import('../train/worker.mjs'),
 };
 
+/** The kinds whose clients have no threads: which build of the core is requested while a kind's files load. */
+const SINGLE = new Set(['fit', 'teach']);
+
 /* Keeps messages that arrive before the kind's module listens. */
 const early = [];
 function keep(event) {
@@ -20,7 +23,10 @@ function keep(event) {
   early.push(event);
 }
 self.addEventListener('message', keep);
-const { listen } = await KINDS[self.name]();
+const kind = KINDS[self.name]();
+import('../../bindings/host/core.mjs').then(({ Core }) => Core.prepare(SINGLE.has(self.name) ? 0 : undefined))
+  .catch(() => {}); /* the view's call then fails, too, and says why */
+const { listen } = await kind;
 listen();
 self.removeEventListener('message', keep);
 for (const { data, ports } of early) self.dispatchEvent(new MessageEvent('message', { data, ports }));

@@ -62,6 +62,33 @@ test('the server lets a browser keep files: for ever if the name has a hash, els
   }
 });
 
+/* Answers are held back until what should not wait for them is requested: otherwise the view never comes. */
+for (const { id } of VIEWS.filter(({ worker }) => worker)) {
+  test(`#${id}: its files do not wait for the shell, nor the core for its files`, { timeout: 60000 }, async () => {
+    const { page, complaints } = await newPage(browser);
+    const asked = (pattern) => page.waitForRequest(pattern, { timeout: 50000 });
+    const view = asked(new RegExp(`/assets/${id}-[^/]*js$`)), core = asked(/\/assets\/xla-\w+-[^/]*\.wasm$/);
+    await page.route(/\/assets\/index-[^/]*\.js$/, async (route) => { await view; await route.continue(); });
+    await page.route(new RegExp(`/assets/${id}-[^/]*js$`), async (route) => { await core; await route.continue(); });
+    await page.goto(`${server.address}#${id}`);
+    await page.waitForSelector(`.view-${id} > *`);
+    await page.close();
+    assert.deepEqual(complaints.filter((text) => !/: net::ERR_(ABORTED|BLOCKED)/.test(text)), []);
+  });
+}
+
+const MAX_REQUESTS = 34; // each file of a chain waits for the one that names it
+
+test('a gallery of few requests to its first picture', { timeout: 60000 }, async () => {
+  const { page } = await newPage(browser);
+  let requests = 0;
+  page.on('request', () => requests++);
+  await page.goto(`${server.address}#gallery`);
+  await page.waitForSelector('[data-figure="One step"]');
+  assert.ok(requests <= MAX_REQUESTS, `${requests} requests`);
+  await page.close();
+});
+
 describe('addresses', () => {
   let page, complaints;
   before(async () => {
