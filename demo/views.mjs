@@ -22,5 +22,5 @@ export const VIEWS = [
   { id: 'train', title: 'Digits', worker: 'train', load: () => import('./train/index.mjs') },
   { id: 'fit', title: 'Fit', worker: 'fit', load: () => import('./fit/index.mjs') },
   { id: 'meshes', title: 'Meshes', worker: 'program', load: () => import('./meshes/index.mjs') },
-  { id: 'open', title: 'Open', worker: 'open', load: () => import('./open/index.mjs') },
+  { id: 'open', title: 'Open', load: () => import('./open/index.mjs') },
 ];
