@@ -13,10 +13,11 @@ import { client } from '../support/passes.mjs';
 
 const HEADS = 2, LENGTH = 800, DEPTH = 32, LAYERS = 3;
 
-/** [batch, positions, heads, depth], or the heads before the positions. */
+/** [batch, positions, heads, depth], or the heads before the positions, or the positions last. */
 const LAYOUTS = {
   thd: { dims: (n, d = DEPTH) => [1, n, HEADS, d], einsums: ['bhd,bthd->bht', 'bht,bthd->bhd'], start: (pos) => [0, pos, 0, 0], axis: 1 },
   htd: { dims: (n, d = DEPTH) => [1, HEADS, n, d], einsums: ['bhd,bhtd->bht', 'bht,bhtd->bhd'], start: (pos) => [0, 0, pos, 0], axis: 2 },
+  hdt: { dims: (n, d = DEPTH) => [1, HEADS, d, n], einsums: ['bhd,bhdt->bht', 'bht,bhdt->bhd'], start: (pos) => [0, 0, 0, pos], axis: 3 },
 };
 
 /** The functions that build a program, for one layout and one type of its caches. */
@@ -73,7 +74,7 @@ const PROGRAMS = {
   'a select': ({ b, layout, shape, attend, parameters }) => {
     const dims = layout.dims(LENGTH), cache = shape(dims), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
     const isHere = b.broadcastInDim(b.iota('s32', LENGTH).eq(pos), dims, [layout.axis]);
-    const all = b.broadcastInDim(b.reshape(row, [1, HEADS, DEPTH]), dims, [0, 3 - layout.axis, 3]);
+    const all = b.broadcastInDim(b.reshape(row, [1, HEADS, DEPTH]), dims, [0, 1, 2, 3].filter((d) => d !== layout.axis));
     const k = b.where(isHere, all, keys), v = b.where(isHere, all, values);
     return b.tuple([attend(q, k, v, pos), k, v]);
   },
@@ -122,6 +123,94 @@ async function pair(build, layout, type, disabled = []) {
   };
   return { sides, step };
 }
+
+/** Masks that are added to scores: [heads, positions] of f32, 0 where a predicate is true. */
+const lowest = -3.4028234663852886e38;
+const ADDED = {
+  'the lowest number': (b, kept) => b.where(kept, b.constant(0, 'f32[]'), b.constant(lowest, 'f32[]')),
+  '-inf': (b, kept) => b.where(kept, b.constant(0, 'f32[]'), b.constant(-Infinity, 'f32[]')),
+  '-1e30, of a number that is 0 or 1': (b, kept) => b.sub(1, b.convertElementType(kept, 'f32')).mul(-1e30),
+  'the lowest number, of a number that is not 0': (b, kept) =>
+    b.where(b.convertElementType(kept, 's32').gt(0), b.constant(0, 'f32[]'), b.constant(lowest, 'f32[]')),
+};
+
+/** Attention with an added mask, of a window if `width` is given. */
+const added = (mask, width) => ({ b, layout, shape, put, parameters }) => {
+  const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+  const k = put(keys, row, pos), v = put(values, row, pos), wide = (x) => b.convertElementType(x, 'f32');
+  const at = b.iota('s32', LENGTH), until = at.le(pos), kept = width ? until.and(at.gt(pos.sub(width))) : until;
+  const bias = b.broadcastInDim(mask(b, kept), [1, HEADS, LENGTH], [2]);
+  const scores = b.einsum(layout.einsums[0], [q, wide(k)]).mul(0.125).add(bias);
+  return b.tuple([b.einsum(layout.einsums[1], [b.softmax(scores), wide(v)]), k, v]);
+};
+
+describe('masks that are added', () => {
+  for (const [name, mask] of Object.entries(ADDED)) {
+    for (const type of ['f32', 'bf16', 'f16']) {
+      test(`${name}, ${type}`, async () => {
+        const layout = type === 'f32' ? 'thd' : 'htd', { sides, step } = await pair(added(mask), layout, type);
+        const isFinite = async (...args) => (await step(...args)).every(Number.isFinite);
+        for (const pos of [0, 3, 15, 16, 700, LENGTH - 1]) assert.ok(await isFinite(pos));
+        const { elementCount } = sides[0].caches[0].shape;
+        const finite = [];
+        for (const special of [NaN, Infinity, -Infinity]) {
+          for (const { caches } of sides) write(caches[0], elementCount - 5, special); // a key after the position
+          finite.push(await isFinite(5));
+        }
+        assert.deepEqual(finite.sort(), [false, false, true]); // a mask that is added to -inf drops it
+        for (const { caches } of sides) write(caches[0], elementCount - 5, type === 'f16' ? 60000 : -3e37); // s + mask may be finite
+        await step(6);
+      });
+    }
+  }
+
+  test('a window', async () => {
+    const { step } = await pair(added(ADDED['the lowest number'], 100), 'thd', 'f32');
+    for (const pos of [0, 50, 99, 100, 117, 500, LENGTH - 1]) assert.ok((await step(pos)).every(Number.isFinite));
+  });
+
+  test('keys after the position are not read, unless a query is large', async () => {
+    const { executable, shapes } = await compiled(added(ADDED['the lowest number']), 'thd', 'f32');
+    const [keys, values] = [1, 2].map((i) => client.buffer(wave(shapes[i], i)));
+    const view = keys.view(), large = wave(shapes[0], 0);
+    const step = async (q = wave(shapes[0], 0)) => {
+      const [x] = await executable.execute([q, keys, values, wave(shapes[3], 0), 9]);
+      return x.toArray().flat(2).every(Number.isFinite);
+    };
+    assert.ok(await step());
+    view[view.length - 1] = NaN; // too late: the call before has read it
+    assert.ok(await step());
+    large.data[0] = 1e12;
+    assert.ok(!await step(large));
+    assert.ok(await step());
+    keys.view();
+    assert.ok(!await step());
+  });
+
+  test('a mask and its position from before a loop', async () => {
+    const build = ({ b, layout, shape, put, parameters }) => {
+      const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+      const kept = b.iota('s32', LENGTH).lt(pos.add(1)), bias = ADDED['the lowest number'](b, kept);
+      const loop = b.while((_, i) => i.lt(3), (f, i, x, k, v, r, p, m) => {
+        const nextKeys = put(k, r, p), nextValues = put(v, r, p);
+        const scores = f.einsum(layout.einsums[0], [x, nextKeys]).add(f.broadcastInDim(m, [1, HEADS, LENGTH], [2]));
+        return [i.add(1), f.einsum(layout.einsums[1], [f.softmax(scores), nextValues]), nextKeys, nextValues, r, p, m];
+      }, [b.constant(0, 's32[]'), q, keys, values, row, pos, bias]);
+      return b.tuple([1, 2, 3].map((i) => loop.getTupleElement(i)));
+    };
+    const { executable, shapes } = await compiled(build, 'thd', 'f32');
+    const [keys, values] = [1, 2].map((i) => client.buffer(wave(shapes[i], i))), view = keys.view();
+    const step = async () => {
+      const [x] = await executable.execute([wave(shapes[0], 0), keys, values, wave(shapes[3], 0), 9]);
+      return x.toArray().flat(2).every(Number.isFinite);
+    };
+    assert.ok(await step());
+    view[view.length - 1] = NaN; // too late
+    assert.ok(await step());
+    keys.view();
+    assert.ok(!await step());
+  });
+});
 
 describe('bounded-arrays', () => {
   for (const [name, build] of Object.entries(PROGRAMS)) {

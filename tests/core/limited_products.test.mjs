@@ -117,6 +117,37 @@ describe('limit-products', () => {
     });
   }
 
+  test('a length for each batch, and both ends of its window', async () => {
+    const text = (lower) => `HloModule m
+ENTRY e { x = f32[3,2,32] parameter(0)
+  k = f32[3,${LENGTH},32] parameter(1)
+  v = s32[3] parameter(2)
+  s = f32[3,2,${LENGTH}] dot(x, k), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={2}
+  i = s32[3,${LENGTH}] iota(), iota_dimension=1
+  five = s32[] constant(5)
+  fives = s32[3] broadcast(five), dimensions={}
+  more = s32[3] add(v, fives)
+  n = s32[3,${LENGTH}] broadcast(more), dimensions={0}
+  b = s32[3,${LENGTH}] broadcast(v), dimensions={0}
+  o = pred[3,${LENGTH}] compare(i, n), direction=LT
+  w = pred[3,${LENGTH}] compare(i, b), direction=GE
+  q = pred[3,${LENGTH}] ${lower ? 'and(o, w)' : 'copy(o)'}
+  p = pred[3,2,${LENGTH}] broadcast(q), dimensions={0,2}
+  low = f32[] constant(-7)
+  c = f32[3,2,${LENGTH}] broadcast(low), dimensions={}
+  ROOT r = f32[3,2,${LENGTH}] select(p, s, c) }`;
+    for (const lower of [false, true]) {
+      assert.ok(limits(text(lower)));
+      for (const lengths of [[1, 20, 40], [70, 3, 3], [-9, -2147483648, 2147483647], [0, 0, 0], [2147483645, 30, 31], [80, 79, 75]]) {
+        const k = whole(3 * LENGTH * 32, 1), longest = Math.max(...lengths.map((n) => (n + 5) | 0));
+        for (let i = 0; i < k.length; i++) if (Math.floor(i / 32) % LENGTH >= longest) k[i] = NaN;
+        const args = [new Literal('f32[3,2,32]', whole(192, 2)), new Literal(`f32[3,${LENGTH},32]`, k), new Literal('s32[3]', Int32Array.from(lengths))];
+        const [got] = await results(text(lower), args), [plain] = await results(text(lower), args, { disable: ['limit-products'] });
+        assert.deepEqual(got, plain, `lengths ${lengths}`);
+      }
+    }
+  });
+
   test('the cache on the left, of heads that several queries share', async () => {
     const text = `HloModule m
 ENTRY e { k = f32[2,${LENGTH},64] parameter(0)

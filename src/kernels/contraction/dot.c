@@ -6,10 +6,13 @@
 ** gives its own result. In both cases the groups are parts (contraction.h) with fewer rows, or less depth, than
 ** the whole; the plan is made for the whole. Groups of a batch dimension change nothing.
 */
+#include <string.h>
+
 #include "base/min_max.h"
 #include "kernels/contraction/contraction_plan.h"
 #include "kernels/contraction/pack.h"
 #include "kernels/contraction/scaled.h"
+#include "kernels/contraction/zeros.h"
 #include "kernels/kernels.h"
 #include "value/scalar.h"
 
@@ -41,6 +44,9 @@ typedef struct DotPlan {
   int limit;
   Axis *limited; /* the axis of these columns in `contraction`; NULL: all columns are computed */
   Diagonal diagonal; /* without its range */
+  bool hides;        /* the limit's mask is added: results that are not computed are 0 */
+  int hidden_by;     /* then: the operand that is no bounded array, which the kernel checks */
+  int64_t hidden_bytes;
   int64_t
       bounded; /* the set of bounded arrays that has an operand, which may be the rhs; 0: none */
   bool bounds_rhs;
@@ -257,6 +263,17 @@ static Dimension dimension_of(const Shape *shape, int64_t number) {
   return (Dimension){strides[number], shape->dims[number]};
 }
 
+/* Finds the operand that must be small, beside the bounded array, so that an added mask hides results. Returns false if it cannot
+** be checked, or results are written by several units. */
+static bool find_hidden(DotPlan *p, const Instruction *dot) {
+  int side = p->bounds_rhs ? LHS : RHS;
+  const Shape *shape = dot->operands[side]->shape;
+  p->hides = true;
+  p->hidden_by = p->number[side];
+  p->hidden_bytes = shape_bytes(shape);
+  return p->bounded && p->hidden_by >= 0 && p->plan.way == BY_STREAM && !p->plan.finishes;
+}
+
 /* Finds the axis of the limited dimension, and the diagonal. BY_WHOLE_MATRICES and DIRECTLY compute all columns, so they have
 ** none. */
 static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *dot) {
@@ -264,6 +281,7 @@ static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *
   p->limit = outer->operand_count - 1;
   bool has_units = p->plan.way == BY_TILES || p->plan.way == BY_STREAM;
   if (!derived->used_dimension || !has_units) return;
+  if (derived->hides_below && !find_hidden(p, dot)) return;
   p->is_limited = true;
   p->limited = axis_of(&p->contraction, dot->shape, (int)derived->used_dimension - 1);
   p->diagonal.column = dimension_of(dot->shape, derived->used_dimension - 1);
@@ -287,22 +305,56 @@ static void read_limits(const DotPlan *p, const KernelCall *call, Diagonal *diag
   if (begin > -rows && begin <= INT32_MAX - rows) diagonal->begin = begin;
 }
 
+static Axis *limited_axis(const DotPlan *p, Contraction *c) {
+  return (p->limited == p->contraction.rows.items ? &c->rows : &c->columns)->items;
+}
+
 /* Sets the diagonal, and limits the axis to the columns that some row uses: from a multiple of COLUMNS_AT_ONCE to another. Loops
-** over a different number of columns add in a different order, and the order must not depend on the limit. */
-static void set_limit(const DotPlan *p, const KernelCall *call, Contraction *c,
-                      Diagonal *diagonal) {
+** over a different number of columns add in a different order, and the order must not depend on the limit. Returns the first. */
+static int64_t set_limit(const DotPlan *p, const KernelCall *call, Contraction *c,
+                         Diagonal *diagonal) {
   /* Threshold COLUMNS_AT_ONCE. Test: "limit-products" in core/limited_products.test.mjs. */
   enum { COLUMNS_AT_ONCE = 16 };
   read_limits(p, call, diagonal);
   c->diagonal = diagonal;
-  if (!p->limited) return;
-  Axis *axis = (p->limited == p->contraction.rows.items ? &c->rows : &c->columns)->items;
+  if (!p->limited) return 0;
+  Axis *axis = limited_axis(p, c);
   int64_t end = max_i64(diagonal->end + diagonal->row.size - 1, 0), begin = 0;
   axis->size = min_i64(round_up(end, COLUMNS_AT_ONCE), axis->size);
-  if (p->plan.way == BY_TILES) return; /* panels that are packed beforehand are numbered */
+  if (p->plan.way == BY_TILES) return 0; /* panels that are packed beforehand are numbered */
   begin = min_i64(max_i64(diagonal->begin, 0), axis->size) / COLUMNS_AT_ONCE * COLUMNS_AT_ONCE;
   axis->size -= begin;
   for (int o = LHS; o <= OUT; o++) c->array[o].base += begin * axis->stride[o];
+  return begin;
+}
+
+/* Sets results to 0 that a limit leaves out. size: of their columns that are computed, from `begin` on. */
+static void clear_rest(const DotPlan *p, const KernelCall *call, int64_t begin, int64_t size) {
+  const Shape *shape = call->instruction->shape;
+  Dimension column = p->diagonal.column;
+  size_t bytes = (size_t)(column.stride * type_bytes(shape->type));
+  int64_t end = begin + size, lines = shape_elements(shape) / (column.stride * column.size);
+  for (int64_t i = 0; i < lines; i++) {
+    uint8_t *line = call->results[0] + (size_t)(i * column.size) * bytes;
+    memset(line, 0, (size_t)begin * bytes);
+    memset(line + (size_t)end * bytes, 0, (size_t)(column.size - end) * bytes);
+  }
+}
+
+/* Limits a product. If its mask is added, only if this hides all that is left out; the first chunk clears that. */
+static void limit_call(const DotPlan *p, const KernelCall *call, int chunk, Contraction *c,
+                       Diagonal *diagonal) {
+  if (!p->hides) {
+    set_limit(p, call, c, diagonal);
+    return;
+  }
+  PrimitiveType type = p->contraction.array[p->bounds_rhs == p->plan.swapped].type;
+  if (!p->limited || call->bounds[p->bounded] != BOUNDS_SMALL ||
+      !numbers_are_bounded(type, call->operands[p->hidden_by], p->hidden_bytes)) {
+    return;
+  }
+  int64_t begin = set_limit(p, call, c, diagonal);
+  if (chunk == 0) clear_rest(p, call, begin, limited_axis(p, c)->size);
 }
 
 /* ---- Parts ---- */
@@ -428,9 +480,11 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
     return &p->kernel;
   }
   p->contraction = largest;
+  bool hides = outer->a->derived.hides_below;
+  const Derived *derived = hides ? &outer->a->derived : &instruction->a->derived;
+  p->bounded = derived->bounded;
+  p->bounds_rhs = derived->bounds_rhs;
   find_limit(p, outer, instruction);
-  p->bounded = instruction->a->derived.bounded;
-  p->bounds_rhs = instruction->a->derived.bounds_rhs;
   contraction_phases(&p->plan, chunks);
   return &p->kernel;
 }
@@ -464,7 +518,9 @@ static void run(const KernelCall *call, int phase, int chunk) {
     contraction.array[p->bounds_rhs != p->plan.swapped].is_bounded =
         call->bounds[p->bounded] == BOUNDS_SMALL;
   }
-  if (p->is_limited && phase == PHASE_MULTIPLY) set_limit(p, call, &contraction, &diagonal);
+  if (p->is_limited && phase == PHASE_MULTIPLY) {
+    limit_call(p, call, chunk, &contraction, &diagonal);
+  }
   for (int side = LHS; side <= RHS; side++) {
     bool computes = whole->array[side != p->plan.swapped].computed;
     operands[side] = p->number[side] >= 0 ? call->operands[p->number[side]]

@@ -10,7 +10,9 @@
 
 /* Threshold ROWS_AT_ONCE: loops that begin elsewhere would add in another order. Test: "zeros at
 ** the ends of vectors" in core/limited_products.test.mjs. */
-enum { ROWS_AT_ONCE = 16 };
+/* Threshold DEPTH_AT_ONCE: of lines along the depth; a multiple of all blocks of the depth that loops add up by themselves.
+** Test: "bounded-arrays" in core/bounded_arrays.test.mjs. */
+enum { ROWS_AT_ONCE = 16, DEPTH_AT_ONCE = 512 };
 
 /* Returns the smallest range of rows that contains all nonzeros of the vectors, rounded outwards to multiples of ROWS_AT_ONCE. */
 static Used used_rows(const Arithmetic *arithmetic, const Vectors *vectors) {
@@ -26,6 +28,24 @@ static Used used_rows(const Arithmetic *arithmetic, const Vectors *vectors) {
   return (Used){begin, (int)min_i64(end, vectors->depth)};
 }
 
+/* Leaves out the ends of lines along the depth, if these are known to be finite. */
+static void shorten_lines(Block *block, Vectors *vectors) {
+  const Stream *stream = block->stream;
+  int lane_bytes = stream->arithmetic->lane_bytes;
+  PrimitiveType type = stream->contraction->array[RHS].type;
+  Used used = used_rows(stream->arithmetic, vectors);
+  bool is_plain = !block->narrow->loops && !stream->matrix.run;
+  int64_t begin = is_plain ? used.begin / DEPTH_AT_ONCE * DEPTH_AT_ONCE : 0;
+  int64_t end = min_i64(round_up(used.end, DEPTH_STEP), block->length);
+  if (block->narrow->has_steps || stream->contraction->array[RHS].computed) return;
+  if (begin + block->length - end < ROWS_AT_ONCE) return;
+  block->data += (size_t)begin * (size_t)type_bytes(type);
+  block->first += begin;
+  block->length = max_i64(end - begin, 0);
+  vectors->data = (const uint8_t *)vectors->data + begin * lane_bytes;
+  vectors->depth = (int)block->length;
+}
+
 void stream_leave_out(Block *block, Vectors *vectors) {
   const Arithmetic *arithmetic = block->stream->arithmetic;
   const Contraction *c = block->stream->contraction;
@@ -34,9 +54,12 @@ void stream_leave_out(Block *block, Vectors *vectors) {
   /* A scan takes as long as a product with one vector of the same type: both wait for memory. */
   bool gains = vectors->count > 1 || block->stream->matrix.run;
   bool is_bounded = c->array[RHS].is_bounded;
-  if (!has_floats || !(gains || is_bounded) || arithmetic->reals > 1 ||
-      block->stream->order->along_depth || c->keeps_negative_zero ||
+  if (!has_floats || !(gains || is_bounded) || arithmetic->reals > 1 || c->keeps_negative_zero ||
       (c->array[RHS].computed && !is_bounded)) {
+    return;
+  }
+  if (block->stream->order->along_depth) {
+    if (is_bounded) shorten_lines(block, vectors);
     return;
   }
   Used used = used_rows(arithmetic, vectors);

@@ -22,7 +22,7 @@ Used zeros_leave(const Arithmetic *arithmetic, const uint8_t *numbers, int bytes
 ** those below NUMBERS_BOUND. Returns false if a type has other rules. */
 static bool exponent_of(PrimitiveType type, bool bounded, v128_t *bits, v128_t *max) {
   /* Far above all numbers that programs keep, and far below infinity. */
-  enum { NUMBERS_BOUND = 61 };
+  enum { NUMBERS_BOUND = 30 };
   int exponent, large;
   switch (type) {
   case F32:

@@ -6,13 +6,16 @@
 **     p = opt-barrier(parameter), u = opt-barrier(update): both of set 1;  dot of set 1
 **
 ** The arrays from which a cache takes its numbers are a set: through loops, branches, slices and updates. All of them hold only
-** numbers below 2^61 as long as that is true of the numbers that come into the set: parameters, updates and constants. Those
+** numbers below 2^30 as long as that is true of the numbers that come into the set: parameters, updates and constants. Those
 ** pass a barrier, whose kernel (kernels/contraction/bounds.c) checks them and notes for the device if there is a large number
 ** in the set. The dot's kernel reads that note. A result of the program that is in a set keeps the note in its Buffer
 ** (runtime/bounds.c), so that the next call need not check the array as a parameter.
 **
 ** A dot may convert its operand or multiply two bounded arrays, such as integers and their scales. The bound leaves room for
 ** that; of f16 it is the largest finite number.
+**
+** A product that an added mask limits (limit_products.c) needs the bound of its results: of the cache, of the other operand,
+** which its kernel checks, and of the depth.
 */
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
@@ -24,7 +27,7 @@
 enum {
   MAX_STEPS = 16,
   MAX_SOURCES = 4,
-  BOUND = 61,
+  BOUND = 30,
   BOUND_OF_F16 = 16,
   MAX_BOUND = 126,
   NONE = 2 * MAX_BOUND
@@ -51,7 +54,7 @@ typedef struct Analysis {
   int count, capacity; /* sets, from 1 on */
   struct Set {
     int joined; /* the set that it is part of; 0: none */
-    bool fails, has_updates, is_used;
+    bool fails, has_kept, is_used;
     int number; /* of those that are used */
   } *sets;
   int entrance_count, entrance_capacity, product_count, product_capacity;
@@ -74,7 +77,7 @@ static void join(const Analysis *a, int one, int other) {
   struct Set *x = set_at(a, one), *y = set_at(a, other);
   if (x == y) return;
   y->fails |= x->fails;
-  y->has_updates |= x->has_updates;
+  y->has_kept |= x->has_kept;
   x->joined = (int)(y - a->sets);
 }
 
@@ -149,6 +152,12 @@ static bool add_entrance(Analysis *a, Instruction *user, int operand, int set) {
   return true;
 }
 
+/* A parameter is worth a check, as its Buffer keeps what was found for other calls. */
+static bool add_parameter(Analysis *a, Instruction *x, int set) {
+  set_at(a, set)->has_kept = true;
+  return add_entrance(a, x, -1, set);
+}
+
 /* Adds an operand that is kept, or checks what is newly computed. */
 static bool push_source(Analysis *a, Instruction *user, int operand, int set) {
   if (is_kept(user->operands[operand], user->shape)) {
@@ -165,14 +174,14 @@ static bool push_source(Analysis *a, Instruction *user, int operand, int set) {
 /* Adds the operands of an array that is made of parts of them, from operand `first` on. */
 static bool push_parts(Analysis *a, Instruction *x, int first, int set) {
   for (int i = first; i < x->operand_count; i++) {
-    set_at(a, set)->has_updates |= is_kept(x->operands[i], x->shape);
+    set_at(a, set)->has_kept |= is_kept(x->operands[i], x->shape);
     push_source(a, x, i, set);
   }
   return true;
 }
 
 static bool push_update(Analysis *a, Instruction *x, int operand, int set) {
-  set_at(a, set)->has_updates = true;
+  set_at(a, set)->has_kept = true;
   push(a, x->operands[0]);
   return push_source(a, x, operand, set);
 }
@@ -182,10 +191,9 @@ static bool push_sources(Analysis *a, Instruction *x, int set) {
   Scalar value;
   switch (x->opcode) {
   case HLO_CONSTANT: return splat_value(x, &value) && value.f > -1e15 && value.f < 1e15;
-  case HLO_PARAMETER: return is_entry(a, x) && add_entrance(a, x, -1, set);
+  case HLO_PARAMETER: return is_entry(a, x) && add_parameter(a, x, set);
   case HLO_GET_TUPLE_ELEMENT:
-    if (x->operands[0]->opcode == HLO_PARAMETER && is_entry(a, x))
-      return add_entrance(a, x, -1, set);
+    if (x->operands[0]->opcode == HLO_PARAMETER && is_entry(a, x)) return add_parameter(a, x, set);
     return push_element(a, x->operands[0], x->a->tuple_index);
   case HLO_DYNAMIC_UPDATE_SLICE: return push_update(a, x, 1, set);
   case HLO_SCATTER: return is_update(x) && push_update(a, x, 2, set);
@@ -241,6 +249,8 @@ static bool is_arithmetic(Opcode opcode) {
   return opcode == HLO_MULTIPLY || opcode == HLO_ADD || opcode == HLO_SUBTRACT;
 }
 
+static int bound_of(PrimitiveType type) { return type == F16 ? BOUND_OF_F16 : BOUND; }
+
 /* Adds the caches from which a product's operand is computed. Returns the binary logarithm of a bound of its numbers if those
 ** of the caches are bounded; else more than MAX_BOUND. */
 static int find_bound(const Instruction *x, int steps, const Instruction **caches, int *count) {
@@ -265,15 +275,29 @@ static int find_bound(const Instruction *x, int steps, const Instruction **cache
   }
   if (*count == MAX_SOURCES) return NONE;
   caches[(*count)++] = x;
-  return type == F16 ? BOUND_OF_F16 : BOUND;
+  return bound_of(type);
 }
 
+/* Returns the binary logarithm of the number of terms of a product, rounded up. */
+static int depth_bound(const Instruction *dot) {
+  const Attributes *a = dot->opcode == HLO_FUSION ? dot->a->calls->root->a : dot->a;
+  int64_t depth = 1;
+  int bound = 0;
+  for (int i = 0; i < a->lhs_contracting_dims.count; i++) {
+    depth *= dot->operands[0]->shape->dims[a->lhs_contracting_dims.items[i]];
+  }
+  while (INT64_C(1) << bound < depth) bound++;
+  return bound;
+}
+
+/* dot: or a limited product whose mask is added. */
 static void find_product(Analysis *a, Instruction *dot, int side) {
-  int steps = MAX_STEPS, count = 0;
-  const Instruction *caches[MAX_SOURCES];
+  int steps = MAX_STEPS, count = 0, max = MAX_BOUND, hides = (int)dot->a->derived.hides_below;
+  const Instruction *caches[MAX_SOURCES], *other = dot->operands[1 - side];
   if (dot->shape->type != F32 && dot->shape->type != F64 && dot->shape->type != BF16) return;
-  if (!has_exponential(dot->operands[1 - side], &steps)) return;
-  if (find_bound(dot->operands[side], MAX_STEPS, caches, &count) > MAX_BOUND || !count) return;
+  if (hides) max = is_float(other) ? hides - depth_bound(dot) - bound_of(other->shape->type) : 0;
+  if (!hides && !has_exponential(other, &steps)) return;
+  if (find_bound(dot->operands[side], MAX_STEPS, caches, &count) > max || !count) return;
   for (int i = 0; i < count; i++) {
     ARENA_PUSH(a->arena, a->sets, a->count, a->capacity, ((struct Set){0}));
     find_set(a, (Instruction *)caches[i], a->count - 1);
@@ -285,12 +309,12 @@ static void find_product(Analysis *a, Instruction *dot, int side) {
 
 static int number_of(const Analysis *a, int set) { return set ? set_at(a, set)->number : 0; }
 
-/* Gives numbers to the sets of products that have updates. Returns how many there are. */
+/* Gives numbers to the sets of products that keep arrays for other calls or iterations. Returns how many there are. */
 static int number_sets(const Analysis *a) {
   int count = 0;
   for (int i = 0; i < a->product_count; i++) {
     struct Set *set = set_at(a, a->products[i].set);
-    if (!set->fails && set->has_updates && !set->number) set->number = ++count;
+    if (!set->fails && set->has_kept && !set->number) set->number = ++count;
   }
   return count;
 }
@@ -394,7 +418,8 @@ bool pass_bounded_arrays(Module *module) {
     const Computation *computation = module->computations[c];
     for (int i = 0; i < computation->count; i++) {
       Instruction *x = computation->instructions[i];
-      for (int side = 0; side < 2 && x->opcode == HLO_DOT; side++) find_product(&a, x, side);
+      bool multiplies = x->opcode == HLO_DOT || x->a->derived.hides_below;
+      for (int side = 0; side < 2 && multiplies; side++) find_product(&a, x, side);
     }
   }
   module->bounded_sets = number_sets(&a);

@@ -115,6 +115,17 @@ typedef struct Uses {
   int *all, *kept; /* kept: uses other than slices; these may run after the slices */
 } Uses;
 
+/* Whether a loop only takes some lines of an array: heads of a stack of keys and values. A dot reads them in place. */
+static bool takes_lines(const Computation *loop) {
+  const Instruction *x = loop->root;
+  int last = x->shape->rank - 1;
+  if (x->opcode != HLO_SLICE || x->operands[0]->opcode != HLO_PARAMETER || last < 1) return false;
+  for (int d = 0; d <= last; d++) {
+    if (x->a->slice.items[d].stride != 1) return false;
+  }
+  return x->shape->dims[last] == x->operands[0]->shape->dims[last];
+}
+
 static bool is_wanted(const Instruction *dot, int side, const Uses *uses) {
   const Instruction *loop = loop_of(dot, side), *x = dot->operands[side];
   const Instruction *other = dot->operands[1 - side];
@@ -125,7 +136,8 @@ static bool is_wanted(const Instruction *dot, int side, const Uses *uses) {
   return is_float && !is_f64 && type_is_floating(dot->shape->type) &&
          shape_elements(loop->shape) >= shape_elements(other->shape) &&
          loop->operand_count < MAX_INPUTS &&
-         bytes_read(loop->a->calls) < shape_bytes(loop->shape) && has_ranges(loop->a->calls);
+         (bytes_read(loop->a->calls) < shape_bytes(loop->shape) || takes_lines(loop->a->calls)) &&
+         has_ranges(loop->a->calls);
 }
 
 /* Adds a conversion to f32 to a loop: the type that products are computed in. */

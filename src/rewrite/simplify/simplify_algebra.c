@@ -156,6 +156,34 @@ static Instruction *convert(Instruction *x) {
   return NULL;
 }
 
+/* --- comparisons ------------------------------------------------------------------------------ */
+
+static bool compares(double a, ComparisonDirection direction, double b) {
+  switch (direction) {
+  case COMPARE_EQ: return a == b;
+  case COMPARE_NE: return a != b;
+  case COMPARE_GE: return a >= b;
+  case COMPARE_GT: return a > b;
+  case COMPARE_LE: return a <= b;
+  default: return a < b;
+  }
+}
+
+/* A predicate that is converted to 0 or 1 and compared with a number is itself, or its negation: masks as Flax combines them. */
+static Instruction *compare(Instruction *x) {
+  const Instruction *number = x->operands[0];
+  PrimitiveType type = number->shape->type;
+  Scalar value;
+  if (number->opcode != HLO_CONVERT || number->operands[0]->shape->type != PRED ||
+      type_is_complex(type) || !splat_value(x->operands[1], &value)) {
+    return NULL;
+  }
+  double other = scalar_convert(type, F64, value).f;
+  bool at_zero = compares(0, x->a->direction, other), at_one = compares(1, x->a->direction, other);
+  if (at_zero == at_one || x->a->compare_type == COMPARISON_TOTALORDER) return NULL;
+  return at_one ? number->operands[0] : become_unary(x, HLO_NOT, number->operands[0]);
+}
+
 /* --- data movement ---------------------------------------------------------------------------- */
 
 static Instruction *copy(Instruction *x) {
@@ -379,6 +407,7 @@ static Rule *const rules[OPCODE_COUNT] = {
     [HLO_NEGATE] = involution,
     [HLO_SELECT] = select_rule,
     [HLO_CONVERT] = convert,
+    [HLO_COMPARE] = compare,
     [HLO_COPY] = copy,
     [HLO_RESHAPE] = reshape,
     [HLO_REDUCE] = reduce,
