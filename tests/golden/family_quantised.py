@@ -154,6 +154,30 @@ def fields(f):
   f.jax('fields.columns', lambda x, q: x @ jnp.concatenate([high(q), low(q)], -1).astype(F32), x, any_bits('u8', (k, n // 2), 'fields'))
 
 
+def word_files(f):
+  """Weights as AutoAWQ and AutoGPTQ store them: words of eight numbers, along the columns or along the depth; zero points, too."""
+  k, n, g = 64, 40, 16
+  x, s, z = small_ints('f32', (2, k)), powers('f16', (k // g, n)), any_bits('s32', (k // g, n // 8), 'words')
+
+  def along_columns(q, order):
+    return ((q[:, :, None] >> (4 * jnp.array(order, jnp.int32))) & 15).reshape(-1, n)
+
+  def along_depth(q):
+    return ((q[:, None, :] >> (4 * jnp.arange(8, dtype=jnp.int32))[None, :, None]).astype(jnp.int8) & jnp.int8(15)).reshape(k, n)
+
+  for type_ in ('f32', 'f16', 'bf16'):
+    t = DTYPES[type_]
+
+    def scaled(x, w, z, s):
+      w = (w.reshape(k // g, g, n) - z[:, None]).astype(t) * s.astype(t)[:, None]
+      return product(x.astype(t), w.reshape(k, n), preferred_element_type=F32)
+
+    order = (0, 4, 1, 5, 2, 6, 3, 7)
+    f.jax(f'awq.{type_}', lambda x, q, z, s: scaled(x, along_columns(q, order), along_columns(z, order), s), x, any_bits('s32', (k, n // 8), 'awq'), z, s)
+    f.jax(f'gptq.{type_}', lambda x, q, z, s: scaled(x, along_depth(q), (along_columns(z, range(8)) + 1).astype(jnp.int8), s), x,
+          any_bits('s32', (k // 8, n), 'gptq'), z, s)
+
+
 def affine(f):
   """Numbers times scales plus biases, in blocks and by columns, in three types: the numbers of MLX and of GGUF's Q4_1."""
   k, n = 96, 43
@@ -226,6 +250,7 @@ def quantised(f):
   blocks(f)
   packed(f)
   fields(f)
+  word_files(f)
   affine(f)
   orders(f)
   layers(f)

@@ -153,12 +153,15 @@ static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Are
   return scaled_tabulate(scaled, plan, node, arena);
 }
 
-/* Whether numbers less the step's operand are integers that bf16 has: of at most 8 bits, and a sign. */
+/* Whether numbers less the step's operand are integers that the step's type has: bf16 those of at most 8 bits, and a sign. Operands
+** of floats must be whole, and at most MAX_ZERO. */
 static bool keeps_bytes(const Scaled *scaled, const ScaledStep *step) {
-  PrimitiveType type = scaled->numbers.type;
+  PrimitiveType type = scaled->numbers.type, by = step->input.type;
   int64_t value = (int64_t)step->value;
-  if (step->input.parameter >= 0) return type_is_integral(type) && step->input.type == type;
-  return type_is_integral(type) && step->value == (float)value && value >= 0 && value < 128;
+  bool has_room = type_bits(type) < 8 || step->rounds != BF16;
+  if (!type_is_integral(type)) return false;
+  if (step->input.parameter >= 0) return by == type || (has_room && type_is_floating(by));
+  return step->value == (float)value && value >= 0 && value < MAX_ZERO;
 }
 
 static bool is_sum(const Scaled *scaled, int i) {

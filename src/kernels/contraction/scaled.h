@@ -28,6 +28,10 @@ typedef struct ScaledInput {
   int64_t constant, start[MAX_STARTS], strides[MAX_LOOPS];
 } ScaledInput;
 
+/* Threshold MAX_ZERO: zero points that are subtracted from integers before these are rounded. Test: "zero points of floats" in
+** core/quantised.test.mjs. */
+enum { MAX_ZERO = 128 };
+
 /* The steps of narrow loops: a scale, and a zero point before it or a bias after it. */
 typedef enum NarrowStep { SCALE, ZERO } NarrowStep;
 

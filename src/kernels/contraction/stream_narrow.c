@@ -127,6 +127,15 @@ static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder
   return true;
 }
 
+/* Whether zero points are whole and moderate, so that differences of integers need not be rounded. */
+static bool are_whole(const float *zeros, int64_t count) {
+  bool are = true;
+  for (int64_t i = 0; i < count; i++) {
+    are &= zeros[i] >= -MAX_ZERO && zeros[i] <= MAX_ZERO && zeros[i] == (float)(int)zeros[i];
+  }
+  return are;
+}
+
 /* Sets the scales and zero points of a block's lines. Returns false if the loops cannot use them. */
 static bool scales_set(Scales *scales, const Block *block) {
   const Narrow *narrow = block->narrow;
@@ -139,7 +148,8 @@ static bool scales_set(Scales *scales, const Block *block) {
   scales->zeros = scales->scale;
   if (narrow->has_steps) {
     count = order->read_scales(scales, block, moved);
-    if (count == 0) return false;
+    bool rounds_zeros = narrow->loops->rounds && !narrow->loops->adds && moved;
+    if (count == 0 || (rounds_zeros && !are_whole(scales->zero, count))) return false;
     float zeros = narrow->loops->adds ? 1 : 1 / narrow->loops->factor;
     if (moved && scaled->negates) zeros = -zeros;
     if (moved && !fits_factor(scales->zero, count, zeros)) return false;
