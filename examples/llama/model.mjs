@@ -1,6 +1,8 @@
 /** A language model of Llama's kind as a program: model.py in our builder. Weights have Hugging Face's names. */
 const CANDIDATES = 64; // how many of the likeliest tokens a draw chooses from, at most
 const KINDS = ['llama', 'mistral', 'qwen2', 'qwen3', 'gemma'];
+/** The parts of a layer that may have a bias. */
+export const PARTS = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj', 'self_attn.o_proj', 'mlp.gate_proj', 'mlp.up_proj', 'mlp.down_proj'];
 
 /** Sizes and switches, from what config.json says. `normOffset` is added to the weights of norms. */
 export function configOf(json) {
@@ -12,7 +14,8 @@ export function configOf(json) {
     kind, layers: json.num_hidden_layers, width: json.hidden_size, tokens: json.vocab_size, inner: json.intermediate_size,
     heads, groups: json.num_key_value_heads ?? heads, depth, epsilon: json.rms_norm_eps,
     context: json.max_position_embeddings ?? 2048, tied: json.tie_word_embeddings ?? kind === 'gemma',
-    bias: kind === 'qwen2' || Boolean(json.attention_bias), headNorm: kind === 'qwen3', gemma: kind === 'gemma',
+    biased: PARTS.filter((part) => (part.startsWith('mlp') ? json.mlp_bias : kind === 'qwen2' ? !part.endsWith('o_proj') : json.attention_bias)),
+    headNorm: kind === 'qwen3', gemma: kind === 'gemma',
     normOffset: kind === 'gemma' ? 1 : 0, frequencies: frequenciesOf(depth, rope.rope_theta ?? json.rope_theta ?? 10000, rope),
     ends: [json.eos_token_id ?? []].flat(), begin: json.bos_token_id,
   };
@@ -33,15 +36,15 @@ function frequenciesOf(depth, theta, rope) {
 }
 
 /** The dimensions of each array of weights, by name. */
-export function shapesOf({ layers, width, tokens, inner, heads, groups, depth, tied, bias, headNorm }) {
+export function shapesOf({ layers, width, tokens, inner, heads, groups, depth, tied, biased, headNorm }) {
   const layer = {
     'self_attn.q_proj.weight': [heads * depth, width], 'self_attn.k_proj.weight': [groups * depth, width],
     'self_attn.v_proj.weight': [groups * depth, width], 'self_attn.o_proj.weight': [width, heads * depth],
-    ...(bias && { 'self_attn.q_proj.bias': [heads * depth], 'self_attn.k_proj.bias': [groups * depth], 'self_attn.v_proj.bias': [groups * depth] }),
     ...(headNorm && { 'self_attn.q_norm.weight': [depth], 'self_attn.k_norm.weight': [depth] }),
     'mlp.gate_proj.weight': [inner, width], 'mlp.up_proj.weight': [inner, width], 'mlp.down_proj.weight': [width, inner],
     'input_layernorm.weight': [width], 'post_attention_layernorm.weight': [width],
   };
+  for (const part of biased) layer[`${part}.bias`] = layer[`${part}.weight`].slice(0, 1);
   const result = { 'model.embed_tokens.weight': [tokens, width], 'model.norm.weight': [width], ...(!tied && { 'lm_head.weight': [tokens, width] }) };
   for (let i = 0; i < layers; i++) for (const [name, shape] of Object.entries(layer)) result[`model.layers.${i}.${name}`] = shape;
   return result;
@@ -77,7 +80,10 @@ export function buildStep(b, c, shapes, { context, length, cacheType = 'f32' }) 
     const scaled = b.reshape(f32(x.quants), [rows, blocks, width / blocks]).mul(f32(x.scales), [0, 1]);
     return b.reshape(x.mins ? scaled.add(f32(x.mins), [0, 1]) : scaled, [rows, width]);
   };
-  const linear = (x, name) => b.einsum('nk,mk->nm', [x, dequantised(w[name])]);
+  const linear = (x, name) => {
+    const y = b.einsum('nk,mk->nm', [x, dequantised(w[`${name}.weight`])]), bias = w[`${name}.bias`];
+    return bias ? y.add(f32(bias), [1]) : y;
+  };
   const norm = (x, name) => { // along the last dimension
     const { rank } = x.shape, others = Array.from({ length: rank - 1 }, (_, i) => i);
     const size = b.mean(x.mul(x), rank - 1).add(c.epsilon).rsqrt();
@@ -95,9 +101,7 @@ export function buildStep(b, c, shapes, { context, length, cacheType = 'f32' }) 
 
   const attention = (x, at, [oldKeys, oldValues]) => {
     const heads = (part, n) => {
-      let y = linear(x, `${at}${part}_proj.weight`);
-      if (c.bias) y = y.add(f32(w[`${at}${part}_proj.bias`]), [1]);
-      y = b.transpose(b.reshape(y, [length, n, c.depth]), [1, 0, 2]);
+      const y = b.transpose(b.reshape(linear(x, `${at}${part}_proj`), [length, n, c.depth]), [1, 0, 2]);
       return c.headNorm && part !== 'v' ? norm(y, `${at}${part}_norm.weight`) : y;
     };
     const put = (old, rows) => old.dynamicUpdateSlice(b.convertElementType(rows, cacheType), [0, place, 0]);
@@ -105,11 +109,11 @@ export function buildStep(b, c, shapes, { context, length, cacheType = 'f32' }) 
     const keys = put(oldKeys, rotated(heads('k', c.groups))), values = put(oldValues, heads('v', c.groups));
     const scores = b.einsum('ghnd,gmd->ghnm', [q, f32(keys)]).mul(c.depth ** -0.5);
     const mixed = b.einsum('ghnm,gmd->nghd', [b.softmax(b.where(isBefore, scores, -Infinity)), f32(values)]);
-    return [linear(b.reshape(mixed, [length, c.heads * c.depth]), `${at}o_proj.weight`), keys, values];
+    return [linear(b.reshape(mixed, [length, c.heads * c.depth]), `${at}o_proj`), keys, values];
   };
   const mlp = (x, at) => {
-    const gate = linear(x, `${at}gate_proj.weight`);
-    return linear((c.gemma ? gate.gelu() : gate.silu()).mul(linear(x, `${at}up_proj.weight`)), `${at}down_proj.weight`);
+    const gate = linear(x, `${at}gate_proj`);
+    return linear((c.gemma ? gate.gelu() : gate.silu()).mul(linear(x, `${at}up_proj`)), `${at}down_proj`);
   };
 
   const embed = w['model.embed_tokens.weight'], take = (x) => b.take(x, tokens, 0, 'clip');
@@ -123,7 +127,7 @@ export function buildStep(b, c, shapes, { context, length, cacheType = 'f32' }) 
     return [keys, values];
   });
   const end = norm(x, 'model.norm.weight').dynamicSlice([last, 0], [1, c.width]);
-  const logits = b.reshape(linear(end, c.tied ? 'model.embed_tokens.weight' : 'lm_head.weight'), [c.tokens]);
+  const logits = b.reshape(linear(end, c.tied ? 'model.embed_tokens' : 'lm_head'), [c.tokens]);
   const isRead = b.iota('s32', length).le(last);
   const isToken = b.and(b.iota(`s32[${c.tokens},${length}]`, 0).eq(tokens, [1]), b.broadcastInDim(isRead, [c.tokens, length], [1]));
   const nowSeen = seen.or(b.reduce(isToken, false, 'or', [1]));

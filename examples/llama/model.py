@@ -25,7 +25,9 @@ class Config:
         self.groups = json.get('num_key_value_heads') or self.heads  # heads of keys and values
         self.depth = json.get('head_dim') or self.width // self.heads
         self.epsilon, self.tied = json['rms_norm_eps'], json.get('tie_word_embeddings', self.kind == 'gemma')
-        self.bias = self.kind == 'qwen2' or bool(json.get('attention_bias'))  # of queries, keys and values
+        biased = 'qkv' if self.kind == 'qwen2' else 'qkvo' if json.get('attention_bias') else ''
+        self.biased = [f'self_attn.{part}_proj' for part in biased]
+        self.biased += [f'mlp.{part}_proj' for part in ('gate', 'up', 'down') if json.get('mlp_bias')]
         self.head_norm, self.gemma = self.kind == 'qwen3', self.kind == 'gemma'
         rope = json.get('rope_parameters') or json.get('rope_scaling') or {}
         self.frequencies = frequencies(self.depth, rope.get('rope_theta') or json.get('rope_theta') or 10000.0, rope)
@@ -36,18 +38,17 @@ class Config:
         result = {'model.embed_tokens.weight': (self.tokens, width), 'model.norm.weight': (width,)}
         if not self.tied:
             result['lm_head.weight'] = (self.tokens, width)
+        square = (self.heads * self.depth, width)
+        matrices = {'self_attn.q_proj': square, 'self_attn.k_proj': (across, width), 'self_attn.v_proj': (across, width),
+                    'self_attn.o_proj': square[::-1], 'mlp.gate_proj': (inner, width), 'mlp.up_proj': (inner, width),
+                    'mlp.down_proj': (width, inner)}
         for i in range(self.layers):
             at = f'model.layers.{i}.'
-            for part, rows in ('q', self.heads * self.depth), ('k', across), ('v', across):
-                result[f'{at}self_attn.{part}_proj.weight'] = (rows, width)
-                if self.bias:
-                    result[f'{at}self_attn.{part}_proj.bias'] = (rows,)
-            result[f'{at}self_attn.o_proj.weight'] = (width, self.heads * self.depth)
+            result |= {f'{at}{part}.weight': shape for part, shape in matrices.items()}
+            result |= {f'{at}{part}.bias': matrices[part][:1] for part in self.biased}
             if self.head_norm:
                 result |= {f'{at}self_attn.{part}_norm.weight': (self.depth,) for part in 'qk'}
-            result |= {f'{at}mlp.gate_proj.weight': (inner, width), f'{at}mlp.up_proj.weight': (inner, width),
-                       f'{at}mlp.down_proj.weight': (width, inner), f'{at}input_layernorm.weight': (width,),
-                       f'{at}post_attention_layernorm.weight': (width,)}
+            result |= {f'{at}input_layernorm.weight': (width,), f'{at}post_attention_layernorm.weight': (width,)}
         return result
 
 
@@ -74,6 +75,11 @@ def dequantised(w):
     return (blocks + w['mins'].astype(jnp.float32)[..., None] if 'mins' in w else blocks).reshape(quants.shape)
 
 
+def linear(w, name, x):
+    y = x @ dequantised(w[f'{name}.weight']).T
+    return y + w[f'{name}.bias'].astype(jnp.float32) if f'{name}.bias' in w else y
+
+
 def rows(w, indices):
     """Rows of a matrix, of which only they are dequantised."""
     return dequantised(jax.tree.map(lambda part: part[indices], w))
@@ -92,9 +98,7 @@ def rotated(x, angles):  # [heads, positions, depth]
 def attention(c, w, at, x, cache, place):
     """Adds the keys and values of x [n, width] to the cache, [groups, context, depth] each, from `place` on."""
     def heads(part, count):
-        y = x @ dequantised(w[f'{at}{part}_proj.weight']).T
-        y = y + w[f'{at}{part}_proj.bias'].astype(jnp.float32) if c.bias else y
-        y = y.reshape(-1, count, c.depth).transpose(1, 0, 2)
+        y = linear(w, f'{at}{part}_proj', x).reshape(-1, count, c.depth).transpose(1, 0, 2)
         return norm(c, y, w[f'{at}{part}_norm.weight']) if c.head_norm and part != 'v' else y
 
     places = place + jnp.arange(x.shape[0])
@@ -105,12 +109,12 @@ def attention(c, w, at, x, cache, place):
     scores = jnp.einsum('ghnd,gmd->ghnm', q, keys.astype(jnp.float32)) * c.depth**-0.5
     scores = jnp.where(jnp.arange(keys.shape[1]) <= places[:, None], scores, -jnp.inf)
     mixed = jnp.einsum('ghnm,gmd->nghd', jax.nn.softmax(scores), values.astype(jnp.float32))
-    return mixed.reshape(x.shape[0], -1) @ dequantised(w[at + 'o_proj.weight']).T, (keys, values)
+    return linear(w, at + 'o_proj', mixed.reshape(x.shape[0], -1)), (keys, values)
 
 
 def mlp(c, w, at, x):
-    gate, up = (x @ dequantised(w[f'{at}{part}_proj.weight']).T for part in ('gate', 'up'))
-    return ((jax.nn.gelu(gate) if c.gemma else jax.nn.silu(gate)) * up) @ dequantised(w[at + 'down_proj.weight']).T
+    gate = linear(w, at + 'gate_proj', x)
+    return linear(w, at + 'down_proj', (jax.nn.gelu(gate) if c.gemma else jax.nn.silu(gate)) * linear(w, at + 'up_proj', x))
 
 
 def forward(c, w, cache, tokens, place):
@@ -124,10 +128,6 @@ def forward(c, w, cache, tokens, place):
         x = x + mlp(c, w, at + 'mlp.', norm(c, x, w[at + 'post_attention_layernorm.weight']))
         new.append(kept)
     return norm(c, x, w['model.norm.weight']), new
-
-
-def logits_of(c, w, x):
-    return x @ dequantised(w['model.embed_tokens.weight' if c.tied else 'lm_head.weight']).T
 
 
 def sample(logits, seen, random, temperature, top_k, top_p, penalty):
@@ -145,5 +145,5 @@ def step(c, w, cache, seen, tokens, place, last, *settings):
     """Reads tokens [n], of which number `last` is the last (the others fill up): logits after it, a token drawn, cache, seen."""
     x, cache = forward(c, w, cache, tokens, place)
     seen = seen | jnp.any((jnp.arange(seen.size) == tokens[:, None]) & (jnp.arange(tokens.size) <= last)[:, None], 0)
-    logits = logits_of(c, w, lax.dynamic_slice_in_dim(x, last, 1))[0]
+    logits = linear(w, 'model.embed_tokens' if c.tied else 'lm_head', lax.dynamic_slice_in_dim(x, last, 1))[0]
     return logits, sample(logits, seen, *settings), cache, seen

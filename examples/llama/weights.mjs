@@ -1,7 +1,7 @@
 /** Reads a model as people have it: config.json and safetensors of Hugging Face, or GGUF of llama.cpp; a tensor at a time. */
 import { Literal, openGguf, readSafetensors } from 'xla-wasm';
 
-import { configOf, shapesOf } from './model.mjs';
+import { configOf, PARTS, shapesOf } from './model.mjs';
 
 /**
  * Opens a model of safetensors.
@@ -28,6 +28,7 @@ export async function openSafetensors(json, files, { quantise } = {}) {
   };
   const config = configOf(json);
   if (!places.has('lm_head.weight')) config.tied = true;
+  checkNames(config, [...places.keys()].map((name) => name.replace(/\.(quants|scales)$/, '')));
   return {
     config,
     async read(name) {
@@ -38,6 +39,13 @@ export async function openSafetensors(json, files, { quantise } = {}) {
       return quantise ? quantised(x, quantise) : x;
     },
   };
+}
+
+/** Throws if files have weights that the program would not read: then they are another model's. */
+function checkNames(config, names, titleOf = (name) => name) {
+  const read = new Set([...Object.keys(shapesOf(config)), 'lm_head.weight'].map(titleOf));
+  const unread = names.find((name) => !read.has(name) && !/\.inv_freq$|^rope_freqs/.test(name));
+  if (unread) throw new RangeError(`the files have ${unread}, which ${config.kind} with these settings does not use`);
 }
 
 const BLOCK = 32;
@@ -71,11 +79,13 @@ const titleOf = (name) => Object.entries(LLAMA_CPP).reduce((title, [theirs, ours
 function jsonOf({ metadata, tensors }) {
   const kind = metadata['general.architecture'];
   const of = (key) => metadata[`${kind}.${key}`], number = (value) => (value === undefined ? undefined : Number(value));
+  const scaling = of('rope.scaling.type') ?? 'none';
   return {
     model_type: kind, hidden_size: of('embedding_length'), intermediate_size: of('feed_forward_length'),
     num_hidden_layers: of('block_count'), num_attention_heads: of('attention.head_count'),
     num_key_value_heads: of('attention.head_count_kv'), head_dim: of('attention.key_length'),
     rms_norm_eps: of('attention.layer_norm_rms_epsilon'), rope_theta: of('rope.freq_base'),
+    rope_scaling: { type: scaling === 'none' ? 'default' : scaling, factor: of('rope.scaling.factor') },
     max_position_embeddings: of('context_length'), vocab_size: tensors['token_embd.weight'].shape[0],
     tie_word_embeddings: !tensors['output.weight'], bos_token_id: number(metadata['tokenizer.ggml.bos_token_id']),
     eos_token_id: number(metadata['tokenizer.ggml.eos_token_id']),
@@ -84,7 +94,7 @@ function jsonOf({ metadata, tensors }) {
 
 /** Puts rows back in order: llama.cpp has the two of each pair that turns side by side, Hugging Face a half apart. */
 function unpermuted(x, heads) {
-  const [rows, width] = x.shape.dimensions, depth = rows / heads;
+  const [rows, width = 1] = x.shape.dimensions, depth = rows / heads;
   const data = new x.data.constructor(x.data.length);
   for (let row = 0; row < rows; row++) {
     const head = Math.floor(row / depth), i = row % depth;
@@ -99,6 +109,8 @@ export async function openGgufModel(source) {
   const file = await openGguf(source);
   const config = configOf(jsonOf(file));
   config.normOffset = 0; // Gemma's norms come with it
+  config.biased = PARTS.filter((part) => titleOf(`model.layers.0.${part}.bias`) in file.tensors);
+  checkNames(config, Object.keys(file.tensors), titleOf);
   if (file.tensors['rope_freqs.weight']) {
     const { data } = await file.read('rope_freqs.weight');
     config.frequencies = config.frequencies.map((f, i) => f / data[i]);
@@ -108,7 +120,7 @@ export async function openGgufModel(source) {
     async read(name) {
       const title = titleOf(name), tensor = file.tensors[title];
       if (!tensor) throw new RangeError(`the file has no ${title}`);
-      const heads = config.kind === 'llama' && { q: config.heads, k: config.groups }[/attn_([qk])\.weight/.exec(title)?.[1]];
+      const heads = config.kind === 'llama' && { q: config.heads, k: config.groups }[/attn_([qk])\.(?:weight|bias)/.exec(title)?.[1]];
       const order = (x) => (heads ? unpermuted(x, heads) : x);
       if (!/^Q/.test(tensor.type)) return order(await file.read(title));
       const { quants, scales, mins } = await file.readBlocks(title);

@@ -9,7 +9,7 @@
 #include "base/host/platform.h"
 #include "base/scope.h"
 
-/* Threshold FIRST_BLOCK: how much an arena asks the system for at a time. No path. */
+/* How much an arena asks the system for at a time. */
 enum { FIRST_BLOCK = 4096 };
 
 /* Under AddressSanitizer, the bytes after each allocation are poisoned, so that tests see an access beyond an array. */
@@ -23,7 +23,7 @@ enum { FIRST_BLOCK = 4096 };
 #endif
 #ifdef XLA_POISONS
 #include <sanitizer/asan_interface.h>
-/* Threshold GAP: bytes that only AddressSanitizer has between arrays. No path. */
+/* Bytes that only AddressSanitizer has between arrays. */
 enum { GAP = 16 };
 static void poison(void *memory, size_t bytes) { ASAN_POISON_MEMORY_REGION(memory, bytes); }
 static void unpoison(void *memory, size_t bytes) { ASAN_UNPOISON_MEMORY_REGION(memory, bytes); }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Threshold MAX_NAME: characters of a name in an error. No path. */
+/* Characters of a name in an error. */
 enum { MAX_NAME = 64 };
 
 static const char *current[2] = {"", ""};

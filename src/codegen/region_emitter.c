@@ -337,8 +337,7 @@ static void emit_clear_resume(WasmFunction *f) {
   wasm_set(f, REGION_RESUME);
 }
 
-/* Threshold ITERATION_COST: an iteration takes fuel even if its condition and body have no steps, one unit for each.
-** No path. */
+/* An iteration takes fuel even if its condition and body have no steps, one unit for each. */
 enum { ITERATION_COST = 2 };
 
 /* Emits the end of a loop's iteration: takes fuel, and returns from the region if none is left. */

@@ -21,7 +21,6 @@
 #include "compile/stages.h"
 
 enum {
-  /* Threshold ALIGNMENT: alignment of buffers. No path. */
   ALIGNMENT = 64,
   /* Threshold MAX_HOSTS. Test: "results and temporaries: how many" in core/thresholds_programs.test.mjs. */
   MAX_HOSTS = 16,

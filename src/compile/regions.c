@@ -136,9 +136,8 @@ static void set_slices(RegionBuilder *builder, RegionStep *step, const Thunk *th
 
 static RegionSteps steps_of(RegionBuilder *builder, const ThunkSequence *sequence);
 
-/* Threshold LOOP_COST, LOOP_BYTES, CALL_COST: estimates of a step's time in nanoseconds, as fuel, which only says how
-** often a region looks at the clock. A loop takes LOOP_COST, and one more for each LOOP_BYTES bytes; a call takes
-** CALL_COST, and one more for each byte. No path. */
+/* Estimates of a step's time in nanoseconds, as fuel, which only says how often a region looks at the clock. A loop
+** takes LOOP_COST, and one more for each LOOP_BYTES bytes; a call takes CALL_COST, and one more for each byte. */
 enum { LOOP_COST = 5, LOOP_BYTES = 4, CALL_COST = 500 };
 
 static void make_loop(RegionBuilder *builder, RegionStep *step, const Thunk *thunk) {

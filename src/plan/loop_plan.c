@@ -110,7 +110,7 @@ static Part part_from(const WindowDimension *w, int64_t size, int64_t results, i
 ** padding only. */
 static int find_part(const WindowDimension *w, int64_t size, int64_t results, int wanted,
                      Part *out) {
-  /* Threshold MAX_ALIKE: results that are examined one by one, before a plan is given up. No path. */
+  /* Results that are examined one by one, before a plan is given up. */
   enum { MAX_ALIKE = 1000 };
   int count = 0;
   for (int64_t low = 0; low < results && count <= MAX_BOXES; count++) {

@@ -150,7 +150,7 @@ static uint32_t hash_of(const LoopPlan *plan, const Instruction *key, const Affi
 
 /* Doubles the table. */
 static void grow_table(Planner *planner) {
-  /* Threshold FIRST_SLOTS: slots of a table at first. No path. */
+  /* Slots of a table at first. */
   enum { FIRST_SLOTS = 32 };
   LoopNode **table = planner->table;
   uint32_t slots = planner->slots;

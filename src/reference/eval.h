@@ -19,7 +19,7 @@
 /* The initial low word of rng_state on replica 0, as in XLA:CPU. The other replicas' words are far enough apart
 ** that their sequences do not overlap. The high word is the run's seed. */
 #define RNG_STATE_START UINT64_C(0x7012395)
-/* Threshold RNG_STATE_OF_REPLICA: the distance of the states of two replicas. No path. */
+/* The distance of the states of two replicas. */
 #define RNG_STATE_OF_REPLICA (UINT64_C(1) << 48)
 
 /* Whether an instruction has a rule; otherwise kernels or the runtime run it. */

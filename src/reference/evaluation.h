@@ -4,8 +4,7 @@
 
 #include "hlo/ir/module.h"
 
-/* Threshold EVAL_STEPS_ALONE: max steps between two returns to the host if no other thread could cancel the run: a
-** second or less. No path. */
+/* Max steps between two returns to the host if no other thread could cancel the run: a second or less. */
 enum { EVAL_STEPS_ALONE = 20 * 1000 * 1000 };
 
 /* The inputs of an evaluation other than operands. */

@@ -6,7 +6,6 @@
 #include "reference/eval.h"
 #include "reference/strided.h"
 
-/* Threshold OPERAND: a case. No path. */
 enum { RESULT = 0, INDICES = 1, OPERAND = 2 };
 
 /* Walks the batch dimensions: those of the result that are not in offset_dims. They are, in order, those of

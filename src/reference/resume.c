@@ -128,7 +128,7 @@ Evaluation *evaluation_begin(const Instruction *instruction, Literal *const *ope
 }
 
 bool evaluation_resume(Evaluation *e, EvalContext *context, double deadline_us) {
-  /* Threshold STEPS_A_CLOCK: how often the clock is read. No path. */
+  /* How often the clock is read. */
   enum { STEPS_A_CLOCK = 64 };
   int64_t *budget = context->budget;
   for (int steps = 1; e->depth; steps++) {

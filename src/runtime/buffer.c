@@ -5,7 +5,6 @@
 
 #include "value/storage.h"
 
-/* Threshold ALIGNMENT: alignment of buffers. No path. */
 enum { ALIGNMENT = 64 };
 
 static _Atomic int64_t in_use;

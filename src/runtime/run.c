@@ -258,10 +258,10 @@ static bool run_is_quick(const Run *run) {
 
 void run_start(Run *run) {
   enum {
-    /* Threshold MAX_US: the time for which a run may take the thread of its caller. No path. */
+    /* The time for which a run may take the thread of its caller. */
     MAX_US =
         250, /* of the host's thread, which may be a page's: twice the way to a worker and back */
-    /* Threshold SLOW_RUNS: how often the clock is read. No path. */
+    /* How often the clock is read. */
     SLOW_RUNS = 32 /* begun with a worker after one that took longer, perhaps by chance */
   };
   scheduler_lock();

@@ -103,7 +103,7 @@ static void event_signal(Event *event) {
 static bool spin(const Event *event, uint32_t seen) {
   /* Threshold LOOKS_A_CLOCK: how often the clock is read. No path. */
   enum { LOOKS_A_CLOCK = 64 };
-  /* Threshold MAX_US: the time for which a thread polls before it sleeps. No path. */
+  /* The time for which a thread polls before it sleeps. */
   static const double MAX_US = 60;
   double end_us = platform_now_us() + MAX_US;
   do {

@@ -52,7 +52,6 @@ static f32x4 narrowed(Complex2 z) {
   return (f32x4){(float)z.re[0], (float)z.im[0], (float)z.re[1], (float)z.im[1]};
 }
 
-/* Threshold LARGEST_EXPONENT: signs, and parts of a float's format. No path. */
 static const double LARGEST_ANGLE = 0x1p20, LARGEST_EXPONENT = 700;
 
 static f64x2 squared_modulus(Complex2 z) { return z.re * z.re + z.im * z.im; }

@@ -33,10 +33,11 @@ CONFIGS = {
     'llama3': BASE | dict(rope_scaling=SCALED, num_key_value_heads=1),
     'qwen2': BASE | dict(model_type='qwen2', tie_word_embeddings=True, num_key_value_heads=4),
     'qwen3': BASE | dict(model_type='qwen3', head_dim=32, rope_parameters=dict(rope_type='default', rope_theta=1000.0)),
+    'biased': BASE | dict(attention_bias=True, mlp_bias=True, rope_scaling=dict(type='linear', factor=2.0)),
     'gemma': BASE | dict(model_type='gemma', head_dim=16, tie_word_embeddings=True, hidden_act='gelu_pytorch_tanh'),
 }
 GGUF = {  # architecture, and the type of matrices, by configuration
-    'llama': ('llama', 'Q8_0'), 'qwen2': ('qwen2', 'Q4_0'), 'qwen3': ('qwen3', 'Q4_1'), 'gemma': ('gemma', 'Q8_0'),
+    'llama': ('llama', 'Q8_0'), 'biased': ('llama', 'Q8_0'), 'qwen2': ('qwen2', 'Q4_0'), 'qwen3': ('qwen3', 'Q4_1'), 'gemma': ('gemma', 'Q8_0'),
 }
 EXPORTED = {'llama': 'int8', 'qwen2': 'int4'}
 
@@ -49,14 +50,19 @@ def reference(c, w, tokens):
     depth = c.get('head_dim', c['hidden_size'] // heads)
     rope = c.get('rope_parameters') or c
     inverse = 1.0 / rope['rope_theta'] ** (np.arange(0, depth, 2) / depth)
-    if 'rope_scaling' in c:  # _compute_llama3_parameters
-        s = c['rope_scaling']
+    s = c.get('rope_scaling', {})
+    if s.get('type') == 'linear':
+        inverse = inverse / s['factor']
+    elif s:  # _compute_llama3_parameters
         length = 2 * np.pi / inverse
         low, high = (s['original_max_position_embeddings'] / s[f'{end}_freq_factor'] for end in ('low', 'high'))
         smooth = (s['original_max_position_embeddings'] / length - s['low_freq_factor']) / (s['high_freq_factor'] - s['low_freq_factor'])
         inverse = np.where(length > low, inverse / s['factor'], np.where(length < high, inverse, (1 - smooth) * inverse / s['factor'] + smooth * inverse))
     angles = np.outer(np.arange(n), inverse)
     cos, sin = (np.concatenate([f(angles)] * 2, -1) for f in (np.cos, np.sin))
+
+    def linear(x, name):
+        return x @ w[f'{name}.weight'].T + w.get(f'{name}.bias', 0)
 
     def norm(x, g):
         return x / np.sqrt(np.mean(x**2, -1, keepdims=True) + c['rms_norm_eps']) * (g + (kind == 'gemma'))
@@ -72,19 +78,19 @@ def reference(c, w, tokens):
     for i in range(c['num_hidden_layers']):
         at = f'model.layers.{i}.'
         y = norm(x, w[at + 'input_layernorm.weight'])
-        q, k, v = (y @ w[f'{at}self_attn.{part}_proj.weight'].T + w.get(f'{at}self_attn.{part}_proj.bias', 0) for part in 'qkv')
+        q, k, v = (linear(y, f'{at}self_attn.{part}_proj') for part in 'qkv')
         q, k, v = q.reshape(n, heads, depth), k.reshape(n, groups, depth), v.reshape(n, groups, depth)
         if kind == 'qwen3':
             q, k = norm(q, w[at + 'self_attn.q_norm.weight']), norm(k, w[at + 'self_attn.k_norm.weight'])
         k, v = (np.repeat(part, heads // groups, 1) for part in (rotate(k), v))
         scores = np.einsum('nhd,mhd->hnm', rotate(q), k) / np.sqrt(depth)
         scores[:, np.triu_indices(n, 1)[0], np.triu_indices(n, 1)[1]] = -np.inf
-        x = x + np.einsum('hnm,mhd->nhd', softmax(scores), v).reshape(n, -1) @ w[at + 'self_attn.o_proj.weight'].T
+        x = x + linear(np.einsum('hnm,mhd->nhd', softmax(scores), v).reshape(n, -1), at + 'self_attn.o_proj')
         y = norm(x, w[at + 'post_attention_layernorm.weight'])
-        gate, up = (y @ w[f'{at}mlp.{part}_proj.weight'].T for part in ('gate', 'up'))
+        gate, up = (linear(y, f'{at}mlp.{part}_proj') for part in ('gate', 'up'))
         gate = 0.5 * gate * (1 + np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3))) if kind == 'gemma' else gate / (1 + np.exp(-gate))
-        x = x + (gate * up) @ w[at + 'mlp.down_proj.weight'].T
-    return norm(x, w['model.norm.weight']) @ w['model.embed_tokens.weight' if c['tie_word_embeddings'] else 'lm_head.weight'].T
+        x = x + linear(gate * up, at + 'mlp.down_proj')
+    return linear(norm(x, w['model.norm.weight']), 'model.embed_tokens' if c['tie_word_embeddings'] else 'lm_head')
 
 
 def random_weights(config, seed):
@@ -127,6 +133,9 @@ def write_gguf(path, c, w, architecture, type_):
     writer.add_layer_norm_rms_eps(c['rms_norm_eps'])
     writer.add_vocab_size(c['vocab_size'])
     writer.add_rope_freq_base((c.get('rope_parameters') or c)['rope_theta'])
+    if c.get('rope_scaling', {}).get('type') == 'linear':
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(c['rope_scaling']['factor'])
     if 'head_dim' in c:
         writer.add_key_length(c['head_dim'])
         writer.add_value_length(c['head_dim'])

@@ -195,7 +195,7 @@ describe('llama', { timeout: 120_000 }, () => {
   }
 
   const QUANTISED = { llama: 'int8', qwen2: 'int4' };
-  for (const name of ['llama', 'llama3', 'qwen2', 'qwen3', 'gemma']) {
+  for (const name of ['llama', 'llama3', 'biased', 'qwen2', 'qwen3', 'gemma']) {
     test(`${name}: logits of safetensors, of GGUF and of JAX's program are the reference's`, async () => {
       const json = JSON.parse(await readFile(join(GOLDEN, name, 'config.json'), 'utf8'));
       const file = (of) => openAsBlob(join(GOLDEN, name, of));
@@ -208,6 +208,13 @@ describe('llama', { timeout: 120_000 }, () => {
       await check(`${name}.${quantise}`, model, { programOf: (length) => client.load(join(GOLDEN, name, `step.${length}.mlirbc`)) });
     });
   }
+
+  test('weights that the settings do not use are named', async () => {
+    const json = JSON.parse(await readFile(join(GOLDEN, 'biased/config.json'), 'utf8'));
+    const file = await openAsBlob(join(GOLDEN, 'biased/model.safetensors'));
+    await assert.rejects(openSafetensors({ ...json, mlp_bias: false }, [file]),
+      /the files have model\.layers\.0\.mlp\.\w+_proj\.bias, which llama with these settings does not use/);
+  });
 
   test('sampling: the shares of tokens are those of temperature, top-k, top-p and repetition', async () => {
     const json = JSON.parse(await readFile(join(GOLDEN, 'llama/config.json'), 'utf8'));

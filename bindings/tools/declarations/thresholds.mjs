@@ -9,6 +9,12 @@ const NUMBER = /(?:#define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+(?=[\dIU(])|\b([A-Z][A-Z0
 /** Files whose numbers other formats or interfaces give. Their limits still count. */
 const OF_FORMATS = /^(api|codegen\/wasm\/(wasm_encoder|instructions)|base\/error|value\/types|hlo\/text\/lexer)\.[ch]$/;
 const IS_LIMIT = /^(MAX|MIN)_/;
+/** Whether code compares a number: as an operand of `<` or `>`, in a minimum or a maximum; or a limit by `==`, too. */
+function isCompared(code, name) {
+  const operators = IS_LIMIT.test(name) ? '(?:[<>]=?|[!=]=)' : '[<>]=?';
+  return new RegExp(`${operators}\\s*(?:\\([^()]*\\)\\s*)?(?:\\d+ \\* )?${name}\\b|\\b${name}\\b[^,;)?&|]{0,20}?${operators}(?!<)` +
+    `|(?:min|max|MIN|MAX|clamp)\\w*\\([^;]*\\b${name}\\b`).test(code);
+}
 /** Whether a value is a number from 2 on, a product or a power. The others are cases of an enumeration. */
 const isNumber = (value) => /^([2-9]|1\d|1 <<)/.test(value) || (/[*]|<</.test(value) && !/sizeof|0x/.test(value));
 /**
@@ -37,13 +43,16 @@ function marksOf(source) {
  */
 export function thresholds() {
   const all = [];
-  for (const file of readdirSync(SOURCES, { recursive: true }).filter((name) => /\.([ch]|inc)$/.test(name)).sort()) {
-    const text = readFileSync(SOURCES + file, 'utf8');
-    const marks = marksOf(text);
-    for (const [, defined, named, given] of text.replace(/\/\*[^]*?\*\//g, '').matchAll(NUMBER)) {
+  const files = readdirSync(SOURCES, { recursive: true }).filter((name) => /\.([ch]|inc)$/.test(name)).sort();
+  const texts = files.map((file) => readFileSync(SOURCES + file, 'utf8'));
+  const codes = texts.map((text) => text.replace(/\/\*[^]*?\*\//g, '')), everywhere = codes.join('\n');
+  for (const [i, file] of files.entries()) {
+    const marks = marksOf(texts[i]);
+    for (const [, defined, named, given] of codes[i].matchAll(NUMBER)) {
       const [name, value] = [defined ?? named, spaced(given)];
       if (!IS_LIMIT.test(name) && (OF_FORMATS.test(file) || !isNumber(value))) continue;
       const how = marks.get(name)?.shift();
+      if (!how && !isCompared(file.endsWith('.h') ? everywhere : codes[i], name)) continue;
       const [, why, test, testFile] = TEST.exec(how ?? '') ?? [];
       all.push({ file, name, value, how, why, test: test && { file: testFile, name: test } });
     }
@@ -70,9 +79,10 @@ export function thresholdsPage() {
   return `# Thresholds
 
 Every number of \`src/\` that may choose a path, by folder: its value, and the test that meets it from both sides, at
-n - 1, n, n + 1 and 2 n; or why it chooses no path. These are the limits \`MAX_…\` and \`MIN_…\`, and whatever else an
-enumeration sets to a number from 2 on, a product or a power: \`BLOCK\`, \`PANEL\`, \`TILE\`, \`LONG\`, \`SMALL\`. The comment
-before a number says it, \`Threshold NAME: …\`; \`make declarations\` writes this table from the comments.
+n - 1, n, n + 1 and 2 n; or why it chooses no path. These are numbers that code compares: the limits \`MAX_…\` and
+\`MIN_…\`, and whatever else an enumeration sets to a number from 2 on, a product or a power: \`BLOCK\`, \`PANEL\`,
+\`TILE\`, \`LONG\`, \`SMALL\`. The comment before a number says it, \`Threshold NAME: …\`; \`make declarations\` writes
+this table from the comments.
 
 ${tables.join('\n')}`;
 }

@@ -26,7 +26,7 @@ def empty():
 
 def loss_of(w, tokens):  # [lines, positions + 1]
     def scores(line):
-        return model.logits_of(CONFIG, w, model.forward(CONFIG, w, empty(), line, 0)[0])
+        return model.linear(w, 'model.embed_tokens', model.forward(CONFIG, w, empty(), line, 0)[0])
 
     logs = jax.nn.log_softmax(jax.vmap(scores)(tokens[:, :-1]))
     return -jnp.mean(jnp.take_along_axis(logs, tokens[:, 1:, None], -1))

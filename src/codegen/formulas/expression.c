@@ -99,7 +99,7 @@ Value polynomial_by_pairs(Expression *e, Value x, Value square, const double *co
 
 /* The coefficients of high powers are added in pairs, which do not wait for each other. */
 Value polynomial(Expression *e, Value x, const double *coefficients, int count) {
-  /* Threshold LONG, LONG_FUSED, LAST: shorter polynomials wait less, and the last steps round most. No path. */
+  /* Shorter polynomials wait less, and the last steps round most. */
   enum { LONG = 6, LONG_FUSED = 7, LAST = 2 };
   bool is_long = count >= (platform_fuses() ? LONG_FUSED : LONG);
   int next = is_long ? count - LAST : 1;

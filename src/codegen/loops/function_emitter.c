@@ -13,7 +13,6 @@
 
 /* --- Ranges ----------------------------------------------------------------------------------- */
 
-/* Threshold NOT_NEGATIVE, EITHER: signs, and parts of a float's format. No path. */
 enum { NOT_POSITIVE = 1, NOT_NEGATIVE = 2, EITHER = 3 };
 
 /* Returns what is known of a float's sign: NOT_POSITIVE, NOT_NEGATIVE, both, or 0. NaN counts as either. */

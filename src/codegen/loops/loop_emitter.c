@@ -247,8 +247,8 @@ static void emit_elements(Emitter *e, void *data) {
   emit_advance_outputs(e, rows, step);
 }
 
-/* Threshold MATH_WORK, NARROW_WORK, STRIDED_WORK: approximate numbers of instructions of a node, which the two
-** limits compare: a written-out function, a conversion of a narrow float, a gather of strided elements. No path. */
+/* Approximate numbers of instructions of a node, which the two limits compare: a written-out function, a conversion
+** of a narrow float, a gather of strided elements. */
 enum { MATH_WORK = 24, NARROW_WORK = 8, STRIDED_WORK = 3 };
 /* Threshold MAX_WORK_UNROLLED_4, MAX_WORK_UNROLLED_2: bodies up to these limits are unrolled four times and twice, as the
 ** instructions of the loop itself would take a large part of the time. Larger bodies would need more registers than there

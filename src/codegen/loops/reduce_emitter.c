@@ -18,7 +18,7 @@
 #include "codegen/loops/value_emitter.h"
 #include "plan/reduction.h"
 
-/* Threshold VALUES: values in registers while emit_group adds a group by halves. No path. */
+/* Values in registers while emit_group adds a group by halves. */
 enum { VALUES = 3 };
 
 /* --- Unrolling ------------------------------------------------------------------------- */

@@ -46,7 +46,6 @@ enum { REGION_CONTEXT, REGION_SLOTS, REGION_RESUME, REGION_FUEL, REGION_ARENA };
 /* Pushes the address of a slice, `more` bytes after its start. */
 void emit_slice_address(WasmFunction *f, const BufferSlice *slice, int64_t more);
 
-/* Threshold BYTES_MOVES: rows of the table below. No path. */
 enum { BYTES_MOVES = 5 };
 /* The instructions that load `bytes` bytes (into the first lane at least) and store them (from one lane, or
 ** all sixteen). The largest first. */

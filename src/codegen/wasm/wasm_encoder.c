@@ -18,7 +18,7 @@ static const char *const signatures[SIGNATURE_COUNT] = {
     [SIGNATURE_REGION] = "\x7f\x7f\x7f\x7f:\x7f", [SIGNATURE_STEP] = "\x7f\x7f:\x7f",
 };
 enum { EXTERN_FUNCTION = 0, EXTERN_MEMORY = 2 };
-/* Threshold MAX_PAGES: the largest memory that WebAssembly has, in pages of 64 KiB. No path. */
+/* The largest memory that WebAssembly has, in pages of 64 KiB. */
 enum { MAX_PAGES = 65536 };
 
 /* Returns the index of an imported function for `call`; imports it at its first use. */

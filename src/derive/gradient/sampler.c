@@ -15,7 +15,7 @@
 /* The state of the loop that adds the sum up: numbers of the samples' shape. */
 enum { N, TERM, SUM, TERM_BY_A, SUM_BY_A, A, S, STATE };
 
-/* Threshold MAX_TERMS: a limit against a loop without end. About 9 * sqrt(s) terms are enough. No path. */
+/* A limit against a loop without end. About 9 * sqrt(s) terms are enough. */
 static const double MAX_TERMS = 1e6;
 
 /* Whether a loop draws numbers: until one is accepted. */

@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Threshold OPTIONAL: words of a hash, and a case. No path. */
 enum { NONDEFAULT = 0, ALWAYS = 1, OPTIONAL = 2 };
 
 const AttributeRow attribute_rows[ATTRIBUTE_COUNT] = {

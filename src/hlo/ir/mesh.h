@@ -17,7 +17,6 @@ typedef struct Mesh {
 
 static inline int mesh_devices(Mesh mesh) { return mesh.replicas * mesh.partitions; }
 
-/* Threshold DEVICE_NAME_SIZE: the maximum of an interface or a format. No path. */
 enum { DEVICE_NAME_SIZE = 48 };
 /* Writes a device's name for messages: "replica 1", "partition 1", or both if the mesh has both. */
 const char *mesh_device_name(Mesh mesh, int device, char name[DEVICE_NAME_SIZE]);

@@ -22,7 +22,6 @@ static inline uint64_t quiet_payload(FloatBits bits) {
   return UINT64_C(1) << (bits.mantissa_bits - 1);
 }
 
-/* Threshold NUMBER_SIZE: the maximum of an interface or a format. No path. */
 enum { NUMBER_SIZE = 96 };
 /* Prints element `index` of an array of `type` at `data`, without parentheses round a complex number's
 ** "re, im". Floats get the shortest decimal that reads back as the same value; -0 is "-0.0", since

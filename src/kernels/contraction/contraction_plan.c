@@ -35,7 +35,7 @@ enum {
   TINY_DEPTH = 32, /* and at most this depth */
   /* Threshold FEW_COLUMNS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
   FEW_COLUMNS = 4, /* fewer do not fill a vector of f32: */
-  /* Threshold FEW_COST: more than all other costs together. No path. */
+  /* More than all other costs together. */
   FEW_COST = 4,
 };
 

@@ -232,7 +232,6 @@ static bool is_wrong(Narrow *narrow, const uint8_t *sums, size_t stride, int64_t
 
 /* ---- A unit ---- */
 
-/* Threshold LEVELS: levels of sums. No path. */
 enum { LEVELS = 3 };
 /* The sums of a block, of MAX_BLOCKS blocks, and of all blocks. */
 typedef uint8_t Sums[LEVELS][SUM_BYTES + MAX_VECTORS * 64];

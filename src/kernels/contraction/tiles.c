@@ -33,8 +33,7 @@ enum {
   WANTED_UNITS = 16, /* enough for a few threads to share the work evenly */
   MIN_SPLIT = 512,   /* min depth of a split; in shorter ones, adding up costs too much */
   MAX_WINDOWS =
-      1 << 20, /* bytes of packed windows and widened numbers: they stay in the second cache */
-  /* Threshold PACK_VECTORS, SUM_PRODUCTS: costs, which are compared. No path. */
+      1 << 20,      /* bytes of packed windows and widened numbers: they stay in the second cache */
   PACK_VECTORS = 2, /* vector products in the time to pack an element */
   SUM_PRODUCTS = 6, /* products in the time to start and store a sum */
 };

@@ -21,7 +21,7 @@ Used zeros_leave(const Arithmetic *arithmetic, const uint8_t *numbers, int bytes
 /* Finds the bits of the exponent, which lie in the upper 16 bits of a number, and the largest one of finite numbers, or of
 ** those below NUMBERS_BOUND. Returns false if a type has other rules. */
 static bool exponent_of(PrimitiveType type, bool bounded, v128_t *bits, v128_t *max) {
-  /* Threshold NUMBERS_BOUND: far above all numbers that programs keep, and far below infinity. No path. */
+  /* Far above all numbers that programs keep, and far below infinity. */
   enum { NUMBERS_BOUND = 61 };
   int exponent, large;
   switch (type) {

@@ -147,7 +147,6 @@ static void set_rounds(Winograd *w) {
 /* Returns whether Winograd's method is cheaper, counted in multiplications. An element of a transform counts as
 ** TRANSFORMED, an element of a kernel too large for the cache as UNCACHED. */
 static bool pays(const Winograd *w, const Instruction *convolution) {
-  /* Threshold TRANSFORMED, UNCACHED: costs, and products of a tile. No path. */
   enum { TRANSFORMED = 8, UNCACHED = 20 };
   bool cached = PRODUCTS * w->kernel_plane * (int64_t)sizeof(float) <= ROUND_BYTES;
   double kernel = (double)(w->inputs * w->outputs) * (cached ? TRANSFORMED : UNCACHED);

@@ -30,7 +30,6 @@ enum {
   /* Threshold FFT_LARGEST_RADIX: the largest prime with a stage; beyond it, convolution is faster. Test: "Fourier
   ** transforms of all small sizes, and around factors" in core/thresholds_programs.test.mjs. */
   FFT_LARGEST_RADIX = 61,
-  /* Threshold FFT_MAX_STAGES, FFT_MAX_LANES: the maximum of an interface or a format. No path. */
   FFT_MAX_STAGES = 40,
   FFT_MAX_LANES = 16,
 };

@@ -25,7 +25,7 @@ static double turn_of(const LinalgProgress *progress) {
                                                                              : LINALG_TURN;
 }
 
-/* Threshold CLOCK_READS: how often a turn reads the clock; a read is a slow call of the host. No path. */
+/* How often a turn reads the clock; a read is a slow call of the host. */
 enum { CLOCK_READS = 16 };
 
 static bool is_late(LinalgProgress *progress) {
@@ -96,9 +96,8 @@ bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument
 }
 
 /* Threshold MAX_PARTS: each chunk has memory of its own, and no more of them. No path. */
-/* Threshold PART_WORK: work of a part, which takes 15 us (f32) to 60 us (complex). Opening a loop and waiting for its
-** end takes 2 to 3 us while the other thread still polls for work, and 20 to 100 us once it sleeps, 60 us after the last
-** loop. No path. */
+/* Work of a part, which takes 15 us (f32) to 60 us (complex). Opening a loop and waiting for its end takes 2 to 3 us
+** while the other thread still polls for work, and 20 to 100 us once it sleeps, 60 us after the last loop. */
 enum { MAX_PARTS = 4, PART_WORK = 300 * 1000 };
 
 typedef struct SharedRange {

@@ -39,7 +39,6 @@ typedef enum LinalgRoutine {
   LINALG_ROUTINES,
 } LinalgRoutine;
 
-/* Threshold LINALG_OPERANDS, LINALG_RESULTS: the maximum of an interface or a format. No path. */
 enum { LINALG_OPERANDS = 4, LINALG_RESULTS = 6 };
 /* Threshold XLA_BLOCK: the block size of XLA's expansions of cholesky and triangular-solve.
 ** Test: "L U of ${shape}" in core/linalg.test.mjs. */

@@ -14,7 +14,6 @@
 /* Threshold MAX_STEPS: an iteration that does not converge ends. No path. */
 /* Threshold VECTORS. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 /* Threshold SWEEPS, ROOM_EACH: room for rotations. No path. */
-/* Threshold PIECES: parts of a round. No path. */
 enum { MAX_STEPS = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
 /* Threshold MIN_SHARED: min operations to use other threads. Test: "L U of ${shape}" in core/linalg.test.mjs. */
 enum { MIN_SHARED = 500 * 1000 };
@@ -110,7 +109,7 @@ static bool has_room(const Rotations *r) {
 }
 
 enum {
-  /* Threshold STEP_WORK: the cost of a rotation, for the turn's clock. No path. */
+  /* The cost of a rotation, for the turn's clock. */
   STEP_WORK = 25,
   /* Threshold MAX_WORK. Test: "L U of ${shape}" in core/linalg.test.mjs. */
   MAX_WORK = LINALG_TURN / 4

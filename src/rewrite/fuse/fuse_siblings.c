@@ -145,7 +145,6 @@ static bool has_polynomials(const Computation *fused) {
 /* Whether each element of a fusion, or of the array that it reduces, reads only the parameter's element with
 ** the same index. */
 static bool reads_in_place(const Computation *fused, int parameter, Arena *arena) {
-  /* Threshold ELSEWHERE: a case. No path. */
   enum { DIRECT = 1, ELSEWHERE = 2 };
   uint8_t *read = ARENA_ARRAY(arena, uint8_t, fused->count);
   read[fused->root->id] = DIRECT;

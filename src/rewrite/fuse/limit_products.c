@@ -257,7 +257,7 @@ static bool find_used(const Users *users, const Instruction *dot, Place place, L
 
 /* Returns n: columns below n, or below n + row, are used. The kernel clamps it when it reads it. wide: in s64. */
 static Instruction *count_of(Computation *computation, const Limit *limit, bool wide) {
-  /* Threshold MAX_LIMIT: above all dimensions; larger limits count as this one, so that sums do not wrap. No path. */
+  /* Above all dimensions; larger limits count as this one, so that sums do not wrap. */
   const int64_t MAX_LIMIT = INT64_C(1) << 40;
   if (!limit->scalar) return computation_add_number(computation, S64, (Scalar){.i = limit->number});
   Instruction *n = computation_add_reshape(computation, limit->scalar, 0, NULL);

@@ -20,7 +20,7 @@
 #include "value/storage.h"
 
 enum {
-  /* Threshold READ_BEYOND: bytes after a packed constant, as loops load vectors. No path. */
+  /* Bytes after a packed constant, as loops load vectors. */
   READ_BEYOND = 16
 };
 

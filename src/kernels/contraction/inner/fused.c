@@ -25,7 +25,7 @@ enum { MODULE_BYTES = 0 };
 
 /* ORDER FUSED_LOOP: those of f32, then those of f64; LOOPS of each. */
 _Static_assert(LOOPS_F32 == 0 && LOOPS_F64 == 1, "the exports of lanes.c");
-/* Threshold LOOPS: loops of the module of fused multiply-adds. No path. */
+/* Loops of the module of fused multiply-adds. */
 enum { UNKNOWN, NONE = -1, FUSED_KINDS = LOOPS_F64 + 1, LOOPS = 4, FUSED_ROWS = MAX_PANEL_ROWS };
 
 static _Atomic int fused_module; /* or UNKNOWN or NONE */

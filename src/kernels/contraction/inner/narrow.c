@@ -39,7 +39,7 @@ static const Steps steps_of[] = {
 
 /* ---- Rows of the matrix ---- */
 
-/* Threshold REST_ROWS: room for `MAX_VECTORS` vectors. No path. */
+/* Room for `MAX_VECTORS` vectors. */
 enum { REST_ROWS = 20 };
 
 static void by_depth_whole(NarrowRow row, const NarrowBlock *b);

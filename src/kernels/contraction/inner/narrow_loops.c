@@ -139,6 +139,15 @@ static inline v128_t rounded(v128_t x, v128_t power) {
 #define ROUNDED_AFFINE(x, scale, zero) \
   rounded(wasm_f32x4_add(rounded(wasm_f32x4_mul(x, scale), rounding[0]), zero), rounding[1])
 #define LESS_AFFINE(x, scale, zero) AFFINE(wasm_f32x4_sub(x, less), scale, zero)
+/* Whether the first step of a sum by columns is code of its own, which saves a sum; of the longest forms it would be too long. */
+#define BEGINS_PLAIN          1
+#define BEGINS_LESS           1
+#define BEGINS_SCALED         1
+#define BEGINS_MOVED          1
+#define BEGINS_ROUNDED        1
+#define BEGINS_AFFINE         0
+#define BEGINS_LESS_AFFINE    0
+#define BEGINS_ROUNDED_AFFINE 0
 #ifdef XLA_RELAXED_SIMD
 #define MADD(sum, x, y) wasm_f32x4_relaxed_madd(x, y, sum)
 #else
@@ -283,8 +292,14 @@ enum { BLOCK_DEPTH = 1024 };
       count = count < left ? count : left;                                                        \
       left -= count;                                                                              \
       same -= count;                                                                              \
-      LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, true)                        \
-      while ((count -= STEP) > 0) {                                                               \
+      if (BEGINS_##FORM) {                                                                        \
+        LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, true)                      \
+        count -= STEP;                                                                            \
+      }                                                                                           \
+      UNROLLED for (int i = 0; i < (BEGINS_##FORM ? 0 : (ROWS)); i++) {                           \
+        UNROLLED for (int l = 0; l < (LINES); l++) sum[i][l] = wasm_i32x4_const_splat(0);         \
+      }                                                                                           \
+      for (; count > 0; count -= STEP) {                                                          \
         LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, false)                     \
       }                                                                                           \
       UNROLLED for (int l = 0; l < (LINES); l++) {                                                \

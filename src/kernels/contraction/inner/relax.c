@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Threshold HEADER_BYTES, FUNCTION_SECTION, CODE_SECTION, RELAXED: WebAssembly's format. No path. */
+/* WebAssembly's format. */
 enum {
   HEADER_BYTES = 8,
   TYPE_SECTION = 1,

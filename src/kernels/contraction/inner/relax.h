@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Threshold RELAX_GROWTH: three bytes become 18. No path. */
+/* Three bytes become 18. */
 enum { RELAX_GROWTH = 6 };
 /* Writes the rewritten module, of at most RELAX_GROWTH times as many bytes; returns how many. `module` must stay where it is. */
 size_t relax_module(const uint8_t *module, size_t size, bool relaxed, bool fused, uint8_t *out);

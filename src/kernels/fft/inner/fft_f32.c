@@ -1,6 +1,6 @@
 /* Fourier transforms of f32: see fft_lines.inc. */
 #define REAL float
-/* Threshold VECTOR_REALS: numbers in a vector. No path. */
+/* Numbers in a vector. */
 #define VECTOR_REALS 4
 #define NAMED(name)  name##_f32
 #include "kernels/fft/inner/fft_lines.inc"

@@ -1,6 +1,6 @@
 /* Fourier transforms of f64: see fft_lines.inc. */
 #define REAL double
-/* Threshold VECTOR_REALS: numbers in a vector. No path. */
+/* Numbers in a vector. */
 #define VECTOR_REALS 2
 #define NAMED(name)  name##_f64
 #include "kernels/fft/inner/fft_lines.inc"
