@@ -20,8 +20,8 @@ typedef struct NarrowBlock {
   ptrdiff_t vector_stride, matrix_stride;
   /* By depth: one scale for each column; plain loops have none. By columns: one for each line and `scale_block` numbers of the
   ** depth, which is a multiple of 16; lines are scale_stride apart. The same of zeros, which are divided by the type's factor;
-  ** only loops of moved and of rounded numbers read them. Affine loops add them after the scales: biases, which are not divided. Scales are multiplied by the factor, but not those of plain loops: by
-  ** columns these multiply their sums by it. */
+  ** only loops of moved and of rounded numbers read them. Affine loops add them after the scales: biases, which are not divided.
+  ** Scales are multiplied by the factor, but not those of plain loops: by columns these multiply their sums by it. */
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
   int scale_block;

@@ -18,7 +18,8 @@ typedef enum StepKind {
   STEP_ROUND,         /* x, rounded to bf16 or f16 */
 } StepKind;
 
-/* Applies a step other than STEP_ROUND to `count` numbers. Each operand applies to `run` numbers, the first one to `run - skipped`. */
+/* Applies a step other than STEP_ROUND to `count` numbers. Each operand applies to `run` numbers, the first one to
+** `run - skipped`. */
 void step_apply(StepKind kind, float *numbers, int64_t count, int64_t run, int64_t skipped,
                 const float *operands);
 /* Rounds numbers to BF16 or F16: to nearest, ties to even. */
