@@ -340,18 +340,25 @@ bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth) 
 
 /* ---- Scales ---- */
 
-/* Threshold POWER. Test: "a number times its scale is rounded first, and large sums do not overflow" in
+/* Threshold MIN_SCALE, MAX_SCALE. Test: "a number times its scale is rounded first, and large sums do not overflow" in
 ** core/quantised.test.mjs. */
-/* The bits that scales must not have, so that a product with nine bits has at most 24. */
-enum { LOW_BITS = 0x1ff };
-/* Limits of numbers, as bits of f32. */
+/* Threshold MIN_F16, MAX_F16, MAX_F16_BIAS. Test: "a number times its scale plus a bias is rounded as the program says" in
+** core/quantised.test.mjs. */
+/* The bits that scales must not have, so that a product with nine bits has at most 24. Exponents that are far from the ends; those
+** of a product with 9 bits that f16 has; those of numbers that can be added to it. As bits of f32. */
+enum {
+  LOW_BITS = 0x1ff,
+  MIN_SCALE = (127 - 64) << 23,
+  MAX_SCALE = (127 + 64) << 23,
+  MIN_F16 = (127 - 14) << 23,
+  MAX_F16 = (127 + 6) << 23,
+  MAX_F16_BIAS = (127 + 14) << 23,
+};
 typedef struct Limits {
   int32_t min, max;
 } Limits;
-#define POWER(exponent) ((127 + (exponent)) << 23)
-/* Exponents that are far from the ends; those of a product with 9 bits that f16 has; those of numbers that can be added. */
-static const Limits moderate = {POWER(-64), POWER(64)};
-static const Limits in_f16 = {POWER(-14), POWER(6)}, addend_in_f16 = {1, POWER(14)};
+static const Limits moderate = {MIN_SCALE, MAX_SCALE}, in_f16 = {MIN_F16, MAX_F16},
+                    addend_in_f16 = {1, MAX_F16_BIAS};
 
 /* Whether numbers are 0 or within limits, and have none of the bits `low`. */
 static bool scales_lack(uint32_t low, Limits limits, const float *scales, int64_t count) {
