@@ -203,4 +203,47 @@ ENTRY e { x = f32[1,128] parameter(0)
     executable.dispose();
     module.dispose();
   });
+
+  /** AWQ: eight fields along the columns, in the order 0, 4, 1, 5, ...; scales and zero points of 16 rows of each column. */
+  test('scales and zero points that differ along the fields are permuted, too', async () => {
+    const unpacked = (name, from, rows) => `${name}q = s32[${rows},8,8] broadcast(${from}), dimensions={0,1}
+  ${name}by = s32[${rows},8,8] broadcast(by), dimensions={2}
+  ${name}a = s32[${rows},8,8] shift-right-arithmetic(${name}q, ${name}by)
+  ${splat(`${name}m`, 's32', `${rows},8,8`, 15)}
+  ${name}f = s32[${rows},8,8] and(${name}a, ${name}m)
+  ${name} = s32[${rows},64] reshape(${name}f)`;
+    const awq = (t, numbers, rows, each = 's') => `HloModule m
+ENTRY e { given = f32[${rows},64] parameter(0)
+  p = s32[64,8] parameter(1)
+  s = f16[4,64] parameter(2)
+  o = s32[4,8] parameter(3)
+  i = s32[8] constant({${numbers}})
+  ${splat('fours', 's32', '8', 4)}
+  by = s32[8] multiply(fours, i)
+  ${unpacked('w', 'p', 64)}
+  ${unpacked('z', 'o', 4)}
+  k = s32[4,16,64] reshape(w)
+  zs = s32[4,16,64] broadcast(z), dimensions={0,2}
+  d = s32[4,16,64] subtract(k, zs)
+  v = ${t}[4,16,64] convert(d)
+  c = ${t}[4,64] convert(${each})
+  ss = ${t}[4,16,64] broadcast(c), dimensions={0,2}
+  q = ${t}[4,16,64] multiply(v, ss)
+  m = ${t}[64,64] reshape(q)
+  x = ${t}[${rows},64] convert(given)
+  ROOT r = f32[${rows},64] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`;
+    const of = (i, k) => k === 1 || k === 3 ? Math.imul(i + k, 0x9e3779b1) : value(i, k);
+    for (const numbers of ['0,4,1,5,2,6,3,7', '7,6,5,4,3,2,1,0', '0,1,2,3,4,5,6,7']) {
+      for (const [t, rows] of [['f32', 1], ['f16', 1], ['bf16', 5], ['f32', 40]]) {
+        const text = awq(t, numbers, rows);
+        assert.ok(reads(text), `${numbers} ${t}`);
+        await agrees(client, text, of);
+      }
+    }
+    // Scales that a concatenate makes are permuted as they are.
+    const joined = awq('f32', '0,4,1,5,2,6,3,7', 1, 'j').replace('  c = ', '  j1 = f16[2,64] slice(s), slice={[0:2], [0:64]}\n'
+      + '  j2 = f16[2,64] slice(s), slice={[1:3], [0:64]}\n  j = f16[4,64] concatenate(j1, j2), dimensions={0}\n  c = ');
+    assert.ok(reads(joined));
+    await agrees(client, joined, of);
+  });
 });

@@ -493,3 +493,95 @@ test('a matrix of a type that products have no loop for is converted by generate
     assert.match(text(from, to), / convert\(/, `${from} in ${to}`);
   }
 });
+
+/** Numbers times scales plus biases (`+`), or less them (`-`), in blocks of 32 along the depth; in `t`, each step rounded to it. */
+function affineText(type, vectors, depth, columns, { turned, sign, t, given }) {
+  const dims = turned ? [columns, depth] : [depth, columns], few = turned ? [columns, depth / 32] : [depth / 32, columns];
+  const split = turned ? [columns, depth / 32, 32] : [depth / 32, 32, columns], over = turned ? [0, 1] : [0, 2];
+  const part = (name, i) => `${name}g = ${given}[${few}] parameter(${i})\n ${name} = ${t}[${few}] convert(${name}g)
+    ${name}s = ${t}[${split}] broadcast(${name}), dimensions={${over}}`;
+  return `HloModule m
+ENTRY e { x = f32[${vectors},${depth}] parameter(0)
+    w = ${type}[${dims}] parameter(1)
+    ${part('s', 2)}
+    ${part('b', 3)}
+    c = ${t}[${dims}] convert(w)
+    d = ${t}[${split}] reshape(c)
+    p = ${t}[${split}] multiply(d, ss)
+    q = ${t}[${split}] ${sign === '+' ? 'add' : 'subtract'}(p, bs)
+    m = ${t}[${dims}] reshape(q)
+    y = ${t}[${vectors},${depth}] convert(x)
+    ROOT r = f32[${vectors},${columns}] dot(y, m), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
+}
+
+/** Vectors with a single one: their products are elements of the dequantised matrix, which the evaluator computes, too. */
+test('a number times its scale plus a bias is rounded as the program says', async () => {
+  const RANGES = { u4: [0, 15], s4: [-8, 7], u8: [0, 255], s8: [-128, 127], u2: [0, 3] };
+  const kinds = [[1, 128, 256], [5, 160, 70], [1, 128, 131]]; // vectors, depth, columns: whole steps, and rests
+  const limits = { f32: [2 ** -127, Infinity, NaN], bf16: [2 ** -65, 2 ** 65, Infinity, NaN], f16: [2 ** -15, 2 ** -24, 100, 30000, Infinity, NaN] };
+  let form = 0;
+  for (const [type, [from, to]] of Object.entries(RANGES)) {
+    for (const [t, given] of [['f32', 'f32'], ['f32', 'f16'], ['bf16', 'bf16'], ['f16', 'f16'], ['bf16', 'f32'], ['f16', 'f32']]) {
+      for (const turned of [false, true]) {
+        const [vectors, depth, columns] = kinds[++form % 3], dims = turned ? [columns, depth] : [depth, columns];
+        const text = affineText(type, vectors, depth, columns, { turned, sign: '+-'[form >> 1 & 1], t, given });
+        const executables = [await client.compile(client.parseHlo(text)), await client.compile(client.parseHlo(text), { optimize: false })];
+        const few = turned ? [columns, depth / 32] : [depth / 32, columns], count = columns * depth / 32;
+        const numbers = (seed) => whole(count, 129, 4099, form + seed).map((n, i) => (i % 3 ? n : -n) * 2 ** -14);
+        for (const limit of [1, 0, ...limits[t]]) {
+          const [s, b] = [numbers(2), numbers(3)], x = new Float32Array(vectors * depth);
+          if (limit !== 1) (form % 2 ? s : b)[7] = limit;
+          for (let i = 0; i < vectors; i++) x[i * depth + (i * 37 + form + 5) % depth] = i + 1;
+          const args = [new Literal(`f32[${vectors},${depth}]`, x), new Literal(`f32[${dims}]`, whole(depth * columns, from, to, form)).convert(type),
+            new Literal(`f32[${few}]`, s).convert(given), new Literal(`f32[${few}]`, b).convert(given)];
+          const [got, wanted] = await Promise.all(executables.map(async (executable) => (await executable.execute(args))[0].data));
+          const withLimit = turned ? Math.floor(7 / (depth / 32)) : 7; // whose sums an infinity times zero makes NaN
+          got.forEach((value, n) => {
+            const isOther = !Number.isFinite(limit) && n % columns === withLimit;
+            assert.equal(isOther ? Number.isFinite(value) : value + 0, isOther ? false : wanted[n] + 0, JSON.stringify([type, t, given, turned, limit, n]));
+          });
+        }
+        assert(executables[0].memory.temporaries < depth * columns * 4, `${type} ${t}`);
+        executables.forEach((executable) => executable.dispose());
+      }
+    }
+  }
+});
+
+test('zero points of floats', async () => {
+  const depth = 128, columns = 256, few = `4,${columns}`, split = `4,32,${columns}`;
+  for (const t of ['f16', 'bf16']) {
+    for (const type of ['u4', 's4', 'u8']) {
+      const text = `HloModule m
+ENTRY e { x = f32[1,${depth}] parameter(0)
+    w = ${type}[${depth},${columns}] parameter(1)
+    s = ${t}[${few}] parameter(2)
+    z = ${t}[${few}] parameter(3)
+    c = ${t}[${depth},${columns}] convert(w)
+    d = ${t}[${split}] reshape(c)
+    zs = ${t}[${split}] broadcast(z), dimensions={0,2}
+    g = ${t}[${split}] subtract(d, zs)
+    ss = ${t}[${split}] broadcast(s), dimensions={0,2}
+    p = ${t}[${split}] multiply(g, ss)
+    m = ${t}[${depth},${columns}] reshape(p)
+    y = ${t}[1,${depth}] convert(x)
+    ROOT r = f32[1,${columns}] dot(y, m), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`;
+      const executables = [await client.compile(client.parseHlo(text)), await client.compile(client.parseHlo(text), { optimize: false })];
+      // Whole zero points, and such that the difference is rounded to the type first.
+      for (const zero of [8, -128, 128, 129, 1025, 7.03125, 0.00390625, Infinity, NaN]) {
+        const z = whole(4 * columns, 0, 15, 1), x = new Float32Array(depth);
+        z[300] = zero;
+        x[32 + 17] = 1;
+        const s = whole(4 * columns, 129, 255, 2).map((n) => n * 2 ** -12);
+        const args = [new Literal(`f32[1,${depth}]`, x), new Literal(`f32[${depth},${columns}]`, whole(depth * columns, 0, 7, 3)).convert(type),
+          new Literal(`f32[${few}]`, s).convert(t), new Literal(`f32[${few}]`, z).convert(t)];
+        const [got, wanted] = await Promise.all(executables.map(async (executable) => (await executable.execute(args))[0].data));
+        got.forEach((value, n) => {
+          if (n === 300 - columns && !Number.isFinite(zero)) assert(!Number.isFinite(value));
+          else assert.equal(value + 0, wanted[n] + 0, JSON.stringify([t, type, zero, n]));
+        });
+      }
+      executables.forEach((executable) => executable.dispose());
+    }
+  }
+});

@@ -154,6 +154,48 @@ def fields(f):
   f.jax('fields.columns', lambda x, q: x @ jnp.concatenate([high(q), low(q)], -1).astype(F32), x, any_bits('u8', (k, n // 2), 'fields'))
 
 
+def word_files(f):
+  """Weights as AutoAWQ and AutoGPTQ store them: words of eight numbers, along the columns or along the depth; zero points, too."""
+  k, n, g = 64, 40, 16
+  x, s, z = small_ints('f32', (2, k)), powers('f16', (k // g, n)), any_bits('s32', (k // g, n // 8), 'words')
+
+  def along_columns(q, order):
+    return ((q[:, :, None] >> (4 * jnp.array(order, jnp.int32))) & 15).reshape(-1, n)
+
+  def along_depth(q):
+    return ((q[:, None, :] >> (4 * jnp.arange(8, dtype=jnp.int32))[None, :, None]).astype(jnp.int8) & jnp.int8(15)).reshape(k, n)
+
+  for type_ in ('f32', 'f16', 'bf16'):
+    t = DTYPES[type_]
+
+    def scaled(x, w, z, s):
+      w = (w.reshape(k // g, g, n) - z[:, None]).astype(t) * s.astype(t)[:, None]
+      return product(x.astype(t), w.reshape(k, n), preferred_element_type=F32)
+
+    order = (0, 4, 1, 5, 2, 6, 3, 7)
+    f.jax(f'awq.{type_}', lambda x, q, z, s: scaled(x, along_columns(q, order), along_columns(z, order), s), x, any_bits('s32', (k, n // 8), 'awq'), z, s)
+    f.jax(f'gptq.{type_}', lambda x, q, z, s: scaled(x, along_depth(q), (along_columns(z, range(8)) + 1).astype(jnp.int8), s), x,
+          any_bits('s32', (k // 8, n), 'gptq'), z, s)
+
+
+def affine(f):
+  """Numbers times scales plus biases, in blocks and by columns, in three types: the numbers of MLX and of GGUF's Q4_1."""
+  k, n = 96, 43
+  for i, (type_, scale, sign) in enumerate((('u4', 'f32', 1), ('u8', 'f16', -1), ('s8', 'bf16', 1), ('s4', 'f16', 1), ('u4', 'bf16', -1), ('u4', 'f16', 1))):
+    for turned in (False, True):
+      size, rows = (16, 32, 96)[i % 3], 1 + 4 * (i % 2)
+      split, dims = ((n, k // size, size), (n, k // size)) if turned else ((k // size, size, n), (k // size, n))
+      over = (slice(None), slice(None), None) if turned else (slice(None), None, slice(None))
+
+      def dequantised(x, w, s, b):
+        w = w.astype(s.dtype).reshape(split) * s[over]
+        w = (w + b[over] if sign > 0 else w - b[over]).reshape((n, k) if turned else (k, n))
+        return product(x.astype(s.dtype), w, turned, **({} if scale == 'f32' else {'preferred_element_type': F32}))
+
+      f.jax(f'affine.{type_}.{scale}.{"plus" if sign > 0 else "minus"}{".turned" if turned else ""}', dequantised, small_ints('f32', (rows, k)),
+            any_bits(type_, (n, k) if turned else (k, n), 'affine'), powers(scale, dims), small_ints(scale, dims, 'bias'))
+
+
 def books(f):
   """Codebooks of 16 and 256 numbers, with each treatment of an index out of range; and formats that are looked up."""
   x, book, s = small_ints('f32', (1, K)), (np.arange(16) ** 2 - 90.5).astype(np.float32), powers('f32', (N, K // 24))
@@ -208,6 +250,8 @@ def quantised(f):
   blocks(f)
   packed(f)
   fields(f)
+  word_files(f)
+  affine(f)
   orders(f)
   layers(f)
   extremes(f)

@@ -1,6 +1,7 @@
 /* Finds dequantised operands: see scaled.h. */
 #include "kernels/contraction/scaled.h"
 
+#include "base/min_max.h"
 #include "kernels/contraction/elements.h"
 #include "kernels/contraction/inner/widen.h"
 #include "value/scalar.h"
@@ -16,7 +17,7 @@ static int64_t largest(PrimitiveType type) {
 /* Whether a conversion keeps each number. */
 static bool keeps(PrimitiveType to, PrimitiveType from) {
   if (to == F32) return from == F32 || from == F8E8M0FNU || widen_loop(from);
-  if (to == BF16) return type_bits(from) <= 8 && widen_loop(from);
+  if (to == BF16 || to == F16) return type_bits(from) <= 8 && widen_loop(from);
   return type_is_integral(to) && type_is_integral(from) && type_bits(from) <= 8 &&
          type_holds(to, from);
 }
@@ -65,7 +66,7 @@ static bool set_operand(ScaledStep *step, const LoopPlan *plan, const LoopNode *
 static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Arena *arena);
 
 /* Whether a step of integers is one of numbers of at most a byte, and its result never wraps in its type. */
-static bool is_small(const Scaled *scaled, const ScaledStep *step, PrimitiveType type) {
+static bool is_small(Scaled *scaled, const ScaledStep *step, PrimitiveType type) {
   PrimitiveType of = scaled->numbers.type, by = step->input.type;
   bool is_array = step->input.parameter >= 0;
   if (scaled->step_count > 0 || step->kind == STEP_MULTIPLY || scaled->entries ||
@@ -82,15 +83,17 @@ static bool is_small(const Scaled *scaled, const ScaledStep *step, PrimitiveType
   int64_t to = step->kind == STEP_ADD        ? high + most
                : step->kind == STEP_SUBTRACT ? high - least
                                              : most - low;
+  scaled->max_integer = max_i64(-from, to);
   return from >= smallest(type) && to <= largest(type);
 }
 
 static bool walk_binary(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Arena *arena) {
   Opcode opcode = node->instruction->opcode;
   PrimitiveType type = node->instruction->shape->type;
+  bool rounds = type == BF16 || type == F16;
   if (opcode != HLO_ADD && opcode != HLO_SUBTRACT && opcode != HLO_MULTIPLY) return false;
   for (int i = 0; i < 2; i++) {
-    ScaledStep step = {.rounds = type == BF16};
+    ScaledStep step = {.rounds = rounds ? type : PRIMITIVE_TYPE_INVALID};
     *scaled = (Scaled){0};
     if (!set_operand(&step, plan, node->operands[1 - i]) ||
         !walk(scaled, plan, node->operands[i], arena) || scaled->step_count == MAX_SCALED_STEPS) {
@@ -100,7 +103,7 @@ static bool walk_binary(Scaled *scaled, const LoopPlan *plan, const LoopNode *no
                 : opcode == HLO_ADD    ? STEP_ADD
                 : i == 0               ? STEP_SUBTRACT
                                        : STEP_SUBTRACT_FROM;
-    if (type != F32 && type != BF16 && !is_small(scaled, &step, type)) continue;
+    if (type != F32 && !rounds && !is_small(scaled, &step, type)) continue;
     scaled->steps[scaled->step_count++] = step;
     return true;
   }
@@ -122,20 +125,26 @@ static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Are
   if (node->kind == NODE_OPERATION && node->instruction->opcode == HLO_CONVERT) {
     const LoopNode *from = node->operands[0];
     PrimitiveType given = from->instruction->shape->type;
-    bool carries = type_is_integral(given); /* a step of small numbers, which f32 has */
-    bool rounds = type == BF16 && given == F32;
+    bool carries = type_is_integral(given); /* small numbers, or a step of them */
+    bool rounds = (type == BF16 || type == F16) && given == F32;
     bool exact =
         is_exact_conversion(node) || (carries && type == F32) || (given == S16 && type == S32);
-    if ((exact || rounds) && walk(scaled, plan, from, arena)) {
+    if (carries && (type == BF16 || type == F16)) {
+      int64_t max = type == BF16 ? 1 << 8 : 1 << 11; /* up to which the type has all integers */
+      if (walk(scaled, plan, from, arena) && type_bits(scaled->numbers.type) <= 8 &&
+          scaled->max_integer <= max) {
+        return true;
+      }
+    } else if ((exact || rounds) && walk(scaled, plan, from, arena)) {
       if (!rounds) return true;
       int last = scaled->step_count - 1;
-      if (last >= 0 && scaled->steps[last].kind != STEP_ROUND) {
-        scaled->steps[last].rounds = true;
+      if (last >= 0 && !scaled->steps[last].rounds) {
+        scaled->steps[last].rounds = type;
         return true;
       }
       if (scaled->step_count < MAX_SCALED_STEPS) {
         scaled->steps[scaled->step_count++] =
-            (ScaledStep){.kind = STEP_ROUND, .input.parameter = -1};
+            (ScaledStep){.kind = STEP_ROUND, .rounds = type, .input.parameter = -1};
         return true;
       }
     }
@@ -144,30 +153,69 @@ static bool walk(Scaled *scaled, const LoopPlan *plan, const LoopNode *node, Are
   return scaled_tabulate(scaled, plan, node, arena);
 }
 
-/* Whether numbers less the step's operand are integers that bf16 has: of at most 8 bits, and a sign. */
+/* Whether numbers less the step's operand are integers that the step's type has: bf16 those of at most 8 bits, and a sign. Operands
+** of floats must be whole, and at most MAX_ZERO. */
 static bool keeps_bytes(const Scaled *scaled, const ScaledStep *step) {
-  PrimitiveType type = scaled->numbers.type;
+  PrimitiveType type = scaled->numbers.type, by = step->input.type;
   int64_t value = (int64_t)step->value;
-  if (step->input.parameter >= 0) return type_is_integral(type) && step->input.type == type;
-  return type_is_integral(type) && step->value == (float)value && value >= 0 && value < 128;
+  bool has_room = type_bits(type) < 8 || step->rounds != BF16;
+  if (!type_is_integral(type)) return false;
+  if (step->input.parameter >= 0) return by == type || (has_room && type_is_floating(by));
+  return step->value == (float)value && value >= 0 && value < MAX_ZERO;
 }
 
-/* Sets the loops for numbers as they are, or less a zero and times a scale, and then rounded. */
-static void set_loops(Scaled *scaled) {
-  int count = scaled->step_count;
-  bool rounds = count > 0 && scaled->steps[count - 1].rounds;
-  for (int i = 0; i < count; i++) {
-    const ScaledStep *step = &scaled->steps[i];
-    StepKind kind = i == count - 1 ? STEP_MULTIPLY : STEP_SUBTRACT;
-    if (count > 2 || step->kind != kind) return;
-    if (kind == STEP_SUBTRACT && (rounds || step->rounds) && !keeps_bytes(scaled, step)) return;
+static bool is_sum(const Scaled *scaled, int i) {
+  StepKind kind = scaled->steps[i].kind;
+  return i < scaled->step_count && (kind == STEP_ADD || kind == STEP_SUBTRACT);
+}
+
+/* Finds the steps of loops: a zero point, a scale, a bias. Returns false if there are others. */
+static bool find_steps(Scaled *scaled, NarrowForm *form) {
+  int i = 0, *of = scaled->narrow_steps;
+  of[SCALE] = of[ZERO] = -1;
+  *form = scaled->step_count ? NARROW_SCALED : NARROW_PLAIN;
+  if (is_sum(scaled, i)) {
+    *form = NARROW_MOVED;
+    scaled->negates = scaled->steps[i].kind == STEP_ADD;
+    of[ZERO] = i++;
   }
-  if (scaled->entries && (count > 1 || rounds)) return;
-  NarrowForm form = scaled->entries ? NARROW_LOOKED_UP
-                    : rounds        ? NARROW_ROUNDED
-                    : count > 1     ? NARROW_MOVED
-                    : count > 0     ? NARROW_SCALED
-                                    : NARROW_PLAIN;
+  if (i < scaled->step_count && scaled->steps[i].kind == STEP_MULTIPLY) of[SCALE] = i++;
+  if (*form == NARROW_SCALED && is_sum(scaled, i)) {
+    *form = NARROW_AFFINE;
+    scaled->negates = scaled->steps[i].kind == STEP_SUBTRACT;
+    of[ZERO] = i++;
+  }
+  return i == scaled->step_count;
+}
+
+/* Finds how loops round: zero points do not make it necessary, and there is one type. Returns false if loops do not round so. */
+static bool find_rounding(const Scaled *scaled, NarrowForm *form) {
+  int last = scaled->step_count - 1;
+  bool is_affine = *form == NARROW_AFFINE;
+  PrimitiveType type = last < 0 ? PRIMITIVE_TYPE_INVALID : scaled->steps[last].rounds;
+  bool rounds = type;
+  for (int i = 0; i < last; i++) {
+    const ScaledStep *step = &scaled->steps[i];
+    if (step->rounds && step->rounds != type) return false;
+    if (is_affine && type == F16 && !step->rounds) return false;
+    rounds |= step->rounds != PRIMITIVE_TYPE_INVALID;
+  }
+  if (!rounds) return true;
+  if (*form == NARROW_MOVED && !keeps_bytes(scaled, &scaled->steps[scaled->narrow_steps[ZERO]])) {
+    return false;
+  }
+  *form = is_affine ? NARROW_ROUNDED_AFFINE : NARROW_ROUNDED;
+  return true;
+}
+
+/* Sets the loops for numbers as they are, or less a zero, times a scale, plus a bias, and rounded. */
+static void set_loops(Scaled *scaled) {
+  NarrowForm form;
+  if (!find_steps(scaled, &form) || !find_rounding(scaled, &form)) return;
+  if (scaled->entries) {
+    if (form != NARROW_PLAIN && form != NARROW_SCALED) return;
+    form = NARROW_LOOKED_UP;
+  }
   bool is_packed = scaled->numbers.per_byte > 1;
   scaled->loops = (is_packed ? narrow_packed_loops : narrow_loops)(scaled->numbers.type, form);
 }

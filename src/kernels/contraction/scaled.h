@@ -3,6 +3,7 @@
 ** in a table, and then scaled, or moved by a zero point: a short list of steps.
 **
 **     ((widen(numbers[i]) - zeros[...]) * scales[...]        numbers * scales, and other orders
+**     widen(numbers[i]) * scales[...] + biases[...]
 **     table[numbers[i]] * scales[...]                        a codebook; any function of a byte
 **
 ** The numbers lie in the order of the elements, except in views, which repeat or move an array's elements. A number that a
@@ -27,11 +28,18 @@ typedef struct ScaledInput {
   int64_t constant, start[MAX_STARTS], strides[MAX_LOOPS];
 } ScaledInput;
 
+/* Threshold MAX_ZERO: zero points that are subtracted from integers before these are rounded. Test: "zero points of floats" in
+** core/quantised.test.mjs. */
+enum { MAX_ZERO = 128 };
+
+/* The steps of narrow loops: a scale, and a zero point before it or a bias after it. */
+typedef enum NarrowStep { SCALE, ZERO } NarrowStep;
+
 typedef struct ScaledStep {
   StepKind kind;
-  bool rounds;       /* to bf16 */
-  ScaledInput input; /* the second operand */
-  float value;       /* the same, if it is a known number */
+  PrimitiveType rounds; /* to BF16 or F16; PRIMITIVE_TYPE_INVALID: not at all */
+  ScaledInput input;    /* the second operand */
+  float value;          /* the same, if it is a known number */
 } ScaledStep;
 
 /* The value of a byte: the element of the table at that position, or a known number. */
@@ -45,8 +53,11 @@ typedef struct Scaled {
   bool is_view; /* the elements are the numbers as they are, but in other places: see strides */
   ScaledInput numbers, table;
   const TableEntry *entries; /* of each byte; NULL: numbers are widened */
+  int64_t max_integer;       /* the largest magnitude after a step of integers; 0: there is none */
   int step_count;
   ScaledStep steps[MAX_SCALED_STEPS];
+  int narrow_steps[2]; /* the number of each NarrowStep; -1: there is none */
+  bool negates;        /* loops read its opposite instead of a ZERO */
   int rank;
   int64_t sizes[MAX_LOOPS];
   int start_count;
@@ -81,9 +92,6 @@ bool scaled_is_aligned(const ScaledInput *input);
 void scaled_find(const Scaled *scaled, const uint8_t *const *inputs, Computed *computed);
 /* Computes elements: the `run` of a Computed. */
 void scaled_generate(const Computed *computed, int64_t first, int64_t count, void *out);
-
-/* The steps of narrow loops: the scale is the last one, the zero the one before it. */
-typedef enum NarrowStep { SCALE, ZERO } NarrowStep;
 
 /* Returns the number of lines of `line` elements, from a multiple of that number on, that have the same scales, or zeros; 0 if
 ** the loops are not made of lines. */

@@ -187,7 +187,7 @@ void scaled_generate(const Computed *computed, int64_t first, int64_t count, voi
     for (int i = 0; i < scaled->step_count; i++) {
       const ScaledStep *step = &scaled->steps[i];
       if (step->kind != STEP_ROUND) apply(scaled, step, operands_of(computed, i), first, some, to);
-      if (step->kind == STEP_ROUND || step->rounds) step_round(to, some);
+      if (step->rounds) step_round(step->rounds, to, some);
     }
   }
 }
@@ -197,9 +197,7 @@ void scaled_generate(const Computed *computed, int64_t first, int64_t count, voi
 static const int64_t no_strides[MAX_LOOPS];
 
 /* Returns a step's number; -1: there is none. */
-static int number_of(const Scaled *scaled, NarrowStep step) {
-  return scaled->step_count - 1 - (int)step;
-}
+static int number_of(const Scaled *scaled, NarrowStep step) { return scaled->narrow_steps[step]; }
 
 static const int64_t *strides_of(const Scaled *scaled, NarrowStep step) {
   int number = number_of(scaled, step);
@@ -250,14 +248,25 @@ bool scaled_has_integers(const Scaled *scaled) {
   int zero = number_of(scaled, ZERO);
   if (zero < 0) return scaled->loops->is_integral;
   const ScaledStep *step = &scaled->steps[zero];
-  bool is_byte = step->value == (float)(uint8_t)max_i64((int64_t)step->value, 0);
+  float value = scaled->negates ? -step->value : step->value;
+  bool is_byte = value == (float)(uint8_t)max_i64((int64_t)value, 0);
   return scaled->loops->is_integral &&
          (step->input.parameter < 0 ? is_byte : type_is_integral(step->input.type));
 }
 
 bool scaled_has_f16(const Scaled *scaled) {
-  const ScaledInput *input = &scaled->steps[number_of(scaled, SCALE)].input;
-  return input->parameter >= 0 && input->type == F16;
+  int number = number_of(scaled, SCALE);
+  const ScaledInput *input = &scaled->steps[number].input;
+  return number >= 0 && input->parameter >= 0 && input->type == F16;
+}
+
+/* Returns a step's operands: 1 if there is no scale. */
+static Operands narrow_operands(const Computed *computed, NarrowStep which,
+                                const ScaledStep **step) {
+  static const ScaledStep one = {.input.parameter = -1, .value = 1};
+  int number = number_of(computed->scaled, which);
+  *step = number < 0 ? &one : &computed->scaled->steps[number];
+  return number < 0 ? (Operands){&one.input, {NULL, 0}} : operands_of(computed, number);
 }
 
 static void fill(const Scaled *scaled, const ScaledStep *step, Operands from, int64_t first,
@@ -269,9 +278,9 @@ static void fill(const Scaled *scaled, const ScaledStep *step, Operands from, in
 
 void scaled_fill(const Computed *computed, NarrowStep which, int64_t first, int64_t count,
                  int64_t apart, float *out) {
-  const Scaled *scaled = computed->scaled;
-  int number = number_of(scaled, which);
-  fill(scaled, &scaled->steps[number], operands_of(computed, number), first, count, apart, out);
+  const ScaledStep *step;
+  Operands from = narrow_operands(computed, which, &step);
+  fill(computed->scaled, step, from, first, count, apart, out);
 }
 
 /* Returns the loop that moves by `line` elements in each step; -1: there is none. */
@@ -285,10 +294,10 @@ static int loop_of_lines(const Scaled *scaled, int64_t line) {
 void scaled_fill_lines(const Computed *computed, NarrowStep which, int64_t first, int64_t line,
                        int64_t lines, int64_t count, int64_t apart, float *out) {
   const Scaled *scaled = computed->scaled;
-  int number = number_of(scaled, which), outer = loop_of_lines(scaled, line);
-  const ScaledStep *step = &scaled->steps[number];
+  int outer = loop_of_lines(scaled, line);
+  const ScaledStep *step;
+  Operands from = narrow_operands(computed, which, &step);
   const ScaledInput *input = &step->input;
-  Operands from = operands_of(computed, number);
   int64_t run, left;
   int inner = changing_loop(scaled, input, &run);
   if (outer < 0 && apart * count == line) { /* as operands of one long line */

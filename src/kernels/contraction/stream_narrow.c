@@ -63,6 +63,8 @@ static void fill_same(float value, int64_t count, float *out) {
 static bool set_zeros(Scales *scales, const NarrowLoops *loops, int64_t count, bool moved) {
   float zero = loops->zero / loops->factor;
   bool exact = true;
+  if (loops->adds) scales->zeros = scales->zero;
+  if (loops->adds) return true;
   bool listed = moved || zero != 0 || loops->centered || loops->rounds;
   if (listed) scales->zeros = scales->zero;
   if (!moved && listed) fill_same(zero, count, scales->zero);
@@ -74,9 +76,31 @@ static bool set_zeros(Scales *scales, const NarrowLoops *loops, int64_t count, b
   return exact;
 }
 
+/* Returns the type that one of the steps, or all, are rounded to. */
+static PrimitiveType rounding_of(const Narrow *narrow) {
+  const Scaled *scaled = narrow->scaled->scaled;
+  PrimitiveType last = scaled->steps[scaled->step_count - 1].rounds;
+  return last ? last : scaled->steps[0].rounds;
+}
+
+/* Returns the power by which loops round after a step, or do not: see NarrowBlock. */
+static float rounding_after(const Narrow *narrow, NarrowStep which) {
+  const Scaled *scaled = narrow->scaled ? narrow->scaled->scaled : NULL;
+  int step = scaled ? scaled->narrow_steps[which] : -1;
+  PrimitiveType type = step < 0 ? PRIMITIVE_TYPE_INVALID : scaled->steps[step].rounds;
+  return type == BF16 ? 0x1p16f : type == F16 ? 0x1p13f : 1;
+}
+
 /* Multiplies by the type's factor, or its inverse. Returns false if that makes a number inexact. */
 static bool fits_factor(float *numbers, int64_t count, float factor) {
   return factor == 1 || step_scale(numbers, count, factor);
+}
+
+/* Whether loops round as the program does. */
+static bool can_round(const Scales *scales, const Narrow *narrow, int64_t count) {
+  PrimitiveType type = rounding_of(narrow);
+  return narrow_scales_can_round(type, scales->scale, count) &&
+         (!narrow->loops->adds || narrow_biases_can_round(type, scales->zero, count));
 }
 
 /* Chooses the loops for `count` scales and zero points, and converts these to the form that the loops read. Returns false
@@ -94,7 +118,7 @@ static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder
   scales->is_plain =
       is_exact && loops->plain &&
       (!loops->centered || narrow_center(scales->zero, count, loops->factor, order->along_depth));
-  if (loops->rounds && !narrow_scales_can_round(scales->scale, count)) return false;
+  if (loops->rounds && !can_round(scales, narrow, count)) return false;
   scales->row = scales->is_plain ? loops->plain : loops->scaled;
   if (!scales->is_plain && !fits_factor(scales->scale, count, loops->factor)) return false;
   if (loops->packed && !scales->is_plain && order->part_scales) {
@@ -103,19 +127,32 @@ static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder
   return true;
 }
 
+/* Whether zero points are whole and moderate, so that differences of integers need not be rounded. */
+static bool are_whole(const float *zeros, int64_t count) {
+  bool are = true;
+  for (int64_t i = 0; i < count; i++) {
+    are &= zeros[i] >= -MAX_ZERO && zeros[i] <= MAX_ZERO && zeros[i] == (float)(int)zeros[i];
+  }
+  return are;
+}
+
 /* Sets the scales and zero points of a block's lines. Returns false if the loops cannot use them. */
 static bool scales_set(Scales *scales, const Block *block) {
   const Narrow *narrow = block->narrow;
   const StreamOrder *order = block->stream->order;
-  bool moved = narrow->has_steps && narrow->scaled->scaled->step_count > 1;
+  const Scaled *scaled = narrow->has_steps ? narrow->scaled->scaled : NULL;
+  bool moved = scaled && scaled->narrow_steps[ZERO] >= 0;
   int64_t count = order->along_depth ? 1 : block->length;
   scales->length = block->length;
   scales->apart = 0;
   scales->zeros = scales->scale;
   if (narrow->has_steps) {
     count = order->read_scales(scales, block, moved);
-    if (count == 0) return false;
-    if (moved && !fits_factor(scales->zero, count, 1 / narrow->loops->factor)) return false;
+    bool rounds_zeros = narrow->loops->rounds && !narrow->loops->adds && moved;
+    if (count == 0 || (rounds_zeros && !are_whole(scales->zero, count))) return false;
+    float zeros = narrow->loops->adds ? 1 : 1 / narrow->loops->factor;
+    if (moved && scaled->negates) zeros = -zeros;
+    if (moved && !fits_factor(scales->zero, count, zeros)) return false;
   } else {
     fill_same(1, count, scales->scale);
   }
@@ -175,6 +212,8 @@ static bool multiply_lines(const Block *block, const Vectors *vectors, const Sca
                      .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
                      .scale_block = (int)round_up(scales->length, LINE_STEP),
                      .factor = loops->factor,
+                     .less = loops->zero / loops->factor,
+                     .rounding = {rounding_after(narrow, SCALE), rounding_after(narrow, ZERO)},
                      .flipped = loops->flipped,
                      .table = narrow->scaled ? narrow->scaled->table : NULL,
                      .sums = block->sums,

@@ -9,7 +9,8 @@
 **
 ** The program may want the fields in another order than memory's: the upper one first, or all lower ones before all upper ones.
 ** Then the matrix keeps memory's order. If the fields are summed over, the other operand is permuted; else, the product's result.
-** That is right only if all operations between the fields and the product treat these fields alike (`alike`).
+** That is right only if all operations between the fields and the product treat these fields alike (`alike`), or if their other
+** operands, such as scales, are permuted, too: where these have far fewer elements (`permuted`).
 **
 ** If the fields lie along another dimension than the last one, they are shifted as one array:
 **
@@ -24,7 +25,8 @@
 #include "rewrite/base/rewrite.h"
 
 /* Threshold MAX_FIELDS, MAX_STEPS: u64 has 32 fields of 2 bits; a bound of recursion. No path. */
-enum { MAX_FIELDS = 32, MAX_STEPS = 16, ABSENT = -1 };
+/* Threshold MIN_REPEATS, MAX_PERMUTED: of scales and zeros that are permuted. No path. */
+enum { MAX_FIELDS = 32, MAX_STEPS = 16, MIN_REPEATS = 8, MAX_PERMUTED = 4, ABSENT = -1 };
 
 /* ---- A field ---- */
 
@@ -106,6 +108,12 @@ static bool is_field(const Field *f) {
 
 /* ---- Fields ---- */
 
+/* Neighbouring elements of an array, `unit` apart, that hold all fields: a part of this dimension. */
+typedef struct Range {
+  int dim;
+  int64_t unit, size;
+} Range;
+
 /* All fields of each number of an array, along dimension `dim` of x: `each` elements of the first one, and so on. */
 typedef struct Fields {
   Instruction *x;
@@ -114,6 +122,13 @@ typedef struct Fields {
   int count, order[MAX_FIELDS]; /* number i of x is field order[i] */
   int dim;
   int64_t each;
+  /* Operands of other instructions, on the way to the product, that are permuted. */
+  int permuted_count;
+  struct {
+    Instruction *user;
+    int operand;
+    Range range;
+  } permuted[MAX_PERMUTED];
 } Fields;
 
 /* Whether x has the elements of its operand in the same order: a reshape, or a broadcast that only adds dimensions of size 1. */
@@ -259,12 +274,6 @@ static bool find_shifted(Instruction *x, Fields *f) {
 
 /* ---- Other orders ---- */
 
-/* Neighbouring elements of an array, `unit` apart, that hold all fields: a part of this dimension. */
-typedef struct Range {
-  int dim;
-  int64_t unit, size;
-} Range;
-
 static int64_t elements_after(const Shape *shape, int dim) {
   int64_t count = 1;
   for (int d = dim + 1; d < shape->rank; d++) count *= shape->dims[d];
@@ -315,40 +324,6 @@ static bool is_lookup(const Instruction *x, const Instruction *user) {
          shape_elements(user->shape) == shape_elements(x->shape);
 }
 
-/* Follows the range from x to its only user. Returns false if the user treats elements of it differently. range: NULL if the order
-** stays. */
-static bool follow(const Instruction *x, const Instruction *user, Range *range) {
-  if (user->opcode == HLO_RESHAPE || is_lookup(x, user)) {
-    return !range || reshape_range(x->shape, user->shape, range);
-  }
-  if (user->opcode == HLO_TRANSPOSE && !range) return true;
-  if (user->opcode == HLO_TRANSPOSE) {
-    int d = 0;
-    while (user->a->dimensions.items[d] != range->dim) d++;
-    range->dim = d;
-    return true;
-  }
-  if (!opcode_is_elementwise(user->opcode) && user->opcode != HLO_COPY) return false;
-  for (int i = 0; i < user->operand_count && range; i++) {
-    if (user->operands[i] != x && !alike(user->operands[i], *range, MAX_STEPS)) return false;
-  }
-  return true;
-}
-
-/* Finds the product that x goes to, and the range in its operand. Returns NULL if it goes elsewhere, too. */
-static Instruction *find_product(const Users *users, Instruction *x, Range *range, int *operand) {
-  for (int steps = 0; steps < MAX_STEPS && users->count[x->id] == 1; steps++) {
-    Instruction *user = users->lists[x->id][0];
-    if (user->opcode == HLO_DOT) {
-      *operand = user->operands[1] == x;
-      return x == x->parent->root || user->operands[*operand] != x ? NULL : user;
-    }
-    if (x == x->parent->root || !follow(x, user, range)) return NULL;
-    x = user;
-  }
-  return NULL;
-}
-
 static Int64List list_in(const Computation *c, int count, const int64_t *items) {
   return (Int64List){count, arena_copy(c->module->arena, items, (size_t)count * sizeof *items)};
 }
@@ -371,6 +346,87 @@ static Instruction *permute(const Fields *f, Instruction *x, Range range, bool t
                           ATTRIBUTES(.dimensions = list_in(c, 1, (int64_t[]){dim})));
   return computation_add_reshape(c, computation_add_transpose(c, split, swap), x->shape->rank,
                                  x->shape->dims);
+}
+
+/* Returns x with a range permuted into the order of memory, by permuting an array that it repeats; NULL if there is none. makes:
+** otherwise returns x or NULL, and adds nothing. */
+static Instruction *permuted(const Fields *f, Instruction *x, Range range, int steps, bool makes) {
+  const Int64List *dims = &x->a->dimensions;
+  Instruction *operands[2];
+  if (steps == 0 || !shape_is_array(x->shape)) return NULL;
+  if (alike(x, range, steps)) return x;
+  if (shape_elements(x->shape) <= shape_elements(f->x->shape) / MIN_REPEATS) {
+    if (!makes) return x;
+    x = permute(f, x, range, true);
+    /* Its concatenate would join the matrix's loop. */
+    return computation_add(x->parent, HLO_OPTIMIZATION_BARRIER, x->shape, &x, 1, NULL);
+  }
+  if (opcode_is_elementwise(x->opcode) && x->operand_count > 0 && x->operand_count <= 2) {
+    for (int i = 0; i < x->operand_count; i++) {
+      operands[i] = permuted(f, x->operands[i], range, steps - 1, makes);
+      if (!operands[i]) return NULL;
+    }
+    return makes ? computation_add(x->parent, x->opcode, x->shape, operands, x->operand_count, x->a)
+                 : x;
+  }
+  if (x->opcode == HLO_BROADCAST) {
+    int i = 0;
+    while (dims->items[i] != range.dim) i++;
+    range.dim = i;
+  } else if (x->opcode == HLO_TRANSPOSE) {
+    range.dim = (int)dims->items[range.dim];
+  } else if (x->opcode != HLO_RESHAPE || !reshape_range(x->shape, x->operands[0]->shape, &range)) {
+    return NULL;
+  }
+  operands[0] = permuted(f, x->operands[0], range, steps - 1, makes);
+  if (!operands[0] || !makes) return operands[0];
+  return computation_add(x->parent, x->opcode, x->shape, operands, 1, x->a);
+}
+
+/* Whether an operand of the user can stay, or be permuted later. */
+static bool treats_alike(Fields *f, Instruction *user, int operand, Range range) {
+  Instruction *x = user->operands[operand];
+  if (alike(x, range, MAX_STEPS)) return true;
+  if (f->permuted_count == MAX_PERMUTED || !permuted(f, x, range, MAX_STEPS, false)) return false;
+  f->permuted[f->permuted_count].user = user;
+  f->permuted[f->permuted_count].operand = operand;
+  f->permuted[f->permuted_count++].range = range;
+  return true;
+}
+
+/* Follows the range from x to its only user. Returns false if the user treats elements of it differently. range: NULL if the order
+** stays. */
+static bool follow(Fields *f, const Instruction *x, Instruction *user, Range *range) {
+  if (user->opcode == HLO_RESHAPE || is_lookup(x, user)) {
+    return !range || reshape_range(x->shape, user->shape, range);
+  }
+  if (user->opcode == HLO_TRANSPOSE && !range) return true;
+  if (user->opcode == HLO_TRANSPOSE) {
+    int d = 0;
+    while (user->a->dimensions.items[d] != range->dim) d++;
+    range->dim = d;
+    return true;
+  }
+  if (!opcode_is_elementwise(user->opcode) && user->opcode != HLO_COPY) return false;
+  for (int i = 0; i < user->operand_count && range; i++) {
+    if (user->operands[i] != x && !treats_alike(f, user, i, *range)) return false;
+  }
+  return true;
+}
+
+/* Finds the product that x goes to, and the range in its operand. Returns NULL if it goes elsewhere, too. */
+static Instruction *find_product(const Users *users, Fields *f, Range *range, int *operand) {
+  Instruction *x = f->x;
+  for (int steps = 0; steps < MAX_STEPS && users->count[x->id] == 1; steps++) {
+    Instruction *user = users->lists[x->id][0];
+    if (user->opcode == HLO_DOT) {
+      *operand = user->operands[1] == x;
+      return x == x->parent->root || user->operands[*operand] != x ? NULL : user;
+    }
+    if (x == x->parent->root || !follow(f, x, user, range)) return NULL;
+    x = user;
+  }
+  return NULL;
 }
 
 /* Returns the dimension of a product's result that dimension d of its operand becomes; ABSENT if it is summed over or a batch. */
@@ -519,9 +575,13 @@ static bool read_fields(const Users *users, Fields *f) {
   if (array->shape->rank > MAX_RANK - 2 || (is_last && !can_unpack_whole(array))) return false;
   if (!is_last && (!f->part || f->first.is_signed)) return false;
   Range part = range;
-  Instruction *dot = find_product(users, x, is_last && !in_order ? &part : NULL, &operand);
+  Instruction *dot = find_product(users, f, is_last && !in_order ? &part : NULL, &operand);
   if (!dot && !(is_last && in_order)) return false;
   if (is_last && !in_order && !permute_product(f, dot, operand, part)) return false;
+  for (int i = 0; i < f->permuted_count; i++) {
+    Instruction *user = f->permuted[i].user, **other = &user->operands[f->permuted[i].operand];
+    *other = permuted(f, *other, f->permuted[i].range, MAX_STEPS, true);
+  }
   Instruction *fields = is_last
                             ? computation_add_reshape(x->parent, unpack(array, type_of(&f->first)),
                                                       x->shape->rank, x->shape->dims)

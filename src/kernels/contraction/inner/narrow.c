@@ -18,13 +18,23 @@ typedef struct Steps {
   uint8_t numbers, bytes, rows, lines;
 } Steps;
 static const Steps steps_of[] = {
-    [ROW_bf16] = {8, 16, 4, 4},          [ROW_s8] = {16, 16, 4, 4},
-    [ROW_less_s8] = {16, 16, 4, 2},      [ROW_signed] = {16, 8, 4, 4},
-    [ROW_centered] = {16, 8, 4, 2},      [ROW_scaled_bf16] = {8, 16, 4, 2},
-    [ROW_scaled_f16] = {8, 16, 4, 2},    [ROW_scaled_s8] = {16, 16, 4, 2},
-    [ROW_scaled_signed] = {16, 8, 4, 2}, [ROW_moved_unsigned] = {16, 8, 4, 2},
-    [ROW_moved_s8] = {16, 16, 4, 2},     [ROW_found] = {16, 16, 1, 2},
-    [ROW_rounded_s8] = {16, 16, 4, 2},   [ROW_rounded_unsigned] = {16, 8, 4, 2},
+    [ROW_bf16] = {8, 16, 4, 4},
+    [ROW_s8] = {16, 16, 4, 4},
+    [ROW_less_s8] = {16, 16, 4, 2},
+    [ROW_signed] = {16, 8, 4, 4},
+    [ROW_centered] = {16, 8, 4, 2},
+    [ROW_scaled_bf16] = {8, 16, 4, 2},
+    [ROW_scaled_f16] = {8, 16, 4, 2},
+    [ROW_scaled_s8] = {16, 16, 4, 2},
+    [ROW_scaled_signed] = {16, 8, 4, 2},
+    [ROW_moved_unsigned] = {16, 8, 4, 2},
+    [ROW_moved_s8] = {16, 16, 4, 2},
+    [ROW_found] = {16, 16, 1, 2},
+    [ROW_rounded_s8] = {16, 16, 4, 2},
+    [ROW_rounded_unsigned] = {16, 8, 4, 2},
+    [ROW_affine_s8] = {16, 16, 1, 2},
+    [ROW_affine_unsigned] = {16, 8, 1, 2},
+    [ROW_rounded_affine_unsigned] = {16, 8, 1, 2},
 };
 
 /* ---- Rows of the matrix ---- */
@@ -181,6 +191,23 @@ static void prepare_f8e5m2(const uint8_t *from, int64_t count, uint8_t *to) {
   prepare(SLOT_F8E5M2, from, count, to);
 }
 
+/* Returns the affine loops: of numbers of 4 bits in pairs, or of bytes. Those that round are for pairs only. */
+static const NarrowLoops *affine_loops(PrimitiveType type, bool packed, bool rounds) {
+  static const NarrowLoops pairs = {
+      .scaled = ROW_affine_unsigned, .factor = 0x1p-24f, .packed = true, .adds = true};
+  static const NarrowLoops rounded_pairs = {.scaled = ROW_rounded_affine_unsigned,
+                                            .factor = 0x1p-24f,
+                                            .packed = true,
+                                            .rounds = true,
+                                            .adds = true};
+  static const NarrowLoops bytes = {.scaled = ROW_affine_s8, .factor = 0x1p-24f, .adds = true};
+  static const NarrowLoops u8 = {
+      .scaled = ROW_affine_s8, .factor = 0x1p-24f, .flipped = 0x80, .zero = -128, .adds = true};
+  if (packed && type == U4) return rounds ? &rounded_pairs : &pairs;
+  if (rounds || !type_is_integral(type)) return NULL;
+  return type == U8 ? &u8 : &bytes;
+}
+
 const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
   static const NarrowLoops bf16 = {.plain = ROW_bf16, .scaled = ROW_scaled_bf16, .factor = 1};
   static const NarrowLoops f16 = {
@@ -206,6 +233,8 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
       .scaled = ROW_found, .factor = 1, .misread = MISREAD_BYTES_FROM_16};
   static const NarrowLoops half_byte = {.scaled = ROW_found, .factor = 1};
   if (form == NARROW_LOOKED_UP) return type_bits(type) == 8 ? &byte : &half_byte;
+  bool rounds = form == NARROW_ROUNDED_AFFINE;
+  if (form == NARROW_AFFINE || rounds) return affine_loops(type, false, rounds);
   if (form == NARROW_ROUNDED) {
     if (!type_is_integral(type)) return NULL;
     return type == U8 ? &rounded_u8 : &rounded_s8;
@@ -246,6 +275,8 @@ const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
                                          .packed = true,
                                          .rounds = true};
   if (type_bits(type) != 4 || form == NARROW_LOOKED_UP) return narrow_loops(type, form);
+  bool rounds = form == NARROW_ROUNDED_AFFINE;
+  if (form == NARROW_AFFINE || rounds) return affine_loops(type, true, rounds);
   if (form == NARROW_ROUNDED) return type == U4 ? &rounded_u4 : &rounded_s4;
   return type == U4 ? &u4 : form == NARROW_MOVED ? &moved_s4 : &plain;
 }
@@ -311,11 +342,26 @@ bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth) 
 
 /* Threshold MIN_SCALE, MAX_SCALE. Test: "a number times its scale is rounded first, and large sums do not overflow" in
 ** core/quantised.test.mjs. */
-/* The bits that scales must not have, so that a product with nine bits has at most 24; exponents are far from the ends. */
-enum { LOW_BITS = 0x1ff, MIN_SCALE = (127 - 64) << 23, MAX_SCALE = (127 + 64) << 23 };
+/* Threshold MIN_F16, MAX_F16, MAX_F16_BIAS. Test: "a number times its scale plus a bias is rounded as the program says" in
+** core/quantised.test.mjs. */
+/* The bits that scales must not have, so that a product with nine bits has at most 24. Exponents that are far from the ends; those
+** of a product with 9 bits that f16 has; those of numbers that can be added to it. As bits of f32. */
+enum {
+  LOW_BITS = 0x1ff,
+  MIN_SCALE = (127 - 64) << 23,
+  MAX_SCALE = (127 + 64) << 23,
+  MIN_F16 = (127 - 14) << 23,
+  MAX_F16 = (127 + 6) << 23,
+  MAX_F16_BIAS = (127 + 14) << 23,
+};
+typedef struct Limits {
+  int32_t min, max;
+} Limits;
+static const Limits moderate = {MIN_SCALE, MAX_SCALE}, in_f16 = {MIN_F16, MAX_F16},
+                    addend_in_f16 = {1, MAX_F16_BIAS};
 
-/* Whether scales are 0 or of moderate size, and have none of the bits `low`. */
-static bool scales_lack(uint32_t low, const float *scales, int64_t count) {
+/* Whether numbers are 0 or within limits, and have none of the bits `low`. */
+static bool scales_lack(uint32_t low, Limits limits, const float *scales, int64_t count) {
   v128_t bits = wasm_i32x4_const_splat(0), max = bits, min = wasm_i32x4_const_splat(-1);
   int64_t i = 0;
   for (; i + 4 <= count; i += 4) {
@@ -329,20 +375,24 @@ static bool scales_lack(uint32_t low, const float *scales, int64_t count) {
   if (i < count) {
     float last[4] = {1, 1, 1, 1};
     memcpy(last, scales + i, (size_t)(count - i) * sizeof *last);
-    if (!scales_lack(low, last, 4)) return false;
+    if (!scales_lack(low, limits, last, 4)) return false;
   }
   v128_t wrong = wasm_v128_or(wasm_v128_and(bits, wasm_i32x4_splat((int32_t)low)),
-                              wasm_u32x4_gt(max, wasm_i32x4_const_splat(MAX_SCALE)));
+                              wasm_u32x4_gt(max, wasm_i32x4_splat(limits.max)));
   return !wasm_v128_any_true(
-      wasm_v128_or(wrong, wasm_u32x4_lt(min, wasm_i32x4_const_splat(MIN_SCALE - 1))));
+      wasm_v128_or(wrong, wasm_u32x4_lt(min, wasm_i32x4_splat(limits.min - 1))));
 }
 
 bool narrow_scales_are_exact(const float *scales, int64_t count) {
-  return scales_lack(LOW_BITS, scales, count);
+  return scales_lack(LOW_BITS, moderate, scales, count);
 }
 
-bool narrow_scales_can_round(const float *scales, int64_t count) {
-  return scales_lack(0, scales, count);
+bool narrow_scales_can_round(PrimitiveType type, const float *scales, int64_t count) {
+  return scales_lack(0, type == F16 ? in_f16 : moderate, scales, count);
+}
+
+bool narrow_biases_can_round(PrimitiveType type, const float *biases, int64_t count) {
+  return scales_lack(0, type == F16 ? addend_in_f16 : moderate, biases, count);
 }
 
 void narrow_add_scaled(const float *plain, const float *scales, float factor, int64_t count,

@@ -32,7 +32,8 @@ typedef struct NarrowLoops {
   /* The loops read packed numbers in the order of narrow_part. By columns, vectors have that order, too; by depth, scales, zeros
   ** and sums have it. Sums that plain loops add are put into their own order before they are multiplied by scales. */
   bool packed;
-  bool rounds;   /* each number times its scale is rounded to bf16: see narrow_scales_can_round */
+  bool rounds;   /* numbers are rounded to bf16 or f16: see narrow_scales_can_round */
+  bool adds;     /* biases are added after the scales; then `zero` is NarrowBlock's `less` */
   bool centered; /* zeros of plain loops are bytes: see narrow_center */
 } NarrowLoops;
 
@@ -45,7 +46,9 @@ typedef enum NarrowForm {
   NARROW_PLAIN,
   NARROW_SCALED,
   NARROW_MOVED,
-  NARROW_ROUNDED, /* moved, scaled, and rounded to bf16 */
+  NARROW_ROUNDED, /* moved, scaled, and rounded */
+  NARROW_AFFINE,  /* scaled, and then moved */
+  NARROW_ROUNDED_AFFINE,
   NARROW_LOOKED_UP
 } NarrowForm;
 
@@ -65,8 +68,11 @@ bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth);
 
 /* Whether no integer of 9 bits needs to be rounded when it is multiplied by one of the scales. */
 bool narrow_scales_are_exact(const float *scales, int64_t count);
-/* Whether each product of an integer of 9 bits with one of the scales is 0 or far from the ends of f32's exponents. */
-bool narrow_scales_can_round(const float *scales, int64_t count);
+/* Whether each product of an integer of 9 bits with one of the scales is 0 or far from the ends of a type's exponents: BF16's or
+** F16's. */
+bool narrow_scales_can_round(PrimitiveType type, const float *scales, int64_t count);
+/* Whether sums of such products with the biases are, too, or need not be rounded. Of F16, products are rounded. */
+bool narrow_biases_can_round(PrimitiveType type, const float *biases, int64_t count);
 /* Adds sums of loops by depth, each times the scale of its column and the factor; scales: NULL if they are multiplied by both. */
 void narrow_add_scaled(const float *plain, const float *scales, float factor, int64_t count,
                        float *sums);

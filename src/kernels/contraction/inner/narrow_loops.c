@@ -11,7 +11,7 @@
 **     QUARTER_S8   widens four of them to f32, up to a constant factor of the type; scales or sums are multiplied by it. For s8
 **                  the factor is 2^-24: the byte stays in the top bits of its lane, which saves a shift
 **     PLAIN        changes a number before the product: PLAIN leaves it, LESS takes its zero away, SCALED multiplies it by its
-**                  scale, MOVED does both, and ROUNDED then rounds it to bf16
+**                  scale, MOVED does both, and ROUNDED then rounds it; AFFINE multiplies by the scale and adds a bias
 **     TIMES        by columns, changes the sum of a block: TIMES multiplies it by the scale, KEPT leaves it
 **     4, 4         the rows and lines by which one vector is multiplied at a time
 **
@@ -120,20 +120,34 @@ static inline bool has_largest(Seen seen) {
 #define NOTE_load_f16(b, seen) \
   if (has_largest(seen)) *b->misread = true;
 
-/* Rounds to bf16, to nearest even, if 2^16 x is finite and x is 0 or normal. 2^16 x - x is rounded to a multiple of bf16's last
-** unit, and taking it from 2^16 x, which is exact, leaves x rounded to that unit (Dekker, A Floating-Point Technique for
-** Extending the Available Precision, 1971; all 2^24 significands were compared with rounding by bits). */
-static inline v128_t rounded_to_bf16(v128_t x) {
-  v128_t large = wasm_f32x4_mul(x, wasm_f32x4_const_splat(0x1p16f));
+/* Rounds to nearest even by a power: 2^16 to bf16, 2^13 to f16, 1 not at all. 2^16 x must be finite, and x be 0 or normal in the
+** narrow type, or have few enough bits. 2^16 x - x is rounded to a multiple of bf16's last unit, and taking it from 2^16 x,
+** which is exact, leaves x rounded to that unit (Dekker, A Floating-Point Technique for Extending the Available Precision,
+** 1971; all 2^24 significands were compared with rounding by bits). */
+static inline v128_t rounded(v128_t x, v128_t power) {
+  v128_t large = wasm_f32x4_mul(x, power);
   return wasm_f32x4_sub(large, wasm_f32x4_sub(large, x));
 }
 
-/* scale, zero: expressions, which need not be evaluated. */
+/* scale, zero: expressions, which need not be evaluated. `less` and `rounding` are variables of the loops. */
 #define PLAIN(x, scale, zero)   (x)
 #define LESS(x, scale, zero)    wasm_f32x4_sub(x, zero)
 #define SCALED(x, scale, zero)  wasm_f32x4_mul(x, scale)
 #define MOVED(x, scale, zero)   wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
-#define ROUNDED(x, scale, zero) rounded_to_bf16(MOVED(x, scale, zero))
+#define ROUNDED(x, scale, zero) rounded(MOVED(x, scale, zero), rounding[0])
+#define AFFINE(x, scale, zero)  wasm_f32x4_add(wasm_f32x4_mul(x, scale), zero)
+#define ROUNDED_AFFINE(x, scale, zero) \
+  rounded(wasm_f32x4_add(rounded(wasm_f32x4_mul(x, scale), rounding[0]), zero), rounding[1])
+#define LESS_AFFINE(x, scale, zero) AFFINE(wasm_f32x4_sub(x, less), scale, zero)
+/* Whether the first step of a sum by columns is code of its own, which saves a sum; of the longest forms it would be too long. */
+#define BEGINS_PLAIN          1
+#define BEGINS_LESS           1
+#define BEGINS_SCALED         1
+#define BEGINS_MOVED          1
+#define BEGINS_ROUNDED        1
+#define BEGINS_AFFINE         0
+#define BEGINS_LESS_AFFINE    0
+#define BEGINS_ROUNDED_AFFINE 0
 #ifdef XLA_RELAXED_SIMD
 #define MADD(sum, x, y) wasm_f32x4_relaxed_madd(x, y, sum)
 #else
@@ -166,6 +180,13 @@ _Static_assert(SLOT_ROWS == 0 && SLOT_LINE == 5 && SLOT_F8E5M2 == 1, "the export
 /* Numbers that take work to load are loaded before the first quarter. */
 #define HOLDS(load, DEPTH) (BYTES_##load == 8 || (DEPTH) == 1)
 
+/* The numbers that all steps share. */
+#define STEP_NUMBERS(b)                                           \
+  const v128_t less = wasm_f32x4_splat((b)->less);                \
+  const v128_t rounding[] = {wasm_f32x4_splat((b)->rounding[0]),  \
+                             wasm_f32x4_splat((b)->rounding[1])}; \
+  (void)less, (void)rounding;
+
 /* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
 ** quarters, so that few registers are live. */
@@ -175,6 +196,7 @@ _Static_assert(SLOT_ROWS == 0 && SLOT_LINE == 5 && SLOT_F8E5M2 == 1, "the export
     enum { STEP = 4 * (QUARTERS) };                                                            \
     const Planes planes = planes_of(b->table);                                                 \
     const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                               \
+    STEP_NUMBERS(b)                                                                            \
     Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)}, ignored = seen;        \
     v128_t x[ROWS][DEPTH];                                                                     \
     const float *scale = b->scales, *zero = b->zeros;                                          \
@@ -256,6 +278,7 @@ enum { BLOCK_DEPTH = 1024 };
     enum { STEP = 4 * (QUARTERS) };                                                               \
     const Planes planes = planes_of(b->table);                                                    \
     const v128_t flipped = wasm_i8x16_splat((int8_t)b->flipped);                                  \
+    STEP_NUMBERS(b)                                                                               \
     Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                           \
     const ptrdiff_t row = b->vector_stride;                                                       \
     const v128_t factor = wasm_f32x4_splat(b->factor);                                            \
@@ -269,8 +292,14 @@ enum { BLOCK_DEPTH = 1024 };
       count = count < left ? count : left;                                                        \
       left -= count;                                                                              \
       same -= count;                                                                              \
-      LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, true)                        \
-      while ((count -= STEP) > 0) {                                                               \
+      if (BEGINS_##FORM) {                                                                        \
+        LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, true)                      \
+        count -= STEP;                                                                            \
+      }                                                                                           \
+      UNROLLED for (int i = 0; i < (BEGINS_##FORM ? 0 : (ROWS)); i++) {                           \
+        UNROLLED for (int l = 0; l < (LINES); l++) sum[i][l] = wasm_i32x4_const_splat(0);         \
+      }                                                                                           \
+      for (; count > 0; count -= STEP) {                                                          \
         LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, false)                     \
       }                                                                                           \
       UNROLLED for (int l = 0; l < (LINES); l++) {                                                \
@@ -314,7 +343,7 @@ enum { BLOCK_DEPTH = 1024 };
   LINES_BY_COLUMNS(line_##name, QUARTERS, Number, load, quarter, FORM, FOLD, NARROW_ROWS, 1)
 
 /* ORDER NARROW_ROW */
-_Static_assert(ROW_bf16 == 1 && ROW_prepare == 15, "the numbers of rows; each row asserts its own");
+_Static_assert(ROW_bf16 == 1 && ROW_prepare == 18, "the numbers of rows; each row asserts its own");
 NARROW(1, bf16, 2, load, QUARTER_BF16, PLAIN, KEPT, 4, 4)
 NARROW(2, s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4, 4)
 NARROW(3, less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 4, 2)
@@ -329,9 +358,13 @@ NARROW(11, moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 4, 2)
 NARROW_BY(12, found, Found, 4, look_up, QUARTER_FOUND, SCALED, KEPT, 1, 2)
 NARROW(13, rounded_s8, 4, load_flipped, QUARTER_S8, ROUNDED, KEPT, 4, 2)
 NARROW_BY(14, rounded_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED, KEPT, 4, 2)
+NARROW(15, affine_s8, 4, load_flipped, QUARTER_S8, LESS_AFFINE, KEPT, 1, 2)
+NARROW_BY(16, affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, AFFINE, KEPT, 1, 2)
+NARROW_BY(17, rounded_affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_AFFINE, KEPT,
+          1, 2)
 
 #define PREPARE(slot, name, halves_of)                              \
-  SLOT(15, slot, PrepareLoop, name)                                 \
+  SLOT(18, slot, PrepareLoop, name)                                 \
   LOOP void name(const uint8_t *from, int64_t count, uint8_t *to) { \
     for (; count > 0; count -= 16, from += 16, to += 32) {          \
       Halves halves = halves_of(wasm_v128_load(from));              \
@@ -363,6 +396,9 @@ void *narrow_loop(NarrowRow row, int slot) {
       SLOTS(found),
       SLOTS(rounded_s8),
       SLOTS(rounded_unsigned),
+      SLOTS(affine_s8),
+      SLOTS(affine_unsigned),
+      SLOTS(rounded_affine_unsigned),
       [ROW_prepare] = {prepare_f8e4m3fn, prepare_f8e5m2},
   };
   return loops[row][slot];

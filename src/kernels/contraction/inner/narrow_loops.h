@@ -20,12 +20,15 @@ typedef struct NarrowBlock {
   ptrdiff_t vector_stride, matrix_stride;
   /* By depth: one scale for each column; plain loops have none. By columns: one for each line and `scale_block` numbers of the
   ** depth, which is a multiple of 16; lines are scale_stride apart. The same of zeros, which are divided by the type's factor;
-  ** only loops of moved and of rounded numbers read them. Scales are multiplied by the factor, but not those of plain loops: by
-  ** columns these multiply their sums by it. */
+  ** only loops of moved and of rounded numbers read them. Affine loops add them after the scales: biases, which are not divided.
+  ** Scales are multiplied by the factor, but not those of plain loops: by columns these multiply their sums by it. */
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
   int scale_block;
   float factor;
+  float less; /* what affine loops subtract from each number first, divided by the factor */
+  float rounding
+      [2]; /* how products with scales, and sums with biases, are rounded: see rounded in narrow_loops.c */
   uint8_t flipped;    /* the bits to invert in each byte, which makes unsigned bytes signed */
   const float *table; /* of numbers that are looked up: 16 values; NULL: there are none */
   uint8_t *sums;
@@ -50,6 +53,9 @@ typedef enum NarrowRow {
   ROW_found,
   ROW_rounded_s8,
   ROW_rounded_unsigned,
+  ROW_affine_s8,
+  ROW_affine_unsigned,
+  ROW_rounded_affine_unsigned,
   ROW_prepare, /* has other loops: PrepareSlot */
 } NarrowRow;
 

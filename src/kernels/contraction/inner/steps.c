@@ -73,12 +73,12 @@ void step_apply(StepKind kind, float *numbers, int64_t count, int64_t run, int64
   case STEP_ADD: add(kind, numbers, count, run, skipped, operands); break;
   case STEP_SUBTRACT: subtract(kind, numbers, count, run, skipped, operands); break;
   case STEP_SUBTRACT_FROM: subtract_from(kind, numbers, count, run, skipped, operands); break;
-  case STEP_ROUND: step_round(numbers, count); break;
+  case STEP_ROUND: break;
   }
 }
 
 /* Adds half of the last kept bit's unit, or just less if that bit is 0, and truncates. */
-static v128_t rounded(v128_t x) {
+static v128_t rounded_to_bf16(v128_t x) {
   v128_t odd = wasm_v128_and(wasm_u32x4_shr(x, 16), wasm_i32x4_const_splat(1));
   v128_t sum = wasm_i32x4_add(x, wasm_i32x4_add(odd, wasm_i32x4_const_splat(0x7fff)));
   v128_t is_nan = wasm_f32x4_ne(x, x);
@@ -86,14 +86,36 @@ static v128_t rounded(v128_t x) {
   return wasm_v128_and(sum, wasm_i32x4_const_splat((int)0xffff0000));
 }
 
-void step_round(float *numbers, int64_t count) {
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    wasm_v128_store(numbers + i, rounded(wasm_v128_load(numbers + i)));
+/* The same of f16. Numbers below its normal ones become multiples of 2^-24, its smallest number, by a sum with 0.75. */
+static v128_t rounded_to_f16(v128_t x) {
+  const v128_t sign = wasm_v128_and(x, wasm_i32x4_const_splat(INT32_MIN)),
+               y = wasm_v128_xor(x, sign);
+  const v128_t infinity = wasm_f32x4_const_splat(__builtin_inff()),
+               unit = wasm_f32x4_const_splat(0.75f);
+  v128_t odd = wasm_v128_and(wasm_u32x4_shr(y, 13), wasm_i32x4_const_splat(1));
+  v128_t sum = wasm_i32x4_add(y, wasm_i32x4_add(odd, wasm_i32x4_const_splat(0xfff)));
+  sum = wasm_v128_and(sum, wasm_i32x4_const_splat((int)0xffffe000));
+  sum = wasm_v128_bitselect(infinity, sum, wasm_f32x4_gt(sum, wasm_f32x4_const_splat(65504)));
+  v128_t tiny = wasm_f32x4_sub(wasm_f32x4_add(y, unit), unit);
+  sum = wasm_v128_bitselect(tiny, sum, wasm_f32x4_lt(y, wasm_f32x4_const_splat(0x1p-14f)));
+  return wasm_v128_or(sign, wasm_v128_bitselect(sum, x, wasm_f32x4_eq(x, x)));
+}
+
+#define ROUND_LOOP(name, ROUND)                                                     \
+  static void name(float *numbers, int64_t count) {                                 \
+    int64_t i = 0;                                                                  \
+    for (; i + 4 <= count; i += 4) {                                                \
+      wasm_v128_store(numbers + i, ROUND(wasm_v128_load(numbers + i)));             \
+    }                                                                               \
+    for (; i < count; i++) {                                                        \
+      numbers[i] = wasm_f32x4_extract_lane(ROUND(wasm_f32x4_splat(numbers[i])), 0); \
+    }                                                                               \
   }
-  for (; i < count; i++) {
-    numbers[i] = wasm_f32x4_extract_lane(rounded(wasm_f32x4_splat(numbers[i])), 0);
-  }
+ROUND_LOOP(round_to_bf16, rounded_to_bf16)
+ROUND_LOOP(round_to_f16, rounded_to_f16)
+
+void step_round(PrimitiveType type, float *numbers, int64_t count) {
+  (type == F16 ? round_to_f16 : round_to_bf16)(numbers, count);
 }
 
 bool step_scale(float *numbers, int64_t count, float power) {

@@ -7,20 +7,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "value/types.h"
+
 /* x is a number, y the step's operand. */
 typedef enum StepKind {
   STEP_MULTIPLY,      /* x * y */
   STEP_ADD,           /* x + y */
   STEP_SUBTRACT,      /* x - y */
   STEP_SUBTRACT_FROM, /* y - x */
-  STEP_ROUND,         /* x, rounded to bf16 */
+  STEP_ROUND,         /* x, rounded to bf16 or f16 */
 } StepKind;
 
-/* Applies a step to `count` numbers. Each operand applies to `run` numbers, the first one to `run - skipped`. */
+/* Applies a step other than STEP_ROUND to `count` numbers. Each operand applies to `run` numbers, the first one to
+** `run - skipped`. */
 void step_apply(StepKind kind, float *numbers, int64_t count, int64_t run, int64_t skipped,
                 const float *operands);
-/* Rounds numbers to bf16: to nearest, ties to even. */
-void step_round(float *numbers, int64_t count);
+/* Rounds numbers to BF16 or F16: to nearest, ties to even. */
+void step_round(PrimitiveType type, float *numbers, int64_t count);
 
 /* Multiplies numbers by a power of two. Returns false if that is inexact for one of them. */
 bool step_scale(float *numbers, int64_t count, float power);
