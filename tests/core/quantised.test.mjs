@@ -538,7 +538,8 @@ test('a number times its scale plus a bias is rounded as the program says', asyn
           const withLimit = turned ? Math.floor(7 / (depth / 32)) : 7; // whose sums an infinity times zero makes NaN
           got.forEach((value, n) => {
             const isOther = !Number.isFinite(limit) && n % columns === withLimit;
-            assert.equal(isOther ? Number.isFinite(value) : value + 0, isOther ? false : wanted[n] + 0, JSON.stringify([type, t, given, turned, limit, n]));
+            const where = JSON.stringify([type, t, given, turned, limit, n]);
+            assert.equal(isOther ? Number.isFinite(value) : value + 0, isOther ? false : wanted[n] + 0, where);
           });
         }
         assert(executables[0].memory.temporaries < depth * columns * 4, `${type} ${t}`);

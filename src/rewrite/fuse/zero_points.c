@@ -10,9 +10,10 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MIN_ELEMENTS, MIN_REPEATS, MAX_STEPS: smaller matrices, and zeros that are as many, are no weights; a bound of
-** recursion. No path. */
-enum { MIN_ELEMENTS = 4096, MIN_REPEATS = 8, MAX_STEPS = 16 };
+/* Threshold MIN_ELEMENTS, MIN_REPEATS: smaller matrices, and zeros that are as many, are no weights. No path. */
+enum { MIN_ELEMENTS = 4096, MIN_REPEATS = 8 };
+/* Instructions that are looked at for one interval. */
+enum { MAX_STEPS = 64 };
 
 /* The integers from min to max. */
 typedef struct Interval {
@@ -34,11 +35,11 @@ static Interval sum_of(Opcode opcode, Interval x, Interval y) {
                            : (Interval){x.min - y.max, x.max - y.min};
 }
 
-/* Returns an interval that has all values of x, an array of integers. */
-static Interval interval_of(const Instruction *x, int steps) {
-  Interval all = values_of(x->shape->type), found = all;
+/* Returns an interval that has all values of x, an array of integers. Looks at `left` instructions, which it counts down. */
+static Interval interval_of(const Instruction *x, int *left) {
+  Interval all = values_of(x->shape->type), found;
   Scalar value;
-  if (steps == 0) return all;
+  if ((*left)-- <= 0) return all;
   if (splat_value(x, &value))
     return is_within((Interval){value.i, value.i}, all) ? (Interval){value.i, value.i} : all;
   switch (x->opcode) {
@@ -49,12 +50,12 @@ static Interval interval_of(const Instruction *x, int steps) {
     return all;
   case HLO_ADD:
   case HLO_SUBTRACT:
-    found = sum_of(x->opcode, interval_of(x->operands[0], steps - 1),
-                   interval_of(x->operands[1], steps - 1));
+    found = sum_of(x->opcode, interval_of(x->operands[0], left),
+                   interval_of(x->operands[1], left));
     break;
   case HLO_CONVERT:
     if (!type_is_integral(x->operands[0]->shape->type)) return all;
-    found = interval_of(x->operands[0], steps - 1);
+    found = interval_of(x->operands[0], left);
     break;
   case HLO_BROADCAST:
   case HLO_COPY:
@@ -62,7 +63,7 @@ static Interval interval_of(const Instruction *x, int steps) {
   case HLO_GATHER:
   case HLO_RESHAPE:
   case HLO_SLICE:
-  case HLO_TRANSPOSE: found = interval_of(x->operands[0], steps - 1); break;
+  case HLO_TRANSPOSE: found = interval_of(x->operands[0], left); break;
   default: return all;
   }
   return is_within(found, all) ? found : all;
@@ -97,7 +98,8 @@ static bool visit(Instruction *x, void *data) {
   Instruction *w = from->operands[0], *z = from->operands[1];
   if (!repeats(z) || repeats(w)) return false;
   int64_t most = INT64_C(1) << (type == F32 ? 24 : type == F16 ? 11 : 8);
-  Interval exact = {-most, most}, of[] = {interval_of(w, MAX_STEPS), interval_of(z, MAX_STEPS)};
+  int left[] = {MAX_STEPS, MAX_STEPS};
+  Interval exact = {-most, most}, of[] = {interval_of(w, &left[0]), interval_of(z, &left[1])};
   Interval sums = sum_of(from->opcode, of[0], of[1]);
   if (!is_within(of[0], exact) || !is_within(of[1], exact) || !is_within(sums, exact) ||
       !is_within(sums, values_of(from->shape->type))) {
