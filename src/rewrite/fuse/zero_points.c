@@ -50,8 +50,7 @@ static Interval interval_of(const Instruction *x, int *left) {
     return all;
   case HLO_ADD:
   case HLO_SUBTRACT:
-    found = sum_of(x->opcode, interval_of(x->operands[0], left),
-                   interval_of(x->operands[1], left));
+    found = sum_of(x->opcode, interval_of(x->operands[0], left), interval_of(x->operands[1], left));
     break;
   case HLO_CONVERT:
     if (!type_is_integral(x->operands[0]->shape->type)) return all;
