@@ -2,8 +2,8 @@
  * Tests bounded-arrays: a product does not read the positions of a cache that zeros multiply, if the cache is known to hold no
  * infinity and no NaN.
  *
- * Each step is compared, to the bit, with the program without the rewrite. Some tests write a NaN there through an old view of
- * the Buffer, of which the core learns nothing: if the result stays finite, the position was not read.
+ * Each step is compared, to the bit, with the program without the rewrite. Some tests write a NaN into such a position, through an
+ * old view of the Buffer, so that the core does not hear of it. If the result stays finite, the position was not read.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -134,14 +134,28 @@ const ADDED = {
     b.where(b.convertElementType(kept, 's32').gt(0), b.constant(0, 'f32[]'), b.constant(lowest, 'f32[]')),
 };
 
+/** Scores and masks that are added to them, which do not hide them: numbers are truncated, wrap or overflow. */
+const wide = (b, x) => b.convertElementType(x, 'f32'), chosen = (b, kept, x) => b.where(kept, b.constant(0, 'f32[]'), b.constant(x, 'f32[]'));
+/** The rewrite looks at programs with an exponential only. */
+const withExp = (b, scores) => b.concatInDim([scores, scores.exp()], 2);
+const NOT_HIDING = {
+  'a fraction that becomes 0': (b, scores, kept) =>
+    scores.add(wide(b, b.convertElementType(b.sub(1, wide(b, kept)).mul(0.9), 's32')).mul(-1e30)),
+  'a u8 that wraps to 0': (b, scores, kept) => scores.add(wide(b, b.sub(1, b.convertElementType(kept, 'u8')).mul(128).mul(2)).mul(-1e30)),
+  'scores of integers': (b, scores, kept) =>
+    wide(b, b.convertElementType(scores.mul(100), 's32').mul(10_000_000)).add(chosen(b, kept, -1e12)),
+  'scores of an f8 that overflows': (b, scores, kept) =>
+    wide(b, b.convertElementType(scores.mul(1000), 'f8e4m3fn')).add(chosen(b, kept, lowest)),
+};
+
 /** Attention with an added mask, of a window if `width` is given. */
 const added = (mask, width) => ({ b, layout, shape, put, parameters }) => {
   const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
-  const k = put(keys, row, pos), v = put(values, row, pos), wide = (x) => b.convertElementType(x, 'f32');
+  const k = put(keys, row, pos), v = put(values, row, pos);
   const at = b.iota('s32', LENGTH), until = at.le(pos), kept = width ? until.and(at.gt(pos.sub(width))) : until;
   const bias = b.broadcastInDim(mask(b, kept), [1, HEADS, LENGTH], [2]);
-  const scores = b.einsum(layout.einsums[0], [q, wide(k)]).mul(0.125).add(bias);
-  return b.tuple([b.einsum(layout.einsums[1], [b.softmax(scores), wide(v)]), k, v]);
+  const scores = b.einsum(layout.einsums[0], [q, wide(b, k)]).mul(0.125).add(bias);
+  return b.tuple([b.einsum(layout.einsums[1], [b.softmax(scores), wide(b, v)]), k, v]);
 };
 
 describe('masks that are added', () => {
@@ -163,6 +177,29 @@ describe('masks that are added', () => {
       });
     }
   }
+
+  for (const [name, masked] of Object.entries(NOT_HIDING)) {
+    test(`${name}: all scores are computed`, async () => {
+      const build = ({ b, layout, shape, put, parameters }) => {
+        const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+        const k = put(keys, row, pos), kept = b.broadcastInDim(b.iota('s32', LENGTH).le(pos), [1, HEADS, LENGTH], [2]);
+        return b.tuple([withExp(b, masked(b, b.einsum(layout.einsums[0], [q, k]), kept)), k, values]);
+      };
+      const { step } = await pair(build, 'thd', 'f32');
+      for (const pos of [3, 700]) await step(pos);
+    });
+  }
+
+  test('a cache that begins with a large constant is not bounded', async () => {
+    const build = ({ b, layout, shape, parameters }) => {
+      const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+      const kept = b.broadcastInDim(b.iota('s32', LENGTH).le(pos), [1, HEADS, LENGTH], [2]);
+      const begun = b.broadcastInDim(b.constant(9e14, 'f32[]'), layout.dims(LENGTH), []).dynamicUpdateSlice(row, layout.start(pos));
+      return b.tuple([withExp(b, b.einsum(layout.einsums[0], [q.mul(5e8), begun]).add(chosen(b, kept, -6e27))), keys, values]);
+    };
+    const { step } = await pair(build, 'thd', 'f32');
+    for (const pos of [3, 700]) await step(pos);
+  });
 
   test('a window', async () => {
     const { step } = await pair(added(ADDED['the lowest number'], 100), 'thd', 'f32');

@@ -62,7 +62,7 @@ test('the server lets a browser keep files: for ever if the name has a hash, els
   }
 });
 
-/* Answers are held back until what should not wait for them is requested: otherwise the view never comes. */
+/* No request is answered before those that should be made at the same time. If one waits for another's answer, the view never comes. */
 for (const { id } of VIEWS.filter(({ worker }) => worker)) {
   test(`#${id}: its files do not wait for the shell, nor the core for its files`, { timeout: 60000 }, async () => {
     const { page, complaints } = await newPage(browser);

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "plan/bounded.h"
+
 /* Whether 16 bytes are zeros, of either sign if they are floats. */
 static bool are_zeros(const Arithmetic *arithmetic, const uint8_t *numbers) {
   v128_t x = wasm_v128_load(numbers);
@@ -19,15 +21,13 @@ Used zeros_leave(const Arithmetic *arithmetic, const uint8_t *numbers, int bytes
 }
 
 /* Finds the bits of the exponent, which lie in the upper 16 bits of a number, and the largest one of finite numbers, or of
-** those below NUMBERS_BOUND. Returns false if a type has other rules. */
+** those below ARRAY_BOUND. Returns false if a type has other rules. */
 static bool exponent_of(PrimitiveType type, bool bounded, v128_t *bits, v128_t *max) {
-  /* Far above all numbers that programs keep, and far below infinity. */
-  enum { NUMBERS_BOUND = 30 };
   int exponent, large;
   switch (type) {
   case F32:
-  case BF16: exponent = 0x7f80, large = (127 + NUMBERS_BOUND) << 7; break;
-  case F64: exponent = 0x7ff0, large = (1023 + NUMBERS_BOUND) << 4; break;
+  case BF16: exponent = 0x7f80, large = (127 + ARRAY_BOUND) << 7; break;
+  case F64: exponent = 0x7ff0, large = (1023 + ARRAY_BOUND) << 4; break;
   case F16: exponent = large = 0x7c00; break;
   default: return false;
   }

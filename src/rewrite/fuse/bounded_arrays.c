@@ -17,21 +17,17 @@
 ** A product that an added mask limits (limit_products.c) needs the bound of its results: of the cache, of the other operand,
 ** which its kernel checks, and of the depth.
 */
+#include <math.h>
+
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
+#include "plan/bounded.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
 /* Threshold MAX_STEPS, MAX_SOURCES: the matrix of a product with more operations or caches is scanned as before. No path. */
-/* Threshold BOUND, BOUND_OF_F16, MAX_BOUND, NONE: binary logarithms, of what the kernel checks and of a finite f32. No path. */
-enum {
-  MAX_STEPS = 16,
-  MAX_SOURCES = 4,
-  BOUND = 30,
-  BOUND_OF_F16 = 16,
-  MAX_BOUND = 126,
-  NONE = 2 * MAX_BOUND
-};
+/* Threshold BOUND_OF_F16, MAX_BOUND, NONE: binary logarithms, of what the kernel checks and of a finite f32. No path. */
+enum { MAX_STEPS = 16, MAX_SOURCES = 4, BOUND_OF_F16 = 16, MAX_BOUND = 126, NONE = 2 * MAX_BOUND };
 
 /* A number of the set comes from this operand of this user; or from `user` itself, a parameter, if the operand is -1. */
 typedef struct Entrance {
@@ -190,7 +186,7 @@ static bool push_update(Analysis *a, Instruction *x, int operand, int set) {
 static bool push_sources(Analysis *a, Instruction *x, int set) {
   Scalar value;
   switch (x->opcode) {
-  case HLO_CONSTANT: return splat_value(x, &value) && value.f > -1e15 && value.f < 1e15;
+  case HLO_CONSTANT: return splat_value(x, &value) && fabs(value.f) < (double)(1 << ARRAY_BOUND);
   case HLO_PARAMETER: return is_entry(a, x) && add_parameter(a, x, set);
   case HLO_GET_TUPLE_ELEMENT:
     if (x->operands[0]->opcode == HLO_PARAMETER && is_entry(a, x)) return add_parameter(a, x, set);
@@ -249,7 +245,7 @@ static bool is_arithmetic(Opcode opcode) {
   return opcode == HLO_MULTIPLY || opcode == HLO_ADD || opcode == HLO_SUBTRACT;
 }
 
-static int bound_of(PrimitiveType type) { return type == F16 ? BOUND_OF_F16 : BOUND; }
+static int bound_of(PrimitiveType type) { return type == F16 ? BOUND_OF_F16 : ARRAY_BOUND; }
 
 /* Adds the caches from which a product's operand is computed. Returns the binary logarithm of a bound of its numbers if those
 ** of the caches are bounded; else more than MAX_BOUND. */

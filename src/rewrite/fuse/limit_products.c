@@ -18,9 +18,9 @@
 **
 **     add(f(dot(q, cache)), select(iota < n, 0, -3.4e38))
 **
-** Its large number M hides a score s if |s| is below a quarter of M's last bit: then s + M = M, to the bit. `hides_below` is the
-** binary logarithm of a bound of the dot's results of which that is true. The kernel limits the product if it knows that bound
-** from bounded arrays (bounded_arrays.c), and writes 0 for the other scores, which M hides, too.
+** Its large number M hides a score s if |s| is below a quarter of M's last bit: then s + M = M, to the bit. That holds if the dot's
+** results are below 2^`hides_below`. The kernel limits the product if bounded arrays (bounded_arrays.c) show that they are. It
+** writes 0 for the scores that it leaves out: M hides 0, too.
 */
 #include <math.h>
 #include <string.h>
@@ -74,12 +74,13 @@ static int logarithm(double x) {
 static void grow(const Instruction *user, const Instruction *x, Instruction *const *callers,
                  double *scale) {
   bool is_left = user->operands[0] == x;
+  PrimitiveType type = user->shape->type;
   Scalar number;
   Place place = {ABSENT, ABSENT};
   double values[2] = {INFINITY, INFINITY};
   switch (user->opcode) {
-  case HLO_CONVERT:
-    if (user->shape->type == F16) *scale = INFINITY;
+  case HLO_CONVERT: /* to others numbers wrap, or become infinite or NaN */
+    if (type != F32 && type != F64 && type != BF16) *scale = INFINITY;
     return;
   case HLO_RESHAPE:
   case HLO_COPY:

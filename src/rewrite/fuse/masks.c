@@ -1,6 +1,9 @@
 /* Finds the limits of masks: see masks.h. */
 #include "rewrite/fuse/masks.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "hlo/ir/shorthand.h"
 #include "plan/fusible.h"
 #include "rewrite/base/rewrite.h"
@@ -256,8 +259,20 @@ static bool splat_number(const Instruction *x, double *number) {
   return true;
 }
 
-const Instruction *find_choice(const Instruction *x, Instruction *const *callers, Place *place,
-                               double values[2]) {
+/* Whether a type has a value, or of floats a number near it. Other values wrap, are truncated or become infinite. */
+static bool has_value(PrimitiveType type, double value) {
+  if (type_is_integral(type)) {
+    return value == floor(value) && value >= scalar_convert(type, F64, scalar_lowest(type)).f &&
+           value <= scalar_convert(type, F64, scalar_highest(type)).f;
+  }
+  if (isinf(value)) return type == F16 || type == BF16 || type == F32 || type == F64;
+  double size = fabs(value);
+  return type == F64 || (size <= FLT_MAX && (type == F32 || type == BF16)) ||
+         (size <= 65504 && type == F16);
+}
+
+static const Instruction *choice_of(const Instruction *x, Instruction *const *callers, Place *place,
+                                    double values[2]) {
   const Instruction *outer = before_loop(x, callers);
   if (outer) return find_choice(outer, callers, place, values);
   const Instruction *from = x->operand_count ? x->operands[0] : NULL, *found;
@@ -281,4 +296,11 @@ const Instruction *find_choice(const Instruction *x, Instruction *const *callers
     return found && apply_constant(x->opcode, constant, side, values) ? found : NULL;
   }
   return NULL;
+}
+
+const Instruction *find_choice(const Instruction *x, Instruction *const *callers, Place *place,
+                               double values[2]) {
+  const Instruction *found = choice_of(x, callers, place, values);
+  PrimitiveType type = x->shape->type;
+  return found && has_value(type, values[0]) && has_value(type, values[1]) ? found : NULL;
 }
