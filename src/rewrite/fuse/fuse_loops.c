@@ -461,6 +461,20 @@ static bool is_lookup(const Instruction *x) {
   return one == 1;
 }
 
+/* Whether a gather makes a product's matrix of fewer bytes: vectors of a codebook. The product then reads these in place. */
+static bool is_matrix(const Fuser *fuser, const Instruction *x) {
+  int64_t bytes = shape_bytes(x->shape);
+  const Instruction *user = x;
+  bool reads_less = shape_bytes(x->operands[0]->shape) + shape_bytes(x->operands[1]->shape) < bytes;
+  do {
+    if (fuser->users.count[user->id] != 1) return false;
+    x = user;
+    user = fuser->users.lists[x->id][0];
+  } while (user->opcode == HLO_RESHAPE);
+  return reads_less && user->opcode == HLO_DOT &&
+         shape_bytes(user->operands[user->operands[0] == x]->shape) <= bytes;
+}
+
 /* Whether an operand is an unpacked copy of an array in memory, which a loop need not make. */
 static bool reads_packed(const Instruction *x) {
   bool reads = false;
@@ -479,7 +493,7 @@ static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
     return is_producer(fuser, x->operands[0]) || is_computed_in_parts(fuser, x->operands[0]);
   case HLO_CONCATENATE:
   case HLO_PAD: return has_producer(fuser, x);
-  case HLO_GATHER: return is_lookup(x);
+  case HLO_GATHER: return is_lookup(x) || is_matrix(fuser, x);
   case HLO_CONSTANT:
   case HLO_COPY:
   case HLO_RESHAPE: return false;

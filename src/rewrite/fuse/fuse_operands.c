@@ -230,6 +230,16 @@ static Instruction *copy_loop(const Computation *from, Computation *loop, Instru
   return root;
 }
 
+/* Whether a loop shifts words: then code for it converts scales in each row, and the products' own loops do not run. */
+static bool has_shifts(const Computation *loop) {
+  bool has = false;
+  for (int i = 0; i < loop->count; i++) {
+    Opcode opcode = loop->instructions[i]->opcode;
+    has |= opcode == HLO_SHIFT_RIGHT_LOGICAL || opcode == HLO_SHIFT_RIGHT_ARITHMETIC;
+  }
+  return has;
+}
+
 /* Converts scales or zeros in the loop that reads them: input number i of `count`. Adds inputs. Returns the loop that does; the
 ** same loop if it would have no range any more, as one that repeats scales in blocks which do not divide a dimension. */
 static Computation *take_conversion(Computation *loop, int i, Instruction **inputs, int *count) {
@@ -268,7 +278,7 @@ static void fuse(Instruction *dot, int side) {
   int count = loop->operand_count;
   for (int i = 0; i < count; i++) inputs[i] = loop->operands[i];
   Computation *computed = loop->a->calls;
-  for (int i = 0, given = count; i < given; i++) {
+  for (int i = 0, given = count; i < given && !has_shifts(loop->a->calls); i++) {
     computed = take_conversion(computed, i, inputs, &count);
   }
   inputs[count] = other;

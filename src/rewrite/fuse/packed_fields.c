@@ -12,17 +12,20 @@
 ** That is right only if all operations between the fields and the product treat these fields alike (`alike`), or if their other
 ** operands, such as scales, are permuted, too: where these have far fewer elements (`permuted`).
 **
-** If the fields lie along another dimension than the last one, they are shifted as one array:
+** All other fields of a product's operand are shifted as one array: those along another dimension than the last one, of 1 or 3
+** bits, or in an order that some operand does not allow. A product moves their bits to the top of a word, one shift down again:
 **
-**     concatenate(q & 15, q >> 4) along rows           (broadcast(q) >> {0, 4}) & 15
+**     concatenate(q & 15, q >> 4) along rows           (broadcast(q) * {2^28, 2^24}) >> 28
+**     (broadcast(q) >> {0, 4}) & 15                    the same
 **
-** Loops compute that where they read it. A concatenate is written to memory: 66 MB for 4,096 x 4,096 fields of 2 bits, now
-** 0.3 MB, in the same time.
+** Loops compute that where they read it. A concatenate would be written to memory. A shift by an amount for each lane is 15
+** instructions, a product and a constant shift are 2.
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/fusible.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
+#include "rewrite/simplify/fold_constants.h"
 
 /* Threshold MAX_FIELDS, MAX_STEPS: u64 has 32 fields of 2 bits; a bound of recursion. No path. */
 /* Threshold MIN_REPEATS, MAX_PERMUTED: of scales and zeros that are permuted. No path. */
@@ -98,8 +101,15 @@ static Field field_of(const Instruction *x) {
   return extends ? none : (Field){array, (int)shift, bits - (int)shift, false};
 }
 
+/* Whether a field is a part of each number. */
+static bool is_part(const Field *f) {
+  int width = f->array ? type_bits(f->array->shape->type) : 0;
+  return f->bits > 0 && f->bits < width && width <= 32 && f->shift >= 0 &&
+         f->shift + f->bits <= width;
+}
+
 /* Whether a field is one of several, side by side, of a type that is stored packed, or of a byte. */
-static bool is_field(const Field *f) {
+static bool is_stored(const Field *f) {
   int width = f->array ? type_bits(f->array->shape->type) : 0;
   bool stored = f->bits == 2 || f->bits == 4 || f->bits == 8;
   return stored && f->bits < width && f->shift >= 0 && f->shift + f->bits <= width &&
@@ -118,8 +128,10 @@ typedef struct Range {
 typedef struct Fields {
   Instruction *x;
   Field first;
+  bool (*is_field)(const Field *);
   const Instruction *part; /* the first operand of a concatenate: a function of the first field */
-  int count, order[MAX_FIELDS]; /* number i of x is field order[i] */
+  int count, shift[MAX_FIELDS],
+      order[MAX_FIELDS]; /* number i of x is field order[i]; shifts: of that */
   int dim;
   int64_t each;
   /* Operands of other instructions, on the way to the product, that are permuted. */
@@ -152,14 +164,15 @@ static int operand_of_step(const Instruction *x) {
 }
 
 /* Finds the field that x is a function of. The other part must be the same function of another field. */
-static bool find_field(const Instruction *x, const Instruction *other, Field *field,
-                       Field *others) {
+static bool find_field(const Fields *f, const Instruction *x, const Instruction *other,
+                       Field *field, Field *others) {
   for (int step = 0; step < MAX_STEPS; step++) {
     *field = field_of(x);
     *others = field_of(other);
-    if (x->opcode != other->opcode && !(is_field(field) && is_field(others))) return false;
-    if (x->shape->type != other->shape->type) return false;
-    if (is_field(field) && is_field(others)) return true;
+    bool found = f->is_field(field) && f->is_field(others);
+    if ((x->opcode != other->opcode && !found) || x->shape->type != other->shape->type)
+      return false;
+    if (found) return true;
     int operand = operand_of_step(x);
     if (operand == ABSENT || operand != operand_of_step(other)) return false;
     if (x->operand_count == 2) {
@@ -174,35 +187,36 @@ static bool find_field(const Instruction *x, const Instruction *other, Field *fi
   return false;
 }
 
-/* Sets the place of a field, which must be free. */
+/* Sets the place of a field. Of stored ones it must be free. */
 static bool set_order(Fields *f, int i, const Field *field) {
   int at = field->shift / f->first.bits;
   if (field->array != f->first.array || field->bits != f->first.bits ||
-      field->is_signed != f->first.is_signed || at >= f->count) {
+      field->is_signed != f->first.is_signed) {
     return false;
   }
-  for (int k = 0; k < i; k++) {
-    if (f->order[k] == at) return false;
-  }
+  f->shift[i] = field->shift;
   f->order[i] = at;
-  return true;
+  bool is_free = at < f->count;
+  for (int k = 0; k < i; k++) is_free &= f->order[k] != at;
+  return is_free || f->is_field == is_part;
 }
 
 static bool has_all(const Fields *f) {
-  return f->count * f->first.bits == type_bits(f->first.array->shape->type) &&
+  bool all = f->count * f->first.bits == type_bits(f->first.array->shape->type);
+  return (all || f->is_field == is_part) &&
          shape_elements(f->x->shape) == f->count * shape_elements(f->first.array->shape);
 }
 
-static bool find_concatenated(Instruction *x, Fields *f) {
+static bool find_concatenated(Instruction *x, Fields *f, bool (*is_field)(const Field *)) {
   int count = x->operand_count;
   if (x->opcode != HLO_CONCATENATE || count < 2 || count > MAX_FIELDS) return false;
-  *f = (Fields){.x = x, .part = x->operands[0], .count = count};
+  *f = (Fields){.x = x, .is_field = is_field, .part = x->operands[0], .count = count};
   f->dim = (int)x->a->dimensions.items[0];
   f->each = f->part->shape->dims[f->dim];
   for (int i = 0; i < count; i++) {
     Field first, field;
     if (x->operands[i]->shape->dims[f->dim] != f->each ||
-        !find_field(f->part, x->operands[i], &first, &field)) {
+        !find_field(f, f->part, x->operands[i], &first, &field)) {
       return false;
     }
     f->first = first;
@@ -223,53 +237,13 @@ static int added_dimension(const Instruction *x) {
   return d;
 }
 
-/* Finds number i of a list that is a constant, or 0, 1, 2, ... times a number. Returns false if x is another list. */
-static bool number_at(const Instruction *x, int i, int64_t *number) {
-  Scalar splat;
-  int64_t other;
-  if (splat_value(x, &splat)) {
-    *number = splat.i;
-    return true;
+/* Returns the integers that conversions of these change only above the lower `bits`. */
+static Instruction *lower_bits(Instruction *x, int bits) {
+  while (x->opcode == HLO_CONVERT && type_is_integral(x->operands[0]->shape->type) &&
+         type_bits(x->shape->type) >= bits && type_bits(x->operands[0]->shape->type) >= bits) {
+    x = x->operands[0];
   }
-  switch (x->opcode) {
-  case HLO_RESHAPE:
-  case HLO_CONVERT: return number_at(x->operands[0], i, number);
-  case HLO_IOTA: *number = i; return x->shape->rank == 1;
-  case HLO_CONSTANT: *number = scalar_load(x->shape->type, x->literal->data, i).i; return true;
-  case HLO_MULTIPLY:
-    if (!number_at(x->operands[0], i, number) || !number_at(x->operands[1], i, &other))
-      return false;
-    *number *= other;
-    return *number >= 0 && *number < 64;
-  default: return false;
-  }
-}
-
-/* Finds (broadcast(array) >> broadcast(shifts)) & mask. */
-static bool find_shifted(Instruction *x, Fields *f) {
-  int64_t mask;
-  Instruction *shift;
-  if (!is_with_number(x, HLO_AND, &shift, &mask)) return false;
-  if (shift->opcode != HLO_SHIFT_RIGHT_LOGICAL && shift->opcode != HLO_SHIFT_RIGHT_ARITHMETIC) {
-    return false;
-  }
-  Instruction *array = shift->operands[0], *by = shift->operands[1];
-  int dim = added_dimension(array);
-  if (dim == ABSENT || by->opcode != HLO_BROADCAST || by->a->dimensions.count != 1 ||
-      by->a->dimensions.items[0] != dim || !type_is_integral(by->shape->type) ||
-      x->shape->dims[dim] > MAX_FIELDS) {
-    return false;
-  }
-  *f = (Fields){.x = x, .count = (int)x->shape->dims[dim], .dim = dim, .each = 1};
-  f->first = (Field){array->operands[0], 0, bits_of_mask(mask), false};
-  for (int i = 0; i < f->count; i++) {
-    Field field = f->first;
-    int64_t shift;
-    if (!number_at(by->operands[0], i, &shift) || shift < 0 || shift >= 64) return false;
-    field.shift = (int)shift;
-    if (!is_field(&field) || !set_order(f, i, &field)) return false;
-  }
-  return has_all(f);
+  return x;
 }
 
 /* ---- Other orders ---- */
@@ -290,6 +264,90 @@ static bool reshape_range(const Shape *from, const Shape *to, Range *range) {
     }
   }
   return false;
+}
+
+/* Returns what x is but for conversions, which change only bits above the lower ones, and reshapes. */
+static Instruction *without_moves(Instruction *x, int bits) {
+  for (;;) {
+    x = lower_bits(x, bits);
+    if (x->opcode != HLO_RESHAPE) return x;
+    x = x->operands[0];
+  }
+}
+
+/* Finds the numbers by which a gather permutes each block of the last dimension. Returns false if it does something else. */
+static bool find_permutation(const Instruction *gather, int count, Arena *arena, int *from) {
+  const Attributes *a = gather->a;
+  const Shape *shape = gather->shape;
+  int last = shape->rank - 1, vector = gather->operands[1]->shape->rank - 1;
+  bool is_whole = last >= 0 && shape_same_dims(shape, gather->operands[0]->shape) &&
+                  a->offset_dims.count == last && a->start_index_map.count == 1 &&
+                  a->start_index_map.items[0] == last && a->collapsed_slice_dims.count == 1 &&
+                  a->collapsed_slice_dims.items[0] == last && a->index_vector_dim >= vector;
+  for (int d = 0; d < last && is_whole; d++) {
+    is_whole = a->offset_dims.items[d] == d && a->slice_sizes.items[d] == shape->dims[d];
+  }
+  if (!is_whole || shape_elements(gather->operands[1]->shape) != shape->dims[last] ||
+      shape->dims[last] % count) {
+    return false;
+  }
+  const Literal *at = constant_value(gather->operands[1], arena);
+  for (int64_t i = 0; i < shape->dims[last] && at; i++) {
+    int64_t number = scalar_load(at->shape->type, at->data, i).i - i / count * count;
+    if (i < count) from[i] = (int)number;
+    if (number < 0 || number >= count || number != from[i % count]) return false;
+  }
+  return at;
+}
+
+/* Finds the shift by the amounts that are listed along a dimension, perhaps reshaped: (broadcast(array) >> broadcast(amounts)) & mask.
+** A gather may permute the fields. */
+static bool find_amounts(Instruction *x, Instruction *shift, const int *from, Fields *f,
+                         Arena *arena) {
+  if (shift->opcode != HLO_SHIFT_RIGHT_LOGICAL && shift->opcode != HLO_SHIFT_RIGHT_ARITHMETIC) {
+    return false;
+  }
+  Instruction *array = shift->operands[0], *by = shift->operands[1];
+  int dim = added_dimension(array);
+  if (dim == ABSENT || by->opcode != HLO_BROADCAST || by->a->dimensions.count != 1 ||
+      by->a->dimensions.items[0] != dim || !type_is_integral(by->shape->type) ||
+      shift->shape->dims[dim] > MAX_FIELDS) {
+    return false;
+  }
+  Range range = {dim, 1, f->count = (int)shift->shape->dims[dim]};
+  const Literal *amounts = constant_value(by->operands[0], arena);
+  if (!amounts || !reshape_range(shift->shape, x->shape, &range) || range.unit > 1) return false;
+  f->dim = range.dim;
+  if (from && elements_after(x->shape, f->dim) > 1) return false;
+  f->first.array = array->operands[0];
+  for (int i = 0; i < f->count; i++) {
+    Field field = f->first;
+    int64_t amount = scalar_load(by->shape->type, amounts->data, from ? from[i] : i).i;
+    if (amount < 0 || amount >= 64) return false;
+    field.shift = (int)amount;
+    if (!f->is_field(&field) || !set_order(f, i, &field)) return false;
+  }
+  return has_all(f);
+}
+
+static bool find_shifted(Instruction *x, Fields *f, bool (*is_field)(const Field *)) {
+  int64_t mask;
+  int from[MAX_FIELDS];
+  Instruction *shift;
+  if (!is_with_number(x, HLO_AND, &shift, &mask) || !bits_of_mask(mask)) return false;
+  int bits = bits_of_mask(mask);
+  Arena *arena = arena_new();
+  shift = without_moves(shift, bits);
+  bool permutes = shift->opcode == HLO_GATHER;
+  const Instruction *gather = shift;
+  if (permutes) shift = without_moves(shift->operands[0], bits);
+  *f = (Fields){.x = x, .is_field = is_field, .each = 1, .first = {.bits = bits}};
+  int last = shift->shape->rank - 1;
+  bool found = !permutes || (last >= 0 && shift->shape->dims[last] <= MAX_FIELDS &&
+                             find_permutation(gather, (int)shift->shape->dims[last], arena, from));
+  found = found && find_amounts(x, shift, permutes ? from : NULL, f, arena);
+  arena_free(arena);
+  return found;
 }
 
 /* Whether all elements of x along the range are alike. */
@@ -358,6 +416,8 @@ static Instruction *permuted(const Fields *f, Instruction *x, Range range, int s
   if (shape_elements(x->shape) <= shape_elements(f->x->shape) / MIN_REPEATS) {
     if (!makes) return x;
     x = permute(f, x, range, true);
+    Literal *value = constant_value(x, x->parent->module->arena);
+    if (value) return computation_add_constant(x->parent, value, NULL);
     /* Its concatenate would join the matrix's loop. */
     return computation_add(x->parent, HLO_OPTIMIZATION_BARRIER, x->shape, &x, 1, NULL);
   }
@@ -513,12 +573,14 @@ static Instruction *apply(const Fields *f, const Instruction *x, Instruction *fi
   Field field = field_of(x);
   PrimitiveType type = x->shape->type;
   Computation *c = fields->parent;
-  if (is_field(&field)) return computation_add_convert(c, fields, type);
+  if (f->is_field(&field)) return computation_add_convert(c, fields, type);
   int operand = operand_of_step(x);
   Instruction *y = apply(f, x->operands[operand], fields);
   if (keeps_order(x)) return y;
   if (x->opcode == HLO_CONVERT) {
-    bool is_again = y->opcode == HLO_CONVERT && type_is_integral(type) && !f->first.is_signed;
+    bool is_again = y->opcode == HLO_CONVERT && !f->first.is_signed &&
+                    type_bits(y->shape->type) > f->first.bits &&
+                    (type_is_integral(type) || fields->shape->type == S32);
     return computation_add_convert(c, is_again ? fields : y, type);
   }
   Scalar value;
@@ -537,26 +599,29 @@ static Instruction *spread(Instruction *x, const Shape *shape, Int64List dimensi
                          ATTRIBUTES(.dimensions = dimensions));
 }
 
-/* Returns the fields, as numbers of the array's type, along a dimension that isn't the last one. */
+/* Returns the fields as numbers of s32, shifted. */
 static Instruction *shift_fields(const Fields *f) {
   Computation *c = f->x->parent;
   Arena *arena = c->module->arena;
-  PrimitiveType type = f->first.array->shape->type;
   int64_t after = f->each * elements_after(f->x->shape, f->dim), count = f->count;
   int64_t dims[] = {shape_elements(f->first.array->shape) / after, count, after};
-  const Shape *all = shape_make(arena, type, 3, dims, NULL);
-  Literal *list = literal_new(arena, shape_make(arena, type, 1, &count, NULL));
+  const Shape *all = shape_make(arena, S32, 3, dims, NULL);
+  Literal *list = literal_new(arena, shape_make(arena, S32, 1, &count, NULL));
+  int above = 32 - f->first.bits;
   for (int i = 0; i < f->count; i++) {
-    scalar_store(type, list->data, i, (Scalar){.i = (int64_t)f->order[i] * f->first.bits});
+    scalar_store(S32, list->data, i, (Scalar){.i = (int32_t)(1u << (above - f->shift[i]))});
   }
   Instruction *flat = computation_add_reshape(c, f->first.array, 2, (int64_t[]){dims[0], dims[2]});
-  Instruction *x = spread(flat, all, list_in(c, 2, (int64_t[]){0, 2}));
+  const Shape *narrow = shape_with_type(arena, all, flat->shape->type);
+  Instruction *x = spread(flat, narrow, list_in(c, 2, (int64_t[]){0, 2}));
+  x = computation_add_convert(c, x, S32); /* where loops compute it */
   Instruction *by = computation_add_constant(c, list, NULL);
   by = spread(by, all, list_in(c, 1, (int64_t[]){1}));
-  Instruction *mask = computation_add_integer(c, type, (INT64_C(1) << f->first.bits) - 1);
-  mask = spread(mask, all, (Int64List){0});
-  x = computation_add_binary(c, HLO_SHIFT_RIGHT_LOGICAL, x, by);
-  x = computation_add_binary(c, HLO_AND, x, mask);
+  x = computation_add_binary(c, HLO_MULTIPLY, x, by);
+  by = spread(computation_add_integer(c, S32, above), all, (Int64List){0});
+  bool is_signed = f->first.is_signed;
+  x = computation_add_binary(c, is_signed ? HLO_SHIFT_RIGHT_ARITHMETIC : HLO_SHIFT_RIGHT_LOGICAL, x,
+                             by);
   return computation_add_reshape(c, x, f->x->shape->rank, f->x->shape->dims);
 }
 
@@ -566,33 +631,49 @@ static bool can_unpack_whole(const Instruction *x) {
   return can_unpack(x);
 }
 
+/* Makes x a function of the fields. */
+static void set_fields(const Fields *f, Instruction *fields) {
+  Instruction *value = f->part ? apply(f, f->part, fields)
+                               : computation_add_convert(f->x->parent, fields, f->x->shape->type);
+  instruction_become(f->x, HLO_COPY, &value, 1, NULL);
+}
+
+/* Reads an array's fields along the last dimension as a packed array. Returns false and changes nothing if that cannot be. */
 static bool read_fields(const Users *users, Fields *f) {
-  Instruction *x = f->x, *array = f->first.array;
-  bool is_last = elements_after(x->shape, f->dim) == 1, in_order = f->each == 1;
+  const Instruction *x = f->x;
+  Instruction *array = f->first.array;
+  bool in_order = f->each == 1;
   Range range = {f->dim, 1, f->count * f->each};
   int operand;
   for (int i = 0; i < f->count; i++) in_order &= f->order[i] == i;
-  if (array->shape->rank > MAX_RANK - 2 || (is_last && !can_unpack_whole(array))) return false;
-  if (!is_last && (!f->part || f->first.is_signed)) return false;
-  Range part = range;
-  Instruction *dot = find_product(users, f, is_last && !in_order ? &part : NULL, &operand);
-  if (!dot && !(is_last && in_order)) return false;
-  if (is_last && !in_order && !permute_product(f, dot, operand, part)) return false;
+  if (elements_after(x->shape, f->dim) > 1 || array->shape->rank > MAX_RANK - 2 ||
+      !can_unpack_whole(array)) {
+    return false;
+  }
+  Instruction *dot = in_order ? NULL : find_product(users, f, &range, &operand);
+  if (!in_order && (!dot || !permute_product(f, dot, operand, range))) return false;
   for (int i = 0; i < f->permuted_count; i++) {
     Instruction *user = f->permuted[i].user, **other = &user->operands[f->permuted[i].operand];
     *other = permuted(f, *other, f->permuted[i].range, MAX_STEPS, true);
   }
-  Instruction *fields = is_last
-                            ? computation_add_reshape(x->parent, unpack(array, type_of(&f->first)),
-                                                      x->shape->rank, x->shape->dims)
-                            : shift_fields(f);
-  Instruction *value = f->part ? apply(f, f->part, fields)
-                               : computation_add_convert(x->parent, fields, x->shape->type);
-  instruction_become(x, HLO_COPY, &value, 1, NULL);
+  set_fields(f, computation_add_reshape(x->parent, unpack(array, type_of(&f->first)),
+                                        x->shape->rank, x->shape->dims));
   return true;
 }
 
-static bool read_packed(Computation *computation) {
+/* Shifts the fields of a product's operand. */
+static bool read_shifted(const Users *users, Fields *f) {
+  int operand;
+  if (!find_product(users, f, NULL, &operand)) return false;
+  set_fields(f, shift_fields(f));
+  return true;
+}
+
+static bool find_fields(Instruction *x, Fields *f, bool (*is_field)(const Field *)) {
+  return find_concatenated(x, f, is_field) || find_shifted(x, f, is_field);
+}
+
+static bool read_once(Computation *computation) {
   Arena *arena = arena_new();
   bool changed = false;
   int count = computation->count;
@@ -600,12 +681,18 @@ static bool read_packed(Computation *computation) {
   for (int i = 0; i < count; i++) {
     Fields fields;
     Instruction *x = computation->instructions[i];
-    if (find_concatenated(x, &fields) || find_shifted(x, &fields)) {
-      changed |= read_fields(&users, &fields);
-    }
+    changed |= (find_fields(x, &fields, is_stored) && read_fields(&users, &fields)) ||
+               (find_fields(x, &fields, is_part) && read_shifted(&users, &fields));
   }
   arena_free(arena);
   if (changed) computation_sort(computation);
+  return changed;
+}
+
+/* Once the fields of one array are read, those of others are permuted. */
+static bool read_packed(Computation *computation) {
+  bool changed = false;
+  for (int round = 0; round < MAX_STEPS && read_once(computation); round++) changed = true;
   return changed;
 }
 

@@ -2,6 +2,8 @@
 ** Folds constants: the evaluator computes instructions whose operands are constants, if the result is
 ** small. A constant is read from memory, so folding a broadcast or an iota would make the program slower.
 */
+#include "rewrite/simplify/fold_constants.h"
+
 #include "reference/eval.h"
 #include "rewrite/base/rewrite.h"
 
@@ -65,6 +67,32 @@ static bool fold_constants(Computation *computation) {
   }
   arena_free(scratch);
   return changed;
+}
+
+/* Looks at `left` instructions, which it counts down. */
+static Literal *value_of(const Instruction *x, Arena *arena, int *left) {
+  enum { LARGEST_VALUE = 1 << 20 }; /* bytes */
+  if (x->opcode == HLO_CONSTANT) return x->literal;
+  bool known = opcode_is_elementwise(x->opcode) || x->opcode == HLO_IOTA ||
+               opcode_category(x->opcode) == MOVEMENT;
+  if ((*left)-- <= 0 || !known || !shape_is_array(x->shape) || instruction_has_side_effect(x) ||
+      shape_bytes(x->shape) > LARGEST_VALUE) {
+    return NULL;
+  }
+  Literal **operands = ARENA_ARRAY(arena, Literal *, x->operand_count);
+  for (int i = 0; i < x->operand_count; i++) {
+    operands[i] = value_of(x->operands[i], arena, left);
+    if (!operands[i]) return NULL;
+  }
+  int64_t budget = MAX_STEPS;
+  EvalContext context = {.arena = arena, .budget = &budget};
+  Literal *result = literal_new(arena, x->shape);
+  return eval_instruction(x, operands, result, &context) ? result : NULL;
+}
+
+Literal *constant_value(const Instruction *x, Arena *arena) {
+  int left = 256;
+  return value_of(x, arena, &left);
 }
 
 bool pass_fold_constants(Module *module) { return for_each_computation(module, fold_constants); }

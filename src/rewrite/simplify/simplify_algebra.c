@@ -169,11 +169,24 @@ static bool compares(double a, ComparisonDirection direction, double b) {
   }
 }
 
-/* A predicate that is converted to 0 or 1 and compared with a number is itself, or its negation: masks as Flax combines them. */
+/* Whether x is an integer that is a converted one of an unsigned type. */
+static bool is_unsigned(const Instruction *x) {
+  PrimitiveType type = x->shape->type;
+  return x->opcode == HLO_CONVERT && type_kind(type) == KIND_SIGNED &&
+         type_kind(x->operands[0]->shape->type) == KIND_UNSIGNED &&
+         type_holds(type, x->operands[0]->shape->type);
+}
+
+/* A predicate that is converted to 0 or 1 and compared with a number is itself, or its negation: masks as Flax combines them. An
+** index of an unsigned type that is converted is not below 0. */
 static Instruction *compare(Instruction *x) {
   const Instruction *number = x->operands[0];
   PrimitiveType type = number->shape->type;
   Scalar value;
+  if (x->a->direction == COMPARE_LT && is_unsigned(number) && is_zero(x->operands[1])) {
+    Instruction *never = computation_add_integer(x->parent, PRED, 0);
+    return become_unary(x, HLO_BROADCAST, never);
+  }
   if (number->opcode != HLO_CONVERT || number->operands[0]->shape->type != PRED ||
       type_is_complex(type) || !splat_value(x->operands[1], &value)) {
     return NULL;
@@ -182,6 +195,18 @@ static Instruction *compare(Instruction *x) {
   bool at_zero = compares(0, x->a->direction, other), at_one = compares(1, x->a->direction, other);
   if (at_zero == at_one || x->a->compare_type == COMPARISON_TOTALORDER) return NULL;
   return at_one ? number->operands[0] : become_unary(x, HLO_NOT, number->operands[0]);
+}
+
+/* Gathers by indices as they are before they are widened. */
+static Instruction *gather(Instruction *x) {
+  Instruction *index = x->operands[1];
+  const Shape *shape = index->shape;
+  if (index->opcode == HLO_RESHAPE) index = index->operands[0];
+  if (index->opcode != HLO_CONVERT) return NULL;
+  PrimitiveType from = index->operands[0]->shape->type;
+  if (!type_is_integral(from) || type_bits(from) < 8 || !type_holds(shape->type, from)) return NULL;
+  x->operands[1] = computation_add_reshape(x->parent, index->operands[0], shape->rank, shape->dims);
+  return x;
 }
 
 /* --- data movement ---------------------------------------------------------------------------- */
@@ -408,6 +433,7 @@ static Rule *const rules[OPCODE_COUNT] = {
     [HLO_SELECT] = select_rule,
     [HLO_CONVERT] = convert,
     [HLO_COMPARE] = compare,
+    [HLO_GATHER] = gather,
     [HLO_COPY] = copy,
     [HLO_RESHAPE] = reshape,
     [HLO_REDUCE] = reduce,
