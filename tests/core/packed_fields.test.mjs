@@ -20,17 +20,17 @@ function field(i, { type, dims, bits, at, how }) {
   const shift = (value) => splat(`c${i}`, type, dims, value), masked = (value) => splat(`m${i}`, type, dims, value);
   return {
     mask: () => `${shift(at * bits)}\n ${masked(mask)}\n a${i} = ${type}[${dims}] shift-right-logical(q, c${i})
-      f${i} = ${type}[${dims}] and(a${i}, m${i})`,
+      v${i} = ${type}[${dims}] and(a${i}, m${i})`,
     maskFirst: () => `${shift(at * bits)}\n ${masked(`${BigInt(mask) << BigInt(at * bits)}`)}\n a${i} = ${type}[${dims}] and(m${i}, q)
-      f${i} = ${type}[${dims}] shift-right-logical(a${i}, c${i})`,
+      v${i} = ${type}[${dims}] shift-right-logical(a${i}, c${i})`,
     top: () => at === width / bits - 1
-      ? `${shift(at * bits)}\n f${i} = ${type}[${dims}] shift-right-logical(q, c${i})`
+      ? `${shift(at * bits)}\n v${i} = ${type}[${dims}] shift-right-logical(q, c${i})`
       : `${shift(at * bits)}\n ${masked(mask)}\n a${i} = ${type}[${dims}] shift-right-logical(q, c${i})
-        f${i} = ${type}[${dims}] and(a${i}, m${i})`,
+        v${i} = ${type}[${dims}] and(a${i}, m${i})`,
     wide: () => `w${i} = s32[${dims}] convert(q)\n ${splat(`c${i}`, 's32', dims, at * bits)}\n ${splat(`m${i}`, 's32', dims, mask)}
-      a${i} = s32[${dims}] shift-right-arithmetic(w${i}, c${i})\n f${i} = s32[${dims}] and(a${i}, m${i})`,
+      a${i} = s32[${dims}] shift-right-arithmetic(w${i}, c${i})\n v${i} = s32[${dims}] and(a${i}, m${i})`,
     signed: () => `${splat(`c${i}`, signed, dims, width - bits)}\n ${splat(`m${i}`, signed, dims, width - bits * (at + 1))}
-      h${i} = ${signed}[${dims}] convert(q)\n a${i} = ${signed}[${dims}] shift-left(h${i}, m${i})\n f${i} = ${signed}[${dims}] shift-right-arithmetic(a${i}, c${i})`,
+      h${i} = ${signed}[${dims}] convert(q)\n a${i} = ${signed}[${dims}] shift-left(h${i}, m${i})\n v${i} = ${signed}[${dims}] shift-right-arithmetic(a${i}, c${i})`,
   }[how]();
 }
 
@@ -40,14 +40,15 @@ function field(i, { type, dims, bits, at, how }) {
  */
 function program({
   type = 'u8', bits = 4, how = 'mask', place = 'stack', order = null, after = 'scale', rows = 1, free = false, block = 32, uses = 1,
+  per = Number(type.slice(1)) / bits,
 } = {}) {
-  const per = Number(type.slice(1)) / bits, fields = order ?? Array.from({ length: per }, (_, i) => i);
+  const fields = order ?? Array.from({ length: per }, (_, i) => i);
   const dims = place === 'rows' ? [N / per, K] : place === 'halves' ? [N, K / 32, 32 / per] : [N, K / per];
   const of = how === 'wide' ? 's32' : how === 'signed' ? { u8: 's8', u32: 's32' }[type] ?? type : type;
   const part = place === 'stack' ? [...dims, 1] : place === 'rows' ? [N / per, 1, K] : dims;
   const dim = place === 'rows' ? 1 : 2, all = part.map((size, d) => d === dim ? size * per : size);
   const parts = fields.map((at, i) => `${field(i, { type, dims, bits, at, how })}
-    ${after === 'inside' ? `${splat(`z${i}`, of, dims, 8)}\n y${i} = ${of}[${dims}] subtract(f${i}, z${i})` : `y${i} = ${of}[${dims}] copy(f${i})`}
+    ${after === 'inside' ? `${splat(`z${i}`, of, dims, 8)}\n y${i} = ${of}[${dims}] subtract(v${i}, z${i})` : `y${i} = ${of}[${dims}] copy(v${i})`}
     g${i} = ${of}[${part}] reshape(y${i})`);
   const blocks = `f32[${N},${K / block},${block}]`;
   // Sums over K; if `free`, over N: then the fields are columns of the result.
@@ -121,15 +122,13 @@ describe('packed-fields', () => {
 
   test('what stays', async () => {
     const stays = {
-      'a field twice': program({ order: [0, 0] }),
-      'scales that differ within a permuted block': program({ place: 'halves', block: 16 }),
       'permuted fields that are used elsewhere, too': program({ order: [1, 0], uses: 2 }),
     };
     const square = { type: 'u8', dims: [64, 64], bits: 4, how: 'mask' };
     stays['fields that a broadcast transposes'] = `HloModule m
 ENTRY e { x = f32[1,128] parameter(0)
   q = u8[64,64] parameter(1)
-  ${[0, 1].map((at) => `${field(at, { ...square, at })}\n  g${at} = u8[64,64,1] broadcast(f${at}), dimensions={1,0}`).join('\n  ')}
+  ${[0, 1].map((at) => `${field(at, { ...square, at })}\n  g${at} = u8[64,64,1] broadcast(v${at}), dimensions={1,0}`).join('\n  ')}
   c = u8[64,64,2] concatenate(g0, g1), dimensions={2}
   d = u8[64,128] reshape(c)
   m = f32[64,128] convert(d)
@@ -141,6 +140,83 @@ ENTRY e { x = f32[1,128] parameter(0)
     const both = program({ uses: 2 });
     assert.ok(reads(both));
     await agrees(client, both, value);
+  });
+
+  test('all other fields of a product are shifted', async () => {
+    const shifted = {
+      'a field twice': program({ order: [0, 0] }),
+      'scales that differ within a permuted block': program({ place: 'halves', block: 16 }),
+      'with a sign': program({ place: 'halves', block: 16, how: 'signed' }),
+      'fields of 1 bit': program({ bits: 1 }),
+      'fields of 1 bit with a sign': program({ bits: 1, how: 'signed', order: [7, 6, 5, 4, 3, 2, 1, 0] }),
+      'all 32 bits': program({ type: 'u32', bits: 1, how: 'wide' }),
+      'fields of 1 bit along rows': program({ type: 's16', bits: 1, place: 'rows' }),
+      // 5 of the 7 fields of 3 bits that 16 bits have room for, and a sixth one twice
+      'fields of 3 bits': program({ type: 'u16', bits: 3, per: 8, order: [0, 1, 2, 3, 4, 2, 1, 0] }),
+    };
+    for (const [name, text] of Object.entries(shifted)) {
+      assert.ok(shifts(text), name);
+      await agrees(client, text, value);
+    }
+  });
+
+  /** Numbers that are unpacked by a list of amounts, narrowed before they are masked, and permuted by a gather along the columns. */
+  test('fields of words along the depth, and fields that a gather permutes', async () => {
+    const along = ({ type, narrow, permute, columns, order = [0, 4, 1, 5, 2, 6, 3, 7] }) => {
+      const [k, n] = [64, 40], words = columns ? [k, n / 8] : [k / 8, n], dims = columns ? `${k},${n / 8},8` : `${k / 8},8,${n}`;
+      const flat = `${k},${n}`, of = narrow ?? type;
+      const index = Array.from({ length: permute === 'blocks' ? 8 : n }, (_, i) => i - i % 8 + order[i % 8]);
+      const at = permute === 'blocks' ? dims : flat, d = permute === 'blocks' ? 2 : 1, size = index.length;
+      return `HloModule m
+ENTRY e { x = f32[3,${k}] parameter(0)
+  q = ${type}[${words}] parameter(1)
+  by = ${type}[8] constant({${[0, 4, 8, 12, 16, 20, 24, 28]}})
+  shifts = ${type}[${dims}] broadcast(by), dimensions={${columns ? 2 : 1}}
+  qs = ${type}[${dims}] broadcast(q), dimensions={${columns ? '0,1' : '0,2'}}
+  a = ${type}[${dims}] shift-right-arithmetic(qs, shifts)
+  c = ${of}[${dims}] convert(a)
+  r0 = ${of}[${permute ? at : flat}] reshape(c)
+  ${permute ? `i = s32[${size}] constant({${index}})
+  g = ${of}[${at}] gather(r0, i), offset_dims={${d === 2 ? '0,1' : '0'}}, collapsed_slice_dims={${d}}, start_index_map={${d}}, index_vector_dim=1, slice_sizes={${
+    at.split(',').with(d, 1)}}` : `g = ${of}[${flat}] copy(r0)`}
+  r1 = ${of}[${flat}] reshape(g)
+  ${splat('mask', of, flat, 15)}
+  f = ${of}[${flat}] and(r1, mask)
+  m = f32[${flat}] convert(f)
+  ROOT r = f32[3,${n}] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`;
+    };
+    for (const type of ['u32', 's32']) {
+      for (const narrow of [undefined, 's8']) {
+        const depth = along({ type, narrow });
+        assert.ok(shifts(depth), `${type} ${narrow}`);
+        await agrees(client, depth, value);
+        for (const permute of [undefined, 'blocks', 'columns']) {
+          const columns = along({ type, narrow, permute, columns: true });
+          assert.ok(reads(columns), `${type} ${narrow} ${permute}`);
+          await agrees(client, columns, value);
+        }
+      }
+    }
+    // Numbers that are taken twice are shifted.
+    const twice = along({ type: 's32', permute: 'columns', columns: true, order: [0, 0, 1, 1, 2, 2, 3, 3] });
+    assert.ok(shifts(twice));
+    await agrees(client, twice, value);
+  });
+
+  test('bytes that are narrowed to a type that has not all of them', async () => {
+    const text = `HloModule m
+ENTRY e { x = f32[1,128] parameter(0)
+  q = u16[40,64] parameter(1)
+  ${[0, 1].map((at) => `${field(at, { type: 'u16', dims: [40, 64], bits: 8, at, how: 'mask' })}
+  n${at} = s8[40,64] convert(v${at})
+  w${at} = s32[40,64] convert(n${at})
+  g${at} = s32[40,64,1] reshape(w${at})`).join('\n  ')}
+  c = s32[40,64,2] concatenate(g0, g1), dimensions={2}
+  d = s32[40,128] reshape(c)
+  m = f32[40,128] convert(d)
+  ROOT r = f32[1,40] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={1} }`;
+    assert.ok(reads(text));
+    await agrees(client, text, value);
   });
 
   /** (q >> {0, 4, ...}) & 15, looked up in a table; and layers in a loop, whose bytes are read in place. */
@@ -180,7 +256,7 @@ b { s = (s32[], f32[1,128], u8[3,128,64]) parameter(0)
   layer = u8[1,128,64] dynamic-slice(all, i, o, o), dynamic_slice_sizes={1,128,64}
   q = u8[128,64] reshape(layer)
   ${[1, 0].map((at, k) => `${field(k, { type: 'u8', dims: [128, 64], bits: 4, at, how: 'mask' })}
-  g${k} = u8[128,64,1] reshape(f${k})`).join('\n')}
+  g${k} = u8[128,64,1] reshape(v${k})`).join('\n')}
   cat = u8[128,64,2] concatenate(g0, g1), dimensions={2}
   flat = u8[128,128] reshape(cat)
   v = f32[128,128] convert(flat)

@@ -494,7 +494,7 @@ test('a matrix of a type that products have no loop for is converted by generate
   }
 });
 
-/** Numbers times scales plus biases (`+`), or less them (`-`), in blocks of 32 along the depth; in `t`, each step rounded to it. */
+/** Numbers times scales plus biases (`+`), or less them (`-`), or taken from them (`<`), in blocks of 32 along the depth; in `t`, each step rounded to it. */
 function affineText(type, vectors, depth, columns, { turned, sign, t, given }) {
   const dims = turned ? [columns, depth] : [depth, columns], few = turned ? [columns, depth / 32] : [depth / 32, columns];
   const split = turned ? [columns, depth / 32, 32] : [depth / 32, 32, columns], over = turned ? [0, 1] : [0, 2];
@@ -508,7 +508,7 @@ ENTRY e { x = f32[${vectors},${depth}] parameter(0)
     c = ${t}[${dims}] convert(w)
     d = ${t}[${split}] reshape(c)
     p = ${t}[${split}] multiply(d, ss)
-    q = ${t}[${split}] ${sign === '+' ? 'add' : 'subtract'}(p, bs)
+    q = ${t}[${split}] ${sign === '+' ? 'add(p, bs)' : sign === '-' ? 'subtract(p, bs)' : 'subtract(bs, p)'}
     m = ${t}[${dims}] reshape(q)
     y = ${t}[${vectors},${depth}] convert(x)
     ROOT r = f32[${vectors},${columns}] dot(y, m), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
@@ -524,7 +524,7 @@ test('a number times its scale plus a bias is rounded as the program says', asyn
     for (const [t, given] of [['f32', 'f32'], ['f32', 'f16'], ['bf16', 'bf16'], ['f16', 'f16'], ['bf16', 'f32'], ['f16', 'f32']]) {
       for (const turned of [false, true]) {
         const [vectors, depth, columns] = kinds[++form % 3], dims = turned ? [columns, depth] : [depth, columns];
-        const text = affineText(type, vectors, depth, columns, { turned, sign: '+-'[form >> 1 & 1], t, given });
+        const text = affineText(type, vectors, depth, columns, { turned, sign: '+-<'[(form >> 1) % 3], t, given });
         const executables = [await client.compile(client.parseHlo(text)), await client.compile(client.parseHlo(text), { optimize: false })];
         const few = turned ? [columns, depth / 32] : [depth / 32, columns], count = columns * depth / 32;
         const numbers = (seed) => whole(count, 129, 4099, form + seed).map((n, i) => (i % 3 ? n : -n) * 2 ** -14);

@@ -154,6 +154,27 @@ def fields(f):
   f.jax('fields.columns', lambda x, q: x @ jnp.concatenate([high(q), low(q)], -1).astype(F32), x, any_bits('u8', (k, n // 2), 'fields'))
 
 
+def planes(f):
+  """Numbers of 3, 5 and 6 bits, in two arrays or in words with bits to spare; halves whose scales differ."""
+  k, n = 64, 40
+  x, s = small_ints('f32', (2, k)), powers('f16', (n, k // 16))
+  low, high, tops = (any_bits('u8', (n, k // per), 'planes', per) for per in (2, 4, 8))
+
+  def scaled(w):
+    return lambda x, s, *q: x @ (w(*q).astype(F32).reshape(n, k // 16, 16) * s.astype(F32)[..., None]).reshape(n, k).T
+
+  def parts(q, bits, join=jnp.stack):
+    return join([(q >> at) & (2 ** bits - 1) for at in range(0, 8, bits)], -1).reshape(n, k)
+
+  f.jax('planes.3', scaled(lambda q, h: (parts(q, 2) | parts(h, 1) << 2).astype(jnp.int8) - 4), x, s, high, tops)
+  f.jax('planes.6', scaled(lambda q, h: (parts(q, 4, jnp.concatenate) | parts(h, 2, jnp.concatenate) << 4).astype(jnp.int8) - 32), x, s, low, high)
+  f.jax('planes.5', scaled(lambda q, h: (parts(q, 4) | ((h[..., None] >> jnp.arange(32, dtype=jnp.uint32)) & 1).astype(jnp.uint8).reshape(n, k) << 4)),
+        x, s, low, any_bits('u32', (n, k // 32), 'planes'))
+  f.jax('planes.halves', scaled(lambda q: jnp.concatenate([q.reshape(n, k // 32, 16) & 15, q.reshape(n, k // 32, 16) >> 4], -1)), x, s, low)
+  f.jax('planes.spare', lambda x, q: x @ jnp.concatenate([(q >> (27 - 3 * i)) & 7 for i in range(10)], 0).astype(F32), small_ints('f32', (2, 60)),
+        any_bits('s32', (6, n), 'planes'))
+
+
 def word_files(f):
   """Weights as AutoAWQ and AutoGPTQ store them: words of eight numbers, along the columns or along the depth; zero points, too."""
   k, n, g = 64, 40, 16
@@ -174,6 +195,9 @@ def word_files(f):
 
     order = (0, 4, 1, 5, 2, 6, 3, 7)
     f.jax(f'awq.{type_}', lambda x, q, z, s: scaled(x, along_columns(q, order), along_columns(z, order), s), x, any_bits('s32', (k, n // 8), 'awq'), z, s)
+    by = np.arange(n).reshape(-1, 8)[:, list(order)].reshape(-1)
+    f.jax(f'awq.{type_}.gathered', lambda x, q, z, s: scaled(x, along_columns(q, range(8))[:, by], along_columns(z, range(8))[:, by], s), x,
+          any_bits('s32', (k, n // 8), 'awq'), z, s)
     f.jax(f'gptq.{type_}', lambda x, q, z, s: scaled(x, along_depth(q), (along_columns(z, range(8)) + 1).astype(jnp.int8), s), x,
           any_bits('s32', (k // 8, n), 'gptq'), z, s)
 
@@ -181,7 +205,7 @@ def word_files(f):
 def affine(f):
   """Numbers times scales plus biases, in blocks and by columns, in three types: the numbers of MLX and of GGUF's Q4_1."""
   k, n = 96, 43
-  for i, (type_, scale, sign) in enumerate((('u4', 'f32', 1), ('u8', 'f16', -1), ('s8', 'bf16', 1), ('s4', 'f16', 1), ('u4', 'bf16', -1), ('u4', 'f16', 1))):
+  for i, (type_, scale, sign) in enumerate((('u4', 'f32', 1), ('u8', 'f16', -1), ('s8', 'bf16', 1), ('s4', 'f16', 1), ('u4', 'bf16', -1), ('u4', 'f16', 1), ('u4', 'bf16', 0), ('s8', 'f32', 0))):
     for turned in (False, True):
       size, rows = (16, 32, 96)[i % 3], 1 + 4 * (i % 2)
       split, dims = ((n, k // size, size), (n, k // size)) if turned else ((k // size, size, n), (k // size, n))
@@ -189,10 +213,10 @@ def affine(f):
 
       def dequantised(x, w, s, b):
         w = w.astype(s.dtype).reshape(split) * s[over]
-        w = (w + b[over] if sign > 0 else w - b[over]).reshape((n, k) if turned else (k, n))
+        w = (w + b[over] if sign > 0 else w - b[over] if sign else b[over] - w).reshape((n, k) if turned else (k, n))
         return product(x.astype(s.dtype), w, turned, **({} if scale == 'f32' else {'preferred_element_type': F32}))
 
-      f.jax(f'affine.{type_}.{scale}.{"plus" if sign > 0 else "minus"}{".turned" if turned else ""}', dequantised, small_ints('f32', (rows, k)),
+      f.jax(f'affine.{type_}.{scale}.{("from", "plus", "minus")[sign]}{".turned" if turned else ""}', dequantised, small_ints('f32', (rows, k)),
             any_bits(type_, (n, k) if turned else (k, n), 'affine'), powers(scale, dims), small_ints(scale, dims, 'bias'))
 
 
@@ -206,6 +230,9 @@ def books(f):
   f.jax('book.turned', lambda x, b, w, s: x @ (b[w.astype(jnp.int32)].reshape(N, K // 24, 24) * s[..., None]).reshape(N, K).T,
         x, book, any_bits('u4', (N, K)), s)
   f.jax('book.bf16', lambda x, b, w: x @ b[w].astype(F32), x, book.astype(DTYPES['bf16']), any_bits('u8', (K, N)) % 20)
+  for type_, index in (('f32', 'u8'), ('f16', 'u16')):
+    vectors = small_ints(type_, (200, 8))
+    f.jax(f'book.vectors.{index}', lambda x, b, w: x @ b[w.astype(jnp.int32)].astype(F32).reshape(N, K).T, x, vectors, any_bits(index, (N, K // 8)) % 200)
   f.jax('book.256', lambda x, b, w: x @ b[w], x, small_ints('f32', (256,)), any_bits('u8', (K, N)))
   for type_ in ('f8e4m3fnuz', 'f8e5m2fnuz', 'f8e4m3b11fnuz'):
     f.jax(f'{type_}.looked.up', lambda x, w, s: x @ (w.astype(F32) * s), x, (small_ints('f32', (K, N)) / 4).astype(DTYPES[type_]),
@@ -250,6 +277,7 @@ def quantised(f):
   blocks(f)
   packed(f)
   fields(f)
+  planes(f)
   word_files(f)
   affine(f)
   orders(f)

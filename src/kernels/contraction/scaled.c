@@ -180,9 +180,11 @@ static bool find_steps(Scaled *scaled, NarrowForm *form) {
     of[ZERO] = i++;
   }
   if (i < scaled->step_count && scaled->steps[i].kind == STEP_MULTIPLY) of[SCALE] = i++;
-  if (*form == NARROW_SCALED && is_sum(scaled, i)) {
+  bool is_from = i > 0 && i < scaled->step_count && scaled->steps[i].kind == STEP_SUBTRACT_FROM;
+  if (*form == NARROW_SCALED && (is_sum(scaled, i) || is_from)) {
     *form = NARROW_AFFINE;
     scaled->negates = scaled->steps[i].kind == STEP_SUBTRACT;
+    scaled->negates_scale = is_from;
     of[ZERO] = i++;
   }
   return i == scaled->step_count;

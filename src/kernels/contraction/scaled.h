@@ -56,8 +56,8 @@ typedef struct Scaled {
   int64_t max_integer;       /* the largest magnitude after a step of integers; 0: there is none */
   int step_count;
   ScaledStep steps[MAX_SCALED_STEPS];
-  int narrow_steps[2]; /* the number of each NarrowStep; -1: there is none */
-  bool negates;        /* loops read its opposite instead of a ZERO */
+  int narrow_steps[2];         /* the number of each NarrowStep; -1: there is none */
+  bool negates, negates_scale; /* loops read the opposite of a ZERO, or of a SCALE */
   int rank;
   int64_t sizes[MAX_LOOPS];
   int start_count;

@@ -152,6 +152,7 @@ static bool scales_set(Scales *scales, const Block *block) {
     if (count == 0 || (rounds_zeros && !are_whole(scales->zero, count))) return false;
     float zeros = narrow->loops->adds ? 1 : 1 / narrow->loops->factor;
     if (moved && scaled->negates) zeros = -zeros;
+    if (scaled->negates_scale) step_scale(scales->scale, count, -1);
     if (moved && !fits_factor(scales->zero, count, zeros)) return false;
   } else {
     fill_same(1, count, scales->scale);
