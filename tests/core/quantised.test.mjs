@@ -550,39 +550,40 @@ test('a number times its scale plus a bias is rounded as the program says', asyn
 });
 
 test('zero points of floats', async () => {
-  const depth = 128, columns = 256, few = `4,${columns}`, split = `4,32,${columns}`;
-  for (const t of ['f16', 'bf16']) {
-    for (const type of ['u4', 's4', 'u8']) {
-      const text = `HloModule m
+  const depth = 128, columns = 256;
+  for (const [t, type, turned] of ['f16', 'bf16'].flatMap((t) => ['u4', 's4', 'u8'].flatMap((type) => [[t, type, false], [t, type, true]]))) {
+    const few = turned ? [columns, 4] : [4, columns], split = turned ? [columns, 4, 32] : [4, 32, columns], over = turned ? [0, 1] : [0, 2];
+    const dims = turned ? [columns, depth] : [depth, columns];
+    const text = `HloModule m
 ENTRY e { x = f32[1,${depth}] parameter(0)
-    w = ${type}[${depth},${columns}] parameter(1)
+    w = ${type}[${dims}] parameter(1)
     s = ${t}[${few}] parameter(2)
     z = ${t}[${few}] parameter(3)
-    c = ${t}[${depth},${columns}] convert(w)
+    c = ${t}[${dims}] convert(w)
     d = ${t}[${split}] reshape(c)
-    zs = ${t}[${split}] broadcast(z), dimensions={0,2}
+    zs = ${t}[${split}] broadcast(z), dimensions={${over}}
     g = ${t}[${split}] subtract(d, zs)
-    ss = ${t}[${split}] broadcast(s), dimensions={0,2}
+    ss = ${t}[${split}] broadcast(s), dimensions={${over}}
     p = ${t}[${split}] multiply(g, ss)
-    m = ${t}[${depth},${columns}] reshape(p)
+    m = ${t}[${dims}] reshape(p)
     y = ${t}[1,${depth}] convert(x)
-    ROOT r = f32[1,${columns}] dot(y, m), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`;
-      const executables = [await client.compile(client.parseHlo(text)), await client.compile(client.parseHlo(text), { optimize: false })];
-      // Whole zero points, and such that the difference is rounded to the type first.
-      for (const zero of [8, -128, 128, 129, 1025, 7.03125, 0.00390625, Infinity, NaN]) {
-        const z = whole(4 * columns, 0, 15, 1), x = new Float32Array(depth);
-        z[300] = zero;
-        x[32 + 17] = 1;
-        const s = whole(4 * columns, 129, 255, 2).map((n) => n * 2 ** -12);
-        const args = [new Literal(`f32[1,${depth}]`, x), new Literal(`f32[${depth},${columns}]`, whole(depth * columns, 0, 7, 3)).convert(type),
-          new Literal(`f32[${few}]`, s).convert(t), new Literal(`f32[${few}]`, z).convert(t)];
-        const [got, wanted] = await Promise.all(executables.map(async (executable) => (await executable.execute(args))[0].data));
-        got.forEach((value, n) => {
-          if (n === 300 - columns && !Number.isFinite(zero)) assert(!Number.isFinite(value));
-          else assert.equal(value + 0, wanted[n] + 0, JSON.stringify([t, type, zero, n]));
-        });
-      }
-      executables.forEach((executable) => executable.dispose());
+    ROOT r = f32[1,${columns}] dot(y, m), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
+    const executables = [await client.compile(client.parseHlo(text)), await client.compile(client.parseHlo(text), { optimize: false })];
+    // Whole zero points, and such that the difference is rounded to the type first, or that a product is subnormal in f16; or all are.
+    for (const zero of [8, -128, 128, 129, 1025, 7.03125, 3.0078125, 0.00390625, 2 ** -24, 2 ** -40, Infinity, NaN, 'fractions']) {
+      const z = whole(4 * columns, 0, 15, 1).map((n, i) => zero === 'fractions' ? n + (i % 7) / 128 : n), x = new Float32Array(depth);
+      const at = turned ? 44 * 4 + 1 : columns + 44; // block 1 of column 44
+      if (zero !== 'fractions') z[at] = zero;
+      x[32 + 17] = 1;
+      const s = whole(4 * columns, 129, 255, 2).map((n, i) => n * 2 ** (i % 2 ? -12 : -20));
+      const args = [new Literal(`f32[1,${depth}]`, x), new Literal(`f32[${dims}]`, whole(depth * columns, 0, 7, 3)).convert(type),
+        new Literal(`f32[${few}]`, s).convert(t), new Literal(`f32[${few}]`, z).convert(t)];
+      const [got, wanted] = await Promise.all(executables.map(async (executable) => (await executable.execute(args))[0].data));
+      got.forEach((value, n) => {
+        if (n === 44 && (zero === Infinity || Number.isNaN(zero))) assert(!Number.isFinite(value));
+        else assert.equal(value + 0, wanted[n] + 0, JSON.stringify([t, type, turned, zero, n]));
+      });
     }
+    executables.forEach((executable) => executable.dispose());
   }
 });

@@ -2,6 +2,7 @@
 ** Streams a matrix of narrow numbers without converting it first: finds the loops of inner/narrow.h and the lists of scales
 ** that they read. Lines with one list, or whose lists fit into Scales, are multiplied together.
 */
+#include <math.h>
 #include <string.h>
 
 #include "base/min_max.h"
@@ -127,11 +128,17 @@ static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder
   return true;
 }
 
-/* Whether zero points are whole and moderate, so that differences of integers need not be rounded. */
-static bool are_whole(const float *zeros, int64_t count) {
+/* Whether zero points are moderate, and whole, so that differences need not be rounded. Loops that round these take fractions,
+** too, of the type that they round to: then no difference is subnormal. */
+static bool are_moderate(const Narrow *narrow, const float *zeros, int64_t count) {
+  const Scaled *scaled = narrow->scaled->scaled;
+  const ScaledStep *step = &scaled->steps[scaled->narrow_steps[ZERO]];
+  bool splits = narrow->loops->rounds_moved && (!step->rounds || step->input.type == step->rounds);
   bool are = true;
   for (int64_t i = 0; i < count; i++) {
-    are &= zeros[i] >= -MAX_ZERO && zeros[i] <= MAX_ZERO && zeros[i] == (float)(int)zeros[i];
+    float size = fabsf(zeros[i]);
+    bool is_fraction = splits && size >= 0x1p-32f;
+    are &= size <= MAX_ZERO && (is_fraction || size == (float)(int)size);
   }
   return are;
 }
@@ -149,7 +156,7 @@ static bool scales_set(Scales *scales, const Block *block) {
   if (narrow->has_steps) {
     count = order->read_scales(scales, block, moved);
     bool rounds_zeros = narrow->loops->rounds && !narrow->loops->adds && moved;
-    if (count == 0 || (rounds_zeros && !are_whole(scales->zero, count))) return false;
+    if (count == 0 || (rounds_zeros && !are_moderate(narrow, scales->zero, count))) return false;
     float zeros = narrow->loops->adds ? 1 : 1 / narrow->loops->factor;
     if (moved && scaled->negates) zeros = -zeros;
     if (scaled->negates_scale) step_scale(scales->scale, count, -1);

@@ -268,12 +268,14 @@ const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
                                          .flipped = 0x88,
                                          .zero = 8,
                                          .packed = true,
-                                         .rounds = true};
+                                         .rounds = true,
+                                         .rounds_moved = true};
   static const NarrowLoops rounded_u4 = {.scaled = ROW_rounded_unsigned,
                                          .factor = 0x1p-24f,
                                          .is_integral = true,
                                          .packed = true,
-                                         .rounds = true};
+                                         .rounds = true,
+                                         .rounds_moved = true};
   if (type_bits(type) != 4 || form == NARROW_LOOKED_UP) return narrow_loops(type, form);
   bool rounds = form == NARROW_ROUNDED_AFFINE;
   if (form == NARROW_AFFINE || rounds) return affine_loops(type, true, rounds);

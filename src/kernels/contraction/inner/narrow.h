@@ -32,9 +32,10 @@ typedef struct NarrowLoops {
   /* The loops read packed numbers in the order of narrow_part. By columns, vectors have that order, too; by depth, scales, zeros
   ** and sums have it. Sums that plain loops add are put into their own order before they are multiplied by scales. */
   bool packed;
-  bool rounds;   /* numbers are rounded to bf16 or f16: see narrow_scales_can_round */
-  bool adds;     /* biases are added after the scales; then `zero` is NarrowBlock's `less` */
-  bool centered; /* zeros of plain loops are bytes: see narrow_center */
+  bool rounds;       /* numbers are rounded to bf16 or f16: see narrow_scales_can_round */
+  bool rounds_moved; /* differences from zero points, too, which may be fractions */
+  bool adds;         /* biases are added after the scales; then `zero` is NarrowBlock's `less` */
+  bool centered;     /* zeros of plain loops are bytes: see narrow_center */
 } NarrowLoops;
 
 /* Adds products of a row of the loops' table. along_depth: matrix[column] are contiguous lines; otherwise matrix[depth]

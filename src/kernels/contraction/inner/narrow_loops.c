@@ -129,13 +129,23 @@ static inline v128_t rounded(v128_t x, v128_t power) {
   return wasm_f32x4_sub(large, wasm_f32x4_sub(large, x));
 }
 
+/* The same, also of subnormal results: adds 3/2 of a power of two whose last unit is x's, or the smallest one's, and subtracts it.
+** Below `least` all exponents count as that; `above` is the distance of the exponents, and the half. As bits of f32. */
+static inline v128_t rounded_all(v128_t x, v128_t least, v128_t above) {
+  v128_t exponent = wasm_v128_and(x, wasm_i32x4_const_splat(0x7f800000));
+  v128_t power = wasm_i32x4_add(wasm_i32x4_max(exponent, least), above);
+  return wasm_f32x4_sub(wasm_f32x4_add(x, power), power);
+}
+
 /* scale, zero: expressions, which need not be evaluated. `less` and `rounding` are variables of the loops. */
 #define PLAIN(x, scale, zero)   (x)
 #define LESS(x, scale, zero)    wasm_f32x4_sub(x, zero)
 #define SCALED(x, scale, zero)  wasm_f32x4_mul(x, scale)
 #define MOVED(x, scale, zero)   wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
 #define ROUNDED(x, scale, zero) rounded(MOVED(x, scale, zero), rounding[0])
-#define AFFINE(x, scale, zero)  wasm_f32x4_add(wasm_f32x4_mul(x, scale), zero)
+#define ROUNDED_MOVED(x, scale, zero) \
+  rounded_all(wasm_f32x4_mul(rounded(wasm_f32x4_sub(x, zero), rounding[1]), scale), least, above)
+#define AFFINE(x, scale, zero) wasm_f32x4_add(wasm_f32x4_mul(x, scale), zero)
 #define ROUNDED_AFFINE(x, scale, zero) \
   rounded(wasm_f32x4_add(rounded(wasm_f32x4_mul(x, scale), rounding[0]), zero), rounding[1])
 #define LESS_AFFINE(x, scale, zero) AFFINE(wasm_f32x4_sub(x, less), scale, zero)
@@ -145,6 +155,7 @@ static inline v128_t rounded(v128_t x, v128_t power) {
 #define BEGINS_SCALED         1
 #define BEGINS_MOVED          1
 #define BEGINS_ROUNDED        1
+#define BEGINS_ROUNDED_MOVED  0
 #define BEGINS_AFFINE         0
 #define BEGINS_LESS_AFFINE    0
 #define BEGINS_ROUNDED_AFFINE 0
@@ -181,11 +192,14 @@ _Static_assert(SLOT_ROWS == 0 && SLOT_LINE == 5 && SLOT_F8E5M2 == 1, "the export
 #define HOLDS(load, DEPTH) (BYTES_##load == 8 || (DEPTH) == 1)
 
 /* The numbers that all steps share. */
-#define STEP_NUMBERS(b)                                           \
-  const v128_t less = wasm_f32x4_splat((b)->less);                \
-  const v128_t rounding[] = {wasm_f32x4_splat((b)->rounding[0]),  \
-                             wasm_f32x4_splat((b)->rounding[1])}; \
-  (void)less, (void)rounding;
+#define STEP_NUMBERS(b)                                                            \
+  const v128_t less = wasm_f32x4_splat((b)->less);                                 \
+  const v128_t rounding[] = {wasm_f32x4_splat((b)->rounding[0]),                   \
+                             wasm_f32x4_splat((b)->rounding[1])};                  \
+  const bool is_f16 = (b)->rounding[(b)->rounding[0] == 1] == 0x1p13f;             \
+  const v128_t least = wasm_i32x4_splat(is_f16 ? 113 << 23 : 0);                   \
+  const v128_t above = wasm_i32x4_splat((is_f16 ? 13 << 23 : 16 << 23) | 1 << 22); \
+  (void)less, (void)rounding, (void)least, (void)above;
 
 /* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
 /* Multiplies ROWS vectors by DEPTH rows of the matrix, 16 bytes of each at a time, as long as there are as many. Goes by
@@ -357,7 +371,7 @@ NARROW_BY(10, moved_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, MOVED, KEP
 NARROW(11, moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 4, 2)
 NARROW_BY(12, found, Found, 4, look_up, QUARTER_FOUND, SCALED, KEPT, 1, 2)
 NARROW(13, rounded_s8, 4, load_flipped, QUARTER_S8, ROUNDED, KEPT, 4, 2)
-NARROW_BY(14, rounded_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED, KEPT, 4, 2)
+NARROW_BY(14, rounded_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_MOVED, KEPT, 4, 2)
 NARROW(15, affine_s8, 4, load_flipped, QUARTER_S8, LESS_AFFINE, KEPT, 1, 2)
 NARROW_BY(16, affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, AFFINE, KEPT, 1, 2)
 NARROW_BY(17, rounded_affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_AFFINE, KEPT,
