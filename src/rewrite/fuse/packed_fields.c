@@ -318,7 +318,8 @@ static bool find_amounts(Instruction *x, Instruction *shift, const int *from, Fi
   const Literal *amounts = constant_value(by->operands[0], arena);
   if (!amounts || !reshape_range(shift->shape, x->shape, &range) || range.unit > 1) return false;
   f->dim = range.dim;
-  if (from && elements_after(x->shape, f->dim) > 1) return false;
+  bool is_last = dim == shift->shape->rank - 1 && elements_after(x->shape, f->dim) == 1;
+  if (from && !is_last) return false; /* a gather permutes the last dimension */
   f->first.array = array->operands[0];
   for (int i = 0; i < f->count; i++) {
     Field field = f->first;

@@ -71,7 +71,8 @@ static bool fold_constants(Computation *computation) {
 
 /* Looks at `left` instructions, which it counts down. */
 static Literal *value_of(const Instruction *x, Arena *arena, int *left) {
-  enum { LARGEST_VALUE = 1 << 20 }; /* bytes */
+  /* Threshold LARGEST_VALUE: in bytes; larger lists of indices are gathered by. No path. */
+  enum { LARGEST_VALUE = 1 << 20 };
   if (x->opcode == HLO_CONSTANT) return x->literal;
   bool known = opcode_is_elementwise(x->opcode) || x->opcode == HLO_IOTA ||
                opcode_category(x->opcode) == MOVEMENT;
