@@ -300,7 +300,7 @@ static bool find_permutation(const Instruction *gather, int count, Arena *arena,
   return at;
 }
 
-/* Finds the shift by the amounts that are listed along a dimension, perhaps reshaped: (broadcast(array) >> broadcast(amounts)) & mask.
+/* Finds a shift by amounts that are listed along a dimension: (broadcast(array) >> broadcast(amounts)) & mask, perhaps reshaped.
 ** A gather may permute the fields. */
 static bool find_amounts(Instruction *x, Instruction *shift, const int *from, Fields *f,
                          Arena *arena) {
