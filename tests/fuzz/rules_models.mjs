@@ -171,7 +171,7 @@ function attentionPlan(random) {
   const most = type === 'f16' ? 1 : Infinity; // of the cache's numbers
   return {
     type, own,
-    power: Math.min(random.pick([0, 0, 0, 10, 27, 40, 90]), most - 1), initial: Math.min(random.pick([0, 1, 2 ** 20, 2 ** 40, 1e30]), most),
+    power: Math.min(random.pick([0, 0, 0, 10, 27, 40, 90]), most - 1), initial: Math.min(random.pick([0, 1, 2 ** 20, 2 ** 40, 2 ** 100]), most),
     written: random.pick(['no', 'there', 'constant']), alongDepth: random.chance(0.3),
     scaled: random.pick(['no', 'mul', 'div']), through: random.pick([null, null, null, null, null, 'bf16', 's32', 'f16', 'f8e5m2']),
     sides: [compare(), compare()], how: random.pick(['one', 'one', 'one', 'one', 'and', 'or', 'not']),
