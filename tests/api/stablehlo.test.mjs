@@ -39,7 +39,7 @@ before(async () => {
 after(() => client.dispose());
 
 describe('the corpus of JAX programs', () => {
-  const checked = [...sample(stablehlo, 3), ...dialects];
+  const checked = [...sample(stablehlo, 5), ...dialects];
   const forms = Map.groupBy?.(checked, ({ form }) => form) ?? new Map([['all', checked]]);
   for (const [form, list] of forms) {
     test(`${form}: ${list.length} programs`, { timeout: 120_000 }, async () => {

@@ -8,6 +8,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
 import { checkCase, readGolden } from '../support/golden.mjs';
+import { sample } from '../support/sample.mjs';
 
 const folder = new URL('../golden/', import.meta.url);
 const wanted = process.env.GOLDEN ?? ''; // GOLDEN=dot.f32 runs the cases whose names contain it
@@ -27,7 +28,8 @@ for (const threads of [2, 0]) {
     after(() => client.dispose());
     for (const { file, cases } of families.filter((family) => family.cases.length)) {
       describe(file, () => {
-        for (const golden of cases) {
+        // Both cores are linked of the same objects but five: all cases run on the one with threads.
+        for (const golden of sample(cases, threads || wanted ? 1 : 3)) {
           test(golden.name, { timeout: 60_000 }, () =>
             checkCase(client, golden, client.parseHlo(golden.hlo)));
         }
