@@ -107,9 +107,7 @@ BY_VALUE := reference/% textbook/% hlo/scalar/% value/%
 # take half of the time to compile.
 CFLAGS_native = $(NATIVE_CFLAGS) $(NATIVE_LEVEL) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-sanitize=null,object-size,pointer-overflow \
   $(if $(filter $(BY_VALUE),$*),-fsanitize-address-use-after-return=never)
-# A thread alone reads, derives and compiles a program: no other one can race with it, so nothing watches its accesses.
-ONE_THREAD := codegen/% compile/% derive/% hlo/infer/% hlo/text/% plan/% rewrite/%
-CFLAGS_native-tsan = $(NATIVE_CFLAGS) $(if $(filter $(ONE_THREAD),$*),-O0,$(NATIVE_LEVEL) -fsanitize=thread)
+CFLAGS_native-tsan = $(NATIVE_CFLAGS) $(NATIVE_LEVEL) -fsanitize=thread
 
 # --- tools ---------------------------------------------------------------------------------------
 
