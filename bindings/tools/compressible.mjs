@@ -67,13 +67,16 @@ function order(bodies) {
   const left = new Set(bodies.keys());
   const shared = new Uint32Array(bodies.length); // Phrases that each function shares with those in the window,
   const inWindow = new Uint32Array(uses.length); // and how often a phrase is there.
-  const worth = (index) => shared[index] / bodies[index].length ** DISCOUNT;
+  const discounts = bodies.map(({ length }) => length ** DISCOUNT);
   const result = [];
   let first = 0; // Of the window,
   let size = 0; // in bytes.
   while (left.size > 0) {
-    let next;
-    for (const index of left) if (next === undefined || worth(index) > worth(next)) next = index;
+    let next, most = -1;
+    for (const index of left) {
+      const worth = shared[index] / discounts[index];
+      if (worth > most) [next, most] = [index, worth];
+    }
     left.delete(next);
     result.push(next);
     size += bodies[next].length;

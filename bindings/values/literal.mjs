@@ -180,7 +180,7 @@ export class Literal {
   convert(elementType) {
     const data = checkArray(this, 'convert'), shape = this.shape.withElementType(elementType), to = allocate(shape);
     const { read } = ELEMENT_TYPES.get(this.shape.elementType), { write } = ELEMENT_TYPES.get(elementType);
-    for (let i = 0; i < shape.linearSize; i++) {
+    for (let i = 0, size = shape.linearSize; i < size; i++) {
       const value = read(data, i), plain = value === true || value === false ? Number(value) : value;
       if (!write(to, i, plain)) throw problem({ shape, path: [] }, refusal(elementType, value, `, which is entry ${i}`));
     }
@@ -453,7 +453,7 @@ function fillPadding(shape, data) {
     throw invalidArgument('layout', `${shape.elementType} has no lowest and no highest value`);
   }
   const value = { ONE_PAD: 1, LOWEST_PAD: limits?.[0], HIGHEST_PAD: limits?.[1] }[paddingValue];
-  for (let i = 0; i < shape.linearSize; i++) write(data, i, value);
+  for (let i = 0, size = shape.linearSize; i < size; i++) write(data, i, value);
 }
 
 /** Returns a literal with its elements in row-major order, as on the device. */

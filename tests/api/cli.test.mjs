@@ -8,15 +8,21 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { paint } from '../../bindings/cli/terminal.mjs';
+import { CommandLine } from '../support/cli.mjs';
 import { file, header } from '../support/npy.mjs';
+import { run as program } from '../support/program.mjs';
 
 const CLI = fileURLToPath(new URL('../../bindings/cli/index.mjs', import.meta.url));
 
 let folder;
+const commandLine = new CommandLine();
 before(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'xla-wasm-'));
 });
-after(() => rm(folder, { recursive: true }));
+after(async () => {
+  commandLine.end();
+  await rm(folder, { recursive: true });
+});
 
 async function write(name, content) {
   const to = path.join(folder, name);
@@ -24,13 +30,8 @@ async function write(name, content) {
   return to;
 }
 
-/** Runs the command line: { code, stdout, stderr }. */
-function xlaWasm(...args) {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [CLI, ...args], { timeout: 60_000 }, (error, stdout, stderr) =>
-      resolve({ code: error ? error.code : 0, stdout, stderr }));
-  });
-}
+/** Runs the command line: { code, stdout, stderr }. Documents' tests, and those below of pipes and terminals, start it itself. */
+const xlaWasm = (...args) => commandLine.run(...args);
 
 /** A zip of one file, not compressed. */
 function storedZip(name, content) {
@@ -137,6 +138,14 @@ describe('run', () => {
     const pb = await write('constant.pb', Buffer.from(base64, 'base64'));
     await prints(['run', pb, '--json'],
       '{"replica":0,"outputs":[{"shape":"s4[4]","data":[-8,7,0,-1]}]}\n');
+  });
+
+  test('in a process of its own, as a user starts it', async () => {
+    const start = (...args) => program(process.execPath, [CLI, ...args]);
+    assert.deepEqual(await start('run', axpy, '--input', x, '--input', v, '--output', '1'), await xlaWasm('run', axpy, '--input', x, '--input', v, '--output', '1'));
+    const failed = await start('run', path.join(folder, 'nothing.hlo'));
+    assert.deepEqual(failed, await xlaWasm('run', path.join(folder, 'nothing.hlo')));
+    assert.equal(failed.code, 1);
   });
 
   test('a module from standard input', async () => {

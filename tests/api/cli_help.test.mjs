@@ -8,9 +8,10 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { COMMAND_NAMES, USAGE } from '../../bindings/cli/help.mjs';
-import { run } from '../support/program.mjs';
+import { CommandLine } from '../support/cli.mjs';
 
-const xlaWasm = (...args) => run('bindings/cli/index.mjs', args);
+const commandLine = new CommandLine();
+const xlaWasm = (...args) => commandLine.run(...args);
 const bash = promisify(execFile);
 
 const LAYER = `HloModule layer
@@ -33,7 +34,10 @@ before(async () => {
   layer = join(folder, 'layer.hlo');
   await writeFile(layer, LAYER);
 });
-after(() => rm(folder, { recursive: true }));
+after(async () => {
+  commandLine.end();
+  await rm(folder, { recursive: true });
+});
 
 /** The options that a help lists. */
 const optionsIn = (text) => [...new Set(Array.from(text.matchAll(/^ {2}--([\w-]+)/gm), ([, name]) => name))];

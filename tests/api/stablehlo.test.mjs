@@ -39,7 +39,7 @@ before(async () => {
 after(() => client.dispose());
 
 describe('the corpus of JAX programs', () => {
-  const checked = [...sample(stablehlo, 3), ...dialects];
+  const checked = [...sample(stablehlo, 5), ...dialects];
   const forms = Map.groupBy?.(checked, ({ form }) => form) ?? new Map([['all', checked]]);
   for (const [form, list] of forms) {
     test(`${form}: ${list.length} programs`, { timeout: 120_000 }, async () => {
@@ -194,8 +194,7 @@ describe('text', () => {
 describe('other dialects', () => {
   test('MHLO means what StableHLO means', async () => {
     let count = 0;
-    for (const { form, name, bytes } of programs) {
-      if (form !== 'text' && form !== 'generic') continue;
+    for (const { name, bytes } of sample(programs.filter(({ form }) => form === 'text' || form === 'generic'), 3)) {
       const text = bytes.toString();
       if (text.length > 20000 || /vhlo|stablehlo\.(composite|custom_call @(mhlo|stablehlo))/.test(text)) continue;
       const [own, old] = [await client.load(text), await client.load(text.replaceAll('stablehlo', 'mhlo'))];
@@ -204,7 +203,7 @@ describe('other dialects', () => {
       old.dispose();
       count++;
     }
-    assert.ok(count > 300, `${count} programs`);
+    assert.ok(count > 100, `${count} programs`);
   });
   const main = (body, result) => `func.func @main(%x: tensor<2xf32>) -> ${result} {\n ${body}\n }`;
   for (const [name, text, expected] of [

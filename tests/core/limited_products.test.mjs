@@ -52,7 +52,11 @@ async function results(text, args, options) {
   return got.map((literal) => Array.from(literal.data));
 }
 
-const whole = (count, seed) => Float32Array.from({ length: count }, (_, i) => ((i * 7919 + seed * 104729) % 65537) % 7 - 3);
+function whole(count, seed) {
+  const numbers = new Float32Array(count);
+  for (let i = 0, n = (seed * 104729) % 65537; i < count; i++, n = (n + 7919) % 65537) numbers[i] = n % 7 - 3;
+  return numbers;
+}
 
 /** A cache whose positions before `from` and from `valid` on are NaN, and scores by definition. */
 function data(queries, valid, layout, from) {
@@ -116,6 +120,14 @@ describe('limit-products', () => {
       }
     });
   }
+
+  test('a limit is a fact, which text does not show: the compiled program is valid', async () => {
+    const executable = await client.compile(client.parseHlo(program(FORMS['iota < n'])));
+    const text = executable.toString();
+    executable.dispose();
+    assert.match(text, /limited_/);
+    assert.doesNotThrow(() => client.parseHlo(text).dispose());
+  });
 
   test('a length for each batch, and both ends of its window', async () => {
     const text = (lower) => `HloModule m

@@ -46,18 +46,24 @@ ENTRY e { x = f32[${vectors},${depth}] parameter(0)
     ROOT r = f32[${vectors},${columns}] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
 }
 
-const whole = (count, from, to, seed) =>
-  Float32Array.from({ length: count }, (_, i) => from + ((i * 7919 + seed * 104729) % 65537) % (to - from + 1));
+function whole(count, from, to, seed) {
+  const numbers = new Float32Array(count);
+  for (let i = 0, n = (seed * 104729) % 65537; i < count; i++, n = (n + 7919) % 65537) numbers[i] = from + n % (to - from + 1);
+  return numbers;
+}
 const power = (count, seed) => whole(count, -2, 2, seed).map((x) => 2 ** x);
 
 /** The product by its definition. */
 function expected(x, w, s, vectors, depth, columns, { turned, scale, block, zero = 0 }) {
   const out = new Float64Array(vectors * columns), width = turned ? depth : columns;
+  const numberOf = {
+    none: () => -1, tensor: () => 0, row: (row) => row, column: (_, column) => column,
+    along: (row, column) => Math.floor((row * width + column) / block), across: (row, column) => Math.floor(row / block) * width + column,
+  }[scale];
   for (let k = 0; k < depth; k++) {
     for (let j = 0; j < columns; j++) {
-      const [row, column] = turned ? [j, k] : [k, j], at = row * width + column;
-      const number = { none: -1, tensor: 0, row, column, along: Math.floor(at / block), across: Math.floor(row / block) * width + column }[scale];
-      const value = (w[at] - zero) * (number < 0 ? 1 : s[number]);
+      const row = turned ? j : k, column = turned ? k : j, number = numberOf(row, column);
+      const value = (w[row * width + column] - zero) * (number < 0 ? 1 : s[number]);
       for (let i = 0; i < vectors; i++) out[i * columns + j] += x[i * depth + k] * value;
     }
   }

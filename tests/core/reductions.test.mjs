@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { Client, Literal } from '../../bindings/index.mjs';
+import { sample } from '../support/sample.mjs';
 
 let clients;
 before(async () => {
@@ -207,7 +208,7 @@ const windows = (dims, along, backwards) => {
 const greatest = (a, b) => (Number.isNaN(a) || Number.isNaN(b) ? NaN : Math.max(a, b));
 const least = (a, b) => (Number.isNaN(a) || Number.isNaN(b) ? NaN : Math.min(a, b));
 
-for (const [dims, along] of [[[200003], 0], [[3, 70001], 1], [[70001, 3], 0], [[2, 40001, 5], 1], [[70001, 17], 0]]) {
+for (const [dims, along] of [[[200003], 0], [[3, 70001], 1], [[70001, 3], 0], [[2, 40001, 5], 1], [[30011, 17], 0]]) {
   for (const backwards of [false, true]) {
     test(`cumulative, [${dims}] along ${along}${backwards ? ', backwards' : ''}`, async () => {
       const count = dims.reduce((a, b) => a * b, 1);
@@ -401,9 +402,9 @@ describe('more elements than memory has bytes', () => {
   }
 
   test('the sum of a long iota', async () => {
-    for (const size of SIZES) {
+    for (const [k, size] of SIZES.entries()) { // each takes seconds
       const sum = (BigInt(size) * BigInt(size - 1)) / 2n;
-      for (const [type, wanted] of [['s64', BigInt.asIntN(64, sum)], ['s32', Number(BigInt.asIntN(32, sum))]]) {
+      for (const [type, wanted] of sample([['s64', BigInt.asIntN(64, sum)], ['s32', Number(BigInt.asIntN(32, sum))]], 2, k % 2)) {
         const text = `HloModule m\n${binary('add', type)}\nENTRY e { n = ${type}[${size}] iota(), iota_dimension=0\n z = ${type}[] constant(0)
           ROOT r = ${type}[] reduce(n, z), dimensions={0}, to_apply=f }`;
         assert.deepEqual(await run(text, []), [[wanted]], `${type}[${size}]`);

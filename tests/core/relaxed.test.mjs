@@ -59,7 +59,7 @@ test('the bytes that are looked for are instructions, of those whose form an eng
 });
 
 test('products are right in an engine with relaxed SIMD', { skip: !HAS_FLAG }, async () => {
-  await output(process.execPath, [...RELAXED, fileURLToPath(new URL('quantised.test.mjs', import.meta.url))]);
+  await output(process.execPath, [...RELAXED, fileURLToPath(new URL('quantised.test.mjs', import.meta.url))], { seconds: 900 });
 });
 
 const PRODUCTS = fileURLToPath(new URL('../support/narrow_products.mjs', import.meta.url));

@@ -298,7 +298,7 @@ int main(void) {
   static const int depths[] = {1, 2, 3, 4, 7, 8, 17};
   enum { LINES = sizeof lines / sizeof *lines, DEPTHS = sizeof depths / sizeof *depths };
   for (int t = 0; t < TYPES; t++) {
-    int every = t == 0 ? 1 : 2; /* for the other types, half of the sizes */
+    int every = t == 0 ? 1 : 3; /* for the other types, a third of the sizes, each with others */
     for (int i = 0; i < LINES; i++) {
       for (int j = (i + t) % every; j < LINES; j += every) {
         for (int k = (i + j / every) % every; k < DEPTHS; k += every) {

@@ -1,5 +1,5 @@
 /*
-** Tests programs of a depth and a width of 12,500 on a stack of 1 MB, as 100,000 on the usual 8 MB: through the parser,
+** Tests programs of a depth and a width of 4,000 on a stack of 512 kB, as 100,000 on the usual 8 MB: through the parser,
 ** each pass by itself, all passes in order, the evaluator, the compiler and the printer. None may overflow the stack,
 ** or take for ever; a refusal states its reason. Also tests a chain of every operation of opcodes.def, as in
 ** chains.def: shorter, on a smaller stack.
@@ -20,11 +20,11 @@
 #include "rewrite/pipeline.h"
 
 enum {
-  SIZE = 12500,
-  STACK = 1 << 20,
-  CHAIN = 800,
-  CHAIN_STACK = 255 << 10, /* under sanitizers short programs take 200 kB of it */
-  MAX_SECONDS = 4,         /* of processor time, under sanitizers */
+  SIZE = 4000,
+  STACK = 512 << 10, /* 80 bytes a line above what short programs take */
+  CHAIN = 400,
+  CHAIN_STACK = 228 << 10, /* under sanitizers short programs take 200 kB of it */
+  MAX_SECONDS = 1,         /* of processor time, under sanitizers */
 };
 
 /* A program of some computations and many repeated lines: %d is the line's number, %p that of the line before.

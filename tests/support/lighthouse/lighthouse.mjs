@@ -4,11 +4,12 @@
  *
  *     make lighthouse [ARGS="PAGE..."]        fails below 95 on the landing page, below 90 elsewhere
  */
-import lighthouse, { desktopConfig } from 'lighthouse';
 import { chromium } from 'playwright-core';
 
-import { serve } from '../../demo/serve.mjs';
-import { ARGUMENTS, executablePath } from './browser.mjs';
+import { serve } from '../../../demo/serve.mjs';
+import { ARGUMENTS, executablePath } from '../browser.mjs';
+
+const { default: lighthouse, desktopConfig } = await import(new URL('../../../build/lighthouse/node_modules/lighthouse/core/index.js', import.meta.url));
 
 const PAGES = ['', 'playground', 'guides', 'guides/api', 'guides/api/Client', 'guides/operations', 'guides/operations/gather',
   'gallery/life', 'gallery/teach', 'train', 'fit', 'meshes', 'open'];
