@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "derive/gradient/linear.h"
+#include "derive/gradient/matrices.h"
 #include "hlo/ir/attribute_compare.h"
 #include "rewrite/base/rewrite.h"
 
@@ -334,6 +335,7 @@ static void linearize_i0e(WorkingComputation *working, Instruction *select) {
 }
 
 void linearize_select(WorkingComputation *working, Instruction *select) {
+  if (linearize_checked_call(working, select)) return;
   /* The square root of complex numbers, as JAX exports it: on diagonals, the form without the imaginary part. */
   if (is_root_on_diagonal(select)) {
     return set_tangent(working, select, tangent_of(working, select->operands[2]));
