@@ -100,8 +100,7 @@ static Instruction *row_order(WorkingComputation *working, Instruction *pivots, 
   return make_element(working, loop, ORDER);
 }
 
-/* Returns P dA, where P A = L U. */
-static Instruction *permuted_tangent(WorkingComputation *working, Instruction *x) {
+Instruction *permuted_tangent(WorkingComputation *working, Instruction *x) {
   Instruction *t = tangent_of(working, x->operands[0]);
   int rank = t->shape->rank;
   Instruction *order = row_order(working, result(working, x, 1), matrix_rows(t));

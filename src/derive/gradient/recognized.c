@@ -477,6 +477,10 @@ void linearize_bits(WorkingComputation *working, Instruction *z) {
   Instruction *slope = make_binary(&working->m, HLO_DIVIDE, z, x);
   slope = make(&working->m, HLO_BITCAST_CONVERT, set->shape, &slope, 1, NULL);
   slope = make(&working->m, HLO_BITCAST_CONVERT, z->shape, &slope, 1, NULL);
+  /* Of 0 there is no quotient. */
+  Instruction *is_zero =
+      make_compare(&working->m, COMPARE_EQ, x, make_zeros(&working->m, x->shape));
+  slope = make_select(&working->m, is_zero, make_number(&working->m, x->shape, 1), slope);
   set_tangent(working, z, make_binary(&working->m, HLO_MULTIPLY, t, slope));
 }
 
