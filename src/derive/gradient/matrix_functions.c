@@ -65,6 +65,7 @@ bool is_determinant(const Instruction *call) {
   const Computation *to = call->a->to_apply;
   if (!is_of_matrix(call) || to->root->opcode != HLO_MULTIPLY) return false;
   const Instruction *sign = to->root->operands[0], *absolute = to->root->operands[1];
+  if (absolute->opcode == HLO_CONVERT) absolute = absolute->operands[0];
   return sign->opcode == HLO_SELECT && absolute->opcode == HLO_EXP &&
          absolute->operands[0]->opcode == HLO_SELECT &&
          factorization_of_parameter(to, LAPACK_GETRF);

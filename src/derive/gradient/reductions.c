@@ -3,23 +3,22 @@
 
 /* ---- reduce ---- */
 
-/* Max and min: elements that equal the result share its tangent equally. If the result is NaN, no element is beyond it, and all
-** slopes are NaN. If there are no elements, the slope is 0. */
+/* Max and min: elements that equal the result share its tangent equally. */
 static void linearize_extremum(WorkingComputation *working, Instruction *x) {
   Instruction *of = x->operands[0], *t = tangent_of(working, of);
   Int64List dimensions = x->a->dimensions;
-  bool largest = computation_simple_binary(x->a->to_apply) == HLO_MAXIMUM;
   Instruction *result = make_spread(&working->m, x, of->shape, dimensions);
-  Instruction *within = make_compare(&working->m, largest ? COMPARE_LT : COMPARE_GT, of, result);
-  Instruction *zeros = make_zeros(&working->m, of->shape);
-  Instruction *ones =
-      make_select(&working->m, within, zeros, make_number(&working->m, of->shape, 1));
+  Instruction *here = make_compare(&working->m, COMPARE_EQ, of, result);
+  Instruction *ones = make_convert(&working->m, here, of->shape->type);
   Instruction *count = make_sum(&working->m, ones, dimensions);
-  count = make_binary(&working->m, HLO_MAXIMUM, count, make_number(&working->m, x->shape, 1));
+  /* No element equals the result in two cases. There are no elements: the slope is 0. Or the result is NaN: so is the slope,
+  ** 0 / 0. */
   Instruction *is_number = make_compare(&working->m, COMPARE_EQ, x, x);
-  count = make_select(&working->m, is_number, count,
-                      make_number(&working->m, x->shape, __builtin_nan("")));
-  Instruction *sum = make_sum(&working->m, make_select(&working->m, within, zeros, t), dimensions);
+  count = make_binary(&working->m, HLO_MAXIMUM, count,
+                      make_convert(&working->m, is_number, x->shape->type));
+  Instruction *sum =
+      make_sum(&working->m, make_select(&working->m, here, t, make_zeros(&working->m, of->shape)),
+               dimensions);
   set_tangent(working, x, make_binary(&working->m, HLO_DIVIDE, sum, count));
 }
 
