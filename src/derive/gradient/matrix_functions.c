@@ -60,15 +60,17 @@ Instruction *pseudo_inverse_tangent(WorkingComputation *working, const Instructi
 
 /* ---- Determinants ---- */
 
-/* Whether a call is JAX's det(a): sign * exp(log), where both are selected by whether a pivot is 0. */
+/* Whether a call is JAX's det(a): sign * exp(log), where both are selected by whether a pivot is 0. Of complex numbers the
+** logarithm is a real part. */
 bool is_determinant(const Instruction *call) {
   const Computation *to = call->a->to_apply;
   if (!is_of_matrix(call) || to->root->opcode != HLO_MULTIPLY) return false;
   const Instruction *sign = to->root->operands[0], *absolute = to->root->operands[1];
   if (absolute->opcode == HLO_CONVERT) absolute = absolute->operands[0];
-  return sign->opcode == HLO_SELECT && absolute->opcode == HLO_EXP &&
-         absolute->operands[0]->opcode == HLO_SELECT &&
-         factorization_of_parameter(to, LAPACK_GETRF);
+  if (sign->opcode != HLO_SELECT || absolute->opcode != HLO_EXP) return false;
+  const Instruction *log = absolute->operands[0];
+  if (log->opcode == HLO_REAL) log = log->operands[0];
+  return log->opcode == HLO_SELECT && factorization_of_parameter(to, LAPACK_GETRF);
 }
 
 /* 1, or -1 if an odd number of rows are exchanged. */
