@@ -46,6 +46,8 @@ const REFUSED = {
     LOOP, UNKNOWN, 'reverse'],
   'a map of a computation of arrays': [ARRAYS, 'ROOT r = f32[4] map(x, x), dimensions={0}, to_apply=arrays',
     /map "r" of shape f32\[4\] applies a computation that is not made of element-wise operations/],
+  'numbers drawn between bounds': ['', `z = f32[] constant(0)\n a = f32[1] slice(x), slice={[0:1]}\n b = f32[] reshape(a)
+ ROOT r = f32[4] rng(z, b), distribution=rng_uniform`, /rng "r" of shape f32\[4\] draws numbers between operands that have derivatives/],
   'an array of dynamic size': ['', `n = s32[] constant(2)\n d = f32[<=4] set-dimension-size(x, n), dimensions={0}
  ROOT r = f32[<=4] sine(d)`, /has a dynamic dimension; gradients need sizes that are known/],
 };

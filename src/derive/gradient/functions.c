@@ -82,6 +82,8 @@ static const KnownFunction functions[] = {
      .points = {{2.1, 3.2, 0.2}, {0.7, 1.4, 0.45}, {2.1, 3.2, 0.7}},
      .place = place_beta},
     {"_gamma", 2, 1, .is = is_gamma_sampler, .tangent = gamma_sample_tangent},
+    {"_pinv", 1, 1, .is = is_pseudo_inverse, .tangent = pseudo_inverse_tangent},
+    {"det", 1, 1, .is = is_determinant, .tangent = determinant_tangent},
     /* Functions that are found in their callers by their values: each point is followed by the value there; both are complex. */
     {"erfc",
      1,

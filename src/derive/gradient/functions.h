@@ -15,7 +15,7 @@
 /* Threshold MAX_OPERANDS, MAX_RESULTS, POINTS: operands, results and probed points of a known function. No path. */
 enum { MAX_OPERANDS = 4, MAX_RESULTS = 2, POINTS = 3 };
 
-/* Element-wise functions of floats, and samplers. Formulas are those of add_named_formula. */
+/* Element-wise functions of floats, samplers, and functions of matrices. Formulas are those of add_named_formula. */
 typedef struct KnownFunction {
   const char *name;
   int operands, results;
@@ -74,6 +74,15 @@ bool values_hold(const KnownFunction *f, Computation *c, Instruction *leaf, Inst
 bool is_gamma_sampler(const Instruction *call);
 Instruction *gamma_sample_tangent(WorkingComputation *working, const Instruction *call,
                                   Instruction *const *operands, Instruction *value);
+
+/* ---- matrix_functions.c ---- */
+
+bool is_pseudo_inverse(const Instruction *call);
+bool is_determinant(const Instruction *call);
+Instruction *pseudo_inverse_tangent(WorkingComputation *working, const Instruction *call,
+                                    Instruction *const *operands, Instruction *value);
+Instruction *determinant_tangent(WorkingComputation *working, const Instruction *call,
+                                 Instruction *const *operands, Instruction *value);
 
 /* ---- outline.c ---- */
 

@@ -100,8 +100,7 @@ static Instruction *row_order(WorkingComputation *working, Instruction *pivots, 
   return make_element(working, loop, ORDER);
 }
 
-/* Returns P dA, where P A = L U. */
-static Instruction *permuted_tangent(WorkingComputation *working, Instruction *x) {
+Instruction *permuted_tangent(WorkingComputation *working, Instruction *x) {
   Instruction *t = tangent_of(working, x->operands[0]);
   int rank = t->shape->rank;
   Instruction *order = row_order(working, result(working, x, 1), matrix_rows(t));
@@ -364,6 +363,31 @@ static void linearize_gesdd(WorkingComputation *working, Instruction *x) {
   }
   set_tangent_leaf(working, x, 2, du);
   set_tangent_leaf(working, x, 3, matrix_adjoint(working, dv));
+}
+
+/* ---- Results of calls that may fail ---- */
+
+static const Instruction *without_movement(const Instruction *x) {
+  while (opcode_category(x->opcode) == MOVEMENT && x->operand_count == 1) x = x->operands[0];
+  return x;
+}
+
+/* JAX writes `info == 0 ? result : NaN` around calls. If the call failed, its slopes are NaN, as its result is. */
+bool linearize_checked_call(WorkingComputation *working, Instruction *select) {
+  Scalar instead;
+  Instruction *t = tangent_of(working, select->operands[1]);
+  const Instruction *test = without_movement(select->operands[0]);
+  if (!t || test->opcode != HLO_COMPARE) return false;
+  const Instruction *info = without_movement(test->operands[0]);
+  if (info->opcode != HLO_GET_TUPLE_ELEMENT ||
+      lapack_call_name(info->operands[0]) == LAPACK_COUNT ||
+      !splat_value(select->operands[2], &instead) || !isnan(instead.f)) {
+    return false;
+  }
+  Instruction *ones = make_number(&working->m, select->shape, 1);
+  Instruction *factor = make_select(&working->m, select->operands[0], ones, select->operands[2]);
+  set_tangent(working, select, make_binary(&working->m, HLO_MULTIPLY, t, factor));
+  return true;
 }
 
 /* ---- The table ---- */

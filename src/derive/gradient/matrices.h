@@ -53,6 +53,12 @@ typedef struct LuTangents {
 LuTangents lu_tangents(WorkingComputation *working, Instruction *lower, Instruction *upper,
                        Instruction *t);
 
+/* Returns P dA for a call of getrf, where P A = L U (lapack.c). */
+Instruction *permuted_tangent(WorkingComputation *working, Instruction *x);
+
+/* Sets the tangent of the select that JAX writes around a call of LAPACK, which may fail; else returns false (lapack.c). */
+bool linearize_checked_call(WorkingComputation *working, Instruction *select);
+
 /* ---- Rules of library calls, in files of their own ---- */
 
 Linearization linearize_geqrf, linearize_orgqr, linearize_ormqr; /* qr.c */

@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "derive/gradient/linear.h"
+#include "derive/gradient/matrices.h"
 #include "hlo/ir/attribute_compare.h"
 #include "rewrite/base/rewrite.h"
 
@@ -334,6 +335,7 @@ static void linearize_i0e(WorkingComputation *working, Instruction *select) {
 }
 
 void linearize_select(WorkingComputation *working, Instruction *select) {
+  if (linearize_checked_call(working, select)) return;
   /* The square root of complex numbers, as JAX exports it: on diagonals, the form without the imaginary part. */
   if (is_root_on_diagonal(select)) {
     return set_tangent(working, select, tangent_of(working, select->operands[2]));
@@ -475,6 +477,10 @@ void linearize_bits(WorkingComputation *working, Instruction *z) {
   Instruction *slope = make_binary(&working->m, HLO_DIVIDE, z, x);
   slope = make(&working->m, HLO_BITCAST_CONVERT, set->shape, &slope, 1, NULL);
   slope = make(&working->m, HLO_BITCAST_CONVERT, z->shape, &slope, 1, NULL);
+  /* Of 0 there is no quotient. */
+  Instruction *is_zero =
+      make_compare(&working->m, COMPARE_EQ, x, make_zeros(&working->m, x->shape));
+  slope = make_select(&working->m, is_zero, make_number(&working->m, x->shape, 1), slope);
   set_tangent(working, z, make_binary(&working->m, HLO_MULTIPLY, t, slope));
 }
 

@@ -105,6 +105,8 @@ for name, x, w, options in [
   rows(f'convolution, {name}', [lambda x, w, o=options: lax.conv_general_dilated(x, w, **o)], x, w)
 TIES = np.array([[1.0, 3, 3, 2], [0, 0, 0, 0], [5, -1, 5, 5]])
 rows('reductions', [lambda x, f=f, a=a: f(x, axis=a) for f in (jnp.prod, jnp.max, jnp.min, jax.nn.logsumexp, jnp.median) for a in (0, 1)], TIES)
+NANS = np.array([[1.0, np.nan, 2], [np.nan, np.nan, np.nan], [3, 3, -INF]])
+rows('extrema of NaN', [lambda x, f=f, a=a: f(x, axis=a) for f in (jnp.max, jnp.min, jnp.median) for a in (0, 1)], NANS)
 rows('cumulative', [lambda x, f=f, r=r: f(x, axis=1, reverse=r) for f in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp)
                     for r in (False, True)], TIES)
 KEYS = np.array([[3.0, 1, 1, 2, -0.0, 0], [1, 1, 0, 2, 2, -1]])
@@ -131,6 +133,31 @@ rows('Cholesky', [lambda a, s=s: of_lax.cholesky(a, symmetrize_input=s) for s in
      + [lambda a: jnp.linalg.cholesky(a, upper=True)], MATRIX @ MATRIX.conj().T + np.eye(3) + 0.1 * real(3, 3))
 for shape in [(3, 3), (4, 2), (2, 4)]:
   rows(f'LU and SVD of {shape}', [lambda a: of_lax.lu(a)[0], lambda a: jnp.linalg.svd(a, compute_uv=False), jnp.linalg.pinv], cplx(*shape))
+INDEFINITE = np.array([[[1.0, 2], [2, 1]], [[2, 1], [1, 2]]])
+rows('failed Cholesky', [jnp.linalg.cholesky, lambda a: jnp.log(jnp.linalg.cholesky(a, upper=True))], INDEFINITE)
+rows('factors of NaN', [jnp.linalg.cholesky, jnp.linalg.eigvalsh, lambda a: of_lax.lu(a)[0], lambda a: jnp.linalg.svd(a, compute_uv=False)],
+     np.array([[1.0, np.nan], [np.nan, 2]]))
+RANK_3 = np.array([[1.0, 2, 3, 4], [2, 4, 6, 8], [1, 0, 1, 0], [0, 1, 0, 2]])
+for name, a in {'rank 3': RANK_3, 'rank 2': RANK_3 * np.float64([[1], [1], [1], [0]]), 'full rank': RANK_3 + np.eye(4), 'a batch': real(2, 4, 4),
+                'complex numbers': RANK_3 * (1 + 1j)}.items():
+  rows(f'determinant of {name}', [jnp.linalg.det], a)
+for name, a in {'the unit matrix': np.eye(3), 'rank 1': np.array([[1.0, 2], [2, 4], [3, 6]]), 'zeros': np.zeros((2, 3)), 'a batch': real(2, 3, 2),
+                'complex numbers': cplx(2, 3)}.items():
+  rows(f'pseudo-inverse of {name}', [jnp.linalg.pinv, lambda a: 3 * jnp.linalg.pinv(2 * a)], a)
+
+
+@jax.jit
+def det(a):
+  return jnp.linalg.det(a @ a) * 2
+
+
+@jax.jit
+def _pinv(a):
+  u, s, v = jnp.linalg.svd(a, full_matrices=False)
+  return v.T @ (u * (s / (s**2 + 0.5))).T
+
+
+rows('other functions of these names', [det, _pinv], real(4, 4))
 
 # ---- Control ----
 

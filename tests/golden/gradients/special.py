@@ -128,6 +128,7 @@ case('xlog1py-at-0', S.xlog1py, [0.0, 0.0, 1.0, 2.0], [0.5, 2.0, 1.0, 3.0])
 # ---- Bits ----
 
 case('frexp', lambda x: jnp.frexp(x)[0] * x, [0.7, -3.0, 1e-20, 100.0])
+case('frexp-of-0', lambda x: jnp.frexp(x)[0], [0.0, -0.0, 2.0])
 case('ldexp', lambda x: jnp.ldexp(x, jnp.array([0, 3, -2, 5])), [0.7, -3.0, 0.0, 100.0])
 SPECIAL.append(('special frexp bfloat16', lambda x: jnp.frexp(x)[0] * x, [jnp.array([0.75, -3.0, 96.0], jnp.bfloat16)], None, exported))
 case('bits-of-mantissa', lambda x: lax.bitcast_convert_type(lax.bitcast_convert_type(x, f'int{8 * x.dtype.itemsize}') & -8, x.dtype) * x, [0.7, -3.0])
