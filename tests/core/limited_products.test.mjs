@@ -117,6 +117,14 @@ describe('limit-products', () => {
     });
   }
 
+  test('a limit is a fact, which text does not show: the compiled program is valid', async () => {
+    const executable = await client.compile(client.parseHlo(program(FORMS['iota < n'])));
+    const text = executable.toString();
+    executable.dispose();
+    assert.match(text, /limited_/);
+    assert.doesNotThrow(() => client.parseHlo(text).dispose());
+  });
+
   test('a length for each batch, and both ends of its window', async () => {
     const text = (lower) => `HloModule m
 ENTRY e { x = f32[3,2,32] parameter(0)

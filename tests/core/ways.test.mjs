@@ -16,6 +16,12 @@ test('random programs give the same results in all ways', async () => {
   assert.ok(programs > PROGRAMS / 2, `${programs} programs`); // the others are refused
 });
 
+test('parts of language models give the same results in all ways', async () => {
+  const said = [], only = ['cachedAttention', 'unpackedProduct', 'maskedProduct', 'quantisedProduct'];
+  const { differences } = await new Ways({ only, say: (text) => said.push(text) }).run({ seed: 1, programs: 12, seconds: GUARD_SECONDS });
+  assert.equal(differences, 0, said.join('\n'));
+});
+
 test('a wrong instruction of generated code is seen, and the program made small', async () => {
   const { Module } = WebAssembly, said = [];
   // f32x4.max becomes f32x4.min.

@@ -11,6 +11,7 @@ import { idiomRules } from './rules_idioms.mjs';
 import { indexingRules } from './rules_indexing.mjs';
 import { libraryRules } from './rules_library.mjs';
 import { loopRules } from './rules_loops.mjs';
+import { modelRules } from './rules_models.mjs';
 import { movementRules } from './rules_movement.mjs';
 import { nestingRules } from './rules_nesting.mjs';
 import { reductionRules } from './rules_reduction.mjs';
@@ -22,7 +23,8 @@ const MAX_TRIES = 60;
 const OFTEN = ['unary', 'binary']; // many operations each
 const FAMILIES = [
   elementwiseRules, { ...elementwiseRules, ...refusedRules }, movementRules, indexingRules, reductionRules, libraryRules,
-  { ...controlRules, ...nestingRules }, dynamicRules, loopRules, loopRules, idiomRules,
+  { ...controlRules, ...nestingRules }, dynamicRules, loopRules, loopRules,
+  { ...idiomRules, ...modelRules },
 ];
 
 const TOGETHER = { ...collectiveRules, ...refusedCollectiveRules };

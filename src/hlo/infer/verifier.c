@@ -186,8 +186,7 @@ static bool verify_fusion(Verifier *v, const Instruction *fusion) {
             fusion->name);
   for (int i = 0; i < c->count; i++) {
     const Instruction *instruction = c->instructions[i];
-    bool is_limit = fusion->a->derived.used_dimension && instruction->opcode == HLO_PARAMETER &&
-                    instruction->parameter_number == c->parameter_count - 1;
+    bool is_limit = instruction->a->derived.is_limit;
     VERIFY_OP(v, fusion, instruction == c->root || uses[i].count > 0 || is_limit,
               "instruction %s of fused computation %%%s of %s has no users; all but the root must",
               instruction->name, c->name, fusion->name);

@@ -118,6 +118,7 @@ typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTO
 /* Facts that passes find out and later stages use; text neither has nor shows them.
 ** used_dimension, used_diagonal: of a limited product, the number of its used dimension, plus 1; else 0. And of the dimension of
 **   a causal mask's rows, if it has one. rewrite/fuse/limit_products.c
+** is_limit: of a limited product's last parameter, which no instruction reads.
 ** hides_below: of a limited product whose mask is added, the binary logarithm of a bound of results that it hides; 0: it chooses.
 ** starts_in_range: of dynamic-slice and dynamic-update-slice: the starts need no clamp. rewrite/loops/counters.c
 ** at_most_zero: of subtract: the result is at most 0, or NaN. rewrite/simplify/differences.c
@@ -127,6 +128,7 @@ typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTO
 #define DERIVED_FACTS(FACT)     \
   FACT(int64_t, used_dimension) \
   FACT(int64_t, used_diagonal)  \
+  FACT(bool, is_limit)          \
   FACT(int64_t, hides_below)    \
   FACT(bool, starts_in_range)   \
   FACT(bool, at_most_zero)      \

@@ -74,7 +74,9 @@ static void print_operands(const Printer *printer, const Instruction *in) {
   StrBuf *out = printer->out;
   if (in->opcode == HLO_PARAMETER) strbuf_printf(out, "%" PRId64, in->parameter_number);
   if (in->opcode == HLO_CONSTANT) print_constant(printer, in->literal);
-  for (int i = 0; i < in->operand_count; i++) {
+  int count = in->operand_count;
+  if (in->opcode == HLO_FUSION && in->a->derived.used_dimension) count--; /* the limit: a fact, too */
+  for (int i = 0; i < count; i++) {
     if (i) strbuf_append(out, ", ");
     strbuf_append(out, printer_instruction_name(printer, in->operands[i]));
   }
@@ -116,6 +118,7 @@ static void print_computation(Printer *printer, const Computation *computation,
   strbuf_append(out, " {\n");
   for (int i = 0; i < computation->count; i++) {
     const Instruction *in = computation->instructions[i];
+    if (in->a->derived.is_limit) continue;
     strbuf_append(out, in == computation->root ? "  ROOT " : "  ");
     print_instruction(printer, in);
     strbuf_append(out, "\n");

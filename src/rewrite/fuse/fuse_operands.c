@@ -348,7 +348,8 @@ static void limit_again(Instruction *x, Limited limited) {
     fused->root = computation_add(fused, HLO_DOT, x->shape, parameters, 2, x->a);
   }
   Instruction *root = fused->root;
-  computation_add_parameter(fused, count, limited.limit->shape, NULL);
+  Instruction *limit = computation_add_parameter(fused, count, limited.limit->shape, NULL);
+  instruction_attributes(limit)->derived.is_limit = true;
   fused->root = root;
   instruction_become(
       x, HLO_FUSION, operands, count + 1,

@@ -206,6 +206,7 @@ static void limit_product(Instruction *dot, Instruction *n, Place place, int hid
   for (int i = 0; i < 3; i++) {
     parameters[i] = computation_add_parameter(fused, i, operands[i]->shape, NULL);
   }
+  instruction_attributes(parameters[2])->derived.is_limit = true;
   fused->root = computation_add(fused, HLO_DOT, dot->shape, parameters, 2, dot->a);
   instruction_become(dot, HLO_FUSION, operands, 3,
                      ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
