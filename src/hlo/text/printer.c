@@ -75,7 +75,8 @@ static void print_operands(const Printer *printer, const Instruction *in) {
   if (in->opcode == HLO_PARAMETER) strbuf_printf(out, "%" PRId64, in->parameter_number);
   if (in->opcode == HLO_CONSTANT) print_constant(printer, in->literal);
   int count = in->operand_count;
-  if (in->opcode == HLO_FUSION && in->a->derived.used_dimension) count--; /* the limit: a fact, too */
+  if (in->opcode == HLO_FUSION && in->a->derived.used_dimension)
+    count--; /* the limit: a fact, too */
   for (int i = 0; i < count; i++) {
     if (i) strbuf_append(out, ", ");
     strbuf_append(out, printer_instruction_name(printer, in->operands[i]));

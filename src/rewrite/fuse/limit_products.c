@@ -32,7 +32,7 @@
 #include "rewrite/fuse/masks.h"
 
 /* Threshold MIN_ELEMENTS, MAX_STEPS. Test: "limit-products" in core/limited_products.test.mjs. */
-/* Threshold MAX_LOGARITHM: of a finite f32, which scores may be on their way. Test: "scores that overflow, and -inf" in
+/* Threshold MAX_LOGARITHM: of a finite f32, which scores stay on their way to a mask. Test: "masks that are added" in
 ** core/bounded_arrays.test.mjs. */
 enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16, MAX_LOGARITHM = 127 };
 

@@ -260,6 +260,7 @@ static bool splat_number(const Instruction *x, double *number) {
 
 /* Rounds numbers as their type does. Returns false for NaNs, and for integers that wrap, are truncated or exceed a double. */
 static bool round_values(PrimitiveType type, double values[2]) {
+  /* Threshold MAX_INTEGER: a double holds integers below it exactly. No path. */
   const double MAX_INTEGER = (double)(INT64_C(1) << 53);
   for (int i = 0; i < 2; i++) {
     double x = scalar_convert(type, F64, scalar_convert(F64, type, (Scalar){.f = values[i]})).f;
