@@ -183,6 +183,36 @@ ENTRY e { k = f32[2,${LENGTH},64] parameter(0)
     }
   });
 
+  test('integers with scales, positions last: the order of terms does not depend on n', async () => {
+    for (const dims of [[0, 2], [0]]) {
+      const scales = dims.map((d) => [2, 32, LENGTH][d]), scale = `f32[${scales}]`;
+      const text = `HloModule m
+ENTRY e { x = f32[2,1,32] parameter(0)
+  k = s8[2,32,${LENGTH}] parameter(1)
+  v = s32[] parameter(2)
+  a = ${scale} parameter(3)
+  kf = f32[2,32,${LENGTH}] convert(k)
+  b = f32[2,32,${LENGTH}] broadcast(a), dimensions={${dims}}
+  y = f32[2,32,${LENGTH}] multiply(kf, b)
+  s = f32[2,1,${LENGTH}] dot(x, y), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={1}
+  i = s32[${LENGTH}] iota(), iota_dimension=0
+  n = s32[${LENGTH}] broadcast(v), dimensions={}
+  q = pred[${LENGTH}] compare(i, n), direction=LT
+  p = pred[2,1,${LENGTH}] broadcast(q), dimensions={2}
+  low = f32[] constant(-inf)
+  c = f32[2,1,${LENGTH}] broadcast(low), dimensions={}
+  ROOT r = f32[2,1,${LENGTH}] select(p, s, c) }`;
+      assert.ok(limits(text));
+      const sines = (count, phase) => Float32Array.from({ length: count }, (_, i) => Math.sin(i * i + phase));
+      const k = Int8Array.from(sines(64 * LENGTH, 1), (a) => 127 * a), a = sines(scales.reduce((m, n) => m * n, 1), 2);
+      for (const n of [5, 42, LENGTH - 1]) {
+        const args = [new Literal('f32[2,1,32]', sines(64, 0)), new Literal(`s8[2,32,${LENGTH}]`, k), new Literal('s32[]', Int32Array.of(n)), new Literal(scale, a)];
+        const [got] = await results(text, args), [plain] = await results(text, args, { disable: ['limit-products'] });
+        assert.deepEqual(got, plain, `n = ${n}`);
+      }
+    }
+  });
+
   const NOT = {
     'scores that are also a result': { also: `ROOT t = (f32[D], f32[D]) tuple(r, s)`.replaceAll('D', `${HEADS},1,${LENGTH}`) },
     'a mask that is added': { select: 'add(f, c)' },

@@ -129,10 +129,11 @@ static void skip(Block *block, Vectors *vectors, int64_t line) {
 
 /* ---- Narrow numbers ---- */
 
+/* A call may have fewer columns than the matrix, but multiplies in the same order. */
 static bool fits(const Scaled *scaled, const Contraction *c) {
-  int64_t columns = axes_size(&c->columns);
-  return scaled_lines(scaled, SCALE, columns) >= NARROW_DEPTH &&
-         scaled_lines(scaled, ZERO, columns) >= NARROW_DEPTH;
+  int64_t line = axes_stride(&c->depth, RHS);
+  return line && scaled_lines(scaled, SCALE, line) >= NARROW_DEPTH &&
+         scaled_lines(scaled, ZERO, line) >= NARROW_DEPTH;
 }
 
 static int64_t depth_step(const Scaled *scaled) { return DEPTH_STEP; }

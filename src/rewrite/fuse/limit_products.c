@@ -32,8 +32,9 @@
 #include "rewrite/fuse/masks.h"
 
 /* Threshold MIN_ELEMENTS, MAX_STEPS. Test: "limit-products" in core/limited_products.test.mjs. */
-/* Threshold MAX_BOUND: the binary logarithm of a finite f32. No path. */
-enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16, MAX_BOUND = 126 };
+/* Threshold MAX_LOGARITHM: of a finite f32, which scores stay on their way to a mask. Test: "masks that are added" in
+** core/bounded_arrays.test.mjs. */
+enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16, MAX_LOGARITHM = 127 };
 
 /* Returns the dimension of x that the operand's dimension becomes; -1 if none. */
 static int dimension_after(const Instruction *x, int dimension) {
@@ -70,7 +71,8 @@ static int logarithm(double x) {
   return (int)(bits >> 52 & 0x7ff) - 1023;
 }
 
-/* Multiplies `scale` by the factor by which numbers may grow from x to its user, or makes it infinite if that is not known. */
+/* Multiplies `scale` by the factor by which numbers may grow from x to its user, or makes it infinite if that is not known. It
+** never shrinks: it bounds the numbers on the way, too. */
 static void grow(const Instruction *user, const Instruction *x, Instruction *const *callers,
                  double *scale) {
   bool is_left = user->operands[0] == x;
@@ -98,7 +100,8 @@ static void grow(const Instruction *user, const Instruction *x, Instruction *con
     break;
   default: break;
   }
-  *scale *= fabs(values[0]) > fabs(values[1]) ? fabs(values[0]) : fabs(values[1]);
+  double factor = fmax(fabs(values[0]), fabs(values[1]));
+  if (factor > 1) *scale *= factor;
 }
 
 /* Finds the limit of a mask that is added to x, which is `scale` times the dot's results at most. Returns false if there is none,
@@ -115,9 +118,9 @@ static bool find_added(const Instruction *user, const Instruction *x, Place plac
   bool masked = sign * values[1] < sign * values[0];
   double large = sign * values[masked];
   if (!(large < 0) || !(scale < INFINITY) || user->shape->type == F16) return false;
-  /* A quarter of the last bit, less 1 for the rounding of `values` and 1 for that of `scale`. */
-  int hides = logarithm(large) - type_mantissa_bits(user->shape->type) - 4 - logarithm(scale);
-  out->hides_below = hides < MAX_BOUND ? hides : MAX_BOUND;
+  int size = logarithm(large) < MAX_LOGARITHM ? logarithm(large) : MAX_LOGARITHM;
+  /* A quarter of the last bit, less 1 for the rounding of scores and 1 for that of `scale`. */
+  out->hides_below = size - type_mantissa_bits(user->shape->type) - 4 - logarithm(scale);
   return out->hides_below > 0 && find_limit(choice, place, !masked, diagonal, out);
 }
 

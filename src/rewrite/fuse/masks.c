@@ -1,7 +1,6 @@
 /* Finds the limits of masks: see masks.h. */
 #include "rewrite/fuse/masks.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "hlo/ir/shorthand.h"
@@ -259,16 +258,17 @@ static bool splat_number(const Instruction *x, double *number) {
   return true;
 }
 
-/* Whether a type has a value, or of floats a number near it. Other values wrap, are truncated or become infinite. */
-static bool has_value(PrimitiveType type, double value) {
-  if (type_is_integral(type)) {
-    return value == floor(value) && value >= scalar_convert(type, F64, scalar_lowest(type)).f &&
-           value <= scalar_convert(type, F64, scalar_highest(type)).f;
+/* Rounds numbers as their type does. Returns false for NaNs, and for integers that wrap, are truncated or exceed a double. */
+static bool round_values(PrimitiveType type, double values[2]) {
+  /* Threshold MAX_INTEGER: a double holds integers below it exactly. No path. */
+  const double MAX_INTEGER = (double)(INT64_C(1) << 53);
+  for (int i = 0; i < 2; i++) {
+    double x = scalar_convert(type, F64, scalar_convert(F64, type, (Scalar){.f = values[i]})).f;
+    bool changes = x != values[i] || fabs(x) >= MAX_INTEGER;
+    if (isnan(x) || (type_is_integral(type) && changes)) return false;
+    values[i] = x;
   }
-  if (isinf(value)) return type == F16 || type == BF16 || type == F32 || type == F64;
-  double size = fabs(value);
-  return type == F64 || (size <= FLT_MAX && (type == F32 || type == BF16)) ||
-         (size <= 65504 && type == F16);
+  return true;
 }
 
 static const Instruction *choice_of(const Instruction *x, Instruction *const *callers, Place *place,
@@ -301,6 +301,5 @@ static const Instruction *choice_of(const Instruction *x, Instruction *const *ca
 const Instruction *find_choice(const Instruction *x, Instruction *const *callers, Place *place,
                                double values[2]) {
   const Instruction *found = choice_of(x, callers, place, values);
-  PrimitiveType type = x->shape->type;
-  return found && has_value(type, values[0]) && has_value(type, values[1]) ? found : NULL;
+  return found && round_values(x->shape->type, values) ? found : NULL;
 }

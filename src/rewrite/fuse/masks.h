@@ -31,7 +31,7 @@ typedef struct Limit {
 int same_dimension(const Shape *from, int dimension, const Shape *to);
 /* Finds a limit, with or without the row: the mask equals `wanted` only at columns below it, or, if out->is_lower, not below. */
 bool find_limit(const Instruction *mask, Place place, bool wanted, bool diagonal, Limit *out);
-/* An array of two values. Finds the predicate that chooses them, and its place. Values are as exact as a double. */
+/* An array of two values. Finds the predicate that chooses them, and its place. No value is a NaN. */
 const Instruction *find_choice(const Instruction *x, Instruction *const *callers, Place *place,
                                double values[2]);
 /* Lists the callers of all computations. */
