@@ -500,7 +500,10 @@ test('a matrix of a type that products have no loop for is converted by generate
   }
 });
 
-/** Numbers times scales plus biases (`+`), or less them (`-`), or taken from them (`<`), in blocks of 32 along the depth; in `t`, each step rounded to it. */
+/**
+ * Numbers times scales plus biases (`+`), or less them (`-`), or taken from them (`<`), in blocks of 32 along the depth. In `t`, each
+ * step is rounded to it.
+ */
 function affineText(type, vectors, depth, columns, { turned, sign, t, given }) {
   const dims = turned ? [columns, depth] : [depth, columns], few = turned ? [columns, depth / 32] : [depth / 32, columns];
   const split = turned ? [columns, depth / 32, 32] : [depth / 32, 32, columns], over = turned ? [0, 1] : [0, 2];
