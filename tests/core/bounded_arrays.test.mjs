@@ -148,6 +148,7 @@ const NOT_HIDING = {
     wide(b, b.convertElementType(scores.mul(1000), 'f8e4m3fn')).add(chosen(b, kept, lowest)),
   'scores that overflow, and -inf': (b, scores, kept) => scores.mul(2 ** 120).mul(2 ** 10).add(chosen(b, kept, -Infinity)),
   'scores that overflow on their way': (b, scores, kept) => scores.mul(2 ** 127).mul(2 ** -127).add(chosen(b, kept, -1e30)),
+  'scores that become NaN': (b, scores, kept) => scores.mul(NaN).add(chosen(b, kept, -1e30)),
   'a number that rounds to the opposite': (b, scores, kept) =>
     scores.add(b.sub(1, wide(b, kept)).mul(Math.fround(0.1)).mul(10).sub(1).mul(-1e38)),
 };

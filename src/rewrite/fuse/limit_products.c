@@ -101,7 +101,7 @@ static void grow(const Instruction *user, const Instruction *x, Instruction *con
   default: break;
   }
   double factor = fmax(fabs(values[0]), fabs(values[1]));
-  if (factor > 1) *scale *= factor;
+  if (!(factor <= 1)) *scale *= factor; /* a NaN, too */
 }
 
 /* Finds the limit of a mask that is added to x, which is `scale` times the dot's results at most. Returns false if there is none,
