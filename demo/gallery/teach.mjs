@@ -124,13 +124,14 @@ class Lesson {
 
   async #forget() {
     const { list, teach, save, status } = this.#part;
-    await this.#worker.call('forget');
+    const forgotten = this.#worker.call('forget'); // not waited for here: a drawing that begins meanwhile stays
     this.#examples.length = 0;
     list.replaceChildren();
     this.#isTaught = false;
     teach.disabled = save.disabled = true;
     this.#drawn.clear();
     status.textContent = BEGINNING;
+    await forgotten;
   }
 
   async #download() {
