@@ -98,9 +98,9 @@ function soon(promise) {
 }
 
 /** XLA returns an array of dynamic size as one of its bound, which begins with the valid elements. */
-function begun({ shape }, [stated, data]) {
+function begun({ shape, data: { byteLength } }, [stated, data]) {
   if (shape.elementCount > Shape.parse(stated).elementCount) return [stated, data];
-  const bytes = Buffer.from(data, 'base64').subarray(0, shape.byteSize);
+  const bytes = Buffer.from(data, 'base64').subarray(0, byteLength);
   return [String(shape.withoutLayout()), bytes.toString('base64')];
 }
 
