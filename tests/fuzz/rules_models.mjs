@@ -161,7 +161,7 @@ const SIDES = [
   { method: 'lt', turned: false }, { method: 'gt', turned: false }, { method: 'le', turned: true },
 ];
 
-/** What an attention is like. */
+/** Chooses the types, the mask and the weights of an attention. */
 function attentionPlan(random) {
   const type = random.pick(['f32', 'f32', 'f32', 'f32', 'bf16', 'f16', 'f64']), own = type === 'f64' ? 'f64' : 'f32';
   const compare = () => ({
@@ -191,7 +191,7 @@ function writtenKeys(b, { written, type, initial }, k, row, from) {
   return b.dynamicUpdateSlice(filled(b, type, initial, k.shape.dimensions), b.sliceInDim(k, 0, n >> 1, 1, 2), at);
 }
 
-/** Scores of attention over a cache, of which a mask keeps some; and the product of weights from these with values. */
+/** Attention over a cache: a mask keeps some of the scores. Weights are computed from these, and multiplied by the values. */
 function cachedAttention(p, random) {
   const plan = attentionPlan(random), { type, own } = plan, special = () => random.pick([0, 0, 0, 0.001]);
   const [batch, h, m, n, d] = [random.between(1, 2), random.between(1, 2), random.pick([1, 1, 2, 5]), random.between(130, 260),

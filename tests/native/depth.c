@@ -24,7 +24,7 @@ enum {
   STACK = 512 << 10, /* 80 bytes a line above what short programs take */
   CHAIN = 400,
   CHAIN_STACK = 228 << 10, /* under sanitizers short programs take 200 kB of it */
-  MAX_SECONDS = 1,         /* of processor time, under sanitizers */
+  MAX_SECONDS = 2,         /* of processor time, under sanitizers: 0.5 of a quiet machine */
 };
 
 /* A program of some computations and many repeated lines: %d is the line's number, %p that of the line before.

@@ -237,7 +237,7 @@ static int added_dimension(const Instruction *x) {
   return d;
 }
 
-/* Returns the integers that conversions of these change only above the lower `bits`. */
+/* Returns the first of the integers that become x by conversions. Their lower `bits` are the same. */
 static Instruction *lower_bits(Instruction *x, int bits) {
   while (x->opcode == HLO_CONVERT && type_is_integral(x->operands[0]->shape->type) &&
          type_bits(x->shape->type) >= bits && type_bits(x->operands[0]->shape->type) >= bits) {
@@ -266,7 +266,7 @@ static bool reshape_range(const Shape *from, const Shape *to, Range *range) {
   return false;
 }
 
-/* Returns what x is but for conversions, which change only bits above the lower ones, and reshapes. */
+/* The same, by conversions and reshapes. */
 static Instruction *without_moves(Instruction *x, int bits) {
   for (;;) {
     x = lower_bits(x, bits);
