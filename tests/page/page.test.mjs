@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { serve } from '../../demo/serve.mjs';
 import { PHONE, launch, loadAnew, newPage, shows } from '../support/browser.mjs';
+import { sample } from '../support/sample.mjs';
 
 let browser;
 before(async () => {
@@ -308,8 +309,8 @@ describe('the page fits', () => {
     await server?.close();
   });
 
-  for (const [width, height] of [[1200, 900], [390, 844]]) {
-    for (const colorScheme of ['light', 'dark']) {
+  for (const [turn, [width, height]] of [[1200, 900], [390, 844]].entries()) {
+    for (const colorScheme of sample(['light', 'dark'], 2, turn)) {
       test(`${width} x ${height}, ${colorScheme}`, async () => {
         await page.setViewportSize({ width, height });
         await page.emulateMedia({ colorScheme });

@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { POLICY } from '../../demo/policy.mjs';
 import { loadAnew, openSite, replaceText, shows } from '../support/browser.mjs';
+import { sample } from '../support/sample.mjs';
 import { POLICY_SCENES, scenesOf } from '../support/scenes.mjs';
 
 /** Code for the playground that shows whether `expression` worked, and how many violations came in its worker. */
@@ -23,7 +24,7 @@ test('allows no inline script, no inline style and no eval', () => {
   assert.doesNotMatch(POLICY, /'unsafe-inline'|'unsafe-eval'|\*|https?:/);
 });
 
-for (const [host, server] of [['the dev server', {}], ['a static host', { isolated: 'by worker' }]]) {
+for (const [turn, [host, server]] of [['the dev server', {}], ['a static host', { isolated: 'by worker' }]].entries()) {
   describe(host, { timeout: 300000 }, () => {
     let page, complaints, address, close;
     before(async () => {
@@ -78,7 +79,7 @@ for (const [host, server] of [['the dev server', {}], ['a static host', { isolat
       await goTo('guides');
       const { scenes } = scenesOf(page);
       taken();
-      for (const [name, hash, lead] of scenes.filter(([scene]) => POLICY_SCENES.includes(scene))) {
+      for (const [name, hash, lead] of sample(scenes.filter(([scene]) => POLICY_SCENES.includes(scene)), 2, turn)) {
         await goTo(hash);
         await lead();
         const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
@@ -92,7 +93,7 @@ for (const [host, server] of [['the dev server', {}], ['a static host', { isolat
 
     test('every guide keeps to it', async () => {
       await goTo('guides');
-      for (const link of await page.locator('.list a').all()) {
+      for (const link of sample(await page.locator('.list a').all(), 2, turn)) {
         await link.click();
         await page.waitForFunction((name) => document.querySelector('.list [aria-current]')?.dataset.name === name,
           await link.getAttribute('data-name'));

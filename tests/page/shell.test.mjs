@@ -102,7 +102,7 @@ describe('addresses', () => {
       await page.waitForSelector(`.view-${id} > *`);
       assert.equal(await page.title(), id === 'home' ? 'xla-wasm: XLA programs in your page' : `${title} · xla-wasm`);
       assert.equal((await page.textContent('.masthead [aria-current]')).trim(), id === 'home' ? 'xla-wasm' : title);
-      await page.waitForTimeout(300);
+      await page.waitForTimeout(100);
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(width <= 390, `scrolls sideways: ${width}`);
       // What a worker was loading when its view was left is no complaint.
@@ -200,11 +200,11 @@ test('a closed view leaks nothing', async () => {
       await page.waitForTimeout(150);
     }
   };
-  for (let i = 0; i < 4; i++) await round(); // until the engine has compiled what it will
+  for (let i = 0; i < 3; i++) await round(); // until the engine has compiled what it will
   const before = await heap();
-  for (let i = 0; i < 4; i++) await round();
+  for (let i = 0; i < 2; i++) await round();
   const grown = (await heap()) - before;
-  assert.ok(grown < 1_000_000, `${grown} bytes more`);
+  assert.ok(grown < 500_000, `${grown} bytes more`);
   await page.evaluate(() => { location.hash = 'open'; });
   // One that is compiling ends when it has; then only this view's own is left.
   for (let i = 0; i < 100 && page.workers().length > 1; i++) await page.waitForTimeout(100);
