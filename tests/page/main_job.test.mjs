@@ -7,6 +7,7 @@ import { splitDigits } from '../../demo/train/digits.mjs';
 import { Training } from '../../demo/train/model.mjs';
 import { packDigits } from '../../demo/train/pack_digits.mjs';
 import { lines, run } from '../support/program.mjs';
+import { ALL } from '../support/sample.mjs';
 
 const train = (...options) => run(process.execPath, ['demo/train.mjs', ...options.map(String)]);
 
@@ -31,8 +32,10 @@ function outcome(output) {
 const curve = (output) =>
   output.map((line) => line.match(/^epoch \d+ mean loss (\S+)$/)?.[1]).filter(Boolean).map(Number);
 
+const eight = trained('--epochs', 8);
+
 test('it learns: at least 93 % of the test digits, the same weights on four replicas', async () => {
-  const output = await trained('--epochs', 8);
+  const output = await eight;
   const { accuracy, weights, replicas, checksums } = outcome(output);
   assert.ok(accuracy >= 0.93, `accuracy ${accuracy}`);
   assert.equal(replicas, 4);
@@ -40,11 +43,11 @@ test('it learns: at least 93 % of the test digits, the same weights on four repl
 });
 
 test('without a terminal it prints a plain line per epoch', async () => {
-  const output = await trained('--epochs', 2);
+  const output = await eight;
   const epochs = output.filter((line) => line.startsWith('epoch '));
-  assert.equal(epochs.length, 2);
+  assert.equal(epochs.length, 8);
   for (const line of epochs) {
-    assert.match(line, /^epoch \d {2}step \d+\/250 {2}loss \d\.\d+ {2}accuracy \d\.\d+ {2}\d+ steps\/s$/);
+    assert.match(line, /^epoch \d {2}step \d+\/1000 {2}loss \d\.\d+ {2}accuracy \d\.\d+ {2}\d+ steps\/s$/);
   }
   // eslint-disable-next-line no-control-regex
   assert.doesNotMatch(output.join('\n'), /[\r\x1b]/);
@@ -62,7 +65,7 @@ test('on a terminal it shows a bar', async () => {
 
 test('the loss curve is the same on 1, 2, 4 and 8 replicas at the same global batch', async () => {
   const curves = [];
-  for (const replicas of [1, 2, 4, 8]) {
+  for (const replicas of ALL ? [1, 2, 4, 8] : [1, 2, 8]) {
     const output = await trained('--epochs', 2, '--curve', '--replicas', replicas);
     assert.equal(outcome(output).checksums.length, replicas);
     curves.push(curve(output));
@@ -80,7 +83,7 @@ test('the loss curve is the same on 1, 2, 4 and 8 replicas at the same global ba
 
 test('the weights are bit for bit the same on 0, 1, 2 and 4 threads', async () => {
   const weights = new Set();
-  for (const threads of [0, 1, 2, 4]) {
+  for (const threads of ALL ? [0, 1, 2, 4] : [0, 1, 4]) {
     weights.add(outcome(await trained('--epochs', 1, '--threads', threads)).weights);
   }
   assert.equal(weights.size, 1, [...weights].join(' '));

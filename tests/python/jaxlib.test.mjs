@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { ROOT, run } from '../support/program.mjs';
+import { ALL } from '../support/sample.mjs';
 
 const PYTHON = join(ROOT, 'build/python/venv/bin/python'); // of the Makefile: jax without its own jaxlib
 const files = (await readdir(join(ROOT, 'python/tests'))).filter((file) => file.endsWith('_test.py'));
@@ -24,7 +25,11 @@ async function check(folder, file, more = {}) {
   assert.match(stderr, /Ran [1-9]\d* tests? in .*\n\nOK/);
 }
 
-for (const file of files) test(file, { timeout: 600_000 }, () => check(join(ROOT, 'python'), file));
+/** The wheel's test has this file, too, and its core does what that of the folder does. */
+const OF_THE_WHEEL = 'jax_test.py';
+assert.ok(files.includes(OF_THE_WHEEL));
+
+for (const file of files.filter((name) => ALL || name !== OF_THE_WHEEL)) test(file, { timeout: 600_000 }, () => check(join(ROOT, 'python'), file));
 
 test('names.py finds all names of jaxlib that JAX uses', { timeout: 600_000 }, async () => {
   const [jax] = (await readdir(join(PYTHON, '../../lib'))).map((version) => join(PYTHON, '../../lib', version, 'site-packages/jax'));
@@ -40,7 +45,7 @@ test('the wheel', { timeout: 600_000 }, async () => {
   try {
     const { code, stderr } = await run(PYTHON, ['-m', 'zipfile', '-e', join(built, wheel), folder]);
     assert.equal(code, 0, stderr);
-    await check(folder, 'jax_test.py', { PYTHONDONTWRITEBYTECODE: '1' }); // the folder goes
+    await check(folder, OF_THE_WHEEL, { PYTHONDONTWRITEBYTECODE: '1' }); // the folder goes
   } finally {
     await rm(folder, { recursive: true });
   }

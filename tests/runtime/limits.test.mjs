@@ -202,8 +202,8 @@ const DOUBLED = (levels) => {
 /* Operations that apply a computation of doubled calls to elements, and their results. */
 const FIXED_POINT = 0.739085; // of the cosine
 const APPLIED = {
-  'a map': ['f32[30] map(x), dimensions={0}, to_apply=k', 19, new Array(30).fill(FIXED_POINT)],
-  'a reduction': ['f32[] reduce(x, z), dimensions={0}, to_apply=f', 19, FIXED_POINT],
+  'a map': ['f32[30] map(x), dimensions={0}, to_apply=k', 18, new Array(30).fill(FIXED_POINT)],
+  'a reduction': ['f32[] reduce(x, z), dimensions={0}, to_apply=f', 18, FIXED_POINT],
   'a sort': ['f32[30] sort(x), dimensions={0}, to_apply=lt', 17, new Array(30).fill(0)],
 };
 for (const [what, [operation, levels, wanted]] of Object.entries(APPLIED)) {
