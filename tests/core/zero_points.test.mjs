@@ -45,3 +45,20 @@ test('what stays in integers', async () => {
     await agrees(client, program(how), value);
   }
 });
+
+test('products of differences with scales of f16 and bf16 are computed in f32 and rounded once', async () => {
+  for (const to of ['f16', 'bf16']) {
+    for (const scaled of ['broadcast', 'reshape', 'each', 'first']) {
+      const split = scaled === 'reshape' ? '4,16,64' : '64,64', each = scaled === 'each';
+      const lines = `c = ${to}[64,64] convert(d)
+  s = ${to}[${each ? split : '4,64'}] parameter(3)
+  ${each ? '' : `u = ${to}[4,16,64] broadcast(s), dimensions={0,2}`}
+  ${scaled === 'broadcast' || scaled === 'first' ? `f = ${to}[64,64] reshape(u)` : ''}
+  ${scaled === 'reshape' ? `v = ${to}[4,16,64] reshape(c)` : ''}
+  ROOT r = ${to}[${split}] multiply(${{ broadcast: 'c, f', first: 'f, c', reshape: 'v, u', each: 'c, s' }[scaled]}) }`;
+      const text = program({ to, more: 1 }).replace(/ROOT r[^]*/, lines), after = afterPass(text, 'zero-points');
+      assert.equal(new RegExp(`f32\\[${split}\\]\\S* multiply\\(`).test(after), !each, `${to} ${scaled}`);
+      await agrees(client, text, (i, k) => (k === 3 ? Math.sin(i) * 2 ** (i % 40 - 25) : value(i, k)));
+    }
+  }
+});

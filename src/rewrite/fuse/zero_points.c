@@ -5,6 +5,13 @@
 **
 ** if the values that w and z can have show that no difference wraps and that the type of floats has all of them. Products read
 ** narrow numbers less zero points of f32 (kernels/contraction/scaled.h). Integers of 32 bits might wrap, as far as products know.
+**
+** Of f16 and bf16, what the difference is multiplied by is converted, too, where it has few elements:
+**
+**     convert(w - broadcast(z)) * broadcast(s)         convert((convert(w) - broadcast(convert(z))) * broadcast(convert(s)))
+**
+** with the inner conversions to f32, which has all products of such numbers. So only the product is rounded, and code that
+** dequantises a matrix as a product reads it decodes no scales.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/passes.h"
@@ -86,30 +93,63 @@ static Instruction *converted(Instruction *x, PrimitiveType type) {
   return computation_add(x->parent, x->opcode, shape, operands, x->operand_count, x->a);
 }
 
-static bool visit(Instruction *x, void *data) {
+/* Whether x converts a sum of integers with repeated ones, and its type has all values of the sum and of its operands. */
+static bool is_exact_sum(const Instruction *x) {
   PrimitiveType type = x->shape->type;
   if (x->opcode != HLO_CONVERT || (type != F32 && type != BF16 && type != F16)) return false;
-  Instruction *from = x->operands[0];
+  const Instruction *from = x->operands[0];
   if ((from->opcode != HLO_ADD && from->opcode != HLO_SUBTRACT) ||
       !type_is_integral(from->shape->type) || shape_elements(x->shape) < MIN_ELEMENTS) {
     return false;
   }
-  Instruction *w = from->operands[0], *z = from->operands[1];
+  const Instruction *w = from->operands[0], *z = from->operands[1];
   if (!repeats(z) || repeats(w)) return false;
   int64_t most = INT64_C(1) << (type == F32 ? 24 : type == F16 ? 11 : 8);
   int left[] = {MAX_STEPS, MAX_STEPS};
   Interval exact = {-most, most}, of[] = {interval_of(w, &left[0]), interval_of(z, &left[1])};
   Interval sums = sum_of(from->opcode, of[0], of[1]);
-  if (!is_within(of[0], exact) || !is_within(of[1], exact) || !is_within(sums, exact) ||
-      !is_within(sums, values_of(from->shape->type))) {
-    return false;
+  return is_within(of[0], exact) && is_within(of[1], exact) && is_within(sums, exact) &&
+         is_within(sums, values_of(from->shape->type));
+}
+
+/* The operands of such a sum in floats. */
+static void convert_operands(const Instruction *x, PrimitiveType type, Instruction *operands[2]) {
+  const Instruction *from = x->operands[0];
+  operands[0] = computation_add_convert(x->parent, from->operands[0], type);
+  operands[1] = converted(from->operands[1], type);
+}
+
+static bool visit_product(Instruction *x, void *data) {
+  PrimitiveType type = x->shape->type;
+  if (x->opcode != HLO_MULTIPLY || (type != BF16 && type != F16)) return false;
+  for (int i = 0; i < 2; i++) {
+    Instruction *y = x->operands[i], *from = y->opcode == HLO_RESHAPE ? y->operands[0] : y;
+    if (!is_exact_sum(from) || !repeats(x->operands[1 - i])) continue;
+    Arena *arena = x->parent->module->arena;
+    Instruction *operands[2], *factors[2];
+    convert_operands(from, F32, operands);
+    Instruction *sum = computation_add(x->parent, from->operands[0]->opcode,
+                                       shape_with_type(arena, from->shape, F32), operands, 2, NULL);
+    const Shape *shape = shape_with_type(arena, x->shape, F32);
+    factors[i] = from == y ? sum : computation_add(x->parent, HLO_RESHAPE, shape, &sum, 1, NULL);
+    factors[1 - i] = converted(x->operands[1 - i], F32);
+    Instruction *product = computation_add(x->parent, HLO_MULTIPLY, shape, factors, 2, NULL);
+    instruction_become(x, HLO_CONVERT, &product, 1, NULL);
+    return true;
   }
-  Instruction *operands[] = {computation_add_convert(x->parent, w, type), converted(z, type)};
-  instruction_become(x, from->opcode, operands, 2, NULL);
+  return false;
+}
+
+static bool visit(Instruction *x, void *data) {
+  Instruction *operands[2];
+  if (!is_exact_sum(x)) return false;
+  convert_operands(x, x->shape->type, operands);
+  instruction_become(x, x->operands[0]->opcode, operands, 2, NULL);
   return true;
 }
 
 bool pass_zero_points(Module *module) {
-  bool changed = rewrite_each(module, visit, NULL);
+  bool changed = rewrite_each(module, visit_product, NULL);
+  changed |= rewrite_each(module, visit, NULL);
   return module_remove_dead(module) | changed; /* packed-fields counts users */
 }
