@@ -6,6 +6,7 @@
 #include "derive/gradient/functions.h"
 #include "derive/gradient/kept_calls.h"
 #include "hlo/ir/shorthand.h"
+#include "rewrite/base/rewrite.h"
 
 /* A mark, in frontend_attributes: see kept_calls.h. */
 static const FrontendAttributes with_values = {.text = "{xla_wasm_gradient=\"values\"}"};
@@ -173,6 +174,9 @@ static Values arguments_of(WorkingComputation *working, const Given *given) {
   return arguments;
 }
 
+/* Whether a rule's tangent or cotangent is a constant 0. JAX's has none, and a product of 0 and infinity would be NaN. */
+static bool is_no_tangent(const Instruction *x) { return is_splat_of(x, 0); }
+
 static void transpose_given(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
   const Given *given = facts_of(working, x)->data;
   Values arguments = arguments_of(working, given);
@@ -188,8 +192,10 @@ static void transpose_given(WorkingComputation *working, Instruction *x, Instruc
   for (int k = 0; cotangents && k < given->operands.count; k++) {
     Instruction *operand = given->operands.items[k];
     if (!has_derivative(operand->shape)) continue;
-    if (tangent_of(working, operand))
-      add_cotangent(working, x->operands[input++], cotangents[next]);
+    if (tangent_of(working, operand)) {
+      Instruction *of = x->operands[input++];
+      if (!is_no_tangent(cotangents[next])) add_cotangent(working, of, cotangents[next]);
+    }
     next++;
   }
 }
@@ -217,7 +223,8 @@ static void use_jvp(WorkingComputation *working, const Given *given, Instruction
   Instruction **tangents = apply_rule(working, given, &arguments);
   for (int i = 0, next = 0; tangents && i < given->results.count; i++) {
     if (!has_derivative(given->results.items[i]->shape)) continue;
-    set_tangent_leaf(working, value, i, tangents[next++]);
+    Instruction *tangent = tangents[next++];
+    if (!is_no_tangent(tangent)) set_tangent_leaf(working, value, i, tangent);
   }
   note_elements(working, value);
 }

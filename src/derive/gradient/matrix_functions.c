@@ -12,12 +12,22 @@ static bool is_sum(const Instruction *x) {
   return (x->opcode == HLO_ADD || x->opcode == HLO_SUBTRACT) && has_derivative(x->shape);
 }
 
-/* Returns the call of a LAPACK routine on the parameter of a computation; or NULL. */
-static const Instruction *factorization_of_parameter(const Computation *to, LapackName routine) {
+/* Whether x is the conjugate of complex numbers y, as JAX exports it. */
+static bool is_conjugate(const Instruction *x, const Instruction *y) {
+  if (x->opcode != HLO_COMPLEX) return false;
+  const Instruction *re = x->operands[0], *im = x->operands[1];
+  return re->opcode == HLO_REAL && re->operands[0] == y && im->opcode == HLO_NEGATE &&
+         im->operands[0]->opcode == HLO_IMAG && im->operands[0]->operands[0] == y;
+}
+
+/* Returns the call of a LAPACK routine on the parameter of a computation, or on its conjugate; or NULL. */
+static const Instruction *factorization_of_parameter(const Computation *to, LapackName routine,
+                                                     bool of_conjugate) {
+  const Instruction *a = to->parameters[0];
   for (int i = 0; i < to->count; i++) {
     const Instruction *x = to->instructions[i];
-    bool is_call = x->opcode == HLO_CUSTOM_CALL && lapack_call_name(x) == routine;
-    if (is_call && x->operands[0] == to->parameters[0]) return x;
+    if (x->opcode != HLO_CUSTOM_CALL || lapack_call_name(x) != routine) continue;
+    if (of_conjugate ? is_conjugate(x->operands[0], a) : x->operands[0] == a) return x;
   }
   return NULL;
 }
@@ -32,10 +42,11 @@ static bool is_of_matrix(const Instruction *call) {
 /* ---- Pseudo-inverses ---- */
 
 /* Whether a call is JAX's _pinv(a): products of the factors of an SVD, whose small singular values are cut off. A sum would be
-** that of a regularized inverse. */
+** that of a regularized inverse. Of complex numbers the factors are those of the conjugate. */
 bool is_pseudo_inverse(const Instruction *call) {
   return is_of_matrix(call) && call->shape->rank == call->operands[0]->shape->rank &&
-         factorization_of_parameter(call->a->to_apply, LAPACK_GESDD) &&
+         factorization_of_parameter(call->a->to_apply, LAPACK_GESDD,
+                                    type_is_complex(call->shape->type)) &&
          !instruction_reaches(call, is_sum);
 }
 
@@ -70,7 +81,7 @@ bool is_determinant(const Instruction *call) {
   if (sign->opcode != HLO_SELECT || absolute->opcode != HLO_EXP) return false;
   const Instruction *log = absolute->operands[0];
   if (log->opcode == HLO_REAL) log = log->operands[0];
-  return log->opcode == HLO_SELECT && factorization_of_parameter(to, LAPACK_GETRF);
+  return log->opcode == HLO_SELECT && factorization_of_parameter(to, LAPACK_GETRF, false);
 }
 
 /* 1, or -1 if an odd number of rows are exchanged. */
@@ -110,7 +121,7 @@ Instruction *determinant_tangent(WorkingComputation *working, const Instruction 
   Instruction *a = operands[0];
   if (!tangent_of(working, a)) return NULL;
   Int64List last = list_of_one(m, a->shape->rank - 2);
-  const Instruction *like = factorization_of_parameter(call->a->to_apply, LAPACK_GETRF);
+  const Instruction *like = factorization_of_parameter(call->a->to_apply, LAPACK_GETRF, false);
   Instruction *lu = make(m, HLO_CUSTOM_CALL, like->shape, &a, 1, like->a),
               *factors = make_element(working, lu, 0);
   Instruction *x =

@@ -142,7 +142,7 @@ for name, a in {'rank 3': RANK_3, 'rank 2': RANK_3 * np.float64([[1], [1], [1], 
                 'complex numbers': RANK_3 * (1 + 1j)}.items():
   rows(f'determinant of {name}', [jnp.linalg.det], a)
 for name, a in {'the unit matrix': np.eye(3), 'rank 1': np.array([[1.0, 2], [2, 4], [3, 6]]), 'zeros': np.zeros((2, 3)), 'a batch': real(2, 3, 2),
-                'complex numbers': cplx(2, 3)}.items():
+                'complex numbers': cplx(2, 3), 'complex rank 1': np.array([[1.0, 2], [2, 4], [3, 6]]) * (1 + 1j)}.items():
   rows(f'pseudo-inverse of {name}', [jnp.linalg.pinv, lambda a: 3 * jnp.linalg.pinv(2 * a)], a)
 
 
