@@ -270,6 +270,15 @@ bool find_limit(const Instruction *mask, Place place, bool wanted, bool diagonal
   return false;
 }
 
+bool mask_is_comparison(const Instruction *mask, Instruction *const *callers) {
+  for (int i = 0; i < MAX_STEPS; i++) {
+    const Instruction *outer = before_loop(mask, callers);
+    if (!outer && mask->opcode != HLO_NOT && !moves_elements(mask)) break;
+    mask = outer ? outer : mask->operands[0];
+  }
+  return mask->opcode == HLO_COMPARE;
+}
+
 /* Applies an operation with a constant, which is its operand number `side`. */
 static bool apply_constant(Opcode opcode, double constant, int side, double values[2]) {
   for (int i = 0; i < 2; i++) {
