@@ -1,5 +1,5 @@
 /*
-** Checks an array that comes into a set of bounded arrays (rewrite/fuse/bounded_arrays.c), and notes the bound of its numbers for the
+** Checks an array that comes into a set of bounded arrays (rewrite/fuse/bounded_arrays.c). Notes the bound of its numbers for the
 ** whole set, if it is the largest one. An argument is checked once: its Buffer remembers what was found.
 */
 #include <stdatomic.h>
