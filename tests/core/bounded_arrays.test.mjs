@@ -229,6 +229,25 @@ describe('masks that are added', () => {
     for (const pos of [3, 700]) await step(pos);
   });
 
+  test('a cache that begins with a constant, and -1e9', async () => {
+    for (const begin of [0, 0.5, 1, 3e8]) {
+      const build = ({ b, layout, shape, parameters }) => {
+        const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+        const kept = b.broadcastInDim(b.iota('s32', LENGTH).le(pos), [1, HEADS, LENGTH], [2]);
+        const begun = b.broadcastInDim(b.constant(begin, 'f32[]'), layout.dims(LENGTH), []).dynamicUpdateSlice(row, layout.start(0));
+        return b.tuple([b.softmax(b.einsum(layout.einsums[0], [q, begun]).add(chosen(b, kept, -1e9))), keys, values]);
+      };
+      for (const all of [1, -1]) {
+        const { sides } = await pair(build, 'thd', 'f32'), results = [];
+        for (const { executable, shapes, caches } of sides) {
+          const [x] = await executable.execute([new Literal(shapes[0], new Float32Array(HEADS * DEPTH).fill(all)), ...caches, wave(shapes[3], 1), 0]);
+          results.push(x.data);
+        }
+        assert.deepEqual(results[0], results[1]);
+      }
+    }
+  });
+
   for (const name of ['the lowest number', '-1e9, whose exponential is 0']) {
     test(`a window: ${name}`, async () => {
       const { step } = await pair(added(ADDED[name], 100), 'thd', 'f32');

@@ -6,9 +6,8 @@
 **     p = opt-barrier(parameter), u = opt-barrier(update): both of set 1;  dot of set 1
 **
 ** The arrays from which a cache takes its numbers are a set: through loops, branches, slices and updates. All of them hold only
-** numbers below 2^30 as long as that is true of the numbers that come into the set: parameters, updates and constants. Those
-** pass a barrier, whose kernel (kernels/contraction/bounds.c) checks them and notes for the device if there is a large number
-** in the set. The dot's kernel reads that note. A result of the program that is in a set keeps the note in its Buffer
+** numbers below 2^30 as long as that is true of the numbers that come into the set: parameters, updates and constants below 1. The
+** others pass a barrier, whose kernel (kernels/contraction/bounds.c) checks them and notes for the device the bound of the set. The dot's kernel reads that note. A result of the program that is in a set keeps the note in its Buffer
 ** (runtime/bounds.c), so that the next call need not check the array as a parameter.
 **
 ** A dot may convert its operand or multiply two bounded arrays, such as integers and their scales. The bound leaves room for
@@ -187,7 +186,8 @@ static bool push_update(Analysis *a, Instruction *x, int operand, int set) {
 static bool push_sources(Analysis *a, Instruction *x, int set) {
   Scalar value;
   switch (x->opcode) {
-  case HLO_CONSTANT: return splat_value(x, &value) && fabs(value.f) < (double)(1 << ARRAY_BOUND);
+  case HLO_CONSTANT: /* which no barrier notes: it must be below all bounds */
+    return splat_value(x, &value) && fabs(value.f) < 1;
   case HLO_PARAMETER: return is_entry(a, x) && add_parameter(a, x, set);
   case HLO_GET_TUPLE_ELEMENT:
     if (x->operands[0]->opcode == HLO_PARAMETER && is_entry(a, x)) return add_parameter(a, x, set);
