@@ -6,8 +6,9 @@
 **     p = opt-barrier(parameter), u = opt-barrier(update): both of set 1;  dot of set 1
 **
 ** The arrays from which a cache takes its numbers are a set: through loops, branches, slices and updates. All of them hold only
-** numbers below 2^30 as long as that is true of the numbers that come into the set: parameters, updates and constants below 1. The
-** others pass a barrier, whose kernel (kernels/contraction/bounds.c) checks them and notes for the device the bound of the set. The dot's kernel reads that note. A result of the program that is in a set keeps the note in its Buffer
+** numbers below 2^30 as long as that is true of the numbers that come into the set: parameters, updates and constants. Constants
+** must be below 1. The others pass a barrier, whose kernel (kernels/contraction/bounds.c) checks them and notes for the device
+** the bound of the set. The dot's kernel reads that note. A result of the program that is in a set keeps the note in its Buffer
 ** (runtime/bounds.c), so that the next call need not check the array as a parameter.
 **
 ** A dot may convert its operand or multiply two bounded arrays, such as integers and their scales. The bound leaves room for
