@@ -36,9 +36,14 @@ struct KernelPlan {
   Preparation *preparation; /* NULL: none */
 };
 
-/* What is known of numbers: nothing; all are below the bound that kernels/contraction/zeros.h says; or one is not.
+/* What is known of numbers: nothing; all are below 2^n, in BOUNDS_SMALL + n; or they are not bounded.
 ** CHANGING: nothing, as the host may write to the Buffer now. */
-typedef enum Bounds { BOUNDS_UNKNOWN, BOUNDS_SMALL, BOUNDS_LARGE, BOUNDS_CHANGING } Bounds;
+typedef enum Bounds {
+  BOUNDS_UNKNOWN,
+  BOUNDS_CHANGING,
+  BOUNDS_SMALL,
+  BOUNDS_LARGE = UINT8_MAX
+} Bounds;
 
 typedef struct KernelCall KernelCall;
 struct KernelCall {

@@ -136,6 +136,7 @@ const ADDED = {
   'the lowest number': (b, kept) => b.where(kept, b.constant(0, 'f32[]'), b.constant(lowest, 'f32[]')),
   '-inf': (b, kept) => b.where(kept, b.constant(0, 'f32[]'), b.constant(-Infinity, 'f32[]')),
   '-1e30, of a number that is 0 or 1': (b, kept) => b.sub(1, b.convertElementType(kept, 'f32')).mul(-1e30),
+  '-1e9, whose exponential is 0': (b, kept) => b.sub(1, b.convertElementType(kept, 'f32')).mul(-1e9),
   'the lowest number, of a number that is not 0': (b, kept) =>
     b.where(b.convertElementType(kept, 's32').gt(0), b.constant(0, 'f32[]'), b.constant(lowest, 'f32[]')),
 };
@@ -155,6 +156,22 @@ const NOT_HIDING = {
   'scores that overflow, and -inf': (b, scores, kept) => scores.mul(2 ** 120).mul(2 ** 10).add(chosen(b, kept, -Infinity)),
   'scores that overflow on their way': (b, scores, kept) => scores.mul(2 ** 127).mul(2 ** -127).add(chosen(b, kept, -1e30)),
   'scores that become NaN': (b, scores, kept) => scores.mul(NaN).add(chosen(b, kept, -1e30)),
+  'a small number, whose sums are a result': (b, scores, kept) => scores.add(chosen(b, kept, -1e9)),
+  'a small number, whose sums are a result beside a softmax': (b, scores, kept) => {
+    const sums = scores.add(chosen(b, kept, -1e9));
+    return b.concatInDim([sums, b.softmax(sums)], 2);
+  },
+  'a small number, whose differences are a result': (b, scores, kept) => {
+    const sums = scores.add(chosen(b, kept, -1e9)), most = b.max(sums, [2]);
+    const rest = sums.sub(b.broadcastInDim(most, sums.shape.dimensions, [0, 1]));
+    return b.concatInDim([rest, rest.exp()], 2);
+  },
+  'a small number, and the maximum of each column': (b, scores, kept) => {
+    const sums = scores.add(chosen(b, kept, -1e9));
+    return sums.sub(b.broadcastInDim(b.max(sums, [1]), sums.shape.dimensions, [0, 2])).exp();
+  },
+  'a small number, and the exponential without a maximum': (b, scores, kept) => scores.mul(3e7).add(chosen(b, kept, -1e9)).mul(1e-8).exp(),
+  'a number that is too small': (b, scores, kept) => b.softmax(scores.add(chosen(b, kept, -80))),
   'a number that rounds to the opposite': (b, scores, kept) =>
     scores.add(b.sub(1, wide(b, kept)).mul(Math.fround(0.1)).mul(10).sub(1).mul(-1e38)),
 };
@@ -212,28 +229,88 @@ describe('masks that are added', () => {
     for (const pos of [3, 700]) await step(pos);
   });
 
-  test('a window', async () => {
-    const { step } = await pair(added(ADDED['the lowest number'], 100), 'thd', 'f32');
-    for (const pos of [0, 50, 99, 100, 117, 500, LENGTH - 1]) assert.ok((await step(pos)).every(Number.isFinite));
+  test('a cache that begins with a constant, and -1e9', async () => {
+    for (const begin of [0, 0.5, 1, 3e8]) {
+      const build = ({ b, layout, shape, parameters }) => {
+        const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+        const kept = b.broadcastInDim(b.iota('s32', LENGTH).le(pos), [1, HEADS, LENGTH], [2]);
+        const begun = b.broadcastInDim(b.constant(begin, 'f32[]'), layout.dims(LENGTH), []).dynamicUpdateSlice(row, layout.start(0));
+        return b.tuple([b.softmax(b.einsum(layout.einsums[0], [q, begun]).add(chosen(b, kept, -1e9))), keys, values]);
+      };
+      for (const all of [1, -1]) {
+        const { sides } = await pair(build, 'thd', 'f32'), results = [];
+        for (const { executable, shapes, caches } of sides) {
+          const [x] = await executable.execute([new Literal(shapes[0], new Float32Array(HEADS * DEPTH).fill(all)), ...caches, wave(shapes[3], 1), 0]);
+          results.push(x.data);
+        }
+        assert.deepEqual(results[0], results[1]);
+      }
+    }
   });
 
-  test('keys after the position are not read, unless a query is large', async () => {
-    const { executable, shapes } = await compiled(added(ADDED['the lowest number']), 'thd', 'f32');
-    const [keys, values] = [1, 2].map((i) => client.buffer(wave(shapes[i], i)));
-    const view = keys.view(), large = wave(shapes[0], 0);
-    const step = async (q = wave(shapes[0], 0)) => {
-      const [x] = await executable.execute([q, keys, values, wave(shapes[3], 0), 9]);
-      return x.toArray().flat(2).every(Number.isFinite);
-    };
-    assert.ok(await step());
-    view[view.length - 1] = NaN; // too late: the call before has read it
-    assert.ok(await step());
-    large.data[0] = 1e12;
-    assert.ok(!await step(large));
-    assert.ok(await step());
-    keys.view();
-    assert.ok(!await step());
+  for (const name of ['the lowest number', '-1e9, whose exponential is 0']) {
+    test(`a window: ${name}`, async () => {
+      const { step } = await pair(added(ADDED[name], 100), 'thd', 'f32');
+      for (const pos of [-1, 0, 50, 99, 100, 117, 500, LENGTH - 1]) assert.ok((await step(pos)).every(Number.isFinite));
+    });
+  }
+
+  test('-1e9: rows that keep nothing or all, and keys whose scores exceed the number', async () => {
+    const { sides, step } = await pair(added(ADDED['-1e9, whose exponential is 0']), 'thd', 'f32');
+    for (const pos of [-1, -2147483648, 5, LENGTH - 2, LENGTH - 1, LENGTH, 2147483647]) await step(pos);
+    const end = sides[0].caches[0].shape.elementCount;
+    for (const large of [1e5, -1e7, 1e8, -1e8, 3e8, 1e9, -1e9, 1e10]) {
+      for (const { caches } of sides) caches[0].view().fill(large, end - DEPTH, end); // of the last key
+      for (const pos of [5, -1]) await step(pos);
+    }
   });
+
+  test('a number that keeps scores, but not 0', async () => {
+    for (const kept of [1, 1e-3, -5e8]) {
+      const mask = (b, keeps) => b.where(keeps, b.constant(kept, 'f32[]'), b.constant(-1e9, 'f32[]'));
+      const { step } = await pair(added(mask), 'htd', 'f32');
+      for (const pos of [-1, 0, 20]) await step(pos);
+    }
+  });
+
+  test('-3e4 and -1e5, as f16 and bf16 add them', async () => {
+    for (const [type, number] of [['f16', -3e4], ['bf16', -1e5], ['bf16', -1e9]]) {
+      const build = ({ b, layout, shape, put, parameters }) => {
+        const cache = shape(layout.dims(LENGTH)), [q, keys, values, row, pos] = parameters(query, cache, cache, shape(layout.dims(1)), 's32[]');
+        const k = put(keys, row, pos), v = put(values, row, pos), kept = b.broadcastInDim(b.iota('s32', LENGTH).le(pos), [1, HEADS, LENGTH], [2]);
+        const scores = b.convertElementType(b.einsum(layout.einsums[0], [b.convertElementType(q, type), k]), type);
+        const sums = scores.add(b.convertElementType(b.where(kept, b.constant(0, 'f32[]'), b.constant(number, 'f32[]')), type));
+        return b.tuple([b.einsum(layout.einsums[1], [b.softmax(wide(b, sums)), wide(b, v)]), k, v]);
+      };
+      const { sides, step } = await pair(build, 'htd', type);
+      for (const pos of [-1, 0, 9, 16, 700]) await step(pos);
+      for (const { caches } of sides) write(caches[0], sides[0].caches[0].shape.elementCount - 5, 30000);
+      for (const pos of [-1, 9]) await step(pos);
+    }
+  });
+
+  for (const [name, small, most] of [['the lowest number', 1e9, 1e12], ['-1e9, whose exponential is 0', 5e5, 4e6]]) {
+    test(`keys after the position are not read, unless a query is large: ${name}`, async () => {
+
+      const { executable, shapes } = await compiled(added(ADDED[name]), 'thd', 'f32');
+      const [keys, values] = [1, 2].map((i) => client.buffer(wave(shapes[i], i)));
+      const view = keys.view(), large = wave(shapes[0], 0);
+      const step = async (q = wave(shapes[0], 0)) => {
+        const [x] = await executable.execute([q, keys, values, wave(shapes[3], 0), 9]);
+        return x.toArray().flat(2).every(Number.isFinite);
+      };
+      assert.ok(await step());
+      view[view.length - 1] = NaN; // too late: the call before has read it
+      assert.ok(await step());
+      large.data[0] = small;
+      assert.ok(await step(large));
+      large.data[0] = most;
+      assert.ok(!await step(large));
+      assert.ok(await step());
+      keys.view();
+      assert.ok(!await step());
+    });
+  }
 
   test('a mask and its position from before a loop', async () => {
     const build = ({ b, layout, shape, put, parameters }) => {

@@ -85,6 +85,17 @@ const windowed = (compare, width) => `${compare('i', 'n', 'LT').replace('q =', '
   ${compare('i', 'first', 'GE').replace('q =', 'b =')}
   q = pred[${LENGTH}] and(o, b)`;
 
+/** The positions and n as floats, and a float that is added to n. */
+const floats = (value) => `fi = f32[${LENGTH}] iota(), iota_dimension=0
+  one = s32[1] reshape(scalar)
+  fn = f32[1] convert(one)
+  zero = f32[1] iota(), iota_dimension=0
+  fz = f32[1] add(zero, fn)
+  value = f32[1] constant({${value}})
+  sum = f32[1] add(fz, value)
+  sums = f32[1,${LENGTH}] broadcast(sum), dimensions={0}
+  fm = f32[${LENGTH}] reshape(sums)`;
+
 const FORMS = {
   'iota < n': { valid: (n) => n },
   'iota <= n': { mask: (c) => c('i', 'n', 'LE'), valid: (n) => n + 1 },
@@ -98,6 +109,8 @@ const FORMS = {
   'a window': { mask: (c) => windowed(c, 20), valid: (n) => n, from: (n) => (n - 20) | 0 },
   'a window of 30 queries': { mask: (c) => windowed(c, 33), queries: 30, valid: (n) => n, from: (n) => (n - 33) | 0 },
   's64[1]': { n: 's64[1]', valid: (n) => n },
+  'floats: iota <= n - 1': { mask: (c) => `${floats(-1)}\n ${c('fi', 'fm', 'LE')}`, valid: (n) => n },
+  'floats: n + 3 > iota': { mask: (c) => `${floats(3)}\n ${c('fm', 'fi', 'GT')}`, valid: (n) => n + 3 },
   'bf16, positions before heads, 40 queries': {
     type: 'bf16', queries: 40, cache: `${LENGTH},${HEADS},${DEPTH}`, rhs: 'rhs_batch_dims={1}, rhs_contracting_dims={2}', layout: 'thd',
       valid: (n) => n,
@@ -217,6 +230,14 @@ ENTRY e { x = f32[2,1,32] parameter(0)
     'scores that are also a result': { also: `ROOT t = (f32[D], f32[D]) tuple(r, s)`.replaceAll('D', `${HEADS},1,${LENGTH}`) },
     'a mask that is added': { select: 'add(f, c)' },
     'n for each position': { n: `s32[${LENGTH}]` },
+    'floats: a fraction': { mask: (c) => `${floats(0.5)}\n ${c('fi', 'fm', 'LE')}` },
+    'floats: a large number': { mask: (c) => `${floats(131072)}\n ${c('fi', 'fm', 'LE')}` },
+    'floats: n is computed of floats': {
+      mask: (c) => `${floats(1).replace('sum = f32[1] add(', 'sum = f32[1] multiply(')}\n root = f32[${LENGTH}] sqrt(fm)\n ${c('fi', 'root', 'LE')}`,
+    },
+    'bf16, which does not hold all positions': {
+      mask: (c) => `bi = bf16[${LENGTH}] iota(), iota_dimension=0\n bn = bf16[${LENGTH}] convert(n)\n ${c('bi', 'bn', 'LE')}`,
+    },
     'a maximum over positions before the mask': {
       between: `zero = f32[] constant(0)\n m = f32[${HEADS},1] reduce(s, zero), dimensions={2}, to_apply=most\n f = f32[D] broadcast(m), dimensions={0,1}`,
     },

@@ -102,8 +102,8 @@ const FACTORS = {
   f32: [1, 0.5, 0.4, 1.6, -1, 200, 1e30], f64: [1, 0.4, -1, 1e300], bf16: [1, 0.5, 200, 1e30], f16: [1, 0.5, 0.001, 60000],
   s32: [1, -1, 3, 65536, 2147483647], s8: [1, -1, 2, 64, 127], u8: [1, 2, 16, 128, 200],
 };
-/** Numbers that hide scores, and 1e30. */
-const LARGE = [-1e30, -1e30, -1e37, -3.4028234663852886e38, -Infinity, 1e30];
+/** Numbers that hide scores, or whose exponential is 0, and others. */
+const LARGE = [-1e30, -1e30, -1e37, -3.4028234663852886e38, -Infinity, 1e30, -1e9, -1e9, -1e10, -30000, -3000];
 
 /** Random steps from a mask, or 1 less it, to the numbers that are added: products, sums and conversions; mostly times a large number. */
 function maskSteps(random, own) {

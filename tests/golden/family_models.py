@@ -31,6 +31,29 @@ def activations(f):
 
 
 @family
+def masked_attention(f):
+  """A finite number is added to scores of a cache that are masked. The cache holds keys that are also the values."""
+  length, depth = 64, 64
+
+  def attend(number, floats=False):
+    def f(q, cache, n):
+      at = jnp.arange(length, dtype=jnp.float32 if floats else jnp.int32)
+      bias = (1 - (at <= n.astype(at.dtype)).astype(cache.dtype)) * jnp.asarray(number, cache.dtype)
+      weights = jax.nn.softmax(q @ cache.T + bias)
+      return weights, weights @ cache
+    return f
+
+  for name, number, type_, n, last in (
+      ('kept', -1e9, 'f32', 5, 1), ('none', -1e9, 'f32', -1, 1), ('all', -1e9, 'f32', 70, 1), ('above', -1e9, 'f32', 5, 4e9),
+      ('below', -1e9, 'f32', -1, -2e8), ('f64', -1e4, 'f64', 5, 1), ('bf16', -1e10, 'bf16', 20, 1), ('f16', -3e4, 'f16', 20, 1),
+      ('floats', -1e9, 'f32', 20, 1)):
+    cache = small_ints(type_, (length, depth))
+    cache[-1] = last
+    f.jax(name, attend(number, name == 'floats'), small_ints(type_, (2, depth), 'q'), cache, np.int32(n),
+          tol='abs 0.02 rel 0.016' if type_ in ('bf16', 'f16') else NEAR)
+
+
+@family
 def special(f):
   """lax spells these out in elementary operations; XLA's own error grows with them."""
   x = np.array([0.1, 0.5, 0.9, 1.5, 2.5, 4.0, 7.5, 20.0], np.float32)

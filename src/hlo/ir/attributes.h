@@ -120,20 +120,24 @@ typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTO
 **   a causal mask's rows, if it has one. rewrite/fuse/limit_products.c
 ** is_limit: of a limited product's last parameter, which no instruction reads.
 ** hides_below: of a limited product whose mask is added, the binary logarithm of a bound of results that it hides; 0: it chooses.
+**   needs_kept: it hides them only if each row keeps a column.
 ** starts_in_range: of dynamic-slice and dynamic-update-slice: the starts need no clamp. rewrite/loops/counters.c
 ** at_most_zero: of subtract: the result is at most 0, or NaN. rewrite/simplify/differences.c
 ** bounded: of opt-barrier, the set, from 1 on, of bounded arrays into which its operand comes; else 0. Of dot, or of a limited
 **   product whose mask is added, the set of one operand. rewrite/fuse/bounded_arrays.c
-** bounds_rhs: of dot: whether that operand is the rhs. */
+** bounds_rhs: of dot: whether that operand is the rhs.
+** bounds_factors: of such a limited product: how many arrays of the set that operand multiplies at most. */
 #define DERIVED_FACTS(FACT)     \
   FACT(int64_t, used_dimension) \
   FACT(int64_t, used_diagonal)  \
   FACT(bool, is_limit)          \
   FACT(int64_t, hides_below)    \
+  FACT(bool, needs_kept)        \
   FACT(bool, starts_in_range)   \
   FACT(bool, at_most_zero)      \
   FACT(int64_t, bounded)        \
-  FACT(bool, bounds_rhs)
+  FACT(bool, bounds_rhs)        \
+  FACT(int64_t, bounds_factors)
 typedef struct Derived {
 #define FACT(type, name) type name;
   DERIVED_FACTS(FACT)

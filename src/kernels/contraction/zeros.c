@@ -3,6 +3,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "kernels/kernels.h"
 #include "plan/bounded.h"
 
 /* Whether 16 bytes are zeros, of either sign if they are floats. */
@@ -20,64 +21,80 @@ Used zeros_leave(const Arithmetic *arithmetic, const uint8_t *numbers, int bytes
   return (Used){begin, end};
 }
 
-/* Finds the bits of the exponent, which lie in the upper 16 bits of a number, and the largest one of finite numbers, or of
-** those below ARRAY_BOUND. Returns false if a type has other rules. */
-static bool exponent_of(PrimitiveType type, bool bounded, v128_t *bits, v128_t *max) {
-  int exponent, large;
+/* The exponent of a number, in its upper 16 bits: all of its bits, its lowest bit and the exponent of 1. */
+typedef struct Exponent {
+  int bits, shift, bias;
+} Exponent;
+
+/* Returns false if a type has none. */
+static bool exponent_of(PrimitiveType type, Exponent *e) {
   switch (type) {
   case F32:
-  case BF16: exponent = 0x7f80, large = (127 + ARRAY_BOUND) << 7; break;
-  case F64: exponent = 0x7ff0, large = (1023 + ARRAY_BOUND) << 4; break;
-  case F16: exponent = large = 0x7c00; break;
+  case BF16: *e = (Exponent){0x7f80, 7, 127}; return true;
+  case F64: *e = (Exponent){0x7ff0, 4, 1023}; return true;
+  case F16: *e = (Exponent){0x7c00, 10, 15}; return true;
   default: return false;
   }
-  *bits = wasm_i16x8_splat((int16_t)exponent);
-  if (type == F32) *bits = wasm_i32x4_shl(*bits, 16);
-  if (type == F64) *bits = wasm_i64x2_shl(*bits, 48);
-  *max = wasm_i16x8_splat((int16_t)((bounded ? large : exponent) - 1));
-  return true;
 }
 
-/* Returns what is not 0 if one of 4 rows, `apart` bytes from each other, has a number with an exponent above `max`. Processors
-** read ahead along distant rows at the same time. */
-static v128_t find_special(const uint8_t *data, size_t apart, int64_t bytes, v128_t bits,
-                           v128_t max) {
+static v128_t bits_of(PrimitiveType type, const Exponent *e) {
+  v128_t bits = wasm_i16x8_splat((int16_t)e->bits);
+  if (type == F32) bits = wasm_i32x4_shl(bits, 16);
+  if (type == F64) bits = wasm_i64x2_shl(bits, 48);
+  return bits;
+}
+
+/* Returns the largest exponents of 4 rows, `apart` bytes from each other, or x. Processors read ahead along distant rows at the
+** same time. */
+static v128_t max_exponents(const uint8_t *data, size_t apart, int64_t bytes, v128_t bits,
+                            v128_t x) {
   const uint8_t *a = data, *b = a + apart, *c = b + apart, *d = c + apart;
-  v128_t x = wasm_i32x4_const_splat(0), y = x;
+  v128_t y = x;
   for (int64_t at = 0; at < bytes; at += 16) {
-    v128_t e = wasm_i16x8_gt(wasm_v128_and(wasm_v128_load(a + at), bits), max);
-    v128_t f = wasm_i16x8_gt(wasm_v128_and(wasm_v128_load(b + at), bits), max);
-    v128_t g = wasm_i16x8_gt(wasm_v128_and(wasm_v128_load(c + at), bits), max);
-    v128_t h = wasm_i16x8_gt(wasm_v128_and(wasm_v128_load(d + at), bits), max);
-    x = wasm_v128_or(x, wasm_v128_or(e, f));
-    y = wasm_v128_or(y, wasm_v128_or(g, h));
+    x = wasm_i16x8_max(x, wasm_v128_and(wasm_v128_load(a + at), bits));
+    y = wasm_i16x8_max(y, wasm_v128_and(wasm_v128_load(b + at), bits));
+    x = wasm_i16x8_max(x, wasm_v128_and(wasm_v128_load(c + at), bits));
+    y = wasm_i16x8_max(y, wasm_v128_and(wasm_v128_load(d + at), bits));
   }
-  return wasm_v128_or(x, y);
+  return wasm_i16x8_max(x, y);
+}
+
+static int max_lane(v128_t x) {
+  int16_t lanes[8];
+  int max = 0;
+  wasm_v128_store(lanes, x);
+  for (int i = 0; i < 8; i++) max = lanes[i] > max ? lanes[i] : max;
+  return max;
 }
 
 bool zeros_may_multiply(PrimitiveType type, const uint8_t *data, size_t stride, int64_t rows,
                         int64_t bytes) {
-  v128_t bits, max, any = wasm_i32x4_const_splat(0);
+  Exponent e;
   if (rows == 0 || type_is_integral(type)) return true;
-  if (bytes % 16 || !exponent_of(type, false, &bits, &max)) return false;
+  if (bytes % 16 || !exponent_of(type, &e)) return false;
+  v128_t bits = bits_of(type, &e), max = wasm_i32x4_const_splat(0);
   int64_t apart = rows / 4;
   for (int64_t i = 0; i < apart; i++, data += stride) {
-    any = wasm_v128_or(any, find_special(data, (size_t)apart * stride, bytes, bits, max));
+    max = max_exponents(data, (size_t)apart * stride, bytes, bits, max);
   }
   data += (size_t)(3 * apart) * stride;
   for (int64_t i = 4 * apart; i < rows; i++, data += stride) {
-    any = wasm_v128_or(any, find_special(data, 0, bytes, bits, max));
+    max = max_exponents(data, 0, bytes, bits, max);
   }
-  return !wasm_v128_any_true(any);
+  return max_lane(max) < e.bits;
 }
 
-bool numbers_are_bounded(PrimitiveType type, const uint8_t *data, int64_t bytes) {
+uint8_t bounds_of_numbers(PrimitiveType type, const uint8_t *data, int64_t bytes) {
   _Alignas(16) uint8_t rest[16] = {0};
-  v128_t bits, max;
-  if (!exponent_of(type, true, &bits, &max)) return false;
+  Exponent e;
+  if (!exponent_of(type, &e)) return BOUNDS_LARGE;
+  v128_t bits = bits_of(type, &e), max = wasm_i32x4_const_splat(0);
   int64_t quarter = bytes / 64 * 16, whole = bytes / 16 * 16;
-  v128_t any = find_special(data, (size_t)quarter, quarter, bits, max);
-  any = wasm_v128_or(any, find_special(data + 4 * quarter, 0, whole - 4 * quarter, bits, max));
+  max = max_exponents(data, (size_t)quarter, quarter, bits, max);
+  max = max_exponents(data + 4 * quarter, 0, whole - 4 * quarter, bits, max);
   memcpy(rest, data + whole, (size_t)(bytes - whole));
-  return !wasm_v128_any_true(wasm_v128_or(any, find_special(rest, 0, sizeof rest, bits, max)));
+  int lane = max_lane(max_exponents(rest, 0, sizeof rest, bits, max));
+  int bound = (lane >> e.shift) - e.bias + 1;
+  if (lane == e.bits || bound > ARRAY_BOUND) return BOUNDS_LARGE;
+  return (uint8_t)(BOUNDS_SMALL + (bound > 0 ? bound : 0));
 }

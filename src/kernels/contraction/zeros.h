@@ -17,7 +17,8 @@ Used zeros_leave(const Arithmetic *arithmetic, const uint8_t *numbers, int bytes
 ** a multiple of 16. Integers are always finite. Returns false for types that it cannot check. */
 bool zeros_may_multiply(PrimitiveType type, const uint8_t *data, size_t stride, int64_t rows,
                         int64_t bytes);
-/* Whether all numbers are below 2^30; of f16, finite. Returns false for types that it cannot check. */
-bool numbers_are_bounded(PrimitiveType type, const uint8_t *data, int64_t bytes);
+/* Returns BOUNDS_SMALL plus the smallest n from 0 on so that all numbers are below 2^n. BOUNDS_LARGE: of more than ARRAY_BOUND, or
+** types that it cannot check. */
+uint8_t bounds_of_numbers(PrimitiveType type, const uint8_t *data, int64_t bytes);
 
 #endif

@@ -6,16 +6,16 @@
 **     p = opt-barrier(parameter), u = opt-barrier(update): both of set 1;  dot of set 1
 **
 ** The arrays from which a cache takes its numbers are a set: through loops, branches, slices and updates. All of them hold only
-** numbers below 2^30 as long as that is true of the numbers that come into the set: parameters, updates and constants. Those
-** pass a barrier, whose kernel (kernels/contraction/bounds.c) checks them and notes for the device if there is a large number
-** in the set. The dot's kernel reads that note. A result of the program that is in a set keeps the note in its Buffer
+** numbers below 2^30 as long as that is true of the numbers that come into the set: parameters, updates and constants. Constants
+** must be below 1. The others pass a barrier, whose kernel (kernels/contraction/bounds.c) checks them and notes for the device
+** the bound of the set. The dot's kernel reads that note. A result of the program that is in a set keeps the note in its Buffer
 ** (runtime/bounds.c), so that the next call need not check the array as a parameter.
 **
 ** A dot may convert its operand or multiply two bounded arrays, such as integers and their scales. The bound leaves room for
 ** that; of f16 it is the largest finite number.
 **
 ** A product that an added mask limits (limit_products.c) needs the bound of its results: of the cache, of the other operand,
-** which its kernel checks, and of the depth.
+** which its kernel checks, and of the depth. So the note is a power of two that bounds the set's numbers, as small as possible.
 */
 #include <math.h>
 
@@ -38,6 +38,7 @@ typedef struct Entrance {
 typedef struct Product {
   Instruction *dot;
   int side, set;
+  int factors, hides_below; /* of a limited product: Derived */
 } Product;
 
 typedef struct Analysis {
@@ -186,7 +187,8 @@ static bool push_update(Analysis *a, Instruction *x, int operand, int set) {
 static bool push_sources(Analysis *a, Instruction *x, int set) {
   Scalar value;
   switch (x->opcode) {
-  case HLO_CONSTANT: return splat_value(x, &value) && fabs(value.f) < (double)(1 << ARRAY_BOUND);
+  case HLO_CONSTANT: /* which no barrier notes: it must be below all bounds */
+    return splat_value(x, &value) && fabs(value.f) < 1;
   case HLO_PARAMETER: return is_entry(a, x) && add_parameter(a, x, set);
   case HLO_GET_TUPLE_ELEMENT:
     if (x->operands[0]->opcode == HLO_PARAMETER && is_entry(a, x)) return add_parameter(a, x, set);
@@ -248,8 +250,9 @@ static bool is_arithmetic(Opcode opcode) {
 static int bound_of(PrimitiveType type) { return type == F16 ? BOUND_OF_F16 : ARRAY_BOUND; }
 
 /* Adds the caches from which a product's operand is computed. Returns the binary logarithm of a bound of its numbers if those
-** of the caches are bounded; else more than MAX_BOUND. */
-static int find_bound(const Instruction *x, int steps, const Instruction **caches, int *count) {
+** of the caches are bounded, by 2^`max`; else more than MAX_BOUND. */
+static int find_bound(const Instruction *x, int steps, int max, const Instruction **caches,
+                      int *count) {
   if (!shape_is_array(x->shape) || steps == 0) return NONE;
   PrimitiveType type = x->shape->type;
   if (type_is_integral(type)) return type_bits(type);
@@ -257,21 +260,21 @@ static int find_bound(const Instruction *x, int steps, const Instruction **cache
   const Instruction *from = x;
   while (moves_one(from->opcode)) from = from->operands[0];
   bool computes = is_arithmetic(from->opcode) || from->opcode == HLO_CONVERT;
-  if (from != x && computes) return find_bound(from, steps - 1, caches, count);
+  if (from != x && computes) return find_bound(from, steps - 1, max, caches, count);
   if (is_arithmetic(x->opcode)) {
-    int one = find_bound(x->operands[0], steps - 1, caches, count);
-    int other = find_bound(x->operands[1], steps - 1, caches, count),
+    int one = find_bound(x->operands[0], steps - 1, max, caches, count);
+    int other = find_bound(x->operands[1], steps - 1, max, caches, count),
         larger = one > other ? one : other;
     int bound = x->opcode == HLO_MULTIPLY ? one + other : larger + 1;
     return type == F16 && bound >= BOUND_OF_F16 ? NONE : bound;
   }
   if (x->opcode == HLO_CONVERT) {
-    int bound = find_bound(x->operands[0], steps - 1, caches, count);
+    int bound = find_bound(x->operands[0], steps - 1, max, caches, count);
     return type == F16 && bound >= BOUND_OF_F16 ? NONE : bound;
   }
   if (*count == MAX_SOURCES) return NONE;
   caches[(*count)++] = x;
-  return bound_of(type);
+  return bound_of(type) < max ? bound_of(type) : max;
 }
 
 /* Returns the binary logarithm of the number of terms of a product, rounded up. */
@@ -288,19 +291,23 @@ static int depth_bound(const Instruction *dot) {
 
 /* dot: or a limited product whose mask is added. */
 static void find_product(Analysis *a, Instruction *dot, int side) {
-  int steps = MAX_STEPS, count = 0, max = MAX_BOUND, hides = (int)dot->a->derived.hides_below;
+  int steps = MAX_STEPS, count = 0, factors = 0, hides = (int)dot->a->derived.hides_below;
   const Instruction *caches[MAX_SOURCES], *other = dot->operands[1 - side];
   if (dot->shape->type != F32 && dot->shape->type != F64 && dot->shape->type != BF16) return;
-  if (hides) max = is_float(other) ? hides - depth_bound(dot) - bound_of(other->shape->type) : 0;
-  if (!hides && !has_exponential(other, &steps)) return;
-  if (find_bound(dot->operands[side], MAX_STEPS, caches, &count) > max || !count) return;
+  if (hides ? !is_float(other) : !has_exponential(other, &steps)) return;
+  if (find_bound(dot->operands[side], MAX_STEPS, MAX_BOUND, caches, &count) > MAX_BOUND) return;
+  if (!count) return;
+  if (hides) {
+    hides -= depth_bound(dot) + find_bound(dot->operands[side], MAX_STEPS, 0, caches, &factors);
+    if (hides <= 0) return;
+  }
   for (int i = 0; i < count; i++) {
     ARENA_PUSH(a->arena, a->sets, a->count, a->capacity, ((struct Set){0}));
     find_set(a, (Instruction *)caches[i], a->count - 1);
     if (i) join(a, a->count - 1, a->count - 2);
   }
   ARENA_PUSH(a->arena, a->products, a->product_count, a->product_capacity,
-             ((Product){dot, side, a->count - 1}));
+             ((Product){dot, side, a->count - 1, factors, hides}));
 }
 
 static int number_of(const Analysis *a, int set) { return set ? set_at(a, set)->number : 0; }
@@ -374,6 +381,8 @@ static void apply(const Analysis *a) {
     Attributes *dot = instruction_attributes(a->products[i].dot);
     dot->derived.bounded = set;
     dot->derived.bounds_rhs = a->products[i].side;
+    dot->derived.bounds_factors = a->products[i].factors;
+    dot->derived.hides_below = a->products[i].hides_below;
   }
   for (int i = 0; i < a->entrance_count; i++) add_barrier(a, &a->entrances[i]);
   for (int c = 0; c < a->module->count; c++) computation_sort(a->module->computations[c]);

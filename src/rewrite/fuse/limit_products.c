@@ -21,12 +21,17 @@
 ** Its large number M hides a score s if |s| is below a quarter of M's last bit: then s + M = M, to the bit. That holds if the dot's
 ** results are below 2^`hides_below`. The kernel limits the product if bounded arrays (bounded_arrays.c) show that they are. It
 ** writes 0 for the scores that it leaves out: M hides 0, too.
+**
+** Of a smaller number, such as -1e9, the sum depends on the score. But softmax(s + M) computes exp(s + M - max), which is 0 for all
+** scores below a quarter of M, if the largest sum is one without M. So each row must keep a column, which the kernel checks, and
+** nothing else may read the sums.
 */
 #include <math.h>
 #include <string.h>
 
 #include "hlo/ir/shorthand.h"
 #include "plan/fusible.h"
+#include "plan/reduction.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 #include "rewrite/fuse/masks.h"
@@ -34,7 +39,8 @@
 /* Threshold MIN_ELEMENTS, MAX_STEPS. Test: "limit-products" in core/limited_products.test.mjs. */
 /* Threshold MAX_LOGARITHM: of a finite f32, which scores stay on their way to a mask. Test: "masks that are added" in
 ** core/bounded_arrays.test.mjs. */
-enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16, MAX_LOGARITHM = 127 };
+/* Threshold MIN_LOGARITHM: exp(-2^12 / 4) is 0, in f64, too. Test: "masks that are added" in core/bounded_arrays.test.mjs. */
+enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16, MAX_LOGARITHM = 127, MIN_LOGARITHM = 12 };
 
 /* Returns the dimension of x that the operand's dimension becomes; -1 if none. */
 static int dimension_after(const Instruction *x, int dimension) {
@@ -104,12 +110,37 @@ static void grow(const Instruction *user, const Instruction *x, Instruction *con
   if (!(factor <= 1)) *scale *= factor; /* a NaN, too */
 }
 
+static bool are_exponentials(const Users *users, const Instruction *x) {
+  for (int i = 0; i < users->count[x->id]; i++) {
+    if (users->lists[x->id][i]->opcode != HLO_EXP) return false;
+  }
+  return x != x->parent->root;
+}
+
+/* Whether x is only read by exp(x - max(x)), of the maximum along a dimension. */
+static bool becomes_softmax(const Users *users, const Instruction *x, int dimension) {
+  int count = users->count[x->id];
+  const Instruction *const *list = (const Instruction *const *)users->lists[x->id];
+  if (count == 1 && list[0]->opcode == HLO_CONVERT && list[0]->shape->type != F16) {
+    return becomes_softmax(users, list[0], dimension);
+  }
+  for (int i = 0; i < count; i++) {
+    const Instruction *user = list[i];
+    bool is_max = user->opcode == HLO_REDUCE && reduce_operation(user) == HLO_MAXIMUM &&
+                  list_has(user->a->dimensions, dimension);
+    bool is_difference = user->opcode == HLO_SUBTRACT && user->a->derived.at_most_zero;
+    if (!is_max && !(is_difference && are_exponentials(users, user))) return false;
+  }
+  return count > 1 && x != x->parent->root;
+}
+
 /* Finds the limit of a mask that is added to x, which is `scale` times the dot's results at most. Returns false if there is none,
 ** or it does not hide them. */
-static bool find_added(const Instruction *user, const Instruction *x, Place place, double scale,
-                       Limit *out) {
+static bool find_added(const Users *users, const Instruction *user, const Instruction *x,
+                       Place place, double scale, Limit *out) {
   bool is_left = user->operands[0] == x, diagonal = place.row != ABSENT;
   double values[2];
+  int column = place.column;
   bool adds = user->opcode == HLO_ADD || (user->opcode == HLO_SUBTRACT && is_left);
   const Instruction *choice =
       adds ? find_choice(user->operands[is_left], out->callers, &place, values) : NULL;
@@ -119,9 +150,15 @@ static bool find_added(const Instruction *user, const Instruction *x, Place plac
   double large = sign * values[masked];
   if (!(large < 0) || !(scale < INFINITY) || user->shape->type == F16) return false;
   int size = logarithm(large) < MAX_LOGARITHM ? logarithm(large) : MAX_LOGARITHM;
-  /* A quarter of the last bit, less 1 for the rounding of scores and 1 for that of `scale`. */
-  out->hides_below = size - type_mantissa_bits(user->shape->type) - 4 - logarithm(scale);
-  return out->hides_below > 0 && find_limit(choice, place, !masked, diagonal, out);
+  if (!find_limit(choice, place, !masked, diagonal, out)) return false;
+  out->needs_kept = size >= MIN_LOGARITHM && values[!masked] == 0 &&
+                    mask_is_comparison(choice, out->callers) &&
+                    (!out->scalar || shape_elements(out->scalar->shape) == 1) &&
+                    becomes_softmax(users, user, column);
+  /* A quarter of the last bit, or of the number, less 1 for the rounding of scores and 1 for that of `scale`. */
+  int bits = out->needs_kept ? -1 : type_mantissa_bits(user->shape->type);
+  out->hides_below = size - bits - 4 - logarithm(scale);
+  return out->hides_below > 0;
 }
 
 /* Finds the limit of a dot's used columns. place.row: ABSENT if it is to be one without the row. */
@@ -137,11 +174,11 @@ static bool find_used(const Users *users, const Instruction *dot, Place place, L
       bool on_true = user->operands[1] == x;
       if (shape_same_dims(mask, user->shape) &&
           find_limit(user->operands[0], place, on_true, diagonal, out)) {
-        out->hides_below = 0;
+        out->hides_below = out->needs_kept = 0;
         return true;
       }
     }
-    if (find_added(user, x, place, scale, out)) return true;
+    if (find_added(users, user, x, place, scale, out)) return true;
     if (!place_after(user, diagonal, &place)) return false;
     grow(user, x, out->callers, &scale);
     x = user;
@@ -198,7 +235,7 @@ static Instruction *both_of(Instruction *begin, Instruction *end) {
   return computation_add(c, HLO_CONCATENATE, shape_make(arena, S64, 1, &two, NULL), parts, 2, a);
 }
 
-static void limit_product(Instruction *dot, Instruction *n, Place place, int hides_below) {
+static void limit_product(Instruction *dot, Instruction *n, Place place, const Limit *limit) {
   Module *module = dot->parent->module;
   Computation *fused =
       module_add_computation(module, arena_printf(module->arena, "limited_%s", dot->name));
@@ -212,7 +249,8 @@ static void limit_product(Instruction *dot, Instruction *n, Place place, int hid
                      ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
                                 .derived = {.used_dimension = place.column + 1,
                                             .used_diagonal = place.row + 1,
-                                            .hides_below = hides_below}));
+                                            .hides_below = limit->hides_below,
+                                            .needs_kept = limit->needs_kept}));
 }
 
 /* Finds the limit of a dot with these columns: one with any dimension as the row, or one without. */
@@ -256,7 +294,7 @@ static bool limit_dot(const Users *users, Instruction *const *callers, Instructi
       limit.hides_below = min_hides(limit.hides_below, lower.hides_below);
       n = both_of(count_of(dot->parent, &lower, true), count_of(dot->parent, &limit, true));
     }
-    limit_product(dot, n, place, limit.hides_below);
+    limit_product(dot, n, place, &limit);
     return true;
   }
   return false;

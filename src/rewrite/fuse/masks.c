@@ -61,6 +61,14 @@ static Instruction *one_element(Instruction *x) {
   return shape_elements(x->shape) == 1 ? x : NULL;
 }
 
+static bool splat_number(const Instruction *x, double *number) {
+  Scalar value;
+  PrimitiveType type = x->shape->type;
+  if (type_is_complex(type) || !splat_value(x, &value)) return false;
+  *number = scalar_convert(type, F64, value).f;
+  return true;
+}
+
 /* column * index of the column + row * index of the row + number + scalar, or an array with a number for each batch */
 typedef struct Sum {
   int column, row;
@@ -68,26 +76,45 @@ typedef struct Sum {
   Instruction *scalar;
 } Sum;
 
+/* Whether x is an integer that becomes a float. Its rounding keeps the order of numbers, and small ones. */
+static bool becomes_float(const Instruction *x) {
+  PrimitiveType from = x->opcode == HLO_CONVERT ? x->operands[0]->shape->type : PRED;
+  return type_is_floating(x->shape->type) && (from == S32 || from == S64 || from == U32);
+}
+
 /* Adds the terms of x, or subtracts them. Returns false if it has others, or subtracts a scalar. sums: how many sums may be within
 ** each other. */
 static bool add_terms(const Instruction *x, Place place, int sign, int sums, Sum *sum) {
-  /* Threshold MAX_NUMBER: above all dimensions, and far below the ends of s32. No path. */
-  enum { MAX_NUMBER = 1 << 28 };
-  Scalar value;
+  /* Threshold MAX_NUMBER, MAX_FLOAT: far below the ends of s32, and where f32 rounds sums. No path. */
+  enum { MAX_NUMBER = 1 << 28, MAX_FLOAT = 1 << 16 };
+  double value;
   for (;;) {
     Instruction *scalar = one_element((Instruction *)x);
-    if (x->opcode == HLO_IOTA && shape_elements(x->shape) > 1) {
+    bool is_float = type_is_floating(x->shape->type);
+    if (is_float && scalar) {
+      x = scalar;
+      place = (Place){ABSENT, ABSENT};
+    }
+    if (becomes_float(x)) {
+      x = x->operands[0];
+      sums = 0;
+      continue;
+    }
+    if (x->opcode == HLO_IOTA) {
+      if (scalar) return true;
       int d = (int)x->a->iota_dimension;
       if (d == place.column) sum->column += sign;
       if (d == place.row) sum->row += sign;
       return d == place.column || d == place.row;
     }
-    if (splat_value(x, &value)) {
-      if (value.i < -MAX_NUMBER || value.i > MAX_NUMBER) return false;
-      sum->number += sign * value.i;
+    if (splat_number(x, &value)) {
+      if (!(fabs(value) <= (is_float ? MAX_FLOAT : MAX_NUMBER)) || value != floor(value)) {
+        return false;
+      }
+      sum->number += sign * (int64_t)value;
       return true;
     }
-    if (scalar) {
+    if (scalar && !is_float) {
       if (sum->scalar || sign < 0) return false;
       sum->scalar = scalar;
       return true;
@@ -99,6 +126,7 @@ static bool add_terms(const Instruction *x, Place place, int sign, int sums, Sum
     } else if (moves_elements(x) && move_place(x, &place)) {
       x = x->operands[0];
     } else {
+      if (is_float) return false;
       bool is_one = place.column == ABSENT && place.row == ABSENT && sign > 0 && !sum->scalar;
       sum->scalar = (Instruction *)x;
       return is_one && shape_elements(x->shape) <= MAX_LENGTHS;
@@ -125,25 +153,32 @@ static bool limit_of_sides(const Sum *left, const Sum *right, ComparisonDirectio
   return true;
 }
 
-/* Sums of small numbers may be negative, but not wrap; so of the unsigned types only u32 is handled, without sums. */
+/* Sums of small numbers may be negative, but not wrap; so of the unsigned types only u32 is handled, without sums. Floats are
+** integers that are converted: f32 holds columns, rows and their sums with small numbers exactly, and larger sums stay larger. */
 static bool limit_of_comparison(const Instruction *x, Place place, bool wanted, Limit *out) {
+  /* Threshold MAX_COLUMNS, MAX_FLOAT_COLUMNS: as MAX_NUMBER and MAX_FLOAT. No path. */
+  enum { MAX_COLUMNS = INT32_MAX / 2 - 1, MAX_FLOAT_COLUMNS = 1 << 22 };
   ComparisonDirection direction = x->a->direction;
   Sum sums[2] = {{0}, {0}};
   out->type = x->operands[0]->shape->type;
-  bool is_signed = out->type == S32 || out->type == S64;
+  bool is_float = out->type == F32 || out->type == F64;
+  bool is_signed = is_float || out->type == S32 || out->type == S64;
   if ((!is_signed && out->type != U32) || direction == COMPARE_EQ || direction == COMPARE_NE) {
     return false;
   }
   for (int i = 0; i < 2; i++) {
     if (!add_terms(x->operands[i], place, 1, is_signed ? MAX_STEPS : 0, &sums[i])) return false;
   }
-  for (int i = 0; i < 2; i++) {
-    if (sums[i].column) {
-      return limit_of_sides(&sums[i], &sums[1 - i], direction, i, wanted, out) &&
-             x->shape->dims[place.column] < INT32_MAX / 2;
-    }
+  for (int d = 0; d < x->shape->rank; d++) {
+    if (x->shape->dims[d] > (is_float ? MAX_FLOAT_COLUMNS : MAX_COLUMNS)) return false;
   }
-  return false;
+  int i = !sums[0].column; /* the side with the column */
+  if (!limit_of_sides(&sums[i], &sums[1 - i], direction, i, wanted, out)) return false;
+  if (is_float) { /* whose sums do not wrap */
+    out->number += out->before;
+    out->before = 0;
+  }
+  return true;
 }
 
 /* Whether an element of a loop's state never changes. */
@@ -235,6 +270,15 @@ bool find_limit(const Instruction *mask, Place place, bool wanted, bool diagonal
   return false;
 }
 
+bool mask_is_comparison(const Instruction *mask, Instruction *const *callers) {
+  for (int i = 0; i < MAX_STEPS; i++) {
+    const Instruction *outer = before_loop(mask, callers);
+    if (!outer && mask->opcode != HLO_NOT && !moves_elements(mask)) break;
+    mask = outer ? outer : mask->operands[0];
+  }
+  return mask->opcode == HLO_COMPARE;
+}
+
 /* Applies an operation with a constant, which is its operand number `side`. */
 static bool apply_constant(Opcode opcode, double constant, int side, double values[2]) {
   for (int i = 0; i < 2; i++) {
@@ -247,14 +291,6 @@ static bool apply_constant(Opcode opcode, double constant, int side, double valu
     }
     values[i] = x;
   }
-  return true;
-}
-
-static bool splat_number(const Instruction *x, double *number) {
-  Scalar value;
-  PrimitiveType type = x->shape->type;
-  if (type_is_complex(type) || !splat_value(x, &value)) return false;
-  *number = scalar_convert(type, F64, value).f;
   return true;
 }
 

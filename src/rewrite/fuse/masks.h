@@ -25,12 +25,15 @@ typedef struct Limit {
   int64_t before,
       number;      /* `before` is added to the scalar in its type, which may wrap; then `number` */
   int hides_below; /* of a mask that is added: see limit_products.c; else 0 */
+  bool needs_kept; /* then: it hides them only if each row keeps a column */
 } Limit;
 
 /* Returns the dimension of the same size with as many elements after it; -1 if there is none. */
 int same_dimension(const Shape *from, int dimension, const Shape *to);
 /* Finds a limit, with or without the row: the mask equals `wanted` only at columns below it, or, if out->is_lower, not below. */
 bool find_limit(const Instruction *mask, Place place, bool wanted, bool diagonal, Limit *out);
+/* Whether a mask is a comparison: so where find_limit finds a limit, it equals `wanted` at all columns below it. */
+bool mask_is_comparison(const Instruction *mask, Instruction *const *callers);
 /* An array of two values. Finds the predicate that chooses them, and its place. No value is a NaN. */
 const Instruction *find_choice(const Instruction *x, Instruction *const *callers, Place *place,
                                double values[2]);
