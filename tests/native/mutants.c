@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <glob.h>
 #include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,7 +221,7 @@ static void execute(Executable *executable) {
                  ? run_new_replicated(executable, arguments, NULL, false, &error)
                  : NULL;
   if (run) {
-    run_start(run);
+    run_start(run, INFINITY);
     for (int i = 0; i < SLICES && run_state(run) == RUN_RUNNING; i++) {
       if (!scheduler_step(platform_now_us() + SLICE_US)) break;
     }

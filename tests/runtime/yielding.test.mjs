@@ -1,4 +1,4 @@
-/** Tests that without threads the host's other events come in between, for every kind of program. */
+/** Tests that the host's other events come in between: without threads in every kind of program, and always between short runs. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
@@ -93,3 +93,24 @@ ENTRY e { x = f32[${n}] parameter(0)\n ${sort('a', 'x')}\n b = f32[${n}] reverse
   assert.ok(turns > 3, `${turns} turns`);
   client.dispose();
 });
+
+// There was none before the last run, with threads as without.
+for (const threads of [0, 1, 2]) {
+  test(`a loop that awaits short runs, ${threads} threads`, async () => {
+    const client = await Client.create({ threads });
+    const executable = await client.compile(client.parseHlo('HloModule m\nENTRY e { x = f32[64] parameter(0)\n ROOT y = f32[64] negate(x) }'));
+    const x = client.buffer(new Float32Array(64));
+    let turns = 0, end = Infinity;
+    const tick = () => {
+      turns++;
+      if (performance.now() < end) setImmediate(tick);
+    };
+    setImmediate(tick);
+    await executable.execute([x]);
+    turns = 0;
+    end = performance.now() + 200;
+    while (performance.now() < end) await executable.execute([x]);
+    assert.ok(turns >= 10, `${turns} turns of other events in 200 ms`);
+    client.dispose();
+  });
+}
