@@ -367,20 +367,56 @@ test('a number times its scale is rounded to bf16', async () => {
   }
 });
 
-test('infinities and NaNs of f16 in any place', async () => {
+test('infinities and NaNs in any place', async () => {
   const depth = 1100, columns = 70;
-  for (const turned of [false, true]) {
-    for (const vectors of [1, 3]) {
-      const executable = await client.compile(client.parseHlo(text('f16', vectors, depth, columns, { turned })));
-      const dims = turned ? [columns, depth] : [depth, columns], x = whole(vectors * depth, 1, 3, 1);
-      for (const [k, j, value] of [[0, 0, Infinity], [1099, 69, -Infinity], [1098, 3, NaN], [500, 64, -NaN], [7, 5, -65504]]) {
-        const w = whole(depth * columns, -7, 7, 2);
-        w[turned ? j * depth + k : k * columns + j] = value;
-        const [y] = await executable.execute([new Literal(`f32[${vectors},${depth}]`, x), new Literal(`f32[${dims}]`, w).convert('f16')]);
-        assert.deepEqual(Array.from(y.data), Array.from(expected(x, w, null, vectors, depth, columns, { turned, scale: 'none' })),
-          `${k} ${j} ${value}`);
+  for (const type of ['f16', 'f8e4m3fn', 'f8e5m2']) {
+    for (const turned of [false, true]) {
+      for (const vectors of [1, 3]) {
+        const executable = await client.compile(client.parseHlo(text(type, vectors, depth, columns, { turned })));
+        const dims = turned ? [columns, depth] : [depth, columns], x = whole(vectors * depth, 1, 3, 1);
+        const most = type === 'f16' ? 65504 : type === 'f8e5m2' ? 57344 : 448;
+        for (const [k, j, value] of [[0, 0, Infinity], [1099, 69, -Infinity], [1098, 3, NaN], [500, 64, -NaN], [7, 5, -most]]) {
+          const w = whole(depth * columns, -7, 7, 2);
+          w[turned ? j * depth + k : k * columns + j] = value;
+          const matrix = new Literal(`f32[${dims}]`, w).convert(type);
+          const [y] = await executable.execute([new Literal(`f32[${vectors},${depth}]`, x), matrix]);
+          const numbers = matrix.convert('f32').data;
+          assert.deepEqual(Array.from(y.data), Array.from(expected(x, numbers, null, vectors, depth, columns, { turned, scale: 'none' })),
+            `${type} ${k} ${j} ${value}`);
+        }
+        executable.dispose();
       }
-      executable.dispose();
+    }
+  }
+});
+
+test('all numbers of a type, times vectors of all magnitudes', async () => {
+  // Loops read some types as numbers times a power of two, and vectors as divided by it, if that is exact.
+  const depth = 48, columns = 272, { fround } = Math, halves = [5.9e-8, 6.1e-5, 0.1, 1 / 3, 65504, 2 ** -24, 2 ** -14, 0];
+  for (const type of TYPES) {
+    const bits = type.endsWith('4') ? 4 : 8, signed = type[0] === 's';
+    const integers = Array.from({ length: 2 ** bits }, (_, i) => (signed ? i - 2 ** (bits - 1) : i));
+    const bytes = type.startsWith('f8') && Array.from(new Literal(`${type}[256]`, Uint8Array.from(integers)).convert('f32').data);
+    const all = bytes ? bytes.filter(Number.isFinite) : /^[su]/.test(type) ? integers : [...halves, ...halves.map((half) => -half)];
+    const rows = Float32Array.from({ length: columns }, (_, j) => all[j % all.length]);
+    for (const turned of [false, true]) {
+      for (const vectors of [1, 3]) {
+        const executable = await client.compile(client.parseHlo(text(type, vectors, depth, columns, { turned })));
+        const w = new Float32Array(depth * columns), at = 37;
+        for (let j = 0; j < columns; j++) w[turned ? j * depth + at : at * columns + j] = rows[j];
+        const matrix = new Literal(`f32[${turned ? [columns, depth] : [depth, columns]}]`, w).convert(type);
+        for (const size of [1.7e38, 2 ** 17, 65535, 32769, 1.1, 2 ** -90 * 1.3, 2 ** -101 * 1.1, 2 ** -102 * 1.1, 2 ** -110 * 1.1, 1e-45, 0]) {
+          const x = new Float32Array(vectors * depth);
+          for (let i = 0; i < vectors; i++) x[i * depth + at] = size * (i - 1 || 1);
+          const [y] = await executable.execute([new Literal(`f32[${vectors},${depth}]`, x), matrix]);
+          const exact = turned ? matrix.convert('f32').data.filter((_, i) => i % depth === at)
+            : matrix.convert('f32').data.subarray(at * columns, (at + 1) * columns);
+          const wanted = Array.from({ length: vectors * columns }, (_, i) =>
+            fround(x[Math.floor(i / columns) * depth + at] * exact[i % columns]) + 0);
+          assert.deepEqual(Array.from(y.data, (value) => value + 0), wanted, `${type} ${turned} ${vectors} ${size}`);
+        }
+        executable.dispose();
+      }
     }
   }
 });

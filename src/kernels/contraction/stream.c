@@ -78,7 +78,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
   int64_t split = round_up(divide_up(depth, plan->splits), step);
   int64_t max_depth = min_i64(VECTOR_BYTES / (vectors * bytes), order->max_depth);
-  if (narrow->loops ? narrow->is_prepared || narrow->looks_before : converts) {
+  if (narrow->loops ? narrow->is_unpacked || narrow->loops->looks_before : converts) {
     max_depth = min_i64(max_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
   }
   plan->depth_block = equal_parts(split, max_depth, step);

@@ -171,7 +171,7 @@ static void multiply_apart(const NarrowBlock *block, const Scales *scales, bool 
   for (int i = 0; i < rows; i++) {
     float *row = (float *)(apart + i * block->sums_stride);
     if (packed) narrow_join(row, block->columns, row);
-    narrow_add_scaled(row, scales->is_plain ? block->scales : NULL, block->factor, block->columns,
+    narrow_add_scaled(row, scales->is_plain ? block->scales : NULL, block->columns,
                       (float *)(block->sums + i * block->sums_stride));
   }
 }
@@ -180,7 +180,7 @@ static void multiply_narrow(NarrowBlock *all, const Block *block, const Scales *
   const NarrowLoops *loops = block->narrow->loops;
   all->columns = (int)block->length;
   all->depth = (int)block->lines;
-  if (loops->packed || (scales->is_plain && (loops->factor != 1 || block->narrow->has_steps))) {
+  if (loops->packed || (scales->is_plain && block->narrow->has_steps)) {
     multiply_apart(all, scales, loops->packed);
   } else {
     narrow_multiply(scales->row, all, false);

@@ -48,8 +48,7 @@ Narrow narrow_of(const Stream *s) {
     narrow.has_steps = scaled->step_count > 0;
   }
   if (!narrow.loops) return narrow;
-  narrow.looks_before = narrow.loops->misread == MISREAD_BYTES_FROM_16;
-  narrow.is_prepared = narrow.loops->prepare || (narrow.per_byte > 1 && !narrow.loops->packed);
+  narrow.is_unpacked = narrow.loops->unpack || (narrow.per_byte > 1 && !narrow.loops->packed);
   return narrow;
 }
 
@@ -109,7 +108,7 @@ static bool can_round(const Scales *scales, const Narrow *narrow, int64_t count)
 static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder *order,
                          int64_t count) {
   const NarrowLoops *loops = narrow->loops;
-  bool is_exact = !narrow->exact || (loops->factor == 1 && !narrow->has_steps);
+  bool is_exact = scales->may_be_plain && (!narrow->exact || !narrow->has_steps);
   if (is_exact && narrow->has_steps) {
     const Scaled *scaled = narrow->scaled->scaled;
     /* Numbers of f16 have 11 bits. If one is infinite or NaN, so is the sum, which is_wrong finds. */
@@ -170,44 +169,83 @@ static bool scales_set(Scales *scales, const Block *block) {
 
 /* ---- Multiplying ---- */
 
-/* Threshold PREPARED_BYTES. Test: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
-enum { PREPARED_BYTES = 17408 };
+/* The vectors of a block. */
+typedef struct Forms {
+  Vectors general; /* for the general loop */
+  Vectors scaled;  /* in the order that narrow loops read */
+  Vectors plain;   /* the same, times the loops' factor, for plain loops */
+} Forms;
 
-/* Returns the bytes from one prepared line to the next: lines in other cache sets. */
-static int64_t prepared_stride(int64_t length) { return 2 * round_up(length, LINE_STEP) + 64; }
+/* Room for the copy of a block's vectors, with zeros after each. */
+typedef uint8_t VectorBuffer[VECTOR_BYTES + MAX_VECTORS * 64];
 
-/* Unpacks or converts the lines of a block. */
-static void prepare(const Block *block, const uint8_t *numbers, ptrdiff_t stride, uint8_t *out) {
+/* Copies vectors; if `parts`, into the order of packed numbers (narrow_part). */
+static Vectors copied(const Vectors *vectors, bool parts, uint8_t *buffer) {
+  Vectors copy = *vectors;
+  size_t bytes = (size_t)vectors->depth * sizeof(float);
+  copy.stride = (size_t)round_up((int64_t)bytes, 64);
+  copy.data = buffer;
+  for (int i = 0; i < vectors->count; i++, buffer += copy.stride) {
+    memcpy(buffer, (const uint8_t *)vectors->data + (size_t)i * vectors->stride, bytes);
+    memset(buffer + bytes, 0, copy.stride - bytes);
+    if (parts) narrow_part((float *)buffer, vectors->depth, (float *)buffer);
+  }
+  return copy;
+}
+
+/* Fills the forms of a block's vectors. Returns false if no plain loops can be used: if they have a factor, vectors times it must
+** be exact, so that products are rounded as those of the numbers themselves. */
+static bool set_forms(Forms *forms, const Block *block, const Vectors *vectors, uint8_t *scaled,
+                      uint8_t *plain) {
+  const NarrowLoops *loops = block->narrow->loops;
+  bool parts = loops->packed && block->stream->order->along_depth;
+  forms->general = forms->scaled = *vectors;
+  if (parts) forms->scaled = copied(vectors, parts, scaled);
+  forms->plain = forms->scaled;
+  if (!loops->plain || loops->factor == 1) return true;
+  forms->plain = copied(vectors, parts, plain);
+  int64_t count = (int64_t)(forms->plain.stride / sizeof(float)) * vectors->count;
+  return step_scale((float *)plain, count, loops->factor);
+}
+
+/* Threshold UNPACKED_BYTES. Test: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
+enum { UNPACKED_BYTES = 17408 };
+
+/* Returns the bytes from one unpacked line to the next: lines in other cache sets. */
+static int64_t unpacked_stride(int64_t length) { return 2 * round_up(length, LINE_STEP) + 64; }
+
+static void unpack_lines(const Block *block, const uint8_t *numbers, ptrdiff_t stride,
+                         uint8_t *out) {
   const Narrow *narrow = block->narrow;
-  int64_t out_stride = prepared_stride(block->length);
-  for (int64_t i = 0; i < block->lines; i++, out += out_stride) {
-    if (narrow->per_byte > 1) {
-      unpack(narrow->type, numbers, i * stride, block->length, out);
+  for (int64_t i = 0; i < block->lines; i++, out += unpacked_stride(block->length)) {
+    if (narrow->loops->unpack) {
+      narrow->loops->unpack(numbers + i * stride, block->length, out);
     } else {
-      narrow->loops->prepare(numbers + i * stride, block->length, out);
+      unpack(narrow->type, numbers, i * stride, block->length, out);
     }
   }
 }
 
 /* Multiplies the lines of a block. `line` is the number of the first line in the list of scales. Returns false and changes
 ** nothing if the loops would misread a number. */
-static bool multiply_lines(const Block *block, const Vectors *vectors, const Scales *scales,
+static bool multiply_lines(const Block *block, const Forms *forms, const Scales *scales,
                            int64_t line) {
-  _Alignas(16) uint8_t prepared[PREPARED_BYTES];
+  _Alignas(16) uint8_t unpacked[UNPACKED_BYTES];
   const Narrow *narrow = block->narrow;
   const NarrowLoops *loops = narrow->loops;
+  const Vectors *vectors = scales->is_plain ? &forms->plain : &forms->scaled;
   ptrdiff_t bytes = type_bytes(narrow->type), stride = block->stream->line_stride * bytes;
   const uint8_t *numbers =
       narrow->scaled ? narrow->scaled->numbers.data + block->first / narrow->per_byte * bytes
                      : block->data;
-  for (int64_t i = 0; i < block->lines && narrow->looks_before; i++) {
-    if (narrow_has_misread(loops, numbers + i * stride, block->length)) return false;
+  for (int64_t i = 0; i < block->lines && loops->looks_before; i++) {
+    if (narrow_has_bytes_from_16(numbers + i * stride, block->length)) return false;
   }
   if (loops->packed) stride /= narrow->per_byte;
-  if (narrow->is_prepared) {
-    prepare(block, numbers, stride, prepared);
-    numbers = prepared;
-    stride = prepared_stride(block->length);
+  if (narrow->is_unpacked) {
+    unpack_lines(block, numbers, stride, unpacked);
+    numbers = unpacked;
+    stride = unpacked_stride(block->length);
   }
   int64_t list = line * scales->apart;
   NarrowBlock all = {.rows = (int)vectors->count,
@@ -219,7 +257,6 @@ static bool multiply_lines(const Block *block, const Vectors *vectors, const Sca
                      .zeros = scales->zeros + list,
                      .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
                      .scale_block = (int)round_up(scales->length, LINE_STEP),
-                     .factor = loops->factor,
                      .less = loops->zero / loops->factor,
                      .rounding = {rounding_after(narrow, SCALE), rounding_after(narrow, ZERO)},
                      .flipped = loops->flipped,
@@ -232,53 +269,43 @@ static bool multiply_lines(const Block *block, const Vectors *vectors, const Sca
 }
 
 /* Returns the lines of a block from number `first` on, and moves the vectors to theirs. */
-static Block lines_of(const Block *block, int64_t first, int64_t lines, Vectors *vectors) {
+static Block lines_of(const Block *block, int64_t first, int64_t lines, Forms *forms) {
   Block part = *block;
   part.data += (size_t)first * block->stride;
   part.first += first * block->stream->line_stride;
   part.lines = lines;
-  block->stream->order->skip(&part, vectors, first);
+  const uint8_t *before = forms->general.data;
+  block->stream->order->skip(&part, &forms->general, first);
+  ptrdiff_t moved = (const uint8_t *)forms->general.data - before;
+  Vectors *others[] = {&forms->scaled, &forms->plain};
+  for (int i = 0; i < 2; i++) {
+    others[i]->data = (const uint8_t *)others[i]->data + moved;
+    others[i]->depth = forms->general.depth;
+  }
   return part;
 }
 
-/* Multiplies a block. `scales` holds the scales of its lines; NULL: the general loop runs. `parted` holds the vectors in the
-** order that loops of packed numbers read (part_vectors); NULL: in their own order. */
-static void multiply_scaled(const Block *block, const Vectors *vectors, const Vectors *parted,
-                            const Scales *scales) {
+/* Multiplies a block. `scales` holds the scales of its lines; NULL: the general loop runs. */
+static void multiply_scaled(const Block *block, const Forms *forms, const Scales *scales) {
   const Narrow *narrow = block->narrow;
-  /* Numbers that are looked at before, or prepared, stay in the first cache. */
-  bool apart = narrow->looks_before || narrow->is_prepared;
-  int64_t max = apart ? max_i64(PREPARED_BYTES / prepared_stride(block->length), 1) : block->lines;
+  /* Numbers that are looked at before, or unpacked, stay in the first cache. */
+  bool apart = narrow->loops->looks_before || narrow->is_unpacked;
+  int64_t max = apart ? max_i64(UNPACKED_BYTES / unpacked_stride(block->length), 1) : block->lines;
   for (int64_t i = 0; i < block->lines; i += max) {
-    Vectors there = *vectors;
+    Forms there = *forms;
     Block part = lines_of(block, i, min_i64(max, block->lines - i), &there);
-    if (scales && multiply_lines(&part, parted ? parted : &there, scales, i)) continue;
-    block->stream->order->multiply(&part, &there);
+    if (scales && multiply_lines(&part, &there, scales, i)) continue;
+    block->stream->order->multiply(&part, &there.general);
   }
-}
-
-/* Returns the vectors reordered like packed numbers (narrow_part) and padded with zeros. */
-static Vectors part_vectors(const Vectors *vectors, uint8_t *buffer) {
-  Vectors parted = *vectors;
-  size_t bytes = (size_t)vectors->depth * sizeof(float);
-  parted.stride = (size_t)round_up((int64_t)bytes, 64);
-  parted.data = buffer;
-  for (int i = 0; i < vectors->count; i++, buffer += parted.stride) {
-    memcpy(buffer, (const uint8_t *)vectors->data + (size_t)i * vectors->stride, bytes);
-    memset(buffer + bytes, 0, parted.stride - bytes);
-    narrow_part((float *)buffer, vectors->depth, (float *)buffer);
-  }
-  return parted;
 }
 
 void stream_narrow(const Block *block, const Vectors *vectors) {
   Scales scales;
-  _Alignas(16) uint8_t buffer[VECTOR_BYTES + MAX_VECTORS * 64];
+  Forms forms;
+  _Alignas(16) VectorBuffer scaled, plain;
   const Narrow *narrow = block->narrow;
   const StreamOrder *order = block->stream->order;
-  bool parts = narrow->loops->packed && order->along_depth;
-  Vectors parted;
-  if (parts) parted = part_vectors(vectors, buffer);
+  scales.may_be_plain = set_forms(&forms, block, vectors, scaled, plain);
   int64_t some;
   for (int64_t i = 0; i < block->lines; i += some) {
     some = block->lines - i;
@@ -286,9 +313,9 @@ void stream_narrow(const Block *block, const Vectors *vectors) {
       int64_t first = block->first + i * block->stream->line_stride;
       some = min_i64(some, order->lines_at_once(block, narrow->scaled->scaled, first));
     }
-    Vectors there = *vectors;
+    Forms there = forms;
     Block lines = lines_of(block, i, some, &there);
     bool suits = scales_set(&scales, &lines);
-    multiply_scaled(&lines, &there, parts ? &parted : NULL, suits ? &scales : NULL);
+    multiply_scaled(&lines, &there, suits ? &scales : NULL);
   }
 }

@@ -41,10 +41,9 @@ typedef struct Narrow {
   const NarrowLoops *loops;
   const Computed *scaled; /* NULL: all scales are 1 */
   PrimitiveType type;
-  int per_byte;      /* numbers; several are unpacked before loops read them */
-  bool has_steps;    /* numbers are multiplied by scales, or moved by zero points */
-  bool looks_before; /* a block is scanned for misread numbers before it is multiplied */
-  bool is_prepared;  /* numbers are unpacked or converted into a buffer before loops read them */
+  int per_byte;     /* numbers; several are unpacked before loops read them */
+  bool has_steps;   /* numbers are multiplied by scales, or moved by zero points */
+  bool is_unpacked; /* numbers are unpacked into a buffer before loops read them */
   /* Of a unit: */
   bool *misread; /* set if loops misread a number */
   bool exact;    /* sums are not multiplied by scales: they may be too large for that */
@@ -88,6 +87,7 @@ typedef struct Block {
 typedef struct Scales {
   NarrowRow row;
   bool is_plain;
+  bool may_be_plain; /* vectors times the loops' factor are exact */
   _Alignas(16) float scale[MAX_SCALES + LINE_STEP];
   _Alignas(16) float zero[MAX_SCALES + LINE_STEP];
   const float *zeros;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/contraction/inner/narrow_loops.h"
+#include "kernels/contraction/inner/unpack.h"
 #include "kernels/contraction/inner/vectors.h"
 
 typedef uint8_t Byte;
@@ -35,6 +36,8 @@ static const Steps steps_of[] = {
     [ROW_affine_s8] = {16, 16, 1, 2},
     [ROW_affine_unsigned] = {16, 8, 1, 2},
     [ROW_rounded_affine_unsigned] = {16, 8, 1, 2},
+    [ROW_f16] = {8, 16, 4, 4},
+    [ROW_scaled_f8e4m3fn] = {16, 16, 2, 2},
 };
 
 /* ---- Rows of the matrix ---- */
@@ -174,23 +177,6 @@ void narrow_multiply(NarrowRow row, const NarrowBlock *block, bool along_depth) 
 
 /* ---- Types ---- */
 
-/* The last elements are copied into a whole vector first. */
-static void prepare(PrepareSlot slot, const uint8_t *from, int64_t count, uint8_t *to) {
-  PrepareLoop *loop = (PrepareLoop *)narrow_loop(ROW_prepare, (int)slot);
-  int64_t whole = count & -16;
-  loop(from, whole, to);
-  if (whole == count) return;
-  Byte rest[16] = {0};
-  memcpy(rest, from + whole, (size_t)(count - whole));
-  loop(rest, 16, to + 2 * whole);
-}
-static void prepare_f8e4m3fn(const uint8_t *from, int64_t count, uint8_t *to) {
-  prepare(SLOT_F8E4M3FN, from, count, to);
-}
-static void prepare_f8e5m2(const uint8_t *from, int64_t count, uint8_t *to) {
-  prepare(SLOT_F8E5M2, from, count, to);
-}
-
 /* Returns the affine loops: of numbers of 4 bits in pairs, or of bytes. Those that round are for pairs only. */
 static const NarrowLoops *affine_loops(PrimitiveType type, bool packed, bool rounds) {
   static const NarrowLoops pairs = {
@@ -210,8 +196,7 @@ static const NarrowLoops *affine_loops(PrimitiveType type, bool packed, bool rou
 
 const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
   static const NarrowLoops bf16 = {.plain = ROW_bf16, .scaled = ROW_scaled_bf16, .factor = 1};
-  static const NarrowLoops f16 = {
-      .scaled = ROW_scaled_f16, .factor = 0x1p112f, .misread = MISREAD_LARGEST_F16};
+  static const NarrowLoops f16 = {.plain = ROW_f16, .scaled = ROW_scaled_f16, .factor = 0x1p112f};
   static const NarrowLoops s8 = {
       .plain = ROW_s8, .scaled = ROW_scaled_s8, .factor = 0x1p-24f, .is_integral = true};
   static const NarrowLoops moved_s8 = {
@@ -226,11 +211,10 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
                                          .flipped = 0x80,
                                          .zero = -128,
                                          .rounds = true};
-  static const NarrowLoops f8e4m3fn = {ROW_bf16, ROW_scaled_bf16, 1, .prepare = prepare_f8e4m3fn};
+  static const NarrowLoops f8e4m3fn = {.scaled = ROW_scaled_f8e4m3fn, .factor = 1};
   static const NarrowLoops f8e5m2 = {
-      .plain = ROW_bf16, .scaled = ROW_scaled_bf16, .factor = 1, .prepare = prepare_f8e5m2};
-  static const NarrowLoops byte = {
-      .scaled = ROW_found, .factor = 1, .misread = MISREAD_BYTES_FROM_16};
+      .plain = ROW_f16, .scaled = ROW_scaled_f16, .factor = 0x1p112f, .unpack = unpack_f8e5m2};
+  static const NarrowLoops byte = {.scaled = ROW_found, .factor = 1, .looks_before = true};
   static const NarrowLoops half_byte = {.scaled = ROW_found, .factor = 1};
   if (form == NARROW_LOOKED_UP) return type_bits(type) == 8 ? &byte : &half_byte;
   bool rounds = form == NARROW_ROUNDED_AFFINE;
@@ -397,19 +381,17 @@ bool narrow_biases_can_round(PrimitiveType type, const float *biases, int64_t co
   return scales_lack(0, type == F16 ? addend_in_f16 : moderate, biases, count);
 }
 
-void narrow_add_scaled(const float *plain, const float *scales, float factor, int64_t count,
-                       float *sums) {
-  v128_t by = wasm_f32x4_splat(factor);
+void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums) {
   for (int64_t i = 0; i < count; i += 4) {
     v128_t more = wasm_v128_load(plain + i);
-    if (scales) more = wasm_f32x4_mul(wasm_f32x4_mul(more, wasm_v128_load(scales + i)), by);
+    if (scales) more = wasm_f32x4_mul(more, wasm_v128_load(scales + i));
     wasm_v128_store(sums + i, wasm_f32x4_add(wasm_v128_load(sums + i), more));
   }
 }
 
 /* ---- Misread numbers ---- */
 
-static bool has_bytes_from_16(const uint8_t *elements, int64_t count) {
+bool narrow_has_bytes_from_16(const uint8_t *elements, int64_t count) {
   v128_t all = wasm_i32x4_const_splat(0);
   for (; count >= 16; count -= 16, elements += 16) {
     all = wasm_v128_or(all, wasm_v128_load(elements));
@@ -419,8 +401,4 @@ static bool has_bytes_from_16(const uint8_t *elements, int64_t count) {
     if (elements[i] >= 16) return true;
   }
   return false;
-}
-
-bool narrow_has_misread(const NarrowLoops *loops, const uint8_t *elements, int64_t count) {
-  return loops->misread == MISREAD_BYTES_FROM_16 && has_bytes_from_16(elements, count);
 }

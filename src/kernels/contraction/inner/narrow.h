@@ -17,18 +17,16 @@
 #include "kernels/contraction/inner/narrow_loops.h"
 #include "value/types.h"
 
-/* Numbers that the loops misread. Bytes are scanned before the loop runs. A loop itself reports f16 infinities and NaNs. */
-typedef enum Misread { MISREAD_NONE, MISREAD_LARGEST_F16, MISREAD_BYTES_FROM_16 } Misread;
-
 typedef struct NarrowLoops {
   NarrowRow plain, scaled; /* ROW_NONE: there are none */
-  float factor;            /* a power of two, by which widened numbers must be multiplied */
-  bool is_integral;        /* plain numbers are integers, of at most 9 bits */
-  uint8_t flipped; /* the bit to invert in each byte: it turns unsigned bytes into signed ones */
-  float zero;      /* what inverting subtracts from each byte; it is added to the zero points */
-  Misread misread;
-  /* Turns elements into the bf16 that the loops read, in whole vectors; NULL: they read the type itself. */
-  void (*prepare)(const uint8_t *elements, int64_t count, uint8_t *out);
+  float
+      factor; /* a power of two, by which widened numbers must be multiplied; of plain loops, vectors are */
+  bool is_integral;  /* plain numbers are integers, of at most 9 bits */
+  uint8_t flipped;   /* the bit to invert in each byte: it turns unsigned bytes into signed ones */
+  float zero;        /* what inverting subtracts from each byte; it is added to the zero points */
+  bool looks_before; /* bytes are looked up: those from 16 on are misread */
+  /* Unpacks elements into what the loops read; NULL: they read the type itself. */
+  void (*unpack)(const uint8_t *elements, int64_t count, uint8_t *out);
   /* The loops read packed numbers in the order of narrow_part. By columns, vectors have that order, too; by depth, scales, zeros
   ** and sums have it. Sums that plain loops add are put into their own order before they are multiplied by scales. */
   bool packed;
@@ -74,11 +72,9 @@ bool narrow_scales_are_exact(const float *scales, int64_t count);
 bool narrow_scales_can_round(PrimitiveType type, const float *scales, int64_t count);
 /* Whether sums of such products with the biases are, too, or need not be rounded. Of F16, products are rounded. */
 bool narrow_biases_can_round(PrimitiveType type, const float *biases, int64_t count);
-/* Adds sums of loops by depth, each times the scale of its column and the factor; scales: NULL if they are multiplied by both. */
-void narrow_add_scaled(const float *plain, const float *scales, float factor, int64_t count,
-                       float *sums);
+/* Adds sums of loops by depth, each times the scale of its column; NULL: without scales. */
+void narrow_add_scaled(const float *plain, const float *scales, int64_t count, float *sums);
 
-/* Whether one of `count` bytes is misread. */
-bool narrow_has_misread(const NarrowLoops *loops, const uint8_t *elements, int64_t count);
+bool narrow_has_bytes_from_16(const uint8_t *elements, int64_t count);
 
 #endif

@@ -8,8 +8,8 @@
 **     2            the number of the row: NarrowRow
 **     4            a step is 4 quarters of 4 numbers, which lie in 16 bytes; of bf16, 2 quarters
 **     load         reads the bytes of a step; unpacks, flips or looks up all its numbers at once
-**     QUARTER_S8   widens four of them to f32, up to a constant factor of the type; scales or sums are multiplied by it. For s8
-**                  the factor is 2^-24: the byte stays in the top bits of its lane, which saves a shift
+**     QUARTER_S8   widens four of them to f32, up to a constant factor of the type; scales are multiplied by it, or the vectors
+**                  of plain loops. For s8 the factor is 2^-24: the byte stays in the top bits of its lane, which saves a shift
 **     PLAIN        changes a number before the product: PLAIN leaves it, LESS takes its zero away, SCALED multiplies it by its
 **                  scale, MOVED does both, and ROUNDED then rounds it; AFFINE multiplies by the scale and adds a bias
 **     TIMES        by columns, changes the sum of a block: TIMES multiplies it by the scale, KEPT leaves it
@@ -34,6 +34,9 @@ typedef uint8_t Byte;
 #define QUARTER_BF16(x, q) ((q) ? upper_high(x) : upper_low(x))
 #define QUARTER_F16(x, q)  half_to_tiny(QUARTER_BF16(x, q))
 
+/* Sixteen numbers widened to bf16 at once. */
+#define QUARTER_HALVES(x, q) QUARTER_BF16((q) < 2 ? (x).low : (x).high, (q) % 2)
+
 /* Sixteen numbers looked up at once, as four vectors of f32. */
 typedef struct Found {
   v128_t part[4];
@@ -47,7 +50,7 @@ typedef struct Split {
 } Split;
 #define QUARTER_SPLIT(x, q) QUARTER_S8((x).of[(q) % 2], (q) / 2)
 
-/* The largest f16 that a loop has read, as signed and as unsigned numbers. */
+/* The largest f16 or f8e4m3fn that a loop has read, as signed and as unsigned numbers. */
 typedef struct Seen {
   v128_t most, negative;
 } Seen;
@@ -55,6 +58,7 @@ typedef struct Seen {
 /* The bytes that a load takes. */
 #define BYTES_load          16
 #define BYTES_load_f16      16
+#define BYTES_load_f8e4m3fn 16
 #define BYTES_load_flipped  16
 #define BYTES_look_up       16
 #define BYTES_load_signed   8
@@ -84,6 +88,13 @@ static inline v128_t load_flipped(const void *bytes, const Planes *planes, v128_
   return wasm_v128_xor(wasm_v128_load(bytes), flipped);
 }
 
+static inline Halves load_f8e4m3fn(const void *bytes, const Planes *planes, v128_t flipped,
+                                   Split zero, Seen *seen) {
+  v128_t x = wasm_v128_load(bytes);
+  seen->most = wasm_i8x16_max(seen->most, wasm_v128_and(x, wasm_i8x16_const_splat(0x7f)));
+  return f8e4m3fn_finite(x);
+}
+
 /* Signed numbers are the upper halves of bytes: times 16. */
 static inline Split load_signed(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
                                 Seen *seen) {
@@ -106,10 +117,14 @@ static inline Split load_centered(const void *bytes, const Planes *planes, v128_
 
 /* Infinities and NaNs are misread. Their bits are the largest: of positive ones among signed integers, of negative ones among
 ** unsigned integers. */
-static inline bool has_largest(Seen seen) {
+static inline bool has_f16(Seen seen) {
   return wasm_v128_any_true(
       wasm_v128_or(wasm_i16x8_ge(seen.most, wasm_i16x8_const_splat(0x7c00)),
                    wasm_u16x8_ge(seen.negative, wasm_i16x8_const_splat((int16_t)0xfc00))));
+}
+/* Signs are left out. */
+static inline bool has_f8e4m3fn(Seen seen) {
+  return wasm_v128_any_true(wasm_i8x16_eq(seen.most, wasm_i8x16_const_splat(0x7f)));
 }
 #define NOTE_load(b, seen)
 #define NOTE_load_flipped(b, seen)
@@ -117,8 +132,10 @@ static inline bool has_largest(Seen seen) {
 #define NOTE_load_unsigned(b, seen)
 #define NOTE_load_centered(b, seen)
 #define NOTE_look_up(b, seen)
-#define NOTE_load_f16(b, seen) \
-  if (has_largest(seen)) *b->misread = true;
+#define NOTE_load_f16(b, seen)      NOTE(b, has_f16(seen))
+#define NOTE_load_f8e4m3fn(b, seen) NOTE(b, has_f8e4m3fn(seen))
+#define NOTE(b, has_misread) \
+  if (has_misread) *(b)->misread = true;
 
 /* Rounds to nearest even by a power: 2^16 to bf16, 2^13 to f16, 1 not at all. 2^16 x must be finite, and x be 0 or normal in the
 ** narrow type, or have few enough bits. 2^16 x - x is rounded to a multiple of bf16's last unit, and taking it from 2^16 x,
@@ -178,8 +195,8 @@ static inline v128_t rounded_all(v128_t x, v128_t least, v128_t above) {
 #define LOOP                        static
 #define SLOT(ROW, slot, Type, name) static Type name;
 #endif
-/* ORDER NARROW_SLOT: the numbers in NARROW_BY and PREPARE. */
-_Static_assert(SLOT_ROWS == 0 && SLOT_LINE == 5 && SLOT_F8E5M2 == 1, "the exports");
+/* ORDER NARROW_SLOT: the numbers in NARROW_BY. */
+_Static_assert(SLOT_ROWS == 0 && SLOT_LINE == 5, "the exports");
 
 /* ---- Rows of the matrix ---- */
 
@@ -189,7 +206,8 @@ _Static_assert(SLOT_ROWS == 0 && SLOT_LINE == 5 && SLOT_F8E5M2 == 1, "the export
     { wasm_v128_load(zero), wasm_v128_load((zero) + 4) } \
   }
 /* Numbers that take work to load are loaded before the first quarter. */
-#define HOLDS(load, DEPTH) (BYTES_##load == 8 || (DEPTH) == 1)
+#define HOLDS(load, Number, DEPTH) \
+  (BYTES_##load == 8 || sizeof(Number) > sizeof(v128_t) || (DEPTH) == 1)
 
 /* The numbers that all steps share. */
 #define STEP_NUMBERS(b)                                                            \
@@ -223,7 +241,7 @@ _Static_assert(SLOT_ROWS == 0 && SLOT_LINE == 5 && SLOT_F8E5M2 == 1, "the export
     for (int j = b->columns; j >= STEP;                                                        \
          j -= STEP, matrix += BYTES_##load, scale += STEP, zero += STEP, to += 4 * STEP) {     \
       Number held[DEPTH];                                                                      \
-      UNROLLED for (int k = 0; k < (HOLDS(load, DEPTH) ? (DEPTH) : 0); k++) {                  \
+      UNROLLED for (int k = 0; k < (HOLDS(load, Number, DEPTH) ? (DEPTH) : 0); k++) {          \
         held[k] = load(matrix + k * stride, &planes, flipped, ZEROS_AT(zero), &seen);          \
       }                                                                                        \
       UNROLLED for (int q = 0; q < (QUARTERS); q++) {                                          \
@@ -232,9 +250,10 @@ _Static_assert(SLOT_ROWS == 0 && SLOT_LINE == 5 && SLOT_F8E5M2 == 1, "the export
           sum[i] = wasm_v128_load(to + i * apart + 16 * q);                                    \
         }                                                                                      \
         UNROLLED for (int k = 0; k < (DEPTH); k++) {                                           \
-          Number number = HOLDS(load, DEPTH) ? held[k]                                         \
-                                             : load(matrix + k * stride, &planes, flipped,     \
-                                                    ZEROS_AT(zero), (q) ? &ignored : &seen);   \
+          Number number = HOLDS(load, Number, DEPTH)                                           \
+                              ? held[k]                                                        \
+                              : load(matrix + k * stride, &planes, flipped, ZEROS_AT(zero),    \
+                                     (q) ? &ignored : &seen);                                  \
           v128_t y = FORM(quarter(number, q), wasm_v128_load(scale + (ptrdiff_t)4 * q),        \
                           wasm_v128_load(zero + (ptrdiff_t)4 * q));                            \
           UNROLLED for (int i = 0; i < (ROWS); i++) sum[i] = MADD(sum[i], x[i][k], y);         \
@@ -295,8 +314,6 @@ enum { BLOCK_DEPTH = 1024 };
     STEP_NUMBERS(b)                                                                               \
     Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                           \
     const ptrdiff_t row = b->vector_stride;                                                       \
-    const v128_t factor = wasm_f32x4_splat(b->factor);                                            \
-    (void)factor;                                                                                 \
     v128_t sum[ROWS][LINES], total[ROWS][LINES];                                                  \
     UNROLLED for (int i = 0; i < (ROWS); i++) {                                                   \
       UNROLLED for (int l = 0; l < (LINES); l++) total[i][l] = wasm_i32x4_const_splat(0);         \
@@ -331,7 +348,7 @@ enum { BLOCK_DEPTH = 1024 };
     }                                                                                             \
     UNROLLED for (int i = 0; i < (ROWS); i++) {                                                   \
       UNROLLED for (int l = 0; l < (LINES); l++) {                                                \
-        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(FOLD(total[i][l], factor));     \
+        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(total[i][l]);                   \
       }                                                                                           \
     }                                                                                             \
     NOTE_##load(b, seen)                                                                          \
@@ -357,7 +374,8 @@ enum { BLOCK_DEPTH = 1024 };
   LINES_BY_COLUMNS(line_##name, QUARTERS, Number, load, quarter, FORM, FOLD, NARROW_ROWS, 1)
 
 /* ORDER NARROW_ROW */
-_Static_assert(ROW_bf16 == 1 && ROW_prepare == 18, "the numbers of rows; each row asserts its own");
+_Static_assert(ROW_bf16 == 1 && ROW_scaled_f8e4m3fn == 19,
+               "the numbers of rows; each row asserts its own");
 NARROW(1, bf16, 2, load, QUARTER_BF16, PLAIN, KEPT, 4, 4)
 NARROW(2, s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4, 4)
 NARROW(3, less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 4, 2)
@@ -376,18 +394,8 @@ NARROW(15, affine_s8, 4, load_flipped, QUARTER_S8, LESS_AFFINE, KEPT, 1, 2)
 NARROW_BY(16, affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, AFFINE, KEPT, 1, 2)
 NARROW_BY(17, rounded_affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_AFFINE, KEPT,
           1, 2)
-
-#define PREPARE(slot, name, halves_of)                              \
-  SLOT(18, slot, PrepareLoop, name)                                 \
-  LOOP void name(const uint8_t *from, int64_t count, uint8_t *to) { \
-    for (; count > 0; count -= 16, from += 16, to += 32) {          \
-      Halves halves = halves_of(wasm_v128_load(from));              \
-      wasm_v128_store(to, halves.low);                              \
-      wasm_v128_store(to + 16, halves.high);                        \
-    }                                                               \
-  }
-PREPARE(0, prepare_f8e4m3fn, f8e4m3fn_to_bf16)
-PREPARE(1, prepare_f8e5m2, f8e5m2_to_bf16)
+NARROW(18, f16, 2, load_f16, QUARTER_F16, PLAIN, KEPT, 4, 4)
+NARROW_BY(19, scaled_f8e4m3fn, Halves, 4, load_f8e4m3fn, QUARTER_HALVES, SCALED, KEPT, 2, 2)
 
 #ifndef XLA_RELAXED_SIMD
 /* clang-format off */
@@ -413,7 +421,8 @@ void *narrow_loop(NarrowRow row, int slot) {
       SLOTS(affine_s8),
       SLOTS(affine_unsigned),
       SLOTS(rounded_affine_unsigned),
-      [ROW_prepare] = {prepare_f8e4m3fn, prepare_f8e5m2},
+      SLOTS(f16),
+      SLOTS(scaled_f8e4m3fn),
   };
   return loops[row][slot];
 }

@@ -21,11 +21,10 @@ typedef struct NarrowBlock {
   /* By depth: one scale for each column; plain loops have none. By columns: one for each line and `scale_block` numbers of the
   ** depth, which is a multiple of 16; lines are scale_stride apart. The same of zeros, which are divided by the type's factor;
   ** only loops of moved and of rounded numbers read them. Affine loops add them after the scales: biases, which are not divided.
-  ** Scales are multiplied by the factor, but not those of plain loops: by columns these multiply their sums by it. */
+  ** Scales are multiplied by the factor. Of plain loops, vectors are instead. */
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
   int scale_block;
-  float factor;
   float less; /* what affine loops subtract from each number first, divided by the factor */
   float rounding
       [2]; /* how products with scales, and sums with biases, are rounded: see rounded in narrow_loops.c */
@@ -56,7 +55,8 @@ typedef enum NarrowRow {
   ROW_affine_s8,
   ROW_affine_unsigned,
   ROW_rounded_affine_unsigned,
-  ROW_prepare, /* has other loops: PrepareSlot */
+  ROW_f16,
+  ROW_scaled_f8e4m3fn,
 } NarrowRow;
 
 /* The loops of a row. ORDER NARROW_SLOT */
@@ -79,11 +79,7 @@ typedef void ColumnsLoop(const NarrowBlock *block, const uint8_t *vectors, const
                          ptrdiff_t stride, const uint8_t *scales, const uint8_t *zeros,
                          ptrdiff_t scale_stride, uint8_t *sums, int apart);
 
-/* The loops of ROW_prepare, which convert `count` elements, a multiple of 16, to bf16. ORDER NARROW_SLOT */
-typedef enum PrepareSlot { SLOT_F8E4M3FN, SLOT_F8E5M2 } PrepareSlot;
-typedef void PrepareLoop(const uint8_t *elements, int64_t count, uint8_t *out);
-
-/* Returns a DepthLoop, a ColumnsLoop or a PrepareLoop. */
+/* Returns a DepthLoop or a ColumnsLoop. */
 void *narrow_loop(NarrowRow row, int slot);
 
 #endif

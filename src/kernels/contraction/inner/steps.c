@@ -86,19 +86,18 @@ static v128_t rounded_to_bf16(v128_t x) {
   return wasm_v128_and(sum, wasm_i32x4_const_splat((int)0xffff0000));
 }
 
-/* The same of f16. Numbers below its normal ones become multiples of 2^-24, its smallest number, by a sum with 0.75. */
+/* Adds a power of two whose last unit is that of f16 at x, or its smallest one, and subtracts it. What reaches 2^16 is infinite
+** once it is multiplied by 2^112. */
 static v128_t rounded_to_f16(v128_t x) {
-  const v128_t sign = wasm_v128_and(x, wasm_i32x4_const_splat(INT32_MIN)),
-               y = wasm_v128_xor(x, sign);
-  const v128_t infinity = wasm_f32x4_const_splat(__builtin_inff()),
-               unit = wasm_f32x4_const_splat(0.75f);
-  v128_t odd = wasm_v128_and(wasm_u32x4_shr(y, 13), wasm_i32x4_const_splat(1));
-  v128_t sum = wasm_i32x4_add(y, wasm_i32x4_add(odd, wasm_i32x4_const_splat(0xfff)));
-  sum = wasm_v128_and(sum, wasm_i32x4_const_splat((int)0xffffe000));
-  sum = wasm_v128_bitselect(infinity, sum, wasm_f32x4_gt(sum, wasm_f32x4_const_splat(65504)));
-  v128_t tiny = wasm_f32x4_sub(wasm_f32x4_add(y, unit), unit);
-  sum = wasm_v128_bitselect(tiny, sum, wasm_f32x4_lt(y, wasm_f32x4_const_splat(0x1p-14f)));
-  return wasm_v128_or(sign, wasm_v128_bitselect(sum, x, wasm_f32x4_eq(x, x)));
+  const v128_t least = wasm_i32x4_const_splat((127 - 14) << 23),
+               most = wasm_i32x4_const_splat((127 + 16) << 23);
+  v128_t sign = wasm_v128_and(x, wasm_i32x4_const_splat(INT32_MIN));
+  v128_t exponent = wasm_v128_and(x, wasm_i32x4_const_splat(0x7f800000));
+  exponent = wasm_i32x4_min(wasm_i32x4_max(exponent, least), most);
+  v128_t power = wasm_i32x4_add(exponent, wasm_i32x4_const_splat(13 << 23 | 1 << 22));
+  v128_t kept = wasm_f32x4_sub(wasm_f32x4_add(x, power), power);
+  kept = wasm_f32x4_mul(kept, wasm_f32x4_const_splat(0x1p112f));
+  return wasm_v128_or(wasm_f32x4_mul(kept, wasm_f32x4_const_splat(0x1p-112f)), sign);
 }
 
 #define ROUND_LOOP(name, ROUND)                                                     \

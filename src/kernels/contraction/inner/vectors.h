@@ -51,37 +51,35 @@ static inline v128_t half_to_tiny(v128_t upper) {
   return wasm_v128_and(wasm_i32x4_shr(upper, 3), wasm_i32x4_const_splat((int)0x8fffffff));
 }
 
-/*
-** Widens 8-bit floats to bf16, in two bytes. Exponent and mantissa X, moved to their place in bf16, need another bias. Of
-** the least magnitudes, which are subnormal, tables say how much both bytes differ from that; magnitudes above `finite`
-** get the largest exponent. Returns elements 0 to 7, or 8 to 15.
-*/
+/* Sixteen numbers of 16 bits: 0 to 7, and 8 to 15. */
 typedef struct Halves {
   v128_t low, high;
 } Halves;
-static inline Halves f8_to_bf16(v128_t x, int mantissa, int bias, int finite, v128_t more_high,
-                                v128_t more_low) {
+
+/*
+** Widens f8e4m3fn to bf16, in two bytes. The upper one depends on the sign and the upper three bits of the exponent, the lower
+** one on the other bits. Of the least magnitudes, which are subnormal, tables say how much both bytes differ from that. NaNs
+** become 480.
+*/
+static inline Halves f8e4m3fn_finite(v128_t x) {
+  const v128_t upper = wasm_i8x16_const(0x3c, 0x3d, 0x3e, 0x3f, 0x40, 0x41, 0x42, 0x43, -0x44,
+                                        -0x43, -0x42, -0x41, -0x40, -0x3f, -0x3e, -0x3d);
+  const v128_t more_high = wasm_i8x16_const(-0x3c, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  const v128_t more_low =
+      wasm_i8x16_const(0, -0x10, 0x60, -0x70, -0x40, -0x30, -0x20, -0x10, 0, 0, 0, 0, 0, 0, 0, 0);
+  v128_t first = wasm_v128_and(wasm_u16x8_shr(x, 4), wasm_i8x16_const_splat(0x0f));
+  v128_t low = wasm_v128_and(wasm_i16x8_shl(x, 4), wasm_i8x16_const_splat((int8_t)0xf0));
   v128_t magnitude = wasm_v128_and(x, wasm_i8x16_const_splat(0x7f));
-  v128_t high = wasm_i8x16_add(wasm_u8x16_shr(magnitude, (uint32_t)mantissa + 1),
-                               wasm_i8x16_splat((int8_t)bias));
-  v128_t low = wasm_i8x16_shl(x, 7 - (uint32_t)mantissa);
-  v128_t special = wasm_i8x16_gt(magnitude, wasm_i8x16_splat((int8_t)finite));
   v128_t index = wasm_u8x16_min(magnitude, wasm_i8x16_const_splat(15)); /* zeros are last */
-  high = wasm_i8x16_add(high, MOVED_BYTES(more_high, index));
+  v128_t high = wasm_i8x16_add(MOVED_BYTES(upper, first), MOVED_BYTES(more_high, index));
   low = wasm_i8x16_add(low, MOVED_BYTES(more_low, index));
-  high = wasm_v128_or(high, wasm_v128_and(special, wasm_i8x16_const_splat(0x7f)));
-  high = wasm_v128_or(high, wasm_v128_and(x, wasm_i8x16_const_splat(-128)));
   return (Halves){LOW_BYTES(low, high), HIGH_BYTES(low, high)};
 }
-static inline Halves f8e4m3fn_to_bf16(v128_t x) {
-  return f8_to_bf16(
-      x, 3, 0x3c, 0x7e, wasm_i8x16_const(-0x3c, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-      wasm_i8x16_const(0, -0x10, 0x60, -0x70, -0x40, -0x30, -0x20, -0x10, 0, 0, 0, 0, 0, 0, 0, 0));
-}
-static inline Halves f8e5m2_to_bf16(v128_t x) {
-  return f8_to_bf16(x, 2, 0x38, 0x7b,
-                    wasm_i8x16_const(-0x38, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-                    wasm_i8x16_const(0, 0x60, -0x40, -0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+
+/* Widens f8e5m2 to f16, of which it is the upper byte. */
+static inline Halves f8e5m2_to_f16(v128_t x) {
+  v128_t none = wasm_i32x4_const_splat(0);
+  return (Halves){LOW_BYTES(none, x), HIGH_BYTES(none, x)};
 }
 
 /* Byte number i of each of 16 floats. */

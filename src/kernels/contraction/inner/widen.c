@@ -53,12 +53,19 @@ static inline void widen_u8(v128_t x, float *to) {
   wasm_v128_store(to + 12, wasm_f32x4_convert_i32x4(BYTES_LOW(x, 12)));
 }
 
-static inline void widen_halves(Halves halves, float *to) {
-  widen_bf16(halves.low, to);
-  widen_bf16(halves.high, to + 8);
+static inline void widen_f8e4m3fn(v128_t x, float *to) {
+  v128_t largest = wasm_i8x16_const_splat(0x7f);
+  v128_t is_nan = wasm_i8x16_eq(wasm_v128_and(x, largest), largest);
+  Halves halves = f8e4m3fn_finite(x);
+  widen_bf16(wasm_v128_or(halves.low, LOW_BYTES(is_nan, is_nan)), to);
+  widen_bf16(wasm_v128_or(halves.high, HIGH_BYTES(is_nan, is_nan)), to + 8);
 }
-static inline void widen_f8e4m3fn(v128_t x, float *to) { widen_halves(f8e4m3fn_to_bf16(x), to); }
-static inline void widen_f8e5m2(v128_t x, float *to) { widen_halves(f8e5m2_to_bf16(x), to); }
+
+static inline void widen_f8e5m2(v128_t x, float *to) {
+  Halves halves = f8e5m2_to_f16(x);
+  widen_f16(halves.low, to);
+  widen_f16(halves.high, to + 8);
+}
 
 /* ---- Loops ---- */
 
