@@ -94,23 +94,18 @@ ENTRY e { x = f32[${n}] parameter(0)\n ${sort('a', 'x')}\n b = f32[${n}] reverse
   client.dispose();
 });
 
-// There was none before the last run, with threads as without.
+// There was no turn before the last run, with threads as without. A run reads the clock some five times.
+const STEP_MS = 0.01;
 for (const threads of [0, 1, 2]) {
   test(`a loop that awaits short runs, ${threads} threads`, async () => {
     const client = await Client.create({ threads });
     const executable = await client.compile(client.parseHlo('HloModule m\nENTRY e { x = f32[64] parameter(0)\n ROOT y = f32[64] negate(x) }'));
     const x = client.buffer(new Float32Array(64));
-    let turns = 0, end = Infinity;
-    const tick = () => {
-      turns++;
-      if (performance.now() < end) setImmediate(tick);
-    };
-    setImmediate(tick);
     await executable.execute([x]);
-    turns = 0;
-    end = performance.now() + 200;
-    while (performance.now() < end) await executable.execute([x]);
-    assert.ok(turns >= 10, `${turns} turns of other events in 200 ms`);
+    const turns = await turnsDuring(async () => {
+      for (let i = 0; i < 2000; i++) await executable.execute([x]);
+    }, undefined, STEP_MS);
+    assert.ok(turns >= 4, `${turns} turns of other events during 2000 runs`);
     client.dispose();
   });
 }
