@@ -10,8 +10,8 @@
 */
 #include <ctype.h>
 #include <glob.h>
-#include <signal.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
