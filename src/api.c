@@ -417,8 +417,8 @@ XLA_API Run *xla_launch_new(Executable *const *executables, int count, Buffer *c
   return run_new(executables, arguments, donated, profile, &last_error);
 }
 
-XLA_API int xla_run_start(Run *run) {
-  run_start(handled(run));
+XLA_API int xla_run_start(Run *run, double us) {
+  run_start(handled(run), us);
   return (int)run_state(run);
 }
 XLA_API int xla_run_state(Run *run) { return (int)run_state(handled(run)); }

@@ -177,8 +177,8 @@ XLA_API Run *xla_launch_new(Executable *const *executables, int count, Buffer *c
                             const uint8_t *donated, bool profile);
 /* Before the start: which numbers rng gives; an integer, 0 by default. */
 XLA_API void xla_run_seed(Run *run, double seed);
-/* Returns the state: short runs have ended when it returns. */
-XLA_API int xla_run_start(Run *run);
+/* Returns the state: a short run has ended when it returns, if `us`, the time that the calling thread has, is enough. */
+XLA_API int xla_run_start(Run *run, double us);
 /* RunState: 0 new, 1 running, 2 done, 3 failed. platform_notify() tells when to look. */
 XLA_API int xla_run_state(Run *run);
 /* Makes the run's error the last error (see xla_error_code). */

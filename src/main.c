@@ -6,6 +6,7 @@
 **
 ** Inputs are literals in HLO text, one per parameter, the same on every device.
 */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +151,7 @@ static bool run_module(const Options *options, Module *module, Error *error) {
   Run *run = ok ? run_new_replicated(executable, arguments, NULL, false, error) : NULL;
   ok = run != NULL;
   if (run) {
-    run_start(run);
+    run_start(run, INFINITY);
     scheduler_wait(&run->group);
     ok = run_state(run) == RUN_DONE;
     if (ok) print_results(run, arena);

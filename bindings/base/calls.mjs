@@ -130,7 +130,7 @@ export const xla_run_new = 'xla_run_new';
 export const xla_launch_new = 'xla_launch_new';
 /** src/api.h: void xla_run_seed(Run *run, double seed) */
 export const xla_run_seed = 'xla_run_seed';
-/** src/api.h: int xla_run_start(Run *run) */
+/** src/api.h: int xla_run_start(Run *run, double us) */
 export const xla_run_start = 'xla_run_start';
 /** src/api.h: int xla_run_state(Run *run) */
 export const xla_run_state = 'xla_run_state';

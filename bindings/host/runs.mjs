@@ -38,8 +38,8 @@ export class Runs {
    */
   start(run) {
     const time = this.#time();
-    let state = this.#core.call(xla_run_start, run);
-    if (state !== RUN_DONE && time > 0) {
+    let state = this.#core.call(xla_run_start, run, time);
+    if (state !== RUN_DONE && time > 0 && this.#isAlone && !this.#pending.size) {
       try {
         this.#core.call(xla_step, time);
       } catch { /* a trap, perhaps in another run: if it failed none, the next step meets it again */ }
@@ -66,7 +66,7 @@ export class Runs {
       throw new XlaError('FAILED_PRECONDITION', `${operation}: a page's main thread must not sleep, so it needs a client without ` +
         'threads: Client.createSync({ threads: 0 })');
     }
-    if (core.call(xla_run_start, run) === RUN_DONE) return;
+    if (core.call(xla_run_start, run, Infinity) === RUN_DONE) return;
     let ended = false, failure;
     this.#pending.set(run, {
       isSync: true,
@@ -146,10 +146,9 @@ export class Runs {
     return !this.#core.threads || !this.#core.hasStarted;
   }
 
-  /** Returns the microseconds left in the slice for a run that starts now, without threads. A run that ends within them
-   * does not wait for the host's other events. */
+  /** Returns the microseconds that runs may still take of this thread before the host handles its other events. A loop that
+   * awaits short runs would otherwise never let it. */
   #time() {
-    if (!this.#isAlone || this.#pending.size) return 0;
     const now = performance.now();
     if (!this.#since) {
       this.#since = now;

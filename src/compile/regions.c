@@ -18,7 +18,7 @@ enum {
   /* Threshold MAX_QUICK. Test: "chunks: elements of loops, of the evaluator, bytes of moves" in
   ** core/thresholds_programs.test.mjs. */
   MAX_QUICK =
-      1 << 17, /* bytes that a step of a quick program, or a chunk of it, reads and writes */
+      1 << 18, /* bytes that a step of a quick program, or a chunk of it, reads and writes */
   /* Threshold MAX_EVALUATED: bytes of an instruction that the evaluator runs. Test: "loops that
   ** copy or evaluate arrays of some bytes" in core/thresholds_programs.test.mjs. */
   MAX_EVALUATED = 4096

@@ -256,16 +256,18 @@ static bool run_is_quick(const Run *run) {
   return is_quick;
 }
 
-void run_start(Run *run) {
+void run_start(Run *run, double us) {
   enum {
     /* The time for which a run may take the thread of its caller. */
     MAX_US =
         250, /* of the host's thread, which may be a page's: twice the way to a worker and back */
+    MAX_ALONE_US = 2000, /* if one worker at most would run it: no other would share its loops */
     /* How often the clock is read. */
     SLOW_RUNS = 32 /* begun with a worker after one that took longer, perhaps by chance */
   };
   scheduler_lock();
-  double deadline_us = run_is_quick(run) ? platform_now_us() + MAX_US : 0;
+  double max_us = scheduler_workers() > 1 ? MAX_US : MAX_ALONE_US;
+  double deadline_us = us >= max_us && run_is_quick(run) ? platform_now_us() + max_us : 0;
   if (run->state == RUN_NEW) {
     run->state = RUN_RUNNING;
     run->group.active = run->device_count;

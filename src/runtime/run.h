@@ -32,7 +32,8 @@ Run *run_new_replicated(Executable *executable, Buffer *const *arguments, const 
                         bool profile, Error *error);
 /* Seeds rng; called before run_start. The default seed is 0. */
 void run_seed(Run *run, uint64_t seed);
-void run_start(Run *run);
+/* The calling thread may begin a short run, if `us` microseconds of its time are enough to show that it is short. */
+void run_start(Run *run, double us);
 RunState run_state(Run *run);
 /* Returns a result, which the caller releases. Dynamic dimensions have their actual sizes. NULL for tokens,
 ** or with RESOURCE_EXHAUSTED. */

@@ -79,7 +79,7 @@ static void test_late_deadline(void) {
   Run *run = xla_run_new(executable, &argument, NULL, false);
   xla_run_time_out(run, 5);
   check(xla_run_state(run) == RUN_NEW, "a run that times out before it starts", "it changes");
-  xla_run_start(run);
+  xla_run_start(run, 1e6);
   while (xla_run_state(run) == RUN_RUNNING) xla_step(1e6);
   char *before = xla_run_waiting(run);
   xla_run_time_out(run, 5);

@@ -7,6 +7,7 @@
 **
 ** Linked with --wrap for malloc and its kin.
 */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +164,7 @@ static void start(void *argument) {
   Buffer *arguments[REPLICAS] = {r->argument, r->argument, r->argument};
   r->run = run_new_replicated(r->executable, arguments, NULL, true, &r->error);
   r->ok = r->run != NULL;
-  if (r->ok) run_start(r->run);
+  if (r->ok) run_start(r->run, INFINITY);
 }
 
 static void finish(void *argument) {

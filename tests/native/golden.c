@@ -369,7 +369,7 @@ static Verdict run_executable(const Case *c, Executable *executable, Arena *aren
   Verdict verdict = FAILED;
   if (run) {
     run_seed(run, 0); /* the default */
-    run_start(run);
+    run_start(run, INFINITY);
     scheduler_wait(&run->group);
     if (run_state(run) == RUN_DONE) {
       verdict = compare_results(c, run, arena, why, size);

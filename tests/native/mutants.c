@@ -10,6 +10,7 @@
 */
 #include <ctype.h>
 #include <glob.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,7 +221,7 @@ static void execute(Executable *executable) {
                  ? run_new_replicated(executable, arguments, NULL, false, &error)
                  : NULL;
   if (run) {
-    run_start(run);
+    run_start(run, INFINITY);
     for (int i = 0; i < SLICES && run_state(run) == RUN_RUNNING; i++) {
       if (!scheduler_step(platform_now_us() + SLICE_US)) break;
     }

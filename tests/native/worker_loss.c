@@ -6,6 +6,7 @@
 **
 ** Linked with --wrap for eval_instruction and rendezvous_arrive, which this program intercepts.
 */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,7 +131,7 @@ static bool play(Executable *executable, Death how, const char *name) {
   Run *run = run_new_replicated(executable, NULL, NULL, false, &error);
   check(run != NULL, name, error.message);
   death = how;
-  run_start(run);
+  run_start(run, INFINITY);
   RunState state = wait_for(run, &loss);
   if (how == WITH_LOCK) {
     check(loss == WORKER_BROKE_SCHEDULER, name, "the scheduler is not lost");

@@ -1,4 +1,4 @@
-/** Tests that without threads the host's other events come in between, for every kind of program. */
+/** Tests that the host's other events come in between: without threads in every kind of program, and always between short runs. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
@@ -93,3 +93,19 @@ ENTRY e { x = f32[${n}] parameter(0)\n ${sort('a', 'x')}\n b = f32[${n}] reverse
   assert.ok(turns > 3, `${turns} turns`);
   client.dispose();
 });
+
+// There was no turn before the last run, with threads as without. A run reads the clock some five times.
+const STEP_MS = 0.01;
+for (const threads of [0, 1, 2]) {
+  test(`a loop that awaits short runs, ${threads} threads`, async () => {
+    const client = await Client.create({ threads });
+    const executable = await client.compile(client.parseHlo('HloModule m\nENTRY e { x = f32[64] parameter(0)\n ROOT y = f32[64] negate(x) }'));
+    const x = client.buffer(new Float32Array(64));
+    await executable.execute([x]);
+    const turns = await turnsDuring(async () => {
+      for (let i = 0; i < 2000; i++) await executable.execute([x]);
+    }, undefined, STEP_MS);
+    assert.ok(turns >= 4, `${turns} turns of other events during 2000 runs`);
+    client.dispose();
+  });
+}

@@ -2,13 +2,13 @@
 import { mock } from 'node:test';
 
 /**
- * Runs `body` by a clock that moves by a second whenever it is read, so that each slice of work ends where it first looks
- * at the clock, however fast the machine is.
+ * Runs `body` by a clock that moves by a second, or `stepMs`, whenever it is read, so that each slice of work ends where it
+ * first looks at the clock, however fast the machine is.
  * @param {() => Promise<unknown>} body
  * @param {(turns: number) => void} [onTurn] called in each turn with their number so far
  * @returns {Promise<number>} the turns of other events during `body`
  */
-export async function turnsDuring(body, onTurn = () => {}) {
+export async function turnsDuring(body, onTurn = () => {}, stepMs = 1000) {
   let turns = 0, on = true, clock = performance.now();
   const tick = () => {
     if (!on) return;
@@ -16,7 +16,7 @@ export async function turnsDuring(body, onTurn = () => {}) {
     setImmediate(tick);
   };
   setImmediate(tick);
-  mock.method(performance, 'now', () => (clock += 1000));
+  mock.method(performance, 'now', () => (clock += stepMs));
   try {
     await body();
   } finally {
