@@ -67,14 +67,15 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   if (converts && !narrow->loops) {
     max_lines = min_i64(max_lines, order->converted_bytes / bytes);
   }
-  int64_t wanted = order->unit_columns(depth);
+  int64_t elements = narrow->loops ? 2 * UNIT_ELEMENTS : UNIT_ELEMENTS;
+  int64_t wanted = order->unit_columns(depth, elements);
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
   plan->tile[LHS] = plan->lines[LHS];
   plan->tiles[LHS] = 1;
   plan->tile[RHS] = equal_parts(lines, min_i64(wanted, max_lines), 16);
   plan->tiles[RHS] = divide_up(lines, plan->tile[RHS]);
   int64_t tile = min_i64(plan->tile[RHS], lines);
-  plan->splits = min_i64(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
+  plan->splits = min_i64(divide_up(tile * depth, 2 * elements), narrow->loops ? 16 : 32);
   if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
   int64_t split = round_up(divide_up(depth, plan->splits), step);
   int64_t max_depth = min_i64(VECTOR_BYTES / (vectors * bytes), order->max_depth);

@@ -11,7 +11,7 @@
 
 #include "base/min_max.h"
 
-static int64_t unit_columns(int64_t depth) { return UNIT_ELEMENTS / depth + 1; }
+static int64_t unit_columns(int64_t depth, int64_t elements) { return elements / depth + 1; }
 
 /* ---- Complex numbers ---- */
 

@@ -48,7 +48,7 @@ Narrow narrow_of(const Stream *s) {
     narrow.has_steps = scaled->step_count > 0;
   }
   if (!narrow.loops) return narrow;
-  narrow.is_unpacked = narrow.loops->unpack || (narrow.per_byte > 1 && !narrow.loops->packed);
+  narrow.is_unpacked = narrow.per_byte > 1 && !narrow.loops->packed;
   return narrow;
 }
 
@@ -93,7 +93,7 @@ static float rounding_after(const Narrow *narrow, NarrowStep which) {
 
 /* Multiplies by the type's factor, or its inverse. Returns false if that makes a number inexact. */
 static bool fits_factor(float *numbers, int64_t count, float factor) {
-  return factor == 1 || step_scale(numbers, count, factor);
+  return factor == 1 || step_scale(numbers, count, factor, numbers);
 }
 
 /* Whether loops round as the program does. */
@@ -103,12 +103,19 @@ static bool can_round(const Scales *scales, const Narrow *narrow, int64_t count)
          (!narrow->loops->adds || narrow_biases_can_round(type, scales->zero, count));
 }
 
+/* Whether vectors are multiplied by the factor of plain loops. Sums of integers by columns are instead: they are fewer. */
+static bool vectors_take_factor(const NarrowLoops *loops, const StreamOrder *order) {
+  return loops->plain && loops->factor != 1 && !(loops->is_integral && order->along_depth);
+}
+
 /* Chooses the loops for `count` scales and zero points, and converts these to the form that the loops read. Returns false
 ** if one is inexact in that form. */
 static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder *order,
                          int64_t count) {
   const NarrowLoops *loops = narrow->loops;
-  bool is_exact = scales->may_be_plain && (!narrow->exact || !narrow->has_steps);
+  bool scales_sums =
+      narrow->has_steps || (loops->factor != 1 && !vectors_take_factor(loops, order));
+  bool is_exact = scales->may_be_plain && !(narrow->exact && scales_sums);
   if (is_exact && narrow->has_steps) {
     const Scaled *scaled = narrow->scaled->scaled;
     /* Numbers of f16 have 11 bits. If one is infinite or NaN, so is the sum, which is_wrong finds. */
@@ -158,7 +165,7 @@ static bool scales_set(Scales *scales, const Block *block) {
     if (count == 0 || (rounds_zeros && !are_moderate(narrow, scales->zero, count))) return false;
     float zeros = narrow->loops->adds ? 1 : 1 / narrow->loops->factor;
     if (moved && scaled->negates) zeros = -zeros;
-    if (scaled->negates_scale) step_scale(scales->scale, count, -1);
+    if (scaled->negates_scale) step_scale(scales->scale, count, -1, scales->scale);
     if (moved && !fits_factor(scales->zero, count, zeros)) return false;
   } else {
     fill_same(1, count, scales->scale);
@@ -173,56 +180,57 @@ static bool scales_set(Scales *scales, const Block *block) {
 typedef struct Forms {
   Vectors general; /* for the general loop */
   Vectors scaled;  /* in the order that narrow loops read */
-  Vectors plain;   /* the same, times the loops' factor, for plain loops */
+  Vectors plain;   /* for plain loops: these, or times the loops' factor */
 } Forms;
 
 /* Room for the copy of a block's vectors, with zeros after each. */
 typedef uint8_t VectorBuffer[VECTOR_BYTES + MAX_VECTORS * 64];
 
-/* Copies vectors; if `parts`, into the order of packed numbers (narrow_part). */
-static Vectors copied(const Vectors *vectors, bool parts, uint8_t *buffer) {
-  Vectors copy = *vectors;
-  size_t bytes = (size_t)vectors->depth * sizeof(float);
-  copy.stride = (size_t)round_up((int64_t)bytes, 64);
-  copy.data = buffer;
-  for (int i = 0; i < vectors->count; i++, buffer += copy.stride) {
-    memcpy(buffer, (const uint8_t *)vectors->data + (size_t)i * vectors->stride, bytes);
-    memset(buffer + bytes, 0, copy.stride - bytes);
-    if (parts) narrow_part((float *)buffer, vectors->depth, (float *)buffer);
+/* Copies vectors times a power of two; if `parts`, into the order of packed numbers (narrow_part). Returns false if a product is
+** inexact. */
+static bool copy_vectors(const Vectors *from, float power, bool parts, uint8_t *buffer,
+                         Vectors *copy) {
+  bool exact = true;
+  size_t bytes = (size_t)from->depth * sizeof(float);
+  *copy = *from;
+  copy->stride = (size_t)round_up((int64_t)bytes, 64);
+  copy->data = buffer;
+  for (int i = 0; i < from->count; i++, buffer += copy->stride) {
+    const uint8_t *vector = (const uint8_t *)from->data + (size_t)i * from->stride;
+    exact &= step_scale((const float *)vector, from->depth, power, (float *)buffer);
+    memset(buffer + bytes, 0, copy->stride - bytes);
+    if (parts) narrow_part((float *)buffer, from->depth, (float *)buffer);
   }
-  return copy;
+  return exact;
 }
 
-/* Fills the forms of a block's vectors. Returns false if no plain loops can be used: if they have a factor, vectors times it must
-** be exact, so that products are rounded as those of the numbers themselves. */
-static bool set_forms(Forms *forms, const Block *block, const Vectors *vectors, uint8_t *scaled,
-                      uint8_t *plain) {
+/* Fills the forms of a block's vectors. Returns false if no plain loops can be used: vectors times the factor must be exact, so
+** that products are rounded as those of the numbers themselves. */
+static bool set_forms(Forms *forms, const Block *block, const Vectors *vectors, uint8_t *buffer) {
   const NarrowLoops *loops = block->narrow->loops;
-  bool parts = loops->packed && block->stream->order->along_depth;
-  forms->general = forms->scaled = *vectors;
-  if (parts) forms->scaled = copied(vectors, parts, scaled);
-  forms->plain = forms->scaled;
-  if (!loops->plain || loops->factor == 1) return true;
-  forms->plain = copied(vectors, parts, plain);
-  int64_t count = (int64_t)(forms->plain.stride / sizeof(float)) * vectors->count;
-  return step_scale((float *)plain, count, loops->factor);
+  const StreamOrder *order = block->stream->order;
+  forms->general = forms->scaled = forms->plain = *vectors;
+  if (loops->of_one && vectors->count > 1) return false;
+  if (vectors_take_factor(loops, order)) {
+    return copy_vectors(vectors, loops->factor, false, buffer, &forms->plain);
+  }
+  if (loops->packed && order->along_depth) {
+    copy_vectors(vectors, 1, true, buffer, &forms->scaled);
+    forms->plain = forms->scaled;
+  }
+  return true;
 }
 
 /* Threshold UNPACKED_BYTES. Test: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
 enum { UNPACKED_BYTES = 17408 };
 
 /* Returns the bytes from one unpacked line to the next: lines in other cache sets. */
-static int64_t unpacked_stride(int64_t length) { return 2 * round_up(length, LINE_STEP) + 64; }
+static int64_t unpacked_stride(int64_t length) { return round_up(length, LINE_STEP) + 64; }
 
 static void unpack_lines(const Block *block, const uint8_t *numbers, ptrdiff_t stride,
                          uint8_t *out) {
-  const Narrow *narrow = block->narrow;
   for (int64_t i = 0; i < block->lines; i++, out += unpacked_stride(block->length)) {
-    if (narrow->loops->unpack) {
-      narrow->loops->unpack(numbers + i * stride, block->length, out);
-    } else {
-      unpack(narrow->type, numbers, i * stride, block->length, out);
-    }
+    unpack(block->narrow->type, numbers, i * stride, block->length, out);
   }
 }
 
@@ -257,6 +265,7 @@ static bool multiply_lines(const Block *block, const Forms *forms, const Scales 
                      .zeros = scales->zeros + list,
                      .scale_stride = scales->apart * (ptrdiff_t)sizeof *scales->scale,
                      .scale_block = (int)round_up(scales->length, LINE_STEP),
+                     .factor = vectors_take_factor(loops, block->stream->order) ? 1 : loops->factor,
                      .less = loops->zero / loops->factor,
                      .rounding = {rounding_after(narrow, SCALE), rounding_after(narrow, ZERO)},
                      .flipped = loops->flipped,
@@ -302,10 +311,10 @@ static void multiply_scaled(const Block *block, const Forms *forms, const Scales
 void stream_narrow(const Block *block, const Vectors *vectors) {
   Scales scales;
   Forms forms;
-  _Alignas(16) VectorBuffer scaled, plain;
+  _Alignas(16) VectorBuffer buffer;
   const Narrow *narrow = block->narrow;
   const StreamOrder *order = block->stream->order;
-  scales.may_be_plain = set_forms(&forms, block, vectors, scaled, plain);
+  scales.may_be_plain = set_forms(&forms, block, vectors, buffer);
   int64_t some;
   for (int64_t i = 0; i < block->lines; i += some) {
     some = block->lines - i;

@@ -100,8 +100,8 @@ typedef struct StreamOrder {
   bool along_depth;        /* lines are columns */
   int64_t max_depth;       /* of a block */
   int64_t converted_bytes; /* max bytes of a converted line of a unit */
-  /* Returns the wanted columns of a unit. */
-  int64_t (*unit_columns)(int64_t depth);
+  /* Returns the wanted columns of a unit of `elements`. */
+  int64_t (*unit_columns)(int64_t depth, int64_t elements);
   /* Separate complex numbers into two real vectors, and make complex sums of theirs. Of C64 and C128. */
   void (*split[2])(const void *pairs, int64_t count, void *first, void *second);
   void (*combine[2])(const void *first, const void *second, int64_t count, void *pairs);

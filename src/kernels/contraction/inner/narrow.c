@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "kernels/contraction/inner/narrow_loops.h"
-#include "kernels/contraction/inner/unpack.h"
 #include "kernels/contraction/inner/vectors.h"
 
 typedef uint8_t Byte;
@@ -20,24 +19,27 @@ typedef struct Steps {
 } Steps;
 static const Steps steps_of[] = {
     [ROW_bf16] = {8, 16, 4, 4},
+    [ROW_scaled_bf16] = {8, 16, 4, 2},
+    [ROW_scaled_f8e4m3fn] = {16, 16, 2, 2},
+    [ROW_f8e4m3fn] = {16, 16, 2, 2},
+    [ROW_f16] = {8, 16, 4, 4},
+    [ROW_scaled_f16] = {8, 16, 4, 2},
+    [ROW_scaled_f8e5m2] = {16, 16, 2, 2},
+    [ROW_f8e5m2] = {16, 16, 2, 2},
     [ROW_s8] = {16, 16, 4, 4},
     [ROW_less_s8] = {16, 16, 4, 2},
+    [ROW_scaled_s8] = {16, 16, 4, 2},
+    [ROW_moved_s8] = {16, 16, 4, 2},
+    [ROW_rounded_s8] = {16, 16, 4, 2},
+    [ROW_affine_s8] = {16, 16, 1, 2},
     [ROW_signed] = {16, 8, 4, 4},
     [ROW_centered] = {16, 8, 4, 2},
-    [ROW_scaled_bf16] = {8, 16, 4, 2},
-    [ROW_scaled_f16] = {8, 16, 4, 2},
-    [ROW_scaled_s8] = {16, 16, 4, 2},
     [ROW_scaled_signed] = {16, 8, 4, 2},
     [ROW_moved_unsigned] = {16, 8, 4, 2},
-    [ROW_moved_s8] = {16, 16, 4, 2},
-    [ROW_found] = {16, 16, 1, 2},
-    [ROW_rounded_s8] = {16, 16, 4, 2},
     [ROW_rounded_unsigned] = {16, 8, 4, 2},
-    [ROW_affine_s8] = {16, 16, 1, 2},
     [ROW_affine_unsigned] = {16, 8, 1, 2},
     [ROW_rounded_affine_unsigned] = {16, 8, 1, 2},
-    [ROW_f16] = {8, 16, 4, 4},
-    [ROW_scaled_f8e4m3fn] = {16, 16, 2, 2},
+    [ROW_found] = {16, 16, 1, 2},
 };
 
 /* ---- Rows of the matrix ---- */
@@ -196,7 +198,8 @@ static const NarrowLoops *affine_loops(PrimitiveType type, bool packed, bool rou
 
 const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
   static const NarrowLoops bf16 = {.plain = ROW_bf16, .scaled = ROW_scaled_bf16, .factor = 1};
-  static const NarrowLoops f16 = {.plain = ROW_f16, .scaled = ROW_scaled_f16, .factor = 0x1p112f};
+  static const NarrowLoops f16 = {
+      .plain = ROW_f16, .scaled = ROW_scaled_f16, .factor = 0x1p112f, .of_one = true};
   static const NarrowLoops s8 = {
       .plain = ROW_s8, .scaled = ROW_scaled_s8, .factor = 0x1p-24f, .is_integral = true};
   static const NarrowLoops moved_s8 = {
@@ -211,9 +214,10 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
                                          .flipped = 0x80,
                                          .zero = -128,
                                          .rounds = true};
-  static const NarrowLoops f8e4m3fn = {.scaled = ROW_scaled_f8e4m3fn, .factor = 1};
+  static const NarrowLoops f8e4m3fn = {
+      .plain = ROW_f8e4m3fn, .scaled = ROW_scaled_f8e4m3fn, .factor = 1, .of_one = true};
   static const NarrowLoops f8e5m2 = {
-      .plain = ROW_f16, .scaled = ROW_scaled_f16, .factor = 0x1p112f, .unpack = unpack_f8e5m2};
+      .plain = ROW_f8e5m2, .scaled = ROW_scaled_f8e5m2, .factor = 0x1p112f, .of_one = true};
   static const NarrowLoops byte = {.scaled = ROW_found, .factor = 1, .looks_before = true};
   static const NarrowLoops half_byte = {.scaled = ROW_found, .factor = 1};
   if (form == NARROW_LOOKED_UP) return type_bits(type) == 8 ? &byte : &half_byte;

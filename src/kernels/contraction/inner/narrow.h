@@ -25,8 +25,7 @@ typedef struct NarrowLoops {
   uint8_t flipped;   /* the bit to invert in each byte: it turns unsigned bytes into signed ones */
   float zero;        /* what inverting subtracts from each byte; it is added to the zero points */
   bool looks_before; /* bytes are looked up: those from 16 on are misread */
-  /* Unpacks elements into what the loops read; NULL: they read the type itself. */
-  void (*unpack)(const uint8_t *elements, int64_t count, uint8_t *out);
+  bool of_one;       /* plain loops multiply one vector */
   /* The loops read packed numbers in the order of narrow_part. By columns, vectors have that order, too; by depth, scales, zeros
   ** and sums have it. Sums that plain loops add are put into their own order before they are multiplied by scales. */
   bool packed;

@@ -8,8 +8,8 @@
 **     2            the number of the row: NarrowRow
 **     4            a step is 4 quarters of 4 numbers, which lie in 16 bytes; of bf16, 2 quarters
 **     load         reads the bytes of a step; unpacks, flips or looks up all its numbers at once
-**     QUARTER_S8   widens four of them to f32, up to a constant factor of the type; scales are multiplied by it, or the vectors
-**                  of plain loops. For s8 the factor is 2^-24: the byte stays in the top bits of its lane, which saves a shift
+**     QUARTER_S8   widens four of them to f32, up to a constant factor of the type; scales are multiplied by it, or vectors or
+**                  sums. For s8 the factor is 2^-24: the byte stays in the top bits of its lane, which saves a shift
 **     PLAIN        changes a number before the product: PLAIN leaves it, LESS takes its zero away, SCALED multiplies it by its
 **                  scale, MOVED does both, and ROUNDED then rounds it; AFFINE multiplies by the scale and adds a bias
 **     TIMES        by columns, changes the sum of a block: TIMES multiplies it by the scale, KEPT leaves it
@@ -34,8 +34,9 @@ typedef uint8_t Byte;
 #define QUARTER_BF16(x, q) ((q) ? upper_high(x) : upper_low(x))
 #define QUARTER_F16(x, q)  half_to_tiny(QUARTER_BF16(x, q))
 
-/* Sixteen numbers widened to bf16 at once. */
-#define QUARTER_HALVES(x, q) QUARTER_BF16((q) < 2 ? (x).low : (x).high, (q) % 2)
+/* Sixteen numbers widened to bf16, or to f16, at once. */
+#define QUARTER_OF_BF16(x, q) QUARTER_BF16((q) < 2 ? (x).low : (x).high, (q) % 2)
+#define QUARTER_OF_F16(x, q)  half_to_tiny(QUARTER_OF_BF16(x, q))
 
 /* Sixteen numbers looked up at once, as four vectors of f32. */
 typedef struct Found {
@@ -50,7 +51,7 @@ typedef struct Split {
 } Split;
 #define QUARTER_SPLIT(x, q) QUARTER_S8((x).of[(q) % 2], (q) / 2)
 
-/* The largest f16 or f8e4m3fn that a loop has read, as signed and as unsigned numbers. */
+/* The largest f16 or f8 that a loop has read, as signed and as unsigned numbers. */
 typedef struct Seen {
   v128_t most, negative;
 } Seen;
@@ -59,6 +60,7 @@ typedef struct Seen {
 #define BYTES_load          16
 #define BYTES_load_f16      16
 #define BYTES_load_f8e4m3fn 16
+#define BYTES_load_f8e5m2   16
 #define BYTES_load_flipped  16
 #define BYTES_look_up       16
 #define BYTES_load_signed   8
@@ -95,6 +97,14 @@ static inline Halves load_f8e4m3fn(const void *bytes, const Planes *planes, v128
   return f8e4m3fn_finite(x);
 }
 
+static inline Halves load_f8e5m2(const void *bytes, const Planes *planes, v128_t flipped,
+                                 Split zero, Seen *seen) {
+  v128_t x = wasm_v128_load(bytes);
+  seen->most = wasm_i8x16_max(seen->most, x);
+  seen->negative = wasm_u8x16_max(seen->negative, x);
+  return f8e5m2_to_f16(x);
+}
+
 /* Signed numbers are the upper halves of bytes: times 16. */
 static inline Split load_signed(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
                                 Seen *seen) {
@@ -122,6 +132,11 @@ static inline bool has_f16(Seen seen) {
       wasm_v128_or(wasm_i16x8_ge(seen.most, wasm_i16x8_const_splat(0x7c00)),
                    wasm_u16x8_ge(seen.negative, wasm_i16x8_const_splat((int16_t)0xfc00))));
 }
+static inline bool has_f8e5m2(Seen seen) {
+  return wasm_v128_any_true(
+      wasm_v128_or(wasm_i8x16_ge(seen.most, wasm_i8x16_const_splat(0x7c)),
+                   wasm_u8x16_ge(seen.negative, wasm_i8x16_const_splat((int8_t)0xfc))));
+}
 /* Signs are left out. */
 static inline bool has_f8e4m3fn(Seen seen) {
   return wasm_v128_any_true(wasm_i8x16_eq(seen.most, wasm_i8x16_const_splat(0x7f)));
@@ -134,6 +149,7 @@ static inline bool has_f8e4m3fn(Seen seen) {
 #define NOTE_look_up(b, seen)
 #define NOTE_load_f16(b, seen)      NOTE(b, has_f16(seen))
 #define NOTE_load_f8e4m3fn(b, seen) NOTE(b, has_f8e4m3fn(seen))
+#define NOTE_load_f8e5m2(b, seen)   NOTE(b, has_f8e5m2(seen))
 #define NOTE(b, has_misread) \
   if (has_misread) *(b)->misread = true;
 
@@ -155,27 +171,31 @@ static inline v128_t rounded_all(v128_t x, v128_t least, v128_t above) {
 }
 
 /* scale, zero: expressions, which need not be evaluated. `less` and `rounding` are variables of the loops. */
-#define PLAIN(x, scale, zero)   (x)
-#define LESS(x, scale, zero)    wasm_f32x4_sub(x, zero)
-#define SCALED(x, scale, zero)  wasm_f32x4_mul(x, scale)
-#define MOVED(x, scale, zero)   wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
-#define ROUNDED(x, scale, zero) rounded(MOVED(x, scale, zero), rounding[0])
+#define PLAIN(x, scale, zero)      (x)
+#define LESS(x, scale, zero)       wasm_f32x4_sub(x, zero)
+#define SCALED(x, scale, zero)     wasm_f32x4_mul(x, scale)
+#define FEW_SCALES(x, scale, zero) SCALED(x, scale, zero)
+#define MOVED(x, scale, zero)      wasm_f32x4_mul(wasm_f32x4_sub(x, zero), scale)
+#define ROUNDED(x, scale, zero)    rounded(MOVED(x, scale, zero), rounding[0])
 #define ROUNDED_MOVED(x, scale, zero) \
   rounded_all(wasm_f32x4_mul(rounded(wasm_f32x4_sub(x, zero), rounding[1]), scale), least, above)
 #define AFFINE(x, scale, zero) wasm_f32x4_add(wasm_f32x4_mul(x, scale), zero)
 #define ROUNDED_AFFINE(x, scale, zero) \
   rounded(wasm_f32x4_add(rounded(wasm_f32x4_mul(x, scale), rounding[0]), zero), rounding[1])
 #define LESS_AFFINE(x, scale, zero) AFFINE(wasm_f32x4_sub(x, less), scale, zero)
-/* Whether the first step of a sum by columns is code of its own, which saves a sum; of the longest forms it would be too long. */
-#define BEGINS_PLAIN          1
-#define BEGINS_LESS           1
-#define BEGINS_SCALED         1
-#define BEGINS_MOVED          1
-#define BEGINS_ROUNDED        1
-#define BEGINS_ROUNDED_MOVED  0
-#define BEGINS_AFFINE         0
-#define BEGINS_LESS_AFFINE    0
-#define BEGINS_ROUNDED_AFFINE 0
+/* Whether the first step of a sum by columns is code of its own. That makes blocks of 32 numbers with one scale 1.25 times as fast,
+** and the code longer. FEW_SCALES is for floats, whose blocks are longer. */
+#define BEGINS_PLAIN_KEPT          0
+#define BEGINS_PLAIN_TIMES         1
+#define BEGINS_LESS_TIMES          1
+#define BEGINS_SCALED_KEPT         1
+#define BEGINS_FEW_SCALES_KEPT     0
+#define BEGINS_MOVED_KEPT          1
+#define BEGINS_ROUNDED_KEPT        1
+#define BEGINS_ROUNDED_MOVED_KEPT  0
+#define BEGINS_AFFINE_KEPT         0
+#define BEGINS_LESS_AFFINE_KEPT    0
+#define BEGINS_ROUNDED_AFFINE_KEPT 0
 #ifdef XLA_RELAXED_SIMD
 #define MADD(sum, x, y) wasm_f32x4_relaxed_madd(x, y, sum)
 #else
@@ -314,6 +334,8 @@ enum { BLOCK_DEPTH = 1024 };
     STEP_NUMBERS(b)                                                                               \
     Seen seen = {wasm_i32x4_const_splat(0), wasm_i32x4_const_splat(0)};                           \
     const ptrdiff_t row = b->vector_stride;                                                       \
+    const v128_t factor = wasm_f32x4_splat(b->factor);                                            \
+    (void)factor;                                                                                 \
     v128_t sum[ROWS][LINES], total[ROWS][LINES];                                                  \
     UNROLLED for (int i = 0; i < (ROWS); i++) {                                                   \
       UNROLLED for (int l = 0; l < (LINES); l++) total[i][l] = wasm_i32x4_const_splat(0);         \
@@ -323,11 +345,11 @@ enum { BLOCK_DEPTH = 1024 };
       count = count < left ? count : left;                                                        \
       left -= count;                                                                              \
       same -= count;                                                                              \
-      if (BEGINS_##FORM) {                                                                        \
+      if (BEGINS_##FORM##_##FOLD) {                                                               \
         LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, true)                      \
         count -= STEP;                                                                            \
       }                                                                                           \
-      UNROLLED for (int i = 0; i < (BEGINS_##FORM ? 0 : (ROWS)); i++) {                           \
+      UNROLLED for (int i = 0; i < (BEGINS_##FORM##_##FOLD ? 0 : (ROWS)); i++) {                  \
         UNROLLED for (int l = 0; l < (LINES); l++) sum[i][l] = wasm_i32x4_const_splat(0);         \
       }                                                                                           \
       for (; count > 0; count -= STEP) {                                                          \
@@ -348,7 +370,7 @@ enum { BLOCK_DEPTH = 1024 };
     }                                                                                             \
     UNROLLED for (int i = 0; i < (ROWS); i++) {                                                   \
       UNROLLED for (int l = 0; l < (LINES); l++) {                                                \
-        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(total[i][l]);                   \
+        ((float *)(to + i * b->sums_stride))[l * apart] += sum_of(FOLD(total[i][l], factor));     \
       }                                                                                           \
     }                                                                                             \
     NOTE_##load(b, seen)                                                                          \
@@ -359,70 +381,80 @@ enum { BLOCK_DEPTH = 1024 };
 /* DEPTH, LINES: rows and lines that one vector is multiplied by at a time. */
 #define NARROW(ROW, name, ...) NARROW_BY(ROW, name, v128_t, __VA_ARGS__)
 #define NARROW_BY(ROW, name, Number, QUARTERS, load, quarter, FORM, FOLD, DEPTH, LINES) \
-  _Static_assert(ROW_##name == (ROW), "the row's number");                              \
-  SLOT(ROW, 0, DepthLoop, rows_##name)                                                  \
-  SLOT(ROW, 1, DepthLoop, row_##name)                                                   \
+  NARROW_ONE(ROW, name, Number, QUARTERS, load, quarter, FORM, FOLD, DEPTH, LINES)      \
   SLOT(ROW, 2, DepthLoop, vectors_##name)                                               \
-  SLOT(ROW, 3, ColumnsLoop, lines_##name)                                               \
-  SLOT(ROW, 4, ColumnsLoop, pair_##name)                                                \
   SLOT(ROW, 5, ColumnsLoop, line_##name)                                                \
-  ROWS_BY_DEPTH(rows_##name, QUARTERS, Number, load, quarter, FORM, 1, DEPTH)           \
-  ROWS_BY_DEPTH(row_##name, QUARTERS, Number, load, quarter, FORM, 1, 1)                \
   ROWS_BY_DEPTH(vectors_##name, QUARTERS, Number, load, quarter, FORM, NARROW_ROWS, 1)  \
-  LINES_BY_COLUMNS(lines_##name, QUARTERS, Number, load, quarter, FORM, FOLD, 1, LINES) \
-  LINES_BY_COLUMNS(pair_##name, QUARTERS, Number, load, quarter, FORM, FOLD, 1, 2)      \
   LINES_BY_COLUMNS(line_##name, QUARTERS, Number, load, quarter, FORM, FOLD, NARROW_ROWS, 1)
+/* The same of one vector only. */
+#define NARROW_ONE(ROW, name, Number, QUARTERS, load, quarter, FORM, FOLD, DEPTH, LINES) \
+  _Static_assert(ROW_##name == (ROW), "the row's number");                               \
+  SLOT(ROW, 0, DepthLoop, rows_##name)                                                   \
+  SLOT(ROW, 1, DepthLoop, row_##name)                                                    \
+  SLOT(ROW, 3, ColumnsLoop, lines_##name)                                                \
+  SLOT(ROW, 4, ColumnsLoop, pair_##name)                                                 \
+  ROWS_BY_DEPTH(rows_##name, QUARTERS, Number, load, quarter, FORM, 1, DEPTH)            \
+  ROWS_BY_DEPTH(row_##name, QUARTERS, Number, load, quarter, FORM, 1, 1)                 \
+  LINES_BY_COLUMNS(lines_##name, QUARTERS, Number, load, quarter, FORM, FOLD, 1, LINES)  \
+  LINES_BY_COLUMNS(pair_##name, QUARTERS, Number, load, quarter, FORM, FOLD, 1, 2)
 
-/* ORDER NARROW_ROW */
-_Static_assert(ROW_bf16 == 1 && ROW_scaled_f8e4m3fn == 19,
-               "the numbers of rows; each row asserts its own");
+/* ORDER NARROW_ROW. Similar rows are neighbours, which compress to less. */
+_Static_assert(ROW_bf16 == 1 && ROW_found == 22, "the numbers of rows; each row asserts its own");
 NARROW(1, bf16, 2, load, QUARTER_BF16, PLAIN, KEPT, 4, 4)
-NARROW(2, s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4, 4)
-NARROW(3, less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 4, 2)
-NARROW_BY(4, signed, Split, 4, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 4, 4)
-NARROW_BY(5, centered, Split, 4, load_centered, QUARTER_SPLIT, PLAIN, TIMES, 4, 2)
-NARROW(6, scaled_bf16, 2, load, QUARTER_BF16, SCALED, KEPT, 4, 2)
-NARROW(7, scaled_f16, 2, load_f16, QUARTER_F16, SCALED, KEPT, 4, 2)
-NARROW(8, scaled_s8, 4, load, QUARTER_S8, SCALED, KEPT, 4, 2)
-NARROW_BY(9, scaled_signed, Split, 4, load_signed, QUARTER_SPLIT, SCALED, KEPT, 4, 2)
-NARROW_BY(10, moved_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, MOVED, KEPT, 4, 2)
-NARROW(11, moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 4, 2)
-NARROW_BY(12, found, Found, 4, look_up, QUARTER_FOUND, SCALED, KEPT, 1, 2)
+NARROW(2, scaled_bf16, 2, load, QUARTER_BF16, FEW_SCALES, KEPT, 4, 2)
+NARROW_BY(3, scaled_f8e4m3fn, Halves, 4, load_f8e4m3fn, QUARTER_OF_BF16, FEW_SCALES, KEPT, 2, 2)
+NARROW_ONE(4, f8e4m3fn, Halves, 4, load_f8e4m3fn, QUARTER_OF_BF16, PLAIN, KEPT, 2, 2)
+NARROW_ONE(5, f16, v128_t, 2, load_f16, QUARTER_F16, PLAIN, KEPT, 4, 4)
+NARROW(6, scaled_f16, 2, load_f16, QUARTER_F16, FEW_SCALES, KEPT, 4, 2)
+NARROW_BY(7, scaled_f8e5m2, Halves, 4, load_f8e5m2, QUARTER_OF_F16, FEW_SCALES, KEPT, 2, 2)
+NARROW_ONE(8, f8e5m2, Halves, 4, load_f8e5m2, QUARTER_OF_F16, PLAIN, KEPT, 2, 2)
+NARROW(9, s8, 4, load, QUARTER_S8, PLAIN, TIMES, 4, 4)
+NARROW(10, less_s8, 4, load_flipped, QUARTER_S8, LESS, TIMES, 4, 2)
+NARROW(11, scaled_s8, 4, load, QUARTER_S8, SCALED, KEPT, 4, 2)
+NARROW(12, moved_s8, 4, load_flipped, QUARTER_S8, MOVED, KEPT, 4, 2)
 NARROW(13, rounded_s8, 4, load_flipped, QUARTER_S8, ROUNDED, KEPT, 4, 2)
-NARROW_BY(14, rounded_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_MOVED, KEPT, 4, 2)
-NARROW(15, affine_s8, 4, load_flipped, QUARTER_S8, LESS_AFFINE, KEPT, 1, 2)
-NARROW_BY(16, affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, AFFINE, KEPT, 1, 2)
-NARROW_BY(17, rounded_affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_AFFINE, KEPT,
+NARROW(14, affine_s8, 4, load_flipped, QUARTER_S8, LESS_AFFINE, KEPT, 1, 2)
+NARROW_BY(15, signed, Split, 4, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 4, 4)
+NARROW_BY(16, centered, Split, 4, load_centered, QUARTER_SPLIT, PLAIN, TIMES, 4, 2)
+NARROW_BY(17, scaled_signed, Split, 4, load_signed, QUARTER_SPLIT, SCALED, KEPT, 4, 2)
+NARROW_BY(18, moved_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, MOVED, KEPT, 4, 2)
+NARROW_BY(19, rounded_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_MOVED, KEPT, 4, 2)
+NARROW_BY(20, affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, AFFINE, KEPT, 1, 2)
+NARROW_BY(21, rounded_affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_AFFINE, KEPT,
           1, 2)
-NARROW(18, f16, 2, load_f16, QUARTER_F16, PLAIN, KEPT, 4, 4)
-NARROW_BY(19, scaled_f8e4m3fn, Halves, 4, load_f8e4m3fn, QUARTER_HALVES, SCALED, KEPT, 2, 2)
+NARROW_BY(22, found, Found, 4, look_up, QUARTER_FOUND, SCALED, KEPT, 1, 2)
 
 #ifndef XLA_RELAXED_SIMD
 /* clang-format off */
 #define SLOTS(name) \
   [ROW_##name] = {rows_##name, row_##name, vectors_##name, lines_##name, pair_##name, line_##name}
+#define SLOTS_ONE(name) \
+  [ROW_##name] = {rows_##name, row_##name, NULL, lines_##name, pair_##name, NULL}
 /* clang-format on */
 void *narrow_loop(NarrowRow row, int slot) {
   static void *const loops[][NARROW_SLOTS] = {
       SLOTS(bf16),
+      SLOTS(scaled_bf16),
+      SLOTS(scaled_f8e4m3fn),
+      SLOTS_ONE(f8e4m3fn),
+      SLOTS_ONE(f16),
+      SLOTS(scaled_f16),
+      SLOTS(scaled_f8e5m2),
+      SLOTS_ONE(f8e5m2),
       SLOTS(s8),
       SLOTS(less_s8),
+      SLOTS(scaled_s8),
+      SLOTS(moved_s8),
+      SLOTS(rounded_s8),
+      SLOTS(affine_s8),
       SLOTS(signed),
       SLOTS(centered),
-      SLOTS(scaled_bf16),
-      SLOTS(scaled_f16),
-      SLOTS(scaled_s8),
       SLOTS(scaled_signed),
       SLOTS(moved_unsigned),
-      SLOTS(moved_s8),
-      SLOTS(found),
-      SLOTS(rounded_s8),
       SLOTS(rounded_unsigned),
-      SLOTS(affine_s8),
       SLOTS(affine_unsigned),
       SLOTS(rounded_affine_unsigned),
-      SLOTS(f16),
-      SLOTS(scaled_f8e4m3fn),
+      SLOTS(found),
   };
   return loops[row][slot];
 }

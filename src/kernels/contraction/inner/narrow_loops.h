@@ -21,11 +21,12 @@ typedef struct NarrowBlock {
   /* By depth: one scale for each column; plain loops have none. By columns: one for each line and `scale_block` numbers of the
   ** depth, which is a multiple of 16; lines are scale_stride apart. The same of zeros, which are divided by the type's factor;
   ** only loops of moved and of rounded numbers read them. Affine loops add them after the scales: biases, which are not divided.
-  ** Scales are multiplied by the factor. Of plain loops, vectors are instead. */
+  ** Scales are multiplied by the factor. Plain loops by columns multiply their sums by `factor`. */
   const float *scales, *zeros;
   ptrdiff_t scale_stride;
   int scale_block;
-  float less; /* what affine loops subtract from each number first, divided by the factor */
+  float factor; /* 1 if vectors are multiplied by it */
+  float less;   /* what affine loops subtract from each number first, divided by the factor */
   float rounding
       [2]; /* how products with scales, and sums with biases, are rounded: see rounded in narrow_loops.c */
   uint8_t flipped;    /* the bits to invert in each byte, which makes unsigned bytes signed */
@@ -39,24 +40,27 @@ typedef struct NarrowBlock {
 typedef enum NarrowRow {
   ROW_NONE,
   ROW_bf16,
+  ROW_scaled_bf16,
+  ROW_scaled_f8e4m3fn,
+  ROW_f8e4m3fn,
+  ROW_f16,
+  ROW_scaled_f16,
+  ROW_scaled_f8e5m2,
+  ROW_f8e5m2,
   ROW_s8,
   ROW_less_s8,
+  ROW_scaled_s8,
+  ROW_moved_s8,
+  ROW_rounded_s8,
+  ROW_affine_s8,
   ROW_signed,
   ROW_centered,
-  ROW_scaled_bf16,
-  ROW_scaled_f16,
-  ROW_scaled_s8,
   ROW_scaled_signed,
   ROW_moved_unsigned,
-  ROW_moved_s8,
-  ROW_found,
-  ROW_rounded_s8,
   ROW_rounded_unsigned,
-  ROW_affine_s8,
   ROW_affine_unsigned,
   ROW_rounded_affine_unsigned,
-  ROW_f16,
-  ROW_scaled_f8e4m3fn,
+  ROW_found,
 } NarrowRow;
 
 /* The loops of a row. ORDER NARROW_SLOT */

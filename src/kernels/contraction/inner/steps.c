@@ -117,7 +117,7 @@ void step_round(PrimitiveType type, float *numbers, int64_t count) {
   (type == F16 ? round_to_f16 : round_to_bf16)(numbers, count);
 }
 
-bool step_scale(float *numbers, int64_t count, float power) {
+bool step_scale(const float *numbers, int64_t count, float power, float *to) {
   v128_t by = wasm_f32x4_splat(power), back = wasm_f32x4_splat(1 / power);
   v128_t differs = wasm_i32x4_const_splat(0);
   bool exact = true;
@@ -127,12 +127,12 @@ bool step_scale(float *numbers, int64_t count, float power) {
     v128_t is_number = wasm_f32x4_eq(x, x);
     differs =
         wasm_v128_or(differs, wasm_v128_and(is_number, wasm_f32x4_ne(x, wasm_f32x4_mul(y, back))));
-    wasm_v128_store(numbers + i, y);
+    wasm_v128_store(to + i, y);
   }
   for (; i < count; i++) {
     float x = numbers[i], y = x * power;
     exact &= y * (1 / power) == x || x != x;
-    numbers[i] = y;
+    to[i] = y;
   }
   return exact && !wasm_v128_any_true(differs);
 }

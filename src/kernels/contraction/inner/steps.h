@@ -25,8 +25,8 @@ void step_apply(StepKind kind, float *numbers, int64_t count, int64_t run, int64
 /* Rounds numbers to BF16 or F16: to nearest, ties to even. */
 void step_round(PrimitiveType type, float *numbers, int64_t count);
 
-/* Multiplies numbers by a power of two. Returns false if that is inexact for one of them. */
-bool step_scale(float *numbers, int64_t count, float power);
+/* Multiplies numbers by a power of two, in place or not. Returns false if that is inexact for one of them. */
+bool step_scale(const float *numbers, int64_t count, float power, float *to);
 
 /* Looks up bytes, of which only the bits of `mask` count, in a table of 256. Bytes below 16 are faster. */
 void step_lookup(const uint8_t *bytes, int64_t count, int mask, const float *table, float *out);

@@ -1,4 +1,4 @@
-/* Unpacks elements of at most a byte, 16 bytes at a time: see unpack.h. */
+/* Unpacks elements below a byte, 16 bytes at a time: see unpack.h. */
 #include "kernels/contraction/inner/unpack.h"
 
 #include <stddef.h>
@@ -32,16 +32,4 @@ void unpack(PrimitiveType type, const uint8_t *from, int64_t first, int64_t coun
     }
   }
   elements_unpack(type, from, 0, count, to);
-}
-
-void unpack_f8e5m2(const uint8_t *from, int64_t count, uint8_t *to) {
-  for (; count >= 16; count -= 16, from += 16, to += 32) {
-    Halves halves = f8e5m2_to_f16(wasm_v128_load(from));
-    wasm_v128_store(to, halves.low);
-    wasm_v128_store(to + 16, halves.high);
-  }
-  for (int64_t i = 0; i < count; i++) {
-    to[2 * i] = 0;
-    to[2 * i + 1] = from[i];
-  }
 }
