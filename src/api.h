@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. A change of any of it raises both;
 ** tests/api/api_version.test.mjs checks that.
 */
-enum { XLA_API_VERSION = 13 };
+enum { XLA_API_VERSION = 14 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).

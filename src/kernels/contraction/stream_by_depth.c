@@ -161,7 +161,8 @@ static void part_scales(Scales *scales, int64_t count) {
 
 /* Multiplies into separate sums and adds these to the block's sums. Sums of packed numbers are first reordered (narrow_join).
 ** Sums of plain loops are first multiplied by the scales. */
-static void multiply_apart(const NarrowBlock *block, const Scales *scales, bool packed) {
+static void multiply_apart(const NarrowBlock *block, const Scales *scales, bool packed,
+                           bool scale_sums) {
   _Alignas(16) uint8_t apart[SUM_BYTES + MAX_VECTORS * 64];
   int rows = block->rows > 1 ? (int)round_up(block->rows, NARROW_ROWS) : 1;
   NarrowBlock all = *block;
@@ -171,7 +172,7 @@ static void multiply_apart(const NarrowBlock *block, const Scales *scales, bool 
   for (int i = 0; i < rows; i++) {
     float *row = (float *)(apart + i * block->sums_stride);
     if (packed) narrow_join(row, block->columns, row);
-    narrow_add_scaled(row, scales->is_plain ? block->scales : NULL, block->columns,
+    narrow_add_scaled(row, scale_sums ? block->scales : NULL, block->columns,
                       (float *)(block->sums + i * block->sums_stride));
   }
 }
@@ -180,8 +181,9 @@ static void multiply_narrow(NarrowBlock *all, const Block *block, const Scales *
   const NarrowLoops *loops = block->narrow->loops;
   all->columns = (int)block->length;
   all->depth = (int)block->lines;
-  if (loops->packed || (scales->is_plain && block->narrow->has_steps)) {
-    multiply_apart(all, scales, loops->packed);
+  bool scale_sums = scales->is_plain && block->narrow->has_steps;
+  if (loops->packed || scale_sums) {
+    multiply_apart(all, scales, loops->packed, scale_sums);
   } else {
     narrow_multiply(scales->row, all, false);
   }

@@ -167,7 +167,8 @@ static bool scales_set(Scales *scales, const Block *block) {
     if (moved && scaled->negates) zeros = -zeros;
     if (scaled->negates_scale) step_scale(scales->scale, count, -1, scales->scale);
     if (moved && !fits_factor(scales->zero, count, zeros)) return false;
-  } else {
+  } else if (order->along_depth || !scales->may_be_plain || !narrow->loops->plain ||
+             narrow->loops->centered) { /* plain loops by depth read none */
     fill_same(1, count, scales->scale);
   }
   if (!set_zeros(scales, narrow->loops, count, moved)) return false;
