@@ -8,7 +8,7 @@ import { simulate } from '../fuzz/devices_simulation.mjs';
 import { textOf } from '../fuzz/devices_text.mjs';
 
 test('random programs of several devices', { timeout: 120000 }, async () => {
-  const { programs, errors } = await fuzz({ seconds: Infinity, seed: 7000, programs: 220 });
+  const { programs, errors } = await fuzz({ seconds: Infinity, seed: 7000, programs: 400 });
   assert.deepEqual(errors, []);
   const { plain, cancelled, killed, launched, fed } = programs;
   assert.ok(plain > 50 && cancelled > 10 && killed > 5 && launched > 50 && fed > 10, JSON.stringify(programs));
