@@ -291,7 +291,6 @@ describe('masks that are added', () => {
 
   for (const [name, small, most] of [['the lowest number', 1e9, 1e12], ['-1e9, whose exponential is 0', 5e5, 4e6]]) {
     test(`keys after the position are not read, unless a query is large: ${name}`, async () => {
-
       const { executable, shapes } = await compiled(added(ADDED[name]), 'thd', 'f32');
       const [keys, values] = [1, 2].map((i) => client.buffer(wave(shapes[i], i)));
       const view = keys.view(), large = wave(shapes[0], 0);

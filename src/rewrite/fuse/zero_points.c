@@ -6,11 +6,11 @@
 ** if the values that w and z can have show that no difference wraps and that the type of floats has all of them. Products read
 ** narrow numbers less zero points of f32 (kernels/contraction/scaled.h). Integers of 32 bits might wrap, as far as products know.
 **
-** Of f16 and bf16, what the difference is multiplied by is converted, too, where it has few elements:
+** If the floats are f16 or bf16, and are multiplied by a repeated array, both are converted to f32:
 **
 **     convert(w - broadcast(z)) * broadcast(s)         convert((convert(w) - broadcast(convert(z))) * broadcast(convert(s)))
 **
-** with the inner conversions to f32, which has all products of such numbers. So only the product is rounded, and code that
+** The inner conversions are those to f32, which has all products of such numbers. So only the product is rounded, and code that
 ** dequantises a matrix as a product reads it decodes no scales.
 */
 #include "hlo/ir/shorthand.h"

@@ -19,9 +19,8 @@
 
 typedef struct NarrowLoops {
   NarrowRow plain, scaled; /* ROW_NONE: there are none */
-  float
-      factor; /* a power of two, by which widened numbers must be multiplied; of plain loops, vectors are */
-  bool is_integral;  /* plain numbers are integers, of at most 9 bits */
+  float factor;            /* a power of two, by which widened numbers must be multiplied */
+  bool is_integral;        /* plain numbers are integers, of at most 9 bits */
   uint8_t flipped;   /* the bit to invert in each byte: it turns unsigned bytes into signed ones */
   float zero;        /* what inverting subtracts from each byte; it is added to the zero points */
   bool looks_before; /* bytes are looked up: those from 16 on are misread */

@@ -76,7 +76,7 @@ static inline Halves f8e4m3fn_finite(v128_t x) {
   return (Halves){LOW_BYTES(low, high), HIGH_BYTES(low, high)};
 }
 
-/* Widens f8e5m2 to f16, of which it is the upper byte. */
+/* Widens f8e5m2 to f16: the byte is the upper one, the lower one is 0. */
 static inline Halves f8e5m2_to_f16(v128_t x) {
   v128_t none = wasm_i32x4_const_splat(0);
   return (Halves){LOW_BYTES(none, x), HIGH_BYTES(none, x)};
