@@ -32,14 +32,15 @@ function begin() {
 
 async function open(given) {
   urls = given;
-  const [config, tokenizer, weights, ...programs] = await Promise.all([json('config'), json('tokenizer'), got('model'), got('one'), got('many')]);
-  client = await Client.create();
+  const files = [json('config'), json('tokenizer'), got('model'), got('one'), got('many')];
+  const [made, config, tokenizer, weights, ...programs] = await Promise.all([Client.create(), ...files]);
+  client = made;
   const model = await openSafetensors(config, [weights]);
   const began = performance.now();
   session = await Session.open(client, model, new Tokenizer(tokenizer, {}), {
     lengths: Object.keys(PROGRAMS).map(Number), programOf: (length) => client.load(programs[length === 1 ? 0 : 1]),
   });
-  await session.prepare();
+  await session.prepare([32]); /* it reads the prompt; the other one is compiled when the first token has been shown */
   return { compileMs: performance.now() - began, bytes: programs[0].size + programs[1].size, threads: client.threads };
 }
 
@@ -48,7 +49,7 @@ async function write({ prompt, temperature, count }) {
   const mine = begin();
   await trained.catch(() => {});
   session.reset();
-  let text = '', rate = 0, told = performance.now();
+  let text = '', rate = 0, told = -Infinity; /* the first piece at once */
   const flush = () => {
     tell('text', { text, rate, ms: 1000 / rate });
     text = '';
@@ -57,7 +58,7 @@ async function write({ prompt, temperature, count }) {
   const settings = { temperature, topP: 1, maxTokens: count, signal: writing.signal, onRate: (now) => { rate = now; } };
   for await (const piece of session.generate(prompt || '\n', settings)) {
     text += piece;
-    if (!rate || performance.now() - told < TELL_MS) continue;
+    if (performance.now() - told < TELL_MS) continue;
     flush();
     await pause(); /* for the page's calls */
   }
