@@ -31,7 +31,7 @@ async function open(urls) {
   const map = (name, array) => [NAMES[name], array.convert('f32')];
   const [made, bytes, params] = await Promise.all([
     Client.create({ threads: 0 }), fetch(urls.forward).then(async (file) => new Uint8Array(await file.arrayBuffer())),
-    loadWeights(new URL(urls.trained), { map }),
+    loadWeights(new URL(urls.trained), { map }), import('../../bindings/stablehlo/index.mjs'),
   ]);
   client = made;
   const began = performance.now();
