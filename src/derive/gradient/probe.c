@@ -11,7 +11,8 @@
 #include "reference/eval.h"
 #include "rewrite/base/rewrite.h"
 
-/* A point and its two sides. */
+/* Threshold SIDES: a point and its two sides. An array of fewer elements takes a run for each. Test: "slopes equal JAX's" in
+** api/known_functions.test.mjs. */
 /* Threshold WHOLE: arrays of more elements become smaller. No dimensions of a function's own tables are as large. Test:
 ** "another function of the name _gamma is differentiated as it is written" in api/known_functions.test.mjs. */
 /* Threshold CALL_STEPS: the evaluator's steps for all points of a call, four times what the slowest known function
