@@ -61,9 +61,30 @@ static void swap_plan(ContractionPlan *plan, Contraction *c) {
   set_lines(plan, c);
 }
 
+/* Streams a matrix for each index of the columns' outer axes, if rows are few: weights of [heads, depth, size] are a matrix for each
+** head. The operand with several axes of lines becomes the rhs. */
+static ContractionWay plan_batched(ContractionPlan *plan, Contraction *c) {
+  /* Threshold MIN_COLUMNS. Test: "weights whose depth lies between other dimensions" in
+  ** core/quantised_places.test.mjs. */
+  enum { MIN_COLUMNS = 16 };
+  ContractionPlan batched = *plan;
+  Contraction lines = *c;
+  if (c->windowed || (c->rows.count > 1 && c->columns.count > 1)) return BY_TILES;
+  if (c->rows.count > 1) swap_plan(&batched, &lines);
+  contraction_batch_columns(&lines);
+  batched.batches_columns = true;
+  batched.batches = axes_size(&lines.batch);
+  set_lines(&batched, &lines);
+  if (batched.lines[RHS] < MIN_COLUMNS || !stream_plan(&batched, &lines)) return BY_TILES;
+  *plan = batched;
+  *c = lines;
+  return BY_STREAM;
+}
+
 /* Chooses a way without packing, if there are few rows or columns, or both operands are small. */
 static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
-  if (c->rows.count > 1 || c->columns.count > 1 || c->depth.count > 1) return BY_TILES;
+  if (c->depth.count > 1) return BY_TILES;
+  if (c->rows.count > 1 || c->columns.count > 1) return plan_batched(plan, c);
   int64_t min_lines = min_i64(plan->lines[LHS], plan->lines[RHS]);
   int64_t max_lines = max_i64(plan->lines[LHS], plan->lines[RHS]), depth = axes_size(&c->depth);
   bool computed = c->array[LHS].computed || c->array[RHS].computed;
