@@ -129,3 +129,79 @@ ENTRY e { w = u32[64,256] parameter(0)
   b = u32[64,256] add(w, ones)
   ROOT r = (f32[64,256], u32[64,256], f32[64,256]) tuple(a, b, v) }`, Infinity, (i) => 0x40000000 + i);
 });
+
+/** A product of integers, of which `wide` are converted first. The last rows have the largest numbers only. */
+const integers = ([a, b], [vectors, depth, columns], wide, turned = false) => `HloModule m
+ENTRY e { x = ${a}[${vectors},${depth}] parameter(0)
+  w = ${b}[${turned ? [columns, depth] : [depth, columns]}] parameter(1)
+  p = ${wide ? 's32' : a}[${vectors},${depth}] convert(x)
+  q = ${wide ? 's32' : b}[${turned ? [columns, depth] : [depth, columns]}] convert(w)
+  ROOT r = s32[${vectors},${columns}] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
+
+test('products of integers of 4 and 8 bits', async () => {
+  const range = { s8: [-128, 127], u8: [0, 255], s4: [-8, 7], u4: [0, 15], s2: [-2, 1], s32: [-(2 ** 30), 2 ** 30] };
+  const all = (i, k, type) => range[type][0] + ((i * 7919 + k * 31) % (range[type][1] - range[type][0] + 1));
+  const largest = (i, k, type) => range[type][i % 3 ? 1 : 0];
+  for (const types of [['s8', 's4'], ['u8', 'u4'], ['s4', 's8'], ['s4', 'u4'], ['s8', 's8'], ['u8', 's8'], ['s32', 's8'], ['s32', 's4'], ['s8', 's2']]) {
+    for (const [vectors, turned] of [[1, false], [1, true], [20, false], [21, true]]) {
+      for (const wide of types[0] === 's32' ? [true] : [false, true]) {
+        await agrees(client, integers(types, [vectors, 96, 80], wide, turned), all);
+        await agrees(client, integers(types, [vectors, 96, 80], wide, turned), largest);
+      }
+    }
+    const bytes = await client.compile(client.parseHlo(integers(types, [1, 512, 384], true)));
+    assert.ok(bytes.memory.temporaries < 512 * 384 * 1.2, `${types}: ${bytes.memory.temporaries} bytes`);
+  }
+  // Sums of 2^24, which f32 has, and above: 128 * 8 * 16,384.
+  for (const depth of [16383, 16384, 16385, 20000]) {
+    await agrees(client, integers(['s8', 's4'], [1, depth, 3], true), (i, k, type) => range[type][0]);
+    await agrees(client, integers(['s8', 's4'], [1, depth, 3], true), (i, k, type) => range[type][0] + (i === 7));
+  }
+  const steps = (shape) => client.passes(client.parseHlo(integers(['s8', 's4'], shape, true))).find(({ pass }) => pass === 'integer-products').text;
+  for (const [shape, inFloats] of [[[20, 64, 96], true], [[21, 64, 96], false], [[1, 16384, 3], true], [[1, 16385, 3], false]]) {
+    assert.equal(/f32\[.*dot/.test(steps(shape)), inFloats, String(shape));
+  }
+});
+
+test('scales that are converted after they are repeated', async () => {
+  await check(`HloModule m
+ENTRY e { x = bf16[1,256] parameter(0)
+  w = s8[256,128] parameter(1)
+  s = f32[8,4] parameter(2)
+  rows = f32[8,32,4] broadcast(s), dimensions={0,2}
+  r = f32[256,4] reshape(rows)
+  columns = f32[256,4,32] broadcast(r), dimensions={0,1}
+  both = f32[256,128] reshape(columns)
+  scales = bf16[256,128] convert(both)
+  c = bf16[256,128] convert(w)
+  m = bf16[256,128] multiply(c, scales)
+  ROOT y = f32[1,128] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`, 256 * 128, (i, k) => (k === 2 ? 2 ** (i % 3) * 1.001 : whole(i, k)));
+});
+
+test('indices of a codebook that cannot pass its end are not compared with it', async () => {
+  const take = (index, limit, direction) => `HloModule m
+ENTRY e { w = u8[64,64] parameter(0)
+  n = u8[] constant(15)
+  ns = u8[64,64] broadcast(n), dimensions={}
+  four = u8[] constant(4)
+  fours = u8[64,64] broadcast(four), dimensions={}
+  lo = u8[64,64] and(w, ns)
+  hi = u8[64,64] shift-right-logical(w, fours)
+  j = u8[64,128] concatenate(lo, ${index}), dimensions={1}
+  i = s32[64,128] convert(j)
+  e = s32[] constant(${limit})
+  es = s32[64,128] broadcast(e), dimensions={}
+  ROOT p = pred[64,128] compare(i, es), direction=${direction} }`;
+  for (const index of ['hi', 'lo', 'w']) {
+    for (const limit of [-1, 0, 1, 14, 15, 16, 254, 255, 256]) {
+      for (const direction of ['LT', 'LE', 'GT', 'GE', 'EQ', 'NE']) {
+        const source = take(index, limit, direction);
+        await agrees(client, source, (i) => (i * 37) % 256);
+        const executable = await client.compile(client.parseHlo(source)), highest = index === 'w' ? 255 : 15;
+        const isKnown = { LT: limit <= 0 || limit > highest, LE: limit < 0 || limit >= highest, GT: limit < 0 || limit >= highest, GE: limit <= 0 || limit > highest };
+        assert.equal(!executable.toString().includes('compare('), isKnown[direction] ?? false, `${index} ${direction} ${limit}`);
+        executable.dispose();
+      }
+    }
+  }
+});

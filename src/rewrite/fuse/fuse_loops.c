@@ -497,7 +497,9 @@ static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
   case HLO_CONSTANT:
   case HLO_COPY:
   case HLO_RESHAPE: return false;
-  case HLO_BITCAST_CONVERT: return !instruction_is_alias(x) || is_producer(fuser, x->operands[0]);
+  case HLO_BITCAST_CONVERT: /* a loop would decode and encode narrower floats, and change NaNs */
+    return type_bits(x->shape->type) < 8 ||
+           (type_bits(x->shape->type) >= 32 && is_producer(fuser, x->operands[0]));
   default: return true;
   }
 }
