@@ -6,7 +6,8 @@
 ** So an embedding that is stored in few bytes is not dequantised as a whole, and a model that also multiplies by it reads the
 ** numbers as they are stored. Of a table of angles for all positions, only those of the position are computed.
 */
-#include "rewrite/base/passes.h"
+#include "rewrite/simplify/move_gathers.h"
+
 #include "rewrite/base/rewrite.h"
 
 enum {
@@ -135,8 +136,7 @@ static bool move_before_operands(const Lookup *l, const Instruction *table, cons
   return true;
 }
 
-static bool move_gather(Instruction *x, void *data) {
-  (void)data;
+bool move_gather(Instruction *x) {
   Lookup l;
   if (!is_lookup(x, &l)) return false;
   Instruction *table = x->operands[0];
@@ -164,5 +164,3 @@ static bool move_gather(Instruction *x, void *data) {
            move_before_operands(&l, table, table->a);
   }
 }
-
-bool pass_move_gathers(Module *module) { return rewrite_each(module, move_gather, NULL); }

@@ -10,6 +10,7 @@
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
 #include "rewrite/base/rewrite.h"
+#include "rewrite/simplify/move_gathers.h"
 #include "value/scalar.h"
 
 typedef Instruction *Rule(Instruction *x);
@@ -269,14 +270,15 @@ static Instruction *compare(Instruction *x) {
   return at_one ? number->operands[0] : become_unary(x, HLO_NOT, number->operands[0]);
 }
 
-/* Gathers by indices as they are before they are widened. */
+/* Gathers by indices as they are before they are widened, and before the table is computed. */
 static Instruction *gather(Instruction *x) {
   Instruction *index = x->operands[1];
   const Shape *shape = index->shape;
   if (index->opcode == HLO_RESHAPE) index = index->operands[0];
-  if (index->opcode != HLO_CONVERT) return NULL;
-  PrimitiveType from = index->operands[0]->shape->type;
-  if (!type_is_integral(from) || type_bits(from) < 8 || !type_holds(shape->type, from)) return NULL;
+  PrimitiveType from = index->opcode == HLO_CONVERT ? index->operands[0]->shape->type : PRED;
+  if (!type_is_integral(from) || type_bits(from) < 8 || !type_holds(shape->type, from)) {
+    return move_gather(x) ? x : NULL;
+  }
   x->operands[1] = computation_add_reshape(x->parent, index->operands[0], shape->rank, shape->dims);
   return x;
 }
