@@ -4,7 +4,7 @@
  *   node tests/support/run_tests.mjs [--make=TARGET,...] FILE...
  *
  * A file waits for the targets that it needs. The site is made in the place of a test file, the other targets one after
- * the other with the lowest priority: they get the time in which tests wait. A test of pages waits for its browser a fifth
+ * the other with a low priority: they get the time in which tests wait. A test of pages waits for its browser a fifth
  * of the time, so there is one at a time as long as there are others.
  *
  * Files that failed are run once more, one at a time. A test that fails only on a busy machine asks about time somewhere:
@@ -50,7 +50,7 @@ const isPage = (file) => dirname(file) === 'tests/page';
 function run(program, args, options = {}) {
   const start = Date.now(), chunks = [];
   return new Promise((resolve) => {
-    const child = spawn(program, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], timeout: HANGS_MS, killSignal: 'SIGKILL', ...options });
+    const child = spawn(program, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], killSignal: 'SIGKILL', ...options });
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => chunks.push(chunk));
     const end = (code) => resolve({ code, output: String(Buffer.concat(chunks)), seconds: (Date.now() - start) / 1000 });
     child.on('error', (error) => end(error.message)).on('close', (code, signal) => end(signal ?? code));
@@ -64,7 +64,7 @@ const clock = () => `${((Date.now() - started) / 1000).toFixed(0)} s`;
 
 /** Runs a test file and prints what it says. @returns {Promise<boolean>} whether it passed */
 async function passes(file) {
-  const { code, output, seconds: taken } = await run(process.execPath, ['--test-reporter=spec', file]);
+  const { code, output, seconds: taken } = await run(process.execPath, ['--test-reporter=spec', file], { timeout: HANGS_MS });
   seconds.set(file, taken);
   const said = output.split('\n').filter((line) => {
     const [, name, count] = /^ℹ (\w+) ([\d.]+)$/.exec(line) ?? [];
@@ -104,7 +104,7 @@ async function runAll() {
   if (site) start(site, makeTarget(site, []));
   const beside = (async () => {
     for (const target of others) {
-      await makeTarget(target, ['nice', '-n', '19', 'flock', 'build/beside.lock']);
+      await makeTarget(target, ['nice', '-n', '10', 'flock', 'build/beside.lock']);
       wake();
     }
   })();
