@@ -12,9 +12,8 @@
 ** add the counts up to the offsets of each range's elements with each digit; move the elements there.
 ** For long lines, a chunk is one range; short lines are sorted as a whole, many lines to a chunk.
 */
-#include "kernels/sort/sort.h"
-
 #include "base/min_max.h"
+#include "kernels/kernels.h"
 #include "kernels/sort/order_key.h"
 #include "plan/comparator.h"
 
@@ -42,9 +41,14 @@ typedef struct Round {
   bool first;           /* the first round of its word, which loads it */
 } Round;
 
+/* The lines along a sort's dimension; they begin `stride` elements in a row, and so on. */
+typedef struct Lines {
+  int64_t count, size, stride;
+} Lines;
+
 /* The plan of a sort instruction. */
 typedef struct Sort {
-  SortLines lines;
+  Lines lines;
   bool alone, reverses_ties;
   int item_bytes;
   int key_count;
@@ -122,16 +126,17 @@ static void plan_slots(Sort *sort) {
   sort->slots = min_i64(min_i64(sort->lines.count, MAX_SLOTS), min_i64(by_work, by_memory));
 }
 
-SortLines sort_lines(const Instruction *sort) {
+/* sort: has elements. */
+static Lines lines_of(const Instruction *sort) {
   const Shape *shape = operand_shape(sort);
   int dimension = (int)sort->a->dimensions.items[0];
   int64_t strides[MAX_RANK], size = shape->dims[dimension];
   shape_strides(shape, strides);
-  return (SortLines){shape_elements(shape) / size, size, strides[dimension]};
+  return (Lines){shape_elements(shape) / size, size, strides[dimension]};
 }
 
 static void plan_sort(Sort *sort, const Instruction *instruction, const SortOrder *order) {
-  sort->lines = sort_lines(instruction);
+  sort->lines = lines_of(instruction);
   sort->reverses_ties = order->reverses_ties;
   sort->key_count = sort->round_count = 0;
   for (int i = 0; i < order->count; i++) set_key(sort, instruction, &order->keys[i]);
@@ -141,6 +146,11 @@ static void plan_sort(Sort *sort, const Instruction *instruction, const SortOrde
   sort->item_bytes = sort->alone && key->bytes < 8 ? 4 : 8;
   plan_rounds(sort);
   plan_slots(sort);
+}
+
+/* Where the first element of a line is; the next ones are `stride` apart. */
+static int64_t line_begin(const Lines *lines, int64_t line) {
+  return line / lines->stride * lines->stride * lines->size + line % lines->stride;
 }
 
 static Line line_at(const Sort *sort, const KernelCall *call, int64_t slot, int64_t number) {
@@ -347,17 +357,20 @@ static inline void permute(const uint8_t *in, uint8_t *out, int64_t begin, int64
   }
 }
 
-void sort_permute(const KernelCall *call, const SortLines *lines, int64_t begin,
-                  const uint64_t *order, int64_t from, int64_t to) {
+/* Writes elements [from, to) of all results of a line: element i is element order[i] of the operands' line. Only the lower
+** 32 bits of order[i] count. */
+static void permute_all(const Line *line, const uint64_t *order, int64_t from, int64_t to) {
+  const KernelCall *call = line->call;
+  int64_t begin = line->base, stride = line->sort->lines.stride;
   for (int k = 0; k < call->instruction->operand_count; k++) {
     const uint8_t *in = call->operands[k];
     uint8_t *out = call->results[k];
     switch (type_bytes(call->instruction->operands[k]->shape->type)) {
-    case 1: permute(in, out, begin, lines->stride, order, from, to, 1); break;
-    case 2: permute(in, out, begin, lines->stride, order, from, to, 2); break;
-    case 4: permute(in, out, begin, lines->stride, order, from, to, 4); break;
-    case 8: permute(in, out, begin, lines->stride, order, from, to, 8); break;
-    default: permute(in, out, begin, lines->stride, order, from, to, 16);
+    case 1: permute(in, out, begin, stride, order, from, to, 1); break;
+    case 2: permute(in, out, begin, stride, order, from, to, 2); break;
+    case 4: permute(in, out, begin, stride, order, from, to, 4); break;
+    case 8: permute(in, out, begin, stride, order, from, to, 8); break;
+    default: permute(in, out, begin, stride, order, from, to, 16);
     }
   }
 }
@@ -373,8 +386,7 @@ static void store_range(const Line *line, int64_t range) {
     }
     return;
   }
-  sort_permute(line->call, &line->sort->lines, line->base, (const uint64_t *)sorted_items(line),
-               from, to);
+  permute_all(line, (const uint64_t *)sorted_items(line), from, to);
 }
 
 /* Returns how many of the line's sorted keys are less than `value`. */
