@@ -94,12 +94,12 @@ SIMD_HEADER := $(B)/include/wasm_simd128.h
 NATIVE_CFLAGS := $(CFLAGS) -I$(dir $(SIMD_HEADER)) -DSIMDE_ENABLE_NATIVE_ALIASES= \
   -gline-tables-only -fno-omit-frame-pointer -pthread -Wno-psabi -DXLA_CHECKS
 # Under sanitizers, optimising a file takes most of its compilation. Under ASan, tests run these folders too little to earn that
-# back; under TSan, all but the loops of products, which copy vectors by calls if they are not optimised.
+# back; under TSan, all but the evaluator and the loops of products, which copy vectors by calls if they are not optimised.
 # Measured (2026-11): all files at -O1 compile in 165 s under ASan, at -O0 in 50, but the tests then run three times as long.
 SELDOM_RUN := derive/% kernels/% rewrite/% runtime/%
 OFTEN_RUN := rewrite/base/% $(patsubst src/%.c,%,$(shell find src/kernels -path '*/inner/*.c'))
 LEVEL_native = $(if $(filter-out $(OFTEN_RUN),$(filter $(SELDOM_RUN),$*)),-O0,-O1)
-LEVEL_native-tsan = $(if $(filter kernels/contraction/inner/%,$*),-O1,-O0)
+LEVEL_native-tsan = $(if $(filter kernels/contraction/inner/% base/% $(BY_VALUE),$*),-O1,-O0)
 # lld links in half the time of GNU ld.
 NATIVE_LDFLAGS := -fuse-ld=lld -Wl,--build-id=none
 # These functions return scalars by value, so a check for uses of returned frames finds nothing in them. It takes a third of
