@@ -49,7 +49,7 @@ MAKEFLAGS += --no-builtin-rules -j$(JOBS)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: wheel python-page pyodide jax-tests jax-programs build run demo site lighthouse tested test test-full test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
+.PHONY: wheel python-page pyodide jax-tests jax-programs build run demo site lighthouse begun tested tested-site test test-full test-anywhere check jax-suite hosts bench native native-tsan lint format declarations golden fuzz mutants old-faults \
   reduce fuzz-ways fuzz-slopes fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices release clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -93,11 +93,13 @@ CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
 SIMD_HEADER := $(B)/include/wasm_simd128.h
 NATIVE_CFLAGS := $(CFLAGS) -I$(dir $(SIMD_HEADER)) -DSIMDE_ENABLE_NATIVE_ALIASES= \
   -gline-tables-only -fno-omit-frame-pointer -pthread -Wno-psabi -DXLA_CHECKS
-# Under sanitizers, optimising a file takes most of its compilation. Tests run these folders too little to earn that back.
+# Under sanitizers, optimising a file takes most of its compilation. Under ASan, tests run these folders too little to earn that
+# back; under TSan, all but the loops of products, which copy vectors by calls if they are not optimised.
 # Measured (2026-11): all files at -O1 compile in 165 s under ASan, at -O0 in 50, but the tests then run three times as long.
 SELDOM_RUN := derive/% kernels/% rewrite/% runtime/%
 OFTEN_RUN := rewrite/base/% $(patsubst src/%.c,%,$(shell find src/kernels -path '*/inner/*.c'))
-NATIVE_LEVEL = $(if $(filter-out $(OFTEN_RUN),$(filter $(SELDOM_RUN),$*)),-O0,-O1)
+LEVEL_native = $(if $(filter-out $(OFTEN_RUN),$(filter $(SELDOM_RUN),$*)),-O0,-O1)
+LEVEL_native-tsan = $(if $(filter kernels/contraction/inner/%,$*),-O1,-O0)
 # lld links in half the time of GNU ld.
 NATIVE_LDFLAGS := -fuse-ld=lld -Wl,--build-id=none
 # These functions return scalars by value, so a check for uses of returned frames finds nothing in them. It takes a third of
@@ -105,9 +107,9 @@ NATIVE_LDFLAGS := -fuse-ld=lld -Wl,--build-id=none
 BY_VALUE := reference/% textbook/% hlo/scalar/% value/%
 # AddressSanitizer sees accesses by null pointers, to objects that are too small and past their ends. The checks that see the same
 # take half of the time to compile.
-CFLAGS_native = $(NATIVE_CFLAGS) $(NATIVE_LEVEL) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-sanitize=null,object-size,pointer-overflow \
+CFLAGS_native = $(NATIVE_CFLAGS) $(LEVEL_native) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-sanitize=null,object-size,pointer-overflow \
   $(if $(filter $(BY_VALUE),$*),-fsanitize-address-use-after-return=never)
-CFLAGS_native-tsan = $(NATIVE_CFLAGS) $(NATIVE_LEVEL) -fsanitize=thread
+CFLAGS_native-tsan = $(NATIVE_CFLAGS) $(LEVEL_native-tsan) -fsanitize=thread
 
 # --- tools ---------------------------------------------------------------------------------------
 
@@ -385,18 +387,17 @@ $(SITE): $(DIST) $(PYTHON_PAGE) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCE
 	$(Q)node_modules/.bin/vite build --config demo/vite.config.mjs
 	$(Q)touch $@
 
-# `tested` builds what the tests need. TESTS=tests/core/sort.test.mjs runs only that file. The first reporter tells last what
-# failed; the other writes how long files took.
+# `tested` builds what the tests need. TESTS=tests/core/sort.test.mjs runs only that file. When the cores are linked, tests begin;
+# the site, native programs and BESIDE, other targets, are made meanwhile. build/durations.txt gets how long files took.
+# Python's packages are installed first, as downloads wait often.
 # Measured: with one more file at a time than there are cores, 983 s instead of 897.
 TESTS ?= $(wildcard tests/*/*.test.mjs)
-tested: build site native native-tsan wheel python-page $(FAULTY_CORE) $(JAX_VENV)/stamp $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
-test: tested
+begun: build $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp $(JAX_VENV)/stamp $(PYTHON_TOOLS)/stamp $(B)/python/wheels/stamp
+tested-site: site wheel python-page
+tested: begun tested-site native native-tsan
+test: begun
 	$(if $(TESTS),,$(error there is no tests/*/*.test.mjs))
-	@export FAILED_FILES=$(B)/failed.txt; rm -f $$FAILED_FILES; \
-	node --test --test-reporter=spec --test-reporter-destination=stdout --test-reporter=./tests/support/durations.mjs \
-	  --test-reporter-destination=$(B)/durations.txt --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS) \
-	|| node tests/support/again.mjs
-	@awk '$$1 > 60 { print "Over 60 s, so it keeps a core busy at the end: tests/" $$2 " (" $$1 " s)" }' $(B)/durations.txt
+	@node tests/support/run_tests.mjs --make=$(call list,tested-site native native-tsan $(BESIDE)) $(TESTS)
 
 # tests/README.md has the table of samples.
 test-full: export CORPUS := all

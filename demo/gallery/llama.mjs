@@ -121,7 +121,7 @@ export function createStage(element, exhibit, urls, tell) {
   }, () => worker.call('stop'), problem);
   worker.on('text', ({ text, rate, ms }) => {
     append(written, text);
-    tell({ ms, named: { 'Tokens a second': rate.toFixed(0) } });
+    if (rate) tell({ ms, named: { 'Tokens a second': rate.toFixed(0) } });
   });
   worker.on('loss', (step) => learning.add(step));
   worker.call('open', urls).then((facts) => {

@@ -16,20 +16,17 @@ let state = [];
  * first arguments and results are the state; `size` of the picture that comes after them, or null.
  */
 async function open({ urls, states, size }) {
-  client = await Client.create();
+  const fetched = async (name) => urls[name] && new Uint8Array(await (await fetch(urls[name])).arrayBuffer());
+  const tree = urls.weights && readSafetensors(new URL(urls.weights, self.location.href));
+  const reader = import('../../bindings/stablehlo/index.mjs'); /* client.load() would import it after the rest has come */
+  const [made, stepBytes, startBytes, arrays] = await Promise.all([Client.create(), fetched('step'), fetched('start'), tree, reader]);
+  client = made;
   const began = performance.now();
-  const files = Object.fromEntries(await Promise.all(['step', 'start'].filter((name) => urls[name]).map(async (name) =>
-    [name, new Uint8Array(await (await fetch(urls[name])).arrayBuffer())])));
-  const fetched = performance.now();
   const compile = async (bytes) => bytes && client.compile(await client.load(bytes));
-  step = { executable: await compile(files.step), states, size };
-  start = await compile(files.start);
-  const compiled = performance.now();
-  if (urls.weights) {
-    const tree = await readSafetensors(new URL(urls.weights, self.location.href));
-    weights = Object.keys(tree).sort().map((name) => tree[name]); /* the order of JAX's dictionaries */
-  }
-  return { compileMs: compiled - fetched, fetchMs: fetched - began, bytes: files.step.length, threads: client.threads };
+  step = { executable: await compile(stepBytes), states, size };
+  start = await compile(startBytes);
+  if (arrays) weights = Object.keys(arrays).sort().map((name) => arrays[name]); /* the order of JAX's dictionaries */
+  return { compileMs: performance.now() - began, bytes: stepBytes.length, threads: client.threads };
 }
 
 /** A new state, from a seed. */

@@ -50,8 +50,7 @@ async function reset({ replicas, threads, batch, keep, digitsAt }) {
     const from = keep ? training?.state() : undefined;
     training?.dispose();
     training = null;
-    await useThreads(threads);
-    digits ??= await fetchDigits(digitsAt);
+    [digits] = await Promise.all([digits ?? fetchDigits(digitsAt), useThreads(threads)]);
     const whole = batch - (batch % replicas); /* every replica gets as many */
     training = await Training.create(client, digits, { replicas, batch: whole, from });
     const { step, reducedBytes } = training;

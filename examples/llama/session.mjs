@@ -55,9 +55,9 @@ export class Session {
     return this.#steps.get(length);
   }
 
-  /** Compiles its programs, which else happens when they are needed. */
-  async prepare() {
-    for (const length of this.lengths) await this.#step(length);
+  /** Compiles programs, by default all; else that happens when they are needed. */
+  async prepare(lengths = this.lengths) {
+    for (const length of lengths) await this.#step(length);
   }
 
   /** Reads tokens, at most as many as the longest program takes: { logits after the last, token: the one drawn }. */

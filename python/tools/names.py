@@ -33,10 +33,10 @@ REFUSED = ("cuda", "gpu", "rocm", "mosaic", "triton", "tpu", "transfer_guard_lib
 FORWARDS = {"Executable": "LoadedExecutable"}
 
 
-def modules_of(tree):
+def modules_of(imports):
     """Returns the local names in a file that stand for modules of jaxlib."""
     out = {}
-    for node in ast.walk(tree):
+    for node in imports:
         if isinstance(node, ast.ImportFrom) and node.module:
             for a in node.names:
                 name = a.asname or a.name
@@ -67,15 +67,21 @@ def dotted(node):
 
 
 def attributes(node, modules):
-    """Yields the attributes below a node whose first name is a module: no parameter hides it."""
+    """Returns the attributes below a node whose first name is a module: no parameter hides it."""
+    out = []
+    add_attributes(node, modules, out)
+    return out
+
+
+def add_attributes(node, modules, out):
     if isinstance(node, (ast.FunctionDef, ast.Lambda)):
         hidden = {n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)}
         modules = {name: module for name, module in modules.items() if name not in hidden}
     name = dotted(node) if isinstance(node, ast.Attribute) else None
     if name and name[0] in modules:
-        yield modules[name[0]], name[1:3]
+        out.append((modules[name[0]], name[1:3]))
     for child in ast.iter_child_nodes(node):
-        yield from attributes(child, modules)
+        add_attributes(child, modules, out)
 
 
 def used_names(jax):
@@ -84,10 +90,14 @@ def used_names(jax):
         file = str(path.relative_to(jax))
         if any(part in file for part in LEFT_OUT):
             continue
-        tree = ast.parse(path.read_text())
-        for module, name in attributes(tree, modules_of(tree)):
+        text = path.read_text()
+        if not re.search(r"jaxlib|jax\._src\.lib", text):
+            continue
+        tree = ast.parse(text)
+        imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+        for module, name in attributes(tree, modules_of(imports)):
             yield module, name, file
-        for node in ast.walk(tree):
+        for node in imports:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jaxlib."):
                 for a in node.names:
                     module = node.module[len("jaxlib."):]

@@ -21,16 +21,6 @@ static bool same_literal(const Literal *a, const Literal *b) {
          memcmp(a->data, b->data, (size_t)shape_bytes(a->shape)) == 0;
 }
 
-bool comparator_is_elementwise(const Computation *comparator) {
-  if (comparator->count > MAX_INSTRUCTIONS) return false;
-  for (int i = 0; i < comparator->count; i++) {
-    const Instruction *x = comparator->instructions[i];
-    bool is_leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT;
-    if (!shape_is_scalar(x->shape) || !(is_leaf || opcode_is_elementwise(x->opcode))) return false;
-  }
-  return true;
-}
-
 static bool is_mirrored(Mirror *mirror, const Instruction *left, const Instruction *right) {
   if (left->opcode != right->opcode || !shape_is_scalar(left->shape)) return false;
   if (left->opcode == HLO_CONSTANT) return same_literal(left->literal, right->literal);
@@ -76,7 +66,7 @@ static bool is_float_constant(const Instruction *x, bool *is_zero, bool *is_nan)
   return true;
 }
 
-/* Returns where a key comes from; operand -1: it is none that kernels compute. */
+/* Returns where a key comes from; operand -1: it is computed. */
 static KeySource source_of(const Instruction *x) {
   KeySource source = {.operand = -1};
   const Instruction *zeros = NULL, *nans = NULL;
@@ -127,8 +117,9 @@ static bool add_key(SortOrder *order, const Instruction *compare, bool is_last) 
   if (type_is_complex(x->shape->type) || order->count == MAX_SORT_KEYS) return false;
   bool swapped = !are_keys(x, y);
   if (swapped && !are_keys(y, x)) return false;
-  SortKey key = {source_of(swapped ? y : x), greater != swapped, is_total_order(compare)};
-  if (key.source.operand < 0) return false;
+  if (swapped) x = compare->operands[1], y = compare->operands[0];
+  SortKey key = {source_of(x), {x, y}, greater != swapped, is_total_order(compare)};
+  order->computes |= key.source.operand < 0;
   order->keys[order->count++] = key;
   order->reverses_ties = or_equal;
   return true;
@@ -174,4 +165,9 @@ SortOrder comparator_order(const Computation *comparator) {
   }
   if (x->opcode != HLO_COMPARE || !add_key(&order, x, true)) return (SortOrder){0};
   return order;
+}
+
+bool comparator_has_keys(const Computation *comparator) {
+  SortOrder order = comparator_order(comparator);
+  return order.count > 0 && !order.computes;
 }

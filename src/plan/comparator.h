@@ -1,7 +1,8 @@
 /*
 ** Finds the keys by which a sort's comparator orders. Nearly all comparators are lexicographic: they
 ** compare a key of one element with the same key of the other, then, if these are equal, the next key,
-** and so on. A comparator whose keys have none of the forms below counts as having no keys; it is called for each pair.
+** and so on. Other keys than the forms below are computed: the pass sort-keys makes operands of them. If a comparator is not
+** lexicographic, apply-in-order writes its sort as a loop.
 */
 #ifndef XLA_PLAN_COMPARATOR_H
 #define XLA_PLAN_COMPARATOR_H
@@ -11,9 +12,6 @@
 enum {
   /* Threshold MAX_SORT_KEYS. Test: "sorts of several arrays, by several keys" in core/thresholds_programs.test.mjs. */
   MAX_SORT_KEYS = 16,
-  /* Threshold COMPARATOR_PAIRS: pairs that a comparator on arrays compares at once. Test: "lines
-  ** of sorts and of the largest elements, by all elements" in core/thresholds_programs.test.mjs. */
-  COMPARATOR_PAIRS = 64,
 };
 
 /*
@@ -27,14 +25,16 @@ typedef struct KeySource {
 } KeySource;
 
 typedef struct SortKey {
-  KeySource source; /* of the left element; the right one has the same */
-  bool descending;  /* the larger key first */
-  bool total;       /* floats in the total order, not by value */
+  KeySource source; /* of the left element; the right one has the same. operand -1: computed */
+  const Instruction *sides[2]; /* the key of the left, and of the right element */
+  bool descending;             /* the larger key first */
+  bool total;                  /* floats in the total order, not by value */
 } SortKey;
 
 typedef struct SortOrder {
   int count; /* of keys; 0: not lexicographic */
   SortKey keys[MAX_SORT_KEYS];
+  bool computes; /* some keys */
   /* It compares by `less or equal`: a stable sort then turns the order of equal elements around, as
   ** each of them claims to come before the others. */
   bool reverses_ties;
@@ -42,8 +42,7 @@ typedef struct SortOrder {
 
 SortOrder comparator_order(const Computation *comparator);
 
-/* Whether a comparator has only element-wise operations on scalars, so that it can be applied to arrays, and
-** is small enough for recursion. */
-bool comparator_is_elementwise(const Computation *comparator);
+/* Whether kernels can sort by a comparator's keys. */
+bool comparator_has_keys(const Computation *comparator);
 
 #endif

@@ -136,6 +136,53 @@ ENTRY main {
     }
   });
 
+  /** x <- x * x, until it is 100 or `holds` is false, with a counter i. */
+  const counted = ([type, first, step, bound, holds]) => `HloModule m
+condition { s = (${type}[], f32[]) parameter(0)
+  i = ${type}[] get-tuple-element(s), index=0
+  x = f32[] get-tuple-element(s), index=1
+  most = f32[] constant(100)
+  few = pred[] compare(x, most), direction=LT
+  f = f32[] convert(i)
+  b = ${/f/.test(holds) ? 'f32' : type}[] constant(${bound})
+  p = pred[] compare${holds}
+  ROOT both = pred[] and(few, p) }
+body { s = (${type}[], f32[]) parameter(0)
+  i = ${type}[] get-tuple-element(s), index=0
+  x = f32[] get-tuple-element(s), index=1
+  step = ${type}[] constant(${step})
+  next = ${type}[] add(i, step)
+  y = f32[] multiply(x, x)
+  ROOT r = (${type}[], f32[]) tuple(next, y) }
+ENTRY main { x = f32[] parameter(0)
+  first = ${type}[] constant(${first})
+  init = (${type}[], f32[]) tuple(first, x)
+  loop = (${type}[], f32[]) while(init), condition=condition, body=body
+  ROOT r = f32[] get-tuple-element(loop), index=1 }`;
+
+  test('counters are not counted up to a far bound', async () => {
+    const time = (form) => {
+      const module = client.parseHlo(counted(form)), start = process.cpuUsage();
+      client.gradient(module).dispose();
+      return process.cpuUsage(start).user;
+    };
+    const far = [
+      ['s32', 0, 1, 2147483647, '(i, b), direction=LT'], ['s32', 0, 1, 2147483646, '(i, b), direction=LE'],
+      ['s32', -5, 3, 2147483647, '(b, i), direction=GT'], ['s32', 2147483647, -1, 0, '(i, b), direction=GT'],
+      ['s64', 0, 1, '9223372036854775807', '(b, i), direction=GE'], ['s64', 0, 1, 3.4e38, '(f, b), direction=LT'],
+    ];
+    const one = ['s32', 0, 1, 2147483647, '(i, b), direction=NE']; // is counted
+    [...far, one].forEach(time);
+    const [all, counts] = [far.reduce((sum, form) => sum + time(form), 0), time(one)];
+    assert.ok(all < counts, `${all} us for all, ${counts} us for one that is counted`);
+    for (const near of [['s32', 0, 1, 2, '(i, b), direction=LT'], ['s32', 4, -2, 1, '(b, i), direction=LE'],
+      ['s64', 0, 1, 1.5, '(f, b), direction=LT'], ['s32', 5, 1, 5, '(i, b), direction=LT']]) {
+      const executable = await client.compile(client.gradient(client.parseHlo(counted(near)))), trips = near[1] === 5 ? 0 : 2;
+      const [{ data: [slope] }] = await executable.execute([1.5]);
+      assert.ok(Math.abs(slope - 2 ** trips * 1.5 ** (2 ** trips - 1)) < 1e-4, `${near}: ${slope}`);
+    }
+  });
+
   test('no bound is guessed for loops with much state, or with random numbers', () => {
     const far = /while .*is a loop whose number of iterations is not known before the run.*; give an upper bound \(maxTrips\)/;
     assert.throws(() => client.vjp(client.parseHlo(newton('f64[20000]')), { wrt: [0] }), far);

@@ -38,15 +38,17 @@ function assertNear(got, want, tolerance, what) {
 const tolerance = (type) => (/32|c64/.test(type) ? 2e-4 : 1e-6);
 
 describe("slopes equal JAX's", () => {
-  for (const [form, { name, type, arguments: given, value, vjp, jvp, [form]: program }] of sample(FUNCTIONS.flatMap((f) => [['hlo', f], ['stablehlo', f]]), 3)) {
+  for (const [form, { name, type, before = [], arguments: given, value, vjp, jvp, [form]: program }] of sample(FUNCTIONS.flatMap((f) => [['hlo', f], ['stablehlo', f]]), 3)) {
     test(`${name}: ${form}`, async () => {
-      const module = await client.load(program), x = filled(type, given.map(number));
+      const module = await client.load(program), all = [...before, given].map((values) => filled(type, values.map(number)));
+      const wrt = [before.length];
       const one = filled(type, given.map((_, i) => (type.startsWith('c') ? 1 - (i % 2) : 1)));
       const tangents = filled(type, given.map((_, i) => (i % 3) + 1));
-      const [first] = await run(module, [x]);
+      const [first] = await run(module, all);
       assertNear(first.data, value, tolerance(type), 'value');
       const ones = filled(first.shape, value.map((_, i) => (type.startsWith('c') ? 1 - (i % 2) : 1)));
-      const reverse = await run(client.vjp(module), [x, ones]), forward = await run(client.jvp(module), [x, jvp ? tangents : one]);
+      const reverse = await run(client.vjp(module, { wrt }), [...all, ones]);
+      const forward = await run(client.jvp(module, { wrt }), [...all, jvp ? tangents : one]);
       assertNear(reverse.at(-1).data, vjp, tolerance(type), 'vjp');
       assertNear(forward.at(-1).data, jvp ?? vjp, tolerance(type), 'jvp');
     });

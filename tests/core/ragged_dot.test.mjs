@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { Client, Literal } from '../../bindings/index.mjs';
+import { agrees, whole } from '../support/as_written.mjs';
 import { turnsDuring } from '../support/turns.mjs';
 
 const clients = [];
@@ -237,4 +238,33 @@ ENTRY e {
   assert.ok(turns > 1, `${turns} turns`);
   const stop = new AbortController();
   await turnsDuring(() => assert.rejects(exe.execute(args, { signal: stop.signal }), { code: 'CANCELLED' }), () => stop.abort());
+});
+
+/** A product of rows with the experts' matrices, of numbers with a scale for each of their columns. */
+function experts(type, [rows, depth, columns, groups], { turned = false, sizes = 's32' } = {}) {
+  const dims = turned ? [groups, columns, depth] : [groups, depth, columns];
+  return `HloModule m
+ENTRY e { x = f32[${rows},${depth}] parameter(0)
+  w = ${type}[${dims}] parameter(1)
+  s = f32[${groups},${columns}] parameter(2)
+  n = ${sizes}[${groups}] parameter(3)
+  c = f32[${dims}] convert(w)
+  b = f32[${dims}] broadcast(s), dimensions={0,${turned ? 1 : 2}}
+  m = f32[${dims}] multiply(c, b)
+  ROOT r = f32[${rows},${columns}] ragged-dot(x, m, n), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 2 : 1}},
+    lhs_ragged_dims={0}, rhs_group_dims={0} }`;
+}
+
+test('groups of few rows', async () => {
+  const lists = [[3, 0, 2, 4], [0, 0, 1, 0], [20, 5, 0, 0], [-3, 2, 30, 1], [0, 0, 0, 0]];
+  for (const type of ['f32', 'bf16', 's8', 's4', 'f8e5m2']) {
+    for (const [rows, depth, columns] of [[1, 64, 48], [9, 96, 33], [9, 33, 48], [20, 1200, 72], [21, 64, 48], [12, 1, 128], [5, 4096, 16]]) {
+      for (const turned of [false, true]) {
+        for (const sizes of rows === 9 ? lists : lists.slice(0, 2)) {
+          const value = (i, k, t) => (k === 3 ? sizes[i] : k === 2 ? 2 ** (i % 3) : t === 'f32' && k === 1 ? whole(i) / 2 : whole(i, k));
+          await agrees(clients[rows % 2], experts(type, [rows, depth, columns, 4], { turned }), value);
+        }
+      }
+    }
+  }
 });

@@ -86,7 +86,8 @@ describe('comparators that are no orderings', () => {
   }
 });
 
-/** The forms of comparators of x (a, b), then y (c, d), then the positions (i, j); whether each is found to order by keys. */
+/** The forms of comparators of x (a, b), then y (c, d), then the positions (i, j); whether each is found to order by keys: its own, or
+ * those that become operands. */
 describe('comparators that are orderings', () => {
   const x = Float32Array.from(random(300), (v) => v % 4), y = random(300).map((v) => (v >> 4) % 3);
   const sortedBy = (less) => [...x.keys()].sort((i, j) => less(i, j) || i - j);
@@ -115,6 +116,15 @@ describe('comparators that are orderings', () => {
     'the second key by exchanged operands': ['or(less, o)', byBoth],
     'if equal rest, else less': ['select(equal, rest, less)', byBoth],
     'if differ less, else rest': ['select(differ, less, rest)', byBoth],
+    'a computed key': ['compare(size_a, size_b), direction=GT', sortedBy((i, j) => Math.abs(x[j]) - Math.abs(x[i]))],
+    'a key computed of two operands': ['compare(sum_a, sum_b), direction=LT', sortedBy((i, j) => x[i] * y[i] - x[j] * y[j])],
+    'a computed key after another': ['select(equal_sizes, less, larger)', sortedBy((i, j) => Math.abs(x[j]) - Math.abs(x[i]) || x[i] - x[j])],
+    'two computed keys': ['select(equal_sizes, by_sum, larger)',
+      sortedBy((i, j) => Math.abs(x[j]) - Math.abs(x[i]) || x[i] * y[i] - x[j] * y[j])],
+    'the total order, by bits': ['compare(order_a, order_b), direction=LT',
+      sortedBy((i, j) => x[i] - x[j] || Object.is(x[j], -0) - Object.is(x[i], -0))],
+    'a key that is constant': ['compare(two, two2), direction=LT', [...x.keys()]],
+    'a key computed by a call': ['compare(size_a2, size_b2), direction=GT', sortedBy((i, j) => Math.abs(x[j]) - Math.abs(x[i]))],
   };
   const NO_ORDERS = {
     'at most, or equal and rest': 'or(at_most, s)',
@@ -127,15 +137,29 @@ describe('comparators that are orderings', () => {
     'equal': 'compare(a, b), direction=EQ',
     'a key of one side': 'compare(a, a2), direction=LT',
     'another key on each side': 'compare(a, b2), direction=LT',
-    'a constant': 'compare(two, two2), direction=LT',
   };
+  const COMPUTED = `size_a = f32[] abs(a)\n  size_b = f32[] abs(b)
+  larger = pred[] compare(size_a, size_b), direction=GT\n  equal_sizes = pred[] compare(size_a, size_b), direction=EQ
+  c2 = f32[] convert(c)\n  d2 = f32[] convert(d)\n  sum_a = f32[] multiply(a, c2)\n  sum_b = f32[] multiply(b, d2)
+  by_sum = pred[] compare(sum_a, sum_b), direction=LT
+  zero = s32[] constant(0)\n  most = s32[] constant(2147483647)
+  bits_a = s32[] bitcast-convert(a)\n  bits_b = s32[] bitcast-convert(b)
+  sign_a = pred[] compare(bits_a, zero), direction=LT\n  sign_b = pred[] compare(bits_b, zero), direction=LT
+  other_a = s32[] xor(bits_a, most)\n  other_b = s32[] xor(bits_b, most)
+  order_a = s32[] select(sign_a, other_a, bits_a)\n  order_b = s32[] select(sign_b, other_b, bits_b)
+  size_a2 = f32[] call(a), to_apply=size\n  size_b2 = f32[] call(b), to_apply=size`;
   const text = (root) => `HloModule sort
+
+size {
+  x = f32[] parameter(0)\n  ROOT r = f32[] abs(x)
+}
 
 less {
   a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = s32[] parameter(2)\n  d = s32[] parameter(3)
   i = s32[] parameter(4)\n  j = s32[] parameter(5)\n  two = f32[] constant(2)\n  two2 = f32[] constant(2)
   a2 = f32[] add(a, two)\n  b2 = f32[] subtract(b, two)
   ${PARTS}
+  ${COMPUTED}
   ROOT r = pred[] ${root}
 }
 
@@ -144,25 +168,25 @@ ENTRY main {
   ROOT r = (f32[300], s32[300], s32[300]) sort(x, y, p), dimensions={0}, is_stable=true, to_apply=less
 }
 `;
-  /** The positions, and whether the comparator is applied to arrays, as one without keys is. */
+  /** The positions, and whether the sort became a loop, as one without keys does. */
   async function sorted(root) {
     const client = await Client.create({ threads: 0 }), module = client.parseHlo(text(root));
     try {
-      const isApplied = client.passes(module).some(({ pass }) => pass === 'batch-comparators');
+      const isLoop = client.passes(module).some(({ pass }) => pass === 'apply-in-order');
       const [, , positions] = await (await client.compile(module)).execute([x, y]);
-      return { isApplied, positions: [...positions.data] };
+      return { isLoop, positions: [...positions.data] };
     } finally {
       client.dispose();
     }
   }
 
   for (const [name, [root, wanted]] of Object.entries(ORDERS)) {
-    test(name, async () => assert.deepEqual(await sorted(root), { isApplied: false, positions: wanted }));
+    test(name, async () => assert.deepEqual(await sorted(root), { isLoop: false, positions: wanted }));
   }
   for (const [name, root] of Object.entries(NO_ORDERS)) {
     test(`none: ${name}`, async () => {
-      const { isApplied, positions } = await sorted(root);
-      assert.ok(isApplied);
+      const { isLoop, positions } = await sorted(root);
+      assert.ok(isLoop);
       assert.deepEqual(positions.sort((i, j) => i - j), [...x.keys()]);
     });
   }

@@ -289,6 +289,12 @@ def sort_edges(f):
       'l = pred[] compare(a0, b0), direction=LT', 'e = pred[] compare(a0, b0), direction=EQ',
       's = f32[] add(p, one)', 't = f32[] add(q, one)',
       'm = pred[] compare(s, t), direction=GT', 'n = pred[] and(m, e)', 'ROOT r = pred[] or(n, l)'))
+  # XLA's compiled programs write the total order of floats as that of integers.
+  order = lambda x: (f'{x}i = s32[] bitcast-convert({x}0)', f'{x}n = pred[] compare({x}i, z), direction=LT',
+                     f'{x}x = s32[] xor({x}i, m)', f'{x}k = s32[] select({x}n, {x}x, {x}i)')
+  sorts(f, 'bits', [('f32', nans), ('s32', count)], computation=compares(
+      ['f32', 's32'], 'z = s32[] constant(0)', 'm = s32[] constant(2147483647)', *order('a'), *order('b'),
+      'ROOT r = pred[] compare(ak, bk), direction=LT'))
   # Neither side has a key of its own.
   y = np.abs(normals('f32', (33,), 'denominators')) + 1
   sorts(f, 'fractions', [('f32', x), ('f32', y), ('u8', u)], computation=compares(

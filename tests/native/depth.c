@@ -123,7 +123,6 @@ static Module *parse(const Deep *deep) {
 #define FOR_TARGET(pass) \
   static bool pass##_for_code(Module *module) { return pass(module, &codegen_target); }
 FOR_TARGET(pass_pad_windows)
-FOR_TARGET(pass_batch_comparators)
 FOR_TARGET(pass_fuse_loops)
 
 /* Each stage returns whether it may have changed the module. */
@@ -180,7 +179,7 @@ static const Stage stages[] = {
     {"loops", pass_unroll_loops},
     {"scattered windows", pass_scatter_windows},
     {"padded windows", pass_pad_windows_for_code},
-    {"comparators", pass_batch_comparators_for_code},
+    {"comparators", pass_sort_keys},
     {"fusion", pass_fuse_loops_for_code},
     {"all of them", lower},
 };

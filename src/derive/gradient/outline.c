@@ -24,7 +24,7 @@ enum {
   /* Threshold MAX_NEAR: a function of more instructions is differentiated as written. No path in tests. */
   MAX_NEAR = 4096,
   /* Threshold LOOP_STEPS: a loop that takes longer is differentiated as written. No path in tests. */
-  LOOP_STEPS = 1 << 21
+  LOOP_STEPS = 1 << 19
 };
 
 /* ---- The loop ---- */
@@ -77,17 +77,18 @@ static void add_numbers(Search *s) {
   computation_renumber(s->c);
 }
 
-/* Adds the initial values of the loop. A select among them may exchange operands, so both its branches are candidates. */
+/* Adds the initial values of the loop, in the computation's order: a value comes after those that it depends on. A select
+** among them may exchange operands, so both its branches are candidates. */
 static void add_candidates(Search *s) {
   const Instruction *init = s->loop->operands[0];
+  bool *is_candidate = ARENA_ARRAY(s->c->module->arena, bool, s->c->count);
   for (int i = 0; i < init->operand_count; i++) {
-    Instruction *x = init->operands[i];
-    if (!shape_is_array(x->shape)) continue;
-    if (x->opcode == HLO_SELECT) {
-      add_candidate(s, x->operands[1]);
-      add_candidate(s, x->operands[2]);
-    }
-    add_candidate(s, x);
+    const Instruction *x = init->operands[i];
+    is_candidate[x->id] = true;
+    for (int k = 1; x->opcode == HLO_SELECT && k <= 2; k++) is_candidate[x->operands[k]->id] = true;
+  }
+  for (int i = 0; i < s->loop->id; i++) {
+    if (is_candidate[i]) add_candidate(s, s->c->instructions[i]);
   }
 }
 
@@ -157,18 +158,28 @@ static bool try_leaves(Search *s, const KnownFunction *f, Instruction **leaves) 
   return true;
 }
 
-/* Tries all lists of candidates as the operands of a function. */
-static bool try_function(Search *s, const char *name) {
-  const KnownFunction *f = known_function(name, NULL);
+/* Tries lists of the first candidates as the operands of a function. Each contains the last of these. */
+static bool try_lists(Search *s, const KnownFunction *f, int candidates) {
   int lists = 1;
-  s->trials = 0;
-  for (int k = 0; k < f->operands; k++) lists *= s->count;
+  for (int k = 0; k < f->operands; k++) lists *= candidates;
   for (int number = 0; number < lists; number++) {
     Instruction *leaves[MAX_OPERANDS];
-    for (int k = 0, rest = number; k < f->operands; k++, rest /= s->count) {
-      leaves[k] = s->candidates[rest % s->count];
+    bool has_last = false;
+    for (int k = f->operands - 1, rest = number; k >= 0; k--, rest /= candidates) {
+      leaves[k] = s->candidates[rest % candidates];
+      has_last |= rest % candidates == candidates - 1;
     }
-    if (try_leaves(s, f, leaves)) return true;
+    if (has_last && try_leaves(s, f, leaves)) return true;
+  }
+  return false;
+}
+
+/* Tries all lists of candidates as the operands of a function: first those near the computation's parameters. */
+static bool try_function(Search *s, const char *name) {
+  const KnownFunction *f = known_function(name, NULL);
+  s->trials = 0;
+  for (int n = 1; n <= s->count; n++) {
+    if (try_lists(s, f, n)) return true;
   }
   return false;
 }

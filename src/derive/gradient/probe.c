@@ -11,7 +11,8 @@
 #include "reference/eval.h"
 #include "rewrite/base/rewrite.h"
 
-/* A point and its two sides. */
+/* Threshold SIDES: a point and its two sides. An array of fewer elements takes a run for each. Test: "slopes equal JAX's" in
+** api/known_functions.test.mjs. */
 /* Threshold WHOLE: arrays of more elements become smaller. No dimensions of a function's own tables are as large. Test:
 ** "another function of the name _gamma is differentiated as it is written" in api/known_functions.test.mjs. */
 /* Threshold CALL_STEPS: the evaluator's steps for all points of a call, four times what the slowest known function
@@ -226,7 +227,7 @@ typedef struct Probe {
   const KnownFunction *f;
   Module *module;
   PrimitiveType type;
-  bool is_whole; /* not copied for smaller arrays: each side of a point is a run of its own */
+  int runs; /* arrays of fewer elements than sides: each side of a point is a run of its own */
   Computation *function, *slopes;
   double points[POINTS][MAX_OPERANDS];
   double step;     /* relative */
@@ -245,13 +246,13 @@ static bool run_at(const Probe *p, const Computation *c, int point, int count, d
   EvalContext context = {.arena = scratch, .error = &error, .budget = p->budget};
   Literal *arguments[MAX_OPERANDS];
   bool ran = true;
-  for (int run = 0; run < (p->is_whole ? SIDES : 1) && ran; run++) {
+  for (int run = 0; run < p->runs && ran; run++) {
     for (int k = 0; k < p->f->operands; k++) {
       const Shape *shape = c->parameters[k]->shape;
       arguments[k] = literal_new(scratch, shape);
       for (int i = 0; i < shape_elements(shape); i++) {
         bool is_last = k == p->f->operands - 1;
-        Scalar x = {.f = is_last ? side_of(p, point, p->is_whole ? run : i) : p->points[point][k]};
+        Scalar x = {.f = is_last ? side_of(p, point, (run + i) % SIDES) : p->points[point][k]};
         scalar_store(shape->type, arguments[k]->data, i, scalar_convert(F64, shape->type, x));
       }
     }
@@ -259,9 +260,8 @@ static bool run_at(const Probe *p, const Computation *c, int point, int count, d
     ran = value != NULL;
     for (int r = 0; r < count && ran; r++) {
       const Literal *leaf = shape_is_tuple(value->shape) ? value->elements[r] : value;
-      for (int i = 0; i < (p->is_whole ? 1 : SIDES); i++) {
-        int side = p->is_whole ? run : i;
-        results[SIDES * r + side] = scalar_load(leaf->shape->type, leaf->data, i).f;
+      for (int i = 0; i < SIDES / p->runs; i++) {
+        results[SIDES * r + run + i] = scalar_load(leaf->shape->type, leaf->data, i).f;
       }
     }
   }
@@ -316,13 +316,13 @@ static bool probe_begin(Probe *p, const KnownFunction *f, Computation *function)
   *p = (Probe){.f = f,
                .module = function->module,
                .type = shape->type,
-               .is_whole = shape_elements(shape) <= WHOLE,
+               .runs = shape_elements(shape) < SIDES ? SIDES : 1,
                .function = function,
                .step = shape->type == F32 ? 0x1p-8 : 0x1p-13};
   for (int i = 0; i < POINTS; i++) {
     for (int k = 0; k < f->operands; k++) p->points[i][k] = f->points[i][k];
   }
-  if (p->is_whole) return true;
+  if (shape_elements(shape) <= WHOLE) return true;
   Shrinker s = {.module = p->module, .from = shape};
   const Shape *parameters[MAX_OPERANDS];
   for (int k = 0; k < f->operands; k++) {
@@ -333,24 +333,27 @@ static bool probe_begin(Probe *p, const KnownFunction *f, Computation *function)
   return p->function != NULL;
 }
 
-/* Returns the last of `count` results for which slopes hold, or -1; with `each`, all must have their own slopes. */
+/* Returns the last of `count` results for which slopes hold, or -1; with `each`, all must have their own slopes. Points at
+** which too few hold end it. */
 static int find_result(Probe *p, int count, bool each) {
   Arena *arena = p->module->arena;
-  double *values = ARENA_ARRAY(arena, double, POINTS *count *SIDES);
-  double slopes[POINTS][MAX_RESULTS * SIDES];
-  for (int i = 0; i < POINTS; i++) {
-    if (!run_at(p, p->function, i, count, values + i * count * SIDES)) return -1;
-    if (!run_at(p, p->slopes, i, p->f->results, slopes[i])) return -1;
-  }
-  int found = -1, held = 0;
-  for (int r = 0; r < count; r++) {
-    bool holds = true;
-    int seen = 0;
-    for (int i = 0; i < POINTS && holds; i++) {
-      double slope = slopes[i][SIDES * (each ? r : 0) + 1];
-      holds = agrees(p, i, values + (i * count + r) * SIDES, slope, &seen);
+  double *values = ARENA_ARRAY(arena, double, count *SIDES), slopes[MAX_RESULTS * SIDES];
+  int *seen = ARENA_ARRAY(arena, int, count); /* by result: -1, its slopes do not hold */
+  int found = -1, held = count;
+  for (int i = 0; i < POINTS && held >= (each ? count : 1); i++) {
+    if (!run_at(p, p->function, i, count, values) ||
+        !run_at(p, p->slopes, i, p->f->results, slopes))
+      return -1;
+    for (int r = 0; r < count; r++) {
+      double slope = slopes[SIDES * (each ? r : 0) + 1];
+      if (seen[r] < 0 || agrees(p, i, values + r * SIDES, slope, &seen[r])) continue;
+      seen[r] = -1;
+      held--;
     }
-    if (!holds || !seen) continue;
+  }
+  held = 0;
+  for (int r = 0; r < count; r++) {
+    if (seen[r] <= 0) continue;
     found = r;
     held++;
   }

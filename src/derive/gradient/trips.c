@@ -1,5 +1,6 @@
 #include "derive/gradient/trips.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/min_max.h"
@@ -71,31 +72,32 @@ static Computation *scalar_function(Body *b, const bool *leaves, Instruction *co
   return e.to;
 }
 
-/* Whether a conversion of a counter, of 32 bits or more, keeps its order. */
+/* Whether a conversion of a counter, of 32 bits or more, keeps its order; different counters may become equal. */
 static bool keeps_order(const Instruction *convert) {
-  PrimitiveType from = convert->operands[0]->shape->type, to = convert->shape->type;
-  TypeKind kind = type_kind(to);
-  return (kind == KIND_SIGNED || kind == KIND_FLOAT) && type_bits(to) >= type_bits(from);
+  int from = type_bits(convert->operands[0]->shape->type), to = type_bits(convert->shape->type);
+  TypeKind kind = type_kind(convert->shape->type);
+  return (kind == KIND_SIGNED && to >= from) || (kind == KIND_FLOAT && to >= 32);
 }
 
-/* Whether `test` holds for a counter while it is below a bound. Sets the counter's value after `limit` iterations. */
+/* Whether `test` compares a counter with a bound, so that it holds for all values between two for which it holds. Sets the
+** counter's value after `limit` iterations. */
 static bool find_last(const Computation *test, const Computation *body, Scalar *last,
                       int64_t limit) {
-  const Instruction *below = test->root, *next = body->root;
+  const Instruction *compare = test->root, *next = body->root;
   Scalar bound, step;
-  if (below->opcode != HLO_COMPARE || next->opcode != HLO_ADD) return false;
-  const Instruction *counter = below->operands[0];
+  if (compare->opcode != HLO_COMPARE || next->opcode != HLO_ADD) return false;
+  if (compare->a->direction == COMPARE_EQ || compare->a->direction == COMPARE_NE) return false;
+  int k = splat_value(compare->operands[0], &bound) ? 1 : 0;
+  const Instruction *counter = compare->operands[k];
   if (counter->opcode == HLO_CONVERT && keeps_order(counter)) counter = counter->operands[0];
-  bool is_counted = below->a->direction == COMPARE_LT && counter == test->parameters[0] &&
-                    splat_value(below->operands[1], &bound) &&
+  PrimitiveType type = next->shape->type;
+  bool is_counted = counter == test->parameters[0] &&
+                    splat_value(compare->operands[1 - k], &bound) &&
                     next->operands[0] == body->parameters[0] &&
-                    splat_value(next->operands[1], &step) &&
-                    (next->shape->type == S32 || next->shape->type == S64);
-  if (!is_counted || limit < 1 || step.i < 1 || step.i > INT32_MAX / limit / 2 ||
-      last->i > INT32_MAX / 2)
-    return false;
+                    splat_value(next->operands[1], &step) && (type == S32 || type == S64);
+  if (!is_counted || llabs(step.i) > INT32_MAX || llabs(last->i / 2) > INT64_MAX / 4) return false;
   last->i += step.i * limit;
-  return true;
+  return scalar_round(type, *last).i == last->i;
 }
 
 /* Returns the number of times that `test` holds in a row, up to `limit`; -1 if it holds longer, or cannot be evaluated. */
@@ -108,7 +110,8 @@ static int64_t run(const Computation *test, const Computation *body, Scalar *sta
   EvalApply *holds = eval_apply_new(test, &context), *step = eval_apply_new(body, &context);
   Scalar *next = ARENA_ARRAY(scratch, Scalar, count), goes_on = {0}, last = *state;
   bool beyond = holds && count == 1 && find_last(test, body, &last, limit) &&
-                eval_apply(holds, &last, &goes_on) && goes_on.i;
+                eval_apply(holds, &last, &goes_on) && goes_on.i &&
+                eval_apply(holds, state, &goes_on) && goes_on.i;
   for (int64_t i = 0; holds && step && !beyond && i <= limit; i++) {
     ArenaMark mark = arena_mark(scratch);
     if (!eval_apply(holds, state, &goes_on)) break;

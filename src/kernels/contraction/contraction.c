@@ -80,6 +80,21 @@ void contraction_swap(Contraction *c) {
   c->array[RHS] = lhs;
 }
 
+void contraction_batch_columns(Contraction *c) {
+  Axes *columns = &c->columns;
+  int kept = 0;
+  for (int i = 1; i < columns->count; i++) {
+    const Axis *axis = &columns->items[i], *best = &columns->items[kept];
+    bool is_longer = best->stride[RHS] != 1 && axis->size > best->size;
+    if (axis->stride[RHS] == 1 || is_longer) kept = i;
+  }
+  for (int i = 0; i < columns->count; i++) {
+    if (i != kept) c->batch.items[c->batch.count++] = columns->items[i];
+  }
+  columns->items[0] = columns->items[kept];
+  columns->count = 1;
+}
+
 /* Lines take the order of the result. The depth takes the order of an operand that is contiguous along it; for
 ** an operand that is contiguous along its lines, the order of the depth does not matter. */
 void contraction_arrange(Contraction *c, const ContractionPlan *plan) {
@@ -90,4 +105,5 @@ void contraction_arrange(Contraction *c, const ContractionPlan *plan) {
   bool by_lhs = axes_have_neighbours(&c->depth, LHS) &&
                 (!axes_have_neighbours(&c->depth, RHS) || axes_have_neighbours(&c->columns, RHS));
   arrange_axes(&c->depth, by_lhs ? LHS : RHS);
+  if (plan->batches_columns) contraction_batch_columns(c);
 }

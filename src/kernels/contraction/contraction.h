@@ -115,7 +115,8 @@ typedef enum ContractionWay { BY_TILES, BY_STREAM, BY_WHOLE_MATRICES, DIRECTLY }
 
 typedef struct ContractionPlan {
   ContractionWay way;
-  bool swapped; /* lhs and rhs are swapped: products commute */
+  bool swapped;         /* lhs and rhs are swapped: products commute */
+  bool batches_columns; /* contraction_batch_columns was called */
   const Arithmetic *arithmetic;
   int64_t batches, lines[2];           /* lines: rows and columns of the largest part */
   int64_t tile[2], tiles[2];           /* rows and columns of a unit; number of tiles each way */
@@ -131,6 +132,8 @@ typedef struct ContractionPlan {
 
 /* Swaps lhs and rhs. */
 void contraction_swap(Contraction *contraction);
+/* Makes batches of all axes of the columns but one: the axis along which the rhs is contiguous, or the longest. */
+void contraction_batch_columns(Contraction *contraction);
 /* Brings a part's axes into the order in which they are computed. */
 void contraction_arrange(Contraction *contraction, const ContractionPlan *plan);
 

@@ -61,9 +61,30 @@ static void swap_plan(ContractionPlan *plan, Contraction *c) {
   set_lines(plan, c);
 }
 
+/* Streams a matrix for each index of the columns' outer axes, if rows are few: weights of [heads, depth, size] are a matrix for each
+** head. The operand with several axes of lines becomes the rhs. */
+static ContractionWay plan_batched(ContractionPlan *plan, Contraction *c) {
+  /* Threshold MIN_COLUMNS. Test: "weights whose depth lies between other dimensions" in
+  ** core/quantised_places.test.mjs. */
+  enum { MIN_COLUMNS = 16 };
+  ContractionPlan batched = *plan;
+  Contraction lines = *c;
+  if (c->windowed || (c->rows.count > 1 && c->columns.count > 1)) return BY_TILES;
+  if (c->rows.count > 1) swap_plan(&batched, &lines);
+  contraction_batch_columns(&lines);
+  batched.batches_columns = true;
+  batched.batches = axes_size(&lines.batch);
+  set_lines(&batched, &lines);
+  if (batched.lines[RHS] < MIN_COLUMNS || !stream_plan(&batched, &lines, 1)) return BY_TILES;
+  *plan = batched;
+  *c = lines;
+  return BY_STREAM;
+}
+
 /* Chooses a way without packing, if there are few rows or columns, or both operands are small. */
 static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
-  if (c->rows.count > 1 || c->columns.count > 1 || c->depth.count > 1) return BY_TILES;
+  if (c->depth.count > 1) return BY_TILES;
+  if (c->rows.count > 1 || c->columns.count > 1) return plan_batched(plan, c);
   int64_t min_lines = min_i64(plan->lines[LHS], plan->lines[RHS]);
   int64_t max_lines = max_i64(plan->lines[LHS], plan->lines[RHS]), depth = axes_size(&c->depth);
   bool computed = c->array[LHS].computed || c->array[RHS].computed;
@@ -72,7 +93,22 @@ static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
     if (small_plan(plan, c)) return BY_WHOLE_MATRICES;
   }
   if (plan->lines[RHS] < plan->lines[LHS]) swap_plan(plan, c);
-  return stream_plan(plan, c) ? BY_STREAM : BY_TILES;
+  return stream_plan(plan, c, 1) ? BY_STREAM : BY_TILES;
+}
+
+/* Streams a matrix for each part, if the parts have few rows in all: experts that a few tokens choose. */
+static ContractionWay plan_parts(ContractionPlan *plan, const Contraction *c, int64_t parts) {
+  const Computed *computed = c->array[RHS].computed;
+  /* Threshold PACKED: each part's numbers of 2 or 4 bits begin at a byte if sizes are multiples of it. Test: "groups of few
+  ** rows" in core/ragged_dot.test.mjs. */
+  enum { PACKED = 4 };
+  bool is_aligned =
+      !computed || (plan->lines[RHS] % PACKED == 0 && axes_size(&c->depth) % PACKED == 0);
+  if (!c->keeps_rows || plan->swapped || !is_aligned || c->rows.count > 1 || c->columns.count > 1 ||
+      c->depth.count > 1) {
+    return BY_TILES;
+  }
+  return stream_plan(plan, c, parts) ? BY_STREAM : BY_TILES;
 }
 
 ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t result_elements) {
@@ -83,7 +119,7 @@ ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t re
   plan.batches = axes_size(&largest->batch);
   set_lines(&plan, largest);
   bool swapped = plan.swapped;
-  if (parts == 1) plan.way = plan_unpacked(&plan, largest);
+  plan.way = parts == 1 ? plan_unpacked(&plan, largest) : plan_parts(&plan, largest, parts);
   if (plan.way == BY_TILES) {
     if (plan.swapped != swapped) swap_plan(&plan, largest);
     ContractionPlan direct = plan;

@@ -387,7 +387,10 @@ static void part_of(const DotPlan *p, int64_t number, const Part *part, Contract
     c->array[o].base = (int64_t)base;
   }
   add_dimension(ragged, c, part->end - part->begin);
-  if (group == ragged->groups) c->depth = (Axes){.count = 1};
+  if (group == ragged->groups) {
+    c->depth.count = 1;
+    c->depth.items[0].size = 0;
+  }
   contraction_arrange(c, &p->plan);
 }
 

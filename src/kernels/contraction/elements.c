@@ -50,7 +50,13 @@ static void load_s8_as_s32(const Loader *loader, const uint8_t *elements, int64_
                            void *out) {
   const int8_t *from = (const int8_t *)elements;
   int32_t *to = out;
-  for (int64_t i = 0; i < count; i++) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    v128_t halves = wasm_i16x8_load8x8(from + i);
+    wasm_v128_store(to + i, wasm_i32x4_extend_low_i16x8(halves));
+    wasm_v128_store(to + i + 4, wasm_i32x4_extend_high_i16x8(halves));
+  }
+  for (; i < count; i++) {
     to[i] = from[i]; /* NOLINT(bugprone-signed-char-misuse): the sign is wanted */
   }
 }

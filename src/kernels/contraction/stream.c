@@ -51,7 +51,7 @@ void stream_init(Stream *s, const Contraction *c, const ContractionPlan *plan) {
   s->depth_block = plan->depth_block;
 }
 
-bool stream_plan(ContractionPlan *plan, const Contraction *c) {
+bool stream_plan(ContractionPlan *plan, const Contraction *c, int64_t parts) {
   const Arithmetic *arithmetic = plan->arithmetic;
   int64_t vectors = plan->lines[LHS] * arithmetic->reals, lines = plan->lines[RHS];
   int64_t depth = axes_size(&c->depth), bytes = arithmetic->lane_bytes * arithmetic->reals;
@@ -76,7 +76,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   plan->tiles[RHS] = divide_up(lines, plan->tile[RHS]);
   int64_t tile = min_i64(plan->tile[RHS], lines);
   plan->splits = min_i64(divide_up(tile * depth, 2 * elements), narrow->loops ? 16 : 32);
-  if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
+  if (plan->batches * plan->tiles[RHS] >= 32 || parts > 1) plan->splits = 1;
   int64_t split = round_up(divide_up(depth, plan->splits), step);
   int64_t max_depth = min_i64(VECTOR_BYTES / (vectors * bytes), order->max_depth);
   if (narrow->loops ? narrow->is_unpacked || narrow->loops->looks_before : converts) {

@@ -10,8 +10,9 @@
 #include "kernels/contraction/stream_order.h"
 #include "kernels/contraction/tiles.h"
 
-/* Returns whether the matrix (the rhs) can be streamed; if so, sets the plan's tiles and splits. */
-bool stream_plan(ContractionPlan *plan, const Contraction *contraction);
+/* Returns whether the matrix (the rhs) can be streamed; if so, sets the plan's tiles and splits. One of several parts has one
+** split. */
+bool stream_plan(ContractionPlan *plan, const Contraction *contraction, int64_t parts);
 
 void stream_init(Stream *stream, const Contraction *contraction, const ContractionPlan *plan);
 

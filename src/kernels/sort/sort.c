@@ -442,8 +442,8 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
       operand_shape(instruction)->dims[instruction->a->dimensions.items[0]] > UINT32_MAX) {
     return NULL;
   }
+  if (!comparator_has_keys(instruction->a->to_apply)) return NULL;
   SortOrder order = comparator_order(instruction->a->to_apply);
-  if (order.count == 0) return NULL;
   SortPlan *p = ARENA_NEW(arena, SortPlan);
   plan_sort(&p->sort, instruction, &order);
   p->kernel.scratch_bytes = p->sort.slots * slot_bytes(&p->sort);

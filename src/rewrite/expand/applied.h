@@ -4,8 +4,8 @@
 
 #include "hlo/ir/module.h"
 
-/* Whether a computation on elements has loops, branches or arrays, which loops over elements cannot have, or takes
-** very many steps. It must also be applied to arrays of known, nonzero sizes. */
+/* Whether a computation on elements has loops, branches or arrays, which loops over elements cannot have, takes very many
+** steps, or compares without keys. It must also be applied to arrays of known, nonzero sizes. */
 bool applies_more(const Instruction *x, const Computation *to_apply);
 
 /* Adds a scan along the first dimension. `shape` is its result's: outputs, then carries. */

@@ -497,7 +497,9 @@ static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
   case HLO_CONSTANT:
   case HLO_COPY:
   case HLO_RESHAPE: return false;
-  case HLO_BITCAST_CONVERT: return type_bits(x->shape->type) < 8;
+  case HLO_BITCAST_CONVERT: /* a loop would decode and encode narrower floats, and change NaNs */
+    return type_bits(x->shape->type) < 8 ||
+           (type_bits(x->shape->type) >= 32 && is_producer(fuser, x->operands[0]));
   default: return true;
   }
 }
@@ -541,13 +543,20 @@ static bool users_groups(const Fuser *fuser, const Instruction *x, GroupList *ou
   return outside;
 }
 
+/* Whether an array in memory is only read as another type: it needs no loop, and kernels read it in place. */
+static bool is_other_view(const Instruction *x) {
+  return x->opcode == HLO_BITCAST_CONVERT && instruction_is_alias(x) &&
+         can_unpack(without_reshapes(x->operands[0]));
+}
+
 static void join_group(Fuser *fuser, Instruction *x) {
   GroupList users = {0};
   bool outside = users_groups(fuser, x, &users);
   bool waits = (x->opcode == HLO_DYNAMIC_SLICE && !is_only_sliced(fuser, x->operands[0])) ||
                (x->opcode == HLO_GATHER && is_updated(fuser, x->operands[0]));
   waits &= !reads_packed(x);
-  if (waits || !can_fuse(fuser->target, x) || x->a->control_predecessors.count) {
+  if (waits || is_other_view(x) || !can_fuse(fuser->target, x) ||
+      x->a->control_predecessors.count) {
     fuser->stays[x->id] = true;
     return;
   }

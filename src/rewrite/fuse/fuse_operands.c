@@ -10,8 +10,9 @@
 ** The second is for loops that read fewer bytes than they write and have no other user. In the third, the dot reads the
 ** slice in place. An example is one layer's weights in an array of all layers' weights.
 */
+#include "base/min_max.h"
 #include "base/scope.h"
-#include "plan/loop_plan.h"
+#include "plan/fusible.h"
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
@@ -49,9 +50,13 @@ static int64_t bytes_of(const Computation *loop, const Instruction *array) {
   return sliced;
 }
 
+/* Returns the bytes that a loop reads: of each array at most one element for each of the result. */
 static int64_t bytes_read(const Computation *loop) {
-  int64_t bytes = 0;
-  for (int i = 0; i < loop->parameter_count; i++) bytes += bytes_of(loop, loop->parameters[i]);
+  int64_t bytes = 0, results = shape_elements(loop->root->shape);
+  for (int i = 0; i < loop->parameter_count; i++) {
+    const Instruction *array = loop->parameters[i];
+    bytes += min_i64(bytes_of(loop, array), divide_up(results * type_bits(array->shape->type), 8));
+  }
   return bytes;
 }
 
@@ -112,7 +117,7 @@ static bool drop_conversion(Instruction *dot, int side) {
 
 /* The uses of the computation's instructions, by id. */
 typedef struct Uses {
-  int *all, *kept; /* kept: uses other than slices; these may run after the slices */
+  int *all, *kept, *dots; /* kept: uses other than slices; these may run after the slices */
 } Uses;
 
 /* Whether a loop only takes some lines of an array: heads of a stack of keys and values. A dot reads them in place. */
@@ -126,10 +131,25 @@ static bool takes_lines(const Computation *loop) {
   return x->shape->dims[last] == x->operands[0]->shape->dims[last];
 }
 
+/* Whether a loop takes a few machine instructions per element, so that several dots may compute it. */
+static bool is_light(const Computation *loop) {
+  bool light = true;
+  for (int i = 0; i < loop->count; i++) {
+    const Instruction *x = loop->instructions[i];
+    light &= x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT ||
+             is_index_operation(x->opcode) || opcode_cost(x->opcode) == COST_LIGHT;
+  }
+  return light;
+}
+
 static bool is_wanted(const Instruction *dot, int side, const Uses *uses) {
   const Instruction *loop = loop_of(dot, side), *x = dot->operands[side];
   const Instruction *other = dot->operands[1 - side];
-  if (!loop || uses->all[loop->id] != 1 || (x != loop && uses->all[x->id] != 1)) return false;
+  if (!loop || (x != loop && (uses->all[x->id] != 1 || uses->all[loop->id] != 1))) return false;
+  if (uses->all[loop->id] != 1 &&
+      (uses->dots[loop->id] != uses->all[loop->id] || !is_light(loop->a->calls))) {
+    return false;
+  }
   PrimitiveType type = loop->shape->type;
   bool is_float = type_is_floating(type) && type_bits(type) <= 32;
   bool is_f64 = dot->shape->type == F64 || other->shape->type == F64;
@@ -306,6 +326,7 @@ static void count_uses(const Computation *computation, Uses *uses) {
     for (int k = 0; k < x->operand_count; k++) {
       uses->all[x->operands[k]->id]++;
       uses->kept[x->operands[k]->id] += !slices;
+      uses->dots[x->operands[k]->id] += x->opcode == HLO_DOT;
     }
   }
 }
@@ -370,7 +391,8 @@ static bool fuse_operands(Computation *computation) {
   bool changed = false;
   computation_renumber(computation);
   int count = computation->count;
-  Uses uses = {scope_new((size_t)count, sizeof(int)), scope_new((size_t)count, sizeof(int))};
+  Uses uses = {scope_new((size_t)count, sizeof(int)), scope_new((size_t)count, sizeof(int)),
+               scope_new((size_t)count, sizeof(int))};
   count_uses(computation, &uses);
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
@@ -380,6 +402,7 @@ static bool fuse_operands(Computation *computation) {
     limit_again(x, limited);
     changed = true;
   }
+  scope_free(uses.dots);
   scope_free(uses.kept);
   scope_free(uses.all);
   if (changed) computation_sort(computation);

@@ -10,6 +10,7 @@
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
 #include "rewrite/base/rewrite.h"
+#include "rewrite/simplify/move_gathers.h"
 #include "value/scalar.h"
 
 typedef Instruction *Rule(Instruction *x);
@@ -145,6 +146,29 @@ static Instruction *convert_choice(Instruction *x) {
   return x;
 }
 
+/* Converts floats before they are repeated: scales of blocks. */
+static Instruction *convert_repeated(Instruction *x) {
+  Instruction *repeated = x->operands[0];
+  if (repeated->opcode == HLO_RESHAPE) repeated = repeated->operands[0];
+  PrimitiveType type = x->shape->type;
+  if (repeated->opcode != HLO_BROADCAST || !type_is_floating(type) || !is_floating(repeated) ||
+      type_is_complex(repeated->shape->type) ||
+      2 * shape_elements(repeated->operands[0]->shape) > shape_elements(x->shape)) {
+    return NULL;
+  }
+  Arena *arena = x->parent->module->arena;
+  Instruction *few = repeated->operands[0];
+  few = computation_add(x->parent, HLO_CONVERT, shape_with_type(arena, few->shape, type), &few, 1,
+                        NULL);
+  if (repeated == x->operands[0]) {
+    instruction_become(x, HLO_BROADCAST, &few, 1, repeated->a);
+    return x;
+  }
+  const Shape *shape = shape_with_type(arena, repeated->shape, type);
+  return become_unary(x, HLO_RESHAPE,
+                      computation_add(x->parent, HLO_BROADCAST, shape, &few, 1, repeated->a));
+}
+
 static Instruction *convert(Instruction *x) {
   Instruction *operand = x->operands[0];
   if (operand->shape->type == x->shape->type) return operand;
@@ -153,7 +177,7 @@ static Instruction *convert(Instruction *x) {
       type_holds(operand->shape->type, x->shape->type)) {
     return operand->operands[0];
   }
-  return NULL;
+  return convert_repeated(x);
 }
 
 /* --- comparisons ------------------------------------------------------------------------------ */
@@ -169,23 +193,72 @@ static bool compares(double a, ComparisonDirection direction, double b) {
   }
 }
 
-/* Whether x is an integer that is a converted one of an unsigned type. */
-static bool is_unsigned(const Instruction *x) {
+/* Returns a number that no element of x exceeds, if none is below 0: of bytes, and parts of them. -1: unknown. */
+static int64_t upper_bound(const Instruction *x, int steps) {
+  /* Threshold MAX_STEPS: how far operands are looked at. No path. */
+  enum { MAX_STEPS = 12 };
   PrimitiveType type = x->shape->type;
-  return x->opcode == HLO_CONVERT && type_kind(type) == KIND_SIGNED &&
-         type_kind(x->operands[0]->shape->type) == KIND_UNSIGNED &&
-         type_holds(type, x->operands[0]->shape->type);
+  int bits = type_bits(type);
+  int64_t bound = type_kind(type) == KIND_UNSIGNED && bits <= 32 ? (INT64_C(1) << bits) - 1 : -1,
+          other;
+  Scalar value;
+  if (!type_is_integral(type) || bits > 32 || steps == MAX_STEPS) return bound;
+  if (splat_value(x, &value)) return scalar_convert(type, S64, value).i;
+  switch (x->opcode) {
+  case HLO_CONVERT:
+    other = upper_bound(x->operands[0], steps + 1);
+    return other >= 0 && other <= (INT64_C(1) << (bits - (type_kind(type) == KIND_SIGNED))) - 1
+               ? other
+               : bound;
+  case HLO_AND:
+    bound = upper_bound(x->operands[0], steps + 1);
+    other = upper_bound(x->operands[1], steps + 1);
+    return bound < 0 || (other >= 0 && other < bound) ? other : bound;
+  case HLO_SHIFT_RIGHT_LOGICAL:
+    other = upper_bound(x->operands[1], steps + 1);
+    if (x->operands[1]->opcode != HLO_BROADCAST || !splat_value(x->operands[1], &value))
+      return bound;
+    bound = upper_bound(x->operands[0], steps + 1);
+    return bound < 0 || other < 0 || other >= bits ? bound : bound >> other;
+  case HLO_CONCATENATE:
+    bound = 0;
+    for (int i = 0; i < x->operand_count && bound >= 0; i++) {
+      other = upper_bound(x->operands[i], steps + 1);
+      bound = other < 0 || other > bound ? other : bound;
+    }
+    return bound;
+  case HLO_BROADCAST:
+  case HLO_COPY:
+  case HLO_RESHAPE:
+  case HLO_SLICE:
+  case HLO_TRANSPOSE: return upper_bound(x->operands[0], steps + 1);
+  default: return bound;
+  }
 }
 
-/* A predicate that is converted to 0 or 1 and compared with a number is itself, or its negation: masks as Flax combines them. An
-** index of an unsigned type that is converted is not below 0. */
+/* Compares an index with a limit that it cannot pass: a byte with the end of a codebook. */
+static Instruction *compare_index(Instruction *x) {
+  ComparisonDirection direction = x->a->direction;
+  int64_t bound = upper_bound(x->operands[0], 0);
+  Scalar value;
+  if (bound < 0 || direction == COMPARE_EQ || direction == COMPARE_NE ||
+      !splat_value(x->operands[1], &value)) {
+    return NULL;
+  }
+  double limit = scalar_convert(x->operands[1]->shape->type, F64, value).f;
+  bool always = compares(0, direction, limit);
+  if (always != compares((double)bound, direction, limit)) return NULL;
+  return become_unary(x, HLO_BROADCAST, computation_add_integer(x->parent, PRED, always));
+}
+
+/* A predicate that is converted to 0 or 1 and compared with a number is itself, or its negation: masks as Flax combines them. */
 static Instruction *compare(Instruction *x) {
   const Instruction *number = x->operands[0];
   PrimitiveType type = number->shape->type;
   Scalar value;
-  if (x->a->direction == COMPARE_LT && is_unsigned(number) && is_zero(x->operands[1])) {
-    Instruction *never = computation_add_integer(x->parent, PRED, 0);
-    return become_unary(x, HLO_BROADCAST, never);
+  if (type_is_integral(type)) {
+    Instruction *known = compare_index(x);
+    if (known) return known;
   }
   if (number->opcode != HLO_CONVERT || number->operands[0]->shape->type != PRED ||
       type_is_complex(type) || !splat_value(x->operands[1], &value)) {
@@ -197,14 +270,15 @@ static Instruction *compare(Instruction *x) {
   return at_one ? number->operands[0] : become_unary(x, HLO_NOT, number->operands[0]);
 }
 
-/* Gathers by indices as they are before they are widened. */
+/* Gathers by indices as they are before they are widened, and before the table is computed. */
 static Instruction *gather(Instruction *x) {
   Instruction *index = x->operands[1];
   const Shape *shape = index->shape;
   if (index->opcode == HLO_RESHAPE) index = index->operands[0];
-  if (index->opcode != HLO_CONVERT) return NULL;
-  PrimitiveType from = index->operands[0]->shape->type;
-  if (!type_is_integral(from) || type_bits(from) < 8 || !type_holds(shape->type, from)) return NULL;
+  PrimitiveType from = index->opcode == HLO_CONVERT ? index->operands[0]->shape->type : PRED;
+  if (!type_is_integral(from) || type_bits(from) < 8 || !type_holds(shape->type, from)) {
+    return move_gather(x) ? x : NULL;
+  }
   x->operands[1] = computation_add_reshape(x->parent, index->operands[0], shape->rank, shape->dims);
   return x;
 }

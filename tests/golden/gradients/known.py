@@ -2,13 +2,14 @@
 
     build/venv/bin/python tests/golden/gradients/known.py
 
-A list of { name, hlo, stablehlo, type, arguments, value, vjp (by a cotangent of ones), jvp (by 1, 2, 3, 1, ...; where an
-element's slope is not all) }. Numbers that JSON does not have are strings. Points are ordinary ones, zeros, ends of domains and infinities.
+A list of { name, hlo, stablehlo, type, before (further arguments, which come first), arguments, value, vjp (by a cotangent of
+ones), jvp (by 1, 2, 3, 1, ...; where an element's slope is not all) }. Slopes are those by the last argument. Numbers that JSON does not have are strings. Points are ordinary ones, zeros, ends of domains and infinities.
 
 Each function of jax.scipy.special and jax.nn is compared here or in TESTED, or stands in NOT_COMPARED with the reason: a
 JAX with a function that is in none of them makes this script fail.
 """
 
+import functools
 import gzip
 import json
 import os
@@ -27,9 +28,9 @@ UNIT = [0.0, 1e-3, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999, 1.0]
 CASES = []
 
 
-def case(name, function, points, types=(np.float32,)):
+def case(name, function, points, types=(np.float32,), before=()):
   for dtype in types:
-    CASES.append((f'{name} {np.dtype(dtype).name}', function, np.asarray(points, dtype)))
+    CASES.append((f'{name} {np.dtype(dtype).name}', function, np.asarray(points, dtype), [np.asarray(x, dtype) for x in before]))
 
 
 case('sici', lambda x: S.sici(x)[0], ALL)
@@ -57,13 +58,17 @@ def far(largest):
 
 for name in ('arctan', 'arctanh'):
   for dtype, largest in ((np.complex64, 1e16), (np.complex128, 1e100)):
-    CASES.append((f'{name} {np.dtype(dtype).name}', getattr(jnp, name), np.asarray(far(largest), dtype)))
+    CASES.append((f'{name} {np.dtype(dtype).name}', getattr(jnp, name), np.asarray(far(largest), dtype), []))
 
 
 # ---- All others of the two modules ----
 
 NEAR = [0.0, -0.0, 1e-3, -1e-3, 0.5, -0.5, 1.0, -1.0, 2.0, -2.5, 3.5, 7.75, -8.0, 20.5]
 SINGLE = (np.float32, np.float64)
+SIZES = [0.5, 2.0, 10.0, 1.0, 0.3, 3.0, 30.0, 2.5, 4.0]
+case('betainc-of-arrays', S.betainc, UNIT, SINGLE, [SIZES, SIZES[::-1]])
+for name in ('gammainc', 'gammaincc'):
+  case(f'{name}-of-arrays', getattr(S, name), [*POSITIVE[2:], 1e3][:9], SINGLE, [SIZES])
 for name in '''celu elu gelu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log_sigmoid mish relu relu6 selu
     sigmoid silu soft_sign softplus sparse_plus sparse_sigmoid squareplus swish tanh'''.split():
   case(f'nn.{name}', getattr(jax.nn, name), NEAR)
@@ -146,22 +151,24 @@ def numbers(x):
 
 TYPES = {'float32': 'f32', 'float64': 'f64', 'complex64': 'c64', 'complex128': 'c128'}
 entries = []
-for name, function, points in CASES:
+for name, function, points, before in CASES:
   x = jnp.asarray(points)
   # JAX's complex64 loses digits far out, so slopes come from complex128.
   exact = jnp.asarray(points.astype(np.complex128)) if points.dtype.kind == 'c' else x
-  value, pull = jax.vjp(function, exact)
+  of_last = functools.partial(function, *before)
+  value, pull = jax.vjp(of_last, exact)
   slope = pull(jnp.ones_like(value))[0]
   # For the tangents 1, 2, 3, 1, 2, ...: the sum of a softmax's row would not change for equal ones.
   tangents = jnp.reshape(jnp.arange(exact.size) % 3 + 1, exact.shape).astype(exact.dtype)
-  by_tangents = jax.jvp(function, (exact,), (tangents,))[1]
+  by_tangents = jax.jvp(of_last, (exact,), (tangents,))[1]
   elementwise = value.shape == exact.shape and np.allclose(by_tangents, slope * tangents, 1e-5, 1e-9, equal_nan=True)
-  lowered = jax.jit(lambda x, function=function: function(x)).lower(x)
+  lowered = jax.jit(lambda *x, function=function: function(*x)).lower(*before, x)
   entries.append({
       'name': name,
       'hlo': lowered.compiler_ir('hlo').as_hlo_text(print_large_constants=True),
       'stablehlo': lowered.as_text(),
       'type': f'{TYPES[points.dtype.name]}[{",".join(map(str, points.shape))}]',
+      **({'before': [numbers(x) for x in before]} if before else {}),
       'arguments': numbers(points),
       'value': numbers(value),
       'vjp': numbers(slope),

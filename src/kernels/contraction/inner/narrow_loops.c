@@ -299,7 +299,8 @@ static inline float sum_of(v128_t x) {
 enum { BLOCK_DEPTH = 1024 };
 
 /* Threshold STEP. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
-/* Multiplies ROWS vectors by STEP numbers of LINES lines. If `begins`, sums begin with these products. */
+/* Multiplies ROWS vectors by STEP numbers of LINES lines. If `begins`, sums begin with these products. Two sums, so that each
+** product is added by one fused operation, gained 6 % where engines have it, but nothing in a model's step, for 1.1 kB. */
 #define LINES_STEP(QUARTERS, Number, load, quarter, FORM, ROWS, LINES, begins)                   \
   {                                                                                              \
     UNROLLED for (int l = 0; l < (LINES); l++) {                                                 \

@@ -1,0 +1,166 @@
+/*
+** Moves gathers of rows before the operations that compute the table, if they read few of its elements:
+**
+**     gather(multiply(convert(w), broadcast(s)), i)    multiply(convert(gather(w, i)), broadcast(gather(s, i)))
+**
+** So an embedding that is stored in few bytes is not dequantised as a whole, and a model that also multiplies by it reads the
+** numbers as they are stored. Of a table of angles for all positions, only those of the position are computed.
+*/
+#include "rewrite/simplify/move_gathers.h"
+
+#include "rewrite/base/rewrite.h"
+
+enum {
+  /* Threshold MIN_TABLE, MIN_RATIO. Test: "a gather of a computed table" in core/gathers.test.mjs. */
+  MIN_TABLE = 4096, /* elements of a table */
+  MIN_RATIO = 2,    /* min ratio of the table's elements to those read */
+};
+
+/* A gather whose indices each take one index of a dimension, and all indices of the others. The result has `before` dimensions
+** of the indices, then the table's others. */
+typedef struct Lookup {
+  Instruction *gather;
+  int dimension, before;
+} Lookup;
+
+static bool is_lookup(Instruction *x, Lookup *lookup) {
+  if (x->opcode != HLO_GATHER || x->a->control_predecessors.count) return false;
+  const Attributes *a = x->a;
+  const Shape *table = x->operands[0]->shape;
+  bool takes_one = a->start_index_map.count == 1 && a->collapsed_slice_dims.count == 1 &&
+                   a->start_index_map.items[0] == a->collapsed_slice_dims.items[0] &&
+                   a->offset_dims.count == table->rank - 1;
+  if (!takes_one) return false;
+  *lookup = (Lookup){x, (int)a->start_index_map.items[0], x->shape->rank - table->rank + 1};
+  for (int d = 0; d < table->rank; d++) {
+    if (d != lookup->dimension && a->slice_sizes.items[d] != table->dims[d]) return false;
+  }
+  for (int i = 0; i < a->offset_dims.count; i++) {
+    if (a->offset_dims.items[i] != lookup->before + i) return false;
+  }
+  return true;
+}
+
+/* Returns the result's dimension that is dimension `d` of a table of which `dimension` is indexed. */
+static int64_t place_of(const Lookup *l, int64_t d, int dimension) {
+  return l->before + d - (d > dimension);
+}
+
+/* Gathers from another table along one of its dimensions, by the same indices. */
+static Instruction *look_up(const Lookup *l, Instruction *table, int dimension) {
+  Computation *computation = table->parent;
+  Arena *arena = computation->module->arena;
+  int rank = table->shape->rank;
+  int64_t *offsets = ARENA_ARRAY(arena, int64_t, rank), *sizes = ARENA_ARRAY(arena, int64_t, rank);
+  int64_t *one = ARENA_ARRAY(arena, int64_t, 1), dims[MAX_RANK];
+  for (int i = 0; i < l->before; i++) dims[i] = l->gather->shape->dims[i];
+  for (int d = 0; d < rank; d++) {
+    sizes[d] = d == dimension ? 1 : table->shape->dims[d];
+    if (d == dimension) continue;
+    int64_t place = place_of(l, d, dimension);
+    offsets[place - l->before] = place;
+    dims[place] = sizes[d];
+  }
+  *one = dimension;
+  Attributes a = *l->gather->a;
+  a.offset_dims = (Int64List){rank - 1, offsets};
+  a.slice_sizes = (Int64List){rank, sizes};
+  a.collapsed_slice_dims = a.start_index_map = (Int64List){1, one};
+  const Shape *shape = shape_make(arena, table->shape->type, l->before + rank - 1, dims, NULL);
+  Instruction *operands[] = {table, l->gather->operands[1]};
+  return computation_add(computation, HLO_GATHER, shape, operands, 2, &a);
+}
+
+/* Returns the dimension of `from` that a reshape to `to` keeps as its dimension `dimension`; -1 if none. */
+static int dimension_before(const Shape *to, int dimension, const Shape *from) {
+  int64_t after = 1, found = 1;
+  for (int d = to->rank - 1; d > dimension; d--) after *= to->dims[d];
+  for (int d = from->rank - 1; d >= 0; found *= from->dims[d--]) {
+    if (found == after && from->dims[d] == to->dims[dimension]) return d;
+  }
+  return -1;
+}
+
+static bool move_before_reshape(const Lookup *l, Instruction *table) {
+  int before = dimension_before(table->shape, l->dimension, table->operands[0]->shape);
+  if (before < 0) return false;
+  Instruction *rows = look_up(l, table->operands[0], before);
+  instruction_become(l->gather, table->opcode, &rows, 1, NULL);
+  return true;
+}
+
+static bool move_before_transpose(const Lookup *l, Instruction *table) {
+  Arena *arena = table->parent->module->arena;
+  Int64List order = table->a->dimensions;
+  int dimension = (int)order.items[l->dimension], rank = l->gather->shape->rank;
+  int64_t *items = ARENA_ARRAY(arena, int64_t, rank);
+  for (int d = 0; d < l->before; d++) items[d] = d;
+  for (int d = 0; d < order.count; d++) {
+    if (d == l->dimension) continue;
+    items[place_of(l, d, l->dimension)] = place_of(l, order.items[d], dimension);
+  }
+  Instruction *rows = look_up(l, table->operands[0], dimension);
+  instruction_become(l->gather, HLO_TRANSPOSE, &rows, 1, ATTRIBUTES(.dimensions = {rank, items}));
+  return true;
+}
+
+static bool move_before_broadcast(const Lookup *l, Instruction *table) {
+  Arena *arena = table->parent->module->arena;
+  Int64List dims = table->a->dimensions;
+  Instruction *rows = table->operands[0];
+  int64_t *items = ARENA_ARRAY(arena, int64_t, l->before + dims.count);
+  int count = 0, dimension = -1;
+  for (int i = 0; i < dims.count; i++) {
+    if (dims.items[i] == l->dimension) dimension = i;
+  }
+  if (dimension >= 0) {
+    rows = look_up(l, rows, dimension);
+    for (int d = 0; d < l->before; d++) items[count++] = d;
+  }
+  for (int i = 0; i < dims.count; i++) {
+    if (i != dimension) items[count++] = place_of(l, dims.items[i], l->dimension);
+  }
+  instruction_become(l->gather, HLO_BROADCAST, &rows, 1, ATTRIBUTES(.dimensions = {count, items}));
+  return true;
+}
+
+/* Moves the gather before an operation on elements, or before a concatenation along another dimension. */
+static bool move_before_operands(const Lookup *l, const Instruction *table, const Attributes *a) {
+  Instruction **operands =
+      ARENA_ARRAY(table->parent->module->arena, Instruction *, table->operand_count);
+  for (int k = 0; k < table->operand_count; k++) {
+    Instruction *operand = table->operands[k];
+    operands[k] = operand->shape->rank ? look_up(l, operand, l->dimension) : operand;
+  }
+  instruction_become(l->gather, table->opcode, operands, table->operand_count, a);
+  return true;
+}
+
+bool move_gather(Instruction *x) {
+  Lookup l;
+  if (!is_lookup(x, &l)) return false;
+  Instruction *table = x->operands[0];
+  int64_t elements = shape_elements(table->shape);
+  if (elements < MIN_TABLE || MIN_RATIO * shape_elements(x->shape) > elements ||
+      table->a->control_predecessors.count) {
+    return false;
+  }
+  switch (table->opcode) {
+  case HLO_RESHAPE: return move_before_reshape(&l, table);
+  case HLO_TRANSPOSE: return move_before_transpose(&l, table);
+  case HLO_BROADCAST: return move_before_broadcast(&l, table);
+  case HLO_CONCATENATE: {
+    int64_t *place = ARENA_ARRAY(table->parent->module->arena, int64_t, 1);
+    *place = place_of(&l, table->a->dimensions.items[0], l.dimension);
+    return table->a->dimensions.items[0] != l.dimension &&
+           move_before_operands(&l, table, ATTRIBUTES(.dimensions = {1, place}));
+  }
+  case HLO_BITCAST_CONVERT:
+    if (table->shape->rank != table->operands[0]->shape->rank)
+      return move_before_reshape(&l, table);
+    return move_before_operands(&l, table, table->a);
+  default:
+    return opcode_is_elementwise(table->opcode) && table->operand_count &&
+           move_before_operands(&l, table, table->a);
+  }
+}
