@@ -126,8 +126,10 @@ const makers = {
     return `x = f32[${dims}] parameter(0)\n z = f32[] constant(0)\n ROOT g = f32[${dims.filter((_, i) => !d.includes(i))}] reduce(x, z), dimensions={${d}}, to_apply=f`;
   },
   dot(r) {
-    const m = sz(r), k = sz(r), n = sz(r), b = sz(r);
-    return `x = f32[${[b, m, k]}] parameter(0)\n y = f32[${[b, k, n]}] parameter(1)\n ROOT g = f32[${[b, m, n]}] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}`;
+    const m = sz(r), k = sz(r), n = sz(r), b = r.chance(0.5) ? [sz(r)] : [], d = b.length;
+    const batches = d ? 'lhs_batch_dims={0}, rhs_batch_dims={0}, ' : '';
+    return `x = f32[${[...b, m, k]}] parameter(0)\n y = f32[${[...b, k, n]}] parameter(1)\n ROOT g = f32[${[...b, m, n]}] dot(x, y), ` +
+      `${batches}lhs_contracting_dims={${d + 1}}, rhs_contracting_dims={${d}}`;
   },
   sort(r) {
     const dims = list(r.between(1, 2), () => sz(r));
@@ -168,7 +170,35 @@ async function check(kind, seed) {
     tolerance: 'exact' });
 }
 
+/** The program in a loop of five iterations: its first operand has other values in each, the others are invariant. */
+function looped(text) {
+  const shapes = [...text.matchAll(/= (\S+) parameter/g)].map((m) => m[1]), result = /ROOT g = (\S+)/.exec(text)[1];
+  const state = `(s32[], ${[...shapes, result].join(', ')})`, all = shapes.map((_, k) => `p${k}`);
+  return `HloModule m\n${APPLIED}\nop {\n ${text}\n}
+condition { s = ${state} parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(5)
+ ROOT r = pred[] compare(i, n), direction=LT }
+body { s = ${state} parameter(0)\n i = s32[] get-tuple-element(s), index=0\n one = s32[] constant(1)\n j = s32[] add(i, one)
+${shapes.map((shape, k) => ` p${k} = ${shape} get-tuple-element(s), index=${k + 1}\n`).join('')} q = ${shapes[0]} negate(p0)
+ g = ${result} call(${all}), to_apply=op\n ROOT r = ${state} tuple(j, ${['q', ...all.slice(1), 'g']}) }
+ENTRY e {\n${shapes.map((shape, k) => ` p${k} = ${shape} parameter(${k})\n`).join('')} zero = s32[] constant(0)\n z = f32[] constant(0)
+ start = ${result} broadcast(z), dimensions={}\n t = ${state} tuple(zero, ${[...all, 'start']})
+ u = ${state} while(t), condition=condition, body=body\n ROOT r = ${result} get-tuple-element(u), index=${shapes.length + 1} }`;
+}
+
 for (const kind of Object.keys(makers)) {
+  test(`${kind} of sizes from zero on in a loop`, async () => {
+    for (let seed = SEED; seed < SEED + PROGRAMS / 2; seed++) {
+      const body = makers[kind](new Random(seed)), text = looped(body);
+      try {
+        client.parseHlo(text).dispose();
+      } catch {
+        assert.throws(() => client.parseHlo(`HloModule m\n${APPLIED}\nENTRY e {\n ${body}\n}\n`), { code: 'INVALID_ARGUMENT' }, text);
+        continue;
+      }
+      await agrees(client, text, (i, k, type) => valueOf(type, seed)(i, k));
+    }
+  });
+
   test(`${kind} of sizes from zero on`, async () => {
     const cases = [];
     for (let seed = SEED; seed < SEED + PROGRAMS; seed++) cases.push(await check(kind, seed));

@@ -304,15 +304,15 @@ static bool hoist_panels(Loop *loop, Instruction *dot) {
   int rank = shape->rank;
   if (from->rank != 2 || !loop->invariant[matrix->id] || loop->invariant[operands[0]->id] ||
       rank == 0 || rank == MAX_RANK || !is_all_f32(dot) || dot->a->lhs_batch_dims.count ||
-      dot->a->rhs_contracting_dims.count != 1) {
+      dot->a->rhs_contracting_dims.count != 1 || shape_elements(from) <= MIN_MATRIX ||
+      shape_bytes(from) > MAX_BYTES) {
     return false;
   }
   bool is_transposed = dot->a->rhs_contracting_dims.items[0]; /* [columns, depth] */
-  int64_t columns = shape->dims[rank - 1], rows = shape_elements(shape) / columns;
-  if (columns % WIDTH || shape_elements(from) <= MIN_MATRIX || shape_bytes(from) > MAX_BYTES ||
-      rows < MIN_ROWS || rows > MAX_ROWS || rows % ROWS || is_widened(matrix)) {
+  int64_t columns = shape->dims[rank - 1],
+          rows = shape_elements(shape) / columns; /* not 0: the matrix has elements */
+  if (columns % WIDTH || rows < MIN_ROWS || rows > MAX_ROWS || rows % ROWS || is_widened(matrix))
     return false;
-  }
   int64_t dims[MAX_RANK] = {from->dims[0], columns / WIDTH, WIDTH}, order[] = {1, 0, 2};
   if (is_transposed) {
     memcpy(dims, (int64_t[]){columns / WIDTH, WIDTH, from->dims[1]}, 3 * sizeof *dims);
