@@ -94,7 +94,8 @@ def used_names(jax):
         if not re.search(r"jaxlib|jax\._src\.lib", text):
             continue
         tree = ast.parse(text)
-        imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+        kinds = (ast.Import, ast.ImportFrom)
+        imports = [node for node in ast.walk(tree) if isinstance(node, kinds)]
         for module, name in attributes(tree, modules_of(imports)):
             yield module, name, file
         for node in imports:

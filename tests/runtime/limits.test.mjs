@@ -371,15 +371,15 @@ const LARGE = [
   ${count(MANY / 2, (i) => `v${i} = f32[] add(${i ? `v${i - 1}` : 'a'}, b)`).join('\n  ')}
   ROOT r = pred[] compare(v${MANY / 2 - 1}, b), direction=LT
 }`, ['x = f32[3] parameter(0)', 'ROOT r = f32[3] sort(x), dimensions={0}, to_apply=less'], [[0, 0, 0]], 0],
-  [LESS, 'sorts, each with a comparator of its own', count(LESS, (i) => `odd${i} {
+  [LESS, 'sorts, each with a comparator of its own', count(LESS / 20, (i) => `odd${i} {
   a = f32[] parameter(0)
   b = f32[] parameter(1)
   x = f32[] sine(a)
   y = f32[] cosine(b)
   ROOT r = pred[] compare(x, y), direction=LT
-}`).join('\n'), ['x = f32[1] parameter(0)', ...count(LESS, (i) =>
-    `v${i} = f32[1] sort(${i ? `v${i - 1}` : 'x'}), dimensions={0}, to_apply=odd${i}`),
-  `ROOT r = f32[1] copy(v${LESS - 1})`], [[3]], 3],
+}`).join('\n'), ['x = f32[2] parameter(0)', ...count(LESS / 20, (i) =>
+    `v${i} = f32[2] sort(${i ? `v${i - 1}` : 'x'}), dimensions={0}, to_apply=odd${i}`),
+  `ROOT r = f32[2] copy(v${LESS / 20 - 1})`], [[3, 3]], 3],
   [MANY, 'operands of a concatenation', '', [
     'x = f32[8] parameter(0)',
     ...count(MANY, (i) => `p${i} = f32[1] slice(x), slice={[${i % 8}:${i % 8 + 1}]}`),

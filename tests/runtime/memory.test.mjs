@@ -209,7 +209,8 @@ ENTRY e {
     const executable = await compile(`HloModule left
 ENTRY e {
   x = ${WIDE} parameter(0)
-  s = ${M} slice(x), slice={[0:${N}], [0:${N}]}
+  y = ${M} slice(x), slice={[0:${N}], [0:${N}]}
+  s = ${M} sine(y)
   a = ${M} ${dot('s', 's')}
   b = ${M} ${dot('a', 's')}
   c = ${M} ${dot('b', 'a')}

@@ -61,8 +61,8 @@ static void swap_plan(ContractionPlan *plan, Contraction *c) {
   set_lines(plan, c);
 }
 
-/* Streams a matrix for each index of the columns' outer axes, if rows are few: weights of [heads, depth, size] are a matrix for each
-** head. The operand with several axes of lines becomes the rhs. */
+/* Streams a matrix for each index of the columns' outer axes, if rows are few: weights of [heads, depth, size] are a matrix for
+** each head. The operand with several axes of lines becomes the rhs. */
 static ContractionWay plan_batched(ContractionPlan *plan, Contraction *c) {
   /* Threshold MIN_COLUMNS. Test: "weights whose depth lies between other dimensions" in
   ** core/quantised_places.test.mjs. */

@@ -427,8 +427,13 @@ static void order_sort(Computation *c, Instruction *x) {
   int64_t dimension = x->a->dimensions.items[0], size = x->operands[0]->shape->dims[dimension];
   Instruction **lines = ARENA_ARRAY(arena, Instruction *, count);
   const Shape **shapes = ARENA_ARRAY(arena, const Shape *, count);
+  for (int k = 0; k < count; k++) lines[k] = x->operands[k];
+  if (size == 1) {
+    become_parts(x, lines, count);
+    return;
+  }
   for (int k = 0; k < count; k++) {
-    lines[k] = add_in_rows(c, x->operands[k], x->a->dimensions);
+    lines[k] = add_in_rows(c, lines[k], x->a->dimensions);
     shapes[k] = lines[k]->shape;
   }
   Computation *each = sorted_line(x, lines, size);
