@@ -28,16 +28,13 @@ let fit = null; /* { count, step }: the training step for `count` images */
 const flaxName = ({ name }) => Object.values(NAMES).find((own) => name.includes(own.replace('.', '____')));
 
 async function open(urls) {
-  const map = (name, array) => [NAMES[name], array.convert('f32')];
-  const [made, bytes, params] = await Promise.all([
-    Client.create({ threads: 0 }), fetch(urls.forward).then(async (file) => new Uint8Array(await file.arrayBuffer())),
-    loadWeights(new URL(urls.trained), { map }), import('../../bindings/stablehlo/index.mjs'),
-  ]);
-  client = made;
+  client = await Client.create({ threads: 0 });
+  const bytes = new Uint8Array(await (await fetch(urls.forward)).arrayBuffer());
   const began = performance.now();
   model = await client.load(bytes);
   program = await client.compile(model);
   const compileMs = performance.now() - began;
+  const params = await loadWeights(new URL(urls.trained), { map: (name, array) => [NAMES[name], array.convert('f32')] });
   first = weights = model.parameters.slice(0, -1).map((parameter) => params[flaxName(parameter)]);
   return { compileMs, bytes: bytes.length, threads: client.threads };
 }
