@@ -105,3 +105,22 @@ test('a table that is also multiplied by is not written', async () => {
     executable.dispose();
   }
 });
+
+test('single numbers of packed tables', async () => {
+  for (const [type, table] of Object.entries({ s4: [1, 6, -3, 0, 5, 2, 7, -8], u4: [1, 6, 11, 0, 5, 10, 15, 4], s2: [1, -2, 0, -1, 1, 0, -2, 1] })) {
+    for (const size of [2, 3, 4, 8]) {
+      for (const count of [1, 2, 3, 5]) {
+        const executable = await client.compile(client.parseHlo(`HloModule one
+ENTRY e {
+  t = ${type}[${size}] parameter(0)
+  i = s32[${count}] parameter(1)
+  ROOT r = ${type}[${count}] gather(t, i), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+}`));
+        const places = Array.from({ length: count }, (_, k) => (k * 3 + 1) % size);
+        const [result] = await executable.execute([table.slice(0, size), [...places.slice(1), 99]]);
+        assert.deepEqual([...result.data], [...places.slice(1), size - 1].map((place) => table[place]), `${type}[${size}] at ${count}`);
+        executable.dispose();
+      }
+    }
+  }
+});
