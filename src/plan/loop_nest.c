@@ -63,10 +63,8 @@ static LoopLevel leaf_level(const LoopPlan *plan, const LoopNode *leaf) {
   for (int k = 0; k < plan->rank; k++) {
     if (offset->coefficient[k]) return LEVEL_ROW;
   }
-  /* Pointers are computed for each row. A packed element at a constant place, which no index moves, needs none. */
-  bool moves = leaf->kind == NODE_GATHERED || affine_has_starts(offset);
-  bool is_fixed = leaf->packed ? !moves : !reads_anywhere(leaf);
-  return is_fixed ? LEVEL_CALL : LEVEL_ROW;
+  /* Pointers are computed for each row. An element at a constant place needs none. */
+  return leaf->kind == NODE_GATHERED || affine_has_starts(offset) ? LEVEL_ROW : LEVEL_CALL;
 }
 
 void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop) {

@@ -96,6 +96,18 @@ test('a gather of a computed table', async () => {
   }
 });
 
+test('a table that is read as another type, along each of its dimensions', async () => {
+  const views = [['u16[2048,2,2]', 'u8', '2048,2,2,2'], ['u8[2048,2,2,2]', 'u16', '2048,2,2'], ['u16[2048,2,2]', 's16', '2048,2,2']];
+  for (const [from, type, dims] of views) {
+    const lines = `c = ${type}[${dims}] bitcast-convert(w)\n t = f32[${dims}] convert(c)`;
+    for (const dimension of dims.split(',').keys()) {
+      for (const indices of [[], [1]]) {
+        await agrees(client, text([from, dimension, lines], indices), (i, k) => (k === 2 ? 1 : k === 1 ? 1 : (i * 7919) % 65521));
+      }
+    }
+  }
+});
+
 test('a table that is also multiplied by is not written', async () => {
   for (const name of ['a scale for each row', 'a scale for each column', 'blocks, a reshape before and after', 'words as bytes']) {
     const source = text(TABLES[name], [2], { product: true });

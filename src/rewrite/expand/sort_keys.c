@@ -36,9 +36,9 @@ static Instruction *on_arrays(const Sorting *s, const Instruction *x, Instructio
 /* Adds an operand for a computed key, and two parameters in place of its expressions. */
 static void add_operand(Sorting *s, const SortKey *key) {
   Computation *c = s->comparator;
+  computation_renumber(c);
   Instruction **copies = ARENA_ARRAY(c->module->arena, Instruction *, c->count);
   Instruction *made = on_arrays(s, key->sides[0], copies), *parameters[2];
-  const int ids[2] = {key->sides[0]->id, key->sides[1]->id};
   Rewrite rewrite;
   rewrite_begin(&rewrite, c);
   for (int side = 0; side < 2; side++) {
@@ -48,7 +48,7 @@ static void add_operand(Sorting *s, const SortKey *key) {
   for (int i = 0; i < rewrite.count; i++) {
     Instruction *x = rewrite_visit(&rewrite, i);
     for (int side = 0; side < 2; side++) {
-      if (x->id == ids[side]) rewrite_replace(&rewrite, x, parameters[side]);
+      if (x == key->sides[side]) rewrite_replace(&rewrite, x, parameters[side]);
     }
   }
   rewrite_end(&rewrite);

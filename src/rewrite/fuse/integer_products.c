@@ -35,23 +35,26 @@ static Instruction *converted_to(Instruction *x, PrimitiveType type) {
   return computation_add(x->parent, HLO_CONVERT, shape, &x, 1, NULL);
 }
 
-/* Whether f32 has each sum, and the wider operand is packed and multiplies few vectors. */
+/* Whether f32 has each sum, and the larger operand is packed and multiplies few vectors. Negative sums must not wrap. */
 static bool is_exact_in_floats(const Instruction *dot, Instruction *const narrow[2]) {
   int64_t size[2], depth = 1;
   for (int i = 0; i < 2; i++) size[i] = shape_elements(narrow[i]->shape);
   Int64List contracted = dot->a->lhs_contracting_dims, batch = dot->a->lhs_batch_dims;
   const Shape *lhs = dot->operands[0]->shape;
   for (int i = 0; i < contracted.count; i++) depth *= lhs->dims[contracted.items[i]];
+  if (depth >= 1 << EXACT_BITS) return false;
   int64_t largest = depth;
   for (int i = 0; i < 2; i++) {
     PrimitiveType type = narrow[i]->shape->type;
-    largest <<= type_bits(type) - (type_kind(type) == KIND_SIGNED);
+    bool has_sign = type_kind(type) == KIND_SIGNED;
+    if (has_sign && dot->shape->type == U32) return false;
+    largest <<= type_bits(type) - has_sign;
   }
   int matrix = size[1] >= size[0];
   int64_t vectors = size[1 - matrix] / max_i64(depth, 1);
   for (int i = 0; i < batch.count; i++) vectors /= max_i64(lhs->dims[batch.items[i]], 1);
   return type_per_byte(narrow[matrix]->shape->type) > 1 && vectors <= MAX_VECTORS &&
-         depth < 1 << EXACT_BITS && largest <= 1 << EXACT_BITS;
+         largest <= 1 << EXACT_BITS;
 }
 
 static bool is_narrow(const Instruction *x) {

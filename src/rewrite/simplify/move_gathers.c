@@ -41,7 +41,7 @@ static bool is_lookup(Instruction *x, Lookup *lookup) {
   return true;
 }
 
-/* Returns the result's dimension that is dimension `d` of a table of which `dimension` is indexed. */
+/* Returns where the result has a table's dimension `d`. `dimension` is the table's dimension that indices replace. */
 static int64_t place_of(const Lookup *l, int64_t d, int dimension) {
   return l->before + d - (d > dimension);
 }
@@ -71,8 +71,11 @@ static Instruction *look_up(const Lookup *l, Instruction *table, int dimension) 
   return computation_add(computation, HLO_GATHER, shape, operands, 2, &a);
 }
 
-/* Returns the dimension of `from` that a reshape to `to` keeps as its dimension `dimension`; -1 if none. */
-static int dimension_before(const Shape *to, int dimension, const Shape *from) {
+/* Returns the dimension of the table's operand, which is reshaped or read as another type, that is the table's dimension
+** `dimension`; -1 if none. A type of another width adds or removes a last dimension. */
+static int dimension_before(const Instruction *table, int dimension) {
+  const Shape *to = table->shape, *from = table->operands[0]->shape;
+  if (table->opcode == HLO_BITCAST_CONVERT) return dimension < from->rank ? dimension : -1;
   int64_t after = 1, found = 1;
   for (int d = to->rank - 1; d > dimension; d--) after *= to->dims[d];
   for (int d = from->rank - 1; d >= 0; found *= from->dims[d--]) {
@@ -81,8 +84,8 @@ static int dimension_before(const Shape *to, int dimension, const Shape *from) {
   return -1;
 }
 
-static bool move_before_reshape(const Lookup *l, Instruction *table) {
-  int before = dimension_before(table->shape, l->dimension, table->operands[0]->shape);
+static bool move_before_view(const Lookup *l, Instruction *table) {
+  int before = dimension_before(table, l->dimension);
   if (before < 0) return false;
   Instruction *rows = look_up(l, table->operands[0], before);
   instruction_become(l->gather, table->opcode, &rows, 1, NULL);
@@ -146,7 +149,8 @@ bool move_gather(Instruction *x) {
     return false;
   }
   switch (table->opcode) {
-  case HLO_RESHAPE: return move_before_reshape(&l, table);
+  case HLO_RESHAPE:
+  case HLO_BITCAST_CONVERT: return move_before_view(&l, table);
   case HLO_TRANSPOSE: return move_before_transpose(&l, table);
   case HLO_BROADCAST: return move_before_broadcast(&l, table);
   case HLO_CONCATENATE: {
@@ -155,10 +159,6 @@ bool move_gather(Instruction *x) {
     return table->a->dimensions.items[0] != l.dimension &&
            move_before_operands(&l, table, ATTRIBUTES(.dimensions = {1, place}));
   }
-  case HLO_BITCAST_CONVERT:
-    if (table->shape->rank != table->operands[0]->shape->rank)
-      return move_before_reshape(&l, table);
-    return move_before_operands(&l, table, table->a);
   default:
     return opcode_is_elementwise(table->opcode) && table->operand_count &&
            move_before_operands(&l, table, table->a);

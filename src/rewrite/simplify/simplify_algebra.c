@@ -193,37 +193,36 @@ static bool compares(double a, ComparisonDirection direction, double b) {
   }
 }
 
-/* Returns a number that no element of x exceeds, if none is below 0: of bytes, and parts of them. -1: unknown. */
-static int64_t upper_bound(const Instruction *x, int steps) {
-  /* Threshold MAX_STEPS: how far operands are looked at. No path. */
-  enum { MAX_STEPS = 12 };
+/* Returns a number that no element of x exceeds, if none is below 0: of bytes, and parts of them. -1: unknown.
+** steps: how many instructions may be looked at. */
+static int64_t upper_bound(const Instruction *x, int *steps) {
   PrimitiveType type = x->shape->type;
   int bits = type_bits(type);
   int64_t bound = type_kind(type) == KIND_UNSIGNED && bits <= 32 ? (INT64_C(1) << bits) - 1 : -1,
           other;
   Scalar value;
-  if (!type_is_integral(type) || bits > 32 || steps == MAX_STEPS) return bound;
+  if (!type_is_integral(type) || bits > 32 || --*steps < 0) return bound;
   if (splat_value(x, &value)) return scalar_convert(type, S64, value).i;
   switch (x->opcode) {
   case HLO_CONVERT:
-    other = upper_bound(x->operands[0], steps + 1);
+    other = upper_bound(x->operands[0], steps);
     return other >= 0 && other <= (INT64_C(1) << (bits - (type_kind(type) == KIND_SIGNED))) - 1
                ? other
                : bound;
   case HLO_AND:
-    bound = upper_bound(x->operands[0], steps + 1);
-    other = upper_bound(x->operands[1], steps + 1);
+    bound = upper_bound(x->operands[0], steps);
+    other = upper_bound(x->operands[1], steps);
     return bound < 0 || (other >= 0 && other < bound) ? other : bound;
   case HLO_SHIFT_RIGHT_LOGICAL:
-    other = upper_bound(x->operands[1], steps + 1);
+    other = upper_bound(x->operands[1], steps);
     if (x->operands[1]->opcode != HLO_BROADCAST || !splat_value(x->operands[1], &value))
       return bound;
-    bound = upper_bound(x->operands[0], steps + 1);
+    bound = upper_bound(x->operands[0], steps);
     return bound < 0 || other < 0 || other >= bits ? bound : bound >> other;
   case HLO_CONCATENATE:
     bound = 0;
     for (int i = 0; i < x->operand_count && bound >= 0; i++) {
-      other = upper_bound(x->operands[i], steps + 1);
+      other = upper_bound(x->operands[i], steps);
       bound = other < 0 || other > bound ? other : bound;
     }
     return bound;
@@ -231,15 +230,18 @@ static int64_t upper_bound(const Instruction *x, int steps) {
   case HLO_COPY:
   case HLO_RESHAPE:
   case HLO_SLICE:
-  case HLO_TRANSPOSE: return upper_bound(x->operands[0], steps + 1);
+  case HLO_TRANSPOSE: return upper_bound(x->operands[0], steps);
   default: return bound;
   }
 }
 
 /* Compares an index with a limit that it cannot pass: a byte with the end of a codebook. */
 static Instruction *compare_index(Instruction *x) {
+  /* Threshold MAX_STEPS: how many instructions are looked at for a bound. No path. */
+  enum { MAX_STEPS = 64 };
+  int steps = MAX_STEPS;
   ComparisonDirection direction = x->a->direction;
-  int64_t bound = upper_bound(x->operands[0], 0);
+  int64_t bound = upper_bound(x->operands[0], &steps);
   Scalar value;
   if (bound < 0 || direction == COMPARE_EQ || direction == COMPARE_NE ||
       !splat_value(x->operands[1], &value)) {
