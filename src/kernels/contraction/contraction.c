@@ -1,6 +1,7 @@
 /* Adds, sorts and merges the axes of contractions: see contraction.h. */
 #include "kernels/contraction/contraction.h"
 
+#include <stddef.h>
 #include <string.h>
 
 void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out) {
@@ -16,6 +17,40 @@ int64_t axes_size(const Axes *axes) {
 
 int64_t axes_stride(const Axes *axes, Operand operand) {
   return axes->count ? axes->items[0].stride[operand] : 0;
+}
+
+/* ---- Copies ---- */
+
+enum { LISTS = 4, REST = offsetof(Contraction, array) };
+
+struct KeptContraction {
+  int counts[LISTS];
+  const void *rest; /* all fields after the axes */
+  Axis axes[];      /* list after list */
+};
+
+KeptContraction *contraction_keep(const Contraction *c, Arena *arena) {
+  const Axes *lists[LISTS] = {&c->batch, &c->rows, &c->columns, &c->depth};
+  size_t count = 0;
+  for (int i = 0; i < LISTS; i++) count += (size_t)lists[i]->count;
+  KeptContraction *kept = arena_alloc(arena, sizeof *kept + count * sizeof(Axis));
+  Axis *axes = kept->axes;
+  for (int i = 0; i < LISTS; axes += lists[i++]->count) {
+    kept->counts[i] = lists[i]->count;
+    memcpy(axes, lists[i]->items, (size_t)lists[i]->count * sizeof(Axis));
+  }
+  kept->rest = arena_copy(arena, (const char *)c + REST, sizeof *c - REST);
+  return kept;
+}
+
+void contraction_restore(const KeptContraction *kept, Contraction *c) {
+  Axes *lists[LISTS] = {&c->batch, &c->rows, &c->columns, &c->depth};
+  const Axis *axes = kept->axes;
+  for (int i = 0; i < LISTS; axes += kept->counts[i++]) {
+    lists[i]->count = kept->counts[i];
+    memcpy(lists[i]->items, axes, (size_t)kept->counts[i] * sizeof(Axis));
+  }
+  memcpy((char *)c + REST, kept->rest, sizeof *c - REST);
 }
 
 /* ---- Order ---- */

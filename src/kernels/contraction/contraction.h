@@ -86,14 +86,19 @@ typedef struct Diagonal {
 } Diagonal;
 
 typedef struct Contraction {
-  Axes batch, rows, columns, depth;
-  ContractionArray array[3]; /* for each Operand */
-  bool keeps_negative_zero;  /* a sum of one product is that product, even if it is -0 */
-  bool windowed;             /* the rows of the lhs are overlapping windows of an image */
-  bool keeps_rows;           /* parts may have any number of rows: do not swap rows and columns */
-  const Diagonal *diagonal;  /* NULL: all elements are used */
+  Axes batch, rows, columns, depth; /* before all other fields: see contraction_keep */
+  ContractionArray array[3];        /* for each Operand */
+  bool keeps_negative_zero;         /* a sum of one product is that product, even if it is -0 */
+  bool windowed;                    /* the rows of the lhs are overlapping windows of an image */
+  bool keeps_rows;          /* parts may have any number of rows: do not swap rows and columns */
+  const Diagonal *diagonal; /* NULL: all elements are used */
   bool in_pairs; /* s16 operands, widened to s32 to avoid packing; packed, a lane has two */
 } Contraction;
+
+/* A contraction in little memory, for plans: Axes have room for MAX_RANK axes, but few have more than two. */
+typedef struct KeptContraction KeptContraction;
+KeptContraction *contraction_keep(const Contraction *contraction, Arena *arena);
+void contraction_restore(const KeptContraction *kept, Contraction *contraction);
 
 void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out);
 int64_t axes_size(const Axes *axes);

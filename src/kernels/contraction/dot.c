@@ -20,7 +20,7 @@
 typedef struct Ragged {
   bool by_rows, listed; /* listed: sizes are given for each index of `lists` */
   Axis axis;
-  Axes lists;     /* each index has a list of groups: batches, and other dimensions of the sizes */
+  Axes *lists;    /* each index has a list of groups: batches, and other dimensions of the sizes */
   int64_t copies; /* of the result: lists along the depth, which are added up */
   int64_t groups,
       stride;    /* groups in a list; elements from a group's matrix, or result, to the next */
@@ -37,15 +37,15 @@ typedef struct DotPlan {
   int number[2];              /* the parameters of a fused product; else 0 and 1 */
   const Instruction *operand; /* of a fused product: the one that is computed; else NULL */
   Computed planned;           /* of that one, while there is no call */
-  Contraction contraction;
+  const KeptContraction *contraction;
   ContractionPlan plan;
   Ragged ragged;
   bool is_limited; /* the parameter number `limit` has the used columns' range */
   int limit;
-  Axis *limited; /* the axis of these columns in `contraction`; NULL: all columns are computed */
-  Diagonal diagonal; /* without its range */
-  bool hides;        /* the limit's mask is added: results that are not computed are 0 */
-  int hidden_by;     /* then: the operand that is no bounded array, which the kernel checks */
+  bool limits_rows, limits_columns; /* of `contraction`, if these columns are its only axis */
+  Diagonal diagonal;                /* without its range */
+  bool hides;    /* the limit's mask is added: results that are not computed are 0 */
+  int hidden_by; /* then: the operand that is no bounded array, which the kernel checks */
   int64_t hidden_bytes;
   int64_t
       bounded; /* the set of bounded arrays that has an operand, which may be the rhs; 0: none */
@@ -63,10 +63,11 @@ static int64_t ragged_dimension(const Instruction *dot) {
 }
 
 /* Sets the groups of a ragged dot; its axis and lists are set with the contraction's axes. */
-static void set_groups(const Instruction *dot, int64_t dimension, Ragged *ragged) {
+static void set_groups(const Instruction *dot, int64_t dimension, Ragged *ragged, Arena *arena) {
   const Attributes *a = dot->a;
   *ragged = (Ragged){.by_rows = !list_has(a->lhs_contracting_dims, dimension), .copies = 1};
   if (dimension < 0) return;
+  ragged->lists = ARENA_NEW(arena, Axes);
   const Shape *sizes = dot->operands[2]->shape;
   int64_t strides[MAX_RANK];
   shape_strides(ragged->by_rows ? dot->operands[1]->shape : dot->shape, strides);
@@ -89,7 +90,7 @@ static void add_columns(const Instruction *dot, Axes *columns, const int64_t *rh
   }
 }
 
-static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragged) {
+static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragged, Arena *arena) {
   const Shape *lhs = dot->operands[0]->shape, *rhs = dot->operands[1]->shape;
   const Attributes *a = dot->a;
   int64_t dimension = ragged_dimension(dot), l[MAX_RANK], r[MAX_RANK], strides[MAX_RANK];
@@ -98,11 +99,11 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
   shape_strides(dot->shape, strides);
   *c = (Contraction){
       .array = {{.type = lhs->type}, {.type = rhs->type}, {.type = dot->shape->type}}};
-  set_groups(dot, dimension, ragged);
+  set_groups(dot, dimension, ragged, arena);
   bool is_ragged = dimension >= 0, by_rows = ragged->by_rows;
   const int64_t *out = strides + (is_ragged && !by_rows); /* that one is the groups' */
   /* If sizes have several dimensions, the earlier dimensions of this kind have lists, too. */
-  Axes *batch = is_ragged ? &ragged->lists : &c->batch;
+  Axes *batch = is_ragged ? ragged->lists : &c->batch;
   Axes *rows = ragged->listed && by_rows ? batch : &c->rows;
   Axes *depth = ragged->listed && !by_rows ? batch : &c->depth;
   for (int i = 0; i < a->lhs_batch_dims.count; i++) {
@@ -218,7 +219,8 @@ static bool read_view(Contraction *c, Operand side, const Scaled *view) {
 }
 
 /* Finds where the operands of a product come from. Returns false if it has more inputs than there is room for. */
-static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Arena *arena) {
+static bool find_operands(DotPlan *p, Contraction *c, const Instruction *dot, bool is_fused,
+                          Arena *arena) {
   p->number[RHS] = 1;
   for (int side = LHS; side <= RHS && is_fused; side++) {
     const Instruction *operand = dot->operands[side];
@@ -229,12 +231,12 @@ static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Are
     p->planned.scaled = scaled_of(p->operand, arena);
     const Scaled *scaled = p->planned.scaled;
     if (scaled && scaled_is_plain(scaled)) { /* a slice: read in place */
-      p->contraction.array[side].type = scaled->numbers.type;
+      c->array[side].type = scaled->numbers.type;
     } else if (!scaled || !scaled->is_view || p->ragged.parts ||
-               !read_view(&p->contraction, (Operand)side, scaled)) {
+               !read_view(c, (Operand)side, scaled)) {
       if (scaled && scaled->is_view) p->planned.scaled = NULL;
-      p->contraction.array[side].computed = &p->planned;
-      p->contraction.array[side].type = U8;
+      c->array[side].computed = &p->planned;
+      c->array[side].type = U8;
     }
     if (p->operand->operand_count > MAX_INPUTS) return false;
   }
@@ -243,19 +245,12 @@ static bool find_operands(DotPlan *p, const Instruction *dot, bool is_fused, Are
 
 /* ---- Limited products ---- */
 
-/* Returns the axis of a dimension of the result, if it is one alone; else NULL. */
-static Axis *axis_of(Contraction *c, const Shape *shape, int dimension) {
+/* Whether these lines are one axis, along a dimension of the result. */
+static bool are_along(const Axes *lines, const Shape *shape, int64_t dimension) {
   int64_t strides[MAX_RANK];
   shape_strides(shape, strides);
-  Axes *lines[] = {&c->rows, &c->columns};
-  for (int i = 0; i < 2; i++) {
-    Axis *axis = &lines[i]->items[0];
-    if (lines[i]->count == 1 && axis->size == shape->dims[dimension] &&
-        axis->stride[OUT] == strides[dimension]) {
-      return axis;
-    }
-  }
-  return NULL;
+  return lines->count == 1 && lines->items[0].size == shape->dims[dimension] &&
+         lines->items[0].stride[OUT] == strides[dimension];
 }
 
 static Dimension dimension_of(const Shape *shape, int64_t number) {
@@ -277,15 +272,18 @@ static bool find_hidden(DotPlan *p, const Instruction *dot) {
 
 /* Finds the axis of the limited dimension, and the diagonal. BY_WHOLE_MATRICES and DIRECTLY compute all columns, so they have
 ** none. */
-static void find_limit(DotPlan *p, const Instruction *outer, const Instruction *dot) {
+static void find_limit(DotPlan *p, const Contraction *c, const Instruction *outer,
+                       const Instruction *dot) {
   const Derived *derived = &outer->a->derived;
   p->limit = outer->operand_count - 1;
   bool has_units = p->plan.way == BY_TILES || p->plan.way == BY_STREAM;
   if (!derived->used_dimension || !has_units) return;
   if (derived->hides_below && !find_hidden(p, dot)) return;
   p->is_limited = true;
-  p->limited = axis_of(&p->contraction, dot->shape, (int)derived->used_dimension - 1);
-  p->diagonal.column = dimension_of(dot->shape, derived->used_dimension - 1);
+  int64_t dimension = derived->used_dimension - 1;
+  p->limits_rows = are_along(&c->rows, dot->shape, dimension);
+  p->limits_columns = !p->limits_rows && are_along(&c->columns, dot->shape, dimension);
+  p->diagonal.column = dimension_of(dot->shape, dimension);
   p->diagonal.row = (Dimension){1, 1};
   if (derived->used_diagonal) {
     p->diagonal.row = dimension_of(dot->shape, derived->used_diagonal - 1);
@@ -306,8 +304,9 @@ static void read_limits(const DotPlan *p, const KernelCall *call, Diagonal *diag
   if (begin > -rows && begin <= INT32_MAX - rows) diagonal->begin = begin;
 }
 
+/* Returns the axis of these columns; NULL: all columns are computed. */
 static Axis *limited_axis(const DotPlan *p, Contraction *c) {
-  return (p->limited == p->contraction.rows.items ? &c->rows : &c->columns)->items;
+  return p->limits_rows ? c->rows.items : p->limits_columns ? c->columns.items : NULL;
 }
 
 /* Sets the diagonal, and limits the axis to the columns that some row uses: from a multiple of COLUMNS_AT_ONCE to another. Loops
@@ -318,8 +317,8 @@ static int64_t set_limit(const DotPlan *p, const KernelCall *call, Contraction *
   enum { COLUMNS_AT_ONCE = 16 };
   read_limits(p, call, diagonal);
   c->diagonal = diagonal;
-  if (!p->limited) return 0;
   Axis *axis = limited_axis(p, c);
+  if (!axis) return 0;
   int64_t end = max_i64(diagonal->end + diagonal->row.size - 1, 0), begin = 0;
   axis->size = min_i64(round_up(end, COLUMNS_AT_ONCE), axis->size);
   if (p->plan.way == BY_TILES) return 0; /* panels that are packed beforehand are numbered */
@@ -356,12 +355,12 @@ static void limit_call(const DotPlan *p, const KernelCall *call, int chunk, Cont
     set_limit(p, call, c, diagonal);
     return;
   }
-  PrimitiveType type = p->contraction.array[p->bounds_rhs == p->plan.swapped].type;
+  PrimitiveType type = c->array[p->bounds_rhs == p->plan.swapped].type;
   int set = call->bounds[p->bounded];
   int own = bounds_of_numbers(type, call->operands[p->hidden_by], p->hidden_bytes);
   int sum = p->bounds_factors * (set - BOUNDS_SMALL) + own - BOUNDS_SMALL;
   bool is_hidden = set != BOUNDS_LARGE && own != BOUNDS_LARGE && sum <= p->hides_below;
-  if (!p->limited || !is_hidden || !keeps_a_column(p, call)) return;
+  if (!limited_axis(p, c) || !is_hidden || !keeps_a_column(p, call)) return;
   int64_t begin = set_limit(p, call, c, diagonal);
   if (chunk == 0) clear_rest(p, call, begin, limited_axis(p, c)->size);
 }
@@ -379,11 +378,11 @@ static void add_dimension(const Ragged *ragged, Contraction *c, int64_t size) {
 static void part_of(const DotPlan *p, int64_t number, const Part *part, Contraction *c) {
   const Ragged *ragged = &p->ragged;
   int64_t list = number / ragged->parts, group = number % ragged->parts;
-  *c = p->contraction;
+  contraction_restore(p->contraction, c);
   c->array[ragged->by_rows ? RHS : OUT].base = group * ragged->stride;
   for (int o = LHS; o <= OUT; o++) {
     size_t base = (size_t)(c->array[o].base + part->begin * ragged->axis.stride[o]);
-    axes_offsets(&ragged->lists, (Operand)o, list, 1, base, &base);
+    axes_offsets(ragged->lists, (Operand)o, list, 1, base, &base);
     c->array[o].base = (int64_t)base;
   }
   add_dimension(ragged, c, part->end - part->begin);
@@ -394,19 +393,20 @@ static void part_of(const DotPlan *p, int64_t number, const Part *part, Contract
   contraction_arrange(c, &p->plan);
 }
 
-/* Returns the units of a part with `size` along the dimension. A part's units are in the order of its rows. */
-static int64_t units_of(const DotPlan *p, int64_t size) {
+/* Returns the units of a part with `size` along the dimension, and these rows along each index of it. A part's units are in the order of its rows. */
+static int64_t units_of(const DotPlan *p, int64_t rows, int64_t size) {
   const ContractionPlan *plan = &p->plan;
   if (!p->ragged.by_rows) return plan->units_per_part;
-  int64_t lines = axes_size(&p->contraction.rows) * size;
-  return divide_up(lines, plan->tile[LHS]) * (plan->units_per_part / plan->tiles[LHS]);
+  return divide_up(rows * size, plan->tile[LHS]) * (plan->units_per_part / plan->tiles[LHS]);
 }
 
 /* Reads the parts' sizes. A size below 0 counts as 0; sizes are clamped to the end of the dimension. */
 static void find_parts(const DotPlan *p, const KernelCall *call, Part *part) {
   const Ragged *ragged = &p->ragged;
   PrimitiveType type = call->instruction->operands[2]->shape->type;
-  int64_t begin = 0, unit = 0, list = 0;
+  Contraction c;
+  contraction_restore(p->contraction, &c);
+  int64_t begin = 0, unit = 0, list = 0, rows = axes_size(&c.rows);
   for (int64_t i = 0; i < p->parts; i++) {
     int64_t group = i % ragged->parts;
     if (group == 0) begin = 0;
@@ -417,7 +417,7 @@ static void find_parts(const DotPlan *p, const KernelCall *call, Part *part) {
     }
     part[i] = (Part){begin, begin + size, unit};
     begin += size;
-    unit += units_of(p, size);
+    unit += units_of(p, rows, size);
     if (group + 1 == ragged->parts && ragged->listed) list += ragged->groups;
   }
   part[p->parts].unit = unit;
@@ -458,7 +458,7 @@ static void plan_parts(DotPlan *p, int *chunks) {
   const ContractionPlan *plan = &p->plan;
   int64_t tiles = p->parts, per_tile = plan->units_per_part;
   if (p->ragged.by_rows) { /* each part may add one partial tile to those that they have in all */
-    tiles += axes_size(&p->ragged.lists) * plan->tiles[LHS];
+    tiles += axes_size(p->ragged.lists) * plan->tiles[LHS];
     per_tile /= plan->tiles[LHS];
   }
   int64_t units = tiles * per_tile;
@@ -476,10 +476,11 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
     return NULL;
   }
   DotPlan *p = ARENA_NEW(arena, DotPlan);
-  contraction_of(instruction, &p->contraction, &p->ragged);
-  if (!find_operands(p, instruction, fused, arena)) return NULL;
-  Contraction largest = p->contraction;
-  p->parts = axes_size(&p->ragged.lists) * p->ragged.parts;
+  Contraction largest;
+  contraction_of(instruction, &largest, &p->ragged, arena);
+  if (!find_operands(p, &largest, instruction, fused, arena)) return NULL;
+  if (p->ragged.parts) p->contraction = contraction_keep(&largest, arena);
+  if (p->ragged.lists) p->parts = axes_size(p->ragged.lists) * p->ragged.parts;
   if (p->parts) add_dimension(&p->ragged, &largest, p->ragged.axis.size);
   p->plan =
       contraction_plan(&largest, p->parts ? p->parts + 1 : 1, shape_elements(instruction->shape));
@@ -491,7 +492,7 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
     plan_parts(p, chunks);
     return &p->kernel;
   }
-  p->contraction = largest;
+  p->contraction = contraction_keep(&largest, arena);
   bool hides = outer->a->derived.hides_below;
   const Derived *derived = hides ? &outer->a->derived : &instruction->a->derived;
   p->bounded = derived->bounded;
@@ -499,7 +500,7 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
   p->bounds_factors = (int)derived->bounds_factors;
   p->hides_below = (int)derived->hides_below;
   p->needs_kept = derived->needs_kept;
-  find_limit(p, outer, instruction);
+  find_limit(p, &largest, outer, instruction);
   contraction_phases(&p->plan, chunks);
   return &p->kernel;
 }
@@ -511,12 +512,8 @@ static void run(const KernelCall *call, int phase, int chunk) {
   float table[TABLE_ENTRIES];
   Contraction contraction;
   Diagonal diagonal;
-  const Contraction *whole = &p->contraction;
   const uint8_t *operands[2];
-  if (p->operand || p->is_limited || p->bounded) {
-    contraction = p->contraction;
-    whole = &contraction;
-  }
+  contraction_restore(p->contraction, &contraction);
   if (p->operand) {
     const uint8_t *inputs[MAX_INPUTS];
     find_inputs(&own, inputs);
@@ -537,7 +534,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
     limit_call(p, call, chunk, &contraction, &diagonal);
   }
   for (int side = LHS; side <= RHS; side++) {
-    bool computes = whole->array[side != p->plan.swapped].computed;
+    bool computes = contraction.array[side != p->plan.swapped].computed;
     operands[side] = p->number[side] >= 0 ? call->operands[p->number[side]]
                      : computes           ? computed_elements(&own.computed)
                                           : own.computed.numbers.data;
@@ -552,10 +549,10 @@ static void run(const KernelCall *call, int phase, int chunk) {
   } else if (p->parts) {
     multiply_parts(p, &data, chunk);
   } else if (phase == PHASE_PACK) {
-    contraction_pack(whole, plan, &data, chunk);
+    contraction_pack(&contraction, plan, &data, chunk);
   } else {
     int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk;
-    contraction_multiply(whole, plan, &data, unit, min_i64(end, plan->units));
+    contraction_multiply(&contraction, plan, &data, unit, min_i64(end, plan->units));
   }
 }
 

@@ -273,7 +273,7 @@ typedef struct ConvolutionPlan {
   KernelPlan kernel;
   Convolution conv;
   ContractionPlan plan;
-  Contraction first; /* the first part; often the only one */
+  const KeptContraction *first; /* the first part; often the only one */
 } ConvolutionPlan;
 
 /* Returns false if the copy would be much too large, as it is if windows mostly lie on padding. */
@@ -285,12 +285,13 @@ static bool suits(const Instruction *instruction, const Convolution *conv) {
 
 /* Plans a convolution, except for the kernel's phases. Returns false if the evaluator has to run it. */
 static bool plan_convolution(const Instruction *instruction, ConvolutionPlan *p) {
+  Contraction largest;
   convolution_of(instruction, true, &p->conv);
   if (!suits(instruction, &p->conv)) return false;
-  p->plan = plan_of(&p->conv, &p->first);
+  p->plan = plan_of(&p->conv, &largest);
   if (p->plan.way != DIRECTLY) {
     convolution_of(instruction, false, &p->conv);
-    p->plan = plan_of(&p->conv, &p->first);
+    p->plan = plan_of(&p->conv, &largest);
   }
   return true;
 }
@@ -306,7 +307,9 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   }
   ConvolutionPlan *p = ARENA_NEW(arena, ConvolutionPlan);
   if (!plan_convolution(instruction, p)) return NULL;
-  part_of(&p->conv, &p->plan, 0, &p->first);
+  Contraction first;
+  part_of(&p->conv, &p->plan, 0, &first);
+  p->first = contraction_keep(&first, arena);
   p->kernel.scratch_bytes =
       copy_bytes(&p->conv) + rhs_copy_bytes(&p->conv) + contraction_scratch_bytes(&p->plan);
   int *chunks = kernel_phases(&p->kernel, arena, PHASES);
@@ -320,14 +323,15 @@ static void multiply(const ConvolutionPlan *p, const ContractionData *data, int6
   const ContractionPlan *plan = &p->plan;
   int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk, made = 0;
   int64_t per_part = plan->units_per_part;
-  Contraction other;
+  Contraction c;
+  contraction_restore(p->first, &c);
   if (end > plan->units) end = plan->units;
   while (unit < end) {
     int64_t part = unit / per_part, first = part * per_part;
     int64_t stop = first + per_part < end ? first + per_part : end;
-    if (part != made) part_of(&p->conv, plan, part, &other);
+    if (part != made) part_of(&p->conv, plan, part, &c);
     made = part;
-    contraction_multiply(part ? &other : &p->first, plan, data, unit - first, stop - first);
+    contraction_multiply(&c, plan, data, unit - first, stop - first);
     unit = stop;
   }
 }
@@ -344,12 +348,14 @@ static void copy(const Convolution *conv, const KernelCall *call, int64_t chunk)
 static void run(const KernelCall *call, int phase, int chunk) {
   const ConvolutionPlan *p = (const ConvolutionPlan *)call->plan;
   ContractionData data = {call->operands[0], call->operands[1], call->results[0], call->scratch};
+  Contraction first;
   if (p->conv.copies) data.lhs = call->scratch;
   if (p->conv.copies_rhs) data.rhs = call->scratch + copy_bytes(&p->conv);
   if (call->scratch) data.scratch += copy_bytes(&p->conv) + rhs_copy_bytes(&p->conv);
   switch (phase - FIRST_CONTRACTION_PHASE) {
   case PHASE_PACK: /* several parts: nothing is packed beforehand */
-    contraction_pack(&p->first, &p->plan, &data, chunk);
+    contraction_restore(p->first, &first);
+    contraction_pack(&first, &p->plan, &data, chunk);
     break;
   case PHASE_MULTIPLY: multiply(p, &data, chunk); break;
   case PHASE_FINISH:

@@ -39,7 +39,8 @@ static bool add_parts(MovePlan *plan, const Instruction *instruction, Arena *are
   Box box;
   int64_t at = 0;
   plan->width = type_bytes(instruction->shape->type);
-  plan->parts = ARENA_ARRAY(arena, Part, instruction->operand_count);
+  bool is_one = instruction->opcode != HLO_CONCATENATE;
+  plan->parts = ARENA_ARRAY(arena, Part, is_one ? 1 : instruction->operand_count);
   switch (instruction->opcode) {
   case HLO_CONCATENATE:
     for (int i = 0; i < instruction->operand_count; i++) {
