@@ -137,6 +137,18 @@ void *arena_alloc_uncleared(Arena *arena, uint64_t bytes) {
   return block->data;
 }
 
+bool arena_move(Arena *from, Arena *to, const void *memory) {
+  for (Block **link = &from->last->previous; *link; link = &(*link)->previous) {
+    Block *block = *link;
+    if (block->data != memory || block->size <= LARGEST_STEP) continue;
+    *link = block->previous;
+    block->previous = to->last->previous;
+    to->last->previous = block;
+    return true;
+  }
+  return false;
+}
+
 void *arena_alloc_array(Arena *arena, int64_t count, size_t size) {
   if (count < 1) count = 1;
   uint64_t bytes = (uint64_t)count * size;
