@@ -2,14 +2,13 @@
 #include "base/scope.h"
 #include "hlo/ir/module.h"
 
-/* Threshold RECENT: copies that are remembered. A shape or attributes whose entry another one has taken are copied once more.
-** Path: "what an executable keeps" in api/lifetime.test.mjs. */
+/* Threshold RECENT: how many copies are remembered. A shape whose entry another one took is copied once more. No path. */
 enum { RECENT = 256 };
 
 typedef struct Cloning {
   Module *target;
   Computation **copies; /* by the computations' number in the original module */
-  Arena *constants;     /* whose large blocks of data move to the target; NULL: all data is copied */
+  Arena *constants; /* whose large blocks of data move to the target; NULL: all data is copied */
   struct {
     const void *from, *copy;
   } recent[RECENT]; /* by address */
@@ -67,8 +66,7 @@ static void copy_attributes(Cloning *c, Attributes *a) {
       *(const char **)field = copy_text(arena, *(const char **)field);
       break;
     case ATTR_SHAPE:
-      if (*(const Shape **)field)
-        *(const Shape **)field = clone_shape(c, *(const Shape **)field);
+      if (*(const Shape **)field) *(const Shape **)field = clone_shape(c, *(const Shape **)field);
       break;
     case ATTR_SHARDING: a->sharding = op_sharding_copy(arena, a->sharding); break;
     case ATTR_FRONTEND_ATTRIBUTES:
@@ -251,6 +249,7 @@ Module *module_clone(const Module *module) { return clone_module(module, NULL); 
 
 Module *module_compact(Module *module) {
   Module *copy = clone_module(module, module->arena);
+  arena_replaces(copy->arena, module->arena);
   module_free(module);
   return copy;
 }
