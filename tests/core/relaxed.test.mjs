@@ -11,6 +11,7 @@ import { BinaryReader, BinaryReaderState, OperatorCodeNames } from 'wasmparser';
 
 import { products, ROUNDING } from '../support/narrow_products.mjs';
 import { output } from '../support/project.mjs';
+import { ALL } from '../support/sample.mjs';
 
 const ROOT = new URL('../../', import.meta.url);
 const HAS_FLAG = process.versions.node.startsWith('20.');
@@ -59,7 +60,11 @@ test('the bytes that are looked for are instructions, of those whose form an eng
 });
 
 test('products are right in an engine with relaxed SIMD', { skip: !HAS_FLAG }, async () => {
-  await output(process.execPath, [...RELAXED, fileURLToPath(new URL('quantised.test.mjs', import.meta.url))], { seconds: 900 });
+  // Plans and sizes of temporaries, of which the other tests there ask, do not depend on the engine.
+  const numbers = ALL ? [] : ['--test-name-pattern=^(a number times|zero points|infinities|all numbers|sizes on|blocks of|units|bytes of|packed)'];
+  const file = fileURLToPath(new URL('quantised.test.mjs', import.meta.url));
+  const said = await output(process.execPath, [...RELAXED, ...numbers, file], { seconds: 900 });
+  assert.match(said, ALL ? /^# skipped 0$/m : /^# skipped 5$/m);
 });
 
 const PRODUCTS = fileURLToPath(new URL('../support/narrow_products.mjs', import.meta.url));

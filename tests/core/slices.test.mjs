@@ -9,6 +9,7 @@ import { Client } from '../../bindings/index.mjs';
 
 const MAX_MS = 50;
 const TRIES = 4; // the machine may be busy: the best one counts
+// Sizes: each runs for 0.2 s or so, four times what it may block.
 
 const comparator = 'less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }';
 const add = 'add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }';
@@ -40,19 +41,19 @@ const ofBf16 = 'add { a = bf16[] parameter(0)\n b = bf16[] parameter(1)\n ROOT r
 const ownSum = `own { a = f32[] parameter(0)\n b = f32[] parameter(1)
   d = f32[] subtract(a, b)\n m = f32[] multiply(d, b)\n ROOT r = f32[] add(a, m) }`;
 Object.assign(OPERATIONS, {
-  'all-reduce': [`x = f32[500000] iota(), iota_dimension=0
-  ROOT r = f32[500000] all-reduce(x), replica_groups={}, to_apply=own`, ownSum, 4],
+  'all-reduce': [`x = f32[250000] iota(), iota_dimension=0
+  ROOT r = f32[250000] all-reduce(x), replica_groups={}, to_apply=own`, ownSum, 4],
   'all-reduce of a tuple': [`x = f32[2000000] iota(), iota_dimension=0
   y = f32[700000] iota(), iota_dimension=0
   t = (f32[2000000], f32[700000]) all-reduce(x, y), replica_groups={}, to_apply=most
   ROOT r = f32[2000000] get-tuple-element(t), index=0`,
   'most { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] maximum(a, b) }', 4],
-  'reduce-scatter': [`x = bf16[300000,4] iota(), iota_dimension=0
-  ROOT r = bf16[300000,1] reduce-scatter(x), replica_groups={}, dimensions={1}, to_apply=add`, ofBf16, 4],
-  'all-gather': [`x = f32[2000000,4] iota(), iota_dimension=0
-  ROOT r = f32[2000000,16] all-gather(x), replica_groups={}, dimensions={1}`, '', 4],
-  'all-to-all': [`x = f32[2000000,4] iota(), iota_dimension=0
-  ROOT r = f32[2000000,4] all-to-all(x), replica_groups={{0,1,2,3}}, dimensions={1}`, '', 4],
+  'reduce-scatter': [`x = bf16[100000,4] iota(), iota_dimension=0
+  ROOT r = bf16[100000,1] reduce-scatter(x), replica_groups={}, dimensions={1}, to_apply=add`, ofBf16, 4],
+  'all-gather': [`x = f32[900000,4] iota(), iota_dimension=0
+  ROOT r = f32[900000,16] all-gather(x), replica_groups={}, dimensions={1}`, '', 4],
+  'all-to-all': [`x = f32[1200000,4] iota(), iota_dimension=0
+  ROOT r = f32[1200000,4] all-to-all(x), replica_groups={{0,1,2,3}}, dimensions={1}`, '', 4],
   'collective-permute': [`x = f32[30000000] iota(), iota_dimension=0
   ROOT r = f32[30000000] collective-permute(x), source_target_pairs={{0,1},{1,2},{2,3}}`, '', 4],
 });
@@ -80,8 +81,8 @@ Object.assign(OPERATIONS, {
   n = f32[] constant(-inf)\n z = s32[] constant(0)
   a = (f32[], s32[]) reduce(x, i, n, z), dimensions={0}, to_apply=argmax
   ROOT r = s32[] get-tuple-element(a), index=1`, argmax],
-  'tanh, summed': [`x = f32[3,5000000] iota(), iota_dimension=1
-  y = f32[3,5000000] tanh(x)\n p = f32[3,5000000] power(y, x)\n z = f32[] constant(0)
+  'tanh, summed': [`x = f32[3,1500000] iota(), iota_dimension=1
+  y = f32[3,1500000] tanh(x)\n p = f32[3,1500000] power(y, x)\n z = f32[] constant(0)
   ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=add`, add],
   'largest so far': [`x = f32[20000000] iota(), iota_dimension=0\n n = f32[] constant(-inf)
   ROOT r = f32[20000000] reduce-window(x, n), window={size=20000000 pad=19999999_0}, to_apply=max`, line],
@@ -213,37 +214,37 @@ Object.assign(OPERATIONS, {
   t = f32[4] constant({1.5,1.25,1,0.5})
   ROOT r = f32[700000,4] custom-call(a, t, a), custom_call_target="lapack_sormqr_ffi", api_version=API_VERSION_TYPED_FFI,
     backend_config="{left = 1, transpose = 0}"`],
-  'singular values of a tall matrix': [`${waves('f64', 30000, 64)}
-  ${routine('dgesdd', 'a', 'f64[30000,64], f64[64], f64[30000,64], f64[64,64], s32[]', '{mode = 83 : ui8}')}`],
+  'singular values of a tall matrix': [`${waves('f64', 20000, 64)}
+  ${routine('dgesdd', 'a', 'f64[20000,64], f64[64], f64[20000,64], f64[64,64], s32[]', '{mode = 83 : ui8}')}`],
   'eigenvalues without vectors': [`${waves('f32', 1100, 1100)}
   ${routine('ssyevd', 'a', 'f32[1100,1100], f32[1100], s32[]', '{mode = 78 : ui8, uplo = 76 : ui8}')}`],
-  'eigenvalues of a triangular matrix': [`${waves('f64', 1000, 1000)}
-  g = pred[1000,1000] compare(x, y), direction=GE
+  'eigenvalues of a triangular matrix': [`${waves('f64', 800, 800)}
+  g = pred[800,800] compare(x, y), direction=GE
   o = f64[] constant(0)
-  ob = f64[1000,1000] broadcast(o), dimensions={}
-  l = f64[1000,1000] select(g, a, ob)
-  z = c128[1000,1000] convert(l)
-  ${routine('zgeev', 'z', 'c128[1000], c128[1000,1000], c128[1000,1000], s32[]', '{compute_left = 78 : ui8, compute_right = 78 : ui8}')}`],
+  ob = f64[800,800] broadcast(o), dimensions={}
+  l = f64[800,800] select(g, a, ob)
+  z = c128[800,800] convert(l)
+  ${routine('zgeev', 'z', 'c128[800], c128[800,800], c128[800,800], s32[]', '{compute_left = 78 : ui8, compute_right = 78 : ui8}')}`],
 });
 
 // Complex numbers, which take four times as long: tall, wide, and with rotations of long vectors.
 const complexWaves = (m, n) => `${waves('f32', m, n)}\n  z = c64[${m},${n}] complex(a, a)`;
 const svd = (m, n) => `c64[${m},${n}], f32[${n}], c64[${m},${n}], c64[${n},${n}], s32[]`;
 Object.assign(OPERATIONS, {
-  'complex singular values and vectors of a tall matrix': [`${complexWaves(20000, 64)}
-  ${routine('cgesdd', 'z', svd(20000, 64), '{mode = 83 : ui8}')}`],
-  'complex singular vectors of four long columns': [`${complexWaves(1000000, 4)}
-  ${routine('cgesdd', 'z', svd(1000000, 4), '{mode = 83 : ui8}')}`],
-  'complex LU of a tall matrix': [`${complexWaves(80000, 64)}
-  ${routine('cgetrf', 'z', 'c64[80000,64], s32[64], s32[]', '')}`],
-  'complex QR of a tall matrix': [`${complexWaves(100000, 32)}
-  ${routine('cgeqrf', 'z', 'c64[100000,32], c64[32]', '')}`],
-  'complex pivoted QR of a wide matrix': [`${complexWaves(4, 1000000)}
-  o = s32[1000000] iota(), iota_dimension=0\n  k = s32[1000000] subtract(o, o)
-  ${routine('cgeqp3', 'z, k', 'c64[4,1000000], s32[1000000], c64[4]', '')}`],
-  'complex pivoted QR of long columns': [`${complexWaves(4000000, 4)}
+  'complex singular values and vectors of a tall matrix': [`${complexWaves(8000, 64)}
+  ${routine('cgesdd', 'z', svd(8000, 64), '{mode = 83 : ui8}')}`],
+  'complex singular vectors of four long columns': [`${complexWaves(600000, 4)}
+  ${routine('cgesdd', 'z', svd(600000, 4), '{mode = 83 : ui8}')}`],
+  'complex LU of a tall matrix': [`${complexWaves(32000, 64)}
+  ${routine('cgetrf', 'z', 'c64[32000,64], s32[64], s32[]', '')}`],
+  'complex QR of a tall matrix': [`${complexWaves(60000, 32)}
+  ${routine('cgeqrf', 'z', 'c64[60000,32], c64[32]', '')}`],
+  'complex pivoted QR of a wide matrix': [`${complexWaves(4, 500000)}
+  o = s32[500000] iota(), iota_dimension=0\n  k = s32[500000] subtract(o, o)
+  ${routine('cgeqp3', 'z, k', 'c64[4,500000], s32[500000], c64[4]', '')}`],
+  'complex pivoted QR of long columns': [`${complexWaves(1200000, 4)}
   o = s32[4] iota(), iota_dimension=0\n  k = s32[4] subtract(o, o)
-  ${routine('cgeqp3', 'z, k', 'c64[4000000,4], s32[4], c64[4]', '')}`],
+  ${routine('cgeqp3', 'z, k', 'c64[1200000,4], s32[4], c64[4]', '')}`],
   'complex QR of long columns': [`${complexWaves(4000000, 2)}
   ${routine('cgeqrf', 'z', 'c64[4000000,2], c64[2]', '')}`],
   'complex LU of a long column': [`${complexWaves(7000000, 1)}
@@ -267,8 +268,8 @@ Object.assign(OPERATIONS, {
   ROOT r = s4[4000000,2] bitcast-convert(x)`],
   'halves of bytes to bytes': [`x = s4[4000000,2] iota(), iota_dimension=0
   ROOT r = s8[4000000] bitcast-convert(x)`],
-  'a sort without an order': [`x = f32[3000000] iota(), iota_dimension=0
-  ROOT r = f32[3000000] sort(x), dimensions={0}, to_apply=never`,
+  'a sort without an order': [`x = f32[500000] iota(), iota_dimension=0
+  ROOT r = f32[500000] sort(x), dimensions={0}, to_apply=never`,
   'never { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] constant(false) }'],
   'many of 8-bit floats, the least': [`x = s8[9000000] iota(), iota_dimension=0
   f = f8e5m2[9000000] bitcast-convert(x)
@@ -280,22 +281,22 @@ Object.assign(OPERATIONS, {
 });
 
 // What loops and kernels leave to the evaluator goes a few places at a time; or it is written as what they know.
-const many = Array(11).fill(3), fewer = Array(11).fill(2);
+const many = Array(10).fill(3), fewer = Array(10).fill(2);
 const windowOf = (size) => `window={size=${many.map(() => size).join('x')}}`;
 const anyArray = (sizes) => `i = f32[${sizes.reduce((a, b) => a * b)}] iota(), iota_dimension=0
   s = f32[${sizes.reduce((a, b) => a * b)}] sine(i)\n  x = f32[${sizes}] reshape(s)\n  z = f32[] constant(0)`;
 const least = 'least { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=GE }';
 Object.assign(OPERATIONS, {
-  'windows of eleven dimensions': [`${anyArray(many)}
+  'windows of ten dimensions': [`${anyArray(many)}
   ROOT r = f32[${fewer}] reduce-window(x, z), ${windowOf(2)}, to_apply=own`, ownSum],
-  'the gradient of pooling in eleven dimensions': [`${anyArray(many)}
+  'the gradient of pooling in ten dimensions': [`${anyArray(many)}
   y = f32[${fewer}] slice(x), slice={${fewer.map(() => '[0:2]')}}
   ROOT r = f32[${many}] select-and-scatter(x, y, z), ${windowOf(2)}, select=least, scatter=add`, `${least}\n${add}`],
-  'scatter of eleven dimensions': [`${anyArray(many)}
-  k = s32[60,11] iota(), iota_dimension=0\n  o = s32[] constant(2)\n  ob = s32[60,11] broadcast(o), dimensions={}
-  at = s32[60,11] remainder(k, ob)\n  y = f32[60,${fewer}] broadcast(z), dimensions={}
-  ROOT r = f32[${many}] scatter(x, at, y), update_window_dims={1,2,3,4,5,6,7,8,9,10,11}, inserted_window_dims={},
-    scatter_dims_to_operand_dims={0,1,2,3,4,5,6,7,8,9,10}, index_vector_dim=1, to_apply=own`, ownSum],
+  'scatter of ten dimensions': [`${anyArray(many)}
+  k = s32[600,10] iota(), iota_dimension=0\n  o = s32[] constant(2)\n  ob = s32[600,10] broadcast(o), dimensions={}
+  at = s32[600,10] remainder(k, ob)\n  y = f32[600,${fewer}] broadcast(z), dimensions={}
+  ROOT r = f32[${many}] scatter(x, at, y), update_window_dims={1,2,3,4,5,6,7,8,9,10}, inserted_window_dims={},
+    scatter_dims_to_operand_dims={0,1,2,3,4,5,6,7,8,9}, index_vector_dim=1, to_apply=own`, ownSum],
   'reversed windows': [`x = f32[1500,1500] iota(), iota_dimension=0
   z = f32[] constant(0)
   ROOT r = f32[1496,1500] reduce-window(x, z), window={size=5x1 rhs_reversal=1x0}, to_apply=own`, ownSum],
@@ -314,8 +315,8 @@ Object.assign(OPERATIONS, {
   n = f8e5m2[] constant(-inf)\n  z = s32[] constant(0)
   t = (f8e5m2[3000], s32[3000]) reduce(x, k, n, z), dimensions={1}, to_apply=argmax
   ROOT r = s32[3000] get-tuple-element(t), index=1`, argmax.replaceAll('f32', 'f8e5m2')],
-  'everything comes first': [`x = f32[30000,100] iota(), iota_dimension=0
-  ROOT r = f32[30000,100] sort(x), dimensions={1}, to_apply=always`,
+  'everything comes first': [`x = f32[12000,100] iota(), iota_dimension=0
+  ROOT r = f32[12000,100] sort(x), dimensions={1}, to_apply=always`,
   'always { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] constant(true) }'],
 });
 

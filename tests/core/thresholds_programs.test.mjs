@@ -215,7 +215,7 @@ test('invariant matrices: 32 MB', () => {
 });
 
 each('siblings: reductions of the same array, small and large', around(4, 12, 16, 48), (parts, n, type) => {
-  for (const shape of n < 40 ? [[5, 11], [16, 12], [3000, 40]] : [[17, 13]]) {
+  for (const shape of n < 40 ? [[5, 11], [16, 12], [1700, 40]] : [[17, 13]]) {
     const x = parts.parameter(`${type}[${shape}]`), z = parts.add(`${type}[]`, 'constant(0)');
     list(n, (i) => {
       const c = parts.add(`${type}[]`, `constant(${i % 5})`), b = parts.add(`${type}[${shape}]`, `broadcast(${c}), dimensions={}`);

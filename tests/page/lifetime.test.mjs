@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { isolatedPage, launch } from '../support/browser.mjs';
 import { ROOT } from '../support/program.mjs';
 import { ISOLATED, serveFolder } from '../support/project.mjs';
+import { ALL } from '../support/sample.mjs';
 
 describe('in Chromium', () => {
   let browser, server;
@@ -25,7 +26,7 @@ describe('in Chromium', () => {
     }
   };
 
-  for (const threads of [0, 2]) {
+  for (const threads of ALL ? [0, 2] : [2]) { // runtime/exhaustion.test.mjs exhausts it without threads
     test(`memory exhausted, ${threads} threads`, { timeout: 120000 }, async () => {
       assert.deepEqual(await inPage(async (count) => {
         const { exhaust: inThisPage } = await import('/tests/support/exhaustion.mjs');
@@ -57,8 +58,8 @@ describe('in Chromium', () => {
     assert.ok(before === 0 || ms > 100, `${before} workers after ${ms} ms`); // they do not wait longer
   });
 
-  for (const how of ['timeoutMs', 'signal', 'neither']) {
-    for (const count of [1, 2]) {
+  for (const [how, counts] of [['timeoutMs', [1, 2]], ['signal', [2, 1]], ['neither', [1, 2]]]) {
+    for (const count of ALL ? counts : counts.slice(0, 1)) {
       test(`${count} of 2 workers ended from outside, a run with ${how}`, { timeout: 60000 }, async () => {
         const { first, ms, next, threads } = await outsideOfTheCore(() => inPage(endWorkers, { how, count }));
         const codes = { timeoutMs: ['DEADLINE_EXCEEDED'], signal: ['CANCELLED'], neither: ['INTERNAL'] }[how];

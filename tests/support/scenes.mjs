@@ -1,5 +1,12 @@
 /** The views of the page in the states in which they show most. */
 import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
+import { ALL } from './sample.mjs';
+
+/** Exhibits of which each shows controls or a stage that those before it do not; with CORPUS=all each exhibit. */
+export const SHOWN_EXHIBITS = EXHIBITS.filter((exhibit, i) => {
+  const parts = (one) => [one.kind, ...['sliders', 'choices', 'zoom'].filter((part) => one[part])].join();
+  return ALL || !EXHIBITS.slice(0, i).some((before) => parts(before) === parts(exhibit));
+});
 
 /** One or two scenes of each view, in which no view may violate the page's policy. */
 export const POLICY_SCENES = ['home', 'train', 'fit', 'playground, indices', 'playground, memory', 'meshes', `gallery, ${EXHIBITS[0].id}`, 'open, a run'];
@@ -60,7 +67,7 @@ export function scenesOf(page) {
       await page.selectOption('#mesh-program', { label: 'Hangs: a ring of receivers' });
       await page.waitForSelector('path.waits');
     }],
-    ...EXHIBITS.map(({ id }) => [`gallery, ${id}`, `gallery/${id}`, () => page.waitForSelector('[data-figure="Program"]')]),
+    ...SHOWN_EXHIBITS.map(({ id }) => [`gallery, ${id}`, `gallery/${id}`, () => page.waitForSelector('[data-figure="Program"]')]),
     ['open', 'open', () => page.waitForSelector('#drop')],
     ['open, a run', 'open', async () => {
       await page.click('#sample');
