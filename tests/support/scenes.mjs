@@ -67,7 +67,7 @@ export function scenesOf(page) {
       await page.selectOption('#mesh-program', { label: 'Hangs: a ring of receivers' });
       await page.waitForSelector('path.waits');
     }],
-    ...SHOWN_EXHIBITS.map(({ id }) => [`gallery, ${id}`, `gallery/${id}`, () => page.waitForSelector('[data-figure="Program"]')]),
+    ...EXHIBITS.map(({ id }) => [`gallery, ${id}`, `gallery/${id}`, () => page.waitForSelector('[data-figure="Program"]')]),
     ['open', 'open', () => page.waitForSelector('#drop')],
     ['open, a run', 'open', async () => {
       await page.click('#sample');
