@@ -154,6 +154,67 @@ XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const
                      broadcast_dimensions, &last_error);
 }
 
+/* ---- Many instructions at once ---- */
+
+/* Instructions that xla_builder_add_all adds. */
+typedef struct Batch {
+  Builder *builder;
+  const char **texts;
+  const Shape **shapes; /* of texts that are shapes, once they were parsed */
+  Instruction **added;
+} Batch;
+
+static const Shape *batch_shape(Batch *batch, uint32_t text) {
+  bool failed;
+  if (!batch->shapes[text])
+    batch->shapes[text] = parse_shape(batch->builder->module->arena, batch->texts[text], &failed);
+  return batch->shapes[text];
+}
+
+/* Adds an operation, and moves `*words` past its operands. */
+static Instruction *add_operation(Batch *batch, const char *opcode, const char *shape,
+                                  const char *attributes, const uint32_t **words) {
+  int count = (int)*(*words)++;
+  Instruction **operands = ARENA_ARRAY(batch->builder->module->arena, Instruction *, count);
+  for (int i = 0; i < count; i++) {
+    uint32_t operand = *(*words)++;
+    operands[i] = operand & 1 ? batch->added[operand >> 1] : (Instruction *)(uintptr_t)operand;
+  }
+  return xla_builder_add(batch->builder, opcode, shape, operands, count, attributes);
+}
+
+static Instruction *add_record(Batch *batch, const uint32_t **words) {
+  const char **texts = batch->texts, *opcode = texts[(*words)[0]], *attributes = texts[(*words)[3]];
+  uint32_t kind = (*words)[2], text = (*words)[1];
+  const Shape *shape = batch_shape(batch, text);
+  if (!shape) return NULL;
+  *words += 4;
+  Instruction *made;
+  if (kind == BATCH_PARAMETER) {
+    made = builder_parameter(batch->builder, *(*words)++, shape, attributes, &last_error);
+  } else if (kind == BATCH_CONSTANT) {
+    uint32_t size = *(*words)++;
+    made = xla_builder_constant(batch->builder, texts[text], *words);
+    *words += size;
+  } else {
+    made =
+        add_operation(batch, opcode, kind == BATCH_GIVEN ? texts[text] : NULL, attributes, words);
+  }
+  return made && shape_equal(made->shape, shape) ? made : NULL;
+}
+
+XLA_API bool xla_builder_add_all(Builder *builder, int text_count, const char *text, int count,
+                                 const uint32_t *words, Instruction **added) {
+  Arena *arena = builder->module->arena;
+  Batch batch = {builder, ARENA_ARRAY(arena, const char *, text_count),
+                 ARENA_ARRAY(arena, const Shape *, text_count), added};
+  for (int i = 0; i < text_count; i++, text += strlen(text) + 1) batch.texts[i] = text;
+  for (int i = 0; i < count; i++) {
+    if (!(added[i] = add_record(&batch, &words))) return false;
+  }
+  return true;
+}
+
 static Module *wanted_rule; /* by the last derivative */
 
 XLA_API Instruction *xla_builder_gradient(Builder *builder, const Instruction *of,

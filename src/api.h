@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. A change of any of it raises both;
 ** tests/api/api_version.test.mjs checks that.
 */
-enum { XLA_API_VERSION = 14 };
+enum { XLA_API_VERSION = 15 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
@@ -71,6 +71,17 @@ XLA_API Instruction *xla_builder_constant_owned(Builder *builder, const char *sh
 XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const char *shape,
                                      Instruction *const *operands, int operand_count,
                                      const char *attributes);
+/* Adds instructions whose shapes are known, until one fails or has another shape: then it returns false. `text` holds
+** NUL-terminated texts. `words` has for each instruction the numbers of three texts, and a kind between: opcode, shape,
+** kind, attributes; then as the kind says. An operand is a handle, or 2 i + 1 for instruction i of this call. */
+enum {
+  BATCH_INFERRED = 0,  /* a count of operands, and these; the shape follows from them */
+  BATCH_GIVEN = 1,     /* the same; the shape is an argument of xla_builder_add */
+  BATCH_PARAMETER = 2, /* a number; its name stands for attributes */
+  BATCH_CONSTANT = 3,  /* a count of words, and these: its elements */
+};
+XLA_API bool xla_builder_add_all(Builder *builder, int text_count, const char *text, int count,
+                                 const uint32_t *words, Instruction **added);
 /* Copies the entry computation of `module` in and returns its name here. */
 XLA_API const char *xla_builder_import(Builder *builder, const Module *module);
 /* Unique in its computation; as long as the builder's module. */

@@ -18,6 +18,7 @@ import { HloModule, takeShape } from '../objects/module.mjs';
 import { isLiteral, Literal, rowMajorData } from '../values/literal.mjs';
 import { isFloat, Shape } from '../values/shape.mjs';
 import { bindArguments, settleArguments } from './arguments.mjs';
+import { Batch, GIVEN, INFERRED } from './batch.mjs';
 import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
 import { elementsOf, isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
@@ -39,6 +40,8 @@ const LARGE = 65536;
 let emit;
 /** @type {(builder: XlaBuilder, text: string) => void} */
 let header;
+/** Lets a builder collect instructions of known shapes: see batch.mjs. Errors come later, too. @type {(builder: XlaBuilder) => void} */
+let collect;
 /** A constant of row-major elements, as any view. @type {(builder: XlaBuilder, shape: any, view: any) => XlaOp} */
 let constantOfBytes;
 
@@ -53,6 +56,7 @@ export class XlaBuilder extends Handle {
   #parameters = 0;
   #imported = new WeakMap(); // HloModule -> its computation's name in here
   #scalars = new Map(); // handle -> Literal of scalar constants, which functions inside can repeat
+  #batch = null; // of instructions that the core does not have yet
   #around = null; // of a function that is traced: { builder, captures, sealed, operation }
 
   #locations; // whether instructions get the places of the calls that made them
@@ -92,8 +96,8 @@ export class XlaBuilder extends Handle {
     }
     const text = String(Shape.of(shape));
     const cleaned = cleanName(checkName('parameter', name ?? `p${number}`));
-    const op = this.#add((core, builder, copy) =>
-      core.need(xla_builder_parameter, builder, number, copy(text), copy(cleaned)));
+    const op = this.#batch ? this.#op(this.#batch.parameter(number, Shape.of(shape), cleaned), Shape.of(shape))
+      : this.#add((core, builder, copy) => core.need(xla_builder_parameter, builder, number, copy(text), copy(cleaned)));
     this.#parameters = Math.max(this.#parameters, number + 1);
     return op;
   }
@@ -118,6 +122,7 @@ export class XlaBuilder extends Handle {
     if (!literal.data) return this.createToken();
     const shape = literal.shape.withLayout(null);
     const data = rowMajorData(literal, shape);
+    if (this.#batch && data.byteLength < LARGE) return this.#op(this.#batch.constant(shape, data), shape);
     const op = data.byteLength < LARGE
       ? this.#add((core, builder, copy) =>
         core.need(xla_builder_constant, builder, copy(String(shape)), copy(data)))
@@ -280,7 +285,8 @@ export class XlaBuilder extends Handle {
     }
     const core = coreOf(this);
     const { handle = 0 } = root ?? this.#last ?? {};
-    const module = core.need(xla_builder_build, this.#pointer(), handle);
+    this.#batch?.flush(core, this.#pointer());
+    const module = core.need(xla_builder_build, this.#pointer(), this.#batch ? this.#batch.handle(handle) : handle);
     this.#built = true;
     this.dispose();
     return new HloModule(core, module);
@@ -295,27 +301,41 @@ export class XlaBuilder extends Handle {
   #add(call) {
     const core = coreOf(this);
     const builder = this.#pointer();
+    this.#batch?.flush(core, builder);
     const handle = core.scoped((copy) => call(core, builder, copy));
     const shape = takeShape(core, core.call(xla_instruction_shape, handle));
     const name = core.string(core.call(xla_instruction_name, handle));
+    return this.#op(handle, shape, name);
+  }
+
+  #op(handle, shape, name = '') {
     this.#last = new XlaOp(PRIVATE, this, handle, shape, name);
     return this.#last;
   }
 
-  #emit(opcode, operands, attributes = {}, shape = '') {
-    const handles = new Uint32Array(operands.length);
-    operands.forEach((operand, i) => { handles[i] = operand.handle; });
-    const shapeText = String(shape);
+  #attributesText(opcode, attributes) {
+    const importName = (module) => this.#import(opcode, module);
+    const metadata = attributes.metadata ?? (this.#locations ? metadataText({ name: `${this.name}/${opcode}`, ...placeOfCall() }) : undefined);
+    let text = metadata === undefined ? '' : `metadata=${attributeText(metadata, importName)}`;
+    for (const name of Object.keys(attributes)) {
+      const value = attributes[name];
+      if (value !== undefined && name !== 'metadata') text += `${text && ', '}${name}=${attributeText(value, importName)}`;
+    }
+    return text;
+  }
+
+  /** `expected`: the shape that the core will infer; if it infers another one, the batch fails. */
+  #emit(opcode, operands, attributes = {}, shape = '', expected = undefined) {
+    if (this.#batch && (shape || expected)) {
+      const [kind, known] = shape ? [GIVEN, Shape.of(shape)] : [INFERRED, expected];
+      return this.#op(this.#batch.operation(kind, opcode, known, operands, this.#attributesText(opcode, attributes)), known);
+    }
     const call = (core, builder, copy) => {
-      const importName = (module) => this.#import(opcode, module);
-      const metadata = attributes.metadata ?? (this.#locations ? metadataText({ name: `${this.name}/${opcode}`, ...placeOfCall() }) : undefined);
-      let text = metadata === undefined ? '' : `metadata=${attributeText(metadata, importName)}`;
-      for (const [name, value] of Object.entries(attributes)) {
-        if (value !== undefined && name !== 'metadata') text += `${text && ', '}${name}=${attributeText(value, importName)}`;
-      }
+      const handles = Uint32Array.from(operands, ({ handle }) => (this.#batch ? this.#batch.handle(handle) : handle));
+      const text = this.#attributesText(opcode, attributes);
       return core.need(
         xla_builder_add,
-        ...[builder, copy(opcode), copy(shapeText), copy(handles), operands.length, copy(text)],
+        ...[builder, copy(opcode), copy(String(shape)), copy(handles), operands.length, copy(text)],
       );
     };
     try {
@@ -433,6 +453,7 @@ export class XlaBuilder extends Handle {
       const core = coreOf(builder);
       core.scoped((copy) => core.need(xla_builder_header, builder.#pointer(), copy(text)));
     };
+    collect = (builder) => { builder.#batch = new Batch(); };
     atBoundary(XlaBuilder);
     const define = (Class, method, value) => {
       Object.defineProperty(Class.prototype, method, {
@@ -468,4 +489,4 @@ function checkName(operation, name) {
   throw invalidArgument(operation, `the name must be a string; got ${describe(name)}`);
 }
 
-export { constantOfBytes, emit, header };
+export { collect, constantOfBytes, emit, header };

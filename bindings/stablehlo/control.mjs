@@ -71,7 +71,7 @@ function whileLoop(c) {
   const shapes = state.map(({ shape }) => shape);
   const condition = stateComputation(c, cond, shapes, captured, 'cond', false);
   const step = stateComputation(c, body, shapes, captured, 'body', true);
-  const result = c.emit('while', [tupled(c.b, state)], { condition, body: step });
+  const result = c.emit('while', [tupled(c.b, state)], { condition, body: step }, undefined, stateShape(shapes));
   const all = shapes.length === 1 ? [result] : untupled(c.b, result);
   return all.slice(0, c.in.length);
 }

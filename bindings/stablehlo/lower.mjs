@@ -6,7 +6,7 @@
 import { bytesOfText, metadataText, quote } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
 import { suggestion } from '../base/names.mjs';
-import { emit as emitInto, header } from '../builder/builder.mjs';
+import { collect, emit as emitInto, header } from '../builder/builder.mjs';
 import { XlaOp } from '../builder/op.mjs';
 import { rulesOf } from '../derive/gradient_rules.mjs';
 import { shardingTextOfBytes } from '../formats/hlo_proto_sharding.mjs';
@@ -56,7 +56,14 @@ const ENDS = new Set(['stablehlo.return', 'func.return']);
  * @returns {import('../objects/module.mjs').HloModule}
  */
 export function lower(client, module, options = {}) {
-  const lowering = new Lowering(client, module, options);
+  try {
+    return lowered(new Lowering(client, module, options, true));
+  } catch {
+    return lowered(new Lowering(client, module, options, false));
+  }
+}
+
+function lowered(lowering) {
   try {
     return lowering.entry();
   } finally {
@@ -74,7 +81,9 @@ export class Lowering {
   #depth = 0;
   #options;
 
-  constructor(client, module, options) {
+  /** @param {boolean} collects whether instructions are checked together, so that an error may have another's place */
+  constructor(client, module, options, collects) {
+    this.collects = collects;
     this.#client = client;
     this.module = module;
     this.#options = options;
@@ -144,6 +153,7 @@ export class Lowering {
   builder(name) {
     const builder = this.#client.builder(name);
     this.#garbage.push(builder);
+    if (this.collects && !this.isDynamic) collect(builder);
     if (this.header) header(builder, this.header);
     return builder;
   }
@@ -432,8 +442,8 @@ export class Lowering {
     return this.keep(builder.build(tupled(builder, results)));
   }
 
-  emit(frame, opcode, operands, attributes, shape, operation) {
-    return emitInto(frame.builder, opcode, operands, { ...common(frame, operation), ...attributes }, shape);
+  emit(frame, opcode, operands, attributes, shape, operation, expected) {
+    return emitInto(frame.builder, opcode, operands, { ...common(frame, operation), ...attributes }, shape, expected);
   }
 }
 
