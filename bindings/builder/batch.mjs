@@ -19,11 +19,15 @@ export class Batch {
     return handle & 1 ? this.#handles[handle >>> 1] : handle;
   }
 
+  #newText(text) {
+    return this.#texts.push(text.includes('\0') ? text.split('\0', 1)[0] : text) - 1;
+  }
+
+  /** The number of a text, or of a shape's. */
   #text(value) {
     let number = this.#numbers.get(value);
     if (number !== undefined) return number;
-    if (typeof value === 'string') number = this.#texts.push(value.split('\0', 1)[0]) - 1;
-    else number = this.#text(String(value));
+    number = typeof value === 'string' ? this.#newText(value) : this.#text(String(value));
     this.#numbers.set(value, number);
     return number;
   }
@@ -36,7 +40,7 @@ export class Batch {
    * @returns {number} its handle, which is odd: those of the core are even
    */
   #add(kind, opcode, shape, text) {
-    this.#words.push(this.#text(opcode), this.#text(shape), kind, this.#text(text));
+    this.#words.push(this.#text(opcode), this.#text(shape), kind, text ? this.#newText(text) : this.#text(''));
     return 2 * (this.#handles.length + this.#count++) + 1;
   }
 

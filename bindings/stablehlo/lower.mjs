@@ -77,6 +77,8 @@ export class Lowering {
   #calls = new Map(); // name -> how many
   #callees = new Map(); // name -> names
   #made = new Map(); // name -> HloModule
+  #shapes = new Map(); // HloModule -> shape of its result
+  #checked = new Set(); // attributes, which operations may share
   #garbage = [];
   #depth = 0;
   #options;
@@ -137,8 +139,10 @@ export class Lowering {
   }
 
   #check(operation) {
+    if (this.#checked.has(operation.attributes)) return;
     try {
       checkShardings(this.module, operation);
+      this.#checked.add(operation.attributes);
     } catch (error) {
       throw located(error, operation);
     }
@@ -300,14 +304,16 @@ export class Lowering {
   #called(name, frame, operands) {
     if (!this.#made.has(name)) this.#make(name, operands.map(({ shape }) => shape));
     const computation = this.#made.get(name);
-    const result = frame.builder.call(computation, operands);
+    const result = emitInto(frame.builder, 'call', operands, { to_apply: computation }, undefined, this.#shapes.get(computation));
     return computation.resultCount === 1 ? [result] : untupled(frame.builder, result);
   }
 
   #make(name, shapes) {
     const target = this.function(name), region = target.regions[0], builder = this.builder(name), inner = new Frame(builder);
     region.arguments.forEach((value, i) => inner.set(value, builder.parameter(i, shapes[i], `arg${i}`)));
-    this.#made.set(name, this.keep(builder.build(tupled(builder, this.#results(target, inner)))));
+    const result = tupled(builder, this.#results(target, inner));
+    this.#made.set(name, this.keep(builder.build(result)));
+    this.#shapes.set(this.#made.get(name), result.shape);
     this.#made.get(name).resultCount = this.resultCount(region);
   }
 
@@ -443,12 +449,12 @@ export class Lowering {
   }
 
   emit(frame, opcode, operands, attributes, shape, operation, expected) {
-    return emitInto(frame.builder, opcode, operands, { ...common(frame, operation), ...attributes }, shape, expected);
+    return emitInto(frame.builder, opcode, operands, Object.assign(common(frame, operation), attributes), shape, expected);
   }
 }
 
 /** The name of an operation as XLA spells it after a call is inlined: below the names of the calls. */
-const pathIn = ({ path }, name) => [path, name].filter(Boolean).join('/');
+const pathIn = ({ path }, name) => (path && name ? `${path}/${name}` : path || name || '');
 
 /** XLA's sharding: text, or the bytes of an OpSharding. */
 function shardingOf(value) {
@@ -465,7 +471,7 @@ function frontendText(value) {
 
 /** Shardings, names and attributes for tools are kept as they are. */
 function common(frame, operation) {
-  if (!operation) return undefined;
+  if (!operation) return {};
   const { name, ...place } = operation.location();
   return {
     sharding: shardingOf(operation.attributes['mhlo.sharding']),
@@ -500,6 +506,7 @@ function checkedArgument(shape, type, what) {
 /** Checks the declared type against the inferred shape; undeclared parts match anything. */
 function checkResult(op, type, noun = 'the result') {
   const { shape } = op;
+  if (isStatic(type) && shape === shapeOf(type)) return;
   if (type.kind !== 'tensor' || !(op instanceof XlaOp)) return;
   const fits = shape.elementType === storageType(type) &&
     (!type.dimensions || (type.dimensions.length === shape.rank &&
