@@ -506,8 +506,7 @@ function checkedArgument(shape, type, what) {
 /** Checks the declared type against the inferred shape; undeclared parts match anything. */
 function checkResult(op, type, noun = 'the result') {
   const { shape } = op;
-  if (isStatic(type) && shape === shapeOf(type)) return;
-  if (type.kind !== 'tensor' || !(op instanceof XlaOp)) return;
+  if (type.kind !== 'tensor' || !(op instanceof XlaOp) || (isStatic(type) && shape === shapeOf(type, noun))) return;
   const fits = shape.elementType === storageType(type) &&
     (!type.dimensions || (type.dimensions.length === shape.rank &&
       type.dimensions.every((n, i) => n < 0 || n === shape.dimensions[i])));
