@@ -30,7 +30,10 @@ export class Context {
     throw malformed('takes operands, not none');
   }
 
-  /** Makes an instruction: HLO's opcode, and attributes as in HLO text. */
+  /**
+   * Makes an instruction: HLO's opcode, and attributes as in HLO text. `shape`: where it does not follow from the operands;
+   * `expected`: where it does; by default that of the operation's results. null: not known yet.
+   */
   emit(opcode, operands, attributes = {}, shape = undefined, expected = shape ?? this.#whole()) {
     return this.lowering.emit(this.frame, opcode, operands, attributes, shape, this.operation, expected);
   }

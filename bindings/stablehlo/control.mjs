@@ -242,6 +242,12 @@ function recv(c) {
 
 /* ---- Tuples and tokens ---- */
 
+/** The shape is the tuple's, which may have a layout. */
+function getTupleElement(c) {
+  const index = c.int('index');
+  return c.emit('get-tuple-element', [c.x], { index }, undefined, c.x.shape.tupleShapes?.[index] ?? null);
+}
+
 /** All operands pass one barrier, as a tuple. */
 function optimizationBarrier(c) {
   if (!c.in.length) return [];
@@ -278,7 +284,7 @@ export const control = {
   'stablehlo.create_token': (c) => c.b.createToken(),
   'stablehlo.optimization_barrier': optimizationBarrier,
   'stablehlo.tuple': (c) => c.b.tuple(c.in),
-  'stablehlo.get_tuple_element': (c) => c.emit('get-tuple-element', [c.x], { index: c.int('index') }),
+  'stablehlo.get_tuple_element': getTupleElement,
   'stablehlo.async_start': asyncStart,
   'mhlo.fusion': (c) => inlinedRegion(c, c.region(0)),
   'stablehlo.async_update': (c) => c.x,

@@ -84,7 +84,7 @@ function approxTopK(c) {
   const [region] = c.lowering.function(nameOf(comparator)).regions;
   const shapes = operands.flatMap(({ shape }) => Array(2).fill(Shape.array(shape.elementType)));
   const toApply = c.lowering.computation(c.frame, region, shapes, nameOf(comparator));
-  const sorted = c.emit('sort', operands, { dimensions: [dimension], to_apply: toApply });
+  const sorted = c.emit('sort', operands, { dimensions: [dimension], to_apply: toApply }, undefined, null);
   const parts = operands.length === 1 ? [sorted] : operands.map((_, i) => c.b.getTupleElement(sorted, i));
   return parts.map((part) => c.b.sliceInDim(part, 0, k, 1, dimension));
 }

@@ -115,6 +115,7 @@ export class Lowering {
           callees.push(callee);
         }
         this.isDynamic ||= Object.hasOwn(dynamic, operation.name) || operation.results.some(({ type }) => !isStatic(type));
+        if (operation.name === 'stablehlo.set_dimension_size') this.collects = false; // the result has another shape than it declares
         pending.push(...operation.regions);
       }
     }

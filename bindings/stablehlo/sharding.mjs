@@ -177,7 +177,7 @@ function manualComputation(c) {
   const parts = local.length
     ? converted(c, 'xla.sdy.GlobalToLocalShape', c.in, local, attributes('in_shardings')) : [];
   const body = c.lowering.computation(c.frame, region, parts.map(({ shape }) => shape), 'xla.sdy.manual_computation_body');
-  const called = c.emit('call', parts, { to_apply: body, frontend_attributes: '{inlineable="false"}' });
+  const called = c.emit('call', parts, { to_apply: body, frontend_attributes: '{inlineable="false"}' }, undefined, null);
   const results = c.lowering.resultCount(region) === 1
     ? [called] : called.shape.tupleShapes.map((_, i) => c.b.getTupleElement(called, i));
   if (!results.length) return [];
@@ -199,7 +199,7 @@ function converted(c, target, operands, shapes, attributes) {
 function namedComputation(c) {
   const shapes = c.in.map(({ shape }) => shape);
   const body = c.lowering.computation(c.frame, c.region(0), shapes, c.string('name'));
-  const called = c.emit('call', c.in, { to_apply: body });
+  const called = c.emit('call', c.in, { to_apply: body }, undefined, null);
   return c.lowering.resultCount(c.region(0)) === 1
     ? [called] : called.shape.tupleShapes.map((_, i) => c.b.getTupleElement(called, i));
 }
