@@ -1,11 +1,11 @@
 /**
- * Instructions whose shapes are known before the core infers them. They are collected, and one call of the core adds all:
- * a call for each takes several times as long, above all while the engine has not compiled this package's code.
+ * Instructions on their way to the core. A builder that collects them adds those whose shapes are known in one call of the
+ * core: a call for each takes longer, above all while the engine has not compiled this package's code.
  */
-import { xla_builder_add_all } from '../base/calls.mjs';
+import { xla_builder_add } from '../base/calls.mjs';
 
 /** The kinds of api.h. */
-export const [INFERRED, GIVEN, PARAMETER, CONSTANT] = [0, 1, 2, 3];
+export const [INFERRED, GIVEN, PARAMETER, CONSTANT, OWNED_CONSTANT, CHECKED] = [0, 1, 2, 3, 4, 8];
 
 export class Batch {
   #handles = []; // of all instructions that the core has
@@ -14,7 +14,7 @@ export class Batch {
   #words = [];
   #count = 0;
 
-  /** Returns the core's handle of an instruction. */
+  /** Returns the core's handle, which is even, of an instruction. */
   handle(handle) {
     return handle & 1 ? this.#handles[handle >>> 1] : handle;
   }
@@ -33,55 +33,48 @@ export class Batch {
   }
 
   /**
+   * Collects an instruction.
    * @param {number} kind
    * @param {string} opcode
-   * @param {import('../values/shape.mjs').Shape} shape
+   * @param {import('../values/shape.mjs').Shape | string} shape
    * @param {string} text attributes, or a name
-   * @returns {number} its handle, which is odd: those of the core are even
+   * @param {ArrayLike<number>} words as the kind has them
+   * @returns {number} its handle, which is odd
    */
-  #add(kind, opcode, shape, text) {
-    this.#words.push(this.#text(opcode), this.#text(shape), kind, text ? this.#newText(text) : this.#text(''));
+  add(kind, opcode, shape, text, words) {
+    this.#words.push(kind, this.#text(opcode), this.#text(shape), text ? this.#newText(text) : this.#text(''));
+    for (let i = 0; i < words.length; i++) this.#words.push(words[i]);
     return 2 * (this.#handles.length + this.#count++) + 1;
   }
 
-  operation(kind, opcode, shape, operands, attributes) {
-    const made = this.#add(kind, opcode, shape, attributes);
-    this.#words.push(operands.length);
+  /** The words of operands. @param {import('./op.mjs').XlaOp[]} operands */
+  operands(operands) {
+    const words = [operands.length];
     for (const { handle } of operands) {
       const place = handle - 2 * this.#handles.length; // among the instructions that wait
-      this.#words.push(handle & 1 && place > 0 ? place : this.handle(handle));
+      words.push(handle & 1 && place > 0 ? place : this.handle(handle));
     }
-    return made;
+    return words;
   }
 
-  parameter(number, shape, name) {
-    const made = this.#add(PARAMETER, '', shape, name);
-    this.#words.push(number);
-    return made;
-  }
-
-  /** @param {ArrayBufferView} data its elements, row-major */
-  constant(shape, data) {
-    const bytes = new Uint8Array((data.byteLength + 3) & ~3);
-    bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
-    const made = this.#add(CONSTANT, '', shape, '');
-    this.#words.push(bytes.length / 4, ...new Uint32Array(bytes.buffer));
-    return made;
-  }
-
-  /** Adds the instructions that wait. */
+  /** Adds the instructions that wait to a builder of the core. */
   flush(core, builder) {
-    if (!this.#count) return;
-    const added = core.scoped((copy) => {
-      const results = copy(new Uint32Array(this.#count));
-      core.need(xla_builder_add_all, builder, this.#texts.length, copy(this.#texts.join('\0')), this.#count,
-        copy(Uint32Array.from(this.#words)), results);
-      return core.view(Uint32Array, results, this.#count).slice();
-    });
-    this.#handles.push(...added);
+    const texts = this.#texts, words = this.#words, count = this.#count;
+    if (!count) return;
     this.#numbers.clear();
-    this.#texts = [];
-    this.#words = [];
-    this.#count = 0;
+    [this.#texts, this.#words, this.#count] = [[], [], 0];
+    const added = core.scoped((copy) => {
+      const results = copy(new Uint32Array(count));
+      core.need(xla_builder_add, builder, texts.length, copy(texts.join('\0')), count, copy(Uint32Array.from(words)), results);
+      return core.view(Uint32Array, results, count).slice();
+    });
+    for (const handle of added) this.#handles.push(handle);
   }
+}
+
+/** The words of a constant's elements, row-major. @param {ArrayBufferView} data */
+export function wordsOf(data) {
+  const bytes = new Uint8Array((data.byteLength + 3) & ~3);
+  bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  return [bytes.length / 4, ...new Uint32Array(bytes.buffer)];
 }
