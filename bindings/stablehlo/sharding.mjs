@@ -2,6 +2,7 @@
 import { quote } from '../base/attribute_text.mjs';
 import { Shape } from '../values/shape.mjs';
 import { numbersOf } from './context.mjs';
+import { untupled } from './frame.mjs';
 import { Dictionary, Integer, malformed, nameOf, Opaque, Struct } from './ir.mjs';
 import { shapeOf } from './types.mjs';
 
