@@ -100,22 +100,13 @@ XLA_API void xla_builder_free(Builder *builder) { builder_free(builder); }
 /* Instructions that xla_builder_add adds. */
 typedef struct Batch {
   Builder *builder;
-  const char **texts;
-  const Shape **shapes; /* of texts that are shapes, once they were parsed */
+  struct BatchText {
+    const char *text;
+    const Shape *shape; /* that it is, once it was parsed */
+  } *texts;
   Instruction **added;
   const uint32_t *words; /* the next ones */
 } Batch;
-
-/* An array constant over `data`, which is copied if it is not `owned`. */
-static Instruction *add_constant(Builder *builder, const Shape *shape, void *data, bool owned) {
-  Literal literal = {.shape = shape, .data = data};
-  if (!shape || !shape_is_array(shape)) {
-    invalid_argument(&last_error, "constant", "its shape is not that of an array");
-    return NULL;
-  }
-  return owned ? builder_constant_of(builder, &literal, &last_error)
-               : builder_constant(builder, &literal, &last_error);
-}
 
 static Instruction *add_operation(Batch *batch, const char *opcode, const Shape *shape,
                                   const char *text) {
@@ -142,12 +133,12 @@ static Instruction *add_operation(Batch *batch, const char *opcode, const Shape 
 static Instruction *add_record(Batch *batch) {
   Builder *builder = batch->builder;
   const uint32_t *words = batch->words;
-  const char *opcode = batch->texts[words[1]], *text = batch->texts[words[3]];
-  const Shape **shape = &batch->shapes[words[2]];
+  const char *opcode = batch->texts[words[1]].text, *text = batch->texts[words[3]].text;
+  const Shape **shape = &batch->texts[words[2]].shape;
   uint32_t kind = words[0] & ~BATCH_CHECKED;
   bool failed;
   if (!*shape) {
-    *shape = parse_shape(builder->module->arena, batch->texts[words[2]], &failed);
+    *shape = parse_shape(builder->module->arena, batch->texts[words[2]].text, &failed);
     if (failed) return NULL;
   }
   batch->words += 4;
@@ -156,10 +147,12 @@ static Instruction *add_record(Batch *batch) {
     made = builder_parameter(builder, *batch->words++, *shape, text, &last_error);
   } else if (kind == BATCH_CONSTANT) {
     uint32_t count = *batch->words++;
-    made = add_constant(builder, *shape, (void *)batch->words, false);
+    Literal literal = {.shape = *shape, .data = (void *)batch->words};
+    made = builder_constant(builder, &literal, &last_error);
     batch->words += count;
   } else if (kind == BATCH_OWNED_CONSTANT) {
-    made = add_constant(builder, *shape, (void *)(uintptr_t)*batch->words++, true);
+    Literal literal = {.shape = *shape, .data = (void *)(uintptr_t)*batch->words++};
+    made = builder_constant_of(builder, &literal, &last_error);
   } else {
     made = add_operation(batch, opcode, kind == BATCH_GIVEN ? *shape : NULL, text);
   }
@@ -170,9 +163,8 @@ static Instruction *add_record(Batch *batch) {
 XLA_API bool xla_builder_add(Builder *builder, int text_count, const char *text, int count,
                              const uint32_t *words, Instruction **added) {
   Arena *arena = builder->module->arena;
-  Batch batch = {builder, ARENA_ARRAY(arena, const char *, text_count),
-                 ARENA_ARRAY(arena, const Shape *, text_count), added, words};
-  for (int i = 0; i < text_count; i++, text += strlen(text) + 1) batch.texts[i] = text;
+  Batch batch = {builder, ARENA_ARRAY(arena, struct BatchText, text_count), added, words};
+  for (int i = 0; i < text_count; i++, text += strlen(text) + 1) batch.texts[i].text = text;
   for (int i = 0; i < count; i++) {
     if (!(added[i] = add_record(&batch))) return false;
   }

@@ -1,7 +1,6 @@
+/** Frames: the values of a computation that is being lowered, and results as tuples. */
 import { emit } from '../builder/builder.mjs';
 import { Shape } from '../values/shape.mjs';
-
-/** Frames: the values of a computation that is being lowered, and results as tuples. */
 
 /** The values of one computation. */
 export class Frame {

@@ -77,7 +77,6 @@ export class Lowering {
   #calls = new Map(); // name -> how many
   #callees = new Map(); // name -> names
   #made = new Map(); // name -> HloModule
-  #shapes = new Map(); // HloModule -> shape of its result
   #checked = new Set(); // attributes, which operations may share
   #garbage = [];
   #depth = 0;
@@ -305,7 +304,7 @@ export class Lowering {
   #called(name, frame, operands) {
     if (!this.#made.has(name)) this.#make(name, operands.map(({ shape }) => shape));
     const computation = this.#made.get(name);
-    const result = emitInto(frame.builder, 'call', operands, { to_apply: computation }, undefined, this.#shapes.get(computation));
+    const result = emitInto(frame.builder, 'call', operands, { to_apply: computation }, undefined, computation.result);
     return computation.resultCount === 1 ? [result] : untupled(frame.builder, result);
   }
 
@@ -314,7 +313,7 @@ export class Lowering {
     region.arguments.forEach((value, i) => inner.set(value, builder.parameter(i, shapes[i], `arg${i}`)));
     const result = tupled(builder, this.#results(target, inner));
     this.#made.set(name, this.keep(builder.build(result)));
-    this.#shapes.set(this.#made.get(name), result.shape);
+    this.#made.get(name).result = result.shape;
     this.#made.get(name).resultCount = this.resultCount(region);
   }
 
