@@ -97,61 +97,78 @@ static const Shape *parse_shape(Arena *arena, const char *text, bool *failed) {
 XLA_API Builder *xla_builder_new(const char *name) { return builder_new(name); }
 XLA_API void xla_builder_free(Builder *builder) { builder_free(builder); }
 
-XLA_API Instruction *xla_builder_parameter(Builder *builder, int number, const char *shape,
-                                           const char *name) {
-  bool failed;
-  const Shape *parsed = parse_shape(builder->module->arena, shape, &failed);
-  if (failed) return NULL;
-  if (!parsed) {
-    invalid_argument(&last_error, "parameter", "parameter %d has no shape", number);
-    return NULL;
-  }
-  return builder_parameter(builder, number, parsed, name, &last_error);
-}
+/* Instructions that xla_builder_add adds. */
+typedef struct Batch {
+  Builder *builder;
+  struct BatchText {
+    const char *text;
+    const Shape *shape; /* that it is, once it was parsed */
+  } *texts;
+  Instruction **added;
+  const uint32_t *words; /* the next ones */
+} Batch;
 
-/* A literal over `data`; its shape goes into the builder's module. */
-static bool literal_of(Builder *builder, const char *shape, void *data, Literal *literal) {
-  bool failed;
-  const Shape *parsed = parse_shape(builder->module->arena, shape, &failed);
-  if (failed) return false;
-  *literal = (Literal){.shape = parsed, .data = data};
-  if (parsed && shape_is_array(parsed)) return true;
-  invalid_argument(&last_error, "constant", "\"%s\" is not the shape of an array",
-                   shape ? shape : "");
-  return false;
-}
-
-XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data) {
-  Literal literal;
-  if (!literal_of(builder, shape, (void *)data, &literal)) return NULL;
-  return builder_constant(builder, &literal, &last_error);
-}
-
-XLA_API Instruction *xla_builder_constant_owned(Builder *builder, const char *shape, void *data) {
-  Literal literal;
-  if (!literal_of(builder, shape, data, &literal)) return NULL;
-  return builder_constant_of(builder, &literal, &last_error);
-}
-
-XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const char *shape,
-                                     Instruction *const *operands, int operand_count,
-                                     const char *attributes) {
+static Instruction *add_operation(Batch *batch, const char *opcode, const Shape *shape,
+                                  const char *text) {
+  Module *module = batch->builder->module;
   Opcode code;
-  Attributes parsed_attributes;
+  Attributes attributes;
   Int64List broadcast_dimensions = {-1, NULL};
-  bool failed;
+  int count = (int)*batch->words++;
+  Instruction **operands = ARENA_ARRAY(module->arena, Instruction *, count);
+  for (int i = 0; i < count; i++) {
+    uint32_t operand = *batch->words++;
+    operands[i] = operand & 1 ? batch->added[operand >> 1] : (Instruction *)(uintptr_t)operand;
+  }
   if (!opcode_from_name(opcode, strlen(opcode), &code)) {
     error_set(&last_error, STATUS_INVALID_ARGUMENT, "there is no operation \"%s\"", opcode);
     return NULL;
   }
-  const Shape *parsed = parse_shape(builder->module->arena, shape, &failed);
-  if (failed) return NULL;
-  if (!hlo_parse_attributes(builder->module, code, attributes ? attributes : "", &parsed_attributes,
-                            &broadcast_dimensions, &last_error)) {
+  if (!hlo_parse_attributes(module, code, text, &attributes, &broadcast_dimensions, &last_error))
     return NULL;
-  }
-  return builder_add(builder, code, parsed, operands, operand_count, &parsed_attributes,
+  return builder_add(batch->builder, code, shape, operands, count, &attributes,
                      broadcast_dimensions, &last_error);
+}
+
+static Instruction *add_record(Batch *batch) {
+  Builder *builder = batch->builder;
+  const uint32_t *words = batch->words;
+  const char *opcode = batch->texts[words[1]].text, *text = batch->texts[words[3]].text;
+  const Shape **shape = &batch->texts[words[2]].shape;
+  uint32_t kind = words[0] & ~BATCH_CHECKED;
+  bool failed;
+  if (!*shape) {
+    *shape = parse_shape(builder->module->arena, batch->texts[words[2]].text, &failed);
+    if (failed) return NULL;
+  }
+  batch->words += 4;
+  Instruction *made;
+  if (kind == BATCH_PARAMETER) {
+    made = builder_parameter(builder, *batch->words++, *shape, text, &last_error);
+  } else if (kind == BATCH_CONSTANT) {
+    uint32_t count = *batch->words++;
+    Literal literal = {.shape = *shape, .data = (void *)batch->words};
+    made = builder_constant(builder, &literal, &last_error);
+    batch->words += count;
+  } else if (kind == BATCH_OWNED_CONSTANT) {
+    Literal literal = {.shape = *shape, .data = (void *)(uintptr_t)*batch->words++};
+    made = builder_constant_of(builder, &literal, &last_error);
+  } else {
+    made = add_operation(batch, opcode, kind == BATCH_GIVEN ? *shape : NULL, text);
+  }
+  bool right = made && (!(words[0] & BATCH_CHECKED) || shape_equal(made->shape, *shape));
+  return right ? made : NULL;
+}
+
+XLA_API bool xla_builder_add(Builder *builder, int text_count, const char *text, int count,
+                             const uint32_t *words, Instruction **added) {
+  Arena *arena = builder->module->arena;
+  Batch batch = {builder, ARENA_ARRAY(arena, struct BatchText, text_count), added, words};
+  for (int i = 0; i < text_count; i++, text += strlen(text) + 1) batch.texts[i].text = text;
+  for (int i = 0; i < count; i++) {
+    if (!(added[i] = add_record(&batch))) return false;
+  }
+  return true;
 }
 
 static Module *wanted_rule; /* by the last derivative */

@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. A change of any of it raises both;
 ** tests/api/api_version.test.mjs checks that.
 */
-enum { XLA_API_VERSION = 14 };
+enum { XLA_API_VERSION = 15 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
@@ -58,19 +58,24 @@ XLA_API const char *xla_error_message(void);
 /* Builders. Instruction handles belong to their builder's module. */
 XLA_API Builder *xla_builder_new(const char *name);
 XLA_API void xla_builder_free(Builder *builder);
-XLA_API Instruction *xla_builder_parameter(Builder *builder, int number, const char *shape,
-                                           const char *name);
-/* An array constant: `data` is dense, row-major, shape_bytes long; it is copied. */
-XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data);
-/* Adds an array constant that owns `data`, which is from malloc. On failure the caller keeps it. */
-XLA_API Instruction *xla_builder_constant_owned(Builder *builder, const char *shape, void *data);
-/* Any other operation by its HLO text name, with attributes as in HLO text ("dimensions={1}"),
-** called computations by the name that xla_builder_import gave ("to_apply=%add"), and for
-** element-wise operations XlaBuilder's "broadcast_dimensions={1}". `shape` may be NULL or "" where
-** the result follows from the operands; see builder.h. */
-XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const char *shape,
-                                     Instruction *const *operands, int operand_count,
-                                     const char *attributes);
+/* Adds instructions until one breaks a rule; then it returns false. `text` holds NUL-terminated texts. `words` has for each
+** instruction a kind and the numbers of three texts: its opcode by its HLO text name; its shape, or ""; and attributes as in
+** HLO text ("dimensions={1}"), with called computations by the name that xla_builder_import gave ("to_apply=%add"), and for
+** element-wise operations XlaBuilder's "broadcast_dimensions={1}". Then words follow as the kind says. An operand is a
+** handle, or 2 i + 1 for instruction i of this call. */
+enum {
+  BATCH_INFERRED =
+      0,           /* a count of operands, and these; the shape follows from them: see builder.h */
+  BATCH_GIVEN = 1, /* the same; the shape is an argument of builder_add */
+  BATCH_PARAMETER = 2, /* a number; its name stands for attributes */
+  BATCH_CONSTANT =
+      3, /* a count of words, and these: its elements, dense and row-major; they are copied */
+  BATCH_OWNED_CONSTANT =
+      4, /* a pointer to its elements, which is from malloc; on failure the caller keeps it */
+  BATCH_CHECKED = 8, /* with one of these: it fails, too, if the shape is not the stated one */
+};
+XLA_API bool xla_builder_add(Builder *builder, int text_count, const char *text, int count,
+                             const uint32_t *words, Instruction **added);
 /* Copies the entry computation of `module` in and returns its name here. */
 XLA_API const char *xla_builder_import(Builder *builder, const Module *module);
 /* Unique in its computation; as long as the builder's module. */

@@ -32,13 +32,7 @@ export const xla_error_message = 'xla_error_message';
 export const xla_builder_new = 'xla_builder_new';
 /** src/api.h: void xla_builder_free(Builder *builder) */
 export const xla_builder_free = 'xla_builder_free';
-/** src/api.h: Instruction *xla_builder_parameter(Builder *builder, int number, const char *shape, const char *name) */
-export const xla_builder_parameter = 'xla_builder_parameter';
-/** src/api.h: Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data) */
-export const xla_builder_constant = 'xla_builder_constant';
-/** src/api.h: Instruction *xla_builder_constant_owned(Builder *builder, const char *shape, void *data) */
-export const xla_builder_constant_owned = 'xla_builder_constant_owned';
-/** src/api.h: Instruction *xla_builder_add(Builder *builder, const char *opcode, const char *shape, Instruction *const *operands, int operand_count, const char *attributes) */
+/** src/api.h: bool xla_builder_add(Builder *builder, int text_count, const char *text, int count, const uint32_t *words, Instruction **added) */
 export const xla_builder_add = 'xla_builder_add';
 /** src/api.h: const char *xla_builder_import(Builder *builder, const Module *module) */
 export const xla_builder_import = 'xla_builder_import';

@@ -1,5 +1,5 @@
 /** The core's constants, written by `make declarations` (bindings/tools/declarations/constants.mjs). */
-export const XLA_API_VERSION = 14;
+export const XLA_API_VERSION = 15;
 export const COMPILE_AS_WRITTEN = 1;
 export const COMPILE_NOT_IN_PLACE = 2;
 export const MAX_RANK = 64;

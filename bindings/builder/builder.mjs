@@ -5,8 +5,7 @@ import { describe, invalidArgument, placeOfCall, XlaError } from '../base/error.
 import { INSPECT } from '../base/inspect.mjs';
 import { boolean, checkOptions, copyList, MAX_ENTRIES } from '../base/options.mjs';
 import {
-  xla_builder_add, xla_builder_build, xla_builder_constant, xla_builder_constant_owned, xla_builder_free,
-  xla_builder_gradient, xla_builder_header, xla_builder_import, xla_builder_new, xla_builder_parameter,
+  xla_builder_build, xla_builder_free, xla_builder_gradient, xla_builder_header, xla_builder_import, xla_builder_new,
   xla_instruction_name, xla_instruction_shape,
 } from '../base/calls.mjs';
 import { batch, elementShapes, vmapOptions } from '../derive/batches.mjs';
@@ -18,6 +17,7 @@ import { HloModule, takeShape } from '../objects/module.mjs';
 import { isLiteral, Literal, rowMajorData } from '../values/literal.mjs';
 import { isFloat, Shape } from '../values/shape.mjs';
 import { bindArguments, settleArguments } from './arguments.mjs';
+import { Batch, CHECKED, CONSTANT, GIVEN, INFERRED, OWNED_CONSTANT, PARAMETER, wordsOf } from './batch.mjs';
 import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
 import { elementsOf, isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
@@ -26,8 +26,8 @@ import { nameMissing } from './other_names.mjs';
 const BUILDER_OPTIONS = { locations: boolean };
 const OP_GRADIENT_OPTIONS = { maxTrips, checkpoint };
 
-/** Constants of at least this many bytes are handed over to the core; shorter ones are copied twice. */
-const LARGE = 65536;
+/** Constants of at least this many bytes are handed over to the core; shorter ones are copied several times. */
+const LARGE = 4096;
 
 /**
  * For the rest of the package: emit(builder, opcode, operands, attributes, shape) adds any operation
@@ -39,6 +39,8 @@ const LARGE = 65536;
 let emit;
 /** @type {(builder: XlaBuilder, text: string) => void} */
 let header;
+/** Lets a builder collect instructions of known shapes: see batch.mjs. Errors come later, too. @type {(builder: XlaBuilder) => void} */
+let collect;
 /** A constant of row-major elements, as any view. @type {(builder: XlaBuilder, shape: any, view: any) => XlaOp} */
 let constantOfBytes;
 
@@ -53,6 +55,8 @@ export class XlaBuilder extends Handle {
   #parameters = 0;
   #imported = new WeakMap(); // HloModule -> its computation's name in here
   #scalars = new Map(); // handle -> Literal of scalar constants, which functions inside can repeat
+  #batch = new Batch();
+  #collects = false; // whether instructions whose shapes are known wait until others need them
   #around = null; // of a function that is traced: { builder, captures, sealed, operation }
 
   #locations; // whether instructions get the places of the calls that made them
@@ -90,10 +94,9 @@ export class XlaBuilder extends Handle {
     if (!Number.isInteger(number) || number < 0 || number > 0x7fffffff) {
       throw invalidArgument('parameter', `number must be an integer from 0 to 2147483647; got ${describe(number)}`);
     }
-    const text = String(Shape.of(shape));
+    const known = Shape.of(shape);
     const cleaned = cleanName(checkName('parameter', name ?? `p${number}`));
-    const op = this.#add((core, builder, copy) =>
-      core.need(xla_builder_parameter, builder, number, copy(text), copy(cleaned)));
+    const op = this.#add(PARAMETER, '', known, cleaned, [number], known);
     this.#parameters = Math.max(this.#parameters, number + 1);
     return op;
   }
@@ -118,18 +121,15 @@ export class XlaBuilder extends Handle {
     if (!literal.data) return this.createToken();
     const shape = literal.shape.withLayout(null);
     const data = rowMajorData(literal, shape);
-    const op = data.byteLength < LARGE
-      ? this.#add((core, builder, copy) =>
-        core.need(xla_builder_constant, builder, copy(String(shape)), copy(data)))
-      : this.#constantOf(shape, data);
+    const op = data.byteLength < LARGE ? this.#add(CONSTANT, '', shape, '', wordsOf(data), shape) : this.#constantOf(shape, data);
     if (shape.isScalar) this.#scalars.set(op.handle, new Literal(shape, data.slice()));
     return op;
   }
 
   /** Elements, row-major, which are copied once. */
   #constantOf(shape, view) {
-    return coreOf(this).giving([view], ([pointer]) => this.#add((core, builder, copy) =>
-      core.need(xla_builder_constant_owned, builder, copy(String(shape)), pointer)));
+    this.#batch.flush(coreOf(this), this.#pointer());
+    return coreOf(this).giving([view], (pointers) => this.#add(OWNED_CONSTANT, '', shape, '', pointers));
   }
 
   constantR0(value, elementType) {
@@ -183,9 +183,10 @@ export class XlaBuilder extends Handle {
     if (!loss.shape.isScalar || !isFloat(loss.shape)) {
       throw invalidArgument('gradient', `loss has shape ${loss.shape}; it must be one real number: b.sum(loss) or b.mean(loss)`);
     }
-    const handles = Uint32Array.from(list, ({ handle }) => handle);
-    const tuple = this.#add((core, builder) => rulesOf(core).apply(false, (copy, ...rules) =>
-      core.call(xla_builder_gradient, builder, loss.handle, copy(handles), list.length, asked.maxTrips ?? 0,
+    const core = coreOf(this), builder = this.#pointer();
+    const [of, ...handles] = [loss, ...list].map(({ handle }) => this.#batch.handle(handle));
+    const tuple = this.#op(rulesOf(core).apply(false, (copy, ...rules) =>
+      core.call(xla_builder_gradient, builder, of, copy(Uint32Array.from(handles)), list.length, asked.maxTrips ?? 0,
         CHECKPOINTS[asked.checkpoint ?? 'none'], ...rules)));
     const gradients = list.map((_, i) => this.getTupleElement(tuple, i));
     return Array.isArray(wrt) ? gradients : gradients[0];
@@ -280,7 +281,8 @@ export class XlaBuilder extends Handle {
     }
     const core = coreOf(this);
     const { handle = 0 } = root ?? this.#last ?? {};
-    const module = core.need(xla_builder_build, this.#pointer(), handle);
+    this.#batch.flush(core, this.#pointer());
+    const module = core.need(xla_builder_build, this.#pointer(), this.#batch.handle(handle));
     this.#built = true;
     this.dispose();
     return new HloModule(core, module);
@@ -291,35 +293,40 @@ export class XlaBuilder extends Handle {
     throw new XlaError('FAILED_PRECONDITION', `builder "${this.name}" was built already: begin another one, client.builder()`);
   }
 
-  /** @param {(core: any, builder: number, copy: Function) => number} call */
-  #add(call) {
-    const core = coreOf(this);
+  /** Adds an instruction, as Batch.add() takes it; later, if the builder collects and `expected`, its shape, is known. */
+  #add(kind, opcode, shape, text, words, expected = undefined) {
     const builder = this.#pointer();
-    const handle = core.scoped((copy) => call(core, builder, copy));
-    const shape = takeShape(core, core.call(xla_instruction_shape, handle));
-    const name = core.string(core.call(xla_instruction_name, handle));
+    const waits = this.#collects && expected;
+    const handle = this.#batch.add(waits ? kind | CHECKED : kind, opcode, waits ? expected : shape, text, words);
+    if (waits) return this.#op(handle, expected, '');
+    this.#batch.flush(coreOf(this), builder);
+    return this.#op(handle);
+  }
+
+  #op(handle, known = undefined, knownName = undefined) {
+    const core = coreOf(this), pointer = this.#batch.handle(handle);
+    const shape = known ?? takeShape(core, core.call(xla_instruction_shape, pointer));
+    const name = knownName ?? core.string(core.call(xla_instruction_name, pointer));
     this.#last = new XlaOp(PRIVATE, this, handle, shape, name);
     return this.#last;
   }
 
-  #emit(opcode, operands, attributes = {}, shape = '') {
-    const handles = new Uint32Array(operands.length);
-    operands.forEach((operand, i) => { handles[i] = operand.handle; });
-    const shapeText = String(shape);
-    const call = (core, builder, copy) => {
-      const importName = (module) => this.#import(opcode, module);
-      const metadata = attributes.metadata ?? (this.#locations ? metadataText({ name: `${this.name}/${opcode}`, ...placeOfCall() }) : undefined);
-      let text = metadata === undefined ? '' : `metadata=${attributeText(metadata, importName)}`;
-      for (const [name, value] of Object.entries(attributes)) {
-        if (value !== undefined && name !== 'metadata') text += `${text && ', '}${name}=${attributeText(value, importName)}`;
-      }
-      return core.need(
-        xla_builder_add,
-        ...[builder, copy(opcode), copy(shapeText), copy(handles), operands.length, copy(text)],
-      );
-    };
+  #attributesText(opcode, attributes) {
+    const importName = (module) => this.#import(opcode, module);
+    const metadata = attributes.metadata ?? (this.#locations ? metadataText({ name: `${this.name}/${opcode}`, ...placeOfCall() }) : undefined);
+    let text = metadata === undefined ? '' : `metadata=${attributeText(metadata, importName)}`;
+    for (const name of Object.keys(attributes)) {
+      const value = attributes[name];
+      if (value !== undefined && name !== 'metadata') text += `${text && ', '}${name}=${attributeText(value, importName)}`;
+    }
+    return text;
+  }
+
+  /** `expected`: the shape that the core will infer. */
+  #emit(opcode, operands, attributes = {}, shape = '', expected = this.#collects && shape ? Shape.of(shape) : undefined) {
     try {
-      return this.#add(call);
+      const text = this.#attributesText(opcode, attributes);
+      return this.#add(shape ? GIVEN : INFERRED, opcode, shape, text, this.#batch.operands(operands), expected);
     } catch (error) {
       if (!error.line) throw error;
       // The line and column are of the generated text of the attributes, which the caller has not seen.
@@ -433,6 +440,7 @@ export class XlaBuilder extends Handle {
       const core = coreOf(builder);
       core.scoped((copy) => core.need(xla_builder_header, builder.#pointer(), copy(text)));
     };
+    collect = (builder) => { builder.#collects = true; };
     atBoundary(XlaBuilder);
     const define = (Class, method, value) => {
       Object.defineProperty(Class.prototype, method, {
@@ -468,4 +476,4 @@ function checkName(operation, name) {
   throw invalidArgument(operation, `the name must be a string; got ${describe(name)}`);
 }
 
-export { constantOfBytes, emit, header };
+export { collect, constantOfBytes, emit, header };

@@ -84,6 +84,11 @@ class Cursor {
   }
 
   varint() {
+    const first = this.bytes[this.at];
+    if (first & 1 && this.at < this.end) { // as nearly all numbers
+      this.at++;
+      return first >> 1;
+    }
     const value = Number(this.#varint());
     if (Number.isSafeInteger(value)) return value;
     throw this.fail(`a number that is too large`);
@@ -105,8 +110,9 @@ class Cursor {
   }
 
   list(item) {
-    const count = this.count();
-    return Array.from({ length: count }, item);
+    const count = this.count(), items = [];
+    for (let i = 0; i < count; i++) items.push(item());
+    return items;
   }
 
   signedList() {
@@ -285,7 +291,8 @@ class Reader {
       cursor.list(() => {
         const [index, isRegistered] = this.version < SINCE.properties
           ? [cursor.varint(), true] : cursor.flagged();
-        this.#names.push({ name: `${dialect}.${this.string(index, cursor)}`, isRegistered });
+        const name = `${dialect}.${this.string(index, cursor)}`;
+        this.#names.push({ name, current: currentName(name), isRegistered, attributes: new Map() });
       });
     }
   }
@@ -341,8 +348,8 @@ class Reader {
 
   #resolved(kind, index, cursor) {
     const entry = this.#tables[kind][index];
+    if (entry?.state === 'read') return entry.value;
     if (!entry) throw cursor.fail(`${kind} ${index}, which is not there`);
-    if (entry.state === 'read') return entry.value;
     if (entry.state === 'reading') throw cursor.fail(`${kind} ${index} is a part of itself`);
     if (this.#depth >= MAX_LEVELS) throw cursor.fail(`more than ${MAX_LEVELS} levels`);
     entry.state = 'reading';
@@ -423,7 +430,7 @@ class Reader {
     if (!known) throw cursor.fail('an operation whose name is not there');
     const mask = cursor.byte();
     const operation = {
-      name: currentName(known.name), operands: [], results: [], attributes: {}, regions: [],
+      name: known.current, operands: [], results: [], attributes: {}, regions: [],
       location: this.#location(cursor),
     };
     operation.attributes = this.#attributes(cursor, mask, known);
@@ -446,22 +453,29 @@ class Reader {
     return operation;
   }
 
-  #attributes(cursor, mask, { name, isRegistered }) {
+  /** The attributes of an operation. Operations of one name often have equal ones, which are read once. */
+  #attributes(cursor, mask, known) {
+    const dictionary = mask & MASK.ATTRIBUTES ? cursor.varint() : -1;
+    const properties = mask & MASK.PROPERTIES ? cursor.varint() : -1;
+    const key = `${dictionary} ${properties}`, before = known.attributes.get(key);
+    if (before) return before;
     const all = Object.create(null);
-    if (mask & MASK.ATTRIBUTES) Object.assign(all, this.attribute(cursor.varint(), cursor)?.entries);
-    if (mask & MASK.PROPERTIES) {
-      if (isRegistered) Object.assign(all, this.#propertiesOf(name, cursor));
+    if (dictionary >= 0) Object.assign(all, this.attribute(dictionary, cursor)?.entries);
+    if (properties >= 0) {
+      if (known.isRegistered) Object.assign(all, this.#propertiesOf(known.name, properties, cursor));
       else {
-        const value = this.attribute(cursor.varint(), cursor);
+        const value = this.attribute(properties, cursor);
         if (value instanceof Dictionary) Object.assign(all, value.entries);
       }
     }
-    return flattened(all);
+    const made = flattened(all);
+    known.attributes.set(key, made);
+    return made;
   }
 
   /** Attributes without their names, in the order of these. */
-  #propertiesOf(name, cursor) {
-    const data = this.#properties[cursor.varint()];
+  #propertiesOf(name, index, cursor) {
+    const data = this.#properties[index];
     if (!data) throw cursor.fail(`properties of ${name} that are not there`);
     const own = new Entry(this, data);
     const names = PROPERTIES.get(name) ?? [];

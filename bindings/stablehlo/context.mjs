@@ -1,5 +1,6 @@
 /** The context that an operation's row gets: operands, attributes, and methods that make HLO. */
 import { XlaError } from '../base/error.mjs';
+import { Shape } from '../values/shape.mjs';
 import { ELEMENT_TYPES } from '../values/types.mjs';
 import { Dense, Float, Integer, malformed, nameOf, UNIT } from './ir.mjs';
 import { foreignText, isStatic, shapeOf, storageType, typeText } from './types.mjs';
@@ -29,9 +30,19 @@ export class Context {
     throw malformed('takes operands, not none');
   }
 
-  /** Makes an instruction: HLO's opcode, and attributes as in HLO text. */
-  emit(opcode, operands, attributes = {}, shape = undefined) {
-    return this.lowering.emit(this.frame, opcode, operands, attributes, shape, this.operation);
+  /**
+   * Makes an instruction: HLO's opcode, and attributes as in HLO text. `shape`: where it does not follow from the operands;
+   * `expected`: where it does; by default that of the operation's results. null: not known yet.
+   */
+  emit(opcode, operands, attributes = {}, shape = undefined, expected = shape ?? this.#whole()) {
+    return this.lowering.emit(this.frame, opcode, operands, attributes, shape, this.operation, expected);
+  }
+
+  /** The declared shape of all results together; undefined if it is not declared. */
+  #whole() {
+    const { results } = this.operation;
+    if (!results.every(({ type }) => isStatic(type))) return undefined;
+    return results.length === 1 ? this.shape() : Shape.tuple(results.map((_, i) => this.shape(i)));
   }
 
   /* ---- Attributes ---- */

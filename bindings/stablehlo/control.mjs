@@ -71,7 +71,7 @@ function whileLoop(c) {
   const shapes = state.map(({ shape }) => shape);
   const condition = stateComputation(c, cond, shapes, captured, 'cond', false);
   const step = stateComputation(c, body, shapes, captured, 'body', true);
-  const result = c.emit('while', [tupled(c.b, state)], { condition, body: step });
+  const result = c.emit('while', [tupled(c.b, state)], { condition, body: step }, undefined, stateShape(shapes));
   const all = shapes.length === 1 ? [result] : untupled(c.b, result);
   return all.slice(0, c.in.length);
 }
@@ -242,6 +242,12 @@ function recv(c) {
 
 /* ---- Tuples and tokens ---- */
 
+/** The shape is the tuple's, which may have a layout. */
+function getTupleElement(c) {
+  const index = c.int('index');
+  return c.emit('get-tuple-element', [c.x], { index }, undefined, c.x.shape.tupleShapes?.[index] ?? null);
+}
+
 /** All operands pass one barrier, as a tuple. */
 function optimizationBarrier(c) {
   if (!c.in.length) return [];
@@ -278,7 +284,7 @@ export const control = {
   'stablehlo.create_token': (c) => c.b.createToken(),
   'stablehlo.optimization_barrier': optimizationBarrier,
   'stablehlo.tuple': (c) => c.b.tuple(c.in),
-  'stablehlo.get_tuple_element': (c) => c.emit('get-tuple-element', [c.x], { index: c.int('index') }),
+  'stablehlo.get_tuple_element': getTupleElement,
   'stablehlo.async_start': asyncStart,
   'mhlo.fusion': (c) => inlinedRegion(c, c.region(0)),
   'stablehlo.async_update': (c) => c.x,

@@ -2,6 +2,7 @@
 import { XlaError } from '../base/error.mjs';
 import { Shape } from '../values/shape.mjs';
 import { numbersOf } from './context.mjs';
+import { untupled } from './frame.mjs';
 import { Dictionary, malformed, nameOf } from './ir.mjs';
 import { reduceWindow, rngBitGenerator } from './operations.mjs';
 
@@ -84,8 +85,8 @@ function approxTopK(c) {
   const [region] = c.lowering.function(nameOf(comparator)).regions;
   const shapes = operands.flatMap(({ shape }) => Array(2).fill(Shape.array(shape.elementType)));
   const toApply = c.lowering.computation(c.frame, region, shapes, nameOf(comparator));
-  const sorted = c.emit('sort', operands, { dimensions: [dimension], to_apply: toApply });
-  const parts = operands.length === 1 ? [sorted] : operands.map((_, i) => c.b.getTupleElement(sorted, i));
+  const sorted = c.emit('sort', operands, { dimensions: [dimension], to_apply: toApply }, undefined, null);
+  const parts = operands.length === 1 ? [sorted] : untupled(c.b, sorted);
   return parts.map((part) => c.b.sliceInDim(part, 0, k, 1, dimension));
 }
 

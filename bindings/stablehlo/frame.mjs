@@ -1,4 +1,6 @@
 /** Frames: the values of a computation that is being lowered, and results as tuples. */
+import { emit } from '../builder/builder.mjs';
+import { Shape } from '../values/shape.mjs';
 
 /** The values of one computation. */
 export class Frame {
@@ -22,10 +24,10 @@ export class Frame {
 
 /** Joins several results to a tuple; returns a single one unchanged. */
 export function tupled(builder, results) {
-  return results.length === 1 ? results[0] : builder.tuple(results);
+  return results.length === 1 ? results[0] : emit(builder, 'tuple', results, {}, undefined, Shape.tuple(results.map(({ shape }) => shape)));
 }
 
 /** The elements of a tuple. */
 export function untupled(builder, tuple) {
-  return tuple.shape.tupleShapes.map((_, i) => builder.getTupleElement(tuple, i));
+  return tuple.shape.tupleShapes.map((shape, index) => emit(builder, 'get-tuple-element', [tuple], { index }, undefined, shape));
 }

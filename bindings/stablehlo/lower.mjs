@@ -6,7 +6,7 @@
 import { bytesOfText, metadataText, quote } from '../base/attribute_text.mjs';
 import { XlaError } from '../base/error.mjs';
 import { suggestion } from '../base/names.mjs';
-import { emit as emitInto, header } from '../builder/builder.mjs';
+import { collect, emit as emitInto, header } from '../builder/builder.mjs';
 import { XlaOp } from '../builder/op.mjs';
 import { rulesOf } from '../derive/gradient_rules.mjs';
 import { shardingTextOfBytes } from '../formats/hlo_proto_sharding.mjs';
@@ -56,7 +56,14 @@ const ENDS = new Set(['stablehlo.return', 'func.return']);
  * @returns {import('../objects/module.mjs').HloModule}
  */
 export function lower(client, module, options = {}) {
-  const lowering = new Lowering(client, module, options);
+  try {
+    return lowered(new Lowering(client, module, options, true));
+  } catch {
+    return lowered(new Lowering(client, module, options, false));
+  }
+}
+
+function lowered(lowering) {
   try {
     return lowering.entry();
   } finally {
@@ -70,11 +77,14 @@ export class Lowering {
   #calls = new Map(); // name -> how many
   #callees = new Map(); // name -> names
   #made = new Map(); // name -> HloModule
+  #checked = new Set(); // attributes, which operations may share
   #garbage = [];
   #depth = 0;
   #options;
 
-  constructor(client, module, options) {
+  /** @param {boolean} collects whether instructions are checked together, so that an error may have another's place */
+  constructor(client, module, options, collects) {
+    this.collects = collects;
     this.#client = client;
     this.module = module;
     this.#options = options;
@@ -104,6 +114,7 @@ export class Lowering {
           callees.push(callee);
         }
         this.isDynamic ||= Object.hasOwn(dynamic, operation.name) || operation.results.some(({ type }) => !isStatic(type));
+        if (operation.name === 'stablehlo.set_dimension_size') this.collects = false; // the result has another shape than it declares
         pending.push(...operation.regions);
       }
     }
@@ -128,8 +139,10 @@ export class Lowering {
   }
 
   #check(operation) {
+    if (this.#checked.has(operation.attributes)) return;
     try {
       checkShardings(this.module, operation);
+      this.#checked.add(operation.attributes);
     } catch (error) {
       throw located(error, operation);
     }
@@ -144,6 +157,7 @@ export class Lowering {
   builder(name) {
     const builder = this.#client.builder(name);
     this.#garbage.push(builder);
+    if (this.collects && !this.isDynamic) collect(builder);
     if (this.header) header(builder, this.header);
     return builder;
   }
@@ -290,14 +304,16 @@ export class Lowering {
   #called(name, frame, operands) {
     if (!this.#made.has(name)) this.#make(name, operands.map(({ shape }) => shape));
     const computation = this.#made.get(name);
-    const result = frame.builder.call(computation, operands);
+    const result = emitInto(frame.builder, 'call', operands, { to_apply: computation }, undefined, computation.result);
     return computation.resultCount === 1 ? [result] : untupled(frame.builder, result);
   }
 
   #make(name, shapes) {
     const target = this.function(name), region = target.regions[0], builder = this.builder(name), inner = new Frame(builder);
     region.arguments.forEach((value, i) => inner.set(value, builder.parameter(i, shapes[i], `arg${i}`)));
-    this.#made.set(name, this.keep(builder.build(tupled(builder, this.#results(target, inner)))));
+    const result = tupled(builder, this.#results(target, inner));
+    this.#made.set(name, this.keep(builder.build(result)));
+    this.#made.get(name).result = result.shape;
     this.#made.get(name).resultCount = this.resultCount(region);
   }
 
@@ -432,13 +448,13 @@ export class Lowering {
     return this.keep(builder.build(tupled(builder, results)));
   }
 
-  emit(frame, opcode, operands, attributes, shape, operation) {
-    return emitInto(frame.builder, opcode, operands, { ...common(frame, operation), ...attributes }, shape);
+  emit(frame, opcode, operands, attributes, shape, operation, expected) {
+    return emitInto(frame.builder, opcode, operands, Object.assign(common(frame, operation), attributes), shape, expected);
   }
 }
 
 /** The name of an operation as XLA spells it after a call is inlined: below the names of the calls. */
-const pathIn = ({ path }, name) => [path, name].filter(Boolean).join('/');
+const pathIn = ({ path }, name) => (path && name ? `${path}/${name}` : path || name || '');
 
 /** XLA's sharding: text, or the bytes of an OpSharding. */
 function shardingOf(value) {
@@ -455,7 +471,7 @@ function frontendText(value) {
 
 /** Shardings, names and attributes for tools are kept as they are. */
 function common(frame, operation) {
-  if (!operation) return undefined;
+  if (!operation) return {};
   const { name, ...place } = operation.location();
   return {
     sharding: shardingOf(operation.attributes['mhlo.sharding']),
@@ -490,7 +506,7 @@ function checkedArgument(shape, type, what) {
 /** Checks the declared type against the inferred shape; undeclared parts match anything. */
 function checkResult(op, type, noun = 'the result') {
   const { shape } = op;
-  if (type.kind !== 'tensor' || !(op instanceof XlaOp)) return;
+  if (type.kind !== 'tensor' || !(op instanceof XlaOp) || (isStatic(type) && shape === shapeOf(type, noun))) return;
   const fits = shape.elementType === storageType(type) &&
     (!type.dimensions || (type.dimensions.length === shape.rank &&
       type.dimensions.every((n, i) => n < 0 || n === shape.dimensions[i])));

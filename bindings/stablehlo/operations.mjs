@@ -3,7 +3,7 @@
  * Source: openxla.org/stablehlo/spec
  */
 import { paddingText, sliceText } from '../base/attribute_text.mjs';
-import { constantOfBytes } from '../builder/builder.mjs';
+import { constantOfBytes, emit } from '../builder/builder.mjs';
 import { Literal } from '../values/literal.mjs';
 import { Shape } from '../values/shape.mjs';
 import { comparisonOf, ELEMENT_TYPES } from '../values/types.mjs';
@@ -54,7 +54,7 @@ function compare(c) {
 function convert(c) {
   const to = c.elementType();
   const x = REAL[c.x.shape.elementType] && !REAL[to] ? c.b.real(c.x) : c.x;
-  return x.shape.elementType === to ? x : c.b.convertElementType(x, to);
+  return x.shape.elementType === to ? x : emit(c.b, 'convert', [x], {}, x.shape.withElementType(to));
 }
 
 /** Returns the unsigned type with the bits of a type; undefined for complex numbers, which have none. */
@@ -129,7 +129,11 @@ export function iota(c, shape = c.shape()) {
 /** As broadcastInDim, with dimensions in any order. */
 export function broadcastInDim(b, operand, sizes, dimensions) {
   const order = dimensions.map((_, i) => i).sort((i, j) => dimensions[i] - dimensions[j]);
-  if (order.every((from, i) => from === i)) return b.broadcastInDim(operand, sizes, dimensions);
+  if (order.every((from, i) => from === i)) {
+    const { shape } = operand;
+    const isPlain = dimensions.length === shape.rank && !shape.isDynamic && shape.dimensions.every((n, i) => n === sizes[dimensions[i]]);
+    return isPlain ? emit(b, 'broadcast', [operand], { dimensions }, Shape.array(shape.elementType, sizes)) : b.broadcastInDim(operand, sizes, dimensions);
+  }
   return b.broadcastInDim(b.transpose(operand, order), sizes, order.map((i) => dimensions[i]));
 }
 

@@ -2,6 +2,7 @@
 import { quote } from '../base/attribute_text.mjs';
 import { Shape } from '../values/shape.mjs';
 import { numbersOf } from './context.mjs';
+import { untupled } from './frame.mjs';
 import { Dictionary, Integer, malformed, nameOf, Opaque, Struct } from './ir.mjs';
 import { shapeOf } from './types.mjs';
 
@@ -177,9 +178,8 @@ function manualComputation(c) {
   const parts = local.length
     ? converted(c, 'xla.sdy.GlobalToLocalShape', c.in, local, attributes('in_shardings')) : [];
   const body = c.lowering.computation(c.frame, region, parts.map(({ shape }) => shape), 'xla.sdy.manual_computation_body');
-  const called = c.emit('call', parts, { to_apply: body, frontend_attributes: '{inlineable="false"}' });
-  const results = c.lowering.resultCount(region) === 1
-    ? [called] : called.shape.tupleShapes.map((_, i) => c.b.getTupleElement(called, i));
+  const called = c.emit('call', parts, { to_apply: body, frontend_attributes: '{inlineable="false"}' }, undefined, null);
+  const results = c.lowering.resultCount(region) === 1 ? [called] : untupled(c.b, called);
   if (!results.length) return [];
   const global = c.operation.results.map(({ type }, i) =>
     shapeBeside(c, type, results[i].shape, (size, d) => size * (outwards[i]?.[d] ?? 1)));
@@ -192,16 +192,15 @@ function converted(c, target, operands, shapes, attributes) {
     custom_call_target: quote(target), custom_call_has_side_effect: true,
     frontend_attributes: `{${frontend.join(',')}}`,
   }, shapes.length === 1 ? shapes[0] : Shape.tuple(shapes));
-  return shapes.length === 1 ? [result] : shapes.map((_, i) => c.b.getTupleElement(result, i));
+  return shapes.length === 1 ? [result] : untupled(c.b, result);
 }
 
 /** sdy.named_computation: a call. */
 function namedComputation(c) {
   const shapes = c.in.map(({ shape }) => shape);
   const body = c.lowering.computation(c.frame, c.region(0), shapes, c.string('name'));
-  const called = c.emit('call', c.in, { to_apply: body });
-  return c.lowering.resultCount(c.region(0)) === 1
-    ? [called] : called.shape.tupleShapes.map((_, i) => c.b.getTupleElement(called, i));
+  const called = c.emit('call', c.in, { to_apply: body }, undefined, null);
+  return c.lowering.resultCount(c.region(0)) === 1 ? [called] : untupled(c.b, called);
 }
 
 /** Operations that only move shards; as values are whole here, they have no effect. */

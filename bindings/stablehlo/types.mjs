@@ -93,8 +93,11 @@ function elementText(type) {
     .replace(/^(f[84])(e.*)$/, (_, bits, format) => bits + format.toUpperCase());
 }
 
+const shapes = new WeakMap(); // of types of arrays, as readers make few types for many values
+
 /** Whether a shape of HLO follows from the type alone. */
 export function isStatic(type) {
+  if (shapes.has(type)) return true;
   if (type.kind === 'tuple') return type.types.every(isStatic);
   if (type.kind !== 'tensor') return true;
   if (!type.dimensions) return false;
@@ -107,6 +110,8 @@ export function isStatic(type) {
  * @returns {Shape}
  */
 export function shapeOf(type, operation) {
+  const known = shapes.get(type);
+  if (known) return known;
   if (type.kind === 'token') return Shape.token();
   if (type.kind === 'tuple') return Shape.tuple(type.types.map((t) => shapeOf(t, operation)));
   if (type.kind !== 'tensor') {
@@ -122,5 +127,7 @@ export function shapeOf(type, operation) {
   }
   const dynamicDimensions = type.dimensions.map((n) => n < 0);
   const sizes = type.dimensions.map((n, i) => (n < 0 ? type.bounds[i] : n));
-  return Shape.array(storageType(type), sizes, { dynamicDimensions });
+  const shape = Shape.array(storageType(type), sizes, { dynamicDimensions });
+  shapes.set(type, shape);
+  return shape;
 }

@@ -46,7 +46,7 @@ const { output } = await build({
     ssr: true, // for Node: its own modules stay imports
     outDir,
     emptyOutDir: true,
-    sourcemap: true, // in files of their own, with the sources: for stack traces
+    sourcemap: true, // in files of their own, for stack traces
     rollupOptions: {
       preserveEntrySignatures: 'strict', // shared code becomes files without further exports
       input: {
@@ -57,6 +57,7 @@ const { output } = await build({
         entryFileNames: '[name].mjs',
         chunkFileNames: '[name].mjs',
         minify,
+        sourcemapExcludeSources: true, // the package has them, in bindings/
         codeSplitting: {
           groups: [
             { name: 'functions', test: /\/bindings\/builder\/functions\//, priority: 1 },

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
+import { Batch, GIVEN, INFERRED, PARAMETER } from '../../bindings/builder/batch.mjs';
 import { Core } from '../../bindings/host/core.mjs';
 import { Client, XlaError } from '../../bindings/index.mjs';
 
 // { op, rule, hlo, message } where the parser finds it; { op, rule, builder, message } where the
-// builder does: { op, operands: shapes, attributes, shape }, as xla_builder_add takes them.
+// builder does: { op, operands: shapes, attributes, shape }, as Batch.add() takes them.
 const cases = JSON.parse(await readFile(new URL('errors.json', import.meta.url), 'utf8'));
 
 /** Rules of a module as a whole, which no operation breaks. */
@@ -37,15 +38,11 @@ const parse = (hlo) => client.parseHlo(hlo).dispose();
 function build({ op, operands, attributes, shape = '' }) {
   const builder = core.scoped((copy) => core.need('xla_builder_new', copy('test')));
   try {
-    core.scoped((copy) => {
-      const handles = operands.map((text, i) =>
-        core.need('xla_builder_parameter', builder, i, copy(text), copy(`p${i}`)));
-      core.need(
-        'xla_builder_add',
-        ...[builder, copy(op), copy(shape), copy(Uint32Array.from(handles)), handles.length],
-        copy(attributes),
-      );
-    });
+    const batch = new Batch();
+    const parameters = operands.map((text, i) => ({ handle: batch.add(PARAMETER, '', text, `p${i}`, [i]) }));
+    batch.flush(core, builder);
+    batch.add(shape ? GIVEN : INFERRED, op, shape, attributes, batch.operands(parameters));
+    batch.flush(core, builder);
   } finally {
     core.call('xla_builder_free', builder);
   }
