@@ -340,3 +340,20 @@ test('x == 0 ? 0 : x log y of complex numbers has the slope log y at 0', async (
   const wanted = [[-0.34657359, 0.78539816, -0.4636476, 0.80471896], [0, 0, -0.2, 0.6]];
   results.slice(-2).forEach(({ data }, k) => wanted[k].forEach((value, i) => assert.ok(Math.abs(data[i] - value) < 1e-6, `${k} ${i}: ${data[i]}`)));
 });
+
+test('a function of two sides has the slopes of the side that is taken', async () => {
+  /* f(y) = 3 y^2 above c = -2, and g(y) = -3 y^2 - 24 y - 24 below: both have slope -12 at -2. JAX gives half of it, except for log_ndtr. */
+  for (const [direction, second] of [['GT', -6], ['GE', 6], ['LT', 6], ['LE', -6]]) {
+    const above = direction.startsWith('G');
+    const module = entry(['x = f32[3] parameter(0)', 'two = f32[] constant(-2)', 'c = f32[3] broadcast(two), dimensions={}',
+      'three = f32[] constant(3)', 't = f32[3] broadcast(three), dimensions={}', 'many = f32[] constant(24)',
+      'w = f32[3] broadcast(many), dimensions={}', `p = pred[3] compare(x, c), direction=${direction}`, 'a = f32[3] maximum(x, c)',
+      's = f32[3] multiply(a, a)', 'f = f32[3] multiply(s, t)', 'b = f32[3] minimum(x, c)', 'u = f32[3] multiply(b, b)',
+      'v = f32[3] multiply(u, t)', 'l = f32[3] multiply(b, w)', 'm = f32[3] add(l, w)', 'n = f32[3] add(v, m)', 'g = f32[3] negate(n)',
+      `ROOT r = f32[3] select(p, ${above ? 'f, g' : 'g, f'})`]);
+    const wanted = { value: [12, 21, 3], jvp: [-12, -6, -6], vjp: [[-12, -6, -6]] };
+    assert.deepEqual(await slopes(module, [[-2, -3, -1]]), wanted, direction);
+    const vjp = client.vjp(module), [along] = await run(client.vjp(vjp, { wrt: [0] }), [[-2, -3, -1], [1, 1, 1], [1, 1, 1]]);
+    assert.deepEqual(along, [second, -6, 6], direction);
+  }
+});

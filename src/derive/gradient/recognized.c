@@ -507,6 +507,43 @@ Instruction *as_bound(WorkingComputation *working, Instruction *x) {
   return make(&working->m, HLO_COPY, x->shape, &x, 1, NULL);
 }
 
+/* ---- Functions that are computed on two sides of a number ---- */
+
+/* Returns this operation of y and a number equal to c, where y and c are the operands of x; or NULL. */
+static const Instruction *similar_of(const WorkingComputation *working, const Instruction *x,
+                                     Opcode opcode) {
+  Scalar number;
+  if (!splat_value(x->operands[1], &number)) return NULL;
+  for (int i = 0; i < working->source->count; i++) {
+    const Instruction *y = working->source->instructions[i];
+    if (y->opcode == opcode && working->map[y->operands[0]->id] == x->operands[0] &&
+        is_splat_of(y->operands[1], number.f))
+      return y;
+  }
+  return NULL;
+}
+
+/* y > c ? f(max(y, c)) : g(min(y, c)), as in log_ndtr: the comparison decides which of the two has the slope at c. At 0, relu
+** and celu have rules of their own. */
+static bool linearize_side(WorkingComputation *working, Instruction *x) {
+  bool is_maximum = x->opcode == HLO_MAXIMUM;
+  const Instruction *compare = similar_of(working, x, HLO_COMPARE);
+  Instruction *t = tangent_of(working, x->operands[0]);
+  if (!t || !compare || is_zero(x->operands[1]) ||
+      !similar_of(working, x, is_maximum ? HLO_MINIMUM : HLO_MAXIMUM))
+    return false;
+  const char *formula;
+  switch (compare->a->direction) {
+  case COMPARE_GT:
+  case COMPARE_LE: formula = is_maximum ? "x > y ? t : 0" : "x > y ? 0 : t"; break;
+  case COMPARE_GE:
+  case COMPARE_LT: formula = is_maximum ? "x >= y ? t : 0" : "x >= y ? 0 : t"; break;
+  default: return false;
+  }
+  set_tangent(working, x, add_formula(working, formula, x, t));
+  return true;
+}
+
 /* ---- relu ---- */
 
 /* Whether the program also has min(x, 0): it then computes max(x, 0) + f(min(x, 0)), as in celu, which is smooth. */
@@ -523,7 +560,9 @@ static bool has_minimum(const WorkingComputation *working, const Instruction *x)
 /* max(x, 0): slope 0 at 0. JAX writes relu in this order, and clip, whose slope at a bound is 1/2, in the other. */
 void linearize_relu(WorkingComputation *working, Instruction *x) {
   Instruction *t = tangent_of(working, x->operands[0]);
-  if (!t || !is_zero(x->operands[1]) || has_minimum(working, x->operands[0])) return;
+  if (linearize_side(working, x) || !t || !is_zero(x->operands[1]) ||
+      has_minimum(working, x->operands[0]))
+    return;
   set_tangent(working, x, add_formula(working, "x > 0 ? t : 0", x, t));
 }
 
@@ -531,8 +570,8 @@ void linearize_relu(WorkingComputation *working, Instruction *x) {
 void linearize_relu6(WorkingComputation *working, Instruction *x) {
   const Instruction *relu = x->operands[0];
   Instruction *t = tangent_of(working, relu);
-  if (!t || relu->opcode != HLO_MAXIMUM || !is_zero(relu->operands[1]) ||
-      !is_splat_of(x->operands[1], 6))
+  if (linearize_side(working, x) || !t || relu->opcode != HLO_MAXIMUM ||
+      !is_zero(relu->operands[1]) || !is_splat_of(x->operands[1], 6))
     return;
   set_tangent(working, x, add_formula(working, "x < y ? t : 0", x, t));
 }

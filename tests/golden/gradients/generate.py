@@ -5,8 +5,8 @@
 With a pattern, only functions whose name it matches are made again, and the others stay.
 
 A list of { name, program (StableHLO), arguments, wrt (numbers of the arguments of floating-point type), tangents (of
-these), jvp (the tangents of the results), cotangents (of the results), vjp (those of the arguments) }; special functions
-have second, too: the tangents of vjp's results, with these tangents of the arguments. Arrays are
+these), jvp (the tangents of the results), cotangents (of the results), vjp (those of the arguments) }; those of
+functions.py and exported ones have second, too: the tangents of vjp's results, with these tangents of the arguments. Arrays are
 { shape, data }, row-major. A complex number is two numbers, and numbers that JSON does not have are strings. jvp and
 vjp are null where JAX refuses.
 """
@@ -67,6 +67,9 @@ def attempt(name, mode, compute):
     return None
 
 
+TWICE = {name for name, *_ in CASES}
+
+
 def entry(name, function, arguments, lowered=None, exported=None):
   """`lowered`: the function whose program is written, if that is another one; `exported`: how, if not as it is lowered."""
   leaves, tree = jax.tree.flatten(arguments)
@@ -88,7 +91,7 @@ def entry(name, function, arguments, lowered=None, exported=None):
   vjp = attempt(name, 'vjp', lambda: compiled(lambda p, t: jax.vjp(of_floats, *p)[1](t))(point, cotangents))
   arrays = lambda xs: xs and [array(x) for x in xs]
   of_second = lambda p, t: jax.jvp(lambda *q: jax.vjp(of_floats, *q)[1](cotangents), p, t)[1]
-  second = vjp and exported and attempt(name, 'second', lambda: jax.jit(of_second)(point, tangents))
+  second = vjp and (exported or name in TWICE) and attempt(name, 'second', lambda: jax.jit(of_second)(point, tangents))
   return {
       'name': name,
       'program': exported(written)(*leaves) if exported else jax.jit(written, keep_unused=True).lower(*leaves).as_text(),
