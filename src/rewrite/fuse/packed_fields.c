@@ -670,6 +670,51 @@ static bool read_shifted(const Users *users, Fields *f) {
   return true;
 }
 
+/* Returns the transpose that undoes another one after fields of its result became neighbours; NULL if none does:
+**
+**     t = transpose(q); concatenate(f(t & 15), f(t >> 4)), reshaped; transpose          f(fields(q)), reshaped
+*/
+static Instruction *transpose_back(const Users *users, const Fields *f) {
+  const Instruction *first = f->first.array, *x = f->x;
+  Instruction *back = NULL;
+  if (first->opcode != HLO_TRANSPOSE) return NULL;
+  while (users->count[x->id] == 1 && x != x->parent->root) {
+    back = users->lists[x->id][0];
+    if (back->opcode != HLO_RESHAPE) break;
+    x = back;
+  }
+  const Shape *packed = first->operands[0]->shape;
+  int last = packed->rank - 1;
+  bool undoes = back && back->opcode == HLO_TRANSPOSE && back->shape->rank == packed->rank &&
+                back->operands[0] == x;
+  for (int d = 0; d <= last && undoes; d++) {
+    const Int64List *there = &first->a->dimensions;
+    undoes = there->items[back->a->dimensions.items[d]] == d &&
+             back->shape->dims[d] == packed->dims[d] * (d == last ? f->count : 1);
+  }
+  if (!undoes) return NULL;
+  /* The fields are neighbours in the dimension that is the last one of the packed array. */
+  int along = 0;
+  while (first->a->dimensions.items[along] != last) along++;
+  bool are_neighbours =
+      f->each * elements_after(f->x->shape, f->dim) == elements_after(first->shape, along);
+  return are_neighbours ? back : NULL;
+}
+
+/* Reads fields between two transposes as a packed array. */
+static bool read_transposed(const Users *users, Fields *f) {
+  Instruction *back = transpose_back(users, f);
+  bool in_order = back;
+  for (int i = 0; i < f->count && in_order; i++) in_order = f->order[i] == i;
+  if (!in_order || !f->part) return false;
+  Instruction *array = f->first.array->operands[0];
+  if (array->shape->rank > MAX_RANK - 2 || !can_unpack_whole(array)) return false;
+  Instruction *value = apply(f, f->part, unpack(array, type_of(&f->first)));
+  value = computation_add_reshape(array->parent, value, back->shape->rank, back->shape->dims);
+  instruction_become(back, HLO_COPY, &value, 1, NULL);
+  return true;
+}
+
 static bool find_fields(Instruction *x, Fields *f, bool (*is_field)(const Field *)) {
   return find_concatenated(x, f, is_field) || find_shifted(x, f, is_field);
 }
@@ -682,7 +727,8 @@ static bool read_once(Computation *computation) {
   for (int i = 0; i < count; i++) {
     Fields fields;
     Instruction *x = computation->instructions[i];
-    changed |= (find_fields(x, &fields, is_stored) && read_fields(&users, &fields)) ||
+    changed |= (find_fields(x, &fields, is_stored) &&
+                (read_transposed(&users, &fields) || read_fields(&users, &fields))) ||
                (find_fields(x, &fields, is_part) && read_shifted(&users, &fields));
   }
   arena_free(arena);
