@@ -670,48 +670,59 @@ static bool read_shifted(const Users *users, Fields *f) {
   return true;
 }
 
-/* Returns the transpose that undoes another one after fields of its result became neighbours; NULL if none does:
+/* Returns the array that a transpose of packed numbers becomes by its fields, which are neighbours in the dimension that was the last
+** one; NULL if there is none:
 **
-**     t = transpose(q); concatenate(f(t & 15), f(t >> 4)), reshaped; transpose          f(fields(q)), reshaped
+**     t = transpose(q); concatenate(f(t & 15), f(t >> 4)), reshaped          transpose(f(fields(q)), reshaped)
 */
-static Instruction *transpose_back(const Users *users, const Fields *f) {
-  const Instruction *first = f->first.array, *x = f->x;
-  Instruction *back = NULL;
+static Instruction *transposed_fields(const Users *users, const Fields *f) {
+  const Instruction *first = f->first.array;
+  Instruction *x = f->x;
   if (first->opcode != HLO_TRANSPOSE) return NULL;
-  while (users->count[x->id] == 1 && x != x->parent->root) {
-    back = users->lists[x->id][0];
-    if (back->opcode != HLO_RESHAPE) break;
-    x = back;
+  int rank = first->shape->rank, along = 0;
+  while (first->a->dimensions.items[along] != rank - 1) along++;
+  if (f->each * elements_after(f->x->shape, f->dim) != elements_after(first->shape, along))
+    return NULL;
+  while (users->count[x->id] == 1 && x != x->parent->root &&
+         users->lists[x->id][0]->opcode == HLO_RESHAPE) {
+    x = users->lists[x->id][0];
   }
-  const Shape *packed = first->operands[0]->shape;
-  int last = packed->rank - 1;
-  bool undoes = back && back->opcode == HLO_TRANSPOSE && back->shape->rank == packed->rank &&
-                back->operands[0] == x;
-  for (int d = 0; d <= last && undoes; d++) {
-    const Int64List *there = &first->a->dimensions;
-    undoes = there->items[back->a->dimensions.items[d]] == d &&
-             back->shape->dims[d] == packed->dims[d] * (d == last ? f->count : 1);
+  bool is = x->shape->rank == rank;
+  for (int d = 0; d < rank && is; d++) {
+    is = x->shape->dims[d] == first->shape->dims[d] * (d == along ? f->count : 1);
   }
-  if (!undoes) return NULL;
-  /* The fields are neighbours in the dimension that is the last one of the packed array. */
-  int along = 0;
-  while (first->a->dimensions.items[along] != last) along++;
-  bool are_neighbours =
-      f->each * elements_after(f->x->shape, f->dim) == elements_after(first->shape, along);
-  return are_neighbours ? back : NULL;
+  return is ? x : NULL;
 }
 
-/* Reads fields between two transposes as a packed array. */
+/* Makes x a transpose of y, or if its only user is the transpose back, makes that one y. */
+static void set_transposed(const Users *users, Instruction *x, Instruction *y, Int64List turn) {
+  Instruction *user = users->lists[x->id][0];
+  bool undoes = user->opcode == HLO_TRANSPOSE;
+  for (int d = 0; d < turn.count && undoes; d++) {
+    undoes = turn.items[user->a->dimensions.items[d]] == d;
+  }
+  if (undoes)
+    instruction_become(user, HLO_COPY, &y, 1, NULL);
+  else
+    instruction_become(x, HLO_TRANSPOSE, &y, 1,
+                       ATTRIBUTES(.dimensions = list_in(x->parent, turn.count, turn.items)));
+}
+
+/* Reads the fields of a transposed array, for a product, as a packed array that is transposed. */
 static bool read_transposed(const Users *users, Fields *f) {
-  Instruction *back = transpose_back(users, f);
-  bool in_order = back;
+  int operand;
+  bool in_order = f->part && find_product(users, f, NULL, &operand);
   for (int i = 0; i < f->count && in_order; i++) in_order = f->order[i] == i;
-  if (!in_order || !f->part) return false;
+  Instruction *to = in_order ? transposed_fields(users, f) : NULL;
+  if (!to) return false;
   Instruction *array = f->first.array->operands[0];
-  if (array->shape->rank > MAX_RANK - 2 || !can_unpack_whole(array)) return false;
+  int last = array->shape->rank - 1;
+  if (last > MAX_RANK - 3 || !can_unpack_whole(array)) return false;
+  int64_t dims[MAX_RANK];
+  for (int d = 0; d <= last; d++) dims[d] = array->shape->dims[d] * (d == last ? f->count : 1);
   Instruction *value = apply(f, f->part, unpack(array, type_of(&f->first)));
-  value = computation_add_reshape(array->parent, value, back->shape->rank, back->shape->dims);
-  instruction_become(back, HLO_COPY, &value, 1, NULL);
+  value = computation_add_reshape(array->parent, value, last + 1, dims);
+  set_transposed(users, to, value, f->first.array->a->dimensions);
   return true;
 }
 
@@ -743,4 +754,8 @@ static bool read_packed(Computation *computation) {
   return changed;
 }
 
-bool pass_packed_fields(Module *module) { return for_each_computation(module, read_packed); }
+bool pass_packed_fields(Module *module) {
+  bool changed = for_each_computation(module, read_packed);
+  if (changed) pass_fold_transposes(module); /* those of packed arrays that products read */
+  return changed;
+}
