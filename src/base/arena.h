@@ -26,6 +26,10 @@ void *arena_try_alloc(Arena *arena, uint64_t bytes);
 void *arena_alloc_uncleared(Arena *arena, uint64_t bytes);
 /* Returns zeroed memory for `count` items, at least one. Counts have 64 bits, as in programs, even if pointers have 32. */
 void *arena_alloc_array(Arena *arena, int64_t count, size_t size);
+/* Gives an arena the owner of another one, which the caller will free: if a call traps, its scope frees neither or both. */
+void arena_replaces(Arena *arena, const Arena *other);
+/* Moves an allocation that has a block of the system's memory to itself, as those above 1 MB have. False: it has none. */
+bool arena_move(Arena *from, Arena *to, const void *memory);
 void *arena_copy(Arena *arena, const void *data, size_t bytes);
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t length);

@@ -55,6 +55,7 @@ bool module_has(const Module *module, const Opcode *about) {
 /* Whether a rewrite is switched on, and the module has any of the operations that it is about. */
 static bool is_wanted(const Pass *pass, const Module *module, const PipelineOptions *options) {
   if (pass->is_for_code && !options->target) return false;
+  if (options->needed_only && !pass->is_needed) return false;
   if (options->disabled >> (pass - pipeline) & 1) return false;
   return !pass->about || module_has(module, pass->about);
 }

@@ -69,6 +69,7 @@ struct PassWatch {
 
 typedef struct PipelineOptions {
   const Target *target; /* what code can be generated; NULL: none will be */
+  bool needed_only;     /* no optional rewrite runs */
   PassSet disabled;
   PassWatch *watch; /* is told of each rewrite that changed something; may be NULL */
 } PipelineOptions;

@@ -88,7 +88,7 @@ test('while it lists passes', async () => {
 });
 
 test('wherever a compilation asks for memory', async () => {
-  const wide = Array.from({ length: 20_000 }, (_, i) => ` v${i} = f32[3] add(x, ${i ? `v${i - 1}` : 'x'})`);
+  const wide = Array.from({ length: 60_000 }, (_, i) => ` v${i} = f32[3] add(x, ${i ? `v${i - 1}` : 'x'})`);
   const module = client.parseHlo(`ENTRY e {\n x = f32[3] parameter(0)\n${wide.join('\n')}\n}`);
   await traps('emscripten_resize_heap', () => client.compile(module));
   module.dispose();

@@ -262,6 +262,34 @@ ENTRY e {
   });
 });
 
+describe('the core\'s own memory', () => {
+  /** The bytes that an executable of a module keeps. */
+  async function kept(module) {
+    const before = client.heapInUse;
+    const executable = await client.compile(module);
+    const bytes = client.heapInUse - before;
+    executable.dispose();
+    assert.equal(client.heapInUse, before);
+    module.dispose();
+    return bytes;
+  }
+
+  test('an executable keeps nothing that its rewrites replaced', async () => {
+    const chain = (count) => client.parseHlo(`HloModule chain\nENTRY e {\n  x0 = f32[4] parameter(0)\n` + Array.from({ length: count }, (_, i) =>
+      `  x${i + 1} = f32[4] negate(x${i})\n`).join('') + `  ROOT r = f32[4] negate(x${count})\n}`);
+    const short = await kept(chain(1)), long = await kept(chain(4001));
+    assert.ok(long <= short + 1000, `${short} and ${long} bytes`);
+  });
+
+  test('constants of an executable lie in memory once', async () => {
+    const value = Float32Array.from({ length: 1 << 20 }, (_, i) => i);
+    const builder = client.builder('constants');
+    builder.parameter(0, 'f32[1048576]').add(builder.constant(value)).mul(builder.constant(value.map((v) => v + 1)));
+    const bytes = await kept(builder.build());
+    assert.ok(Math.abs(bytes - 2 * value.byteLength) < 64_000, `${bytes} bytes`);
+  });
+});
+
 test('results and temporaries of more bytes than memory can have are refused, and the client works on', async () => {
   const own = await Client.create({ threads: 0 });
   for (const bytes of [2 ** 32 - 128, 2 ** 32 - 64, 2 ** 32, 2 ** 32 + 64, 2 ** 32 + 4096, 2 ** 33, 2 ** 34 + 64]) {

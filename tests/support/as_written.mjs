@@ -33,10 +33,9 @@ export const sameBytes = (a, b) => bytesOf(a).equals(bytesOf(b));
  * @param {string} text HLO
  * @param {(i: number, k: number, type: string) => number} [value] element i of parameter k
  * @param {object} [options] of the compilation that is compared
- * @param {object} [other] of the other one: by default without rewrites that can be left out, which also change what
- *   `optimize: false` runs
+ * @param {object} [other] of the other one
  */
-export async function agrees(client, text, value = whole, options = {}, other = { optimize: false, disable: client.optionalPasses }) {
+export async function agrees(client, text, value = whole, options = {}, other = { optimize: false }) {
   const module = client.parseHlo(text);
   const args = module.parameters.map(({ shape }, k) => filled(shape, (i) => value(i, k, shape.elementType)));
   const run = async (how) => {

@@ -149,6 +149,8 @@ Computation *module_clone_computation(Module *target, const Computation *computa
 
 /* Returns a copy of a whole module in its own arena. */
 Module *module_clone(const Module *module);
+/* Returns such a copy and frees the module, and so what rewrites replaced. Data of 1 MB and more moves: it is not copied. */
+Module *module_compact(Module *module);
 
 /*
 ** Walks over the call graph, which may have exponentially many paths: each computation is entered once
