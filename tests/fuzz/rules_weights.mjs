@@ -5,7 +5,7 @@ import { ELEMENT_TYPES } from '../../bindings/values/types.mjs';
 import { DECIDED, withOpenZeros } from './domain.mjs';
 import { contraction } from './rules_reduction.mjs';
 import { raggedByDots } from './rules_refused.mjs';
-import { count, integersWithin, numbersTo, randomLiteral } from './values.mjs';
+import { count, numbersTo, randomLiteral } from './values.mjs';
 
 /* ---- Stored numbers ---- */
 
@@ -89,12 +89,14 @@ function weightProducts(p, random) {
   if (count(dims) > 12000) return null;
   const w = matrix(p, random, dims);
   if (!w) return null;
-  const roles = dims.map(() => random.pick(['depth', 'depth', 'free', 'free', 'batch'])), of = (role) => numbersTo(dims.length).filter((i) => roles[i] === role);
+  const roles = dims.map(() => random.pick(['depth', 'depth', 'free', 'free', 'batch']));
+  const of = (role) => numbersTo(dims.length).filter((i) => roles[i] === role);
   const numbers = { depth: random.shuffle(of('depth')), batch: of('batch') };
   if (!numbers.depth.length) return null;
   const steps = random.chance(0.7) ? [product(p, random, w, numbers)] : [];
   for (let i = random.between(steps.length ? 0 : 1, 2); i > 0; i--) {
-    const at = dims.map((n) => (random.chance(0.4) ? random.between(0, n - 1) : 0)), to = dims.map((n, k) => random.pick([n, random.between(at[k] + 1, n)]));
+    const at = dims.map((n) => (random.chance(0.4) ? random.between(0, n - 1) : 0));
+    const to = dims.map((n, k) => random.pick([n, random.between(at[k] + 1, n)]));
     const part = p.add('slice', [w], w.domain, (b, [a]) => b.slice(a, at, to));
     steps.push(product(p, random, part, numbers));
   }

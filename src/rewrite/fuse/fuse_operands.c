@@ -182,18 +182,13 @@ static bool is_wanted(const Instruction *dot, int side, const Uses *uses) {
          loop->operand_count < MAX_INPUTS && saves_bytes(dot, side) && has_ranges(loop->a->calls);
 }
 
-/* Adds a conversion to f32 to a loop: the type that products are computed in. Numbers that are rounded to bf16 stay f32: that is
-** fewer instructions. */
+/* Adds a conversion to f32 to a loop: the type that products are computed in. */
 static Computation *converted(Computation *loop) {
   Instruction *root = loop->root;
   if (root->shape->type == F32) return loop;
   Arena *arena = loop->module->arena;
   const Shape *shape = shape_make(arena, F32, root->shape->rank, root->shape->dims, NULL);
-  bool is_rounded = root->opcode == HLO_CONVERT && root->shape->type == BF16 &&
-                    root->operands[0]->shape->type == F32;
-  loop->root = is_rounded ? computation_add(loop, HLO_REDUCE_PRECISION, shape, root->operands, 1,
-                                            ATTRIBUTES(.exponent_bits = 8, .mantissa_bits = 7))
-                          : computation_add(loop, HLO_CONVERT, shape, &root, 1, NULL);
+  loop->root = computation_add(loop, HLO_CONVERT, shape, &root, 1, NULL);
   return loop;
 }
 

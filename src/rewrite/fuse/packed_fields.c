@@ -639,14 +639,19 @@ static void set_fields(const Fields *f, Instruction *fields) {
   instruction_become(f->x, HLO_COPY, &value, 1, NULL);
 }
 
+static bool is_in_order(const Fields *f) {
+  bool is = true;
+  for (int i = 0; i < f->count; i++) is &= f->order[i] == i;
+  return is;
+}
+
 /* Reads an array's fields along the last dimension as a packed array. Returns false and changes nothing if that cannot be. */
 static bool read_fields(const Users *users, Fields *f) {
   const Instruction *x = f->x;
   Instruction *array = f->first.array;
-  bool in_order = f->each == 1;
+  bool in_order = f->each == 1 && is_in_order(f);
   Range range = {f->dim, 1, f->count * f->each};
   int operand;
-  for (int i = 0; i < f->count; i++) in_order &= f->order[i] == i;
   if (elements_after(x->shape, f->dim) > 1 || array->shape->rank > MAX_RANK - 2 ||
       !can_unpack_whole(array)) {
     return false;
@@ -695,26 +700,22 @@ static Instruction *transposed_fields(const Users *users, const Fields *f) {
 }
 
 /* Makes x a transpose of y, or if its only user is the transpose back, makes that one y. */
-static void set_transposed(const Users *users, Instruction *x, Instruction *y, Int64List turn) {
+static void set_transposed(const Users *users, Instruction *x, Instruction *y,
+                           const Attributes *a) {
   Instruction *user = users->lists[x->id][0];
   bool undoes = user->opcode == HLO_TRANSPOSE;
-  for (int d = 0; d < turn.count && undoes; d++) {
-    undoes = turn.items[user->a->dimensions.items[d]] == d;
+  for (int d = 0; d < a->dimensions.count && undoes; d++) {
+    undoes = a->dimensions.items[user->a->dimensions.items[d]] == d;
   }
-  if (undoes)
-    instruction_become(user, HLO_COPY, &y, 1, NULL);
-  else
-    instruction_become(x, HLO_TRANSPOSE, &y, 1,
-                       ATTRIBUTES(.dimensions = list_in(x->parent, turn.count, turn.items)));
+  instruction_become(undoes ? user : x, undoes ? HLO_COPY : HLO_TRANSPOSE, &y, 1,
+                     undoes ? NULL : a);
 }
 
 /* Reads the fields of a transposed array, for a product, as a packed array that is transposed. */
 static bool read_transposed(const Users *users, Fields *f) {
   int operand;
-  bool in_order = f->part && find_product(users, f, NULL, &operand);
-  for (int i = 0; i < f->count && in_order; i++) in_order = f->order[i] == i;
-  Instruction *to = in_order ? transposed_fields(users, f) : NULL;
-  if (!to) return false;
+  Instruction *to = transposed_fields(users, f);
+  if (!to || !f->part || !is_in_order(f) || !find_product(users, f, NULL, &operand)) return false;
   Instruction *array = f->first.array->operands[0];
   int last = array->shape->rank - 1;
   if (last > MAX_RANK - 3 || !can_unpack_whole(array)) return false;
@@ -722,7 +723,7 @@ static bool read_transposed(const Users *users, Fields *f) {
   for (int d = 0; d <= last; d++) dims[d] = array->shape->dims[d] * (d == last ? f->count : 1);
   Instruction *value = apply(f, f->part, unpack(array, type_of(&f->first)));
   value = computation_add_reshape(array->parent, value, last + 1, dims);
-  set_transposed(users, to, value, f->first.array->a->dimensions);
+  set_transposed(users, to, value, f->first.array->a);
   return true;
 }
 
