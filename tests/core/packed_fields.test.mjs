@@ -322,4 +322,52 @@ ENTRY e { given = f32[${rows},64] parameter(0)
     assert.ok(reads(joined));
     await agrees(client, joined, of);
   });
+
+  /** As keras does: the words' last dimension comes first, its fields become neighbours, and it goes back; or elsewhere. */
+  test('fields between two transposes', async () => {
+    const between = ({ dims, turn, at, back = null, order = [0, 1], wide = false, uses = 1 }) => {
+      const turned = turn.map((d) => dims[d]), part = turned.toSpliced(at + 1, 0, 1), pair = part.with(at + 1, 2);
+      const doubled = turned.with(at, turned[at] * 2), undo = back ?? turn.map((_, d) => turn.indexOf(d)), ends = undo.map((d) => doubled[d]);
+      const of = wide ? 's32' : 's8', depth = ends.at(-1), rest = dims.map((_, d) => d).slice(0, -1);
+      return `HloModule m
+ENTRY e { x = f32[3,${depth}] parameter(0)
+  w = s8[${dims}] parameter(1)
+  q = s8[${turned}] transpose(w), dimensions={${turn}}
+  ${order.map((i, k) => `${splat(`f${k}`, 's8', turned, 4)}\n ${splat(`m${k}`, 's8', turned, 15)}
+  h${k} = s8[${turned}] shift-right-arithmetic(q, f${k})
+  a${k} = s8[${turned}] and(${i ? `h${k}` : 'q'}, m${k})\n ${splat(`e${k}`, 's8', turned, 8)}
+  o${k} = s8[${turned}] xor(a${k}, e${k})\n v${k} = s8[${turned}] subtract(o${k}, e${k})
+  g${k} = s8[${part}] reshape(v${k})`).join('\n  ')}
+  c = s8[${pair}] concatenate(g0, g1), dimensions={${at + 1}}
+  flat = s8[${doubled}] reshape(c)
+  t = s8[${ends}] transpose(flat), dimensions={${undo}}
+  i = ${of}[${ends}] convert(t)
+  n = f32[${ends}] convert(i)
+  s = f32[${depth}] parameter(2)
+  b = f32[${ends}] broadcast(s), dimensions={${ends.length - 1}}
+  v = f32[${ends}] multiply(n, b)
+  dot = f32[3,${rest.map((d) => ends[d])}] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={${ends.length - 1}}
+  ROOT r = (f32[3,${rest.map((d) => ends[d])}]${uses > 1 ? `, s8[${doubled}]` : ''}) tuple(dot${uses > 1 ? ', flat' : ''}) }`;
+    };
+    const numbers = (i, k) => (k === 1 ? ((i * 37 + 11) % 256) - 128 : ((i * 7919) % 5) - 2);
+    for (const wide of [false, true]) {
+      for (const form of [
+        { dims: [96, 64], turn: [1, 0], at: 0 }, { dims: [64, 64], turn: [1, 0], at: 0 }, { dims: [4, 16, 64], turn: [2, 0, 1], at: 0 },
+        { dims: [4, 16, 64], turn: [0, 2, 1], at: 1 }, { dims: [4, 16, 64], turn: [1, 2, 0], at: 1 }, { dims: [16, 1, 64], turn: [2, 0, 1], at: 0 },
+        { dims: [64, 64], turn: [1, 0], at: 0, back: [0, 1] }, { dims: [8, 16, 64], turn: [2, 0, 1], at: 0, back: [2, 1, 0] },
+      ]) {
+        const text = between({ ...form, wide });
+        assert.ok(reads(text), JSON.stringify(form));
+        await agrees(client, text, numbers);
+      }
+    }
+    for (const form of [
+      { dims: [64, 64], turn: [1, 0], at: 1 }, { dims: [64, 64], turn: [1, 0], at: 0, order: [1, 0] }, // other fields
+      { dims: [64, 64], turn: [1, 0], at: 0, uses: 2 },
+    ]) {
+      const text = between(form);
+      assert.ok(!reads(text), JSON.stringify(form));
+      await agrees(client, text, numbers);
+    }
+  });
 });

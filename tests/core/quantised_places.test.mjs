@@ -207,3 +207,24 @@ ENTRY e { w = u8[64,64] parameter(0)
     }
   }
 });
+
+/** Weights of f32 that are rounded before a product of several rows, as Flax does with `dtype`: to even, and to infinity. */
+test('weights that are rounded', async () => {
+  const most = { bf16: 3.4028234e38, f16: 65520 };
+  for (const [type, rows, turned] of ['bf16', 'f16'].flatMap((t) => [[t, 1, false], [t, 2, false], [t, 9, true], [t, 40, false], [t, 70, true]])) {
+    const dims = turned ? [192, 256] : [256, 192];
+    const source = `HloModule m
+ENTRY e { x = ${type}[${rows},256] parameter(0)
+  w = f32[${dims}] parameter(1)
+  c = ${type}[${dims}] convert(w)
+  ROOT r = f32[${rows},192] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
+    const near = type === 'bf16' ? 256 : 2048; // where neighbours are 2 apart
+    const of = (special) => (i, k) => {
+      if (k === 0) return whole(i) / 2;
+      return i === 5 && special ? special : near + (i * 7) % 9;
+    };
+    for (const special of [null, NaN, -Infinity, most[type], 2 ** -149]) {
+      await check(source, rows === 1 || rows === 70 ? Infinity : 256 * 192 * 2, of(special));
+    }
+  }
+});

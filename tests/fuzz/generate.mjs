@@ -16,6 +16,7 @@ import { movementRules } from './rules_movement.mjs';
 import { nestingRules } from './rules_nesting.mjs';
 import { reductionRules } from './rules_reduction.mjs';
 import { refusedCollectiveRules, refusedRules } from './rules_refused.mjs';
+import { weightRules } from './rules_weights.mjs';
 import { randomSpelling } from './spelling.mjs';
 import { randomDimensions, randomType } from './values.mjs';
 
@@ -24,7 +25,7 @@ const OFTEN = ['unary', 'binary']; // many operations each
 const FAMILIES = [
   elementwiseRules, { ...elementwiseRules, ...refusedRules }, movementRules, indexingRules, reductionRules, libraryRules,
   { ...controlRules, ...nestingRules }, dynamicRules, loopRules, loopRules,
-  { ...idiomRules, ...modelRules },
+  { ...idiomRules, ...modelRules, ...weightRules },
 ];
 
 const TOGETHER = { ...collectiveRules, ...refusedCollectiveRules };

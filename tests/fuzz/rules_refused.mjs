@@ -154,6 +154,24 @@ function raggedAllToAll(p, random) {
 
 /* ---- Ragged products ---- */
 
+/** A ragged dot as a dot for each group, of rows or columns that are masked by their group. */
+export function raggedByDots(b, [l, r, s], byRows) {
+  const [m, k] = l.shape.dimensions, groups = s.shape.dimensions[0], n = r.shape.dimensions.at(-1);
+  let begin = number(b, 0);
+  const products = numbersTo(groups).map((g) => {
+    const end = b.add(begin, b.reshape(b.slice(s, [g], [g + 1]), []));
+    const at = b.iota(Shape.array('s32', [m, k]), byRows ? 0 : 1);
+    const inside = b.and(
+      b.ge(at, b.broadcast(begin, [m, k])), b.lt(at, b.broadcast(end, [m, k])));
+    begin = end;
+    const own = b.select(inside, l, zeros(b, l.shape));
+    const right = byRows ? b.reshape(b.slice(r, [g, 0, 0], [g + 1, k, n]), [k, n]) : r;
+    return b.dot(own, right);
+  });
+  return byRows ? products.reduce((sum, next) => b.add(sum, next))
+    : b.concatInDim(products.map((each) => b.reshape(each, [1, m, n])), 0);
+}
+
 /** A ragged dot: groups of rows of the left operand, each times its own matrix; or groups of columns, added up separately. */
 function raggedDot(p, random) {
   const type = random.pick(['s32', 'u8', 's64', 'f32', 'f64', 'f16']);
@@ -183,21 +201,7 @@ function raggedDot(p, random) {
   return p.add(
     'ragged-dot', [x, y, sizes], type[0] === 'f' ? withOpenZeros(product) : product,
     (b, [l, r, s]) => b.raggedDot(l, r, s, numbers),
-    (b, [l, r, s]) => {
-      let begin = number(b, 0);
-      const products = numbersTo(groups).map((g) => {
-        const end = b.add(begin, b.reshape(b.slice(s, [g], [g + 1]), []));
-        const at = b.iota(Shape.array('s32', [m, k]), byRows ? 0 : 1);
-        const inside = b.and(
-          b.ge(at, b.broadcast(begin, [m, k])), b.lt(at, b.broadcast(end, [m, k])));
-        begin = end;
-        const own = b.select(inside, l, zeros(b, l.shape));
-        const right = byRows ? b.reshape(b.slice(r, [g, 0, 0], [g + 1, k, n]), [k, n]) : r;
-        return b.dot(own, right);
-      });
-      return byRows ? products.reduce((sum, next) => b.add(sum, next))
-        : b.concatInDim(products.map((each) => b.reshape(each, [1, m, n])), 0);
-    });
+    (b, operands) => raggedByDots(b, operands, byRows));
 }
 
 export const refusedRules = { mulhi, raggedDot };

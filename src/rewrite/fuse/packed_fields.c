@@ -639,14 +639,19 @@ static void set_fields(const Fields *f, Instruction *fields) {
   instruction_become(f->x, HLO_COPY, &value, 1, NULL);
 }
 
+static bool is_in_order(const Fields *f) {
+  bool is = true;
+  for (int i = 0; i < f->count; i++) is &= f->order[i] == i;
+  return is;
+}
+
 /* Reads an array's fields along the last dimension as a packed array. Returns false and changes nothing if that cannot be. */
 static bool read_fields(const Users *users, Fields *f) {
   const Instruction *x = f->x;
   Instruction *array = f->first.array;
-  bool in_order = f->each == 1;
+  bool in_order = f->each == 1 && is_in_order(f);
   Range range = {f->dim, 1, f->count * f->each};
   int operand;
-  for (int i = 0; i < f->count; i++) in_order &= f->order[i] == i;
   if (elements_after(x->shape, f->dim) > 1 || array->shape->rank > MAX_RANK - 2 ||
       !can_unpack_whole(array)) {
     return false;
@@ -670,6 +675,58 @@ static bool read_shifted(const Users *users, Fields *f) {
   return true;
 }
 
+/* Returns the array that a transpose of packed numbers becomes by its fields, which are neighbours in the dimension that was the last
+** one; NULL if there is none:
+**
+**     t = transpose(q); concatenate(f(t & 15), f(t >> 4)), reshaped          transpose(f(fields(q)), reshaped)
+*/
+static Instruction *transposed_fields(const Users *users, const Fields *f) {
+  const Instruction *first = f->first.array;
+  Instruction *x = f->x;
+  if (first->opcode != HLO_TRANSPOSE) return NULL;
+  int rank = first->shape->rank, along = 0;
+  while (first->a->dimensions.items[along] != rank - 1) along++;
+  if (f->each * elements_after(f->x->shape, f->dim) != elements_after(first->shape, along))
+    return NULL;
+  while (users->count[x->id] == 1 && x != x->parent->root &&
+         users->lists[x->id][0]->opcode == HLO_RESHAPE) {
+    x = users->lists[x->id][0];
+  }
+  bool is = x->shape->rank == rank;
+  for (int d = 0; d < rank && is; d++) {
+    is = x->shape->dims[d] == first->shape->dims[d] * (d == along ? f->count : 1);
+  }
+  return is ? x : NULL;
+}
+
+/* Makes x a transpose of y, or if its only user is the transpose back, makes that one y. */
+static void set_transposed(const Users *users, Instruction *x, Instruction *y,
+                           const Attributes *a) {
+  Instruction *user = users->lists[x->id][0];
+  bool undoes = user->opcode == HLO_TRANSPOSE;
+  for (int d = 0; d < a->dimensions.count && undoes; d++) {
+    undoes = a->dimensions.items[user->a->dimensions.items[d]] == d;
+  }
+  instruction_become(undoes ? user : x, undoes ? HLO_COPY : HLO_TRANSPOSE, &y, 1,
+                     undoes ? NULL : a);
+}
+
+/* Reads the fields of a transposed array, for a product, as a packed array that is transposed. */
+static bool read_transposed(const Users *users, Fields *f) {
+  int operand;
+  Instruction *to = transposed_fields(users, f);
+  if (!to || !f->part || !is_in_order(f) || !find_product(users, f, NULL, &operand)) return false;
+  Instruction *array = f->first.array->operands[0];
+  int last = array->shape->rank - 1;
+  if (last > MAX_RANK - 3 || !can_unpack_whole(array)) return false;
+  int64_t dims[MAX_RANK];
+  for (int d = 0; d <= last; d++) dims[d] = array->shape->dims[d] * (d == last ? f->count : 1);
+  Instruction *value = apply(f, f->part, unpack(array, type_of(&f->first)));
+  value = computation_add_reshape(array->parent, value, last + 1, dims);
+  set_transposed(users, to, value, f->first.array->a);
+  return true;
+}
+
 static bool find_fields(Instruction *x, Fields *f, bool (*is_field)(const Field *)) {
   return find_concatenated(x, f, is_field) || find_shifted(x, f, is_field);
 }
@@ -682,7 +739,8 @@ static bool read_once(Computation *computation) {
   for (int i = 0; i < count; i++) {
     Fields fields;
     Instruction *x = computation->instructions[i];
-    changed |= (find_fields(x, &fields, is_stored) && read_fields(&users, &fields)) ||
+    changed |= (find_fields(x, &fields, is_stored) &&
+                (read_transposed(&users, &fields) || read_fields(&users, &fields))) ||
                (find_fields(x, &fields, is_part) && read_shifted(&users, &fields));
   }
   arena_free(arena);
@@ -697,4 +755,8 @@ static bool read_packed(Computation *computation) {
   return changed;
 }
 
-bool pass_packed_fields(Module *module) { return for_each_computation(module, read_packed); }
+bool pass_packed_fields(Module *module) {
+  bool changed = for_each_computation(module, read_packed);
+  if (changed) pass_fold_transposes(module); /* those of packed arrays that products read */
+  return changed;
+}
