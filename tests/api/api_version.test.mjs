@@ -11,7 +11,7 @@ import { Client } from '../../bindings/index.mjs';
 import { ROOT } from '../support/program.mjs';
 
 /** Of the interface of that version: its declarations, without comments, includes and white space. */
-const KNOWN = { version: 14, digest: '4da2f59c2bf63825' };
+const KNOWN = { version: 15, digest: 'b542f730b2892045' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],

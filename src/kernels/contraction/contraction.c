@@ -21,6 +21,7 @@ int64_t axes_stride(const Axes *axes, Operand operand) {
 
 /* ---- Copies ---- */
 
+/* Threshold LISTS: the kinds of indices. No path. */
 enum { LISTS = 4, REST = offsetof(Contraction, array) };
 
 struct KeptContraction {
