@@ -393,7 +393,8 @@ static void part_of(const DotPlan *p, int64_t number, const Part *part, Contract
   contraction_arrange(c, &p->plan);
 }
 
-/* Returns the units of a part with `size` along the dimension, and these rows along each index of it. A part's units are in the order of its rows. */
+/* Returns the units of a part with `size` along the dimension, and these rows for each index of that. A part's units are in the
+** order of its rows. */
 static int64_t units_of(const DotPlan *p, int64_t rows, int64_t size) {
   const ContractionPlan *plan = &p->plan;
   if (!p->ragged.by_rows) return plan->units_per_part;

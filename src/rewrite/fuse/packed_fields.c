@@ -675,8 +675,8 @@ static bool read_shifted(const Users *users, Fields *f) {
   return true;
 }
 
-/* Returns the array that a transpose of packed numbers becomes by its fields, which are neighbours in the dimension that was the last
-** one; NULL if there is none:
+/* Returns the array that a transpose of packed numbers becomes by its fields, which are neighbours in the dimension that was the
+** last one; NULL if there is none:
 **
 **     t = transpose(q); concatenate(f(t & 15), f(t >> 4)), reshaped          transpose(f(fields(q)), reshaped)
 */
