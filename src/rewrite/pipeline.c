@@ -25,8 +25,18 @@ static const Pass pipeline[] = {
 };
 static const int pipeline_count = sizeof pipeline / sizeof *pipeline;
 
+/* The rows that cannot be switched off in a compilation, as derivatives and dynamic dimensions need them. */
+enum {
+  FIRST = 0
+#undef PASS
+#undef PASS_FOR
+#define PASS(stage, ...)     +(STAGE_##stage < STAGE_PREPARE)
+#define PASS_FOR(stage, ...) +(STAGE_##stage < STAGE_PREPARE)
+#include "rewrite/base/passes.def"
+};
+
 /* ORDER PIPELINE */
-_Static_assert(sizeof pipeline / sizeof *pipeline <= 64, "a PassSet has a bit for each row");
+_Static_assert(sizeof pipeline / sizeof *pipeline <= FIRST + 64, "a PassSet has a bit for each");
 
 /* Threshold MAX_ROUNDS: rounds of simplification. Every round makes the program smaller, so only long chains of dependent
 ** simplifications reach the max. The program is correct after any round. Test: "calls of calls, and conditionals of
@@ -56,7 +66,8 @@ bool module_has(const Module *module, const Opcode *about) {
 static bool is_wanted(const Pass *pass, const Module *module, const PipelineOptions *options) {
   if (pass->is_for_code && !options->target) return false;
   if (options->needed_only && !pass->is_needed) return false;
-  if (options->disabled >> (pass - pipeline) & 1) return false;
+  int64_t row = pass - pipeline;
+  if (row >= FIRST && options->disabled >> (row - FIRST) & 1) return false;
   return !pass->about || module_has(module, pass->about);
 }
 
@@ -173,17 +184,16 @@ bool pipeline_run(Module *module, const PipelineOptions *options, Error *error) 
 /* Returns the rows with a name of `length` characters. */
 static PassSet rows_named(const char *name, size_t length) {
   PassSet rows = 0;
-  for (int i = 0; i < pipeline_count; i++) {
+  for (int i = FIRST; i < pipeline_count; i++) {
     const char *own = pipeline[i].name;
-    if (pipeline[i].stage < STAGE_PREPARE) continue;
-    if (strlen(own) == length && !memcmp(own, name, length)) rows |= (PassSet)1 << i;
+    if (strlen(own) == length && !memcmp(own, name, length)) rows |= (PassSet)1 << (i - FIRST);
   }
   return rows;
 }
 
 static bool all_optional(PassSet rows) {
-  for (int i = 0; i < pipeline_count; i++) {
-    if (rows >> i & 1 && pipeline[i].is_needed) return false;
+  for (int i = FIRST; i < pipeline_count; i++) {
+    if (rows >> (i - FIRST) & 1 && pipeline[i].is_needed) return false;
   }
   return true;
 }
@@ -194,10 +204,10 @@ PassSet pipeline_optional_rows(const char *name, size_t length) {
 }
 
 void pipeline_list_optional(StrBuf *out) {
-  for (int i = 0; i < pipeline_count; i++) {
+  for (int i = FIRST; i < pipeline_count; i++) {
     const char *name = pipeline[i].name;
-    PassSet rows = rows_named(name, strlen(name)), before = ((PassSet)1 << i) - 1;
-    if (!(rows >> i & 1) || rows & before || !all_optional(rows)) continue;
+    PassSet rows = rows_named(name, strlen(name)), before = ((PassSet)1 << (i - FIRST)) - 1;
+    if (rows & before || !all_optional(rows)) continue;
     strbuf_printf(out, "%s%s", out->length ? "," : "", name);
   }
 }

@@ -52,7 +52,7 @@ typedef struct Pass {
 bool module_has(const Module *module, const Opcode *about);
 #define ABOUT(...) ((const Opcode[]){__VA_ARGS__, OPCODE_COUNT})
 
-/* A set of rewrites that are switched off: one bit for each row of the table. */
+/* A set of rewrites that are switched off: one bit for each row of the table, from STAGE_PREPARE on. */
 typedef uint64_t PassSet;
 
 /* Returns the rows with a name of `length` characters; 0: there are none, or a row of them is needed. */

@@ -216,4 +216,41 @@ function cachedAttention(p, random) {
   });
 }
 
-export const modelRules = { unpackedProduct, cachedAttention };
+/* ---- Caches in parts ---- */
+
+/** The part of x in a range of a dimension, perhaps in parts itself and updated, as one array again. */
+function rebuilt(p, random, x, at, depth) {
+  const dims = x.shape.dimensions, along = random.between(0, dims.length - 1), parts = [];
+  for (let begin = 0, end; begin < dims[along]; begin = end) {
+    end = random.pick([begin + 1, random.between(begin + 1, dims[along])]);
+    const range = [begin, end], drops = end - begin === 1 && dims.length > 1 && random.chance(0.7);
+    let part = p.add('slice', [x], x.domain, (b, [a]) => b.sliceInDim(a, ...range, 1, along));
+    if (drops) part = p.add('reshape', [part], x.domain, (b, [a]) => b.reshape(a, dims.toSpliced(along, 1)));
+    if (depth && random.chance(0.5)) part = rebuilt(p, random, part, at, depth - 1);
+    for (let n = random.pick([0, 1, 1, 2]); n > 0; n--) part = updated(p, random, part, at);
+    if (drops) {
+      const all = part.shape.dimensions, kept = numbersTo(dims.length).filter((d) => d !== along);
+      part = p.add('broadcast', [part], part.domain, (b, [a]) => b.broadcastInDim(a, all.toSpliced(along, 0, 1), kept));
+    }
+    parts.push(part);
+  }
+  return p.add('concatenate', random.chance(0.9) ? parts : random.shuffle(parts), parts[0].domain, (b, all) => b.concatInDim(all, along));
+}
+
+/** x with a few elements changed; sometimes it is read before it is changed again. */
+function updated(p, random, x, at) {
+  const sizes = x.shape.dimensions.map((n) => random.pick([n, n, random.between(1, n)]));
+  const update = p.fresh(x.shape.elementType, sizes, 'whole');
+  const places = sizes.map((n, d) => (n === x.shape.dimensions[d] ? random.pick(at) : random.pick(at.slice(0, 1 + d))));
+  return p.add('dynamic-update-slice', [x, update, ...places], x.domain, (b, [a, u, ...i]) => b.dynamicUpdateSlice(a, u, i));
+}
+
+/** An array that is taken apart, updated and put together again, as libraries do with the caches of all layers. */
+function updatedParts(p, random) {
+  const type = random.pick(['f32', 'f32', 's32', 'bf16', 'u8', 'pred', 's4']);
+  const x = p.fresh(type, numbersTo(random.between(1, 4)).map(() => random.between(1, 4)), 'whole');
+  const places = random.pick(['s32', 's32', 's64', 'u32', 's8']);
+  return rebuilt(p, random, x, numbersTo(4).map(() => p.indices(places, [], 0, 3)), random.between(0, 2));
+}
+
+export const modelRules = { unpackedProduct, cachedAttention, updatedParts };
