@@ -64,15 +64,17 @@ XLA_API void xla_builder_free(Builder *builder);
 ** element-wise operations XlaBuilder's "broadcast_dimensions={1}". Then words follow as the kind says. An operand is a
 ** handle, or 2 i + 1 for instruction i of this call. */
 enum {
-  BATCH_INFERRED =
-      0,           /* a count of operands, and these; the shape follows from them: see builder.h */
-  BATCH_GIVEN = 1, /* the same; the shape is an argument of builder_add */
-  BATCH_PARAMETER = 2, /* a number; its name stands for attributes */
-  BATCH_CONSTANT =
-      3, /* a count of words, and these: its elements, dense and row-major; they are copied */
-  BATCH_OWNED_CONSTANT =
-      4, /* a pointer to its elements, which is from malloc; on failure the caller keeps it */
-  BATCH_CHECKED = 8, /* with one of these: it fails, too, if the shape is not the stated one */
+  /* A count of operands, and these. The shape follows from them, or is the argument of builder_add: see builder.h. */
+  BATCH_INFERRED = 0,
+  BATCH_GIVEN = 1,
+  /* A number. The parameter's name stands for attributes. */
+  BATCH_PARAMETER = 2,
+  /* A count of words, and these: the elements, dense and row-major, which are copied. */
+  BATCH_CONSTANT = 3,
+  /* A pointer from malloc to the elements, which the caller keeps on failure. */
+  BATCH_OWNED_CONSTANT = 4,
+  /* With one of these: it fails, too, if the shape is not the stated one. */
+  BATCH_CHECKED = 8,
 };
 XLA_API bool xla_builder_add(Builder *builder, int text_count, const char *text, int count,
                              const uint32_t *words, Instruction **added);
