@@ -54,6 +54,25 @@ def masked_attention(f):
 
 
 @family
+def layer_caches(f):
+  """The keys and values of all layers are in one array, which a step takes apart, updates and stacks again."""
+
+  def step(cache, x, at):
+    updated = []
+    for i in range(cache.shape[1]):
+      layer = cache[:, i]
+      keys = lax.dynamic_update_slice_in_dim(layer[:, 0], x, at, 1)
+      values = lax.dynamic_update_slice_in_dim(layer[:, 1], 2 - x, at, 1)
+      x = x + keys[:, :1] * values[:, -1:]
+      updated.append(jnp.stack((keys, values), axis=1))
+    return x, jnp.stack(updated, axis=1)
+
+  for name, type_, batch, at in (
+      ('first', 'f32', 1, 0), ('batch', 'f32', 2, 3), ('outside', 's32', 1, 9), ('bf16', 'bf16', 2, 4)):
+    f.jax(name, step, small_ints(type_, (batch, 3, 2, 5, 4)), small_ints(type_, (batch, 1, 4), 'x'), np.int32(at))
+
+
+@family
 def special(f):
   """lax spells these out in elementary operations; XLA's own error grows with them."""
   x = np.array([0.1, 0.5, 0.9, 1.5, 2.5, 4.0, 7.5, 20.0], np.float32)
