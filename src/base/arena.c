@@ -51,7 +51,7 @@ typedef struct Block {
 
 struct Arena {
   Scoped scoped; /* first member: a scope destroys the arena through it */
-  size_t asked;  /* the bytes of all blocks that the arena asked for, without the spare */
+  size_t asked;  /* the bytes of its blocks of at most LARGEST_STEP, without the spare */
   Block *last;
   /* The block released last, all zero. Kept because a mark at a block's end needs the next block again and again. */
   Block *spare;
@@ -102,7 +102,7 @@ void arena_free(Arena *arena) {
   free(arena);
 }
 
-/* A fourth of the arena, so that at most a fifth of its memory is left unused at its end. */
+/* A fourth of the arena's blocks but the large ones: so at most a fifth of these is left unused at the end. */
 static size_t step_of(const Arena *arena) {
   size_t step = arena->asked / 4;
   return step < FIRST_BLOCK ? FIRST_BLOCK : step > LARGEST_STEP ? LARGEST_STEP : step;
@@ -123,7 +123,7 @@ void *arena_try_alloc(Arena *arena, uint64_t wanted) {
     }
     if (!block) return NULL;
     arena->last = block;
-    arena->asked += block->size;
+    if (block->size <= LARGEST_STEP) arena->asked += block->size;
   }
   void *memory = block->data + block->used;
   block->used += bytes;
@@ -142,6 +142,7 @@ void *arena_alloc_uncleared(Arena *arena, uint64_t bytes) {
   Block *block = bytes > SIZE_MAX / 4 ? NULL : malloc(sizeof *block + (size_t)bytes);
   if (!block) platform_fatal("out of memory");
   *block = (Block){.previous = arena->last->previous, .size = (size_t)bytes, .used = (size_t)bytes};
+  if (block->size <= LARGEST_STEP) arena->asked += block->size;
   arena->last->previous = block;
   return block->data;
 }
@@ -219,11 +220,11 @@ void arena_release(Arena *arena, ArenaMark mark) {
   while (arena->last != mark.block) {
     Block *block = arena->last;
     arena->last = block->previous;
-    arena->asked -= block->size;
     if (block->size > LARGEST_STEP) { /* too large to keep */
       free(block);
       continue;
     }
+    arena->asked -= block->size;
     clear(block, 0);
     free(arena->spare);
     arena->spare = block;

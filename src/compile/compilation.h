@@ -7,8 +7,7 @@
 #include "compile/program.h"
 
 typedef struct CompileOptions {
-  bool
-      evaluate; /* only needed rewrites, all possible instructions in the evaluator, each with memory of its own */
+  bool evaluate;     /* needed rewrites only; the evaluator runs what it can; nothing is in place */
   bool not_in_place; /* no result is written into an operand's memory */
   bool no_row_groups, no_regions;
   /* Loops run in the smallest chunks that they allow, and row groups row by row. */

@@ -25,9 +25,9 @@ static const Pass pipeline[] = {
 };
 static const int pipeline_count = sizeof pipeline / sizeof *pipeline;
 
-/* The rows that cannot be switched off in a compilation, as derivatives and dynamic dimensions need them. */
+/* The first row that can be switched off: those before it belong to derivatives, batches and dynamic dimensions. */
 enum {
-  FIRST = 0
+  FIRST_SWITCHED = 0
 #undef PASS
 #undef PASS_FOR
 #define PASS(stage, ...)     +(STAGE_##stage < STAGE_PREPARE)
@@ -36,7 +36,8 @@ enum {
 };
 
 /* ORDER PIPELINE */
-_Static_assert(sizeof pipeline / sizeof *pipeline <= FIRST + 64, "a PassSet has a bit for each");
+_Static_assert(sizeof pipeline / sizeof *pipeline <= FIRST_SWITCHED + 64,
+               "a PassSet has a bit for each");
 
 /* Threshold MAX_ROUNDS: rounds of simplification. Every round makes the program smaller, so only long chains of dependent
 ** simplifications reach the max. The program is correct after any round. Test: "calls of calls, and conditionals of
@@ -67,7 +68,7 @@ static bool is_wanted(const Pass *pass, const Module *module, const PipelineOpti
   if (pass->is_for_code && !options->target) return false;
   if (options->needed_only && !pass->is_needed) return false;
   int64_t row = pass - pipeline;
-  if (row >= FIRST && options->disabled >> (row - FIRST) & 1) return false;
+  if (row >= FIRST_SWITCHED && options->disabled >> (row - FIRST_SWITCHED) & 1) return false;
   return !pass->about || module_has(module, pass->about);
 }
 
@@ -184,16 +185,17 @@ bool pipeline_run(Module *module, const PipelineOptions *options, Error *error) 
 /* Returns the rows with a name of `length` characters. */
 static PassSet rows_named(const char *name, size_t length) {
   PassSet rows = 0;
-  for (int i = FIRST; i < pipeline_count; i++) {
+  for (int i = FIRST_SWITCHED; i < pipeline_count; i++) {
     const char *own = pipeline[i].name;
-    if (strlen(own) == length && !memcmp(own, name, length)) rows |= (PassSet)1 << (i - FIRST);
+    if (strlen(own) == length && !memcmp(own, name, length))
+      rows |= (PassSet)1 << (i - FIRST_SWITCHED);
   }
   return rows;
 }
 
 static bool all_optional(PassSet rows) {
-  for (int i = FIRST; i < pipeline_count; i++) {
-    if (rows >> (i - FIRST) & 1 && pipeline[i].is_needed) return false;
+  for (int i = FIRST_SWITCHED; i < pipeline_count; i++) {
+    if (rows >> (i - FIRST_SWITCHED) & 1 && pipeline[i].is_needed) return false;
   }
   return true;
 }
@@ -204,9 +206,10 @@ PassSet pipeline_optional_rows(const char *name, size_t length) {
 }
 
 void pipeline_list_optional(StrBuf *out) {
-  for (int i = FIRST; i < pipeline_count; i++) {
+  for (int i = FIRST_SWITCHED; i < pipeline_count; i++) {
     const char *name = pipeline[i].name;
-    PassSet rows = rows_named(name, strlen(name)), before = ((PassSet)1 << (i - FIRST)) - 1;
+    PassSet rows = rows_named(name, strlen(name)),
+            before = ((PassSet)1 << (i - FIRST_SWITCHED)) - 1;
     if (rows & before || !all_optional(rows)) continue;
     strbuf_printf(out, "%s%s", out->length ? "," : "", name);
   }

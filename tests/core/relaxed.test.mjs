@@ -60,7 +60,7 @@ test('the bytes that are looked for are instructions, of those whose form an eng
 });
 
 test('products are right in an engine with relaxed SIMD', { skip: !HAS_FLAG }, async () => {
-  // Plans and sizes of temporaries, of which the other tests there ask, do not depend on the engine.
+  // The tests that are left out check plans and the sizes of temporaries. These are the same in every engine.
   const numbers = ALL ? [] : ['--test-name-pattern=^(a number times|zero points|infinities|all numbers|sizes on|blocks of|units|bytes of|packed)'];
   const file = fileURLToPath(new URL('quantised.test.mjs', import.meta.url));
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined }; // else it would not print the number

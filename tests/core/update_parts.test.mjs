@@ -129,6 +129,44 @@ for (const [name, text] of Object.entries({
   });
 }
 
+/** Arrays that are concatenated one after the other, updates of one part, slices of slices. */
+const chains = (length) => {
+  const l = new Lines(), x = l.parameter([length, 2]), u = l.parameter([1, 2]), i = l.parameter([], 's32'), z = l.zero();
+  const row = (k) => l.slice(x, [k, 0], [1, 2]);
+  let whole = l.update(row(0), u, [z, i]), part = row(1), inner = x;
+  for (let k = 1; k < length; k++) {
+    part = l.update(part, u, [z, i]);
+    whole = l.concatenate([whole, k === 1 ? row(1) : row(k)], 0);
+    inner = l.slice(inner, [0, 0], [length - k, 2]);
+  }
+  return l.end([whole, l.concatenate([row(0), part, l.slice(x, [2, 0], [length - 2, 2])], 0), l.concatenate([l.update(inner, u, [z, i]),
+    l.slice(x, [1, 0], [length - 1, 2])], 0)]);
+};
+
+for (const length of [60, 70, 3000]) {
+  test(`long chains, of ${length}`, async () => {
+    await agrees(client, chains(length), value);
+    await agrees(client, chains(length), value, { disable: ['simplify-algebra', 'common-subexpressions'] });
+  });
+}
+
+test('many arrays take linear time', async () => {
+  const time = async (groups) => {
+    const l = new Lines(), u = l.parameter([1, 1]), i = l.parameter([], 's32'), z = l.zero();
+    const results = Array.from({ length: groups }, () => {
+      const x = l.parameter([4, 8]);
+      return l.concatenate([0, 1, 2, 3].map((k) => l.update(l.slice(x, [k, 0], [1, 8]), u, [z, i])), 0);
+    });
+    const module = client.parseHlo(l.end(results)), begin = performance.now();
+    (await client.compile(module)).dispose();
+    module.dispose();
+    return performance.now() - begin;
+  };
+  await time(100);
+  const [few, many] = [await time(300), await time(2400)];
+  assert.ok(many < 30 * few, `${few} and ${many} ms`); // it was 64 times as long
+});
+
 test('a donated cache is changed where it is', async () => {
   const module = client.parseHlo(layered({ layers: 4, long: 64, wide: 32, batch: 2 })), bytes = 4 * count([2, 4, 2, 64, 32]);
   const executable = await client.compile(module);

@@ -122,7 +122,7 @@ function tableProduct(p, random) {
   }, { preferredElementType: 'f32' }));
 }
 
-/** A product of narrow integers, of which either is widened before, to a wider integer or a float. */
+/** A product of narrow integers. Either operand may be converted to a wider integer or a float first. */
 function widenedProduct(p, random) {
   const [m, k, n] = [random.pick([1, 2, 8, random.between(1, 70)]), random.pick([1, 8, 32, 64, 160]), random.pick([1, 4, 16, 33, 48])];
   const turned = random.chance(0.5), x = stored(p, random, [m, k], INTEGER_TYPES), w = stored(p, random, turned ? [n, k] : [k, n], INTEGER_TYPES);

@@ -116,7 +116,7 @@ const SCENES = [
 ];
 for (const { name, isolated, status } of SCENES) {
   describe(`the page, ${name}`, { timeout: 200000 }, () => {
-    const once = isolated || ALL ? test : () => {}; // what the page draws and hears is the same with and without threads
+    const once = isolated || ALL ? test : () => {}; // for what does not depend on threads
     let server, page, complaints;
     before(async () => {
       server = await serve({ port: 0, isolated });

@@ -2,7 +2,7 @@
 import { EXHIBITS } from '../../demo/gallery/exhibits.mjs';
 import { ALL } from './sample.mjs';
 
-/** Exhibits of which each shows controls or a stage that those before it do not; with CORPUS=all each exhibit. */
+/** One exhibit for each kind of stage and each set of controls; with CORPUS=all, every exhibit. */
 export const SHOWN_EXHIBITS = EXHIBITS.filter((exhibit, i) => {
   const parts = (one) => [one.kind, ...['sliders', 'choices', 'zoom'].filter((part) => one[part])].join();
   return ALL || !EXHIBITS.slice(0, i).some((before) => parts(before) === parts(exhibit));

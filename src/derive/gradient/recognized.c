@@ -527,11 +527,10 @@ static const Instruction *similar_of(const WorkingComputation *working, const In
 ** and celu have rules of their own. */
 static bool linearize_side(WorkingComputation *working, Instruction *x) {
   bool is_maximum = x->opcode == HLO_MAXIMUM;
-  const Instruction *compare = similar_of(working, x, HLO_COMPARE);
   Instruction *t = tangent_of(working, x->operands[0]);
-  if (!t || !compare || is_zero(x->operands[1]) ||
-      !similar_of(working, x, is_maximum ? HLO_MINIMUM : HLO_MAXIMUM))
-    return false;
+  if (!t || is_zero(x->operands[1])) return false;
+  const Instruction *compare = similar_of(working, x, HLO_COMPARE);
+  if (!compare || !similar_of(working, x, is_maximum ? HLO_MINIMUM : HLO_MAXIMUM)) return false;
   const char *formula;
   switch (compare->a->direction) {
   case COMPARE_GT:

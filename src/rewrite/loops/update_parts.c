@@ -1,6 +1,6 @@
 /*
 ** Updates the parts of an array in place. A step of a model may take each layer's cache from one array, write a few of its
-** elements, and put all caches together again. Here it changes the array, of which only these elements are written:
+** elements, and concatenate all caches again, which copies them. Here it writes these elements into the array:
 **
 **     concatenate(dynamic-update-slice(x[0], u, at), dynamic-update-slice(x[1], v, at))
 **     dynamic-update-slice(dynamic-update-slice(x, [u], (0, at)), [v], (1, at))
@@ -15,8 +15,10 @@
 #include "rewrite/base/passes.h"
 #include "rewrite/base/rewrite.h"
 
-/* Threshold MAX_STEPS: instructions between an array and the parts of it; with more, they are copied as before. No path. */
-enum { MAX_STEPS = 4096 };
+/* Threshold MAX_STEPS: how many instructions are looked at for one array; with more, its parts are copied as before. No path. */
+/* Threshold MAX_DEPTH: how many of them in a row, as each takes 1 kB of the stack. Test: "long chains, of ${length}" in
+** core/update_parts.test.mjs. */
+enum { MAX_STEPS = 4096, MAX_DEPTH = 64 };
 
 /* A part of an array. An instruction is such a part if their dimensions are the same but for those of size 1. */
 typedef struct Part {
@@ -29,14 +31,17 @@ typedef struct Update {
   Part part;
 } Update;
 
+/* The updates of one array, in a computation. Instructions that are added on the way have positions after all others. */
 typedef struct Parts {
   Computation *computation;
   Arena *scratch;
   Users users;
-  int steps;
+  int instructions; /* of the computation, without those that are added */
+  int walk,
+      *walks; /* by id: the last walk that found it between the slices and the last concatenate */
+  int steps, depth;
   Update *updates; /* by position, once they are sorted */
   int count, capacity;
-  bool *is_inner; /* by id: instructions between the slices and the last concatenate */
 } Parts;
 
 /* ---- Finding parts ---- */
@@ -86,27 +91,25 @@ static bool changes_ones(const Instruction *x) {
 }
 
 /* Sets the part that x is: a slice, or a whole array. */
-static void sliced_part(Instruction *x, Part *part) {
-  if (changes_ones(x)) {
-    sliced_part(x->operands[0], part);
-  } else if (x->opcode == HLO_SLICE) {
-    Part of;
-    const Shape *shape = x->operands[0]->shape;
-    sliced_part(x->operands[0], &of);
-    *part = of;
-    for (int d = 0; d < shape->rank; d++) {
-      const SliceDimension *range = &x->a->slice.items[d];
-      if (shape->dims[d] == 1) continue;
-      if (range->stride != 1) {
-        whole(x, part);
-        return;
-      }
-      int to = array_dimension(&of, shape, d);
-      part->begin[to] = of.begin[to] + range->start;
-      part->size[to] = range->limit - range->start;
-    }
-  } else {
+static void sliced_part(Instruction *x, Part *part, int depth) {
+  while (changes_ones(x)) x = x->operands[0];
+  if (x->opcode != HLO_SLICE || depth == MAX_DEPTH) {
     whole(x, part);
+    return;
+  }
+  const Shape *shape = x->operands[0]->shape;
+  sliced_part(x->operands[0], part, depth + 1);
+  Part of = *part;
+  for (int d = 0; d < shape->rank; d++) {
+    const SliceDimension *range = &x->a->slice.items[d];
+    if (shape->dims[d] == 1) continue;
+    if (range->stride != 1) {
+      whole(x, part);
+      return;
+    }
+    int to = array_dimension(&of, shape, d);
+    part->begin[to] = of.begin[to] + range->start;
+    part->size[to] = range->limit - range->start;
   }
 }
 
@@ -154,20 +157,27 @@ static bool concatenated_part(Parts *p, Instruction *x, Part *part) {
   return is_part(x, part);
 }
 
+static bool inner_part(Parts *p, Instruction *x, Part *part) {
+  if (x->opcode == HLO_CONCATENATE) return concatenated_part(p, x, part);
+  return find_part(p, x->operands[0], part) &&
+         (x->opcode != HLO_DYNAMIC_UPDATE_SLICE || add_update(p, x, part));
+}
+
 /* Finds the part of an array that x is, with its updates. */
 static bool find_part(Parts *p, Instruction *x, Part *part) {
+  bool is_inner =
+      x->opcode == HLO_CONCATENATE || x->opcode == HLO_DYNAMIC_UPDATE_SLICE || changes_ones(x);
   if (p->steps++ == MAX_STEPS || x->a->control_predecessors.count) return false;
-  bool is_update = x->opcode == HLO_DYNAMIC_UPDATE_SLICE;
-  if (x->opcode == HLO_CONCATENATE) {
-    if (!concatenated_part(p, x, part)) return false;
-  } else if (is_update || changes_ones(x)) {
-    if (!find_part(p, x->operands[0], part) || (is_update && !add_update(p, x, part))) return false;
-  } else {
-    sliced_part(x, part);
+  if (!is_inner || x->id >= p->instructions) {
+    sliced_part(x, part, 0);
     return part->array != x;
   }
-  p->is_inner[x->id] = true;
-  return true;
+  bool found = p->depth < MAX_DEPTH;
+  p->depth++;
+  found = found && inner_part(p, x, part);
+  p->depth--;
+  p->walks[x->id] = p->walk;
+  return found;
 }
 
 /* ---- Updating the array ---- */
@@ -183,10 +193,10 @@ static void sort_updates(Parts *p) {
 
 /* Returns the position of the first instruction that reads x, or what inner instructions make of it. */
 static int first_reader(const Parts *p, const Instruction *x, const Instruction *root) {
-  int first = p->computation->count;
+  int first = p->instructions;
   for (int i = 0; i < p->users.count[x->id] && x != root; i++) {
     const Instruction *user = p->users.lists[x->id][i];
-    int reader = p->is_inner[user->id] ? first_reader(p, user, root) : user->id;
+    int reader = p->walks[user->id] == p->walk ? first_reader(p, user, root) : user->id;
     if (reader < first) first = reader;
   }
   return first;
@@ -263,33 +273,44 @@ static void update_all(Parts *p, Instruction *root) {
   instruction_become(root, HLO_RESHAPE, &array, 1, NULL);
 }
 
-static bool rewrite_concatenate(Instruction *root) {
-  Parts p = {.computation = root->parent, .scratch = arena_new()};
+static bool rewrite_concatenate(Parts *p, Instruction *root) {
   Part part;
-  p.is_inner = ARENA_ARRAY(p.scratch, bool, root->parent->count);
-  bool found = find_part(&p, root, &part) && p.count > 0;
+  p->walk++;
+  p->steps = p->count = 0;
+  bool found = find_part(p, root, &part) && p->count > 0;
   for (int d = 0; found && d < part.array->shape->rank; d++) {
     found = part.size[d] == part.array->shape->dims[d];
   }
-  if (found) {
-    p.users = find_users(p.scratch, root->parent);
-    sort_updates(&p);
-    update_all(&p, root);
-    computation_sort(root->parent);
-  }
-  arena_free(p.scratch);
-  return found;
+  if (!found) return false;
+  sort_updates(p);
+  update_all(p, root);
+  return true;
 }
 
-static bool update_parts(Computation *computation) {
-  bool changed = false;
-  computation_renumber(computation);
-  for (int i = computation->count - 1; i >= 0; i--) { /* outer concatenates first */
-    Instruction *x = computation->instructions[i];
-    if (x->opcode != HLO_CONCATENATE || !rewrite_concatenate(x)) continue;
-    changed = true;
-    i = computation->count;
+static bool has(const Computation *computation, Opcode opcode) {
+  for (int i = 0; i < computation->count; i++) {
+    if (computation->instructions[i]->opcode == opcode) return true;
   }
+  return false;
+}
+
+/* Positions are those at the beginning, for all concatenates. An updated part that is read later than before stays in front of
+** its first reader, so no instruction comes to depend on a later one. */
+static bool update_parts(Computation *computation) {
+  if (!has(computation, HLO_CONCATENATE) || !has(computation, HLO_DYNAMIC_UPDATE_SLICE))
+    return false;
+  int n = computation->count;
+  bool changed = false;
+  Arena *scratch = arena_new();
+  Parts p = {.computation = computation, .scratch = scratch, .instructions = n};
+  p.users = find_users(scratch, computation);
+  p.walks = ARENA_ARRAY(scratch, int, n);
+  for (int i = n - 1; i >= 0; i--) { /* outer concatenates first */
+    Instruction *x = computation->instructions[i];
+    changed |= x->opcode == HLO_CONCATENATE && rewrite_concatenate(&p, x);
+  }
+  arena_free(scratch);
+  if (changed) computation_sort(computation);
   return changed;
 }
 
