@@ -755,8 +755,4 @@ static bool read_packed(Computation *computation) {
   return changed;
 }
 
-bool pass_packed_fields(Module *module) {
-  bool changed = for_each_computation(module, read_packed);
-  if (changed) pass_fold_transposes(module); /* those of packed arrays that products read */
-  return changed;
-}
+bool pass_packed_fields(Module *module) { return for_each_computation(module, read_packed); }
