@@ -7,6 +7,7 @@
 
 #include "codegen/loops/emitter.h"
 #include "codegen/loops/leaf_emitter.h"
+#include "codegen/loops/pointer_emitter.h"
 #include "codegen/loops/reduce_emitter.h"
 #include "codegen/loops/value_emitter.h"
 

@@ -11,6 +11,7 @@
 #include "base/min_max.h"
 #include "codegen/loops/lane_emitter.h"
 #include "codegen/loops/leaf_emitter.h"
+#include "codegen/loops/pointer_emitter.h"
 #include "codegen/loops/value_emitter.h"
 #include "plan/reduction.h"
 

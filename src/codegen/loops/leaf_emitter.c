@@ -1,6 +1,4 @@
-/*
-** Emits leaves: the pointers into arrays that move along the loops, and the loads and stores of four lanes.
-*/
+/* Emits leaves: the loads and stores of four lanes. See leaf_emitter.h. */
 #include "codegen/loops/leaf_emitter.h"
 
 #include "codegen/formulas/lanes.h"
@@ -19,8 +17,7 @@ bool has_64_bit_counter(const LoopNode *leaf) {
          x->shape->dims[x->a->iota_dimension] > INT32_MAX;
 }
 
-/* Returns the index of the kernel's buffer that a leaf is in. */
-static int buffer_of(const Emitter *e, const LoopNode *leaf) {
+int leaf_buffer(const Emitter *e, const LoopNode *leaf) {
   return leaf->kind == NODE_RESULT ? e->operand_count + leaf->result
                                    : array_of(leaf)->parameter_number;
 }
@@ -33,7 +30,7 @@ int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
   WasmFunction *f = &e->function;
   int64_t offset = elements * type_bytes(node_type(node));
   if (node->level == LEVEL_CALL) {
-    wasm_get(f, e->bases[buffer_of(e, node)]);
+    wasm_get(f, e->bases[leaf_buffer(e, node)]);
     return offset + node->offset.constant * type_bytes(node_type(node));
   }
   wasm_get(f, e->nodes[node->id].pointer);
@@ -66,7 +63,7 @@ static void emit_load_packed(Emitter *e, const LoopNode *leaf, int opcode) {
   wasm_tee(f, number);
   wasm_i32(f, per / 2); /* of 2 or 4, the logarithm */
   wasm_op(f, OP_I32_SHR_U);
-  wasm_get(f, e->bases[buffer_of(e, leaf)]);
+  wasm_get(f, e->bases[leaf_buffer(e, leaf)]);
   wasm_op(f, OP_I32_ADD);
   wasm_memory(f, opcode, 0);
   wasm_get(f, number);
@@ -108,7 +105,7 @@ static void emit_load_packed_vector(Emitter *e, const LoopNode *leaf) {
 }
 
 bool is_held_leaf(const Emitter *e, const LoopNode *leaf) {
-  return is_in_memory(leaf) && e->slices && is_held(e->cells, &e->slices[buffer_of(e, leaf)]);
+  return is_in_memory(leaf) && e->slices && is_held(e->cells, &e->slices[leaf_buffer(e, leaf)]);
 }
 
 /* Pushes lanes from number `lane` on, or one component of complex ones; lane 0 is `elements` after the
@@ -116,7 +113,7 @@ bool is_held_leaf(const Emitter *e, const LoopNode *leaf) {
 static void emit_held_lanes(Emitter *e, const LoopNode *leaf, int64_t elements, int64_t stride,
                             int lane, int component) {
   int64_t from[16];
-  const BufferSlice *slice = &e->slices[buffer_of(e, leaf)];
+  const BufferSlice *slice = &e->slices[leaf_buffer(e, leaf)];
   int whole = type_bytes(node_type(leaf)), last = e->one_lane ? 0 : e->tail ? e->tail - 1 : LANES;
   int bytes = type_is_complex(node_type(leaf)) ? whole / 2 : whole, width = bytes == 8 ? 8 : 4;
   for (int k = 0; k < 16; k++) {
@@ -275,33 +272,10 @@ void emit_load_indexed(Emitter *e, const LoopNode *leaf, int64_t address, int64_
     wasm_simd_memory_lane(f, V128_LOAD32_LANE, address, lane);
 }
 
-/* Whether each lane of a gathered node has an address of its own. */
-static bool is_scattered(const LoopNode *node) {
+bool is_scattered(const LoopNode *node) {
   bool is = false;
   for (int k = 0; k < node->operand_count; k++) is |= node->operands[k]->level == LEVEL_ELEMENT;
   return is && node->kind == NODE_GATHERED;
-}
-
-/* Clamps an i64 that was read as `type` to 0 .. `most`, and converts it to i32. */
-static void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t max) {
-  int index = wasm_local(f, WASM_I64);
-  wasm_set(f, index);
-  if (type_kind(type) == KIND_SIGNED) { /* max(index, 0) */
-    wasm_get(f, index);
-    wasm_i64(f, 0);
-    wasm_get(f, index);
-    wasm_i64(f, 0);
-    wasm_op(f, OP_I64_GT_S);
-    wasm_op(f, OP_SELECT);
-    wasm_set(f, index);
-  }
-  wasm_get(f, index); /* min(index, most), unsigned */
-  wasm_i64(f, max);
-  wasm_get(f, index);
-  wasm_i64(f, max);
-  wasm_op(f, OP_I64_LT_U);
-  wasm_op(f, OP_SELECT);
-  wasm_local_release(f, index);
 }
 
 /* Clamps a component of 64 bits to 0 .. `most`. */
@@ -358,8 +332,7 @@ __attribute__((noinline)) static int emit_offsets_of(Emitter *e, const LoopNode 
   return result;
 }
 
-/* Emits the offsets of a node's indices. Components that do not vary along the lanes have one part. */
-static int emit_offsets(Emitter *e, const LoopNode *node) {
+int emit_gathered_offsets(Emitter *e, const LoopNode *node) {
   int inputs[MAX_DIMENSIONS][2];
   bool varies = is_scattered(node) && !e->one_lane;
   for (int k = 0; k < node->operand_count; k++) {
@@ -377,8 +350,7 @@ static int emit_offsets(Emitter *e, const LoopNode *node) {
   return result;
 }
 
-/* Adds the offset of a lane to the address, or the number, on the stack. */
-static void emit_add_offset(Emitter *e, int offsets, int lane) {
+void emit_add_gathered(Emitter *e, int offsets, int lane) {
   emit_local(e, offsets);
   wasm_extract_lane(&e->function, I32X4_EXTRACT_LANE, lane);
   wasm_op(&e->function, OP_I32_ADD);
@@ -392,7 +364,7 @@ static int64_t emit_scattered_address(Emitter *e, const LoopNode *node, int offs
   } else {
     offset = emit_address(e, node, elements);
   }
-  emit_add_offset(e, offsets, lane);
+  emit_add_gathered(e, offsets, lane);
   return offset;
 }
 
@@ -401,7 +373,7 @@ static void emit_load_scattered(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
   int bytes = type_bytes(node_type(node)), lanes = bytes == 8 ? 2 : LANES, first = part * lanes;
   int64_t at[LANES];
-  int live = e->one_lane ? 1 : lanes, offsets = emit_offsets(e, node);
+  int live = e->one_lane ? 1 : lanes, offsets = emit_gathered_offsets(e, node);
   if (bytes < 4) {
     for (int lane = 0; lane < live; lane++) {
       at[0] = emit_scattered_address(e, node, offsets, first + lane);
@@ -485,210 +457,6 @@ void end_elements(Emitter *e) {
 
 void end_combining(Emitter *e) {
   for (int i = 0; i < e->plan->combine_count; i++) forget_value(e, e->plan->combine[i]);
-}
-
-/* --- Pointers --------------------------------------------------------------------------------- */
-
-/* Pushes the address of buffer number `index`. */
-void emit_buffer(Emitter *e, int64_t index) {
-  if (e->slices) {
-    emit_slice_address(&e->function, &e->slices[index], 0);
-    return;
-  }
-  wasm_get(&e->function, 0);
-  wasm_memory(&e->function, OP_I32_LOAD, 4 * index); /* pointers are of 32 bits */
-}
-
-void emit_written_outputs(Emitter *e, int64_t position, const int *outputs) {
-  WasmFunction *f = &e->function;
-  for (int i = 0; i < e->plan->output_count; i++) {
-    int64_t at = position * type_bytes(node_type(e->plan->outputs[i]));
-    e->stored_at[i] = at;
-    if (outputs[i] < NO_LOCAL) continue;
-    emit_buffer(e, e->operand_count + i);
-    wasm_i32(f, at);
-    wasm_op(f, OP_I32_ADD);
-    wasm_set(f, outputs[i]);
-  }
-}
-
-/* A unit of a leaf's pointer: bytes of memory, or one step of an iota. */
-static int64_t pointer_unit(const LoopNode *leaf) {
-  return leaf->kind == NODE_IOTA ? 1 : type_bytes(node_type(leaf));
-}
-
-void emit_load_integer(WasmFunction *f, PrimitiveType type) {
-  int bytes = type_bytes(type), narrow = OP_I64_LOAD8_S + (type_kind(type) != KIND_SIGNED);
-  /* The opcode for twice the bytes is 2 higher. */
-  wasm_memory(f, bytes == 8 ? OP_I64_LOAD : narrow + (bytes & 6), 0);
-}
-
-void emit_integer(WasmFunction *f, const Cells *cells, const BufferSlice *slice,
-                  PrimitiveType type) {
-  int bytes = type_bytes(type), is_unsigned = type_kind(type) != KIND_SIGNED;
-  if (!is_held(cells, slice)) {
-    emit_slice_address(f, slice, 0);
-    emit_load_integer(f, type);
-    return;
-  }
-  int64_t from[16];
-  for (int k = 0; k < 16; k++) from[k] = k % bytes;
-  emit_held(f, cells, slice, from, slice->bytes == bytes ? bytes : 16);
-  int opcode = bytes == 8   ? I64X2_EXTRACT_LANE
-               : bytes == 4 ? I32X4_EXTRACT_LANE
-               : bytes == 2 ? I16X8_EXTRACT_LANE_S + is_unsigned
-                            : I8X16_EXTRACT_LANE_S + is_unsigned;
-  wasm_extract_lane(f, opcode, 0);
-  if (bytes < 8) wasm_op(f, OP_I64_EXTEND_I32_S + is_unsigned);
-}
-
-void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t max_start, bool in_range) {
-  if (!in_range) emit_clamped(f, type, max_start);
-  if (max_start <= INT32_MAX) wasm_op(f, OP_I32_WRAP_I64);
-}
-
-/* Returns the type of the local that holds a start. */
-static int start_type(const LoopStart *start) {
-  return start->max_start > INT32_MAX ? WASM_I64 : WASM_I32;
-}
-
-void emit_bases(Emitter *e) {
-  int count = e->operand_count + e->plan->output_count + e->plan->kept_count;
-  e->bases = ARENA_ARRAY(e->plan->arena, int, count);
-  for (int i = 0; i < count; i++) e->bases[i] = NO_LOCAL;
-  for (int i = 0; i < e->plan->count; i++) {
-    const LoopNode *leaf = e->plan->nodes[i];
-    if (!is_in_memory(leaf) || is_held_leaf(e, leaf)) continue;
-    int *base = &e->bases[buffer_of(e, leaf)];
-    if (*base != NO_LOCAL) continue;
-    *base = wasm_local(&e->function, WASM_I32);
-    emit_buffer(e, buffer_of(e, leaf));
-    wasm_set(&e->function, *base);
-  }
-  for (int s = 0; s < e->plan->start_count; s++) {
-    const LoopStart *start = &e->plan->starts[s];
-    e->starts[s] = wasm_local(&e->function, start_type(start));
-    if (e->slices) {
-      emit_integer(&e->function, e->cells, &e->slices[buffer_of(e, start->leaf)],
-                   node_type(start->leaf));
-    } else {
-      wasm_get(&e->function, e->bases[buffer_of(e, start->leaf)]);
-      emit_load_integer(&e->function, node_type(start->leaf));
-    }
-    emit_slice_start(&e->function, node_type(start->leaf), start->max_start, start->in_range);
-    wasm_set(&e->function, e->starts[s]);
-  }
-}
-
-/* Adds `by` to a local. */
-void emit_advance(Emitter *e, int local, int64_t by) {
-  wasm_get(&e->function, local);
-  wasm_i32(&e->function, by);
-  wasm_op(&e->function, OP_I32_ADD);
-  wasm_set(&e->function, local);
-}
-
-/* Returns the type of a leaf's pointer. */
-static int pointer_type(const LoopNode *leaf) {
-  return has_64_bit_counter(leaf) ? WASM_I64 : WASM_I32;
-}
-
-static void emit_number(WasmFunction *f, int type, int64_t number) {
-  if (type == WASM_I64) {
-    wasm_i64(f, number);
-  } else {
-    wasm_i32(f, number);
-  }
-}
-
-/* Adds factor * local, of type `from`, to the number on the stack, of type `to`. */
-static void emit_add_product(WasmFunction *f, int local, int from, int64_t factor, int to) {
-  wasm_get(f, local);
-  if (from != to) wasm_op(f, to == WASM_I64 ? OP_I64_EXTEND_I32_S : OP_I32_WRAP_I64);
-  emit_number(f, to, factor);
-  wasm_op(f, to == WASM_I64 ? OP_I64_MUL : OP_I32_MUL);
-  wasm_op(f, to == WASM_I64 ? OP_I64_ADD : OP_I32_ADD);
-}
-
-/* Pushes the pointer to a leaf's element: `units` after its array's start, plus its slices' starts. */
-static void emit_pointer(Emitter *e, const LoopNode *leaf, int64_t units) {
-  int type = pointer_type(leaf);
-  emit_number(&e->function, type, units * pointer_unit(leaf));
-  for (int s = 0; s < e->plan->start_count; s++) {
-    int64_t factor = leaf->offset.start[s] * pointer_unit(leaf);
-    if (!factor) continue;
-    emit_add_product(&e->function, e->starts[s], start_type(&e->plan->starts[s]), factor, type);
-  }
-  if (!is_in_memory(leaf)) return;
-  if (!leaf->packed) {
-    wasm_get(&e->function, e->bases[buffer_of(e, leaf)]);
-    wasm_op(&e->function, OP_I32_ADD);
-  }
-  if (leaf->kind != NODE_GATHERED || is_scattered(leaf) || !leaf->operand_count) return;
-  int offsets = emit_offsets(e, leaf);
-  emit_add_offset(e, offsets, 0);
-  wasm_local_release(&e->function, offsets);
-}
-
-static void emit_set_pointer(Emitter *e, const LoopNode *leaf) {
-  int *pointer = &e->nodes[leaf->id].pointer;
-  if (*pointer == NO_LOCAL) *pointer = wasm_local(&e->function, pointer_type(leaf));
-  wasm_set(&e->function, *pointer);
-}
-
-/* Forgets the values of the row before; called before pointers are set. */
-static void forget_row(Emitter *e) {
-  for (int i = 0; i < e->plan->count; i++) {
-    if (e->plan->nodes[i]->level >= LEVEL_ROW) forget_value(e, e->plan->nodes[i]);
-  }
-}
-
-static bool has_pointer(const LoopNode *node) { return is_leaf(node) && node->level != LEVEL_CALL; }
-
-void emit_pointers_at(Emitter *e, const int64_t *indices) {
-  forget_row(e);
-  for (int i = 0; i < e->plan->count; i++) {
-    const LoopNode *leaf = e->plan->nodes[i];
-    if (!has_pointer(leaf)) continue;
-    int64_t units = leaf->offset.constant;
-    for (int k = 0; k < e->plan->rank; k++) units += leaf->offset.coefficient[k] * indices[k];
-    e->nodes[i].at = units * pointer_unit(leaf);
-    if (is_held_leaf(e, leaf)) continue;
-    emit_pointer(e, leaf, units);
-    emit_set_pointer(e, leaf);
-  }
-}
-
-/* Sets the pointers of leaves from the loop indices; NO_LOCAL stands for index 0. */
-void emit_pointers(Emitter *e, const int *indices) {
-  WasmFunction *f = &e->function;
-  forget_row(e);
-  for (int i = 0; i < e->plan->count; i++) {
-    const LoopNode *leaf = e->plan->nodes[i];
-    if (!has_pointer(leaf)) continue;
-    int64_t unit = pointer_unit(leaf);
-    emit_pointer(e, leaf, leaf->offset.constant);
-    for (int k = 0; k < e->plan->rank; k++) {
-      int64_t coefficient = leaf->offset.coefficient[k];
-      if (coefficient == 0 || indices[k] == NO_LOCAL) continue;
-      emit_add_product(f, indices[k], WASM_I32, coefficient * unit, pointer_type(leaf));
-    }
-    emit_set_pointer(e, leaf);
-  }
-}
-
-void emit_advance_leaves(Emitter *e, int64_t steps) {
-  for (int i = 0; i < e->plan->count; i++) {
-    const LoopNode *leaf = e->plan->nodes[i];
-    if (!is_leaf(leaf) || leaf->level < LEVEL_ELEMENT) continue;
-    int64_t by = steps * leaf->offset.coefficient[e->plan->time_loop] * pointer_unit(leaf);
-    e->nodes[i].at += by;
-    if (!by || is_held_leaf(e, leaf)) continue;
-    wasm_get(&e->function, e->nodes[i].pointer);
-    emit_number(&e->function, pointer_type(leaf), by);
-    wasm_op(&e->function, has_64_bit_counter(leaf) ? OP_I64_ADD : OP_I32_ADD);
-    wasm_set(&e->function, e->nodes[i].pointer);
-  }
 }
 
 /* --- Stores ----------------------------------------------------------------------------------- */

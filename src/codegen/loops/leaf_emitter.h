@@ -1,30 +1,9 @@
-/* The arrays that a loop reads and writes: addresses, loads and stores. */
+/* The arrays that a loop reads and writes: addresses, loads and stores. pointer_emitter.h has the pointers. */
 #ifndef XLA_CODEGEN_LOOPS_LEAF_EMITTER_H
 #define XLA_CODEGEN_LOOPS_LEAF_EMITTER_H
 
 #include "codegen/loops/emitter.h"
 
-/* In unrolled code: points the results' pointers at element number `position`. */
-void emit_written_outputs(Emitter *e, int64_t position, const int *outputs);
-/* Loads the addresses of the buffers that leaves are in, and the starts. */
-void emit_bases(Emitter *e);
-/* Loads the integer at the address on the stack, as an i64. */
-void emit_load_integer(WasmFunction *f, PrimitiveType type);
-/* Pushes an integer of a slice, as an i64. */
-void emit_integer(WasmFunction *f, const Cells *cells, const BufferSlice *slice,
-                  PrimitiveType type);
-/* Clamps an i64 that was read as `type` to [0, max_start]; not if it is known to be in that range. The result is an i32 if
-** max_start is one. */
-void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t max_start, bool in_range);
-/* Pushes the address of the kernel's buffer number `index`. */
-void emit_buffer(Emitter *e, int64_t index);
-
-/* Sets the pointers of all leaves from the locals with the loops' indices; NO_LOCAL means 0. */
-void emit_pointers(Emitter *e, const int *indices);
-/* Emits the pointers of all leaves at indices that are known. */
-void emit_pointers_at(Emitter *e, const int64_t *indices);
-/* Advances the pointers by steps of the loop that is innermost in time. */
-void emit_advance_leaves(Emitter *e, int64_t steps);
 /* Returns the distance of a leaf's lanes in elements. */
 int64_t lane_stride(const Emitter *e, const LoopNode *leaf);
 /* Whether a leaf is an iota of 64-bit integers that may count beyond 32 bits. Its pointer is an i64. The counters of
@@ -32,13 +11,22 @@ int64_t lane_stride(const Emitter *e, const LoopNode *leaf);
 bool has_64_bit_counter(const LoopNode *leaf);
 /* Whether four lanes' elements lie within one vector, adjacent or not. */
 bool is_close(const Emitter *e, const LoopNode *leaf);
-void emit_advance(Emitter *e, int local, int64_t by); /* local += by */
 
+/* Returns the index of the kernel's buffer that a leaf is in. */
+int leaf_buffer(const Emitter *e, const LoopNode *leaf);
 /* Pushes the address `elements` after a leaf's pointer. Returns the offset to give to the load, since an
 ** offset cannot be negative. */
 int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements);
 /* Whether a leaf is in cells. */
 bool is_held_leaf(const Emitter *e, const LoopNode *leaf);
+
+/* Whether each lane of a gathered node has an address of its own. */
+bool is_scattered(const LoopNode *node);
+/* Returns a local with the offsets that a gathered node's indices add to its lanes' addresses or, if packed, numbers. Indices that do
+** not vary along the lanes have one part. The caller releases it. */
+int emit_gathered_offsets(Emitter *e, const LoopNode *node);
+/* Adds a lane's offset to the address, or the number, on the stack. */
+void emit_add_gathered(Emitter *e, int offsets, int lane);
 
 /* Pushes a leaf's element of less than 32 bits as an i32; `elements` counts from its pointer. */
 void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements);

@@ -15,6 +15,7 @@
 #include "codegen/formulas/lanes.h"
 #include "codegen/loops/accumulators.h"
 #include "codegen/loops/leaf_emitter.h"
+#include "codegen/loops/pointer_emitter.h"
 #include "codegen/loops/value_emitter.h"
 #include "plan/reduction.h"
 

@@ -20,6 +20,7 @@
 #include "codegen/loops/lane_emitter.h"
 #include "codegen/loops/leaf_emitter.h"
 #include "codegen/loops/loop_emitter.h"
+#include "codegen/loops/pointer_emitter.h"
 #include "codegen/loops/value_emitter.h"
 
 /* --- The plan --------------------------------------------------------------------------------- */
