@@ -11,29 +11,11 @@
 #include "codegen/codegen.h"
 #include "compile/compilation.h"
 #include "compile/stages.h"
+#include "compile/thunks.h"
 #include "hlo/ir/lapack_calls.h"
 #include "kernels/list.h"
 #include "reference/eval.h"
 #include "rewrite/base/rewrite.h"
-
-struct ThunkCompiler {
-  Program *program;
-  const CompileOptions *options;
-  Arena *arena;
-  int time;
-  int count, capacity;
-  LogicalBuffer **buffers; /* all of them */
-  int fusion_capacity;
-  int *function_of; /* by computation number: the function's number plus 1; 0: it has none */
-  int loops;        /* whiles so far */
-  int64_t room;     /* remaining instructions to which loops and branches may expand */
-  int64_t **starts; /* of the present computation, by id: the first leaf of each tuple element */
-  bool draws;       /* the module draws random numbers; any call may do so */
-  const Instruction *too_large; /* neither fits as thunks nor can be evaluated */
-  /* Of the entry, whose instructions are compiled some at a time: */
-  int next;
-  LogicalBuffer ***values, ***arguments;
-};
 
 /* Threshold MAX_INSTRUCTIONS: limits the expansion of nested calls, as loops and branches that each call the next ones twice
 ** expand exponentially. Real programs stay far below. The evaluator runs calls that do not fit; those that need the runtime
@@ -45,9 +27,7 @@ enum { MAX_INSTRUCTIONS = 1 << 18 };
 ** compile. No path in tests. */
 enum { MAX_FUNCTIONS = 1 << 16 };
 
-typedef LogicalBuffer **Leaves; /* of one value, in depth-first order */
-
-static LogicalBuffer *new_buffer(ThunkCompiler *c, const Shape *leaf, int slot) {
+LogicalBuffer *thunks_new_buffer(ThunkCompiler *c, const Shape *leaf, int slot) {
   LogicalBuffer *buffer = ARENA_NEW(c->arena, LogicalBuffer);
   *buffer = (LogicalBuffer){.shape = leaf, .bytes = shape_bytes(leaf), .slot = slot};
   buffer->first = buffer->last = c->time;
@@ -56,24 +36,22 @@ static LogicalBuffer *new_buffer(ThunkCompiler *c, const Shape *leaf, int slot) 
   return buffer;
 }
 
-static Leaves new_leaves(ThunkCompiler *c, const Shape *shape) {
+Leaves thunks_new_leaves(ThunkCompiler *c, const Shape *shape) {
   int n = shape_leaves(shape);
   Leaves leaves = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
   const Shape **shapes = scope_new((size_t)n, sizeof *shapes);
   shape_put_leaves(shape, shapes);
-  for (int i = 0; i < n; i++) leaves[i] = new_buffer(c, shapes[i], SLOT_ARENA);
+  for (int i = 0; i < n; i++) leaves[i] = thunks_new_buffer(c, shapes[i], SLOT_ARENA);
   scope_free(shapes);
   return leaves;
 }
 
-static void use(ThunkCompiler *c, LogicalBuffer *buffer) {
+void thunks_use(ThunkCompiler *c, LogicalBuffer *buffer) {
   if (buffer->last < c->time) buffer->last = c->time;
 }
 
-/* Appends a thunk. The clock ticks before its results are defined, so that they may take the memory of
-** buffers that the previous thunk read last. */
-static Thunk *add_thunk(ThunkCompiler *c, ThunkSequence *sequence, ThunkKind kind,
-                        const Instruction *instruction) {
+Thunk *thunks_add(ThunkCompiler *c, ThunkSequence *sequence, ThunkKind kind,
+                  const Instruction *instruction) {
   Thunk thunk = {
       .kind = kind, .time = c->time, .begin = c->time, .end = c->time, .instruction = instruction};
   ARENA_PUSH(c->arena, sequence->thunks, sequence->count, sequence->capacity, thunk);
@@ -86,15 +64,15 @@ static void set_leaves(ThunkCompiler *c, Thunk *thunk, Leaves operands, int oper
   thunk->operand_count = operand_count;
   thunk->results = results;
   thunk->result_count = result_count;
-  for (int i = 0; i < operand_count; i++) use(c, operands[i]);
-  for (int i = 0; i < result_count; i++) use(c, results[i]);
+  for (int i = 0; i < operand_count; i++) thunks_use(c, operands[i]);
+  for (int i = 0; i < result_count; i++) thunks_use(c, results[i]);
 }
 
-static void add_copy(ThunkCompiler *c, ThunkSequence *sequence, const Instruction *instruction,
+void thunks_add_copy(ThunkCompiler *c, ThunkSequence *sequence, const Instruction *instruction,
                      LogicalBuffer *from, LogicalBuffer *to) {
   if (from == to || from->slot == SLOT_NONE) return;
   c->time++;
-  Thunk *thunk = add_thunk(c, sequence, THUNK_COPY, instruction);
+  Thunk *thunk = thunks_add(c, sequence, THUNK_COPY, instruction);
   Leaves operands = ARENA_ARRAY(c->arena, LogicalBuffer *, 1);
   Leaves results = ARENA_ARRAY(c->arena, LogicalBuffer *, 1);
   operands[0] = from;
@@ -119,11 +97,6 @@ static Leaves operand_leaves(ThunkCompiler *c, const Instruction *instruction, L
   return leaves;
 }
 
-/* Compiles the instructions to `sequence`; returns the leaves of the root. `late`: see find_late; NULL: none. */
-static Leaves compile_computation(ThunkCompiler *c, const Computation *computation,
-                                  const bool *late, const Leaves *arguments,
-                                  ThunkSequence *sequence);
-
 /* ---- Values that need no thunk ---- */
 
 static Leaves constant_leaves(ThunkCompiler *c, const Literal *literal, Leaves leaves, int *next) {
@@ -144,7 +117,7 @@ static Leaves constant_leaves(ThunkCompiler *c, const Literal *literal, Leaves l
   program->constants[number] = literal->data;
   program->constant_bytes += shape_bytes(literal->shape);
   int first = first_constant_slot(program);
-  LogicalBuffer *buffer = new_buffer(c, literal->shape, first + number);
+  LogicalBuffer *buffer = thunks_new_buffer(c, literal->shape, first + number);
   buffer->first = 0; /* it is live from the start */
   leaves[(*next)++] = buffer;
   return leaves;
@@ -164,7 +137,7 @@ static Leaves element_leaves(ThunkCompiler *c, const Instruction *tuple, Leaves 
 }
 
 static Leaves unwritten_leaves(ThunkCompiler *c, const Shape *shape) {
-  Leaves leaves = new_leaves(c, shape);
+  Leaves leaves = thunks_new_leaves(c, shape);
   for (int i = 0; i < shape_leaves(shape); i++) leaves[i]->unwritten = true;
   return leaves;
 }
@@ -178,238 +151,6 @@ static Leaves alias_leaves(ThunkCompiler *c, const Instruction *instruction, Lea
   }
   if (instruction->opcode == HLO_TUPLE_OP) return operand_leaves(c, instruction, values, &count);
   return values[instruction->operands[0]->id];
-}
-
-/* ---- Control flow ---- */
-
-/* Returns the thunk of one time, in a sequence or in its parts. */
-static const Thunk *thunk_at(const ThunkSequence *sequence, int time) {
-  for (int t = sequence->count - 1; t >= 0 && sequence->thunks[t].time >= time; t--) {
-    const Thunk *thunk = &sequence->thunks[t];
-    if (thunk->time == time && thunk->kind != THUNK_COPY) return thunk;
-  }
-  return NULL;
-}
-
-/* Whether the step that computes a part's new value may write it over the old value, which it reads. */
-static bool overwrites(const ThunkSequence *body, const LogicalBuffer *new_value,
-                       const LogicalBuffer *old) {
-  const Thunk *thunk = thunk_at(body, new_value->first);
-  int operand = 0, result = 0;
-  if (!thunk) return false;
-  while (operand < thunk->operand_count && thunk->operands[operand] != old) operand++;
-  while (result < thunk->result_count && thunk->results[result] != new_value) result++;
-  return operand < thunk->operand_count && result < thunk->result_count &&
-         thunk_may_overwrite(thunk, operand, result);
-}
-
-/* Whether the body may write the new value of a part of the state in place. At that time no step reads the
-** old value any more, or only the step that writes the new one does. */
-static bool can_update_in_place(const ThunkSequence *body, const LogicalBuffer *new_value,
-                                const LogicalBuffer *old, bool moves_on, int loop, int body_begin) {
-  if (new_value->slot != SLOT_ARENA || new_value->first < body_begin) return false;
-  if (moves_on) return false; /* the old value moves to another leaf */
-  if (new_value->result_of == loop || new_value->alias_of) return false; /* it has another place */
-  if (old->last < new_value->first) return true;
-  if (new_value->copied_from == old) return old->last <= new_value->copied_at;
-  return new_value->definer && old->last == new_value->first && overwrites(body, new_value, old);
-}
-
-/* Puts intermediate values between a part of the state and its in-place new value into the same memory. Each
-** must be dead by then, and be written by the last reader of the one before, which may overwrite it. */
-static void update_by_way(const ThunkSequence *body, const LogicalBuffer *new_value,
-                          LogicalBuffer *old, int loop) {
-  LogicalBuffer *at = old, *next;
-  do {
-    const Thunk *thunk = thunk_at(body, at->last);
-    next = NULL;
-    for (int r = 0; thunk && !next && r < thunk->result_count; r++) {
-      LogicalBuffer *made = thunk->results[r];
-      bool is_free = made->slot == SLOT_ARENA && !made->alias_of && made->result_of != loop &&
-                     made->first == thunk->time;
-      if (!is_free || made->last <= thunk->time || made->last > new_value->first) continue;
-      if (made->last == new_value->first && !overwrites(body, new_value, made)) continue;
-      for (int k = 0; k < thunk->operand_count; k++) {
-        if (thunk->operands[k] == at && thunk_may_overwrite(thunk, k, r)) next = made;
-      }
-    }
-    if (next) next->alias_of = old;
-    at = next;
-  } while (at);
-}
-
-/* Finds the leaves of its state that a loop's body returns unchanged. */
-static void find_invariant(const Computation *body, bool *is_invariant) {
-  const Instruction *root = body->root, *state = body->parameters[0];
-  int leaf = 0;
-  if (root->opcode != HLO_TUPLE_OP) {
-    for (int n = shape_leaves(root->shape); leaf < n; leaf++) is_invariant[leaf] = root == state;
-    return;
-  }
-  for (int i = 0; i < root->operand_count; i++) {
-    const Instruction *element = root->operands[i];
-    bool is_same = element->opcode == HLO_GET_TUPLE_ELEMENT && element->operands[0] == state &&
-                   element->a->tuple_index == i;
-    for (int n = shape_leaves(element->shape); n > 0; n--) is_invariant[leaf++] = is_same;
-  }
-}
-
-static bool is_element(const Instruction *x) { return x->opcode == HLO_GET_TUPLE_ELEMENT; }
-
-/*
-** Finds the steps of a loop's body to be done last: those that compute a part of the new state from the
-** same part of the old one. After all other steps no reader of the old part is left, so the step can
-** overwrite it. By id; NULL if there are none.
-*/
-static bool *find_late(ThunkCompiler *c, const Computation *body) {
-  const Instruction *root = body->root;
-  if (root->opcode != HLO_TUPLE_OP) return NULL;
-  int *users = scope_new((size_t)body->count, sizeof *users);
-  int *ends = scope_new((size_t)body->count, sizeof *ends); /* users that only the root uses */
-  for (int i = 0; i < body->count; i++) {
-    const Instruction *instruction = body->instructions[i];
-    for (int k = 0; k < instruction->operand_count; k++) users[instruction->operands[k]->id]++;
-  }
-  for (int i = 0; i < root->operand_count; i++) {
-    const Instruction *made = root->operands[i];
-    if (users[made->id] == 1 && is_element(made)) ends[made->operands[0]->id]++;
-  }
-  bool *late = ARENA_ARRAY(c->arena, bool, body->count);
-  int count = 0;
-  for (int i = 0; i < root->operand_count && users[root->id] == 0; i++) {
-    const Instruction *made = root->operands[i];
-    if (users[made->id] != 1) continue;
-    const Instruction *step = is_element(made) ? made->operands[0] : made;
-    if (step->opcode != HLO_FUSION || (step != made && ends[step->id] != users[step->id])) continue;
-    for (int k = 0; k < step->operand_count; k++) {
-      const Instruction *read = step->operands[k];
-      bool is_old =
-          is_element(read) && read->operands[0] == body->parameters[0] && read->a->tuple_index == i;
-      if (is_old && !late[step->id]) count++;
-      late[step->id] |= is_old;
-    }
-  }
-  for (int i = 0; i < body->count; i++) {
-    const Instruction *x = body->instructions[i];
-    if (is_element(x)) late[i] |= late[x->operands[0]->id];
-  }
-  late[root->id] = true;
-  scope_free(ends);
-  scope_free(users);
-  return count ? late : NULL;
-}
-
-/* Returns the state of loop number `loop` before its condition: copies of the initial leaves, or these themselves where the
-** body does not change them. */
-static Leaves loop_state(ThunkCompiler *c, const Instruction *instruction, int loop, Leaves init,
-                         ThunkSequence *sequence) {
-  int n = shape_leaves(instruction->shape);
-  Leaves state = new_leaves(c, instruction->shape);
-  bool *is_invariant = ARENA_ARRAY(c->arena, bool, n);
-  find_invariant(instruction->a->body, is_invariant);
-  for (int i = 0; i < n; i++) {
-    if (is_invariant[i]) {
-      state[i]->slot = SLOT_NONE; /* needs no memory: the initial value's buffer is the state */
-      state[i] = init[i];
-      continue;
-    }
-    add_copy(c, sequence, instruction, init[i], state[i]);
-    state[i]->loop = loop;
-    state[i]->state_index = i;
-    state[i]->copied_from = init[i];
-    state[i]->copied_at = c->time;
-  }
-  return state;
-}
-
-/* Ends a body, whose steps begin at time `begin`: computes the root's `n` leaves in place in the state, or copies them there.
-** A leaf that is another part of the state (a swap) is copied by way of a temporary, as the copies are sequential. */
-static void next_state(ThunkCompiler *c, const Instruction *instruction, int loop, int begin,
-                       Leaves root, Leaves state, ThunkSequence *body) {
-  int n = shape_leaves(instruction->shape);
-  Leaves from = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
-  bool *moves_on = ARENA_ARRAY(c->arena, bool, n); /* by leaf: whether it moves to another leaf */
-  for (int i = 0; i < n; i++) {
-    if (root[i]->loop == loop && root[i]->state_index != i) moves_on[root[i]->state_index] = true;
-  }
-  for (int i = 0; i < n; i++) {
-    if (can_update_in_place(body, root[i], state[i], moves_on[i], loop, begin)) {
-      root[i]->alias_of = state[i];
-    }
-    root[i]->result_of = loop;
-    from[i] = root[i]->alias_of == state[i] ? state[i] : root[i];
-    if (root[i]->loop != loop || root[i]->state_index == i) continue;
-    from[i] = new_buffer(c, root[i]->shape, SLOT_ARENA);
-    add_copy(c, body, instruction, root[i], from[i]);
-  }
-  for (int i = 0; i < n; i++) {
-    if (from[i] == state[i]) update_by_way(body, root[i], state[i], loop);
-  }
-  for (int i = 0; i < n; i++) add_copy(c, body, instruction, from[i], state[i]);
-}
-
-/*
-** while: the loop's state has buffers of its own, which are the result and the parameter of both
-** computations. The initial value is copied in. At the end of the body its root is copied back, unless it
-** is computed in place.
-*/
-static Leaves compile_while(ThunkCompiler *c, const Instruction *instruction, Leaves init,
-                            ThunkSequence *sequence) {
-  c->time++;
-  int loop = ++c->loops;
-  Leaves state = loop_state(c, instruction, loop, init, sequence);
-  Thunk thunk = {.kind = THUNK_WHILE, .instruction = instruction, .begin = c->time + 1};
-  thunk.condition = ARENA_NEW(c->arena, ThunkSequence);
-  thunk.body = ARENA_NEW(c->arena, ThunkSequence);
-  thunk.predicate =
-      compile_computation(c, instruction->a->condition, NULL, &state, thunk.condition)[0];
-  c->time++; /* the runtime reads the predicate after the condition's last step */
-  use(c, thunk.predicate);
-  int body_begin = c->time;
-  const bool *late = find_late(c, instruction->a->body);
-  Leaves root = compile_computation(c, instruction->a->body, late, &state, thunk.body);
-  next_state(c, instruction, loop, body_begin, root, state, thunk.body);
-  thunk.end = c->time++;
-  Thunk *added = add_thunk(c, sequence, THUNK_WHILE, instruction);
-  thunk.state_count = shape_leaves(instruction->shape);
-  thunk.state = state;
-  thunk.next = root;
-  *added = thunk;
-  for (int i = 0; i < thunk.state_count; i++) use(c, state[i]);
-  return state;
-}
-
-/* conditional: each branch's root is copied to the result's buffers. */
-static Leaves compile_conditional(ThunkCompiler *c, const Instruction *instruction, Leaves *values,
-                                  ThunkSequence *sequence) {
-  bool predicated;
-  int branch_count = conditional_branches(instruction, NULL, &predicated);
-  Computation **branches = ARENA_ARRAY(c->arena, Computation *, branch_count);
-  conditional_branches(instruction, branches, &predicated);
-  int n = shape_leaves(instruction->shape);
-  c->time++;
-  Leaves result = new_leaves(c, instruction->shape);
-  for (int i = 0; i < n; i++) result[i]->of_branches = true;
-  Leaves index = values[instruction->operands[0]->id];
-  Thunk thunk = {.kind = THUNK_CONDITIONAL, .instruction = instruction, .begin = c->time};
-  thunk.branches = ARENA_ARRAY(c->arena, ThunkSequence, branch_count);
-  thunk.branch_count = branch_count;
-  use(c, index[0]);
-  for (int b = 0; b < branch_count; b++) {
-    Leaves argument = values[instruction->operands[b + 1]->id];
-    Leaves root = compile_computation(c, branches[b], NULL, &argument, &thunk.branches[b]);
-    for (int i = 0; i < n; i++) {
-      add_copy(c, &thunk.branches[b], instruction, root[i], result[i]);
-    }
-    c->time++;
-  }
-  thunk.end = c->time;
-  Thunk *added = add_thunk(c, sequence, THUNK_CONDITIONAL, instruction);
-  *added = thunk;
-  added->operands = index;
-  added->operand_count = 1;
-  for (int i = 0; i < n; i++) use(c, result[i]);
-  return result;
 }
 
 /* ---- All other instructions: one thunk each ---- */
@@ -500,21 +241,21 @@ static Leaves compile_plain(ThunkCompiler *c, const Instruction *instruction, Le
   ThunkKind kind = kind_of(c, instruction, &plan);
   c->time++;
   Leaves results = instruction->opcode == HLO_SEND ? unwritten_leaves(c, instruction->shape)
-                                                   : new_leaves(c, instruction->shape);
+                                                   : thunks_new_leaves(c, instruction->shape);
   Leaves operands = operand_leaves(c, instruction, values, &operand_count);
   for (int i = 0; i < shape_leaves(instruction->shape); i++) results[i]->definer = instruction;
   LogicalBuffer *scratch = NULL;
   if (plan && plan->scratch_bytes) {
-    scratch = new_buffer(c, shape_scalar(U8), SLOT_ARENA);
+    scratch = thunks_new_buffer(c, shape_scalar(U8), SLOT_ARENA);
     scratch->bytes = plan->scratch_bytes;
   }
-  Thunk *thunk = add_thunk(c, sequence, kind, instruction);
+  Thunk *thunk = thunks_add(c, sequence, kind, instruction);
   set_leaves(c, thunk, operands, operand_count, results, shape_leaves(instruction->shape));
   if (kind == THUNK_EVAL) thunk->in_order = applies_draws(c, instruction);
   if (kind == THUNK_KERNEL) {
     thunk->plan = plan;
     thunk->scratch = scratch;
-    if (scratch) use(c, scratch);
+    if (scratch) thunks_use(c, scratch);
     if (instruction->a->calls) add_kernel_fusion(c, thunk, instruction->a->calls);
   }
   if (kind == THUNK_COLLECTIVE) { /* collectives_check accepted it */
@@ -541,7 +282,7 @@ static void add_check(ThunkCompiler *c, const Instruction *barrier, Leaves opera
     return;
   }
   c->time++;
-  Thunk *thunk = add_thunk(c, sequence, THUNK_KERNEL, barrier);
+  Thunk *thunk = thunks_add(c, sequence, THUNK_KERNEL, barrier);
   set_leaves(c, thunk, operand, 1, NULL, 0);
   thunk->plan = plan;
 }
@@ -595,10 +336,10 @@ static Leaves compile_instruction(ThunkCompiler *c, const Instruction *instructi
   }
   case HLO_WHILE:
     if (!fits(c, instruction)) return compile_evaluated(c, instruction, values, sequence);
-    return compile_while(c, instruction, values[instruction->operands[0]->id], sequence);
+    return thunks_while(c, instruction, values[instruction->operands[0]->id], sequence);
   case HLO_CONDITIONAL:
     if (!fits(c, instruction)) return compile_evaluated(c, instruction, values, sequence);
-    return compile_conditional(c, instruction, values, sequence);
+    return thunks_conditional(c, instruction, values, sequence);
   case HLO_CALL: /* one that was too large to inline */
     if (needs_runtime(instruction)) c->too_large = instruction;
     return compile_plain(c, instruction, values, sequence);
@@ -611,9 +352,8 @@ static Leaves compile_instruction(ThunkCompiler *c, const Instruction *instructi
   }
 }
 
-static Leaves compile_computation(ThunkCompiler *c, const Computation *computation,
-                                  const bool *late, const Leaves *arguments,
-                                  ThunkSequence *sequence) {
+Leaves thunks_compile(ThunkCompiler *c, const Computation *computation, const bool *late,
+                      const Leaves *arguments, ThunkSequence *sequence) {
   Leaves *values = ARENA_ARRAY(c->arena, Leaves, computation->count);
   int64_t **starts = c->starts;
   c->starts = ARENA_ARRAY(c->arena, int64_t *, computation->count);
@@ -642,7 +382,7 @@ static Leaves *entry_arguments(ThunkCompiler *c, const Computation *entry) {
     shape_put_leaves(shape, program->parameter_shapes + leaf);
     for (int i = 0; i < n; i++, leaf++) {
       const Shape *part = program->parameter_shapes[leaf];
-      arguments[p][i] = new_buffer(c, part, SLOT_FIRST_PARAMETER + leaf);
+      arguments[p][i] = thunks_new_buffer(c, part, SLOT_FIRST_PARAMETER + leaf);
     }
   }
   return arguments;
@@ -670,15 +410,15 @@ static Leaves finish_entry(ThunkCompiler *c, const Computation *entry, Leaves ro
     if (root[i]->slot == SLOT_ARENA && !root[i]->alias_of) {
       root[i]->slot = first + i;
     } else {
-      LogicalBuffer *result = new_buffer(c, shape, first + i);
-      add_copy(c, &program->entry, entry->root, root[i], result);
+      LogicalBuffer *result = thunks_new_buffer(c, shape, first + i);
+      thunks_add_copy(c, &program->entry, entry->root, root[i], result);
       results[i] = result;
     }
   }
   c->time++;
   /* The caller reads the results after the last thunk. */
   for (int i = 0; i < program->result_leaves; i++) {
-    if (results[i]->slot >= first) use(c, results[i]);
+    if (results[i]->slot >= first) thunks_use(c, results[i]);
   }
   return results;
 }
