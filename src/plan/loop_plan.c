@@ -149,6 +149,7 @@ static void start_reduce_window(Planner *planner, const Instruction *reduce, int
   for (int i = 0; i < result->rank; i++) {
     const WindowDimension *w = &window->items[i];
     int count = find_part(w, shape->dims[i], result->dims[i], -1, &parts[i]);
+    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): of a dimension without parts there is no plan */
     find_part(w, shape->dims[i], result->dims[i], (int)(box % count), &parts[i]);
     box /= count;
     planner->result_map[i].coefficient[i] = 1;
