@@ -4,6 +4,7 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { Client } from '../../bindings/index.mjs';
 import { Session } from '../../examples/llama/session.mjs';
 import { openSafetensors } from '../../examples/llama/weights.mjs';
+import { loadReaders } from '../shared/readers.mjs';
 import { serve, tell } from '../shared/rpc.mjs';
 
 const PROGRAMS = { 1: 'one', 32: 'many' }; /* by the number of tokens that they read */
@@ -33,8 +34,7 @@ function begin() {
 async function open(given) {
   urls = given;
   const files = [json('config'), json('tokenizer'), got('model'), got('one'), got('many')];
-  const reader = import('../../bindings/stablehlo/index.mjs'); /* client.load() would import it after the rest has come */
-  const [made, config, tokenizer, weights, one, many] = await Promise.all([Client.create(), ...files, reader]);
+  const [made, config, tokenizer, weights, one, many] = await Promise.all([Client.create(), ...files, loadReaders()]);
   client = made;
   const model = await openSafetensors(config, [weights]);
   const began = performance.now();
