@@ -208,14 +208,10 @@ static Stage generate(Compilation *c) {
 /* Called by address, so that they do not become one function: engines optimise a large function after few calls, which takes
 ** long, and meanwhile the functions of the program wait. */
 static Stage (*const stages[])(Compilation *c) = {
-    [COMPILE_REWRITES] = rewrite,
-    [COMPILE_THUNKS] = make_thunks,
-    [COMPILE_IN_PLACE] = join_stage,
-    [COMPILE_ROWS] = find_rows,
-    [COMPILE_BUFFERS] = plan_buffers,
-    [COMPILE_ROW_GROUPS] = make_row_groups,
-    [COMPILE_REGIONS] = make_regions,
-    [COMPILE_CODE] = generate,
+    [COMPILE_REWRITES] = rewrite,     [COMPILE_THUNKS] = make_thunks,
+    [COMPILE_IN_PLACE] = join_stage,  [COMPILE_ROWS] = find_rows,
+    [COMPILE_BUFFERS] = plan_buffers, [COMPILE_ROW_GROUPS] = make_row_groups,
+    [COMPILE_REGIONS] = make_regions, [COMPILE_CODE] = generate,
     [COMPILE_PREPARATIONS] = prepare,
 };
 

@@ -47,7 +47,8 @@ const AttributeRow *attribute_next(const char **names) {
   while (*name == ' ') name++;
   size_t length = 0;
   unsigned hash = 0;
-  for (; name[length] && name[length] != ' '; length++) hash = hash * 31 + (unsigned char)name[length];
+  for (; name[length] && name[length] != ' '; length++)
+    hash = hash * 31 + (unsigned char)name[length];
   *names = name + length;
   _Atomic uint8_t *guess = &guesses[hash % GUESSES];
   for (int i = *guess, tried = 0; length && tried < ATTRIBUTE_COUNT; tried++) {

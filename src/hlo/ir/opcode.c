@@ -16,7 +16,8 @@ bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {
   enum { GUESSES = 128 };
   static _Atomic uint8_t guesses[GUESSES]; /* the row that was found last */
   if (length == 0) return false;
-  unsigned hash = (unsigned char)name[0] * 5u + (unsigned char)name[length - 1] * 3u + (unsigned)length;
+  unsigned hash =
+      (unsigned char)name[0] * 5u + (unsigned char)name[length - 1] * 3u + (unsigned)length;
   _Atomic uint8_t *guess = &guesses[hash % GUESSES];
   for (int i = *guess, tried = 0; tried < OPCODE_COUNT; tried++) {
     const char *row = opcode_rows[i].name;
