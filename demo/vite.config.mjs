@@ -74,12 +74,16 @@ function furtherFiles() {
         this.emitFile({ type: 'asset', fileName, source: await readFile(here(path)) });
       }
     },
-    // The policy holds for what comes after it. Classic scripts run before all others and before the first paint.
-    transformIndexHtml: (_, { bundle }) => [
-      { tag: 'meta', attrs: { 'http-equiv': 'Content-Security-Policy', content: POLICY }, injectTo: 'head-prepend' },
-      ...[{ src: 'isolation.js' }, { src: 'first_theme.js', 'data-files': JSON.stringify(filesOfViews(bundle)) }]
-        .map((attrs) => ({ tag: 'script', attrs, injectTo: 'head-prepend' })),
-    ],
+    // The policy holds for what comes after it. Classic scripts run before all others and before the first paint. With a policy
+    // in the page browsers look ahead for nothing that it needs, so links request the scripts, which come after those of Vite.
+    transformIndexHtml(_, { bundle }) {
+      const scripts = [{ src: 'isolation.js' }, { src: 'first_theme.js', 'data-files': JSON.stringify(filesOfViews(bundle)) }];
+      return [
+        { tag: 'meta', attrs: { 'http-equiv': 'Content-Security-Policy', content: POLICY }, injectTo: 'head-prepend' },
+        ...scripts.map(({ src }) => ({ tag: 'link', attrs: { rel: 'preload', as: 'script', href: src }, injectTo: 'head-prepend' })),
+        ...scripts.map((attrs) => ({ tag: 'script', attrs, injectTo: 'head' })),
+      ];
+    },
   };
 }
 
