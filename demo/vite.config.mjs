@@ -40,11 +40,10 @@ function isImportedBy(entry, id, modules) {
 }
 
 /**
- * The package in three files for workers, as each file is a request after that of the file which imports it: what is always loaded,
- * the functions of the builder, and what programs of other formats need.
+ * The package in two files for workers, as each file is a request after that of the file which imports it: what is always loaded,
+ * and what programs of other formats need.
  */
 const PACKAGE = [
-  { name: 'functions', test: /\/bindings\/builder\/functions\//, priority: 2 },
   { name: (id, modules) => (isImportedBy('../bindings/index.mjs', id, modules) ? 'bindings' : null), priority: 1 },
   { name: 'formats', test: /\/bindings\// },
 ];
