@@ -378,7 +378,7 @@ $(B)/digits.bin.gz: demo/train/pack_digits.mjs demo/train/digits.mjs $(NODE_MODU
 
 SITE := $(B)/site/index.html
 # The editor's tables are made of src/hlo/ir/*.def, some guides are pages beside what they describe.
-SITE_SOURCES := $(shell find demo bindings web docs -type f) $(wildcard src/hlo/ir/*.def) \
+SITE_SOURCES := $(shell find demo bindings web docs examples/llama -type f) $(wildcard src/hlo/ir/*.def) \
   tests/bench/README.md tests/bench/programs/README.md tests/accuracy/README.md python/README.md
 site: $(SITE)
 $(SITE): $(DIST) $(PYTHON_PAGE) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)

@@ -40,11 +40,10 @@ function isImportedBy(entry, id, modules) {
 }
 
 /**
- * The package in three files for workers, as each file is a request after that of the file which imports it: what is always loaded,
- * the functions of the builder, and what programs of other formats need.
+ * The package in two files for workers, as each file is a request after that of the file which imports it: what is always loaded,
+ * and what programs of other formats need.
  */
 const PACKAGE = [
-  { name: 'functions', test: /\/bindings\/builder\/functions\//, priority: 2 },
   { name: (id, modules) => (isImportedBy('../bindings/index.mjs', id, modules) ? 'bindings' : null), priority: 1 },
   { name: 'formats', test: /\/bindings\// },
 ];
@@ -74,12 +73,16 @@ function furtherFiles() {
         this.emitFile({ type: 'asset', fileName, source: await readFile(here(path)) });
       }
     },
-    // The policy holds for what comes after it. Classic scripts run before all others and before the first paint.
-    transformIndexHtml: (_, { bundle }) => [
-      { tag: 'meta', attrs: { 'http-equiv': 'Content-Security-Policy', content: POLICY }, injectTo: 'head-prepend' },
-      ...[{ src: 'isolation.js' }, { src: 'first_theme.js', 'data-files': JSON.stringify(filesOfViews(bundle)) }]
-        .map((attrs) => ({ tag: 'script', attrs, injectTo: 'head-prepend' })),
-    ],
+    // The policy holds for what comes after it. Classic scripts run before all others and before the first paint. With a policy
+    // in the page browsers look ahead for nothing that it needs, so links request the scripts, which come after those of Vite.
+    transformIndexHtml(_, { bundle }) {
+      const scripts = [{ src: 'isolation.js' }, { src: 'first_theme.js', 'data-files': JSON.stringify(filesOfViews(bundle)) }];
+      return [
+        { tag: 'meta', attrs: { 'http-equiv': 'Content-Security-Policy', content: POLICY }, injectTo: 'head-prepend' },
+        ...scripts.map(({ src }) => ({ tag: 'link', attrs: { rel: 'preload', as: 'script', href: src }, injectTo: 'head-prepend' })),
+        ...scripts.map((attrs) => ({ tag: 'script', attrs, injectTo: 'head' })),
+      ];
+    },
   };
 }
 

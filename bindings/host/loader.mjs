@@ -128,9 +128,9 @@ const prepared = new Map(); // what instantiateNow() needs, by the build's name
 /** Loads the files that instantiateNow() needs. */
 export async function prepare(build, assets) {
   const address = addressOf(`xla-${build}.wasm`, assets);
-  const factory = await importGlue(addressOf(`xla-${build}.mjs`, assets));
   // In Node the file can be read when it is needed.
-  const module = isNode && address.protocol === 'file:' ? undefined : await compiledModule(address);
+  const compiling = isNode && address.protocol === 'file:' ? undefined : compiledModule(address); // beside the glue
+  const [factory, module] = await Promise.all([importGlue(addressOf(`xla-${build}.mjs`, assets)), compiling]);
   prepared.set(build, { factory, address, module });
 }
 

@@ -4,6 +4,7 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { Client } from '../../bindings/index.mjs';
 import { Session } from '../../examples/llama/session.mjs';
 import { openSafetensors } from '../../examples/llama/weights.mjs';
+import { loadReaders } from '../shared/readers.mjs';
 import { serve, tell } from '../shared/rpc.mjs';
 
 const PROGRAMS = { 1: 'one', 32: 'many' }; /* by the number of tokens that they read */
@@ -32,9 +33,10 @@ function begin() {
 
 async function open(given) {
   urls = given;
-  const files = [json('config'), json('tokenizer'), got('model'), got('one'), got('many')];
-  const reader = import('../../bindings/stablehlo/index.mjs'); /* client.load() would import it after the rest has come */
-  const [made, config, tokenizer, weights, one, many] = await Promise.all([Client.create(), ...files, reader]);
+  const [made, , many, weights, config, tokenizer] = await Promise.all(
+    [Client.create(), loadReaders(), got('many'), got('model'), json('config'), json('tokenizer')]); /* requests in this order */
+  const one = got('one'); /* last, as browsers request few files of a host at a time */
+  one.catch(() => {}); /* session.prepare() may fail first */
   client = made;
   const model = await openSafetensors(config, [weights]);
   const began = performance.now();
@@ -42,7 +44,7 @@ async function open(given) {
     lengths: Object.keys(PROGRAMS).map(Number), programOf: (length) => client.load(length === 1 ? one : many),
   });
   await session.prepare([32]); /* it reads the prompt; the other one is compiled when the first token has been shown */
-  return { compileMs: performance.now() - began, bytes: one.size + many.size, threads: client.threads };
+  return { compileMs: performance.now() - began, bytes: (await one).size + many.size, threads: client.threads };
 }
 
 /** Writes on from a text until `stop`; tells 'text' as it goes. */

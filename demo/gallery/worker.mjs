@@ -3,6 +3,7 @@
  * Called by stage.mjs.
  */
 import { Client, readSafetensors } from '../../bindings/index.mjs';
+import { loadReaders } from '../shared/readers.mjs';
 import { serve, transfer } from '../shared/rpc.mjs';
 
 let client;
@@ -17,9 +18,9 @@ let state = [];
  */
 async function open({ urls, states, size }) {
   const fetched = async (name) => urls[name] && new Uint8Array(await (await fetch(urls[name])).arrayBuffer());
-  const tree = urls.weights && readSafetensors(new URL(urls.weights, self.location.href));
-  const reader = import('../../bindings/stablehlo/index.mjs'); /* client.load() would import it after the rest has come */
-  const [made, stepBytes, startBytes, arrays] = await Promise.all([Client.create(), fetched('step'), fetched('start'), tree, reader]);
+  const tree = () => urls.weights && readSafetensors(new URL(urls.weights, self.location.href));
+  const [made, , stepBytes, startBytes, arrays] = await Promise.all(
+    [Client.create(), loadReaders(), fetched('step'), fetched('start'), tree()]); /* requests in this order */
   client = made;
   const began = performance.now();
   const compile = async (bytes) => bytes && client.compile(await client.load(bytes));

@@ -8,7 +8,7 @@ const DEFAULTS = { temperature: 0.8, topK: 40, topP: 0.95, penalty: 1.1, maxToke
 
 export class Session {
   #client;
-  #model;
+  #config;
   #steps = new Map();
   #state;
 
@@ -25,7 +25,7 @@ export class Session {
     const { context = Math.min(model.config.context, 2048), lengths = [1, 16, 128], programOf, onProgress } = options;
     const session = new Session();
     session.#client = client;
-    session.#model = model;
+    session.#config = model.config;
     session.tokenizer = tokenizer;
     session.context = context;
     session.lengths = lengths;
@@ -37,14 +37,14 @@ export class Session {
 
   /** Bytes of the weights and of the cache on the device, and of all that the client has. */
   get memory() {
-    const { layers, groups, depth } = this.#model.config;
+    const { layers, groups, depth } = this.#config;
     return { weights: this.weights.bytes, cache: layers * 2 * groups * depth * this.context * 4, all: this.#client.heapInUse };
   }
 
   /** Forgets all that was read. */
   reset() {
     this.#state?.forEach((buffer) => buffer.dispose());
-    const { layers, groups, depth, tokens } = this.#model.config;
+    const { layers, groups, depth, tokens } = this.#config;
     const zeros = (type, ...sizes) => this.#client.buffer(Literal.zeros(`${type}[${sizes}]`));
     this.#state = [...Array.from({ length: layers * 2 }, () => zeros('f32', groups, this.context, depth)), zeros('pred', tokens)];
     this.tokens = []; // that are in the cache
@@ -105,7 +105,7 @@ export class Session {
    *   random (a function of numbers from 0 to 1), signal, onRate (gets tokens a second)
    */
   async *generate(text, options = {}) {
-    const settings = { ...DEFAULTS, ...options }, { ends, begin } = this.#model.config;
+    const settings = { ...DEFAULTS, ...options }, { ends, begin } = this.#config;
     const ids = this.tokenizer.encode(text).ids;
     if (!this.tokens.length && begin !== undefined && ids[0] !== begin) ids.unshift(begin);
     if (!ids.length) throw new RangeError('the text has no tokens');

@@ -11,34 +11,34 @@ import { configOf, PARTS, shapesOf } from './model.mjs';
  * @returns {Promise<{ config: object, read: (name: string) => Promise<Literal | { quants, scales, mins? }> }>}
  */
 export async function openSafetensors(json, files, { quantise } = {}) {
-  const places = new Map();
-  for (const file of files) {
-    const size = Number(new DataView(await file.slice(0, 8).arrayBuffer()).getBigUint64(0, true));
-    const header = JSON.parse(await file.slice(8, 8 + size).text());
-    delete header.__metadata__;
-    for (const [name, { dtype, shape, data_offsets: [begin, end] }] of Object.entries(header)) {
-      places.set(name, { dtype, shape, bytes: file.slice(8 + size + begin, 8 + size + end) });
-    }
-  }
-  const literal = async (name) => {
-    const { dtype, shape, bytes } = places.get(name);
-    const text = JSON.stringify({ x: { dtype, shape, data_offsets: [0, bytes.size] } });
-    const length = new BigUint64Array([BigInt(text.length)]);
-    return (await readSafetensors(new Blob([length, text, bytes]))).x; // a file of one tensor
-  };
+  const readers = new Map((await Promise.all(files.map(readersOf))).flat());
+  const literal = (name) => readers.get(name)();
   const config = configOf(json);
-  if (!places.has('lm_head.weight')) config.tied = true;
-  checkNames(config, [...places.keys()].map((name) => name.replace(/\.(quants|scales)$/, '')));
+  if (!readers.has('lm_head.weight')) config.tied = true;
+  checkNames(config, [...readers.keys()].map((name) => name.replace(/\.(quants|scales)$/, '')));
   return {
     config,
     async read(name) {
-      if (places.has(`${name}.quants`)) return { quants: await literal(`${name}.quants`), scales: await literal(`${name}.scales`) };
-      if (!places.has(name)) throw new RangeError(`the files have no ${name}`);
+      if (readers.has(`${name}.quants`)) return { quants: await literal(`${name}.quants`), scales: await literal(`${name}.scales`) };
+      if (!readers.has(name)) throw new RangeError(`the files have no ${name}`);
       const x = await literal(name);
       if (x.shape.rank === 1) return x.convert('f32');
       return quantise ? quantised(x, quantise) : x;
     },
   };
+}
+
+const SMALL = 2 ** 24; // bytes of a file that is read at once
+
+/** What reads each tensor of a safetensors file: [name, () => Literal or a promise of it]. One of a large file is read as a file of its own. */
+async function readersOf(file) {
+  if (file.size <= SMALL) return Object.entries(await readSafetensors(file)).map(([name, x]) => [name, () => x]);
+  const size = Number(new DataView(await file.slice(0, 8).arrayBuffer()).getBigUint64(0, true));
+  const header = Object.entries(JSON.parse(await file.slice(8, 8 + size).text())).filter(([name]) => name !== '__metadata__');
+  return header.map(([name, { dtype, shape, data_offsets: [begin, end] }]) => [name, async () => {
+    const text = JSON.stringify({ x: { dtype, shape, data_offsets: [0, end - begin] } });
+    return (await readSafetensors(new Blob([new BigUint64Array([BigInt(text.length)]), text, file.slice(8 + size + begin, 8 + size + end)]))).x;
+  }]);
 }
 
 /** Throws if files have weights that the program would not read: then they are another model's. */

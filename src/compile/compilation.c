@@ -201,22 +201,19 @@ static Stage prepare(Compilation *c) {
   return c->program->preparations ? COMPILE_PREPARATIONS : COMPILE_ENDED;
 }
 
-static Stage next_stage(Compilation *c) {
-  if (c->stage < COMPILE_ENDED) step_begin("", stage_names[c->stage]);
-  switch (c->stage) {
-  case COMPILE_REWRITES: return rewrite(c);
-  case COMPILE_THUNKS: return make_thunks(c);
-  case COMPILE_IN_PLACE: return join_stage(c);
-  case COMPILE_ROWS: return find_rows(c);
-  case COMPILE_BUFFERS: return plan_buffers(c);
-  case COMPILE_ROW_GROUPS: return make_row_groups(c);
-  case COMPILE_REGIONS: return make_regions(c);
-  case COMPILE_CODE:
-    return compile_fusions(c->program, &c->error) ? COMPILE_PREPARATIONS : COMPILE_FAILED;
-  case COMPILE_PREPARATIONS: return prepare(c);
-  default: return c->stage;
-  }
+static Stage generate(Compilation *c) {
+  return compile_fusions(c->program, &c->error) ? COMPILE_PREPARATIONS : COMPILE_FAILED;
 }
+
+/* Called by address, so that they do not become one function: engines optimise a large function after few calls, which takes
+** long, and meanwhile the functions of the program wait. */
+static Stage (*const stages[])(Compilation *c) = {
+    [COMPILE_REWRITES] = rewrite,     [COMPILE_THUNKS] = make_thunks,
+    [COMPILE_IN_PLACE] = join_stage,  [COMPILE_ROWS] = find_rows,
+    [COMPILE_BUFFERS] = plan_buffers, [COMPILE_ROW_GROUPS] = make_row_groups,
+    [COMPILE_REGIONS] = make_regions, [COMPILE_CODE] = generate,
+    [COMPILE_PREPARATIONS] = prepare,
+};
 
 Compilation *compilation_new(const Module *module, Mesh mesh, const CompileOptions *options) {
   Arena *arena = arena_new();
@@ -233,7 +230,10 @@ Compilation *compilation_new(const Module *module, Mesh mesh, const CompileOptio
 }
 
 bool compilation_step(Compilation *c) {
-  c->stage = next_stage(c);
+  if (c->stage < COMPILE_ENDED) {
+    step_begin("", stage_names[c->stage]);
+    c->stage = stages[c->stage](c);
+  }
   return c->stage < COMPILE_ENDED;
 }
 

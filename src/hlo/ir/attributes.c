@@ -40,13 +40,24 @@ void attributes_init(Attributes *attributes) {
 }
 
 const AttributeRow *attribute_next(const char **names) {
-  const char *name = *names + strspn(*names, " ");
-  size_t length = strcspn(name, " ");
+  /* Threshold GUESSES: guesses, by the name's hash. No path. */
+  enum { GUESSES = 128 };
+  static _Atomic uint8_t guesses[GUESSES]; /* the row that was found last */
+  const char *name = *names;
+  while (*name == ' ') name++;
+  size_t length = 0;
+  unsigned hash = 0;
+  for (; name[length] && name[length] != ' '; length++)
+    hash = hash * 31 + (unsigned char)name[length];
   *names = name + length;
-  for (int i = 0; length && i < ATTRIBUTE_COUNT; i++) {
+  _Atomic uint8_t *guess = &guesses[hash % GUESSES];
+  for (int i = *guess, tried = 0; length && tried < ATTRIBUTE_COUNT; tried++) {
     const char *candidate = attribute_rows[i].name;
-    if (*candidate != *name) continue; /* most of the time */
-    if (!strncmp(candidate, name, length) && !candidate[length]) return &attribute_rows[i];
+    if (*candidate == *name && !strncmp(candidate, name, length) && !candidate[length]) {
+      *guess = (uint8_t)i;
+      return &attribute_rows[i];
+    }
+    i = i + 1 < ATTRIBUTE_COUNT ? i + 1 : 0;
   }
   return NULL;
 }

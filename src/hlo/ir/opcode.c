@@ -12,13 +12,21 @@ const OpcodeRow opcode_rows[OPCODE_COUNT] = {
 enum { MAX_NEAR = 60 };
 
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {
+  /* Threshold GUESSES: guesses, by the name's ends and length. No path. */
+  enum { GUESSES = 128 };
+  static _Atomic uint8_t guesses[GUESSES]; /* the row that was found last */
   if (length == 0) return false;
-  for (int i = 0; i < OPCODE_COUNT; i++) {
+  unsigned hash =
+      (unsigned char)name[0] * 5u + (unsigned char)name[length - 1] * 3u + (unsigned)length;
+  _Atomic uint8_t *guess = &guesses[hash % GUESSES];
+  for (int i = *guess, tried = 0; tried < OPCODE_COUNT; tried++) {
     const char *row = opcode_rows[i].name;
-    if (*row == *name && strlen(row) == length && !memcmp(row, name, length)) {
+    if (*row == *name && !strncmp(row, name, length) && !row[length]) {
+      *guess = (uint8_t)i;
       *opcode = (Opcode)i;
       return true;
     }
+    i = i + 1 < OPCODE_COUNT ? i + 1 : 0;
   }
   return false;
 }

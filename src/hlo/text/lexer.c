@@ -116,9 +116,8 @@ void lexer_seek(Lexer *lexer, const char *at) {
 }
 
 bool lexer_is_word(const Lexer *lexer, const char *word) {
-  size_t length = strlen(word);
-  return lexer->kind == TOKEN_WORD && lexer_length(lexer) == length &&
-         !memcmp(lexer->start, word, length);
+  size_t length = lexer_length(lexer);
+  return lexer->kind == TOKEN_WORD && !strncmp(lexer->start, word, length) && !word[length];
 }
 
 void lexer_position(const Lexer *lexer, const char *at, int *line, int *column) {
