@@ -161,6 +161,23 @@ const SIDES = [
   { method: 'lt', turned: false }, { method: 'gt', turned: false }, { method: 'le', turned: true },
 ];
 
+/** A mask as two numbers of a type that are compared with a third one: with one of the two, with their mean, or with none. */
+function comparedAgain(b, mask, { type, numbers: [kept, dropped, number], method, turned, moved }) {
+  const dims = mask.shape.dimensions, flat = [count(dims)], other = filled(b, type, number, moved ? flat : dims);
+  let both = b.select(mask, filled(b, type, kept, dims), filled(b, type, dropped, dims));
+  if (moved) both = b.reshape(both, flat);
+  const result = turned ? b[method](other, both) : b[method](both, other);
+  return moved ? b.reshape(result, dims) : result;
+}
+
+function comparedPlan(random) {
+  const type = random.pick(['f32', 'f32', 's32', 'bf16', 's8', 'f16']);
+  return {
+    type, numbers: random.pick([[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, -64, -32], [2, 2, 2], ...(/f/.test(type) ? [[0, -Infinity, -1000], [0, 1, NaN]] : [])]),
+    method: random.pick(['eq', 'ne', 'lt', 'le', 'gt', 'ge', 'ge', 'gt']), turned: random.chance(0.3), moved: random.chance(0.3),
+  };
+}
+
 /** Chooses the types, the mask and the weights of an attention. */
 function attentionPlan(random) {
   const type = random.pick(['f32', 'f32', 'f32', 'f32', 'bf16', 'f16', 'f64']), own = type === 'f64' ? 'f64' : 'f32';
@@ -175,6 +192,7 @@ function attentionPlan(random) {
     written: random.pick(['no', 'there', 'constant']), alongDepth: random.chance(0.3),
     scaled: random.pick(['no', 'mul', 'div']), through: random.pick([null, null, null, null, null, 'bf16', 's32', 'f16', 'f8e5m2']),
     sides: [compare(), compare()], how: random.pick(['one', 'one', 'one', 'one', 'and', 'or', 'not']),
+    compared: random.chance(0.3) ? comparedPlan(random) : null,
     mask: {
       way: random.pick(['select', 'chosen', 'add', 'add', 'add', 'sub', 'sub', 'scaled', 'min']), steps: maskSteps(random, own),
       number: random.pick(LARGE),
@@ -210,7 +228,8 @@ function cachedAttention(p, random) {
     if (plan.scaled !== 'no') scores = b[plan.scaled](scores, filled(b, own, plan.scaled === 'mul' ? 0.25 : 4, dims));
     if (plan.through) scores = wide(b.convertElementType(scores, plan.through));
     const [one, other] = plan.sides.map((side) => comparison(b, side, at, dims));
-    const keeps = { one: () => one, and: () => b.and(one, other), or: () => b.or(one, other), not: () => b.not(one) }[plan.how]();
+    let keeps = { one: () => one, and: () => b.and(one, other), or: () => b.or(one, other), not: () => b.not(one) }[plan.how]();
+    if (plan.compared) keeps = comparedAgain(b, keeps, plan.compared);
     const weights = weightsOf(b, masked(b, scores, keeps, plan.mask), keeps, plan.weights);
     return b.dotGeneral(weights, wide(v), { lhsContractingDimensions: [3], rhsContractingDimensions: [plan.alongDepth ? 3 : 2], ...batches });
   });
