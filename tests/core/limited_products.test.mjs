@@ -250,7 +250,8 @@ ENTRY e { x = f32[2,1,32] parameter(0)
     'a mask that is added': { select: 'add(f, c)' },
     'n for each position': { n: `s32[${LENGTH}]` },
     ...Object.fromEntries([
-      ['is always true', { kept: 0, dropped: -1, number: -1, direction: 'GE' }], ['is always false', { kept: 0, dropped: -1, number: 'nan', direction: 'GE' }],
+      ['is always true', { kept: 0, dropped: -1, number: -1, direction: 'GE' }],
+      ['is always false', { kept: 0, dropped: -1, number: 'nan', direction: 'GE' }],
       ['drops what is below n', { kept: 0, dropped: -1, number: 0, direction: 'LT' }],
       ['has a NaN', { kept: 0, dropped: 'nan', number: 0, direction: 'GE' }],
     ].map(([name, numbers]) => [`a comparison with a number ${name}`, { mask: (c) => again(c('i', 'n', 'LT'), numbers) }])),
