@@ -15,7 +15,7 @@ const filled = (b, type, value, dims) => b.broadcast(scalar(b, type, value), dim
 /* ---- Unpacked weights ---- */
 
 /** The fields of words, side by side or one after the other: as numbers of `type`. */
-function unpacked(b, words, { bits, order, halves, shiftsFirst, wide }) {
+function unpacked(b, words, { bits, order, halves, shiftsFirst, wide, extended }) {
   const type = wide ? 's32' : words.shape.elementType, dims = words.shape.dimensions, [rows, columns] = dims;
   const all = wide ? b.convertElementType(words, type) : words, width = ELEMENT_TYPES.get(words.shape.elementType).bits;
   const mask = (shift) => {
@@ -24,8 +24,10 @@ function unpacked(b, words, { bits, order, halves, shiftsFirst, wide }) {
   };
   const fields = order.map((at) => {
     const shift = filled(b, type, at * bits, dims);
-    if (shiftsFirst) return b.and(b.shiftRightLogical(all, shift), filled(b, type, mask(0), dims));
-    return b.shiftRightLogical(b.and(all, filled(b, type, mask(at * bits), dims)), shift);
+    const field = shiftsFirst ? b.and(b.shiftRightLogical(all, shift), filled(b, type, mask(0), dims))
+      : b.shiftRightLogical(b.and(all, filled(b, type, mask(at * bits), dims)), shift);
+    const half = filled(b, type, 2 ** (bits - 1), dims);
+    return extended ? b.sub(b.xor(field, half), half) : field;
   });
   if (halves) return b.concatInDim(fields, 1);
   const apart = fields.map((field) => b.reshape(field, [rows, columns, 1]));
@@ -42,8 +44,9 @@ function unpackedProduct(p, random) {
   const [high, wide] = turned ? [n, k] : [k, n];
   const plan = {
     bits, order: random.chance(0.7) ? numbersTo(per) : random.shuffle(numbersTo(per)), halves: random.chance(0.3),
-    shiftsFirst: random.chance(0.6), wide: width < 32 && random.chance(0.3),
+    shiftsFirst: random.chance(0.6), wide: width < 32 && random.chance(0.3), extended: false,
   };
+  plan.extended = (word === 's32' || plan.wide) && random.chance(0.4);
   const across = inDepth !== turned; // the words lie along the other dimension
   const w = p.fresh(word, across ? [wide, high / per] : [high, wide / per]), x = p.fresh('f32', [m, k], 'whole');
   if ((across ? high : wide) % per) return null;
@@ -69,6 +72,31 @@ function unpackedProduct(p, random) {
     return b.dotGeneral(a, matrix, {
       lhsContractingDimensions: [1], rhsContractingDimensions: [turned ? 1 : 0], lhsBatchDimensions: [], rhsBatchDimensions: [],
     });
+  });
+}
+
+/** A product with weights whose scales a list of groups takes, one for each place of the depth: in order, or not, or out of range. */
+function listedProduct(p, random) {
+  const block = random.pick([4, 8, 16, 32]), groups = random.pick([1, 2, 4, 5]), k = block * groups, n = random.pick([96, 128, 160, 260]);
+  const turned = random.chance(0.4), first = random.chance(0.3), m = random.pick([1, 1, 2, 9, 24]), type = random.pick(['s8', 'u8', 's4', 'bf16']);
+  const way = random.pick(['regular', 'regular', 'regular', 'one', 'any', 'outside']);
+  const list = p.parameter({ lowest: 0, highest: 8, special: 0 }, () => {
+    const places = Int32Array.from({ length: k }, (_, i) => (way === 'any' ? random.between(0, groups - 1) : Math.floor(i / block)));
+    if (way === 'one' || way === 'outside') places[random.between(0, k - 1)] = way === 'one' ? random.between(0, groups - 1) : random.pick([-1, groups, 1000]);
+    return new Literal(Shape.array('s32', [k]), places);
+  });
+  const w = type === 'bf16' ? p.fresh(type, [k, n], 'whole') : p.indices(type, [k, n], 0, 7), x = p.fresh('f32', [m, k], 'whole');
+  const dims = turned ? [n, groups] : [groups, n], [scale, offset] = [p.fresh('f32', dims, 'whole'), p.fresh('f32', dims, 'whole')];
+  const result = contraction('f32', x.domain, { ...scale.domain, highest: scale.domain.highest + 6 }, k);
+  return result && p.add('dot', [x, list, w, scale, offset], result, (b, [a, at, numbers, scales, offsets]) => {
+    const take = (table) => b.gather(turned ? b.transpose(table, [1, 0]) : table, b.reshape(at, [k, 1]), {
+      offsetDims: [1], collapsedSliceDims: [0], startIndexMap: [0], indexVectorDim: 1,
+    }, [1, n]);
+    const low = b.ge(at, filled(b, 's32', 0, [k])), high = b.lt(at, filled(b, 's32', groups, [k]));
+    const inside = b.broadcastInDim(b.and(low, high), [k, n], [0]);
+    const other = take(offsets), kept = first ? b.select(inside, other, filled(b, 'f32', 3, [k, n])) : other;
+    const matrix = b.mul(b.sub(b.convertElementType(numbers, 'f32'), kept), take(scales));
+    return b.dotGeneral(a, matrix, { lhsContractingDimensions: [1], rhsContractingDimensions: [0], lhsBatchDimensions: [], rhsBatchDimensions: [] });
   });
 }
 
@@ -273,4 +301,4 @@ function updatedParts(p, random) {
   return rebuilt(p, random, x, numbersTo(4).map(() => p.indices(places, [], 0, 3)), random.between(0, 2));
 }
 
-export const modelRules = { unpackedProduct, cachedAttention, updatedParts };
+export const modelRules = { unpackedProduct, listedProduct, cachedAttention, updatedParts };
