@@ -96,6 +96,19 @@ const floats = (value) => `fi = f32[${LENGTH}] iota(), iota_dimension=0
   sums = f32[1,${LENGTH}] broadcast(sum), dimensions={0}
   fm = f32[${LENGTH}] reshape(sums)`;
 
+/** The mask `compare` as numbers, which are compared with another number; as MaxText writes it. */
+const again = (compare, { type = 'f32', kept, dropped, number, direction, turned = false }) => `${compare.replace('q =', 'o =')}
+  kept = ${type}[] constant(${kept})
+  dropped = ${type}[] constant(${dropped})
+  number = ${type}[] constant(${number})
+  ks = ${type}[${LENGTH}] broadcast(kept), dimensions={}
+  ds = ${type}[${LENGTH}] broadcast(dropped), dimensions={}
+  both = ${type}[${LENGTH}] select(o, ks, ds)
+  one = ${type}[1,${LENGTH}] reshape(both)
+  numbers = ${type}[1,${LENGTH}] broadcast(number), dimensions={}
+  m = pred[1,${LENGTH}] compare(${turned ? 'numbers, one' : 'one, numbers'}), direction=${direction}
+  q = pred[${LENGTH}] reshape(m)`;
+
 const FORMS = {
   'iota < n': { valid: (n) => n },
   'iota <= n': { mask: (c) => c('i', 'n', 'LE'), valid: (n) => n + 1 },
@@ -108,6 +121,12 @@ const FORMS = {
   },
   'a window': { mask: (c) => windowed(c, 20), valid: (n) => n, from: (n) => (n - 20) | 0 },
   'a window of 30 queries': { mask: (c) => windowed(c, 33), queries: 30, valid: (n) => n, from: (n) => (n - 33) | 0 },
+  'numbers of a mask, compared': {
+    mask: (c) => again(c('i', 'n', 'LT'), { kept: 0, dropped: -2e38, number: -1e38, direction: 'GE' }), valid: (n) => n,
+  },
+  'numbers of a mask, compared on the right with a number that is unequal where it holds': {
+    mask: (c) => again(c('i', 'n', 'GT'), { type: 's32', kept: 1, dropped: 0, number: 1, direction: 'NE', turned: true }), valid: (n) => n + 1,
+  },
   's64[1]': { n: 's64[1]', valid: (n) => n },
   'floats: iota <= n - 1': { mask: (c) => `${floats(-1)}\n ${c('fi', 'fm', 'LE')}`, valid: (n) => n },
   'floats: n + 3 > iota': { mask: (c) => `${floats(3)}\n ${c('fm', 'fi', 'GT')}`, valid: (n) => n + 3 },
@@ -230,6 +249,12 @@ ENTRY e { x = f32[2,1,32] parameter(0)
     'scores that are also a result': { also: `ROOT t = (f32[D], f32[D]) tuple(r, s)`.replaceAll('D', `${HEADS},1,${LENGTH}`) },
     'a mask that is added': { select: 'add(f, c)' },
     'n for each position': { n: `s32[${LENGTH}]` },
+    ...Object.fromEntries([
+      ['is always true', { kept: 0, dropped: -1, number: -1, direction: 'GE' }],
+      ['is always false', { kept: 0, dropped: -1, number: 'nan', direction: 'GE' }],
+      ['drops what is below n', { kept: 0, dropped: -1, number: 0, direction: 'LT' }],
+      ['has a NaN', { kept: 0, dropped: 'nan', number: 0, direction: 'GE' }],
+    ].map(([name, numbers]) => [`a comparison with a number ${name}`, { mask: (c) => again(c('i', 'n', 'LT'), numbers) }])),
     'floats: a fraction': { mask: (c) => `${floats(0.5)}\n ${c('fi', 'fm', 'LE')}` },
     'floats: a large number': { mask: (c) => `${floats(131072)}\n ${c('fi', 'fm', 'LE')}` },
     'floats: n is computed of floats': {
@@ -417,7 +442,20 @@ ENTRY e { x = f32[${HEADS},${queries},${length}] parameter(0)
 
 describe('operands that are repeated or moved are read in place', () => {
   /** The array k; y, which repeats or moves it; the other operand's and the result's dimensions; the dot's. */
-  const FORMS = {
+  /** The mask `compare` as numbers, which are compared with another number; as MaxText writes it. */
+const again = (compare, { type = 'f32', kept, dropped, number, direction, turned = false }) => `${compare.replace('q =', 'o =')}
+  kept = ${type}[] constant(${kept})
+  dropped = ${type}[] constant(${dropped})
+  number = ${type}[] constant(${number})
+  ks = ${type}[${LENGTH}] broadcast(kept), dimensions={}
+  ds = ${type}[${LENGTH}] broadcast(dropped), dimensions={}
+  both = ${type}[${LENGTH}] select(o, ks, ds)
+  one = ${type}[1,${LENGTH}] reshape(both)
+  numbers = ${type}[1,${LENGTH}] broadcast(number), dimensions={}
+  m = pred[1,${LENGTH}] compare(${turned ? 'numbers, one' : 'one, numbers'}), direction=${direction}
+  q = pred[${LENGTH}] reshape(m)`;
+
+const FORMS = {
     'heads': ['2,64,3,32', 'y0 = f32[2,64,3,4,32] broadcast(k), dimensions={0,1,2,4}\n y = f32[2,64,12,32] reshape(y0)',
       '2,12,1,32', '2,12,1,64', 'lhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_batch_dims={0,2}, rhs_contracting_dims={3}'],
     'heads, several rows': ['2,64,3,32', 'y0 = f32[2,64,3,4,32] broadcast(k), dimensions={0,1,2,4}\n y = f32[2,64,12,32] reshape(y0)',

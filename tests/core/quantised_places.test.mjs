@@ -208,23 +208,39 @@ ENTRY e { w = u8[64,64] parameter(0)
   }
 });
 
-/** Weights of f32 that are rounded before a product of several rows, as Flax does with `dtype`: to even, and to infinity. */
+/** Weights of f32 that are rounded before a product, as Flax does with `dtype`: to even, and to infinity. */
 test('weights that are rounded', async () => {
   const most = { bf16: 3.4028234e38, f16: 65520 };
-  for (const [type, rows, turned] of ['bf16', 'f16'].flatMap((t) => [[t, 1, false], [t, 2, false], [t, 9, true], [t, 40, false], [t, 70, true]])) {
-    const dims = turned ? [192, 256] : [256, 192];
+  const forms = ['bf16', 'f16'].flatMap((t) => [[t, 1, false], [t, 1, true], [t, 2, false], [t, 9, true], [t, 40, false], [t, 70, true]]);
+  const odd = [false, true].flatMap((turned) => [[257, 193], [64, 77], [1031, 5], [5, 1031]].map((dims) => ['bf16', 1, turned, ...dims]));
+  for (const [type, rows, turned, depth = 256, columns = 192] of [...forms, ...odd]) {
+    const dims = turned ? [columns, depth] : [depth, columns];
     const source = `HloModule m
-ENTRY e { x = ${type}[${rows},256] parameter(0)
+ENTRY e { x = ${type}[${rows},${depth}] parameter(0)
   w = f32[${dims}] parameter(1)
   c = ${type}[${dims}] convert(w)
-  ROOT r = f32[${rows},192] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
+  ROOT r = f32[${rows},${columns}] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}} }`;
     const near = type === 'bf16' ? 256 : 2048; // where neighbours are 2 apart
-    const of = (special) => (i, k) => {
+    const limit = rows === 70 || (type === 'f16' && rows === 1) ? Infinity : depth * columns * 2;
+    const of = (special, last) => (i, k) => {
       if (k === 0) return whole(i) / 2;
-      return i === 5 && special ? special : near + (i * 7) % 9;
+      return (i === 5 || (last && i === depth * columns - 1)) && special ? special : near + (i * 7) % 9;
     };
-    for (const special of [null, NaN, -Infinity, most[type], 2 ** -149]) {
-      await check(source, rows === 1 || rows === 70 ? Infinity : 256 * 192 * 2, of(special));
+    for (const special of [null, NaN, Infinity, -Infinity, most[type], -most[type], 2 ** -149, -(2 ** -134)]) {
+      await check(source, depth < 32 ? Infinity : limit, of(special, columns % 2));
     }
   }
+});
+
+test('layers of a stack of weights are rounded where a product reads them', async () => {
+  const source = `HloModule m
+ENTRY e { x = bf16[1,96] parameter(0)
+  w = f32[3,96,128] parameter(1)
+  i = s32[] parameter(2)
+  z = s32[] constant(0)
+  l = f32[1,96,128] dynamic-slice(w, i, z, z), dynamic_slice_sizes={1,96,128}
+  m = f32[96,128] reshape(l)
+  c = bf16[96,128] convert(m)
+  ROOT r = f32[1,128] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`;
+  for (const at of [-1, 1, 2, 5]) await check(source, 96 * 128 * 2, (i, k) => (k === 2 ? at : k ? 256 + (i * 7) % 9 : whole(i) / 2));
 });

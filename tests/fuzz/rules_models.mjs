@@ -15,7 +15,7 @@ const filled = (b, type, value, dims) => b.broadcast(scalar(b, type, value), dim
 /* ---- Unpacked weights ---- */
 
 /** The fields of words, side by side or one after the other: as numbers of `type`. */
-function unpacked(b, words, { bits, order, halves, shiftsFirst, wide }) {
+function unpacked(b, words, { bits, order, halves, shiftsFirst, wide, extended }) {
   const type = wide ? 's32' : words.shape.elementType, dims = words.shape.dimensions, [rows, columns] = dims;
   const all = wide ? b.convertElementType(words, type) : words, width = ELEMENT_TYPES.get(words.shape.elementType).bits;
   const mask = (shift) => {
@@ -24,8 +24,10 @@ function unpacked(b, words, { bits, order, halves, shiftsFirst, wide }) {
   };
   const fields = order.map((at) => {
     const shift = filled(b, type, at * bits, dims);
-    if (shiftsFirst) return b.and(b.shiftRightLogical(all, shift), filled(b, type, mask(0), dims));
-    return b.shiftRightLogical(b.and(all, filled(b, type, mask(at * bits), dims)), shift);
+    const field = shiftsFirst ? b.and(b.shiftRightLogical(all, shift), filled(b, type, mask(0), dims))
+      : b.shiftRightLogical(b.and(all, filled(b, type, mask(at * bits), dims)), shift);
+    const half = filled(b, type, 2 ** (bits - 1), dims);
+    return extended ? b.sub(b.xor(field, half), half) : field;
   });
   if (halves) return b.concatInDim(fields, 1);
   const apart = fields.map((field) => b.reshape(field, [rows, columns, 1]));
@@ -42,8 +44,9 @@ function unpackedProduct(p, random) {
   const [high, wide] = turned ? [n, k] : [k, n];
   const plan = {
     bits, order: random.chance(0.7) ? numbersTo(per) : random.shuffle(numbersTo(per)), halves: random.chance(0.3),
-    shiftsFirst: random.chance(0.6), wide: width < 32 && random.chance(0.3),
+    shiftsFirst: random.chance(0.6), wide: width < 32 && random.chance(0.3), extended: false,
   };
+  plan.extended = (word === 's32' || plan.wide) && random.chance(0.4);
   const across = inDepth !== turned; // the words lie along the other dimension
   const w = p.fresh(word, across ? [wide, high / per] : [high, wide / per]), x = p.fresh('f32', [m, k], 'whole');
   if ((across ? high : wide) % per) return null;
@@ -69,6 +72,31 @@ function unpackedProduct(p, random) {
     return b.dotGeneral(a, matrix, {
       lhsContractingDimensions: [1], rhsContractingDimensions: [turned ? 1 : 0], lhsBatchDimensions: [], rhsBatchDimensions: [],
     });
+  });
+}
+
+/** A product with weights whose scales a list of groups takes, one for each place of the depth: in order, or not, or out of range. */
+function listedProduct(p, random) {
+  const block = random.pick([4, 8, 16, 32]), groups = random.pick([1, 2, 4, 5]), k = block * groups, n = random.pick([96, 128, 160, 260]);
+  const turned = random.chance(0.4), first = random.chance(0.3), m = random.pick([1, 1, 2, 9, 24]), type = random.pick(['s8', 'u8', 's4', 'bf16']);
+  const way = random.pick(['regular', 'regular', 'regular', 'one', 'any', 'outside']);
+  const list = p.parameter({ lowest: 0, highest: 8, special: 0 }, () => {
+    const places = Int32Array.from({ length: k }, (_, i) => (way === 'any' ? random.between(0, groups - 1) : Math.floor(i / block)));
+    if (way === 'one' || way === 'outside') places[random.between(0, k - 1)] = way === 'one' ? random.between(0, groups - 1) : random.pick([-1, groups, 1000]);
+    return new Literal(Shape.array('s32', [k]), places);
+  });
+  const w = type === 'bf16' ? p.fresh(type, [k, n], 'whole') : p.indices(type, [k, n], 0, 7), x = p.fresh('f32', [m, k], 'whole');
+  const dims = turned ? [n, groups] : [groups, n], [scale, offset] = [p.fresh('f32', dims, 'whole'), p.fresh('f32', dims, 'whole')];
+  const result = contraction('f32', x.domain, { ...scale.domain, highest: scale.domain.highest + 6 }, k);
+  return result && p.add('dot', [x, list, w, scale, offset], result, (b, [a, at, numbers, scales, offsets]) => {
+    const take = (table) => b.gather(turned ? b.transpose(table, [1, 0]) : table, b.reshape(at, [k, 1]), {
+      offsetDims: [1], collapsedSliceDims: [0], startIndexMap: [0], indexVectorDim: 1,
+    }, [1, n]);
+    const low = b.ge(at, filled(b, 's32', 0, [k])), high = b.lt(at, filled(b, 's32', groups, [k]));
+    const inside = b.broadcastInDim(b.and(low, high), [k, n], [0]);
+    const other = take(offsets), kept = first ? b.select(inside, other, filled(b, 'f32', 3, [k, n])) : other;
+    const matrix = b.mul(b.sub(b.convertElementType(numbers, 'f32'), kept), take(scales));
+    return b.dotGeneral(a, matrix, { lhsContractingDimensions: [1], rhsContractingDimensions: [0], lhsBatchDimensions: [], rhsBatchDimensions: [] });
   });
 }
 
@@ -161,6 +189,24 @@ const SIDES = [
   { method: 'lt', turned: false }, { method: 'gt', turned: false }, { method: 'le', turned: true },
 ];
 
+/** A mask as two numbers of a type that are compared with a third one: with one of the two, with their mean, or with none. */
+function comparedAgain(b, mask, { type, numbers: [kept, dropped, number], method, turned, moved }) {
+  const dims = mask.shape.dimensions, flat = [count(dims)], other = filled(b, type, number, moved ? flat : dims);
+  let both = b.select(mask, filled(b, type, kept, dims), filled(b, type, dropped, dims));
+  if (moved) both = b.reshape(both, flat);
+  const result = turned ? b[method](other, both) : b[method](both, other);
+  return moved ? b.reshape(result, dims) : result;
+}
+
+function comparedPlan(random) {
+  const type = random.pick(['f32', 'f32', 's32', 'bf16', 's8', 'f16']);
+  const floats = /f/.test(type) ? [[0, -Infinity, -1000], [0, 1, NaN]] : [];
+  return {
+    type, numbers: random.pick([[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, -64, -32], [2, 2, 2], ...floats]),
+    method: random.pick(['eq', 'ne', 'lt', 'le', 'gt', 'ge', 'ge', 'gt']), turned: random.chance(0.3), moved: random.chance(0.3),
+  };
+}
+
 /** Chooses the types, the mask and the weights of an attention. */
 function attentionPlan(random) {
   const type = random.pick(['f32', 'f32', 'f32', 'f32', 'bf16', 'f16', 'f64']), own = type === 'f64' ? 'f64' : 'f32';
@@ -175,6 +221,7 @@ function attentionPlan(random) {
     written: random.pick(['no', 'there', 'constant']), alongDepth: random.chance(0.3),
     scaled: random.pick(['no', 'mul', 'div']), through: random.pick([null, null, null, null, null, 'bf16', 's32', 'f16', 'f8e5m2']),
     sides: [compare(), compare()], how: random.pick(['one', 'one', 'one', 'one', 'and', 'or', 'not']),
+    compared: random.chance(0.3) ? comparedPlan(random) : null,
     mask: {
       way: random.pick(['select', 'chosen', 'add', 'add', 'add', 'sub', 'sub', 'scaled', 'min']), steps: maskSteps(random, own),
       number: random.pick(LARGE),
@@ -210,7 +257,8 @@ function cachedAttention(p, random) {
     if (plan.scaled !== 'no') scores = b[plan.scaled](scores, filled(b, own, plan.scaled === 'mul' ? 0.25 : 4, dims));
     if (plan.through) scores = wide(b.convertElementType(scores, plan.through));
     const [one, other] = plan.sides.map((side) => comparison(b, side, at, dims));
-    const keeps = { one: () => one, and: () => b.and(one, other), or: () => b.or(one, other), not: () => b.not(one) }[plan.how]();
+    let keeps = { one: () => one, and: () => b.and(one, other), or: () => b.or(one, other), not: () => b.not(one) }[plan.how]();
+    if (plan.compared) keeps = comparedAgain(b, keeps, plan.compared);
     const weights = weightsOf(b, masked(b, scores, keeps, plan.mask), keeps, plan.weights);
     return b.dotGeneral(weights, wide(v), { lhsContractingDimensions: [3], rhsContractingDimensions: [plan.alongDepth ? 3 : 2], ...batches });
   });
@@ -253,4 +301,4 @@ function updatedParts(p, random) {
   return rebuilt(p, random, x, numbersTo(4).map(() => p.indices(places, [], 0, 3)), random.between(0, 2));
 }
 
-export const modelRules = { unpackedProduct, cachedAttention, updatedParts };
+export const modelRules = { unpackedProduct, listedProduct, cachedAttention, updatedParts };

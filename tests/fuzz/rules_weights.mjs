@@ -35,6 +35,11 @@ function stored(p, random, dims, types = [...INTEGER_TYPES, ...FLOAT_TYPES]) {
   const highest = isFloat(type) ? 3 : bitsOf(type) === 16 ? 4 : bitsOf(type);
   if (!types.includes(type) || last % per) return null;
   if (!word) {
+    if (type === 'f32' && random.chance(0.5)) { // of which bf16 has only some
+      const data = () => Float32Array.from({ length: count(dims) }, () => random.between(-999, 999));
+      const step = p.parameter({ lowest: 0, highest: 10, special: 0 }, () => new Literal(Shape.array('f32', dims), data()));
+      return { step, type, highest: 10 };
+    }
     const x = isFloat(type) ? p.fresh(type, dims, 'whole') : p.indices(type, dims, -(2 ** (highest - 1)), 2 ** highest - 1);
     return { step: x, type, highest };
   }
@@ -50,7 +55,7 @@ function stored(p, random, dims, types = [...INTEGER_TYPES, ...FLOAT_TYPES]) {
 function matrix(p, random, dims) {
   const numbers = stored(p, random, dims);
   if (!numbers) return null;
-  const own = random.chance(0.2) && numbers.highest <= 4 ? 'bf16' : 'f32', kept = random.some(numbersTo(dims.length), 0.5);
+  const own = random.chance(0.2) && (numbers.highest <= 4 || numbers.type === 'f32') ? 'bf16' : 'f32', kept = random.some(numbersTo(dims.length), 0.5);
   const scale = p.fresh(own, kept.map((i) => dims[i]), 'whole');
   const zero = random.pick([0, 0, 0, 1, 8]), way = random.pick(['none', 'scale', 'scale', 'scale', 'divide', 'sum']);
   const early = zero && !isFloat(numbers.type) && bitsOf(numbers.type) < 16 && random.chance(0.5);

@@ -268,6 +268,36 @@ def extremes(f):
           np.float32(scale), tol='abs 1e-37 rel 0.0001')
 
 
+def listed(f):
+  """Scales and zeros that a list takes, one for each place of the depth: as keras' int4 has it."""
+  k, n, groups = 128, 128, 4
+  x, w = small_ints('f32', (1, k)), weights('s8', (k, n))
+  q = weights('s8', (n, k // 2), 1)
+  zeros, scales = weights('s8', (groups, n), 2), powers('f32', (groups, n), 3)
+  places = np.arange(k, dtype=F32)
+  regular = places // 32
+
+  def signed(q):
+    return ((q & 15) ^ 8) - 8
+
+  def fields(q):
+    return jnp.stack([signed(q.T), signed(q.T >> 4)], 1).reshape(k, n)
+
+  def dequantised(w, zeros, scales, at):
+    at = at.astype(np.int32)
+    return (w.astype(F32) - jnp.take(zeros, at, 0).astype(F32)) * jnp.take(scales, at, 0)
+  lists = {'regular': regular, 'reordered': (places * 37) % k // 32,
+           'outside': np.where(places == 3, 9, np.where(places == 5, -2, regular))}
+  for name, at in lists.items():
+    at = at.astype(F32)
+    f.jax(f'listed.{name}', lambda x, w, z, s, at: x @ dequantised(w, z, s, at), x, w, zeros, scales,
+          at)
+    f.jax(f'listed.{name}.turned', lambda x, w, z, s, at: x @ dequantised(
+        w.T, z.T, s.T, at), x, w.T.copy(), zeros.T.copy(), scales.T.copy(), at)
+    f.jax(f'listed.{name}.fields', lambda x, q, z, s, at: x @ dequantised(fields(q), z, s, at), x, q,
+          zeros, scales, at)
+
+
 @family
 def quantised(f):
   for type_ in TYPES:
@@ -283,3 +313,4 @@ def quantised(f):
   orders(f)
   layers(f)
   extremes(f)
+  listed(f)

@@ -213,6 +213,13 @@ static bool find_rounding(const Scaled *scaled, NarrowForm *form) {
 /* Sets the loops for numbers as they are, or less a zero, times a scale, plus a bias, and rounded. */
 static void set_loops(Scaled *scaled) {
   NarrowForm form;
+  const ScaledStep *first = &scaled->steps[0];
+  bool rounds = scaled->step_count == 1 && first->kind == STEP_ROUND && first->rounds == BF16;
+  if (rounds && scaled->numbers.type == F32) {
+    scaled->narrow_steps[SCALE] = scaled->narrow_steps[ZERO] = -1;
+    scaled->loops = narrow_loops(F32, NARROW_ROUNDED_F32);
+    return;
+  }
   if (!find_steps(scaled, &form) || !find_rounding(scaled, &form)) return;
   if (scaled->entries) {
     if (form != NARROW_PLAIN && form != NARROW_SCALED) return;

@@ -31,7 +31,9 @@ static const NarrowLoops *scaled_loops(const Stream *s, const Scaled *scaled) {
                         begin_bytes(&c->columns, per_byte) && begin_bytes(&c->depth, per_byte))) {
     return NULL;
   }
-  return s->order->fits(scaled, c) ? scaled->loops : NULL;
+  const NarrowLoops *loops = s->order->fits(scaled, c) ? scaled->loops : NULL;
+  bool is_one = axes_size(&c->rows) == 1 || (loops && loops->scaled);
+  return is_one ? loops : NULL;
 }
 
 Narrow narrow_of(const Stream *s) {
@@ -45,7 +47,7 @@ Narrow narrow_of(const Stream *s) {
     narrow.loops = scaled_loops(s, scaled);
     narrow.type = scaled->numbers.type;
     narrow.per_byte = scaled->numbers.per_byte;
-    narrow.has_steps = scaled->step_count > 0;
+    narrow.has_steps = scaled->step_count > 0 && scaled->steps[0].kind != STEP_ROUND;
   }
   if (!narrow.loops) return narrow;
   narrow.is_unpacked = narrow.per_byte > 1 && !narrow.loops->packed;

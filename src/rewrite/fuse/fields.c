@@ -44,7 +44,8 @@ static bool is_shifted_right(const Instruction *x, Instruction **of, int64_t *sh
          is_with_number(x, HLO_SHIFT_RIGHT_ARITHMETIC, of, shift);
 }
 
-Field field_of(const Instruction *x) {
+/* Returns the field that x is, without the extension of a sign. */
+static Field unextended_field(const Instruction *x) {
   int64_t mask, shift = 0, up = 0;
   Field none = {0};
   Instruction *from;
@@ -69,6 +70,20 @@ Field field_of(const Instruction *x) {
   int bits = type_bits(array->shape->type);
   bool extends = type_kind(array->shape->type) == KIND_SIGNED && bits < width; /* by its sign */
   return extends ? none : (Field){array, (int)shift, bits - (int)shift, false};
+}
+
+Field field_of(const Instruction *x) {
+  int64_t half, flipped;
+  Instruction *from;
+  if (!is_with_number(x, HLO_SUBTRACT, &from, &half) ||
+      !is_with_number(from, HLO_XOR, &from, &flipped) || type_kind(x->shape->type) != KIND_SIGNED) {
+    return unextended_field(x);
+  }
+  Field field = unextended_field(from);
+  bool extends = !field.is_signed && field.bits > 0 && half == flipped &&
+                 half == INT64_C(1) << (field.bits - 1) && field.bits < type_bits(x->shape->type);
+  field.is_signed = true;
+  return extends ? field : (Field){0};
 }
 
 bool field_is_part(const Field *f) {

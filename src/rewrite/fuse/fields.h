@@ -44,7 +44,8 @@ typedef struct Fields {
   } permuted[MAX_PERMUTED];
 } Fields;
 
-/* Returns the field that x extracts by a shift, a mask, or both; one without an array if x is something else. */
+/* Returns the field that x extracts by a shift, a mask, or both; its sign may be extended by (field ^ 8) - 8. It has no array if x is
+** something else. */
 Field field_of(const Instruction *x);
 
 /* Whether a field is a part of each number. */

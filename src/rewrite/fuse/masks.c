@@ -237,13 +237,52 @@ Instruction *bring_scalar(Instruction *x, Computation *to, Instruction *const *c
   return computation_add(to, x->opcode, x->shape, operands, x->operand_count, x->a);
 }
 
+static bool holds(ComparisonDirection direction, double x, double y) {
+  switch (direction) {
+  case COMPARE_EQ: return x == y;
+  case COMPARE_NE: return x != y;
+  case COMPARE_LT: return x < y;
+  case COMPARE_LE: return x <= y;
+  case COMPARE_GT: return x > y;
+  default: return x >= y;
+  }
+}
+
+/* A comparison of an array of two values with a number. Returns the predicate that chooses the values, moves the place to it, and
+** turns `wanted` if the predicate is false where the comparison is true. Returns NULL if it is none, or does not depend on it. */
+static const Instruction *compared_choice(const Instruction *x, Instruction *const *callers,
+                                          Place *place, bool *wanted) {
+  double number, values[2];
+  for (int side = 0; side < 2 && !is_total_order(x); side++) {
+    Place there = *place;
+    const Instruction *choice = splat_number(x->operands[side], &number)
+                                    ? find_choice(x->operands[1 - side], callers, &there, values)
+                                    : NULL;
+    if (!choice) continue;
+    bool is[2];
+    for (int i = 0; i < 2; i++) {
+      is[i] = holds(x->a->direction, side ? values[i] : number, side ? number : values[i]);
+    }
+    if (is[0] == is[1]) return NULL;
+    *wanted ^= is[0];
+    *place = there;
+    return choice;
+  }
+  return NULL;
+}
+
 bool find_limit(const Instruction *mask, Place place, bool wanted, bool diagonal, Limit *out) {
   for (int i = 0; i < MAX_STEPS && place.column != ABSENT; i++) {
     Opcode opcode = mask->opcode;
     int other;
     Scalar value;
     if (opcode == HLO_COMPARE) {
-      return limit_of_comparison(mask, place, wanted, out) && out->diagonal == diagonal;
+      const Instruction *choice = compared_choice(mask, out->callers, &place, &wanted);
+      if (!choice) {
+        return limit_of_comparison(mask, place, wanted, out) && out->diagonal == diagonal;
+      }
+      mask = choice;
+      continue;
     }
     if (opcode == (wanted ? HLO_AND : HLO_OR)) {
       if (find_limit(mask->operands[0], place, wanted, diagonal, out)) return true;
@@ -272,9 +311,16 @@ bool find_limit(const Instruction *mask, Place place, bool wanted, bool diagonal
 
 bool mask_is_comparison(const Instruction *mask, Instruction *const *callers) {
   for (int i = 0; i < MAX_STEPS; i++) {
-    const Instruction *outer = before_loop(mask, callers);
-    if (!outer && mask->opcode != HLO_NOT && !moves_elements(mask)) break;
-    mask = outer ? outer : mask->operands[0];
+    const Instruction *next = before_loop(mask, callers);
+    Place place = {ABSENT, ABSENT};
+    bool wanted = true;
+    if (!next && mask->opcode == HLO_COMPARE) {
+      next = compared_choice(mask, callers, &place, &wanted);
+    } else if (!next && (mask->opcode == HLO_NOT || moves_elements(mask))) {
+      next = mask->operands[0];
+    }
+    if (!next) break;
+    mask = next;
   }
   return mask->opcode == HLO_COMPARE;
 }

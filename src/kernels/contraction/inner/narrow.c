@@ -40,6 +40,7 @@ static const Steps steps_of[] = {
     [ROW_affine_unsigned] = {16, 8, 1, 2},
     [ROW_rounded_affine_unsigned] = {16, 8, 1, 2},
     [ROW_found] = {16, 16, 1, 2},
+    [ROW_rounded_f32] = {8, 32, 2, 2},
 };
 
 /* ---- Rows of the matrix ---- */
@@ -53,13 +54,13 @@ static void by_depth_whole(NarrowRow row, const NarrowBlock *b);
 static void rest_by_depth(NarrowRow row, const NarrowBlock *b) {
   const Steps *steps = &steps_of[row];
   int step = steps->numbers, bytes = steps->bytes, first = b->columns & -step;
-  Byte rest[NARROW_DEPTH][16];
+  Byte rest[NARROW_DEPTH][32];
   NarrowBlock part = *b;
   int left = b->columns - first;
   if (left == 0) return;
   part.columns = step;
   part.matrix = rest[0];
-  part.matrix_stride = 16;
+  part.matrix_stride = sizeof rest[0];
   part.scales += first;
   part.zeros += first;
   part.sums += 4 * (ptrdiff_t)first;
@@ -104,7 +105,7 @@ static void by_columns_whole(NarrowRow row, const NarrowBlock *b);
 static void rest_by_columns(NarrowRow row, const NarrowBlock *b) {
   const Steps *steps = &steps_of[row];
   int step = steps->numbers, bytes = steps->bytes, first = b->depth & -step;
-  Byte rest[16], vectors[REST_ROWS][64];
+  Byte rest[32], vectors[REST_ROWS][64];
   NarrowBlock part = *b;
   int left = b->depth - first;
   if (left == 0) return;
@@ -220,6 +221,8 @@ const NarrowLoops *narrow_loops(PrimitiveType type, NarrowForm form) {
       .plain = ROW_f8e5m2, .scaled = ROW_scaled_f8e5m2, .factor = 0x1p112f, .of_one = true};
   static const NarrowLoops byte = {.scaled = ROW_found, .factor = 1, .looks_before = true};
   static const NarrowLoops half_byte = {.scaled = ROW_found, .factor = 1};
+  static const NarrowLoops rounded_f32 = {.plain = ROW_rounded_f32, .factor = 1, .of_one = true};
+  if (form == NARROW_ROUNDED_F32) return &rounded_f32;
   if (form == NARROW_LOOKED_UP) return type_bits(type) == 8 ? &byte : &half_byte;
   bool rounds = form == NARROW_ROUNDED_AFFINE;
   if (form == NARROW_AFFINE || rounds) return affine_loops(type, false, rounds);

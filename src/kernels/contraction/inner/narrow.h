@@ -24,7 +24,7 @@ typedef struct NarrowLoops {
   uint8_t flipped;   /* the bit to invert in each byte: it turns unsigned bytes into signed ones */
   float zero;        /* what inverting subtracts from each byte; it is added to the zero points */
   bool looks_before; /* bytes are looked up: those from 16 on are misread */
-  bool of_one;       /* plain loops multiply one vector */
+  bool of_one;       /* plain loops multiply one vector; without scaled loops, so do all */
   /* The loops read packed numbers in the order of narrow_part. By columns, vectors have that order, too; by depth, scales, zeros
   ** and sums have it. Sums that plain loops add are put into their own order before they are multiplied by scales. */
   bool packed;
@@ -46,7 +46,8 @@ typedef enum NarrowForm {
   NARROW_ROUNDED, /* moved, scaled, and rounded */
   NARROW_AFFINE,  /* scaled, and then moved */
   NARROW_ROUNDED_AFFINE,
-  NARROW_LOOKED_UP
+  NARROW_LOOKED_UP,
+  NARROW_ROUNDED_F32 /* numbers of f32, rounded to bf16; without scales */
 } NarrowForm;
 
 /* Returns the loops of a type; NULL if it has none. Numbers that are looked up are bytes. */

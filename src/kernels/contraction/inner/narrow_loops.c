@@ -43,6 +43,7 @@ typedef struct Found {
   v128_t part[4];
 } Found;
 #define QUARTER_FOUND(x, q) ((x).part[q])
+#define QUARTER_EACH(x, q)  ((q) ? (x).high : (x).low)
 
 /* 16 unpacked numbers of 4 bits, or zero points: of[0] has the even ones, of[1] the odd ones, each in bytes 0 to 7. A quarter is
 ** four from one of the two: see narrow_part. */
@@ -66,6 +67,7 @@ typedef struct Seen {
 #define BYTES_load_signed   8
 #define BYTES_load_unsigned 8
 #define BYTES_load_centered 8
+#define BYTES_load_rounded  32
 
 static inline Found look_up(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
                             Seen *seen) {
@@ -105,6 +107,20 @@ static inline Halves load_f8e5m2(const void *bytes, const Planes *planes, v128_t
   return f8e5m2_to_f16(x);
 }
 
+/* Numbers of f32, as rounded_to_bf16 in steps.c rounds those that are no NaN. Their sum is a NaN if one is. */
+static inline v128_t rounded_number(v128_t x) {
+  v128_t odd = wasm_v128_and(wasm_u32x4_shr(x, 16), wasm_i32x4_const_splat(1));
+  v128_t sum = wasm_i32x4_add(wasm_i32x4_add(x, wasm_i32x4_const_splat(0x7fff)), odd);
+  return wasm_v128_and(sum, wasm_i32x4_const_splat((int)0xffff0000));
+}
+static inline Halves load_rounded(const void *bytes, const Planes *planes, v128_t flipped,
+                                  Split zero, Seen *seen) {
+  v128_t x = wasm_v128_load(bytes), y = wasm_v128_load((const Byte *)bytes + 16);
+  seen->most = wasm_f32x4_add(seen->most, x);
+  seen->negative = wasm_f32x4_add(seen->negative, y);
+  return (Halves){rounded_number(x), rounded_number(y)};
+}
+
 /* Signed numbers are the upper halves of bytes: times 16. */
 static inline Split load_signed(const void *bytes, const Planes *planes, v128_t flipped, Split zero,
                                 Seen *seen) {
@@ -141,6 +157,11 @@ static inline bool has_f8e5m2(Seen seen) {
 static inline bool has_f8e4m3fn(Seen seen) {
   return wasm_v128_any_true(wasm_i8x16_eq(seen.most, wasm_i8x16_const_splat(0x7f)));
 }
+/* Infinities of both signs count as NaNs. */
+static inline bool has_nan(Seen seen) {
+  v128_t sum = wasm_f32x4_add(seen.most, seen.negative);
+  return wasm_v128_any_true(wasm_f32x4_ne(sum, sum));
+}
 #define NOTE_load(b, seen)
 #define NOTE_load_flipped(b, seen)
 #define NOTE_load_signed(b, seen)
@@ -148,6 +169,7 @@ static inline bool has_f8e4m3fn(Seen seen) {
 #define NOTE_load_centered(b, seen)
 #define NOTE_look_up(b, seen)
 #define NOTE_load_f16(b, seen)      NOTE(b, has_f16(seen))
+#define NOTE_load_rounded(b, seen)  NOTE(b, has_nan(seen))
 #define NOTE_load_f8e4m3fn(b, seen) NOTE(b, has_f8e4m3fn(seen))
 #define NOTE_load_f8e5m2(b, seen)   NOTE(b, has_f8e5m2(seen))
 #define NOTE(b, has_misread) \
@@ -400,7 +422,8 @@ enum { BLOCK_DEPTH = 1024 };
   LINES_BY_COLUMNS(pair_##name, QUARTERS, Number, load, quarter, FORM, FOLD, 1, 2)
 
 /* ORDER NARROW_ROW. Similar rows are neighbours, which compress to less. */
-_Static_assert(ROW_bf16 == 1 && ROW_found == 22, "the numbers of rows; each row asserts its own");
+_Static_assert(ROW_bf16 == 1 && ROW_rounded_f32 == 23,
+               "the numbers of rows; each row asserts its own");
 NARROW(1, bf16, 2, load, QUARTER_BF16, PLAIN, KEPT, 4, 4)
 NARROW(2, scaled_bf16, 2, load, QUARTER_BF16, FEW_SCALES, KEPT, 4, 2)
 NARROW_BY(3, scaled_f8e4m3fn, Halves, 4, load_f8e4m3fn, QUARTER_OF_BF16, FEW_SCALES, KEPT, 2, 2)
@@ -424,6 +447,7 @@ NARROW_BY(20, affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, AFFINE, K
 NARROW_BY(21, rounded_affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_AFFINE, KEPT,
           1, 2)
 NARROW_BY(22, found, Found, 4, look_up, QUARTER_FOUND, SCALED, KEPT, 1, 2)
+NARROW_ONE(23, rounded_f32, Halves, 2, load_rounded, QUARTER_EACH, PLAIN, KEPT, 2, 2)
 
 #ifndef XLA_RELAXED_SIMD
 /* clang-format off */
@@ -456,6 +480,7 @@ void *narrow_loop(NarrowRow row, int slot) {
       SLOTS(affine_unsigned),
       SLOTS(rounded_affine_unsigned),
       SLOTS(found),
+      SLOTS_ONE(rounded_f32),
   };
   return loops[row][slot];
 }

@@ -61,6 +61,7 @@ typedef enum NarrowRow {
   ROW_affine_unsigned,
   ROW_rounded_affine_unsigned,
   ROW_found,
+  ROW_rounded_f32,
 } NarrowRow;
 
 /* The loops of a row. ORDER NARROW_SLOT */
