@@ -7,6 +7,7 @@
  */
 import { Client, loadWeights, writeSafetensors } from '../../bindings/index.mjs';
 import { adam, trainStep } from '../../bindings/train/index.mjs';
+import { loadReaders } from '../shared/readers.mjs';
 import { serve, tell, transfer } from '../shared/rpc.mjs';
 
 const SIDE = 28;
@@ -28,13 +29,15 @@ let fit = null; /* { count, step }: the training step for `count` images */
 const flaxName = ({ name }) => Object.values(NAMES).find((own) => name.includes(own.replace('.', '____')));
 
 async function open(urls) {
-  client = await Client.create({ threads: 0 });
-  const bytes = new Uint8Array(await (await fetch(urls.forward)).arrayBuffer());
+  const fetched = async (url) => new Uint8Array(await (await fetch(url)).arrayBuffer());
+  const [made, , bytes, trained] = await Promise.all(
+    [Client.create({ threads: 0 }), loadReaders(), fetched(urls.forward), fetched(urls.trained)]); /* requests in this order */
+  client = made;
   const began = performance.now();
   model = await client.load(bytes);
   program = await client.compile(model);
   const compileMs = performance.now() - began;
-  const params = await loadWeights(new URL(urls.trained), { map: (name, array) => [NAMES[name], array.convert('f32')] });
+  const params = await loadWeights(trained, { map: (name, array) => [NAMES[name], array.convert('f32')] });
   first = weights = model.parameters.slice(0, -1).map((parameter) => params[flaxName(parameter)]);
   return { compileMs, bytes: bytes.length, threads: client.threads };
 }
