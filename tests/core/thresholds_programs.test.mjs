@@ -215,7 +215,8 @@ test('invariant matrices: 32 MB', () => {
 });
 
 each('siblings: reductions of the same array, small and large', around(4, 12, 16, 48), (parts, n, type) => {
-  for (const shape of n < 40 ? [[5, 11], [16, 12], [1700, 40]] : [[17, 13]]) {
+  const large = [type === 'f32' ? 420 : 1700, 40]; // more bytes than SMALL_BYTES
+  for (const shape of n > 40 ? [[17, 13]] : n > 20 ? [[5, 11], [16, 12]] : [[5, 11], [16, 12], large]) {
     const x = parts.parameter(`${type}[${shape}]`), z = parts.add(`${type}[]`, 'constant(0)');
     list(n, (i) => {
       const c = parts.add(`${type}[]`, `constant(${i % 5})`), b = parts.add(`${type}[${shape}]`, `broadcast(${c}), dimensions={}`);

@@ -204,7 +204,7 @@ const FIXED_POINT = 0.739085; // of the cosine
 const APPLIED = {
   'a map': ['f32[30] map(x), dimensions={0}, to_apply=k', 18, new Array(30).fill(FIXED_POINT)],
   'a reduction': ['f32[] reduce(x, z), dimensions={0}, to_apply=f', 18, FIXED_POINT],
-  'a sort': ['f32[30] sort(x), dimensions={0}, to_apply=lt', 17, new Array(30).fill(0)],
+  'a sort': ['f32[30] sort(x), dimensions={0}, to_apply=lt', 15, new Array(30).fill(0)],
 };
 for (const [what, [operation, levels, wanted]] of Object.entries(APPLIED)) {
   test(`${what} by doubled calls lets events come in, without threads`, TIMEOUT, async () => {
