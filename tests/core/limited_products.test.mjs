@@ -442,20 +442,7 @@ ENTRY e { x = f32[${HEADS},${queries},${length}] parameter(0)
 
 describe('operands that are repeated or moved are read in place', () => {
   /** The array k; y, which repeats or moves it; the other operand's and the result's dimensions; the dot's. */
-  /** The mask `compare` as numbers, which are compared with another number; as MaxText writes it. */
-const again = (compare, { type = 'f32', kept, dropped, number, direction, turned = false }) => `${compare.replace('q =', 'o =')}
-  kept = ${type}[] constant(${kept})
-  dropped = ${type}[] constant(${dropped})
-  number = ${type}[] constant(${number})
-  ks = ${type}[${LENGTH}] broadcast(kept), dimensions={}
-  ds = ${type}[${LENGTH}] broadcast(dropped), dimensions={}
-  both = ${type}[${LENGTH}] select(o, ks, ds)
-  one = ${type}[1,${LENGTH}] reshape(both)
-  numbers = ${type}[1,${LENGTH}] broadcast(number), dimensions={}
-  m = pred[1,${LENGTH}] compare(${turned ? 'numbers, one' : 'one, numbers'}), direction=${direction}
-  q = pred[${LENGTH}] reshape(m)`;
-
-const FORMS = {
+  const FORMS = {
     'heads': ['2,64,3,32', 'y0 = f32[2,64,3,4,32] broadcast(k), dimensions={0,1,2,4}\n y = f32[2,64,12,32] reshape(y0)',
       '2,12,1,32', '2,12,1,64', 'lhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_batch_dims={0,2}, rhs_contracting_dims={3}'],
     'heads, several rows': ['2,64,3,32', 'y0 = f32[2,64,3,4,32] broadcast(k), dimensions={0,1,2,4}\n y = f32[2,64,12,32] reshape(y0)',

@@ -643,3 +643,24 @@ ENTRY e { x = f32[1,${depth}] parameter(0)
     executables.forEach((executable) => executable.dispose());
   }
 });
+
+/** The rewrite of transposes under element-wise operations follows as many as the stack has room for. */
+test('long chains beside a transpose', async () => {
+  for (const [length, folds] of [[10, true], [60, true], [70, false], [4000, false]]) {
+    const lines = Array.from({ length }, (_, i) => `n${i + 1} = f32[64,80] ${i % 2 ? 'cosine' : 'sine'}(n${i})`);
+    const source = `HloModule m
+ENTRY e { a = f32[80,64] parameter(0)
+  n0 = f32[64,80] parameter(1)
+  x = f32[1,64] parameter(2)
+  t = f32[64,80] transpose(a), dimensions={1,0}
+  u = f32[80,64] transpose(n0), dimensions={1,0}
+  n00 = f32[64,80] transpose(u), dimensions={1,0}
+  ${lines.join('\n')}
+  m = f32[64,80] multiply(t, n${length})
+  ROOT r = f32[1,80] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`.replace('(n0)\n  n2', '(n00)\n  n2').replace('sine(n0)', 'sine(n00)');
+    const executable = await client.compile(client.parseHlo(source), { disable: ['simplify-algebra'] });
+    const text = executable.toString();
+    executable.dispose();
+    assert.equal(/dot\([^)]*\), lhs_contracting_dims=\{1\}, rhs_contracting_dims=\{1\}/.test(text), folds, `${length}`);
+  }
+});

@@ -13,10 +13,13 @@ const client = await Client.create({ threads: 0 });
 after(() => client.dispose());
 
 /** A vector, or several, times (w - zeros[list]) * scales[list]. What is out of range is NaN, as JAX's take has it. */
-function program({ rows = 1, depth = 256, columns = 96, groups = 4, turned = false, checked = true, type = 's8', list = 'l = s32[K] parameter(1)' } = {}) {
+function program({
+  rows = 1, depth = 256, columns = 96, groups = 4, turned = false, checked = true, type = 's8', list = 'l = s32[K] parameter(1)',
+} = {}) {
   const last = groups - 1, table = turned ? `${columns},${groups}` : `${groups},${columns}`;
   const turn = (name, of) => (turned ? `${name} = ${of}[G,N] transpose(${name}0), dimensions={1,0}` : `${name} = ${of}[G,N] copy(${name}0)`);
-  const take = (name, of, missing) => `${name}_1 = ${of}[K,N] gather(${name}, at), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,N}
+  const numbers = 'offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,N}';
+  const take = (name, of, missing) => `${name}_1 = ${of}[K,N] gather(${name}, at), ${numbers}
   ${name}_2 = ${of}[] constant(${missing})
   ${name}_3 = ${of}[K,N] broadcast(${name}_2), dimensions={}
   ${name}_4 = ${of}[K,N] ${checked ? `select(inside, ${name}_1, ${name}_3)` : `copy(${name}_1)`}`;
@@ -26,7 +29,7 @@ all { a = pred[] parameter(0)
   ROOT c = pred[] and(a, b) }
 ENTRY e { x = f32[${rows},K] parameter(0)
   ${list}
-  w = ${type}[K,N] parameter(2)
+  ${turned ? `w0 = ${type}[N,K] parameter(2)\n w = ${type}[K,N] transpose(w0), dimensions={1,0}` : `w = ${type}[K,N] parameter(2)`}
   s0 = f32[${table}] parameter(3)
   z0 = s8[${table}] parameter(4)
   ${turn('s', 'f32')}
@@ -86,10 +89,12 @@ describe('groups by a list', () => {
   });
 
   test('nothing of the matrix\'s size is written', async () => {
-    const executable = await client.compile(client.parseHlo(program({ depth: 512, columns: 512 })));
-    const { temporaries } = executable.memory;
-    executable.dispose();
-    assert.ok(temporaries < 512 * 512, `${temporaries} bytes`);
+    for (const turned of [false, true]) {
+      const executable = await client.compile(client.parseHlo(program({ depth: 512, columns: 512, turned })));
+      const { temporaries } = executable.memory;
+      executable.dispose();
+      assert.ok(temporaries < 512 * 512, `${temporaries} bytes, ${turned}`);
+    }
   });
 
   test('sizes', async () => {

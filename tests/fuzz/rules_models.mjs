@@ -82,7 +82,8 @@ function listedProduct(p, random) {
   const way = random.pick(['regular', 'regular', 'regular', 'one', 'any', 'outside']);
   const list = p.parameter({ lowest: 0, highest: 8, special: 0 }, () => {
     const places = Int32Array.from({ length: k }, (_, i) => (way === 'any' ? random.between(0, groups - 1) : Math.floor(i / block)));
-    if (way === 'one' || way === 'outside') places[random.between(0, k - 1)] = way === 'one' ? random.between(0, groups - 1) : random.pick([-1, groups, 1000]);
+    const odd = way === 'one' ? random.between(0, groups - 1) : random.pick([-1, groups, 1000]);
+    if (way === 'one' || way === 'outside') places[random.between(0, k - 1)] = odd;
     return new Literal(Shape.array('s32', [k]), places);
   });
   const w = type === 'bf16' ? p.fresh(type, [k, n], 'whole') : p.indices(type, [k, n], 0, 7), x = p.fresh('f32', [m, k], 'whole');

@@ -39,7 +39,9 @@ static bool keeps_order(const Instruction *dot, int side, Int64List permutation)
 /* Threshold MAX_DEPTH. Test: "loops of many inputs, and of many operations after a transpose" in
 ** core/quantised.test.mjs. */
 /* Threshold MIN_ELEMENTS. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
-enum { MAX_DEPTH = 8, MIN_ELEMENTS = 4096 };
+/* Threshold MAX_CHAIN: operations in a row, as each takes 1 kB of the stack. Test: "long chains beside a transpose" in
+** core/quantised.test.mjs. */
+enum { MAX_DEPTH = 8, MAX_CHAIN = 64, MIN_ELEMENTS = 4096 };
 
 /* Whether an operation computes each element of an array that a dot reads from others at the same place. */
 static bool is_passed(const Instruction *x, const int *uses) {
@@ -65,9 +67,41 @@ static bool is_same_order(Int64List a, Int64List b) {
   return true;
 }
 
+static Instruction *untransposed(Instruction *x, Int64List order, const int *uses, int depth,
+                                 bool makes);
+
+/* The same of a gather that takes an index of one of the table's dimensions for each of a list, which has the place of that
+** dimension in the result. The table is untransposed. */
+static Instruction *untransposed_gather(Instruction *x, Int64List order, const Shape *shape,
+                                        const int *uses, int depth, bool makes) {
+  Arena *arena = x->parent->module->arena;
+  Instruction *table = x->operands[0];
+  Attributes a = *x->a;
+  int rank = x->shape->rank, place = 0, count = 0;
+  bool takes_one = a.start_index_map.count == 1 && a.collapsed_slice_dims.count == 1 &&
+                   a.operand_batching_dims.count == 0 && a.offset_dims.count == rank - 1 &&
+                   a.start_index_map.items[0] == a.collapsed_slice_dims.items[0] &&
+                   table->shape->rank == rank && uses[x->id] == 1 && depth < MAX_CHAIN;
+  while (takes_one && place < rank && list_has(a.offset_dims, place)) place++;
+  if (!takes_one || a.start_index_map.items[0] != place || a.control_predecessors.count)
+    return NULL;
+  Instruction *operands[] = {untransposed(table, order, uses, depth + 1, makes), x->operands[1]};
+  if (!operands[0] || !makes) return operands[0];
+  int64_t *sizes = ARENA_ARRAY(arena, int64_t, rank), *offsets = ARENA_ARRAY(arena, int64_t, rank);
+  for (int d = 0; d < rank; d++) {
+    sizes[order.items[d]] = a.slice_sizes.items[d];
+    if (d != order.items[place]) offsets[count++] = d;
+  }
+  a.slice_sizes.items = sizes;
+  a.offset_dims.items = offsets;
+  a.start_index_map = a.collapsed_slice_dims = mapped(x, a.start_index_map, order.items);
+  return computation_add(x->parent, HLO_GATHER, shape, operands, 2, &a);
+}
+
 /* Returns an array of which x is the transpose by `order`; NULL if that takes more than the same operations on arrays in
 ** another order. `makes`: makes them; otherwise returns x if it could. */
-static Instruction *untransposed(Instruction *x, Int64List order, const int *uses, bool makes) {
+static Instruction *untransposed(Instruction *x, Int64List order, const int *uses, int depth,
+                                 bool makes) {
   Computation *computation = x->parent;
   Arena *arena = computation->module->arena;
   int64_t dims[MAX_RANK];
@@ -83,11 +117,14 @@ static Instruction *untransposed(Instruction *x, Int64List order, const int *use
     const Attributes *a = ATTRIBUTES(.dimensions = to);
     return computation_add(computation, HLO_BROADCAST, shape, x->operands, 1, a);
   }
-  if (!is_passed(x, uses)) return NULL;
+  if (x->opcode == HLO_GATHER) {
+    return untransposed_gather(x, order, shape, uses, depth, makes);
+  }
+  if (!is_passed(x, uses) || depth == MAX_CHAIN) return NULL;
   Instruction *operands[3];
   for (int k = 0; k < x->operand_count; k++) {
     if (x->operands[k]->shape->rank != x->shape->rank) return NULL;
-    operands[k] = untransposed(x->operands[k], order, uses, makes);
+    operands[k] = untransposed(x->operands[k], order, uses, depth + 1, makes);
     if (!operands[k]) return NULL;
   }
   return makes ? computation_add(computation, x->opcode, shape, operands, x->operand_count, x->a)
@@ -100,10 +137,10 @@ static bool raise_transpose(Instruction *dot, int side, const int *uses, int cou
   if (x->id >= count || is_transpose(x) || shape_elements(x->shape) < MIN_ELEMENTS) return false;
   const Instruction *transpose = transpose_under(x, uses, 0);
   if (!transpose || !keeps_order(dot, side, transpose->a->dimensions) ||
-      !untransposed(x, transpose->a->dimensions, uses, false)) {
+      !untransposed(x, transpose->a->dimensions, uses, 0, false)) {
     return false;
   }
-  Instruction *from = untransposed(x, transpose->a->dimensions, uses, true);
+  Instruction *from = untransposed(x, transpose->a->dimensions, uses, 0, true);
   dot->operands[side] = computation_add(x->parent, HLO_TRANSPOSE, x->shape, &from, 1,
                                         ATTRIBUTES(.dimensions = transpose->a->dimensions));
   return true;
