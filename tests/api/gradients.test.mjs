@@ -136,6 +136,107 @@ ENTRY main {
     }
   });
 
+  test('floats that only decide when a loop ends have no slopes', async () => {
+    /* Newton's steps to sqrt(a). The norm of the last step is 0, where its slope is infinite. */
+    const steps = (read) => `HloModule m
+step { x = f64[] parameter(0)
+  a = f64[] parameter(1)
+  q = f64[] divide(a, x)
+  s = f64[] add(x, q)
+  half = f64[] constant(0.5)
+  y = f64[] multiply(s, half)
+  d = f64[] subtract(y, x)
+  dd = f64[] multiply(d, d)
+  n = f64[] sqrt(dd)
+  ROOT r = (f64[], f64[]) tuple(y, n) }
+condition { s = (s32[], f64[], f64[], f64[], f64[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = f64[] get-tuple-element(s), index=3
+  before = f64[] get-tuple-element(s), index=4
+  many = s32[] constant(40)
+  few = pred[] compare(i, many), direction=LT
+  small = f64[] constant(1e-30)
+  moves = pred[] compare(n, small), direction=GT
+  moved = pred[] compare(before, small), direction=GT
+  both = pred[] and(moves, moved)
+  ROOT go = pred[] and(few, both) }
+body { s = (s32[], f64[], f64[], f64[], f64[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f64[] get-tuple-element(s), index=1
+  a = f64[] get-tuple-element(s), index=2
+  before = f64[] get-tuple-element(s), index=3
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  stepped = (f64[], f64[]) call(x, a), to_apply=step
+  y = f64[] get-tuple-element(stepped), index=0
+  n = f64[] get-tuple-element(stepped), index=1
+  ROOT r = (s32[], f64[], f64[], f64[], f64[]) tuple(next, y, a, n, before) }
+ENTRY main { a = f64[] parameter(0)
+  zero = s32[] constant(0)
+  one = f64[] constant(1)
+  init = (s32[], f64[], f64[], f64[], f64[]) tuple(zero, one, a, one, one)
+  loop = (s32[], f64[], f64[], f64[], f64[]) while(init), condition=condition, body=body
+  x = f64[] get-tuple-element(loop), index=1
+  n = f64[] get-tuple-element(loop), index=3
+  ${read} }`;
+    const small = `limit = f64[] constant(1)
+  ends = pred[] compare(n, limit), direction=LT
+  other = f64[] constant(nan)
+  ROOT r = f64[] select(ends, x, other)`;
+    for (const read of ['ROOT r = f64[] copy(x)', small]) {
+      for (const checkpoint of ['none', 'all', 'sqrt']) {
+        const [dx] = await run(client.gradient(client.parseHlo(steps(read)), { checkpoint }), [2]);
+        assert.ok(Math.abs(dx - 0.5 / Math.sqrt(2)) < 1e-12, `${read}, ${checkpoint}: ${dx}`);
+      }
+    }
+  });
+
+  test('a result of a branch that is only compared has no slope', async () => {
+    const loss = client.parseHlo(`HloModule m
+norm { x = f32[2] parameter(0)
+  xx = f32[2] multiply(x, x)
+  n = f32[2] sqrt(xx)
+  ROOT r = (f32[2], f32[2]) tuple(xx, n) }
+same { x = f32[2] parameter(0)
+  ROOT r = (f32[2], f32[2]) tuple(x, x) }
+ENTRY main { p = pred[] parameter(0)
+  x = f32[2] parameter(1)
+  both = (f32[2], f32[2]) conditional(p, x, x), true_computation=norm, false_computation=same
+  y = f32[2] get-tuple-element(both), index=0
+  n = f32[2] get-tuple-element(both), index=1
+  least = pred[2] compare(n, y), direction=LE
+  zeros = f32[2] convert(least)
+  ROOT r = f32[2] add(y, zeros) }`);
+    const product = client.vjp(loss, { wrt: [1] });
+    close(await run(product, [true, [0, 3], [1, 1]]), [[0, 6]]);
+    close(await run(product, [false, [0, 3], [1, 1]]), [[1, 1]]);
+  });
+
+  test('a loss that depends on what a loop held 12 iterations before', async () => {
+    const elements = Array.from({ length: 14 }, (_, i) => i), state = `(s32[], ${elements.map(() => 'f32[]').join(', ')})`;
+    const read = elements.map((i) => `x${i} = f32[] get-tuple-element(s), index=${i + 1}`).join('\n  ');
+    const loss = client.parseHlo(`HloModule m
+condition { s = ${state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  many = s32[] constant(20)
+  ROOT few = pred[] compare(i, many), direction=LT }
+body { s = ${state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  ${read}
+  y = f32[] sine(x0)
+  ROOT r = ${state} tuple(next, y, ${elements.slice(0, -1).map((i) => `x${i}`).join(', ')}) }
+ENTRY main { x = f32[] parameter(0)
+  zero = s32[] constant(0)
+  init = ${state} tuple(zero, ${elements.map(() => 'x').join(', ')})
+  loop = ${state} while(init), condition=condition, body=body
+  ROOT r = f32[] get-tuple-element(loop), index=13 }`);
+    let [x, wanted] = [0.7, 1];
+    for (let i = 0; i < 8; i++) [x, wanted] = [Math.sin(x), wanted * Math.cos(x)];
+    close(await run(client.gradient(loss), [0.7]), [wanted]);
+  });
+
   /** x <- x * x, until it is 100 or `holds` is false, with a counter i. */
   const counted = ([type, first, step, bound, holds]) => `HloModule m
 condition { s = (${type}[], f32[]) parameter(0)

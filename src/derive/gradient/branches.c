@@ -99,6 +99,7 @@ static bool branches_begin(Branches *branches, WorkingComputation *working, cons
     working->d->recomputed -= recomputed;
     if (!done) return false;
   }
+  useful_restrict(working->d, computations[0], branches->active);
   return true;
 }
 

@@ -273,6 +273,7 @@ static bool differentiate(Module *module, const GradientOptions *options, Error 
                           .channels = module_max_channel(module)};
   module_keep_roots(module);
   linear_begin(&r.working, &r.d, r.entry);
+  useful_find(&r.d, r.working.arena);
   if (!check_parameters(&r) || !check_result(&r)) return false;
   add_inputs(&r);
   if (!linear_walk(&r.working)) return false;

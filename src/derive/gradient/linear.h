@@ -61,6 +61,9 @@ typedef struct Differentiation {
   Error *error;
   bool failed;
   int64_t channels; /* the largest channel_id so far */
+  bool *const
+      *useful; /* see useful.c; by number of the computation, NULL: none of its results is */
+  int useful_count;
 } Differentiation;
 
 /* Facts that selects.c finds and reads. */
@@ -210,6 +213,13 @@ CheckpointPlan checkpoint_plan(const Differentiation *d, const Instruction *loop
 Instruction *replace_by_segments(WorkingComputation *working, const Instruction *x,
                                  Instruction **operands, int64_t iterations, bool counted,
                                  Literal *const *literals);
+
+/* ---- useful.c ---- */
+
+/* Finds which leaves of the results of each computation a derivative can depend on. */
+void useful_find(Differentiation *d, Arena *arena);
+/* Clears the flags of the other leaves of c's result; in reverse mode, as forward mode multiplies first and drops then. */
+void useful_restrict(const Differentiation *d, const Computation *c, bool *active);
 
 /* ---- leaves.c ---- */
 

@@ -138,6 +138,7 @@ static bool loop_begin(WorkingComputation *working, Loop *loop, const Instructio
   if (!body_linearize(&loop->condition, working->d, x->a->condition, none, loop->literals))
     return false;
   if (!loop_linearize(working, loop)) return false;
+  useful_restrict(working->d, x->a->body, loop->active);
   for (int i = 0; i < loop->count; i++) {
     if (!loop->active[i]) continue;
     Instruction *tangent = tangent_leaf(working, init, i);
