@@ -22,8 +22,8 @@ bool is_held_leaf(const Emitter *e, const LoopNode *leaf);
 
 /* Whether each lane of a gathered node has an address of its own. */
 bool is_scattered(const LoopNode *node);
-/* Returns a local with the offsets that a gathered node's indices add to its lanes' addresses or, if packed, numbers. Indices that do
-** not vary along the lanes have one part. The caller releases it. */
+/* Returns a local with the offsets that a gathered node's indices add to its lanes' addresses or, if packed, numbers. Indices
+** that do not vary along the lanes have one part. The caller releases it. */
 int emit_gathered_offsets(Emitter *e, const LoopNode *node);
 /* Adds a lane's offset to the address, or the number, on the stack. */
 void emit_add_gathered(Emitter *e, int offsets, int lane);

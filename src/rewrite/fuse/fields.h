@@ -44,8 +44,8 @@ typedef struct Fields {
   } permuted[MAX_PERMUTED];
 } Fields;
 
-/* Returns the field that x extracts by a shift, a mask, or both; its sign may be extended by (field ^ 8) - 8. It has no array if x is
-** something else. */
+/* Returns the field that x extracts by a shift, a mask, or both; its sign may be extended by (field ^ 8) - 8. It has no array
+** if x is something else. */
 Field field_of(const Instruction *x);
 
 /* Whether a field is a part of each number. */
@@ -54,14 +54,15 @@ bool field_is_part(const Field *f);
 /* Whether a field is one of several, side by side, of a type that is stored packed, or of a byte. */
 bool field_is_stored(const Field *f);
 
-/* Finds all fields of an array, which x concatenates, or shifts by amounts that are listed along a dimension. `is_field`: one of the
-** two functions above. Returns false if x is something else. */
+/* Finds all fields of an array, which x concatenates, or shifts by amounts that are listed along a dimension. `is_field`: one
+** of the two functions above. Returns false if x is something else. */
 bool fields_find(Instruction *x, Fields *f, bool (*is_field)(const Field *));
 
 /* Whether x has the elements of its operand in the same order: a reshape, or a broadcast that only adds dimensions of size 1. */
 bool keeps_element_order(const Instruction *x);
 
-/* Returns which operand of an operation is not a number that all elements share; ABSENT if there is not exactly one such operand. */
+/* Returns which operand of an operation is not a number that all elements share; ABSENT if there is not exactly one such
+** operand. */
 int array_operand(const Instruction *x);
 
 /* Returns the number of elements from one index of a dimension to the next. */
