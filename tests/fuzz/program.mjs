@@ -171,9 +171,10 @@ export class Program {
     const outputs = candidates.filter((step) => !used.has(step) || this.random.chance(0.2));
     const chosen = outputs.length ? outputs : candidates.slice(-1);
     const whole = this.random.chance(0.4);
-    const results = this.#withOdd(chosen, candidates);
-    return results.flatMap((step) => (isStatic(step) ? [step]
+    const results = this.#withOdd(chosen, candidates).flatMap((step) => (isStatic(step) ? [step]
       : [whole ? this.withZeros(step) : step, ...this.sizesOf(step)]));
+    this.random.end();
+    return results;
   }
 
   /** Adds results that are parameters, constants, or results already, now and then. */

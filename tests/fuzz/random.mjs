@@ -1,6 +1,7 @@
 /** Random numbers that a seed determines. */
 export class Random {
   #state;
+  #isEnded = false;
   /** The element type that pick() prefers, and the builder's methods; without a type it prefers none. */
   type;
   methods = [];
@@ -12,11 +13,17 @@ export class Random {
 
   /** 32 random bits: a Weyl sequence, mixed as by MurmurHash3's finalizer. */
   bits() {
+    if (this.#isEnded) throw new Error('a step draws while it is built: a program that is built twice would differ');
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let x = this.#state;
     x = Math.imul(x ^ (x >>> 16), 0x85ebca6b);
     x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
     return (x ^ (x >>> 16)) >>> 0;
+  }
+
+  /** After this, to draw is an error: the program is chosen. */
+  end() {
+    this.#isEnded = true;
   }
 
   /** In [0, 1). */

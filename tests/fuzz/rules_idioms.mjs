@@ -68,11 +68,12 @@ function quantisedProduct(p, random) {
 function sharedProduct(p, random) {
   const type = random.pick(['f32', 'f32', 'bf16', 'f16']), [b, t, h, d] = [random.between(1, 2), random.between(20, 70), random.between(1, 4), 32];
   const times = random.between(2, 4), isFirst = random.chance(0.5), flips = random.chance(0.3), m = random.between(1, 9);
-  const k = p.fresh(type, isFirst ? [b, h, t, d] : [b, t, h, d], 'whole'), alongDepth = random.chance(0.5), heads = h * times;
+  const inner = random.chance(0.8), alongDepth = random.chance(0.5), heads = h * times;
+  const k = p.fresh(type, isFirst ? [b, h, t, d] : [b, t, h, d], 'whole');
   const x = p.fresh('f32', [b, heads, m, alongDepth ? d : t], 'whole');
   const result = contraction('f32', x.domain, k.domain, alongDepth ? d : t);
   return result && p.add('dot', [x, k], result, (builder, [a, cache]) => {
-    const at = isFirst ? 1 : 2, parts = isFirst ? [b, h, times, t, d] : [b, t, h, times, d], inner = random.chance(0.8);
+    const at = isFirst ? 1 : 2, parts = isFirst ? [b, h, times, t, d] : [b, t, h, times, d];
     const own = inner ? parts : isFirst ? [b, times, h, t, d] : [b, t, times, h, d];
     const over = numbersTo(5).filter((i) => i !== (inner ? at + 1 : at));
     const wide = builder.reshape(builder.broadcastInDim(builder.convertElementType(cache, 'f32'), own, over), isFirst

@@ -256,8 +256,9 @@ bool scaled_has_integers(const Scaled *scaled) {
 
 bool scaled_has_f16(const Scaled *scaled) {
   int number = number_of(scaled, SCALE);
+  if (number < 0) return false;
   const ScaledInput *input = &scaled->steps[number].input;
-  return number >= 0 && input->parameter >= 0 && input->type == F16;
+  return input->parameter >= 0 && input->type == F16;
 }
 
 /* Returns a step's operands: 1 if there is no scale. */
