@@ -64,6 +64,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c, int64_t parts) {
   bool scaled = narrow->loops && narrow->scaled;
   int64_t step = scaled ? order->depth_step(narrow->scaled->scaled) : DEPTH_STEP;
   int64_t max_lines = SUM_BYTES / (vectors * bytes);
+  if (scaled) max_lines = min_i64(max_lines, MAX_SCALES);
   if (converts && !narrow->loops) {
     max_lines = min_i64(max_lines, order->converted_bytes / bytes);
   }

@@ -21,7 +21,7 @@
 enum {
   MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */
   VECTOR_BYTES = 32768,  /* of all vectors, for a block of the depth */
-  SUM_BYTES = 16384,     /* of all vectors, for a block of columns */
+  SUM_BYTES = 65536,     /* of all vectors, for a block of columns: in the second cache */
   MATRIX_BYTES = 16384,  /* of converted elements */
   CONVERTED_ROWS = 8,    /* converted at a time; or half as many columns */
   UNIT_ELEMENTS = 65536, /* of the matrix in a unit, if there are enough */
