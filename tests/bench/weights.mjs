@@ -166,7 +166,7 @@ for (const rows of options.rows.split(',').map(Number)) {
     const [given] = FORMS[item.form](item.order, ...item.args ?? []);
     const row = await prepared(text(item, rows), [`f32[${rows},${SIZE}]`, `${item.type}[${SIZE},${SIZE}]`, ...given]);
     const weights = SIZE * SIZE, bytes = (weights * BITS[item.type]) / 8;
-    const sum = await prepared(sumOf(bytes / 4), [`f32[${bytes / 4}]`]); // what fits into a cache is read faster
+    const sum = await prepared(sumOf(bytes / 4), [`f32[${bytes / 4}]`]); // of equal size, so that caches hold as much of it
     for (let i = 0; i < Number(options.rounds); i++) {
       await measure(sum, 10);
       await measure(row, 30);

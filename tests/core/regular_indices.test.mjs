@@ -12,7 +12,7 @@ import { afterPass } from '../support/passes.mjs';
 const client = await Client.create({ threads: 0 });
 after(() => client.dispose());
 
-/** A vector, or several, times (w - zeros[list]) * scales[list]. What is out of range is NaN, as JAX's take has it. */
+/** Returns a program: `rows` vectors times (w - zeros[list]) * scales[list]. With `checked`, entries out of range give NaN, as in JAX. */
 function program({
   rows = 1, depth = 256, columns = 96, groups = 4, turned = false, checked = true, type = 's8', list = 'l = s32[K] parameter(1)',
 } = {}) {

@@ -35,7 +35,7 @@ function stored(p, random, dims, types = [...INTEGER_TYPES, ...FLOAT_TYPES]) {
   const highest = isFloat(type) ? 3 : bitsOf(type) === 16 ? 4 : bitsOf(type);
   if (!types.includes(type) || last % per) return null;
   if (!word) {
-    if (type === 'f32' && random.chance(0.5)) { // of which bf16 has only some
+    if (type === 'f32' && random.chance(0.5)) { // numbers that bf16 rounds
       const data = () => Float32Array.from({ length: count(dims) }, () => random.between(-999, 999));
       const step = p.parameter({ lowest: 0, highest: 10, special: 0 }, () => new Literal(Shape.array('f32', dims), data()));
       return { step, type, highest: 10 };

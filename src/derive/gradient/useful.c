@@ -1,5 +1,6 @@
 /*
-** Finds results of computations that the derivative of the program's result can depend on.
+** Finds results of computations that the derivative of the program's result can depend on: the second half of an activity
+** analysis, whose first half finds what depends on the parameters.
 **
 ** A loop's state may have floats that only decide when the loop ends, such as the norm of Newton's last step. Their
 ** cotangents are 0, but the product of 0 and the slope of a norm at 0 is NaN. So reverse mode gives them no cotangents, and

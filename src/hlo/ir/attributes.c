@@ -40,9 +40,10 @@ void attributes_init(Attributes *attributes) {
 }
 
 const AttributeRow *attribute_next(const char **names) {
-  /* Threshold GUESSES: guesses, by the name's hash. No path. */
+  /* Threshold GUESSES: of a table by the names' hashes. No path. */
   enum { GUESSES = 128 };
-  static _Atomic uint8_t guesses[GUESSES]; /* the row that was found last */
+  static _Atomic uint8_t
+      guesses[GUESSES]; /* the row of the last name with this hash: the search begins there */
   const char *name = *names;
   while (*name == ' ') name++;
   size_t length = 0;

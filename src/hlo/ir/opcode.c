@@ -12,9 +12,10 @@ const OpcodeRow opcode_rows[OPCODE_COUNT] = {
 enum { MAX_NEAR = 60 };
 
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {
-  /* Threshold GUESSES: guesses, by the name's ends and length. No path. */
+  /* Threshold GUESSES: of a table by the names' hashes. No path. */
   enum { GUESSES = 128 };
-  static _Atomic uint8_t guesses[GUESSES]; /* the row that was found last */
+  static _Atomic uint8_t
+      guesses[GUESSES]; /* the row of the last name with this hash: the search begins there */
   if (length == 0) return false;
   unsigned hash =
       (unsigned char)name[0] * 5u + (unsigned char)name[length - 1] * 3u + (unsigned)length;

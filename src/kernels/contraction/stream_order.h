@@ -15,13 +15,15 @@
 #include "kernels/contraction/scaled.h"
 
 /* Threshold LINE_STEP, MAX_SCALED, DEPTH_STEP. Test: "blocks of all sizes" in core/quantised.test.mjs. */
-/* Threshold MAX_VECTORS, VECTOR_BYTES, SUM_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS.
+/* Threshold MAX_VECTORS, FEW_VECTORS, VECTOR_BYTES, SUM_BYTES, FIRST_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS.
 ** Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 /* Threshold MAX_SCALES. Test: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
 enum {
-  MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */
-  VECTOR_BYTES = 32768,  /* of all vectors, for a block of the depth */
-  SUM_BYTES = 65536,     /* of all vectors, for a block of columns: in the second cache */
+  MAX_VECTORS = 20,     /* real vectors; for more, packing is faster */
+  VECTOR_BYTES = 32768, /* of all vectors, for a block of the depth */
+  FEW_VECTORS = 4,
+  SUM_BYTES = 65536,   /* of all vectors, for a block of columns. Longer rows are read in parts */
+  FIRST_BYTES = 16384, /* the same, of more than FEW_VECTORS: their sums fit into the first cache */
   MATRIX_BYTES = 16384,  /* of converted elements */
   CONVERTED_ROWS = 8,    /* converted at a time; or half as many columns */
   UNIT_ELEMENTS = 65536, /* of the matrix in a unit, if there are enough */

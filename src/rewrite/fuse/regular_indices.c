@@ -3,8 +3,8 @@
 **
 **     dot(x, (convert(w) - gather(zeros, groups)) * gather(scales, groups))
 **
-** So weights are dequantised that may be reordered (keras' int4, GPTQ). Mostly they are not: place i is in group i / block. That
-** is known at run time only, so the product becomes two, of which one runs:
+** Keras' int4 and GPTQ dequantise so, as they may reorder the depth. Mostly they do not: place i is in group i / block. The list
+** is known at run time only. So a conditional replaces the product by two, and runs one of them:
 **
 **     conditional(all(groups == i / block), with broadcast(scales), with gather(scales, groups))
 **
@@ -176,7 +176,7 @@ static Instruction *known(Copies *c, Instruction *x) {
   return value && same == count ? add_splat(x->parent, x->shape, first) : x;
 }
 
-/* Copies x, and what it is computed of, to a branch. Returns NULL if there is too much. */
+/* Copies x and all that it depends on to a branch. Returns NULL if that is too much. */
 static Instruction *copy(Copies *c, Instruction *x, int branch, int depth) {
   Instruction *operands[MAX_RANK + 2];
   Lookup lookup;
