@@ -60,7 +60,6 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c, int64_t parts) {
   const StreamOrder *order = s.order;
   const Narrow *narrow = &s.narrow;
   bool converts = s.matrix.run != NULL || arithmetic->lane_elements > 1;
-  if (narrow->loops && vectors > 1) vectors = round_up(vectors, NARROW_ROWS);
   bool scaled = narrow->loops && narrow->scaled;
   int64_t step = scaled ? order->depth_step(narrow->scaled->scaled) : DEPTH_STEP;
   /* Measured, f32[2048,8192] against FIRST_BYTES for all: a vector 0.70, 4 0.92; with SUM_BYTES 8 vectors 1.21, 16 1.15. Narrow
@@ -109,10 +108,9 @@ static void load_complex(const Stream *s, const uint8_t *from, int64_t stride, i
   }
 }
 
-/* Loads rows as contiguous vectors, or points to them in memory. For narrow loops it adds rows of zeros up to a multiple of
-** NARROW_ROWS. */
-static Vectors load_vectors(const Stream *s, const Narrow *narrow, int64_t rows,
-                            const uint8_t *from, int64_t count, uint8_t *buffer) {
+/* Loads rows as contiguous vectors, or points to them in memory. */
+static Vectors load_vectors(const Stream *s, int64_t rows, const uint8_t *from, int64_t count,
+                            uint8_t *buffer) {
   const Loader *loader = &s->vectors;
   const Axes *axes = &s->contraction->depth;
   int64_t row = axes_stride(&s->contraction->rows, LHS), depth = axes_stride(axes, LHS);
@@ -120,8 +118,7 @@ static Vectors load_vectors(const Stream *s, const Narrow *narrow, int64_t rows,
   int lanes = s->arithmetic->lane_elements, reals = s->arithmetic->reals;
   Vectors vectors = {.count = (int)rows * reals,
                      .depth = (int)divide_up(count, lanes) * s->vector_lanes};
-  int64_t missing = narrow->loops && rows > 1 ? round_up(rows, NARROW_ROWS) - rows : 0;
-  if (!loader->run && !missing && reals == 1 && count % lanes == 0 && (depth == 1 || count == 1)) {
+  if (!loader->run && reals == 1 && count % lanes == 0 && (depth == 1 || count == 1)) {
     vectors.data = from;
     vectors.stride = (size_t)row * bytes;
     return vectors;
@@ -137,9 +134,6 @@ static Vectors load_vectors(const Stream *s, const Narrow *narrow, int64_t rows,
       load_elements(loader, elements, depth, count, to);
       if (count % lanes) memset(to + (size_t)count * out_bytes, 0, out_bytes);
     }
-  }
-  if (missing) {
-    memset(buffer + (size_t)rows * vectors.stride, 0, (size_t)missing * vectors.stride);
   }
   return vectors;
 }
@@ -259,7 +253,7 @@ static void add_blocks(Block *block, const Unit *unit, const size_t offset[3],
     block->first = columns + k * rhs_depth;
     block->data = data[RHS] + (size_t)block->first * rhs_bytes;
     const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
-    Vectors vectors = load_vectors(s, block->narrow, unit->lines[LHS], lhs, depth, buffer);
+    Vectors vectors = load_vectors(s, unit->lines[LHS], lhs, depth, buffer);
     stream_leave_out(block, &vectors);
     (block->narrow->loops ? stream_narrow : s->order->multiply)(block, &vectors);
     if (levels > 1) move_sums(s->arithmetic, keeps, sums[0], sums[1], bytes);
@@ -279,7 +273,6 @@ void stream_multiply(const Stream *s, const Unit *unit, const size_t offset[3],
   narrow.misread = &misread;
   size_t stride = (size_t)round_up(row_bytes, narrow.loops ? 64 : 16);
   int64_t sum_rows = rows * s->arithmetic->reals;
-  if (narrow.loops && rows > 1) sum_rows = round_up(rows, NARROW_ROWS);
   Block block = {.stream = s,
                  .narrow = &narrow,
                  .stride = (size_t)(s->line_stride * type_bytes(c->array[RHS].type)),

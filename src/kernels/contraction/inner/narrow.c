@@ -45,8 +45,11 @@ static const Steps steps_of[] = {
 
 /* ---- Rows of the matrix ---- */
 
-/* Room for `MAX_VECTORS` vectors. */
-enum { REST_ROWS = 20 };
+/* Threshold SOME_NUMBERS. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+enum {
+  REST_ROWS = 20,      /* room for `MAX_VECTORS` vectors */
+  SOME_NUMBERS = 65536 /* of the matrix */
+};
 
 static void by_depth_whole(NarrowRow row, const NarrowBlock *b);
 
@@ -86,13 +89,27 @@ static int multiply_rows(const NarrowBlock *b, DepthLoop *loop, int together, in
   return k + apart * (together - 1);
 }
 
+/* Multiplies vector i, or the two from number i on, by all rows. Returns the number of vectors. */
+static int multiply_vectors(NarrowRow row, const NarrowBlock *b, int i) {
+  bool one = b->rows - i < NARROW_VECTORS;
+  int vectors = one ? 1 : NARROW_VECTORS;
+  DepthLoop *loop = (DepthLoop *)narrow_loop(row, one ? SLOT_ROWS : SLOT_VECTORS);
+  int k = multiply_rows(b, loop, one ? steps_of[row].rows : 2, i, 0);
+  for (int l = 0; l < vectors && k < b->depth; l++) {
+    multiply_rows(b, (DepthLoop *)narrow_loop(row, SLOT_ROW), 1, i + l, k);
+  }
+  return vectors;
+}
+
+/* If there are more vectors, they are multiplied by some rows at a time, which stay in the second cache. */
 static void by_depth_whole(NarrowRow row, const NarrowBlock *b) {
-  if (b->rows > 1) {
-    DepthLoop *loop = (DepthLoop *)narrow_loop(row, SLOT_VECTORS);
-    for (int i = 0; i < b->rows; i += NARROW_ROWS) multiply_rows(b, loop, 1, i, 0);
-  } else {
-    int k = multiply_rows(b, (DepthLoop *)narrow_loop(row, SLOT_ROWS), steps_of[row].rows, 0, 0);
-    if (k < b->depth) multiply_rows(b, (DepthLoop *)narrow_loop(row, SLOT_ROW), 1, 0, k);
+  int some = b->rows > NARROW_VECTORS ? SOME_NUMBERS / b->columns + NARROW_DEPTH : b->depth;
+  NarrowBlock part = *b;
+  for (int k = 0; k < b->depth; k += some) {
+    part.depth = b->depth - k < some ? b->depth - k : some;
+    for (int i = 0; i < b->rows;) i += multiply_vectors(row, &part, i);
+    part.vectors += 4 * (ptrdiff_t)some;
+    part.matrix += some * b->matrix_stride;
   }
 }
 
@@ -144,22 +161,26 @@ static int multiply_lines(const NarrowBlock *b, ColumnsLoop *loop, int together,
   return j + apart * (together - 1);
 }
 
-static void by_columns_whole(NarrowRow row, const NarrowBlock *b) {
-  if (b->rows > 1) {
-    ColumnsLoop *loop = (ColumnsLoop *)narrow_loop(row, SLOT_LINE);
-    for (int i = 0; i < b->rows; i += NARROW_ROWS) multiply_lines(b, loop, 1, i, 0);
-    return;
-  }
-  int lines = steps_of[row].lines;
-  int j = multiply_lines(b, (ColumnsLoop *)narrow_loop(row, SLOT_LINES), lines, 0, 0);
+/* Multiplies vector i by all lines. One that is left over takes the place of both lines of a pair. */
+static void multiply_vector(NarrowRow row, const NarrowBlock *b, int i) {
   ColumnsLoop *pair = (ColumnsLoop *)narrow_loop(row, SLOT_PAIR);
-  j = multiply_lines(b, pair, 2, 0, j);
+  int lines = steps_of[row].lines;
+  int j = multiply_lines(b, (ColumnsLoop *)narrow_loop(row, SLOT_LINES), lines, i, 0);
+  j = multiply_lines(b, pair, 2, i, j);
   if (j == b->columns) return;
-  float sums[2] = {0, 0}; /* A line that is left over takes the place of both lines. */
-  pair(b, b->vectors, b->matrix + j * b->matrix_stride, 0,
+  float sums[2] = {0, 0};
+  pair(b, b->vectors + i * b->vector_stride, b->matrix + j * b->matrix_stride, 0,
        (const Byte *)b->scales + j * b->scale_stride, (const Byte *)b->zeros + j * b->scale_stride,
        0, (Byte *)sums, 1);
-  ((float *)b->sums)[j] += sums[0];
+  ((float *)(b->sums + i * b->sums_stride))[j] += sums[0];
+}
+
+static void by_columns_whole(NarrowRow row, const NarrowBlock *b) {
+  int i = 0;
+  for (; b->rows - i >= LINE_VECTORS; i += LINE_VECTORS) {
+    multiply_lines(b, (ColumnsLoop *)narrow_loop(row, SLOT_LINE), 1, i, 0);
+  }
+  for (; i < b->rows; i++) multiply_vector(row, b, i);
 }
 
 /* ---- Both ---- */

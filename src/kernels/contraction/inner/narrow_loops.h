@@ -9,11 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Threshold NARROW_ROWS, NARROW_DEPTH. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
-enum { NARROW_ROWS = 4, NARROW_DEPTH = 8 };
+/* Threshold NARROW_DEPTH, LINE_VECTORS. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold NARROW_VECTORS. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+enum {
+  NARROW_DEPTH = 8,   /* at most as many rows of the matrix are multiplied at a time */
+  NARROW_VECTORS = 2, /* vectors that are multiplied by two rows at a time */
+  LINE_VECTORS = 4    /* by a line */
+};
 
-/* Strides are in bytes. Vectors and sums have room for a multiple of NARROW_ROWS rows if there is more than one; and for
-** whole vectors of 16 columns, or of the depth. */
+/* Strides are in bytes. Vectors and sums have room for whole vectors of 16 columns, or of the depth. */
 typedef struct NarrowBlock {
   int rows, columns, depth;
   const uint8_t *vectors, *matrix;
@@ -68,10 +72,10 @@ typedef enum NarrowRow {
 typedef enum NarrowSlot {
   SLOT_ROWS,    /* one vector by several rows of the matrix */
   SLOT_ROW,     /* one vector by one row */
-  SLOT_VECTORS, /* NARROW_ROWS vectors by one row */
+  SLOT_VECTORS, /* NARROW_VECTORS vectors by two rows */
   SLOT_LINES,   /* one vector by several lines */
   SLOT_PAIR,    /* one vector by two lines */
-  SLOT_LINE,    /* NARROW_ROWS vectors by one line */
+  SLOT_LINE,    /* LINE_VECTORS vectors by one line */
   NARROW_SLOTS
 } NarrowSlot;
 
