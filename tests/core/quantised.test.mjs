@@ -131,6 +131,9 @@ test('sizes on both sides of each limit', async () => {
         await check(type, 1, 4 * size, 160, { turned, scale: 'tensor', zero: 3 });
       }
     }
+    for (const vectors of [2, 4, 5, 7]) { // pairs and fours of them, with rows and lines that are left over
+      for (const turned of [false, true]) await check(type, vectors, 301, 33, { turned, scale: 'column' });
+    }
   }
   for (const [depth, columns] of [[45, 91], [64, 64], [17, 241], [64, 128]]) { // around 4096 elements
     for (const turned of [false, true]) await check('s8', 2, depth, columns, { turned, scale: 'column', zero: 3 });
@@ -160,6 +163,11 @@ test('units, blocks of the depth and lists of scales of several sizes', async ()
       await check('s8', 1, depth, columns, { turned, scale: 'column' });
       await check('bf16', 1, depth, columns, { turned });
       await check('f8e4m3fn', 1, depth, columns, { turned, scale: 'row' });
+    }
+  }
+  for (const vectors of [3, 4, 5, 9]) { // by some rows at a time
+    for (const [depth, columns] of [[301, 700], [45, 4100]]) {
+      for (const type of ['f32', 'f64', 'bf16', 's8']) await check(type, vectors, depth, columns);
     }
   }
 });

@@ -82,7 +82,8 @@ static void load_pairs(const Loader *loader, const uint8_t *from, size_t stride,
   }
 }
 
-/* Threshold SOME_BYTES, LOOP_VECTORS. Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
+/* Threshold SOME_BYTES, LOOP_VECTORS. Test: "units, blocks of the depth and lists of scales of several sizes" in
+** core/quantised.test.mjs. */
 /* Multiplies rows as they lie in memory: all, or for more vectors than the loop takes at a time some that stay in the second
 ** cache.
 ** Measured: 8 vectors by f32[4096,4096] 0.80 of the time (Node 20, 2026-11). */

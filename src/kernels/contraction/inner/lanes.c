@@ -408,7 +408,7 @@ enum { BLOCK_BYTES = 2048 };
   }
 
 #define BY_COLUMNS_ONE(name, real, madd, add, partial, sum_of, lane_of)                            \
-  BY_COLUMNS_LINES(name##_1x4, real, madd, add, partial, sum_of, lane_of, 1, 4, 1)                 \
+  BY_COLUMNS_LINES(name##_1x4, real, madd, add, partial, sum_of, lane_of, 1, 4, 2)                 \
   BY_COLUMNS_LINES(name##_1x1, real, madd, add, partial, sum_of, lane_of, 1, 1, 4)                 \
   LOOP void name(int rows, int columns, int depth, const void *vectors, ptrdiff_t vector_stride,   \
                  const void *matrix, ptrdiff_t matrix_stride, void *sums, ptrdiff_t sums_stride) { \

@@ -45,7 +45,8 @@ static const Steps steps_of[] = {
 
 /* ---- Rows of the matrix ---- */
 
-/* Threshold SOME_NUMBERS. Test: "sizes on both sides of each limit" in core/quantised.test.mjs. */
+/* Threshold SOME_NUMBERS. Test: "units, blocks of the depth and lists of scales of several sizes" in
+** core/quantised.test.mjs. */
 enum {
   REST_ROWS = 20,      /* room for `MAX_VECTORS` vectors */
   SOME_NUMBERS = 65536 /* of the matrix */
