@@ -314,3 +314,35 @@ ${call(`y = ${B}`, 'strsm', 'lu, b', `${A}, ${B}`, how(85, 76))}${call(`x = ${B}
     }
   });
 });
+
+describe('layouts', () => {
+  const LAYOUT = (parameter, result) => `HloModule m, entry_computation_layout={(f32[2,3]${parameter})->f32[2,3]${result}}
+ENTRY main {
+  x = f32[2,3] parameter(0)
+  y = f32[2,3]{0,1} multiply(x, x)
+  ROOT r = f32[2,3]${result} copy(y) }`;
+  const flatOf = async (module, args) => {
+    const executable = await client.compile(module);
+    return (await executable.execute(args)).map(({ data }) => [...data]);
+  };
+  const x = [1, 2, 3, 4, 5, 6], step = [7, 8, 9, 10, 11, 12], wanted = [14, 32, 54, 80, 110, 144];
+
+  test('inside do not reach results and cotangents: JAX\'s triangular solves write columns', async () => {
+    const module = client.parseHlo(LAYOUT('{1,0}', '{1,0}'));
+    const args = [x, step].map((values) => Float32Array.from(values));
+    assert.deepEqual((await flatOf(client.vjp(module), args)).at(-1), wanted);
+    assert.deepEqual((await flatOf(client.jvp(module), args)).at(-1), wanted);
+    const batches = args.map((values) => Float32Array.of(...values, ...values));
+    assert.deepEqual((await flatOf(client.vmap(client.vjp(module), { size: 2 }), batches)).at(-1), [...wanted, ...wanted]);
+    assert.deepEqual((await flatOf(client.vjp(client.vmap(module, { size: 2 })), batches)).at(-1), [...wanted, ...wanted]);
+  });
+
+  test('of parameters stay those that the source states; the other parameters and results are rows', async () => {
+    const module = client.parseHlo(LAYOUT('{0,1}', '{0,1}'));
+    const columns = Float32Array.of(1, 4, 2, 5, 3, 6);
+    for (const derived of [client.vjp(module), client.jvp(module)]) {
+      assert.deepEqual(derived.parameters.map(({ shape }) => String(shape)), ['f32[2,3]{0,1}', 'f32[2,3]']);
+      assert.deepEqual((await flatOf(derived, [columns, Float32Array.from(step)])).at(-1), wanted);
+    }
+  });
+});
